@@ -1,0 +1,34 @@
+# Compiler flags every target of ours gets; warnings are errors.
+set(CMAKE_C_STANDARD 17)
+set(CMAKE_C_STANDARD_REQUIRED ON)
+set(CMAKE_C_EXTENSIONS OFF)
+set(CMAKE_C_VISIBILITY_PRESET hidden)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE Release)
+endif()
+set(CMAKE_C_FLAGS_RELEASE "-O2 -g1")
+set(CMAKE_C_FLAGS_DEBUG "-O1 -g")
+
+add_library(cx_flags INTERFACE)
+target_compile_definitions(cx_flags INTERFACE _GNU_SOURCE CX_VERSION="${PROJECT_VERSION}"
+  $<$<CONFIG:Debug>:CX_DEBUG=1>)
+target_include_directories(cx_flags INTERFACE
+  ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src)
+target_compile_options(cx_flags INTERFACE
+  -Wall -Wextra -Wconversion -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla
+  -Wpointer-arith -Wwrite-strings -Wformat=2 -Wno-format-nonliteral -Werror
+  -fno-strict-overflow -fstack-protector-strong
+  $<$<CONFIG:Release>:-D_FORTIFY_SOURCE=2>
+  # Paths of the building machine never reach a binary.
+  -ffile-prefix-map=${PROJECT_SOURCE_DIR}/= -ffile-prefix-map=${PROJECT_BINARY_DIR}=build)
+# The same build must print the same digits everywhere: no fused multiply-add behind our back.
+target_compile_options(cx_flags INTERFACE -ffp-contract=off)
+
+if(CORTEX_SANITIZE)
+  target_compile_options(cx_flags INTERFACE -fsanitize=${CORTEX_SANITIZE}
+    -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  target_link_options(cx_flags INTERFACE -fsanitize=${CORTEX_SANITIZE})
+endif()

@@ -1,0 +1,53 @@
+# cx_room(NAME [LINKS target...]): src/NAME/*.c as one OBJECT library, banned.h forced into each file.
+# cx_library(): all rooms so far as libcortex, static and shared.
+# cx_program(NAME FOLDER): a program from src/FOLDER/*.c on top of the static library.
+set(CX_ROOMS "" CACHE INTERNAL "")
+set(CX_LINKS "" CACHE INTERNAL "")
+
+function(cx_own_sources target)
+  target_link_libraries(${target} PRIVATE cx_flags)
+  target_compile_options(${target} PRIVATE -include base/banned.h)
+endfunction()
+
+function(cx_room name)
+  cmake_parse_arguments(ROOM "" "" "LINKS" ${ARGN})
+  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${name}/*.c)
+  add_library(room_${name} OBJECT ${sources})
+  cx_own_sources(room_${name})
+  target_link_libraries(room_${name} PRIVATE ${ROOM_LINKS})
+  set(CX_ROOMS ${CX_ROOMS} ${name} CACHE INTERNAL "")
+  set(CX_LINKS ${CX_LINKS} ${ROOM_LINKS} CACHE INTERNAL "")
+endfunction()
+
+function(cx_library)
+  set(objects "")
+  foreach(room ${CX_ROOMS})
+    list(APPEND objects $<TARGET_OBJECTS:room_${room}>)
+  endforeach()
+  add_library(cortex_static STATIC ${objects})
+  add_library(cortex_shared SHARED ${objects})
+  foreach(kind static shared)
+    # Before 1.0 a minor version may change the interface, so it is part of the shared name.
+    set_target_properties(cortex_${kind} PROPERTIES OUTPUT_NAME cortex VERSION ${PROJECT_VERSION}
+      SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
+    target_include_directories(cortex_${kind} PUBLIC
+      $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
+      $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+  endforeach()
+  # PRIVATE: whoever links the static library links these too, but does not compile against them.
+  target_link_libraries(cortex_static PRIVATE ${CX_LINKS})
+  target_link_libraries(cortex_shared PRIVATE ${CX_LINKS})
+  if(CORTEX_SANITIZE)
+    target_link_options(cortex_shared PRIVATE -fsanitize=${CORTEX_SANITIZE})
+  endif()
+endfunction()
+
+function(cx_program name folder)
+  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${folder}/*.c)
+  add_executable(${name} ${sources})
+  cx_own_sources(${name})
+  target_link_libraries(${name} PRIVATE cortex_static)
+  if(NOT CORTEX_SANITIZE)
+    target_link_options(${name} PRIVATE -Wl,--gc-sections -Wl,-z,relro -Wl,-z,now)
+  endif()
+endfunction()

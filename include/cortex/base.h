@@ -1,0 +1,123 @@
+/*
+ * cortex/base.h - the words every part of the library shares.
+ *
+ * Three outcomes are kept apart everywhere:
+ *
+ *   error    we could not do it: a cx_status that is not CX_OK, explained in a cx_err;
+ *   verdict  we checked, and this is what we found: a cx_verdict, never an error;
+ *   bug      an assertion: the program stops, because going on could falsify evidence.
+ *
+ * Signatures read `self, inputs..., outputs..., err`.  A length follows its pointer.  `T **out`
+ * gives the caller something to close; `const T *` returned is borrowed from `self`.  Outputs are
+ * written only on success.  Every function that takes a cx_err accepts NULL for it.
+ *
+ * C11 and C++ clean.
+ */
+#ifndef CORTEX_BASE_H
+#define CORTEX_BASE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(__GNUC__)
+#define CX_API __attribute__((visibility("default")))
+#define CX_MUST_USE __attribute__((warn_unused_result))
+#define CX_PRINTF(format_index, first_index) \
+    __attribute__((format(printf, format_index, first_index)))
+#else
+#define CX_API
+#define CX_MUST_USE
+#define CX_PRINTF(format_index, first_index)
+#endif
+
+/* What a caller would do differently; the message says the rest. */
+typedef enum cx_code {
+    CX_OK = 0,
+    CX_E_MORE,       /* the input ends before the value does: read more, or report it as cut */
+    CX_E_SYNTAX,     /* the bytes are not of the format */
+    CX_E_FORMAT,     /* well-formed, but not what this reader accepts */
+    CX_E_LIMIT,      /* a named limit was passed */
+    CX_E_USAGE,      /* the caller asked for something that makes no sense */
+    CX_E_NOT_FOUND,  /* no such thing */
+    CX_E_EXISTS,     /* it is there already */
+    CX_E_CONFLICT,   /* somebody else changed it first */
+    CX_E_DENIED,     /* not allowed */
+    CX_E_BUSY,       /* held by somebody else: try again */
+    CX_E_IO,         /* the operating system said no: see os_errno */
+    CX_E_NOMEM,      /* out of memory */
+    CX_E_TIMEOUT,    /* took longer than allowed */
+    CX_E_UNSUPPORTED /* not available in this build or on this machine */
+} cx_code;
+
+/* A one-field struct, so that it cannot be mixed up with an int, a bool or a verdict. */
+typedef struct cx_status {
+    cx_code code;
+} cx_status;
+
+#define CX_RESULT CX_MUST_USE cx_status
+
+#define CX_NO_OFFSET UINT64_MAX
+#define CX_ERR_MESSAGE_SIZE 320
+
+/*
+ * Caller-owned, fixed size, never allocates.  The first failure writes it; callers pass it up
+ * unchanged.  `tag` is a stable machine-readable name such as "U_SYNTAX", or NULL.
+ */
+typedef struct cx_err {
+    cx_code code;
+    int os_errno;    /* 0 when the operating system was not involved */
+    const char *tag; /* static storage */
+    uint64_t offset; /* byte offset in the input, CX_NO_OFFSET when there is none */
+    uint64_t line;   /* 1-based, 0 when there is none */
+    uint64_t column; /* 1-based, in bytes, 0 when there is none */
+    char message[CX_ERR_MESSAGE_SIZE]; /* one line, no newline, always terminated */
+} cx_err;
+
+/* What a check found.  CX_INDETERMINATE: something needed for an answer is missing. */
+typedef enum cx_verdict { CX_HOLDS = 0, CX_BROKEN = 1, CX_INDETERMINATE = 2 } cx_verdict;
+
+/* Borrowed bytes; `data` may be NULL when `size` is 0. */
+typedef struct cx_bytes {
+    const uint8_t *data;
+    size_t size;
+} cx_bytes;
+
+/* Borrowed text, not terminated.  UTF-8 unless a function says otherwise. */
+typedef struct cx_str {
+    const char *data;
+    size_t size;
+} cx_str;
+
+/* A SHA-256 value. */
+typedef struct cx_digest {
+    uint8_t bytes[32];
+} cx_digest;
+
+/*
+ * Memory for long-lived objects.  resize(ctx, NULL, 0, n) allocates, resize(ctx, p, n, 0) frees
+ * and returns NULL, anything else moves; NULL for a wanted size > 0 means out of memory and leaves
+ * the old block as it was.  Must be callable from every thread that uses the object.
+ */
+typedef struct cx_alloc {
+    void *(*resize)(void *ctx, void *block, size_t old_size_bytes, size_t new_size_bytes);
+    void *ctx;
+} cx_alloc;
+
+/* The C library's allocator. */
+CX_API const cx_alloc *cx_alloc_default(void);
+
+/* "1.2.3"; static storage. */
+CX_API const char *cx_version(void);
+
+/* "holds", "broken", "indeterminate"; static storage. */
+CX_API const char *cx_verdict_name(cx_verdict verdict);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

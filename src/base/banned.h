@@ -1,0 +1,29 @@
+/*
+ * banned.h - functions this project does not call.  Forced into every one of its .c files by the
+ * build, so that a use is a compile error rather than a review comment.
+ */
+#ifndef CX_BASE_BANNED_H
+#define CX_BASE_BANNED_H
+
+/* Pulled in first: their own declarations must not meet the poison below. */
+#include <locale.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+/* Macros with _FORTIFY_SOURCE under clang, which does not poison a macro. */
+#undef sprintf
+#undef vsprintf
+
+/* `rand` cannot be on the list: OpenSSL's headers have parameters of that name. */
+#if defined(__GNUC__)
+/* A fortified C library makes macros of these under clang, and a macro cannot be poisoned. */
+#undef sprintf
+#undef vsprintf
+#pragma GCC poison strcpy strcat strncat strncpy stpcpy sprintf vsprintf gets strtok
+#pragma GCC poison localtime gmtime ctime asctime mktime setlocale
+#pragma GCC poison system popen atoi atol atoll atof strtod strtof srand tmpnam mktemp
+#endif
+
+#endif

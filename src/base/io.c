@@ -1,0 +1,306 @@
+/*
+ * io.c - the operating system, and what is built on a cx_io.
+ */
+#include "base/io.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+/* --- the real one -------------------------------------------------------------------------- */
+
+static int system_open(const cx_io *io, const char *path, unsigned flags, cx_file *out)
+{
+    (void)io;
+    int mode = O_CLOEXEC;
+    if (flags & CX_IO_WRITE)
+        mode |= flags & CX_IO_READ ? O_RDWR : O_WRONLY;
+    else
+        mode |= O_RDONLY;
+    mode |= flags & CX_IO_CREATE ? O_CREAT : 0;
+    mode |= flags & CX_IO_EXCLUSIVE ? O_EXCL : 0;
+    mode |= flags & CX_IO_TRUNCATE ? O_TRUNC : 0;
+    mode |= flags & CX_IO_DIRECTORY ? O_DIRECTORY : 0;
+    mode |= flags & CX_IO_NO_FOLLOW ? O_NOFOLLOW : 0;
+    int file;
+    do {
+        file = open(path, mode, flags & CX_IO_PUBLIC ? 0666 : 0600);
+    } while (file < 0 && errno == EINTR);
+    if (file < 0)
+        return -errno;
+    *out = file;
+    return 0;
+}
+
+static int system_close(const cx_io *io, cx_file file)
+{
+    (void)io;
+    /* On Linux the descriptor is gone even after EINTR. */
+    return close(file) == 0 || errno == EINTR ? 0 : -errno;
+}
+
+static int64_t system_read(const cx_io *io, cx_file file, void *data, size_t size)
+{
+    (void)io;
+    ssize_t count = read(file, data, size);
+    return count < 0 ? -errno : count;
+}
+
+static int64_t system_pread(const cx_io *io, cx_file file, void *data, size_t size, uint64_t offset)
+{
+    (void)io;
+    ssize_t count = pread(file, data, size, (off_t)offset);
+    return count < 0 ? -errno : count;
+}
+
+static int64_t system_write(const cx_io *io, cx_file file, const void *data, size_t size)
+{
+    (void)io;
+    ssize_t count = write(file, data, size);
+    return count < 0 ? -errno : count;
+}
+
+static int64_t system_pwrite(const cx_io *io, cx_file file, const void *data, size_t size,
+                             uint64_t offset)
+{
+    (void)io;
+    ssize_t count = pwrite(file, data, size, (off_t)offset);
+    return count < 0 ? -errno : count;
+}
+
+static int system_sync(const cx_io *io, cx_file file, bool data_only)
+{
+    (void)io;
+    return (data_only ? fdatasync(file) : fsync(file)) == 0 ? 0 : -errno;
+}
+
+static int system_truncate(const cx_io *io, cx_file file, uint64_t size)
+{
+    (void)io;
+    return ftruncate(file, (off_t)size) == 0 ? 0 : -errno;
+}
+
+static int system_size(const cx_io *io, cx_file file, uint64_t *out, bool *out_regular)
+{
+    (void)io;
+    struct stat info;
+    if (fstat(file, &info) != 0)
+        return -errno;
+    *out = (uint64_t)info.st_size;
+    *out_regular = S_ISREG(info.st_mode);
+    return 0;
+}
+
+static int system_rename(const cx_io *io, const char *from, const char *to)
+{
+    (void)io;
+    return rename(from, to) == 0 ? 0 : -errno;
+}
+
+static int system_unlink(const cx_io *io, const char *path)
+{
+    (void)io;
+    return unlink(path) == 0 ? 0 : -errno;
+}
+
+static int system_mkdir(const cx_io *io, const char *path)
+{
+    (void)io;
+    return mkdir(path, 0700) == 0 ? 0 : -errno;
+}
+
+static uint64_t clock_ns(clockid_t clock)
+{
+    struct timespec now;
+    if (clock_gettime(clock, &now) != 0)
+        return 0;
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static uint64_t system_wall_ns(const cx_io *io)
+{
+    (void)io;
+    return clock_ns(CLOCK_REALTIME);
+}
+
+static uint64_t system_monotonic_ns(const cx_io *io)
+{
+    (void)io;
+    return clock_ns(CLOCK_MONOTONIC);
+}
+
+static int system_random(const cx_io *io, void *data, size_t size)
+{
+    (void)io;
+    uint8_t *at = data;
+    while (size != 0) {
+        ssize_t count = getrandom(at, size, 0);
+        if (count < 0 && errno == EINTR)
+            continue;
+        if (count < 0)
+            return -errno;
+        at += count;
+        size -= (size_t)count;
+    }
+    return 0;
+}
+
+const cx_io *cx_io_system(void)
+{
+    static const cx_io io = {
+        .open = system_open,
+        .close = system_close,
+        .read = system_read,
+        .pread = system_pread,
+        .write = system_write,
+        .pwrite = system_pwrite,
+        .sync = system_sync,
+        .truncate = system_truncate,
+        .size = system_size,
+        .rename = system_rename,
+        .unlink = system_unlink,
+        .mkdir = system_mkdir,
+        .wall_ns = system_wall_ns,
+        .monotonic_ns = system_monotonic_ns,
+        .random = system_random,
+    };
+    return &io;
+}
+
+/* --- on top of any ------------------------------------------------------------------------- */
+
+cx_status cx_io_read_some(const cx_io *io, cx_file file, const char *path, void *data, size_t size,
+                          size_t *out_size, cx_err *err)
+{
+    size_t done = 0;
+    while (done < size) {
+        int64_t count = io->read(io, file, (uint8_t *)data + done, size - done);
+        if (count == -EINTR)
+            continue;
+        if (count < 0)
+            return cx_fail_os(err, (int)-count, "cannot read %s", path);
+        if (count == 0)
+            break;
+        done += (size_t)count;
+    }
+    *out_size = done;
+    return CX_SUCCESS;
+}
+
+cx_status cx_io_write_all(const cx_io *io, cx_file file, const char *path, const void *data,
+                          size_t size, cx_err *err)
+{
+    const uint8_t *at = data;
+    while (size != 0) {
+        int64_t count = io->write(io, file, at, size);
+        if (count == -EINTR)
+            continue;
+        if (count <= 0)
+            return cx_fail_os(err, count == 0 ? EIO : (int)-count, "cannot write %s", path);
+        at += count;
+        size -= (size_t)count;
+    }
+    return CX_SUCCESS;
+}
+
+cx_status cx_io_read_file(const cx_io *io, const char *path, size_t limit_bytes, cx_buf *buf,
+                          cx_err *err)
+{
+    bool is_stdin = strcmp(path, "-") == 0;
+    cx_file file = STDIN_FILENO;
+    if (!is_stdin) {
+        int failed = io->open(io, path, CX_IO_READ, &file);
+        if (failed != 0)
+            return cx_fail_os(err, -failed, "cannot open %s", path);
+    }
+    uint64_t size = 0;
+    bool regular = false;
+    if (io->size(io, file, &size, &regular) != 0 || !regular)
+        size = 0;
+    cx_status status = CX_SUCCESS;
+    size_t start = buf->size;
+    size_t step = size < ((size_t)1 << 30) ? (size_t)size + 1 : (size_t)1 << 30;
+    for (;;) {
+        uint8_t *room = cx_buf_reserve(buf, step < 65536 ? 65536 : step);
+        if (room == NULL) {
+            status = cx_fail_nomem(err);
+            break;
+        }
+        size_t wanted = buf->capacity - buf->size, got;
+        CX_GO(status, cx_io_read_some(io, file, path, room, wanted, &got, err));
+        cx_buf_advance(buf, got);
+        if (buf->size - start > limit_bytes) {
+            status = cx_fail_at(err, CX_E_LIMIT, "U_LIMIT", limit_bytes,
+                                "%s is longer than the limit of %zu bytes", path, limit_bytes);
+            break;
+        }
+        if (got < wanted)
+            break;
+        step = buf->size;
+    }
+done:
+    if (!is_stdin)
+        (void)io->close(io, file);
+    return status;
+}
+
+/* Makes a rename in `path`'s folder durable. */
+static cx_status sync_folder(const cx_io *io, const char *path, cx_err *err)
+{
+    char folder[4096];
+    const char *slash = strrchr(path, '/');
+    size_t size = slash == NULL ? 0 : (size_t)(slash - path);
+    if (size >= sizeof folder)
+        return cx_fail(err, CX_E_LIMIT, "path too long: %s", path);
+    memcpy(folder, path, size);
+    folder[size] = 0;
+    cx_file file;
+    int failed = io->open(io,
+                          slash == NULL ? "."
+                          : size == 0   ? "/"
+                                        : folder,
+                          CX_IO_READ | CX_IO_DIRECTORY, &file);
+    if (failed != 0)
+        return cx_fail_os(err, -failed, "cannot open the folder of %s", path);
+    failed = io->sync(io, file, false);
+    (void)io->close(io, file);
+    return failed != 0 ? cx_fail_os(err, -failed, "cannot sync the folder of %s", path)
+                       : CX_SUCCESS;
+}
+
+cx_status cx_io_replace_file(const cx_io *io, const char *path, cx_bytes contents, cx_err *err)
+{
+    char temporary[4096];
+    uint64_t tail = cx_io_seed(io);
+    int length =
+        snprintf(temporary, sizeof temporary, "%s.%016llx.tmp", path, (unsigned long long)tail);
+    if (length < 0 || (size_t)length >= sizeof temporary)
+        return cx_fail(err, CX_E_LIMIT, "path too long: %s", path);
+    cx_file file;
+    int failed =
+        io->open(io, temporary, CX_IO_WRITE | CX_IO_CREATE | CX_IO_EXCLUSIVE | CX_IO_PUBLIC, &file);
+    if (failed != 0)
+        return cx_fail_os(err, -failed, "cannot create %s", temporary);
+    cx_status status = cx_io_write_all(io, file, temporary, contents.data, contents.size, err);
+    if (!cx_failed(status) && (failed = io->sync(io, file, false)) != 0)
+        status = cx_fail_os(err, -failed, "cannot sync %s", temporary);
+    if ((failed = io->close(io, file)) != 0 && !cx_failed(status))
+        status = cx_fail_os(err, -failed, "cannot close %s", temporary);
+    if (!cx_failed(status) && (failed = io->rename(io, temporary, path)) != 0)
+        status = cx_fail_os(err, -failed, "cannot rename %s to %s", temporary, path);
+    if (cx_failed(status)) {
+        (void)io->unlink(io, temporary);
+        return status;
+    }
+    return sync_folder(io, path, err);
+}
+
+uint64_t cx_io_seed(const cx_io *io)
+{
+    uint64_t seed = 0;
+    return io->random(io, &seed, sizeof seed) == 0 ? seed : 0;
+}

@@ -1,0 +1,52 @@
+/*
+ * status.h - raising and passing errors.
+ *
+ *     CX_TRY(cx_io_read_file(io, path, limit, &buf, err));      nothing owned yet: return
+ *     CX_GO(status, cx_json_parse(text, ...));                  something owned: goto done
+ *
+ * The library never logs, prints or exits; the message in cx_err is all it says.
+ */
+#ifndef CX_BASE_STATUS_H
+#define CX_BASE_STATUS_H
+
+#include <cortex/base.h>
+
+#define CX_SUCCESS ((cx_status){CX_OK})
+
+static inline bool cx_failed(cx_status status)
+{
+    return status.code != CX_OK;
+}
+
+#define CX_TRY(expression)                       \
+    do {                                         \
+        cx_status cx_try_status_ = (expression); \
+        if (cx_failed(cx_try_status_))           \
+            return cx_try_status_;               \
+    } while (0)
+
+/* Needs a `done:` label below, where everything owned is released and `status` returned. */
+#define CX_GO(status, expression) \
+    do {                          \
+        (status) = (expression);  \
+        if (cx_failed(status))    \
+            goto done;            \
+    } while (0)
+
+/* Writes `err` (when not NULL) and returns `code` as a status. */
+cx_status cx_fail(cx_err *err, cx_code code, const char *format, ...) CX_PRINTF(3, 4);
+
+/* The same with a stable tag (static storage) and the byte offset where it was found. */
+cx_status cx_fail_at(cx_err *err, cx_code code, const char *tag, uint64_t offset,
+                     const char *format, ...) CX_PRINTF(5, 6);
+
+/* CX_E_IO (or NOT_FOUND, EXISTS, DENIED, BUSY, NOMEM as errno says), with errno's text appended. */
+cx_status cx_fail_os(cx_err *err, int os_errno, const char *format, ...) CX_PRINTF(3, 4);
+
+/* CX_E_NOMEM. */
+cx_status cx_fail_nomem(cx_err *err);
+
+/* "not found", "syntax", ...; static storage. */
+const char *cx_code_name(cx_code code);
+
+#endif

@@ -1,0 +1,86 @@
+/*
+ * thread.c - threads, as little as is needed.
+ */
+#include "base/thread.h"
+
+#include <sched.h>
+
+#include "base/diag.h"
+
+#define TEAM_MAX 64
+
+void cx_lock_init(cx_lock *lock)
+{
+    int failed = pthread_mutex_init(&lock->mutex, NULL);
+    CX_ASSERT(failed == 0);
+    failed = pthread_cond_init(&lock->changed, NULL);
+    CX_ASSERT(failed == 0);
+}
+
+void cx_lock_done(cx_lock *lock)
+{
+    (void)pthread_cond_destroy(&lock->changed);
+    (void)pthread_mutex_destroy(&lock->mutex);
+}
+
+void cx_lock_enter(cx_lock *lock)
+{
+    int failed = pthread_mutex_lock(&lock->mutex);
+    CX_ASSERT(failed == 0);
+}
+
+void cx_lock_leave(cx_lock *lock)
+{
+    int failed = pthread_mutex_unlock(&lock->mutex);
+    CX_ASSERT(failed == 0);
+}
+
+void cx_lock_wait(cx_lock *lock)
+{
+    int failed = pthread_cond_wait(&lock->changed, &lock->mutex);
+    CX_ASSERT(failed == 0);
+}
+
+void cx_lock_wake(cx_lock *lock)
+{
+    (void)pthread_cond_broadcast(&lock->changed);
+}
+
+unsigned cx_thread_cores(void)
+{
+    cpu_set_t set;
+    if (sched_getaffinity(0, sizeof set, &set) != 0)
+        return 1;
+    int count = CPU_COUNT(&set);
+    return count < 1 ? 1 : (unsigned)count;
+}
+
+typedef struct member {
+    void (*work)(void *arg, unsigned index);
+    void *arg;
+    unsigned index;
+} member;
+
+static void *run_member(void *arg)
+{
+    const member *self = arg;
+    self->work(self->arg, self->index);
+    return NULL;
+}
+
+void cx_thread_team(unsigned count, void (*work)(void *arg, unsigned index), void *arg)
+{
+    pthread_t threads[TEAM_MAX];
+    member members[TEAM_MAX];
+    bool started[TEAM_MAX] = {false};
+    if (count > TEAM_MAX)
+        count = TEAM_MAX;
+    for (unsigned i = 1; i < count; i++) {
+        members[i] = (member){work, arg, i};
+        started[i] = pthread_create(&threads[i], NULL, run_member, &members[i]) == 0;
+    }
+    work(arg, 0);
+    for (unsigned i = 1; i < count; i++)
+        if (started[i])
+            (void)pthread_join(threads[i], NULL);
+}
