@@ -1,0 +1,267 @@
+/*
+ * internal.h - what the files of this room share: finding the next byte of a string that needs
+ * care many bytes at a time, walking values without recursion, and sorting members.
+ *
+ * A *plain* byte is U+0020..U+007E except quote and backslash: it stands for itself in every form
+ * we read or write.  Strings are mostly runs of them, so runs are found and copied by blocks.
+ */
+#ifndef CX_JSON_INTERNAL_H
+#define CX_JSON_INTERNAL_H
+
+#include "base/alloc.h"
+#include "base/diag.h"
+#include "json/json.h"
+
+#if defined(__SSE2__) && !defined(CX_JSON_PORTABLE)
+#include <emmintrin.h>
+#define CX_JSON_SSE2 1
+#define CX_JSON_BLOCK 16
+#else
+#define CX_JSON_BLOCK 8
+#endif
+
+_Static_assert(sizeof(cx_json) == 16 || sizeof(void *) != 8, "a value is two words");
+_Static_assert(sizeof(cx_json_member) == 2 * sizeof(cx_json), "members are pairs of values");
+
+/* --- runs of plain bytes ------------------------------------------------------------------- */
+
+static inline bool cx_json_byte_is_plain(uint8_t byte)
+{
+    return byte >= 0x20 && byte < 0x7F && byte != '"' && byte != '\\';
+}
+
+#ifdef CX_JSON_SSE2
+
+/* Bit i is set when byte i of the block is not plain. */
+static inline unsigned cx_json_block_mask(__m128i block)
+{
+    /* One added, bytes outside 0x20..0x7E are exactly those below 0x21 as signed numbers. */
+    __m128i shifted = _mm_add_epi8(block, _mm_set1_epi8(1));
+    __m128i outside = _mm_cmplt_epi8(shifted, _mm_set1_epi8(0x21));
+    __m128i quote = _mm_cmpeq_epi8(block, _mm_set1_epi8('"'));
+    __m128i slash = _mm_cmpeq_epi8(block, _mm_set1_epi8('\\'));
+    return (unsigned)_mm_movemask_epi8(_mm_or_si128(outside, _mm_or_si128(quote, slash)));
+}
+
+#endif
+
+/* True when all eight bytes are plain, whatever the byte order of the machine. */
+static inline bool cx_json_word_is_plain(uint64_t word)
+{
+    const uint64_t ones = 0x0101010101010101u, tops = 0x8080808080808080u;
+    uint64_t quote = word ^ (ones * '"'), slash = word ^ (ones * '\\');
+    uint64_t bad = word | (word + ones);                          /* 0x80 and above, 0x7F */
+    bad |= (word - ones * 0x20) & ~word;                          /* below 0x20 */
+    bad |= ((quote - ones) & ~quote) | ((slash - ones) & ~slash); /* a zero byte */
+    return (bad & tops) == 0;
+}
+
+/* The first byte in [at, end) that is not plain, or end. */
+static inline const uint8_t *cx_json_scan_plain(const uint8_t *at, const uint8_t *end)
+{
+#ifdef CX_JSON_SSE2
+    while (end - at >= 16) {
+        unsigned mask = cx_json_block_mask(_mm_loadu_si128((const __m128i *)(const void *)at));
+        if (mask != 0)
+            return at + __builtin_ctz(mask);
+        at += 16;
+    }
+#endif
+    while (end - at >= 8) {
+        uint64_t word;
+        memcpy(&word, at, 8);
+        if (!cx_json_word_is_plain(word))
+            break;
+        at += 8;
+    }
+    while (at < end && cx_json_byte_is_plain(*at))
+        at++;
+    return at;
+}
+
+/*
+ * Copies plain bytes of [at, end) to `to` and returns how many.  Whole blocks are stored: `to`
+ * needs CX_JSON_BLOCK bytes more than end - at.
+ */
+static inline size_t cx_json_copy_plain(uint8_t *to, const uint8_t *at, const uint8_t *end)
+{
+    const uint8_t *start = at;
+#ifdef CX_JSON_SSE2
+    while (end - at >= 16) {
+        __m128i block = _mm_loadu_si128((const __m128i *)(const void *)at);
+        _mm_storeu_si128((__m128i *)(void *)to, block);
+        unsigned mask = cx_json_block_mask(block);
+        if (mask != 0)
+            return (size_t)(at - start) + (size_t)__builtin_ctz(mask);
+        at += 16;
+        to += 16;
+    }
+#endif
+    while (end - at >= 8) {
+        uint64_t word;
+        memcpy(&word, at, 8);
+        memcpy(to, &word, 8);
+        if (!cx_json_word_is_plain(word))
+            break;
+        at += 8;
+        to += 8;
+    }
+    while (at < end && cx_json_byte_is_plain(*at))
+        *to++ = *at++;
+    return (size_t)(at - start);
+}
+
+/* memcpy for sizes that are mostly small: no call up to 32 bytes. */
+static inline void cx_json_copy_bytes(uint8_t *to, const void *from, size_t size)
+{
+    const uint8_t *at = (const uint8_t *)from;
+    if (size > 32) {
+        memcpy(to, at, size);
+    } else if (size >= 16) {
+        memcpy(to, at, 16);
+        memcpy(to + size - 16, at + size - 16, 16);
+    } else if (size >= 8) {
+        memcpy(to, at, 8);
+        memcpy(to + size - 8, at + size - 8, 8);
+    } else if (size >= 4) {
+        memcpy(to, at, 4);
+        memcpy(to + size - 4, at + size - 4, 4);
+    } else if (size != 0) {
+        to[0] = at[0];
+        to[size / 2] = at[size / 2];
+        to[size - 1] = at[size - 1];
+    }
+}
+
+/* --- walking ------------------------------------------------------------------------------- */
+
+/* The values inside an array, or names and values in turn inside an object. */
+static inline const cx_json *cx_json_inside(const cx_json *value)
+{
+    return value->type == CX_JSON_OBJECT ? (const cx_json *)value->members : value->items;
+}
+
+static inline bool cx_json_is_container(const cx_json *value)
+{
+    return value->type >= CX_JSON_ARRAY;
+}
+
+/* One open array or object on the way through a value. */
+typedef struct cx_json_step {
+    const cx_json *at;    /* the item, or the name of the member, being worked on */
+    const cx_json *other; /* the same place in a second value */
+    uint32_t left;        /* items or members from `at` to the end */
+    bool is_object;
+} cx_json_step;
+
+#define CX_JSON_LOCAL_STEPS 64
+
+/* The way from the root to where we are: no recursion, no allocation unless a value is deep. */
+typedef struct cx_json_path {
+    const cx_alloc *alloc;
+    cx_json_step *steps;
+    size_t depth;
+    size_t capacity;
+    cx_json_step local[CX_JSON_LOCAL_STEPS];
+} cx_json_path;
+
+static inline void cx_json_path_init(cx_json_path *path, const cx_alloc *alloc)
+{
+    path->alloc = alloc;
+    path->steps = path->local;
+    path->depth = 0;
+    path->capacity = CX_JSON_LOCAL_STEPS;
+}
+
+void cx_json_path_done(cx_json_path *path);
+bool cx_json_path_grow(cx_json_path *path);
+
+/* False when out of memory. */
+static inline bool cx_json_path_push(cx_json_path *path, const cx_json_step *step)
+{
+    if (CX_UNLIKELY(path->depth == path->capacity) && !cx_json_path_grow(path))
+        return false;
+    path->steps[path->depth++] = *step;
+    return true;
+}
+
+/* Goes into a container that is not empty; false when out of memory. */
+static inline bool cx_json_path_enter(cx_json_path *path, const cx_json *value)
+{
+    cx_json_step step = {cx_json_inside(value), NULL, value->count, value->type == CX_JSON_OBJECT};
+    return cx_json_path_push(path, &step);
+}
+
+static inline cx_json_step *cx_json_path_top(cx_json_path *path)
+{
+    return &path->steps[path->depth - 1];
+}
+
+/* The value to work on at this step. */
+static inline const cx_json *cx_json_step_value(const cx_json_step *step)
+{
+    return step->at + step->is_object;
+}
+
+/* Moves to the next item or member; false behind the last. */
+static inline bool cx_json_step_next(cx_json_step *step)
+{
+    size_t stride = 1 + (size_t)step->is_object;
+    step->at += stride;
+    if (step->other != NULL)
+        step->other += stride;
+    return --step->left != 0;
+}
+
+/* --- members ------------------------------------------------------------------------------- */
+
+enum {
+    /* What a container takes over from what it holds. */
+    CX_JSON_INHERITED = CX_JSON_SURROGATE | CX_JSON_OVERFLOW | CX_JSON_NONFINITE
+};
+
+typedef enum cx_json_order {
+    CX_JSON_BY_CODE_POINT, /* byte order */
+    CX_JSON_BY_UTF16       /* RFC 8785 §3.2.3 */
+} cx_json_order;
+
+/* A name in little: its first eight bytes decide most comparisons without touching it. */
+typedef struct cx_json_key {
+    uint64_t prefix;
+    uint32_t index;
+} cx_json_key;
+
+/* Up to this many members need no more keys than fit on the stack. */
+#define CX_JSON_FEW_MEMBERS 32
+
+/* Keys to hand to cx_json_sort_members: sorting many merges from one half into the other. */
+static inline size_t cx_json_keys_needed(uint32_t count)
+{
+    return count <= CX_JSON_FEW_MEMBERS ? count : 2 * (size_t)count;
+}
+
+/* Tries whether `guess` (a permutation of the indexes) is the order of the names, all distinct; if
+ * so the members stand in `out` in that order.  For objects that look like the one before. */
+bool cx_json_try_order(const cx_json_member *members, uint32_t count, const uint8_t *guess,
+                       cx_json_key *keys, cx_json_member *out);
+
+/*
+ * Writes the members to `out` (which must not overlap them) in order of their names.  Returns the
+ * index in `members` of one whose name another has too, or `count` when all are distinct.
+ */
+uint32_t cx_json_sort_members(const cx_json_member *members, uint32_t count, cx_json_order order,
+                              cx_json_key *keys, cx_json_member *out);
+
+/* The flags of an array or object, from what it holds. */
+static inline uint8_t cx_json_inherit(const cx_json *inside, size_t count)
+{
+    unsigned flags = 0;
+    for (size_t i = 0; i < count; i++)
+        flags |= inside[i].flags;
+    return (uint8_t)(flags & CX_JSON_INHERITED);
+}
+
+/* True when the text holds a surrogate in its 3-byte form. */
+bool cx_json_has_surrogate(cx_str text);
+
+#endif
