@@ -1,0 +1,513 @@
+/*
+ * digest.c - SHA-256 (FIPS 180-4): choosing a kernel, padding, streaming, filling lanes.
+ *
+ * Invariants:
+ *   I1  every kernel gives the bytes of FIPS 180-4; the choice changes time only.
+ *   I2  hashing never fails: it allocates nothing but OpenSSL's context, and without one our own C
+ *       code answers.
+ *   I3  in cx_sha256, the last size_bytes % 64 bytes added wait in `block`; all before them are in
+ *       `state`.
+ */
+#include "crypto/digest.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include <openssl/evp.h>
+
+#include "crypto/internal.h"
+
+#ifdef CX_DIGEST_X86
+#include <cpuid.h>
+#endif
+
+enum { BLOCK = CX_DIGEST_BLOCK_SIZE, TAIL_SIZE_MAX = 2 * BLOCK };
+
+const uint32_t cx_digest_first_state[8] = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
+                                           0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
+
+const uint32_t cx_digest_k[64] __attribute__((aligned(64))) = {
+    0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1, 0x923f82a4, 0xab1c5ed5,
+    0xd807aa98, 0x12835b01, 0x243185be, 0x550c7dc3, 0x72be5d74, 0x80deb1fe, 0x9bdc06a7, 0xc19bf174,
+    0xe49b69c1, 0xefbe4786, 0x0fc19dc6, 0x240ca1cc, 0x2de92c6f, 0x4a7484aa, 0x5cb0a9dc, 0x76f988da,
+    0x983e5152, 0xa831c66d, 0xb00327c8, 0xbf597fc7, 0xc6e00bf3, 0xd5a79147, 0x06ca6351, 0x14292967,
+    0x27b70a85, 0x2e1b2138, 0x4d2c6dfc, 0x53380d13, 0x650a7354, 0x766a0abb, 0x81c2c92e, 0x92722c85,
+    0xa2bfe8a1, 0xa81a664b, 0xc24b8b70, 0xc76c51a3, 0xd192e819, 0xd6990624, 0xf40e3585, 0x106aa070,
+    0x19a4c116, 0x1e376c08, 0x2748774c, 0x34b0bcb5, 0x391c0cb3, 0x4ed8aa4a, 0x5b9cca4f, 0x682e6ff3,
+    0x748f82ee, 0x78a5636f, 0x84c87814, 0x8cc70208, 0x90befffa, 0xa4506ceb, 0xbef9a3f7, 0xc67178f2,
+};
+
+const uint32_t cx_digest_padding_wk[64] __attribute__((aligned(64))) = {
+    0xc28a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1, 0x923f82a4, 0xab1c5ed5,
+    0xd807aa98, 0x12835b01, 0x243185be, 0x550c7dc3, 0x72be5d74, 0x80deb1fe, 0x9bdc06a7, 0xc19bf374,
+    0x649b69c1, 0xf0fe4786, 0x0fe1edc6, 0x240cf254, 0x4fe9346f, 0x6cc984be, 0x61b9411e, 0x16f988fa,
+    0xf2c65152, 0xa88e5a6d, 0xb019fc65, 0xb9d99ec7, 0x9a1231c3, 0xe70eeaa0, 0xfdb1232b, 0xc7353eb0,
+    0x3069bad5, 0xcb976d5f, 0x5a0f118f, 0xdc1eeefd, 0x0a35b689, 0xde0b7a04, 0x58f4ca9d, 0xe15d5b16,
+    0x007f3e86, 0x37088980, 0xa507ea32, 0x6fab9537, 0x17406110, 0x0d8cd6f1, 0xcdaa3b6d, 0xc0bbbe37,
+    0x83613bda, 0xdb48a363, 0x0b02e931, 0x6fd15ca7, 0x521afaca, 0x31338431, 0x6ed41a95, 0x6d437890,
+    0xc39c91f2, 0x9eccabbd, 0xb5c9a0e6, 0x532fb63c, 0xd2c741c6, 0x07237ea3, 0xa4954b68, 0x4c191d76,
+};
+
+/* --- what the machine has ------------------------------------------------------------------ */
+
+enum { ASKED = 1, HAS_SHANI = 2, HAS_AVX512 = 4 };
+
+static unsigned ask_processor(void)
+{
+    unsigned found = ASKED;
+#ifdef CX_DIGEST_X86
+    unsigned eax, ebx, ecx, edx;
+    /* SHA extensions: leaf 7, EBX bit 29; compilers of Debian 12 have no name for it. */
+    bool sha = __get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx) != 0 && (ebx >> 29 & 1) != 0;
+    if (sha && __builtin_cpu_supports("sse4.1") && __builtin_cpu_supports("ssse3"))
+        found |= HAS_SHANI;
+    /* This answer includes that the operating system saves the registers. */
+    if (__builtin_cpu_supports("avx512f"))
+        found |= HAS_AVX512;
+#endif
+    return found;
+}
+
+/* Asked once: a hypervisor makes the question cost as much as thousands of hashes.  Two threads
+ * asking at the same time find the same. */
+static unsigned features(void)
+{
+    static _Atomic unsigned known;
+    unsigned found = atomic_load_explicit(&known, memory_order_relaxed);
+    if (CX_UNLIKELY(found == 0)) {
+        found = ask_processor();
+        atomic_store_explicit(&known, found, memory_order_relaxed);
+    }
+    return found;
+}
+
+bool cx_digest_has(cx_digest_kernel kernel)
+{
+    switch (kernel) {
+    case CX_DIGEST_PORTABLE: return true;
+    case CX_DIGEST_SHANI: return (features() & HAS_SHANI) != 0;
+    case CX_DIGEST_AVX512: return (features() & HAS_AVX512) != 0;
+    }
+    return false;
+}
+
+cx_digest_kernel cx_digest_chosen(void)
+{
+    if (cx_digest_has(CX_DIGEST_AVX512))
+        return CX_DIGEST_AVX512;
+    return cx_digest_has(CX_DIGEST_SHANI) ? CX_DIGEST_SHANI : CX_DIGEST_PORTABLE;
+}
+
+const char *cx_digest_kernel_name(cx_digest_kernel kernel)
+{
+    switch (kernel) {
+    case CX_DIGEST_PORTABLE: return "portable";
+    case CX_DIGEST_SHANI: return "sha-ni";
+    case CX_DIGEST_AVX512: return "avx-512";
+    }
+    return "unknown";
+}
+
+/* --- plain C ------------------------------------------------------------------------------- */
+
+static uint32_t load_u32(const uint8_t *data)
+{
+    return (uint32_t)data[0] << 24 | (uint32_t)data[1] << 16 | (uint32_t)data[2] << 8 | data[3];
+}
+
+static void store_u32(uint8_t *data, uint32_t value)
+{
+    for (size_t i = 0; i < 4; i++)
+        data[i] = (uint8_t)(value >> (24 - 8 * i));
+}
+
+static uint32_t right(uint32_t x, unsigned count)
+{
+    return x >> count | x << (32 - count);
+}
+
+static void expand(const uint8_t *data, uint32_t w[64])
+{
+    for (size_t i = 0; i < 16; i++)
+        w[i] = load_u32(data + 4 * i);
+    for (size_t i = 16; i < 64; i++) {
+        uint32_t near = w[i - 2], far = w[i - 15];
+        w[i] = w[i - 16] + (right(far, 7) ^ right(far, 18) ^ far >> 3) + w[i - 7] +
+               (right(near, 17) ^ right(near, 19) ^ near >> 10);
+    }
+}
+
+/* FIPS 180-4 §6.2.2, the working variables a..h as v[0]..v[7]. */
+void cx_digest_plain_compress(uint32_t state[8], const uint8_t *data, size_t block_count)
+{
+    for (; block_count > 0; block_count--, data += BLOCK) {
+        uint32_t w[64], v[8];
+        expand(data, w);
+        memcpy(v, state, sizeof v);
+        for (size_t i = 0; i < 64; i++) {
+            uint32_t t1 = v[7] + (right(v[4], 6) ^ right(v[4], 11) ^ right(v[4], 25)) +
+                          ((v[4] & v[5]) ^ (~v[4] & v[6])) + cx_digest_k[i] + w[i];
+            uint32_t t2 = (right(v[0], 2) ^ right(v[0], 13) ^ right(v[0], 22)) +
+                          ((v[0] & v[1]) ^ (v[0] & v[2]) ^ (v[1] & v[2]));
+            memmove(v + 1, v, 7 * sizeof v[0]);
+            v[4] += t1;
+            v[0] = t1 + t2;
+        }
+        for (size_t i = 0; i < 8; i++)
+            state[i] += v[i];
+    }
+}
+
+/* The fastest way to advance one state. */
+static cx_digest_compress *compress_one(void)
+{
+#ifdef CX_DIGEST_X86
+    if (cx_digest_has(CX_DIGEST_SHANI))
+        return cx_digest_shani_compress;
+#endif
+    return cx_digest_plain_compress;
+}
+
+/* --- padding (FIPS 180-4 §5.1.1) ----------------------------------------------------------- */
+
+/* Writes the rest of a message behind its whole blocks, padded; returns 1 or 2 blocks. */
+static size_t make_tail(const uint8_t *rest, uint64_t message_size, uint8_t tail[TAIL_SIZE_MAX])
+{
+    size_t rest_size = (size_t)(message_size % BLOCK);
+    size_t block_count = rest_size < BLOCK - 8 ? 1 : 2;
+    uint64_t size_bits = message_size << 3;
+    if (rest_size != 0)
+        memcpy(tail, rest, rest_size);
+    memset(tail + rest_size, 0, block_count * BLOCK - rest_size);
+    tail[rest_size] = 0x80;
+    store_u32(tail + block_count * BLOCK - 8, (uint32_t)(size_bits >> 32));
+    store_u32(tail + block_count * BLOCK - 4, (uint32_t)size_bits);
+    return block_count;
+}
+
+static cx_digest state_digest(const uint32_t *state, size_t word_stride)
+{
+    cx_digest digest;
+    for (size_t i = 0; i < 8; i++)
+        store_u32(digest.bytes + 4 * i, state[i * word_stride]);
+    return digest;
+}
+
+static cx_digest digest_with(cx_digest_compress *compress, cx_bytes message)
+{
+    uint32_t state[8];
+    uint8_t tail[TAIL_SIZE_MAX];
+    size_t whole = message.size / BLOCK;
+    memcpy(state, cx_digest_first_state, sizeof state);
+    if (whole != 0)
+        compress(state, message.data, whole);
+    const uint8_t *rest = message.size % BLOCK == 0 ? NULL : message.data + whole * BLOCK;
+    size_t tail_count = make_tail(rest, message.size, tail);
+    compress(state, tail, tail_count);
+    return state_digest(state, 1);
+}
+
+/* --- OpenSSL ------------------------------------------------------------------------------- */
+
+static struct {
+    pthread_once_t once;
+    bool usable;
+    pthread_key_t key; /* each thread's EVP_MD_CTX, freed when it ends */
+    EVP_MD *sha256; /* fetched once: a fetch costs several hashes; lives as long as the process */
+} openssl = {.once = PTHREAD_ONCE_INIT};
+
+static void free_context(void *context)
+{
+    EVP_MD_CTX_free(context);
+}
+
+static void open_openssl(void)
+{
+    openssl.sha256 = EVP_MD_fetch(NULL, "SHA256", NULL);
+    openssl.usable = openssl.sha256 != NULL && pthread_key_create(&openssl.key, free_context) == 0;
+}
+
+/* This thread's context, or NULL when there can be none. */
+static EVP_MD_CTX *thread_context(void)
+{
+    if (pthread_once(&openssl.once, open_openssl) != 0 || !openssl.usable)
+        return NULL;
+    EVP_MD_CTX *context = pthread_getspecific(openssl.key);
+    if (context != NULL)
+        return context;
+    context = EVP_MD_CTX_new();
+    if (context != NULL && pthread_setspecific(openssl.key, context) != 0) {
+        EVP_MD_CTX_free(context);
+        context = NULL;
+    }
+    return context;
+}
+
+/* I2: whatever OpenSSL cannot do, our own code does. */
+static cx_digest openssl_digest(EVP_MD_CTX *context, cx_bytes message)
+{
+    cx_digest digest;
+    unsigned size = 0;
+    if (context == NULL || EVP_DigestInit_ex2(context, openssl.sha256, NULL) != 1 ||
+        EVP_DigestUpdate(context, message.data, message.size) != 1 ||
+        EVP_DigestFinal_ex(context, digest.bytes, &size) != 1)
+        return digest_with(cx_digest_plain_compress, message);
+    CX_ASSERT(size == sizeof digest.bytes);
+    return digest;
+}
+
+/* --- lanes --------------------------------------------------------------------------------- */
+
+typedef struct lane {
+    const uint8_t *data;
+    size_t block_count; /* left in the segment at `data` */
+    size_t tail_count;  /* blocks of `tail` still to come behind this segment */
+    size_t message;     /* whose digest this will be */
+    bool running;
+    uint8_t tail[TAIL_SIZE_MAX];
+} lane;
+
+typedef struct filling {
+    const cx_digest_lanes *kernel;
+    const cx_bytes *messages;
+    cx_digest *out;
+    size_t count;
+    size_t next; /* message */
+    size_t running_count;
+    lane lanes[CX_DIGEST_LANES_MAX];
+    uint32_t states[8 * CX_DIGEST_LANES_MAX];
+} filling;
+
+static uint32_t *lane_state(filling *f, size_t index)
+{
+    return f->states + index * f->kernel->lane_stride;
+}
+
+static void next_segment(lane *l)
+{
+    l->data = l->tail;
+    l->block_count = l->tail_count;
+    l->tail_count = 0;
+}
+
+/* Gives a lane the next message, or stops it when there is none. */
+static void refill(filling *f, size_t index)
+{
+    lane *l = &f->lanes[index];
+    l->running = f->next < f->count;
+    if (!l->running)
+        return;
+    cx_bytes message = f->messages[f->next];
+    l->message = f->next++;
+    l->data = message.data;
+    l->block_count = message.size / BLOCK;
+    const uint8_t *rest = message.size % BLOCK == 0 ? NULL : message.data + l->block_count * BLOCK;
+    l->tail_count = make_tail(rest, message.size, l->tail);
+    if (l->block_count == 0)
+        next_segment(l);
+    for (size_t i = 0; i < 8; i++)
+        lane_state(f, index)[i * f->kernel->word_stride] = cx_digest_first_state[i];
+    f->running_count++;
+}
+
+static void finish(filling *f, size_t index)
+{
+    f->out[f->lanes[index].message] = state_digest(lane_state(f, index), f->kernel->word_stride);
+    f->running_count--;
+}
+
+/* All lanes over as many blocks as the one with the fewest has left. */
+static void advance(filling *f)
+{
+    const uint8_t *data[CX_DIGEST_LANES_MAX];
+    size_t step = SIZE_MAX, some = 0;
+    for (size_t i = 0; i < f->kernel->lane_count; i++) {
+        if (f->lanes[i].running && f->lanes[i].block_count < step) {
+            step = f->lanes[i].block_count;
+            some = i;
+        }
+    }
+    /* A lane without work repeats the work of another; nobody looks at its state. */
+    for (size_t i = 0; i < f->kernel->lane_count; i++)
+        data[i] = f->lanes[f->lanes[i].running ? i : some].data;
+    f->kernel->compress(f->states, data, step);
+    for (size_t i = 0; i < f->kernel->lane_count; i++) {
+        lane *l = &f->lanes[i];
+        if (!l->running)
+            continue;
+        l->data += step * BLOCK;
+        l->block_count -= step;
+        if (l->block_count == 0 && l->tail_count != 0)
+            next_segment(l);
+        if (l->block_count == 0) {
+            finish(f, i);
+            refill(f, i);
+        }
+    }
+}
+
+/* The last messages, too few to be worth a wide kernel. */
+static void finish_alone(filling *f, size_t index)
+{
+    lane *l = &f->lanes[index];
+    uint32_t state[8];
+    for (size_t i = 0; i < 8; i++)
+        state[i] = lane_state(f, index)[i * f->kernel->word_stride];
+    f->kernel->compress_one(state, l->data, l->block_count);
+    if (l->tail_count != 0)
+        f->kernel->compress_one(state, l->tail, l->tail_count);
+    f->out[l->message] = state_digest(state, 1);
+}
+
+void cx_digest_lanes_many(const cx_digest_lanes *lanes, const cx_bytes *messages, cx_digest *out,
+                          size_t count)
+{
+    CX_ASSERT(lanes->lane_count <= CX_DIGEST_LANES_MAX && lanes->worth_count >= 1);
+    filling f;
+    f.kernel = lanes;
+    f.messages = messages;
+    f.out = out;
+    f.count = count;
+    f.next = f.running_count = 0;
+    memset(f.states, 0, sizeof f.states);
+    for (size_t i = 0; i < lanes->lane_count; i++)
+        refill(&f, i);
+    while (f.running_count >= lanes->worth_count)
+        advance(&f);
+    for (size_t i = 0; i < lanes->lane_count; i++) {
+        if (f.lanes[i].running)
+            finish_alone(&f, i);
+    }
+}
+
+/* --- one kernel by name -------------------------------------------------------------------- */
+
+cx_digest cx_digest_of_with(cx_digest_kernel kernel, cx_bytes message)
+{
+    CX_DEBUG_ASSERT(cx_digest_has(kernel));
+#ifdef CX_DIGEST_X86
+    if (kernel != CX_DIGEST_PORTABLE && cx_digest_has(CX_DIGEST_SHANI))
+        return digest_with(cx_digest_shani_compress, message);
+#endif
+    /* A single message has no use for lanes, so AVX-512 alone is of no help. */
+    (void)kernel;
+    return openssl_digest(thread_context(), message);
+}
+
+static void many_one_by_one(cx_digest_kernel kernel, const cx_bytes *messages, cx_digest *out,
+                            size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        out[i] = cx_digest_of_with(kernel, messages[i]);
+}
+
+void cx_digest_many_with(cx_digest_kernel kernel, const cx_bytes *messages, cx_digest *out,
+                         size_t count)
+{
+    CX_ASSERT(cx_digest_has(kernel));
+#ifdef CX_DIGEST_X86
+    static const cx_digest_lanes shani = {
+        2, 1, 8, 2, cx_digest_shani_compress_lanes, cx_digest_shani_compress};
+    /* By instruction count, sixteen lanes cost about as much as six blocks with SHA-NI, or two
+     * without. */
+    const size_t worth_count = cx_digest_has(CX_DIGEST_SHANI) ? 6 : 2;
+    const cx_digest_lanes avx512 = {
+        16, 16, 1, worth_count, cx_digest_avx512_compress_lanes, compress_one()};
+    if (kernel == CX_DIGEST_AVX512 && count >= worth_count) {
+        cx_digest_lanes_many(&avx512, messages, out, count);
+        return;
+    }
+    if (kernel != CX_DIGEST_PORTABLE && cx_digest_has(CX_DIGEST_SHANI) && count > 1) {
+        cx_digest_lanes_many(&shani, messages, out, count);
+        return;
+    }
+#endif
+    many_one_by_one(kernel, messages, out, count);
+}
+
+/* Each pair is read before its digest is written: see the overlay rule in digest.h. */
+static void pairs_with_openssl(const uint8_t *pairs, cx_digest *out, size_t count)
+{
+    EVP_MD_CTX *context = thread_context();
+    for (size_t i = 0; i < count; i++)
+        out[i] = openssl_digest(context, cx_bytes_from(pairs + i * BLOCK, BLOCK));
+}
+
+void cx_digest_pairs_with(cx_digest_kernel kernel, const uint8_t *pairs, cx_digest *out,
+                          size_t count)
+{
+    CX_ASSERT(cx_digest_has(kernel));
+    size_t done = 0;
+    if (count == 0)
+        return;
+#ifdef CX_DIGEST_X86
+    if (kernel == CX_DIGEST_AVX512) {
+        done = count - count % 16;
+        cx_digest_avx512_pairs(pairs, out, done);
+    }
+    if (kernel != CX_DIGEST_PORTABLE && cx_digest_has(CX_DIGEST_SHANI)) {
+        cx_digest_shani_pairs(pairs + done * BLOCK, out + done, count - done);
+        return;
+    }
+#endif
+    pairs_with_openssl(pairs + done * BLOCK, out + done, count - done);
+}
+
+/* --- the fastest kernel -------------------------------------------------------------------- */
+
+cx_digest cx_digest_of(cx_bytes message)
+{
+    return cx_digest_of_with(cx_digest_chosen(), message);
+}
+
+void cx_digest_many(const cx_bytes *messages, cx_digest *out, size_t count)
+{
+    cx_digest_many_with(cx_digest_chosen(), messages, out, count);
+}
+
+void cx_digest_pairs(const uint8_t *pairs, cx_digest *out, size_t count)
+{
+    cx_digest_pairs_with(cx_digest_chosen(), pairs, out, count);
+}
+
+/* --- streaming ----------------------------------------------------------------------------- */
+
+void cx_sha256_init(cx_sha256 *hash)
+{
+    memcpy(hash->state, cx_digest_first_state, sizeof hash->state);
+    hash->size_bytes = 0;
+}
+
+void cx_sha256_add(cx_sha256 *hash, const void *data, size_t size_bytes)
+{
+    const uint8_t *from = data;
+    size_t waiting = (size_t)(hash->size_bytes % BLOCK);
+    if (size_bytes == 0)
+        return;
+    hash->size_bytes += size_bytes;
+    if (waiting + size_bytes < BLOCK) {
+        memcpy(hash->block + waiting, from, size_bytes);
+        return;
+    }
+    cx_digest_compress *compress = compress_one();
+    if (waiting != 0) {
+        size_t missing = BLOCK - waiting;
+        memcpy(hash->block + waiting, from, missing);
+        compress(hash->state, hash->block, 1);
+        from += missing;
+        size_bytes -= missing;
+    }
+    size_t whole = size_bytes / BLOCK;
+    if (whole != 0)
+        compress(hash->state, from, whole);
+    if (size_bytes % BLOCK != 0)
+        memcpy(hash->block, from + whole * BLOCK, size_bytes % BLOCK);
+}
+
+cx_digest cx_sha256_end(cx_sha256 *hash)
+{
+    uint8_t tail[TAIL_SIZE_MAX];
+    size_t tail_count = make_tail(hash->block, hash->size_bytes, tail);
+    compress_one()(hash->state, tail, tail_count);
+    return state_digest(hash->state, 1);
+}

@@ -1,0 +1,51 @@
+/*
+ * digest.h - SHA-256 (FIPS 180-4).
+ *
+ * Kernels are chosen at run time.  With SHA-NI our own code hashes everything, two messages side by
+ * side where there are two; with AVX-512 sixteen of them; without either OpenSSL does it.  All give
+ * the same bytes and are tested against each other.  Hashing cannot fail.  Thread-safe.
+ */
+#ifndef CX_CRYPTO_DIGEST_H
+#define CX_CRYPTO_DIGEST_H
+
+#include "base/bytes.h"
+#include "base/status.h"
+
+typedef enum cx_digest_kernel {
+    CX_DIGEST_PORTABLE, /* OpenSSL libcrypto, whatever it chooses */
+    CX_DIGEST_SHANI,
+    CX_DIGEST_AVX512
+} cx_digest_kernel;
+
+/* Streaming state; copyable by assignment.  After cx_sha256_end it must be initialised again. */
+typedef struct cx_sha256 {
+    uint32_t state[8];
+    uint64_t size_bytes;
+    uint8_t block[64];
+} cx_sha256;
+
+void cx_sha256_init(cx_sha256 *hash);
+void cx_sha256_add(cx_sha256 *hash, const void *data, size_t size_bytes);
+cx_digest cx_sha256_end(cx_sha256 *hash);
+
+cx_digest cx_digest_of(cx_bytes message);
+
+/* out[i] = SHA-256(messages[i]), in whichever kernel is fastest here. */
+void cx_digest_many(const cx_bytes *messages, cx_digest *out, size_t count);
+
+/* out[i] = SHA-256 of the 64 bytes at pairs + 64*i: Merkle parents of two children.  `out` may
+ * overlay `pairs` from its start. */
+void cx_digest_pairs(const uint8_t *pairs, cx_digest *out, size_t count);
+
+/* Whether this machine can run a kernel; the one chosen; the same work on a named one (tests and
+ * benchmarks).  Not to be called for a kernel that is absent. */
+bool cx_digest_has(cx_digest_kernel kernel);
+cx_digest_kernel cx_digest_chosen(void);
+const char *cx_digest_kernel_name(cx_digest_kernel kernel);
+void cx_digest_pairs_with(cx_digest_kernel kernel, const uint8_t *pairs, cx_digest *out,
+                          size_t count);
+void cx_digest_many_with(cx_digest_kernel kernel, const cx_bytes *messages, cx_digest *out,
+                         size_t count);
+cx_digest cx_digest_of_with(cx_digest_kernel kernel, cx_bytes message);
+
+#endif

@@ -1,0 +1,61 @@
+/*
+ * internal.h - what the SHA-256 kernels share with one another.  No other room opens this.
+ *
+ * A kernel does two things: it advances states over whole 64-byte blocks, and it hashes rows of
+ * 64-byte messages.  Padding, bookkeeping and choice are in digest.c.
+ */
+#ifndef CX_CRYPTO_INTERNAL_H
+#define CX_CRYPTO_INTERNAL_H
+
+#include "base/diag.h"
+#include "crypto/digest.h"
+
+#if defined(__x86_64__) || defined(__i386__)
+#define CX_DIGEST_X86 1
+#endif
+
+enum { CX_DIGEST_BLOCK_SIZE = 64, CX_DIGEST_LANES_MAX = 16 };
+
+/* The initial hash value (FIPS 180-4 §5.3.3). */
+extern const uint32_t cx_digest_first_state[8];
+/* The round constants (FIPS 180-4 §4.2.2). */
+extern const uint32_t cx_digest_k[64];
+/* The round constants plus the expanded message words of the block that pads a 64-byte message:
+ * 0x80, zeros, and 512 as the length in bits.  Its schedule never changes. */
+extern const uint32_t cx_digest_padding_wk[64];
+
+/* Advances one state over `block_count` blocks. */
+typedef void cx_digest_compress(uint32_t state[8], const uint8_t *data, size_t block_count);
+/* Advances as many states as the kernel has lanes, each over its own `block_count` blocks. */
+typedef void cx_digest_compress_lanes(uint32_t *states, const uint8_t *const *data,
+                                      size_t block_count);
+
+/* How to drive a kernel that works on several messages side by side. */
+typedef struct cx_digest_lanes {
+    size_t lane_count;  /* at most CX_DIGEST_LANES_MAX */
+    size_t word_stride; /* word w of lane l is states[w * word_stride + l * lane_stride] */
+    size_t lane_stride;
+    size_t worth_count; /* fewer lanes than this with work are finished one by one */
+    cx_digest_compress_lanes *compress;
+    cx_digest_compress *compress_one;
+} cx_digest_lanes;
+
+/* out[i] = SHA-256(messages[i]); lanes take the next message as soon as theirs is done. */
+void cx_digest_lanes_many(const cx_digest_lanes *lanes, const cx_bytes *messages, cx_digest *out,
+                          size_t count);
+
+/* In plain C, for machines without SHA instructions; the reference the tests begin with. */
+cx_digest_compress cx_digest_plain_compress;
+
+/* Defined on x86 alone, and to be called only where the processor has them. */
+cx_digest_compress cx_digest_shani_compress;
+/* Two lanes; each state in one piece (word_stride 1, lane_stride 8). */
+cx_digest_compress_lanes cx_digest_shani_compress_lanes;
+void cx_digest_shani_pairs(const uint8_t *pairs, cx_digest *out, size_t count);
+
+/* Sixteen lanes; word by word (word_stride 16, lane_stride 1). */
+cx_digest_compress_lanes cx_digest_avx512_compress_lanes;
+/* Sixteen messages at a time: `count` is a multiple of 16. */
+void cx_digest_avx512_pairs(const uint8_t *pairs, cx_digest *out, size_t count);
+
+#endif

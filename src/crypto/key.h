@@ -1,0 +1,34 @@
+/*
+ * key.h - Ed25519 public keys, and checking what they signed (RFC 8032).  The library never signs.
+ *
+ * Acceptance rule, as libsodium's crypto_sign_verify_detached: S < L; A canonical; neither A nor R
+ * of small order; the equation without cofactor, R compared byte by byte.  Libraries disagree here,
+ * so it is written down and held by vectors: tests/vectors/crypto/README.md.
+ */
+#ifndef CX_CRYPTO_KEY_H
+#define CX_CRYPTO_KEY_H
+
+#include "base/bytes.h"
+#include "base/status.h"
+
+typedef struct cx_pubkey {
+    uint8_t bytes[32];
+} cx_pubkey;
+
+typedef struct cx_signature {
+    uint8_t bytes[64];
+} cx_signature;
+
+/* True when the signature is good.  Thread-safe. */
+bool cx_ed25519_verify(const cx_pubkey *key, cx_bytes message, const cx_signature *signature);
+
+typedef struct cx_ed25519_item {
+    cx_pubkey key;
+    cx_signature signature;
+    cx_bytes message;
+} cx_ed25519_item;
+
+/* out_good[i] = the same answer as cx_ed25519_verify, item by item (never a batch equation). */
+void cx_ed25519_verify_many(const cx_ed25519_item *items, bool *out_good, size_t count);
+
+#endif

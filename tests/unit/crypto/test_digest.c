@@ -1,0 +1,346 @@
+/*
+ * test_digest.c - every SHA-256 kernel against FIPS 180-4, OpenSSL and the other kernels.
+ *
+ * The sixteen-lane kernel is compiled here a second time without AVX-512, under other names, so
+ * that its logic is checked on any machine; this must come before every other header.
+ */
+#define CX_DIGEST_LANES_EMULATED 1
+#define cx_digest_avx512_compress_lanes emulated_compress_lanes
+#define cx_digest_avx512_pairs emulated_pairs
+#include "crypto/digest_avx512.c"
+#undef cx_digest_avx512_compress_lanes
+#undef cx_digest_avx512_pairs
+
+#include <pthread.h>
+#include <stdlib.h>
+
+#include <openssl/evp.h>
+
+#include "crypto/text.h"
+#include "tests/test.h"
+
+enum { LONGEST = 70000 };
+
+static const cx_digest_kernel kernels[] = {CX_DIGEST_PORTABLE, CX_DIGEST_SHANI, CX_DIGEST_AVX512};
+
+/* What OpenSSL says, asked in the plainest way. */
+static cx_digest expected_of(cx_bytes message)
+{
+    cx_digest digest;
+    memset(&digest, 0, sizeof digest);
+    if (EVP_Digest(message.data, message.size, digest.bytes, NULL, EVP_sha256(), NULL) != 1)
+        cx_test_fail(__FILE__, __LINE__, "OpenSSL has no SHA-256");
+    return digest;
+}
+
+static bool is_hex(const cx_digest *digest, const char *expected)
+{
+    char text[64];
+    cx_hex_encode(cx_bytes_from(digest->bytes, sizeof digest->bytes), text);
+    return cx_str_is(cx_str_from(text, sizeof text), expected);
+}
+
+static uint8_t *random_bytes(size_t size, uint64_t *seed)
+{
+    uint8_t *data = malloc(size);
+    for (size_t i = 0; data != NULL && i < size; i++)
+        data[i] = (uint8_t)cx_test_random(seed);
+    return data;
+}
+
+/* In pieces of random size. */
+static cx_digest streamed(cx_bytes message, uint64_t *seed)
+{
+    cx_sha256 hash;
+    cx_sha256_init(&hash);
+    for (size_t at = 0; at < message.size;) {
+        size_t piece = (size_t)(cx_test_random(seed) % 150);
+        piece = piece < message.size - at ? piece : message.size - at;
+        cx_sha256_add(&hash, message.data + at, piece);
+        at += piece;
+    }
+    return cx_sha256_end(&hash);
+}
+
+/* --- the examples of FIPS 180-4 ------------------------------------------------------------ */
+
+static void check_everywhere(cx_bytes message, const char *expected)
+{
+    cx_digest digest = cx_digest_of(message);
+    uint64_t seed = cx_test_seed();
+    CHECK(is_hex(&digest, expected));
+    digest = streamed(message, &seed);
+    CHECK(is_hex(&digest, expected));
+    for (size_t i = 0; i < CX_COUNT_OF(kernels); i++) {
+        if (!cx_digest_has(kernels[i]))
+            continue;
+        digest = cx_digest_of_with(kernels[i], message);
+        CHECK(is_hex(&digest, expected));
+    }
+}
+
+CX_TEST(digest_fips_examples)
+{
+    check_everywhere(cx_bytes_from(NULL, 0),
+                     "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+    check_everywhere(cx_str_bytes(CX_STR("abc")),
+                     "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+    check_everywhere(
+        cx_str_bytes(CX_STR("abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq")),
+        "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1");
+    uint8_t *million = malloc(1000000);
+    REQUIRE(million != NULL);
+    memset(million, 'a', 1000000);
+    check_everywhere(cx_bytes_from(million, 1000000),
+                     "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
+    free(million);
+}
+
+/* --- one message --------------------------------------------------------------------------- */
+
+static cx_digest compressed_with(cx_digest_compress *compress, cx_bytes message)
+{
+    cx_digest_lanes one = {1, 1, 8, 2, NULL, compress};
+    cx_digest digest;
+    cx_digest_lanes_many(&one, &message, &digest, 1);
+    return digest;
+}
+
+static void check_one(cx_bytes message, uint64_t *seed)
+{
+    cx_digest expected = expected_of(message);
+    cx_digest digest = cx_digest_of(message);
+    CHECK(cx_digest_eq(&digest, &expected));
+    digest = streamed(message, seed);
+    CHECK(cx_digest_eq(&digest, &expected));
+    digest = compressed_with(cx_digest_plain_compress, message);
+    CHECK(cx_digest_eq(&digest, &expected));
+    for (size_t i = 0; i < CX_COUNT_OF(kernels); i++) {
+        if (!cx_digest_has(kernels[i]))
+            continue;
+        digest = cx_digest_of_with(kernels[i], message);
+        CHECK(cx_digest_eq(&digest, &expected));
+    }
+}
+
+CX_TEST(digest_of_every_short_length)
+{
+    uint64_t seed = cx_test_seed();
+    uint8_t *data = random_bytes(301 + 7, &seed);
+    REQUIRE(data != NULL);
+    for (size_t size = 0; size <= 300; size++) /* at every alignment too */
+        check_one(cx_bytes_from(data + size % 7, size), &seed);
+    free(data);
+}
+
+CX_TEST(digest_of_long_messages)
+{
+    uint64_t seed = cx_test_seed();
+    uint8_t *data = random_bytes(LONGEST, &seed);
+    REQUIRE(data != NULL);
+    for (unsigned i = 0; i < 60; i++)
+        check_one(cx_bytes_from(data, (size_t)(cx_test_random(&seed) % LONGEST)), &seed);
+    free(data);
+}
+
+CX_TEST(sha256_state_copies_by_assignment)
+{
+    cx_sha256 hash, copy;
+    cx_sha256_init(&hash);
+    cx_sha256_add(&hash, "ab", 2);
+    copy = hash;
+    cx_sha256_add(&hash, "c", 1);
+    cx_sha256_add(&copy, "cc", 2);
+    cx_digest abc = cx_sha256_end(&hash), abcc = cx_sha256_end(&copy);
+    cx_digest expected = expected_of(cx_str_bytes(CX_STR("abc")));
+    CHECK(cx_digest_eq(&abc, &expected));
+    expected = expected_of(cx_str_bytes(CX_STR("abcc")));
+    CHECK(cx_digest_eq(&abcc, &expected));
+}
+
+/* --- many messages ------------------------------------------------------------------------- */
+
+typedef void many_function(const void *arg, const cx_bytes *messages, cx_digest *out, size_t count);
+
+static void many_by_kernel(const void *arg, const cx_bytes *messages, cx_digest *out, size_t count)
+{
+    cx_digest_many_with(*(const cx_digest_kernel *)arg, messages, out, count);
+}
+
+static void many_by_lanes(const void *arg, const cx_bytes *messages, cx_digest *out, size_t count)
+{
+    cx_digest_lanes_many(arg, messages, out, count);
+}
+
+static void many_chosen(const void *arg, const cx_bytes *messages, cx_digest *out, size_t count)
+{
+    (void)arg;
+    cx_digest_many(messages, out, count);
+}
+
+enum { MOST = 90, ROUND_COUNT = 40 };
+
+/* Messages of all kinds of lengths, in one call. */
+static void check_many(many_function *many, const void *arg, size_t longest)
+{
+    uint64_t seed = cx_test_seed();
+    uint8_t *data = random_bytes(longest + MOST, &seed);
+    cx_bytes messages[MOST];
+    cx_digest got[MOST + 1], expected, untouched;
+    REQUIRE(data != NULL);
+    memset(&untouched, 0x5a, sizeof untouched);
+    for (size_t i = 0; i < ROUND_COUNT; i++) {
+        size_t count = i < 20 ? i : (size_t)(cx_test_random(&seed) % (MOST + 1));
+        for (size_t j = 0; j < count; j++) {
+            size_t size = (size_t)(cx_test_random(&seed) % (longest + 1));
+            messages[j] = size == 0 ? cx_bytes_from(NULL, 0) : cx_bytes_from(data + j, size);
+        }
+        memset(got, 0x5a, sizeof got);
+        many(arg, messages, got, count);
+        for (size_t j = 0; j < count; j++) {
+            expected = expected_of(messages[j]);
+            CHECK(cx_digest_eq(&got[j], &expected));
+        }
+        CHECK(cx_digest_eq(&got[count], &untouched));
+    }
+    free(data);
+}
+
+static void check_many_lengths(many_function *many, const void *arg)
+{
+    check_many(many, arg, 0);
+    check_many(many, arg, 70);
+    check_many(many, arg, 300);
+    check_many(many, arg, 5000);
+}
+
+CX_TEST(digest_many_by_every_kernel)
+{
+    check_many_lengths(many_chosen, NULL);
+    for (size_t i = 0; i < CX_COUNT_OF(kernels); i++) {
+        if (cx_digest_has(kernels[i]))
+            check_many_lengths(many_by_kernel, &kernels[i]);
+    }
+}
+
+CX_TEST(digest_many_by_emulated_sixteen_lanes)
+{
+    cx_digest_lanes lanes16 = {16, 16, 1, 1, emulated_compress_lanes, cx_digest_plain_compress};
+    check_many_lengths(many_by_lanes, &lanes16);
+    lanes16.worth_count = 7;
+    check_many_lengths(many_by_lanes, &lanes16);
+}
+
+/* --- pairs --------------------------------------------------------------------------------- */
+
+typedef void pairs_function(const uint8_t *pairs, cx_digest *out, size_t count);
+
+static void check_pairs(pairs_function *pairs, const cx_digest_kernel *kernel, size_t count)
+{
+    uint64_t seed = cx_test_seed() + count;
+    uint8_t *data = random_bytes(64 * count + 64, &seed);
+    cx_digest *got = calloc(count + 1, sizeof *got), expected;
+    REQUIRE(data != NULL && got != NULL);
+    if (pairs != NULL)
+        pairs(data, got, count);
+    else
+        cx_digest_pairs_with(*kernel, data, got, count);
+    for (size_t i = 0; i < count; i++) {
+        expected = expected_of(cx_bytes_from(data + 64 * i, 64));
+        CHECK(cx_digest_eq(&got[i], &expected));
+    }
+    memset(&expected, 0, sizeof expected);
+    CHECK(cx_digest_eq(&got[count], &expected));
+    /* Over its own input. */
+    if (pairs != NULL)
+        pairs(data, (cx_digest *)(void *)data, count);
+    else
+        cx_digest_pairs_with(*kernel, data, (cx_digest *)(void *)data, count);
+    CHECK(memcmp(data, got, count * sizeof *got) == 0);
+    free(data);
+    free(got);
+}
+
+CX_TEST(digest_pairs_by_every_kernel)
+{
+    for (size_t count = 0; count <= 70; count++) {
+        check_pairs(cx_digest_pairs, NULL, count);
+        for (size_t i = 0; i < CX_COUNT_OF(kernels); i++) {
+            if (cx_digest_has(kernels[i]))
+                check_pairs(NULL, &kernels[i], count);
+        }
+    }
+}
+
+CX_TEST(digest_of_nothing)
+{
+    cx_digest_pairs(NULL, NULL, 0);
+    cx_digest_many(NULL, NULL, 0);
+    for (size_t i = 0; i < CX_COUNT_OF(kernels); i++) {
+        if (!cx_digest_has(kernels[i]))
+            continue;
+        cx_digest_pairs_with(kernels[i], NULL, NULL, 0);
+        cx_digest_many_with(kernels[i], NULL, NULL, 0);
+    }
+}
+
+CX_TEST(digest_pairs_by_emulated_sixteen_lanes)
+{
+    for (size_t count = 0; count <= 64; count += 16)
+        check_pairs(emulated_pairs, NULL, count);
+}
+
+/* --- choosing ------------------------------------------------------------------------------ */
+
+CX_TEST(digest_kernel_choice)
+{
+    CHECK(cx_digest_has(CX_DIGEST_PORTABLE));
+    CHECK(cx_digest_has(cx_digest_chosen()));
+    CHECK(cx_str_is(cx_str_z(cx_digest_kernel_name(CX_DIGEST_PORTABLE)), "portable"));
+    CHECK(cx_str_is(cx_str_z(cx_digest_kernel_name(CX_DIGEST_SHANI)), "sha-ni"));
+    CHECK(cx_str_is(cx_str_z(cx_digest_kernel_name(CX_DIGEST_AVX512)), "avx-512"));
+#ifdef __linux__
+    /* The kernel's list of processor flags is a second witness. */
+    char line[8192];
+    FILE *file = fopen("/proc/cpuinfo", "r");
+    REQUIRE(file != NULL);
+    while (fgets(line, sizeof line, file) != NULL) {
+        if (strncmp(line, "flags", 5) != 0)
+            continue;
+        CHECK_INT(cx_digest_has(CX_DIGEST_SHANI), strstr(line, " sha_ni") != NULL);
+        CHECK_INT(cx_digest_has(CX_DIGEST_AVX512), strstr(line, " avx512f") != NULL);
+        break;
+    }
+    (void)fclose(file);
+#endif
+}
+
+/* Each thread has an OpenSSL context of its own. */
+static void *hash_in_thread(void *arg)
+{
+    uint64_t seed = cx_test_seed();
+    uint8_t data[500];
+    bool *good = arg;
+    *good = true;
+    for (size_t i = 0; i < sizeof data; i++)
+        data[i] = (uint8_t)cx_test_random(&seed);
+    for (size_t size = 0; size < sizeof data; size++) {
+        cx_bytes message = cx_bytes_from(data, size);
+        cx_digest got = cx_digest_of_with(CX_DIGEST_PORTABLE, message);
+        cx_digest expected = expected_of(message);
+        *good = *good && cx_digest_eq(&got, &expected);
+    }
+    return NULL;
+}
+
+CX_TEST(digest_portable_in_threads)
+{
+    pthread_t threads[4];
+    bool good[4] = {false};
+    for (size_t i = 0; i < 4; i++)
+        REQUIRE(pthread_create(&threads[i], NULL, hash_in_thread, &good[i]) == 0);
+    for (size_t i = 0; i < 4; i++) {
+        CHECK(pthread_join(threads[i], NULL) == 0);
+        CHECK(good[i]);
+    }
+}
