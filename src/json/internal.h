@@ -240,11 +240,6 @@ static inline size_t cx_json_keys_needed(uint32_t count)
     return count <= CX_JSON_FEW_MEMBERS ? count : 2 * (size_t)count;
 }
 
-/* Tries whether `guess` (a permutation of the indexes) is the order of the names, all distinct; if
- * so the members stand in `out` in that order.  For objects that look like the one before. */
-bool cx_json_try_order(const cx_json_member *members, uint32_t count, const uint8_t *guess,
-                       cx_json_key *keys, cx_json_member *out);
-
 /*
  * Writes the members to `out` (which must not overlap them) in order of their names.  Returns the
  * index in `members` of one whose name another has too, or `count` when all are distinct.

@@ -87,8 +87,6 @@ typedef struct cx_json_limits {
  *     CX_E_LIMIT   U_DEPTH U_NUMBER U_LIMIT   nesting, digits of an integer, bytes
  *     CX_E_NOMEM   none
  */
-#define CX_JSON_GUESSED_MEMBERS 16
-
 typedef struct cx_json_parser {
     const cx_alloc *alloc;
     cx_json_limits limits;
@@ -100,8 +98,7 @@ typedef struct cx_json_parser {
     size_t key_capacity;
     void *text; /* a string whose escapes are being decoded */
     size_t text_capacity;
-    /* The order of names that the last object with so many members had: often this one's too. */
-    uint8_t guesses[CX_JSON_GUESSED_MEMBERS + 1][CX_JSON_GUESSED_MEMBERS];
+    void *shapes; /* what objects are expected to look like; see shape.h */
 } cx_json_parser;
 
 void cx_json_parser_init(cx_json_parser *parser, const cx_alloc *alloc,

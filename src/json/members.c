@@ -120,20 +120,6 @@ static const cx_json_key *sort_many(const sorting *by, cx_json_key *keys, size_t
     return from;
 }
 
-bool cx_json_try_order(const cx_json_member *members, uint32_t count, const uint8_t *guess,
-                       cx_json_key *keys, cx_json_member *out)
-{
-    sorting by = {members, CX_JSON_BY_CODE_POINT};
-    for (uint32_t i = 0; i < count; i++) {
-        const cx_json_member *member = &members[guess[i]];
-        keys[i] = (cx_json_key){prefix_of(&member->name, CX_JSON_BY_CODE_POINT), guess[i]};
-        if (i != 0 && compare(&by, keys[i - 1], keys[i]) >= 0)
-            return false;
-        out[i] = *member;
-    }
-    return true;
-}
-
 uint32_t cx_json_sort_members(const cx_json_member *members, uint32_t count, cx_json_order order,
                               cx_json_key *keys, cx_json_member *out)
 {

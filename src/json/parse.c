@@ -18,11 +18,14 @@
 #include "json/internal.h"
 #include <stdio.h>
 #include "json/number.h"
+#include "json/shape.h"
 
 typedef struct frame {
     size_t first;         /* index of its first value on the stack */
     const uint8_t *start; /* its bracket */
+    cx_json_shape *shape; /* what the object, or an array's objects, may look like; or NULL */
     bool is_object;
+    bool follows; /* all names so far are those of the shape */
 } frame;
 
 typedef struct reading {
@@ -498,6 +501,34 @@ static inline frame *top_frame(reading *r)
     return (frame *)r->parser->frames + (r->depth - 1);
 }
 
+/* The first document makes the table; without memory for it nothing is expected. */
+static cx_json_shape *outermost_shape(cx_json_parser *parser)
+{
+    if (CX_UNLIKELY(parser->shapes == NULL)) {
+        parser->shapes = cx_alloc_zeroed(parser->alloc, 1, sizeof(cx_json_shapes));
+        if (parser->shapes == NULL)
+            return NULL;
+        ((cx_json_shapes *)parser->shapes)->used = 1;
+    }
+    return ((cx_json_shapes *)parser->shapes)->items;
+}
+
+/* Of the bracket about to be opened. */
+static inline cx_json_shape *expected_shape(reading *r)
+{
+    if (r->depth == 0)
+        return outermost_shape(r->parser);
+    const frame *outer = top_frame(r);
+    if (!outer->is_object)
+        return outer->shape;
+    if (!outer->follows)
+        return NULL;
+    size_t member = (r->waiting - outer->first) / 2;
+    cx_json_shape *known = member < CX_JSON_SHAPE_MEMBERS ? outer->shape->inside[member] : NULL;
+    return known != NULL ? known
+                         : cx_json_shape_inside(r->parser->shapes, outer->shape, member);
+}
+
 static bool open_bracket(reading *r, const uint8_t *at)
 {
     cx_json_parser *parser = r->parser;
@@ -510,7 +541,10 @@ static bool open_bracket(reading *r, const uint8_t *at)
     if (CX_UNLIKELY(r->depth == parser->frame_capacity) &&
         !grow(r, &parser->frames, &parser->frame_capacity, r->depth + 64, sizeof(frame)))
         return false;
-    ((frame *)parser->frames)[r->depth++] = (frame){r->waiting, at, *at == '{'};
+    bool is_object = *at == '{';
+    cx_json_shape *shape = expected_shape(r);
+    ((frame *)parser->frames)[r->depth++] =
+        (frame){r->waiting, at, shape, is_object, is_object && shape != NULL};
     return true;
 }
 
@@ -560,24 +594,26 @@ static bool close_object(reading *r, const frame *open, const cx_json *inside, u
         (void)fail_nomem(r);
         return false;
     }
+    *out = (cx_json){.type = CX_JSON_OBJECT, .count = count, .members = sorted};
+    if (CX_LIKELY(open->follows && open->shape->count == count)) {
+        for (uint32_t i = 0; i < count; i++)
+            sorted[i] = members[open->shape->order[i]];
+        open->shape->misses = 0;
+        return true;
+    }
     if (cx_json_keys_needed(count) > parser->key_capacity &&
         !grow(r, &parser->keys, &parser->key_capacity, cx_json_keys_needed(count) + 32,
               sizeof(cx_json_key)))
         return false;
-    *out = (cx_json){.type = CX_JSON_OBJECT, .count = count, .members = sorted};
-    bool guessable = count <= CX_JSON_GUESSED_MEMBERS;
-    if (CX_LIKELY(guessable) &&
-        cx_json_try_order(members, count, parser->guesses[count], parser->keys, sorted))
-        return true;
     uint32_t twice =
         cx_json_sort_members(members, count, CX_JSON_BY_CODE_POINT, parser->keys, sorted);
     if (CX_UNLIKELY(twice != count)) {
         fail_duplicate(r, open, members, twice);
         return false;
     }
-    /* Few keys are sorted in place: they say which order to guess next time. */
-    for (uint32_t i = 0; guessable && i < count; i++)
-        parser->guesses[count][i] = (uint8_t)((const cx_json_key *)parser->keys)[i].index;
+    /* Few keys are sorted in place: they tell the order. */
+    if (open->shape != NULL && count <= CX_JSON_SHAPE_MEMBERS)
+        cx_json_shape_miss(open->shape, members, parser->keys, count, r->start, r->end);
     return true;
 }
 
@@ -639,9 +675,22 @@ static inline const uint8_t *read_name(reading *r, const uint8_t *at, const char
     cx_json *slot = next_slot(r);
     if (CX_UNLIKELY(slot == NULL))
         return NULL;
-    at = read_string(r, at + 1, slot);
-    if (CX_UNLIKELY(at == NULL))
-        return NULL;
+    frame *open = top_frame(r);
+    const uint8_t *behind = NULL;
+    if (CX_LIKELY(open->follows))
+        behind = cx_json_shape_match(open->shape, (r->waiting - open->first) / 2, at, r->end);
+    if (CX_LIKELY(behind != NULL)) {
+        *slot = (cx_json){.type = CX_JSON_STRING,
+                          .flags = CX_JSON_PLAIN,
+                          .count = (uint32_t)(behind - at - 2),
+                          .text = (const char *)at + 1};
+        at = behind;
+    } else {
+        open->follows = false;
+        at = read_string(r, at + 1, slot);
+        if (CX_UNLIKELY(at == NULL))
+            return NULL;
+    }
     r->waiting++;
     at = skip_space(at, r->end);
     if (CX_UNLIKELY(at == r->end || *at != ':'))
@@ -721,9 +770,6 @@ void cx_json_parser_init(cx_json_parser *parser, const cx_alloc *alloc,
 {
     *parser = (cx_json_parser){.alloc = alloc};
     parser->limits = limits != NULL ? *limits : (cx_json_limits)CX_JSON_LIMITS_INIT;
-    for (uint32_t count = 0; count <= CX_JSON_GUESSED_MEMBERS; count++)
-        for (uint8_t i = 0; i < CX_JSON_GUESSED_MEMBERS; i++)
-            parser->guesses[count][i] = i;
 }
 
 void cx_json_parser_done(cx_json_parser *parser)
@@ -735,6 +781,7 @@ void cx_json_parser_done(cx_json_parser *parser)
     cx_alloc_free(alloc, parser->frames, parser->frame_capacity * sizeof(frame));
     cx_alloc_free(alloc, parser->keys, parser->key_capacity * sizeof(cx_json_key));
     cx_alloc_free(alloc, parser->text, parser->text_capacity);
+    cx_alloc_free(alloc, parser->shapes, sizeof(cx_json_shapes));
     *parser = (cx_json_parser){0};
 }
 
