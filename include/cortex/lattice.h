@@ -1,0 +1,267 @@
+/*
+ * cortex/lattice.h - the temporal lattice: hash-linked, branching, merging history of agents.
+ *
+ *     cx_lattice *lattice;
+ *     cx_lattice_options options = CX_LATTICE_OPTIONS_INIT;
+ *     cx_lattice_open("history.jsonl", &options, &lattice, &err);
+ *     cx_lattice_report *report;
+ *     cx_lattice_verify(lattice, NULL, &report, &err);
+ *     ... cx_lattice_report_verdict(report) ...
+ *     cx_lattice_report_close(report);
+ *     cx_lattice_close(lattice);
+ *
+ * A lattice is read once and never changes; every function that takes it as const may be called
+ * from several threads at the same time.  Rules and bytes: docs/formats/lattice.md (§ numbers below
+ * are of that page).  C11 and C++ clean.
+ */
+#ifndef CORTEX_LATTICE_H
+#define CORTEX_LATTICE_H
+
+#include <cortex/base.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct cx_lattice cx_lattice;
+
+/* A node's place in the file, from 0; unusable nodes have one too (§4). */
+typedef uint32_t cx_node;
+#define CX_NODE_NONE UINT32_MAX
+
+/* At most this many nodes are read from one file; more is U_LIMIT. */
+#define CX_LATTICE_NODES_MAX 0xFFFFFFF0u
+
+/* --- opening (§1, §9) ---------------------------------------------------------------------- */
+
+typedef struct cx_lattice_options {
+    const cx_alloc *alloc;       /* NULL = cx_alloc_default(); must be thread-safe */
+    unsigned threads;            /* readers working at once; 0 = one a core, at most 8 */
+    bool keep_deltas;            /* states will be asked for: keeps each node's state_delta */
+    bool keep_seals;             /* an anchor will be asked for: keeps 32 bytes a node */
+    uint32_t max_depth;          /* nested brackets, 0 = 1024 */
+    uint32_t max_integer_digits; /* 0 = 4300 */
+    uint64_t max_bytes;          /* of input, 0 = no limit */
+    uint64_t max_nodes;          /* 0 = CX_LATTICE_NODES_MAX */
+    /* Called now and then from a reading thread, never by two at once; total 0 = unknown. */
+    void (*progress)(void *arg, uint64_t bytes_done, uint64_t bytes_total);
+    void *progress_arg;
+} cx_lattice_options;
+
+#define CX_LATTICE_OPTIONS_INIT                       \
+    {                                                 \
+        NULL, 0, false, false, 0, 0, 0, 0, NULL, NULL \
+    }
+
+/*
+ * Reads a file ("-" = standard input).  What cannot be read is an error with a tag U_IO U_UTF8
+ * U_BOM U_SYNTAX U_DUPKEY U_NUMBER U_DEPTH U_SHAPE U_EMPTY U_LIMIT (§1.3), byte offset and line;
+ * what can be read but is damaged is a finding of cx_lattice_verify.
+ */
+CX_API CX_MUST_USE cx_status cx_lattice_open(const char *path, const cx_lattice_options *options,
+                                             cx_lattice **out, cx_err *err);
+/* The same over memory, which must outlive the lattice. */
+CX_API CX_MUST_USE cx_status cx_lattice_open_bytes(cx_bytes bytes,
+                                                   const cx_lattice_options *options,
+                                                   cx_lattice **out, cx_err *err);
+CX_API void cx_lattice_close(cx_lattice *lattice);
+
+/* --- looking ------------------------------------------------------------------------------- */
+
+typedef enum cx_fork_type {
+    CX_FORK_NONE,
+    CX_FORK_NATURAL,
+    CX_FORK_OBSERVATION,
+    CX_FORK_INJECTION,
+    CX_FORK_UNKNOWN /* a string that is none of these: E_FORK_TYPE */
+} cx_fork_type;
+
+/* Objects read, unusable ones included. */
+CX_API uint32_t cx_lattice_count(const cx_lattice *lattice);
+/* Agents named by any node, in order of first appearance in the file; 0 .. count - 1. */
+CX_API uint32_t cx_lattice_agent_count(const cx_lattice *lattice);
+CX_API cx_str cx_lattice_agent_name(const cx_lattice *lattice, uint32_t agent);
+
+/*
+ * The node a person means: "@AGENT" is that agent's head, else a node_id, else a hash (§3.4, §8).
+ * CX_NODE_NONE when there is none.
+ */
+CX_API cx_node cx_lattice_find(const cx_lattice *lattice, cx_str name);
+
+typedef struct cx_lattice_node_info {
+    cx_str id;    /* as written; NULL data when the node has no usable one ("#K" in reports) */
+    cx_str agent; /* "?" when the node has no usable one */
+    int64_t seq;
+    double timestamp; /* nearest double */
+    cx_fork_type fork_type;
+    const cx_node *parents; /* resolved, in merge order (timestamp, node_id); borrowed */
+    uint32_t parent_count;
+    const cx_node *children; /* borrowed */
+    uint32_t child_count;
+    cx_node lineage; /* lineage parent (§3.4) or CX_NODE_NONE */
+    bool in_graph;   /* false: unusable, or a repeated node_id */
+    uint64_t offset; /* of its first byte in the input */
+    uint64_t line;   /* 1-based; 0 when the form has no lines to speak of */
+} cx_lattice_node_info;
+
+CX_API void cx_lattice_node(const cx_lattice *lattice, cx_node node, cx_lattice_node_info *out);
+
+/* --- verification (§4, §5) ----------------------------------------------------------------- */
+
+typedef struct cx_lattice_head {
+    cx_str agent;
+    cx_str hash;
+} cx_lattice_head;
+
+/* An anchor kept where the writer of the lattice cannot write (§5.2). */
+typedef struct cx_lattice_anchor {
+    const cx_lattice_head *heads;
+    size_t head_count;
+    bool whole; /* heads are all there may be, and nodes and root are checked too */
+    uint64_t nodes;
+    cx_digest root;
+} cx_lattice_anchor;
+
+typedef struct cx_lattice_checks {
+    bool content_ids;                /* E_ID */
+    bool require_seals;              /* E_SEAL_MISSING */
+    bool strict_time;                /* E_TIME */
+    bool unambiguous;                /* E_AMBIGUOUS; strict = all four */
+    const cx_lattice_anchor *anchor; /* NULL = none; a whole one needs options.keep_seals */
+} cx_lattice_checks;
+
+#define CX_LATTICE_CHECKS_INIT           \
+    {                                    \
+        false, false, false, false, NULL \
+    }
+
+/* In alphabetical order of their names, which is the order of reports. */
+typedef enum cx_lattice_code {
+    CX_E_AMBIGUOUS,
+    CX_E_CONTAIN,
+    CX_E_CYCLE,
+    CX_E_DUP_ID,
+    CX_E_FORK_TYPE,
+    CX_E_HASH,
+    CX_E_HEAD,
+    CX_E_ID,
+    CX_E_LINEAGE,
+    CX_E_MISSING_PARENT,
+    CX_E_ROOT,
+    CX_E_SCHEMA,
+    CX_E_SEAL,
+    CX_E_SEAL_MISSING,
+    CX_E_SEQ_DUP,
+    CX_E_SEQ_GAP,
+    CX_E_TIME,
+    CX_E_VERSION,
+    CX_W_TIME,
+    CX_LATTICE_CODE_COUNT
+} cx_lattice_code;
+
+/* "E_HASH"; static storage. */
+CX_API const char *cx_lattice_code_name(cx_lattice_code code);
+
+typedef struct cx_lattice_finding {
+    cx_lattice_code code;
+    cx_node node;  /* CX_NODE_NONE when none is meant */
+    cx_str id;     /* of the node, "#K" without one, "*" when none is meant */
+    cx_str agent;  /* "?" without one, "*" when none is meant */
+    cx_str detail; /* expected and found, for people; not stable */
+} cx_lattice_finding;
+
+typedef enum cx_lattice_seals {
+    CX_SEALS_NONE,
+    CX_SEALS_SOME,
+    CX_SEALS_ALL,
+    CX_SEALS_BAD
+} cx_lattice_seals;
+
+typedef enum cx_lattice_anchored {
+    CX_ANCHOR_NONE,
+    CX_ANCHOR_SOME_HEADS,
+    CX_ANCHOR_HEADS,
+    CX_ANCHOR_ROOT,
+    CX_ANCHOR_BAD
+} cx_lattice_anchored;
+
+/* What held: a verdict never comes without it (§4.1). */
+typedef struct cx_lattice_evidence {
+    bool hash, monotonic, lineage, containment, structure;
+    cx_lattice_seals seals;
+    bool content_ids;  /* every node_id is its hash */
+    bool time_ordered; /* no node before a parent */
+    cx_lattice_anchored anchor;
+} cx_lattice_evidence;
+
+typedef struct cx_lattice_branch {
+    cx_str agent;
+    bool valid;
+    bool tainted;
+    const cx_lattice_finding *errors; /* this branch's, sorted; borrowed from the report */
+    size_t error_count;
+    const cx_lattice_finding *warnings;
+    size_t warning_count;
+} cx_lattice_branch;
+
+typedef struct cx_lattice_report cx_lattice_report;
+
+/* checks may be NULL.  The report borrows from the lattice. */
+CX_API CX_MUST_USE cx_status cx_lattice_verify(const cx_lattice *lattice,
+                                               const cx_lattice_checks *checks,
+                                               cx_lattice_report **out, cx_err *err);
+CX_API void cx_lattice_report_close(cx_lattice_report *report);
+
+/* CX_HOLDS or CX_BROKEN. */
+CX_API cx_verdict cx_lattice_report_verdict(const cx_lattice_report *report);
+CX_API const cx_lattice_evidence *cx_lattice_report_evidence(const cx_lattice_report *report);
+/* Sorted by (code, node id, agent); borrowed. */
+CX_API const cx_lattice_finding *cx_lattice_report_errors(const cx_lattice_report *report,
+                                                          size_t *out_count);
+CX_API const cx_lattice_finding *cx_lattice_report_warnings(const cx_lattice_report *report,
+                                                            size_t *out_count);
+/* In order of each agent's earliest node in topological order, those without one last by name. */
+CX_API const cx_lattice_branch *cx_lattice_report_branches(const cx_lattice_report *report,
+                                                           size_t *out_count);
+
+/* --- states (§6, §7) ----------------------------------------------------------------------- */
+
+typedef enum cx_merge_strategy {
+    CX_MERGE_LWW,
+    CX_MERGE_CONFIDENCE,
+    CX_MERGE_POLICY,
+    CX_MERGE_MANUAL
+} cx_merge_strategy;
+
+typedef struct cx_agent_priority {
+    cx_str agent;
+    double priority;
+} cx_agent_priority;
+
+typedef struct cx_state_options {
+    cx_merge_strategy strategy;          /* a node's own event.merge_strategy wins over it */
+    bool base_none;                      /* two-way merges: the one base is the empty state */
+    const cx_agent_priority *priorities; /* for CX_MERGE_POLICY; others have 0 */
+    size_t priority_count;
+} cx_state_options;
+
+#define CX_STATE_OPTIONS_INIT        \
+    {                                \
+        CX_MERGE_LWW, false, NULL, 0 \
+    }
+
+/*
+ * The states of all nodes of a lattice opened with keep_deltas, sharing structure: built once,
+ * asked often.  CX_E_FORMAT when the graph has a cycle in the way of a node asked for.
+ */
+typedef struct cx_states cx_states;
+
+CX_API CX_MUST_USE cx_status cx_states_open(const cx_lattice *lattice,
+                                            const cx_state_options *options, cx_states **out,
+                                            cx_err *err);
+CX_API void cx_states_close(cx_states *states);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
