@@ -1,0 +1,57 @@
+/*
+ * chat.h - what the chat and session formats of this room share: calls in messages, short names,
+ * and a book of what earlier records said.
+ */
+#ifndef CX_IMPORT_CHAT_H
+#define CX_IMPORT_CHAT_H
+
+#include "import/internal.h"
+
+/* The text of a string or of a number's literal; empty for anything else. */
+cx_str cx_import_scalar(const cx_json *value);
+
+/* NULL for an absent and for a null value. */
+const cx_json *cx_import_not_null(const cx_json *value);
+
+/*
+ * Describes every item of a message's tool_calls ({id, function: {name, arguments}}) as a call;
+ * returns how many there are.
+ */
+uint32_t cx_import_chat_calls(cx_import_record *record, cx_str scope, const cx_json *message);
+
+/* `tool` and `call_id` from the one call the record makes; several give `calls`, all their ids. */
+CX_RESULT cx_import_name_calls(cx_import_record *record, cx_err *err);
+
+/* beliefs.<tool>_ok; nothing when the tool is unknown (§1.12: no guessed states). */
+void cx_import_tool_belief(cx_import_record *record, cx_str tool, bool ok);
+
+/* --- what earlier records said ------------------------------------------------------------- */
+
+typedef struct cx_import_note {
+    cx_str text;
+    uint32_t record;
+} cx_import_note;
+
+/* Zeroed = empty.  Keys and texts are copied to the sink's keep. */
+typedef struct cx_import_book {
+    cx_map index;
+    CX_VEC(cx_import_note) notes;
+    bool open;
+} cx_import_book;
+
+/* The first note of a key stays; an empty key is ignored. */
+CX_RESULT cx_import_book_put(cx_import_sink *sink, cx_import_book *book, cx_str key, cx_str text,
+                             uint32_t record, cx_err *err);
+/* NULL when absent.  Valid until the next put. */
+const cx_import_note *cx_import_book_find(const cx_import_book *book, cx_str key);
+void cx_import_book_done(cx_import_book *book, const cx_alloc *alloc);
+
+/*
+ * The prefix and the first eight characters of an id, or the whole id where another id of the same
+ * book has that name: who differs in the source must stay different (§1.10), and ids that start
+ * with a time agree in their first digits.
+ */
+CX_RESULT cx_import_short_name(cx_import_sink *sink, cx_import_book *names, cx_str prefix,
+                               cx_str id, cx_str *out, cx_err *err);
+
+#endif

@@ -1,0 +1,364 @@
+/*
+ * codex.c - Codex rollouts (§2.5): a line an item, in an envelope of timestamp, type and payload;
+ * older files have the bare items.
+ *
+ * Lines have no ids: each hangs on the one before it in its file, and outputs on their calls.
+ * Events repeat what items say; both are nodes, only items set state.
+ */
+#include "import/chat.h"
+
+#define PARENT_PLACES 4
+
+typedef struct codex_state {
+    bool started;
+    uint32_t file;
+    uint32_t previous;    /* record before this one in the file */
+    bool named;           /* the file's first session_meta was seen */
+    cx_str agent;         /* who reasons and calls in this file */
+    cx_str scope;         /* of call ids: those of two files are different */
+    cx_import_book tools; /* scope, call id -> tool */
+    cx_import_book names; /* agent -> thread */
+} codex_state;
+
+/* A line on its way to be a record. */
+typedef struct item {
+    cx_import_sink *sink;
+    codex_state *state;
+    const cx_json *payload;
+    cx_str type; /* the payload's */
+} item;
+
+static cx_status enter_file(cx_import_sink *sink, cx_err *err)
+{
+    codex_state *state = sink->state;
+    if (state->started && state->file == sink->file)
+        return CX_SUCCESS;
+    state->started = true;
+    state->file = sink->file;
+    state->previous = CX_RECORD_NONE;
+    state->named = false;
+    state->agent = CX_STR("codex");
+    state->scope = cx_arena_printf(sink->keep, "%u", (unsigned)sink->file);
+    return state->scope.data == NULL ? cx_fail_nomem(err) : CX_SUCCESS;
+}
+
+static cx_str tool_key(const item *it, cx_str call_id)
+{
+    char *key = cx_arena_push(it->sink->arena, it->state->scope.size + 1 + call_id.size, 1);
+    if (key == NULL || call_id.size == 0)
+        return (cx_str){NULL, 0};
+    memcpy(key, it->state->scope.data, it->state->scope.size);
+    key[it->state->scope.size] = '/';
+    memcpy(key + it->state->scope.size + 1, call_id.data, call_id.size);
+    return cx_str_from(key, it->state->scope.size + 1 + call_id.size);
+}
+
+/* --- items --------------------------------------------------------------------------------- */
+
+static void put_message(const item *it, cx_import_record *r)
+{
+    cx_str role = CX_JSON_GET_STR(it->payload, "role");
+    r->content = cx_import_not_null(CX_JSON_GET(it->payload, "content"));
+    r->kind = CX_KIND_MESSAGE;
+    cx_import_field_str(r, CX_STR("role"), role);
+    if (cx_str_is(role, "assistant")) {
+        r->agent = it->state->agent;
+        r->fork = CX_IMPORT_FORK_NATURAL;
+        return;
+    }
+    r->agent = CX_STR("user");
+    r->fork = CX_IMPORT_FORK_INJECTION;
+    r->fork_always = true;
+    if (!cx_str_is(role, "user") && !cx_str_is(role, "developer") && !cx_str_is(role, "system"))
+        r->issues |= 1u << CX_ISSUE_UNKNOWN_TYPE;
+}
+
+/* A plan the agent states is its goals (§1.12). */
+static void put_plan(cx_import_record *r, const cx_json *args)
+{
+    cx_json *decoded = CX_ARENA_NEW(r->arena, cx_json);
+    if (args == NULL || args->type != CX_JSON_STRING || decoded == NULL)
+        return;
+    if (cx_import_decode(cx_json_text(args), r->arena, decoded))
+        r->goals = cx_json_get_typed(decoded, CX_STR("plan"), CX_JSON_ARRAY);
+}
+
+static cx_status put_call(const item *it, cx_import_record *r, const char *args_name,
+                          const char *fixed_tool, cx_err *err)
+{
+    const cx_json *args = cx_import_not_null(cx_json_get(it->payload, cx_str_z(args_name)));
+    r->tool = fixed_tool != NULL ? cx_str_z(fixed_tool) : CX_JSON_GET_STR(it->payload, "name");
+    r->call_id = cx_import_scalar(CX_JSON_GET(it->payload, "call_id"));
+    if (r->call_id.size == 0)
+        r->call_id = cx_import_scalar(CX_JSON_GET(it->payload, "id"));
+    r->status = CX_JSON_GET_STR(it->payload, "status");
+    r->agent = it->state->agent;
+    r->kind = CX_KIND_ACT;
+    r->fork = CX_IMPORT_FORK_NATURAL;
+    r->content = args;
+    if (cx_str_is(r->tool, "update_plan"))
+        put_plan(r, args);
+    if (cx_str_is(it->type, "web_search_call")) {
+        /* The search runs at the model's side: no line answers it. */
+        cx_import_call_done(r, it->state->scope, r->call_id, r->tool, args,
+                            !cx_str_is(r->status, "failed"), NULL);
+        return CX_SUCCESS;
+    }
+    cx_import_call(r, it->state->scope, r->call_id, r->tool, args);
+    return cx_import_book_put(it->sink, &it->state->tools, tool_key(it, r->call_id), r->tool,
+                              CX_RECORD_NONE, err);
+}
+
+static bool is_zero(const cx_json *number)
+{
+    double value;
+    return cx_json_double(number, &value) && value == 0;
+}
+
+/* `Exit code: N` opens the text of shell outputs. */
+static bool exit_in_text(cx_str text, bool *out_ok)
+{
+    static const char mark[] = "Exit code: ";
+    if (!cx_str_starts(text, CX_STR("Exit code: ")) || text.size == sizeof mark - 1)
+        return false;
+    size_t at = sizeof mark - 1, start = at;
+    bool negative = text.data[at] == '-', zero = true;
+    at += negative;
+    start += negative;
+    for (; at < text.size && text.data[at] >= '0' && text.data[at] <= '9'; at++)
+        zero = zero && text.data[at] == '0';
+    *out_ok = zero;
+    return at != start;
+}
+
+/* How a call went, where its output says so; true with the answer. */
+static bool outcome_of(const cx_json *output, cx_arena *arena, bool *out_ok)
+{
+    cx_json decoded;
+    if (output == NULL)
+        return false;
+    if (output->type == CX_JSON_STRING) {
+        cx_str text = cx_json_text(output);
+        if (exit_in_text(text, out_ok))
+            return true;
+        if (text.size == 0 || text.data[0] != '{' || !cx_import_decode(text, arena, &decoded))
+            return false;
+        output = &decoded;
+    }
+    const cx_json *code = cx_json_pointer(output, CX_STR("/metadata/exit_code"));
+    if (code == NULL)
+        code = CX_JSON_GET(output, "exit_code");
+    if (code != NULL && cx_json_is_number(code)) {
+        *out_ok = is_zero(code);
+        return true;
+    }
+    const cx_json *success = CX_JSON_GET(output, "success");
+    if (success == NULL || (success->type != CX_JSON_TRUE && success->type != CX_JSON_FALSE))
+        return false;
+    *out_ok = success->type == CX_JSON_TRUE;
+    return true;
+}
+
+static void put_output(const item *it, cx_import_record *r)
+{
+    const cx_json *output = cx_import_not_null(CX_JSON_GET(it->payload, "output"));
+    bool ok = true, known = outcome_of(output, r->arena, &ok);
+    r->call_id = cx_import_scalar(CX_JSON_GET(it->payload, "call_id"));
+    const cx_import_note *call = cx_import_book_find(&it->state->tools, tool_key(it, r->call_id));
+    r->agent = CX_STR("tools");
+    r->kind = CX_KIND_TOOL_RESULT;
+    r->fork = CX_IMPORT_FORK_OBSERVATION;
+    r->content = output;
+    r->tool = call == NULL ? (cx_str){NULL, 0} : call->text;
+    if (r->call_id.size == 0)
+        r->issues |= 1u << CX_ISSUE_ORPHAN_RESULT;
+    cx_import_result(r, it->state->scope, r->call_id, ok, output);
+    if (known) {
+        r->status = ok ? CX_STR("ok") : CX_STR("error");
+        cx_import_tool_belief(r, r->tool, ok);
+    }
+}
+
+static bool is_item_type(cx_str type)
+{
+    static const char *const types[] = {"message",          "reasoning",
+                                        "function_call",    "function_call_output",
+                                        "custom_tool_call", "custom_tool_call_output",
+                                        "local_shell_call", "web_search_call"};
+    for (size_t i = 0; i < CX_COUNT_OF(types); i++) {
+        if (cx_str_is(type, types[i]))
+            return true;
+    }
+    return false;
+}
+
+static cx_status put_item(const item *it, cx_import_record *r, cx_err *err)
+{
+    if (cx_str_is(it->type, "message")) {
+        put_message(it, r);
+    } else if (cx_str_is(it->type, "reasoning")) {
+        r->agent = it->state->agent;
+        r->kind = CX_KIND_REASON;
+        r->fork = CX_IMPORT_FORK_NATURAL;
+        r->content = it->payload;
+    } else if (cx_str_is(it->type, "function_call")) {
+        return put_call(it, r, "arguments", NULL, err);
+    } else if (cx_str_is(it->type, "custom_tool_call")) {
+        return put_call(it, r, "input", NULL, err);
+    } else if (cx_str_is(it->type, "local_shell_call")) {
+        return put_call(it, r, "action", "local_shell", err);
+    } else if (cx_str_is(it->type, "web_search_call")) {
+        return put_call(it, r, "action", "web_search", err);
+    } else if (is_item_type(it->type)) {
+        put_output(it, r);
+    } else {
+        r->issues |= 1u << CX_ISSUE_UNKNOWN_TYPE; /* stays with the harness */
+    }
+    return CX_SUCCESS;
+}
+
+/* --- about the session --------------------------------------------------------------------- */
+
+static cx_str parent_thread(const cx_json *meta)
+{
+    static const char *const places[PARENT_PLACES] = {
+        "/parent_thread_id", "/source/subagent/thread_spawn/parent_thread_id",
+        "/source/subagent/parent_thread_id", "/source/parent_thread_id"};
+    for (size_t i = 0; i < PARENT_PLACES; i++) {
+        const cx_json *found = cx_json_pointer(meta, cx_str_z(places[i]));
+        if (found != NULL && found->type == CX_JSON_STRING && found->count != 0)
+            return cx_json_text(found);
+    }
+    return (cx_str){NULL, 0};
+}
+
+/*
+ * Only the first meta of a file speaks of the file: those behind it were copied from the thread it
+ * came from.
+ */
+static cx_status put_meta(const item *it, cx_import_record *r, cx_err *err)
+{
+    cx_str id = CX_JSON_GET_STR(it->payload, "id");
+    r->kind = CX_KIND_CONFIG;
+    r->src_id = id;
+    if (it->state->named)
+        return CX_SUCCESS;
+    cx_str parent = parent_thread(it->payload);
+    it->state->named = true;
+    cx_import_define(r, 's', id, CX_DEFINE_QUIET);
+    if (parent.size == 0)
+        return CX_SUCCESS;
+    cx_import_field_str(r, CX_STR("parent_thread"), parent);
+    cx_import_refer(r, 's', parent, CX_REF_OPTIONAL);
+    return cx_import_short_name(it->sink, &it->state->names, CX_STR("codex-"), id,
+                                &it->state->agent, err);
+}
+
+static void put_event(const item *it, cx_import_record *r)
+{
+    bool failed = cx_str_is(it->type, "error") || cx_str_is(it->type, "stream_error") ||
+                  cx_str_is(it->type, "turn_aborted");
+    r->kind = failed ? CX_KIND_ERROR : CX_KIND_OBSERVE;
+    if (it->type.size == 0)
+        r->issues |= 1u << CX_ISSUE_UNKNOWN_TYPE;
+    if (cx_str_is(it->type, "token_count")) {
+        const cx_json *usage = cx_json_pointer(it->payload, CX_STR("/info/last_token_usage"));
+        r->usage = usage != NULL && usage->type == CX_JSON_OBJECT ? usage : NULL;
+    }
+}
+
+/* Before envelopes, a file opened with a line that has an id and no type. */
+static bool is_old_meta(const cx_json *line)
+{
+    return CX_JSON_GET_STR(line, "id").size != 0 && CX_JSON_GET_STR(line, "timestamp").size != 0 &&
+           (CX_JSON_GET(line, "instructions") != NULL || CX_JSON_GET(line, "git") != NULL);
+}
+
+static cx_status put_line(item *it, cx_import_record *r, const cx_json *line, cx_str type,
+                          cx_err *err)
+{
+    r->agent = CX_STR("harness");
+    r->kind = CX_KIND_OBSERVE;
+    r->fork = CX_IMPORT_FORK_OBSERVATION;
+    r->content = it->payload;
+    if (cx_str_is(type, "response_item"))
+        return put_item(it, r, err);
+    if (cx_str_is(type, "event_msg")) {
+        put_event(it, r);
+    } else if (cx_str_is(type, "session_meta") || type.size == 0) {
+        return put_meta(it, r, err);
+    } else if (cx_str_is(type, "turn_context")) {
+        r->kind = CX_KIND_CONFIG;
+        r->model = it->payload == NULL ? r->model : CX_JSON_GET_STR(it->payload, "model");
+    } else if (cx_str_is(type, "compacted")) {
+        r->kind = CX_KIND_STATE;
+        r->fork = CX_IMPORT_FORK_INJECTION;
+        r->fork_always = true;
+    } else if (is_item_type(type)) {
+        it->payload = line;
+        it->type = type;
+        return put_item(it, r, err);
+    } else {
+        r->issues |= 1u << CX_ISSUE_UNKNOWN_TYPE;
+    }
+    return CX_SUCCESS;
+}
+
+static cx_status codex_line(cx_import_sink *sink, const cx_json *line, cx_err *err)
+{
+    codex_state *state = sink->state;
+    cx_str type = CX_JSON_GET_STR(line, "type");
+    item it = {.sink = sink, .state = state};
+    CX_TRY(enter_file(sink, err));
+    it.payload = cx_json_get_typed(line, CX_STR("payload"), CX_JSON_OBJECT);
+    if (type.size == 0 && is_old_meta(line))
+        it.payload = line;
+    else if (type.size == 0)
+        return cx_import_bad(sink, NULL, UINT64_MAX, err);
+    if (it.payload != NULL)
+        it.type = CX_JSON_GET_STR(it.payload, "type");
+    /* Which item or event it is, is said by the payload. */
+    if (it.type.size == 0 && (cx_str_is(type, "response_item") || cx_str_is(type, "event_msg")))
+        return cx_import_bad(sink, NULL, UINT64_MAX, err);
+
+    cx_import_record *r = cx_import_begin(sink);
+    if (state->previous != CX_RECORD_NONE)
+        cx_import_refer_record(r, state->previous, CX_REF_SEQUENCE);
+    cx_import_set_iso(r, CX_JSON_GET(line, "timestamp"));
+    CX_TRY(put_line(&it, r, line, type, err));
+    cx_import_field_str(r, CX_STR("type"), it.type.size != 0 ? it.type : type);
+    return cx_import_end(sink, &state->previous, err);
+}
+
+static void codex_done(cx_import_sink *sink)
+{
+    codex_state *state = sink->state;
+    cx_import_book_done(&state->tools, sink->options->alloc);
+    cx_import_book_done(&state->names, sink->options->alloc);
+}
+
+static int codex_detect(cx_bytes head, const cx_json *first)
+{
+    static const char meta[] = "\"session_meta\"", item_name[] = "\"response_item\"";
+    if (first != NULL) {
+        cx_str type = CX_JSON_GET_STR(first, "type");
+        if (type.size == 0)
+            return is_old_meta(first) ? 60 : 0;
+        if (cx_json_get_typed(first, CX_STR("payload"), CX_JSON_OBJECT) != NULL)
+            return 90;
+        return is_item_type(type) ? 55 : 0;
+    }
+    bool found =
+        head.size != 0 && (memmem(head.data, head.size, meta, sizeof meta - 1) != NULL ||
+                           memmem(head.data, head.size, item_name, sizeof item_name - 1) != NULL);
+    return found ? 75 : 0;
+}
+
+const cx_import_format cx_import_codex = {
+    .info = {"codex", "Codex rollouts",
+             "JSON lines {\"timestamp\",\"type\",\"payload\":{...}}, or bare items", true},
+    .state_size = sizeof(codex_state),
+    .line = codex_line,
+    .done = codex_done,
+    .detect = codex_detect,
+};

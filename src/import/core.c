@@ -1,0 +1,592 @@
+/*
+ * core.c - an import from end to end: files in, pass one, order, pass two, summary.
+ *
+ * A line format is streamed twice and never held; a document, standard input and other streams are
+ * held whole.  Between the passes a file must not change: every line read again is compared with a
+ * hash of what was seen first.
+ */
+#include "import/core.h"
+
+#include <errno.h>
+#include <stdalign.h>
+#include <stdio.h>
+
+#define CHUNK_BYTES ((size_t)1 << 20)
+#define BYTES_MAX ((size_t)UINT32_MAX)
+#define HEAD_BYTES 65536
+#define PROGRESS_EVERY ((uint64_t)1 << 22)
+
+static const cx_import_format *const formats[] = {
+    &cx_import_otlp,  &cx_import_otel_sdk,  &cx_import_langfuse,  &cx_import_claude_code,
+    &cx_import_codex, &cx_import_swe_agent, &cx_import_tau_bench, &cx_import_who_when,
+};
+#define FORMAT_COUNT CX_COUNT_OF(formats)
+
+/* --- formats ------------------------------------------------------------------------------- */
+
+const cx_import_format_info *cx_import_format_at(size_t index)
+{
+    return index < FORMAT_COUNT ? &formats[index]->info : NULL;
+}
+
+static const cx_import_format *find_format(cx_str name)
+{
+    for (size_t i = 0; i < FORMAT_COUNT; i++) {
+        if (cx_str_is(name, formats[i]->info.name))
+            return formats[i];
+    }
+    return NULL;
+}
+
+const char *cx_import_detect(cx_bytes head)
+{
+    cx_arena arena;
+    cx_json first;
+    size_t used;
+    const char *best = NULL;
+    int confidence = 0;
+    cx_json_parser parser;
+    const cx_json_limits limits = {RECORD_DEPTH_MAX, 4300, 0, false};
+    cx_arena_init(&arena, cx_alloc_default(), 0);
+    cx_json_parser_init(&parser, cx_alloc_default(), &limits);
+    bool complete = !cx_failed(
+        cx_json_parse_prefix(&parser, cx_bytes_str(head), true, &arena, &first, &used, NULL));
+    for (size_t i = 0; i < FORMAT_COUNT; i++) {
+        int says =
+            formats[i]->detect == NULL ? 0 : formats[i]->detect(head, complete ? &first : NULL);
+        if (says > confidence) {
+            confidence = says;
+            best = formats[i]->info.name;
+        }
+    }
+    cx_json_parser_done(&parser);
+    cx_arena_done(&arena);
+    return best;
+}
+
+/* --- files --------------------------------------------------------------------------------- */
+
+void cx_import_progress(cx_import_core *core, uint64_t more_bytes)
+{
+    core->done_bytes += more_bytes;
+    if (core->options.progress == NULL || core->done_bytes - core->reported_bytes < PROGRESS_EVERY)
+        return;
+    core->reported_bytes = core->done_bytes;
+    core->options.progress(core->options.progress_arg, core->done_bytes, core->total_bytes);
+}
+
+static size_t limit_of(const cx_import_core *core)
+{
+    size_t limit = core->options.max_bytes;
+    return limit == 0 || limit > BYTES_MAX ? BYTES_MAX : limit;
+}
+
+static cx_status open_source(cx_import_core *core, source *from, cx_err *err)
+{
+    if (from->file != CX_FILE_NONE)
+        return CX_SUCCESS;
+    int failed = core->io->open(core->io, from->path, CX_IO_READ, &from->file);
+    if (failed != 0) {
+        from->file = CX_FILE_NONE;
+        return cx_fail_os(err, -failed, "cannot open %s", from->path);
+    }
+    return CX_SUCCESS;
+}
+
+static void close_source(cx_import_core *core, source *from)
+{
+    if (from->file != CX_FILE_NONE)
+        (void)core->io->close(core->io, from->file);
+    from->file = CX_FILE_NONE;
+}
+
+static cx_status keep_whole(cx_import_core *core, source *from, cx_err *err)
+{
+    if (!from->streamed)
+        return CX_SUCCESS;
+    close_source(core, from);
+    cx_buf_clear(&from->whole);
+    CX_TRY(cx_io_read_file(core->io, from->path, limit_of(core), &from->whole, err));
+    from->bytes = cx_buf_bytes(&from->whole);
+    from->streamed = false;
+    return CX_SUCCESS;
+}
+
+/* Reads up to `size` bytes at an offset of a streamed source. */
+static cx_status read_at(cx_import_core *core, source *from, uint64_t offset, uint8_t *data,
+                         size_t size, size_t *out_size, cx_err *err)
+{
+    size_t done = 0;
+    CX_TRY(open_source(core, from, err));
+    while (done < size) {
+        int64_t count =
+            core->io->pread(core->io, from->file, data + done, size - done, offset + done);
+        if (count == -EINTR)
+            continue;
+        if (count < 0)
+            return cx_fail_os(err, (int)-count, "cannot read %s", from->path);
+        if (count == 0)
+            break;
+        done += (size_t)count;
+    }
+    *out_size = done;
+    return CX_SUCCESS;
+}
+
+/* Decides how a path is read; streams cannot be read twice and are kept. */
+static cx_status prepare_path(cx_import_core *core, source *from, cx_err *err)
+{
+    uint64_t size = 0;
+    bool regular = false;
+    from->streamed = true;
+    if (strcmp(from->path, "-") != 0) {
+        CX_TRY(open_source(core, from, err));
+        if (core->io->size(core->io, from->file, &size, &regular) != 0)
+            regular = false;
+        close_source(core, from);
+    }
+    if (!regular)
+        return keep_whole(core, from, err);
+    core->total_bytes += size;
+    return CX_SUCCESS;
+}
+
+cx_status cx_import_reread(cx_import_core *core, const entry *e, cx_str *out, cx_err *err)
+{
+    source *from = &core->sources.items[e->file];
+    cx_import_progress(core, e->size);
+    if (from->streamed) {
+        size_t got = 0;
+        cx_buf_clear(&core->text);
+        uint8_t *room = cx_buf_reserve(&core->text, (size_t)e->size + 1);
+        if (room == NULL)
+            return cx_fail_nomem(err);
+        CX_TRY(read_at(core, from, e->offset, room, e->size, &got, err));
+        if (e->file >= FILES_KEPT_OPEN)
+            close_source(core, from);
+        *out = cx_str_from((const char *)room, got);
+    } else {
+        *out = cx_str_from((const char *)from->bytes.data + e->offset, e->size);
+    }
+    if (out->size != e->size || cx_map_hash_bytes(0, out->data, out->size) != e->check)
+        return cx_fail(err, CX_E_CONFLICT, "%s changed while it was being read",
+                       from->path == NULL ? "the input" : from->path);
+    return CX_SUCCESS;
+}
+
+/* --- pass one: lines ----------------------------------------------------------------------- */
+
+static bool is_blank(cx_str line)
+{
+    for (size_t i = 0; i < line.size; i++) {
+        if (line.data[i] != ' ' && line.data[i] != '\t' && line.data[i] != '\r')
+            return false;
+    }
+    return true;
+}
+
+static cx_status take_line(cx_import_core *core, cx_str line, cx_err *err)
+{
+    cx_json value;
+    cx_err why = {0};
+    cx_status status = cx_json_parse(&core->parser, line, &core->scratch, &value, &why);
+    if (status.code == CX_E_NOMEM)
+        return cx_fail_nomem(err);
+    if (cx_failed(status))
+        return cx_import_bad_line(core, why.tag == NULL ? "U_SYNTAX" : why.tag, err);
+    if (!cx_json_has_canonical(&value))
+        return cx_import_bad_line(core, "U_NUMBER", err);
+    core->line_value = &value;
+    status = core->format->line(&core->sink, &value, err);
+    core->line_value = NULL;
+    return status;
+}
+
+/* One line without its LF; the CR of a CRLF belongs to the line's end too. */
+static cx_status read_line(cx_import_core *core, cx_str line, uint64_t offset, cx_err *err)
+{
+    core->sink.line++;
+    cx_import_progress(core, line.size + 1);
+    if (line.size != 0 && line.data[line.size - 1] == '\r')
+        line.size--;
+    if (is_blank(line)) {
+        core->sources.items[core->sink.file].blank_lines++;
+        return CX_SUCCESS;
+    }
+    cx_arena_mark mark = cx_arena_mark_now(&core->scratch);
+    core->line_offset = offset;
+    core->line_text = line;
+    cx_status status = take_line(core, line, err);
+    cx_arena_reset(&core->scratch, mark);
+    return status;
+}
+
+static cx_status lines_of_memory(cx_import_core *core, source *from, cx_err *err)
+{
+    const char *data = (const char *)from->bytes.data;
+    size_t size = from->bytes.size;
+    for (size_t at = 0; at < size;) {
+        const char *end = memchr(data + at, '\n', size - at);
+        size_t length = end == NULL ? size - at : (size_t)(end - (data + at));
+        if (length > limit_of(core))
+            return cx_fail_at(err, CX_E_LIMIT, "U_LIMIT", at, "a line is longer than %zu bytes",
+                              limit_of(core));
+        CX_TRY(read_line(core, cx_str_from(data + at, length), at, err));
+        at += length + (end != NULL);
+    }
+    from->sha256 = cx_digest_of(from->bytes);
+    from->size = size;
+    return CX_SUCCESS;
+}
+
+/* Reads pieces behind what is left of the last one, and takes every line that is complete. */
+static cx_status lines_of_stream(cx_import_core *core, source *from, cx_buf *held, cx_err *err)
+{
+    cx_sha256 sha;
+    uint64_t start = 0; /* offset of held->data[0] in the file */
+    size_t scanned = 0;
+    cx_sha256_init(&sha);
+    for (bool last = false; !last;) {
+        size_t got = 0;
+        uint8_t *room = cx_buf_reserve(held, CHUNK_BYTES);
+        if (room == NULL)
+            return cx_fail_nomem(err);
+        CX_TRY(read_at(core, from, start + held->size, room, CHUNK_BYTES, &got, err));
+        cx_sha256_add(&sha, room, got);
+        cx_buf_advance(held, got);
+        last = got < CHUNK_BYTES;
+        size_t at = 0;
+        for (;;) {
+            size_t from_here = scanned > at ? scanned : at;
+            const uint8_t *end = from_here == held->size
+                                     ? NULL
+                                     : memchr(held->data + from_here, '\n', held->size - from_here);
+            if (end == NULL && (!last || at == held->size))
+                break;
+            size_t stop = end == NULL ? held->size : (size_t)(end - held->data);
+            cx_str line = cx_str_from((const char *)held->data + at, stop - at);
+            CX_TRY(read_line(core, line, start + at, err));
+            at = stop + (end != NULL);
+        }
+        memmove(held->data, held->data + at, held->size - at);
+        held->size -= at;
+        start += at;
+        scanned = held->size;
+        if (held->size > limit_of(core))
+            return cx_fail_at(err, CX_E_LIMIT, "U_LIMIT", start, "a line is longer than %zu bytes",
+                              limit_of(core));
+    }
+    from->size = start;
+    from->sha256 = cx_sha256_end(&sha);
+    return CX_SUCCESS;
+}
+
+static cx_status read_lines(cx_import_core *core, source *from, cx_err *err)
+{
+    if (!from->streamed)
+        return lines_of_memory(core, from, err);
+    cx_buf held;
+    cx_buf_init(&held, core->alloc);
+    cx_status status = lines_of_stream(core, from, &held, err);
+    cx_buf_done(&held);
+    if (core->sink.file >= FILES_KEPT_OPEN)
+        close_source(core, from);
+    return status;
+}
+
+/* --- pass one: documents ------------------------------------------------------------------- */
+
+static cx_status read_document(cx_import_core *core, source *from, cx_err *err)
+{
+    cx_json *document = CX_ARENA_NEW(&core->documents, cx_json);
+    CX_TRY(keep_whole(core, from, err));
+    from->sha256 = cx_digest_of(from->bytes);
+    from->size = from->bytes.size;
+    cx_import_progress(core, from->size);
+    if (document == NULL)
+        return cx_fail_nomem(err);
+    CX_TRY(
+        cx_json_parse(&core->parser, cx_bytes_str(from->bytes), &core->documents, document, err));
+    return core->format->document(&core->sink, document, err);
+}
+
+/* The line that starts at *at, moved behind it; false at the end. */
+static bool next_filled_line(cx_bytes bytes, size_t *at, cx_str *out)
+{
+    while (*at < bytes.size) {
+        const char *start = (const char *)bytes.data + *at;
+        const char *end = memchr(start, '\n', bytes.size - *at);
+        size_t size = end == NULL ? bytes.size - *at : (size_t)(end - start);
+        *at += size + (end != NULL);
+        *out = cx_str_from(start, size);
+        if (!is_blank(*out))
+            return true;
+    }
+    return false;
+}
+
+static bool is_whole_object(cx_import_core *core, cx_str line)
+{
+    cx_json value;
+    cx_arena_mark mark = cx_arena_mark_now(&core->scratch);
+    bool whole = !cx_failed(cx_json_parse(&core->parser, line, &core->scratch, &value, NULL)) &&
+                 value.type == CX_JSON_OBJECT;
+    cx_arena_reset(&core->scratch, mark);
+    return whole;
+}
+
+/*
+ * A family that comes both ways (§2.1): lines when there are two or more and one of the first two
+ * is an object by itself, which no line of an indented document is.
+ */
+static bool looks_like_lines(cx_import_core *core, cx_bytes bytes)
+{
+    cx_str first, second;
+    size_t at = 0;
+    if (!next_filled_line(bytes, &at, &first) || !next_filled_line(bytes, &at, &second))
+        return false;
+    if (is_whole_object(core, first))
+        return true;
+    return first.data[0] == '{' && is_whole_object(core, second);
+}
+
+/* Whether a streamed file is lines can be told from its head, if two lines are in it. */
+static cx_status choose_form(cx_import_core *core, source *from, cx_err *err)
+{
+    const cx_import_format *format = core->format;
+    from->lines = format->document == NULL;
+    if (format->line == NULL || format->document == NULL)
+        return CX_SUCCESS;
+    if (from->streamed) {
+        uint8_t *head = cx_arena_push(&core->scratch, CHUNK_BYTES, 1);
+        size_t got = 0;
+        if (head == NULL)
+            return cx_fail_nomem(err);
+        CX_TRY(read_at(core, from, 0, head, CHUNK_BYTES, &got, err));
+        from->lines = looks_like_lines(core, cx_bytes_from(head, got));
+        if (from->lines)
+            return CX_SUCCESS;
+        CX_TRY(keep_whole(core, from, err));
+    }
+    from->lines = looks_like_lines(core, from->bytes);
+    return CX_SUCCESS;
+}
+
+/* Says which file a reader's message is about. */
+static void name_file(const source *from, cx_status status, cx_err *err)
+{
+    char message[CX_ERR_MESSAGE_SIZE];
+    if (err == NULL || from->path == NULL || status.code == CX_E_NOMEM || err->os_errno != 0 ||
+        strstr(err->message, from->path) != NULL)
+        return;
+    memcpy(message, err->message, sizeof message);
+    (void)snprintf(err->message, sizeof err->message, "%.180s: %.130s", from->path, message);
+}
+
+static cx_status read_source(cx_import_core *core, uint32_t file, cx_err *err)
+{
+    source *from = &core->sources.items[file];
+    cx_import_sink *sink = &core->sink;
+    cx_arena_mark mark = cx_arena_mark_now(&core->scratch);
+    sink->file = file;
+    sink->line = 0;
+    from->first_entry = (uint32_t)core->entries.count;
+    CX_TRY(choose_form(core, from, err));
+    cx_arena_reset(&core->scratch, mark);
+    sink->arena = from->lines ? &core->scratch : &core->documents;
+    cx_status status = from->lines ? read_lines(core, from, err) : read_document(core, from, err);
+    if (!cx_failed(status) && core->format->file_end != NULL)
+        status = core->format->file_end(sink, err);
+    cx_arena_reset(&core->scratch, mark);
+    if (cx_failed(status))
+        name_file(from, status, err);
+    return status;
+}
+
+/* --- the whole ----------------------------------------------------------------------------- */
+
+static void core_done(cx_import_core *core)
+{
+    const cx_alloc *alloc = core->alloc;
+    if (core->sink.state != NULL && core->format->done != NULL)
+        core->format->done(&core->sink);
+    for (size_t f = 0; f < core->sources.count; f++) {
+        if (core->io != NULL)
+            close_source(core, &core->sources.items[f]);
+        cx_buf_done(&core->sources.items[f].whole);
+    }
+    cx_alloc_free(alloc, core->order, (core->entries.count + 1) * sizeof *core->order);
+    cx_alloc_free(alloc, core->hashes, (core->entries.count + 1) * sizeof *core->hashes);
+    cx_alloc_free(alloc, core->output,
+                  (core->entries.count + core->sources.count + 1) * sizeof *core->output);
+    cx_vec_done(&core->record.refs, alloc);
+    cx_vec_done(&core->record.defines, alloc);
+    cx_vec_done(&core->record.calls, alloc);
+    cx_vec_done(&core->record.fields, alloc);
+    cx_vec_done(&core->record.beliefs, alloc);
+    cx_vec_done(&core->record.memory, alloc);
+    cx_vec_done(&core->sources, alloc);
+    cx_vec_done(&core->entries, alloc);
+    cx_vec_done(&core->refs, alloc);
+    cx_vec_done(&core->slots, alloc);
+    cx_vec_done(&core->calls, alloc);
+    cx_vec_done(&core->links, alloc);
+    cx_vec_done(&core->agents, alloc);
+    cx_map_done(&core->slot_index);
+    cx_map_done(&core->agent_source);
+    cx_map_done(&core->agent_taken);
+    cx_buf_done(&core->text);
+    cx_json_parser_done(&core->parser);
+    cx_arena_done(&core->keep);
+    cx_arena_done(&core->scratch);
+    cx_arena_done(&core->documents);
+    cx_arena_done(&core->line);
+}
+
+static void core_init(cx_import_core *core, const cx_import_options *options)
+{
+    const cx_import_options defaults = CX_IMPORT_OPTIONS_INIT;
+    const cx_json_limits limits = {RECORD_DEPTH_MAX, 4300, 0, false};
+    *core = (cx_import_core){.options = options == NULL ? defaults : *options};
+    if (core->options.alloc == NULL)
+        core->options.alloc = cx_alloc_default();
+    core->alloc = core->options.alloc;
+    core->seed = core->options.seed;
+    core->sink = (cx_import_sink){
+        .core = core, .options = &core->options, .arena = &core->scratch, .keep = &core->keep};
+    cx_json_parser_init(&core->parser, core->alloc, &limits);
+    cx_arena_init(&core->keep, core->alloc, 0);
+    cx_arena_init(&core->scratch, core->alloc, 0);
+    cx_arena_init(&core->documents, core->alloc, 0);
+    cx_arena_init(&core->line, core->alloc, 0);
+    cx_buf_init(&core->text, core->alloc);
+    cx_map_init(&core->slot_index, core->alloc, core->seed);
+    cx_map_init(&core->agent_source, core->alloc, core->seed);
+    cx_map_init(&core->agent_taken, core->alloc, core->seed);
+}
+
+static cx_status detect_first(cx_import_core *core, const char **out_name, cx_err *err)
+{
+    source *from = &core->sources.items[0];
+    cx_bytes head = from->bytes;
+    if (from->streamed) {
+        uint8_t *room = cx_arena_push(&core->keep, HEAD_BYTES, 1);
+        if (room == NULL)
+            return cx_fail_nomem(err);
+        head.data = room;
+        CX_TRY(read_at(core, from, 0, room, HEAD_BYTES, &head.size, err));
+        close_source(core, from);
+    } else if (head.size > HEAD_BYTES) {
+        head.size = HEAD_BYTES;
+    }
+    *out_name = cx_import_detect(head);
+    if (*out_name == NULL)
+        return cx_fail_at(err, CX_E_FORMAT, "U_SHAPE", CX_NO_OFFSET,
+                          "found no trace of a known format, expected one of `cortex import "
+                          "--list`; name the format");
+    return CX_SUCCESS;
+}
+
+static cx_status choose_format(cx_import_core *core, const char *name, cx_err *err)
+{
+    if (strcmp(name, "auto") == 0) {
+        cx_status status = detect_first(core, &name, err);
+        if (cx_failed(status)) {
+            name_file(&core->sources.items[0], status, err);
+            return status;
+        }
+    }
+    core->format = find_format(cx_str_z(name));
+    if (core->format == NULL)
+        return cx_fail(err, CX_E_USAGE, "unknown import format '%s'", name);
+    if (core->options.only.size != 0 && !core->format->takes_only)
+        return cx_fail(err, CX_E_USAGE, "format '%s' has no runs to choose from", name);
+    core->sink.state =
+        cx_arena_push(&core->keep, core->format->state_size + 1, alignof(max_align_t));
+    if (core->sink.state == NULL)
+        return cx_fail_nomem(err);
+    memset(core->sink.state, 0, core->format->state_size + 1);
+    return CX_SUCCESS;
+}
+
+static cx_status import_sources(cx_import_core *core, const char *format, cx_import_write write,
+                                void *write_arg, cx_import_summary *summary, cx_err *err)
+{
+    uint32_t importer;
+    CX_TRY(choose_format(core, format, err));
+    if (core->format->document == NULL)
+        core->total_bytes *= 2; /* lines are read twice */
+    CX_TRY(cx_import_agent_of(core, CX_STR(IMPORTER), &importer, err));
+    CX_ASSERT(importer == 0);
+    for (size_t f = 0; f < core->sources.count; f++)
+        CX_TRY(read_source(core, (uint32_t)f, err));
+    core->sink.arena = &core->scratch;
+    if (core->format->finish != NULL)
+        CX_TRY(core->format->finish(&core->sink, err));
+    if (core->options.only.size != 0 && core->entries.count == 0)
+        return cx_fail(err, CX_E_NOT_FOUND, "no run matches '%.*s'",
+                       (int)(core->options.only.size > 80 ? 80 : core->options.only.size),
+                       core->options.only.data);
+    CX_TRY(cx_import_settle(core, err));
+    CX_TRY(cx_import_emit(core, write, write_arg, err));
+    if (core->options.progress != NULL)
+        core->options.progress(core->options.progress_arg, core->done_bytes, core->done_bytes);
+    return summary == NULL ? CX_SUCCESS : cx_import_summarize(core, summary, err);
+}
+
+static source *new_source(cx_import_core *core)
+{
+    source *made = cx_vec_push(&core->sources, core->alloc);
+    if (made != NULL) {
+        *made = (source){.file = CX_FILE_NONE};
+        cx_buf_init(&made->whole, core->alloc);
+    }
+    return made;
+}
+
+cx_status cx_import_run(const cx_io *io, const char *format, const char *const *paths,
+                        size_t path_count, const cx_import_options *options, cx_import_write write,
+                        void *write_arg, cx_import_summary *summary, cx_err *err)
+{
+    cx_import_core core;
+    cx_status status = CX_SUCCESS;
+    if (path_count == 0 || path_count >= UINT32_MAX)
+        return cx_fail(err, CX_E_USAGE, "no file to import");
+    core_init(&core, options);
+    core.io = io;
+    if (core.seed == 0)
+        core.options.seed = core.slot_index.seed = core.agent_source.seed = core.agent_taken.seed =
+            cx_io_seed(io);
+    for (size_t f = 0; f < path_count; f++) {
+        source *made = new_source(&core);
+        if (made == NULL)
+            CX_GO(status, cx_fail_nomem(err));
+        made->path = paths[f];
+        CX_GO(status, prepare_path(&core, made, err));
+    }
+    status = import_sources(&core, format, write, write_arg, summary, err);
+done:
+    core_done(&core);
+    return status;
+}
+
+cx_status cx_import_run_bytes(const char *format, const cx_bytes *files, size_t file_count,
+                              const cx_import_options *options, cx_import_write write,
+                              void *write_arg, cx_import_summary *summary, cx_err *err)
+{
+    cx_import_core core;
+    cx_status status = CX_SUCCESS;
+    if (file_count == 0 || file_count >= UINT32_MAX)
+        return cx_fail(err, CX_E_USAGE, "no file to import");
+    core_init(&core, options);
+    for (size_t f = 0; f < file_count; f++) {
+        source *made = new_source(&core);
+        if (made == NULL)
+            CX_GO(status, cx_fail_nomem(err));
+        made->bytes = files[f];
+    }
+    status = import_sources(&core, format, write, write_arg, summary, err);
+done:
+    core_done(&core);
+    return status;
+}

@@ -1,0 +1,137 @@
+/*
+ * import.h - the door of the room: foreign traces become lattice JSONL.
+ *
+ *     cx_import_summary summary;
+ *     cx_import_options options = CX_IMPORT_OPTIONS_INIT;
+ *     cx_import_run(io, "claude-code", paths, path_count, &options, write, file, &summary, &err);
+ *     cx_import_summary_text(&buf, &summary);
+ *     cx_import_summary_done(&summary);
+ *
+ * Every source record becomes exactly one sealed node, bad ones included, behind one file node a
+ * file.  The rules are those of docs/formats/imports.md (§ numbers in this room are of that page).
+ * The same files in the same order give the same bytes: no clock, path, locale or random number
+ * reaches the output.  Thread-safe as long as the callbacks are.
+ */
+#ifndef CX_IMPORT_IMPORT_H
+#define CX_IMPORT_IMPORT_H
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/io.h"
+#include "base/map.h"
+#include "base/vec.h"
+
+typedef struct cx_import_format_info {
+    const char *name;        /* what the command line calls it */
+    const char *description; /* a few words */
+    const char *help;        /* one line: what the files look like */
+    bool lines;              /* a record a line, streamed; else one document a file */
+} cx_import_format_info;
+
+/* The formats, in the order of the help text; NULL behind the last. */
+const cx_import_format_info *cx_import_format_at(size_t index);
+
+/* The format a file most likely has, from its first bytes (64 KiB are plenty); NULL when none. */
+const char *cx_import_detect(cx_bytes head);
+
+/* What may be wrong with a record and never stops an import (§1.5). */
+typedef enum cx_import_issue {
+    CX_ISSUE_BAD_TIME,
+    CX_ISSUE_DANGLING_PARENT,
+    CX_ISSUE_DUPLICATE_ID,
+    CX_ISSUE_NO_TIME,
+    CX_ISSUE_OPEN_CALL, /* only in the summary: known at the end */
+    CX_ISSUE_ORPHAN_RESULT,
+    CX_ISSUE_PARENT_AFTER_CHILD,
+    CX_ISSUE_PARENT_CYCLE,
+    CX_ISSUE_TIME_REGRESSED,
+    CX_ISSUE_TRUNCATED,
+    CX_ISSUE_UNKNOWN_TYPE,
+    CX_ISSUE_COUNT
+} cx_import_issue;
+
+/* "bad_time"; static storage. */
+const char *cx_import_issue_name(cx_import_issue issue);
+
+typedef cx_status (*cx_import_write)(void *arg, cx_bytes bytes, cx_err *err);
+
+typedef struct cx_import_options {
+    const cx_alloc *alloc; /* NULL = cx_alloc_default() */
+    bool plain_ids;        /* s<k> in output order in place of the hash */
+    cx_str only;           /* tau-bench: "TASK.TRIAL"; empty = all */
+    size_t max_bytes;      /* of a file that is kept whole, and of a line; 0 = 4 GiB less 1 */
+    uint64_t seed;         /* of hash maps; no output depends on it; 0 = the io's */
+    /* Labels that must not enter the lattice (§2.8), a canonical JSON line a file; or NULL. */
+    cx_import_write labels;
+    void *labels_arg;
+    /* Called now and then; the total counts both passes over the files, 0 = unknown. */
+    void (*progress)(void *arg, uint64_t bytes_done, uint64_t bytes_total);
+    void *progress_arg;
+} cx_import_options;
+
+#define CX_IMPORT_OPTIONS_INIT                               \
+    {                                                        \
+        NULL, false, {NULL, 0}, 0, 0, NULL, NULL, NULL, NULL \
+    }
+
+/* At most this many ids of open calls are kept; their count is exact. */
+#define CX_IMPORT_OPEN_CALLS_KEPT 100
+
+typedef struct cx_import_file_summary {
+    uint64_t bytes;
+    cx_digest sha256;
+    uint64_t records; /* of the source, bad ones included */
+    uint64_t nodes;   /* records + 1, and the second nodes of SWE-agent steps (§2.6) */
+    uint64_t bad;
+    uint64_t blank_lines;
+    uint64_t issues[CX_ISSUE_COUNT]; /* nodes carrying the label; open calls */
+} cx_import_file_summary;
+
+typedef struct cx_import_open_call {
+    uint32_t file;
+    cx_str call_id;
+    cx_str tool; /* empty when unknown */
+} cx_import_open_call;
+
+typedef struct cx_import_agent {
+    cx_str name;
+    uint64_t nodes;
+} cx_import_agent;
+
+/* Filled on success; release with cx_import_summary_done, which also accepts a zeroed one. */
+typedef struct cx_import_summary {
+    const char *format;
+    cx_import_file_summary total; /* sha256 unused */
+    const cx_import_file_summary *files;
+    size_t file_count;
+    const cx_import_agent *agents; /* in order of first appearance in the output */
+    size_t agent_count;
+    const cx_import_open_call *open_calls;
+    size_t open_call_count; /* kept ones; total.issues[CX_ISSUE_OPEN_CALL] counts all */
+    cx_arena arena;
+    bool filled;
+} cx_import_summary;
+
+void cx_import_summary_done(cx_import_summary *summary);
+
+/* One line of canonical JSON with LF; the lines people read. */
+CX_RESULT cx_import_summary_json(cx_buf *out, const cx_import_summary *summary, cx_err *err);
+CX_RESULT cx_import_summary_text(cx_buf *out, const cx_import_summary *summary, cx_err *err);
+
+/*
+ * Imports files ("-" = standard input) and hands the lattice to `write`, in pieces.  A format of
+ * "auto" is detected from the first file.  Bad records are no error: the output is complete and
+ * summary->total.bad says how many.  Errors: CX_E_USAGE (unknown format, `only` elsewhere),
+ * CX_E_NOT_FOUND (nothing matches `only`), what `write` returned, and, where a document cannot be
+ * read at all, the tags of cx_json_parse and U_SHAPE; files are named in the message.
+ */
+CX_RESULT cx_import_run(const cx_io *io, const char *format, const char *const *paths,
+                        size_t path_count, const cx_import_options *options, cx_import_write write,
+                        void *write_arg, cx_import_summary *summary, cx_err *err);
+
+/* The same over memory. */
+CX_RESULT cx_import_run_bytes(const char *format, const cx_bytes *files, size_t file_count,
+                              const cx_import_options *options, cx_import_write write,
+                              void *write_arg, cx_import_summary *summary, cx_err *err);
+
+#endif

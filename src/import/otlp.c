@@ -1,0 +1,369 @@
+/*
+ * otlp.c - OTLP JSON, a document or a batch a line (§2.1): record = span.
+ *
+ *   {"resourceSpans":[{"resource":{"attributes":[KV]},
+ *                      "scopeSpans":[{"scope":{...},"spans":[S, ...]}]}]}
+ *
+ * Resource and scope stay on the file node: raw_top is the document less its spans, and a node says
+ * where it stood by two indexes, `resource` and `scope`.  Exporters repeat the same batch head line
+ * after line: of several batches raw_top is {"batches":[...]}, each different head once, and a
+ * node's `batch` is an index into it.
+ */
+#include "import/gen_ai.h"
+
+#include "crypto/text.h"
+
+#define SPAN_SPACE 's'
+#define NO_BATCH UINT64_MAX
+
+typedef struct otlp_state {
+    cx_map heads; /* canonical batch head -> index, of the current file */
+    cx_json_list list;
+    bool batched;
+} otlp_state;
+
+/* --- finding spans ------------------------------------------------------------------------- */
+
+static const cx_json *array_of(const cx_json *object, const char *name)
+{
+    return cx_json_get_typed(object, cx_str_z(name), CX_JSON_ARRAY);
+}
+
+/* The list of scopes of one resource; older files have the other name. */
+static const cx_json *scopes_of(const cx_json *resource)
+{
+    const cx_json *scopes = array_of(resource, "scopeSpans");
+    return scopes != NULL ? scopes : array_of(resource, "instrumentationLibrarySpans");
+}
+
+static const cx_json *otlp_part(const cx_json *line, uint32_t part)
+{
+    const cx_json *resources = array_of(line, "resourceSpans");
+    uint64_t before = 0;
+    for (uint32_t i = 0; resources != NULL && i < resources->count; i++) {
+        const cx_json *scopes = scopes_of(&resources->items[i]);
+        for (uint32_t k = 0; scopes != NULL && k < scopes->count; k++) {
+            const cx_json *spans = array_of(&scopes->items[k], "spans");
+            if (spans == NULL)
+                continue;
+            if (part - before < spans->count)
+                return &spans->items[part - before];
+            before += spans->count;
+        }
+    }
+    return NULL;
+}
+
+/* --- ids ----------------------------------------------------------------------------------- */
+
+static bool is_hex(cx_str text)
+{
+    for (size_t i = 0; i < text.size; i++) {
+        char c = text.data[i];
+        if (!((c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F')))
+            return false;
+    }
+    return true;
+}
+
+static bool is_zeros(cx_str text)
+{
+    for (size_t i = 0; i < text.size; i++) {
+        if (text.data[i] != '0')
+            return false;
+    }
+    return true;
+}
+
+/*
+ * One spelling for ids that are the same: lower-case hex.  A plain protobuf printer writes base64
+ * in place of hex, which length and alphabet tell apart: 16 bytes are 32 digits or 24 characters.
+ */
+static void add_id(cx_buf *out, cx_str id, size_t byte_count, bool *is_base64)
+{
+    size_t start = out->size;
+    if (id.size != 2 * byte_count && id.size == (byte_count + 2) / 3 * 4 &&
+        cx_base64_decode(id, CX_BASE64, out)) {
+        if (out->size - start == byte_count) {
+            uint8_t bytes[16];
+            memcpy(bytes, out->data + start, byte_count);
+            out->size = start;
+            cx_hex_add(out, cx_bytes_from(bytes, byte_count));
+            *is_base64 = true;
+            return;
+        }
+        out->size = start;
+    }
+    bool hex = is_hex(id);
+    for (size_t i = 0; i < id.size; i++) {
+        char c = id.data[i];
+        cx_buf_add_byte(out, (uint8_t)(hex && c >= 'A' && c <= 'F' ? c | 0x20 : c));
+    }
+}
+
+/* "<trace>/<span>"; empty when there is no span id. */
+static cx_str span_key(cx_arena *arena, cx_str trace, cx_str span, bool *is_base64)
+{
+    cx_buf buf;
+    cx_str key = {NULL, 0};
+    if (span.size == 0)
+        return key;
+    cx_buf_init(&buf, arena->alloc);
+    add_id(&buf, trace, 16, is_base64);
+    cx_buf_add_byte(&buf, '/');
+    add_id(&buf, span, 8, is_base64);
+    if (!buf.failed)
+        key = cx_arena_copy_str(arena, cx_buf_str(&buf));
+    cx_buf_done(&buf);
+    return key;
+}
+
+/* --- a span -------------------------------------------------------------------------------- */
+
+typedef struct place {
+    cx_str service;
+    uint64_t batch; /* NO_BATCH = the whole document is one */
+    uint32_t resource;
+    uint32_t scope;
+    uint32_t part;
+} place;
+
+static void refer_links(cx_import_record *r, const cx_json *span, cx_arena *arena)
+{
+    const cx_json *links = array_of(span, "links");
+    bool is_base64 = false;
+    for (uint32_t i = 0; links != NULL && i < links->count; i++)
+        cx_import_refer(r, SPAN_SPACE,
+                        span_key(arena, CX_JSON_GET_STR(&links->items[i], "traceId"),
+                                 CX_JSON_GET_STR(&links->items[i], "spanId"), &is_base64),
+                        CX_REF_OPTIONAL);
+}
+
+static void set_ids(cx_import_record *r, const cx_json *span, cx_str trace, cx_arena *arena)
+{
+    cx_str parent = CX_JSON_GET_STR(span, "parentSpanId");
+    bool is_base64 = false;
+    r->src_id = CX_JSON_GET_STR(span, "spanId");
+    cx_import_define(r, SPAN_SPACE, span_key(arena, trace, r->src_id, &is_base64), CX_DEFINE_FIRST);
+    if (parent.size != 0 && !is_zeros(parent)) {
+        r->src_parent = parent;
+        cx_import_refer(r, SPAN_SPACE, span_key(arena, trace, parent, &is_base64), CX_REF_NAMED);
+    } else {
+        r->under_file = true;
+    }
+    refer_links(r, span, arena);
+    if (is_base64)
+        cx_import_field_str(r, CX_STR("id_encoding"), CX_STR("base64"));
+}
+
+static cx_status take_span(cx_import_sink *sink, const cx_json *span, const place *at, cx_err *err)
+{
+    cx_import_record *r = cx_import_begin(sink);
+    r->raw = span;
+    if (sink->line != 0)
+        r->part = at->part;
+    if (span->type != CX_JSON_OBJECT) {
+        r->kind = CX_KIND_BAD;
+        r->issues = 1u << CX_ISSUE_UNKNOWN_TYPE;
+        return cx_import_end(sink, NULL, err);
+    }
+    cx_str trace = CX_JSON_GET_STR(span, "traceId");
+    set_ids(r, span, trace, sink->arena);
+    cx_import_set_ticks(r, CX_JSON_GET(span, "startTimeUnixNano"), 1);
+    cx_import_field_str(r, CX_STR("trace_id"), trace);
+    cx_import_field_str(r, CX_STR("name"), CX_JSON_GET_STR(span, "name"));
+    cx_import_field(r, CX_STR("resource"), cx_json_make_uint(sink->arena, at->resource));
+    cx_import_field(r, CX_STR("scope"), cx_json_make_uint(sink->arena, at->scope));
+    if (at->batch != NO_BATCH)
+        cx_import_field(r, CX_STR("batch"), cx_json_make_uint(sink->arena, at->batch));
+    const cx_json *status = CX_JSON_GET(span, "status");
+    const cx_import_span view = {
+        .attributes = CX_JSON_GET(span, "attributes"),
+        .arena = sink->arena,
+        .fallback_agent = at->service,
+        .scope = trace,
+        .outcome = cx_import_span_outcome(status == NULL ? NULL : CX_JSON_GET(status, "code")),
+    };
+    CX_TRY(cx_import_gen_ai(r, &view, err));
+    return cx_import_end(sink, NULL, err);
+}
+
+static cx_str service_of(const cx_json *resource)
+{
+    const cx_json *of = CX_JSON_GET(resource, "resource");
+    const cx_import_span view = {.attributes = of == NULL ? NULL : CX_JSON_GET(of, "attributes")};
+    return cx_import_attribute_str(&view, CX_STR("service.name"));
+}
+
+static cx_status take_spans(cx_import_sink *sink, const cx_json *resources, uint64_t batch,
+                            cx_err *err)
+{
+    place at = {.batch = batch};
+    for (uint32_t i = 0; i < resources->count; i++) {
+        const cx_json *scopes = scopes_of(&resources->items[i]);
+        at.resource = i;
+        at.service = service_of(&resources->items[i]);
+        for (uint32_t k = 0; scopes != NULL && k < scopes->count; k++) {
+            const cx_json *spans = array_of(&scopes->items[k], "spans");
+            at.scope = k;
+            for (uint32_t n = 0; spans != NULL && n < spans->count; n++, at.part++)
+                CX_TRY(take_span(sink, &spans->items[n], &at, err));
+        }
+    }
+    return CX_SUCCESS;
+}
+
+/* --- the document without its spans -------------------------------------------------------- */
+
+/* A copy of an object with one member replaced by another value. */
+static cx_status with_member(const cx_json *object, const char *name, cx_json value,
+                             cx_arena *arena, cx_json *out, cx_err *err)
+{
+    const char *const names[] = {name, NULL};
+    cx_json_list list = cx_json_list_begin(arena);
+    cx_json rest;
+    CX_TRY(cx_import_without(object, names, arena, &rest, err));
+    for (uint32_t i = 0; i < rest.count; i++)
+        cx_json_list_put(&list, cx_json_text(&rest.members[i].name), rest.members[i].value);
+    cx_json_list_put(&list, cx_str_z(name), value);
+    return cx_json_list_end_object(&list, out, err);
+}
+
+static cx_status scopes_without_spans(const cx_json *scopes, cx_arena *arena, cx_json *out,
+                                      cx_err *err)
+{
+    static const char *const spans[] = {"spans", NULL};
+    cx_json_list list = cx_json_list_begin(arena);
+    for (uint32_t i = 0; i < scopes->count; i++) {
+        cx_json item = scopes->items[i];
+        if (array_of(&item, "spans") != NULL)
+            CX_TRY(cx_import_without(&scopes->items[i], spans, arena, &item, err));
+        cx_json_list_add(&list, item);
+    }
+    return cx_json_list_end_array(&list, out, err);
+}
+
+static cx_status without_spans(const cx_json *document, cx_arena *arena, cx_json *out, cx_err *err)
+{
+    const cx_json *resources = array_of(document, "resourceSpans");
+    cx_json_list list = cx_json_list_begin(arena);
+    cx_json made;
+    for (uint32_t i = 0; i < resources->count; i++) {
+        const cx_json *resource = &resources->items[i];
+        const cx_json *scopes = scopes_of(resource);
+        made = *resource;
+        if (scopes != NULL) {
+            bool is_new = array_of(resource, "scopeSpans") != NULL;
+            cx_json cut;
+            CX_TRY(scopes_without_spans(scopes, arena, &cut, err));
+            CX_TRY(with_member(resource, is_new ? "scopeSpans" : "instrumentationLibrarySpans", cut,
+                               arena, &made, err));
+        }
+        cx_json_list_add(&list, made);
+    }
+    CX_TRY(cx_json_list_end_array(&list, &made, err));
+    return with_member(document, "resourceSpans", made, arena, out, err);
+}
+
+/* --- batches ------------------------------------------------------------------------------- */
+
+/* The number of a batch's head among the different ones of this file. */
+static cx_status number_head(cx_import_sink *sink, const cx_json *batch, uint64_t *out, cx_err *err)
+{
+    otlp_state *state = sink->state;
+    cx_json head, kept;
+    cx_buf text;
+    uint64_t *number = NULL;
+    bool is_new = false;
+    cx_status status;
+    if (!state->batched) {
+        cx_map_init(&state->heads, sink->keep->alloc, 0);
+        state->list = cx_json_list_begin(sink->keep);
+        state->batched = true;
+    }
+    cx_buf_init(&text, sink->keep->alloc);
+    CX_GO(status, without_spans(batch, sink->arena, &head, err));
+    CX_GO(status, cx_json_write(&text, &head, CX_JSON_PY_COMPACT, err));
+    CX_GO(status, cx_buf_check(&text, err));
+    if ((number = cx_map_find(&state->heads, cx_buf_str(&text))) == NULL) {
+        cx_str key = cx_arena_copy_str(sink->keep, cx_buf_str(&text));
+        CX_GO(status, key.data == NULL ? cx_fail_nomem(err) : CX_SUCCESS);
+        CX_GO(status, cx_map_put(&state->heads, key, &number, &is_new, err));
+        *number = state->list.count;
+        CX_GO(status, cx_json_copy(&head, sink->keep, &kept, err));
+        cx_json_list_add(&state->list, kept);
+    }
+    *out = *number;
+done:
+    cx_buf_done(&text);
+    return status;
+}
+
+static cx_status take_batch(cx_import_sink *sink, const cx_json *batch, cx_err *err)
+{
+    const cx_json *resources = array_of(batch, "resourceSpans");
+    uint64_t number = 0;
+    if (resources == NULL)
+        return cx_import_bad(sink, batch, UINT64_MAX, err);
+    CX_TRY(number_head(sink, batch, &number, err));
+    return take_spans(sink, resources, number, err);
+}
+
+static cx_status otlp_document(cx_import_sink *sink, const cx_json *document, cx_err *err)
+{
+    if (document->type == CX_JSON_ARRAY) {
+        for (uint32_t i = 0; i < document->count; i++)
+            CX_TRY(take_batch(sink, &document->items[i], err));
+        return CX_SUCCESS;
+    }
+    const cx_json *resources = array_of(document, "resourceSpans");
+    cx_json top;
+    if (resources == NULL)
+        return cx_import_shape(err, "an object with an array resourceSpans");
+    CX_TRY(without_spans(document, sink->arena, &top, err));
+    CX_TRY(cx_import_top(sink, &top, err));
+    return take_spans(sink, resources, NO_BATCH, err);
+}
+
+static cx_status otlp_file_end(cx_import_sink *sink, cx_err *err)
+{
+    otlp_state *state = sink->state;
+    cx_json batches, top;
+    if (!state->batched)
+        return CX_SUCCESS;
+    state->batched = false;
+    cx_map_done(&state->heads);
+    cx_json_list list = cx_json_list_begin(sink->keep);
+    CX_TRY(cx_json_list_end_array(&state->list, &batches, err));
+    cx_json_list_put(&list, CX_STR("batches"), batches);
+    CX_TRY(cx_json_list_end_object(&list, &top, err));
+    return cx_import_top(sink, &top, err);
+}
+
+static void otlp_done(cx_import_sink *sink)
+{
+    otlp_state *state = sink->state;
+    if (state->batched)
+        cx_map_done(&state->heads);
+}
+
+static int otlp_detect(cx_bytes head, const cx_json *first)
+{
+    static const char name[] = "\"resourceSpans\"";
+    if (first != NULL)
+        return array_of(first, "resourceSpans") != NULL ? 95 : 0;
+    return head.size != 0 && memmem(head.data, head.size, name, sizeof name - 1) != NULL ? 80 : 0;
+}
+
+const cx_import_format cx_import_otlp = {
+    .info = {"otlp", "OpenTelemetry OTLP/JSON spans",
+             "{\"resourceSpans\":[...]}, one document or one a line, GenAI attributes understood",
+             false},
+    .state_size = sizeof(otlp_state),
+    .document = otlp_document,
+    .line = take_batch,
+    .file_end = otlp_file_end,
+    .done = otlp_done,
+    .part = otlp_part,
+    .detect = otlp_detect,
+};

@@ -1,0 +1,253 @@
+/*
+ * tools.c - small things every format needs: exact times, digests, copies without some members.
+ */
+#include "import/internal.h"
+
+#include "crypto/digest.h"
+#include "crypto/text.h"
+
+#define NS_PER_SECOND 1000000000
+
+/* --- times (§1.9) -------------------------------------------------------------------------- */
+
+/* Exactly `count` digits from *at; false and *at unmoved when there are fewer. */
+static bool take_digits(const char **at, const char *end, int count, int *out)
+{
+    int value = 0;
+    if (end - *at < count)
+        return false;
+    for (int i = 0; i < count; i++) {
+        char c = (*at)[i];
+        if (c < '0' || c > '9')
+            return false;
+        value = value * 10 + (c - '0');
+    }
+    *at += count;
+    *out = value;
+    return true;
+}
+
+static bool take_char(const char **at, const char *end, char wanted)
+{
+    if (*at == end || **at != wanted)
+        return false;
+    (*at)++;
+    return true;
+}
+
+/* Days from 1970-01-01 in the proleptic Gregorian calendar; years start in March so that the leap
+ * day is the last. */
+static int64_t days_of(int year, int month, int day)
+{
+    int64_t y = month <= 2 ? year - 1 : year;
+    int64_t era = (y >= 0 ? y : y - 399) / 400;
+    int64_t year_of_era = y - era * 400;
+    int64_t day_of_year = (153 * (month + (month > 2 ? -3 : 9)) + 2) / 5 + day - 1;
+    int64_t day_of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year;
+    return era * 146097 + day_of_era - 719468;
+}
+
+static int days_in_month(int year, int month)
+{
+    static const int days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
+    bool leap = (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
+    return month == 2 && leap ? 29 : days[month - 1];
+}
+
+static bool take_date(const char **at, const char *end, int64_t *out_days)
+{
+    int year, month, day;
+    if (!take_digits(at, end, 4, &year) || !take_char(at, end, '-') ||
+        !take_digits(at, end, 2, &month) || !take_char(at, end, '-') ||
+        !take_digits(at, end, 2, &day))
+        return false;
+    if (month < 1 || month > 12 || day < 1 || day > days_in_month(year, month))
+        return false;
+    *out_days = days_of(year, month, day);
+    return true;
+}
+
+/* Digits behind the point as nanoseconds; more than nine only when the others are zeros. */
+static bool take_fraction(const char **at, const char *end, int64_t *out_ns)
+{
+    int digits = 0;
+    int64_t ns = 0;
+    for (; *at < end && **at >= '0' && **at <= '9'; (*at)++, digits++) {
+        if (digits < 9)
+            ns = ns * 10 + (**at - '0');
+        else if (**at != '0')
+            return false;
+    }
+    if (digits == 0)
+        return false;
+    for (; digits < 9; digits++)
+        ns *= 10;
+    *out_ns = ns;
+    return true;
+}
+
+/* HH:MM[:SS[.fraction]]; a leap second counts as the second after it. */
+static bool take_clock(const char **at, const char *end, int64_t *out_seconds, int64_t *out_ns)
+{
+    int hour, minute, second = 0;
+    *out_ns = 0;
+    if (!take_digits(at, end, 2, &hour) || !take_char(at, end, ':') ||
+        !take_digits(at, end, 2, &minute))
+        return false;
+    if (take_char(at, end, ':')) {
+        if (!take_digits(at, end, 2, &second))
+            return false;
+        if ((take_char(at, end, '.') || take_char(at, end, ',')) && !take_fraction(at, end, out_ns))
+            return false;
+    }
+    if (hour > 23 || minute > 59 || second > 60)
+        return false;
+    *out_seconds = hour * 3600 + minute * 60 + second;
+    return true;
+}
+
+/* Z, +HH:MM, +HHMM, +HH or nothing, which is UTC. */
+static bool take_offset(const char **at, const char *end, int64_t *out_seconds)
+{
+    int hour, minute = 0, sign = 1;
+    *out_seconds = 0;
+    if (*at == end || take_char(at, end, 'Z') || take_char(at, end, 'z'))
+        return true;
+    if (take_char(at, end, '-'))
+        sign = -1;
+    else if (!take_char(at, end, '+'))
+        return false;
+    if (!take_digits(at, end, 2, &hour))
+        return false;
+    bool colon = take_char(at, end, ':');
+    if ((colon || *at < end) && !take_digits(at, end, 2, &minute))
+        return false;
+    if (hour > 23 || minute > 59)
+        return false;
+    *out_seconds = sign * (hour * 3600 + minute * 60);
+    return true;
+}
+
+bool cx_import_time_iso(cx_str text, int64_t *out_ns)
+{
+    const char *at = text.data, *end = text.data + text.size;
+    int64_t days, seconds, fraction, offset, total;
+    if (text.size == 0 || !take_date(&at, end, &days))
+        return false;
+    if (!take_char(&at, end, 'T') && !take_char(&at, end, 't') && !take_char(&at, end, ' '))
+        return false;
+    if (!take_clock(&at, end, &seconds, &fraction) || !take_offset(&at, end, &offset) || at != end)
+        return false;
+    /* Before 1970 the seconds are negative and the fraction still counts upwards: the product of
+     * the whole seconds may pass the range although the sum does not, by less than a second. */
+    seconds += days * 86400 - offset;
+    if (__builtin_mul_overflow(seconds, (int64_t)NS_PER_SECOND, &total) ||
+        __builtin_add_overflow(total, fraction, &total))
+        return false;
+    *out_ns = total;
+    return true;
+}
+
+void cx_import_set_iso(cx_import_record *record, const cx_json *value)
+{
+    if (value == NULL || value->type == CX_JSON_NULL)
+        return;
+    record->has_time =
+        value->type == CX_JSON_STRING && cx_import_time_iso(cx_json_text(value), &record->t_ns);
+    record->time_bad = !record->has_time;
+}
+
+static bool parse_int64(cx_str text, int64_t *out)
+{
+    const char *at = text.data, *end = text.data + text.size;
+    bool negative = text.size != 0 && *at == '-';
+    int64_t value = 0;
+    at += negative;
+    if (text.size == 0 || at == end)
+        return false;
+    for (; at < end; at++) {
+        if (*at < '0' || *at > '9' || __builtin_mul_overflow(value, (int64_t)10, &value))
+            return false;
+        int64_t digit = *at - '0';
+        if (__builtin_add_overflow(value, negative ? -digit : digit, &value))
+            return false;
+    }
+    *out = value;
+    return true;
+}
+
+void cx_import_set_ticks(cx_import_record *record, const cx_json *value, int64_t unit_ns)
+{
+    int64_t ticks;
+    if (value == NULL || value->type == CX_JSON_NULL)
+        return;
+    if (value->type == CX_JSON_STRING && value->count == 0)
+        return;
+    bool whole = value->type == CX_JSON_INT || value->type == CX_JSON_STRING;
+    record->has_time = whole && parse_int64(cx_json_text(value), &ticks) &&
+                       !__builtin_mul_overflow(ticks, unit_ns, &record->t_ns);
+    record->time_bad = !record->has_time;
+}
+
+/* --- values -------------------------------------------------------------------------------- */
+
+cx_status cx_import_digest(const cx_json *value, const cx_alloc *alloc, char out[16], cx_err *err)
+{
+    cx_digest digest;
+    if (value->type == CX_JSON_STRING && (value->flags & CX_JSON_SURROGATE) == 0) {
+        digest = cx_digest_of(cx_str_bytes(cx_json_text(value)));
+    } else {
+        cx_buf buf;
+        cx_buf_init(&buf, alloc);
+        cx_status status = cx_json_write(&buf, value, CX_JSON_PY_COMPACT, err);
+        if (!cx_failed(status))
+            status = cx_buf_check(&buf, err);
+        if (!cx_failed(status))
+            digest = cx_digest_of(cx_buf_bytes(&buf));
+        cx_buf_done(&buf);
+        CX_TRY(status);
+    }
+    cx_hex_encode(cx_bytes_from(digest.bytes, 8), out);
+    return CX_SUCCESS;
+}
+
+static bool is_one_of(cx_str name, const char *const *names)
+{
+    for (; *names != NULL; names++) {
+        if (cx_str_is(name, *names))
+            return true;
+    }
+    return false;
+}
+
+cx_status cx_import_without(const cx_json *object, const char *const *names, cx_arena *arena,
+                            cx_json *out, cx_err *err)
+{
+    if (object->type != CX_JSON_OBJECT) {
+        *out = *object;
+        return CX_SUCCESS;
+    }
+    cx_json_list list = cx_json_list_begin(arena);
+    for (uint32_t i = 0; i < object->count; i++) {
+        const cx_json_member *member = &object->members[i];
+        if (!is_one_of(cx_json_text(&member->name), names))
+            cx_json_list_put(&list, cx_json_text(&member->name), member->value);
+    }
+    return cx_json_list_end_object(&list, out, err);
+}
+
+bool cx_import_decode(cx_str text, cx_arena *arena, cx_json *out)
+{
+    const cx_json_limits limits = {1000, 4300, 0, false};
+    cx_json_parser parser;
+    cx_json_parser_init(&parser, arena->alloc, &limits);
+    cx_status status = cx_json_parse(&parser, text, arena, out, NULL);
+    cx_json_parser_done(&parser);
+    return !cx_failed(status) && cx_json_has_canonical(out);
+}
+
+cx_status cx_import_shape(cx_err *err, const char *expected)
+{
+    return cx_fail_at(err, CX_E_FORMAT, "U_SHAPE", CX_NO_OFFSET,
+                      "found a document of another shape, expected %s", expected);
+}
