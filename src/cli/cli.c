@@ -1,0 +1,113 @@
+/*
+ * cli.c - what the commands share.
+ */
+#include "cli/cli.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+void cx_cli_complain(const char *format, ...)
+{
+    char line[2048];
+    va_list args;
+    va_start(args, format);
+    int size = vsnprintf(line, sizeof line, format, args);
+    va_end(args);
+    if (size < 0)
+        return;
+    /* Names come from files and command lines: they must not act on the terminal. */
+    for (char *c = line; *c != 0; c++)
+        if ((unsigned char)*c < 0x20 || *c == 0x7f)
+            *c = '?';
+    (void)fprintf(stderr, "cortex: %s\n", line);
+}
+
+/* The name of what went wrong: the library's own, else by kind. */
+static const char *error_name(const cx_err *err)
+{
+    if (err->tag != NULL)
+        return err->tag;
+    switch (err->code) {
+    case CX_E_NOMEM: return "U_NOMEM";
+    case CX_E_LIMIT: return "U_LIMIT";
+    case CX_E_USAGE: return "U_USAGE";
+    case CX_E_FORMAT: return "U_SHAPE";
+    case CX_E_SYNTAX:
+    case CX_E_MORE: return "U_SYNTAX";
+    default: return "U_IO";
+    }
+}
+
+static void write_error_json(cx_cli *cli, const cx_err *err, uint64_t byte)
+{
+    cx_buf line;
+    cx_buf_init(&line, cli->alloc);
+    cx_buf_printf(&line,
+                  "{\"error\":{\"byte\":%llu,\"code\":\"%s\",\"detail\":", (unsigned long long)byte,
+                  error_name(err));
+    cx_json_write_str(&line, cx_str_z(err->message), CX_JSON_PY_COMPACT);
+    cx_buf_printf(&line, ",\"line\":%llu}}\n", (unsigned long long)err->line);
+    if (!line.failed)
+        cx_cli_out_write(&cli->out, cx_buf_str(&line));
+    cx_buf_done(&line);
+}
+
+int cx_cli_fail(cx_cli *cli, const char *path, const cx_err *err, bool json)
+{
+    uint64_t byte = err->offset == CX_NO_OFFSET ? 0 : err->offset;
+    if (err->code == CX_E_USAGE)
+        cx_cli_complain("%s: %s", path, err->message);
+    else
+        cx_cli_complain("%s:%llu:%llu: %s: %s", path, (unsigned long long)err->line,
+                        (unsigned long long)byte, error_name(err), err->message);
+    if (json)
+        write_error_json(cli, err, byte);
+    return err->code == CX_E_USAGE ? CX_EXIT_USAGE : CX_EXIT_UNCHECKED;
+}
+
+int cx_cli_misuse(const cx_cli_args *args, const char *message)
+{
+    cx_cli_complain("%s: %s", args->command->name, message);
+    (void)fprintf(stderr, "See 'cortex help %s'.\n", args->command->name);
+    return CX_EXIT_USAGE;
+}
+
+int cx_cli_answer(cx_cli *cli, cx_buf *answer, int exit_code)
+{
+    cx_err err;
+    if (cx_failed(cx_buf_check(answer, &err))) {
+        cx_cli_complain("%s", err.message);
+        return CX_EXIT_UNCHECKED;
+    }
+    cx_cli_out_write(&cli->out, cx_buf_str(answer));
+    return exit_code;
+}
+
+cx_lattice *cx_cli_open_lattice(cx_cli *cli, const cx_cli_args *args, const char *path,
+                                cx_cli_keep keep, int *out_exit)
+{
+    cx_cli_progress progress;
+    cx_cli_progress_init(&progress, cli->io, "reading");
+    cx_lattice_options options = CX_LATTICE_OPTIONS_INIT;
+    uint64_t threads = cx_cli_number(args, "threads", 0);
+    uint64_t depth = cx_cli_number(args, "max-depth", 0);
+    options.alloc = cli->alloc;
+    options.threads = threads > 64 ? 64 : (unsigned)threads;
+    options.max_depth = depth > 1024 ? 1024 : (uint32_t)depth; /* the format's limit, §1.2 */
+    options.max_bytes = cx_cli_number(args, "max-bytes", 0);
+    options.keep_deltas = keep == CX_CLI_KEEP_DELTAS;
+    options.keep_seals = keep == CX_CLI_KEEP_SEALS;
+    options.progress = cx_cli_progress_step;
+    options.progress_arg = &progress;
+    cx_lattice *lattice = NULL;
+    cx_err err;
+    bool in_memory = cli->standard_input != NULL && strcmp(path, "-") == 0;
+    cx_status status = in_memory ? cx_lattice_open_bytes(cx_buf_bytes(cli->standard_input),
+                                                         &options, &lattice, &err)
+                                 : cx_lattice_open(path, &options, &lattice, &err);
+    cx_cli_progress_end(&progress);
+    if (cx_failed(status))
+        *out_exit = cx_cli_fail(cli, path, &err, cx_cli_has(args, "json"));
+    return lattice;
+}

@@ -1,0 +1,109 @@
+/*
+ * cli.h - what the commands share: the running program, opening a lattice, saying what went wrong.
+ */
+#ifndef CX_CLI_CLI_H
+#define CX_CLI_CLI_H
+
+#include <cortex/lattice.h>
+
+#include "cli/opt.h"
+#include "cli/out.h"
+#include "json/json.h"
+
+/* Exit codes of the whole project (lattice.md §4.3). */
+enum { CX_EXIT_HOLDS = 0, CX_EXIT_BROKEN = 1, CX_EXIT_USAGE = 2, CX_EXIT_UNCHECKED = 3 };
+
+typedef struct cx_cli {
+    const cx_io *io;
+    const cx_alloc *alloc;
+    cx_arena arena; /* for as long as the command runs */
+    cx_cli_out out;
+    cx_cli_commands commands;
+    const cx_buf *standard_input; /* NULL, or all of it, read already */
+} cx_cli;
+
+/* --- saying things ------------------------------------------------------------------------- */
+
+/* One line on standard error, "cortex: " before it; control characters are shown as '?'. */
+void cx_cli_complain(const char *format, ...) CX_PRINTF(1, 2);
+
+/*
+ * Says that `path` could not be checked (lattice.md §1.3) and returns the exit code: 2 for
+ * CX_E_USAGE, else 3.  With json, also one line on standard output.
+ */
+int cx_cli_fail(cx_cli *cli, const char *path, const cx_err *err, bool json);
+/* A usage error found after the options were read; returns 2. */
+int cx_cli_misuse(const cx_cli_args *args, const char *message);
+
+/* Writes a finished answer to standard output; `exit_code`, or 3 when the buffer failed. */
+int cx_cli_answer(cx_cli *cli, cx_buf *answer, int exit_code);
+
+/* --- reading ------------------------------------------------------------------------------- */
+
+/* Options of every command that reads a lattice. */
+#define CX_CLI_OPTIONS_READING                                                                  \
+    CX_CLI_OPT("threads", 0, CX_CLI_COUNT, "N",                                                 \
+               "Readers working at once; default: one a core, at most 8."),                     \
+        CX_CLI_OPT("max-depth", 0, CX_CLI_COUNT, "N",                                           \
+                   "Refuse input nested deeper than N brackets (U_DEPTH); at most, and by "     \
+                   "default, 1024."),                                                           \
+        CX_CLI_OPT("max-bytes", 0, CX_CLI_SIZE, "SIZE",                                         \
+                   "Refuse input longer than SIZE (U_LIMIT); K, M, G are understood; default: " \
+                   "no limit.")
+
+typedef enum cx_cli_keep { CX_CLI_KEEP_NOTHING, CX_CLI_KEEP_DELTAS, CX_CLI_KEEP_SEALS } cx_cli_keep;
+
+/* Opens the lattice at `path` as the reading options say; on failure complains, *out_exit is set.
+ */
+cx_lattice *cx_cli_open_lattice(cx_cli *cli, const cx_cli_args *args, const char *path,
+                                cx_cli_keep keep, int *out_exit);
+
+/* --- the commands -------------------------------------------------------------------------- */
+
+extern const cx_cli_command cx_cli_lattice_verify;
+extern const cx_cli_command cx_cli_lattice_state;
+extern const cx_cli_command cx_cli_lattice_why;
+extern const cx_cli_command cx_cli_lattice_heatmap;
+extern const cx_cli_command cx_cli_lattice_compare;
+extern const cx_cli_command cx_cli_lattice_heads;
+extern const cx_cli_command cx_cli_lattice_show;
+extern const cx_cli_command cx_cli_lattice_bisect;
+extern const cx_cli_command cx_cli_lattice_render;
+extern const cx_cli_command cx_cli_lattice_anchor;
+extern const cx_cli_command cx_cli_lattice_selftest;
+extern const cx_cli_command cx_cli_import;
+extern const cx_cli_command cx_cli_verify;
+extern const cx_cli_command cx_cli_demo;
+extern const cx_cli_command cx_cli_doctor;
+extern const cx_cli_command cx_cli_version_command;
+extern const cx_cli_command cx_cli_completion;
+extern const cx_cli_command cx_cli_help;
+
+/* What `cortex verify` hands a lattice file to: the whole of `cortex lattice verify`. */
+int cx_cli_run_lattice_verify(cx_cli *cli, const cx_cli_args *args);
+
+/* Options both commands take. */
+#define CX_CLI_OPTIONS_VERIFY                                                                  \
+    CX_CLI_OPT_FLAG("content-ids", 0, "Every node_id must be the node's hash (E_ID)."),        \
+        CX_CLI_OPT_FLAG("require-seals", 0,                                                    \
+                        "Every node must seal its state delta, time and fork type "            \
+                        "(E_SEAL_MISSING)."),                                                  \
+        CX_CLI_OPT_FLAG("strict-time", 0, "No node may be earlier than a parent (E_TIME)."),   \
+        CX_CLI_OPT_FLAG("strict", 0,                                                           \
+                        "All three above, and nothing ambiguous in what is hashed "            \
+                        "(E_AMBIGUOUS)."),                                                     \
+        CX_CLI_OPT_MANY("head", 0, CX_CLI_TEXT, "AGENT=HASH|@FILE",                            \
+                        "AGENT=HASH: this agent's newest node must have this hash; may be "    \
+                        "repeated. @FILE: the whole anchor kept in FILE must hold (see "       \
+                        "'cortex lattice anchor'). The two kinds cannot be mixed."),           \
+        {"compare",                                                                            \
+         0,                                                                                    \
+         CX_CLI_TEXT,                                                                          \
+         "A B",                                                                                \
+         "Also show where the histories of agents A and B part (text output).",                \
+         2,                                                                                    \
+         false},                                                                               \
+        CX_CLI_OPT_FLAG("details", 0, "Say what was found and expected behind each finding."), \
+        CX_CLI_OPT_FLAG("json", 0, "One line of canonical JSON instead of text.")
+
+#endif

@@ -1,0 +1,38 @@
+/*
+ * cmd_version.c - `cortex version`.
+ */
+#include "cli/cli.h"
+#include "crypto/digest.h"
+
+static int run(cx_cli *cli, const cx_cli_args *args);
+
+static const cx_cli_option options[] = {
+    CX_CLI_OPT_FLAG("json", 0, "One line of canonical JSON instead of text."),
+    CX_CLI_OPTIONS_COMMON};
+
+const cx_cli_command cx_cli_version_command = {
+    .name = "version",
+    .purpose = "print the version and the SHA-256 kernel in use",
+    .about = "Prints the program's version, the lattice schema it writes, and which SHA-256 "
+             "kernel was chosen for this machine.",
+    .options = options,
+    .option_count = CX_COUNT_OF(options),
+    .exits = "0 printed\n2 usage error\n3 the output could not be written",
+    .example = "cortex version",
+    .run = run,
+};
+
+static int run(cx_cli *cli, const cx_cli_args *args)
+{
+    const char *kernel = cx_digest_kernel_name(cx_digest_chosen());
+    cx_buf out;
+    cx_buf_init(&out, cli->alloc);
+    cx_buf_printf(&out,
+                  cx_cli_has(args, "json")
+                      ? "{\"lattice\":\"2.0.0\",\"sha256\":\"%s\",\"version\":\"%s\"}\n"
+                      : "cortex %2$s (lattice 2.0.0, sha-256 %1$s)\n",
+                  kernel, cx_version());
+    int code = cx_cli_answer(cli, &out, CX_EXIT_HOLDS);
+    cx_buf_done(&out);
+    return code;
+}

@@ -1,0 +1,288 @@
+/*
+ * describe.c - help and the manual, written from the tables.
+ */
+#include <string.h>
+
+#include "cli/opt.h"
+#include "json/json.h"
+
+enum { TEXT_WIDTH = 80, OPTION_INDENT = 6 };
+
+static void add_spaces(cx_buf *out, size_t count)
+{
+    while (count-- != 0)
+        cx_buf_add_byte(out, ' ');
+}
+
+/* Words of one paragraph from column `indent` on; the first line's indent is already written. */
+static void add_paragraph(cx_buf *out, const char *text, size_t size, size_t indent)
+{
+    size_t column = indent;
+    for (size_t at = 0; at < size;) {
+        size_t length = 0;
+        while (at + length < size && text[at + length] != ' ' && text[at + length] != '\n')
+            length++;
+        if (column != indent && column + 1 + length > TEXT_WIDTH) {
+            cx_buf_add_byte(out, '\n');
+            add_spaces(out, indent);
+            column = indent;
+        } else if (column != indent) {
+            cx_buf_add_byte(out, ' ');
+            column++;
+        }
+        cx_buf_add(out, text + at, length);
+        column += length;
+        at += length + 1;
+    }
+    cx_buf_add_byte(out, '\n');
+}
+
+/* Paragraphs separated by an empty line. */
+static void add_paragraphs(cx_buf *out, const char *text)
+{
+    while (*text != 0) {
+        const char *end = strstr(text, "\n\n");
+        size_t size = end == NULL ? strlen(text) : (size_t)(end - text);
+        add_paragraph(out, text, size, 0);
+        cx_buf_add_byte(out, '\n');
+        text += size + (end == NULL ? 0 : 2);
+    }
+}
+
+/* Each line behind two spaces; longer ones are wrapped under their fourth column. */
+static void add_lines(cx_buf *out, const char *text, bool wrap)
+{
+    while (*text != 0) {
+        size_t size = strcspn(text, "\n");
+        add_spaces(out, 2);
+        if (wrap && size > 2) {
+            cx_buf_add(out, text, 1);
+            add_spaces(out, 2);
+            add_paragraph(out, text + 2, size - 2, 5);
+        } else {
+            cx_buf_add(out, text, size);
+            cx_buf_add_byte(out, '\n');
+        }
+        text += size + (text[size] == '\n');
+    }
+}
+
+/* "-o, --output OUT" */
+static void add_option_name(cx_buf *out, const cx_cli_option *option)
+{
+    if (option->letter != 0)
+        cx_buf_printf(out, "-%c, ", option->letter);
+    cx_buf_printf(out, "--%s", option->name);
+    if (option->value != NULL)
+        cx_buf_printf(out, " %s", option->value);
+}
+
+static void add_operand_name(cx_buf *out, const cx_cli_operand *operand)
+{
+    cx_buf_printf(out, "%s%s%s%s", operand->optional ? "[" : "", operand->name,
+                  operand->many ? "..." : "", operand->optional ? "]" : "");
+}
+
+void cx_cli_write_synopsis(cx_buf *out, const cx_cli_command *command)
+{
+    cx_buf_printf(out, "cortex %s [OPTIONS]", command->name);
+    for (size_t i = 0; i < command->operand_count; i++) {
+        cx_buf_add_byte(out, ' ');
+        add_operand_name(out, &command->operands[i]);
+    }
+}
+
+void cx_cli_write_help(cx_buf *out, const cx_cli_command *command)
+{
+    cx_buf_printf(out, "cortex %s - %s\n\nUsage: ", command->name, command->purpose);
+    cx_cli_write_synopsis(out, command);
+    cx_buf_add_z(out, "\n\n");
+    add_paragraphs(out, command->about);
+    cx_buf_add_z(out, "Options:\n");
+    for (size_t i = 0; i < command->option_count; i++) {
+        add_spaces(out, 2);
+        add_option_name(out, &command->options[i]);
+        cx_buf_add_byte(out, '\n');
+        add_spaces(out, OPTION_INDENT);
+        add_paragraph(out, command->options[i].help, strlen(command->options[i].help),
+                      OPTION_INDENT);
+    }
+    cx_buf_add_z(out, "\nExit status:\n");
+    add_lines(out, command->exits, true);
+    cx_buf_add_z(out, "\nExample:\n");
+    add_lines(out, command->example, false);
+}
+
+static bool is_in_group(const cx_cli_command *command, const char *group)
+{
+    size_t size = group == NULL ? 0 : strlen(group);
+    return size == 0 || (strncmp(command->name, group, size) == 0 && command->name[size] == ' ');
+}
+
+static void add_command_list(cx_buf *out, cx_cli_commands commands, const char *group)
+{
+    size_t widest = 0;
+    for (size_t i = 0; i < commands.count; i++) {
+        size_t size = strlen(commands.items[i]->name);
+        if (is_in_group(commands.items[i], group) && size > widest)
+            widest = size;
+    }
+    for (size_t i = 0; i < commands.count; i++) {
+        const cx_cli_command *command = commands.items[i];
+        if (!is_in_group(command, group))
+            continue;
+        cx_buf_printf(out, "  %s", command->name);
+        add_spaces(out, widest + 2 - strlen(command->name));
+        cx_buf_printf(out, "%s\n", command->purpose);
+    }
+}
+
+void cx_cli_write_overview(cx_buf *out, cx_cli_commands commands, const char *group)
+{
+    if (group == NULL)
+        cx_buf_add_z(out, "cortex - flight recorder and forensic debugger for AI agents\n\n"
+                          "Usage: cortex COMMAND [OPTIONS] [OPERANDS]\n\n"
+                          "New here? 'cortex demo' shows the main job in two seconds.\n");
+    else
+        cx_buf_printf(out, "Usage: cortex %s COMMAND [OPTIONS] [OPERANDS]\n", group);
+    cx_buf_add_z(out, "\nCommands:\n");
+    add_command_list(out, commands, group);
+    cx_buf_add_z(out, "\nExit status:\n"
+                      "  0  it holds, or it is done\n"
+                      "  1  it was checked and does not hold\n"
+                      "  2  the command was not understood, or names something that is not there\n"
+                      "  3  it could not be checked, or the output could not be written\n"
+                      "\n'cortex help COMMAND' explains one command; cortex(1) is the manual.\n");
+}
+
+/* --- manual -------------------------------------------------------------------------------- */
+
+/* Text for man(7): backslashes and hyphens stay what they are, lines never begin with a macro. */
+static void add_roff(cx_buf *out, const char *text, size_t size)
+{
+    bool line_start = true;
+    for (size_t i = 0; i < size; i++) {
+        char c = text[i];
+        if (line_start && (c == '.' || c == '\''))
+            cx_buf_add_z(out, "\\&");
+        if (c == '\\')
+            cx_buf_add_z(out, "\\e");
+        else if (c == '-')
+            cx_buf_add_z(out, "\\-");
+        else if (c == '\'')
+            cx_buf_add_z(out, "\\(aq");
+        else if (c == '~')
+            cx_buf_add_z(out, "\\(ti");
+        else
+            cx_buf_add_byte(out, (uint8_t)c);
+        line_start = c == '\n';
+    }
+}
+
+static void add_roff_z(cx_buf *out, const char *text)
+{
+    add_roff(out, text, strlen(text));
+}
+
+static void add_roff_paragraphs(cx_buf *out, const char *text)
+{
+    while (*text != 0) {
+        const char *end = strstr(text, "\n\n");
+        size_t size = end == NULL ? strlen(text) : (size_t)(end - text);
+        add_roff(out, text, size);
+        text += size + (end == NULL ? 0 : 2);
+        cx_buf_add_z(out, *text == 0 ? "\n" : "\n.PP\n");
+    }
+}
+
+static void add_roff_option(cx_buf *out, const cx_cli_option *option)
+{
+    cx_buf_add_z(out, ".TP\n.B ");
+    if (option->letter != 0)
+        cx_buf_printf(out, "\\-%c\\fR, \\fB", option->letter);
+    cx_buf_add_z(out, "\\-\\-");
+    add_roff_z(out, option->name);
+    if (option->value != NULL) {
+        cx_buf_add_z(out, " \\fI");
+        add_roff_z(out, option->value);
+        cx_buf_add_z(out, "\\fR");
+    }
+    cx_buf_add_byte(out, '\n');
+    add_roff_z(out, option->help);
+    cx_buf_add_byte(out, '\n');
+}
+
+static void add_roff_exits(cx_buf *out, const char *text)
+{
+    cx_buf_add_z(out, ".PP\nExit status:\n");
+    while (*text != 0) {
+        size_t size = strcspn(text, "\n");
+        cx_buf_printf(out, ".TP\n.B %c\n", text[0]);
+        add_roff(out, text + 2, size - 2);
+        cx_buf_add_byte(out, '\n');
+        text += size + (text[size] == '\n');
+    }
+}
+
+void cx_cli_write_man(cx_buf *out, cx_cli_commands commands)
+{
+    cx_buf_add_z(out, ".SH COMMANDS\n");
+    for (size_t i = 0; i < commands.count; i++) {
+        const cx_cli_command *command = commands.items[i];
+        cx_buf_printf(out, ".SS %s\n.B ", command->name);
+        cx_cli_write_synopsis(out, command);
+        cx_buf_add_z(out, "\n.PP\n");
+        add_roff_paragraphs(out, command->about);
+        for (size_t j = 0; j < command->option_count; j++)
+            add_roff_option(out, &command->options[j]);
+        add_roff_exits(out, command->exits);
+        cx_buf_add_z(out, ".PP\nExample:\n.PP\n.nf\n.RS\n");
+        add_roff_z(out, command->example);
+        cx_buf_add_z(out, "\n.RE\n.fi\n");
+    }
+}
+
+/* --- for programs -------------------------------------------------------------------------- */
+
+static void add_json_text(cx_buf *out, const char *key, const char *text)
+{
+    cx_buf_printf(out, "\"%s\":", key);
+    if (text == NULL)
+        cx_buf_add_z(out, "null");
+    else
+        cx_json_write_str(out, cx_str_z(text), CX_JSON_PY_COMPACT);
+}
+
+void cx_cli_write_json(cx_buf *out, cx_cli_commands commands)
+{
+    cx_buf_add_z(out, "{\"commands\":[");
+    for (size_t i = 0; i < commands.count; i++) {
+        const cx_cli_command *command = commands.items[i];
+        cx_buf_add_z(out, i == 0 ? "{" : ",{");
+        add_json_text(out, "name", command->name);
+        cx_buf_add_z(out, ",\"operands\":[");
+        for (size_t j = 0; j < command->operand_count; j++) {
+            const cx_cli_operand *operand = &command->operands[j];
+            cx_buf_printf(out, "%s{\"many\":%s,", j == 0 ? "" : ",",
+                          operand->many ? "true" : "false");
+            add_json_text(out, "name", operand->name);
+            cx_buf_printf(out, ",\"optional\":%s}", operand->optional ? "true" : "false");
+        }
+        cx_buf_add_z(out, "],\"options\":[");
+        for (size_t j = 0; j < command->option_count; j++) {
+            const cx_cli_option *option = &command->options[j];
+            char letter[2] = {option->letter, 0};
+            cx_buf_add_z(out, j == 0 ? "{" : ",{");
+            add_json_text(out, "letter", option->letter == 0 ? NULL : letter);
+            cx_buf_add_z(out, ",");
+            add_json_text(out, "name", option->name);
+            cx_buf_printf(out, ",\"repeatable\":%s,", option->repeatable ? "true" : "false");
+            add_json_text(out, "value", option->value);
+            cx_buf_add_byte(out, '}');
+        }
+        cx_buf_add_z(out, "],");
+        add_json_text(out, "purpose", command->purpose);
+        cx_buf_add_byte(out, '}');
+    }
+    cx_buf_add_z(out, "]}\n");
+}

@@ -1,0 +1,125 @@
+/*
+ * main.c - the table of commands, and the way from a command line to one of them.
+ */
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+
+/* In the order of help; commands of one group stand together. */
+static const cx_cli_command *const table[] = {
+    &cx_cli_demo,           &cx_cli_verify,           &cx_cli_import,
+    &cx_cli_lattice_verify, &cx_cli_lattice_state,    &cx_cli_lattice_why,
+    &cx_cli_lattice_bisect, &cx_cli_lattice_compare,  &cx_cli_lattice_heatmap,
+    &cx_cli_lattice_heads,  &cx_cli_lattice_show,     &cx_cli_lattice_render,
+    &cx_cli_lattice_anchor, &cx_cli_lattice_selftest, &cx_cli_doctor,
+    &cx_cli_completion,     &cx_cli_version_command,  &cx_cli_help,
+};
+
+/*
+ * A descriptor 0, 1 or 2 that is closed would be given to the next file opened.  It gets one on
+ * which reading (or writing) fails instead, so that lost output is noticed.
+ */
+static void hold_standard_descriptors(const cx_io *io)
+{
+    for (int file = 0; file <= 2; file++) {
+        int copy = dup(file);
+        cx_file held;
+        if (copy >= 0)
+            (void)close(copy);
+        else if (io->open(io, "/dev/null", file == 0 ? CX_IO_WRITE : CX_IO_READ, &held) != 0)
+            _exit(CX_EXIT_UNCHECKED);
+    }
+}
+
+static int say_unknown(cx_cli *cli, const char *const *words, size_t word_count)
+{
+    bool grouped = word_count > 1 && cx_cli_is_group(cli->commands, words[0]);
+    cx_str typed = cx_arena_printf(&cli->arena, "%s%s%s", words[0], grouped ? " " : "",
+                                   grouped ? words[1] : "");
+    const char *text = typed.data == NULL ? words[0] : typed.data;
+    const cx_cli_command *meant = cx_cli_suggest_command(cli->commands, text);
+    if (meant != NULL)
+        cx_cli_complain("there is no command '%s'; did you mean '%s'?", text, meant->name);
+    else
+        cx_cli_complain("there is no command '%s'", text);
+    (void)fprintf(stderr, "See 'cortex help%s%s'.\n", grouped ? " " : "", grouped ? words[0] : "");
+    return CX_EXIT_USAGE;
+}
+
+static int run_words(cx_cli *cli, const char *const *words, size_t word_count);
+
+/* `cortex help WORDS...` */
+static int run_help(cx_cli *cli, const char *group)
+{
+    const char *words[] = {"help", group};
+    return run_words(cli, words, group == NULL ? 1 : 2);
+}
+
+static bool is_any(const char *word, const char *a, const char *b)
+{
+    return strcmp(word, a) == 0 || strcmp(word, b) == 0;
+}
+
+static int run_command(cx_cli *cli, const cx_cli_command *command, const char *const *words,
+                       size_t word_count)
+{
+    cx_cli_args args;
+    cx_err err;
+    if (cx_failed(cx_cli_parse(command, words, word_count, &cli->arena, &args, &err))) {
+        args.command = command;
+        return err.code == CX_E_USAGE ? cx_cli_misuse(&args, err.message)
+                                      : cx_cli_fail(cli, command->name, &err, false);
+    }
+    if (!args.help)
+        return command->run(cli, &args);
+    cx_buf out;
+    cx_buf_init(&out, cli->alloc);
+    cx_cli_write_help(&out, command);
+    int code = cx_cli_answer(cli, &out, CX_EXIT_HOLDS);
+    cx_buf_done(&out);
+    return code;
+}
+
+static int run_words(cx_cli *cli, const char *const *words, size_t word_count)
+{
+    if (word_count == 0 || is_any(words[0], "--help", "-h"))
+        return run_help(cli, NULL);
+    if (is_any(words[0], "--version", "-V")) {
+        static const char *const version[] = {"version"};
+        return run_words(cli, version, 1);
+    }
+    size_t used = 0;
+    const cx_cli_command *command = cx_cli_find_command(cli->commands, words, word_count, &used);
+    if (command != NULL)
+        return run_command(cli, command, words + used, word_count - used);
+    if (cx_cli_is_group(cli->commands, words[0]) &&
+        (word_count == 1 || is_any(words[1], "--help", "-h")))
+        return run_help(cli, words[0]);
+    return say_unknown(cli, words, word_count);
+}
+
+int main(int argc, char **argv)
+{
+    hold_standard_descriptors(cx_io_system());
+    /* A reader that went away is an error of writing, not the end of the process. */
+    (void)signal(SIGPIPE, SIG_IGN);
+    cx_cli cli = {
+        .io = cx_io_system(),
+        .alloc = cx_alloc_default(),
+        .commands = {table, CX_COUNT_OF(table)},
+    };
+    cx_arena_init(&cli.arena, cli.alloc, 0);
+    cx_cli_out_init(&cli.out, cli.io);
+    int code =
+        argc < 1 ? CX_EXIT_USAGE : run_words(&cli, (const char *const *)argv + 1, (size_t)argc - 1);
+    cx_err err;
+    if (cx_failed(cx_cli_out_end(&cli.out, &err))) {
+        cx_cli_complain("%s", err.message);
+        code = CX_EXIT_UNCHECKED;
+    }
+    cx_arena_done(&cli.arena);
+    return code;
+}

@@ -1,0 +1,206 @@
+/*
+ * out.c - checked output, files that appear whole, colours and progress.
+ */
+#include "cli/out.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+
+/* --- standard output ----------------------------------------------------------------------- */
+
+void cx_cli_out_init(cx_cli_out *out, const cx_io *io)
+{
+    *out = (cx_cli_out){.io = io, .file = STDOUT_FILENO};
+}
+
+void cx_cli_out_write(cx_cli_out *out, cx_str text)
+{
+    if (out->failed)
+        return;
+    cx_status status =
+        cx_io_write_all(out->io, out->file, "standard output", text.data, text.size, &out->err);
+    out->failed = cx_failed(status);
+}
+
+cx_status cx_cli_out_end(cx_cli_out *out, cx_err *err)
+{
+    int failed = out->failed ? 0 : out->io->close(out->io, out->file);
+    if (failed != 0) {
+        out->failed = true;
+        (void)cx_fail_os(&out->err, -failed, "cannot write standard output");
+    }
+    if (!out->failed)
+        return CX_SUCCESS;
+    *err = out->err;
+    return (cx_status){out->err.code};
+}
+
+/* --- terminals ----------------------------------------------------------------------------- */
+
+static bool is_dumb_terminal(void)
+{
+    const char *term = getenv("TERM");
+    return term == NULL || term[0] == 0 || strcmp(term, "dumb") == 0;
+}
+
+bool cx_cli_colour(const char *when, cx_file file)
+{
+    if (when != NULL && strcmp(when, "always") == 0)
+        return true;
+    if (when != NULL && strcmp(when, "never") == 0)
+        return false;
+    /* https://no-color.org: set and not empty. */
+    const char *no_color = getenv("NO_COLOR");
+    if (no_color != NULL && no_color[0] != 0)
+        return false;
+    return !is_dumb_terminal() && isatty(file) == 1;
+}
+
+unsigned cx_cli_columns(void)
+{
+    struct winsize size;
+    if (isatty(STDOUT_FILENO) != 1 || ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0)
+        return 0;
+    return size.ws_col;
+}
+
+void cx_cli_progress_init(cx_cli_progress *progress, const cx_io *io, const char *label)
+{
+    *progress = (cx_cli_progress){.io = io, .label = label, .start_ns = io->monotonic_ns(io)};
+    progress->enabled = isatty(STDERR_FILENO) == 1 && !is_dumb_terminal();
+}
+
+void cx_cli_progress_step(void *arg, uint64_t bytes_done, uint64_t bytes_total)
+{
+    cx_cli_progress *progress = arg;
+    if (!progress->enabled || bytes_total == 0 ||
+        progress->io->monotonic_ns(progress->io) - progress->start_ns < 500000000u)
+        return;
+    uint64_t done = bytes_done < bytes_total ? bytes_done : bytes_total;
+    unsigned percent = (unsigned)((double)done * 100.0 / (double)bytes_total);
+    if (progress->shown == percent + 1)
+        return;
+    progress->shown = percent + 1;
+    (void)fprintf(stderr, "\r%s %3u %%", progress->label, percent);
+    (void)fflush(stderr);
+}
+
+void cx_cli_progress_end(cx_cli_progress *progress)
+{
+    if (progress->shown != 0)
+        (void)fputs("\r\033[K", stderr);
+    progress->shown = 0;
+}
+
+/* --- files --------------------------------------------------------------------------------- */
+
+static void release(cx_cli_file *file)
+{
+    cx_alloc_free(cx_alloc_default(), file->path, file->size);
+    cx_alloc_free(cx_alloc_default(), file->temporary, file->size);
+    *file = (cx_cli_file){.file = CX_FILE_NONE};
+}
+
+/* Fills path (links followed, so that a link stays one) and temporary. */
+static cx_status name_files(cx_cli_file *file, const char *path, cx_err *err)
+{
+    char *real = realpath(path, NULL);
+    const char *target = real == NULL ? path : real;
+    file->size = strlen(target) + 32;
+    file->path = cx_alloc_new(cx_alloc_default(), file->size);
+    file->temporary = cx_alloc_new(cx_alloc_default(), file->size);
+    cx_status status = CX_SUCCESS;
+    if (file->path == NULL || file->temporary == NULL) {
+        status = cx_fail_nomem(err);
+    } else {
+        (void)snprintf(file->path, file->size, "%s", target);
+        (void)snprintf(file->temporary, file->size, "%s.%016llx.tmp", target,
+                       (unsigned long long)cx_io_seed(file->io));
+    }
+    free(real);
+    return status;
+}
+
+/*
+ * Opens what is there already when it is no regular file, and leaves file->file at none when there
+ * is nothing or a regular file, which must be writable: a rename would not ask.
+ */
+static int open_special(cx_cli_file *file)
+{
+    const cx_io *io = file->io;
+    cx_file there;
+    uint64_t size;
+    bool regular = false;
+    int failed = io->open(io, file->path, CX_IO_WRITE, &there);
+    if (failed != 0)
+        return failed == -ENOENT ? 0 : failed;
+    failed = io->size(io, there, &size, &regular);
+    if (failed != 0 || regular)
+        (void)io->close(io, there);
+    else
+        file->file = there;
+    return failed;
+}
+
+cx_status cx_cli_file_begin(cx_cli_file *file, const cx_io *io, const char *path, cx_err *err)
+{
+    *file = (cx_cli_file){.io = io, .file = CX_FILE_NONE};
+    cx_status status = name_files(file, path, err);
+    if (!cx_failed(status)) {
+        int failed = open_special(file);
+        if (failed == 0 && file->file != CX_FILE_NONE)
+            file->temporary[0] = 0;
+        else if (failed == 0)
+            failed =
+                io->open(io, file->temporary,
+                         CX_IO_WRITE | CX_IO_CREATE | CX_IO_EXCLUSIVE | CX_IO_PUBLIC, &file->file);
+        if (failed != 0)
+            status = cx_fail_os(err, -failed, "cannot write %s", path);
+    }
+    if (cx_failed(status))
+        release(file);
+    return status;
+}
+
+cx_status cx_cli_file_write(void *arg, cx_bytes bytes, cx_err *err)
+{
+    cx_cli_file *file = arg;
+    return cx_io_write_all(file->io, file->file, file->path, bytes.data, bytes.size, err);
+}
+
+cx_status cx_cli_file_commit(cx_cli_file *file, cx_err *err)
+{
+    const cx_io *io = file->io;
+    bool direct = file->temporary[0] == 0;
+    int failed = direct ? 0 : io->sync(io, file->file, false);
+    int close_failed = io->close(io, file->file);
+    file->file = CX_FILE_NONE;
+    if (failed == 0)
+        failed = close_failed;
+    if (failed == 0 && !direct)
+        failed = io->rename(io, file->temporary, file->path);
+    cx_status status =
+        failed == 0 ? CX_SUCCESS : cx_fail_os(err, -failed, "cannot write %s", file->path);
+    if (failed != 0)
+        cx_cli_file_abort(file);
+    else
+        release(file);
+    return status;
+}
+
+void cx_cli_file_abort(cx_cli_file *file)
+{
+    if (file->path == NULL)
+        return;
+    if (file->file != CX_FILE_NONE)
+        (void)file->io->close(file->io, file->file);
+    if (file->temporary[0] != 0)
+        (void)file->io->unlink(file->io, file->temporary);
+    release(file);
+}

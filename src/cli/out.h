@@ -1,0 +1,67 @@
+/*
+ * out.h - where a command's words go: standard output, a file, and progress on a terminal.
+ *
+ * Output that could not be written in full is exit 3 (lattice.md §4.3), whatever was found: a
+ * report cut short by a full disk must not look like a report.  So every write is checked, the
+ * first failure is kept, and the program asks for it once, at its end.
+ */
+#ifndef CX_CLI_OUT_H
+#define CX_CLI_OUT_H
+
+#include "base/buf.h"
+#include "base/io.h"
+
+typedef struct cx_cli_out {
+    const cx_io *io;
+    cx_file file;
+    bool failed;
+    cx_err err; /* of the first failure */
+} cx_cli_out;
+
+/* Over standard output. */
+void cx_cli_out_init(cx_cli_out *out, const cx_io *io);
+void cx_cli_out_write(cx_cli_out *out, cx_str text);
+/* Closes standard output, where some systems report a failure only then. */
+CX_RESULT cx_cli_out_end(cx_cli_out *out, cx_err *err);
+
+/* Whether text on `file` gets colours; `when` is auto, always, never or NULL (= auto). */
+bool cx_cli_colour(const char *when, cx_file file);
+/* Width of the terminal on standard output; 0 when it is none. */
+unsigned cx_cli_columns(void);
+
+/*
+ * A file that replaces another in one step when all of it is there; until then it does not exist
+ * under its name.  What is no regular file (a pipe, /dev/full) is written to directly.
+ */
+typedef struct cx_cli_file {
+    const cx_io *io;
+    cx_file file;
+    char *path;      /* of the result, links followed */
+    char *temporary; /* "" when written directly */
+    size_t size;     /* of both blocks */
+} cx_cli_file;
+
+CX_RESULT cx_cli_file_begin(cx_cli_file *file, const cx_io *io, const char *path, cx_err *err);
+/* Fits cx_import_write; `arg` is the cx_cli_file. */
+CX_RESULT cx_cli_file_write(void *arg, cx_bytes bytes, cx_err *err);
+/* Makes it appear, or on any failure leaves nothing behind. */
+CX_RESULT cx_cli_file_commit(cx_cli_file *file, cx_err *err);
+/* After a failure elsewhere; fine after commit and for a zeroed one. */
+void cx_cli_file_abort(cx_cli_file *file);
+
+/* Percent on standard error, for work that takes longer than half a second on a terminal. */
+typedef struct cx_cli_progress {
+    const cx_io *io;
+    const char *label;
+    uint64_t start_ns;
+    unsigned shown; /* percent + 1; 0 = nothing yet */
+    bool enabled;
+} cx_cli_progress;
+
+void cx_cli_progress_init(cx_cli_progress *progress, const cx_io *io, const char *label);
+/* Fits the progress callbacks of the library; `arg` is the cx_cli_progress. */
+void cx_cli_progress_step(void *arg, uint64_t bytes_done, uint64_t bytes_total);
+/* Wipes the line. */
+void cx_cli_progress_end(cx_cli_progress *progress);
+
+#endif
