@@ -83,7 +83,7 @@ void cx_buf_printf(cx_buf *buf, const char *format, ...)
 
 const char *cx_buf_z(cx_buf *buf)
 {
-    uint8_t *room = cx_buf_reserve(buf, 1);
+    uint8_t *room = buf->failed ? NULL : cx_buf_reserve(buf, 1);
     if (room == NULL)
         return NULL;
     *room = 0;

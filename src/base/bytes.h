@@ -59,13 +59,15 @@ static inline int cx_str_cmp(cx_str a, cx_str b)
 
 static inline bool cx_str_starts(cx_str text, cx_str prefix)
 {
-    return text.size >= prefix.size && memcmp(text.data, prefix.data, prefix.size) == 0;
+    return text.size >= prefix.size &&
+           (prefix.size == 0 || memcmp(text.data, prefix.data, prefix.size) == 0);
 }
 
 static inline bool cx_str_ends(cx_str text, cx_str suffix)
 {
     return text.size >= suffix.size &&
-           memcmp(text.data + (text.size - suffix.size), suffix.data, suffix.size) == 0;
+           (suffix.size == 0 ||
+            memcmp(text.data + (text.size - suffix.size), suffix.data, suffix.size) == 0);
 }
 
 static inline bool cx_digest_eq(const cx_digest *a, const cx_digest *b)

@@ -37,6 +37,8 @@ static inline cx_bytes cx_reader_take(cx_reader *reader, size_t size)
         reader->failed = true;
         return (cx_bytes){NULL, 0};
     }
+    if (size == 0) /* also of a reader over nothing, whose data is NULL */
+        return (cx_bytes){reader->data, 0};
     cx_bytes bytes = {reader->data + reader->offset, size};
     reader->offset += size;
     return bytes;

@@ -225,6 +225,10 @@ cx_status cx_io_read_file(const cx_io *io, const char *path, size_t limit_bytes,
     size_t start = buf->size;
     size_t step = size < ((size_t)1 << 30) ? (size_t)size + 1 : (size_t)1 << 30;
     for (;;) {
+        /* One byte past the limit tells as much as all of them. */
+        size_t left = limit_bytes - (buf->size - start);
+        if (step > left)
+            step = left + 1;
         uint8_t *room = cx_buf_reserve(buf, step < 65536 ? 65536 : step);
         if (room == NULL) {
             status = cx_fail_nomem(err);

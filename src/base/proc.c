@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/close_range.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -52,7 +53,8 @@ static _Noreturn void exec_child(const cx_proc_options *options, char *const *en
     (void)sigprocmask(SIG_SETMASK, &none, NULL);
     if (dup2(in, 0) >= 0 && dup2(out, 1) >= 0 && dup2(errors, 2) >= 0 &&
         (options->cwd == NULL || chdir(options->cwd) == 0)) {
-        /* All other descriptors of ours are close-on-exec. */
+        /* Also those this process was itself started with. */
+        (void)close_range(3, ~0u, CLOSE_RANGE_CLOEXEC);
         (void)execvpe(options->argv[0], (char *const *)(uintptr_t)options->argv, envp);
     }
     int code = errno;
@@ -138,7 +140,8 @@ static pump_end pump(const cx_proc_options *options, child *kid, cx_buf *out, cx
     size_t out_total = 0, err_total = 0;
     cx_bytes input = options->input;
     (void)fcntl(kid->input, F_SETFL, O_NONBLOCK);
-    while (kid->output >= 0 || kid->errors >= 0) {
+    /* A child that closed its outputs may still be reading. */
+    while (kid->output >= 0 || kid->errors >= 0 || kid->input >= 0) {
         struct pollfd fds[3] = {
             {kid->output, POLLIN, 0}, {kid->errors, POLLIN, 0}, {kid->input, POLLOUT, 0}};
         int wait_ms = -1;
@@ -187,7 +190,9 @@ cx_status cx_proc_run(const cx_proc_options *options, cx_buf *out, cx_buf *errou
 {
     child kid = {-1, -1, -1, -1, -1};
     uint64_t started = now_ns();
-    uint64_t deadline = options->timeout_ms == 0 ? 0 : started + options->timeout_ms * 1000000u;
+    /* Longer than two centuries is as good as none. */
+    bool limited = options->timeout_ms != 0 && options->timeout_ms < UINT64_MAX / 2000000u;
+    uint64_t deadline = limited ? started + options->timeout_ms * 1000000u : 0;
     struct sigaction ignore = {.sa_handler = SIG_IGN}, before;
     (void)sigaction(SIGPIPE, &ignore, &before);
     cx_status status = start(options, &kid, err);

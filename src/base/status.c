@@ -9,6 +9,26 @@
 #include <string.h>
 
 #include "base/diag.h"
+#include "base/utf8.h"
+
+/* One line of valid UTF-8, whatever a name or a value from the input brought along: controls, bytes
+ * that are no text, and a sequence cut by the size of the message become question marks. */
+static void make_plain(char *message)
+{
+    uint8_t *at = (uint8_t *)message;
+    size_t left = strlen(message);
+    while (left != 0) {
+        size_t size = cx_utf8_sequence(at, left);
+        bool control = (size == 1 && (*at < 0x20 || *at == 0x7f)) ||
+                       (size == 2 && at[0] == 0xC2 && at[1] < 0xA0);
+        if (size == 0 || control) {
+            size = 1;
+            *at = '?';
+        }
+        at += size;
+        left -= size;
+    }
+}
 
 static void write_message(cx_err *err, cx_code code, const char *format, va_list args)
 {
@@ -17,10 +37,7 @@ static void write_message(cx_err *err, cx_code code, const char *format, va_list
     err->offset = CX_NO_OFFSET;
     if (vsnprintf(err->message, sizeof err->message, format, args) < 0)
         err->message[0] = 0;
-    /* One line, whatever a name or a value from the input brought along. */
-    for (char *c = err->message; *c != 0; c++)
-        if ((unsigned char)*c < 0x20 || *c == 0x7f)
-            *c = '?';
+    make_plain(err->message);
 }
 
 cx_status cx_fail(cx_err *err, cx_code code, const char *format, ...)

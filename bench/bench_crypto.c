@@ -1,0 +1,246 @@
+/*
+ * bench_crypto.c - rows C1 and C2: hashing Merkle nodes, verifying signatures.
+ *
+ * Both sides of a ratio are measured in one run, turn by turn, so that a busy machine slows both.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include <openssl/evp.h>
+#include <sodium.h>
+
+#include "base/diag.h"
+#include "crypto/digest.h"
+#include "crypto/internal.h"
+#include "crypto/key.h"
+
+/* --- measuring ----------------------------------------------------------------------------- */
+
+typedef struct side {
+    const char *name;
+    void (*work)(void *arg);
+    void *arg;
+} side;
+
+enum { TURN_COUNT = 11 };
+
+/* Two runs of the same work differ by this much. */
+static const double noise = 0.03;
+
+typedef struct timing {
+    double wall_s, cpu_s;
+} timing;
+
+static double seconds(clockid_t clock)
+{
+    struct timespec now;
+    CX_ASSERT(clock_gettime(clock, &now) == 0);
+    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
+static timing measure(const side *s)
+{
+    double wall = seconds(CLOCK_MONOTONIC), cpu = seconds(CLOCK_PROCESS_CPUTIME_ID);
+    s->work(s->arg);
+    return (timing){seconds(CLOCK_MONOTONIC) - wall, seconds(CLOCK_PROCESS_CPUTIME_ID) - cpu};
+}
+
+static int by_wall(const void *a, const void *b)
+{
+    double x = ((const timing *)a)->wall_s, y = ((const timing *)b)->wall_s;
+    return (x > y) - (x < y);
+}
+
+static double print_side(const side *s, timing *turns, double per_turn, const char *unit)
+{
+    qsort(turns, TURN_COUNT, sizeof *turns, by_wall);
+    timing median = turns[TURN_COUNT / 2];
+    printf("     %-34s min %9.4g  median %9.4g  max %9.4g %s  cpu/wall %.2f\n", s->name,
+           per_turn / turns[TURN_COUNT - 1].wall_s, per_turn / median.wall_s,
+           per_turn / turns[0].wall_s, unit, median.cpu_s / median.wall_s);
+    return per_turn / median.wall_s;
+}
+
+/* Rates of `ours` and `theirs`, and the ratio of their medians.  A target of 0 is only for
+ * information. */
+static void compare(const char *row, const char *what, const side *ours, const side *theirs,
+                    double per_turn, const char *unit, double target)
+{
+    timing our_turns[TURN_COUNT], their_turns[TURN_COUNT];
+    (void)measure(ours);
+    (void)measure(theirs);
+    for (size_t i = 0; i < TURN_COUNT; i++) {
+        our_turns[i] = measure(ours);
+        their_turns[i] = measure(theirs);
+    }
+    printf("%-4s %s\n", row, what);
+    double our_rate = print_side(ours, our_turns, per_turn, unit);
+    double ratio = our_rate / print_side(theirs, their_turns, per_turn, unit);
+    if (target > 0)
+        printf("     ratio %.2f, target %.3g: %s\n", ratio, target,
+               ratio >= target * (1 - noise) ? "reached" : "not reached");
+    else
+        printf("     ratio %.2f\n", ratio);
+}
+
+/* --- C1 ------------------------------------------------------------------------------------ */
+
+enum { NODE_COUNT = 1 << 16 };
+
+typedef struct nodes {
+    uint8_t *pairs;
+    cx_digest *out;
+    cx_digest_kernel kernel;
+} nodes;
+
+static void hash_nodes(void *arg)
+{
+    nodes *n = arg;
+    cx_digest_pairs_with(n->kernel, n->pairs, n->out, NODE_COUNT);
+}
+
+static void hash_nodes_one_shot(void *arg)
+{
+    nodes *n = arg;
+    for (size_t i = 0; i < NODE_COUNT; i++)
+        CX_ASSERT(EVP_Digest(n->pairs + 64 * i, 64, n->out[i].bytes, NULL, EVP_sha256(), NULL) ==
+                  1);
+}
+
+static void bench_nodes(void)
+{
+    static const cx_digest_kernel kernels[] = {CX_DIGEST_AVX512, CX_DIGEST_SHANI,
+                                               CX_DIGEST_PORTABLE};
+    nodes n = {malloc(NODE_COUNT * 64), malloc(NODE_COUNT * sizeof(cx_digest)), CX_DIGEST_PORTABLE};
+    CX_ASSERT(n.pairs != NULL && n.out != NULL);
+    for (size_t i = 0; i < NODE_COUNT * 64; i++)
+        n.pairs[i] = (uint8_t)(i * 2654435761u >> 24);
+    for (size_t i = 0; i < CX_COUNT_OF(kernels); i++) {
+        char what[80];
+        n.kernel = kernels[i];
+        (void)snprintf(what, sizeof what, "64-byte nodes, %s / OpenSSL one-shot",
+                       cx_digest_kernel_name(n.kernel));
+        if (!cx_digest_has(n.kernel)) {
+            printf("C1   %s: skipped, this machine has no such instructions\n", what);
+            continue;
+        }
+        side ours = {"cx_digest_pairs", hash_nodes, &n};
+        side theirs = {"EVP_Digest", hash_nodes_one_shot, &n};
+        /* The target is for sixteen lanes. */
+        compare(n.kernel == CX_DIGEST_AVX512 ? "C1" : "C1i", what, &ours, &theirs, NODE_COUNT,
+                "nodes/s", n.kernel == CX_DIGEST_AVX512 ? 11 : 0);
+    }
+    free(n.pairs);
+    free(n.out);
+}
+
+/* --- messages of other sizes --------------------------------------------------------------- */
+
+typedef struct texts {
+    cx_bytes *messages;
+    cx_digest *out;
+    size_t count;
+} texts;
+
+static void hash_many(void *arg)
+{
+    texts *t = arg;
+    cx_digest_many(t->messages, t->out, t->count);
+}
+
+static void hash_each(void *arg)
+{
+    texts *t = arg;
+    for (size_t i = 0; i < t->count; i++)
+        t->out[i] = cx_digest_of(t->messages[i]);
+}
+
+static void hash_portable(void *arg)
+{
+    texts *t = arg;
+    cx_digest_many_with(CX_DIGEST_PORTABLE, t->messages, t->out, t->count);
+}
+
+static void bench_messages(const char *what, size_t size, size_t count, bool one_by_one)
+{
+    uint8_t *data = malloc(size + count);
+    texts t = {malloc(count * sizeof(cx_bytes)), malloc(count * sizeof(cx_digest)), count};
+    CX_ASSERT(data != NULL && t.messages != NULL && t.out != NULL);
+    memset(data, 'x', size + count);
+    /* Lengths vary a little, as lattice nodes do. */
+    for (size_t i = 0; i < count; i++)
+        t.messages[i] = cx_bytes_from(data + i, size - i * 37 % (size / 8 + 1));
+    double bytes = 0;
+    for (size_t i = 0; i < count; i++)
+        bytes += (double)t.messages[i].size;
+    side ours = {one_by_one ? "cx_digest_of" : "cx_digest_many", one_by_one ? hash_each : hash_many,
+                 &t};
+    side theirs = {"EVP, context reused", hash_portable, &t};
+    compare("C1i", what, &ours, &theirs, bytes, "B/s", 0);
+    free(data);
+    free(t.messages);
+    free(t.out);
+}
+
+/* --- C2 ------------------------------------------------------------------------------------ */
+
+enum { ITEM_COUNT = 400, MESSAGE_SIZE = 8192 };
+
+typedef struct signatures {
+    cx_ed25519_item items[ITEM_COUNT];
+    bool good[ITEM_COUNT], good_by_sodium[ITEM_COUNT];
+    uint8_t messages[ITEM_COUNT][MESSAGE_SIZE];
+} signatures;
+
+static void verify_many(void *arg)
+{
+    signatures *s = arg;
+    cx_ed25519_verify_many(s->items, s->good, ITEM_COUNT);
+}
+
+static void verify_with_sodium(void *arg)
+{
+    signatures *s = arg;
+    for (size_t i = 0; i < ITEM_COUNT; i++) {
+        const cx_ed25519_item *item = &s->items[i];
+        s->good_by_sodium[i] =
+            crypto_sign_verify_detached(item->signature.bytes, item->message.data,
+                                        item->message.size, item->key.bytes) == 0;
+    }
+}
+
+static void bench_signatures(void)
+{
+    signatures *s = malloc(sizeof *s);
+    uint8_t public_key[32], secret_key[64], seed[32] = {1};
+    CX_ASSERT(s != NULL && sodium_init() >= 0);
+    CX_ASSERT(crypto_sign_seed_keypair(public_key, secret_key, seed) == 0);
+    for (size_t i = 0; i < ITEM_COUNT; i++) {
+        memset(s->messages[i], (int)i, MESSAGE_SIZE);
+        s->items[i].message = cx_bytes_from(s->messages[i], MESSAGE_SIZE);
+        memcpy(s->items[i].key.bytes, public_key, sizeof public_key);
+        CX_ASSERT(crypto_sign_detached(s->items[i].signature.bytes, NULL, s->messages[i],
+                                       MESSAGE_SIZE, secret_key) == 0);
+        if (i % 10 == 3)
+            s->items[i].signature.bytes[5] ^= 1;
+    }
+    side ours = {"cx_ed25519_verify_many", verify_many, s};
+    side theirs = {"crypto_sign_verify_detached", verify_with_sodium, s};
+    compare("C2", "Ed25519, 8 KB messages / libsodium one by one", &ours, &theirs, ITEM_COUNT,
+            "signatures/s", 1);
+    CX_ASSERT(memcmp(s->good, s->good_by_sodium, sizeof s->good) == 0);
+    free(s);
+}
+
+int main(void)
+{
+    printf("kernel %s\n", cx_digest_kernel_name(cx_digest_chosen()));
+    bench_nodes();
+    bench_messages("400-byte messages, many / one by one", 400, 20000, false);
+    bench_messages("400-byte messages, one by one", 400, 20000, true);
+    bench_messages("8 KB messages, many / one by one", 8192, 1000, false);
+    bench_messages("1 MB messages, one by one", 1 << 20, 16, true);
+    bench_signatures();
+    return 0;
+}

@@ -1,0 +1,58 @@
+#!/usr/bin/env bash
+# install-deps.sh build|test - installs the Debian packages that are missing, and only those.
+#
+# When nothing is missing it changes nothing and needs no rights.  CORTEX_SKIP_DEPS=1 leaves the
+# machine alone, for systems where the same parts come from elsewhere.
+set -euo pipefail
+
+# To build the programs and the library.
+build_packages=(gcc libc6-dev cmake ninja-build pkgconf libsodium-dev libssl-dev)
+# To run every check: the scripts, the second compiler, and public headers read as C++.
+test_packages=(python3 clang g++)
+
+case "${1:-}" in
+build) wanted=("${build_packages[@]}") ;;
+test) wanted=("${build_packages[@]}" "${test_packages[@]}") ;;
+*)
+    echo "usage: $0 build|test" >&2
+    exit 2
+    ;;
+esac
+
+if [ -n "${CORTEX_SKIP_DEPS:-}" ]; then
+    exit 0
+fi
+
+if ! command -v apt-get >/dev/null || ! command -v dpkg-query >/dev/null; then
+    echo "This is not a Debian system, so packages cannot be installed for you." >&2
+    echo "Install the equivalents of: ${wanted[*]}" >&2
+    echo "then run again with CORTEX_SKIP_DEPS=1." >&2
+    exit 1
+fi
+
+missing=()
+for package in "${wanted[@]}"; do
+    # A package of several architectures answers once for each of them.
+    if ! dpkg-query -W -f '${db:Status-Status}\n' "$package" 2>/dev/null | grep -qx installed; then
+        missing+=("$package")
+    fi
+done
+if [ "${#missing[@]}" -eq 0 ]; then
+    exit 0
+fi
+
+as_root=()
+if [ "$(id -u)" -ne 0 ]; then
+    if ! command -v sudo >/dev/null; then
+        echo "Missing packages: ${missing[*]}" >&2
+        echo "Installing them needs root, and sudo is not here.  Ask somebody who is root to run:" >&2
+        echo "    apt-get install --no-install-recommends ${missing[*]}" >&2
+        exit 1
+    fi
+    as_root=(sudo)
+fi
+
+echo "Installing: ${missing[*]}"
+"${as_root[@]}" apt-get update -qq
+"${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
+    apt-get install -y -qq --no-install-recommends "${missing[@]}"

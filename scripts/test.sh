@@ -1,0 +1,128 @@
+#!/usr/bin/env bash
+# test.sh - from a fresh Debian 12 machine to every test run.
+#
+# Every test program closes with `N passed, N failed, N skipped`; a check without such a line counts
+# as one.  The last line printed here is their sum, and the only line of that form.  The exit code
+# is 0 only when something ran and nothing failed.
+#
+# CORTEX_JOBS limits how much runs at once.  CORTEX_TESTDATA names a folder with other people's test
+# suites; tests that need it are skipped without it.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+jobs=${CORTEX_JOBS:-$(nproc)}
+passed=0
+failed=0
+skipped=0
+reached_end=no
+log=$(mktemp)
+
+finish() {
+    rm -f "$log"
+    if [ "$reached_end" = no ]; then
+        echo "test.sh stopped before its end" >&2
+        failed=$((failed + 1))
+    fi
+    printf '%d passed, %d failed, %d skipped\n' "$passed" "$failed" "$skipped"
+    [ "$failed" -eq 0 ] && [ "$passed" -gt 0 ] || exit 1
+    exit 0
+}
+trap finish EXIT
+trap 'exit 1' INT TERM
+
+part() {
+    printf '\n== %s (%d s)\n' "$*" "$SECONDS"
+}
+
+# Shows what a command said only when it failed.
+quietly() {
+    if "$@" >"$log" 2>&1; then
+        return 0
+    fi
+    echo "FAILED: $*"
+    cat "$log"
+    return 1
+}
+
+# build PRESET [TARGET...]; a build that fails counts as one failure.
+build() {
+    local preset=$1
+    shift
+    local targets=()
+    if [ "$#" -gt 0 ]; then
+        targets=(--target "$@")
+    fi
+    if ! quietly cmake --preset "$preset" ||
+        ! quietly cmake --build --preset "$preset" -j "$jobs" "${targets[@]}"; then
+        failed=$((failed + 1))
+        return 1
+    fi
+}
+
+# What ctest is started through; see ThreadSanitizer below.
+through=()
+
+# run_tests PRESET [CTEST-ARGUMENT...]
+run_tests() {
+    local preset=$1 counts ended=0 more_passed more_failed more_skipped
+    local results=$PWD/build/$preset/results.xml
+    shift
+    rm -f "$results"
+    # A failing program's own closing line is left out: there is only one in this output.
+    "${through[@]}" ctest --preset "$preset" "$@" -j "$jobs" --timeout 300 --no-tests=error \
+        --test-output-size-passed 1000000 --test-output-size-failed 1000000 \
+        --output-junit "$results" |
+        sed -u -E '/^[0-9]+ passed, [0-9]+ failed, [0-9]+ skipped$/d' || ended=1
+    counts=$(./tools/sum_results.py "$results")
+    read -r more_passed more_failed more_skipped <<<"$counts"
+    if [ "$ended" -ne 0 ] && [ "$more_failed" -eq 0 ]; then
+        more_failed=1
+    fi
+    passed=$((passed + more_passed))
+    failed=$((failed + more_failed))
+    skipped=$((skipped + more_skipped))
+}
+
+# A single check that prints no counts.
+check() {
+    if quietly "$@"; then
+        passed=$((passed + 1))
+    else
+        failed=$((failed + 1))
+    fi
+}
+
+part "packages"
+./scripts/install-deps.sh test
+
+export CC=gcc CXX=g++
+part "release, gcc: everything"
+if build release; then
+    run_tests release
+fi
+
+part "AddressSanitizer and UBSan"
+if build asan; then
+    run_tests asan
+fi
+
+part "ThreadSanitizer: the tests that use threads"
+if build tsan threaded_tests; then
+    # Kernels that scatter memory more widely than this compiler's ThreadSanitizer knows make it
+    # refuse to start, so the scattering is switched off where that is allowed.
+    if setarch "$(uname -m)" -R true 2>/dev/null; then
+        through=(setarch "$(uname -m)" -R)
+    fi
+    run_tests tsan -L threads
+    through=()
+fi
+
+part "clang: builds without a warning, headers stand alone"
+unset CC CXX
+if build clang; then
+    passed=$((passed + 1))
+fi
+check env CC=clang CXX=clang++ ./tools/check_headers.sh
+
+part "done"
+reached_end=yes

@@ -1,0 +1,97 @@
+# What runs as a test besides the test programs.  Labels: unit, threads, cli, differential, check,
+# install; `ctest -L cli` runs one kind, `ctest -LE check` leaves one out.
+#
+#   cli/test_*.sh, .py   the program from outside; $CORTEX_BIN says where it is
+#   diff/NAME_diff.py    our answers beside an independent implementation's; its first argument is
+#                        the program built from NAME_diff.c, or cortex when there is no such file
+#
+# Each such script closes with `N passed, N failed, N skipped`, or counts as one test; exit code 77
+# means skipped.  Both run under the sanitizers too.
+
+find_package(Python3 COMPONENTS Interpreter)
+
+# The programs whose tests start threads; ThreadSanitizer runs these.
+add_custom_target(threaded_tests)
+foreach(program test_base test_crypto test_lattice)
+  if(TARGET ${program})
+    set_property(TEST ${program} APPEND PROPERTY LABELS threads)
+    add_dependencies(threaded_tests ${program})
+  endif()
+endforeach()
+
+foreach(room base json crypto lattice import cli)
+  if(TARGET test_${room})
+    set_property(TEST test_${room} APPEND PROPERTY LABELS unit)
+  endif()
+endforeach()
+
+# cx_script(NAME LABEL COMMAND...)
+function(cx_script name label)
+  add_test(NAME ${name} COMMAND ${ARGN} WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
+  set_tests_properties(${name} PROPERTIES LABELS ${label} SKIP_RETURN_CODE 77
+    ENVIRONMENT "CORTEX_BIN=$<TARGET_FILE:cortex>;CX_TEST_ROOT=${CMAKE_CURRENT_SOURCE_DIR}")
+endfunction()
+
+file(GLOB scripts CONFIGURE_DEPENDS cli/test_*.sh cli/test_*.py)
+foreach(script ${scripts})
+  cmake_path(GET script STEM name)
+  string(REGEX REPLACE "^test_" "cli_" name ${name})
+  cx_script(${name} cli ${script})
+endforeach()
+
+file(GLOB scripts CONFIGURE_DEPENDS diff/*_diff.py)
+if(NOT Python3_FOUND)
+  set(scripts "")
+endif()
+foreach(script ${scripts})
+  cmake_path(GET script STEM name)
+  set(program cortex)
+  if(EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/diff/${name}.c)
+    set(program ${name})
+    add_executable(${name} diff/${name}.c)
+    target_link_libraries(${name} PRIVATE cx_flags cortex_static)
+    target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR})
+  endif()
+  cx_script(${name} differential ${Python3_EXECUTABLE} ${script} $<TARGET_FILE:${program}>)
+endforeach()
+
+# What does not depend on how the code was built is checked once, not again under each sanitizer.
+if(CORTEX_SANITIZE OR CMAKE_C_FLAGS MATCHES "--coverage")
+  return()
+endif()
+
+# cx_check(NAME COMMAND...): a script that prints why when it fails.
+function(cx_check name)
+  add_test(NAME ${name} COMMAND ${ARGN} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
+  set_tests_properties(${name} PROPERTIES LABELS check SKIP_RETURN_CODE 77)
+endfunction()
+
+if(CMAKE_C_COMPILER_ID MATCHES "Clang")
+  set(cxx clang++)
+else()
+  set(cxx g++)
+endif()
+
+if(Python3_FOUND)
+  cx_check(check_layers ${Python3_EXECUTABLE} tools/check_layers.py)
+  cx_check(check_layers_selftest ${Python3_EXECUTABLE} tools/check_layers.py --selftest)
+endif()
+cx_check(check_symbols tools/check_symbols.sh $<TARGET_FILE:cortex_shared>)
+cx_check(check_headers ${CMAKE_COMMAND} -E env CC=${CMAKE_C_COMPILER} CXX=${cxx}
+  tools/check_headers.sh)
+
+# Built only by its test, with what every room is built with: each banned call must be refused.
+add_library(banned_probe OBJECT EXCLUDE_FROM_ALL banned/probe.c)
+cx_own_sources(banned_probe)
+cx_check(banned_calls_do_not_compile ${CMAKE_COMMAND} --build ${CMAKE_BINARY_DIR}
+  --target banned_probe)
+set(refused "")
+foreach(call strcpy sprintf strtok localtime system)
+  string(APPEND refused "poisoned.*${call}.*")
+endforeach()
+set_tests_properties(banned_calls_do_not_compile PROPERTIES
+  PASS_REGULAR_EXPRESSION ${refused} RUN_SERIAL TRUE)
+
+add_test(NAME install COMMAND install/test_install.sh ${CMAKE_BINARY_DIR} ${CMAKE_C_COMPILER}
+  WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
+set_tests_properties(install PROPERTIES LABELS install)

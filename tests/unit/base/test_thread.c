@@ -1,0 +1,77 @@
+/*
+ * test_thread.c - a team does every share once, and the lock keeps its members apart.
+ */
+#include "base/thread.h"
+
+#include <stdatomic.h>
+
+#include "tests/test.h"
+
+typedef struct work {
+    cx_lock lock;
+    unsigned sum; /* guarded */
+    atomic_uint seen[80];
+} work;
+
+static void add_up(void *arg, unsigned index)
+{
+    work *all = arg;
+    atomic_fetch_add(&all->seen[index], 1);
+    for (int i = 0; i < 2000; i++) {
+        cx_lock_enter(&all->lock);
+        all->sum++;
+        cx_lock_leave(&all->lock);
+    }
+}
+
+CX_TEST(thread_team_runs_each_member_once)
+{
+    static const unsigned counts[] = {0, 1, 2, 8, 64, 70};
+    for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
+        work all = {.sum = 0};
+        cx_lock_init(&all.lock);
+        cx_thread_team(counts[i], add_up, &all);
+        unsigned members = 0;
+        for (unsigned k = 0; k < 80; k++) {
+            CHECK(all.seen[k] <= 1);
+            members += all.seen[k];
+        }
+        /* 0 is the calling thread alone; more than 64 are not started. */
+        CHECK_INT(members, counts[i] == 0 ? 1 : counts[i] > 64 ? 64 : counts[i]);
+        CHECK_INT(all.sum, members * 2000);
+        cx_lock_done(&all.lock);
+    }
+}
+
+typedef struct relay {
+    cx_lock lock;
+    unsigned turn; /* guarded */
+    unsigned order[64];
+} relay;
+
+static void in_turn(void *arg, unsigned index)
+{
+    relay *all = arg;
+    cx_lock_enter(&all->lock);
+    while (all->turn != index)
+        cx_lock_wait(&all->lock);
+    all->order[all->turn++] = index;
+    cx_lock_wake(&all->lock);
+    cx_lock_leave(&all->lock);
+}
+
+CX_TEST(thread_lock_wakes_all_who_wait)
+{
+    relay all = {.turn = 0};
+    cx_lock_init(&all.lock);
+    cx_thread_team(16, in_turn, &all);
+    CHECK_INT(all.turn, 16);
+    for (unsigned i = 0; i < 16; i++)
+        CHECK_INT(all.order[i], i);
+    cx_lock_done(&all.lock);
+}
+
+CX_TEST(thread_cores_are_at_least_one)
+{
+    CHECK(cx_thread_cores() >= 1);
+}
