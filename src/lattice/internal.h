@@ -154,6 +154,17 @@ static inline const cx_node *node_parents(const cx_lattice *lattice, const node 
     return lattice->parents.items + n->first_parent;
 }
 
+/* As much of a text as a message shows; never half a character. */
+static inline cx_str shown(cx_str text, size_t most)
+{
+    if (text.size > most) {
+        text.size = most;
+        while (text.size != 0 && ((uint8_t)text.data[text.size] & 0xC0) == 0x80)
+            text.size--;
+    }
+    return text;
+}
+
 static inline cx_fork_type node_fork(const node *n)
 {
     return (cx_fork_type)(n->flags >> NODE_FORK_SHIFT & 7);

@@ -163,6 +163,7 @@ static cx_status read_block(line_reader *reader, cx_buf *buf, block *out, bool *
     uint64_t start = reader->offset - reader->carry.size;
     cx_buf_clear(buf);
     cx_buf_add(buf, reader->carry.data, reader->carry.size);
+    CX_TRY(cx_buf_check(buf, err));
     cx_buf_clear(&reader->carry);
     size_t keep = 0;
     for (size_t step = BLOCK_BYTES; keep == 0; step *= 2) {
@@ -586,26 +587,25 @@ typedef enum wrapped_end { WRAPPED_DONE, WRAPPED_AGAIN, WRAPPED_IS_LINES } wrapp
 typedef struct wrapped {
     cx_str version;      /* to read the nodes with */
     cx_str found;        /* schema_version met, data NULL when none */
-    CX_VEC(cx_str) names; /* of members met, to refuse repetitions */
+    cx_map names;        /* of members met, to refuse repetitions */
     bool has_nodes, has_node_id;
 } wrapped;
 
 static cx_status note_name(window *w, wrapped *all, const cx_json *name, uint64_t offset,
                            uint64_t line, cx_err *err)
 {
-    cx_str text = cx_json_text(name);
-    for (size_t i = 0; i < all->names.count; i++)
-        if (cx_str_eq(all->names.items[i], text))
-            return relocate(cx_fail_at(err, CX_E_SYNTAX, "U_DUPKEY", 0,
-                                       "found the name '%.*s' twice in one object, expected once",
-                                       (int)(text.size > 60 ? 60 : text.size), text.data),
-                            offset, line, err);
-    cx_str *slot = cx_vec_push(&all->names, w->lattice->alloc);
-    cx_str copy = cx_arena_copy_str(&w->lattice->text, text);
-    if (slot == NULL || copy.data == NULL)
+    cx_str text = cx_arena_copy_str(&w->lattice->text, cx_json_text(name));
+    uint64_t *slot;
+    bool is_new;
+    if (text.data == NULL)
         return cx_fail_nomem(err);
-    *slot = copy;
-    return CX_SUCCESS;
+    CX_TRY(cx_map_put(&all->names, text, &slot, &is_new, err));
+    if (is_new)
+        return CX_SUCCESS;
+    text = shown(text, 60);
+    return relocate(cx_fail_at(err, CX_E_FORMAT, "U_DUPKEY", 0,
+                               "found the name '%.*s' twice in one object, expected once",
+                               (int)text.size, text.data), offset, line, err);
 }
 
 /* One member of the outer object; nodes are read as they come. */
@@ -676,6 +676,7 @@ static cx_status try_wrapped(cx_lattice *lattice, const source *from,
     window w;
     wrapped all = {.version = *version};
     window_init(&w, lattice, from, options);
+    cx_map_init(&all.names, lattice->alloc, lattice->seed);
     w.b.parser.limits.depth--; /* the outer object is the first bracket */
     cx_status status = load_object(&w, &all, err);
     bool more_follows = !cx_failed(status) && w.at < w.size;
@@ -686,7 +687,7 @@ static cx_status try_wrapped(cx_lattice *lattice, const source *from,
         *end = WRAPPED_AGAIN; /* schema_version stood behind the nodes */
         *version = all.found;
     }
-    cx_vec_done(&all.names, lattice->alloc);
+    cx_map_done(&all.names);
     window_done(&w);
     return status;
 }

@@ -467,11 +467,12 @@ static cx_status check_record(batch *b, draft *d, const fields *f, cx_str versio
     if (f->schema_version != NULL)
         version = cx_json_text(f->schema_version);
     classify_version(&d->n, version);
-    if (d->n.flags & NODE_VERSION_BAD)
+    if (d->n.flags & NODE_VERSION_BAD) {
+        cx_str found_version = shown(version, 40);
         CX_TRY(complain(b, CX_E_VERSION,
                         cx_arena_printf(&b->scratch, "schema_version is '%.*s', expected 2.0.0",
-                                        (int)(version.size > 40 ? 40 : version.size), version.data),
-                        err));
+                                        (int)found_version.size, found_version.data), err));
+    }
     d->n.flags |= (uint32_t)fork_of(f->fork_type) << NODE_FORK_SHIFT;
     if (node_fork(&d->n) == CX_FORK_UNKNOWN)
         CX_TRY(complain(b, CX_E_FORK_TYPE,

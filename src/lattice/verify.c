@@ -67,9 +67,10 @@ static cx_status take_complaints(judge *j)
     }
     for (size_t i = 0; i < lattice->missing.count; i++) {
         const missing_parent *m = &lattice->missing.items[i];
+        cx_str name = shown(m->text, 80);
         CX_TRY(find(j, CX_E_MISSING_PARENT, m->node,
                     cx_arena_printf(&j->report->arena, "no node is called %.*s",
-                                    (int)(m->text.size > 80 ? 80 : m->text.size), m->text.data)));
+                                    (int)name.size, name.data)));
     }
     return CX_SUCCESS;
 }
@@ -83,10 +84,10 @@ static cx_status check_time(judge *j, cx_node n, const node *item)
         if (j->lattice->rank[n] >= j->lattice->rank[parent] ||
             cx_lattice_time_compare(j->lattice, item, node_at(j->lattice, parent)) >= 0)
             continue;
-        cx_str id = node_id(node_at(j->lattice, parent));
+        cx_str id = shown(node_id(node_at(j->lattice, parent)), 80);
         CX_TRY(find(j, j->checks->strict_time ? CX_E_TIME : CX_W_TIME, n,
                     cx_arena_printf(&j->report->arena, "earlier than its parent %.*s",
-                                    (int)(id.size > 80 ? 80 : id.size), id.data)));
+                                    (int)id.size, id.data)));
         j->report->evidence.time_ordered = false;
     }
     return CX_SUCCESS;
@@ -181,9 +182,9 @@ static cx_status step_has_prev(judge *j, step *s, const node *item, bool *out)
 static cx_str prev_detail(judge *j, cx_node n, const char *expected)
 {
     char scratch[64];
-    cx_str prev = cx_lattice_prev_text(j->lattice, n, scratch);
+    cx_str prev = shown(cx_lattice_prev_text(j->lattice, n, scratch), 80);
     return cx_arena_printf(&j->report->arena, "expected %s, found prev_hash '%.*s'", expected,
-                           (int)(prev.size > 80 ? 80 : prev.size), prev.data);
+                           (int)prev.size, prev.data);
 }
 
 /* Rules 2 and 3 for a node whose predecessors exist. */
@@ -268,14 +269,6 @@ static cx_status check_branch(judge *j, const agent *a)
 
 /* --- anchor (§5.2) -------------------------------------------------------------------------------- */
 
-static const cx_lattice_head *anchored_head(const cx_lattice_anchor *anchor, cx_str name)
-{
-    for (size_t i = 0; i < anchor->head_count; i++)
-        if (cx_str_eq(anchor->heads[i].agent, name))
-            return &anchor->heads[i];
-    return NULL;
-}
-
 static cx_status check_head(judge *j, const cx_lattice_head *head)
 {
     uint32_t index = cx_lattice_find_agent(j->lattice, head->agent);
@@ -285,10 +278,10 @@ static cx_status check_head(judge *j, const cx_lattice_head *head)
     char scratch[64];
     if (cx_str_eq(cx_lattice_hash_text(j->lattice, n, scratch), head->hash))
         return CX_SUCCESS;
+    cx_str expected = shown(head->hash, 80);
     return find(j, CX_E_HEAD, n,
-                cx_arena_printf(&j->report->arena, "expected the head %.*s",
-                                (int)(head->hash.size > 80 ? 80 : head->hash.size),
-                                head->hash.data));
+                cx_arena_printf(&j->report->arena, "expected the head %.*s", (int)expected.size,
+                                expected.data));
 }
 
 static cx_status check_root(judge *j, const cx_lattice_anchor *anchor)
@@ -307,31 +300,49 @@ static cx_status check_root(judge *j, const cx_lattice_anchor *anchor)
     return CX_SUCCESS;
 }
 
-static cx_status check_anchor(judge *j, const cx_lattice_anchor *anchor)
+/* Agents of the lattice against those of the anchor: how many it has a head for, and in a whole
+ * anchor, none beyond it. */
+static cx_status check_agents(judge *j, const cx_lattice_anchor *anchor, const cx_map *anchored,
+                              bool *out_all)
 {
-    size_t errors = j->report->errors.count, covered = 0, agents = 0;
-    for (size_t i = 0; i < anchor->head_count; i++)
-        CX_TRY(check_head(j, &anchor->heads[i]));
+    *out_all = true;
     for (uint32_t i = 0; i < j->lattice->agents.count; i++) {
         cx_node n = cx_lattice_head_of(j->lattice, i);
-        if (n == CX_NODE_NONE)
+        if (n == CX_NODE_NONE || cx_map_find(anchored, j->lattice->agents.items[i].name) != NULL)
             continue;
-        bool known = anchored_head(anchor, j->lattice->agents.items[i].name) != NULL;
-        agents++;
-        covered += known;
-        if (!known && anchor->whole)
+        *out_all = false;
+        if (anchor->whole)
             CX_TRY(find(j, CX_E_HEAD, n, CX_STR("the anchor knows no such agent")));
     }
+    return CX_SUCCESS;
+}
+
+static cx_status check_anchor(judge *j, const cx_lattice_anchor *anchor)
+{
+    size_t errors = j->report->errors.count;
+    bool all = false;
+    cx_map anchored;
+    cx_status status;
+    cx_map_init(&anchored, j->lattice->alloc, j->lattice->seed);
+    for (size_t i = 0; i < anchor->head_count; i++) {
+        uint64_t *slot;
+        CX_GO(status, cx_map_put(&anchored, anchor->heads[i].agent, &slot, NULL, j->err));
+        CX_GO(status, check_head(j, &anchor->heads[i]));
+    }
+    CX_GO(status, check_agents(j, anchor, &anchored, &all));
     if (anchor->whole)
-        CX_TRY(check_root(j, anchor));
+        CX_GO(status, check_root(j, anchor));
     cx_lattice_evidence *evidence = &j->report->evidence;
     if (j->report->errors.count != errors)
         evidence->anchor = CX_ANCHOR_BAD;
     else if (anchor->whole)
         evidence->anchor = CX_ANCHOR_ROOT;
     else
-        evidence->anchor = covered == agents ? CX_ANCHOR_HEADS : CX_ANCHOR_SOME_HEADS;
-    return CX_SUCCESS;
+        evidence->anchor = all ? CX_ANCHOR_HEADS : CX_ANCHOR_SOME_HEADS;
+    status = CX_SUCCESS;
+done:
+    cx_map_done(&anchored);
+    return status;
 }
 
 /* --- summing up ------------------------------------------------------------------------------------ */
