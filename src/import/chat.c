@@ -3,7 +3,10 @@
  */
 #include "import/chat.h"
 
+#include <stdio.h>
+
 #define SHORT_CHARACTERS 8
+#define DECODE_DEPTH_MAX 1000 /* what is decoded stands deeper in the node than it was */
 
 cx_str cx_import_scalar(const cx_json *value)
 {
@@ -54,6 +57,17 @@ cx_status cx_import_name_calls(cx_import_record *record, cx_err *err)
     CX_TRY(cx_json_list_end_array(&ids, &value, err));
     cx_import_field(record, CX_STR("calls"), value);
     return CX_SUCCESS;
+}
+
+bool cx_import_decode_for(cx_import_record *record, cx_str text, cx_json *out)
+{
+    const cx_json_limits limits = {DECODE_DEPTH_MAX, 4300, 0, false};
+    cx_json_parser parser;
+    cx_json_parser_init(&parser, record->alloc, &limits);
+    cx_status status = cx_json_parse(&parser, text, record->arena, out, NULL);
+    cx_json_parser_done(&parser);
+    record->failed = record->failed || status.code == CX_E_NOMEM;
+    return !cx_failed(status) && cx_json_has_canonical(out);
 }
 
 void cx_import_tool_belief(cx_import_record *record, cx_str tool, bool ok)
@@ -122,10 +136,22 @@ static size_t short_size(cx_str id)
     return at;
 }
 
+/* Puts the name down for the id; false when another id has it. */
+static cx_status claim(cx_import_sink *sink, cx_import_book *names, cx_str name, cx_str id,
+                       bool *out_claimed, cx_err *err)
+{
+    CX_TRY(cx_import_book_put(sink, names, name, id, CX_RECORD_NONE, err));
+    const cx_import_note *owner = cx_import_book_find(names, name);
+    *out_claimed = owner == NULL || cx_str_eq(owner->text, id);
+    return CX_SUCCESS;
+}
+
 cx_status cx_import_short_name(cx_import_sink *sink, cx_import_book *names, cx_str prefix,
                                cx_str id, cx_str *out, cx_err *err)
 {
-    char *text = cx_arena_push(sink->keep, prefix.size + id.size + 1, 1);
+    const size_t room = prefix.size + id.size;
+    char *text = cx_arena_push(sink->keep, room + 16, 1);
+    bool claimed = false;
     if (text == NULL)
         return cx_fail_nomem(err);
     if (prefix.size != 0)
@@ -133,10 +159,16 @@ cx_status cx_import_short_name(cx_import_sink *sink, cx_import_book *names, cx_s
     if (id.size != 0)
         memcpy(text + prefix.size, id.data, id.size);
     cx_str name = cx_str_from(text, prefix.size + short_size(id));
-    CX_TRY(cx_import_book_put(sink, names, name, id, CX_RECORD_NONE, err));
-    const cx_import_note *owner = cx_import_book_find(names, name);
-    if (owner != NULL && !cx_str_eq(owner->text, id))
-        name.size = prefix.size + id.size;
+    CX_TRY(claim(sink, names, name, id, &claimed, err));
+    if (!claimed) {
+        name.size = room;
+        CX_TRY(claim(sink, names, name, id, &claimed, err));
+    }
+    /* An id that is no longer than another's first characters. */
+    for (unsigned count = 2; !claimed; count++) {
+        name.size = room + (size_t)snprintf(text + room, 16, "~%u", count);
+        CX_TRY(claim(sink, names, name, id, &claimed, err));
+    }
     *out = name;
     return CX_SUCCESS;
 }

@@ -22,6 +22,12 @@ uint32_t cx_import_chat_calls(cx_import_record *record, cx_str scope, const cx_j
 /* `tool` and `call_id` from the one call the record makes; several give `calls`, all their ids. */
 CX_RESULT cx_import_name_calls(cx_import_record *record, cx_err *err);
 
+/*
+ * Decodes a string that holds JSON text, for the record's own use: false when the text is no JSON,
+ * and when memory ran out, which cx_import_end then reports: the two never look alike at the end.
+ */
+bool cx_import_decode_for(cx_import_record *record, cx_str text, cx_json *out);
+
 /* beliefs.<tool>_ok; nothing when the tool is unknown (§1.12: no guessed states). */
 void cx_import_tool_belief(cx_import_record *record, cx_str tool, bool ok);
 
@@ -47,9 +53,9 @@ const cx_import_note *cx_import_book_find(const cx_import_book *book, cx_str key
 void cx_import_book_done(cx_import_book *book, const cx_alloc *alloc);
 
 /*
- * The prefix and the first eight characters of an id, or the whole id where another id of the same
- * book has that name: who differs in the source must stay different (§1.10), and ids that start
- * with a time agree in their first digits.
+ * The prefix and the first eight characters of an id, or the whole id (and ~2, ~3) where another id
+ * of the same book has that name: who differs in the source must stay different (§1.10), and ids
+ * that start with a time agree in their first digits.
  */
 CX_RESULT cx_import_short_name(cx_import_sink *sink, cx_import_book *names, cx_str prefix,
                                cx_str id, cx_str *out, cx_err *err);

@@ -42,15 +42,21 @@ static cx_status enter_file(cx_import_sink *sink, cx_err *err)
     return state->scope.data == NULL ? cx_fail_nomem(err) : CX_SUCCESS;
 }
 
-static cx_str tool_key(const item *it, cx_str call_id)
+/* Empty for an empty id; out of memory is left to cx_import_end. */
+static cx_str tool_key(const item *it, cx_import_record *r, cx_str call_id)
 {
-    char *key = cx_arena_push(it->sink->arena, it->state->scope.size + 1 + call_id.size, 1);
-    if (key == NULL || call_id.size == 0)
+    cx_str scope = it->state->scope;
+    if (call_id.size == 0)
+        return call_id;
+    char *key = cx_arena_push(it->sink->arena, scope.size + 1 + call_id.size, 1);
+    if (key == NULL) {
+        r->failed = true;
         return (cx_str){NULL, 0};
-    memcpy(key, it->state->scope.data, it->state->scope.size);
-    key[it->state->scope.size] = '/';
-    memcpy(key + it->state->scope.size + 1, call_id.data, call_id.size);
-    return cx_str_from(key, it->state->scope.size + 1 + call_id.size);
+    }
+    memcpy(key, scope.data, scope.size);
+    key[scope.size] = '/';
+    memcpy(key + scope.size + 1, call_id.data, call_id.size);
+    return cx_str_from(key, scope.size + 1 + call_id.size);
 }
 
 /* --- items --------------------------------------------------------------------------------- */
@@ -77,9 +83,11 @@ static void put_message(const item *it, cx_import_record *r)
 static void put_plan(cx_import_record *r, const cx_json *args)
 {
     cx_json *decoded = CX_ARENA_NEW(r->arena, cx_json);
+    if (decoded == NULL)
+        r->failed = true;
     if (args == NULL || args->type != CX_JSON_STRING || decoded == NULL)
         return;
-    if (cx_import_decode(cx_json_text(args), r->arena, decoded))
+    if (cx_import_decode_for(r, cx_json_text(args), decoded))
         r->goals = cx_json_get_typed(decoded, CX_STR("plan"), CX_JSON_ARRAY);
 }
 
@@ -105,7 +113,7 @@ static cx_status put_call(const item *it, cx_import_record *r, const char *args_
         return CX_SUCCESS;
     }
     cx_import_call(r, it->state->scope, r->call_id, r->tool, args);
-    return cx_import_book_put(it->sink, &it->state->tools, tool_key(it, r->call_id), r->tool,
+    return cx_import_book_put(it->sink, &it->state->tools, tool_key(it, r, r->call_id), r->tool,
                               CX_RECORD_NONE, err);
 }
 
@@ -132,7 +140,7 @@ static bool exit_in_text(cx_str text, bool *out_ok)
 }
 
 /* How a call went, where its output says so; true with the answer. */
-static bool outcome_of(const cx_json *output, cx_arena *arena, bool *out_ok)
+static bool outcome_of(cx_import_record *r, const cx_json *output, bool *out_ok)
 {
     cx_json decoded;
     if (output == NULL)
@@ -141,7 +149,7 @@ static bool outcome_of(const cx_json *output, cx_arena *arena, bool *out_ok)
         cx_str text = cx_json_text(output);
         if (exit_in_text(text, out_ok))
             return true;
-        if (text.size == 0 || text.data[0] != '{' || !cx_import_decode(text, arena, &decoded))
+        if (text.size == 0 || text.data[0] != '{' || !cx_import_decode_for(r, text, &decoded))
             return false;
         output = &decoded;
     }
@@ -162,9 +170,10 @@ static bool outcome_of(const cx_json *output, cx_arena *arena, bool *out_ok)
 static void put_output(const item *it, cx_import_record *r)
 {
     const cx_json *output = cx_import_not_null(CX_JSON_GET(it->payload, "output"));
-    bool ok = true, known = outcome_of(output, r->arena, &ok);
+    bool ok = true, known = outcome_of(r, output, &ok);
     r->call_id = cx_import_scalar(CX_JSON_GET(it->payload, "call_id"));
-    const cx_import_note *call = cx_import_book_find(&it->state->tools, tool_key(it, r->call_id));
+    const cx_import_note *call =
+        cx_import_book_find(&it->state->tools, tool_key(it, r, r->call_id));
     r->agent = CX_STR("tools");
     r->kind = CX_KIND_TOOL_RESULT;
     r->fork = CX_IMPORT_FORK_OBSERVATION;

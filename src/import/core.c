@@ -524,7 +524,7 @@ static cx_status import_sources(cx_import_core *core, const char *format, cx_imp
     if (core->format->finish != NULL)
         CX_TRY(core->format->finish(&core->sink, err));
     if (core->options.only.size != 0 && core->entries.count == 0)
-        return cx_fail(err, CX_E_NOT_FOUND, "no run matches '%.*s'",
+        return cx_fail(err, CX_E_USAGE, "no run is called '%.*s'",
                        (int)(core->options.only.size > 80 ? 80 : core->options.only.size),
                        core->options.only.data);
     CX_TRY(cx_import_settle(core, err));

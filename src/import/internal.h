@@ -242,7 +242,4 @@ void cx_import_set_iso(cx_import_record *record, const cx_json *value);
 /* The same from an integer (number or decimal text) in units of `unit_ns` nanoseconds. */
 void cx_import_set_ticks(cx_import_record *record, const cx_json *value, int64_t unit_ns);
 
-/* Decodes a string that holds JSON text; false when it is none.  Lives in the arena. */
-bool cx_import_decode(cx_str text, cx_arena *arena, cx_json *out);
-
 #endif

@@ -220,8 +220,12 @@ static void assume_times(cx_import_core *core)
     }
     for (size_t f = 0; f < core->sources.count && !core->format->no_time; f++)
         assume_times_of(core, &core->sources.items[f], least);
-    /* File nodes come first, one after another, and none may be later than what it holds. */
+    /* File nodes come first, one after another, and none may be later than what it holds, nor than
+     * any bad record, whose node follows them in the importer's branch. */
     int64_t bound = INT64_MAX;
+    for (size_t i = 0; i < core->entries.count; i++)
+        if (core->entries.items[i].kind == CX_KIND_BAD && core->entries.items[i].t_ns < bound)
+            bound = core->entries.items[i].t_ns;
     for (size_t f = core->sources.count; f-- > 0;) {
         source *from = &core->sources.items[f];
         for (uint32_t i = 0; i < from->entry_count; i++) {

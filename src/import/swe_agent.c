@@ -174,7 +174,7 @@ static void put_env(cx_import_record *r, const cx_json *step)
     cx_json decoded;
     if (state == NULL)
         return;
-    if (state->type == CX_JSON_STRING && cx_import_decode(cx_json_text(state), r->arena, &decoded))
+    if (state->type == CX_JSON_STRING && cx_import_decode_for(r, cx_json_text(state), &decoded))
         state = &decoded;
     if (state->type == CX_JSON_OBJECT && cx_json_has_canonical(state))
         cx_import_memory(r, CX_STR("env"), *state);

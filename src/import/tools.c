@@ -236,16 +236,6 @@ cx_status cx_import_without(const cx_json *object, const char *const *names, cx_
     return cx_json_list_end_object(&list, out, err);
 }
 
-bool cx_import_decode(cx_str text, cx_arena *arena, cx_json *out)
-{
-    const cx_json_limits limits = {1000, 4300, 0, false};
-    cx_json_parser parser;
-    cx_json_parser_init(&parser, arena->alloc, &limits);
-    cx_status status = cx_json_parse(&parser, text, arena, out, NULL);
-    cx_json_parser_done(&parser);
-    return !cx_failed(status) && cx_json_has_canonical(out);
-}
-
 cx_status cx_import_shape(cx_err *err, const char *expected)
 {
     return cx_fail_at(err, CX_E_FORMAT, "U_SHAPE", CX_NO_OFFSET,

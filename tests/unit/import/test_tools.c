@@ -124,16 +124,3 @@ CX_TEST(tools_digests_are_of_text_or_canonical_json)
     CHECK_STR(cx_str_from(hex, 16), "44136fa355b3678a");
     cx_arena_done(&arena);
 }
-
-CX_TEST(tools_decode_takes_json_text_only)
-{
-    cx_arena arena;
-    cx_json value;
-    cx_arena_init(&arena, cx_alloc_default(), 0);
-    CHECK(cx_import_decode(CX_STR("{\"a\":1}"), &arena, &value));
-    CHECK_INT(value.type, CX_JSON_OBJECT);
-    CHECK(!cx_import_decode(CX_STR("{\"a\":"), &arena, &value));
-    CHECK(!cx_import_decode(CX_STR("1e999"), &arena, &value));
-    CHECK(!cx_import_decode(CX_STR("{\"a\":1,\"a\":2}"), &arena, &value));
-    cx_arena_done(&arena);
-}
