@@ -82,7 +82,7 @@ CX_TEST(tau_only_one_run)
     imported_done(&in);
     options.only = CX_STR("3.1");
     import_bytes(&in, "tau-bench", &file, 1, &options);
-    CHECK_INT(in.status.code, CX_E_NOT_FOUND);
+    CHECK_INT(in.status.code, CX_E_USAGE);
     imported_done(&in);
 }
 
