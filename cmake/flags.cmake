@@ -32,3 +32,9 @@ if(CORTEX_SANITIZE)
     -fno-sanitize-recover=all -fno-omit-frame-pointer)
   target_link_options(cx_flags INTERFACE -fsanitize=${CORTEX_SANITIZE})
 endif()
+
+if(CORTEX_FUZZ)
+  # Everything counts coverage; only the targets bring a main of their own.
+  target_compile_options(cx_flags INTERFACE -fsanitize=fuzzer-no-link)
+  target_link_options(cx_flags INTERFACE -fsanitize=fuzzer-no-link)
+endif()

@@ -12,6 +12,7 @@
 
 typedef int cx_file; /* as a descriptor; CX_FILE_NONE when there is none */
 #define CX_FILE_NONE (-1)
+#define CX_FILE_STDIN 0
 
 enum {
     CX_IO_READ = 1,

@@ -121,8 +121,8 @@ CX_RESULT cx_import_summary_text(cx_buf *out, const cx_import_summary *summary, 
 /*
  * Imports files ("-" = standard input) and hands the lattice to `write`, in pieces.  A format of
  * "auto" is detected from the first file.  Bad records are no error: the output is complete and
- * summary->total.bad says how many.  Errors: CX_E_USAGE (unknown format, `only` elsewhere),
- * CX_E_NOT_FOUND (nothing matches `only`), what `write` returned, and, where a document cannot be
+ * summary->total.bad says how many.  Errors: CX_E_USAGE (unknown format, `only` elsewhere,
+ * or nothing matches `only`), what `write` returned, and, where a document cannot be
  * read at all, the tags of cx_json_parse and U_SHAPE; files are named in the message.
  */
 CX_RESULT cx_import_run(const cx_io *io, const char *format, const char *const *paths,

@@ -129,7 +129,8 @@ static inline const uint8_t *stretch_end(const uint8_t *at, const uint8_t *end)
 
 void cx_json_write_str(cx_buf *out, cx_str text, cx_json_style style)
 {
-    const uint8_t *at = (const uint8_t *)text.data, *end = at + text.size;
+    /* An empty text may have no data at all. */
+    const uint8_t *at = (const uint8_t *)text.data, *end = text.size == 0 ? at : at + text.size;
     cx_buf_add_byte(out, '"');
     while (at < end) {
         const uint8_t *stop = stretch_end(at, end);
@@ -218,7 +219,8 @@ static uint8_t *more_room(writing *w, uint8_t *to, size_t size)
     if (to != NULL)
         w->out->size = (size_t)(to - w->out->data);
     to = cx_buf_reserve(w->out, size);
-    w->limit = w->out->data + w->out->capacity;
+    if (to != NULL)
+        w->limit = w->out->data + w->out->capacity;
     return to;
 }
 

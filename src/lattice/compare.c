@@ -92,6 +92,7 @@ typedef struct comparison {
     state_section section; /* being compared */
     size_t diff_count;
     size_t only[2], changed; /* keys with one side, keys with both */
+    bool starved; /* a difference could not be written: memory ran out */
 } comparison;
 
 static cx_status find_head(const cx_lattice *lattice, cx_str agent_name, cx_node *out, cx_err *err)
@@ -167,6 +168,7 @@ static bool visit_difference(void *arg, cx_str key, cx_value a, cx_value b)
         c->only[0]++;
     else
         c->changed++;
+    c->starved |= !ok;
     return ok;
 }
 
@@ -188,7 +190,7 @@ static cx_status write_diff(comparison *c, cx_err *err)
         ok = cx_tree_equal(&c->work, left, right, &equal) &&
              (equal || visit_difference(c, (cx_str){NULL, 0}, left, right));
     }
-    return ok ? cx_buf_check(c->out, err) : cx_fail_nomem(err);
+    return ok && !c->starved ? cx_buf_check(c->out, err) : cx_fail_nomem(err);
 }
 
 static void nodes_json(comparison *c, const cx_node *nodes, size_t count)

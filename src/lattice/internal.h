@@ -155,7 +155,7 @@ static inline const cx_node *node_parents(const cx_lattice *lattice, const node 
 }
 
 /* As much of a text as a message shows; never half a character. */
-static inline cx_str shown(cx_str text, size_t most)
+static inline cx_str shortened(cx_str text, size_t most)
 {
     if (text.size > most) {
         text.size = most;

@@ -52,6 +52,12 @@ static cx_status fail_io(cx_err *err, int code, const char *name)
     return status;
 }
 
+static cx_status fail_limit(const source *from, cx_err *err)
+{
+    return cx_fail_at(err, CX_E_LIMIT, "U_LIMIT", from->limit,
+                      "found more than the limit of %llu bytes", (unsigned long long)from->limit);
+}
+
 /* Up to `size` bytes at `offset`; *out_size < size only at the end. */
 static cx_status source_read(const source *from, uint64_t offset, uint8_t *data, size_t size,
                              size_t *out_size, cx_err *err)
@@ -68,9 +74,7 @@ static cx_status source_read(const source *from, uint64_t offset, uint8_t *data,
         done += (size_t)got;
     }
     if (from->limit != 0 && offset + done > from->limit)
-        return cx_fail_at(err, CX_E_LIMIT, "U_LIMIT", from->limit,
-                          "found more than the limit of %llu bytes",
-                          (unsigned long long)from->limit);
+        return fail_limit(from, err);
     *out_size = done;
     return CX_SUCCESS;
 }
@@ -119,6 +123,7 @@ typedef struct block {
     size_t size;
     uint64_t offset;
     uint64_t number; /* 0, 1, ...: its turn to be absorbed */
+    bool looking;    /* for the first object of the file, which may be a header */
 } block;
 
 typedef struct line_reader {
@@ -135,6 +140,7 @@ typedef struct line_reader {
     cx_buf carry;         /* a cut line at the end of the last block */
     bool exhausted;
     bool stopped; /* I3 */
+    bool looking;    /* a block is read for the first object: others wait */
     bool first_done; /* the first object was looked at: the version is known */
     cx_status status;
     cx_err err;
@@ -152,7 +158,7 @@ static bool slice_block(line_reader *reader, block *out)
         const char *newline = memchr(data + end, '\n', size - end);
         end = newline == NULL ? size : (size_t)(newline - data) + 1;
     }
-    *out = (block){data + at, end - at, reader->offset, 0};
+    *out = (block){.data = data + at, .size = end - at, .offset = reader->offset};
     reader->offset = end;
     return true;
 }
@@ -186,7 +192,7 @@ static cx_status read_block(line_reader *reader, cx_buf *buf, block *out, bool *
     cx_buf_add(&reader->carry, buf->data + keep, buf->size - keep);
     CX_TRY(cx_buf_check(&reader->carry, err));
     *out_any = keep != 0;
-    *out = (block){(const char *)buf->data, keep, start, 0};
+    *out = (block){.data = (const char *)buf->data, .size = keep, .offset = start};
     return CX_SUCCESS;
 }
 
@@ -203,6 +209,7 @@ static cx_status next_block(line_reader *reader, cx_buf *buf, block *out, bool *
         reader->exhausted = true;
     out->number = reader->next_number;
     reader->next_number += *out_any;
+    out->looking = reader->looking = *out_any && !reader->first_done;
     return CX_SUCCESS;
 }
 
@@ -232,12 +239,11 @@ static cx_status take_version(cx_lattice *lattice, const cx_json *value, cx_str 
 }
 
 /* Line numbers are relative to the block: *out_lines says how many it has. */
-static cx_status parse_lines(line_reader *reader, batch *b, const block *from, uint64_t *out_lines,
+static cx_status parse_lines(line_reader *reader, batch *b, block *from, uint64_t *out_lines,
                              cx_err *err)
 {
     const char *at = from->data, *end = from->data + from->size;
     uint64_t line = 1;
-    bool looking = from->number == 0;
     b->input = (cx_str){from->data, from->size};
     for (; at < end; line++) {
         const char *newline = memchr(at, '\n', (size_t)(end - at));
@@ -250,8 +256,8 @@ static cx_status parse_lines(line_reader *reader, batch *b, const block *from, u
         cx_json value;
         cx_arena_reset(&b->values, (cx_arena_mark){0});
         CX_TRY(relocate(cx_json_parse(&b->parser, text, &b->values, &value, err), offset, line, err));
-        if (looking) {
-            looking = false;
+        if (from->looking) {
+            from->looking = false;
             if (is_header(&value)) {
                 CX_TRY(relocate(take_version(reader->lattice, CX_JSON_GET(&value, "schema_version"),
                                              &reader->version, err), offset, line, err));
@@ -309,15 +315,17 @@ static void stop_reading(line_reader *reader, cx_status status, const cx_err *er
     }
 }
 
-static cx_status process_block(line_reader *reader, batch *b, const block *from, cx_err *err)
+static cx_status process_block(line_reader *reader, batch *b, block *from, cx_err *err)
 {
     cx_lattice_batch_clear(b);
     uint64_t lines = 0;
+    bool looking = from->looking;
     cx_status status = parse_lines(reader, b, from, &lines, err);
-    if (from->number == 0) {
-        /* The header, if any, is read: others may start. */
+    if (looking) {
+        /* The header, if any, is read: others may start.  Blank lines alone: the next block looks. */
         cx_lock_enter(&reader->lock);
-        reader->first_done = true;
+        reader->first_done = !from->looking;
+        reader->looking = false;
         cx_lock_wake(&reader->lock);
         cx_lock_leave(&reader->lock);
     }
@@ -354,7 +362,7 @@ static void read_lines(void *arg, unsigned index)
         block from;
         cx_err err = {0};
         cx_lock_enter(&reader->lock);
-        while (reader->next_number == 1 && !reader->first_done && !reader->stopped)
+        while (reader->looking && !reader->stopped)
             cx_lock_wait(&reader->lock);
         cx_status status = reader->stopped ? CX_SUCCESS : next_block(reader, &buf, &from, &more, &err);
         more = more && !reader->stopped;
@@ -415,13 +423,13 @@ typedef struct window {
 static void window_init(window *w, cx_lattice *lattice, const source *from,
                         const cx_lattice_options *options)
 {
-    *w = (window){.lattice = lattice, .from = from, .options = options, .line = 1};
+    *w = (window){.lattice = lattice, .from = from, .options = options, .data = "", .line = 1};
     cx_buf_init(&w->buf, lattice->alloc);
     cx_lattice_batch_init(&w->b, lattice->alloc, lattice->seed, &lattice->limits);
     w->b.keep_deltas = lattice->keep_deltas;
     w->b.keep_seals = lattice->keep_seals;
     if (from->file == CX_FILE_NONE) {
-        w->data = (const char *)from->memory.data;
+        w->data = from->memory.size == 0 ? "" : (const char *)from->memory.data;
         w->size = from->memory.size;
         w->last = true;
     }
@@ -602,7 +610,7 @@ static cx_status note_name(window *w, wrapped *all, const cx_json *name, uint64_
     CX_TRY(cx_map_put(&all->names, text, &slot, &is_new, err));
     if (is_new)
         return CX_SUCCESS;
-    text = shown(text, 60);
+    text = shortened(text, 60);
     return relocate(cx_fail_at(err, CX_E_FORMAT, "U_DUPKEY", 0,
                                "found the name '%.*s' twice in one object, expected once",
                                (int)text.size, text.data), offset, line, err);
@@ -699,7 +707,8 @@ typedef enum form {
     FORM_ARRAY,
     FORM_WRAPPED,
     FORM_OBJECT_OR_LINES, /* a first line longer than we look: could be either */
-    FORM_OBJECT           /* an object that spans lines */
+    FORM_OBJECT,          /* an object that spans lines */
+    FORM_NO_MEMORY
 } form;
 
 /* Forgets what a first attempt read; texts stay in the arena until close. */
@@ -740,24 +749,31 @@ done:
     return status;
 }
 
-/* Judges the first line, as much of it as `head` shows. */
-static form form_of_line(cx_lattice *lattice, cx_str line, bool whole, bool more_follows)
+/* What is known of a file from its start. */
+typedef struct first_look {
+    cx_str line;       /* the first that is not blank, as much of it as was read */
+    bool whole;        /* all of it */
+    bool more_follows; /* something that is not blank was seen behind it */
+    bool is_all;       /* nothing is left unread */
+} first_look;
+
+static form form_of_line(cx_lattice *lattice, const first_look *look)
 {
     cx_json value;
     cx_arena arena;
     cx_json_parser parser;
     cx_arena_init(&arena, lattice->alloc, 0);
     cx_json_parser_init(&parser, lattice->alloc, &lattice->limits);
-    cx_status status = cx_json_parse(&parser, line, &arena, &value, NULL);
+    cx_status status = cx_json_parse(&parser, look->line, &arena, &value, NULL);
     form found = FORM_LINES;
     if (status.code == CX_E_MORE)
-        found = whole ? FORM_OBJECT : FORM_OBJECT_OR_LINES;
-    else if (!cx_failed(status) && !more_follows && CX_JSON_GET(&value, "nodes") != NULL &&
+        found = look->whole ? FORM_OBJECT : FORM_OBJECT_OR_LINES;
+    else if (!cx_failed(status) && !look->more_follows && CX_JSON_GET(&value, "nodes") != NULL &&
              CX_JSON_GET(&value, "node_id") == NULL)
-        found = FORM_WRAPPED;
+        found = look->is_all ? FORM_WRAPPED : FORM_OBJECT_OR_LINES;
     cx_json_parser_done(&parser);
     cx_arena_done(&arena);
-    return found;
+    return status.code == CX_E_NOMEM ? FORM_NO_MEMORY : found;
 }
 
 static form form_of_text(cx_lattice *lattice, cx_str text, bool is_all)
@@ -771,31 +787,86 @@ static form form_of_text(cx_lattice *lattice, cx_str text, bool is_all)
     if (rest.data[0] == '[')
         return FORM_ARRAY;
     const char *newline = memchr(rest.data, '\n', rest.size);
-    cx_str line = {rest.data, newline == NULL ? rest.size : (size_t)(newline - rest.data)};
-    bool more_follows = !is_all;
-    for (size_t i = line.size; i < rest.size && !more_follows; i++)
-        more_follows = !is_blank_char(rest.data[i]);
-    return form_of_line(lattice, line, newline != NULL || is_all, more_follows);
+    first_look look = {
+        .line = {rest.data, newline == NULL ? rest.size : (size_t)(newline - rest.data)},
+        .whole = newline != NULL || is_all,
+        .is_all = is_all};
+    for (size_t i = look.line.size; i < rest.size && !look.more_follows; i++)
+        look.more_follows = !is_blank_char(rest.data[i]);
+    return form_of_line(lattice, &look);
 }
 
+static bool all_blank(cx_str text)
+{
+    size_t at = 0;
+    while (at < text.size && is_blank_char(text.data[at]))
+        at++;
+    return at == text.size;
+}
+
+/* Looks at the first BLOCK_BYTES that are not all blank. */
 static cx_status find_form(cx_lattice *lattice, const source *from, form *out, cx_err *err)
 {
-    if (from->file == CX_FILE_NONE) {
-        cx_str text = cx_bytes_str(from->memory);
-        bool is_all = text.size <= BLOCK_BYTES;
-        text.size = is_all ? text.size : BLOCK_BYTES;
-        *out = form_of_text(lattice, text, is_all);
-        return CX_SUCCESS;
-    }
     cx_buf head;
-    size_t got = 0;
+    cx_status status = CX_SUCCESS;
     cx_buf_init(&head, lattice->alloc);
-    uint8_t *room = cx_buf_reserve(&head, BLOCK_BYTES);
-    cx_status status =
-        room == NULL ? cx_fail_nomem(err) : source_read(from, 0, room, BLOCK_BYTES, &got, err);
-    if (!cx_failed(status))
-        *out = form_of_text(lattice, cx_str_from((const char *)room, got), got < BLOCK_BYTES);
+    for (uint64_t offset = 0;;) {
+        cx_str text;
+        if (from->file == CX_FILE_NONE) {
+            size_t left = from->memory.size - (size_t)offset;
+            text = (cx_str){(const char *)from->memory.data, left < BLOCK_BYTES ? left : BLOCK_BYTES};
+            text.data += text.size == 0 ? 0 : offset;
+        } else {
+            size_t got = 0;
+            uint8_t *room = cx_buf_reserve(&head, BLOCK_BYTES);
+            CX_GO(status, room == NULL ? cx_fail_nomem(err)
+                                       : source_read(from, offset, room, BLOCK_BYTES, &got, err));
+            text = cx_str_from((const char *)room, got);
+        }
+        offset += text.size;
+        bool is_all = text.size < BLOCK_BYTES || offset == from->total;
+        if (is_all || !all_blank(text)) {
+            *out = form_of_text(lattice, text, is_all);
+            break;
+        }
+    }
+done:
     cx_buf_done(&head);
+    return status;
+}
+
+/*
+ * An object that may be wrapped nodes, one node, or the first of many lines.  What a node or a
+ * header calls `nodes` or `schema_version` may be of any shape (§1.1), but which of them it is only
+ * its end tells: a complaint about shapes counts when the object is nothing else.
+ */
+static cx_status load_object_file(cx_lattice *lattice, const source *from, form found,
+                                  const cx_lattice_options *options, cx_err *err)
+{
+    cx_err wrapped_err = {0}, other_err = {0};
+    cx_str version = CX_STR("2.0.0");
+    wrapped_end end = WRAPPED_DONE;
+    cx_status status = try_wrapped(lattice, from, options, &version, &end, &wrapped_err);
+    if (!cx_failed(status) && end == WRAPPED_AGAIN) {
+        forget_nodes(lattice);
+        status = try_wrapped(lattice, from, options, &version, &end, &wrapped_err);
+    }
+    bool misshapen = cx_failed(status) && found != FORM_WRAPPED && wrapped_err.tag != NULL &&
+                     strcmp(wrapped_err.tag, "U_SHAPE") == 0;
+    if (misshapen || (!cx_failed(status) && end == WRAPPED_IS_LINES)) {
+        forget_nodes(lattice);
+        cx_status other = found == FORM_OBJECT_OR_LINES
+                              ? load_lines(lattice, from, options, &other_err)
+                              : load_single(lattice, from, options, &other_err);
+        bool counts = !misshapen || other.code == CX_E_NOMEM ||
+                      (!cx_failed(other) && lattice->nodes.count != 0);
+        if (counts) {
+            status = other;
+            wrapped_err = other_err;
+        }
+    }
+    if (cx_failed(status) && err != NULL)
+        *err = wrapped_err;
     return status;
 }
 
@@ -808,18 +879,9 @@ static cx_status load_by_form(cx_lattice *lattice, const source *from,
         return load_array(lattice, from, options, err);
     if (found == FORM_LINES)
         return load_lines(lattice, from, options, err);
-    cx_str version = CX_STR("2.0.0");
-    wrapped_end end = WRAPPED_DONE;
-    CX_TRY(try_wrapped(lattice, from, options, &version, &end, err));
-    if (end == WRAPPED_AGAIN) {
-        forget_nodes(lattice);
-        CX_TRY(try_wrapped(lattice, from, options, &version, &end, err));
-    }
-    if (end != WRAPPED_IS_LINES)
-        return CX_SUCCESS;
-    forget_nodes(lattice);
-    return found == FORM_OBJECT_OR_LINES ? load_lines(lattice, from, options, err)
-                                         : load_single(lattice, from, options, err);
+    if (found == FORM_NO_MEMORY)
+        return cx_fail_nomem(err);
+    return load_object_file(lattice, from, found, options, err);
 }
 
 /* --- opening and closing ----------------------------------------------------------------------------- */
@@ -889,16 +951,24 @@ static cx_status load_and_link(cx_lattice *lattice, const source *from,
     return cx_lattice_link(lattice, err);
 }
 
-/* Streams cannot be read twice: they are kept whole. */
-static cx_status slurp(cx_lattice *lattice, const cx_io *io, const char *path, source *from,
-                       cx_err *err)
+/* Streams cannot be read twice, nor opened twice: they are kept whole. */
+static cx_status slurp(cx_lattice *lattice, cx_file file, source *from, cx_err *err)
 {
-    cx_status status = cx_io_read_file(io, path, from->limit != 0 ? (size_t)from->limit : SIZE_MAX,
-                                       &lattice->slurped, err);
-    if (cx_failed(status) && err != NULL && err->tag == NULL && status.code != CX_E_NOMEM)
-        err->tag = "U_IO";
-    CX_TRY(status);
-    from->memory = lattice->memory = cx_buf_bytes(&lattice->slurped);
+    cx_buf *buf = &lattice->slurped;
+    for (size_t got = 0, wanted = 0; got == wanted;) {
+        uint8_t *room = cx_buf_reserve(buf, BLOCK_BYTES);
+        if (room == NULL)
+            return cx_fail_nomem(err);
+        wanted = buf->capacity - buf->size;
+        cx_status status = cx_io_read_some(from->io, file, from->name, room, wanted, &got, err);
+        if (cx_failed(status) && err != NULL)
+            err->tag = "U_IO";
+        CX_TRY(status);
+        cx_buf_advance(buf, got);
+        if (from->limit != 0 && buf->size > from->limit)
+            return fail_limit(from, err);
+    }
+    from->memory = lattice->memory = cx_buf_bytes(buf);
     from->total = from->memory.size;
     return CX_SUCCESS;
 }
@@ -917,27 +987,24 @@ static cx_status load_path(cx_lattice *lattice, const cx_io *io, const char *pat
                            const cx_lattice_options *options, cx_err *err)
 {
     source from = {.io = io, .file = CX_FILE_NONE, .name = path, .limit = options->max_bytes};
-    bool regular = false;
-    if (strcmp(path, "-") != 0) {
-        int failed = io->open(io, path, CX_IO_READ, &from.file);
-        if (failed != 0)
-            return fail_io(err, -failed, path);
-        if ((failed = io->size(io, from.file, &from.total, &regular)) != 0) {
-            (void)io->close(io, from.file);
-            return fail_io(err, -failed, path);
-        }
-    }
-    if (!regular) {
-        if (from.file != CX_FILE_NONE)
-            (void)io->close(io, from.file);
-        from.file = CX_FILE_NONE;
-        CX_TRY(slurp(lattice, io, path, &from, err));
-        return load_and_link(lattice, &from, options, err);
-    }
-    cx_status status = remember_path(lattice, path, err);
+    cx_file file = CX_FILE_STDIN;
+    bool regular = false, is_stdin = strcmp(path, "-") == 0;
+    int failed = is_stdin ? 0 : io->open(io, path, CX_IO_READ, &file);
+    if (failed != 0)
+        return fail_io(err, -failed, path);
+    cx_status status = CX_SUCCESS;
+    if (!is_stdin && (failed = io->size(io, file, &from.total, &regular)) != 0)
+        status = fail_io(err, -failed, path);
+    else if (regular)
+        status = remember_path(lattice, path, err);
+    else
+        status = slurp(lattice, file, &from, err);
+    if (regular)
+        from.file = file;
     if (!cx_failed(status))
         status = load_and_link(lattice, &from, options, err);
-    (void)io->close(io, from.file);
+    if (!is_stdin)
+        (void)io->close(io, file);
     return status;
 }
 
@@ -980,9 +1047,7 @@ cx_status cx_lattice_open_bytes(cx_bytes bytes, const cx_lattice_options *option
                    .limit = options->max_bytes};
     cx_status status = CX_SUCCESS;
     if (from.limit != 0 && bytes.size > from.limit)
-        status = cx_fail_at(err, CX_E_LIMIT, "U_LIMIT", from.limit,
-                            "found more than the limit of %llu bytes",
-                            (unsigned long long)from.limit);
+        status = fail_limit(&from, err);
     else
         status = load_and_link(lattice, &from, options, err);
     if (cx_failed(status))

@@ -468,7 +468,7 @@ static cx_status check_record(batch *b, draft *d, const fields *f, cx_str versio
         version = cx_json_text(f->schema_version);
     classify_version(&d->n, version);
     if (d->n.flags & NODE_VERSION_BAD) {
-        cx_str found_version = shown(version, 40);
+        cx_str found_version = shortened(version, 40);
         CX_TRY(complain(b, CX_E_VERSION,
                         cx_arena_printf(&b->scratch, "schema_version is '%.*s', expected 2.0.0",
                                         (int)found_version.size, found_version.data), err));

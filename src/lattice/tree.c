@@ -351,15 +351,37 @@ static bool push_step(tree_work *work, const tree *t, unsigned kind)
 
 static bool push_left_side(tree_work *work, const tree *t)
 {
-    for (; t != NULL; t = t->left) {
-        /* Nodes and texts lie wherever history put them: fetch them while others are written. */
-        __builtin_prefetch(t->right);
-        __builtin_prefetch(t->data);
-        __builtin_prefetch(t->key);
+    for (; t != NULL; t = t->left)
         if (!push_step(work, t, STEP_NODE))
             return false;
-    }
     return true;
+}
+
+#define WARM_NODES 256
+
+/*
+ * Nodes and texts lie wherever history put them, and an in-order walk would wait for each of them in
+ * turn.  Going through the top of a tree level by level first has a level's worth under way at once.
+ */
+static void warm_up(const tree *root)
+{
+    const tree *queue[WARM_NODES];
+    size_t first = 0, last = 0;
+    if (root != NULL)
+        queue[last++] = root;
+    while (first < last) {
+        const tree *t = queue[first++];
+        __builtin_prefetch(t->key);
+        __builtin_prefetch(t->data);
+        if (t->left != NULL && last < WARM_NODES) {
+            __builtin_prefetch(t->left);
+            queue[last++] = t->left;
+        }
+        if (t->right != NULL && last < WARM_NODES) {
+            __builtin_prefetch(t->right);
+            queue[last++] = t->right;
+        }
+    }
 }
 
 /* `"key":value` of a leaf, `"key":` of a map. */
@@ -392,6 +414,7 @@ bool cx_tree_write(tree_work *work, cx_value v, cx_buf *out)
     }
     size_t bottom = work->steps.count;
     cx_buf_add_byte(out, '{');
+    warm_up(v.data);
     bool ok = push_step(work, NULL, STEP_CLOSE) && push_left_side(work, v.data);
     while (ok && work->steps.count > bottom) {
         uintptr_t step = work->steps.items[--work->steps.count];

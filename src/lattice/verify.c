@@ -67,7 +67,7 @@ static cx_status take_complaints(judge *j)
     }
     for (size_t i = 0; i < lattice->missing.count; i++) {
         const missing_parent *m = &lattice->missing.items[i];
-        cx_str name = shown(m->text, 80);
+        cx_str name = shortened(m->text, 80);
         CX_TRY(find(j, CX_E_MISSING_PARENT, m->node,
                     cx_arena_printf(&j->report->arena, "no node is called %.*s",
                                     (int)name.size, name.data)));
@@ -84,7 +84,7 @@ static cx_status check_time(judge *j, cx_node n, const node *item)
         if (j->lattice->rank[n] >= j->lattice->rank[parent] ||
             cx_lattice_time_compare(j->lattice, item, node_at(j->lattice, parent)) >= 0)
             continue;
-        cx_str id = shown(node_id(node_at(j->lattice, parent)), 80);
+        cx_str id = shortened(node_id(node_at(j->lattice, parent)), 80);
         CX_TRY(find(j, j->checks->strict_time ? CX_E_TIME : CX_W_TIME, n,
                     cx_arena_printf(&j->report->arena, "earlier than its parent %.*s",
                                     (int)id.size, id.data)));
@@ -182,7 +182,7 @@ static cx_status step_has_prev(judge *j, step *s, const node *item, bool *out)
 static cx_str prev_detail(judge *j, cx_node n, const char *expected)
 {
     char scratch[64];
-    cx_str prev = shown(cx_lattice_prev_text(j->lattice, n, scratch), 80);
+    cx_str prev = shortened(cx_lattice_prev_text(j->lattice, n, scratch), 80);
     return cx_arena_printf(&j->report->arena, "expected %s, found prev_hash '%.*s'", expected,
                            (int)prev.size, prev.data);
 }
@@ -278,7 +278,7 @@ static cx_status check_head(judge *j, const cx_lattice_head *head)
     char scratch[64];
     if (cx_str_eq(cx_lattice_hash_text(j->lattice, n, scratch), head->hash))
         return CX_SUCCESS;
-    cx_str expected = shown(head->hash, 80);
+    cx_str expected = shortened(head->hash, 80);
     return find(j, CX_E_HEAD, n,
                 cx_arena_printf(&j->report->arena, "expected the head %.*s", (int)expected.size,
                                 expected.data));
