@@ -47,10 +47,10 @@ static cx_str without_group(cx_str role)
 /* Finds `exitcode: N`; true with whether N is 0. */
 static bool exit_code_of(cx_str content, bool *out_ok)
 {
+    if (content.size == 0) /* then there may be no data at all */
+        return false;
     const char *end = content.data + content.size;
-    const char *at = content.size == 0
-                         ? NULL
-                         : memmem(content.data, content.size, EXIT_MARK, sizeof EXIT_MARK - 1);
+    const char *at = memmem(content.data, content.size, EXIT_MARK, sizeof EXIT_MARK - 1);
     if (at == NULL)
         return false;
     at += sizeof EXIT_MARK - 1;

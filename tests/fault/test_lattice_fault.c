@@ -40,8 +40,8 @@ static cx_status ask_states(const cx_lattice *lattice, cx_buf *out, cx_err *err)
         if (!info.in_graph)
             continue;
         CX_GO(status, cx_lattice_answer_state(out, states, n, false, &json, err));
-        CX_GO(status, cx_lattice_answer_why(out, states, n, CX_STR("k"), (cx_str){"", 0}, &json,
-                                            err));
+        CX_GO(status,
+              cx_lattice_answer_why(out, states, n, CX_STR("k"), (cx_str){"", 0}, &json, err));
         CX_GO(status, cx_lattice_answer_show(out, lattice, n, &json, err));
         if (n > 12)
             break;
@@ -61,8 +61,8 @@ static cx_status ask_pictures(const cx_lattice *lattice, const cx_lattice_report
     CX_TRY(cx_lattice_answer_heatmap(out, lattice, &json, err));
     CX_TRY(cx_lattice_answer_heads(out, lattice, &json, err));
     for (int form = CX_RENDER_TERMINAL; form <= CX_RENDER_JSON; form++) {
-        cx_render_options options = {.form = (cx_render_form)form, .max_nodes = 20,
-                                     .report = report};
+        cx_render_options options = {
+            .form = (cx_render_form)form, .max_nodes = 20, .report = report};
         CX_TRY(cx_lattice_render(out, lattice, &options, err));
     }
     return CX_SUCCESS;
@@ -154,8 +154,8 @@ static void starve(const char *what, const job *plain, bool onwards, uint64_t st
         cx_buf_done(&got.text);
         if (memory.live_bytes != 0 || memory.wrong_size)
             cx_test_fail(__FILE__, __LINE__, "%s, allocation %llu%s: %lld bytes leaked%s", what,
-                         (unsigned long long)at, onwards ? "+" : "",
-                         (long long)memory.live_bytes, memory.wrong_size ? ", a wrong size" : "");
+                         (unsigned long long)at, onwards ? "+" : "", (long long)memory.live_bytes,
+                         memory.wrong_size ? ", a wrong size" : "");
         if (memory.fired == 0) {
             if (!same)
                 cx_test_fail(__FILE__, __LINE__, "%s: the answer depends on the allocator", what);
@@ -176,7 +176,8 @@ static const char odd[] =
     "\"timestamp\":123456789012345678901234567890,\"event\":{\"merge_strategy\":\"manual\"},"
     "\"state_delta\":{},\"prev_hash\":\"odd\",\"hash\":\"odd2\",\"parents\":[\"a\",\"odd\",\"?\"],"
     "\"fork_type\":\"odd\"}\n"
-    "{\"node_id\":\"c\",\"agent_id\":\"y,\",\"seq\":-1,\"timestamp\":5,\"event\":{\"t\":\"\\ud800\"},"
+    "{\"node_id\":\"c\",\"agent_id\":\"y,\",\"seq\":-1,\"timestamp\":5,\"event\":{\"t\":"
+    "\"\\ud800\"},"
     "\"state_delta\":{},\"prev_hash\":\"GENESIS\",\"hash\":\"odd\",\"parents\":[\"b\",\"\"]}\n"
     "{\"node_id\":\"c\",\"agent_id\":\"y,\",\"seq\":0,\"timestamp\":5,\"event\":{},"
     "\"state_delta\":{},\"prev_hash\":\"\",\"hash\":\"odd\"}\n"
@@ -268,7 +269,8 @@ CX_TEST(fault_every_allocation_of_the_vectors)
         cx_err err;
         (void)snprintf(name, sizeof name, "vectors/lattice/%s", vectors[i]);
         cx_buf_init(&text, cx_alloc_default());
-        if (!cx_failed(cx_io_read_file(cx_io_system(), cx_test_path(name), SIZE_MAX, &text, &err))) {
+        if (!cx_failed(
+                cx_io_read_file(cx_io_system(), cx_test_path(name), SIZE_MAX, &text, &err))) {
             job j = {.io = cx_io_system(), .text = cx_buf_str(&text), .threads = 1};
             starve(vectors[i], &j, false, 1);
             starve(vectors[i], &j, true, 3);
@@ -280,14 +282,15 @@ CX_TEST(fault_every_allocation_of_the_vectors)
         cx_test_skip("tests/vectors/lattice is not there");
 }
 
-/* --- files --------------------------------------------------------------------------------------- */
+/* --- files ---------------------------------------------------------------------------------------
+ */
 
 static void break_files(const char *what, const char *path, bool as_pipe, unsigned threads)
 {
-    static const unsigned kinds[] = {FAULT_OPEN, FAULT_SIZE, FAULT_PREAD, FAULT_READ, FAULT_RANDOM,
-                                     FAULT_ANY};
-    job plain = {.io = cx_io_system(), .alloc = cx_alloc_default(), .path = path,
-                 .threads = threads};
+    static const unsigned kinds[] = {FAULT_OPEN, FAULT_SIZE,   FAULT_PREAD,
+                                     FAULT_READ, FAULT_RANDOM, FAULT_ANY};
+    job plain = {
+        .io = cx_io_system(), .alloc = cx_alloc_default(), .path = path, .threads = threads};
     answer expected = ask(&plain, cx_alloc_default());
     for (size_t k = 0; k < CX_COUNT_OF(kinds); k++) {
         for (int onwards = 0; onwards < 2; onwards++) {

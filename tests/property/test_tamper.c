@@ -13,9 +13,8 @@
 
 static const cx_lattice_checks strict = {true, true, true, true, NULL};
 
-static const char *const covered[] = {"node_id", "agent_id",    "seq",       "timestamp",
-                                      "event",   "state_delta", "prev_hash", "hash",
-                                      "parents", "fork_type"};
+static const char *const covered[] = {"node_id",     "agent_id",  "seq",  "timestamp", "event",
+                                      "state_delta", "prev_hash", "hash", "parents",   "fork_type"};
 
 static cx_json array_of(const cx_json *items, uint32_t count)
 {
@@ -31,8 +30,8 @@ static void add_meaning(cx_buf *out, const cx_json *node, cx_str version)
         if (strcmp(covered[i], "parents") == 0) { /* their order means nothing */
             cx_str ids[8];
             size_t count = 0;
-            for (uint32_t k = 0; value != NULL && value->type == CX_JSON_ARRAY && k < value->count &&
-                                 count < 8;
+            for (uint32_t k = 0;
+                 value != NULL && value->type == CX_JSON_ARRAY && k < value->count && count < 8;
                  k++) {
                 size_t at = count++;
                 cx_str id = value->items[k].type == CX_JSON_STRING ? cx_json_text(&value->items[k])
@@ -95,9 +94,8 @@ static bool meaning(cx_buf *out, cx_str text, cx_arena *arena)
         (whole.type == CX_JSON_ARRAY || CX_JSON_GET(&whole, "nodes") != NULL)) {
         if (CX_JSON_GET_STR(&whole, "schema_version").data != NULL)
             version = CX_JSON_GET_STR(&whole, "schema_version");
-        return meaning_of_nodes(out, whole.type == CX_JSON_ARRAY ? &whole
-                                                                 : CX_JSON_GET(&whole, "nodes"),
-                                version);
+        return meaning_of_nodes(
+            out, whole.type == CX_JSON_ARRAY ? &whole : CX_JSON_GET(&whole, "nodes"), version);
     }
     uint32_t count = 0;
     bool first = true;
@@ -121,10 +119,10 @@ static bool meaning(cx_buf *out, cx_str text, cx_arena *arena)
 }
 
 typedef struct trial {
-    cx_buf text;     /* as built */
-    cx_buf meant;    /* by it */
-    cx_buf changed;  /* being tried */
-    cx_buf now;      /* meaning of changed */
+    cx_buf text;    /* as built */
+    cx_buf meant;   /* by it */
+    cx_buf changed; /* being tried */
+    cx_buf now;     /* meaning of changed */
     cx_buf verdict;
     cx_arena arena;
     cx_lattice_anchor anchor;
@@ -153,7 +151,8 @@ static void trial_init(trial *t, const cx_buf *text)
     cx_buf_init(&kept, cx_alloc_default());
     CHECK_STATUS(cx_lattice_anchor_json(&kept, lattice, &err), &err);
     CHECK_STATUS(cx_lattice_anchor_parse(cx_arena_copy_str(&t->anchor_arena, cx_buf_str(&kept)),
-                                         &t->anchor_arena, &t->anchor, &err), &err);
+                                         &t->anchor_arena, &t->anchor, &err),
+                 &err);
     cx_lattice_close(lattice);
     cx_buf_done(&kept);
     CHECK_STR(cx_str_z(lattice_text_verdict(&t->verdict, cx_buf_str(text), &strict)), "ok");
@@ -413,11 +412,11 @@ CX_TEST(tamper_what_the_hash_does_not_cover)
     /* Fields run together: seq 1 + agent "2bot" = seq 12 + agent "bot".  Only strict tells. */
     char one[65], two[65];
     cx_buf_clear(&text);
-    lattice_text_node(&text, &(node_spec){.seq = 1, .agent = "2bot", .sealed = true,
-                                          .timestamp = "5"}, one);
+    lattice_text_node(
+        &text, &(node_spec){.seq = 1, .agent = "2bot", .sealed = true, .timestamp = "5"}, one);
     cx_buf_clear(&text);
-    lattice_text_node(&text, &(node_spec){.seq = 12, .agent = "bot", .sealed = true,
-                                          .timestamp = "5"}, two);
+    lattice_text_node(
+        &text, &(node_spec){.seq = 12, .agent = "bot", .sealed = true, .timestamp = "5"}, two);
     CHECK(strcmp(one, two) == 0);
     cx_buf_clear(&text);
     lattice_text_node(&text, &(node_spec){.seq = 1, .agent = "2bot", .sealed = true}, NULL);

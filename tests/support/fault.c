@@ -45,7 +45,8 @@ static void *fault_resize(void *ctx, void *block, size_t old_size, size_t new_si
 
 void fault_alloc_init(fault_alloc *memory, uint64_t fail_at, bool onwards)
 {
-    *memory = (fault_alloc){.alloc = {fault_resize, memory}, .fail_at = fail_at, .onwards = onwards};
+    *memory =
+        (fault_alloc){.alloc = {fault_resize, memory}, .fail_at = fail_at, .onwards = onwards};
 }
 
 /* --- files ---------------------------------------------------------------------------------- */

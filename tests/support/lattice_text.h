@@ -11,8 +11,8 @@
 
 /* All texts terminated; NULL takes the default. */
 typedef struct node_spec {
-    const char *id;        /* NULL: the hash */
-    const char *agent;     /* "a" */
+    const char *id;    /* NULL: the hash */
+    const char *agent; /* "a" */
     int64_t seq;
     const char *seq_text;  /* written in place of seq; the hash is over seq */
     const char *timestamp; /* JSON; the seq */
@@ -21,7 +21,7 @@ typedef struct node_spec {
     const char *prev;      /* 64 zeros */
     const char *parents[8];
     size_t parent_count;
-    bool no_parents; /* leaves the field out */
+    bool no_parents;     /* leaves the field out */
     const char *fork;    /* null */
     const char *version; /* hashed with 2.0.0, and not written */
     const char *hash;    /* written in place of the right one */

@@ -155,7 +155,8 @@ static bool left_over(const char *path)
 
 CX_TEST(io_replace_leaves_the_old_file_when_anything_fails)
 {
-    static const unsigned kinds[] = {FAULT_OPEN, FAULT_WRITE, FAULT_SYNC, FAULT_CLOSE, FAULT_RENAME};
+    static const unsigned kinds[] = {FAULT_OPEN, FAULT_WRITE, FAULT_SYNC, FAULT_CLOSE,
+                                     FAULT_RENAME};
     const cx_io *io = cx_io_system();
     const char *path = scratch("old");
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {

@@ -20,9 +20,8 @@ CX_TEST(map_agrees_with_a_list)
     CHECK(cx_map_find(&map, CX_STR("absent")) == NULL);
     size_t count = 0;
     for (int i = 0; i < KEYS; i++) {
-        (void)snprintf(names[i], sizeof names[i], "%.*s%d",
-                       (int)(cx_test_random(&state) % 18), "aaaaaaaaaaaaaaaaaaaa",
-                       (int)(cx_test_random(&state) % 900));
+        (void)snprintf(names[i], sizeof names[i], "%.*s%d", (int)(cx_test_random(&state) % 18),
+                       "aaaaaaaaaaaaaaaaaaaa", (int)(cx_test_random(&state) % 900));
         int known = 0;
         while (known < i && strcmp(names[known], names[i]) != 0)
             known++;

@@ -140,10 +140,9 @@ CX_TEST(proc_child_that_closed_its_outputs_still_gets_its_input)
     cx_buf_init(&input, cx_alloc_default());
     for (int i = 0; i < 100000; i++)
         cx_buf_add_z(&input, "0123456789");
-    run_shell(&o, "exec >&- 2>&-; test \"$(cat | wc -c)\" -eq 1000000",
-              (cx_proc_options){.input = cx_buf_bytes(&input),
-                                .inherit_env = true,
-                                .timeout_ms = 20000});
+    run_shell(
+        &o, "exec >&- 2>&-; test \"$(cat | wc -c)\" -eq 1000000",
+        (cx_proc_options){.input = cx_buf_bytes(&input), .inherit_env = true, .timeout_ms = 20000});
     CHECK_STATUS(o.status, &o.err);
     CHECK(!o.result.timed_out);
     CHECK_INT(o.result.exit_code, 0);
@@ -213,8 +212,8 @@ CX_TEST(proc_child_has_plain_signals)
 CX_TEST(proc_timeout_kills_the_child)
 {
     outcome o;
-    run_shell(&o, "echo $$; exec sleep 60", (cx_proc_options){.timeout_ms = 300,
-                                                              .inherit_env = true});
+    run_shell(&o, "echo $$; exec sleep 60",
+              (cx_proc_options){.timeout_ms = 300, .inherit_env = true});
     CHECK_STATUS(o.status, &o.err);
     CHECK(o.result.timed_out);
     CHECK_INT(o.result.signal, SIGKILL);
@@ -226,8 +225,8 @@ CX_TEST(proc_timeout_kills_the_child)
 CX_TEST(proc_timeout_kills_grandchildren_too)
 {
     outcome o;
-    run_shell(&o, "sleep 60 & echo $!; wait", (cx_proc_options){.timeout_ms = 300,
-                                                                .inherit_env = true});
+    run_shell(&o, "sleep 60 & echo $!; wait",
+              (cx_proc_options){.timeout_ms = 300, .inherit_env = true});
     CHECK_STATUS(o.status, &o.err);
     CHECK(o.result.timed_out);
     CHECK(o.out.size > 1);
@@ -238,8 +237,8 @@ CX_TEST(proc_timeout_kills_grandchildren_too)
 CX_TEST(proc_timeout_also_holds_when_outputs_are_closed)
 {
     outcome o;
-    run_shell(&o, "exec >&- 2>&-; exec sleep 60", (cx_proc_options){.timeout_ms = 300,
-                                                                    .inherit_env = true});
+    run_shell(&o, "exec >&- 2>&-; exec sleep 60",
+              (cx_proc_options){.timeout_ms = 300, .inherit_env = true});
     CHECK_STATUS(o.status, &o.err);
     CHECK(o.result.timed_out);
     CHECK_INT(o.result.signal, SIGKILL);
@@ -249,8 +248,8 @@ CX_TEST(proc_timeout_also_holds_when_outputs_are_closed)
 CX_TEST(proc_timeout_that_never_comes_is_no_timeout)
 {
     outcome o;
-    run_shell(&o, "sleep 0.2; echo done", (cx_proc_options){.timeout_ms = UINT64_MAX,
-                                                            .inherit_env = true});
+    run_shell(&o, "sleep 0.2; echo done",
+              (cx_proc_options){.timeout_ms = UINT64_MAX, .inherit_env = true});
     CHECK_STATUS(o.status, &o.err);
     CHECK(!o.result.timed_out);
     CHECK_STR(cx_buf_str(&o.out), "done\n");
@@ -262,16 +261,16 @@ CX_TEST(proc_output_limit_is_an_error_and_ends_the_child)
     static const char *const scripts[] = {"echo $$; yes", "echo $$; yes >&2"};
     for (int i = 0; i < 2; i++) {
         outcome o;
-        run_shell(&o, scripts[i], (cx_proc_options){.output_limit_bytes = 100000,
-                                                    .inherit_env = true});
+        run_shell(&o, scripts[i],
+                  (cx_proc_options){.output_limit_bytes = 100000, .inherit_env = true});
         CHECK_INT(o.status.code, CX_E_LIMIT);
         CHECK(o.out.size <= 100000 && o.errout.size <= 100000);
         CHECK(!is_alive(&o.out));
         drop(&o);
     }
     outcome o;
-    run_shell(&o, "head -c 1000 /dev/zero", (cx_proc_options){.output_limit_bytes = 1000,
-                                                              .inherit_env = true});
+    run_shell(&o, "head -c 1000 /dev/zero",
+              (cx_proc_options){.output_limit_bytes = 1000, .inherit_env = true});
     CHECK_STATUS(o.status, &o.err); /* the limit itself is allowed */
     CHECK_INT(o.out.size, 1000);
     drop(&o);

@@ -23,12 +23,13 @@ CX_TEST(utf8_every_code_point_survives)
     }
 }
 
-/* RFC 3629 the other way round: decode by arithmetic, then ask whether the shortest form is this. */
+/* RFC 3629 the other way round: decode by arithmetic, then ask whether the shortest form is this.
+ */
 static size_t naive_sequence(const uint8_t *data, size_t size)
 {
     static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
     uint8_t lead = data[0];
-    size_t length = lead < 0x80           ? 1
+    size_t length = lead < 0x80             ? 1
                     : (lead & 0xE0) == 0xC0 ? 2
                     : (lead & 0xF0) == 0xE0 ? 3
                     : (lead & 0xF8) == 0xF0 ? 4

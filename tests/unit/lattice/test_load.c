@@ -84,11 +84,11 @@ static void check_count_at(int at, cx_str text, uint32_t count)
 }
 #define COUNT(text, count) check_count_at(__LINE__, (text), (count))
 
-#define NODE0                                                                                    \
-    "{\"node_id\":\"n0\",\"agent_id\":\"a\",\"seq\":0,\"timestamp\":0,\"event\":{},"             \
+#define NODE0                                                                        \
+    "{\"node_id\":\"n0\",\"agent_id\":\"a\",\"seq\":0,\"timestamp\":0,\"event\":{}," \
     "\"state_delta\":{},\"prev_hash\":\"\",\"hash\":\"x\"}"
-#define NODE1                                                                                    \
-    "{\"node_id\":\"n1\",\"agent_id\":\"a\",\"seq\":1,\"timestamp\":1,\"event\":{},"             \
+#define NODE1                                                                        \
+    "{\"node_id\":\"n1\",\"agent_id\":\"a\",\"seq\":1,\"timestamp\":1,\"event\":{}," \
     "\"state_delta\":{},\"prev_hash\":\"x\",\"hash\":\"y\",\"parents\":[\"n0\"]}"
 
 CX_TEST(load_forms_are_told_apart)
@@ -144,8 +144,8 @@ CX_TEST(load_header_version_is_the_default_of_every_form)
         cx_buf_add_z(&text, forms[i].before);
         lattice_text_node(&text, &(node_spec){.id = "n"}, NULL); /* hashed with 2.0.0 */
         cx_buf_add_z(&text, forms[i].after);
-        const char *expected = i + 1 < CX_COUNT_OF(forms) ? "E_HASH:n@a E_VERSION:n@a"
-                                                          : "E_SCHEMA:w@?"; /* one node */
+        const char *expected =
+            i + 1 < CX_COUNT_OF(forms) ? "E_HASH:n@a E_VERSION:n@a" : "E_SCHEMA:w@?"; /* one node */
         CHECK_STR(cx_str_z(lattice_text_verdict(&verdict, cx_buf_str(&text), NULL)), expected);
     }
     cx_buf_done(&text);
@@ -295,7 +295,8 @@ CX_TEST(load_integers_may_have_4300_digits)
     }
 }
 
-/* --- sizes ------------------------------------------------------------------------------------- */
+/* --- sizes -------------------------------------------------------------------------------------
+ */
 
 static void add_spaces(cx_buf *out, size_t count, char c)
 {
@@ -377,9 +378,9 @@ CX_TEST(load_forms_at_the_edge_of_the_first_look)
 CX_TEST(load_blank_start_hides_nothing)
 {
     static const size_t blanks[] = {MIB - 1, MIB, MIB + 1, 3 * MIB};
-    static const char *const contents[] = {
-        "{\"schema_version\":\"9\"}\n" NODE0 "\n", "[{\"schema_version\":\"9\"},\n" NODE0 "\n]",
-        "{\n\"schema_version\":\"9\",\"nodes\":[" NODE0 "]}"};
+    static const char *const contents[] = {"{\"schema_version\":\"9\"}\n" NODE0 "\n",
+                                           "[{\"schema_version\":\"9\"},\n" NODE0 "\n]",
+                                           "{\n\"schema_version\":\"9\",\"nodes\":[" NODE0 "]}"};
     for (size_t i = 0; i < CX_COUNT_OF(blanks); i++) {
         for (size_t k = 0; k < CX_COUNT_OF(contents); k++) {
             cx_buf text;
@@ -551,8 +552,8 @@ CX_TEST(load_nodes_are_found_and_read_again_from_everywhere)
         cx_buf array;
         cx_buf_init(&array, cx_alloc_default());
         lattice_text_array(&array, CX_STR(three));
-        CHECK_STATUS(i == 0   ? cx_lattice_open_bytes(cx_str_bytes(CX_STR(three)), NULL, &lattice,
-                                                      &err)
+        CHECK_STATUS(i == 0
+                         ? cx_lattice_open_bytes(cx_str_bytes(CX_STR(three)), NULL, &lattice, &err)
                      : i == 1 ? cx_lattice_open(path, NULL, &lattice, &err)
                      : i == 2 ? cx_lattice_open_io(&pipe_like.io, path, NULL, &lattice, &err)
                               : cx_lattice_open_bytes(cx_buf_bytes(&array), NULL, &lattice, &err),
