@@ -2,7 +2,8 @@
  * fuzz_json.c - any bytes through the JSON room.
  *
  * What is accepted must come back the same: canonical text parses to an equal value, and the
- * canonical text of that is the same text.  A prefix of an accepted document is never wrong, only cut.
+ * canonical text of that is the same text.  A prefix of an accepted document is never wrong, only
+ * cut.
  */
 #include "fuzz/fuzz.h"
 #include "json/json.h"

@@ -25,7 +25,7 @@ static void ask(const cx_lattice *lattice, const cx_lattice_report *report)
         if (cx_lattice_agent_count(lattice) > 1)
             (void)!cx_lattice_answer_compare(&out, states, cx_lattice_agent_name(lattice, 0),
                                              cx_lattice_agent_name(lattice, 1), &json, &err)
-                       .code;
+                .code;
         cx_states_close(states);
     }
     (void)!cx_lattice_answer_heatmap(&out, lattice, &json, &err).code;

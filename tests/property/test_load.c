@@ -16,8 +16,8 @@
 enum { NODES_MAX = 14, PARENTS_MAX = 4 };
 
 typedef struct random_node {
-    char id[8];
-    char agent[4];
+    char id[16];
+    char agent[16];
     int64_t seq;
     int time;
     char prev[65], hash[65];
@@ -118,9 +118,9 @@ typedef struct model {
     int parent_count[NODES_MAX];
     bool missing[NODES_MAX];
     bool reach[NODES_MAX][NODES_MAX]; /* [a][b]: b is a proper ancestor of a */
-    char errors[NODES_MAX * 8][32];
+    char errors[NODES_MAX * 8][64];
     int error_count;
-    char warnings[NODES_MAX * 8][32];
+    char warnings[NODES_MAX * 8][64];
     int warning_count;
     bool suspect[NODES_MAX];
 } model;
@@ -130,7 +130,7 @@ static void raise_on(model *m, const char *code, int n)
     const random_node *node = &m->l->nodes[n];
     bool warning = code[0] == 'W';
     char *line = warning ? m->warnings[m->warning_count++] : m->errors[m->error_count++];
-    (void)snprintf(line, 32, "%s:%s@%s", code, node->id, node->agent);
+    (void)snprintf(line, 64, "%s:%s@%s", code, node->id, node->agent);
     if (!warning && !m->out[n])
         m->suspect[n] = true;
 }
@@ -289,7 +289,7 @@ static void model_verdict(cx_buf *out, const random_lattice *l)
 
 static void lattice_verdict(cx_buf *out, const cx_lattice *lattice)
 {
-    static char lines[NODES_MAX * 16][32];
+    static char lines[NODES_MAX * 16][64];
     cx_lattice_report *report;
     cx_err err;
     CHECK_STATUS(cx_lattice_verify(lattice, NULL, &report, &err), &err);
