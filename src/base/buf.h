@@ -1,9 +1,9 @@
 /*
  * buf.h - owned bytes that grow.
  *
- * Appending never returns an error: when memory runs out the buffer turns `failed`, ignores what
- * follows, and cx_buf_check says so once at the end.  Writers stay readable that way and nothing
- * is lost silently, because a failed buffer has no contents to use.
+ * Appending never returns an error: when memory runs out the buffer turns `failed`, what is
+ * appended from then on is of no use, and cx_buf_check says so once at the end.  Writers stay
+ * readable that way and nothing is lost silently, because a failed buffer has no contents to use.
  */
 #ifndef CX_BASE_BUF_H
 #define CX_BASE_BUF_H

@@ -11,8 +11,7 @@
 #include "base/status.h"
 
 typedef struct cx_proc_options {
-    const char *const
-        *argv; /* argv[0] is the path to execute, or a name looked up in search_path */
+    const char *const *argv;   /* argv[0] is a path, or a name looked up in this process's PATH */
     const char *const *envp;   /* NULL = empty environment */
     bool inherit_env;          /* give the child this process's environment instead */
     const char *cwd;           /* NULL = this process's */

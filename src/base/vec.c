@@ -5,7 +5,7 @@
 
 #include "base/bytes.h"
 
-bool cx_vec_reserve_raw(void **items, size_t *capacity, size_t needed, size_t item_size_bytes,
+bool cx_vec_reserve_raw(void *items, size_t *capacity, size_t needed, size_t item_size_bytes,
                         const cx_alloc *alloc)
 {
     /* Half as much again, or what is needed when that is more. */
@@ -17,10 +17,12 @@ bool cx_vec_reserve_raw(void **items, size_t *capacity, size_t needed, size_t it
     size_t size;
     if (!cx_size_mul(wanted, item_size_bytes, &size))
         return false;
-    void *grown = alloc->resize(alloc->ctx, *items, *capacity * item_size_bytes, size);
+    void *old;
+    memcpy(&old, items, sizeof old);
+    void *grown = alloc->resize(alloc->ctx, old, *capacity * item_size_bytes, size);
     if (grown == NULL)
         return false;
-    *items = grown;
+    memcpy(items, &grown, sizeof grown);
     *capacity = wanted;
     return true;
 }

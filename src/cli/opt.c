@@ -5,6 +5,7 @@
  * (exit 2) whose message names what was expected and the closest thing there is.
  */
 #include "cli/opt.h"
+#include "base/utf8.h"
 
 #include <string.h>
 
@@ -174,8 +175,12 @@ static cx_status check_value(const cx_cli_option *option, const char *value, cx_
                            option->name, value,
                            option->kind == CX_CLI_SIZE ? " of bytes such as 4096 or 64M" : "");
         break;
-    case CX_CLI_FLAG:
     case CX_CLI_TEXT:
+        if (!cx_utf8_valid(cx_str_z(value)))
+            return cx_fail(err, CX_E_USAGE, "option --%s: found '%s', expected valid UTF-8",
+                           option->name, value);
+        break;
+    case CX_CLI_FLAG:
     case CX_CLI_FILE:
     case CX_CLI_COMMAND: break;
     }
@@ -276,6 +281,13 @@ static cx_status check_operands(const cx_cli_args *args, cx_err *err)
         most = SIZE_MAX;
     if (args->operand_count > most)
         return cx_fail(err, CX_E_USAGE, "'%s' is one operand too many", args->operands[most]);
+    for (size_t i = 0; i < args->operand_count; i++) {
+        size_t which = i < command->operand_count ? i : command->operand_count - 1;
+        if (command->operands[which].kind == CX_CLI_TEXT &&
+            !cx_utf8_valid(cx_str_z(args->operands[i])))
+            return cx_fail(err, CX_E_USAGE, "%s: found '%s', expected valid UTF-8",
+                           command->operands[which].name, args->operands[i]);
+    }
     if (args->operand_count >= wanted)
         return CX_SUCCESS;
     /* Required operands come first in every table. */

@@ -16,7 +16,7 @@ typedef struct cx_cli_args cx_cli_args;
 
 typedef enum cx_cli_kind {
     CX_CLI_FLAG,   /* takes no value */
-    CX_CLI_TEXT,   /* anything */
+    CX_CLI_TEXT,   /* UTF-8 */
     CX_CLI_FILE,   /* a path; shells complete it */
     CX_CLI_COUNT,  /* decimal, fits 64 bits */
     CX_CLI_SIZE,   /* a count of bytes, K M G behind it for powers of 1024 */

@@ -381,6 +381,8 @@ static void warm_up(const tree *root)
             __builtin_prefetch(t->right);
             queue[last++] = t->right;
         }
+        /* Without this the compiler sees no effect and leaves the walk out. */
+        __asm__ volatile("" ::: "memory");
     }
 }
 

@@ -248,3 +248,12 @@ CX_TEST(opt_distance_counts_edits)
     CHECK_INT(distance("strict", "stritc"), 1);
     CHECK_INT(distance("a", "b"), 1);
 }
+
+CX_TEST(opt_refuses_text_that_is_not_utf8)
+{
+    parsed p;
+    parse(&p, &sample, WORDS("a", "--compare", "x", "\xff"));
+    CHECK_INT(p.status.code, CX_E_USAGE);
+    CHECK(message_has(&p, "UTF-8"));
+    cx_arena_done(&p.arena);
+}
