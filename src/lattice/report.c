@@ -22,9 +22,13 @@ static const char *anchored_name(cx_lattice_anchored anchored)
     return names[anchored];
 }
 
-/* --- JSON ---------------------------------------------------------------------------------------- */
+/* --- JSON ----------------------------------------------------------------------------------------
+ */
 
-static void json_text(cx_buf *out, cx_str text) { cx_json_write_str(out, text, CX_JSON_PY_COMPACT); }
+static void json_text(cx_buf *out, cx_str text)
+{
+    cx_json_write_str(out, text, CX_JSON_PY_COMPACT);
+}
 
 static void json_findings(cx_buf *out, const cx_lattice_finding *findings, size_t count)
 {
@@ -41,7 +45,10 @@ static void json_findings(cx_buf *out, const cx_lattice_finding *findings, size_
     cx_buf_add_byte(out, ']');
 }
 
-static const char *yes_no(bool value) { return value ? "true" : "false"; }
+static const char *yes_no(bool value)
+{
+    return value ? "true" : "false";
+}
 
 static void json_evidence(cx_buf *out, const cx_lattice_evidence *e)
 {
@@ -109,7 +116,8 @@ cx_status cx_lattice_report_json(cx_buf *out, const cx_lattice *lattice,
     return cx_buf_check(out, err);
 }
 
-/* --- text ---------------------------------------------------------------------------------------- */
+/* --- text ----------------------------------------------------------------------------------------
+ */
 
 /* A name as it stands in the printout: quotes and backslashes escaped, control characters shown. */
 static void text_quoted(cx_buf *out, cx_str text, char quote)
@@ -220,20 +228,27 @@ static cx_status text_compare(cx_buf *out, const cx_lattice *lattice, const cx_s
     cx_arena arena;
     lineage_paths paths;
     cx_arena_init(&arena, lattice->alloc, 0);
+    cx_buf_add_z(out, "--- COMPARING AGENTS: ");
+    text_quoted(out, agents[0], 0x7f);
+    cx_buf_add_z(out, " vs ");
+    text_quoted(out, agents[1], 0x7f);
+    cx_buf_add_z(out, " ---\nLowest Common Ancestor (LCA): ");
     cx_status status = cx_lattice_lineage(lattice, heads[0], heads[1], &arena, &paths, err);
     if (!cx_failed(status)) {
         char scratch[16];
-        cx_buf_add_z(out, "--- COMPARING AGENTS: ");
-        text_quoted(out, agents[0], 0x7f);
-        cx_buf_add_z(out, " vs ");
-        text_quoted(out, agents[1], 0x7f);
-        cx_buf_add_z(out, " ---\nLowest Common Ancestor (LCA): ");
-        text_quoted(out, paths.lca == CX_NODE_NONE ? CX_STR("None")
-                                                   : cx_lattice_label(lattice, paths.lca, scratch),
+        text_quoted(out,
+                    paths.lca == CX_NODE_NONE ? CX_STR("None")
+                                              : cx_lattice_label(lattice, paths.lca, scratch),
                     0x7f);
         cx_buf_add_byte(out, '\n');
         for (int i = 0; i < 2; i++)
             text_paths(out, lattice, agents[i], paths.path[i], paths.count[i]);
+    } else if (status.code == CX_E_FORMAT) {
+        /* The lattice does not hold, and that is told; only this part has no answer. */
+        cx_buf_add_z(out, "unknown, a cycle of parents stands in the way\n");
+        status = CX_SUCCESS;
+    }
+    if (!cx_failed(status)) {
         text_outcome(out, holds, options);
         cx_buf_add_z(out, holds ? "Multi-Agent CFD Verification Complete. 100% congruent.\n"
                                 : "Multi-Agent CFD Verification Complete. Not congruent.\n");
@@ -242,7 +257,10 @@ static cx_status text_compare(cx_buf *out, const cx_lattice *lattice, const cx_s
     return status;
 }
 
-static const char *held(bool value) { return value ? "held" : "FAILED"; }
+static const char *held(bool value)
+{
+    return value ? "held" : "FAILED";
+}
 
 static void text_evidence(cx_buf *out, const cx_lattice_evidence *e)
 {

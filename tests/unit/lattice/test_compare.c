@@ -124,3 +124,23 @@ CX_TEST(compare_long_paths_are_cut_in_text_only)
     CHECK(contains(text, "\"c9\",\"c10\""));
     fixture_done(&f);
 }
+
+CX_TEST(compare_part_of_a_report_survives_a_cycle)
+{
+    static const cx_str agents[2] = {{"a", 1}, {"b", 1}};
+    static const cx_lattice_text_options options = {.compare = agents};
+    fixture f;
+    cx_lattice_report *report;
+    fixture_init(&f);
+    fixture_node(&f, "p", "a", 0, 0, "q", "{}", NULL);
+    fixture_node(&f, "q", "b", 0, 1, "p", "{}", NULL);
+    REQUIRE(fixture_load(&f));
+    CHECK_STATUS(cx_lattice_verify(f.lattice, NULL, &report, &f.err), &f.err);
+    cx_buf_clear(&f.out);
+    CHECK_STATUS(cx_lattice_report_text(&f.out, f.lattice, report, &options, &f.err), &f.err);
+    CHECK(contains(cx_buf_str(&f.out), "E_CYCLE p\n"));
+    CHECK(contains(cx_buf_str(&f.out), "(LCA): unknown, a cycle"));
+    CHECK(contains(cx_buf_str(&f.out), "Not congruent.\nEvidence: "));
+    cx_lattice_report_close(report);
+    fixture_done(&f);
+}
