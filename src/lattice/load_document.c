@@ -20,6 +20,7 @@ static uint64_t count_lines(const char *data, size_t size)
     }
     return lines;
 }
+
 /* A window over the input with a position in it. */
 typedef struct window {
     cx_lattice *lattice;

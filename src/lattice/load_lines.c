@@ -25,6 +25,7 @@ static cx_str skip_blank(cx_str text)
     }
     return text;
 }
+
 /* A run of whole lines. */
 typedef struct block {
     const char *data;
