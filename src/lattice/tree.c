@@ -12,8 +12,6 @@
  */
 #include "lattice/tree.h"
 
-#include <stdalign.h>
-
 #include "base/map.h"
 #include "json/json.h"
 
@@ -41,12 +39,21 @@ bool cx_tree_outranks(const tree *a, const tree *b)
     return cx_str_cmp(tree_key(a), tree_key(b)) < 0;
 }
 
+/* A node gets one line of cache to itself: reading it never waits twice. */
+#define TREE_LINE 64
+_Static_assert(sizeof(tree) <= TREE_LINE, "a node fits into one line of cache");
+
+static tree *new_tree(cx_forest *forest)
+{
+    return cx_arena_push(forest->arena, TREE_LINE, TREE_LINE);
+}
+
 /* The node itself when this change made it, else a copy of it; NULL when out of memory (I3). */
 static tree *own(cx_forest *forest, const tree *t)
 {
     if (t->stamp == forest->stamp)
         return (tree *)(uintptr_t)t;
-    tree *copy = CX_ARENA_NEW(forest->arena, tree);
+    tree *copy = new_tree(forest);
     if (copy != NULL) {
         *copy = *t;
         copy->stamp = forest->stamp;
@@ -105,7 +112,7 @@ bool cx_tree_set(cx_forest *forest, const tree **root, tree_name name, cx_value 
         }
         hole = order < 0 ? &copy->left : &copy->right;
     }
-    tree *made = CX_ARENA_NEW(forest->arena, tree);
+    tree *made = new_tree(forest);
     if (made == NULL)
         return false;
     *made = fresh;
@@ -156,7 +163,7 @@ bool cx_tree_remove(cx_forest *forest, const tree **root, cx_str key)
 bool cx_tree_make(cx_forest *forest, const tree *like, cx_value v, const tree *left,
                   const tree *right, const tree **out)
 {
-    tree *made = CX_ARENA_NEW(forest->arena, tree);
+    tree *made = new_tree(forest);
     if (made == NULL)
         return false;
     *made = *like;
@@ -360,8 +367,9 @@ static bool push_left_side(tree_work *work, const tree *t)
 #define WARM_NODES 256
 
 /*
- * Nodes and texts lie wherever history put them, and an in-order walk would wait for each of them in
- * turn.  Going through the top of a tree level by level first has a level's worth under way at once.
+ * Nodes and texts lie wherever history put them, and an in-order walk would wait for each of them
+ * in turn.  Going through the top of a tree level by level first has a level's worth under way at
+ * once.
  */
 static void warm_up(const tree *root)
 {

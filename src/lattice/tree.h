@@ -33,8 +33,7 @@ typedef struct cx_value {
 #define TREE_TEXT_MAX ((size_t)INT32_MAX)
 
 struct tree {
-    _Alignas(64) const tree *left; /* a node is one line of cache */
-    const tree *right;
+    const tree *left, *right;
     const char *key;
     const void *data;
     uint32_t size;
