@@ -3,6 +3,7 @@
  */
 #include "base/io.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -113,6 +114,70 @@ static int system_mkdir(const cx_io *io, const char *path)
     return mkdir(path, 0700) == 0 ? 0 : -errno;
 }
 
+static int system_list(const cx_io *io, const char *path, cx_io_name *name, void *arg)
+{
+    (void)io;
+    DIR *folder = opendir(path);
+    if (folder == NULL)
+        return -errno;
+    for (;;) {
+        errno = 0;
+        const struct dirent *entry = readdir(folder);
+        if (entry == NULL)
+            break;
+        const char *found = entry->d_name;
+        if (strcmp(found, ".") != 0 && strcmp(found, "..") != 0 && !name(arg, found)) {
+            errno = 0;
+            break;
+        }
+    }
+    int failed = -errno;
+    (void)closedir(folder);
+    return failed;
+}
+
+static int system_allocate(const cx_io *io, cx_file file, uint64_t size)
+{
+    (void)io;
+    int failed;
+    do {
+        failed = posix_fallocate(file, 0, (off_t)size);
+    } while (failed == EINTR);
+    return -failed;
+}
+
+/* Locks of the open file description: unlike those of the process they keep two openings in one
+ * process apart, and closing another descriptor of the file does not end them. */
+static struct flock whole_file(void)
+{
+    return (struct flock){.l_type = F_WRLCK, .l_whence = SEEK_SET};
+}
+
+static int system_lock(const cx_io *io, cx_file file)
+{
+    (void)io;
+    struct flock lock = whole_file();
+    if (fcntl(file, F_OFD_SETLK, &lock) == 0)
+        return 0;
+    return errno == EACCES ? -EAGAIN : -errno;
+}
+
+static int system_locked(const cx_io *io, cx_file file, bool *out_locked)
+{
+    (void)io;
+    struct flock lock = whole_file();
+    if (fcntl(file, F_OFD_GETLK, &lock) != 0)
+        return -errno;
+    *out_locked = lock.l_type != F_UNLCK;
+    return 0;
+}
+
+static uint64_t system_process_id(const cx_io *io)
+{
+    (void)io;
+    return (uint64_t)getpid();
+}
+
 static uint64_t clock_ns(clockid_t clock)
 {
     struct timespec now;
@@ -164,6 +229,11 @@ const cx_io *cx_io_system(void)
         .rename = system_rename,
         .unlink = system_unlink,
         .mkdir = system_mkdir,
+        .list = system_list,
+        .allocate = system_allocate,
+        .lock = system_lock,
+        .locked = system_locked,
+        .process_id = system_process_id,
         .wall_ns = system_wall_ns,
         .monotonic_ns = system_monotonic_ns,
         .random = system_random,
@@ -203,6 +273,40 @@ cx_status cx_io_write_all(const cx_io *io, cx_file file, const char *path, const
             return cx_fail_os(err, count == 0 ? EIO : (int)-count, "cannot write %s", path);
         at += count;
         size -= (size_t)count;
+    }
+    return CX_SUCCESS;
+}
+
+cx_status cx_io_read_at(const cx_io *io, cx_file file, const char *path, void *data, size_t size,
+                        uint64_t offset, size_t *out_size, cx_err *err)
+{
+    size_t done = 0;
+    while (done < size) {
+        int64_t count = io->pread(io, file, (uint8_t *)data + done, size - done, offset + done);
+        if (count == -EINTR)
+            continue;
+        if (count < 0)
+            return cx_fail_os(err, (int)-count, "cannot read %s", path);
+        if (count == 0)
+            break;
+        done += (size_t)count;
+    }
+    *out_size = done;
+    return CX_SUCCESS;
+}
+
+cx_status cx_io_write_at(const cx_io *io, cx_file file, const char *path, const void *data,
+                         size_t size, uint64_t offset, cx_err *err)
+{
+    size_t done = 0;
+    while (done < size) {
+        int64_t count =
+            io->pwrite(io, file, (const uint8_t *)data + done, size - done, offset + done);
+        if (count == -EINTR)
+            continue;
+        if (count <= 0)
+            return cx_fail_os(err, count == 0 ? EIO : (int)-count, "cannot write %s", path);
+        done += (size_t)count;
     }
     return CX_SUCCESS;
 }
@@ -252,8 +356,19 @@ done:
     return status;
 }
 
+cx_status cx_io_sync_folder(const cx_io *io, const char *folder, cx_err *err)
+{
+    cx_file file;
+    int failed = io->open(io, folder, CX_IO_READ | CX_IO_DIRECTORY, &file);
+    if (failed != 0)
+        return cx_fail_os(err, -failed, "cannot open the folder %s", folder);
+    failed = io->sync(io, file, false);
+    (void)io->close(io, file);
+    return failed != 0 ? cx_fail_os(err, -failed, "cannot sync the folder %s", folder) : CX_SUCCESS;
+}
+
 /* Makes a rename in `path`'s folder durable. */
-static cx_status sync_folder(const cx_io *io, const char *path, cx_err *err)
+static cx_status sync_folder_of(const cx_io *io, const char *path, cx_err *err)
 {
     char folder[4096];
     const char *slash = strrchr(path, '/');
@@ -262,18 +377,7 @@ static cx_status sync_folder(const cx_io *io, const char *path, cx_err *err)
         return cx_fail(err, CX_E_LIMIT, "path too long: %s", path);
     memcpy(folder, path, size);
     folder[size] = 0;
-    cx_file file;
-    int failed = io->open(io,
-                          slash == NULL ? "."
-                          : size == 0   ? "/"
-                                        : folder,
-                          CX_IO_READ | CX_IO_DIRECTORY, &file);
-    if (failed != 0)
-        return cx_fail_os(err, -failed, "cannot open the folder of %s", path);
-    failed = io->sync(io, file, false);
-    (void)io->close(io, file);
-    return failed != 0 ? cx_fail_os(err, -failed, "cannot sync the folder of %s", path)
-                       : CX_SUCCESS;
+    return cx_io_sync_folder(io, slash == NULL ? "." : size == 0 ? "/" : folder, err);
 }
 
 cx_status cx_io_replace_file(const cx_io *io, const char *path, cx_bytes contents, cx_err *err)
@@ -300,7 +404,7 @@ cx_status cx_io_replace_file(const cx_io *io, const char *path, cx_bytes content
         (void)io->unlink(io, temporary);
         return status;
     }
-    return sync_folder(io, path, err);
+    return sync_folder_of(io, path, err);
 }
 
 uint64_t cx_io_seed(const cx_io *io)

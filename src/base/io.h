@@ -27,6 +27,9 @@ enum {
 
 typedef struct cx_io cx_io;
 
+/* Called for each name in a folder; false stops the listing. */
+typedef bool cx_io_name(void *arg, const char *name);
+
 /* Each call returns 0 or a negated errno; sizes are returned as non-negative numbers. */
 struct cx_io {
     int (*open)(const cx_io *io, const char *path, unsigned flags, cx_file *out);
@@ -42,6 +45,16 @@ struct cx_io {
     int (*rename)(const cx_io *io, const char *from, const char *to);
     int (*unlink)(const cx_io *io, const char *path);
     int (*mkdir)(const cx_io *io, const char *path);
+    /* Names in no order, without "." and ".."; what was said no to is no error. */
+    int (*list)(const cx_io *io, const char *path, cx_io_name *name, void *arg);
+    /* Takes room on the disk for the first `size` bytes, of which the new ones read as zeros. */
+    int (*allocate)(const cx_io *io, cx_file file, uint64_t size);
+    /* An exclusive lock that ends when the file is closed, at the latest with the process; -EAGAIN
+     * when somebody else has it, be it another opening in this process. */
+    int (*lock)(const cx_io *io, cx_file file);
+    /* Whether somebody else has that lock.  Takes nothing. */
+    int (*locked)(const cx_io *io, cx_file file, bool *out_locked);
+    uint64_t (*process_id)(const cx_io *io);
     uint64_t (*wall_ns)(const cx_io *io);      /* since 1970-01-01 UTC */
     uint64_t (*monotonic_ns)(const cx_io *io); /* from an arbitrary start */
     int (*random)(const cx_io *io, void *data, size_t size);
@@ -57,6 +70,15 @@ CX_RESULT cx_io_read_some(const cx_io *io, cx_file file, const char *path, void 
 /* Writes all, retrying short writes and EINTR. */
 CX_RESULT cx_io_write_all(const cx_io *io, cx_file file, const char *path, const void *data,
                           size_t size, cx_err *err);
+
+/* The same at an offset: `*out_size` < size only where the file ends. */
+CX_RESULT cx_io_read_at(const cx_io *io, cx_file file, const char *path, void *data, size_t size,
+                        uint64_t offset, size_t *out_size, cx_err *err);
+CX_RESULT cx_io_write_at(const cx_io *io, cx_file file, const char *path, const void *data,
+                         size_t size, uint64_t offset, cx_err *err);
+
+/* Makes what was made, renamed and removed in a folder durable. */
+CX_RESULT cx_io_sync_folder(const cx_io *io, const char *folder, cx_err *err);
 
 /* Appends the whole file ("-" = standard input) to buf; CX_E_LIMIT when longer than limit_bytes. */
 CX_RESULT cx_io_read_file(const cx_io *io, const char *path, size_t limit_bytes, cx_buf *buf,

@@ -4,6 +4,8 @@
 #include "base/thread.h"
 
 #include <sched.h>
+#include <signal.h>
+#include <time.h>
 
 #include "base/diag.h"
 
@@ -41,9 +43,50 @@ void cx_lock_wait(cx_lock *lock)
     CX_ASSERT(failed == 0);
 }
 
+void cx_lock_wait_for(cx_lock *lock, uint32_t milliseconds)
+{
+    struct timespec until;
+    if (clock_gettime(CLOCK_REALTIME, &until) != 0)
+        return; /* waking early is allowed */
+    until.tv_sec += milliseconds / 1000;
+    until.tv_nsec += (long)(milliseconds % 1000) * 1000000L;
+    if (until.tv_nsec >= 1000000000L) {
+        until.tv_sec++;
+        until.tv_nsec -= 1000000000L;
+    }
+    (void)pthread_cond_timedwait(&lock->changed, &lock->mutex, &until);
+}
+
 void cx_lock_wake(cx_lock *lock)
 {
     (void)pthread_cond_broadcast(&lock->changed);
+}
+
+static void *run_thread(void *arg)
+{
+    const cx_thread *self = arg;
+    self->work(self->arg);
+    return NULL;
+}
+
+bool cx_thread_start(cx_thread *thread, void (*work)(void *arg), void *arg)
+{
+    /* Whoever called us has handlers for its own threads; a new thread inherits what is blocked. */
+    sigset_t all, before;
+    (void)sigfillset(&all);
+    (void)pthread_sigmask(SIG_BLOCK, &all, &before);
+    *thread = (cx_thread){.work = work, .arg = arg};
+    thread->started = pthread_create(&thread->id, NULL, run_thread, thread) == 0;
+    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return thread->started;
+}
+
+void cx_thread_join(cx_thread *thread)
+{
+    if (!thread->started)
+        return;
+    (void)pthread_join(thread->id, NULL);
+    thread->started = false;
 }
 
 unsigned cx_thread_cores(void)

@@ -20,7 +20,22 @@ void cx_lock_enter(cx_lock *lock);
 void cx_lock_leave(cx_lock *lock);
 /* Inside the lock: sleeps until the next cx_lock_wake; may wake early. */
 void cx_lock_wait(cx_lock *lock);
+/* The same, at most about that long. */
+void cx_lock_wait_for(cx_lock *lock, uint32_t milliseconds);
 void cx_lock_wake(cx_lock *lock);
+
+/* One thread beside the caller's, without signals.  False when none can be started. */
+typedef struct cx_thread {
+    pthread_t id;
+    void (*work)(void *arg);
+    void *arg;
+    bool started;
+} cx_thread;
+
+/* `thread` must stay where it is until it was joined. */
+bool cx_thread_start(cx_thread *thread, void (*work)(void *arg), void *arg);
+/* Waits for its end; nothing to do when it was not started. */
+void cx_thread_join(cx_thread *thread);
 
 /* Cores this process may use, at least 1. */
 unsigned cx_thread_cores(void);

@@ -121,8 +121,12 @@ static int64_t fault_write(const cx_io *io, cx_file file, const void *data, size
 static int64_t fault_pwrite(const cx_io *io, cx_file file, const void *data, size_t size,
                             uint64_t offset)
 {
-    if (io_fires(io, FAULT_WRITE))
-        return -((const fault_io *)io->ctx)->code;
+    const fault_io *files = io->ctx;
+    if (io_fires(io, FAULT_WRITE)) {
+        if (files->torn)
+            (void)below(io)->pwrite(below(io), file, data, size / 2, offset);
+        return -files->code;
+    }
     int interrupted = transfer(io, &size);
     return interrupted != 0 ? interrupted : below(io)->pwrite(below(io), file, data, size, offset);
 }
@@ -160,12 +164,43 @@ static int fault_rename(const cx_io *io, const char *from, const char *to)
 
 static int fault_unlink(const cx_io *io, const char *path)
 {
-    return below(io)->unlink(below(io), path);
+    return io_fires(io, FAULT_FOLDER) ? -((const fault_io *)io->ctx)->code
+                                      : below(io)->unlink(below(io), path);
 }
 
 static int fault_mkdir(const cx_io *io, const char *path)
 {
-    return below(io)->mkdir(below(io), path);
+    return io_fires(io, FAULT_FOLDER) ? -((const fault_io *)io->ctx)->code
+                                      : below(io)->mkdir(below(io), path);
+}
+
+static int fault_list(const cx_io *io, const char *path, cx_io_name *name, void *arg)
+{
+    return io_fires(io, FAULT_FOLDER) ? -((const fault_io *)io->ctx)->code
+                                      : below(io)->list(below(io), path, name, arg);
+}
+
+static int fault_allocate(const cx_io *io, cx_file file, uint64_t size)
+{
+    return io_fires(io, FAULT_ALLOCATE) ? -((const fault_io *)io->ctx)->code
+                                        : below(io)->allocate(below(io), file, size);
+}
+
+static int fault_lock(const cx_io *io, cx_file file)
+{
+    return io_fires(io, FAULT_LOCK) ? -((const fault_io *)io->ctx)->code
+                                    : below(io)->lock(below(io), file);
+}
+
+static int fault_locked(const cx_io *io, cx_file file, bool *out_locked)
+{
+    return io_fires(io, FAULT_LOCK) ? -((const fault_io *)io->ctx)->code
+                                    : below(io)->locked(below(io), file, out_locked);
+}
+
+static uint64_t fault_process_id(const cx_io *io)
+{
+    return below(io)->process_id(below(io));
 }
 
 static uint64_t fault_wall(const cx_io *io)
@@ -199,6 +234,11 @@ void fault_io_init(fault_io *files, const cx_io *real, unsigned which, uint64_t 
                                .rename = fault_rename,
                                .unlink = fault_unlink,
                                .mkdir = fault_mkdir,
+                               .list = fault_list,
+                               .allocate = fault_allocate,
+                               .lock = fault_lock,
+                               .locked = fault_locked,
+                               .process_id = fault_process_id,
                                .wall_ns = fault_wall,
                                .monotonic_ns = fault_monotonic,
                                .random = fault_random,

@@ -39,7 +39,10 @@ typedef enum fault_call {
     FAULT_RENAME = 64,
     FAULT_SIZE = 128,
     FAULT_RANDOM = 256,
-    FAULT_ANY = 511
+    FAULT_ALLOCATE = 512,
+    FAULT_LOCK = 1024,   /* taking it and asking for it */
+    FAULT_FOLDER = 2048, /* list, mkdir, unlink */
+    FAULT_ANY = 4095
 } fault_call;
 
 typedef struct fault_io {
@@ -49,6 +52,7 @@ typedef struct fault_io {
     uint64_t fail_at;
     bool onwards;
     int code;         /* errno of the failure */
+    bool torn;        /* half of a failing write is written all the same */
     size_t at_most;   /* bytes one read or write moves; 0 = all */
     unsigned eintr;   /* every eintr-th read or write is interrupted first; 0 = none */
     bool no_size;     /* size() says that nothing is a regular file, as of a pipe */

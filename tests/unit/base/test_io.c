@@ -243,6 +243,113 @@ CX_TEST(io_read_failures_close_the_file)
     CHECK_INT(unlink(path), 0);
 }
 
+CX_TEST(io_reads_and_writes_at_offsets)
+{
+    fault_io files;
+    cx_file file;
+    cx_err err;
+    size_t got;
+    char back[16] = "";
+    const char *path = scratch("at");
+    fault_io_init(&files, cx_io_system(), 0, FAULT_NEVER, false);
+    files.at_most = 3;
+    files.eintr = 2;
+    const cx_io *io = &files.io;
+    REQUIRE(io->open(io, path, CX_IO_READ | CX_IO_WRITE | CX_IO_CREATE | CX_IO_TRUNCATE, &file) ==
+            0);
+    CHECK_STATUS(cx_io_write_at(io, file, path, "0123456789", 10, 5, &err), &err);
+    CHECK_STATUS(cx_io_read_at(io, file, path, back, 8, 7, &got, &err), &err);
+    CHECK(got == 8 && memcmp(back, "23456789", 8) == 0);
+    CHECK_STATUS(cx_io_read_at(io, file, path, back, 8, 11, &got, &err), &err);
+    CHECK(got == 4 && memcmp(back, "6789", 4) == 0);
+    CHECK_STATUS(cx_io_read_at(io, file, path, back, 8, 100, &got, &err), &err);
+    CHECK_INT(got, 0);
+    files.which = FAULT_PREAD | FAULT_WRITE;
+    files.onwards = true;
+    files.fail_at = 1;
+    CHECK_INT(cx_io_read_at(io, file, path, back, 8, 0, &got, &err).code, CX_E_IO);
+    CHECK_INT(cx_io_write_at(io, file, path, back, 8, 0, &err).code, CX_E_IO);
+    CHECK_INT(io->close(io, file), 0);
+    CHECK_INT(unlink(path), 0);
+}
+
+CX_TEST(io_lock_keeps_a_second_opening_out)
+{
+    const cx_io *io = cx_io_system();
+    const char *path = scratch("lock");
+    cx_file first, second, reader;
+    bool locked = true;
+    unsigned flags = CX_IO_READ | CX_IO_WRITE | CX_IO_CREATE;
+    REQUIRE(io->open(io, path, flags, &first) == 0 && io->open(io, path, flags, &second) == 0 &&
+            io->open(io, path, CX_IO_READ, &reader) == 0);
+    CHECK_INT(io->locked(io, reader, &locked), 0);
+    CHECK(!locked);
+    CHECK_INT(io->lock(io, first), 0);
+    CHECK_INT(io->lock(io, first), 0); /* has it */
+    CHECK_INT(io->lock(io, second), -EAGAIN);
+    CHECK_INT(io->locked(io, reader, &locked), 0);
+    CHECK(locked);
+    CHECK_INT(io->locked(io, first, &locked), 0);
+    CHECK(!locked); /* not by somebody else */
+    /* Closing another opening does not end it, as a lock of the process would. */
+    CHECK_INT(io->close(io, second), 0);
+    CHECK_INT(io->locked(io, reader, &locked), 0);
+    CHECK(locked);
+    CHECK_INT(io->close(io, first), 0);
+    CHECK_INT(io->locked(io, reader, &locked), 0);
+    CHECK(!locked);
+    CHECK_INT(io->close(io, reader), 0);
+    CHECK_INT(unlink(path), 0);
+    CHECK_INT(io->process_id(io), getpid());
+}
+
+typedef struct names {
+    unsigned count, stop_at;
+    bool seen[2], dots;
+} names;
+
+static bool see_name(void *arg, const char *name)
+{
+    names *all = arg;
+    all->count++;
+    all->seen[0] |= strcmp(name, "a") == 0;
+    all->seen[1] |= strcmp(name, "b") == 0;
+    all->dots |= name[0] == '.';
+    return all->count != all->stop_at;
+}
+
+CX_TEST(io_lists_and_syncs_folders_and_allocates)
+{
+    const cx_io *io = cx_io_system();
+    char folder[520], path[560];
+    cx_file file;
+    cx_err err;
+    struct stat info;
+    (void)snprintf(folder, sizeof folder, "%s", scratch("folder"));
+    REQUIRE(io->mkdir(io, folder) == 0);
+    for (const char *name = "ab"; *name != 0; name++) {
+        (void)snprintf(path, sizeof path, "%s/%c", folder, *name);
+        REQUIRE(io->open(io, path, CX_IO_WRITE | CX_IO_CREATE, &file) == 0);
+        CHECK_INT(io->allocate(io, file, 100000), 0);
+        CHECK(stat(path, &info) == 0 && info.st_size == 100000);
+        CHECK_INT(io->allocate(io, file, 5), 0); /* never cuts */
+        CHECK(stat(path, &info) == 0 && info.st_size == 100000);
+        CHECK_INT(io->close(io, file), 0);
+    }
+    names all = {0}, one = {.stop_at = 1};
+    CHECK_INT(io->list(io, folder, see_name, &all), 0);
+    CHECK(all.count == 2 && all.seen[0] && all.seen[1] && !all.dots);
+    CHECK_INT(io->list(io, folder, see_name, &one), 0);
+    CHECK_INT(one.count, 1);
+    CHECK_STATUS(cx_io_sync_folder(io, folder, &err), &err);
+    CHECK_INT(unlink(path), 0);
+    path[strlen(path) - 1] = 'a';
+    CHECK_INT(unlink(path), 0);
+    CHECK_INT(rmdir(folder), 0);
+    CHECK_INT(io->list(io, folder, see_name, &all), -ENOENT);
+    CHECK_INT(cx_io_sync_folder(io, folder, &err).code, CX_E_NOT_FOUND);
+}
+
 CX_TEST(io_clocks_and_seeds_answer)
 {
     const cx_io *io = cx_io_system();

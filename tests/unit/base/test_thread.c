@@ -71,6 +71,36 @@ CX_TEST(thread_lock_wakes_all_who_wait)
     cx_lock_done(&all.lock);
 }
 
+static void note(void *arg)
+{
+    relay *all = arg;
+    cx_lock_enter(&all->lock);
+    while (all->turn == 0)
+        cx_lock_wait(&all->lock);
+    all->turn = 7;
+    cx_lock_leave(&all->lock);
+}
+
+CX_TEST(thread_started_runs_beside_and_is_joined_once)
+{
+    relay all = {.turn = 0};
+    cx_thread thread = {0};
+    cx_lock_init(&all.lock);
+    cx_thread_join(&thread); /* never started */
+    for (int i = 0; i < 3; i++) {
+        all.turn = 0;
+        REQUIRE(cx_thread_start(&thread, note, &all));
+        cx_lock_enter(&all.lock);
+        all.turn = 1;
+        cx_lock_wake(&all.lock);
+        cx_lock_leave(&all.lock);
+        cx_thread_join(&thread);
+        CHECK_INT(all.turn, 7);
+        cx_thread_join(&thread);
+    }
+    cx_lock_done(&all.lock);
+}
+
 CX_TEST(thread_cores_are_at_least_one)
 {
     CHECK(cx_thread_cores() >= 1);
