@@ -135,6 +135,35 @@ static void bench_nodes(void)
     free(n.out);
 }
 
+/* --- nodes behind a prefix ----------------------------------------------------------------- */
+
+typedef struct moulded {
+    nodes n;
+    cx_digest_mould mould;
+} moulded;
+
+static void hash_moulded(void *arg)
+{
+    moulded *m = arg;
+    cx_digest_moulded(&m->mould, m->n.pairs, m->n.out, NODE_COUNT);
+}
+
+/* Nodes of RFC 6962 (65 bytes) and of the original system (98) beside bare ones (64). */
+static void bench_prefixed(const char *what, size_t prefix_size)
+{
+    static const uint8_t prefix[64];
+    moulded m = {
+        .n = {malloc(NODE_COUNT * 64), malloc(NODE_COUNT * sizeof(cx_digest)), cx_digest_chosen()}};
+    CX_ASSERT(m.n.pairs != NULL && m.n.out != NULL);
+    memset(m.n.pairs, 'x', NODE_COUNT * 64);
+    cx_digest_mould_init(&m.mould, cx_bytes_from(prefix, prefix_size), 64, cx_bytes_from(NULL, 0));
+    side ours = {"cx_digest_moulded", hash_moulded, &m};
+    side theirs = {"cx_digest_pairs", hash_nodes, &m.n};
+    compare("C1i", what, &ours, &theirs, NODE_COUNT, "nodes/s", 0);
+    free(m.n.pairs);
+    free(m.n.out);
+}
+
 /* --- messages of other sizes --------------------------------------------------------------- */
 
 typedef struct texts {
@@ -237,6 +266,8 @@ int main(void)
 {
     printf("kernel %s\n", cx_digest_kernel_name(cx_digest_chosen()));
     bench_nodes();
+    bench_prefixed("65-byte nodes / 64-byte nodes", 1);
+    bench_prefixed("98-byte nodes / 64-byte nodes", 34);
     bench_messages("400-byte messages, many / one by one", 400, 20000, false);
     bench_messages("400-byte messages, one by one", 400, 20000, true);
     bench_messages("8 KB messages, many / one by one", 8192, 1000, false);

@@ -222,4 +222,23 @@ KERNEL void cx_digest_avx512_pairs(const uint8_t *pairs, cx_digest *out, size_t 
     }
 }
 
+KERNEL void cx_digest_avx512_padded(const uint32_t state[8], const uint8_t *blocks,
+                                    size_t block_count, cx_digest *out, size_t count)
+{
+    const size_t stride = block_count * CX_DIGEST_BLOCK_SIZE;
+    for (size_t done = 0; done + LANES <= count; done += LANES) {
+        const uint8_t *data[LANES];
+        lanes s[8], w[16];
+        for (size_t i = 0; i < LANES; i++)
+            data[i] = blocks + (done + i) * stride;
+        for (size_t i = 0; i < 8; i++)
+            s[i] = (lanes){0} + state[i];
+        for (size_t at = 0; at < stride; at += CX_DIGEST_BLOCK_SIZE) {
+            load_blocks(data, at, w);
+            sixteen_blocks(s, w);
+        }
+        store_digests(s, out + done);
+    }
+}
+
 #endif

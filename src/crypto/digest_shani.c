@@ -203,4 +203,25 @@ SHANI void cx_digest_shani_pairs(const uint8_t *pairs, cx_digest *out, size_t co
     }
 }
 
+SHANI void cx_digest_shani_padded(const uint32_t state[8], const uint8_t *blocks,
+                                  size_t block_count, cx_digest *out, size_t count)
+{
+    const halves first = load_state(state);
+    const size_t stride = block_count * CX_DIGEST_BLOCK_SIZE;
+    size_t i = 0;
+    for (; i + 2 <= count; i += 2, blocks += 2 * stride) {
+        halves x = first, y = first;
+        for (size_t at = 0; at < stride; at += CX_DIGEST_BLOCK_SIZE)
+            two_blocks(&x, &y, blocks + at, blocks + stride + at);
+        store_digest(x, &out[i]);
+        store_digest(y, &out[i + 1]);
+    }
+    if (i < count) {
+        halves x = first;
+        for (size_t at = 0; at < stride; at += CX_DIGEST_BLOCK_SIZE)
+            x = one_block(x, blocks + at);
+        store_digest(x, &out[i]);
+    }
+}
+
 #endif

@@ -52,10 +52,17 @@ cx_digest_compress cx_digest_shani_compress;
 /* Two lanes; each state in one piece (word_stride 1, lane_stride 8). */
 cx_digest_compress_lanes cx_digest_shani_compress_lanes;
 void cx_digest_shani_pairs(const uint8_t *pairs, cx_digest *out, size_t count);
+/* out[i] = the digest of the i-th message of `block_count` blocks at `blocks`, padding included,
+ * when what came before led to `state`. */
+void cx_digest_shani_padded(const uint32_t state[8], const uint8_t *blocks, size_t block_count,
+                            cx_digest *out, size_t count);
 
 /* Sixteen lanes; word by word (word_stride 16, lane_stride 1). */
 cx_digest_compress_lanes cx_digest_avx512_compress_lanes;
 /* Sixteen messages at a time: `count` is a multiple of 16. */
 void cx_digest_avx512_pairs(const uint8_t *pairs, cx_digest *out, size_t count);
+/* As cx_digest_shani_padded; `count` is a multiple of 16. */
+void cx_digest_avx512_padded(const uint32_t state[8], const uint8_t *blocks, size_t block_count,
+                             cx_digest *out, size_t count);
 
 #endif

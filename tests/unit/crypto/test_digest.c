@@ -7,9 +7,11 @@
 #define CX_DIGEST_LANES_EMULATED 1
 #define cx_digest_avx512_compress_lanes emulated_compress_lanes
 #define cx_digest_avx512_pairs emulated_pairs
+#define cx_digest_avx512_padded emulated_padded
 #include "crypto/digest_avx512.c"
 #undef cx_digest_avx512_compress_lanes
 #undef cx_digest_avx512_pairs
+#undef cx_digest_avx512_padded
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -288,6 +290,98 @@ CX_TEST(digest_pairs_by_emulated_sixteen_lanes)
 {
     for (size_t count = 0; count <= 64; count += 16)
         check_pairs(emulated_pairs, NULL, count);
+}
+
+/* --- moulds -------------------------------------------------------------------------------- */
+
+enum { MOULDED_MOST = 50 };
+
+/* Any of the shapes a mould may have: at most two blocks from the one in which own bytes begin. */
+static void check_mould(const uint8_t *data, size_t before_size, size_t own_size,
+                        size_t behind_size)
+{
+    static const size_t counts[] = {0,  1,  2,  3,  5,  6,  7,  15,
+                                    16, 17, 21, 22, 31, 32, 33, MOULDED_MOST};
+    uint8_t own[MOULDED_MOST * 64], message[192];
+    cx_digest expected[MOULDED_MOST], got[MOULDED_MOST + 1], untouched;
+    cx_digest_mould mould;
+    memset(&untouched, 0x5a, sizeof untouched);
+    memcpy(own, data + 200, sizeof own);
+    memcpy(message, data, before_size);
+    memcpy(message + before_size + own_size, data + 100, behind_size);
+    for (size_t i = 0; i < MOULDED_MOST; i++) {
+        memcpy(message + before_size, own + i * own_size, own_size);
+        expected[i] = expected_of(cx_bytes_from(message, before_size + own_size + behind_size));
+    }
+    cx_digest_mould_init(&mould, cx_bytes_from(before_size == 0 ? NULL : data, before_size),
+                         own_size, cx_bytes_from(data + 100, behind_size));
+    for (size_t k = 0; k <= CX_COUNT_OF(kernels); k++) {
+        if (k < CX_COUNT_OF(kernels) && !cx_digest_has(kernels[k]))
+            continue;
+        for (size_t c = 0; c < CX_COUNT_OF(counts); c++) {
+            memset(got, 0x5a, sizeof got);
+            if (k < CX_COUNT_OF(kernels))
+                cx_digest_moulded_with(kernels[k], &mould, own, got, counts[c]);
+            else
+                cx_digest_moulded(&mould, own, got, counts[c]);
+            CHECK(memcmp(got, expected, counts[c] * sizeof *got) == 0);
+            CHECK(cx_digest_eq(&got[counts[c]], &untouched));
+        }
+        if (own_size < 32)
+            continue;
+        /* Over its own input. */
+        uint8_t both[sizeof own];
+        memcpy(both, own, sizeof own);
+        cx_digest_moulded_with(k < CX_COUNT_OF(kernels) ? kernels[k] : cx_digest_chosen(), &mould,
+                               both, (cx_digest *)(void *)both, MOULDED_MOST);
+        CHECK(memcmp(both, expected, sizeof expected) == 0);
+    }
+}
+
+CX_TEST(digest_moulded_by_every_kernel)
+{
+    uint64_t seed = cx_test_seed();
+    uint8_t *data = random_bytes(200 + MOULDED_MOST * 64, &seed);
+    REQUIRE(data != NULL);
+    unsigned shape_count = 0;
+    for (size_t before = 0; before <= 70; before++) {
+        for (size_t own = 1; own <= 64; own += own == 1 ? 30 : own == 31 || own == 63 ? 1 : 31) {
+            for (size_t behind = 0; behind <= 33; behind += 11) {
+                if ((before + own + behind + 9 + 63) / 64 - before / 64 > 2)
+                    continue;
+                check_mould(data, before, own, behind);
+                shape_count++;
+            }
+        }
+    }
+    CHECK(shape_count > 500);
+    free(data);
+}
+
+CX_TEST(digest_padded_by_emulated_sixteen_lanes)
+{
+    uint64_t seed = cx_test_seed();
+    uint8_t *blocks = random_bytes(32 * 128, &seed);
+    cx_digest got[33], expected;
+    REQUIRE(blocks != NULL);
+    memset(got, 0, sizeof got);
+    for (size_t block_count = 1; block_count <= 2; block_count++) {
+        uint32_t state[8];
+        for (size_t i = 0; i < 8; i++)
+            state[i] = (uint32_t)cx_test_random(&seed);
+        emulated_padded(state, blocks, block_count, got, 32);
+        for (size_t i = 0; i < 32; i++) {
+            uint32_t one[8];
+            memcpy(one, state, sizeof one);
+            cx_digest_plain_compress(one, blocks + i * block_count * 64, block_count);
+            for (size_t k = 0; k < 32; k++)
+                expected.bytes[k] = (uint8_t)(one[k / 4] >> (24 - 8 * (k % 4)));
+            CHECK(cx_digest_eq(&got[i], &expected));
+        }
+    }
+    memset(&expected, 0, sizeof expected);
+    CHECK(cx_digest_eq(&got[32], &expected));
+    free(blocks);
 }
 
 /* --- choosing ------------------------------------------------------------------------------ */
