@@ -1,6 +1,6 @@
 # cx_room(NAME [LINKS target...]): src/NAME/*.c as one OBJECT library, banned.h forced into each file.
 # cx_library(): all rooms so far as libcortex, static and shared.
-# cx_program(NAME FOLDER): a program from src/FOLDER/*.c on top of the static library.
+# cx_program(NAME FOLDER): a program from FOLDER/*.c on top of the static library.
 set(CX_ROOMS "" CACHE INTERNAL "")
 set(CX_LINKS "" CACHE INTERNAL "")
 
@@ -43,11 +43,11 @@ function(cx_library)
 endfunction()
 
 function(cx_program name folder)
-  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${folder}/*.c)
+  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${folder}/*.c)
   add_executable(${name} ${sources})
   cx_own_sources(${name})
   target_link_libraries(${name} PRIVATE cortex_static)
   if(NOT CORTEX_SANITIZE)
-    target_link_options(${name} PRIVATE -Wl,--gc-sections -Wl,-z,relro -Wl,-z,now)
+    target_link_options(${name} PRIVATE -Wl,--gc-sections -Wl,--as-needed -Wl,-z,relro -Wl,-z,now)
   endif()
 endfunction()

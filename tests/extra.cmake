@@ -19,7 +19,7 @@ foreach(program test_base test_crypto test_lattice)
   endif()
 endforeach()
 
-foreach(room base json crypto lattice import cli)
+foreach(room base json crypto cbor log db ledger lattice memory import cli)
   if(TARGET test_${room})
     set_property(TEST test_${room} APPEND PROPERTY LABELS unit)
   endif()

@@ -26,7 +26,7 @@ VERIFY_ROOMS = ['base', 'json', 'cbor', 'crypto', 'ledger']
 
 # <cortex/NAME.h> belongs to the room NAME.  These belong to other rooms, or (None) to whoever
 # stands above all of them.
-PUBLIC_HEADER_ROOMS = {'cortex': None}
+PUBLIC_HEADER_ROOMS = {'cortex': None, 'journal': 'ledger', 'proof': 'ledger'}
 
 C_STANDARD = """assert complex ctype errno fenv float inttypes iso646 limits locale math setjmp
     stdalign stdarg stdatomic stdbool stddef stdint stdio stdlib stdnoreturn string tgmath time
@@ -49,6 +49,8 @@ OUTSIDE = [
      ['base']),
     ('a crypto library', r'openssl/.*|sodium\.h|sodium/.*',
      ['crypto', 'cli/signer']),
+    ('the SQLite header', r'sqlite3\.h',
+     ['db']),
     ('a compiler intrinsics header', r'(.*intrin|arm_neon|cpuid)\.h',
      ['base', 'json', 'cbor', 'crypto']),
     ('a sanitizer header', r'sanitizer/.*',

@@ -1,0 +1,342 @@
+/*
+ * commit.c - submitting, group commit, and going on to the next segment (docs/formats/log.md §3).
+ *
+ * There are two buffers.  What is submitted collects in `pending`, already with its final offsets
+ * and checksums, while the leader, the first of those who wait, writes the group before from
+ * `writing` and syncs it.  When it is done it wakes all; the first of the next group leads next.
+ *
+ *   I1  only who has set `busy` writes to the segment or changes head, file, seed, end_offset.
+ *   I2  pending always has room reserved for its mark, so closing a group cannot fail.
+ *   I3  the next segment is begun when nothing is pending and nothing is being written, and nothing
+ *       becomes pending until it is there.
+ *   I4  after a failed write or sync nothing is acknowledged any more.
+ */
+#include "crypto/crc32c.h"
+#include "log/internal.h"
+
+/* A segment of this size or more is prepared by a thread of its own while the one before fills;
+ * once a sixteenth of it was written here, so that a program that writes little never begins with
+ * it. */
+#define AHEAD_FROM_BYTES (UINT64_C(4) << 20)
+#define AHEAD_SHARE 16
+/* A buffer that grew beyond this for one large group is given back. */
+enum { BUFFER_KEPT = 8 << 20 };
+
+void cx_log_poison(cx_log *log, const cx_err *cause)
+{
+    if (log->poisoned)
+        return;
+    log->poisoned = true;
+    log->poison = *cause;
+}
+
+static cx_status say_poisoned(const cx_log *log, cx_err *err)
+{
+    cx_status status = cx_fail_at(err, CX_E_IO, "Poisoned", CX_NO_OFFSET,
+                                  "nothing is written any more until the log is opened again: %s",
+                                  log->poison.message);
+    if (err != NULL)
+        err->os_errno = log->poison.os_errno;
+    return status;
+}
+
+/* --- the next segment ---------------------------------------------------------------------- */
+
+static void prepare_ahead(void *arg)
+{
+    cx_log *log = arg;
+    cx_file file = CX_FILE_NONE;
+    cx_status status =
+        cx_log_segment_prepare(log, cx_log_spare_name, log->segment_bytes, &file, NULL);
+    cx_lock_enter(&log->lock);
+    log->spare.ready = !cx_failed(status);
+    log->spare.file = file;
+    log->spare.preparing = false;
+    cx_lock_wake(&log->lock);
+    cx_lock_leave(&log->lock);
+}
+
+/* Inside the lock.  A failure is found again, and said, when the next segment is needed. */
+static void consider_ahead(cx_log *log)
+{
+    cx_log_spare *spare = &log->spare;
+    if (log->segment_bytes < AHEAD_FROM_BYTES ||
+        log->bytes_written < log->segment_bytes / AHEAD_SHARE || spare->ready || spare->preparing ||
+        spare->tried)
+        return;
+    cx_thread_join(&spare->thread); /* one that has ended */
+    spare->tried = true;
+    spare->preparing = true;
+    spare->preparing = cx_thread_start(&spare->thread, prepare_ahead, log);
+}
+
+void cx_log_spare_done(cx_log *log)
+{
+    cx_log_spare *spare = &log->spare;
+    atomic_store_explicit(&spare->stop, true, memory_order_relaxed);
+    cx_thread_join(&spare->thread);
+    if (!spare->ready)
+        return;
+    char path[CX_LOG_PATH_SIZE];
+    (void)log->io->close(log->io, spare->file);
+    cx_log_path(log, cx_log_spare_name, path);
+    (void)log->io->unlink(log->io, path);
+    spare->ready = false;
+}
+
+/* A file for a segment with room for `need` bytes, be it the one that was prepared ahead. */
+static cx_status take_prepared(cx_log *log, uint64_t need, const char **out_name, cx_file *out_file,
+                               uint64_t *out_size, cx_err *err)
+{
+    cx_log_spare *spare = &log->spare;
+    uint64_t size = log->segment_bytes;
+    bool large = need > size - CX_LOG_HEADER_SIZE;
+    if (large)
+        size = (need + 2 * CX_LOG_HEADER_SIZE - 1) / CX_LOG_HEADER_SIZE * CX_LOG_HEADER_SIZE;
+    *out_name = large ? cx_log_large_name : cx_log_spare_name;
+    *out_size = size;
+    if (!large) {
+        cx_thread_join(&spare->thread);
+        if (spare->ready) {
+            *out_file = spare->file;
+            spare->ready = false;
+            spare->file = CX_FILE_NONE;
+            return CX_SUCCESS;
+        }
+    }
+    return cx_log_segment_prepare(log, *out_name, size, out_file, err);
+}
+
+static void enter_segment(cx_log *log, const cx_log_header *header, cx_file file)
+{
+    cx_file old = log->file;
+    log->head = *header;
+    log->seed = cx_log_seed(log->home_id, header->number);
+    log->file = file;
+    log->end_offset = log->next_offset = CX_LOG_HEADER_SIZE;
+    memset(log->last_mark, 0, sizeof log->last_mark);
+    log->spare.tried = false;
+    log->bytes_written = 0;
+    (void)log->io->close(log->io, old);
+}
+
+/* Outside the lock, with busy set (I1).  *out_fatal: it went wrong where the segment may be there
+ * already or not, so that nobody can say where the log ends. */
+static cx_status make_next(cx_log *log, uint64_t need, cx_log_header *header, cx_file *file,
+                           bool *out_fatal, cx_err *err)
+{
+    const char *name;
+    char path[CX_LOG_PATH_SIZE];
+    *out_fatal = false;
+    CX_TRY(take_prepared(log, need, &name, file, &header->size_bytes, err));
+    cx_status status = cx_log_segment_begin(log, name, *file, header, err);
+    if (cx_failed(status)) {
+        *out_fatal = true;
+        (void)log->io->close(log->io, *file);
+        cx_log_path(log, name, path);
+        (void)log->io->unlink(log->io, path);
+    }
+    return status;
+}
+
+/* Inside the lock, which is left meanwhile; nothing pending, nobody busy (I3). */
+static cx_status next_segment(cx_log *log, uint64_t need, cx_err *err)
+{
+    cx_err why = {0};
+    cx_file file;
+    bool fatal;
+    if (log->head.number == UINT32_MAX - 1)
+        return cx_fail(err, CX_E_LIMIT, "%s has as many segments as can be", log->folder);
+    cx_log_header header = {.version = CX_LOG_VERSION,
+                            .number = log->head.number + 1,
+                            .first_commit = log->next_commit,
+                            .previous_end =
+                                cx_log_end_digest(&log->head, log->end_offset, log->last_mark)};
+    memcpy(header.home_id, log->home_id, CX_LOG_ID_SIZE);
+    log->busy = log->switching = true;
+    cx_lock_leave(&log->lock);
+    cx_status status = make_next(log, need, &header, &file, &fatal, &why);
+    cx_lock_enter(&log->lock);
+    log->busy = log->switching = false;
+    if (!cx_failed(status))
+        enter_segment(log, &header, file);
+    else if (fatal)
+        cx_log_poison(log, &why);
+    if (cx_failed(status) && err != NULL)
+        *err = why;
+    cx_lock_wake(&log->lock);
+    return status;
+}
+
+/* --- group commit -------------------------------------------------------------------------- */
+
+/* The pending group gets its mark (I2) and becomes the one that is written. */
+static void close_group(cx_log *log, uint8_t mark_bytes[CX_LOG_MARK_SIZE])
+{
+    cx_log_mark mark = {.frame_count = log->pending_frames,
+                        .commit = log->next_commit,
+                        .group_bytes = log->pending.size,
+                        .heads_crc = log->pending_crc};
+    cx_log_mark_encode(&mark, log->seed, log->next_offset + log->pending.size, mark_bytes);
+    cx_buf_add(&log->pending, mark_bytes, CX_LOG_MARK_SIZE);
+    cx_buf group = log->pending;
+    log->pending = log->writing;
+    log->writing = group;
+    cx_buf_clear(&log->pending);
+    log->pending_frames = 0;
+    log->pending_crc = 0;
+    log->next_offset += group.size;
+    log->next_commit++;
+}
+
+static cx_status write_group(const cx_log *log, uint64_t offset, cx_err *err)
+{
+    char path[CX_LOG_PATH_SIZE];
+    cx_log_segment_path(log, log->head.number, path);
+    CX_TRY(cx_io_write_at(log->io, log->file, path, log->writing.data, log->writing.size, offset,
+                          err));
+    int failed = log->io->sync(log->io, log->file, true);
+    return failed != 0 ? cx_fail_os(err, -failed, "cannot sync %s", path) : CX_SUCCESS;
+}
+
+/* Inside the lock, which is left meanwhile; something pending, nobody busy. */
+static void lead(cx_log *log)
+{
+    uint8_t mark[CX_LOG_MARK_SIZE];
+    cx_err why = {0};
+    uint64_t offset = log->next_offset, count = log->next_commit + 1;
+    close_group(log, mark);
+    uint64_t size = log->writing.size;
+    log->busy = true;
+    cx_lock_leave(&log->lock);
+    cx_status status = write_group(log, offset, &why);
+    if (!cx_failed(status))
+        cx_log_lock_publish(log, count);
+    if (log->writing.capacity > BUFFER_KEPT)
+        cx_buf_done(&log->writing);
+    cx_lock_enter(&log->lock);
+    log->busy = false;
+    if (cx_failed(status)) {
+        cx_log_poison(log, &why);
+    } else if (!log->poisoned) { /* I4: an erasure may have failed meanwhile */
+        log->durable = count;
+        log->end_offset = offset + size;
+        log->bytes_written += size;
+        memcpy(log->last_mark, mark, sizeof log->last_mark);
+        consider_ahead(log);
+    }
+    cx_lock_wake(&log->lock);
+}
+
+cx_status cx_log_wait(cx_log *log, uint64_t commit, cx_err *err)
+{
+    cx_status status = CX_SUCCESS;
+    cx_lock_enter(&log->lock);
+    while (commit >= log->durable) {
+        if (log->poisoned) {
+            status = say_poisoned(log, err);
+            break;
+        }
+        if (commit > log->next_commit || (commit == log->next_commit && log->pending_frames == 0)) {
+            status = cx_fail(err, CX_E_USAGE, "commit %llu was never submitted",
+                             (unsigned long long)commit);
+            break;
+        }
+        if (log->busy)
+            cx_lock_wait(&log->lock);
+        else
+            lead(log);
+    }
+    cx_lock_leave(&log->lock);
+    return status;
+}
+
+uint64_t cx_log_durable(cx_log *log)
+{
+    uint64_t required = 0, limit;
+    if (log->read_only && cx_failed(cx_log_lock_look(log, &required, &limit, NULL)))
+        required = 0;
+    cx_lock_enter(&log->lock);
+    uint64_t durable = log->durable > required ? log->durable : required;
+    cx_lock_leave(&log->lock);
+    return durable;
+}
+
+/* --- submitting ---------------------------------------------------------------------------- */
+
+static cx_status measure(const cx_log *log, const cx_log_frame *frames, size_t count,
+                         uint64_t *out_bytes, cx_err *err)
+{
+    uint64_t bytes = 0;
+    if (log->read_only)
+        return cx_fail(err, CX_E_DENIED, "%s is open for reading only", log->folder);
+    if (count == 0)
+        return cx_fail(err, CX_E_USAGE, "a commit has at least one frame");
+    for (size_t i = 0; i < count; i++) {
+        size_t guarded = frames[i].guarded.size, erasable = frames[i].erasable.size;
+        if (guarded == 0)
+            return cx_fail(err, CX_E_USAGE, "a frame has at least one guarded byte");
+        if (guarded > CX_LOG_GUARDED_MAX || erasable > CX_LOG_ERASABLE_MAX)
+            return cx_fail(err, CX_E_LIMIT, "a frame of %zu and %zu bytes is too large", guarded,
+                           erasable);
+        bytes += cx_log_frame_bytes(guarded, erasable);
+        if (bytes > CX_LOG_SEGMENT_MAX - CX_LOG_HEADER_SIZE - CX_LOG_MARK_SIZE ||
+            bytes > SIZE_MAX / 4)
+            return cx_fail(err, CX_E_LIMIT, "a commit must fit into %llu bytes",
+                           (unsigned long long)CX_LOG_SEGMENT_MAX);
+    }
+    *out_bytes = bytes;
+    return CX_SUCCESS;
+}
+
+/* Inside the lock: until the pending group has room for so many bytes more. */
+static cx_status make_room(cx_log *log, uint64_t bytes, cx_err *err)
+{
+    for (;;) {
+        if (log->poisoned)
+            return say_poisoned(log, err);
+        uint64_t used = log->next_offset + log->pending.size;
+        if (!log->switching && bytes + CX_LOG_MARK_SIZE <= log->head.size_bytes - used)
+            break;
+        if (log->busy)
+            cx_lock_wait(&log->lock);
+        else if (log->pending_frames != 0)
+            lead(log);
+        else
+            CX_TRY(next_segment(log, bytes + CX_LOG_MARK_SIZE, err));
+    }
+    if (cx_buf_reserve(&log->pending, (size_t)bytes + CX_LOG_MARK_SIZE) == NULL) {
+        log->pending.failed = false; /* what it held is whole */
+        return cx_fail_nomem(err);
+    }
+    return CX_SUCCESS;
+}
+
+static void append(cx_log *log, const cx_log_frame *frame, cx_log_place *out_place)
+{
+    size_t size = (size_t)cx_log_frame_bytes(frame->guarded.size, frame->erasable.size);
+    uint64_t offset = log->next_offset + log->pending.size;
+    uint8_t *room = log->pending.data + log->pending.size;
+    cx_log_frame_encode(frame, log->seed, offset, room);
+    cx_buf_advance(&log->pending, size);
+    log->pending_crc = cx_crc32c_add(log->pending_crc, room, CX_LOG_FRAME_HEAD_SIZE);
+    log->pending_frames++;
+    if (out_place != NULL)
+        *out_place = (cx_log_place){log->head.number, (uint32_t)size, offset};
+}
+
+cx_status cx_log_submit(cx_log *log, const cx_log_frame *frames, size_t count,
+                        cx_log_place *out_places, uint64_t *out_commit, cx_err *err)
+{
+    uint64_t bytes = 0;
+    CX_TRY(measure(log, frames, count, &bytes, err));
+    cx_lock_enter(&log->lock);
+    cx_status status = make_room(log, bytes, err);
+    if (!cx_failed(status)) {
+        for (size_t i = 0; i < count; i++)
+            append(log, &frames[i], out_places != NULL ? &out_places[i] : NULL);
+        *out_commit = log->next_commit;
+    }
+    cx_lock_leave(&log->lock);
+    return status;
+}

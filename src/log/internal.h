@@ -1,0 +1,243 @@
+/*
+ * internal.h - what the files of this room share.  No other room opens this.
+ *
+ *   layout.c    bytes of header, frame and end mark (docs/formats/log.md §2)
+ *   segment.c   segment files: names, preparing, opening; the lock file
+ *   window.c    reading a segment group by group, and searching behind damage
+ *   open.c      creating, opening, recovering, closing
+ *   commit.c    submitting, group commit, going on to the next segment
+ *   read.c      single frames: reading, erasing
+ *   scan.c      reading in order
+ *   backup.c    copying
+ */
+#ifndef CX_LOG_INTERNAL_H
+#define CX_LOG_INTERNAL_H
+
+#include <stdatomic.h>
+
+#include "base/alloc.h"
+#include "base/thread.h"
+#include "base/vec.h"
+#include "log/log.h"
+
+#define CX_LOG_DAMAGED "LogDamaged"
+
+enum {
+    CX_LOG_HEADER_SIZE = 4096,
+    CX_LOG_FRAME_HEAD_SIZE = 16,
+    CX_LOG_ERASABLE_HEAD_SIZE = 8,
+    CX_LOG_MARK_SIZE = 32,
+    CX_LOG_ALIGNMENT = 8,
+    CX_LOG_ID_SIZE = 16,
+    CX_LOG_PATH_SIZE = 4096,
+    CX_LOG_FILES_MAX = 32
+};
+
+/* --- layout.c ------------------------------------------------------------------------------ */
+
+typedef struct cx_log_header {
+    uint32_t version; /* of the format */
+    uint8_t home_id[CX_LOG_ID_SIZE];
+    uint32_t number;
+    uint64_t first_commit;
+    uint64_t size_bytes; /* of the file */
+    cx_digest previous_end;
+} cx_log_header;
+
+#define CX_LOG_VERSION 1u
+
+typedef struct cx_log_mark {
+    uint32_t frame_count;
+    uint64_t commit;
+    uint64_t group_bytes; /* of the frames, without the mark */
+    uint32_t heads_crc;
+} cx_log_mark;
+
+typedef enum cx_log_erasable {
+    CX_LOG_LIVE,
+    CX_LOG_ERASED,
+    CX_LOG_HALF_ERASED, /* it was said that it is to be erased, and bytes are left */
+    CX_LOG_SPOILT       /* as nobody writes it: torn or damaged */
+} cx_log_erasable;
+
+void cx_log_header_encode(const cx_log_header *header, uint8_t out[CX_LOG_HEADER_SIZE]);
+bool cx_log_header_decode(const uint8_t in[CX_LOG_HEADER_SIZE], cx_log_header *out);
+
+/* What a segment's end is called in the header of the next. */
+cx_digest cx_log_end_digest(const cx_log_header *header, uint64_t end_offset,
+                            const uint8_t last_mark[CX_LOG_MARK_SIZE]);
+
+/* Begins every checksum in a segment, so that bytes of another home or segment never pass. */
+uint32_t cx_log_seed(const uint8_t home_id[CX_LOG_ID_SIZE], uint32_t segment);
+
+/* Where the head of a frame's erasable part stands in it. */
+uint64_t cx_log_erasable_at(uint64_t guarded_size);
+/* What replaces that head in an erased frame. */
+void cx_log_erased_head(uint8_t out[CX_LOG_ERASABLE_HEAD_SIZE]);
+uint64_t cx_log_frame_bytes(uint64_t guarded_size, uint64_t erasable_size);
+/* Writes cx_log_frame_bytes() bytes that will stand at `offset`. */
+void cx_log_frame_encode(const cx_log_frame *frame, uint32_t seed, uint64_t offset, uint8_t *out);
+/* The sizes from a frame's head; false when it is none. */
+bool cx_log_frame_sizes(const uint8_t *head, uint32_t *out_guarded, uint32_t *out_erasable);
+/* `in` holds the whole frame; false when the guarded part is not what was written. */
+bool cx_log_frame_decode(const uint8_t *in, uint32_t seed, uint64_t offset, cx_log_frame *out,
+                         cx_log_erasable *out_erasable);
+
+void cx_log_mark_encode(const cx_log_mark *mark, uint32_t seed, uint64_t offset,
+                        uint8_t out[CX_LOG_MARK_SIZE]);
+bool cx_log_mark_decode(const uint8_t *in, uint32_t seed, uint64_t offset, cx_log_mark *out);
+/* Whether four bytes begin a mark. */
+bool cx_log_is_mark(const uint8_t *in);
+
+/* --- the log ------------------------------------------------------------------------------- */
+
+/* An open segment file that single frames are read from. */
+typedef struct cx_log_file {
+    cx_file file;
+    uint32_t segment;
+    uint32_t users;
+    uint64_t last_used; /* 0 = the slot is free */
+} cx_log_file;
+
+typedef struct cx_log_spare {
+    cx_file file; /* open when ready */
+    bool ready;
+    bool preparing; /* by the thread */
+    bool tried;     /* for this segment; a failure is not repeated ahead of need */
+    _Atomic bool stop;
+    cx_thread thread;
+} cx_log_spare;
+
+struct cx_log {
+    const cx_alloc *alloc;
+    const cx_io *io;
+    char *folder;
+    size_t folder_size; /* with its zero */
+    uint8_t home_id[CX_LOG_ID_SIZE];
+    bool read_only;
+    uint64_t segment_bytes;
+
+    cx_lock lock;   /* guards what follows, up to files */
+    bool busy;      /* somebody writes a group or goes on to the next segment */
+    bool switching; /* the latter */
+    bool poisoned;
+    cx_err poison;
+    cx_log_header head; /* of the segment that is written to, or the last one found */
+    uint32_t seed;
+    cx_file file;
+    uint64_t durable;    /* commits on the disk; when read-only: seen so far */
+    uint64_t end_offset; /* behind the last of them */
+    uint8_t last_mark[CX_LOG_MARK_SIZE];
+    uint64_t next_offset;   /* where the pending group will stand */
+    uint64_t next_commit;   /* its number */
+    uint64_t bytes_written; /* to this segment by this object */
+    uint32_t pending_frames;
+    uint32_t pending_crc; /* over the heads of its frames */
+    cx_buf pending;
+    cx_buf writing; /* the other buffer: the group that is being written */
+    cx_log_spare spare;
+
+    cx_lock files_lock; /* guards what follows */
+    cx_file lock_file;
+    uint64_t file_clock;
+    cx_log_file files[CX_LOG_FILES_MAX];
+
+    cx_lock erase_lock; /* one erasure at a time */
+};
+
+CX_RESULT cx_log_damaged(cx_err *err, const char *path, uint64_t offset, const char *what);
+
+/* --- segment.c ----------------------------------------------------------------------------- */
+
+/* `folder`/name; the folder's length was checked when the log was opened. */
+void cx_log_path(const cx_log *log, const char *name, char out[CX_LOG_PATH_SIZE]);
+void cx_log_segment_path(const cx_log *log, uint32_t segment, char out[CX_LOG_PATH_SIZE]);
+
+/* How many segments there are; a gap is damage, none at all CX_E_NOT_FOUND. */
+CX_RESULT cx_log_segment_count(const cx_log *log, uint32_t *out, cx_err *err);
+
+/* A new file of zeros under a working name, synced; gives up when the log is being closed. */
+CX_RESULT cx_log_segment_prepare(const cx_log *log, const char *name, uint64_t size_bytes,
+                                 cx_file *out, cx_err *err);
+/* Gives the prepared file its header and its name, both durable. */
+CX_RESULT cx_log_segment_begin(const cx_log *log, const char *name, cx_file file,
+                               const cx_log_header *header, cx_err *err);
+/* Opens and checks size and header; CX_E_NOT_FOUND when there is no such file. */
+CX_RESULT cx_log_segment_open(const cx_log *log, uint32_t segment, unsigned flags, cx_file *out,
+                              cx_log_header *out_header, cx_err *err);
+
+extern const char cx_log_spare_name[], cx_log_large_name[];
+
+/* Takes the lock for writing; CX_E_BUSY "Locked". */
+CX_RESULT cx_log_lock_take(cx_log *log, cx_err *err);
+/* What the last writer said was durable; 0 when nothing is known. */
+uint64_t cx_log_lock_count(const cx_log *log);
+void cx_log_lock_publish(const cx_log *log, uint64_t count);
+/*
+ * When read-only: commits below *out_required must be there; those from *out_limit on are not to be
+ * shown yet (UINT64_MAX: nobody writes).
+ */
+CX_RESULT cx_log_lock_look(cx_log *log, uint64_t *out_required, uint64_t *out_limit, cx_err *err);
+
+/* --- window.c ------------------------------------------------------------------------------ */
+
+typedef CX_VEC(cx_log_item) cx_log_items;
+
+typedef struct cx_log_group {
+    uint64_t offset;
+    uint64_t end; /* behind the mark */
+    cx_log_mark mark;
+    uint8_t mark_bytes[CX_LOG_MARK_SIZE];
+    bool spoilt; /* an erasable part is as nobody writes it: torn, when this is the last group */
+} cx_log_group;
+
+/* A piece of a segment file in memory. */
+typedef struct cx_log_window {
+    cx_log *log;
+    cx_file file;
+    cx_log_header header;
+    uint32_t seed;
+    uint64_t base; /* offset of the first byte held */
+    cx_buf bytes;
+    cx_log_items items; /* of the group read last */
+} cx_log_window;
+
+void cx_log_window_init(cx_log_window *window, cx_log *log);
+CX_RESULT cx_log_window_open(cx_log_window *window, uint32_t segment, cx_err *err);
+void cx_log_window_close(cx_log_window *window);
+void cx_log_window_done(cx_log_window *window);
+
+/* Reads the group that begins at `offset`, with whatever number.  Not whole: *out_whole false. */
+CX_RESULT cx_log_window_group(cx_log_window *window, uint64_t offset, cx_log_group *out,
+                              bool *out_whole, cx_err *err);
+
+typedef struct cx_log_found {
+    bool found;
+    uint64_t mark_offset;
+    cx_log_mark mark;
+    uint64_t data_end; /* behind the last byte that is not zero; when nothing was found */
+} cx_log_found;
+
+/* Looks from `offset` on for a mark with number `least` or higher. */
+CX_RESULT cx_log_window_search(cx_log_window *window, uint64_t offset, uint64_t least,
+                               cx_log_found *out, cx_err *err);
+/* The same, but only a mark whose whole group is there; false when there is none. */
+CX_RESULT cx_log_window_next_whole(cx_log_window *window, uint64_t offset, uint64_t least,
+                                   cx_log_group *out, bool *out_found, cx_err *err);
+
+/* --- open.c, commit.c, read.c -------------------------------------------------------------- */
+
+/* A log object without anything opened. */
+CX_RESULT cx_log_new(const char *folder, const cx_log_options *options, cx_log **out, cx_err *err);
+
+/* Makes the name of the log's folder durable in the folder above it. */
+CX_RESULT cx_log_sync_above(const cx_log *log, cx_err *err);
+
+/* Inside the lock: makes every later call fail. */
+void cx_log_poison(cx_log *log, const cx_err *cause);
+/* Waits for the helper and removes what it prepared. */
+void cx_log_spare_done(cx_log *log);
+
+void cx_log_files_done(cx_log *log);
+
+#endif

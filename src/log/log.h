@@ -1,0 +1,135 @@
+/*
+ * log.h - the append-only log: the only truth of a home (ledger.md §5, docs/formats/log.md).
+ *
+ * A log is a folder of segment files.  What is written is a group of frames closed by a commit
+ * mark, in one write and one sync; a group is there whole or not at all.  A frame has a guarded
+ * part, which never changes, and an erasable part, which can be overwritten with zeros in place
+ * later. The log gives no meaning to either.
+ *
+ *     uint64_t commit;
+ *     cx_log_submit(log, frames, count, places, &commit, err);    in memory, in order
+ *     cx_log_wait(log, commit, err);                              on disk, or an error
+ *
+ * Submitting and waiting may be done by many threads: the first that waits writes for all that have
+ * submitted by then (group commit).  A failed write or sync poisons the log: everything from then
+ * on is refused until it is opened again.  One writer a folder; any number of readers in other
+ * processes, which never write.
+ */
+#ifndef CX_LOG_LOG_H
+#define CX_LOG_LOG_H
+
+#include "base/buf.h"
+#include "base/io.h"
+#include "base/status.h"
+
+#define CX_LOG_SEGMENT_DEFAULT (UINT64_C(64) << 20)
+#define CX_LOG_SEGMENT_MIN (UINT64_C(64) << 10)
+#define CX_LOG_SEGMENT_MAX (UINT64_C(4) << 30)
+/* A frame longer than a segment has room for is given a segment of its own, as large as it needs.
+ */
+#define CX_LOG_GUARDED_MAX (UINT64_C(80) << 20)
+#define CX_LOG_ERASABLE_MAX (UINT64_C(1) << 30)
+
+typedef struct cx_log cx_log;
+
+typedef struct cx_log_frame {
+    cx_bytes guarded;  /* 1 .. CX_LOG_GUARDED_MAX bytes */
+    cx_bytes erasable; /* may be empty */
+} cx_log_frame;
+
+/* Where a frame stands; stays true for ever. */
+typedef struct cx_log_place {
+    uint32_t segment;
+    uint32_t size_bytes; /* 0 = not known (read_frame finds out) */
+    uint64_t offset;     /* in the segment file */
+} cx_log_place;
+
+typedef struct cx_log_options {
+    const cx_alloc *alloc;  /* NULL = default */
+    const cx_io *io;        /* NULL = system */
+    uint64_t segment_bytes; /* of new segments; 0 = default */
+    bool read_only;         /* changes nothing, not even the lock file; sees what others write */
+} cx_log_options;
+
+/* What opening found. */
+typedef struct cx_log_opened {
+    uint64_t commit_count; /* whole commits; the last one is number commit_count - 1 */
+    uint64_t torn_bytes;   /* of an incomplete group cut from the end (0 = none); when read-only:
+                              left where it is and not read */
+    uint32_t segment_count;
+} cx_log_opened;
+
+/* Makes folder/ and its first segment.  CX_E_EXISTS when it holds a log already. */
+CX_RESULT cx_log_create(const char *folder, const cx_log_options *options, cx_err *err);
+
+/*
+ * Opens for writing (takes the lock; CX_E_BUSY "Locked" names the holder's process id) or reading.
+ * Only the last segment is read through; damage in it with whole commits behind is CX_E_FORMAT
+ * "LogDamaged" when opening for writing.  A segment number that is missing is "LogDamaged" too.
+ */
+CX_RESULT cx_log_open(const char *folder, const cx_log_options *options, cx_log **out,
+                      cx_log_opened *out_opened, cx_err *err);
+/* Waits for nothing: what has not been waited for may be lost.  NULL is fine. */
+void cx_log_close(cx_log *log);
+
+/* Sixteen random bytes made by cx_log_create; they stand in each segment's header. */
+void cx_log_home_id(const cx_log *log, uint8_t out[16]);
+
+/*
+ * Puts frames behind all that was submitted before, in one commit.  The bytes are copied.
+ * CX_E_LIMIT when a frame is too large; CX_E_IO "Poisoned" after a failure; CX_E_IO with ENOSPC
+ * when there is no room for the segment, before anything is written.
+ */
+CX_RESULT cx_log_submit(cx_log *log, const cx_log_frame *frames, size_t count,
+                        cx_log_place *out_places, uint64_t *out_commit, cx_err *err);
+/* Returns when that commit is on the disk. */
+CX_RESULT cx_log_wait(cx_log *log, uint64_t commit, cx_err *err);
+/* Commits on the disk. */
+uint64_t cx_log_durable(cx_log *log);
+
+/*
+ * Reads one frame that is on the disk, checking its checksums.  `*out` borrows from `buf`.
+ * `*out_erased`: the erasable part was overwritten; out->erasable is then empty.
+ * CX_E_FORMAT "LogDamaged" when the bytes are not those that were written.
+ */
+CX_RESULT cx_log_read(cx_log *log, cx_log_place place, cx_buf *buf, cx_log_frame *out,
+                      bool *out_erased, cx_err *err);
+
+/* Overwrites a frame's erasable part with zeros and syncs.  Done already: success. */
+CX_RESULT cx_log_erase(cx_log *log, cx_log_place place, cx_err *err);
+
+/* --- reading in order --------------------------------------------------------------------------
+ */
+
+typedef struct cx_log_scan cx_log_scan;
+
+/* One frame of a commit. */
+typedef struct cx_log_item {
+    cx_log_frame frame;
+    bool erased;
+    bool erasable_damaged; /* neither the bytes that were written nor zeros */
+    cx_log_place place;
+} cx_log_item;
+
+typedef struct cx_log_commit {
+    uint64_t number;
+    size_t count;
+    const cx_log_item *items; /* valid until the next call */
+    uint64_t bytes_done;      /* of the whole log, for showing progress */
+    uint64_t bytes_total;
+} cx_log_commit;
+
+/* Starts at commit number `from` (<= durable commits). */
+CX_RESULT cx_log_scan_begin(cx_log *log, uint64_t from, cx_log_scan **out, cx_err *err);
+/*
+ * *out_end: there are no more whole commits now (a later call may find new ones).  CX_E_FORMAT
+ * "LogDamaged" names segment file and offset; calling again goes on behind the damage with the next
+ * commit that is whole, if there is one.
+ */
+CX_RESULT cx_log_scan_next(cx_log_scan *scan, cx_log_commit *out, bool *out_end, cx_err *err);
+void cx_log_scan_end(cx_log_scan *scan);
+
+/* Copies all durable commits to a new folder, which is a log of its own right; writers go on. */
+CX_RESULT cx_log_backup(cx_log *log, const char *to_folder, cx_err *err);
+
+#endif

@@ -1,0 +1,294 @@
+/*
+ * read.c - single frames: reading one while others write, and erasing.
+ *
+ * A frame that is on the disk never changes but for its erasable part, which can become zeros at
+ * any time; so a mismatch there alone is looked at again.
+ */
+#include "log/internal.h"
+
+/* Most frames are smaller: one read brings head and contents. */
+enum { GUESS_SIZE = 8192 };
+
+/* --- open files ---------------------------------------------------------------------------- */
+
+/* The slot that has it open, or the free or idle one to open it in; NULL when all are in use. */
+static cx_log_file *find_slot(cx_log *log, uint32_t segment)
+{
+    cx_log_file *best = NULL;
+    for (size_t i = 0; i < CX_LOG_FILES_MAX; i++) {
+        cx_log_file *slot = &log->files[i];
+        if (slot->last_used != 0 && slot->segment == segment)
+            return slot;
+        if (slot->users == 0 && (best == NULL || slot->last_used < best->last_used))
+            best = slot;
+    }
+    return best;
+}
+
+/* Inside the lock of the files. */
+static int open_slot(cx_log *log, cx_log_file *slot, uint32_t segment)
+{
+    char path[CX_LOG_PATH_SIZE];
+    if (slot->last_used != 0)
+        (void)log->io->close(log->io, slot->file);
+    slot->last_used = 0;
+    cx_log_segment_path(log, segment, path);
+    int failed = log->io->open(log->io, path, CX_IO_READ, &slot->file);
+    if (failed == 0) {
+        slot->segment = segment;
+        slot->last_used = ++log->file_clock;
+    }
+    return failed;
+}
+
+static cx_status file_acquire(cx_log *log, uint32_t segment, cx_log_file **out, cx_err *err)
+{
+    int failed = 0;
+    cx_lock_enter(&log->files_lock);
+    cx_log_file *slot;
+    while ((slot = find_slot(log, segment)) == NULL)
+        cx_lock_wait(&log->files_lock);
+    if (slot->last_used == 0 || slot->segment != segment)
+        failed = open_slot(log, slot, segment);
+    if (failed == 0) {
+        slot->users++;
+        slot->last_used = ++log->file_clock;
+    }
+    cx_lock_leave(&log->files_lock);
+    if (failed != 0)
+        return cx_fail_os(err, -failed, "cannot open segment %u of %s", (unsigned)segment,
+                          log->folder);
+    *out = slot;
+    return CX_SUCCESS;
+}
+
+static void file_release(cx_log *log, cx_log_file *slot)
+{
+    cx_lock_enter(&log->files_lock);
+    if (--slot->users == 0)
+        cx_lock_wake(&log->files_lock);
+    cx_lock_leave(&log->files_lock);
+}
+
+void cx_log_files_done(cx_log *log)
+{
+    for (size_t i = 0; i < CX_LOG_FILES_MAX; i++)
+        if (log->files[i].last_used != 0)
+            (void)log->io->close(log->io, log->files[i].file);
+}
+
+/* --- reading ------------------------------------------------------------------------------- */
+
+static cx_status check_place(cx_log *log, cx_log_place place, cx_err *err)
+{
+    bool there = place.offset >= CX_LOG_HEADER_SIZE && place.offset % CX_LOG_ALIGNMENT == 0;
+    if (!log->read_only) {
+        cx_lock_enter(&log->lock);
+        there = there &&
+                (place.segment < log->head.number ||
+                 (place.segment == log->head.number && place.offset < log->end_offset &&
+                  (place.size_bytes == 0 || place.size_bytes <= log->end_offset - place.offset)));
+        cx_lock_leave(&log->lock);
+    }
+    if (!there)
+        return cx_fail_at(err, CX_E_NOT_FOUND, NULL, place.offset,
+                          "no frame is on the disk at byte %llu of segment %u",
+                          (unsigned long long)place.offset, (unsigned)place.segment);
+    return CX_SUCCESS;
+}
+
+typedef struct reading {
+    cx_log *log;
+    cx_file file;
+    cx_log_place place;
+    char path[CX_LOG_PATH_SIZE];
+} reading;
+
+/* Has the first `size` bytes of the frame in buf, or fewer where the file ends. */
+static cx_status read_up_to(const reading *r, cx_buf *buf, uint64_t size, cx_err *err)
+{
+    size_t got;
+    if (buf->size >= size)
+        return CX_SUCCESS;
+    if (size > SIZE_MAX)
+        return cx_fail_nomem(err);
+    uint8_t *room = cx_buf_reserve(buf, (size_t)size - buf->size);
+    if (room == NULL)
+        return cx_fail_nomem(err);
+    CX_TRY(cx_io_read_at(r->log->io, r->file, r->path, room, (size_t)size - buf->size,
+                         r->place.offset + buf->size, &got, err));
+    cx_buf_advance(buf, got);
+    return CX_SUCCESS;
+}
+
+/* A damaged head must not make us ask for a gigabyte. */
+static cx_status check_size(const reading *r, uint64_t size, cx_err *err)
+{
+    uint64_t file_size;
+    bool regular;
+    int failed = r->log->io->size(r->log->io, r->file, &file_size, &regular);
+    if (failed != 0)
+        return cx_fail_os(err, -failed, "cannot ask for the size of %s", r->path);
+    if (r->place.offset > file_size || size > file_size - r->place.offset)
+        return cx_log_damaged(err, r->path, r->place.offset, "a frame is longer than its segment");
+    return CX_SUCCESS;
+}
+
+static cx_status read_once(const reading *r, cx_buf *buf, cx_log_frame *out,
+                           cx_log_erasable *out_state, cx_err *err)
+{
+    uint32_t guarded, erasable;
+    uint64_t first =
+        r->place.size_bytes > CX_LOG_FRAME_HEAD_SIZE ? r->place.size_bytes : GUESS_SIZE;
+    cx_buf_clear(buf);
+    if (first > GUESS_SIZE)
+        CX_TRY(check_size(r, first, err));
+    CX_TRY(read_up_to(r, buf, first, err));
+    if (buf->size < CX_LOG_FRAME_HEAD_SIZE || !cx_log_frame_sizes(buf->data, &guarded, &erasable))
+        return cx_log_damaged(err, r->path, r->place.offset, "no frame begins here");
+    uint64_t size = cx_log_frame_bytes(guarded, erasable);
+    if (size > buf->size)
+        CX_TRY(check_size(r, size, err));
+    CX_TRY(read_up_to(r, buf, size, err));
+    if (size > buf->size ||
+        !cx_log_frame_decode(buf->data, cx_log_seed(r->log->home_id, r->place.segment),
+                             r->place.offset, out, out_state))
+        return cx_log_damaged(err, r->path, r->place.offset, "a frame is not as it was written");
+    return CX_SUCCESS;
+}
+
+/* Perhaps an erasure is half-way through. */
+static bool changing(cx_log_erasable state)
+{
+    return state == CX_LOG_SPOILT || state == CX_LOG_HALF_ERASED;
+}
+
+/* `locked`: the caller keeps erasures of this process out. */
+static cx_status read_frame(cx_log *log, cx_log_place place, bool locked, cx_buf *buf,
+                            cx_log_frame *out, cx_log_erasable *out_state, cx_err *err)
+{
+    reading r = {.log = log, .place = place};
+    cx_log_file *slot = NULL;
+    CX_TRY(check_place(log, place, err));
+    CX_TRY(file_acquire(log, place.segment, &slot, err));
+    r.file = slot->file;
+    cx_log_segment_path(log, place.segment, r.path);
+    cx_status status = read_once(&r, buf, out, out_state, err);
+    for (int turn = 0; turn < 3 && !cx_failed(status) && changing(*out_state); turn++) {
+        if (!locked)
+            cx_lock_enter(&log->erase_lock);
+        status = read_once(&r, buf, out, out_state, err);
+        if (!locked)
+            cx_lock_leave(&log->erase_lock);
+    }
+    file_release(log, slot);
+    return status;
+}
+
+cx_status cx_log_read(cx_log *log, cx_log_place place, cx_buf *buf, cx_log_frame *out,
+                      bool *out_erased, cx_err *err)
+{
+    cx_log_frame frame;
+    cx_log_erasable state;
+    CX_TRY(read_frame(log, place, false, buf, &frame, &state, err));
+    if (changing(state)) {
+        char path[CX_LOG_PATH_SIZE];
+        cx_log_segment_path(log, place.segment, path);
+        return cx_log_damaged(err, path, place.offset,
+                              "an erasable part is neither as it was written nor erased");
+    }
+    *out = frame;
+    *out_erased = state == CX_LOG_ERASED;
+    return CX_SUCCESS;
+}
+
+/* --- erasing ------------------------------------------------------------------------------- */
+
+static cx_status write_zeros(const cx_log *log, cx_file file, const char *path, uint64_t from,
+                             uint64_t to, cx_err *err)
+{
+    static const uint8_t zeros[65536];
+    while (from < to) {
+        size_t size = to - from < sizeof zeros ? (size_t)(to - from) : sizeof zeros;
+        CX_TRY(cx_io_write_at(log->io, file, path, zeros, size, from, err));
+        from += size;
+    }
+    return CX_SUCCESS;
+}
+
+/*
+ * First the head says that the part is to be erased, and that is synced; then come the zeros.  In
+ * the other order a crash could leave what looks like a torn write.  The head lies within a sector.
+ */
+static cx_status write_erased(const cx_log *log, cx_file file, const char *path, uint64_t from,
+                              uint64_t to, cx_err *err)
+{
+    uint8_t head[CX_LOG_ERASABLE_HEAD_SIZE];
+    cx_log_erased_head(head);
+    CX_TRY(cx_io_write_at(log->io, file, path, head, sizeof head, from, err));
+    int failed = log->io->sync(log->io, file, true);
+    if (failed != 0)
+        return cx_fail_os(err, -failed, "cannot sync %s", path);
+    CX_TRY(write_zeros(log, file, path, from + sizeof head, to, err));
+    failed = log->io->sync(log->io, file, true);
+    return failed != 0 ? cx_fail_os(err, -failed, "cannot sync %s", path) : CX_SUCCESS;
+}
+
+/*
+ * Through a descriptor of its own: the system tells each opening of a file once that its data did
+ * not reach the disk, and the news must not be taken from whoever syncs commits.
+ */
+static cx_status erase_bytes(cx_log *log, uint32_t segment, uint64_t from, uint64_t to,
+                             bool *out_touched, cx_err *err)
+{
+    char path[CX_LOG_PATH_SIZE];
+    cx_file file;
+    cx_log_segment_path(log, segment, path);
+    *out_touched = false;
+    int failed = log->io->open(log->io, path, CX_IO_READ | CX_IO_WRITE, &file);
+    if (failed != 0)
+        return cx_fail_os(err, -failed, "cannot open %s", path);
+    *out_touched = true;
+    cx_status status = write_erased(log, file, path, from, to, err);
+    (void)log->io->close(log->io, file);
+    return status;
+}
+
+/* Inside the lock of erasures. */
+static cx_status erase(cx_log *log, cx_log_place place, cx_buf *buf, cx_err *err)
+{
+    cx_log_frame frame;
+    cx_log_erasable state;
+    uint32_t guarded, erasable;
+    cx_err why = {0};
+    bool touched;
+    CX_TRY(read_frame(log, place, true, buf, &frame, &state, err));
+    if (!cx_log_frame_sizes(buf->data, &guarded, &erasable) || erasable == 0)
+        return CX_SUCCESS;
+    uint64_t from = place.offset + cx_log_erasable_at(guarded);
+    uint64_t to = from + CX_LOG_ERASABLE_HEAD_SIZE + erasable;
+    /* Also when it is erased already: that may not have reached the disk. */
+    cx_status status = erase_bytes(log, place.segment, from, to, &touched, &why);
+    if (cx_failed(status) && touched) {
+        cx_lock_enter(&log->lock);
+        cx_log_poison(log, &why);
+        cx_lock_wake(&log->lock);
+        cx_lock_leave(&log->lock);
+    }
+    if (cx_failed(status) && err != NULL)
+        *err = why;
+    return status;
+}
+
+cx_status cx_log_erase(cx_log *log, cx_log_place place, cx_err *err)
+{
+    cx_buf buf;
+    if (log->read_only)
+        return cx_fail(err, CX_E_DENIED, "%s is open for reading only", log->folder);
+    cx_buf_init(&buf, log->alloc);
+    cx_lock_enter(&log->erase_lock);
+    cx_status status = erase(log, place, &buf, err);
+    cx_lock_leave(&log->erase_lock);
+    cx_buf_done(&buf);
+    return status;
+}
