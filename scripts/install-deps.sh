@@ -6,7 +6,8 @@
 set -euo pipefail
 
 # To build the programs and the library.
-build_packages=(gcc libc6-dev cmake ninja-build pkgconf libsodium-dev libssl-dev)
+build_packages=(gcc libc6-dev cmake ninja-build pkgconf libsodium-dev libssl-dev
+    libsqlite3-dev)
 # To run every check: the scripts, the second compiler, and public headers read as C++.
 test_packages=(python3 clang g++)
 

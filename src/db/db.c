@@ -1,0 +1,304 @@
+/*
+ * db.c - the database of derived tables, on SQLite.
+ *
+ * Settings, and why: WAL, so that readers do not wait for the writer; synchronous=NORMAL, so that a
+ * loss of power may take the last transactions (the log brings them back) but never tears the file;
+ * secure_delete, so that what was erased does not stay on free pages.
+ */
+#include "db/db.h"
+
+#include <sqlite3.h>
+
+#include "base/alloc.h"
+#include "base/buf.h"
+
+/* How long a reader or writer waits for another process's short lock. */
+#define BUSY_TIMEOUT_MS 10000
+
+struct cx_db {
+    sqlite3 *handle;
+    bool writes;
+};
+
+struct cx_db_statement {
+    cx_db *db;
+    sqlite3_stmt *handle;
+    int bind_failure; /* the first one; reported by the next step */
+};
+
+static cx_status fail(cx_db *db, int code, const char *doing, cx_err *err)
+{
+    const char *text = db->handle != NULL ? sqlite3_errmsg(db->handle) : sqlite3_errstr(code);
+    switch (code & 0xff) {
+    case SQLITE_NOMEM: return cx_fail_nomem(err);
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED: return cx_fail(err, CX_E_BUSY, "database: %s: %s", doing, text);
+    case SQLITE_CORRUPT:
+    case SQLITE_NOTADB:
+        return cx_fail_at(err, CX_E_FORMAT, "DatabaseDamaged", CX_NO_OFFSET,
+                          "database: %s: %s; delete the file or run 'cortex tables rebuild'", doing,
+                          text);
+    case SQLITE_CANTOPEN: return cx_fail(err, CX_E_NOT_FOUND, "database: %s: %s", doing, text);
+    case SQLITE_READONLY:
+    case SQLITE_PERM:
+    case SQLITE_AUTH: return cx_fail(err, CX_E_DENIED, "database: %s: %s", doing, text);
+    default: return cx_fail(err, CX_E_IO, "database: %s: %s", doing, text);
+    }
+}
+
+/* A path as a URI: what has a meaning there is written as %XX. */
+static cx_status add_uri(const char *path, cx_buf *uri, cx_err *err)
+{
+    static const char digits[] = "0123456789ABCDEF";
+    cx_buf_add_z(uri, "file:");
+    for (const char *c = path; *c != 0; c++) {
+        uint8_t byte = (uint8_t)*c;
+        if (byte <= ' ' || byte == '%' || byte == '?' || byte == '#' || byte >= 0x7f) {
+            cx_buf_add_byte(uri, '%');
+            cx_buf_add_byte(uri, (uint8_t)digits[byte >> 4]);
+            cx_buf_add_byte(uri, (uint8_t)digits[byte & 15]);
+        } else {
+            cx_buf_add_byte(uri, byte);
+        }
+    }
+    return cx_buf_check(uri, err);
+}
+
+static cx_status open_handle(cx_db *db, const char *path, cx_db_mode mode, cx_err *err)
+{
+    int flags = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_URI | SQLITE_OPEN_EXRESCODE;
+    flags |= mode == CX_DB_READ || mode == CX_DB_IMMUTABLE
+                 ? SQLITE_OPEN_READONLY
+                 : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
+    cx_buf uri;
+    cx_buf_init(&uri, cx_alloc_default());
+    cx_status status = CX_SUCCESS;
+    if (mode != CX_DB_SCRATCH) {
+        CX_GO(status, add_uri(path, &uri, err));
+        if (mode == CX_DB_IMMUTABLE)
+            cx_buf_add_z(&uri, "?immutable=1");
+    }
+    const char *name = cx_buf_z(&uri);
+    if (name == NULL) {
+        status = cx_fail_nomem(err);
+        goto done;
+    }
+    int code = sqlite3_open_v2(name, &db->handle, flags, NULL);
+    if (code != SQLITE_OK)
+        status = fail(db, code, path, err);
+done:
+    cx_buf_done(&uri);
+    return status;
+}
+
+static cx_status configure(cx_db *db, cx_db_mode mode, cx_err *err)
+{
+    sqlite3_busy_timeout(db->handle, BUSY_TIMEOUT_MS);
+    if (mode == CX_DB_SCRATCH)
+        return cx_db_run(db, "PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF;", err);
+    if (mode != CX_DB_WRITE)
+        return cx_db_run(db, "PRAGMA query_only=ON;", err);
+    return cx_db_run(db,
+                     "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA secure_delete=ON;"
+                     "PRAGMA cache_size=-65536; PRAGMA wal_autocheckpoint=4000;"
+                     "PRAGMA foreign_keys=OFF;",
+                     err);
+}
+
+cx_status cx_db_open(const char *path, cx_db_mode mode, cx_db **out, cx_err *err)
+{
+    cx_db *db = cx_alloc_new(cx_alloc_default(), sizeof *db);
+    if (db == NULL)
+        return cx_fail_nomem(err);
+    *db = (cx_db){.writes = mode == CX_DB_WRITE};
+    cx_status status = open_handle(db, path == NULL ? "" : path, mode, err);
+    if (!cx_failed(status))
+        status = configure(db, mode, err);
+    if (cx_failed(status)) {
+        db->writes = false;
+        cx_db_close(db);
+        return status;
+    }
+    *out = db;
+    return CX_SUCCESS;
+}
+
+void cx_db_close(cx_db *db)
+{
+    if (db == NULL)
+        return;
+    if (db->writes)
+        (void)sqlite3_wal_checkpoint_v2(db->handle, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
+    int code = sqlite3_close(db->handle);
+    CX_ASSERT(code == SQLITE_OK); /* a statement was left open */
+    cx_alloc_free(cx_alloc_default(), db, sizeof *db);
+}
+
+cx_status cx_db_run(cx_db *db, const char *sql, cx_err *err)
+{
+    int code = sqlite3_exec(db->handle, sql, NULL, NULL, NULL);
+    return code == SQLITE_OK ? CX_SUCCESS : fail(db, code, "running SQL", err);
+}
+
+cx_status cx_db_begin(cx_db *db, cx_err *err)
+{
+    return cx_db_run(db, "BEGIN", err);
+}
+
+cx_status cx_db_begin_write(cx_db *db, cx_err *err)
+{
+    return cx_db_run(db, "BEGIN IMMEDIATE", err);
+}
+
+cx_status cx_db_commit(cx_db *db, cx_err *err)
+{
+    return cx_db_run(db, "COMMIT", err);
+}
+
+void cx_db_rollback(cx_db *db)
+{
+    if (sqlite3_get_autocommit(db->handle) == 0)
+        (void)sqlite3_exec(db->handle, "ROLLBACK", NULL, NULL, NULL);
+}
+
+cx_status cx_db_prepare(cx_db *db, const char *sql, cx_db_statement **out, cx_err *err)
+{
+    cx_db_statement *statement = cx_alloc_new(cx_alloc_default(), sizeof *statement);
+    if (statement == NULL)
+        return cx_fail_nomem(err);
+    *statement = (cx_db_statement){.db = db, .bind_failure = SQLITE_OK};
+    int code = sqlite3_prepare_v3(db->handle, sql, -1, SQLITE_PREPARE_PERSISTENT,
+                                  &statement->handle, NULL);
+    if (code != SQLITE_OK) {
+        cx_alloc_free(cx_alloc_default(), statement, sizeof *statement);
+        return fail(db, code, sql, err);
+    }
+    *out = statement;
+    return CX_SUCCESS;
+}
+
+void cx_db_finish(cx_db_statement *statement)
+{
+    if (statement == NULL)
+        return;
+    (void)sqlite3_finalize(statement->handle); /* repeats the last step's failure, already told */
+    cx_alloc_free(cx_alloc_default(), statement, sizeof *statement);
+}
+
+static void bound(cx_db_statement *statement, int code)
+{
+    CX_ASSERT(code != SQLITE_RANGE && code != SQLITE_MISUSE);
+    if (code != SQLITE_OK && statement->bind_failure == SQLITE_OK)
+        statement->bind_failure = code;
+}
+
+void cx_db_bind_int(cx_db_statement *statement, int index, int64_t value)
+{
+    bound(statement, sqlite3_bind_int64(statement->handle, index, value));
+}
+
+void cx_db_bind_double(cx_db_statement *statement, int index, double value)
+{
+    bound(statement, sqlite3_bind_double(statement->handle, index, value));
+}
+
+void cx_db_bind_bytes(cx_db_statement *statement, int index, cx_bytes value)
+{
+    /* A NULL pointer would bind SQL's NULL, which is not the same as no bytes. */
+    const void *data = value.data != NULL ? (const void *)value.data : "";
+    bound(statement,
+          sqlite3_bind_blob64(statement->handle, index, data, value.size, SQLITE_STATIC));
+}
+
+void cx_db_bind_text(cx_db_statement *statement, int index, cx_str value)
+{
+    const char *data = value.data != NULL ? value.data : "";
+    bound(statement, sqlite3_bind_text64(statement->handle, index, data, value.size, SQLITE_STATIC,
+                                         SQLITE_UTF8));
+}
+
+void cx_db_bind_null(cx_db_statement *statement, int index)
+{
+    bound(statement, sqlite3_bind_null(statement->handle, index));
+}
+
+cx_status cx_db_step(cx_db_statement *statement, bool *out_row, cx_err *err)
+{
+    int code = statement->bind_failure;
+    statement->bind_failure = SQLITE_OK;
+    if (code == SQLITE_OK)
+        code = sqlite3_step(statement->handle);
+    if (code == SQLITE_ROW) {
+        *out_row = true;
+        return CX_SUCCESS;
+    }
+    cx_status status = CX_SUCCESS;
+    if (code != SQLITE_DONE)
+        status = fail(statement->db, code, sqlite3_sql(statement->handle), err);
+    cx_db_reset(statement);
+    if (!cx_failed(status))
+        *out_row = false;
+    return status;
+}
+
+cx_status cx_db_execute(cx_db_statement *statement, cx_err *err)
+{
+    bool row = true;
+    while (row)
+        CX_TRY(cx_db_step(statement, &row, err));
+    return CX_SUCCESS;
+}
+
+void cx_db_reset(cx_db_statement *statement)
+{
+    (void)sqlite3_reset(statement->handle); /* repeats the last step's failure, already told */
+}
+
+int64_t cx_db_int(const cx_db_statement *statement, int column)
+{
+    return sqlite3_column_int64(statement->handle, column);
+}
+
+double cx_db_double(const cx_db_statement *statement, int column)
+{
+    return sqlite3_column_double(statement->handle, column);
+}
+
+cx_bytes cx_db_bytes(const cx_db_statement *statement, int column)
+{
+    const void *data = sqlite3_column_blob(statement->handle, column);
+    return cx_bytes_from(data, (size_t)sqlite3_column_bytes(statement->handle, column));
+}
+
+cx_str cx_db_text(const cx_db_statement *statement, int column)
+{
+    const unsigned char *data = sqlite3_column_text(statement->handle, column);
+    return cx_str_from((const char *)data, (size_t)sqlite3_column_bytes(statement->handle, column));
+}
+
+bool cx_db_is_null(const cx_db_statement *statement, int column)
+{
+    return sqlite3_column_type(statement->handle, column) == SQLITE_NULL;
+}
+
+int64_t cx_db_changes(const cx_db *db)
+{
+    return sqlite3_changes64(db->handle);
+}
+
+cx_status cx_db_check(cx_db *db, cx_err *err)
+{
+    cx_db_statement *statement;
+    CX_TRY(cx_db_prepare(db, "PRAGMA integrity_check(1)", &statement, err));
+    bool row = false;
+    cx_status status = cx_db_step(statement, &row, err);
+    if (!cx_failed(status) && row) {
+        cx_str answer = cx_db_text(statement, 0);
+        if (!cx_str_is(answer, "ok"))
+            status = cx_fail_at(err, CX_E_FORMAT, "DatabaseDamaged", CX_NO_OFFSET,
+                                "database: %.*s; delete the file or run 'cortex tables rebuild'",
+                                (int)(answer.size < 200 ? answer.size : 200), answer.data);
+    }
+    cx_db_finish(statement);
+    return status;
+}

@@ -1,0 +1,65 @@
+/*
+ * db.h - the database of derived tables: SQL in, rows out.
+ *
+ * A thin, safe face on SQLite: one file, statements prepared once, errors as cx_err.  Nothing in it
+ * is the truth: whoever uses it must be able to fill it again.  A connection belongs to one thread
+ * at a time.  SQLite keeps to its write-ahead log, so readers of other processes see whole
+ * transactions and never wait for the writer.
+ */
+#ifndef CX_DB_DB_H
+#define CX_DB_DB_H
+
+#include "base/bytes.h"
+#include "base/status.h"
+
+typedef struct cx_db cx_db;
+typedef struct cx_db_statement cx_db_statement;
+
+typedef enum cx_db_mode {
+    CX_DB_WRITE,     /* opens or makes the file */
+    CX_DB_READ,      /* must exist; never changes it; sees what a living writer commits */
+    CX_DB_IMMUTABLE, /* must exist and nobody writes to it: not even a lock is taken */
+    CX_DB_SCRATCH    /* a private database that is gone when closed; the path is not used */
+} cx_db_mode;
+
+/* CX_E_FORMAT "DatabaseDamaged" when the file is no database. */
+CX_RESULT cx_db_open(const char *path, cx_db_mode mode, cx_db **out, cx_err *err);
+/* All statements must have been closed.  Empties the write-ahead log when it was the writer. */
+void cx_db_close(cx_db *db);
+
+/* One or more statements without parameters and without rows. */
+CX_RESULT cx_db_run(cx_db *db, const char *sql, cx_err *err);
+CX_RESULT cx_db_begin(cx_db *db, cx_err *err); /* reading: one consistent view until the end */
+CX_RESULT cx_db_begin_write(cx_db *db, cx_err *err);
+CX_RESULT cx_db_commit(cx_db *db, cx_err *err);
+void cx_db_rollback(cx_db *db); /* no transaction: nothing happens */
+
+CX_RESULT cx_db_prepare(cx_db *db, const char *sql, cx_db_statement **out, cx_err *err);
+void cx_db_finish(cx_db_statement *statement);
+
+/* Parameters count from 1 and stay bound until bound anew; bytes must live until the next reset. */
+void cx_db_bind_int(cx_db_statement *statement, int index, int64_t value);
+void cx_db_bind_double(cx_db_statement *statement, int index, double value);
+void cx_db_bind_bytes(cx_db_statement *statement, int index, cx_bytes value);
+void cx_db_bind_text(cx_db_statement *statement, int index, cx_str value);
+void cx_db_bind_null(cx_db_statement *statement, int index);
+
+/* The next row; *out_row is false behind the last one, and the statement is then reset. */
+CX_RESULT cx_db_step(cx_db_statement *statement, bool *out_row, cx_err *err);
+/* Runs a statement to its end, for those without rows. */
+CX_RESULT cx_db_execute(cx_db_statement *statement, cx_err *err);
+void cx_db_reset(cx_db_statement *statement);
+
+/* Columns count from 0; borrowed until the next step or reset. */
+int64_t cx_db_int(const cx_db_statement *statement, int column);
+double cx_db_double(const cx_db_statement *statement, int column);
+cx_bytes cx_db_bytes(const cx_db_statement *statement, int column);
+cx_str cx_db_text(const cx_db_statement *statement, int column);
+bool cx_db_is_null(const cx_db_statement *statement, int column);
+
+/* Rows changed by the last statement. */
+int64_t cx_db_changes(const cx_db *db);
+/* Reads every page and index: CX_E_FORMAT "DatabaseDamaged" with the first complaint. */
+CX_RESULT cx_db_check(cx_db *db, cx_err *err);
+
+#endif

@@ -1,0 +1,465 @@
+/*
+ * apply.c - one frame of the log into memory: rows, counters, history, trees, and what the rooms
+ * above derive.
+ *
+ * A1  The same frames in the same order give the same rows, whether they have just been written,
+ * are read again after a crash, or make a new database. A2  Old bytes that a retained snapshot saw
+ * are kept as hist/<key>/<snapshot> (ledger.md §9.1).
+ */
+#include "base/alloc.h"
+#include "ledger/internal.h"
+
+struct cx_derive {
+    cx_home *home;
+    cx_actor *actor;
+    cx_arena *arena;
+    uint64_t commit;
+    const cx_ledger_frame *frame;
+    const cx_entry *entry; /* NULL = none */
+};
+
+/* --- rows
+ * ------------------------------------------------------------------------------------------- */
+
+static cx_status get_row(const cx_derive *at, cx_bytes key, cx_bytes *out_value, bool *out_found,
+                         cx_err *err)
+{
+    return cx_store_get(&at->home->store, at->actor->id, key, at->arena, out_value, out_found, NULL,
+                        err);
+}
+
+static cx_status put_row(const cx_derive *at, cx_bytes key, cx_bytes value, bool removed,
+                         cx_err *err)
+{
+    const cx_row row = {at->actor->id, key, value, removed, at->commit};
+    return cx_store_put(&at->home->store, &row, err);
+}
+
+cx_status cx_derive_get(cx_derive *at, cx_bytes key, cx_bytes *out_value, bool *out_found,
+                        cx_err *err)
+{
+    return get_row(at, key, out_value, out_found, err);
+}
+
+cx_status cx_derive_put(cx_derive *at, cx_bytes key, cx_bytes value, cx_err *err)
+{
+    return put_row(at, key, value, false, err);
+}
+
+cx_status cx_derive_remove(cx_derive *at, cx_bytes key, cx_err *err)
+{
+    return put_row(at, key, (cx_bytes){NULL, 0}, true, err);
+}
+
+cx_scheme cx_derive_scheme(const cx_derive *at)
+{
+    return at->actor->info.scheme;
+}
+
+cx_arena *cx_derive_arena(cx_derive *at)
+{
+    return at->arena;
+}
+
+static cx_status erased_value(const cx_derive *at, const cx_digest *hash, cx_bytes *out,
+                              cx_err *err)
+{
+    uint8_t *bytes = cx_arena_push(at->arena, 1 + sizeof hash->bytes, 1);
+    if (bytes == NULL)
+        return cx_fail_nomem(err);
+    bytes[0] = 0;
+    memcpy(bytes + 1, hash->bytes, sizeof hash->bytes);
+    *out = cx_bytes_from(bytes, 1 + sizeof hash->bytes);
+    return CX_SUCCESS;
+}
+
+static bool is_kind(const cx_entry *entry, const char *kind)
+{
+    return entry != NULL && cx_str_is(entry->kind, kind);
+}
+
+/* --- history (§9.1)
+ * ------------------------------------------------------------------------------------ */
+
+typedef struct history_key {
+    uint8_t bytes[CX_KEY_SIZE_MAX + 16];
+} history_key;
+
+static cx_bytes name_history(history_key *out, cx_bytes key, uint64_t snapshot)
+{
+    memcpy(out->bytes, "hist/", 5);
+    memcpy(out->bytes + 5, key.data, key.size);
+    uint8_t *at = out->bytes + 5 + key.size;
+    *at++ = '/';
+    for (unsigned i = 0; i < 8; i++)
+        at[i] = (uint8_t)(snapshot >> (8 * (7 - i)));
+    return cx_bytes_from(out->bytes, 5 + key.size + 1 + 8);
+}
+
+static cx_status keep_history(const cx_derive *at, const cx_change *change, cx_err *err)
+{
+    const cx_actor *actor = at->actor;
+    if (actor->retained.count == 0)
+        return CX_SUCCESS;
+    history_key name;
+    cx_bytes key =
+        name_history(&name, change->key, actor->retained.items[actor->retained.count - 1]);
+    cx_bytes value;
+    bool found = false;
+    CX_TRY(get_row(at, key, &value, &found, err));
+    if (found)
+        return CX_SUCCESS;
+    value = change->had_previous ? change->previous : (cx_bytes){NULL, 0};
+    cx_digest hash;
+    if (is_kind(at->entry, "redact_memory") && change->had_previous &&
+        !cx_value_erased(value, &hash)) {
+        hash = cx_scheme_value(actor->info.scheme, value);
+        CX_TRY(erased_value(at, &hash, &value, err));
+    }
+    return put_row(at, key, value, false, err);
+}
+
+typedef struct fold {
+    const cx_derive *at;
+    uint64_t dropped;
+    bool has_earlier;
+    uint64_t earlier;
+} fold;
+
+static uint64_t history_snapshot(cx_bytes key)
+{
+    uint64_t seq = 0;
+    for (size_t i = key.size - 8; i < key.size; i++)
+        seq = seq << 8 | key.data[i];
+    return seq;
+}
+
+static cx_status fold_row(void *arg, cx_bytes key, cx_bytes value, bool *stop, cx_err *err)
+{
+    fold *state = arg;
+    (void)stop;
+    if (key.size < 5 + 1 + 8 || history_snapshot(key) != state->dropped)
+        return CX_SUCCESS;
+    if (state->has_earlier) {
+        history_key name;
+        const cx_bytes record = cx_bytes_from(key.data + 5, key.size - 5 - 9);
+        cx_bytes moved = name_history(&name, record, state->earlier);
+        cx_bytes there;
+        bool found = false;
+        CX_TRY(get_row(state->at, moved, &there, &found, err));
+        if (!found)
+            CX_TRY(put_row(state->at, moved, value, false, err));
+    }
+    return put_row(state->at, key, (cx_bytes){NULL, 0}, true, err);
+}
+
+static cx_status scan_rows(const cx_derive *at, cx_bytes prefix,
+                           cx_status (*row)(void *, cx_bytes, cx_bytes, bool *, cx_err *),
+                           void *arg, cx_err *err)
+{
+    return cx_store_scan(&at->home->store, at->actor->id, prefix, (cx_bytes){NULL, 0}, false, row,
+                         arg, err);
+}
+
+static cx_status drop_history(const cx_derive *at, uint64_t snapshot, cx_err *err)
+{
+    cx_actor *actor = at->actor;
+    fold state = {.at = at, .dropped = snapshot};
+    size_t index = 0;
+    while (index < actor->retained.count && actor->retained.items[index] != snapshot)
+        index++;
+    if (index == actor->retained.count)
+        return CX_SUCCESS;
+    state.has_earlier = index > 0;
+    if (state.has_earlier)
+        state.earlier = actor->retained.items[index - 1];
+    memmove(&actor->retained.items[index], &actor->retained.items[index + 1],
+            (actor->retained.count - index - 1) * sizeof *actor->retained.items);
+    actor->retained.count--;
+    return scan_rows(at, cx_str_bytes(CX_STR("hist/")), fold_row, &state, err);
+}
+
+static cx_status erase_history_row(void *arg, cx_bytes key, cx_bytes value, bool *stop, cx_err *err)
+{
+    const cx_derive *at = arg;
+    cx_digest hash;
+    (void)stop;
+    if (value.size == 0 || cx_value_erased(value, &hash))
+        return CX_SUCCESS;
+    hash = cx_scheme_value(at->actor->info.scheme, value);
+    cx_bytes erased;
+    CX_TRY(erased_value(at, &hash, &erased, err));
+    return put_row(at, key, erased, false, err);
+}
+
+/* RedactMemory: no old copy of the Head stays in the history. */
+static cx_status erase_history(cx_derive *at, const cx_id *id, cx_err *err)
+{
+    uint8_t prefix[5 + 2 + 16 + 1];
+    memcpy(prefix, "hist/m/", 7);
+    memcpy(prefix + 7, id->bytes, 16);
+    prefix[23] = '/';
+    return scan_rows(at, cx_bytes_from(prefix, sizeof prefix), erase_history_row, at, err);
+}
+
+/* --- snapshots
+ * -------------------------------------------------------------------------------------------- */
+
+static cx_status index_root(const cx_derive *at, const cx_manifest *manifest, bool removed,
+                            cx_err *err)
+{
+    uint8_t key[9 + 32 + 8];
+    memcpy(key, "idx/root/", 9);
+    memcpy(key + 9, manifest->overall_root.bytes, 32);
+    for (unsigned i = 0; i < 8; i++)
+        key[41 + i] = (uint8_t)(manifest->snapshot_seq >> (8 * (7 - i)));
+    return put_row(at, cx_bytes_from(key, sizeof key), (cx_bytes){NULL, 0}, removed, err);
+}
+
+static cx_status damaged_log(const char *what, cx_err *err)
+{
+    return cx_fail_at(err, CX_E_FORMAT, "LogDamaged", CX_NO_OFFSET,
+                      "the log holds a frame that does not fit those before it: %s", what);
+}
+
+static cx_status apply_snapshot(const cx_derive *at, const cx_change *change, cx_err *err)
+{
+    cx_actor *actor = at->actor;
+    cx_bytes bytes = change->value;
+    bool found = true;
+    if (change->removed)
+        CX_TRY(get_row(at, change->key, &bytes, &found, err));
+    if (!found)
+        return CX_SUCCESS;
+    cx_manifest manifest;
+    CX_TRY(cx_manifest_decode(bytes, &manifest, err));
+    if (change->removed) {
+        CX_TRY(drop_history(at, manifest.snapshot_seq, err));
+    } else if (manifest.snapshot_seq >= actor->info.snapshot_count) {
+        uint64_t *slot = cx_vec_push(&actor->retained, at->home->alloc);
+        if (slot == NULL)
+            return cx_fail_nomem(err);
+        *slot = manifest.snapshot_seq;
+        actor->info.snapshot_count = manifest.snapshot_seq + 1;
+    }
+    return index_root(at, &manifest, change->removed, err);
+}
+
+/* --- state records
+ * ------------------------------------------------------------------------------------------ */
+
+/* Whether a record tomb/<id> stood before this frame, or the frame brings it. */
+static cx_status tomb_there(const cx_derive *at, cx_bytes head_key, bool with_frame, bool *out,
+                            cx_err *err)
+{
+    uint8_t name[5 + 16];
+    memcpy(name, "tomb/", 5);
+    memcpy(name + 5, head_key.data + 2, 16);
+    const cx_bytes key = cx_bytes_from(name, sizeof name);
+    for (size_t i = 0; with_frame && i < at->frame->change_count; i++)
+        if (cx_str_eq(cx_bytes_str(at->frame->changes[i].key), cx_bytes_str(key))) {
+            *out = true;
+            return CX_SUCCESS;
+        }
+    cx_bytes value;
+    return get_row(at, key, &value, out, err);
+}
+
+/* An erased Head does not say any more whether it was a tombstone, but the tomb's record stays. */
+static cx_status count_head(const cx_derive *at, const cx_change *change, cx_bytes head, bool now,
+                            uint64_t **out_counter, cx_err *err)
+{
+    cx_digest hash;
+    cx_head decoded;
+    bool dead = false;
+    if (cx_value_erased(head, &hash))
+        CX_TRY(tomb_there(at, change->key, now, &dead, err));
+    else
+        dead = !cx_failed(cx_head_decode(head, at->arena, &decoded, NULL)) && decoded.tombstoned;
+    *out_counter = dead ? &at->actor->info.tombstoned : &at->actor->info.live_memories;
+    return CX_SUCCESS;
+}
+
+static cx_status count_change(const cx_derive *at, const cx_change *change, cx_bytes value,
+                              bool edge, cx_err *err)
+{
+    uint64_t *before = &at->actor->info.edge_count, *after = before;
+    if (!edge && change->had_previous)
+        CX_TRY(count_head(at, change, change->previous, false, &before, err));
+    if (!edge && !change->removed)
+        CX_TRY(count_head(at, change, value, true, &after, err));
+    *before -= change->had_previous ? 1 : 0;
+    *after += change->removed ? 0 : 1;
+    return CX_SUCCESS;
+}
+
+static cx_digest state_value(cx_scheme scheme, cx_bytes value)
+{
+    cx_digest hash;
+    return cx_value_erased(value, &hash) ? hash : cx_scheme_value(scheme, value);
+}
+
+/* A tree that cannot follow for want of memory is dropped, and built again when asked for. */
+static void follow_in_tree(cx_actor *actor, bool edge, const cx_digest *key, const cx_digest *value,
+                           bool removed)
+{
+    if (!actor->has_trees)
+        return;
+    cx_smt *tree = edge ? actor->trees.edges : actor->trees.memories;
+    bool was;
+    cx_status status =
+        removed ? cx_smt_remove(tree, key, &was, NULL) : cx_smt_put(tree, key, value, NULL);
+    if (cx_failed(status))
+        cx_actor_drop_trees(actor);
+}
+
+static cx_status apply_state(const cx_derive *at, cx_change *change, cx_bytes value, bool is_new,
+                             const cx_digest *tree_key, bool edge, cx_err *err)
+{
+    cx_actor *actor = at->actor;
+    cx_scheme scheme = actor->info.scheme;
+    if (!is_new)
+        CX_TRY(get_row(at, change->key, &change->previous, &change->had_previous, err));
+    CX_TRY(keep_history(at, change, err));
+    if (change->had_previous) {
+        cx_digest before = state_value(scheme, change->previous);
+        actor->state_sum -= cx_sum_of_state(tree_key, &before);
+    }
+    cx_digest after = {{0}};
+    if (!change->removed) {
+        after = change->erasable ? change->value_hash : state_value(scheme, value);
+        actor->state_sum += cx_sum_of_state(tree_key, &after);
+    }
+    CX_TRY(count_change(at, change, value, edge, err));
+    follow_in_tree(actor, edge, tree_key, &after, change->removed);
+    return CX_SUCCESS;
+}
+
+static cx_status row_value(const cx_derive *at, const cx_change *change, cx_bytes *out, cx_err *err)
+{
+    *out = change->value;
+    return change->erased ? erased_value(at, &change->value_hash, out, err) : CX_SUCCESS;
+}
+
+/* What a change means for counters, history and trees; its row is put afterwards. */
+static cx_status apply_change(const cx_derive *at, cx_change *change, cx_err *err)
+{
+    cx_digest tree_key;
+    bool edge = false;
+    cx_bytes value;
+    CX_TRY(row_value(at, change, &value, err));
+    if (cx_state_key(at->actor->info.scheme, change->key, &tree_key, &edge))
+        return apply_state(at, change, value, !edge && is_kind(at->entry, "write"), &tree_key, edge,
+                           err);
+    if (change->key.size == 5 + 8 && memcmp(change->key.data, "snap/", 5) == 0)
+        return apply_snapshot(at, change, err);
+    return CX_SUCCESS;
+}
+
+/* --- actors and entries
+ * --------------------------------------------------------------------------------------- */
+
+static cx_status new_actor(cx_home *home, const cx_ledger_frame *frame, cx_actor **out, cx_err *err)
+{
+    cx_scheme scheme = home->scheme;
+    bool named = false;
+    for (size_t i = 0; i < frame->change_count; i++)
+        if (cx_str_is(cx_bytes_str(frame->changes[i].key), "meta/scheme"))
+            named = cx_scheme_parse(cx_bytes_str(frame->changes[i].value), &scheme);
+    if (!named)
+        return damaged_log("an actor's first frame does not name its scheme", err);
+    if (frame->actor.size == 0)
+        home->scheme = scheme;
+    else if (home->actor_count == 0)
+        return damaged_log("the first frame is not that of the home", err);
+    CX_TRY(cx_home_add_actor(home, (int64_t)home->actor_count, frame->actor, scheme, out, err));
+    (*out)->retained_known = true;
+    return home->keep_trees ? cx_actor_open_trees(home, *out, err) : CX_SUCCESS;
+}
+
+static cx_status apply_entry(const cx_derive *at, const cx_ledger_frame *frame,
+                             const cx_entry *entry, cx_log_place place, cx_err *err)
+{
+    cx_actor *actor = at->actor;
+    if (entry->seq != actor->info.entry_count)
+        return damaged_log("an entry's number does not follow its predecessor's", err);
+    const cx_entry_row row = {
+        .actor = actor->id,
+        .seq = entry->seq,
+        .kind = entry->kind,
+        .created_ns = entry->created_at_ns,
+        .has_subject = frame->has_subject,
+        .subject = frame->subject,
+        .place = place,
+        .leaf = cx_scheme_entry(frame->entry),
+        .commit = at->commit,
+    };
+    CX_TRY(cx_store_put_entry(&at->home->store, &row, err));
+    actor->info.entry_count++;
+    actor->entry_sum += cx_sum_of_entry(entry->seq, &row.leaf);
+    if (actor->has_trees && cx_failed(cx_mmr_append(actor->trees.journal, &row.leaf, 1, NULL)))
+        cx_actor_drop_trees(actor);
+    return CX_SUCCESS;
+}
+
+/* Frames whose rows depend on what a range of rows holds: the tables must have all of them. */
+static bool needs_ranges(const cx_entry *entry)
+{
+    return entry != NULL &&
+           (cx_str_is(entry->kind, "drop_snapshot") || cx_str_is(entry->kind, "redact_memory"));
+}
+
+static cx_status derive_above(cx_derive *at, const cx_ledger_frame *frame, const cx_entry *entry,
+                              cx_err *err)
+{
+    const cx_home_options *options = &at->home->options;
+    for (size_t i = 0; i < options->deriver_count; i++)
+        CX_TRY(options->derivers[i].derive(at, entry, frame->changes, frame->change_count, err));
+    return CX_SUCCESS;
+}
+
+/* First what the changes mean, seen from the rows before the frame; then the rows. */
+static cx_status apply_changes(cx_derive *at, cx_err *err)
+{
+    const cx_ledger_frame *frame = at->frame;
+    /* The frame's changes are the caller's own array: previous values are filled in for derivers.
+     */
+    cx_change *changes = (cx_change *)(uintptr_t)frame->changes;
+    for (size_t i = 0; i < frame->change_count; i++)
+        CX_TRY(apply_change(at, &changes[i], err));
+    if (is_kind(at->entry, "redact_memory") && frame->has_subject)
+        CX_TRY(erase_history(at, &frame->subject, err));
+    for (size_t i = 0; i < frame->change_count; i++) {
+        cx_bytes value;
+        CX_TRY(row_value(at, &changes[i], &value, err));
+        CX_TRY(put_row(at, changes[i].key, value, changes[i].removed, err));
+    }
+    if (at->entry != NULL)
+        CX_TRY(cx_home_plan_erasure(at, at->entry, frame, err));
+    return derive_above(at, frame, at->entry, err);
+}
+
+cx_status cx_home_apply(cx_home *home, const cx_ledger_frame *frame, const cx_applied *where,
+                        cx_arena *arena, cx_err *err)
+{
+    cx_entry entry;
+    const cx_entry *decoded = NULL;
+    if (frame->entry.size != 0) {
+        CX_TRY(cx_entry_decode(frame->entry, &entry, err));
+        decoded = &entry;
+    }
+    if (needs_ranges(decoded))
+        CX_TRY(cx_home_settle_locked(home, err));
+    cx_actor *actor = cx_home_find_actor(home, frame->actor);
+    if (actor == NULL)
+        CX_TRY(new_actor(home, frame, &actor, err));
+    if (!actor->retained_known) {
+        CX_TRY(cx_home_settle_locked(home, err));
+        CX_TRY(cx_home_know_retained(home, actor, err));
+    }
+    cx_derive at = {home, actor, arena, where->commit, frame, decoded};
+    actor->dirty = true;
+    if (decoded != NULL)
+        CX_TRY(apply_entry(&at, frame, decoded, where->place, err));
+    return apply_changes(&at, err);
+}

@@ -1,0 +1,186 @@
+/*
+ * erase.c - destroying content after the entry that says who and why.
+ *
+ * E1  The entry reaches the disk first.  With it comes a row erase/<seq>, which goes only when the
+ *     bytes are gone: a crash in between is made good when the home is opened next.
+ * E2  Only erasable parts of frames are touched; every root and proof stays as it was.
+ *
+ * The row's value is 0 and the target's sequence number (redact), or 1 and the memory's id
+ * (redact_memory), whose frames before the entry lose their copies.
+ */
+#include "base/alloc.h"
+#include "ledger/internal.h"
+
+enum { ERASE_PAYLOAD = 0, ERASE_SUBJECT = 1 };
+
+static void put_u64(uint8_t *out, uint64_t value)
+{
+    for (unsigned i = 0; i < 8; i++)
+        out[i] = (uint8_t)(value >> (8 * (7 - i)));
+}
+
+static uint64_t get_u64(const uint8_t *data)
+{
+    uint64_t value = 0;
+    for (unsigned i = 0; i < 8; i++)
+        value = value << 8 | data[i];
+    return value;
+}
+
+typedef struct erase_key {
+    uint8_t bytes[6 + 8];
+} erase_key;
+
+static cx_bytes name_erasure(erase_key *out, uint64_t seq)
+{
+    memcpy(out->bytes, "erase/", 6);
+    put_u64(out->bytes + 6, seq);
+    return cx_bytes_from(out->bytes, sizeof out->bytes);
+}
+
+cx_status cx_home_plan_erasure(cx_derive *at, const cx_entry *entry, const cx_ledger_frame *frame,
+                               cx_err *err)
+{
+    erase_key key;
+    uint8_t value[1 + 16];
+    if (cx_str_is(entry->kind, "redact")) {
+        cx_payload payload;
+        CX_TRY(
+            cx_payload_decode(CX_ENTRY_REDACT, entry->payload, cx_derive_arena(at), &payload, err));
+        value[0] = ERASE_PAYLOAD;
+        put_u64(value + 1, payload.as.redact.target_seq);
+        return cx_derive_put(at, name_erasure(&key, entry->seq), cx_bytes_from(value, 9), err);
+    }
+    if (!cx_str_is(entry->kind, "redact_memory") || !frame->has_subject)
+        return CX_SUCCESS;
+    value[0] = ERASE_SUBJECT;
+    memcpy(value + 1, frame->subject.bytes, 16);
+    return cx_derive_put(at, name_erasure(&key, entry->seq), cx_bytes_from(value, 17), err);
+}
+
+/* --- doing it
+ * ------------------------------------------------------------------------------------------- */
+
+typedef struct planned {
+    uint64_t seq; /* of the entry that asks for it */
+    bool subject;
+    uint64_t target;
+    cx_id id;
+} planned;
+
+typedef struct plan {
+    const cx_alloc *alloc;
+    CX_VEC(planned) items;
+    CX_VEC(cx_log_place) places;
+    uint64_t before;
+} plan;
+
+static cx_status take_plan(void *arg, cx_bytes key, cx_bytes value, bool *stop, cx_err *err)
+{
+    plan *list = arg;
+    (void)stop;
+    planned item = {0};
+    if (key.size != 6 + 8 || (value.size != 9 && value.size != 17))
+        return cx_fail_at(err, CX_E_FORMAT, "DatabaseDamaged", CX_NO_OFFSET,
+                          "a row of a planned erasure is damaged; run 'cortex tables rebuild'");
+    item.seq = get_u64(key.data + 6);
+    item.subject = value.data[0] == ERASE_SUBJECT && value.size == 17;
+    if (item.subject)
+        memcpy(item.id.bytes, value.data + 1, 16);
+    else
+        item.target = get_u64(value.data + 1);
+    planned *slot = cx_vec_push(&list->items, list->alloc);
+    if (slot == NULL)
+        return cx_fail_nomem(err);
+    *slot = item;
+    return CX_SUCCESS;
+}
+
+static cx_status take_place(void *arg, const cx_entry_row *entry, bool *stop, cx_err *err)
+{
+    plan *list = arg;
+    if (entry->seq >= list->before) {
+        *stop = true;
+        return CX_SUCCESS;
+    }
+    cx_log_place *slot = cx_vec_push(&list->places, list->alloc);
+    if (slot == NULL)
+        return cx_fail_nomem(err);
+    *slot = entry->place;
+    return CX_SUCCESS;
+}
+
+static cx_status find_places(cx_home *home, const cx_actor *actor, const planned *item, plan *list,
+                             cx_err *err)
+{
+    list->places.count = 0;
+    list->before = item->seq;
+    if (item->subject)
+        return cx_store_scan_entries(&home->store, actor->id, &item->id, take_place, list, err);
+    cx_entry_row row;
+    bool stop = false;
+    CX_TRY(cx_store_get_entry(&home->store, actor->id, item->target, &row, err));
+    return take_place(list, &row, &stop, err);
+}
+
+/* With the lock held, the turn taken and the tables settled. */
+static cx_status erase_one(cx_home *home, const cx_actor *actor, const planned *item, plan *list,
+                           cx_err *err)
+{
+    CX_TRY(find_places(home, actor, item, list, err));
+    for (size_t i = 0; i < list->places.count; i++)
+        CX_TRY(cx_log_erase(home->log, list->places.items[i], err));
+    erase_key key;
+    const cx_row row = {.actor = actor->id, .key = name_erasure(&key, item->seq), .removed = true};
+    return cx_store_put(&home->store, &row, err);
+}
+
+static cx_status erase_planned(cx_home *home, cx_actor *actor, plan *list, cx_err *err)
+{
+    CX_TRY(cx_home_settle_locked(home, err));
+    CX_TRY(cx_store_scan(&home->store, actor->id, cx_str_bytes(CX_STR("erase/")),
+                         (cx_bytes){NULL, 0}, false, take_plan, list, err));
+    for (size_t i = 0; i < list->items.count; i++)
+        CX_TRY(erase_one(home, actor, &list->items.items[i], list, err));
+    if (list->items.count == 0)
+        return CX_SUCCESS;
+    /* Nothing of it stays in the database's own log either. */
+    CX_TRY(cx_home_settle_locked(home, err));
+    return cx_store_scrub(&home->store, err);
+}
+
+static cx_status finish_actor(cx_home *home, cx_actor *actor, cx_err *err)
+{
+    plan list = {.alloc = home->alloc};
+    cx_status status = erase_planned(home, actor, &list, err);
+    cx_vec_done(&list.items, home->alloc);
+    cx_vec_done(&list.places, home->alloc);
+    return status;
+}
+
+cx_status cx_home_erase(cx_home *home, cx_str actor, cx_err *err)
+{
+    if (home->read_only)
+        return cx_fail(err, CX_E_DENIED, "the home was opened for reading only");
+    cx_lock_enter(&home->lock);
+    cx_actor *found = NULL;
+    cx_status status = cx_home_take_turn(home, err);
+    if (!cx_failed(status)) {
+        status = cx_home_need_actor(home, actor, &found, err);
+        if (!cx_failed(status))
+            status = finish_actor(home, found, err);
+        cx_home_give_turn(home);
+    }
+    cx_lock_leave(&home->lock);
+    return status;
+}
+
+cx_status cx_home_finish_all_erasures(cx_home *home, cx_err *err)
+{
+    cx_lock_enter(&home->lock);
+    cx_status status = CX_SUCCESS;
+    for (size_t i = 1; i < home->actor_count && !cx_failed(status); i++)
+        status = finish_actor(home, home->actors[i], err);
+    cx_lock_leave(&home->lock);
+    return status;
+}

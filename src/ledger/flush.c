@@ -1,0 +1,145 @@
+/*
+ * flush.c - the thread that brings what was committed into the tables.
+ *
+ * It gathers for a moment, so that many small commits become one transaction, and starts at once
+ * when somebody waits for the tables.  Rows reach the database only after the log has their commit
+ * on the disk: the tables are never ahead of the truth.
+ */
+#include "ledger/internal.h"
+
+/* A generation is written when it is this large or this old. */
+#define GATHER_ROWS 16384
+#define GATHER_MS 20
+/* After a failure the same generation is tried again. */
+#define RETRY_MS 1000
+
+static cx_status wait_durable(cx_home *home, cx_position end, cx_err *err)
+{
+    if (end.frames != 0)
+        return cx_log_wait(home->log, end.commit, err);
+    return end.commit == 0 ? CX_SUCCESS : cx_log_wait(home->log, end.commit - 1, err);
+}
+
+/* With the lock held; lets go of it while the database works. */
+static void flush_once(cx_home *home)
+{
+    cx_err err = {0};
+    cx_status status = CX_SUCCESS;
+    if (home->store.flushing == NULL) {
+        status = cx_home_save_actors(home, &err);
+        if (!cx_failed(status))
+            status = cx_store_turn_over(&home->store, home->applied, &err);
+    }
+    if (!cx_failed(status)) {
+        cx_lock_leave(&home->lock);
+        status = wait_durable(home, home->store.flushing->end, &err);
+        if (!cx_failed(status))
+            status = cx_store_write_generation(&home->store, home->store.flushing, &err);
+        cx_lock_enter(&home->lock);
+    }
+    home->flush_status = status;
+    if (cx_failed(status))
+        home->flush_err = err;
+    else
+        cx_store_flushed(&home->store);
+    cx_lock_wake(&home->lock);
+}
+
+static bool nothing_to_do(const cx_home *home)
+{
+    return home->store.flushing == NULL && cx_store_filling_rows(&home->store) == 0;
+}
+
+/* Lets rows gather.  Returns with the lock held. */
+static void gather(cx_home *home)
+{
+    uint64_t end = home->io->monotonic_ns(home->io) + GATHER_MS * UINT64_C(1000000);
+    while (!home->closing && !home->settle_wanted &&
+           cx_store_filling_rows(&home->store) < GATHER_ROWS) {
+        uint64_t now = home->io->monotonic_ns(home->io);
+        if (now >= end)
+            return;
+        cx_lock_wait_for(&home->lock, (uint32_t)((end - now) / 1000000) + 1);
+    }
+}
+
+static void flush_loop(void *arg)
+{
+    cx_home *home = arg;
+    cx_lock_enter(&home->lock);
+    for (;;) {
+        if (nothing_to_do(home)) {
+            home->settle_wanted = false;
+            if (home->closing)
+                break;
+            home->flusher_idle = true;
+            cx_lock_wait(&home->lock);
+            home->flusher_idle = false;
+            continue;
+        }
+        gather(home);
+        flush_once(home);
+        if (!cx_failed(home->flush_status))
+            continue;
+        if (home->closing)
+            break;
+        home->settle_wanted = false;
+        cx_lock_wait_for(&home->lock, RETRY_MS);
+    }
+    cx_lock_leave(&home->lock);
+}
+
+cx_status cx_home_start_flusher(cx_home *home, cx_err *err)
+{
+    if (!cx_thread_start(&home->flusher, flush_loop, home))
+        return cx_fail(err, CX_E_NOMEM, "a thread for the tables could not be started");
+    return CX_SUCCESS;
+}
+
+void cx_home_stop_flusher(cx_home *home)
+{
+    cx_lock_enter(&home->lock);
+    home->closing = true;
+    cx_lock_wake(&home->lock);
+    cx_lock_leave(&home->lock);
+    cx_thread_join(&home->flusher);
+}
+
+cx_status cx_home_flush_now(cx_home *home, cx_err *err)
+{
+    cx_store *store = &home->store;
+    CX_TRY(cx_home_save_actors(home, err));
+    CX_TRY(cx_store_turn_over(store, home->applied, err));
+    CX_TRY(cx_store_write_generation(store, store->flushing, err));
+    cx_store_flushed(store);
+    return CX_SUCCESS;
+}
+
+cx_status cx_home_settle_locked(cx_home *home, cx_err *err)
+{
+    if (home->read_only && !home->store.shared)
+        return CX_SUCCESS; /* the view it opened with is complete */
+    if (!home->flusher.started)
+        return nothing_to_do(home) ? CX_SUCCESS : cx_home_flush_now(home, err);
+    uint64_t limit_ms = home->options.settle_timeout_ms;
+    uint64_t end = home->io->monotonic_ns(home->io) + limit_ms * UINT64_C(1000000);
+    const cx_position wanted = home->applied;
+    while (cx_store_filling_rows(&home->store) != 0 || home->store.flushing != NULL) {
+        if (!cx_position_before(home->store.flushed, wanted))
+            break;
+        if (cx_failed(home->flush_status)) {
+            if (err != NULL)
+                *err = home->flush_err;
+            return home->flush_status;
+        }
+        uint64_t now = home->io->monotonic_ns(home->io);
+        if (now >= end)
+            return cx_fail(err, CX_E_TIMEOUT,
+                           "the tables did not catch up with the log within %llu ms",
+                           (unsigned long long)limit_ms);
+        home->settle_wanted = true;
+        cx_lock_wake(&home->lock);
+        cx_lock_wait_for(&home->lock, (uint32_t)((end - now) / 1000000) + 1);
+    }
+    return CX_SUCCESS;
+}

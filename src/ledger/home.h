@@ -1,0 +1,257 @@
+/*
+ * home.h - a home: many actors' journals in one log, the tables derived from it, and the trees over
+ * both (ledger.md §1, §5).
+ *
+ *     write   cx_turn_begin .. cx_turn_get .. cx_turn_entry .. cx_turn_put .. cx_turn_commit
+ *     read    cx_home_get, cx_home_scan, cx_home_entry
+ *     answer  cx_home_roots, ledger/snapshot.h, ledger/verify.h
+ *
+ * The log is the only truth.  What a turn commits is in memory at once (one lock, one turn at a
+ * time) and on the disk when cx_turn_commit returns; turns of other threads share that sync. Tables
+ * follow in large transactions by a thread of the home; point reads look through what the tables
+ * have not taken yet, and scans wait for the tables.  Trees are built when first asked for.
+ *
+ * A failed write or sync poisons the home: everything is refused until it is opened again.
+ * Thread-safe, except that one turn belongs to one thread.
+ */
+#ifndef CX_LEDGER_HOME_H
+#define CX_LEDGER_HOME_H
+
+#include "base/arena.h"
+#include "base/io.h"
+#include "ledger/entry.h"
+#include "ledger/mmr.h"
+#include "ledger/record.h"
+#include "ledger/scheme.h"
+#include "ledger/smt.h"
+
+#define CX_ACTOR_SIZE_MAX 256
+#define CX_KEY_SIZE_MAX 1024
+#define CX_VALUE_SIZE_MAX (UINT32_C(64) << 20)
+
+typedef struct cx_home cx_home;
+typedef struct cx_turn cx_turn;
+typedef struct cx_derive cx_derive;
+
+/* One change of a record, as a frame carries it. */
+typedef struct cx_change {
+    cx_bytes key;   /* logical key (§5): m/<id16>, mv/.., e/from/.., snap/<seq>, .. */
+    cx_bytes value; /* empty when removed or erased */
+    bool removed;
+    bool erasable;        /* the value stands in the frame's erasable part */
+    bool erased;          /* it stood there */
+    cx_digest value_hash; /* of an erasable value, in the actor's scheme */
+    cx_bytes previous;    /* deriving only, for keys m/ and e/from/: what was there before */
+    bool had_previous;
+} cx_change;
+
+/*
+ * What a room above derives from its entries: rows that are a function of the log.  `derive` is
+ * called for each frame in log order, with `entry` NULL for a frame without one, and writes its
+ * rows with cx_derive_put and cx_derive_remove under prefixes of its own.
+ */
+typedef struct cx_deriver {
+    const char *name; /* with a version, "memory/1": another one means the tables are made anew */
+    cx_status (*derive)(cx_derive *at, const cx_entry *entry, const cx_change *changes,
+                        size_t count, cx_err *err);
+} cx_deriver;
+
+CX_RESULT cx_derive_get(cx_derive *at, cx_bytes key, cx_bytes *out_value, bool *out_found,
+                        cx_err *err);
+CX_RESULT cx_derive_put(cx_derive *at, cx_bytes key, cx_bytes value, cx_err *err);
+CX_RESULT cx_derive_remove(cx_derive *at, cx_bytes key, cx_err *err);
+cx_scheme cx_derive_scheme(const cx_derive *at);
+/* Lives as long as the frame is being derived. */
+cx_arena *cx_derive_arena(cx_derive *at);
+
+typedef struct cx_home_options {
+    const cx_alloc *alloc;  /* NULL = default */
+    const cx_io *io;        /* NULL = system */
+    bool read_only;         /* sees what others write; never changes a byte */
+    uint64_t segment_bytes; /* of the log; 0 = default */
+    const cx_deriver *derivers;
+    size_t deriver_count;
+    uint32_t settle_timeout_ms; /* a scan's wait for the tables; 0 = 30,000 */
+    /* Called while tables are brought up to date; may be NULL. */
+    void (*progress)(void *arg, const char *what, uint64_t done, uint64_t total);
+    void *progress_arg;
+} cx_home_options;
+
+/* Makes the folder (its parent must exist) and an empty log; the scheme is the actors' default. */
+CX_RESULT cx_home_create(const char *path, cx_scheme scheme, const cx_home_options *options,
+                         cx_err *err);
+/* CX_E_NOT_FOUND "NoHome"; CX_E_BUSY "Locked" names the process that writes. */
+CX_RESULT cx_home_open(const char *path, const cx_home_options *options, cx_home **out,
+                       cx_err *err);
+/* Brings the tables up to date; the first failure of that is returned, the home is closed anyway.
+ */
+CX_RESULT cx_home_close(cx_home *home, cx_err *err);
+
+cx_scheme cx_home_scheme(const cx_home *home);
+const cx_io *cx_home_io(const cx_home *home);
+const char *cx_home_path(const cx_home *home);
+/* Bytes of an incomplete group that opening cut from the log's end; 0 when there was none. */
+uint64_t cx_home_torn_bytes(const cx_home *home);
+
+/* --- actors ------------------------------------------------------------------------------------
+ */
+
+typedef struct cx_actor_info {
+    cx_str name;
+    cx_scheme scheme;
+    uint64_t entry_count;
+    uint64_t snapshot_count; /* ever made: the next number */
+    uint64_t live_memories, tombstoned, edge_count;
+} cx_actor_info;
+
+/* CX_E_NOT_FOUND "NoActor".  The name is borrowed from the home. */
+CX_RESULT cx_home_actor(cx_home *home, cx_str actor, cx_actor_info *out, cx_err *err);
+/* All, in the order of their first entry; memory from the arena. */
+CX_RESULT cx_home_actors(cx_home *home, cx_arena *arena, const cx_actor_info **out,
+                         size_t *out_count, cx_err *err);
+
+/* --- writing -------------------------------------------------------------------------------------
+ */
+
+/*
+ * Begins the actor's write turn; others wait.  An actor that is new comes into being with the
+ * turn's commit, under the home's scheme (or cx_turn_begin_as's).  Always ends with commit or
+ * abort.
+ */
+CX_RESULT cx_turn_begin(cx_home *home, cx_str actor, cx_turn **out, cx_err *err);
+CX_RESULT cx_turn_begin_as(cx_home *home, cx_str actor, cx_scheme scheme, cx_turn **out,
+                           cx_err *err);
+cx_scheme cx_turn_scheme(const cx_turn *turn);
+cx_arena *cx_turn_arena(cx_turn *turn); /* gone with the turn */
+uint64_t cx_turn_next_seq(const cx_turn *turn);
+const cx_actor_info *cx_turn_actor(const cx_turn *turn);
+
+/* A record as this turn sees it, its own changes included; lives as long as the turn. */
+CX_RESULT cx_turn_get(cx_turn *turn, cx_bytes key, cx_bytes *out_value, bool *out_found,
+                      cx_err *err);
+
+typedef struct cx_entry_draft {
+    cx_str kind;
+    int64_t created_at_ns;
+    cx_bytes created_by;
+    cx_bytes payload;     /* longer than CX_ENTRY_PAYLOAD_MAX: becomes committed */
+    bool committed;       /* payload is salted, committed to and erasable */
+    const uint8_t *salt;  /* 32 bytes, NULL = random; for replaying given bytes */
+    const cx_id *subject; /* the memory the entry is about, NULL = none */
+} cx_entry_draft;
+
+/* Begins the next frame; what is put from now on belongs to it. */
+CX_RESULT cx_turn_entry(cx_turn *turn, const cx_entry_draft *draft, uint64_t *out_seq, cx_err *err);
+/* Begins a frame without an entry (Snapshot). */
+CX_RESULT cx_turn_bare(cx_turn *turn, cx_err *err);
+/* `erasable`: cx_home_erase can destroy this copy later. */
+CX_RESULT cx_turn_put(cx_turn *turn, cx_bytes key, cx_bytes value, bool erasable, cx_err *err);
+CX_RESULT cx_turn_remove(cx_turn *turn, cx_bytes key, cx_err *err);
+
+/* All frames of the turn in one commit; returns when they are on the disk.  Ends the turn. */
+CX_RESULT cx_turn_commit(cx_turn *turn, cx_err *err);
+/* The same without waiting: *out_commit is for cx_home_wait. */
+CX_RESULT cx_turn_commit_later(cx_turn *turn, uint64_t *out_commit, cx_err *err);
+void cx_turn_abort(cx_turn *turn); /* NULL is fine */
+CX_RESULT cx_home_wait(cx_home *home, uint64_t commit, cx_err *err);
+/* Everything committed so far is on the disk. */
+CX_RESULT cx_home_sync(cx_home *home, cx_err *err);
+
+/* --- reading -------------------------------------------------------------------------------------
+ */
+
+/* The value lives in the arena. */
+CX_RESULT cx_home_get(cx_home *home, cx_str actor, cx_bytes key, cx_arena *arena,
+                      cx_bytes *out_value, bool *out_found, cx_err *err);
+/*
+ * Calls `row` for each record whose key begins with `prefix`, ascending (descending: `backwards`),
+ * until it sets *stop; key and value are borrowed for the call.  Calls of the home are not allowed
+ * inside.  With `from` not empty the scan starts at that key.
+ */
+typedef struct cx_scan {
+    cx_str actor;
+    cx_bytes prefix;
+    cx_bytes from;
+    bool backwards;
+    cx_status (*row)(void *arg, cx_bytes key, cx_bytes value, bool *stop, cx_err *err);
+    void *arg;
+} cx_scan;
+CX_RESULT cx_home_scan(cx_home *home, const cx_scan *scan, cx_err *err);
+
+/* A record as retained snapshot `snapshot_seq` saw it (§9.1).  `*out_erased`: only its value hash
+ * is left, *out_value_hash. */
+CX_RESULT cx_home_get_at(cx_home *home, cx_str actor, uint64_t snapshot_seq, cx_bytes key,
+                         cx_arena *arena, cx_bytes *out_value, bool *out_found, bool *out_erased,
+                         cx_digest *out_value_hash, cx_err *err);
+
+typedef struct cx_entry_view {
+    cx_entry entry; /* decoded; borrows from `bytes` */
+    cx_bytes bytes; /* canonical */
+    cx_digest leaf_hash;
+    cx_bytes payload; /* inline or committed; empty when there is none or it was erased */
+    bool payload_erased;
+    uint8_t salt[32]; /* of a committed payload that is there */
+    bool has_subject;
+    cx_id subject;
+} cx_entry_view;
+
+/* CX_E_NOT_FOUND "NoEntry". Memory from the arena. */
+CX_RESULT cx_home_entry(cx_home *home, cx_str actor, uint64_t seq, cx_arena *arena,
+                        cx_entry_view *out, cx_err *err);
+/* Sequence numbers of the entries about a memory, ascending. */
+CX_RESULT cx_home_entries_about(cx_home *home, cx_str actor, const cx_id *subject, cx_arena *arena,
+                                const uint64_t **out_seqs, size_t *out_count, cx_err *err);
+
+/* --- erasing
+ * ------------------------------------------------------------------------------------------ */
+
+/*
+ * Destroys what committed `redact` and `redact_memory` entries of the actor name: the payload of
+ * the target entry, or the erasable copies in all frames about the memory (the entry's draft has it
+ * as subject) before that entry.  To be called after such a commit; what a crash left undone is
+ * done when the home is opened for writing.
+ */
+CX_RESULT cx_home_erase(cx_home *home, cx_str actor, cx_err *err);
+
+/* --- roots and trees
+ * --------------------------------------------------------------------------------- */
+
+typedef struct cx_roots {
+    uint64_t journal_size;
+    cx_digest journal;
+    cx_digest edges;
+    cx_digest memories;
+    cx_digest overall;
+} cx_roots;
+
+/* One consistent view, on the disk when this returns. */
+CX_RESULT cx_home_roots(cx_home *home, cx_str actor, cx_roots *out, cx_err *err);
+/* The same inside a turn, of the state before the turn's own changes. */
+CX_RESULT cx_turn_roots(cx_turn *turn, cx_roots *out, cx_err *err);
+
+/* The trees, for proofs: nobody else writes until cx_home_trees_end. */
+typedef struct cx_trees {
+    cx_scheme scheme;
+    cx_mmr *journal;
+    cx_smt *memories;
+    cx_smt *edges;
+} cx_trees;
+CX_RESULT cx_home_trees_begin(cx_home *home, cx_str actor, cx_trees *out, cx_err *err);
+void cx_home_trees_end(cx_home *home);
+
+/* --- tables
+ * ------------------------------------------------------------------------------------------- */
+
+typedef struct cx_tables_status {
+    uint64_t log_commits;   /* on the disk */
+    uint64_t table_commits; /* in the tables */
+    uint64_t entry_rows, record_rows;
+} cx_tables_status;
+CX_RESULT cx_home_tables_status(cx_home *home, cx_tables_status *out, cx_err *err);
+/* Waits until the tables have everything committed so far. */
+CX_RESULT cx_home_settle(cx_home *home, cx_err *err);
+
+/* A copy that is a home of its own right; writers go on. */
+CX_RESULT cx_home_backup(cx_home *home, const char *to_path, cx_err *err);
+
+#endif

@@ -1,0 +1,171 @@
+/*
+ * internal.h - what the files of a home share.
+ *
+ * Two locks guard a home.  `lock` is short: it is held around every look at and change of memory.
+ * The *turn* (turn_taken, under `lock`) is long: whoever has it is the only one that decides and
+ * writes, also while it waits for the tables with `lock` let go.
+ */
+#ifndef CX_LEDGER_INTERNAL_H
+#define CX_LEDGER_INTERNAL_H
+
+#include "base/thread.h"
+#include "ledger/frame.h"
+#include "ledger/home.h"
+#include "ledger/store.h"
+
+typedef struct cx_actor {
+    int64_t id; /* 0 = the home itself */
+    char name[CX_ACTOR_SIZE_MAX + 1];
+    cx_actor_info info; /* name borrows from `name` */
+    uint64_t entry_sum; /* sum over entries and state records, to notice damaged rows (H4) */
+    uint64_t state_sum;
+    CX_VEC(uint64_t) retained; /* snapshots not dropped, ascending */
+    bool retained_known;
+    bool dirty; /* its row must be written with the next generation */
+    bool has_trees;
+    cx_trees trees;
+} cx_actor;
+
+struct cx_home {
+    const cx_alloc *alloc;
+    const cx_io *io;
+    cx_home_options options;
+    char *path;
+    char *log_path;
+    char *db_path;
+    cx_buf identity;
+    cx_log *log;
+    uint64_t torn_bytes;
+    cx_scheme scheme;
+    cx_store store;
+    bool store_open;
+    bool read_only;
+
+    cx_lock lock;
+    bool turn_taken;
+    unsigned turn_waiting; /* threads that wait for it */
+    bool flusher_idle;
+    bool poisoned;
+    bool closing;
+    bool settle_wanted;
+    cx_status flush_status; /* the flusher's first failure */
+    cx_err flush_err;
+    cx_thread flusher;
+    cx_position applied;  /* what is in memory */
+    uint64_t last_commit; /* of the log; UINT64_MAX = none by this process */
+
+    bool keep_trees; /* trees follow from the first entry on: verification and rebuild */
+
+    cx_actor **actors; /* by order of appearance; [0] is the home itself */
+    size_t actor_count, actor_capacity;
+    cx_map actor_names;
+};
+
+/* --- actors.c ------------------------------------------------------------------------------------
+ */
+cx_actor *cx_home_find_actor(cx_home *home, cx_str name); /* NULL = none */
+CX_RESULT cx_home_add_actor(cx_home *home, int64_t id, cx_str name, cx_scheme scheme,
+                            cx_actor **out, cx_err *err);
+CX_RESULT cx_home_need_actor(cx_home *home, cx_str name, cx_actor **out, cx_err *err);
+void cx_home_drop_actors(cx_home *home);
+CX_RESULT cx_home_load_actors(cx_home *home, cx_err *err);
+CX_RESULT cx_home_save_actors(cx_home *home, cx_err *err); /* the dirty ones, into `filling` */
+/* Retained snapshots from the tables, once; the tables must be settled. */
+CX_RESULT cx_home_know_retained(cx_home *home, cx_actor *actor, cx_err *err);
+
+/* --- apply.c: one frame of the log into memory
+ * ------------------------------------------------------ */
+typedef struct cx_applied {
+    cx_log_place place;
+    uint64_t commit;
+} cx_applied;
+CX_RESULT cx_home_apply(cx_home *home, const cx_ledger_frame *frame, const cx_applied *at,
+                        cx_arena *arena, cx_err *err);
+/* What a record holds when its content was erased: 00 ‖ value hash. */
+bool cx_value_erased(cx_bytes value, cx_digest *out_hash);
+
+/* --- flush.c
+ * ------------------------------------------------------------------------------------------ */
+CX_RESULT cx_home_start_flusher(cx_home *home, cx_err *err);
+void cx_home_stop_flusher(cx_home *home);
+/* Everything applied is in the tables when this returns.  Lets go of the lock meanwhile. */
+CX_RESULT cx_home_settle_locked(cx_home *home, cx_err *err);
+/* The same by the caller itself, while there is no flusher. */
+CX_RESULT cx_home_flush_now(cx_home *home, cx_err *err);
+
+/* --- turn.c
+ * ---------------------------------------------------------------------------------------------- */
+CX_RESULT cx_home_take_turn(cx_home *home, cx_err *err); /* with the lock held, also afterwards */
+void cx_home_give_turn(cx_home *home);
+
+/* What is handed out must be on the disk; a reader's view is. */
+CX_RESULT cx_home_sync_shown(cx_home *home, cx_err *err);
+
+/* --- trees.c
+ * -----------------------------------------------------------------------------------------------
+ */
+/* Under the turn and the lock. */
+CX_RESULT cx_home_need_trees(cx_home *home, cx_actor *actor, cx_err *err);
+void cx_actor_drop_trees(cx_actor *actor);
+CX_RESULT cx_actor_roots(cx_actor *actor, cx_roots *out, cx_err *err);
+/* The actor's trees are no longer right: they are built again when next asked for. */
+void cx_home_forget_trees(cx_home *home, cx_str actor);
+/* Contributions to entry_sum and state_sum. */
+uint64_t cx_sum_of_entry(uint64_t seq, const cx_digest *leaf);
+uint64_t cx_sum_of_state(const cx_digest *key, const cx_digest *value);
+/* Tree key and namespace of a record's logical key; false for records that are in no tree. */
+bool cx_state_key(cx_scheme scheme, cx_bytes record_key, cx_digest *out, bool *out_edge);
+
+/* --- erase.c: content that an entry on the disk says is to be destroyed */
+/* The row that remembers what is still to be destroyed; it goes when that is done. */
+CX_RESULT cx_home_plan_erasure(cx_derive *at, const cx_entry *entry, const cx_ledger_frame *frame,
+                               cx_err *err);
+CX_RESULT cx_home_finish_all_erasures(cx_home *home, cx_err *err);
+
+/* --- home.c
+ * ----------------------------------------------------------------------------------------------------
+ */
+CX_RESULT cx_home_check_alive(const cx_home *home, cx_err *err);
+/* Applies what the log has and the tables do not; `open_tables` must be ready. */
+CX_RESULT cx_home_catch_up(cx_home *home, cx_err *err);
+/*
+ * For verification and rebuild: the log is open (for reading unless `lock`), the tables at
+ * `db_path` (NULL = private ones) hold what an earlier run left, or nothing; nothing has been
+ * applied yet. Without a flusher: cx_home_flush_now writes.
+ */
+CX_RESULT cx_home_open_derived(const char *path, const char *db_path, bool lock,
+                               const cx_home_options *options, cx_home **out, cx_err *err);
+void cx_home_close_derived(cx_home *home);
+/* Only the tables: the log, and with it the lock, stays. */
+void cx_home_close_derived_tables(cx_home *home);
+/* The home's own tables, beside derived ones; *out_there: there is a database file. */
+CX_RESULT cx_home_open_tables_to_check(const cx_home *home, cx_store *out, bool *out_there,
+                                       bool *out_stale, cx_err *err);
+CX_RESULT cx_actor_open_trees(cx_home *home, cx_actor *actor, cx_err *err);
+
+/*
+ * Differences between two stores, row by row: `differ` is called with the table's name and where.
+ * At most `max` calls.
+ */
+CX_RESULT cx_store_compare(cx_store *left, cx_store *right, size_t max,
+                           cx_status (*differ)(void *arg, const char *table, int64_t actor,
+                                               cx_bytes key, const char *how, cx_err *err),
+                           void *arg, cx_err *err);
+
+/* --- check_frame.c: an entry against the records of its frame
+ * ------------------------------------- */
+
+/* Reasons found, told one by one. */
+typedef struct cx_check_sink {
+    cx_status (*found)(void *arg, const char *check, const char *reason, cx_str actor,
+                       const char *where, const char *message, cx_err *err);
+    void *arg;
+} cx_check_sink;
+
+CX_RESULT cx_home_check_frame(const cx_ledger_frame *frame, cx_scheme scheme, cx_arena *arena,
+                              const cx_check_sink *sink, cx_err *err);
+/* The manifest in a frame without entry against the state at that moment (trees are kept). */
+CX_RESULT cx_home_check_manifests(cx_home *home, const cx_ledger_frame *frame, cx_arena *arena,
+                                  const cx_check_sink *sink, cx_err *err);
+
+#endif

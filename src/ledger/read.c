@@ -1,0 +1,332 @@
+/*
+ * read.c - reading a home: records, entries, views of the past.
+ *
+ * What is shown to a caller is on the disk: a value of a commit that is still being written is
+ * waited for.
+ */
+#include "base/alloc.h"
+#include "ledger/internal.h"
+
+static cx_status wait_shown(cx_home *home, uint64_t commit, cx_err *err)
+{
+    return commit == 0 || home->read_only ? CX_SUCCESS : cx_home_wait(home, commit, err);
+}
+
+cx_status cx_home_actor(cx_home *home, cx_str actor, cx_actor_info *out, cx_err *err)
+{
+    cx_lock_enter(&home->lock);
+    cx_actor *found = NULL;
+    cx_status status = cx_home_need_actor(home, actor, &found, err);
+    if (!cx_failed(status))
+        *out = found->info;
+    cx_lock_leave(&home->lock);
+    return status;
+}
+
+cx_status cx_home_actors(cx_home *home, cx_arena *arena, const cx_actor_info **out,
+                         size_t *out_count, cx_err *err)
+{
+    cx_lock_enter(&home->lock);
+    cx_status status = CX_SUCCESS;
+    size_t count = home->actor_count > 0 ? home->actor_count - 1 : 0;
+    cx_actor_info *infos = CX_ARENA_ARRAY(arena, cx_actor_info, count + 1);
+    if (infos == NULL)
+        status = cx_fail_nomem(err);
+    for (size_t i = 0; i < count && infos != NULL; i++)
+        infos[i] = home->actors[i + 1]->info;
+    cx_lock_leave(&home->lock);
+    if (!cx_failed(status)) {
+        *out = infos;
+        *out_count = count;
+    }
+    return status;
+}
+
+cx_status cx_home_get(cx_home *home, cx_str actor, cx_bytes key, cx_arena *arena,
+                      cx_bytes *out_value, bool *out_found, cx_err *err)
+{
+    cx_lock_enter(&home->lock);
+    cx_actor *found = NULL;
+    uint64_t commit = 0;
+    cx_status status = cx_home_need_actor(home, actor, &found, err);
+    if (!cx_failed(status))
+        status =
+            cx_store_get(&home->store, found->id, key, arena, out_value, out_found, &commit, err);
+    cx_lock_leave(&home->lock);
+    if (!cx_failed(status))
+        status = wait_shown(home, commit, err);
+    return status;
+}
+
+cx_status cx_home_scan(cx_home *home, const cx_scan *scan, cx_err *err)
+{
+    cx_lock_enter(&home->lock);
+    cx_actor *found = NULL;
+    cx_status status = CX_SUCCESS;
+    CX_GO(status, cx_home_need_actor(home, scan->actor, &found, err));
+    CX_GO(status, cx_home_settle_locked(home, err));
+    status = cx_store_scan(&home->store, found->id, scan->prefix, scan->from, scan->backwards,
+                           scan->row, scan->arg, err);
+done:
+    cx_lock_leave(&home->lock);
+    return status;
+}
+
+/* --- the past (§9.1)
+ * --------------------------------------------------------------------------------------- */
+
+typedef struct view {
+    cx_arena *arena;
+    size_t key_size;
+    bool found;
+    cx_bytes value;
+} view;
+
+static cx_status take_view(void *arg, cx_bytes key, cx_bytes value, bool *stop, cx_err *err)
+{
+    view *state = arg;
+    if (key.size != 5 + state->key_size + 1 + 8)
+        return CX_SUCCESS; /* the history of a longer key that begins alike */
+    cx_str copy = cx_arena_copy_str(state->arena, cx_bytes_str(value));
+    if (copy.data == NULL)
+        return cx_fail_nomem(err);
+    state->value = cx_str_bytes(copy);
+    state->found = true;
+    *stop = true;
+    return CX_SUCCESS;
+}
+
+static cx_status history_at(cx_home *home, const cx_actor *actor, uint64_t snapshot, cx_bytes key,
+                            view *state, cx_err *err)
+{
+    uint8_t name[CX_KEY_SIZE_MAX + 16];
+    size_t size = 0;
+    memcpy(name, "hist/", 5);
+    memcpy(name + 5, key.data, key.size);
+    size = 5 + key.size;
+    name[size++] = '/';
+    const cx_bytes prefix = cx_bytes_from(name, size);
+    uint8_t from[sizeof name];
+    memcpy(from, name, size);
+    for (unsigned i = 0; i < 8; i++)
+        from[size + i] = (uint8_t)(snapshot >> (8 * (7 - i)));
+    return cx_store_scan(&home->store, actor->id, prefix, cx_bytes_from(from, size + 8), false,
+                         take_view, state, err);
+}
+
+static cx_status get_at(cx_home *home, cx_actor *actor, uint64_t snapshot, cx_bytes key,
+                        view *state, cx_err *err)
+{
+    CX_TRY(cx_home_settle_locked(home, err));
+    CX_TRY(cx_home_know_retained(home, actor, err));
+    bool retained = false;
+    for (size_t i = 0; i < actor->retained.count; i++)
+        retained = retained || actor->retained.items[i] == snapshot;
+    if (!retained)
+        return cx_fail_at(err, CX_E_NOT_FOUND, "SnapshotNotFound", CX_NO_OFFSET,
+                          "there is no snapshot %llu, or it was dropped",
+                          (unsigned long long)snapshot);
+    CX_TRY(history_at(home, actor, snapshot, key, state, err));
+    if (state->found) {
+        state->found = state->value.size != 0; /* empty: it did not exist then */
+        return CX_SUCCESS;
+    }
+    return cx_store_get(&home->store, actor->id, key, state->arena, &state->value, &state->found,
+                        NULL, err);
+}
+
+cx_status cx_home_get_at(cx_home *home, cx_str actor, uint64_t snapshot_seq, cx_bytes key,
+                         cx_arena *arena, cx_bytes *out_value, bool *out_found, bool *out_erased,
+                         cx_digest *out_value_hash, cx_err *err)
+{
+    if (key.size > CX_KEY_SIZE_MAX - 16)
+        return cx_fail(err, CX_E_LIMIT, "record key of %zu bytes", key.size);
+    cx_lock_enter(&home->lock);
+    cx_actor *found = NULL;
+    view state = {.arena = arena, .key_size = key.size};
+    cx_status status = cx_home_need_actor(home, actor, &found, err);
+    if (!cx_failed(status))
+        status = get_at(home, found, snapshot_seq, key, &state, err);
+    cx_lock_leave(&home->lock);
+    CX_TRY(status);
+    *out_found = state.found;
+    *out_erased = state.found && cx_value_erased(state.value, out_value_hash);
+    if (state.found && !*out_erased)
+        *out_value = state.value;
+    return CX_SUCCESS;
+}
+
+/* --- entries
+ * ---------------------------------------------------------------------------------------------------
+ */
+
+static cx_status find_place(cx_home *home, cx_str actor, uint64_t seq, cx_entry_row *out,
+                            cx_err *err)
+{
+    cx_lock_enter(&home->lock);
+    cx_actor *found = NULL;
+    cx_status status = cx_home_need_actor(home, actor, &found, err);
+    if (!cx_failed(status))
+        status = cx_store_get_entry(&home->store, found->id, seq, out, err);
+    cx_lock_leave(&home->lock);
+    if (!cx_failed(status))
+        status = wait_shown(home, out->commit, err);
+    return status;
+}
+
+/* The frame at a place, its bytes in the arena. */
+static cx_status read_frame(cx_home *home, cx_log_place place, cx_arena *arena,
+                            cx_ledger_frame *out, cx_err *err)
+{
+    cx_buf buf;
+    cx_buf_init(&buf, home->alloc);
+    cx_log_frame parts = {{NULL, 0}, {NULL, 0}};
+    bool erased = false;
+    cx_status status = cx_log_read(home->log, place, &buf, &parts, &erased, err);
+    if (!cx_failed(status)) {
+        cx_str guarded = cx_arena_copy_str(arena, cx_bytes_str(parts.guarded));
+        cx_str erasable = cx_arena_copy_str(arena, cx_bytes_str(parts.erasable));
+        if (guarded.data == NULL || erasable.data == NULL)
+            status = cx_fail_nomem(err);
+        parts = (cx_log_frame){cx_str_bytes(guarded), cx_str_bytes(erasable)};
+    }
+    cx_buf_done(&buf);
+    CX_TRY(status);
+    return cx_frame_decode(&parts, erased, arena, out, err);
+}
+
+cx_status cx_home_entry(cx_home *home, cx_str actor, uint64_t seq, cx_arena *arena,
+                        cx_entry_view *out, cx_err *err)
+{
+    cx_entry_row row;
+    CX_TRY(find_place(home, actor, seq, &row, err));
+    cx_ledger_frame frame;
+    CX_TRY(read_frame(home, row.place, arena, &frame, err));
+    cx_entry_view view_of = {.bytes = frame.entry, .leaf_hash = cx_scheme_entry(frame.entry)};
+    if (!cx_str_eq(frame.actor, actor) || !cx_digest_eq(&view_of.leaf_hash, &row.leaf))
+        return cx_fail_at(err, CX_E_FORMAT, "DatabaseDamaged", CX_NO_OFFSET,
+                          "the tables' row of entry %llu points at another one; run"
+                          " 'cortex tables rebuild'",
+                          (unsigned long long)seq);
+    CX_TRY(cx_entry_decode(frame.entry, &view_of.entry, err));
+    view_of.payload = frame.committed ? frame.payload : view_of.entry.payload;
+    view_of.payload_erased = frame.committed && frame.erased;
+    if (frame.committed && !frame.erased)
+        memcpy(view_of.salt, frame.salt, sizeof view_of.salt);
+    view_of.has_subject = frame.has_subject;
+    view_of.subject = frame.subject;
+    *out = view_of;
+    return CX_SUCCESS;
+}
+
+typedef struct about {
+    cx_home *home;
+    CX_VEC(uint64_t) seqs;
+    CX_VEC(cx_log_place) places;
+    uint64_t before;
+} about;
+
+static cx_status take_about(void *arg, const cx_entry_row *entry, bool *stop, cx_err *err)
+{
+    about *list = arg;
+    if (entry->seq >= list->before) {
+        *stop = true;
+        return CX_SUCCESS;
+    }
+    uint64_t *seq = cx_vec_push(&list->seqs, list->home->alloc);
+    cx_log_place *place = cx_vec_push(&list->places, list->home->alloc);
+    if (seq == NULL || place == NULL)
+        return cx_fail_nomem(err);
+    *seq = entry->seq;
+    *place = entry->place;
+    return CX_SUCCESS;
+}
+
+static cx_status list_about(cx_home *home, cx_str actor, const cx_id *subject, about *list,
+                            cx_err *err)
+{
+    cx_lock_enter(&home->lock);
+    cx_actor *found = NULL;
+    cx_status status = CX_SUCCESS;
+    CX_GO(status, cx_home_need_actor(home, actor, &found, err));
+    CX_GO(status, cx_home_settle_locked(home, err));
+    status = cx_store_scan_entries(&home->store, found->id, subject, take_about, list, err);
+done:
+    cx_lock_leave(&home->lock);
+    return status;
+}
+
+static void about_done(about *list)
+{
+    cx_vec_done(&list->seqs, list->home->alloc);
+    cx_vec_done(&list->places, list->home->alloc);
+}
+
+cx_status cx_home_entries_about(cx_home *home, cx_str actor, const cx_id *subject, cx_arena *arena,
+                                const uint64_t **out_seqs, size_t *out_count, cx_err *err)
+{
+    about list = {.home = home, .before = UINT64_MAX};
+    cx_status status = list_about(home, actor, subject, &list, err);
+    uint64_t *seqs = NULL;
+    if (!cx_failed(status)) {
+        seqs = CX_ARENA_ARRAY(arena, uint64_t, list.seqs.count + 1);
+        if (seqs == NULL)
+            status = cx_fail_nomem(err);
+    }
+    if (!cx_failed(status)) {
+        if (list.seqs.count != 0)
+            memcpy(seqs, list.seqs.items, list.seqs.count * sizeof *seqs);
+        *out_seqs = seqs;
+        *out_count = list.seqs.count;
+    }
+    about_done(&list);
+    return status;
+}
+
+/* --- tables
+ * -----------------------------------------------------------------------------------------------------------
+ */
+
+cx_status cx_home_settle(cx_home *home, cx_err *err)
+{
+    cx_lock_enter(&home->lock);
+    cx_status status = cx_home_settle_locked(home, err);
+    cx_lock_leave(&home->lock);
+    return status;
+}
+
+cx_status cx_home_tables_status(cx_home *home, cx_tables_status *out, cx_err *err)
+{
+    cx_tables_status found = {.log_commits = cx_log_durable(home->log)};
+    cx_lock_enter(&home->lock);
+    found.table_commits = home->store.flushed.commit + (home->store.flushed.frames != 0 ? 1 : 0);
+    cx_status status = cx_store_counts(&home->store, &found.entry_rows, &found.record_rows, err);
+    cx_lock_leave(&home->lock);
+    if (!cx_failed(status))
+        *out = found;
+    return status;
+}
+
+cx_status cx_home_backup(cx_home *home, const char *to_path, cx_err *err)
+{
+    int failed = home->io->mkdir(home->io, to_path);
+    if (failed != 0)
+        return cx_fail_os(err, -failed, "making the folder %s", to_path);
+    cx_buf path;
+    cx_buf_init(&path, home->alloc);
+    cx_buf_add_z(&path, to_path);
+    size_t base = path.size;
+    cx_buf_add_z(&path, "/log");
+    const char *log_path = cx_buf_z(&path);
+    cx_status status =
+        log_path == NULL ? cx_fail_nomem(err) : cx_log_backup(home->log, log_path, err);
+    path.size = base;
+    cx_buf_add_z(&path, "/keys");
+    const char *keys_path = cx_buf_z(&path);
+    if (!cx_failed(status) && keys_path == NULL)
+        status = cx_fail_nomem(err);
+    if (!cx_failed(status) && (failed = home->io->mkdir(home->io, keys_path)) != 0)
+        status = cx_fail_os(err, -failed, "making the folder %s", keys_path);
+    cx_buf_done(&path);
+    return status;
+}

@@ -1,0 +1,197 @@
+/*
+ * rebuild.c - making the tables anew from the log (ledger.md §10.2).
+ *
+ * B1  The new database is filled beside the old one, under its own name, and becomes the database
+ * by one rename; until then the old one stays as it is. B2  An interrupted run leaves a file that
+ * knows how far it came; the next run goes on from there. B3  Manifests in the log must lead to the
+ * roots they name, and the old tables must be equal: what differs is told before anything is
+ * replaced.
+ */
+#include <stdio.h>
+
+#include "base/alloc.h"
+#include "ledger/internal.h"
+#include "ledger/verify.h"
+
+#define NEW_NAME "/cortex.db.new"
+#define FLUSH_ROWS 65536
+
+typedef struct rebuild {
+    cx_home *home;
+    cx_arena arena;
+    cx_rebuild_result result;
+    cx_check_sink sink;
+    char first[CX_ERR_MESSAGE_SIZE]; /* the first difference */
+    uint64_t differences;
+} rebuild;
+
+static cx_status note(void *arg, const char *check, const char *reason, cx_str actor,
+                      const char *where, const char *message, cx_err *err)
+{
+    rebuild *work = arg;
+    (void)check;
+    (void)err;
+    if (work->differences++ == 0)
+        (void)snprintf(work->first, sizeof work->first, "%s at %s of \"%.*s\": %.180s", reason,
+                       where, (int)(actor.size < 40 ? actor.size : 40),
+                       actor.data != NULL ? actor.data : "", message);
+    return CX_SUCCESS;
+}
+
+static cx_status note_row(void *arg, const char *table, int64_t actor, cx_bytes key,
+                          const char *how, cx_err *err)
+{
+    rebuild *work = arg;
+    (void)key;
+    (void)err;
+    if (work->differences++ == 0)
+        (void)snprintf(work->first, sizeof work->first,
+                       "a row of table %s of actor %lld in the old tables is %s", table,
+                       (long long)actor, how);
+    return CX_SUCCESS;
+}
+
+static cx_status derive_commit(rebuild *work, const cx_log_commit *commit, uint64_t skip,
+                               cx_err *err)
+{
+    cx_home *home = work->home;
+    for (size_t i = (size_t)(skip < commit->count ? skip : commit->count); i < commit->count; i++) {
+        const cx_log_item *item = &commit->items[i];
+        cx_arena_mark mark = cx_arena_mark_now(&work->arena);
+        cx_ledger_frame frame;
+        CX_TRY(cx_frame_decode(&item->frame, item->erased, &work->arena, &frame, err));
+        const cx_applied at = {item->place, commit->number};
+        CX_TRY(cx_home_apply(home, &frame, &at, &work->arena, err));
+        home->applied = (cx_position){commit->number, i + 1};
+        CX_TRY(cx_home_check_manifests(home, &frame, &work->arena, &work->sink, err));
+        cx_arena_reset(&work->arena, mark);
+    }
+    work->result.commits++;
+    if (cx_store_filling_rows(&home->store) < FLUSH_ROWS)
+        return CX_SUCCESS;
+    CX_TRY(cx_home_flush_now(home, err));
+    if (home->options.progress != NULL)
+        home->options.progress(home->options.progress_arg, "tables", commit->bytes_done,
+                               commit->bytes_total);
+    return CX_SUCCESS;
+}
+
+static cx_status derive_all(rebuild *work, cx_err *err)
+{
+    cx_home *home = work->home;
+    uint64_t skip = home->applied.frames;
+    cx_log_scan *scan;
+    CX_TRY(cx_log_scan_begin(home->log, home->applied.commit, &scan, err));
+    cx_status status = CX_SUCCESS;
+    for (;;) {
+        cx_log_commit commit;
+        bool end = false;
+        CX_GO(status, cx_log_scan_next(scan, &commit, &end, err));
+        if (end)
+            break;
+        CX_GO(status, derive_commit(work, &commit, skip, err));
+        skip = 0;
+    }
+    if (cx_store_filling_rows(&home->store) != 0)
+        status = cx_home_flush_now(home, err);
+done:
+    cx_log_scan_end(scan);
+    return status;
+}
+
+static cx_status compare_with_old(rebuild *work, cx_err *err)
+{
+    cx_store old;
+    bool there = false, stale = false;
+    cx_err reason = {0};
+    cx_status status = cx_home_open_tables_to_check(work->home, &old, &there, &stale, &reason);
+    work->result.changed = !there;
+    if (!there)
+        return CX_SUCCESS;
+    if (cx_failed(status))
+        return note(work, "table", "DatabaseDamaged", (cx_str){NULL, 0}, "cortex.db",
+                    reason.message, err);
+    work->result.changed = stale || old.flushed.commit != work->home->store.flushed.commit ||
+                           old.flushed.frames != work->home->store.flushed.frames;
+    if (!work->result.changed) {
+        uint64_t before = work->differences;
+        status = cx_store_compare(&work->home->store, &old, 1000, note_row, work, &reason);
+        if (status.code == CX_E_FORMAT)
+            status = note(work, "table", "DatabaseDamaged", (cx_str){NULL, 0}, "cortex.db",
+                          reason.message, err);
+        work->result.changed = work->differences != before;
+    }
+    cx_store_close(&old);
+    return status;
+}
+
+static cx_status count_rows(rebuild *work, cx_err *err)
+{
+    return cx_store_counts(&work->home->store, &work->result.entries, &work->result.records, err);
+}
+
+/* Removes a database and its side files; what is not there is no error. */
+static void remove_database(const cx_io *io, const char *path)
+{
+    static const char *const endings[] = {"", "-wal", "-shm"};
+    char name[4096];
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++)
+        if (snprintf(name, sizeof name, "%s%s", path, endings[i]) < (int)sizeof name)
+            (void)io->unlink(io, name);
+}
+
+static cx_status switch_over(const cx_io *io, const char *path, const char *new_path, cx_err *err)
+{
+    char old_path[4096];
+    if (snprintf(old_path, sizeof old_path, "%s/cortex.db", path) >= (int)sizeof old_path)
+        return cx_fail(err, CX_E_LIMIT, "the home's path is too long");
+    /* The old database's own log must not be taken for the new one's. */
+    char side[4096 + 8];
+    (void)snprintf(side, sizeof side, "%s-wal", old_path);
+    (void)io->unlink(io, side);
+    (void)snprintf(side, sizeof side, "%s-shm", old_path);
+    (void)io->unlink(io, side);
+    int failed = io->rename(io, new_path, old_path);
+    if (failed != 0)
+        return cx_fail_os(err, -failed, "renaming %s to %s", new_path, old_path);
+    return cx_io_sync_folder(io, path, err);
+}
+
+static cx_status run(rebuild *work, cx_rebuild_mode mode, cx_err *err)
+{
+    CX_TRY(derive_all(work, err));
+    CX_TRY(count_rows(work, err));
+    CX_TRY(compare_with_old(work, err));
+    if (work->differences == 0 || mode == CX_REBUILD_REPLACE)
+        return CX_SUCCESS;
+    return cx_fail_at(err, CX_E_CONFLICT, "RootMismatch", CX_NO_OFFSET,
+                      "the log gives other tables than the home has (%s); the old ones stay;"
+                      " --replace takes the log's",
+                      work->first);
+}
+
+cx_status cx_home_rebuild(const char *path, const cx_home_options *options, cx_rebuild_mode mode,
+                          cx_rebuild_result *out, cx_err *err)
+{
+    const cx_io *io = options->io != NULL ? options->io : cx_io_system();
+    bool writes = mode != CX_REBUILD_VERIFY_ONLY;
+    char new_path[4096];
+    if (snprintf(new_path, sizeof new_path, "%s" NEW_NAME, path) >= (int)sizeof new_path)
+        return cx_fail(err, CX_E_LIMIT, "the home's path is too long");
+    rebuild work = {.sink = {note, &work}};
+    CX_TRY(cx_home_open_derived(path, writes ? new_path : NULL, writes, options, &work.home, err));
+    work.result.resumed = work.home->applied.commit != 0;
+    cx_arena_init(&work.arena, work.home->alloc, 0);
+    cx_status status = run(&work, mode, err);
+    cx_arena_done(&work.arena);
+    /* The lock is held until the new database stands under its name. */
+    cx_home_close_derived_tables(work.home);
+    if (!cx_failed(status) && writes)
+        status = switch_over(io, path, new_path, err);
+    else if (writes && status.code == CX_E_CONFLICT)
+        remove_database(io, new_path);
+    cx_home_close_derived(work.home);
+    if (!cx_failed(status))
+        *out = work.result;
+    return status;
+}

@@ -1,0 +1,327 @@
+/*
+ * snapshot.c - manifests: making, finding, sealing and dropping them (ledger.md §9).
+ */
+#include "ledger/snapshot.h"
+
+#include "ledger/internal.h"
+
+typedef struct snap_key {
+    uint8_t bytes[5 + 8];
+} snap_key;
+
+static cx_bytes name_snapshot(snap_key *out, uint64_t seq)
+{
+    memcpy(out->bytes, "snap/", 5);
+    for (unsigned i = 0; i < 8; i++)
+        out->bytes[5 + i] = (uint8_t)(seq >> (8 * (7 - i)));
+    return cx_bytes_from(out->bytes, sizeof out->bytes);
+}
+
+static cx_status not_found(uint64_t seq, cx_err *err)
+{
+    return cx_fail_at(err, CX_E_NOT_FOUND, "SnapshotNotFound", CX_NO_OFFSET,
+                      "there is no snapshot %llu, or it was dropped", (unsigned long long)seq);
+}
+
+/* --- making
+ * ---------------------------------------------------------------------------------------- */
+
+static cx_status put_manifest(cx_turn *turn, const cx_manifest *manifest, cx_err *err)
+{
+    snap_key key;
+    cx_buf bytes;
+    cx_buf_init(&bytes, cx_alloc_default());
+    cx_manifest_encode(manifest, &bytes);
+    cx_status status = cx_buf_check(&bytes, err);
+    if (!cx_failed(status))
+        status = cx_turn_put(turn, name_snapshot(&key, manifest->snapshot_seq),
+                             cx_buf_bytes(&bytes), false, err);
+    cx_buf_done(&bytes);
+    return status;
+}
+
+static cx_status fill_manifest(cx_turn *turn, cx_str trigger, int64_t now_ns, cx_manifest *out,
+                               cx_err *err)
+{
+    const cx_actor_info *actor = cx_turn_actor(turn);
+    cx_roots roots;
+    CX_TRY(cx_turn_roots(turn, &roots, err));
+    *out = (cx_manifest){
+        .scheme = actor->scheme,
+        .actor = actor->name,
+        .snapshot_seq = actor->snapshot_count,
+        .journal_size = roots.journal_size,
+        .journal_root = roots.journal,
+        .has_edges = true,
+        .has_memories = true,
+        .edges_root = roots.edges,
+        .memories_root = roots.memories,
+        .overall_root = roots.overall,
+        .created_ns = now_ns,
+        .trigger = trigger,
+        .signature = {.null = true},
+        .live_memories = actor->live_memories,
+        .edge_count = actor->edge_count,
+        .tombstoned = actor->tombstoned,
+    };
+    return CX_SUCCESS;
+}
+
+cx_status cx_snapshot_make(cx_home *home, cx_str actor, cx_str trigger, int64_t now_ns,
+                           cx_arena *arena, cx_manifest *out, cx_err *err)
+{
+    if (trigger.size > 255)
+        return cx_fail(err, CX_E_LIMIT,
+                       "a snapshot's reason has %zu bytes; at most 255 are"
+                       " allowed",
+                       trigger.size);
+    cx_turn *turn;
+    CX_TRY(cx_turn_begin(home, actor, &turn, err));
+    cx_manifest manifest;
+    cx_status status = CX_SUCCESS;
+    CX_GO(status, fill_manifest(turn, trigger, now_ns, &manifest, err));
+    manifest.actor = cx_arena_copy_str(arena, manifest.actor);
+    manifest.trigger = cx_arena_copy_str(arena, trigger);
+    if (manifest.actor.data == NULL || manifest.trigger.data == NULL) {
+        status = cx_fail_nomem(err);
+        goto done;
+    }
+    CX_GO(status, cx_turn_bare(turn, err));
+    CX_GO(status, put_manifest(turn, &manifest, err));
+    status = cx_turn_commit(turn, err);
+    turn = NULL;
+done:
+    cx_turn_abort(turn);
+    if (!cx_failed(status))
+        *out = manifest;
+    return status;
+}
+
+/* --- finding
+ * --------------------------------------------------------------------------------------- */
+
+cx_status cx_snapshot_get(cx_home *home, cx_str actor, uint64_t seq, cx_arena *arena,
+                          cx_manifest *out, cx_bytes *out_bytes, cx_err *err)
+{
+    snap_key key;
+    cx_bytes bytes = {NULL, 0};
+    bool found = false;
+    CX_TRY(cx_home_get(home, actor, name_snapshot(&key, seq), arena, &bytes, &found, err));
+    if (!found)
+        return not_found(seq, err);
+    CX_TRY(cx_manifest_decode(bytes, out, err));
+    if (out_bytes != NULL)
+        *out_bytes = bytes;
+    return CX_SUCCESS;
+}
+
+typedef struct listing {
+    cx_arena *arena;
+    CX_VEC(cx_manifest) manifests;
+} listing;
+
+static cx_status list_one(void *arg, cx_bytes key, cx_bytes value, bool *stop, cx_err *err)
+{
+    listing *list = arg;
+    (void)key;
+    (void)stop;
+    cx_str copy = cx_arena_copy_str(list->arena, cx_bytes_str(value));
+    cx_manifest *slot = cx_vec_push(&list->manifests, cx_alloc_default());
+    if (copy.data == NULL || slot == NULL)
+        return cx_fail_nomem(err);
+    return cx_manifest_decode(cx_str_bytes(copy), slot, err);
+}
+
+cx_status cx_snapshot_list(cx_home *home, cx_str actor, cx_arena *arena, const cx_manifest **out,
+                           size_t *out_count, cx_err *err)
+{
+    listing list = {.arena = arena};
+    const cx_scan scan = {
+        .actor = actor, .prefix = cx_str_bytes(CX_STR("snap/")), .row = list_one, .arg = &list};
+    cx_status status = cx_home_scan(home, &scan, err);
+    cx_manifest *manifests = NULL;
+    if (!cx_failed(status)) {
+        manifests = CX_ARENA_ARRAY(arena, cx_manifest, list.manifests.count + 1);
+        if (manifests == NULL)
+            status = cx_fail_nomem(err);
+    }
+    if (!cx_failed(status)) {
+        if (list.manifests.count != 0)
+            memcpy(manifests, list.manifests.items, list.manifests.count * sizeof *manifests);
+        *out = manifests;
+        *out_count = list.manifests.count;
+    }
+    cx_vec_done(&list.manifests, cx_alloc_default());
+    return status;
+}
+
+typedef struct newest {
+    bool found;
+    uint64_t seq;
+} newest;
+
+static cx_status take_newest(void *arg, cx_bytes key, cx_bytes value, bool *stop, cx_err *err)
+{
+    newest *state = arg;
+    (void)value;
+    (void)err;
+    for (size_t i = key.size - 8; i < key.size; i++)
+        state->seq = state->seq << 8 | key.data[i];
+    state->found = true;
+    *stop = true;
+    return CX_SUCCESS;
+}
+
+cx_status cx_snapshot_by_root(cx_home *home, cx_str actor, const cx_digest *overall_root,
+                              cx_arena *arena, cx_manifest *out, cx_bytes *out_bytes, cx_err *err)
+{
+    uint8_t prefix[9 + 32];
+    memcpy(prefix, "idx/root/", 9);
+    memcpy(prefix + 9, overall_root->bytes, 32);
+    newest state = {0};
+    const cx_scan scan = {.actor = actor,
+                          .prefix = cx_bytes_from(prefix, sizeof prefix),
+                          .backwards = true,
+                          .row = take_newest,
+                          .arg = &state};
+    CX_TRY(cx_home_scan(home, &scan, err));
+    if (!state.found)
+        return cx_fail_at(err, CX_E_NOT_FOUND, "SnapshotNotFound", CX_NO_OFFSET,
+                          "no retained snapshot has this overall root");
+    return cx_snapshot_get(home, actor, state.seq, arena, out, out_bytes, err);
+}
+
+/* --- sealing and dropping
+ * -------------------------------------------------------------------------- */
+
+static void add_signed_bytes(const cx_manifest *manifest, cx_buf *out)
+{
+    cx_buf_add_z(out, "cortex.manifest.v1");
+    cx_manifest_encode_body(manifest, out);
+}
+
+cx_status cx_snapshot_to_sign(cx_home *home, cx_str actor, uint64_t seq, cx_buf *out, cx_err *err)
+{
+    cx_arena arena;
+    cx_arena_init(&arena, cx_alloc_default(), 0);
+    cx_manifest manifest;
+    cx_status status = cx_snapshot_get(home, actor, seq, &arena, &manifest, NULL, err);
+    if (!cx_failed(status)) {
+        add_signed_bytes(&manifest, out);
+        status = cx_buf_check(out, err);
+    }
+    cx_arena_done(&arena);
+    return status;
+}
+
+static cx_status manifest_in_turn(cx_turn *turn, uint64_t seq, cx_manifest *out, cx_err *err)
+{
+    snap_key key;
+    cx_bytes bytes = {NULL, 0};
+    bool found = false;
+    CX_TRY(cx_turn_get(turn, name_snapshot(&key, seq), &bytes, &found, err));
+    return found ? cx_manifest_decode(bytes, out, err) : not_found(seq, err);
+}
+
+static cx_status check_signature(const cx_manifest *manifest, const cx_signature *signature,
+                                 const cx_pubkey *key, cx_err *err)
+{
+    cx_buf text;
+    cx_buf_init(&text, cx_alloc_default());
+    add_signed_bytes(manifest, &text);
+    cx_status status = cx_buf_check(&text, err);
+    if (!cx_failed(status) && !cx_ed25519_verify(key, cx_buf_bytes(&text), signature))
+        status = cx_fail_at(err, CX_E_DENIED, "BadSignature", CX_NO_OFFSET,
+                            "the signature is not one over this manifest by that key");
+    cx_buf_done(&text);
+    return status;
+}
+
+/* The turn's one frame: an entry with this payload. */
+static cx_status add_entry(cx_turn *turn, const cx_payload *payload, cx_str by, int64_t now_ns,
+                           cx_err *err)
+{
+    cx_buf bytes;
+    cx_buf_init(&bytes, cx_alloc_default());
+    cx_payload_encode(payload, &bytes);
+    const cx_entry_draft draft = {.kind = cx_entry_kind_name(payload->kind),
+                                  .created_at_ns = now_ns,
+                                  .created_by = cx_str_bytes(by),
+                                  .payload = cx_buf_bytes(&bytes)};
+    cx_status status = cx_buf_check(&bytes, err);
+    if (!cx_failed(status))
+        status = cx_turn_entry(turn, &draft, NULL, err);
+    cx_buf_done(&bytes);
+    return status;
+}
+
+static cx_status seal_in_turn(cx_turn *turn, uint64_t seq, cx_str signed_by,
+                              const cx_signature *signature, const cx_pubkey *key, cx_str by,
+                              int64_t now_ns, cx_err *err)
+{
+    cx_manifest manifest;
+    CX_TRY(manifest_in_turn(turn, seq, &manifest, err));
+    if (!manifest.signature.null)
+        return cx_fail_at(err, CX_E_EXISTS, "AlreadySealed", CX_NO_OFFSET,
+                          "snapshot %llu was sealed by \"%.*s\"", (unsigned long long)seq,
+                          (int)(manifest.signed_by.size < 80 ? manifest.signed_by.size : 80),
+                          manifest.signed_by.data);
+    CX_TRY(check_signature(&manifest, signature, key, err));
+    cx_payload payload = {.kind = CX_ENTRY_SEAL};
+    payload.as.seal = (cx_payload_seal){
+        .snapshot_seq = seq,
+        .overall_root = manifest.overall_root,
+        .signed_by = signed_by,
+        .signature = cx_bytes_from(signature->bytes, sizeof signature->bytes),
+    };
+    CX_TRY(
+        cx_manifest_digest(&manifest, cx_alloc_default(), &payload.as.seal.manifest_digest, err));
+    manifest.signed_by = signed_by;
+    manifest.signature =
+        (cx_maybe_bytes){false, cx_bytes_from(signature->bytes, sizeof signature->bytes)};
+    CX_TRY(add_entry(turn, &payload, by, now_ns, err));
+    return put_manifest(turn, &manifest, err);
+}
+
+cx_status cx_snapshot_seal(cx_home *home, cx_str actor, uint64_t seq, cx_str signed_by,
+                           const cx_signature *signature, const cx_pubkey *key, cx_str by,
+                           int64_t now_ns, cx_err *err)
+{
+    if (signed_by.size > 1024)
+        return cx_fail(err, CX_E_LIMIT, "the signer's name has %zu bytes; at most 1024 are allowed",
+                       signed_by.size);
+    cx_turn *turn;
+    CX_TRY(cx_turn_begin(home, actor, &turn, err));
+    cx_status status = seal_in_turn(turn, seq, signed_by, signature, key, by, now_ns, err);
+    if (cx_failed(status)) {
+        cx_turn_abort(turn);
+        return status;
+    }
+    return cx_turn_commit(turn, err);
+}
+
+static cx_status drop_in_turn(cx_turn *turn, uint64_t seq, cx_str by, int64_t now_ns, cx_err *err)
+{
+    cx_manifest manifest;
+    snap_key key;
+    CX_TRY(manifest_in_turn(turn, seq, &manifest, err));
+    cx_payload payload = {.kind = CX_ENTRY_DROP_SNAPSHOT};
+    payload.as.drop_snapshot.snapshot_seq = seq;
+    CX_TRY(cx_manifest_digest(&manifest, cx_alloc_default(),
+                              &payload.as.drop_snapshot.manifest_digest, err));
+    CX_TRY(add_entry(turn, &payload, by, now_ns, err));
+    return cx_turn_remove(turn, name_snapshot(&key, seq), err);
+}
+
+cx_status cx_snapshot_drop(cx_home *home, cx_str actor, uint64_t seq, cx_str by, int64_t now_ns,
+                           cx_err *err)
+{
+    cx_turn *turn;
+    CX_TRY(cx_turn_begin(home, actor, &turn, err));
+    cx_status status = drop_in_turn(turn, seq, by, now_ns, err);
+    if (cx_failed(status)) {
+        cx_turn_abort(turn);
+        return status;
+    }
+    return cx_turn_commit(turn, err);
+}

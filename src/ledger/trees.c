@@ -1,0 +1,258 @@
+/*
+ * trees.c - an actor's trees: built from the tables when first asked for, kept up to date after.
+ *
+ * The tables are derived and may be damaged, so building adds up what it reads and compares it with
+ * the sums that were kept while writing: a proof is never made from rows that were changed behind
+ * the home's back.
+ */
+#include "base/alloc.h"
+#include "ledger/internal.h"
+
+static uint64_t first_word(const cx_digest *digest)
+{
+    uint64_t word = 0;
+    for (size_t i = 0; i < 8; i++)
+        word = word << 8 | digest->bytes[i];
+    return word;
+}
+
+uint64_t cx_sum_of_entry(uint64_t seq, const cx_digest *leaf)
+{
+    return first_word(leaf) * (2 * seq + 1);
+}
+
+uint64_t cx_sum_of_state(const cx_digest *key, const cx_digest *value)
+{
+    return first_word(key) * (first_word(value) | 1);
+}
+
+#define EDGE_PREFIX "e/from/"
+#define EDGE_PREFIX_SIZE 7
+#define EDGE_KEY_SIZE (EDGE_PREFIX_SIZE + 16 + 1 + 16)
+#define HEAD_KEY_SIZE (2 + 16)
+
+bool cx_state_key(cx_scheme scheme, cx_bytes record_key, cx_digest *out, bool *out_edge)
+{
+    if (record_key.size == HEAD_KEY_SIZE && memcmp(record_key.data, "m/", 2) == 0) {
+        *out = cx_scheme_memory_key(scheme, record_key.data + 2);
+        *out_edge = false;
+        return true;
+    }
+    if (record_key.size == EDGE_KEY_SIZE &&
+        memcmp(record_key.data, EDGE_PREFIX, EDGE_PREFIX_SIZE) == 0) {
+        const uint8_t *at = record_key.data + EDGE_PREFIX_SIZE;
+        *out = cx_scheme_edge_key(scheme, at, at[16], at + 17);
+        *out_edge = true;
+        return true;
+    }
+    return false;
+}
+
+bool cx_value_erased(cx_bytes value, cx_digest *out_hash)
+{
+    if (value.size != 1 + sizeof out_hash->bytes || value.data[0] != 0)
+        return false;
+    memcpy(out_hash->bytes, value.data + 1, sizeof out_hash->bytes);
+    return true;
+}
+
+void cx_actor_drop_trees(cx_actor *actor)
+{
+    cx_mmr_close(actor->trees.journal);
+    cx_smt_close(actor->trees.memories);
+    cx_smt_close(actor->trees.edges);
+    actor->trees = (cx_trees){0};
+    actor->has_trees = false;
+}
+
+/* --- building
+ * ------------------------------------------------------------------------------------- */
+
+#define LEAF_BATCH 1024
+
+typedef struct builder {
+    cx_actor *actor;
+    cx_digest leaves[LEAF_BATCH];
+    size_t leaf_count;
+    uint64_t next_seq;
+    uint64_t sum;
+} builder;
+
+static cx_status add_leaves(builder *build, cx_err *err)
+{
+    size_t count = build->leaf_count;
+    build->leaf_count = 0;
+    return cx_mmr_append(build->actor->trees.journal, build->leaves, count, err);
+}
+
+static cx_status damaged(const cx_actor *actor, const char *what, cx_err *err)
+{
+    return cx_fail_at(err, CX_E_FORMAT, "DatabaseDamaged", CX_NO_OFFSET,
+                      "the tables of actor \"%.*s\" are damaged: %s; run 'cortex tables rebuild'"
+                      " (the log is the truth, nothing is lost)",
+                      (int)(actor->info.name.size < 60 ? actor->info.name.size : 60), actor->name,
+                      what);
+}
+
+static cx_status take_leaf(void *arg, const cx_entry_row *entry, bool *stop, cx_err *err)
+{
+    builder *build = arg;
+    (void)stop;
+    if (entry->seq != build->next_seq)
+        return damaged(build->actor, "an entry's row is missing", err);
+    build->next_seq++;
+    build->sum += cx_sum_of_entry(entry->seq, &entry->leaf);
+    build->leaves[build->leaf_count++] = entry->leaf;
+    return build->leaf_count < LEAF_BATCH ? CX_SUCCESS : add_leaves(build, err);
+}
+
+static cx_status build_journal(cx_home *home, builder *build, cx_err *err)
+{
+    CX_TRY(cx_store_scan_entries(&home->store, build->actor->id, NULL, take_leaf, build, err));
+    CX_TRY(add_leaves(build, err));
+    if (build->next_seq != build->actor->info.entry_count || build->sum != build->actor->entry_sum)
+        return damaged(build->actor, "the rows of its entries do not add up", err);
+    return CX_SUCCESS;
+}
+
+static cx_status take_state(void *arg, cx_bytes key, cx_bytes value, bool *stop, cx_err *err)
+{
+    builder *build = arg;
+    cx_scheme scheme = build->actor->info.scheme;
+    cx_digest tree_key, tree_value;
+    bool edge;
+    (void)stop;
+    if (!cx_state_key(scheme, key, &tree_key, &edge))
+        return damaged(build->actor, "a record's key has the wrong length", err);
+    if (!cx_value_erased(value, &tree_value))
+        tree_value = cx_scheme_value(scheme, value);
+    build->sum += cx_sum_of_state(&tree_key, &tree_value);
+    return cx_smt_put(edge ? build->actor->trees.edges : build->actor->trees.memories, &tree_key,
+                      &tree_value, err);
+}
+
+static cx_status build_state(cx_home *home, builder *build, cx_err *err)
+{
+    cx_actor *actor = build->actor;
+    const cx_bytes none = {NULL, 0};
+    build->sum = 0;
+    CX_TRY(cx_smt_reserve(actor->trees.memories, actor->info.live_memories + actor->info.tombstoned,
+                          err));
+    CX_TRY(cx_smt_reserve(actor->trees.edges, actor->info.edge_count, err));
+    CX_TRY(cx_store_scan(&home->store, actor->id, cx_str_bytes(CX_STR("m/")), none, false,
+                         take_state, build, err));
+    CX_TRY(cx_store_scan(&home->store, actor->id, cx_str_bytes(CX_STR(EDGE_PREFIX)), none, false,
+                         take_state, build, err));
+    if (build->sum != actor->state_sum)
+        return damaged(actor, "the records of its memories and edges do not add up", err);
+    return CX_SUCCESS;
+}
+
+cx_status cx_actor_open_trees(cx_home *home, cx_actor *actor, cx_err *err)
+{
+    cx_scheme scheme = actor->info.scheme;
+    actor->trees.scheme = scheme;
+    CX_TRY(cx_mmr_open(scheme, home->alloc, &actor->trees.journal, err));
+    CX_TRY(cx_smt_open(scheme, home->alloc, &actor->trees.memories, err));
+    CX_TRY(cx_smt_open(scheme, home->alloc, &actor->trees.edges, err));
+    actor->has_trees = true;
+    return CX_SUCCESS;
+}
+
+static cx_status build_trees(cx_home *home, cx_actor *actor, cx_err *err)
+{
+    CX_TRY(cx_actor_open_trees(home, actor, err));
+    builder *build = cx_alloc_zeroed(home->alloc, 1, sizeof *build);
+    if (build == NULL)
+        return cx_fail_nomem(err);
+    build->actor = actor;
+    cx_status status = build_journal(home, build, err);
+    if (!cx_failed(status))
+        status = build_state(home, build, err);
+    cx_alloc_free(home->alloc, build, sizeof *build);
+    return status;
+}
+
+cx_status cx_home_need_trees(cx_home *home, cx_actor *actor, cx_err *err)
+{
+    if (actor->has_trees)
+        return CX_SUCCESS;
+    CX_TRY(cx_home_settle_locked(home, err));
+    cx_status status = build_trees(home, actor, err);
+    if (cx_failed(status))
+        cx_actor_drop_trees(actor);
+    return status;
+}
+
+void cx_home_forget_trees(cx_home *home, cx_str actor)
+{
+    cx_lock_enter(&home->lock);
+    cx_actor *found = cx_home_find_actor(home, actor);
+    if (found != NULL)
+        cx_actor_drop_trees(found);
+    cx_lock_leave(&home->lock);
+}
+
+/* --- roots
+ * ------------------------------------------------------------------------------------------ */
+
+cx_status cx_actor_roots(cx_actor *actor, cx_roots *out, cx_err *err)
+{
+    cx_roots roots = {.journal_size = cx_mmr_size(actor->trees.journal)};
+    CX_TRY(cx_mmr_root(actor->trees.journal, roots.journal_size, &roots.journal, err));
+    CX_TRY(cx_smt_root(actor->trees.edges, &roots.edges, err));
+    CX_TRY(cx_smt_root(actor->trees.memories, &roots.memories, err));
+    roots.overall =
+        cx_scheme_overall(actor->info.scheme, &roots.journal, &roots.edges, &roots.memories);
+    *out = roots;
+    return CX_SUCCESS;
+}
+
+cx_status cx_home_trees_begin(cx_home *home, cx_str actor, cx_trees *out, cx_err *err)
+{
+    cx_lock_enter(&home->lock);
+    cx_actor *found = NULL;
+    bool turn = false;
+    cx_status status = CX_SUCCESS;
+    CX_GO(status, cx_home_take_turn(home, err));
+    turn = true;
+    CX_GO(status, cx_home_need_actor(home, actor, &found, err));
+    CX_GO(status, cx_home_need_trees(home, found, err));
+    *out = found->trees;
+done:
+    if (cx_failed(status) && turn)
+        cx_home_give_turn(home);
+    cx_lock_leave(&home->lock);
+    return status;
+}
+
+void cx_home_trees_end(cx_home *home)
+{
+    cx_lock_enter(&home->lock);
+    cx_home_give_turn(home);
+    cx_lock_leave(&home->lock);
+}
+
+cx_status cx_home_roots(cx_home *home, cx_str actor, cx_roots *out, cx_err *err)
+{
+    cx_lock_enter(&home->lock);
+    cx_actor *found = NULL;
+    bool turn = false;
+    cx_roots roots;
+    cx_status status = CX_SUCCESS;
+    CX_GO(status, cx_home_take_turn(home, err));
+    turn = true;
+    CX_GO(status, cx_home_need_actor(home, actor, &found, err));
+    CX_GO(status, cx_home_need_trees(home, found, err));
+    CX_GO(status, cx_actor_roots(found, &roots, err));
+done:
+    if (turn)
+        cx_home_give_turn(home);
+    cx_lock_leave(&home->lock);
+    /* What is handed out must not be lost with the machine's power. */
+    if (!cx_failed(status))
+        status = cx_home_sync_shown(home, err);
+    if (!cx_failed(status))
+        *out = roots;
+    return status;
+}

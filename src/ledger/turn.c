@@ -1,0 +1,480 @@
+/*
+ * turn.c - an actor's write turn: decide, collect frames, commit all of them or none.
+ *
+ * T1  What a turn reads cannot change before it ends: there is one turn at a time.
+ * T2  Frames go to the log first.  When memory cannot follow the log, the home is poisoned: nothing
+ *     is decided on a state that is not the log's.
+ */
+#include "base/alloc.h"
+#include "base/utf8.h"
+#include "ledger/internal.h"
+
+typedef struct turn_frame {
+    cx_ledger_frame frame;
+    CX_VEC(cx_change) changes;
+} turn_frame;
+
+struct cx_turn {
+    cx_home *home;
+    cx_actor *actor; /* NULL = new with this turn */
+    char name[CX_ACTOR_SIZE_MAX];
+    cx_actor_info info; /* as at the beginning */
+    cx_arena arena;
+    CX_VEC(turn_frame) frames;
+    uint64_t next_seq;
+};
+
+/* Above this many rows on their way to the tables, writers wait for them. */
+#define BACKLOG_ROWS 1000000
+
+cx_status cx_home_check_alive(const cx_home *home, cx_err *err)
+{
+    if (home->poisoned)
+        return cx_fail_at(err, CX_E_IO, "Poisoned", CX_NO_OFFSET,
+                          "an earlier write failed; what is on the disk is whole, close this home"
+                          " and open it again");
+    return CX_SUCCESS;
+}
+
+cx_status cx_home_take_turn(cx_home *home, cx_err *err)
+{
+    while (home->turn_taken) {
+        home->turn_waiting++;
+        cx_lock_wait(&home->lock);
+        home->turn_waiting--;
+    }
+    CX_TRY(cx_home_check_alive(home, err));
+    home->turn_taken = true;
+    return CX_SUCCESS;
+}
+
+void cx_home_give_turn(cx_home *home)
+{
+    CX_ASSERT(home->turn_taken);
+    home->turn_taken = false;
+    if (home->turn_waiting != 0)
+        cx_lock_wake(&home->lock);
+}
+
+/* 1..256 bytes of UTF-8 without '/', NUL or other controls (§4.3). */
+static bool actor_name_ok(cx_str name)
+{
+    if (name.size == 0 || name.size > CX_ACTOR_SIZE_MAX || !cx_utf8_valid(name))
+        return false;
+    for (size_t i = 0; i < name.size; i++) {
+        uint8_t c = (uint8_t)name.data[i];
+        if (c < 0x20 || c == 0x7f || c == '/')
+            return false;
+    }
+    return true;
+}
+
+static cx_status take_turn_for(cx_turn *turn, cx_str actor, cx_scheme scheme, cx_err *err)
+{
+    cx_home *home = turn->home;
+    cx_lock_enter(&home->lock);
+    cx_status status = cx_home_take_turn(home, err);
+    if (!cx_failed(status)) {
+        turn->actor = cx_home_find_actor(home, actor);
+        if (turn->actor != NULL)
+            turn->info = turn->actor->info;
+        else
+            turn->info = (cx_actor_info){.scheme = scheme};
+        turn->info.name = cx_str_from(turn->name, actor.size);
+        turn->next_seq = turn->info.entry_count;
+    }
+    cx_lock_leave(&home->lock);
+    return status;
+}
+
+cx_status cx_turn_begin_as(cx_home *home, cx_str actor, cx_scheme scheme, cx_turn **out,
+                           cx_err *err)
+{
+    if (home->read_only)
+        return cx_fail(err, CX_E_DENIED, "the home was opened for reading only");
+    if (!actor_name_ok(actor))
+        return cx_fail_at(err, CX_E_USAGE, "InvalidArgument", CX_NO_OFFSET,
+                          "an actor's name is 1 to %d bytes of UTF-8 without '/' and controls",
+                          CX_ACTOR_SIZE_MAX);
+    cx_turn *turn = cx_alloc_zeroed(home->alloc, 1, sizeof *turn);
+    if (turn == NULL)
+        return cx_fail_nomem(err);
+    turn->home = home;
+    memcpy(turn->name, actor.data, actor.size);
+    cx_arena_init(&turn->arena, home->alloc, 0);
+    cx_status status = take_turn_for(turn, actor, scheme, err);
+    if (cx_failed(status)) {
+        cx_arena_done(&turn->arena);
+        cx_alloc_free(home->alloc, turn, sizeof *turn);
+        return status;
+    }
+    *out = turn;
+    return CX_SUCCESS;
+}
+
+cx_status cx_turn_begin(cx_home *home, cx_str actor, cx_turn **out, cx_err *err)
+{
+    return cx_turn_begin_as(home, actor, home->scheme, out, err);
+}
+
+static void turn_free(cx_turn *turn)
+{
+    const cx_alloc *alloc = turn->home->alloc;
+    for (size_t i = 0; i < turn->frames.count; i++)
+        cx_vec_done(&turn->frames.items[i].changes, alloc);
+    cx_vec_done(&turn->frames, alloc);
+    cx_arena_done(&turn->arena);
+    cx_alloc_free(alloc, turn, sizeof *turn);
+}
+
+static void end_turn(cx_turn *turn)
+{
+    cx_lock_enter(&turn->home->lock);
+    cx_home_give_turn(turn->home);
+    cx_lock_leave(&turn->home->lock);
+    turn_free(turn);
+}
+
+void cx_turn_abort(cx_turn *turn)
+{
+    if (turn != NULL)
+        end_turn(turn);
+}
+
+cx_scheme cx_turn_scheme(const cx_turn *turn)
+{
+    return turn->info.scheme;
+}
+
+cx_arena *cx_turn_arena(cx_turn *turn)
+{
+    return &turn->arena;
+}
+
+uint64_t cx_turn_next_seq(const cx_turn *turn)
+{
+    return turn->next_seq;
+}
+
+const cx_actor_info *cx_turn_actor(const cx_turn *turn)
+{
+    return &turn->info;
+}
+
+/* --- reading inside the turn
+ * --------------------------------------------------------------------------- */
+
+static const cx_change *find_change(const cx_turn *turn, cx_bytes key)
+{
+    for (size_t i = turn->frames.count; i-- > 0;) {
+        const turn_frame *frame = &turn->frames.items[i];
+        for (size_t j = frame->changes.count; j-- > 0;)
+            if (cx_str_eq(cx_bytes_str(frame->changes.items[j].key), cx_bytes_str(key)))
+                return &frame->changes.items[j];
+    }
+    return NULL;
+}
+
+cx_status cx_turn_get(cx_turn *turn, cx_bytes key, cx_bytes *out_value, bool *out_found,
+                      cx_err *err)
+{
+    const cx_change *change = find_change(turn, key);
+    if (change != NULL) {
+        *out_found = !change->removed;
+        if (*out_found)
+            *out_value = change->value;
+        return CX_SUCCESS;
+    }
+    *out_found = false;
+    if (turn->actor == NULL)
+        return CX_SUCCESS;
+    cx_lock_enter(&turn->home->lock);
+    cx_status status = cx_store_get(&turn->home->store, turn->actor->id, key, &turn->arena,
+                                    out_value, out_found, NULL, err);
+    cx_lock_leave(&turn->home->lock);
+    return status;
+}
+
+cx_status cx_turn_roots(cx_turn *turn, cx_roots *out, cx_err *err)
+{
+    cx_scheme scheme = turn->info.scheme;
+    if (turn->actor == NULL) {
+        *out = (cx_roots){.journal = cx_scheme_journal_root(scheme, 0, NULL),
+                          .edges = cx_scheme_smt_empty(scheme, 0),
+                          .memories = cx_scheme_smt_empty(scheme, 0)};
+        out->overall = cx_scheme_overall(scheme, &out->journal, &out->edges, &out->memories);
+        return CX_SUCCESS;
+    }
+    cx_lock_enter(&turn->home->lock);
+    cx_status status = cx_home_need_trees(turn->home, turn->actor, err);
+    if (!cx_failed(status))
+        status = cx_actor_roots(turn->actor, out, err);
+    cx_lock_leave(&turn->home->lock);
+    return status;
+}
+
+/* --- collecting frames
+ * ------------------------------------------------------------------------------------ */
+
+static cx_status copy_bytes(cx_turn *turn, cx_bytes bytes, cx_bytes *out, cx_err *err)
+{
+    cx_str copy = cx_arena_copy_str(&turn->arena, cx_bytes_str(bytes));
+    if (copy.data == NULL)
+        return cx_fail_nomem(err);
+    *out = cx_str_bytes(copy);
+    return CX_SUCCESS;
+}
+
+static cx_status begin_frame(cx_turn *turn, turn_frame **out, cx_err *err)
+{
+    turn_frame *frame = cx_vec_push(&turn->frames, turn->home->alloc);
+    if (frame == NULL)
+        return cx_fail_nomem(err);
+    *frame = (turn_frame){.frame = {.actor = turn->info.name}};
+    *out = frame;
+    if (turn->actor != NULL || turn->frames.count != 1)
+        return CX_SUCCESS;
+    /* The actor comes into being with this frame. */
+    CX_TRY(cx_turn_put(turn, cx_str_bytes(CX_STR("meta/scheme")),
+                       cx_str_bytes(cx_scheme_name(turn->info.scheme)), false, err));
+    return cx_turn_put(turn, cx_str_bytes(CX_STR("meta/actor")), cx_str_bytes(turn->info.name),
+                       false, err);
+}
+
+cx_status cx_turn_bare(cx_turn *turn, cx_err *err)
+{
+    turn_frame *frame;
+    return begin_frame(turn, &frame, err);
+}
+
+/* Salt, payload and commitment of what may have to be erased (§3). */
+static cx_status commit_payload(cx_turn *turn, const cx_entry_draft *draft, cx_ledger_frame *frame,
+                                cx_entry *entry, cx_err *err)
+{
+    const cx_io *io = turn->home->io;
+    uint8_t *salt = cx_arena_push(&turn->arena, 32, 1);
+    if (salt == NULL)
+        return cx_fail_nomem(err);
+    if (draft->salt != NULL) {
+        memcpy(salt, draft->salt, 32);
+    } else {
+        int failed = io->random(io, salt, 32);
+        if (failed != 0)
+            return cx_fail_os(err, -failed, "random bytes for a payload's salt");
+    }
+    frame->committed = true;
+    frame->salt = salt;
+    CX_TRY(copy_bytes(turn, draft->payload, &frame->payload, err));
+    entry->committed = true;
+    entry->commitment = cx_scheme_payload_commitment(salt, draft->payload);
+    entry->payload_size = draft->payload.size;
+    return CX_SUCCESS;
+}
+
+static cx_status check_draft(const cx_entry_draft *draft, cx_err *err)
+{
+    if (!cx_entry_kind_ok(draft->kind))
+        return cx_fail_at(err, CX_E_USAGE, "InvalidArgument", CX_NO_OFFSET,
+                          "an entry's kind is 1 to %d of a-z 0-9 _ and '.', such as trace.received",
+                          CX_ENTRY_KIND_MAX);
+    if (draft->created_by.size > CX_ENTRY_CREATED_BY_MAX)
+        return cx_fail(err, CX_E_LIMIT, "created_by has %zu bytes; at most %d are allowed",
+                       draft->created_by.size, CX_ENTRY_CREATED_BY_MAX);
+    if (draft->payload.size > CX_LOG_ERASABLE_MAX / 2)
+        return cx_fail(err, CX_E_LIMIT, "payload of %zu bytes; at most %llu are allowed",
+                       draft->payload.size, (unsigned long long)(CX_LOG_ERASABLE_MAX / 2));
+    return CX_SUCCESS;
+}
+
+cx_status cx_turn_entry(cx_turn *turn, const cx_entry_draft *draft, uint64_t *out_seq, cx_err *err)
+{
+    CX_TRY(check_draft(draft, err));
+    turn_frame *frame;
+    CX_TRY(begin_frame(turn, &frame, err));
+    cx_entry entry = {
+        .seq = turn->next_seq,
+        .kind = draft->kind,
+        .created_at_ns = draft->created_at_ns,
+        .created_by = draft->created_by,
+    };
+    if (draft->committed || draft->payload.size > CX_ENTRY_PAYLOAD_MAX)
+        CX_TRY(commit_payload(turn, draft, &frame->frame, &entry, err));
+    else
+        entry.payload = draft->payload;
+    if (draft->subject != NULL) {
+        frame->frame.has_subject = true;
+        frame->frame.subject = *draft->subject;
+    }
+    cx_buf bytes;
+    cx_buf_init(&bytes, turn->home->alloc);
+    cx_entry_encode(&entry, &bytes);
+    cx_status status = cx_buf_check(&bytes, err);
+    if (!cx_failed(status))
+        status = copy_bytes(turn, cx_buf_bytes(&bytes), &frame->frame.entry, err);
+    cx_buf_done(&bytes);
+    CX_TRY(status);
+    if (out_seq != NULL)
+        *out_seq = turn->next_seq;
+    turn->next_seq++;
+    return CX_SUCCESS;
+}
+
+static cx_status add_change(cx_turn *turn, const cx_change *change, cx_err *err)
+{
+    CX_ASSERT(turn->frames.count != 0);
+    turn_frame *frame = &turn->frames.items[turn->frames.count - 1];
+    cx_change *slot = cx_vec_push(&frame->changes, turn->home->alloc);
+    if (slot == NULL)
+        return cx_fail_nomem(err);
+    *slot = *change;
+    return CX_SUCCESS;
+}
+
+cx_status cx_turn_put(cx_turn *turn, cx_bytes key, cx_bytes value, bool erasable, cx_err *err)
+{
+    cx_change change = {.erasable = erasable};
+    CX_TRY(copy_bytes(turn, key, &change.key, err));
+    CX_TRY(copy_bytes(turn, value, &change.value, err));
+    if (erasable)
+        change.value_hash = cx_scheme_value(turn->info.scheme, value);
+    return add_change(turn, &change, err);
+}
+
+cx_status cx_turn_remove(cx_turn *turn, cx_bytes key, cx_err *err)
+{
+    cx_change change = {.removed = true};
+    CX_TRY(copy_bytes(turn, key, &change.key, err));
+    return add_change(turn, &change, err);
+}
+
+/* --- committing
+ * --------------------------------------------------------------------------------------------- */
+
+/* The log's frames; their bytes stand in the two buffers, which do not move any more. */
+static cx_status encode_frames(cx_turn *turn, cx_buf *guarded, cx_buf *erasable,
+                               cx_log_frame *frames, cx_err *err)
+{
+    for (size_t i = 0; i < turn->frames.count; i++) {
+        turn_frame *frame = &turn->frames.items[i];
+        frame->frame.changes = frame->changes.items;
+        frame->frame.change_count = frame->changes.count;
+        size_t guarded_before = guarded->size, erasable_before = erasable->size;
+        CX_TRY(cx_frame_encode(&frame->frame, guarded, erasable, err));
+        frames[i].guarded.size = guarded->size - guarded_before;
+        frames[i].erasable.size = erasable->size - erasable_before;
+    }
+    size_t guarded_at = 0, erasable_at = 0;
+    for (size_t i = 0; i < turn->frames.count; i++) {
+        frames[i].guarded.data = guarded->data + guarded_at;
+        guarded_at += frames[i].guarded.size;
+        if (frames[i].erasable.size != 0)
+            frames[i].erasable.data = erasable->data + erasable_at;
+        erasable_at += frames[i].erasable.size;
+    }
+    return CX_SUCCESS;
+}
+
+static void pass_position(cx_home *home, uint64_t commit, size_t frames)
+{
+    if (home->applied.commit == commit)
+        home->applied.frames += frames;
+    else
+        home->applied = (cx_position){commit, frames};
+    home->last_commit = commit;
+}
+
+static cx_status apply_frames(cx_turn *turn, const cx_log_place *places, uint64_t commit,
+                              cx_err *err)
+{
+    cx_home *home = turn->home;
+    cx_lock_enter(&home->lock);
+    cx_status status = CX_SUCCESS;
+    for (size_t i = 0; i < turn->frames.count && !cx_failed(status); i++) {
+        const cx_applied at = {places[i], commit};
+        status = cx_home_apply(home, &turn->frames.items[i].frame, &at, &turn->arena, err);
+        pass_position(home, commit, 1);
+    }
+    if (cx_failed(status)) {
+        home->poisoned = true;
+    } else if (home->flusher_idle) {
+        home->flusher_idle = false;
+        cx_lock_wake(&home->lock);
+    }
+    while (!cx_failed(status) && !home->poisoned && !cx_failed(home->flush_status) &&
+           cx_store_filling_rows(&home->store) > BACKLOG_ROWS)
+        cx_lock_wait(&home->lock);
+    cx_lock_leave(&home->lock);
+    return status;
+}
+
+static cx_status submit(cx_turn *turn, cx_log_frame *frames, cx_log_place *places,
+                        uint64_t *out_commit, cx_err *err)
+{
+    cx_buf guarded, erasable;
+    cx_buf_init(&guarded, turn->home->alloc);
+    cx_buf_init(&erasable, turn->home->alloc);
+    cx_status status = encode_frames(turn, &guarded, &erasable, frames, err);
+    if (!cx_failed(status))
+        status =
+            cx_log_submit(turn->home->log, frames, turn->frames.count, places, out_commit, err);
+    cx_buf_done(&guarded);
+    cx_buf_done(&erasable);
+    return status;
+}
+
+cx_status cx_turn_commit_later(cx_turn *turn, uint64_t *out_commit, cx_err *err)
+{
+    size_t count = turn->frames.count;
+    CX_ASSERT(count != 0);
+    cx_log_frame *frames = CX_ARENA_ARRAY(&turn->arena, cx_log_frame, count);
+    cx_log_place *places = CX_ARENA_ARRAY(&turn->arena, cx_log_place, count);
+    cx_status status;
+    uint64_t commit = 0;
+    if (frames == NULL || places == NULL) {
+        status = cx_fail_nomem(err);
+    } else {
+        memset(frames, 0, count * sizeof *frames);
+        status = submit(turn, frames, places, &commit, err);
+        if (!cx_failed(status))
+            status = apply_frames(turn, places, commit, err);
+    }
+    end_turn(turn);
+    if (!cx_failed(status))
+        *out_commit = commit;
+    return status;
+}
+
+cx_status cx_turn_commit(cx_turn *turn, cx_err *err)
+{
+    cx_home *home = turn->home;
+    uint64_t commit = 0;
+    CX_TRY(cx_turn_commit_later(turn, &commit, err));
+    return cx_home_wait(home, commit, err);
+}
+
+cx_status cx_home_wait(cx_home *home, uint64_t commit, cx_err *err)
+{
+    cx_status status = cx_log_wait(home->log, commit, err);
+    if (cx_failed(status)) {
+        cx_lock_enter(&home->lock);
+        home->poisoned = true;
+        cx_lock_wake(&home->lock);
+        cx_lock_leave(&home->lock);
+    }
+    return status;
+}
+
+cx_status cx_home_sync(cx_home *home, cx_err *err)
+{
+    cx_lock_enter(&home->lock);
+    uint64_t commit = home->last_commit;
+    cx_status status = cx_home_check_alive(home, err);
+    cx_lock_leave(&home->lock);
+    CX_TRY(status);
+    return commit == UINT64_MAX ? CX_SUCCESS : cx_home_wait(home, commit, err);
+}
+
+cx_status cx_home_sync_shown(cx_home *home, cx_err *err)
+{
+    return home->read_only ? CX_SUCCESS : cx_home_sync(home, err);
+}

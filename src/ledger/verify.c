@@ -1,0 +1,667 @@
+/*
+ * verify.c - checking a whole home (ledger.md §11).
+ *
+ * V1  The log is read from its first byte; everything else is derived from it once more, in a
+ * private database, and only then compared with what the home holds. V2  What could not be read is
+ * said; nothing that was not checked is called verified. V3  Nothing in the home is written: files
+ * are opened for reading, no lock is taken.
+ *
+ * A cut of whole commits from the end leaves a shorter log that is whole in itself.  Only something
+ * from outside can show it: a checkpoint, or a manifest that somebody kept (anchors).
+ */
+#include "ledger/verify.h"
+
+#include <stdio.h>
+
+#include "base/alloc.h"
+#include "crypto/text.h"
+#include "ledger/internal.h"
+
+#define FINDINGS_MAX 1000
+#define FLUSH_ROWS 65536
+
+struct cx_home_report {
+    const cx_alloc *alloc;
+    cx_arena arena;
+    CX_VEC(cx_home_finding) findings;
+    size_t finding_max;
+    cx_home_totals totals;
+    cx_verdict verdict;
+    CX_VEC(cx_actor_info) actors;
+    CX_VEC(cx_roots) roots;
+};
+
+/* What the log says was erased, until an entry is met that explains it. */
+typedef struct erased_mark {
+    bool subject;
+    uint64_t seq;
+    cx_id id;
+    cx_str actor;
+    bool explained;
+} erased_mark;
+
+typedef struct verifier {
+    cx_home *home;
+    cx_home_report *report;
+    const cx_home_verify_options *options;
+    cx_arena arena;
+    cx_check_sink sink;
+    CX_VEC(erased_mark) erased;
+    bool damaged; /* the log: what lies behind cannot be derived */
+} verifier;
+
+/* --- findings
+ * -------------------------------------------------------------------------------------------- */
+
+static cx_status add_finding(void *arg, const char *check, const char *reason, cx_str actor,
+                             const char *where, const char *message, cx_err *err)
+{
+    cx_home_report *report = arg;
+    report->totals.findings++;
+    if (report->findings.count >= report->finding_max)
+        return CX_SUCCESS;
+    cx_home_finding *slot = cx_vec_push(&report->findings, report->alloc);
+    if (slot == NULL)
+        return cx_fail_nomem(err);
+    *slot = (cx_home_finding){
+        .check = check,
+        .reason = reason,
+        .actor = cx_arena_copy_str(&report->arena, actor),
+        .where = cx_arena_copy_str(&report->arena, cx_str_z(where)),
+        .message = cx_arena_copy_str(&report->arena, cx_str_z(message)),
+    };
+    if (slot->actor.data == NULL || slot->where.data == NULL || slot->message.data == NULL)
+        return cx_fail_nomem(err);
+    return CX_SUCCESS;
+}
+
+static cx_status told(verifier *check, const char *name, const char *reason, cx_str actor,
+                      const char *where, const char *message, cx_err *err)
+{
+    return add_finding(check->report, name, reason, actor, where, message, err);
+}
+
+/* --- erasures
+ * ---------------------------------------------------------------------------------------------- */
+
+static cx_status mark_erased(verifier *check, const cx_ledger_frame *frame, const cx_entry *entry,
+                             cx_err *err)
+{
+    erased_mark *mark = cx_vec_push(&check->erased, check->home->alloc);
+    if (mark == NULL)
+        return cx_fail_nomem(err);
+    *mark = (erased_mark){.subject = !frame->committed && frame->has_subject,
+                          .seq = entry->seq,
+                          .id = frame->subject,
+                          .actor = cx_arena_copy_str(&check->report->arena, frame->actor)};
+    check->report->totals.erased++;
+    return mark->actor.data == NULL ? cx_fail_nomem(err) : CX_SUCCESS;
+}
+
+static void explain_erased(verifier *check, const cx_ledger_frame *frame, const cx_entry *entry,
+                           cx_arena *arena)
+{
+    cx_payload payload;
+    bool redact = cx_str_is(entry->kind, "redact");
+    if (!redact && !cx_str_is(entry->kind, "redact_memory"))
+        return;
+    if (cx_failed(cx_payload_decode(cx_entry_kind_of(entry->kind), entry->payload, arena, &payload,
+                                    NULL)))
+        return;
+    for (size_t i = 0; i < check->erased.count; i++) {
+        erased_mark *mark = &check->erased.items[i];
+        if (!cx_str_eq(mark->actor, frame->actor) || mark->subject == redact)
+            continue;
+        if (redact ? mark->seq == payload.as.redact.target_seq
+                   : memcmp(mark->id.bytes, payload.as.redact_memory.id.bytes, 16) == 0)
+            mark->explained = true;
+    }
+}
+
+static cx_status tell_unexplained(verifier *check, cx_err *err)
+{
+    for (size_t i = 0; i < check->erased.count; i++) {
+        const erased_mark *mark = &check->erased.items[i];
+        char where[64];
+        if (mark->explained)
+            continue;
+        (void)snprintf(where, sizeof where, "seq %llu", (unsigned long long)mark->seq);
+        CX_TRY(told(check, "payload", "PayloadMissing", mark->actor, where,
+                    "its content was overwritten, but no entry says who erased it and why", err));
+    }
+    return CX_SUCCESS;
+}
+
+/* --- the log
+ * ----------------------------------------------------------------------------------------------------
+ */
+
+static cx_status check_item(verifier *check, const cx_log_item *item, uint64_t commit, cx_err *err)
+{
+    cx_home *home = check->home;
+    cx_arena *arena = &check->arena;
+    cx_err reason = {0};
+    cx_ledger_frame frame;
+    char where[64];
+    (void)snprintf(where, sizeof where, "segment %lu offset %llu",
+                   (unsigned long)item->place.segment, (unsigned long long)item->place.offset);
+    if (item->erasable_damaged) {
+        check->damaged = true;
+        return told(check, "log", "LogDamaged", (cx_str){NULL, 0}, where,
+                    "the erasable part is neither what was written nor erased", err);
+    }
+    if (cx_failed(cx_frame_decode(&item->frame, item->erased, arena, &frame, &reason))) {
+        check->damaged = true;
+        return told(check, "log", "LogDamaged", (cx_str){NULL, 0}, where, reason.message, err);
+    }
+    cx_actor *actor = cx_home_find_actor(home, frame.actor);
+    cx_scheme scheme = actor != NULL ? actor->info.scheme : home->scheme;
+    uint64_t before = check->report->totals.findings;
+    CX_TRY(cx_home_check_frame(&frame, scheme, arena, &check->sink, err));
+    cx_entry entry;
+    if (frame.entry.size != 0 && !cx_failed(cx_entry_decode(frame.entry, &entry, NULL))) {
+        check->report->totals.entries++;
+        check->report->totals.payloads += frame.committed && !frame.erased ? 1 : 0;
+        explain_erased(check, &frame, &entry, arena);
+        if (item->erased)
+            CX_TRY(mark_erased(check, &frame, &entry, err));
+    }
+    const cx_applied at = {item->place, commit};
+    cx_status status = cx_home_apply(home, &frame, &at, arena, &reason);
+    if (status.code == CX_E_NOMEM || status.code == CX_E_IO)
+        return cx_failed(status) ? cx_fail(err, status.code, "%s", reason.message) : status;
+    if (cx_failed(status)) {
+        check->damaged = true;
+        return check->report->totals.findings != before
+                   ? CX_SUCCESS
+                   : told(check, "log", reason.tag != NULL ? reason.tag : "LogDamaged", frame.actor,
+                          where, reason.message, err);
+    }
+    return CX_SUCCESS;
+}
+
+static cx_status check_commit(verifier *check, const cx_log_commit *commit, cx_err *err)
+{
+    cx_home *home = check->home;
+    for (size_t i = 0; i < commit->count && !check->damaged; i++) {
+        cx_arena_mark mark = cx_arena_mark_now(&check->arena);
+        CX_TRY(check_item(check, &commit->items[i], commit->number, err));
+        home->applied = (cx_position){commit->number, i + 1};
+        cx_ledger_frame frame;
+        if (!check->damaged &&
+            !cx_failed(cx_frame_decode(&commit->items[i].frame, commit->items[i].erased,
+                                       &check->arena, &frame, NULL)))
+            CX_TRY(cx_home_check_manifests(home, &frame, &check->arena, &check->sink, err));
+        cx_arena_reset(&check->arena, mark);
+    }
+    check->report->totals.commits++;
+    if (cx_store_filling_rows(&home->store) >= FLUSH_ROWS) {
+        CX_TRY(cx_home_flush_now(home, err));
+        if (home->options.progress != NULL)
+            home->options.progress(home->options.progress_arg, "verify", commit->bytes_done,
+                                   commit->bytes_total);
+    }
+    return CX_SUCCESS;
+}
+
+static cx_status read_log(verifier *check, cx_err *err)
+{
+    cx_log_scan *scan;
+    CX_TRY(cx_log_scan_begin(check->home->log, 0, &scan, err));
+    cx_status status = CX_SUCCESS;
+    for (;;) {
+        cx_log_commit commit;
+        bool end = false;
+        cx_err reason = {0};
+        cx_status step = cx_log_scan_next(scan, &commit, &end, &reason);
+        if (step.code == CX_E_FORMAT) {
+            check->damaged = true;
+            CX_GO(status,
+                  told(check, "log", "LogDamaged", (cx_str){NULL, 0}, "log", reason.message, err));
+            continue;
+        }
+        if (cx_failed(step)) {
+            if (err != NULL)
+                *err = reason;
+            status = step;
+            break;
+        }
+        if (end)
+            break;
+        if (!check->damaged)
+            CX_GO(status, check_commit(check, &commit, err));
+    }
+done:
+    cx_log_scan_end(scan);
+    return status;
+}
+
+/* --- the records as they are in the end (checks 4, 5, 9)
+ * ----------------------------------------------------------- */
+
+typedef struct head_scan {
+    verifier *check;
+    cx_actor *actor;
+    uint64_t live, dead, edges;
+} head_scan;
+
+static cx_status bad_head(head_scan *scan, cx_bytes key, const char *reason, const char *message,
+                          cx_err *err)
+{
+    char where[40] = "m/";
+    cx_hex_encode(cx_bytes_from(key.data + 2, 16), where + 2);
+    where[34] = 0;
+    return told(scan->check, "head", reason, scan->actor->info.name, where, message, err);
+}
+
+static bool forms_equal(const cx_forms *a, const cx_forms *b)
+{
+    return cx_str_eq(a->brief, b->brief) && cx_str_eq(a->medium, b->medium);
+}
+
+static cx_status get_record(head_scan *scan, cx_bytes key, cx_bytes *out, bool *out_found,
+                            cx_err *err)
+{
+    return cx_store_get(&scan->check->home->store, scan->actor->id, key, &scan->check->arena, out,
+                        out_found, NULL, err);
+}
+
+static cx_status check_current(head_scan *scan, cx_bytes key, const cx_head *head, cx_err *err)
+{
+    uint8_t name[30];
+    memcpy(name, "mv/", 3);
+    memcpy(name + 3, head->id.bytes, 16);
+    memcpy(name + 19, "/v/", 3);
+    cx_bytes value = {NULL, 0};
+    bool exists = false, next = false;
+    cx_version_record version;
+    for (unsigned i = 0; i < 8; i++)
+        name[22 + i] = (uint8_t)(head->current_version >> (8 * (7 - i)));
+    CX_TRY(get_record(scan, cx_bytes_from(name, sizeof name), &value, &exists, err));
+    cx_bytes current = value;
+    for (unsigned i = 0; i < 8; i++)
+        name[22 + i] = (uint8_t)((head->current_version + 1) >> (8 * (7 - i)));
+    CX_TRY(get_record(scan, cx_bytes_from(name, sizeof name), &value, &next, err));
+    if (!exists || next)
+        return bad_head(scan, key, "HeadMismatch",
+                        "its current version is not the last one there is", err);
+    if (cx_failed(cx_version_decode(current, &scan->check->arena, &version, NULL)))
+        return bad_head(scan, key, "NonCanonical", "its last version is not canonical", err);
+    if (!version.erased && !forms_equal(&version.forms, &head->forms))
+        return bad_head(scan, key, "FormsMismatch", "its forms are not those of its last version",
+                        err);
+    return CX_SUCCESS;
+}
+
+static cx_status check_tombstone(head_scan *scan, cx_bytes key, const cx_head *head, cx_err *err)
+{
+    uint8_t name[5 + 16];
+    memcpy(name, "tomb/", 5);
+    memcpy(name + 5, head->id.bytes, 16);
+    cx_bytes value = {NULL, 0};
+    bool there = false;
+    CX_TRY(get_record(scan, cx_bytes_from(name, sizeof name), &value, &there, err));
+    if (there != head->tombstoned)
+        return bad_head(scan, key, "TombstoneMismatch",
+                        head->tombstoned ? "it is tombstoned, but there is no record of that"
+                                         : "there is a tombstone's record, but it is alive",
+                        err);
+    return CX_SUCCESS;
+}
+
+static cx_status check_one_head(head_scan *scan, cx_bytes key, cx_bytes value, cx_err *err)
+{
+    cx_digest hash;
+    cx_head head;
+    scan->check->report->totals.memories++;
+    if (cx_value_erased(value, &hash))
+        return bad_head(scan, key, "PayloadMissing", "its Head was erased without a successor",
+                        err);
+    if (cx_failed(cx_head_decode(value, &scan->check->arena, &head, NULL)))
+        return bad_head(scan, key, "NonCanonical", "the Head's bytes are not canonical", err);
+    *(head.tombstoned ? &scan->dead : &scan->live) += 1;
+    if (memcmp(head.id.bytes, key.data + 2, 16) != 0)
+        return bad_head(scan, key, "HeadMismatch", "the Head names another memory", err);
+    CX_TRY(check_tombstone(scan, key, &head, err));
+    return check_current(scan, key, &head, err);
+}
+
+static cx_status take_head(void *arg, cx_bytes key, cx_bytes value, bool *stop, cx_err *err)
+{
+    head_scan *scan = arg;
+    (void)stop;
+    if (key.size != 18)
+        return CX_SUCCESS;
+    cx_arena_mark mark = cx_arena_mark_now(&scan->check->arena);
+    cx_status status = check_one_head(scan, key, value, err);
+    cx_arena_reset(&scan->check->arena, mark);
+    return status;
+}
+
+static cx_status take_edge(void *arg, cx_bytes key, cx_bytes value, bool *stop, cx_err *err)
+{
+    head_scan *scan = arg;
+    uint8_t name[5 + 33];
+    cx_bytes copy = {NULL, 0};
+    bool there = false;
+    (void)stop;
+    if (key.size != 40)
+        return CX_SUCCESS;
+    scan->edges++;
+    scan->check->report->totals.edges++;
+    if (scan->check->home->options.deriver_count == 0)
+        return CX_SUCCESS; /* e/to is derived by the room that knows memories */
+    memcpy(name, "e/to/", 5);
+    memcpy(name + 5, key.data + 24, 16);
+    name[21] = key.data[23];
+    memcpy(name + 22, key.data + 7, 16);
+    cx_arena_mark mark = cx_arena_mark_now(&scan->check->arena);
+    cx_status status = get_record(scan, cx_bytes_from(name, sizeof name), &copy, &there, err);
+    bool equal = there && cx_str_eq(cx_bytes_str(copy), cx_bytes_str(value));
+    cx_arena_reset(&scan->check->arena, mark);
+    CX_TRY(status);
+    return equal ? CX_SUCCESS
+                 : told(scan->check, "edge", "EdgeMismatch", scan->actor->info.name, "e/to/",
+                        "an edge is not the same seen from its two ends", err);
+}
+
+static cx_status count_version(void *arg, cx_bytes key, cx_bytes value, bool *stop, cx_err *err)
+{
+    head_scan *scan = arg;
+    (void)key;
+    (void)value;
+    (void)stop;
+    (void)err;
+    scan->check->report->totals.versions++;
+    return CX_SUCCESS;
+}
+
+static cx_status count_manifest(void *arg, cx_bytes key, cx_bytes value, bool *stop, cx_err *err)
+{
+    head_scan *scan = arg;
+    const cx_home_verify_options *options = scan->check->options;
+    (void)stop;
+    (void)key;
+    scan->check->report->totals.manifests++;
+    cx_finding finding;
+    cx_manifest manifest;
+    CX_TRY(cx_manifest_verify(value, NULL, scan->check->home->alloc, &manifest, &finding, err));
+    if (finding.verdict == CX_HOLDS && options->seal_key != NULL && !manifest.signature.null)
+        CX_TRY(cx_manifest_verify(value, options->seal_key, scan->check->home->alloc, &manifest,
+                                  &finding, err));
+    if (finding.verdict == CX_HOLDS)
+        return CX_SUCCESS;
+    return told(scan->check, "manifest", finding.reason, scan->actor->info.name, "snap/",
+                finding.message, err);
+}
+
+static cx_status scan_state(head_scan *scan, const char *prefix,
+                            cx_status (*row)(void *, cx_bytes, cx_bytes, bool *, cx_err *),
+                            cx_err *err)
+{
+    return cx_store_scan(&scan->check->home->store, scan->actor->id, cx_str_bytes(cx_str_z(prefix)),
+                         (cx_bytes){NULL, 0}, false, row, scan, err);
+}
+
+static cx_status check_state(verifier *check, cx_actor *actor, cx_err *err)
+{
+    head_scan scan = {.check = check, .actor = actor};
+    CX_TRY(scan_state(&scan, "m/", take_head, err));
+    CX_TRY(scan_state(&scan, "e/from/", take_edge, err));
+    CX_TRY(scan_state(&scan, "mv/", count_version, err));
+    CX_TRY(scan_state(&scan, "snap/", count_manifest, err));
+    if (scan.live != actor->info.live_memories || scan.dead != actor->info.tombstoned ||
+        scan.edges != actor->info.edge_count)
+        return told(check, "counter", "CounterMismatch", actor->info.name, "counters",
+                    "the counters of memories and edges are not those of the records", err);
+    return CX_SUCCESS;
+}
+
+/* --- the home's tables
+ * --------------------------------------------------------------------------------------------------
+ */
+
+typedef struct table_check {
+    verifier *check;
+} table_check;
+
+static cx_status table_differs(void *arg, const char *table, int64_t actor, cx_bytes key,
+                               const char *how, cx_err *err)
+{
+    table_check *state = arg;
+    char message[CX_ERR_MESSAGE_SIZE], hex[97];
+    size_t shown = key.size < 48 ? key.size : 48;
+    cx_hex_encode(cx_bytes_from(key.data, shown), hex);
+    hex[2 * shown] = 0;
+    (void)snprintf(message, sizeof message,
+                   "a row of the tables is %s (key %s); the log is the truth: 'cortex tables"
+                   " rebuild --replace' makes them anew",
+                   how, hex);
+    cx_home *home = state->check->home;
+    bool known = actor >= 0 && (size_t)actor < home->actor_count;
+    return told(state->check, "table", "TableMismatch",
+                known ? home->actors[actor]->info.name : (cx_str){NULL, 0}, table, message, err);
+}
+
+static cx_status note_tables(verifier *check, const char *note, cx_err *err)
+{
+    check->report->totals.tables_note = cx_arena_copy_str(&check->report->arena, cx_str_z(note));
+    return check->report->totals.tables_note.data == NULL ? cx_fail_nomem(err) : CX_SUCCESS;
+}
+
+static cx_status compare_tables(verifier *check, cx_store *tables, cx_err *err)
+{
+    table_check state = {check};
+    cx_err reason = {0};
+    cx_status status = cx_db_check(tables->reading.db, &reason);
+    if (!cx_failed(status))
+        status = cx_store_compare(&check->home->store, tables, check->report->finding_max,
+                                  table_differs, &state, &reason);
+    check->report->totals.tables_checked = true;
+    if (!cx_failed(status))
+        return CX_SUCCESS;
+    if (status.code != CX_E_FORMAT)
+        return cx_fail(err, status.code, "%s", reason.message);
+    return told(check, "table", "DatabaseDamaged", (cx_str){NULL, 0}, "cortex.db", reason.message,
+                err);
+}
+
+static cx_status check_tables(verifier *check, cx_err *err)
+{
+    cx_home *home = check->home;
+    cx_store tables;
+    bool stale = false, there = false;
+    cx_err reason = {0};
+    cx_status status = cx_home_open_tables_to_check(home, &tables, &there, &stale, &reason);
+    if (!there)
+        return note_tables(check, "there are no tables; they come back from the log", err);
+    if (cx_failed(status)) {
+        if (status.code == CX_E_FORMAT)
+            return told(check, "table", "DatabaseDamaged", (cx_str){NULL, 0}, "cortex.db",
+                        reason.message, err);
+        return note_tables(check, reason.message, err);
+    }
+    const cx_position at = tables.flushed, end = home->applied;
+    if (stale)
+        status = note_tables(check,
+                             "the tables were made by another version or for other derived"
+                             " rows; they are made anew when the home is opened",
+                             err);
+    else if (cx_position_before(end, at) && !check->damaged)
+        status = told(check, "log", "LogCut", (cx_str){NULL, 0}, "cortex.db",
+                      "the tables know commits that the log does not have: the log was cut", err);
+    else if (at.commit != end.commit || at.frames != end.frames)
+        status = note_tables(check, "the tables are behind the log and were not compared", err);
+    else
+        status = compare_tables(check, &tables, err);
+    cx_store_close(&tables);
+    return status;
+}
+
+/* --- anchors (§11)
+ * ------------------------------------------------------------------------------------------------------------
+ */
+
+static cx_status check_anchor(verifier *check, cx_actor *actor, const cx_anchor_point *anchor,
+                              cx_err *err)
+{
+    char where[64];
+    (void)snprintf(where, sizeof where, "size %llu", (unsigned long long)anchor->size);
+    if (actor == NULL || actor->info.entry_count < anchor->size)
+        return told(check, "anchor", "Truncated", check->options->actor, where,
+                    "the journal is shorter than it was: entries were cut off", err);
+    cx_digest root;
+    CX_TRY(cx_home_need_trees(check->home, actor, err));
+    CX_TRY(cx_mmr_root(actor->trees.journal, anchor->size, &root, err));
+    if (!cx_digest_eq(&root, &anchor->journal_root))
+        return told(check, "anchor", "Forked", check->options->actor, where,
+                    "the journal's root at that size is another one: the past was rewritten", err);
+    check->report->totals.anchored = true;
+    return CX_SUCCESS;
+}
+
+static cx_status check_anchors(verifier *check, cx_err *err)
+{
+    const cx_home_verify_options *options = check->options;
+    if (options->anchor_count == 0)
+        return CX_SUCCESS;
+    cx_actor *actor = cx_home_find_actor(check->home, options->actor);
+    for (size_t i = 0; i < options->anchor_count; i++)
+        CX_TRY(check_anchor(check, actor, &options->anchors[i], err));
+    return CX_SUCCESS;
+}
+
+/* --- the whole
+ * ----------------------------------------------------------------------------------------------------------------------
+ */
+
+static cx_status keep_roots(verifier *check, cx_actor *actor, cx_err *err)
+{
+    cx_home_report *report = check->report;
+    cx_actor_info *info = cx_vec_push(&report->actors, report->alloc);
+    cx_roots *roots = cx_vec_push(&report->roots, report->alloc);
+    if (info == NULL || roots == NULL)
+        return cx_fail_nomem(err);
+    *info = actor->info;
+    info->name = cx_arena_copy_str(&report->arena, actor->info.name);
+    if (info->name.data == NULL)
+        return cx_fail_nomem(err);
+    CX_TRY(cx_home_need_trees(check->home, actor, err));
+    return cx_actor_roots(actor, roots, err);
+}
+
+static cx_status check_actors(verifier *check, cx_err *err)
+{
+    cx_str only = check->options->actor;
+    for (size_t i = 1; i < check->home->actor_count; i++) {
+        cx_actor *actor = check->home->actors[i];
+        if (only.size != 0 && !cx_str_eq(only, actor->info.name))
+            continue;
+        check->report->totals.actors++;
+        CX_TRY(check_state(check, actor, err));
+        CX_TRY(keep_roots(check, actor, err));
+    }
+    if (only.size != 0 && check->report->totals.actors == 0 && check->options->anchor_count == 0)
+        return cx_fail_at(err, CX_E_NOT_FOUND, "NoActor", CX_NO_OFFSET,
+                          "this home has no actor \"%.*s\"", (int)(only.size < 80 ? only.size : 80),
+                          only.data);
+    return CX_SUCCESS;
+}
+
+static cx_status verify_all(verifier *check, cx_err *err)
+{
+    check->report->totals.torn_bytes = check->home->torn_bytes;
+    CX_TRY(read_log(check, err));
+    if (cx_store_filling_rows(&check->home->store) != 0)
+        CX_TRY(cx_home_flush_now(check->home, err));
+    CX_TRY(tell_unexplained(check, err));
+    CX_TRY(check_actors(check, err));
+    CX_TRY(check_tables(check, err));
+    return check_anchors(check, err);
+}
+
+static void judge(const verifier *check)
+{
+    cx_home_report *report = check->report;
+    if (report->totals.findings != 0)
+        report->verdict = CX_BROKEN;
+    else if (check->options->require_anchored && !report->totals.anchored)
+        report->verdict = CX_INDETERMINATE;
+    else
+        report->verdict = CX_HOLDS;
+}
+
+cx_status cx_home_verify(const char *path, const cx_home_verify_options *options,
+                         cx_home_report **out, cx_err *err)
+{
+    const cx_alloc *alloc = options->home.alloc != NULL ? options->home.alloc : cx_alloc_default();
+    if (options->anchor_count != 0 && options->actor.size == 0)
+        return cx_fail(err, CX_E_USAGE, "an anchor is about one actor's journal: name the actor");
+    cx_home_report *report = cx_alloc_zeroed(alloc, 1, sizeof *report);
+    if (report == NULL)
+        return cx_fail_nomem(err);
+    report->alloc = alloc;
+    report->finding_max = options->finding_max != 0 ? options->finding_max : FINDINGS_MAX;
+    cx_arena_init(&report->arena, alloc, 0);
+    verifier check = {.report = report, .options = options, .sink = {add_finding, report}};
+    cx_arena_init(&check.arena, alloc, 0);
+    cx_status status = cx_home_open_derived(path, NULL, false, &options->home, &check.home, err);
+    if (!cx_failed(status))
+        status = verify_all(&check, err);
+    if (!cx_failed(status))
+        judge(&check);
+    if (check.home != NULL)
+        cx_vec_done(&check.erased, check.home->alloc);
+    cx_home_close_derived(check.home);
+    cx_arena_done(&check.arena);
+    if (cx_failed(status))
+        cx_home_report_close(report);
+    else
+        *out = report;
+    return status;
+}
+
+void cx_home_report_close(cx_home_report *report)
+{
+    if (report == NULL)
+        return;
+    cx_vec_done(&report->findings, report->alloc);
+    cx_vec_done(&report->actors, report->alloc);
+    cx_vec_done(&report->roots, report->alloc);
+    cx_arena_done(&report->arena);
+    cx_alloc_free(report->alloc, report, sizeof *report);
+}
+
+cx_verdict cx_home_report_verdict(const cx_home_report *report)
+{
+    return report->verdict;
+}
+
+size_t cx_home_report_count(const cx_home_report *report)
+{
+    return report->findings.count;
+}
+
+const cx_home_finding *cx_home_report_finding(const cx_home_report *report, size_t index)
+{
+    CX_ASSERT(index < report->findings.count);
+    return &report->findings.items[index];
+}
+
+const cx_home_totals *cx_home_report_totals(const cx_home_report *report)
+{
+    return &report->totals;
+}
+
+size_t cx_home_report_actor_count(const cx_home_report *report)
+{
+    return report->actors.count;
+}
+
+void cx_home_report_actor(const cx_home_report *report, size_t index, cx_actor_info *out,
+                          cx_roots *out_roots)
+{
+    CX_ASSERT(index < report->actors.count && index < report->roots.count);
+    *out = report->actors.items[index];
+    *out_roots = report->roots.items[index];
+}
