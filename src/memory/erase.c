@@ -1,0 +1,182 @@
+/*
+ * erase.c - Raw, Redact and RedactMemory (ledger.md §10): opaque entries, and destroying content.
+ *
+ * X1  The entry that says who and why is on the disk before a byte is destroyed.
+ * X2  What is put by these entries holds nothing of what is destroyed.
+ */
+#include "memory/internal.h"
+
+/* --- Raw ---------------------------------------------------------------------------------------
+ */
+
+/* Kinds of this document have payloads of their own shape, and calls of their own. */
+static cx_status check_kind(cx_str kind, cx_err *err)
+{
+    if (cx_str_is(kind, "raw") ||
+        (cx_entry_kind_ok(kind) && memchr(kind.data, '.', kind.size) != NULL))
+        return CX_SUCCESS;
+    return cx_fail_at(err, CX_E_USAGE, "InvalidArgument", CX_NO_OFFSET,
+                      "found kind '%.*s', expected raw or a dotted kind such as trace.received",
+                      (int)(kind.size > CX_ENTRY_KIND_MAX ? CX_ENTRY_KIND_MAX : kind.size),
+                      kind.data);
+}
+
+cx_status cx_memory_raw(cx_memory *memory, cx_str kind, cx_bytes payload, bool committed, cx_str by,
+                        uint64_t *out_seq, cx_err *err)
+{
+    cx_memory_call call;
+    uint64_t seq = 0;
+    CX_TRY(check_kind(kind, err));
+    CX_TRY(cx_memory_begin(memory, &call, err));
+    const cx_entry_draft draft = {.kind = kind,
+                                  .created_at_ns = cx_memory_call_now(&call),
+                                  .created_by = cx_str_bytes(by),
+                                  .payload = payload,
+                                  .committed = committed};
+    cx_status status = cx_turn_entry(call.turn, &draft, &seq, err);
+    call.wrote = !cx_failed(status);
+    CX_TRY(cx_memory_end(&call, status, err));
+    *out_seq = seq;
+    return CX_SUCCESS;
+}
+
+/* --- Redact ------------------------------------------------------------------------------------
+ */
+
+static cx_memory_key payload_key(uint64_t seq)
+{
+    cx_memory_key key;
+    cx_memory_key_begin(&key, "pay/");
+    cx_memory_key_u64(&key, seq);
+    return key;
+}
+
+static cx_status already(uint64_t seq, cx_err *err)
+{
+    return cx_fail_at(err, CX_E_EXISTS, "AlreadyRedacted", CX_NO_OFFSET,
+                      "the payload of entry %llu was redacted before", (unsigned long long)seq);
+}
+
+static cx_status find_target(cx_memory_call *call, uint64_t seq, cx_entry_view *out, cx_err *err)
+{
+    cx_memory *memory = call->memory;
+    if (seq >= cx_turn_next_seq(call->turn))
+        return cx_fail_at(err, CX_E_NOT_FOUND, "NotFound", CX_NO_OFFSET, "there is no entry %llu",
+                          (unsigned long long)seq);
+    CX_TRY(cx_home_entry(memory->home, cx_memory_actor(memory), seq, call->arena, out, err));
+    if (!out->entry.committed)
+        return cx_fail_at(err, CX_E_CONFLICT, "NotCommitted", CX_NO_OFFSET,
+                          "the payload of entry %llu stands in the journal itself; only committed"
+                          " payloads can be destroyed",
+                          (unsigned long long)seq);
+    return out->payload_erased ? already(seq, err) : CX_SUCCESS;
+}
+
+/* The empty record pay/<seq> says at once what the erasure makes true. */
+static cx_status redact_body(cx_memory_call *call, uint64_t seq, cx_str reason, cx_str by,
+                             cx_err *err)
+{
+    cx_entry_view target;
+    cx_memory_key key = payload_key(seq);
+    cx_bytes value;
+    bool found = false;
+    CX_TRY(find_target(call, seq, &target, err));
+    CX_TRY(cx_memory_fetch(&call->from, cx_memory_key_bytes(&key), &value, &found, err));
+    if (found)
+        return already(seq, err);
+    const cx_payload payload = {.kind = CX_ENTRY_REDACT,
+                                .as.redact = {.target_seq = seq,
+                                              .commitment = target.entry.commitment,
+                                              .reason = reason}};
+    CX_TRY(cx_memory_put_entry(call, &payload, by, NULL, NULL, err));
+    return cx_memory_put_record(call, &key, (cx_bytes){NULL, 0}, false, err);
+}
+
+cx_status cx_memory_redact(cx_memory *memory, uint64_t seq, cx_str reason, cx_str by, cx_err *err)
+{
+    cx_memory_call call;
+    by = cx_memory_or(by, cx_memory_actor(memory));
+    CX_TRY(cx_memory_check_text(reason, "the reason", 0, CX_REASON_SIZE_MAX, err));
+    CX_TRY(cx_memory_check_text(by, "by", 1, CX_MEMORY_BY_SIZE_MAX, err));
+    CX_TRY(cx_memory_begin(memory, &call, err));
+    CX_TRY(cx_memory_end(&call, redact_body(&call, seq, reason, by, err), err));
+    return cx_home_erase(memory->home, cx_memory_actor(memory), err);
+}
+
+/* --- RedactMemory ------------------------------------------------------------------------------
+ */
+
+/* Tags, embedding, frames, blind and forms go; what says that it is dead stays or is added. */
+static void empty_head(cx_head *head)
+{
+    head->tags = NULL;
+    head->tag_count = 0;
+    head->embedded = false;
+    head->frames = NULL;
+    head->frame_count = 0;
+    head->blinded = false;
+    head->forms = (cx_forms){.brief = {"", 0}, .medium = {"", 0}};
+}
+
+static cx_status put_stubs(cx_memory_call *call, const cx_head *head, cx_err *err)
+{
+    for (uint64_t n = 1; n <= head->current_version; n++) {
+        cx_arena_mark mark = cx_arena_mark_now(call->arena);
+        cx_version_record version;
+        CX_TRY(cx_memory_need_version(&call->from, &head->id, n, &version, err));
+        const cx_version_record stub = {.id = head->id,
+                                        .version = n,
+                                        .type = head->type,
+                                        .hash = version.hash,
+                                        .erased = true};
+        cx_arena_reset(call->arena, mark);
+        CX_TRY(cx_memory_put_version(call, &stub, false, err));
+    }
+    return CX_SUCCESS;
+}
+
+static cx_status redact_memory_body(cx_memory_call *call, const cx_uri *uri, cx_str reason,
+                                    cx_str by, cx_err *err)
+{
+    cx_memory_head current;
+    cx_version_record version;
+    CX_TRY(cx_memory_need_uri(&call->from, uri, &current, err));
+    cx_head *head = &current.head;
+    CX_TRY(cx_memory_need_version(&call->from, &head->id, head->current_version, &version, err));
+    if (version.erased)
+        return CX_SUCCESS;
+    empty_head(head);
+    if (!head->tombstoned)
+        head->last_updated_at = cx_memory_seconds(cx_memory_call_now(call));
+    head->last_updated_null = false;
+    if (!head->tombstoned) {
+        head->tombstoned = true;
+        head->tombstone_reason = reason;
+        head->tombstoned_by = by;
+        head->tombstoned_at = head->last_updated_at;
+    }
+    cx_payload payload = {
+        .kind = CX_ENTRY_REDACT_MEMORY,
+        .as.redact_memory = {
+            .id = head->id, .versions_erased = head->current_version, .reason = reason}};
+    CX_TRY(cx_memory_hash_head(call, head, &payload.as.redact_memory.head_hash, err));
+    CX_TRY(cx_memory_put_entry(call, &payload, by, &head->id, NULL, err));
+    CX_TRY(cx_memory_put_head(call, head, false, err));
+    CX_TRY(put_stubs(call, head, err));
+    /* The earlier tombstone's copy is destroyed with the rest, so it is said again. */
+    CX_TRY(cx_memory_bury(call, head, reason, by, false, err));
+    cx_memory_key vector = cx_memory_key_of("vec/meta/", &head->id);
+    return cx_turn_remove(call->turn, cx_memory_key_bytes(&vector), err);
+}
+
+cx_status cx_memory_redact_memory(cx_memory *memory, const cx_uri *uri, cx_str reason, cx_str by,
+                                  cx_err *err)
+{
+    cx_memory_call call;
+    by = cx_memory_or(by, cx_memory_actor(memory));
+    CX_TRY(cx_memory_check_text(reason, "the reason", 0, CX_REASON_SIZE_MAX, err));
+    CX_TRY(cx_memory_check_text(by, "by", 1, CX_MEMORY_BY_SIZE_MAX, err));
+    CX_TRY(cx_memory_begin(memory, &call, err));
+    CX_TRY(cx_memory_end(&call, redact_memory_body(&call, uri, reason, by, err), err));
+    return cx_home_erase(memory->home, cx_memory_actor(memory), err);
+}

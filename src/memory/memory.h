@@ -1,0 +1,266 @@
+/*
+ * memory.h - an actor's typed memories and the edges between them: the calls of ledger.md §10.
+ *
+ * Every call that writes runs in the actor's write turn: what it decides on cannot change under it.
+ * A call that fails changes nothing, except that a scope's violation is journaled.  Errors carry the
+ * format's reason names as tags ("VersionConflict", ..).  The clock is read at most once a call, and
+ * only when the call gets so far as to need it.  All text must be valid UTF-8.  Thread-safe.
+ */
+#ifndef CX_MEMORY_MEMORY_H
+#define CX_MEMORY_MEMORY_H
+
+#include "ledger/home.h"
+#include "ledger/record.h"
+#include "memory/near.h"
+#include "memory/salience.h"
+#include "memory/scope.h"
+#include "memory/type.h"
+#include "memory/uri.h"
+
+/* Of a memory's or an edge's data. */
+#define CX_MEMORY_DATA_SIZE_MAX (UINT32_C(16) << 20)
+#define CX_MEMORY_BY_SIZE_MAX 1024
+#define CX_CITED_MAX 256
+#define CX_FIND_LIMIT_MAX 1000
+#define CX_CONTEXT_BUDGET_MAX 1000000
+#define CX_COMPACT_BUDGET 4000
+#define CX_COMPACT_URIS_MAX 4096
+
+/* What this room derives: idx/, salience/, meta/salience_weights.  For cx_home_options. */
+extern const cx_deriver cx_memory_deriver;
+
+typedef struct cx_memory cx_memory;
+
+typedef struct cx_memory_options {
+    const cx_alloc *alloc; /* NULL = default */
+    /* NULL = the wall clock of the home's cx_io.  Called under the turn, and by readers. */
+    int64_t (*now_ns)(void *arg);
+    void *now_arg;
+    cx_status (*new_id)(void *arg, cx_id *out, cx_err *err); /* NULL = ULIDs */
+    void *new_id_arg;
+    bool has_scheme; /* an actor that does not exist yet is made with `scheme`, not the home's */
+    cx_scheme scheme;
+} cx_memory_options;
+
+/* An actor's memories in a home, which must outlive it.  The actor may be new; `options` may be
+ * NULL.  Rate limits count for this object. */
+CX_RESULT cx_memory_open(cx_home *home, cx_str actor, const cx_memory_options *options,
+                         cx_memory **out, cx_err *err);
+void cx_memory_close(cx_memory *memory); /* NULL is fine */
+
+/* --- writing -----------------------------------------------------------------------------------
+ */
+
+typedef struct cx_memory_write {
+    uint8_t type;
+    cx_bytes data;             /* canonical CBOR of the type's data */
+    const cx_id *id;           /* NULL = new */
+    cx_str actor_scope;        /* empty = the actor */
+    uint8_t visibility;        /* 0 = private */
+    uint8_t importance;
+    const cx_str *tags;
+    size_t tag_count;
+    const cx_frame *frames;
+    size_t frame_count;
+    cx_provenance provenance;  /* source empty = user_input */
+    cx_str created_by;         /* empty = the actor */
+    float confidence;          /* 0 = 1 */
+    bool expires;
+    int64_t expires_at;        /* seconds */
+    const cx_forms *forms;     /* the caller's own, NULL = rendered */
+    bool blind;                /* salt the records: for texts that can be guessed */
+    bool pinned;               /* its salience never falls below .7 */
+} cx_memory_write;
+
+/* A cortex URI among provenance.derived_from must exist: DanglingReference. */
+CX_RESULT cx_memory_write_new(cx_memory *memory, const cx_memory_write *write, cx_uri *out_uri,
+                              cx_err *err);
+
+typedef struct cx_memory_update {
+    cx_bytes data;
+    cx_provenance provenance;
+    cx_str created_by;
+    float confidence;
+    bool expires;
+    int64_t expires_at;
+    const cx_forms *forms;
+    bool blind; /* a memory that was blinded stays so */
+} cx_memory_update;
+
+/* Compare-and-set: the URI's version must be the current one. */
+CX_RESULT cx_memory_update_at(cx_memory *memory, const cx_uri *uri, const cx_memory_update *update,
+                              cx_uri *out_uri, cx_err *err);
+
+typedef struct cx_head_patch {
+    bool set_tags, set_frames, set_importance, set_visibility;
+    const cx_str *tags;
+    size_t tag_count;
+    const cx_frame *frames;
+    size_t frame_count;
+    uint8_t importance;
+    uint8_t visibility;
+    const cx_digest *if_head; /* H(Head CBOR); NULL = whatever it is now */
+    const cx_granted *scope;  /* the scope the caller acts under; NULL = the owner */
+    cx_str by;                /* empty = granted_to of the scope, or the actor */
+} cx_head_patch;
+
+/* Under a scope nothing about the memory is told before the scope is found to allow it. */
+CX_RESULT cx_memory_update_head(cx_memory *memory, const cx_uri *uri, const cx_head_patch *patch,
+                                cx_err *err);
+/* The second call succeeds and writes nothing. */
+CX_RESULT cx_memory_tombstone(cx_memory *memory, const cx_uri *uri, cx_str reason, cx_str by,
+                              cx_err *err);
+
+typedef struct cx_edge_name {
+    cx_id src;
+    uint8_t type;
+    cx_id dst;
+} cx_edge_name;
+
+/* *out_written: an entry was written (false: it was so already). */
+CX_RESULT cx_memory_add_edge(cx_memory *memory, const cx_edge_name *name, cx_str by, float weight,
+                             cx_bytes data, bool blind, bool *out_written, cx_err *err);
+CX_RESULT cx_memory_remove_edge(cx_memory *memory, const cx_edge_name *name, cx_str reason,
+                                cx_str by, bool *out_written, cx_err *err);
+
+CX_RESULT cx_memory_embed(cx_memory *memory, const cx_id *id, uint64_t source_version, cx_str model,
+                          const float *values, size_t dim, cx_err *err);
+
+typedef struct cx_memory_compact {
+    const cx_uri *in_context;
+    size_t in_context_count;
+    const cx_uri *load_bearing;
+    size_t load_bearing_count;
+    uint64_t budget; /* 0 = CX_COMPACT_BUDGET */
+    cx_str intent;
+    cx_str step;
+} cx_memory_compact;
+/*
+ * Kept are load_bearing and, of in_context, Identity, hard Constraint and active Goal; in the order
+ * of in_context, then those that only load_bearing names.  Dead ones are dropped, doubles count
+ * once.  The record lives in the arena.
+ */
+CX_RESULT cx_memory_compact_context(cx_memory *memory, const cx_memory_compact *compact,
+                                    cx_arena *arena, cx_checkpoint_record *out, cx_err *err);
+
+typedef struct cx_memory_attest {
+    cx_str intent;
+    uint8_t outcome; /* 0 success, 1 failure */
+    cx_str reason;
+    const cx_str *cited; /* URIs as given; what cannot be used is skipped */
+    size_t cited_count;
+    cx_str by; /* empty = the actor */
+} cx_memory_attest;
+typedef struct cx_memory_attested {
+    uint64_t seq; /* of `attest`; `learn_weights` is the next */
+    size_t used;  /* of what was cited */
+    bool learned; /* the weights changed */
+} cx_memory_attested;
+/* An outcome that is neither praise nor blame (§10.1: delta 0) teaches nothing.  `out` may be NULL.
+ */
+CX_RESULT cx_memory_attest_outcome(cx_memory *memory, const cx_memory_attest *attest,
+                                   cx_memory_attested *out, cx_err *err);
+
+/* An opaque entry of kind `raw` or a dotted kind; `committed` payloads can be erased. */
+CX_RESULT cx_memory_raw(cx_memory *memory, cx_str kind, cx_bytes payload, bool committed, cx_str by,
+                        uint64_t *out_seq, cx_err *err);
+/* Redact: the payload of a committed entry is destroyed.  NotCommitted, AlreadyRedacted. */
+CX_RESULT cx_memory_redact(cx_memory *memory, uint64_t seq, cx_str reason, cx_str by, cx_err *err);
+/* Every text of the memory is destroyed; what is left is a tombstone and the versions' hashes.  The
+ * second call succeeds and writes nothing. */
+CX_RESULT cx_memory_redact_memory(cx_memory *memory, const cx_uri *uri, cx_str reason, cx_str by,
+                                  cx_err *err);
+
+/* --- reading -----------------------------------------------------------------------------------
+ */
+
+typedef struct cx_memory_view {
+    cx_uri uri; /* with the version shown */
+    cx_head head;
+    cx_version_record version; /* `erased` when the memory was redacted */
+    cx_bytes head_bytes;       /* canonical */
+    bool expired;              /* its last second is over */
+} cx_memory_view;
+
+/* Exactly that version; memory from the arena.  NotFound, TypeMismatch. */
+CX_RESULT cx_memory_resolve(cx_memory *memory, const cx_uri *uri, cx_arena *arena,
+                            cx_memory_view *out, cx_err *err);
+CX_RESULT cx_memory_resolve_latest(cx_memory *memory, const cx_id *id, cx_arena *arena,
+                                   cx_memory_view *out, cx_err *err);
+/* As a grantee: the pinned snapshot's record, whose bytes are the proven leaf; journals violations.
+ * ScopeExpired, ScopeViolation, NotFound (also for what the snapshot does not hold yet). */
+CX_RESULT cx_memory_resolve_scoped(cx_memory *memory, const cx_uri *uri, const cx_granted *scope,
+                                   cx_arena *arena, cx_memory_view *out, cx_err *err);
+
+typedef struct cx_edge_view {
+    cx_edge edge;
+    cx_bytes bytes;
+} cx_edge_view;
+/* Edges from (or to) a memory, removed ones when asked; type 0 = all. */
+CX_RESULT cx_memory_edges(cx_memory *memory, const cx_id *id, bool to, uint8_t type,
+                          bool with_removed, size_t limit, cx_arena *arena,
+                          const cx_edge_view **out, size_t *out_count, cx_err *err);
+
+/* Find must be bounded: at least one of types, tags, from, near; and a limit or a budget. */
+typedef struct cx_memory_find {
+    cx_bytes types;          /* a byte a type */
+    const cx_str *tags;      /* all of them */
+    size_t tag_count;
+    uint8_t frame_verb;      /* 0 = none */
+    cx_str frame_ref;
+    const cx_id *from;       /* live edges from this memory .. */
+    uint8_t follow;          /* .. of this type, 0 = any */
+    const float *near;       /* most similar (cosine) first; vectors of other sizes are left out */
+    size_t near_dim;
+    cx_str field;            /* a member of the type's data, as text .. */
+    cx_str field_op;         /* .. "=", "!=", "<", "<=", ">", ">=", "contains" .. */
+    cx_str field_value;      /* .. this; numbers on both sides are compared as numbers */
+    size_t limit;            /* 1 .. CX_FIND_LIMIT_MAX; 0 = none, then a budget is needed */
+    uint64_t budget_tokens;  /* of medium forms; 0 = none.  What does not fit is passed over */
+    bool with_tombstoned;
+    bool with_expired;
+    bool late_binding;       /* journals find_late */
+    cx_str predicate;        /* of find_late */
+    const cx_granted *scope; /* filters silently: records of the pinned snapshot */
+} cx_memory_find;
+
+typedef struct cx_memory_hit {
+    cx_memory_view view;
+    float salience;
+    float similarity; /* with near */
+} cx_memory_hit;
+CX_RESULT cx_memory_find_all(cx_memory *memory, const cx_memory_find *find, cx_arena *arena,
+                             const cx_memory_hit **out, size_t *out_count, cx_err *err);
+
+/*
+ * Identity, hard constraints, active goals, then facts by salience, within a budget of tokens of
+ * medium forms.  The first three are never left out for want of room: BudgetUnreachable.
+ */
+CX_RESULT cx_memory_context(cx_memory *memory, uint64_t budget_tokens, const cx_granted *scope,
+                            cx_arena *arena, const cx_memory_hit **out, size_t *out_count,
+                            cx_err *err);
+
+typedef struct cx_walk_step {
+    cx_id id;
+    unsigned depth;
+    cx_id reached_from;
+    uint8_t by_type; /* edge type; 0 at the start */
+} cx_walk_step;
+#define CX_WALK_DEPTH_MAX 8
+#define CX_WALK_NODES_MAX 10000
+/* Breadth-first over live edges; *out_cut: there was more behind a bound. */
+CX_RESULT cx_memory_walk(cx_memory *memory, const cx_id *start, unsigned depth_max, bool backwards,
+                         cx_arena *arena, const cx_walk_step **out, size_t *out_count,
+                         bool *out_cut, cx_err *err);
+
+/* All live (or all) memories of a type (0 = any) by id, beginning behind `after` (NULL = the first).
+ */
+CX_RESULT cx_memory_list(cx_memory *memory, uint8_t type, bool with_tombstoned, const cx_id *after,
+                         size_t limit, cx_arena *arena, const cx_memory_view **out,
+                         size_t *out_count, cx_err *err);
+/* The record, and what it is worth now.  NotFound. */
+CX_RESULT cx_memory_salience_of(cx_memory *memory, const cx_id *id, cx_salience *out,
+                                float *out_cold, cx_err *err);
+CX_RESULT cx_memory_weights_now(cx_memory *memory, cx_weights_record *out, cx_err *err);
+
+#endif

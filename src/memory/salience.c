@@ -1,0 +1,386 @@
+/*
+ * salience.c - scores, learning and rate limits (ledger.md §10.1).
+ *
+ * I1  every product and sum is rounded to float on its own: no fused multiply-add (the build says
+ *     -ffp-contract=off; the pragma says it to compilers that know it), and intermediate values are
+ *     stored in floats, so that wider registers do not matter.
+ * I2  weights that sum to one still do after learning, but for rounding.
+ */
+#include "memory/salience.h"
+
+#include <math.h>
+
+#include "base/arena.h"
+#include "base/map.h"
+#include "base/vec.h"
+
+#if defined(__clang__)
+#pragma STDC FP_CONTRACT OFF
+#endif
+
+_Static_assert(sizeof(float) == 4 && sizeof(double) == 8, "IEEE 754");
+
+#define RECENCY_NS (90.0 * 86400.0 * 1e9) /* 90 days: the score falls to 1/e */
+#define SATURATION 1000                   /* accesses or citations that count as 1 */
+
+cx_weights cx_weights_start(void)
+{
+    return (cx_weights){0.25f, 0.15f, 0.30f, 0.20f, 0.10f};
+}
+
+static float clamp01(float value)
+{
+    if (!(value > 0.0f)) /* NaN too */
+        return 0.0f;
+    return value > 1.0f ? 1.0f : value;
+}
+
+/* ln(1 + count) / ln(1001), rounded once. */
+static float saturating(uint64_t count)
+{
+    return clamp01((float)(log(1.0 + (double)count) / log(1.0 + (double)SATURATION)));
+}
+
+/* now - then, 0 when that is in the future; without overflow. */
+static double elapsed_ns(int64_t then_ns, int64_t now_ns)
+{
+    return now_ns <= then_ns ? 0.0 : (double)((uint64_t)now_ns - (uint64_t)then_ns);
+}
+
+cx_factors cx_salience_factors(const cx_salience *salience, int64_t now_ns)
+{
+    cx_factors factors;
+    double age = elapsed_ns(salience->last_used_ns, now_ns);
+    factors.r = clamp01((float)exp(-(age / RECENCY_NS)));
+    factors.a = saturating(salience->access);
+    factors.c = saturating(salience->citations);
+    factors.d = clamp01((float)salience->importance / 10.0f);
+    return factors;
+}
+
+static float multiply(float a, float b)
+{
+    float product = a * b;
+    return product;
+}
+
+static float add(float a, float b)
+{
+    float sum = a + b;
+    return sum;
+}
+
+/* a + b + c + d from left to right. */
+static float sum4(float a, float b, float c, float d)
+{
+    return add(add(add(a, b), c), d);
+}
+
+float cx_salience_score(const cx_salience *salience, const cx_weights *weights, int64_t now_ns)
+{
+    cx_factors f = cx_salience_factors(salience, now_ns);
+    float total = sum4(multiply(weights->r, f.r), multiply(weights->a, f.a),
+                       multiply(weights->c, f.c), multiply(weights->d, f.d));
+    float whole = sum4(weights->r, weights->a, weights->c, weights->d);
+    float score = clamp01(whole > 0.0f ? total / whole : 0.0f);
+    if (salience->pinned && score < CX_SALIENCE_PINNED_MIN)
+        score = CX_SALIENCE_PINNED_MIN;
+    return score;
+}
+
+cx_salience cx_salience_absent(int64_t created_at_s, uint8_t importance)
+{
+    /* Times that nanoseconds cannot name are as far away as can be. */
+    int64_t ns = created_at_s > INT64_MAX / 1000000000   ? INT64_MAX
+                 : created_at_s < INT64_MIN / 1000000000 ? INT64_MIN
+                                                         : created_at_s * 1000000000;
+    return (cx_salience){.last_used_ns = ns, .importance = importance};
+}
+
+/* --- what the calls do -------------------------------------------------------------------------
+ */
+
+static void compute(cx_salience *salience, const cx_weights *weights, int64_t now_ns)
+{
+    salience->cached = cx_salience_score(salience, weights, now_ns);
+    salience->computed_at_ns = now_ns;
+}
+
+cx_salience cx_salience_on_write(uint8_t importance, bool pinned, const cx_weights *weights,
+                                 int64_t now_ns)
+{
+    cx_salience salience = {.last_used_ns = now_ns, .importance = importance, .pinned = pinned};
+    compute(&salience, weights, now_ns);
+    return salience;
+}
+
+void cx_salience_on_update(cx_salience *salience, uint8_t importance, const cx_weights *weights,
+                           int64_t now_ns)
+{
+    salience->last_used_ns = now_ns;
+    salience->importance = importance;
+    compute(salience, weights, now_ns);
+}
+
+void cx_salience_on_access(cx_salience *salience, const cx_weights *weights, int64_t now_ns)
+{
+    if (salience->access != UINT64_MAX)
+        salience->access++;
+    salience->last_used_ns = now_ns;
+    compute(salience, weights, now_ns);
+}
+
+void cx_salience_on_tombstone(cx_salience *salience, int64_t now_ns)
+{
+    salience->cached = 0.0f;
+    salience->computed_at_ns = now_ns;
+}
+
+int cx_attest_delta(uint8_t outcome, cx_str reason)
+{
+    if (outcome == 0)
+        return 1;
+    return cx_str_is(reason, "factual_error") || cx_str_is(reason, "wrong_assumption") ? -1 : 0;
+}
+
+void cx_salience_on_citation(cx_salience *salience, int delta, const cx_weights *weights,
+                             int64_t now_ns)
+{
+    if (delta > 0) {
+        if (salience->citations != UINT64_MAX)
+            salience->citations++;
+        if (salience->access != UINT64_MAX)
+            salience->access++;
+    } else if (delta < 0 && salience->citations != 0) {
+        salience->citations--;
+    }
+    salience->last_used_ns = now_ns;
+    compute(salience, weights, now_ns);
+}
+
+/* --- learning ----------------------------------------------------------------------------------
+ */
+
+/* w + .05 (profile - w), or w - .05 (profile - w), not below zero. */
+static float step(float weight, float profile, bool decrement)
+{
+    float change = multiply(CX_SALIENCE_ALPHA, add(profile, -weight));
+    float value = decrement ? add(weight, -change) : add(weight, change);
+    return value > 0.0f ? value : 0.0f;
+}
+
+bool cx_weights_learn(const cx_weights *weights, const cx_factors *cited, size_t cited_count,
+                      bool decrement, cx_weights *out)
+{
+    cx_factors mean = {0, 0, 0, 0};
+    const float count = (float)cited_count;
+    cx_weights now = *weights;
+    for (size_t i = 0; i < cited_count; i++) {
+        mean.r = add(mean.r, cited[i].r);
+        mean.a = add(mean.a, cited[i].a);
+        mean.c = add(mean.c, cited[i].c);
+        mean.d = add(mean.d, cited[i].d);
+    }
+    *out = *weights;
+    if (cited_count == 0)
+        return false;
+    mean = (cx_factors){mean.r / count, mean.a / count, mean.c / count, mean.d / count};
+    float whole = sum4(mean.r, mean.a, mean.c, mean.d);
+    if (!(whole > 0.0f))
+        return false;
+    now.r = step(weights->r, mean.r / whole, decrement);
+    now.a = step(weights->a, mean.a / whole, decrement);
+    now.c = step(weights->c, mean.c / whole, decrement);
+    now.d = step(weights->d, mean.d / whole, decrement);
+    float sum = add(sum4(now.r, now.a, now.c, now.d), now.v);
+    if (!(sum > 0.0f))
+        return false;
+    *out = (cx_weights){now.r / sum, now.a / sum, now.c / sum, now.d / sum, now.v / sum};
+    return true;
+}
+
+/* --- rate limits -------------------------------------------------------------------------------
+ */
+
+#define NANO UINT64_C(1000000000)
+
+/* What is in the bucket at `now_ns`, in billionths of a token. */
+static uint64_t level_at(const cx_bucket *bucket, cx_rate rate, int64_t now_ns)
+{
+    uint64_t full = rate.burst * NANO;
+    if (!bucket->used)
+        return full;
+    if (now_ns <= bucket->at_ns || rate.per_second == 0)
+        return bucket->level_nano;
+    uint64_t gone = (uint64_t)now_ns - (uint64_t)bucket->at_ns;
+    uint64_t missing = full - bucket->level_nano;
+    if (gone > missing / rate.per_second)
+        return full;
+    return bucket->level_nano + gone * rate.per_second;
+}
+
+bool cx_bucket_take(cx_bucket *bucket, cx_rate rate, int64_t now_ns)
+{
+    uint64_t level = level_at(bucket, rate, now_ns);
+    if (!bucket->used || now_ns > bucket->at_ns)
+        bucket->at_ns = now_ns;
+    bucket->used = true;
+    bucket->level_nano = level;
+    if (level < NANO)
+        return false;
+    bucket->level_nano = level - NANO;
+    return true;
+}
+
+bool cx_bucket_is_full(const cx_bucket *bucket, cx_rate rate, int64_t now_ns)
+{
+    return level_at(bucket, rate, now_ns) == rate.burst * NANO;
+}
+
+typedef struct named_bucket {
+    cx_str name;
+    cx_bucket bucket;
+} named_bucket;
+
+/* Forgetting copies what is still waiting into a new set. */
+typedef struct bucket_names {
+    cx_arena arena;
+    cx_map map; /* name -> index */
+    CX_VEC(named_bucket) buckets;
+} bucket_names;
+
+struct cx_rate_limit {
+    const cx_alloc *alloc;
+    cx_rate rate;
+    uint64_t seed;
+    bucket_names kept;
+    size_t sweep_at;  /* names that make forgetting worth its time */
+    int64_t swept_ns; /* when it was last done */
+};
+
+#define SWEEP_MIN 64
+#define SWEEP_PAUSE_NS 100000000 /* with all names in use, so that asking stays cheap */
+
+static void names_init(bucket_names *names, const cx_alloc *alloc, uint64_t seed)
+{
+    memset(names, 0, sizeof *names);
+    cx_arena_init(&names->arena, alloc, 0);
+    cx_map_init(&names->map, alloc, seed);
+}
+
+static void names_done(bucket_names *names, const cx_alloc *alloc)
+{
+    cx_vec_done(&names->buckets, alloc);
+    cx_map_done(&names->map);
+    cx_arena_done(&names->arena);
+}
+
+static cx_status names_add(bucket_names *names, const cx_alloc *alloc, cx_str name,
+                           named_bucket **out, cx_err *err)
+{
+    uint64_t *index;
+    bool is_new;
+    if (!cx_vec_reserve(&names->buckets, names->buckets.count + 1, alloc))
+        return cx_fail_nomem(err);
+    cx_str copy = cx_arena_copy_str(&names->arena, name);
+    if (copy.data == NULL)
+        return cx_fail_nomem(err);
+    CX_TRY(cx_map_put(&names->map, copy, &index, &is_new, err));
+    CX_ASSERT(is_new);
+    *index = names->buckets.count;
+    *out = &names->buckets.items[names->buckets.count++];
+    **out = (named_bucket){.name = copy};
+    return CX_SUCCESS;
+}
+
+/* Keeps the buckets that are not full. */
+static cx_status sweep(cx_rate_limit *limit, int64_t now_ns, cx_err *err)
+{
+    bucket_names next;
+    names_init(&next, limit->alloc, limit->seed);
+    for (size_t i = 0; i < limit->kept.buckets.count; i++) {
+        const named_bucket *old = &limit->kept.buckets.items[i];
+        named_bucket *copy;
+        if (cx_bucket_is_full(&old->bucket, limit->rate, now_ns))
+            continue;
+        cx_status status = names_add(&next, limit->alloc, old->name, &copy, err);
+        if (cx_failed(status)) {
+            names_done(&next, limit->alloc);
+            return status;
+        }
+        copy->bucket = old->bucket;
+    }
+    names_done(&limit->kept, limit->alloc);
+    limit->kept = next;
+    limit->swept_ns = now_ns;
+    limit->sweep_at = next.buckets.count * 2 > SWEEP_MIN ? next.buckets.count * 2 : SWEEP_MIN;
+    return CX_SUCCESS;
+}
+
+cx_status cx_rate_limit_open(const cx_alloc *alloc, cx_rate rate, uint64_t seed,
+                             cx_rate_limit **out, cx_err *err)
+{
+    cx_rate_limit *limit = cx_alloc_zeroed(alloc, 1, sizeof *limit);
+    if (limit == NULL)
+        return cx_fail_nomem(err);
+    limit->alloc = alloc;
+    limit->rate = rate;
+    limit->seed = seed;
+    limit->sweep_at = SWEEP_MIN;
+    names_init(&limit->kept, alloc, seed);
+    *out = limit;
+    return CX_SUCCESS;
+}
+
+void cx_rate_limit_close(cx_rate_limit *limit)
+{
+    if (limit == NULL)
+        return;
+    names_done(&limit->kept, limit->alloc);
+    cx_alloc_free(limit->alloc, limit, sizeof *limit);
+}
+
+static cx_status rate_limited(cx_err *err)
+{
+    return cx_fail_at(err, CX_E_DENIED, "RateLimited", CX_NO_OFFSET, "too many in a short time");
+}
+
+static cx_status find_bucket(cx_rate_limit *limit, cx_str name, int64_t now_ns, cx_bucket **out,
+                             cx_err *err)
+{
+    named_bucket *added;
+    const uint64_t *index = cx_map_find(&limit->kept.map, name);
+    if (index != NULL) {
+        *out = &limit->kept.buckets.items[*index].bucket;
+        return CX_SUCCESS;
+    }
+    bool is_full = limit->kept.buckets.count >= CX_RATE_NAMES_MAX &&
+                   elapsed_ns(limit->swept_ns, now_ns) >= SWEEP_PAUSE_NS;
+    if (is_full || (limit->kept.buckets.count >= limit->sweep_at &&
+                    limit->kept.buckets.count < CX_RATE_NAMES_MAX))
+        CX_TRY(sweep(limit, now_ns, err));
+    if (limit->kept.buckets.count >= CX_RATE_NAMES_MAX)
+        return rate_limited(err);
+    CX_TRY(names_add(&limit->kept, limit->alloc, name, &added, err));
+    *out = &added->bucket;
+    return CX_SUCCESS;
+}
+
+cx_status cx_rate_limit_take(cx_rate_limit *limit, cx_str first, cx_str second, int64_t now_ns,
+                             cx_err *err)
+{
+    cx_bucket *bucket = NULL;
+    cx_buf name;
+    cx_buf_init(&name, limit->alloc);
+    cx_buf_add_u64(&name, first.size); /* keeps the parts apart */
+    cx_buf_add_byte(&name, ':');
+    cx_buf_add_str(&name, first);
+    cx_buf_add_str(&name, second);
+    cx_status status = cx_buf_check(&name, err);
+    if (!cx_failed(status))
+        status = find_bucket(limit, cx_buf_str(&name), now_ns, &bucket, err);
+    cx_buf_done(&name);
+    if (cx_failed(status))
+        return status;
+    return cx_bucket_take(bucket, limit->rate, now_ns) ? CX_SUCCESS : rate_limited(err);
+}
