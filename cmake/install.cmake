@@ -2,7 +2,7 @@
 include(CMakePackageConfigHelpers)
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/cortex)
 
-install(TARGETS cortex RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+install(TARGETS cortex cortex-verify RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 set_target_properties(cortex_shared PROPERTIES EXPORT_NAME cortex)
 install(TARGETS cortex_shared EXPORT cortexTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(TARGETS cortex_static EXPORT cortexStaticTargets

@@ -1,0 +1,80 @@
+/*
+ * fuzz_proof.c - any bytes as a MultiProof, a proof about the journal, a manifest or a proof pack:
+ * what decodes encodes to the same bytes, and checking never fails for another reason than memory.
+ */
+#include <string.h>
+
+#include "fuzz/fuzz.h"
+#include "ledger/check.h"
+
+static void try_multiproof(cx_bytes bytes, cx_arena *arena, cx_buf *out)
+{
+    cx_multiproof proof;
+    cx_err err;
+    if (cx_failed(cx_multiproof_decode(bytes, arena, &proof, &err)) || proof.count == 0)
+        return;
+    cx_buf_clear(out);
+    if (cx_failed(cx_multiproof_encode(&proof, out, &err))) {
+        FUZZ_CHECK(err.tag != NULL && strcmp(err.tag, "InvalidArgument") == 0); /* a key twice */
+        return;
+    }
+    FUZZ_CHECK(out->size == bytes.size && memcmp(out->data, bytes.data, out->size) == 0);
+}
+
+static void try_journal_proofs(cx_bytes bytes, cx_arena *arena, cx_buf *out)
+{
+    cx_inclusion inclusion;
+    cx_consistency consistency;
+    cx_buf_clear(out);
+    if (!cx_failed(cx_inclusion_decode(bytes, arena, &inclusion, NULL))) {
+        cx_inclusion_encode(&inclusion, out);
+        FUZZ_CHECK(out->size == bytes.size && memcmp(out->data, bytes.data, out->size) == 0);
+    }
+    cx_buf_clear(out);
+    if (!cx_failed(cx_consistency_decode(bytes, arena, &consistency, NULL))) {
+        cx_consistency_encode(&consistency, out);
+        FUZZ_CHECK(out->size == bytes.size && memcmp(out->data, bytes.data, out->size) == 0);
+    }
+}
+
+static void try_pack(cx_bytes bytes, cx_arena *arena, cx_buf *out)
+{
+    cx_pack pack;
+    if (cx_failed(cx_pack_decode(bytes, arena, &pack, NULL)))
+        return;
+    cx_buf_clear(out);
+    FUZZ_CHECK(!cx_failed(cx_pack_encode(&pack, out, NULL)));
+    FUZZ_CHECK(out->size == bytes.size && memcmp(out->data, bytes.data, out->size) == 0);
+}
+
+static void try_check(cx_bytes bytes, cx_arena *arena, cx_buf *out)
+{
+    cx_check_options options = {.require = CX_REQUIRE_ANCHORED};
+    cx_check_result result;
+    cx_err err;
+    cx_status status = cx_check_run(bytes, &options, arena, &result, &err);
+    if (cx_failed(status))
+        return;
+    FUZZ_CHECK(result.finding.verdict != CX_HOLDS); /* nothing is trusted */
+    FUZZ_CHECK(result.finding.reason != NULL);
+    cx_buf_clear(out);
+    cx_check_write_text(&result, CX_STR("file"), true, out);
+    cx_check_write_json(&result, CX_STR("file"), out);
+    FUZZ_CHECK(!cx_failed(cx_buf_check(out, NULL)));
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    cx_arena arena;
+    cx_buf out;
+    cx_bytes bytes = cx_bytes_from(data, size);
+    cx_arena_init(&arena, cx_alloc_default(), 0);
+    cx_buf_init(&out, cx_alloc_default());
+    try_multiproof(bytes, &arena, &out);
+    try_journal_proofs(bytes, &arena, &out);
+    try_pack(bytes, &arena, &out);
+    try_check(bytes, &arena, &out);
+    cx_buf_done(&out);
+    cx_arena_done(&arena);
+    return 0;
+}

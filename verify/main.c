@@ -1,0 +1,432 @@
+/*
+ * main.c - cortex-verify: does this proof hold?
+ *
+ * A small program for whoever is handed a proof.  It needs no home and no network, opens files only
+ * for reading, and believes nothing but its own command line.  All checking is in src/ledger
+ * (check.h); here options become what is trusted, and findings become lines and an exit code.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/io.h"
+#include "crypto/text.h"
+#include "ledger/check.h"
+
+enum { EXIT_HOLDS = 0, EXIT_BROKEN = 1, EXIT_USAGE = 2, EXIT_UNCHECKED = 3 };
+enum { STANDARD_OUTPUT = 1, KEY_FILE_MAX = 4096 };
+
+static const char usage[] =
+    "Usage: cortex-verify [OPTIONS] FILE...\n"
+    "\n"
+    "Checks proof packs, state proofs, manifests, inclusion and consistency proofs, signed\n"
+    "checkpoints, tlog-proofs and COSE receipts. What a FILE is, is seen from its content; \"-\" "
+    "is\n"
+    "standard input. No home and no network is needed, and nothing is written.\n"
+    "\n"
+    "What is trusted:\n"
+    "  --key KEY               a verifier key (NAME+ID+BASE64), 64 hex digits of an Ed25519\n"
+    "                          public key, or a file with one of them; may be repeated\n"
+    "  --cosigners N           a checkpoint must be cosigned by N of the keys\n"
+    "  --overall-root HEX      the overall root of the manifest\n"
+    "  --root HEX              the root of the journal, or of the newer one\n"
+    "  --size N                how many entries that journal has\n"
+    "  --checkpoint FILE       a signed checkpoint in place of --root and --size\n"
+    "  --from-root HEX, --from-size N, --from-checkpoint FILE\n"
+    "                          the older journal of a consistency proof\n"
+    "  --manifest FILE         the manifest of a state proof that comes alone\n"
+    "\n"
+    "What is asked:\n"
+    "  --entry FILE            the entry an inclusion proof, tlog-proof or receipt is about\n"
+    "  --leaf HEX              its leaf hash\n"
+    "  --namespace NAME        memories or edges: a proof of the other is broken\n"
+    "  --members, --absent     every key must be a member (erased or not), or absent\n"
+    "  --require WHAT          anchored: something trusted must bear it; signed: a key given must\n"
+    "                          have signed it; otherwise the verdict is indeterminate\n"
+    "\n"
+    "  --details               also show roots and counts of signatures\n"
+    "  --json                  one JSON object a file\n"
+    "  --help, --version\n"
+    "\n"
+    "Exit: 0 all hold, 1 one is broken, 2 usage, 3 one could not be checked or is indeterminate.\n"
+    "\n"
+    "Example: cortex-verify --key auditor.pub answer.proof\n";
+
+typedef struct program {
+    const cx_io *io;
+    cx_arena arena; /* what the options hold */
+    cx_check_options options;
+    cx_vkey keys[CX_NOTE_KEYS_MAX];
+    cx_digest overall_root, leaf_hash;
+    cx_journal_point journal, older;
+    bool has_root, has_size, has_from_root, has_from_size;
+    bool details, json;
+    const char **files;
+    size_t file_count;
+    bool used_standard_input;
+    bool asked_only; /* --help, --version: answered already */
+} program;
+
+static void complain(cx_str text)
+{
+    cx_buf line;
+    cx_buf_init(&line, cx_alloc_default());
+    cx_check_write_safe(&line, text);
+    if (!line.failed)
+        (void)fprintf(stderr, "cortex-verify: %.*s\n", (int)line.size, (const char *)line.data);
+    cx_buf_done(&line);
+}
+
+/* --- what options mean ------------------------------------------------------------------------ */
+
+/* The whole file, kept in the arena. */
+static cx_status read_kept(program *p, const char *path, size_t limit_bytes, cx_bytes *out,
+                           cx_err *err)
+{
+    cx_buf bytes;
+    if (strcmp(path, "-") == 0 && p->used_standard_input)
+        return cx_fail(err, CX_E_USAGE, "standard input can be read only once");
+    p->used_standard_input = p->used_standard_input || strcmp(path, "-") == 0;
+    cx_buf_init(&bytes, cx_alloc_default());
+    cx_status status = cx_io_read_file(p->io, path, limit_bytes, &bytes, err);
+    if (!cx_failed(status)) {
+        cx_str kept = cx_arena_copy_str(&p->arena, cx_buf_str(&bytes));
+        *out = cx_str_bytes(kept);
+        if (kept.data == NULL)
+            status = cx_fail_nomem(err);
+    }
+    cx_buf_done(&bytes);
+    return status;
+}
+
+/* A file an option names.  An empty one is refused: empty bytes mean "not given". */
+static cx_status take_file(program *p, const char *option, const char *path, cx_bytes *out,
+                           cx_err *err)
+{
+    CX_TRY(read_kept(p, path, CX_PROOF_BYTES_MAX, out, err));
+    if (out->size == 0)
+        return cx_fail(err, CX_E_FORMAT, "option --%s: %s is empty", option, path);
+    return CX_SUCCESS;
+}
+
+static cx_str trimmed(cx_str text)
+{
+    while (text.size != 0 && strchr(" \t\r\n", text.data[text.size - 1]) != NULL)
+        text.size--;
+    return text;
+}
+
+/* A verifier key or bare hex; false when it is neither. */
+static bool parse_key(cx_str text, cx_vkey *out, cx_err *err)
+{
+    if (!cx_failed(cx_vkey_parse(text, out, err)))
+        return true;
+    memset(out, 0, sizeof *out);
+    return cx_hex_decode_any(text, out->key.bytes, sizeof out->key.bytes);
+}
+
+static cx_status take_key(program *p, const char *value, cx_err *err)
+{
+    cx_vkey *key = &p->keys[p->options.key_count];
+    cx_bytes bytes;
+    cx_err why;
+    if (p->options.key_count == CX_NOTE_KEYS_MAX)
+        return cx_fail(err, CX_E_USAGE, "option --key: at most %d keys", CX_NOTE_KEYS_MAX);
+    if (!parse_key(cx_str_z(value), key, &why)) {
+        cx_status status = read_kept(p, value, KEY_FILE_MAX, &bytes, err);
+        if (status.code == CX_E_NOT_FOUND)
+            return cx_fail(err, CX_E_USAGE, "option --key: '%s' is neither a key nor a file",
+                           value);
+        CX_TRY(status);
+        if (bytes.size == sizeof key->key.bytes)
+            memcpy(key->key.bytes, bytes.data, sizeof key->key.bytes);
+        else if (!parse_key(trimmed(cx_bytes_str(bytes)), key, &why))
+            return cx_fail(err, CX_E_USAGE,
+                           "option --key: found no key in '%s', expected a verifier key, 64 hex "
+                           "digits or 32 bytes",
+                           value);
+    }
+    p->options.keys = p->keys;
+    p->options.key_count++;
+    return CX_SUCCESS;
+}
+
+static cx_status take_digest(const char *option, const char *value, cx_digest *out, cx_err *err)
+{
+    if (cx_hex_decode_any(cx_str_z(value), out->bytes, sizeof out->bytes))
+        return CX_SUCCESS;
+    return cx_fail(err, CX_E_USAGE, "option --%s: found '%s', expected 64 hex digits", option,
+                   value);
+}
+
+static cx_status take_number(const char *option, const char *value, uint64_t max, uint64_t *out,
+                             cx_err *err)
+{
+    uint64_t number = 0;
+    bool good = value[0] != 0;
+    for (const char *at = value; good && *at != 0; at++) {
+        unsigned digit = (unsigned)(unsigned char)*at - '0';
+        good = digit <= 9 && number <= (UINT64_MAX - digit) / 10;
+        number = good ? number * 10 + digit : 0;
+    }
+    if (!good || number > max)
+        return cx_fail(err, CX_E_USAGE, "option --%s: found '%s', expected a number", option,
+                       value);
+    *out = number;
+    return CX_SUCCESS;
+}
+
+static cx_status take_word(program *p, const char *option, const char *value, cx_err *err)
+{
+    cx_check_options *options = &p->options;
+    if (strcmp(option, "namespace") == 0) {
+        options->namespace_given = true;
+        options->name_space =
+            strcmp(value, "edges") == 0 ? CX_NAMESPACE_EDGES : CX_NAMESPACE_MEMORIES;
+        if (strcmp(value, "edges") == 0 || strcmp(value, "memories") == 0)
+            return CX_SUCCESS;
+        return cx_fail(err, CX_E_USAGE,
+                       "option --namespace: found '%s', expected memories or edges", value);
+    }
+    options->require = strcmp(value, "signed") == 0 ? CX_REQUIRE_SIGNED : CX_REQUIRE_ANCHORED;
+    if (strcmp(value, "signed") == 0 || strcmp(value, "anchored") == 0)
+        return CX_SUCCESS;
+    return cx_fail(err, CX_E_USAGE, "option --require: found '%s', expected anchored or signed",
+                   value);
+}
+
+static cx_status take_value(program *p, const char *option, const char *value, cx_err *err)
+{
+    cx_check_options *options = &p->options;
+    if (strcmp(option, "key") == 0)
+        return take_key(p, value, err);
+    if (strcmp(option, "cosigners") == 0) {
+        uint64_t count = 0;
+        CX_TRY(take_number(option, value, CX_NOTE_KEYS_MAX, &count, err));
+        options->cosigners_required = (size_t)count;
+        return CX_SUCCESS;
+    }
+    if (strcmp(option, "overall-root") == 0) {
+        options->overall_root = &p->overall_root;
+        return take_digest(option, value, &p->overall_root, err);
+    }
+    if (strcmp(option, "leaf") == 0) {
+        options->leaf_hash = &p->leaf_hash;
+        return take_digest(option, value, &p->leaf_hash, err);
+    }
+    if (strcmp(option, "root") == 0) {
+        p->has_root = true;
+        return take_digest(option, value, &p->journal.root, err);
+    }
+    if (strcmp(option, "from-root") == 0) {
+        p->has_from_root = true;
+        return take_digest(option, value, &p->older.root, err);
+    }
+    if (strcmp(option, "size") == 0) {
+        p->has_size = true;
+        return take_number(option, value, UINT64_MAX - 1, &p->journal.size, err);
+    }
+    if (strcmp(option, "from-size") == 0) {
+        p->has_from_size = true;
+        return take_number(option, value, UINT64_MAX - 1, &p->older.size, err);
+    }
+    if (strcmp(option, "checkpoint") == 0)
+        return take_file(p, option, value, &options->checkpoint, err);
+    if (strcmp(option, "from-checkpoint") == 0)
+        return take_file(p, option, value, &options->older_checkpoint, err);
+    if (strcmp(option, "manifest") == 0)
+        return take_file(p, option, value, &options->manifest, err);
+    if (strcmp(option, "entry") == 0)
+        return take_file(p, option, value, &options->entry, err);
+    return take_word(p, option, value, err);
+}
+
+/* --- reading the command line ----------------------------------------------------------------- */
+
+static const char *const with_value[] = {
+    "key",       "cosigners",       "overall-root", "root",  "size", "checkpoint", "from-root",
+    "from-size", "from-checkpoint", "manifest",     "entry", "leaf", "namespace",  "require"};
+
+/* The option's name when `word` is `--name` or `--name=value`, else NULL. */
+static const char *option_named(const char *word, const char **out_value)
+{
+    for (size_t i = 0; i < CX_COUNT_OF(with_value); i++) {
+        size_t size = strlen(with_value[i]);
+        if (strncmp(word + 2, with_value[i], size) != 0)
+            continue;
+        if (word[2 + size] != 0 && word[2 + size] != '=')
+            continue;
+        *out_value = word[2 + size] == '=' ? word + 3 + size : NULL;
+        return with_value[i];
+    }
+    return NULL;
+}
+
+static cx_status take_flag(program *p, const char *word, cx_err *err)
+{
+    cx_check_expect expected = p->options.expect;
+    if (strcmp(word, "--json") == 0)
+        p->json = true;
+    else if (strcmp(word, "--details") == 0)
+        p->details = true;
+    else if (strcmp(word, "--members") == 0)
+        p->options.expect = CX_EXPECT_MEMBERS;
+    else if (strcmp(word, "--absent") == 0)
+        p->options.expect = CX_EXPECT_ABSENT;
+    else if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0 ||
+             strcmp(word, "--version") == 0)
+        p->asked_only = true;
+    else
+        return cx_fail(err, CX_E_USAGE, "there is no option '%s'", word);
+    if (expected != CX_EXPECT_ANY && p->options.expect != expected)
+        return cx_fail(err, CX_E_USAGE, "--members and --absent cannot both be asked");
+    return CX_SUCCESS;
+}
+
+static cx_status read_words(program *p, int argc, char **argv, cx_err *err)
+{
+    bool options_ended = false;
+    for (int i = 1; i < argc; i++) {
+        const char *word = argv[i], *value = NULL;
+        if (options_ended || word[0] != '-' || word[1] == 0) {
+            p->files[p->file_count++] = word;
+            continue;
+        }
+        if (strcmp(word, "--") == 0) {
+            options_ended = true;
+            continue;
+        }
+        const char *option = word[1] == '-' ? option_named(word, &value) : NULL;
+        if (option == NULL) {
+            CX_TRY(take_flag(p, word, err));
+            continue;
+        }
+        if (value == NULL && i + 1 == argc)
+            return cx_fail(err, CX_E_USAGE, "option --%s needs a value", option);
+        CX_TRY(take_value(p, option, value != NULL ? value : argv[++i], err));
+    }
+    return CX_SUCCESS;
+}
+
+/* What belongs together is given together, and nothing twice. */
+static cx_status join_options(program *p, cx_err *err)
+{
+    cx_check_options *options = &p->options;
+    if ((p->has_size && !p->has_root) || (p->has_from_size && !p->has_from_root))
+        return cx_fail(err, CX_E_USAGE, "a size needs its root beside it");
+    if ((p->has_root && options->checkpoint.size != 0) ||
+        (p->has_from_root && options->older_checkpoint.size != 0))
+        return cx_fail(err, CX_E_USAGE, "a journal is given by its root or by a checkpoint");
+    if (p->file_count == 0 && !p->asked_only)
+        return cx_fail(err, CX_E_USAGE, "expected at least one FILE");
+    if (!p->has_size)
+        p->journal.size = CX_JOURNAL_SIZE_UNKNOWN;
+    if (!p->has_from_size)
+        p->older.size = CX_JOURNAL_SIZE_UNKNOWN;
+    options->journal = p->has_root ? &p->journal : NULL;
+    options->older = p->has_from_root ? &p->older : NULL;
+    return CX_SUCCESS;
+}
+
+/* --- checking --------------------------------------------------------------------------------- */
+
+static int code_of(cx_verdict verdict)
+{
+    return verdict == CX_HOLDS ? EXIT_HOLDS : verdict == CX_BROKEN ? EXIT_BROKEN : EXIT_UNCHECKED;
+}
+
+/* Broken outweighs what could not be checked. */
+static int worse(int a, int b)
+{
+    if (a == EXIT_BROKEN || b == EXIT_BROKEN)
+        return EXIT_BROKEN;
+    return a > b ? a : b;
+}
+
+static cx_status write_all(program *p, cx_bytes bytes, cx_err *err)
+{
+    return cx_io_write_all(p->io, STANDARD_OUTPUT, "standard output", bytes.data, bytes.size, err);
+}
+
+static cx_status report(program *p, const cx_check_result *result, const char *path, cx_err *err)
+{
+    cx_buf out;
+    cx_buf_init(&out, cx_alloc_default());
+    if (p->json)
+        cx_check_write_json(result, cx_str_z(path), &out);
+    else
+        cx_check_write_text(result, cx_str_z(path), p->details, &out);
+    cx_status status = cx_buf_check(&out, err);
+    if (!cx_failed(status))
+        status = write_all(p, cx_buf_bytes(&out), err);
+    cx_buf_done(&out);
+    return status;
+}
+
+/* *out_code is the file's; an error is of what would have made all others useless too. */
+static cx_status check_file(program *p, const char *path, int *out_code, cx_err *err)
+{
+    cx_check_result result;
+    cx_err found;
+    cx_bytes bytes;
+    cx_arena_mark mark = cx_arena_mark_now(&p->arena);
+    cx_status status = read_kept(p, path, CX_PROOF_BYTES_MAX, &bytes, &found);
+    if (!cx_failed(status))
+        status = cx_check_run(bytes, &p->options, &p->arena, &result, &found);
+    if (status.code == CX_E_USAGE) {
+        *err = found;
+        return status;
+    }
+    bool failed = cx_failed(status);
+    if (failed)
+        cx_check_result_of(&found, &result);
+    *out_code = code_of(result.finding.verdict);
+    if (failed && !p->json) {
+        complain(cx_str_z(found.message));
+        status = CX_SUCCESS;
+    } else {
+        status = report(p, &result, path, err);
+    }
+    cx_arena_reset(&p->arena, mark);
+    return status;
+}
+
+static cx_status run(program *p, int argc, char **argv, int *out_code, cx_err *err)
+{
+    CX_TRY(read_words(p, argc, argv, err));
+    CX_TRY(join_options(p, err));
+    if (p->asked_only) {
+        bool version = false;
+        for (int i = 1; i < argc; i++)
+            version = version || strcmp(argv[i], "--version") == 0;
+        cx_str text = version ? cx_arena_printf(&p->arena, "cortex-verify %s\n", cx_version())
+                              : cx_str_z(usage);
+        return text.data == NULL ? cx_fail_nomem(err) : write_all(p, cx_str_bytes(text), err);
+    }
+    for (size_t i = 0; i < p->file_count; i++) {
+        int code = EXIT_UNCHECKED;
+        CX_TRY(check_file(p, p->files[i], &code, err));
+        *out_code = worse(*out_code, code);
+    }
+    return CX_SUCCESS;
+}
+
+int main(int argc, char **argv)
+{
+    static program p;
+    cx_err err;
+    int code = EXIT_HOLDS;
+    p.io = cx_io_system();
+    cx_arena_init(&p.arena, cx_alloc_default(), 0);
+    p.files = CX_ARENA_ARRAY(&p.arena, const char *, (size_t)argc + 1);
+    cx_status status = p.files == NULL ? cx_fail_nomem(&err) : run(&p, argc, argv, &code, &err);
+    if (cx_failed(status)) {
+        complain(cx_str_z(err.message));
+        code = EXIT_UNCHECKED;
+        if (err.code == CX_E_USAGE) {
+            (void)fprintf(stderr, "See 'cortex-verify --help'.\n");
+            code = EXIT_USAGE;
+        }
+    }
+    cx_arena_done(&p.arena);
+    return code;
+}
