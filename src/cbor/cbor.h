@@ -16,7 +16,7 @@
 /* Nested arrays, maps and tags (ledger.md §13). */
 #define CX_CBOR_DEPTH_MAX 32
 
-/* --- writing: appends to a buffer, whose failure is asked once at the end ------------------- */
+/* --- writing: appends to a buffer, whose failure is asked once at the end -------------------- */
 
 void cx_cbor_uint(cx_buf *out, uint64_t value);
 void cx_cbor_int(cx_buf *out, int64_t value);

@@ -35,8 +35,7 @@ cx_status cx_cbor_end(cx_cbor_reader *reader, cx_err *err)
     return reader->status;
 }
 
-/* --- heads
- * --------------------------------------------------------------------------------------------- */
+/* --- heads ----------------------------------------------------------------------------------- */
 
 typedef struct item_head {
     size_t offset;
@@ -130,8 +129,7 @@ bool cx_cbor_take_null(cx_cbor_reader *reader)
     return true;
 }
 
-/* --- numbers
- * ---------------------------------------------------------------------------------------------- */
+/* --- numbers --------------------------------------------------------------------------------- */
 
 uint64_t cx_cbor_read_uint(cx_cbor_reader *reader)
 {
@@ -248,8 +246,7 @@ bool cx_cbor_read_bool(cx_cbor_reader *reader)
     return head.info == 21;
 }
 
-/* --- strings
- * ---------------------------------------------------------------------------------------------- */
+/* --- strings --------------------------------------------------------------------------------- */
 
 static cx_bytes take_string(cx_cbor_reader *reader, const item_head *head)
 {
@@ -303,8 +300,7 @@ cx_str cx_cbor_read_text(cx_cbor_reader *reader)
     return text;
 }
 
-/* --- arrays and maps
- * ----------------------------------------------------------------------------------------- */
+/* --- arrays and maps ------------------------------------------------------------------------- */
 
 static size_t take_count(cx_cbor_reader *reader, cx_cbor_type type, size_t bytes_each, size_t max)
 {

@@ -80,8 +80,7 @@ void cx_cbor_null(cx_buf *out)
     cx_buf_add_byte(out, 0xf6);
 }
 
-/* --- floats
- * ------------------------------------------------------------------------------------------ */
+/* --- floats ---------------------------------------------------------------------------------- */
 
 static void add_float(cx_buf *out, uint8_t first, uint64_t bits, unsigned width)
 {
@@ -147,8 +146,7 @@ void cx_cbor_f64(cx_buf *out, double value)
     add_float(out, 0xfb, bits, 8);
 }
 
-/* --- maps with small keys
- * ------------------------------------------------------------------------------- */
+/* --- maps with small keys -------------------------------------------------------------------- */
 
 void cx_cbor_fields_begin(cx_cbor_fields *fields, cx_buf *out)
 {

@@ -67,9 +67,9 @@ static cx_status add_uri(const char *path, cx_buf *uri, cx_err *err)
 static cx_status open_handle(cx_db *db, const char *path, cx_db_mode mode, cx_err *err)
 {
     int flags = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_URI | SQLITE_OPEN_EXRESCODE;
-    flags |= mode == CX_DB_READ || mode == CX_DB_IMMUTABLE
-                 ? SQLITE_OPEN_READONLY
-                 : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
+    flags |= mode == CX_DB_WRITE || mode == CX_DB_SCRATCH
+                 ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE
+                 : SQLITE_OPEN_READONLY;
     cx_buf uri;
     cx_buf_init(&uri, cx_alloc_default());
     cx_status status = CX_SUCCESS;
@@ -77,6 +77,8 @@ static cx_status open_handle(cx_db *db, const char *path, cx_db_mode mode, cx_er
         CX_GO(status, add_uri(path, &uri, err));
         if (mode == CX_DB_IMMUTABLE)
             cx_buf_add_z(&uri, "?immutable=1");
+        if (mode == CX_DB_ALONE)
+            cx_buf_add_z(&uri, "?vfs=unix-none");
     }
     const char *name = cx_buf_z(&uri);
     if (name == NULL) {
@@ -96,6 +98,12 @@ static cx_status configure(cx_db *db, cx_db_mode mode, cx_err *err)
     sqlite3_busy_timeout(db->handle, BUSY_TIMEOUT_MS);
     if (mode == CX_DB_SCRATCH)
         return cx_db_run(db, "PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF;", err);
+    if (mode == CX_DB_ALONE) {
+        /* Exclusive: the index of the write-ahead log is made in memory, not in a file beside it.
+         */
+        (void)sqlite3_db_config(db->handle, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
+        return cx_db_run(db, "PRAGMA locking_mode=EXCLUSIVE; PRAGMA query_only=ON;", err);
+    }
     if (mode != CX_DB_WRITE)
         return cx_db_run(db, "PRAGMA query_only=ON;", err);
     return cx_db_run(db,
@@ -171,7 +179,8 @@ cx_status cx_db_prepare(cx_db *db, const char *sql, cx_db_statement **out, cx_er
                                   &statement->handle, NULL);
     if (code != SQLITE_OK) {
         cx_alloc_free(cx_alloc_default(), statement, sizeof *statement);
-        return fail(db, code, sql, err);
+        /* Our own SQL is right: where it does not fit, the tables are not those we made. */
+        return fail(db, code == SQLITE_ERROR ? SQLITE_CORRUPT : code, sql, err);
     }
     *out = statement;
     return CX_SUCCESS;

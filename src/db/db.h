@@ -19,6 +19,7 @@ typedef enum cx_db_mode {
     CX_DB_WRITE,     /* opens or makes the file */
     CX_DB_READ,      /* must exist; never changes it; sees what a living writer commits */
     CX_DB_IMMUTABLE, /* must exist and nobody writes to it: not even a lock is taken */
+    CX_DB_ALONE,     /* the same with the write-ahead log that a killed writer left, unchanged */
     CX_DB_SCRATCH    /* a private database that is gone when closed; the path is not used */
 } cx_db_mode;
 

@@ -14,6 +14,8 @@ static void actor_close(cx_home *home, cx_actor *actor)
 {
     cx_actor_drop_trees(actor);
     cx_vec_done(&actor->retained, home->alloc);
+    cx_vec_done(&actor->pending[0], home->alloc);
+    cx_vec_done(&actor->pending[1], home->alloc);
     cx_alloc_free(home->alloc, actor, sizeof *actor);
 }
 
@@ -47,6 +49,8 @@ cx_status cx_home_add_actor(cx_home *home, int64_t id, cx_str name, cx_scheme sc
 
 cx_status cx_home_need_actor(cx_home *home, cx_str name, cx_actor **out, cx_err *err)
 {
+    if (home->behind)
+        return cx_home_check_alive(home, err);
     cx_actor *actor = name.size == 0 ? NULL : cx_home_find_actor(home, name);
     if (actor == NULL)
         return cx_fail_at(err, CX_E_NOT_FOUND, "NoActor", CX_NO_OFFSET,

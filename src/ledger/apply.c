@@ -18,8 +18,7 @@ struct cx_derive {
     const cx_entry *entry; /* NULL = none */
 };
 
-/* --- rows
- * ------------------------------------------------------------------------------------------- */
+/* --- rows ------------------------------------------------------------------------------------ */
 
 static cx_status get_row(const cx_derive *at, cx_bytes key, cx_bytes *out_value, bool *out_found,
                          cx_err *err)
@@ -78,8 +77,7 @@ static bool is_kind(const cx_entry *entry, const char *kind)
     return entry != NULL && cx_str_is(entry->kind, kind);
 }
 
-/* --- history (§9.1)
- * ------------------------------------------------------------------------------------ */
+/* --- history (§9.1) -------------------------------------------------------------------------- */
 
 typedef struct history_key {
     uint8_t bytes[CX_KEY_SIZE_MAX + 16];
@@ -202,8 +200,7 @@ static cx_status erase_history(cx_derive *at, const cx_id *id, cx_err *err)
     return scan_rows(at, cx_bytes_from(prefix, sizeof prefix), erase_history_row, at, err);
 }
 
-/* --- snapshots
- * -------------------------------------------------------------------------------------------- */
+/* --- snapshots ------------------------------------------------------------------------------- */
 
 static cx_status index_root(const cx_derive *at, const cx_manifest *manifest, bool removed,
                             cx_err *err)
@@ -245,8 +242,7 @@ static cx_status apply_snapshot(const cx_derive *at, const cx_change *change, cx
     return index_root(at, &manifest, change->removed, err);
 }
 
-/* --- state records
- * ------------------------------------------------------------------------------------------ */
+/* --- state records --------------------------------------------------------------------------- */
 
 /* Whether a record tomb/<id> stood before this frame, or the frame brings it. */
 static cx_status tomb_there(const cx_derive *at, cx_bytes head_key, bool with_frame, bool *out,
@@ -272,10 +268,14 @@ static cx_status count_head(const cx_derive *at, const cx_change *change, cx_byt
     cx_digest hash;
     cx_head decoded;
     bool dead = false;
-    if (cx_value_erased(head, &hash))
+    if (cx_value_erased(head, &hash)) {
         CX_TRY(tomb_there(at, change->key, now, &dead, err));
-    else
-        dead = !cx_failed(cx_head_decode(head, at->arena, &decoded, NULL)) && decoded.tombstoned;
+    } else {
+        cx_status status = cx_head_decode(head, at->arena, &decoded, NULL);
+        if (status.code == CX_E_NOMEM)
+            return cx_fail_nomem(err);
+        dead = !cx_failed(status) && decoded.tombstoned;
+    }
     *out_counter = dead ? &at->actor->info.tombstoned : &at->actor->info.live_memories;
     return CX_SUCCESS;
 }
@@ -300,16 +300,14 @@ static cx_digest state_value(cx_scheme scheme, cx_bytes value)
 }
 
 /* A tree that cannot follow for want of memory is dropped, and built again when asked for. */
-static void follow_in_tree(cx_actor *actor, bool edge, const cx_digest *key, const cx_digest *value,
-                           bool removed)
+static void follow_in_tree(const cx_derive *at, bool edge, const cx_digest *key,
+                           const cx_digest *value, bool removed)
 {
+    cx_actor *actor = at->actor;
     if (!actor->has_trees)
         return;
-    cx_smt *tree = edge ? actor->trees.edges : actor->trees.memories;
-    bool was;
-    cx_status status =
-        removed ? cx_smt_remove(tree, key, &was, NULL) : cx_smt_put(tree, key, value, NULL);
-    if (cx_failed(status))
+    /* The calls of today never remove a record of state; the format allows it. */
+    if (removed || cx_failed(cx_actor_put_state(at->home, actor, edge, key, value, NULL)))
         cx_actor_drop_trees(actor);
 }
 
@@ -331,7 +329,7 @@ static cx_status apply_state(const cx_derive *at, cx_change *change, cx_bytes va
         actor->state_sum += cx_sum_of_state(tree_key, &after);
     }
     CX_TRY(count_change(at, change, value, edge, err));
-    follow_in_tree(actor, edge, tree_key, &after, change->removed);
+    follow_in_tree(at, edge, tree_key, &after, change->removed);
     return CX_SUCCESS;
 }
 
@@ -356,8 +354,7 @@ static cx_status apply_change(const cx_derive *at, cx_change *change, cx_err *er
     return CX_SUCCESS;
 }
 
-/* --- actors and entries
- * --------------------------------------------------------------------------------------- */
+/* --- actors and entries ---------------------------------------------------------------------- */
 
 static cx_status new_actor(cx_home *home, const cx_ledger_frame *frame, cx_actor **out, cx_err *err)
 {

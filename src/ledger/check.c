@@ -48,7 +48,7 @@ static void indeterminate(checker *c, const char *reason, const char *message)
     cx_finding_set(&c->out->finding, CX_INDETERMINATE, reason, CX_FINDING_WHOLE, "%s", message);
 }
 
-/* --- recognising ------------------------------------------------------------------------------ */
+/* --- recognising ----------------------------------------------------------------------------- */
 
 /* The types of the first fields tell the containers apart; an inclusion proof is of a leaf inside
  * its tree, a consistency proof's sizes ascend. */
@@ -105,7 +105,7 @@ cx_check_kind cx_check_recognise(cx_bytes bytes)
                : CX_CHECK_UNKNOWN;
 }
 
-/* --- keys ------------------------------------------------------------------------------------- */
+/* --- keys ------------------------------------------------------------------------------------ */
 
 /* The keys as those of a note: a bare one gets the origin's name. */
 static cx_status note_keys(checker *c, cx_str origin, const cx_vkey **out, cx_err *err)
@@ -140,7 +140,7 @@ static cx_status check_note(checker *c, cx_bytes note, cx_note_result *out, cx_f
     return cx_note_verify(note, &check, c->arena->alloc, out, finding, err);
 }
 
-/* --- the journal as trusted ------------------------------------------------------------------- */
+/* --- the journal as trusted ------------------------------------------------------------------ */
 
 static cx_journal_point point_of(const cx_note_result *note)
 {
@@ -156,7 +156,7 @@ static cx_status find_point(checker *c, cx_bytes note, const cx_journal_point *g
     if (note.size == 0) {
         if (given != NULL) {
             *out = *given;
-            c->out->anchors |= CX_ANCHOR_ROOT;
+            c->out->anchors |= CX_CHECK_BY_ROOT;
             if (given->size == CX_JOURNAL_SIZE_UNKNOWN)
                 limit(c, "the sizes are as the proof tells them: a root given without its size "
                          "does not hold it (cortex-1)");
@@ -168,10 +168,10 @@ static cx_status find_point(checker *c, cx_bytes note, const cx_journal_point *g
         return CX_SUCCESS;
     *out = point_of(&result);
     if (c->options->key_count == 0) {
-        c->out->anchors |= CX_ANCHOR_ROOT;
+        c->out->anchors |= CX_CHECK_BY_ROOT;
         limit(c, "the checkpoint's signature was not checked: no key was given");
     } else {
-        c->out->anchors |= CX_ANCHOR_CHECKPOINT;
+        c->out->anchors |= CX_CHECK_BY_CHECKPOINT;
         c->out->is_signed = true;
     }
     c->out->has_note = true;
@@ -202,7 +202,7 @@ static const cx_digest *find_leaf(checker *c, cx_digest *storage)
     return storage;
 }
 
-/* --- manifests -------------------------------------------------------------------------------- */
+/* --- manifests ------------------------------------------------------------------------------- */
 
 /*
  * Named keys are for manifests that name them; bare keys for all.  A signature that none of the
@@ -224,7 +224,7 @@ static cx_status check_manifest_signature(checker *c, cx_err *err)
         CX_TRY(cx_manifest_signed_by(manifest, &key->key, c->arena->alloc, &good, err));
     }
     if (good) {
-        c->out->anchors |= CX_ANCHOR_MANIFEST_SIGNATURE;
+        c->out->anchors |= CX_CHECK_BY_MANIFEST_SIGNATURE;
         c->out->is_signed = true;
     } else if (applies) {
         cx_finding_set(&c->out->finding, CX_BROKEN, "SignatureInvalid", CX_FINDING_WHOLE,
@@ -268,7 +268,7 @@ static cx_status anchor_manifest(checker *c, cx_err *err)
                            "the manifest's overall root is not the one given");
             return CX_SUCCESS;
         }
-        c->out->anchors |= CX_ANCHOR_OVERALL_ROOT;
+        c->out->anchors |= CX_CHECK_BY_OVERALL_ROOT;
     }
     return check_manifest_signature(c, err);
 }
@@ -286,7 +286,7 @@ static cx_status check_manifest(checker *c, cx_err *err)
     return CX_SUCCESS;
 }
 
-/* --- state proofs ----------------------------------------------------------------------------- */
+/* --- state proofs ---------------------------------------------------------------------------- */
 
 static void check_expectation(checker *c)
 {
@@ -351,7 +351,7 @@ static cx_status check_multiproof(checker *c, cx_err *err)
     return CX_SUCCESS;
 }
 
-/* --- proof packs ------------------------------------------------------------------------------ */
+/* --- proof packs ----------------------------------------------------------------------------- */
 
 /* The pack's own checkpoint.  One that no key given has signed is worth nothing, but no lie. */
 static cx_status read_pack_note(checker *c, const cx_pack *pack, bool *out_signed, cx_err *err)
@@ -412,7 +412,7 @@ static cx_status check_seal(checker *c, const cx_pack *pack, bool note_signed, c
     out->has_journal = true;
     out->journal = journal;
     if (given || note_signed)
-        out->anchors |= CX_ANCHOR_SEAL;
+        out->anchors |= CX_CHECK_BY_SEAL;
     out->is_signed = out->is_signed || note_signed || trusted_signed;
     if (!given && !note_signed)
         limit(c, "the journal that holds the seal was not anchored: no key or root was given for "
@@ -463,7 +463,7 @@ static cx_status check_pack(checker *c, cx_err *err)
     return holds(c) ? check_pack_parts(c, &pack, err) : CX_SUCCESS;
 }
 
-/* --- proofs about the journal ----------------------------------------------------------------- */
+/* --- proofs about the journal ---------------------------------------------------------------- */
 
 static cx_status check_inclusion(checker *c, cx_err *err)
 {
@@ -538,7 +538,7 @@ static cx_status check_checkpoint(checker *c, cx_err *err)
         indeterminate(c, "NoKey", "its signatures were not checked; give --key");
         return CX_SUCCESS;
     }
-    c->out->anchors |= CX_ANCHOR_CHECKPOINT;
+    c->out->anchors |= CX_CHECK_BY_CHECKPOINT;
     c->out->is_signed = true;
     limit(c, "one checkpoint does not show that no other was shown to somebody else");
     return CX_SUCCESS;
@@ -574,7 +574,7 @@ static cx_status check_tlog_proof(checker *c, cx_err *err)
     } else {
         CX_TRY(note_keys(c, c->out->note.checkpoint.origin, &check.keys, err));
         CX_TRY(cx_tlog_proof_verify(c->bytes, leaf, &check, c->arena, NULL, &c->out->finding, err));
-        c->out->anchors |= CX_ANCHOR_CHECKPOINT;
+        c->out->anchors |= CX_CHECK_BY_CHECKPOINT;
         c->out->is_signed = true;
     }
     return CX_SUCCESS;
@@ -629,13 +629,13 @@ static cx_status check_receipt(checker *c, cx_err *err)
                  "them");
     CX_TRY(cx_receipt_verify(c->bytes, &check, c->arena, &c->out->finding, err));
     if (holds(c)) {
-        c->out->anchors |= CX_ANCHOR_RECEIPT;
+        c->out->anchors |= CX_CHECK_BY_RECEIPT;
         c->out->is_signed = true;
     }
     return CX_SUCCESS;
 }
 
-/* --- the verdict ------------------------------------------------------------------------------ */
+/* --- the verdict ----------------------------------------------------------------------------- */
 
 static bool is_about_state(cx_check_kind kind)
 {

@@ -61,12 +61,12 @@ typedef struct cx_check_options {
 
 /* What the verdict rests on: bits. */
 enum {
-    CX_ANCHOR_OVERALL_ROOT = 1,
-    CX_ANCHOR_MANIFEST_SIGNATURE = 2,
-    CX_ANCHOR_SEAL = 4, /* the manifest's seal stands in a trusted journal */
-    CX_ANCHOR_ROOT = 8, /* a journal root given by the caller */
-    CX_ANCHOR_CHECKPOINT = 16,
-    CX_ANCHOR_RECEIPT = 32
+    CX_CHECK_BY_OVERALL_ROOT = 1,
+    CX_CHECK_BY_MANIFEST_SIGNATURE = 2,
+    CX_CHECK_BY_SEAL = 4, /* the manifest's seal stands in a trusted journal */
+    CX_CHECK_BY_ROOT = 8, /* a journal root given by the caller */
+    CX_CHECK_BY_CHECKPOINT = 16,
+    CX_CHECK_BY_RECEIPT = 32
 };
 
 #define CX_CHECK_LIMITS_MAX 8

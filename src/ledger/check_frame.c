@@ -38,6 +38,14 @@ static cx_status mismatch(const frame_check *check, const char *name, const char
     return found(check, name, reason, message, err);
 }
 
+/* Too little memory is no verdict. */
+static cx_status undecoded(const frame_check *check, cx_status why, const char *name,
+                           const char *message, cx_err *err)
+{
+    return why.code == CX_E_NOMEM ? cx_fail_nomem(err)
+                                  : found(check, name, "NonCanonical", message, err);
+}
+
 static const cx_change *change_of(const cx_ledger_frame *frame, const void *key, size_t size)
 {
     for (size_t i = 0; i < frame->change_count; i++)
@@ -90,9 +98,9 @@ static cx_status check_version(const frame_check *check, cx_err *err)
         return status;
     cx_version_record version;
     cx_digest hash;
-    if (cx_failed(cx_version_decode(change->value, check->arena, &version, NULL)))
-        return found(check, "version", "NonCanonical", "the version's bytes are not canonical",
-                     err);
+    cx_status decoded = cx_version_decode(change->value, check->arena, &version, NULL);
+    if (cx_failed(decoded))
+        return undecoded(check, decoded, "version", "the version's bytes are not canonical", err);
     CX_TRY(cx_version_hash(&version, cx_alloc_default(), &hash, err));
     if (!cx_digest_eq(&hash, &write->version_hash))
         return mismatch(check, "version", "VersionHashMismatch", "version hash",
@@ -116,8 +124,9 @@ static cx_status check_head(const frame_check *check, const cx_id *id, uint64_t 
     if (change == NULL)
         return status;
     cx_head head;
-    if (cx_failed(cx_head_decode(change->value, check->arena, &head, NULL)))
-        return found(check, "head", "NonCanonical", "the Head's bytes are not canonical", err);
+    cx_status decoded = cx_head_decode(change->value, check->arena, &head, NULL);
+    if (cx_failed(decoded))
+        return undecoded(check, decoded, "head", "the Head's bytes are not canonical", err);
     if (memcmp(head.id.bytes, id->bytes, 16) != 0 ||
         (version != 0 && head.current_version != version) || (dead && !head.tombstoned))
         return found(check, "head", "HeadMismatch",
@@ -144,8 +153,9 @@ static cx_status check_edge(const frame_check *check, cx_err *err)
         return status;
     cx_edge record;
     bool removed = check->payload->kind == CX_ENTRY_REMOVE_EDGE;
-    if (cx_failed(cx_edge_decode(change->value, check->arena, &record, NULL)))
-        return found(check, "edge", "NonCanonical", "the edge's bytes are not canonical", err);
+    cx_status decoded = cx_edge_decode(change->value, check->arena, &record, NULL);
+    if (cx_failed(decoded))
+        return undecoded(check, decoded, "edge", "the edge's bytes are not canonical", err);
     if (record.type != edge->type || memcmp(record.src.bytes, edge->src.bytes, 16) != 0 ||
         memcmp(record.dst.bytes, edge->dst.bytes, 16) != 0 || record.tombstoned != removed)
         return found(check, "edge", "EdgeMismatch",
@@ -163,8 +173,9 @@ static cx_status check_vector(const frame_check *check, cx_err *err)
     if (change == NULL || change->removed || change->erased)
         return CX_SUCCESS; /* vectors are derived state: they need not be kept */
     cx_vector vector;
-    if (cx_failed(cx_vector_decode(change->value, check->arena, &vector, NULL)))
-        return found(check, "version", "NonCanonical", "the vector's bytes are not canonical", err);
+    cx_status decoded = cx_vector_decode(change->value, check->arena, &vector, NULL);
+    if (cx_failed(decoded))
+        return undecoded(check, decoded, "version", "the vector's bytes are not canonical", err);
     cx_digest hash = cx_vector_hash(vector.values, vector.dim);
     if (!cx_digest_eq(&hash, &embed->vector_hash) || !cx_digest_eq(&hash, &vector.hash))
         return mismatch(check, "version", "VectorHashMismatch", "vector hash", &embed->vector_hash,
@@ -204,8 +215,9 @@ static cx_status check_seal(const frame_check *check, cx_err *err)
         return status;
     cx_manifest manifest;
     cx_digest digest;
-    if (cx_failed(cx_manifest_decode(change->value, &manifest, NULL)))
-        return found(check, "seal", "NonCanonical", "the manifest's bytes are not canonical", err);
+    cx_status decoded = cx_manifest_decode(change->value, &manifest, NULL);
+    if (cx_failed(decoded))
+        return undecoded(check, decoded, "seal", "the manifest's bytes are not canonical", err);
     CX_TRY(cx_manifest_digest(&manifest, cx_alloc_default(), &digest, err));
     if (!cx_digest_eq(&digest, &seal->manifest_digest))
         return mismatch(check, "seal", "ManifestDigestMismatch", "manifest digest",
@@ -279,14 +291,14 @@ cx_status cx_home_check_frame(const cx_ledger_frame *frame, cx_scheme scheme, cx
     CX_TRY(check_payload(&check, err));
     if (entry.committed)
         return CX_SUCCESS;
-    if (cx_failed(cx_payload_decode(cx_entry_kind_of(entry.kind), entry.payload, arena, &payload,
-                                    &reason)))
-        return found(&check, "entry", "NonCanonical", reason.message, err);
+    cx_status decoded =
+        cx_payload_decode(cx_entry_kind_of(entry.kind), entry.payload, arena, &payload, &reason);
+    if (cx_failed(decoded))
+        return undecoded(&check, decoded, "entry", reason.message, err);
     return check_kind(&check, err);
 }
 
-/* --- manifests
- * ---------------------------------------------------------------------------------------- */
+/* --- manifests ------------------------------------------------------------------------------- */
 
 typedef struct root_pair {
     const char *what;
@@ -331,8 +343,9 @@ cx_status cx_home_check_manifests(cx_home *home, const cx_ledger_frame *frame, c
             .frame = frame, .scheme = actor->info.scheme, .arena = arena, .sink = sink};
         cx_manifest manifest;
         cx_roots roots;
-        if (cx_failed(cx_manifest_decode(change->value, &manifest, NULL)))
-            return found(&check, "manifest", "NonCanonical", "the manifest is not canonical", err);
+        cx_status decoded = cx_manifest_decode(change->value, &manifest, NULL);
+        if (cx_failed(decoded))
+            return undecoded(&check, decoded, "manifest", "the manifest is not canonical", err);
         (void)snprintf(check.where, sizeof check.where, "snapshot %llu",
                        (unsigned long long)manifest.snapshot_seq);
         if (!cx_str_eq(manifest.actor, frame->actor) || manifest.scheme != actor->info.scheme)

@@ -19,12 +19,13 @@ static const struct {
     const char *name;
     const char *text;
 } anchors[] = {
-    {CX_ANCHOR_OVERALL_ROOT, "overall_root", "the overall root given"},
-    {CX_ANCHOR_MANIFEST_SIGNATURE, "manifest_signature", "a key given, which signed the manifest"},
-    {CX_ANCHOR_SEAL, "seal", "the manifest's seal in a journal that is trusted"},
-    {CX_ANCHOR_ROOT, "journal_root", "the journal root given"},
-    {CX_ANCHOR_CHECKPOINT, "checkpoint", "a key given, which signed the checkpoint"},
-    {CX_ANCHOR_RECEIPT, "receipt", "a key given, which signed the receipt"},
+    {CX_CHECK_BY_OVERALL_ROOT, "overall_root", "the overall root given"},
+    {CX_CHECK_BY_MANIFEST_SIGNATURE, "manifest_signature",
+     "a key given, which signed the manifest"},
+    {CX_CHECK_BY_SEAL, "seal", "the manifest's seal in a journal that is trusted"},
+    {CX_CHECK_BY_ROOT, "journal_root", "the journal root given"},
+    {CX_CHECK_BY_CHECKPOINT, "checkpoint", "a key given, which signed the checkpoint"},
+    {CX_CHECK_BY_RECEIPT, "receipt", "a key given, which signed the receipt"},
 };
 
 /* A message may have been cut inside a character. */
@@ -35,7 +36,7 @@ static cx_str whole_text(const char *message)
     return text;
 }
 
-/* --- text ------------------------------------------------------------------------------------- */
+/* --- text ------------------------------------------------------------------------------------ */
 
 static bool acts_on_terminal(uint32_t code)
 {
@@ -164,7 +165,7 @@ void cx_check_write_text(const cx_check_result *r, cx_str file, bool details, cx
         cx_buf_printf(out, "  not proven: %s\n", r->limits[i]);
 }
 
-/* --- JSON: members in order of their names ---------------------------------------------------- */
+/* --- JSON: members in order of their names --------------------------------------------------- */
 
 static void json_text(cx_buf *out, cx_str text)
 {

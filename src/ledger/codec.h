@@ -7,8 +7,7 @@
 #include "cbor/cbor.h"
 #include "ledger/record.h"
 
-/* --- writing: a member that is left out when it is empty
- * ------------------------------------------ */
+/* --- writing: a member that is left out when it is empty ------------------------------------- */
 
 static inline void cx_codec_uint(cx_cbor_fields *fields, uint8_t key, uint64_t value)
 {
@@ -94,8 +93,7 @@ void cx_codec_texts(cx_buf *out, const cx_str *texts, size_t count);
 void cx_codec_texts_o(cx_cbor_fields *fields, uint8_t key, const cx_str *texts, size_t count);
 void cx_codec_ids_o(cx_cbor_fields *fields, uint8_t key, const cx_id *ids, size_t count);
 
-/* --- reading
- * ------------------------------------------------------------------------------------------ */
+/* --- reading --------------------------------------------------------------------------------- */
 
 /* A decoder at work: the reader, the map at hand, and where arrays go. */
 typedef struct cx_decoder {

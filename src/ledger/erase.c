@@ -3,7 +3,8 @@
  *
  * E1  The entry reaches the disk first.  With it comes a row erase/<seq>, which goes only when the
  *     bytes are gone: a crash in between is made good when the home is opened next.
- * E2  Only erasable parts of frames are touched; every root and proof stays as it was.
+ * E2  The row goes last: what the tables and their own log held is destroyed before.
+ * E3  Only erasable parts of frames are touched; every root and proof stays as it was.
  *
  * The row's value is 0 and the target's sequence number (redact), or 1 and the memory's id
  * (redact_memory), whose frames before the entry lose their copies.
@@ -58,8 +59,7 @@ cx_status cx_home_plan_erasure(cx_derive *at, const cx_entry *entry, const cx_le
     return cx_derive_put(at, name_erasure(&key, entry->seq), cx_bytes_from(value, 17), err);
 }
 
-/* --- doing it
- * ------------------------------------------------------------------------------------------- */
+/* --- doing it -------------------------------------------------------------------------------- */
 
 typedef struct planned {
     uint64_t seq; /* of the entry that asks for it */
@@ -130,6 +130,11 @@ static cx_status erase_one(cx_home *home, const cx_actor *actor, const planned *
     CX_TRY(find_places(home, actor, item, list, err));
     for (size_t i = 0; i < list->places.count; i++)
         CX_TRY(cx_log_erase(home->log, list->places.items[i], err));
+    return CX_SUCCESS;
+}
+
+static cx_status forget_plan(cx_home *home, const cx_actor *actor, const planned *item, cx_err *err)
+{
     erase_key key;
     const cx_row row = {.actor = actor->id, .key = name_erasure(&key, item->seq), .removed = true};
     return cx_store_put(&home->store, &row, err);
@@ -137,16 +142,19 @@ static cx_status erase_one(cx_home *home, const cx_actor *actor, const planned *
 
 static cx_status erase_planned(cx_home *home, cx_actor *actor, plan *list, cx_err *err)
 {
-    CX_TRY(cx_home_settle_locked(home, err));
+    CX_TRY(cx_home_drain_locked(home, err));
     CX_TRY(cx_store_scan(&home->store, actor->id, cx_str_bytes(CX_STR("erase/")),
                          (cx_bytes){NULL, 0}, false, take_plan, list, err));
     for (size_t i = 0; i < list->items.count; i++)
         CX_TRY(erase_one(home, actor, &list->items.items[i], list, err));
     if (list->items.count == 0)
         return CX_SUCCESS;
-    /* Nothing of it stays in the database's own log either. */
-    CX_TRY(cx_home_settle_locked(home, err));
-    return cx_store_scrub(&home->store, err);
+    /* Nothing of it stays in the database's own log, nor in what a killed rebuild left. */
+    cx_home_remove_new_tables(home->io, home->path);
+    CX_TRY(cx_store_scrub(&home->store, err));
+    for (size_t i = 0; i < list->items.count; i++)
+        CX_TRY(forget_plan(home, actor, &list->items.items[i], err));
+    return cx_home_drain_locked(home, err);
 }
 
 static cx_status finish_actor(cx_home *home, cx_actor *actor, cx_err *err)
@@ -179,8 +187,11 @@ cx_status cx_home_finish_all_erasures(cx_home *home, cx_err *err)
 {
     cx_lock_enter(&home->lock);
     cx_status status = CX_SUCCESS;
-    for (size_t i = 1; i < home->actor_count && !cx_failed(status); i++)
+    for (size_t i = 1; i < home->actor_count && !cx_failed(status); i++) {
         status = finish_actor(home, home->actors[i], err);
+        if (status.code == CX_E_BUSY) /* a reader is in the way; the plan stays */
+            status = CX_SUCCESS;
+    }
     cx_lock_leave(&home->lock);
     return status;
 }

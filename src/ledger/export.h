@@ -90,7 +90,7 @@ CX_RESULT cx_tlog_proof_verify(cx_bytes bytes, const cx_digest *leaf_hash,
                                const cx_note_check *check, cx_arena *arena, cx_note_result *out,
                                cx_finding *out_finding, cx_err *err);
 
-/* --- tiles ------------------------------------------------------------------------------------ */
+/* --- tiles ----------------------------------------------------------------------------------- */
 
 #define CX_TILE_WIDTH 256
 
@@ -103,7 +103,7 @@ CX_RESULT cx_tile_hashes(cx_scheme scheme, cx_mmr *mmr, uint64_t size, unsigned 
 CX_RESULT cx_tile_entries(cx_scheme scheme, cx_mmr *mmr, uint64_t size, uint64_t index, cx_buf *out,
                           unsigned *out_width, cx_err *err);
 
-/* --- COSE receipts (RFC 9942) ----------------------------------------------------------------- */
+/* --- COSE receipts (RFC 9942) ---------------------------------------------------------------- */
 
 /* What is signed, Sig_structure with the root as detached payload. */
 void cx_receipt_to_sign(const uint8_t key_id[4], const cx_digest *root, cx_buf *out);

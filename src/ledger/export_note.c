@@ -18,7 +18,7 @@
 
 #define DASH "\xe2\x80\x94 "
 
-/* --- small readers ---------------------------------------------------------------------------- */
+/* --- small readers --------------------------------------------------------------------------- */
 
 bool cx_line_take(cx_str *rest, cx_str *out_line)
 {
@@ -112,7 +112,7 @@ bool cx_checkpoint_origin_ok(cx_str origin)
     return true;
 }
 
-/* --- keys ------------------------------------------------------------------------------------- */
+/* --- keys ------------------------------------------------------------------------------------ */
 
 void cx_vkey_make(cx_str name, uint8_t algorithm, const cx_pubkey *key, cx_vkey *out)
 {
@@ -176,7 +176,7 @@ cx_status cx_vkey_parse(cx_str text, cx_vkey *out, cx_err *err)
     return CX_SUCCESS;
 }
 
-/* --- writing ---------------------------------------------------------------------------------- */
+/* --- writing --------------------------------------------------------------------------------- */
 
 void cx_checkpoint_text(const cx_checkpoint *checkpoint, cx_buf *out)
 {
@@ -217,7 +217,7 @@ void cx_cosignature_text(const cx_checkpoint *checkpoint, uint64_t time_s, cx_bu
     cx_checkpoint_text(checkpoint, out);
 }
 
-/* --- reading ---------------------------------------------------------------------------------- */
+/* --- reading --------------------------------------------------------------------------------- */
 
 static cx_status bad_note(cx_err *err, cx_bytes note, const char *at, const char *why)
 {
@@ -314,7 +314,7 @@ cx_status cx_checkpoint_parse(cx_bytes note, cx_checkpoint *out, cx_bytes *out_t
     return CX_SUCCESS;
 }
 
-/* --- checking --------------------------------------------------------------------------------- */
+/* --- checking -------------------------------------------------------------------------------- */
 
 typedef struct note_checker {
     const cx_note_check *check;

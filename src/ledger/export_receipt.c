@@ -34,7 +34,7 @@ void cx_receipt_to_sign(const uint8_t key_id[4], const cx_digest *root, cx_buf *
     cx_cbor_digest(out, root);
 }
 
-/* --- writing ---------------------------------------------------------------------------------- */
+/* --- writing --------------------------------------------------------------------------------- */
 
 static cx_status encode(const uint8_t key_id[4], cx_scheme scheme, int label, uint64_t first,
                         uint64_t second, const cx_digest *path, size_t path_count,
@@ -91,7 +91,7 @@ cx_status cx_receipt_consistency(const uint8_t key_id[4], const cx_consistency *
                   proof->path_count, signature, out, err);
 }
 
-/* --- reading ---------------------------------------------------------------------------------- */
+/* --- reading --------------------------------------------------------------------------------- */
 
 /* Refuses whatever is not `expected`. */
 static void expect_uint(cx_cbor_reader *reader, uint64_t expected, const char *what)
@@ -185,7 +185,7 @@ cx_status cx_receipt_decode(cx_bytes bytes, cx_arena *arena, cx_receipt *out, cx
     return CX_SUCCESS;
 }
 
-/* --- checking --------------------------------------------------------------------------------- */
+/* --- checking -------------------------------------------------------------------------------- */
 
 static bool size_fits(const cx_journal_point *journal, uint64_t size, cx_finding *out)
 {

@@ -101,7 +101,7 @@ cx_status cx_tlog_proof_verify(cx_bytes bytes, const cx_digest *leaf_hash,
     return CX_SUCCESS;
 }
 
-/* --- tiles ------------------------------------------------------------------------------------ */
+/* --- tiles ----------------------------------------------------------------------------------- */
 
 void cx_tile_path(int level, uint64_t index, unsigned width, cx_buf *out)
 {

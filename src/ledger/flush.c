@@ -26,6 +26,7 @@ static void flush_once(cx_home *home)
     cx_err err = {0};
     cx_status status = CX_SUCCESS;
     if (home->store.flushing == NULL) {
+        CX_ASSERT(!home->behind);
         status = cx_home_save_actors(home, &err);
         if (!cx_failed(status))
             status = cx_store_turn_over(&home->store, home->applied, &err);
@@ -47,7 +48,8 @@ static void flush_once(cx_home *home)
 
 static bool nothing_to_do(const cx_home *home)
 {
-    return home->store.flushing == NULL && cx_store_filling_rows(&home->store) == 0;
+    return home->store.flushing == NULL &&
+           (home->behind || cx_store_filling_rows(&home->store) == 0);
 }
 
 /* Lets rows gather.  Returns with the lock held. */
@@ -78,6 +80,8 @@ static void flush_loop(void *arg)
             continue;
         }
         gather(home);
+        if (nothing_to_do(home))
+            continue;
         flush_once(home);
         if (!cx_failed(home->flush_status))
             continue;
@@ -115,7 +119,8 @@ cx_status cx_home_flush_now(cx_home *home, cx_err *err)
     return CX_SUCCESS;
 }
 
-cx_status cx_home_settle_locked(cx_home *home, cx_err *err)
+/* Until the tables have what was applied up to `wanted`, or nothing is on its way any more. */
+static cx_status settle_until(cx_home *home, cx_position wanted, cx_err *err)
 {
     if (home->read_only && !home->store.shared)
         return CX_SUCCESS; /* the view it opened with is complete */
@@ -123,8 +128,9 @@ cx_status cx_home_settle_locked(cx_home *home, cx_err *err)
         return nothing_to_do(home) ? CX_SUCCESS : cx_home_flush_now(home, err);
     uint64_t limit_ms = home->options.settle_timeout_ms;
     uint64_t end = home->io->monotonic_ns(home->io) + limit_ms * UINT64_C(1000000);
-    const cx_position wanted = home->applied;
     while (cx_store_filling_rows(&home->store) != 0 || home->store.flushing != NULL) {
+        if (home->behind)
+            return cx_home_check_alive(home, err);
         if (!cx_position_before(home->store.flushed, wanted))
             break;
         if (cx_failed(home->flush_status)) {
@@ -142,4 +148,14 @@ cx_status cx_home_settle_locked(cx_home *home, cx_err *err)
         cx_lock_wait_for(&home->lock, (uint32_t)((end - now) / 1000000) + 1);
     }
     return CX_SUCCESS;
+}
+
+cx_status cx_home_settle_locked(cx_home *home, cx_err *err)
+{
+    return settle_until(home, home->applied, err);
+}
+
+cx_status cx_home_drain_locked(cx_home *home, cx_err *err)
+{
+    return settle_until(home, (cx_position){UINT64_MAX, UINT64_MAX}, err);
 }

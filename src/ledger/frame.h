@@ -46,4 +46,11 @@ CX_RESULT cx_frame_encode(const cx_ledger_frame *frame, cx_buf *guarded, cx_buf 
 CX_RESULT cx_frame_decode(const cx_log_frame *parts, bool erased, cx_arena *arena,
                           cx_ledger_frame *out, cx_err *err);
 
+/* Its erasable part means nothing any more, be it that all of it has been overwritten or not yet.
+ */
+static inline bool cx_frame_erased(const cx_log_item *item)
+{
+    return item->erased || item->half_erased;
+}
+
 #endif

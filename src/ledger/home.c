@@ -26,8 +26,7 @@
 #define READER_WAIT_MS 2000
 #define READER_POLL_MS 10
 
-/* --- paths
- * -------------------------------------------------------------------------------------------- */
+/* --- paths ----------------------------------------------------------------------------------- */
 
 static char *join(const cx_alloc *alloc, const char *folder, const char *name)
 {
@@ -56,8 +55,7 @@ static const cx_io *io_of(const cx_home_options *options)
     return options->io != NULL ? options->io : cx_io_system();
 }
 
-/* --- creating
- * --------------------------------------------------------------------------------------------- */
+/* --- creating -------------------------------------------------------------------------------- */
 
 static cx_status write_first_frame(cx_log *log, cx_scheme scheme, const cx_alloc *alloc,
                                    cx_err *err)
@@ -90,6 +88,41 @@ static cx_status make_folder(const cx_io *io, const char *path, cx_err *err)
     return status.code == CX_E_EXISTS ? CX_SUCCESS : status;
 }
 
+/* The name of a folder, durable in the folder above it. */
+static cx_status sync_above(const cx_io *io, const char *path, const cx_alloc *alloc, cx_err *err)
+{
+    char *above = join(alloc, path, "");
+    if (above == NULL)
+        return cx_fail_nomem(err);
+    size_t before = strlen(above), size = before;
+    while (size > 1 && above[size - 1] == '/')
+        size--;
+    while (size > 0 && above[size - 1] != '/')
+        size--;
+    while (size > 1 && above[size - 1] == '/')
+        size--;
+    above[size] = 0;
+    cx_status status = cx_io_sync_folder(io, size == 0 ? "." : above, err);
+    cx_alloc_free(alloc, above, before + 1);
+    return status;
+}
+
+/* A log without commits is what an interrupted creation left: it is finished. */
+static cx_status make_log(const char *log_path, const cx_log_options *options, cx_err *err)
+{
+    cx_status status = cx_log_create(log_path, options, err);
+    if (status.code != CX_E_EXISTS)
+        return status;
+    cx_log_options looking = *options;
+    cx_log_opened opened;
+    cx_log *log;
+    looking.read_only = true;
+    if (cx_failed(cx_log_open(log_path, &looking, &log, &opened, NULL)))
+        return status;
+    cx_log_close(log);
+    return opened.commit_count == 0 ? CX_SUCCESS : status;
+}
+
 static cx_status create_parts(const char *path, const char *log_path, const char *keys_path,
                               cx_scheme scheme, const cx_home_options *options, cx_err *err)
 {
@@ -97,8 +130,10 @@ static cx_status create_parts(const char *path, const char *log_path, const char
     CX_TRY(make_folder(io, path, err));
     const cx_log_options log_options = {
         .alloc = alloc_of(options), .io = io, .segment_bytes = options->segment_bytes};
-    CX_TRY(cx_log_create(log_path, &log_options, err));
+    CX_TRY(make_log(log_path, &log_options, err));
     CX_TRY(make_folder(io, keys_path, err));
+    CX_TRY(cx_io_sync_folder(io, path, err));
+    CX_TRY(sync_above(io, path, alloc_of(options), err));
     cx_log *log = NULL;
     cx_log_opened opened;
     CX_TRY(cx_log_open(log_path, &log_options, &log, &opened, err));
@@ -121,8 +156,7 @@ cx_status cx_home_create(const char *path, cx_scheme scheme, const cx_home_optio
     return status;
 }
 
-/* --- catching up
- * ---------------------------------------------------------------------------------------------- */
+/* --- catching up ----------------------------------------------------------------------------- */
 
 static cx_status apply_commit(cx_home *home, const cx_log_commit *commit, uint64_t skip,
                               cx_arena *arena, cx_err *err)
@@ -131,7 +165,7 @@ static cx_status apply_commit(cx_home *home, const cx_log_commit *commit, uint64
         const cx_log_item *item = &commit->items[i];
         cx_arena_mark mark = cx_arena_mark_now(arena);
         cx_ledger_frame frame;
-        CX_TRY(cx_frame_decode(&item->frame, item->erased, arena, &frame, err));
+        CX_TRY(cx_frame_decode(&item->frame, cx_frame_erased(item), arena, &frame, err));
         const cx_applied at = {item->place, commit->number};
         CX_TRY(cx_home_apply(home, &frame, &at, arena, err));
         cx_arena_reset(arena, mark);
@@ -206,8 +240,21 @@ static cx_status make_identity(cx_home *home, cx_err *err)
     return cx_buf_check(&home->identity, err);
 }
 
+/* The database's own files take over the mode of this one: nobody else's business. */
+static cx_status make_private(const cx_home *home, cx_err *err)
+{
+    cx_file file;
+    int failed = home->io->open(home->io, home->db_path, CX_IO_WRITE | CX_IO_CREATE, &file);
+    if (failed != 0)
+        return cx_fail_os(err, -failed, "opening %s", home->db_path);
+    (void)home->io->close(home->io, file);
+    return CX_SUCCESS;
+}
+
 static cx_status open_store(cx_home *home, cx_store_mode mode, bool *out_stale, cx_err *err)
 {
+    if (mode == CX_STORE_WRITE || mode == CX_STORE_DERIVE)
+        CX_TRY(make_private(home, err));
     CX_TRY(cx_store_open(home->db_path, mode, home->alloc, cx_io_seed(home->io),
                          cx_buf_str(&home->identity), &home->store, out_stale, err));
     home->store_open = true;
@@ -266,6 +313,29 @@ static uint64_t wal_size(const cx_home *home, const char *db_path)
     return size;
 }
 
+/* Whether another process, or another opening in this one, writes to this home. */
+static bool writer_lives(const cx_home *home)
+{
+    bool held = false;
+    cx_file file;
+    char *path = home->holds_lock ? NULL : join(home->alloc, home->log_path, "/lock");
+    if (path != NULL && home->io->open(home->io, path, CX_IO_READ, &file) == 0) {
+        if (home->io->locked(home->io, file, &held) != 0)
+            held = true;
+        (void)home->io->close(home->io, file);
+    }
+    free_text(home->alloc, path);
+    return held;
+}
+
+/* With a living writer SQLite's own locks are needed; without one nothing may be touched (H3). */
+static cx_store_mode reading_mode(const cx_home *home, const char *db_path)
+{
+    if (writer_lives(home))
+        return CX_STORE_READ;
+    return wal_size(home, db_path) == 0 ? CX_STORE_IMMUTABLE : CX_STORE_ALONE;
+}
+
 cx_status cx_home_open_tables_to_check(const cx_home *home, cx_store *out, bool *out_there,
                                        bool *out_stale, cx_err *err)
 {
@@ -275,9 +345,8 @@ cx_status cx_home_open_tables_to_check(const cx_home *home, cx_store *out, bool 
     *out_there = file_size(home->io, path) != 0;
     cx_status status = CX_SUCCESS;
     if (*out_there)
-        status = cx_store_open(path, wal_size(home, path) == 0 ? CX_STORE_IMMUTABLE : CX_STORE_READ,
-                               home->alloc, cx_io_seed(home->io), cx_buf_str(&home->identity), out,
-                               out_stale, err);
+        status = cx_store_open(path, reading_mode(home, path), home->alloc, cx_io_seed(home->io),
+                               cx_buf_str(&home->identity), out, out_stale, err);
     free_text(home->alloc, path);
     return status;
 }
@@ -287,9 +356,7 @@ static cx_status open_tables_to_read(cx_home *home, bool *out_current, cx_err *e
 {
     bool stale = false;
     uint64_t durable = cx_log_durable(home->log);
-    /* Without a write-ahead log nobody is writing, and nothing needs to be locked. */
-    CX_TRY(open_store(home, wal_size(home, home->db_path) == 0 ? CX_STORE_IMMUTABLE : CX_STORE_READ,
-                      &stale, err));
+    CX_TRY(open_store(home, reading_mode(home, home->db_path), &stale, err));
     const cx_position at = home->store.flushed;
     *out_current = !stale && at.commit + (at.frames != 0 ? 1 : 0) >= durable;
     if (!*out_current)
@@ -311,7 +378,7 @@ static cx_status open_to_read(cx_home *home, cx_err *err)
         if (cx_failed(status) && status.code == CX_E_NOMEM)
             return cx_fail_nomem(err);
         /* A writer that is alive will have them soon; without one they stay as they are. */
-        bool waiting = wal_size(home, home->db_path) != 0 && home->io->monotonic_ns(home->io) < end;
+        bool waiting = writer_lives(home) && home->io->monotonic_ns(home->io) < end;
         if (!waiting)
             return open_scratch_tables(home, err);
         cx_lock_enter(&home->lock);
@@ -368,7 +435,12 @@ static cx_status open_log(cx_home *home, bool read_only, cx_err *err)
         return cx_fail_at(err, CX_E_NOT_FOUND, "NoHome", CX_NO_OFFSET,
                           "there is no home at %s; 'cortex init' makes one", home->path);
     CX_TRY(status);
+    if (opened.commit_count == 0)
+        return cx_fail_at(err, CX_E_NOT_FOUND, "NoHome", CX_NO_OFFSET,
+                          "making the home at %s was interrupted; 'cortex init' finishes it",
+                          home->path);
     home->torn_bytes = opened.torn_bytes;
+    home->holds_lock = !read_only;
     return make_identity(home, err);
 }
 
@@ -397,8 +469,16 @@ static cx_status open_derived_tables(cx_home *home, const char *db_path, cx_err 
         if (home->db_path == NULL)
             return cx_fail_nomem(err);
     }
-    CX_TRY(open_store(home, db_path == NULL ? CX_STORE_SCRATCH : CX_STORE_WRITE, &stale, err));
-    if (stale || home->store.flushed.commit == 0)
+    cx_store_mode mode = db_path == NULL ? CX_STORE_SCRATCH : CX_STORE_DERIVE;
+    cx_status status = open_store(home, mode, &stale, err);
+    if (status.code == CX_E_FORMAT && db_path != NULL) {
+        cx_home_remove_new_tables(home->io, home->path);
+        status = open_store(home, mode, &stale, err);
+    }
+    CX_TRY(status);
+    /* What was begun for a log that had more is of no use for this one. */
+    if (stale || home->store.flushed.commit == 0 ||
+        home->store.flushed.commit > cx_log_durable(home->log))
         return cx_store_clear(&home->store, cx_buf_str(&home->identity), err);
     CX_TRY(cx_home_load_actors(home, err));
     home->applied = home->store.flushed;
@@ -448,8 +528,7 @@ cx_status cx_home_close(cx_home *home, cx_err *err)
     return status;
 }
 
-/* --- small questions
- * ------------------------------------------------------------------------------------------- */
+/* --- small questions ------------------------------------------------------------------------- */
 
 cx_scheme cx_home_scheme(const cx_home *home)
 {

@@ -93,8 +93,7 @@ const char *cx_home_path(const cx_home *home);
 /* Bytes of an incomplete group that opening cut from the log's end; 0 when there was none. */
 uint64_t cx_home_torn_bytes(const cx_home *home);
 
-/* --- actors ------------------------------------------------------------------------------------
- */
+/* --- actors ---------------------------------------------------------------------------------- */
 
 typedef struct cx_actor_info {
     cx_str name;
@@ -110,8 +109,7 @@ CX_RESULT cx_home_actor(cx_home *home, cx_str actor, cx_actor_info *out, cx_err 
 CX_RESULT cx_home_actors(cx_home *home, cx_arena *arena, const cx_actor_info **out,
                          size_t *out_count, cx_err *err);
 
-/* --- writing -------------------------------------------------------------------------------------
- */
+/* --- writing --------------------------------------------------------------------------------- */
 
 /*
  * Begins the actor's write turn; others wait.  An actor that is new comes into being with the
@@ -157,8 +155,7 @@ CX_RESULT cx_home_wait(cx_home *home, uint64_t commit, cx_err *err);
 /* Everything committed so far is on the disk. */
 CX_RESULT cx_home_sync(cx_home *home, cx_err *err);
 
-/* --- reading -------------------------------------------------------------------------------------
- */
+/* --- reading --------------------------------------------------------------------------------- */
 
 /* The value lives in the arena. */
 CX_RESULT cx_home_get(cx_home *home, cx_str actor, cx_bytes key, cx_arena *arena,
@@ -202,8 +199,7 @@ CX_RESULT cx_home_entry(cx_home *home, cx_str actor, uint64_t seq, cx_arena *are
 CX_RESULT cx_home_entries_about(cx_home *home, cx_str actor, const cx_id *subject, cx_arena *arena,
                                 const uint64_t **out_seqs, size_t *out_count, cx_err *err);
 
-/* --- erasing
- * ------------------------------------------------------------------------------------------ */
+/* --- erasing --------------------------------------------------------------------------------- */
 
 /*
  * Destroys what committed `redact` and `redact_memory` entries of the actor name: the payload of
@@ -213,8 +209,7 @@ CX_RESULT cx_home_entries_about(cx_home *home, cx_str actor, const cx_id *subjec
  */
 CX_RESULT cx_home_erase(cx_home *home, cx_str actor, cx_err *err);
 
-/* --- roots and trees
- * --------------------------------------------------------------------------------- */
+/* --- roots and trees ------------------------------------------------------------------------- */
 
 typedef struct cx_roots {
     uint64_t journal_size;
@@ -239,8 +234,7 @@ typedef struct cx_trees {
 CX_RESULT cx_home_trees_begin(cx_home *home, cx_str actor, cx_trees *out, cx_err *err);
 void cx_home_trees_end(cx_home *home);
 
-/* --- tables
- * ------------------------------------------------------------------------------------------- */
+/* --- tables ---------------------------------------------------------------------------------- */
 
 typedef struct cx_tables_status {
     uint64_t log_commits;   /* on the disk */

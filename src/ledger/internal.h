@@ -24,6 +24,7 @@ typedef struct cx_actor {
     bool dirty; /* its row must be written with the next generation */
     bool has_trees;
     cx_trees trees;
+    CX_VEC(cx_smt_pair) pending[2]; /* not yet in the tree of memories [0], of edges [1] */
 } cx_actor;
 
 struct cx_home {
@@ -40,12 +41,14 @@ struct cx_home {
     cx_store store;
     bool store_open;
     bool read_only;
+    bool holds_lock; /* of the log: nobody else writes */
 
     cx_lock lock;
     bool turn_taken;
     unsigned turn_waiting; /* threads that wait for it */
     bool flusher_idle;
     bool poisoned;
+    bool behind; /* memory could not follow the log: `filling` holds half a frame, and is not used */
     bool closing;
     bool settle_wanted;
     cx_status flush_status; /* the flusher's first failure */
@@ -61,8 +64,7 @@ struct cx_home {
     cx_map actor_names;
 };
 
-/* --- actors.c ------------------------------------------------------------------------------------
- */
+/* --- actors.c -------------------------------------------------------------------------------- */
 cx_actor *cx_home_find_actor(cx_home *home, cx_str name); /* NULL = none */
 CX_RESULT cx_home_add_actor(cx_home *home, int64_t id, cx_str name, cx_scheme scheme,
                             cx_actor **out, cx_err *err);
@@ -73,8 +75,7 @@ CX_RESULT cx_home_save_actors(cx_home *home, cx_err *err); /* the dirty ones, in
 /* Retained snapshots from the tables, once; the tables must be settled. */
 CX_RESULT cx_home_know_retained(cx_home *home, cx_actor *actor, cx_err *err);
 
-/* --- apply.c: one frame of the log into memory
- * ------------------------------------------------------ */
+/* --- apply.c: one frame of the log into memory ----------------------------------------------- */
 typedef struct cx_applied {
     cx_log_place place;
     uint64_t commit;
@@ -84,17 +85,17 @@ CX_RESULT cx_home_apply(cx_home *home, const cx_ledger_frame *frame, const cx_ap
 /* What a record holds when its content was erased: 00 ‖ value hash. */
 bool cx_value_erased(cx_bytes value, cx_digest *out_hash);
 
-/* --- flush.c
- * ------------------------------------------------------------------------------------------ */
+/* --- flush.c --------------------------------------------------------------------------------- */
 CX_RESULT cx_home_start_flusher(cx_home *home, cx_err *err);
 void cx_home_stop_flusher(cx_home *home);
 /* Everything applied is in the tables when this returns.  Lets go of the lock meanwhile. */
 CX_RESULT cx_home_settle_locked(cx_home *home, cx_err *err);
+/* .. and nothing is on its way to them, rows that belong to no commit included; needs the turn. */
+CX_RESULT cx_home_drain_locked(cx_home *home, cx_err *err);
 /* The same by the caller itself, while there is no flusher. */
 CX_RESULT cx_home_flush_now(cx_home *home, cx_err *err);
 
-/* --- turn.c
- * ---------------------------------------------------------------------------------------------- */
+/* --- turn.c ---------------------------------------------------------------------------------- */
 CX_RESULT cx_home_take_turn(cx_home *home, cx_err *err); /* with the lock held, also afterwards */
 void cx_home_give_turn(cx_home *home);
 
@@ -122,6 +123,9 @@ CX_RESULT cx_home_plan_erasure(cx_derive *at, const cx_entry *entry, const cx_le
                                cx_err *err);
 CX_RESULT cx_home_finish_all_erasures(cx_home *home, cx_err *err);
 
+/* --- rebuild.c: what an interrupted run left; only whoever holds the lock may ask */
+void cx_home_remove_new_tables(const cx_io *io, const char *path);
+
 /* --- home.c
  * ----------------------------------------------------------------------------------------------------
  */
@@ -142,6 +146,11 @@ void cx_home_close_derived_tables(cx_home *home);
 CX_RESULT cx_home_open_tables_to_check(const cx_home *home, cx_store *out, bool *out_there,
                                        bool *out_stale, cx_err *err);
 CX_RESULT cx_actor_open_trees(cx_home *home, cx_actor *actor, cx_err *err);
+/* A tree takes many keys at once much faster than one by one: they gather, and cx_home_need_trees
+ * and cx_actor_roots bring them in. */
+CX_RESULT cx_actor_put_state(cx_home *home, cx_actor *actor, bool edge, const cx_digest *key,
+                             const cx_digest *value, cx_err *err);
+CX_RESULT cx_actor_bring_in(cx_actor *actor, cx_err *err);
 
 /*
  * Differences between two stores, row by row: `differ` is called with the table's name and where.
@@ -152,8 +161,7 @@ CX_RESULT cx_store_compare(cx_store *left, cx_store *right, size_t max,
                                                cx_bytes key, const char *how, cx_err *err),
                            void *arg, cx_err *err);
 
-/* --- check_frame.c: an entry against the records of its frame
- * ------------------------------------- */
+/* --- check_frame.c: an entry against the records of its frame -------------------------------- */
 
 /* Reasons found, told one by one. */
 typedef struct cx_check_sink {

@@ -77,8 +77,7 @@ void cx_manifest_encode_body(const cx_manifest *manifest, cx_buf *out)
     write_manifest(manifest, true, out);
 }
 
-/* --- reading
- * ------------------------------------------------------------------------------------------ */
+/* --- reading --------------------------------------------------------------------------------- */
 
 static void read_roots(cx_decoder *d, cx_manifest *manifest)
 {
@@ -165,8 +164,7 @@ cx_status cx_manifest_decode(cx_bytes bytes, cx_manifest *out, cx_err *err)
     return CX_SUCCESS;
 }
 
-/* --- digest and root
- * -------------------------------------------------------------------------------------- */
+/* --- digest and root ------------------------------------------------------------------------- */
 
 cx_status cx_manifest_digest(const cx_manifest *manifest, const cx_alloc *alloc, cx_digest *out,
                              cx_err *err)

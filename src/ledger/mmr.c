@@ -79,7 +79,7 @@ cx_digest cx_mmr_leaf(const cx_mmr *mmr, uint64_t index)
     return mmr->leaves.items[index];
 }
 
-/* --- hashing what is asked for ------------------------------------------------------------- */
+/* --- hashing what is asked for --------------------------------------------------------------- */
 
 static const cx_digest *level_items(const cx_mmr *mmr, unsigned height)
 {
@@ -126,7 +126,7 @@ static cx_digest node_at(const cx_mmr *mmr, unsigned height, uint64_t index)
     return level_items(mmr, height)[index];
 }
 
-/* --- subtrees ------------------------------------------------------------------------------ */
+/* --- subtrees -------------------------------------------------------------------------------- */
 
 static unsigned trailing_zeros(uint64_t n)
 {
@@ -203,7 +203,7 @@ CX_RESULT cx_mmr_node(cx_mmr *mmr, unsigned height, uint64_t index, cx_digest *o
     return CX_SUCCESS;
 }
 
-/* --- proofs -------------------------------------------------------------------------------- */
+/* --- proofs ---------------------------------------------------------------------------------- */
 
 /* Paths are found from the root down and handed out leaf first. */
 static void reverse(cx_mmr_path *path)
@@ -272,7 +272,7 @@ CX_RESULT cx_mmr_consistency(cx_mmr *mmr, uint64_t size1, uint64_t size2, cx_mmr
     return CX_SUCCESS;
 }
 
-/* --- positions ----------------------------------------------------------------------------- */
+/* --- positions ------------------------------------------------------------------------------- */
 
 uint64_t cx_mmr_positions(uint64_t leaf_count)
 {
@@ -284,7 +284,7 @@ uint64_t cx_mmr_leaf_position(uint64_t leaf_index)
     return cx_mmr_positions(leaf_index) + 1;
 }
 
-/* --- checking without a tree --------------------------------------------------------------- */
+/* --- checking without a tree ----------------------------------------------------------------- */
 
 /* The way from the root of a tree down: where it turned, and what kind of node that was. */
 typedef struct way {

@@ -16,7 +16,7 @@
 
 enum { CLAIM_ABSENT = 0, CLAIM_MEMBER = 1, CLAIM_ERASED = 2 };
 
-/* --- writing ---------------------------------------------------------------------------------- */
+/* --- writing --------------------------------------------------------------------------------- */
 
 static uint64_t claim_code(cx_membership claim)
 {
@@ -81,7 +81,7 @@ cx_status cx_pack_encode(const cx_pack *pack, cx_buf *out, cx_err *err)
     return status;
 }
 
-/* --- reading ---------------------------------------------------------------------------------- */
+/* --- reading --------------------------------------------------------------------------------- */
 
 typedef struct pack_reader {
     cx_cbor_reader cbor;
@@ -191,7 +191,7 @@ cx_status cx_pack_decode(cx_bytes bytes, cx_arena *arena, cx_pack *out, cx_err *
     return CX_SUCCESS;
 }
 
-/* --- checking --------------------------------------------------------------------------------- */
+/* --- checking -------------------------------------------------------------------------------- */
 
 static void mismatch(cx_finding *out, size_t at, const char *why)
 {

@@ -8,8 +8,7 @@
 #define TEXT_MAX 65536
 #define BIT(key) (UINT64_C(1) << (key))
 
-/* --- writing
- * ---------------------------------------------------------------------------------------- */
+/* --- writing --------------------------------------------------------------------------------- */
 
 static void write_write(cx_cbor_fields *f, const cx_payload_write *p)
 {
@@ -180,8 +179,7 @@ void cx_payload_encode(const cx_payload *payload, cx_buf *out)
     cx_cbor_fields_end(&fields);
 }
 
-/* --- reading
- * ---------------------------------------------------------------------------------------------- */
+/* --- reading --------------------------------------------------------------------------------- */
 
 typedef void read_member(cx_decoder *d, cx_payload *p);
 

@@ -283,7 +283,7 @@ static void climb(const verifier *v, climber *climbers, size_t count, size_t dep
     size_t bit = depth - 1;
     for (size_t i = 0; i < count; i++) {
         const cx_raw_item *item = climbers[i].item;
-        size_t right = item->key.bytes[bit / 8] >> (7 - bit % 8) & 1u;
+        size_t right = (unsigned)item->key.bytes[bit / 8] >> (7 - bit % 8) & 1u;
         pairs[2 * i + right] = climbers[i].node;
         pairs[2 * i + 1 - right] = *cx_raw_sibling(&v->raw, item, bit);
     }

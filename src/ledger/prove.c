@@ -89,8 +89,7 @@ static cx_status read_request(const cx_proof_request *request, cx_scheme scheme,
     return check_distinct(out, arena, err);
 }
 
-/* --- from paths to a container
- * --------------------------------------------------------------------------- */
+/* --- from paths to a container --------------------------------------------------------------- */
 
 /* Bytes of a record, or nothing when it is absent or was erased. */
 typedef cx_status leaf_reader(void *arg, cx_bytes key, cx_arena *arena, cx_bytes *out_leaf,
@@ -162,8 +161,7 @@ static cx_status read_leaf(void *arg, cx_bytes key, cx_arena *arena, cx_bytes *o
     return CX_SUCCESS;
 }
 
-/* --- the state now
- * -------------------------------------------------------------------------------------------- */
+/* --- the state now --------------------------------------------------------------------------- */
 
 static cx_status manifest_of(cx_home *home, cx_str actor, uint64_t seq, cx_arena *arena,
                              cx_manifest *out, cx_bytes *out_bytes, cx_err *err)
@@ -210,8 +208,7 @@ cx_status cx_proof_now(cx_home *home, cx_str actor, const cx_proof_request *requ
     return status;
 }
 
-/* --- the state at a snapshot
- * -------------------------------------------------------------------------------------- */
+/* --- the state at a snapshot ----------------------------------------------------------------- */
 
 typedef struct undo_item {
     cx_digest key;

@@ -14,7 +14,7 @@
 #include "ledger/verify.h"
 
 #define NEW_NAME "/cortex.db.new"
-#define FLUSH_ROWS 65536
+#define FLUSH_ROWS 400000
 
 typedef struct rebuild {
     cx_home *home;
@@ -59,7 +59,7 @@ static cx_status derive_commit(rebuild *work, const cx_log_commit *commit, uint6
         const cx_log_item *item = &commit->items[i];
         cx_arena_mark mark = cx_arena_mark_now(&work->arena);
         cx_ledger_frame frame;
-        CX_TRY(cx_frame_decode(&item->frame, item->erased, &work->arena, &frame, err));
+        CX_TRY(cx_frame_decode(&item->frame, cx_frame_erased(item), &work->arena, &frame, err));
         const cx_applied at = {item->place, commit->number};
         CX_TRY(cx_home_apply(home, &frame, &at, &work->arena, err));
         home->applied = (cx_position){commit->number, i + 1};
@@ -108,6 +108,9 @@ static cx_status compare_with_old(rebuild *work, cx_err *err)
     work->result.changed = !there;
     if (!there)
         return CX_SUCCESS;
+    work->result.changed = work->result.changed || cx_failed(status);
+    if (status.code == CX_E_NOMEM)
+        return cx_fail_nomem(err);
     if (cx_failed(status))
         return note(work, "table", "DatabaseDamaged", (cx_str){NULL, 0}, "cortex.db",
                     reason.message, err);
@@ -116,7 +119,10 @@ static cx_status compare_with_old(rebuild *work, cx_err *err)
     if (!work->result.changed) {
         uint64_t before = work->differences;
         status = cx_store_compare(&work->home->store, &old, 1000, note_row, work, &reason);
-        if (status.code == CX_E_FORMAT)
+        bool damaged = status.code == CX_E_FORMAT;
+        if (cx_failed(status) && !damaged)
+            status = cx_fail(err, status.code, "%s", reason.message);
+        if (damaged)
             status = note(work, "table", "DatabaseDamaged", (cx_str){NULL, 0}, "cortex.db",
                           reason.message, err);
         work->result.changed = work->differences != before;
@@ -140,6 +146,41 @@ static void remove_database(const cx_io *io, const char *path)
             (void)io->unlink(io, name);
 }
 
+void cx_home_remove_new_tables(const cx_io *io, const char *path)
+{
+    char new_path[4096 - 8];
+    if (snprintf(new_path, sizeof new_path, "%s" NEW_NAME, path) < (int)sizeof new_path)
+        remove_database(io, new_path);
+}
+
+/* Closing moves everything into the file; when it could not, the file alone would be half of it. */
+static cx_status check_alone(const cx_io *io, const char *new_path, cx_err *err)
+{
+    char side[4096 + 8];
+    cx_file file;
+    uint64_t size = 0;
+    bool regular;
+    (void)snprintf(side, sizeof side, "%s-wal", new_path);
+    if (io->open(io, side, CX_IO_READ, &file) != 0)
+        return CX_SUCCESS;
+    int failed = io->size(io, file, &size, &regular);
+    (void)io->close(io, file);
+    if (failed == 0 && size == 0)
+        return CX_SUCCESS;
+    return cx_fail(err, CX_E_IO,
+                   "the new tables could not be finished: %s is left; the old ones"
+                   " stay",
+                   side);
+}
+
+/* A crash while we switch leaves a database without its own log: it must not need it any more. */
+static void settle_old(const char *old_path)
+{
+    cx_db *old;
+    if (!cx_failed(cx_db_open(old_path, CX_DB_WRITE, &old, NULL)))
+        cx_db_close(old); /* when it is too damaged for that, it is not missed */
+}
+
 static cx_status switch_over(const cx_io *io, const char *path, const char *new_path, cx_err *err)
 {
     char old_path[4096];
@@ -147,10 +188,12 @@ static cx_status switch_over(const cx_io *io, const char *path, const char *new_
         return cx_fail(err, CX_E_LIMIT, "the home's path is too long");
     /* The old database's own log must not be taken for the new one's. */
     char side[4096 + 8];
+    settle_old(old_path);
     (void)snprintf(side, sizeof side, "%s-wal", old_path);
     (void)io->unlink(io, side);
     (void)snprintf(side, sizeof side, "%s-shm", old_path);
     (void)io->unlink(io, side);
+    CX_TRY(check_alone(io, new_path, err));
     int failed = io->rename(io, new_path, old_path);
     if (failed != 0)
         return cx_fail_os(err, -failed, "renaming %s to %s", new_path, old_path);
@@ -188,8 +231,9 @@ cx_status cx_home_rebuild(const char *path, const cx_home_options *options, cx_r
     cx_home_close_derived_tables(work.home);
     if (!cx_failed(status) && writes)
         status = switch_over(io, path, new_path, err);
-    else if (writes && status.code == CX_E_CONFLICT)
-        remove_database(io, new_path);
+    else if (writes && (status.code == CX_E_CONFLICT ||
+                        (status.code == CX_E_FORMAT && work.result.resumed)))
+        remove_database(io, new_path); /* the next run begins anew */
     cx_home_close_derived(work.home);
     if (!cx_failed(status))
         *out = work.result;

@@ -10,8 +10,7 @@
 #define VERB_MAX 10
 #define KIND_MAX 8
 
-/* --- forms
- * -------------------------------------------------------------------------------------------- */
+/* --- forms ----------------------------------------------------------------------------------- */
 
 static void write_forms(cx_cbor_fields *outer, uint8_t key, const cx_forms *forms)
 {
@@ -36,8 +35,7 @@ static void read_forms(cx_decoder *d, cx_forms *out)
     cx_decoder_end_inner(d, &outer, BIT(1) | BIT(2));
 }
 
-/* --- Head
- * --------------------------------------------------------------------------------------------- */
+/* --- Head ------------------------------------------------------------------------------------ */
 
 static void write_tombstone(cx_cbor_fields *outer, const cx_head *head)
 {
@@ -201,8 +199,7 @@ cx_status cx_head_decode(cx_bytes bytes, cx_arena *arena, cx_head *out, cx_err *
     return CX_SUCCESS;
 }
 
-/* --- Version
- * ---------------------------------------------------------------------------------------------- */
+/* --- Version --------------------------------------------------------------------------------- */
 
 static void write_provenance(cx_cbor_fields *outer, const cx_provenance *p)
 {

@@ -9,8 +9,7 @@
 #define VECTOR_DIM_MAX 65536
 #define COMPACTED_MAX 1000000
 
-/* --- vectors
- * ------------------------------------------------------------------------------------------ */
+/* --- vectors --------------------------------------------------------------------------------- */
 
 void cx_vector_encode(const cx_vector *vector, cx_buf *out)
 {
@@ -81,8 +80,7 @@ cx_digest cx_vector_hash(const float *values, size_t count)
     return cx_sha256_end(&hash);
 }
 
-/* --- checkpoint records
- * ------------------------------------------------------------------------------------- */
+/* --- checkpoint records ---------------------------------------------------------------------- */
 
 void cx_checkpoint_record_encode(const cx_checkpoint_record *record, cx_buf *out)
 {
@@ -171,8 +169,7 @@ cx_status cx_checkpoint_record_decode(cx_bytes bytes, cx_arena *arena, cx_checkp
     return CX_SUCCESS;
 }
 
-/* --- salience and weights
- * --------------------------------------------------------------------------------------- */
+/* --- salience and weights -------------------------------------------------------------------- */
 
 void cx_salience_encode(const cx_salience *salience, cx_buf *out)
 {

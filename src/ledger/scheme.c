@@ -101,7 +101,7 @@ static void store_u64(uint8_t out[8], uint64_t value)
         out[i] = (uint8_t)(value >> (56 - 8 * i));
 }
 
-/* --- names --------------------------------------------------------------------------------- */
+/* --- names ----------------------------------------------------------------------------------- */
 
 cx_str cx_scheme_name(cx_scheme scheme)
 {
@@ -117,7 +117,7 @@ bool cx_scheme_parse(cx_str name, cx_scheme *out)
     return true;
 }
 
-/* --- the journal tree ---------------------------------------------------------------------- */
+/* --- the journal tree ------------------------------------------------------------------------ */
 
 cx_digest cx_scheme_entry(cx_bytes entry)
 {
@@ -169,7 +169,7 @@ cx_digest cx_scheme_journal_root(cx_scheme scheme, uint64_t leaf_count, const cx
     return domain_hash(CX_STR(MATRIX_TREE "mmr.root.v1"), cx_bytes_from(data, sizeof data));
 }
 
-/* --- the state trees ----------------------------------------------------------------------- */
+/* --- the state trees ------------------------------------------------------------------------- */
 
 cx_digest cx_scheme_memory_key(cx_scheme scheme, const uint8_t id[16])
 {
@@ -249,7 +249,7 @@ void cx_scheme_smt_one_sided(cx_scheme scheme, unsigned depth, unsigned side,
     }
 }
 
-/* --- the whole ----------------------------------------------------------------------------- */
+/* --- the whole ------------------------------------------------------------------------------- */
 
 cx_digest cx_scheme_overall(cx_scheme scheme, const cx_digest *journal_root,
                             const cx_digest *edges_root, const cx_digest *memories_root)
@@ -276,7 +276,7 @@ cx_digest cx_scheme_overall(cx_scheme scheme, const cx_digest *journal_root,
     return cx_sha256_end(&hash);
 }
 
-/* --- records ------------------------------------------------------------------------------- */
+/* --- records --------------------------------------------------------------------------------- */
 
 cx_digest cx_scheme_payload_commitment(const uint8_t salt[32], cx_bytes payload)
 {

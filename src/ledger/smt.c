@@ -56,7 +56,7 @@ uint64_t cx_smt_branches(const cx_smt *smt)
     return smt->sides.kept_count;
 }
 
-/* --- room ---------------------------------------------------------------------------------- */
+/* --- room ------------------------------------------------------------------------------------ */
 
 /* Allocators align to 16 bytes; a twin that lies in one cache line costs one miss, not two. */
 static bool grow_twins(smt_twins *twins, uint64_t needed, const cx_alloc *alloc)
@@ -134,7 +134,7 @@ uint32_t cx_smt_add_branch(cx_smt *smt, unsigned bit)
     return branch;
 }
 
-/* --- finding ------------------------------------------------------------------------------- */
+/* --- finding --------------------------------------------------------------------------------- */
 
 unsigned cx_smt_difference(const cx_digest *a, const cx_digest *b)
 {
@@ -174,7 +174,7 @@ bool cx_smt_get(const cx_smt *smt, const cx_digest *key, cx_digest *out_value)
     return true;
 }
 
-/* --- changing ------------------------------------------------------------------------------ */
+/* --- changing -------------------------------------------------------------------------------- */
 
 /* Marks the key's way through all branches before bit `until`; returns where it ends. */
 static uint32_t *mark(cx_smt *smt, const cx_digest *key, unsigned until)

@@ -16,7 +16,7 @@
 /* A level with more tasks than WIDE is worked on in pieces of PIECE. */
 enum { WIDE = 1024, PIECE = 128 };
 
-/* --- one-sided branches -------------------------------------------------------------------- */
+/* --- one-sided branches ---------------------------------------------------------------------- */
 
 /* Chains of any lengths, one step of each at a time. */
 static uint64_t climb_step_by_step(cx_scheme scheme, smt_chain *chains, size_t count)
@@ -98,7 +98,7 @@ uint64_t cx_smt_climb(cx_scheme scheme, smt_chain *chains, size_t count)
                         : climb_step_by_step(scheme, chains, count);
 }
 
-/* --- listing ------------------------------------------------------------------------------- */
+/* --- listing --------------------------------------------------------------------------------- */
 
 /* A side whose value stands at depth `depth`. */
 static bool list_side(cx_smt *smt, uint32_t ref, uint32_t up, unsigned depth)
@@ -135,7 +135,7 @@ static bool list_below(cx_smt *smt, size_t first, size_t end)
     return true;
 }
 
-/* --- hashing ------------------------------------------------------------------------------- */
+/* --- hashing --------------------------------------------------------------------------------- */
 
 static void hang(cx_smt *smt, uint32_t up, const cx_digest *hash, uint32_t leaf)
 {

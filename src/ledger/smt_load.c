@@ -17,7 +17,7 @@ typedef struct item {
     const cx_smt_pair *pair;
 } item;
 
-/* --- sorting ------------------------------------------------------------------------------- */
+/* --- sorting --------------------------------------------------------------------------------- */
 
 /* By key; equal keys as they were given, which is how they lie in memory. */
 static int compare(const void *a, const void *b)
@@ -87,7 +87,7 @@ static size_t drop_doubles(item *items, size_t count)
     return kept;
 }
 
-/* --- an empty tree ------------------------------------------------------------------------- */
+/* --- an empty tree --------------------------------------------------------------------------- */
 
 /* The branches whose right side is not complete yet, from the root down. */
 typedef struct spine {
@@ -132,7 +132,7 @@ static void build(cx_smt *smt, const item *items, size_t count)
     smt->stale = true;
 }
 
-/* --- a tree that is there ------------------------------------------------------------------ */
+/* --- a tree that is there -------------------------------------------------------------------- */
 
 /* Where the ways of sorted keys begin to part. */
 static uint32_t common_ref(const cx_smt *smt, const item *items, size_t count)

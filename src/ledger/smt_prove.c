@@ -9,7 +9,7 @@
 
 #include "ledger/smt_internal.h"
 
-/* --- proving ------------------------------------------------------------------------------- */
+/* --- proving --------------------------------------------------------------------------------- */
 
 /* Siblings that must be raised first, and where they go. */
 typedef struct raising {
@@ -153,7 +153,7 @@ CX_RESULT cx_smt_prove(cx_smt *smt, const cx_digest *keys, size_t count, cx_aren
     return CX_SUCCESS;
 }
 
-/* --- folding ------------------------------------------------------------------------------- */
+/* --- folding --------------------------------------------------------------------------------- */
 
 /* What the fold of §8 begins with, at the end of the path. */
 static cx_digest fold_start(cx_scheme scheme, const cx_smt_path *path)

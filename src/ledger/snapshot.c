@@ -23,8 +23,7 @@ static cx_status not_found(uint64_t seq, cx_err *err)
                       "there is no snapshot %llu, or it was dropped", (unsigned long long)seq);
 }
 
-/* --- making
- * ---------------------------------------------------------------------------------------- */
+/* --- making ---------------------------------------------------------------------------------- */
 
 static cx_status put_manifest(cx_turn *turn, const cx_manifest *manifest, cx_err *err)
 {
@@ -97,8 +96,7 @@ done:
     return status;
 }
 
-/* --- finding
- * --------------------------------------------------------------------------------------- */
+/* --- finding --------------------------------------------------------------------------------- */
 
 cx_status cx_snapshot_get(cx_home *home, cx_str actor, uint64_t seq, cx_arena *arena,
                           cx_manifest *out, cx_bytes *out_bytes, cx_err *err)
@@ -191,8 +189,7 @@ cx_status cx_snapshot_by_root(cx_home *home, cx_str actor, const cx_digest *over
     return cx_snapshot_get(home, actor, state.seq, arena, out, out_bytes, err);
 }
 
-/* --- sealing and dropping
- * -------------------------------------------------------------------------- */
+/* --- sealing and dropping -------------------------------------------------------------------- */
 
 static void add_signed_bytes(const cx_manifest *manifest, cx_buf *out)
 {

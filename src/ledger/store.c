@@ -3,15 +3,18 @@
  *
  * S1  A generation is written whole, with its end position, in one transaction.
  * S2  A row that is in no generation is in the database (if it exists).
+ * S3  Every row carries a checksum over itself: one that was damaged is told, and never used.
  *
  *     meta(name, value)       identity of the tables; position = commit, frames
  *     actor(id, name, ...)    one row an actor, with its counters
  *     entry(actor, seq, ...)  where each entry stands in the log, and its leaf hash
- *     record(actor, key, value)  records and derived rows by logical key (ledger.md §5)
+ *     record(actor, key, value)  records and derived rows by logical key (ledger.md §5); behind the
+ *                             value its checksum, 4 bytes
  */
 #include "ledger/store.h"
 
 #include "base/alloc.h"
+#include "crypto/crc32c.h"
 #include "ledger/internal.h"
 
 #define ARENA_LIMIT 0
@@ -21,17 +24,99 @@ static const char schema[] =
     "CREATE TABLE IF NOT EXISTS actor(id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE,"
     " scheme TEXT NOT NULL, entries INTEGER NOT NULL, snapshots INTEGER NOT NULL,"
     " live INTEGER NOT NULL, dead INTEGER NOT NULL, edges INTEGER NOT NULL,"
-    " entry_sum INTEGER NOT NULL, state_sum INTEGER NOT NULL);"
+    " entry_sum INTEGER NOT NULL, state_sum INTEGER NOT NULL, sum INTEGER NOT NULL);"
     "CREATE TABLE IF NOT EXISTS entry(actor INTEGER NOT NULL, seq INTEGER NOT NULL,"
     " kind TEXT NOT NULL, created_ns INTEGER NOT NULL, subject BLOB, segment INTEGER NOT NULL,"
-    " offset INTEGER NOT NULL, size INTEGER NOT NULL, leaf BLOB NOT NULL,"
+    " offset INTEGER NOT NULL, size INTEGER NOT NULL, leaf BLOB NOT NULL, sum INTEGER NOT NULL,"
     " PRIMARY KEY(actor, seq)) WITHOUT ROWID;"
     "CREATE INDEX IF NOT EXISTS entry_subject ON entry(actor, subject, seq)"
     " WHERE subject IS NOT NULL;"
     "CREATE TABLE IF NOT EXISTS record(actor INTEGER NOT NULL, key BLOB NOT NULL,"
     " value BLOB NOT NULL, PRIMARY KEY(actor, key)) WITHOUT ROWID;";
 
-/* --- statements ------------------------------------------------------------------------------- */
+/* --- checksums (S3) -------------------------------------------------------------------------- */
+
+enum { ROW_SUM_SIZE = 4 };
+
+static void put_u64(uint8_t out[8], uint64_t value)
+{
+    for (unsigned i = 0; i < 8; i++)
+        out[i] = (uint8_t)(value >> (8 * (7 - i)));
+}
+
+static uint32_t sum_u64(uint32_t sum, uint64_t value)
+{
+    uint8_t bytes[8];
+    put_u64(bytes, value);
+    return cx_crc32c_add(sum, bytes, sizeof bytes);
+}
+
+static uint32_t sum_bytes(uint32_t sum, cx_bytes bytes)
+{
+    return cx_crc32c_add(sum_u64(sum, bytes.size), bytes.data, bytes.size);
+}
+
+static void sum_row(int64_t actor, cx_bytes key, cx_bytes value, uint8_t out[ROW_SUM_SIZE])
+{
+    uint32_t sum = sum_bytes(sum_bytes(sum_u64(0, (uint64_t)actor), key), value);
+    for (unsigned i = 0; i < ROW_SUM_SIZE; i++)
+        out[i] = (uint8_t)(sum >> (8 * (3 - i)));
+}
+
+static uint32_t sum_entry(const cx_entry_row *row)
+{
+    const uint64_t numbers[] = {(uint64_t)row->actor,      row->seq,
+                                (uint64_t)row->created_ns, row->place.segment,
+                                row->place.offset,         row->place.size_bytes,
+                                row->has_subject ? 1u : 0u};
+    uint32_t sum = sum_bytes(0, cx_str_bytes(row->kind));
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        sum = sum_u64(sum, numbers[i]);
+    if (row->has_subject)
+        sum = cx_crc32c_add(sum, row->subject.bytes, sizeof row->subject.bytes);
+    return cx_crc32c_add(sum, row->leaf.bytes, sizeof row->leaf.bytes);
+}
+
+static uint32_t sum_actor(const cx_actor_row *row)
+{
+    const uint64_t numbers[] = {(uint64_t)row->id, (uint64_t)row->scheme,
+                                row->entries,      row->snapshots,
+                                row->live,         row->dead,
+                                row->edges,        row->entry_sum,
+                                row->state_sum};
+    uint32_t sum = sum_bytes(0, cx_str_bytes(row->name));
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        sum = sum_u64(sum, numbers[i]);
+    return sum;
+}
+
+static uint32_t sum_meta(cx_str identity, cx_position position)
+{
+    return sum_u64(sum_u64(sum_bytes(0, cx_str_bytes(identity)), position.commit), position.frames);
+}
+
+static cx_status fail_table(const char *what, cx_err *err)
+{
+    return cx_fail_at(err, CX_E_FORMAT, "DatabaseDamaged", CX_NO_OFFSET,
+                      "%s; run 'cortex tables rebuild' (the log is the truth, nothing is lost)",
+                      what);
+}
+
+/* The value without its checksum, which must be right. */
+static cx_status check_row(int64_t actor, cx_bytes key, cx_bytes stored, cx_bytes *out, cx_err *err)
+{
+    uint8_t sum[ROW_SUM_SIZE];
+    if (stored.size < ROW_SUM_SIZE)
+        return fail_table("a record's row is damaged", err);
+    cx_bytes value = cx_bytes_from(stored.data, stored.size - ROW_SUM_SIZE);
+    sum_row(actor, key, value, sum);
+    if (memcmp(sum, stored.data + value.size, ROW_SUM_SIZE) != 0)
+        return fail_table("a record's row is damaged", err);
+    *out = value;
+    return CX_SUCCESS;
+}
+
+/* --- statements ------------------------------------------------------------------------------ */
 
 static void finish_statements(cx_tables *tables)
 {
@@ -45,9 +130,9 @@ static void finish_statements(cx_tables *tables)
     *tables = (cx_tables){.db = tables->db};
 }
 
-#define ENTRY_COLUMNS "actor, seq, kind, created_ns, subject, segment, offset, size, leaf"
+#define ENTRY_COLUMNS "actor, seq, kind, created_ns, subject, segment, offset, size, leaf, sum"
 #define ACTOR_COLUMNS \
-    "id, name, scheme, entries, snapshots, live, dead, edges, entry_sum, state_sum"
+    "id, name, scheme, entries, snapshots, live, dead, edges, entry_sum, state_sum, sum"
 
 static cx_status prepare_reading(cx_tables *tables, cx_err *err)
 {
@@ -62,9 +147,9 @@ static cx_status prepare_writing(cx_tables *tables, cx_err *err)
     cx_db *db = tables->db;
     CX_TRY(cx_db_prepare(db, "INSERT OR REPLACE INTO record VALUES(?,?,?)", &tables->put, err));
     CX_TRY(cx_db_prepare(db, "DELETE FROM record WHERE actor=? AND key=?", &tables->remove, err));
-    CX_TRY(cx_db_prepare(db, "INSERT OR REPLACE INTO entry VALUES(?,?,?,?,?,?,?,?,?)",
+    CX_TRY(cx_db_prepare(db, "INSERT OR REPLACE INTO entry VALUES(?,?,?,?,?,?,?,?,?,?)",
                          &tables->put_entry, err));
-    CX_TRY(cx_db_prepare(db, "INSERT OR REPLACE INTO actor VALUES(?,?,?,?,?,?,?,?,?,?)",
+    CX_TRY(cx_db_prepare(db, "INSERT OR REPLACE INTO actor VALUES(?,?,?,?,?,?,?,?,?,?,?)",
                          &tables->put_actor, err));
     return cx_db_prepare(db, "INSERT OR REPLACE INTO meta VALUES(?,?)", &tables->put_meta, err);
 }
@@ -83,13 +168,15 @@ static cx_status put_meta_int(cx_tables *tables, const char *name, uint64_t valu
     return cx_db_execute(tables->put_meta, err);
 }
 
-static cx_status put_position(cx_tables *tables, cx_position position, cx_err *err)
+static cx_status put_position(cx_store *store, cx_position position, cx_err *err)
 {
+    cx_tables *tables = &store->writing;
     CX_TRY(put_meta_int(tables, "commit", position.commit, err));
-    return put_meta_int(tables, "frames", position.frames, err);
+    CX_TRY(put_meta_int(tables, "frames", position.frames, err));
+    return put_meta_int(tables, "sum", sum_meta(store->identity, position), err);
 }
 
-/* --- generations ------------------------------------------------------------------------------ */
+/* --- generations ----------------------------------------------------------------------------- */
 
 static void generation_close(const cx_alloc *alloc, cx_generation *generation)
 {
@@ -140,9 +227,13 @@ cx_status cx_store_put(cx_store *store, const cx_row *row, cx_err *err)
     cx_generation *generation = store->filling;
     row_name name;
     cx_str text = name_row(row->actor, row->key, &name);
-    cx_str value = cx_arena_copy_str(&generation->arena, cx_bytes_str(row->value));
-    if (value.data == NULL)
+    /* As it will stand in the database, with its checksum behind it. */
+    uint8_t *value = cx_arena_push(&generation->arena, row->value.size + ROW_SUM_SIZE, 1);
+    if (value == NULL)
         return cx_fail_nomem(err);
+    if (row->value.size != 0)
+        memcpy(value, row->value.data, row->value.size);
+    sum_row(row->actor, row->key, row->value, value + row->value.size);
     uint64_t *at = cx_map_find(&generation->index, text);
     if (at == NULL) {
         if (!cx_vec_reserve(&generation->rows, generation->rows.count + 1, store->alloc))
@@ -160,7 +251,7 @@ cx_status cx_store_put(cx_store *store, const cx_row *row, cx_err *err)
     generation->rows.items[*at] = (cx_row){
         .actor = row->actor,
         .key = cx_bytes_from(text.data + sizeof(int64_t), text.size - sizeof(int64_t)),
-        .value = cx_str_bytes(value),
+        .value = cx_bytes_from(value, row->value.size),
         .removed = row->removed,
         .commit = row->commit,
     };
@@ -220,8 +311,7 @@ void cx_store_flushed(cx_store *store)
     store->flushing = NULL;
 }
 
-/* --- writing to the database ---------------------------------------------------------------------
- */
+/* --- writing to the database ----------------------------------------------------------------- */
 
 static cx_status write_row(cx_tables *tables, const cx_row *row, cx_err *err)
 {
@@ -229,7 +319,8 @@ static cx_status write_row(cx_tables *tables, const cx_row *row, cx_err *err)
     cx_db_bind_int(statement, 1, row->actor);
     cx_db_bind_bytes(statement, 2, row->key);
     if (!row->removed)
-        cx_db_bind_bytes(statement, 3, row->value);
+        cx_db_bind_bytes(statement, 3,
+                         cx_bytes_from(row->value.data, row->value.size + ROW_SUM_SIZE));
     return cx_db_execute(statement, err);
 }
 
@@ -248,6 +339,7 @@ static cx_status write_entry(cx_tables *tables, const cx_entry_row *row, cx_err 
     cx_db_bind_int(statement, 7, (int64_t)row->place.offset);
     cx_db_bind_int(statement, 8, row->place.size_bytes);
     cx_db_bind_bytes(statement, 9, cx_bytes_from(row->leaf.bytes, 32));
+    cx_db_bind_int(statement, 10, sum_entry(row));
     return cx_db_execute(statement, err);
 }
 
@@ -261,27 +353,56 @@ static cx_status write_actor(cx_tables *tables, const cx_actor_row *row, cx_err 
                                 row->edges,   row->entry_sum, row->state_sum};
     for (int i = 0; i < 7; i++)
         cx_db_bind_int(statement, 4 + i, (int64_t)numbers[i]);
+    cx_db_bind_int(statement, 11, sum_actor(row));
     return cx_db_execute(statement, err);
 }
 
-static cx_status write_rows(cx_tables *tables, const cx_generation *generation, cx_err *err)
+static int compare_keys(const void *a, const void *b)
 {
-    for (size_t i = 0; i < generation->rows.count; i++)
-        CX_TRY(write_row(tables, &generation->rows.items[i], err));
+    const cx_row *x = a, *y = b;
+    if (x->actor != y->actor)
+        return x->actor < y->actor ? -1 : 1;
+    return cx_str_cmp(cx_bytes_str(x->key), cx_bytes_str(y->key));
+}
+
+/* In the order of their keys: neighbours in the table are written one after the other. */
+static cx_status write_sorted(cx_store *store, const cx_generation *generation, cx_err *err)
+{
+    size_t count = generation->rows.count, size = (count + 1) * sizeof(cx_row);
+    cx_row *sorted = cx_alloc_new(store->alloc, size);
+    if (sorted == NULL)
+        return cx_fail_nomem(err);
+    if (count != 0)
+        memcpy(sorted, generation->rows.items, count * sizeof *sorted);
+    qsort(sorted, count, sizeof *sorted, compare_keys);
+    cx_status status = CX_SUCCESS;
+    for (size_t i = 0; i < count && !cx_failed(status); i++)
+        status = write_row(&store->writing, &sorted[i], err);
+    cx_alloc_free(store->alloc, sorted, size);
+    return status;
+}
+
+static cx_status write_rows(cx_store *store, const cx_generation *generation, cx_err *err)
+{
+    cx_tables *tables = &store->writing;
+    CX_TRY(write_sorted(store, generation, err));
     for (size_t i = 0; i < generation->entries.count; i++)
         CX_TRY(write_entry(tables, &generation->entries.items[i], err));
     for (size_t i = 0; i < generation->actors.count; i++)
         CX_TRY(write_actor(tables, &generation->actors.items[i], err));
-    return put_position(tables, generation->end, err);
+    return put_position(store, generation->end, err);
 }
 
 cx_status cx_store_write_generation(cx_store *store, const cx_generation *generation, cx_err *err)
 {
     cx_tables *tables = &store->writing;
-    CX_TRY(cx_db_begin_write(tables->db, err));
-    cx_status status = write_rows(tables, generation, err);
+    if (!store->derives)
+        CX_TRY(cx_db_begin_write(tables->db, err));
+    cx_status status = write_rows(store, generation, err);
     if (!cx_failed(status))
         status = cx_db_commit(tables->db, err);
+    if (!cx_failed(status) && store->derives)
+        status = cx_db_begin_write(tables->db, err);
     if (cx_failed(status))
         cx_db_rollback(tables->db);
     return status;
@@ -290,12 +411,21 @@ cx_status cx_store_write_generation(cx_store *store, const cx_generation *genera
 cx_status cx_store_scrub(cx_store *store, cx_err *err)
 {
     CX_ASSERT(store->flushing == NULL);
-    return store->shared ? CX_SUCCESS
-                         : cx_db_run(store->writing.db, "PRAGMA wal_checkpoint(TRUNCATE)", err);
+    if (store->shared)
+        return CX_SUCCESS;
+    cx_db_statement *statement;
+    CX_TRY(cx_db_prepare(store->writing.db, "PRAGMA wal_checkpoint(TRUNCATE)", &statement, err));
+    bool row = false;
+    cx_status status = cx_db_step(statement, &row, err);
+    if (!cx_failed(status) && row && cx_db_int(statement, 0) != 0)
+        status = cx_fail(err, CX_E_BUSY,
+                         "somebody reads the tables as they were before; the rest is done when this"
+                         " is asked again, or the home is opened again");
+    cx_db_finish(statement);
+    return status;
 }
 
-/* --- opening
- * -------------------------------------------------------------------------------------- */
+/* --- opening --------------------------------------------------------------------------------- */
 
 /* The text or number under a name in meta; *out_found false when there is none. */
 static cx_status read_meta(cx_db *db, const char *name, cx_buf *out_text, uint64_t *out_number,
@@ -322,12 +452,18 @@ static cx_status read_state(cx_store *store, cx_str identity, bool *out_stale, c
     cx_db *db = store->reading.db;
     cx_buf text;
     cx_buf_init(&text, store->alloc);
-    bool found = false, has_commit = false, has_frames = false;
+    bool found = false, has_commit = false, has_frames = false, has_sum = false;
+    uint64_t sum = 0;
     cx_status status = CX_SUCCESS;
     CX_GO(status, read_meta(db, "identity", &text, NULL, &found, err));
     CX_GO(status, read_meta(db, "commit", NULL, &store->flushed.commit, &has_commit, err));
     CX_GO(status, read_meta(db, "frames", NULL, &store->flushed.frames, &has_frames, err));
-    *out_stale = !found || !has_commit || !has_frames || !cx_str_eq(cx_buf_str(&text), identity);
+    CX_GO(status, read_meta(db, "sum", NULL, &sum, &has_sum, err));
+    bool none = !found && !has_commit && !has_frames && !has_sum;
+    if (!none && (!found || !has_commit || !has_frames || !has_sum ||
+                  sum != sum_meta(cx_buf_str(&text), store->flushed)))
+        status = fail_table("what the tables say about themselves is damaged", err);
+    *out_stale = none || !cx_str_eq(cx_buf_str(&text), identity);
 done:
     cx_buf_done(&text);
     return status;
@@ -336,15 +472,18 @@ done:
 cx_status cx_store_clear(cx_store *store, cx_str identity, cx_err *err)
 {
     cx_db *db = store->writing.db;
-    CX_TRY(cx_db_begin_write(db, err));
+    if (!store->derives)
+        CX_TRY(cx_db_begin_write(db, err));
     cx_status status = cx_db_run(
         db, "DELETE FROM meta; DELETE FROM actor; DELETE FROM entry; DELETE FROM record;", err);
     if (!cx_failed(status))
         status = put_meta_text(&store->writing, "identity", identity, err);
     if (!cx_failed(status))
-        status = put_position(&store->writing, (cx_position){0, 0}, err);
+        status = put_position(store, (cx_position){0, 0}, err);
     if (!cx_failed(status))
         status = cx_db_commit(db, err);
+    if (!cx_failed(status) && store->derives)
+        status = cx_db_begin_write(db, err);
     if (cx_failed(status))
         cx_db_rollback(db);
     else
@@ -361,17 +500,24 @@ static cx_status open_writing(cx_store *store, const char *path, cx_db_mode mode
 
 static cx_status open_parts(cx_store *store, const char *path, cx_store_mode mode, cx_err *err)
 {
-    if (mode == CX_STORE_WRITE || mode == CX_STORE_SCRATCH)
+    bool writes = mode == CX_STORE_WRITE || mode == CX_STORE_SCRATCH || mode == CX_STORE_DERIVE;
+    store->derives = mode == CX_STORE_DERIVE;
+    store->shared = mode == CX_STORE_SCRATCH || store->derives;
+    if (writes)
         CX_TRY(
-            open_writing(store, path, mode == CX_STORE_WRITE ? CX_DB_WRITE : CX_DB_SCRATCH, err));
-    store->shared = mode == CX_STORE_SCRATCH;
+            open_writing(store, path, mode == CX_STORE_SCRATCH ? CX_DB_SCRATCH : CX_DB_WRITE, err));
+    if (store->derives)
+        CX_TRY(cx_db_begin_write(store->writing.db, err));
     if (store->shared)
         store->reading.db = store->writing.db;
     else
-        CX_TRY(cx_db_open(path, mode == CX_STORE_IMMUTABLE ? CX_DB_IMMUTABLE : CX_DB_READ,
+        CX_TRY(cx_db_open(path,
+                          mode == CX_STORE_IMMUTABLE ? CX_DB_IMMUTABLE
+                          : mode == CX_STORE_ALONE   ? CX_DB_ALONE
+                                                     : CX_DB_READ,
                           &store->reading.db, err));
     /* One view for as long as a reader is open: its counters and rows belong together. */
-    if (mode == CX_STORE_READ || mode == CX_STORE_IMMUTABLE)
+    if (!writes)
         CX_TRY(cx_db_begin(store->reading.db, err));
     CX_TRY(prepare_reading(&store->reading, err));
     store->filling = generation_open(store);
@@ -381,7 +527,7 @@ static cx_status open_parts(cx_store *store, const char *path, cx_store_mode mod
 cx_status cx_store_open(const char *path, cx_store_mode mode, const cx_alloc *alloc, uint64_t seed,
                         cx_str identity, cx_store *out, bool *out_stale, cx_err *err)
 {
-    *out = (cx_store){.alloc = alloc, .seed = seed};
+    *out = (cx_store){.alloc = alloc, .seed = seed, .identity = identity};
     cx_status status = open_parts(out, path, mode, err);
     if (!cx_failed(status))
         status = read_state(out, identity, out_stale, err);
@@ -403,13 +549,13 @@ void cx_store_close(cx_store *store)
     }
     if (store->writing.db != NULL) {
         finish_statements(&store->writing);
+        cx_db_rollback(store->writing.db);
         cx_db_close(store->writing.db);
     }
     *store = (cx_store){0};
 }
 
-/* --- reading
- * --------------------------------------------------------------------------------------- */
+/* --- reading --------------------------------------------------------------------------------- */
 
 static cx_status read_row(cx_tables *tables, int64_t actor, cx_bytes key, cx_arena *arena,
                           cx_bytes *out_value, bool *out_found, cx_err *err)
@@ -419,8 +565,13 @@ static cx_status read_row(cx_tables *tables, int64_t actor, cx_bytes key, cx_are
     bool found = false;
     CX_TRY(cx_db_step(tables->get, &found, err));
     if (found) {
-        cx_str copy = cx_arena_copy_str(arena, cx_bytes_str(cx_db_bytes(tables->get, 0)));
+        cx_bytes value = {NULL, 0};
+        cx_str copy = {NULL, 0};
+        cx_status status = check_row(actor, key, cx_db_bytes(tables->get, 0), &value, err);
+        if (!cx_failed(status))
+            copy = cx_arena_copy_str(arena, cx_bytes_str(value));
         cx_db_reset(tables->get);
+        CX_TRY(status);
         if (copy.data == NULL)
             return cx_fail_nomem(err);
         *out_value = cx_str_bytes(copy);
@@ -474,14 +625,7 @@ static bool take_entry(cx_db_statement *statement, cx_entry_row *out)
     out->has_subject = subject.size == sizeof out->subject.bytes;
     if (out->has_subject)
         memcpy(out->subject.bytes, subject.data, subject.size);
-    return true;
-}
-
-static cx_status fail_table(const char *what, cx_err *err)
-{
-    return cx_fail_at(err, CX_E_FORMAT, "DatabaseDamaged", CX_NO_OFFSET,
-                      "%s; run 'cortex tables rebuild' (the log is the truth, nothing is lost)",
-                      what);
+    return cx_db_int(statement, 9) == (int64_t)sum_entry(out);
 }
 
 static const cx_entry_row *find_entry(const cx_generation *generation, int64_t actor, uint64_t seq)
@@ -514,7 +658,7 @@ cx_status cx_store_get_entry(cx_store *store, int64_t actor, uint64_t seq, cx_en
     bool good = take_entry(statement, out);
     out->kind = (cx_str){NULL, 0}; /* borrowed from the statement */
     cx_db_reset(statement);
-    return good ? CX_SUCCESS : fail_table("an entry's row has no leaf hash", err);
+    return good ? CX_SUCCESS : fail_table("an entry's row is damaged", err);
 }
 
 /* The first key behind all that begin with `prefix`; false when there is none. */
@@ -564,7 +708,10 @@ cx_store_scan(cx_store *store, int64_t actor, cx_bytes prefix, cx_bytes from, bo
         CX_GO(status, cx_db_step(statement, &more, err));
         if (!more)
             break;
-        CX_GO(status, row(arg, cx_db_bytes(statement, 0), cx_db_bytes(statement, 1), &stop, err));
+        const cx_bytes key = cx_db_bytes(statement, 0);
+        cx_bytes value;
+        CX_GO(status, check_row(actor, key, cx_db_bytes(statement, 1), &value, err));
+        CX_GO(status, row(arg, key, value, &stop, err));
     }
 done:
     cx_db_finish(statement);
@@ -593,7 +740,7 @@ cx_status cx_store_scan_entries(cx_store *store, int64_t actor, const cx_id *sub
             break;
         cx_entry_row entry;
         if (!take_entry(statement, &entry)) {
-            status = fail_table("an entry's row has no leaf hash", err);
+            status = fail_table("an entry's row is damaged", err);
             break;
         }
         CX_GO(status, row(arg, &entry, &stop, err));
@@ -626,6 +773,10 @@ cx_status cx_store_load_actors(cx_store *store,
                                &actor.edges,   &actor.entry_sum, &actor.state_sum};
         for (int i = 0; i < 7; i++)
             *numbers[i] = (uint64_t)cx_db_int(statement, 3 + i);
+        if (cx_db_int(statement, 10) != (int64_t)sum_actor(&actor)) {
+            status = fail_table("an actor's row is damaged", err);
+            break;
+        }
         CX_GO(status, row(arg, &actor, err));
     }
 done:
@@ -650,8 +801,7 @@ cx_status cx_store_counts(cx_store *store, uint64_t *out_entries, uint64_t *out_
     return status;
 }
 
-/* --- comparing ---------------------------------------------------------------------------------
- */
+/* --- comparing ------------------------------------------------------------------------------- */
 
 typedef struct compared_table {
     const char *name;
@@ -661,14 +811,8 @@ typedef struct compared_table {
 
 /* Rows of planned erasures come and go without the log: they are not compared. */
 static const compared_table compared[] = {
-    {"actor",
-     "SELECT id, name, scheme, entries, snapshots, live, dead, edges, entry_sum, state_sum"
-     " FROM actor ORDER BY id, name",
-     10},
-    {"entry",
-     "SELECT actor, seq, kind, created_ns, subject, segment, offset, size, leaf FROM entry"
-     " ORDER BY actor, seq",
-     9},
+    {"actor", "SELECT " ACTOR_COLUMNS " FROM actor ORDER BY id, name", 11},
+    {"entry", "SELECT " ENTRY_COLUMNS " FROM entry ORDER BY actor, seq", 10},
     {"record",
      "SELECT actor, key, value FROM record WHERE NOT (key >= CAST('erase/' AS BLOB)"
      " AND key < CAST('erase0' AS BLOB)) ORDER BY actor, key",

@@ -32,7 +32,7 @@ static inline bool cx_position_before(cx_position a, cx_position b)
 typedef struct cx_row {
     int64_t actor;
     cx_bytes key;
-    cx_bytes value;
+    cx_bytes value; /* in a generation its checksum follows it */
     bool removed;
     uint64_t commit; /* that must be on the disk before the row is shown */
 } cx_row;
@@ -75,23 +75,27 @@ typedef struct cx_tables {
 typedef struct cx_store {
     const cx_alloc *alloc;
     uint64_t seed;
+    cx_str identity; /* borrowed */
     cx_tables reading;
     cx_tables writing; /* the same connection in a scratch store; none when read-only */
     bool shared;       /* reading and writing are one */
+    bool derives;      /* a transaction is always open */
     cx_generation *filling;
     cx_generation *flushing; /* NULL = none */
     cx_position flushed;     /* what the tables have */
 } cx_store;
 
 typedef enum cx_store_mode {
-    CX_STORE_WRITE,
+    CX_STORE_WRITE, /* readers beside the writer */
     CX_STORE_READ,
     CX_STORE_IMMUTABLE,
-    CX_STORE_SCRATCH
+    CX_STORE_ALONE,
+    CX_STORE_SCRATCH, /* private, gone when closed */
+    CX_STORE_DERIVE   /* a file that nobody else looks at: one connection, long transactions */
 } cx_store_mode;
 
-/* `identity` names home, format and derivers; *out_stale: the tables were made under another one
- * (or are new) and must be filled from the first commit on. */
+/* `identity` names home, format and derivers and outlives the store; *out_stale: the tables were
+ * made under another one (or are new) and must be filled from the first commit on. */
 CX_RESULT cx_store_open(const char *path, cx_store_mode mode, const cx_alloc *alloc, uint64_t seed,
                         cx_str identity, cx_store *out, bool *out_stale, cx_err *err);
 void cx_store_close(cx_store *store);
@@ -115,7 +119,7 @@ CX_RESULT cx_store_write_generation(cx_store *store, const cx_generation *genera
 void cx_store_flushed(cx_store *store);
 
 /* Nothing that was deleted or overwritten stays in the database's files; nothing is being flushed.
- */
+ * CX_E_BUSY while somebody reads what was there before. */
 CX_RESULT cx_store_scrub(cx_store *store, cx_err *err);
 
 /* Range reads see only the database: the caller has flushed before. */

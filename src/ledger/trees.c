@@ -8,22 +8,28 @@
 #include "base/alloc.h"
 #include "ledger/internal.h"
 
-static uint64_t first_word(const cx_digest *digest)
+/* Every bit of the digest counts: each step can be undone, so that no change of one word is lost.
+ */
+static uint64_t mix(uint64_t sum, const cx_digest *digest)
 {
-    uint64_t word = 0;
-    for (size_t i = 0; i < 8; i++)
-        word = word << 8 | digest->bytes[i];
-    return word;
+    for (size_t at = 0; at < sizeof digest->bytes; at += 8) {
+        uint64_t word = 0;
+        for (size_t i = 0; i < 8; i++)
+            word = word << 8 | digest->bytes[at + i];
+        sum = (sum ^ word) * UINT64_C(0x9e3779b97f4a7c15);
+        sum ^= sum >> 32;
+    }
+    return sum;
 }
 
 uint64_t cx_sum_of_entry(uint64_t seq, const cx_digest *leaf)
 {
-    return first_word(leaf) * (2 * seq + 1);
+    return mix(seq, leaf);
 }
 
 uint64_t cx_sum_of_state(const cx_digest *key, const cx_digest *value)
 {
-    return first_word(key) * (first_word(value) | 1);
+    return mix(mix(0, key), value);
 }
 
 #define EDGE_PREFIX "e/from/"
@@ -62,15 +68,47 @@ void cx_actor_drop_trees(cx_actor *actor)
     cx_smt_close(actor->trees.memories);
     cx_smt_close(actor->trees.edges);
     actor->trees = (cx_trees){0};
+    actor->pending[0].count = actor->pending[1].count = 0;
     actor->has_trees = false;
 }
 
-/* --- building
- * ------------------------------------------------------------------------------------- */
+/* --- gathering changes ----------------------------------------------------------------------- */
+
+/* As many pairs at once make the best of a tree's way of taking them in. */
+#define PENDING_MAX 65536
+
+static cx_status bring_in(cx_actor *actor, bool edge, cx_err *err)
+{
+    if (actor->pending[edge].count == 0)
+        return CX_SUCCESS;
+    cx_smt *tree = edge ? actor->trees.edges : actor->trees.memories;
+    CX_TRY(cx_smt_put_many(tree, actor->pending[edge].items, actor->pending[edge].count, err));
+    actor->pending[edge].count = 0;
+    return CX_SUCCESS;
+}
+
+cx_status cx_actor_bring_in(cx_actor *actor, cx_err *err)
+{
+    CX_TRY(bring_in(actor, false, err));
+    return bring_in(actor, true, err);
+}
+
+cx_status cx_actor_put_state(cx_home *home, cx_actor *actor, bool edge, const cx_digest *key,
+                             const cx_digest *value, cx_err *err)
+{
+    cx_smt_pair *slot = cx_vec_push(&actor->pending[edge], home->alloc);
+    if (slot == NULL)
+        return cx_fail_nomem(err);
+    *slot = (cx_smt_pair){*key, *value};
+    return actor->pending[edge].count < PENDING_MAX ? CX_SUCCESS : bring_in(actor, edge, err);
+}
+
+/* --- building -------------------------------------------------------------------------------- */
 
 #define LEAF_BATCH 1024
 
 typedef struct builder {
+    cx_home *home;
     cx_actor *actor;
     cx_digest leaves[LEAF_BATCH];
     size_t leaf_count;
@@ -127,8 +165,7 @@ static cx_status take_state(void *arg, cx_bytes key, cx_bytes value, bool *stop,
     if (!cx_value_erased(value, &tree_value))
         tree_value = cx_scheme_value(scheme, value);
     build->sum += cx_sum_of_state(&tree_key, &tree_value);
-    return cx_smt_put(edge ? build->actor->trees.edges : build->actor->trees.memories, &tree_key,
-                      &tree_value, err);
+    return cx_actor_put_state(build->home, build->actor, edge, &tree_key, &tree_value, err);
 }
 
 static cx_status build_state(cx_home *home, builder *build, cx_err *err)
@@ -143,6 +180,7 @@ static cx_status build_state(cx_home *home, builder *build, cx_err *err)
                          take_state, build, err));
     CX_TRY(cx_store_scan(&home->store, actor->id, cx_str_bytes(CX_STR(EDGE_PREFIX)), none, false,
                          take_state, build, err));
+    CX_TRY(cx_actor_bring_in(actor, err));
     if (build->sum != actor->state_sum)
         return damaged(actor, "the records of its memories and edges do not add up", err);
     return CX_SUCCESS;
@@ -165,6 +203,7 @@ static cx_status build_trees(cx_home *home, cx_actor *actor, cx_err *err)
     builder *build = cx_alloc_zeroed(home->alloc, 1, sizeof *build);
     if (build == NULL)
         return cx_fail_nomem(err);
+    build->home = home;
     build->actor = actor;
     cx_status status = build_journal(home, build, err);
     if (!cx_failed(status))
@@ -176,7 +215,7 @@ static cx_status build_trees(cx_home *home, cx_actor *actor, cx_err *err)
 cx_status cx_home_need_trees(cx_home *home, cx_actor *actor, cx_err *err)
 {
     if (actor->has_trees)
-        return CX_SUCCESS;
+        return cx_actor_bring_in(actor, err);
     CX_TRY(cx_home_settle_locked(home, err));
     cx_status status = build_trees(home, actor, err);
     if (cx_failed(status))
@@ -193,12 +232,12 @@ void cx_home_forget_trees(cx_home *home, cx_str actor)
     cx_lock_leave(&home->lock);
 }
 
-/* --- roots
- * ------------------------------------------------------------------------------------------ */
+/* --- roots ----------------------------------------------------------------------------------- */
 
 cx_status cx_actor_roots(cx_actor *actor, cx_roots *out, cx_err *err)
 {
     cx_roots roots = {.journal_size = cx_mmr_size(actor->trees.journal)};
+    CX_TRY(cx_actor_bring_in(actor, err));
     CX_TRY(cx_mmr_root(actor->trees.journal, roots.journal_size, &roots.journal, err));
     CX_TRY(cx_smt_root(actor->trees.edges, &roots.edges, err));
     CX_TRY(cx_smt_root(actor->trees.memories, &roots.memories, err));

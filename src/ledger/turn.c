@@ -161,8 +161,7 @@ const cx_actor_info *cx_turn_actor(const cx_turn *turn)
     return &turn->info;
 }
 
-/* --- reading inside the turn
- * --------------------------------------------------------------------------- */
+/* --- reading inside the turn ----------------------------------------------------------------- */
 
 static const cx_change *find_change(const cx_turn *turn, cx_bytes key)
 {
@@ -213,8 +212,7 @@ cx_status cx_turn_roots(cx_turn *turn, cx_roots *out, cx_err *err)
     return status;
 }
 
-/* --- collecting frames
- * ------------------------------------------------------------------------------------ */
+/* --- collecting frames ----------------------------------------------------------------------- */
 
 static cx_status copy_bytes(cx_turn *turn, cx_bytes bytes, cx_bytes *out, cx_err *err)
 {
@@ -347,8 +345,7 @@ cx_status cx_turn_remove(cx_turn *turn, cx_bytes key, cx_err *err)
     return add_change(turn, &change, err);
 }
 
-/* --- committing
- * --------------------------------------------------------------------------------------------- */
+/* --- committing ------------------------------------------------------------------------------ */
 
 /* The log's frames; their bytes stand in the two buffers, which do not move any more. */
 static cx_status encode_frames(cx_turn *turn, cx_buf *guarded, cx_buf *erasable,
@@ -392,10 +389,12 @@ static cx_status apply_frames(cx_turn *turn, const cx_log_place *places, uint64_
     for (size_t i = 0; i < turn->frames.count && !cx_failed(status); i++) {
         const cx_applied at = {places[i], commit};
         status = cx_home_apply(home, &turn->frames.items[i].frame, &at, &turn->arena, err);
-        pass_position(home, commit, 1);
+        if (!cx_failed(status))
+            pass_position(home, commit, 1);
     }
     if (cx_failed(status)) {
-        home->poisoned = true;
+        home->poisoned = home->behind = true;
+        cx_lock_wake(&home->lock);
     } else if (home->flusher_idle) {
         home->flusher_idle = false;
         cx_lock_wake(&home->lock);

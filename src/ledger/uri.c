@@ -48,7 +48,7 @@ uint8_t cx_uri_edge_type_code(cx_str name)
     return code_of(edge_types, CX_COUNT_OF(edge_types), name);
 }
 
-/* --- ULIDs ------------------------------------------------------------------------------------ */
+/* --- ULIDs ----------------------------------------------------------------------------------- */
 
 static const char crockford[] = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 
@@ -80,14 +80,16 @@ void cx_ulid_format(const cx_id *id, char out[CX_ULID_SIZE])
         for (size_t bit = 0; bit < 5; bit++) {
             size_t position = 5 * i + bit;
             unsigned set =
-                position < 2 ? 0 : id->bytes[(position - 2) / 8] >> (7 - (position - 2) % 8) & 1u;
+                position < 2
+                    ? 0
+                    : (unsigned)id->bytes[(position - 2) / 8] >> (7 - (position - 2) % 8) & 1u;
             value = value << 1 | set;
         }
         out[i] = crockford[value];
     }
 }
 
-/* --- URIs ------------------------------------------------------------------------------------- */
+/* --- URIs ------------------------------------------------------------------------------------ */
 
 /* What stands before `mark`, which is taken too; false when it is not there. */
 static bool take_until(cx_str *rest, char mark, cx_str *out)

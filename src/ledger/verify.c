@@ -18,7 +18,7 @@
 #include "ledger/internal.h"
 
 #define FINDINGS_MAX 1000
-#define FLUSH_ROWS 65536
+#define FLUSH_ROWS 400000
 
 struct cx_home_report {
     const cx_alloc *alloc;
@@ -50,8 +50,7 @@ typedef struct verifier {
     bool damaged; /* the log: what lies behind cannot be derived */
 } verifier;
 
-/* --- findings
- * -------------------------------------------------------------------------------------------- */
+/* --- findings -------------------------------------------------------------------------------- */
 
 static cx_status add_finding(void *arg, const char *check, const char *reason, cx_str actor,
                              const char *where, const char *message, cx_err *err)
@@ -81,11 +80,10 @@ static cx_status told(verifier *check, const char *name, const char *reason, cx_
     return add_finding(check->report, name, reason, actor, where, message, err);
 }
 
-/* --- erasures
- * ---------------------------------------------------------------------------------------------- */
+/* --- erasures -------------------------------------------------------------------------------- */
 
 static cx_status mark_erased(verifier *check, const cx_ledger_frame *frame, const cx_entry *entry,
-                             cx_err *err)
+                             bool half, cx_err *err)
 {
     erased_mark *mark = cx_vec_push(&check->erased, check->home->alloc);
     if (mark == NULL)
@@ -95,19 +93,21 @@ static cx_status mark_erased(verifier *check, const cx_ledger_frame *frame, cons
                           .id = frame->subject,
                           .actor = cx_arena_copy_str(&check->report->arena, frame->actor)};
     check->report->totals.erased++;
+    check->report->totals.half_erased += half ? 1 : 0;
     return mark->actor.data == NULL ? cx_fail_nomem(err) : CX_SUCCESS;
 }
 
-static void explain_erased(verifier *check, const cx_ledger_frame *frame, const cx_entry *entry,
-                           cx_arena *arena)
+static cx_status explain_erased(verifier *check, const cx_ledger_frame *frame,
+                                const cx_entry *entry, cx_arena *arena, cx_err *err)
 {
     cx_payload payload;
     bool redact = cx_str_is(entry->kind, "redact");
     if (!redact && !cx_str_is(entry->kind, "redact_memory"))
-        return;
-    if (cx_failed(cx_payload_decode(cx_entry_kind_of(entry->kind), entry->payload, arena, &payload,
-                                    NULL)))
-        return;
+        return CX_SUCCESS;
+    cx_status status =
+        cx_payload_decode(cx_entry_kind_of(entry->kind), entry->payload, arena, &payload, NULL);
+    if (cx_failed(status)) /* told already, unless it is for want of memory */
+        return status.code == CX_E_NOMEM ? cx_fail_nomem(err) : CX_SUCCESS;
     for (size_t i = 0; i < check->erased.count; i++) {
         erased_mark *mark = &check->erased.items[i];
         if (!cx_str_eq(mark->actor, frame->actor) || mark->subject == redact)
@@ -116,6 +116,7 @@ static void explain_erased(verifier *check, const cx_ledger_frame *frame, const 
                    : memcmp(mark->id.bytes, payload.as.redact_memory.id.bytes, 16) == 0)
             mark->explained = true;
     }
+    return CX_SUCCESS;
 }
 
 static cx_status tell_unexplained(verifier *check, cx_err *err)
@@ -145,12 +146,17 @@ static cx_status check_item(verifier *check, const cx_log_item *item, uint64_t c
     char where[64];
     (void)snprintf(where, sizeof where, "segment %lu offset %llu",
                    (unsigned long)item->place.segment, (unsigned long long)item->place.offset);
-    if (item->erasable_damaged) {
+    /* Half-erased is what a crash leaves; an entry must explain it as any other erasure. */
+    if (item->erasable_damaged && !item->half_erased) {
         check->damaged = true;
         return told(check, "log", "LogDamaged", (cx_str){NULL, 0}, where,
                     "the erasable part is neither what was written nor erased", err);
     }
-    if (cx_failed(cx_frame_decode(&item->frame, item->erased, arena, &frame, &reason))) {
+    cx_status decoded =
+        cx_frame_decode(&item->frame, cx_frame_erased(item), arena, &frame, &reason);
+    if (decoded.code == CX_E_NOMEM)
+        return cx_fail_nomem(err);
+    if (cx_failed(decoded)) {
         check->damaged = true;
         return told(check, "log", "LogDamaged", (cx_str){NULL, 0}, where, reason.message, err);
     }
@@ -162,9 +168,9 @@ static cx_status check_item(verifier *check, const cx_log_item *item, uint64_t c
     if (frame.entry.size != 0 && !cx_failed(cx_entry_decode(frame.entry, &entry, NULL))) {
         check->report->totals.entries++;
         check->report->totals.payloads += frame.committed && !frame.erased ? 1 : 0;
-        explain_erased(check, &frame, &entry, arena);
-        if (item->erased)
-            CX_TRY(mark_erased(check, &frame, &entry, err));
+        CX_TRY(explain_erased(check, &frame, &entry, arena, err));
+        if (cx_frame_erased(item))
+            CX_TRY(mark_erased(check, &frame, &entry, item->half_erased, err));
     }
     const cx_applied at = {item->place, commit};
     cx_status status = cx_home_apply(home, &frame, &at, arena, &reason);
@@ -188,10 +194,11 @@ static cx_status check_commit(verifier *check, const cx_log_commit *commit, cx_e
         CX_TRY(check_item(check, &commit->items[i], commit->number, err));
         home->applied = (cx_position){commit->number, i + 1};
         cx_ledger_frame frame;
-        if (!check->damaged &&
-            !cx_failed(cx_frame_decode(&commit->items[i].frame, commit->items[i].erased,
-                                       &check->arena, &frame, NULL)))
+        if (!check->damaged) {
+            CX_TRY(cx_frame_decode(&commit->items[i].frame, cx_frame_erased(&commit->items[i]),
+                                   &check->arena, &frame, err));
             CX_TRY(cx_home_check_manifests(home, &frame, &check->arena, &check->sink, err));
+        }
         cx_arena_reset(&check->arena, mark);
     }
     check->report->totals.commits++;
@@ -236,8 +243,7 @@ done:
     return status;
 }
 
-/* --- the records as they are in the end (checks 4, 5, 9)
- * ----------------------------------------------------------- */
+/* --- the records as they are in the end (checks 4, 5, 9) ------------------------------------- */
 
 typedef struct head_scan {
     verifier *check;
@@ -285,7 +291,10 @@ static cx_status check_current(head_scan *scan, cx_bytes key, const cx_head *hea
     if (!exists || next)
         return bad_head(scan, key, "HeadMismatch",
                         "its current version is not the last one there is", err);
-    if (cx_failed(cx_version_decode(current, &scan->check->arena, &version, NULL)))
+    cx_status decoded = cx_version_decode(current, &scan->check->arena, &version, NULL);
+    if (decoded.code == CX_E_NOMEM)
+        return cx_fail_nomem(err);
+    if (cx_failed(decoded))
         return bad_head(scan, key, "NonCanonical", "its last version is not canonical", err);
     if (!version.erased && !forms_equal(&version.forms, &head->forms))
         return bad_head(scan, key, "FormsMismatch", "its forms are not those of its last version",
@@ -317,7 +326,10 @@ static cx_status check_one_head(head_scan *scan, cx_bytes key, cx_bytes value, c
     if (cx_value_erased(value, &hash))
         return bad_head(scan, key, "PayloadMissing", "its Head was erased without a successor",
                         err);
-    if (cx_failed(cx_head_decode(value, &scan->check->arena, &head, NULL)))
+    cx_status decoded = cx_head_decode(value, &scan->check->arena, &head, NULL);
+    if (decoded.code == CX_E_NOMEM)
+        return cx_fail_nomem(err);
+    if (cx_failed(decoded))
         return bad_head(scan, key, "NonCanonical", "the Head's bytes are not canonical", err);
     *(head.tombstoned ? &scan->dead : &scan->live) += 1;
     if (memcmp(head.id.bytes, key.data + 2, 16) != 0)
@@ -453,10 +465,8 @@ static cx_status compare_tables(verifier *check, cx_store *tables, cx_err *err)
 {
     table_check state = {check};
     cx_err reason = {0};
-    cx_status status = cx_db_check(tables->reading.db, &reason);
-    if (!cx_failed(status))
-        status = cx_store_compare(&check->home->store, tables, check->report->finding_max,
-                                  table_differs, &state, &reason);
+    cx_status status = cx_store_compare(&check->home->store, tables, check->report->finding_max,
+                                        table_differs, &state, &reason);
     check->report->totals.tables_checked = true;
     if (!cx_failed(status))
         return CX_SUCCESS;
@@ -482,7 +492,13 @@ static cx_status check_tables(verifier *check, cx_err *err)
         return note_tables(check, reason.message, err);
     }
     const cx_position at = tables.flushed, end = home->applied;
-    if (stale)
+    status = cx_db_check(tables.reading.db, &reason);
+    if (status.code == CX_E_FORMAT)
+        status = told(check, "table", "DatabaseDamaged", (cx_str){NULL, 0}, "cortex.db",
+                      reason.message, err);
+    else if (cx_failed(status))
+        status = cx_fail(err, status.code, "%s", reason.message);
+    else if (stale)
         status = note_tables(check,
                              "the tables were made by another version or for other derived"
                              " rows; they are made anew when the home is opened",

@@ -35,6 +35,26 @@ enum {
 
 /* --- layout.c ------------------------------------------------------------------------------ */
 
+/* Big-endian. */
+static inline void cx_log_put_u32(uint8_t *at, uint32_t value)
+{
+    for (size_t i = 0; i < 4; i++)
+        at[i] = (uint8_t)(value >> (24 - 8 * i));
+}
+static inline uint32_t cx_log_get_u32(const uint8_t *at)
+{
+    return (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | at[3];
+}
+static inline void cx_log_put_u64(uint8_t *at, uint64_t value)
+{
+    cx_log_put_u32(at, (uint32_t)(value >> 32));
+    cx_log_put_u32(at + 4, (uint32_t)value);
+}
+static inline uint64_t cx_log_get_u64(const uint8_t *at)
+{
+    return (uint64_t)cx_log_get_u32(at) << 32 | cx_log_get_u32(at + 4);
+}
+
 typedef struct cx_log_header {
     uint32_t version; /* of the format */
     uint8_t home_id[CX_LOG_ID_SIZE];

@@ -21,7 +21,6 @@
  * "Position" is home id, segment number and the offset of the frame or mark in the file: bytes that
  * stand where they were not written never pass.
  */
-#include "base/cursor.h"
 #include "crypto/crc32c.h"
 #include "crypto/digest.h"
 #include "log/internal.h"
@@ -32,28 +31,6 @@ static const uint8_t frame_magic[4] = {'F', 'r', 'm', 0xf1};
 static const uint8_t live_magic[4] = {'L', 'i', 'v', 0xe1};
 static const uint8_t erased_magic[4] = {'E', 'r', 'a', 0xe5};
 static const uint8_t mark_magic[4] = {'E', 'n', 'd', 0xd1};
-
-static void put_u32(uint8_t *at, uint32_t value)
-{
-    for (size_t i = 0; i < 4; i++)
-        at[i] = (uint8_t)(value >> (24 - 8 * i));
-}
-
-static uint32_t get_u32(const uint8_t *at)
-{
-    return (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | at[3];
-}
-
-static void put_u64(uint8_t *at, uint64_t value)
-{
-    put_u32(at, (uint32_t)(value >> 32));
-    put_u32(at + 4, (uint32_t)value);
-}
-
-static uint64_t get_u64(const uint8_t *at)
-{
-    return (uint64_t)get_u32(at) << 32 | get_u32(at + 4);
-}
 
 static bool all_zero(const uint8_t *at, size_t size)
 {
@@ -68,25 +45,25 @@ void cx_log_header_encode(const cx_log_header *header, uint8_t out[CX_LOG_HEADER
 {
     memset(out, 0, CX_LOG_HEADER_SIZE);
     memcpy(out, header_magic, sizeof header_magic);
-    put_u32(out + 8, header->version);
-    put_u32(out + 12, header->number);
+    cx_log_put_u32(out + 8, header->version);
+    cx_log_put_u32(out + 12, header->number);
     memcpy(out + 16, header->home_id, CX_LOG_ID_SIZE);
-    put_u64(out + 32, header->first_commit);
-    put_u64(out + 40, header->size_bytes);
+    cx_log_put_u64(out + 32, header->first_commit);
+    cx_log_put_u64(out + 40, header->size_bytes);
     memcpy(out + 48, header->previous_end.bytes, sizeof header->previous_end.bytes);
-    put_u32(out + HEADER_CRC_AT, cx_crc32c_add(0, out, HEADER_CRC_AT));
+    cx_log_put_u32(out + HEADER_CRC_AT, cx_crc32c_add(0, out, HEADER_CRC_AT));
 }
 
 bool cx_log_header_decode(const uint8_t in[CX_LOG_HEADER_SIZE], cx_log_header *out)
 {
     if (memcmp(in, header_magic, sizeof header_magic) != 0 ||
-        get_u32(in + HEADER_CRC_AT) != cx_crc32c_add(0, in, HEADER_CRC_AT))
+        cx_log_get_u32(in + HEADER_CRC_AT) != cx_crc32c_add(0, in, HEADER_CRC_AT))
         return false;
-    out->version = get_u32(in + 8);
-    out->number = get_u32(in + 12);
+    out->version = cx_log_get_u32(in + 8);
+    out->number = cx_log_get_u32(in + 12);
     memcpy(out->home_id, in + 16, CX_LOG_ID_SIZE);
-    out->first_commit = get_u64(in + 32);
-    out->size_bytes = get_u64(in + 40);
+    out->first_commit = cx_log_get_u64(in + 32);
+    out->size_bytes = cx_log_get_u64(in + 40);
     memcpy(out->previous_end.bytes, in + 48, sizeof out->previous_end.bytes);
     return true;
 }
@@ -98,7 +75,7 @@ cx_digest cx_log_end_digest(const cx_log_header *header, uint64_t end_offset,
     uint8_t block[CX_LOG_HEADER_SIZE], end[8];
     cx_sha256 hash;
     cx_log_header_encode(header, block);
-    put_u64(end, end_offset);
+    cx_log_put_u64(end, end_offset);
     cx_sha256_init(&hash);
     cx_sha256_add(&hash, domain, sizeof domain - 1);
     cx_sha256_add(&hash, block, sizeof block);
@@ -110,14 +87,14 @@ cx_digest cx_log_end_digest(const cx_log_header *header, uint64_t end_offset,
 uint32_t cx_log_seed(const uint8_t home_id[CX_LOG_ID_SIZE], uint32_t segment)
 {
     uint8_t number[4];
-    put_u32(number, segment);
+    cx_log_put_u32(number, segment);
     return cx_crc32c_add(cx_crc32c_add(0, home_id, CX_LOG_ID_SIZE), number, sizeof number);
 }
 
 static uint32_t crc_at(uint32_t seed, uint64_t offset)
 {
     uint8_t bytes[8];
-    put_u64(bytes, offset);
+    cx_log_put_u64(bytes, offset);
     return cx_crc32c_add(seed, bytes, sizeof bytes);
 }
 
@@ -145,18 +122,18 @@ void cx_log_frame_encode(const cx_log_frame *frame, uint32_t seed, uint64_t offs
 {
     size_t guarded = frame->guarded.size, erasable = frame->erasable.size;
     memcpy(out, frame_magic, sizeof frame_magic);
-    put_u32(out + 4, (uint32_t)guarded);
-    put_u32(out + 8, (uint32_t)erasable);
+    cx_log_put_u32(out + 4, (uint32_t)guarded);
+    cx_log_put_u32(out + 8, (uint32_t)erasable);
     uint32_t position = crc_at(seed, offset);
     uint32_t crc = cx_crc32c_add(position, out, FRAME_CRC_AT);
-    put_u32(out + FRAME_CRC_AT, cx_crc32c_add(crc, frame->guarded.data, guarded));
+    cx_log_put_u32(out + FRAME_CRC_AT, cx_crc32c_add(crc, frame->guarded.data, guarded));
     uint8_t *at = out + CX_LOG_FRAME_HEAD_SIZE, *second = out + cx_log_erasable_at(guarded);
     memcpy(at, frame->guarded.data, guarded);
     memset(at + guarded, 0, (size_t)(second - at) - guarded);
     if (erasable == 0)
         return;
     memcpy(second, live_magic, sizeof live_magic);
-    put_u32(second + 4, cx_crc32c_add(position, frame->erasable.data, erasable));
+    cx_log_put_u32(second + 4, cx_crc32c_add(position, frame->erasable.data, erasable));
     memcpy(second + CX_LOG_ERASABLE_HEAD_SIZE, frame->erasable.data, erasable);
     memset(second + CX_LOG_ERASABLE_HEAD_SIZE + erasable, 0, aligned(erasable) - erasable);
 }
@@ -169,7 +146,7 @@ void cx_log_erased_head(uint8_t out[CX_LOG_ERASABLE_HEAD_SIZE])
 
 bool cx_log_frame_sizes(const uint8_t *head, uint32_t *out_guarded, uint32_t *out_erasable)
 {
-    uint32_t guarded = get_u32(head + 4), erasable = get_u32(head + 8);
+    uint32_t guarded = cx_log_get_u32(head + 4), erasable = cx_log_get_u32(head + 8);
     if (memcmp(head, frame_magic, sizeof frame_magic) != 0 || guarded == 0 ||
         guarded > CX_LOG_GUARDED_MAX || erasable > CX_LOG_ERASABLE_MAX)
         return false;
@@ -188,8 +165,8 @@ static cx_log_erasable erasable_state(const uint8_t *at, size_t size, uint32_t p
     if (!all_zero(contents + size, aligned(size) - size))
         return CX_LOG_SPOILT;
     if (memcmp(at, live_magic, sizeof live_magic) == 0)
-        return get_u32(at + 4) == cx_crc32c_add(position, contents, size) ? CX_LOG_LIVE
-                                                                          : CX_LOG_SPOILT;
+        return cx_log_get_u32(at + 4) == cx_crc32c_add(position, contents, size) ? CX_LOG_LIVE
+                                                                                 : CX_LOG_SPOILT;
     if (memcmp(at, erased_magic, sizeof erased_magic) != 0)
         return CX_LOG_SPOILT;
     return all_zero(at + 4, 4) && all_zero(contents, size) ? CX_LOG_ERASED : CX_LOG_HALF_ERASED;
@@ -205,7 +182,7 @@ bool cx_log_frame_decode(const uint8_t *in, uint32_t seed, uint64_t offset, cx_l
                   *second = in + cx_log_erasable_at(guarded);
     uint32_t position = crc_at(seed, offset);
     uint32_t crc = cx_crc32c_add(position, in, FRAME_CRC_AT);
-    if (get_u32(in + FRAME_CRC_AT) != cx_crc32c_add(crc, contents, guarded) ||
+    if (cx_log_get_u32(in + FRAME_CRC_AT) != cx_crc32c_add(crc, contents, guarded) ||
         !all_zero(contents + guarded, (size_t)(second - contents) - guarded))
         return false;
     out->guarded = cx_bytes_from(contents, guarded);
@@ -224,11 +201,11 @@ void cx_log_mark_encode(const cx_log_mark *mark, uint32_t seed, uint64_t offset,
                         uint8_t out[CX_LOG_MARK_SIZE])
 {
     memcpy(out, mark_magic, sizeof mark_magic);
-    put_u32(out + 4, mark->frame_count);
-    put_u64(out + 8, mark->commit);
-    put_u64(out + 16, mark->group_bytes);
-    put_u32(out + 24, mark->heads_crc);
-    put_u32(out + MARK_CRC_AT, cx_crc32c_add(crc_at(seed, offset), out, MARK_CRC_AT));
+    cx_log_put_u32(out + 4, mark->frame_count);
+    cx_log_put_u64(out + 8, mark->commit);
+    cx_log_put_u64(out + 16, mark->group_bytes);
+    cx_log_put_u32(out + 24, mark->heads_crc);
+    cx_log_put_u32(out + MARK_CRC_AT, cx_crc32c_add(crc_at(seed, offset), out, MARK_CRC_AT));
 }
 
 bool cx_log_is_mark(const uint8_t *in)
@@ -239,11 +216,11 @@ bool cx_log_is_mark(const uint8_t *in)
 bool cx_log_mark_decode(const uint8_t *in, uint32_t seed, uint64_t offset, cx_log_mark *out)
 {
     if (!cx_log_is_mark(in) ||
-        get_u32(in + MARK_CRC_AT) != cx_crc32c_add(crc_at(seed, offset), in, MARK_CRC_AT))
+        cx_log_get_u32(in + MARK_CRC_AT) != cx_crc32c_add(crc_at(seed, offset), in, MARK_CRC_AT))
         return false;
-    *out = (cx_log_mark){.frame_count = get_u32(in + 4),
-                         .commit = get_u64(in + 8),
-                         .group_bytes = get_u64(in + 16),
-                         .heads_crc = get_u32(in + 24)};
+    *out = (cx_log_mark){.frame_count = cx_log_get_u32(in + 4),
+                         .commit = cx_log_get_u64(in + 8),
+                         .group_bytes = cx_log_get_u64(in + 16),
+                         .heads_crc = cx_log_get_u32(in + 24)};
     return true;
 }

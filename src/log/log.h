@@ -25,8 +25,7 @@
 #define CX_LOG_SEGMENT_DEFAULT (UINT64_C(64) << 20)
 #define CX_LOG_SEGMENT_MIN (UINT64_C(64) << 10)
 #define CX_LOG_SEGMENT_MAX (UINT64_C(4) << 30)
-/* A frame longer than a segment has room for is given a segment of its own, as large as it needs.
- */
+/* A frame longer than a segment has room for gets a segment of its own, as large as it needs. */
 #define CX_LOG_GUARDED_MAX (UINT64_C(80) << 20)
 #define CX_LOG_ERASABLE_MAX (UINT64_C(1) << 30)
 
@@ -108,6 +107,7 @@ typedef struct cx_log_item {
     cx_log_frame frame;
     bool erased;
     bool erasable_damaged; /* neither the bytes that were written nor zeros */
+    bool half_erased;      /* .. because erasing it was cut short: what is left means nothing */
     cx_log_place place;
 } cx_log_item;
 

@@ -214,20 +214,6 @@ static uint32_t count_crc(const cx_log *log, const uint8_t count[8])
     return cx_crc32c_add(cx_crc32c_add(0, log->home_id, CX_LOG_ID_SIZE), count, 8);
 }
 
-static void put_uint(uint8_t *at, uint64_t value, size_t width)
-{
-    for (size_t i = 0; i < width; i++)
-        at[i] = (uint8_t)(value >> (8 * (width - 1 - i)));
-}
-
-static uint64_t get_uint(const uint8_t *at, size_t width)
-{
-    uint64_t value = 0;
-    for (size_t i = 0; i < width; i++)
-        value = value << 8 | at[i];
-    return value;
-}
-
 static cx_status lock_busy(const cx_log *log, const char *path, cx_err *err)
 {
     char holder[LOCK_ID_SIZE + 1] = "";
@@ -268,8 +254,8 @@ uint64_t cx_log_lock_count(const cx_log *log)
         cx_status status = cx_io_read_at(log->io, log->lock_file, "lock", bytes, sizeof bytes,
                                          LOCK_COUNT_AT, &got, NULL);
         if (!cx_failed(status) && got == sizeof bytes &&
-            get_uint(bytes + 8, 4) == count_crc(log, bytes))
-            return get_uint(bytes, 8);
+            cx_log_get_u32(bytes + 8) == count_crc(log, bytes))
+            return cx_log_get_u64(bytes);
     }
     return 0;
 }
@@ -277,8 +263,8 @@ uint64_t cx_log_lock_count(const cx_log *log)
 void cx_log_lock_publish(const cx_log *log, uint64_t count)
 {
     uint8_t bytes[LOCK_COUNT_SIZE];
-    put_uint(bytes, count, 8);
-    put_uint(bytes + 8, count_crc(log, bytes), 4);
+    cx_log_put_u64(bytes, count);
+    cx_log_put_u32(bytes + 8, count_crc(log, bytes));
     /* For readers alone: when it fails they see a commit later, nothing else. */
     cx_status ignored =
         cx_io_write_at(log->io, log->lock_file, "lock", bytes, sizeof bytes, LOCK_COUNT_AT, NULL);

@@ -131,6 +131,7 @@ static cx_status read_frame(cx_log_window *window, uint64_t start, progress *see
         return CX_SUCCESS;
     item.erased = state == CX_LOG_ERASED;
     item.erasable_damaged = state == CX_LOG_SPOILT || state == CX_LOG_HALF_ERASED;
+    item.half_erased = state == CX_LOG_HALF_ERASED;
     seen->spoilt = seen->spoilt || state == CX_LOG_SPOILT;
     seen->heads_crc = cx_crc32c_add(seen->heads_crc, frame, CX_LOG_FRAME_HEAD_SIZE);
     seen->offset += size;

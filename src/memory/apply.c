@@ -70,8 +70,7 @@ cx_memory *cx_apply_memory(cx_apply *apply)
     return apply->memory;
 }
 
-/* --- taking members ----------------------------------------------------------------------------
- */
+/* --- taking members -------------------------------------------------------------------------- */
 
 /* The members of one object; a failure is kept, and later takes give nothing. */
 typedef struct step_reader {
@@ -291,8 +290,7 @@ static void close_object(step_reader *r, step_reader *inner)
         r->status = status;
 }
 
-/* --- parts that several calls share ------------------------------------------------------------
- */
+/* --- parts that several calls share ---------------------------------------------------------- */
 
 typedef struct step {
     cx_apply *apply;
@@ -712,8 +710,7 @@ static const struct operation {
     {"drop_snapshot", do_drop_snapshot},
 };
 
-/* --- one step ----------------------------------------------------------------------------------
- */
+/* --- one step -------------------------------------------------------------------------------- */
 
 static uint64_t entries_now(cx_apply *apply)
 {

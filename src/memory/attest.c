@@ -32,8 +32,7 @@ static cx_status cite(cx_memory_call *call, cx_str text, int delta, const cx_wei
     bool found = false;
     CX_TRY(cx_memory_find_head(&call->from, &uri.id, &current, &found, err));
     const cx_head *head = &current.head;
-    if (!found || head->tombstoned || head->type != uri.type ||
-        uri.version > head->current_version)
+    if (!found || head->tombstoned || head->type != uri.type || uri.version > head->current_version)
         return CX_SUCCESS;
     cx_salience salience;
     CX_TRY(cx_memory_salience_at(&call->from, head, &salience, err));
@@ -54,8 +53,8 @@ static cx_status put_learning(cx_memory_call *call, uint64_t source_seq, int del
                                         .decrement = delta < 0,
                                         .previous = *weights,
                                         .now = *weights};
-    learn->skipped = delta == 0 || !cx_weights_learn(weights, list->factors, list->count, delta < 0,
-                                                     &learn->now);
+    learn->skipped = delta == 0 ||
+                     !cx_weights_learn(weights, list->factors, list->count, delta < 0, &learn->now);
     *out_learned = !learn->skipped;
     return cx_memory_put_entry(call, &payload, by, NULL, NULL, err);
 }

@@ -109,14 +109,14 @@ static cx_status put_checkpoint(cx_memory_call *call, const cx_checkpoint_record
     cx_checkpoint_record_encode(record, &bytes);
     cx_status status = cx_buf_check(&bytes, err);
     if (!cx_failed(status)) {
-        const cx_payload payload = {.kind = CX_ENTRY_COMPACT,
-                                    .as.compact = {.intent = record->intent,
-                                                   .step = record->step,
-                                                   .budget = record->budget,
-                                                   .kept = record->kept_count,
-                                                   .compacted = record->compacted_count,
-                                                   .record_hash =
-                                                       cx_digest_of(cx_buf_bytes(&bytes))}};
+        const cx_payload payload = {
+            .kind = CX_ENTRY_COMPACT,
+            .as.compact = {.intent = record->intent,
+                           .step = record->step,
+                           .budget = record->budget,
+                           .kept = record->kept_count,
+                           .compacted = record->compacted_count,
+                           .record_hash = cx_digest_of(cx_buf_bytes(&bytes))}};
         status = cx_memory_put_entry(call, &payload, (cx_str){NULL, 0}, NULL, NULL, err);
     }
     if (!cx_failed(status)) {

@@ -9,8 +9,7 @@
 #include "cbor/cbor.h"
 #include "memory/data_shape.h"
 
-/* --- what is empty -----------------------------------------------------------------------------
- */
+/* --- what is empty --------------------------------------------------------------------------- */
 
 static bool group_is_empty(const cx_data_group *group, const void *value)
 {
@@ -42,8 +41,7 @@ bool cx_field_is_empty(const cx_data_field *field, const void *at)
     return true;
 }
 
-/* --- encode ------------------------------------------------------------------------------------
- */
+/* --- encode ---------------------------------------------------------------------------------- */
 
 static void encode_group(const cx_data_group *group, const void *value, const uint64_t *schema,
                          cx_buf *out);
@@ -124,8 +122,7 @@ void cx_data_encode(const cx_data *data, cx_buf *out)
     encode_group(group, &data->as, &data->schema, out);
 }
 
-/* --- decode ------------------------------------------------------------------------------------
- */
+/* --- decode ---------------------------------------------------------------------------------- */
 
 typedef struct decoder {
     cx_cbor_reader reader;
@@ -261,8 +258,7 @@ cx_status cx_data_decode(uint8_t type, cx_bytes bytes, cx_arena *arena, cx_data 
     return CX_SUCCESS;
 }
 
-/* --- what may be written -----------------------------------------------------------------------
- */
+/* --- what may be written --------------------------------------------------------------------- */
 
 /* Unicode White_Space. */
 static bool is_space(uint32_t code)

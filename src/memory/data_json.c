@@ -12,8 +12,7 @@
 #include "memory/data_shape.h"
 #include "memory/forms.h"
 
-/* --- from JSON ---------------------------------------------------------------------------------
- */
+/* --- from JSON ------------------------------------------------------------------------------- */
 
 typedef struct reading {
     cx_arena *arena;
@@ -250,8 +249,7 @@ cx_status cx_data_from_json(uint8_t type, const cx_json *json, cx_arena *arena, 
     return CX_SUCCESS;
 }
 
-/* --- to JSON -----------------------------------------------------------------------------------
- */
+/* --- to JSON --------------------------------------------------------------------------------- */
 
 static cx_status write_group(const cx_data_group *group, const void *value, const uint64_t *schema,
                              cx_arena *arena, cx_json *out, cx_err *err);
@@ -438,8 +436,7 @@ cx_status cx_data_to_json(const cx_data *data, cx_arena *arena, cx_json *out, cx
     return write_group(group, &data->as, &data->schema, arena, out, err);
 }
 
-/* --- one member --------------------------------------------------------------------------------
- */
+/* --- one member ------------------------------------------------------------------------------ */
 
 bool cx_data_member_text(const cx_data *data, cx_str name, cx_buf *out)
 {

@@ -39,8 +39,7 @@ typedef struct placed {
 #define PLACED_SIZE_MAX \
     (8 + 1 + CX_TAGS_MAX * PLACED_TAG_SIZE + 1 + CX_FRAMES_MAX * PLACED_FRAME_SIZE)
 
-/* --- idx/at/ -----------------------------------------------------------------------------------
- */
+/* --- idx/at/ --------------------------------------------------------------------------------- */
 
 static cx_status damaged(cx_err *err)
 {
@@ -144,8 +143,7 @@ static bool place(const cx_head *head, placed *before, uint64_t now, placed *out
     return true;
 }
 
-/* --- idx/ --------------------------------------------------------------------------------------
- */
+/* --- idx/ ------------------------------------------------------------------------------------ */
 
 #define INDEX_KEY_SIZE_MAX 64
 #define INDEX_ROWS_MAX (1 + CX_TAGS_MAX + 2 * CX_FRAMES_MAX)
@@ -248,8 +246,7 @@ static cx_status index_head(cx_derive *at, const cx_entry *entry, const cx_head 
     return cx_derive_put(at, cx_memory_key_bytes(&key), now, err);
 }
 
-/* --- salience ----------------------------------------------------------------------------------
- */
+/* --- salience -------------------------------------------------------------------------------- */
 
 static cx_status get_weights(cx_derive *at, cx_weights_record *out, cx_err *err)
 {
@@ -367,8 +364,7 @@ static cx_status take_weights(cx_derive *at, const cx_entry *entry,
     return put_small(at, cx_str_bytes(CX_STR(CX_MEMORY_WEIGHTS_KEY)), NULL, &weights, err);
 }
 
-/* --- embeddings --------------------------------------------------------------------------------
- */
+/* --- embeddings ------------------------------------------------------------------------------ */
 
 static cx_status put_number(cx_derive *at, cx_bytes key, uint64_t value, cx_err *err)
 {
@@ -395,8 +391,7 @@ static cx_status count_vertex(cx_derive *at, const cx_payload_embed *embed, cx_e
     return found ? CX_SUCCESS : put_number(at, cx_memory_key_bytes(&key), embed->dim, err);
 }
 
-/* --- the whole ---------------------------------------------------------------------------------
- */
+/* --- the whole ------------------------------------------------------------------------------- */
 
 #define HEAD_KEY_SIZE (2 + 16)
 #define EDGE_KEY_SIZE (7 + 16 + 1 + 16)

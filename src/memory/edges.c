@@ -35,8 +35,7 @@ static cx_status put_edge(cx_memory_call *call, const cx_edge *edge, cx_err *err
     return cx_memory_put_record(call, &key, cx_buf_bytes(&call->buf), false, err);
 }
 
-/* --- AddEdge -----------------------------------------------------------------------------------
- */
+/* --- AddEdge --------------------------------------------------------------------------------- */
 
 /* Dead ends are allowed, missing ones are not. */
 static cx_status check_end(cx_memory_call *call, const cx_id *id, const char *which, cx_err *err)
@@ -109,8 +108,7 @@ cx_status cx_memory_add_edge(cx_memory *memory, const cx_edge_name *name, cx_str
     return CX_SUCCESS;
 }
 
-/* --- RemoveEdge --------------------------------------------------------------------------------
- */
+/* --- RemoveEdge ------------------------------------------------------------------------------ */
 
 static cx_status remove_body(cx_memory_call *call, const cx_edge_name *name, cx_str reason,
                              cx_str by, cx_err *err)
@@ -152,8 +150,7 @@ cx_status cx_memory_remove_edge(cx_memory *memory, const cx_edge_name *name, cx_
     return CX_SUCCESS;
 }
 
-/* --- listing -----------------------------------------------------------------------------------
- */
+/* --- listing --------------------------------------------------------------------------------- */
 
 typedef struct listing {
     cx_arena *arena;
@@ -191,10 +188,8 @@ cx_status cx_memory_edges(cx_memory *memory, const cx_id *id, bool to, uint8_t t
     cx_memory_key prefix = cx_memory_key_of(to ? "e/to/" : "e/from/", id);
     if (type != 0)
         cx_memory_key_add(&prefix, &type, 1);
-    listing list = {.arena = arena,
-                    .with_removed = with_removed,
-                    .limit = limit,
-                    .alloc = memory->alloc};
+    listing list = {
+        .arena = arena, .with_removed = with_removed, .limit = limit, .alloc = memory->alloc};
     cx_status status = CX_SUCCESS;
     if (limit != 0)
         status = cx_memory_scan(memory, cx_memory_key_bytes(&prefix), (cx_bytes){NULL, 0},

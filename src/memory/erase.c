@@ -6,8 +6,7 @@
  */
 #include "memory/internal.h"
 
-/* --- Raw ---------------------------------------------------------------------------------------
- */
+/* --- Raw ------------------------------------------------------------------------------------- */
 
 /* Kinds of this document have payloads of their own shape, and calls of their own. */
 static cx_status check_kind(cx_str kind, cx_err *err)
@@ -40,8 +39,7 @@ cx_status cx_memory_raw(cx_memory *memory, cx_str kind, cx_bytes payload, bool c
     return CX_SUCCESS;
 }
 
-/* --- Redact ------------------------------------------------------------------------------------
- */
+/* --- Redact ---------------------------------------------------------------------------------- */
 
 static cx_memory_key payload_key(uint64_t seq)
 {
@@ -84,10 +82,9 @@ static cx_status redact_body(cx_memory_call *call, uint64_t seq, cx_str reason, 
     CX_TRY(cx_memory_fetch(&call->from, cx_memory_key_bytes(&key), &value, &found, err));
     if (found)
         return already(seq, err);
-    const cx_payload payload = {.kind = CX_ENTRY_REDACT,
-                                .as.redact = {.target_seq = seq,
-                                              .commitment = target.entry.commitment,
-                                              .reason = reason}};
+    const cx_payload payload = {
+        .kind = CX_ENTRY_REDACT,
+        .as.redact = {.target_seq = seq, .commitment = target.entry.commitment, .reason = reason}};
     CX_TRY(cx_memory_put_entry(call, &payload, by, NULL, NULL, err));
     return cx_memory_put_record(call, &key, (cx_bytes){NULL, 0}, false, err);
 }
@@ -103,8 +100,7 @@ cx_status cx_memory_redact(cx_memory *memory, uint64_t seq, cx_str reason, cx_st
     return cx_home_erase(memory->home, cx_memory_actor(memory), err);
 }
 
-/* --- RedactMemory ------------------------------------------------------------------------------
- */
+/* --- RedactMemory ---------------------------------------------------------------------------- */
 
 /* Tags, embedding, frames, blind and forms go; what says that it is dead stays or is added. */
 static void empty_head(cx_head *head)
@@ -124,11 +120,8 @@ static cx_status put_stubs(cx_memory_call *call, const cx_head *head, cx_err *er
         cx_arena_mark mark = cx_arena_mark_now(call->arena);
         cx_version_record version;
         CX_TRY(cx_memory_need_version(&call->from, &head->id, n, &version, err));
-        const cx_version_record stub = {.id = head->id,
-                                        .version = n,
-                                        .type = head->type,
-                                        .hash = version.hash,
-                                        .erased = true};
+        const cx_version_record stub = {
+            .id = head->id, .version = n, .type = head->type, .hash = version.hash, .erased = true};
         cx_arena_reset(call->arena, mark);
         CX_TRY(cx_memory_put_version(call, &stub, false, err));
     }
@@ -155,10 +148,10 @@ static cx_status redact_memory_body(cx_memory_call *call, const cx_uri *uri, cx_
         head->tombstoned_by = by;
         head->tombstoned_at = head->last_updated_at;
     }
-    cx_payload payload = {
-        .kind = CX_ENTRY_REDACT_MEMORY,
-        .as.redact_memory = {
-            .id = head->id, .versions_erased = head->current_version, .reason = reason}};
+    cx_payload payload = {.kind = CX_ENTRY_REDACT_MEMORY,
+                          .as.redact_memory = {.id = head->id,
+                                               .versions_erased = head->current_version,
+                                               .reason = reason}};
     CX_TRY(cx_memory_hash_head(call, head, &payload.as.redact_memory.head_hash, err));
     CX_TRY(cx_memory_put_entry(call, &payload, by, &head->id, NULL, err));
     CX_TRY(cx_memory_put_head(call, head, false, err));

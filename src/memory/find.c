@@ -29,8 +29,7 @@ typedef struct finder {
     CX_VEC(candidate) list;
 } finder;
 
-/* --- what is asked -----------------------------------------------------------------------------
- */
+/* --- what is asked --------------------------------------------------------------------------- */
 
 static cx_status invalid(cx_err *err, const char *why)
 {
@@ -73,8 +72,7 @@ static cx_status check_find(const cx_memory_find *find, cx_err *err)
     return cx_memory_check_tags(find->tags, find->tag_count, err);
 }
 
-/* --- candidates --------------------------------------------------------------------------------
- */
+/* --- candidates ------------------------------------------------------------------------------ */
 
 static cx_status add_candidate(finder *f, const uint8_t *id, float rank, cx_err *err)
 {
@@ -91,8 +89,7 @@ static cx_status take_key(void *arg, cx_bytes key, cx_bytes value, bool *stop, c
 {
     (void)value;
     (void)stop;
-    return key.size < 16 ? CX_SUCCESS
-                         : add_candidate(arg, key.data + key.size - 16, 0.0f, err);
+    return key.size < 16 ? CX_SUCCESS : add_candidate(arg, key.data + key.size - 16, 0.0f, err);
 }
 
 static cx_status scan_keys(finder *f, const char *prefix, const void *more, size_t more_size,
@@ -113,9 +110,9 @@ static cx_status take_vector(void *arg, cx_bytes key, cx_bytes value, bool *stop
     cx_arena_mark mark = cx_arena_mark_now(&f->scratch);
     CX_TRY(cx_vector_decode(value, &f->scratch, &vector, err));
     bool fits = vector.dim == f->find->near_dim && key.size == 9 + 16;
-    float score = fits ? cx_near_score(f->find->near, vector.values, f->find->near_dim,
-                                       CX_NEAR_COSINE)
-                       : 0.0f;
+    float score =
+        fits ? cx_near_score(f->find->near, vector.values, f->find->near_dim, CX_NEAR_COSINE)
+             : 0.0f;
     cx_arena_reset(&f->scratch, mark);
     return fits ? add_candidate(f, key.data + 9, score, err) : CX_SUCCESS;
 }
@@ -201,8 +198,7 @@ static void drop_doubles(finder *f)
     f->list.count = kept;
 }
 
-/* --- filters -----------------------------------------------------------------------------------
- */
+/* --- filters --------------------------------------------------------------------------------- */
 
 static bool has_tag(const cx_head *head, cx_str tag)
 {
@@ -292,8 +288,7 @@ static cx_status member_fits(finder *f, const cx_memory_view *view, bool *out, c
     return status;
 }
 
-/* --- ranking and showing -----------------------------------------------------------------------
- */
+/* --- ranking and showing --------------------------------------------------------------------- */
 
 static cx_status salience_now(finder *f, const cx_head *head, float *out, cx_err *err)
 {
@@ -420,8 +415,8 @@ cx_status cx_memory_search_run(const cx_memory_search *search, cx_err *err)
 {
     finder f = {.search = search, .find = search->find, .memory = search->memory};
     cx_arena_init(&f.scratch, f.memory->alloc, 0);
-    f.from = (cx_memory_source){
-        .memory = f.memory, .arena = &f.scratch, .pinned = search->find->scope};
+    f.from =
+        (cx_memory_source){.memory = f.memory, .arena = &f.scratch, .pinned = search->find->scope};
     cx_status status = CX_SUCCESS;
     if (search->find->scope != NULL)
         status = cx_memory_scope_alive(search->find->scope, search->now, err);
@@ -432,8 +427,7 @@ cx_status cx_memory_search_run(const cx_memory_search *search, cx_err *err)
     return status;
 }
 
-/* --- hits --------------------------------------------------------------------------------------
- */
+/* --- hits ------------------------------------------------------------------------------------ */
 
 cx_status cx_memory_hits_add(cx_memory_hits *hits, const cx_memory_hit *hit, cx_err *err)
 {
@@ -462,8 +456,7 @@ void cx_memory_hits_done(cx_memory_hits *hits)
     cx_vec_done(&hits->items, hits->alloc);
 }
 
-/* --- Find --------------------------------------------------------------------------------------
- */
+/* --- Find ------------------------------------------------------------------------------------ */
 
 typedef struct selection {
     cx_memory_hits hits;
@@ -516,8 +509,7 @@ static cx_status journal_late(cx_memory *memory, const cx_memory_find *find, int
     CX_TRY(cx_memory_begin(memory, &call, err));
     call.now = now;
     call.has_now = true;
-    cx_status status =
-        cx_memory_put_entry(&call, &payload, (cx_str){NULL, 0}, NULL, NULL, err);
+    cx_status status = cx_memory_put_entry(&call, &payload, (cx_str){NULL, 0}, NULL, NULL, err);
     return cx_memory_end(&call, status, err);
 }
 

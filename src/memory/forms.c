@@ -16,8 +16,7 @@
 #define ELLIPSIS "\xe2\x80\xa6"        /* U+2026 */
 #define NO_TIME "0001-01-01T00:00:00Z" /* how "no time" is spelled */
 
-/* --- tokens ------------------------------------------------------------------------------------
- */
+/* --- tokens ---------------------------------------------------------------------------------- */
 
 /* The longest prefix of whole characters within `max` bytes.  A byte that begins no valid sequence
  * is a character of its own. */
@@ -52,8 +51,7 @@ void cx_tokens_truncate(cx_str text, size_t max_tokens, cx_buf *out)
     cx_buf_add_str(out, ellipsis);
 }
 
-/* --- times -------------------------------------------------------------------------------------
- */
+/* --- times ----------------------------------------------------------------------------------- */
 
 #define DAY_S INT64_C(86400)
 
@@ -181,8 +179,7 @@ bool cx_form_parse_time(cx_str text, int64_t *out_seconds)
     return true;
 }
 
-/* --- durations ---------------------------------------------------------------------------------
- */
+/* --- durations ------------------------------------------------------------------------------- */
 
 #define NS_US UINT64_C(1000)
 #define NS_MS UINT64_C(1000000)
@@ -312,8 +309,7 @@ bool cx_form_parse_duration(cx_str text, int64_t *out_nanoseconds)
     return true;
 }
 
-/* --- %.2f --------------------------------------------------------------------------------------
- */
+/* --- %.2f ------------------------------------------------------------------------------------ */
 
 /* Decimal digits of mantissa * 2^exponent, exponent 0..104: 39 digits are enough for a float. */
 static void add_large(uint32_t mantissa, unsigned exponent, cx_buf *out)
@@ -365,8 +361,7 @@ void cx_form_fixed2(float value, cx_buf *out)
     cx_buf_printf(out, "%" PRIu64 ".%02u", cents / 100, (unsigned)(cents % 100));
 }
 
-/* --- templates ---------------------------------------------------------------------------------
- */
+/* --- templates ------------------------------------------------------------------------------- */
 
 /* {} texts, in order, around the literal parts. */
 static void add3(cx_buf *out, cx_str a, const char *literal, cx_str b)

@@ -28,8 +28,7 @@ CX_RESULT cx_forms_render(const cx_data *data, cx_arena *arena, cx_forms *out, c
 /* A caller's own forms: CX_E_LIMIT "FormTooLong", CX_E_USAGE "InvalidArgument" (not UTF-8). */
 CX_RESULT cx_forms_check(const cx_forms *forms, cx_err *err);
 
-/* --- the parts, as the format spells them ------------------------------------------------------
- */
+/* --- the parts, as the format spells them ---------------------------------------------------- */
 
 /* "2023-11-14T22:13:20Z"; years beyond four digits are written out. */
 void cx_form_time(int64_t seconds, cx_buf *out);

@@ -9,8 +9,7 @@ static cx_status dead(cx_err *err)
                       "the memory is tombstoned; what is dead is not changed");
 }
 
-/* --- UpdateHead --------------------------------------------------------------------------------
- */
+/* --- UpdateHead ------------------------------------------------------------------------------ */
 
 static cx_status check_patch(const cx_head_patch *patch, cx_err *err)
 {
@@ -23,10 +22,9 @@ static cx_status check_patch(const cx_head_patch *patch, cx_err *err)
         CX_TRY(cx_memory_check_tags(patch->tags, patch->tag_count, err));
     if (patch->set_frames)
         CX_TRY(cx_memory_check_frames(patch->frames, patch->frame_count, err));
-    return cx_memory_check_levels(patch->set_importance ? patch->importance : 0,
-                                  patch->set_visibility ? patch->visibility
-                                                        : (uint8_t)CX_VISIBILITY_PRIVATE,
-                                  err);
+    return cx_memory_check_levels(
+        patch->set_importance ? patch->importance : 0,
+        patch->set_visibility ? patch->visibility : (uint8_t)CX_VISIBILITY_PRIVATE, err);
 }
 
 /* What a grantee may change: what its scope allows to be read, when it is writable. */
@@ -99,8 +97,7 @@ cx_status cx_memory_update_head(cx_memory *memory, const cx_uri *uri, const cx_h
     return cx_memory_end(&call, update_head_body(&call, uri, patch, err), err);
 }
 
-/* --- Tombstone ---------------------------------------------------------------------------------
- */
+/* --- Tombstone ------------------------------------------------------------------------------- */
 
 cx_status cx_memory_bury(cx_memory_call *call, cx_head *head, cx_str reason, cx_str by,
                          bool erasable, cx_err *err)

@@ -23,8 +23,7 @@ int64_t cx_memory_now(const cx_memory *memory);
 /* Seconds, towards the past (§2). */
 int64_t cx_memory_seconds(int64_t ns);
 
-/* --- keys (§5) ---------------------------------------------------------------------------------
- */
+/* --- keys (§5) ------------------------------------------------------------------------------- */
 
 /* Also of the longest: chk/ with two names and what stands between. */
 #define CX_MEMORY_KEY_SIZE_MAX (4 + 1 + CX_COMPACT_NAME_MAX + 2 + CX_COMPACT_NAME_MAX)
@@ -57,8 +56,7 @@ void cx_memory_put_u64(uint8_t *out, uint64_t value);
 #define CX_MEMORY_DIM_KEY "meta/embed_dim/"
 #define CX_MODEL_SIZE_MAX 255
 
-/* --- reading: in a turn, now, or at a retained snapshot ------------------------------------------
- */
+/* --- reading: in a turn, now, or at a retained snapshot -------------------------------------- */
 
 typedef struct cx_memory_source {
     cx_memory *memory;
@@ -68,8 +66,8 @@ typedef struct cx_memory_source {
 } cx_memory_source;
 
 /* An actor that does not exist has no records.  Erased records are not found. */
-CX_RESULT cx_memory_fetch(const cx_memory_source *from, cx_bytes key, cx_bytes *out, bool *out_found,
-                          cx_err *err);
+CX_RESULT cx_memory_fetch(const cx_memory_source *from, cx_bytes key, cx_bytes *out,
+                          bool *out_found, cx_err *err);
 /* A scan of current records; of an actor that does not exist, nothing. */
 CX_RESULT cx_memory_scan(cx_memory *memory, cx_bytes prefix, cx_bytes from,
                          cx_status (*row)(void *arg, cx_bytes key, cx_bytes value, bool *stop,
@@ -150,8 +148,7 @@ CX_RESULT cx_memory_violation(cx_memory_call *call, const cx_granted *scope, con
                               const char *reason, const char *mode, cx_err *err);
 CX_RESULT cx_memory_scope_alive(const cx_granted *scope, int64_t now_ns, cx_err *err);
 
-/* --- searching ---------------------------------------------------------------------------------
- */
+/* --- searching ------------------------------------------------------------------------------- */
 
 /*
  * Hands out what `find` asks for in its order, one by one; `limit` and budget are the caller's
@@ -178,8 +175,7 @@ CX_RESULT cx_memory_hits_copy(const cx_memory_hits *hits, cx_arena *arena,
                               const cx_memory_hit **out, size_t *out_count, cx_err *err);
 void cx_memory_hits_done(cx_memory_hits *hits);
 
-/* --- checking what callers hand in
- * ----------------------------------------------------------------- */
+/* --- checking what callers hand in ----------------------------------------------------------- */
 
 /* InvalidArgument: not UTF-8, or not min..max bytes. */
 CX_RESULT cx_memory_check_text(cx_str text, const char *what, size_t min, size_t max, cx_err *err);

@@ -67,8 +67,7 @@ int64_t cx_memory_seconds(int64_t ns)
     return ns / second - (ns % second < 0);
 }
 
-/* --- keys --------------------------------------------------------------------------------------
- */
+/* --- keys ------------------------------------------------------------------------------------ */
 
 void cx_memory_put_u64(uint8_t *out, uint64_t value)
 {
@@ -93,7 +92,8 @@ void cx_memory_key_begin(cx_memory_key *key, const char *prefix)
 void cx_memory_key_add(cx_memory_key *key, const void *data, size_t size)
 {
     CX_ASSERT(size <= sizeof key->data - key->size);
-    memcpy(key->data + key->size, data, size);
+    if (size != 0) /* nothing may be NULL */
+        memcpy(key->data + key->size, data, size);
     key->size += size;
 }
 
@@ -148,8 +148,7 @@ cx_memory_key cx_memory_key_checkpoint(cx_str intent, cx_str step)
     return key;
 }
 
-/* --- reading -----------------------------------------------------------------------------------
- */
+/* --- reading --------------------------------------------------------------------------------- */
 
 static bool is_no_actor(cx_status status, const cx_err *err)
 {
@@ -318,8 +317,7 @@ cx_status cx_memory_make_view(const cx_memory_source *from, const cx_memory_head
     return CX_SUCCESS;
 }
 
-/* --- one call ----------------------------------------------------------------------------------
- */
+/* --- one call -------------------------------------------------------------------------------- */
 
 cx_status cx_memory_begin(cx_memory *memory, cx_memory_call *out, cx_err *err)
 {
@@ -418,8 +416,7 @@ cx_status cx_memory_new_blind(cx_memory_call *call, cx_id *out, cx_err *err)
     return failed == 0 ? CX_SUCCESS : cx_fail_os(err, -failed, "random bytes for a blind");
 }
 
-/* --- checking ----------------------------------------------------------------------------------
- */
+/* --- checking -------------------------------------------------------------------------------- */
 
 cx_status cx_memory_check_text(cx_str text, const char *what, size_t min, size_t max, cx_err *err)
 {

@@ -2,9 +2,10 @@
  * memory.h - an actor's typed memories and the edges between them: the calls of ledger.md §10.
  *
  * Every call that writes runs in the actor's write turn: what it decides on cannot change under it.
- * A call that fails changes nothing, except that a scope's violation is journaled.  Errors carry the
- * format's reason names as tags ("VersionConflict", ..).  The clock is read at most once a call, and
- * only when the call gets so far as to need it.  All text must be valid UTF-8.  Thread-safe.
+ * A call that fails changes nothing, except that a scope's violation is journaled.  Errors carry
+ * the format's reason names as tags ("VersionConflict", ..).  The clock is read at most once a
+ * call, and only when the call gets so far as to need it.  All text must be valid UTF-8.
+ * Thread-safe.
  */
 #ifndef CX_MEMORY_MEMORY_H
 #define CX_MEMORY_MEMORY_H
@@ -48,28 +49,27 @@ CX_RESULT cx_memory_open(cx_home *home, cx_str actor, const cx_memory_options *o
                          cx_memory **out, cx_err *err);
 void cx_memory_close(cx_memory *memory); /* NULL is fine */
 
-/* --- writing -----------------------------------------------------------------------------------
- */
+/* --- writing --------------------------------------------------------------------------------- */
 
 typedef struct cx_memory_write {
     uint8_t type;
-    cx_bytes data;             /* canonical CBOR of the type's data */
-    const cx_id *id;           /* NULL = new */
-    cx_str actor_scope;        /* empty = the actor */
-    uint8_t visibility;        /* 0 = private */
+    cx_bytes data;      /* canonical CBOR of the type's data */
+    const cx_id *id;    /* NULL = new */
+    cx_str actor_scope; /* empty = the actor */
+    uint8_t visibility; /* 0 = private */
     uint8_t importance;
     const cx_str *tags;
     size_t tag_count;
     const cx_frame *frames;
     size_t frame_count;
-    cx_provenance provenance;  /* source empty = user_input */
-    cx_str created_by;         /* empty = the actor */
-    float confidence;          /* 0 = 1 */
+    cx_provenance provenance; /* source empty = user_input */
+    cx_str created_by;        /* empty = the actor */
+    float confidence;         /* 0 = 1 */
     bool expires;
-    int64_t expires_at;        /* seconds */
-    const cx_forms *forms;     /* the caller's own, NULL = rendered */
-    bool blind;                /* salt the records: for texts that can be guessed */
-    bool pinned;               /* its salience never falls below .7 */
+    int64_t expires_at;    /* seconds */
+    const cx_forms *forms; /* the caller's own, NULL = rendered */
+    bool blind;            /* salt the records: for texts that can be guessed */
+    bool pinned;           /* its salience never falls below .7 */
 } cx_memory_write;
 
 /* A cortex URI among provenance.derived_from must exist: DanglingReference. */
@@ -171,8 +171,7 @@ CX_RESULT cx_memory_redact(cx_memory *memory, uint64_t seq, cx_str reason, cx_st
 CX_RESULT cx_memory_redact_memory(cx_memory *memory, const cx_uri *uri, cx_str reason, cx_str by,
                                   cx_err *err);
 
-/* --- reading -----------------------------------------------------------------------------------
- */
+/* --- reading --------------------------------------------------------------------------------- */
 
 typedef struct cx_memory_view {
     cx_uri uri; /* with the version shown */
@@ -203,20 +202,20 @@ CX_RESULT cx_memory_edges(cx_memory *memory, const cx_id *id, bool to, uint8_t t
 
 /* Find must be bounded: at least one of types, tags, from, near; and a limit or a budget. */
 typedef struct cx_memory_find {
-    cx_bytes types;          /* a byte a type */
-    const cx_str *tags;      /* all of them */
+    cx_bytes types;     /* a byte a type */
+    const cx_str *tags; /* all of them */
     size_t tag_count;
-    uint8_t frame_verb;      /* 0 = none */
+    uint8_t frame_verb; /* 0 = none */
     cx_str frame_ref;
-    const cx_id *from;       /* live edges from this memory .. */
-    uint8_t follow;          /* .. of this type, 0 = any */
-    const float *near;       /* most similar (cosine) first; vectors of other sizes are left out */
+    const cx_id *from; /* live edges from this memory .. */
+    uint8_t follow;    /* .. of this type, 0 = any */
+    const float *near; /* most similar (cosine) first; vectors of other sizes are left out */
     size_t near_dim;
-    cx_str field;            /* a member of the type's data, as text .. */
-    cx_str field_op;         /* .. "=", "!=", "<", "<=", ">", ">=", "contains" .. */
-    cx_str field_value;      /* .. this; numbers on both sides are compared as numbers */
-    size_t limit;            /* 1 .. CX_FIND_LIMIT_MAX; 0 = none, then a budget is needed */
-    uint64_t budget_tokens;  /* of medium forms; 0 = none.  What does not fit is passed over */
+    cx_str field;           /* a member of the type's data, as text .. */
+    cx_str field_op;        /* .. "=", "!=", "<", "<=", ">", ">=", "contains" .. */
+    cx_str field_value;     /* .. this; numbers on both sides are compared as numbers */
+    size_t limit;           /* 1 .. CX_FIND_LIMIT_MAX; 0 = none, then a budget is needed */
+    uint64_t budget_tokens; /* of medium forms; 0 = none.  What does not fit is passed over */
     bool with_tombstoned;
     bool with_expired;
     bool late_binding;       /* journals find_late */
@@ -253,7 +252,8 @@ CX_RESULT cx_memory_walk(cx_memory *memory, const cx_id *start, unsigned depth_m
                          cx_arena *arena, const cx_walk_step **out, size_t *out_count,
                          bool *out_cut, cx_err *err);
 
-/* All live (or all) memories of a type (0 = any) by id, beginning behind `after` (NULL = the first).
+/* All live (or all) memories of a type (0 = any) by id, beginning behind `after` (NULL = the
+ * first).
  */
 CX_RESULT cx_memory_list(cx_memory *memory, uint8_t type, bool with_tombstoned, const cx_id *after,
                          size_t limit, cx_arena *arena, const cx_memory_view **out,

@@ -23,8 +23,7 @@
 #define HAS_AVX2_KERNEL 1
 #endif
 
-/* --- the kernel --------------------------------------------------------------------------------
- */
+/* --- the kernel ------------------------------------------------------------------------------ */
 
 /* Eight floats at any address. */
 typedef float floats8 __attribute__((vector_size(32), aligned(4), may_alias));
@@ -92,8 +91,7 @@ float cx_near_dot(const float *a, const float *b, size_t dim)
     return choose_dot()(a, b, dim);
 }
 
-/* --- scores ------------------------------------------------------------------------------------
- */
+/* --- scores ---------------------------------------------------------------------------------- */
 
 cx_status cx_near_check(const float *vector, size_t dim, cx_err *err)
 {
@@ -128,8 +126,7 @@ float cx_near_score(const float *a, const float *b, size_t dim, cx_near_measure 
     return score_of(a, measure == CX_NEAR_COSINE ? length_of(a, dim) : 0.0f, b, dim, measure);
 }
 
-/* --- the best of many --------------------------------------------------------------------------
- */
+/* --- the best of many ------------------------------------------------------------------------ */
 
 /* Whether a stands behind b: a lower score, or the same in a later row. */
 static bool is_worse(const cx_near_hit *a, const cx_near_hit *b)

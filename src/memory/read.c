@@ -36,8 +36,7 @@ cx_status cx_memory_resolve_latest(cx_memory *memory, const cx_id *id, cx_arena 
     return CX_SUCCESS;
 }
 
-/* --- lists -------------------------------------------------------------------------------------
- */
+/* --- lists ----------------------------------------------------------------------------------- */
 
 typedef struct listing {
     const cx_alloc *alloc;
@@ -92,8 +91,7 @@ cx_status cx_memory_list(cx_memory *memory, uint8_t type, bool with_tombstoned, 
                     .after = after,
                     .limit = limit};
     if (limit == 0)
-        return cx_fail_at(err, CX_E_USAGE, "InvalidArgument", CX_NO_OFFSET,
-                          "a list needs a limit");
+        return cx_fail_at(err, CX_E_USAGE, "InvalidArgument", CX_NO_OFFSET, "a list needs a limit");
     cx_arena_init(&list.scratch, memory->alloc, 0);
     cx_memory_key from = {0};
     if (after != NULL)
@@ -107,8 +105,7 @@ cx_status cx_memory_list(cx_memory *memory, uint8_t type, bool with_tombstoned, 
     return status;
 }
 
-/* --- salience ----------------------------------------------------------------------------------
- */
+/* --- salience -------------------------------------------------------------------------------- */
 
 cx_status cx_memory_salience_of(cx_memory *memory, const cx_id *id, cx_salience *out,
                                 float *out_cold, cx_err *err)
@@ -125,9 +122,9 @@ cx_status cx_memory_salience_of(cx_memory *memory, const cx_id *id, cx_salience 
     if (!cx_failed(status))
         status = cx_memory_weights_at(&from, &weights, err);
     if (!cx_failed(status)) {
-        *out_cold = head.head.tombstoned ? 0.0f
-                                         : cx_salience_score(&salience, &weights.weights,
-                                                             cx_memory_now(memory));
+        *out_cold = head.head.tombstoned
+                        ? 0.0f
+                        : cx_salience_score(&salience, &weights.weights, cx_memory_now(memory));
         *out = salience;
     }
     cx_arena_done(&scratch);

@@ -97,8 +97,7 @@ cx_salience cx_salience_absent(int64_t created_at_s, uint8_t importance)
     return (cx_salience){.last_used_ns = ns, .importance = importance};
 }
 
-/* --- what the calls do -------------------------------------------------------------------------
- */
+/* --- what the calls do ----------------------------------------------------------------------- */
 
 static void compute(cx_salience *salience, const cx_weights *weights, int64_t now_ns)
 {
@@ -158,8 +157,7 @@ void cx_salience_on_citation(cx_salience *salience, int delta, const cx_weights 
     compute(salience, weights, now_ns);
 }
 
-/* --- learning ----------------------------------------------------------------------------------
- */
+/* --- learning -------------------------------------------------------------------------------- */
 
 /* w + .05 (profile - w), or w - .05 (profile - w), not below zero. */
 static float step(float weight, float profile, bool decrement)
@@ -199,8 +197,7 @@ bool cx_weights_learn(const cx_weights *weights, const cx_factors *cited, size_t
     return true;
 }
 
-/* --- rate limits -------------------------------------------------------------------------------
- */
+/* --- rate limits ----------------------------------------------------------------------------- */
 
 #define NANO UINT64_C(1000000000)
 

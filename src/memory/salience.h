@@ -52,8 +52,7 @@ void cx_salience_on_citation(cx_salience *salience, int delta, const cx_weights 
 bool cx_weights_learn(const cx_weights *weights, const cx_factors *cited, size_t cited_count,
                       bool decrement, cx_weights *out);
 
-/* --- rate limits -------------------------------------------------------------------------------
- */
+/* --- rate limits ----------------------------------------------------------------------------- */
 
 typedef struct cx_rate {
     uint32_t per_second;

@@ -17,8 +17,7 @@
 
 #include "cbor/cbor.h"
 
-/* --- encode ------------------------------------------------------------------------------------
- */
+/* --- encode ---------------------------------------------------------------------------------- */
 
 static void encode_ids(const cx_id *ids, size_t count, cx_buf *out)
 {
@@ -126,8 +125,7 @@ void cx_scope_to_sign(const cx_scope *scope, cx_buf *out)
     encode(scope, &none, out);
 }
 
-/* --- decode ------------------------------------------------------------------------------------
- */
+/* --- decode ---------------------------------------------------------------------------------- */
 
 typedef struct decoder {
     cx_cbor_reader reader;
@@ -278,8 +276,7 @@ cx_status cx_scope_decode(cx_bytes bytes, cx_arena *arena, cx_scope *out, cx_err
     return CX_SUCCESS;
 }
 
-/* --- matching ----------------------------------------------------------------------------------
- */
+/* --- matching -------------------------------------------------------------------------------- */
 
 bool cx_selector_is_empty(const cx_selector *selector)
 {
@@ -374,8 +371,7 @@ static cx_status sort_ids(const cx_selector *selector, cx_arena *arena, const cx
     return CX_SUCCESS;
 }
 
-/* --- verification ------------------------------------------------------------------------------
- */
+/* --- verification ---------------------------------------------------------------------------- */
 
 typedef struct verification {
     const cx_scope_check *check;

@@ -79,8 +79,7 @@ void cx_tag_hash(cx_str tag, uint8_t out[8])
     memcpy(out, digest.bytes, 8);
 }
 
-/* --- the members of each type ------------------------------------------------------------------
- */
+/* --- the members of each type ---------------------------------------------------------------- */
 
 #define OPTIONAL CX_FIELD_OPTIONAL
 #define ALWAYS CX_FIELD_ALWAYS

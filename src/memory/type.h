@@ -67,8 +67,7 @@ bool cx_source_ok(cx_str source);
 cx_id cx_obj_hash(cx_str ref);
 void cx_tag_hash(cx_str tag, uint8_t out[8]);
 
-/* --- the data ----------------------------------------------------------------------------------
- */
+/* --- the data -------------------------------------------------------------------------------- */
 
 typedef struct cx_strs {
     const cx_str *items;

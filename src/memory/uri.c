@@ -18,8 +18,7 @@ cx_status cx_memory_uri_parse(cx_str text, cx_uri *out, cx_err *err)
     return CX_SUCCESS;
 }
 
-/* --- new ids -----------------------------------------------------------------------------------
- */
+/* --- new ids --------------------------------------------------------------------------------- */
 
 #define TIME_SIZE 6
 #define TIME_MAX ((UINT64_C(1) << (8 * TIME_SIZE)) - 1)
@@ -73,8 +72,7 @@ cx_status cx_id_new(const cx_io *io, cx_id *out, cx_err *err)
     return status;
 }
 
-/* --- names -------------------------------------------------------------------------------------
- */
+/* --- names ----------------------------------------------------------------------------------- */
 
 /* UTF-8 of 1..max bytes without controls (Unicode category Cc) and without `refused`. */
 static bool is_name(cx_str text, size_t max, char refused)

@@ -92,8 +92,7 @@ static cx_status put_version(cx_memory_call *call, cx_entry_kind kind, cx_head *
     return CX_SUCCESS;
 }
 
-/* --- Write -------------------------------------------------------------------------------------
- */
+/* --- Write ----------------------------------------------------------------------------------- */
 
 static cx_status choose_id(cx_memory_call *call, const cx_id *given, cx_id *out, cx_err *err)
 {
@@ -168,8 +167,7 @@ cx_status cx_memory_write_new(cx_memory *memory, const cx_memory_write *write, c
     return CX_SUCCESS;
 }
 
-/* --- Update ------------------------------------------------------------------------------------
- */
+/* --- Update ---------------------------------------------------------------------------------- */
 
 static cx_status update_body(cx_memory_call *call, const cx_uri *uri,
                              const cx_memory_update *update, cx_uri *out_uri, cx_err *err)

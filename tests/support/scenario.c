@@ -123,10 +123,12 @@ static void make_edge(maker *m, const cx_json *args, int64_t number)
     copy_members(m, args, names);
     if (number != 11 && number != 13)
         return;
-    add_text(m, "src", number == 11 ? "018bcfe5680000000000000000000004"
-                                    : "018bcfe5680000000000000000000001");
-    add_text(m, "dst", number == 11 ? "018bcfe5680000000000000000000005"
-                                    : "018bcfe5680000000000000000000002");
+    add_text(m, "src",
+             number == 11 ? "018bcfe5680000000000000000000004"
+                          : "018bcfe5680000000000000000000001");
+    add_text(m, "dst",
+             number == 11 ? "018bcfe5680000000000000000000005"
+                          : "018bcfe5680000000000000000000002");
     add_raw(m, "type", number == 11 ? "13" : "3");
     if (number == 11)
         add_text(m, "by", "andrew");
@@ -164,9 +166,7 @@ static void make_main(maker *m, const cx_json *args, int64_t number)
         begin(m, "raw");
         copy_members(m, args, raw);
         return add_raw(m, "now_ns", "42");
-    case 19:
-        begin(m, "snapshot");
-        return add_json(m, "trigger", CX_JSON_GET(args, "reason"));
+    case 19: begin(m, "snapshot"); return add_json(m, "trigger", CX_JSON_GET(args, "reason"));
     default: make_write(m, args, number); return;
     }
 }

@@ -16,10 +16,10 @@ typedef enum scenario_given {
 } scenario_given;
 
 typedef struct scenario_step {
-    bool runs;    /* false: only roots to compare */
-    cx_json step; /* for cx_apply_step */
+    bool runs;           /* false: only roots to compare */
+    cx_json step;        /* for cx_apply_step */
     unsigned idle_reads; /* of the clock, before it */
-    bool refused; /* Tombstoned */
+    bool refused;        /* Tombstoned */
     bool has_clock;
     int64_t clock_ns; /* after it */
     bool has_next_seq;

@@ -8,8 +8,7 @@
 #include "json/json.h"
 #include "tests/test.h"
 
-/* --- writing
- * -------------------------------------------------------------------------------------- */
+/* --- writing --------------------------------------------------------------------------------- */
 
 static void check_hex(int line, cx_buf *got, const char *expected)
 {
@@ -142,8 +141,7 @@ CX_TEST(cbor_random_floats_come_back)
     cx_buf_done(&out);
 }
 
-/* --- reading
- * ---------------------------------------------------------------------------------------- */
+/* --- reading --------------------------------------------------------------------------------- */
 
 static cx_status check_text(const char *hex, cx_err *err)
 {
@@ -233,8 +231,7 @@ CX_TEST(cbor_vectors_of_the_strict_reader)
     cx_buf_done(&text);
 }
 
-/* --- maps with small keys
- * ------------------------------------------------------------------------------ */
+/* --- maps with small keys -------------------------------------------------------------------- */
 
 static cx_status read_pair(const char *hex, uint64_t *out_a, uint64_t *out_b, cx_err *err)
 {

@@ -247,7 +247,7 @@ CX_TEST(pack_anchors)
     cx_check_options anchored = {.require = CX_REQUIRE_ANCHORED};
     EXPECT(anchored, f.bytes, CX_INDETERMINATE, "NotAnchored");
     anchored.overall_root = &f.overall_root;
-    EXPECT_HOLDS(anchored, f.bytes, CX_ANCHOR_OVERALL_ROOT);
+    EXPECT_HOLDS(anchored, f.bytes, CX_CHECK_BY_OVERALL_ROOT);
     anchored.require = CX_REQUIRE_SIGNED;
     EXPECT(anchored, f.bytes, CX_INDETERMINATE, "NotSigned");
     cx_digest other = f.overall_root;
@@ -257,15 +257,15 @@ CX_TEST(pack_anchors)
 
     cx_check_options by_alice = {
         .keys = &f.alice_key, .key_count = 1, .require = CX_REQUIRE_SIGNED};
-    EXPECT_HOLDS(by_alice, f.bytes, CX_ANCHOR_MANIFEST_SIGNATURE);
+    EXPECT_HOLDS(by_alice, f.bytes, CX_CHECK_BY_MANIFEST_SIGNATURE);
     cx_check_options by_log = {.keys = &f.log_key, .key_count = 1, .require = CX_REQUIRE_SIGNED};
-    EXPECT_HOLDS(by_log, f.bytes, CX_ANCHOR_SEAL);
+    EXPECT_HOLDS(by_log, f.bytes, CX_CHECK_BY_SEAL);
     cx_vkey both[2] = {f.alice_key, f.log_key};
     cx_check_options by_both = {.keys = both, .key_count = 2};
-    EXPECT_HOLDS(by_both, f.bytes, CX_ANCHOR_SEAL | CX_ANCHOR_MANIFEST_SIGNATURE);
+    EXPECT_HOLDS(by_both, f.bytes, CX_CHECK_BY_SEAL | CX_CHECK_BY_MANIFEST_SIGNATURE);
     cx_vkey bare = {.key = f.alice.key};
     cx_check_options by_bare = {.keys = &bare, .key_count = 1};
-    EXPECT_HOLDS(by_bare, f.bytes, CX_ANCHOR_MANIFEST_SIGNATURE);
+    EXPECT_HOLDS(by_bare, f.bytes, CX_CHECK_BY_MANIFEST_SIGNATURE);
     bare.key = signer_number(7).key;
     EXPECT(by_bare, f.bytes, CX_BROKEN, "SignatureInvalid");
     /* A key of somebody else: nothing it could have signed, and that is said. */
@@ -285,20 +285,21 @@ CX_TEST(pack_in_a_given_journal)
     REQUIRE(fixture_open(&f));
     cx_journal_point journal = f.journal;
     cx_check_options options = {.journal = &journal};
-    EXPECT_HOLDS(options, f.bytes, CX_ANCHOR_SEAL);
+    EXPECT_HOLDS(options, f.bytes, CX_CHECK_BY_SEAL);
     journal.size = CX_JOURNAL_SIZE_UNKNOWN;
-    EXPECT_HOLDS(options, f.bytes, CX_ANCHOR_SEAL);
+    EXPECT_HOLDS(options, f.bytes, CX_CHECK_BY_SEAL);
     journal.root.bytes[3] ^= 2;
     EXPECT(options, f.bytes, CX_BROKEN, "RootMismatch");
     journal = f.journal;
     journal.size = 21;
     EXPECT(options, f.bytes, CX_BROKEN, "SizeMismatch");
     cx_check_options noted = {.checkpoint = f.checkpoint, .keys = &f.log_key, .key_count = 1};
-    EXPECT_HOLDS(noted, f.bytes, CX_ANCHOR_SEAL);
+    EXPECT_HOLDS(noted, f.bytes, CX_CHECK_BY_SEAL);
     /* The seal of another manifest does not anchor this one. */
     cx_pack pack = f.pack;
     pack.manifest = f.plain_manifest;
-    EXPECT_HOLDS(noted, encoded(&f, &pack), CX_ANCHOR_SEAL); /* the same body: the same manifest */
+    EXPECT_HOLDS(noted, encoded(&f, &pack),
+                 CX_CHECK_BY_SEAL); /* the same body: the same manifest */
     pack.inclusion =
         member_bytes(&f.v, &CX_JSON_GET(&f.v.root, "journal_proofs")->items[0], "cbor");
     pack.checkpoint = (cx_bytes){NULL, 0};
@@ -421,7 +422,7 @@ CX_TEST(pack_every_bit)
     REQUIRE(fixture_open(&f));
     cx_vkey keys[2] = {{.key = f.alice.key}, f.log_key};
     cx_check_options options = {.keys = keys, .key_count = 2, .require = CX_REQUIRE_SIGNED};
-    unsigned all = CX_ANCHOR_SEAL | CX_ANCHOR_MANIFEST_SIGNATURE;
+    unsigned all = CX_CHECK_BY_SEAL | CX_CHECK_BY_MANIFEST_SIGNATURE;
     EXPECT_HOLDS(options, f.bytes, all);
     for (size_t bit = 0; bit < f.bytes.size * 8; bit++) {
         uint8_t *copy = flipped(f.bytes, bit);
@@ -450,7 +451,7 @@ CX_TEST(check_manifest_alone)
     REQUIRE(fixture_open(&f));
     cx_check_options none = {0}, keyed = {.keys = &f.alice_key, .key_count = 1};
     EXPECT_HOLDS(none, f.plain_manifest, 0);
-    EXPECT_HOLDS(keyed, f.manifest, CX_ANCHOR_MANIFEST_SIGNATURE);
+    EXPECT_HOLDS(keyed, f.manifest, CX_CHECK_BY_MANIFEST_SIGNATURE);
     EXPECT(keyed, f.plain_manifest, CX_INDETERMINATE, "NotSigned");
     cx_journal_point journal = {19, f.journal.root};
     none.journal = &journal;
@@ -464,15 +465,15 @@ CX_TEST(check_journal_proofs)
     REQUIRE(fixture_open(&f));
     cx_check_options none = {0}, rooted = {.journal = &f.journal};
     EXPECT(none, f.inclusion, CX_INDETERMINATE, "NoRoot");
-    EXPECT_HOLDS(rooted, f.inclusion, CX_ANCHOR_ROOT);
+    EXPECT_HOLDS(rooted, f.inclusion, CX_CHECK_BY_ROOT);
     rooted.require = CX_REQUIRE_SIGNED;
     EXPECT(rooted, f.inclusion, CX_INDETERMINATE, "NotSigned");
     cx_check_options noted = {.checkpoint = f.checkpoint, .require = CX_REQUIRE_ANCHORED};
-    EXPECT_HOLDS(noted, f.inclusion, CX_ANCHOR_ROOT);
+    EXPECT_HOLDS(noted, f.inclusion, CX_CHECK_BY_ROOT);
     noted.keys = &f.log_key;
     noted.key_count = 1;
     noted.require = CX_REQUIRE_SIGNED;
-    EXPECT_HOLDS(noted, f.inclusion, CX_ANCHOR_CHECKPOINT);
+    EXPECT_HOLDS(noted, f.inclusion, CX_CHECK_BY_CHECKPOINT);
     noted.keys = &f.alice_key;
     EXPECT(noted, f.inclusion, CX_BROKEN, "NotSigned");
     cx_digest leaf = {{1}};
@@ -490,7 +491,7 @@ CX_TEST(check_journal_proofs)
             newer.root = member_digest(&steps->items[i], "journal_root");
     }
     cx_check_options between = {.journal = &newer, .older = &older};
-    EXPECT_HOLDS(between, consistency, CX_ANCHOR_ROOT);
+    EXPECT_HOLDS(between, consistency, CX_CHECK_BY_ROOT);
     between.older = NULL;
     EXPECT(between, consistency, CX_INDETERMINATE, "NoRoot");
     between.older = &newer;
@@ -516,19 +517,19 @@ CX_TEST(check_exports)
         member_bytes(&ex, &CX_JSON_GET(&ex.root, "cose_inclusion")->items[0], "cbor");
     cx_check_options none = {0}, keyed = {.keys = &key, .key_count = 1};
     EXPECT(none, note, CX_INDETERMINATE, "NoKey");
-    EXPECT_HOLDS(keyed, note, CX_ANCHOR_CHECKPOINT);
+    EXPECT_HOLDS(keyed, note, CX_CHECK_BY_CHECKPOINT);
     EXPECT(none, tlog, CX_INDETERMINATE, "NoLeaf");
     EXPECT(keyed, tlog, CX_INDETERMINATE, "NoLeaf");
     EXPECT(none, receipt, CX_INDETERMINATE, "NoKey");
     EXPECT(keyed, receipt, CX_INDETERMINATE, "NoLeaf");
     none.entry = keyed.entry = entry;
     EXPECT(none, tlog, CX_INDETERMINATE, "NoKey");
-    EXPECT_HOLDS(keyed, tlog, CX_ANCHOR_CHECKPOINT);
-    EXPECT_HOLDS(keyed, receipt, CX_ANCHOR_RECEIPT);
+    EXPECT_HOLDS(keyed, tlog, CX_CHECK_BY_CHECKPOINT);
+    EXPECT_HOLDS(keyed, receipt, CX_CHECK_BY_RECEIPT);
     cx_vkey bare = {.key = key.key};
     keyed.keys = &bare;
-    EXPECT_HOLDS(keyed, note, CX_ANCHOR_CHECKPOINT);
-    EXPECT_HOLDS(keyed, receipt, CX_ANCHOR_RECEIPT);
+    EXPECT_HOLDS(keyed, note, CX_CHECK_BY_CHECKPOINT);
+    EXPECT_HOLDS(keyed, receipt, CX_CHECK_BY_RECEIPT);
     bare.key = f.alice.key;
     EXPECT(keyed, note, CX_BROKEN, "NotSigned");
     EXPECT(keyed, receipt, CX_BROKEN, "SignatureInvalid");

@@ -211,18 +211,18 @@ static inline void calls_dump(calls *kit, const char *prefix, cx_buf *out)
 }
 
 /* The call fails with that tag and changes nothing: no entry, no clock reading. */
-#define CHECK_REFUSED(kit, expression, expected_tag)              \
-    do {                                                          \
-        uint64_t entries_ = calls_entries(kit);                   \
-        unsigned reads_ = atomic_load(&(kit)->reads);             \
-        cx_err before_ = (kit)->err;                              \
-        (void)before_;                                            \
-        memset(&(kit)->err, 0, sizeof(kit)->err);                 \
-        CHECK(cx_failed(expression));                             \
-        CHECK_STR(fixture_tag(&(kit)->err), expected_tag);        \
-        CHECK((kit)->err.message[0] != 0);                        \
-        CHECK_INT(calls_entries(kit), entries_);                  \
-        CHECK_INT(atomic_load(&(kit)->reads), reads_);            \
+#define CHECK_REFUSED(kit, expression, expected_tag)       \
+    do {                                                   \
+        uint64_t entries_ = calls_entries(kit);            \
+        unsigned reads_ = atomic_load(&(kit)->reads);      \
+        cx_err before_ = (kit)->err;                       \
+        (void)before_;                                     \
+        memset(&(kit)->err, 0, sizeof(kit)->err);          \
+        CHECK(cx_failed(expression));                      \
+        CHECK_STR(fixture_tag(&(kit)->err), expected_tag); \
+        CHECK((kit)->err.message[0] != 0);                 \
+        CHECK_INT(calls_entries(kit), entries_);           \
+        CHECK_INT(atomic_load(&(kit)->reads), reads_);     \
     } while (0)
 
 #endif

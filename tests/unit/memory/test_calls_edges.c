@@ -89,10 +89,9 @@ CX_TEST(edges_are_refused)
     CHECK_REFUSED(&kit, add_raw(&kit, 1, 1, 2, INFINITY), "InvalidArgument");
     const cx_edge_name name = {fixture_id(1), 99, fixture_id(2)};
     bool written;
-    CHECK_REFUSED(&kit,
-                  cx_memory_remove_edge(kit.memory, &name, CX_STR(""), CX_STR(""), &written,
-                                        &kit.err),
-                  "InvalidEdgeType");
+    CHECK_REFUSED(
+        &kit, cx_memory_remove_edge(kit.memory, &name, CX_STR(""), CX_STR(""), &written, &kit.err),
+        "InvalidEdgeType");
     /* A dead end is an end. */
     CHECK_STATUS(cx_memory_tombstone(kit.memory, &dead, CX_STR(""), CX_STR(""), &kit.err),
                  &kit.err);
@@ -145,13 +144,13 @@ CX_TEST(walk_is_breadth_first_and_says_when_it_was_cut)
     const cx_id nowhere = fixture_id(99), start = fixture_id(1);
     const cx_walk_step *steps;
     size_t count;
-    CHECK_REFUSED(&kit,
-                  cx_memory_walk(kit.memory, &nowhere, 1, false, &kit.arena, &steps, &count, &cut,
-                                 &kit.err),
-                  "NotFound");
-    CHECK_REFUSED(&kit,
-                  cx_memory_walk(kit.memory, &start, 9, false, &kit.arena, &steps, &count, &cut,
-                                 &kit.err),
-                  "InvalidArgument");
+    CHECK_REFUSED(
+        &kit,
+        cx_memory_walk(kit.memory, &nowhere, 1, false, &kit.arena, &steps, &count, &cut, &kit.err),
+        "NotFound");
+    CHECK_REFUSED(
+        &kit,
+        cx_memory_walk(kit.memory, &start, 9, false, &kit.arena, &steps, &count, &cut, &kit.err),
+        "InvalidArgument");
     calls_done(&kit);
 }

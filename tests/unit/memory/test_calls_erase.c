@@ -26,8 +26,8 @@ static bool file_holds(const char *path, const void *bytes, size_t size)
             if (names[i]->d_type == DT_DIR)
                 holds = holds || file_holds(inside, bytes, size);
             else if (!cx_failed(cx_io_read_file(cx_io_system(), inside, SIZE_MAX, &text, NULL)))
-                holds = holds ||
-                        (text.size != 0 && memmem(text.data, text.size, bytes, size) != NULL);
+                holds =
+                    holds || (text.size != 0 && memmem(text.data, text.size, bytes, size) != NULL);
         }
         cx_buf_done(&text);
         free(names[i]);
@@ -184,13 +184,13 @@ CX_TEST(redact_memory_destroys_every_copy)
         CHECK_STATUS(cx_snapshot_make(kit.home, CX_STR("andrew"), CX_STR(""), 1, &kit.arena,
                                       &manifest, &kit.err),
                      &kit.err);
-        CHECK_STATUS(cx_proof_at(kit.home, CX_STR("andrew"), &request, 0, &kit.arena, &old,
-                                 &kit.err),
-                     &kit.err);
+        CHECK_STATUS(
+            cx_proof_at(kit.home, CX_STR("andrew"), &request, 0, &kit.arena, &old, &kit.err),
+            &kit.err);
         if (dead)
-            CHECK_STATUS(cx_memory_tombstone(kit.memory, &uri, CX_STR("earlier"), CX_STR(""),
-                                             &kit.err),
-                         &kit.err);
+            CHECK_STATUS(
+                cx_memory_tombstone(kit.memory, &uri, CX_STR("earlier"), CX_STR(""), &kit.err),
+                &kit.err);
         CHECK_STATUS(cx_home_settle(kit.home, &kit.err), &kit.err);
         CHECK(file_holds(kit.path, SECRET, strlen(SECRET)));
         wrong.version = 3;
@@ -207,9 +207,9 @@ CX_TEST(redact_memory_destroys_every_copy)
         cx_memory_key tomb = cx_memory_key_of("tomb/", &uri.id);
         CHECK_STR(cx_bytes_str(calls_record(&kit, &tomb)), dead ? "earlier" : "asked to");
         /* Its siblings and root did not change; its value hash stands in for the leaf. */
-        CHECK_STATUS(cx_proof_at(kit.home, CX_STR("andrew"), &request, 0, &kit.arena, &now,
-                                 &kit.err),
-                     &kit.err);
+        CHECK_STATUS(
+            cx_proof_at(kit.home, CX_STR("andrew"), &request, 0, &kit.arena, &now, &kit.err),
+            &kit.err);
         CHECK(cx_digest_eq(&old.proof.root, &now.proof.root));
         CHECK(cx_digest_eq(&manifest.memories_root, &now.proof.root));
         CHECK_INT(now.leaves[1].size, 0);
@@ -217,8 +217,8 @@ CX_TEST(redact_memory_destroys_every_copy)
         /* The same rows come from the log as it is now. */
         cx_buf_init(&before, cx_alloc_default());
         cx_buf_init(&after, cx_alloc_default());
-        static const char *const prefixes[] = {"m/", "mv/", "tomb/", "hist/", "idx/", "salience/",
-                                               "vec/", "meta/"};
+        static const char *const prefixes[] = {"m/",   "mv/",       "tomb/", "hist/",
+                                               "idx/", "salience/", "vec/",  "meta/"};
         cx_digest root = calls_root(&kit);
         for (size_t i = 0; i < CX_COUNT_OF(prefixes); i++)
             calls_dump(&kit, prefixes[i], &before);

@@ -221,9 +221,9 @@ CX_TEST(find_late_is_journaled)
                  &kit.err);
     CHECK_STR(entry.entry.kind, "find_late");
     CHECK_INT(entry.entry.created_by.size, 0);
-    CHECK_STATUS(cx_payload_decode(CX_ENTRY_FIND_LATE, entry.payload, &kit.arena, &payload,
-                                   &kit.err),
-                 &kit.err);
+    CHECK_STATUS(
+        cx_payload_decode(CX_ENTRY_FIND_LATE, entry.payload, &kit.arena, &payload, &kit.err),
+        &kit.err);
     CHECK_STR(payload.as.find_late.predicate, "who");
     CHECK_INT(payload.as.find_late.result_count, 1);
     CHECK_INT(payload.as.find_late.limit, 5);
@@ -311,8 +311,7 @@ CX_TEST(context_has_what_must_be_there_first)
     CHECK(cx_failed(cx_memory_context(kit.memory, tokens - fact - 1, NULL, &kit.arena, &hits,
                                       &count, &kit.err)));
     CHECK_STR(fixture_tag(&kit.err), "BudgetUnreachable");
-    CHECK_REFUSED(&kit,
-                  cx_memory_context(kit.memory, 0, NULL, &kit.arena, &hits, &count, &kit.err),
+    CHECK_REFUSED(&kit, cx_memory_context(kit.memory, 0, NULL, &kit.arena, &hits, &count, &kit.err),
                   "InvalidArgument");
     calls_done(&kit);
 }
@@ -322,18 +321,18 @@ CX_TEST(list_pages_by_id)
     WITH_HOME(kit, "list");
     const cx_memory_view *views;
     size_t count = 9;
-    CHECK_STATUS(cx_memory_list(kit.memory, 0, true, NULL, 10, &kit.arena, &views, &count,
-                                &kit.err),
-                 &kit.err);
+    CHECK_STATUS(
+        cx_memory_list(kit.memory, 0, true, NULL, 10, &kit.arena, &views, &count, &kit.err),
+        &kit.err);
     CHECK_INT(count, 0);
     cx_uri uris[5];
     for (int i = 0; i < 5; i++)
         uris[i] = calls_write_fact(&kit, "x");
     CHECK_STATUS(cx_memory_tombstone(kit.memory, &uris[1], CX_STR(""), CX_STR(""), &kit.err),
                  &kit.err);
-    CHECK_STATUS(cx_memory_list(kit.memory, 0, false, NULL, 2, &kit.arena, &views, &count,
-                                &kit.err),
-                 &kit.err);
+    CHECK_STATUS(
+        cx_memory_list(kit.memory, 0, false, NULL, 2, &kit.arena, &views, &count, &kit.err),
+        &kit.err);
     CHECK_INT(count, 2);
     CHECK(calls_same(&views[1].head.id, &uris[2].id));
     CHECK_STATUS(cx_memory_list(kit.memory, CX_TYPE_FACT, true, &views[1].head.id, 10, &kit.arena,

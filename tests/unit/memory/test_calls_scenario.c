@@ -278,9 +278,8 @@ CX_TEST(scenario_embed_under_both_schemes)
 
 static void dump_all(calls *kit, cx_buf *out)
 {
-    static const char *const prefixes[] = {"m/",   "mv/",   "e/",        "tomb/", "chk/",
-                                           "snap/", "hist/", "idx/",      "salience/", "vec/",
-                                           "meta/"};
+    static const char *const prefixes[] = {"m/",    "mv/",  "e/",        "tomb/", "chk/", "snap/",
+                                           "hist/", "idx/", "salience/", "vec/",  "meta/"};
     for (size_t i = 0; i < CX_COUNT_OF(prefixes); i++)
         calls_dump(kit, prefixes[i], out);
 }

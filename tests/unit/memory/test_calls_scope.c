@@ -1,6 +1,6 @@
 /*
- * test_calls_scope.c - acting under a scope: the pinned snapshot's records, whatever happened since,
- * and journaled violations (ledger.md §10.3; §14: 16).
+ * test_calls_scope.c - acting under a scope: the pinned snapshot's records, whatever happened
+ * since, and journaled violations (ledger.md §10.3; §14: 16).
  */
 #include <sodium.h>
 
@@ -101,9 +101,9 @@ static void check_entry(world *w, uint64_t seq, const char *reason, const char *
     cx_entry_view entry;
     cx_payload payload;
     REQUIRE(calls_entries(&w->kit) == seq + 1);
-    CHECK_STATUS(cx_home_entry(w->kit.home, CX_STR("andrew"), seq, &w->kit.arena, &entry,
-                               &w->kit.err),
-                 &w->kit.err);
+    CHECK_STATUS(
+        cx_home_entry(w->kit.home, CX_STR("andrew"), seq, &w->kit.arena, &entry, &w->kit.err),
+        &w->kit.err);
     CHECK_STR(entry.entry.kind, "scope_violation");
     CHECK_STR(cx_bytes_str(entry.entry.created_by), "child");
     CHECK_STATUS(cx_payload_decode(CX_ENTRY_SCOPE_VIOLATION, entry.payload, &w->kit.arena, &payload,
@@ -121,16 +121,14 @@ static void drift(world *w)
     cx_uri uri = {.type = CX_TYPE_FACT, .id = fixture_id(1), .version = 1}, next;
     const cx_memory_update update = {.data = calls_fact(kit, "after")};
     const cx_str tag = CX_STR("open");
-    const cx_head_patch untag = {.set_tags = true}, open = {.set_tags = true, .tags = &tag,
-                                                            .tag_count = 1};
+    const cx_head_patch untag = {.set_tags = true},
+                        open = {.set_tags = true, .tags = &tag, .tag_count = 1};
     CHECK_STATUS(cx_memory_update_at(kit->memory, &uri, &update, &next, &kit->err), &kit->err);
     CHECK_STATUS(cx_memory_update_head(kit->memory, &next, &untag, &kit->err), &kit->err);
     uri.id = fixture_id(2);
     CHECK_STATUS(cx_memory_update_head(kit->memory, &uri, &open, &kit->err), &kit->err);
-    const cx_memory_write late = {.type = CX_TYPE_FACT,
-                                  .data = calls_fact(kit, "late"),
-                                  .tags = &tag,
-                                  .tag_count = 1};
+    const cx_memory_write late = {
+        .type = CX_TYPE_FACT, .data = calls_fact(kit, "late"), .tags = &tag, .tag_count = 1};
     (void)calls_write(kit, &late);
 }
 
@@ -167,15 +165,14 @@ CX_TEST(scoped_reads_are_of_the_pinned_snapshot)
             const uint8_t type = CX_TYPE_FACT;
             const cx_memory_hit *hits;
             size_t count = 0;
-            cx_memory_find find = {
-                .types = {&type, 1}, .limit = 10, .scope = &w.granted};
+            cx_memory_find find = {.types = {&type, 1}, .limit = 10, .scope = &w.granted};
             for (int by_tag = 0; by_tag < 2; by_tag++) {
                 if (by_tag == 1)
                     find = (cx_memory_find){
                         .tags = &tag, .tag_count = 1, .limit = 10, .scope = &w.granted};
-                CHECK_STATUS(cx_memory_find_all(kit->memory, &find, &kit->arena, &hits, &count,
-                                                &kit->err),
-                             &kit->err);
+                CHECK_STATUS(
+                    cx_memory_find_all(kit->memory, &find, &kit->arena, &hits, &count, &kit->err),
+                    &kit->err);
                 CHECK_INT(count, 1);
                 CHECK(count == 1 && fixture_same(hits[0].view.head_bytes, then));
             }
@@ -200,9 +197,9 @@ CX_TEST(scoped_reads_are_the_proven_leaf)
     const cx_proof_request request = {
         .name_space = CX_NAMESPACE_MEMORIES, .ids = ids, .id_count = 2};
     cx_state_proof proof;
-    CHECK_STATUS(cx_proof_now(kit->home, CX_STR("andrew"), &request, 0, &kit->arena, &proof,
-                              &kit->err),
-                 &kit->err);
+    CHECK_STATUS(
+        cx_proof_now(kit->home, CX_STR("andrew"), &request, 0, &kit->arena, &proof, &kit->err),
+        &kit->err);
     drift(&w);
     const cx_scope scope = {.include = {.ids = ids, .id_count = 2},
                             .multiproof = proof.bytes,
@@ -243,15 +240,26 @@ CX_TEST(scoped_find_follows_edges_of_then)
     CHECK_STATUS(cx_memory_add_edge(kit->memory, &first, CX_STR(""), 0, (cx_bytes){NULL, 0}, false,
                                     &written, &kit->err),
                  &kit->err);
+    /* One that was removed before the snapshot and added again behind it. */
+    const cx_edge_name back = {fixture_id(1), 4, fixture_id(3)};
+    CHECK_STATUS(cx_memory_add_edge(kit->memory, &back, CX_STR(""), 0, (cx_bytes){NULL, 0}, false,
+                                    &written, &kit->err),
+                 &kit->err);
+    CHECK_STATUS(
+        cx_memory_remove_edge(kit->memory, &back, CX_STR(""), CX_STR(""), &written, &kit->err),
+        &kit->err);
     CHECK_STATUS(cx_snapshot_make(kit->home, CX_STR("andrew"), CX_STR(""), 1, &kit->arena,
                                   &w.manifest, &kit->err),
                  &kit->err);
-    CHECK_STATUS(cx_memory_add_edge(kit->memory, &second, CX_STR(""), 0, (cx_bytes){NULL, 0},
-                                    false, &written, &kit->err),
+    CHECK_STATUS(cx_memory_add_edge(kit->memory, &back, CX_STR(""), 0, (cx_bytes){NULL, 0}, false,
+                                    &written, &kit->err),
                  &kit->err);
-    CHECK_STATUS(cx_memory_remove_edge(kit->memory, &first, CX_STR(""), CX_STR(""), &written,
-                                       &kit->err),
+    CHECK_STATUS(cx_memory_add_edge(kit->memory, &second, CX_STR(""), 0, (cx_bytes){NULL, 0}, false,
+                                    &written, &kit->err),
                  &kit->err);
+    CHECK_STATUS(
+        cx_memory_remove_edge(kit->memory, &first, CX_STR(""), CX_STR(""), &written, &kit->err),
+        &kit->err);
     const cx_scope scope = {.include = {.types = {&type, 1}}};
     if (grant(&w, scope)) {
         const cx_memory_hit *hits;

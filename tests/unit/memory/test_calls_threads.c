@@ -138,8 +138,7 @@ static void attest_often(mixture *m, cx_err *err)
 {
     const cx_str cited = CX_STR("matrix://cortex/Fact/01HF7YAT000000000000000002#1");
     for (int i = 0; i < ROUNDS; i++) {
-        const cx_memory_attest attest = {
-            .intent = CX_STR("i"), .cited = &cited, .cited_count = 1};
+        const cx_memory_attest attest = {.intent = CX_STR("i"), .cited = &cited, .cited_count = 1};
         count(m, &m->attests, cx_memory_attest_outcome(m->kit.memory, &attest, NULL, err), err);
     }
 }
@@ -198,8 +197,8 @@ CX_TEST(calls_of_all_kinds_lose_nothing)
     cx_weights_record weights = {0};
     CHECK_STATUS(cx_memory_weights_now(m.kit.memory, &weights, &m.kit.err), &m.kit.err);
     CHECK_INT(weights.updates, 2 * ROUNDS);
-    CHECK_INT(calls_entries(&m.kit), 2 + atomic_load(&m.heads) + ROUNDS + 2 * 2 * ROUNDS +
-                                         atomic_load(&m.embeds) + 1);
+    CHECK_INT(calls_entries(&m.kit),
+              2 + atomic_load(&m.heads) + ROUNDS + 2 * 2 * ROUNDS + atomic_load(&m.embeds) + 1);
     /* What the trees say is what the records say: a home that derives all of it again agrees. */
     cx_digest root = calls_root(&m.kit);
     calls_shut(&m.kit);
@@ -266,4 +265,39 @@ CX_TEST(readers_beside_a_writer)
     CHECK_INT(atomic_load(&m.c.others), 0);
     CHECK_INT(calls_latest(&m.c.kit, &m.c.uri.id).head.current_version, 201);
     calls_done(&m.c.kit);
+}
+
+/* One of many redactions of an entry is journaled, also while its erasure is still under way. */
+typedef struct redactors {
+    calls kit;
+    uint64_t seq;
+    atomic_uint done, already;
+} redactors;
+
+static void redact_it(void *arg, unsigned index)
+{
+    redactors *r = arg;
+    cx_err err = {0};
+    (void)index;
+    cx_status status = cx_memory_redact(r->kit.memory, r->seq, CX_STR(""), CX_STR(""), &err);
+    if (!cx_failed(status))
+        atomic_fetch_add(&r->done, 1);
+    else if (cx_str_is(fixture_tag(&err), "AlreadyRedacted"))
+        atomic_fetch_add(&r->already, 1);
+}
+
+CX_TEST(redactions_of_one_entry_at_once)
+{
+    redactors r;
+    memset(&r, 0, sizeof r);
+    if (!calls_init(&r.kit, "redactors", "andrew", CX_SCHEME_CORTEX_1))
+        return;
+    CHECK_STATUS(cx_memory_raw(r.kit.memory, CX_STR("raw"), cx_str_bytes(CX_STR("x")), true,
+                               CX_STR(""), &r.seq, &r.kit.err),
+                 &r.kit.err);
+    cx_thread_team(8, redact_it, &r);
+    CHECK_INT(atomic_load(&r.done), 1);
+    CHECK_INT(atomic_load(&r.already), 7);
+    CHECK_INT(calls_entries(&r.kit), 2);
+    calls_done(&r.kit);
 }

@@ -147,9 +147,10 @@ CX_TEST(attest_skips_what_it_cannot_use)
     CHECK_STATUS(cx_memory_tombstone(kit.memory, &dead, CX_STR(""), CX_STR(""), &kit.err),
                  &kit.err);
     odd.version = 9;
-    cx_str cited[] = {calls_uri(&kit, &good), calls_uri(&kit, &dead), calls_uri(&kit, &good),
-                      CX_STR("nonsense"), calls_uri(&kit, &odd),
-                      CX_STR("matrix://cortex/Fact/01HF7YAT000000000000000009#1")};
+    cx_str cited[] = {
+        calls_uri(&kit, &good), calls_uri(&kit, &dead),
+        calls_uri(&kit, &good), CX_STR("nonsense"),
+        calls_uri(&kit, &odd),  CX_STR("matrix://cortex/Fact/01HF7YAT000000000000000009#1")};
     cx_memory_attest what = attest_of(cited, CX_COUNT_OF(cited));
     cx_memory_attested done;
     CHECK_STATUS(attest(&kit, &what, &done), &kit.err);
@@ -230,9 +231,9 @@ CX_TEST(raw_takes_kinds_of_others_only)
     WITH_HOME(kit, "raw");
     const cx_bytes payload = cx_str_bytes(CX_STR("hello"));
     uint64_t seq = 9;
-    CHECK_STATUS(cx_memory_raw(kit.memory, CX_STR("raw"), payload, false, CX_STR(""), &seq,
-                               &kit.err),
-                 &kit.err);
+    CHECK_STATUS(
+        cx_memory_raw(kit.memory, CX_STR("raw"), payload, false, CX_STR(""), &seq, &kit.err),
+        &kit.err);
     CHECK_INT(seq, 0);
     CHECK_STATUS(cx_memory_raw(kit.memory, CX_STR("trace.received"), payload, true, CX_STR("bob"),
                                &seq, &kit.err),

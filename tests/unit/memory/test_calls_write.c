@@ -5,9 +5,9 @@
 #include "memory/apply.h"
 #include "tests/unit/memory/calls.h"
 
-#define WITH_HOME(kit, name)                                         \
-    calls kit;                                                       \
-    if (!calls_init(&kit, name, "andrew", CX_SCHEME_CORTEX_1))       \
+#define WITH_HOME(kit, name)                                   \
+    calls kit;                                                 \
+    if (!calls_init(&kit, name, "andrew", CX_SCHEME_CORTEX_1)) \
         return;
 
 static cx_memory_write fact(calls *kit)
@@ -183,8 +183,8 @@ CX_TEST(write_refuses_references_to_nothing)
     cx_str good = calls_uri(&kit, &uri);
     cx_str refs[] = {good, CX_STR("https://example.org/x"), CX_STR("cortex://trace/1")};
     cx_memory_write write = fact(&kit);
-    write.provenance = (cx_provenance){
-        .source = CX_STR("derived"), .derived_from = refs, .derived_count = 3};
+    write.provenance =
+        (cx_provenance){.source = CX_STR("derived"), .derived_from = refs, .derived_count = 3};
     CHECK_STATUS(write_one(&kit, &write), &kit.err);
     uri.version = 2;
     refs[0] = calls_uri(&kit, &uri);
