@@ -7,7 +7,8 @@ cd "$(dirname "$0")/.."
 
 echo "Building (release)"
 cmake --preset release --log-level=WARNING
-cmake --build --preset release --target cortex cortex_shared cortex_static
+cmake --build --preset release --target cortex cortex-verify cortex_shared cortex_static
 
 echo
 ./build/release/bin/cortex demo
+./examples/ledger.sh

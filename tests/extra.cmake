@@ -12,7 +12,7 @@ find_package(Python3 COMPONENTS Interpreter)
 
 # The programs whose tests start threads; ThreadSanitizer runs these.
 add_custom_target(threaded_tests)
-foreach(program test_base test_crypto test_lattice)
+foreach(program test_base test_crypto test_log test_lattice test_memory)
   if(TARGET ${program})
     set_property(TEST ${program} APPEND PROPERTY LABELS threads)
     add_dependencies(threaded_tests ${program})
@@ -31,6 +31,8 @@ function(cx_script name label)
   set_tests_properties(${name} PROPERTIES LABELS ${label} SKIP_RETURN_CODE 77
     ENVIRONMENT "CORTEX_BIN=$<TARGET_FILE:cortex>;CX_TEST_ROOT=${CMAKE_CURRENT_SOURCE_DIR}")
 endfunction()
+
+cx_script(example_ledger cli ${PROJECT_SOURCE_DIR}/examples/ledger.sh ${CMAKE_BINARY_DIR}/bin)
 
 file(GLOB scripts CONFIGURE_DEPENDS cli/test_*.sh cli/test_*.py)
 foreach(script ${scripts})

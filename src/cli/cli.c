@@ -3,6 +3,7 @@
  */
 #include "cli/cli.h"
 
+#include <cortex/lattice.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -35,13 +36,15 @@ static const char *error_name(const cx_err *err)
     case CX_E_FORMAT: return "U_SHAPE";
     case CX_E_SYNTAX:
     case CX_E_MORE: return "U_SYNTAX";
+    case CX_E_NOT_FOUND: return err->os_errno != 0 ? "U_IO" : "U_NOT_FOUND";
     default: return "U_IO";
     }
 }
 
-static void write_error_json(cx_cli *cli, const cx_err *err, uint64_t byte)
+void cx_cli_write_error_json(cx_cli *cli, const cx_err *err)
 {
     cx_buf line;
+    uint64_t byte = err->offset == CX_NO_OFFSET ? 0 : err->offset;
     cx_buf_init(&line, cli->alloc);
     cx_buf_printf(&line,
                   "{\"error\":{\"byte\":%llu,\"code\":\"%s\",\"detail\":", (unsigned long long)byte,
@@ -62,7 +65,7 @@ int cx_cli_fail(cx_cli *cli, const char *path, const cx_err *err, bool json)
         cx_cli_complain("%s:%llu:%llu: %s: %s", path, (unsigned long long)err->line,
                         (unsigned long long)byte, error_name(err), err->message);
     if (json)
-        write_error_json(cli, err, byte);
+        cx_cli_write_error_json(cli, err);
     return err->code == CX_E_USAGE ? CX_EXIT_USAGE : CX_EXIT_UNCHECKED;
 }
 

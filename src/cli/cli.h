@@ -4,14 +4,14 @@
 #ifndef CX_CLI_CLI_H
 #define CX_CLI_CLI_H
 
-#include <cortex/lattice.h>
-
 #include "cli/opt.h"
 #include "cli/out.h"
 #include "json/json.h"
 
 /* Exit codes of the whole project (lattice.md §4.3). */
 enum { CX_EXIT_HOLDS = 0, CX_EXIT_BROKEN = 1, CX_EXIT_USAGE = 2, CX_EXIT_UNCHECKED = 3 };
+
+typedef struct cx_lattice cx_lattice; /* of <cortex/lattice.h> */
 
 typedef struct cx_cli {
     const cx_io *io;
@@ -32,6 +32,8 @@ void cx_cli_complain(const char *format, ...) CX_PRINTF(1, 2);
  * CX_E_USAGE, else 3.  With json, also one line on standard output.
  */
 int cx_cli_fail(cx_cli *cli, const char *path, const cx_err *err, bool json);
+/* The same line of JSON alone, on standard output. */
+void cx_cli_write_error_json(cx_cli *cli, const cx_err *err);
 /* A usage error found after the options were read; returns 2. */
 int cx_cli_misuse(const cx_cli_args *args, const char *message);
 
@@ -72,6 +74,44 @@ extern const cx_cli_command cx_cli_lattice_render;
 extern const cx_cli_command cx_cli_lattice_anchor;
 extern const cx_cli_command cx_cli_lattice_selftest;
 extern const cx_cli_command cx_cli_import;
+extern const cx_cli_command cx_cli_init;
+extern const cx_cli_command cx_cli_memory_write;
+extern const cx_cli_command cx_cli_memory_update;
+extern const cx_cli_command cx_cli_memory_tombstone;
+extern const cx_cli_command cx_cli_memory_link;
+extern const cx_cli_command cx_cli_memory_unlink;
+extern const cx_cli_command cx_cli_memory_get;
+extern const cx_cli_command cx_cli_memory_list;
+extern const cx_cli_command cx_cli_memory_find;
+extern const cx_cli_command cx_cli_memory_near;
+extern const cx_cli_command cx_cli_memory_context;
+extern const cx_cli_command cx_cli_memory_walk;
+extern const cx_cli_command cx_cli_memory_attest;
+extern const cx_cli_command cx_cli_memory_compact;
+extern const cx_cli_command cx_cli_memory_embed;
+extern const cx_cli_command cx_cli_append;
+extern const cx_cli_command cx_cli_apply;
+extern const cx_cli_command cx_cli_log;
+extern const cx_cli_command cx_cli_roots;
+extern const cx_cli_command cx_cli_snapshot_make;
+extern const cx_cli_command cx_cli_snapshot_list;
+extern const cx_cli_command cx_cli_snapshot_show;
+extern const cx_cli_command cx_cli_snapshot_seal;
+extern const cx_cli_command cx_cli_snapshot_drop;
+extern const cx_cli_command cx_cli_prove;
+extern const cx_cli_command cx_cli_checkpoint;
+extern const cx_cli_command cx_cli_export_tiles;
+extern const cx_cli_command cx_cli_export_receipt;
+extern const cx_cli_command cx_cli_export_tlog_proof;
+extern const cx_cli_command cx_cli_export_entry;
+extern const cx_cli_command cx_cli_scope_make;
+extern const cx_cli_command cx_cli_scope_check;
+extern const cx_cli_command cx_cli_erase;
+extern const cx_cli_command cx_cli_key_new;
+extern const cx_cli_command cx_cli_key_show;
+extern const cx_cli_command cx_cli_tables_status;
+extern const cx_cli_command cx_cli_tables_rebuild;
+extern const cx_cli_command cx_cli_backup;
 extern const cx_cli_command cx_cli_verify;
 extern const cx_cli_command cx_cli_demo;
 extern const cx_cli_command cx_cli_doctor;

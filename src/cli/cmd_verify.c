@@ -1,29 +1,69 @@
 /*
- * cmd_verify.c - `cortex verify`: what is this file, and does it hold?
+ * cmd_verify.c - `cortex verify`: what is this, and does it hold?
  *
- * Recognises a lattice and hands it to `cortex lattice verify`; a foreign trace cannot be checked
- * as it is, and the message says which import turns it into something that can.
+ * Recognises a proof file, a home, or a lattice, and hands it to who can check it.  A foreign trace
+ * cannot be checked as it is, and the message says which import turns it into something that can.
  */
 #include <string.h>
 
-#include "cli/cli.h"
+#include "cli/verify_parts.h"
 #include "import/import.h"
 
 enum { HEAD_SIZE = 1 << 16 };
 
 static int run(cx_cli *cli, const cx_cli_args *args);
 
-static const cx_cli_operand operands[] = {{"FILE", CX_CLI_FILE, NULL, false, false}};
+static const cx_cli_operand operands[] = {{"FILE", CX_CLI_FILE, NULL, true, false}};
 
-static const cx_cli_option options[] = {CX_CLI_OPTIONS_VERIFY, CX_CLI_OPTIONS_READING,
-                                        CX_CLI_OPTIONS_COMMON};
+static const cx_cli_option options[] = {
+    CX_CLI_OPT_MANY("key", 0, CX_CLI_TEXT, "KEY",
+                    "A public key that is trusted: a verifier key, 64 hex digits, or a file with "
+                    "one of them. May be repeated."),
+    CX_CLI_OPT("seal-key", 0, CX_CLI_TEXT, "KEY",
+               "A home: the public key that signed its snapshots."),
+    CX_CLI_OPT("checkpoint", 0, CX_CLI_FILE, "NOTE",
+               "A checkpoint kept elsewhere: the journal must follow from it."),
+    CX_CLI_OPT("cosigners", 0, CX_CLI_COUNT, "N", "It must be cosigned by N of the keys."),
+    CX_CLI_OPT(
+        "require", 0, CX_CLI_CHOICE, "anchored|signed",
+        "anchored: something from outside must bear it; signed: a key given must have signed "
+        "it. Otherwise the verdict is indeterminate."),
+    CX_CLI_OPT("manifest", 0, CX_CLI_FILE, "FILE",
+               "A home: a manifest kept elsewhere. A state proof that comes alone: its manifest."),
+    CX_CLI_OPT("root", 0, CX_CLI_TEXT, "HEX", "The root of the journal, or of the newer one."),
+    CX_CLI_OPT("size", 0, CX_CLI_COUNT, "N", "How many entries that journal has."),
+    CX_CLI_OPT("actor", 0, CX_CLI_TEXT, "NAME",
+               "A home: only this actor, whose checkpoint or root is given; default all, or with "
+               "a checkpoint the actor as everywhere."),
+    CX_CLI_OPT("home", 0, CX_CLI_FILE, "DIR", "Verify this home, in place of FILE."),
+    CX_CLI_OPT("overall-root", 0, CX_CLI_TEXT, "HEX", "A proof: the overall root of its manifest."),
+    CX_CLI_OPT("from-root", 0, CX_CLI_TEXT, "HEX",
+               "A consistency proof: the root of the older journal."),
+    CX_CLI_OPT("from-size", 0, CX_CLI_COUNT, "N", "How many entries the older journal has."),
+    CX_CLI_OPT("from-checkpoint", 0, CX_CLI_FILE, "NOTE",
+               "A checkpoint of the older journal in place of both."),
+    CX_CLI_OPT("entry", 0, CX_CLI_FILE, "FILE",
+               "The entry that an inclusion proof, tlog-proof or receipt is about."),
+    CX_CLI_OPT("leaf", 0, CX_CLI_TEXT, "HEX", "Its leaf hash."),
+    CX_CLI_OPT("namespace", 0, CX_CLI_CHOICE, "memories|edges",
+               "A proof of the other one is broken."),
+    CX_CLI_OPT_FLAG("members", 0, "A proof: every key must be a member, erased or not."),
+    CX_CLI_OPT_FLAG("absent", 0, "A proof: every key must be absent."),
+    CX_CLI_OPTIONS_VERIFY,
+    CX_CLI_OPTIONS_READING,
+    CX_CLI_OPTIONS_COMMON};
 
 const cx_cli_command cx_cli_verify = {
     .name = "verify",
     .purpose = "find out what a file is and whether it holds",
-    .about = "Looks at the first bytes of FILE (\"-\" is standard input). A lattice is verified as "
-             "by 'cortex lattice verify', with the same options. A trace of another tool has no "
-             "hashes to check: it is named, together with the import that makes it a lattice.",
+    .about = "Looks at the first bytes of FILE (\"-\" is standard input). Proofs, manifests, "
+             "checkpoints and receipts are checked as by 'cortex-verify', against what the options "
+             "say is trusted. A lattice is verified as by 'cortex lattice verify', with the same "
+             "options. A trace of another tool has no hashes to check: it is named, together with "
+             "the import that makes it a lattice.\n\n"
+             "With --home DIR everything recorded there is checked from the first byte, and "
+             "nothing is written. Only a checkpoint, manifest or root kept elsewhere can show that "
+             "the end of a journal was not cut off, and its past not told anew.",
     .operands = operands,
     .operand_count = CX_COUNT_OF(operands),
     .options = options,
@@ -31,8 +71,10 @@ const cx_cli_command cx_cli_verify = {
     .exits = "0 it holds\n"
              "1 it does not hold\n"
              "2 usage error\n"
-             "3 it could not be checked: unreadable, or not a kind of file that can be",
-    .example = "cortex verify history.jsonl",
+             "3 it could not be checked, or what is needed for an answer is missing",
+    .example = "cortex verify answer.proof --key auditor.pub\n"
+               "cortex verify --home ~/.local/share/cortex --checkpoint kept.note --key log.pub\n"
+               "cortex verify history.jsonl",
     .run = run,
 };
 
@@ -78,6 +120,8 @@ static int verify_standard_input(cx_cli *cli, const cx_cli_args *args)
     if (cx_failed(cx_io_read_file(cli->io, "-", limit == 0 || limit > SIZE_MAX ? SIZE_MAX : limit,
                                   &text, &err))) {
         code = cx_cli_fail(cli, "-", &err, cx_cli_has(args, "json"));
+    } else if (cx_check_recognise(cx_buf_bytes(&text)) != CX_CHECK_UNKNOWN) {
+        code = cx_cli_verify_proof(cli, args, "-", cx_buf_bytes(&text));
     } else {
         cx_bytes head = {text.data, text.size < HEAD_SIZE ? text.size : HEAD_SIZE};
         const char *format = looks_like_lattice(head) ? NULL : cx_import_detect(head);
@@ -90,13 +134,49 @@ static int verify_standard_input(cx_cli *cli, const cx_cli_args *args)
     return code;
 }
 
+static int verify_proof_file(cx_cli *cli, const cx_cli_args *args, const char *path)
+{
+    cx_err err;
+    cx_buf bytes;
+    cx_buf_init(&bytes, cli->alloc);
+    int code = cx_failed(cx_io_read_file(cli->io, path, CX_PROOF_BYTES_MAX, &bytes, &err))
+                   ? cx_cli_fail(cli, path, &err, cx_cli_has(args, "json"))
+                   : cx_cli_verify_proof(cli, args, path, cx_buf_bytes(&bytes));
+    cx_buf_done(&bytes);
+    return code;
+}
+
+/* A folder with a log in it. */
+static bool is_home(cx_cli *cli, const char *path)
+{
+    cx_file folder;
+    cx_str log = cx_arena_printf(&cli->arena, "%s/log", path);
+    if (log.data == NULL ||
+        cli->io->open(cli->io, log.data, CX_IO_READ | CX_IO_DIRECTORY, &folder) != 0)
+        return false;
+    (void)cli->io->close(cli->io, folder);
+    return true;
+}
+
 static int run(cx_cli *cli, const cx_cli_args *args)
 {
     static uint8_t head[HEAD_SIZE];
-    const char *path = args->operands[0];
+    const char *home = cx_cli_value(args, "home");
+    if ((home == NULL) == (args->operand_count == 0))
+        return cx_cli_misuse(args, home == NULL
+                                       ? "expected FILE or --home DIR, for example: cortex "
+                                         "verify answer.proof"
+                                       : "expected either FILE or --home DIR");
+    const char *path = home != NULL ? home : args->operands[0];
+    if (home != NULL)
+        return cx_cli_verify_home(cli, args, path);
     if (strcmp(path, "-") == 0)
         return verify_standard_input(cli, args);
+    if (is_home(cli, path))
+        return cx_cli_verify_home(cli, args, path);
     cx_bytes seen = {head, read_head(cli->io, path, head)};
+    if (!looks_like_lattice(seen) && cx_check_recognise(seen) != CX_CHECK_UNKNOWN)
+        return verify_proof_file(cli, args, path);
     const char *format = looks_like_lattice(seen) ? NULL : cx_import_detect(seen);
     return format != NULL ? refuse_foreign(cli, args, format)
                           : cx_cli_run_lattice_verify(cli, args);

@@ -10,12 +10,62 @@
 
 /* In the order of help; commands of one group stand together. */
 static const cx_cli_command *const table[] = {
-    &cx_cli_demo,           &cx_cli_verify,           &cx_cli_import,
-    &cx_cli_lattice_verify, &cx_cli_lattice_state,    &cx_cli_lattice_why,
-    &cx_cli_lattice_bisect, &cx_cli_lattice_compare,  &cx_cli_lattice_heatmap,
-    &cx_cli_lattice_heads,  &cx_cli_lattice_show,     &cx_cli_lattice_render,
-    &cx_cli_lattice_anchor, &cx_cli_lattice_selftest, &cx_cli_doctor,
-    &cx_cli_completion,     &cx_cli_version_command,  &cx_cli_help,
+    &cx_cli_demo,
+    &cx_cli_init,
+    &cx_cli_memory_write,
+    &cx_cli_memory_update,
+    &cx_cli_memory_tombstone,
+    &cx_cli_memory_link,
+    &cx_cli_memory_unlink,
+    &cx_cli_memory_get,
+    &cx_cli_memory_list,
+    &cx_cli_memory_find,
+    &cx_cli_memory_near,
+    &cx_cli_memory_walk,
+    &cx_cli_memory_context,
+    &cx_cli_memory_attest,
+    &cx_cli_memory_compact,
+    &cx_cli_memory_embed,
+    &cx_cli_append,
+    &cx_cli_apply,
+    &cx_cli_log,
+    &cx_cli_roots,
+    &cx_cli_snapshot_make,
+    &cx_cli_snapshot_list,
+    &cx_cli_snapshot_show,
+    &cx_cli_snapshot_seal,
+    &cx_cli_snapshot_drop,
+    &cx_cli_prove,
+    &cx_cli_verify,
+    &cx_cli_checkpoint,
+    &cx_cli_key_new,
+    &cx_cli_key_show,
+    &cx_cli_export_entry,
+    &cx_cli_export_receipt,
+    &cx_cli_export_tlog_proof,
+    &cx_cli_export_tiles,
+    &cx_cli_scope_make,
+    &cx_cli_scope_check,
+    &cx_cli_erase,
+    &cx_cli_tables_status,
+    &cx_cli_tables_rebuild,
+    &cx_cli_backup,
+    &cx_cli_import,
+    &cx_cli_lattice_verify,
+    &cx_cli_lattice_state,
+    &cx_cli_lattice_why,
+    &cx_cli_lattice_bisect,
+    &cx_cli_lattice_compare,
+    &cx_cli_lattice_heatmap,
+    &cx_cli_lattice_heads,
+    &cx_cli_lattice_show,
+    &cx_cli_lattice_render,
+    &cx_cli_lattice_anchor,
+    &cx_cli_lattice_selftest,
+    &cx_cli_doctor,
+    &cx_cli_completion,
+    &cx_cli_version_command,
+    &cx_cli_help,
 };
 
 /*
@@ -95,6 +145,10 @@ static int run_words(cx_cli *cli, const char *const *words, size_t word_count)
     const cx_cli_command *command = cx_cli_find_command(cli->commands, words, word_count, &used);
     if (command != NULL)
         return run_command(cli, command, words + used, word_count - used);
+    /* `cortex snapshot` alone makes one. */
+    if (strcmp(words[0], "snapshot") == 0 &&
+        (word_count == 1 || (words[1][0] == '-' && !is_any(words[1], "--help", "-h"))))
+        return run_command(cli, &cx_cli_snapshot_make, words + 1, word_count - 1);
     if (cx_cli_is_group(cli->commands, words[0]) &&
         (word_count == 1 || is_any(words[1], "--help", "-h")))
         return run_help(cli, words[0]);

@@ -1,0 +1,114 @@
+/*
+ * cmd_init.c - `cortex init`: making a home.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/ledger.h"
+
+static int run(cx_cli *cli, const cx_cli_args *args);
+
+static const cx_cli_operand operands[] = {{"DIR", CX_CLI_FILE, NULL, true, false}};
+
+static const cx_cli_option options[] = {
+    CX_CLI_OPT("scheme", 0, CX_CLI_CHOICE, "cortex-1|matrix-1",
+               "How the home commits to what it holds: cortex-1 (the default) is what "
+               "transparency-log tools read; matrix-1 is byte for byte that of the older system. "
+               "It never changes."),
+    CX_CLI_OPT("segment-size", 0, CX_CLI_SIZE, "SIZE",
+               "Size of the log's first file, 64K at least; default 64M. The room is taken at "
+               "once."),
+    CX_CLI_OPTION_HOME, CX_CLI_OPTION_JSON, CX_CLI_OPTIONS_COMMON};
+
+const cx_cli_command cx_cli_init = {
+    .name = "init",
+    .purpose = "make a home: the place where everything is recorded",
+    .about = "Makes the folder DIR (or the one --home and the environment name) with an empty log. "
+             "From then on 'cortex memory write' and the others record there, each actor in a "
+             "journal of its own, and 'cortex roots' says the 32 bytes that all of it comes to.",
+    .operands = operands,
+    .operand_count = CX_COUNT_OF(operands),
+    .options = options,
+    .option_count = CX_COUNT_OF(options),
+    .exits = "0 made\n1 there is a home already\n2 usage error\n3 it could not be made",
+    .example = "cortex init ~/.local/share/cortex",
+    .run = run,
+};
+
+/* Makes the folders above `path` that are missing. */
+static cx_status make_parents(cx_cli *cli, const char *path, cx_err *err)
+{
+    cx_str copy = cx_arena_printf(&cli->arena, "%s", path);
+    char *text = copy.data == NULL ? NULL : cx_arena_push(&cli->arena, copy.size + 1, 1);
+    if (text == NULL)
+        return cx_fail_nomem(err);
+    memcpy(text, copy.data, copy.size + 1);
+    for (char *at = text + 1; *at != 0; at++) {
+        if (*at != '/' || at[1] == 0)
+            continue;
+        *at = 0;
+        int failed = cli->io->mkdir(cli->io, text);
+        cx_file folder;
+        if (failed != 0 && cli->io->open(cli->io, text, CX_IO_READ | CX_IO_DIRECTORY, &folder) != 0)
+            return cx_fail_os(err, -failed, "cannot make the folder %s", text);
+        if (failed != 0)
+            (void)cli->io->close(cli->io, folder);
+        *at = '/';
+    }
+    return CX_SUCCESS;
+}
+
+static cx_status make(cx_cli *cli, const cx_cli_args *args, const char **out_path,
+                      cx_scheme *out_scheme, cx_err *err)
+{
+    const char *scheme = cx_cli_value(args, "scheme");
+    if (args->operand_count == 1 && cx_cli_has(args, "home"))
+        return cx_fail(err, CX_E_USAGE, "expected either DIR or --home DIR");
+    if (args->operand_count == 1)
+        *out_path = args->operands[0];
+    else
+        CX_TRY(cx_cli_home_path(cli, args, out_path, err));
+    *out_scheme = CX_SCHEME_CORTEX_1;
+    if (scheme != NULL && !cx_scheme_parse(cx_str_z(scheme), out_scheme))
+        return cx_fail(err, CX_E_USAGE, "option --scheme: there is no scheme '%s'", scheme);
+    cx_home_options home = cx_cli_home_options(cli, CX_CLI_WRITE, NULL);
+    home.segment_bytes = cx_cli_number(args, "segment-size", 0);
+    CX_TRY(make_parents(cli, *out_path, err));
+    return cx_home_create(*out_path, *out_scheme, &home, err);
+}
+
+static cx_status answer(cx_cli *cli, const cx_cli_args *args, const char *path, cx_scheme scheme,
+                        cx_buf *out, cx_err *err)
+{
+    char *real = realpath(path, NULL);
+    cx_str shown = cx_arena_copy_str(&cli->arena, cx_str_z(real == NULL ? path : real));
+    free(real);
+    if (shown.data == NULL)
+        return cx_fail_nomem(err);
+    if (cx_cli_has(args, "json")) {
+        cx_json_list json = cx_json_list_begin(&cli->arena);
+        cx_cli_put_str(&json, "home", shown);
+        cx_cli_put_str(&json, "scheme", cx_scheme_name(scheme));
+        return cx_cli_end_json(&json, out, err);
+    }
+    cx_buf_add_z(out, "made ");
+    cx_cli_add_text(out, shown);
+    cx_buf_printf(out, " (%.*s)\n", (int)cx_scheme_name(scheme).size, cx_scheme_name(scheme).data);
+    return CX_SUCCESS;
+}
+
+static int run(cx_cli *cli, const cx_cli_args *args)
+{
+    cx_err err = {0};
+    const char *path = "";
+    cx_scheme scheme = CX_SCHEME_CORTEX_1;
+    cx_buf out;
+    cx_buf_init(&out, cli->alloc);
+    cx_status status = make(cli, args, &path, &scheme, &err);
+    if (!cx_failed(status))
+        status = answer(cli, args, path, scheme, &out, &err);
+    int code = cx_failed(status) ? cx_cli_ledger_fail(cli, args, &err)
+                                 : cx_cli_answer(cli, &out, CX_EXIT_HOLDS);
+    cx_buf_done(&out);
+    return code;
+}

@@ -1,0 +1,175 @@
+/*
+ * cmd_key.c - `cortex key`: signing keys, which live outside the home.
+ *
+ * K1  A secret is never written inside a home: who can read what is recorded must not be able to
+ *     sign for it.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/ledger.h"
+#include "cli/signer.h"
+
+static int run_new(cx_cli *cli, const cx_cli_args *args);
+static int run_show(cx_cli *cli, const cx_cli_args *args);
+
+static const cx_cli_operand operands[] = {{"FILE", CX_CLI_FILE, NULL, false, false}};
+
+static const cx_cli_option new_options[] = {
+    CX_CLI_OPT("name", 0, CX_CLI_TEXT, "NAME",
+               "The key's name, without spaces and '+'. For checkpoints it is the log's origin; "
+               "default: the name of the home's folder, '/', the actor."),
+    CX_CLI_OPTIONS_LEDGER, CX_CLI_OPTIONS_COMMON};
+
+static const cx_cli_option show_options[] = {CX_CLI_OPTION_JSON, CX_CLI_OPTIONS_COMMON};
+
+const cx_cli_command cx_cli_key_new = {
+    .name = "key new",
+    .purpose = "make a signing key",
+    .about = "Writes a new Ed25519 signing key to FILE, readable by you only, and prints the "
+             "verifier key to hand to others. FILE must not exist, and must not be inside a home.",
+    .operands = operands,
+    .operand_count = CX_COUNT_OF(operands),
+    .options = new_options,
+    .option_count = CX_COUNT_OF(new_options),
+    .exits = "0 made\n1 FILE exists\n2 usage error, or FILE is inside a home\n"
+             "3 it could not be written",
+    .example = "cortex key new ~/keys/cortex.key --name example.com/cortex",
+    .run = run_new,
+};
+
+const cx_cli_command cx_cli_key_show = {
+    .name = "key show",
+    .purpose = "the public half of a signing key",
+    .about = "Prints the verifier key of the signing key in FILE: what 'cortex verify --key' and "
+             "'cortex-verify --key' take. The secret is not shown.",
+    .operands = operands,
+    .operand_count = CX_COUNT_OF(operands),
+    .options = show_options,
+    .option_count = CX_COUNT_OF(show_options),
+    .exits = "0 shown\n2 usage error, or FILE holds no key\n3 FILE could not be read",
+    .example = "cortex key show ~/keys/cortex.key",
+    .run = run_show,
+};
+
+/* A folder that holds a log with a first segment, or is the home asked for. */
+static bool is_home(cx_cli *cli, const char *folder)
+{
+    cx_home_options options = cx_cli_home_options(cli, CX_CLI_READ, NULL);
+    cx_home *home = NULL;
+    cx_err err = {0};
+    cx_str log = cx_arena_printf(&cli->arena, "%s/log", folder);
+    cx_file file;
+    if (log.data == NULL ||
+        cli->io->open(cli->io, log.data, CX_IO_READ | CX_IO_DIRECTORY, &file) != 0)
+        return false;
+    (void)cli->io->close(cli->io, file);
+    cx_status status = cx_home_open(folder, &options, &home, &err);
+    if (!cx_failed(status))
+        status = cx_home_close(home, NULL);
+    /* What cannot be opened but has a log is taken for a home, too. */
+    return !cx_failed(status) || err.tag == NULL || strcmp(err.tag, "NoHome") != 0;
+}
+
+/* K1: no folder above the file is a home. */
+static cx_status check_outside(cx_cli *cli, const char *path, cx_err *err)
+{
+    const char *slash = strrchr(path, '/');
+    cx_str folder = slash == NULL ? CX_STR(".") : cx_str_from(path, (size_t)(slash - path));
+    cx_str text = cx_arena_printf(&cli->arena, "%.*s", (int)folder.size, folder.data);
+    if (text.data == NULL)
+        return cx_fail_nomem(err);
+    char *real = realpath(slash == path ? "/" : text.data, NULL);
+    if (real == NULL)
+        return CX_SUCCESS; /* there is no such folder: writing will say so */
+    cx_status status = CX_SUCCESS;
+    for (char *end = real + strlen(real); !cx_failed(status) && end != NULL && end != real;
+         end = strrchr(real, '/')) {
+        *end = 0;
+        if (is_home(cli, real))
+            status = cx_fail_at(err, CX_E_USAGE, "InsideHome", CX_NO_OFFSET,
+                                "%s is inside the home %s; keep signing keys where those who read "
+                                "the home cannot",
+                                path, real);
+    }
+    free(real);
+    return status;
+}
+
+static cx_status answer(cx_cli *cli, const cx_cli_args *args, const char *path, const cx_vkey *vkey,
+                        cx_buf *out, cx_err *err)
+{
+    if (!cx_cli_has(args, "json")) {
+        cx_vkey_add(vkey, out);
+        cx_buf_add_byte(out, '\n');
+        return CX_SUCCESS;
+    }
+    cx_buf text;
+    cx_buf_init(&text, cli->alloc);
+    cx_vkey_add(vkey, &text);
+    cx_json_list json = cx_json_list_begin(&cli->arena);
+    cx_cli_put_str(&json, "file", cx_str_z(path));
+    cx_cli_put_str(&json, "name", vkey->name);
+    cx_cli_put_hex(&json, "public_key", cx_bytes_from(vkey->key.bytes, sizeof vkey->key.bytes));
+    cx_cli_put_str(&json, "verifier_key", cx_buf_str(&text));
+    cx_status status = cx_cli_end_json(&json, out, err);
+    if (!cx_failed(status))
+        status = cx_buf_check(&text, err);
+    cx_buf_done(&text);
+    return status;
+}
+
+static cx_status make(cx_cli *cli, const cx_cli_args *args, cx_vkey *out, cx_err *err)
+{
+    const char *path = args->operands[0], *given = cx_cli_value(args, "name"), *home;
+    cx_str name, actor;
+    cx_pubkey key;
+    if (given != NULL) {
+        name = cx_str_z(given);
+    } else {
+        CX_TRY(cx_cli_home_path(cli, args, &home, err));
+        CX_TRY(cx_cli_actor_name(cli, args, &actor, err));
+        CX_TRY(cx_cli_default_origin(cli, home, actor, &name, err));
+    }
+    if (!cx_checkpoint_origin_ok(name))
+        return cx_fail(err, CX_E_USAGE,
+                       "a key cannot be called '%.*s': expected text without spaces and '+' (see "
+                       "--name)",
+                       (int)name.size, name.data);
+    CX_TRY(check_outside(cli, path, err));
+    CX_TRY(cx_cli_key_make(cli, path, name, &key, err));
+    cx_vkey_make(name, CX_VKEY_NOTE, &key, out);
+    return CX_SUCCESS;
+}
+
+static int run_with(cx_cli *cli, const cx_cli_args *args,
+                    cx_status (*work)(cx_cli *cli, const cx_cli_args *args, cx_vkey *out,
+                                      cx_err *err))
+{
+    cx_err err = {0};
+    cx_vkey vkey;
+    cx_buf out;
+    cx_buf_init(&out, cli->alloc);
+    cx_status status = work(cli, args, &vkey, &err);
+    if (!cx_failed(status))
+        status = answer(cli, args, args->operands[0], &vkey, &out, &err);
+    int code = cx_failed(status) ? cx_cli_ledger_fail(cli, args, &err)
+                                 : cx_cli_answer(cli, &out, CX_EXIT_HOLDS);
+    cx_buf_done(&out);
+    return code;
+}
+
+static int run_new(cx_cli *cli, const cx_cli_args *args)
+{
+    return run_with(cli, args, make);
+}
+
+static cx_status show(cx_cli *cli, const cx_cli_args *args, cx_vkey *out, cx_err *err)
+{
+    return cx_cli_key_read(cli, args->operands[0], out, err);
+}
+
+static int run_show(cx_cli *cli, const cx_cli_args *args)
+{
+    return run_with(cli, args, show);
+}

@@ -1,0 +1,329 @@
+/*
+ * signer.c - signing with a key file or another program.
+ */
+#include "cli/signer.h"
+
+#include <sodium.h>
+#include <string.h>
+
+#include "base/proc.h"
+#include "crypto/text.h"
+
+#define KEY_PREFIX "PRIVATE+KEY+"
+
+enum {
+    KEY_FILE_MAX = 4096,
+    SEED_SIZE = 32,
+    SIGNER_WORDS_MAX = 64,
+    SIGNER_OUTPUT_MAX = 4096,
+    SIGNER_TIMEOUT_S = 30
+};
+
+static cx_str trimmed(cx_str text)
+{
+    while (text.size != 0 && strchr(" \t\r\n", text.data[text.size - 1]) != NULL)
+        text.size--;
+    return text;
+}
+
+/* --- key files -------------------------------------------------------------------------------- */
+
+static cx_status bad_key_file(const char *path, cx_err *err)
+{
+    return cx_fail_at(err, CX_E_USAGE, "BadKey", CX_NO_OFFSET,
+                      "%s holds no signing key, expected one line PRIVATE+KEY+name+id+base64 as "
+                      "'cortex key new' writes it",
+                      path);
+}
+
+/* Splits "PRIVATE+KEY+name+id+base64"; names have no '+'. */
+static bool split_key(cx_str line, cx_str *out_name, cx_str *out_id, cx_str *out_seed)
+{
+    if (!cx_str_starts(line, CX_STR(KEY_PREFIX)))
+        return false;
+    const char *at = line.data + sizeof KEY_PREFIX - 1, *end = line.data + line.size;
+    const char *first = memchr(at, '+', (size_t)(end - at));
+    const char *second = first == NULL ? NULL : memchr(first + 1, '+', (size_t)(end - first - 1));
+    if (second == NULL)
+        return false;
+    *out_name = cx_str_from(at, (size_t)(first - at));
+    *out_id = cx_str_from(first + 1, (size_t)(second - first - 1));
+    *out_seed = cx_str_from(second + 1, (size_t)(end - second - 1));
+    return true;
+}
+
+/* The secret is 64 bytes, seed and public key; `text` is borrowed by the name. */
+static bool parse_key(cx_str text, cx_vkey *out, uint8_t secret[64])
+{
+    cx_str name, id, seed_text;
+    uint8_t key_id[4];
+    cx_buf seed;
+    if (!split_key(trimmed(text), &name, &id, &seed_text) || !cx_checkpoint_origin_ok(name) ||
+        !cx_hex_decode(id, key_id, sizeof key_id))
+        return false;
+    cx_buf_init(&seed, cx_alloc_default());
+    bool good = cx_base64_decode(seed_text, CX_BASE64, &seed) && !seed.failed &&
+                seed.size == 1 + SEED_SIZE && seed.data[0] == CX_VKEY_NOTE;
+    if (good) {
+        cx_pubkey key;
+        good = crypto_sign_seed_keypair(key.bytes, secret, seed.data + 1) == 0;
+        cx_vkey_make(name, CX_VKEY_NOTE, &key, out);
+        good = good && memcmp(out->key_id, key_id, sizeof key_id) == 0;
+    }
+    if (seed.data != NULL)
+        sodium_memzero(seed.data, seed.size);
+    cx_buf_done(&seed);
+    return good;
+}
+
+static cx_status read_key_file(cx_cli *cli, const char *path, cx_vkey *out, uint8_t secret[64],
+                               cx_err *err)
+{
+    cx_buf text;
+    cx_buf_init(&text, cli->alloc);
+    cx_status status = cx_io_read_file(cli->io, path, KEY_FILE_MAX, &text, err);
+    if (!cx_failed(status) && !parse_key(cx_buf_str(&text), out, secret))
+        status = bad_key_file(path, err);
+    if (!cx_failed(status)) {
+        out->name = cx_arena_copy_str(&cli->arena, out->name);
+        if (out->name.data == NULL)
+            status = cx_fail_nomem(err);
+    }
+    if (text.data != NULL)
+        sodium_memzero(text.data, text.size);
+    cx_buf_done(&text);
+    return status;
+}
+
+cx_status cx_cli_key_read(cx_cli *cli, const char *path, cx_vkey *out, cx_err *err)
+{
+    uint8_t secret[64];
+    cx_status status = read_key_file(cli, path, out, secret, err);
+    sodium_memzero(secret, sizeof secret);
+    return status;
+}
+
+static cx_status write_key_file(cx_cli *cli, const char *path, cx_bytes line, cx_err *err)
+{
+    cx_file file;
+    const cx_io *io = cli->io;
+    int failed = io->open(io, path, CX_IO_WRITE | CX_IO_CREATE | CX_IO_EXCLUSIVE, &file);
+    if (failed != 0)
+        return cx_fail_os(err, -failed, "cannot write %s", path);
+    cx_status status = cx_io_write_all(io, file, path, line.data, line.size, err);
+    if (!cx_failed(status) && (failed = io->sync(io, file, false)) != 0)
+        status = cx_fail_os(err, -failed, "cannot write %s", path);
+    if ((failed = io->close(io, file)) != 0 && !cx_failed(status))
+        status = cx_fail_os(err, -failed, "cannot write %s", path);
+    if (cx_failed(status))
+        (void)io->unlink(io, path);
+    return status;
+}
+
+cx_status cx_cli_key_make(cx_cli *cli, const char *path, cx_str name, cx_pubkey *out, cx_err *err)
+{
+    uint8_t seed[1 + SEED_SIZE] = {CX_VKEY_NOTE}, secret[64];
+    cx_vkey vkey;
+    cx_buf line;
+    int failed = cli->io->random(cli->io, seed + 1, SEED_SIZE);
+    if (failed != 0)
+        return cx_fail_os(err, -failed, "there is no randomness for a key");
+    int made = crypto_sign_seed_keypair(out->bytes, secret, seed + 1);
+    CX_ASSERT(made == 0);
+    cx_vkey_make(name, CX_VKEY_NOTE, out, &vkey);
+    cx_buf_init(&line, cli->alloc);
+    cx_status status = CX_SUCCESS;
+    /* Room for all of it at once: growing would leave copies of the seed behind. */
+    if (cx_buf_reserve(&line, name.size + 128) == NULL)
+        status = cx_fail_nomem(err);
+    cx_buf_add_z(&line, KEY_PREFIX);
+    cx_buf_add_str(&line, name);
+    cx_buf_add_byte(&line, '+');
+    cx_hex_add(&line, cx_bytes_from(vkey.key_id, sizeof vkey.key_id));
+    cx_buf_add_byte(&line, '+');
+    cx_base64_add(&line, cx_bytes_from(seed, sizeof seed), CX_BASE64);
+    cx_buf_add_byte(&line, '\n');
+    if (!cx_failed(status))
+        status = cx_buf_check(&line, err);
+    if (!cx_failed(status))
+        status = write_key_file(cli, path, cx_buf_bytes(&line), err);
+    if (line.data != NULL)
+        sodium_memzero(line.data, line.size);
+    cx_buf_done(&line);
+    sodium_memzero(seed, sizeof seed);
+    sodium_memzero(secret, sizeof secret);
+    return status;
+}
+
+/* --- public keys ------------------------------------------------------------------------------ */
+
+static bool parse_public(cx_str text, cx_vkey *out)
+{
+    if (!cx_failed(cx_vkey_parse(text, out, NULL)))
+        return true;
+    memset(out, 0, sizeof *out);
+    return cx_hex_decode_any(text, out->key.bytes, sizeof out->key.bytes);
+}
+
+cx_status cx_cli_take_key(cx_cli *cli, const char *what, const char *value, cx_vkey *out,
+                          cx_err *err)
+{
+    cx_str text = cx_str_z(value);
+    if (!parse_public(text, out)) {
+        cx_buf bytes;
+        cx_err why;
+        cx_buf_init(&bytes, cli->alloc);
+        cx_status status = cx_io_read_file(cli->io, value, KEY_FILE_MAX, &bytes, &why);
+        text = cx_arena_copy_str(&cli->arena, cx_buf_str(&bytes));
+        cx_buf_done(&bytes);
+        if (cx_failed(status) || text.data == NULL ||
+            (text.size != sizeof out->key.bytes && !parse_public(trimmed(text), out)))
+            return cx_fail(err, CX_E_USAGE,
+                           "%s: found no key in '%s', expected a verifier key (NAME+ID+BASE64), 64 "
+                           "hex digits, or a file with one of them%s%s",
+                           what, value, cx_failed(status) ? ": " : "",
+                           cx_failed(status) ? why.message : "");
+        if (text.size == sizeof out->key.bytes) {
+            memset(out, 0, sizeof *out);
+            memcpy(out->key.bytes, text.data, sizeof out->key.bytes);
+        }
+    }
+    return CX_SUCCESS;
+}
+
+/* --- signing ---------------------------------------------------------------------------------- */
+
+bool cx_cli_signer_wanted(const cx_cli_args *args)
+{
+    return cx_cli_has(args, "sign") || cx_cli_has(args, "signer");
+}
+
+cx_status cx_cli_signer_open(cx_cli *cli, const cx_cli_args *args, cx_cli_signer *out, cx_err *err)
+{
+    const char *path = cx_cli_value(args, "sign");
+    const char *key = cx_cli_value(args, "signer-key");
+    cx_vkey vkey;
+    memset(out, 0, sizeof *out);
+    out->cli = cli;
+    out->command = cx_cli_value(args, "signer");
+    out->timeout_ms = cx_cli_number(args, "signer-timeout", SIGNER_TIMEOUT_S);
+    out->timeout_ms = out->timeout_ms > 86400 ? 86400000 : out->timeout_ms * 1000;
+    if ((path == NULL) == (out->command == NULL))
+        return cx_fail(err, CX_E_USAGE, "expected either --sign KEYFILE or --signer COMMAND");
+    if ((key != NULL) != (out->command != NULL))
+        return cx_fail(err, CX_E_USAGE, "--signer and --signer-key belong together");
+    if (path != NULL)
+        CX_TRY(read_key_file(cli, path, &vkey, out->secret, err));
+    else
+        CX_TRY(cx_cli_take_key(cli, "option --signer-key", key, &vkey, err));
+    out->name = vkey.name;
+    out->key = vkey.key;
+    return CX_SUCCESS;
+}
+
+void cx_cli_signer_done(cx_cli_signer *signer)
+{
+    sodium_memzero(signer->secret, sizeof signer->secret);
+}
+
+/* The words of a command; argv[count] is NULL.  Text comes from the arena. */
+static cx_status split_words(cx_cli *cli, const char *command, const char **argv, cx_err *err)
+{
+    size_t count = 0;
+    for (const char *at = command + strspn(command, " "); *at != 0;) {
+        size_t size = strcspn(at, " ");
+        cx_str word = cx_arena_copy_str(&cli->arena, cx_str_from(at, size));
+        if (word.data == NULL)
+            return cx_fail_nomem(err);
+        if (count == SIGNER_WORDS_MAX)
+            return cx_fail(err, CX_E_USAGE, "option --signer: more than %d words",
+                           SIGNER_WORDS_MAX);
+        argv[count++] = word.data;
+        at += size + strspn(at + size, " ");
+    }
+    argv[count] = NULL;
+    if (count == 0)
+        return cx_fail(err, CX_E_USAGE, "option --signer: expected a program");
+    return CX_SUCCESS;
+}
+
+/* 64 bytes as they are, in hex or in base64, white space behind the text forms allowed. */
+static bool parse_signature(cx_bytes answer, cx_signature *out)
+{
+    cx_str text = trimmed(cx_bytes_str(answer));
+    if (answer.size == sizeof out->bytes) {
+        memcpy(out->bytes, answer.data, sizeof out->bytes);
+        return true;
+    }
+    if (cx_hex_decode_any(text, out->bytes, sizeof out->bytes))
+        return true;
+    cx_buf bytes;
+    cx_buf_init(&bytes, cx_alloc_default());
+    bool good = cx_base64_decode(text, CX_BASE64, &bytes) && !bytes.failed &&
+                bytes.size == sizeof out->bytes;
+    if (good)
+        memcpy(out->bytes, bytes.data, sizeof out->bytes);
+    cx_buf_done(&bytes);
+    return good;
+}
+
+/* The first line a program said on standard error, for a message. */
+static cx_str first_line(const cx_buf *said)
+{
+    cx_str line = cx_buf_str(said);
+    const char *end = line.size == 0 ? NULL : memchr(line.data, '\n', line.size);
+    if (end != NULL)
+        line.size = (size_t)(end - line.data);
+    if (line.size > 120)
+        line.size = 120;
+    return line;
+}
+
+static cx_status ask_command(cx_cli_signer *signer, cx_bytes message, cx_signature *out,
+                             cx_err *err)
+{
+    const char *argv[SIGNER_WORDS_MAX + 1];
+    cx_buf answer, said;
+    cx_proc_result result;
+    CX_TRY(split_words(signer->cli, signer->command, argv, err));
+    cx_buf_init(&answer, signer->cli->alloc);
+    cx_buf_init(&said, signer->cli->alloc);
+    const cx_proc_options options = {.argv = argv,
+                                     .inherit_env = true,
+                                     .input = message,
+                                     .timeout_ms = signer->timeout_ms,
+                                     .output_limit_bytes = SIGNER_OUTPUT_MAX};
+    cx_status status = cx_proc_run(&options, &answer, &said, &result, err);
+    if (!cx_failed(status) && result.timed_out) {
+        status = cx_fail_at(err, CX_E_TIMEOUT, "SignerFailed", CX_NO_OFFSET,
+                            "%s did not answer in %llu s", argv[0],
+                            (unsigned long long)(signer->timeout_ms / 1000));
+    } else if (!cx_failed(status) && (result.exit_code != 0 || result.signal != 0)) {
+        cx_str line = first_line(&said);
+        status = cx_fail_at(err, CX_E_IO, "SignerFailed", CX_NO_OFFSET, "%s ended with %s %d%s%.*s",
+                            argv[0], result.signal != 0 ? "signal" : "exit code",
+                            result.signal != 0 ? result.signal : result.exit_code,
+                            line.size == 0 ? "" : ": ", (int)line.size, line.data);
+    } else if (!cx_failed(status) && !parse_signature(cx_buf_bytes(&answer), out)) {
+        status = cx_fail_at(err, CX_E_IO, "SignerFailed", CX_NO_OFFSET,
+                            "%s answered %zu bytes, expected a signature of 64 bytes, also in hex "
+                            "or base64",
+                            argv[0], answer.size);
+    }
+    cx_buf_done(&answer);
+    cx_buf_done(&said);
+    return status;
+}
+
+cx_status cx_cli_signer_sign(cx_cli_signer *signer, cx_bytes message, cx_signature *out,
+                             cx_err *err)
+{
+    if (signer->command != NULL)
+        CX_TRY(ask_command(signer, message, out, err));
+    else
+        (void)crypto_sign_detached(out->bytes, NULL, message.data, message.size, signer->secret);
+    if (cx_ed25519_verify(&signer->key, message, out))
+        return CX_SUCCESS;
+    return cx_fail_at(err, CX_E_DENIED, "BadSignature", CX_NO_OFFSET,
+                      "the signature that came back is not one of the key given");
+}
