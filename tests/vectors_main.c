@@ -13,7 +13,7 @@ typedef struct room {
     void (*run)(runner *r);
 } room;
 
-static const room rooms[] = {{"lattice", runner_lattice}};
+static const room rooms[] = {{"lattice", runner_lattice}, {"ledger", runner_ledger}};
 
 static int misuse(void)
 {

@@ -72,5 +72,6 @@ CX_RESULT runner_pick(runner *r, const cx_json *object, const char *const *names
 /* --- rooms --------------------------------------------------------------------------------- */
 
 void runner_lattice(runner *r);
+void runner_ledger(runner *r);
 
 #endif

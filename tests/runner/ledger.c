@@ -1,0 +1,129 @@
+/*
+ * ledger.c - the ledger's vectors: which files there are, and values as hex.
+ *
+ * A folder holds cbor_strict.json and a folder for each scheme, or is itself one scheme's folder.
+ * Files that are not there are not asked for; unknown ones are left alone.
+ */
+#include "tests/runner/ledger.h"
+
+#include "crypto/text.h"
+
+runner_ledger_file runner_file;
+
+static const char *const names[] = {
+    "cbor_strict.json",    "anchors.json", "journal_tree.json", "mmr.json",
+    "journal_proofs.json", "smt.json",     "journal.json",      "codec.json",
+    "keys_uri.json",       "entries.json", "d11_seed.json",     "export.json",
+    "proof_verdicts.json", "scope.json",   "scenario.json",     "scenario_large_first60.json",
+    "scenario_embed.json",
+};
+
+static runner_ledger_table *const tables[] = {runner_ledger_codecs, runner_ledger_trees,
+                                              runner_ledger_stories};
+
+static void run_file(runner *r, const char *folder, const char *name, cx_scheme scheme)
+{
+    cx_arena_mark mark = cx_arena_mark_now(&r->arena);
+    cx_str path = cx_arena_printf(&r->arena, "%s%s", folder, name);
+    cx_json root;
+    cx_err err = {0};
+    cx_status status =
+        path.data == NULL ? cx_fail_nomem(&err) : runner_read_json(r, path, &root, &err);
+    if (cx_failed(status) && status.code != CX_E_NOT_FOUND)
+        runner_fail(r, cx_str_z(name), err.message);
+    if (!cx_failed(status)) {
+        runner_file = (runner_ledger_file){scheme, path.data, &root};
+        for (size_t i = 0; i < CX_COUNT_OF(tables); i++)
+            tables[i](r, cx_str_z(name));
+    }
+    cx_arena_reset(&r->arena, mark);
+}
+
+/* A folder without subfolders tells its scheme in its journal_tree.json, or by its own name. */
+static cx_scheme scheme_of_folder(runner *r)
+{
+    cx_scheme scheme = CX_SCHEME_CORTEX_1;
+    cx_json tree;
+    if (!cx_failed(runner_read_json(r, CX_STR("journal_tree.json"), &tree, NULL)))
+        (void)cx_scheme_parse(cx_json_get_str(&tree, CX_STR("scheme")), &scheme);
+    else if (strstr(r->folder, "matrix-1") != NULL)
+        scheme = CX_SCHEME_MATRIX_1;
+    return scheme;
+}
+
+void runner_ledger(runner *r)
+{
+    cx_scheme own = scheme_of_folder(r);
+    for (size_t i = 0; i < CX_COUNT_OF(names); i++)
+        run_file(r, "", names[i], own);
+    for (size_t i = 0; i < CX_COUNT_OF(names); i++)
+        run_file(r, "cortex-1/", names[i], CX_SCHEME_CORTEX_1);
+    for (size_t i = 0; i < CX_COUNT_OF(names); i++)
+        run_file(r, "matrix-1/", names[i], CX_SCHEME_MATRIX_1);
+}
+
+void runner_run_one(runner *r, const runner_kind *kind, const cx_json *item)
+{
+    if (item == NULL)
+        return;
+    cx_json list = *runner_file.root;
+    list.type = CX_JSON_ARRAY;
+    list.count = 1;
+    list.items = item;
+    const runner_kind alone = {"", kind->got, kind->expect};
+    runner_run_list(r, &alone, runner_file.path, &list);
+}
+
+/* --- values ---------------------------------------------------------------------------------- */
+
+cx_status runner_hex(runner *r, cx_bytes bytes, cx_json *out, cx_err *err)
+{
+    char *text = cx_arena_push(&r->arena, 2 * bytes.size + 1, 1);
+    if (text == NULL)
+        return cx_fail_nomem(err);
+    cx_hex_encode(bytes, text);
+    *out = cx_json_make_str(cx_str_from(text, 2 * bytes.size));
+    return CX_SUCCESS;
+}
+
+cx_status runner_digest(runner *r, const cx_digest *digest, cx_json *out, cx_err *err)
+{
+    return runner_hex(r, cx_bytes_from(digest->bytes, sizeof digest->bytes), out, err);
+}
+
+cx_status runner_digests(runner *r, const cx_digest *digests, size_t count, cx_json *out,
+                         cx_err *err)
+{
+    cx_json_list list = cx_json_list_begin(&r->arena);
+    for (size_t i = 0; i < count; i++) {
+        cx_json value;
+        CX_TRY(runner_digest(r, &digests[i], &value, err));
+        cx_json_list_add(&list, value);
+    }
+    return cx_json_list_end_array(&list, out, err);
+}
+
+cx_status runner_bytes(runner *r, const cx_json *object, const char *name, cx_bytes *out,
+                       cx_err *err)
+{
+    cx_str hex;
+    if (object->type == CX_JSON_STRING)
+        hex = cx_json_text(object);
+    else
+        CX_TRY(runner_text(object, name, &hex, err));
+    uint8_t *bytes = cx_arena_push(&r->arena, hex.size / 2 + 1, 1);
+    if (bytes == NULL)
+        return cx_fail_nomem(err);
+    if (hex.size % 2 != 0 || !cx_hex_decode(hex, bytes, hex.size / 2))
+        return cx_fail(err, CX_E_FORMAT, "'%s' of the case is not hex", name);
+    *out = cx_bytes_from(bytes, hex.size / 2);
+    return CX_SUCCESS;
+}
+
+cx_status runner_number(const cx_json *object, const char *name, uint64_t *out, cx_err *err)
+{
+    const cx_json *value = cx_json_get(object, cx_str_z(name));
+    if (value == NULL || !cx_json_uint64(value, out))
+        return cx_fail(err, CX_E_FORMAT, "the case has no number '%s'", name);
+    return CX_SUCCESS;
+}
