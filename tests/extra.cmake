@@ -12,7 +12,8 @@ find_package(Python3 COMPONENTS Interpreter)
 
 # The programs whose tests start threads; ThreadSanitizer runs these.
 add_custom_target(threaded_tests)
-foreach(program test_base test_crypto test_log test_lattice test_memory)
+foreach(program test_base test_crypto test_log test_lattice test_memory
+    test_home_threads)
   if(TARGET ${program})
     set_property(TEST ${program} APPEND PROPERTY LABELS threads)
     add_dependencies(threaded_tests ${program})

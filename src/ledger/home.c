@@ -348,6 +348,10 @@ cx_status cx_home_open_tables_to_check(const cx_home *home, cx_store *out, bool 
         status = cx_store_open(path, reading_mode(home, path), home->alloc, cx_io_seed(home->io),
                                cx_buf_str(&home->identity), out, out_stale, err);
     free_text(home->alloc, path);
+    if (*out_there && status.code == CX_E_NOT_FOUND) {
+        *out_there = false; /* an empty file, or one that has just gone */
+        return CX_SUCCESS;
+    }
     return status;
 }
 

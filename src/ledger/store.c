@@ -413,6 +413,9 @@ cx_status cx_store_scrub(cx_store *store, cx_err *err)
     CX_ASSERT(store->flushing == NULL);
     if (store->shared)
         return CX_SUCCESS;
+    /* secure_delete overwrites rows where they are deleted, but not copies that rows left behind
+     * when they moved to another page: only writing all pages anew does. */
+    CX_TRY(cx_db_run(store->writing.db, "VACUUM", err));
     cx_db_statement *statement;
     CX_TRY(cx_db_prepare(store->writing.db, "PRAGMA wal_checkpoint(TRUNCATE)", &statement, err));
     bool row = false;
@@ -494,8 +497,23 @@ cx_status cx_store_clear(cx_store *store, cx_str identity, cx_err *err)
 static cx_status open_writing(cx_store *store, const char *path, cx_db_mode mode, cx_err *err)
 {
     CX_TRY(cx_db_open(path, mode, &store->writing.db, err));
+    CX_TRY(cx_db_begin_write(store->writing.db, err));
     CX_TRY(cx_db_run(store->writing.db, schema, err));
+    CX_TRY(cx_db_commit(store->writing.db, err));
     return prepare_writing(&store->writing, err);
+}
+
+/* Whoever made the file may have been killed before its first transaction. */
+static cx_status check_made(cx_db *db, cx_err *err)
+{
+    cx_db_statement *statement;
+    CX_TRY(cx_db_prepare(db, "PRAGMA page_count", &statement, err));
+    bool row = false;
+    cx_status status = cx_db_step(statement, &row, err);
+    if (!cx_failed(status) && row && cx_db_int(statement, 0) <= 1)
+        status = cx_fail(err, CX_E_NOT_FOUND, "the database is empty");
+    cx_db_finish(statement);
+    return status;
 }
 
 static cx_status open_parts(cx_store *store, const char *path, cx_store_mode mode, cx_err *err)
@@ -517,8 +535,10 @@ static cx_status open_parts(cx_store *store, const char *path, cx_store_mode mod
                                                      : CX_DB_READ,
                           &store->reading.db, err));
     /* One view for as long as a reader is open: its counters and rows belong together. */
-    if (!writes)
+    if (!writes) {
         CX_TRY(cx_db_begin(store->reading.db, err));
+        CX_TRY(check_made(store->reading.db, err));
+    }
     CX_TRY(prepare_reading(&store->reading, err));
     store->filling = generation_open(store);
     return store->filling == NULL ? cx_fail_nomem(err) : CX_SUCCESS;

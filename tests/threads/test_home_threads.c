@@ -1,0 +1,375 @@
+/*
+ * test_home_threads.c - many threads on one home: no change is lost, compare-and-set lets one
+ * through, snapshots are numbered without gaps and show one moment, and readers are right beside
+ * writers (ledger.md §14.1 to 3).  ThreadSanitizer runs this program.
+ */
+#include "base/alloc.h"
+#include "base/thread.h"
+#include "tests/support/home_kit.h"
+#include "tests/test.h"
+
+enum { CALLERS = 40 };
+
+typedef struct crowd {
+    kit k;
+    cx_uri uri;
+    cx_uri others[CALLERS];
+    atomic_uint won, lost, wrong;
+    atomic_uint writers_left;
+    cx_manifest manifests[CALLERS];
+    cx_arena arenas[CALLERS];
+} crowd;
+
+static crowd *crowd_open(const char *name)
+{
+    crowd *c = cx_alloc_zeroed(cx_alloc_default(), 1, sizeof *c);
+    if (c == NULL || !kit_init(&c->k, name, CX_SCHEME_CORTEX_1))
+        return NULL;
+    CHECK_STATUS(kit_write(c->k.memory, "the first", &c->uri, &c->k.err), &c->k.err);
+    for (unsigned i = 0; i < CALLERS; i++)
+        cx_arena_init(&c->arenas[i], cx_alloc_default(), 0);
+    return c;
+}
+
+static void crowd_close(crowd *c)
+{
+    kit_close(&c->k);
+    (void)CHECK_HOLDS(c->k.path, true, NULL);
+    for (unsigned i = 0; i < CALLERS; i++)
+        cx_arena_done(&c->arenas[i]);
+    kit_done(&c->k);
+    cx_alloc_free(cx_alloc_default(), c, sizeof *c);
+}
+
+static void count(crowd *c, cx_status status, const cx_err *err, const char *allowed)
+{
+    if (!cx_failed(status))
+        atomic_fetch_add(&c->won, 1);
+    else if (err->tag != NULL && strcmp(err->tag, allowed) == 0)
+        atomic_fetch_add(&c->lost, 1);
+    else
+        atomic_fetch_add(&c->wrong, 1);
+}
+
+static uint64_t entries(crowd *c)
+{
+    cx_actor_info info = {0};
+    CHECK_STATUS(cx_home_actor(c->k.home, KIT_ACTOR, &info, &c->k.err), &c->k.err);
+    return info.entry_count;
+}
+
+static cx_memory_view latest(crowd *c, const cx_id *id)
+{
+    cx_memory_view view = {0};
+    CHECK_STATUS(cx_memory_resolve_latest(c->k.memory, id, &c->k.arena, &view, &c->k.err),
+                 &c->k.err);
+    return view;
+}
+
+/* --- compare-and-set -----------------------------------------------------------------------------
+ */
+
+static void update_once(void *arg, unsigned index)
+{
+    crowd *c = arg;
+    cx_uri uri;
+    cx_err err = {0};
+    (void)index;
+    count(c, kit_update(c->k.memory, &c->uri, "another", &uri, &err), &err, "VersionConflict");
+}
+
+CX_TEST(home_forty_updates_of_one_version)
+{
+    crowd *c = crowd_open("updates");
+    REQUIRE(c != NULL);
+    cx_thread_team(CALLERS, update_once, c);
+    CHECK_INT(atomic_load(&c->won), 1);
+    CHECK_INT(atomic_load(&c->lost), CALLERS - 1);
+    CHECK_INT(atomic_load(&c->wrong), 0);
+    CHECK_INT(latest(c, &c->uri.id).uri.version, 2);
+    CHECK_INT(entries(c), 2);
+    crowd_close(c);
+}
+
+static void update_until_done(void *arg, unsigned index)
+{
+    crowd *c = arg;
+    char text[32];
+    cx_arena *arena = &c->arenas[index];
+    (void)snprintf(text, sizeof text, "said by %u", index);
+    for (unsigned turn = 0; turn < 10000; turn++) {
+        cx_memory_view view;
+        cx_uri uri;
+        cx_err err = {0};
+        cx_arena_mark mark = cx_arena_mark_now(arena);
+        cx_status status = cx_memory_resolve_latest(c->k.memory, &c->uri.id, arena, &view, &err);
+        if (!cx_failed(status))
+            status = kit_update(c->k.memory, &view.uri, text, &uri, &err);
+        cx_arena_reset(arena, mark);
+        count(c, status, &err, "VersionConflict");
+        if (!cx_failed(status))
+            return;
+    }
+}
+
+CX_TEST(home_forty_updates_with_retry)
+{
+    crowd *c = crowd_open("retry");
+    REQUIRE(c != NULL);
+    uint64_t before = entries(c);
+    cx_thread_team(CALLERS, update_until_done, c);
+    CHECK_INT(atomic_load(&c->won), CALLERS);
+    CHECK_INT(atomic_load(&c->wrong), 0);
+    CHECK_INT(latest(c, &c->uri.id).uri.version, CALLERS + 1);
+    CHECK_INT(entries(c) - before, CALLERS);
+    for (uint64_t n = 1; n <= CALLERS + 1; n++) {
+        cx_memory_view view;
+        cx_uri uri = c->uri;
+        uri.version = n;
+        CHECK_STATUS(cx_memory_resolve(c->k.memory, &uri, &c->k.arena, &view, &c->k.err),
+                     &c->k.err);
+    }
+    crowd_close(c);
+}
+
+/* --- nothing is lost -----------------------------------------------------------------------------
+ */
+
+/* Each thread does one kind of change to the same memory, and none of them undoes another's. */
+static cx_status change(crowd *c, unsigned index, cx_err *err)
+{
+    const cx_bytes none = {NULL, 0};
+    const float vector[] = {1, 2, 3, 4};
+    char text[48];
+    bool written;
+    (void)snprintf(text, sizeof text, "intent %u", index);
+    switch (index % 4) {
+    case 0: {
+        const cx_edge_name name = {c->uri.id, 2, c->others[index].id};
+        return cx_memory_add_edge(c->k.memory, &name, CX_STR("me"), 0.5f, none, false, &written,
+                                  err);
+    }
+    case 1: {
+        cx_buf uri;
+        cx_buf_init(&uri, cx_alloc_default());
+        cx_uri_add(&c->uri, &uri);
+        const cx_str cited = cx_buf_str(&uri);
+        const cx_memory_attest attest = {
+            .intent = cx_str_z(text), .cited = &cited, .cited_count = 1};
+        cx_status status = cx_memory_attest_outcome(c->k.memory, &attest, NULL, err);
+        cx_buf_done(&uri);
+        return status;
+    }
+    case 2: return cx_memory_embed(c->k.memory, &c->uri.id, 1, CX_STR("model"), vector, 4, err);
+    default: {
+        const cx_head_patch patch = {.set_importance = index % 8 == 3,
+                                     .importance = 9,
+                                     .set_visibility = index % 8 != 3,
+                                     .visibility = CX_VISIBILITY_ACTOR_PUBLIC};
+        return cx_memory_update_head(c->k.memory, &c->uri, &patch, err);
+    }
+    }
+}
+
+static void change_once(void *arg, unsigned index)
+{
+    crowd *c = arg;
+    cx_err err = {0};
+    if (index == CALLERS) {
+        count(c, cx_memory_tombstone(c->k.memory, &c->uri, CX_STR("done"), CX_STR("me"), &err),
+              &err, "");
+        return;
+    }
+    count(c, change(c, index, &err), &err, "Tombstoned");
+}
+
+static void write_others(crowd *c)
+{
+    for (unsigned i = 0; i < CALLERS; i++)
+        CHECK_STATUS(kit_write(c->k.memory, "other end", &c->others[i], &c->k.err), &c->k.err);
+}
+
+CX_TEST(home_changes_of_every_kind_to_one_memory)
+{
+    crowd *c = crowd_open("changes");
+    REQUIRE(c != NULL);
+    write_others(c);
+    uint64_t before = entries(c);
+    cx_thread_team(CALLERS, change_once, c);
+    CHECK_INT(atomic_load(&c->won), CALLERS);
+    CHECK_INT(atomic_load(&c->wrong), 0);
+    cx_memory_view view = latest(c, &c->uri.id);
+    const cx_edge_view *edges;
+    size_t edge_count;
+    CHECK_STATUS(cx_memory_edges(c->k.memory, &c->uri.id, false, 0, false, 1000, &c->k.arena,
+                                 &edges, &edge_count, &c->k.err),
+                 &c->k.err);
+    cx_salience salience;
+    float cold;
+    CHECK_STATUS(cx_memory_salience_of(c->k.memory, &c->uri.id, &salience, &cold, &c->k.err),
+                 &c->k.err);
+    CHECK_INT(edge_count, CALLERS / 4);
+    CHECK_INT(salience.citations, CALLERS / 4);
+    CHECK_INT(view.head.importance, 9);
+    CHECK_INT(view.head.visibility, CX_VISIBILITY_ACTOR_PUBLIC);
+    CHECK(view.head.embedded);
+    /* Two entries for each attest. */
+    CHECK_INT(entries(c) - before, CALLERS + CALLERS / 4);
+    crowd_close(c);
+}
+
+CX_TEST(home_tombstone_among_changes)
+{
+    crowd *c = crowd_open("tombstone");
+    REQUIRE(c != NULL);
+    write_others(c);
+    cx_thread_team(CALLERS + 1, change_once, c);
+    CHECK_INT(atomic_load(&c->won) + atomic_load(&c->lost), CALLERS + 1);
+    CHECK_INT(atomic_load(&c->wrong), 0);
+    /* Nothing that came later brought it back. */
+    CHECK(latest(c, &c->uri.id).head.tombstoned);
+    crowd_close(c);
+}
+
+/* --- snapshots beside writers --------------------------------------------------------------------
+ */
+
+static void snapshot_once(void *arg, unsigned index)
+{
+    crowd *c = arg;
+    cx_err err = {0};
+    cx_uri uri;
+    count(c, kit_write(c->k.memory, "beside a snapshot", &uri, &err), &err, "");
+    count(c,
+          cx_snapshot_make(c->k.home, KIT_ACTOR, CX_STR("periodic"), (int64_t)index,
+                           &c->arenas[index], &c->manifests[index], &err),
+          &err, "");
+}
+
+/* That a manifest's roots belong to its journal size is what verification checks of each. */
+CX_TEST(home_snapshots_at_once)
+{
+    crowd *c = crowd_open("snapshots");
+    REQUIRE(c != NULL);
+    bool seen[CALLERS] = {false};
+    cx_thread_team(CALLERS, snapshot_once, c);
+    CHECK_INT(atomic_load(&c->won), 2 * CALLERS);
+    for (unsigned i = 0; i < CALLERS; i++) {
+        const cx_manifest *m = &c->manifests[i];
+        REQUIRE(m->snapshot_seq < CALLERS);
+        CHECK(!seen[m->snapshot_seq]);
+        seen[m->snapshot_seq] = true;
+        cx_inclusion proof;
+        cx_digest root;
+        CHECK_STATUS(cx_proof_journal(c->k.home, KIT_ACTOR, 0, m->journal_size, false, &c->k.arena,
+                                      &proof, &root, &c->k.err),
+                     &c->k.err);
+        CHECK(cx_digest_eq(&root, &m->journal_root));
+        cx_digest overall =
+            cx_scheme_overall(m->scheme, &m->journal_root, &m->edges_root, &m->memories_root);
+        CHECK(cx_digest_eq(&overall, &m->overall_root));
+    }
+    crowd_close(c);
+}
+
+/* --- readers beside writers ----------------------------------------------------------------------
+ */
+
+enum { WRITERS = 4, READERS = 4, WRITES = 60 };
+
+static cx_status take_all(void *arg, cx_bytes key, cx_bytes value, bool *stop, cx_err *err)
+{
+    uint64_t *seen = arg;
+    (void)key;
+    (void)value;
+    (void)stop;
+    (void)err;
+    (*seen)++;
+    return CX_SUCCESS;
+}
+
+static void write_much(crowd *c, unsigned index)
+{
+    cx_err err = {0};
+    for (unsigned i = 0; i < WRITES; i++) {
+        cx_uri uri;
+        uint64_t seq;
+        char text[32];
+        (void)snprintf(text, sizeof text, "text %u of %u", i, index);
+        count(c, kit_write(c->k.memory, text, &uri, &err), &err, "");
+        count(c, kit_update(c->k.memory, &uri, "again", &uri, &err), &err, "");
+        if (i % 10 == 5) {
+            count(c,
+                  cx_memory_raw(c->k.memory, CX_STR("trace.x"), cx_bytes_from(text, sizeof text),
+                                true, CX_STR("me"), &seq, &err),
+                  &err, "");
+            count(c, cx_memory_redact(c->k.memory, seq, CX_STR("asked"), CX_STR("me"), &err), &err,
+                  "");
+        }
+    }
+}
+
+static cx_status read_once(crowd *c, cx_arena *arena, uint64_t *size, cx_err *err)
+{
+    cx_roots roots;
+    cx_entry_view entry;
+    cx_memory_view view;
+    cx_inclusion proof;
+    cx_consistency growth;
+    cx_digest root, older;
+    uint64_t rows = 0;
+    CX_TRY(cx_home_roots(c->k.home, KIT_ACTOR, &roots, err));
+    if (roots.journal_size < *size)
+        return cx_fail(err, CX_E_CONFLICT, "the journal became shorter");
+    const cx_scan scan = {
+        .actor = KIT_ACTOR, .prefix = cx_str_bytes(CX_STR("m/")), .row = take_all, .arg = &rows};
+    CX_TRY(cx_home_scan(c->k.home, &scan, err));
+    CX_TRY(cx_home_entry(c->k.home, KIT_ACTOR, roots.journal_size - 1, arena, &entry, err));
+    CX_TRY(cx_proof_journal(c->k.home, KIT_ACTOR, roots.journal_size - 1, roots.journal_size, true,
+                            arena, &proof, &root, err));
+    if (rows == 0 || !cx_digest_eq(&root, &roots.journal))
+        return cx_fail(err, CX_E_CONFLICT, "a root that was given before is another one now");
+    if (*size != 0)
+        CX_TRY(cx_proof_consistency(c->k.home, KIT_ACTOR, *size, roots.journal_size, arena, &growth,
+                                    &older, &root, err));
+    *size = roots.journal_size;
+    const cx_memory_find find = {.types = cx_bytes_from("\2", 1), .limit = 20};
+    const cx_memory_hit *hits;
+    size_t hit_count;
+    CX_TRY(cx_memory_find_all(c->k.memory, &find, arena, &hits, &hit_count, err));
+    return cx_memory_resolve_latest(c->k.memory, &c->uri.id, arena, &view, err);
+}
+
+static void read_or_write(void *arg, unsigned index)
+{
+    crowd *c = arg;
+    if (index < WRITERS) {
+        write_much(c, index);
+        atomic_fetch_sub(&c->writers_left, 1);
+        return;
+    }
+    uint64_t size = 0;
+    do {
+        cx_err err = {0};
+        cx_arena_mark mark = cx_arena_mark_now(&c->arenas[index]);
+        cx_status status = read_once(c, &c->arenas[index], &size, &err);
+        cx_arena_reset(&c->arenas[index], mark);
+        if (cx_failed(status)) {
+            (void)fprintf(stderr, "reader: %s\n", err.message);
+            atomic_fetch_add(&c->wrong, 1);
+            return;
+        }
+    } while (atomic_load(&c->writers_left) != 0);
+}
+
+CX_TEST(home_readers_beside_writers)
+{
+    crowd *c = crowd_open("readers");
+    REQUIRE(c != NULL);
+    atomic_store(&c->writers_left, WRITERS);
+    cx_thread_team(WRITERS + READERS, read_or_write, c);
+    CHECK_INT(atomic_load(&c->wrong), 0);
+    CHECK_INT(atomic_load(&c->lost), 0);
+    CHECK_INT(entries(c), 1 + WRITERS * (2 * WRITES + 2 * (WRITES / 10)));
+    crowd_close(c);
+}
