@@ -19,6 +19,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -98,6 +99,32 @@ typedef struct cx_digest {
     uint8_t bytes[32];
 } cx_digest;
 
+/* An Ed25519 public key, and what such a key signed (RFC 8032).  The library never signs. */
+typedef struct cx_pubkey {
+    uint8_t bytes[32];
+} cx_pubkey;
+
+typedef struct cx_signature {
+    uint8_t bytes[64];
+} cx_signature;
+
+/* Of terminated text; the text is borrowed. */
+static inline cx_str cx_str_z(const char *text)
+{
+    cx_str str;
+    str.data = text;
+    str.size = strlen(text);
+    return str;
+}
+
+static inline cx_bytes cx_bytes_from(const void *data, size_t size)
+{
+    cx_bytes bytes;
+    bytes.data = (const uint8_t *)data;
+    bytes.size = size;
+    return bytes;
+}
+
 /*
  * Memory for long-lived objects.  resize(ctx, NULL, 0, n) allocates, resize(ctx, p, n, 0) frees
  * and returns NULL, anything else moves; NULL for a wanted size > 0 means out of memory and leaves
@@ -111,8 +138,40 @@ typedef struct cx_alloc {
 /* The C library's allocator. */
 CX_API const cx_alloc *cx_alloc_default(void);
 
+/*
+ * Bytes or text that a call gives away: `size` of them, and one zero byte behind that is not
+ * counted.  Written only on success, and what was there before is not freed.  cx_owned_done frees
+ * it and makes it empty again; an empty one is fine.
+ */
+typedef struct cx_owned {
+    uint8_t *data; /* NULL when empty */
+    size_t size;
+    size_t capacity;       /* for cx_owned_done */
+    const cx_alloc *alloc; /* likewise; must outlive it */
+} cx_owned;
+
+#define CX_OWNED_INIT    \
+    {                    \
+        NULL, 0, 0, NULL \
+    }
+
+CX_API void cx_owned_done(cx_owned *owned);
+
+/* Both borrowed until cx_owned_done. */
+static inline cx_bytes cx_owned_bytes(const cx_owned *owned)
+{
+    return cx_bytes_from(owned->data, owned->size);
+}
+static inline const char *cx_owned_text(const cx_owned *owned)
+{
+    return owned->data == NULL ? "" : (const char *)owned->data;
+}
+
 /* "1.2.3"; static storage. */
 CX_API const char *cx_version(void);
+
+/* "ok", "not found", ...; static storage. */
+CX_API const char *cx_code_name(cx_code code);
 
 /* "holds", "broken", "indeterminate"; static storage. */
 CX_API const char *cx_verdict_name(cx_verdict verdict);

@@ -16,17 +16,6 @@ static inline cx_str cx_str_from(const char *data, size_t size)
     return (cx_str){data, size};
 }
 
-/* From terminated text. */
-static inline cx_str cx_str_z(const char *text)
-{
-    return (cx_str){text, strlen(text)};
-}
-
-static inline cx_bytes cx_bytes_from(const void *data, size_t size)
-{
-    return (cx_bytes){(const uint8_t *)data, size};
-}
-
 static inline cx_bytes cx_str_bytes(cx_str text)
 {
     return (cx_bytes){(const uint8_t *)text.data, text.size};

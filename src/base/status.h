@@ -46,7 +46,4 @@ cx_status cx_fail_os(cx_err *err, int os_errno, const char *format, ...) CX_PRIN
 /* CX_E_NOMEM. */
 cx_status cx_fail_nomem(cx_err *err);
 
-/* "not found", "syntax", ...; static storage. */
-const char *cx_code_name(cx_code code);
-
 #endif

@@ -387,10 +387,9 @@ void cx_cbor_require(cx_cbor_reader *reader, const cx_cbor_members *members, uin
         }
 }
 
-/* --- anything
- * ----------------------------------------------------------------------------------------------------
- */
+/* --- anything -------------------------------------------------------------------------------- */
 
+/* `depth`: how many arrays and maps may still be opened. */
 static void check_item(cx_cbor_reader *reader, unsigned depth);
 
 static void check_map(cx_cbor_reader *reader, size_t count, unsigned depth)
@@ -427,11 +426,12 @@ static void check_simple(cx_cbor_reader *reader)
 static void check_item(cx_cbor_reader *reader, unsigned depth)
 {
     size_t at = reader->offset;
-    if (depth == 0) {
+    cx_cbor_type type = cx_cbor_peek(reader);
+    if (depth == 0 && (type == CX_CBOR_ARRAY || type == CX_CBOR_MAP)) {
         cx_cbor_refuse(reader, at, "nested deeper than %d", CX_CBOR_DEPTH_MAX);
         return;
     }
-    switch (cx_cbor_peek(reader)) {
+    switch (type) {
     case CX_CBOR_UINT: (void)cx_cbor_read_uint(reader); break;
     case CX_CBOR_NEGATIVE: {
         item_head head;

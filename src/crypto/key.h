@@ -11,14 +11,6 @@
 #include "base/bytes.h"
 #include "base/status.h"
 
-typedef struct cx_pubkey {
-    uint8_t bytes[32];
-} cx_pubkey;
-
-typedef struct cx_signature {
-    uint8_t bytes[64];
-} cx_signature;
-
 /* True when the signature is good.  Thread-safe. */
 bool cx_ed25519_verify(const cx_pubkey *key, cx_bytes message, const cx_signature *signature);
 

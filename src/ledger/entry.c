@@ -1,8 +1,8 @@
 /*
  * entry.c - the bytes of journal entries (ledger.md §3).
  *
- *     {1 seq, 2 kind, 3 created_at ns, 4 created_by (o), 5 payload (o) | 6 commitment, 7 length
- * (o)}
+ *     {1 seq, 2 kind, 3 created_at ns, 4 created_by (o),
+ *      either 5 payload (o), or 6 commitment and 7 length (o)}
  */
 #include "ledger/entry.h"
 

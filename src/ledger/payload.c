@@ -384,7 +384,7 @@ static const struct {
     [CX_ENTRY_WRITE] = {read_write, UP_TO(4)},
     [CX_ENTRY_UPDATE] = {read_write, UP_TO(4)},
     [CX_ENTRY_ADD_EDGE] = {read_edge, UP_TO(3)},
-    [CX_ENTRY_REMOVE_EDGE] = {read_removed_edge, UP_TO(3)},
+    [CX_ENTRY_REMOVE_EDGE] = {read_removed_edge, UP_TO(3) | BIT(5)},
     [CX_ENTRY_UPDATE_HEAD] = {read_update_head, UP_TO(3)},
     [CX_ENTRY_EMBED] = {read_embed, UP_TO(6)},
     [CX_ENTRY_COMPACT] = {read_compact, UP_TO(6)},
@@ -417,8 +417,7 @@ cx_status cx_payload_decode(cx_entry_kind kind, cx_bytes bytes, cx_arena *arena,
         CX_TRY(decode_tombstone(bytes, &payload, err));
     } else {
         cx_decoder decoder;
-        cx_decoder_begin(&decoder, bytes,
-                         kind < CX_ENTRY_OTHER ? cx_entry_kind_name(kind).data : "", arena);
+        cx_decoder_begin(&decoder, bytes, cx_entry_kind_name(kind).data, arena);
         while (cx_decoder_next(&decoder)) {
             if (decoder.members.key == 0)
                 cx_decode_schema(&decoder, 1);

@@ -130,6 +130,16 @@ static void read_embedding(cx_decoder *d, cx_head *head)
     cx_decoder_end_inner(d, &outer, BIT(1) | BIT(2) | BIT(3));
 }
 
+/* 1 to 256 bytes (§13). */
+static cx_str read_ref(cx_decoder *d)
+{
+    size_t at = d->reader.offset;
+    cx_str ref = cx_decode_text_max(d, CX_REF_SIZE_MAX);
+    if (ref.size == 0)
+        cx_cbor_refuse(&d->reader, at, "a frame's reference is empty");
+    return ref;
+}
+
 static void read_frame(cx_decoder *d, cx_frame *out)
 {
     const cx_cbor_members outer = d->members;
@@ -139,7 +149,7 @@ static void read_frame(cx_decoder *d, cx_frame *out)
         switch (d->members.key) {
         case 1: out->verb = cx_decode_code(d, 1, VERB_MAX); break;
         case 2: out->kind = cx_decode_code(d, 1, KIND_MAX); break;
-        case 3: out->ref = cx_decode_text_max(d, CX_REF_SIZE_MAX); break;
+        case 3: out->ref = read_ref(d); break;
         default: cx_cbor_refuse_member(&d->reader, &d->members);
         }
     cx_decoder_end_inner(d, &outer, BIT(1) | BIT(2) | BIT(3));
@@ -334,9 +344,7 @@ cx_status cx_version_decode(cx_bytes bytes, cx_arena *arena, cx_version_record *
     return CX_SUCCESS;
 }
 
-/* --- Edge
- * ------------------------------------------------------------------------------------------------------
- */
+/* --- Edge ------------------------------------------------------------------------------------ */
 
 void cx_edge_encode(const cx_edge *edge, cx_buf *out)
 {

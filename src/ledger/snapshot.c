@@ -3,6 +3,7 @@
  */
 #include "ledger/snapshot.h"
 
+#include "base/utf8.h"
 #include "ledger/internal.h"
 
 typedef struct snap_key {
@@ -21,6 +22,14 @@ static cx_status not_found(uint64_t seq, cx_err *err)
 {
     return cx_fail_at(err, CX_E_NOT_FOUND, "SnapshotNotFound", CX_NO_OFFSET,
                       "there is no snapshot %llu, or it was dropped", (unsigned long long)seq);
+}
+
+static cx_status check_text(cx_str text, const char *what, cx_err *err)
+{
+    if (cx_utf8_valid(text))
+        return CX_SUCCESS;
+    return cx_fail_at(err, CX_E_USAGE, "InvalidArgument", CX_NO_OFFSET,
+                      "a snapshot's %s is not valid UTF-8", what);
 }
 
 /* --- making ---------------------------------------------------------------------------------- */
@@ -74,6 +83,7 @@ cx_status cx_snapshot_make(cx_home *home, cx_str actor, cx_str trigger, int64_t 
                        "a snapshot's reason has %zu bytes; at most 255 are"
                        " allowed",
                        trigger.size);
+    CX_TRY(check_text(trigger, "reason", err));
     cx_turn *turn;
     CX_TRY(cx_turn_begin(home, actor, &turn, err));
     cx_manifest manifest;
@@ -287,6 +297,7 @@ cx_status cx_snapshot_seal(cx_home *home, cx_str actor, uint64_t seq, cx_str sig
     if (signed_by.size > 1024)
         return cx_fail(err, CX_E_LIMIT, "the signer's name has %zu bytes; at most 1024 are allowed",
                        signed_by.size);
+    CX_TRY(check_text(signed_by, "signer", err));
     cx_turn *turn;
     CX_TRY(cx_turn_begin(home, actor, &turn, err));
     cx_status status = seal_in_turn(turn, seq, signed_by, signature, key, by, now_ns, err);

@@ -518,6 +518,32 @@ static cx_status check_tables(verifier *check, cx_err *err)
  * ------------------------------------------------------------------------------------------------------------
  */
 
+/* A manifest somebody kept, where its snapshot is still retained: the state roots must be the same.
+ */
+static cx_status check_kept_manifest(verifier *check, cx_actor *actor,
+                                     const cx_anchor_point *anchor, cx_err *err)
+{
+    uint8_t name[5 + 8];
+    cx_bytes bytes = {NULL, 0};
+    bool there = false;
+    cx_manifest manifest;
+    uint64_t seq = anchor->manifest->snapshot_seq;
+    memcpy(name, "snap/", 5);
+    for (unsigned i = 0; i < 8; i++)
+        name[5 + i] = (uint8_t)(seq >> (8 * (7 - i)));
+    CX_TRY(cx_store_get(&check->home->store, actor->id, cx_bytes_from(name, sizeof name),
+                        &check->arena, &bytes, &there, NULL, err));
+    if (!there || cx_failed(cx_manifest_decode(bytes, &manifest, NULL)) ||
+        cx_digest_eq(&manifest.overall_root, &anchor->manifest->overall_root))
+        return CX_SUCCESS;
+    char where[64];
+    (void)snprintf(where, sizeof where, "snapshot %llu", (unsigned long long)seq);
+    return told(check, "anchor", "Forked", check->options->actor, where,
+                "the snapshot of that number has another overall root than the manifest that was"
+                " kept: the past was rewritten",
+                err);
+}
+
 static cx_status check_anchor(verifier *check, cx_actor *actor, const cx_anchor_point *anchor,
                               cx_err *err)
 {
@@ -533,7 +559,7 @@ static cx_status check_anchor(verifier *check, cx_actor *actor, const cx_anchor_
         return told(check, "anchor", "Forked", check->options->actor, where,
                     "the journal's root at that size is another one: the past was rewritten", err);
     check->report->totals.anchored = true;
-    return CX_SUCCESS;
+    return anchor->manifest == NULL ? CX_SUCCESS : check_kept_manifest(check, actor, anchor, err);
 }
 
 static cx_status check_anchors(verifier *check, cx_err *err)

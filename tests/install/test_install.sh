@@ -71,6 +71,14 @@ try "pkg-config, shared" compile pc_shared "${shared_flags[@]}"
 try "pkg-config, shared, runs" env LD_LIBRARY_PATH="$libdir" "$work/pc_shared"
 try "pkg-config, shared, needs the library" needs_shared_library "$work/pc_shared"
 
+examples=$here/../../examples
+for name in journal memory proof; do
+    try "example $name compiles" "$cc" -std=c11 -Wall -Wextra -Werror "$examples/$name.c" \
+        -o "$work/example_$name" "${shared_flags[@]}"
+    try "example $name runs" env LD_LIBRARY_PATH="$libdir" "$examples/run.sh" "$name" \
+        "$work/example_$name"
+done
+
 # `-l:` picks the archive although the shared library stands beside it.
 static_libs=$(pkg-config --static --cflags --libs cortex)
 read -r -a static_flags <<<"${static_libs/-lcortex/-l:libcortex.a}"
