@@ -1,9 +1,9 @@
 /*
  * graph.c - makes a graph of what was read: parents resolved, order, cycles, children, branches.
  *
- * Everything is a pass over arrays; nothing recurses, whatever the shape of the input.  Files written
- * as things happened are in (timestamp, node_id) order with parents before children, and then the
- * sort and the priority queue have nothing to do.
+ * Everything is a pass over arrays; nothing recurses, whatever the shape of the input.  Files
+ * written as things happened are in (timestamp, node_id) order with parents before children, and
+ * then the sort and the priority queue have nothing to do.
  */
 #include "lattice/record.h"
 
@@ -120,6 +120,10 @@ typedef struct link_work {
     uint32_t *waiting; /* parents of each node that have no place yet */
     size_t size;       /* items in each */
     uint32_t count;    /* graph nodes */
+    /* Found on the first walk over all nodes: each further one costs as much as reading them. */
+    uint32_t most_parents; /* of one node */
+    bool has_generation_1;
+    bool time_is_topological; /* every parent comes before its children in by_time */
 } link_work;
 
 static uint32_t *new_u32(const cx_lattice *lattice, size_t count)
@@ -127,16 +131,28 @@ static uint32_t *new_u32(const cx_lattice *lattice, size_t count)
     return cx_alloc_zeroed(lattice->alloc, count, sizeof(uint32_t));
 }
 
+/* The nodes of the graph in file order, and what else there is to know of each. */
+static void list_nodes(cx_lattice *lattice, link_work *work)
+{
+    for (cx_node n = 0; n < lattice->nodes.count; n++) {
+        const node *item = node_at(lattice, n);
+        lattice->rank[n] = UINT32_MAX;
+        if (!in_graph(item))
+            continue;
+        work->by_time[work->count++] = n;
+        lattice->agents.items[item->agent].count++;
+        work->has_generation_1 |= (item->flags & NODE_GENERATION_1) != 0;
+        if (item->parent_count > work->most_parents)
+            work->most_parents = item->parent_count;
+    }
+}
+
 static cx_status order_by_time(cx_lattice *lattice, link_work *work, cx_err *err)
 {
     lattice->rank = new_u32(lattice, work->size);
     if (lattice->rank == NULL)
         return cx_fail_nomem(err);
-    for (cx_node n = 0; n < lattice->nodes.count; n++) {
-        lattice->rank[n] = UINT32_MAX;
-        if (in_graph(node_at(lattice, n)))
-            work->by_time[work->count++] = n;
-    }
+    list_nodes(lattice, work);
     sort_nodes(lattice, work->by_time, work->spare, work->count, cx_lattice_node_compare);
     for (uint32_t i = 0; i < work->count; i++)
         lattice->rank[work->by_time[i]] = i;
@@ -222,24 +238,22 @@ static void settle_parents(cx_lattice *lattice, node *item, uint32_t *spare)
     }
 }
 
-static cx_status settle_all_parents(cx_lattice *lattice, cx_err *err)
+static cx_status settle_all_parents(cx_lattice *lattice, const link_work *work, cx_err *err)
 {
-    uint32_t most = 0;
-    for (cx_node n = 0; n < lattice->nodes.count; n++)
-        if (node_at(lattice, n)->parent_count > most)
-            most = node_at(lattice, n)->parent_count;
-    uint32_t *spare = new_u32(lattice, (size_t)most + 1);
+    /* Implied parents are one a node, which need no sorting. */
+    size_t most = (size_t)work->most_parents + 1;
+    uint32_t *spare = new_u32(lattice, most);
     if (spare == NULL)
         return cx_fail_nomem(err);
     for (cx_node n = 0; n < lattice->nodes.count; n++)
         settle_parents(lattice, &lattice->nodes.items[n], spare);
-    cx_alloc_free(lattice->alloc, spare, ((size_t)most + 1) * sizeof *spare);
+    cx_alloc_free(lattice->alloc, spare, most * sizeof *spare);
     return CX_SUCCESS;
 }
 
-/* --- children and topological order -------------------------------------------------------------- */
+/* --- children and topological order --------------------------------------------------------- */
 
-static cx_status list_children(cx_lattice *lattice, const link_work *work, cx_err *err)
+static cx_status list_children(cx_lattice *lattice, link_work *work, cx_err *err)
 {
     size_t node_count = lattice->nodes.count, edges = 0;
     lattice->first_child = new_u32(lattice, node_count + 1);
@@ -257,26 +271,19 @@ static cx_status list_children(cx_lattice *lattice, const link_work *work, cx_er
         return cx_fail_nomem(err);
     /* Ends first; filling backwards by rank turns them into starts and leaves children in order. */
     uint32_t sum = 0;
+    work->time_is_topological = true;
     for (size_t n = 0; n <= node_count; n++)
         lattice->first_child[n] = sum += n < node_count ? lattice->first_child[n] : 0;
     for (uint32_t i = work->count; i-- > 0;) {
         const node *item = node_at(lattice, work->by_time[i]);
-        for (uint32_t k = 0; k < item->parent_count; k++)
-            lattice->children[--lattice->first_child[node_parents(lattice, item)[k]]] =
-                work->by_time[i];
+        for (uint32_t k = 0; k < item->parent_count; k++) {
+            cx_node parent = node_parents(lattice, item)[k];
+            lattice->children[--lattice->first_child[parent]] = work->by_time[i];
+            if (lattice->rank[parent] >= i)
+                work->time_is_topological = false;
+        }
     }
     return CX_SUCCESS;
-}
-
-static bool time_order_is_topological(const cx_lattice *lattice, const link_work *work)
-{
-    for (uint32_t i = 0; i < work->count; i++) {
-        const node *item = node_at(lattice, work->by_time[i]);
-        for (uint32_t k = 0; k < item->parent_count; k++)
-            if (lattice->rank[node_parents(lattice, item)[k]] >= i)
-                return false;
-    }
-    return true;
 }
 
 static void heap_push(uint32_t *heap, uint32_t count, uint32_t rank)
@@ -361,7 +368,7 @@ static cx_status order_topologically(cx_lattice *lattice, link_work *work, cx_er
     lattice->position = new_u32(lattice, work->size);
     if (lattice->order == NULL || lattice->position == NULL)
         return cx_fail_nomem(err);
-    if (time_order_is_topological(lattice, work)) {
+    if (work->time_is_topological) {
         memcpy(lattice->order, work->by_time, work->count * sizeof *lattice->order);
         lattice->order_count = work->count;
     } else {
@@ -375,7 +382,7 @@ static cx_status order_topologically(cx_lattice *lattice, link_work *work, cx_er
     return CX_SUCCESS;
 }
 
-/* --- branches ----------------------------------------------------------------------------------- */
+/* --- branches ------------------------------------------------------------------------------- */
 
 static cx_status list_branches(cx_lattice *lattice, link_work *work, cx_err *err)
 {
@@ -383,9 +390,7 @@ static cx_status list_branches(cx_lattice *lattice, link_work *work, cx_err *err
     if (lattice->branch_nodes == NULL)
         return cx_fail_nomem(err);
     lattice->branch_node_count = work->count;
-    for (uint32_t i = 0; i < work->count; i++)
-        lattice->agents.items[node_at(lattice, work->by_time[i])->agent].count++;
-    uint32_t sum = 0;
+    uint32_t sum = 0; /* list_nodes() counted them */
     for (size_t i = 0; i < lattice->agents.count; i++) {
         lattice->agents.items[i].first = sum;
         sum += lattice->agents.items[i].count;
@@ -415,8 +420,9 @@ static cx_status link_with(cx_lattice *lattice, link_work *work, cx_err *err)
         return cx_fail_nomem(err);
     CX_TRY(order_by_time(lattice, work, err));
     CX_TRY(resolve_pending(lattice, err));
-    CX_TRY(imply_parents(lattice, err));
-    CX_TRY(settle_all_parents(lattice, err));
+    if (work->has_generation_1)
+        CX_TRY(imply_parents(lattice, err));
+    CX_TRY(settle_all_parents(lattice, work, err));
     CX_TRY(list_children(lattice, work, err));
     CX_TRY(order_topologically(lattice, work, err));
     return list_branches(lattice, work, err);

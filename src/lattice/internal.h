@@ -40,9 +40,15 @@ enum {
 #define NODE_STRATEGY_SHIFT 27 /* 3 bits: 0 = none, else cx_merge_strategy + 1 */
 #define NODE_LEFT_OUT (NODE_UNUSABLE | NODE_DUPLICATE)
 
+/*
+ * What walks over all nodes look at stands together, 48 bytes from the start: a large array begins
+ * 16 bytes behind a page, so these 64 bytes are one line of cache.
+ */
 typedef struct node {
     cx_digest hash; /* odd: the first 4 bytes are an index into odd[] */
-    cx_digest prev;
+    uint64_t offset;
+    uint32_t line; /* 1-based, 0 beyond 2^32 */
+    cx_node lineage;
     const char *id;
     uint32_t id_size;
     uint32_t agent; /* index, or NO_AGENT */
@@ -51,12 +57,10 @@ typedef struct node {
         double d;
         int64_t i;
     } time;
-    uint64_t offset;
     uint32_t first_parent; /* in parents[]; resolved ones, merge order */
     uint32_t parent_count;
     uint32_t flags;
-    cx_node lineage;
-    uint32_t line; /* 1-based, 0 beyond 2^32 */
+    cx_digest prev;
 } node;
 
 #define NO_AGENT UINT32_MAX

@@ -15,6 +15,8 @@
 #include "base/thread.h"
 
 #define THREADS_MAX 8u
+/* A block and what is made of it stay in the cache of a core until they are absorbed. */
+#define LINES_BYTES ((size_t)1 << 18)
 
 static cx_str skip_blank(cx_str text)
 {
@@ -55,14 +57,14 @@ typedef struct line_reader {
     cx_err err;
 } line_reader;
 
-/* Next block from memory: a slice, up to the first line end behind BLOCK_BYTES. */
+/* Next block from memory: a slice, up to the first line end behind LINES_BYTES. */
 static bool slice_block(line_reader *reader, block *out)
 {
     size_t at = (size_t)reader->offset, size = reader->from->memory.size;
     if (at >= size)
         return false;
     const char *data = (const char *)reader->from->memory.data;
-    size_t end = size - at > BLOCK_BYTES ? at + BLOCK_BYTES : size;
+    size_t end = size - at > LINES_BYTES ? at + LINES_BYTES : size;
     if (end < size) {
         const char *newline = memchr(data + end, '\n', size - end);
         end = newline == NULL ? size : (size_t)(newline - data) + 1;
@@ -82,7 +84,7 @@ static cx_status read_block(line_reader *reader, cx_buf *buf, block *out, bool *
     CX_TRY(cx_buf_check(buf, err));
     cx_buf_clear(&reader->carry);
     size_t keep = 0;
-    for (size_t step = BLOCK_BYTES; keep == 0; step *= 2) {
+    for (size_t step = LINES_BYTES; keep == 0; step *= 2) {
         uint8_t *room = cx_buf_reserve(buf, step);
         size_t got;
         if (room == NULL)
@@ -131,7 +133,18 @@ static cx_status parse_lines(line_reader *reader, batch *b, block *from, uint64_
     const char *at = from->data, *end = from->data + from->size;
     uint64_t line = 1;
     b->input = (cx_str){from->data, from->size};
+    const char *last_lf = cx_lattice_scan_limit(b->input);
     for (; at < end; line++) {
+        if (last_lf != NULL && at < last_lf && !from->looking) {
+            const char *next;
+            CX_TRY(cx_lattice_batch_scan(b, at, last_lf, reader->version,
+                                         from->offset + (uint64_t)(at - from->data), line, &next,
+                                         err));
+            if (next != NULL) {
+                at = next;
+                continue;
+            }
+        }
         const char *newline = memchr(at, '\n', (size_t)(end - at));
         const char *stop = newline == NULL ? end : newline;
         cx_str text = {at, (size_t)(stop - at)};

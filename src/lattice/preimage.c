@@ -51,7 +51,8 @@ void cx_lattice_sort_ids(cx_str *items, size_t count)
     }
 }
 
-cx_status cx_lattice_preimage(cx_buf *out, const cx_lattice_fields *fields, cx_err *err)
+/* What follows the event: seq || agent_id || schema_version || bundle. */
+cx_status cx_lattice_preimage_tail(cx_buf *out, const cx_lattice_fields *fields, cx_err *err)
 {
     cx_str few[16];
     cx_str *sorted = few;
@@ -65,8 +66,6 @@ cx_status cx_lattice_preimage(cx_buf *out, const cx_lattice_fields *fields, cx_e
         memcpy(sorted, fields->parents, fields->parent_count * sizeof *sorted);
     cx_lattice_sort_ids(sorted, fields->parent_count);
 
-    cx_buf_add_str(out, fields->prev_hash);
-    cx_status status = cx_json_write(out, fields->event, CX_JSON_PY_COMPACT, err);
     cx_buf_add_i64(out, fields->seq);
     cx_buf_add_str(out, fields->agent_id);
     cx_buf_add_str(out, fields->schema_version);
@@ -77,11 +76,17 @@ cx_status cx_lattice_preimage(cx_buf *out, const cx_lattice_fields *fields, cx_e
     }
     if (sorted != few)
         (void)out->alloc->resize(out->alloc->ctx, sorted, sorted_size, 0);
-    return cx_failed(status) ? status : cx_buf_check(out, err);
+    return cx_buf_check(out, err);
 }
 
-cx_status cx_lattice_seal_preimage(cx_buf *out, cx_str fork_type, const cx_json *state_delta,
-                                   const cx_json *timestamp, cx_err *err)
+cx_status cx_lattice_preimage(cx_buf *out, const cx_lattice_fields *fields, cx_err *err)
+{
+    cx_buf_add_str(out, fields->prev_hash);
+    CX_TRY(cx_json_write(out, fields->event, CX_JSON_PY_COMPACT, err));
+    return cx_lattice_preimage_tail(out, fields, err);
+}
+
+void cx_lattice_seal_preimage_begin(cx_buf *out, cx_str fork_type)
 {
     cx_buf_add_z(out, "{\"fork_type\":");
     if (fork_type.data == NULL)
@@ -89,9 +94,20 @@ cx_status cx_lattice_seal_preimage(cx_buf *out, cx_str fork_type, const cx_json 
     else
         cx_json_write_str(out, fork_type, CX_JSON_PY_COMPACT);
     cx_buf_add_z(out, ",\"state_delta\":");
-    CX_TRY(cx_json_write(out, state_delta, CX_JSON_PY_COMPACT, err));
+}
+
+cx_status cx_lattice_seal_preimage_end(cx_buf *out, const cx_json *timestamp, cx_err *err)
+{
     cx_buf_add_z(out, ",\"timestamp\":");
     CX_TRY(cx_json_write(out, timestamp, CX_JSON_PY_COMPACT, err));
     cx_buf_add_byte(out, '}');
     return cx_buf_check(out, err);
+}
+
+cx_status cx_lattice_seal_preimage(cx_buf *out, cx_str fork_type, const cx_json *state_delta,
+                                   const cx_json *timestamp, cx_err *err)
+{
+    cx_lattice_seal_preimage_begin(out, fork_type);
+    CX_TRY(cx_json_write(out, state_delta, CX_JSON_PY_COMPACT, err));
+    return cx_lattice_seal_preimage_end(out, timestamp, err);
 }

@@ -14,6 +14,7 @@ void cx_lattice_batch_init(batch *b, const cx_alloc *alloc, uint64_t seed,
 {
     *b = (batch){.alloc = alloc, .seed = seed};
     cx_json_parser_init(&b->parser, alloc, limits);
+    cx_json_recoder_init(&b->recoder, limits, 1);
     cx_arena_init(&b->values, alloc, 0);
     cx_arena_init(&b->scratch, alloc, 0);
     cx_arena_init(&b->names, alloc, 0);
@@ -52,14 +53,8 @@ void cx_lattice_batch_clear(batch *b)
     b->complaints.count = b->jobs.count = b->seals.count = 0;
 }
 
-/* The fields of §2, NULL when absent. */
-typedef struct fields {
-    const cx_json *node_id, *agent_id, *seq, *timestamp, *event, *state_delta;
-    const cx_json *prev_hash, *hash, *parents, *fork_type, *schema_version;
-} fields;
-
 /* The slot a member belongs to, NULL for unknown names.  Sizes tell nearly all of them apart. */
-static const cx_json **slot_of(fields *f, cx_str name)
+const cx_json **cx_lattice_field_slot(record_fields *f, cx_str name)
 {
 #define IS(text) (memcmp(name.data, text, sizeof text - 1) == 0)
     switch (name.size) {
@@ -80,12 +75,13 @@ static const cx_json **slot_of(fields *f, cx_str name)
 #undef IS
 }
 
-static void find_fields(const cx_json *object, fields *out)
+static void find_fields(const cx_json *object, record_fields *out)
 {
-    *out = (fields){0};
+    *out = (record_fields){0};
     for (uint32_t i = 0; i < object->count; i++) {
         const cx_json_member *member = &object->members[i];
-        const cx_json **slot = slot_of(out, (cx_str){member->name.text, member->name.count});
+        const cx_json **slot =
+            cx_lattice_field_slot(out, (cx_str){member->name.text, member->name.count});
         if (slot != NULL)
             *slot = &member->value;
     }
@@ -103,7 +99,8 @@ static cx_status complain(batch *b, cx_lattice_code code, cx_str detail, cx_err 
 /* A string of §2 that is not hashed inside event or delta: present and encodable. */
 static bool usable_text(const cx_json *value)
 {
-    return value != NULL && value->type == CX_JSON_STRING && (value->flags & CX_JSON_SURROGATE) == 0;
+    return value != NULL && value->type == CX_JSON_STRING &&
+           (value->flags & CX_JSON_SURROGATE) == 0;
 }
 
 static const char *type_or_missing(const cx_json *value)
@@ -112,7 +109,7 @@ static const char *type_or_missing(const cx_json *value)
 }
 
 /* NULL, or the first thing that makes the record unusable (§4 E_SCHEMA), with what was found. */
-static const char *unusable_field(const fields *f, const cx_json **out_found)
+static const char *unusable_field(const record_fields *f, const cx_json **out_found)
 {
     *out_found = f->node_id;
     if (!usable_text(f->node_id))
@@ -235,10 +232,17 @@ static bool set_hash(batch *b, cx_str text, cx_digest *out, uint32_t *flags, uin
     return true;
 }
 
+/* Nodes of a few agents follow each other: where to look first for a name. */
+static inline uint32_t recent_slot(cx_str name)
+{
+    return name.size == 0 ? 0 : ((uint8_t)name.data[name.size - 1] + name.size) % BATCH_RECENT;
+}
+
 static cx_status local_agent(batch *b, cx_str name, uint32_t *out, cx_err *err)
 {
-    if (b->last_agent < b->agents.count && cx_str_eq(b->agents.items[b->last_agent].name, name)) {
-        *out = b->last_agent;
+    uint32_t *recent = &b->recent_agents[recent_slot(name)];
+    if (*recent < b->agents.count && cx_str_eq(b->agents.items[*recent].name, name)) {
+        *out = *recent;
         return CX_SUCCESS;
     }
     uint64_t *found = cx_map_find(&b->agent_index, name);
@@ -251,7 +255,7 @@ static cx_status local_agent(batch *b, cx_str name, uint32_t *out, cx_err *err)
         CX_TRY(cx_map_put(&b->agent_index, copy, &found, NULL, err));
         *found = b->agents.count - 1;
     }
-    *out = b->last_agent = (uint32_t)*found;
+    *out = *recent = (uint32_t)*found;
     return CX_SUCCESS;
 }
 
@@ -286,10 +290,9 @@ static cx_fork_type fork_of(const cx_json *fork_type)
 }
 
 /* event.merge_strategy + 1, or 0 (§7: any other value means the caller's). */
-static uint32_t strategy_of(const cx_json *event)
+static uint32_t strategy_of(cx_str text)
 {
     static const char *const names[] = {"lww", "confidence", "policy", "manual"};
-    cx_str text = CX_JSON_GET_STR(event, "merge_strategy");
     for (uint32_t i = 0; text.data != NULL && i < CX_COUNT_OF(names); i++)
         if (cx_str_is(text, names[i]))
             return i + 1;
@@ -297,7 +300,7 @@ static uint32_t strategy_of(const cx_json *event)
 }
 
 /* Ids and agent as far as they can be told, so that findings have a name. */
-static cx_status identify(batch *b, draft *d, const fields *f, cx_err *err)
+static cx_status identify(batch *b, draft *d, const record_fields *f, cx_err *err)
 {
     node *n = &d->n;
     n->agent = NO_AGENT;
@@ -343,9 +346,10 @@ static cx_status note_minor(batch *b, draft *d, cx_err *err)
 {
     cx_str id = node_id(&d->n);
     if (d->n.seq < 0)
-        CX_TRY(complain(b, CX_E_SCHEMA,
-                        cx_arena_printf(&b->scratch, "seq is %lld, expected 0 or more",
-                                        (long long)d->n.seq), err));
+        CX_TRY(complain(
+            b, CX_E_SCHEMA,
+            cx_arena_printf(&b->scratch, "seq is %lld, expected 0 or more", (long long)d->n.seq),
+            err));
     if (id.size == 0)
         CX_TRY(complain(b, CX_E_SCHEMA, CX_STR("node_id is empty"), err));
     else if (memchr(id.data, ',', id.size) != NULL)
@@ -378,8 +382,10 @@ static cx_status add_job(batch *b, digest_kind kind, size_t offset, const cx_dig
 }
 
 /* Queues the hash: prev || event || seq || agent || version || bundle (§3.1). */
-static cx_status queue_hash(batch *b, const draft *d, const fields *f, cx_str version, cx_err *err)
+static cx_status queue_hash(batch *b, const draft *d, const record *r, cx_str version, cx_err *err)
 {
+    const record_fields *f = &r->fields;
+    const record_inside *in = &r->inside;
     cx_arena_mark mark = cx_arena_mark_now(&b->values);
     cx_str few[8];
     cx_str *parents = few;
@@ -398,21 +404,27 @@ static cx_status queue_hash(batch *b, const draft *d, const fields *f, cx_str ve
         .parent_count = d->ref_count,
     };
     size_t offset = b->work.size;
-    CX_TRY(cx_lattice_preimage(&b->work, &hashed, err));
+    if (in->head.data != NULL) {
+        offset = (size_t)((const uint8_t *)in->head.data - b->work.data);
+        cx_buf_advance(&b->work, offset + in->head.size - b->work.size);
+        CX_TRY(cx_lattice_preimage_tail(&b->work, &hashed, err));
+    } else {
+        CX_TRY(cx_lattice_preimage(&b->work, &hashed, err));
+    }
     cx_arena_reset(&b->values, mark);
     return add_job(b, DIGEST_HASH, offset, &d->n.hash, err);
 }
 
 /* Queues the seal when it is there to be checked, or wanted for an anchor (§5). */
-static cx_status queue_seal(batch *b, draft *d, const fields *f, cx_err *err)
+static cx_status queue_seal(batch *b, draft *d, const record *r, cx_err *err)
 {
-    const cx_json *seal = CX_JSON_GET(f->event, "__seal");
-    if (seal != NULL)
+    const record_fields *f = &r->fields;
+    const record_inside *in = &r->inside;
+    if (in->has_seal)
         d->n.flags |= NODE_HAS_SEAL;
     cx_digest expected;
-    bool readable = seal != NULL && seal->type == CX_JSON_STRING &&
-                    cx_digest_parse(cx_json_text(seal), &expected);
-    if (seal != NULL && !readable) {
+    bool readable = in->seal.data != NULL && cx_digest_parse(in->seal, &expected);
+    if (in->has_seal && !readable) {
         d->n.flags |= NODE_SEAL_BAD;
         CX_TRY(complain(b, CX_E_SEAL, CX_STR("__seal is not 64 lower-case hex digits"), err));
     }
@@ -422,8 +434,14 @@ static cx_status queue_seal(batch *b, draft *d, const fields *f, cx_err *err)
     if (f->fork_type != NULL && f->fork_type->type == CX_JSON_STRING)
         fork_type = cx_json_text(f->fork_type);
     size_t offset = b->work.size;
-    CX_TRY(cx_lattice_seal_preimage(&b->work, fork_type, f->state_delta, f->timestamp, err));
-    return add_job(b, readable ? DIGEST_SEAL : DIGEST_KEEP, offset, readable ? &expected : NULL, err);
+    cx_lattice_seal_preimage_begin(&b->work, fork_type);
+    if (in->delta.data != NULL)
+        cx_buf_add_str(&b->work, in->delta);
+    else
+        CX_TRY(cx_json_write(&b->work, f->state_delta, CX_JSON_PY_COMPACT, err));
+    CX_TRY(cx_lattice_seal_preimage_end(&b->work, f->timestamp, err));
+    return add_job(b, readable ? DIGEST_SEAL : DIGEST_KEEP, offset, readable ? &expected : NULL,
+                   err);
 }
 
 static cx_status set_unusable(batch *b, draft *d, const char *problem, const char *found,
@@ -434,8 +452,55 @@ static cx_status set_unusable(batch *b, draft *d, const char *problem, const cha
                     err);
 }
 
-static cx_status check_record(batch *b, draft *d, const fields *f, cx_str version, cx_err *err)
+static cx_status keep_delta(batch *b, draft *d, const record *r, cx_err *err)
 {
+    size_t start = b->deltas.size;
+    if (r->inside.delta.data != NULL)
+        cx_buf_advance(&b->deltas, r->inside.delta.size);
+    else
+        CX_TRY(cx_json_write(&b->deltas, r->fields.state_delta, CX_JSON_PY_COMPACT, err));
+    d->delta = (cx_str){NULL, b->deltas.size - start};
+    return CX_SUCCESS;
+}
+
+/* The fields that node.flags and the skeleton take over, of a record that is usable. */
+static cx_status take_fields(batch *b, draft *d, const record_fields *f, cx_err *err)
+{
+    if (!set_hash(b, cx_json_text(f->hash), &d->n.hash, &d->n.flags, NODE_HASH_ODD) ||
+        !set_hash(b, cx_json_text(f->prev_hash), &d->n.prev, &d->n.flags, NODE_PREV_ODD))
+        return cx_fail_nomem(err);
+
+    static const cx_digest zeros;
+    cx_str prev = cx_json_text(f->prev_hash);
+    if (prev.size == 0 || cx_str_is(prev, "GENESIS") ||
+        ((d->n.flags & NODE_PREV_ODD) == 0 && cx_digest_eq(&d->n.prev, &zeros)))
+        d->n.flags |= NODE_GENESIS_PREV;
+    if (cx_str_eq(node_id(&d->n), cx_json_text(f->hash)))
+        d->n.flags |= NODE_ID_IS_HASH;
+    return CX_SUCCESS;
+}
+
+/* The version and the fork type, which may be of a kind we do not know. */
+static cx_status take_kinds(batch *b, draft *d, const record_fields *f, cx_str version, cx_err *err)
+{
+    classify_version(&d->n, version);
+    if (d->n.flags & NODE_VERSION_BAD) {
+        cx_str found = shortened(version, 40);
+        CX_TRY(complain(b, CX_E_VERSION,
+                        cx_arena_printf(&b->scratch, "schema_version is '%.*s', expected 2.0.0",
+                                        (int)found.size, found.data),
+                        err));
+    }
+    d->n.flags |= (uint32_t)fork_of(f->fork_type) << NODE_FORK_SHIFT;
+    if (node_fork(&d->n) == CX_FORK_UNKNOWN)
+        CX_TRY(complain(b, CX_E_FORK_TYPE,
+                        CX_STR("fork_type is none of natural, observation, injection"), err));
+    return CX_SUCCESS;
+}
+
+static cx_status check_record(batch *b, draft *d, const record *r, cx_str version, cx_err *err)
+{
+    const record_fields *f = &r->fields;
     const cx_json *found = NULL;
     const char *problem = unusable_field(f, &found);
     if (problem == NULL)
@@ -452,50 +517,40 @@ static cx_status check_record(batch *b, draft *d, const fields *f, cx_str versio
     if (!cx_json_has_canonical(f->event) || !cx_json_has_canonical(f->state_delta))
         return set_unusable(b, d, "event and state_delta need a canonical form",
                             "a number that overflows a double", err);
-    if (nomem ||
-        !set_hash(b, cx_json_text(f->hash), &d->n.hash, &d->n.flags, NODE_HASH_ODD) ||
-        !set_hash(b, cx_json_text(f->prev_hash), &d->n.prev, &d->n.flags, NODE_PREV_ODD))
+    if (nomem)
         return cx_fail_nomem(err);
-
-    static const cx_digest zeros;
-    cx_str prev = cx_json_text(f->prev_hash);
-    if (prev.size == 0 || cx_str_is(prev, "GENESIS") ||
-        ((d->n.flags & NODE_PREV_ODD) == 0 && cx_digest_eq(&d->n.prev, &zeros)))
-        d->n.flags |= NODE_GENESIS_PREV;
-    if (cx_str_eq(node_id(&d->n), cx_json_text(f->hash)))
-        d->n.flags |= NODE_ID_IS_HASH;
     if (f->schema_version != NULL)
         version = cx_json_text(f->schema_version);
-    classify_version(&d->n, version);
-    if (d->n.flags & NODE_VERSION_BAD) {
-        cx_str found_version = shortened(version, 40);
-        CX_TRY(complain(b, CX_E_VERSION,
-                        cx_arena_printf(&b->scratch, "schema_version is '%.*s', expected 2.0.0",
-                                        (int)found_version.size, found_version.data), err));
-    }
-    d->n.flags |= (uint32_t)fork_of(f->fork_type) << NODE_FORK_SHIFT;
-    if (node_fork(&d->n) == CX_FORK_UNKNOWN)
-        CX_TRY(complain(b, CX_E_FORK_TYPE,
-                        CX_STR("fork_type is none of natural, observation, injection"), err));
-    d->n.flags |= strategy_of(f->event) << NODE_STRATEGY_SHIFT;
+    CX_TRY(take_fields(b, d, f, err));
+    CX_TRY(take_kinds(b, d, f, version, err));
+    d->n.flags |= strategy_of(r->inside.strategy) << NODE_STRATEGY_SHIFT;
     CX_TRY(add_parents(b, d, f->parents, err));
     CX_TRY(note_minor(b, d, err));
-    CX_TRY(queue_hash(b, d, f, version, err));
-    CX_TRY(queue_seal(b, d, f, err));
-    if (b->keep_deltas) {
-        size_t start = b->deltas.size;
-        CX_TRY(cx_json_write(&b->deltas, f->state_delta, CX_JSON_PY_COMPACT, err));
-        d->delta = (cx_str){NULL, b->deltas.size - start};
-    }
-    return CX_SUCCESS;
+    CX_TRY(queue_hash(b, d, r, version, err));
+    CX_TRY(queue_seal(b, d, r, err));
+    return b->keep_deltas ? keep_delta(b, d, r, err) : CX_SUCCESS;
 }
 
-cx_status cx_lattice_batch_add(batch *b, const cx_json *value, cx_str version, uint64_t offset,
-                               uint64_t line, cx_err *err)
+/* A draft of nothing.  Piece by piece: clearing one large object costs more than all of them. */
+static void clear_draft(draft *d, uint64_t offset, uint64_t line)
 {
-    if (value->type != CX_JSON_OBJECT)
-        return cx_fail_at(err, CX_E_FORMAT, "U_SHAPE", offset, "found %s, expected a node object",
-                          cx_json_type_name(value));
+    d->n.hash = d->n.prev = (cx_digest){0};
+    d->n.offset = offset;
+    d->n.line = line <= UINT32_MAX ? (uint32_t)line : 0;
+    d->n.lineage = CX_NODE_NONE;
+    d->n.id = NULL;
+    d->n.id_size = 0;
+    d->n.agent = NO_AGENT;
+    d->n.seq = d->n.time.i = 0;
+    d->n.first_parent = d->n.parent_count = d->n.flags = 0;
+    d->id_hash = 0;
+    d->first_ref = d->ref_count = 0;
+    d->delta = (cx_str){NULL, 0};
+}
+
+cx_status cx_lattice_batch_add_record(batch *b, const record *r, cx_str version, uint64_t offset,
+                                      uint64_t line, cx_err *err)
+{
     draft *d = cx_vec_push(&b->drafts, b->alloc);
     if (d == NULL)
         return cx_fail_nomem(err);
@@ -505,13 +560,24 @@ cx_status cx_lattice_batch_add(batch *b, const cx_json *value, cx_str version, u
             return cx_fail_nomem(err);
         memset(seal, 0, sizeof *seal);
     }
-    *d = (draft){.n = {.offset = offset,
-                       .line = line <= UINT32_MAX ? (uint32_t)line : 0,
-                       .lineage = CX_NODE_NONE}};
-    fields f;
-    find_fields(value, &f);
-    CX_TRY(identify(b, d, &f, err));
-    return check_record(b, d, &f, version, err);
+    clear_draft(d, offset, line);
+    CX_TRY(identify(b, d, &r->fields, err));
+    return check_record(b, d, r, version, err);
+}
+
+cx_status cx_lattice_batch_add(batch *b, const cx_json *value, cx_str version, uint64_t offset,
+                               uint64_t line, cx_err *err)
+{
+    if (value->type != CX_JSON_OBJECT)
+        return cx_fail_at(err, CX_E_FORMAT, "U_SHAPE", offset, "found %s, expected a node object",
+                          cx_json_type_name(value));
+    record r;
+    find_fields(value, &r.fields);
+    const cx_json *event = r.fields.event;
+    r.inside = (record_inside){.strategy = CX_JSON_GET_STR(event, "merge_strategy"),
+                               .seal = CX_JSON_GET_STR(event, "__seal"),
+                               .has_seal = CX_JSON_GET(event, "__seal") != NULL};
+    return cx_lattice_batch_add_record(b, &r, version, offset, line, err);
 }
 
 static cx_status finish_job(batch *b, const digest_job *job, const cx_digest *got, cx_err *err)
@@ -543,7 +609,8 @@ static cx_status finish_job(batch *b, const digest_job *job, const cx_digest *go
 cx_status cx_lattice_batch_digest(batch *b, cx_err *err)
 {
     size_t count = b->jobs.count;
-    if (!cx_vec_reserve(&b->messages, count, b->alloc) || !cx_vec_reserve(&b->digests, count, b->alloc))
+    if (!cx_vec_reserve(&b->messages, count, b->alloc) ||
+        !cx_vec_reserve(&b->digests, count, b->alloc))
         return cx_fail_nomem(err);
     for (size_t i = 0; i < count; i++)
         b->messages.items[i] =

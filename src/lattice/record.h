@@ -8,6 +8,7 @@
 #ifndef CX_LATTICE_RECORD_H
 #define CX_LATTICE_RECORD_H
 
+#include "json/recode.h"
 #include "lattice/internal.h"
 
 /* A parents entry as written, and its hash under the lattice's seed. */
@@ -45,11 +46,25 @@ typedef struct batch_complaint {
     cx_str detail; /* in the scratch arena */
 } batch_complaint;
 
+#define BATCH_RECENT 16u
+#define BATCH_EXPECTED 16u
+
+/*
+ * The name that stood in this place of the last line, with quotes and colon, as two words in the
+ * order of memory.  Lines repeat: where the text is the same, its slot is known.
+ */
+typedef struct expected_name {
+    uint64_t text[2], mask[2];
+    uint8_t size;
+    uint8_t slot; /* its offset in record_fields */
+} expected_name;
+
 typedef struct batch {
     const cx_alloc *alloc;
     uint64_t seed;
     bool keep_deltas, keep_seals;
     cx_json_parser parser;
+    cx_json_recoder recoder;
     cx_str input;     /* what the current record was parsed from; stays until absorbed */
     cx_arena values;  /* of one record; reset for each */
     cx_arena scratch; /* of one batch: decoded texts, details */
@@ -67,8 +82,30 @@ typedef struct batch {
     cx_arena names;
     cx_map agent_index;
     CX_VEC(batch_agent) agents;
-    uint32_t last_agent;
+    expected_name expected[BATCH_EXPECTED];
+    uint32_t recent_agents[BATCH_RECENT]; /* indexes by recent_slot() of the name */
 } batch;
+
+/* The fields of §2, NULL when absent. */
+typedef struct record_fields {
+    const cx_json *node_id, *agent_id, *seq, *timestamp, *event, *state_delta;
+    const cx_json *prev_hash, *hash, *parents, *fork_type, *schema_version;
+} record_fields;
+
+/* What lies deeper, and what a scan has written already. */
+typedef struct record_inside {
+    cx_str strategy; /* event.merge_strategy, data NULL when it is no string */
+    cx_str seal;     /* event.__seal, likewise */
+    bool has_seal;
+    /* Of a scanned record, else with data NULL; event and state_delta then have no members. */
+    cx_str head;  /* canonical prev_hash and event, in b->work behind its contents */
+    cx_str delta; /* canonical, in b->deltas behind its contents */
+} record_inside;
+
+typedef struct record {
+    record_fields fields;
+    record_inside inside;
+} record;
 
 void cx_lattice_batch_init(batch *b, const cx_alloc *alloc, uint64_t seed,
                            const cx_json_limits *limits);
@@ -83,6 +120,29 @@ void cx_lattice_batch_clear(batch *b);
  */
 CX_RESULT cx_lattice_batch_add(batch *b, const cx_json *value, cx_str version, uint64_t offset,
                                uint64_t line, cx_err *err);
+/* The same for a record whose parts are known. */
+CX_RESULT cx_lattice_batch_add_record(batch *b, const record *r, cx_str version, uint64_t offset,
+                                      uint64_t line, cx_err *err);
+/* The slot a member belongs to, NULL for unknown names. */
+const cx_json **cx_lattice_field_slot(record_fields *f, cx_str name);
+
+/*
+ * scan.c: adds the record of an ordinary line, straight from its text, which starts at `at` in
+ * b->input.  There is an LF at `last_lf`, CX_JSON_RECODE_SLACK bytes of the input behind it.
+ * *out_behind is the start of the next line, or NULL when the line is not ordinary: nothing was
+ * added then.
+ */
+CX_RESULT cx_lattice_batch_scan(batch *b, const char *at, const char *last_lf, cx_str version,
+                                uint64_t offset, uint64_t line, const char **out_behind,
+                                cx_err *err);
+/* The last LF with so much behind it, NULL when there is none. */
+const char *cx_lattice_scan_limit(cx_str input);
+
+/* preimage.c: the parts of a pre-image around canonical text. */
+CX_RESULT cx_lattice_preimage_tail(cx_buf *out, const cx_lattice_fields *fields, cx_err *err);
+void cx_lattice_seal_preimage_begin(cx_buf *out, cx_str fork_type);
+CX_RESULT cx_lattice_seal_preimage_end(cx_buf *out, const cx_json *timestamp, cx_err *err);
+
 /* Computes all digests of the batch and sets the flags that follow from them. */
 CX_RESULT cx_lattice_batch_digest(batch *b, cx_err *err);
 

@@ -90,6 +90,10 @@ cx_status cx_states_get(const cx_states *states, cx_node which, bool inherited, 
 
 cx_status cx_state_write(tree_work *work, const state *s, cx_buf *out, cx_err *err)
 {
+    /* They lie apart: one is on its way while another is waited for. */
+    __builtin_prefetch(s->beliefs);
+    __builtin_prefetch(s->memory);
+    __builtin_prefetch(s->lists);
     for (unsigned i = 0; i < SECTION_COUNT; i++) {
         cx_buf_add_z(out, i == 0 ? "{\"" : ",\"");
         cx_buf_add_str(out, cx_state_section_name((state_section)i));

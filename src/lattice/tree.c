@@ -39,13 +39,40 @@ bool cx_tree_outranks(const tree *a, const tree *b)
     return cx_str_cmp(tree_key(a), tree_key(b)) < 0;
 }
 
-/* A node gets one line of cache to itself: reading it never waits twice. */
-#define TREE_LINE 64
 _Static_assert(sizeof(tree) <= TREE_LINE, "a node fits into one line of cache");
 
 static tree *new_tree(cx_forest *forest)
 {
     return cx_arena_push(forest->arena, TREE_LINE, TREE_LINE);
+}
+
+/* Where the value stands in text that holds it behind its key. */
+static inline const char *behind_key(const tree *t)
+{
+    return t->key + t->key_size + 2;
+}
+
+/* The text of a new node moves into it when it is one and short. */
+static void take_inside(tree *made)
+{
+    size_t size = (size_t)made->key_size + 3 + made->size;
+    if (made->key_escaped || made->size >= TREE_INSIDE || size > TREE_INSIDE ||
+        (const char *)made->data != behind_key(made))
+        return;
+    memcpy(made->inside, made->key - 1, size);
+    made->key = made->inside + 1;
+    made->data = behind_key(made);
+}
+
+/* A copy whose text, when it lies inside, is its own. */
+static void copy_node(tree *copy, const tree *t)
+{
+    *copy = *t;
+    if (t->key != t->inside + 1)
+        return;
+    copy->key = copy->inside + 1;
+    if ((const char *)t->data == behind_key(t))
+        copy->data = behind_key(copy);
 }
 
 /* The node itself when this change made it, else a copy of it; NULL when out of memory (I3). */
@@ -55,7 +82,7 @@ static tree *own(cx_forest *forest, const tree *t)
         return (tree *)(uintptr_t)t;
     tree *copy = new_tree(forest);
     if (copy != NULL) {
-        *copy = *t;
+        copy_node(copy, t);
         copy->stamp = forest->stamp;
     }
     return copy;
@@ -101,6 +128,7 @@ bool cx_tree_set(cx_forest *forest, const tree **root, tree_name name, cx_value 
         tree *copy = own(forest, *hole);
         if (copy == NULL)
             return false;
+        bool is_new = copy != *hole;
         *hole = copy;
         int order = cx_str_cmp(name.text, tree_key(copy));
         if (order == 0) {
@@ -108,6 +136,8 @@ bool cx_tree_set(cx_forest *forest, const tree **root, tree_name name, cx_value 
             copy->size = v.size;
             copy->key = fresh.key; /* the newer text, which its value may lie right behind */
             copy->key_escaped = fresh.key_escaped;
+            if (is_new)
+                take_inside(copy);
             return true;
         }
         hole = order < 0 ? &copy->left : &copy->right;
@@ -116,6 +146,7 @@ bool cx_tree_set(cx_forest *forest, const tree **root, tree_name name, cx_value 
     if (made == NULL)
         return false;
     *made = fresh;
+    take_inside(made);
     if (!split(forest, *hole, name.text, &made->left, &made->right))
         return false;
     *hole = made;
@@ -166,7 +197,7 @@ bool cx_tree_make(cx_forest *forest, const tree *like, cx_value v, const tree *l
     tree *made = new_tree(forest);
     if (made == NULL)
         return false;
-    *made = *like;
+    copy_node(made, like);
     made->data = v.data;
     made->size = v.size;
     made->left = left;
@@ -406,7 +437,7 @@ static void write_member(const tree *t, cx_buf *out)
     } else {
         /* The key lies in canonical text, its value often right behind it. */
         size_t size = (size_t)t->key_size + 3;
-        if (value_is_leaf(v) && (const char *)v.data == t->key + t->key_size + 2) {
+        if (value_is_leaf(v) && (const char *)v.data == behind_key(t)) {
             cx_buf_add(out, t->key - 1, size + v.size);
             return;
         }

@@ -32,6 +32,10 @@ typedef struct cx_value {
 /* Longer texts than this are refused: sizes here have 31 bits. */
 #define TREE_TEXT_MAX ((size_t)INT32_MAX)
 
+/* A node gets one line of cache to itself: reading it never waits twice. */
+#define TREE_LINE 64
+#define TREE_INSIDE 16
+
 struct tree {
     const tree *left, *right;
     const char *key;
@@ -42,6 +46,9 @@ struct tree {
     uint32_t key_escaped : 1;
     uint32_t priority;
     uint32_t stamp; /* the change that made this node; it alone may still write to it */
+    /* A short `"key":value` lies here, where no second line has to be waited for; key and data then
+     * point to it.  Filled when the node is made and never again: others may point to it too. */
+    char inside[TREE_INSIDE];
 };
 
 static inline bool value_is_absent(cx_value v)

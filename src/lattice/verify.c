@@ -390,6 +390,8 @@ static void weigh_evidence(judge *j)
 static void spread_suspicion(judge *j)
 {
     const cx_lattice *lattice = j->lattice;
+    if (j->report->errors.count == 0)
+        return; /* no cycle either: that would be one */
     for (uint32_t i = 0; i < lattice->order_count; i++) {
         cx_node n = lattice->order[i];
         const node *item = node_at(lattice, n);
@@ -436,10 +438,15 @@ static int compare_places(const void *a, const void *b)
 
 static void place_branches(const cx_lattice *lattice, branch_place *places)
 {
-    for (uint32_t i = 0; i < lattice->agents.count; i++)
-        places[i] = (branch_place){i, UINT32_MAX, lattice->agents.items[i].name};
-    for (uint32_t i = lattice->order_count; i-- > 0;)
-        places[node_at(lattice, lattice->order[i])->agent].position = i;
+    for (uint32_t i = 0; i < lattice->agents.count; i++) {
+        const agent *a = &lattice->agents.items[i];
+        places[i] = (branch_place){i, UINT32_MAX, a->name};
+        for (uint32_t k = 0; k < a->count; k++) {
+            uint32_t position = lattice->position[lattice->branch_nodes[a->first + k]];
+            if (position < places[i].position)
+                places[i].position = position;
+        }
+    }
     qsort(places, lattice->agents.count, sizeof *places, compare_places);
 }
 

@@ -102,9 +102,7 @@ void cx_home_give_turn(cx_home *home);
 /* What is handed out must be on the disk; a reader's view is. */
 CX_RESULT cx_home_sync_shown(cx_home *home, cx_err *err);
 
-/* --- trees.c
- * -----------------------------------------------------------------------------------------------
- */
+/* --- trees.c ------------------------------------------------------------------------------- */
 /* Under the turn and the lock. */
 CX_RESULT cx_home_need_trees(cx_home *home, cx_actor *actor, cx_err *err);
 void cx_actor_drop_trees(cx_actor *actor);

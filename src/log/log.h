@@ -97,8 +97,7 @@ CX_RESULT cx_log_read(cx_log *log, cx_log_place place, cx_buf *buf, cx_log_frame
 /* Overwrites a frame's erasable part with zeros and syncs.  Done already: success. */
 CX_RESULT cx_log_erase(cx_log *log, cx_log_place place, cx_err *err);
 
-/* --- reading in order --------------------------------------------------------------------------
- */
+/* --- reading in order ---------------------------------------------------------------------- */
 
 typedef struct cx_log_scan cx_log_scan;
 

@@ -117,6 +117,21 @@ CX_TEST(cbor_read_refuses_and_says_where)
         check_refused_at(__LINE__, refused[i].hex, refused[i].offset);
 }
 
+/* However many bytes follow. */
+CX_TEST(cbor_read_refuses_reserved_and_endless_lengths)
+{
+    for (unsigned major = 0; major < 8; major++)
+        for (unsigned info = 28; info < 32; info++) {
+            uint8_t bytes[40] = {(uint8_t)(major << 5 | info)};
+            cx_err err = {0};
+            CHECK_INT(cx_cbor_check(cx_bytes_from(bytes, sizeof bytes), &err).code, CX_E_FORMAT);
+            CHECK_INT(err.offset, 0);
+            if (major < 7)
+                CHECK(strstr(err.message, "indefinite or reserved") != NULL ||
+                      strstr(err.message, "a tag") != NULL);
+        }
+}
+
 /* Each argument in each width that is longer than it need be, for each type that has one. */
 CX_TEST(cbor_read_refuses_every_longer_argument)
 {
@@ -271,33 +286,72 @@ CX_TEST(cbor_read_random_float_bytes)
     cx_buf_done(&out);
 }
 
-CX_TEST(cbor_read_vectors)
-{
+typedef struct vector_file {
     cx_buf text;
     cx_arena arena;
     cx_json root;
+} vector_file;
+
+static void vector_file_open(vector_file *file, const char *name)
+{
     cx_err err = {0};
-    cx_buf_init(&text, cx_alloc_default());
-    cx_arena_init(&arena, cx_alloc_default(), 0);
-    CHECK_STATUS(cx_io_read_file(cx_io_system(), cx_test_path("vectors/ledger/cbor_strict.json"),
-                                 1 << 20, &text, &err),
+    cx_buf_init(&file->text, cx_alloc_default());
+    cx_arena_init(&file->arena, cx_alloc_default(), 0);
+    file->root = (cx_json){.type = CX_JSON_NULL};
+    CHECK_STATUS(cx_io_read_file(cx_io_system(), cx_test_path(name), 1 << 20, &file->text, &err),
                  &err);
-    CHECK_STATUS(cx_json_parse_text(cx_buf_str(&text), &arena, &root, &err), &err);
-    const cx_json *accept = cx_json_get_typed(&root, CX_STR("accept"), CX_JSON_ARRAY);
-    const cx_json *reject = cx_json_get_typed(&root, CX_STR("reject"), CX_JSON_ARRAY);
+    CHECK_STATUS(cx_json_parse_text(cx_buf_str(&file->text), &file->arena, &file->root, &err),
+                 &err);
+}
+
+static void vector_file_close(vector_file *file)
+{
+    cx_arena_done(&file->arena);
+    cx_buf_done(&file->text);
+}
+
+/* The hex of an item, or of its member "cbor". */
+static const char *hex_of(vector_file *file, const cx_json *item)
+{
+    if (item->type == CX_JSON_OBJECT)
+        item = CX_JSON_GET(item, "cbor");
+    return cx_arena_copy_str(&file->arena, cx_json_text(item)).data;
+}
+
+CX_TEST(cbor_read_vectors)
+{
+    vector_file file;
+    vector_file_open(&file, "vectors/ledger/cbor_strict.json");
+    const cx_json *accept = cx_json_get_typed(&file.root, CX_STR("accept"), CX_JSON_ARRAY);
+    const cx_json *reject = cx_json_get_typed(&file.root, CX_STR("reject"), CX_JSON_ARRAY);
+    cx_err err = {0};
     CHECK(accept != NULL && accept->count > 20 && reject != NULL && reject->count > 20);
-    for (uint32_t i = 0; accept != NULL && i < accept->count; i++) {
-        cx_str hex = cx_arena_copy_str(&arena, cx_json_text(&accept->items[i]));
-        CHECK_STATUS(check_hex(hex.data, &err), &err);
-    }
+    for (uint32_t i = 0; accept != NULL && i < accept->count; i++)
+        CHECK_STATUS(check_hex(hex_of(&file, &accept->items[i]), &err), &err);
     for (uint32_t i = 0; reject != NULL && i < reject->count; i++) {
-        const cx_json *cbor = cx_json_get(&reject->items[i], CX_STR("cbor"));
-        cx_str hex = cx_arena_copy_str(&arena, cx_json_text(cbor));
-        if (check_hex(hex.data, &err).code != CX_E_FORMAT)
-            cx_test_fail(__FILE__, __LINE__, "%s is accepted", hex.data);
+        const char *hex = hex_of(&file, &reject->items[i]);
+        if (check_hex(hex, &err).code != CX_E_FORMAT)
+            cx_test_fail(__FILE__, __LINE__, "%s is accepted", hex);
     }
-    cx_arena_done(&arena);
-    cx_buf_done(&text);
+    vector_file_close(&file);
+}
+
+/* What the original wrote is read, but for a text that is none. */
+CX_TEST(cbor_read_primitives_of_the_vectors)
+{
+    vector_file file;
+    vector_file_open(&file, "vectors/ledger/matrix-1/codec.json");
+    const cx_json *list = cx_json_get_typed(&file.root, CX_STR("cbor_primitives"), CX_JSON_ARRAY);
+    CHECK(list != NULL && list->count >= 28);
+    for (uint32_t i = 0; list != NULL && i < list->count; i++) {
+        bool sound = !cx_str_is(CX_JSON_GET_STR(&list->items[i], "value"), "invalid utf8 text");
+        cx_err err = {0};
+        cx_status status = check_hex(hex_of(&file, &list->items[i]), &err);
+        if (cx_failed(status) == sound)
+            cx_test_fail(__FILE__, __LINE__, "%s: %s", hex_of(&file, &list->items[i]),
+                         sound ? err.message : "accepted");
+    }
+    vector_file_close(&file);
 }
 
 /* --- one typed read -------------------------------------------------------------------------- */

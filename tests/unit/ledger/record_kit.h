@@ -294,16 +294,29 @@ static inline void kit_try_values(kit_map *map, size_t at, bool omittable)
     }
 }
 
-static inline void kit_try_unknown(kit_map *map)
+/* A field that the map does not have, in its place among the others, with a value of each kind. */
+static inline void kit_try_unknown(kit_map *map, uint64_t key)
 {
-    static const uint64_t unknown[] = {23, 24, 63, 64, 256, UINT64_MAX};
-    for (size_t k = 0; k < CX_COUNT_OF(unknown); k++) {
+    static const uint8_t zeros[33];
+    for (unsigned kind = 0; kind < 8; kind++) {
+        size_t i = 0;
         kit_map_begin(map, map->count + 1);
-        for (size_t i = 0; i < map->count; i++)
+        for (; i < map->count && map->fields[i].key < key; i++)
             kit_map_add(map, &map->fields[i]);
-        cx_cbor_uint(&map->work, unknown[k]);
-        cx_cbor_uint(&map->work, 1);
-        kit_expect(map, kit_map_end(map), false, "unknown", unknown[k]);
+        cx_cbor_uint(&map->work, key);
+        switch (kind) {
+        case 0: cx_cbor_uint(&map->work, 1); break;
+        case 1: cx_cbor_bytes(&map->work, cx_bytes_from(zeros, 16)); break;
+        case 2: cx_cbor_bytes(&map->work, cx_bytes_from(zeros, 32)); break;
+        case 3: cx_cbor_text(&map->work, CX_STR("a")); break;
+        case 4: cx_cbor_bool(&map->work, true); break;
+        case 5: cx_cbor_null(&map->work); break;
+        case 6: cx_cbor_f32(&map->work, 1.0f); break;
+        default: cx_cbor_array(&map->work, 1); cx_cbor_text(&map->work, CX_STR("a"));
+        }
+        for (; i < map->count; i++)
+            kit_map_add(map, &map->fields[i]);
+        kit_expect(map, kit_map_end(map), false, "unknown", key);
     }
 }
 
@@ -330,7 +343,10 @@ static inline void kit_check_map(const kit_format *format, cx_bytes bytes, const
             kit_try_swapped(&map, i);
         kit_try_values(&map, i, (omittable & KEY(map.fields[i].key)) != 0);
     }
-    kit_try_unknown(&map);
+    for (uint64_t key = 0; key < 66; key++)
+        if (key > 63 || (seen & KEY(key)) == 0)
+            kit_try_unknown(&map, key);
+    kit_try_unknown(&map, UINT64_MAX);
     cx_buf_done(&map.work);
 }
 
