@@ -7,9 +7,9 @@ set -euo pipefail
 
 # To build the programs and the library.
 build_packages=(gcc libc6-dev cmake ninja-build pkgconf libsodium-dev libssl-dev
-    libsqlite3-dev)
+    libsqlite3-dev libmicrohttpd-dev libmicrohttpd12 libpq-dev libpq5)
 # To run every check: the scripts, the second compiler, and public headers read as C++.
-test_packages=(python3 clang g++)
+test_packages=(python3 clang g++ curl openssl wrk postgresql-15 sqlite3)
 
 case "${1:-}" in
 build) wanted=("${build_packages[@]}") ;;

@@ -12,7 +12,7 @@ find_package(Python3 COMPONENTS Interpreter)
 
 # The programs whose tests start threads; ThreadSanitizer runs these.
 add_custom_target(threaded_tests)
-foreach(program test_base test_crypto test_log test_lattice test_memory
+foreach(program test_base test_crypto test_log test_ledger test_lattice test_memory
     test_home_threads)
   if(TARGET ${program})
     set_property(TEST ${program} APPEND PROPERTY LABELS threads)
@@ -20,7 +20,7 @@ foreach(program test_base test_crypto test_log test_lattice test_memory
   endif()
 endforeach()
 
-foreach(room base json crypto cbor log db ledger lattice memory import cli)
+foreach(room base json crypto cbor log db ledger lattice memory trace import recorder server cli)
   if(TARGET test_${room})
     set_property(TEST test_${room} APPEND PROPERTY LABELS unit)
   endif()

@@ -13,7 +13,8 @@ typedef struct room {
     void (*run)(runner *r);
 } room;
 
-static const room rooms[] = {{"lattice", runner_lattice}, {"ledger", runner_ledger}};
+static const room rooms[] = {
+    {"lattice", runner_lattice}, {"ledger", runner_ledger}, {"trace", runner_trace}};
 
 static int misuse(void)
 {

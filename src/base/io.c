@@ -380,7 +380,8 @@ static cx_status sync_folder_of(const cx_io *io, const char *path, cx_err *err)
     return cx_io_sync_folder(io, slash == NULL ? "." : size == 0 ? "/" : folder, err);
 }
 
-cx_status cx_io_replace_file(const cx_io *io, const char *path, cx_bytes contents, cx_err *err)
+static cx_status replace_file(const cx_io *io, const char *path, cx_bytes contents,
+                              unsigned flags, cx_err *err)
 {
     char temporary[4096];
     uint64_t tail = cx_io_seed(io);
@@ -390,7 +391,7 @@ cx_status cx_io_replace_file(const cx_io *io, const char *path, cx_bytes content
         return cx_fail(err, CX_E_LIMIT, "path too long: %s", path);
     cx_file file;
     int failed =
-        io->open(io, temporary, CX_IO_WRITE | CX_IO_CREATE | CX_IO_EXCLUSIVE | CX_IO_PUBLIC, &file);
+        io->open(io, temporary, CX_IO_WRITE | CX_IO_CREATE | CX_IO_EXCLUSIVE | flags, &file);
     if (failed != 0)
         return cx_fail_os(err, -failed, "cannot create %s", temporary);
     cx_status status = cx_io_write_all(io, file, temporary, contents.data, contents.size, err);
@@ -405,6 +406,17 @@ cx_status cx_io_replace_file(const cx_io *io, const char *path, cx_bytes content
         return status;
     }
     return sync_folder_of(io, path, err);
+}
+
+cx_status cx_io_replace_file(const cx_io *io, const char *path, cx_bytes contents, cx_err *err)
+{
+    return replace_file(io, path, contents, CX_IO_PUBLIC, err);
+}
+
+cx_status cx_io_replace_private_file(const cx_io *io, const char *path, cx_bytes contents,
+                                     cx_err *err)
+{
+    return replace_file(io, path, contents, 0, err);
 }
 
 uint64_t cx_io_seed(const cx_io *io)

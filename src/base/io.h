@@ -86,6 +86,9 @@ CX_RESULT cx_io_read_file(const cx_io *io, const char *path, size_t limit_bytes,
 
 /* Replaces a file in one step: temporary name beside it, sync, rename, sync of the folder. */
 CX_RESULT cx_io_replace_file(const cx_io *io, const char *path, cx_bytes contents, cx_err *err);
+/* The same for a file that only its owner may read (mode 0600). */
+CX_RESULT cx_io_replace_private_file(const cx_io *io, const char *path, cx_bytes contents,
+                                     cx_err *err);
 
 /* A seed for hash maps; 0 when randomness is out of reach. */
 uint64_t cx_io_seed(const cx_io *io);

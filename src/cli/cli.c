@@ -8,6 +8,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cli/ledger.h"
+#include "recorder/recorder.h"
+
 void cx_cli_complain(const char *format, ...)
 {
     char line[2048];
@@ -87,11 +90,9 @@ int cx_cli_answer(cx_cli *cli, cx_buf *answer, int exit_code)
     return exit_code;
 }
 
-cx_lattice *cx_cli_open_lattice(cx_cli *cli, const cx_cli_args *args, const char *path,
-                                cx_cli_keep keep, int *out_exit)
+static cx_lattice_options reading_options(cx_cli *cli, const cx_cli_args *args, cx_cli_keep keep,
+                                          cx_cli_progress *progress)
 {
-    cx_cli_progress progress;
-    cx_cli_progress_init(&progress, cli->io, "reading");
     cx_lattice_options options = CX_LATTICE_OPTIONS_INIT;
     uint64_t threads = cx_cli_number(args, "threads", 0);
     uint64_t depth = cx_cli_number(args, "max-depth", 0);
@@ -102,15 +103,46 @@ cx_lattice *cx_cli_open_lattice(cx_cli *cli, const cx_cli_args *args, const char
     options.keep_deltas = keep == CX_CLI_KEEP_DELTAS;
     options.keep_seals = keep == CX_CLI_KEEP_SEALS;
     options.progress = cx_cli_progress_step;
-    options.progress_arg = &progress;
+    options.progress_arg = progress;
+    return options;
+}
+
+/* Only reads: a home that another process writes to is as good. */
+static cx_status open_recorded(cx_cli *cli, const cx_cli_args *args, const char *branch,
+                               const cx_lattice_options *options, cx_lattice **out, cx_err *err)
+{
+    const char *path;
+    cx_home *home = NULL;
+    cx_str name = branch[0] == 0 ? (cx_str){NULL, 0} : cx_str_z(branch);
+    const cx_home_options reading = cx_cli_home_options(cli, CX_CLI_READ, NULL);
+    CX_TRY(cx_cli_home_path(cli, args, &path, err));
+    CX_TRY(cx_home_open(path, &reading, &home, err));
+    cx_buf_clear(&cli->recorded);
+    cx_status status = cx_recorder_lattice(home, name, options, &cli->recorded, out, err);
+    cx_status closed = cx_home_close(home, NULL);
+    (void)closed; /* nothing was written */
+    return status;
+}
+
+cx_lattice *cx_cli_open_lattice(cx_cli *cli, const cx_cli_args *args, const char *path,
+                                cx_cli_keep keep, int *out_exit)
+{
+    cx_cli_progress progress;
+    cx_cli_progress_init(&progress, cli->io, "reading");
+    const cx_lattice_options options = reading_options(cli, args, keep, &progress);
     cx_lattice *lattice = NULL;
     cx_err err;
     bool in_memory = cli->standard_input != NULL && strcmp(path, "-") == 0;
-    cx_status status = in_memory ? cx_lattice_open_bytes(cx_buf_bytes(cli->standard_input),
-                                                         &options, &lattice, &err)
-                                 : cx_lattice_open(path, &options, &lattice, &err);
+    cx_status status;
+    if (path[0] == '@')
+        status = open_recorded(cli, args, path + 1, &options, &lattice, &err);
+    else if (in_memory)
+        status = cx_lattice_open_bytes(cx_buf_bytes(cli->standard_input), &options, &lattice, &err);
+    else
+        status = cx_lattice_open(path, &options, &lattice, &err);
     cx_cli_progress_end(&progress);
     if (cx_failed(status))
-        *out_exit = cx_cli_fail(cli, path, &err, cx_cli_has(args, "json"));
+        *out_exit = path[0] == '@' ? cx_cli_ledger_fail(cli, args, &err)
+                                   : cx_cli_fail(cli, path, &err, cx_cli_has(args, "json"));
     return lattice;
 }

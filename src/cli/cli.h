@@ -20,6 +20,7 @@ typedef struct cx_cli {
     cx_cli_out out;
     cx_cli_commands commands;
     const cx_buf *standard_input; /* NULL, or all of it, read already */
+    cx_buf recorded;              /* nodes of recorded traces, which a lattice borrows from */
 } cx_cli;
 
 /* --- saying things ------------------------------------------------------------------------- */
@@ -43,7 +44,7 @@ int cx_cli_answer(cx_cli *cli, cx_buf *answer, int exit_code);
 /* --- reading ------------------------------------------------------------------------------- */
 
 /* Options of every command that reads a lattice. */
-#define CX_CLI_OPTIONS_READING                                                                  \
+#define CX_CLI_OPTIONS_LIMITS                                                                   \
     CX_CLI_OPT("threads", 0, CX_CLI_COUNT, "N",                                                 \
                "Readers working at once; default: one a core, at most 8."),                     \
         CX_CLI_OPT("max-depth", 0, CX_CLI_COUNT, "N",                                           \
@@ -52,10 +53,19 @@ int cx_cli_answer(cx_cli *cli, cx_buf *answer, int exit_code);
         CX_CLI_OPT("max-bytes", 0, CX_CLI_SIZE, "SIZE",                                         \
                    "Refuse input longer than SIZE (U_LIMIT); K, M, G are understood; default: " \
                    "no limit.")
+/* .. and takes @BRANCH in place of a file. */
+#define CX_CLI_OPTIONS_READING                                                                  \
+    CX_CLI_OPT("home", 0, CX_CLI_FILE, "DIR",                                                   \
+               "In place of FILE, @BRANCH (such as @agent/976dbe5047633d39) means that branch " \
+               "of the traces recorded in this home, and @ alone all of them; default "         \
+               "$CORTEX_HOME, else $XDG_DATA_HOME/cortex, else ~/.local/share/cortex."),        \
+        CX_CLI_OPTIONS_LIMITS
 
 typedef enum cx_cli_keep { CX_CLI_KEEP_NOTHING, CX_CLI_KEEP_DELTAS, CX_CLI_KEEP_SEALS } cx_cli_keep;
 
-/* Opens the lattice at `path` as the reading options say; on failure complains, *out_exit is set.
+/*
+ * Opens the lattice at `path` as the reading options say; "@BRANCH" and "@" are recorded traces. On
+ * failure complains, *out_exit is set.
  */
 cx_lattice *cx_cli_open_lattice(cx_cli *cli, const cx_cli_args *args, const char *path,
                                 cx_cli_keep keep, int *out_exit);
@@ -109,10 +119,31 @@ extern const cx_cli_command cx_cli_scope_check;
 extern const cx_cli_command cx_cli_erase;
 extern const cx_cli_command cx_cli_key_new;
 extern const cx_cli_command cx_cli_key_show;
+extern const cx_cli_command cx_cli_key_add;
+extern const cx_cli_command cx_cli_key_list;
+extern const cx_cli_command cx_cli_key_revoke;
+extern const cx_cli_command cx_cli_record;
+extern const cx_cli_command cx_cli_trace_verify;
+extern const cx_cli_command cx_cli_trace_query;
+extern const cx_cli_command cx_cli_trace_show;
+extern const cx_cli_command cx_cli_trace_chain;
+extern const cx_cli_command cx_cli_trace_idma;
+extern const cx_cli_command cx_cli_trace_wakeup;
+extern const cx_cli_command cx_cli_trace_canon;
+extern const cx_cli_command cx_cli_trace_lower;
+extern const cx_cli_command cx_cli_detect;
+extern const cx_cli_command cx_cli_capacity;
+extern const cx_cli_command cx_cli_alert_list;
+extern const cx_cli_command cx_cli_alert_ack;
+extern const cx_cli_command cx_cli_alert_resolve;
 extern const cx_cli_command cx_cli_tables_status;
 extern const cx_cli_command cx_cli_tables_rebuild;
 extern const cx_cli_command cx_cli_backup;
 extern const cx_cli_command cx_cli_verify;
+extern const cx_cli_command cx_cli_serve;
+extern const cx_cli_command cx_cli_token_add;
+extern const cx_cli_command cx_cli_token_list;
+extern const cx_cli_command cx_cli_token_revoke;
 extern const cx_cli_command cx_cli_demo;
 extern const cx_cli_command cx_cli_doctor;
 extern const cx_cli_command cx_cli_version_command;

@@ -114,7 +114,7 @@ static cx_status work(cx_cli_ledger *l, void *arg, cx_err *err)
 static int run(cx_cli *cli, const cx_cli_args *args)
 {
     /* Signing keeps what was signed: that is a write, and two must not sign at once. */
-    static const cx_cli_job signs = {CX_CLI_WRITE, false, prepare, work};
+    static const cx_cli_job signs = {CX_CLI_SIGN, false, prepare, work};
     static const cx_cli_job shows = {CX_CLI_READ, false, prepare, work};
     state s = {.has_signer = false};
     int code = cx_cli_run_job(cli, args, cx_cli_signer_wanted(args) ? &signs : &shows, &s);

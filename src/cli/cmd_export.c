@@ -169,7 +169,7 @@ static cx_status do_tlog(cx_cli_ledger *l, void *arg, cx_err *err)
 
 static int run_tlog(cx_cli *cli, const cx_cli_args *args)
 {
-    static const cx_cli_job signs = {CX_CLI_WRITE, false, prepare_tlog, do_tlog};
+    static const cx_cli_job signs = {CX_CLI_SIGN, false, prepare_tlog, do_tlog};
     static const cx_cli_job reads = {CX_CLI_READ, false, prepare_tlog, do_tlog};
     return run_export(cli, args, cx_cli_signer_wanted(args) ? &signs : &reads);
 }
@@ -262,7 +262,7 @@ static cx_status do_receipt(cx_cli_ledger *l, void *arg, cx_err *err)
 
 static int run_receipt(cx_cli *cli, const cx_cli_args *args)
 {
-    static const cx_cli_job job = {CX_CLI_WRITE, false, prepare_receipt, do_receipt};
+    static const cx_cli_job job = {CX_CLI_SIGN, false, prepare_receipt, do_receipt};
     return run_export(cli, args, &job);
 }
 
@@ -421,7 +421,7 @@ static cx_status do_tiles(cx_cli_ledger *l, void *arg, cx_err *err)
 
 static int run_tiles(cx_cli *cli, const cx_cli_args *args)
 {
-    static const cx_cli_job signs = {CX_CLI_WRITE, false, prepare_tiles, do_tiles};
+    static const cx_cli_job signs = {CX_CLI_SIGN, false, prepare_tiles, do_tiles};
     static const cx_cli_job reads = {CX_CLI_READ, false, prepare_tiles, do_tiles};
     state s = {.has_signer = false};
     int code = cx_cli_run_job(cli, args, cx_cli_signer_wanted(args) ? &signs : &reads, &s);

@@ -1,14 +1,17 @@
 /*
- * cmd_key.c - `cortex key`: signing keys, which live outside the home.
+ * cmd_key.c - `cortex key new` and `show`: signing keys, which live outside the home.  Keys of
+ * others that are trusted are cmd_trust.c.
  *
  * K1  A secret is never written inside a home: who can read what is recorded must not be able to
  *     sign for it.
  */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cli/ledger.h"
 #include "cli/signer.h"
+#include "cli/trust.h"
 
 static int run_new(cx_cli *cli, const cx_cli_args *args);
 static int run_show(cx_cli *cli, const cx_cli_args *args);
@@ -21,7 +24,10 @@ static const cx_cli_option new_options[] = {
                "default: the name of the home's folder, '/', the actor."),
     CX_CLI_OPTIONS_LEDGER, CX_CLI_OPTIONS_COMMON};
 
-static const cx_cli_option show_options[] = {CX_CLI_OPTION_JSON, CX_CLI_OPTIONS_COMMON};
+static const cx_cli_operand show_operands[] = {{"FILE|ID", CX_CLI_FILE, NULL, false, false}};
+
+static const cx_cli_option show_options[] = {CX_CLI_OPTION_HOME, CX_CLI_OPTION_JSON,
+                                             CX_CLI_OPTIONS_COMMON};
 
 const cx_cli_command cx_cli_key_new = {
     .name = "key new",
@@ -40,15 +46,20 @@ const cx_cli_command cx_cli_key_new = {
 
 const cx_cli_command cx_cli_key_show = {
     .name = "key show",
-    .purpose = "the public half of a signing key",
-    .about = "Prints the verifier key of the signing key in FILE: what 'cortex verify --key' and "
-             "'cortex-verify --key' take. The secret is not shown.",
-    .operands = operands,
-    .operand_count = CX_COUNT_OF(operands),
+    .purpose = "the public half of a signing key, or a key that is trusted",
+    .about =
+        "When there is such a file: prints the verifier key of the signing key in it, which is "
+        "what 'cortex verify --key' and 'cortex-verify --key' take. The secret is not shown. "
+        "Otherwise shows the key with that id in the home's trust store (see 'cortex key "
+        "add').",
+    .operands = show_operands,
+    .operand_count = CX_COUNT_OF(show_operands),
     .options = show_options,
     .option_count = CX_COUNT_OF(show_options),
-    .exits = "0 shown\n2 usage error, or FILE holds no key\n3 FILE could not be read",
-    .example = "cortex key show ~/keys/cortex.key",
+    .exits = "0 shown\n2 usage error, FILE holds no key, or there is neither\n"
+             "3 FILE or the home could not be read",
+    .example = "cortex key show ~/keys/cortex.key\n"
+               "cortex key show agent-976dbe504763",
     .run = run_show,
 };
 
@@ -169,7 +180,21 @@ static cx_status show(cx_cli *cli, const cx_cli_args *args, cx_vkey *out, cx_err
     return cx_cli_key_read(cli, args->operands[0], out, err);
 }
 
+/* Also true for what is there and may not be read: that is then said. */
+static bool is_file(const cx_cli *cli, const char *path)
+{
+    cx_file file;
+    int failed = cli->io->open(cli->io, path, CX_IO_READ, &file);
+    if (failed == 0)
+        (void)cli->io->close(cli->io, file);
+    return failed != -ENOENT;
+}
+
 static int run_show(cx_cli *cli, const cx_cli_args *args)
 {
+    const char *what = args->operands[0];
+    /* A path that is a mistake is better reported as a file than looked up as an id. */
+    if (!is_file(cli, what) && strchr(what, '/') == NULL)
+        return cx_cli_show_trusted_key(cli, args);
     return run_with(cli, args, show);
 }

@@ -5,6 +5,7 @@
 
 #include "cli/grant.h"
 #include "cli/memory_view.h"
+#include "memory/view.h"
 
 enum {
     LIST_DEFAULT = 100,
@@ -45,7 +46,7 @@ static cx_status edges_of(cx_cli_ledger *l, const cx_id *id, bool to, cx_json_li
             continue;
         }
         cx_json_list edge = cx_json_list_begin(l->arena);
-        CX_TRY(cx_cli_edge_json(&edges[i].edge, &edge, err));
+        CX_TRY(cx_view_edge(&edges[i].edge, &edge, err));
         CX_TRY(cx_cli_add_object(&list, &edge, err));
     }
     return l->json ? cx_cli_put_array(json, to ? "edges_to" : "edges_from", &list, err)
@@ -68,7 +69,7 @@ static cx_status do_get(cx_cli_ledger *l, void *state, cx_err *err)
     if (!l->json)
         CX_TRY(cx_cli_memory_text(&view, l->arena, &l->out, err));
     else
-        CX_TRY(cx_cli_memory_json(&view, &json, err));
+        CX_TRY(cx_view_memory(&view, &json, err));
     if (cx_cli_has(l->args, "edges")) {
         CX_TRY(edges_of(l, &view.uri.id, false, &json, err));
         CX_TRY(edges_of(l, &view.uri.id, true, &json, err));
@@ -148,7 +149,7 @@ static cx_status do_list(cx_cli_ledger *l, void *state, cx_err *err)
             continue;
         }
         cx_json_list item = cx_json_list_begin(l->arena);
-        CX_TRY(cx_cli_memory_json(&views[i], &item, err));
+        CX_TRY(cx_view_memory(&views[i], &item, err));
         CX_TRY(cx_cli_add_object(&list, &item, err));
     }
     bool more = count == s->limit;

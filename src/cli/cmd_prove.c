@@ -160,7 +160,7 @@ static cx_status choose_snapshot(cx_cli_ledger *l, state *s, cx_err *err)
         CX_TRY(cx_snapshot_make(l->home, l->actor, CX_STR("explicit"),
                                 (int64_t)l->cli->io->wall_ns(l->cli->io), l->arena, &made, err));
         s->snapshot = made.snapshot_seq;
-        return CX_SUCCESS;
+        return cx_cli_go_on_reading(l, err);
     }
     CX_TRY(cx_snapshot_list(l->home, l->actor, l->arena, &manifests, &count, err));
     if (count == 0)

@@ -1,26 +1,99 @@
 /*
  * cmd_tables.c - `cortex tables status`, `tables rebuild`, and `backup`: looking after a home.
+ *
+ * There are two kinds of tables, both made from the log: those of the ledger, and the trace index,
+ * which may be another program's database.
  */
-#include "cli/ledger.h"
+#include "cli/trace.h"
 #include "ledger/verify.h"
 
-/* --- status -------------------------------------------------------------------------------------
- */
+/* --- status ----------------------------------------------------------------------------------- */
+
+/* How far the trace index is, asked without making or changing anything. */
+typedef struct index_view {
+    const char *where;
+    bool there;
+    cx_index_status status;
+    cx_err why_not;
+} index_view;
+
+static void look_at_index(const char *where, index_view *out)
+{
+    cx_index *index;
+    *out = (index_view){.where = where};
+    if (cx_failed(cx_index_open(where, CX_INDEX_READ, &index, &out->why_not)))
+        return;
+    out->there = !cx_failed(cx_index_get_status(index, &out->status, &out->why_not));
+    cx_index_close(index);
+}
+
+static uint64_t lag_of(const index_view *view, const cx_tables_status *tables)
+{
+    uint64_t done = view->status.position.commit;
+    return done < tables->log_commits ? tables->log_commits - done : 0;
+}
+
+static void tell_index(cx_buf *out, const index_view *view, const cx_tables_status *tables)
+{
+    const cx_index_status *status = &view->status;
+    if (!view->there) {
+        cx_buf_add_z(out, "index   none: ");
+        cx_cli_add_text(out, cx_str_z(view->why_not.message));
+        cx_buf_add_byte(out, '\n');
+        return;
+    }
+    cx_buf_printf(
+        out, "index   %llu commits, %llu behind; %llu traces, %llu unverified, %llu alerts",
+        (unsigned long long)status->position.commit, (unsigned long long)lag_of(view, tables),
+        (unsigned long long)status->trace_rows, (unsigned long long)status->unverified_rows,
+        (unsigned long long)status->alert_rows);
+    cx_buf_printf(out, " (%s, version %u)\n", status->engine, status->schema_version);
+}
+
+static cx_status put_index(cx_json_list *json, const index_view *view,
+                           const cx_tables_status *tables, cx_err *err)
+{
+    const cx_index_status *status = &view->status;
+    if (!view->there) {
+        cx_cli_put_null(json, "index");
+        return CX_SUCCESS;
+    }
+    cx_json_list list = cx_json_list_begin(json->arena);
+    cx_cli_put_uint(&list, "alerts", status->alert_rows);
+    cx_cli_put_uint(&list, "commits", status->position.commit);
+    cx_cli_put_str(&list, "engine", cx_str_z(status->engine));
+    cx_cli_put_uint(&list, "lag", lag_of(view, tables));
+    cx_cli_put_uint(&list, "traces", status->trace_rows);
+    cx_cli_put_uint(&list, "unverified", status->unverified_rows);
+    cx_cli_put_uint(&list, "version", status->schema_version);
+    return cx_cli_put_object(json, "index", &list, err);
+}
 
 static cx_status do_status(cx_cli_ledger *l, void *state, cx_err *err)
 {
     cx_tables_status tables;
+    const char *where;
+    index_view index;
     (void)state;
     CX_TRY(cx_home_tables_status(l->home, &tables, err));
+    CX_TRY(cx_cli_index_where(l, &where, err));
+    look_at_index(where, &index);
+    /* Who names an index wants to know about that one. */
+    if (!index.there && cx_cli_has(l->args, "db")) {
+        *err = index.why_not;
+        return (cx_status){index.why_not.code};
+    }
     if (!l->json) {
         cx_buf_printf(
             &l->out, "log     %llu commits\ntables  %llu commits, %llu entries, %llu records\n",
             (unsigned long long)tables.log_commits, (unsigned long long)tables.table_commits,
             (unsigned long long)tables.entry_rows, (unsigned long long)tables.record_rows);
+        tell_index(&l->out, &index, &tables);
         return CX_SUCCESS;
     }
     cx_json_list json = cx_json_list_begin(l->arena);
     cx_cli_put_uint(&json, "entries", tables.entry_rows);
+    CX_TRY(put_index(&json, &index, &tables, err));
     cx_cli_put_uint(&json, "log_commits", tables.log_commits);
     cx_cli_put_uint(&json, "records", tables.record_rows);
     cx_cli_put_uint(&json, "table_commits", tables.table_commits);
@@ -33,90 +106,167 @@ static int run_status(cx_cli *cli, const cx_cli_args *args)
     return cx_cli_run_job(cli, args, &job, NULL);
 }
 
-static const cx_cli_option status_options[] = {CX_CLI_OPTIONS_LEDGER, CX_CLI_OPTIONS_COMMON};
+static const cx_cli_option status_options[] = {CX_CLI_OPTIONS_TRACES, CX_CLI_OPTIONS_COMMON};
 
 const cx_cli_command cx_cli_tables_status = {
     .name = "tables status",
     .purpose = "how far the tables have followed the log",
-    .about = "The log is the only truth; the tables in cortex.db are made from it, and can be "
-             "deleted at any time.",
+    .about =
+        "The log is the only truth. The tables in cortex.db and the trace index (cirislens.db, "
+        "or the database that --db names) are made from it, and can be deleted at any time. "
+        "The index follows when something asks it: being behind means nothing is wrong.",
     .options = status_options,
     .option_count = CX_COUNT_OF(status_options),
     .exits = CX_CLI_EXITS_READ,
-    .example = "cortex tables status",
+    .example = "cortex tables status\n"
+               "cortex tables status --db postgresql:///traces",
     .run = run_status,
 };
 
-/* --- rebuild ------------------------------------------------------------------------------------
- */
+/* --- rebuild ---------------------------------------------------------------------------------- */
 
-static cx_status rebuild(cx_cli *cli, const cx_cli_args *args, cx_buf *out, cx_err *err)
+typedef struct rebuilt {
+    cx_rebuild_result tables;
+    cx_index_status index; /* engine NULL = left alone */
+} rebuilt;
+
+static cx_status empty_index(const char *where, cx_err *err)
 {
-    const char *path;
-    cx_rebuild_result done;
+    cx_index *index;
+    CX_TRY(cx_index_open(where, CX_INDEX_WRITE, &index, err));
+    cx_status status = cx_index_clear(index, err);
+    cx_index_close(index);
+    return status;
+}
+
+static cx_status look_again(const char *where, cx_index_status *out, cx_err *err)
+{
+    cx_index *index;
+    CX_TRY(cx_index_open(where, CX_INDEX_READ, &index, err));
+    cx_status status = cx_index_get_status(index, out, err);
+    cx_index_close(index);
+    return status;
+}
+
+/* Emptied, and filled from the log's beginning. */
+static cx_status rebuild_index(cx_cli_ledger *l, cx_index_status *out, cx_err *err)
+{
+    const char *where;
+    cx_home *home = NULL;
+    cx_recorder *recorder = NULL;
+    const cx_home_options options = cx_cli_home_options(l->cli, CX_CLI_READ, NULL);
+    cx_status status;
+    CX_TRY(cx_cli_index_where(l, &where, err));
+    CX_TRY(empty_index(where, err));
+    CX_GO(status, cx_home_open(l->path, &options, &home, err));
+    CX_GO(status, cx_recorder_open(home, NULL, &recorder, err));
+    CX_GO(status, cx_recorder_feed_now(recorder, where, err));
+    CX_GO(status, look_again(where, out, err));
+done:
+    cx_recorder_close(recorder);
+    cx_status closed = cx_home_close(home, NULL);
+    (void)closed; /* nothing was written */
+    return status;
+}
+
+static cx_status rebuild_tables(cx_cli_ledger *l, bool verify_only, cx_rebuild_result *out,
+                                cx_err *err)
+{
     cx_cli_progress progress;
-    bool verify_only = cx_cli_has(args, "verify-only");
-    cx_rebuild_mode mode = verify_only                   ? CX_REBUILD_VERIFY_ONLY
-                           : cx_cli_has(args, "replace") ? CX_REBUILD_REPLACE
-                                                         : CX_REBUILD;
-    CX_TRY(cx_cli_home_path(cli, args, &path, err));
-    cx_cli_progress_init(&progress, cli->io, "tables");
-    cx_home_options options = cx_cli_home_options(cli, CX_CLI_WRITE, &progress);
-    cx_status status = cx_home_rebuild(path, &options, mode, &done, err);
+    cx_rebuild_mode mode = verify_only                      ? CX_REBUILD_VERIFY_ONLY
+                           : cx_cli_has(l->args, "replace") ? CX_REBUILD_REPLACE
+                                                            : CX_REBUILD;
+    cx_cli_progress_init(&progress, l->cli->io, "tables");
+    cx_home_options options = cx_cli_home_options(l->cli, CX_CLI_WRITE, &progress);
+    cx_status status = cx_home_rebuild(l->path, &options, mode, out, err);
     cx_cli_progress_end(&progress);
-    CX_TRY(status);
-    if (!cx_cli_has(args, "json")) {
-        cx_buf_printf(out,
-                      "%s %llu entries and %llu records from %llu commits%s; the old tables %s\n",
-                      verify_only ? "derived" : "made", (unsigned long long)done.entries,
-                      (unsigned long long)done.records, (unsigned long long)done.commits,
-                      done.resumed ? " (took up an earlier run)" : "",
-                      done.changed ? "were absent or different" : "were the same");
-        return CX_SUCCESS;
+    return status;
+}
+
+static void tell_rebuilt(cx_buf *out, const rebuilt *done, bool verify_only)
+{
+    const cx_rebuild_result *tables = &done->tables;
+    cx_buf_printf(out, "%s %llu entries and %llu records from %llu commits%s; the old tables %s\n",
+                  verify_only ? "derived" : "made", (unsigned long long)tables->entries,
+                  (unsigned long long)tables->records, (unsigned long long)tables->commits,
+                  tables->resumed ? " (took up an earlier run)" : "",
+                  tables->changed ? "were absent or different" : "were the same");
+    if (done->index.engine != NULL)
+        cx_buf_printf(out, "made the index anew: %llu traces, %llu unverified, %llu alerts (%s)\n",
+                      (unsigned long long)done->index.trace_rows,
+                      (unsigned long long)done->index.unverified_rows,
+                      (unsigned long long)done->index.alert_rows, done->index.engine);
+}
+
+static cx_status put_rebuilt(cx_arena *arena, const rebuilt *done, cx_buf *out, cx_err *err)
+{
+    cx_json_list json = cx_json_list_begin(arena), list = cx_json_list_begin(arena);
+    cx_cli_put_bool(&json, "changed", done->tables.changed);
+    cx_cli_put_uint(&json, "commits", done->tables.commits);
+    cx_cli_put_uint(&json, "entries", done->tables.entries);
+    cx_cli_put_uint(&json, "records", done->tables.records);
+    cx_cli_put_bool(&json, "resumed", done->tables.resumed);
+    if (done->index.engine == NULL) {
+        cx_cli_put_null(&json, "index");
+        return cx_cli_end_json(&json, out, err);
     }
-    cx_json_list json = cx_json_list_begin(&cli->arena);
-    cx_cli_put_bool(&json, "changed", done.changed);
-    cx_cli_put_uint(&json, "commits", done.commits);
-    cx_cli_put_uint(&json, "entries", done.entries);
-    cx_cli_put_uint(&json, "records", done.records);
-    cx_cli_put_bool(&json, "resumed", done.resumed);
+    cx_cli_put_uint(&list, "alerts", done->index.alert_rows);
+    cx_cli_put_str(&list, "engine", cx_str_z(done->index.engine));
+    cx_cli_put_uint(&list, "traces", done->index.trace_rows);
+    cx_cli_put_uint(&list, "unverified", done->index.unverified_rows);
+    CX_TRY(cx_cli_put_object(&json, "index", &list, err));
     return cx_cli_end_json(&json, out, err);
+}
+
+static cx_status rebuild(cx_cli_ledger *l, cx_err *err)
+{
+    rebuilt done = {0};
+    bool verify_only = cx_cli_has(l->args, "verify-only");
+    CX_TRY(cx_cli_home_path(l->cli, l->args, &l->path, err));
+    CX_TRY(rebuild_tables(l, verify_only, &done.tables, err));
+    if (!verify_only)
+        CX_TRY(rebuild_index(l, &done.index, err));
+    if (cx_cli_has(l->args, "json"))
+        return put_rebuilt(l->arena, &done, &l->out, err);
+    tell_rebuilt(&l->out, &done, verify_only);
+    return CX_SUCCESS;
 }
 
 static int run_rebuild(cx_cli *cli, const cx_cli_args *args)
 {
     cx_err err = {0};
-    cx_buf out;
+    cx_cli_ledger l = {.cli = cli, .args = args, .arena = &cli->arena};
     if (cx_cli_has(args, "replace") && cx_cli_has(args, "verify-only"))
         return cx_cli_misuse(args, "expected either --replace or --verify-only");
-    cx_buf_init(&out, cli->alloc);
-    int code = cx_failed(rebuild(cli, args, &out, &err)) ? cx_cli_ledger_fail(cli, args, &err)
-                                                         : cx_cli_answer(cli, &out, CX_EXIT_HOLDS);
-    cx_buf_done(&out);
+    cx_buf_init(&l.out, cli->alloc);
+    int code = cx_failed(rebuild(&l, &err)) ? cx_cli_ledger_fail(cli, args, &err)
+                                            : cx_cli_answer(cli, &l.out, CX_EXIT_HOLDS);
+    cx_buf_done(&l.out);
     return code;
 }
 
 static const cx_cli_option rebuild_options[] = {
     CX_CLI_OPT_FLAG("replace", 0, "Take the new tables even where the old ones say otherwise."),
-    CX_CLI_OPT_FLAG("verify-only", 0, "Compare only; write nothing."), CX_CLI_OPTION_HOME,
-    CX_CLI_OPTION_JSON, CX_CLI_OPTIONS_COMMON};
+    CX_CLI_OPT_FLAG("verify-only", 0, "Compare only; write nothing, and leave the index alone."),
+    CX_CLI_OPTIONS_TRACES, CX_CLI_OPTIONS_COMMON};
 
 const cx_cli_command cx_cli_tables_rebuild = {
     .name = "tables rebuild",
     .purpose = "make the tables anew from the log",
     .about = "Derives all tables from the log beside the old ones, compares them with the "
              "manifests and with the old ones, and puts them in their place. A run that was "
-             "interrupted is taken up again; until the end the old tables stay.",
+             "interrupted is taken up again; until the end the old tables stay. Then the trace "
+             "index is emptied and filled anew: in the home, or where --db says.",
     .options = rebuild_options,
     .option_count = CX_COUNT_OF(rebuild_options),
     .exits = "0 done\n1 the old tables say otherwise: they stay\n2 usage error\n"
              "3 it could not be done: no home, held by another process, damaged",
-    .example = "cortex tables rebuild",
+    .example = "cortex tables rebuild\n"
+               "cortex tables rebuild --db postgresql:///traces",
     .run = run_rebuild,
 };
 
-/* --- backup -------------------------------------------------------------------------------------
- */
+/* --- backup ----------------------------------------------------------------------------------- */
 
 static cx_status do_backup(cx_cli_ledger *l, void *state, cx_err *err)
 {
@@ -143,6 +293,9 @@ static int run_backup(cx_cli *cli, const cx_cli_args *args)
 
 static const cx_cli_operand backup_operands[] = {{"DIR", CX_CLI_FILE, NULL, false, false}};
 
+static const cx_cli_option backup_options[] = {CX_CLI_OPTION_HOME, CX_CLI_OPTION_JSON,
+                                               CX_CLI_OPTIONS_COMMON};
+
 const cx_cli_command cx_cli_backup = {
     .name = "backup",
     .purpose = "copy a home while it is written to",
@@ -151,8 +304,8 @@ const cx_cli_command cx_cli_backup = {
              "copy.",
     .operands = backup_operands,
     .operand_count = CX_COUNT_OF(backup_operands),
-    .options = status_options,
-    .option_count = CX_COUNT_OF(status_options),
+    .options = backup_options,
+    .option_count = CX_COUNT_OF(backup_options),
     .exits = "0 copied\n1 DIR exists\n2 usage error\n"
              "3 it could not be copied: no home, unreadable, full disk",
     .example = "cortex backup /mnt/backup/cortex-2026-11-21",

@@ -50,7 +50,7 @@ static const cx_cli_option options[] = {
     CX_CLI_OPT_FLAG("members", 0, "A proof: every key must be a member, erased or not."),
     CX_CLI_OPT_FLAG("absent", 0, "A proof: every key must be absent."),
     CX_CLI_OPTIONS_VERIFY,
-    CX_CLI_OPTIONS_READING,
+    CX_CLI_OPTIONS_LIMITS,
     CX_CLI_OPTIONS_COMMON};
 
 const cx_cli_command cx_cli_verify = {

@@ -4,10 +4,13 @@
  */
 #include "cli/ledger.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "base/thread.h"
+#include "ledger/remote.h"
+#include "recorder/recorder.h"
 
 /* --- where and who -------------------------------------------------------------------------- */
 
@@ -92,8 +95,9 @@ cx_home_options cx_cli_home_options(cx_cli *cli, cx_cli_access access, cx_cli_pr
     return (cx_home_options){
         .alloc = cli->alloc,
         .io = cli->io,
-        .read_only = access == CX_CLI_READ,
-        .derivers = &cx_memory_deriver,
+        .read_only = access != CX_CLI_WRITE,
+        .or_remote = access == CX_CLI_WRITE,
+        .derivers = &cx_recorder_deriver,
         .deriver_count = 1,
         .progress = progress == NULL ? NULL : show_progress,
         .progress_arg = progress,
@@ -107,6 +111,8 @@ static const struct advice {
     const char *tag, *text;
 } advices[] = {
     {"Locked", "wait until it is done; reading commands work meanwhile"},
+    {"AnswerLost", "'cortex log' shows whether it is there; look before you do it again"},
+    {"HolderGone", "nothing was changed; try again"},
     {"VersionConflict",
      "somebody changed it first: read it with 'cortex memory get' and try again"},
     {"HeadConflict", "somebody changed it first: read it with 'cortex memory get' and try again"},
@@ -198,23 +204,51 @@ static void name_actors(cx_cli_ledger *l)
 #define LOCK_WAIT_MS 5000
 #define LOCK_POLL_MS 20
 
+/* Sleeps a moment; false when the time for waiting is over. */
+static bool pause_until(const cx_io *io, uint64_t end)
+{
+    if (io->monotonic_ns(io) >= end)
+        return false;
+    cx_lock pause;
+    cx_lock_init(&pause);
+    cx_lock_enter(&pause);
+    cx_lock_wait_for(&pause, LOCK_POLL_MS);
+    cx_lock_leave(&pause);
+    cx_lock_done(&pause);
+    return true;
+}
+
 static cx_status open_when_free(cx_cli_ledger *l, const cx_home_options *options, cx_err *err)
 {
     const cx_io *io = l->cli->io;
     uint64_t end = io->monotonic_ns(io) + LOCK_WAIT_MS * UINT64_C(1000000);
-    cx_lock pause;
-    cx_lock_init(&pause);
     cx_status status;
-    for (;;) {
+    do {
         status = cx_home_open(l->path, options, &l->home, err);
-        if (status.code != CX_E_BUSY || io->monotonic_ns(io) >= end)
-            break;
-        cx_lock_enter(&pause);
-        cx_lock_wait_for(&pause, LOCK_POLL_MS);
-        cx_lock_leave(&pause);
-    }
-    cx_lock_done(&pause);
+    } while (status.code == CX_E_BUSY && pause_until(io, end));
     return status;
+}
+
+/* Two must not sign at once: each has to see what the other has signed. */
+static cx_status take_signing(cx_cli_ledger *l, cx_err *err)
+{
+    const cx_io *io = l->cli->io;
+    uint64_t end = io->monotonic_ns(io) + LOCK_WAIT_MS * UINT64_C(1000000);
+    cx_str path = cx_arena_printf(l->arena, "%s/signing", l->path);
+    if (path.data == NULL)
+        return cx_fail_nomem(err);
+    int failed = io->open(io, path.data, CX_IO_READ | CX_IO_WRITE | CX_IO_CREATE, &l->signing);
+    if (failed != 0) {
+        l->signing = CX_FILE_NONE;
+        return cx_fail_os(err, -failed, "cannot open %s", path.data);
+    }
+    do {
+        failed = io->lock(io, l->signing);
+    } while (failed == -EAGAIN && pause_until(io, end));
+    if (failed == -EAGAIN)
+        return cx_fail_at(err, CX_E_BUSY, "Locked", CX_NO_OFFSET,
+                          "another command is signing for the home %s", l->path);
+    return failed == 0 ? CX_SUCCESS : cx_fail_os(err, -failed, "cannot lock %s", path.data);
 }
 
 static cx_status open_home(cx_cli_ledger *l, const cx_cli_job *job, cx_err *err)
@@ -225,6 +259,8 @@ static cx_status open_home(cx_cli_ledger *l, const cx_cli_job *job, cx_err *err)
     cx_status status = open_when_free(l, &options, err);
     cx_cli_progress_end(&progress);
     CX_TRY(status);
+    if (job->access == CX_CLI_SIGN)
+        CX_TRY(take_signing(l, err));
     uint64_t torn = cx_home_torn_bytes(l->home);
     if (torn != 0 && job->access == CX_CLI_WRITE)
         cx_cli_complain("note: %llu bytes of a write that was never acknowledged were cut from the "
@@ -232,17 +268,33 @@ static cx_status open_home(cx_cli_ledger *l, const cx_cli_job *job, cx_err *err)
                         (unsigned long long)torn);
     /* Who only reads means an actor that is there. */
     cx_actor_info actor;
-    if (job->wants_memory && job->access == CX_CLI_READ)
+    if (job->wants_memory && job->access != CX_CLI_WRITE)
         CX_TRY(cx_home_actor(l->home, l->actor, &actor, err));
     if (job->wants_memory)
         return cx_memory_open(l->home, l->actor, NULL, &l->memory, err);
     return CX_SUCCESS;
 }
 
+cx_status cx_cli_go_on_reading(cx_cli_ledger *l, cx_err *err)
+{
+    bool wants_memory = l->memory != NULL;
+    if (!cx_home_is_remote(l->home))
+        return CX_SUCCESS;
+    cx_memory_close(l->memory);
+    l->memory = NULL;
+    cx_status status = cx_home_close(l->home, err);
+    l->home = NULL;
+    CX_TRY(status);
+    const cx_home_options options = cx_cli_home_options(l->cli, CX_CLI_READ, NULL);
+    CX_TRY(cx_home_open(l->path, &options, &l->home, err));
+    return wants_memory ? cx_memory_open(l->home, l->actor, NULL, &l->memory, err) : CX_SUCCESS;
+}
+
 static cx_status run_steps(cx_cli_ledger *l, const cx_cli_job *job, void *state, cx_err *err)
 {
     CX_TRY(cx_cli_home_path(l->cli, l->args, &l->path, err));
-    CX_TRY(cx_cli_actor_name(l->cli, l->args, &l->actor, err));
+    if (cx_cli_takes(l->args, "actor"))
+        CX_TRY(cx_cli_actor_name(l->cli, l->args, &l->actor, err));
     if (job->prepare != NULL)
         CX_TRY(job->prepare(l, state, err));
     CX_TRY(open_home(l, job, err));
@@ -252,7 +304,7 @@ static cx_status run_steps(cx_cli_ledger *l, const cx_cli_job *job, void *state,
 int cx_cli_run_job(cx_cli *cli, const cx_cli_args *args, const cx_cli_job *job, void *state)
 {
     cx_err err = {0}, close_err = {0};
-    cx_cli_ledger l = {.cli = cli, .args = args, .arena = &cli->arena};
+    cx_cli_ledger l = {.cli = cli, .args = args, .arena = &cli->arena, .signing = CX_FILE_NONE};
     l.json = cx_cli_has(args, "json");
     cx_buf_init(&l.out, cli->alloc);
     cx_status status = run_steps(&l, job, state, &err);
@@ -270,6 +322,8 @@ int cx_cli_run_job(cx_cli *cli, const cx_cli_args *args, const cx_cli_job *job, 
         cx_cli_complain("%s: note: the tables could not be brought up to date (%s); the log has "
                         "everything",
                         args->command->name, close_err.message);
+    if (l.signing != CX_FILE_NONE)
+        (void)cli->io->close(cli->io, l.signing);
     cx_buf_done(&l.out);
     return code;
 }

@@ -41,7 +41,8 @@
     "2 usage error, or something named that is not there\n" \
     "3 it could not be answered: no home, unreadable, damaged"
 
-typedef enum cx_cli_access { CX_CLI_READ, CX_CLI_WRITE } cx_cli_access;
+/* CX_CLI_SIGN reads, and signs what it has read: one such command at a time. */
+typedef enum cx_cli_access { CX_CLI_READ, CX_CLI_WRITE, CX_CLI_SIGN } cx_cli_access;
 
 typedef struct cx_cli_ledger {
     cx_cli *cli;
@@ -49,9 +50,10 @@ typedef struct cx_cli_ledger {
     cx_arena *arena; /* the command's */
     bool json;
     const char *path; /* of the home */
-    cx_str actor;
+    cx_str actor;      /* empty when the command takes none */
     cx_home *home;     /* NULL while preparing */
     cx_memory *memory; /* of the actor; NULL unless the job wants it */
+    cx_file signing;   /* who has it locked signs; CX_FILE_NONE */
     cx_buf out;        /* the answer */
     int exit_code;     /* of the answer */
 } cx_cli_ledger;
@@ -65,6 +67,13 @@ typedef struct cx_cli_job {
 
 /* Runs a job from options to exit code. */
 int cx_cli_run_job(cx_cli *cli, const cx_cli_args *args, const cx_cli_job *job, void *state);
+
+/*
+ * A command that writes works through the process that holds the home, when there is one.  What it
+ * then reads may need the files: from here on the home is one opened for reading.  Nothing happens
+ * to a home that this process holds itself.
+ */
+CX_RESULT cx_cli_go_on_reading(cx_cli_ledger *l, cx_err *err);
 
 /* Says what went wrong, with what to do where that is known; returns the exit code. */
 int cx_cli_ledger_fail(cx_cli *cli, const cx_cli_args *args, const cx_err *err);

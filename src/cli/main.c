@@ -40,6 +40,9 @@ static const cx_cli_command *const table[] = {
     &cx_cli_checkpoint,
     &cx_cli_key_new,
     &cx_cli_key_show,
+    &cx_cli_key_add,
+    &cx_cli_key_list,
+    &cx_cli_key_revoke,
     &cx_cli_export_entry,
     &cx_cli_export_receipt,
     &cx_cli_export_tlog_proof,
@@ -50,6 +53,20 @@ static const cx_cli_command *const table[] = {
     &cx_cli_tables_status,
     &cx_cli_tables_rebuild,
     &cx_cli_backup,
+    &cx_cli_record,
+    &cx_cli_trace_verify,
+    &cx_cli_trace_query,
+    &cx_cli_trace_show,
+    &cx_cli_trace_chain,
+    &cx_cli_trace_idma,
+    &cx_cli_trace_wakeup,
+    &cx_cli_trace_canon,
+    &cx_cli_trace_lower,
+    &cx_cli_detect,
+    &cx_cli_capacity,
+    &cx_cli_alert_list,
+    &cx_cli_alert_ack,
+    &cx_cli_alert_resolve,
     &cx_cli_import,
     &cx_cli_lattice_verify,
     &cx_cli_lattice_state,
@@ -62,6 +79,10 @@ static const cx_cli_command *const table[] = {
     &cx_cli_lattice_render,
     &cx_cli_lattice_anchor,
     &cx_cli_lattice_selftest,
+    &cx_cli_serve,
+    &cx_cli_token_add,
+    &cx_cli_token_list,
+    &cx_cli_token_revoke,
     &cx_cli_doctor,
     &cx_cli_completion,
     &cx_cli_version_command,
@@ -166,6 +187,7 @@ int main(int argc, char **argv)
         .commands = {table, CX_COUNT_OF(table)},
     };
     cx_arena_init(&cli.arena, cli.alloc, 0);
+    cx_buf_init(&cli.recorded, cli.alloc);
     cx_cli_out_init(&cli.out, cli.io);
     int code =
         argc < 1 ? CX_EXIT_USAGE : run_words(&cli, (const char *const *)argv + 1, (size_t)argc - 1);
@@ -174,6 +196,7 @@ int main(int argc, char **argv)
         cx_cli_complain("%s", err.message);
         code = CX_EXIT_UNCHECKED;
     }
+    cx_buf_done(&cli.recorded);
     cx_arena_done(&cli.arena);
     return code;
 }

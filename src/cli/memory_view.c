@@ -1,155 +1,19 @@
 /*
- * memory_view.c - memories and edges as JSON and text, and the options that describe them.
+ * memory_view.c - memories and edges as text, and the options that describe them.
  */
 #include "cli/memory_view.h"
 
 #include <string.h>
 
 #include "crypto/text.h"
-
-/* --- JSON ---------------------------------------------------------------------------------------
- */
-
-/* The data with readable names; bytes that are none of the type's as {"cbor":hex}. */
-static cx_status put_data(const cx_memory_view *view, cx_json_list *out, cx_err *err)
-{
-    const cx_version_record *version = &view->version;
-    cx_data data;
-    cx_json json;
-    if (version->erased || version->data.null) {
-        cx_cli_put_null(out, "data");
-        return CX_SUCCESS;
-    }
-    if (!cx_failed(cx_data_decode(version->type, version->data.bytes, out->arena, &data, NULL))) {
-        /* Members of the data may borrow from it, so that it has to live as long as they do. */
-        cx_data *kept = CX_ARENA_NEW(out->arena, cx_data);
-        if (kept == NULL)
-            return cx_fail_nomem(err);
-        *kept = data;
-        CX_TRY(cx_data_to_json(kept, out->arena, &json, err));
-        cx_json_list_put(out, CX_STR("data"), json);
-        return CX_SUCCESS;
-    }
-    cx_json_list inner = cx_json_list_begin(out->arena);
-    cx_cli_put_hex(&inner, "cbor", version->data.bytes);
-    return cx_cli_put_object(out, "data", &inner, err);
-}
-
-static cx_status put_frames(const cx_head *head, cx_json_list *out, cx_err *err)
-{
-    cx_json_list frames = cx_json_list_begin(out->arena);
-    for (size_t i = 0; i < head->frame_count; i++) {
-        cx_json_list frame = cx_json_list_begin(out->arena);
-        cx_cli_put_str(&frame, "kind", cx_kind_name(head->frames[i].kind));
-        cx_cli_put_str(&frame, "ref", head->frames[i].ref);
-        cx_cli_put_str(&frame, "verb", cx_verb_name(head->frames[i].verb));
-        CX_TRY(cx_cli_add_object(&frames, &frame, err));
-    }
-    return cx_cli_put_array(out, "frames", &frames, err);
-}
-
-static cx_status put_provenance(const cx_provenance *from, cx_json_list *out, cx_err *err)
-{
-    cx_json_list inner = cx_json_list_begin(out->arena);
-    cx_cli_put_texts(&inner, "attestations", from->attestations, from->attestation_count);
-    cx_cli_put_texts(&inner, "derived_from", from->derived_from, from->derived_count);
-    if (from->signed_by.size == 0)
-        cx_cli_put_null(&inner, "signed_by");
-    else
-        cx_cli_put_hex(&inner, "signed_by", from->signed_by);
-    cx_cli_put_str(&inner, "source", from->source);
-    return cx_cli_put_object(out, "provenance", &inner, err);
-}
-
-static cx_status put_head(const cx_memory_view *view, cx_json_list *out, cx_err *err)
-{
-    const cx_head *head = &view->head;
-    cx_json_list inner = cx_json_list_begin(out->arena);
-    cx_digest hash = cx_digest_of(view->head_bytes);
-    cx_cli_put_str(out, "actor_scope", head->actor_scope);
-    cx_cli_put_uint(out, "current_version", head->current_version);
-    cx_cli_put_digest(out, "head_hash", &hash);
-    cx_cli_put_uint(out, "importance", head->importance);
-    cx_cli_put_texts(out, "tags", head->tags, head->tag_count);
-    cx_cli_put_time(out, "updated_at", !head->last_updated_null, head->last_updated_at);
-    cx_cli_put_str(out, "visibility", cx_visibility_name(head->visibility));
-    CX_TRY(put_frames(head, out, err));
-    if (!head->embedded) {
-        cx_cli_put_null(out, "embedding");
-    } else {
-        cx_cli_put_uint(&inner, "dim", head->dim);
-        cx_cli_put_str(&inner, "model", head->model);
-        cx_cli_put_bool(&inner, "stale", head->stale);
-        cx_cli_put_uint(&inner, "vertex", head->vertex);
-        CX_TRY(cx_cli_put_object(out, "embedding", &inner, err));
-    }
-    if (!head->tombstoned) {
-        cx_cli_put_null(out, "tombstone");
-        return CX_SUCCESS;
-    }
-    inner = cx_json_list_begin(out->arena);
-    cx_cli_put_time(&inner, "at", true, head->tombstoned_at);
-    cx_cli_put_str(&inner, "by", head->tombstoned_by);
-    cx_cli_put_str(&inner, "reason", head->tombstone_reason);
-    return cx_cli_put_object(out, "tombstone", &inner, err);
-}
-
-cx_status cx_cli_memory_json(const cx_memory_view *view, cx_json_list *out, cx_err *err)
-{
-    const cx_version_record *version = &view->version;
-    cx_json_list forms = cx_json_list_begin(out->arena);
-    cx_cli_put_uri(out, "uri", &view->uri);
-    cx_cli_put_id(out, "id", &view->uri.id);
-    cx_cli_put_str(out, "type", cx_uri_type_name(view->uri.type));
-    cx_cli_put_uint(out, "version", view->uri.version);
-    cx_cli_put_digest(out, "version_hash", &version->hash);
-    cx_cli_put_bool(out, "erased", version->erased);
-    cx_cli_put_bool(out, "expired", view->expired);
-    cx_cli_put_time(out, "created_at", !version->created_at_null && !version->erased,
-                    version->created_at);
-    cx_cli_put_maybe(out, "created_by", version->created_by);
-    cx_cli_put_time(out, "expires_at", version->expires, version->expires_at);
-    cx_cli_put_float(out, "confidence", version->confidence);
-    cx_cli_put_str(&forms, "medium", version->forms.medium);
-    cx_cli_put_str(&forms, "short", version->forms.brief);
-    CX_TRY(cx_cli_put_object(out, "forms", &forms, err));
-    CX_TRY(put_provenance(&version->provenance, out, err));
-    CX_TRY(put_head(view, out, err));
-    return put_data(view, out, err);
-}
+#include "memory/view.h"
 
 cx_uri cx_cli_edge_uri(const cx_edge *edge)
 {
     return (cx_uri){.is_edge = true, .type = edge->type, .id = edge->src, .dst = edge->dst};
 }
 
-cx_status cx_cli_edge_json(const cx_edge *edge, cx_json_list *out, cx_err *err)
-{
-    cx_uri uri = cx_cli_edge_uri(edge);
-    cx_cli_put_uri(out, "uri", &uri);
-    cx_cli_put_id(out, "src", &edge->src);
-    cx_cli_put_str(out, "type", cx_uri_edge_type_name(edge->type));
-    cx_cli_put_id(out, "dst", &edge->dst);
-    cx_cli_put_time(out, "created_at", !edge->created_at_null, edge->created_at);
-    cx_cli_put_maybe(out, "created_by", edge->created_by);
-    cx_cli_put_float(out, "weight", edge->weight);
-    if (edge->data.size == 0)
-        cx_cli_put_null(out, "data");
-    else
-        cx_cli_put_bytes(out, "data", edge->data);
-    if (!edge->tombstoned) {
-        cx_cli_put_null(out, "removed");
-        return CX_SUCCESS;
-    }
-    cx_json_list inner = cx_json_list_begin(out->arena);
-    cx_cli_put_time(&inner, "at", edge->has_tombstoned_at, edge->tombstoned_at);
-    cx_cli_put_str(&inner, "by", edge->by);
-    cx_cli_put_str(&inner, "reason", edge->reason);
-    return cx_cli_put_object(out, "removed", &inner, err);
-}
-
-/* --- text ---------------------------------------------------------------------------------------
- */
+/* --- text ------------------------------------------------------------------------------------- */
 
 void cx_cli_memory_line(const cx_memory_view *view, cx_buf *out)
 {
@@ -232,7 +96,7 @@ cx_status cx_cli_memory_text(const cx_memory_view *view, cx_arena *arena, cx_buf
         return CX_SUCCESS;
     cx_json_list list = cx_json_list_begin(arena);
     cx_json json;
-    CX_TRY(put_data(view, &list, err));
+    CX_TRY(cx_view_memory(view, &list, err));
     CX_TRY(cx_json_list_end_object(&list, &json, err));
     cx_buf_printf(out, "  %-12s ", "data");
     CX_TRY(cx_json_write_pretty(out, CX_JSON_GET(&json, "data"), 1, err));
@@ -273,7 +137,7 @@ cx_status cx_cli_hits_answer(cx_cli_ledger *l, const cx_memory_hit *hits, size_t
             cx_cli_put_float(&item, "similarity", hits[i].similarity);
         else
             cx_cli_put_null(&item, "similarity");
-        CX_TRY(cx_cli_memory_json(&hits[i].view, &item, err));
+        CX_TRY(cx_view_memory(&hits[i].view, &item, err));
         CX_TRY(cx_cli_add_object(&list, &item, err));
     }
     if (!l->json) {

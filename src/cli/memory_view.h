@@ -1,19 +1,17 @@
 /*
- * memory_view.h - memories, edges and their data as the commands show and read them.
+ * memory_view.h - memories, edges and their data as the commands show and read them; their JSON is
+ * memory/view.h.
  */
 #ifndef CX_CLI_MEMORY_VIEW_H
 #define CX_CLI_MEMORY_VIEW_H
 
 #include "cli/ledger.h"
 
-/* All of a memory at one version, with the same members every time. */
-CX_RESULT cx_cli_memory_json(const cx_memory_view *view, cx_json_list *out, cx_err *err);
 /* One line: URI and the short form. */
 void cx_cli_memory_line(const cx_memory_view *view, cx_buf *out);
 /* Everything, for people. */
 CX_RESULT cx_cli_memory_text(const cx_memory_view *view, cx_arena *arena, cx_buf *out, cx_err *err);
 
-CX_RESULT cx_cli_edge_json(const cx_edge *edge, cx_json_list *out, cx_err *err);
 void cx_cli_edge_line(const cx_edge *edge, cx_buf *out);
 /* "matrix://cortex/edge/..." */
 cx_uri cx_cli_edge_uri(const cx_edge *edge);

@@ -349,6 +349,11 @@ const cx_cli_given *cx_cli_next(const cx_cli_args *args, const char *name,
     return NULL;
 }
 
+bool cx_cli_takes(const cx_cli_args *args, const char *name)
+{
+    return known_option(args->command, name) != NULL;
+}
+
 bool cx_cli_has(const cx_cli_args *args, const char *name)
 {
     return cx_cli_next(args, name, NULL) != NULL;

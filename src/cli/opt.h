@@ -112,6 +112,8 @@ const cx_cli_command *cx_cli_suggest_command(cx_cli_commands commands, const cha
 CX_RESULT cx_cli_parse(const cx_cli_command *command, const char *const *words, size_t word_count,
                        cx_arena *arena, cx_cli_args *out, cx_err *err);
 
+/* Whether `name` is in the command's table at all. */
+bool cx_cli_takes(const cx_cli_args *args, const char *name);
 /* `name` must be in the command's table: asking for another is a bug. */
 bool cx_cli_has(const cx_cli_args *args, const char *name);
 /* The value given last, or NULL. */

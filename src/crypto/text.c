@@ -257,10 +257,23 @@ bool cx_base64_decode(cx_str text, cx_base64_kind kind, cx_buf *out)
     return base64_decode(text, base64_alphabets[kind], out);
 }
 
+/* Takes padding off where there is some. */
+static bool strip_optional_padding(cx_str *text)
+{
+    bool padded = text->size != 0 && text->data[text->size - 1] == '=';
+    return !padded || strip_padding(text);
+}
+
 bool cx_base64_decode_any(cx_str text, cx_buf *out)
 {
-    bool padded = text.size != 0 && text.data[text.size - 1] == '=';
-    if (padded && !strip_padding(&text))
-        return false;
-    return base64_decode(text, base64_alphabets[CX_BASE64_URL], out);
+    return strip_optional_padding(&text) &&
+           base64_decode(text, base64_alphabets[CX_BASE64_URL], out);
+}
+
+bool cx_base64_decode_either(cx_str text, cx_buf *out)
+{
+    /* Text of the common characters alone means the same bytes in both. */
+    return strip_optional_padding(&text) &&
+           (base64_decode(text, base64_alphabets[CX_BASE64_URL], out) ||
+            base64_decode(text, base64_alphabets[CX_BASE64], out));
 }

@@ -31,5 +31,7 @@ void cx_base64_add(cx_buf *out, cx_bytes bytes, cx_base64_kind kind);
 bool cx_base64_decode(cx_str text, cx_base64_kind kind, cx_buf *out);
 /* URL alphabet with optional padding, as senders vary; other rules the same. */
 bool cx_base64_decode_any(cx_str text, cx_buf *out);
+/* Either alphabet, but not both mixed, padded fully or not at all; other rules the same. */
+bool cx_base64_decode_either(cx_str text, cx_buf *out);
 
 #endif

@@ -7,6 +7,7 @@
  */
 #include "db/db.h"
 
+#include <stdio.h>
 #include <sqlite3.h>
 
 #include "base/alloc.h"
@@ -129,6 +130,48 @@ cx_status cx_db_open(const char *path, cx_db_mode mode, cx_db **out, cx_err *err
     }
     *out = db;
     return CX_SUCCESS;
+}
+
+/* ATTACH of a URI, whose name is a value and so needs no quoting. */
+static cx_status attach_uri(cx_db *db, const char *uri, const char *name, cx_err *err)
+{
+    char sql[96];
+    (void)snprintf(sql, sizeof sql, "ATTACH ?1 AS %s", name);
+    cx_db_statement *statement;
+    CX_TRY(cx_db_prepare(db, sql, &statement, err));
+    cx_db_bind_text(statement, 1, cx_str_z(uri));
+    cx_status status = cx_db_execute(statement, err);
+    cx_db_finish(statement);
+    return status;
+}
+
+cx_status cx_db_attach(cx_db *db, const char *path, cx_db_mode mode, const char *name, cx_err *err)
+{
+    CX_ASSERT(mode == CX_DB_WRITE || mode == CX_DB_READ);
+    char settings[256];
+    cx_buf uri;
+    cx_buf_init(&uri, cx_alloc_default());
+    cx_status status;
+    CX_GO(status, add_uri(path, &uri, err));
+    if (mode == CX_DB_READ)
+        cx_buf_add_z(&uri, "?mode=ro");
+    const char *text = cx_buf_z(&uri);
+    if (text == NULL) {
+        status = cx_fail_nomem(err);
+        goto done;
+    }
+    CX_GO(status, attach_uri(db, text, name, err));
+    (void)snprintf(settings, sizeof settings,
+                   mode == CX_DB_READ
+                       ? "PRAGMA query_only=ON; PRAGMA %s.cache_size=-16384;"
+                       : "PRAGMA %1$s.journal_mode=WAL; PRAGMA %1$s.synchronous=NORMAL;"
+                         "PRAGMA %1$s.secure_delete=ON; PRAGMA %1$s.cache_size=-65536;"
+                         "PRAGMA wal_autocheckpoint=4000;",
+                   name);
+    status = cx_db_run(db, settings, err);
+done:
+    cx_buf_done(&uri);
+    return status;
 }
 
 void cx_db_close(cx_db *db)
@@ -288,6 +331,18 @@ cx_str cx_db_text(const cx_db_statement *statement, int column)
 bool cx_db_is_null(const cx_db_statement *statement, int column)
 {
     return sqlite3_column_type(statement->handle, column) == SQLITE_NULL;
+}
+
+bool cx_db_equal(const cx_db_statement *left, const cx_db_statement *right, int column)
+{
+    int type = sqlite3_column_type(left->handle, column);
+    if (type != sqlite3_column_type(right->handle, column))
+        return false;
+    /* As text a number would cost ten times as much. */
+    if (type == SQLITE_INTEGER)
+        return cx_db_int(left, column) == cx_db_int(right, column);
+    return cx_str_eq(cx_bytes_str(cx_db_bytes(left, column)),
+                     cx_bytes_str(cx_db_bytes(right, column)));
 }
 
 int64_t cx_db_changes(const cx_db *db)

@@ -25,6 +25,9 @@ typedef enum cx_db_mode {
 
 /* CX_E_FORMAT "DatabaseDamaged" when the file is no database. */
 CX_RESULT cx_db_open(const char *path, cx_db_mode mode, cx_db **out, cx_err *err);
+/* Opens one more file, to be written or to be read (CX_DB_WRITE, CX_DB_READ); its tables are called
+ * `name`.table.  `name` is a plain identifier. */
+CX_RESULT cx_db_attach(cx_db *db, const char *path, cx_db_mode mode, const char *name, cx_err *err);
 /* All statements must have been closed.  Empties the write-ahead log when it was the writer. */
 void cx_db_close(cx_db *db);
 
@@ -57,6 +60,8 @@ double cx_db_double(const cx_db_statement *statement, int column);
 cx_bytes cx_db_bytes(const cx_db_statement *statement, int column);
 cx_str cx_db_text(const cx_db_statement *statement, int column);
 bool cx_db_is_null(const cx_db_statement *statement, int column);
+/* The same value, stored in the same way. */
+bool cx_db_equal(const cx_db_statement *left, const cx_db_statement *right, int column);
 
 /* Rows changed by the last statement. */
 int64_t cx_db_changes(const cx_db *db);

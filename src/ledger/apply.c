@@ -50,6 +50,19 @@ cx_status cx_derive_remove(cx_derive *at, cx_bytes key, cx_err *err)
     return put_row(at, key, (cx_bytes){NULL, 0}, true, err);
 }
 
+cx_status cx_derive_get_common(cx_derive *at, cx_bytes key, cx_bytes *out_value, bool *out_found,
+                               cx_err *err)
+{
+    return cx_store_get(&at->home->store, CX_ACTOR_HOME, key, at->arena, out_value, out_found, NULL,
+                        err);
+}
+
+cx_status cx_derive_put_common(cx_derive *at, cx_bytes key, cx_bytes value, cx_err *err)
+{
+    const cx_row row = {CX_ACTOR_HOME, key, value, false, at->commit};
+    return cx_store_put(&at->home->store, &row, err);
+}
+
 cx_scheme cx_derive_scheme(const cx_derive *at)
 {
     return at->actor->info.scheme;

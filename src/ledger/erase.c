@@ -170,6 +170,8 @@ cx_status cx_home_erase(cx_home *home, cx_str actor, cx_err *err)
 {
     if (home->read_only)
         return cx_fail(err, CX_E_DENIED, "the home was opened for reading only");
+    if (home->remote != NULL)
+        return cx_remote_erase(home, actor, err);
     cx_lock_enter(&home->lock);
     cx_actor *found = NULL;
     cx_status status = cx_home_take_turn(home, err);

@@ -24,8 +24,7 @@ static void add_uint(cx_buf *out, uint64_t value, unsigned width)
     cx_buf_add(out, bytes, width);
 }
 
-static cx_status encode_change(const cx_change *change, cx_buf *guarded, cx_buf *erasable,
-                               cx_err *err)
+cx_status cx_change_check(const cx_change *change, cx_err *err)
 {
     if (change->key.size == 0 || change->key.size > CX_KEY_SIZE_MAX)
         return cx_fail(err, CX_E_LIMIT, "record key of %zu bytes; 1 to %d are allowed",
@@ -33,6 +32,13 @@ static cx_status encode_change(const cx_change *change, cx_buf *guarded, cx_buf 
     if (change->value.size > CX_VALUE_SIZE_MAX)
         return cx_fail(err, CX_E_LIMIT, "record of %zu bytes; at most %u are allowed",
                        change->value.size, CX_VALUE_SIZE_MAX);
+    return CX_SUCCESS;
+}
+
+static cx_status encode_change(const cx_change *change, cx_buf *guarded, cx_buf *erasable,
+                               cx_err *err)
+{
+    CX_TRY(cx_change_check(change, err));
     uint8_t kind = change->removed    ? CHANGE_REMOVE
                    : change->erasable ? CHANGE_PUT_ERASABLE
                                       : CHANGE_PUT;

@@ -39,6 +39,8 @@ typedef struct cx_ledger_frame {
     size_t change_count;
 } cx_ledger_frame;
 
+/* CX_E_LIMIT for a key or a value that no frame holds. */
+CX_RESULT cx_change_check(const cx_change *change, cx_err *err);
 /* Appends the two parts. */
 CX_RESULT cx_frame_encode(const cx_ledger_frame *frame, cx_buf *guarded, cx_buf *erasable,
                           cx_err *err);

@@ -4,6 +4,7 @@
  *     HOME/log/        segments (docs/formats/log.md); the only truth; its lock is the home's
  *     HOME/cortex.db   tables, with the log position up to which they are true
  *     HOME/keys/       public keys
+ *     HOME/socket      while the process that holds the home serves others (remote.h)
  *
  * H1  Tables made under another home, format or set of derivers are emptied and made anew.
  * H2  Tables that know more than the log has mean that the log was cut: that is said, not mended.
@@ -415,6 +416,7 @@ static cx_home *home_new(const char *path, const cx_home_options *options)
 
 static void home_free(cx_home *home)
 {
+    cx_remote_leave(home);
     close_store(home);
     cx_log_close(home->log);
     cx_buf_done(&home->identity);
@@ -448,14 +450,34 @@ static cx_status open_log(cx_home *home, bool read_only, cx_err *err)
     return make_identity(home, err);
 }
 
+/* A holder that serves nobody is one to wait for, as before it was asked. */
+static cx_status join_holder(cx_home *home, cx_status locked, cx_err *err)
+{
+    cx_err why = {0};
+    cx_status status = cx_remote_join(home, &why);
+    if (status.code == CX_E_NOT_FOUND)
+        return locked;
+    *err = why;
+    return status;
+}
+
 cx_status cx_home_open(const char *path, const cx_home_options *options, cx_home **out, cx_err *err)
 {
     cx_home *home = home_new(path, options);
     if (home == NULL)
         return cx_fail_nomem(err);
     cx_status status = CX_SUCCESS;
-    CX_GO(status, open_log(home, home->read_only, err));
-    status = home->read_only ? open_to_read(home, err) : open_tables_to_write(home, err);
+    cx_err failure = {0};
+    status = open_log(home, home->read_only, &failure);
+    if (status.code == CX_E_BUSY && options->or_remote && !home->read_only)
+        status = join_holder(home, status, &failure);
+    if (cx_failed(status)) {
+        if (err != NULL)
+            *err = failure;
+        goto done;
+    }
+    if (home->remote == NULL)
+        status = home->read_only ? open_to_read(home, err) : open_tables_to_write(home, err);
 done:
     if (cx_failed(status))
         home_free(home);
@@ -521,6 +543,7 @@ cx_status cx_home_close(cx_home *home, cx_err *err)
 {
     if (home == NULL)
         return CX_SUCCESS;
+    CX_ASSERT(!home->serving); /* cx_home_serve_end comes first */
     cx_status status = CX_SUCCESS;
     if (home->flusher.started) {
         cx_home_stop_flusher(home);

@@ -54,12 +54,20 @@ typedef struct cx_deriver {
     const char *name; /* with a version, "memory/1": another one means the tables are made anew */
     cx_status (*derive)(cx_derive *at, const cx_entry *entry, const cx_change *changes,
                         size_t count, cx_err *err);
+    /* Fails for a frame on which `derive` would: it must never be committed.  Asked about what other
+     * processes write through this one; may be NULL. */
+    cx_status (*check)(const cx_entry *entry, const cx_change *changes, size_t count,
+                       cx_arena *arena, cx_err *err);
 } cx_deriver;
 
 CX_RESULT cx_derive_get(cx_derive *at, cx_bytes key, cx_bytes *out_value, bool *out_found,
                         cx_err *err);
 CX_RESULT cx_derive_put(cx_derive *at, cx_bytes key, cx_bytes value, cx_err *err);
 CX_RESULT cx_derive_remove(cx_derive *at, cx_bytes key, cx_err *err);
+/* Rows that all actors of the home share: for what must be told apart across actors. */
+CX_RESULT cx_derive_get_common(cx_derive *at, cx_bytes key, cx_bytes *out_value, bool *out_found,
+                               cx_err *err);
+CX_RESULT cx_derive_put_common(cx_derive *at, cx_bytes key, cx_bytes value, cx_err *err);
 cx_scheme cx_derive_scheme(const cx_derive *at);
 /* Lives as long as the frame is being derived. */
 cx_arena *cx_derive_arena(cx_derive *at);
@@ -68,10 +76,12 @@ typedef struct cx_home_options {
     const cx_alloc *alloc;  /* NULL = default */
     const cx_io *io;        /* NULL = system */
     bool read_only;         /* sees what others write; never changes a byte */
+    bool or_remote;         /* through the process that holds it, when one does and serves it */
     uint64_t segment_bytes; /* of the log; 0 = default */
     const cx_deriver *derivers;
     size_t deriver_count;
     uint32_t settle_timeout_ms; /* a scan's wait for the tables; 0 = 30,000 */
+    uint32_t answer_timeout_ms; /* .. for an answer of that process; 0 = 120,000 */
     /* Called while tables are brought up to date; may be NULL. */
     void (*progress)(void *arg, const char *what, uint64_t done, uint64_t total);
     void *progress_arg;
@@ -80,7 +90,8 @@ typedef struct cx_home_options {
 /* Makes the folder (its parent must exist) and an empty log; the scheme is the actors' default. */
 CX_RESULT cx_home_create(const char *path, cx_scheme scheme, const cx_home_options *options,
                          cx_err *err);
-/* CX_E_NOT_FOUND "NoHome"; CX_E_BUSY "Locked" names the process that writes. */
+/* CX_E_NOT_FOUND "NoHome"; CX_E_BUSY "Locked" names the process that writes.  With `or_remote` see
+ * ledger/remote.h. */
 CX_RESULT cx_home_open(const char *path, const cx_home_options *options, cx_home **out,
                        cx_err *err);
 /* Brings the tables up to date; the first failure of that is returned, the home is closed anyway.
@@ -127,6 +138,11 @@ const cx_actor_info *cx_turn_actor(const cx_turn *turn);
 /* A record as this turn sees it, its own changes included; lives as long as the turn. */
 CX_RESULT cx_turn_get(cx_turn *turn, cx_bytes key, cx_bytes *out_value, bool *out_found,
                       cx_err *err);
+
+/* The same for a row that cx_derive_put_common made; rows of this turn's own frames are not among
+ * them yet. */
+CX_RESULT cx_turn_get_common(cx_turn *turn, cx_bytes key, cx_bytes *out_value, bool *out_found,
+                             cx_err *err);
 
 typedef struct cx_entry_draft {
     cx_str kind;
@@ -198,6 +214,44 @@ CX_RESULT cx_home_entry(cx_home *home, cx_str actor, uint64_t seq, cx_arena *are
 /* Sequence numbers of the entries about a memory, ascending. */
 CX_RESULT cx_home_entries_about(cx_home *home, cx_str actor, const cx_id *subject, cx_arena *arena,
                                 const uint64_t **out_seqs, size_t *out_count, cx_err *err);
+
+/* --- following the log ------------------------------------------------------------------------ */
+
+/* All commits below `commit` and the first `frames` frames of that one. */
+typedef struct cx_position {
+    uint64_t commit;
+    uint64_t frames;
+} cx_position;
+
+static inline bool cx_position_before(cx_position a, cx_position b)
+{
+    return a.commit != b.commit ? a.commit < b.commit : a.frames < b.frames;
+}
+
+/* Sixteen random bytes made with the home. */
+void cx_home_id(const cx_home *home, uint8_t out[16]);
+/* Commits on the disk: where a tail that has seen everything stands. */
+uint64_t cx_home_durable(cx_home *home);
+
+/* What one frame of the log holds, in the order of the log. */
+typedef struct cx_tail_item {
+    cx_str actor; /* empty = the home itself */
+    bool has_entry;
+    cx_entry entry;
+    cx_bytes payload; /* inline or committed; empty when erased */
+    bool erased;      /* a committed payload that is gone */
+    const cx_change *changes;
+    size_t change_count;
+    cx_position behind; /* go on from here after this frame */
+} cx_tail_item;
+
+typedef struct cx_tail cx_tail;
+/* Works on homes open for reading, too; a tail belongs to one thread. */
+CX_RESULT cx_tail_begin(cx_home *home, cx_position from, cx_tail **out, cx_err *err);
+/* The next frame on the disk, valid until the next call; *out_end: there is none now, ask again
+ * later.  CX_E_FORMAT "LogDamaged" as cx_log_scan_next. */
+CX_RESULT cx_tail_next(cx_tail *tail, cx_tail_item *out, bool *out_end, cx_err *err);
+void cx_tail_end(cx_tail *tail); /* NULL is fine */
 
 /* --- erasing --------------------------------------------------------------------------------- */
 

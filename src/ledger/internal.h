@@ -13,8 +13,10 @@
 #include "ledger/home.h"
 #include "ledger/store.h"
 
+#define CX_ACTOR_HOME 0 /* the home itself, and the rows its actors share */
+
 typedef struct cx_actor {
-    int64_t id; /* 0 = the home itself */
+    int64_t id;
     char name[CX_ACTOR_SIZE_MAX + 1];
     cx_actor_info info; /* name borrows from `name` */
     uint64_t entry_sum; /* sum over entries and state records, to notice damaged rows (H4) */
@@ -26,6 +28,9 @@ typedef struct cx_actor {
     cx_trees trees;
     CX_VEC(cx_smt_pair) pending[2]; /* not yet in the tree of memories [0], of edges [1] */
 } cx_actor;
+
+/* The way to the process that holds the home (remote_client.c). */
+typedef struct cx_remote_client cx_remote_client;
 
 struct cx_home {
     const cx_alloc *alloc;
@@ -42,6 +47,9 @@ struct cx_home {
     bool store_open;
     bool read_only;
     bool holds_lock; /* of the log: nobody else writes */
+
+    cx_remote_client *remote; /* calls go to a holder; log and store are not open then */
+    bool serving;             /* remote_serve.c */
 
     cx_lock lock;
     bool turn_taken;
@@ -96,8 +104,72 @@ CX_RESULT cx_home_drain_locked(cx_home *home, cx_err *err);
 CX_RESULT cx_home_flush_now(cx_home *home, cx_err *err);
 
 /* --- turn.c ---------------------------------------------------------------------------------- */
+typedef struct cx_turn_frame {
+    cx_ledger_frame frame; /* its changes are set when it is encoded */
+    CX_VEC(cx_change) changes;
+    bool has_draft; /* of a remote home: the holder makes the entry */
+    cx_entry_draft draft;
+} cx_turn_frame;
+
+struct cx_turn {
+    cx_home *home;
+    cx_actor *actor; /* NULL = new with this turn, or of a remote home */
+    bool is_new;
+    char name[CX_ACTOR_SIZE_MAX];
+    cx_actor_info info; /* as at the beginning */
+    cx_arena arena;
+    CX_VEC(cx_turn_frame) frames;
+    uint64_t next_seq;
+};
+
+/* What an actor's first frame begins with: it comes into being there. */
+#define CX_TURN_BIRTH_CHANGES 2
+
 CX_RESULT cx_home_take_turn(cx_home *home, cx_err *err); /* with the lock held, also afterwards */
 void cx_home_give_turn(cx_home *home);
+
+/* --- remote_client.c: the same calls of a home that another process holds --------------------- */
+
+/* CX_E_NOT_FOUND when nobody serves this home. */
+CX_RESULT cx_remote_join(cx_home *home, cx_err *err);
+void cx_remote_leave(cx_home *home);
+/* CX_E_BUSY "Remote": what only the files can answer. */
+CX_RESULT cx_remote_refuse(const cx_home *home, const char *what, cx_err *err);
+
+CX_RESULT cx_remote_actor(cx_home *home, cx_str actor, cx_actor_info *out, cx_err *err);
+CX_RESULT cx_remote_actors(cx_home *home, cx_arena *arena, const cx_actor_info **out,
+                           size_t *out_count, cx_err *err);
+CX_RESULT cx_remote_get(cx_home *home, cx_str actor, cx_bytes key, cx_arena *arena,
+                        cx_bytes *out_value, bool *out_found, cx_err *err);
+CX_RESULT cx_remote_get_at(cx_home *home, cx_str actor, uint64_t snapshot_seq, cx_bytes key,
+                           cx_arena *arena, cx_bytes *out_value, bool *out_found, bool *out_erased,
+                           cx_digest *out_value_hash, cx_err *err);
+CX_RESULT cx_remote_scan(cx_home *home, const cx_scan *scan, cx_err *err);
+CX_RESULT cx_remote_entry(cx_home *home, cx_str actor, uint64_t seq, cx_arena *arena,
+                          cx_entry_view *out, cx_err *err);
+CX_RESULT cx_remote_entries_about(cx_home *home, cx_str actor, const cx_id *subject,
+                                  cx_arena *arena, const uint64_t **out_seqs, size_t *out_count,
+                                  cx_err *err);
+CX_RESULT cx_remote_roots(cx_home *home, cx_str actor, cx_roots *out, cx_err *err);
+CX_RESULT cx_remote_tables_status(cx_home *home, cx_tables_status *out, cx_err *err);
+CX_RESULT cx_remote_settle(cx_home *home, cx_err *err);
+CX_RESULT cx_remote_sync(cx_home *home, cx_err *err);
+CX_RESULT cx_remote_erase(cx_home *home, cx_str actor, cx_err *err);
+void cx_remote_home_id(const cx_home *home, uint8_t out[16]);
+
+/* The turn's arena, home and name are set; the turn of this process is the caller's already. */
+CX_RESULT cx_remote_turn_begin(cx_turn *turn, cx_str actor, const cx_scheme *scheme, cx_err *err);
+CX_RESULT cx_remote_turn_get(cx_turn *turn, cx_bytes key, bool common, cx_bytes *out_value,
+                             bool *out_found, cx_err *err);
+CX_RESULT cx_remote_turn_roots(cx_turn *turn, cx_roots *out, cx_err *err);
+/* Ends the holder's turn, not the turn of this process. */
+CX_RESULT cx_remote_turn_commit(cx_turn *turn, uint64_t *out_commit, cx_err *err);
+void cx_remote_turn_abort(cx_turn *turn);
+
+/* --- remote_check.c -------------------------------------------------------------------------- */
+/* CX_E_FORMAT "BadFrame" unless what another process put into its turn can be applied: a log with a
+ * frame that cannot would never open again. */
+CX_RESULT cx_remote_check_turn(cx_turn *turn, cx_err *err);
 
 /* What is handed out must be on the disk; a reader's view is. */
 CX_RESULT cx_home_sync_shown(cx_home *home, cx_err *err);

@@ -14,6 +14,8 @@ static cx_status wait_shown(cx_home *home, uint64_t commit, cx_err *err)
 
 cx_status cx_home_actor(cx_home *home, cx_str actor, cx_actor_info *out, cx_err *err)
 {
+    if (home->remote != NULL)
+        return cx_remote_actor(home, actor, out, err);
     cx_lock_enter(&home->lock);
     cx_actor *found = NULL;
     cx_status status = cx_home_need_actor(home, actor, &found, err);
@@ -26,6 +28,8 @@ cx_status cx_home_actor(cx_home *home, cx_str actor, cx_actor_info *out, cx_err 
 cx_status cx_home_actors(cx_home *home, cx_arena *arena, const cx_actor_info **out,
                          size_t *out_count, cx_err *err)
 {
+    if (home->remote != NULL)
+        return cx_remote_actors(home, arena, out, out_count, err);
     cx_lock_enter(&home->lock);
     cx_status status = CX_SUCCESS;
     size_t count = home->actor_count > 0 ? home->actor_count - 1 : 0;
@@ -45,6 +49,8 @@ cx_status cx_home_actors(cx_home *home, cx_arena *arena, const cx_actor_info **o
 cx_status cx_home_get(cx_home *home, cx_str actor, cx_bytes key, cx_arena *arena,
                       cx_bytes *out_value, bool *out_found, cx_err *err)
 {
+    if (home->remote != NULL)
+        return cx_remote_get(home, actor, key, arena, out_value, out_found, err);
     cx_lock_enter(&home->lock);
     cx_actor *found = NULL;
     uint64_t commit = 0;
@@ -60,6 +66,8 @@ cx_status cx_home_get(cx_home *home, cx_str actor, cx_bytes key, cx_arena *arena
 
 cx_status cx_home_scan(cx_home *home, const cx_scan *scan, cx_err *err)
 {
+    if (home->remote != NULL)
+        return cx_remote_scan(home, scan, err);
     cx_lock_enter(&home->lock);
     cx_actor *found = NULL;
     cx_status status = CX_SUCCESS;
@@ -140,6 +148,9 @@ cx_status cx_home_get_at(cx_home *home, cx_str actor, uint64_t snapshot_seq, cx_
 {
     if (key.size > CX_KEY_SIZE_MAX - 16)
         return cx_fail(err, CX_E_LIMIT, "record key of %zu bytes", key.size);
+    if (home->remote != NULL)
+        return cx_remote_get_at(home, actor, snapshot_seq, key, arena, out_value, out_found,
+                                out_erased, out_value_hash, err);
     cx_lock_enter(&home->lock);
     cx_actor *found = NULL;
     view state = {.arena = arena, .key_size = key.size};
@@ -197,6 +208,8 @@ static cx_status read_frame(cx_home *home, cx_log_place place, cx_arena *arena,
 cx_status cx_home_entry(cx_home *home, cx_str actor, uint64_t seq, cx_arena *arena,
                         cx_entry_view *out, cx_err *err)
 {
+    if (home->remote != NULL)
+        return cx_remote_entry(home, actor, seq, arena, out, err);
     cx_entry_row row;
     CX_TRY(find_place(home, actor, seq, &row, err));
     cx_ledger_frame frame;
@@ -264,6 +277,8 @@ static void about_done(about *list)
 cx_status cx_home_entries_about(cx_home *home, cx_str actor, const cx_id *subject, cx_arena *arena,
                                 const uint64_t **out_seqs, size_t *out_count, cx_err *err)
 {
+    if (home->remote != NULL)
+        return cx_remote_entries_about(home, actor, subject, arena, out_seqs, out_count, err);
     about list = {.home = home, .before = UINT64_MAX};
     cx_status status = list_about(home, actor, subject, &list, err);
     uint64_t *seqs = NULL;
@@ -288,6 +303,8 @@ cx_status cx_home_entries_about(cx_home *home, cx_str actor, const cx_id *subjec
 
 cx_status cx_home_settle(cx_home *home, cx_err *err)
 {
+    if (home->remote != NULL)
+        return cx_remote_settle(home, err);
     cx_lock_enter(&home->lock);
     cx_status status = cx_home_settle_locked(home, err);
     cx_lock_leave(&home->lock);
@@ -296,6 +313,8 @@ cx_status cx_home_settle(cx_home *home, cx_err *err)
 
 cx_status cx_home_tables_status(cx_home *home, cx_tables_status *out, cx_err *err)
 {
+    if (home->remote != NULL)
+        return cx_remote_tables_status(home, out, err);
     cx_tables_status found = {.log_commits = cx_log_durable(home->log)};
     cx_lock_enter(&home->lock);
     found.table_commits = home->store.flushed.commit + (home->store.flushed.frames != 0 ? 1 : 0);
@@ -308,6 +327,8 @@ cx_status cx_home_tables_status(cx_home *home, cx_tables_status *out, cx_err *er
 
 cx_status cx_home_backup(cx_home *home, const char *to_path, cx_err *err)
 {
+    if (home->remote != NULL)
+        return cx_remote_refuse(home, "a backup", err);
     int failed = home->io->mkdir(home->io, to_path);
     if (failed != 0)
         return cx_fail_os(err, -failed, "making the folder %s", to_path);

@@ -14,7 +14,7 @@
 #include "ledger/verify.h"
 
 #define NEW_NAME "/cortex.db.new"
-#define FLUSH_ROWS 400000
+#define FLUSH_ROWS 1000000
 
 typedef struct rebuild {
     cx_home *home;
@@ -203,6 +203,8 @@ static cx_status switch_over(const cx_io *io, const char *path, const char *new_
 static cx_status run(rebuild *work, cx_rebuild_mode mode, cx_err *err)
 {
     CX_TRY(derive_all(work, err));
+    if (mode != CX_REBUILD_VERIFY_ONLY)
+        CX_TRY(cx_store_finish_derived(&work->home->store, err));
     CX_TRY(count_rows(work, err));
     CX_TRY(compare_with_old(work, err));
     if (work->differences == 0 || mode == CX_REBUILD_REPLACE)

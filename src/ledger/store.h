@@ -18,17 +18,6 @@
 #include "ledger/home.h"
 #include "log/log.h"
 
-/* All commits below `commit` and the first `frames` frames of that one. */
-typedef struct cx_position {
-    uint64_t commit;
-    uint64_t frames;
-} cx_position;
-
-static inline bool cx_position_before(cx_position a, cx_position b)
-{
-    return a.commit != b.commit ? a.commit < b.commit : a.frames < b.frames;
-}
-
 typedef struct cx_row {
     int64_t actor;
     cx_bytes key;
@@ -62,6 +51,7 @@ typedef struct cx_generation {
     cx_map index; /* actor id (8) ‖ key -> row number */
     CX_VEC(cx_row) rows;
     CX_VEC(cx_entry_row) entries;
+    size_t entries_written; /* straight to the database, while deriving */
     CX_VEC(cx_actor_row) actors; /* as they are at the end of the generation */
     cx_position end;
 } cx_generation;
@@ -80,6 +70,7 @@ typedef struct cx_store {
     cx_tables writing; /* the same connection in a scratch store; none when read-only */
     bool shared;       /* reading and writing are one */
     bool derives;      /* a transaction is always open */
+    uint64_t *filter;  /* of keys, while deriving from nothing; NULL = none */
     cx_generation *filling;
     cx_generation *flushing; /* NULL = none */
     cx_position flushed;     /* what the tables have */
@@ -117,6 +108,9 @@ CX_RESULT cx_store_turn_over(cx_store *store, cx_position end, cx_err *err);
 CX_RESULT cx_store_write_generation(cx_store *store, const cx_generation *generation, cx_err *err);
 /* The flushing generation has been written. */
 void cx_store_flushed(cx_store *store);
+
+/* Everything was derived: what is cheaper over all rows at once is done. */
+CX_RESULT cx_store_finish_derived(cx_store *store, cx_err *err);
 
 /* Nothing that was deleted or overwritten stays in the database's files; nothing is being flushed.
  * CX_E_BUSY while somebody reads what was there before. */

@@ -249,6 +249,8 @@ cx_status cx_actor_roots(cx_actor *actor, cx_roots *out, cx_err *err)
 
 cx_status cx_home_trees_begin(cx_home *home, cx_str actor, cx_trees *out, cx_err *err)
 {
+    if (home->remote != NULL)
+        return cx_remote_refuse(home, "a proof", err);
     cx_lock_enter(&home->lock);
     cx_actor *found = NULL;
     bool turn = false;
@@ -274,6 +276,8 @@ void cx_home_trees_end(cx_home *home)
 
 cx_status cx_home_roots(cx_home *home, cx_str actor, cx_roots *out, cx_err *err)
 {
+    if (home->remote != NULL)
+        return cx_remote_roots(home, actor, out, err);
     cx_lock_enter(&home->lock);
     cx_actor *found = NULL;
     bool turn = false;

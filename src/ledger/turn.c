@@ -9,21 +9,6 @@
 #include "base/utf8.h"
 #include "ledger/internal.h"
 
-typedef struct turn_frame {
-    cx_ledger_frame frame;
-    CX_VEC(cx_change) changes;
-} turn_frame;
-
-struct cx_turn {
-    cx_home *home;
-    cx_actor *actor; /* NULL = new with this turn */
-    char name[CX_ACTOR_SIZE_MAX];
-    cx_actor_info info; /* as at the beginning */
-    cx_arena arena;
-    CX_VEC(turn_frame) frames;
-    uint64_t next_seq;
-};
-
 /* Above this many rows on their way to the tables, writers wait for them. */
 #define BACKLOG_ROWS 1000000
 
@@ -74,16 +59,25 @@ static cx_status take_turn_for(cx_turn *turn, cx_str actor, cx_scheme scheme, cx
     cx_home *home = turn->home;
     cx_lock_enter(&home->lock);
     cx_status status = cx_home_take_turn(home, err);
-    if (!cx_failed(status)) {
+    if (!cx_failed(status) && home->remote == NULL) {
         turn->actor = cx_home_find_actor(home, actor);
         if (turn->actor != NULL)
             turn->info = turn->actor->info;
         else
             turn->info = (cx_actor_info){.scheme = scheme};
+        turn->is_new = turn->actor == NULL;
         turn->info.name = cx_str_from(turn->name, actor.size);
         turn->next_seq = turn->info.entry_count;
     }
     cx_lock_leave(&home->lock);
+    if (cx_failed(status) || home->remote == NULL)
+        return status;
+    status = cx_remote_turn_begin(turn, actor, &scheme, err);
+    if (cx_failed(status)) {
+        cx_lock_enter(&home->lock);
+        cx_home_give_turn(home);
+        cx_lock_leave(&home->lock);
+    }
     return status;
 }
 
@@ -137,8 +131,11 @@ static void end_turn(cx_turn *turn)
 
 void cx_turn_abort(cx_turn *turn)
 {
-    if (turn != NULL)
-        end_turn(turn);
+    if (turn == NULL)
+        return;
+    if (turn->home->remote != NULL)
+        cx_remote_turn_abort(turn);
+    end_turn(turn);
 }
 
 cx_scheme cx_turn_scheme(const cx_turn *turn)
@@ -166,7 +163,7 @@ const cx_actor_info *cx_turn_actor(const cx_turn *turn)
 static const cx_change *find_change(const cx_turn *turn, cx_bytes key)
 {
     for (size_t i = turn->frames.count; i-- > 0;) {
-        const turn_frame *frame = &turn->frames.items[i];
+        const cx_turn_frame *frame = &turn->frames.items[i];
         for (size_t j = frame->changes.count; j-- > 0;)
             if (cx_str_eq(cx_bytes_str(frame->changes.items[j].key), cx_bytes_str(key)))
                 return &frame->changes.items[j];
@@ -185,6 +182,8 @@ cx_status cx_turn_get(cx_turn *turn, cx_bytes key, cx_bytes *out_value, bool *ou
         return CX_SUCCESS;
     }
     *out_found = false;
+    if (turn->home->remote != NULL)
+        return cx_remote_turn_get(turn, key, false, out_value, out_found, err);
     if (turn->actor == NULL)
         return CX_SUCCESS;
     cx_lock_enter(&turn->home->lock);
@@ -194,9 +193,24 @@ cx_status cx_turn_get(cx_turn *turn, cx_bytes key, cx_bytes *out_value, bool *ou
     return status;
 }
 
+cx_status cx_turn_get_common(cx_turn *turn, cx_bytes key, cx_bytes *out_value, bool *out_found,
+                             cx_err *err)
+{
+    *out_found = false;
+    if (turn->home->remote != NULL)
+        return cx_remote_turn_get(turn, key, true, out_value, out_found, err);
+    cx_lock_enter(&turn->home->lock);
+    cx_status status = cx_store_get(&turn->home->store, CX_ACTOR_HOME, key, &turn->arena, out_value,
+                                    out_found, NULL, err);
+    cx_lock_leave(&turn->home->lock);
+    return status;
+}
+
 cx_status cx_turn_roots(cx_turn *turn, cx_roots *out, cx_err *err)
 {
     cx_scheme scheme = turn->info.scheme;
+    if (turn->home->remote != NULL && !turn->is_new)
+        return cx_remote_turn_roots(turn, out, err);
     if (turn->actor == NULL) {
         *out = (cx_roots){.journal = cx_scheme_journal_root(scheme, 0, NULL),
                           .edges = cx_scheme_smt_empty(scheme, 0),
@@ -223,14 +237,14 @@ static cx_status copy_bytes(cx_turn *turn, cx_bytes bytes, cx_bytes *out, cx_err
     return CX_SUCCESS;
 }
 
-static cx_status begin_frame(cx_turn *turn, turn_frame **out, cx_err *err)
+static cx_status begin_frame(cx_turn *turn, cx_turn_frame **out, cx_err *err)
 {
-    turn_frame *frame = cx_vec_push(&turn->frames, turn->home->alloc);
+    cx_turn_frame *frame = cx_vec_push(&turn->frames, turn->home->alloc);
     if (frame == NULL)
         return cx_fail_nomem(err);
-    *frame = (turn_frame){.frame = {.actor = turn->info.name}};
+    *frame = (cx_turn_frame){.frame = {.actor = turn->info.name}};
     *out = frame;
-    if (turn->actor != NULL || turn->frames.count != 1)
+    if (!turn->is_new || turn->frames.count != 1)
         return CX_SUCCESS;
     /* The actor comes into being with this frame. */
     CX_TRY(cx_turn_put(turn, cx_str_bytes(CX_STR("meta/scheme")),
@@ -241,7 +255,7 @@ static cx_status begin_frame(cx_turn *turn, turn_frame **out, cx_err *err)
 
 cx_status cx_turn_bare(cx_turn *turn, cx_err *err)
 {
-    turn_frame *frame;
+    cx_turn_frame *frame;
     return begin_frame(turn, &frame, err);
 }
 
@@ -284,11 +298,49 @@ static cx_status check_draft(const cx_entry_draft *draft, cx_err *err)
     return CX_SUCCESS;
 }
 
+/* A remote home's holder makes the entry, when the turn is committed. */
+static cx_status keep_draft(cx_turn *turn, const cx_entry_draft *draft, cx_turn_frame *frame,
+                            cx_err *err)
+{
+    cx_bytes kind = cx_str_bytes(draft->kind), salt = cx_bytes_from(draft->salt, 32);
+    cx_entry_draft *kept = &frame->draft;
+    *kept = *draft;
+    CX_TRY(copy_bytes(turn, kind, &kind, err));
+    CX_TRY(copy_bytes(turn, draft->created_by, &kept->created_by, err));
+    CX_TRY(copy_bytes(turn, draft->payload, &kept->payload, err));
+    kept->kind = cx_bytes_str(kind);
+    if (draft->salt != NULL) {
+        CX_TRY(copy_bytes(turn, salt, &salt, err));
+        kept->salt = salt.data;
+    }
+    if (draft->subject != NULL) {
+        cx_id *subject = CX_ARENA_NEW(&turn->arena, cx_id);
+        if (subject == NULL)
+            return cx_fail_nomem(err);
+        *subject = *draft->subject;
+        kept->subject = subject;
+    }
+    frame->has_draft = true;
+    return CX_SUCCESS;
+}
+
+static void count_entry(cx_turn *turn, uint64_t *out_seq)
+{
+    if (out_seq != NULL)
+        *out_seq = turn->next_seq;
+    turn->next_seq++;
+}
+
 cx_status cx_turn_entry(cx_turn *turn, const cx_entry_draft *draft, uint64_t *out_seq, cx_err *err)
 {
     CX_TRY(check_draft(draft, err));
-    turn_frame *frame;
+    cx_turn_frame *frame;
     CX_TRY(begin_frame(turn, &frame, err));
+    if (turn->home->remote != NULL) {
+        CX_TRY(keep_draft(turn, draft, frame, err));
+        count_entry(turn, out_seq);
+        return CX_SUCCESS;
+    }
     cx_entry entry = {
         .seq = turn->next_seq,
         .kind = draft->kind,
@@ -311,16 +363,14 @@ cx_status cx_turn_entry(cx_turn *turn, const cx_entry_draft *draft, uint64_t *ou
         status = copy_bytes(turn, cx_buf_bytes(&bytes), &frame->frame.entry, err);
     cx_buf_done(&bytes);
     CX_TRY(status);
-    if (out_seq != NULL)
-        *out_seq = turn->next_seq;
-    turn->next_seq++;
+    count_entry(turn, out_seq);
     return CX_SUCCESS;
 }
 
 static cx_status add_change(cx_turn *turn, const cx_change *change, cx_err *err)
 {
     CX_ASSERT(turn->frames.count != 0);
-    turn_frame *frame = &turn->frames.items[turn->frames.count - 1];
+    cx_turn_frame *frame = &turn->frames.items[turn->frames.count - 1];
     cx_change *slot = cx_vec_push(&frame->changes, turn->home->alloc);
     if (slot == NULL)
         return cx_fail_nomem(err);
@@ -352,7 +402,7 @@ static cx_status encode_frames(cx_turn *turn, cx_buf *guarded, cx_buf *erasable,
                                cx_log_frame *frames, cx_err *err)
 {
     for (size_t i = 0; i < turn->frames.count; i++) {
-        turn_frame *frame = &turn->frames.items[i];
+        cx_turn_frame *frame = &turn->frames.items[i];
         frame->frame.changes = frame->changes.items;
         frame->frame.change_count = frame->changes.count;
         size_t guarded_before = guarded->size, erasable_before = erasable->size;
@@ -425,6 +475,11 @@ cx_status cx_turn_commit_later(cx_turn *turn, uint64_t *out_commit, cx_err *err)
 {
     size_t count = turn->frames.count;
     CX_ASSERT(count != 0);
+    if (turn->home->remote != NULL) {
+        cx_status answered = cx_remote_turn_commit(turn, out_commit, err);
+        end_turn(turn);
+        return answered;
+    }
     cx_log_frame *frames = CX_ARENA_ARRAY(&turn->arena, cx_log_frame, count);
     cx_log_place *places = CX_ARENA_ARRAY(&turn->arena, cx_log_place, count);
     cx_status status;
@@ -453,6 +508,8 @@ cx_status cx_turn_commit(cx_turn *turn, cx_err *err)
 
 cx_status cx_home_wait(cx_home *home, uint64_t commit, cx_err *err)
 {
+    if (home->remote != NULL)
+        return CX_SUCCESS; /* the holder answered when it was on the disk */
     cx_status status = cx_log_wait(home->log, commit, err);
     if (cx_failed(status)) {
         cx_lock_enter(&home->lock);
@@ -465,6 +522,8 @@ cx_status cx_home_wait(cx_home *home, uint64_t commit, cx_err *err)
 
 cx_status cx_home_sync(cx_home *home, cx_err *err)
 {
+    if (home->remote != NULL)
+        return cx_remote_sync(home, err);
     cx_lock_enter(&home->lock);
     uint64_t commit = home->last_commit;
     cx_status status = cx_home_check_alive(home, err);

@@ -32,7 +32,7 @@ typedef cx_status (*runner_answer)(runner *r, const cx_json *item, cx_json *out,
 
 typedef struct runner_kind {
     const char *list;     /* pointer to the list in its file, "" = the file is the list */
-    runner_answer got;    /* reads only what the case asks */
+    runner_answer got;    /* reads only what the case asks; CX_E_UNSUPPORTED skips the case */
     runner_answer expect; /* reads only what it expects */
 } runner_kind;
 
@@ -73,5 +73,6 @@ CX_RESULT runner_pick(runner *r, const cx_json *object, const char *const *names
 
 void runner_lattice(runner *r);
 void runner_ledger(runner *r);
+void runner_trace(runner *r);
 
 #endif

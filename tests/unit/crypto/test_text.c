@@ -141,7 +141,7 @@ typedef struct base64_case {
     bool standard, url, any;
 } base64_case;
 
-/* Each text is judged by all three decoders. */
+/* Each text is judged by these three decoders. */
 static const base64_case base64_cases[] = {
     {"Zg==", true, false, true},
     {"Zg", false, true, true},
@@ -198,6 +198,30 @@ CX_TEST(base64_strictness)
             CHECK(good || buf.size == 4);
             CHECK(memcmp(buf.data, "kept", 4) == 0);
         }
+    }
+    cx_buf_done(&buf);
+}
+
+/* Both alphabets and both ways of padding, but one of each at a time. */
+CX_TEST(base64_of_either_alphabet)
+{
+    static const struct {
+        const char *text;
+        bool good;
+    } cases[] = {{"+/8=", true},   {"+/8", true},   {"-_8=", true},  {"-_8", true},
+                 {"+_8=", false},  {"-/8", false},  {"+/9=", false}, {"-_9", false},
+                 {"+/8==", false}, {"-_==", false}, {"-w", true},    {"+w==", true},
+                 {"+w=", false},   {"", true},      {"=", false},    {"Zm9v", true},
+                 {"Zm9v=", false}, {"Z", false},    {" +/8", false}, {"+/8\n", false}};
+    cx_buf buf;
+    cx_buf_init(&buf, cx_alloc_default());
+    for (size_t i = 0; i < CX_COUNT_OF(cases); i++) {
+        cx_buf_clear(&buf);
+        if (cx_base64_decode_either(cx_str_z(cases[i].text), &buf) != cases[i].good)
+            cx_test_fail(__FILE__, __LINE__, "'%s': %d", cases[i].text, !cases[i].good);
+        CHECK(cases[i].good || buf.size == 0);
+        if (cases[i].good && cases[i].text[0] != 0 && cases[i].text[1] != 'w' && buf.size == 2)
+            CHECK(buf.data[0] == 0xFB && buf.data[1] == 0xFF);
     }
     cx_buf_done(&buf);
 }

@@ -1,10 +1,11 @@
 /*
  * api_home.c - the installed calls that open a home (cortex/journal.h).  They stand in this room,
- * and not in ledger/ like the others, because a home is opened with what this room derives.
+ * and not in ledger/ like the others, because a home is opened with what all rooms derive.
  */
 #include "base/alloc.h"
 #include "ledger/api.h"
 #include "memory/memory.h"
+#include "recorder/recorder.h"
 
 static const cx_ledger_options no_options = CX_LEDGER_OPTIONS_INIT;
 
@@ -15,7 +16,7 @@ static cx_home_options home_options(const cx_ledger_options *from)
         .alloc = options->alloc != NULL ? options->alloc : cx_alloc_default(),
         .read_only = options->read_only,
         .segment_bytes = options->segment_bytes,
-        .derivers = &cx_memory_deriver,
+        .derivers = &cx_recorder_deriver,
         .deriver_count = 1,
         .settle_timeout_ms = options->settle_timeout_ms,
         .progress = options->progress,

@@ -1,0 +1,834 @@
+/*
+ * remote_wire.c - the messages between a home's holder and those who write through it, as bytes.
+ *
+ * W1  encode(decode(x)) == x, but for what an error says: a member that may be left out is left out
+ *     when it is empty, and refused when it is there all the same.
+ * W2  Which members a message has follows from what is asked (the two tables below).
+ */
+#include "ledger/remote_wire.h"
+
+#include "base/utf8.h"
+#include "cbor/cbor.h"
+
+/* --- members ---------------------------------------------------------------------------------- */
+
+enum {
+    NUMBER = 0,
+    OP = 1, /* of a request */
+    ACTOR = 2,
+    KEY = 3,
+    SEQ = 4,
+    SUBJECT = 5,
+    PREFIX = 6,
+    FROM = 7,
+    FLAGS = 8,
+    LIMIT = 9,
+    SCHEME = 10,
+    FRAMES = 11,
+    DERIVERS = 12,
+
+    ERROR = 1, /* of an answer */
+    VALUE = 2,
+    VALUE_HASH = 3,
+    ROOTS = 4,
+    ACTORS = 5,
+    ROWS = 6,
+    SEQS = 7,
+    MORE = 8,
+    ENTRY = 9,
+    PAYLOAD = 10,
+    SALT = 11,
+    ABOUT = 12,
+    ERASED = 13,
+    COUNTS = 14,
+    COMMIT = 15,
+    HOME_SCHEME = 16,
+    HOME_ID = 17,
+    IS_NEW = 18
+};
+
+enum { FLAG_BACKWARDS = 1, FLAG_BEHIND = 2, FLAG_COMMON = 4 };
+
+#define BIT(member) (UINT32_C(1) << (member))
+
+typedef struct members {
+    uint32_t required;
+    uint32_t optional;
+} members;
+
+static const members of_request[CX_REMOTE_OP_END] = {
+    [CX_REMOTE_HELLO] = {BIT(DERIVERS), 0},
+    [CX_REMOTE_ACTOR] = {BIT(ACTOR), 0},
+    [CX_REMOTE_ACTORS] = {BIT(SEQ), 0},
+    [CX_REMOTE_GET] = {BIT(ACTOR) | BIT(KEY), 0},
+    [CX_REMOTE_GET_AT] = {BIT(ACTOR) | BIT(KEY) | BIT(SEQ), 0},
+    [CX_REMOTE_SCAN] = {BIT(ACTOR) | BIT(PREFIX) | BIT(LIMIT), BIT(FROM) | BIT(FLAGS)},
+    [CX_REMOTE_ENTRY] = {BIT(ACTOR) | BIT(SEQ), 0},
+    [CX_REMOTE_ABOUT] = {BIT(ACTOR) | BIT(SEQ) | BIT(SUBJECT), 0},
+    [CX_REMOTE_ROOTS] = {BIT(ACTOR), 0},
+    [CX_REMOTE_ERASE] = {BIT(ACTOR), 0},
+    [CX_REMOTE_TURN_BEGIN] = {BIT(ACTOR), BIT(SCHEME)},
+    [CX_REMOTE_TURN_GET] = {BIT(KEY), BIT(FLAGS)},
+    [CX_REMOTE_TURN_COMMIT] = {BIT(FRAMES), 0},
+};
+
+static const members of_answer[CX_REMOTE_OP_END] = {
+    [CX_REMOTE_HELLO] = {BIT(HOME_SCHEME) | BIT(HOME_ID), 0},
+    [CX_REMOTE_ACTOR] = {BIT(ACTORS), 0},
+    [CX_REMOTE_ACTORS] = {BIT(ACTORS), BIT(MORE)},
+    [CX_REMOTE_GET] = {0, BIT(VALUE)},
+    [CX_REMOTE_GET_AT] = {0, BIT(VALUE) | BIT(VALUE_HASH)},
+    [CX_REMOTE_SCAN] = {BIT(ROWS), BIT(MORE)},
+    [CX_REMOTE_ENTRY] = {BIT(ENTRY), BIT(PAYLOAD) | BIT(SALT) | BIT(ABOUT) | BIT(ERASED)},
+    [CX_REMOTE_ABOUT] = {BIT(SEQS), BIT(MORE)},
+    [CX_REMOTE_ROOTS] = {BIT(ROOTS), 0},
+    [CX_REMOTE_TABLES] = {BIT(COUNTS), 0},
+    [CX_REMOTE_TURN_BEGIN] = {BIT(ACTORS), BIT(IS_NEW)},
+    [CX_REMOTE_TURN_GET] = {0, BIT(VALUE)},
+    [CX_REMOTE_TURN_ROOTS] = {BIT(ROOTS), 0},
+    [CX_REMOTE_TURN_COMMIT] = {BIT(COMMIT), 0},
+};
+
+static bool fits(const members *known, uint64_t seen)
+{
+    uint32_t rest = (uint32_t)seen & ~(BIT(NUMBER) | BIT(OP));
+    return (rest & known->required) == known->required &&
+           (rest & ~(known->required | known->optional)) == 0;
+}
+
+/* The members that stand in both maps under one number are told apart by the bit. */
+static bool takes(const members *known, unsigned member)
+{
+    return ((known->required | known->optional) & BIT(member)) != 0;
+}
+
+static void put_bytes(cx_cbor_fields *fields, unsigned member, cx_bytes bytes)
+{
+    cx_cbor_field(fields, (uint8_t)member);
+    cx_cbor_bytes(fields->out, bytes);
+}
+
+static void put_uint(cx_cbor_fields *fields, unsigned member, uint64_t value)
+{
+    cx_cbor_field(fields, (uint8_t)member);
+    cx_cbor_uint(fields->out, value);
+}
+
+static void put_true(cx_cbor_fields *fields, unsigned member)
+{
+    cx_cbor_field(fields, (uint8_t)member);
+    cx_cbor_bool(fields->out, true);
+}
+
+static cx_bytes read_bytes_max(cx_cbor_reader *reader, size_t max)
+{
+    size_t at = reader->offset;
+    cx_bytes bytes = cx_cbor_read_bytes(reader);
+    if (bytes.size > max) {
+        cx_cbor_refuse(reader, at, "%zu bytes are more than the allowed %zu", bytes.size, max);
+        return (cx_bytes){NULL, 0};
+    }
+    return bytes;
+}
+
+/* False stands for itself by not being there. */
+static bool read_true(cx_cbor_reader *reader)
+{
+    size_t at = reader->offset;
+    if (cx_cbor_read_bool(reader))
+        return true;
+    cx_cbor_refuse(reader, at, "false, which is said by leaving it out");
+    return false;
+}
+
+static cx_scheme read_scheme(cx_cbor_reader *reader)
+{
+    cx_scheme scheme = CX_SCHEME_CORTEX_1;
+    size_t at = reader->offset;
+    cx_str name = cx_cbor_read_text(reader);
+    if (cx_cbor_ok(reader) && !cx_scheme_parse(name, &scheme))
+        cx_cbor_refuse(reader, at, "no scheme that is known");
+    return scheme;
+}
+
+static cx_id read_id(cx_cbor_reader *reader)
+{
+    cx_id id = {{0}};
+    (void)cx_cbor_read_exactly(reader, id.bytes, sizeof id.bytes);
+    return id;
+}
+
+/* Room for an array's items; an array that has none gets some all the same. */
+#define READ_ARRAY(reader, arena, type, count) \
+    ((type *)read_array(reader, arena, count, sizeof(type), alignof(type)))
+
+static void *read_array(cx_cbor_reader *reader, cx_arena *arena, size_t count, size_t item_size,
+                        size_t align)
+{
+    void *items = cx_arena_push_array(arena, count + 1, item_size, align);
+    if (items == NULL)
+        reader->status = cx_fail_nomem(&reader->err);
+    return items;
+}
+
+/* --- frames of a turn --------------------------------------------------------------------------
+ */
+
+enum {
+    FRAME_KIND = 0,
+    FRAME_CREATED = 1,
+    FRAME_BY = 2,
+    FRAME_PAYLOAD = 3,
+    FRAME_COMMITTED = 4,
+    FRAME_SALT = 5,
+    FRAME_SUBJECT = 6,
+    FRAME_CHANGES = 7
+};
+
+enum { CHANGE_PUT = 0, CHANGE_REMOVE = 1, CHANGE_PUT_ERASABLE = 2 };
+
+static void put_change(const cx_change *change, cx_buf *out)
+{
+    cx_cbor_array(out, change->removed ? 2 : 3);
+    cx_cbor_uint(out, change->removed    ? CHANGE_REMOVE
+                      : change->erasable ? CHANGE_PUT_ERASABLE
+                                         : CHANGE_PUT);
+    cx_cbor_bytes(out, change->key);
+    if (!change->removed)
+        cx_cbor_bytes(out, change->value);
+}
+
+static void put_draft(cx_cbor_fields *fields, const cx_entry_draft *draft)
+{
+    cx_cbor_field(fields, FRAME_KIND);
+    cx_cbor_text(fields->out, draft->kind);
+    cx_cbor_field(fields, FRAME_CREATED);
+    cx_cbor_int(fields->out, draft->created_at_ns);
+    if (draft->created_by.size != 0)
+        put_bytes(fields, FRAME_BY, draft->created_by);
+    if (draft->payload.size != 0)
+        put_bytes(fields, FRAME_PAYLOAD, draft->payload);
+    if (draft->committed)
+        put_true(fields, FRAME_COMMITTED);
+    if (draft->salt != NULL)
+        put_bytes(fields, FRAME_SALT, cx_bytes_from(draft->salt, 32));
+    if (draft->subject != NULL)
+        put_bytes(fields, FRAME_SUBJECT, cx_bytes_from(draft->subject->bytes, 16));
+}
+
+static void put_frame(const cx_remote_frame *frame, cx_buf *out)
+{
+    cx_cbor_fields fields;
+    cx_cbor_fields_begin(&fields, out);
+    if (frame->has_entry)
+        put_draft(&fields, &frame->draft);
+    cx_cbor_field(&fields, FRAME_CHANGES);
+    cx_cbor_array(out, frame->change_count);
+    for (size_t i = 0; i < frame->change_count; i++)
+        put_change(&frame->changes[i], out);
+    cx_cbor_fields_end(&fields);
+}
+
+static cx_change read_change(cx_cbor_reader *reader)
+{
+    cx_change change = {.removed = false};
+    size_t at = reader->offset;
+    size_t count = cx_cbor_read_array(reader, 3);
+    uint64_t what = cx_cbor_read_uint_max(reader, CHANGE_PUT_ERASABLE);
+    change.removed = what == CHANGE_REMOVE;
+    change.erasable = what == CHANGE_PUT_ERASABLE;
+    if (cx_cbor_ok(reader) && count != (change.removed ? 2 : 3))
+        cx_cbor_refuse(reader, at, "a change of %zu items", count);
+    change.key = read_bytes_max(reader, CX_KEY_SIZE_MAX);
+    if (cx_cbor_ok(reader) && change.key.size == 0)
+        cx_cbor_refuse(reader, at, "a change of no record");
+    if (!change.removed)
+        change.value = read_bytes_max(reader, CX_VALUE_SIZE_MAX);
+    return change;
+}
+
+static void read_changes(cx_cbor_reader *reader, cx_arena *arena, cx_remote_frame *frame)
+{
+    size_t count = cx_cbor_read_array(reader, CX_REMOTE_CHANGES_MAX);
+    cx_change *changes = READ_ARRAY(reader, arena, cx_change, count);
+    for (size_t i = 0; i < count && cx_cbor_ok(reader); i++)
+        changes[i] = read_change(reader);
+    frame->changes = changes;
+    frame->change_count = count;
+}
+
+static cx_bytes read_not_empty(cx_cbor_reader *reader, const cx_cbor_members *at, size_t max)
+{
+    cx_bytes bytes = read_bytes_max(reader, max);
+    if (cx_cbor_ok(reader) && bytes.size == 0)
+        cx_cbor_refuse_empty(reader, at);
+    return bytes;
+}
+
+static void read_frame_member(cx_cbor_reader *reader, cx_arena *arena, const cx_cbor_members *at,
+                              cx_remote_frame *frame)
+{
+    cx_entry_draft *draft = &frame->draft;
+    switch (at->key) {
+    case FRAME_KIND: draft->kind = cx_cbor_read_text(reader); break;
+    case FRAME_CREATED: draft->created_at_ns = cx_cbor_read_int(reader); break;
+    case FRAME_BY: draft->created_by = read_not_empty(reader, at, CX_ENTRY_CREATED_BY_MAX); break;
+    case FRAME_PAYLOAD: draft->payload = read_not_empty(reader, at, SIZE_MAX); break;
+    case FRAME_COMMITTED: draft->committed = read_true(reader); break;
+    case FRAME_SALT: {
+        size_t start = reader->offset;
+        draft->salt = cx_cbor_read_bytes(reader).data;
+        if (cx_cbor_ok(reader) && reader->offset - start != 2 + 32)
+            cx_cbor_refuse(reader, start, "a salt that has not 32 bytes");
+        break;
+    }
+    case FRAME_SUBJECT:
+        frame->subject = read_id(reader);
+        draft->subject = &frame->subject;
+        break;
+    case FRAME_CHANGES: read_changes(reader, arena, frame); break;
+    default: cx_cbor_refuse_member(reader, at);
+    }
+}
+
+static void read_frame(cx_cbor_reader *reader, cx_arena *arena, cx_remote_frame *out)
+{
+    *out = (cx_remote_frame){.has_entry = false};
+    cx_cbor_members at = cx_cbor_read_members(reader);
+    while (cx_cbor_next_member(reader, &at))
+        read_frame_member(reader, arena, &at, out);
+    out->has_entry = (at.seen & BIT(FRAME_KIND)) != 0;
+    uint64_t needed = out->has_entry ? BIT(FRAME_KIND) | BIT(FRAME_CREATED) : 0;
+    cx_cbor_require(reader, &at, needed | BIT(FRAME_CHANGES));
+    if (cx_cbor_ok(reader) && !out->has_entry && at.seen != BIT(FRAME_CHANGES))
+        cx_cbor_refuse(reader, at.offset, "half of an entry");
+}
+
+static void read_frames(cx_cbor_reader *reader, cx_arena *arena, cx_remote_request *out)
+{
+    size_t at = reader->offset;
+    size_t count = cx_cbor_read_array(reader, CX_REMOTE_FRAMES_MAX);
+    if (cx_cbor_ok(reader) && count == 0)
+        cx_cbor_refuse(reader, at, "a turn without frames");
+    cx_remote_frame *frames = READ_ARRAY(reader, arena, cx_remote_frame, count);
+    for (size_t i = 0; i < count && cx_cbor_ok(reader); i++)
+        read_frame(reader, arena, &frames[i]);
+    out->frames = frames;
+    out->frame_count = count;
+}
+
+/* --- requests ----------------------------------------------------------------------------------
+ */
+
+static uint64_t flags_of(const cx_remote_request *request)
+{
+    return (request->backwards ? FLAG_BACKWARDS : 0u) | (request->behind ? FLAG_BEHIND : 0u) |
+           (request->common ? FLAG_COMMON : 0u);
+}
+
+static void put_page(const cx_remote_request *request, const members *known, cx_cbor_fields *fields)
+{
+    if (takes(known, PREFIX))
+        put_bytes(fields, PREFIX, request->prefix);
+    if (takes(known, FROM) && request->from.size != 0)
+        put_bytes(fields, FROM, request->from);
+    if (takes(known, FLAGS) && flags_of(request) != 0)
+        put_uint(fields, FLAGS, flags_of(request));
+    if (takes(known, LIMIT))
+        put_uint(fields, LIMIT, request->limit);
+}
+
+void cx_remote_request_encode(const cx_remote_request *request, cx_buf *out)
+{
+    const members *known = &of_request[request->op];
+    cx_cbor_fields fields;
+    cx_cbor_fields_begin(&fields, out);
+    put_uint(&fields, NUMBER, request->number);
+    put_uint(&fields, OP, request->op);
+    if (takes(known, ACTOR))
+        put_bytes(&fields, ACTOR, request->actor);
+    if (takes(known, KEY))
+        put_bytes(&fields, KEY, request->key);
+    if (takes(known, SEQ))
+        put_uint(&fields, SEQ, request->seq);
+    if (takes(known, SUBJECT))
+        put_bytes(&fields, SUBJECT, cx_bytes_from(request->subject.bytes, 16));
+    put_page(request, known, &fields);
+    if (takes(known, SCHEME) && request->has_scheme) {
+        cx_cbor_field(&fields, SCHEME);
+        cx_cbor_text(out, cx_scheme_name(request->scheme));
+    }
+    if (takes(known, FRAMES)) {
+        cx_cbor_field(&fields, FRAMES);
+        cx_cbor_array(out, request->frame_count);
+        for (size_t i = 0; i < request->frame_count; i++)
+            put_frame(&request->frames[i], out);
+    }
+    if (takes(known, DERIVERS))
+        put_bytes(&fields, DERIVERS, request->derivers);
+    cx_cbor_fields_end(&fields);
+}
+
+static void read_flags(cx_cbor_reader *reader, cx_remote_request *out)
+{
+    size_t at = reader->offset;
+    uint64_t allowed = out->op == CX_REMOTE_SCAN ? FLAG_BACKWARDS | FLAG_BEHIND : FLAG_COMMON;
+    uint64_t flags = cx_cbor_read_uint(reader);
+    if (cx_cbor_ok(reader) && (flags == 0 || (flags & ~allowed) != 0))
+        cx_cbor_refuse(reader, at, "flags that mean nothing here");
+    out->backwards = (flags & FLAG_BACKWARDS) != 0;
+    out->behind = (flags & FLAG_BEHIND) != 0;
+    out->common = (flags & FLAG_COMMON) != 0;
+}
+
+static void read_request_member(cx_cbor_reader *reader, cx_arena *arena, const cx_cbor_members *at,
+                                cx_remote_request *out)
+{
+    switch (at->key) {
+    case NUMBER: out->number = cx_cbor_read_uint(reader); break;
+    case OP: {
+        size_t start = reader->offset;
+        out->op = (cx_remote_op)cx_cbor_read_uint_max(reader, CX_REMOTE_OP_END - 1);
+        if (cx_cbor_ok(reader) && out->op == 0)
+            cx_cbor_refuse(reader, start, "no call that is known");
+        break;
+    }
+    case ACTOR: out->actor = read_bytes_max(reader, CX_REMOTE_MESSAGE_MAX); break;
+    case KEY: out->key = read_bytes_max(reader, CX_KEY_SIZE_MAX); break;
+    case SEQ: out->seq = cx_cbor_read_uint(reader); break;
+    case SUBJECT: out->subject = read_id(reader); break;
+    case PREFIX: out->prefix = read_bytes_max(reader, CX_KEY_SIZE_MAX); break;
+    case FROM: out->from = read_not_empty(reader, at, CX_KEY_SIZE_MAX); break;
+    case FLAGS: read_flags(reader, out); break;
+    case LIMIT: out->limit = cx_cbor_read_uint_max(reader, CX_REMOTE_ROWS_MAX); break;
+    case SCHEME:
+        out->scheme = read_scheme(reader);
+        out->has_scheme = true;
+        break;
+    case FRAMES: read_frames(reader, arena, out); break;
+    case DERIVERS: out->derivers = read_bytes_max(reader, CX_KEY_SIZE_MAX); break;
+    default: cx_cbor_refuse_member(reader, at);
+    }
+}
+
+cx_status cx_remote_request_decode(cx_bytes bytes, cx_arena *arena, cx_remote_request *out,
+                                   cx_err *err)
+{
+    cx_cbor_reader reader;
+    cx_remote_request request = {.number = 0};
+    cx_cbor_begin(&reader, bytes, "a request");
+    cx_cbor_members at = cx_cbor_read_members(&reader);
+    while (cx_cbor_next_member(&reader, &at))
+        read_request_member(&reader, arena, &at, &request);
+    cx_cbor_require(&reader, &at, BIT(NUMBER) | BIT(OP));
+    if (cx_cbor_ok(&reader) && !fits(&of_request[request.op], at.seen))
+        cx_cbor_refuse(&reader, at.offset, "not the members of call %d", (int)request.op);
+    CX_TRY(cx_cbor_end(&reader, err));
+    *out = request;
+    return CX_SUCCESS;
+}
+
+/* --- errors ------------------------------------------------------------------------------------
+ */
+
+enum {
+    ERR_CODE = 0,
+    ERR_TAG = 1,
+    ERR_ERRNO = 2,
+    ERR_OFFSET = 3,
+    ERR_LINE = 4,
+    ERR_COLUMN = 5,
+    ERR_MESSAGE = 6
+};
+
+/* An error's tag is static storage, so that one from outside is looked up. */
+static const char *const known_tags[] = {
+    "AnswerTooLarge", "BadFrame",        "BadMessage",   "DatabaseDamaged",   "HolderEnds",
+    "InTurn",         "InvalidArgument", "LogCut",       "LogDamaged",        "NoActor",
+    "NoEntry",        "NoTurn",          "NonCanonical", "OtherDerivers",     "OtherVersion",
+    "OutOfRange",     "Poisoned",        "RootMismatch", "SchemeUnsupported", "SnapshotNotFound",
+    "TooManyClients", "TurnTimedOut",    "OtherUser",
+};
+
+const char *cx_remote_tag(cx_str text)
+{
+    for (size_t i = 0; i < CX_COUNT_OF(known_tags); i++)
+        if (cx_str_is(text, known_tags[i]))
+            return known_tags[i];
+    return NULL;
+}
+
+static void put_error(const cx_err *err, cx_buf *out)
+{
+    cx_cbor_fields fields;
+    cx_str message = cx_str_z(err->message);
+    cx_cbor_fields_begin(&fields, out);
+    put_uint(&fields, ERR_CODE, (uint64_t)err->code);
+    if (err->tag != NULL) {
+        cx_cbor_field(&fields, ERR_TAG);
+        cx_cbor_text(out, cx_str_z(err->tag));
+    }
+    if (err->os_errno > 0)
+        put_uint(&fields, ERR_ERRNO, (uint64_t)err->os_errno);
+    if (err->offset != CX_NO_OFFSET)
+        put_uint(&fields, ERR_OFFSET, err->offset);
+    if (err->line != 0)
+        put_uint(&fields, ERR_LINE, err->line);
+    if (err->column != 0)
+        put_uint(&fields, ERR_COLUMN, err->column);
+    cx_cbor_field(&fields, ERR_MESSAGE);
+    cx_cbor_text(out, cx_utf8_valid(message) ? message : CX_STR("(not text)"));
+    cx_cbor_fields_end(&fields);
+}
+
+typedef struct told_error {
+    uint64_t code, os_errno, offset, line, column;
+    cx_str tag, message;
+} told_error;
+
+static uint64_t read_not_zero(cx_cbor_reader *reader, const cx_cbor_members *at, uint64_t max)
+{
+    uint64_t value = cx_cbor_read_uint_max(reader, max);
+    if (cx_cbor_ok(reader) && value == 0)
+        cx_cbor_refuse_empty(reader, at);
+    return value;
+}
+
+static void read_error_member(cx_cbor_reader *reader, const cx_cbor_members *at, told_error *told)
+{
+    switch (at->key) {
+    case ERR_CODE: told->code = read_not_zero(reader, at, CX_E_UNSUPPORTED); break;
+    case ERR_TAG: told->tag = cx_cbor_read_text(reader); break;
+    case ERR_ERRNO: told->os_errno = read_not_zero(reader, at, INT32_MAX); break;
+    case ERR_OFFSET: told->offset = cx_cbor_read_uint_max(reader, CX_NO_OFFSET - 1); break;
+    case ERR_LINE: told->line = read_not_zero(reader, at, UINT64_MAX); break;
+    case ERR_COLUMN: told->column = read_not_zero(reader, at, UINT64_MAX); break;
+    case ERR_MESSAGE: told->message = cx_cbor_read_text(reader); break;
+    default: cx_cbor_refuse_member(reader, at);
+    }
+}
+
+static int int_of(size_t size)
+{
+    return size > CX_ERR_MESSAGE_SIZE ? CX_ERR_MESSAGE_SIZE : (int)size;
+}
+
+static void read_error(cx_cbor_reader *reader, cx_err *out)
+{
+    told_error told = {.offset = CX_NO_OFFSET};
+    cx_cbor_members at = cx_cbor_read_members(reader);
+    while (cx_cbor_next_member(reader, &at))
+        read_error_member(reader, &at, &told);
+    cx_cbor_require(reader, &at, BIT(ERR_CODE) | BIT(ERR_MESSAGE));
+    if (!cx_cbor_ok(reader))
+        return;
+    const char *tag = told.tag.size == 0 ? NULL : cx_remote_tag(told.tag);
+    bool strange = told.tag.size != 0 && tag == NULL;
+    (void)cx_fail_at(out, (cx_code)told.code, tag, told.offset, "%.*s%s%.*s",
+                     strange ? int_of(told.tag.size) : 0, strange ? told.tag.data : "",
+                     strange ? ": " : "", int_of(told.message.size), told.message.data);
+    out->os_errno = (int)told.os_errno;
+    out->line = told.line;
+    out->column = told.column;
+}
+
+/* --- answers -----------------------------------------------------------------------------------
+ */
+
+static void put_actors(const cx_remote_answer *answer, cx_buf *out)
+{
+    cx_cbor_array(out, answer->actor_count);
+    for (size_t i = 0; i < answer->actor_count; i++) {
+        const cx_actor_info *actor = &answer->actors[i];
+        cx_cbor_array(out, 7);
+        cx_cbor_text(out, actor->name);
+        cx_cbor_text(out, cx_scheme_name(actor->scheme));
+        cx_cbor_uint(out, actor->entry_count);
+        cx_cbor_uint(out, actor->snapshot_count);
+        cx_cbor_uint(out, actor->live_memories);
+        cx_cbor_uint(out, actor->tombstoned);
+        cx_cbor_uint(out, actor->edge_count);
+    }
+}
+
+static void exactly(cx_cbor_reader *reader, size_t count)
+{
+    size_t at = reader->offset;
+    size_t found = cx_cbor_read_array(reader, count);
+    if (cx_cbor_ok(reader) && found != count)
+        cx_cbor_refuse(reader, at, "%zu items where there are %zu", found, count);
+}
+
+static cx_actor_info read_actor(cx_cbor_reader *reader)
+{
+    cx_actor_info actor = {.entry_count = 0};
+    exactly(reader, 7);
+    size_t at = reader->offset;
+    actor.name = cx_cbor_read_text(reader);
+    if (cx_cbor_ok(reader) && (actor.name.size == 0 || actor.name.size > CX_ACTOR_SIZE_MAX))
+        cx_cbor_refuse(reader, at, "no name of an actor");
+    actor.scheme = read_scheme(reader);
+    actor.entry_count = cx_cbor_read_uint(reader);
+    actor.snapshot_count = cx_cbor_read_uint(reader);
+    actor.live_memories = cx_cbor_read_uint(reader);
+    actor.tombstoned = cx_cbor_read_uint(reader);
+    actor.edge_count = cx_cbor_read_uint(reader);
+    return actor;
+}
+
+static void read_actors(cx_cbor_reader *reader, cx_remote_op op, cx_arena *arena,
+                        cx_remote_answer *out)
+{
+    size_t at = reader->offset;
+    size_t count = cx_cbor_read_array(reader, CX_REMOTE_ROWS_MAX);
+    if (cx_cbor_ok(reader) && op != CX_REMOTE_ACTORS && count != 1)
+        cx_cbor_refuse(reader, at, "%zu actors where one was asked for", count);
+    cx_actor_info *actors = READ_ARRAY(reader, arena, cx_actor_info, count);
+    for (size_t i = 0; i < count && cx_cbor_ok(reader); i++)
+        actors[i] = read_actor(reader);
+    out->actors = actors;
+    out->actor_count = count;
+}
+
+static void put_rows(const cx_remote_answer *answer, cx_buf *out)
+{
+    cx_cbor_array(out, answer->row_count);
+    for (size_t i = 0; i < answer->row_count; i++) {
+        cx_cbor_array(out, 2);
+        cx_cbor_bytes(out, answer->rows[i].key);
+        cx_cbor_bytes(out, answer->rows[i].value);
+    }
+}
+
+static void read_rows(cx_cbor_reader *reader, cx_arena *arena, cx_remote_answer *out)
+{
+    size_t count = cx_cbor_read_array(reader, CX_REMOTE_ROWS_MAX);
+    cx_remote_row *rows = READ_ARRAY(reader, arena, cx_remote_row, count);
+    for (size_t i = 0; i < count && cx_cbor_ok(reader); i++) {
+        exactly(reader, 2);
+        rows[i].key = read_bytes_max(reader, CX_KEY_SIZE_MAX);
+        rows[i].value = cx_cbor_read_bytes(reader);
+    }
+    out->rows = rows;
+    out->row_count = count;
+}
+
+static void put_seqs(const cx_remote_answer *answer, cx_buf *out)
+{
+    cx_cbor_array(out, answer->seq_count);
+    for (size_t i = 0; i < answer->seq_count; i++)
+        cx_cbor_uint(out, answer->seqs[i]);
+}
+
+static void read_seqs(cx_cbor_reader *reader, cx_arena *arena, cx_remote_answer *out)
+{
+    size_t count = cx_cbor_read_array(reader, CX_REMOTE_ROWS_MAX);
+    uint64_t *seqs = READ_ARRAY(reader, arena, uint64_t, count);
+    for (size_t i = 0; i < count && cx_cbor_ok(reader); i++)
+        seqs[i] = cx_cbor_read_uint(reader);
+    out->seqs = seqs;
+    out->seq_count = count;
+}
+
+static void put_roots(const cx_roots *roots, cx_buf *out)
+{
+    cx_cbor_array(out, 5);
+    cx_cbor_uint(out, roots->journal_size);
+    cx_cbor_digest(out, &roots->journal);
+    cx_cbor_digest(out, &roots->edges);
+    cx_cbor_digest(out, &roots->memories);
+    cx_cbor_digest(out, &roots->overall);
+}
+
+static cx_roots read_roots(cx_cbor_reader *reader)
+{
+    cx_roots roots = {.journal_size = 0};
+    exactly(reader, 5);
+    roots.journal_size = cx_cbor_read_uint(reader);
+    roots.journal = cx_cbor_read_digest(reader);
+    roots.edges = cx_cbor_read_digest(reader);
+    roots.memories = cx_cbor_read_digest(reader);
+    roots.overall = cx_cbor_read_digest(reader);
+    return roots;
+}
+
+static void put_tables(const cx_tables_status *tables, cx_buf *out)
+{
+    cx_cbor_array(out, 4);
+    cx_cbor_uint(out, tables->log_commits);
+    cx_cbor_uint(out, tables->table_commits);
+    cx_cbor_uint(out, tables->entry_rows);
+    cx_cbor_uint(out, tables->record_rows);
+}
+
+static cx_tables_status read_tables(cx_cbor_reader *reader)
+{
+    cx_tables_status tables = {.log_commits = 0};
+    exactly(reader, 4);
+    tables.log_commits = cx_cbor_read_uint(reader);
+    tables.table_commits = cx_cbor_read_uint(reader);
+    tables.entry_rows = cx_cbor_read_uint(reader);
+    tables.record_rows = cx_cbor_read_uint(reader);
+    return tables;
+}
+
+static void put_lists(const cx_remote_answer *answer, const members *known, cx_cbor_fields *fields)
+{
+    if (takes(known, ROOTS)) {
+        cx_cbor_field(fields, ROOTS);
+        put_roots(&answer->roots, fields->out);
+    }
+    if (takes(known, ACTORS)) {
+        cx_cbor_field(fields, ACTORS);
+        put_actors(answer, fields->out);
+    }
+    if (takes(known, ROWS)) {
+        cx_cbor_field(fields, ROWS);
+        put_rows(answer, fields->out);
+    }
+    if (takes(known, SEQS)) {
+        cx_cbor_field(fields, SEQS);
+        put_seqs(answer, fields->out);
+    }
+    if (takes(known, MORE) && answer->more)
+        put_true(fields, MORE);
+}
+
+static void put_entry(const cx_remote_answer *answer, cx_cbor_fields *fields)
+{
+    put_bytes(fields, ENTRY, answer->entry);
+    if (answer->committed) {
+        put_bytes(fields, PAYLOAD, answer->payload);
+        put_bytes(fields, SALT, cx_bytes_from(answer->salt, sizeof answer->salt));
+    }
+    if (answer->has_subject)
+        put_bytes(fields, ABOUT, cx_bytes_from(answer->subject.bytes, 16));
+    if (answer->erased)
+        put_true(fields, ERASED);
+}
+
+static void put_home(const cx_remote_answer *answer, cx_cbor_fields *fields)
+{
+    cx_cbor_field(fields, HOME_SCHEME);
+    cx_cbor_text(fields->out, cx_scheme_name(answer->scheme));
+    put_bytes(fields, HOME_ID, cx_bytes_from(answer->home_id, sizeof answer->home_id));
+}
+
+void cx_remote_answer_encode(const cx_remote_answer *answer, cx_remote_op op, cx_buf *out)
+{
+    const members *known = &of_answer[op];
+    cx_cbor_fields fields;
+    cx_cbor_fields_begin(&fields, out);
+    put_uint(&fields, NUMBER, answer->number);
+    if (answer->failed) {
+        cx_cbor_field(&fields, ERROR);
+        put_error(&answer->err, out);
+        cx_cbor_fields_end(&fields);
+        return;
+    }
+    if (takes(known, VALUE) && answer->has_value)
+        put_bytes(&fields, VALUE, answer->value);
+    if (takes(known, VALUE_HASH) && answer->erased)
+        put_bytes(&fields, VALUE_HASH, cx_bytes_from(answer->value_hash.bytes, 32));
+    put_lists(answer, known, &fields);
+    if (takes(known, ENTRY))
+        put_entry(answer, &fields);
+    if (takes(known, COUNTS)) {
+        cx_cbor_field(&fields, COUNTS);
+        put_tables(&answer->tables, out);
+    }
+    if (takes(known, COMMIT))
+        put_uint(&fields, COMMIT, answer->commit);
+    if (takes(known, HOME_SCHEME))
+        put_home(answer, &fields);
+    if (takes(known, IS_NEW) && answer->is_new)
+        put_true(&fields, IS_NEW);
+    cx_cbor_fields_end(&fields);
+}
+
+static void read_answer_member(cx_cbor_reader *reader, cx_remote_op op, cx_arena *arena,
+                               const cx_cbor_members *at, cx_remote_answer *out)
+{
+    switch (at->key) {
+    case NUMBER: out->number = cx_cbor_read_uint(reader); break;
+    case ERROR:
+        read_error(reader, &out->err);
+        out->failed = true;
+        break;
+    case VALUE:
+        out->value = cx_cbor_read_bytes(reader);
+        out->has_value = true;
+        break;
+    case VALUE_HASH:
+        out->value_hash = cx_cbor_read_digest(reader);
+        out->erased = true;
+        break;
+    case ROOTS: out->roots = read_roots(reader); break;
+    case ACTORS: read_actors(reader, op, arena, out); break;
+    case ROWS: read_rows(reader, arena, out); break;
+    case SEQS: read_seqs(reader, arena, out); break;
+    case MORE: out->more = read_true(reader); break;
+    case ENTRY: out->entry = cx_cbor_read_bytes(reader); break;
+    case PAYLOAD: out->payload = cx_cbor_read_bytes(reader); break;
+    case SALT: out->committed = cx_cbor_read_exactly(reader, out->salt, sizeof out->salt); break;
+    case ABOUT:
+        out->subject = read_id(reader);
+        out->has_subject = true;
+        break;
+    case ERASED: out->erased = read_true(reader); break;
+    case COUNTS: out->tables = read_tables(reader); break;
+    case COMMIT: out->commit = cx_cbor_read_uint(reader); break;
+    case HOME_SCHEME: out->scheme = read_scheme(reader); break;
+    case HOME_ID: (void)cx_cbor_read_exactly(reader, out->home_id, sizeof out->home_id); break;
+    case IS_NEW: out->is_new = read_true(reader); break;
+    default: cx_cbor_refuse_member(reader, at);
+    }
+}
+
+/* What goes together is there together, or not at all. */
+static bool is_whole(uint64_t seen, cx_remote_op op)
+{
+    bool both = op == CX_REMOTE_GET_AT && (seen & BIT(VALUE)) != 0 && (seen & BIT(VALUE_HASH)) != 0;
+    bool half = ((seen & BIT(PAYLOAD)) != 0) != ((seen & BIT(SALT)) != 0);
+    bool gone = (seen & BIT(PAYLOAD)) != 0 && (seen & BIT(ERASED)) != 0;
+    return !both && !half && !gone;
+}
+
+cx_status cx_remote_answer_decode(cx_bytes bytes, cx_remote_op op, cx_arena *arena,
+                                  cx_remote_answer *out, cx_err *err)
+{
+    const members none = {0, 0};
+    cx_cbor_reader reader;
+    cx_remote_answer answer = {.number = 0};
+    cx_cbor_begin(&reader, bytes, "an answer");
+    cx_cbor_members at = cx_cbor_read_members(&reader);
+    while (cx_cbor_next_member(&reader, &at))
+        read_answer_member(&reader, op, arena, &at, &answer);
+    cx_cbor_require(&reader, &at, BIT(NUMBER));
+    const members *known = answer.failed ? &none : &of_answer[op];
+    if (cx_cbor_ok(&reader) && (!fits(known, at.seen) || !is_whole(at.seen, op)))
+        cx_cbor_refuse(&reader, at.offset, "not the members of an answer to call %d", (int)op);
+    if (cx_cbor_ok(&reader) && !answer.failed && answer.number == 0)
+        cx_cbor_refuse(&reader, at.offset, "a notice of nothing");
+    CX_TRY(cx_cbor_end(&reader, err));
+    *out = answer;
+    return CX_SUCCESS;
+}
+
+/* --- greetings ---------------------------------------------------------------------------------
+ */
+
+void cx_remote_greeting(uint8_t out[CX_REMOTE_GREETING_SIZE])
+{
+    memcpy(out, CX_REMOTE_GREETING, 6);
+    out[6] = CX_REMOTE_VERSION >> 8;
+    out[7] = CX_REMOTE_VERSION & 0xff;
+}
+
+bool cx_remote_greeting_read(const uint8_t bytes[CX_REMOTE_GREETING_SIZE], unsigned *out_version)
+{
+    if (memcmp(bytes, CX_REMOTE_GREETING, 6) != 0)
+        return false;
+    *out_version = (unsigned)bytes[6] << 8 | bytes[7];
+    return true;
+}

@@ -1,0 +1,310 @@
+/*
+ * alerts.c - what the detectors find, kept in the ledger (trace.md §12).
+ *
+ * An alert is an entry `trace.alert` of the actor `alerts`, whose payload is its JSON; the record
+ * alert/<alert_id> beside it says that it was raised, so that finding it again writes nothing.  A
+ * `trace.alert_ack` says that somebody has seen it, or that it is settled:
+ *
+ *     {"alert_id":"..","by":"..","notes":"..","state":"acknowledged" or "resolved"}
+ */
+#include "base/alloc.h"
+#include "crypto/digest.h"
+#include "crypto/text.h"
+#include "recorder/internal.h"
+
+#define ALERT_ID_SIZE 32
+#define DAY_NS (INT64_C(86400) * 1000000000)
+
+typedef struct alert_key {
+    uint8_t bytes[6 + ALERT_ID_SIZE];
+} alert_key;
+
+static cx_bytes name_alert(alert_key *key, cx_str id)
+{
+    CX_ASSERT(id.size == ALERT_ID_SIZE);
+    memcpy(key->bytes, "alert/", 6);
+    memcpy(key->bytes + 6, id.data, id.size);
+    return cx_bytes_from(key->bytes, sizeof key->bytes);
+}
+
+/* --- raising ---------------------------------------------------------------------------------- */
+
+static cx_status append_alert(cx_recorder *recorder, cx_turn *turn, const cx_json *alert,
+                              cx_bytes key, int64_t now, cx_err *err)
+{
+    cx_buf text;
+    uint64_t seq;
+    cx_buf_init(&text, recorder->alloc);
+    cx_status status = cx_json_write(&text, alert, CX_JSON_PY_COMPACT, err);
+    const cx_entry_draft draft = {
+        .kind = CX_KIND_ALERT, .created_at_ns = now, .payload = cx_buf_bytes(&text)};
+    if (!cx_failed(status))
+        status = cx_turn_entry(turn, &draft, &seq, err);
+    if (!cx_failed(status))
+        status = cx_turn_put(turn, key, cx_str_bytes(CX_STR("raised")), false, err);
+    cx_buf_done(&text);
+    return status;
+}
+
+/* Those of `alerts` that were not raised before, in one turn. */
+static cx_status raise_new(cx_recorder *recorder, const cx_json *alerts, size_t count,
+                           uint64_t *out_new, uint64_t *out_commit, cx_err *err)
+{
+    cx_turn *turn;
+    cx_status status = CX_SUCCESS;
+    int64_t now = cx_recorder_now(recorder);
+    *out_new = 0;
+    if (count == 0)
+        return CX_SUCCESS;
+    CX_TRY(cx_turn_begin(recorder->home, CX_ACTOR_ALERTS, &turn, err));
+    for (size_t i = 0; i < count && !cx_failed(status); i++) {
+        alert_key name;
+        cx_bytes value, key = name_alert(&name, CX_JSON_GET_STR(&alerts[i], "alert_id"));
+        bool found = false;
+        status = cx_turn_get(turn, key, &value, &found, err);
+        if (cx_failed(status) || found)
+            continue;
+        status = append_alert(recorder, turn, &alerts[i], key, now, err);
+        ++*out_new;
+    }
+    if (cx_failed(status) || *out_new == 0) {
+        cx_turn_abort(turn);
+        return status;
+    }
+    return cx_turn_commit_later(turn, out_commit, err);
+}
+
+static cx_status hex_text(const cx_digest *digest, size_t size, cx_arena *arena, cx_str *out,
+                          cx_err *err)
+{
+    char hex[64];
+    cx_hex_encode(cx_bytes_from(digest->bytes, sizeof digest->bytes), hex);
+    *out = cx_arena_copy_str(arena, cx_str_from(hex, size));
+    return out->data == NULL ? cx_fail_nomem(err) : CX_SUCCESS;
+}
+
+static cx_status conflict_id(const cx_conflict_alert *alert, cx_arena *arena, cx_str *out,
+                             cx_err *err)
+{
+    cx_sha256 hash;
+    cx_sha256_init(&hash);
+    cx_sha256_add(&hash, "trace_id_conflict\n", 18);
+    cx_sha256_add(&hash, alert->agent.data, alert->agent.size);
+    cx_sha256_add(&hash, "\n", 1);
+    cx_sha256_add(&hash, alert->trace_id.data, alert->trace_id.size);
+    cx_sha256_add(&hash, "\n", 1);
+    cx_sha256_add(&hash, alert->content.bytes, sizeof alert->content.bytes);
+    const cx_digest digest = cx_sha256_end(&hash);
+    return hex_text(&digest, ALERT_ID_SIZE, arena, out, err);
+}
+
+static cx_status conflict_json(const cx_conflict_alert *alert, cx_arena *arena, cx_json *out,
+                               cx_err *err)
+{
+    cx_str id, content;
+    cx_json inputs, evidence;
+    char at[CX_TRACE_TIME_SIZE];
+    CX_TRY(conflict_id(alert, arena, &id, err));
+    CX_TRY(hex_text(&alert->content, 64, arena, &content, err));
+    cx_json_list list = cx_json_list_begin(arena);
+    cx_json_list_add(&list, cx_json_make_str(alert->trace_id));
+    CX_TRY(cx_json_list_end_array(&list, &evidence, err));
+    list = cx_json_list_begin(arena);
+    cx_json_list_put(&list, CX_STR("content_sha256"), cx_json_make_str(content));
+    CX_TRY(cx_json_list_end_object(&list, &inputs, err));
+    cx_trace_time_write(alert->at_ns, at);
+    cx_str at_copy = cx_arena_copy_str(arena, cx_str_z(at));
+    if (at_copy.data == NULL)
+        return cx_fail_nomem(err);
+    list = cx_json_list_begin(arena);
+    cx_json_list_put(&list, CX_STR("alert_id"), cx_json_make_str(id));
+    cx_json_list_put(&list, CX_STR("severity"), cx_json_make_str(CX_STR("critical")));
+    cx_json_list_put(&list, CX_STR("detection_mechanism"),
+                     cx_json_make_str(CX_STR("trace_id_conflict")));
+    cx_json_list_put(&list, CX_STR("agent_id_hash"), cx_json_make_str(alert->agent));
+    cx_json_list_put(&list, CX_STR("domain"), cx_json_make_null());
+    cx_json_list_put(&list, CX_STR("metric"), cx_json_make_str(CX_STR("trace_id")));
+    cx_json_list_put(&list, CX_STR("value"), cx_json_make_null());
+    cx_json_list_put(&list, CX_STR("baseline"), cx_json_make_null());
+    cx_json_list_put(&list, CX_STR("deviation"), cx_json_make_null());
+    cx_json_list_put(&list, CX_STR("evidence_traces"), evidence);
+    cx_json_list_put(
+        &list, CX_STR("recommended_action"),
+        cx_json_make_str(CX_STR("Compare both records: the agent has signed two"
+                                " traces under one id, or somebody else has its key")));
+    cx_json_list_put(&list, CX_STR("window_end"), cx_json_make_str(at_copy));
+    cx_json_list_put(&list, CX_STR("inputs"), inputs);
+    return cx_json_list_end_object(&list, out, err);
+}
+
+cx_status cx_recorder_raise_conflict(cx_recorder *recorder, const cx_conflict_alert *alert,
+                                     bool *out_raised, uint64_t *out_commit, cx_err *err)
+{
+    cx_arena arena;
+    cx_json value;
+    uint64_t raised = 0;
+    cx_arena_init(&arena, recorder->alloc, 0);
+    cx_status status = conflict_json(alert, &arena, &value, err);
+    if (!cx_failed(status))
+        status = raise_new(recorder, &value, 1, &raised, out_commit, err);
+    cx_arena_done(&arena);
+    *out_raised = raised != 0;
+    return status;
+}
+
+/* --- the detectors over an index -------------------------------------------------------------- */
+
+typedef struct detection {
+    cx_recorder *recorder;
+    cx_index *index;
+    cx_arena *arena;
+    int64_t now_ns;
+    CX_VEC(cx_json) found;
+} detection;
+
+static cx_status take_alerts(detection *d, const cx_alerts *alerts, cx_err *err)
+{
+    for (size_t i = 0; i < alerts->count; i++) {
+        cx_json *slot = cx_vec_push(&d->found, d->recorder->alloc);
+        if (slot == NULL)
+            return cx_fail_nomem(err);
+        CX_TRY(cx_alert_json(&alerts->items[i], d->arena, slot, err));
+    }
+    return CX_SUCCESS;
+}
+
+static cx_status detect_scores(detection *d, cx_err *err)
+{
+    static const struct {
+        int64_t days;
+        cx_status (*run)(const cx_score_row *rows, size_t count, int64_t now_ns, cx_arena *arena,
+                         cx_alerts *out, cx_err *err);
+    } detectors[] = {{CX_DETECT_CROSS_AGENT_DAYS, cx_detect_cross_agent},
+                     {CX_DETECT_INTRA_AGENT_DAYS, cx_detect_intra_agent},
+                     {CX_DETECT_DRIFT_DAYS, cx_detect_drift},
+                     {CX_DETECT_OVERRIDE_DAYS, cx_detect_override}};
+    const cx_score_row *rows;
+    size_t count = 0;
+    int64_t longest = CX_DETECT_INTRA_AGENT_DAYS * DAY_NS;
+    CX_TRY(cx_index_scores(d->index, (cx_str){NULL, 0}, d->now_ns - longest, d->now_ns, d->arena,
+                           &rows, &count, err));
+    for (size_t i = 0; i < CX_COUNT_OF(detectors); i++) {
+        cx_alerts alerts;
+        size_t first = 0; /* rows are by time */
+        while (first < count && rows[first].timestamp_ns < d->now_ns - detectors[i].days * DAY_NS)
+            first++;
+        CX_TRY(detectors[i].run(rows + first, count - first, d->now_ns, d->arena, &alerts, err));
+        CX_TRY(take_alerts(d, &alerts, err));
+    }
+    return CX_SUCCESS;
+}
+
+static cx_status detect_chains(detection *d, cx_err *err)
+{
+    const cx_str *agents;
+    size_t count = 0;
+    CX_TRY(cx_index_agents(d->index, d->arena, &agents, &count, err));
+    for (size_t i = 0; i < count; i++) {
+        cx_chain_report report;
+        cx_alerts alerts;
+        const cx_chain_options options = {.profile = CX_CHAIN_AUTO};
+        CX_TRY(
+            cx_recorder_chain(d->recorder, d->index, agents[i], &options, d->arena, &report, err));
+        CX_TRY(cx_detect_chain(agents[i], &report, d->now_ns, d->arena, &alerts, err));
+        CX_TRY(take_alerts(d, &alerts, err));
+    }
+    return CX_SUCCESS;
+}
+
+static cx_status write_detection(detection *d, uint64_t new_count, cx_buf *out, cx_err *err)
+{
+    cx_json alerts, value;
+    cx_json_list list = cx_json_list_begin(d->arena);
+    for (size_t i = 0; i < d->found.count; i++)
+        cx_json_list_add(&list, d->found.items[i]);
+    CX_TRY(cx_json_list_end_array(&list, &alerts, err));
+    list = cx_json_list_begin(d->arena);
+    cx_json_list_put(&list, CX_STR("alerts"), alerts);
+    cx_json_list_put(&list, CX_STR("new"), cx_json_make_uint(d->arena, new_count));
+    CX_TRY(cx_json_list_end_object(&list, &value, err));
+    CX_TRY(cx_json_write(out, &value, CX_JSON_PY_COMPACT, err));
+    cx_buf_add_byte(out, '\n');
+    return cx_buf_check(out, err);
+}
+
+static cx_status detect(detection *d, bool record, cx_buf *out, cx_err *err)
+{
+    uint64_t new_count = 0, commit = 0;
+    CX_TRY(detect_scores(d, err));
+    CX_TRY(detect_chains(d, err));
+    if (record)
+        CX_TRY(raise_new(d->recorder, d->found.items, d->found.count, &new_count, &commit, err));
+    if (new_count != 0) {
+        CX_TRY(cx_home_wait(d->recorder->home, commit, err));
+        cx_recorder_stir(d->recorder);
+    }
+    return write_detection(d, new_count, out, err);
+}
+
+cx_status cx_recorder_detect(cx_recorder *recorder, cx_index *index, bool record, cx_buf *out,
+                             uint64_t *out_found, cx_err *err)
+{
+    cx_arena arena;
+    cx_arena_init(&arena, recorder->alloc, 0);
+    detection d = {
+        .recorder = recorder, .index = index, .arena = &arena, .now_ns = cx_recorder_now(recorder)};
+    cx_status status = detect(&d, record, out, err);
+    if (!cx_failed(status))
+        *out_found = d.found.count;
+    cx_vec_done(&d.found, recorder->alloc);
+    cx_arena_done(&arena);
+    return status;
+}
+
+/* --- seen and settled ------------------------------------------------------------------------- */
+
+static cx_status append_mark(cx_recorder *recorder, cx_turn *turn, cx_str alert_id, bool resolved,
+                             cx_str by, cx_str notes, cx_err *err)
+{
+    cx_json mark;
+    uint64_t seq;
+    cx_buf text;
+    alert_key name;
+    cx_bytes value;
+    bool found = false;
+    if (alert_id.size == ALERT_ID_SIZE)
+        CX_TRY(cx_turn_get(turn, name_alert(&name, alert_id), &value, &found, err));
+    if (!found)
+        return cx_fail_at(err, CX_E_NOT_FOUND, "NoAlert", CX_NO_OFFSET, "there is no such alert");
+    cx_json_list list = cx_json_list_begin(cx_turn_arena(turn));
+    cx_json_list_put(&list, CX_STR("alert_id"), cx_json_make_str(alert_id));
+    cx_json_list_put(&list, CX_STR("by"), cx_json_make_str(by));
+    cx_json_list_put(&list, CX_STR("notes"), cx_json_make_str(notes));
+    cx_json_list_put(&list, CX_STR("state"),
+                     cx_json_make_str(resolved ? CX_STR("resolved") : CX_STR("acknowledged")));
+    CX_TRY(cx_json_list_end_object(&list, &mark, err));
+    cx_buf_init(&text, recorder->alloc);
+    cx_status status = cx_json_write(&text, &mark, CX_JSON_PY_COMPACT, err);
+    const cx_entry_draft draft = {.kind = CX_KIND_ALERT_ACK,
+                                  .created_at_ns = cx_recorder_now(recorder),
+                                  .payload = cx_buf_bytes(&text)};
+    if (!cx_failed(status))
+        status = cx_turn_entry(turn, &draft, &seq, err);
+    cx_buf_done(&text);
+    return status;
+}
+
+cx_status cx_recorder_alert_mark(cx_recorder *recorder, cx_str alert_id, bool resolved, cx_str by,
+                                 cx_str notes, cx_err *err)
+{
+    cx_turn *turn;
+    CX_TRY(cx_turn_begin(recorder->home, CX_ACTOR_ALERTS, &turn, err));
+    cx_status status = append_mark(recorder, turn, alert_id, resolved, by, notes, err);
+    if (cx_failed(status)) {
+        cx_turn_abort(turn);
+        return status;
+    }
+    status = cx_turn_commit(turn, err);
+    cx_recorder_stir(recorder);
+    return status;
+}

@@ -1,0 +1,498 @@
+/*
+ * feed.c - what the ledger has, carried into an index, from where it stopped (trace.md §10).
+ *
+ * F1  The index is a function of the log: a rebuild gives equal rows.  Verdicts are those of the
+ *     record, judged again when the trust store changes (§4), with the store as it is now.
+ * F2  Rows and the position behind them are one transaction.  A feed that died goes on there.
+ * F3  A database that is away costs nothing but time: intake never waits for it.
+ */
+#include "base/alloc.h"
+#include "crypto/text.h"
+#include "recorder/internal.h"
+
+/* Frames in one transaction. */
+#define FRAMES_AT_ONCE 4096
+#define POLL_MS 200
+#define RETRY_MS 1000
+
+typedef struct feed {
+    cx_recorder *recorder;
+    cx_index *index;
+    uint8_t home_id[16];
+    cx_position at;
+    cx_arena arena; /* of one frame */
+    cx_buf scratch;
+} feed;
+
+/* --- rows ------------------------------------------------------------------------------------- */
+
+static const cx_change *change_under(const cx_tail_item *item, const char *prefix)
+{
+    size_t size = strlen(prefix);
+    for (size_t i = 0; i < item->change_count; i++) {
+        const cx_change *change = &item->changes[i];
+        if (!change->removed && change->key.size > size &&
+            memcmp(change->key.data, prefix, size) == 0)
+            return change;
+    }
+    return NULL;
+}
+
+static cx_str shown_agent(const cx_trace *trace, cx_arena *arena)
+{
+    cx_str agent = cx_trace_agent(trace);
+    return agent.data != NULL ? agent : cx_trace_actor(trace, arena);
+}
+
+static cx_status feed_trace(feed *f, const cx_tail_item *item, cx_err *err)
+{
+    const cx_change *change = change_under(item, "trace/");
+    cx_trace_record record;
+    cx_trace trace;
+    cx_trace_problem problem;
+    cx_trace_row row;
+    if (change == NULL || item->erased)
+        return CX_SUCCESS;
+    CX_TRY(cx_trace_record_decode(change->value, &record, err));
+    CX_TRY(cx_trace_read_kept(item->payload, &f->arena, &trace, &problem, err));
+    cx_trace_facts facts = {
+        .level = record.level,
+        .received_ns = record.received_ns,
+        .consent_ns = record.consent_ns,
+        .verified = record.verified,
+        .reason = record.reason,
+        .form = record.form,
+        .has_canonical = record.form != CX_FORM_NONE,
+        .canonical = record.canonical,
+        .content = record.content,
+        .actor = item->actor,
+        .seq = record.seq,
+        .key_id = record.key_id,
+    };
+    CX_TRY(cx_index_established(f->index, shown_agent(&trace, &f->arena), &facts.established, err));
+    CX_TRY(cx_trace_row_make(&trace, &facts, &f->arena, &row, err));
+    return cx_index_put_trace(f->index, &row, err);
+}
+
+static cx_status feed_conflict(feed *f, const cx_tail_item *item, cx_err *err)
+{
+    const cx_change *change = change_under(item, "conflict/");
+    cx_trace_record record;
+    if (change == NULL || change->key.size < 9 + 2 + 1 + 32)
+        return CX_SUCCESS;
+    CX_TRY(cx_trace_record_decode(change->value, &record, err));
+    cx_str key = cx_bytes_str(change->key);
+    const cx_conflict_row row = {
+        .agent = item->actor,
+        .trace_id = cx_str_from(key.data + 11, key.size - 11 - 33),
+        .level = record.level,
+        .content = record.content,
+        .received_ns = record.received_ns,
+        .actor = item->actor,
+        .seq = record.seq,
+    };
+    return cx_index_put_conflict(f->index, &row, err);
+}
+
+/* --- judging again (§4) ----------------------------------------------------------------------- */
+
+static cx_status rejudge_row(feed *f, const cx_keyed_row *row, const cx_trust *trust, cx_err *err)
+{
+    cx_arena_mark mark = cx_arena_mark_now(&f->arena);
+    cx_recorded recorded;
+    cx_trace_verdict verdict;
+    CX_TRY(cx_recorder_recorded(f->recorder->home, row->actor, row->seq, row->level, &f->arena,
+                                &recorded, err));
+    if (recorded.erased || recorded.record.is_view) {
+        cx_arena_reset(&f->arena, mark); /* what was signed is gone: it stays as it was judged */
+        return CX_SUCCESS;
+    }
+    const cx_trace_check check = {.trust = trust,
+                                  .received_ns = recorded.record.received_ns,
+                                  .event_level = recorded.record.level,
+                                  .batch_level = recorded.record.level,
+                                  .forms = CX_FORMS_ALL,
+                                  .any_level = true};
+    CX_TRY(cx_trace_verify(&recorded.trace, &check, &f->scratch, &f->arena, &verdict, err));
+    const cx_rejudged change = {.agent = row->agent,
+                                .trace_id = row->trace_id,
+                                .level = row->level,
+                                .verified = verdict.verdict == CX_HOLDS,
+                                .reason = verdict.problem.reason,
+                                .form = verdict.form,
+                                .has_canonical = verdict.form != CX_FORM_NONE,
+                                .canonical = verdict.canonical};
+    cx_status status =
+        change.verified == row->verified ? CX_SUCCESS : cx_index_rejudge(f->index, &change, err);
+    cx_arena_reset(&f->arena, mark);
+    return status;
+}
+
+static cx_status rejudge_key(feed *f, const cx_trust *trust, cx_str key_id, cx_err *err)
+{
+    const cx_keyed_row *rows;
+    size_t count = 0;
+    CX_TRY(cx_index_rows_of_key(f->index, key_id, &f->arena, &rows, &count, err));
+    const cx_trust_key *key = cx_trust_find(trust, key_id);
+    for (size_t i = 0; i < count; i++)
+        /* A registration helps what is not verified, a compromise hurts what is. */
+        if (!rows[i].verified || (key != NULL && key->compromised_since != CX_TIME_NONE))
+            CX_TRY(rejudge_row(f, &rows[i], trust, err));
+    return CX_SUCCESS;
+}
+
+static cx_status feed_key(feed *f, const cx_tail_item *item, cx_err *err)
+{
+    cx_json change;
+    cx_trust_view *view;
+    CX_TRY(cx_json_parse_text(cx_bytes_str(item->payload), &f->arena, &change, err));
+    cx_str key_id = CX_JSON_GET_STR(&change, "key_id");
+    if (key_id.data == NULL)
+        key_id = CX_JSON_GET_STR(CX_JSON_GET(&change, "key"), "key_id");
+    if (key_id.data == NULL)
+        return CX_SUCCESS;
+    CX_TRY(cx_recorder_trust_take(f->recorder, &view, err));
+    const cx_trust_key *key = cx_trust_find(&view->trust, key_id);
+    cx_status status = CX_SUCCESS;
+    if (key != NULL)
+        status = cx_index_put_key(f->index, key, err);
+    if (!cx_failed(status))
+        status = rejudge_key(f, &view->trust, key_id, err);
+    cx_recorder_trust_drop(f->recorder, view);
+    return status;
+}
+
+/* --- batches and alerts ----------------------------------------------------------------------- */
+
+static int64_t time_of(const cx_json *object, cx_str name)
+{
+    int64_t ns;
+    bool naive;
+    cx_str text = cx_json_get_str(object, name);
+    return text.data != NULL && cx_trace_time_parse(text, &ns, &naive) ? ns : CX_TIME_NONE;
+}
+
+static uint64_t count_of(const cx_json *object, cx_str name)
+{
+    uint64_t count = 0;
+    const cx_json *value = cx_json_get(object, name);
+    return value != NULL && cx_json_uint64(value, &count) ? count : 0;
+}
+
+static cx_status text_of(feed *f, const cx_json *value, cx_str *out, cx_err *err)
+{
+    *out = (cx_str){NULL, 0};
+    if (value == NULL)
+        return CX_SUCCESS;
+    cx_buf_clear(&f->scratch);
+    CX_TRY(cx_json_write(&f->scratch, value, CX_JSON_PY_COMPACT, err));
+    *out = cx_arena_copy_str(&f->arena, cx_buf_str(&f->scratch));
+    return out->data == NULL ? cx_fail_nomem(err) : CX_SUCCESS;
+}
+
+static cx_status feed_batch(feed *f, const cx_tail_item *item, cx_err *err)
+{
+    cx_json batch;
+    if (item->erased)
+        return CX_SUCCESS;
+    CX_TRY(cx_json_parse_text(cx_bytes_str(item->payload), &f->arena, &batch, err));
+    cx_batch_row row = {
+        .batch_id = CX_JSON_GET_STR(&batch, "batch_id"),
+        .received_ns = item->entry.created_at_ns,
+        .batch_ns = time_of(&batch, CX_STR("batch_timestamp")),
+        .consent_ns = time_of(&batch, CX_STR("consent_timestamp")),
+        .level = CX_LEVEL_ABSENT,
+        .received = count_of(&batch, CX_STR("received")),
+        .accepted = count_of(&batch, CX_STR("accepted")),
+        .rejected = count_of(&batch, CX_STR("rejected")),
+    };
+    (void)cx_trace_level_parse(CX_JSON_GET_STR(&batch, "trace_level"), &row.level);
+    CX_TRY(text_of(f, CX_JSON_GET(&batch, "correlation_metadata"), &row.correlation_metadata, err));
+    CX_TRY(text_of(f, CX_JSON_GET(&batch, "reasons"), &row.reasons, err));
+    CX_TRY(text_of(f, CX_JSON_GET(&batch, "findings"), &row.findings, err));
+    return cx_index_put_batch(f->index, &row, err);
+}
+
+static cx_status feed_alert(feed *f, const cx_tail_item *item, cx_err *err)
+{
+    cx_json alert;
+    CX_TRY(cx_json_parse_text(cx_bytes_str(item->payload), &f->arena, &alert, err));
+    return cx_index_put_alert(f->index, &alert, item->entry.created_at_ns, err);
+}
+
+static cx_status feed_alert_ack(feed *f, const cx_tail_item *item, cx_err *err)
+{
+    cx_json mark;
+    CX_TRY(cx_json_parse_text(cx_bytes_str(item->payload), &f->arena, &mark, err));
+    return cx_index_mark_alert(f->index, CX_JSON_GET_STR(&mark, "alert_id"),
+                               cx_str_is(CX_JSON_GET_STR(&mark, "state"), "resolved"),
+                               item->entry.created_at_ns, CX_JSON_GET_STR(&mark, "by"),
+                               CX_JSON_GET_STR(&mark, "notes"), err);
+}
+
+/* What was erased goes from the index, too (DECISIONS 13). */
+static cx_status feed_redact(feed *f, const cx_tail_item *item, cx_err *err)
+{
+    cx_payload payload;
+    CX_TRY(cx_payload_decode(CX_ENTRY_REDACT, item->payload, &f->arena, &payload, err));
+    return cx_index_forget(f->index, item->actor, payload.as.redact.target_seq, err);
+}
+
+/* --- the loop --------------------------------------------------------------------------------- */
+
+static cx_status feed_item(feed *f, const cx_tail_item *item, cx_err *err)
+{
+    static const struct {
+        const char *kind;
+        cx_status (*take)(feed *f, const cx_tail_item *item, cx_err *err);
+    } kinds[] = {{"trace.received", feed_trace}, {"trace.conflict", feed_conflict},
+                 {"trace.batch", feed_batch},    {"trace.key", feed_key},
+                 {"trace.alert", feed_alert},    {"trace.alert_ack", feed_alert_ack},
+                 {"redact", feed_redact}};
+    if (!item->has_entry)
+        return CX_SUCCESS;
+    for (size_t i = 0; i < CX_COUNT_OF(kinds); i++)
+        if (cx_str_is(item->entry.kind, kinds[i].kind))
+            return kinds[i].take(f, item, err);
+    return CX_SUCCESS;
+}
+
+static cx_status feed_some(feed *f, cx_tail *tail, bool *out_end, cx_err *err)
+{
+    cx_position at = f->at;
+    *out_end = false;
+    for (unsigned i = 0; i < FRAMES_AT_ONCE && !*out_end; i++) {
+        cx_tail_item item;
+        cx_arena_mark mark = cx_arena_mark_now(&f->arena);
+        CX_TRY(cx_tail_next(tail, &item, out_end, err));
+        if (*out_end)
+            break;
+        CX_TRY(feed_item(f, &item, err));
+        cx_arena_reset(&f->arena, mark);
+        at = item.behind;
+    }
+    f->at = at;
+    return CX_SUCCESS;
+}
+
+static cx_status feed_transaction(feed *f, cx_tail *tail, bool *out_end, cx_err *err)
+{
+    cx_position before = f->at;
+    CX_TRY(cx_index_begin(f->index, err));
+    cx_status status = feed_some(f, tail, out_end, err);
+    if (!cx_failed(status) && !cx_position_before(before, f->at)) {
+        cx_index_rollback(f->index); /* nothing new */
+        return CX_SUCCESS;
+    }
+    if (!cx_failed(status)) {
+        const cx_feed_position position = {f->at.commit, f->at.frames};
+        status = cx_index_commit(f->index, f->home_id, position, err);
+    }
+    if (cx_failed(status)) {
+        cx_index_rollback(f->index);
+        f->at = before;
+    }
+    return status;
+}
+
+static void report(feed *f)
+{
+    cx_recorder *recorder = f->recorder;
+    uint64_t durable = cx_home_durable(recorder->home);
+    cx_lock_enter(&recorder->lock);
+    recorder->feeder.status.log_commits = durable;
+    recorder->feeder.status.index_commits = f->at.commit;
+    recorder->feeder.status.away = false;
+    cx_lock_wake(&recorder->lock);
+    cx_lock_leave(&recorder->lock);
+}
+
+static bool is_stopping(cx_recorder *recorder)
+{
+    cx_lock_enter(&recorder->lock);
+    bool stopping = recorder->feeder.stopping;
+    cx_lock_leave(&recorder->lock);
+    return stopping;
+}
+
+/* All that the log has now. */
+static cx_status feed_all(feed *f, cx_err *err)
+{
+    cx_tail *tail;
+    bool end = false;
+    CX_TRY(cx_tail_begin(f->recorder->home, f->at, &tail, err));
+    cx_status status = CX_SUCCESS;
+    while (!end && !cx_failed(status)) {
+        status = feed_transaction(f, tail, &end, err);
+        report(f);
+    }
+    cx_tail_end(tail);
+    return status;
+}
+
+static cx_status feed_open(feed *f, cx_recorder *recorder, const char *where, cx_err *err)
+{
+    *f = (feed){.recorder = recorder};
+    cx_arena_init(&f->arena, recorder->alloc, 0);
+    cx_buf_init(&f->scratch, recorder->alloc);
+    cx_home_id(recorder->home, f->home_id);
+    cx_feed_position position;
+    CX_TRY(cx_index_open(where, CX_INDEX_WRITE, &f->index, err));
+    CX_TRY(cx_index_position(f->index, f->home_id, &position, err));
+    f->at = (cx_position){position.commit, position.frames};
+    return CX_SUCCESS;
+}
+
+static void feed_close(feed *f)
+{
+    cx_index_close(f->index);
+    cx_buf_done(&f->scratch);
+    cx_arena_done(&f->arena);
+}
+
+cx_status cx_recorder_feed_now(cx_recorder *recorder, const char *where, cx_err *err)
+{
+    feed f;
+    cx_status status = feed_open(&f, recorder, where, err);
+    if (!cx_failed(status))
+        status = feed_all(&f, err);
+    feed_close(&f);
+    return status;
+}
+
+/* --- the thread ------------------------------------------------------------------------------- */
+
+static void note_failure(cx_recorder *recorder, const cx_err *failure)
+{
+    cx_feed_status *status = &recorder->feeder.status;
+    cx_lock_enter(&recorder->lock);
+    status->away = true;
+    memcpy(status->last_error, failure->message, sizeof status->last_error);
+    cx_lock_leave(&recorder->lock);
+}
+
+/* Until there is more in the log, or the end. */
+static void wait_for_more(feed *f)
+{
+    cx_recorder *recorder = f->recorder;
+    while (!is_stopping(recorder) && cx_home_durable(recorder->home) <= f->at.commit) {
+        cx_lock_enter(&recorder->lock);
+        if (!recorder->feeder.stopping)
+            cx_lock_wait_for(&recorder->lock, POLL_MS);
+        cx_lock_leave(&recorder->lock);
+    }
+}
+
+static void sleep_stirred(cx_recorder *recorder, uint64_t milliseconds)
+{
+    const cx_io *io = cx_home_io(recorder->home);
+    uint64_t end = io->monotonic_ns(io) + milliseconds * UINT64_C(1000000);
+    while (!is_stopping(recorder) && io->monotonic_ns(io) < end) {
+        cx_lock_enter(&recorder->lock);
+        if (!recorder->feeder.stopping)
+            cx_lock_wait_for(&recorder->lock, POLL_MS);
+        cx_lock_leave(&recorder->lock);
+    }
+}
+
+static void feed_until_failure(cx_recorder *recorder)
+{
+    feed f;
+    cx_err failure = {0};
+    cx_status status = feed_open(&f, recorder, recorder->feeder.where, &failure);
+    while (!cx_failed(status)) {
+        status = feed_all(&f, &failure);
+        if (cx_failed(status) || is_stopping(recorder))
+            break;
+        wait_for_more(&f);
+    }
+    if (cx_failed(status))
+        note_failure(recorder, &failure);
+    feed_close(&f);
+}
+
+static void feed_thread(void *arg)
+{
+    cx_recorder *recorder = arg;
+    while (!is_stopping(recorder)) {
+        feed_until_failure(recorder);
+        if (!is_stopping(recorder))
+            sleep_stirred(recorder, RETRY_MS);
+    }
+}
+
+cx_status cx_recorder_feed_begin(cx_recorder *recorder, const char *where, cx_err *err)
+{
+    cx_feeder *feeder = &recorder->feeder;
+    size_t size = strlen(where) + 1;
+    CX_ASSERT(feeder->where == NULL);
+    feeder->where = cx_alloc_new(recorder->alloc, size);
+    if (feeder->where == NULL)
+        return cx_fail_nomem(err);
+    memcpy(feeder->where, where, size);
+    feeder->status.running = true;
+    if (cx_thread_start(&feeder->thread, feed_thread, recorder))
+        return CX_SUCCESS;
+    cx_alloc_free(recorder->alloc, feeder->where, size);
+    feeder->where = NULL;
+    feeder->status.running = false;
+    return cx_fail(err, CX_E_LIMIT, "the thread that feeds the index cannot be started");
+}
+
+void cx_recorder_feed_end(cx_recorder *recorder)
+{
+    cx_feeder *feeder = &recorder->feeder;
+    if (feeder->where == NULL)
+        return;
+    cx_lock_enter(&recorder->lock);
+    feeder->stopping = true;
+    cx_lock_wake(&recorder->lock);
+    cx_lock_leave(&recorder->lock);
+    cx_thread_join(&feeder->thread);
+    cx_alloc_free(recorder->alloc, feeder->where, strlen(feeder->where) + 1);
+    *feeder = (cx_feeder){0};
+}
+
+void cx_recorder_stir(cx_recorder *recorder)
+{
+    cx_lock_enter(&recorder->lock);
+    cx_lock_wake(&recorder->lock);
+    cx_lock_leave(&recorder->lock);
+}
+
+cx_status cx_recorder_feed_wait(cx_recorder *recorder, unsigned timeout_ms, cx_err *err)
+{
+    const cx_io *io = cx_home_io(recorder->home);
+    uint64_t end = io->monotonic_ns(io) + timeout_ms * UINT64_C(1000000);
+    uint64_t wanted = cx_home_durable(recorder->home);
+    bool there = false;
+    cx_lock_enter(&recorder->lock);
+    for (;;) {
+        there = recorder->feeder.status.index_commits >= wanted;
+        uint64_t now = io->monotonic_ns(io);
+        if (there || now >= end)
+            break;
+        uint64_t left = (end - now) / 1000000 + 1;
+        cx_lock_wait_for(&recorder->lock, left < POLL_MS ? (uint32_t)left : POLL_MS);
+    }
+    cx_lock_leave(&recorder->lock);
+    return there ? CX_SUCCESS
+                 : cx_fail_at(err, CX_E_TIMEOUT, "IndexBehind", CX_NO_OFFSET,
+                              "the index has not taken everything within %u ms; it follows by"
+                              " itself, ask again later",
+                              timeout_ms);
+}
+
+void cx_recorder_feed_get_status(cx_recorder *recorder, cx_feed_status *out)
+{
+    uint64_t durable = cx_home_durable(recorder->home);
+    cx_lock_enter(&recorder->lock);
+    *out = recorder->feeder.status;
+    cx_lock_leave(&recorder->lock);
+    out->log_commits = durable;
+}
+
+const char *cx_recorder_index_path(const char *home_path, cx_arena *arena)
+{
+    return cx_arena_printf(arena, "%s/cirislens.db", home_path).data;
+}

@@ -1,0 +1,582 @@
+/*
+ * intake.c - traces into the ledger: verified, told apart, appended exactly once (trace.md §4, §9).
+ *
+ * I1  Verifying needs no lock and is done before any turn.  What it was decided on, the trust
+ *     store, is asked for again inside the turn: when it has changed, the events are judged anew.
+ * I2  Whether a trace is there already is decided inside the turn, over what earlier turns have
+ *     written, and over this turn's own events.
+ * I3  Events of one actor share a turn, turns share a sync: the answer waits once, for the last.
+ */
+#include "recorder/recorder.h"
+
+#include "base/alloc.h"
+#include "base/utf8.h"
+#include "crypto/digest.h"
+#include "crypto/text.h"
+#include "recorder/internal.h"
+
+typedef struct item {
+    size_t index;
+    const cx_event *event;
+    cx_trace trace;
+    cx_trace_level level;
+    cx_str actor;
+    cx_digest signature; /* of its bytes */
+    cx_bytes payload;    /* what is kept: the received bytes, or the view */
+    cx_taken *taken;
+    bool open; /* verified or to be kept: goes to the ledger */
+} item;
+
+typedef struct intake {
+    cx_recorder *recorder;
+    cx_arena *arena;
+    cx_buf scratch;
+    cx_json_parser parser;
+    const cx_batch *batch;
+    cx_capture capture;
+    int64_t now_ns;
+    uint8_t batch_id[CX_TRACE_BATCH_ID_SIZE];
+    cx_trust_view *view;
+    item *items;
+    cx_taken *taken;
+    size_t count;
+    bool wrote;
+    uint64_t last_commit;
+} intake;
+
+const char *cx_take_status_name(cx_take_status status)
+{
+    static const char *const names[] = {"stored", "duplicate", "unverified", "conflict",
+                                        "rejected"};
+    return names[status];
+}
+
+/* --- judging (no lock) ------------------------------------------------------------------------ */
+
+static void reject(item *it, cx_trace_problem problem)
+{
+    it->open = false;
+    it->taken->status = CX_TAKE_REJECTED;
+    it->taken->verdict.verdict =
+        problem.reason == CX_REASON_KEY_UNKNOWN ? CX_INDETERMINATE : CX_BROKEN;
+    it->taken->verdict.problem = problem;
+}
+
+/* Names the ledger keeps for other things, and what no actor can be called (ledger.md §4.3). */
+static bool agent_is_usable(cx_str agent)
+{
+    static const cx_str reserved[] = {CX_STR("trust"), CX_STR("batches"), CX_STR("alerts")};
+    for (size_t i = 0; i < CX_COUNT_OF(reserved); i++)
+        if (cx_str_eq(agent, reserved[i]))
+            return false;
+    if (agent.size == 0 || agent.size > CX_ACTOR_SIZE_MAX || !cx_utf8_valid(agent) ||
+        cx_str_starts(agent, CX_STR("key:")) || cx_str_starts(agent, CX_STR("run:")))
+        return false;
+    for (size_t i = 0; i < agent.size; i++) {
+        uint8_t c = (uint8_t)agent.data[i];
+        if (c < 0x20 || c == 0x7f || c == '/')
+            return false;
+    }
+    return true;
+}
+
+static cx_status name_actor(intake *in, item *it, cx_err *err)
+{
+    cx_str agent = cx_trace_agent(&it->trace);
+    it->actor = cx_trace_actor(&it->trace, in->arena);
+    if (it->actor.data == NULL)
+        return cx_fail_nomem(err);
+    cx_str key = it->trace.key_id;
+    bool usable = agent.data != NULL ? agent_is_usable(agent)
+                                     : agent_is_usable(key) && key.size + 4 <= CX_ACTOR_SIZE_MAX;
+    if (!usable)
+        reject(it, (cx_trace_problem){CX_REASON_FIELD_TYPE,
+                                      agent.data != NULL ? CX_STR("/agent_id_hash")
+                                                         : CX_STR("/signature_key_id"),
+                                      CX_STR("an id of an agent or key has 1 to 256 bytes,"
+                                             " without '/' and controls, and is none of trust,"
+                                             " batches, alerts, key:.., run:..")});
+    return CX_SUCCESS;
+}
+
+static cx_status digest_signature(intake *in, item *it, cx_err *err)
+{
+    cx_buf_clear(&in->scratch);
+    if (!cx_base64_decode_either(it->trace.signature, &in->scratch))
+        cx_buf_add_str(&in->scratch, it->trace.signature); /* refused elsewhere */
+    it->signature = cx_digest_of(cx_buf_bytes(&in->scratch));
+    return cx_buf_check(&in->scratch, err);
+}
+
+/* Only the view of the level is kept; what was received is dropped (§2). */
+static cx_status strip(intake *in, item *it, cx_err *err)
+{
+    const cx_trace_verdict *v = &it->taken->verdict;
+    const cx_trace_lowering how = {.from = it->level,
+                                   .to = it->level,
+                                   .form = v->form,
+                                   .canonical = v->canonical,
+                                   .content = it->taken->content,
+                                   .has_canonical = v->form != CX_FORM_NONE};
+    cx_json view;
+    CX_TRY(cx_trace_lower(&it->trace, &how, in->arena, &view, &it->taken->stripped,
+                          &it->taken->stripped_count, err));
+    const cx_canon_style style = {.spaces = false};
+    cx_buf_clear(&in->scratch);
+    CX_TRY(cx_trace_canon_value(&view, &style, &in->scratch, err));
+    cx_str copy = cx_arena_copy_str(in->arena, cx_buf_str(&in->scratch));
+    if (copy.data == NULL)
+        return cx_fail_nomem(err);
+    it->payload = cx_str_bytes(copy);
+    return CX_SUCCESS;
+}
+
+/* The level of what is kept although nobody vouches for it: its text must not slip in either. */
+static cx_status check_level(intake *in, item *it, bool *out_violates, cx_err *err)
+{
+    cx_trace_verdict *v = &it->taken->verdict;
+    CX_TRY(cx_trace_violations(&it->trace, it->level, in->arena, &v->paths, &v->path_count, err));
+    *out_violates = v->path_count != 0;
+    return CX_SUCCESS;
+}
+
+static cx_status settle_level(intake *in, item *it, cx_err *err)
+{
+    bool violates = false;
+    CX_TRY(check_level(in, it, &violates, err));
+    if (!violates)
+        return CX_SUCCESS;
+    if (in->recorder->options.strip_level)
+        return strip(in, it, err);
+    reject(it, (cx_trace_problem){CX_REASON_LEVEL_VIOLATION, it->taken->verdict.paths[0],
+                                  CX_STR("the trace carries what its level does not allow")});
+    return CX_SUCCESS;
+}
+
+static cx_status judge(intake *in, item *it, cx_err *err)
+{
+    const cx_recorder_options *options = &in->recorder->options;
+    const cx_trace_check check = {
+        .trust = &in->view->trust,
+        .received_ns = in->now_ns,
+        .event_level = it->event->level,
+        .batch_level = in->batch->level,
+        .forms = options->forms,
+        .any_level = options->strip_level,
+    };
+    cx_taken *taken = it->taken;
+    it->open = true;
+    it->payload = it->event->trace;
+    taken->stripped_count = 0;
+    CX_TRY(cx_trace_verify(&it->trace, &check, &in->scratch, in->arena, &taken->verdict, err));
+    cx_trace_reason reason = taken->verdict.problem.reason;
+    if (reason == CX_REASON_KEY_UNKNOWN && options->keep_unknown) {
+        taken->status = CX_TAKE_UNVERIFIED;
+        return settle_level(in, it, err);
+    }
+    if (taken->verdict.verdict != CX_HOLDS) {
+        it->open = false;
+        taken->status = CX_TAKE_REJECTED;
+        return CX_SUCCESS;
+    }
+    taken->status = CX_TAKE_STORED;
+    return options->strip_level ? settle_level(in, it, err) : CX_SUCCESS;
+}
+
+static cx_status read_item(intake *in, item *it, cx_err *err)
+{
+    cx_trace_problem problem = it->event->problem;
+    if (problem.reason == CX_REASON_NONE || it->event->trace.size != 0) {
+        cx_trace_problem found;
+        CX_TRY(cx_trace_read_with(&in->parser, it->event->trace, in->arena, &it->trace, &found,
+                                  err));
+        it->taken->trace_id = it->trace.trace_id;
+        it->taken->signing_key = it->trace.key_id;
+        /* What is no JSON at all says more than what is wrong around it. */
+        if (problem.reason == CX_REASON_NONE || found.reason == CX_REASON_INVALID_UTF8 ||
+            found.reason == CX_REASON_MALFORMED_JSON)
+            problem = found;
+    }
+    it->level = cx_trace_level_of(&it->trace, it->event->level, in->batch->level);
+    if (problem.reason != CX_REASON_NONE) {
+        reject(it, problem);
+        return CX_SUCCESS;
+    }
+    CX_TRY(cx_trace_content_digest(&it->trace, &it->taken->content, err));
+    it->taken->has_content = true;
+    CX_TRY(digest_signature(in, it, err));
+    CX_TRY(judge(in, it, err));
+    return it->open ? name_actor(in, it, err) : CX_SUCCESS;
+}
+
+static cx_status read_items(intake *in, cx_batch_problem *out_problem, cx_err *err)
+{
+    in->items = CX_ARENA_ARRAY(in->arena, item, in->count + 1);
+    in->taken = CX_ARENA_ARRAY(in->arena, cx_taken, in->count + 1);
+    if (in->items == NULL || in->taken == NULL)
+        return cx_fail_nomem(err);
+    for (size_t i = 0; i < in->count; i++) {
+        in->taken[i] = (cx_taken){.verdict = {.form = CX_FORM_NONE}};
+        in->items[i] = (item){.index = i, .event = &in->batch->events[i], .taken = &in->taken[i]};
+        CX_TRY(read_item(in, &in->items[i], err));
+        if (in->batch->batch_timestamp.data != NULL &&
+            cx_batch_unreadable(in->taken[i].verdict.problem.reason, out_problem))
+            return CX_SUCCESS;
+    }
+    return CX_SUCCESS;
+}
+
+/* --- storing (in the actor's turn) ------------------------------------------------------------ */
+
+static cx_status there_already(cx_turn *turn, const item *it, cx_trace_record *out, bool *out_found,
+                               cx_err *err)
+{
+    cx_trace_record_key name;
+    cx_bytes value;
+    CX_TRY(cx_turn_get(turn, cx_trace_record_name(&name, it->level, it->trace.trace_id), &value,
+                       out_found, err));
+    return *out_found ? cx_trace_record_decode(value, out, err) : CX_SUCCESS;
+}
+
+/* The same signature under another id, in what is written or earlier in this turn (I2). */
+static cx_status is_replay(intake *in, cx_turn *turn, const item *it, bool *out, cx_err *err)
+{
+    cx_trace_record_key name;
+    cx_bytes value;
+    bool found = false;
+    *out = false;
+    CX_TRY(cx_turn_get_common(turn, cx_trace_signature_name(&name, it->level, &it->signature),
+                              &value, &found, err));
+    if (found) {
+        *out = !cx_str_eq(cx_bytes_str(value), it->trace.trace_id);
+        return CX_SUCCESS;
+    }
+    for (const item *other = in->items; other < it && !*out; other++)
+        *out = other->taken->has_entry && other->level == it->level &&
+               (other->taken->status == CX_TAKE_STORED ||
+                other->taken->status == CX_TAKE_UNVERIFIED) &&
+               cx_digest_eq(&other->signature, &it->signature) &&
+               !cx_str_eq(other->trace.trace_id, it->trace.trace_id);
+    return CX_SUCCESS;
+}
+
+static cx_str capture_of(const intake *in, const item *it)
+{
+    static const cx_str names[] = {CX_STR("imported"), CX_STR("authenticated"), CX_STR("open")};
+    return it->taken->verdict.verdict == CX_HOLDS ? CX_STR("signed") : names[in->capture];
+}
+
+static cx_status append(intake *in, cx_turn *turn, const item *it, cx_str kind, cx_bytes key,
+                        cx_err *err)
+{
+    const cx_trace_verdict *v = &it->taken->verdict;
+    cx_trace_record record = {
+        .level = it->level,
+        .capture = capture_of(in, it),
+        .received_ns = in->now_ns,
+        .consent_ns = in->batch->consent_ns,
+        .content = it->taken->content,
+        .signature = it->signature,
+        .key_id = it->trace.key_id,
+        .verified = v->verdict == CX_HOLDS,
+        .reason = v->verdict == CX_HOLDS ? CX_REASON_NONE : v->problem.reason,
+        .form = v->form,
+        .numbers = v->numbers,
+        .canonical = v->canonical,
+        .is_view = it->taken->stripped_count != 0,
+    };
+    memcpy(record.batch, in->batch_id, sizeof record.batch);
+    const cx_entry_draft draft = {
+        .kind = kind, .created_at_ns = in->now_ns, .payload = it->payload, .committed = true};
+    CX_TRY(cx_turn_entry(turn, &draft, &record.seq, err));
+    it->taken->seq = record.seq;
+    cx_buf_clear(&in->scratch);
+    cx_trace_record_encode(&record, &in->scratch);
+    CX_TRY(cx_buf_check(&in->scratch, err));
+    CX_TRY(cx_turn_put(turn, key, cx_buf_bytes(&in->scratch), false, err));
+    in->wrote = true;
+    return CX_SUCCESS;
+}
+
+static cx_status store_conflict(intake *in, cx_turn *turn, item *it, cx_err *err)
+{
+    cx_trace_record_key name;
+    cx_bytes value,
+        key = cx_trace_conflict_name(&name, it->level, it->trace.trace_id, &it->taken->content);
+    bool found = false;
+    it->taken->status = CX_TAKE_CONFLICT;
+    it->taken->verdict.problem = (cx_trace_problem){
+        CX_REASON_TRACE_ID_CONFLICT, CX_STR("/trace_id"),
+        CX_STR("another trace is stored under this id; both are kept, the first one counts")};
+    CX_TRY(cx_turn_get(turn, key, &value, &found, err));
+    if (!found)
+        return append(in, turn, it, CX_KIND_CONFLICT, key, err);
+    cx_trace_record record;
+    CX_TRY(cx_trace_record_decode(value, &record, err));
+    it->taken->seq = record.seq;
+    return CX_SUCCESS;
+}
+
+static cx_status store_item(intake *in, cx_turn *turn, item *it, cx_err *err)
+{
+    cx_trace_record record;
+    cx_trace_record_key name;
+    bool found = false, replay = false;
+    CX_TRY(there_already(turn, it, &record, &found, err));
+    it->taken->actor = it->actor;
+    it->taken->has_entry = true;
+    if (found && cx_digest_eq(&record.content, &it->taken->content)) {
+        it->taken->status = CX_TAKE_DUPLICATE;
+        it->taken->seq = record.seq;
+        return CX_SUCCESS;
+    }
+    CX_TRY(is_replay(in, turn, it, &replay, err));
+    if (replay) {
+        it->taken->has_entry = false;
+        reject(it, (cx_trace_problem){CX_REASON_SIGNATURE_REPLAYED, CX_STR("/signature"),
+                                      CX_STR("this signature came before, under another id")});
+        return CX_SUCCESS;
+    }
+    if (found)
+        return store_conflict(in, turn, it, err);
+    return append(in, turn, it, CX_KIND_RECEIVED,
+                  cx_trace_record_name(&name, it->level, it->trace.trace_id), err);
+}
+
+/* I1: nothing that was decided on an older store is written. */
+static cx_status judge_again(intake *in, cx_str actor, cx_err *err)
+{
+    uint64_t entries = 0;
+    CX_TRY(cx_recorder_trust_entries(in->recorder->home, &entries, err));
+    if (entries == in->view->entries)
+        return CX_SUCCESS;
+    cx_trust_view *newer;
+    CX_TRY(cx_recorder_trust_take(in->recorder, &newer, err));
+    cx_trust_view *older = in->view;
+    in->view = newer;
+    cx_status status = CX_SUCCESS;
+    for (size_t i = 0; i < in->count && !cx_failed(status); i++)
+        if (in->items[i].open && cx_str_eq(in->items[i].actor, actor))
+            status = judge(in, &in->items[i], err);
+    in->view = older;
+    cx_recorder_trust_drop(in->recorder, newer);
+    return status;
+}
+
+static cx_status store_actor(intake *in, size_t first, cx_err *err)
+{
+    cx_turn *turn;
+    cx_str actor = in->items[first].actor;
+    bool before = in->wrote;
+    CX_TRY(cx_turn_begin(in->recorder->home, actor, &turn, err));
+    in->wrote = false;
+    cx_status status = judge_again(in, actor, err);
+    for (size_t i = first; i < in->count && !cx_failed(status); i++) {
+        item *it = &in->items[i];
+        if (it->open && cx_str_eq(it->actor, actor)) {
+            status = store_item(in, turn, it, err);
+            it->open = false;
+        }
+    }
+    if (cx_failed(status) || !in->wrote)
+        cx_turn_abort(turn);
+    else
+        status = cx_turn_commit_later(turn, &in->last_commit, err);
+    in->wrote |= before;
+    return status;
+}
+
+/* --- the batch and its alerts ----------------------------------------------------------------- */
+
+static cx_status batch_reasons(const intake *in, cx_json *out, cx_err *err)
+{
+    cx_json_list list = cx_json_list_begin(in->arena);
+    for (int reason = CX_REASON_INVALID_UTF8; reason <= CX_REASON_TRACE_ID_CONFLICT; reason++) {
+        uint64_t count = 0;
+        for (size_t i = 0; i < in->count; i++)
+            count += in->taken[i].status >= CX_TAKE_CONFLICT &&
+                     (int)in->taken[i].verdict.problem.reason == reason;
+        if (count != 0)
+            cx_json_list_put(&list, cx_str_z(cx_trace_reason_name((cx_trace_reason)reason)),
+                             cx_json_make_uint(in->arena, count));
+    }
+    return cx_json_list_end_object(&list, out, err);
+}
+
+/* Consent that comes after the batch, or times in the future, are findings (DECISIONS 18). */
+static cx_status batch_findings(const intake *in, cx_json *out, cx_err *err)
+{
+    const cx_batch *batch = in->batch;
+    cx_json_list list = cx_json_list_begin(in->arena);
+    if (batch->consent_ns > batch->batch_ns)
+        cx_json_list_add(&list, cx_json_make_str(CX_STR("consent_after_batch")));
+    if (batch->consent_ns > in->now_ns)
+        cx_json_list_add(&list, cx_json_make_str(CX_STR("consent_in_future")));
+    if (batch->batch_ns > in->now_ns)
+        cx_json_list_add(&list, cx_json_make_str(CX_STR("batch_in_future")));
+    return cx_json_list_end_array(&list, out, err);
+}
+
+static cx_status batch_json(const intake *in, const cx_intake *sums, cx_json *out, cx_err *err)
+{
+    const cx_batch *batch = in->batch;
+    char id[2 * CX_TRACE_BATCH_ID_SIZE];
+    cx_json reasons, findings;
+    CX_TRY(batch_reasons(in, &reasons, err));
+    CX_TRY(batch_findings(in, &findings, err));
+    cx_hex_encode(cx_bytes_from(in->batch_id, sizeof in->batch_id), id);
+    cx_str id_copy = cx_arena_copy_str(in->arena, cx_str_from(id, sizeof id));
+    if (id_copy.data == NULL)
+        return cx_fail_nomem(err);
+    cx_json_list list = cx_json_list_begin(in->arena);
+    cx_json_list_put(&list, CX_STR("batch_id"), cx_json_make_str(id_copy));
+    cx_json_list_put(&list, CX_STR("batch_timestamp"), cx_json_make_str(batch->batch_timestamp));
+    cx_json_list_put(&list, CX_STR("consent_timestamp"),
+                     cx_json_make_str(batch->consent_timestamp));
+    if (batch->level != CX_LEVEL_ABSENT)
+        cx_json_list_put(&list, CX_STR("trace_level"),
+                         cx_json_make_str(cx_str_z(cx_trace_level_name(batch->level))));
+    if (batch->correlation_metadata != NULL)
+        cx_json_list_put(&list, CX_STR("correlation_metadata"), *batch->correlation_metadata);
+    cx_json_list_put(&list, CX_STR("received"), cx_json_make_uint(in->arena, sums->received));
+    cx_json_list_put(&list, CX_STR("accepted"), cx_json_make_uint(in->arena, sums->accepted));
+    cx_json_list_put(&list, CX_STR("rejected"), cx_json_make_uint(in->arena, sums->rejected));
+    cx_json_list_put(&list, CX_STR("reasons"), reasons);
+    cx_json_list_put(&list, CX_STR("findings"), findings);
+    return cx_json_list_end_object(&list, out, err);
+}
+
+/* A batch in which nothing was new is not worth an entry: sending it again changes nothing. */
+static bool batch_is_news(const intake *in)
+{
+    for (size_t i = 0; i < in->count; i++)
+        if (in->taken[i].status == CX_TAKE_REJECTED)
+            return true;
+    return in->wrote;
+}
+
+static cx_status store_batch(intake *in, const cx_intake *sums, cx_err *err)
+{
+    cx_turn *turn;
+    cx_json value;
+    uint64_t seq;
+    if (in->batch->batch_timestamp.data == NULL || !batch_is_news(in))
+        return CX_SUCCESS;
+    CX_TRY(batch_json(in, sums, &value, err));
+    cx_buf_clear(&in->scratch);
+    CX_TRY(cx_json_write(&in->scratch, &value, CX_JSON_PY_COMPACT, err));
+    const cx_entry_draft draft = {.kind = CX_KIND_BATCH,
+                                  .created_at_ns = in->now_ns,
+                                  .payload = cx_buf_bytes(&in->scratch),
+                                  .committed = true};
+    CX_TRY(cx_turn_begin(in->recorder->home, CX_ACTOR_BATCHES, &turn, err));
+    cx_status status = cx_turn_entry(turn, &draft, &seq, err);
+    if (cx_failed(status)) {
+        cx_turn_abort(turn);
+        return status;
+    }
+    in->wrote = true;
+    return cx_turn_commit_later(turn, &in->last_commit, err);
+}
+
+static cx_status raise_conflicts(intake *in, cx_err *err)
+{
+    for (size_t i = 0; i < in->count; i++) {
+        const cx_taken *taken = &in->taken[i];
+        if (taken->status != CX_TAKE_CONFLICT)
+            continue;
+        const cx_conflict_alert alert = {.agent = taken->actor,
+                                         .trace_id = taken->trace_id,
+                                         .content = taken->content,
+                                         .at_ns = in->now_ns};
+        bool raised = false;
+        uint64_t commit = 0;
+        CX_TRY(cx_recorder_raise_conflict(in->recorder, &alert, &raised, &commit, err));
+        if (raised)
+            in->last_commit = commit;
+    }
+    return CX_SUCCESS;
+}
+
+/* --- all of it -------------------------------------------------------------------------------- */
+
+static void sum_up(const intake *in, cx_intake *out)
+{
+    *out = (cx_intake){.events = in->taken, .received = in->count};
+    for (size_t i = 0; i < in->count; i++)
+        out->accepted += in->taken[i].status <= CX_TAKE_UNVERIFIED;
+    out->rejected = out->received - out->accepted;
+}
+
+static cx_status store_all(intake *in, cx_intake *out, cx_err *err)
+{
+    for (size_t i = 0; i < in->count; i++)
+        if (in->items[i].open)
+            CX_TRY(store_actor(in, i, err));
+    sum_up(in, out);
+    CX_TRY(raise_conflicts(in, err));
+    CX_TRY(store_batch(in, out, err));
+    out->changed = in->wrote;
+    if (!in->wrote)
+        /* What is said to be there already is on the disk before that is said. */
+        return out->received == 0 ? CX_SUCCESS : cx_home_sync(in->recorder->home, err);
+    CX_TRY(cx_home_wait(in->recorder->home, in->last_commit, err));
+    cx_recorder_stir(in->recorder);
+    return CX_SUCCESS;
+}
+
+static cx_status take(cx_recorder *recorder, const cx_batch *batch, cx_capture capture,
+                      cx_arena *arena, cx_intake *out, cx_err *err)
+{
+    intake in = {.recorder = recorder,
+                 .arena = arena,
+                 .batch = batch,
+                 .capture = capture,
+                 .count = batch->event_count,
+                 .now_ns = cx_recorder_now(recorder)};
+    const cx_io *io = cx_home_io(recorder->home);
+    cx_batch_problem problem = {0};
+    if (io->random(io, in.batch_id, sizeof in.batch_id) != 0)
+        return cx_fail(err, CX_E_IO, "randomness is out of reach");
+    CX_TRY(cx_recorder_trust_take(recorder, &in.view, err));
+    cx_buf_init(&in.scratch, recorder->alloc);
+    cx_trace_parser_init(&in.parser, recorder->alloc);
+    cx_status status = read_items(&in, &problem, err);
+    if (!cx_failed(status) && problem.http != 0)
+        *out = (cx_intake){.problem = problem};
+    else if (!cx_failed(status))
+        status = store_all(&in, out, err);
+    for (size_t i = 0; i < in.count && in.taken != NULL; i++)
+        in.taken[i].verdict.key = NULL; /* it goes with the view */
+    cx_buf_done(&in.scratch);
+    cx_json_parser_done(&in.parser);
+    cx_recorder_trust_drop(recorder, in.view);
+    return status;
+}
+
+cx_status cx_recorder_take(cx_recorder *recorder, cx_bytes body, cx_capture capture,
+                           cx_arena *arena, cx_intake *out, cx_err *err)
+{
+    cx_batch batch;
+    cx_batch_problem problem;
+    CX_TRY(cx_batch_read(body, arena, &batch, &problem, err));
+    if (problem.http != 0) {
+        *out = (cx_intake){.problem = problem};
+        return CX_SUCCESS;
+    }
+    return take(recorder, &batch, capture, arena, out, err);
+}
+
+cx_status cx_recorder_take_traces(cx_recorder *recorder, const cx_bytes *traces, size_t count,
+                                  cx_trace_level batch_level, cx_capture capture, cx_arena *arena,
+                                  cx_intake *out, cx_err *err)
+{
+    cx_event *events = CX_ARENA_ARRAY(arena, cx_event, count + 1);
+    if (events == NULL)
+        return cx_fail_nomem(err);
+    for (size_t i = 0; i < count; i++)
+        events[i] = (cx_event){.trace = traces[i], .level = CX_LEVEL_ABSENT};
+    const cx_batch batch = {
+        .events = events, .event_count = count, .level = batch_level, .consent_ns = CX_TIME_NONE};
+    return take(recorder, &batch, capture, arena, out, err);
+}

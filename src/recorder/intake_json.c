@@ -1,0 +1,162 @@
+/*
+ * intake_json.c - what a batch is answered (trace.md §11), as one line of canonical JSON.
+ */
+#include "crypto/text.h"
+#include "recorder/internal.h"
+
+static cx_json text(cx_str value)
+{
+    return value.data == NULL ? cx_json_make_null() : cx_json_make_str(value);
+}
+
+static cx_status put_hex(cx_json_list *list, cx_str name, const cx_digest *digest, cx_arena *arena,
+                         cx_err *err)
+{
+    char hex[64];
+    cx_hex_encode(cx_bytes_from(digest->bytes, sizeof digest->bytes), hex);
+    cx_str copy = cx_arena_copy_str(arena, cx_str_from(hex, sizeof hex));
+    if (copy.data == NULL)
+        return cx_fail_nomem(err);
+    cx_json_list_put(list, name, cx_json_make_str(copy));
+    return CX_SUCCESS;
+}
+
+static cx_status put_texts(cx_json_list *list, cx_str name, const cx_str *items, size_t count,
+                           cx_arena *arena, cx_err *err)
+{
+    cx_json array;
+    cx_json_list texts = cx_json_list_begin(arena);
+    for (size_t i = 0; i < count; i++)
+        cx_json_list_add(&texts, cx_json_make_str(items[i]));
+    CX_TRY(cx_json_list_end_array(&texts, &array, err));
+    cx_json_list_put(list, name, array);
+    return CX_SUCCESS;
+}
+
+static cx_status put_entry(cx_json_list *list, const cx_taken *taken, cx_arena *arena, cx_err *err)
+{
+    cx_json entry;
+    cx_json_list members = cx_json_list_begin(arena);
+    cx_json_list_put(&members, CX_STR("actor"), cx_json_make_str(taken->actor));
+    cx_json_list_put(&members, CX_STR("seq"), cx_json_make_uint(arena, taken->seq));
+    CX_TRY(cx_json_list_end_object(&members, &entry, err));
+    cx_json_list_put(list, CX_STR("entry"), entry);
+    return CX_SUCCESS;
+}
+
+static bool was_refused(const cx_taken *taken)
+{
+    return taken->status != CX_TAKE_STORED && taken->status != CX_TAKE_DUPLICATE;
+}
+
+static cx_status event_json(const cx_taken *taken, size_t index, cx_arena *arena, cx_json *out,
+                            cx_err *err)
+{
+    const cx_trace_verdict *v = &taken->verdict;
+    cx_json_list list = cx_json_list_begin(arena);
+    cx_json_list_put(&list, CX_STR("index"), cx_json_make_uint(arena, index));
+    cx_json_list_put(&list, CX_STR("trace_id"), text(taken->trace_id));
+    cx_json_list_put(&list, CX_STR("status"),
+                     cx_json_make_str(cx_str_z(cx_take_status_name(taken->status))));
+    if (v->form != CX_FORM_NONE) {
+        cx_json_list_put(&list, CX_STR("form"),
+                         cx_json_make_str(cx_str_z(cx_trace_form_name(v->form))));
+        cx_json_list_put(&list, CX_STR("numbers"),
+                         cx_json_make_str(cx_str_z(cx_trace_numbers_name(v->numbers))));
+    }
+    if (taken->has_content)
+        CX_TRY(put_hex(&list, CX_STR("content_sha256"), &taken->content, arena, err));
+    if (taken->has_entry)
+        CX_TRY(put_entry(&list, taken, arena, err));
+    if (was_refused(taken)) {
+        cx_json_list_put(&list, CX_STR("reason"),
+                         cx_json_make_str(cx_str_z(cx_trace_reason_name(v->problem.reason))));
+        if (v->problem.path.data != NULL)
+            cx_json_list_put(&list, CX_STR("path"), cx_json_make_str(v->problem.path));
+        if (v->problem.detail.data != NULL)
+            cx_json_list_put(&list, CX_STR("detail"), cx_json_make_str(v->problem.detail));
+        if (v->problem.reason == CX_REASON_LEVEL_VIOLATION)
+            CX_TRY(put_texts(&list, CX_STR("paths"), v->paths, v->path_count, arena, err));
+    }
+    if (taken->stripped_count != 0)
+        CX_TRY(put_texts(&list, CX_STR("stripped"), taken->stripped, taken->stripped_count, arena,
+                         err));
+    return cx_json_list_end_object(&list, out, err);
+}
+
+/* The sentences that senders of before know (§11). */
+static cx_str old_error(const cx_taken *taken, cx_arena *arena)
+{
+    cx_trace_reason reason = taken->verdict.problem.reason;
+    cx_str id = taken->trace_id.data == NULL ? CX_STR("unknown") : taken->trace_id;
+    if (reason == CX_REASON_SIGNATURE_INVALID)
+        return cx_arena_printf(arena, "%.*s: Invalid signature", (int)id.size, id.data);
+    cx_str key = taken->signing_key;
+    if (reason == CX_REASON_KEY_UNKNOWN && key.data != NULL)
+        return cx_arena_printf(arena, "%.*s: Unknown signer key: %.*s", (int)id.size, id.data,
+                               (int)key.size, key.data);
+    return cx_arena_printf(arena, "%.*s: %s", (int)id.size, id.data, cx_trace_reason_name(reason));
+}
+
+static cx_status put_rejected(cx_json_list *list, const cx_intake *intake, cx_arena *arena,
+                              cx_err *err)
+{
+    cx_json ids, errors;
+    cx_json_list id_list = cx_json_list_begin(arena), error_list = cx_json_list_begin(arena);
+    for (size_t i = 0; i < intake->received; i++) {
+        const cx_taken *taken = &intake->events[i];
+        if (taken->status < CX_TAKE_CONFLICT)
+            continue;
+        cx_str sentence = old_error(taken, arena);
+        if (sentence.data == NULL)
+            return cx_fail_nomem(err);
+        if (taken->trace_id.data != NULL)
+            cx_json_list_add(&id_list, cx_json_make_str(taken->trace_id));
+        cx_json_list_add(&error_list, cx_json_make_str(sentence));
+    }
+    CX_TRY(cx_json_list_end_array(&id_list, &ids, err));
+    CX_TRY(cx_json_list_end_array(&error_list, &errors, err));
+    cx_json_list_put(list, CX_STR("rejected_traces"), ids);
+    cx_json_list_put(list, CX_STR("errors"), errors);
+    return CX_SUCCESS;
+}
+
+static cx_status intake_value(const cx_intake *intake, cx_arena *arena, cx_json *out, cx_err *err)
+{
+    cx_json results;
+    cx_json_list events = cx_json_list_begin(arena);
+    for (size_t i = 0; i < intake->received; i++) {
+        cx_json event;
+        CX_TRY(event_json(&intake->events[i], i, arena, &event, err));
+        cx_json_list_add(&events, event);
+    }
+    CX_TRY(cx_json_list_end_array(&events, &results, err));
+    cx_json_list list = cx_json_list_begin(arena);
+    cx_json_list_put(&list, CX_STR("status"), cx_json_make_str(cx_str_z(cx_intake_status(intake))));
+    cx_json_list_put(&list, CX_STR("received"), cx_json_make_uint(arena, intake->received));
+    cx_json_list_put(&list, CX_STR("accepted"), cx_json_make_uint(arena, intake->accepted));
+    cx_json_list_put(&list, CX_STR("rejected"), cx_json_make_uint(arena, intake->rejected));
+    cx_json_list_put(&list, CX_STR("results"), results);
+    CX_TRY(put_rejected(&list, intake, arena, err));
+    return cx_json_list_end_object(&list, out, err);
+}
+
+const char *cx_intake_status(const cx_intake *intake)
+{
+    if (intake->rejected == 0)
+        return "ok";
+    return intake->accepted == 0 ? "rejected" : "partial";
+}
+
+cx_status cx_intake_json(cx_buf *out, const cx_intake *intake, cx_err *err)
+{
+    cx_arena arena;
+    cx_json value;
+    cx_arena_init(&arena, out->alloc, 0);
+    cx_status status = intake_value(intake, &arena, &value, err);
+    if (!cx_failed(status))
+        status = cx_json_write(out, &value, CX_JSON_PY_COMPACT, err);
+    cx_arena_done(&arena);
+    cx_buf_add_byte(out, '\n');
+    return cx_failed(status) ? status : cx_buf_check(out, err);
+}

@@ -1,0 +1,139 @@
+/*
+ * internal.h - what the files of the recorder share.
+ */
+#ifndef CX_RECORDER_INTERNAL_H
+#define CX_RECORDER_INTERNAL_H
+
+#include "base/map.h"
+#include "base/thread.h"
+#include "base/vec.h"
+#include "recorder/recorder.h"
+#include "trace/record.h"
+
+/* Actors of the recorder's own (DECISIONS 2). */
+#define CX_ACTOR_TRUST CX_STR("trust")
+#define CX_ACTOR_BATCHES CX_STR("batches")
+#define CX_ACTOR_ALERTS CX_STR("alerts")
+
+#define CX_KIND_RECEIVED CX_STR("trace.received")
+#define CX_KIND_CONFLICT CX_STR("trace.conflict")
+#define CX_KIND_BATCH CX_STR("trace.batch")
+#define CX_KIND_KEY CX_STR("trace.key")
+#define CX_KIND_ALERT CX_STR("trace.alert")
+#define CX_KIND_ALERT_ACK CX_STR("trace.alert_ack")
+
+/* --- trust.c ---------------------------------------------------------------------------------- */
+
+/* A store that grows entry by entry.  Belongs to one thread. */
+typedef struct cx_trust_book {
+    const cx_alloc *alloc;
+    cx_arena arena;
+    CX_VEC(cx_trust_key) keys; /* in order of arrival */
+    cx_map by_id;
+} cx_trust_book;
+
+void cx_trust_book_init(cx_trust_book *book, const cx_alloc *alloc);
+void cx_trust_book_done(cx_trust_book *book);
+/* One trace.key entry: the key that was added or changed, borrowed until the next call. */
+CX_RESULT cx_trust_book_apply(cx_trust_book *book, cx_bytes payload,
+                              const cx_trust_key **out_changed, cx_err *err);
+/* All keys as a store; sorted by id, texts borrowed from the book. */
+CX_RESULT cx_trust_book_store(const cx_trust_book *book, cx_arena *arena, cx_trust *out,
+                              cx_err *err);
+
+/* The store as the ledger had it after `entries` entries of the trust actor; never changed. */
+typedef struct cx_trust_view {
+    cx_trust_book book;
+    cx_arena arena;
+    cx_trust trust;
+    uint64_t entries;
+    unsigned users; /* under the recorder's lock; 0 = freed */
+} cx_trust_view;
+
+/* The newest view, kept until it is let go. */
+CX_RESULT cx_recorder_trust_take(cx_recorder *recorder, cx_trust_view **out, cx_err *err);
+void cx_recorder_trust_drop(cx_recorder *recorder, cx_trust_view *view);
+/* Entries of the trust actor: another number than a view's means that it is old. */
+CX_RESULT cx_recorder_trust_entries(cx_home *home, uint64_t *out, cx_err *err);
+/* --- batch.c ---------------------------------------------------------------------------------- */
+
+/* One event as it stood in the batch. */
+typedef struct cx_event {
+    cx_bytes trace; /* raw bytes of the trace object */
+    cx_trace_level level;
+    cx_trace_problem problem; /* of the event itself; path relative to the trace or event */
+} cx_event;
+
+typedef struct cx_batch {
+    const cx_event *events;
+    size_t event_count;
+    int64_t batch_ns, consent_ns;
+    cx_str batch_timestamp, consent_timestamp; /* verbatim */
+    cx_trace_level level;                      /* CX_LEVEL_ABSENT */
+    const cx_json *correlation_metadata;       /* NULL = absent */
+} cx_batch;
+
+/* A problem means that the batch as a whole is refused.  Memory from the arena, bytes from the
+ * body. */
+CX_RESULT cx_batch_read(cx_bytes body, cx_arena *arena, cx_batch *out,
+                        cx_batch_problem *out_problem, cx_err *err);
+/* The problem that the whole batch has when one of its events is no JSON at all. */
+bool cx_batch_unreadable(cx_trace_reason reason, cx_batch_problem *out_problem);
+
+/* --- recorded.c ------------------------------------------------------------------------------- */
+
+/* A trace as the ledger has it. */
+typedef struct cx_recorded {
+    cx_trace_record record;
+    bool erased;
+    cx_trace trace; /* unless erased */
+    cx_entry_view entry;
+} cx_recorded;
+/* CX_E_NOT_FOUND when the entry is no received trace. */
+CX_RESULT cx_recorder_recorded(cx_home *home, cx_str actor, uint64_t seq, cx_trace_level level,
+                               cx_arena *arena, cx_recorded *out, cx_err *err);
+
+/* --- alerts.c --------------------------------------------------------------------------------- */
+
+/* Other bytes came under an id that is taken (trace.md §9). */
+typedef struct cx_conflict_alert {
+    cx_str agent, trace_id;
+    cx_digest content;
+    int64_t at_ns;
+} cx_conflict_alert;
+/* Appends the alert unless it was raised before; the commit is not waited for. */
+CX_RESULT cx_recorder_raise_conflict(cx_recorder *recorder, const cx_conflict_alert *alert,
+                                     bool *out_raised, uint64_t *out_commit, cx_err *err);
+
+/* --- answers.c -------------------------------------------------------------------------------- */
+
+/* The chain of an agent as the index has it; a key's chain_profile stands in for `auto`. */
+CX_RESULT cx_recorder_chain(cx_recorder *recorder, cx_index *index, cx_str agent,
+                            const cx_chain_options *options, cx_arena *arena, cx_chain_report *out,
+                            cx_err *err);
+
+/* --- feed.c ----------------------------------------------------------------------------------- */
+
+typedef struct cx_feeder {
+    cx_thread thread;
+    char *where; /* NULL = none */
+    bool stopping;
+    cx_feed_status status;
+} cx_feeder;
+
+/* --- recorder --------------------------------------------------------------------------------- */
+
+struct cx_recorder {
+    const cx_alloc *alloc;
+    cx_home *home;
+    cx_recorder_options options;
+    cx_lock lock;
+    cx_trust_view *view; /* NULL = not read yet */
+    cx_feeder feeder;
+};
+
+int64_t cx_recorder_now(const cx_recorder *recorder);
+/* Tells the feed that there is something new. */
+void cx_recorder_stir(cx_recorder *recorder);
+
+#endif

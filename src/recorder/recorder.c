@@ -1,0 +1,69 @@
+/*
+ * recorder.c - opening a recorder, and what every home is opened with.
+ */
+#include "recorder/recorder.h"
+
+#include "base/alloc.h"
+#include "memory/memory.h"
+#include "recorder/internal.h"
+
+static cx_status derive(cx_derive *at, const cx_entry *entry, const cx_change *changes,
+                        size_t count, cx_err *err)
+{
+    CX_TRY(cx_memory_deriver.derive(at, entry, changes, count, err));
+    return cx_trace_deriver.derive(at, entry, changes, count, err);
+}
+
+/* What the memory room reads is held to its form by the ledger itself. */
+static cx_status check(const cx_entry *entry, const cx_change *changes, size_t count,
+                       cx_arena *arena, cx_err *err)
+{
+    return cx_trace_deriver.check(entry, changes, count, arena, err);
+}
+
+/* The names of both with their versions: when one changes, the tables are made anew. */
+const cx_deriver cx_recorder_deriver = {
+    .name = "memory/1,trace/1", .derive = derive, .check = check};
+
+int64_t cx_recorder_now(const cx_recorder *recorder)
+{
+    const cx_recorder_options *options = &recorder->options;
+    if (options->now_ns != NULL)
+        return options->now_ns(options->now_arg);
+    const cx_io *io = cx_home_io(recorder->home);
+    return (int64_t)io->wall_ns(io);
+}
+
+cx_status cx_recorder_open(cx_home *home, const cx_recorder_options *options, cx_recorder **out,
+                           cx_err *err)
+{
+    static const cx_recorder_options none = {0};
+    const cx_recorder_options *given = options != NULL ? options : &none;
+    const cx_alloc *alloc = given->alloc != NULL ? given->alloc : cx_alloc_default();
+    cx_recorder *recorder = cx_alloc_zeroed(alloc, 1, sizeof *recorder);
+    if (recorder == NULL)
+        return cx_fail_nomem(err);
+    recorder->alloc = alloc;
+    recorder->home = home;
+    recorder->options = *given;
+    if (recorder->options.forms == 0)
+        recorder->options.forms = CX_FORMS_ALL;
+    cx_lock_init(&recorder->lock);
+    *out = recorder;
+    return CX_SUCCESS;
+}
+
+void cx_recorder_close(cx_recorder *recorder)
+{
+    if (recorder == NULL)
+        return;
+    cx_recorder_feed_end(recorder);
+    cx_recorder_trust_drop(recorder, recorder->view);
+    cx_lock_done(&recorder->lock);
+    cx_alloc_free(recorder->alloc, recorder, sizeof *recorder);
+}
+
+cx_home *cx_recorder_home(cx_recorder *recorder)
+{
+    return recorder->home;
+}

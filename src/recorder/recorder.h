@@ -1,0 +1,191 @@
+/*
+ * recorder.h - traces come in, exactly once, and are searched: intake, trust, feed, answers, bridge
+ * (trace.md §4, §9 - §12; DECISIONS 2 - 4, 23).
+ *
+ *     cx_recorder_take     a batch: verified, appended, on the disk; one result an event
+ *     cx_recorder_feed_..  a thread carries what the ledger has into an index, and resumes
+ *     cx_recorder_answer_..  JSON that the command line and the server both print
+ *     cx_recorder_lattice  a branch of recorded traces as a lattice
+ *
+ * Actors and kinds: traces under their agent (or "key:<id>"), `trace.received` with the received
+ * bytes as committed payload, `trace.conflict` likewise; `batches`: `trace.batch`; `trust`:
+ * `trace.key`; `alerts`: `trace.alert`, `trace.alert_ack`.  See docs/formats/trace.md for payloads
+ * and records.  Thread-safe unless said otherwise.
+ */
+#ifndef CX_RECORDER_RECORDER_H
+#define CX_RECORDER_RECORDER_H
+
+#include <cortex/lattice.h>
+
+#include "base/arena.h"
+#include "ledger/home.h"
+#include "trace/index.h"
+#include "trace/trace.h"
+
+#define CX_BATCH_BYTES_MAX (UINT32_C(8) << 20)
+#define CX_BATCH_EVENTS_MAX 1000
+
+/* What every home is opened with: what all rooms derive, in one. */
+extern const cx_deriver cx_recorder_deriver;
+
+typedef struct cx_recorder cx_recorder;
+
+typedef struct cx_recorder_options {
+    const cx_alloc *alloc;        /* NULL = default */
+    bool keep_unknown;            /* policy unknown_key = keep_unverified (§4) */
+    bool strip_level;             /* policy level = strip (§2) */
+    unsigned forms;               /* CX_FORMS_ALL, or CX_FORM_BITs; 0 = all */
+    int64_t (*now_ns)(void *arg); /* NULL = the home's clock */
+    void *now_arg;
+} cx_recorder_options;
+
+/* Over an open home, which must outlive it. */
+CX_RESULT cx_recorder_open(cx_home *home, const cx_recorder_options *options, cx_recorder **out,
+                           cx_err *err);
+void cx_recorder_close(cx_recorder *recorder); /* NULL is fine; ends the feed */
+cx_home *cx_recorder_home(cx_recorder *recorder);
+
+/* --- intake ----------------------------------------------------------------------------------- */
+
+/* Where a record came from (DECISIONS 23); a verified signature makes it `signed`. */
+typedef enum cx_capture {
+    CX_CAPTURE_IMPORTED,
+    CX_CAPTURE_AUTHENTICATED,
+    CX_CAPTURE_OPEN
+} cx_capture;
+
+typedef enum cx_take_status {
+    CX_TAKE_STORED,
+    CX_TAKE_DUPLICATE,
+    CX_TAKE_UNVERIFIED,
+    CX_TAKE_CONFLICT,
+    CX_TAKE_REJECTED
+} cx_take_status;
+const char *cx_take_status_name(cx_take_status status);
+
+typedef struct cx_taken {
+    cx_str trace_id;    /* data NULL when it could not be read */
+    cx_str signing_key; /* signature_key_id, likewise */
+    cx_take_status status;
+    cx_trace_verdict verdict;
+    cx_digest content;
+    bool has_content;
+    bool has_entry;
+    cx_str actor; /* stored, duplicate, unverified, conflict: where it is */
+    uint64_t seq;
+    const cx_str *stripped; /* what the strip policy removed */
+    size_t stripped_count;
+} cx_taken;
+
+/* Why a batch as a whole was refused; http is the status code (400, 413, 422). */
+typedef struct cx_batch_problem {
+    int http;         /* 0 = the batch was read */
+    const char *type; /* "malformed-json", "duplicate-key", "invalid-utf8", "too-large", .. */
+    cx_str detail;
+    cx_str pointer; /* data NULL = none */
+} cx_batch_problem;
+
+typedef struct cx_intake {
+    cx_batch_problem problem;
+    const cx_taken *events;
+    size_t received, accepted, rejected;
+    bool changed; /* something was written */
+} cx_intake;
+
+/* The body of POST /events.  Returns when all that is accepted is on the disk.  Errors: the ledger
+ * cannot be written (then nothing may be assumed). */
+CX_RESULT cx_recorder_take(cx_recorder *recorder, cx_bytes body, cx_capture capture,
+                           cx_arena *arena, cx_intake *out, cx_err *err);
+/* Traces as they stand in files, which share the sync; one that is no JSON at all is rejected
+ * alone. `batch_level` CX_LEVEL_ABSENT when nothing is known. */
+CX_RESULT cx_recorder_take_traces(cx_recorder *recorder, const cx_bytes *traces, size_t count,
+                                  cx_trace_level batch_level, cx_capture capture, cx_arena *arena,
+                                  cx_intake *out, cx_err *err);
+/* "ok", "partial", "rejected" */
+const char *cx_intake_status(const cx_intake *intake);
+/* The answer of §11, one line. */
+CX_RESULT cx_intake_json(cx_buf *out, const cx_intake *intake, cx_err *err);
+
+/* --- trust ------------------------------------------------------------------------------------ */
+
+/* `*out_new` false: the same key was there.  CX_E_CONFLICT "KeyConflict": the id is another key's.
+ * The key's added_at is set to now. */
+CX_RESULT cx_recorder_key_add(cx_recorder *recorder, const cx_trust_key *key, bool *out_new,
+                              cx_err *err);
+/* CX_E_NOT_FOUND "NoKey".  compromised_since CX_TIME_NONE = only from now on. */
+CX_RESULT cx_recorder_key_revoke(cx_recorder *recorder, cx_str key_id, cx_str reason, cx_str by,
+                                 int64_t compromised_since, cx_err *err);
+/* The store as it is now, copied into the arena. */
+CX_RESULT cx_recorder_trust(cx_recorder *recorder, cx_arena *arena, cx_trust *out, cx_err *err);
+
+/* --- the index -------------------------------------------------------------------------------- */
+
+/* Carries the ledger into the index at `where` (as cx_index_open) until nothing is left; the home
+ * may be open for reading only.  For commands. */
+CX_RESULT cx_recorder_feed_now(cx_recorder *recorder, const char *where, cx_err *err);
+/* The same by a thread, for servers: it goes on when a database comes back.  Once. */
+CX_RESULT cx_recorder_feed_begin(cx_recorder *recorder, const char *where, cx_err *err);
+void cx_recorder_feed_end(cx_recorder *recorder);
+/* Waits until the index has all that is on the disk now; CX_E_TIMEOUT "IndexBehind". */
+CX_RESULT cx_recorder_feed_wait(cx_recorder *recorder, unsigned timeout_ms, cx_err *err);
+typedef struct cx_feed_status {
+    uint64_t log_commits, index_commits;
+    bool running;
+    bool away; /* the database could not be reached last time */
+    char last_error[CX_ERR_MESSAGE_SIZE];
+} cx_feed_status;
+void cx_recorder_feed_get_status(cx_recorder *recorder, cx_feed_status *out);
+/* HOME/cirislens.db; the path lives in the arena. */
+const char *cx_recorder_index_path(const char *home_path, cx_arena *arena);
+
+/* --- answers: one line of canonical JSON each ------------------------------------------------- */
+
+/* Of GET /traces; `query` as given, the cursor already decoded.  `next_cursor` is authenticated by
+ * a key of the home. */
+CX_RESULT cx_recorder_answer_traces(cx_recorder *recorder, cx_index *index,
+                                    const cx_trace_query *query, cx_buf *out, cx_err *err);
+/* Reads an opaque cursor into the query; CX_E_FORMAT "BadCursor". */
+CX_RESULT cx_recorder_cursor_parse(cx_recorder *recorder, cx_str cursor, cx_trace_query *query,
+                                   cx_err *err);
+
+typedef struct cx_trace_wanted {
+    cx_str trace_id;
+    cx_str agent; /* data NULL = any; CX_E_CONFLICT "Ambiguous" when several agents have it */
+    cx_trace_level level; /* highest that may be shown */
+} cx_trace_wanted;
+/* {"trace":..,"level","verdict":{..},"entry":{"actor","seq"},"proof":{..},"conflicts":[..]}; the
+ * trace lowered when it is stored above `level`.  CX_E_NOT_FOUND "NoTrace". */
+CX_RESULT cx_recorder_answer_trace(cx_recorder *recorder, cx_index *index,
+                                   const cx_trace_wanted *wanted, cx_buf *out, cx_err *err);
+/* The received bytes; CX_E_DENIED "LevelTooLow" when they are of a higher level. */
+CX_RESULT cx_recorder_raw_trace(cx_recorder *recorder, cx_index *index,
+                                const cx_trace_wanted *wanted, cx_buf *out, cx_err *err);
+CX_RESULT cx_recorder_answer_chain(cx_recorder *recorder, cx_index *index, cx_str agent,
+                                   const cx_chain_options *options, cx_buf *out,
+                                   cx_verdict *out_verdict, cx_err *err);
+CX_RESULT cx_recorder_answer_wakeup(cx_recorder *recorder, cx_index *index, cx_str agent,
+                                    cx_buf *out, bool *out_complete, cx_err *err);
+/* Capacity and N_eff of one agent. */
+CX_RESULT cx_recorder_answer_capacity(cx_recorder *recorder, cx_index *index, cx_str agent,
+                                      cx_buf *out, cx_err *err);
+CX_RESULT cx_recorder_answer_alerts(cx_recorder *recorder, cx_index *index, bool open_only,
+                                    uint32_t limit, cx_buf *out, cx_err *err);
+CX_RESULT cx_recorder_answer_keys(cx_recorder *recorder, cx_buf *out, cx_err *err);
+
+/* Runs the five detectors over the index; what is new is appended as `trace.alert` (when `record`).
+ * Answers {"alerts":[..],"new":N}. */
+CX_RESULT cx_recorder_detect(cx_recorder *recorder, cx_index *index, bool record, cx_buf *out,
+                             uint64_t *out_found, cx_err *err);
+/* CX_E_NOT_FOUND "NoAlert". */
+CX_RESULT cx_recorder_alert_mark(cx_recorder *recorder, cx_str alert_id, bool resolved, cx_str by,
+                                 cx_str notes, cx_err *err);
+
+/* --- as a lattice (§7, DECISIONS 4) ----------------------------------------------------------- */
+
+/* The nodes of one agent's traces as JSON Lines; `branch` "agent/<..>", or data NULL = all. */
+CX_RESULT cx_recorder_lattice_lines(cx_home *home, cx_str branch, cx_buf *out, cx_err *err);
+/* The same, loaded from `lines`, which must outlive it.  CX_E_NOT_FOUND "NoBranch". */
+CX_RESULT cx_recorder_lattice(cx_home *home, cx_str branch, const cx_lattice_options *options,
+                              cx_buf *lines, cx_lattice **out, cx_err *err);
+
+#endif

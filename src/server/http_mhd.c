@@ -1,0 +1,778 @@
+/*
+ * http_mhd.c - between libmicrohttpd and the service.
+ *
+ * A request is an *exchange*: made when its first line is there, freed when its answer is sent or
+ * its connection gone.  libmicrohttpd calls us on its threads; a call that waits is suspended,
+ * given to a pool, and resumed with its answer.
+ *
+ *   M1  A connection is suspended before its exchange is given away, and resumed once.
+ *   M2  Nobody but the pool touches an exchange between the two.
+ *   M3  A socket is cut only while its connection is in the list, which it leaves before the
+ *       library closes it: a number that was given to another socket is never cut.
+ *   M4  Memory for bodies is taken from one account; a body that does not fit is refused.
+ */
+#include "server/http_mhd.h"
+
+#include <microhttpd.h>
+
+#include "base/alloc.h"
+#include "base/library.h"
+#include "base/tcp.h"
+#include "base/thread.h"
+#include "crypto/digest.h"
+#include "server/hub.h"
+#include "server/pool.h"
+#include "server/route.h"
+
+#define SWEEP_MS 100
+#define BODY_STEP ((size_t)64 << 10)
+#define SENDER_SLOTS 256
+#define CONNECTION_MEMORY ((size_t)32 << 10)
+#define HEADER_BYTES_MAX ((size_t)16 << 10)
+
+/* --- the library ------------------------------------------------------------------------------ */
+
+#define FUNCTIONS(X)                      \
+    X(MHD_start_daemon)                   \
+    X(MHD_stop_daemon)                    \
+    X(MHD_quiesce_daemon)                 \
+    X(MHD_queue_response)                 \
+    X(MHD_create_response_from_buffer)    \
+    X(MHD_create_response_from_callback)  \
+    X(MHD_destroy_response)               \
+    X(MHD_add_response_header)            \
+    X(MHD_lookup_connection_value)        \
+    X(MHD_get_connection_values)          \
+    X(MHD_suspend_connection)             \
+    X(MHD_resume_connection)              \
+    X(MHD_get_connection_info)            \
+    X(MHD_is_feature_supported)
+
+#define DECLARE(name) __typeof__(&name) name;
+typedef struct mhd_library {
+    cx_library *library;
+    FUNCTIONS(DECLARE)
+} mhd_library;
+
+/* It stays loaded: what it pulls in for TLS leaves handlers that must not go away under us. */
+static cx_status load_library(mhd_library *out, cx_err *err)
+{
+    if (cx_failed(cx_library_load("libmicrohttpd.so.12", &out->library, NULL)))
+        return cx_fail_at(err, CX_E_UNSUPPORTED, "LibraryMissing", CX_NO_OFFSET,
+                          "serving needs libmicrohttpd: install the package libmicrohttpd12");
+#define LOAD(name) CX_TRY(cx_library_symbol(out->library, #name, &out->name, err));
+    FUNCTIONS(LOAD)
+    return CX_SUCCESS;
+}
+
+/* --- what there is ---------------------------------------------------------------------------- */
+
+typedef enum phase {
+    PHASE_HEADER, /* nothing, or a part of a header, is there */
+    PHASE_BODY,
+    PHASE_WORK, /* ours; also the feed */
+    PHASE_ANSWER
+} phase;
+
+typedef struct connection {
+    struct connection *next, **link;
+    int socket;
+    phase phase;
+    uint64_t since_ns;
+} connection;
+
+struct cx_http {
+    mhd_library mhd;
+    cx_http_options options;
+    cx_service *service;
+    const cx_alloc *alloc;
+    struct MHD_Daemon *daemon;
+    bool quiet; /* the listening socket is ours again, and closed */
+    cx_pool *intake, *reads;
+    atomic_size_t body_used; /* M4 */
+    atomic_uint senders[SENDER_SLOTS]; /* writing calls under way, by token */
+    cx_lock lock;
+    connection *connections;
+    bool sweeping_ends;
+    cx_thread sweeper;
+};
+
+typedef enum step {
+    STEP_NEW,     /* the first line is there */
+    STEP_BODY,    /* headers were looked at; the body comes */
+    STEP_DISCARD, /* it is answered already: the body goes nowhere */
+    STEP_WORK,    /* suspended */
+    STEP_DONE     /* answered */
+} step;
+
+typedef struct exchange {
+    cx_pool_job job; /* first: the pool gives it back */
+    cx_http *http;
+    struct MHD_Connection *connection;
+    cx_call call;
+    step step;
+    bool counted;    /* in in_flight */
+    bool with_sender;
+    unsigned sender; /* slot */
+    uint8_t *body;
+    size_t body_size, body_capacity;
+    uint64_t received; /* of a body, also what was thrown away */
+    size_t size_bytes; /* of this block */
+    char text[];       /* the target, and room for it decoded */
+} exchange;
+
+/* A reader of the feed. */
+typedef struct stream {
+    cx_http *http;
+    struct MHD_Connection *connection;
+    cx_hub_reader *reader;
+} stream;
+
+static uint64_t now_ns(const cx_http *http)
+{
+    return http->service->io->monotonic_ns(http->service->io);
+}
+
+/* --- connections ------------------------------------------------------------------------------ */
+
+static connection *connection_of(cx_http *http, struct MHD_Connection *handle)
+{
+    const union MHD_ConnectionInfo *info =
+        http->mhd.MHD_get_connection_info(handle, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+    return info == NULL ? NULL : info->socket_context;
+}
+
+static void enter_phase(cx_http *http, struct MHD_Connection *handle, phase next)
+{
+    connection *c = connection_of(http, handle);
+    if (c == NULL)
+        return;
+    cx_lock_enter(&http->lock);
+    c->phase = next;
+    c->since_ns = now_ns(http);
+    cx_lock_leave(&http->lock);
+}
+
+static void add_connection(cx_http *http, struct MHD_Connection *handle, void **context)
+{
+    const union MHD_ConnectionInfo *info =
+        http->mhd.MHD_get_connection_info(handle, MHD_CONNECTION_INFO_CONNECTION_FD);
+    connection *c = info == NULL ? NULL : cx_alloc_new(http->alloc, sizeof *c);
+    if (c == NULL)
+        return;
+    *c = (connection){.socket = info->connect_fd, .since_ns = now_ns(http)};
+    cx_lock_enter(&http->lock);
+    c->next = http->connections;
+    c->link = &http->connections;
+    if (c->next != NULL)
+        c->next->link = &c->next;
+    http->connections = c;
+    cx_lock_leave(&http->lock);
+    cx_gauge_add(&http->service->metrics.connections, 1);
+    *context = c;
+}
+
+/* M3 */
+static void remove_connection(cx_http *http, void **context)
+{
+    connection *c = *context;
+    if (c == NULL)
+        return;
+    cx_lock_enter(&http->lock);
+    *c->link = c->next;
+    if (c->next != NULL)
+        c->next->link = c->link;
+    cx_lock_leave(&http->lock);
+    cx_gauge_add(&http->service->metrics.connections, -1);
+    cx_alloc_free(http->alloc, c, sizeof *c);
+    *context = NULL;
+}
+
+static void on_connection(void *arg, struct MHD_Connection *handle, void **context,
+                          enum MHD_ConnectionNotificationCode code)
+{
+    if (code == MHD_CONNECTION_NOTIFY_STARTED)
+        add_connection(arg, handle, context);
+    else
+        remove_connection(arg, context);
+}
+
+static uint64_t allowed_ms(const cx_http *http, phase which)
+{
+    switch (which) {
+    case PHASE_HEADER: return http->options.header_ms;
+    case PHASE_BODY: return http->options.body_ms;
+    case PHASE_ANSWER: return http->options.answer_ms;
+    default: return UINT32_MAX;
+    }
+}
+
+/* Under the lock.  A connection that is cut is seen as ended by its peer. */
+static void cut_slow(cx_http *http)
+{
+    uint64_t now = now_ns(http);
+    for (connection *c = http->connections; c != NULL; c = c->next) {
+        if (c->phase == PHASE_WORK ||
+            (now - c->since_ns) / 1000000 < allowed_ms(http, c->phase))
+            continue;
+        cx_tcp_cut(c->socket);
+        c->phase = PHASE_WORK;
+        cx_counter_add(&http->service->metrics.cut_slow, 1);
+    }
+}
+
+static void sweep(void *arg)
+{
+    cx_http *http = arg;
+    cx_lock_enter(&http->lock);
+    while (!http->sweeping_ends) {
+        cx_lock_wait_for(&http->lock, SWEEP_MS);
+        cut_slow(http);
+    }
+    cx_lock_leave(&http->lock);
+}
+
+/* --- exchanges -------------------------------------------------------------------------------- */
+
+/* The first line is there; what the library would make of the target is not used. */
+static void *on_target(void *arg, const char *target, struct MHD_Connection *handle)
+{
+    cx_http *http = arg;
+    size_t size = strlen(target);
+    /* One byte more than it may be is enough to know. */
+    if (size > CX_TARGET_BYTES_MAX + 1)
+        size = CX_TARGET_BYTES_MAX + 1;
+    size_t bytes = sizeof(exchange) + 2 * size;
+    exchange *x = cx_alloc_new(http->alloc, bytes);
+    if (x == NULL)
+        return NULL;
+    memset(x, 0, offsetof(exchange, call));
+    x->http = http;
+    x->connection = handle;
+    x->step = STEP_NEW;
+    x->counted = x->with_sender = false;
+    x->body = NULL;
+    x->body_size = x->body_capacity = 0;
+    x->received = 0;
+    x->size_bytes = bytes;
+    memcpy(x->text, target, size);
+    const cx_request request = {.target = {x->text, size}};
+    cx_call_init(&x->call, http->service, &request, x->text + size);
+    return x;
+}
+
+static void give_back_body(exchange *x)
+{
+    if (x->body_capacity == 0)
+        return;
+    cx_alloc_free(x->http->alloc, x->body, x->body_capacity);
+    (void)atomic_fetch_sub(&x->http->body_used, x->body_capacity);
+    cx_gauge_add(&x->http->service->metrics.body_memory, -(int64_t)x->body_capacity);
+    x->body = NULL;
+    x->body_size = x->body_capacity = 0;
+}
+
+static void leave_sender(exchange *x)
+{
+    if (x->with_sender)
+        (void)atomic_fetch_sub(&x->http->senders[x->sender], 1);
+    x->with_sender = false;
+}
+
+static void on_completed(void *arg, struct MHD_Connection *handle, void **context,
+                         enum MHD_RequestTerminationCode code)
+{
+    cx_http *http = arg;
+    exchange *x = *context;
+    (void)code;
+    if (x == NULL)
+        return;
+    if (x->call.response.status != 0)
+        cx_service_count(&x->call);
+    if (x->counted)
+        cx_gauge_add(&http->service->metrics.in_flight, -1);
+    leave_sender(x);
+    give_back_body(x);
+    cx_call_done(&x->call);
+    cx_alloc_free(http->alloc, x, x->size_bytes);
+    *context = NULL;
+    enter_phase(http, handle, PHASE_HEADER);
+}
+
+/* --- answers ---------------------------------------------------------------------------------- */
+
+static void add_headers(exchange *x, struct MHD_Response *response)
+{
+    const mhd_library *mhd = &x->http->mhd;
+    const cx_response *answer = &x->call.response;
+    (void)mhd->MHD_add_response_header(response, "Content-Type", answer->content_type);
+    (void)mhd->MHD_add_response_header(response, "Cache-Control", "no-store");
+    (void)mhd->MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
+    for (size_t i = 0; i < answer->header_count; i++)
+        (void)mhd->MHD_add_response_header(response, answer->headers[i].name,
+                                           answer->headers[i].value);
+    if (atomic_load(&x->http->service->stopping))
+        (void)mhd->MHD_add_response_header(response, "Connection", "close");
+}
+
+static enum MHD_Result queue(exchange *x, struct MHD_Response *response)
+{
+    const mhd_library *mhd = &x->http->mhd;
+    if (response == NULL)
+        return MHD_NO;
+    add_headers(x, response);
+    x->step = STEP_DONE;
+    enum MHD_Result result =
+        mhd->MHD_queue_response(x->connection, x->call.response.status, response);
+    mhd->MHD_destroy_response(response);
+    return result;
+}
+
+/* The body stays with the exchange, which outlives the sending of it. */
+static enum MHD_Result answer(exchange *x)
+{
+    cx_buf *body = &x->call.response.body;
+    give_back_body(x);
+    enter_phase(x->http, x->connection, PHASE_ANSWER);
+    /* Not even a problem could be written: nothing can be said. */
+    if (body->failed)
+        return MHD_NO;
+    return queue(x, x->http->mhd.MHD_create_response_from_buffer(body->size, body->data,
+                                                                 MHD_RESPMEM_PERSISTENT));
+}
+
+/* --- the feed --------------------------------------------------------------------------------- */
+
+static void rest_stream(void *arg)
+{
+    stream *s = arg;
+    s->http->mhd.MHD_suspend_connection(s->connection);
+}
+
+static void wake_stream(void *arg)
+{
+    stream *s = arg;
+    s->http->mhd.MHD_resume_connection(s->connection);
+}
+
+static ssize_t read_stream(void *arg, uint64_t offset, char *data, size_t size)
+{
+    stream *s = arg;
+    size_t got = 0;
+    (void)offset;
+    switch (cx_hub_read(s->http->service->hub, s->reader, data, size, &got, rest_stream, s)) {
+    case CX_HUB_BYTES: return (ssize_t)got;
+    case CX_HUB_NOTHING: return 0;
+    default: return MHD_CONTENT_READER_END_OF_STREAM;
+    }
+}
+
+static void close_stream(void *arg)
+{
+    stream *s = arg;
+    cx_hub_leave(s->http->service->hub, s->reader);
+    cx_alloc_free(s->http->alloc, s, sizeof *s);
+}
+
+static cx_status open_stream(exchange *x, stream **out, cx_err *err)
+{
+    cx_http *http = x->http;
+    const cx_response *wanted = &x->call.response;
+    stream *s = cx_alloc_new(http->alloc, sizeof *s);
+    if (s == NULL)
+        return cx_fail_nomem(err);
+    *s = (stream){.http = http, .connection = x->connection};
+    cx_status status = cx_hub_join(http->service->hub, cx_call_text(&x->call, "agent_id_hash"),
+                                   wanted->after_given ? &wanted->after : NULL, wake_stream, s,
+                                   &s->reader, err);
+    if (cx_failed(status))
+        cx_alloc_free(http->alloc, s, sizeof *s);
+    else
+        *out = s;
+    return status;
+}
+
+static enum MHD_Result answer_stream(exchange *x)
+{
+    cx_err err;
+    stream *s = NULL;
+    if (cx_failed(open_stream(x, &s, &err))) {
+        cx_call_fail(&x->call, &err);
+        return answer(x);
+    }
+    struct MHD_Response *response = x->http->mhd.MHD_create_response_from_callback(
+        MHD_SIZE_UNKNOWN, 4096, read_stream, s, close_stream);
+    if (response == NULL)
+        close_stream(s);
+    enter_phase(x->http, x->connection, PHASE_WORK);
+    return queue(x, response);
+}
+
+/* --- working ---------------------------------------------------------------------------------- */
+
+/* M1, M2 */
+static void run_job(cx_pool_job *job, cx_desk *desk)
+{
+    exchange *x = (exchange *)job;
+    cx_service_run(&x->call, desk);
+    leave_sender(x);
+    x->step = STEP_DONE;
+    x->http->mhd.MHD_resume_connection(x->connection);
+}
+
+/* Nobody may have more than half of the places, so that one sender cannot keep out the others. */
+static bool enter_sender(exchange *x)
+{
+    cx_http *http = x->http;
+    cx_digest digest =
+        cx_digest_of(cx_bytes_from(x->call.token.id, strlen(x->call.token.id)));
+    x->sender = digest.bytes[0];
+    x->with_sender = true;
+    return atomic_fetch_add(&http->senders[x->sender], 1) < (http->options.intake_places + 1) / 2;
+}
+
+static enum MHD_Result refuse(exchange *x, unsigned status, const char *why)
+{
+    cx_metrics *metrics = &x->http->service->metrics;
+    cx_counter_add(status == 429 ? &metrics->refused_slow : &metrics->refused_full, 1);
+    cx_service_refuse(&x->call, status, why);
+    return answer(x);
+}
+
+static enum MHD_Result give_to_pool(exchange *x)
+{
+    cx_http *http = x->http;
+    bool writes = x->call.route->where == CX_RUN_INTAKE;
+    cx_pool *pool = writes ? http->intake : http->reads;
+    if (writes && !enter_sender(x)) {
+        leave_sender(x);
+        return refuse(x, 429, "too many requests with this token are under way");
+    }
+    if (!cx_pool_reserve(pool)) {
+        leave_sender(x);
+        return refuse(x, 503, "too many requests wait already; nothing of this one was stored");
+    }
+    enter_phase(http, x->connection, PHASE_WORK);
+    x->step = STEP_WORK;
+    x->job.run = run_job;
+    http->mhd.MHD_suspend_connection(x->connection);
+    cx_pool_put(pool, &x->job);
+    return MHD_YES;
+}
+
+static enum MHD_Result work(exchange *x)
+{
+    cx_call *call = &x->call;
+    call->request.body = cx_bytes_from(x->body, x->body_size);
+    if (call->route->where != CX_RUN_HERE)
+        return give_to_pool(x);
+    cx_desk desk;
+    cx_desk_init(&desk, x->http->service);
+    cx_service_run(call, &desk);
+    cx_desk_done(&desk);
+    return call->response.stream ? answer_stream(x) : answer(x);
+}
+
+/* --- headers ---------------------------------------------------------------------------------- */
+
+static cx_str header(exchange *x, const char *name)
+{
+    const char *value =
+        x->http->mhd.MHD_lookup_connection_value(x->connection, MHD_HEADER_KIND, name);
+    return value == NULL ? (cx_str){NULL, 0} : cx_str_z(value);
+}
+
+static enum MHD_Result count_header(void *arg, enum MHD_ValueKind kind, const char *key,
+                                    const char *value)
+{
+    size_t *total = arg;
+    (void)kind;
+    *total += strlen(key) + (value == NULL ? 0 : strlen(value)) + 4;
+    return MHD_YES;
+}
+
+/* The library has seen to it that it is a number; one that is too large for us is "too large". */
+static uint64_t length_of(cx_str text)
+{
+    uint64_t value = 0;
+    for (size_t i = 0; i < text.size && text.data[i] >= '0' && text.data[i] <= '9'; i++) {
+        if (value > UINT64_MAX / 16)
+            return UINT64_MAX;
+        value = value * 10 + (uint64_t)(text.data[i] - '0');
+    }
+    return value;
+}
+
+static void take_headers(exchange *x, const char *method)
+{
+    cx_request *request = &x->call.request;
+    request->method = cx_str_z(method);
+    request->authorization = header(x, "Authorization");
+    request->content_type = header(x, "Content-Type");
+    request->content_encoding = header(x, "Content-Encoding");
+    request->last_event_id = header(x, "Last-Event-ID");
+    request->has_length = header(x, "Transfer-Encoding").data == NULL;
+    request->length = request->has_length ? length_of(header(x, "Content-Length")) : 0;
+}
+
+/* What may be thrown away to answer in peace; more than that, and the connection is closed. */
+static uint64_t discard_max(const exchange *x)
+{
+    return 2 * (uint64_t)x->http->service->body_max;
+}
+
+static enum MHD_Result begin(exchange *x, const char *method)
+{
+    cx_http *http = x->http;
+    cx_call *call = &x->call;
+    size_t header_bytes = 0;
+    x->counted = true;
+    cx_gauge_add(&http->service->metrics.in_flight, 1);
+    enter_phase(http, x->connection, PHASE_BODY);
+    take_headers(x, method);
+    (void)http->mhd.MHD_get_connection_values(x->connection, MHD_HEADER_KIND, count_header,
+                                              &header_bytes);
+    if (header_bytes > HEADER_BYTES_MAX) {
+        const cx_problem problem = {.status = 431,
+                                    .type = "too-large",
+                                    .detail = CX_STR("the header is longer than it may be"),
+                                    .max_bytes = HEADER_BYTES_MAX};
+        cx_call_problem(call, &problem);
+    } else {
+        cx_service_begin(call);
+    }
+    x->step = call->response.status == 0 ? STEP_BODY : STEP_DISCARD;
+    /* Whoever asks first, or would send far too much, is told before the body. */
+    if (x->step == STEP_DISCARD && (header(x, "Expect").data != NULL ||
+                                    call->request.length > discard_max(x)))
+        return answer(x);
+    return MHD_YES;
+}
+
+/* --- bodies ----------------------------------------------------------------------------------- */
+
+/* M4 */
+static bool make_room(exchange *x, size_t more)
+{
+    cx_http *http = x->http;
+    size_t needed = x->body_size + more, wanted = x->body_capacity * 2;
+    uint64_t declared = x->call.request.length;
+    if (needed <= x->body_capacity)
+        return true;
+    if (wanted < BODY_STEP)
+        wanted = BODY_STEP;
+    if (declared >= needed && wanted > declared)
+        wanted = (size_t)declared;
+    if (wanted < needed)
+        wanted = needed;
+    size_t grown = wanted - x->body_capacity;
+    if (atomic_fetch_add(&http->body_used, grown) + grown > http->options.body_memory) {
+        (void)atomic_fetch_sub(&http->body_used, grown);
+        return false;
+    }
+    uint8_t *body = http->alloc->resize(http->alloc->ctx, x->body, x->body_capacity, wanted);
+    if (body == NULL) {
+        (void)atomic_fetch_sub(&http->body_used, grown);
+        return false;
+    }
+    cx_gauge_add(&http->service->metrics.body_memory, (int64_t)grown);
+    x->body = body;
+    x->body_capacity = wanted;
+    return true;
+}
+
+static void discard_from_now(exchange *x)
+{
+    give_back_body(x);
+    x->step = STEP_DISCARD;
+}
+
+static enum MHD_Result take_body(exchange *x, const char *data, size_t size)
+{
+    cx_http *http = x->http;
+    x->received += size;
+    cx_counter_add(&http->service->metrics.body_bytes, size);
+    if (x->step == STEP_DISCARD)
+        return x->received > discard_max(x) ? MHD_NO : MHD_YES;
+    size_t max = x->call.route->has_body ? http->service->body_max : 0;
+    if (x->received > max) {
+        cx_service_too_large(&x->call);
+        discard_from_now(x);
+    } else if (!make_room(x, size)) {
+        cx_counter_add(&http->service->metrics.refused_full, 1);
+        cx_service_refuse(&x->call, 503,
+                          "too many bodies are under way; nothing of this one was stored");
+        discard_from_now(x);
+    } else {
+        memcpy(x->body + x->body_size, data, size);
+        x->body_size += size;
+    }
+    return MHD_YES;
+}
+
+static enum MHD_Result on_request(void *arg, struct MHD_Connection *handle, const char *url,
+                                  const char *method, const char *version, const char *data,
+                                  size_t *data_size, void **context)
+{
+    exchange *x = *context;
+    (void)arg;
+    (void)handle;
+    (void)url;
+    (void)version;
+    if (x == NULL)
+        return MHD_NO;
+    if (x->step == STEP_NEW)
+        return begin(x, method);
+    if (*data_size != 0) {
+        enum MHD_Result result = take_body(x, data, *data_size);
+        *data_size = 0;
+        return result;
+    }
+    switch (x->step) {
+    case STEP_BODY: return work(x);
+    case STEP_DISCARD:
+    case STEP_DONE: return answer(x);
+    default: return MHD_NO;
+    }
+}
+
+/* Targets and queries are decoded by us, once. */
+static size_t keep_escapes(void *arg, struct MHD_Connection *handle, char *text)
+{
+    (void)arg;
+    (void)handle;
+    return strlen(text);
+}
+
+/* --- starting and ending ---------------------------------------------------------------------- */
+
+static cx_status start_daemon(cx_http *http, cx_err *err)
+{
+    const cx_http_options *options = &http->options;
+    unsigned flags = MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME;
+    struct MHD_OptionItem tls[] = {
+        {MHD_OPTION_HTTPS_MEM_CERT, 0, (void *)(uintptr_t)options->tls_cert},
+        {MHD_OPTION_HTTPS_MEM_KEY, 0, (void *)(uintptr_t)options->tls_key},
+        {MHD_OPTION_HTTPS_PRIORITIES, 0,
+         (void *)(uintptr_t) "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2"},
+        {MHD_OPTION_END, 0, NULL}};
+    if (options->tls_cert == NULL) {
+        tls[0].option = MHD_OPTION_END;
+    } else {
+        flags |= MHD_USE_TLS;
+        if (http->mhd.MHD_is_feature_supported(MHD_FEATURE_TLS) != MHD_YES)
+            return cx_fail(err, CX_E_UNSUPPORTED, "this libmicrohttpd was built without TLS");
+    }
+    /* Own limits come first; this one ends what neither sends nor reads at all. */
+    unsigned quiet_s = options->answer_ms / 1000 + 1;
+    http->daemon = http->mhd.MHD_start_daemon(
+        flags, 0, NULL, NULL, on_request, http, MHD_OPTION_LISTEN_SOCKET, options->socket,
+        MHD_OPTION_THREAD_POOL_SIZE, options->io_threads < 2 ? 0u : options->io_threads,
+        MHD_OPTION_CONNECTION_LIMIT, options->connections, MHD_OPTION_PER_IP_CONNECTION_LIMIT,
+        options->connections_per_address, MHD_OPTION_CONNECTION_TIMEOUT, quiet_s,
+        MHD_OPTION_CONNECTION_MEMORY_LIMIT, CONNECTION_MEMORY, MHD_OPTION_NOTIFY_COMPLETED,
+        on_completed, (void *)http, MHD_OPTION_NOTIFY_CONNECTION, on_connection, (void *)http,
+        MHD_OPTION_URI_LOG_CALLBACK, on_target, (void *)http, MHD_OPTION_UNESCAPE_CALLBACK,
+        keep_escapes, (void *)http, MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_ARRAY, tls,
+        MHD_OPTION_END);
+    if (http->daemon == NULL)
+        return cx_fail(err, CX_E_IO, "the HTTP server cannot be started%s",
+                       options->tls_cert == NULL ? ""
+                                                 : "; are certificate and key in PEM and a pair?");
+    return CX_SUCCESS;
+}
+
+static cx_status start(cx_http *http, cx_err *err)
+{
+    cx_metrics *metrics = &http->service->metrics;
+    CX_TRY(load_library(&http->mhd, err));
+    CX_TRY(cx_pool_open(http->service, http->options.intake_threads, http->options.intake_places,
+                        &metrics->queued_intake, &http->intake, err));
+    CX_TRY(cx_pool_open(http->service, http->options.read_threads, http->options.read_places,
+                        &metrics->queued_reads, &http->reads, err));
+    if (!cx_thread_start(&http->sweeper, sweep, http))
+        return cx_fail(err, CX_E_BUSY, "a thread cannot be started");
+    return start_daemon(http, err);
+}
+
+cx_status cx_http_open(const cx_http_options *options, cx_http **out, cx_err *err)
+{
+    cx_http *http = cx_alloc_zeroed(options->service->alloc, 1, sizeof *http);
+    if (http == NULL) {
+        cx_tcp_close(options->socket);
+        return cx_fail_nomem(err);
+    }
+    http->options = *options;
+    http->service = options->service;
+    http->alloc = options->service->alloc;
+    cx_lock_init(&http->lock);
+    cx_status status = start(http, err);
+    if (cx_failed(status))
+        cx_http_close(http, 0);
+    else
+        *out = http;
+    return status;
+}
+
+static void sleep_ms(cx_http *http, uint32_t milliseconds)
+{
+    cx_lock pause;
+    (void)http;
+    cx_lock_init(&pause);
+    cx_lock_enter(&pause);
+    cx_lock_wait_for(&pause, milliseconds);
+    cx_lock_leave(&pause);
+    cx_lock_done(&pause);
+}
+
+static void wait_for_answers(cx_http *http, uint32_t grace_ms)
+{
+    uint64_t end = now_ns(http) + grace_ms * UINT64_C(1000000);
+    while (cx_gauge(&http->service->metrics.in_flight) != 0 && now_ns(http) < end)
+        sleep_ms(http, 5);
+}
+
+/* Whoever is still sending has been told nothing, so nothing acknowledged is lost. */
+static void cut_all(cx_http *http)
+{
+    cx_lock_enter(&http->lock);
+    for (connection *c = http->connections; c != NULL; c = c->next)
+        cx_tcp_cut(c->socket);
+    cx_lock_leave(&http->lock);
+}
+
+static void stop_daemon(cx_http *http, uint32_t grace_ms)
+{
+    int socket = http->mhd.MHD_quiesce_daemon(http->daemon);
+    cx_tcp_close(socket);
+    http->quiet = true;
+    if (http->service->hub != NULL)
+        cx_hub_end(http->service->hub);
+    wait_for_answers(http, grace_ms);
+}
+
+void cx_http_close(cx_http *http, uint32_t grace_ms)
+{
+    if (http == NULL)
+        return;
+    atomic_store(&http->service->stopping, true);
+    if (http->daemon != NULL)
+        stop_daemon(http, grace_ms);
+    else
+        cx_tcp_close(http->options.socket);
+    /* M1: after this nothing is suspended, and nothing will be. */
+    cx_pool_close(http->intake);
+    cx_pool_close(http->reads);
+    if (http->daemon != NULL) {
+        wait_for_answers(http, grace_ms < 1000 ? grace_ms : 1000);
+        cut_all(http);
+        http->mhd.MHD_stop_daemon(http->daemon);
+    }
+    cx_lock_enter(&http->lock);
+    http->sweeping_ends = true;
+    cx_lock_wake(&http->lock);
+    cx_lock_leave(&http->lock);
+    cx_thread_join(&http->sweeper);
+    cx_lock_done(&http->lock);
+    cx_alloc_free(http->alloc, http, sizeof *http);
+}

@@ -1,0 +1,54 @@
+/*
+ * hub.h - the feed: what is newly recorded, told to whoever listens (server-sent events).
+ *
+ * One thread follows the log and puts an event for each trace into the buffer of every reader that
+ * wants it.  A reader that was given a position first gets what is between it and now, as fast as
+ * it reads.  A reader that has caught up and then lets its buffer run full is dropped: nobody waits
+ * for it, and it can come back with the id of the last event that it has.
+ *
+ *     id: 17.2                 position behind the event: go on from here
+ *     event: trace             or "conflict"
+ *     data: {"agent_id_hash","canonical_form","content_sha256","entry":{"actor","seq"},
+ *            "received_at","trace_id","trace_level","verified"}
+ *
+ * A comment line every CX_HUB_BEAT_MS keeps the connection open and finds readers that have gone.
+ */
+#ifndef CX_SERVER_HUB_H
+#define CX_SERVER_HUB_H
+
+#include "server/service.h"
+
+#define CX_HUB_READERS_MAX 256
+#define CX_HUB_BUFFER_BYTES ((size_t)256 << 10)
+#define CX_HUB_BEAT_MS 15000
+
+typedef struct cx_hub_reader cx_hub_reader;
+
+/* Starts following from the end of the log.  `service` outlives the hub. */
+CX_RESULT cx_hub_open(cx_service *service, cx_hub **out, cx_err *err);
+/* NULL is fine; all readers must have left. */
+void cx_hub_close(cx_hub *hub);
+/* Something was recorded: look now. */
+void cx_hub_wake(cx_hub *hub);
+/* Every reader is told that it is over; nobody new is let in. */
+void cx_hub_end(cx_hub *hub);
+
+/* `wake` is called by the hub's thread, with its lock held, when a reader that found nothing has
+ * something to read, or is over.  CX_E_BUSY when there are too many. */
+CX_RESULT cx_hub_join(cx_hub *hub, cx_str agent, const cx_position *after, void (*wake)(void *arg),
+                      void *arg, cx_hub_reader **out, cx_err *err);
+void cx_hub_leave(cx_hub *hub, cx_hub_reader *reader);
+
+typedef enum cx_hub_got {
+    CX_HUB_BYTES,
+    CX_HUB_NOTHING, /* `rest` was called, and `wake` will be */
+    CX_HUB_OVER
+} cx_hub_got;
+/* At most `size` bytes.  `rest` is called with the hub's lock held, so that no wake is missed. */
+cx_hub_got cx_hub_read(cx_hub *hub, cx_hub_reader *reader, char *data, size_t size,
+                       size_t *out_size, void (*rest)(void *arg), void *arg);
+
+/* "17.2"; false when it is none. */
+bool cx_hub_position_parse(cx_str text, cx_position *out);
+
+#endif

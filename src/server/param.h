@@ -1,0 +1,14 @@
+/*
+ * param.h - query parameters against a route's table.
+ */
+#ifndef CX_SERVER_PARAM_H
+#define CX_SERVER_PARAM_H
+
+#include "server/service.h"
+
+/* Fills call->values; false when the call was answered with a problem. */
+bool cx_params_read(cx_call *call);
+/* What a value must look like, for people: "true or false". */
+void cx_param_describe(const cx_route_param *param, cx_buf *out);
+
+#endif

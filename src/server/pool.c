@@ -1,0 +1,113 @@
+/*
+ * pool.c - working threads, each with a desk of its own.
+ */
+#include "server/pool.h"
+
+#include "base/alloc.h"
+
+struct cx_pool {
+    cx_service *service;
+    atomic_int_fast64_t *waiting;
+    cx_lock lock;
+    cx_pool_job *first, **last;
+    size_t taken, places; /* reserved or in the queue */
+    bool ending;
+    unsigned thread_count;
+    cx_thread threads[];
+};
+
+static size_t pool_size(unsigned threads)
+{
+    return sizeof(cx_pool) + threads * sizeof(cx_thread);
+}
+
+static cx_pool_job *next_job(cx_pool *pool)
+{
+    cx_lock_enter(&pool->lock);
+    while (pool->first == NULL && !(pool->ending && pool->taken == 0))
+        cx_lock_wait(&pool->lock);
+    cx_pool_job *job = pool->first;
+    if (job != NULL) {
+        pool->first = job->next;
+        if (pool->first == NULL)
+            pool->last = &pool->first;
+        pool->taken--;
+        cx_gauge_add(pool->waiting, -1);
+        /* The last one lets the others go. */
+        if (pool->ending && pool->taken == 0)
+            cx_lock_wake(&pool->lock);
+    }
+    cx_lock_leave(&pool->lock);
+    return job;
+}
+
+static void work(void *arg)
+{
+    cx_pool *pool = arg;
+    cx_desk desk;
+    cx_desk_init(&desk, pool->service);
+    for (cx_pool_job *job; (job = next_job(pool)) != NULL;)
+        job->run(job, &desk);
+    cx_desk_done(&desk);
+}
+
+cx_status cx_pool_open(cx_service *service, unsigned threads, size_t places,
+                       atomic_int_fast64_t *waiting, cx_pool **out, cx_err *err)
+{
+    cx_pool *pool = cx_alloc_zeroed(service->alloc, 1, pool_size(threads));
+    if (pool == NULL)
+        return cx_fail_nomem(err);
+    pool->service = service;
+    pool->waiting = waiting;
+    pool->last = &pool->first;
+    pool->places = places;
+    pool->thread_count = threads;
+    cx_lock_init(&pool->lock);
+    for (unsigned i = 0; i < threads; i++)
+        if (!cx_thread_start(&pool->threads[i], work, pool)) {
+            cx_pool_close(pool);
+            return cx_fail(err, CX_E_BUSY, "only %u of %u threads can be started", i, threads);
+        }
+    *out = pool;
+    return CX_SUCCESS;
+}
+
+bool cx_pool_reserve(cx_pool *pool)
+{
+    cx_lock_enter(&pool->lock);
+    bool room = !pool->ending && pool->taken < pool->places;
+    if (room)
+        pool->taken++;
+    cx_lock_leave(&pool->lock);
+    return room;
+}
+
+void cx_pool_put(cx_pool *pool, cx_pool_job *job)
+{
+    job->next = NULL;
+    cx_gauge_add(pool->waiting, 1);
+    cx_lock_enter(&pool->lock);
+    *pool->last = job;
+    pool->last = &job->next;
+    cx_lock_wake(&pool->lock);
+    cx_lock_leave(&pool->lock);
+}
+
+void cx_pool_end(cx_pool *pool)
+{
+    cx_lock_enter(&pool->lock);
+    pool->ending = true;
+    cx_lock_wake(&pool->lock);
+    cx_lock_leave(&pool->lock);
+}
+
+void cx_pool_close(cx_pool *pool)
+{
+    if (pool == NULL)
+        return;
+    cx_pool_end(pool);
+    for (unsigned i = 0; i < pool->thread_count; i++)
+        cx_thread_join(&pool->threads[i]);
+    cx_lock_done(&pool->lock);
+    cx_alloc_free(pool->service->alloc, pool, pool_size(pool->thread_count));
+}

@@ -1,0 +1,225 @@
+/*
+ * problem.c - answers that say what was wrong: application/problem+json (RFC 9457, trace.md §11).
+ *
+ *   P1  Text from outside is escaped to plain ASCII.
+ *   P2  What went wrong inside is logged; the answer has a fixed sentence for it.
+ */
+#include <stdio.h>
+
+#include "json/json.h"
+#include "server/service.h"
+
+#define DETAIL_MAX 1000
+#define INSTANCE_MAX 256
+
+static const struct title {
+    const char *type, *title;
+} titles[] = {
+    {"malformed-json", "The body is no JSON"},
+    {"duplicate-key", "A member name comes twice"},
+    {"invalid-utf8", "The text is not UTF-8"},
+    {"unauthorized", "A token is needed"},
+    {"forbidden", "The token does not allow this"},
+    {"not-found", "There is no such thing"},
+    {"method", "Not a method of this path"},
+    {"media-type", "The body is of a type that is not taken"},
+    {"key-conflict", "The key id belongs to another key"},
+    {"ambiguous", "The name means more than one thing"},
+    {"conflict", "It contradicts what is recorded"},
+    {"too-large", "The request is too large"},
+    {"invalid-batch", "The batch is not what it must be"},
+    {"invalid-parameter", "A parameter is not what it must be"},
+    {"invalid-request", "The request is not what it must be"},
+    {"rate", "Too many requests at once"},
+    {"unavailable", "Not now"},
+    {"not-supported", "Not possible here"},
+    {"internal", "It could not be answered"},
+};
+
+static const char *title_of(const char *type)
+{
+    size_t i = 0;
+    while (i < CX_COUNT_OF(titles) && strcmp(titles[i].type, type) != 0)
+        i++;
+    /* What the recorder calls a batch's problem may be new here. */
+    return i < CX_COUNT_OF(titles) ? titles[i].title : "The request cannot be answered";
+}
+
+/* What could begin markup becomes \u00XX too, for whoever shows an answer as it is. */
+static void escape_markup(cx_buf *out, size_t start)
+{
+    size_t count = 0;
+    for (size_t i = start; i < out->size; i++)
+        count += out->data[i] == '<' || out->data[i] == '>' || out->data[i] == '&';
+    size_t from = out->size, to = from + 5 * count;
+    if (count == 0 || cx_buf_reserve(out, 5 * count) == NULL)
+        return;
+    cx_buf_advance(out, 5 * count);
+    while (from > start) {
+        char hex[7];
+        uint8_t c = out->data[--from];
+        if (c != '<' && c != '>' && c != '&') {
+            out->data[--to] = c;
+            continue;
+        }
+        (void)snprintf(hex, sizeof hex, "\\u%04x", c);
+        memcpy(out->data + (to -= 6), hex, 6);
+    }
+}
+
+/* P1.  Long texts are cut between characters. */
+static void add_text(cx_buf *out, cx_str text)
+{
+    size_t start = out->size;
+    if (text.size > DETAIL_MAX) {
+        text.size = DETAIL_MAX;
+        while (text.size > 0 && ((unsigned char)text.data[text.size] & 0xc0) == 0x80)
+            text.size--;
+    }
+    cx_json_write_str(out, text, CX_JSON_PY_COMPACT);
+    escape_markup(out, start);
+}
+
+static void add_member(cx_buf *out, const char *name, cx_str text)
+{
+    cx_buf_printf(out, "\"%s\":", name);
+    add_text(out, text);
+}
+
+/* The path as it was asked for, without its query; bytes that are no plain ASCII as %XX. */
+static void add_instance(cx_buf *out, cx_str target)
+{
+    cx_buf_add_z(out, "\"instance\":\"");
+    for (size_t i = 0; i < target.size && i < INSTANCE_MAX && target.data[i] != '?'; i++) {
+        unsigned char c = (unsigned char)target.data[i];
+        if (c > 0x20 && c < 0x7f && c != '"' && c != '\\' && c != '<' && c != '>')
+            cx_buf_add_byte(out, c);
+        else
+            cx_buf_printf(out, "%%%02X", c);
+    }
+    cx_buf_add_byte(out, '"');
+}
+
+static void add_errors(cx_buf *out, const cx_problem *problem)
+{
+    cx_buf_add_z(out, "\"errors\":[");
+    if (problem->pointer.data != NULL || problem->parameter.data != NULL) {
+        cx_buf_add_byte(out, '{');
+        if (problem->parameter.data != NULL)
+            add_member(out, "parameter", problem->parameter);
+        else
+            add_member(out, "pointer", problem->pointer);
+        cx_buf_add_byte(out, ',');
+        add_member(out, "reason",
+                   problem->reason.data == NULL ? problem->detail : problem->reason);
+        cx_buf_add_byte(out, '}');
+    }
+    cx_buf_add_z(out, "],");
+}
+
+void cx_call_problem(cx_call *call, const cx_problem *problem)
+{
+    cx_response *response = &call->response;
+    cx_buf *out = &response->body;
+    response->status = problem->status;
+    response->content_type = "application/problem+json";
+    response->stream = false;
+    response->header_count = 0;
+    cx_buf_clear(out);
+    cx_buf_add_byte(out, '{');
+    add_member(out, "detail", problem->detail);
+    cx_buf_add_byte(out, ',');
+    add_errors(out, problem);
+    add_instance(out, call->request.target);
+    if (problem->max_bytes != 0)
+        cx_buf_printf(out, ",\"max_bytes\":%zu", problem->max_bytes);
+    cx_buf_printf(out, ",\"status\":%u,", problem->status);
+    add_member(out, "title", cx_str_z(title_of(problem->type)));
+    cx_buf_printf(out, ",\"type\":\"urn:cortex:problem:%s\"}\n", problem->type);
+    if (problem->status == 401)
+        cx_call_header(call, "WWW-Authenticate", "Bearer realm=\"cortex\"");
+    if (problem->status == 429 || problem->status == 503)
+        cx_call_header(call, "Retry-After", "1");
+}
+
+/* --- errors as problems ----------------------------------------------------------------------- */
+
+static bool tagged(const cx_err *err, const char *tag)
+{
+    return err->tag != NULL && strcmp(err->tag, tag) == 0;
+}
+
+/* Whether the message may be shown: the client asked for something that is not so. */
+static bool is_about_the_request(const cx_err *err)
+{
+    switch (err->code) {
+    case CX_E_NOT_FOUND:
+    case CX_E_DENIED:
+    case CX_E_EXISTS: return err->os_errno == 0;
+    case CX_E_CONFLICT:
+    case CX_E_USAGE:
+    case CX_E_LIMIT: return true;
+    case CX_E_FORMAT: return tagged(err, "BadCursor") || tagged(err, "BadURI");
+    default: return false;
+    }
+}
+
+static void choose(const cx_err *err, cx_problem *out)
+{
+    out->detail = cx_str_z(err->message);
+    switch (err->code) {
+    case CX_E_NOT_FOUND: out->status = 404, out->type = "not-found"; break;
+    case CX_E_DENIED: out->status = 403, out->type = "forbidden"; break;
+    case CX_E_EXISTS:
+    case CX_E_CONFLICT:
+        out->status = 409;
+        out->type = tagged(err, "KeyConflict") ? "key-conflict"
+                    : tagged(err, "Ambiguous") ? "ambiguous"
+                                               : "conflict";
+        break;
+    case CX_E_FORMAT:
+        out->status = 422, out->type = "invalid-parameter";
+        out->parameter = tagged(err, "BadCursor") ? CX_STR("cursor") : CX_STR("uri");
+        break;
+    default: out->status = 422, out->type = "invalid-request"; break;
+    }
+}
+
+void cx_call_fail(cx_call *call, const cx_err *err)
+{
+    cx_problem problem = {.status = 0};
+    if (is_about_the_request(err)) {
+        choose(err, &problem);
+        cx_call_problem(call, &problem);
+        return;
+    }
+    /* P2 */
+    cx_service_log(call->service, "%s %.*s: %s%s%s", call->route == NULL ? "?" : call->route->method,
+                   (int)(call->route == NULL ? 0 : strlen(call->route->path)),
+                   call->route == NULL ? "" : call->route->path,
+                   err->tag == NULL ? "" : err->tag, err->tag == NULL ? "" : ": ", err->message);
+    switch (err->code) {
+    case CX_E_UNSUPPORTED:
+        problem.status = 501;
+        problem.type = "not-supported";
+        problem.detail = CX_STR("this server was built or set up without what this needs");
+        break;
+    case CX_E_BUSY:
+    case CX_E_TIMEOUT:
+    case CX_E_NOMEM:
+    case CX_E_NOT_FOUND:
+    case CX_E_DENIED:
+    case CX_E_IO:
+        problem.status = 503;
+        problem.type = "unavailable";
+        problem.detail = CX_STR("something this answer needs cannot be reached now; the server's "
+                                "log says what");
+        break;
+    default:
+        problem.status = 500;
+        problem.type = "internal";
+        problem.detail = CX_STR("what is kept could not be read; the server's log says more");
+        break;
+    }
+    cx_call_problem(call, &problem);
+}

@@ -1,0 +1,319 @@
+/*
+ * route.c - the table of routes, and finding the one that is asked for.
+ */
+#include "server/route.h"
+
+#define JSON "application/json"
+#define COVENANT "/api/v1/covenant"
+#define LATTICE "/api/v1/lattice/{branch...}"
+#define PARAMS(list) .params = (list), .param_count = CX_COUNT_OF(list)
+
+/* --- parameters ------------------------------------------------------------------------------- */
+
+#define TEXT(param_name, what) {.name = (param_name), .type = CX_PARAM_TEXT, .help = (what)}
+#define FLAG(param_name, what) {.name = (param_name), .type = CX_PARAM_FLAG, .help = (what)}
+
+static const cx_route_param traces_params[] = {
+    TEXT("trace_type", "VERIFY_IDENTITY and the other wakeup types."),
+    {.name = "agent_id_hash", .type = CX_PARAM_TEXT, .also = "agent_id", .help = "The agent."},
+    TEXT("task_id", "The task."),
+    TEXT("thought_id", "The thought."),
+    TEXT("selected_action", "SPEAK, TOOL, ..; upper case is not needed."),
+    TEXT("cognitive_state", "The agent's state."),
+    TEXT("domain", "dsdma_domain."),
+    {.name = "from", .type = CX_PARAM_TIME, .help = "At this time or later."},
+    {.name = "to", .type = CX_PARAM_TIME, .help = "Before this time."},
+    {.name = "verified", .type = CX_PARAM_TRI, .help = "Default true."},
+    FLAG("conscience_passed", "Whether the conscience passed."),
+    FLAG("overridden", "Whether the action was overridden."),
+    FLAG("fragility_flag", "Whether the reasoning was fragile."),
+    {.name = "min_plausibility", .type = CX_PARAM_NUMBER, .help = "csdma at least this."},
+    {.name = "max_plausibility", .type = CX_PARAM_NUMBER, .help = "csdma at most this."},
+    {.name = "level", .type = CX_PARAM_LEVEL, .help = "Highest level shown; default generic."},
+    {.name = "limit", .type = CX_PARAM_COUNT, .min = 1, .max = 1000, .help = "Default 100."},
+    {.name = "cursor", .type = CX_PARAM_TEXT, .help = "next_cursor of the answer before."},
+};
+
+static const cx_route_param trace_params[] = {
+    {.name = "agent_id_hash", .type = CX_PARAM_TEXT, .also = "agent_id",
+     .help = "Whose, when several agents have a trace of this id."},
+    {.name = "level", .type = CX_PARAM_LEVEL,
+     .help = "Highest level shown; default the token's."},
+    FLAG("raw", "The bytes as they were received."),
+};
+
+static const cx_route_param chain_params[] = {
+    {.name = "profile", .type = CX_PARAM_CHOICE, .choices = "auto|spec-1.0|agent",
+     .help = "Default auto."},
+    {.name = "genesis", .type = CX_PARAM_DIGEST, .help = "Hash before the first entry."},
+};
+
+static const cx_route_param alerts_params[] = {
+    {.name = "status", .type = CX_PARAM_CHOICE, .choices = "open|all", .help = "Default open."},
+    {.name = "limit", .type = CX_PARAM_COUNT, .min = 1, .max = 1000, .help = "Default 100."},
+};
+
+#define STATE_PARAMS                                                                            \
+    {.name = "strategy", .type = CX_PARAM_CHOICE, .choices = "lww|confidence|policy|manual",    \
+     .help = "How competing values merge; default lww."},                                       \
+        {.name = "base", .type = CX_PARAM_CHOICE, .choices = "lca|none", .help = "Default lca."}, \
+    {                                                                                           \
+        .name = "priority", .type = CX_PARAM_TEXT, .many = true,                                \
+        .help = "AGENT=NUMBER, for strategy policy."                                            \
+    }
+#define NODE_PARAM                                                                      \
+    {                                                                                   \
+        .name = "node", .type = CX_PARAM_TEXT, .required = true,                        \
+        .help = "A node_id, a hash, or @AGENT for that agent's newest node."            \
+    }
+
+static const cx_route_param state_params[] = {
+    NODE_PARAM, FLAG("inherited", "The state before the node's own changes."), STATE_PARAMS};
+static const cx_route_param why_params[] = {
+    NODE_PARAM,
+    {.name = "key", .type = CX_PARAM_TEXT, .required = true,
+     .help = "A top-level key of memory or beliefs."},
+    {.name = "section", .type = CX_PARAM_CHOICE, .choices = "memory|beliefs",
+     .help = "Default both."},
+    STATE_PARAMS};
+static const cx_route_param compare_params[] = {
+    {.name = "a", .type = CX_PARAM_TEXT, .required = true, .help = "An agent."},
+    {.name = "b", .type = CX_PARAM_TEXT, .required = true, .help = "Another agent."},
+    STATE_PARAMS};
+static const cx_route_param show_params[] = {NODE_PARAM};
+static const cx_route_param bisect_params[] = {
+    NODE_PARAM,
+    {.name = "predicate", .type = CX_PARAM_TEXT, .required = true,
+     .help = "A JSON pointer, then nothing, =VALUE, !=VALUE, <N, <=N, >N, >=N or ~TEXT."},
+    STATE_PARAMS};
+static const cx_route_param render_params[] = {
+    {.name = "form", .type = CX_PARAM_CHOICE, .choices = "json|svg|dot|text",
+     .help = "Default json: the layout."},
+    FLAG("fold", "Quiet stretches of one agent become one row."),
+    {.name = "first", .type = CX_PARAM_COUNT, .max = UINT32_MAX, .help = "First row."},
+    {.name = "max", .type = CX_PARAM_COUNT, .min = 1, .max = 100000, .help = "Nodes at most."},
+};
+static const cx_route_param verify_params[] = {
+    FLAG("strict", "All four checks that are not made otherwise."),
+};
+
+static const cx_route_param entry_params[] = {
+    {.name = "actor", .type = CX_PARAM_TEXT, .required = true, .help = "Whose journal."},
+    {.name = "seq", .type = CX_PARAM_COUNT, .max = INT64_MAX, .required = true,
+     .help = "The entry."},
+    {.name = "size", .type = CX_PARAM_COUNT, .min = 1, .max = INT64_MAX,
+     .help = "In the journal of so many entries; default all."},
+    FLAG("raw", "The proof itself in place of JSON."),
+};
+static const cx_route_param consistency_params[] = {
+    {.name = "actor", .type = CX_PARAM_TEXT, .required = true, .help = "Whose journal."},
+    {.name = "from", .type = CX_PARAM_COUNT, .max = INT64_MAX, .required = true,
+     .help = "The older size."},
+    {.name = "to", .type = CX_PARAM_COUNT, .max = INT64_MAX, .required = true,
+     .help = "The newer size."},
+    FLAG("raw", "The proof itself in place of JSON."),
+};
+static const cx_route_param memory_params[] = {
+    {.name = "actor", .type = CX_PARAM_TEXT, .required = true, .help = "Whose memories."},
+    {.name = "uri", .type = CX_PARAM_TEXT, .required = true, .many = true,
+     .help = "Of a memory or of an edge; all of them of one kind."},
+    {.name = "at", .type = CX_PARAM_COUNT, .max = INT64_MAX,
+     .help = "As it was in this snapshot; default the newest, which must still be the present "
+             "state."},
+    FLAG("absent", "Prove that none of them is there."),
+    FLAG("raw", "The proof itself in place of JSON."),
+};
+static const cx_route_param roots_params[] = {TEXT("actor", "Only this actor's.")};
+
+static const cx_route_param feed_params[] = {
+    TEXT("agent_id_hash", "Only this agent's traces."),
+    TEXT("after", "Where to go on, as the Last-Event-ID header; 0.0 = from the beginning."),
+};
+
+/* --- routes ----------------------------------------------------------------------------------- */
+
+#define READING .scopes = CX_SCOPE_READ, .where = CX_RUN_READ
+/* Contents, as they are: a token of a lower level must not see them. */
+#define READING_ALL READING, .full_level = true
+
+const cx_route cx_routes[] = {
+    {.method = "POST", .path = COVENANT "/events", .scopes = CX_SCOPE_WRITE,
+     .where = CX_RUN_INTAKE, .has_body = true, .answers = JSON, .codes = "200 400 413 429 503",
+     .handler = cx_api_events,
+     .summary = "Takes a batch of traces; answered when all that is accepted is on the disk"},
+    {.method = "GET", .path = COVENANT "/traces", READING, PARAMS(traces_params), .answers = JSON,
+     .codes = "200 503", .handler = cx_api_traces,
+     .summary = "Finds traces that the index has, newest first"},
+    {.method = "GET", .path = COVENANT "/traces/{trace_id}", READING, PARAMS(trace_params),
+     .answers = JSON, .codes = "200 404 409 503", .handler = cx_api_trace,
+     .summary = "One trace with its verdict and its place in the ledger"},
+    {.method = "GET", .path = COVENANT "/chain/{agent_id_hash}", READING, PARAMS(chain_params),
+     .answers = JSON, .codes = "200 404 503", .handler = cx_api_chain,
+     .summary = "Checks an agent's audit chain"},
+    {.method = "GET", .path = COVENANT "/wakeup/{agent_id_hash}", READING, .answers = JSON,
+     .codes = "200 404 503", .handler = cx_api_wakeup,
+     .summary = "Which of an agent's five wakeup traces are there"},
+    {.method = "GET", .path = COVENANT "/capacity/{agent_id_hash}", READING, .answers = JSON,
+     .codes = "200 404 503", .handler = cx_api_capacity,
+     .summary = "An agent's capacity score, its factors and what went into them"},
+    {.method = "POST", .path = COVENANT "/public-keys", .scopes = CX_SCOPE_KEYS,
+     .where = CX_RUN_INTAKE, .has_body = true, .answers = JSON, .codes = "200 201 400 409 413 503",
+     .handler = cx_api_key_add, .summary = "Registers a public key"},
+    {.method = "GET", .path = COVENANT "/public-keys", .scopes = CX_SCOPE_READ | CX_SCOPE_KEYS,
+     .where = CX_RUN_READ, .answers = JSON, .codes = "200 503", .handler = cx_api_keys,
+     .summary = "All public keys"},
+    {.method = "POST", .path = COVENANT "/public-keys/{key_id}/revoke", .scopes = CX_SCOPE_KEYS,
+     .where = CX_RUN_INTAKE, .has_body = true, .answers = JSON, .codes = "200 400 404 413 503",
+     .handler = cx_api_key_revoke, .summary = "From now on nothing of this key is accepted"},
+    {.method = "GET", .path = COVENANT "/alerts", READING, PARAMS(alerts_params), .answers = JSON,
+     .codes = "200 503", .handler = cx_api_alerts, .summary = "Alerts, newest first"},
+    /* An agent that may write must not be able to silence what is said about it. */
+    {.method = "POST", .path = COVENANT "/alerts/{alert_id}/acknowledge", .scopes = CX_SCOPE_KEYS,
+     .where = CX_RUN_INTAKE, .has_body = true, .body_optional = true, .answers = JSON,
+     .codes = "200 400 404 413 503", .handler = cx_api_alert_acknowledge,
+     .summary = "Somebody has seen the alert"},
+    {.method = "POST", .path = COVENANT "/alerts/{alert_id}/resolve", .scopes = CX_SCOPE_KEYS,
+     .where = CX_RUN_INTAKE, .has_body = true, .body_optional = true, .answers = JSON,
+     .codes = "200 400 404 413 503", .handler = cx_api_alert_resolve,
+     .summary = "The alert's cause is dealt with"},
+
+    {.method = "GET", .path = LATTICE "/state", READING_ALL, PARAMS(state_params), .answers = JSON,
+     .codes = "200 404 503", .handler = cx_api_lattice_state,
+     .summary = "What an agent knew at a node"},
+    {.method = "GET", .path = LATTICE "/why", READING_ALL, PARAMS(why_params), .answers = JSON,
+     .codes = "200 404 503", .handler = cx_api_lattice_why,
+     .summary = "Every change that led to a value"},
+    {.method = "GET", .path = LATTICE "/heatmap", READING_ALL, .answers = JSON,
+     .codes = "200 404 503", .handler = cx_api_lattice_heatmap,
+     .summary = "The nodes where histories part most"},
+    {.method = "GET", .path = LATTICE "/compare", READING_ALL, PARAMS(compare_params),
+     .answers = JSON, .codes = "200 404 503", .handler = cx_api_lattice_compare,
+     .summary = "Where two agents part, and how they differ"},
+    {.method = "GET", .path = LATTICE "/heads", READING_ALL, .answers = JSON,
+     .codes = "200 404 503", .handler = cx_api_lattice_heads, .summary = "Each agent's newest node"},
+    {.method = "GET", .path = LATTICE "/show", READING_ALL, PARAMS(show_params), .answers = JSON,
+     .codes = "200 404 503", .handler = cx_api_lattice_show, .summary = "One node, in full"},
+    {.method = "GET", .path = LATTICE "/bisect", READING_ALL, PARAMS(bisect_params),
+     .answers = JSON, .codes = "200 404 503", .handler = cx_api_lattice_bisect,
+     .summary = "The first node where something became true"},
+    {.method = "GET", .path = LATTICE "/render", READING_ALL, PARAMS(render_params),
+     .answers = JSON, .codes = "200 404 503", .handler = cx_api_lattice_render,
+     .summary = "The history as a picture"},
+    {.method = "GET", .path = LATTICE "/verify", READING_ALL, PARAMS(verify_params),
+     .answers = JSON, .codes = "200 404 503", .handler = cx_api_lattice_verify,
+     .summary = "Whether every hash, link and branch holds"},
+
+    {.method = "GET", .path = "/api/v1/proofs/entry", READING_ALL, PARAMS(entry_params),
+     .answers = JSON, .codes = "200 404 503", .handler = cx_api_proof_entry,
+     .summary = "Proves that an entry is in a journal"},
+    {.method = "GET", .path = "/api/v1/proofs/consistency", READING, PARAMS(consistency_params),
+     .answers = JSON, .codes = "200 404 503", .handler = cx_api_proof_consistency,
+     .summary = "Proves that a journal only grew"},
+    {.method = "GET", .path = "/api/v1/proofs/memory", READING_ALL, PARAMS(memory_params),
+     .answers = JSON, .codes = "200 404 409 503", .handler = cx_api_proof_memory,
+     .summary = "Proves that memories or edges are, or are not, recorded"},
+    {.method = "GET", .path = "/api/v1/roots", READING, PARAMS(roots_params), .answers = JSON,
+     .codes = "200 404 503", .handler = cx_api_roots,
+     .summary = "The 32 bytes that all that is recorded comes to"},
+    {.method = "GET", .path = "/api/v1/feed", .scopes = CX_SCOPE_READ, .where = CX_RUN_HERE,
+     PARAMS(feed_params), .answers = "text/event-stream", .codes = "200 503",
+     .handler = cx_api_feed, .summary = "Newly recorded traces, as they come (server-sent events)"},
+
+    {.method = "GET", .path = "/healthz", .open = true, .where = CX_RUN_HERE, .answers = JSON,
+     .codes = "200", .handler = cx_api_healthz, .summary = "The process answers"},
+    {.method = "GET", .path = "/readyz", .open = true, .where = CX_RUN_HERE, .answers = JSON,
+     .codes = "200 503", .handler = cx_api_readyz, .summary = "Batches can be taken"},
+    {.method = "GET", .path = "/metrics", .where = CX_RUN_HERE,
+     .answers = "text/plain; version=0.0.4; charset=utf-8", .codes = "200",
+     .handler = cx_api_metrics, .summary = "What the server counts, for Prometheus"},
+    {.method = "GET", .path = "/openapi.json", .where = CX_RUN_HERE, .answers = JSON,
+     .codes = "200", .handler = cx_api_openapi, .summary = "This table, as OpenAPI 3.1"},
+};
+const size_t cx_route_count = CX_COUNT_OF(cx_routes);
+
+_Static_assert(CX_COUNT_OF(cx_routes) <= CX_METRICS_ROUTES_MAX, "metrics have a place for each");
+
+size_t cx_route_index(const cx_route *route)
+{
+    return route == NULL ? cx_route_count : (size_t)(route - cx_routes);
+}
+
+/* --- finding ---------------------------------------------------------------------------------- */
+
+/* The next segment of a pattern; data NULL behind the last one. */
+static cx_str next_part(const char **pattern)
+{
+    if (**pattern == 0)
+        return (cx_str){NULL, 0};
+    const char *start = *pattern + 1; /* behind the slash */
+    const char *end = strchr(start, '/');
+    size_t size = end == NULL ? strlen(start) : (size_t)(end - start);
+    *pattern = start + size;
+    return cx_str_from(start, size);
+}
+
+static size_t parts_left(const char *pattern)
+{
+    size_t count = 0;
+    while (next_part(&pattern).data != NULL)
+        count++;
+    return count;
+}
+
+static bool same_word(cx_str part, cx_str segment, size_t at)
+{
+    if (cx_str_eq(part, segment))
+        return true;
+    return at == 2 && cx_str_is(part, "covenant") && cx_str_is(segment, "accord");
+}
+
+static bool match(const cx_route *route, cx_call *call)
+{
+    const cx_target *target = &call->target;
+    const char *pattern = route->path;
+    size_t at = 0;
+    call->capture_count = 0;
+    for (cx_str part; (part = next_part(&pattern)).data != NULL;) {
+        size_t left = target->segment_count - at, take = 1;
+        if (cx_str_ends(part, CX_STR("...}"))) {
+            size_t behind = parts_left(pattern);
+            take = left > behind ? left - behind : 0;
+        }
+        if (take == 0 || take > left)
+            return false;
+        cx_str first = target->segments[at], last = target->segments[at + take - 1];
+        if (part.size != 0 && part.data[0] == '{')
+            call->captures[call->capture_count++] =
+                cx_str_from(first.data, (size_t)(last.data + last.size - first.data));
+        else if (!same_word(part, first, at))
+            return false;
+        at += take;
+    }
+    return at == target->segment_count;
+}
+
+static bool is_method(cx_str method, const char *of_route)
+{
+    return cx_str_is(method, of_route) ||
+           (cx_str_is(method, "HEAD") && strcmp(of_route, "GET") == 0);
+}
+
+cx_route_found cx_route_find(cx_call *call, char *allow, size_t allow_size)
+{
+    size_t used = 0;
+    allow[0] = 0;
+    for (size_t i = 0; i < cx_route_count; i++) {
+        const cx_route *route = &cx_routes[i];
+        if (!match(route, call))
+            continue;
+        if (is_method(call->request.method, route->method)) {
+            call->route = route;
+            return CX_ROUTE_FOUND;
+        }
+        int size = snprintf(allow + used, allow_size - used, "%s%s", used == 0 ? "" : ", ",
+                            strcmp(route->method, "GET") == 0 ? "GET, HEAD" : route->method);
+        CX_ASSERT(size > 0 && (size_t)size < allow_size - used);
+        used += (size_t)size;
+    }
+    return used == 0 ? CX_ROUTE_NO_PATH : CX_ROUTE_NO_METHOD;
+}

@@ -1,0 +1,40 @@
+/*
+ * route.h - what can be asked: one table, from which matching, checking and the OpenAPI document
+ * come.
+ *
+ * What stands under /api/v1/covenant is under /api/v1/accord too.
+ */
+#ifndef CX_SERVER_ROUTE_H
+#define CX_SERVER_ROUTE_H
+
+#include "server/service.h"
+
+extern const cx_route cx_routes[];
+extern const size_t cx_route_count;
+
+/* Place in the table; cx_route_count for NULL: no route. */
+size_t cx_route_index(const cx_route *route);
+
+typedef enum cx_route_found {
+    CX_ROUTE_FOUND,
+    CX_ROUTE_NO_PATH,
+    CX_ROUTE_NO_METHOD /* the path is known: `allow` names its methods */
+} cx_route_found;
+/* Sets call->route and captures.  `allow` gets at most `allow_size` bytes, terminated. */
+cx_route_found cx_route_find(cx_call *call, char *allow, size_t allow_size);
+
+/* The OpenAPI 3.1 document. */
+CX_RESULT cx_route_openapi(cx_buf *out, cx_err *err);
+
+/* --- handlers --------------------------------------------------------------------------------- */
+
+cx_handler cx_api_events, cx_api_traces, cx_api_trace, cx_api_chain, cx_api_wakeup, cx_api_capacity;
+cx_handler cx_api_keys, cx_api_key_add, cx_api_key_revoke;
+cx_handler cx_api_alerts, cx_api_alert_acknowledge, cx_api_alert_resolve;
+cx_handler cx_api_lattice_state, cx_api_lattice_why, cx_api_lattice_heatmap, cx_api_lattice_compare,
+    cx_api_lattice_heads, cx_api_lattice_show, cx_api_lattice_bisect, cx_api_lattice_render,
+    cx_api_lattice_verify;
+cx_handler cx_api_proof_entry, cx_api_proof_consistency, cx_api_proof_memory, cx_api_roots;
+cx_handler cx_api_feed, cx_api_healthz, cx_api_readyz, cx_api_metrics, cx_api_openapi;
+
+#endif

@@ -1,0 +1,162 @@
+/*
+ * server.c - putting the parts together, and taking them apart in the right order.
+ */
+#include "server/server.h"
+
+#include "base/alloc.h"
+#include "server/http_mhd.h"
+#include "server/hub.h"
+#include "server/service.h"
+
+#define PEM_MAX ((size_t)1 << 20)
+/* Descriptors for the log, the databases and whatever else is open. */
+#define DESCRIPTORS_KEPT 256
+/* The index follows on its own; at the end it is given this long to have everything. */
+#define FEED_WAIT_MS 5000
+
+struct cx_server {
+    const cx_alloc *alloc;
+    cx_server_options options;
+    cx_service *service;
+    cx_http *http;
+    bool feeds;
+    cx_buf cert, key; /* PEM text */
+};
+
+static unsigned or_default(unsigned given, unsigned otherwise)
+{
+    return given == 0 ? otherwise : given;
+}
+
+static unsigned between(unsigned value, unsigned min, unsigned max)
+{
+    return value < min ? min : value > max ? max : value;
+}
+
+static cx_status check_address(const cx_server_options *options, cx_err *err)
+{
+    if ((options->tls_cert_path == NULL) != (options->tls_key_path == NULL))
+        return cx_fail(err, CX_E_USAGE, "a certificate needs its key, and a key its certificate");
+    if (options->address.is_loopback || options->insecure || options->tls_cert_path != NULL)
+        return CX_SUCCESS;
+    return cx_fail_at(err, CX_E_USAGE, "NotLoopback", CX_NO_OFFSET,
+                      "others can reach %s, and would send tokens in the clear; give a certificate "
+                      "and its key, or say that it is to be insecure",
+                      options->address.host);
+}
+
+static cx_status read_pem(cx_server *server, const char *path, cx_buf *out, cx_err *err)
+{
+    if (path == NULL)
+        return CX_SUCCESS;
+    CX_TRY(cx_io_read_file(server->options.io, path, PEM_MAX, out, err));
+    return cx_buf_z(out) == NULL ? cx_fail_nomem(err) : CX_SUCCESS;
+}
+
+static cx_status open_service(cx_server *server, cx_err *err)
+{
+    const cx_server_options *options = &server->options;
+    const cx_service_options wanted = {
+        .alloc = server->alloc,
+        .io = options->io,
+        .recorder = options->recorder,
+        .home_path = options->home_path,
+        .index_where = options->index_where,
+        .body_max = options->body_max,
+        .log = options->log,
+        .log_arg = options->log_arg,
+    };
+    CX_TRY(cx_service_open(&wanted, &server->service, err));
+    CX_TRY(cx_recorder_feed_begin(options->recorder, server->service->index_where, err));
+    server->feeds = true;
+    return cx_hub_open(server->service, &server->service->hub, err);
+}
+
+static cx_status open_http(cx_server *server, cx_err *err)
+{
+    cx_server_options *options = &server->options;
+    unsigned cores = cx_thread_cores();
+    unsigned connections = or_default(options->connections, 16384);
+    uint64_t descriptors = cx_tcp_descriptors((uint64_t)connections + DESCRIPTORS_KEPT);
+    if (descriptors < DESCRIPTORS_KEPT + 16)
+        return cx_fail(err, CX_E_LIMIT, "only %llu descriptors are allowed; see ulimit -n",
+                       (unsigned long long)descriptors);
+    if (connections > descriptors - DESCRIPTORS_KEPT)
+        connections = (unsigned)(descriptors - DESCRIPTORS_KEPT);
+    cx_http_options http = {
+        .service = server->service,
+        .tls_cert = options->tls_cert_path == NULL ? NULL : (const char *)server->cert.data,
+        .tls_key = options->tls_cert_path == NULL ? NULL : (const char *)server->key.data,
+        .io_threads = or_default(options->io_threads, between(cores, 2, 4)),
+        .intake_threads = or_default(options->workers, between(cores * 4, 8, 64)),
+        .read_threads = or_default(options->readers, between(cores, 2, 8)),
+        .connections = connections,
+        .connections_per_address = options->connections_per_address,
+        .header_ms = or_default(options->header_ms, 30000),
+        .body_ms = or_default(options->body_ms, 120000),
+        .answer_ms = or_default(options->answer_ms, 300000),
+        .body_memory = options->body_memory == 0 ? (size_t)256 << 20 : options->body_memory,
+        .intake_places = or_default(options->queue, 1024),
+        .read_places = 1024,
+    };
+    /* On loopback everybody, a proxy too, has the same address. */
+    if (http.connections_per_address == 0 && !options->address.is_loopback)
+        http.connections_per_address = 1024;
+    CX_TRY(cx_tcp_listen(&options->address, &http.socket, err));
+    return cx_http_open(&http, &server->http, err);
+}
+
+static cx_status open_all(cx_server *server, cx_err *err)
+{
+    CX_TRY(check_address(&server->options, err));
+    CX_TRY(read_pem(server, server->options.tls_cert_path, &server->cert, err));
+    CX_TRY(read_pem(server, server->options.tls_key_path, &server->key, err));
+    CX_TRY(open_service(server, err));
+    return open_http(server, err);
+}
+
+cx_status cx_server_open(const cx_server_options *options, cx_server **out, cx_err *err)
+{
+    const cx_alloc *alloc = options->alloc == NULL ? cx_alloc_default() : options->alloc;
+    cx_server *server = cx_alloc_zeroed(alloc, 1, sizeof *server);
+    if (server == NULL)
+        return cx_fail_nomem(err);
+    server->alloc = alloc;
+    server->options = *options;
+    if (server->options.io == NULL)
+        server->options.io = cx_io_system();
+    cx_buf_init(&server->cert, alloc);
+    cx_buf_init(&server->key, alloc);
+    cx_status status = open_all(server, err);
+    if (cx_failed(status))
+        cx_server_close(server, 0);
+    else
+        *out = server;
+    return status;
+}
+
+const cx_tcp_address *cx_server_address(const cx_server *server)
+{
+    return &server->options.address;
+}
+
+void cx_server_close(cx_server *server, uint32_t grace_ms)
+{
+    cx_err err;
+    if (server == NULL)
+        return;
+    cx_http_close(server->http, grace_ms);
+    if (server->feeds) {
+        uint32_t wait_ms = grace_ms < FEED_WAIT_MS ? grace_ms : FEED_WAIT_MS;
+        if (wait_ms != 0 &&
+            cx_failed(cx_recorder_feed_wait(server->options.recorder, wait_ms, &err)))
+            cx_service_log(server->service,
+                           "the index is behind the ledger (%s); it goes on at the next start",
+                           err.message);
+        cx_recorder_feed_end(server->options.recorder);
+    }
+    cx_service_close(server->service);
+    cx_buf_done(&server->cert);
+    cx_buf_done(&server->key);
+    cx_alloc_free(server->alloc, server, sizeof *server);
+}

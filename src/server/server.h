@@ -1,0 +1,43 @@
+/*
+ * server.h - the door of the room: a home served over HTTP, from start to graceful end.
+ *
+ *     cx_server_open    listens, feeds the index, answers
+ *     cx_server_close   finishes what is under way, brings the index up to date as far as it can
+ */
+#ifndef CX_SERVER_SERVER_H
+#define CX_SERVER_SERVER_H
+
+#include "base/tcp.h"
+#include "recorder/recorder.h"
+#include "server/token.h"
+
+typedef struct cx_server cx_server;
+
+typedef struct cx_server_options {
+    const cx_alloc *alloc; /* NULL = default */
+    const cx_io *io;       /* NULL = system */
+    cx_recorder *recorder; /* open, over an open home; outlives the server */
+    const char *home_path;
+    const char *index_where; /* NULL = HOME/cirislens.db */
+    cx_tcp_address address;
+    const char *tls_cert_path, *tls_key_path; /* both or none */
+    bool insecure;                            /* any address, without TLS */
+    unsigned io_threads, workers, readers;    /* 0 = chosen */
+    unsigned connections;                     /* 0 = 16384 */
+    unsigned connections_per_address;         /* 0 = 1024, on loopback no limit */
+    uint32_t header_ms, body_ms, answer_ms;   /* 0 = 30 s, 120 s, 300 s */
+    size_t body_max;                          /* 0 = 8 MiB */
+    size_t body_memory;                       /* 0 = 256 MiB */
+    uint32_t queue;                           /* writing requests that may wait; 0 = 1024 */
+    void (*log)(void *arg, const char *line);
+    void *log_arg;
+} cx_server_options;
+
+/* CX_E_USAGE "NotLoopback": an address that others can reach needs TLS, or `insecure`. */
+CX_RESULT cx_server_open(const cx_server_options *options, cx_server **out, cx_err *err);
+/* With the port that was taken. */
+const cx_tcp_address *cx_server_address(const cx_server *server);
+/* Requests under way have `grace_ms` to finish.  NULL is fine. */
+void cx_server_close(cx_server *server, uint32_t grace_ms);
+
+#endif

@@ -1,0 +1,412 @@
+/*
+ * service.c - the way of a call: route, method, token, parameters, body, handler, answer.
+ *
+ *   S1  Whoever has no token learns which paths there are (the document is public) and nothing
+ *       else.
+ *   S2  No scope and no level comes from the query: it can only ask for less than the token has.
+ */
+#include "server/service.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "base/alloc.h"
+#include "server/hub.h"
+#include "server/param.h"
+#include "server/route.h"
+
+/* --- opening ---------------------------------------------------------------------------------- */
+
+static cx_status prepare(cx_service *service, cx_err *err)
+{
+    const cx_service_options *options = &service->options;
+    cx_str home = cx_arena_copy_str(&service->arena, cx_str_z(options->home_path));
+    if (home.data == NULL)
+        return cx_fail_nomem(err);
+    cx_token_guard_init(&service->guard, service->io, service->alloc, home.data);
+    service->index_where = options->index_where;
+    if (service->index_where == NULL)
+        service->index_where = cx_recorder_index_path(home.data, &service->arena);
+    return service->index_where == NULL ? cx_fail_nomem(err) : CX_SUCCESS;
+}
+
+cx_status cx_service_open(const cx_service_options *options, cx_service **out, cx_err *err)
+{
+    const cx_alloc *alloc = options->alloc == NULL ? cx_alloc_default() : options->alloc;
+    cx_service *service = cx_alloc_zeroed(alloc, 1, sizeof *service);
+    if (service == NULL)
+        return cx_fail_nomem(err);
+    service->options = *options;
+    service->alloc = alloc;
+    service->io = options->io == NULL ? cx_io_system() : options->io;
+    service->recorder = options->recorder;
+    service->body_max =
+        options->body_max == 0 ? CX_SERVER_BODY_MAX_DEFAULT : options->body_max;
+    service->started_ns = service->io->monotonic_ns(service->io);
+    cx_arena_init(&service->arena, alloc, 0);
+    cx_status status = prepare(service, err);
+    if (cx_failed(status)) {
+        cx_arena_done(&service->arena);
+        cx_alloc_free(alloc, service, sizeof *service);
+        return status;
+    }
+    *out = service;
+    return CX_SUCCESS;
+}
+
+void cx_service_close(cx_service *service)
+{
+    if (service == NULL)
+        return;
+    cx_hub_close(service->hub);
+    cx_token_guard_done(&service->guard);
+    cx_arena_done(&service->arena);
+    cx_alloc_free(service->alloc, service, sizeof *service);
+}
+
+/* What would act on a terminal, or begin another line, is shown as '?'. */
+void cx_service_log(cx_service *service, const char *format, ...)
+{
+    char line[512];
+    va_list args;
+    if (service->options.log == NULL)
+        return;
+    va_start(args, format);
+    (void)vsnprintf(line, sizeof line, format, args);
+    va_end(args);
+    for (char *c = line; *c != 0; c++)
+        if ((unsigned char)*c < 0x20 || *c == 0x7f)
+            *c = '?';
+    service->options.log(service->options.log_arg, line);
+}
+
+/* --- beginning -------------------------------------------------------------------------------- */
+
+void cx_call_init(cx_call *call, cx_service *service, const cx_request *request, char *room)
+{
+    memset(call, 0, offsetof(cx_call, target));
+    call->service = service;
+    call->request = *request;
+    call->target.segment_count = call->target.param_count = 0;
+    call->fault = CX_TARGET_OK;
+    call->route = NULL;
+    call->capture_count = 0;
+    memset(call->values, 0, sizeof call->values);
+    memset(&call->token, 0, sizeof call->token);
+    memset(&call->response, 0, sizeof call->response);
+    cx_buf_init(&call->response.body, service->alloc);
+    call->room = room;
+    call->began_ns = service->io->monotonic_ns(service->io);
+    call->desk = NULL;
+    call->arena = NULL;
+}
+
+void cx_call_done(cx_call *call)
+{
+    cx_buf_done(&call->response.body);
+}
+
+static void refuse(cx_call *call, unsigned status, const char *type, cx_str detail)
+{
+    const cx_problem problem = {.status = status, .type = type, .detail = detail};
+    cx_call_problem(call, &problem);
+}
+
+static bool find_route(cx_call *call)
+{
+    char allow[64];
+    cx_target_fault fault = cx_target_parse(call->request.target, call->room, &call->target);
+    call->fault = fault;
+    if (fault == CX_TARGET_LONG) {
+        const cx_problem problem = {.status = 414,
+                                    .type = "too-large",
+                                    .detail = CX_STR("the request's target is too long"),
+                                    .max_bytes = CX_TARGET_BYTES_MAX};
+        cx_call_problem(call, &problem);
+        return false;
+    }
+    cx_route_found found = CX_ROUTE_NO_PATH;
+    if (fault != CX_TARGET_PATH)
+        found = cx_route_find(call, allow, sizeof allow);
+    if (found == CX_ROUTE_NO_PATH) {
+        refuse(call, 404, "not-found", CX_STR("there is nothing under this path"));
+        return false;
+    }
+    if (found == CX_ROUTE_NO_METHOD) {
+        refuse(call, 405, "method", CX_STR("this path is not asked that way; see Allow"));
+        cx_call_header(call, "Allow", "%s", allow);
+        return false;
+    }
+    return true;
+}
+
+/* "Bearer", in any case, one space or more, and the token (RFC 6750 §2.1). */
+static cx_str bearer(cx_str header)
+{
+    static const char word[] = "bearer";
+    size_t at = 0;
+    for (; word[at] != 0; at++)
+        if (at >= header.size || (header.data[at] | 0x20) != word[at])
+            return (cx_str){NULL, 0};
+    size_t start = at;
+    while (at < header.size && header.data[at] == ' ')
+        at++;
+    if (at == start || at == header.size)
+        return (cx_str){NULL, 0};
+    return cx_str_from(header.data + at, header.size - at);
+}
+
+static bool know_sender(cx_call *call)
+{
+    cx_str text = bearer(call->request.authorization);
+    bool known = false;
+    cx_err err;
+    if (text.data != NULL && cx_failed(cx_token_guard_check(&call->service->guard, text,
+                                                            &call->token, &known, &err))) {
+        cx_service_log(call->service, "tokens: %s", err.message);
+        refuse(call, 503, "unavailable", CX_STR("tokens cannot be read now"));
+        return false;
+    }
+    if (known)
+        return true;
+    memset(&call->token, 0, sizeof call->token);
+    refuse(call, 401, "unauthorized",
+           text.data == NULL ? CX_STR("expected the header Authorization: Bearer TOKEN")
+                             : CX_STR("this token is unknown, revoked or has expired"));
+    return false;
+}
+
+static bool allow_sender(cx_call *call)
+{
+    const cx_route *route = call->route;
+    if (route->scopes != 0 && (route->scopes & call->token.scopes) == 0) {
+        cx_buf detail;
+        cx_buf_init(&detail, call->service->alloc);
+        cx_buf_add_z(&detail, "this needs a token of scope");
+        for (unsigned scope = 1; scope <= CX_SCOPES_ALL; scope <<= 1)
+            if (route->scopes & scope)
+                cx_buf_printf(&detail, " %s", cx_scope_name(scope).data);
+        refuse(call, 403, "forbidden",
+               detail.failed ? CX_STR("the token's scope is too small") : cx_buf_str(&detail));
+        cx_buf_done(&detail);
+        return false;
+    }
+    if (route->full_level && call->token.level != CX_LEVEL_FULL) {
+        refuse(call, 403, "forbidden",
+               CX_STR("this shows contents as they are, so it needs a token that may read the "
+                      "level full_traces"));
+        return false;
+    }
+    return true;
+}
+
+/* S2 */
+static bool allow_levels(cx_call *call)
+{
+    for (size_t i = 0; i < call->route->param_count; i++) {
+        if (call->route->params[i].type != CX_PARAM_LEVEL || !call->values[i].given ||
+            call->values[i].level <= call->token.level)
+            continue;
+        refuse(call, 403, "forbidden", CX_STR("the token may not read traces of that level"));
+        return false;
+    }
+    return true;
+}
+
+static bool is_json_type(cx_str type)
+{
+    static const char expected[] = "application/json";
+    size_t at = 0;
+    for (; expected[at] != 0; at++)
+        if (at >= type.size || (char)(type.data[at] | 0x20) != (char)(expected[at] | 0x20))
+            return false;
+    while (at < type.size && (type.data[at] == ' ' || type.data[at] == '\t'))
+        at++;
+    return at == type.size || type.data[at] == ';';
+}
+
+static bool accept_body(cx_call *call)
+{
+    const cx_request *request = &call->request;
+    bool empty = request->has_length && request->length == 0;
+    if (request->content_encoding.data != NULL &&
+        !cx_str_is(request->content_encoding, "identity")) {
+        refuse(call, 415, "media-type", CX_STR("compressed bodies are not taken"));
+        return false;
+    }
+    if (call->route->body_optional && empty)
+        return true;
+    if (!is_json_type(request->content_type)) {
+        refuse(call, 415, "media-type", CX_STR("expected Content-Type: application/json"));
+        return false;
+    }
+    if (request->has_length && request->length > call->service->body_max) {
+        cx_service_too_large(call);
+        return false;
+    }
+    return true;
+}
+
+void cx_service_begin(cx_call *call)
+{
+    if (!find_route(call))
+        return;
+    if (!call->route->open && (!know_sender(call) || !allow_sender(call)))
+        return;
+    /* A query that cannot be decoded is told only to those who may ask. */
+    if (call->fault == CX_TARGET_QUERY) {
+        refuse(call, 422, "invalid-parameter",
+               CX_STR("the query is not text in UTF-8 with %XX escapes, or has too many parts"));
+        return;
+    }
+    if (!cx_params_read(call) || !allow_levels(call))
+        return;
+    if (call->route->has_body)
+        (void)accept_body(call);
+}
+
+void cx_service_too_large(cx_call *call)
+{
+    const cx_problem problem = {.status = 413,
+                                .type = "too-large",
+                                .detail = CX_STR("the body is longer than it may be"),
+                                .max_bytes = call->service->body_max};
+    cx_call_problem(call, &problem);
+}
+
+void cx_service_refuse(cx_call *call, unsigned status, const char *why)
+{
+    refuse(call, status, status == 429 ? "rate" : "unavailable", cx_str_z(why));
+}
+
+/* --- running ---------------------------------------------------------------------------------- */
+
+void cx_desk_init(cx_desk *desk, cx_service *service)
+{
+    *desk = (cx_desk){.service = service};
+    cx_arena_init(&desk->arena, service->alloc, 0);
+}
+
+void cx_desk_done(cx_desk *desk)
+{
+    cx_index_close(desk->index);
+    cx_arena_done(&desk->arena);
+}
+
+/* A desk keeps its memory for the next call, but not what one large call took. */
+#define DESK_KEEPS_BYTES ((size_t)4 << 20)
+
+static void clear_desk(cx_desk *desk, cx_arena_mark empty)
+{
+    if (desk->arena.total_bytes > DESK_KEEPS_BYTES)
+        cx_arena_done(&desk->arena);
+    else
+        cx_arena_reset(&desk->arena, empty);
+}
+
+void cx_service_run(cx_call *call, cx_desk *desk)
+{
+    cx_err err = {0};
+    cx_arena_mark empty = cx_arena_mark_now(&desk->arena);
+    call->desk = desk;
+    call->arena = &desk->arena;
+    cx_status status = call->route->handler(call, &err);
+    if (!cx_failed(status))
+        status = cx_buf_check(&call->response.body, &err);
+    if (cx_failed(status))
+        cx_call_fail(call, &err);
+    CX_ASSERT(call->response.status != 0);
+    /* The connection may be what failed, so the next call makes a new one. */
+    if (cx_failed(status) && desk->index != NULL && call->response.status >= 500) {
+        cx_index_close(desk->index);
+        desk->index = NULL;
+    }
+    clear_desk(desk, empty);
+    call->desk = NULL;
+    call->arena = NULL;
+}
+
+void cx_service_count(const cx_call *call)
+{
+    cx_metrics *metrics = &call->service->metrics;
+    size_t class = call->response.status / 100;
+    if (class >= CX_METRICS_CLASSES)
+        class = 0;
+    cx_counter_add(&metrics->requests[cx_route_index(call->route)][class], 1);
+    if (call->route == NULL || call->route->where == CX_RUN_HERE)
+        return;
+    uint64_t took = call->service->io->monotonic_ns(call->service->io) - call->began_ns;
+    cx_histogram_add(call->route->where == CX_RUN_INTAKE ? &metrics->intake : &metrics->reads,
+                     took);
+}
+
+/* --- for handlers ----------------------------------------------------------------------------- */
+
+cx_status cx_call_index(cx_call *call, cx_index **out, cx_err *err)
+{
+    cx_desk *desk = call->desk;
+    if (desk->index == NULL)
+        CX_TRY(cx_index_open(call->service->index_where, CX_INDEX_READ, &desk->index, err));
+    *out = desk->index;
+    return CX_SUCCESS;
+}
+
+void cx_call_answer(cx_call *call, unsigned status, const char *content_type)
+{
+    call->response.status = status;
+    call->response.content_type = content_type;
+}
+
+cx_status cx_call_answer_json(cx_call *call, unsigned status, const cx_json *value, cx_err *err)
+{
+    CX_TRY(cx_json_write(&call->response.body, value, CX_JSON_PY_COMPACT, err));
+    cx_buf_add_byte(&call->response.body, '\n');
+    cx_call_answer(call, status, "application/json");
+    return CX_SUCCESS;
+}
+
+void cx_call_header(cx_call *call, const char *name, const char *format, ...)
+{
+    cx_response *response = &call->response;
+    CX_ASSERT(response->header_count < CX_RESPONSE_HEADERS_MAX);
+    cx_response_header *header = &response->headers[response->header_count++];
+    va_list args;
+    header->name = name;
+    va_start(args, format);
+    int size = vsnprintf(header->value, sizeof header->value, format, args);
+    va_end(args);
+    CX_ASSERT(size >= 0 && (size_t)size < sizeof header->value);
+}
+
+cx_str cx_call_who(cx_call *call)
+{
+    const cx_token *token = &call->token;
+    return cx_arena_printf(call->arena, "token:%s", token->name[0] == 0 ? token->id : token->name);
+}
+
+/* The type of a body that is no JSON, by what was found. */
+static const char *type_of(const cx_err *err)
+{
+    if (err->tag != NULL && strcmp(err->tag, "U_DUPKEY") == 0)
+        return "duplicate-key";
+    if (err->tag != NULL && strcmp(err->tag, "U_UTF8") == 0)
+        return "invalid-utf8";
+    return "malformed-json";
+}
+
+cx_status cx_call_json(cx_call *call, cx_json *out, bool *out_read, cx_err *err)
+{
+    static const cx_json_limits limits = {.depth = 64, .integer_digits = 4300};
+    cx_json_parser parser;
+    cx_json_parser_init(&parser, call->service->alloc, &limits);
+    cx_status status =
+        cx_json_parse(&parser, cx_bytes_str(call->request.body), call->arena, out, err);
+    cx_json_parser_done(&parser);
+    *out_read = !cx_failed(status);
+    if (*out_read || status.code == CX_E_NOMEM)
+        return status;
+    const cx_problem problem = {
+        .status = 400, .type = type_of(err), .detail = cx_str_z(err->message)};
+    cx_call_problem(call, &problem);
+    return CX_SUCCESS;
+}

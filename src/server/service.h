@@ -1,0 +1,230 @@
+/*
+ * service.h - one request from its headers to its answer, without a network (trace.md §11).
+ *
+ *     cx_service_begin   headers are here: route, token, parameters; may be answered already
+ *     cx_service_run     the body is here too: the handler answers
+ *
+ * http_mhd.c brings requests in and carries answers out; tests make requests up.  A handler works
+ * for one call at a desk, which one thread has to itself.  What a handler returns as an error
+ * becomes a problem answer; nothing turns into text from inside the program.
+ */
+#ifndef CX_SERVER_SERVICE_H
+#define CX_SERVER_SERVICE_H
+
+#include <stdatomic.h>
+
+#include "recorder/recorder.h"
+#include "server/metrics.h"
+#include "server/query.h"
+#include "server/token.h"
+
+typedef struct cx_service cx_service;
+typedef struct cx_call cx_call;
+typedef struct cx_hub cx_hub;
+
+/* --- what is served --------------------------------------------------------------------------- */
+
+#define CX_SERVER_BODY_MAX_DEFAULT CX_BATCH_BYTES_MAX
+
+typedef struct cx_service_options {
+    const cx_alloc *alloc; /* NULL = default */
+    const cx_io *io;       /* NULL = system */
+    cx_recorder *recorder; /* open; NULL only where no handler that needs it is called */
+    const char *home_path;
+    const char *index_where; /* as cx_index_open; NULL = the home's own file */
+    size_t body_max;         /* bytes; 0 = CX_SERVER_BODY_MAX_DEFAULT */
+    /* Called with one line without its end, by any thread; NULL = nobody listens. */
+    void (*log)(void *arg, const char *line);
+    void *log_arg;
+} cx_service_options;
+
+struct cx_service {
+    cx_service_options options;
+    const cx_alloc *alloc;
+    const cx_io *io;
+    cx_recorder *recorder;
+    const char *index_where;
+    cx_arena arena; /* of texts that live as long as the service */
+    size_t body_max;
+    cx_token_guard guard;
+    cx_metrics metrics;
+    cx_hub *hub; /* NULL = no feed */
+    uint64_t started_ns;
+    atomic_bool stopping;
+    atomic_bool ledger_failed; /* a write failed: nothing can be taken until the next start */
+};
+
+CX_RESULT cx_service_open(const cx_service_options *options, cx_service **out, cx_err *err);
+void cx_service_close(cx_service *service); /* NULL is fine; nobody may be at a desk */
+void cx_service_log(cx_service *service, const char *format, ...) CX_PRINTF(2, 3);
+
+/* --- a call ----------------------------------------------------------------------------------- */
+
+typedef struct cx_request {
+    cx_str method;
+    cx_str target; /* as received */
+    cx_str authorization, content_type, content_encoding, last_event_id; /* data NULL = none */
+    bool has_length;
+    uint64_t length; /* of the body, as declared */
+    cx_bytes body;   /* for cx_service_run */
+} cx_request;
+
+#define CX_RESPONSE_HEADERS_MAX 6
+typedef struct cx_response_header {
+    const char *name;
+    char value[112];
+} cx_response_header;
+
+typedef struct cx_response {
+    unsigned status; /* 0 = not answered yet */
+    const char *content_type;
+    cx_response_header headers[CX_RESPONSE_HEADERS_MAX];
+    size_t header_count;
+    cx_buf body;
+    bool stream; /* the body is the feed, from `after` on */
+    bool after_given;
+    cx_position after;
+} cx_response;
+
+typedef enum cx_param_type {
+    CX_PARAM_TEXT,
+    CX_PARAM_FLAG,   /* 1 or true, 0 or false */
+    CX_PARAM_TRI,    /* true, false, any */
+    CX_PARAM_TIME,   /* as trace.md §1; a '+' that became a space is taken for a '+' */
+    CX_PARAM_NUMBER, /* finite */
+    CX_PARAM_COUNT,  /* min .. max */
+    CX_PARAM_LEVEL,
+    CX_PARAM_CHOICE, /* one of the words of `choices`, "one|two" */
+    CX_PARAM_DIGEST  /* 64 lower-case hex digits */
+} cx_param_type;
+
+typedef struct cx_route_param {
+    const char *name;
+    cx_param_type type;
+    const char *help;
+    const char *choices;
+    uint64_t min, max; /* of COUNT; of TEXT: bytes, max 0 = 1024 */
+    const char *also;  /* another name for it */
+    bool required;
+    bool many; /* may come more than once; handlers walk call->target.params */
+} cx_route_param;
+
+typedef struct cx_param {
+    bool given;
+    cx_str text; /* of the last one */
+    union {
+        bool flag;
+        int8_t tri; /* cx_tri */
+        int64_t time_ns;
+        double number;
+        uint64_t count;
+        cx_trace_level level;
+        unsigned choice; /* place in `choices` */
+        cx_digest digest;
+    };
+} cx_param;
+
+typedef enum cx_route_where {
+    CX_RUN_HERE,  /* answers at once, on any thread */
+    CX_RUN_READ,  /* reads the index or the ledger */
+    CX_RUN_INTAKE /* waits for the disk */
+} cx_route_where;
+
+typedef cx_status cx_handler(cx_call *call, cx_err *err);
+
+typedef struct cx_route {
+    const char *method;
+    const char *path; /* "/a/{name}/b"; "{name...}" takes one segment or more */
+    bool open;        /* needs no token */
+    unsigned scopes;  /* any of these; 0 = any token */
+    bool full_level;  /* shows contents as they are: reading needs the highest level */
+    cx_route_where where;
+    bool has_body;
+    bool body_optional;
+    const cx_route_param *params;
+    size_t param_count;
+    const char *summary;
+    const char *answers; /* "application/json"; NULL = no body worth describing */
+    const char *codes;   /* what it answers besides 401, 403, 405, 415, 422: "200 404" */
+    cx_handler *handler;
+} cx_route;
+
+#define CX_ROUTE_PARAMS_MAX 24
+#define CX_ROUTE_CAPTURES_MAX 3
+
+struct cx_call {
+    cx_service *service;
+    cx_request request;
+    cx_target target;
+    cx_target_fault fault;
+    const cx_route *route;
+    cx_str captures[CX_ROUTE_CAPTURES_MAX]; /* what the path's {names} stand for, in order */
+    size_t capture_count;
+    cx_param values[CX_ROUTE_PARAMS_MAX]; /* in the order of the route's params */
+    cx_token token;                       /* zeroed when the route is open */
+    cx_response response;
+    char *room; /* of the decoded target; the caller's */
+    uint64_t began_ns;
+    struct cx_desk *desk; /* while the handler runs */
+    cx_arena *arena;      /* likewise: the desk's, empty */
+};
+
+/*
+ * `request` as far as the headers say; `room` holds request->target.size bytes; both live as long as
+ * the call.  Afterwards either response.status is set, or the route is known and the body is to be
+ * read.
+ */
+void cx_call_init(cx_call *call, cx_service *service, const cx_request *request, char *room);
+void cx_call_done(cx_call *call);
+void cx_service_begin(cx_call *call);
+/* The body is longer than it may be. */
+void cx_service_too_large(cx_call *call);
+/* The service cannot take it now: 429 when it is this sender's doing, else 503. */
+void cx_service_refuse(cx_call *call, unsigned status, const char *why);
+
+/* What one working thread has of its own. */
+typedef struct cx_desk {
+    cx_service *service;
+    cx_arena arena;
+    cx_index *index; /* NULL = not open */
+} cx_desk;
+void cx_desk_init(cx_desk *desk, cx_service *service);
+void cx_desk_done(cx_desk *desk);
+/* Always answers. */
+void cx_service_run(cx_call *call, cx_desk *desk);
+/* Counts the answer; once for each call, after it was sent or given up. */
+void cx_service_count(const cx_call *call);
+
+/* --- for handlers ----------------------------------------------------------------------------- */
+
+/* A parameter of the route's table: asking for another is a bug. */
+const cx_param *cx_call_param(const cx_call *call, const char *name);
+/* Its text, data NULL when it was not given. */
+cx_str cx_call_text(const cx_call *call, const char *name);
+/* The desk's index, opened when it is not; one that failed is opened anew by the next call. */
+CX_RESULT cx_call_index(cx_call *call, cx_index **out, cx_err *err);
+/* The body as JSON in the arena; `*out_read` false: it is none, and the call was answered so. */
+CX_RESULT cx_call_json(cx_call *call, cx_json *out, bool *out_read, cx_err *err);
+/* Answers with what is in response.body. */
+void cx_call_answer(cx_call *call, unsigned status, const char *content_type);
+/* A value as one line of canonical JSON. */
+CX_RESULT cx_call_answer_json(cx_call *call, unsigned status, const cx_json *value, cx_err *err);
+void cx_call_header(cx_call *call, const char *name, const char *format, ...) CX_PRINTF(3, 4);
+/* Who the token belongs to, for what is recorded: "token:<name or id>"; in the arena. */
+cx_str cx_call_who(cx_call *call);
+
+typedef struct cx_problem {
+    unsigned status;
+    const char *type;      /* behind urn:cortex:problem: */
+    cx_str detail;         /* one sentence */
+    cx_str pointer;        /* into the body; data NULL = none */
+    cx_str parameter;      /* of the query; data NULL = none */
+    cx_str reason;         /* of `errors`; data NULL = the detail */
+    size_t max_bytes;      /* 0 = none */
+} cx_problem;
+/* Answers with a problem in place of what is in the response so far. */
+void cx_call_problem(cx_call *call, const cx_problem *problem);
+/* The same for an error; what is not the client's doing is logged and not shown. */
+void cx_call_fail(cx_call *call, const cx_err *err);
+
+#endif

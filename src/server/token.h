@@ -1,0 +1,89 @@
+/*
+ * token.h - bearer tokens: who may ask what (trace.md §11).
+ *
+ * A token is "cortex_" and 32 random bytes as base64url.  It is shown once and kept as its SHA-256
+ * in HOME/tokens.json (mode 0600, replaced in one step):
+ *
+ *     {"format":"cortex-tokens-1","tokens":[{"created_at","expires_at","id","level","name",
+ *      "scopes":["trace:read","trace:write"],"sha256"}]}
+ *
+ * A server looks at the file again before it answers, at most CX_TOKENS_FRESH_MS later than it was
+ * changed: what was added works, and what was revoked is refused, without a restart.  A file that
+ * cannot be read lets nobody in.
+ */
+#ifndef CX_SERVER_TOKEN_H
+#define CX_SERVER_TOKEN_H
+
+#include "base/arena.h"
+#include "base/io.h"
+#include "base/thread.h"
+#include "trace/trace.h"
+
+enum { CX_SCOPE_WRITE = 1, CX_SCOPE_READ = 2, CX_SCOPE_KEYS = 4, CX_SCOPES_ALL = 7 };
+/* "trace:write", "trace:read", "key:admin"; data NULL for a bit that is none. */
+cx_str cx_scope_name(unsigned scope);
+/* 0 = none of them. */
+unsigned cx_scope_parse(cx_str text);
+
+#define CX_TOKENS_MAX 10000
+#define CX_TOKEN_NAME_MAX 64
+#define CX_TOKEN_ID_SIZE 12
+#define CX_TOKEN_TEXT_SIZE 50 /* "cortex_", 43 characters */
+#define CX_TOKENS_FRESH_MS 20
+
+typedef struct cx_token {
+    char id[CX_TOKEN_ID_SIZE + 1];
+    char name[CX_TOKEN_NAME_MAX + 1]; /* may be empty */
+    unsigned scopes;
+    cx_trace_level level; /* highest that may be read; with CX_SCOPE_READ */
+    int64_t created_ns;
+    int64_t expires_ns; /* CX_TIME_NONE = never */
+    cx_digest digest;
+} cx_token;
+
+typedef struct cx_tokens {
+    cx_token *items;
+    size_t count;
+} cx_tokens;
+
+/* All tokens of a home, in the order they were made; none when there is no file. */
+CX_RESULT cx_tokens_read(const cx_io *io, const char *home_path, cx_arena *arena, cx_tokens *out,
+                         cx_err *err);
+/*
+ * Makes a token as `wanted` says (name, scopes, level, expires_ns) and keeps it.  `out_text` is the
+ * only place where it is ever written in full; CX_E_EXISTS when the name is taken.
+ */
+CX_RESULT cx_token_add(const cx_io *io, const char *home_path, const cx_token *wanted,
+                       char out_text[CX_TOKEN_TEXT_SIZE + 1], cx_token *out, cx_err *err);
+/* By id or name; CX_E_NOT_FOUND "NoToken".  When it returns every server of the home has seen it. */
+CX_RESULT cx_token_revoke(const cx_io *io, const char *home_path, cx_str which, cx_token *out,
+                          cx_err *err);
+/* One token as an object for answers; never its digest. */
+CX_RESULT cx_token_json(const cx_token *token, cx_arena *arena, cx_json *out, cx_err *err);
+
+/* --- at the door ------------------------------------------------------------------------------ */
+
+typedef struct cx_token_guard {
+    const cx_io *io;
+    const cx_alloc *alloc;
+    const char *home_path; /* borrowed */
+    cx_lock lock;
+    cx_arena arenas[2]; /* the tokens in use, and room for the next ones */
+    unsigned using;
+    cx_tokens tokens;
+    cx_digest seen; /* of the file */
+    bool known;     /* the file was read */
+    uint64_t looked_ns;
+} cx_token_guard;
+
+void cx_token_guard_init(cx_token_guard *guard, const cx_io *io, const cx_alloc *alloc,
+                         const char *home_path);
+void cx_token_guard_done(cx_token_guard *guard);
+/*
+ * The token whose text this is; false when there is none, or its time is over.  All tokens are
+ * compared, each in constant time.  Errors: the file cannot be read.  Thread-safe.
+ */
+CX_RESULT cx_token_guard_check(cx_token_guard *guard, cx_str text, cx_token *out, bool *out_known,
+                               cx_err *err);
+
+#endif

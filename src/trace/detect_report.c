@@ -1,0 +1,187 @@
+/*
+ * detect_report.c - alerts and capacity, for programs and for people.
+ */
+#include <math.h>
+
+#include "crypto/digest.h"
+#include "crypto/text.h"
+#include "trace/detect.h"
+#include "trace/trace.h"
+
+/* --- alerts as JSON ----------------------------------------------------------------------------
+ */
+
+static cx_json number(cx_arena *arena, double value)
+{
+    return isfinite(value) ? cx_json_make_double(arena, value) : cx_json_make_null();
+}
+
+static void put_text(cx_json_list *list, const char *name, cx_str text)
+{
+    cx_json_list_put(list, cx_str_z(name),
+                     text.data == NULL ? cx_json_make_null() : cx_json_make_str(text));
+}
+
+static void put_number(cx_json_list *list, const char *name, double value)
+{
+    cx_json_list_put(list, cx_str_z(name), number(list->arena, value));
+}
+
+static void add_line(cx_sha256 *hash, cx_str text)
+{
+    if (text.size != 0)
+        cx_sha256_add(hash, text.data, text.size);
+    cx_sha256_add(hash, "\n", 1);
+}
+
+/* One a (mechanism, agent, domain, metric, day): the first 16 bytes of the hash of these lines. */
+static cx_str alert_id(const cx_alert *alert, cx_str time, cx_arena *arena)
+{
+    char hex[64];
+    cx_sha256 hash;
+    cx_sha256_init(&hash);
+    add_line(&hash, cx_str_z(cx_mechanism_name(alert->mechanism)));
+    add_line(&hash, alert->agent);
+    add_line(&hash, alert->domain);
+    add_line(&hash, alert->metric);
+    cx_sha256_add(&hash, time.data, 10);
+    const cx_digest digest = cx_sha256_end(&hash);
+    cx_hex_encode(cx_bytes_from(digest.bytes, sizeof digest.bytes), hex);
+    return cx_arena_copy_str(arena, cx_str_from(hex, 32));
+}
+
+cx_status cx_alert_json(const cx_alert *alert, cx_arena *arena, cx_json *out, cx_err *err)
+{
+    char time[CX_TRACE_TIME_SIZE];
+    cx_json evidence;
+    cx_trace_time_write(alert->window_end_ns, time);
+    cx_str end = cx_arena_copy_str(arena, cx_str_z(time));
+    cx_str id = alert_id(alert, cx_str_z(time), arena);
+    if (end.data == NULL || id.data == NULL)
+        return cx_fail_nomem(err);
+    cx_json_list list = cx_json_list_begin(arena);
+    for (size_t i = 0; i < alert->evidence_count; i++)
+        cx_json_list_add(&list, cx_json_make_str(alert->evidence[i]));
+    CX_TRY(cx_json_list_end_array(&list, &evidence, err));
+    list = cx_json_list_begin(arena);
+    put_text(&list, "alert_id", id);
+    put_text(&list, "severity", alert->critical ? CX_STR("critical") : CX_STR("warning"));
+    put_text(&list, "detection_mechanism", cx_str_z(cx_mechanism_name(alert->mechanism)));
+    put_text(&list, "agent_id_hash", alert->agent);
+    put_text(&list, "domain", alert->domain);
+    put_text(&list, "metric", alert->metric);
+    put_number(&list, "value", alert->value);
+    put_number(&list, "baseline", alert->baseline);
+    put_number(&list, "deviation", alert->deviation);
+    cx_json_list_put(&list, CX_STR("evidence_traces"), evidence);
+    put_text(&list, "recommended_action", alert->recommended_action);
+    put_text(&list, "window_end", end);
+    cx_json_list_put(&list, CX_STR("inputs"), alert->inputs);
+    return cx_json_list_end_object(&list, out, err);
+}
+
+/* --- text ------------------------------------------------------------------------------------- */
+
+/* Names come from outside: nothing in them may act on a terminal. */
+static void add_name(cx_buf *out, cx_str name)
+{
+    if (name.data == NULL)
+        cx_buf_add_byte(out, '-');
+    for (size_t i = 0; i < name.size; i++) {
+        uint8_t c = (uint8_t)name.data[i];
+        cx_buf_add_byte(out, c < 0x20 || c >= 0x7f ? '?' : c);
+    }
+}
+
+cx_status cx_alerts_text(cx_buf *out, const cx_alerts *alerts, bool colour, cx_err *err)
+{
+    for (size_t i = 0; i < alerts->count; i++) {
+        const cx_alert *alert = &alerts->items[i];
+        const char *on = !colour ? "" : alert->critical ? "\x1b[31m" : "\x1b[33m";
+        cx_buf_printf(out, "%s%-8s%s  %s  ", on, alert->critical ? "critical" : "warning",
+                      colour ? "\x1b[0m" : "", cx_mechanism_name(alert->mechanism));
+        add_name(out, alert->agent);
+        cx_buf_add_z(out, "  ");
+        add_name(out, alert->metric);
+        if (isfinite(alert->value))
+            cx_buf_printf(out, " %.3f", alert->value);
+        if (isfinite(alert->baseline))
+            cx_buf_printf(out, " against %.3f", alert->baseline);
+        cx_buf_add_byte(out, '\n');
+        for (size_t k = 0; k < alert->evidence_count; k++) {
+            cx_buf_add_z(out, k == 0 ? "          " : ", ");
+            add_name(out, alert->evidence[k]);
+        }
+        if (alert->evidence_count != 0)
+            cx_buf_add_byte(out, '\n');
+    }
+    if (alerts->count == 0)
+        cx_buf_add_z(out, "no alerts\n");
+    return cx_buf_check(out, err);
+}
+
+/* --- capacity ----------------------------------------------------------------------------------
+ */
+
+static const char *confidence_name(cx_confidence confidence)
+{
+    static const char *const names[] = {"insufficient", "low", "medium", "high"};
+    return names[confidence];
+}
+
+static cx_status capacity_value(cx_str agent, const cx_capacity *capacity, cx_arena *arena,
+                                cx_json *out, cx_err *err)
+{
+    bool scored = capacity->confidence != CX_CONFIDENCE_INSUFFICIENT;
+    cx_json factors;
+    cx_json_list list = cx_json_list_begin(arena);
+    put_number(&list, "c", capacity->c);
+    put_number(&list, "i_int", capacity->i_int);
+    put_number(&list, "r", capacity->r_known ? capacity->r : (double)NAN);
+    put_number(&list, "i_inc", capacity->i_inc);
+    put_number(&list, "s", capacity->s);
+    CX_TRY(cx_json_list_end_object(&list, &factors, err));
+    list = cx_json_list_begin(arena);
+    put_text(&list, "agent", agent);
+    cx_json_list_put(&list, CX_STR("n"), cx_json_make_uint(arena, capacity->n));
+    put_text(&list, "confidence", cx_str_z(confidence_name(capacity->confidence)));
+    put_number(&list, "score", scored ? capacity->score : (double)NAN);
+    put_number(&list, "fragility", scored ? capacity->fragility : (double)NAN);
+    put_text(&list, "category", scored ? cx_str_z(capacity->category) : (cx_str){NULL, 0});
+    cx_json_list_put(&list, CX_STR("factors"), factors);
+    cx_json_list_put(&list, CX_STR("inputs"), capacity->inputs);
+    return cx_json_list_end_object(&list, out, err);
+}
+
+cx_status cx_capacity_json(cx_buf *out, cx_str agent, const cx_capacity *capacity, cx_err *err)
+{
+    cx_arena arena;
+    cx_json value;
+    cx_arena_init(&arena, out->alloc, 0);
+    cx_status status = capacity_value(agent, capacity, &arena, &value, err);
+    if (!cx_failed(status))
+        status = cx_json_write(out, &value, CX_JSON_PY_COMPACT, err);
+    cx_arena_done(&arena);
+    if (cx_failed(status))
+        return status;
+    cx_buf_add_byte(out, '\n');
+    return cx_buf_check(out, err);
+}
+
+cx_status cx_capacity_text(cx_buf *out, cx_str agent, const cx_capacity *capacity, bool colour,
+                           cx_err *err)
+{
+    add_name(out, agent);
+    if (capacity->confidence == CX_CONFIDENCE_INSUFFICIENT)
+        cx_buf_printf(out, ": no score, %llu traces with an action are too few\n",
+                      (unsigned long long)capacity->n);
+    else
+        cx_buf_printf(out, ": %s%.3f%s %s, %s confidence from %llu traces\n",
+                      colour ? "\x1b[1m" : "", capacity->score, colour ? "\x1b[0m" : "",
+                      capacity->category, confidence_name(capacity->confidence),
+                      (unsigned long long)capacity->n);
+    cx_buf_printf(out, "  C %.3f  I_int %.3f  R %.3f%s  I_inc %.3f  S %.3f\n", capacity->c,
+                  capacity->i_int, capacity->r, capacity->r_known ? "" : " (unknown)",
+                  capacity->i_inc, capacity->s);
+    return cx_buf_check(out, err);
+}

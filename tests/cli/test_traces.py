@@ -1,0 +1,855 @@
+#!/usr/bin/env python3
+"""Signed traces from outside: recording files, verifying, finding, chains, keys, branches.
+
+    test_traces.py [PROGRAM]     PROGRAM defaults to $CORTEX_BIN
+
+The answers themselves are judged by cortex-vectors; here it is the commands that are tried, over the
+same vectors.  Closes with `N passed, N failed, N skipped`.
+"""
+import base64
+import hashlib
+import json
+import os
+import pathlib
+import shutil
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+VECTORS = ROOT / "vectors/trace"
+BIN = os.path.abspath(sys.argv[1] if len(sys.argv) > 1 else os.environ["CORTEX_BIN"])
+ENV = {k: v for k, v in os.environ.items()
+       if k not in ("CORTEX_HOME", "CORTEX_ACTOR", "XDG_DATA_HOME", "LOGNAME", "USER")}
+CASES = json.loads((VECTORS / "index.json").read_text())["cases"]
+TRUST = VECTORS / "trust.json"
+ALPHA, ALPHA_KEY = "976dbe5047633d39", "agent-976dbe504763"
+BRANCH = f"@agent/{ALPHA}"
+TWO = VECTORS / "batches/ingest-two-a-0.json"
+
+tests = []
+
+
+def test(function):
+    tests.append(function)
+    return function
+
+
+class Skip(Exception):
+    pass
+
+
+def cases(op):
+    return [c for c in CASES if c["op"] == op]
+
+
+class Place:
+    """A folder with a home in it that knows the vectors' keys."""
+
+    def __init__(self, init=True, keys=True):
+        self.init, self.keys = init, keys
+
+    def __enter__(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="cortex-traces-"))
+        self.home = self.folder / "home"
+        self.env = {**ENV, "CORTEX_HOME": str(self.home), "CORTEX_ACTOR": "andrew",
+                    "HOME": str(self.folder)}
+        if self.init:
+            self.ok("init", "--segment-size", "256K")
+        if self.init and self.keys:
+            self.ok("key", "add", TRUST)
+        return self
+
+    def __exit__(self, *_):
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def run(self, *args, input=b"", env=None):
+        return subprocess.run([BIN, *map(str, args)], input=input, capture_output=True,
+                              env={**self.env, **(env or {})}, cwd=self.folder, timeout=120)
+
+    def expect(self, code, *args, out=None, err=None, **more):
+        done = self.run(*args, **more)
+        assert done.returncode == code, f"{args}: exit {done.returncode}, expected {code}\n" \
+            f"{done.stdout.decode(errors='replace')[:900]}\n{done.stderr.decode(errors='replace')[:900]}"
+        if out is not None:
+            assert out in done.stdout.decode(), f"{args}: no {out!r} in\n{done.stdout.decode()[:900]}"
+        if err is not None:
+            assert err in done.stderr.decode(), f"{args}: no {err!r} in {done.stderr!r}"
+        return done
+
+    def ok(self, *args, **more):
+        return self.expect(0, *args, **more).stdout.decode().rstrip("\n")
+
+    def json(self, *args, code=0, **more):
+        done = self.expect(code, *args, "--json", **more)
+        assert done.stdout.count(b"\n") == 1, (args, done.stdout)
+        return json.loads(done.stdout)
+
+    def file(self, name, contents):
+        path = self.folder / name
+        path.write_bytes(contents if isinstance(contents, bytes) else contents.encode())
+        return path
+
+    def sql(self, query):
+        db = sqlite3.connect(f"file:{self.home}/cirislens.db?mode=ro", uri=True)
+        rows = db.execute(query).fetchall()
+        db.close()
+        return rows
+
+
+def events_of(name):
+    """Raw traces of a batch, with the level they stand at."""
+    batch = json.loads((VECTORS / "batches" / name).read_text())
+    return batch
+
+
+def traces_of_two():
+    """The two traces of a batch as JSON Lines; their level is the batch's."""
+    batch = events_of("ingest-two-a-0.json")
+    return [json.dumps(e["trace"], ensure_ascii=False) for e in batch["events"]], \
+        batch.get("trace_level") or batch["events"][0].get("trace_level")
+
+
+def same(expected, got):
+    """Every member of `expected` is in `got`; floats within 1e-9 relative."""
+    if isinstance(expected, dict):
+        return all(k in got and same(v, got[k]) for k, v in expected.items())
+    if isinstance(expected, list):
+        return len(expected) == len(got) and all(map(same, expected, got))
+    if isinstance(expected, float):
+        return abs(expected - got) <= 1e-9 * max(abs(expected), 1)
+    return expected == got
+
+
+# --- verify, canon, lower ----------------------------------------------------------------------------
+
+
+@test
+def verify_answers_the_vectors():
+    exits = {"holds": 0, "broken": 1, "indeterminate": 3}
+    with Place(init=False) as p:
+        for case in cases("verify"):
+            words = ["trace", "verify", "--trust", VECTORS / case["trust"], "--at",
+                     case["received_at"]]
+            if case.get("batch_level"):
+                words += ["--level", case["batch_level"]]
+            if case.get("forms"):
+                words += ["--forms", ",".join(case["forms"])]
+            got = p.json(*words, VECTORS / case["file"], code=exits[case["expect"]["verdict"]])
+            assert same(case["expect"], got), (case["id"], case["expect"], got)
+
+
+@test
+def verify_says_why_in_text():
+    with Place() as p:
+        case = next(c for c in cases("verify") if c["id"] == "agent-not-bound")
+        path = VECTORS / case["file"]
+        words = ["--trust", TRUST, "--at", case["received_at"], "--level", case["batch_level"]]
+        p.expect(1, "trace", "verify", path, *words, out="key_agent_mismatch")
+        # The keys of the home are the same ones.
+        p.expect(1, "trace", "verify", path, "--level", case["batch_level"],
+                 out="key_agent_mismatch")
+        p.expect(1, "trace", "verify", "-", "--level", case["batch_level"],
+                 input=path.read_bytes(), out="broken")
+        p.file("none.json", '{"format":"cortex-trust-1","keys":[]}')
+        p.expect(3, "trace", "verify", path, "--trust", "none.json", out="key_unknown")
+        p.expect(1, "trace", "verify", "-", input=b"nonsense", out="malformed_json")
+
+
+@test
+def verify_is_misused():
+    with Place(init=False) as p:
+        path = VECTORS / "traces/form-A-detailed1.json"
+        p.expect(2, "trace", "verify", path, "--trust", TRUST, "--forms", "Z", err="--forms")
+        p.expect(2, "trace", "verify", path, "--trust", TRUST, "--at", "noon", err="--at")
+        p.expect(2, "trace", "verify", path, "--trust", TRUST, "--level", "all")
+        p.expect(2, "trace", "verify")
+        p.expect(3, "trace", "verify", path, "--trust", "absent", err="absent")
+        p.expect(3, "trace", "verify", "absent", "--trust", TRUST, err="absent")
+        p.expect(3, "trace", "verify", path, "--trust", p.file("t", "{}"), err="BadTrust")
+        p.expect(3, "trace", "verify", path, err="NoHome")
+
+
+@test
+def canon_writes_what_was_signed():
+    with Place(init=False) as p:
+        seen = set()
+        for case in cases("verify"):
+            expected = case["expect"]
+            if expected["verdict"] != "holds":
+                continue
+            words = ["trace", "canon", VECTORS / case["file"], "--form", expected["form"],
+                     "--level", case.get("batch_level") or "generic"]
+            if expected["numbers"] == "python":
+                words += ["--numbers", "python"]
+            digests = {hashlib.sha256(p.run(*words).stdout).hexdigest()}
+            if expected["form"] == "E":
+                words[words.index("E")] = "E1"
+                digests.add(hashlib.sha256(p.run(*words).stdout).hexdigest())
+            assert expected["canonical_sha256"] in digests, case["id"]
+            seen.add(expected["form"])
+        assert seen == set("ABCDEFGH"), seen
+
+
+@test
+def canon_of_the_worked_example():
+    trace = ('{"trace_id":"t","agent_id_hash":"h","task_id":"k","trace_level":"generic",'
+             '"trace_schema_version":"2.7.9","signature":"x","signature_key_id":"y","components":'
+             '[{"component_type":"action","event_type":"ACTION_RESULT",'
+             '"timestamp":"2026-01-01T00:00:00Z","data":{"x":0.50,"y":null}}]}')
+    digests = {"A": "211ebdc0841cbd585008991a0f50b9836e1d4c836ae2f559c80cd654237bbcf8  64",
+               "B": "e54c4916e67bc706cc1ef97a17c240f1508b7a13d1edae58886e181f20d19eb1  130",
+               "E": "2f9c628420f59e0f8f3876896e1a8ed781ad3990af1f14ab00b56c4733c5ec58  149",
+               "H": "0f017d5ac8f65542828e2544056e4d2c67b1fd50ee55f1ad59e87d01dad3e47b  310"}
+    with Place(init=False) as p:
+        for form, line in digests.items():
+            said = p.ok("trace", "canon", "-", "--form", form, "--sha256", input=trace.encode())
+            assert said.split()[0] == line.split()[0], (form, said)
+            length = len(p.run("trace", "canon", "-", "--form", form, input=trace.encode()).stdout)
+            assert int(said.split()[1]) == length
+        python = p.run("trace", "canon", "-", "--numbers", "python", input=trace.encode()).stdout
+        assert b'{"x": 0.5, "y": null}' in python
+        p.expect(2, "trace", "canon", "-", "--form", "H", "--numbers", "python",
+                 input=trace.encode(), err="--numbers")
+        done = p.expect(3, "trace", "canon", "-", input=b"{}", err="missing_field")
+        assert done.stdout == b""
+
+
+@test
+def lower_answers_the_vectors():
+    with Place(init=False) as p:
+        for case in cases("lower"):
+            words = ["trace", "lower", VECTORS / case["file"], "--level", case["batch_level"]]
+            view = json.loads(p.ok(*words, "--to", case["to"]))
+            assert sorted(view["derived"]["removed"]) == sorted(case["expect"]["removed"])
+            assert view["trace_level"] == case["to"] and "signature" not in view
+            assert view["derived"]["from_level"] == case["batch_level"]
+            p.file("view", json.dumps({**view, "signature": "", "signature_key_id": ""}))
+            # In two steps the same is left; and nothing can be raised again.
+            half = p.file("half", p.ok(*words, "--to", "detailed"))
+            if case["to"] == "generic":
+                assert json.loads(p.ok("trace", "lower", half, "--to", "generic")) == view
+            p.expect(2, "trace", "lower", half, "--to", "full_traces", err="Raising")
+        p.expect(2, "trace", "lower", VECTORS / case["file"], err="--to LEVEL")
+
+
+@test
+def lower_names_the_form_that_verified():
+    with Place(init=False) as p:
+        case = next(c for c in cases("verify") if c["id"] == "form-H-detailed1")
+        words = ["trace", "lower", VECTORS / case["file"], "--level", case["batch_level"], "--to",
+                 "generic"]
+        assert json.loads(p.ok(*words))["derived"]["canonical_form"] is None
+        derived = json.loads(p.ok(*words, "--trust", TRUST, "--at", case["received_at"]))["derived"]
+        assert derived["canonical_form"] == "H"
+        assert derived["canonical_sha256"] == case["expect"]["canonical_sha256"]
+        p.expect(3, *words, "--trust", p.file("t", '{"format":"cortex-trust-1","keys":[]}'),
+                 err="key_unknown")
+
+
+# --- record ------------------------------------------------------------------------------------------
+
+
+@test
+def record_answers_the_vectors():
+    for case in cases("ingest"):
+        if any("make" in s for s in case["steps"]):
+            continue
+        with Place() as p:
+            policy = case.get("policy") or {}
+            words = ["record"]
+            if policy.get("unknown_key") == "keep_unverified":
+                words += ["--unknown-key", "keep"]
+            for step in case["steps"]:
+                expected = step["expect"]
+                if expected["http"] != 200:
+                    p.expect(1, *words, VECTORS / step["body"], out="rejected")
+                    continue
+                code = 0 if expected["rejected"] == 0 else 1
+                got = p.json(*words, VECTORS / step["body"], code=code)
+                del expected["http"]
+                for result in got["results"]:
+                    result.setdefault("reason", None)
+                assert same(expected, got), (case["id"], expected, got)
+
+
+@test
+def record_finds_out_what_a_file_is():
+    lines, level = traces_of_two()
+    pretty = json.dumps(json.loads(lines[0]), indent=2, ensure_ascii=False)
+    batch = TWO.read_text()
+    one_line = json.dumps(json.loads(batch), ensure_ascii=False)
+    kinds = {"a batch": [batch, json.dumps(json.loads(batch), indent=1), one_line + "\n"],
+             "one trace": [lines[0], lines[0] + "\n", "\n  " + pretty + "\n"],
+             "JSON Lines": ["\n".join(lines), "\n\n".join(lines) + "\n", one_line + "\n" + lines[0],
+                            "broken {\n" + lines[0]],
+             "nothing in it": ["", " \n\n"]}
+    for kind, texts in kinds.items():
+        for text in texts:
+            with Place() as p:
+                done = p.run("record", p.file("f", text), "--level", level)
+                said = done.stdout.decode().splitlines()
+                assert said[0].endswith(f"f: {kind}"), (kind, text[:40], said)
+                stored = sum(line.startswith("  stored") for line in said)
+                expected = {"a batch": 2, "one trace": 1, "nothing in it": 0}.get(kind)
+                assert expected is None or stored == expected, (kind, said)
+                assert done.returncode == (1 if "broken" in text else 0), (said, done.stderr)
+                # From a pipe the same.
+                again = p.run("record", "-", "--level", level, input=text.encode())
+                assert again.returncode == done.returncode
+                assert b"stored" not in again.stdout.splitlines()[-1]
+
+
+@test
+def one_spoilt_line_costs_no_other():
+    lines, level = traces_of_two()
+    nan = lines[0].replace('"round_number": 1', '"round_number": NaN')
+    assert nan != lines[0]
+    text = "\n".join([lines[0], "{\"trace_id\": \"cut off", nan, "[]", "\udcff", lines[1]])
+    with Place() as p:
+        path = p.file("f", text.encode(errors="surrogateescape"))
+        answer = p.json("record", path, "--level", level, code=1)
+        assert [r["status"] for r in answer["results"]] == ["stored"] + ["rejected"] * 4 + ["stored"]
+        assert [r.get("reason") for r in answer["results"]][1:4] == [
+            "malformed_json", "number_not_finite", "field_type"]
+        assert [r["index"] for r in answer["results"]] == list(range(6))
+        assert (answer["received"], answer["accepted"], answer["status"]) == (6, 2, "partial")
+        said = p.expect(1, "record", path, "--level", level).stdout.decode()
+        assert said.splitlines()[-1] == "6 traces: 2 duplicate, 4 rejected"
+        # Also where the first line is the spoilt one.
+        p.file("g", "{\"trace_id\": \"cut off\n" + lines[0])
+        assert p.json("record", "g", "--level", level, code=1)["accepted"] == 1
+
+
+@test
+def record_takes_many_lines_and_files():
+    lines, level = traces_of_two()
+    with Place() as p:
+        many = p.file("many", "\n".join(lines * 400))
+        said = p.ok("record", many, TWO, "--level", level).splitlines()
+        assert said[-1] == "802 traces: 2 stored, 800 duplicate", said[-1]
+        done = p.expect(0, "record", many, TWO, "--level", level, "--json")
+        answers = [json.loads(line) for line in done.stdout.splitlines()]
+        assert [a["received"] for a in answers] == [800, 2]
+        assert all(r["status"] == "duplicate" for a in answers for r in a["results"])
+        assert p.sql("SELECT count(*) FROM covenant_traces") == [(2,)]
+
+
+@test
+def a_file_too_long_is_refused_and_the_next_one_taken():
+    lines, level = traces_of_two()
+    empty = json.dumps({"events": [], "batch_timestamp": "2026-01-12T00:00:00Z",
+                        "consent_timestamp": "2026-01-11T00:00:00Z"})
+    with Place() as p:
+        p.file("limit", empty + " " * (8388608 - len(empty)))
+        p.file("over", empty + " " * (8388609 - len(empty)))
+        p.ok("record", "limit")
+        p.expect(1, "record", "over", out="limit_exceeded")
+        long_line = '{"trace_id":"' + "x" * (9 << 20) + '"}'
+        p.file("long", lines[0] + "\n" + long_line + "\n" + lines[1] + "\n")
+        answer = p.json("record", "long", "--level", level, code=1)
+        assert [r["status"] for r in answer["results"]] == ["stored", "rejected", "stored"]
+        assert answer["results"][1]["reason"] == "limit_exceeded"
+        done = p.expect(3, "record", "absent", TWO, err="absent")
+        assert "2 duplicate" in done.stdout.decode()
+
+
+@test
+def a_pipe_is_recorded_as_it_comes():
+    lines, level = traces_of_two()
+    with Place() as p:
+        feeder = subprocess.Popen([BIN, "record", "-", "--level", level], stdin=subprocess.PIPE,
+                                  stdout=subprocess.PIPE, env=p.env, cwd=p.folder)
+        feeder.stdin.write(lines[0].encode() + b"\n")
+        feeder.stdin.flush()
+        assert feeder.stdout.readline().endswith(b": JSON Lines\n")
+        assert feeder.stdout.readline().startswith(b"  stored ")
+        feeder.stdin.write(lines[1].encode())
+        feeder.stdin.close()
+        assert feeder.stdout.read().splitlines()[-1] == b"2 traces: 2 stored"
+        assert feeder.wait(timeout=60) == 0
+
+
+@test
+def policies_keep_and_strip():
+    lines, level = traces_of_two()
+    with Place(keys=False) as p:
+        path = p.file("f", lines[0])
+        p.expect(1, "record", path, "--level", level, out="key_unknown")
+        p.expect(0, "record", path, "--level", level, "--unknown-key", "keep", out="unverified")
+        assert p.json("trace", "query")["count"] == 0
+        assert p.json("trace", "query", "--verified", "false")["count"] == 1
+        assert p.json("tables", "status")["index"]["unverified"] == 1
+        # Judged again when its key is registered.
+        p.ok("key", "add", TRUST)
+        assert p.json("trace", "query")["count"] == 1
+        assert p.json("tables", "status")["index"]["unverified"] == 0
+    with Place() as p:
+        path = p.file("f", lines[0])
+        p.expect(1, "record", path, "--level", "generic", out="level_violation")
+        p.expect(0, "record", path, "--level", "generic", "--level-policy", "strip",
+                 out="fields left out")
+        shown = p.json("trace", "show", json.loads(lines[0])["trace_id"])
+        assert "signature" not in shown["trace"] and shown["level"] == "generic"
+
+
+# --- finding -----------------------------------------------------------------------------------------
+
+
+@test
+def query_filters_and_pages():
+    with Place() as p:
+        p.ok("record", TWO)
+        everything = p.json("trace", "query")
+        assert everything["count"] == 2 and everything["next_cursor"] is None
+        newest = everything["traces"][0]
+        for words, count in ((["--agent", ALPHA], 2), (["--agent", "nobody"], 0),
+                             (["--task-id", newest["task_id"]], 1),
+                             (["--selected-action", "action.task_complete"], 2),
+                             (["--from", newest["timestamp"]], 1), (["--to", newest["timestamp"]], 1),
+                             (["--verified", "false"], 0), (["--verified", "any"], 2),
+                             (["--overridden", "false"], 2), (["--overridden", "true"], 0),
+                             (["--min-plausibility", "0.95"], 0), (["--max-plausibility", "0.9"], 2),
+                             (["--fragility-flag", "true"], 2), (["--cognitive-state", "WORK"], 2),
+                             (["--trace-type", "VERIFY_IDENTITY"], 0)):
+            assert p.json("trace", "query", *words)["count"] == count, words
+        first = p.json("trace", "query", "--limit", "1")
+        second = p.json("trace", "query", "--limit", "1", "--cursor", first["next_cursor"])
+        assert first["traces"] + second["traces"] == everything["traces"]
+        assert second["next_cursor"] is None
+        p.ok("trace", "query", "--limit", "1")
+        assert first["next_cursor"] in p.ok("trace", "query", "--limit", "1")
+        p.expect(2, "trace", "query", "--cursor", "AAAA", err="--cursor")
+        p.expect(2, "trace", "query", "--limit", "0", err="--limit")
+        p.expect(2, "trace", "query", "--min-plausibility", "high", err="--min-plausibility")
+        p.expect(2, "trace", "query", "--from", "yesterday", err="--from")
+
+
+@test
+def query_finds_words():
+    trace = next(e["trace"] for e in events_of("ingest-two-a-0.json")["events"])
+    with Place() as p:
+        p.ok("record", TWO)
+        rationale = next(c["data"]["action_rationale"] for c in trace["components"]
+                         if c["event_type"] == "ASPDMA_RESULT")
+        word = max(rationale.replace(".", " ").replace(",", " ").split(), key=len)
+        found = p.json("trace", "query", "--text", word)
+        assert trace["trace_id"] in [t["trace_id"] for t in found["traces"]], word
+        assert p.json("trace", "query", "--text", "xyzzyplugh")["count"] == 0
+
+
+@test
+def show_gives_bytes_views_and_proof():
+    lines, level = traces_of_two()
+    trace_id = json.loads(lines[0])["trace_id"]
+    with Place() as p:
+        odd = lines[0].replace(": ", ":  ")
+        p.ok("record", p.file("f", odd), "--level", level)
+        raw = p.run("trace", "show", trace_id, "--raw").stdout
+        assert raw == odd.encode()
+        p.expect(0, "trace", "verify", "-", "--level", level, input=raw, out="holds")
+        shown = p.json("trace", "show", trace_id)
+        assert shown["verdict"]["verdict"] == "holds" and shown["entry"]["actor"] == ALPHA
+        assert shown["trace"] == json.loads(lines[0]) and shown["conflicts"] == []
+        low = p.json("trace", "show", trace_id, "--level", "generic")
+        assert "signature" not in low["trace"] and low["trace"]["derived"]["from_level"] == level
+        p.expect(1, "trace", "show", trace_id, "--level", "generic", "--raw", err="LevelTooLow")
+        text = p.ok("trace", "show", trace_id)
+        assert f"trace {trace_id}: holds" in text and "journal" in text
+        p.expect(2, "trace", "show", "absent", err="NoTrace")
+        p.expect(2, "trace", "show", trace_id, "--agent", "nobody", err="NoTrace")
+        # Proven by what the ledger's own commands say.
+        roots = p.json("roots", "--actor", ALPHA)
+        assert p.json("trace", "show", trace_id)["proof"]["journal_root"] == \
+            roots["actors"][0]["journal_root"]
+
+
+@test
+def the_same_id_of_two_agents_needs_a_name():
+    with Place() as p:
+        p.ok("record", VECTORS / "batches/ingest-same-id-other-agent-b-0.json")
+        rows = p.json("trace", "query")["traces"]
+        ids = [r["trace_id"] for r in rows]
+        twice = next(i for i in ids if ids.count(i) == 2)
+        p.expect(1, "trace", "show", twice, err="Ambiguous")
+        for row in rows:
+            shown = p.json("trace", "show", twice, "--agent", row["agent_id_hash"])
+            assert shown["verdict"]["agent_id_hash"] == row["agent_id_hash"]
+
+
+# --- chains, sources, wakeups ------------------------------------------------------------------------
+
+
+@test
+def chain_answers_the_vectors():
+    exits = {"holds": 0, "broken": 1, "indeterminate": 3}
+    with Place(init=False) as p:
+        for case in cases("chain"):
+            expected = case["expect"]
+            path = p.file("chain", json.dumps({k: v for k, v in case.items() if k != "expect"}))
+            code = exits[expected["verdict"]]
+            got = p.json("trace", "chain", "--file", path, code=code)
+            assert same(expected, got), (case["id"], expected, got)
+            p.expect(code, "trace", "chain", "--file", path, out=expected["verdict"])
+            # A bare array, with options in place of members.
+            p.file("bare", json.dumps(case["entries"]))
+            words = ["--profile", case["profile"]]
+            if case.get("genesis"):
+                words += ["--genesis", case["genesis"]]
+            assert same(expected, p.json("trace", "chain", "--file", "bare", *words, code=code))
+
+
+@test
+def chain_of_a_home():
+    with Place() as p:
+        p.ok("record", TWO)
+        got = p.json("trace", "chain", ALPHA, code=3)
+        assert got["agent"] == ALPHA and got["entries"] == 2 and got["verdict"] == "indeterminate"
+        p.expect(3, "trace", "chain", ALPHA, out="indeterminate")
+        spec = p.json("trace", "chain", ALPHA, "--profile", "spec-1.0", code=1)
+        assert spec["profile"] == "spec-1.0" and spec["findings"]
+        p.expect(1, "trace", "chain", ALPHA, "--profile", "spec-1.0", out="mismatch")
+        p.expect(3, "trace", "chain", "nobody", out="indeterminate")
+        p.expect(2, "trace", "chain", err="--file")
+        p.expect(2, "trace", "chain", ALPHA, "--file", "x", err="--file")
+        p.expect(2, "trace", "chain", ALPHA, "--genesis", "x", err="--genesis")
+        p.expect(3, "trace", "chain", "--file", p.file("f", '{"entries":[{"seq":"1"}]}'),
+                 err="entry 0")
+        p.expect(3, "trace", "chain", "--file", p.file("g", "17"), err="expected an array")
+
+
+@test
+def idma_of_a_home_and_of_a_file():
+    lines, level = traces_of_two()
+    with Place() as p:
+        p.ok("record", TWO)
+        got = p.json("trace", "idma", ALPHA)
+        assert got["count"] == 2
+        for row in got["traces"]:
+            assert row["check"] == "consistent" and row["flag"] == "consistent"
+            assert abs(row["k_eff"] - row["computed"]) <= 0.01
+        p.expect(0, "trace", "idma", ALPHA, out="consistent")
+        one = p.json("trace", "idma", "--file", p.file("f", lines[0]))
+        assert one["traces"][0]["phase_computed"] == "emerging"
+        said = p.json("trace", "idma", "--file", "f", "--established")
+        assert said["traces"][0]["phase_computed"] == "fragile"
+        trace = json.loads(lines[0])
+        for component in trace["components"]:
+            if component["event_type"] == "DMA_RESULTS":
+                component["data"]["idma"].update(k_eff=2.0, correlation_risk=0.2,
+                                                 fragility_flag=True)
+        wrong = p.json("trace", "idma", "--file", p.file("g", json.dumps(trace)))["traces"][0]
+        assert wrong["check"] == "mismatch" and wrong["flag"] == "fragility_mismatch", wrong
+        p.expect(0, "trace", "idma", "nobody", out="no verified traces")
+        p.expect(2, "trace", "idma")
+        p.expect(2, "trace", "idma", ALPHA, "--limit", "5000", err="--limit")
+        p.expect(3, "trace", "idma", "--file", p.file("h", "{}"), err="missing_field")
+
+
+@test
+def wakeups_are_complete_or_not():
+    with Place() as p:
+        done = p.expect(1, "trace", "wakeup", ALPHA, out="no trace of a wakeup")
+        stages = sorted((VECTORS / "traces").glob("stage-*.json"))
+        agents = {}
+        for path in stages:
+            case = next(c for c in cases("verify") if c["file"] == f"traces/{path.name}")
+            done = p.json("record", path, "--level", case["batch_level"])
+            agents.setdefault(done["results"][0]["entry"]["actor"], set()).add(
+                case["expect"]["trace_type"])
+        for agent, types in agents.items():
+            got = p.json("trace", "wakeup", agent, code=0 if len(types) == 5 else 1)
+            there = {t for w in got["wakeups"] for t, v in w["types"].items()
+                     if v["state"] != "missing"}
+            assert there == types, (there, types)
+            p.expect(0 if len(types) == 5 else 1, "trace", "wakeup", agent, out="VERIFY_IDENTITY")
+
+
+# --- keys --------------------------------------------------------------------------------------------
+
+
+@test
+def keys_are_added_listed_revoked():
+    public = next(k["public_key"] for k in json.loads(TRUST.read_text())["keys"]
+                  if k["key_id"] == ALPHA_KEY)
+    other = base64.b64encode(bytes(range(32))).decode()
+    with Place(keys=False) as p:
+        p.expect(0, "key", "list", out="no keys")
+        add = ["key", "add", "--id", ALPHA_KEY, "--public-key"]
+        assert p.json(*add, public, "--agent", ALPHA, "--not-before", "2025-12-01T00:00:00Z",
+                      "--description", "first") == {"keys": [{"key_id": ALPHA_KEY, "status": "added"}]}
+        assert p.ok(*add, public).startswith("there")
+        padded = public.replace("-", "+").replace("_", "/") + "="
+        assert p.ok(*add, padded).startswith("there")
+        p.expect(1, *add, other, out="conflict", err="never bound anew")
+        key = p.json("key", "show", ALPHA_KEY)
+        assert key["agents"] == [ALPHA] and key["added_by"] == "andrew" and key["revoked_at"] is None
+        assert key["description"] == "first" and key["added_at"]
+        # What is listed can be given to verify, and added elsewhere.
+        p.file("keys.json", p.ok("key", "list", "--json"))
+        p.expect(1, "trace", "verify", VECTORS / "traces/agent-not-bound.json", "--trust", "keys.json")
+        p.expect(2, "key", "revoke", ALPHA_KEY, err="--reason")
+        p.expect(2, "key", "revoke", "nobody", "--reason", "x", err="NoKey")
+        p.ok("key", "revoke", ALPHA_KEY, "--reason", "stolen")
+        shown = p.json("key", "show", ALPHA_KEY)
+        assert shown["revoked_at"] and shown["revoked_reason"] == "stolen"
+        p.expect(0, "key", "list", out="revoked")
+        p.expect(1, "record", TWO, out="key_revoked")
+
+
+@test
+def key_options_are_checked():
+    with Place() as p:
+        add = ["key", "add", "--id", "k", "--public-key"]
+        p.expect(2, *add, "AAAA", err="KeyLength")
+        p.expect(2, *add, "!", err="key add")
+        p.expect(2, "key", "add", err="--public-key")
+        p.expect(2, "key", "add", TRUST, "--id", "k", err="either FILE or --id")
+        p.expect(3, "key", "add", p.file("t", "[]"), err="BadTrust")
+        p.expect(3, "key", "add", "absent", err="absent")
+        p.expect(2, "key", "show", "nobody", err="NoKey")
+        p.expect(3, "key", "show", "./nobody", err="nobody")
+        p.expect(2, *add, base64.b64encode(bytes(32)).decode(), "--chain-profile", "auto")
+
+
+@test
+def a_conflict_in_a_file_leaves_the_others():
+    store = json.loads(TRUST.read_text())
+    with Place(keys=False) as p:
+        p.ok("key", "add", "--id", store["keys"][1]["key_id"], "--public-key",
+             store["keys"][0]["public_key"])
+        done = p.json("key", "add", TRUST, code=1)
+        states = {k["key_id"]: k["status"] for k in done["keys"]}
+        assert states[store["keys"][1]["key_id"]] == "conflict"
+        assert sorted(set(states.values())) == ["added", "conflict"]
+
+
+@test
+def a_compromised_key_breaks_what_it_signed():
+    lines, level = traces_of_two()
+    trace_id = json.loads(lines[0])["trace_id"]
+    with Place() as p:
+        p.ok("record", TWO)
+        p.ok("key", "revoke", ALPHA_KEY, "--reason", "lost")
+        assert p.json("trace", "query")["count"] == 2
+        assert p.json("trace", "show", trace_id)["verdict"]["verdict"] == "holds"
+        p.ok("key", "revoke", ALPHA_KEY, "--reason", "lost", "--compromised-since",
+             "2025-12-31T00:00:00Z")
+        assert p.json("trace", "query")["count"] == 0
+        verdict = p.json("trace", "show", trace_id)["verdict"]
+        assert (verdict["verdict"], verdict["reason"]) == ("broken", "key_revoked")
+        p.expect(0, "key", "list", out="compromised")
+
+
+# --- alerts ------------------------------------------------------------------------------------------
+
+
+@test
+def conflicts_raise_an_alert_that_is_settled():
+    batches = sorted((VECTORS / "batches").glob("ingest-conflict-a-*.json"))
+    with Place() as p:
+        p.expect(0, "alert", "list", out="no alerts")
+        for path in batches:
+            p.run("record", path)
+        alerts = p.json("alert", "list")["alerts"]
+        assert alerts and all(a["detection_mechanism"] == "trace_id_conflict" for a in alerts)
+        alert = alerts[0]["alert_id"]
+        p.expect(0, "alert", "list", out=alert)
+        assert p.json("alert", "ack", alert) == {"alert_id": alert, "status": "acknowledged"}
+        assert alert in p.ok("alert", "list")
+        p.expect(2, "alert", "resolve", alert, err="--notes")
+        p.ok("alert", "resolve", alert, "--notes", "a test")
+        assert alert not in p.ok("alert", "list")
+        assert alert in p.ok("alert", "list", "--all")
+        p.expect(2, "alert", "ack", "0" * 32, err="NoAlert")
+        shown = p.json("trace", "show", alerts[0]["evidence_traces"][0])
+        assert len(shown["conflicts"]) >= 1
+
+
+@test
+def detect_and_capacity_answer():
+    with Place() as p:
+        p.ok("record", TWO)
+        before = p.json("roots")
+        done = p.run("detect", "--no-record", "--json")
+        answer = json.loads(done.stdout)
+        assert done.returncode == (1 if answer["alerts"] else 0) and answer["new"] == 0
+        assert p.json("roots") == before
+        got = p.json("capacity", ALPHA)
+        # The vectors are older than 30 days.
+        assert got["agent"] == ALPHA and got["n"] == 0 and got["confidence"] == "insufficient", got
+        p.expect(0, "capacity", ALPHA, out="capacity of " + ALPHA)
+
+
+# --- as a lattice ------------------------------------------------------------------------------------
+
+
+@test
+def recorded_traces_are_a_lattice():
+    with Place() as p:
+        p.ok("record", TWO)
+        verified = p.json("lattice", "verify", BRANCH)
+        assert verified["verdict"] == "holds" and verified["nodes"] == 12, verified
+        p.expect(0, "lattice", "verify", "@", "--strict" if False else "--content-ids", out="VALID")
+        agent = BRANCH[1:]
+        node = f"@{agent}"
+        heads = p.ok("lattice", "heads", "@")
+        assert f"{agent}#11" in heads
+        state = p.json("lattice", "state", BRANCH, node)
+        assert "ACTION_RESULT" in state["state"]["memory"]
+        why = p.json("lattice", "why", BRANCH, node, "ACTION_RESULT")
+        assert len(why["entries"] if "entries" in why else why["changes"]) == 2
+        p.expect(0, "lattice", "show", BRANCH, node, out=agent)
+        p.expect(0, "lattice", "bisect", "@", node, "/memory/ACTION_RESULT", out="true from")
+        p.expect(0, "lattice", "compare", "@", agent, agent, out="none")
+        p.expect(0, "lattice", "heatmap", "@")
+        assert "ACTION_RESULT" in p.ok("lattice", "render", "@", "--ascii")
+        anchor = p.file("anchor", p.ok("lattice", "anchor", "@"))
+        p.expect(0, "lattice", "verify", "@", "--head", f"@{anchor}", "--home", p.home)
+        p.expect(2, "lattice", "verify", "@agent/nobody", err="NoBranch")
+        p.expect(3, "lattice", "verify", "@", "--home", "absent", err="NoHome")
+    with Place() as p:
+        p.expect(2, "lattice", "heads", "@", err="NoBranch")
+
+
+# --- the index ---------------------------------------------------------------------------------------
+
+
+@test
+def the_index_follows_and_is_made_anew():
+    columns = "trace_id, agent_id_hash, trace_level, signature_verified, primary_row, ledger_seq, id"
+    with Place() as p:
+        assert p.json("tables", "status")["index"]["traces"] == 0
+        p.ok("record", TWO)
+        status = p.json("tables", "status")
+        assert status["index"]["engine"] == "sqlite" and status["index"]["lag"] == 0
+        assert status["index"]["traces"] == 2
+        rows = p.sql(f"SELECT {columns} FROM covenant_traces ORDER BY id")
+        for name in ("cirislens.db", "cirislens.db-wal", "cirislens.db-shm"):
+            (p.home / name).unlink(missing_ok=True)
+        assert p.json("tables", "status")["index"] is None
+        p.expect(0, "tables", "status", out="index   none")
+        done = p.json("tables", "rebuild")
+        assert done["index"] == {"alerts": 0, "engine": "sqlite", "traces": 2, "unverified": 0}
+        assert p.sql(f"SELECT {columns} FROM covenant_traces ORDER BY id") == rows
+        # What is asked makes the index, too.
+        (p.home / "cirislens.db").unlink()
+        assert p.json("trace", "query")["count"] == 2
+        assert p.sql(f"SELECT {columns} FROM covenant_traces ORDER BY id") == rows
+        assert p.json("tables", "rebuild", "--verify-only")["index"] is None
+
+
+@test
+def another_index_is_named():
+    with Place() as p:
+        p.ok("record", TWO)
+        other = p.folder / "other.db"
+        p.expect(3, "tables", "status", "--db", other)
+        assert p.json("trace", "query", "--db", other)["count"] == 2
+        assert p.json("tables", "status", "--db", other)["index"]["traces"] == 2
+        assert p.json("tables", "rebuild", "--db", other)["index"]["traces"] == 2
+        p.expect(3, "trace", "query", "--db", p.folder / "no/such/folder.db")
+        p.expect(2, "trace", "query", "--db", "", err="--db")
+
+
+@test
+def an_index_that_cannot_be_written_is_read():
+    if os.geteuid() == 0:
+        raise Skip("root may write everything")
+    with Place() as p:
+        p.ok("record", TWO)
+        copy = p.folder / "kept.db"
+        assert p.json("trace", "query", "--db", copy)["count"] == 2
+        copy.chmod(0o400)
+        p.ok("append", "note", "--payload", "x")
+        done = p.expect(0, "trace", "query", "--db", copy, err="behind")
+        assert b"trace-th" in done.stdout
+
+
+@test
+def erased_traces_are_forgotten():
+    lines, level = traces_of_two()
+    first, second = (json.loads(line)["trace_id"] for line in lines)
+    with Place() as p:
+        p.ok("record", TWO)
+        seq = p.json("trace", "show", first)["entry"]["seq"]
+        p.ok("erase", seq, "--actor", ALPHA, "--reason", "asked for")
+        assert [t["trace_id"] for t in p.json("trace", "query", "--verified", "any")["traces"]] \
+            == [second]
+        p.expect(2, "trace", "show", first)
+        assert p.json("tables", "rebuild")["index"]["traces"] == 1
+        p.ok("verify", "--home", p.home)
+        assert p.json("lattice", "verify", BRANCH)["nodes"] == 6
+
+
+# --- all of them -------------------------------------------------------------------------------------
+
+
+@test
+def without_a_home_nothing_is_made():
+    with Place(init=False) as p:
+        for words in (["record", TWO], ["trace", "query"], ["trace", "show", "x"],
+                      ["trace", "chain", "x"], ["trace", "idma", "x"], ["trace", "wakeup", "x"],
+                      ["key", "list"], ["key", "add", TRUST], ["detect"], ["capacity", "x"],
+                      ["alert", "list"], ["alert", "ack", "x"], ["key", "show", "x"],
+                      ["lattice", "heads", "@"]):
+            done = p.expect(3, *words, err="NoHome")
+            assert done.stdout == b""
+            error = json.loads(p.run(*words, "--json").stdout)["error"]
+            assert error["code"] == "NoHome", (words, error)
+        assert not p.home.exists()
+
+
+@test
+def foreign_text_does_not_reach_the_terminal():
+    evil = "\u001b[31mred\u202e"
+    lines, level = traces_of_two()
+    trace = {**json.loads(lines[0]), "trace_id": evil, "task_id": evil}
+    with Place() as p:
+        path = p.file("f", json.dumps(trace))
+        p.ok("record", path, "--level", level)
+        for words in (["record", path, "--level", level], ["trace", "query"], ["trace", "show", evil],
+                      ["trace", "idma", ALPHA], ["trace", "verify", path, "--level", level],
+                      ["trace", "chain", ALPHA], ["alert", "list"]):
+            shown = p.run(*words).stdout
+            assert b"\x1b" not in shown and "\u202e".encode() not in shown, words
+
+
+@test
+def a_full_disk_on_standard_output_is_3():
+    with Place() as p:
+        p.ok("record", TWO)
+        with open("/dev/full", "wb") as full:
+            for words in (["record", TWO], ["trace", "query"], ["trace", "chain", ALPHA],
+                          ["key", "list"], ["trace", "canon", VECTORS / "traces/S-plus-L.json"],
+                          ["lattice", "heads", "@"], ["tables", "status"]):
+                done = subprocess.run([BIN, *map(str, words)], stdout=full, stderr=subprocess.PIPE,
+                                      env=p.env, timeout=60)
+                assert done.returncode == 3, (words, done)
+
+
+def main():
+    passed = failed = skipped = 0
+    wanted = sys.argv[2:]
+    for function in tests:
+        if wanted and function.__name__ not in wanted:
+            continue
+        try:
+            function()
+            passed += 1
+        except Skip as why:
+            skipped += 1
+            print(f"SKIP {function.__name__}: {why}")
+        except Exception as problem:
+            failed += 1
+            print(f"FAIL {function.__name__}")
+            print("".join(traceback.format_exception(problem, limit=-3)))
+    print(f"{passed} passed, {failed} failed, {skipped} skipped")
+    sys.exit(1 if failed or not passed else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1345 @@
+#!/usr/bin/env python3
+"""The server from outside: every route, every code, limits, tokens, ends.
+
+    test_http.py [PROGRAM]     PROGRAM defaults to $CORTEX_BIN
+
+CORTEX_HTTP_FULL=1 does it at full size (10,000 idle connections).  Closes with
+`N passed, N failed, N skipped`.
+"""
+import base64
+import concurrent.futures
+import http.client
+import json
+import os
+import pathlib
+import random
+import resource
+import shutil
+import signal
+import socket
+import ssl
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import traceback
+import warnings
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+from agent import Agent, batch  # noqa: E402
+
+BIN = os.path.abspath(sys.argv[1] if len(sys.argv) > 1 else os.environ["CORTEX_BIN"])
+FULL = os.environ.get("CORTEX_HTTP_FULL") == "1"
+ENV = {k: v for k, v in os.environ.items()
+       if k not in ("CORTEX_HOME", "CORTEX_ACTOR", "XDG_DATA_HOME")}
+API = "/api/v1/covenant"
+JSON = "application/json"
+
+tests = []
+
+
+def test(function):
+    tests.append(function)
+    return function
+
+
+class Skip(Exception):
+    pass
+
+
+class Answer:
+    def __init__(self, response, body):
+        self.status, self.headers, self.body = response.status, response.headers, body
+        self.type = response.headers.get("Content-Type")
+
+    def json(self):
+        return json.loads(self.body)
+
+
+class Server:
+    """A home served by the program, with tokens for every purpose."""
+
+    def __init__(self, *options, home=None, listen="127.0.0.1:0", tls=None):
+        self.folder = None
+        if home is None:
+            self.folder = pathlib.Path(tempfile.mkdtemp(prefix="cortex-http-"))
+            home = self.folder / "home"
+            self.command("init", "--segment-size", "1M", home=home)
+        self.home, self.options, self.listen, self.tls = pathlib.Path(home), options, listen, tls
+        self.start()
+        self.token = (self.home / "token").read_text().strip()
+
+    def start(self):
+        self.log = tempfile.TemporaryFile()
+        self.process = subprocess.Popen(
+            [BIN, "serve", "--home", str(self.home), "--listen", self.listen, "--json",
+             *self.options], stdout=subprocess.PIPE, stderr=self.log, env=ENV)
+        line = self.process.stdout.readline()
+        assert line, "it did not start:\n" + self.said()
+        self.url = json.loads(line)["url"]
+        self.host, port = self.url.split("//")[1].rsplit(":", 1)
+        self.port = int(port)
+
+    def said(self):
+        self.log.seek(0)
+        return self.log.read().decode(errors="replace")
+
+    def command(self, *args, home=None, expect=0):
+        done = subprocess.run([BIN, *map(str, args), "--home", str(home or self.home)],
+                              capture_output=True, env=ENV, timeout=120)
+        assert done.returncode == expect, (args, done.returncode, done.stderr)
+        return done.stdout.decode().strip()
+
+    def add_token(self, *scopes, **more):
+        options = [part for scope in scopes for part in ("--scope", scope)]
+        options += [part for name, value in more.items() for part in ("--" + name, value)]
+        return self.command("token", "add", *options)
+
+    def connect(self, timeout=30):
+        if self.tls:
+            return http.client.HTTPSConnection(self.host, self.port, timeout=timeout,
+                                               context=self.tls)
+        return http.client.HTTPConnection(self.host, self.port, timeout=timeout)
+
+    def ask(self, method, path, body=None, token="", headers=None, type=JSON, connection=None):
+        headers = dict(headers or {})
+        token = self.token if token == "" else token
+        if token is not None:
+            headers["Authorization"] = "Bearer " + token
+        if body is not None and not isinstance(body, (bytes, str)):
+            body = json.dumps(body)
+        if body is not None and type is not None:
+            headers["Content-Type"] = type
+        c = connection or self.connect()
+        c.request(method, path, body=body, headers=headers)
+        response = c.getresponse()
+        answer = Answer(response, response.read())
+        if connection is None:
+            c.close()
+        return answer
+
+    def get(self, path, **more):
+        return self.ask("GET", path, **more)
+
+    def problem(self, status, kind, method, path, **more):
+        """Asks, and checks that the answer is this problem in the form of trace.md §11."""
+        answer = self.ask(method, path, **more)
+        assert answer.status == status, (method, path[:100], answer.status, answer.body[:300])
+        assert answer.type == "application/problem+json", answer.type
+        if method == "HEAD":
+            return answer
+        found = answer.json()
+        assert found["type"] == "urn:cortex:problem:" + kind, found
+        assert found["status"] == status and found["title"] and found["detail"], found
+        assert isinstance(found["errors"], list) and "instance" in found, found
+        if status in (429, 503):
+            assert answer.headers["Retry-After"], "no Retry-After"
+        if status == 401:
+            assert answer.headers["WWW-Authenticate"].startswith("Bearer")
+        return answer
+
+    def post(self, *traces, expect=200, **more):
+        answer = self.ask("POST", API + "/events", body=batch(*traces), **more)
+        assert answer.status == expect, (answer.status, answer.body[:500])
+        return answer.json()
+
+    def register(self, agent, **more):
+        answer = self.ask("POST", API + "/public-keys", body=agent.registration(**more),
+                          token=self.admin())
+        assert answer.status in (200, 201), (answer.status, answer.body)
+
+    def admin(self):
+        if not hasattr(self, "admin_token"):
+            self.admin_token = self.add_token("key:admin", name="admin")
+        return self.admin_token
+
+    def wait_for(self, check, seconds=30):
+        end = time.time() + seconds
+        while True:
+            found = check()
+            if found or time.time() > end:
+                assert found, "it did not come"
+                return found
+            time.sleep(0.05)
+
+    def traces(self, query=""):
+        answer = self.get(API + "/traces" + query)
+        if answer.status == 503:
+            return []
+        assert answer.status == 200, (answer.status, answer.body)
+        return answer.json()["traces"]
+
+    def metric(self, name):
+        for line in self.get("/metrics").body.decode().splitlines():
+            if line.startswith(name + " ") or line.startswith(name + "{"):
+                return float(line.rsplit(" ", 1)[1])
+        raise KeyError(name)
+
+    def stop(self, sig=signal.SIGTERM, expect=0):
+        self.process.send_signal(sig)
+        code = self.process.wait(timeout=60)
+        self.process.stdout.close()
+        said = self.said()
+        self.log.close()
+        assert code == expect, f"exit {code}\n{said[-3000:]}"
+        return said
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
+        if not self.process.stdout.closed:
+            self.process.stdout.close()
+        if not self.log.closed:
+            self.log.close()
+        if self.folder:
+            shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def raw(server, data, seconds=20, then=None):
+    """Sends bytes as they are; what came back until the peer closed or nothing came."""
+    with socket.create_connection((server.host, server.port), timeout=seconds) as s:
+        s.sendall(data)
+        if then:
+            then(s)
+        got = b""
+        try:
+            while chunk := s.recv(65536):
+                got += chunk
+                head, _, rest = got.partition(b"\r\n\r\n")
+                for line in head.split(b"\r\n"):
+                    if line.lower().startswith(b"content-length:") and \
+                            len(rest) >= int(line.split(b":")[1]):
+                        return got
+        except (ConnectionResetError, socket.timeout):
+            pass
+        return got
+
+
+def code_of(got):
+    return int(got.split(b" ")[1]) if got.startswith(b"HTTP/1.") else None
+
+
+def shared(function):
+    """A test over the one server that is started for all of them."""
+    def run():
+        function(common())
+    run.__name__ = function.__name__
+    run.__doc__ = function.__doc__
+    return test(run)
+
+
+_common = []
+
+
+def common():
+    if not _common:
+        server = Server()
+        server.agent = Agent("a1b2c3d4e5f60718")
+        server.register(server.agent)
+        _common.append(server)
+    return _common[0]
+
+
+# --- what it is for ------------------------------------------------------------------------------
+
+
+@shared
+def a_trace_is_stored_found_and_read(s):
+    agent = s.agent
+    done = s.post(agent.trace("first", second=1))
+    assert done["status"] == "ok" and done["accepted"] == 1 and done["received"] == 1, done
+    result = done["results"][0]
+    assert result["status"] == "stored" and result["form"] == "B", result
+    assert result["entry"]["actor"] == agent.name and len(result["content_sha256"]) == 64, result
+    found = s.wait_for(lambda: s.traces("?task_id=task-1&agent_id=" + agent.name))
+    assert found[0]["trace_id"] == "first" and found[0]["signature_verified"] is True, found
+    assert found[0]["scores"]["dsdma"] == 0, "a score of 0 is 0"
+    one = s.get(API + "/traces/first").json()
+    assert one["trace"]["trace_id"] == "first" and one["verdict"]["verdict"] == "holds", one
+    assert s.get("/api/v1/accord/traces/first").json() == one
+
+
+@shared
+def sent_again_it_is_a_duplicate(s):
+    trace = s.agent.trace("twice", second=2)
+    first, second = s.post(trace)["results"][0], s.post(trace)["results"][0]
+    assert (first["status"], second["status"]) == ("stored", "duplicate"), (first, second)
+    assert first["entry"] == second["entry"]
+    s.wait_for(lambda: s.traces("?limit=1000"))
+    time.sleep(0.3)
+    assert [t["trace_id"] for t in s.traces("?limit=1000")].count("twice") == 1
+
+
+@shared
+def exactly_once_when_many_send_the_same(s):
+    traces = [s.agent.trace("many-%d" % i, second=100 + i) for i in range(8)]
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        answers = list(pool.map(lambda _: s.post(*traces), range(8)))
+    entries = {(r["trace_id"], r["entry"]["seq"]) for a in answers for r in a["results"]}
+    stored = [r for a in answers for r in a["results"] if r["status"] == "stored"]
+    assert len(entries) == 8 and len(stored) == 8, (len(entries), len(stored))
+
+
+@shared
+def one_bad_event_does_not_reject_its_neighbours(s):
+    good, bad = s.agent.trace("good", second=3), s.agent.trace("bad", second=4)
+    bad["components"][2]["data"]["csdma"]["plausibility_score"] = 0.8
+    done = s.post(good, bad)
+    assert done["status"] == "partial" and done["rejected_traces"] == ["bad"], done
+    assert done["errors"] == ["bad: Invalid signature"], done
+    stranger = Agent("ffff0000ffff0000")
+    done = s.post(stranger.trace("s1"))
+    assert done["status"] == "rejected", done
+    assert done["errors"] == ["s1: Unknown signer key: " + stranger.key_id], done
+    nan = json.dumps(batch(good, bad)).replace("0.8", "NaN")
+    done = s.ask("POST", API + "/events", body=nan).json()
+    assert [r["status"] for r in done["results"]] == ["duplicate", "rejected"], done
+    assert done["results"][1]["reason"] == "number_not_finite", done
+
+
+@shared
+def an_empty_batch_is_ok(s):
+    assert s.post()["status"] == "ok"
+
+
+@shared
+def readings_answer_what_they_promise(s):
+    s.post(s.agent.trace("reading", second=5))
+    s.wait_for(lambda: s.get(API + "/traces/reading").status == 200)
+    name = s.agent.name
+    for path in ["/chain/" + name, "/capacity/" + name, "/wakeup/" + name, "/alerts",
+                 "/alerts?status=all&limit=5", "/public-keys"]:
+        answer = s.get(API + path)
+        assert answer.status == 200 and answer.type == JSON, (path, answer.status, answer.body)
+        answer.json()
+    keys = s.get(API + "/public-keys").json()
+    assert s.agent.key_id in json.dumps(keys), keys
+
+
+@shared
+def histories_answer_as_the_command_does(s):
+    s.post(s.agent.trace("lattice", second=6))
+    branch = "/api/v1/lattice/agent/" + s.agent.name
+    heads = s.get(branch + "/heads")
+    assert heads.status == 200, (heads.status, heads.body)
+    assert heads.json()["verified"] is True, heads.body
+    node = "%40agent%2F" + s.agent.name
+    state = s.get(branch + "/state?node=" + node)
+    assert state.status == 200 and "THOUGHT_START" in json.dumps(state.json()), state.body[:300]
+    why = s.get(branch + "/why?node=" + node + "&key=ASPDMA_RESULT")
+    assert why.status == 200 and why.json(), why.body[:300]
+    assert s.get(branch + "/heatmap").status == 200
+    assert s.get(branch + "/show?node=" + node).status == 200
+    assert s.get(branch + "/verify?strict=1").status == 200
+    assert s.get(branch + "/bisect?node=" + node + "&predicate=/memory/THOUGHT_START").status == 200
+    svg = s.get(branch + "/render?form=svg")
+    assert svg.type == "image/svg+xml" and svg.body.lstrip().startswith(b"<"), svg.body[:80]
+    agent = "agent%2F" + s.agent.name
+    assert s.get(f"/api/v1/lattice/all/compare?a={agent}&b={agent}").status == 200
+    s.problem(404, "not-found", "GET", branch + "/state?node=nobody")
+    s.problem(404, "not-found", "GET", "/api/v1/lattice/agent/0000000000000000/heads")
+
+
+@shared
+def proofs_hold_for_the_program_that_checks_them(s):
+    s.post(s.agent.trace("proof", second=7))
+    verify = os.path.join(os.path.dirname(BIN), "cortex-verify")
+    roots = s.get("/api/v1/roots?actor=" + s.agent.name).json()["actors"][0]
+    answer = s.get(f"/api/v1/proofs/entry?actor={s.agent.name}&seq=0").json()
+    assert answer["journal_size"] >= roots["journal_size"] > 0, (answer, roots)
+    s.problem(404, "not-found", "GET", f"/api/v1/proofs/entry?actor={s.agent.name}&seq=999999")
+    s.problem(404, "not-found", "GET", "/api/v1/proofs/entry?actor=nobody&seq=0")
+    size = answer["journal_size"]
+    grown = s.get(f"/api/v1/proofs/consistency?actor={s.agent.name}&from=1&to={size}")
+    assert grown.status == 200 and grown.json()["proof"], grown.body
+    bytes_ = s.get(f"/api/v1/proofs/entry?actor={s.agent.name}&seq=0&size={size}&raw=1")
+    assert bytes_.type == "application/octet-stream"
+    assert bytes_.body == base64.b64decode(answer["proof"]), "raw=1 gives the same proof"
+    if not os.path.exists(verify):
+        raise Skip("no cortex-verify beside the program")
+    with tempfile.NamedTemporaryFile(suffix=".proof") as file:
+        file.write(bytes_.body)
+        file.flush()
+        done = subprocess.run([verify, file.name, "--root", answer["journal_root"], "--size",
+                               str(size)], capture_output=True)
+        assert done.returncode in (0, 2, 3), done.stdout
+
+
+@shared
+def memory_proofs_need_something_to_prove(s):
+    uri = "matrix%3A%2F%2Fcortex%2FFact%2F01HF7YAT000000000000000003%231"
+    s.problem(404, "not-found", "GET",
+              f"/api/v1/proofs/memory?actor={s.agent.name}&uri={uri}")
+    s.problem(422, "invalid-parameter", "GET",
+              f"/api/v1/proofs/memory?actor={s.agent.name}&uri=nonsense")
+
+
+# --- problems ------------------------------------------------------------------------------------
+
+
+@shared
+def paths_and_methods(s):
+    for path in ["/", "/nothing", "/api/v1/covenant", API + "/traces/", API + "//traces",
+                 "/api/v1/covenant/traces/a/b/c", "/api/v1/covenant/../healthz",
+                 "/api/v1/covenant/%2e%2e/%2e%2e/healthz", "/%2e%2e/%2e%2e/etc/passwd",
+                 "/healthz%00", "/healthz/%00", API + "/traces/%ff%fe", API + "/traces/%zz",
+                 "/api/v1/lattice/heads", "/" + "a/" * 200, "/%c0%ae%c0%ae/"]:
+        s.problem(404, "not-found", "GET", path)
+    # A segment is a name, whatever it looks like.
+    for name in ["..", "%2e%2e", "%2F", "a%2Fb", "%22%3Cscript%3E", "a%20b"]:
+        s.problem(404, "not-found", "GET", API + "/traces/" + name)
+    allow = s.problem(405, "method", "DELETE", API + "/public-keys").headers["Allow"]
+    assert set(allow.replace(" ", "").split(",")) == {"GET", "HEAD", "POST"}, allow
+    assert s.problem(405, "method", "POST", "/healthz", body={}).headers["Allow"] == "GET, HEAD"
+    for method in ["PUT", "PATCH", "OPTIONS", "TRACE", "PROPFIND"]:
+        s.problem(405, "method", method, API + "/events")
+    assert s.ask("HEAD", "/healthz", token=None).status == 200
+    s.problem(414, "too-large", "GET", "/" + "a" * 9000)
+    s.problem(414, "too-large", "GET", API + "/traces?trace_type=" + "a" * 9000)
+
+
+@shared
+def the_absolute_form_is_understood(s):
+    head = b"Host: x\r\nConnection: close\r\n\r\n"
+    assert code_of(raw(s, b"GET http://x.example/healthz HTTP/1.1\r\n" + head)) == 200
+    assert code_of(raw(s, b"GET http://x.example HTTP/1.1\r\n" + head)) == 404
+    assert code_of(raw(s, b"GET healthz HTTP/1.1\r\n" + head)) == 404
+    assert code_of(raw(s, b"GET * HTTP/1.1\r\n" + head)) == 404
+
+
+@shared
+def nothing_that_was_sent_comes_back_unescaped(s):
+    evil = "%3Cscript%3Ealert(1)%3C/script%3E%22%0d%0aX-Evil:%201"
+    for path in [f"/{evil}", API + f"/traces?{evil}=1", API + f"/traces?level={evil}"]:
+        answer = s.get(path)
+        assert b"<script" not in answer.body and answer.headers.get("X-Evil") is None, answer.body
+        json.loads(answer.body)
+    answer = raw(s, b"GET /<script>\"\xff\x01 HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+    assert b"<script" not in answer, answer
+
+
+@shared
+def media_types(s):
+    body = json.dumps(batch())
+    for kind in ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data",
+                 "application/jsonx", "application/json5", "", None]:
+        s.problem(415, "media-type", "POST", API + "/events", body=body, type=kind)
+    for kind in ["application/json; charset=utf-8", "Application/JSON", "application/json ;x=1"]:
+        assert s.ask("POST", API + "/events", body=body, type=kind).status == 200, kind
+    for coding in ["gzip", "br", "deflate", "zstd", "gzip, identity"]:
+        s.problem(415, "media-type", "POST", API + "/events", body=body,
+                  headers={"Content-Encoding": coding})
+    assert s.ask("POST", API + "/events", body=body,
+                 headers={"Content-Encoding": "identity"}).status == 200
+
+
+@shared
+def bodies_that_are_no_batch(s):
+    events = API + "/events"
+    for body in ["", "{", "[1,", "nul", b"\xef\xbb\xbf{}", '{"a":1}x', "\0"]:
+        s.problem(400, "malformed-json", "POST", events, body=body)
+    s.problem(400, "duplicate-key", "POST", events, body='{"events":[],"events":[]}')
+    s.problem(400, "invalid-utf8", "POST", events, body=b'{"events":"\xff"}')
+    whole = batch()
+    for body in [[], 1, "x", None, {}, {**whole, "events": {}}, {**whole, "batch_timestamp": 1},
+                 {**whole, "consent_timestamp": "yesterday"}, {**whole, "trace_level": "everything"},
+                 {k: v for k, v in whole.items() if k != "consent_timestamp"}]:
+        s.problem(422, "invalid-batch", "POST", events, body=json.dumps(body))
+    deep = '{"events":[{"event_type":"complete_trace","trace":' + "[" * 2000 + "]" * 2000 + \
+        '}],"batch_timestamp":"2026-01-01T00:00:00Z","consent_timestamp":"2026-01-01T00:00:00Z"}'
+    answer = s.ask("POST", events, body=deep)
+    assert answer.status in (200, 400), (answer.status, answer.body[:300])
+
+
+@shared
+def query_parameters_are_checked(s):
+    good = ["limit=1", "limit=1000", "verified=any", "verified=false", "from=2026-01-01T00:00:00Z",
+            "from=2026-01-01T00:00:00%2B00:00", "from=2026-01-01T00:00:00+00:00",
+            "min_plausibility=0.1&max_plausibility=1e0", "conscience_passed=1&overridden=false",
+            "selected_action=HandlerActionType.speak", "level=full_traces", "&&limit=3&",
+            "agent_id=x", "domain=%C3%A9", "fragility_flag=true"]
+    for query in good:
+        answer = s.get(API + "/traces?" + query)
+        assert answer.status == 200, (query, answer.status, answer.body)
+    bad = [("limit=0", "limit"), ("limit=1001", "limit"), ("limit=-1", "limit"),
+           ("limit=", "limit"), ("limit=1&limit=2", "limit"), ("limit=99999999999999999999", "limit"),
+           ("colour=red", "colour"), ("verified=maybe", "verified"), ("from=yesterday", "from"),
+           ("to=2026-02-30T00:00:00Z", "to"), ("min_plausibility=NaN", "min_plausibility"),
+           ("min_plausibility=.5", "min_plausibility"), ("max_plausibility=1e999",
+                                                         "max_plausibility"),
+           ("level=secret", "level"), ("cursor=abc", "cursor"), ("cursor=" + "A" * 80, "cursor"),
+           ("agent_id=x&agent_id_hash=y", "agent_id_hash"), ("trace_type=", "trace_type"),
+           ("domain=" + "x" * 2000, "domain"), ("Limit=1", "Limit")]
+    for query, name in bad:
+        answer = s.problem(422, "invalid-parameter", "GET", API + "/traces?" + query)
+        assert answer.json()["errors"][0]["parameter"] == name, (query, answer.json())
+    for query in ["limit=%", "limit=%4", "limit=%zz", "domain=%00", "domain=%ff",
+                  "&".join("a%d=1" % i for i in range(200))]:
+        s.problem(422, "invalid-parameter", "GET", API + "/traces?" + query)
+
+
+@shared
+def any_query_gets_an_answer(s):
+    seed = int(os.environ.get("CX_TEST_SEED", "0")) or random.randrange(2**32)
+    rng = random.Random(seed)
+    letters = "abz=&%+?#/\\;.,0129-_:~ \"'<>{}[]|^`" + "".join(map(chr, range(128, 256)))
+    names = ["limit", "from", "cursor", "level", "verified", "agent_id", "min_plausibility"]
+    c = s.connect()
+    for i in range(400):
+        query = "&".join(rng.choice(names) + "=" + "".join(
+            "%" + rng.choice(["00", "zz", "41", "c3%a9", "ff", "2B", "0a"]) if rng.random() < 0.2
+            else rng.choice(letters) for _ in range(rng.randrange(20)))
+            for _ in range(rng.randrange(4)))
+        path = (API + "/traces?" + query).encode("latin-1").replace(b" ", b"%20")
+        c.putrequest("GET", "/x", skip_accept_encoding=True)
+        c._buffer[0] = b"GET " + path + b" HTTP/1.1"
+        c.putheader("Authorization", "Bearer " + s.token)
+        c.endheaders()
+        response = c.getresponse()
+        body = response.read()
+        assert response.status in (200, 422), (seed, i, path, response.status, body)
+        json.loads(body)
+
+
+@shared
+def cursors_are_stable_and_cannot_be_made_up(s):
+    ids = ["page-%02d" % i for i in range(25)]
+    s.post(*[s.agent.trace(name, second=1000 + i, task_id="paging") for i, name in enumerate(ids)])
+    s.wait_for(lambda: len(s.traces("?task_id=paging&limit=100")) == 25)
+    seen, query = [], "?task_id=paging&limit=10"
+    while query:
+        page = s.get(API + "/traces" + query).json()
+        assert page["count"] == len(page["traces"])
+        seen += [t["trace_id"] for t in page["traces"]]
+        if len(seen) == 10:
+            s.post(s.agent.trace("page-new", second=5000, task_id="paging"))
+            s.wait_for(lambda: len(s.traces("?task_id=paging&limit=100")) == 26)
+        cursor = page["next_cursor"]
+        query = cursor and f"?task_id=paging&limit=10&cursor={cursor}"
+    assert seen == ids[::-1], seen
+    first = s.get(API + "/traces?task_id=paging&limit=10").json()["next_cursor"]
+    for at in range(0, len(first), 5):
+        broken = first[:at] + ("A" if first[at] != "A" else "B") + first[at + 1:]
+        answer = s.get(API + "/traces?limit=10&cursor=" + broken)
+        assert answer.status in (200, 422), answer.body
+        assert answer.status == 422 or broken == first or at == len(first) - 1, (at, answer.body)
+
+
+# --- keys and alerts -----------------------------------------------------------------------------
+
+
+@shared
+def keys_are_added_once_and_revoked_at_once(s):
+    agent, other = Agent("1111222233334444"), Agent("5555666677778888")
+    keys, admin = API + "/public-keys", s.admin()
+    trace = agent.trace("before")
+    assert s.post(trace)["results"][0]["reason"] == "key_unknown"
+    added = s.ask("POST", keys, body=agent.registration(description="x"), token=admin)
+    assert added.status == 201 and added.json()["status"] == "registered", added.body
+    again = s.ask("POST", keys, body=agent.registration(), token=admin)
+    assert again.status == 200 and again.json()["status"] == "exists", again.body
+    s.problem(409, "key-conflict", "POST", keys, token=admin,
+              body={**other.registration(), "key_id": agent.key_id})
+    assert s.post(trace)["results"][0]["status"] == "stored"
+    revoke = f"{keys}/{agent.key_id}/revoke"
+    s.problem(422, "invalid-request", "POST", revoke, body={}, token=admin)
+    s.problem(422, "invalid-request", "POST", revoke, token=admin,
+              body={"reason": "x", "compromised_since": "never"})
+    done = s.ask("POST", revoke, body={"reason": "lost"}, token=admin)
+    assert done.status == 200 and done.json()["status"] == "revoked", done.body
+    assert s.post(agent.trace("after"))["results"][0]["reason"] == "key_revoked"
+    s.problem(404, "not-found", "POST", f"{keys}/nobody/revoke", body={"reason": "x"}, token=admin)
+
+
+@shared
+def keys_that_cannot_be_used(s):
+    agent = Agent("9999aaaabbbbcccc")
+    body = agent.registration()
+    for change, word in [({"public_key_base64": "AAAA"}, "found 3 bytes"),
+                         ({"public_key_base64": "!" * 43}, ""), ({"key_id": ""}, ""),
+                         ({"key_id": 1}, ""), ({"agents": "x"}, ""), ({"not_before": "x"}, ""),
+                         ({"extra": 1}, "extra"), ({"public_key_base64": None}, "")]:
+        answer = s.problem(422, "invalid-request", "POST", API + "/public-keys",
+                           body={**body, **change}, token=s.admin())
+        assert word in answer.body.decode(), (change, answer.body)
+        if "public_key_base64" in change:
+            assert answer.json()["errors"][0]["pointer"] == "/public_key_base64", answer.body
+    s.problem(422, "invalid-request", "POST", API + "/public-keys", body=[], token=s.admin())
+    s.problem(400, "malformed-json", "POST", API + "/public-keys", body="{", token=s.admin())
+    s.problem(400, "duplicate-key", "POST", API + "/public-keys", body='{"a":1,"a":2}',
+              token=s.admin())
+
+
+@shared
+def both_base64_alphabets_are_keys(s):
+    for i in range(200):
+        agent = Agent("alphabet-%d" % i)
+        standard = base64.b64encode(agent.key.public).decode()
+        if "+" in standard and "/" in standard:
+            break
+    answer = s.ask("POST", API + "/public-keys", token=s.admin(),
+                   body={**agent.registration(), "public_key_base64": standard})
+    assert answer.status == 201, answer.body
+    assert s.ask("POST", API + "/public-keys", body=agent.registration(),
+                 token=s.admin()).status == 200
+
+
+@shared
+def a_conflict_raises_an_alert_that_can_be_resolved(s):
+    first = s.agent.trace("conflicting", second=20)
+    other = s.agent.trace("conflicting", second=21)
+    s.post(first)
+    assert s.post(other)["results"][0]["status"] == "conflict"
+    assert s.post(other)["results"][0]["status"] == "conflict"
+    for mark in ["acknowledge", "resolve"]:
+        s.problem(404, "not-found", "POST", API + f"/alerts/nothing/{mark}", body={},
+                  token=s.admin())
+    alerts = s.wait_for(lambda: s.get(API + "/alerts").json()["alerts"])
+    alert = alerts[0]["alert_id"]
+    path = API + f"/alerts/{alert}/"
+    s.problem(403, "forbidden", "POST", path + "resolve", body={})
+    done = s.ask("POST", path + "acknowledge", token=s.admin())
+    assert done.status == 200 and done.json()["by"] == "token:admin", done.body
+    done = s.ask("POST", path + "resolve", body={"by": "ann", "notes": "seen"}, token=s.admin())
+    assert done.status == 200 and done.json()["status"] == "resolved", done.body
+    s.problem(422, "invalid-request", "POST", path + "resolve", body={"bye": 1}, token=s.admin())
+    s.wait_for(lambda: alert not in s.get(API + "/alerts").body.decode())
+    assert alert in s.get(API + "/alerts?status=all").body.decode()
+
+
+# --- tokens --------------------------------------------------------------------------------------
+
+
+ROUTES = [("POST", API + "/events", "trace:write"), ("GET", API + "/traces", "trace:read"),
+          ("GET", API + "/traces/x", "trace:read"), ("GET", API + "/chain/x", "trace:read"),
+          ("GET", API + "/wakeup/x", "trace:read"), ("GET", API + "/capacity/x", "trace:read"),
+          ("POST", API + "/public-keys", "key:admin"),
+          ("GET", API + "/public-keys", "trace:read key:admin"),
+          ("POST", API + "/public-keys/x/revoke", "key:admin"),
+          ("GET", API + "/alerts", "trace:read"),
+          ("POST", API + "/alerts/x/acknowledge", "key:admin"),
+          ("POST", API + "/alerts/x/resolve", "key:admin"),
+          *[("GET", "/api/v1/lattice/agent/x/" + what, "full")
+            for what in ["state?node=x", "why?node=x&key=y", "heatmap", "compare?a=x&b=y", "heads",
+                         "show?node=x", "bisect?node=x&predicate=/a", "render", "verify"]],
+          ("GET", "/api/v1/proofs/entry?actor=x&seq=0", "full"),
+          ("GET", "/api/v1/proofs/consistency?actor=x&from=0&to=0", "trace:read"),
+          ("GET", "/api/v1/proofs/memory?actor=x&uri=matrix%3A%2F%2Fcortex%2FFact%2F"
+           "01HF7YAT000000000000000003%231", "full"),
+          ("GET", "/api/v1/roots", "trace:read"), ("GET", "/metrics", "any"),
+          ("GET", "/openapi.json", "any"), ("GET", "/healthz", "open"), ("GET", "/readyz", "open")]
+
+
+@shared
+def every_route_asks_for_its_scope(s):
+    tokens = {"trace:write": s.add_token("trace:write"), "trace:read": s.add_token("trace:read"),
+              "key:admin": s.add_token("key:admin"),
+              "full": s.add_token("trace:read", level="full_traces")}
+    for method, path, wanted in ROUTES:
+        body = {} if method == "POST" else None
+        for headers in [{}, {"Authorization": "Basic eDp5"}, {"Authorization": "Bearer"},
+                        {"Authorization": "Bearer "}, {"Authorization": "Bearer x"},
+                        {"Authorization": "Bearer " + s.token[:-1]},
+                        {"Authorization": "Bearer " + s.token + "a"},
+                        {"Authorization": s.token}, {"X-Access-Level": "full"}]:
+            answer = s.ask(method, path, body=body, token=None, headers=headers)
+            assert (answer.status == 401) == (wanted != "open"), (path, headers, answer.status)
+        for name, token in tokens.items():
+            allowed = wanted in ("open", "any") or name in wanted.split() or \
+                (wanted == "trace:read" and name == "full") or \
+                ("trace:read" in wanted.split() and name == "full")
+            answer = s.ask(method, path, body=body, token=token)
+            assert (answer.status == 403) == (not allowed), (method, path, name, answer.status)
+            assert answer.status != 401 and answer.status < 500, (path, name, answer.body)
+
+
+@shared
+def no_scope_comes_from_the_query(s):
+    token = s.add_token("trace:read")
+    for query in ["level=detailed", "level=full_traces"]:
+        s.problem(403, "forbidden", "GET", API + "/traces?" + query, token=token)
+        s.problem(403, "forbidden", "GET", API + "/traces/first?" + query, token=token)
+    assert s.get(API + "/traces?level=generic", token=token).status == 200
+    s.problem(422, "invalid-parameter", "GET", API + "/traces?access_level=admin", token=token)
+    s.problem(422, "invalid-parameter", "GET", API + "/traces?token=" + s.token, token=token)
+    s.problem(401, "unauthorized", "GET", API + "/traces?access_token=" + s.token, token=None)
+
+
+@shared
+def a_lower_token_sees_a_lowered_view(s):
+    token = s.add_token("trace:read")
+    s.post(s.agent.trace("private", level="full_traces", second=30))
+    whole = s.wait_for(lambda: s.get(API + "/traces/private").status == 200 and
+                       s.get(API + "/traces/private").json())
+    assert whole["trace"]["components"][3]["data"]["action_rationale"] == "because private"
+    low = s.get(API + "/traces/private", token=token)
+    assert low.status == 200 and b"because private" not in low.body, low.body
+    assert low.json()["trace"]["trace_level"] == "generic" and "derived" in low.json()["trace"]
+    assert "signature" not in low.json()["trace"], "a view never claims to be signed"
+    s.problem(403, "forbidden", "GET", API + "/traces/private?raw=1", token=token)
+    kept = s.get(API + "/traces/private?raw=1")
+    assert json.loads(kept.body)["signature"] == whole["trace"]["signature"], kept.body[:200]
+    for path in ["/traces?verified=any", "/chain/" + s.agent.name, "/capacity/" + s.agent.name]:
+        assert b"because private" not in s.get(API + path, token=token).body, path
+
+
+@shared
+def tokens_come_and_go_while_it_runs(s):
+    token = s.add_token("trace:read", name="guest")
+    assert s.get(API + "/traces", token=token).status == 200
+    listed = s.command("token", "list", "--json")
+    assert "guest" in listed and token not in listed and "sha256" not in listed, listed
+    assert token not in (s.home / "tokens.json").read_text()
+    s.command("token", "revoke", "guest")
+    s.problem(401, "unauthorized", "GET", API + "/traces", token=token)
+    s.command("token", "revoke", "guest", expect=2)
+    s.command("token", "add", "--scope", "trace:read", "--name", "n1")
+    s.command("token", "add", "--scope", "trace:read", "--name", "n1", expect=1)
+    s.command("token", "add", expect=2)
+    s.command("token", "add", "--scope", "everything", expect=2)
+    past = s.add_token("trace:read", expires="2020-01-01T00:00:00Z")
+    s.problem(401, "unauthorized", "GET", API + "/traces", token=past)
+    end = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + 2))
+    soon = s.add_token("trace:read", expires=end)
+    assert s.get(API + "/traces", token=soon).status == 200
+    time.sleep(2.2)
+    s.problem(401, "unauthorized", "GET", API + "/traces", token=soon)
+    for file in ["tokens.json", "token"]:
+        assert (s.home / file).stat().st_mode & 0o777 == 0o600, file
+
+
+@shared
+def tokens_that_cannot_be_read_let_nobody_in(s):
+    path = s.home / "tokens.json"
+    kept = path.read_bytes()
+    try:
+        for broken in [b"{", b'{"format":"x","tokens":[]}', kept.replace(b"trace:read", b"trace:rea")]:
+            path.write_bytes(broken)
+            time.sleep(0.05)
+            s.problem(503, "unavailable", "GET", API + "/traces")
+            assert s.get("/healthz", token=None).status == 200
+    finally:
+        path.write_bytes(kept)
+    time.sleep(0.05)
+    assert s.get(API + "/traces").status == 200
+
+
+# --- the document, health, metrics ---------------------------------------------------------------
+
+
+@shared
+def the_document_is_the_table(s):
+    document = s.get("/openapi.json").json()
+    assert document["openapi"].startswith("3.1"), document["openapi"]
+    asked = {(m, p.split("?")[0].replace("/x", "/{}").replace("agent/{}", "{}"))
+             for m, p, _ in ROUTES} | {("GET", "/api/v1/feed")}
+    import re
+    told = set()
+    for path, item in document["paths"].items():
+        for method, operation in item.items():
+            assert operation["summary"] and operation["responses"], path
+            if not path.startswith("/api/v1/accord"):
+                told.add((method.upper(), re.sub(r"\{[^}]*\}", "{}", path)))
+            names = re.findall(r"\{([^}]*)\}", path)
+            assert names == [p["name"] for p in operation["parameters"] if p["in"] == "path"], path
+    assert asked == told, asked ^ told
+    for path in [p for p in document["paths"] if p.startswith("/api/v1/covenant")]:
+        assert path.replace("covenant", "accord") in document["paths"], path
+
+
+@shared
+def health_needs_no_token_and_metrics_does(s):
+    assert s.get("/healthz", token=None).json() == {"status": "ok"}
+    ready = s.get("/readyz", token=None)
+    assert ready.status == 200 and ready.json()["status"] == "ready", ready.body
+    text = s.get("/metrics").body.decode()
+    for name in ["cortex_http_requests_total", "cortex_events_total", "cortex_index_commits",
+                 "process_resident_memory_bytes", "cortex_http_request_seconds_bucket"]:
+        assert name in text, name
+    for line in text.splitlines():
+        assert line.startswith("#") or len(line.rsplit(" ", 1)) == 2, line
+        if not line.startswith("#"):
+            float(line.rsplit(" ", 1)[1])
+
+
+# --- the feed ------------------------------------------------------------------------------------
+
+
+class Feed:
+    def __init__(self, server, query="", last=None, token=""):
+        self.connection = server.connect(timeout=20)
+        headers = {"Authorization": "Bearer " + (token or server.token)}
+        if last:
+            headers["Last-Event-ID"] = last
+        self.connection.request("GET", "/api/v1/feed" + query, headers=headers)
+        self.response = self.connection.getresponse()
+        assert self.response.status == 200, (self.response.status, self.response.read())
+        assert self.response.headers["Content-Type"] == "text/event-stream"
+
+    def next(self):
+        event = {}
+        while True:
+            line = self.response.readline().decode().rstrip("\n")
+            if line.startswith(":"):
+                continue
+            if line == "":
+                if event:
+                    return event
+                if self.response.isclosed():
+                    return None
+                continue
+            name, _, value = line.partition(": ")
+            event[name] = value
+
+    def close(self):
+        if self.connection.sock:
+            self.connection.sock.shutdown(socket.SHUT_RDWR)
+        self.connection.close()
+
+
+@shared
+def the_feed_tells_what_is_new_and_goes_on(s):
+    feed = Feed(s)
+    only = Feed(s, "?agent_id_hash=nobody")
+    time.sleep(0.3)
+    s.post(s.agent.trace("feed-1", second=40), s.agent.trace("feed-2", second=41))
+    first, second = feed.next(), feed.next()
+    assert [json.loads(e["data"])["trace_id"] for e in (first, second)] == ["feed-1", "feed-2"]
+    data = json.loads(first["data"])
+    assert data["verified"] is True and data["entry"]["actor"] == s.agent.name, data
+    assert first["event"] == "trace", first
+    feed.close()
+    s.post(s.agent.trace("feed-3", second=42))
+    again = Feed(s, last=first["id"])
+    assert [json.loads(again.next()["data"])["trace_id"] for _ in range(2)] == ["feed-2", "feed-3"]
+    again.close()
+    everything = Feed(s, "?after=0.0")
+    ids = []
+    while "feed-3" not in ids:
+        ids.append(json.loads(everything.next()["data"])["trace_id"])
+    assert len(ids) == len(set(ids)) or "conflicting" in ids, "each once"
+    everything.close()
+    only.close()
+    s.problem(422, "invalid-parameter", "GET", "/api/v1/feed?after=x")
+    s.problem(422, "invalid-request", "GET", "/api/v1/feed?after=999999999.0")
+    s.problem(422, "invalid-parameter", "GET", "/api/v1/feed", headers={"Last-Event-ID": "1.2.3"})
+
+
+@shared
+def readers_of_the_feed_that_go_away_cost_nothing(s):
+    before = s.metric("cortex_feed_readers")
+    feeds = [Feed(s) for _ in range(20)]
+    for feed in feeds:
+        feed.close()
+    second = iter(range(10_000, 20_000))
+
+    def gone():
+        at = next(second)
+        s.post(s.agent.trace("gone-%d" % at, second=at))
+        return s.metric("cortex_feed_readers") <= before
+    s.wait_for(gone, 40)
+    assert s.metric("cortex_http_in_flight") <= before + 1
+
+
+# --- limits --------------------------------------------------------------------------------------
+
+
+@shared
+def bodies_that_are_too_long(s):
+    path = API + "/events"
+    for body in [b" " * (8 * 1024 * 1024 + 1), b"x" * (15 * 1024 * 1024)]:
+        answer = s.problem(413, "too-large", "POST", path, body=body)
+        assert answer.json()["max_bytes"] == 8 * 1024 * 1024
+    # What is counted while it comes: no length is told.
+    c = s.connect()
+    chunk = b" " * 65536
+    c.request("POST", path, body=(chunk for _ in range(140)), encode_chunked=True,
+              headers={"Authorization": "Bearer " + s.token, "Content-Type": JSON,
+                       "Transfer-Encoding": "chunked"})
+    response = c.getresponse()
+    assert response.status == 413, response.status
+    assert json.loads(response.read())["max_bytes"] == 8 * 1024 * 1024
+    # The connection goes on.
+    c.request("GET", "/healthz")
+    assert c.getresponse().status == 200
+    c.close()
+    # Whoever asks first is told before sending anything.
+    head = (f"POST {path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {s.token}\r\n"
+            f"Content-Type: application/json\r\nContent-Length: 99999999\r\n"
+            f"Expect: 100-continue\r\n\r\n").encode()
+    got = raw(s, head)
+    assert code_of(got) == 413, got[:200]
+    assert s.metric("cortex_http_body_memory_bytes") == 0
+
+
+@shared
+def a_chunked_body_without_end_is_cut(s):
+    head = (f"POST {API}/events HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {s.token}\r\n"
+            f"Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n").encode()
+    sent = 0
+    with socket.create_connection((s.host, s.port), timeout=20) as c:
+        c.sendall(head)
+        chunk = b"10000\r\n" + b" " * 65536 + b"\r\n"
+        try:
+            while sent < 64 * 1024 * 1024:
+                c.sendall(chunk)
+                sent += 65536
+        except (BrokenPipeError, ConnectionResetError):
+            pass
+    assert sent < 64 * 1024 * 1024, "it took everything"
+
+
+@shared
+def headers_that_are_too_long(s):
+    for size in [20_000, 200_000]:
+        got = raw(s, b"GET /healthz HTTP/1.1\r\nHost: x\r\nX-Long: " + b"a" * size +
+                  b"\r\nConnection: close\r\n\r\n")
+        assert code_of(got) in (413, 431, None), got[:100]
+        assert code_of(got) is not None or size > 100_000, "it says so while it can"
+    got = raw(s, b"GET /healthz HTTP/1.1\r\nHost: x\r\n" + b"A: b\r\n" * 3000 + b"\r\n")
+    assert code_of(got) in (413, 431), got[:100]
+    assert s.get("/healthz").status == 200
+
+
+@shared
+def bytes_that_are_no_request(s):
+    rng = random.Random(7)
+    for data in [b"\0" * 100, b"\r\n\r\n\r\n", b"GET\r\n\r\n", b"GET / HTTP/9.9\r\nHost: x\r\n\r\n",
+                 b"GET /health\0z HTTP/1.1\r\nHost: x\r\n\r\n", b"\x16\x03\x01\x02\x00\x01\x00",
+                 b"GET /healthz HTTP/1.1\r\n\r\n", b"GET /healthz HTTP/1.1\nHost: x\n\n",
+                 b"POST /api/v1/covenant/events HTTP/1.1\r\nHost: x\r\nContent-Length: -5\r\n\r\n",
+                 b"POST /api/v1/covenant/events HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n"
+                 b"Content-Length: 6\r\n\r\nhello!",
+                 b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nZZZ\r\n",
+                 bytes(rng.randrange(256) for _ in range(2000))]:
+        got = raw(s, data, seconds=1)
+        assert not got or code_of(got) in (200, 400, 401, 404, 405, 411, 415, 505), (data, got[:80])
+    assert s.get("/healthz").status == 200
+
+
+@test
+def slow_clients_are_cut():
+    with Server("--header-timeout", "1", "--body-timeout", "1") as s:
+        agent = Agent("a1b2c3d4e5f60718")
+        s.register(agent)
+        def drip(c, data):
+            start = time.time()
+            try:
+                for byte in data:
+                    c.sendall(bytes([byte]))
+                    time.sleep(0.2)
+                    if time.time() - start > 15:
+                        return None
+            except (BrokenPipeError, ConnectionResetError):
+                return time.time() - start
+            return None
+        def header():
+            with socket.create_connection((s.host, s.port)) as c:
+                return drip(c, b"GET /healthz HTTP/1.1\r\nHost: x\r\nX: " + b"a" * 100)
+        def body():
+            with socket.create_connection((s.host, s.port)) as c:
+                c.sendall((f"POST {API}/events HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer "
+                           f"{s.token}\r\nContent-Type: application/json\r\n"
+                           f"Content-Length: 1000\r\n\r\n").encode())
+                return drip(c, b" " * 100)
+        with concurrent.futures.ThreadPoolExecutor(20) as pool:
+            slow = [pool.submit(header) for _ in range(10)] + [pool.submit(body) for _ in range(10)]
+            # Others do not notice.
+            for i in range(20):
+                assert s.post(agent.trace("fast-%d" % i, second=i))["accepted"] == 1
+            for job in slow:
+                took = job.result()
+                assert took is not None and took < 10, took
+        assert s.metric("cortex_http_cut_total") >= 20
+        # A connection that only waits is closed too.
+        with socket.create_connection((s.host, s.port), timeout=10) as c:
+            assert c.recv(1) == b""
+        s.stop()
+
+
+def idle_connections(s, count):
+    sockets = []
+    try:
+        for _ in range(count):
+            c = socket.socket()
+            sockets.append(c)
+            c.connect((s.host, s.port))
+            c.sendall(b"GET /healthz HTTP/1.1\r\nHo")
+    except OSError as error:
+        for c in sockets:
+            c.close()
+        raise AssertionError(f"after {len(sockets)}: {error}")
+    return sockets
+
+
+@test
+def idle_connections_cost_little_and_stop_nobody():
+    count = 9000 if FULL else 1000
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard != resource.RLIM_INFINITY and hard < count + 500:
+        raise Skip("too few descriptors")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    with Server("--header-timeout", "600") as s:
+        agent = Agent("a1b2c3d4e5f60718")
+        s.register(agent)
+        s.post(agent.trace("warm"))
+        before = s.metric("process_resident_memory_bytes")
+        sockets = idle_connections(s, count)
+        s.wait_for(lambda: s.metric("cortex_http_connections") >= count, 60)
+        start = time.time()
+        for i in range(10):
+            assert s.post(agent.trace("idle-%d" % i, second=i + 1))["accepted"] == 1
+        assert time.time() - start < 10
+        grown = s.metric("process_resident_memory_bytes") - before
+        print(f"  {count} idle connections: {grown / count / 1024:.1f} KiB each")
+        for c in sockets:
+            c.close()
+        s.wait_for(lambda: s.metric("cortex_http_connections") < 50, 60)
+        s.stop()
+
+
+@test
+def connections_have_a_limit():
+    with Server("--connections", "40", "--connections-per-address", "20") as s:
+        held = []
+        for _ in range(60):
+            c = socket.socket()
+            c.settimeout(5)
+            c.connect((s.host, s.port))
+            held.append(c)
+        time.sleep(0.5)
+        closed = 0
+        for c in held:
+            c.setblocking(False)
+            try:
+                closed += c.recv(1) == b""
+            except BlockingIOError:
+                pass
+            except ConnectionResetError:
+                closed += 1
+            c.close()
+        assert closed >= 38, closed
+        s.wait_for(lambda: s.get("/healthz").status == 200)
+        s.stop()
+
+
+@test
+def memory_for_bodies_has_a_limit():
+    with Server("--body-memory", "1M") as s:
+        agent = Agent("a1b2c3d4e5f60718")
+        s.register(agent)
+        head = (f"POST {API}/events HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {s.token}\r\n"
+                f"Content-Type: application/json\r\nContent-Length: 2000000\r\n\r\n").encode()
+        holder = socket.create_connection((s.host, s.port), timeout=20)
+        holder.sendall(head + b" " * 900_000)
+        s.wait_for(lambda: s.metric("cortex_http_body_memory_bytes") > 500_000)
+        s.problem(503, "unavailable", "POST", API + "/events", body=b" " * 700_000)
+        holder.close()
+        s.wait_for(lambda: s.metric("cortex_http_body_memory_bytes") == 0)
+        assert s.post(agent.trace("room"))["accepted"] == 1
+        s.stop()
+
+
+@test
+def a_full_queue_says_so_and_stores_nothing():
+    with Server("--workers", "1", "--queue", "4") as s:
+        agent = Agent("a1b2c3d4e5f60718")
+        s.register(agent)
+        others = [s.add_token("trace:write") for _ in range(3)]
+        bodies = [json.dumps(batch(*[agent.trace(f"q-{i}-{j}", second=i * 40 + j, padding=0)
+                                     for j in range(20)])) for i in range(40)]
+        def send(i):
+            token = ([s.token] + others)[i % 4]
+            return i, s.ask("POST", API + "/events", body=bodies[i], token=token)
+        with concurrent.futures.ThreadPoolExecutor(40) as pool:
+            answers = list(pool.map(send, range(40)))
+        codes = {a.status for _, a in answers}
+        assert codes <= {200, 429, 503}, codes
+        for i, answer in answers:
+            if answer.status != 200:
+                assert answer.headers["Retry-After"]
+                assert answer.json()["type"].rsplit(":", 1)[1] in ("rate", "unavailable")
+                # Nothing of it was stored.
+                done = s.ask("POST", API + "/events", body=bodies[i]).json()
+                assert {r["status"] for r in done["results"]} == {"stored"}, done
+        print("  codes", sorted(a.status for _, a in answers))
+        s.stop()
+
+
+# --- ends ----------------------------------------------------------------------------------------
+
+
+def under_load(end):
+    """Senders send while it is ended; what was acknowledged must be there afterwards, once."""
+    with Server("--grace", "10") as s:
+        agent = Agent("a1b2c3d4e5f60718")
+        s.register(agent)
+        acknowledged, lock = set(), threading.Lock()
+        prepared = [[agent.trace(f"l-{i}-{j}", second=i * 60 + j) for j in range(60)]
+                    for i in range(6)]
+
+        def send(i):
+            for trace in prepared[i]:
+                try:
+                    answer = s.ask("POST", API + "/events", body=batch(trace))
+                except (OSError, http.client.HTTPException):
+                    return
+                if answer.status == 200:
+                    assert answer.json()["results"][0]["status"] == "stored"
+                    with lock:
+                        acknowledged.add(trace["trace_id"])
+        senders = [threading.Thread(target=send, args=(i,)) for i in range(6)]
+        for sender in senders:
+            sender.start()
+        feed = Feed(s)
+        while len(acknowledged) < 30:
+            time.sleep(0.01)
+        end(s)
+        for sender in senders:
+            sender.join()
+        feed.close()
+        assert acknowledged
+        s.start()
+        found = s.wait_for(lambda: (lambda t: len(t) >= len(acknowledged) and t)(
+            [t["trace_id"] for t in s.traces("?limit=1000")]))
+        assert acknowledged <= set(found), acknowledged - set(found)
+        assert len(found) == len(set(found))
+        # What was not acknowledged may be there too; sent again it is a duplicate then.
+        for i in range(6):
+            done = s.post(*prepared[i])
+            assert done["status"] == "ok", done["errors"]
+        s.stop()
+
+
+@test
+def told_to_end_under_load_it_loses_nothing():
+    def end(s):
+        said = s.stop(signal.SIGTERM)
+        assert "AddressSanitizer" not in said and "runtime error" not in said, said
+    under_load(end)
+
+
+@test
+def killed_under_load_it_loses_nothing():
+    def end(s):
+        s.process.kill()
+        s.process.wait()
+        s.process.stdout.close()
+        s.log.close()
+    for _ in range(3):
+        under_load(end)
+
+
+@test
+def an_interrupt_ends_it_too_and_idle_clients_do_not_hold_it():
+    with Server("--grace", "20") as s:
+        feed = Feed(s)
+        idle = socket.create_connection((s.host, s.port))
+        kept = s.connect()
+        assert s.get("/healthz", connection=kept).status == 200
+        start = time.time()
+        s.stop(signal.SIGINT)
+        assert time.time() - start < 10, time.time() - start
+        assert feed.response.read().strip(b":\n") == b"", "the feed ends in order"
+        feed.close()
+        idle.close()
+
+
+@test
+def a_request_under_way_is_answered_before_the_end():
+    with Server("--grace", "10") as s:
+        agent = Agent("a1b2c3d4e5f60718")
+        s.register(agent)
+        body = json.dumps(batch(agent.trace("slowly"))).encode()
+        c = socket.create_connection((s.host, s.port), timeout=20)
+        c.sendall((f"POST {API}/events HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {s.token}\r\n"
+                   f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
+                   ).encode() + body[:100])
+        s.wait_for(lambda: s.metric("cortex_http_in_flight") >= 2)
+        s.process.send_signal(signal.SIGTERM)
+        time.sleep(0.5)
+        try:
+            socket.create_connection((s.host, s.port), timeout=2).close()
+            refused = False
+        except OSError:
+            refused = True
+        assert refused, "it still takes connections"
+        c.sendall(body[100:])
+        got = b""
+        while chunk := c.recv(65536):
+            got += chunk
+        assert code_of(got) == 200 and b'"stored"' in got, got
+        assert b"Connection: close" in got, got
+        assert s.process.wait(timeout=30) == 0, s.said()
+
+
+@test
+def one_home_one_server():
+    with Server() as s:
+        done = subprocess.run([BIN, "serve", "--home", str(s.home), "--listen", "127.0.0.1:0"],
+                              capture_output=True, env=ENV, timeout=60)
+        assert done.returncode == 3 and b"Locked" in done.stderr, done
+        s.stop()
+        with socket.socket() as taken:
+            taken.bind(("127.0.0.1", 0))
+            taken.listen()
+            done = subprocess.run(
+                [BIN, "serve", "--home", str(s.home), "--listen",
+                 "127.0.0.1:%d" % taken.getsockname()[1]], capture_output=True, env=ENV, timeout=60)
+            assert done.returncode == 3 and b"AddressInUse" in done.stderr, done
+
+
+@test
+def other_commands_work_while_it_serves():
+    with Server() as s:
+        s.command("append", "note.x", "hello", "--actor", "andrew")
+        assert s.get("/api/v1/roots?actor=andrew").json()["actors"][0]["journal_size"] == 1
+        s.stop()
+
+
+@test
+def usage_is_checked():
+    with tempfile.TemporaryDirectory() as folder:
+        home = folder + "/home"
+        subprocess.run([BIN, "init", "--home", home], check=True, capture_output=True, env=ENV)
+        for options, code, word in [(["--listen", "0.0.0.0:0"], 2, b"NotLoopback"),
+                                    (["--listen", "[::]:0"], 2, b"NotLoopback"),
+                                    (["--listen", "nonsense"], 2, b"ADDRESS:PORT"),
+                                    (["--listen", "example.com:80"], 2, b"ADDRESS:PORT"),
+                                    (["--listen", "127.0.0.1:99999"], 2, b"ADDRESS:PORT"),
+                                    (["--tls-cert", "x"], 2, b"key"),
+                                    (["--tls-cert", "/nowhere", "--tls-key", "/nowhere"], 3, b""),
+                                    (["--workers", "0"], 2, b"workers"),
+                                    (["--max-body", "9M"], 2, b"max-body"),
+                                    (["--forms", "Z"], 2, b"forms")]:
+            done = subprocess.run([BIN, "serve", "--home", home, *options], capture_output=True,
+                                  env=ENV, timeout=60)
+            assert done.returncode == code and word in done.stderr, (options, done)
+        done = subprocess.run([BIN, "serve", "--home", folder + "/none"], capture_output=True,
+                              env=ENV)
+        assert done.returncode == 3, done
+
+
+@test
+def it_says_where_it_listens_and_how_to_ask():
+    with tempfile.TemporaryDirectory() as folder:
+        home = folder + "/home"
+        subprocess.run([BIN, "init", "--home", home], check=True, capture_output=True, env=ENV)
+        process = subprocess.Popen([BIN, "serve", "--home", home, "--listen", "127.0.0.1:0"],
+                                   stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=ENV)
+        lines = [process.stdout.readline().decode() for _ in range(4)]
+        try:
+            assert lines[0].startswith("cortex ") and "http://127.0.0.1:" in lines[0], lines
+            assert home + "/token" in lines[2], lines
+            if shutil.which("curl") is None:
+                raise Skip("no curl")
+            agent = Agent("a1b2c3d4e5f60718")
+            pathlib.Path(folder, "batch.json").write_text(json.dumps(batch(agent.trace("t"))))
+            command = lines[3].removeprefix("try").strip()
+            done = subprocess.run(["sh", "-c", command], cwd=folder, capture_output=True, env=ENV)
+            assert json.loads(done.stdout)["results"][0]["reason"] == "key_unknown", done
+        finally:
+            process.terminate()
+            process.wait()
+            process.stdout.close()
+
+
+@test
+def tls():
+    if shutil.which("openssl") is None:
+        raise Skip("no openssl")
+    with tempfile.TemporaryDirectory() as folder:
+        cert, key = folder + "/cert.pem", folder + "/key.pem"
+        subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt",
+                        "ec_paramgen_curve:P-256", "-nodes", "-keyout", key, "-out", cert, "-days",
+                        "2", "-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1"],
+                       check=True, capture_output=True)
+        context = ssl.create_default_context(cafile=cert)
+        with Server("--tls-cert", cert, "--tls-key", key, listen="0.0.0.0:0", tls=context) as s:
+            s.host = "127.0.0.1"
+            agent = Agent("a1b2c3d4e5f60718")
+            s.register(agent)
+            assert s.post(agent.trace("tls", padding=0))["accepted"] == 1
+            warnings.simplefilter("ignore", DeprecationWarning)
+            old = ssl.create_default_context(cafile=cert)
+            old.maximum_version = ssl.TLSVersion.TLSv1_1
+            old.minimum_version = ssl.TLSVersion.TLSv1
+            try:
+                s.tls = old
+                s.get("/healthz")
+                raise AssertionError("an old TLS was spoken")
+            except ssl.SSLError:
+                pass
+            s.tls = None
+            try:
+                answer = s.get("/healthz")
+                assert answer.status >= 400, answer.status
+            except (OSError, http.client.HTTPException):
+                pass
+            s.tls = context
+            assert s.get("/healthz").status == 200
+            s.stop()
+        pathlib.Path(cert).write_text("nonsense")
+        home = folder + "/home"
+        subprocess.run([BIN, "init", "--home", home], check=True, capture_output=True, env=ENV)
+        done = subprocess.run([BIN, "serve", "--home", home, "--listen", "127.0.0.1:0",
+                               "--tls-cert", cert, "--tls-key", key], capture_output=True, env=ENV,
+                              timeout=60)
+        assert done.returncode == 3 and b"PEM" in done.stderr, done
+
+
+@test
+def policies():
+    with Server("--unknown-key", "keep", "--level-policy", "strip", "--forms", "B,H") as s:
+        agent = Agent("a1b2c3d4e5f60718")
+        done = s.post(agent.trace("kept"))
+        assert done["results"][0]["status"] == "unverified" and done["accepted"] == 1, done
+        s.register(agent)
+        done = s.post(agent.trace("stripped", level="generic", second=1, padding=100))
+        assert done["results"][0]["status"] == "stored", done
+        assert done["results"][0]["stripped"], done
+        found = s.wait_for(lambda: s.traces("?verified=true"))
+        one = s.get(API + "/traces/stripped")
+        assert b"xxxxxx" not in one.body, one.body[:300]
+        assert found
+        s.stop()
+
+
+def main():
+    passed = failed = skipped = 0
+    wanted = os.environ.get("CORTEX_HTTP_TESTS")
+    for function in tests:
+        if wanted and wanted not in function.__name__:
+            continue
+        start = time.time()
+        try:
+            function()
+            passed += 1
+        except Skip as why:
+            print(f"skip {function.__name__}: {why}")
+            skipped += 1
+        except Exception:
+            print(f"FAIL {function.__name__}")
+            traceback.print_exc()
+            failed += 1
+        if time.time() - start > 5:
+            print(f"  {function.__name__}: {time.time() - start:.1f} s")
+    if _common:
+        try:
+            said = _common[0].stop()
+            assert "AddressSanitizer" not in said and "runtime error" not in said, said
+        except AssertionError:
+            traceback.print_exc()
+            failed += 1
+        _common[0].__exit__()
+    print(f"{passed} passed, {failed} failed, {skipped} skipped")
+    return failed != 0 or passed == 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

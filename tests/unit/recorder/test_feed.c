@@ -1,0 +1,315 @@
+/*
+ * The ledger into an index: all of it, once, from where it stopped; and back out as answers.
+ */
+#include "memory/memory.h"
+#include "recorder/internal.h"
+#include "tests/unit/recorder/stage.h"
+
+static cx_index *open_index(stage *s)
+{
+    cx_index *index = NULL;
+    const char *path = cx_recorder_index_path(s->path, &s->arena);
+    CHECK_STATUS(cx_index_open(path, CX_INDEX_READ, &index, &s->err), &s->err);
+    return index;
+}
+
+static void feed(stage *s)
+{
+    const char *path = cx_recorder_index_path(s->path, &s->arena);
+    CHECK_STATUS(cx_recorder_feed_now(s->recorder, path, &s->err), &s->err);
+}
+
+static cx_json ask(stage *s, const cx_trace_query *query)
+{
+    cx_buf out;
+    cx_json value = {.type = CX_JSON_NULL};
+    cx_index *index = open_index(s);
+    cx_buf_init(&out, cx_alloc_default());
+    CHECK_STATUS(cx_recorder_answer_traces(s->recorder, index, query, &out, &s->err), &s->err);
+    cx_str copy = cx_arena_copy_str(&s->arena, cx_buf_str(&out));
+    CHECK_STATUS(cx_json_parse_text(copy, &s->arena, &value, &s->err), &s->err);
+    cx_buf_done(&out);
+    cx_index_close(index);
+    return value;
+}
+
+static int64_t count_of(const cx_json *answer)
+{
+    int64_t count = -1;
+    const cx_json *value = CX_JSON_GET(answer, "count");
+    return value != NULL && cx_json_int64(value, &count) ? count : -1;
+}
+
+CX_TEST(feed_carries_and_resumes)
+{
+    stage s;
+    maker m;
+    static const maker_wish wish = MAKER_WISH_INIT;
+    cx_trace_query query = CX_TRACE_QUERY_INIT;
+    stage_init(&s, "feed", NULL);
+    maker_init(&m, "alpha");
+    stage_trust(&s, &m);
+    feed(&s);
+    cx_json none = ask(&s, &query);
+    CHECK_INT(count_of(&none), 0);
+    for (int64_t i = 1; i <= 5; i++) {
+        CHECK_INT(stage_send(&s, stage_make(&s, &m, &wish), "generic"), CX_TAKE_STORED);
+        feed(&s);
+        feed(&s); /* nothing new */
+        cx_json some = ask(&s, &query);
+        CHECK_INT(count_of(&some), i);
+    }
+    stage_reopen(&s);
+    feed(&s);
+    cx_json all = ask(&s, &query);
+    CHECK_INT(count_of(&all), 5);
+    const cx_json *newest = &CX_JSON_GET(&all, "traces")->items[0];
+    CHECK_STR(CX_JSON_GET_STR(newest, "timestamp"), "2026-01-01T04:24:00.600000000Z");
+    CHECK_STR(CX_JSON_GET_STR(newest, "selected_action"), "SPEAK");
+    double score = 0;
+    CHECK(cx_json_double(cx_json_pointer(newest, CX_STR("/scores/csdma")), &score));
+    CHECK(score == 0.9);
+    stage_done(&s);
+}
+
+CX_TEST(feed_pages_without_gaps)
+{
+    stage s;
+    maker m;
+    static const maker_wish wish = MAKER_WISH_INIT;
+    cx_trace_query query = CX_TRACE_QUERY_INIT;
+    stage_init(&s, "feed", NULL);
+    maker_init(&m, "alpha");
+    stage_trust(&s, &m);
+    for (unsigned i = 0; i < 23; i++)
+        CHECK_INT(stage_send(&s, stage_make(&s, &m, &wish), "generic"), CX_TAKE_STORED);
+    feed(&s);
+    query.limit = 5;
+    unsigned seen = 0, pages = 0;
+    cx_str last = {NULL, 0};
+    for (bool more = true; more && pages < 10; pages++) {
+        cx_json page = ask(&s, &query);
+        const cx_json *rows = CX_JSON_GET(&page, "traces");
+        for (uint32_t i = 0; i < rows->count; i++, seen++) {
+            cx_str id = CX_JSON_GET_STR(&rows->items[i], "trace_id");
+            CHECK(last.data == NULL || cx_str_cmp(id, last) < 0); /* newest first */
+            last = id;
+        }
+        cx_str cursor = CX_JSON_GET_STR(&page, "next_cursor");
+        more = cursor.data != NULL;
+        if (more)
+            CHECK_STATUS(cx_recorder_cursor_parse(s.recorder, cursor, &query, &s.err), &s.err);
+        /* What comes in meanwhile is newer than what is left. */
+        CHECK_INT(stage_send(&s, stage_make(&s, &m, &wish), "generic"), CX_TAKE_STORED);
+        feed(&s);
+    }
+    CHECK_INT(seen, 23);
+    CHECK_INT(pages, 5);
+    CHECK(cx_recorder_cursor_parse(s.recorder, CX_STR("AAAA"), &query, &s.err).code == CX_E_FORMAT);
+    CHECK_STR(cx_str_z(s.err.tag), "BadCursor");
+    stage_done(&s);
+}
+
+CX_TEST(feed_judges_again)
+{
+    static const cx_recorder_options keep = {.keep_unknown = true};
+    stage s;
+    maker m;
+    static const maker_wish wish = MAKER_WISH_INIT;
+    cx_trace_query query = CX_TRACE_QUERY_INIT;
+    stage_init(&s, "feed", &keep);
+    maker_init(&m, "alpha");
+    CHECK_INT(stage_send(&s, stage_make(&s, &m, &wish), "generic"), CX_TAKE_UNVERIFIED);
+    feed(&s);
+    cx_json before = ask(&s, &query);
+    CHECK_INT(count_of(&before), 0); /* nothing unverified by default */
+    stage_trust(&s, &m);
+    feed(&s);
+    cx_json now = ask(&s, &query);
+    CHECK_INT(count_of(&now), 1);
+    /* Compromised since before it was signed: no longer. */
+    CHECK_STATUS(cx_recorder_key_revoke(s.recorder, cx_str_z(m.key_id), CX_STR("stolen"),
+                                        CX_STR("me"), MAKER_START_NS, &s.err),
+                 &s.err);
+    feed(&s);
+    cx_json after = ask(&s, &query);
+    CHECK_INT(count_of(&after), 0);
+    query.verified = CX_FALSE;
+    cx_json hidden = ask(&s, &query);
+    CHECK_INT(count_of(&hidden), 1);
+    stage_done(&s);
+}
+
+static cx_json trace_answer(stage *s, const cx_trace_wanted *wanted, cx_code expected)
+{
+    cx_buf out;
+    cx_json value = {.type = CX_JSON_NULL};
+    cx_index *index = open_index(s);
+    cx_buf_init(&out, cx_alloc_default());
+    cx_status status = cx_recorder_answer_trace(s->recorder, index, wanted, &out, &s->err);
+    CHECK_INT(status.code, expected);
+    if (!cx_failed(status)) {
+        cx_str copy = cx_arena_copy_str(&s->arena, cx_buf_str(&out));
+        CHECK_STATUS(cx_json_parse_text(copy, &s->arena, &value, &s->err), &s->err);
+    }
+    cx_buf_done(&out);
+    cx_index_close(index);
+    return value;
+}
+
+CX_TEST(answers_one_trace)
+{
+    stage s;
+    maker m;
+    cx_buf raw;
+    maker_wish wish = MAKER_WISH_INIT;
+    stage_init(&s, "feed", NULL);
+    maker_init(&m, "alpha");
+    stage_trust(&s, &m);
+    wish.level = "full_traces";
+    wish.rationale = "because it was asked";
+    wish.trace_id = "trace-one";
+    cx_str trace = stage_make(&s, &m, &wish);
+    CHECK_INT(stage_send(&s, trace, "full_traces"), CX_TAKE_STORED);
+    feed(&s);
+    cx_trace_wanted wanted = {.trace_id = CX_STR("trace-one"), .level = CX_LEVEL_FULL};
+    cx_json full = trace_answer(&s, &wanted, CX_OK);
+    CHECK_STR(CX_JSON_GET_STR(CX_JSON_GET(&full, "verdict"), "verdict"), "holds");
+    CHECK_STR(
+        cx_json_text(cx_json_pointer(&full, CX_STR("/trace/components/3/data/action_rationale"))),
+        "because it was asked");
+    CHECK(cx_json_pointer(&full, CX_STR("/proof/inclusion")) != NULL);
+    wanted.level = CX_LEVEL_GENERIC;
+    cx_json low = trace_answer(&s, &wanted, CX_OK);
+    CHECK(cx_json_pointer(&low, CX_STR("/trace/components/3/data/action_rationale")) == NULL);
+    CHECK(cx_json_pointer(&low, CX_STR("/trace/signature")) == NULL);
+    CHECK(cx_json_pointer(&low, CX_STR("/trace/derived/removed")) != NULL);
+    cx_index *index = open_index(&s);
+    cx_buf_init(&raw, cx_alloc_default());
+    CHECK(cx_recorder_raw_trace(s.recorder, index, &wanted, &raw, &s.err).code == CX_E_DENIED);
+    wanted.level = CX_LEVEL_FULL;
+    CHECK_STATUS(cx_recorder_raw_trace(s.recorder, index, &wanted, &raw, &s.err), &s.err);
+    CHECK(cx_str_eq(cx_buf_str(&raw), trace)); /* byte for byte (§14.25) */
+    cx_buf_done(&raw);
+    cx_index_close(index);
+    wanted.trace_id = CX_STR("trace-two");
+    (void)trace_answer(&s, &wanted, CX_E_NOT_FOUND);
+    stage_done(&s);
+}
+
+CX_TEST(answers_say_when_a_trace_is_ambiguous)
+{
+    stage s;
+    maker alpha, beta;
+    maker_wish wish = MAKER_WISH_INIT;
+    stage_init(&s, "feed", NULL);
+    maker_init(&alpha, "alpha");
+    maker_init(&beta, "beta");
+    stage_trust(&s, &alpha);
+    stage_trust(&s, &beta);
+    wish.trace_id = "trace-one";
+    CHECK_INT(stage_send(&s, stage_make(&s, &alpha, &wish), "generic"), CX_TAKE_STORED);
+    CHECK_INT(stage_send(&s, stage_make(&s, &beta, &wish), "generic"), CX_TAKE_STORED);
+    feed(&s);
+    cx_trace_wanted wanted = {.trace_id = CX_STR("trace-one"), .level = CX_LEVEL_FULL};
+    (void)trace_answer(&s, &wanted, CX_E_CONFLICT);
+    wanted.agent = cx_str_z(beta.agent);
+    cx_json found = trace_answer(&s, &wanted, CX_OK);
+    CHECK_STR(CX_JSON_GET_STR(CX_JSON_GET(&found, "entry"), "actor"), beta.agent);
+    stage_done(&s);
+}
+
+/* The index forgets what the ledger has erased (DECISIONS 13), the branch goes on. */
+CX_TEST(feed_forgets_what_was_erased)
+{
+    stage s;
+    maker m;
+    cx_memory *memory;
+    static const maker_wish wish = MAKER_WISH_INIT;
+    cx_trace_query query = CX_TRACE_QUERY_INIT;
+    stage_init(&s, "feed", NULL);
+    maker_init(&m, "alpha");
+    stage_trust(&s, &m);
+    for (unsigned i = 0; i < 3; i++)
+        CHECK_INT(stage_send(&s, stage_make(&s, &m, &wish), "generic"), CX_TAKE_STORED);
+    feed(&s);
+    CHECK_STATUS(cx_memory_open(s.home, cx_str_z(m.agent), NULL, &memory, &s.err), &s.err);
+    CHECK_STATUS(cx_memory_redact(memory, 1, CX_STR("asked"), CX_STR("me"), &s.err), &s.err);
+    cx_memory_close(memory);
+    feed(&s);
+    cx_json left = ask(&s, &query);
+    CHECK_INT(count_of(&left), 2);
+    stage_done(&s);
+}
+
+CX_TEST(feed_by_a_thread)
+{
+    stage s;
+    maker m;
+    cx_feed_status status;
+    static const maker_wish wish = MAKER_WISH_INIT;
+    cx_trace_query query = CX_TRACE_QUERY_INIT;
+    stage_init(&s, "feed", NULL);
+    maker_init(&m, "alpha");
+    stage_trust(&s, &m);
+    const char *path = cx_recorder_index_path(s.path, &s.arena);
+    CHECK_STATUS(cx_recorder_feed_begin(s.recorder, path, &s.err), &s.err);
+    for (unsigned i = 0; i < 20; i++)
+        CHECK_INT(stage_send(&s, stage_make(&s, &m, &wish), "generic"), CX_TAKE_STORED);
+    CHECK_STATUS(cx_recorder_feed_wait(s.recorder, 30000, &s.err), &s.err);
+    cx_json all = ask(&s, &query);
+    CHECK_INT(count_of(&all), 20);
+    cx_recorder_feed_get_status(s.recorder, &status);
+    CHECK(status.running && !status.away);
+    CHECK(status.index_commits >= status.log_commits);
+    stage_done(&s);
+}
+
+CX_TEST(branches_of_traces_hold)
+{
+    stage s;
+    maker alpha, beta;
+    cx_buf lines, again, answer;
+    cx_lattice *lattice;
+    cx_lattice_report *report;
+    maker_wish wish = MAKER_WISH_INIT;
+    cx_lattice_options options = CX_LATTICE_OPTIONS_INIT;
+    stage_init(&s, "bridge", NULL);
+    maker_init(&alpha, "alpha");
+    maker_init(&beta, "beta");
+    stage_trust(&s, &alpha);
+    stage_trust(&s, &beta);
+    for (unsigned i = 0; i < 4; i++) {
+        wish.overridden = i == 2;
+        CHECK_INT(stage_send(&s, stage_make(&s, &alpha, &wish), "generic"), CX_TAKE_STORED);
+        CHECK_INT(stage_send(&s, stage_make(&s, &beta, &wish), "generic"), CX_TAKE_STORED);
+    }
+    options.keep_deltas = true;
+    cx_buf_init(&lines, cx_alloc_default());
+    cx_buf_init(&again, cx_alloc_default());
+    cx_buf_init(&answer, cx_alloc_default());
+    cx_str none = {NULL, 0};
+    CHECK_STATUS(cx_recorder_lattice(s.home, none, &options, &lines, &lattice, &s.err), &s.err);
+    const cx_lattice_checks strict = {
+        .content_ids = true, .require_seals = true, .strict_time = true, .unambiguous = true};
+    CHECK_STATUS(cx_lattice_verify(lattice, &strict, &report, &s.err), &s.err);
+    CHECK(cx_lattice_report_verdict(report) == CX_HOLDS);
+    CHECK_INT(cx_lattice_agent_count(lattice), 2);
+    CHECK_INT(cx_lattice_count(lattice), 48);
+    cx_lattice_report_close(report);
+    cx_lattice_close(lattice);
+    stage_reopen(&s);
+    CHECK_STATUS(cx_recorder_lattice_lines(s.home, none, &again, &s.err), &s.err);
+    CHECK(cx_str_eq(cx_buf_str(&lines), cx_buf_str(&again)));
+    CHECK(memmem(again.data, again.size, "\"injection\"", 11) != NULL);
+    cx_buf_clear(&again);
+    cx_str branch = cx_arena_printf(&s.arena, "agent/%s", alpha.agent);
+    CHECK_STATUS(cx_recorder_lattice_lines(s.home, branch, &again, &s.err), &s.err);
+    CHECK(again.size * 2 < lines.size + 4096);
+    CHECK(cx_recorder_lattice_lines(s.home, CX_STR("agent/nobody"), &again, &s.err).code ==
+          CX_E_NOT_FOUND);
+    cx_buf_done(&lines);
+    cx_buf_done(&again);
+    cx_buf_done(&answer);
+    stage_done(&s);
+}
