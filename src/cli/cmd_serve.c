@@ -127,8 +127,8 @@ static cx_status open_recorder(serving *s, cx_err *err)
     };
     const char *forms = cx_cli_value(s->args, "forms");
     if (forms != NULL && !cx_trace_forms_parse(cx_str_z(forms), &options.forms))
-        return cx_fail(err, CX_E_USAGE, "option --forms: found '%s', expected letters such as A,B,H",
-                       forms);
+        return cx_fail(err, CX_E_USAGE,
+                       "option --forms: found '%s', expected letters such as A,B,H", forms);
     CX_TRY(open_home(s, err));
     CX_TRY(cx_home_serve_begin(s->home, NULL, &s->remote, err));
     return cx_recorder_open(s->home, &options, &s->recorder, err);
@@ -152,7 +152,8 @@ static cx_status need_token(serving *s, cx_err *err)
     if (tokens.count == 0) {
         CX_TRY(cx_token_add(io, s->path, &token, text, &token, err));
         text[CX_TOKEN_TEXT_SIZE] = '\n';
-        CX_TRY(cx_io_replace_private_file(io, path.data, cx_bytes_from(text, CX_TOKEN_TEXT_SIZE + 1), err));
+        CX_TRY(cx_io_replace_private_file(io, path.data,
+                                          cx_bytes_from(text, CX_TOKEN_TEXT_SIZE + 1), err));
         s->first_token = true;
     }
     cx_buf_init(&kept, s->cli->alloc);
@@ -210,8 +211,7 @@ static cx_status say_where(const serving *s, cx_err *err)
     cx_status status = cx_buf_check(&url, err);
     if (!cx_failed(status) && cx_cli_has(s->args, "json")) {
         cx_cli_put_str(&json, "home", cx_str_z(s->path));
-        cx_cli_put_maybe(&json, "token_file",
-                         cx_str_z(s->token_path == NULL ? "" : s->token_path));
+        cx_cli_put_maybe(&json, "token_file", cx_str_z(s->token_path == NULL ? "" : s->token_path));
         cx_cli_put_str(&json, "url", cx_buf_str(&url));
         status = cx_cli_end_json(&json, &out, err);
     } else if (!cx_failed(status)) {
@@ -299,7 +299,8 @@ static const cx_cli_option options[] = {
                "Canonical forms that are tried, such as B,H; default all."),
     CX_CLI_OPT("workers", 0, CX_CLI_COUNT, "N", "Threads that verify and write; default 4 a core."),
     CX_CLI_OPT("readers", 0, CX_CLI_COUNT, "N", "Threads that answer questions; default 1 a core."),
-    CX_CLI_OPT("io-threads", 0, CX_CLI_COUNT, "N", "Threads that send and receive; default 2 to 4."),
+    CX_CLI_OPT("io-threads", 0, CX_CLI_COUNT, "N",
+               "Threads that send and receive; default 2 to 4."),
     CX_CLI_OPT("queue", 0, CX_CLI_COUNT, "N",
                "Writing requests that may wait; default 1024. More are answered with 503."),
     CX_CLI_OPT("max-body", 0, CX_CLI_SIZE, "SIZE", "Longest body; at most, and by default, 8M."),

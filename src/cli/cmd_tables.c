@@ -37,8 +37,11 @@ static void tell_index(cx_buf *out, const index_view *view, const cx_tables_stat
 {
     const cx_index_status *status = &view->status;
     if (!view->there) {
-        cx_buf_add_z(out, "index   none: ");
-        cx_cli_add_text(out, cx_str_z(view->why_not.message));
+        bool absent = view->why_not.code == CX_E_NOT_FOUND;
+        cx_buf_add_z(out, "index   none");
+        cx_buf_add_z(out, absent ? " yet: it is made when something asks it" : ": ");
+        if (!absent)
+            cx_cli_add_text(out, cx_str_z(view->why_not.message));
         cx_buf_add_byte(out, '\n');
         return;
     }

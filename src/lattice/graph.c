@@ -123,6 +123,7 @@ typedef struct link_work {
     /* Found on the first walk over all nodes: each further one costs as much as reading them. */
     uint32_t most_parents; /* of one node */
     bool has_generation_1;
+    bool is_by_time;          /* the file is */
     bool time_is_topological; /* every parent comes before its children in by_time */
 } link_work;
 
@@ -134,11 +135,15 @@ static uint32_t *new_u32(const cx_lattice *lattice, size_t count)
 /* The nodes of the graph in file order, and what else there is to know of each. */
 static void list_nodes(cx_lattice *lattice, link_work *work)
 {
+    work->is_by_time = true;
     for (cx_node n = 0; n < lattice->nodes.count; n++) {
         const node *item = node_at(lattice, n);
         lattice->rank[n] = UINT32_MAX;
         if (!in_graph(item))
             continue;
+        if (work->is_by_time && work->count != 0 &&
+            cx_lattice_node_compare(lattice, work->by_time[work->count - 1], n) > 0)
+            work->is_by_time = false;
         work->by_time[work->count++] = n;
         lattice->agents.items[item->agent].count++;
         work->has_generation_1 |= (item->flags & NODE_GENERATION_1) != 0;
@@ -153,7 +158,8 @@ static cx_status order_by_time(cx_lattice *lattice, link_work *work, cx_err *err
     if (lattice->rank == NULL)
         return cx_fail_nomem(err);
     list_nodes(lattice, work);
-    sort_nodes(lattice, work->by_time, work->spare, work->count, cx_lattice_node_compare);
+    if (!work->is_by_time)
+        sort_nodes(lattice, work->by_time, work->spare, work->count, cx_lattice_node_compare);
     for (uint32_t i = 0; i < work->count; i++)
         lattice->rank[work->by_time[i]] = i;
     return CX_SUCCESS;
@@ -238,15 +244,25 @@ static void settle_parents(cx_lattice *lattice, node *item, uint32_t *spare)
     }
 }
 
+/* Counts the children of each node in first_child, on the way. */
 static cx_status settle_all_parents(cx_lattice *lattice, const link_work *work, cx_err *err)
 {
     /* Implied parents are one a node, which need no sorting. */
     size_t most = (size_t)work->most_parents + 1;
     uint32_t *spare = new_u32(lattice, most);
-    if (spare == NULL)
+    lattice->first_child = new_u32(lattice, lattice->nodes.count + 1);
+    if (spare == NULL || lattice->first_child == NULL) {
+        cx_alloc_free(lattice->alloc, spare, most * sizeof *spare);
         return cx_fail_nomem(err);
-    for (cx_node n = 0; n < lattice->nodes.count; n++)
-        settle_parents(lattice, &lattice->nodes.items[n], spare);
+    }
+    lattice->edge_count = 0;
+    for (cx_node n = 0; n < lattice->nodes.count; n++) {
+        node *item = &lattice->nodes.items[n];
+        settle_parents(lattice, item, spare);
+        for (uint32_t i = 0; i < item->parent_count; i++)
+            lattice->first_child[node_parents(lattice, item)[i]]++;
+        lattice->edge_count += item->parent_count;
+    }
     cx_alloc_free(lattice->alloc, spare, most * sizeof *spare);
     return CX_SUCCESS;
 }
@@ -255,18 +271,8 @@ static cx_status settle_all_parents(cx_lattice *lattice, const link_work *work, 
 
 static cx_status list_children(cx_lattice *lattice, link_work *work, cx_err *err)
 {
-    size_t node_count = lattice->nodes.count, edges = 0;
-    lattice->first_child = new_u32(lattice, node_count + 1);
-    if (lattice->first_child == NULL)
-        return cx_fail_nomem(err);
-    for (cx_node n = 0; n < node_count; n++) {
-        const node *item = node_at(lattice, n);
-        for (uint32_t i = 0; i < item->parent_count; i++)
-            lattice->first_child[node_parents(lattice, item)[i]]++;
-        edges += item->parent_count;
-    }
-    lattice->edge_count = edges;
-    lattice->children = new_u32(lattice, edges + 1);
+    size_t node_count = lattice->nodes.count;
+    lattice->children = new_u32(lattice, lattice->edge_count + 1);
     if (lattice->children == NULL)
         return cx_fail_nomem(err);
     /* Ends first; filling backwards by rank turns them into starts and leaves children in order. */
@@ -384,6 +390,22 @@ static cx_status order_topologically(cx_lattice *lattice, link_work *work, cx_er
 
 /* --- branches ------------------------------------------------------------------------------- */
 
+/* Each branch by rank.  False when that is not the order of seq in all of them. */
+static bool fill_branches(cx_lattice *lattice, const link_work *work)
+{
+    bool is_by_seq = true;
+    for (uint32_t i = 0; i < work->count; i++) {
+        const node *item = node_at(lattice, work->by_time[i]);
+        agent *a = &lattice->agents.items[item->agent];
+        cx_node *next = &lattice->branch_nodes[a->first + a->count];
+        /* The branch's last node has just been here: it costs nothing to look at again. */
+        if (a->count++ != 0 && node_at(lattice, next[-1])->seq > item->seq)
+            is_by_seq = false;
+        *next = work->by_time[i];
+    }
+    return is_by_seq;
+}
+
 static cx_status list_branches(cx_lattice *lattice, link_work *work, cx_err *err)
 {
     lattice->branch_nodes = new_u32(lattice, work->size);
@@ -396,10 +418,8 @@ static cx_status list_branches(cx_lattice *lattice, link_work *work, cx_err *err
         sum += lattice->agents.items[i].count;
         lattice->agents.items[i].count = 0;
     }
-    for (uint32_t i = 0; i < work->count; i++) {
-        agent *a = &lattice->agents.items[node_at(lattice, work->by_time[i])->agent];
-        lattice->branch_nodes[a->first + a->count++] = work->by_time[i];
-    }
+    if (fill_branches(lattice, work))
+        return CX_SUCCESS;
     for (size_t i = 0; i < lattice->agents.count; i++) {
         const agent *a = &lattice->agents.items[i];
         sort_nodes(lattice, lattice->branch_nodes + a->first, work->spare, a->count,

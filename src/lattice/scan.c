@@ -235,6 +235,16 @@ const char *cx_lattice_scan_limit(cx_str input)
                : memrchr(input.data, '\n', input.size - CX_JSON_RECODE_SLACK);
 }
 
+/* Piece by piece, as clear_draft in record.c: for one large object the compiler calls for a loop
+ * whose start alone costs more. */
+static void clear_record(record *r)
+{
+    record_fields *f = &r->fields;
+    f->node_id = f->agent_id = f->seq = f->timestamp = f->event = f->state_delta = NULL;
+    f->prev_hash = f->hash = f->parents = f->fork_type = f->schema_version = NULL;
+    r->inside = (record_inside){0};
+}
+
 cx_status cx_lattice_batch_scan(batch *b, const char *at, const char *last_lf, cx_str version,
                                 uint64_t offset, uint64_t line, const char **out_behind,
                                 cx_err *err)
@@ -253,8 +263,7 @@ cx_status cx_lattice_batch_scan(batch *b, const char *at, const char *last_lf, c
     s.expected_end = b->expected + BATCH_EXPECTED;
     s.lf = last_lf;
     s.keeps_delta = b->keep_deltas || b->keep_seals;
-    s.r.fields = (record_fields){0};
-    s.r.inside = (record_inside){0};
+    clear_record(&s.r);
     s.event = work + PREV_ROOM;
     s.delta = deltas;
     s.object = (cx_json){.type = CX_JSON_OBJECT};

@@ -207,7 +207,17 @@ static cx_status put_group(cx_json_list *outer, const char *name, const cx_found
     return end_object(outer, name, &list, err);
 }
 
-/* Words of the agent's own are not shown below the level at which they came (§2). */
+/* The phase is the agent's own word, and not shown below the level at which it came (§2). */
+static cx_status put_idma(cx_json_list *outer, const cx_found_row *row, const shape *s,
+                          bool hides_phase, cx_err *err)
+{
+    cx_json_list list = cx_json_list_begin(outer->arena);
+    if (hides_phase)
+        put(&list, s->idma[0].name, cx_json_make_null());
+    put_cells(&list, row, s->idma + hides_phase, IDMA_COUNT - hides_phase);
+    return end_object(outer, "idma", &list, err);
+}
+
 static cx_status row_json(const cx_found_row *row, const shape *s, cx_trace_level level,
                           cx_arena *arena, cx_json *out, cx_err *err)
 {
@@ -215,12 +225,11 @@ static cx_status row_json(const cx_found_row *row, const shape *s, cx_trace_leve
     const cx_cell *cell = cell_of(row, "trace_level");
     if (!cell->null)
         (void)cx_trace_level_parse(cell->text, &stored);
-    size_t first_idma = stored > level && level < CX_LEVEL_DETAILED ? 1 : 0;
     cx_json_list list = cx_json_list_begin(arena);
     put_cells(&list, row, s->plain, PLAIN_COUNT);
     CX_TRY(put_group(&list, "scores", row, s->scores, SCORE_COUNT, err));
     CX_TRY(put_group(&list, "conscience", row, s->conscience, CONSCIENCE_COUNT, err));
-    CX_TRY(put_group(&list, "idma", row, s->idma + first_idma, IDMA_COUNT - first_idma, err));
+    CX_TRY(put_idma(&list, row, s, stored > level && level < CX_LEVEL_DETAILED, err));
     CX_TRY(put_group(&list, "audit", row, s->audit, AUDIT_COUNT, err));
     return cx_json_list_end_object(&list, out, err);
 }

@@ -50,7 +50,7 @@ static void write_requests(cx_buf *out, const cx_metrics *metrics)
     char labels[192];
     cx_metrics_head(out, "cortex_http_requests_total", "counter", "Answers by route and class.");
     for (size_t i = 0; i <= cx_route_count; i++)
-        for (unsigned class = 1; class < CX_METRICS_CLASSES; class++) {
+        for (unsigned class = 1; class < CX_METRICS_CLASSES; class ++) {
             uint64_t count = cx_counter(&metrics->requests[i][class]);
             if (count == 0)
                 continue;
@@ -76,7 +76,8 @@ static void write_counter(cx_buf *out, const char *name, const char *help, uint6
 static void write_events(cx_buf *out, const cx_metrics *metrics)
 {
     char labels[64];
-    cx_metrics_head(out, "cortex_events_total", "counter", "Events of batches by what became of them.");
+    cx_metrics_head(out, "cortex_events_total", "counter",
+                    "Events of batches by what became of them.");
     for (int i = CX_TAKE_STORED; i <= CX_TAKE_REJECTED; i++) {
         (void)snprintf(labels, sizeof labels, "status=\"%s\"",
                        cx_take_status_name((cx_take_status)i));

@@ -35,7 +35,8 @@ static cx_status take_object(cx_call *call, const char *const *names, size_t cou
         while (known < count && !cx_str_is(name, names[known]))
             known++;
         if (known == count)
-            return refuse_body(call, cx_arena_printf(call->arena, "/%.*s", (int)name.size, name.data),
+            return refuse_body(call,
+                               cx_arena_printf(call->arena, "/%.*s", (int)name.size, name.data),
                                CX_STR("there is no such member here"));
     }
     *out_good = true;
@@ -103,8 +104,8 @@ static cx_status answer_added(cx_call *call, const cx_trust_key *key, bool added
 
 cx_status cx_api_key_add(cx_call *call, cx_err *err)
 {
-    static const char *const names[] = {"key_id",       "public_key_base64", "agents",
-                                        "not_before",   "not_after",         "replaces",
+    static const char *const names[] = {"key_id",        "public_key_base64", "agents",
+                                        "not_before",    "not_after",         "replaces",
                                         "chain_profile", "description"};
     cx_json body, value;
     cx_trust_key key;
@@ -169,10 +170,9 @@ cx_status cx_api_alerts(cx_call *call, cx_err *err)
     const cx_param *which = cx_call_param(call, "status"), *limit = cx_call_param(call, "limit");
     cx_index *index;
     CX_TRY(cx_call_index(call, &index, err));
-    CX_TRY(cx_recorder_answer_alerts(call->service->recorder, index,
-                                     !which->given || which->choice == 0,
-                                     limit->given ? (uint32_t)limit->count : 100,
-                                     &call->response.body, err));
+    CX_TRY(cx_recorder_answer_alerts(
+        call->service->recorder, index, !which->given || which->choice == 0,
+        limit->given ? (uint32_t)limit->count : 100, &call->response.body, err));
     cx_call_answer(call, 200, "application/json");
     return CX_SUCCESS;
 }

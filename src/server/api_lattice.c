@@ -178,9 +178,8 @@ cx_status cx_api_lattice_heatmap(cx_call *call, cx_err *err)
 
 static cx_status answer_compare(question *q, cx_err *err)
 {
-    return cx_lattice_answer_compare(&q->call->response.body, q->states,
-                                     cx_call_text(q->call, "a"), cx_call_text(q->call, "b"),
-                                     &q->answer, err);
+    return cx_lattice_answer_compare(&q->call->response.body, q->states, cx_call_text(q->call, "a"),
+                                     cx_call_text(q->call, "b"), &q->answer, err);
 }
 
 cx_status cx_api_lattice_compare(cx_call *call, cx_err *err)
@@ -250,7 +249,8 @@ static cx_status answer_render(question *q, cx_err *err)
     };
     cx_call_answer(q->call, 200, forms[chosen].type);
     /* A picture may hold no script, wherever it is shown. */
-    cx_call_header(q->call, "Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'");
+    cx_call_header(q->call, "Content-Security-Policy",
+                   "default-src 'none'; style-src 'unsafe-inline'");
     return cx_lattice_render(&q->call->response.body, q->lattice, &options, err);
 }
 
@@ -266,10 +266,8 @@ static cx_status answer_verify(question *q, cx_err *err)
     cx_lattice_report *strict_report = NULL;
     if (!strict->given || !strict->flag)
         return cx_lattice_report_json(&q->call->response.body, q->lattice, q->report, err);
-    const cx_lattice_checks checks = {.content_ids = true,
-                                      .require_seals = true,
-                                      .strict_time = true,
-                                      .unambiguous = true};
+    const cx_lattice_checks checks = {
+        .content_ids = true, .require_seals = true, .strict_time = true, .unambiguous = true};
     CX_TRY(cx_lattice_verify(q->lattice, &checks, &strict_report, err));
     cx_status status =
         cx_lattice_report_json(&q->call->response.body, q->lattice, strict_report, err);

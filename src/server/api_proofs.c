@@ -109,10 +109,9 @@ static cx_status answer_consistency(cx_call *call, cx_buf *bytes, cx_err *err)
     cx_json_list list = cx_json_list_begin(call->arena);
     cx_consistency proof;
     cx_digest older, newer;
-    CX_TRY(cx_proof_consistency(cx_recorder_home(call->service->recorder), actor,
-                                cx_call_param(call, "from")->count,
-                                cx_call_param(call, "to")->count, call->arena, &proof, &older,
-                                &newer, err));
+    CX_TRY(cx_proof_consistency(
+        cx_recorder_home(call->service->recorder), actor, cx_call_param(call, "from")->count,
+        cx_call_param(call, "to")->count, call->arena, &proof, &older, &newer, err));
     cx_consistency_encode(&proof, bytes);
     CX_TRY(cx_buf_check(bytes, err));
     put_text(&list, "actor", actor);

@@ -44,8 +44,8 @@ static cx_status action_of(cx_call *call, cx_str *out, cx_err *err)
     if (upper == NULL)
         return cx_fail_nomem(err);
     for (size_t i = 0; i < text.size; i++)
-        upper[i] = text.data[i] >= 'a' && text.data[i] <= 'z' ? (char)(text.data[i] - 32)
-                                                               : text.data[i];
+        upper[i] =
+            text.data[i] >= 'a' && text.data[i] <= 'z' ? (char)(text.data[i] - 32) : text.data[i];
     *out = cx_str_from(upper, text.size);
     return CX_SUCCESS;
 }

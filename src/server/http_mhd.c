@@ -32,20 +32,20 @@
 
 /* --- the library ------------------------------------------------------------------------------ */
 
-#define FUNCTIONS(X)                      \
-    X(MHD_start_daemon)                   \
-    X(MHD_stop_daemon)                    \
-    X(MHD_quiesce_daemon)                 \
-    X(MHD_queue_response)                 \
-    X(MHD_create_response_from_buffer)    \
-    X(MHD_create_response_from_callback)  \
-    X(MHD_destroy_response)               \
-    X(MHD_add_response_header)            \
-    X(MHD_lookup_connection_value)        \
-    X(MHD_get_connection_values)          \
-    X(MHD_suspend_connection)             \
-    X(MHD_resume_connection)              \
-    X(MHD_get_connection_info)            \
+#define FUNCTIONS(X)                     \
+    X(MHD_start_daemon)                  \
+    X(MHD_stop_daemon)                   \
+    X(MHD_quiesce_daemon)                \
+    X(MHD_queue_response)                \
+    X(MHD_create_response_from_buffer)   \
+    X(MHD_create_response_from_callback) \
+    X(MHD_destroy_response)              \
+    X(MHD_add_response_header)           \
+    X(MHD_lookup_connection_value)       \
+    X(MHD_get_connection_values)         \
+    X(MHD_suspend_connection)            \
+    X(MHD_resume_connection)             \
+    X(MHD_get_connection_info)           \
     X(MHD_is_feature_supported)
 
 #define DECLARE(name) __typeof__(&name) name;
@@ -89,7 +89,7 @@ struct cx_http {
     struct MHD_Daemon *daemon;
     bool quiet; /* the listening socket is ours again, and closed */
     cx_pool *intake, *reads;
-    atomic_size_t body_used; /* M4 */
+    atomic_size_t body_used;           /* M4 */
     atomic_uint senders[SENDER_SLOTS]; /* writing calls under way, by token */
     cx_lock lock;
     connection *connections;
@@ -111,7 +111,7 @@ typedef struct exchange {
     struct MHD_Connection *connection;
     cx_call call;
     step step;
-    bool counted;    /* in in_flight */
+    bool counted; /* in in_flight */
     bool with_sender;
     unsigned sender; /* slot */
     uint8_t *body;
@@ -212,8 +212,7 @@ static void cut_slow(cx_http *http)
 {
     uint64_t now = now_ns(http);
     for (connection *c = http->connections; c != NULL; c = c->next) {
-        if (c->phase == PHASE_WORK ||
-            (now - c->since_ns) / 1000000 < allowed_ms(http, c->phase))
+        if (c->phase == PHASE_WORK || (now - c->since_ns) / 1000000 < allowed_ms(http, c->phase))
             continue;
         cx_tcp_cut(c->socket);
         c->phase = PHASE_WORK;
@@ -382,9 +381,9 @@ static cx_status open_stream(exchange *x, stream **out, cx_err *err)
     if (s == NULL)
         return cx_fail_nomem(err);
     *s = (stream){.http = http, .connection = x->connection};
-    cx_status status = cx_hub_join(http->service->hub, cx_call_text(&x->call, "agent_id_hash"),
-                                   wanted->after_given ? &wanted->after : NULL, wake_stream, s,
-                                   &s->reader, err);
+    cx_status status =
+        cx_hub_join(http->service->hub, cx_call_text(&x->call, "agent_id_hash"),
+                    wanted->after_given ? &wanted->after : NULL, wake_stream, s, &s->reader, err);
     if (cx_failed(status))
         cx_alloc_free(http->alloc, s, sizeof *s);
     else
@@ -424,8 +423,7 @@ static void run_job(cx_pool_job *job, cx_desk *desk)
 static bool enter_sender(exchange *x)
 {
     cx_http *http = x->http;
-    cx_digest digest =
-        cx_digest_of(cx_bytes_from(x->call.token.id, strlen(x->call.token.id)));
+    cx_digest digest = cx_digest_of(cx_bytes_from(x->call.token.id, strlen(x->call.token.id)));
     x->sender = digest.bytes[0];
     x->with_sender = true;
     return atomic_fetch_add(&http->senders[x->sender], 1) < (http->options.intake_places + 1) / 2;
@@ -543,8 +541,8 @@ static enum MHD_Result begin(exchange *x, const char *method)
     }
     x->step = call->response.status == 0 ? STEP_BODY : STEP_DISCARD;
     /* Whoever asks first, or would send far too much, is told before the body. */
-    if (x->step == STEP_DISCARD && (header(x, "Expect").data != NULL ||
-                                    call->request.length > discard_max(x)))
+    if (x->step == STEP_DISCARD &&
+        (header(x, "Expect").data != NULL || call->request.length > discard_max(x)))
         return answer(x);
     return MHD_YES;
 }

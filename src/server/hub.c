@@ -103,16 +103,15 @@ static void write_event(cx_buf *out, const cx_tail_item *item, const subject *ab
     char time[CX_TRACE_TIME_SIZE];
     cx_trace_time_write(record->received_ns, time);
     cx_buf_clear(out);
-    cx_buf_printf(out, "id: %llu.%llu\nevent: %s\ndata: {",
-                  (unsigned long long)item->behind.commit, (unsigned long long)item->behind.frames,
-                  about->conflict ? "conflict" : "trace");
+    cx_buf_printf(out, "id: %llu.%llu\nevent: %s\ndata: {", (unsigned long long)item->behind.commit,
+                  (unsigned long long)item->behind.frames, about->conflict ? "conflict" : "trace");
     write_text(out, "\"agent_id_hash\":", item->actor);
     write_text(out, ",\"canonical_form\":", cx_str_z(cx_trace_form_name(record->form)));
     cx_buf_add_z(out, ",\"content_sha256\":\"");
     cx_hex_add(out, cx_bytes_from(record->content.bytes, sizeof record->content.bytes));
     write_text(out, "\",\"entry\":{\"actor\":", item->actor);
-    cx_buf_printf(out, ",\"seq\":%llu},\"received_at\":\"%s\"",
-                  (unsigned long long)item->entry.seq, time);
+    cx_buf_printf(out, ",\"seq\":%llu},\"received_at\":\"%s\"", (unsigned long long)item->entry.seq,
+                  time);
     write_text(out, ",\"trace_id\":", about->trace_id);
     write_text(out, ",\"trace_level\":", cx_str_z(cx_trace_level_name(about->level)));
     cx_buf_printf(out, ",\"verified\":%s}\n\n", record->verified ? "true" : "false");

@@ -3,9 +3,8 @@
  */
 #include "server/metrics.h"
 
-static const double bucket_seconds[CX_METRICS_BUCKETS - 1] = {0.0005, 0.001, 0.0025, 0.005, 0.01,
-                                                              0.025,  0.05,  0.1,    0.25,  1.0,
-                                                              5.0};
+static const double bucket_seconds[CX_METRICS_BUCKETS - 1] = {
+    0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0};
 
 void cx_histogram_add(cx_histogram *histogram, uint64_t duration_ns)
 {

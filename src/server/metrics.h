@@ -19,10 +19,10 @@ typedef struct cx_histogram {
 
 typedef struct cx_metrics {
     atomic_uint_fast64_t requests[CX_METRICS_ROUTES_MAX + 1][CX_METRICS_CLASSES];
-    cx_histogram intake, reads;                  /* time from headers to answer */
-    atomic_uint_fast64_t events[5];              /* by cx_take_status */
-    atomic_uint_fast64_t body_bytes;             /* received */
-    atomic_int_fast64_t connections, in_flight;  /* now */
+    cx_histogram intake, reads;                                   /* time from headers to answer */
+    atomic_uint_fast64_t events[5];                               /* by cx_take_status */
+    atomic_uint_fast64_t body_bytes;                              /* received */
+    atomic_int_fast64_t connections, in_flight;                   /* now */
     atomic_int_fast64_t queued_intake, queued_reads, body_memory; /* now */
     atomic_uint_fast64_t refused_full, refused_slow, cut_slow;
     atomic_int_fast64_t feed_readers;

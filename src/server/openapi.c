@@ -218,8 +218,8 @@ cx_status cx_route_openapi(cx_buf *out, cx_err *err)
         if (!is_first(i))
             continue;
         for (int alias = 0; alias < 2; alias++) {
-            if (alias == 1 && !cx_str_starts(cx_str_z(cx_routes[i].path),
-                                             CX_STR("/api/v1/covenant/")))
+            if (alias == 1 &&
+                !cx_str_starts(cx_str_z(cx_routes[i].path), CX_STR("/api/v1/covenant/")))
                 continue;
             if (any)
                 cx_buf_add_byte(out, ',');

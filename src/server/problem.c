@@ -110,8 +110,7 @@ static void add_errors(cx_buf *out, const cx_problem *problem)
         else
             add_member(out, "pointer", problem->pointer);
         cx_buf_add_byte(out, ',');
-        add_member(out, "reason",
-                   problem->reason.data == NULL ? problem->detail : problem->reason);
+        add_member(out, "reason", problem->reason.data == NULL ? problem->detail : problem->reason);
         cx_buf_add_byte(out, '}');
     }
     cx_buf_add_z(out, "],");
@@ -194,10 +193,11 @@ void cx_call_fail(cx_call *call, const cx_err *err)
         return;
     }
     /* P2 */
-    cx_service_log(call->service, "%s %.*s: %s%s%s", call->route == NULL ? "?" : call->route->method,
+    cx_service_log(call->service, "%s %.*s: %s%s%s",
+                   call->route == NULL ? "?" : call->route->method,
                    (int)(call->route == NULL ? 0 : strlen(call->route->path)),
-                   call->route == NULL ? "" : call->route->path,
-                   err->tag == NULL ? "" : err->tag, err->tag == NULL ? "" : ": ", err->message);
+                   call->route == NULL ? "" : call->route->path, err->tag == NULL ? "" : err->tag,
+                   err->tag == NULL ? "" : ": ", err->message);
     switch (err->code) {
     case CX_E_UNSUPPORTED:
         problem.status = 501;

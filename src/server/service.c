@@ -40,8 +40,7 @@ cx_status cx_service_open(const cx_service_options *options, cx_service **out, c
     service->alloc = alloc;
     service->io = options->io == NULL ? cx_io_system() : options->io;
     service->recorder = options->recorder;
-    service->body_max =
-        options->body_max == 0 ? CX_SERVER_BODY_MAX_DEFAULT : options->body_max;
+    service->body_max = options->body_max == 0 ? CX_SERVER_BODY_MAX_DEFAULT : options->body_max;
     service->started_ns = service->io->monotonic_ns(service->io);
     cx_arena_init(&service->arena, alloc, 0);
     cx_status status = prepare(service, err);
@@ -161,8 +160,8 @@ static bool know_sender(cx_call *call)
     cx_str text = bearer(call->request.authorization);
     bool known = false;
     cx_err err;
-    if (text.data != NULL && cx_failed(cx_token_guard_check(&call->service->guard, text,
-                                                            &call->token, &known, &err))) {
+    if (text.data != NULL &&
+        cx_failed(cx_token_guard_check(&call->service->guard, text, &call->token, &known, &err))) {
         cx_service_log(call->service, "tokens: %s", err.message);
         refuse(call, 503, "unavailable", CX_STR("tokens cannot be read now"));
         return false;
@@ -345,10 +344,15 @@ void cx_service_count(const cx_call *call)
 cx_status cx_call_index(cx_call *call, cx_index **out, cx_err *err)
 {
     cx_desk *desk = call->desk;
+    cx_status status = CX_SUCCESS;
     if (desk->index == NULL)
-        CX_TRY(cx_index_open(call->service->index_where, CX_INDEX_READ, &desk->index, err));
-    *out = desk->index;
-    return CX_SUCCESS;
+        status = cx_index_open(call->service->index_where, CX_INDEX_READ, &desk->index, err);
+    /* The feed has yet to make it: that is not about what was asked for. */
+    if (status.code == CX_E_NOT_FOUND)
+        return cx_fail_at(err, CX_E_BUSY, "IndexNotThere", CX_NO_OFFSET, "there is no index yet");
+    if (!cx_failed(status))
+        *out = desk->index;
+    return status;
 }
 
 void cx_call_answer(cx_call *call, unsigned status, const char *content_type)

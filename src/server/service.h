@@ -62,7 +62,7 @@ void cx_service_log(cx_service *service, const char *format, ...) CX_PRINTF(2, 3
 
 typedef struct cx_request {
     cx_str method;
-    cx_str target; /* as received */
+    cx_str target;                                                       /* as received */
     cx_str authorization, content_type, content_encoding, last_event_id; /* data NULL = none */
     bool has_length;
     uint64_t length; /* of the body, as declared */
@@ -170,9 +170,9 @@ struct cx_call {
 };
 
 /*
- * `request` as far as the headers say; `room` holds request->target.size bytes; both live as long as
- * the call.  Afterwards either response.status is set, or the route is known and the body is to be
- * read.
+ * `request` as far as the headers say; `room` holds request->target.size bytes; both live as long
+ * as the call.  Afterwards either response.status is set, or the route is known and the body is to
+ * be read.
  */
 void cx_call_init(cx_call *call, cx_service *service, const cx_request *request, char *room);
 void cx_call_done(cx_call *call);
@@ -215,12 +215,12 @@ cx_str cx_call_who(cx_call *call);
 
 typedef struct cx_problem {
     unsigned status;
-    const char *type;      /* behind urn:cortex:problem: */
-    cx_str detail;         /* one sentence */
-    cx_str pointer;        /* into the body; data NULL = none */
-    cx_str parameter;      /* of the query; data NULL = none */
-    cx_str reason;         /* of `errors`; data NULL = the detail */
-    size_t max_bytes;      /* 0 = none */
+    const char *type; /* behind urn:cortex:problem: */
+    cx_str detail;    /* one sentence */
+    cx_str pointer;   /* into the body; data NULL = none */
+    cx_str parameter; /* of the query; data NULL = none */
+    cx_str reason;    /* of `errors`; data NULL = the detail */
+    size_t max_bytes; /* 0 = none */
 } cx_problem;
 /* Answers with a problem in place of what is in the response so far. */
 void cx_call_problem(cx_call *call, const cx_problem *problem);

@@ -117,8 +117,8 @@ static cx_status parse_tokens(cx_str text, cx_arena *arena, cx_tokens *out, cx_e
     if (tokens.items == NULL)
         return cx_fail_nomem(err);
     for (; tokens.count < list->count; tokens.count++)
-        CX_TRY(take_token(&list->items[tokens.count], tokens.count, &tokens.items[tokens.count],
-                          err));
+        CX_TRY(
+            take_token(&list->items[tokens.count], tokens.count, &tokens.items[tokens.count], err));
     *out = tokens;
     return CX_SUCCESS;
 }

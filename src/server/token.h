@@ -55,7 +55,8 @@ CX_RESULT cx_tokens_read(const cx_io *io, const char *home_path, cx_arena *arena
  */
 CX_RESULT cx_token_add(const cx_io *io, const char *home_path, const cx_token *wanted,
                        char out_text[CX_TOKEN_TEXT_SIZE + 1], cx_token *out, cx_err *err);
-/* By id or name; CX_E_NOT_FOUND "NoToken".  When it returns every server of the home has seen it. */
+/* By id or name; CX_E_NOT_FOUND "NoToken".  When it returns every server of the home has seen it.
+ */
 CX_RESULT cx_token_revoke(const cx_io *io, const char *home_path, cx_str which, cx_token *out,
                           cx_err *err);
 /* One token as an object for answers; never its digest. */

@@ -15,18 +15,63 @@
 
 /* --- asking ----------------------------------------------------------------------------------- */
 
+/* Texts that come from outside are made such as the rows have them: a name that cannot be stored is
+ * found again as it was stored, and is never the server's error. */
+static cx_status clean_values(const cx_question *question, cx_arena *arena,
+                              const cx_sql_value **out, cx_err *err)
+{
+    size_t count = question->value_count;
+    cx_sql_value *values = CX_ARENA_ARRAY(arena, cx_sql_value, count);
+    if (values == NULL)
+        return cx_fail_nomem(err);
+    memcpy(values, question->values, count * sizeof *values);
+    for (size_t i = 0; i < count; i++) {
+        if (values[i].type != CX_CELL_TEXT || values[i].cell.null)
+            continue;
+        cx_str cleaned = cx_index_clean(values[i].cell.text, arena);
+        if (cleaned.data == NULL)
+            return cx_fail_nomem(err);
+        values[i].cell.text = cleaned;
+    }
+    *out = values;
+    return CX_SUCCESS;
+}
+
+static bool has_unclean(const cx_question *question)
+{
+    for (size_t i = 0; i < question->value_count; i++)
+        if (question->values[i].type == CX_CELL_TEXT && !question->values[i].cell.null &&
+            !cx_index_is_clean(question->values[i].cell.text))
+            return true;
+    return false;
+}
+
+static cx_status ask_clean(cx_index *index, const cx_question *question, cx_err *err)
+{
+    if (!has_unclean(question))
+        return index->engine->ask(index, question, err);
+    cx_arena arena;
+    cx_question cleaned = *question;
+    cx_arena_init(&arena, cx_alloc_default(), 0);
+    cx_status status = clean_values(question, &arena, &cleaned.values, err);
+    if (!cx_failed(status))
+        status = index->engine->ask(index, &cleaned, err);
+    cx_arena_done(&arena);
+    return status;
+}
+
 cx_status cx_index_ask(cx_index *index, const cx_question *question, cx_err *err)
 {
     if (index->in_transaction)
         CX_TRY(index->engine->flush(index, err));
-    return index->engine->ask(index, question, err);
+    return ask_clean(index, question, err);
 }
 
 cx_status cx_index_do(cx_index *index, const char *sql, const cx_sql_value *values, size_t count,
                       cx_err *err)
 {
     cx_question question = {.sql = sql, .values = values, .value_count = count};
-    return index->engine->ask(index, &question, err);
+    return ask_clean(index, &question, err);
 }
 
 static cx_status take_number(void *arg, const cx_cell *cells, cx_err *err)
@@ -390,7 +435,7 @@ cx_status cx_index_row_keys(cx_index *index, cx_str agent, cx_str trace_id, cx_r
                             CX_COUNT_OF(types),
                             take_key,
                             &taker};
-    CX_TRY(index->engine->ask(index, &question, err));
+    CX_TRY(ask_clean(index, &question, err));
     *out_count = taker.count;
     return CX_SUCCESS;
 }
@@ -633,7 +678,7 @@ cx_status cx_index_established(cx_index *index, cx_str agent, bool *out, cx_err 
 {
     if (!index->in_transaction)
         forget_agents(index); /* somebody else may have written since */
-    cx_agent_state *state;
+    cx_agent_state *state = NULL;
     CX_TRY(find_agent(index, agent, &state, err));
     *out = state->established;
     return CX_SUCCESS;
@@ -774,16 +819,14 @@ cx_status cx_index_forget(cx_index *index, cx_str actor, uint64_t seq, cx_err *e
 
 /* --- keys, batches, conflicts ----------------------------------------------------------------- */
 
-static cx_status agents_json(const cx_trust_key *key, cx_buf *out, cx_err *err)
+static cx_status agents_json(const cx_trust_key *key, cx_arena *arena, cx_str *out, cx_err *err)
 {
-    cx_buf_add_byte(out, '[');
-    for (size_t i = 0; i < key->agent_count; i++) {
-        if (i != 0)
-            cx_buf_add_byte(out, ',');
-        cx_json_write_str(out, key->agents[i], CX_JSON_JCS);
-    }
-    cx_buf_add_byte(out, ']');
-    return cx_buf_check(out, err);
+    cx_json agents;
+    cx_json_list list = cx_json_list_begin(arena);
+    for (size_t i = 0; i < key->agent_count; i++)
+        cx_json_list_add(&list, cx_json_make_str(key->agents[i]));
+    CX_TRY(cx_json_list_end_array(&list, &agents, err));
+    return cx_index_clean_json(&agents, arena, out, err);
 }
 
 /* 43 digits of base64url, as the trust store spells keys. */
@@ -806,23 +849,18 @@ cx_status cx_index_put_key(cx_index *index, const cx_trust_key *key, cx_err *err
 {
     CX_ASSERT(index->in_transaction);
     char public_key[44];
-    cx_buf agents;
+    cx_str agents = {NULL, 0};
+    cx_arena arena;
     key_text(&key->key, public_key);
-    cx_buf_init(&agents, cx_alloc_default());
-    cx_status status = agents_json(key, &agents, err);
+    cx_arena_init(&arena, cx_alloc_default(), 0);
+    cx_status status = agents_json(key, &arena, &agents, err);
     cx_sql_value values[] = {
-        cx_sql_text(key->key_id),
-        cx_sql_text(cx_str_z(public_key)),
-        {CX_CELL_TEXTS, {.text = cx_buf_str(&agents)}},
-        cx_sql_time(key->not_before),
-        cx_sql_time(key->not_after),
-        cx_sql_time(key->revoked_at),
-        cx_sql_text(key->revoked_reason),
-        cx_sql_time(key->compromised_since),
-        cx_sql_text(key->replaces),
-        cx_sql_text(key->chain_profile),
-        cx_sql_text(key->description),
-        cx_sql_text(key->added_by),
+        cx_sql_text(key->key_id),          cx_sql_text(cx_str_z(public_key)),
+        {CX_CELL_TEXTS, {.text = agents}}, cx_sql_time(key->not_before),
+        cx_sql_time(key->not_after),       cx_sql_time(key->revoked_at),
+        cx_sql_text(key->revoked_reason),  cx_sql_time(key->compromised_since),
+        cx_sql_text(key->replaces),        cx_sql_text(key->chain_profile),
+        cx_sql_text(key->description),     cx_sql_text(key->added_by),
         cx_sql_time(key->added_at),
     };
     if (!cx_failed(status))
@@ -840,13 +878,26 @@ cx_status cx_index_put_key(cx_index *index, const cx_trust_key *key, cx_err *err
             " chain_profile = excluded.chain_profile, description = excluded.description,"
             " added_by = excluded.added_by, added_at = excluded.added_at",
             values, CX_COUNT_OF(values), err);
-    cx_buf_done(&agents);
+    cx_arena_done(&arena);
     return status;
 }
 
-cx_status cx_index_put_batch(cx_index *index, const cx_batch_row *row, cx_err *err)
+static cx_status clean_json_text(cx_str text, cx_arena *arena, cx_str *out, cx_err *err)
 {
-    CX_ASSERT(index->in_transaction);
+    cx_json value;
+    *out = (cx_str){NULL, 0};
+    if (text.data == NULL)
+        return CX_SUCCESS;
+    CX_TRY(cx_json_parse_text(text, arena, &value, err));
+    return cx_index_clean_json(&value, arena, out, err);
+}
+
+static cx_status put_batch(cx_index *index, const cx_batch_row *row, cx_arena *arena, cx_err *err)
+{
+    cx_str metadata, reasons, findings;
+    CX_TRY(clean_json_text(row->correlation_metadata, arena, &metadata, err));
+    CX_TRY(clean_json_text(row->reasons, arena, &reasons, err));
+    CX_TRY(clean_json_text(row->findings, arena, &findings, err));
     cx_sql_value values[] = {
         cx_sql_text(row->batch_id),
         cx_sql_time(row->received_ns),
@@ -854,12 +905,12 @@ cx_status cx_index_put_batch(cx_index *index, const cx_batch_row *row, cx_err *e
         cx_sql_time(row->consent_ns),
         row->level == CX_LEVEL_ABSENT ? cx_sql_text((cx_str){NULL, 0})
                                       : cx_sql_text(cx_str_z(cx_trace_level_name(row->level))),
-        cx_sql_json(row->correlation_metadata),
+        cx_sql_json(metadata),
         cx_sql_int((int64_t)row->received),
         cx_sql_int((int64_t)row->accepted),
         cx_sql_int((int64_t)row->rejected),
-        cx_sql_json(row->reasons),
-        cx_sql_json(row->findings),
+        cx_sql_json(reasons),
+        cx_sql_json(findings),
     };
     return cx_index_do(
         index,
@@ -874,6 +925,16 @@ cx_status cx_index_put_batch(cx_index *index, const cx_batch_row *row, cx_err *e
         " rejected_count = excluded.rejected_count, reasons = excluded.reasons,"
         " findings = excluded.findings",
         values, CX_COUNT_OF(values), err);
+}
+
+cx_status cx_index_put_batch(cx_index *index, const cx_batch_row *row, cx_err *err)
+{
+    CX_ASSERT(index->in_transaction);
+    cx_arena arena;
+    cx_arena_init(&arena, cx_alloc_default(), 0);
+    cx_status status = put_batch(index, row, &arena, err);
+    cx_arena_done(&arena);
+    return status;
 }
 
 cx_status cx_index_put_conflict(cx_index *index, const cx_conflict_row *row, cx_err *err)
@@ -895,6 +956,25 @@ cx_status cx_index_put_conflict(cx_index *index, const cx_conflict_row *row, cx_
                        " VALUES ($1, $2, $3, $4, $5, $6, $7)"
                        " ON CONFLICT (ledger_actor, ledger_seq) DO NOTHING",
                        values, CX_COUNT_OF(values), err);
+}
+
+cx_status cx_index_remove(cx_index *index, cx_str agent, cx_str trace_id, cx_trace_level level,
+                          cx_err *err)
+{
+    CX_ASSERT(index->in_transaction);
+    cx_row_key keys[3];
+    size_t count, at = 0;
+    CX_TRY(index->engine->flush(index, err));
+    CX_TRY(cx_index_row_keys(index, agent, trace_id, keys, &count, err));
+    while (at < count && keys[at].level != level)
+        at++;
+    if (at == count)
+        return CX_SUCCESS;
+    forget_agents(index);
+    CX_TRY(delete_row(index, agent, trace_id, &keys[at], err));
+    CX_TRY(index->engine->touch(index, keys[at].timestamp_ns, err));
+    CX_TRY(cx_index_set_primary(index, agent, trace_id, err));
+    return index->engine->scrub(index, err);
 }
 
 /* --- age -------------------------------------------------------------------------------------- */

@@ -118,6 +118,9 @@ typedef struct cx_rejudged {
     cx_digest canonical;
 } cx_rejudged;
 CX_RESULT cx_index_rejudge(cx_index *index, const cx_rejudged *change, cx_err *err);
+/* A trace was erased: its row goes, with its words; nothing happens when there is none. */
+CX_RESULT cx_index_remove(cx_index *index, cx_str agent, cx_str trace_id, cx_trace_level level,
+                          cx_err *err);
 /* Rows of one signing key, for judging again: ledger_actor, ledger_seq, agent, id, level, signing
  * verdict. */
 typedef struct cx_keyed_row {

@@ -45,7 +45,6 @@ static cx_status put_alert(cx_index *index, const cx_json *alert, int64_t at_ns,
         if (values[i].cell.null)
             return cx_fail_at(err, CX_E_FORMAT, "BadAlert", CX_NO_OFFSET,
                               "an alert has alert_id, severity and detection_mechanism");
-    values[9].cell.text = evidence;
     return cx_index_do(index,
                        "INSERT INTO cirislens.coherence_ratchet_alerts (alert_id, severity,"
                        " detection_mechanism, agent_id_hash, domain, metric, value, baseline,"
@@ -58,18 +57,16 @@ static cx_status put_alert(cx_index *index, const cx_json *alert, int64_t at_ns,
 cx_status cx_index_put_alert(cx_index *index, const cx_json *alert, int64_t at_ns, cx_err *err)
 {
     CX_ASSERT(index->in_transaction);
-    cx_buf json, evidence;
-    cx_buf_init(&json, cx_alloc_default());
-    cx_buf_init(&evidence, cx_alloc_default());
+    cx_arena arena;
+    cx_str json, evidence = {NULL, 0};
     const cx_json *traces = CX_JSON_GET(alert, "evidence_traces");
-    cx_status status;
-    CX_GO(status, cx_json_write(&json, alert, CX_JSON_PY_COMPACT, err));
-    if (traces != NULL && traces->type == CX_JSON_ARRAY)
-        CX_GO(status, cx_json_write(&evidence, traces, CX_JSON_PY_COMPACT, err));
-    status = put_alert(index, alert, at_ns, cx_buf_str(&evidence), cx_buf_str(&json), err);
-done:
-    cx_buf_done(&json);
-    cx_buf_done(&evidence);
+    cx_arena_init(&arena, cx_alloc_default(), 0);
+    cx_status status = cx_index_clean_json(alert, &arena, &json, err);
+    if (!cx_failed(status) && traces != NULL && traces->type == CX_JSON_ARRAY)
+        status = cx_index_clean_json(traces, &arena, &evidence, err);
+    if (!cx_failed(status))
+        status = put_alert(index, alert, at_ns, evidence, json, err);
+    cx_arena_done(&arena);
     return status;
 }
 

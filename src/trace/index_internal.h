@@ -111,6 +111,13 @@ enum {
 
 bool cx_index_form_signs_envelope(cx_trace_form form);
 
+/* U+FFFD for what PostgreSQL cannot keep: U+0000, lone surrogates, bytes that are no text.  The
+ * text itself when there is nothing of the kind; NULL data when out of memory. */
+bool cx_index_is_clean(cx_str text);
+cx_str cx_index_clean(cx_str text, cx_arena *arena);
+/* The same for the texts inside a JSON value, written compactly. */
+cx_status cx_index_clean_json(const cx_json *value, cx_arena *arena, cx_str *out, cx_err *err);
+
 /* --- questions to a database ------------------------------------------------------------------ */
 
 /* A value for `$n`. */
@@ -197,6 +204,8 @@ typedef struct cx_index_driver {
     cx_status (*flush)(cx_index *index, cx_err *err);
     /* The summary of that time's hour is not true any more. */
     cx_status (*touch)(cx_index *index, int64_t ns, cx_err *err);
+    /* Leaves nothing of deleted rows in the full-text index. */
+    cx_status (*scrub)(cx_index *index, cx_err *err);
     /* Makes summaries true again; counts the hours. */
     cx_status (*refresh)(cx_index *index, uint64_t *out, cx_err *err);
     /* Drops rows older than `*before_ns`, the start of a day, which may become earlier; counts

@@ -238,6 +238,14 @@ static cx_status drop_tables(cx_index *index, cx_err *err)
     return cx_index_pg_drop(index, err);
 }
 
+/* Dead rows and entries go when the server vacuums; docs/sql.md says so. */
+static cx_status scrub(cx_index *index, cx_err *err)
+{
+    (void)index;
+    (void)err;
+    return CX_SUCCESS;
+}
+
 /* --- summaries and age ------------------------------------------------------------------------ */
 
 static cx_status change(cx_index *index, const char *sql, const cx_pg_value *values, size_t count,
@@ -352,6 +360,7 @@ const cx_index_driver cx_index_pg_driver = {
     .put = cx_index_pg_put,
     .flush = cx_index_pg_flush,
     .touch = cx_index_pg_touch,
+    .scrub = scrub,
     .refresh = refresh,
     .retain = retain,
     .migrations = cx_index_pg_migrations,

@@ -254,7 +254,7 @@ static cx_status settle_trace(cx_pg_index *own_index, trace_rows *rows, int64_t 
     size_t numbers[WAITING_ROWS_MAX], count = 0;
     for (int64_t at = last; at >= 0; at = own_index->pending.items[at].next)
         numbers[count++] = (size_t)at;
-    const cx_pg_pending *any = &own_index->pending.items[numbers[0]];
+    const cx_pg_pending *any = &own_index->pending.items[last];
     while (count > 0)
         CX_TRY(place_row(own_index, rows, numbers[--count], err));
     size_t best = cx_index_primary_of(rows->keys, rows->count);

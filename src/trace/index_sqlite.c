@@ -201,6 +201,15 @@ static cx_status touch(cx_index *index, int64_t ns, cx_err *err)
     return CX_SUCCESS;
 }
 
+/* Deleted words stay in older segments until these are merged. */
+static cx_status scrub(cx_index *index, cx_err *err)
+{
+    return cx_index_do(index,
+                       "INSERT INTO cirislens.covenant_traces_text (covenant_traces_text)"
+                       " VALUES ('optimize')",
+                       NULL, 0, err);
+}
+
 static cx_status refresh(cx_index *index, uint64_t *out, cx_err *err)
 {
     (void)index;
@@ -264,6 +273,7 @@ const cx_index_driver cx_index_sqlite_driver = {
     .put = cx_index_put_one,
     .flush = flush,
     .touch = touch,
+    .scrub = scrub,
     .refresh = refresh,
     .retain = retain,
     .migrations = cx_index_sqlite_migrations,

@@ -86,7 +86,7 @@ static cx_status add_words(statement *s, const cx_index *index, cx_str text, cx_
 {
     if (text.data == NULL)
         return CX_SUCCESS;
-    cx_str words;
+    cx_str words = {NULL, 0};
     CX_TRY(split_words(text, index->engine->quotes_words, s->arena, &words, err));
     if (words.size == 0) {
         cx_buf_add_z(&s->sql, " AND FALSE");

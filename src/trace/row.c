@@ -34,48 +34,44 @@ typedef struct maker {
 
 /* --- text and JSON ---------------------------------------------------------------------------- */
 
-static bool is_lone_surrogate(const char *at, const char *end)
+bool cx_index_is_clean(cx_str text)
 {
-    return end - at >= 3 && (uint8_t)at[0] == 0xed && (uint8_t)at[1] >= 0xa0;
+    return text.size == 0 || (memchr(text.data, 0, text.size) == NULL && cx_utf8_valid(text));
 }
 
-static bool is_clean(cx_str text)
+/* What is no text becomes one U+FFFD: a byte, or the three of a lone surrogate. */
+cx_str cx_index_clean(cx_str text, cx_arena *arena)
 {
-    if (text.size == 0)
-        return true;
-    if (memchr(text.data, 0, text.size) != NULL)
-        return false;
-    const char *end = text.data + text.size;
-    for (const char *at = text.data;
-         (at = memchr(at, 0xed, (size_t)(end - at))) != NULL && at < end; at++)
-        if (is_lone_surrogate(at, end))
-            return false;
-    return true;
-}
-
-/* The text itself, or a copy with U+FFFD for what cannot be stored. */
-static cx_str clean(maker *m, cx_str text)
-{
-    if (is_clean(text))
+    if (cx_index_is_clean(text))
         return text;
-    char *copy = CX_ARENA_ARRAY(m->arena, char, text.size * 3);
-    if (copy == NULL) {
-        m->failed = true;
+    char *copy = CX_ARENA_ARRAY(arena, char, text.size * 3);
+    if (copy == NULL)
         return (cx_str){NULL, 0};
-    }
-    const char *end = text.data + text.size;
     size_t size = 0;
-    for (const char *at = text.data; at < end;) {
-        bool surrogate = is_lone_surrogate(at, end);
-        if (surrogate || *at == 0) {
-            memcpy(copy + size, "\xef\xbf\xbd", 3);
-            size += 3;
-            at += surrogate ? 3 : 1;
-        } else {
-            copy[size++] = *at++;
+    for (size_t at = 0; at < text.size;) {
+        const uint8_t *bytes = (const uint8_t *)text.data + at;
+        size_t left = text.size - at, length = cx_utf8_sequence(bytes, left);
+        if (length != 0 && *bytes != 0) {
+            memcpy(copy + size, bytes, length);
+            size += length;
+            at += length;
+            continue;
         }
+        bool surrogate = left >= 3 && bytes[0] == 0xed && bytes[1] >= 0xa0 && bytes[1] <= 0xbf &&
+                         bytes[2] >= 0x80 && bytes[2] <= 0xbf;
+        memcpy(copy + size, "\xef\xbf\xbd", 3);
+        size += 3;
+        at += surrogate ? 3 : 1;
     }
     return (cx_str){copy, size};
+}
+
+static cx_str clean(maker *m, cx_str text)
+{
+    cx_str cleaned = cx_index_clean(text, m->arena);
+    if (cleaned.data == NULL && text.data != NULL)
+        m->failed = true;
+    return cleaned;
 }
 
 /* Whether the exponent of a number literal, if it has one, is near enough to 0. */
@@ -163,6 +159,25 @@ static cx_status write_json(maker *m, const cx_json *value, cx_err *err)
             return CX_SUCCESS;
         value = next_inside(m, &frames[depth - 1]);
     }
+}
+
+cx_status cx_index_clean_json(const cx_json *value, cx_arena *arena, cx_str *out, cx_err *err)
+{
+    maker m = {.arena = arena};
+    cx_buf_init(&m.buf, cx_alloc_default());
+    cx_status status = write_json(&m, value, err);
+    if (!cx_failed(status))
+        status = m.failed ? cx_fail_nomem(err) : cx_buf_check(&m.buf, err);
+    cx_str text = {NULL, 0};
+    if (!cx_failed(status)) {
+        text = cx_arena_copy_str(arena, cx_buf_str(&m.buf));
+        if (text.data == NULL)
+            status = cx_fail_nomem(err);
+    }
+    cx_buf_done(&m.buf);
+    if (!cx_failed(status))
+        *out = text;
+    return status;
 }
 
 /* --- cells ------------------------------------------------------------------------------------ */
@@ -602,9 +617,9 @@ static void add_audit(const maker *m, cx_trace_row *out)
     if (action == NULL)
         return;
     cx_str executed = CX_JSON_GET_STR(action->data, "action_executed");
-    if (is_clean(executed))
+    if (cx_index_is_clean(executed))
         out->action_executed = executed;
-    if (is_clean(action->timestamp))
+    if (cx_index_is_clean(action->timestamp))
         out->action_timestamp = action->timestamp;
 }
 

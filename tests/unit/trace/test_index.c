@@ -1,6 +1,7 @@
 /*
  * test_index.c - the index keeps and answers alike on both databases (trace.md §9, §10, §11, §14).
  */
+#include "base/io.h"
 #include "tests/unit/trace/index_kit.h"
 
 #define MINUTE_NS (INT64_C(60) * 1000000000)
@@ -892,6 +893,83 @@ BOTH(nothing_a_sender_writes_makes_an_insert_fail)
     cx_arena_done(&arena);
     cx_index_close(index);
     (void)pg;
+}
+
+/* The same for what does not come as a row, and for what is asked. */
+BOTH(names_that_cannot_be_stored_are_found_as_they_were_stored)
+{
+    cx_err err = {0};
+    cx_arena arena;
+    const cx_conflict_row *conflicts;
+    size_t count;
+    cx_index *index = kit_open_empty(where);
+    REQUIRE(index != NULL);
+    put_six(index);
+    cx_conflict_row conflict = {.agent = CX_STR("agent-a"),
+                                .trace_id = CX_STR("nul\0\xff\xed\xa0\x80"),
+                                .level = CX_LEVEL_FULL,
+                                .actor = CX_STR("agent-a"),
+                                .seq = 1};
+    cx_batch_row batch = {
+        .batch_id = CX_STR("b"),
+        .level = CX_LEVEL_GENERIC,
+        .correlation_metadata = CX_STR("{\"a\\u0000\":[\"\\ud800\",1e-99999]}"),
+        .reasons = CX_STR("{}"),
+    };
+    cx_json alert;
+    cx_arena_init(&arena, cx_alloc_default(), 0);
+    CHECK_STATUS(cx_json_parse_text(CX_STR("{\"alert_id\":\"a\",\"severity\":\"warning\","
+                                           "\"detection_mechanism\":\"x\",\"domain\":"
+                                           "\"d\\u0000\",\"evidence_traces\":[\"t\\u0000\"]}"),
+                                    &arena, &alert, &err),
+                 &err);
+    CHECK_STATUS(cx_index_begin(index, &err), &err);
+    CHECK_STATUS(cx_index_put_conflict(index, &conflict, &err), &err);
+    CHECK_STATUS(cx_index_put_batch(index, &batch, &err), &err);
+    CHECK_STATUS(cx_index_put_alert(index, &alert, ROWS_START_NS, &err), &err);
+    CHECK_STATUS(cx_index_commit(index, kit_home, kit_position, &err), &err);
+    CHECK_STATUS(cx_index_conflicts(index, CX_STR("agent-a"), conflict.trace_id, &arena, &conflicts,
+                                    &count, &err),
+                 &err);
+    REQUIRE(count == 1);
+    CHECK_STR(conflicts[0].trace_id, "nul\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd");
+    cx_trace_query query = CX_TRACE_QUERY_INIT;
+    query.task_id = CX_STR("a\0b\xff");
+    CHECK_FINDS(index, &query, "");
+    query.task_id = (cx_str){NULL, 0};
+    query.text = CX_STR("\xff\xfe\0quick");
+    CHECK_FINDS(index, &query, "t-2"); /* what is no letter is no word */
+    cx_arena_done(&arena);
+    cx_index_close(index);
+    (void)pg;
+}
+
+BOTH(an_erased_trace_leaves_its_row_and_its_words)
+{
+    cx_err err = {0};
+    rows_spec specs[2] = {ROWS_SPEC_INIT, ROWS_SPEC_INIT};
+    cx_index *index = kit_open_empty(where);
+    REQUIRE(index != NULL);
+    specs[1].level = CX_LEVEL_FULL;
+    specs[1].rationale = "zanzibarium";
+    kit_put(index, specs, 2);
+    CHECK_PRIMARY(index, "full_traces");
+    CHECK_STATUS(cx_index_begin(index, &err), &err);
+    CHECK_STATUS(cx_index_remove(index, CX_STR("agent-a"), CX_STR("t-1"), CX_LEVEL_FULL, &err),
+                 &err);
+    CHECK_STATUS(cx_index_remove(index, CX_STR("agent-a"), CX_STR("t-9"), CX_LEVEL_FULL, &err),
+                 &err);
+    CHECK_STATUS(cx_index_commit(index, kit_home, kit_position, &err), &err);
+    CHECK_PRIMARY(index, "generic");
+    cx_index_close(index);
+    if (pg)
+        return;
+    /* In no byte of the file. */
+    cx_buf bytes;
+    cx_buf_init(&bytes, cx_alloc_default());
+    CHECK_STATUS(cx_io_read_file(cx_io_system(), where, 1 << 24, &bytes, &err), &err);
+    CHECK(bytes.size > 10000 && memmem(bytes.data, bytes.size, "zanzibarium", 11) == NULL);
+    cx_buf_done(&bytes);
 }
 
 /* --- SQL of others ---------------------------------------------------------------------------- */

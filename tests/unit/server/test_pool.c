@@ -1,0 +1,79 @@
+/* The pool: a queue with an end, and nothing in it is lost. */
+#include "server/pool.h"
+
+#include "tests/unit/server/asking.h"
+
+typedef struct work {
+    cx_pool_job job;
+    atomic_uint *done;
+    atomic_bool *gate; /* waits until it is open */
+} work;
+
+static void run(cx_pool_job *job, cx_desk *desk)
+{
+    work *w = (work *)job;
+    cx_lock pause;
+    CHECK(desk->service != NULL);
+    cx_lock_init(&pause);
+    while (w->gate != NULL && !atomic_load(w->gate)) {
+        cx_lock_enter(&pause);
+        cx_lock_wait_for(&pause, 1);
+        cx_lock_leave(&pause);
+    }
+    cx_lock_done(&pause);
+    (void)atomic_fetch_add(w->done, 1);
+}
+
+CX_TEST(pool_runs_everything_and_says_when_it_is_full)
+{
+    enum { PLACES = 5, JOBS = 64 };
+    static asking a;
+    static work jobs[JOBS];
+    atomic_uint done = 0;
+    atomic_bool gate = false;
+    atomic_int_fast64_t waiting = 0;
+    cx_pool *pool;
+    asking_init(&a, "pool");
+    REQUIRE(!cx_failed(cx_pool_open(a.service, 2, PLACES, &waiting, &pool, &a.stage.err)));
+    unsigned put = 0, refused = 0;
+    /* Two are being worked on at most, so at most seven fit. */
+    for (unsigned i = 0; i < 20; i++) {
+        if (!cx_pool_reserve(pool)) {
+            refused++;
+            continue;
+        }
+        jobs[put] = (work){{NULL, run}, &done, &gate};
+        cx_pool_put(pool, &jobs[put++].job);
+    }
+    CHECK(put >= PLACES && put <= PLACES + 2 && refused == 20 - put);
+    atomic_store(&gate, true);
+    while (put < JOBS)
+        if (cx_pool_reserve(pool)) {
+            jobs[put] = (work){{NULL, run}, &done, NULL};
+            cx_pool_put(pool, &jobs[put++].job);
+        }
+    cx_pool_end(pool);
+    CHECK(!cx_pool_reserve(pool));
+    cx_pool_close(pool);
+    CHECK_INT(atomic_load(&done), JOBS);
+    CHECK_INT(cx_gauge(&waiting), 0);
+    asking_done(&a);
+}
+
+CX_TEST(pool_waits_at_its_end_for_a_place_that_was_reserved)
+{
+    static asking a;
+    static work job;
+    atomic_uint done = 0;
+    atomic_int_fast64_t waiting = 0;
+    cx_pool *pool;
+    asking_init(&a, "pool-reserved");
+    REQUIRE(!cx_failed(cx_pool_open(a.service, 3, 4, &waiting, &pool, &a.stage.err)));
+    CHECK(cx_pool_reserve(pool));
+    cx_pool_end(pool);
+    job = (work){{NULL, run}, &done, NULL};
+    cx_pool_put(pool, &job.job);
+    cx_pool_close(pool);
+    CHECK_INT(atomic_load(&done), 1);
+    asking_done(&a);
+}
