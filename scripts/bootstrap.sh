@@ -12,3 +12,4 @@ cmake --build --preset release --target cortex cortex-verify cortex_shared corte
 echo
 ./build/release/bin/cortex demo
 ./examples/ledger.sh
+./examples/traces.sh

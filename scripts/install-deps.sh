@@ -5,11 +5,11 @@
 # machine alone, for systems where the same parts come from elsewhere.
 set -euo pipefail
 
-# To build the programs and the library.
+# To build the programs and the library, and to show them (curl).
 build_packages=(gcc libc6-dev cmake ninja-build pkgconf libsodium-dev libssl-dev
-    libsqlite3-dev libmicrohttpd-dev libmicrohttpd12 libpq-dev libpq5)
+    libsqlite3-dev libmicrohttpd-dev libmicrohttpd12 libpq-dev libpq5 curl)
 # To run every check: the scripts, the second compiler, and public headers read as C++.
-test_packages=(python3 clang g++ curl openssl wrk postgresql-15 sqlite3)
+test_packages=(python3 clang g++ openssl wrk postgresql-15 sqlite3)
 
 case "${1:-}" in
 build) wanted=("${build_packages[@]}") ;;

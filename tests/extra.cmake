@@ -26,6 +26,13 @@ foreach(room base json crypto cbor log db ledger lattice memory trace import rec
   endif()
 endforeach()
 
+# Where there is a PostgreSQL, these share it, and one of them stops it now and then.
+foreach(program test_db test_trace)
+  if(TARGET ${program})
+    set_property(TEST ${program} PROPERTY RESOURCE_LOCK postgresql)
+  endif()
+endforeach()
+
 # cx_script(NAME LABEL COMMAND...)
 function(cx_script name label)
   add_test(NAME ${name} COMMAND ${ARGN} WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
@@ -34,6 +41,7 @@ function(cx_script name label)
 endfunction()
 
 cx_script(example_ledger cli ${PROJECT_SOURCE_DIR}/examples/ledger.sh ${CMAKE_BINARY_DIR}/bin)
+cx_script(example_traces cli ${PROJECT_SOURCE_DIR}/examples/traces.sh ${CMAKE_BINARY_DIR}/bin)
 
 file(GLOB scripts CONFIGURE_DEPENDS cli/test_*.sh cli/test_*.py)
 foreach(script ${scripts})

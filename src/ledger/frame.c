@@ -61,6 +61,9 @@ cx_status cx_frame_encode(const cx_ledger_frame *frame, cx_buf *guarded, cx_buf 
                           cx_err *err)
 {
     uint8_t flags = 0;
+    if (frame->change_count > CHANGES_MAX)
+        return cx_fail(err, CX_E_LIMIT, "a frame of %zu changes; at most %d are allowed",
+                       frame->change_count, CHANGES_MAX);
     if (frame->entry.size != 0)
         flags |= HAS_ENTRY;
     if (frame->committed)

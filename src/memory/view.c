@@ -185,7 +185,9 @@ static cx_status put_provenance(const cx_provenance *from, cx_json_list *out, cx
     cx_json_list inner = cx_json_list_begin(out->arena);
     cx_view_put_texts(&inner, "attestations", from->attestations, from->attestation_count);
     cx_view_put_texts(&inner, "derived_from", from->derived_from, from->derived_count);
-    if (from->signed_by.size != 0)
+    if (from->signed_by.size == 0)
+        cx_view_put_null(&inner, "signed_by");
+    else
         put_hex(&inner, "signed_by", from->signed_by);
     cx_view_put_str(&inner, "source", from->source);
     return cx_view_put_object(out, "provenance", &inner, err);

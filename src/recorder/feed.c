@@ -4,6 +4,8 @@
  * F1  The index is a function of the log: a rebuild gives equal rows.  Verdicts are those of the
  *     record, judged again when the trust store changes (§4), with the store as it is now.
  * F2  Rows and the position behind them are one transaction.  A feed that died goes on there.
+ *     Two programs that feed one index see each other: inside the transaction the position is read
+ *     again.
  * F3  A database that is away costs nothing but time: intake never waits for it.
  */
 #include "base/alloc.h"
@@ -275,11 +277,26 @@ static cx_status feed_some(feed *f, cx_tail *tail, bool *out_end, cx_err *err)
     return CX_SUCCESS;
 }
 
-static cx_status feed_transaction(feed *f, cx_tail *tail, bool *out_end, cx_err *err)
+/* Where the index really is: another program may have fed it since it was asked. */
+static cx_status look_where(feed *f, bool *out_moved, cx_err *err)
 {
-    cx_position before = f->at;
+    cx_feed_position position;
+    CX_TRY(cx_index_position(f->index, f->home_id, &position, err));
+    const cx_position now = {position.commit, position.frames};
+    *out_moved = cx_position_before(f->at, now) || cx_position_before(now, f->at);
+    f->at = now;
+    return CX_SUCCESS;
+}
+
+/* `*out_moved`: nothing was done, the tail has to begin anew at `f->at`. */
+static cx_status feed_transaction(feed *f, cx_tail *tail, bool *out_end, bool *out_moved,
+                                  cx_err *err)
+{
     CX_TRY(cx_index_begin(f->index, err));
-    cx_status status = feed_some(f, tail, out_end, err);
+    cx_status status = look_where(f, out_moved, err);
+    cx_position before = f->at;
+    if (!cx_failed(status) && !*out_moved)
+        status = feed_some(f, tail, out_end, err);
     if (!cx_failed(status) && !cx_position_before(before, f->at)) {
         cx_index_rollback(f->index); /* nothing new */
         return CX_SUCCESS;
@@ -315,19 +332,28 @@ static bool is_stopping(cx_recorder *recorder)
     return stopping;
 }
 
-/* All that the log has now. */
-static cx_status feed_all(feed *f, cx_err *err)
+/* From where the index is to the log's end, or until another program moved the index. */
+static cx_status feed_tail(feed *f, bool *out_end, cx_err *err)
 {
     cx_tail *tail;
-    bool end = false;
+    bool moved = false;
     CX_TRY(cx_tail_begin(f->recorder->home, f->at, &tail, err));
     cx_status status = CX_SUCCESS;
-    while (!end && !cx_failed(status)) {
-        status = feed_transaction(f, tail, &end, err);
+    while (!*out_end && !moved && !cx_failed(status)) {
+        status = feed_transaction(f, tail, out_end, &moved, err);
         report(f);
     }
     cx_tail_end(tail);
     return status;
+}
+
+/* All that the log has now. */
+static cx_status feed_all(feed *f, cx_err *err)
+{
+    bool end = false;
+    while (!end)
+        CX_TRY(feed_tail(f, &end, err));
+    return CX_SUCCESS;
 }
 
 static cx_status feed_open(feed *f, cx_recorder *recorder, const char *where, cx_err *err)

@@ -161,7 +161,7 @@ class Signer:
         s = (r + number(point, self.public, message) * self.scalar) % Q
         return base64.urlsafe_b64encode(point + s.to_bytes(32, "little")).decode()
 
-    def trace(self, trace_id, at, csdma=0.9, seq=None, hash=None, overridden=False):
+    def trace(self, trace_id, at, csdma=0.9, seq=None, hash=None, k_eff=2.0):
         """A detailed one in form B."""
         stamp = at.isoformat()
         parts = [("observation", "THOUGHT_START", {"thought_depth": 1}),
@@ -169,11 +169,11 @@ class Signer:
                  ("rationale", "DMA_RESULTS",
                   {"csdma": {"plausibility_score": csdma},
                    "dsdma": {"domain_alignment": 0.8, "domain": "support"},
-                   "idma": {"k_eff": 2.0, "correlation_risk": 0.0, "fragility_flag": False,
+                   "idma": {"k_eff": k_eff, "correlation_risk": 0.0, "fragility_flag": k_eff < 2,
                             "sources_identified": ["a", "b"]}}),
                  ("rationale", "ASPDMA_RESULT", {"selected_action": "speak"}),
                  ("conscience", "CONSCIENCE_RESULT",
-                  {"conscience_passed": not overridden, "action_was_overridden": overridden,
+                  {"conscience_passed": True, "action_was_overridden": False,
                    "epistemic_data": {"entropy_level": 0.1, "coherence_level": 0.9}}),
                  ("action", "ACTION_RESULT",
                   {"execution_success": True, "action_executed": "speak",
@@ -768,9 +768,8 @@ def capacity_counts_what_is_recent():
     alpha = Signer("alpha")
     assert alpha.agent == ALPHA and alpha.key_id == ALPHA_KEY
     with Place() as p:
-        p.ok("record", TWO)
+        p.ok("record", p.file("old", alpha.trace("old", days_ago(40), 0.9, 0)))
         got = p.json("capacity", ALPHA)
-        # The vectors are older than 30 days.
         assert got["agent"] == ALPHA and got["n"] == 0 and got["confidence"] == "insufficient", got
         lines = chain_of(alpha, days_ago(3), 30)
         p.ok("record", p.file("f", "\n".join(lines)))
@@ -867,6 +866,30 @@ def the_index_follows_and_is_made_anew():
         assert p.json("trace", "query")["count"] == 2
         assert p.sql(f"SELECT {columns} FROM covenant_traces ORDER BY id") == rows
         assert p.json("tables", "rebuild", "--verify-only")["index"] is None
+
+
+@test
+def two_that_feed_an_index_do_not_feed_it_twice():
+    alpha = Signer("alpha")
+    columns = "id, trace_id, idma_phase_computed, primary_row, ledger_seq"
+    rows = f"SELECT {columns} FROM covenant_traces ORDER BY id"
+    with Place() as p:
+        # The phase depends on how many traces came before: fed again, the first would change.
+        start = days_ago(2)
+        lines = [alpha.trace(f"t{i}", start + datetime.timedelta(seconds=i), k_eff=1.5)
+                 for i in range(40)]
+        p.ok("record", p.file("f", "\n".join(lines)))
+        wanted = p.sql(rows)
+        assert [r[2] for r in wanted] == ["emerging"] * 30 + ["fragile"] * 10
+        for _ in range(3):
+            for path in p.home.glob("cirislens.db*"):
+                path.unlink()
+            askers = [subprocess.Popen([BIN, "trace", "query", "--json"], env=p.env,
+                                       stdout=subprocess.PIPE) for _ in range(4)]
+            for asker in askers:
+                said = asker.communicate(timeout=60)[0]
+                assert asker.returncode == 0 and json.loads(said)["count"] == 40
+            assert p.sql(rows) == wanted
 
 
 @test

@@ -188,7 +188,9 @@ class Server:
     def __enter__(self):
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, failed=None, *_):
+        if failed and not self.log.closed and self.said():
+            print("the server said:\n" + self.said()[-4000:])
         if self.process.poll() is None:
             self.process.kill()
             self.process.wait()

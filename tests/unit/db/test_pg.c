@@ -10,6 +10,8 @@
 #include "db/pg.h"
 #include "tests/test.h"
 
+#ifdef CX_WITH_PG
+
 static const char *server(void)
 {
     const char *url = getenv("CORTEX_TEST_PG");
@@ -423,3 +425,16 @@ CX_TEST(a_lost_connection_is_away_until_reconnected)
     cx_buf_done(&out);
     cx_pg_close(pg);
 }
+
+#else
+
+CX_TEST(a_program_built_without_postgresql_says_so)
+{
+    cx_err err = {0};
+    cx_pg *pg;
+    cx_pg_options options = CX_PG_OPTIONS_INIT;
+    CHECK(cx_pg_open("postgresql://127.0.0.1/x", &options, &pg, &err).code == CX_E_UNSUPPORTED);
+    CHECK(strstr(err.message, "libpq-dev") != NULL);
+}
+
+#endif

@@ -27,6 +27,10 @@ static inline const char *kit_place(bool pg)
         folder_fresh(path, "index");
         return path;
     }
+#ifndef CX_WITH_PG
+    cx_test_skip("built without PostgreSQL");
+    return NULL;
+#endif
     const char *url = getenv("CORTEX_TEST_PG");
     if (url == NULL || *url == 0) {
         cx_test_skip("CORTEX_TEST_PG names no database");

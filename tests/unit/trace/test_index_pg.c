@@ -4,6 +4,8 @@
  * After whatever happened the feed goes on from cx_index_position, and the rows are those of an
  * index that nothing ever happened to.
  */
+#ifdef CX_WITH_PG
+
 #include "base/proc.h"
 #include "tests/unit/trace/index_kit.h"
 
@@ -372,3 +374,5 @@ CX_TEST(pg_timescale_has_hypertable_and_policies)
     CHECK_INT(kit_number(index, "SELECT count(*) FROM cirislens.covenant_traces"), 1);
     cx_index_close(index);
 }
+
+#endif
