@@ -12,24 +12,25 @@
 /* How far the trace index is, asked without making or changing anything. */
 typedef struct index_view {
     const char *where;
-    bool there;
+    bool there, ours;
     cx_index_status status;
     cx_err why_not;
 } index_view;
 
-static void look_at_index(const char *where, index_view *out)
+static void look_at_index(cx_home *home, const char *where, index_view *out)
 {
     cx_index *index;
     *out = (index_view){.where = where};
     if (cx_failed(cx_index_open(where, CX_INDEX_READ, &index, &out->why_not)))
         return;
     out->there = !cx_failed(cx_index_get_status(index, &out->status, &out->why_not));
+    out->ours = cx_cli_index_is_ours(home, index);
     cx_index_close(index);
 }
 
 static uint64_t lag_of(const index_view *view, const cx_tables_status *tables)
 {
-    uint64_t done = view->status.position.commit;
+    uint64_t done = view->ours ? view->status.position.commit : 0;
     return done < tables->log_commits ? tables->log_commits - done : 0;
 }
 
@@ -50,7 +51,8 @@ static void tell_index(cx_buf *out, const index_view *view, const cx_tables_stat
         (unsigned long long)status->position.commit, (unsigned long long)lag_of(view, tables),
         (unsigned long long)status->trace_rows, (unsigned long long)status->unverified_rows,
         (unsigned long long)status->alert_rows);
-    cx_buf_printf(out, " (%s, version %u)\n", status->engine, status->schema_version);
+    cx_buf_printf(out, " (%s, version %u%s)\n", status->engine, status->schema_version,
+                  view->ours ? "" : ", of another home");
 }
 
 static cx_status put_index(cx_json_list *json, const index_view *view,
@@ -66,6 +68,7 @@ static cx_status put_index(cx_json_list *json, const index_view *view,
     cx_cli_put_uint(&list, "commits", status->position.commit);
     cx_cli_put_str(&list, "engine", cx_str_z(status->engine));
     cx_cli_put_uint(&list, "lag", lag_of(view, tables));
+    cx_cli_put_bool(&list, "ours", view->ours);
     cx_cli_put_uint(&list, "traces", status->trace_rows);
     cx_cli_put_uint(&list, "unverified", status->unverified_rows);
     cx_cli_put_uint(&list, "version", status->schema_version);
@@ -80,7 +83,7 @@ static cx_status do_status(cx_cli_ledger *l, void *state, cx_err *err)
     (void)state;
     CX_TRY(cx_home_tables_status(l->home, &tables, err));
     CX_TRY(cx_cli_index_where(l, &where, err));
-    look_at_index(where, &index);
+    look_at_index(l->home, where, &index);
     /* Who names an index wants to know about that one. */
     if (!index.there && cx_cli_has(l->args, "db")) {
         *err = index.why_not;

@@ -165,8 +165,8 @@ const cx_cli_command cx_cli_key_add = {
              "2 usage error\n"
              "3 it could not be done: no home, FILE is no trust store, full disk",
     .example = "cortex key add keys.json\n"
-               "cortex key add --id agent-976dbe504763 --public-key "
-               "LxJNYuOCOAYdSPXfsMTLJq62nw8MP6ZjEzKttkQgSUM --agent 976dbe5047633d39",
+               "cortex key add --id agent-976dbe504763 \\\n"
+               "    --public-key LxJNYuOCOAYdSPXfsMTLJq62nw8MP6ZjEzKttkQgSUM",
     .run = run_add,
 };
 
@@ -363,7 +363,7 @@ const cx_cli_command cx_cli_key_revoke = {
     .options = revoke_options,
     .option_count = CX_COUNT_OF(revoke_options),
     .exits = CX_CLI_EXITS_WRITE,
-    .example = "cortex key revoke agent-976dbe504763 --reason 'laptop stolen' --compromised-since "
-               "2026-01-10T00:00:00Z",
+    .example =
+        "cortex key revoke agent-976dbe504763 --reason stolen --compromised-since 1768003200",
     .run = run_revoke,
 };

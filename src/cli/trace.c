@@ -42,8 +42,35 @@ done:
     return status;
 }
 
+bool cx_cli_index_is_ours(cx_home *home, cx_index *index)
+{
+    uint8_t home_id[16];
+    cx_feed_position position;
+    cx_index_status status;
+    cx_home_id(home, home_id);
+    /* In this order: what another program feeds meanwhile only moves the second. */
+    return cx_failed(cx_index_get_status(index, &status, NULL)) ||
+           cx_failed(cx_index_position(index, home_id, &position, NULL)) ||
+           status.position.commit == 0 || position.commit != 0;
+}
+
+/* Feeding empties an index of another home: that must be asked for by its name. */
+static cx_status check_owner(cx_cli_ledger *l, const char *where, cx_err *err)
+{
+    cx_index *index;
+    if (cx_failed(cx_index_open(where, CX_INDEX_READ, &index, NULL)))
+        return CX_SUCCESS; /* there is none, or feeding says what is wrong */
+    bool ours = cx_cli_index_is_ours(l->home, index);
+    cx_index_close(index);
+    return ours ? CX_SUCCESS
+                : cx_fail_at(err, CX_E_FORMAT, "OtherHome", CX_NO_OFFSET,
+                             "this index is of another home; 'cortex tables rebuild --db' takes it "
+                             "for this one");
+}
+
 cx_status cx_cli_feed(cx_cli_ledger *l, cx_recorder *recorder, const char *where, cx_err *err)
 {
+    CX_TRY(check_owner(l, where, err));
     return cx_home_is_remote(l->home) ? feed_beside(l, where, err)
                                       : cx_recorder_feed_now(recorder, where, err);
 }
@@ -69,9 +96,27 @@ static void say_behind(cx_cli_traces *t, const cx_err *failure)
                         failure->message);
 }
 
+/* When it has all that the log has there is nothing to write, and nobody to wait for. */
+static bool is_current(cx_cli_traces *t)
+{
+    uint8_t home_id[16];
+    cx_feed_position position;
+    if (cx_failed(cx_index_open(t->where, CX_INDEX_READ, &t->index, NULL)))
+        return false;
+    cx_home_id(t->l->home, home_id);
+    if (!cx_failed(cx_index_position(t->index, home_id, &position, NULL)) &&
+        position.commit >= cx_home_durable(t->l->home))
+        return true;
+    cx_index_close(t->index);
+    t->index = NULL;
+    return false;
+}
+
 static cx_status open_index(cx_cli_traces *t, cx_err *err)
 {
     cx_err failure = {0};
+    if (is_current(t))
+        return CX_SUCCESS;
     cx_status fed = cx_cli_feed(t->l, t->recorder, t->where, &failure);
     if (cx_failed(fed) && !may_be_read(&failure)) {
         *err = failure;

@@ -47,9 +47,11 @@ int cx_cli_run_traces(cx_cli *cli, const cx_cli_args *args, const cx_cli_trace_j
 
 /*
  * Carries what the ledger has into the index at `where`.  When another process holds the home, it
- * is read beside that one.
+ * is read beside that one.  CX_E_FORMAT "OtherHome": nothing was changed.
  */
 CX_RESULT cx_cli_feed(cx_cli_ledger *l, cx_recorder *recorder, const char *where, cx_err *err);
+/* Whether the index holds traces of this home, or none at all. */
+bool cx_cli_index_is_ours(cx_home *home, cx_index *index);
 /* Where the index of this command is; text in the arena. */
 CX_RESULT cx_cli_index_where(cx_cli_ledger *l, const char **out, cx_err *err);
 

@@ -196,16 +196,20 @@ typedef struct climber {
     size_t shared; /* leading bits in common with the climber before it */
 } climber;
 
-static cx_digest start_node(const verifier *v, const cx_proof_item *item)
+/* Where the path of each key begins; `pairs` is room to work in. */
+static void start_nodes(const verifier *v, cx_digest *pairs, cx_digest *out)
 {
-    cx_smt_path path = item->path; /* without siblings: the fold is where it starts */
-    if (v->scheme == CX_SCHEME_MATRIX_1 && !path.member)
-        return cx_scheme_smt_empty(CX_SCHEME_MATRIX_1, 256);
-    if (path.member)
-        return cx_scheme_smt_leaf(v->scheme, &path.key, &path.value);
-    if (path.has_other)
-        return cx_scheme_smt_leaf(v->scheme, &path.other_key, &path.other_value);
-    return cx_scheme_smt_empty(v->scheme, 0);
+    const cx_digest empty =
+        cx_scheme_smt_empty(v->scheme, v->scheme == CX_SCHEME_MATRIX_1 ? CX_PROOF_SIBLINGS_MAX : 0);
+    for (size_t i = 0; i < v->raw.count; i++) {
+        const cx_smt_path *path = &v->items[i].path;
+        pairs[2 * i] = path->member ? path->key : path->other_key;
+        pairs[2 * i + 1] = path->member ? path->value : path->other_value;
+    }
+    cx_scheme_smt_leaves(v->scheme, pairs, out, v->raw.count);
+    for (size_t i = 0; i < v->raw.count; i++)
+        if (!v->items[i].path.member && !v->items[i].path.has_other)
+            out[i] = empty;
 }
 
 static size_t shared_bits(const cx_digest *a, const cx_digest *b)
@@ -238,7 +242,7 @@ static bool agree(const verifier *v, const climber *a, const climber *b, size_t 
 
 /* Those whose path begins at this depth join the others; from behind, so that none is in the way.
  */
-static size_t join(const verifier *v, climber *climbers, size_t count,
+static size_t join(const verifier *v, const cx_digest *begins, climber *climbers, size_t count,
                    const cx_raw_item *const *arriving, size_t arriving_count)
 {
     size_t total = count + arriving_count;
@@ -248,7 +252,7 @@ static size_t join(const verifier *v, climber *climbers, size_t count,
         if (i > 0 && memcmp(climbers[i - 1].item->key.bytes, item->key.bytes, 32) > 0) {
             *place = climbers[--i];
         } else {
-            *place = (climber){.item = item, .node = start_node(v, &v->items[item - v->raw.items])};
+            *place = (climber){.item = item, .node = begins[item - v->raw.items]};
             k--;
         }
     }
@@ -315,13 +319,15 @@ static cx_status fold_together(verifier *v, bool *out_good, cx_err *err)
     const cx_raw_item **waiting = CX_ARENA_ARRAY(v->arena, const cx_raw_item *, v->raw.count);
     climber *climbers = CX_ARENA_ARRAY(v->arena, climber, v->raw.count);
     cx_digest *pairs = CX_ARENA_ARRAY(v->arena, cx_digest, 2 * v->raw.count);
-    if (waiting == NULL || climbers == NULL || pairs == NULL)
+    cx_digest *begins = CX_ARENA_ARRAY(v->arena, cx_digest, v->raw.count);
+    if (waiting == NULL || climbers == NULL || pairs == NULL || begins == NULL)
         return cx_fail_nomem(err);
+    start_nodes(v, pairs, begins);
     sort_by_depth(v, waiting, starts);
     *out_good = true;
     for (size_t depth = CX_PROOF_SIBLINGS_MAX; *out_good; depth--) {
-        count =
-            join(v, climbers, count, waiting + starts[depth], starts[depth + 1] - starts[depth]);
+        count = join(v, begins, climbers, count, waiting + starts[depth],
+                     starts[depth + 1] - starts[depth]);
         if (depth == 0)
             break;
         if (count == 0)

@@ -40,12 +40,6 @@ static const cx_change *change_under(const cx_tail_item *item, const char *prefi
     return NULL;
 }
 
-static cx_str shown_agent(const cx_trace *trace, cx_arena *arena)
-{
-    cx_str agent = cx_trace_agent(trace);
-    return agent.data != NULL ? agent : cx_trace_actor(trace, arena);
-}
-
 static cx_status feed_trace(feed *f, const cx_tail_item *item, cx_err *err)
 {
     const cx_change *change = change_under(item, "trace/");
@@ -71,7 +65,7 @@ static cx_status feed_trace(feed *f, const cx_tail_item *item, cx_err *err)
         .seq = record.seq,
         .key_id = record.key_id,
     };
-    CX_TRY(cx_index_established(f->index, shown_agent(&trace, &f->arena), &facts.established, err));
+    CX_TRY(cx_index_established(f->index, item->actor, &facts.established, err));
     CX_TRY(cx_trace_row_make(&trace, &facts, &f->arena, &row, err));
     return cx_index_put_trace(f->index, &row, err);
 }

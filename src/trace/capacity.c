@@ -9,6 +9,7 @@
 
 #define DAY_NS (INT64_C(86400) * 1000000000)
 #define BUCKETS 10
+#define ECE_UNKNOWN 0.1 /* where no trace has both a score and an outcome */
 
 typedef struct computing {
     const cx_capacity_input *input;
@@ -58,24 +59,31 @@ static double share(uint64_t part, uint64_t of)
     return of == 0 ? 0 : (double)part / (double)of;
 }
 
+/* Factors lie in [0, 1], whatever an agent sends as a score. */
+static double clamp(double value)
+{
+    return value >= 1 ? 1 : value > 0 ? value : 0;
+}
+
 /* --- C: one identity, few overrides ----------------------------------------------------------- */
 
-static uint64_t distinct_names(const computing *c)
+static cx_status distinct_names(computing *c, uint64_t *out)
 {
-    uint64_t count = 0;
-    for (size_t i = 0; i < c->count; i++) {
-        cx_str name = c->rows[i]->agent_name;
-        bool seen = name.data == NULL;
-        for (size_t k = 0; k < i && !seen; k++)
-            seen = c->rows[k]->agent_name.data != NULL && cx_str_eq(c->rows[k]->agent_name, name);
-        count += !seen;
-    }
-    return count;
+    cx_arena_mark mark = cx_arena_mark_now(c->arena);
+    cx_str *names = CX_ARENA_ARRAY(c->arena, cx_str, c->count + 1);
+    if (names == NULL)
+        return cx_fail_nomem(c->err);
+    for (size_t i = 0; i < c->count; i++)
+        names[i] = c->rows[i]->agent_name;
+    *out = cx_stats_distinct(names, c->count);
+    cx_arena_reset(c->arena, mark);
+    return CX_SUCCESS;
 }
 
 static cx_status factor_c(computing *c)
 {
-    uint64_t names = distinct_names(c), overridden = 0;
+    uint64_t names = 0, overridden = 0;
+    CX_TRY(distinct_names(c, &names));
     for (size_t i = 0; i < c->count; i++)
         overridden += c->rows[i]->overridden == CX_TRUE;
     double d = share(names > 1 ? names - 1 : 0, c->count), k = share(overridden, c->count);
@@ -188,7 +196,7 @@ static cx_status factor_incompleteness(computing *c)
     for (size_t i = 0; i < c->count; i++)
         unsafe += c->rows[i]->entropy > 0.5 && c->rows[i]->action_success == CX_FALSE;
     double u = share(unsafe, c->count);
-    c->out->i_inc = isfinite(error) ? (1 - error) * (1 - u) : 0.1;
+    c->out->i_inc = clamp(1 - (calibrated != 0 ? error : ECE_UNKNOWN)) * (1 - u);
     cx_json_list list = cx_json_list_begin(c->arena);
     put_count(&list, "calibrated_traces", calibrated);
     put(&list, "ece", error);
@@ -223,7 +231,7 @@ static cx_status factor_signalling(computing *c)
     double base = weights > 0 ? weighted / weights : 0.5;
     double p_pos = share(positive, c->count), p_fac = share(faculties, c->count);
     double value = base * (1 + 0.15 * p_pos) * (1 + 0.10 * p_fac);
-    c->out->s = value > 1 ? 1 : value;
+    c->out->s = clamp(value);
     cx_json_list list = cx_json_list_begin(c->arena);
     put(&list, "base", base);
     cx_json_list_put(&list, CX_STR("base_known"), cx_json_make_bool(weights > 0));

@@ -3,7 +3,7 @@
  *
  * Entries are sorted by (number, timestamp, arrival); those of one number are a *step*.  A link
  * holds when an entry's hash is recomputed from any entry of the step before, so of two histories
- * that part both are followed.
+ * that part both are followed.  A trace sent again changes nothing.
  */
 #include "trace/chain.h"
 
@@ -13,8 +13,12 @@
 #include "crypto/digest.h"
 #include "crypto/text.h"
 
+/* Of one number so many are compared with one another: an agent that signs more of them has a
+ * broken chain already, and must not have a reader hash each against each. */
+#define COMPARED_MAX 64
+
 typedef struct checking {
-    const cx_chain_entry **entries; /* sorted */
+    const cx_chain_entry **entries; /* sorted, none twice */
     size_t count;
     const cx_chain_options *options;
     cx_arena *arena;
@@ -120,22 +124,36 @@ static step step_at(const checking *c, size_t first)
     return (step){first, end};
 }
 
-/* Others of one number, each beside the first: the same audit entry told twice, or two. */
+static bool same_hash(const cx_chain_entry *a, const cx_chain_entry *b)
+{
+    return a->has_hash == b->has_hash && (!a->has_hash || cx_digest_eq(&a->hash, &b->hash));
+}
+
+/* Another of one number beside the first with its hash, else beside the first: the same audit entry
+ * told twice, or two. */
+static cx_status check_twin(checking *c, step now, size_t which, cx_err *err)
+{
+    const cx_chain_entry *other = c->entries[which], *beside = c->entries[now.first];
+    bool told_twice = false;
+    for (size_t i = now.first; i < which && i < now.first + COMPARED_MAX && !told_twice; i++) {
+        told_twice = same_hash(c->entries[i], other);
+        if (told_twice)
+            beside = c->entries[i];
+    }
+    if (cx_str_eq(beside->trace_id, other->trace_id) &&
+        (told_twice || !beside->has_hash || !other->has_hash))
+        return CX_SUCCESS; /* the same trace with more of it, or less */
+    const cx_chain_finding finding = {.kind = told_twice ? CX_CHAIN_DUPLICATE : CX_CHAIN_FORK,
+                                      .seq = other->seq,
+                                      .trace_id = beside->trace_id,
+                                      .other_id = other->trace_id};
+    return find(c, &finding, err);
+}
+
 static cx_status check_twins(checking *c, step now, cx_err *err)
 {
-    const cx_chain_entry *first = c->entries[now.first];
-    for (size_t i = now.first + 1; i < now.end; i++) {
-        const cx_chain_entry *other = c->entries[i];
-        bool same_hash = first->has_hash == other->has_hash &&
-                         (!first->has_hash || cx_digest_eq(&first->hash, &other->hash));
-        if (same_hash && cx_str_eq(first->trace_id, other->trace_id))
-            continue; /* the same trace at another level */
-        const cx_chain_finding finding = {.kind = same_hash ? CX_CHAIN_DUPLICATE : CX_CHAIN_FORK,
-                                          .seq = first->seq,
-                                          .trace_id = first->trace_id,
-                                          .other_id = other->trace_id};
-        CX_TRY(find(c, &finding, err));
-    }
+    for (size_t i = now.first + 1; i < now.end; i++)
+        CX_TRY(check_twin(c, now, i, err));
     return CX_SUCCESS;
 }
 
@@ -178,7 +196,7 @@ static cx_status check_link(checking *c, const cx_chain_entry *entry, step befor
     size_t tried = 0;
     if (!is_checkable(entry))
         return unchecked(c, entry, true, err);
-    for (size_t i = before.first; i < before.end; i++) {
+    for (size_t i = before.first; i < before.end && tried < COMPARED_MAX; i++) {
         if (!c->entries[i]->has_hash)
             continue;
         tried++;
@@ -187,7 +205,7 @@ static cx_status check_link(checking *c, const cx_chain_entry *entry, step befor
             return CX_SUCCESS;
         }
     }
-    if (tried == 0)
+    if (tried == 0 || tried == COMPARED_MAX) /* what was not tried may be what it follows */
         return unchecked(c, entry, true, err);
     const cx_chain_finding finding = {.kind = CX_CHAIN_MISMATCH,
                                       .seq = entry->seq,
@@ -258,32 +276,105 @@ static cx_status check_steps(checking *c, bool with_links, cx_err *err)
 
 /* --- all of it -------------------------------------------------------------------------------- */
 
-static int compare_entries(const void *a, const void *b)
+static int compare_digests(const cx_chain_entry *a, const cx_chain_entry *b)
+{
+    if (a->has_hash != b->has_hash)
+        return a->has_hash ? 1 : -1;
+    return a->has_hash ? memcmp(a->hash.bytes, b->hash.bytes, sizeof a->hash.bytes) : 0;
+}
+
+/* Absent texts first. */
+static int compare_texts(cx_str a, cx_str b)
+{
+    if (a.data == NULL || b.data == NULL)
+        return (a.data != NULL) - (b.data != NULL);
+    return cx_str_cmp(a, b);
+}
+
+/* By all that is looked at; 0 only for a trace sent again. */
+static int compare_content(const cx_chain_entry *x, const cx_chain_entry *y)
+{
+    int order = compare_texts(x->trace_id, y->trace_id);
+    if (order == 0)
+        order = compare_digests(x, y);
+    if (order == 0)
+        order = compare_texts(x->action, y->action);
+    if (order == 0)
+        order = compare_texts(x->timestamp, y->timestamp);
+    if (order == 0)
+        order = (x->has_success ? 1 + x->success : 0) - (y->has_success ? 1 + y->success : 0);
+    return order;
+}
+
+static int compare_times(const cx_chain_entry *x, const cx_chain_entry *y)
+{
+    if (x->seq != y->seq)
+        return x->seq < y->seq ? -1 : 1;
+    return (x->timestamp_ns > y->timestamp_ns) - (x->timestamp_ns < y->timestamp_ns);
+}
+
+static int by_content(const void *a, const void *b)
 {
     const cx_chain_entry *x = *(const cx_chain_entry *const *)a;
     const cx_chain_entry *y = *(const cx_chain_entry *const *)b;
-    if (x->seq != y->seq)
-        return x->seq < y->seq ? -1 : 1;
-    if (x->timestamp_ns != y->timestamp_ns)
-        return x->timestamp_ns < y->timestamp_ns ? -1 : 1;
-    return (x->arrival > y->arrival) - (x->arrival < y->arrival);
+    int order = compare_times(x, y);
+    if (order == 0)
+        order = compare_content(x, y);
+    return order != 0 ? order : (x->arrival > y->arrival) - (x->arrival < y->arrival);
 }
 
-/* Of one number and kind the order of the entries is kept: a merge sort of small steps. */
-static void sort_findings(checking *c)
+static int by_arrival(const void *a, const void *b)
 {
-    for (size_t i = 1; i < c->findings.count; i++) {
-        cx_chain_finding moving = c->findings.items[i];
-        size_t at = i;
-        for (; at > 0; at--) {
-            const cx_chain_finding *before = &c->findings.items[at - 1];
-            if (before->seq < moving.seq ||
-                (before->seq == moving.seq && before->kind <= moving.kind))
-                break;
-            c->findings.items[at] = *before;
-        }
-        c->findings.items[at] = moving;
-    }
+    const cx_chain_entry *x = *(const cx_chain_entry *const *)a;
+    const cx_chain_entry *y = *(const cx_chain_entry *const *)b;
+    int order = compare_times(x, y);
+    if (order == 0)
+        order = (x->arrival > y->arrival) - (x->arrival < y->arrival);
+    return order != 0 ? order : compare_content(x, y);
+}
+
+/* In the order §5 gives them, each once: of a trace sent again the first arrival stays. */
+static void sort_entries(checking *c)
+{
+    size_t kept = 0;
+    if (c->count < 2)
+        return;
+    qsort(c->entries, c->count, sizeof *c->entries, by_content);
+    for (size_t i = 0; i < c->count; i++)
+        if (kept == 0 || compare_times(c->entries[kept - 1], c->entries[i]) != 0 ||
+            compare_content(c->entries[kept - 1], c->entries[i]) != 0)
+            c->entries[kept++] = c->entries[i];
+    c->count = kept;
+    qsort(c->entries, c->count, sizeof *c->entries, by_arrival);
+}
+
+/* Of one number and kind the order they were found in is kept. */
+static int by_number_and_kind(const void *a, const void *b)
+{
+    const cx_chain_finding *x = *(const cx_chain_finding *const *)a;
+    const cx_chain_finding *y = *(const cx_chain_finding *const *)b;
+    if (x->seq != y->seq)
+        return x->seq < y->seq ? -1 : 1;
+    if (x->kind != y->kind)
+        return x->kind < y->kind ? -1 : 1;
+    return (x > y) - (x < y);
+}
+
+static cx_status sort_findings(const checking *c, const cx_chain_finding **out, cx_err *err)
+{
+    size_t count = c->findings.count;
+    const cx_chain_finding **order = CX_ARENA_ARRAY(c->arena, const cx_chain_finding *, count + 1);
+    cx_chain_finding *sorted = CX_ARENA_ARRAY(c->arena, cx_chain_finding, count + 1);
+    if (order == NULL || sorted == NULL)
+        return cx_fail_nomem(err);
+    for (size_t i = 0; i < count; i++)
+        order[i] = &c->findings.items[i];
+    if (count > 1)
+        qsort(order, count, sizeof *order, by_number_and_kind);
+    for (size_t i = 0; i < count; i++)
+        sorted[i] = *order[i];
+    *out = sorted;
+    return CX_SUCCESS;
 }
 
 static cx_verdict verdict_of(const checking *c, cx_chain_profile profile)
@@ -304,17 +395,12 @@ static cx_status check(checking *c, cx_chain_report *out, cx_err *err)
         if (profile == CX_CHAIN_AGENT)
             CX_TRY(check_steps(c, false, err));
     }
-    sort_findings(c);
-    size_t count = c->findings.count;
-    cx_chain_finding *findings = CX_ARENA_ARRAY(c->arena, cx_chain_finding, count + 1);
-    if (findings == NULL)
-        return cx_fail_nomem(err);
-    if (count != 0)
-        memcpy(findings, c->findings.items, count * sizeof *findings);
+    const cx_chain_finding *findings = NULL;
+    CX_TRY(sort_findings(c, &findings, err));
     *out = (cx_chain_report){.verdict = verdict_of(c, profile),
                              .profile = profile,
                              .findings = findings,
-                             .finding_count = count,
+                             .finding_count = c->findings.count,
                              .entry_count = c->count,
                              .empty = c->count == 0};
     return CX_SUCCESS;
@@ -330,8 +416,7 @@ cx_status cx_chain_check(const cx_chain_entry *entries, size_t count,
         return cx_fail_nomem(err);
     for (size_t i = 0; i < count; i++)
         c.entries[i] = &entries[i];
-    if (count > 1)
-        qsort(c.entries, count, sizeof *c.entries, compare_entries);
+    sort_entries(&c);
     cx_status status = check(&c, out, err);
     cx_vec_done(&c.findings, c.alloc);
     return status;

@@ -50,7 +50,7 @@ typedef struct cx_chain_report {
     cx_chain_profile profile; /* the one used: never auto */
     const cx_chain_finding *findings;
     size_t finding_count;
-    uint64_t entry_count;
+    uint64_t entry_count; /* a trace sent again counts once */
     bool empty;
 } cx_chain_report;
 

@@ -19,13 +19,15 @@
 #define CROSS_CRITICAL 3.0
 #define CROSS_FLAT 0.1 /* difference that counts where the others do not differ at all */
 #define INTRA_TRACES_MIN 5
+#define INTRA_WARNING 0.15 /* deviation of csdma */
+#define INTRA_CRITICAL 0.2
 #define DRIFT_VALUES_MIN 5
 #define DRIFT_WARNING 0.15
 #define DRIFT_CRITICAL 0.25
 #define OVERRIDE_TRACES_MIN 20
-#define OVERRIDE_WARNING 2.0
-#define OVERRIDE_CRITICAL 3.0
-#define OVERRIDE_FROM_ZERO 0.1
+#define OVERRIDE_WARNING 2
+#define OVERRIDE_CRITICAL 3
+#define OVERRIDE_FROM_ZERO 10 /* one in so many, where the others have none */
 
 const char *cx_mechanism_name(cx_mechanism mechanism)
 {
@@ -108,6 +110,20 @@ static cx_status begin(detecting *d, const cx_score_row *rows, size_t count, int
     return CX_SUCCESS;
 }
 
+/* No two alerts of one detector are equal in all of these. */
+static int compare_alerts(const void *x, const void *y)
+{
+    const cx_alert *a = x, *b = y;
+    int order = compare_text(a->domain, b->domain);
+    if (order == 0)
+        order = compare_text(a->agent, b->agent);
+    if (order == 0)
+        order = compare_text(a->metric, b->metric);
+    if (order == 0)
+        order = (a->window_end_ns > b->window_end_ns) - (a->window_end_ns < b->window_end_ns);
+    return order;
+}
+
 static cx_status end(detecting *d, cx_status status, cx_alerts *out, cx_err *err)
 {
     size_t count = d->alerts.count;
@@ -118,6 +134,8 @@ static cx_status end(detecting *d, cx_status status, cx_alerts *out, cx_err *err
     CX_TRY(status);
     if (items == NULL)
         return cx_fail_nomem(err);
+    if (count > 1)
+        qsort(items, count, sizeof *items, compare_alerts);
     *out = (cx_alerts){items, count};
     return CX_SUCCESS;
 }
@@ -241,12 +259,13 @@ static cx_status compare_agent(detecting *d, const agent_mean *agents, size_t co
             cx_stats_add(&others, agents[i].stats.mean);
     double mean = agents[which].stats.mean, difference = fabs(mean - others.mean);
     double spread = cx_stats_deviation(&others);
-    double z = spread > 0 ? difference / spread : (double)NAN;
-    if (spread > 0 ? z <= CROSS_WARNING : difference <= CROSS_FLAT)
+    bool differ = spread >= CX_STATS_FLAT;
+    double z = differ ? difference / spread : (double)NAN;
+    if (!(differ ? z > CROSS_WARNING : difference > CROSS_FLAT))
         return CX_SUCCESS;
     const cx_score_row *row = d->rows[agents[which].rows.first];
     cx_alert alert = {.mechanism = CX_DETECT_CROSS_AGENT_DIVERGENCE,
-                      .critical = spread > 0 && z > CROSS_CRITICAL,
+                      .critical = differ && z > CROSS_CRITICAL,
                       .agent = row->agent,
                       .domain = row->domain,
                       .metric = cx_str_z(m->name),
@@ -306,36 +325,39 @@ cx_status cx_detect_cross_agent(const cx_score_row *rows, size_t count, int64_t 
 
 static const metric csdma = METRIC("csdma", csdma);
 
-static size_t distinct_actions(const detecting *d, span rows)
+static cx_status distinct_actions(detecting *d, span rows, size_t *out, cx_err *err)
 {
-    size_t count = 0;
-    for (size_t i = rows.first; i < rows.end; i++) {
-        bool seen = d->rows[i]->selected_action.data == NULL;
-        for (size_t k = rows.first; k < i && !seen; k++)
-            seen = compare_text(d->rows[k]->selected_action, d->rows[i]->selected_action) == 0;
-        count += !seen;
-        if (count > 3)
-            break; /* more makes no difference */
-    }
-    return count;
+    size_t count = rows.end - rows.first;
+    cx_arena_mark mark = cx_arena_mark_now(d->arena);
+    cx_str *actions = CX_ARENA_ARRAY(d->arena, cx_str, count);
+    if (actions == NULL)
+        return cx_fail_nomem(err);
+    for (size_t i = 0; i < count; i++)
+        actions[i] = d->rows[rows.first + i]->selected_action;
+    *out = cx_stats_distinct(actions, count);
+    cx_arena_reset(d->arena, mark);
+    return CX_SUCCESS;
 }
 
 static cx_status check_group(detecting *d, span rows, cx_err *err)
 {
     cx_stats stats = stats_of(d, rows, &csdma);
-    size_t traces = rows.end - rows.first, actions = distinct_actions(d, rows);
+    size_t traces = rows.end - rows.first, actions = 0;
     double spread = cx_stats_deviation(&stats);
-    if (traces < INTRA_TRACES_MIN || actions <= 2 || !(spread > 0.15))
+    if (traces < INTRA_TRACES_MIN || !(spread > INTRA_WARNING))
+        return CX_SUCCESS;
+    CX_TRY(distinct_actions(d, rows, &actions, err));
+    if (actions <= 2)
         return CX_SUCCESS;
     const cx_score_row *row = d->rows[rows.first];
     cx_str type = row->trace_type.data != NULL ? row->trace_type : CX_STR("other");
     cx_alert alert = {.mechanism = CX_DETECT_INTRA_AGENT_CONSISTENCY,
-                      .critical = actions > 3 && spread > 0.2,
+                      .critical = actions > 3 && spread > INTRA_CRITICAL,
                       .agent = row->agent,
                       .metric = cx_arena_printf(d->arena, "csdma:%.*s", (int)type.size, type.data),
                       .value = spread,
-                      .baseline = 0.15,
-                      .deviation = spread - 0.15,
+                      .baseline = INTRA_WARNING,
+                      .deviation = spread - INTRA_WARNING,
                       .window_end_ns = d->now_ns,
                       .recommended_action = CX_STR("Look at why the same kind of task ends in"
                                                    " different actions")};
@@ -478,18 +500,20 @@ static cx_status compare_overrides(detecting *d, span rows, tally own, tally dom
         return CX_SUCCESS;
     double rate = (double)own.overridden / (double)own.known;
     double baseline = (double)others.overridden / (double)others.known;
-    double times = baseline > 0 ? rate / baseline : (double)NAN;
-    if (baseline > 0 ? times <= OVERRIDE_WARNING : rate <= OVERRIDE_FROM_ZERO)
+    /* Rates as fractions: what is exactly twice the others' must not be above it by rounding. */
+    uint64_t own_share = own.overridden * others.known, share = others.overridden * own.known;
+    if (share != 0 ? own_share <= OVERRIDE_WARNING * share
+                   : own.overridden * OVERRIDE_FROM_ZERO <= own.known)
         return CX_SUCCESS;
     const cx_score_row *row = d->rows[rows.first];
     cx_alert alert = {.mechanism = CX_DETECT_CONSCIENCE_OVERRIDE,
-                      .critical = baseline > 0 && times > OVERRIDE_CRITICAL,
+                      .critical = share != 0 && own_share > OVERRIDE_CRITICAL * share,
                       .agent = row->agent,
                       .domain = row->domain,
                       .metric = CX_STR("override_rate"),
                       .value = rate,
                       .baseline = baseline,
-                      .deviation = times,
+                      .deviation = share != 0 ? rate / baseline : (double)NAN,
                       .window_end_ns = d->now_ns,
                       .recommended_action = CX_STR("Read what the conscience overrode, and why")};
     const input inputs[] = {{"traces", (double)own.known},

@@ -8,8 +8,7 @@
 #include "trace/detect.h"
 #include "trace/trace.h"
 
-/* --- alerts as JSON ----------------------------------------------------------------------------
- */
+/* --- alerts as JSON --------------------------------------------------------------------------- */
 
 static cx_json number(cx_arena *arena, double value)
 {
@@ -120,8 +119,7 @@ cx_status cx_alerts_text(cx_buf *out, const cx_alerts *alerts, bool colour, cx_e
     return cx_buf_check(out, err);
 }
 
-/* --- capacity ----------------------------------------------------------------------------------
- */
+/* --- capacity --------------------------------------------------------------------------------- */
 
 static const char *confidence_name(cx_confidence confidence)
 {

@@ -5,7 +5,11 @@
 #define CX_TRACE_STATS_H
 
 #include <math.h>
-#include <stddef.h>
+
+#include "base/bytes.h"
+
+/* Below this a deviation is rounding: equal scores summed in another order differ by as much. */
+#define CX_STATS_FLAT 1e-9
 
 /* Mean and sample deviation in one pass (Welford): stable for many values that are alike. */
 typedef struct cx_stats {
@@ -35,5 +39,8 @@ static inline double cx_stats_deviation(const cx_stats *stats)
 {
     return stats->count < 2 ? (double)NAN : sqrt(stats->squares / (double)(stats->count - 1));
 }
+
+/* How many different texts there are; those with NULL data are left out.  Sorts them. */
+size_t cx_stats_distinct(cx_str *texts, size_t count);
 
 #endif

@@ -1112,14 +1112,17 @@ def tables_are_made_anew():
         uri, _ = filled(p)
         roots = p.json("roots")
         status = p.json("tables", "status")
-        assert sorted(status) == ["entries", "log_commits", "records", "table_commits"]
+        assert sorted(status) == ["entries", "index", "log_commits", "records", "table_commits"]
         assert status["log_commits"] == status["table_commits"] and status["entries"] == 6
         done = p.json("tables", "rebuild")
-        assert sorted(done) == ["changed", "commits", "entries", "records", "resumed"]
+        assert sorted(done) == ["changed", "commits", "entries", "index", "records", "resumed"]
         assert done["changed"] is False and done["entries"] == 6
         (p.home / "cortex.db").unlink()
         assert p.json("tables", "rebuild")["changed"] is True
-        assert p.json("roots") == roots and p.json("tables", "status") == status
+        assert status.pop("index") is None and done["index"]["traces"] == 0
+        again = p.json("tables", "status")
+        assert again.pop("index")["lag"] == 0
+        assert p.json("roots") == roots and again == status
         p.expect(2, "tables", "rebuild", "--replace", "--verify-only")
 
 

@@ -902,6 +902,17 @@ def another_index_is_named():
         assert p.json("tables", "status", "--db", other)["index"]["traces"] == 2
         assert p.json("tables", "rebuild", "--db", other)["index"]["traces"] == 2
         p.expect(2, "trace", "query", "--db", p.folder / "no/such/folder.db", err="folder.db")
+        # That of another home is not taken over by the way.
+        assert p.json("tables", "status", "--db", other)["index"]["ours"] is True
+        p.ok("init", "second", "--segment-size", "256K")
+        for words in (["trace", "query"], ["trace", "wakeup", "x"]):
+            p.expect(3, *words, "--home", "second", "--db", other, err="OtherHome")
+        p.expect(0, "key", "add", TRUST, "--home", "second", "--db", other, err="another home")
+        status = p.json("tables", "status", "--home", "second", "--db", other)["index"]
+        assert status["ours"] is False and status["traces"] == 2 and status["lag"] > 0
+        assert p.json("trace", "query", "--db", other)["count"] == 2
+        p.ok("tables", "rebuild", "--home", "second", "--db", other)
+        assert p.json("trace", "query", "--home", "second", "--db", other)["count"] == 0
         p.expect(2, "trace", "query", "--db", "", err="--db")
 
 

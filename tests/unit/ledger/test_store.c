@@ -1,0 +1,170 @@
+/*
+ * test_store.c - tables that are derived from nothing: what was put is found before and after it
+ * reached the database, what was not is not, the index of subjects is there when it is asked for
+ * and at the end, and a row that is stored in another way is told.
+ */
+#include <stdio.h>
+
+#include "base/alloc.h"
+#include "ledger/internal.h"
+#include "tests/support/folder.h"
+#include "tests/test.h"
+
+#define IDENTITY CX_STR("a test")
+enum { ROW_COUNT = 500 };
+
+static cx_err err;
+
+static bool open_derived(const char *path, cx_store *out)
+{
+    bool stale;
+    cx_status status =
+        cx_store_open(path, CX_STORE_DERIVE, cx_alloc_default(), 7, IDENTITY, out, &stale, &err);
+    if (!cx_failed(status))
+        status = cx_store_clear(out, IDENTITY, &err);
+    CHECK_STATUS(status, &err);
+    return !cx_failed(status);
+}
+
+static bool has_index(cx_store *store)
+{
+    cx_db_statement *statement;
+    bool row = false;
+    CHECK_STATUS(cx_db_prepare(store->writing.db,
+                               "SELECT 1 FROM sqlite_master WHERE name='entry_subject'", &statement,
+                               &err),
+                 &err);
+    CHECK_STATUS(cx_db_step(statement, &row, &err), &err);
+    cx_db_finish(statement);
+    return row;
+}
+
+static cx_bytes key_of(uint32_t number, uint8_t out[6])
+{
+    memcpy(out, "m/", 2);
+    memcpy(out + 2, &number, 4);
+    return cx_bytes_from(out, 6);
+}
+
+static void put_all(cx_store *store)
+{
+    for (uint32_t i = 0; i < ROW_COUNT; i++) {
+        uint8_t key[6];
+        const cx_row row = {.actor = 1,
+                            .key = key_of(2 * i, key),
+                            .value = cx_str_bytes(CX_STR("value")),
+                            .commit = i};
+        const cx_entry_row entry = {.actor = 1,
+                                    .seq = i,
+                                    .kind = CX_STR("write"),
+                                    .has_subject = true,
+                                    .subject = {{(uint8_t)(i % 3)}},
+                                    .place = {.size_bytes = 1}};
+        CHECK_STATUS(cx_store_put(store, &row, &err), &err);
+        CHECK_STATUS(cx_store_put_entry(store, &entry, &err), &err);
+    }
+}
+
+static void flush(cx_store *store)
+{
+    CHECK_STATUS(cx_store_turn_over(store, (cx_position){ROW_COUNT, 0}, &err), &err);
+    CHECK_STATUS(cx_store_write_generation(store, store->flushing, &err), &err);
+    cx_store_flushed(store);
+}
+
+/* Every second number was put. */
+static void check_rows(cx_store *store, cx_arena *arena)
+{
+    for (uint32_t i = 0; i < 2 * ROW_COUNT; i++) {
+        uint8_t key[6];
+        cx_bytes value = {NULL, 0};
+        bool found = i % 2 != 0;
+        CHECK_STATUS(cx_store_get(store, 1, key_of(i, key), arena, &value, &found, NULL, &err),
+                     &err);
+        CHECK(found == (i % 2 == 0));
+        CHECK(!found || cx_str_is(cx_bytes_str(value), "value"));
+    }
+}
+
+static cx_status count_entry(void *arg, const cx_entry_row *entry, bool *stop, cx_err *ignored)
+{
+    unsigned *count = arg;
+    (void)stop;
+    (void)ignored;
+    CHECK(entry->seq % 3 == 1);
+    ++*count;
+    return CX_SUCCESS;
+}
+
+CX_TEST(store_derives_from_nothing)
+{
+    char folder[FOLDER_PATH_SIZE];
+    cx_store store;
+    cx_arena arena;
+    const cx_id subject = {{1}};
+    unsigned count = 0;
+    folder_fresh(folder, "store");
+    cx_arena_init(&arena, cx_alloc_default(), 0);
+    if (!open_derived(folder, &store))
+        return;
+    put_all(&store);
+    CHECK_INT(cx_store_filling_rows(&store), 2 * ROW_COUNT);
+    check_rows(&store, &arena);
+    flush(&store);
+    CHECK_INT(cx_store_filling_rows(&store), 0);
+    check_rows(&store, &arena);
+    CHECK(!has_index(&store));
+    CHECK_STATUS(cx_store_scan_entries(&store, 1, &subject, count_entry, &count, &err), &err);
+    CHECK_INT(count, (ROW_COUNT + 1) / 3);
+    CHECK(has_index(&store));
+    CHECK_STATUS(cx_store_finish_derived(&store, &err), &err);
+    cx_store_close(&store);
+    cx_arena_done(&arena);
+    folder_remove(folder);
+}
+
+static cx_status note_row(void *arg, const char *table, int64_t actor, cx_bytes key,
+                          const char *how, cx_err *ignored)
+{
+    (void)key;
+    (void)ignored;
+    CHECK_INT(actor, 1);
+    (void)snprintf(arg, 64, "%s %s", table, how);
+    return CX_SUCCESS;
+}
+
+CX_TEST(store_compares_how_a_value_is_stored)
+{
+    static const char *const changes[] = {
+        "UPDATE entry SET kind=CAST(kind AS BLOB) WHERE seq=9",
+        "UPDATE entry SET created_ns=1 WHERE seq=9",
+        "UPDATE entry SET subject=NULL WHERE seq=9",
+    };
+    char left_path[FOLDER_PATH_SIZE], right_path[FOLDER_PATH_SIZE], told[64];
+    cx_store left, right;
+    folder_fresh(left_path, "store-left");
+    folder_fresh(right_path, "store-right");
+    if (!open_derived(left_path, &left) || !open_derived(right_path, &right))
+        return;
+    put_all(&left);
+    put_all(&right);
+    flush(&left);
+    flush(&right);
+    CHECK_STATUS(cx_store_finish_derived(&left, &err), &err);
+    CHECK(has_index(&left));
+    for (size_t i = 0; i <= CX_COUNT_OF(changes); i++) {
+        told[0] = 0;
+        CHECK_STATUS(cx_store_compare(&left, &right, 10, note_row, told, &err), &err);
+        CHECK_STR(cx_str_z(told), i == 0 ? "" : "entry different");
+        if (i == CX_COUNT_OF(changes))
+            break;
+        CHECK_STATUS(cx_store_clear(&right, IDENTITY, &err), &err);
+        put_all(&right);
+        flush(&right);
+        CHECK_STATUS(cx_db_run(right.writing.db, changes[i], &err), &err);
+    }
+    cx_store_close(&left);
+    cx_store_close(&right);
+    folder_remove(left_path);
+    folder_remove(right_path);
+}
