@@ -2,6 +2,7 @@
 # install; `ctest -L cli` runs one kind, `ctest -LE check` leaves one out.
 #
 #   cli/test_*.sh, .py   the program from outside; $CORTEX_BIN says where it is
+#   http/test_*.py       the same of its server
 #   diff/NAME_diff.py    our answers beside an independent implementation's; its first argument is
 #                        the program built from NAME_diff.c, or cortex when there is no such file
 #
@@ -13,7 +14,7 @@ find_package(Python3 COMPONENTS Interpreter)
 # The programs whose tests start threads; ThreadSanitizer runs these.
 add_custom_target(threaded_tests)
 foreach(program test_base test_crypto test_log test_ledger test_lattice test_memory
-    test_home_threads)
+    test_server test_home_threads)
   if(TARGET ${program})
     set_property(TEST ${program} APPEND PROPERTY LABELS threads)
     add_dependencies(threaded_tests ${program})
@@ -43,7 +44,7 @@ endfunction()
 cx_script(example_ledger cli ${PROJECT_SOURCE_DIR}/examples/ledger.sh ${CMAKE_BINARY_DIR}/bin)
 cx_script(example_traces cli ${PROJECT_SOURCE_DIR}/examples/traces.sh ${CMAKE_BINARY_DIR}/bin)
 
-file(GLOB scripts CONFIGURE_DEPENDS cli/test_*.sh cli/test_*.py)
+file(GLOB scripts CONFIGURE_DEPENDS cli/test_*.sh cli/test_*.py http/test_*.py)
 foreach(script ${scripts})
   cmake_path(GET script STEM name)
   string(REGEX REPLACE "^test_" "cli_" name ${name})

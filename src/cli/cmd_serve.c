@@ -10,6 +10,7 @@
 #include "ledger/remote.h"
 #include "server/server.h"
 
+#define INDEX_DAYS_MAX 36500
 #define LOCK_WAIT_MS 5000
 #define GRACE_S_DEFAULT 15
 
@@ -125,6 +126,8 @@ static cx_status open_recorder(serving *s, cx_err *err)
         .keep_unknown = chose(s->args, "unknown-key", "keep"),
         .strip_level = chose(s->args, "level-policy", "strip"),
     };
+    uint64_t days = cx_cli_number(s->args, "index-days", 0);
+    options.index_days = days > INDEX_DAYS_MAX ? INDEX_DAYS_MAX : (unsigned)days;
     const char *forms = cx_cli_value(s->args, "forms");
     if (forms != NULL && !cx_trace_forms_parse(cx_str_z(forms), &options.forms))
         return cx_fail(err, CX_E_USAGE,
@@ -289,6 +292,8 @@ static const cx_cli_option options[] = {
     CX_CLI_OPT_FLAG("insecure", 0, "Listen on any address without TLS."),
     CX_CLI_OPT("db", 0, CX_CLI_TEXT, "WHERE",
                "The index: a file, or postgresql://...; default HOME/cirislens.db."),
+    CX_CLI_OPT("index-days", 0, CX_CLI_COUNT, "N",
+               "Traces older than N days leave the index, not the ledger; default: they stay."),
     CX_CLI_OPT("unknown-key", 0, CX_CLI_CHOICE, "reject|keep",
                "Traces signed by a key that is not registered: reject them (the default), or keep "
                "them as unverified until it is."),

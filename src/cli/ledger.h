@@ -49,7 +49,7 @@ typedef struct cx_cli_ledger {
     const cx_cli_args *args;
     cx_arena *arena; /* the command's */
     bool json;
-    const char *path; /* of the home */
+    const char *path;  /* of the home */
     cx_str actor;      /* empty when the command takes none */
     cx_home *home;     /* NULL while preparing */
     cx_memory *memory; /* of the actor; NULL unless the job wants it */

@@ -7,11 +7,13 @@
  */
 #include "db/db.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <sqlite3.h>
 
 #include "base/alloc.h"
 #include "base/buf.h"
+#include "base/io.h"
 
 /* How long a reader or writer waits for another process's short lock. */
 #define BUSY_TIMEOUT_MS 10000
@@ -145,10 +147,45 @@ static cx_status attach_uri(cx_db *db, const char *uri, const char *name, cx_err
     return status;
 }
 
+/* No transaction waits in the write-ahead log. */
+static bool is_at_rest(const char *path)
+{
+    const cx_io *io = cx_io_system();
+    cx_buf name;
+    cx_file file;
+    uint64_t size = 0;
+    bool regular;
+    cx_buf_init(&name, cx_alloc_default());
+    cx_buf_printf(&name, "%s-wal", path);
+    const char *text = cx_buf_z(&name);
+    int failed = text == NULL ? -ENOMEM : io->open(io, text, CX_IO_READ, &file);
+    cx_buf_done(&name);
+    if (failed != 0)
+        return failed == -ENOENT;
+    failed = io->size(io, file, &size, &regular);
+    (void)io->close(io, file);
+    return failed == 0 && size == 0;
+}
+
+/* A file in a folder that cannot be written to has no place for the log's index: it is read as it
+ * lies there, when that is all there is. */
+static cx_status attach_at_rest(cx_db *db, const char *path, cx_buf *uri, const char *name,
+                                cx_err *err)
+{
+    cx_err failure = *err;
+    cx_buf_add_z(uri, "&immutable=1");
+    const char *text = cx_buf_z(uri);
+    if (text != NULL && is_at_rest(path) && !cx_failed(attach_uri(db, text, name, err)))
+        return CX_SUCCESS;
+    *err = failure;
+    return (cx_status){failure.code};
+}
+
 cx_status cx_db_attach(cx_db *db, const char *path, cx_db_mode mode, const char *name, cx_err *err)
 {
     CX_ASSERT(mode == CX_DB_WRITE || mode == CX_DB_READ);
     char settings[256];
+    cx_err failure = {0};
     cx_buf uri;
     cx_buf_init(&uri, cx_alloc_default());
     cx_status status;
@@ -160,7 +197,14 @@ cx_status cx_db_attach(cx_db *db, const char *path, cx_db_mode mode, const char 
         status = cx_fail_nomem(err);
         goto done;
     }
-    CX_GO(status, attach_uri(db, text, name, err));
+    status = attach_uri(db, text, name, &failure);
+    if (status.code == CX_E_DENIED && mode == CX_DB_READ)
+        status = attach_at_rest(db, path, &uri, name, &failure);
+    if (cx_failed(status)) {
+        if (err != NULL)
+            *err = failure;
+        goto done;
+    }
     (void)snprintf(settings, sizeof settings,
                    mode == CX_DB_READ
                        ? "PRAGMA query_only=ON; PRAGMA %s.cache_size=-16384;"

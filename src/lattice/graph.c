@@ -127,9 +127,11 @@ typedef struct link_work {
     bool time_is_topological; /* every parent comes before its children in by_time */
 } link_work;
 
+/* Not cleared: nearly all of them are filled from end to end, and some not used at all. */
 static uint32_t *new_u32(const cx_lattice *lattice, size_t count)
 {
-    return cx_alloc_zeroed(lattice->alloc, count, sizeof(uint32_t));
+    size_t size;
+    return cx_size_mul(count, sizeof(uint32_t), &size) ? cx_alloc_new(lattice->alloc, size) : NULL;
 }
 
 /* The nodes of the graph in file order, and what else there is to know of each. */
@@ -250,7 +252,8 @@ static cx_status settle_all_parents(cx_lattice *lattice, const link_work *work, 
     /* Implied parents are one a node, which need no sorting. */
     size_t most = (size_t)work->most_parents + 1;
     uint32_t *spare = new_u32(lattice, most);
-    lattice->first_child = new_u32(lattice, lattice->nodes.count + 1);
+    lattice->first_child =
+        cx_alloc_zeroed(lattice->alloc, lattice->nodes.count + 1, sizeof *lattice->first_child);
     if (spare == NULL || lattice->first_child == NULL) {
         cx_alloc_free(lattice->alloc, spare, most * sizeof *spare);
         return cx_fail_nomem(err);

@@ -16,9 +16,8 @@
 
 static uint32_t tag_of(uint64_t hash) { return (uint32_t)(hash >> 32); }
 
-static cx_status grow(node_index *index, const cx_alloc *alloc, cx_err *err)
+static cx_status grow_to(node_index *index, size_t size, const cx_alloc *alloc, cx_err *err)
 {
-    size_t size = index->size == 0 ? FIRST_SLOTS : index->size * 2;
     uint64_t *slots = cx_alloc_zeroed(alloc, size, sizeof *slots);
     if (slots == NULL)
         return cx_fail_nomem(err);
@@ -40,7 +39,19 @@ static cx_status grow(node_index *index, const cx_alloc *alloc, cx_err *err)
 
 cx_status cx_lattice_index_room(node_index *index, const cx_alloc *alloc, cx_err *err)
 {
-    return index->used + 1 > index->size / 2 ? grow(index, alloc, err) : CX_SUCCESS;
+    if (index->used + 1 <= index->size / 2)
+        return CX_SUCCESS;
+    return grow_to(index, index->size == 0 ? FIRST_SLOTS : index->size * 2, alloc, err);
+}
+
+void cx_lattice_index_expect(node_index *index, size_t count, const cx_alloc *alloc)
+{
+    size_t size = FIRST_SLOTS;
+    while (size / 2 < count && size <= SIZE_MAX / 2 / sizeof *index->slots)
+        size *= 2;
+    /* Only a guess: when there is no room for it, growing will do or say so. */
+    if (size > index->size)
+        (void)grow_to(index, size, alloc, NULL);
 }
 
 cx_node cx_lattice_index_find(const cx_lattice *lattice, cx_str id, uint64_t hash)

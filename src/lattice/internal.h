@@ -194,6 +194,8 @@ static inline const cx_node *node_children(const cx_lattice *lattice, cx_node n,
 /* index.c */
 
 CX_RESULT cx_lattice_index_room(node_index *index, const cx_alloc *alloc, cx_err *err);
+/* So many ids will come, as far as anybody knows. */
+void cx_lattice_index_expect(node_index *index, size_t count, const cx_alloc *alloc);
 void cx_lattice_index_add(node_index *index, cx_node n, uint64_t hash);
 void cx_lattice_index_prefetch(const node_index *index, uint64_t hash);
 cx_node cx_lattice_index_find(const cx_lattice *lattice, cx_str id, uint64_t hash);

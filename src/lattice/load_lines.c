@@ -182,9 +182,11 @@ static void expect_nodes(line_reader *reader, const batch *b, const block *from)
         return;
     double expected = (double)b->drafts.count * ((double)total / (double)done) * 1.02;
     cx_lattice *lattice = reader->lattice;
+    if (expected >= (double)lattice->max_nodes)
+        return;
     /* Only a guess: when there is no room for it, growing will do or say so. */
-    if (expected < (double)lattice->max_nodes)
-        (void)cx_vec_reserve(&lattice->nodes, (size_t)expected, lattice->alloc);
+    (void)cx_vec_reserve(&lattice->nodes, (size_t)expected, lattice->alloc);
+    cx_lattice_index_expect(&lattice->ids, (size_t)expected, lattice->alloc);
 }
 
 /* Inside the lock and in turn: what was parsed joins the lattice. */

@@ -233,8 +233,8 @@ cx_status cx_home_rebuild(const char *path, const cx_home_options *options, cx_r
     cx_home_close_derived_tables(work.home);
     if (!cx_failed(status) && writes)
         status = switch_over(io, path, new_path, err);
-    else if (writes && (status.code == CX_E_CONFLICT ||
-                        (status.code == CX_E_FORMAT && work.result.resumed)))
+    else if (writes &&
+             (status.code == CX_E_CONFLICT || (status.code == CX_E_FORMAT && work.result.resumed)))
         remove_database(io, new_path); /* the next run begins anew */
     cx_home_close_derived(work.home);
     if (!cx_failed(status))

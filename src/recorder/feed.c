@@ -16,6 +16,8 @@
 #define FRAMES_AT_ONCE 4096
 #define POLL_MS 200
 #define RETRY_MS 1000
+#define UPKEEP_NS UINT64_C(3600000000000)
+#define DAY_NS (INT64_C(86400) * 1000000000)
 
 typedef struct feed {
     cx_recorder *recorder;
@@ -415,16 +417,35 @@ static void sleep_stirred(cx_recorder *recorder, uint64_t milliseconds)
     }
 }
 
+/* Once an hour: summaries are made true, and rows that are too old go. */
+static cx_status upkeep(feed *f, uint64_t *last_ns, cx_err *err)
+{
+    const cx_recorder *recorder = f->recorder;
+    const cx_io *io = cx_home_io(recorder->home);
+    uint64_t now = io->monotonic_ns(io), count = 0;
+    if (*last_ns != 0 && now - *last_ns < UPKEEP_NS)
+        return CX_SUCCESS;
+    *last_ns = now;
+    if (recorder->options.index_days != 0) {
+        int64_t oldest = cx_recorder_now(recorder) - recorder->options.index_days * DAY_NS;
+        CX_TRY(cx_index_retain(f->index, oldest, &count, err));
+    }
+    return cx_index_refresh(f->index, &count, err);
+}
+
 static void feed_until_failure(cx_recorder *recorder)
 {
     feed f;
     cx_err failure = {0};
     cx_status status = feed_open(&f, recorder, recorder->feeder.where, &failure);
+    uint64_t last_upkeep_ns = 0;
     while (!cx_failed(status)) {
         status = feed_all(&f, &failure);
         if (cx_failed(status) || is_stopping(recorder))
             break;
-        wait_for_more(&f);
+        status = upkeep(&f, &last_upkeep_ns, &failure);
+        if (!cx_failed(status))
+            wait_for_more(&f);
     }
     if (cx_failed(status))
         note_failure(recorder, &failure);
@@ -441,9 +462,24 @@ static void feed_thread(void *arg)
     }
 }
 
+/* A database that is away may come back; one that is somebody else's, or newer, will not change. */
+static cx_status check_index(cx_recorder *recorder, const char *where, cx_err *err)
+{
+    feed f;
+    cx_err failure = {0};
+    cx_status status = feed_open(&f, recorder, where, &failure);
+    feed_close(&f);
+    if (!cx_failed(status) || (status.code != CX_E_CONFLICT && status.code != CX_E_FORMAT))
+        return CX_SUCCESS;
+    if (err != NULL)
+        *err = failure;
+    return status;
+}
+
 cx_status cx_recorder_feed_begin(cx_recorder *recorder, const char *where, cx_err *err)
 {
     cx_feeder *feeder = &recorder->feeder;
+    CX_TRY(check_index(recorder, where, err));
     size_t size = strlen(where) + 1;
     CX_ASSERT(feeder->where == NULL);
     feeder->where = cx_alloc_new(recorder->alloc, size);

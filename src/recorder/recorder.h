@@ -31,10 +31,11 @@ extern const cx_deriver cx_recorder_deriver;
 typedef struct cx_recorder cx_recorder;
 
 typedef struct cx_recorder_options {
-    const cx_alloc *alloc;        /* NULL = default */
-    bool keep_unknown;            /* policy unknown_key = keep_unverified (§4) */
-    bool strip_level;             /* policy level = strip (§2) */
-    unsigned forms;               /* CX_FORMS_ALL, or CX_FORM_BITs; 0 = all */
+    const cx_alloc *alloc; /* NULL = default */
+    bool keep_unknown;     /* policy unknown_key = keep_unverified (§4) */
+    bool strip_level;      /* policy level = strip (§2) */
+    unsigned forms;        /* CX_FORMS_ALL, or CX_FORM_BITs; 0 = all */
+    unsigned index_days;   /* rows older than that leave the index of a feed; 0 = they stay */
     int64_t (*now_ns)(void *arg); /* NULL = the home's clock */
     void *now_arg;
 } cx_recorder_options;

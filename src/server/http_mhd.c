@@ -87,7 +87,6 @@ struct cx_http {
     cx_service *service;
     const cx_alloc *alloc;
     struct MHD_Daemon *daemon;
-    bool quiet; /* the listening socket is ours again, and closed */
     cx_pool *intake, *reads;
     atomic_size_t body_used;           /* M4 */
     atomic_uint senders[SENDER_SLOTS]; /* writing calls under way, by token */
@@ -741,9 +740,10 @@ static void cut_all(cx_http *http)
 
 static void stop_daemon(cx_http *http, uint32_t grace_ms)
 {
-    int socket = http->mhd.MHD_quiesce_daemon(http->daemon);
-    cx_tcp_close(socket);
-    http->quiet = true;
+    /* Nobody listens from now on; the number stays taken until the library's threads have ended,
+     * who may still have a use for it. */
+    (void)http->mhd.MHD_quiesce_daemon(http->daemon);
+    cx_tcp_cut(http->options.socket);
     if (http->service->hub != NULL)
         cx_hub_end(http->service->hub);
     wait_for_answers(http, grace_ms);
@@ -756,8 +756,6 @@ void cx_http_close(cx_http *http, uint32_t grace_ms)
     atomic_store(&http->service->stopping, true);
     if (http->daemon != NULL)
         stop_daemon(http, grace_ms);
-    else
-        cx_tcp_close(http->options.socket);
     /* M1: after this nothing is suspended, and nothing will be. */
     cx_pool_close(http->intake);
     cx_pool_close(http->reads);
@@ -766,6 +764,7 @@ void cx_http_close(cx_http *http, uint32_t grace_ms)
         cut_all(http);
         http->mhd.MHD_stop_daemon(http->daemon);
     }
+    cx_tcp_close(http->options.socket);
     cx_lock_enter(&http->lock);
     http->sweeping_ends = true;
     cx_lock_wake(&http->lock);

@@ -290,6 +290,9 @@ static cx_status change(const cx_io *io, const char *home_path, edit_tokens *edi
         (void)io->close(io, lock);
     }
     cx_arena_done(&arena);
+    /* Until every server of the home has looked again. */
+    if (!cx_failed(status))
+        sleep_ms(2 * CX_TOKENS_FRESH_MS);
     return status;
 }
 
@@ -379,7 +382,6 @@ cx_status cx_token_revoke(const cx_io *io, const char *home_path, cx_str which, 
     removal wanted = {.which = which};
     CX_TRY(change(io, home_path, remove_token, &wanted, err));
     *out = wanted.found;
-    sleep_ms(2 * CX_TOKENS_FRESH_MS);
     return CX_SUCCESS;
 }
 

@@ -51,7 +51,8 @@ CX_RESULT cx_tokens_read(const cx_io *io, const char *home_path, cx_arena *arena
                          cx_err *err);
 /*
  * Makes a token as `wanted` says (name, scopes, level, expires_ns) and keeps it.  `out_text` is the
- * only place where it is ever written in full; CX_E_EXISTS when the name is taken.
+ * only place where it is ever written in full; CX_E_EXISTS when the name is taken.  When this and
+ * cx_token_revoke return, every server of the home has seen the change.
  */
 CX_RESULT cx_token_add(const cx_io *io, const char *home_path, const cx_token *wanted,
                        char out_text[CX_TOKEN_TEXT_SIZE + 1], cx_token *out, cx_err *err);

@@ -15,7 +15,7 @@
 
 /* Of one number so many are compared with one another: an agent that signs more of them has a
  * broken chain already, and must not have a reader hash each against each. */
-#define COMPARED_MAX 64
+#define COMPARED_MAX 16
 
 typedef struct checking {
     const cx_chain_entry **entries; /* sorted, none twice */

@@ -248,57 +248,83 @@ static const metric cross_metrics[] = {METRIC("csdma", csdma), METRIC("dsdma", d
 typedef struct agent_mean {
     span rows;
     cx_stats stats;
+    cx_stats before; /* of the means of the agents before this one */
+    cx_stats others; /* of all but this one */
 } agent_mean;
 
-static cx_status compare_agent(detecting *d, const agent_mean *agents, size_t count, size_t which,
-                               const metric *m, cx_err *err)
+/* What is known of two sets, of both (Chan et al.).  Taking one value out of a sum would cancel
+ * the very digits that say whether the others are alike; adding never does. */
+static cx_stats both(const cx_stats *a, const cx_stats *b)
 {
-    cx_stats others = {0};
-    for (size_t i = 0; i < count; i++)
-        if (i != which)
-            cx_stats_add(&others, agents[i].stats.mean);
-    double mean = agents[which].stats.mean, difference = fabs(mean - others.mean);
-    double spread = cx_stats_deviation(&others);
+    if (a->count == 0 || b->count == 0)
+        return a->count == 0 ? *b : *a;
+    size_t count = a->count + b->count;
+    double apart = b->mean - a->mean, part = (double)b->count / (double)count;
+    return (cx_stats){.count = count,
+                      .mean = a->mean + apart * part,
+                      .squares = a->squares + b->squares + apart * apart * (double)a->count * part};
+}
+
+/* For each agent the others: those before it and those after it, in two passes over all. */
+static void find_others(agent_mean *agents, size_t count)
+{
+    cx_stats before = {0}, after = {0};
+    for (size_t i = 0; i < count; i++) {
+        agents[i].before = before;
+        cx_stats_add(&before, agents[i].stats.mean);
+    }
+    for (size_t i = count; i-- > 0;) {
+        agents[i].others = both(&agents[i].before, &after);
+        cx_stats_add(&after, agents[i].stats.mean);
+    }
+}
+
+static cx_status compare_agent(detecting *d, const agent_mean *agent, size_t count, const metric *m,
+                               cx_err *err)
+{
+    double mean = agent->stats.mean, others_mean = agent->others.mean;
+    double difference = fabs(mean - others_mean), spread = cx_stats_deviation(&agent->others);
     bool differ = spread >= CX_STATS_FLAT;
     double z = differ ? difference / spread : (double)NAN;
-    if (!(differ ? z > CROSS_WARNING : difference > CROSS_FLAT))
-        return CX_SUCCESS;
-    const cx_score_row *row = d->rows[agents[which].rows.first];
+    if (isnan(spread) || !(differ ? z > CROSS_WARNING : difference > CROSS_FLAT))
+        return CX_SUCCESS; /* NAN: means of the others that no double holds */
+    const cx_score_row *row = d->rows[agent->rows.first];
     cx_alert alert = {.mechanism = CX_DETECT_CROSS_AGENT_DIVERGENCE,
                       .critical = differ && z > CROSS_CRITICAL,
                       .agent = row->agent,
                       .domain = row->domain,
                       .metric = cx_str_z(m->name),
                       .value = mean,
-                      .baseline = others.mean,
+                      .baseline = others_mean,
                       .deviation = z,
                       .window_end_ns = d->now_ns,
                       .recommended_action = CX_STR("Compare this agent's traces with those of the"
                                                    " others in its domain")};
     const input inputs[] = {{"agents", (double)count},
-                            {"traces", (double)agents[which].stats.count},
+                            {"traces", (double)agent->stats.count},
                             {"mean", mean},
-                            {"others_mean", others.mean},
+                            {"others_mean", others_mean},
                             {"others_deviation", spread}};
-    CX_TRY(take_evidence(d, agents[which].rows, m, others.mean, &alert, err));
+    CX_TRY(take_evidence(d, agent->rows, m, others_mean, &alert, err));
     return add_alert(d, &alert, inputs, CX_COUNT_OF(inputs), err);
 }
 
 static cx_status compare_domain(detecting *d, span domain, const metric *m, cx_err *err)
 {
-    size_t count = 0;
-    agent_mean *agents = CX_ARENA_ARRAY(d->arena, agent_mean, domain.end - domain.first + 1);
+    size_t count = 0, most = (domain.end - domain.first) / CROSS_TRACES_MIN;
+    agent_mean *agents = CX_ARENA_ARRAY(d->arena, agent_mean, most + 1);
     if (agents == NULL)
         return cx_fail_nomem(err);
     for (size_t at = domain.first; at < domain.end;) {
         span rows = RUN_OF(d, at, domain.end, agent);
         cx_stats stats = stats_of(d, rows, m);
         if (stats.count >= CROSS_TRACES_MIN)
-            agents[count++] = (agent_mean){rows, stats};
+            agents[count++] = (agent_mean){.rows = rows, .stats = stats};
         at = rows.end;
     }
+    find_others(agents, count);
     for (size_t i = 0; count >= CROSS_AGENTS_MIN && i < count; i++)
-        CX_TRY(compare_agent(d, agents, count, i, m, err));
+        CX_TRY(compare_agent(d, &agents[i], count, m, err));
     return CX_SUCCESS;
 }
 

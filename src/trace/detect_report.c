@@ -26,27 +26,33 @@ static void put_number(cx_json_list *list, const char *name, double value)
     cx_json_list_put(list, cx_str_z(name), number(list->arena, value));
 }
 
-static void add_line(cx_sha256 *hash, cx_str text)
+/* One a (mechanism, agent, domain, metric, day): the first 16 bytes of the SHA-256 of these as a
+ * JSON array.  Names come from outside; an array keeps them apart whatever is in them, and no
+ * domain apart from an empty one. */
+static cx_status alert_id(const cx_alert *alert, cx_str day, cx_arena *arena, cx_str *out,
+                          cx_err *err)
 {
-    if (text.size != 0)
-        cx_sha256_add(hash, text.data, text.size);
-    cx_sha256_add(hash, "\n", 1);
-}
-
-/* One a (mechanism, agent, domain, metric, day): the first 16 bytes of the hash of these lines. */
-static cx_str alert_id(const cx_alert *alert, cx_str time, cx_arena *arena)
-{
+    const cx_str parts[] = {cx_str_z(cx_mechanism_name(alert->mechanism)), alert->agent,
+                            alert->domain, alert->metric, day};
     char hex[64];
-    cx_sha256 hash;
-    cx_sha256_init(&hash);
-    add_line(&hash, cx_str_z(cx_mechanism_name(alert->mechanism)));
-    add_line(&hash, alert->agent);
-    add_line(&hash, alert->domain);
-    add_line(&hash, alert->metric);
-    cx_sha256_add(&hash, time.data, 10);
-    const cx_digest digest = cx_sha256_end(&hash);
-    cx_hex_encode(cx_bytes_from(digest.bytes, sizeof digest.bytes), hex);
-    return cx_arena_copy_str(arena, cx_str_from(hex, 32));
+    cx_buf text;
+    cx_json value;
+    cx_json_list list = cx_json_list_begin(arena);
+    for (size_t i = 0; i < CX_COUNT_OF(parts); i++)
+        cx_json_list_add(&list,
+                         parts[i].data == NULL ? cx_json_make_null() : cx_json_make_str(parts[i]));
+    CX_TRY(cx_json_list_end_array(&list, &value, err));
+    cx_buf_init(&text, arena->alloc);
+    cx_status status = cx_json_write(&text, &value, CX_JSON_PY_COMPACT, err);
+    if (!cx_failed(status)) {
+        const cx_digest digest = cx_digest_of(cx_bytes_from(text.data, text.size));
+        cx_hex_encode(cx_bytes_from(digest.bytes, sizeof digest.bytes), hex);
+        *out = cx_arena_copy_str(arena, cx_str_from(hex, 32));
+        if (out->data == NULL)
+            status = cx_fail_nomem(err);
+    }
+    cx_buf_done(&text);
+    return status;
 }
 
 cx_status cx_alert_json(const cx_alert *alert, cx_arena *arena, cx_json *out, cx_err *err)
@@ -55,9 +61,10 @@ cx_status cx_alert_json(const cx_alert *alert, cx_arena *arena, cx_json *out, cx
     cx_json evidence;
     cx_trace_time_write(alert->window_end_ns, time);
     cx_str end = cx_arena_copy_str(arena, cx_str_z(time));
-    cx_str id = alert_id(alert, cx_str_z(time), arena);
-    if (end.data == NULL || id.data == NULL)
+    cx_str id;
+    if (end.data == NULL)
         return cx_fail_nomem(err);
+    CX_TRY(alert_id(alert, cx_str_from(end.data, 10), arena, &id, err)); /* YYYY-MM-DD */
     cx_json_list list = cx_json_list_begin(arena);
     for (size_t i = 0; i < alert->evidence_count; i++)
         cx_json_list_add(&list, cx_json_make_str(alert->evidence[i]));
@@ -101,6 +108,10 @@ cx_status cx_alerts_text(cx_buf *out, const cx_alerts *alerts, bool colour, cx_e
                       colour ? "\x1b[0m" : "", cx_mechanism_name(alert->mechanism));
         add_name(out, alert->agent);
         cx_buf_add_z(out, "  ");
+        if (alert->domain.data != NULL) {
+            add_name(out, alert->domain);
+            cx_buf_add_z(out, ": ");
+        }
         add_name(out, alert->metric);
         if (isfinite(alert->value))
             cx_buf_printf(out, " %.3f", alert->value);

@@ -327,8 +327,11 @@ cx_status cx_index_position(cx_index *index, const uint8_t home_id[16], cx_feed_
     home_text(home_id, home);
     CX_TRY(read_feed(index, &line, err));
     bool ours = line.there && strcmp(line.home_id, home) == 0;
+    /* What another home has filled is not emptied unasked. */
     if (line.there && !ours && index->mode == CX_INDEX_WRITE)
-        CX_TRY(cx_index_clear(index, err));
+        return cx_fail_at(err, CX_E_CONFLICT, "OtherHome", CX_NO_OFFSET,
+                          "the trace index belongs to another home; name another one, or take it"
+                          " over with 'cortex tables rebuild --db'");
     *out = ours ? line.position : (cx_feed_position){0, 0};
     return CX_SUCCESS;
 }

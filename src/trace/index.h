@@ -96,8 +96,8 @@ void cx_index_close(cx_index *index);
 /* "sqlite", "postgresql", "timescaledb" */
 const char *cx_index_engine(const cx_index *index);
 
-/* Where the feed goes on; all zero for new tables, or when they belong to another home (they are
- * emptied then). */
+/* Where the feed goes on; all zero for new tables, and for those of another home, which are not
+ * written: CX_E_CONFLICT "OtherHome". */
 typedef struct cx_feed_position {
     uint64_t commit, frames;
 } cx_feed_position;

@@ -6,6 +6,7 @@
  * once and found again by their text.
  */
 #include "db/db.h"
+#include "base/io.h"
 #include "trace/index_internal.h"
 
 /* Questions differ by the filters they use; when there are more than that they start anew. */
@@ -282,6 +283,19 @@ const cx_index_driver cx_index_sqlite_driver = {
     .quotes_words = true,
 };
 
+/* SQLite's own files take over the mode of this one: what agents thought is nobody else's business.
+ */
+static cx_status make_private(const char *path, cx_err *err)
+{
+    const cx_io *io = cx_io_system();
+    cx_file file;
+    int failed = io->open(io, path, CX_IO_WRITE | CX_IO_CREATE, &file);
+    if (failed != 0)
+        return cx_fail_os(err, -failed, "opening %s", path);
+    (void)io->close(io, file);
+    return CX_SUCCESS;
+}
+
 cx_status cx_index_sqlite_open(cx_index *index, const char *path, cx_err *err)
 {
     sqlite_index *own_index = cx_alloc_zeroed(cx_alloc_default(), 1, sizeof *own_index);
@@ -290,6 +304,8 @@ cx_status cx_index_sqlite_open(cx_index *index, const char *path, cx_err *err)
     cx_arena_init(&own_index->texts, cx_alloc_default(), 0);
     cx_map_init(&own_index->by_text, cx_alloc_default(), 0);
     index->connection = own_index;
+    if (index->mode == CX_INDEX_WRITE)
+        CX_TRY(make_private(path, err));
     CX_TRY(cx_db_open(NULL, CX_DB_SCRATCH, &own_index->db, err));
     return cx_db_attach(own_index->db, path,
                         index->mode == CX_INDEX_WRITE ? CX_DB_WRITE : CX_DB_READ, "cirislens", err);

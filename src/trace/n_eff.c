@@ -86,7 +86,7 @@ static unsigned find_columns(const cx_score_row *rows, size_t count, uint64_t us
         if (stats[k].count == 0)
             continue;
         double deviation = sqrt(stats[k].squares / (double)(used - 1));
-        if (deviation >= FLAT)
+        if (isfinite(deviation) && deviation >= FLAT) /* not one that no double can hold */
             out[found++] = (column){k, stats[k].mean, deviation};
     }
     return found;

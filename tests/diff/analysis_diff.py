@@ -100,6 +100,23 @@ class Maker:
         return {"op": "detect", "now_ns": NOW,
                 "rows": self.rows(self.random.randrange(1, 9), 60, self.base(), domains)}
 
+    def alike(self):
+        """Agents with the same scores in another order, but for one: the others do not differ."""
+        rng = self.random
+        base = dict(self.base(), days=(0, 6), absent=0)
+        scores = [rng.random() for _ in range(rng.choice([9, 10, 25]))]
+        off = rng.choice([0, 0.0625, 0.3])
+        rows = []
+        for i in range(rng.choice([3, 4, 6])):
+            rng.shuffle(scores)
+            for score in scores:
+                rows.append(self.row(len(rows), "agent%d" % i, "d", self.style(base)))
+                rows[-1]["timestamp_ns"] = NOW - rng.randrange(1, 7 * DAY)
+                for name in ("csdma", "dsdma", "coherence"):
+                    rows[-1][name] = score - (off if i == 0 else 0)
+        rng.shuffle(rows)
+        return {"op": "detect", "now_ns": NOW, "rows": rows}
+
     def capacity(self):
         rng = self.random
         base = dict(self.base(), around=rng.choice([0.6, 0.9, 1.0]), days=(0, 30))
@@ -248,11 +265,11 @@ MUST_COME_UP = (
 
 def main():
     program = sys.argv[1]
-    count = int(sys.argv[2]) if len(sys.argv) > 2 else 1500
-    seed = int(sys.argv[3]) if len(sys.argv) > 3 else 20260101
+    count = int(sys.argv[2]) if len(sys.argv) > 2 else 1000
+    seed = int(sys.argv[3]) if len(sys.argv) > 3 else 1
     maker = Maker(seed)
-    makers = [maker.detect, maker.capacity, maker.chain, maker.chain, maker.idma, maker.detect,
-              maker.capacity, maker.chain, maker.chain, maker.n_eff]
+    makers = [maker.detect, maker.capacity, maker.chain, maker.chain, maker.idma, maker.alike,
+              maker.capacity, maker.chain, maker.detect, maker.n_eff]
     questions = [makers[i % len(makers)]() for i in range(count)]
     text = "".join(json.dumps(question) + "\n" for question in questions)
     child = subprocess.run([program], input=text.encode(), stdout=subprocess.PIPE, check=False)
@@ -276,7 +293,7 @@ def main():
             if failed <= 10:
                 print("FAIL %s, document %d\n  %s" % (question["op"], i, "\n  ".join(found[:6])),
                       file=sys.stderr)
-    missing = [name for name in MUST_COME_UP if not seen[name]]
+    missing = [name for name in MUST_COME_UP if count >= 1000 and not seen[name]]
     if missing:
         print("never came up: " + ", ".join(missing), file=sys.stderr)
     print("seed %d: %d documents compared, %d differ, %d left to rounding"

@@ -5,6 +5,7 @@ case is not compared.  Nothing here is taken from the C code.
 """
 import datetime
 import hashlib
+import json
 import math
 from fractions import Fraction
 
@@ -86,9 +87,9 @@ def furthest(rows, name, point):
 def alert(mechanism, critical, agent, domain, metric, value, baseline, deviation, evidence, end_ns,
           inputs):
     end = time_text(end_ns)
-    lines = "\n".join([mechanism, agent or "", domain or "", metric, end[:10]])
+    names = json.dumps([mechanism, agent, domain, metric, end[:10]], separators=(",", ":"))
     return {
-        "alert_id": hashlib.sha256(lines.encode()).hexdigest()[:32],
+        "alert_id": hashlib.sha256(names.encode()).hexdigest()[:32],
         "severity": "critical" if critical else "warning",
         "detection_mechanism": mechanism,
         "agent_id_hash": agent,
@@ -496,7 +497,8 @@ def chain(entries, profile, genesis):
     kept, seen = [], set()
     for entry in sorted(entries, key=lambda one: (one["timestamp_ns"], one["arrival"])):
         content = tuple(entry[name] for name in
-                        ("seq", "hash", "action", "success", "timestamp", "trace_id"))
+                        ("seq", "hash", "action", "success", "timestamp", "timestamp_ns",
+                         "trace_id"))
         if content not in seen:
             seen.add(content)
             kept.append(entry)

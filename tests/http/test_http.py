@@ -3,7 +3,7 @@
 
     test_http.py [PROGRAM]     PROGRAM defaults to $CORTEX_BIN
 
-CORTEX_HTTP_FULL=1 does it at full size (10,000 idle connections).  Closes with
+CORTEX_HTTP_FULL=1 does it at full size (9,000 idle connections, 200 kills).  Closes with
 `N passed, N failed, N skipped`.
 """
 import base64
@@ -1045,7 +1045,7 @@ def memory_for_bodies_has_a_limit():
                 f"Content-Type: application/json\r\nContent-Length: 2000000\r\n\r\n").encode()
         holder = socket.create_connection((s.host, s.port), timeout=20)
         holder.sendall(head + b" " * 900_000)
-        s.wait_for(lambda: s.metric("cortex_http_body_memory_bytes") > 500_000)
+        s.wait_for(lambda: s.metric("cortex_http_body_memory_bytes") > 1_000_000)
         s.problem(503, "unavailable", "POST", API + "/events", body=b" " * 700_000)
         holder.close()
         s.wait_for(lambda: s.metric("cortex_http_body_memory_bytes") == 0)
@@ -1076,6 +1076,41 @@ def a_full_queue_says_so_and_stores_nothing():
                 done = s.ask("POST", API + "/events", body=bodies[i]).json()
                 assert {r["status"] for r in done["results"]} == {"stored"}, done
         print("  codes", sorted(a.status for _, a in answers))
+        s.stop()
+
+
+@test
+def a_load_generator_drives_it():
+    if shutil.which("wrk") is None:
+        raise Skip("no wrk")
+    with Server() as s, tempfile.TemporaryDirectory() as folder:
+        agent = Agent("a1b2c3d4e5f60718")
+        s.register(agent)
+        body = json.dumps(batch(*[agent.trace("w-%d" % i, second=i) for i in range(16)]))
+        script = pathlib.Path(folder, "post.lua")
+        pathlib.Path(folder, "body").write_text(body)
+        script.write_text(f'''wrk.method = "POST"
+wrk.body = io.open("{folder}/body"):read("*a")
+wrk.headers["Content-Type"] = "application/json"
+done = function(summary, latency, requests)
+  io.write(string.format("ERRORS %d %d %d %d %d\\n", summary.errors.connect,
+    summary.errors.read, summary.errors.write, summary.errors.status, summary.requests))
+end
+''')
+        for path, options in [("/healthz", []), (API + "/traces?limit=10", []),
+                              (API + "/events", ["-s", str(script)])]:
+            done = subprocess.run(["wrk", "-t2", "-c32", "-d2s", "-H",
+                                   "Authorization: Bearer " + s.token, *options, s.url + path],
+                                  capture_output=True, timeout=60)
+            text = done.stdout.decode()
+            assert "Non-2xx" not in text and "Socket errors" not in text, text
+            rate = float(text.split("Requests/sec:")[1].split()[0])
+            assert rate > 20, text
+            print(f"  wrk {path}: {rate:.0f}/s")
+        # The same batch again and again: once stored, else a duplicate.
+        time.sleep(0.5)
+        assert len(s.wait_for(lambda: len(s.traces("?limit=100")) == 16 and
+                              s.traces("?limit=100"))) == 16
         s.stop()
 
 
@@ -1139,7 +1174,7 @@ def killed_under_load_it_loses_nothing():
         s.process.wait()
         s.process.stdout.close()
         s.log.close()
-    for _ in range(3):
+    for _ in range(200 if FULL else 3):
         under_load(end)
 
 

@@ -80,6 +80,7 @@ CX_TEST(opt_takes_options_before_and_behind_operands)
     CHECK_STR(cx_str_z(p.args.operands[1]), "b");
     CHECK(cx_cli_has(&p.args, "strict"));
     CHECK(!cx_cli_has(&p.args, "quiet"));
+    CHECK(cx_cli_takes(&p.args, "quiet") && !cx_cli_takes(&p.args, "loud"));
     CHECK_INT(cx_cli_number(&p.args, "threads", 1), 4);
     CHECK_STR(cx_str_z(cx_cli_value(&p.args, "output")), "out");
     CHECK(cx_cli_value(&p.args, "base") == NULL);

@@ -137,8 +137,7 @@ CX_TEST(token_file_that_is_damaged_lets_nobody_in)
         "{\"format\":\"cortex-tokens-2\",\"tokens\":[]}",
         "{\"format\":\"cortex-tokens-1\",\"tokens\":{}}",
         "{\"format\":\"cortex-tokens-1\",\"tokens\":[{}]}",
-        "{\"format\":\"cortex-tokens-1\",\"tokens\":[{\"id\":\"a\",\"name\":\"\",\"scopes\":[],"
-        "\"level\":\"generic\",\"sha256\":\"\"}]}"};
+        "{\"format\":\"cortex-tokens-1\",\"tokens\":[{\"id\":\"a\",\"name\":\"\"}]}"};
     place p;
     char text[CX_TOKEN_TEXT_SIZE + 1];
     cx_buf file;
