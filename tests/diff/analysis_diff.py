@@ -120,6 +120,8 @@ class Maker:
     def capacity(self):
         rng = self.random
         base = dict(self.base(), around=rng.choice([0.6, 0.9, 1.0]), days=(0, 30))
+        if rng.random() < 0.2:  # else nobody comes near 1
+            base.update(around=1.0, flat=True, passes=1.0, overrides=0, absent=0)
         most = rng.choice([12, 40, 150])
         rows = self.rows(1, most, base, [None])
         baseline = self.rows(rng.choice([0, 1]), rng.choice([5, 15, 40]), base, [None])
@@ -183,11 +185,14 @@ class Maker:
 
     def idma(self):
         rng = self.random
-        return {"op": "idma", "established": rng.random() < 0.5,
-                "k_eff": rng.choice([None, 0.0, 1.05, 2.0, 1.67, rng.uniform(0, 3)]),
-                "correlation_risk": rng.choice([None, 0.0, 1.0, 1.01, -0.1, 0.25, rng.random()]),
-                "sources": rng.choice([None, 0, 1, 2, 3, 1000]),
-                "fragility_flag": rng.choice([None, True, False])}
+        rho = rng.choice([None, 0.0, 1.0, 1.01, -0.1, 0.25, rng.random()])
+        sources = rng.choice([None, 0, 1, 2, 3, 1000])
+        k_eff = rng.choice([None, 0.0, 1.05, 2.0, 1.67, rng.uniform(0, 3)])
+        if rng.random() < 0.3 and rho is not None and sources:
+            k_eff = sources / (1 + abs(rho) * (sources - 1)) + rng.choice([0, 0.009, -0.011])
+        return {"op": "idma", "k_eff": k_eff, "correlation_risk": rho, "sources": sources,
+                "fragility_flag": rng.choice([None, True, False]),
+                "established": rng.random() < 0.5}
 
 
 def expected(question):

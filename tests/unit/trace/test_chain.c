@@ -282,6 +282,25 @@ CX_TEST(chain_order_is_that_of_the_first_of_a_number)
     links_done(&l);
 }
 
+/* The same trace with and without its hash is not two: what is absent differs from nothing. */
+CX_TEST(chain_same_trace_without_its_hash_is_no_fork)
+{
+    for (size_t which = 1; which < 3; which++) {
+        links l;
+        links_init(&l);
+        add_run(&l, 1, 2);
+        l.entries[2] = l.entries[1];
+        l.entries[2].arrival = 2;
+        l.count = 3;
+        l.entries[which].has_hash = false;
+        CHECK_STR(told(&l), "indeterminate; unchecked 2 t2");
+        l.entries[2].trace_id = CX_STR("other"); /* two traces of one number are two */
+        check(&l);
+        CHECK_INT(l.report.verdict, CX_BROKEN);
+        links_done(&l);
+    }
+}
+
 /* --- what cannot be checked ------------------------------------------------------------------- */
 
 CX_TEST(chain_starts_late_and_holds)
