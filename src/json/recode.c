@@ -487,6 +487,7 @@ const char *cx_json_recode(cx_json_recoder *recoder, const char *at, const char 
     r.recoder = recoder;
     r.depth = 0;
     r.checks_only = to == NULL;
+    r.pieces = r.limit = NULL;
     recoder->part_count = 0;
     if (to != NULL) {
         r.pieces = to + text_size + CX_JSON_RECODE_SLACK;

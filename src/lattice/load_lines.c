@@ -260,7 +260,7 @@ static void read_lines(void *arg, unsigned index)
     b.keep_deltas = reader->lattice->keep_deltas;
     b.keep_seals = reader->lattice->keep_seals;
     for (bool more = true; more;) {
-        block from;
+        block from = {0}; /* set where next_block says true */
         cx_err err = {0};
         cx_lock_enter(&reader->lock);
         while (reader->looking && !reader->stopped)

@@ -34,7 +34,7 @@ static const char schema[] =
     "CREATE TABLE IF NOT EXISTS record(actor INTEGER NOT NULL, key BLOB NOT NULL,"
     " value BLOB NOT NULL, PRIMARY KEY(actor, key)) WITHOUT ROWID;";
 
-/* Made over the rows of a whole log at once, it costs a third of what it costs row by row. */
+/* Cheaper to make over the rows of a whole log at once, in order, than row by row. */
 static const char subject_index[] =
     "CREATE INDEX IF NOT EXISTS entry_subject ON entry(actor, subject, seq)"
     " WHERE subject IS NOT NULL;";
