@@ -284,16 +284,13 @@ const cx_index_driver cx_index_sqlite_driver = {
 };
 
 /* SQLite's own files take over the mode of this one: what agents thought is nobody else's business.
- */
-static cx_status make_private(const char *path, cx_err *err)
+ * Where it cannot be made, SQLite says why. */
+static void make_private(const char *path)
 {
     const cx_io *io = cx_io_system();
     cx_file file;
-    int failed = io->open(io, path, CX_IO_WRITE | CX_IO_CREATE, &file);
-    if (failed != 0)
-        return cx_fail_os(err, -failed, "opening %s", path);
-    (void)io->close(io, file);
-    return CX_SUCCESS;
+    if (io->open(io, path, CX_IO_WRITE | CX_IO_CREATE, &file) == 0)
+        (void)io->close(io, file);
 }
 
 cx_status cx_index_sqlite_open(cx_index *index, const char *path, cx_err *err)
@@ -305,7 +302,7 @@ cx_status cx_index_sqlite_open(cx_index *index, const char *path, cx_err *err)
     cx_map_init(&own_index->by_text, cx_alloc_default(), 0);
     index->connection = own_index;
     if (index->mode == CX_INDEX_WRITE)
-        CX_TRY(make_private(path, err));
+        make_private(path);
     CX_TRY(cx_db_open(NULL, CX_DB_SCRATCH, &own_index->db, err));
     return cx_db_attach(own_index->db, path,
                         index->mode == CX_INDEX_WRITE ? CX_DB_WRITE : CX_DB_READ, "cirislens", err);

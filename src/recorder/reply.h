@@ -1,0 +1,36 @@
+/*
+ * reply.h - making one line of canonical JSON: what the files of answers share.
+ *
+ * Putting never fails visibly: the list does when it is ended.
+ */
+#ifndef CX_RECORDER_REPLY_H
+#define CX_RECORDER_REPLY_H
+
+#include "recorder/internal.h"
+
+/* One answer being made: values live in the arena, errors are kept for the end. */
+typedef struct cx_reply {
+    cx_arena arena;
+    cx_err *err;
+} cx_reply;
+
+void cx_reply_begin(cx_reply *a, const cx_alloc *alloc, cx_err *err);
+/* Writes the value and a line end, unless `status` failed; frees what begin made. */
+cx_status cx_reply_end(cx_reply *a, cx_status status, const cx_json *value, cx_buf *out);
+
+void cx_reply_put(cx_json_list *list, const char *name, cx_json value);
+/* NULL data: null. */
+void cx_reply_text(cx_json_list *list, const char *name, cx_str text);
+/* "": null. */
+void cx_reply_z(cx_json_list *list, const char *name, const char *text);
+void cx_reply_uint(cx_json_list *list, const char *name, uint64_t value);
+/* CX_TIME_NONE: null. */
+void cx_reply_time(cx_json_list *list, const char *name, int64_t ns);
+void cx_reply_hex(cx_json_list *list, const char *name, const void *bytes, size_t size);
+/* Ends `inner` and puts it. */
+cx_status cx_reply_end_object(cx_json_list *outer, const char *name, cx_json_list *inner,
+                              cx_err *err);
+/* The cell of a column that there is. */
+const cx_cell *cx_reply_cell(const cx_found_row *row, const char *column);
+
+#endif
