@@ -165,8 +165,8 @@ static const char *const ordinary[] = {
     /* Any order, genesis words, hashes that are none. */
     "{\"prev_hash\":\"GENESIS\",\"state_delta\":{\"b\":1,\"a\":2},\"event\":{\"__seal\":\"" HASH_A
     "\"},\"hash\":\"odd\",\"timestamp\":1,\"seq\":0,\"agent_id\":\"a\",\"node_id\":\"n\"}",
-    "{\"prev_hash\":\"\",\"state_delta\":{},\"event\":{},\"hash\":\"n\",\"timestamp\":0.1,"
-    "\"seq\":0,\"agent_id\":\"a\",\"node_id\":\"n\"}\r",
+    ("{\"prev_hash\":\"\",\"state_delta\":{},\"event\":{},\"hash\":\"n\",\"timestamp\":0.1,"
+     "\"seq\":0,\"agent_id\":\"a\",\"node_id\":\"n\"}\r"),
 };
 
 CX_TEST(scan_reads_ordinary_lines)
