@@ -229,7 +229,8 @@ CX_TEST(tree_texts_in_two_places_do_not_lie_inside)
     cx_arena_init(&arena, cx_alloc_default(), 0);
     cx_forest forest = {&arena, 5, 1};
     const tree *root = NULL, *made = NULL;
-    tree_name name = {cx_str_from("\"k\"" + 1, 1), false}, escaped = {CX_STR("\n"), true};
+    static const char quoted[] = "\"k\"";
+    tree_name name = {cx_str_from(&quoted[1], 1), false}, escaped = {CX_STR("\n"), true};
     REQUIRE(cx_tree_set(&forest, &root, name, value_of_text(CX_STR("1"))));
     CHECK(root->key != root->inside + 1);
     const tree *other = NULL;
