@@ -1,12 +1,15 @@
 /*
  * feed.c - what the ledger has, carried into an index, from where it stopped (trace.md §10).
  *
- * F1  The index is a function of the log: a rebuild gives equal rows.  Verdicts are those of the
- *     record, judged again when the trust store changes (§4), with the store as it is now.
+ * F1  The index is a function of the log: a rebuild gives equal rows, in whatever steps it was fed.
+ *     Verdicts are those of the record, judged again when the trust store changes (§4), with the
+ *     store as it was at that place of the log.
  * F2  Rows and the position behind them are one transaction.  A feed that died goes on there.
  *     Two programs that feed one index see each other: inside the transaction the position is read
  *     again.
  * F3  A database that is away costs nothing but time: intake never waits for it.
+ * F4  Kinds mean something in the journals that the recorder keeps, and nowhere else: what somebody
+ *     writes under such a name elsewhere, or in another form, is not indexed and stops nothing.
  */
 #include "base/alloc.h"
 #include "crypto/text.h"
@@ -26,6 +29,8 @@ typedef struct feed {
     cx_position at;
     cx_arena arena; /* of one frame */
     cx_buf scratch;
+    cx_trust_book book; /* the keys as the first `book_entries` of their journal made them */
+    uint64_t book_entries;
 } feed;
 
 /* --- rows ------------------------------------------------------------------------------------- */
@@ -120,44 +125,74 @@ static cx_status rejudge_row(feed *f, const cx_keyed_row *row, const cx_trust *t
                                 .form = verdict.form,
                                 .has_canonical = verdict.form != CX_FORM_NONE,
                                 .canonical = verdict.canonical};
+    /* What stays unverified may be so for another reason now. */
     cx_status status =
-        change.verified == row->verified ? CX_SUCCESS : cx_index_rejudge(f->index, &change, err);
+        change.verified && row->verified ? CX_SUCCESS : cx_index_rejudge(f->index, &change, err);
     cx_arena_reset(&f->arena, mark);
     return status;
 }
 
-static cx_status rejudge_key(feed *f, const cx_trust *trust, cx_str key_id, cx_err *err)
+/* Phases of later traces hang on what is verified (§6): each agent is seen to once. */
+static cx_status settle_agents(feed *f, const cx_keyed_row *rows, size_t count, cx_err *err)
 {
+    cx_map seen;
+    cx_status status = CX_SUCCESS;
+    cx_map_init(&seen, f->recorder->alloc, cx_io_seed(cx_io_system()));
+    for (size_t i = 0; i < count && !cx_failed(status); i++) {
+        uint64_t *slot;
+        bool is_new = false;
+        status = cx_map_put(&seen, rows[i].agent, &slot, &is_new, err);
+        if (!cx_failed(status) && is_new)
+            status = cx_index_settle_phases(f->index, rows[i].agent, err);
+    }
+    cx_map_done(&seen);
+    return status;
+}
+
+static cx_status rejudge_key(feed *f, const cx_trust_key *key, cx_err *err)
+{
+    const cx_trust trust = {key, 1};
     const cx_keyed_row *rows;
     size_t count = 0;
-    CX_TRY(cx_index_rows_of_key(f->index, key_id, &f->arena, &rows, &count, err));
-    const cx_trust_key *key = cx_trust_find(trust, key_id);
+    CX_TRY(cx_index_rows_of_key(f->index, key->key_id, &f->arena, &rows, &count, err));
     for (size_t i = 0; i < count; i++)
         /* A registration helps what is not verified, a compromise hurts what is. */
-        if (!rows[i].verified || (key != NULL && key->compromised_since != CX_TIME_NONE))
-            CX_TRY(rejudge_row(f, &rows[i], trust, err));
+        if (!rows[i].verified || key->compromised_since != CX_TIME_NONE)
+            CX_TRY(rejudge_row(f, &rows[i], &trust, err));
+    return settle_agents(f, rows, count, err);
+}
+
+/* The keys as they were before this entry of their journal. */
+static cx_status reach_entry(feed *f, uint64_t seq, cx_err *err)
+{
+    const cx_trust_key *changed;
+    if (seq < f->book_entries) { /* the index was made anew meanwhile */
+        cx_trust_book_done(&f->book);
+        cx_trust_book_init(&f->book, f->recorder->alloc);
+        f->book_entries = 0;
+    }
+    for (; f->book_entries < seq; f->book_entries++) {
+        cx_arena_mark mark = cx_arena_mark_now(&f->arena);
+        cx_entry_view entry;
+        CX_TRY(cx_home_entry(f->recorder->home, CX_ACTOR_TRUST, f->book_entries, &f->arena, &entry,
+                             err));
+        if (cx_str_eq(entry.entry.kind, CX_KIND_KEY))
+            CX_TRY(cx_trust_book_apply(&f->book, entry.payload, &changed, err));
+        cx_arena_reset(&f->arena, mark);
+    }
     return CX_SUCCESS;
 }
 
 static cx_status feed_key(feed *f, const cx_tail_item *item, cx_err *err)
 {
-    cx_json change;
-    cx_trust_view *view;
-    CX_TRY(cx_json_parse_text(cx_bytes_str(item->payload), &f->arena, &change, err));
-    cx_str key_id = CX_JSON_GET_STR(&change, "key_id");
-    if (key_id.data == NULL)
-        key_id = CX_JSON_GET_STR(CX_JSON_GET(&change, "key"), "key_id");
-    if (key_id.data == NULL)
+    const cx_trust_key *changed;
+    CX_TRY(reach_entry(f, item->entry.seq, err));
+    CX_TRY(cx_trust_book_apply(&f->book, item->payload, &changed, err));
+    f->book_entries = item->entry.seq + 1;
+    if (changed == NULL)
         return CX_SUCCESS;
-    CX_TRY(cx_recorder_trust_take(f->recorder, &view, err));
-    const cx_trust_key *key = cx_trust_find(&view->trust, key_id);
-    cx_status status = CX_SUCCESS;
-    if (key != NULL)
-        status = cx_index_put_key(f->index, key, err);
-    if (!cx_failed(status))
-        status = rejudge_key(f, &view->trust, key_id, err);
-    cx_recorder_trust_drop(f->recorder, view);
-    return status;
+    CX_TRY(cx_index_put_key(f->index, changed, err));
+    return rejudge_key(f, changed, err);
 }
 
 /* --- batches and alerts ----------------------------------------------------------------------- */
@@ -188,12 +223,24 @@ static cx_status text_of(feed *f, const cx_json *value, cx_str *out, cx_err *err
     return out->data == NULL ? cx_fail_nomem(err) : CX_SUCCESS;
 }
 
+/* False for what is not of the form (F4), and for what was erased. */
+static cx_status read_payload(feed *f, const cx_tail_item *item, cx_json *out, bool *out_good,
+                              cx_err *err)
+{
+    cx_status status = cx_json_parse_text(cx_bytes_str(item->payload), &f->arena, out, NULL);
+    if (status.code == CX_E_NOMEM)
+        return cx_fail_nomem(err);
+    *out_good = !cx_failed(status) && out->type == CX_JSON_OBJECT;
+    return CX_SUCCESS;
+}
+
 static cx_status feed_batch(feed *f, const cx_tail_item *item, cx_err *err)
 {
     cx_json batch;
-    if (item->erased)
+    bool good = false;
+    CX_TRY(read_payload(f, item, &batch, &good, err));
+    if (!good || CX_JSON_GET_STR(&batch, "batch_id").data == NULL)
         return CX_SUCCESS;
-    CX_TRY(cx_json_parse_text(cx_bytes_str(item->payload), &f->arena, &batch, err));
     cx_batch_row row = {
         .batch_id = CX_JSON_GET_STR(&batch, "batch_id"),
         .received_ns = item->entry.created_at_ns,
@@ -203,6 +250,7 @@ static cx_status feed_batch(feed *f, const cx_tail_item *item, cx_err *err)
         .received = count_of(&batch, CX_STR("received")),
         .accepted = count_of(&batch, CX_STR("accepted")),
         .rejected = count_of(&batch, CX_STR("rejected")),
+        .seq = item->entry.seq,
     };
     (void)cx_trace_level_parse(CX_JSON_GET_STR(&batch, "trace_level"), &row.level);
     CX_TRY(text_of(f, CX_JSON_GET(&batch, "correlation_metadata"), &row.correlation_metadata, err));
@@ -214,14 +262,22 @@ static cx_status feed_batch(feed *f, const cx_tail_item *item, cx_err *err)
 static cx_status feed_alert(feed *f, const cx_tail_item *item, cx_err *err)
 {
     cx_json alert;
-    CX_TRY(cx_json_parse_text(cx_bytes_str(item->payload), &f->arena, &alert, err));
+    bool good = false;
+    CX_TRY(read_payload(f, item, &alert, &good, err));
+    if (!good || CX_JSON_GET_STR(&alert, "alert_id").data == NULL ||
+        CX_JSON_GET_STR(&alert, "severity").data == NULL ||
+        CX_JSON_GET_STR(&alert, "detection_mechanism").data == NULL)
+        return CX_SUCCESS;
     return cx_index_put_alert(f->index, &alert, item->entry.created_at_ns, err);
 }
 
-static cx_status feed_alert_ack(feed *f, const cx_tail_item *item, cx_err *err)
+static cx_status feed_mark(feed *f, const cx_tail_item *item, cx_err *err)
 {
     cx_json mark;
-    CX_TRY(cx_json_parse_text(cx_bytes_str(item->payload), &f->arena, &mark, err));
+    bool good = false;
+    CX_TRY(read_payload(f, item, &mark, &good, err));
+    if (!good)
+        return CX_SUCCESS;
     return cx_index_mark_alert(f->index, CX_JSON_GET_STR(&mark, "alert_id"),
                                cx_str_is(CX_JSON_GET_STR(&mark, "state"), "resolved"),
                                item->entry.created_at_ns, CX_JSON_GET_STR(&mark, "by"),
@@ -241,17 +297,19 @@ static cx_status feed_redact(feed *f, const cx_tail_item *item, cx_err *err)
 static cx_status feed_item(feed *f, const cx_tail_item *item, cx_err *err)
 {
     static const struct {
-        const char *kind;
+        const char *kind, *actor; /* NULL = any */
         cx_status (*take)(feed *f, const cx_tail_item *item, cx_err *err);
-    } kinds[] = {{"trace.received", feed_trace}, {"trace.conflict", feed_conflict},
-                 {"trace.batch", feed_batch},    {"trace.key", feed_key},
-                 {"trace.alert", feed_alert},    {"trace.alert_ack", feed_alert_ack},
-                 {"redact", feed_redact}};
+    } kinds[] = {{"trace.received", NULL, feed_trace},   {"trace.conflict", NULL, feed_conflict},
+                 {"trace.batch", "batches", feed_batch}, {"trace.key", "trust", feed_key},
+                 {"trace.alert", "alerts", feed_alert},  {"trace.alert_ack", "alerts", feed_mark},
+                 {"redact", NULL, feed_redact}};
     if (!item->has_entry)
         return CX_SUCCESS;
     for (size_t i = 0; i < CX_COUNT_OF(kinds); i++)
         if (cx_str_is(item->entry.kind, kinds[i].kind))
-            return kinds[i].take(f, item, err);
+            return kinds[i].actor == NULL || cx_str_is(item->actor, kinds[i].actor)
+                       ? kinds[i].take(f, item, err)
+                       : CX_SUCCESS;
     return CX_SUCCESS;
 }
 
@@ -357,6 +415,7 @@ static cx_status feed_open(feed *f, cx_recorder *recorder, const char *where, cx
     *f = (feed){.recorder = recorder};
     cx_arena_init(&f->arena, recorder->alloc, 0);
     cx_buf_init(&f->scratch, recorder->alloc);
+    cx_trust_book_init(&f->book, recorder->alloc);
     cx_home_id(recorder->home, f->home_id);
     cx_feed_position position;
     CX_TRY(cx_index_open(where, CX_INDEX_WRITE, &f->index, err));
@@ -368,6 +427,7 @@ static cx_status feed_open(feed *f, cx_recorder *recorder, const char *where, cx
 static void feed_close(feed *f)
 {
     cx_index_close(f->index);
+    cx_trust_book_done(&f->book);
     cx_buf_done(&f->scratch);
     cx_arena_done(&f->arena);
 }

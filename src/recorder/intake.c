@@ -89,7 +89,11 @@ static cx_status name_actor(intake *in, item *it, cx_err *err)
     cx_str key = it->trace.key_id;
     bool usable = agent.data != NULL ? agent_is_usable(agent)
                                      : agent_is_usable(key) && key.size + 4 <= CX_ACTOR_SIZE_MAX;
-    if (!usable)
+    /* A trace that nobody vouches for may name its key anyhow, and the record repeats it. */
+    if (key.size > CX_TRUST_KEY_ID_BYTES_MAX || !cx_utf8_valid(key))
+        reject(it, (cx_trace_problem){CX_REASON_FIELD_TYPE, CX_STR("/signature_key_id"),
+                                      CX_STR("an id of a key is text of at most 256 bytes")});
+    else if (!usable)
         reject(it, (cx_trace_problem){CX_REASON_FIELD_TYPE,
                                       agent.data != NULL ? CX_STR("/agent_id_hash")
                                                          : CX_STR("/signature_key_id"),
@@ -188,8 +192,8 @@ static cx_status read_item(intake *in, item *it, cx_err *err)
     cx_trace_problem problem = it->event->problem;
     if (problem.reason == CX_REASON_NONE || it->event->trace.size != 0) {
         cx_trace_problem found;
-        CX_TRY(cx_trace_read_with(&in->parser, it->event->trace, in->arena, &it->trace, &found,
-                                  err));
+        CX_TRY(
+            cx_trace_read_with(&in->parser, it->event->trace, in->arena, &it->trace, &found, err));
         it->taken->trace_id = it->trace.trace_id;
         it->taken->signing_key = it->trace.key_id;
         /* What is no JSON at all says more than what is wrong around it. */

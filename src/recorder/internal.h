@@ -34,7 +34,8 @@ typedef struct cx_trust_book {
 
 void cx_trust_book_init(cx_trust_book *book, const cx_alloc *alloc);
 void cx_trust_book_done(cx_trust_book *book);
-/* One trace.key entry: the key that was added or changed, borrowed until the next call. */
+/* One trace.key entry: the key that was added or changed, borrowed until the next call; NULL when
+ * the entry is no change.  CX_E_NOMEM, after which the book is good for nothing. */
 CX_RESULT cx_trust_book_apply(cx_trust_book *book, cx_bytes payload,
                               const cx_trust_key **out_changed, cx_err *err);
 /* All keys as a store; sorted by id, texts borrowed from the book. */

@@ -6,6 +6,9 @@
  *     {"key":{..},"op":"add"}                                        a key as in cortex-trust-1
  *     {"at":"..","by":"..","compromised_since":null,"key_id":"..","op":"revoke","reason":".."}
  *
+ * An entry of another form, which a raw call can write there, changes nothing: the ledger keeps it
+ * for ever, and must not be made useless by it.  So does one whose payload was erased.
+ *
  * Views are immutable: a verification under way keeps the one it began with, and notices by the
  * number of entries that there is a newer one.
  */
@@ -52,8 +55,11 @@ static cx_status apply_revoke(cx_trust_book *book, const cx_json *change,
     if (index == NULL)
         return bad_entry("revokes a key that is not there", err);
     cx_trust_key *key = &book->keys.items[*index];
-    CX_TRY(time_member(change, CX_STR("at"), &key->revoked_at, err));
-    CX_TRY(time_member(change, CX_STR("compromised_since"), &key->compromised_since, err));
+    int64_t at, since;
+    CX_TRY(time_member(change, CX_STR("at"), &at, err));
+    CX_TRY(time_member(change, CX_STR("compromised_since"), &since, err));
+    key->revoked_at = at;
+    key->compromised_since = since;
     key->revoked_reason = CX_JSON_GET_STR(change, "reason");
     *out_changed = key;
     return CX_SUCCESS;
@@ -70,18 +76,19 @@ static cx_status apply_add(cx_trust_book *book, const cx_json *change,
         return bad_entry("adds no key", err);
     CX_TRY(cx_trust_key_parse(value, CX_STR("/key"), &book->arena, &key, err));
     CX_TRY(cx_map_put(&book->by_id, key.key_id, &index, &is_new, err));
-    if (is_new) {
-        if (cx_vec_push(&book->keys, book->alloc) == NULL)
-            return cx_fail_nomem(err);
-        *index = book->keys.count - 1;
-    }
-    book->keys.items[*index] = key;
-    *out_changed = &book->keys.items[*index];
+    if (!is_new)
+        return bad_entry("adds a key that is there: an id is never bound anew", err);
+    cx_trust_key *slot = cx_vec_push(&book->keys, book->alloc);
+    if (slot == NULL)
+        return cx_fail_nomem(err);
+    *index = book->keys.count - 1;
+    *slot = key;
+    *out_changed = slot;
     return CX_SUCCESS;
 }
 
-cx_status cx_trust_book_apply(cx_trust_book *book, cx_bytes payload,
-                              const cx_trust_key **out_changed, cx_err *err)
+static cx_status apply(cx_trust_book *book, cx_bytes payload, const cx_trust_key **out_changed,
+                       cx_err *err)
 {
     cx_json change;
     cx_str text = cx_arena_copy_str(&book->arena, cx_bytes_str(payload));
@@ -94,6 +101,17 @@ cx_status cx_trust_book_apply(cx_trust_book *book, cx_bytes payload,
     if (cx_str_is(op, "add"))
         return apply_add(book, &change, out_changed, err);
     return bad_entry("neither adds nor revokes a key", err);
+}
+
+cx_status cx_trust_book_apply(cx_trust_book *book, cx_bytes payload,
+                              const cx_trust_key **out_changed, cx_err *err)
+{
+    cx_err failure = {0};
+    *out_changed = NULL;
+    cx_status status = apply(book, payload, out_changed, &failure);
+    if (status.code == CX_E_NOMEM)
+        return cx_fail_nomem(err);
+    return CX_SUCCESS;
 }
 
 static int compare_ids(const void *a, const void *b)
@@ -288,6 +306,8 @@ static cx_status add_change(cx_recorder *recorder, cx_turn *turn, const cx_trust
     added.added_at = cx_recorder_now(recorder);
     cx_json value, change;
     CX_TRY(cx_trust_key_json(&added, arena, &value, err));
+    /* What cannot be read again is never written. */
+    CX_TRY(cx_trust_key_parse(&value, CX_STR(""), arena, &added, err));
     cx_json_list list = cx_json_list_begin(arena);
     cx_json_list_put(&list, CX_STR("op"), cx_json_make_str(CX_STR("add")));
     cx_json_list_put(&list, CX_STR("key"), value);

@@ -860,19 +860,21 @@ static cx_status put_batch(cx_index *index, const cx_batch_row *row, cx_arena *a
         cx_sql_int((int64_t)row->rejected),
         cx_sql_json(reasons),
         cx_sql_json(findings),
+        cx_sql_int((int64_t)row->seq),
     };
     return cx_index_do(
         index,
         "INSERT INTO cirislens.covenant_trace_batches (batch_id, received_at, batch_timestamp,"
         " consent_timestamp, trace_level, correlation_metadata, received_count, accepted_count,"
-        " rejected_count, reasons, findings) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)"
+        " rejected_count, reasons, findings, ledger_seq)"
+        " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)"
         " ON CONFLICT (batch_id) DO UPDATE SET received_at = excluded.received_at,"
         " batch_timestamp = excluded.batch_timestamp,"
         " consent_timestamp = excluded.consent_timestamp, trace_level = excluded.trace_level,"
         " correlation_metadata = excluded.correlation_metadata,"
         " received_count = excluded.received_count, accepted_count = excluded.accepted_count,"
         " rejected_count = excluded.rejected_count, reasons = excluded.reasons,"
-        " findings = excluded.findings",
+        " findings = excluded.findings, ledger_seq = excluded.ledger_seq",
         values, CX_COUNT_OF(values), err);
 }
 

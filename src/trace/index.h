@@ -142,6 +142,7 @@ typedef struct cx_batch_row {
     uint64_t received, accepted, rejected;
     cx_str reasons;  /* JSON text: reason -> count */
     cx_str findings; /* JSON text: consent_after_batch, .. (DECISIONS 18); NULL data */
+    uint64_t seq;    /* of its entry in the journal `batches` */
 } cx_batch_row;
 CX_RESULT cx_index_put_batch(cx_index *index, const cx_batch_row *row, cx_err *err);
 typedef struct cx_conflict_row {
@@ -154,6 +155,8 @@ typedef struct cx_conflict_row {
 } cx_conflict_row;
 /* Its payload was erased: no row of that entry stays, and no text of it anywhere. */
 CX_RESULT cx_index_forget(cx_index *index, cx_str actor, uint64_t seq, cx_err *err);
+/* An agent's traces were judged again: the phases computed for those that came later (§6) follow. */
+CX_RESULT cx_index_settle_phases(cx_index *index, cx_str agent, cx_err *err);
 CX_RESULT cx_index_put_conflict(cx_index *index, const cx_conflict_row *row, cx_err *err);
 /* `alert`: the object of cx_alert_json. */
 CX_RESULT cx_index_put_alert(cx_index *index, const cx_json *alert, int64_t at_ns, cx_err *err);

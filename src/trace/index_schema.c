@@ -71,7 +71,7 @@ static const char tables[] =
     "    batch_id @T NOT NULL PRIMARY KEY, received_at @Z, batch_timestamp @Z,\n"
     "    consent_timestamp @Z, trace_level @T, correlation_metadata @J,\n"
     "    received_count @I NOT NULL, accepted_count @I NOT NULL, rejected_count @I NOT NULL,\n"
-    "    reasons @J, findings @J);\n"
+    "    reasons @J, findings @J, ledger_seq @I NOT NULL);\n"
     "CREATE TABLE cirislens.coherence_ratchet_alerts (\n"
     "    alert_id @T NOT NULL PRIMARY KEY, severity @T NOT NULL, detection_mechanism @T NOT NULL,\n"
     "    agent_id_hash @T, domain @T, metric @T, value @F, baseline @F, deviation @F,\n"

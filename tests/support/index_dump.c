@@ -120,8 +120,8 @@ cx_status index_dump(cx_index *index, cx_buf *out, cx_err *err)
     CX_TRY(dump_table(index, "covenant_trace_batches",
                       "batch_id, received_at, batch_timestamp, consent_timestamp, trace_level,"
                       " correlation_metadata, received_count, accepted_count, rejected_count,"
-                      " reasons, findings",
-                      "TZZZTJIIIJJ", "batch_id", out, err));
+                      " reasons, findings, ledger_seq",
+                      "TZZZTJIIIJJI", "batch_id", out, err));
     return dump_table(index, "coherence_ratchet_alerts",
                       "alert_id, severity, detection_mechanism, agent_id_hash, domain, metric,"
                       " value, baseline, deviation, evidence_traces, recommended_action, timestamp,"

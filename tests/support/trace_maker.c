@@ -107,7 +107,8 @@ static void add_dma(const maker_wish *wish, cx_buf *out)
     cx_buf_add_z(out, "\"domain_alignment\": ");
     add_number(out, wish->dsdma);
     cx_buf_add_z(out, "}, \"idma\": {\"correlation_risk\": 0.2, \"fragility_flag\": true, "
-                      "\"k_eff\": 1.6666666666666667");
+                      "\"k_eff\": ");
+    add_number(out, wish->k_eff != 0 ? wish->k_eff : 1.6666666666666667);
     if (!says(wish, "generic"))
         cx_buf_add_z(out, ", \"phase\": \"fragile\", \"sources_identified\": [\"a\", \"b\"]");
     cx_buf_add_z(out, "}");

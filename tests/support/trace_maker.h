@@ -32,6 +32,7 @@ typedef struct maker_wish {
     const char *domain;    /* shown at detailed and above */
     const char *rationale; /* only in full_traces; NULL = none */
     double csdma, dsdma, coherence, entropy;
+    double k_eff; /* 0 = the one that fits two sources */
     bool success, overridden, passed;
     size_t padding_bytes; /* of reasoning text, in full_traces */
     const char *trace_id; /* NULL = made from the count */
