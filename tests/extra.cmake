@@ -21,7 +21,7 @@ foreach(program test_base test_crypto test_log test_ledger test_lattice test_mem
   endif()
 endforeach()
 
-foreach(room base json crypto cbor log db ledger lattice memory trace import recorder server cli)
+foreach(room base json crypto cbor log db ledger lattice memory trace run import recorder server cli)
   if(TARGET test_${room})
     set_property(TEST test_${room} APPEND PROPERTY LABELS unit)
   endif()

@@ -1,0 +1,145 @@
+/*
+ * run.c - findings, and JSON as this room reads and writes it.
+ */
+#include "run/run.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+void cx_run_findings_init(cx_run_findings *findings, cx_arena *arena)
+{
+    memset(findings, 0, sizeof *findings);
+    findings->arena = arena;
+}
+
+void cx_run_findings_done(cx_run_findings *findings)
+{
+    cx_vec_done(&findings->list, findings->arena->alloc);
+}
+
+static void add(cx_run_findings *findings, const cx_run_finding *finding, const char *format,
+                va_list args)
+{
+    char message[512];
+    cx_run_finding *slot = cx_vec_push(&findings->list, findings->arena->alloc);
+    if (!finding->informs)
+        findings->refusing++;
+    if (slot == NULL) {
+        findings->failed = true;
+        return;
+    }
+    vsnprintf(message, sizeof message, format, args);
+    *slot = *finding;
+    slot->where = cx_arena_copy_str(findings->arena, finding->where);
+    slot->detail = cx_arena_copy_str(findings->arena, finding->detail);
+    slot->message = cx_arena_copy_str(findings->arena, cx_str_z(message));
+    if (slot->where.data == NULL || slot->detail.data == NULL || slot->message.data == NULL) {
+        findings->failed = true;
+        findings->list.count--;
+    }
+}
+
+void cx_run_refuse(cx_run_findings *findings, const char *rule, cx_str where, cx_str detail,
+                   const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    add(findings, &(cx_run_finding){rule, where, detail, {NULL, 0}, false}, format, args);
+    va_end(args);
+}
+
+void cx_run_inform(cx_run_findings *findings, const char *rule, cx_str where, cx_str detail,
+                   const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    add(findings, &(cx_run_finding){rule, where, detail, {NULL, 0}, true}, format, args);
+    va_end(args);
+}
+
+bool cx_run_findings_have(const cx_run_findings *findings, const char *rule)
+{
+    for (size_t i = 0; i < findings->list.count; i++) {
+        const cx_run_finding *finding = &findings->list.items[i];
+        if (!finding->informs && strcmp(finding->rule, rule) == 0)
+            return true;
+    }
+    return false;
+}
+
+cx_status cx_run_findings_check(const cx_run_findings *findings, cx_err *err)
+{
+    return findings->failed ? cx_fail_nomem(err) : CX_SUCCESS;
+}
+
+cx_status cx_run_findings_json(const cx_run_findings *findings, cx_arena *arena, cx_json *out,
+                               cx_err *err)
+{
+    cx_json_list array = cx_json_list_begin(arena);
+    CX_TRY(cx_run_findings_check(findings, err));
+    for (size_t i = 0; i < findings->list.count; i++) {
+        const cx_run_finding *finding = &findings->list.items[i];
+        if (finding->informs)
+            continue;
+        cx_json_list object = cx_json_list_begin(arena);
+        cx_json value;
+        cx_json_list_put(&object, CX_STR("rule"), cx_json_make_str(cx_str_z(finding->rule)));
+        cx_json_list_put(&object, CX_STR("path"), cx_json_make_str(finding->where));
+        cx_json_list_put(&object, CX_STR("message"), cx_json_make_str(finding->message));
+        if (finding->detail.size != 0)
+            cx_json_list_put(&object, CX_STR("view"), cx_json_make_str(finding->detail));
+        CX_TRY(cx_json_list_end_object(&object, &value, err));
+        cx_json_list_add(&array, value);
+    }
+    return cx_json_list_end_array(&array, out, err);
+}
+
+cx_status cx_run_json_read(cx_str text, size_t limit_bytes, cx_arena *arena, cx_json *out,
+                           cx_err *err)
+{
+    cx_json_limits limits = CX_JSON_LIMITS_INIT;
+    cx_json_parser parser;
+    limits.depth = CX_RUN_JSON_DEPTH_MAX;
+    limits.bytes = limit_bytes == 0 ? CX_RUN_JSON_BYTES_MAX : limit_bytes;
+    cx_json_parser_init(&parser, arena->alloc, &limits);
+    cx_status status = cx_json_parse(&parser, text, arena, out, err);
+    cx_json_parser_done(&parser);
+    return status;
+}
+
+cx_status cx_run_json_write(cx_buf *out, const cx_json *value, cx_err *err)
+{
+    CX_TRY(cx_json_write_pretty(out, value, 0, err));
+    cx_buf_add_byte(out, '\n');
+    return cx_buf_check(out, err);
+}
+
+/* Days since 1970-01-01 to a date of the proleptic Gregorian calendar, in eras of 400 years. */
+static void civil(int64_t days, int64_t *year, unsigned *month, unsigned *day)
+{
+    days += 719468; /* from 0000-03-01 */
+    int64_t era = (days >= 0 ? days : days - 146096) / 146097;
+    unsigned of_era = (unsigned)(days - era * 146097);
+    unsigned year_of_era = (of_era - of_era / 1460 + of_era / 36524 - of_era / 146096) / 365;
+    unsigned of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    unsigned shifted = (5 * of_year + 2) / 153; /* March is 0 */
+    *day = of_year - (153 * shifted + 2) / 5 + 1;
+    *month = shifted < 10 ? shifted + 3 : shifted - 9;
+    *year = (int64_t)year_of_era + era * 400 + (*month <= 2);
+}
+
+void cx_run_time_text(int64_t ns, char out[28])
+{
+    int64_t seconds = ns / 1000000000, rest = ns % 1000000000, year;
+    unsigned month, day;
+    if (rest < 0) {
+        rest += 1000000000;
+        seconds--;
+    }
+    int64_t days = (seconds >= 0 ? seconds : seconds - 86399) / 86400;
+    unsigned of_day = (unsigned)(seconds - days * 86400);
+    civil(days, &year, &month, &day);
+    snprintf(out, 28, "%04d-%02u-%02uT%02u:%02u:%02u.%06uZ", (int)(year % 10000), month % 100,
+             day % 100, of_day / 3600 % 100, of_day / 60 % 60, of_day % 60,
+             (unsigned)(rest / 1000) % 1000000);
+}
