@@ -5,11 +5,14 @@
 # machine alone, for systems where the same parts come from elsewhere.
 set -euo pipefail
 
-# To build the programs and the library, and to show them (curl).
+# To build the programs and the library, and to show them (curl); git and bubblewrap are what governed
+# runs start.
 build_packages=(gcc libc6-dev cmake ninja-build pkgconf libsodium-dev libssl-dev
-    libsqlite3-dev libmicrohttpd-dev libmicrohttpd12 libpq-dev libpq5 curl)
+    libsqlite3-dev libmicrohttpd-dev libmicrohttpd12 libpq-dev libpq5 curl
+    git bubblewrap libseccomp-dev libseccomp2 libpcre2-dev libpcre2-8-0 libutf8proc-dev libutf8proc2
+    libzstd-dev libzstd1)
 # To run every check: the scripts, the second compiler, and public headers read as C++.
-test_packages=(python3 clang g++ openssl wrk postgresql-15 sqlite3)
+test_packages=(python3 clang libclang-rt-14-dev llvm-14 g++ openssl wrk postgresql-15 sqlite3 nodejs)
 
 case "${1:-}" in
 build) wanted=("${build_packages[@]}") ;;
