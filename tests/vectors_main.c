@@ -14,7 +14,11 @@ typedef struct room {
 } room;
 
 static const room rooms[] = {
-    {"lattice", runner_lattice}, {"ledger", runner_ledger}, {"trace", runner_trace}};
+    {"lattice", runner_lattice},
+    {"ledger", runner_ledger},
+    {"run", runner_run_room},
+    {"trace", runner_trace},
+};
 
 static int misuse(void)
 {

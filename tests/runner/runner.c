@@ -258,7 +258,7 @@ static void print_difference(const runner *r, cx_str id, const cx_json *expected
 {
     cx_buf pointer;
     cx_buf_init(&pointer, cx_alloc_default());
-    while (expected != NULL && got != NULL && expected->type == got->type &&
+    while (r->agrees == NULL && expected != NULL && got != NULL && expected->type == got->type &&
            (got->type == CX_JSON_OBJECT || got->type == CX_JSON_ARRAY)) {
         if (got->type == CX_JSON_OBJECT)
             cx_json_pointer_add(&pointer, differing_member(&expected, &got));
@@ -312,7 +312,7 @@ static void run_case(runner *r, const runner_kind *kind, cx_str id, const cx_jso
     }
     if (cx_failed(kind->expect(r, item, &expected, &err))) {
         runner_fail(r, id, err.message);
-    } else if (cx_json_equal(&expected, &got)) {
+    } else if (r->agrees != NULL ? r->agrees(&expected, &got) : cx_json_equal(&expected, &got)) {
         r->passed++;
     } else {
         r->failed++;
@@ -329,6 +329,7 @@ void runner_run_list(runner *r, const runner_kind *kind, const char *file, const
         runner_fail(r, cx_str_z(file), "found something else where a list of cases is expected");
         return;
     }
+    r->root = root;
     for (uint32_t i = 0; i < list->count; i++) {
         cx_arena_mark mark = cx_arena_mark_now(&r->arena);
         r->place = cx_arena_printf(&r->arena, "%s#%s/%u", file, kind->list, i);
@@ -336,4 +337,5 @@ void runner_run_list(runner *r, const runner_kind *kind, const char *file, const
         r->place = (cx_str){NULL, 0};
         cx_arena_reset(&r->arena, mark);
     }
+    r->root = NULL;
 }

@@ -13,10 +13,15 @@
 
 #include "json/json.h"
 
+/* Whether an answer is what is expected, where they need not be equal. */
+typedef bool (*runner_agrees)(const cx_json *expected, const cx_json *got);
+
 typedef struct runner {
     const char *folder;
     bool got_only;
     const cx_json *index; /* index.json, once the room has read it */
+    const cx_json *root;  /* the file of the cases being answered */
+    runner_agrees agrees; /* NULL: they must be equal */
     cx_str place;         /* of the case being answered: FILE#/json/pointer */
     cx_arena arena;       /* all memory of a run; cases give theirs back */
     unsigned passed, failed, skipped;
@@ -74,5 +79,6 @@ CX_RESULT runner_pick(runner *r, const cx_json *object, const char *const *names
 void runner_lattice(runner *r);
 void runner_ledger(runner *r);
 void runner_trace(runner *r);
+void runner_run_room(runner *r);
 
 #endif

@@ -1,0 +1,97 @@
+/*
+ * run.c - the cases of run governance: which file is answered by whom, and how many of each hold.
+ */
+#include "tests/runner/run.h"
+
+#include <stdio.h>
+
+#include "base/io.h"
+
+static const run_theme themes[] = {
+    /* schema: run_schema.c */
+    {"report_schema.json", NULL, NULL, NULL},
+
+    /* contract, paths, policy: run_contract.c run_paths.c run_policy.c */
+    {"contract.json", NULL, NULL, NULL},
+    {"allowed_paths_lint.json", NULL, NULL, NULL},
+    {"path_match.json", NULL, NULL, NULL},
+    {"path_overlap.json", NULL, NULL, NULL},
+    {"policy_gate.json", NULL, NULL, NULL},
+    {"default_policy_pack.json", NULL, NULL, NULL},
+    {"shell_mapping.json", NULL, NULL, NULL},
+    {"handoff_chain.json", NULL, NULL, NULL},
+    {"simple_gates.json", NULL, NULL, NULL},
+    {"legacy_contract_hash.json", NULL, NULL, NULL},
+
+    /* commands: run_command.c */
+    {"command_gate.json", NULL, NULL, NULL},
+    {"trivial_command.json", NULL, NULL, NULL},
+
+    /* git: run_diff.c */
+    {"diff_gate.json", NULL, NULL, NULL},
+    {"reviewer_isolation.json", NULL, NULL, NULL},
+
+    /* locks, bundles: run_lock.c run_tamper.c */
+    {"lock.json", NULL, NULL, NULL},
+    {"tamper.json", NULL, NULL, NULL},
+};
+
+static cx_status plain_expect(runner *r, const cx_json *item, cx_json *out, cx_err *err)
+{
+    const cx_json *expected = CX_JSON_GET(item, "expected");
+    (void)r;
+    if (expected == NULL)
+        return cx_fail(err, CX_E_FORMAT, "the case has no 'expected'");
+    *out = *expected;
+    return CX_SUCCESS;
+}
+
+static void run_theme_file(runner *r, const run_theme *theme)
+{
+    static const char list[] = "/cases";
+    runner_kind kind = {list, theme->got, theme->expect != NULL ? theme->expect : plain_expect};
+    cx_arena_mark mark = cx_arena_mark_now(&r->arena);
+    unsigned passed = r->passed, failed = r->failed, skipped = r->skipped;
+    cx_json root;
+    cx_err err;
+    cx_status status = runner_read_json(r, cx_str_z(theme->file), &root, &err);
+    if (status.code == CX_E_NOT_FOUND) {
+        cx_arena_reset(&r->arena, mark);
+        return;
+    }
+    if (cx_failed(status))
+        runner_fail(r, cx_str_z(theme->file), err.message);
+    else if (cx_json_pointer(&root, cx_str_z(list)) == NULL)
+        runner_fail(r, cx_str_z(theme->file), "found no list 'cases'");
+    else if (theme->got == NULL)
+        runner_skip(r, cx_str_z(theme->file), "nobody answers this file");
+    else {
+        r->agrees = theme->agrees;
+        runner_run_list(r, &kind, theme->file, &root);
+        r->agrees = NULL;
+    }
+    (void)fprintf(r->got_only ? stderr : stdout, "%s: %u passed, %u failed, %u skipped\n",
+                  theme->file, r->passed - passed, r->failed - failed, r->skipped - skipped);
+    cx_arena_reset(&r->arena, mark);
+}
+
+/* A file of cases that nobody answers must not look like one that was. */
+static bool report_unknown(void *arg, const char *name)
+{
+    runner *r = arg;
+    bool known = !cx_str_ends(cx_str_z(name), CX_STR(".json"));
+    for (size_t i = 0; i < CX_COUNT_OF(themes); i++)
+        known |= cx_str_is(cx_str_z(name), themes[i].file);
+    if (!known)
+        runner_skip(r, cx_str_z(name), "unknown file of cases");
+    return true;
+}
+
+void runner_run_room(runner *r)
+{
+    const cx_io *io = cx_io_system();
+    for (size_t i = 0; i < CX_COUNT_OF(themes); i++)
+        run_theme_file(r, &themes[i]);
+    if (io->list(io, r->folder, report_unknown, r) != 0)
+        runner_fail(r, cx_str_z(r->folder), "the folder cannot be listed");
+}

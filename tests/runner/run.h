@@ -1,0 +1,22 @@
+/*
+ * run.h - the parts of the run room's runner.
+ *
+ * A folder of cases holds files {note, context.., cases: [{id, .., expected}]} (README.md of
+ * tests/vectors/run).  Each file is a theme: one line of the table in run.c, its functions in
+ * run_<area>.c.
+ */
+#ifndef CX_TESTS_RUNNER_RUN_H
+#define CX_TESTS_RUNNER_RUN_H
+
+#include "tests/runner/runner.h"
+
+typedef struct run_theme {
+    const char *file;
+    /* Answers one case without looking at its `expected`; r->root is the whole file.  NULL: nobody
+     * answers this file, which is said. */
+    runner_answer got;
+    runner_answer expect; /* NULL: the case's member `expected` */
+    runner_agrees agrees; /* NULL: `got` must equal what is expected */
+} run_theme;
+
+#endif
