@@ -13,9 +13,8 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include <openssl/evp.h>
-
 #include "crypto/internal.h"
+#include "crypto/openssl.h"
 
 #ifdef CX_DIGEST_X86
 #include <cpuid.h>
@@ -211,33 +210,37 @@ static cx_digest digest_with(cx_digest_compress *compress, cx_bytes message)
 
 static struct {
     pthread_once_t once;
-    bool usable;
-    pthread_key_t key; /* each thread's EVP_MD_CTX, freed when it ends */
+    const cx_openssl *library; /* NULL = not usable */
+    pthread_key_t key;         /* each thread's EVP_MD_CTX, freed when it ends */
     EVP_MD *sha256; /* fetched once: a fetch costs several hashes; lives as long as the process */
 } openssl = {.once = PTHREAD_ONCE_INIT};
 
 static void free_context(void *context)
 {
-    EVP_MD_CTX_free(context);
+    openssl.library->EVP_MD_CTX_free(context);
 }
 
 static void open_openssl(void)
 {
-    openssl.sha256 = EVP_MD_fetch(NULL, "SHA256", NULL);
-    openssl.usable = openssl.sha256 != NULL && pthread_key_create(&openssl.key, free_context) == 0;
+    const cx_openssl *library = cx_openssl_get();
+    if (library == NULL)
+        return;
+    openssl.sha256 = library->EVP_MD_fetch(NULL, "SHA256", NULL);
+    if (openssl.sha256 != NULL && pthread_key_create(&openssl.key, free_context) == 0)
+        openssl.library = library;
 }
 
 /* This thread's context, or NULL when there can be none. */
 static EVP_MD_CTX *thread_context(void)
 {
-    if (pthread_once(&openssl.once, open_openssl) != 0 || !openssl.usable)
+    if (pthread_once(&openssl.once, open_openssl) != 0 || openssl.library == NULL)
         return NULL;
     EVP_MD_CTX *context = pthread_getspecific(openssl.key);
     if (context != NULL)
         return context;
-    context = EVP_MD_CTX_new();
+    context = openssl.library->EVP_MD_CTX_new();
     if (context != NULL && pthread_setspecific(openssl.key, context) != 0) {
-        EVP_MD_CTX_free(context);
+        openssl.library->EVP_MD_CTX_free(context);
         context = NULL;
     }
     return context;
@@ -246,11 +249,12 @@ static EVP_MD_CTX *thread_context(void)
 /* I2: whatever OpenSSL cannot do, our own code does. */
 static cx_digest openssl_digest(EVP_MD_CTX *context, cx_bytes message)
 {
+    const cx_openssl *library = openssl.library;
     cx_digest digest;
     unsigned size = 0;
-    if (context == NULL || EVP_DigestInit_ex2(context, openssl.sha256, NULL) != 1 ||
-        EVP_DigestUpdate(context, message.data, message.size) != 1 ||
-        EVP_DigestFinal_ex(context, digest.bytes, &size) != 1)
+    if (context == NULL || library->EVP_DigestInit_ex2(context, openssl.sha256, NULL) != 1 ||
+        library->EVP_DigestUpdate(context, message.data, message.size) != 1 ||
+        library->EVP_DigestFinal_ex(context, digest.bytes, &size) != 1)
         return digest_with(cx_digest_plain_compress, message);
     CX_ASSERT(size == sizeof digest.bytes);
     return digest;
