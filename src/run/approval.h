@@ -1,0 +1,135 @@
+/*
+ * approval.h - what a human signed so that one run may do more than its role's row (run.md §13).
+ *
+ *     cx_run_approvers_read(bytes of policies/approvers.json, pinned digest, ..)
+ *     cx_run_approvals_init(&set, &context, arena);
+ *     cx_run_approvals_add_folder(&set, "approvals") / cx_run_approvals_add(&set, file bytes)
+ *     cx_run_approvals_use(&set, CX_STR("wide_path"), CX_STR("src/"), &used)   uses it up, once
+ *     cx_run_approvals_done(&set);
+ *
+ * An approval belongs to one contract (its digest) and one run: the first use records its nonce,
+ * exclusively, before anything is allowed; other scopes of the same approval are part of that use.
+ * A line in events.jsonl is never an approval: only these files are read.
+ */
+#ifndef CX_RUN_APPROVAL_H
+#define CX_RUN_APPROVAL_H
+
+#include "base/io.h"
+#include "run/dsse.h"
+
+#define CX_RUN_APPROVAL_SCOPES_MAX 64
+#define CX_RUN_APPROVAL_FILES_MAX 1024
+#define CX_RUN_APPROVALS_FOLDER "approvals"    /* below the runtime root */
+#define CX_RUN_APPROVALS_USED "approvals/used" /* one file a nonce, named by its SHA-256 */
+
+typedef struct cx_run_approver {
+    cx_str name;
+    cx_pubkey key;
+    cx_digest keyid;
+    const cx_str *scopes; /* what this key may approve: names before the colon; none = everything */
+    size_t scope_count;
+} cx_run_approver;
+
+typedef struct cx_run_approvers {
+    const cx_run_approver *items;
+    size_t count;
+} cx_run_approvers;
+
+/*
+ * Reads policies/approvers.json: {"version":"v1","approvers":[{"name","public_key" (64 hex digits),
+ * "scopes"?: [..]}]}.  `pinned` is the digest that the configuration gives; other bytes are
+ * CX_E_DENIED "ApproversNotPinned".
+ */
+CX_RESULT cx_run_approvers_read(cx_bytes bytes, const cx_digest *pinned, cx_arena *arena,
+                                cx_run_approvers *out, cx_err *err);
+
+typedef struct cx_run_approval {
+    cx_str approval_id;
+    cx_str run_id; /* of the one run it is for; data NULL = any run of the contract */
+    cx_digest contract_sha256;
+    const cx_str *scopes;
+    size_t scope_count;
+    cx_str reason;
+    cx_str approver;
+    cx_str issued_at, expires_at;
+    int64_t issued_ns, expires_ns; /* since 1970 */
+    cx_str nonce;
+    cx_digest sha256; /* of the envelope's file */
+    cx_bytes file;    /* the envelope's bytes, evidence for the bundle's artifacts/ */
+    cx_str signer;    /* name of the approver whose key signed */
+    bool used;        /* by this set */
+} cx_run_approval;
+
+/* Shape only: {version, approval_id, run_id, contract_sha256, scopes, reason, approver, issued_at,
+ * expires_at, nonce}, nothing else.  CX_E_FORMAT. */
+CX_RESULT cx_run_approval_decode(cx_bytes payload, cx_arena *arena, cx_run_approval *out,
+                                 cx_err *err);
+/* The payload's bytes (canonical JSON) of what `approval` says. */
+CX_RESULT cx_run_approval_encode(const cx_run_approval *approval, cx_arena *arena, cx_buf *out,
+                                 cx_err *err);
+/* A scope as it may be written: a known name, with a value where the name needs one. */
+bool cx_run_scope_valid(cx_str scope);
+
+/* Takes note of a nonce in the journal before it is used; an error stops the use. */
+typedef cx_status (*cx_run_nonce_record)(void *arg, const cx_run_approval *approval, cx_err *err);
+
+typedef struct cx_run_approval_context {
+    const cx_io *io;
+    const char *runtime_root;          /* absolute; nonces are kept below it */
+    const cx_run_approvers *approvers; /* NULL = nobody can approve anything */
+    cx_str run_id;                     /* the run that wants to use them */
+    cx_digest contract_sha256;         /* digest of the contract file as given to the run: what the
+                                          approver saw */
+    cx_digest resolved_sha256;         /* digest of the contract as run (bundle's contract.json);
+                                          either one is the contract's.  Zero = none yet */
+    cx_str agent_id;                   /* of the assigned agent, who can approve nothing */
+    int64_t now_ns;                    /* wall clock */
+    cx_run_nonce_record record;        /* NULL = no journal */
+    void *record_arg;
+} cx_run_approval_context;
+
+typedef struct cx_run_approvals {
+    const cx_run_approval_context *context;
+    cx_arena *arena;
+    CX_VEC(cx_run_approval) list; /* the good ones, by approval_id */
+    cx_run_findings refused;      /* "APPROVAL", where = file: why a file is of no use */
+} cx_run_approvals;
+
+void cx_run_approvals_init(cx_run_approvals *set, const cx_run_approval_context *context,
+                           cx_arena *arena);
+void cx_run_approvals_done(cx_run_approvals *set);
+
+/* Checks one envelope: shape, key, signature, contract, run, time, approver.  A bad one is a
+ * finding in set->refused, not an error.  `name` says which file it was. */
+CX_RESULT cx_run_approvals_add(cx_run_approvals *set, cx_str name, cx_bytes file, cx_err *err);
+CX_RESULT cx_run_approvals_add_file(cx_run_approvals *set, const char *path, cx_err *err);
+/* All files *.json directly in <runtime root>/approvals, by name; a missing folder is empty.  Those
+ * for other contracts are passed over silently. */
+CX_RESULT cx_run_approvals_add_folder(cx_run_approvals *set, cx_err *err);
+
+/*
+ * Looks, without using: `scope` is a name ("wide_path", "permission", "network", ..); `value` what
+ * stands behind its colon ("src/", "filesystem=workspace-write"), empty for scopes without one.
+ * Borrowed until the set changes; NULL = nobody approved that, or it was used up elsewhere.
+ */
+const cx_run_approval *cx_run_approvals_find(const cx_run_approvals *set, cx_str scope,
+                                             cx_str value);
+/*
+ * Uses: records the nonce the first time (O_EXCL file, journal), then *out_used is the approval;
+ * NULL when there is none, or its nonce was used before by somebody else.
+ */
+CX_RESULT cx_run_approvals_use(cx_run_approvals *set, cx_str scope, cx_str value,
+                               const cx_run_approval **out_used, cx_err *err);
+
+/* {approval_id, scopes, sha256} (attestation), and with `full` also run_id, contract_sha256,
+ * reason, approver, issued_at, expires_at (events, listings).  Never the nonce. */
+CX_RESULT cx_run_approval_json(const cx_run_approval *approval, bool full, cx_arena *arena,
+                               cx_json *out, cx_err *err);
+
+/* payload of HUMAN_APPROVAL_REQUIRED: {reason:[scope names], scopes, contract_sha256, timeout_sec,
+ * actions:[..], verify_steps:[..]}. */
+CX_RESULT cx_run_approval_wanted_json(const cx_str *scopes, size_t scope_count,
+                                      const cx_digest *contract_sha256, uint64_t timeout_sec,
+                                      cx_arena *arena, cx_json *out, cx_err *err);
+
+#endif
