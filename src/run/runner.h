@@ -21,15 +21,11 @@
 
 typedef struct cx_sandbox_spec cx_sandbox_spec; /* run/sandbox.h */
 
-#define CX_RUNNER_MCP "mcp"
-#define CX_RUNNER_EXEC "exec"
-#define CX_RUNNER_SCRIPT "replay-script"
+#define CX_RUNNER_NAME_MCP "mcp"
+#define CX_RUNNER_NAME_EXEC "exec"
+#define CX_RUNNER_NAME_SCRIPT "replay-script"
 
-/* Times of run.md §16. */
-#define CX_RUNNER_CONNECT_MS 20000
-#define CX_RUNNER_STOP_MS 5000
-
-/* How the repository's configuration describes one runner; everything borrowed. */
+/* How the repository's configuration (config.h) describes one runner; everything borrowed. */
 typedef struct cx_runner_settings {
     cx_str name;           /* one of the three above */
     cx_str profile;        /* the configured name, such as "codex"; may be empty */
@@ -41,6 +37,8 @@ typedef struct cx_runner_settings {
     cx_str provider;       /* empty = none */
     const cx_json *config; /* mcp: the `config` argument of the tool; NULL = not sent */
     bool network;          /* it cannot work without a route to the network (§13) */
+    uint32_t connect_ms;   /* mcp: for the handshake */
+    uint32_t close_ms;     /* mcp: to end by itself when its input ends */
     const char *script;    /* replay-script: the file */
 } cx_runner_settings;
 
