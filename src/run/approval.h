@@ -1,7 +1,6 @@
 /*
  * approval.h - what a human signed so that one run may do more than its role's row (run.md §13).
  *
- *     cx_run_approvers_read(bytes of policies/approvers.json, pinned digest, ..)
  *     cx_run_approvals_init(&set, &context, arena);
  *     cx_run_approvals_add_folder(&set, "approvals") / cx_run_approvals_add(&set, file bytes)
  *     cx_run_approvals_use(&set, CX_STR("wide_path"), CX_STR("src/"), &used)   uses it up, once
@@ -9,46 +8,26 @@
  *
  * An approval belongs to one contract (its digest) and one run: the first use records its nonce,
  * exclusively, before anything is allowed; other scopes of the same approval are part of that use.
- * A line in events.jsonl is never an approval: only these files are read.
+ * Approvers are those of policies/approvers.json as the baseline's config pins it.  A line in
+ * events.jsonl is never an approval: only these files are read.
  */
 #ifndef CX_RUN_APPROVAL_H
 #define CX_RUN_APPROVAL_H
 
 #include "base/io.h"
 #include "run/dsse.h"
+#include "run/policy.h"
 
 #define CX_RUN_APPROVAL_SCOPES_MAX 64
 #define CX_RUN_APPROVAL_FILES_MAX 1024
 #define CX_RUN_APPROVALS_FOLDER "approvals"    /* below the runtime root */
 #define CX_RUN_APPROVALS_USED "approvals/used" /* one file a nonce, named by its SHA-256 */
 
-typedef struct cx_run_approver {
-    cx_str name;
-    cx_pubkey key;
-    cx_digest keyid;
-    const cx_str *scopes; /* what this key may approve: names before the colon; none = everything */
-    size_t scope_count;
-} cx_run_approver;
-
-typedef struct cx_run_approvers {
-    const cx_run_approver *items;
-    size_t count;
-} cx_run_approvers;
-
-/*
- * Reads policies/approvers.json: {"version":"v1","approvers":[{"name","public_key" (64 hex digits),
- * "scopes"?: [..]}]}.  `pinned` is the digest that the configuration gives; other bytes are
- * CX_E_DENIED "ApproversNotPinned".
- */
-CX_RESULT cx_run_approvers_read(cx_bytes bytes, const cx_digest *pinned, cx_arena *arena,
-                                cx_run_approvers *out, cx_err *err);
-
 typedef struct cx_run_approval {
     cx_str approval_id;
     cx_str run_id; /* of the one run it is for; data NULL = any run of the contract */
     cx_digest contract_sha256;
-    const cx_str *scopes;
-    size_t scope_count;
+    cx_run_words scopes;
     cx_str reason;
     cx_str approver;
     cx_str issued_at, expires_at;
@@ -75,16 +54,16 @@ typedef cx_status (*cx_run_nonce_record)(void *arg, const cx_run_approval *appro
 
 typedef struct cx_run_approval_context {
     const cx_io *io;
-    const char *runtime_root;          /* absolute; nonces are kept below it */
-    const cx_run_approvers *approvers; /* NULL = nobody can approve anything */
-    cx_str run_id;                     /* the run that wants to use them */
-    cx_digest contract_sha256;         /* digest of the contract file as given to the run: what the
-                                          approver saw */
-    cx_digest resolved_sha256;         /* digest of the contract as run (bundle's contract.json);
-                                          either one is the contract's.  Zero = none yet */
-    cx_str agent_id;                   /* of the assigned agent, who can approve nothing */
-    int64_t now_ns;                    /* wall clock */
-    cx_run_nonce_record record;        /* NULL = no journal */
+    const char *runtime_root;    /* absolute; nonces are kept below it */
+    const cx_run_policy *policy; /* its approvers, pinned by the config (policy.h); NULL = none */
+    cx_str run_id;               /* the run that wants to use them */
+    cx_digest contract_sha256;   /* digest of the contract file as given to the run: what the
+                                    approver saw */
+    cx_digest resolved_sha256;   /* digest of the contract as run (bundle's contract.json);
+                                    either one is the contract's.  Zero = none yet */
+    cx_str agent_id;             /* of the assigned agent, who can approve nothing */
+    int64_t now_ns;              /* wall clock */
+    cx_run_nonce_record record;  /* NULL = no journal */
     void *record_arg;
 } cx_run_approval_context;
 
@@ -128,8 +107,8 @@ CX_RESULT cx_run_approval_json(const cx_run_approval *approval, bool full, cx_ar
 
 /* payload of HUMAN_APPROVAL_REQUIRED: {reason:[scope names], scopes, contract_sha256, timeout_sec,
  * actions:[..], verify_steps:[..]}. */
-CX_RESULT cx_run_approval_wanted_json(const cx_str *scopes, size_t scope_count,
-                                      const cx_digest *contract_sha256, uint64_t timeout_sec,
-                                      cx_arena *arena, cx_json *out, cx_err *err);
+CX_RESULT cx_run_approval_wanted_json(cx_run_words scopes, const cx_digest *contract_sha256,
+                                      uint64_t timeout_sec, cx_arena *arena, cx_json *out,
+                                      cx_err *err);
 
 #endif
