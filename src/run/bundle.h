@@ -57,7 +57,8 @@ CX_RESULT cx_run_event_append(cx_run *run, const cx_run_event *event, cx_str *ou
                               cx_err *err);
 uint64_t cx_run_event_count(const cx_run *run);
 
-/* R5: temporary name, fsync, rename, fsync of the folder.  events.* and manifest.json are refused. */
+/* R5: temporary name, fsync, rename, fsync of the folder.  events.* and manifest.json are refused.
+ */
 CX_RESULT cx_run_file_write(cx_run *run, cx_str path, cx_bytes contents, cx_err *err);
 /* The same with cx_run_json_write's text. */
 CX_RESULT cx_run_file_write_json(cx_run *run, cx_str path, const cx_json *value, cx_err *err);

@@ -2,8 +2,8 @@
  * events.h - the events of a run: one line each, chained, and told to the ledger (run.md §17).
  *
  * Appending, under the lock active/runs/<run_id>/events.lock: the line with one write to
- * events.jsonl, fsync; its link to events.hashchain.jsonl, fsync; then the ledger.  So after a crash
- * the last line may be torn and the chain may be one short, and nothing else.
+ * events.jsonl, fsync; its link to events.hashchain.jsonl, fsync; then the ledger.  So after a
+ * crash the last line may be torn and the chain may be one short, and nothing else.
  *
  *     {"ts","level","event_type","run_id","task_id","attempt","trace_id","payload"}   in this order
  *     {"index","event_sha256","prev_hash","hash"}   hash = sha256("<index>:<prev>:<event_sha256>")
@@ -14,9 +14,9 @@
 #include "base/io.h"
 #include "run/run.h"
 
-#define CX_RUN_EVENTS_MAX 1000000                      /* of one run */
-#define CX_RUN_EVENT_BYTES_MAX (UINT32_C(1) << 20)     /* of one line */
-#define CX_RUN_EVENTS_BYTES_MAX (UINT64_C(256) << 20)  /* of events.jsonl, when reading */
+#define CX_RUN_EVENTS_MAX 1000000                     /* of one run */
+#define CX_RUN_EVENT_BYTES_MAX (UINT32_C(1) << 20)    /* of one line */
+#define CX_RUN_EVENTS_BYTES_MAX (UINT64_C(256) << 20) /* of events.jsonl, when reading */
 
 /* Who takes the entries of a run (DECISIONS 2).  Payloads are JSON, keys sorted, compact. */
 typedef struct cx_run_ledger {
@@ -79,17 +79,18 @@ cx_str cx_run_events_head(const cx_run_events *events);
 /* --- after a crash ---------------------------------------------------------------------------- */
 
 typedef struct cx_run_recovery {
-    uint64_t events;        /* whole lines that are there */
-    uint64_t torn_bytes;    /* of a last line without its end: moved to artifacts/torn_tail.bin */
-    bool chain_completed;   /* the chain was one line short */
-    bool finished;          /* RUN_FINISHED was written */
-    cx_str last_state;      /* "to" of the last STATE_TRANSITION, or "S0"; static storage */
+    uint64_t events;      /* whole lines that are there */
+    uint64_t torn_bytes;  /* of a last line without its end: moved to artifacts/torn_tail.bin */
+    bool chain_completed; /* the chain was one line short */
+    bool finished;        /* RUN_FINISHED was written */
+    cx_str last_state;    /* "to" of the last STATE_TRANSITION, or "S0"; static storage */
 } cx_run_recovery;
 
 /*
  * Opens the log of a run whose owner is dead, repairs what a crash can have done, and writes
- * LOG_RECOVERED when it did.  The run's id and trace id are taken from the events.  Anything a crash cannot explain
- * is CX_E_FORMAT, and nothing is changed.  options->run_id says which run; trace_id is ignored.
+ * LOG_RECOVERED when it did.  The run's id and trace id are taken from the events.  Anything a
+ * crash cannot explain is CX_E_FORMAT, and nothing is changed.  options->run_id says which run;
+ * trace_id is ignored.
  */
 CX_RESULT cx_run_events_recover(const cx_run_events_options *options, cx_run_events **out,
                                 cx_run_recovery *out_recovery, cx_err *err);
@@ -98,10 +99,10 @@ CX_RESULT cx_run_events_recover(const cx_run_events_options *options, cx_run_eve
 
 /* One event as it stands in the file.  Text borrows from the line or the arena. */
 typedef struct cx_run_event_read {
-    cx_str line; /* without '\n' */
+    cx_str line;    /* without '\n' */
     uint64_t index; /* from 1 */
     cx_str ts, level, type, run_id, trace_id;
-    cx_str task_id;  /* NULL data = null */
+    cx_str task_id; /* NULL data = null */
     bool has_attempt;
     int64_t attempt;
     cx_json payload;

@@ -24,15 +24,15 @@ typedef struct cx_run_lock {
 } cx_run_lock;
 
 /* CX_E_FORMAT when the path fails the lint of §7. */
-CX_RESULT cx_run_lock_name(cx_str path, cx_arena *arena, cx_str *out_normalized,
-                           cx_digest *out_key, cx_err *err);
+CX_RESULT cx_run_lock_name(cx_str path, cx_arena *arena, cx_str *out_normalized, cx_digest *out_key,
+                           cx_err *err);
 
 /* --- stale ------------------------------------------------------------------------------------ */
 
 typedef enum cx_run_lock_reason {
-    CX_RUN_LOCK_HELD,          /* not stale */
-    CX_RUN_LOCK_OVERDUE,       /* not stale, worth reporting */
-    CX_RUN_LOCK_RUN_FINISHED,  /* the rest is stale */
+    CX_RUN_LOCK_HELD,         /* not stale */
+    CX_RUN_LOCK_OVERDUE,      /* not stale, worth reporting */
+    CX_RUN_LOCK_RUN_FINISHED, /* the rest is stale */
     CX_RUN_LOCK_OWNER_DEAD,
     CX_RUN_LOCK_LEASE_EXPIRED
 } cx_run_lock_reason;
@@ -55,9 +55,9 @@ typedef struct cx_run_lock_request {
 
 typedef struct cx_run_lock_result {
     bool ok;
-    const cx_str *taken;       /* normalised, sorted */
+    const cx_str *taken; /* normalised, sorted */
     size_t taken_count;
-    const cx_str *invalid;     /* paths that fail the lint; then nothing else was looked at */
+    const cx_str *invalid; /* paths that fail the lint; then nothing else was looked at */
     size_t invalid_count;
     const cx_run_lock *conflicts; /* locks of others that are in the way, sorted by path */
     size_t conflict_count;
@@ -66,7 +66,8 @@ typedef struct cx_run_lock_result {
     size_t reclaimed_count;
 } cx_run_lock_result;
 
-/* A refusal is a result (ok false), not an error.  The holder is this process.  Text in the arena. */
+/* A refusal is a result (ok false), not an error.  The holder is this process.  Text in the arena.
+ */
 CX_RESULT cx_run_lock_acquire(const cx_run_store *store, const cx_run_lock_request *request,
                               cx_arena *arena, cx_run_lock_result *out, cx_err *err);
 /* Removes the locks of this run and task (task empty = all of the run) and no others. */

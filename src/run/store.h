@@ -90,9 +90,9 @@ CX_RESULT cx_run_active_list(const cx_run_store *store, cx_arena *arena, cx_str 
  * `path` is replaced, a symlink too, never followed; the folder must be there.
  */
 CX_RESULT cx_run_write_file(const cx_io *io, const char *path, cx_bytes contents, cx_err *err);
-/* Waits up to `timeout_ms` for an exclusive lock on `path`, which is made; CX_E_BUSY.  It ends when
- * the file is closed, at the latest with the process. */
-CX_RESULT cx_run_lock_file(const cx_io *io, const char *path, uint32_t timeout_ms, cx_file *out,
-                           cx_err *err);
+/* The same in an open folder (base/folder.h); no link on the way is followed, folders on the way
+ * are made (0700). */
+CX_RESULT cx_run_write_file_in(const cx_io *io, cx_file folder, const char *path, cx_bytes contents,
+                               cx_err *err);
 
 #endif

@@ -14,16 +14,16 @@
 
 /* What somebody outside the bundle knows of it.  Zeroed: nothing. */
 typedef struct cx_run_witness {
-    const cx_json *seal;      /* {type: cortex.run.seal.v1, ..}; NULL = none is known */
-    bool has_events;          /* the ledger's entries of the run's events are below */
-    const cx_digest *events;  /* `hash` of the entry with that index, from 1; all zero = none */
+    const cx_json *seal;     /* {type: cortex.run.seal.v1, ..}; NULL = none is known */
+    bool has_events;         /* the ledger's entries of the run's events are below */
+    const cx_digest *events; /* `hash` of the entry with that index, from 1; all zero = none */
     size_t event_count;
 } cx_run_witness;
 
 typedef struct cx_run_verdict {
-    cx_verdict verdict; /* CX_HOLDS, CX_BROKEN, CX_INDETERMINATE */
-    const char *reason; /* "unsealed" when indeterminate, else ""; static storage */
-    cx_str run_id;      /* of the manifest, else the bundle's name */
+    cx_verdict verdict;       /* CX_HOLDS, CX_BROKEN, CX_INDETERMINATE */
+    const char *reason;       /* "unsealed" when indeterminate, else ""; static storage */
+    cx_str run_id;            /* of the manifest, else the bundle's name */
     cx_run_findings findings; /* rule = a code of §18, where = a file; call cx_run_findings_done */
     uint64_t file_count;
     uint64_t event_count;
