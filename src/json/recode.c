@@ -311,11 +311,15 @@ static bool sort_parts(cx_json_part *parts, uint32_t count)
 
 /* --- composing ----------------------------------------------------------------------------- */
 
-/* As memcpy, but whole blocks are read and stored: up to 15 bytes behind the last (I4). */
+/* As memcpy, but whole blocks are read and stored: up to 15 bytes behind the last (I4).  Those may
+ * lie in `to` itself when a piece stands right before it, so a block is read before it is stored. */
 static inline uint8_t *put(uint8_t *to, const char *from, size_t size)
 {
-    for (size_t done = 0; done < size; done += 16)
-        memcpy(to + done, from + done, 16);
+    uint8_t block[16];
+    for (size_t done = 0; done < size; done += sizeof block) {
+        memcpy(block, from + done, sizeof block);
+        memcpy(to + done, block, sizeof block);
+    }
     return to + size;
 }
 
