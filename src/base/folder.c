@@ -71,7 +71,8 @@ static int open_beneath(int folder, const char *path, int flags, mode_t mode)
     }
     if (path[0] == '\0')
         path = ".";
-    flags |= flags & O_PATH ? O_CLOEXEC : O_CLOEXEC | O_NOCTTY; /* openat2 checks what goes together */
+    flags |=
+        flags & O_PATH ? O_CLOEXEC : O_CLOEXEC | O_NOCTTY; /* openat2 checks what goes together */
     for (;;) {
         if (atomic_load_explicit(&absent, memory_order_relaxed))
             return open_by_component(folder, path, flags, mode);
@@ -382,10 +383,8 @@ static cx_status walk_one(walk *w, int folder, const char *name, size_t path_siz
     memcpy(w->path + start, name, name_size + 1);
     if (fstatat(folder, name, &info, AT_SYMLINK_NOFOLLOW) != 0)
         return cx_fail_os(err, errno, "cannot look at %s", w->path);
-    cx_walk_entry entry = {.path = w->path,
-                           .path_size = start + name_size,
-                           .name = w->path + start,
-                           .parent = folder};
+    cx_walk_entry entry = {
+        .path = w->path, .path_size = start + name_size, .name = w->path + start, .parent = folder};
     take_facts(&info, &entry.facts);
     cx_walk_step step = w->visit(w->arg, &entry);
     w->stopped = step == CX_WALK_STOP;
@@ -650,7 +649,8 @@ static int go_up(removal *r, int top)
 {
     struct stat info;
     level *left = &r->levels.items[r->levels.count - 1];
-    int above = r->levels.count == 1 ? top : openat(r->at, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int above =
+        r->levels.count == 1 ? top : openat(r->at, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (above < 0)
         return -errno;
     close(r->at);

@@ -73,7 +73,11 @@ typedef struct cx_walk_entry {
     cx_file parent; /* the folder that holds it, open during the call */
 } cx_walk_entry;
 
-typedef enum cx_walk_step { CX_WALK_ON, CX_WALK_SKIP /* what is below */, CX_WALK_STOP } cx_walk_step;
+typedef enum cx_walk_step {
+    CX_WALK_ON,
+    CX_WALK_SKIP /* what is below */,
+    CX_WALK_STOP
+} cx_walk_step;
 typedef cx_walk_step cx_walk_visit(void *arg, const cx_walk_entry *entry);
 
 typedef struct cx_walk_limits {

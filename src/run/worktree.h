@@ -1,0 +1,67 @@
+/*
+ * worktree.h - the work trees of runs (run.md §11): ROOT/worktrees/<run_id>/<task_id> with branch
+ * cortex/<run_id>/<task_id> (P1), or ROOT/worktrees/<run_id> (P0, one serial task).
+ *
+ * Everything that changes the list of work trees happens under flock(<common
+ * dir>/cortex-worktrees.lock) and so does pruning.  Nothing is ever checked out in the main
+ * checkout.
+ */
+#ifndef CX_RUN_WORKTREE_H
+#define CX_RUN_WORKTREE_H
+
+#include "run/git.h"
+
+typedef struct cx_worktree_options {
+    const char *runtime_root; /* absolute */
+    cx_str run_id;
+    cx_str task_id;
+    cx_str suffix; /* ".test", ".review": a second one beside the task's, detached; may be empty */
+    cx_oid commit; /* what is checked out */
+    bool serial;   /* P0 */
+    uint64_t wait_ms; /* for the lock; 0 = 60 s */
+} cx_worktree_options;
+
+typedef struct cx_worktree {
+    const char *path;     /* absolute; terminated */
+    const char *relative; /* from the runtime root: worktree_ref.txt */
+    cx_str branch;        /* "refs/heads/cortex/..", empty when detached */
+    cx_git *git;          /* opened on it */
+} cx_worktree;
+
+/* CX_E_EXISTS when there is one already (P0: a second task); CX_E_NOT_FOUND when the commit is not
+ * there.  Text lives in the arena. */
+CX_RESULT cx_run_worktree_add(const cx_git *repo, const cx_worktree_options *options,
+                              cx_arena *arena, cx_worktree *out, cx_err *err);
+
+/*
+ * Removes the work tree and prunes.  Its branch is deleted when `merged`; otherwise it becomes
+ * refs/cortex/runs/<run_id>/<task_id>, so that evidence stays reachable.  Closes worktree->git.
+ * What is gone already is fine.
+ */
+CX_RESULT cx_run_worktree_remove(const cx_git *repo, const cx_worktree_options *options,
+                                 cx_worktree *worktree, bool merged, cx_err *err);
+/* Keeps a commit reachable: refs/cortex/runs/<run_id>/<task_id><suffix>, moved when it is there. */
+CX_RESULT cx_run_keep_commit(const cx_git *repo, cx_str run_id, cx_str task_id, cx_str suffix,
+                             const cx_oid *commit, cx_err *err);
+
+/* A task or run id as one component of a path and a reference: bytes that git refuses there are
+ * written %XX.  Data is NULL when out of memory. */
+cx_str cx_run_ref_component(cx_str id, cx_arena *arena);
+
+typedef struct cx_worktree_listed {
+    cx_str path;   /* absolute */
+    cx_str branch; /* empty when detached */
+    cx_oid head;
+    bool ours;     /* below ROOT/worktrees */
+    bool prunable; /* git: its folder is gone */
+    cx_str run_id; /* of ours, as in the path */
+} cx_worktree_listed;
+
+/* All of the repository's, the main checkout first. */
+CX_RESULT cx_run_worktree_list(const cx_git *repo, const char *runtime_root, cx_arena *arena,
+                               cx_worktree_listed **out, size_t *out_count, cx_err *err);
+/* Orphans: a listed one of ours by force, its branch kept as above. */
+CX_RESULT cx_run_worktree_drop(const cx_git *repo, const char *runtime_root,
+                               const cx_worktree_listed *listed, cx_err *err);
+
+#endif
