@@ -3,6 +3,7 @@
  */
 #include "import/internal.h"
 
+#include "base/civil.h"
 #include "crypto/digest.h"
 #include "crypto/text.h"
 
@@ -35,25 +36,6 @@ static bool take_char(const char **at, const char *end, char wanted)
     return true;
 }
 
-/* Days from 1970-01-01 in the proleptic Gregorian calendar; years start in March so that the leap
- * day is the last. */
-static int64_t days_of(int year, int month, int day)
-{
-    int64_t y = month <= 2 ? year - 1 : year;
-    int64_t era = (y >= 0 ? y : y - 399) / 400;
-    int64_t year_of_era = y - era * 400;
-    int64_t day_of_year = (153 * (month + (month > 2 ? -3 : 9)) + 2) / 5 + day - 1;
-    int64_t day_of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year;
-    return era * 146097 + day_of_era - 719468;
-}
-
-static int days_in_month(int year, int month)
-{
-    static const int days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
-    bool leap = (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
-    return month == 2 && leap ? 29 : days[month - 1];
-}
-
 static bool take_date(const char **at, const char *end, int64_t *out_days)
 {
     int year, month, day;
@@ -61,9 +43,9 @@ static bool take_date(const char **at, const char *end, int64_t *out_days)
         !take_digits(at, end, 2, &month) || !take_char(at, end, '-') ||
         !take_digits(at, end, 2, &day))
         return false;
-    if (month < 1 || month > 12 || day < 1 || day > days_in_month(year, month))
+    if (month < 1 || month > 12 || day < 1 || day > (int)cx_civil_days_in(year, (unsigned)month))
         return false;
-    *out_days = days_of(year, month, day);
+    *out_days = cx_civil_days((cx_civil){year, (unsigned)month, (unsigned)day});
     return true;
 }
 

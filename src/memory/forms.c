@@ -10,6 +10,7 @@
 
 #include <inttypes.h>
 
+#include "base/civil.h"
 #include "base/utf8.h"
 
 #define DASH " \xe2\x80\x94 "          /* U+2014 between spaces */
@@ -53,47 +54,14 @@ void cx_tokens_truncate(cx_str text, size_t max_tokens, cx_buf *out)
 
 /* --- times ----------------------------------------------------------------------------------- */
 
-#define DAY_S INT64_C(86400)
-
-/* Days since 1970-01-01 to a date of the proleptic Gregorian calendar: years of 400 are alike, and
- * a year that begins in March has its leap day at the end. */
-static void civil_of_days(int64_t days, int64_t *year, unsigned *month, unsigned *day)
-{
-    days += 719468; /* to 0000-03-01 */
-    int64_t era = (days >= 0 ? days : days - 146096) / 146097;
-    unsigned day_of_era = (unsigned)(days - era * 146097);
-    unsigned year_of_era =
-        (day_of_era - day_of_era / 1460 + day_of_era / 36524 - day_of_era / 146096) / 365;
-    unsigned day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    unsigned shifted = (5 * day_of_year + 2) / 153;
-    *day = day_of_year - (153 * shifted + 2) / 5 + 1;
-    *month = shifted < 10 ? shifted + 3 : shifted - 9;
-    *year = (int64_t)year_of_era + era * 400 + (*month <= 2);
-}
-
-static int64_t days_of_civil(int64_t year, unsigned month, unsigned day)
-{
-    year -= month <= 2;
-    int64_t era = (year >= 0 ? year : year - 399) / 400;
-    int64_t year_of_era = year - era * 400;
-    int64_t day_of_year = (153 * (int64_t)(month > 2 ? month - 3 : month + 9) + 2) / 5 + day - 1;
-    return era * 146097 + year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year -
-           719468;
-}
-
 void cx_form_time(int64_t seconds, cx_buf *out)
 {
-    int64_t days = seconds / DAY_S, rest = seconds % DAY_S, year;
-    unsigned month, day;
-    if (rest < 0) {
-        rest += DAY_S;
-        days -= 1;
-    }
-    civil_of_days(days, &year, &month, &day);
+    cx_civil_time time = cx_civil_of_seconds(seconds);
+    int64_t year = time.date.year;
     if (year < 0)
         cx_buf_add_byte(out, '-');
-    cx_buf_printf(out, "%04" PRId64 "-%02u-%02uT%02d:%02d:%02dZ", year < 0 ? -year : year, month,
-                  day, (int)(rest / 3600), (int)(rest / 60 % 60), (int)(rest % 60));
+    cx_buf_printf(out, "%04" PRId64 "-%02u-%02uT%02u:%02u:%02uZ", year < 0 ? -year : year,
+                  time.date.month, time.date.day, time.hour, time.minute, time.second);
 }
 
 /* `count` digits at *at; false when there are fewer. */
@@ -121,22 +89,15 @@ static bool take_mark(cx_str text, size_t *at, char mark)
     return true;
 }
 
-static unsigned days_in_month(unsigned year, unsigned month)
-{
-    static const uint8_t days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
-    bool leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
-    return days[month - 1] + (month == 2 && leap ? 1u : 0u);
-}
-
 static bool take_date(cx_str text, size_t *at, int64_t *out_days)
 {
     unsigned year, month, day;
     if (!take_digits(text, at, 4, &year) || !take_mark(text, at, '-') ||
         !take_digits(text, at, 2, &month) || !take_mark(text, at, '-') ||
         !take_digits(text, at, 2, &day) || month < 1 || month > 12 || day < 1 ||
-        day > days_in_month(year, month))
+        day > cx_civil_days_in(year, month))
         return false;
-    *out_days = days_of_civil(year, month, day);
+    *out_days = cx_civil_days((cx_civil){year, month, day});
     return true;
 }
 
@@ -175,7 +136,7 @@ bool cx_form_parse_time(cx_str text, int64_t *out_seconds)
     }
     if (!take_zone(text, &at, &zone) || at != text.size)
         return false;
-    *out_seconds = days * DAY_S + (int64_t)(hour * 3600 + minute * 60 + second) - zone;
+    *out_seconds = days * CX_SECONDS_PER_DAY + (int64_t)(hour * 3600 + minute * 60 + second) - zone;
     return true;
 }
 

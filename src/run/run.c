@@ -6,6 +6,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "base/civil.h"
+
 void cx_run_findings_init(cx_run_findings *findings, cx_arena *arena)
 {
     memset(findings, 0, sizeof *findings);
@@ -114,32 +116,15 @@ cx_status cx_run_json_write(cx_buf *out, const cx_json *value, cx_err *err)
     return cx_buf_check(out, err);
 }
 
-/* Days since 1970-01-01 to a date of the proleptic Gregorian calendar, in eras of 400 years. */
-static void civil(int64_t days, int64_t *year, unsigned *month, unsigned *day)
-{
-    days += 719468; /* from 0000-03-01 */
-    int64_t era = (days >= 0 ? days : days - 146096) / 146097;
-    unsigned of_era = (unsigned)(days - era * 146097);
-    unsigned year_of_era = (of_era - of_era / 1460 + of_era / 36524 - of_era / 146096) / 365;
-    unsigned of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    unsigned shifted = (5 * of_year + 2) / 153; /* March is 0 */
-    *day = of_year - (153 * shifted + 2) / 5 + 1;
-    *month = shifted < 10 ? shifted + 3 : shifted - 9;
-    *year = (int64_t)year_of_era + era * 400 + (*month <= 2);
-}
-
 void cx_run_time_text(int64_t ns, char out[28])
 {
-    int64_t seconds = ns / 1000000000, rest = ns % 1000000000, year;
-    unsigned month, day;
+    int64_t seconds = ns / 1000000000, rest = ns % 1000000000;
     if (rest < 0) {
         rest += 1000000000;
         seconds--;
     }
-    int64_t days = (seconds >= 0 ? seconds : seconds - 86399) / 86400;
-    unsigned of_day = (unsigned)(seconds - days * 86400);
-    civil(days, &year, &month, &day);
-    snprintf(out, 28, "%04d-%02u-%02uT%02u:%02u:%02u.%06uZ", (int)(year % 10000), month % 100,
-             day % 100, of_day / 3600 % 100, of_day / 60 % 60, of_day % 60,
-             (unsigned)(rest / 1000) % 1000000);
+    cx_civil_time time = cx_civil_of_seconds(seconds);
+    snprintf(out, 28, "%04u-%02u-%02uT%02u:%02u:%02u.%06uZ", (unsigned)time.date.year % 10000,
+             time.date.month % 100, time.date.day % 100, time.hour % 100, time.minute % 100,
+             time.second % 100, (unsigned)(rest / 1000) % 1000000);
 }

@@ -1,0 +1,32 @@
+/*
+ * civil.h - the proleptic Gregorian calendar, in UTC: days and dates, without a time zone or locale.
+ *
+ * Days count from 1970-01-01.  The arithmetic takes years that begin in March, so that the leap day is
+ * the last of its year, in eras of 400 (H. Hinnant, "chrono-compatible low-level date algorithms").
+ */
+#ifndef CX_BASE_CIVIL_H
+#define CX_BASE_CIVIL_H
+
+#include <stdint.h>
+
+#define CX_SECONDS_PER_DAY INT64_C(86400)
+
+typedef struct cx_civil {
+    int64_t year;
+    unsigned month, day; /* from 1 */
+} cx_civil;
+
+/* Any year whose days fit; month and day as they are in a calendar. */
+int64_t cx_civil_days(cx_civil date);
+cx_civil cx_civil_of_days(int64_t days);
+/* Of a month, 1..12. */
+unsigned cx_civil_days_in(int64_t year, unsigned month);
+
+/* A moment, taken apart; nothing is rounded up. */
+typedef struct cx_civil_time {
+    cx_civil date;
+    unsigned hour, minute, second;
+} cx_civil_time;
+cx_civil_time cx_civil_of_seconds(int64_t seconds);
+
+#endif
