@@ -19,7 +19,8 @@
 #include "base/io.h"
 #include "run/run.h"
 
-typedef struct cx_sandbox_spec cx_sandbox_spec; /* run/sandbox.h */
+typedef struct cx_sandbox cx_sandbox;           /* run/sandbox.h */
+typedef struct cx_sandbox_spec cx_sandbox_spec; /* */
 
 #define CX_RUNNER_NAME_MCP "mcp"
 #define CX_RUNNER_NAME_EXEC "exec"
@@ -85,7 +86,8 @@ typedef struct cx_runner_turn {
     bool shell_tool;         /* false: shell tools are to be disabled */
     cx_str thread_id;        /* continue that thread; empty = a new one */
     uint64_t timeout_ms;     /* for the whole turn */
-    const cx_sandbox_spec *sandbox; /* all but argv, stdin, stdout and stderr is set */
+    const cx_sandbox *box;          /* where its processes run: cx_sandbox_run, cx_sandbox_start */
+    const cx_sandbox_spec *sandbox; /* copy it, then set path, argv, input and outputs */
     const atomic_bool *cancel;      /* turned true: end soon, with CX_E_BUSY "Cancelled" */
     cx_arena *arena;                /* of the reply */
 } cx_runner_turn;
