@@ -88,9 +88,9 @@ typedef struct cx_run_recovery {
 
 /*
  * Opens the log of a run whose owner is dead, repairs what a crash can have done, and writes
- * LOG_RECOVERED when it did.  The run's id and trace id are taken from the events.  Anything a
- * crash cannot explain is CX_E_FORMAT, and nothing is changed.  options->run_id says which run;
- * trace_id is ignored.
+ * LOG_RECOVERED when it did.  The trace id is that of the events; options->trace_id serves a run
+ * that has none.  Anything a crash cannot explain is CX_E_FORMAT, and nothing is changed.
+ * options->run_id says which run; trace_id is ignored.
  */
 CX_RESULT cx_run_events_recover(const cx_run_events_options *options, cx_run_events **out,
                                 cx_run_recovery *out_recovery, cx_err *err);
