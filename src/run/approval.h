@@ -3,7 +3,7 @@
  *
  *     cx_run_approvals_init(&set, &context, arena);
  *     cx_run_approvals_add_folder(&set, "approvals") / cx_run_approvals_add(&set, file bytes)
- *     cx_run_approvals_use(&set, CX_STR("wide_path"), CX_STR("src/"), &used)   uses it up, once
+ *     cx_run_approvals_use(&set, CX_STR("wide_path:src/"), &used, err)   uses it up, once
  *     cx_run_approvals_done(&set);
  *
  * An approval belongs to one contract (its digest) and one run: the first use records its nonce,
@@ -87,18 +87,20 @@ CX_RESULT cx_run_approvals_add_file(cx_run_approvals *set, const char *path, cx_
 CX_RESULT cx_run_approvals_add_folder(cx_run_approvals *set, cx_err *err);
 
 /*
- * Looks, without using: `scope` is a name ("wide_path", "permission", "network", ..); `value` what
- * stands behind its colon ("src/", "filesystem=workspace-write"), empty for scopes without one.
- * Borrowed until the set changes; NULL = nobody approved that, or it was used up elsewhere.
+ * Looks, without using.  `scope` is written as in an approval: "network", "wide_path:src/",
+ * "permission:filesystem=workspace-write".  Borrowed until the set changes; NULL = nobody approved
+ * that.
  */
-const cx_run_approval *cx_run_approvals_find(const cx_run_approvals *set, cx_str scope,
-                                             cx_str value);
+const cx_run_approval *cx_run_approvals_find(const cx_run_approvals *set, cx_str scope);
 /*
  * Uses: records the nonce the first time (O_EXCL file, journal), then *out_used is the approval;
  * NULL when there is none, or its nonce was used before by somebody else.
  */
-CX_RESULT cx_run_approvals_use(cx_run_approvals *set, cx_str scope, cx_str value,
+CX_RESULT cx_run_approvals_use(cx_run_approvals *set, cx_str scope,
                                const cx_run_approval **out_used, cx_err *err);
+/* The same as an answer to gates.h and command.h; `set` is a cx_run_approvals.  What could not be
+ * recorded is not granted, and set->refused says why. */
+bool cx_run_approvals_granted(void *set, cx_str scope);
 
 /* {approval_id, scopes, sha256} (attestation), and with `full` also run_id, contract_sha256,
  * reason, approver, issued_at, expires_at (events, listings).  Never the nonce. */

@@ -35,8 +35,9 @@ typedef enum cx_run_script {
  */
 typedef cx_status (*cx_run_script_look)(void *arg, cx_str path, cx_str plain, cx_run_script *out,
                                         cx_err *err);
-/* Whether an approval (§13) allows `value` of `scope`, such as "script" and a path. */
-typedef bool (*cx_run_command_approved)(void *arg, cx_str scope, cx_str value);
+/* Whether an approval (§13) has `scope`: "script:scripts/test.sh".  cx_run_approvals_granted is
+ * one. */
+typedef bool cx_run_scope_granted(void *arg, cx_str scope);
 
 /* Where programs may come from (C16). */
 typedef struct cx_run_trust {
@@ -57,8 +58,8 @@ typedef struct cx_run_command_options {
     const char *worktree; /* absolute: where repo scripts are executed from */
     cx_run_script_look script;
     void *script_arg;
-    cx_run_command_approved approved; /* NULL = nothing is */
-    void *approved_arg;
+    cx_run_scope_granted *granted; /* NULL = nothing is */
+    void *granted_arg;
     const cx_run_trust *trust;
 } cx_run_command_options;
 
@@ -92,6 +93,11 @@ CX_RESULT cx_run_argv_judge(const cx_run_command_options *options, const cx_run_
  */
 CX_RESULT cx_run_trusted_find(const cx_run_trust *trust, cx_str name, cx_arena *arena,
                               cx_run_executable *out, const char **out_why, cx_err *err);
+
+/* The same for a script of the repository, `plain` below `worktree`, whose bytes row C14 has
+ * compared with the baseline: it must be executable, and no link leads to it. */
+CX_RESULT cx_run_trusted_script(const char *worktree, cx_str plain, cx_arena *arena,
+                                cx_run_executable *out, const char **out_why, cx_err *err);
 
 /* {passed, rule, argv | cmd, reason?, executable?{path, sha256}}: payload of TOOL_GATE_RESULT. */
 CX_RESULT cx_run_command_verdict_json(const cx_run_command_verdict *verdict, cx_str text,
