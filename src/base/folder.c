@@ -127,6 +127,7 @@ cx_status cx_folder_open_in(cx_file folder, const char *path, unsigned flags, cx
     how |= flags & CX_IO_CREATE ? O_CREAT : 0;
     how |= flags & CX_IO_EXCLUSIVE ? O_EXCL : 0;
     how |= flags & CX_IO_TRUNCATE ? O_TRUNC : 0;
+    how |= flags & CX_IO_APPEND ? O_APPEND : 0;
     how |= flags & CX_IO_DIRECTORY ? O_DIRECTORY : 0;
     int file = open_beneath(folder, path, how | O_NONBLOCK, flags & CX_IO_PUBLIC ? 0666 : 0600);
     if (file < 0)

@@ -127,6 +127,11 @@ cx_str cx_run_events_head(const cx_run_events *log)
     return cx_str_z(log->head_text);
 }
 
+cx_str cx_run_events_trace_id(const cx_run_events *log)
+{
+    return log->options.trace_id;
+}
+
 /* --- one event -------------------------------------------------------------------------------- */
 
 static const char *const level_names[] = {"INFO", "WARN", "ERROR"};

@@ -75,6 +75,7 @@ CX_RESULT cx_run_events_append(cx_run_events *events, const cx_run_event *event,
 uint64_t cx_run_events_count(const cx_run_events *events);
 /* The last link's hash, hex; "" before the first event.  Borrowed until the next append. */
 cx_str cx_run_events_head(const cx_run_events *events);
+cx_str cx_run_events_trace_id(const cx_run_events *events);
 
 /* --- after a crash ---------------------------------------------------------------------------- */
 
