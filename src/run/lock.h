@@ -73,8 +73,9 @@ CX_RESULT cx_run_lock_acquire(const cx_run_store *store, const cx_run_lock_reque
 /* Removes the locks of this run and task (task empty = all of the run) and no others. */
 CX_RESULT cx_run_lock_release(const cx_run_store *store, cx_str run_id, cx_str task_id,
                               cx_arena *arena, cx_str **out_paths, size_t *out_count, cx_err *err);
-/* Writes renewed_at of this run's locks; CX_E_CONFLICT when one is no longer there. */
-CX_RESULT cx_run_lock_renew(const cx_run_store *store, cx_str run_id, cx_err *err);
+/* Writes renewed_at of the locks that this process has for the run; CX_E_CONFLICT when there are
+ * fewer than `expected`. */
+CX_RESULT cx_run_lock_renew(const cx_run_store *store, cx_str run_id, size_t expected, cx_err *err);
 
 /*
  * Renews the locks of a run every ttl/3 in a thread of its own, from start to stop.  When renewing
@@ -83,6 +84,7 @@ CX_RESULT cx_run_lock_renew(const cx_run_store *store, cx_str run_id, cx_err *er
 typedef struct cx_run_lock_keeper {
     cx_run_store store;
     char run_id[CX_RUN_ID_BYTES_MAX + 1];
+    size_t expected;
     uint64_t ttl_sec;
     cx_thread thread;
     cx_lock lock;
@@ -90,7 +92,7 @@ typedef struct cx_run_lock_keeper {
 } cx_run_lock_keeper;
 
 CX_RESULT cx_run_lock_keep(cx_run_lock_keeper *keeper, const cx_run_store *store, cx_str run_id,
-                           uint64_t ttl_sec, cx_err *err);
+                           size_t expected, uint64_t ttl_sec, cx_err *err);
 /* Whether all renewals so far worked. */
 bool cx_run_lock_kept(cx_run_lock_keeper *keeper);
 /* Ends the thread; a keeper that was zeroed and never started is fine. */
