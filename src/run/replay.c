@@ -5,7 +5,8 @@
  *   I1  The document is a function of the bundle, the witness and the other bundle: no clock, no
  *       random number, no path of the machine.
  *   I2  status is ok only when verification found nothing, every report is valid, manifest and
- *       reports say what the events say, and the run does not differ from the one it is held against.
+ *       reports say what the events say, and the run does not differ from the one it is held
+ * against.
  */
 #include "run/replay.h"
 
@@ -50,8 +51,8 @@ static cx_status read_story(cx_run_bundle *bundle, cx_arena *arena, cx_run_story
 {
     cx_bytes events;
     cx_run_story_init(story);
-    cx_status status = cx_run_bundle_read(bundle, CX_STR("events.jsonl"), CX_RUN_EVENTS_BYTES_MAX,
-                                          &events, err);
+    cx_status status =
+        cx_run_bundle_read(bundle, CX_STR("events.jsonl"), CX_RUN_EVENTS_BYTES_MAX, &events, err);
     if (!cx_failed(status))
         status = cx_run_story_read(cx_bytes_str(events), arena, story, err);
     *out_has = !cx_failed(status);
@@ -88,14 +89,14 @@ static void compare_gates(replay *r, const char *path)
     const cx_run_story_task *task = cx_run_story_find(&r->story, text_at(&result, "/task_id"));
     for (unsigned gate = 0; gate < CX_RUN_GATE_COUNT; gate++) {
         cx_str pointer = cx_arena_printf(r->arena, "/gates/%s/passed", cx_run_gate_names[gate]);
-        const cx_json *stated =
-            pointer.data == NULL ? NULL : cx_json_pointer(&result, pointer);
+        const cx_json *stated = pointer.data == NULL ? NULL : cx_json_pointer(&result, pointer);
         bool says = stated != NULL && stated->type == CX_JSON_TRUE;
         bool was = task != NULL && cx_run_story_task_passed(&r->story, task, gate);
         if (says != was)
-            mismatch(r, cx_arena_printf(r->arena, "%s%s", path, pointer.data == NULL ? ""
-                                                                                   : pointer.data),
-                     yes_no(was), yes_no(says));
+            mismatch(
+                r,
+                cx_arena_printf(r->arena, "%s%s", path, pointer.data == NULL ? "" : pointer.data),
+                yes_no(was), yes_no(says));
     }
 }
 
@@ -111,8 +112,8 @@ static void compare_task(replay *r, const cx_json *task)
     }
     for (unsigned gate = 0; success && gate < CX_RUN_GATE_COUNT; gate++)
         if (!cx_run_story_task_passed(&r->story, told, gate))
-            mismatch(r, cx_arena_printf(r->arena, "manifest.json/tasks/%s",
-                                        cx_run_gate_names[gate]),
+            mismatch(r,
+                     cx_arena_printf(r->arena, "manifest.json/tasks/%s", cx_run_gate_names[gate]),
                      yes_no(false), CX_STR("SUCCESS"));
 }
 
@@ -123,8 +124,7 @@ static void compare_with_manifest(replay *r)
     if (!r->has_story || manifest.count == 0)
         return;
     expect(r, CX_STR("manifest.json/run_id"), r->story.run_id, text_at(&manifest, "/run_id"));
-    expect(r, CX_STR("manifest.json/trace_id"), r->story.trace_id,
-           text_at(&manifest, "/trace_id"));
+    expect(r, CX_STR("manifest.json/trace_id"), r->story.trace_id, text_at(&manifest, "/trace_id"));
     expect(r, CX_STR("manifest.json/status"),
            r->story.status.data == NULL ? CX_STR("RUNNING") : r->story.status,
            text_at(&manifest, "/status"));
@@ -338,8 +338,7 @@ static cx_status write_document(replay *r, cx_run_rehydration *out, cx_err *err)
     put_hashes(r, &object);
     cx_run_part_put_array(&object, "mismatches", &r->mismatches);
     cx_run_part_put(&object, "params_equal",
-                    r->params_compared ? cx_json_make_bool(r->params_equal)
-                                       : cx_json_make_null());
+                    r->params_compared ? cx_json_make_bool(r->params_equal) : cx_json_make_null());
     put_divergence(r, &object);
     return cx_json_list_end_object(&object, &out->document, err);
 }

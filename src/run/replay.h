@@ -1,6 +1,6 @@
 /*
- * replay.h - looking back at a run (run.md §18): telling it again from its events, comparing it with
- * another, and doing it again.
+ * replay.h - looking back at a run (run.md §18): telling it again from its events, comparing it
+ * with another, and doing it again.
  *
  * Bundles are opened for reading only and nothing is ever written into one.  Rehydrating the same
  * bundle twice gives the same bytes.
@@ -17,8 +17,8 @@
 /* --- rehydrate ------------------------------------------------------------------------------- */
 
 typedef struct cx_run_rehydration {
-    /* {run_id, baseline_run_id, status, verdict, codes[], events_count, states[], gates{}, timeline{},
-     * reports{}, evidence_hashes{}, mismatches[], params_equal, first_divergence} */
+    /* {run_id, baseline_run_id, status, verdict, codes[], events_count, states[], gates{},
+     * timeline{}, reports{}, evidence_hashes{}, mismatches[], params_equal, first_divergence} */
     cx_json document;
     int exit_code; /* 0, 1 broken or not what manifest and reports say, 3 unsealed, 5 diverged */
 } cx_run_rehydration;

@@ -31,10 +31,10 @@ typedef struct comparison {
 static bool passing(cx_str name)
 {
     static const char *const names[] = {
-        "commit",      "contract_sha256", "manifest_sha256", "thread_id", "pid",
-        "duration",    "nonce",           "approval_id",     "boot_id",   "host",
-        "realpath",    "runtime_root",    "tmpdir",          "seal",      "layers",
-        "versions",    "git_version",     "executable",      "pids",      "expires_at",
+        "commit",   "contract_sha256", "manifest_sha256", "thread_id", "pid",
+        "duration", "nonce",           "approval_id",     "boot_id",   "host",
+        "realpath", "runtime_root",    "tmpdir",          "seal",      "layers",
+        "versions", "git_version",     "executable",      "pids",      "expires_at",
     };
     static const char *const ends[] = {"_at", "_ms", "_ns", "_sec", "_bytes", "_sha256"};
     for (size_t i = 0; i < CX_COUNT_OF(names); i++)
@@ -164,8 +164,7 @@ static cx_status compare_event(comparison *c, const cx_run_moment *a, const cx_r
     }
     if ((a->task_id.data == NULL) != (b->task_id.data == NULL) ||
         !cx_str_eq(a->task_id, b->task_id)) {
-        diverge(c, a->index, CX_STR("task_id"), text_or_null(a->task_id),
-                text_or_null(b->task_id));
+        diverge(c, a->index, CX_STR("task_id"), text_or_null(a->task_id), text_or_null(b->task_id));
         return CX_SUCCESS;
     }
     if (a->attempt != b->attempt) {

@@ -3,16 +3,16 @@
  *
  *   I1  The four gates of a task are those of its last attempt: a new contract (S5→S2) takes back
  *       what diff, review and tests said of the one before.
- *   I2  Review has passed when the reviewer said PASS and left no trace (§10); tests have passed when
- *       TEST_RESULT says PASS and no command was refused since.
- *   I3  An event of a type that is unknown here says nothing; readers keep it (§17).
+ *   I2  Review has passed when the reviewer said PASS and left no trace (§10); tests have passed
+ * when TEST_RESULT says PASS and no command was refused since. I3  An event of a type that is
+ * unknown here says nothing; readers keep it (§17).
  */
 #include "run/story.h"
 
 #include "run/report_parts.h"
 
-const char *const cx_run_gate_names[CX_RUN_GATE_COUNT] = {"diff_gate", "policy_gate",
-                                                          "review_gate", "tests_gate"};
+const char *const cx_run_gate_names[CX_RUN_GATE_COUNT] = {"diff_gate", "policy_gate", "review_gate",
+                                                          "tests_gate"};
 
 static const struct gate_event {
     const char *type, *gate;
@@ -183,8 +183,7 @@ static cx_str violation_text(reader *r, const cx_json *item)
 static void take_ruling(reader *r, cx_run_story_task *task, const cx_run_judgement *judgement)
 {
     cx_run_ruling *slot = cx_vec_push(&r->story->rulings, r->keep->alloc);
-    const cx_json *list =
-        cx_json_get_typed(&r->event.payload, CX_STR("violations"), CX_JSON_ARRAY);
+    const cx_json *list = cx_json_get_typed(&r->event.payload, CX_STR("violations"), CX_JSON_ARRAY);
     cx_str *violations = NULL;
     size_t count = list == NULL ? 0 : list->count;
     if (slot == NULL) {

@@ -1,9 +1,9 @@
 /*
  * story.h - what the events of a run say by themselves: states, verdicts of gates, tasks, end.
  *
- * Replay compares it with manifest and reports (run.md §18), views show it (§21), a lattice is built
- * from the same words (docs/formats/run-lattice.md).  Nothing but the bytes of events.jsonl is
- * looked at, so the story of a run that is still going on can be told too.
+ * Replay compares it with manifest and reports (run.md §18), views show it (§21), a lattice is
+ * built from the same words (docs/formats/run-lattice.md).  Nothing but the bytes of events.jsonl
+ * is looked at, so the story of a run that is still going on can be told too.
  */
 #ifndef CX_RUN_STORY_H
 #define CX_RUN_STORY_H
@@ -34,7 +34,7 @@ typedef struct cx_run_moment {
     uint64_t index; /* from 1 */
     cx_str line;    /* as it stands in the file, without '\n'; borrowed from the bytes */
     cx_str ts, level, type;
-    cx_str task_id; /* data NULL = null */
+    cx_str task_id;  /* data NULL = null */
     int64_t attempt; /* CX_RUN_NO_ATTEMPT = null */
 } cx_run_moment;
 
@@ -52,7 +52,7 @@ typedef struct cx_run_ruling {
 
 typedef struct cx_run_story_task {
     cx_str task_id;
-    int64_t attempt; /* the last one */
+    int64_t attempt;    /* the last one */
     size_t first, last; /* moments */
     cx_str state;       /* "to" of its last transition, "S0" before */
     /* Of the last attempt.  `reached` false: not run. */
@@ -71,10 +71,10 @@ typedef struct cx_run_story {
     cx_str state;                    /* of the last transition; "S0" before the first */
     cx_str failed_gate;              /* of the last gate_failed, unless the run succeeded */
     cx_str reason;                   /* of it */
-    cx_str status;   /* of RUN_FINISHED: "SUCCESS", "FAILURE"; data NULL = still going on */
+    cx_str status;     /* of RUN_FINISHED: "SUCCESS", "FAILURE"; data NULL = still going on */
     int64_t exit_code; /* likewise; -1 = unknown */
     cx_str baseline_commit, contract_sha256; /* of RUN_CREATED; may be empty */
-    bool torn; /* the last line has no end: it was not counted */
+    bool torn;                               /* the last line has no end: it was not counted */
 } cx_run_story;
 
 /*
