@@ -763,6 +763,11 @@ cx_status cx_path_remove_tree(const char *path, cx_err *err)
     return status;
 }
 
+uint32_t cx_user_id(void)
+{
+    return (uint32_t)geteuid();
+}
+
 /* --- flock ------------------------------------------------------------------------------------ */
 
 static uint64_t now_ms(void)

@@ -116,6 +116,9 @@ CX_RESULT cx_folder_remove(cx_file folder, const char *path, cx_err *err);
 CX_RESULT cx_folder_remove_tree(cx_file folder, const char *path, cx_err *err);
 CX_RESULT cx_path_remove_tree(const char *path, cx_err *err);
 
+/* Who this process acts as: the effective user. */
+uint32_t cx_user_id(void);
+
 /* --- flock ----------------------------------------------------------------------------------- */
 
 /* The exclusive flock(2) of a file that is made when absent (0600); ends with cx_flock_release or

@@ -12,7 +12,7 @@
 #define CX_RUN_GIT_H
 
 #include "base/spawn.h"
-#include "run/repo.h"
+#include "run/run.h"
 
 #define CX_OID_BYTES_MAX 32
 #define CX_OID_TEXT_SIZE (2 * CX_OID_BYTES_MAX + 1)
@@ -128,8 +128,5 @@ const cx_git_entry *cx_git_tree_find(const cx_git_tree *tree, cx_str path);
 /* Appends the contents of a path in a commit.  *out_mode 0: there is none; 0040000: a folder. */
 CX_RESULT cx_git_show(const cx_git *git, const cx_oid *commit, cx_str path, size_t limit_bytes,
                       cx_buf *out, uint32_t *out_mode, cx_err *err);
-
-/* repo.h over git; `git` is borrowed, `out->artifact` stays NULL. */
-void cx_git_repo(const cx_git *git, cx_run_repo *out);
 
 #endif

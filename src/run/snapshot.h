@@ -17,6 +17,8 @@ typedef struct cx_snap_file {
     cx_str path; /* from the work tree; terminated */
     cx_facts facts;
     cx_digest sha256; /* of the bytes, or of a link's target; zero for folders and special files */
+    cx_oid oid;       /* as a blob of the repository's format; size 0 unless file or link */
+    bool binary;      /* a zero byte among the first 8,000 (D12) */
     bool stamped;     /* facts.changed_ns alone shows every later change */
 } cx_snap_file;
 
@@ -64,13 +66,14 @@ typedef struct cx_snapshot {
 
 typedef struct cx_snapshot_options {
     const cx_snapshot
-        *before;      /* hashes of files that cannot have changed since are taken over; NULL */
-    const char *skip; /* a folder of the work tree that is not looked at (the runtime root
-                         inside the main checkout), relative; NULL = none */
-    unsigned threads; /* 0 = as many as pay */
+        *before;          /* hashes of files that cannot have changed since are taken over; NULL */
+    const char *skip;     /* a folder of the work tree that is not looked at (the runtime root
+                             inside the main checkout), relative; NULL = none */
+    unsigned threads;     /* 0 = as many as pay */
+    bool repository_only; /* no files: index, references and the repository's own files */
 } cx_snapshot_options;
 
-#define CX_SNAPSHOT_OPTIONS_INIT ((cx_snapshot_options){NULL, NULL, 0})
+#define CX_SNAPSHOT_OPTIONS_INIT ((cx_snapshot_options){NULL, NULL, 0, false})
 
 /* `options` may be NULL. */
 CX_RESULT cx_snapshot_take(const cx_git *git, const cx_snapshot_options *options, cx_snapshot **out,

@@ -1,0 +1,634 @@
+/*
+ * git.c - running the git program (run.md §1 R3), and the questions that are one call of it.
+ *
+ * Invariants:
+ *   I1  argv begins with what R3 fixes, whatever the caller asks for; the environment is built here
+ *       from nothing.
+ *   I2  which repository is meant was found once, at opening, and is said outright afterwards.
+ *   I3  a reference never stands where git would read an option.
+ */
+#include "run/git.h"
+
+#include <stdio.h>
+
+#include "base/folder.h"
+#include "crypto/digest.h"
+#include "crypto/sha1.h"
+#include "run/git_parts.h"
+
+#define NO_HOME "/nonexistent" /* Debian's name for a home that must not exist */
+#define ERRORS_KEPT_BYTES 4096
+#define REF_BYTES_MAX 1024
+
+/* R3, and what keeps a repository's own configuration from starting anything else. */
+static const char *const fixed_options[] = {"core.hooksPath=/dev/null",
+                                            "core.fsmonitor=false",
+                                            "core.untrackedCache=false",
+                                            "diff.external=",
+                                            "core.pager=cat",
+                                            "core.attributesFile=/dev/null",
+                                            "protocol.allow=never",
+                                            "gc.auto=0",
+                                            "commit.gpgSign=false",
+                                            "tag.gpgSign=false",
+                                            "maintenance.auto=false",
+                                            "submodule.recurse=false",
+                                            "core.quotePath=false",
+                                            "core.splitIndex=false",
+                                            "index.sparse=false",
+                                            "core.logAllRefUpdates=false"};
+
+static const char *const fixed_env[] = {"PATH=/usr/bin:/bin",       "LC_ALL=C",
+                                        "GIT_CONFIG_NOSYSTEM=1",    "GIT_CONFIG_GLOBAL=/dev/null",
+                                        "GIT_TERMINAL_PROMPT=0",    "GIT_OPTIONAL_LOCKS=0",
+                                        "GIT_NO_REPLACE_OBJECTS=1", "GIT_LITERAL_PATHSPECS=1"};
+
+enum {
+    ARGS_MAX = 64,
+    ENV_MAX = 32,
+};
+
+struct cx_git {
+    const cx_alloc *alloc;
+    cx_arena arena;
+    cx_git_options options; /* text copied */
+    const char *home;       /* "HOME=.." */
+    const char *worktree;
+    const char *git_dir;
+    const char *common_dir;
+    const char *git_dir_option; /* "--git-dir=.." */
+    const char *work_tree_option;
+    size_t oid_size;
+    bool linked;
+};
+
+/* --- the program ------------------------------------------------------------------------------ */
+
+static bool is_trusted_program(const char *path)
+{
+    cx_facts facts;
+    return !cx_failed(cx_path_facts(path, true, &facts, NULL)) && facts.kind == CX_FILE_REGULAR &&
+           (facts.mode & 0111) != 0 && (facts.mode & 022) == 0 &&
+           (facts.owner_id == 0 || facts.owner_id == cx_user_id());
+}
+
+const char *cx_git_program(void)
+{
+    static const char *const places[] = {"/usr/local/bin/git", "/usr/bin/git", "/bin/git"};
+    for (size_t i = 0; i < CX_COUNT_OF(places); i++)
+        if (is_trusted_program(places[i]))
+            return places[i];
+    return NULL;
+}
+
+/* --- running ---------------------------------------------------------------------------------- */
+
+/* The first line of what git complained, without "fatal: ". */
+static cx_str complaint(const cx_buf *errors)
+{
+    cx_str text = cx_buf_str(errors);
+    const char *end = text.size == 0 ? NULL : memchr(text.data, '\n', text.size);
+    if (end != NULL)
+        text.size = (size_t)(end - text.data);
+    static const char *const heads[] = {"fatal: ", "error: "};
+    for (size_t i = 0; i < CX_COUNT_OF(heads); i++) {
+        cx_str head = cx_str_z(heads[i]);
+        if (cx_str_starts(text, head))
+            return (cx_str){text.data + head.size, text.size - head.size};
+    }
+    return text.size == 0 ? CX_STR("it did not say why") : text;
+}
+
+static cx_status run_argv(const cx_git_options *with, const char *const *argv,
+                          const char *const *envp, const char *cwd, const cx_git_call *call,
+                          cx_buf *out, int *out_exit, cx_err *err)
+{
+    cx_spawn_options how = CX_SPAWN_OPTIONS_INIT;
+    cx_spawn_result result;
+    cx_buf errors;
+    uint64_t limit = call->output_limit_bytes != 0   ? call->output_limit_bytes
+                     : with->output_limit_bytes != 0 ? with->output_limit_bytes
+                                                     : CX_RUN_OUTPUT_BYTES_MAX;
+    cx_buf_init(&errors, cx_alloc_default());
+    how.argv = argv;
+    how.envp = envp;
+    how.cwd = cwd;
+    how.in = call->input.size == 0 ? CX_SPAWN_IN_NULL : CX_SPAWN_IN_BYTES;
+    how.input = call->input;
+    if (out != NULL)
+        how.out = cx_spawn_to_buf(out, limit);
+    how.errout = cx_spawn_to_buf(&errors, ERRORS_KEPT_BYTES);
+    how.errout.limit_fails = false;
+    how.timeout_ms = call->timeout_ms != 0   ? call->timeout_ms
+                     : with->timeout_ms != 0 ? with->timeout_ms
+                                             : CX_GIT_TIMEOUT_MS;
+    how.cancel = with->cancel;
+    const char *word = call->args[0] == NULL ? "" : call->args[0];
+    cx_status status = cx_spawn_run(&how, &result, err);
+    if (cx_failed(status))
+        goto done;
+    if (result.timed_out || result.cancelled)
+        status = cx_fail(err, CX_E_TIMEOUT, "git %s %s", word,
+                         result.cancelled ? "was cancelled" : "took longer than allowed");
+    else if (result.signal != 0)
+        status = cx_fail(err, CX_E_IO, "git %s was ended by signal %d", word, result.signal);
+    else if (out_exit != NULL)
+        *out_exit = result.exit_code;
+    else if (result.exit_code != 0) {
+        cx_str why = complaint(&errors);
+        status = cx_fail(err, CX_E_FORMAT, "git %s failed (exit %d): %.*s", word, result.exit_code,
+                         (int)(why.size > 200 ? 200 : why.size), why.data);
+    }
+done:
+    cx_buf_done(&errors);
+    return status;
+}
+
+/* Fills argv and environment; `index` is storage for GIT_INDEX_FILE. */
+static cx_status prepare(const cx_git_options *with, const char *home, const char *git_dir,
+                         const char *work_tree, const cx_git_call *call, const char **argv,
+                         const char **envp, char *index, size_t index_size, cx_err *err)
+{
+    size_t count = 0, env_count = 0;
+    argv[count++] = with->program;
+    for (size_t i = 0; i < CX_COUNT_OF(fixed_options); i++) {
+        argv[count++] = "-c";
+        argv[count++] = fixed_options[i];
+    }
+    if (git_dir != NULL)
+        argv[count++] = git_dir;
+    if (work_tree != NULL && !call->bare)
+        argv[count++] = work_tree;
+    for (size_t i = 0; call->args[i] != NULL; i++) {
+        if (count + 1 == ARGS_MAX)
+            return cx_fail(err, CX_E_LIMIT, "git is called with too many arguments");
+        argv[count++] = call->args[i];
+    }
+    argv[count] = NULL;
+    for (size_t i = 0; i < CX_COUNT_OF(fixed_env); i++)
+        envp[env_count++] = fixed_env[i];
+    envp[env_count++] = home;
+    if (call->index_file != NULL) {
+        int size = snprintf(index, index_size, "GIT_INDEX_FILE=%s", call->index_file);
+        if (size < 0 || (size_t)size >= index_size)
+            return cx_fail(err, CX_E_LIMIT, "the path of a temporary index is too long");
+        envp[env_count++] = index;
+    }
+    for (size_t i = 0; call->env != NULL && call->env[i] != NULL; i++) {
+        if (env_count + 1 == ENV_MAX)
+            return cx_fail(err, CX_E_LIMIT, "git is called with too many variables");
+        envp[env_count++] = call->env[i];
+    }
+    envp[env_count] = NULL;
+    return CX_SUCCESS;
+}
+
+cx_status cx_git_call_run(const cx_git *git, const cx_git_call *call, cx_buf *out, int *out_exit,
+                          cx_err *err)
+{
+    const char *argv[ARGS_MAX], *envp[ENV_MAX];
+    char index[CX_PATH_BYTES_MAX + 32];
+    CX_TRY(prepare(&git->options, git->home, git->git_dir_option, git->work_tree_option, call, argv,
+                   envp, index, sizeof index, err));
+    return run_argv(&git->options, argv, envp, call->bare ? git->common_dir : git->worktree, call,
+                    out, out_exit, err);
+}
+
+cx_status cx_git_run(const cx_git *git, const char *const *args, cx_buf *out, cx_err *err)
+{
+    return cx_git_call_run(git, &(cx_git_call){.args = args}, out, NULL, err);
+}
+
+cx_status cx_git_version(const char *program, unsigned *out, cx_err *err)
+{
+    const char *argv[ARGS_MAX], *envp[ENV_MAX];
+    cx_git_options with = CX_GIT_OPTIONS_INIT;
+    cx_git_call call = {.args = CX_GIT_ARGS("version")};
+    unsigned parts[3] = {0, 0, 0};
+    cx_buf text;
+    with.program = program != NULL ? program : cx_git_program();
+    if (with.program == NULL)
+        return cx_fail(err, CX_E_NOT_FOUND,
+                       "there is no git in /usr/local/bin, /usr/bin or /bin; install it");
+    cx_buf_init(&text, cx_alloc_default());
+    cx_status status = prepare(&with, "HOME=" NO_HOME, NULL, NULL, &call, argv, envp, NULL, 0, err);
+    if (!cx_failed(status))
+        status = run_argv(&with, argv, envp, "/", &call, &text, NULL, err);
+    const char *z = cx_failed(status) ? NULL : cx_buf_z(&text);
+    if (z != NULL && sscanf(z, "git version %4u.%4u.%4u", &parts[0], &parts[1], &parts[2]) < 2)
+        status = cx_fail(err, CX_E_FORMAT, "%s does not say which version it is", with.program);
+    cx_buf_done(&text);
+    CX_TRY(status);
+    *out = parts[0] * 10000 + parts[1] * 100 + (parts[2] > 99 ? 99 : parts[2]);
+    return CX_SUCCESS;
+}
+
+/* --- opening ---------------------------------------------------------------------------------- */
+
+static const char *keep(cx_git *git, const char *prefix, cx_str text)
+{
+    return cx_arena_printf(&git->arena, "%s%.*s", prefix, (int)text.size, text.data).data;
+}
+
+/* The five lines of rev-parse, in the order asked for. */
+static cx_status take_places(cx_git *git, cx_str text, cx_err *err)
+{
+    cx_str lines[4];
+    size_t count = 0;
+    while (text.size != 0 && count < CX_COUNT_OF(lines)) {
+        const char *end = memchr(text.data, '\n', text.size);
+        size_t size = end == NULL ? text.size : (size_t)(end - text.data);
+        lines[count++] = (cx_str){text.data, size};
+        text.data += size + (end != NULL);
+        text.size -= size + (end != NULL);
+    }
+    if (count != CX_COUNT_OF(lines) || text.size != 0)
+        return cx_fail(err, CX_E_UNSUPPORTED,
+                       "the path of the repository has a line break in it: move it");
+    for (size_t i = 0; i < 3; i++)
+        if (lines[i].size == 0 || lines[i].data[0] != '/' ||
+            lines[i].size > CX_PATH_BYTES_MAX - 256)
+            return cx_fail(err, CX_E_UNSUPPORTED, "git names no usable path of the repository");
+    git->oid_size = cx_str_is(lines[3], "sha1") ? 20 : cx_str_is(lines[3], "sha256") ? 32 : 0;
+    if (git->oid_size == 0)
+        return cx_fail(err, CX_E_UNSUPPORTED, "the repository's object format '%.*s' is unknown",
+                       (int)lines[3].size, lines[3].data);
+    git->worktree = keep(git, "", lines[0]);
+    git->git_dir = keep(git, "", lines[1]);
+    git->common_dir = keep(git, "", lines[2]);
+    git->git_dir_option = keep(git, "--git-dir=", lines[1]);
+    git->work_tree_option = keep(git, "--work-tree=", lines[0]);
+    git->linked = !cx_str_eq(lines[1], lines[2]);
+    return git->worktree == NULL || git->git_dir == NULL || git->common_dir == NULL ||
+                   git->git_dir_option == NULL || git->work_tree_option == NULL
+               ? cx_fail_nomem(err)
+               : CX_SUCCESS;
+}
+
+static cx_status find_repository(cx_git *git, const char *folder, cx_err *err)
+{
+    const char *argv[ARGS_MAX], *envp[ENV_MAX];
+    cx_git_call call = {.args = CX_GIT_ARGS("rev-parse", "--path-format=absolute",
+                                            "--show-toplevel", "--absolute-git-dir",
+                                            "--git-common-dir", "--show-object-format")};
+    cx_buf text;
+    int code = 0;
+    cx_buf_init(&text, git->alloc);
+    cx_status status;
+    CX_GO(status, prepare(&git->options, git->home, NULL, NULL, &call, argv, envp, NULL, 0, err));
+    CX_GO(status, run_argv(&git->options, argv, envp, folder, &call, &text, &code, err));
+    if (code != 0)
+        status = cx_fail(err, CX_E_NOT_FOUND,
+                         "%s is not in the work tree of a git repository that this user may use",
+                         folder);
+    else
+        status = take_places(git, cx_buf_str(&text), err);
+done:
+    cx_buf_done(&text);
+    return status;
+}
+
+cx_status cx_git_open(const char *folder, const cx_git_options *options, const cx_alloc *alloc,
+                      cx_git **out, cx_err *err)
+{
+    alloc = alloc == NULL ? cx_alloc_default() : alloc;
+    cx_git *git = alloc->resize(alloc->ctx, NULL, 0, sizeof *git);
+    if (git == NULL)
+        return cx_fail_nomem(err);
+    memset(git, 0, sizeof *git);
+    git->alloc = alloc;
+    cx_arena_init(&git->arena, alloc, 0);
+    git->options = options == NULL ? CX_GIT_OPTIONS_INIT : *options;
+    const char *program = git->options.program != NULL ? git->options.program : cx_git_program();
+    const char *home = git->options.home != NULL ? git->options.home : NO_HOME;
+    cx_status status;
+    if (program == NULL)
+        status = cx_fail(err, CX_E_NOT_FOUND,
+                         "there is no git in /usr/local/bin, /usr/bin or /bin; install it");
+    else if (program[0] != '/' || home[0] != '/')
+        status = cx_fail(err, CX_E_USAGE, "git and its home are given by absolute paths");
+    else {
+        git->options.program = keep(git, "", cx_str_z(program));
+        git->options.home = keep(git, "", cx_str_z(home));
+        git->home = keep(git, "HOME=", cx_str_z(home));
+        status = git->options.program == NULL || git->options.home == NULL || git->home == NULL
+                     ? cx_fail_nomem(err)
+                     : find_repository(git, folder, err);
+    }
+    if (cx_failed(status)) {
+        cx_git_close(git);
+        return status;
+    }
+    *out = git;
+    return CX_SUCCESS;
+}
+
+void cx_git_close(cx_git *git)
+{
+    if (git == NULL)
+        return;
+    cx_arena_done(&git->arena);
+    git->alloc->resize(git->alloc->ctx, git, sizeof *git, 0);
+}
+
+const char *cx_git_worktree(const cx_git *git)
+{
+    return git->worktree;
+}
+const char *cx_git_dir(const cx_git *git)
+{
+    return git->git_dir;
+}
+const char *cx_git_common_dir(const cx_git *git)
+{
+    return git->common_dir;
+}
+bool cx_git_is_linked(const cx_git *git)
+{
+    return git->linked;
+}
+size_t cx_git_oid_size(const cx_git *git)
+{
+    return git->oid_size;
+}
+cx_git_options cx_git_options_of(const cx_git *git)
+{
+    return git->options;
+}
+
+/* --- names of objects ------------------------------------------------------------------------- */
+
+bool cx_oid_eq(const cx_oid *a, const cx_oid *b)
+{
+    return a->size == b->size && memcmp(a->bytes, b->bytes, a->size) == 0;
+}
+
+void cx_oid_text(const cx_oid *oid, char out[CX_OID_TEXT_SIZE])
+{
+    static const char digits[] = "0123456789abcdef";
+    for (size_t i = 0; i < oid->size; i++) {
+        out[2 * i] = digits[oid->bytes[i] >> 4];
+        out[2 * i + 1] = digits[oid->bytes[i] & 15];
+    }
+    out[2 * (size_t)oid->size] = '\0';
+}
+
+static int hex_digit(char c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    if (c >= 'a' && c <= 'f')
+        return c - 'a' + 10;
+    return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+}
+
+bool cx_oid_parse(cx_str text, cx_oid *out)
+{
+    cx_oid oid = {.size = 0};
+    if (text.size != 40 && text.size != 64)
+        return false;
+    for (size_t i = 0; i < text.size; i += 2) {
+        int high = hex_digit(text.data[i]), low = hex_digit(text.data[i + 1]);
+        if (high < 0 || low < 0)
+            return false;
+        oid.bytes[i / 2] = (uint8_t)(high << 4 | low);
+    }
+    oid.size = (uint8_t)(text.size / 2);
+    *out = oid;
+    return true;
+}
+
+bool cx_oid_is_zero(const cx_oid *oid)
+{
+    static const uint8_t zeros[CX_OID_BYTES_MAX];
+    return memcmp(oid->bytes, zeros, sizeof zeros) == 0;
+}
+
+cx_oid cx_git_object_oid(size_t oid_size, const char *type, cx_bytes contents)
+{
+    cx_oid oid = {.size = (uint8_t)oid_size};
+    char head[64];
+    int size = snprintf(head, sizeof head, "%s %zu", type, contents.size);
+    size_t head_size = (size_t)size + 1; /* with its zero byte */
+    if (oid_size == 20) {
+        cx_sha1 hash;
+        cx_sha1_init(&hash);
+        cx_sha1_add(&hash, head, head_size);
+        cx_sha1_add(&hash, contents.data, contents.size);
+        cx_sha1_end(&hash, oid.bytes);
+    } else {
+        cx_sha256 hash;
+        cx_sha256_init(&hash);
+        cx_sha256_add(&hash, head, head_size);
+        cx_sha256_add(&hash, contents.data, contents.size);
+        cx_digest digest = cx_sha256_end(&hash);
+        memcpy(oid.bytes, digest.bytes, sizeof digest.bytes);
+    }
+    return oid;
+}
+
+cx_oid cx_git_blob_oid(const cx_git *git, cx_bytes contents)
+{
+    return cx_git_object_oid(git->oid_size, "blob", contents);
+}
+
+/* --- references ------------------------------------------------------------------------------- */
+
+/* Whether a text may be given to git as a reference at all. */
+static bool is_ref_text(cx_str ref)
+{
+    if (ref.size == 0 || ref.size > REF_BYTES_MAX || ref.data[0] == '-' || ref.data[0] == ':')
+        return false;
+    for (size_t i = 0; i < ref.size; i++)
+        if ((uint8_t)ref.data[i] <= ' ' || ref.data[i] == 0x7f)
+            return false;
+    return true;
+}
+
+/* One line that is an object's name. */
+static cx_status take_oid(const cx_git *git, const cx_buf *text, cx_oid *out, cx_err *err)
+{
+    cx_str line = cx_buf_str(text);
+    while (line.size != 0 && line.data[line.size - 1] == '\n')
+        line.size--;
+    if (!cx_oid_parse(line, out) || out->size != git->oid_size)
+        return cx_fail(err, CX_E_FORMAT, "git answered with something that is no object's name");
+    return CX_SUCCESS;
+}
+
+cx_status cx_git_ask_oid(const cx_git *git, const cx_git_call *call, cx_oid *out, cx_err *err)
+{
+    cx_buf text;
+    cx_buf_init(&text, git->alloc);
+    cx_status status = cx_git_call_run(git, call, &text, NULL, err);
+    if (!cx_failed(status))
+        status = take_oid(git, &text, out, err);
+    cx_buf_done(&text);
+    return status;
+}
+
+static cx_status resolve_as(const cx_git *git, cx_str ref, const char *type, cx_oid *out,
+                            cx_err *err)
+{
+    char peeled[REF_BYTES_MAX + 16];
+    cx_buf text;
+    int code = 0;
+    if (!is_ref_text(ref))
+        return cx_fail(err, CX_E_NOT_FOUND, "'%.*s' is no reference",
+                       (int)(ref.size > 80 ? 80 : ref.size), ref.data);
+    (void)snprintf(peeled, sizeof peeled, "%.*s^{%s}", (int)ref.size, ref.data, type);
+    cx_git_call call = {
+        .args = CX_GIT_ARGS("rev-parse", "--verify", "--quiet", "--end-of-options", peeled),
+        .bare = true};
+    cx_buf_init(&text, git->alloc);
+    cx_status status = cx_git_call_run(git, &call, &text, &code, err);
+    if (!cx_failed(status) && code != 0)
+        status = cx_fail(err, CX_E_NOT_FOUND, "'%.*s' names no %s of the repository",
+                         (int)(ref.size > 80 ? 80 : ref.size), ref.data, type);
+    if (!cx_failed(status))
+        status = take_oid(git, &text, out, err);
+    cx_buf_done(&text);
+    return status;
+}
+
+cx_status cx_git_resolve(const cx_git *git, cx_str ref, cx_oid *out, cx_err *err)
+{
+    return resolve_as(git, ref, "commit", out, err);
+}
+
+cx_status cx_git_tree_of(const cx_git *git, const cx_oid *commit, cx_oid *out, cx_err *err)
+{
+    char text[CX_OID_TEXT_SIZE];
+    cx_oid_text(commit, text);
+    return resolve_as(git, cx_str_z(text), "tree", out, err);
+}
+
+cx_status cx_git_is_ancestor(const cx_git *git, const cx_oid *ancestor, const cx_oid *commit,
+                             bool *out, cx_err *err)
+{
+    char a[CX_OID_TEXT_SIZE], b[CX_OID_TEXT_SIZE];
+    int code = 0;
+    cx_oid_text(ancestor, a);
+    cx_oid_text(commit, b);
+    cx_git_call call = {.args = CX_GIT_ARGS("merge-base", "--is-ancestor", a, b), .bare = true};
+    CX_TRY(cx_git_call_run(git, &call, NULL, &code, err));
+    if (code != 0 && code != 1)
+        return cx_fail(err, CX_E_NOT_FOUND, "git cannot compare the commits %.12s and %.12s", a, b);
+    *out = code == 0;
+    return CX_SUCCESS;
+}
+
+cx_status cx_git_root_commit(const cx_git *git, cx_oid *out, cx_err *err)
+{
+    cx_buf text;
+    cx_oid best = {.size = 0}, oid;
+    cx_buf_init(&text, git->alloc);
+    cx_git_call call = {.args = CX_GIT_ARGS("rev-list", "--max-parents=0", "HEAD", "--"),
+                        .bare = true};
+    cx_status status = cx_git_call_run(git, &call, &text, NULL, err);
+    cx_str rest = cx_buf_str(&text);
+    size_t line = 2 * git->oid_size + 1;
+    for (; !cx_failed(status) && rest.size >= line; rest.data += line, rest.size -= line)
+        if (cx_oid_parse((cx_str){rest.data, line - 1}, &oid) &&
+            (best.size == 0 || memcmp(oid.bytes, best.bytes, oid.size) < 0))
+            best = oid;
+    if (!cx_failed(status) && best.size == 0)
+        status = cx_fail(err, CX_E_NOT_FOUND, "the repository has no commit yet");
+    cx_buf_done(&text);
+    CX_TRY(status);
+    *out = best;
+    return CX_SUCCESS;
+}
+
+cx_status cx_git_head_ref(const cx_git *git, cx_arena *arena, cx_str *out, cx_err *err)
+{
+    cx_buf text;
+    int code = 0;
+    cx_buf_init(&text, git->alloc);
+    cx_git_call call = {.args = CX_GIT_ARGS("symbolic-ref", "--quiet", "HEAD"), .bare = true};
+    cx_status status = cx_git_call_run(git, &call, &text, &code, err);
+    if (!cx_failed(status)) {
+        cx_str line = cx_buf_str(&text);
+        if (line.size != 0 && line.data[line.size - 1] == '\n')
+            line.size--;
+        *out = cx_arena_copy_str(arena, code == 0 ? line : CX_STR(""));
+        if (out->data == NULL)
+            status = cx_fail_nomem(err);
+    }
+    cx_buf_done(&text);
+    return status;
+}
+
+static cx_status check_ref_name(cx_str name, cx_err *err)
+{
+    if (!cx_str_starts(name, CX_STR("refs/")) || !is_ref_text(name))
+        return cx_fail(err, CX_E_USAGE, "'%.*s' is no full name of a reference",
+                       (int)(name.size > 80 ? 80 : name.size), name.data);
+    return CX_SUCCESS;
+}
+
+cx_status cx_git_ref(const cx_git *git, cx_str name, cx_oid *out, cx_err *err)
+{
+    char z[REF_BYTES_MAX + 1];
+    cx_buf text;
+    int code = 0;
+    CX_TRY(check_ref_name(name, err));
+    (void)snprintf(z, sizeof z, "%.*s", (int)name.size, name.data);
+    cx_git_call call = {.args = CX_GIT_ARGS("show-ref", "--verify", "--hash", "--", z),
+                        .bare = true};
+    cx_buf_init(&text, git->alloc);
+    cx_status status = cx_git_call_run(git, &call, &text, &code, err);
+    if (!cx_failed(status) && code != 0)
+        status = cx_fail(err, CX_E_NOT_FOUND, "there is no reference %s", z);
+    if (!cx_failed(status))
+        status = take_oid(git, &text, out, err);
+    cx_buf_done(&text);
+    return status;
+}
+
+/* Whether the reference is what a swap expected; an error other than absence passes up. */
+static cx_status ref_is(const cx_git *git, cx_str name, const cx_oid *wanted, bool *out,
+                        cx_err *err)
+{
+    cx_oid now;
+    cx_status status = cx_git_ref(git, name, &now, err);
+    if (status.code == CX_E_NOT_FOUND)
+        *out = wanted->size == 0;
+    else if (!cx_failed(status))
+        *out = cx_oid_eq(&now, wanted);
+    return status.code == CX_E_NOT_FOUND ? CX_SUCCESS : status;
+}
+
+cx_status cx_git_ref_set(const cx_git *git, cx_str name, const cx_oid *fresh, const cx_oid *old,
+                         cx_err *err)
+{
+    char z[REF_BYTES_MAX + 1], to[CX_OID_TEXT_SIZE], from[CX_OID_TEXT_SIZE];
+    int code = 0;
+    bool is_old = false;
+    CX_TRY(check_ref_name(name, err));
+    cx_oid zero = {.size = (uint8_t)git->oid_size};
+    (void)snprintf(z, sizeof z, "%.*s", (int)name.size, name.data);
+    cx_oid_text(fresh->size == 0 ? &zero : fresh, to);
+    cx_oid_text(old->size == 0 ? &zero : old, from);
+    cx_git_call call = {.args = fresh->size == 0
+                                    ? CX_GIT_ARGS("update-ref", "--no-deref", "-d", z, from)
+                                    : CX_GIT_ARGS("update-ref", "--no-deref", z, to, from),
+                        .bare = true};
+    CX_TRY(cx_git_call_run(git, &call, NULL, &code, err));
+    if (code == 0)
+        return CX_SUCCESS;
+    CX_TRY(ref_is(git, name, old, &is_old, err));
+    return is_old ? cx_fail(err, CX_E_IO, "git cannot change the reference %s", z)
+                  : cx_fail(err, CX_E_CONFLICT, "the reference %s was moved by somebody else", z);
+}
+
+cx_status cx_git_is_ignored(const cx_git *git, const char *path, bool *out, cx_err *err)
+{
+    int code = 0;
+    cx_git_call call = {.args = CX_GIT_ARGS("check-ignore", "-q", "--", path)};
+    CX_TRY(cx_git_call_run(git, &call, NULL, &code, err));
+    if (code != 0 && code != 1)
+        return cx_fail(err, CX_E_FORMAT, "git cannot say whether %s is ignored", path);
+    *out = code == 0;
+    return CX_SUCCESS;
+}

@@ -1,0 +1,14 @@
+/*
+ * snapshot_parts.h - between the two files of snapshot.h.
+ */
+#ifndef CX_RUN_SNAPSHOT_PARTS_H
+#define CX_RUN_SNAPSHOT_PARTS_H
+
+#include "run/snapshot.h"
+
+#define CX_BINARY_BYTES 8000 /* D12 looks at so many */
+
+/* Fills in index, references, HEAD and the repository's own files. */
+CX_RESULT cx_snapshot_repository(const cx_git *git, cx_snapshot *snapshot, cx_err *err);
+
+#endif
