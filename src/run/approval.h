@@ -46,6 +46,17 @@ CX_RESULT cx_run_approval_decode(cx_bytes payload, cx_arena *arena, cx_run_appro
 /* The payload's bytes (canonical JSON) of what `approval` says. */
 CX_RESULT cx_run_approval_encode(const cx_run_approval *approval, cx_arena *arena, cx_buf *out,
                                  cx_err *err);
+/*
+ * An envelope's bytes: shape, key, signature and time, whatever contract and run it is for.
+ * *out_why is NULL when it is good, else one clause that says why not, static storage: `out` then
+ * has what could be read, approval_id empty when nothing could.
+ */
+CX_RESULT cx_run_approval_open(const cx_run_policy *policy, cx_bytes file, int64_t now_ns,
+                               cx_arena *arena, cx_run_approval *out, const char **out_why,
+                               cx_err *err);
+/* Whether the nonce was used. */
+CX_RESULT cx_run_approval_was_used(const cx_io *io, const char *runtime_root,
+                                   const cx_run_approval *approval, bool *out, cx_err *err);
 /* A scope as it may be written: a known name, with a value where the name needs one. */
 bool cx_run_scope_valid(cx_str scope);
 
@@ -62,7 +73,7 @@ typedef struct cx_run_approval_context {
     cx_digest resolved_sha256;   /* digest of the contract as run (bundle's contract.json);
                                     either one is the contract's.  Zero = none yet */
     cx_str agent_id;             /* of the assigned agent, who can approve nothing */
-    int64_t now_ns;              /* wall clock */
+    int64_t now_ns;              /* since 1970; 0 = the wall clock of `io` */
     cx_run_nonce_record record;  /* NULL = no journal */
     void *record_arg;
 } cx_run_approval_context;

@@ -45,7 +45,6 @@ typedef cx_status (*cx_run_sign)(void *arg, cx_bytes message, cx_signature *out,
 
 /* Appends the envelope as a file (§1 R5), signed by `sign` and checked with `key`. */
 CX_RESULT cx_run_dsse_write(cx_str payload_type, cx_bytes payload, const cx_pubkey *key,
-                            cx_run_sign sign, void *sign_arg, cx_arena *arena, cx_buf *out,
-                            cx_err *err);
+                            cx_run_sign sign, void *sign_arg, cx_buf *out, cx_err *err);
 
 #endif
