@@ -5,9 +5,10 @@
  * so that a busy machine slows all of them.  Rates are units of work a second of wall time; the CPU
  * time beside it shows whether somebody else had the core.
  *
- *     ID what: ours X, reference Y, ratio Z (target T): ok
+ *     ID what: ours X, reference Y, ratio Z [MIN..MAX] (target T): ok
  *
- * A row that cannot be measured here is printed as skipped, never as ok.
+ * The ratio is the median of the turns' ratios where the sides took turns, so that a machine whose
+ * speed drifts slows both of a pair; else that of the medians.  A row that cannot be measured here is printed as skipped, never as ok.
  */
 #ifndef CX_BENCH_BENCH_H
 #define CX_BENCH_BENCH_H
@@ -21,9 +22,14 @@
 /* A turn repeats its work until it takes about this long: shorter ones measure cold caches. */
 #define BENCH_TURN_SECONDS 0.03
 
+/* Turns that are remembered; a side with more has none that pair with another's. */
+#define BENCH_TURNS_MAX 64
+
 typedef struct bench_rate {
     double min, median, max; /* units a second */
     double cpu_share;        /* CPU time / wall time of all turns */
+    size_t turns;            /* 0 = not remembered */
+    double by_turn[BENCH_TURNS_MAX]; /* units a second, in the order they were measured */
 } bench_rate;
 
 typedef struct bench_side {
@@ -52,9 +58,32 @@ static inline int bench_compare(const void *a, const void *b)
 static inline bench_rate bench_rate_of(double *seconds, size_t turns, double units,
                                        double cpu_share)
 {
+    bench_rate rate = {.cpu_share = cpu_share, .turns = turns <= BENCH_TURNS_MAX ? turns : 0};
+    for (size_t i = 0; i < rate.turns; i++)
+        rate.by_turn[i] = units / seconds[i];
     qsort(seconds, turns, sizeof *seconds, bench_compare);
-    return (bench_rate){units / seconds[turns - 1], units / seconds[turns / 2], units / seconds[0],
-                        cpu_share};
+    rate.min = units / seconds[turns - 1];
+    rate.median = units / seconds[turns / 2];
+    rate.max = units / seconds[0];
+    return rate;
+}
+
+typedef struct bench_ratio {
+    double min, median, max;
+} bench_ratio;
+
+/* Turn by turn where both have as many, else of the medians and what they can be at most. */
+static inline bench_ratio bench_ratio_of(const bench_rate *ours, const bench_rate *reference)
+{
+    double ratios[BENCH_TURNS_MAX];
+    size_t turns = ours->turns;
+    if (turns == 0 || turns != reference->turns)
+        return (bench_ratio){ours->min / reference->max, ours->median / reference->median,
+                             ours->max / reference->min};
+    for (size_t i = 0; i < turns; i++)
+        ratios[i] = ours->by_turn[i] / reference->by_turn[i];
+    qsort(ratios, turns, sizeof *ratios, bench_compare);
+    return (bench_ratio){ratios[0], ratios[turns / 2], ratios[turns - 1]};
 }
 
 /* Does the work so often; returns the wall time of one, and adds up wall and CPU time. */
@@ -103,14 +132,14 @@ static inline void bench_print_side(const char *name, const bench_rate *rate, do
 static inline bool bench_print_row(const char *id, const char *what, const bench_rate *ours,
                                    const bench_rate *reference, double scale, double target)
 {
-    double ratio = ours->median / reference->median;
-    printf("%s %s: ours %.4g, reference %.4g, ratio %.2f", id, what, ours->median / scale,
-           reference->median / scale, ratio);
+    bench_ratio ratio = bench_ratio_of(ours, reference);
+    printf("%s %s: ours %.4g, reference %.4g, ratio %.2f [%.2f..%.2f]", id, what,
+           ours->median / scale, reference->median / scale, ratio.median, ratio.min, ratio.max);
     if (target > 0)
-        printf(" (target %g): %s\n", target, ratio >= target ? "ok" : "below");
+        printf(" (target %g): %s\n", target, ratio.median >= target ? "ok" : "below");
     else
         printf("\n");
-    return target <= 0 || ratio >= target;
+    return target <= 0 || ratio.median >= target;
 }
 
 static inline void bench_print_skipped(const char *id, const char *what, double target,
