@@ -5,7 +5,7 @@
  * log closed, all files read back and hashed, manifest.json, the seal in the ledger, modes, and at
  * last the entry under active/ goes.
  */
-#include "run/bundle.h"
+#include "run/bundle_internal.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,31 +33,10 @@ struct cx_run {
 
 /* --- paths ------------------------------------------------------------------------------------ */
 
-/* Relative, no component that is empty, "." or "..", no control characters. */
-static bool path_fits(cx_str path)
-{
-    size_t start = 0, depth = 0;
-    if (path.size == 0 || path.size > CX_RUN_BUNDLE_PATH_MAX)
-        return false;
-    for (size_t i = 0; i <= path.size; i++) {
-        if (i < path.size && path.data[i] != '/') {
-            if ((uint8_t)path.data[i] < 0x20 || path.data[i] == 0x7f)
-                return false;
-            continue;
-        }
-        cx_str component = cx_str_from(path.data + start, i - start);
-        if (component.size == 0 || cx_str_is(component, ".") || cx_str_is(component, ".."))
-            return false;
-        start = i + 1;
-        depth++;
-    }
-    return depth <= CX_RUN_BUNDLE_DEPTH_MAX;
-}
-
 /* Terminated, in `out`. */
 static cx_status take_path(cx_str path, char out[CX_RUN_BUNDLE_PATH_MAX + 1], cx_err *err)
 {
-    if (!path_fits(path))
+    if (!cx_run_bundle_path_fits(path))
         return cx_fail(err, CX_E_FORMAT, "'%.*s' is no path of a file in a bundle",
                        (int)(path.size > 200 ? 200 : path.size), path.data);
     memcpy(out, path.data, path.size);
@@ -412,7 +391,7 @@ static cx_walk_step take_file(void *arg, const cx_walk_entry *entry)
     cx_str path = cx_str_from(entry->path, entry->path_size);
     if (entry->facts.kind == CX_FILE_FOLDER)
         return CX_WALK_ON;
-    if (entry->facts.kind != CX_FILE_REGULAR || !path_fits(path))
+    if (entry->facts.kind != CX_FILE_REGULAR || !cx_run_bundle_path_fits(path))
         all->status =
             cx_fail(all->err, CX_E_FORMAT,
                     "'%.200s' in the bundle is no regular file or has no proper name", entry->path);
