@@ -8,7 +8,7 @@
 #ifndef CX_RUN_ATTEST_H
 #define CX_RUN_ATTEST_H
 
-#include "base/io.h"
+#include "run/bundle.h"
 #include "run/dsse.h"
 
 /* Where the run's seal stands, when it was looked up; origin empty = not said ("ledger": null). */
@@ -19,11 +19,13 @@ typedef struct cx_run_attest_ledger {
     cx_digest root;
 } cx_run_attest_ledger;
 
-/* The statement of the bundle in `folder`, as a JSON value; CX_E_FORMAT names what is missing.  The
- * files are read as they are: cx_run_verify says whether they hold together. */
-CX_RESULT cx_run_attest_read(const cx_io *io, const char *folder,
-                             const cx_run_attest_ledger *ledger, cx_arena *arena, cx_json *out,
-                             cx_err *err);
+/*
+ * The statement of a bundle, as a JSON value; CX_E_FORMAT names what is missing.  The files are
+ * read as they are: cx_run_verify says whether they hold together.  `sandbox` is "degraded" after
+ * SANDBOX_DEGRADED, "none" when something ran without SANDBOX_APPLIED, else "full".
+ */
+CX_RESULT cx_run_attest_read(cx_run_bundle *bundle, const cx_run_attest_ledger *ledger,
+                             cx_arena *arena, cx_json *out, cx_err *err);
 /* Appends the bytes that are signed. */
 CX_RESULT cx_run_attest_payload(const cx_json *statement, cx_buf *out, cx_err *err);
 
@@ -41,9 +43,8 @@ typedef struct cx_run_attest_verdict {
  * all only the fields are compared and the verdict cannot hold ("key_unknown").  `ledger` NULL:
  * what the statement says of the ledger is not compared.
  */
-CX_RESULT cx_run_attest_check(cx_str envelope, const cx_io *io, const char *folder,
-                              const cx_pubkey *keys, size_t key_count,
-                              const cx_run_attest_ledger *ledger, cx_arena *arena,
+CX_RESULT cx_run_attest_check(cx_str envelope, cx_run_bundle *bundle, const cx_pubkey *keys,
+                              size_t key_count, const cx_run_attest_ledger *ledger, cx_arena *arena,
                               cx_run_attest_verdict *out, cx_err *err);
 
 #endif
