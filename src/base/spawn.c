@@ -45,6 +45,7 @@ struct cx_spawn_child {
     cx_buf lines; /* CX_SPAWN_OUT_LINES: read and not yet given */
     size_t line_at, scanned;
     const atomic_bool *cancel;
+    cx_file term_file;
     uint64_t grace_ns;
     uint64_t started_ns;
     uint64_t deadline_ns; /* UINT64_MAX = none */
@@ -71,7 +72,8 @@ static uint64_t least(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-/* --- streams ----------------------------------------------------------------------------------- */
+/* --- streams -----------------------------------------------------------------------------------
+ */
 
 static void close_end(int *file)
 {
@@ -89,9 +91,8 @@ static void give_up(cx_spawn_child *child, cx_status why)
 
 static bool takes_more(const cx_spawn_child *child, const stream *s)
 {
-    return s->file >= 0 &&
-           (s->to.to != CX_SPAWN_OUT_LINES ||
-            child->lines.size - child->line_at < s->to.limit_bytes);
+    return s->file >= 0 && (s->to.to != CX_SPAWN_OUT_LINES ||
+                            child->lines.size - child->line_at < s->to.limit_bytes);
 }
 
 /* False when nothing is there now. */
@@ -110,8 +111,8 @@ static bool read_block(cx_spawn_child *child, stream *s, size_t *out_count)
         return false;
     }
     s->seen.total_bytes += (uint64_t)count;
-    uint64_t room = s->to.to == CX_SPAWN_OUT_LINES ? UINT64_MAX
-                                                   : s->to.limit_bytes - s->seen.kept_bytes;
+    uint64_t room =
+        s->to.to == CX_SPAWN_OUT_LINES ? UINT64_MAX : s->to.limit_bytes - s->seen.kept_bytes;
     size_t kept = (size_t)least((uint64_t)count, room);
     if (kept < (size_t)count) {
         s->seen.truncated = true;
@@ -140,7 +141,28 @@ static void drain(cx_spawn_child *child, stream *s)
     close_end(&s->file);
 }
 
-/* --- time and end ------------------------------------------------------------------------------ */
+/* write() without the signal that a closed pipe sends: the process may not have asked for it. */
+static ssize_t write_quietly(int file, cx_bytes data)
+{
+    static const struct timespec at_once = {0, 0};
+    sigset_t broken, pending, before;
+    sigemptyset(&broken);
+    sigaddset(&broken, SIGPIPE);
+    sigemptyset(&pending);
+    (void)sigpending(&pending);
+    (void)pthread_sigmask(SIG_BLOCK, &broken, &before);
+    ssize_t count = write(file, data.data, data.size);
+    int code = errno;
+    if (count < 0 && code == EPIPE && sigismember(&pending, SIGPIPE) == 0)
+        while (sigtimedwait(&broken, NULL, &at_once) < 0 && errno == EINTR)
+            continue;
+    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    errno = code;
+    return count;
+}
+
+/* --- time and end ------------------------------------------------------------------------------
+ */
 
 static bool has_ended(const cx_spawn_child *child)
 {
@@ -157,6 +179,16 @@ static void signal_group(const cx_spawn_child *child, int number)
     (void)kill(-child->ends.pid, number); /* I1 */
 }
 
+static void ask_to_end(const cx_spawn_child *child)
+{
+    if (child->term_file >= 0) {
+        (void)write_quietly(child->term_file, (cx_bytes){(const uint8_t *)"t", 1});
+        return;
+    }
+    signal_group(child, SIGTERM);
+    signal_group(child, SIGCONT); /* one that is stopped would not notice */
+}
+
 /* Sends what is due.  Returns when the next is. */
 static uint64_t keep_time(cx_spawn_child *child, uint64_t now)
 {
@@ -166,8 +198,7 @@ static uint64_t keep_time(cx_spawn_child *child, uint64_t now)
         if (!child->cancelled && !child->timed_out)
             return child->deadline_ns;
         child->term_ns = now;
-        signal_group(child, SIGTERM);
-        signal_group(child, SIGCONT);
+        ask_to_end(child);
     }
     uint64_t kill_at = cx_failed(child->trouble) ? now : child->term_ns + child->grace_ns;
     if (now < kill_at)
@@ -247,7 +278,8 @@ static cx_status reap(cx_spawn_child *child, cx_spawn_result *result, cx_err *er
     return CX_SUCCESS;
 }
 
-/* --- opening and closing ----------------------------------------------------------------------- */
+/* --- opening and closing -----------------------------------------------------------------------
+ */
 
 static cx_status check_options(const cx_spawn_options *options, bool talking, cx_err *err)
 {
@@ -272,6 +304,7 @@ static cx_status begin(const cx_spawn_options *options, cx_spawn_child *child, c
     *child = (cx_spawn_child){
         .process = -1,
         .cancel = options->cancel,
+        .term_file = options->term_file,
         .grace_ns = (options->grace_ms == 0 ? CX_SPAWN_GRACE_MS : options->grace_ms) * 1000000u,
         .started_ns = now_ns(),
     };
@@ -370,27 +403,8 @@ cx_status cx_spawn_close(cx_spawn_child *child, uint64_t wait_ms, cx_spawn_resul
     return status;
 }
 
-/* --- talking ----------------------------------------------------------------------------------- */
-
-/* write() without the signal that a closed pipe sends: the process may not have asked for it. */
-static ssize_t write_quietly(int file, cx_bytes data)
-{
-    static const struct timespec at_once = {0, 0};
-    sigset_t broken, pending, before;
-    sigemptyset(&broken);
-    sigaddset(&broken, SIGPIPE);
-    sigemptyset(&pending);
-    (void)sigpending(&pending);
-    (void)pthread_sigmask(SIG_BLOCK, &broken, &before);
-    ssize_t count = write(file, data.data, data.size);
-    int code = errno;
-    if (count < 0 && code == EPIPE && sigismember(&pending, SIGPIPE) == 0)
-        while (sigtimedwait(&broken, NULL, &at_once) < 0 && errno == EINTR)
-            continue;
-    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
-    errno = code;
-    return count;
-}
+/* --- talking -----------------------------------------------------------------------------------
+ */
 
 /* Ends a child whose time is over, and says so. */
 static cx_status check_time(cx_spawn_child *child, uint64_t until_ns, cx_err *err)
@@ -446,9 +460,8 @@ static bool take_line(cx_spawn_child *child, cx_str *out)
 {
     const char *all = (const char *)child->lines.data;
     size_t from = child->line_at + child->scanned;
-    const char *end = from < child->lines.size
-                          ? memchr(all + from, '\n', child->lines.size - from)
-                          : NULL;
+    const char *end =
+        from < child->lines.size ? memchr(all + from, '\n', child->lines.size - from) : NULL;
     size_t held = child->lines.size - child->line_at;
     if (end == NULL && (child->out.file >= 0 || held == 0)) {
         child->scanned = held;

@@ -74,15 +74,16 @@ typedef struct cx_spawn_limits {
     uint64_t processes;
     uint64_t file_bytes;
     uint64_t open_files;
-    uint64_t memory_bytes; /* of address space; a program built with sanitizers needs terabytes */
+    uint64_t
+        memory_bytes; /* private and writable; a program built with sanitizers needs terabytes */
 } cx_spawn_limits;
 
 typedef struct cx_spawn_options {
     const char *const *argv; /* ends with NULL; argv[0] is what the program is told */
     const char *path;        /* the program's file; NULL = argv[0].  No search in PATH: it must
                                 contain a slash */
-    cx_file executable;      /* the opened program: what was checked is what is run.  A script, which
-                                cannot be run so, is run by `path`.  CX_FILE_NONE = by path */
+    cx_file executable; /* the opened program: what was checked is what is run.  A script, which
+                           cannot be run so, is run by `path`.  CX_FILE_NONE = by path */
     const char *const *envp; /* ends with NULL; NULL = empty */
     const char *cwd;         /* NULL = this process's */
     cx_spawn_in in;
@@ -92,13 +93,19 @@ typedef struct cx_spawn_options {
     const cx_spawn_keep *keep;
     size_t keep_count;             /* <= CX_SPAWN_KEEP_MAX */
     const cx_spawn_limits *limits; /* NULL = none */
-    uint64_t timeout_ms;           /* from the start; 0 = none */
-    uint64_t grace_ms;             /* 0 = CX_SPAWN_GRACE_MS */
-    const atomic_bool *cancel;     /* NULL = none; looked at every 50 ms */
+    const cx_file *join;           /* files that the child writes "0" to before it is the program:
+                                      cgroup.procs of where it belongs; NULL = none */
+    size_t join_count;
+    cx_file term_file;         /* a byte is written here where the group would get SIGTERM: for
+                                  a program that ends others.  CX_FILE_NONE = the signal */
+    uint64_t timeout_ms;       /* from the start; 0 = none */
+    uint64_t grace_ms;         /* 0 = CX_SPAWN_GRACE_MS */
+    const atomic_bool *cancel; /* NULL = none; looked at every 50 ms */
 } cx_spawn_options;
 
 #define CX_SPAWN_OPTIONS_INIT \
-    ((cx_spawn_options){.executable = CX_FILE_NONE, .input_file = CX_FILE_NONE})
+    ((cx_spawn_options){      \
+        .executable = CX_FILE_NONE, .input_file = CX_FILE_NONE, .term_file = CX_FILE_NONE})
 
 typedef struct cx_spawn_stream {
     uint64_t total_bytes; /* written by the child, as far as we read */

@@ -52,9 +52,12 @@ typedef struct plan {
     size_t keep_count;
     int first_free; /* above every number of `keep` */
     cx_spawn_limits limits;
+    const cx_file *join;
+    size_t join_count;
 } plan;
 
-/* --- the child's side -------------------------------------------------------------------------- */
+/* --- the child's side --------------------------------------------------------------------------
+ */
 
 static void set_limit(int which, uint64_t value)
 {
@@ -70,7 +73,7 @@ static void set_limit(int which, uint64_t value)
     (void)setrlimit((__rlimit_resource_t)which, &both);
 }
 
-static void set_limits(const cx_spawn_limits *limits)
+void cx_spawn_limit_self(const cx_spawn_limits *limits)
 {
     struct rlimit none = {0, 0};
     (void)setrlimit(RLIMIT_CORE, &none);
@@ -78,7 +81,7 @@ static void set_limits(const cx_spawn_limits *limits)
     set_limit(RLIMIT_NPROC, limits->processes);
     set_limit(RLIMIT_FSIZE, limits->file_bytes);
     set_limit(RLIMIT_NOFILE, limits->open_files);
-    set_limit(RLIMIT_AS, limits->memory_bytes);
+    set_limit(RLIMIT_DATA, limits->memory_bytes);
 }
 
 /* I2. */
@@ -131,6 +134,14 @@ static bool set_descriptors(plan *p)
     return true;
 }
 
+static bool join_groups(const plan *p)
+{
+    for (size_t i = 0; i < p->join_count; i++)
+        if (write(p->join[i], "0", 1) != 1)
+            return false;
+    return true;
+}
+
 static int child_main(void *arg)
 {
     /* With CLONE_VM this is the parent's: it waits and does not look at it afterwards. */
@@ -138,9 +149,9 @@ static int child_main(void *arg)
     (void)setsid();
     (void)umask(022);
     reset_signals();
-    if (move_up(&p->report, p->first_free) && set_descriptors(p) &&
+    if (join_groups(p) && move_up(&p->report, p->first_free) && set_descriptors(p) &&
         (p->cwd == NULL || chdir(p->cwd) == 0)) {
-        set_limits(&p->limits);
+        cx_spawn_limit_self(&p->limits);
         if (p->executable >= 0)
             (void)syscall(SYS_execveat, p->executable, "", p->argv, p->envp, AT_EMPTY_PATH);
         /* ENOENT: its interpreter could not open a descriptor that is closed by then. */
@@ -165,7 +176,8 @@ static pid_t make_child(plan *p)
 #endif
 }
 
-/* --- ours -------------------------------------------------------------------------------------- */
+/* --- ours --------------------------------------------------------------------------------------
+ */
 
 static void close_all(const int *files, size_t count)
 {
@@ -180,8 +192,7 @@ static cx_status open_input(cx_bytes input, int *out, cx_err *err)
     int file = memfd_create("input", MFD_CLOEXEC);
     if (file < 0)
         return cx_fail_os(err, errno, "cannot hold the input of a program");
-    cx_status status =
-        cx_io_write_all(cx_io_system(), file, "input", input.data, input.size, err);
+    cx_status status = cx_io_write_all(cx_io_system(), file, "input", input.data, input.size, err);
     if (!cx_failed(status) && lseek(file, 0, SEEK_SET) != 0)
         status = cx_fail_os(err, errno, "cannot hold the input of a program");
     if (cx_failed(status))
@@ -300,6 +311,8 @@ cx_status cx_spawn_start(const cx_spawn_options *options, cx_spawn_ends *out, cx
         .envp = options->envp == NULL ? empty : (char *const *)(uintptr_t)options->envp,
         .cwd = options->cwd,
         .executable = options->executable,
+        .join = options->join,
+        .join_count = options->join == NULL ? 0 : options->join_count,
     };
     if (options->limits != NULL)
         p.limits = *options->limits;

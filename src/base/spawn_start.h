@@ -19,4 +19,7 @@ typedef struct cx_spawn_ends {
 /* Returns when the program runs, or says why it does not (then nothing is left of it). */
 CX_RESULT cx_spawn_start(const cx_spawn_options *options, cx_spawn_ends *out, cx_err *err);
 
+/* Sets limits on this process.  Async-signal-safe. */
+void cx_spawn_limit_self(const cx_spawn_limits *limits);
+
 #endif

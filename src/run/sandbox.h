@@ -52,13 +52,13 @@ typedef struct cx_sandbox_limits {
 } cx_sandbox_limits;
 
 typedef struct cx_sandbox_options {
-    const char *program;          /* the cortex program, for the stage; NULL = this process's */
-    const char *bwrap;            /* NULL = found in /usr/bin:/usr/local/bin */
-    const char *const *trusted;   /* PATH inside; NULL = /usr/local/bin /usr/bin /bin */
+    const char *program;        /* the cortex program, for the stage; NULL = this process's */
+    const char *bwrap;          /* NULL = found in /usr/bin:/usr/local/bin */
+    const char *const *trusted; /* PATH inside; NULL = /usr/local/bin /usr/bin /bin */
     size_t trusted_count;
-    const char *const *read;      /* more of the system that is shown, e.g. "/opt/tool" */
+    const char *const *read; /* more of the system that is shown, e.g. "/opt/tool" */
     size_t read_count;
-    const char *const *hide;      /* never shown: the ledger's home, the runtime root (R2), .. */
+    const char *const *hide; /* never shown: the ledger's home, the runtime root (R2), .. */
     size_t hide_count;
     const char *const *env_names; /* of this process's environment that are passed on (R4) */
     size_t env_name_count;
@@ -66,9 +66,9 @@ typedef struct cx_sandbox_options {
 } cx_sandbox_options;
 
 typedef struct cx_sandbox {
-    unsigned layers;  /* that this machine can give; tried, not guessed */
-    unsigned missing; /* required ones it cannot */
-    int landlock_abi; /* 0 = none */
+    unsigned layers;                            /* that this machine can give; tried, not guessed */
+    unsigned missing;                           /* required ones it cannot */
+    int landlock_abi;                           /* 0 = none */
     const char *reason[CX_SANDBOX_LAYER_COUNT]; /* why a layer is not there, else NULL */
     const char *fix[CX_SANDBOX_LAYER_COUNT];    /* what to do about it, else NULL */
     struct cx_sandbox_inner *inner;
@@ -93,7 +93,7 @@ typedef struct cx_sandbox_git {
     const char *common_dir; /* shown read-only */
     const char *git_dir;    /* <common>/worktrees/<name>: writable (HEAD, index) */
     const char *object_dir; /* new objects go here: writable, an alternate of nobody until taken */
-    const char *ref_dir;    /* <common>/refs/heads/cortex/<run>: writable; NULL = refs cannot move */
+    const char *ref_dir; /* <common>/refs/heads/cortex/<run>: writable; NULL = refs cannot move */
 } cx_sandbox_git;
 
 typedef struct cx_sandbox_spec {
@@ -108,11 +108,11 @@ typedef struct cx_sandbox_spec {
     size_t bind_count;
     const cx_sandbox_git *git; /* NULL = none */
     bool network;
-    const char *run_id, *task_id;     /* CORTEX_RUN_ID, CORTEX_TASK_ID; NULL = not set */
-    const char *const *env;           /* more "NAME=value"; ends with NULL; NULL = none */
-    const cx_sandbox_limits *limits;  /* NULL = those of the options */
-    unsigned may_miss;                /* required layers that an approval lets be missing */
-    bool unconfined;                  /* danger-full-access by approval (§4): no layer at all */
+    const char *run_id, *task_id;    /* CORTEX_RUN_ID, CORTEX_TASK_ID; NULL = not set */
+    const char *const *env;          /* more "NAME=value"; ends with NULL; NULL = none */
+    const cx_sandbox_limits *limits; /* NULL = those of the options */
+    unsigned may_miss;               /* required layers that an approval lets be missing */
+    bool unconfined;                 /* danger-full-access by approval (§4): no layer at all */
     cx_spawn_in in;
     cx_bytes input;
     cx_spawn_output out, errout;
@@ -123,7 +123,8 @@ typedef struct cx_sandbox_spec {
 #define CX_SANDBOX_SPEC_INIT ((cx_sandbox_spec){.executable = CX_FILE_NONE})
 
 typedef struct cx_sandbox_result {
-    int exit_code; /* as a shell says it: 124 timeout, 126/127 could not be executed, 128+n signal */
+    int exit_code;   /* as a shell says it: 124 timeout, 126/127 could not be executed, 128+n signal
+                      */
     unsigned layers; /* that were in force */
     cx_spawn_result process;
 } cx_sandbox_result;

@@ -302,8 +302,7 @@ CX_TEST(spawn_gives_a_session_and_default_signals)
               "grep -E 'SigBlk|SigIgn' /proc/$$/status");
     (void)sigaction(SIGPIPE, &before, NULL);
     CHECK_STATUS(o.status, &o.err);
-    CHECK_STR(cx_buf_str(&o.out),
-              "own\nSigBlk:\t0000000000000000\nSigIgn:\t0000000000000000\n");
+    CHECK_STR(cx_buf_str(&o.out), "own\nSigBlk:\t0000000000000000\nSigIgn:\t0000000000000000\n");
     drop(&o);
 }
 
@@ -370,7 +369,8 @@ CX_TEST(spawn_sets_limits)
     drop(&o);
 }
 
-/* --- talking ----------------------------------------------------------------------------------- */
+/* --- talking -----------------------------------------------------------------------------------
+ */
 
 static bool open_shell(cx_spawn_child **out, const char *script, uint64_t timeout_ms, cx_err *err)
 {
