@@ -56,6 +56,8 @@ OUTSIDE = [
      ['db']),
     ('the PostgreSQL header', r'postgresql/libpq-fe\.h',
      ['db']),
+    ('the Unicode library header', r'utf8proc\.h',
+     ['run/unicode']),
     ('a compiler intrinsics header', r'(.*intrin|arm_neon|cpuid)\.h',
      ['base', 'json', 'cbor', 'crypto']),
     ('a sanitizer header', r'sanitizer/.*',

@@ -27,6 +27,7 @@ typedef struct cx_run_runner_config {
     cx_run_words env;    /* names passed on besides those of R4 */
     cx_str model;        /* empty: not sent */
     bool needs_network;  /* the agent talks to a service (§13 network) */
+    cx_run_words provides; /* MCP tools that come with it and need no server of their own */
     const cx_json *sent; /* mcp: `config` of the codex tool; NULL when absent */
     uint32_t connect_sec; /* default 20 */
     uint32_t close_sec;   /* default 5 */

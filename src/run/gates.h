@@ -44,6 +44,14 @@ CX_RESULT cx_run_gate_mcp(cx_run_words global_allow, cx_run_words global_deny, c
 CX_RESULT cx_run_gate_integrated(cx_run_words required, cx_run_words integrated, cx_arena *arena,
                                  cx_run_tool_verdict *out, cx_err *err);
 
+/* What must have an integration for this run: the runner itself, and each MCP tool that it does not
+ * provide.  Nothing for replay-script (`runner` NULL), which starts no server. */
+CX_RESULT cx_run_required_tools(const cx_contract *contract, const cx_run_runner_config *runner,
+                                cx_arena *arena, cx_run_words *out, cx_err *err);
+/* Names of the config's integrations. */
+CX_RESULT cx_run_integrated_tools(const cx_run_config *config, cx_arena *arena, cx_run_words *out,
+                                  cx_err *err);
+
 /* Whether `sampling` or `mcp.sampling` is among them (trimmed, any case). */
 bool cx_run_sampling_requested(cx_run_words mcp_tools);
 /* Absent (no data) or exactly "single". */
@@ -53,7 +61,8 @@ bool cx_run_gate_concurrency(cx_str mode);
 
 /*
  * Findings have the reason as rule: agent_not_registered, permission_exceeds_role (where = the
- * field), protected_path, wide_path (where = the path), unknown_policy_pack.  `detail` is the scope
+ * field), protected_path, invalid_path, wide_path
+ * (where = the path), unknown_policy_pack.  `detail` is the scope
  * of an approval that would lift it ("wide_path:src/", "permission:network=allow"), empty when
  * nothing does.  What `grants` grants is not found.  `tree` NULL: wide by name only.
  */
