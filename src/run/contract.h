@@ -90,20 +90,21 @@ typedef struct cx_contract {
     cx_str baseline_commit;                    /* K05 */
     const cx_contract_artifact *output_schema; /* K04: the binding; NULL while not found */
     cx_str output_schema_file;                 /* "agent_task_result.v1.json" */
+    cx_bytes output_schema_bytes;              /* of that file, as bound (the built-in one for a
+                                                  baseline without it) */
+    /* Registry references (§6) whose file the baseline has; the others resolve to null. */
+    bool prompt_ref_holds, skills_ref_holds, mcp_ref_holds;
 } cx_contract;
 
-/* What the lints ask of other files of the room; a test has its own. */
+/* What the lints ask of other files of the room (contract_command.h has the real ones). */
 typedef struct cx_contract_judges {
-    /* K10: the row of the command gate that rejects `command` on its text alone (C01..C13, C15), or
-     * NULL.  `policy`, `contract` say pack, forbidden actions and network. */
-    const char *(*command)(const cx_run_policy *policy, const cx_contract *contract, cx_str command,
-                           cx_arena *arena);
-    /* K11: §12 trivial. */
-    bool (*trivial)(cx_str command);
+    /* K10: the row of the command gate that rejects `command` on its text alone (C01..C13, C15) and
+     * why, or NULL.  `policy` and `contract` say pack, forbidden actions and network. */
+    cx_status (*command)(const cx_run_policy *policy, const cx_contract *contract, cx_str command,
+                         cx_arena *arena, const char **out_row, cx_str *out_reason, cx_err *err);
+    /* K11: trivial (§12). */
+    cx_status (*trivial)(cx_str command, cx_arena *arena, bool *out, cx_err *err);
 } cx_contract_judges;
-
-/* Those of command.h. */
-extern const cx_contract_judges cx_run_contract_judges;
 
 /* Reads and decodes; what is wrong with it is a finding K01, and then *out has nothing but `bytes`
  * and `sha256` (and task_id where it is readable text, to name a bundle by).  `bytes` is borrowed. */
@@ -114,7 +115,8 @@ CX_RESULT cx_run_contract_read(cx_str bytes, cx_arena *arena, cx_run_findings *f
 CX_RESULT cx_run_contract_baseline(cx_contract *contract, const cx_run_repo *repo,
                                    cx_run_findings *findings, cx_err *err);
 
-/* K02..K15 but K05's baseline.  With a NULL repo files are looked for among the built-in ones only. */
+/* K02..K15 but K05's baseline, which must be resolved when there is a `repo`.  With a NULL repo files
+ * are looked for among the built-in ones only. */
 CX_RESULT cx_run_contract_lint(cx_contract *contract, const cx_run_policy *policy,
                                const cx_run_repo *repo, const cx_run_ground *ground,
                                const cx_contract_judges *judges, cx_arena *arena,

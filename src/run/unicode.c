@@ -8,6 +8,7 @@
 #include <stdatomic.h>
 #include <utf8proc.h>
 
+#include "base/diag.h"
 #include "base/library.h"
 
 typedef struct unicode_library {
