@@ -156,7 +156,7 @@ static cx_status journal_of(cx_run_book *book, cx_str name, journal **out, cx_er
 static cx_status read_journal(cx_run_book *book, const cx_actor_info *actor, cx_arena *scratch,
                               cx_err *err)
 {
-    journal *book_journal;
+    journal *book_journal = NULL;
     CX_TRY(journal_of(book, actor->name, &book_journal, err));
     cx_arena_mark mark = cx_arena_mark_now(scratch);
     while (book_journal->read < actor->entry_count) {
