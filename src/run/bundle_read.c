@@ -219,8 +219,8 @@ static cx_status load(cx_run_bundle *bundle, const cx_run_entry *entry, cx_run_c
 cx_status cx_run_bundle_read(cx_run_bundle *bundle, cx_str path, size_t limit_bytes, cx_bytes *out,
                              cx_err *err)
 {
-    const cx_run_entry *entry;
-    cx_run_contents *contents;
+    const cx_run_entry *entry = NULL;
+    cx_run_contents *contents = NULL;
     CX_TRY(find_regular(bundle, path, &entry, &contents, err));
     if (entry->size_bytes > limit_bytes)
         return cx_fail(err, CX_E_LIMIT, "%s has %llu bytes, expected at most %zu", entry->path.data,
@@ -264,8 +264,8 @@ static cx_status hash_streaming(cx_run_bundle *bundle, const cx_run_entry *entry
 
 cx_status cx_run_bundle_digest(cx_run_bundle *bundle, cx_str path, cx_digest *out, cx_err *err)
 {
-    const cx_run_entry *entry;
-    cx_run_contents *contents;
+    const cx_run_entry *entry = NULL;
+    cx_run_contents *contents = NULL;
     CX_TRY(find_regular(bundle, path, &entry, &contents, err));
     if (!contents->hashed) {
         if (contents->loaded)
