@@ -59,7 +59,7 @@ cx_status cx_run_contract_legacy_hash(const cx_json *contract, cx_digest *out, c
     if ((contract->flags & (CX_JSON_SURROGATE | CX_JSON_OVERFLOW | CX_JSON_NONFINITE)) != 0)
         return cx_fail(err, CX_E_FORMAT,
                        "a lone surrogate or a number out of range has no canonical form");
-    cx_buf_init(&text, NULL);
+    cx_buf_init(&text, cx_alloc_default());
     write_legacy(&text, contract);
     cx_status status = cx_buf_check(&text, err);
     if (!cx_failed(status))

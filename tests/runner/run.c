@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "base/io.h"
+#include "tests/runner/run_answers.h"
 
 static const run_theme themes[] = {
     /* schema: run_schema.c */
@@ -13,14 +14,14 @@ static const run_theme themes[] = {
 
     /* contract, paths, policy: run_contract.c run_paths.c run_policy.c */
     {"contract.json", NULL, NULL, NULL},
-    {"allowed_paths_lint.json", NULL, NULL, NULL},
-    {"path_match.json", NULL, NULL, NULL},
-    {"path_overlap.json", NULL, NULL, NULL},
-    {"policy_gate.json", NULL, NULL, NULL},
-    {"default_policy_pack.json", NULL, NULL, NULL},
-    {"shell_mapping.json", NULL, NULL, NULL},
-    {"handoff_chain.json", NULL, NULL, NULL},
-    {"simple_gates.json", NULL, NULL, NULL},
+    {"allowed_paths_lint.json", run_path_lint_got, NULL, NULL},
+    {"path_match.json", run_path_match_got, NULL, NULL},
+    {"path_overlap.json", run_path_overlap_got, NULL, NULL},
+    {"policy_gate.json", run_policy_gate_got, NULL, NULL},
+    {"default_policy_pack.json", run_pack_got, run_pack_expect, NULL},
+    {"shell_mapping.json", run_shell_got, NULL, NULL},
+    {"handoff_chain.json", run_handoff_got, NULL, NULL},
+    {"simple_gates.json", run_simple_gate_got, NULL, NULL},
     {"legacy_contract_hash.json", NULL, NULL, NULL},
 
     /* commands: run_command.c */
@@ -32,7 +33,7 @@ static const run_theme themes[] = {
     {"reviewer_isolation.json", NULL, NULL, NULL},
 
     /* locks, bundles: run_lock.c run_tamper.c */
-    {"lock.json", NULL, NULL, NULL},
+    {"lock.json", run_lock_got, NULL, NULL},
     {"tamper.json", NULL, NULL, NULL},
 };
 

@@ -2,7 +2,7 @@
  * run_lock.c - lock.json: names of locks, taking them all or none, which are stale (run.md §11).
  */
 #include "run/lock.h"
-#include "tests/runner/run.h"
+#include "tests/runner/run_answers.h"
 #include "tests/support/folder.h"
 
 static cx_status name_got(runner *r, const cx_json *item, cx_json *out, cx_err *err)
