@@ -25,8 +25,8 @@ static const run_theme themes[] = {
     {"legacy_contract_hash.json", NULL, NULL, NULL},
 
     /* commands: run_command.c */
-    {"command_gate.json", NULL, NULL, NULL},
-    {"trivial_command.json", NULL, NULL, NULL},
+    {"command_gate.json", run_command_got, NULL, NULL},
+    {"trivial_command.json", run_trivial_got, NULL, NULL},
 
     /* git: run_diff.c */
     {"diff_gate.json", NULL, NULL, NULL},

@@ -19,4 +19,8 @@ typedef struct run_theme {
     runner_agrees agrees; /* NULL: `got` must equal what is expected */
 } run_theme;
 
+/* run_command.c */
+cx_status run_command_got(runner *r, const cx_json *item, cx_json *out, cx_err *err);
+cx_status run_trivial_got(runner *r, const cx_json *item, cx_json *out, cx_err *err);
+
 #endif
