@@ -17,13 +17,21 @@
 static cx_arena arena;
 static cx_err err;
 
-/* --- judging without files ---------------------------------------------------------------------- */
+/* --- judging without files ----------------------------------------------------------------------
+ */
 
 static const char *const prefixes[][4] = {
-    {"pytest"},          {"python", "-m", "pytest"}, {"python3", "-m", "pytest"},
-    {"npm", "test"},     {"echo"},                   {"git"},
-    {"scripts/test.sh"}, {"bash", "scripts/"},       {"node", "tools/"},
-    {"cat"},             {"bash", "one/two.sh"},
+    {"pytest"},
+    {"python", "-m", "pytest"},
+    {"python3", "-m", "pytest"},
+    {"npm", "test"},
+    {"echo"},
+    {"git"},
+    {"scripts/test.sh"},
+    {"bash", "scripts/"},
+    {"node", "tools/"},
+    {"cat"},
+    {"bash", "one/two.sh"},
 };
 
 static cx_run_command_rules rules_of(const char *const *forbidden)
@@ -50,8 +58,8 @@ static cx_run_command_rules rules_of(const char *const *forbidden)
     return rules;
 }
 
-static const char *const forbidden[] = {"rm -rf", "sudo", "curl", ".env", ".runtime-cache",
-                                        "git push", NULL};
+static const char *const forbidden[] = {"rm -rf",         "sudo",     "curl", ".env",
+                                        ".runtime-cache", "git push", NULL};
 
 /* The row that decides on the text alone; "ok" when none does. */
 static const char *lint_with(const char *text, const char *const *actions, const char *network)
@@ -213,7 +221,7 @@ CX_TEST(command_actions_of_every_form)
         {"", "pytest", "ok"},
         {" \t", "pytest", "ok"},
         {"''", "pytest", "ok"},
-        {"rm *", "pytest", "C07"},      /* cannot be read, so nothing can be ruled out */
+        {"rm *", "pytest", "C07"}, /* cannot be read, so nothing can be ruled out */
         {"don't", "pytest", "C07"},
         {"\xc3\x9c", "echo \xc3\x9c", "C07"},
     };
@@ -265,8 +273,8 @@ CX_TEST(command_without_ground_is_refused)
     cx_arena_init(&arena, cx_alloc_default(), 0);
     cx_run_command_rules rules = rules_of(blank);
     const cx_run_command_options options = {.rules = &rules, .network_policy = CX_STR("deny")};
-    CHECK_STATUS(cx_run_command_judge(&options, CX_STR("bash scripts/a.sh"), &arena, &verdict, &err),
-                 &err);
+    CHECK_STATUS(
+        cx_run_command_judge(&options, CX_STR("bash scripts/a.sh"), &arena, &verdict, &err), &err);
     CHECK(!verdict.allow && strcmp(verdict.rule, "C14") == 0);
     CHECK_INT(verdict.ignored_actions, 1);
     CHECK_STATUS(cx_run_command_judge(&options, CX_STR("bash ../a.sh"), &arena, &verdict, &err),
@@ -279,7 +287,8 @@ CX_TEST(command_without_ground_is_refused)
     cx_arena_done(&arena);
 }
 
-/* --- with files --------------------------------------------------------------------------------- */
+/* --- with files ---------------------------------------------------------------------------------
+ */
 
 static char place[FOLDER_PATH_SIZE];
 
@@ -305,8 +314,8 @@ static void put(const char *name, const char *text, unsigned mode)
     CHECK_INT(chmod(path, mode), 0);
 }
 
-static cx_status baseline(void *arg, cx_str commit, cx_str path, size_t limit_bytes, cx_arena *out_in,
-                          cx_run_blob *out_kind, cx_bytes *out, cx_err *why)
+static cx_status baseline(void *arg, cx_str commit, cx_str path, size_t limit_bytes,
+                          cx_arena *out_in, cx_run_blob *out_kind, cx_bytes *out, cx_err *why)
 {
     (void)arg, (void)commit, (void)limit_bytes, (void)out_in, (void)why;
     *out_kind = cx_str_starts(path, CX_STR("scripts/")) ? CX_BLOB_FILE : CX_BLOB_NONE;
@@ -466,11 +475,25 @@ CX_TEST(command_trivial)
         const char *text;
         bool trivial;
     } rows[] = {
-        {"", true},          {"  ", true},       {"true", true},     {" TRUE\t", true},
-        {":", true},         {"\"'\"", true},    {"echo", true},     {"echo ok", true},
-        {"Echo  Success", true}, {"echo '1'", true}, {"'echo' done", true}, {"echo ''", true},
-        {"echo pass fail", false}, {"echo okay", false}, {"false", false}, {"true x", false},
-        {"echo ok;", false}, {"pytest", false},  {"echo a-very-long-word-indeed", false},
+        {"", true},
+        {"  ", true},
+        {"true", true},
+        {" TRUE\t", true},
+        {":", true},
+        {"\"'\"", true},
+        {"echo", true},
+        {"echo ok", true},
+        {"Echo  Success", true},
+        {"echo '1'", true},
+        {"'echo' done", true},
+        {"echo ''", true},
+        {"echo pass fail", false},
+        {"echo okay", false},
+        {"false", false},
+        {"true x", false},
+        {"echo ok;", false},
+        {"pytest", false},
+        {"echo a-very-long-word-indeed", false},
         {"/bin/echo ok", false},
     };
     cx_arena_init(&arena, cx_alloc_default(), 0);
