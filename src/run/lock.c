@@ -12,6 +12,7 @@
 #include "base/folder.h"
 #include "crypto/digest.h"
 #include "crypto/text.h"
+#include "run/clock.h"
 #include "run/lock_internal.h"
 #include "run/path.h"
 

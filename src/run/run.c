@@ -128,38 +128,3 @@ void cx_run_time_text(int64_t ns, char out[28])
              time.date.month % 100, time.date.day % 100, time.hour % 100, time.minute % 100,
              time.second % 100, (unsigned)(rest / 1000) % 1000000);
 }
-
-/* `count` digits as a number; false when one is none. */
-static bool digits(const char *text, size_t count, int64_t *out)
-{
-    *out = 0;
-    for (size_t i = 0; i < count; i++) {
-        if (text[i] < '0' || text[i] > '9')
-            return false;
-        *out = *out * 10 + (text[i] - '0');
-    }
-    return true;
-}
-
-bool cx_run_time_parse(cx_str text, int64_t *out_ns)
-{
-    static const char form[] = "0000-00-00T00:00:00.000000Z";
-    int64_t year, month, day, hour, minute, second, micros;
-    char again[28];
-    if (text.size != sizeof form - 1)
-        return false;
-    for (size_t i = 0; i < text.size; i++)
-        if (form[i] != '0' && text.data[i] != form[i])
-            return false;
-    if (!digits(text.data, 4, &year) || !digits(text.data + 5, 2, &month) ||
-        !digits(text.data + 8, 2, &day) || !digits(text.data + 11, 2, &hour) ||
-        !digits(text.data + 14, 2, &minute) || !digits(text.data + 17, 2, &second) ||
-        !digits(text.data + 20, 6, &micros) || year < 1970 || year > 2200)
-        return false;
-    /* Days since 1970: the years begin in March, so that the odd day is their last. */
-    int64_t y = month <= 2 ? year - 1 : year, m = month <= 2 ? month + 9 : month - 3;
-    int64_t days = y * 365 + y / 4 - y / 100 + y / 400 + (153 * m + 2) / 5 + day - 1 - 719468;
-    *out_ns = (((days * 24 + hour) * 60 + minute) * 60 + second) * 1000000000 + micros * 1000;
-    cx_run_time_text(*out_ns, again);
-    return cx_str_is(text, again); /* no 31st of June */
-}

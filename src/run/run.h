@@ -70,8 +70,6 @@ CX_RESULT cx_run_json_read(cx_str text, size_t limit_bytes, cx_arena *arena, cx_
 CX_RESULT cx_run_json_write(cx_buf *out, const cx_json *value, cx_err *err);
 
 /* RFC 3339 UTC with microseconds and 'Z' (§1 R6), 27 bytes and a terminator. */
-void cx_run_time_text(int64_t ns, char out[28]);
-/* That form and no other; false when it is none. */
-bool cx_run_time_parse(cx_str text, int64_t *out_ns);
+void cx_run_time_text(int64_t ns, char out[28]); /* read by clock.h */
 
 #endif
