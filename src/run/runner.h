@@ -86,6 +86,8 @@ typedef struct cx_runner_turn {
     bool shell_tool;         /* false: shell tools are to be disabled */
     cx_str thread_id;        /* continue that thread; empty = a new one */
     uint64_t timeout_ms;     /* for the whole turn */
+    const char *program;            /* argv[0] as the tool gate resolved it (C16): the spec's `path`;
+                                       NULL when there is no argv */
     const cx_sandbox *box;          /* where its processes run: cx_sandbox_run, cx_sandbox_start */
     const cx_sandbox_spec *sandbox; /* copy it, then set path, argv, input and outputs */
     const atomic_bool *cancel;      /* turned true: end soon, with CX_E_BUSY "Cancelled" */
