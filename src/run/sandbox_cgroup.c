@@ -7,6 +7,7 @@
  */
 #include <inttypes.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/confine.h"
