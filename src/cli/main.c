@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "run/agent_ops.h"
 #include "run/sandbox.h"
 
 /* In the order of help; commands of one group stand together. */
@@ -179,9 +180,11 @@ static int run_words(cx_cli *cli, const char *const *words, size_t word_count)
 
 int main(int argc, char **argv)
 {
-    /* Not a command for people: this program, started once more inside a sandbox. */
+    /* Not commands for people: this program, started once more for a sandbox, and inside it. */
     if (argc > 1 && strcmp(argv[1], CX_SANDBOX_STAGE) == 0)
         return cx_sandbox_stage(argc - 2, argv + 2);
+    if (argc == 2 && strcmp(argv[1], CX_AGENT_OPS) == 0)
+        return cx_agent_ops_main();
     hold_standard_descriptors(cx_io_system());
     /* A reader that went away is an error of writing, not the end of the process. */
     (void)signal(SIGPIPE, SIG_IGN);

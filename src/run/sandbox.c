@@ -536,6 +536,12 @@ void cx_sandbox_close(cx_sandbox *box)
     cx_alloc_free(cx_alloc_default(), box, sizeof *box);
 }
 
+const char *cx_sandbox_program(const cx_sandbox *box, const cx_sandbox_spec *spec)
+{
+    bool mounts = (box->layers & CX_SANDBOX_FILES) != 0 && !spec->unconfined;
+    return mounts ? SANDBOX_STAGE_PATH : box->inner->program;
+}
+
 /* --- telling ------------------------------------------------------------------------------------
  */
 

@@ -65,6 +65,8 @@ typedef struct cx_sandbox_options {
     cx_sandbox_limits limits;
 } cx_sandbox_options;
 
+typedef struct cx_sandbox_spec cx_sandbox_spec;
+
 typedef struct cx_sandbox {
     unsigned layers;                            /* that this machine can give; tried, not guessed */
     unsigned missing;                           /* required ones it cannot */
@@ -77,6 +79,9 @@ typedef struct cx_sandbox {
 /* Looks, and tries once (about 20 ms).  Layers that cannot be had are no error. */
 CX_RESULT cx_sandbox_open(const cx_sandbox_options *options, cx_sandbox **out, cx_err *err);
 void cx_sandbox_close(cx_sandbox *box); /* NULL is fine */
+
+/* Our own program as it is called inside: for argv[0] of CX_AGENT_OPS (agent_ops.h). */
+const char *cx_sandbox_program(const cx_sandbox *box, const cx_sandbox_spec *spec);
 
 /* For events and reports: {"mode":"full"|"degraded","network":"off"|"on","layers":[..],
  * "missing":[{"layer","reason"}..]}; "missing" only when degraded. */
@@ -96,7 +101,7 @@ typedef struct cx_sandbox_git {
     const char *ref_dir; /* <common>/refs/heads/cortex/<run>: writable; NULL = refs cannot move */
 } cx_sandbox_git;
 
-typedef struct cx_sandbox_spec {
+struct cx_sandbox_spec {
     const char *const *argv; /* ends with NULL */
     const char *path;        /* the program, as visible inside; NULL = argv[0], absolute or, with a
                                 slash, relative to cwd */
@@ -118,7 +123,7 @@ typedef struct cx_sandbox_spec {
     cx_spawn_output out, errout;
     uint64_t timeout_ms;
     const atomic_bool *cancel;
-} cx_sandbox_spec;
+};
 
 #define CX_SANDBOX_SPEC_INIT ((cx_sandbox_spec){.executable = CX_FILE_NONE})
 
