@@ -10,7 +10,7 @@
 
 static const run_theme themes[] = {
     /* schema: run_schema.c */
-    {"report_schema.json", NULL, NULL, NULL},
+    {"report_schema.json", run_report_schema_got, NULL, NULL},
 
     /* contract, paths, policy: run_contract.c run_paths.c run_policy.c */
     {"contract.json", NULL, NULL, NULL},

@@ -11,6 +11,9 @@ static inline cx_json run_text_or_null(const char *text)
     return text == NULL ? cx_json_make_null() : cx_json_make_str(cx_str_z(text));
 }
 
+/* run_schema.c */
+cx_status run_report_schema_got(runner *r, const cx_json *item, cx_json *out, cx_err *err);
+
 /* run_paths.c */
 cx_status run_path_lint_got(runner *r, const cx_json *item, cx_json *out, cx_err *err);
 cx_status run_path_match_got(runner *r, const cx_json *item, cx_json *out, cx_err *err);
