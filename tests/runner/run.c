@@ -13,7 +13,7 @@ static const run_theme themes[] = {
     {"report_schema.json", run_report_schema_got, NULL, NULL},
 
     /* contract, paths, policy: run_contract.c run_paths.c run_policy.c */
-    {"contract.json", NULL, NULL, NULL},
+    {"contract.json", run_contract_got, NULL, run_contract_agrees},
     {"allowed_paths_lint.json", run_path_lint_got, NULL, NULL},
     {"path_match.json", run_path_match_got, NULL, NULL},
     {"path_overlap.json", run_path_overlap_got, NULL, NULL},
@@ -22,7 +22,7 @@ static const run_theme themes[] = {
     {"shell_mapping.json", run_shell_got, NULL, NULL},
     {"handoff_chain.json", run_handoff_got, NULL, NULL},
     {"simple_gates.json", run_simple_gate_got, NULL, NULL},
-    {"legacy_contract_hash.json", NULL, NULL, NULL},
+    {"legacy_contract_hash.json", run_legacy_hash_got, NULL, NULL},
 
     /* commands: run_command.c */
     {"command_gate.json", run_command_got, NULL, NULL},
