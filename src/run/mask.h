@@ -2,9 +2,8 @@
  * mask.h - secrets do not get into events and reports (run.md §1 R7).
  *
  * Masked is every occurrence of the value of an environment variable whose name says that it holds
- * a secret, and whatever has the shape of a known kind of token, by "[masked]".  Names of JSON
- * members are left as they are, unless they hold a secret's value themselves; a string member whose
- * name says that it holds a secret is masked as a whole.  Raw logs of agents are never changed.
+ * a secret, and whatever has the shape of a known kind of token, by "[masked]"; in names of JSON
+ * members too.  Raw logs of agents are never changed.
  */
 #ifndef CX_RUN_MASK_H
 #define CX_RUN_MASK_H
