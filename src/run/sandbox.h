@@ -96,8 +96,9 @@ typedef struct cx_sandbox_bind {
 /* What lets git work, and commit, in a worktree whose common folder is read-only (§11). */
 typedef struct cx_sandbox_git {
     const char *common_dir; /* shown read-only */
-    const char *git_dir;    /* <common>/worktrees/<name>: writable (HEAD, index) */
-    const char *object_dir; /* new objects go here: writable, an alternate of nobody until taken */
+    const char *git_dir;    /* <common>/worktrees/<name>: writable (HEAD, index) with object_dir */
+    const char *object_dir; /* new objects go here: writable, an alternate of nobody until taken;
+                               NULL = git may look, and change nothing */
     const char *ref_dir; /* <common>/refs/heads/cortex/<run>: writable; NULL = refs cannot move */
 } cx_sandbox_git;
 

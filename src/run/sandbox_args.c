@@ -210,8 +210,9 @@ static cx_status find_places(const cx_sandbox *box, const cx_sandbox_spec *spec,
         put(all, spec->binds[i].path, spec->binds[i].writable ? VIEW_WRITE : VIEW_READ);
     if (spec->git != NULL) {
         put(all, spec->git->common_dir, VIEW_READ);
-        put(all, spec->git->git_dir, spec->read_only ? VIEW_READ : VIEW_WRITE);
-        if (!spec->read_only) {
+        bool writes = !spec->read_only && spec->git->object_dir != NULL;
+        put(all, spec->git->git_dir, writes ? VIEW_WRITE : VIEW_READ);
+        if (writes) {
             put(all, spec->git->object_dir, VIEW_WRITE);
             put(all, spec->git->ref_dir, VIEW_WRITE);
         }
