@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/confine.h"
+#include "run/contract_repo.h"
 #include "run/script.h"
 #include "run/worktree.h"
 
@@ -25,6 +26,7 @@ typedef struct job {
     const char *folder;
     uint64_t output_bytes;
     cx_worktree worktree;
+    cx_run_git_repo git_repo;
     cx_run_repo repo;
     cx_run_script_ground ground;
     cx_run_command_options judge;
@@ -302,7 +304,7 @@ static cx_status conclude(job *j, size_t reached, cx_err *err)
 static void prepare_judge(job *j)
 {
     const cx_run_tests_options *options = j->options;
-    cx_git_repo(options->git, &j->repo);
+    j->repo = cx_run_git_repo_init(&j->git_repo, options->git, j->arena);
     j->ground = (cx_run_script_ground){
         .worktree = j->worktree.path,
         .repo = &j->repo,
