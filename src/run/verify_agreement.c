@@ -1,0 +1,339 @@
+/*
+ * verify_agreement.c - manifest, reports, contract and events say the same (run.md §18).
+ */
+#include "crypto/text.h"
+#include "run/lex.h"
+#include "run/verify_internal.h"
+
+#define MANIFEST CX_STR("manifest.json")
+#define TASK_RESULT CX_STR("reports/task_result.json")
+#define REVIEW CX_STR("reports/review_report.json")
+#define TESTS CX_STR("reports/test_report.json")
+
+static int shown(cx_str text)
+{
+    return (int)(text.size > 80 ? 80 : text.size);
+}
+
+static bool is_object(const cx_json *value)
+{
+    return value->type == CX_JSON_OBJECT;
+}
+
+static bool is_true(const cx_json *object, const char *name)
+{
+    return cx_json_get_typed(object, cx_str_z(name), CX_JSON_TRUE) != NULL;
+}
+
+/* --- statuses --------------------------------------------------------------------------------- */
+
+static bool happened(const cx_run_verification *v, const char *type)
+{
+    for (size_t i = 0; i < v->story.moments.count; i++)
+        if (cx_str_is(v->story.moments.items[i].type, type))
+            return true;
+    return false;
+}
+
+static void check_tasks(cx_run_verification *v, cx_str status)
+{
+    const cx_json *tasks = cx_json_get_typed(&v->manifest, CX_STR("tasks"), CX_JSON_ARRAY);
+    cx_str told = CX_JSON_GET_STR(&v->task_result, "status");
+    bool all = true;
+    for (uint32_t i = 0; tasks != NULL && i < tasks->count; i++) {
+        cx_str one = CX_JSON_GET_STR(&tasks->items[i], "status");
+        all &= cx_str_is(one, "SUCCESS");
+        if (tasks->count == 1 && told.data != NULL && !cx_str_eq(one, told))
+            cx_run_verify_say(v, CX_RUN_STATUS_MISMATCH, MANIFEST,
+                              "the task is %.*s here and %.*s in its result", shown(one), one.data,
+                              shown(told), told.data);
+    }
+    if (v->success && !all)
+        cx_run_verify_say(v, CX_RUN_STATUS_MISMATCH, MANIFEST,
+                          "the run is SUCCESS, but not every task of it");
+    if (v->success && told.data != NULL && !cx_str_is(told, "SUCCESS"))
+        cx_run_verify_say(v, CX_RUN_STATUS_MISMATCH, TASK_RESULT,
+                          "the run is SUCCESS, the task %.*s", shown(told), told.data);
+    /* Work that was done well can still fail to be merged, or be interrupted; that has an event. */
+    if (!v->success && all && v->has_story && !happened(v, "MERGE_REFUSED") &&
+        !happened(v, "gate_failed") && !happened(v, "LOG_RECOVERED"))
+        cx_run_verify_say(v, CX_RUN_STATUS_MISMATCH, MANIFEST,
+                          "the run is %.*s although every task is SUCCESS and nothing refused it",
+                          shown(status), status.data);
+    cx_str work = CX_JSON_GET_STR(&v->work_report, "status");
+    if (work.data != NULL && told.data != NULL &&
+        cx_str_is(work, "success") != cx_str_is(told, "SUCCESS"))
+        cx_run_verify_say(v, CX_RUN_STATUS_MISMATCH, CX_STR("reports/work_report.json"),
+                          "it says %.*s, the task's result %.*s", shown(work), work.data,
+                          shown(told), told.data);
+}
+
+/* Gates of the result: all passed in a SUCCESS, and as the events have it where there is one task.
+ */
+static void check_gates(cx_run_verification *v)
+{
+    const cx_json *gates = cx_json_get_typed(&v->task_result, CX_STR("gates"), CX_JSON_OBJECT);
+    const cx_json *tasks = cx_json_get_typed(&v->manifest, CX_STR("tasks"), CX_JSON_ARRAY);
+    bool success = v->success || cx_str_is(CX_JSON_GET_STR(&v->task_result, "status"), "SUCCESS");
+    const cx_run_story_task *task = NULL;
+    if (gates == NULL)
+        return;
+    if (v->has_story && tasks != NULL && tasks->count == 1)
+        task = cx_run_story_find(&v->story, v->task_id);
+    for (unsigned i = 0; i < CX_RUN_GATE_COUNT; i++) {
+        const cx_json *gate = cx_json_get(gates, cx_str_z(cx_run_gate_names[i]));
+        bool passed = gate != NULL && is_true(gate, "passed");
+        const cx_json *violations =
+            gate == NULL ? NULL : cx_json_get_typed(gate, CX_STR("violations"), CX_JSON_ARRAY);
+        if (success && !passed)
+            cx_run_verify_say(v, CX_RUN_STATUS_MISMATCH, TASK_RESULT,
+                              "it is SUCCESS, but %s has not passed", cx_run_gate_names[i]);
+        if (passed && violations != NULL && violations->count != 0)
+            cx_run_verify_say(v, CX_RUN_STATUS_MISMATCH, TASK_RESULT,
+                              "%s has passed and has violations", cx_run_gate_names[i]);
+        if (task != NULL && passed != cx_run_story_task_passed(&v->story, task, i))
+            cx_run_verify_say(v, CX_RUN_STATUS_MISMATCH, TASK_RESULT,
+                              "%s has %spassed here, by the events it has%s", cx_run_gate_names[i],
+                              passed ? "" : "not ", passed ? " not" : "");
+    }
+}
+
+/* What the two verdict events say last, and the reports. */
+static cx_status check_verdict_events(cx_run_verification *v)
+{
+    static const struct {
+        const char *type, *member;
+    } verdicts[] = {{"REVIEW_RESULT", "verdict"}, {"TEST_RESULT", "status"}};
+    const cx_json *reports[] = {&v->review_report, &v->test_report};
+    for (size_t i = 0; i < CX_COUNT_OF(verdicts); i++) {
+        cx_str told = cx_json_get_str(reports[i], cx_str_z(verdicts[i].member));
+        if (told.data == NULL)
+            continue;
+        for (size_t m = v->story.moments.count; m-- > 0;) {
+            cx_run_event_read event;
+            if (!cx_str_is(v->story.moments.items[m].type, verdicts[i].type))
+                continue;
+            CX_TRY(cx_run_event_parse(v->story.moments.items[m].line, m + 1, v->arena, &event,
+                                      v->err));
+            cx_str last = cx_json_get_str(&event.payload, cx_str_z(verdicts[i].member));
+            if (last.data != NULL && !cx_str_eq(last, told))
+                cx_run_verify_say(v, CX_RUN_STATUS_MISMATCH, i == 0 ? REVIEW : TESTS,
+                                  "it says %.*s, the last %s %.*s", shown(told), told.data,
+                                  verdicts[i].type, shown(last), last.data);
+            break;
+        }
+    }
+    return CX_SUCCESS;
+}
+
+static void check_end(cx_run_verification *v, cx_str status)
+{
+    cx_str told = v->story.status;
+    if (told.data != NULL && !cx_str_eq(told, status))
+        cx_run_verify_say(v, CX_RUN_STATUS_MISMATCH, MANIFEST,
+                          "the run is %.*s here and %.*s in RUN_FINISHED", shown(status),
+                          status.data, shown(told), told.data);
+    if (told.data != NULL && v->story.exit_code >= 0 &&
+        (v->story.exit_code == 0) != cx_str_is(told, "SUCCESS"))
+        cx_run_verify_say(v, CX_RUN_STATUS_MISMATCH, CX_STR("events.jsonl"),
+                          "RUN_FINISHED says %.*s and exit code %lld", shown(told), told.data,
+                          (long long)v->story.exit_code);
+}
+
+/* A single task whose report says PASS or FAIL while the gate in the result says otherwise. */
+static void check_report_gates(cx_run_verification *v)
+{
+    const cx_json *gates = cx_json_get_typed(&v->task_result, CX_STR("gates"), CX_JSON_OBJECT);
+    if (gates == NULL)
+        return;
+    const cx_json *review = CX_JSON_GET(gates, "review_gate");
+    const cx_json *tests = CX_JSON_GET(gates, "tests_gate");
+    cx_str verdict = CX_JSON_GET_STR(&v->review_report, "verdict");
+    cx_str status = CX_JSON_GET_STR(&v->test_report, "status");
+    if (review != NULL && is_true(review, "passed") && verdict.data != NULL &&
+        !cx_str_is(verdict, "PASS"))
+        cx_run_verify_say(v, CX_RUN_STATUS_MISMATCH, REVIEW,
+                          "it says %.*s, but review_gate has passed", shown(verdict), verdict.data);
+    if (tests != NULL && is_true(tests, "passed") && status.data != NULL &&
+        !cx_str_is(status, "PASS"))
+        cx_run_verify_say(v, CX_RUN_STATUS_MISMATCH, TESTS,
+                          "it says %.*s, but tests_gate has passed", shown(status), status.data);
+}
+
+/* --- tests ------------------------------------------------------------------------------------ */
+
+/* Whether `argv` is the lexed text, word by word. */
+static cx_status same_words(cx_run_verification *v, const cx_json *argv, cx_str text, bool *out)
+{
+    cx_run_lexed lexed;
+    CX_TRY(cx_run_lex(text, v->arena, &lexed, v->err));
+    *out = lexed.rule == NULL && argv != NULL && argv->type == CX_JSON_ARRAY &&
+           argv->count == lexed.argv.count;
+    for (uint32_t i = 0; *out && i < argv->count; i++)
+        *out = argv->items[i].type == CX_JSON_STRING &&
+               cx_str_eq(cx_json_text(&argv->items[i]), lexed.argv.items[i]);
+    return CX_SUCCESS;
+}
+
+/* §18: each cmd_argv = the lexed command of the contract, same order; a run may stop early. */
+static cx_status check_tests(cx_run_verification *v)
+{
+    const cx_json *commands = cx_json_get_typed(&v->test_report, CX_STR("commands"), CX_JSON_ARRAY);
+    const cx_json *tests =
+        cx_json_get_typed(&v->contract, CX_STR("acceptance_tests"), CX_JSON_ARRAY);
+    bool pass = cx_str_is(CX_JSON_GET_STR(&v->test_report, "status"), "PASS"), ran = false;
+    if (commands == NULL || tests == NULL)
+        return CX_SUCCESS;
+    for (uint32_t i = 0; i < commands->count; i++) {
+        const cx_json *command = &commands->items[i];
+        const cx_json *test = i < tests->count ? &tests->items[i] : NULL;
+        bool same = false, must = is_true(command, "must_pass");
+        int64_t code = -1;
+        const cx_json *exit_code = CX_JSON_GET(command, "exit_code");
+        if (test != NULL)
+            CX_TRY(same_words(v, CX_JSON_GET(command, "cmd_argv"), CX_JSON_GET_STR(test, "cmd"),
+                              &same));
+        if (!same || !cx_str_eq(CX_JSON_GET_STR(command, "name"), CX_JSON_GET_STR(test, "name")) ||
+            must != is_true(test, "must_pass"))
+            cx_run_verify_say(v, CX_RUN_TESTS_OUTSIDE, TESTS,
+                              "command %u is not test %u of the contract", i + 1, i + 1);
+        bool zero = exit_code != NULL && cx_json_int64(exit_code, &code) && code == 0;
+        ran |= must && zero;
+        if (pass && must && !zero)
+            cx_run_verify_say(v, CX_RUN_STATUS_MISMATCH, TESTS,
+                              "it says PASS, but command %u exited with %lld", i + 1,
+                              (long long)code);
+    }
+    if (pass && commands->count < tests->count)
+        cx_run_verify_say(v, CX_RUN_TESTS_OUTSIDE, TESTS, "it says PASS after %u of %u commands",
+                          commands->count, tests->count);
+    if (pass && !ran)
+        cx_run_verify_say(v, CX_RUN_STATUS_MISMATCH, TESTS,
+                          "it says PASS, but no command that must pass did");
+    return CX_SUCCESS;
+}
+
+/* tests/command.txt: one command a line, those of the contract, in order. */
+static cx_status check_command_file(cx_run_verification *v)
+{
+    static const char path[] = "tests/command.txt";
+    const cx_json *tests =
+        cx_json_get_typed(&v->contract, CX_STR("acceptance_tests"), CX_JSON_ARRAY);
+    const cx_json *commands = cx_json_get_typed(&v->test_report, CX_STR("commands"), CX_JSON_ARRAY);
+    cx_bytes bytes;
+    cx_str line;
+    uint32_t count = 0;
+    CX_TRY(cx_run_verify_bytes(v, CX_STR(path), CX_RUN_JSON_BYTES_MAX, &bytes));
+    if (bytes.data == NULL || tests == NULL || commands == NULL)
+        return CX_SUCCESS;
+    cx_str text = cx_bytes_str(bytes);
+    for (; cx_run_next_line(&text, &line); count++)
+        if (count >= tests->count || !cx_str_eq(line, CX_JSON_GET_STR(&tests->items[count], "cmd")))
+            cx_run_verify_say(v, CX_RUN_TESTS_OUTSIDE, CX_STR(path),
+                              "line %u is not command %u of the contract", count + 1, count + 1);
+    if (text.size != 0 || count != commands->count)
+        cx_run_verify_say(v, CX_RUN_TESTS_OUTSIDE, CX_STR(path),
+                          "it has %u lines, %u commands were reported", count, commands->count);
+    return CX_SUCCESS;
+}
+
+/* --- baseline and references of the manifest ----------------------------------------------------
+ */
+
+static bool is_commit(cx_str text)
+{
+    if (text.size != 40 && text.size != 64)
+        return false;
+    for (size_t i = 0; i < text.size; i++)
+        if (!((text.data[i] >= '0' && text.data[i] <= '9') ||
+              (text.data[i] >= 'a' && text.data[i] <= 'f')))
+            return false;
+    return true;
+}
+
+static void compare_baseline(cx_run_verification *v, cx_str document, cx_str expected, cx_str found)
+{
+    if (found.data != NULL && !cx_str_eq(expected, found))
+        cx_run_verify_say(v, CX_RUN_BASELINE_MISMATCH, document,
+                          "its baseline is '%.*s', the manifest's '%.*s'", shown(found), found.data,
+                          shown(expected), expected.data);
+}
+
+static cx_status check_baseline(cx_run_verification *v)
+{
+    static const char path[] = "git/baseline_commit.txt";
+    const cx_json *repo = CX_JSON_GET(&v->manifest, "repo");
+    const cx_json *rollback = CX_JSON_GET(&v->contract, "rollback");
+    const cx_json *git = CX_JSON_GET(&v->task_result, "git");
+    cx_str baseline = repo == NULL ? CX_STR("") : CX_JSON_GET_STR(repo, "baseline_ref");
+    cx_bytes bytes;
+    CX_TRY(cx_run_verify_bytes(v, CX_STR(path), CX_RUN_JSON_BYTES_MAX, &bytes));
+    if (bytes.data != NULL && is_commit(baseline)) {
+        cx_str text = cx_bytes_str(bytes), line = {NULL, 0};
+        if (!cx_run_next_line(&text, &line) || text.size != 0)
+            cx_run_verify_say(v, CX_RUN_BASELINE_MISMATCH, CX_STR(path),
+                              "it is not one commit id and a newline");
+        compare_baseline(v, CX_STR(path), baseline, line);
+    }
+    if (git != NULL)
+        compare_baseline(v, TASK_RESULT, baseline, CX_JSON_GET_STR(git, "baseline_ref"));
+    if (v->has_story && v->story.baseline_commit.size != 0)
+        compare_baseline(v, CX_STR("events.jsonl"), baseline, v->story.baseline_commit);
+    /* What a refused contract asked for may not have been a commit at all. */
+    if (rollback != NULL && is_commit(baseline))
+        compare_baseline(v, CX_STR("contract.json"), baseline,
+                         CX_JSON_GET_STR(rollback, "baseline_ref"));
+    return CX_SUCCESS;
+}
+
+static cx_status check_identity(cx_run_verification *v)
+{
+    const cx_run_entry *contract = cx_run_bundle_find(v->bundle, CX_STR("contract.json"));
+    const cx_json *integrity = CX_JSON_GET(&v->manifest, "integrity");
+    cx_bytes bytes;
+    cx_digest digest;
+    char hex[65] = {0};
+    if (contract != NULL && contract->regular) {
+        CX_TRY(cx_run_bundle_digest(v->bundle, CX_STR("contract.json"), &digest, v->err));
+        cx_hex_encode(cx_bytes_from(digest.bytes, sizeof digest.bytes), hex);
+        cx_str stated =
+            integrity == NULL ? CX_STR("") : CX_JSON_GET_STR(integrity, "contract_sha256");
+        if (stated.size != 0 && !cx_str_is(stated, hex))
+            cx_run_verify_say(v, CX_RUN_REF_MISMATCH, MANIFEST,
+                              "integrity.contract_sha256 is not that of contract.json");
+        if (v->has_story && v->story.contract_sha256.size == 64 &&
+            !cx_str_is(v->story.contract_sha256, hex))
+            cx_run_verify_say(v, CX_RUN_REF_MISMATCH, CX_STR("contract.json"),
+                              "RUN_CREATED names another contract");
+    }
+    cx_str task = CX_JSON_GET_STR(&v->contract, "task_id");
+    if (task.data != NULL && v->task_id.size != 0 && !cx_str_eq(task, v->task_id))
+        cx_run_verify_say(v, CX_RUN_REF_MISMATCH, CX_STR("contract.json"),
+                          "it is the contract of another task");
+    CX_TRY(cx_run_verify_bytes(v, CX_STR("trace/trace_id.txt"), CX_RUN_JSON_BYTES_MAX, &bytes));
+    if (bytes.data != NULL && v->trace_id.size != 0) {
+        cx_str text = cx_bytes_str(bytes), line = {NULL, 0};
+        if (!cx_run_next_line(&text, &line) || text.size != 0 || !cx_str_eq(line, v->trace_id))
+            cx_run_verify_say(v, CX_RUN_REF_MISMATCH, CX_STR("trace/trace_id.txt"),
+                              "it is not the manifest's trace id");
+    }
+    return CX_SUCCESS;
+}
+
+cx_status cx_run_verify_agreement(cx_run_verification *v)
+{
+    cx_str status = CX_JSON_GET_STR(&v->manifest, "status");
+    check_tasks(v, status);
+    if (is_object(&v->task_result)) {
+        check_gates(v);
+        check_report_gates(v);
+    }
+    if (v->has_story) {
+        check_end(v, status);
+        CX_TRY(check_verdict_events(v));
+    }
+    CX_TRY(check_tests(v));
+    CX_TRY(check_command_file(v));
+    CX_TRY(check_baseline(v));
+    return check_identity(v);
+}
