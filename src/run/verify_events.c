@@ -6,6 +6,7 @@
  */
 #include "crypto/digest.h"
 #include "crypto/text.h"
+#include "run/clock.h"
 #include "run/schemas.h"
 #include "run/verify_internal.h"
 

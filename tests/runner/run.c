@@ -4,8 +4,10 @@
 #include "tests/runner/run.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "base/io.h"
+#include "base/vec.h"
 #include "tests/runner/run_answers.h"
 
 static const run_theme themes[] = {
@@ -34,7 +36,7 @@ static const run_theme themes[] = {
 
     /* locks, bundles: run_lock.c run_tamper.c */
     {"lock.json", run_lock_got, NULL, NULL},
-    {"tamper.json", NULL, NULL, NULL},
+    {"tamper.json", run_tamper_got, NULL, run_tamper_agrees},
 };
 
 static cx_status plain_expect(runner *r, const cx_json *item, cx_json *out, cx_err *err)
@@ -76,6 +78,80 @@ static void run_theme_file(runner *r, const run_theme *theme)
     cx_arena_reset(&r->arena, mark);
 }
 
+/* --- golden/NAME ------------------------------------------------------------------------------ */
+
+typedef struct names {
+    runner *r;
+    CX_VEC(cx_str) list;
+} names;
+
+static bool take_name(void *arg, const char *name)
+{
+    names *all = arg;
+    cx_str *slot = cx_vec_push(&all->list, all->r->arena.alloc);
+    if (slot == NULL)
+        return false;
+    *slot = cx_arena_copy_str(&all->r->arena, cx_str_z(name));
+    return slot->data != NULL;
+}
+
+static int by_text(const void *a, const void *b)
+{
+    return cx_str_cmp(*(const cx_str *)a, *(const cx_str *)b);
+}
+
+/* One case for each folder that says what is expected of it. */
+static cx_status golden_cases(runner *r, const names *all, cx_json *out, cx_err *err)
+{
+    const cx_io *io = cx_io_system();
+    cx_json_list list = cx_json_list_begin(&r->arena);
+    cx_json cases;
+    for (size_t i = 0; i < all->list.count; i++) {
+        cx_str name = all->list.items[i];
+        cx_str file =
+            cx_arena_printf(&r->arena, "%s/golden/%s/expected.json", r->folder, name.data);
+        cx_json_list item = cx_json_list_begin(&r->arena);
+        cx_file opened;
+        cx_json made;
+        if (file.data == NULL || io->open(io, file.data, CX_IO_READ, &opened) != 0)
+            continue;
+        (void)io->close(io, opened);
+        cx_json_list_put(&item, CX_STR("id"),
+                         cx_json_make_str(cx_arena_printf(&r->arena, "golden-%s", name.data)));
+        cx_json_list_put(&item, CX_STR("name"), cx_json_make_str(name));
+        CX_TRY(cx_json_list_end_object(&item, &made, err));
+        cx_json_list_add(&list, made);
+    }
+    CX_TRY(cx_json_list_end_array(&list, &cases, err));
+    list = cx_json_list_begin(&r->arena);
+    cx_json_list_put(&list, CX_STR("cases"), cases);
+    return cx_json_list_end_object(&list, out, err);
+}
+
+static void run_golden(runner *r)
+{
+    static const runner_kind kind = {"/cases", run_golden_got, run_golden_expect};
+    const cx_io *io = cx_io_system();
+    cx_arena_mark mark = cx_arena_mark_now(&r->arena);
+    unsigned passed = r->passed, failed = r->failed;
+    names all = {.r = r};
+    cx_json root;
+    cx_err err;
+    cx_str folder = runner_path(r, CX_STR("golden"));
+    if (folder.data == NULL || io->list(io, folder.data, take_name, &all) != 0)
+        goto done;
+    qsort(all.list.items, all.list.count, sizeof *all.list.items, by_text);
+    if (cx_failed(golden_cases(r, &all, &root, &err)))
+        runner_fail(r, CX_STR("golden"), err.message);
+    else
+        runner_run_list(r, &kind, "golden", &root);
+    (void)fprintf(r->got_only ? stderr : stdout, "golden: %u passed, %u failed, 0 skipped\n",
+                  r->passed - passed, r->failed - failed);
+done:
+    cx_vec_done(&all.list, r->arena.alloc);
+    cx_arena_reset(&r->arena, mark);
+}
+
 /* A file of cases that nobody answers must not look like one that was. */
 static bool report_unknown(void *arg, const char *name)
 {
@@ -93,6 +169,7 @@ void runner_run_room(runner *r)
     const cx_io *io = cx_io_system();
     for (size_t i = 0; i < CX_COUNT_OF(themes); i++)
         run_theme_file(r, &themes[i]);
+    run_golden(r);
     if (io->list(io, r->folder, report_unknown, r) != 0)
         runner_fail(r, cx_str_z(r->folder), "the folder cannot be listed");
 }

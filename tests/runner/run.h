@@ -26,4 +26,10 @@ cx_status run_trivial_got(runner *r, const cx_json *item, cx_json *out, cx_err *
 /* run_lock.c */
 cx_status run_lock_got(runner *r, const cx_json *item, cx_json *out, cx_err *err);
 
+/* run_tamper.c */
+cx_status run_tamper_got(runner *r, const cx_json *item, cx_json *out, cx_err *err);
+bool run_tamper_agrees(const cx_json *expected, const cx_json *got);
+cx_status run_golden_got(runner *r, const cx_json *item, cx_json *out, cx_err *err);
+cx_status run_golden_expect(runner *r, const cx_json *item, cx_json *out, cx_err *err);
+
 #endif

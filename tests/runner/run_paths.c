@@ -38,9 +38,7 @@ cx_status run_path_overlap_got(runner *r, const cx_json *item, cx_json *out, cx_
     case CX_RUN_OVERLAP:
         *out = cx_json_make_bool(cx_run_path_overlap(a, b, NULL) == CX_RUN_OVERLAP);
         break;
-    case CX_RUN_OVERLAP_INVALID:
-        *out = cx_json_make_str(CX_STR("invalid"));
-        break;
+    case CX_RUN_OVERLAP_INVALID: *out = cx_json_make_str(CX_STR("invalid")); break;
     }
     return CX_SUCCESS;
 }

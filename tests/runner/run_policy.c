@@ -1,6 +1,7 @@
 /*
- * run_policy.c - policy_gate.json, default_policy_pack.json, shell_mapping.json, handoff_chain.json,
- * simple_gates.json (run.md §4, §5, K12, §13), by the policies that the program carries.
+ * run_policy.c - policy_gate.json, default_policy_pack.json, shell_mapping.json,
+ * handoff_chain.json, simple_gates.json (run.md §4, §5, K12, §13), by the policies that the program
+ * carries.
  */
 #include "run/gates.h"
 #include "tests/runner/run_answers.h"
@@ -48,9 +49,9 @@ static cx_status built_in_policy(runner *r, cx_run_policy *out, cx_err *err)
     cx_run_findings_init(&findings, &r->arena);
     cx_status status = cx_run_policy_load(NULL, CX_STR(""), &r->arena, &findings, out, err);
     if (!cx_failed(status) && findings.refusing != 0)
-        status = cx_fail(err, CX_E_FORMAT, "the built-in policies cannot be read: %.*s",
-                         (int)findings.list.items[0].message.size,
-                         findings.list.items[0].message.data);
+        status =
+            cx_fail(err, CX_E_FORMAT, "the built-in policies cannot be read: %.*s",
+                    (int)findings.list.items[0].message.size, findings.list.items[0].message.data);
     cx_run_findings_done(&findings);
     return status;
 }
@@ -97,8 +98,9 @@ cx_status run_pack_got(runner *r, const cx_json *item, cx_json *out, cx_err *err
     cx_run_role role;
     (void)r;
     CX_TRY(runner_text(item, "role", &name, err));
-    *out = cx_run_role_parse(name, &role) ? run_text_or_null(cx_run_pack_name(cx_run_role_pack(role)))
-                                          : cx_json_make_null();
+    *out = cx_run_role_parse(name, &role)
+               ? run_text_or_null(cx_run_pack_name(cx_run_role_pack(role)))
+               : cx_json_make_null();
     return CX_SUCCESS;
 }
 
@@ -147,9 +149,8 @@ static cx_status network_got(runner *r, const cx_json *item, cx_json_list *objec
 {
     (void)r;
     (void)err;
-    const char *reason = cx_run_gate_network(text_or_none(item, "policy"),
-                                             is_true(item, "requires_network"),
-                                             is_true(item, "approved"));
+    const char *reason = cx_run_gate_network(
+        text_or_none(item, "policy"), is_true(item, "requires_network"), is_true(item, "approved"));
     cx_json_list_put(object, CX_STR("ok"), cx_json_make_bool(reason == NULL));
     cx_json_list_put(object, CX_STR("reason"),
                      cx_json_make_str(cx_str_z(reason == NULL ? "" : reason)));
