@@ -133,7 +133,7 @@ static void take_transition(reader *r, cx_run_story_task *task)
     if (task == NULL)
         return;
     task->state = slot->to;
-    if (cx_str_is(slot->from, "S5")) { /* I1 */
+    if (cx_str_is(slot->from, "S5") && cx_str_is(slot->to, "S2")) { /* I1 */
         task->gates[CX_RUN_GATE_DIFF].reached = false;
         task->gates[CX_RUN_GATE_REVIEW].reached = false;
         task->gates[CX_RUN_GATE_TESTS].reached = false;
