@@ -262,7 +262,7 @@ static cx_status prepare_walk(cx_cli_ledger *l, void *state, cx_err *err)
     return cx_cli_take_name(l->args->operands[0], state, err);
 }
 
-static cx_status add_step(cx_cli_ledger *l, const cx_walk_step *step, cx_json_list *list,
+static cx_status add_step(cx_cli_ledger *l, const cx_memory_step *step, cx_json_list *list,
                           cx_err *err)
 {
     cx_memory_view view;
@@ -293,7 +293,7 @@ static cx_status add_step(cx_cli_ledger *l, const cx_walk_step *step, cx_json_li
 static cx_status do_walk(cx_cli_ledger *l, void *state, cx_err *err)
 {
     const cx_cli_name *name = state;
-    const cx_walk_step *steps;
+    const cx_memory_step *steps;
     size_t count;
     bool cut;
     CX_TRY(cx_memory_walk(l->memory, &name->uri.id,

@@ -291,7 +291,7 @@ typedef struct walk_question {
     bool backwards;
 } walk_question;
 
-static cx_status put_step(cx_memories *memories, const cx_walk_step *step, cx_json_list *steps,
+static cx_status put_step(cx_memories *memories, const cx_memory_step *step, cx_json_list *steps,
                           cx_err *err)
 {
     cx_memory_view view;
@@ -315,7 +315,7 @@ static cx_status read_walk(cx_memories *memories, const void *question, cx_json_
                            cx_err *err)
 {
     const walk_question *asked = question;
-    const cx_walk_step *steps;
+    const cx_memory_step *steps;
     size_t count;
     bool cut;
     cx_id id;

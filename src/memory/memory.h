@@ -239,17 +239,17 @@ CX_RESULT cx_memory_context(cx_memory *memory, uint64_t budget_tokens, const cx_
                             cx_arena *arena, const cx_memory_hit **out, size_t *out_count,
                             cx_err *err);
 
-typedef struct cx_walk_step {
+typedef struct cx_memory_step {
     cx_id id;
     unsigned depth;
     cx_id reached_from;
     uint8_t by_type; /* edge type; 0 at the start */
-} cx_walk_step;
+} cx_memory_step;
 #define CX_WALK_DEPTH_MAX 8
 #define CX_WALK_NODES_MAX 10000
 /* Breadth-first over live edges; *out_cut: there was more behind a bound. */
 CX_RESULT cx_memory_walk(cx_memory *memory, const cx_id *start, unsigned depth_max, bool backwards,
-                         cx_arena *arena, const cx_walk_step **out, size_t *out_count,
+                         cx_arena *arena, const cx_memory_step **out, size_t *out_count,
                          bool *out_cut, cx_err *err);
 
 /* All live (or all) memories of a type (0 = any) by id, beginning behind `after` (NULL = the

@@ -5,7 +5,7 @@
 #include "memory/internal.h"
 
 typedef struct walk {
-    cx_walk_step *steps; /* room for CX_WALK_NODES_MAX; the map's keys point in here */
+    cx_memory_step *steps; /* room for CX_WALK_NODES_MAX; the map's keys point in here */
     size_t count;
     size_t at; /* whose edges are being read */
     unsigned depth_max;
@@ -15,7 +15,7 @@ typedef struct walk {
     cx_arena scratch;
 } walk;
 
-static cx_status visit(walk *w, const cx_walk_step *step, cx_err *err)
+static cx_status visit(walk *w, const cx_memory_step *step, cx_err *err)
 {
     cx_str id = {(const char *)step->id.bytes, sizeof step->id.bytes};
     if (cx_map_find(&w->seen, id) != NULL)
@@ -24,7 +24,7 @@ static cx_status visit(walk *w, const cx_walk_step *step, cx_err *err)
         w->cut = true;
         return CX_SUCCESS;
     }
-    cx_walk_step *slot = &w->steps[w->count];
+    cx_memory_step *slot = &w->steps[w->count];
     uint64_t *value;
     bool is_new;
     *slot = *step;
@@ -41,7 +41,7 @@ static cx_status take_edge(void *arg, cx_bytes key, cx_bytes value, bool *stop, 
     (void)key;
     cx_arena_mark mark = cx_arena_mark_now(&w->scratch);
     CX_TRY(cx_edge_decode(value, &w->scratch, &edge, err));
-    const cx_walk_step step = {.id = w->backwards ? edge.src : edge.dst,
+    const cx_memory_step step = {.id = w->backwards ? edge.src : edge.dst,
                                .depth = w->steps[w->at].depth + 1,
                                .reached_from = w->steps[w->at].id,
                                .by_type = edge.type};
@@ -57,7 +57,7 @@ static cx_status take_edge(void *arg, cx_bytes key, cx_bytes value, bool *stop, 
 static cx_status run(walk *w, cx_memory *memory, cx_err *err)
 {
     for (w->at = 0; w->at < w->count; w->at++) {
-        const cx_walk_step *step = &w->steps[w->at];
+        const cx_memory_step *step = &w->steps[w->at];
         if (w->cut && (w->count == CX_WALK_NODES_MAX || step->depth == w->depth_max))
             return CX_SUCCESS;
         cx_memory_key prefix = cx_memory_key_of(w->backwards ? "e/to/" : "e/from/", &step->id);
@@ -75,20 +75,20 @@ static cx_status check_start(cx_memory *memory, const cx_id *start, cx_arena *sc
 }
 
 cx_status cx_memory_walk(cx_memory *memory, const cx_id *start, unsigned depth_max, bool backwards,
-                         cx_arena *arena, const cx_walk_step **out, size_t *out_count,
+                         cx_arena *arena, const cx_memory_step **out, size_t *out_count,
                          bool *out_cut, cx_err *err)
 {
     if (depth_max > CX_WALK_DEPTH_MAX)
         return cx_fail_at(err, CX_E_LIMIT, "InvalidArgument", CX_NO_OFFSET,
                           "a depth of %u, expected at most %d", depth_max, CX_WALK_DEPTH_MAX);
-    walk w = {.steps = CX_ARENA_ARRAY(arena, cx_walk_step, CX_WALK_NODES_MAX),
+    walk w = {.steps = CX_ARENA_ARRAY(arena, cx_memory_step, CX_WALK_NODES_MAX),
               .depth_max = depth_max,
               .backwards = backwards};
     if (w.steps == NULL)
         return cx_fail_nomem(err);
     cx_arena_init(&w.scratch, memory->alloc, 0);
     cx_map_init(&w.seen, memory->alloc, cx_io_seed(cx_home_io(memory->home)));
-    const cx_walk_step first = {.id = *start};
+    const cx_memory_step first = {.id = *start};
     cx_status status = check_start(memory, start, &w.scratch, err);
     if (!cx_failed(status))
         status = visit(&w, &first, err);

@@ -105,7 +105,7 @@ CX_TEST(edges_are_refused)
 static size_t walk(calls *kit, uint64_t from, unsigned depth, bool backwards, bool *out_cut)
 {
     const cx_id start = fixture_id(from);
-    const cx_walk_step *steps;
+    const cx_memory_step *steps;
     size_t count = 0;
     CHECK_STATUS(cx_memory_walk(kit->memory, &start, depth, backwards, &kit->arena, &steps, &count,
                                 out_cut, &kit->err),
@@ -142,7 +142,7 @@ CX_TEST(walk_is_breadth_first_and_says_when_it_was_cut)
     CHECK_INT(walk(&kit, 1, 1, false, &cut), 2);
     CHECK(!cut);
     const cx_id nowhere = fixture_id(99), start = fixture_id(1);
-    const cx_walk_step *steps;
+    const cx_memory_step *steps;
     size_t count;
     CHECK_REFUSED(
         &kit,
