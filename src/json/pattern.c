@@ -125,7 +125,7 @@ static cx_status compile(cx_pattern *pattern, cx_str translated, cx_err *err)
     if (context == NULL)
         return cx_fail_nomem(err);
     pattern->code = pcre2->pcre2_compile_8(
-        (PCRE2_SPTR)translated.data, translated.size,
+        (PCRE2_SPTR)(translated.size == 0 ? "" : translated.data), translated.size,
         PCRE2_UTF | PCRE2_NO_UTF_CHECK | PCRE2_DOLLAR_ENDONLY | PCRE2_MATCH_UNSET_BACKREF |
             PCRE2_NEVER_BACKSLASH_C,
         &code, &offset, context);
