@@ -16,6 +16,7 @@
 #ifndef CX_RUN_DIFF_H
 #define CX_RUN_DIFF_H
 
+#include "run/path.h"
 #include "run/snapshot.h"
 
 #define CX_DIFF_PATHS_MAX 10000
