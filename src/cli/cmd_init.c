@@ -1,9 +1,10 @@
 /*
- * cmd_init.c - `cortex init`: making a home.
+ * cmd_init.c - `cortex init`: making a home, and inside of a git repository what runs need there.
  */
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/init_repo.h"
 #include "cli/ledger.h"
 
 static int run(cx_cli *cli, const cx_cli_args *args);
@@ -18,6 +19,7 @@ static const cx_cli_option options[] = {
     CX_CLI_OPT("segment-size", 0, CX_CLI_SIZE, "SIZE",
                "Size of the log's first file, 64K at least; default 64M. The room is taken at "
                "once."),
+    CX_CLI_OPT_FLAG("no-repo", 0, "Leave the git repository alone that this is run in."),
     CX_CLI_OPTION_HOME, CX_CLI_OPTION_JSON, CX_CLI_OPTIONS_COMMON};
 
 const cx_cli_command cx_cli_init = {
@@ -25,12 +27,16 @@ const cx_cli_command cx_cli_init = {
     .purpose = "make a home: the place where everything is recorded",
     .about = "Makes the folder DIR (or the one --home and the environment name) with an empty log. "
              "From then on 'cortex memory write' and the others record there, each actor in a "
-             "journal of its own, and 'cortex roots' says the 32 bytes that all of it comes to.",
+             "journal of its own, and 'cortex roots' says the 32 bytes that all of it comes to.\n\n"
+             "Inside of a git repository it also makes what governed runs need: the runtime root "
+             "(.runtime-cache/cortexpilot, or $CORTEXPILOT_RUNTIME_ROOT), its line in .gitignore, "
+             "and the files of policies/ and schemas/ to commit. A file that is there already is "
+             "never changed, and a home that is there already is used.",
     .operands = operands,
     .operand_count = CX_COUNT_OF(operands),
     .options = options,
     .option_count = CX_COUNT_OF(options),
-    .exits = "0 made\n1 there is a home already\n2 usage error\n3 it could not be made",
+    .exits = "0 made\n1 there is a home already, and no repository to prepare\n2 usage error\n3 it could not be made",
     .example = "cortex init ~/.local/share/cortex",
     .run = run,
 };
@@ -77,38 +83,103 @@ static cx_status make(cx_cli *cli, const cx_cli_args *args, const char **out_pat
     return cx_home_create(*out_path, *out_scheme, &home, err);
 }
 
-static cx_status answer(cx_cli *cli, const cx_cli_args *args, const char *path, cx_scheme scheme,
-                        cx_buf *out, cx_err *err)
+/* What one init did. */
+typedef struct init_done {
+    const char *path; /* of the home */
+    cx_scheme scheme;
+    bool made; /* false: there was a home already, which is fine inside of a repository */
+    cx_cli_prepared repo;
+} init_done;
+
+static cx_status put_home(cx_cli *cli, const init_done *done, cx_str *out, cx_err *err)
 {
-    char *real = realpath(path, NULL);
-    cx_str shown = cx_arena_copy_str(&cli->arena, cx_str_z(real == NULL ? path : real));
+    char *real = realpath(done->path, NULL);
+    *out = cx_arena_copy_str(&cli->arena, cx_str_z(real == NULL ? done->path : real));
     free(real);
-    if (shown.data == NULL)
-        return cx_fail_nomem(err);
-    if (cx_cli_has(args, "json")) {
-        cx_json_list json = cx_json_list_begin(&cli->arena);
-        cx_cli_put_str(&json, "home", shown);
-        cx_cli_put_str(&json, "scheme", cx_scheme_name(scheme));
-        return cx_cli_end_json(&json, out, err);
+    return out->data == NULL ? cx_fail_nomem(err) : CX_SUCCESS;
+}
+
+static cx_status answer_json(cx_cli *cli, const init_done *done, cx_str home, cx_buf *out,
+                             cx_err *err)
+{
+    const cx_cli_prepared *repo = &done->repo;
+    cx_json_list json = cx_json_list_begin(&cli->arena);
+    cx_cli_put_str(&json, "home", home);
+    if (done->made)
+        cx_cli_put_str(&json, "scheme", cx_scheme_name(done->scheme));
+    if (repo->prepared) {
+        cx_cli_put_bool(&json, "home_made", done->made);
+        cx_cli_put_str(&json, "runtime_root", cx_str_z(repo->root));
+        cx_cli_put_texts(&json, "created", repo->created.items, repo->created.count);
+        cx_cli_put_str(&json, "gitignore", cx_str_z(repo->gitignore));
+        cx_cli_put_texts(&json, "policies", repo->policies.items, repo->policies.count);
+        cx_cli_put_texts(&json, "schemas", repo->schemas.items, repo->schemas.count);
     }
-    cx_buf_add_z(out, "made ");
-    cx_cli_add_text(out, shown);
-    cx_buf_printf(out, " (%.*s)\n", (int)cx_scheme_name(scheme).size, cx_scheme_name(scheme).data);
+    return cx_cli_end_json(&json, out, err);
+}
+
+static void answer_text(const init_done *done, cx_str home, cx_buf *out)
+{
+    const cx_cli_prepared *repo = &done->repo;
+    cx_buf_add_z(out, done->made ? "made " : "found the home ");
+    cx_cli_add_text(out, home);
+    if (done->made)
+        cx_buf_printf(out, " (%.*s)", (int)cx_scheme_name(done->scheme).size,
+                      cx_scheme_name(done->scheme).data);
+    cx_buf_add_byte(out, '\n');
+    if (!repo->prepared)
+        return;
+    cx_buf_add_z(out, "runs are kept in ");
+    cx_cli_add_text(out, cx_str_z(repo->root));
+    cx_buf_add_byte(out, '\n');
+    for (size_t i = 0; i < repo->created.count; i++) {
+        cx_buf_add_z(out, "made ");
+        cx_cli_add_text(out, repo->created.items[i]);
+        cx_buf_add_byte(out, '\n');
+    }
+    if (strcmp(repo->gitignore, "refused") == 0)
+        cx_buf_add_z(out, "git does not ignore the runtime root, and .gitignore could not be "
+                          "changed: add .runtime-cache/ to it\n");
+    if (repo->policies.count != 0)
+        cx_buf_add_z(out, "commit policies/ and schemas/: runs read them from the baseline\n");
+}
+
+/* Home first: what cannot be recorded need not be prepared. */
+static cx_status init(cx_cli *cli, const cx_cli_args *args, init_done *done, cx_err *err)
+{
+    cx_err own = {0};
+    cx_status status = make(cli, args, &done->path, &done->scheme, &own);
+    done->made = !cx_failed(status);
+    if (cx_failed(status) && status.code != CX_E_EXISTS) {
+        *err = own;
+        return status;
+    }
+    if (!cx_cli_has(args, "no-repo"))
+        CX_TRY(cx_cli_prepare_repo(cli, &done->repo, err));
+    if (!done->made && !done->repo.prepared) {
+        *err = own;
+        return status;
+    }
     return CX_SUCCESS;
 }
 
 static int run(cx_cli *cli, const cx_cli_args *args)
 {
     cx_err err = {0};
-    const char *path = "";
-    cx_scheme scheme = CX_SCHEME_CORTEX_1;
+    init_done done = {.path = "", .scheme = CX_SCHEME_CORTEX_1};
+    cx_str home = CX_STR("");
     cx_buf out;
     cx_buf_init(&out, cli->alloc);
-    cx_status status = make(cli, args, &path, &scheme, &err);
+    cx_status status = init(cli, args, &done, &err);
     if (!cx_failed(status))
-        status = answer(cli, args, path, scheme, &out, &err);
+        status = put_home(cli, &done, &home, &err);
+    if (!cx_failed(status) && cx_cli_has(args, "json"))
+        status = answer_json(cli, &done, home, &out, &err);
+    else if (!cx_failed(status))
+        answer_text(&done, home, &out);
     int code = cx_failed(status) ? cx_cli_ledger_fail(cli, args, &err)
                                  : cx_cli_answer(cli, &out, CX_EXIT_HOLDS);
+    cx_cli_prepared_done(cli, &done.repo);
     cx_buf_done(&out);
     return code;
 }

@@ -143,6 +143,11 @@ CX_RESULT cx_run_contract_artifact(const cx_contract *contract, const cx_contrac
 /* The derived role_contract (§6), members in the order of the schema. */
 CX_RESULT cx_run_role_contract(const cx_contract *contract, const cx_run_policy *policy,
                                cx_arena *arena, cx_json *out, cx_err *err);
+/* What previews show of it (role_contract_summary): {role, agent_id, purpose, filesystem, shell, network,
+ * mcp_tool_set[], runner, provider, handoff{eligible, chain_roles[]}, fail_closed_conditions[], source:
+ * "contract" | "registry" | "none", execution_authority: "task_contract"}.  A view, never an authority. */
+CX_RESULT cx_run_role_summary(const cx_contract *contract, const cx_run_policy *policy,
+                              cx_arena *arena, cx_json *out, cx_err *err);
 /* SHA-256 of the sorted-key form that foreign bundles name a contract by. */
 CX_RESULT cx_run_contract_legacy_hash(const cx_json *contract, cx_digest *out, cx_err *err);
 

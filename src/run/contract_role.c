@@ -82,6 +82,37 @@ cx_status cx_run_role_contract(const cx_contract *contract, const cx_run_policy 
     return cx_json_list_end_object(&object, out, err);
 }
 
+cx_status cx_run_role_summary(const cx_contract *contract, const cx_run_policy *policy,
+                              cx_arena *arena, cx_json *out, cx_err *err)
+{
+    const cx_run_role_row *row = &policy->roles[contract->assigned.role];
+    const cx_json *given = contract->role_contract;
+    cx_json_list object = cx_json_list_begin(arena), handoff = cx_json_list_begin(arena);
+    const cx_json *conditions =
+        given == NULL ? NULL : cx_json_get(given, CX_STR("fail_closed_conditions"));
+    put_str(&object, "role", contract->assigned.role_name);
+    put_str(&object, "agent_id", contract->assigned.agent_id);
+    put_str(&object, "purpose", given == NULL ? row->purpose : cx_contract_text(given, "purpose"));
+    put_str(&object, "filesystem", cx_str_z(cx_run_filesystem_name(contract->filesystem)));
+    put_str(&object, "shell", cx_str_z(cx_run_shell_name(contract->shell)));
+    put_str(&object, "network", cx_str_z(cx_run_network_name(contract->network)));
+    CX_TRY(put_words(&object, "mcp_tool_set", contract->mcp_tool_set, err));
+    put_str(&object, "runner", contract->runner);
+    put_str(&object, "provider", contract->provider);
+    cx_json_list_put(&handoff, CX_STR("eligible"), cx_json_make_bool(row->handoff_eligible));
+    CX_TRY(put_words(&handoff, "chain_roles", contract->handoff_roles, err));
+    CX_TRY(put_object(&object, "handoff", &handoff, err));
+    if (conditions != NULL)
+        cx_json_list_put(&object, CX_STR("fail_closed_conditions"), *conditions);
+    else
+        CX_TRY(put_words(&object, "fail_closed_conditions", row->fail_closed_conditions, err));
+    put_str(&object, "source",
+            given != NULL ? CX_STR("contract")
+                          : cx_str_z(row->present ? "registry" : "none"));
+    put_str(&object, "execution_authority", CX_STR("task_contract"));
+    return cx_json_list_end_object(&object, out, err);
+}
+
 /* --- K08 -------------------------------------------------------------------------------------- */
 
 static void drift(contract_lint *lint, const char *where, const char *top)

@@ -65,7 +65,7 @@ class Server:
         if home is None:
             self.folder = pathlib.Path(tempfile.mkdtemp(prefix="cortex-http-"))
             home = self.folder / "home"
-            self.command("init", "--segment-size", "1M", home=home)
+            self.command("init", "--no-repo", "--segment-size", "1M", home=home)
         self.home, self.options, self.listen, self.tls = pathlib.Path(home), options, listen, tls
         self.start()
         self.token = (self.home / "token").read_text().strip()
@@ -1249,7 +1249,7 @@ def other_commands_work_while_it_serves():
 def usage_is_checked():
     with tempfile.TemporaryDirectory() as folder:
         home = folder + "/home"
-        subprocess.run([BIN, "init", "--home", home], check=True, capture_output=True, env=ENV)
+        subprocess.run([BIN, "init", "--no-repo", "--home", home], check=True, capture_output=True, env=ENV)
         for options, code, word in [(["--listen", "0.0.0.0:0"], 2, b"NotLoopback"),
                                     (["--listen", "[::]:0"], 2, b"NotLoopback"),
                                     (["--listen", "nonsense"], 2, b"ADDRESS:PORT"),
@@ -1272,7 +1272,7 @@ def usage_is_checked():
 def it_says_where_it_listens_and_how_to_ask():
     with tempfile.TemporaryDirectory() as folder:
         home = folder + "/home"
-        subprocess.run([BIN, "init", "--home", home], check=True, capture_output=True, env=ENV)
+        subprocess.run([BIN, "init", "--no-repo", "--home", home], check=True, capture_output=True, env=ENV)
         process = subprocess.Popen([BIN, "serve", "--home", home, "--listen", "127.0.0.1:0"],
                                    stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=ENV)
         lines = [process.stdout.readline().decode() for _ in range(4)]
@@ -1329,7 +1329,7 @@ def tls():
             s.stop()
         pathlib.Path(cert).write_text("nonsense")
         home = folder + "/home"
-        subprocess.run([BIN, "init", "--home", home], check=True, capture_output=True, env=ENV)
+        subprocess.run([BIN, "init", "--no-repo", "--home", home], check=True, capture_output=True, env=ENV)
         done = subprocess.run([BIN, "serve", "--home", home, "--listen", "127.0.0.1:0",
                                "--tls-cert", cert, "--tls-key", key], capture_output=True, env=ENV,
                               timeout=60)
