@@ -1,0 +1,431 @@
+/*
+ * otlp_proto.c - a table of the messages, and one reader that walks any of them.
+ *
+ * Fields of a message may come in any order and repeated ones apart from each other, while JSON wants
+ * each name once; so a message is walked once for each field that it was seen to have.
+ *
+ * I1  A message is checked as a whole (tags, lengths) before anything of it is written.
+ * I2  Every field of the input is written exactly once: under its name, or under "_unknown".
+ */
+#include "import/otlp_proto.h"
+
+#include "base/utf8.h"
+#include "crypto/text.h"
+#include "json/json.h"
+#include "json/number.h"
+
+/* --- the wire ---------------------------------------------------------------------------------- */
+
+enum { WIRE_VARINT = 0, WIRE_FIXED64 = 1, WIRE_BYTES = 2, WIRE_FIXED32 = 5 };
+
+typedef struct field {
+    uint64_t number;
+    unsigned wire;
+    uint64_t value; /* of a varint or a fixed one */
+    cx_bytes bytes;
+    uint64_t offset; /* in the request */
+} field;
+
+typedef struct message {
+    const uint8_t *at, *end;
+} message;
+
+typedef struct walk {
+    const uint8_t *start; /* of the request, for offsets */
+    cx_buf *out;
+    uint64_t records;
+    cx_err *err;
+} walk;
+
+static cx_status malformed(walk *w, const uint8_t *at, const char *what)
+{
+    return cx_fail_at(w->err, CX_E_SYNTAX, "U_PROTOBUF", (uint64_t)(at - w->start),
+                      "not OTLP protobuf: %s at byte %llu", what,
+                      (unsigned long long)(at - w->start));
+}
+
+static bool take_varint(message *m, uint64_t *out)
+{
+    uint64_t value = 0;
+    for (unsigned shift = 0; shift < 70 && m->at < m->end; shift += 7) {
+        uint8_t byte = *m->at++;
+        if (shift == 63 && byte > 1)
+            return false;
+        value |= (uint64_t)(byte & 0x7F) << shift;
+        if ((byte & 0x80) == 0) {
+            *out = value;
+            return true;
+        }
+    }
+    return false;
+}
+
+static uint64_t little_endian(const uint8_t *at, size_t size)
+{
+    uint64_t value = 0;
+    for (size_t i = size; i-- > 0;)
+        value = value << 8 | at[i];
+    return value;
+}
+
+static cx_status take_fixed(walk *w, message *m, size_t size, uint64_t *out)
+{
+    if ((size_t)(m->end - m->at) < size)
+        return malformed(w, m->at, "a field that ends too soon");
+    *out = little_endian(m->at, size);
+    m->at += size;
+    return CX_SUCCESS;
+}
+
+/* The next field; the message must not be at its end. */
+static cx_status take_field(walk *w, message *m, field *out)
+{
+    uint64_t tag, size;
+    const uint8_t *start = m->at;
+    if (!take_varint(m, &tag) || tag >> 3 == 0 || tag >> 3 > 0x1FFFFFFF)
+        return malformed(w, start, "expected a field's tag");
+    *out = (field){.number = tag >> 3, .wire = (unsigned)(tag & 7)};
+    out->offset = (uint64_t)(start - w->start);
+    switch (out->wire) {
+    case WIRE_VARINT:
+        if (!take_varint(m, &out->value))
+            return malformed(w, m->at, "a number that does not end");
+        return CX_SUCCESS;
+    case WIRE_FIXED64: return take_fixed(w, m, 8, &out->value);
+    case WIRE_FIXED32: return take_fixed(w, m, 4, &out->value);
+    case WIRE_BYTES:
+        start = m->at;
+        if (!take_varint(m, &size) || size > (uint64_t)(m->end - m->at))
+            return malformed(w, start, "a length that leaves its message");
+        out->bytes = cx_bytes_from(m->at, (size_t)size);
+        m->at += size;
+        return CX_SUCCESS;
+    default: return malformed(w, start, "a wire type that proto3 does not have");
+    }
+}
+
+/* --- the messages ------------------------------------------------------------------------------ */
+
+typedef enum kind {
+    TEXT,
+    HEX,    /* ids */
+    BASE64, /* bytes */
+    NUMBER, /* int32, uint32, enum, fixed32; a negative one is a varint of 64 bits */
+    COUNT,  /* uint64, fixed64: text in JSON */
+    SIGNED, /* int64: text in JSON */
+    REAL,
+    FLAG,
+    MESSAGE
+} kind;
+
+typedef struct shape shape;
+
+typedef struct member {
+    uint32_t number;
+    kind is;
+    bool repeated;
+    const char *name;
+    const shape *of; /* of a message */
+} member;
+
+struct shape {
+    const member *members;
+    size_t count;
+    bool is_record; /* a span or log record: counted */
+};
+
+static const shape any_value, key_value;
+
+#define SHAPE(name, record, ...)                                                      \
+    static const member name##_members[] = {__VA_ARGS__};                             \
+    static const shape name = {name##_members, sizeof name##_members / sizeof(member), \
+                               (record)}
+
+#define ATTRIBUTES(number)                                 \
+    {                                                      \
+        (number), MESSAGE, true, "attributes", &key_value \
+    }
+#define PLAIN(number, is, name)           \
+    {                                     \
+        (number), (is), false, name, NULL \
+    }
+#define ONE(number, name, of)                 \
+    {                                         \
+        (number), MESSAGE, false, name, &(of) \
+    }
+#define MANY(number, name, of)               \
+    {                                        \
+        (number), MESSAGE, true, name, &(of) \
+    }
+
+SHAPE(array_value, false, MANY(1, "values", any_value));
+SHAPE(key_value_list, false, MANY(1, "values", key_value));
+
+static const member any_value_members[] = {
+    PLAIN(1, TEXT, "stringValue"),       PLAIN(2, FLAG, "boolValue"),
+    PLAIN(3, SIGNED, "intValue"),        PLAIN(4, REAL, "doubleValue"),
+    ONE(5, "arrayValue", array_value),   ONE(6, "kvlistValue", key_value_list),
+    PLAIN(7, BASE64, "bytesValue"),
+};
+static const shape any_value = {any_value_members, 7, false};
+
+static const member key_value_members[] = {PLAIN(1, TEXT, "key"), ONE(2, "value", any_value)};
+static const shape key_value = {key_value_members, 2, false};
+
+SHAPE(resource, false, ATTRIBUTES(1), PLAIN(2, NUMBER, "droppedAttributesCount"));
+SHAPE(scope, false, PLAIN(1, TEXT, "name"), PLAIN(2, TEXT, "version"), ATTRIBUTES(3),
+      PLAIN(4, NUMBER, "droppedAttributesCount"));
+
+SHAPE(span_event, false, PLAIN(1, COUNT, "timeUnixNano"), PLAIN(2, TEXT, "name"), ATTRIBUTES(3),
+      PLAIN(4, NUMBER, "droppedAttributesCount"));
+SHAPE(span_link, false, PLAIN(1, HEX, "traceId"), PLAIN(2, HEX, "spanId"),
+      PLAIN(3, TEXT, "traceState"), ATTRIBUTES(4), PLAIN(5, NUMBER, "droppedAttributesCount"),
+      PLAIN(6, NUMBER, "flags"));
+SHAPE(span_status, false, PLAIN(2, TEXT, "message"), PLAIN(3, NUMBER, "code"));
+SHAPE(span, true, PLAIN(1, HEX, "traceId"), PLAIN(2, HEX, "spanId"), PLAIN(3, TEXT, "traceState"),
+      PLAIN(4, HEX, "parentSpanId"), PLAIN(5, TEXT, "name"), PLAIN(6, NUMBER, "kind"),
+      PLAIN(7, COUNT, "startTimeUnixNano"), PLAIN(8, COUNT, "endTimeUnixNano"), ATTRIBUTES(9),
+      PLAIN(10, NUMBER, "droppedAttributesCount"), MANY(11, "events", span_event),
+      PLAIN(12, NUMBER, "droppedEventsCount"), MANY(13, "links", span_link),
+      PLAIN(14, NUMBER, "droppedLinksCount"), ONE(15, "status", span_status),
+      PLAIN(16, NUMBER, "flags"));
+SHAPE(scope_spans, false, ONE(1, "scope", scope), MANY(2, "spans", span),
+      PLAIN(3, TEXT, "schemaUrl"));
+SHAPE(resource_spans, false, ONE(1, "resource", resource), MANY(2, "scopeSpans", scope_spans),
+      PLAIN(3, TEXT, "schemaUrl"));
+SHAPE(traces_request, false, MANY(1, "resourceSpans", resource_spans));
+
+SHAPE(log_record, true, PLAIN(1, COUNT, "timeUnixNano"), PLAIN(2, NUMBER, "severityNumber"),
+      PLAIN(3, TEXT, "severityText"), ONE(5, "body", any_value), ATTRIBUTES(6),
+      PLAIN(7, NUMBER, "droppedAttributesCount"), PLAIN(8, NUMBER, "flags"),
+      PLAIN(9, HEX, "traceId"), PLAIN(10, HEX, "spanId"),
+      PLAIN(11, COUNT, "observedTimeUnixNano"), PLAIN(12, TEXT, "eventName"));
+SHAPE(scope_logs, false, ONE(1, "scope", scope), MANY(2, "logRecords", log_record),
+      PLAIN(3, TEXT, "schemaUrl"));
+SHAPE(resource_logs, false, ONE(1, "resource", resource), MANY(2, "scopeLogs", scope_logs),
+      PLAIN(3, TEXT, "schemaUrl"));
+SHAPE(logs_request, false, MANY(1, "resourceLogs", resource_logs));
+
+/* Whether a field is what its member says; flags and times are fixed on the wire, counts are not, and
+ * a sender that mixes them up is understood where the value is the same. */
+static bool fits(const member *m, const field *f)
+{
+    switch (m->is) {
+    case TEXT:
+    case HEX:
+    case BASE64:
+    case MESSAGE: return f->wire == WIRE_BYTES;
+    case REAL: return f->wire == WIRE_FIXED64;
+    case FLAG: return f->wire == WIRE_VARINT;
+    case NUMBER: return f->wire == WIRE_VARINT || f->wire == WIRE_FIXED32;
+    case COUNT:
+    case SIGNED: return f->wire == WIRE_VARINT || f->wire == WIRE_FIXED64;
+    }
+    return false;
+}
+
+static size_t find_member(const shape *of, const field *f)
+{
+    for (size_t i = 0; i < of->count; i++)
+        if (of->members[i].number == f->number && fits(&of->members[i], f))
+            return i;
+    return of->count;
+}
+
+/* --- writing ----------------------------------------------------------------------------------- */
+
+static cx_status put_message(walk *w, const shape *of, cx_bytes bytes, unsigned depth);
+
+static void put_name(walk *w, const char *name)
+{
+    uint8_t last = w->out->size == 0 ? 0 : w->out->data[w->out->size - 1];
+    if (last != '{')
+        cx_buf_add_byte(w->out, ',');
+    cx_buf_add_byte(w->out, '"');
+    cx_buf_add_z(w->out, name);
+    cx_buf_add_z(w->out, "\":");
+}
+
+static void put_quoted_hex(walk *w, cx_bytes bytes)
+{
+    cx_buf_add_byte(w->out, '"');
+    cx_hex_add(w->out, bytes);
+    cx_buf_add_byte(w->out, '"');
+}
+
+/* Finite numbers as JSON has them; the others as text, which is what OTLP/JSON says. */
+static void put_real(walk *w, uint64_t bits)
+{
+    double value;
+    char text[CX_NUMBER_TEXT_SIZE];
+    memcpy(&value, &bits, sizeof value);
+    if (value != value)
+        cx_buf_add_z(w->out, "\"NaN\"");
+    else if (value > 1.7976931348623157e308 || value < -1.7976931348623157e308)
+        cx_buf_add_z(w->out, value > 0 ? "\"Infinity\"" : "\"-Infinity\"");
+    else
+        cx_buf_add(w->out, text, cx_number_write_py(value, text));
+}
+
+static cx_status put_value(walk *w, const member *m, const field *f, unsigned depth)
+{
+    switch (m->is) {
+    case MESSAGE: return put_message(w, m->of, f->bytes, depth + 1);
+    case TEXT: {
+        cx_str text = cx_bytes_str(f->bytes);
+        if (!cx_utf8_valid(text))
+            return cx_fail_at(w->err, CX_E_FORMAT, "U_UTF8", f->offset,
+                              "not OTLP protobuf: the text '%s' at byte %llu is not UTF-8", m->name,
+                              (unsigned long long)f->offset);
+        cx_json_write_str(w->out, text, CX_JSON_JCS);
+        return CX_SUCCESS;
+    }
+    case HEX: put_quoted_hex(w, f->bytes); return CX_SUCCESS;
+    case BASE64:
+        cx_buf_add_byte(w->out, '"');
+        cx_base64_add(w->out, f->bytes, CX_BASE64);
+        cx_buf_add_byte(w->out, '"');
+        return CX_SUCCESS;
+    case NUMBER: cx_buf_add_i64(w->out, (int64_t)f->value); return CX_SUCCESS;
+    case COUNT:
+        cx_buf_add_byte(w->out, '"');
+        cx_buf_add_u64(w->out, f->value);
+        cx_buf_add_byte(w->out, '"');
+        return CX_SUCCESS;
+    case SIGNED:
+        cx_buf_add_byte(w->out, '"');
+        cx_buf_add_i64(w->out, (int64_t)f->value);
+        cx_buf_add_byte(w->out, '"');
+        return CX_SUCCESS;
+    case REAL: put_real(w, f->value); return CX_SUCCESS;
+    case FLAG: cx_buf_add_z(w->out, f->value != 0 ? "true" : "false"); return CX_SUCCESS;
+    }
+    return CX_SUCCESS;
+}
+
+/* All values of one member: a list, or the last one; earlier ones of a single member are unknown. */
+static cx_status put_member(walk *w, const shape *of, size_t index, cx_bytes bytes, unsigned depth)
+{
+    const member *m = &of->members[index];
+    message scan = {bytes.data, bytes.data + bytes.size};
+    field f, last = {0};
+    bool first = true;
+    put_name(w, m->name);
+    if (m->repeated)
+        cx_buf_add_byte(w->out, '[');
+    while (scan.at < scan.end) {
+        CX_TRY(take_field(w, &scan, &f));
+        if (find_member(of, &f) != index)
+            continue;
+        last = f;
+        if (!m->repeated)
+            continue;
+        if (!first)
+            cx_buf_add_byte(w->out, ',');
+        first = false;
+        CX_TRY(put_value(w, m, &f, depth));
+    }
+    if (!m->repeated)
+        return put_value(w, m, &last, depth);
+    cx_buf_add_byte(w->out, ']');
+    return CX_SUCCESS;
+}
+
+static void put_unknown(walk *w, const field *f)
+{
+    static const char *const wires[] = {"varint", "fixed64", "bytes", "", "", "fixed32"};
+    cx_buf_printf(w->out, "{\"field\":%llu,\"value\":\"", (unsigned long long)f->number);
+    if (f->wire == WIRE_BYTES)
+        cx_hex_add(w->out, f->bytes);
+    else if (f->wire == WIRE_VARINT)
+        cx_buf_add_u64(w->out, f->value);
+    else
+        cx_buf_printf(w->out, f->wire == WIRE_FIXED64 ? "%016llx" : "%08llx",
+                      (unsigned long long)f->value);
+    cx_buf_printf(w->out, "\",\"wire\":\"%s\"}", wires[f->wire]);
+}
+
+typedef struct tally {
+    uint32_t seen[16]; /* of each member */
+    bool unknown;
+} tally;
+
+/* I1 */
+static cx_status count_fields(walk *w, const shape *of, cx_bytes bytes, tally *out)
+{
+    message scan = {bytes.data, bytes.data + bytes.size};
+    field f;
+    memset(out, 0, sizeof *out);
+    while (scan.at < scan.end) {
+        CX_TRY(take_field(w, &scan, &f));
+        size_t index = find_member(of, &f);
+        if (index == of->count || (out->seen[index]++ != 0 && !of->members[index].repeated))
+            out->unknown = true;
+    }
+    return CX_SUCCESS;
+}
+
+static cx_status put_all_unknown(walk *w, const shape *of, cx_bytes bytes, tally *left)
+{
+    message scan = {bytes.data, bytes.data + bytes.size};
+    field f;
+    bool first = true;
+    put_name(w, "_unknown");
+    cx_buf_add_byte(w->out, '[');
+    while (scan.at < scan.end) {
+        CX_TRY(take_field(w, &scan, &f));
+        size_t index = find_member(of, &f);
+        /* The last of a single member stands under its name. */
+        if (index < of->count && (of->members[index].repeated || --left->seen[index] == 0))
+            continue;
+        if (!first)
+            cx_buf_add_byte(w->out, ',');
+        first = false;
+        put_unknown(w, &f);
+    }
+    cx_buf_add_byte(w->out, ']');
+    return CX_SUCCESS;
+}
+
+static cx_status put_message(walk *w, const shape *of, cx_bytes bytes, unsigned depth)
+{
+    tally found;
+    if (depth > CX_OTLP_DEPTH_MAX)
+        return cx_fail_at(w->err, CX_E_LIMIT, "U_DEPTH", (uint64_t)(bytes.data - w->start),
+                          "OTLP values nest more than %d levels", CX_OTLP_DEPTH_MAX);
+    if (w->out->size > CX_OTLP_JSON_BYTES_MAX)
+        return cx_fail_at(w->err, CX_E_LIMIT, "U_LIMIT", (uint64_t)(bytes.data - w->start),
+                          "the request is more than %llu bytes as JSON: send smaller batches",
+                          (unsigned long long)CX_OTLP_JSON_BYTES_MAX);
+    CX_TRY(count_fields(w, of, bytes, &found));
+    w->records += of->is_record;
+    cx_buf_add_byte(w->out, '{');
+    for (size_t i = 0; i < of->count; i++)
+        if (found.seen[i] != 0)
+            CX_TRY(put_member(w, of, i, bytes, depth));
+    if (found.unknown)
+        CX_TRY(put_all_unknown(w, of, bytes, &found));
+    cx_buf_add_byte(w->out, '}');
+    return CX_SUCCESS;
+}
+
+cx_status cx_otlp_json(cx_otlp_signal signal, cx_bytes request, cx_buf *out, uint64_t *out_records,
+                       cx_err *err)
+{
+    const shape *of = signal == CX_OTLP_TRACES ? &traces_request : &logs_request;
+    static const uint8_t nothing[1] = {0};
+    size_t before = out->size;
+    if (request.data == NULL)
+        request = cx_bytes_from(nothing, 0);
+    walk w = {.start = request.data, .out = out, .err = err};
+    cx_status status = put_message(&w, of, request, 0);
+    if (!cx_failed(status))
+        status = cx_buf_check(out, err);
+    if (cx_failed(status)) {
+        out->size = before;
+        return status;
+    }
+    if (out_records != NULL)
+        *out_records = w.records;
+    return CX_SUCCESS;
+}
