@@ -86,6 +86,7 @@ static const cx_cli_command *const table[] = {
     &cx_cli_contract_resolve,
     &cx_cli_contract_hash,
     &cx_cli_gate_policy,
+    &cx_cli_gate_schema,
     &cx_cli_serve,
     &cx_cli_token_add,
     &cx_cli_token_list,
