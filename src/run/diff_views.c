@@ -453,6 +453,7 @@ cx_status cx_diff_mark_ignored(cx_diff_job *job, cx_diff_change *changes, size_t
     cx_buf_init(&answer, job->arena->alloc);
     for (size_t i = 0; i < count; i++)
         if (changes[i].old_mode == 0 && changes[i].new_mode != 0) {
+            cx_buf_add_z(&paths, "./"); /* or ":(glob)x" would not be a name */
             cx_buf_add_str(&paths, changes[i].path);
             cx_buf_add_byte(&paths, 0);
         }
@@ -460,7 +461,8 @@ cx_status cx_diff_mark_ignored(cx_diff_job *job, cx_diff_change *changes, size_t
     cx_str no_index = cx_arena_printf(job->arena, "%s/cortex-no-index", cx_git_dir(job->git));
     cx_git_call call = {.args = CX_GIT_ARGS("check-ignore", "--no-index", "--stdin", "-z"),
                         .input = cx_buf_bytes(&paths),
-                        .index_file = no_index.data};
+                        .index_file = no_index.data,
+                        .plain_paths = true};
     cx_status status = cx_buf_check(&paths, err);
     if (!cx_failed(status) && no_index.data == NULL)
         status = cx_fail_nomem(err);
@@ -472,7 +474,11 @@ cx_status cx_diff_mark_ignored(cx_diff_job *job, cx_diff_change *changes, size_t
     cx_git_fields fields = {cx_buf_str(&answer), false};
     cx_str path;
     while (!cx_failed(status) && cx_git_field(&fields, &path)) {
-        cx_diff_change key = {.path = path};
+        if (!cx_str_starts(path, CX_STR("./"))) {
+            status = cx_fail(err, CX_E_FORMAT, "git names an ignored file that nobody asked about");
+            break;
+        }
+        cx_diff_change key = {.path = {path.data + 2, path.size - 2}};
         cx_diff_change *found = bsearch(&key, changes, count, sizeof key, compare_changes);
         if (found != NULL)
             found->ignored = true;

@@ -38,10 +38,12 @@ static const char *const fixed_options[] = {"core.hooksPath=/dev/null",
                                             "index.sparse=false",
                                             "core.logAllRefUpdates=false"};
 
+static const char literal_paths[] = "GIT_LITERAL_PATHSPECS=1";
+
 static const char *const fixed_env[] = {"PATH=/usr/bin:/bin",       "LC_ALL=C",
                                         "GIT_CONFIG_NOSYSTEM=1",    "GIT_CONFIG_GLOBAL=/dev/null",
                                         "GIT_TERMINAL_PROMPT=0",    "GIT_OPTIONAL_LOCKS=0",
-                                        "GIT_NO_REPLACE_OBJECTS=1", "GIT_LITERAL_PATHSPECS=1"};
+                                        "GIT_NO_REPLACE_OBJECTS=1", literal_paths};
 
 enum {
     ARGS_MAX = 64,
@@ -144,16 +146,6 @@ done:
     return status;
 }
 
-/* Whether the call has a value of its own for the variable of `fixed`. */
-static bool is_replaced(const char *fixed, const char *const *env)
-{
-    size_t size = (size_t)(strchr(fixed, '=') - fixed) + 1;
-    for (size_t i = 0; env != NULL && env[i] != NULL; i++)
-        if (strncmp(fixed, env[i], size) == 0)
-            return true;
-    return false;
-}
-
 /* Fills argv and environment; `index` is storage for GIT_INDEX_FILE. */
 static cx_status prepare(const cx_git_options *with, const char *home, const char *git_dir,
                          const char *work_tree, const cx_git_call *call, const char **argv,
@@ -176,7 +168,7 @@ static cx_status prepare(const cx_git_options *with, const char *home, const cha
     }
     argv[count] = NULL;
     for (size_t i = 0; i < CX_COUNT_OF(fixed_env); i++)
-        if (!is_replaced(fixed_env[i], call->env))
+        if (!(call->plain_paths && fixed_env[i] == literal_paths))
             envp[env_count++] = fixed_env[i];
     envp[env_count++] = home;
     if (call->index_file != NULL) {
@@ -635,13 +627,13 @@ cx_status cx_git_ref_set(const cx_git *git, cx_str name, const cx_oid *fresh, co
 
 cx_status cx_git_is_ignored(const cx_git *git, const char *path, bool *out, cx_err *err)
 {
-    /* check-ignore knows no literal pathspecs; a path that starts with "./" is one anyway. */
-    static const char *const env[] = {"GIT_LITERAL_PATHSPECS=0", NULL};
-    char plain[CX_PATH_BYTES_MAX + 3];
-    int code = 0, size = snprintf(plain, sizeof plain, "./%s", path);
-    if (size < 0 || (size_t)size >= sizeof plain)
-        return cx_fail(err, CX_E_LIMIT, "the path is longer than %d bytes", CX_PATH_BYTES_MAX);
-    cx_git_call call = {.args = CX_GIT_ARGS("check-ignore", "-q", "--", plain), .env = env};
+    int code = 0;
+    char under[CX_PATH_BYTES_MAX + 8];
+    int size = snprintf(under, sizeof under, "%s%s", path[0] == '/' ? "" : "./", path);
+    if (size < 0 || (size_t)size >= sizeof under)
+        return cx_fail(err, CX_E_LIMIT, "a path is longer than %d bytes", CX_PATH_BYTES_MAX);
+    cx_git_call call = {.args = CX_GIT_ARGS("check-ignore", "-q", "--", under),
+                        .plain_paths = true};
     CX_TRY(cx_git_call_run(git, &call, NULL, &code, err));
     if (code != 0 && code != 1)
         return cx_fail(err, CX_E_FORMAT, "git cannot say whether %s is ignored", path);

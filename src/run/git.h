@@ -68,6 +68,8 @@ typedef struct cx_git_call {
     uint64_t output_limit_bytes; /* 0 = as opened */
     uint64_t timeout_ms;         /* 0 = as opened */
     bool bare;                   /* without --work-tree: for work on objects alone */
+    bool plain_paths; /* without GIT_LITERAL_PATHSPECS, which check-ignore does not take: its paths
+                         begin with './' or '/' */
 } cx_git_call;
 
 #define CX_GIT_ARGS(...) ((const char *const[]){__VA_ARGS__, NULL})

@@ -12,6 +12,18 @@ cx_oid cx_git_object_oid(size_t oid_size, const char *type, cx_bytes contents);
 /* A call that answers with one object's name. */
 CX_RESULT cx_git_ask_oid(const cx_git *git, const cx_git_call *call, cx_oid *out, cx_err *err);
 
+/* A commit of the governor's: its identity, this time. */
+typedef struct cx_commit_facts {
+    cx_oid tree;
+    const cx_oid *parents; /* one or two */
+    size_t parent_count;
+    cx_str message;
+    int64_t time_s; /* UTC */
+} cx_commit_facts;
+
+CX_RESULT cx_git_commit_tree(const cx_git *git, const cx_commit_facts *facts, cx_oid *out,
+                             cx_err *err);
+
 /* Reads fields that end with a zero byte; false at the end, `*out_cut` when the last has no end. */
 typedef struct cx_git_fields {
     cx_str rest;

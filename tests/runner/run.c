@@ -31,8 +31,8 @@ static const run_theme themes[] = {
     {"trivial_command.json", run_trivial_got, NULL, NULL},
 
     /* git: run_diff.c */
-    {"diff_gate.json", NULL, NULL, NULL},
-    {"reviewer_isolation.json", NULL, NULL, NULL},
+    {"diff_gate.json", run_diff_got, NULL, NULL},
+    {"reviewer_isolation.json", run_isolation_got, NULL, NULL},
 
     /* locks, bundles: run_lock.c run_tamper.c */
     {"lock.json", run_lock_got, NULL, NULL},

@@ -23,6 +23,10 @@ typedef struct run_theme {
 cx_status run_command_got(runner *r, const cx_json *item, cx_json *out, cx_err *err);
 cx_status run_trivial_got(runner *r, const cx_json *item, cx_json *out, cx_err *err);
 
+/* run_diff.c */
+cx_status run_diff_got(runner *r, const cx_json *item, cx_json *out, cx_err *err);
+cx_status run_isolation_got(runner *r, const cx_json *item, cx_json *out, cx_err *err);
+
 /* run_lock.c */
 cx_status run_lock_got(runner *r, const cx_json *item, cx_json *out, cx_err *err);
 

@@ -1,0 +1,121 @@
+/*
+ * run_diff.c - the diff gate and the reviewer's isolation (run.md §9, §10) on real repositories,
+ * made anew for each case.
+ */
+#include "run/diff.h"
+#include "run/isolation.h"
+#include "tests/runner/run.h"
+#include "tests/support/repo_kit.h"
+
+static const cx_json *context(const runner *r, const char *name)
+{
+    return r->root == NULL ? NULL : cx_json_get_typed(r->root, cx_str_z(name), CX_JSON_OBJECT);
+}
+
+/* Set-up operations are committed, unless they are git's own: those leave the index as they want
+ * it, and gitlinks are committed from there. */
+static cx_status set_up(runner *r, const cx_json *item, repo_kit *kit, cx_err *err)
+{
+    const cx_json *files = context(r, "base_files"), *ops;
+    bool plain = false, gitlink = false;
+    if (files == NULL)
+        return cx_fail(err, CX_E_FORMAT, "the file of cases has no 'base_files'");
+    CX_TRY(repo_write_all(kit, files, err));
+    CX_TRY(repo_commit(kit, "base", err));
+    CX_TRY(runner_member(item, "setup_ops", CX_JSON_ARRAY, &ops, err));
+    CX_TRY(repo_apply(kit, ops, &plain, err));
+    for (uint32_t i = 0; i < ops->count; i++)
+        gitlink |= cx_str_is(cx_json_text(&ops->items[i].items[0]), "gitlink");
+    if (plain)
+        return repo_commit(kit, "setup", err);
+    return gitlink ? repo_git(kit, err, "commit", "-q", "-m", "setup") : CX_SUCCESS;
+}
+
+/* --- diff_gate.json --------------------------------------------------------------------------- */
+
+static cx_status judge(runner *r, const cx_json *item, repo_kit *kit, cx_snapshot **before,
+                       cx_json *out, cx_err *err)
+{
+    cx_diff_options options = CX_DIFF_OPTIONS_INIT;
+    cx_diff_report report;
+    const cx_json *ops, *allowed;
+    cx_str *paths, baseline;
+    cx_json whole;
+    char base[CX_OID_TEXT_SIZE];
+    CX_TRY(set_up(r, item, kit, err));
+    CX_TRY(repo_head(kit, base, err));
+    CX_TRY(repo_open(kit, err));
+    CX_TRY(cx_snapshot_take(kit->git, NULL, before, err));
+    CX_TRY(runner_member(item, "ops", CX_JSON_ARRAY, &ops, err));
+    CX_TRY(repo_apply(kit, ops, NULL, err));
+    CX_TRY(runner_member(item, "allowed_paths", CX_JSON_ARRAY, &allowed, err));
+    CX_TRY(runner_texts(r, allowed, &paths, err));
+    CX_TRY(runner_text(item, "baseline", &baseline, err));
+    bool named = cx_str_is(baseline, "BASE") || cx_str_is(baseline, "HEAD");
+    options.git = kit->git;
+    options.snapshot = *before;
+    options.baseline = named ? cx_str_z(base) : baseline;
+    options.allowed_paths = paths;
+    options.allowed_count = allowed->count;
+    CX_TRY(cx_diff_judge(&options, &r->arena, &report, err));
+    cx_status status = cx_diff_report_json(&report, &r->arena, &whole, err);
+    cx_diff_report_done(&report);
+    CX_TRY(status);
+    static const char *const names[] = {"allow", "rules"};
+    return runner_pick(r, &whole, names, CX_COUNT_OF(names), out, err);
+}
+
+cx_status run_diff_got(runner *r, const cx_json *item, cx_json *out, cx_err *err)
+{
+    repo_kit kit;
+    cx_snapshot *before = NULL;
+    cx_status status = repo_begin(&kit, "case-diff", err);
+    if (!cx_failed(status))
+        status = judge(r, item, &kit, &before, out, err);
+    cx_snapshot_close(before);
+    repo_end(&kit);
+    return status;
+}
+
+/* --- reviewer_isolation.json ------------------------------------------------------------------ */
+
+static cx_status review(runner *r, const cx_json *item, repo_kit *kit, cx_snapshot **before,
+                        cx_snapshot **after, cx_json *out, cx_err *err)
+{
+    const cx_json *files = context(r, "base_files"), *untracked = context(r, "untracked_files");
+    const cx_json *setup, *ops;
+    cx_run_findings findings;
+    cx_json_list answer = cx_json_list_begin(&r->arena);
+    if (files == NULL)
+        return cx_fail(err, CX_E_FORMAT, "the file of cases has no 'base_files'");
+    CX_TRY(repo_write_all(kit, files, err));
+    CX_TRY(repo_commit(kit, "base", err));
+    if (untracked != NULL)
+        CX_TRY(repo_write_all(kit, untracked, err));
+    CX_TRY(runner_member(item, "setup_ops", CX_JSON_ARRAY, &setup, err));
+    CX_TRY(repo_apply(kit, setup, NULL, err));
+    CX_TRY(repo_open(kit, err));
+    CX_TRY(cx_snapshot_take(kit->git, NULL, before, err));
+    CX_TRY(runner_member(item, "ops", CX_JSON_ARRAY, &ops, err));
+    CX_TRY(repo_apply(kit, ops, NULL, err));
+    cx_snapshot_options how = {.before = *before};
+    CX_TRY(cx_snapshot_take(kit->git, &how, after, err));
+    cx_run_findings_init(&findings, &r->arena);
+    cx_run_isolation_compare(*before, *after, false, &findings);
+    cx_json_list_put(&answer, CX_STR("violation"), cx_json_make_bool(findings.refusing != 0));
+    cx_run_findings_done(&findings);
+    return cx_json_list_end_object(&answer, out, err);
+}
+
+cx_status run_isolation_got(runner *r, const cx_json *item, cx_json *out, cx_err *err)
+{
+    repo_kit kit;
+    cx_snapshot *before = NULL, *after = NULL;
+    cx_status status = repo_begin(&kit, "case-review", err);
+    if (!cx_failed(status))
+        status = review(r, item, &kit, &before, &after, out, err);
+    cx_snapshot_close(before);
+    cx_snapshot_close(after);
+    repo_end(&kit);
+    return status;
+}
