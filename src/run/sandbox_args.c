@@ -277,6 +277,10 @@ static cx_status add_bwrap(words *w, const cx_sandbox *box, const cx_sandbox_spe
     word2(w, "--hostname", "sandbox");
     CX_TRY(show_system(w, spec->network, err));
     word2(w, "--proc", "/proc");
+    /* Root of the machine owns these and needs no capability to write them. */
+    static const char *const kernel[] = {"/proc/sys", "/proc/sysrq-trigger", "/proc/fs"};
+    for (size_t i = 0; i < CX_COUNT_OF(kernel); i++)
+        word3(w, "--ro-bind-try", kernel[i], kernel[i]);
     word2(w, "--dev", "/dev");
     static const char *const empty[] = {"/tmp", "/home"};
     for (size_t i = 0; i < CX_COUNT_OF(empty); i++) {
@@ -303,15 +307,16 @@ static void add_landlock(words *w, const places *all, bool mounts, const cx_sand
     static const char *const devices[] = {"/dev/null",   "/dev/zero",    "/dev/full",
                                           "/dev/random", "/dev/urandom", "/dev/tty"};
     cx_sandbox_word(w, "--landlock");
+    /* Also by themselves: an opened program is reached through the mounts outside. */
+    word2(w, "--read", "/usr");
+    for (size_t i = 0; i < CX_COUNT_OF(system_folders); i++)
+        word2(w, "--read", system_folders[i]);
     if (mounts) {
         word2(w, "--read", "/");
         word2(w, "--write", "/dev");
         word2(w, "--write", "/home");
     } else {
-        word2(w, "--read", "/usr");
         word2(w, "--read", "/proc");
-        for (size_t i = 0; i < CX_COUNT_OF(system_folders); i++)
-            word2(w, "--read", system_folders[i]);
         for (size_t i = 0; i < CX_COUNT_OF(etc); i++)
             word2(w, "--read", cx_arena_printf(w->arena, "/etc/%s", etc[i]).data);
         for (size_t i = 0; i < CX_COUNT_OF(devices); i++)
