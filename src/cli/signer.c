@@ -198,9 +198,11 @@ bool cx_cli_signer_wanted(const cx_cli_args *args)
     return cx_cli_has(args, "sign") || cx_cli_has(args, "signer");
 }
 
-cx_status cx_cli_signer_open(cx_cli *cli, const cx_cli_args *args, cx_cli_signer *out, cx_err *err)
+/* `option` names the one that takes a key file. */
+static cx_status open_signer(cx_cli *cli, const cx_cli_args *args, const char *option,
+                             cx_cli_signer *out, cx_err *err)
 {
-    const char *path = cx_cli_value(args, "sign");
+    const char *path = cx_cli_value(args, option);
     const char *key = cx_cli_value(args, "signer-key");
     cx_vkey vkey;
     memset(out, 0, sizeof *out);
@@ -209,7 +211,7 @@ cx_status cx_cli_signer_open(cx_cli *cli, const cx_cli_args *args, cx_cli_signer
     out->timeout_ms = cx_cli_number(args, "signer-timeout", SIGNER_TIMEOUT_S);
     out->timeout_ms = out->timeout_ms > 86400 ? 86400000 : out->timeout_ms * 1000;
     if ((path == NULL) == (out->command == NULL))
-        return cx_fail(err, CX_E_USAGE, "expected either --sign KEYFILE or --signer COMMAND");
+        return cx_fail(err, CX_E_USAGE, "expected either --%s KEYFILE or --signer COMMAND", option);
     if ((key != NULL) != (out->command != NULL))
         return cx_fail(err, CX_E_USAGE, "--signer and --signer-key belong together");
     if (path != NULL)
@@ -219,6 +221,17 @@ cx_status cx_cli_signer_open(cx_cli *cli, const cx_cli_args *args, cx_cli_signer
     out->name = vkey.name;
     out->key = vkey.key;
     return CX_SUCCESS;
+}
+
+cx_status cx_cli_signer_open(cx_cli *cli, const cx_cli_args *args, cx_cli_signer *out, cx_err *err)
+{
+    return open_signer(cli, args, "sign", out, err);
+}
+
+cx_status cx_cli_signer_open_key(cx_cli *cli, const cx_cli_args *args, cx_cli_signer *out,
+                                 cx_err *err)
+{
+    return open_signer(cli, args, "key", out, err);
 }
 
 void cx_cli_signer_done(cx_cli_signer *signer)

@@ -13,13 +13,21 @@
 #include "cli/cli.h"
 #include "ledger/export.h"
 
-#define CX_CLI_OPTIONS_SIGNER                                                                   \
-    CX_CLI_OPT("sign", 0, CX_CLI_FILE, "KEYFILE",                                               \
-               "Sign with this key file (see 'cortex key new')."),                              \
-        CX_CLI_OPT("signer", 0, CX_CLI_TEXT, "COMMAND",                                         \
-                   "Sign with this program: words separated by spaces, no shell. It gets the "  \
-                   "bytes to sign on standard input and answers with the signature, 64 bytes, " \
-                   "or those in hex or base64."),                                               \
+#define CX_CLI_OPTIONS_SIGNER                                      \
+    CX_CLI_OPT("sign", 0, CX_CLI_FILE, "KEYFILE",                  \
+               "Sign with this key file (see 'cortex key new')."), \
+        CX_CLI_OPTIONS_SIGNER_COMMAND
+/* The same where signing is what the command is for. */
+#define CX_CLI_OPTIONS_SIGNER_KEY                                                              \
+    CX_CLI_OPT("key", 0, CX_CLI_FILE, "KEYFILE",                                               \
+               "Sign with this key file (see 'cortex key new'); /dev/fd/N is descriptor N, - " \
+               "standard input."),                                                             \
+        CX_CLI_OPTIONS_SIGNER_COMMAND
+#define CX_CLI_OPTIONS_SIGNER_COMMAND                                                           \
+    CX_CLI_OPT("signer", 0, CX_CLI_TEXT, "COMMAND",                                             \
+               "Sign with this program: words separated by spaces, no shell. It gets the "      \
+               "bytes to sign on standard input and answers with the signature, 64 bytes, "     \
+               "or those in hex or base64."),                                                   \
         CX_CLI_OPT("signer-key", 0, CX_CLI_TEXT, "KEY",                                         \
                    "The public key of --signer: a verifier key, 64 hex digits, or a file with " \
                    "one of them."),                                                             \
@@ -39,6 +47,9 @@ typedef struct cx_cli_signer {
 bool cx_cli_signer_wanted(const cx_cli_args *args);
 /* Names live in the command's arena. */
 CX_RESULT cx_cli_signer_open(cx_cli *cli, const cx_cli_args *args, cx_cli_signer *out, cx_err *err);
+/* The same for the options of CX_CLI_OPTIONS_SIGNER_KEY. */
+CX_RESULT cx_cli_signer_open_key(cx_cli *cli, const cx_cli_args *args, cx_cli_signer *out,
+                                 cx_err *err);
 /* CX_E_DENIED "BadSignature" when what came back is not good; CX_E_TIMEOUT, CX_E_IO. */
 CX_RESULT cx_cli_signer_sign(cx_cli_signer *signer, cx_bytes message, cx_signature *out,
                              cx_err *err);
