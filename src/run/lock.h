@@ -50,7 +50,7 @@ typedef struct cx_run_lock_request {
     cx_str run_id, task_id;
     const cx_str *paths;
     size_t path_count;
-    uint64_t ttl_sec; /* 0 = CX_RUN_LOCK_TTL_SEC */
+    uint64_t ttl_sec; /* CX_RUN_LOCK_TTL_SEC is usual; 0 = no lease */
 } cx_run_lock_request;
 
 typedef struct cx_run_lock_result {

@@ -41,10 +41,8 @@ static cx_status name_all(taking *t, cx_run_lock_result *out, cx_err *err)
                        request->path_count, CX_RUN_LOCKS_MAX);
     for (size_t i = 0; i < request->path_count; i++) {
         cx_run_lock *lock = &t->mine[t->mine_count];
-        *lock = (cx_run_lock){.run_id = request->run_id,
-                              .task_id = request->task_id,
-                              .ttl_sec =
-                                  request->ttl_sec == 0 ? CX_RUN_LOCK_TTL_SEC : request->ttl_sec};
+        *lock = (cx_run_lock){
+            .run_id = request->run_id, .task_id = request->task_id, .ttl_sec = request->ttl_sec};
         cx_status status =
             cx_run_lock_name(request->paths[i], t->arena, &lock->path, &lock->key, err);
         if (status.code == CX_E_FORMAT)
