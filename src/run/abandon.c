@@ -386,8 +386,8 @@ static cx_status write_tests(ending *e)
     static const char path[] = "reports/test_report.json";
     cx_json old, made;
     cx_str told;
-    cx_run_command_facts *commands;
-    size_t count;
+    cx_run_command_facts *commands = NULL;
+    size_t count = 0;
     CX_TRY(last_of(e, "TEST_RESULT", "status", &told));
     CX_TRY(read_object(e, CX_STR(path), &old));
     if (old.type == CX_JSON_OBJECT && told.size != 0 &&
