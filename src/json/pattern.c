@@ -132,7 +132,7 @@ static cx_status compile(cx_pattern *pattern, cx_str translated, cx_err *err)
     pcre2->pcre2_compile_context_free_8(context);
     if (pattern->code == NULL) {
         PCRE2_UCHAR reason[160];
-        if (code == PCRE2_ERROR_NOMEMORY || code == 121 /* ERR21: no memory while compiling */)
+        if (code == PCRE2_ERROR_NOMEMORY || code == PCRE2_ERROR_HEAP_FAILED)
             return cx_fail_nomem(err);
         if (pcre2->pcre2_get_error_message_8(code, reason, sizeof reason) < 0)
             reason[0] = '\0';
