@@ -165,15 +165,15 @@ bool cx_run_path_fold(cx_str path, char *out, size_t capacity, size_t *out_size)
     if (path.size > CX_RUN_PATH_BYTES_MAX || !cx_utf8_valid(path))
         return false;
     for (size_t at = 0; next_component(path, &at, &component);) {
-        size_t got;
-        if (size != 0) {
-            if (size == capacity)
-                return false;
-            out[size++] = '/';
-        }
-        if (!fold_component(component, out + size, capacity - size, &got))
+        size_t got, slash = size == 0 ? 0 : 1;
+        if (size + slash > capacity ||
+            !fold_component(component, out + size + slash, capacity - size - slash, &got))
             return false;
-        size += got;
+        if (got == 0)
+            continue; /* nothing but dots and spaces: what is below counts as beside it */
+        if (slash != 0)
+            out[size] = '/';
+        size += slash + got;
     }
     *out_size = size;
     return true;
