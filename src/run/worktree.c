@@ -153,7 +153,7 @@ static cx_status add_locked(const cx_git *repo, const cx_worktree_options *o, co
     const char *branch = n->branch.size == 0 ? NULL : n->branch.data + strlen("refs/heads/");
     cx_git_call add = {.args = branch == NULL
                                    ? CX_GIT_ARGS(ADD_CONFIG, "worktree", "add", "--quiet",
-                                                 "--detach", "--no-track", n->path, commit)
+                                                 "--detach", n->path, commit)
                                    : CX_GIT_ARGS(ADD_CONFIG, "worktree", "add", "--quiet",
                                                  "--no-track", "-b", branch, n->path, commit),
                        .bare = true};
