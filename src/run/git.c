@@ -59,6 +59,7 @@ struct cx_git {
     const char *git_dir;
     const char *common_dir;
     const char *git_dir_option; /* "--git-dir=.." */
+    const char *common_option;  /* the same for the repository */
     const char *work_tree_option;
     size_t oid_size;
     bool linked;
@@ -191,8 +192,9 @@ cx_status cx_git_call_run(const cx_git *git, const cx_git_call *call, cx_buf *ou
 {
     const char *argv[ARGS_MAX], *envp[ENV_MAX];
     char index[CX_PATH_BYTES_MAX + 32];
-    CX_TRY(prepare(&git->options, git->home, git->git_dir_option, git->work_tree_option, call, argv,
-                   envp, index, sizeof index, err));
+    const char *dir = call->common ? git->common_option : git->git_dir_option;
+    CX_TRY(prepare(&git->options, git->home, dir, git->work_tree_option, call, argv, envp, index,
+                   sizeof index, err));
     return run_argv(&git->options, argv, envp, call->bare ? git->common_dir : git->worktree, call,
                     out, out_exit, err);
 }
@@ -260,10 +262,12 @@ static cx_status take_places(cx_git *git, cx_str text, cx_err *err)
     git->git_dir = keep(git, "", lines[1]);
     git->common_dir = keep(git, "", lines[2]);
     git->git_dir_option = keep(git, "--git-dir=", lines[1]);
+    git->common_option = keep(git, "--git-dir=", lines[2]);
     git->work_tree_option = keep(git, "--work-tree=", lines[0]);
     git->linked = !cx_str_eq(lines[1], lines[2]);
     return git->worktree == NULL || git->git_dir == NULL || git->common_dir == NULL ||
-                   git->git_dir_option == NULL || git->work_tree_option == NULL
+                   git->git_dir_option == NULL || git->common_option == NULL ||
+                   git->work_tree_option == NULL
                ? cx_fail_nomem(err)
                : CX_SUCCESS;
 }

@@ -68,6 +68,7 @@ typedef struct cx_git_call {
     uint64_t output_limit_bytes; /* 0 = as opened */
     uint64_t timeout_ms;         /* 0 = as opened */
     bool bare;                   /* without --work-tree: for work on objects alone */
+    bool common;      /* the repository, not this work tree of it, which may be about to go */
     bool plain_paths; /* without GIT_LITERAL_PATHSPECS, which check-ignore does not take: its paths
                          begin with './' or '/' */
 } cx_git_call;
