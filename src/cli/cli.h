@@ -150,6 +150,7 @@ extern const cx_cli_command cx_cli_tables_rebuild;
 extern const cx_cli_command cx_cli_backup;
 extern const cx_cli_command cx_cli_verify;
 extern const cx_cli_command cx_cli_gate_schema;
+extern const cx_cli_command cx_cli_run;
 extern const cx_cli_command cx_cli_serve;
 extern const cx_cli_command cx_cli_token_add;
 extern const cx_cli_command cx_cli_token_list;

@@ -25,6 +25,9 @@ typedef struct cx_run_options {
     const cx_alloc *alloc; /* NULL = default */
     const cx_io *io;       /* NULL = system */
     const char *repo;      /* a folder inside the repository's main checkout; NULL = here */
+    const char *runtime_root; /* value of CORTEXPILOT_RUNTIME_ROOT; NULL = the usual place (R2) */
+    const char *home;         /* the ledger's: never visible inside a sandbox; NULL = none */
+    const char *program;      /* the cortex program, for stages of the sandbox; NULL = this one */
     cx_bytes contract;     /* the file's bytes, at most CX_RUN_CONTRACT_BYTES_MAX */
 
     const char *runner; /* name of a configured runner; NULL = what contract or config say */
@@ -55,6 +58,7 @@ typedef struct cx_run_outcome {
     cx_str task_status; /* "SUCCESS", "FAILED", "BLOCKED" */
     cx_str failed_gate; /* "policy", "diff", "tool", "tests", "review", "runner", .. */
     cx_str reason;
+    cx_str hint;        /* one sentence more, when there is one */
     cx_json violations; /* an array of text */
     uint32_t attempts;  /* turns that were taken */
     cx_str baseline_commit, final_commit;

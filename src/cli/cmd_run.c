@@ -1,0 +1,305 @@
+/*
+ * cmd_run.c - `cortex run CONTRACT`: one governed run, from a contract to a sealed bundle.
+ */
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "cli/ledger.h"
+#include "cli/run_ledger.h"
+#include "run/git.h"
+#include "run/machine.h"
+#include "run/store.h"
+
+typedef struct running {
+    cx_cli *cli;
+    const cx_cli_args *args;
+    bool json, follow, live;
+    cx_run_options options;
+    cx_cli_run_ledger ledger;
+    cx_bytes contract;
+    uint64_t shown;
+} running;
+
+static atomic_bool told_to_end;
+
+static void on_signal(int number)
+{
+    (void)number;
+    atomic_store(&told_to_end, true);
+}
+
+/* The first signal ends the run in order, the second the process. */
+static void catch_signals(void)
+{
+    struct sigaction action;
+    memset(&action, 0, sizeof action);
+    action.sa_handler = on_signal;
+    action.sa_flags = SA_RESTART | (int)SA_RESETHAND;
+    (void)sigemptyset(&action.sa_mask);
+    (void)sigaction(SIGINT, &action, NULL);
+    (void)sigaction(SIGTERM, &action, NULL);
+}
+
+/* --- progress ----------------------------------------------------------------------------------------- */
+
+static void on_event(void *arg, cx_str type, cx_str line)
+{
+    running *r = arg;
+    r->shown++;
+    if (r->follow) {
+        cx_cli_out_write(&r->cli->out, line);
+        cx_cli_out_write(&r->cli->out, CX_STR("\n"));
+    } else if (r->live) {
+        (void)fprintf(stderr, "%4llu  %.*s\n", (unsigned long long)r->shown, (int)type.size,
+                      type.data);
+    }
+}
+
+/* --- what is asked -------------------------------------------------------------------------------------- */
+
+static cx_status take_approvals(running *r, cx_err *err)
+{
+    const cx_cli_given *given = NULL;
+    size_t count = 0;
+    const char **files = CX_ARENA_ARRAY(&r->cli->arena, const char *, r->args->given_count + 1);
+    if (files == NULL)
+        return cx_fail_nomem(err);
+    while ((given = cx_cli_next(r->args, "approval", given)) != NULL)
+        files[count++] = given->values[0];
+    r->options.approvals = files;
+    r->options.approval_count = count;
+    return CX_SUCCESS;
+}
+
+static uint64_t fault_of(const char *text)
+{
+    return text == NULL ? 0 : strtoull(text, NULL, 10);
+}
+
+static cx_status take_options(running *r, cx_err *err)
+{
+    const cx_cli_args *args = r->args;
+    uint64_t wait_s = cx_cli_number(args, "approval-wait", 0);
+    if (wait_s > 86400)
+        return cx_fail(err, CX_E_USAGE, "option --approval-wait: expected at most 86400 seconds");
+    CX_TRY(cx_cli_take_file(r->cli, args->operands[0], &r->contract, err));
+    r->options = (cx_run_options){
+        .alloc = r->cli->alloc,
+        .io = r->cli->io,
+        .runtime_root = getenv(CX_RUN_ROOT_ENV),
+        .contract = r->contract,
+        .runner = cx_cli_value(args, "runner"),
+        .script = cx_cli_value(args, "script"),
+        .diagnostic = cx_cli_has(args, "diagnostic"),
+        .no_merge = cx_cli_has(args, "no-merge"),
+        .allow_degraded_sandbox = cx_cli_has(args, "allow-degraded-sandbox"),
+        .approval_wait_s = (uint32_t)wait_s,
+        .progress = on_event,
+        .progress_arg = r,
+        .cancel = &told_to_end,
+        .fault_event = fault_of(getenv("CORTEX_RUN_FAULT")), /* tests of crashes */
+    };
+    return take_approvals(r, err);
+}
+
+/* The journal is named after the repository (DECISIONS 2). */
+static cx_status open_ledger(running *r, cx_err *err)
+{
+    cx_git_options options = CX_GIT_OPTIONS_INIT;
+    cx_git *git;
+    cx_oid root;
+    cx_str actor;
+    char text[CX_OID_TEXT_SIZE], *real;
+    CX_TRY(cx_git_open(".", &options, r->cli->alloc, &git, err));
+    cx_status status = cx_git_root_commit(git, &root, err);
+    cx_git_close(git);
+    CX_TRY(status);
+    cx_oid_text(&root, text);
+    CX_TRY(cx_cli_run_actor(text, &r->cli->arena, &actor, err));
+    CX_TRY(cx_cli_run_ledger_open(&r->ledger, r->cli, r->args, actor, err));
+    r->options.ledger = &r->ledger.ledger;
+    real = realpath(r->ledger.path, NULL);
+    if (real != NULL) {
+        cx_str kept = cx_arena_copy_str(&r->cli->arena, cx_str_z(real));
+        free(real);
+        r->options.home = kept.data;
+    }
+    return r->options.home == NULL ? cx_fail(err, CX_E_IO, "cannot find %s", r->ledger.path)
+                                   : CX_SUCCESS;
+}
+
+/* --- answers --------------------------------------------------------------------------------------------- */
+
+static cx_status answer_json(const running *r, const cx_run_outcome *o, cx_buf *out, cx_err *err)
+{
+    cx_json_list list = cx_json_list_begin(&r->cli->arena);
+    cx_json_list seal = cx_json_list_begin(&r->cli->arena);
+    cx_cli_put_maybe(&list, "run_id", o->run_id);
+    cx_cli_put_str(&list, "status", o->status);
+    cx_cli_put_str(&list, "task_status", o->task_status);
+    cx_cli_put_maybe(&list, "failed_gate", o->failed_gate);
+    cx_cli_put_maybe(&list, "reason", o->reason);
+    cx_cli_put_maybe(&list, "hint", o->hint);
+    cx_json_list_put(&list, CX_STR("violations"), o->violations);
+    cx_cli_put_uint(&list, "attempts", o->attempts);
+    cx_cli_put_maybe(&list, "baseline_commit", o->baseline_commit);
+    cx_cli_put_maybe(&list, "final_commit", o->final_commit);
+    cx_cli_put_maybe(&list, "merged", o->merged);
+    cx_cli_put_maybe(&list, "patch_sha256", o->patch_sha256);
+    cx_cli_put_maybe(&list, "manifest_sha256", o->manifest_sha256);
+    if (o->sealed) {
+        cx_cli_put_uint(&seal, "index", o->seal_index);
+        CX_TRY(cx_cli_put_object(&list, "seal", &seal, err));
+    } else {
+        cx_cli_put_null(&list, "seal");
+    }
+    cx_cli_put_maybe(&list, "bundle", o->bundle);
+    return cx_cli_end_json(&list, out, err);
+}
+
+static void add_line(cx_buf *out, const char *name, cx_str text)
+{
+    if (text.size == 0)
+        return;
+    cx_buf_printf(out, "%-9s ", name);
+    cx_cli_add_text(out, text);
+    cx_buf_add_byte(out, '\n');
+}
+
+static void answer_text(const cx_run_outcome *o, cx_buf *out)
+{
+    cx_buf_printf(out, "%.*s  %.*s\n", (int)o->status.size, o->status.data, (int)o->run_id.size,
+                  o->run_id.data == NULL ? "" : o->run_id.data);
+    if (o->failed_gate.size != 0) {
+        cx_buf_add_z(out, "gate      ");
+        cx_cli_add_text(out, o->failed_gate);
+        cx_buf_add_z(out, ": ");
+        cx_cli_add_text(out, o->reason);
+        cx_buf_add_byte(out, '\n');
+    }
+    for (uint32_t i = 0; i < o->violations.count; i++)
+        add_line(out, i == 0 ? "because" : "", cx_json_text(&o->violations.items[i]));
+    add_line(out, "hint", o->hint);
+    add_line(out, "merged", o->merged);
+    add_line(out, "commit", o->final_commit);
+    add_line(out, "bundle", o->bundle);
+    if (o->sealed)
+        cx_buf_printf(out, "sealed    entry %llu\n", (unsigned long long)o->seal_index);
+}
+
+static cx_status answer(running *r, const cx_run_outcome *o, cx_err *err)
+{
+    cx_buf out;
+    cx_status status = CX_SUCCESS;
+    cx_buf_init(&out, r->cli->alloc);
+    if (r->json)
+        status = answer_json(r, o, &out, err);
+    else
+        answer_text(o, &out);
+    if (!cx_failed(status))
+        status = cx_buf_check(&out, err);
+    if (!cx_failed(status))
+        cx_cli_out_write(&r->cli->out, cx_buf_str(&out));
+    cx_buf_done(&out);
+    return status;
+}
+
+/* --- running --------------------------------------------------------------------------------------------- */
+
+static cx_status run_dry(running *r, int *out_code, cx_err *err)
+{
+    cx_json verdict;
+    cx_buf out;
+    bool allow;
+    CX_TRY(cx_run_dry(&r->options, &r->cli->arena, &verdict, &allow, err));
+    cx_buf_init(&out, r->cli->alloc);
+    cx_status status = r->json ? cx_json_write(&out, &verdict, CX_JSON_PY_COMPACT, err)
+                               : cx_json_write_pretty(&out, &verdict, 0, err);
+    cx_buf_add_byte(&out, '\n');
+    if (!cx_failed(status))
+        status = cx_buf_check(&out, err);
+    if (!cx_failed(status))
+        cx_cli_out_write(&r->cli->out, cx_buf_str(&out));
+    cx_buf_done(&out);
+    *out_code = allow ? CX_EXIT_HOLDS : CX_RUN_EXIT_REJECTED;
+    return status;
+}
+
+static cx_status run_all(running *r, int *out_code, cx_err *err)
+{
+    cx_run_outcome outcome;
+    CX_TRY(take_options(r, err));
+    if (cx_cli_has(r->args, "dry-run"))
+        return run_dry(r, out_code, err);
+    CX_TRY(open_ledger(r, err));
+    catch_signals();
+    CX_TRY(cx_run_execute(&r->options, &r->cli->arena, &outcome, err));
+    *out_code = outcome.exit_code;
+    return answer(r, &outcome, err);
+}
+
+static int run(cx_cli *cli, const cx_cli_args *args)
+{
+    cx_err err = {0};
+    int code = CX_EXIT_HOLDS;
+    running r = {.cli = cli,
+                 .args = args,
+                 .json = cx_cli_has(args, "json"),
+                 .follow = cx_cli_has(args, "follow")};
+    r.live = !r.json && !r.follow && isatty(2) != 0;
+    cx_status status = run_all(&r, &code, &err);
+    cx_cli_run_ledger_close(&r.ledger);
+    if (cx_failed(status))
+        return cx_cli_fail(cli, args->operands[0], &err, r.json);
+    return code;
+}
+
+/* --- the table ------------------------------------------------------------------------------------------- */
+
+static const cx_cli_operand operands[] = {{"CONTRACT", CX_CLI_FILE, NULL, false, false}};
+
+static const cx_cli_option options[] = {
+    CX_CLI_OPTION_HOME,
+    CX_CLI_OPT("runner", 0, CX_CLI_TEXT, "NAME",
+               "Who does the work: a runner of policies/cortex.json by its name, or mcp, exec, "
+               "replay-script; default what the contract or the configuration says."),
+    CX_CLI_OPT("script", 0, CX_CLI_FILE, "FILE", "The script of replay-script, which it selects."),
+    CX_CLI_OPT_FLAG("no-merge", 0, "Stop when all gates have passed; the candidate is kept."),
+    CX_CLI_OPT_MANY("approval", 0, CX_CLI_FILE, "FILE",
+                    "A signed approval for this run, beside those in the runtime root."),
+    CX_CLI_OPT("approval-wait", 0, CX_CLI_COUNT, "SECONDS",
+               "How long to wait for an approval; default as configured, which is not at all."),
+    CX_CLI_OPT_FLAG("follow", 0, "Print each event as a line of JSON when it is written."),
+    CX_CLI_OPT_FLAG("dry-run", 0, "Judge all that can be judged before an agent starts, and write "
+                                  "nothing."),
+    CX_CLI_OPT_FLAG("diagnostic", 0, "Let an exec runner work although runner.mcp_only is true: "
+                                     "recorded, and never merged."),
+    CX_CLI_OPT_FLAG("allow-degraded-sandbox", 0,
+                    "Go on without a layer of the sandbox when an approval says so."),
+    CX_CLI_OPTION_JSON,
+    CX_CLI_OPTIONS_COMMON};
+
+const cx_cli_command cx_cli_run = {
+    .name = "run",
+    .purpose = "carry out a task contract under gates, and keep the evidence",
+    .about =
+        "Lets an agent work on the contract in a worktree of its own, inside a sandbox, and judges "
+        "everything it did: paths, commands, review, tests. Only what passes every gate is merged. "
+        "Whatever happens, the run leaves a bundle of evidence that is sealed in the home's ledger; "
+        "'cortex run verify' checks it.\n\n"
+        "A run that is refused leaves the repository as it was. An interrupt ends the run in order: "
+        "a bundle with status FAILURE, locks and worktrees given back.",
+    .operands = operands,
+    .operand_count = CX_COUNT_OF(operands),
+    .options = options,
+    .option_count = CX_COUNT_OF(options),
+    .exits = "0 every gate passed, and the result is merged unless told otherwise\n"
+             "2 usage error\n"
+             "3 the run could not be started, or its evidence could not be written\n"
+             "4 a gate refused",
+    .example = "cortex run contracts/fix-login.json --follow",
+    .run = run,
+};

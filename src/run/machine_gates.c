@@ -1,0 +1,352 @@
+/*
+ * machine_gates.c - the gates between a worktree and an agent, in the order of run.md §13: integrated,
+ * concurrency, network, MCP, sampling, sandbox, and the tool gate over the runner's own argv.
+ */
+#include "crypto/digest.h"
+#include "run/command.h"
+#include "run/machine_internal.h"
+
+static cx_status refuse_one(cx_machine_task *t, const char *gate, const char *reason,
+                            const cx_texts *violations, cx_err *err)
+{
+    return cx_task_refuse(t, gate, reason, true, violations, err);
+}
+
+/* --- integrated ----------------------------------------------------------------------------------- */
+
+static cx_run_trust trust_of(cx_machine_task *t)
+{
+    const cx_machine *m = t->m;
+    const cx_run_config *config = &m->policy.config;
+    cx_str *forbidden = CX_ARENA_ARRAY(&t->arena, cx_str, 3);
+    cx_run_trust trust = {.folders = config->trusted_dirs.items,
+                          .folder_count = config->trusted_dirs.count,
+                          .owner_uid = config->has_trusted_uid ? config->trusted_uid : 0};
+    if (forbidden != NULL) {
+        forbidden[0] = cx_str_z(m->repo_root);
+        forbidden[1] = cx_str_z(m->store.root);
+        forbidden[2] = t->has_worktree ? cx_str_z(t->worktree.path) : CX_STR("");
+        trust.forbidden = forbidden;
+        trust.forbidden_count = 3;
+    }
+    return trust;
+}
+
+/* What `program --version` prints on its first line, run in the sandbox's clean environment. */
+static cx_status first_version_line(const char *path, cx_arena *arena, cx_str *out, cx_err *err)
+{
+    const char *argv[] = {path, "--version", NULL};
+    static const char *const env[] = {"PATH=/usr/local/bin:/usr/bin:/bin", "LC_ALL=C", NULL};
+    cx_spawn_options options = CX_SPAWN_OPTIONS_INIT;
+    cx_spawn_result result;
+    cx_buf text;
+    cx_buf_init(&text, arena->alloc);
+    options.argv = argv;
+    options.envp = env;
+    options.out = cx_spawn_to_buf(&text, 65536);
+    options.timeout_ms = 20000;
+    cx_status status = cx_spawn_run(&options, &result, err);
+    if (!cx_failed(status)) {
+        cx_str all = cx_buf_str(&text);
+        size_t size = 0;
+        while (size < all.size && all.data[size] != '\n')
+            size++;
+        *out = cx_arena_copy_str(arena, (cx_str){all.data, size});
+        if (out->data == NULL)
+            status = cx_fail_nomem(err);
+    }
+    cx_buf_done(&text);
+    return status;
+}
+
+/* NULL when the integration is what the configuration pins. */
+static cx_status integration_fault(cx_machine_task *t, cx_str tool, const char **out, cx_err *err)
+{
+    const cx_run_integration *found = cx_run_config_integration(&t->m->policy.config, tool);
+    cx_run_trust trust = trust_of(t);
+    cx_run_executable program;
+    cx_str version;
+    *out = NULL;
+    if (found == NULL || found->argv.count == 0) {
+        *out = "no integration";
+        return CX_SUCCESS;
+    }
+    CX_TRY(cx_run_trusted_find(&trust, found->argv.items[0], &t->arena, &program, out, err));
+    if (*out != NULL)
+        return CX_SUCCESS;
+    if (found->sha256.size == 0 && found->version.size == 0)
+        *out = "neither sha256 nor version is pinned";
+    else if (found->sha256.size != 0 &&
+             !cx_str_eq(found->sha256, cx_digest_text(&program.sha256, &t->arena)))
+        *out = "its sha256 differs from the pinned one";
+    if (*out != NULL || found->version.size == 0)
+        return CX_SUCCESS;
+    CX_TRY(first_version_line(program.path.data, &t->arena, &version, err));
+    if (!cx_str_eq(version, found->version))
+        *out = "its version differs from the pinned one";
+    return CX_SUCCESS;
+}
+
+cx_status cx_gate_integrated(cx_machine_task *t, cx_err *err)
+{
+    cx_run_words needed = {NULL, 0};
+    cx_texts faults = {NULL, 0};
+    t->gate = "integrated";
+    CX_TRY(cx_run_required_tools(&t->contract, t->m->runner_config, &t->arena, &needed, err));
+    cx_str *items = CX_ARENA_ARRAY(&t->arena, cx_str, needed.count + 1);
+    if (items == NULL)
+        return cx_fail_nomem(err);
+    for (size_t i = 0; i < needed.count; i++) {
+        const char *fault;
+        CX_TRY(integration_fault(t, needed.items[i], &fault, err));
+        if (fault == NULL)
+            continue;
+        items[faults.count] = cx_arena_printf(&t->arena, "%.*s: %s", (int)needed.items[i].size,
+                                              needed.items[i].data, fault);
+        if (items[faults.count++].data == NULL)
+            return cx_fail_nomem(err);
+    }
+    faults.items = items;
+    CX_TRY(cx_task_gate_event(t, "INTEGRATED_GATE_RESULT", faults.count == 0,
+                              faults.count == 0 ? NULL : &faults, err));
+    return faults.count == 0 ? CX_SUCCESS
+                             : refuse_one(t, "integrated", "tool_not_integrated", &faults, err);
+}
+
+/* --- concurrency, network, MCP, sampling ------------------------------------------------------------ */
+
+cx_status cx_gate_concurrency_check(cx_machine_task *t, cx_err *err)
+{
+    cx_str mode = t->m->policy.config.mcp_concurrency;
+    bool passed = cx_run_gate_concurrency(mode);
+    cx_texts violations = {&mode, 1};
+    t->gate = "concurrency";
+    CX_TRY(cx_task_gate_event(t, "MCP_CONCURRENCY_CHECK", passed, passed ? NULL : &violations, err));
+    return passed ? CX_SUCCESS : refuse_one(t, "concurrency", "unknown_mode", &violations, err);
+}
+
+cx_status cx_gate_network_check(cx_machine_task *t, cx_err *err)
+{
+    cx_machine *m = t->m;
+    cx_str scope = CX_STR("network"), policy = t->contract.permissions.network;
+    cx_texts scopes = {&scope, 1};
+    bool needs = cx_run_task_needs_network(&t->contract, m->runner_config);
+    bool granted = cx_machine_granted(m, scope);
+    t->gate = "network";
+    const char *fault = cx_run_gate_network(policy, needs, granted);
+    if (fault != NULL && t->contract.network == CX_NETWORK_ON_REQUEST && needs) {
+        CX_TRY(cx_task_ask_approval(t, &scopes, &granted, err));
+        fault = cx_run_gate_network(policy, needs, granted);
+    }
+    cx_str text = cx_str_z(fault == NULL ? "" : fault);
+    cx_texts violations = {&text, 1};
+    CX_TRY(cx_task_gate_event(t, "NETWORK_GATE_RESULT", fault == NULL,
+                              fault == NULL ? NULL : &violations, err));
+    if (fault != NULL)
+        return refuse_one(t, "network", fault, &violations, err);
+    t->network_on = t->contract.network == CX_NETWORK_ALLOW ||
+                    (t->contract.network == CX_NETWORK_ON_REQUEST && granted);
+    return CX_SUCCESS;
+}
+
+static cx_status join_tools(cx_machine_task *t, const cx_run_tool_verdict *a,
+                            const cx_run_tool_verdict *b, cx_texts *out, cx_err *err)
+{
+    const cx_run_words lists[] = {a->missing, a->unknown, b->unknown};
+    static const char *const names[] = {"missing", "unknown", "unknown"};
+    size_t count = a->missing.count + a->unknown.count + b->unknown.count;
+    cx_str *items = CX_ARENA_ARRAY(&t->arena, cx_str, count + 1);
+    size_t used = 0;
+    if (items == NULL)
+        return cx_fail_nomem(err);
+    for (size_t l = 0; l < CX_COUNT_OF(lists); l++) {
+        for (size_t i = 0; i < lists[l].count; i++) {
+            cx_str text = cx_arena_printf(&t->arena, "%s %.*s", names[l],
+                                          (int)lists[l].items[i].size, lists[l].items[i].data);
+            if (text.data == NULL)
+                return cx_fail_nomem(err);
+            if (!cx_run_words_have((cx_run_words){items, used}, text))
+                items[used++] = text;
+        }
+    }
+    *out = (cx_texts){items, used};
+    return CX_SUCCESS;
+}
+
+cx_status cx_gate_mcp_check(cx_machine_task *t, cx_err *err)
+{
+    const cx_run_policy *policy = &t->m->policy;
+    cx_run_words required = {t->runner->tools, t->runner->tool_count};
+    cx_run_tool_verdict tools, set;
+    cx_texts faults;
+    t->gate = "mcp";
+    CX_TRY(cx_run_gate_mcp(policy->mcp_allow, policy->mcp_deny, t->contract.permissions.mcp_tools,
+                           required, &t->arena, &tools, err));
+    CX_TRY(cx_run_gate_mcp(policy->mcp_allow, policy->mcp_deny, t->contract.mcp_tool_set,
+                           (cx_run_words){NULL, 0}, &t->arena, &set, err));
+    CX_TRY(join_tools(t, &tools, &set, &faults, err));
+    bool passed = tools.ok && set.ok;
+    CX_TRY(cx_task_gate_event(t, "MCP_TOOL_GATE_RESULT", passed, passed ? NULL : &faults, err));
+    return passed ? CX_SUCCESS : refuse_one(t, "mcp", "tool_not_allowed", &faults, err);
+}
+
+cx_status cx_gate_sampling_check(cx_machine_task *t, cx_err *err)
+{
+    cx_str scope = CX_STR("sampling");
+    cx_texts scopes = {&scope, 1};
+    bool asked = cx_run_sampling_requested(t->contract.permissions.mcp_tools);
+    bool granted = cx_machine_granted(t->m, scope);
+    t->gate = "sampling";
+    if (asked && !granted)
+        CX_TRY(cx_task_ask_approval(t, &scopes, &granted, err));
+    bool passed = !asked || granted;
+    CX_TRY(cx_task_gate_event(t, "MCP_SAMPLING_GATE_RESULT", passed, passed ? NULL : &scopes, err));
+    return passed ? CX_SUCCESS : refuse_one(t, "sampling", "approval_missing", &scopes, err);
+}
+
+/* --- sandbox ---------------------------------------------------------------------------------------- */
+
+static cx_status words_as_z(cx_arena *arena, cx_run_words words, const char *const **out, cx_err *err)
+{
+    const char **items = CX_ARENA_ARRAY(arena, const char *, words.count + 1);
+    if (items == NULL)
+        return cx_fail_nomem(err);
+    for (size_t i = 0; i < words.count; i++) {
+        items[i] = cx_arena_copy_str(arena, words.items[i]).data;
+        if (items[i] == NULL)
+            return cx_fail_nomem(err);
+    }
+    *out = items;
+    return CX_SUCCESS;
+}
+
+cx_status cx_machine_open_box(cx_machine *m, cx_arena *arena, cx_err *err)
+{
+    const cx_run_config *config = &m->policy.config;
+    const char **hide = CX_ARENA_ARRAY(arena, const char *, 2);
+    cx_str *names = CX_ARENA_ARRAY(arena, cx_str, config->env.count + m->runner_settings.env_count + 1);
+    size_t name_count = 0;
+    cx_sandbox_options options = {.program = m->options->program};
+    if (hide == NULL || names == NULL)
+        return cx_fail_nomem(err);
+    hide[options.hide_count++] = m->store.root;
+    if (m->options->home != NULL)
+        hide[options.hide_count++] = m->options->home;
+    options.hide = hide;
+    for (size_t i = 0; i < config->env.count; i++)
+        names[name_count++] = config->env.items[i];
+    for (size_t i = 0; i < m->runner_settings.env_count; i++)
+        names[name_count++] = m->runner_settings.env[i];
+    CX_TRY(words_as_z(arena, config->trusted_dirs, &options.trusted, err));
+    CX_TRY(words_as_z(arena, config->read_only, &options.read, err));
+    CX_TRY(words_as_z(arena, (cx_run_words){names, name_count}, &options.env_names, err));
+    options.trusted_count = config->trusted_dirs.count;
+    options.read_count = config->read_only.count;
+    options.env_name_count = name_count;
+    options.limits = (cx_sandbox_limits){.processes = config->limits.processes,
+                                         .file_bytes = config->limits.file_bytes,
+                                         .open_files = config->limits.open_files,
+                                         .memory_bytes = config->limits.memory_bytes};
+    return cx_sandbox_open(&options, &m->box, err);
+}
+
+static cx_status missing_layers(cx_machine_task *t, cx_texts *out, cx_err *err)
+{
+    const cx_sandbox *box = t->m->box;
+    cx_str *items = CX_ARENA_ARRAY(&t->arena, cx_str, CX_SANDBOX_LAYER_COUNT);
+    size_t count = 0;
+    if (items == NULL)
+        return cx_fail_nomem(err);
+    for (unsigned i = 0; i < CX_SANDBOX_LAYER_COUNT; i++) {
+        if ((box->missing & (1u << i)) == 0)
+            continue;
+        items[count] = cx_arena_printf(&t->arena, "%s: %s",
+                                       cx_sandbox_layer_name((cx_sandbox_layer)(1u << i)),
+                                       box->reason[i] == NULL ? "not available" : box->reason[i]);
+        if (items[count++].data == NULL)
+            return cx_fail_nomem(err);
+    }
+    *out = (cx_texts){items, count};
+    return CX_SUCCESS;
+}
+
+static cx_status describe_box(cx_machine_task *t, cx_err *err)
+{
+    cx_json described;
+    CX_TRY(cx_sandbox_describe(t->m->box, t->network_on, &t->arena, &described, err));
+    CX_TRY(cx_run_file_write_json(t->m->run, CX_STR("artifacts/sandbox_report.json"), &described,
+                                  err));
+    CX_TRY(cx_task_add_artifact(t, CX_STR("artifacts/sandbox_report.json"), err));
+    return cx_task_event_json(t, t->m->degraded ? CX_RUN_WARN : CX_RUN_INFO,
+                              t->m->degraded ? "SANDBOX_DEGRADED" : "SANDBOX_APPLIED", &described,
+                              err);
+}
+
+/* §16: a missing layer rejects, unless it was asked for on the command line and signed. */
+cx_status cx_gate_sandbox(cx_machine_task *t, cx_err *err)
+{
+    cx_machine *m = t->m;
+    cx_str scope = CX_STR("sandbox_degraded");
+    cx_texts scopes = {&scope, 1}, missing;
+    bool granted = false;
+    t->gate = "sandbox";
+    if (m->box == NULL)
+        CX_TRY(cx_machine_open_box(m, m->arena, err));
+    m->unconfined = cx_machine_granted(m, CX_STR("permission:filesystem=danger-full-access"));
+    if (m->box->missing == 0)
+        return describe_box(t, err);
+    CX_TRY(missing_layers(t, &missing, err));
+    if (m->options->allow_degraded_sandbox)
+        CX_TRY(cx_task_ask_approval(t, &scopes, &granted, err));
+    if (!granted)
+        return cx_task_refuse(t, "sandbox", "sandbox_layer_missing", true, &missing, err);
+    m->degraded = true;
+    m->notes = CX_STR("sandbox degraded");
+    return describe_box(t, err);
+}
+
+/* --- the runner's own argv ---------------------------------------------------------------------------- */
+
+static cx_status look_script(void *arg, cx_str path, cx_str plain, cx_run_script *out, cx_err *err)
+{
+    (void)path;
+    return cx_task_look_script(arg, plain, out, err);
+}
+
+/* The configuration of the baseline allows exactly this program; all other rows judge it as any other
+ * command. */
+cx_status cx_gate_runner_argv(cx_machine_task *t, cx_err *err)
+{
+    const cx_machine *m = t->m;
+    cx_run_argv argv, first;
+    cx_run_command_verdict verdict;
+    cx_json payload;
+    cx_run_trust trust = trust_of(t);
+    t->gate = "tool";
+    if (t->runner->argv_count == 0)
+        return CX_SUCCESS;
+    CX_TRY(cx_run_argv_make(t->runner->argv, t->runner->argv_count, &t->arena, &argv, err));
+    CX_TRY(cx_run_argv_make(t->runner->argv, 1, &t->arena, &first, err));
+    cx_run_command_rules rules = {.pack_known = true, .allow = &first, .allow_count = 1};
+    cx_run_command_options options = {.rules = &rules,
+                                      .network_policy = t->contract.permissions.network,
+                                      .network_approved = t->network_on,
+                                      .worktree = t->worktree.path,
+                                      .script = look_script,
+                                      .script_arg = t,
+                                      .trust = &trust};
+    (void)m;
+    CX_TRY(cx_run_argv_judge(&options, &argv, &t->arena, &verdict, err));
+    CX_TRY(cx_run_command_verdict_json(&verdict, CX_STR(""), &t->arena, &payload, err));
+    CX_TRY(cx_task_event_json(t, verdict.allow ? CX_RUN_INFO : CX_RUN_ERROR, "TOOL_GATE_RESULT",
+                              &payload, err));
+    if (verdict.allow)
+        return CX_SUCCESS;
+    cx_str text = cx_arena_printf(&t->arena, "%s %.*s", verdict.rule, (int)t->runner->argv[0].size,
+                                  t->runner->argv[0].data);
+    cx_texts violations = {&text, 1};
+    t->hint = verdict.reason;
+    if (text.data == NULL)
+        return cx_fail_nomem(err);
+    return cx_task_refuse(t, "tool", "runner_argv", true, &violations, err);
+}

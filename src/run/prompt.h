@@ -1,0 +1,17 @@
+/*
+ * prompt.h - what an agent is told: a fixed instruction, the contract as data, the schema of its reply
+ * (run.md §6).  Contract text never becomes part of the instruction.
+ */
+#ifndef CX_RUN_PROMPT_H
+#define CX_RUN_PROMPT_H
+
+#include "run/run.h"
+
+/* The instruction of everybody who works, and of a reviewer; static text. */
+cx_str cx_run_prompt_instruction(bool reviewer);
+
+/* Instruction, contract and schema, each under its heading, in the arena and terminated. */
+CX_RESULT cx_run_prompt(cx_str instruction, cx_str contract, cx_str schema, cx_arena *arena,
+                        cx_str *out, cx_err *err);
+
+#endif

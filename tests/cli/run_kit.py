@@ -1,0 +1,167 @@
+"""What tests of governed runs share: a repository as the golden ones, contracts, scripts, a home.
+
+Golden vectors: tests/vectors/run/golden.
+"""
+import copy
+import hashlib
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+
+from kit import BIN, TESTS, TIMEOUT_S, check, run
+
+GOLDEN = TESTS / "vectors" / "run" / "golden"
+SCENARIOS = ["success", "out_of_scope", "tests_fail", "fix_loop", "tool_gate", "wide_path"]
+GIT = shutil.which("git")
+
+
+def clean_env(**more):
+    env = {k: v for k, v in os.environ.items()
+           if not k.startswith(("GIT_", "CORTEX_", "CORTEXPILOT_")) or k == "CORTEX_BIN"}
+    env.update({"HOME": "/nonexistent", "GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_NOSYSTEM": "1",
+                "LC_ALL": "C.UTF-8"})
+    env.update(more)
+    return env
+
+
+def golden(scenario, name):
+    return json.loads((GOLDEN / scenario / name).read_text())
+
+
+class Repo:
+    """The repository of the golden runs, with a home and room for contracts beside it."""
+
+    def __init__(self, folder, files=None, bare_home=False):
+        self.base = pathlib.Path(folder)
+        self.path = self.base / "repo"
+        self.home = self.base / "home"
+        self.path.mkdir()
+        spec = json.loads((GOLDEN / "repo.json").read_text())
+        self.git("init", "-q", "-b", "main")
+        for name, text in spec["files"].items():
+            self.write(name, text, name in spec["executable"])
+        self.commit("base", spec["date"])
+        check(self.head() == spec["commit"], "the repository is not the golden one")
+        for name, text in (files or {}).items():
+            self.write(name, text)
+        if files:
+            self.commit("more", spec["date"])
+        if not bare_home:
+            done = run(BIN, "init", "--home", self.home, env=clean_env(), cwd=self.base)
+            check(done.returncode == 0, done.stderr)
+
+    def git(self, *args, ok=True):
+        env = clean_env(GIT_AUTHOR_NAME="Cortex Test", GIT_AUTHOR_EMAIL="test@example.invalid",
+                        GIT_COMMITTER_NAME="Cortex Test", GIT_COMMITTER_EMAIL="test@example.invalid")
+        env.update(getattr(self, "dates", {}))
+        done = subprocess.run([GIT, *args], cwd=self.path, env=env, capture_output=True, text=True,
+                              timeout=TIMEOUT_S, check=False)
+        check(not ok or done.returncode == 0, "git", *args, done.stderr)
+        return done.stdout.strip()
+
+    def write(self, name, text, executable=False):
+        path = self.path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        path.chmod(0o755 if executable else 0o644)
+
+    def commit(self, message, date="2026-01-02T00:00:00Z"):
+        self.dates = {"GIT_AUTHOR_DATE": date, "GIT_COMMITTER_DATE": date}
+        self.git("add", "-A")
+        self.git("commit", "-q", "-m", message)
+        self.dates = {}
+        return self.head()
+
+    def head(self, ref="HEAD"):
+        return self.git("rev-parse", ref)
+
+    @property
+    def root(self):
+        return self.path / ".runtime-cache" / "cortexpilot"
+
+    def keep(self, name, value):
+        path = self.base / name
+        path.write_text(value if isinstance(value, str) else json.dumps(value))
+        return path
+
+    def cortex(self, *args, env=None, popen=False):
+        argv = [BIN, *[str(a) for a in args]]
+        full = clean_env(CORTEX_HOME=str(self.home), **(env or {}))
+        if popen:
+            return subprocess.Popen(argv, cwd=self.path, env=full, stdin=subprocess.DEVNULL,
+                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        return run(*argv, env=full, cwd=self.path)
+
+    def run(self, contract, script=None, *more, env=None):
+        """(finished process, the answer of --json)"""
+        args = ["run", self.keep("contract.json", contract), "--json", *more]
+        if script is not None:
+            args += ["--script", self.keep("script.json", script)]
+        done = self.cortex(*args, env=env)
+        lines = done.stdout.decode().splitlines()
+        answer = json.loads(lines[-1]) if lines else None
+        if os.environ.get("CX_TEST_SHOW"):
+            print(done.returncode, answer, done.stderr.decode())
+        return done, answer
+
+    def events(self, answer):
+        path = pathlib.Path(answer["bundle"]) / "events.jsonl"
+        return [json.loads(line) for line in path.read_text().splitlines()]
+
+    def verify(self, answer):
+        return self.cortex("run", "verify", answer["run_id"], "--json")
+
+    def clean(self):
+        """Nothing of a run is left in the repository but its bundle."""
+        left = sorted(p.name for p in (self.root / "locks").glob("*.lock"))
+        check(left == [], "locks", left)
+        trees = sorted(p for p in (self.root / "worktrees").rglob("*") if p.name == ".git")
+        check(trees == [], "worktrees", trees)
+        check(self.git("worktree", "list").count("\n") == 0, self.git("worktree", "list"))
+        active = self.root / "active" / "runs"
+        check(not active.exists() or list(active.iterdir()) == [], "active")
+        check(self.git("status", "--porcelain") == "", self.git("status", "--porcelain"))
+        check(self.git("for-each-ref", "refs/heads").count("\n") == 0, "branches are left")
+
+
+def types(events):
+    return [event["event_type"] for event in events]
+
+
+def payloads(events, event_type):
+    return [event["payload"] for event in events if event["event_type"] == event_type]
+
+
+def contract(task_id="unit_task_1", **changes):
+    """A valid contract for the golden repository; keyword arguments replace members, dotted with
+    two underscores: tool_permissions__shell="deny"."""
+    value = copy.deepcopy(golden("success", "contract.input.json"))
+    value["task_id"] = task_id
+    for key, change in changes.items():
+        at = value
+        parts = key.split("__")
+        for part in parts[:-1]:
+            at = at[part]
+        at[parts[-1]] = change
+    return value
+
+
+def reply(task_id="unit_task_1", **changes):
+    return {"task_id": task_id, "status": "SUCCESS", "summary": "done", "evidence_refs": {},
+            "failure": None, **changes}
+
+
+def script(*turns, thread="thread-1"):
+    """Each turn: (ops, output) or (ops, output, tool_calls)."""
+    return {"format": "cortex.replay-script.v1", "thread_id": thread,
+            "turns": [{"ops": turn[0], "output": turn[1],
+                       **({"tool_calls": turn[2]} if len(turn) > 2 else {})} for turn in turns]}
+
+
+GOOD_OPS = [["append", "src/app/main.c", "/* more */\n"]]
+
+
+def sha256(data):
+    return hashlib.sha256(data).hexdigest()
