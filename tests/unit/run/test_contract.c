@@ -557,7 +557,7 @@ CX_TEST(k14_task_ids)
     char longest[131];
     memset(longest, 'a', sizeof longest);
     static const char *const refused[] = {"a/bcdefgh",    "a\\bcdefgh", ".abcdefgh", "-abcdefgh",
-                                          "abcd\nefgh",   "abcd\xC2\x80" "efgh", "abcdefge\xCC\x81",
+                                          "abcd\nefgh",   "abcd\xC2\x80zzzz", "abcdefge\xCC\x81",
                                           "..",           "",           "abc\xFF"};
     for (size_t i = 0; i < CX_COUNT_OF(refused); i++)
         CHECK(!cx_run_task_id_ok(cx_str_z(refused[i])));
