@@ -94,8 +94,8 @@ static cx_status judge(cx_cli *cli, const cx_cli_args *args, const cx_schema *sc
                       report.errors[i].schema, "%.*s", (int)report.errors[i].message.size,
                       report.errors[i].message.data);
     if (report.cut)
-        cx_run_inform(findings, "schema", CX_STR(""), CX_STR(""), "only the first %u places are listed",
-                      (unsigned)how.errors_max);
+        cx_run_inform(findings, "schema", CX_STR(""), CX_STR(""),
+                      "only the first %u places are listed", (unsigned)how.errors_max);
     CX_TRY(cx_run_findings_check(findings, err));
     *out = (cx_cli_gate_report){.gate = "schema",
                                 .subject = args->operands[1],
@@ -129,11 +129,13 @@ static const cx_cli_operand operands[] = {{"SCHEMA", CX_CLI_FILE, NULL, false, f
 static const cx_cli_option options[] = {
     CX_CLI_OPT("draft", 0, CX_CLI_CHOICE, "2020-12|07",
                "What a schema is read as that has no \"$schema\"; default 2020-12."),
-    CX_CLI_OPT("assert", 0, CX_CLI_CHOICE, FORMATS,
-               "Which values of \"format\" must hold; default date-time, as in every gate of a run."),
-    CX_CLI_OPT_FLAG("lenient", 0,
-                    "Ignore keywords that no vocabulary knows, and allow a schema to refer to itself "
-                    "without end; checking still ends."),
+    CX_CLI_OPT(
+        "assert", 0, CX_CLI_CHOICE, FORMATS,
+        "Which values of \"format\" must hold; default date-time, as in every gate of a run."),
+    CX_CLI_OPT_FLAG(
+        "lenient", 0,
+        "Ignore keywords that no vocabulary knows, and allow a schema to refer to itself "
+        "without end; checking still ends."),
     CX_CLI_OPTIONS_GATE, CX_CLI_OPTIONS_COMMON};
 
 const cx_cli_command cx_cli_gate_schema = {
@@ -141,17 +143,21 @@ const cx_cli_command cx_cli_gate_schema = {
     .purpose = "Check a JSON file against a JSON Schema",
     .about =
         "SCHEMA is a file with a schema of draft 2020-12 or draft-07, or the name of one that the "
-        "program carries: task_contract.v1, run_manifest.v1 and the others of a run. A file of such "
+        "program carries: task_contract.v1, run_manifest.v1 and the others of a run. A file of "
+        "such "
         "a name is given as ./NAME.\n\n"
-        "Each place that does not match is named by its JSON pointer, with the keyword that asks and "
-        "where in the schema it stands. A schema that is loaded strictly, as here without --lenient, "
+        "Each place that does not match is named by its JSON pointer, with the keyword that asks "
+        "and "
+        "where in the schema it stands. A schema that is loaded strictly, as here without "
+        "--lenient, "
         "has no unknown keywords and refers to nothing outside of itself.",
     .operands = operands,
     .operand_count = CX_COUNT_OF(operands),
     .options = options,
     .option_count = CX_COUNT_OF(options),
     .exits = CX_CLI_EXITS_GATE,
-    .example = "cortex gate schema task_contract.v1 contract.json\n"
-               "cortex gate schema ./answer.schema.json answer.json --format junit --out schema.xml",
+    .example =
+        "cortex gate schema task_contract.v1 contract.json\n"
+        "cortex gate schema ./answer.schema.json answer.json --format junit --out schema.xml",
     .run = run,
 };

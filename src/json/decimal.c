@@ -141,8 +141,9 @@ bool cx_decimal_is_multiple(const cx_decimal *value, const cx_decimal *divisor)
     uint64_t rest = 0;
     at = 0;
     for (size_t i = 0; i < value->count; i++)
-        rest = (uint64_t)(((unsigned __int128)rest * 10 + (unsigned)(next_digit(value, &at) - '0')) %
-                          modulus);
+        rest =
+            (uint64_t)(((unsigned __int128)rest * 10 + (unsigned)(next_digit(value, &at) - '0')) %
+                       modulus);
     uint64_t shift = power_of_ten((uint64_t)(value->exponent - divisor->exponent), modulus);
     return (unsigned __int128)rest * shift % modulus == 0;
 }

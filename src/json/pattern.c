@@ -18,21 +18,21 @@
 
 /* --- the library ------------------------------------------------------------------------------ */
 
-#define FUNCTIONS(X)               \
-    X(pcre2_compile_8)             \
-    X(pcre2_code_free_8)           \
-    X(pcre2_jit_compile_8)         \
-    X(pcre2_match_8)               \
-    X(pcre2_match_data_create_8)   \
-    X(pcre2_match_data_free_8)     \
-    X(pcre2_match_context_create_8) \
-    X(pcre2_match_context_free_8)  \
-    X(pcre2_set_match_limit_8)     \
-    X(pcre2_set_heap_limit_8)      \
+#define FUNCTIONS(X)                  \
+    X(pcre2_compile_8)                \
+    X(pcre2_code_free_8)              \
+    X(pcre2_jit_compile_8)            \
+    X(pcre2_match_8)                  \
+    X(pcre2_match_data_create_8)      \
+    X(pcre2_match_data_free_8)        \
+    X(pcre2_match_context_create_8)   \
+    X(pcre2_match_context_free_8)     \
+    X(pcre2_set_match_limit_8)        \
+    X(pcre2_set_heap_limit_8)         \
     X(pcre2_general_context_create_8) \
-    X(pcre2_general_context_free_8) \
+    X(pcre2_general_context_free_8)   \
     X(pcre2_compile_context_create_8) \
-    X(pcre2_compile_context_free_8) \
+    X(pcre2_compile_context_free_8)   \
     X(pcre2_get_error_message_8)
 
 #define DECLARE(name) __typeof__(&name) name;
@@ -71,7 +71,8 @@ static cx_status get_library(const pcre2_library **out, cx_err *err)
     return CX_SUCCESS;
 }
 
-/* --- memory: PCRE2 frees without a size, so that stands in front ------------------------------- */
+/* --- memory: PCRE2 frees without a size, so that stands in front -------------------------------
+ */
 
 #define PREFIX 16
 
@@ -188,7 +189,8 @@ void cx_pattern_close(cx_pattern *pattern)
 }
 
 /* Lone surrogates stand as ED A0..BF xx; U+FFFD has three bytes too. */
-static cx_status replace_surrogates(const cx_alloc *alloc, cx_str *text, char **out_owned, cx_err *err)
+static cx_status replace_surrogates(const cx_alloc *alloc, cx_str *text, char **out_owned,
+                                    cx_err *err)
 {
     *out_owned = NULL;
     const char *found = memchr(text->data, 0xED, text->size);

@@ -2,9 +2,9 @@
  * pattern.h - regular expressions of ECMA-262, as JSON Schema's "pattern" wants them: Unicode, an
  * unanchored search, `$` only at the very end, ASCII `\d` and `\w`.
  *
- * PCRE2 does the matching; it is loaded when the first pattern is compiled.  A pattern is translated
- * first, so nothing that only PCRE2 knows gets through, and what both spell alike but mean
- * differently means what ECMA-262 says.  docs/formats/schema.md lists what is left.
+ * PCRE2 does the matching; it is loaded when the first pattern is compiled.  A pattern is
+ * translated first, so nothing that only PCRE2 knows gets through, and what both spell alike but
+ * mean differently means what ECMA-262 says.  docs/formats/schema.md lists what is left.
  */
 #ifndef CX_JSON_PATTERN_H
 #define CX_JSON_PATTERN_H
@@ -19,14 +19,14 @@
 typedef struct cx_pattern cx_pattern;
 
 /*
- * CX_E_SYNTAX when it is no pattern, with its offset; CX_E_UNSUPPORTED when it is one that cannot be
- * had here, or PCRE2 is not installed; CX_E_LIMIT when it is too long.
+ * CX_E_SYNTAX when it is no pattern, with its offset; CX_E_UNSUPPORTED when it is one that cannot
+ * be had here, or PCRE2 is not installed; CX_E_LIMIT when it is too long.
  */
 CX_RESULT cx_pattern_compile(cx_str pattern, const cx_alloc *alloc, cx_pattern **out, cx_err *err);
 void cx_pattern_close(cx_pattern *pattern);
 
 /*
- * Whether it is found anywhere in `text` (UTF-8; lone surrogates as in utf8.h count as U+FFFD).  Any
+ * Whether it is found anywhere in `text` (UTF-8; lone surrogates as in utf8.h count as U+FFFD). Any
  * number of threads.  CX_E_LIMIT when the search takes too long: then there is no answer.
  */
 CX_RESULT cx_pattern_match(const cx_pattern *pattern, cx_str text, bool *out, cx_err *err);

@@ -15,12 +15,12 @@
 #define REPEAT_MAX 65535 /* PCRE2's */
 
 /* ECMA-262's WhiteSpace and LineTerminator, and everything but. */
-#define SPACES                                                                                   \
+#define SPACES                                                                                    \
     "\\x{9}-\\x{d}\\x{20}\\x{a0}\\x{1680}\\x{2000}-\\x{200a}\\x{2028}\\x{2029}\\x{202f}\\x{205f}" \
     "\\x{3000}\\x{feff}"
-#define NO_SPACES                                                                             \
-    "\\x{0}-\\x{8}\\x{e}-\\x{1f}\\x{21}-\\x{9f}\\x{a1}-\\x{167f}\\x{1681}-\\x{1fff}"          \
-    "\\x{200b}-\\x{2027}\\x{202a}-\\x{202e}\\x{2030}-\\x{205e}\\x{2060}-\\x{2fff}\\x{3001}-"  \
+#define NO_SPACES                                                                            \
+    "\\x{0}-\\x{8}\\x{e}-\\x{1f}\\x{21}-\\x{9f}\\x{a1}-\\x{167f}\\x{1681}-\\x{1fff}"         \
+    "\\x{200b}-\\x{2027}\\x{202a}-\\x{202e}\\x{2030}-\\x{205e}\\x{2060}-\\x{2fff}\\x{3001}-" \
     "\\x{d7ff}\\x{e000}-\\x{fefe}\\x{ff00}-\\x{10ffff}"
 
 typedef struct translation {
@@ -37,8 +37,8 @@ typedef struct translation {
 
 static cx_status wrong(const translation *t, size_t at, const char *what)
 {
-    return cx_fail_at(t->err, CX_E_SYNTAX, "PatternSyntax", at, "the pattern has %s at byte %zu", what,
-                      at);
+    return cx_fail_at(t->err, CX_E_SYNTAX, "PatternSyntax", at, "the pattern has %s at byte %zu",
+                      what, at);
 }
 
 static int peek(const translation *t, size_t ahead)
@@ -119,9 +119,9 @@ static cx_status take_unicode(translation *t, size_t start, uint32_t *out)
     else if (value >= 0xD800 && value <= 0xDBFF)
         t->at = back;
     if (value >= 0xD800 && value <= 0xDFFF)
-        return cx_fail_at(t->err, CX_E_UNSUPPORTED, "PatternSurrogate", start,
-                          "the pattern names a lone surrogate at byte %zu; nothing here matches one",
-                          start);
+        return cx_fail_at(
+            t->err, CX_E_UNSUPPORTED, "PatternSurrogate", start,
+            "the pattern names a lone surrogate at byte %zu; nothing here matches one", start);
     *out = value;
     return CX_SUCCESS;
 }
@@ -176,18 +176,48 @@ static cx_status take_character(translation *t, bool in_class, uint32_t *out, bo
 
 /* General categories by the names that Unicode gives them and PCRE2 does not know. */
 static const char *const CATEGORIES[][2] = {
-    {"Letter", "L"}, {"Cased_Letter", "L&"}, {"LC", "L&"}, {"Uppercase_Letter", "Lu"},
-    {"Lowercase_Letter", "Ll"}, {"Titlecase_Letter", "Lt"}, {"Modifier_Letter", "Lm"},
-    {"Other_Letter", "Lo"}, {"Mark", "M"}, {"Combining_Mark", "M"}, {"Nonspacing_Mark", "Mn"},
-    {"Spacing_Mark", "Mc"}, {"Enclosing_Mark", "Me"}, {"Number", "N"}, {"Decimal_Number", "Nd"},
-    {"digit", "Nd"}, {"Letter_Number", "Nl"}, {"Other_Number", "No"}, {"Punctuation", "P"},
-    {"punct", "P"}, {"Connector_Punctuation", "Pc"}, {"Dash_Punctuation", "Pd"},
-    {"Open_Punctuation", "Ps"}, {"Close_Punctuation", "Pe"}, {"Initial_Punctuation", "Pi"},
-    {"Final_Punctuation", "Pf"}, {"Other_Punctuation", "Po"}, {"Symbol", "S"},
-    {"Math_Symbol", "Sm"}, {"Currency_Symbol", "Sc"}, {"Modifier_Symbol", "Sk"},
-    {"Other_Symbol", "So"}, {"Separator", "Z"}, {"Space_Separator", "Zs"},
-    {"Line_Separator", "Zl"}, {"Paragraph_Separator", "Zp"}, {"Other", "C"}, {"Control", "Cc"},
-    {"cntrl", "Cc"}, {"Format", "Cf"}, {"Surrogate", "Cs"}, {"Private_Use", "Co"},
+    {"Letter", "L"},
+    {"Cased_Letter", "L&"},
+    {"LC", "L&"},
+    {"Uppercase_Letter", "Lu"},
+    {"Lowercase_Letter", "Ll"},
+    {"Titlecase_Letter", "Lt"},
+    {"Modifier_Letter", "Lm"},
+    {"Other_Letter", "Lo"},
+    {"Mark", "M"},
+    {"Combining_Mark", "M"},
+    {"Nonspacing_Mark", "Mn"},
+    {"Spacing_Mark", "Mc"},
+    {"Enclosing_Mark", "Me"},
+    {"Number", "N"},
+    {"Decimal_Number", "Nd"},
+    {"digit", "Nd"},
+    {"Letter_Number", "Nl"},
+    {"Other_Number", "No"},
+    {"Punctuation", "P"},
+    {"punct", "P"},
+    {"Connector_Punctuation", "Pc"},
+    {"Dash_Punctuation", "Pd"},
+    {"Open_Punctuation", "Ps"},
+    {"Close_Punctuation", "Pe"},
+    {"Initial_Punctuation", "Pi"},
+    {"Final_Punctuation", "Pf"},
+    {"Other_Punctuation", "Po"},
+    {"Symbol", "S"},
+    {"Math_Symbol", "Sm"},
+    {"Currency_Symbol", "Sc"},
+    {"Modifier_Symbol", "Sk"},
+    {"Other_Symbol", "So"},
+    {"Separator", "Z"},
+    {"Space_Separator", "Zs"},
+    {"Line_Separator", "Zl"},
+    {"Paragraph_Separator", "Zp"},
+    {"Other", "C"},
+    {"Control", "Cc"},
+    {"cntrl", "Cc"},
+    {"Format", "Cf"},
+    {"Surrogate", "Cs"},
+    {"Private_Use", "Co"},
     {"Unassigned", "Cn"},
 };
 

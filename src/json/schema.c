@@ -22,17 +22,11 @@ static const schema_node *next_in_place(circle_step *step)
         bool more = false;
         switch ((schema_kind)test->kind) {
         case TEST_REF:
-        case TEST_DYNAMIC_REF:
-            found = edge == 0 ? test->target : NULL;
-            break;
-        case TEST_NOT:
-            found = edge == 0 ? test->node : NULL;
-            break;
+        case TEST_DYNAMIC_REF: found = edge == 0 ? test->target : NULL; break;
+        case TEST_NOT: found = edge == 0 ? test->node : NULL; break;
         case TEST_ALL_OF:
         case TEST_ANY_OF:
-        case TEST_ONE_OF:
-            found = edge < test->count ? test->nodes[edge] : NULL;
-            break;
+        case TEST_ONE_OF: found = edge < test->count ? test->nodes[edge] : NULL; break;
         case TEST_DEPENDENT_SCHEMA:
             found = edge < test->count ? test->dependencies[edge].node : NULL;
             more = edge < test->count;
@@ -42,8 +36,7 @@ static const schema_node *next_in_place(circle_step *step)
             found = edge == 2 ? test->else_node : found;
             more = edge < 3;
             break;
-        default:
-            break;
+        default: break;
         }
         if (found != NULL)
             return found;
@@ -99,8 +92,8 @@ done:
 
 /* --- the whole -------------------------------------------------------------------------------- */
 
-static cx_status compile(cx_schema *schema, const cx_schema_options *options, const cx_json *document,
-                         cx_err *err)
+static cx_status compile(cx_schema *schema, const cx_schema_options *options,
+                         const cx_json *document, cx_err *err)
 {
     schema_loader loader;
     cx_str uri, fragment;
@@ -112,7 +105,8 @@ static cx_status compile(cx_schema *schema, const cx_schema_options *options, co
         goto done;
     }
     CX_GO(status, cx_json_copy(document, &schema->arena, root, err));
-    CX_GO(status, schema_uri_resolve(cx_str_from(NULL, 0), options->base_uri, &schema->arena, &uri, err));
+    CX_GO(status,
+          schema_uri_resolve(cx_str_from(NULL, 0), options->base_uri, &schema->arena, &uri, err));
     uri = schema_uri_split(uri, &fragment);
     schema_node *node;
     CX_GO(status, schema_scan(&loader, root, uri, true, &node));

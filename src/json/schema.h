@@ -1,5 +1,6 @@
 /*
- * schema.h - JSON Schema: documents that say which JSON is acceptable, compiled once, checked often.
+ * schema.h - JSON Schema: documents that say which JSON is acceptable, compiled once, checked
+ * often.
  *
  * Draft 2020-12 with the vocabularies core, applicator, unevaluated, validation, meta-data, format
  * and content; and draft-07.  docs/formats/schema.md says what is supported and what is not.
@@ -25,9 +26,9 @@ typedef struct cx_schema cx_schema;
 typedef enum cx_schema_draft { CX_SCHEMA_2020_12, CX_SCHEMA_DRAFT_07 } cx_schema_draft;
 
 /*
- * Finds another document by its absolute URI (no fragment).  The value is pushed into `arena`, which
- * lives as long as the schema; CX_E_NOT_FOUND when there is none.  The meta-schemas of both drafts
- * are always found without asking.
+ * Finds another document by its absolute URI (no fragment).  The value is pushed into `arena`,
+ * which lives as long as the schema; CX_E_NOT_FOUND when there is none.  The meta-schemas of both
+ * drafts are always found without asking.
  */
 typedef cx_status (*cx_schema_find)(void *arg, cx_str uri, cx_arena *arena, cx_json *out,
                                     cx_err *err);
@@ -46,9 +47,9 @@ typedef struct cx_schema_options {
     const cx_alloc *alloc;
 } cx_schema_options;
 
-#define CX_SCHEMA_OPTIONS_INIT                                                   \
-    {                                                                            \
-        CX_SCHEMA_2020_12, true, NULL, NULL, {NULL, 0}, 100000, 64, NULL            \
+#define CX_SCHEMA_OPTIONS_INIT                                           \
+    {                                                                    \
+        CX_SCHEMA_2020_12, true, NULL, NULL, {NULL, 0}, 100000, 64, NULL \
     }
 
 /*
@@ -75,8 +76,8 @@ typedef struct cx_schema_check_options {
 } cx_schema_check_options;
 
 /* As a gate checks. */
-#define CX_SCHEMA_CHECK_INIT                               \
-    {                                                      \
+#define CX_SCHEMA_CHECK_INIT                           \
+    {                                                  \
         CX_SCHEMA_FORMAT_DATE_TIME, 32, 1024, 20000000 \
     }
 

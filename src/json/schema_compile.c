@@ -23,8 +23,9 @@ typedef struct node_compiler {
 static const cx_json *get(const node_compiler *c, const char *keyword)
 {
     cx_str name = cx_str_z(keyword);
-    return schema_keyword_find(c->node->resource, name) == NULL ? NULL
-                                                                : cx_json_get(c->node->source, name);
+    return schema_keyword_find(c->node->resource, name) == NULL
+               ? NULL
+               : cx_json_get(c->node->source, name);
 }
 
 static cx_status wrong(const node_compiler *c, const char *keyword, const char *expected)
@@ -45,8 +46,8 @@ static cx_status compile_type(const node_compiler *c, schema_test *test)
     static const struct {
         const char *name;
         unsigned type;
-    } TYPES[] = {{"null", TYPE_NULL},       {"boolean", TYPE_BOOLEAN}, {"integer", TYPE_INTEGER},
-                 {"number", TYPE_NUMBER},   {"string", TYPE_STRING},   {"array", TYPE_ARRAY},
+    } TYPES[] = {{"null", TYPE_NULL},     {"boolean", TYPE_BOOLEAN}, {"integer", TYPE_INTEGER},
+                 {"number", TYPE_NUMBER}, {"string", TYPE_STRING},   {"array", TYPE_ARRAY},
                  {"object", TYPE_OBJECT}};
     const cx_json *value = test->value;
     bool is_list = value->type == CX_JSON_ARRAY;
@@ -59,8 +60,9 @@ static cx_status compile_type(const node_compiler *c, schema_test *test)
             if (cx_str_is(cx_json_text(item), TYPES[k].name))
                 type = TYPES[k].type;
         if (type == 0 || (test->types & type) != 0)
-            return wrong(c, "type", "one of null, boolean, integer, number, string, array, object, "
-                                    "or a list of some of them");
+            return wrong(c, "type",
+                         "one of null, boolean, integer, number, string, array, object, "
+                         "or a list of some of them");
         test->types |= type;
     }
     return count == 0 ? wrong(c, "type", "a list of at least one") : CX_SUCCESS;
@@ -90,7 +92,8 @@ static cx_status compile_number(const node_compiler *c, schema_test *test)
     if (test->number.count == 0 || test->number.negative)
         return wrong(c, test->keyword, "more than 0");
     if (test->number.count > CX_DECIMAL_DIVISOR_DIGITS)
-        return schema_refuse(c->loader, c->node, CX_E_LIMIT, "has a \"multipleOf\" of more than %d digits",
+        return schema_refuse(c->loader, c->node, CX_E_LIMIT,
+                             "has a \"multipleOf\" of more than %d digits",
                              CX_DECIMAL_DIVISOR_DIGITS);
     return CX_SUCCESS;
 }
@@ -105,11 +108,13 @@ static cx_status compile_pattern(const node_compiler *c, const char *keyword, co
     if (owned == NULL)
         return cx_fail_nomem(c->loader->err);
     cx_err why;
-    cx_status status = cx_pattern_compile(cx_json_text(value), &schema->alloc, &owned->pattern, &why);
+    cx_status status =
+        cx_pattern_compile(cx_json_text(value), &schema->alloc, &owned->pattern, &why);
     if (status.code == CX_E_NOMEM)
         return cx_fail_nomem(c->loader->err);
     if (cx_failed(status))
-        return schema_refuse(c->loader, c->node, status.code == CX_E_SYNTAX ? CX_E_FORMAT : status.code,
+        return schema_refuse(c->loader, c->node,
+                             status.code == CX_E_SYNTAX ? CX_E_FORMAT : status.code,
                              "has a \"%s\" that cannot be used: %s", keyword, why.message);
     owned->next = schema->patterns;
     schema->patterns = owned;
@@ -291,63 +296,46 @@ static cx_status compile_test(node_compiler *c, schema_test *test)
 {
     const cx_json *value = test->value;
     switch ((schema_kind)test->kind) {
-    case TEST_TYPE:
-        return compile_type(c, test);
-    case TEST_ENUM:
-        return value->type == CX_JSON_ARRAY ? CX_SUCCESS : wrong(c, "enum", "a list");
-    case TEST_CONST:
-        return CX_SUCCESS;
+    case TEST_TYPE: return compile_type(c, test);
+    case TEST_ENUM: return value->type == CX_JSON_ARRAY ? CX_SUCCESS : wrong(c, "enum", "a list");
+    case TEST_CONST: return CX_SUCCESS;
     case TEST_MINIMUM:
     case TEST_MAXIMUM:
     case TEST_EXCLUSIVE_MINIMUM:
     case TEST_EXCLUSIVE_MAXIMUM:
-    case TEST_MULTIPLE_OF:
-        return compile_number(c, test);
+    case TEST_MULTIPLE_OF: return compile_number(c, test);
     case TEST_MIN_LENGTH:
     case TEST_MAX_LENGTH:
     case TEST_MIN_ITEMS:
     case TEST_MAX_ITEMS:
     case TEST_MIN_PROPERTIES:
-    case TEST_MAX_PROPERTIES:
-        return compile_limit(c, test);
-    case TEST_PATTERN:
-        return compile_pattern(c, "pattern", value, &test->pattern);
-    case TEST_FORMAT:
-        return compile_format(c, test);
+    case TEST_MAX_PROPERTIES: return compile_limit(c, test);
+    case TEST_PATTERN: return compile_pattern(c, "pattern", value, &test->pattern);
+    case TEST_FORMAT: return compile_format(c, test);
     case TEST_UNIQUE_ITEMS:
         if (value->type != CX_JSON_TRUE && value->type != CX_JSON_FALSE)
             return wrong(c, "uniqueItems", "true or false");
         return CX_SUCCESS;
-    case TEST_REQUIRED:
-        return check_names(c, "required", value);
+    case TEST_REQUIRED: return check_names(c, "required", value);
     case TEST_DEPENDENT_REQUIRED:
-    case TEST_DEPENDENT_SCHEMA:
-        return compile_dependencies(c, test);
-    case TEST_PROPERTIES:
-        return compile_properties(c, test);
-    case TEST_ITEMS:
-        return compile_items(c, test);
-    case TEST_CONTAINS:
-        return compile_contains(c, test);
+    case TEST_DEPENDENT_SCHEMA: return compile_dependencies(c, test);
+    case TEST_PROPERTIES: return compile_properties(c, test);
+    case TEST_ITEMS: return compile_items(c, test);
+    case TEST_CONTAINS: return compile_contains(c, test);
     case TEST_ALL_OF:
     case TEST_ANY_OF:
-    case TEST_ONE_OF:
-        return compile_list(c, test->keyword, value, &test->nodes, &test->count);
+    case TEST_ONE_OF: return compile_list(c, test->keyword, value, &test->nodes, &test->count);
     case TEST_IF:
         test->condition = child(c, value);
         test->then_node = child(c, get(c, "then"));
         test->else_node = child(c, get(c, "else"));
         return CX_SUCCESS;
     case TEST_REF:
-    case TEST_DYNAMIC_REF:
-        return compile_reference(c, test);
+    case TEST_DYNAMIC_REF: return compile_reference(c, test);
     case TEST_UNEVALUATED_ITEMS:
-    case TEST_UNEVALUATED_PROPERTIES:
-        c->node->wants_evaluated = true;
-        break;
+    case TEST_UNEVALUATED_PROPERTIES: c->node->wants_evaluated = true; break;
     case TEST_NOT:
-    case TEST_PROPERTY_NAMES:
-        break;
+    case TEST_PROPERTY_NAMES: break;
     }
     test->node = child(c, value);
     return CX_SUCCESS;
@@ -370,9 +358,12 @@ static cx_status check_annotation(const node_compiler *c, const schema_keyword *
         const char *expected;
         cx_json_type type;
     } SHAPES[] = {
-        {"$comment", "a string", CX_JSON_STRING},    {"$schema", "a string", CX_JSON_STRING},
-        {"$vocabulary", "an object", CX_JSON_OBJECT}, {"title", "a string", CX_JSON_STRING},
-        {"description", "a string", CX_JSON_STRING}, {"examples", "a list", CX_JSON_ARRAY},
+        {"$comment", "a string", CX_JSON_STRING},
+        {"$schema", "a string", CX_JSON_STRING},
+        {"$vocabulary", "an object", CX_JSON_OBJECT},
+        {"title", "a string", CX_JSON_STRING},
+        {"description", "a string", CX_JSON_STRING},
+        {"examples", "a list", CX_JSON_ARRAY},
         {"contentEncoding", "a string", CX_JSON_STRING},
         {"contentMediaType", "a string", CX_JSON_STRING},
     };

@@ -304,7 +304,8 @@ static bool is_idn_email(cx_str text)
 
 /* --- URIs: RFC 3986, RFC 3987 ----------------------------------------------------------------- */
 
-/* Characters of `more`, unreserved, sub-delims and percent-encoded ones; `wide`: beyond ASCII too. */
+/* Characters of `more`, unreserved, sub-delims and percent-encoded ones; `wide`: beyond ASCII too.
+ */
 static bool are_characters(cx_str text, const char *more, bool wide)
 {
     for (size_t i = 0; i < text.size; i++) {
@@ -342,7 +343,8 @@ static bool is_authority(cx_str text, bool wide)
     if (inside.size > 2 && (inside.data[0] | 32) == 'v') {
         const char *dot = memchr(inside.data, '.', inside.size);
         return dot != NULL && is_hex(inside.data[1]) &&
-               are_characters(cx_str_from(dot, (size_t)(inside.data + inside.size - dot)), ":", false);
+               are_characters(cx_str_from(dot, (size_t)(inside.data + inside.size - dot)), ":",
+                              false);
     }
     return is_ipv6(inside);
 }

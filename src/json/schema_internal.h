@@ -1,10 +1,10 @@
 /*
  * schema_internal.h - a compiled schema, between its loader, its compiler and its checker.
  *
- * A *resource* is a document or a part of it with an "$id" of its own; it has a base URI, a dialect,
- * and anchors.  A *node* is one schema: a
- * boolean or an object, with what its keywords ask as a list of *tests*.  Nodes refer to each other;
- * references are resolved before anything is checked.
+ * A *resource* is a document or a part of it with an "$id" of its own; it has a base URI, a
+ * dialect, and anchors.  A *node* is one schema: a boolean or an object, with what its keywords ask
+ * as a list of *tests*.  Nodes refer to each other; references are resolved before anything is
+ * checked.
  */
 #ifndef CX_JSON_SCHEMA_INTERNAL_H
 #define CX_JSON_SCHEMA_INTERNAL_H
@@ -187,8 +187,8 @@ typedef struct schema_loader {
     cx_schema *schema;
     cx_arena *arena;
     const cx_schema_options *options;
-    cx_map nodes;  /* address of a value -> its schema_node */
-    cx_map places; /* absolute URI, or URI#anchor -> schema_node */
+    cx_map nodes;                /* address of a value -> its schema_node */
+    cx_map places;               /* absolute URI, or URI#anchor -> schema_node */
     CX_VEC(schema_node *) order; /* every node, in the order found */
     uint32_t documents;
     cx_err *err;
@@ -214,9 +214,9 @@ CX_RESULT schema_refuse(const schema_loader *loader, const schema_node *node, cx
 
 typedef enum schema_children {
     CHILDREN_NONE,
-    CHILDREN_ONE,       /* a schema */
-    CHILDREN_LIST,      /* an array of schemas */
-    CHILDREN_MAP,       /* an object of schemas */
+    CHILDREN_ONE,  /* a schema */
+    CHILDREN_LIST, /* an array of schemas */
+    CHILDREN_MAP,  /* an object of schemas */
     CHILDREN_ONE_OR_LIST,
     CHILDREN_MAP_OR_STRINGS /* draft-07's dependencies */
 } schema_children;

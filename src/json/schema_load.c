@@ -3,16 +3,16 @@
  *
  *   L1  A node exists for each value that stands where a keyword puts a schema, and for nothing
  *       else until a reference names it.
- *   L2  "places" holds a resource under its base URI and an anchor under URI#name; the first one that
- *       claims a name has it, and strict loading refuses the second.
+ *   L2  "places" holds a resource under its base URI and an anchor under URI#name; the first one
+ * that claims a name has it, and strict loading refuses the second.
  */
 #include <stdarg.h>
 #include <stdio.h>
 
 #include "json/schema_internal.h"
 
-#define DEPTH_MAX 1024      /* of brackets in a document */
-#define META_CHAIN_MAX 8    /* "$schema" of the "$schema" of .. */
+#define DEPTH_MAX 1024   /* of brackets in a document */
+#define META_CHAIN_MAX 8 /* "$schema" of the "$schema" of .. */
 
 /* --- keeping nodes ---------------------------------------------------------------------------- */
 
@@ -45,7 +45,8 @@ static void add_token(cx_buf *out, cx_str token)
 
 void schema_node_location(const schema_node *node, cx_buf *out)
 {
-    /* From the root down: the chain is turned around step by step, it is as long as a schema is deep. */
+    /* From the root down: the chain is turned around step by step, it is as long as a schema is
+     * deep. */
     const schema_node *chain[DEPTH_MAX + 1];
     size_t count = 0;
     for (; node != NULL && count <= DEPTH_MAX; node = node->parent)
@@ -75,9 +76,9 @@ cx_status schema_refuse(const schema_loader *loader, const schema_node *node, cx
     schema_node_location(node, &place);
     cx_status status = cx_buf_check(&place, loader->err);
     if (!cx_failed(status))
-        status = cx_fail_at(loader->err, code, "SchemaRefused", CX_NO_OFFSET,
-                            "the schema at %.*s %s", (int)(place.size > 160 ? 160 : place.size),
-                            (const char *)place.data, text);
+        status =
+            cx_fail_at(loader->err, code, "SchemaRefused", CX_NO_OFFSET, "the schema at %.*s %s",
+                       (int)(place.size > 160 ? 160 : place.size), (const char *)place.data, text);
     cx_buf_done(&place);
     return status;
 }
@@ -102,7 +103,8 @@ static cx_status claim(schema_loader *loader, schema_node *node, cx_str uri, cx_
         *value = (uint64_t)(uintptr_t)node;
     else if (*value != (uint64_t)(uintptr_t)node && loader->options->strict)
         return schema_refuse(loader, node, CX_E_FORMAT,
-                             "has a name that another one has too: \"%.*s\"", (int)key.size, key.data);
+                             "has a name that another one has too: \"%.*s\"", (int)key.size,
+                             key.data);
     return CX_SUCCESS;
 }
 
@@ -149,7 +151,8 @@ static cx_status load_document(schema_loader *loader, const schema_node *from, c
             status = options->find(options->find_arg, uri, loader->arena, root, loader->err);
         if (status.code == CX_E_NOT_FOUND)
             return schema_refuse(loader, from, CX_E_NOT_FOUND,
-                                 "refers to \"%.*s\", which was not given", (int)uri.size, uri.data);
+                                 "refers to \"%.*s\", which was not given", (int)uri.size,
+                                 uri.data);
         CX_TRY(status);
     }
     *out = root;
@@ -226,9 +229,9 @@ static cx_status read_dialect(schema_loader *loader, const schema_node *node, cx
             if (cx_str_is(uri, KNOWN[k].uri)) {
                 resource->dialect = KNOWN[k].dialect;
                 resource->vocabularies = VOCABULARY_ALL;
-                return vocabularies == NULL ? CX_SUCCESS
-                                            : read_vocabularies(loader, node, vocabularies,
-                                                                &resource->vocabularies);
+                return vocabularies == NULL
+                           ? CX_SUCCESS
+                           : read_vocabularies(loader, node, vocabularies, &resource->vocabularies);
             }
         if (loader->options->strict || loader->options->find == NULL)
             break;
@@ -313,7 +316,8 @@ static cx_status scan_children(schema_loader *loader, const schema_node *node, u
             CX_TRY(scan_child(loader, value, node, keyword->name, cx_str_from(NULL, 0), depth));
         else if (children == CHILDREN_LIST && value->type == CX_JSON_ARRAY)
             CX_TRY(scan_list(loader, value, node, keyword->name, depth));
-        else if (children != CHILDREN_NONE && value->type == CX_JSON_OBJECT)
+        else if ((children == CHILDREN_MAP || children == CHILDREN_MAP_OR_STRINGS) &&
+                 value->type == CX_JSON_OBJECT)
             CX_TRY(scan_map(loader, value, node, keyword, depth));
         else if (children != CHILDREN_NONE)
             return schema_refuse(loader, node, CX_E_FORMAT, "has a \"%s\" that is %s %s",
@@ -469,14 +473,13 @@ cx_status schema_scan(schema_loader *loader, const cx_json *root, cx_str uri, bo
     scan_place place = {.location = CX_STR("#"), .is_root = true};
     if (resource == NULL)
         return cx_fail_nomem(loader->err);
-    *resource = (schema_resource){.base = uri,
-                                  .dialect = loader->options->draft == CX_SCHEMA_DRAFT_07
-                                                 ? DIALECT_07
-                                                 : DIALECT_2020_12,
-                                  .vocabularies = VOCABULARY_ALL};
+    *resource = (schema_resource){
+        .base = uri,
+        .dialect = loader->options->draft == CX_SCHEMA_DRAFT_07 ? DIALECT_07 : DIALECT_2020_12,
+        .vocabularies = VOCABULARY_ALL};
     if (!is_main)
-        place.location =
-            cx_arena_printf(loader->arena, "%.*s#", (int)uri.size, uri.data == NULL ? "" : uri.data);
+        place.location = cx_arena_printf(loader->arena, "%.*s#", (int)uri.size,
+                                         uri.data == NULL ? "" : uri.data);
     if (place.location.data == NULL)
         return cx_fail_nomem(loader->err);
     schema_node *node;
@@ -528,7 +531,8 @@ static cx_status unresolved(const schema_loader *loader, const schema_node *from
                          (int)(reference.size > 120 ? 120 : reference.size), reference.data);
 }
 
-/* From a resource's root along a JSON pointer; values of keywords nobody knows may be schemas too. */
+/* From a resource's root along a JSON pointer; values of keywords nobody knows may be schemas too.
+ */
 static cx_status follow_pointer(schema_loader *loader, const schema_node *from, schema_node *root,
                                 cx_str pointer, cx_str reference, schema_node **out)
 {
@@ -563,9 +567,8 @@ static cx_status follow_pointer(schema_loader *loader, const schema_node *from, 
     cx_status status = cx_buf_check(&location, loader->err);
     if (!cx_failed(status)) {
         place.location = cx_arena_copy_str(loader->arena, cx_buf_str(&location));
-        status = place.location.data == NULL
-                     ? cx_fail_nomem(loader->err)
-                     : scan(loader, value, inside->resource, &place, out);
+        status = place.location.data == NULL ? cx_fail_nomem(loader->err)
+                                             : scan(loader, value, inside->resource, &place, out);
     }
     cx_buf_done(&location);
     return status;
@@ -582,7 +585,8 @@ cx_status schema_resolve(schema_loader *loader, const schema_node *from, cx_str 
         const cx_json *document;
         if (loader->options->strict)
             return schema_refuse(loader, from, CX_E_FORMAT,
-                                 "refers out of its document, to \"%.*s\"", (int)uri.size, uri.data);
+                                 "refers out of its document, to \"%.*s\"", (int)uri.size,
+                                 uri.data);
         CX_TRY(load_document(loader, from, uri, &document));
         CX_TRY(schema_scan(loader, document, uri, false, &root));
     }
@@ -595,8 +599,9 @@ cx_status schema_resolve(schema_loader *loader, const schema_node *from, cx_str 
         return follow_pointer(loader, from, root, fragment, reference, out);
     /* An anchor belongs to its resource, whatever the document is called otherwise. */
     cx_str base = root->resource->base;
-    cx_str key = cx_arena_printf(loader->arena, "%.*s#%.*s", (int)base.size,
-                                 base.data == NULL ? "" : base.data, (int)fragment.size, fragment.data);
+    cx_str key =
+        cx_arena_printf(loader->arena, "%.*s#%.*s", (int)base.size,
+                        base.data == NULL ? "" : base.data, (int)fragment.size, fragment.data);
     if (key.data == NULL)
         return cx_fail_nomem(loader->err);
     *out = find_place(loader, key);

@@ -143,7 +143,8 @@ static void resolve(cx_buf *out, const uri_parts *base, const uri_parts *referen
     }
 }
 
-cx_status schema_uri_resolve(cx_str base, cx_str reference, cx_arena *arena, cx_str *out, cx_err *err)
+cx_status schema_uri_resolve(cx_str base, cx_str reference, cx_arena *arena, cx_str *out,
+                             cx_err *err)
 {
     uri_parts base_parts = split(base), parts = split(reference);
     cx_buf text;
@@ -192,8 +193,9 @@ cx_status schema_uri_decode(cx_str text, cx_arena *arena, cx_str *out, cx_err *e
             int high = i + 2 < text.size ? hex_value(text.data[i + 1]) : -1;
             int low = i + 2 < text.size ? hex_value(text.data[i + 2]) : -1;
             if (high < 0 || low < 0)
-                return cx_fail(err, CX_E_FORMAT, "the reference has a '%%' without two "
-                                                 "hexadecimal digits");
+                return cx_fail(err, CX_E_FORMAT,
+                               "the reference has a '%%' without two "
+                               "hexadecimal digits");
             copy[size] = (char)(high << 4 | low);
             i += 2;
         }

@@ -47,7 +47,8 @@ cx_status cx_run_schema(const char *name, const cx_schema **out, cx_err *err)
         CX_ASSERT(place < CACHE_SIZE);
         cx_schema *known = atomic_load(&cache[place]), *mine;
         if (known == NULL) {
-            CX_TRY(compile_text(cx_str_from((const char *)files[i].data, files[i].size), &mine, err));
+            CX_TRY(
+                compile_text(cx_str_from((const char *)files[i].data, files[i].size), &mine, err));
             if (atomic_compare_exchange_strong(&cache[place], &known, mine))
                 known = mine;
             else
@@ -127,9 +128,11 @@ static cx_status check_file(cx_run_schema_read read, void *arg, cx_str name, con
     cx_str stated = CX_JSON_GET_STR(entry, "sha256");
     const cx_json *size = CX_JSON_GET(entry, "bytes");
     uint64_t bytes;
-    if (!is_file_name(name) || stated.data == NULL || size == NULL || !cx_json_uint64(size, &bytes)) {
+    if (!is_file_name(name) || stated.data == NULL || size == NULL ||
+        !cx_json_uint64(size, &bytes)) {
         cx_run_refuse(findings, "SR01", where, where,
-                      REGISTRY " says about \"%s\" something other than sha256 and bytes", file.data);
+                      REGISTRY " says about \"%s\" something other than sha256 and bytes",
+                      file.data);
         return CX_SUCCESS;
     }
     cx_status status = read(arg, file.data, arena, &text, err);
@@ -163,8 +166,7 @@ cx_status cx_run_schema_registry_check(cx_run_schema_read read, void *arg,
     if (status.code == CX_E_NOMEM)
         return status;
     const cx_json *schemas =
-        cx_failed(status) ? NULL
-                          : cx_json_get_typed(&registry, CX_STR("schemas"), CX_JSON_OBJECT);
+        cx_failed(status) ? NULL : cx_json_get_typed(&registry, CX_STR("schemas"), CX_JSON_OBJECT);
     if (schemas == NULL || !cx_str_is(CX_JSON_GET_STR(&registry, "version"), "v1")) {
         cx_run_refuse(findings, "SR01", CX_STR(REGISTRY), none,
                       REGISTRY " is missing or is not {version: \"v1\", schemas}");

@@ -19,18 +19,18 @@ CX_RESULT cx_run_schema_check(const char *name, const cx_json *instance, const c
                               cx_run_findings *findings, cx_err *err);
 
 /*
- * The same with a schema that is not ours, such as one bound to a contract (§6): loaded strictly from
- * its bytes.  A schema that is refused is an error (CX_E_FORMAT, CX_E_SYNTAX, CX_E_LIMIT).
+ * The same with a schema that is not ours, such as one bound to a contract (§6): loaded strictly
+ * from its bytes.  A schema that is refused is an error (CX_E_FORMAT, CX_E_SYNTAX, CX_E_LIMIT).
  */
 CX_RESULT cx_run_schema_check_bytes(cx_str schema_text, const cx_json *instance, const char *rule,
                                     cx_run_findings *findings, cx_err *err);
 
 /*
  * The schema registry (SCHEMA_REGISTRY_CHECK, §2): what schemas/schema_registry.json states of each
- * file against the bytes.  `read` gives the bytes of one file of the folder by its name ("x.v1.json"),
- * CX_E_NOT_FOUND when it is not there; the bytes live in the arena of the findings.  NULL: the
- * program's own files.  Findings: SR01 registry missing or unreadable, SR02 file missing, SR03 bytes
- * or digest differ.
+ * file against the bytes.  `read` gives the bytes of one file of the folder by its name
+ * ("x.v1.json"), CX_E_NOT_FOUND when it is not there; the bytes live in the arena of the findings.
+ * NULL: the program's own files.  Findings: SR01 registry missing or unreadable, SR02 file missing,
+ * SR03 bytes or digest differ.
  */
 typedef cx_status (*cx_run_schema_read)(void *arg, const char *name, cx_arena *arena, cx_str *out,
                                         cx_err *err);

@@ -1,7 +1,7 @@
 /*
- * test_schema_fault.c - schemas without memory: the n-th allocation fails, once and from then on, for
- * every n until nothing fires.  Each time the answer is "out of memory", or the very answer of an
- * undisturbed run; nothing leaks.
+ * test_schema_fault.c - schemas without memory: the n-th allocation fails, once and from then on,
+ * for every n until nothing fires.  Each time the answer is "out of memory", or the very answer of
+ * an undisturbed run; nothing leaks.
  */
 #include "json/schema.h"
 
@@ -12,11 +12,13 @@
 static const char schema_text[] =
     "{\"$id\":\"urn:x:a\",\"$ref\":\"#/$defs/tree\",\"$defs\":{\"tree\":{\"$anchor\":\"t\","
     "\"type\":\"object\",\"required\":[\"name\",\"kind\"],\"properties\":{\"name\":{\"pattern\":"
-    "\"^[a-z]+(?<x>b)?$\",\"format\":\"date-time\"},\"kind\":{\"enum\":[\"one\",\"two\",3]},\"list\":"
+    "\"^[a-z]+(?<x>b)?$\",\"format\":\"date-time\"},\"kind\":{\"enum\":[\"one\",\"two\",3]},"
+    "\"list\":"
     "{\"uniqueItems\":true,\"contains\":{\"const\":1},\"unevaluatedItems\":{\"type\":\"string\"}},"
     "\"children\":{\"items\":{\"$ref\":\"#t\"}}},\"patternProperties\":{\"^x-\":true},"
     "\"propertyNames\":{\"maxLength\":8},\"dependentRequired\":{\"a\":[\"b\",\"c\"]},"
-    "\"anyOf\":[{\"required\":[\"list\"]},{\"required\":[\"zzz\"]}],\"unevaluatedProperties\":false}}}";
+    "\"anyOf\":[{\"required\":[\"list\"]},{\"required\":[\"zzz\"]}],\"unevaluatedProperties\":"
+    "false}}}";
 
 static const char instance_text[] =
     "{\"name\":\"Abc\",\"kind\":4,\"list\":[1,\"a\",2,1],\"x-more\":[],\"a\":1,\"much_too_long\":1,"

@@ -1,6 +1,6 @@
 /*
- * run_schema.c - report_schema.json (run.md §2): whether a document matches the schema of its kind, with
- * date-time as an annotation and asserted.
+ * run_schema.c - report_schema.json (run.md §2): whether a document matches the schema of its kind,
+ * with date-time as an annotation and asserted.
  */
 #include "run/schemas.h"
 #include "tests/runner/run_answers.h"

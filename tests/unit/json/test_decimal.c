@@ -47,8 +47,8 @@ CX_TEST(decimals_are_ordered_by_what_they_amount_to)
 
 CX_TEST(integers_are_integers_however_they_are_spelled)
 {
-    static const char *const integers[] = {"0", "-0.0", "1", "1.0", "1e3", "15e-0", "1.50e2",
-                                           "100e-2", "1e400", "-7.000"};
+    static const char *const integers[] = {"0",     "-0.0",   "1",      "1.0",   "1e3",
+                                           "15e-0", "1.50e2", "100e-2", "1e400", "-7.000"};
     static const char *const others[] = {"0.5", "1e-1", "1.05e1", "-0.001", "123e-4"};
     for (size_t i = 0; i < CX_COUNT_OF(integers); i++) {
         cx_decimal value = read(integers[i]);
@@ -102,10 +102,10 @@ CX_TEST(decimals_become_numbers_when_they_fit)
         bool fits;
         uint64_t value;
     } cases[] = {
-        {"0", true, 0},          {"7.0", true, 7},
-        {"1e3", true, 1000},     {"18446744073709551615", true, UINT64_MAX},
-        {"-1", false, 0},        {"0.5", false, 0},
-        {"1e20", false, 0},      {"18446744073709551616", false, 0},
+        {"0", true, 0},         {"7.0", true, 7},
+        {"1e3", true, 1000},    {"18446744073709551615", true, UINT64_MAX},
+        {"-1", false, 0},       {"0.5", false, 0},
+        {"1e20", false, 0},     {"18446744073709551616", false, 0},
         {"1e999999", false, 0},
     };
     for (size_t i = 0; i < CX_COUNT_OF(cases); i++) {

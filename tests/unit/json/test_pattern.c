@@ -38,8 +38,14 @@ CX_TEST(patterns_search_anywhere_and_end_at_the_end)
     check(__LINE__, "^$", "", 1);
     check(__LINE__, "a.c", "a\nc", 0);
     check(__LINE__, "a.c", "a\rc", 0);
-    check(__LINE__, "a.c", "a\xE2\x80\xA8" "c", 0);
-    check(__LINE__, "a.c", "a\xF0\x9F\x90\xB2" "c", 1);
+    check(__LINE__, "a.c",
+          "a\xE2\x80\xA8"
+          "c",
+          0);
+    check(__LINE__, "a.c",
+          "a\xF0\x9F\x90\xB2"
+          "c",
+          1);
     check(__LINE__, "a[^]c", "a\nc", 1);
     check(__LINE__, "a[]c", "abc", 0);
     check(__LINE__, "^a[]*c$", "ac", 1);
@@ -90,15 +96,28 @@ CX_TEST(pattern_escapes_are_those_of_the_standard)
     check(__LINE__, "^a{2}b{1,}c{0,1}$", "aabbb", 1);
     check(__LINE__, "^#x$", "#x", 1);
     /* Of PCRE2, or of nobody. */
-    static const char *const none[] = {"\\a",     "\\Z",     "\\A",      "\\Qx\\E", "\\K",
-                                       "\\R",     "\\X",     "\\h",      "\\e",     "\\G",
-                                       "(?i)x",   "(?#c)x",  "(?>x)",    "(?|x)",   "(?P<n>x)",
-                                       "(*UTF)x", "x++",     "x**",      "*x",      "(*x)",
-                                       "^*",      "(x",      "x)",       "[x",      "[z-a]",
-                                       "[\\d-z]", "x{2,1}",  "\\u12",    "\\x1",    "\\c1",
-                                       "\\01",    "\\u{110000}", "\\uD800", "\\1",  "(x)\\2",
-                                       "\\k<n>",  "(?<1>x)", "(?<n>x)(?<n>y)", "\\p{Nope}",
-                                       "\\p{L",   "\\pL",    "\\N",      "\\", "\\p{Foo=Bar}"};
+    static const char *const none[] = {"\\a",       "\\Z",
+                                       "\\A",       "\\Qx\\E",
+                                       "\\K",       "\\R",
+                                       "\\X",       "\\h",
+                                       "\\e",       "\\G",
+                                       "(?i)x",     "(?#c)x",
+                                       "(?>x)",     "(?|x)",
+                                       "(?P<n>x)",  "(*UTF)x",
+                                       "x++",       "x**",
+                                       "*x",        "(*x)",
+                                       "^*",        "(x",
+                                       "x)",        "[x",
+                                       "[z-a]",     "[\\d-z]",
+                                       "x{2,1}",    "\\u12",
+                                       "\\x1",      "\\c1",
+                                       "\\01",      "\\u{110000}",
+                                       "\\uD800",   "\\1",
+                                       "(x)\\2",    "\\k<n>",
+                                       "(?<1>x)",   "(?<n>x)(?<n>y)",
+                                       "\\p{Nope}", "\\p{L",
+                                       "\\pL",      "\\N",
+                                       "\\",        "\\p{Foo=Bar}"};
     for (size_t i = 0; i < CX_COUNT_OF(none); i++)
         check(__LINE__, none[i], "x", -1);
 }

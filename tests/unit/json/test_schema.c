@@ -83,19 +83,24 @@ CX_TEST(schemas_count_and_compare_as_the_standard_says)
         {"{'type':'integer'}", {"1", "1.0", "1e2", "-0.0"}, {"1.5", "true", "'1'", "null"}},
         {"{'type':'number'}", {"1", "1.5"}, {"true", "false", "'1'"}},
         {"{'const':0}", {"0", "-0", "0.0", "0e5"}, {"false", "''", "null"}},
-        {"{'enum':[1,'a',[1.0],{'x':2}]}", {"1.0", "'a'", "[1]", "{'x':2e0}"}, {"2", "['a']", "[]"}},
+        {"{'enum':[1,'a',[1.0],{'x':2}]}",
+         {"1.0", "'a'", "[1]", "{'x':2e0}"},
+         {"2", "['a']", "[]"}},
         {"{'minLength':2,'maxLength':2}",
          {"'ab'", "'\\u00e9\\u00e9'", "'\\ud83d\\udc32\\ud83d\\udc32'", "1"},
          {"'a'", "'abc'", "'\\ud83d\\udc32'"}},
         {"{'multipleOf':0.01}", {"4.35", "19.99", "1e300"}, {"0.005"}},
-        {"{'maximum':9007199254740993}", {"9007199254740993", "9007199254740992"},
+        {"{'maximum':9007199254740993}",
+         {"9007199254740993", "9007199254740992"},
          {"9007199254740993.5", "9007199254740994"}},
         {"{'exclusiveMinimum':0.1}", {"0.1000000000000000000001"}, {"0.1", "0.10"}},
-        {"{'uniqueItems':true}", {"[1,true]", "[[1],[2]]", "[{'a':1},{'a':2}]", "['1',1]"},
+        {"{'uniqueItems':true}",
+         {"[1,true]", "[[1],[2]]", "[{'a':1},{'a':2}]", "['1',1]"},
          {"[1,1.0]", "[{'a':1,'b':2},{'b':2,'a':1}]", "[[],[]]", "[1,2,3,4,5,6,7,8,9,10,1e0]"}},
         {"{'pattern':'^a$'}", {"'a'", "1"}, {"'a\\n'", "'ba'"}},
         {"{'format':'date-time'}",
-         {"'2026-01-01T00:00:00Z'", "'2024-02-29t23:59:59.123+14:00'", "'2016-12-31T23:59:60Z'", "5"},
+         {"'2026-01-01T00:00:00Z'", "'2024-02-29t23:59:59.123+14:00'", "'2016-12-31T23:59:60Z'",
+          "5"},
          {"'2026-01-01'", "'2026-02-29T00:00:00Z'", "'2026-01-01 00:00:00Z'",
           "'2026-01-01T24:00:00Z'", "'2026-01-01T00:00:00'"}},
         {"{'format':'ipv4'}", {"'no address'"}, {NULL}},
@@ -117,7 +122,9 @@ CX_TEST(schemas_count_and_compare_as_the_standard_says)
          "{'next':{'$ref':'#/$defs/list'}},'unevaluatedProperties':false}}}",
          {"null", "{'next':{'next':null}}"},
          {"{'next':{'next':1}}", "{'x':1}"}},
-        {"{'$id':'urn:x:y','$ref':'#a','$defs':{'q':{'$anchor':'a','type':'null'}}}", {"null"}, {"1"}},
+        {"{'$id':'urn:x:y','$ref':'#a','$defs':{'q':{'$anchor':'a','type':'null'}}}",
+         {"null"},
+         {"1"}},
     };
     run_examples(CX_SCHEMA_2020_12, true, examples, CX_COUNT_OF(examples));
 }
@@ -250,8 +257,9 @@ CX_TEST(strict_loading_refuses)
         {"{'type':'strin'}", CX_E_FORMAT, NULL},
         {"{'type':[]}", CX_E_FORMAT, NULL},
         {"{'type':['null','null']}", CX_E_FORMAT, NULL},
-        {"{'minLength':-1}", CX_E_FORMAT, "the schema at # has a \"minLength\" that is not an integer "
-                                          "of 0 or more"},
+        {"{'minLength':-1}", CX_E_FORMAT,
+         "the schema at # has a \"minLength\" that is not an integer "
+         "of 0 or more"},
         {"{'minLength':1.5}", CX_E_FORMAT, NULL},
         {"{'minimum':'1'}", CX_E_FORMAT, NULL},
         {"{'multipleOf':0}", CX_E_FORMAT, NULL},
@@ -265,6 +273,10 @@ CX_TEST(strict_loading_refuses)
         {"{'uniqueItems':1}", CX_E_FORMAT, NULL},
         {"{'allOf':[]}", CX_E_FORMAT, NULL},
         {"{'allOf':{}}", CX_E_FORMAT, NULL},
+        {"{'allOf':{'a':{'type':'null'}}}", CX_E_FORMAT,
+         "the schema at # has a \"allOf\" that is an object"},
+        {"{'properties':[{}]}", CX_E_FORMAT, NULL},
+        {"{'not':[{}]}", CX_E_FORMAT, NULL},
         {"{'prefixItems':[]}", CX_E_FORMAT, NULL},
         {"{'items':[true]}", CX_E_FORMAT, NULL},
         {"{'properties':[]}", CX_E_FORMAT, NULL},
@@ -348,17 +360,20 @@ CX_TEST(errors_say_where_and_what)
 {
     check_errors(__LINE__, "{'type':['string','null']}", "[1]",
                  "|#/type|type|found array, expected null or string");
-    check_errors(__LINE__,
-                 "{'properties':{'a/b':{'items':{'$ref':'#/$defs/n'}}},'$defs':{'n':{'minimum':3}}}",
-                 "{'a/b':[3,2.50]}", "/a~1b/1|#/$defs/n/minimum|minimum|found 2.50, expected at least 3");
-    check_errors(__LINE__, "{'required':['a','b'],'additionalProperties':false}", "{'c':1,'b':2}",
-                 "|#/required|required|the member \"a\" is missing\n"
-                 "/b|#/additionalProperties|additionalProperties|the member \"b\" is not known here\n"
-                 "/c|#/additionalProperties|additionalProperties|the member \"c\" is not known here");
+    check_errors(
+        __LINE__,
+        "{'properties':{'a/b':{'items':{'$ref':'#/$defs/n'}}},'$defs':{'n':{'minimum':3}}}",
+        "{'a/b':[3,2.50]}", "/a~1b/1|#/$defs/n/minimum|minimum|found 2.50, expected at least 3");
+    check_errors(
+        __LINE__, "{'required':['a','b'],'additionalProperties':false}", "{'c':1,'b':2}",
+        "|#/required|required|the member \"a\" is missing\n"
+        "/b|#/additionalProperties|additionalProperties|the member \"b\" is not known here\n"
+        "/c|#/additionalProperties|additionalProperties|the member \"c\" is not known here");
     check_errors(__LINE__, "{'enum':['a',1,null]}", "'b'",
                  "|#/enum|enum|found \"b\", expected one of \"a\", 1, null");
-    check_errors(__LINE__, "{'const':{'x':1}}", "2", "|#/const|const|found 2, expected an object with 1 "
-                                                     "members");
+    check_errors(__LINE__, "{'const':{'x':1}}", "2",
+                 "|#/const|const|found 2, expected an object with 1 "
+                 "members");
     check_errors(__LINE__, "{'pattern':'^a'}", "'b'",
                  "|#/pattern|pattern|\"b\" does not match the pattern \"^a\"");
     check_errors(__LINE__, "{'format':'date-time'}", "'now'",
@@ -372,10 +387,12 @@ CX_TEST(errors_say_where_and_what)
     check_errors(__LINE__, "{'anyOf':[false,{'type':'null'}]}", "3",
                  "|#/anyOf|anyOf|none of the 2 alternatives matches");
     check_errors(__LINE__, "{'not':{}}", "3", "|#/not|not|matches what it must not");
-    check_errors(__LINE__, "{'contains':{'const':1}}", "[2]",
-                 "|#/contains|contains|0 of 1 items match what \"contains\" asks, expected at least 1");
-    check_errors(__LINE__, "{'dependentRequired':{'a':['b']}}", "{'a':1}",
-                 "|#/dependentRequired|dependentRequired|the member \"b\" is missing, which \"a\" needs");
+    check_errors(
+        __LINE__, "{'contains':{'const':1}}", "[2]",
+        "|#/contains|contains|0 of 1 items match what \"contains\" asks, expected at least 1");
+    check_errors(
+        __LINE__, "{'dependentRequired':{'a':['b']}}", "{'a':1}",
+        "|#/dependentRequired|dependentRequired|the member \"b\" is missing, which \"a\" needs");
     check_errors(__LINE__, "{'propertyNames':{'maxLength':1}}", "{'ab':1}",
                  "|#/propertyNames|propertyNames|\"ab\" is no name that a member may have here");
     check_errors(__LINE__, "{'prefixItems':[{'type':'null'}],'unevaluatedItems':false}", "[1,2]",
@@ -384,10 +401,11 @@ CX_TEST(errors_say_where_and_what)
     check_errors(__LINE__, "{'multipleOf':2}", "3",
                  "|#/multipleOf|multipleOf|found 3, expected a multiple of 2");
     /* Nothing of a value can pretend to be a line of ours, and long ones are cut. */
-    check_errors(__LINE__, "{'const':'x'}",
-                 "'a\\nb\\u001b[31m0123456789012345678901234567890123456789012345678901234567890'",
-                 "|#/const|const|found "
-                 "\"a?b?[31m0123456789012345678901234567890123456789012345678901..\", expected \"x\"");
+    check_errors(
+        __LINE__, "{'const':'x'}",
+        "'a\\nb\\u001b[31m0123456789012345678901234567890123456789012345678901234567890'",
+        "|#/const|const|found "
+        "\"a?b?[31m0123456789012345678901234567890123456789012345678901..\", expected \"x\"");
 }
 
 CX_TEST(errors_are_counted_and_cut)
@@ -398,7 +416,8 @@ CX_TEST(errors_are_counted_and_cut)
     cx_schema_report report = {0};
     cx_schema_check_options how = CX_SCHEMA_CHECK_INIT;
     how.errors_max = 3;
-    REQUIRE(!cx_failed(compile(CX_SCHEMA_2020_12, true, "{'items':{'type':'null'}}", &schema, &err)));
+    REQUIRE(
+        !cx_failed(compile(CX_SCHEMA_2020_12, true, "{'items':{'type':'null'}}", &schema, &err)));
     cx_arena_init(&arena, cx_alloc_default(), 0);
     cx_json instance = parse(&arena, "[1,2,3,4,5]");
     CHECK_STATUS(cx_schema_check(schema, &instance, &how, &arena, &report, &err), &err);

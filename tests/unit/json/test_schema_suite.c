@@ -1,6 +1,6 @@
 /*
- * The public JSON-Schema-Test-Suite: every required test of draft 2020-12 and of draft-07, and of the
- * optional ones those that LIMITS does not name.
+ * The public JSON-Schema-Test-Suite: every required test of draft 2020-12 and of draft-07, and of
+ * the optional ones those that LIMITS does not name.
  *
  * It lies in $CORTEX_TESTDATA/suites/json-schema; what is not there is skipped.
  */
@@ -62,13 +62,16 @@ static void run_test(suite *s, const cx_schema *schema, const char *path, cx_str
     bool expected = CX_JSON_GET(test, "valid")->type == CX_JSON_TRUE;
     how.format = s->format;
     cx_arena_init(&arena, cx_alloc_default(), 0);
-    cx_status status = cx_schema_check(schema, CX_JSON_GET(test, "data"), &how, &arena, &report, &err);
-    bool right = !cx_failed(status) && report.valid == expected &&
-                 report.valid == (report.error_count == 0);
+    cx_status status =
+        cx_schema_check(schema, CX_JSON_GET(test, "data"), &how, &arena, &report, &err);
+    bool right =
+        !cx_failed(status) && report.valid == expected && report.valid == (report.error_count == 0);
     /* The same without asking for errors. */
     how.errors_max = 0;
-    right = right && !cx_failed(cx_schema_check(schema, CX_JSON_GET(test, "data"), &how, &arena,
-                                                &report, &err)) && report.valid == expected;
+    right = right &&
+            !cx_failed(
+                cx_schema_check(schema, CX_JSON_GET(test, "data"), &how, &arena, &report, &err)) &&
+            report.valid == expected;
     s->passed += right;
     s->failed += !right;
     if (!right)
@@ -86,7 +89,8 @@ static cx_json undeclared(const cx_json *schema, cx_arena *arena)
         return out;
     for (uint32_t i = 0; i < schema->count; i++)
         if (!cx_str_is(cx_json_text(&schema->members[i].name), "$schema"))
-            cx_json_list_put(&list, cx_json_text(&schema->members[i].name), schema->members[i].value);
+            cx_json_list_put(&list, cx_json_text(&schema->members[i].name),
+                             schema->members[i].value);
     CHECK(!cx_failed(cx_json_list_end_object(&list, &out, NULL)));
     return out;
 }
@@ -164,12 +168,33 @@ CX_TEST(suite_draft_07_required)
 CX_TEST(suite_2020_12_read_as_draft_07)
 {
     static const char *const files[] = {
-        "additionalProperties", "allOf",         "anyOf",            "boolean_schema", "const",
-        "default",              "enum",          "exclusiveMaximum", "exclusiveMinimum",
-        "format",               "if-then-else",  "maximum",          "maxItems",       "maxLength",
-        "maxProperties",        "minimum",       "minItems",         "minLength",      "minProperties",
-        "multipleOf",           "oneOf",         "pattern",          "patternProperties",
-        "properties",           "propertyNames", "required",         "type",
+        "additionalProperties",
+        "allOf",
+        "anyOf",
+        "boolean_schema",
+        "const",
+        "default",
+        "enum",
+        "exclusiveMaximum",
+        "exclusiveMinimum",
+        "format",
+        "if-then-else",
+        "maximum",
+        "maxItems",
+        "maxLength",
+        "maxProperties",
+        "minimum",
+        "minItems",
+        "minLength",
+        "minProperties",
+        "multipleOf",
+        "oneOf",
+        "pattern",
+        "patternProperties",
+        "properties",
+        "propertyNames",
+        "required",
+        "type",
     };
     suite s = {CX_SCHEMA_DRAFT_07, CX_SCHEMA_FORMAT_NONE, 0, 0, true};
     for (size_t i = 0; i < CX_COUNT_OF(files); i++) {

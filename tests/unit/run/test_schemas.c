@@ -1,6 +1,6 @@
 /*
- * The schemas that the program carries: they compile, the registry knows them, and documents of runs
- * are accepted and refused as the cases say (run.md §2).
+ * The schemas that the program carries: they compile, the registry knows them, and documents of
+ * runs are accepted and refused as the cases say (run.md §2).
  */
 #include "run/schemas.h"
 
@@ -12,11 +12,11 @@
 #include "tests/test.h"
 
 static const char *const names[] = {
-    "agent_registry.v1.json",     "agent_task_result.v1.json", "evidence_bundle.v1.json",
-    "evidence_report.v1.json",    "orchestrator_event.v1.json", "reexec_report.v1.json",
-    "review_report.v1.json",      "role_contract.v1.json",      "run_manifest.v1.json",
-    "task_chain.v1.json",         "task_contract.v1.json",      "task_result.v1.json",
-    "test_report.v1.json",        "work_report.v1.json",
+    "agent_registry.v1.json",  "agent_task_result.v1.json",  "evidence_bundle.v1.json",
+    "evidence_report.v1.json", "orchestrator_event.v1.json", "reexec_report.v1.json",
+    "review_report.v1.json",   "role_contract.v1.json",      "run_manifest.v1.json",
+    "task_chain.v1.json",      "task_contract.v1.json",      "task_result.v1.json",
+    "test_report.v1.json",     "work_report.v1.json",
 };
 
 CX_TEST(every_carried_schema_compiles_and_stays)
@@ -81,8 +81,9 @@ static cx_status read_other(void *arg, const char *name, cx_arena *arena, cx_str
     return CX_SUCCESS;
 }
 
-#define REGISTRY(sha, bytes) \
-    "{\"version\":\"v1\",\"schemas\":{\"a.v1.json\":{\"sha256\":\"" sha "\",\"bytes\":" bytes "}}}"
+#define REGISTRY(sha, bytes)                                                                       \
+    "{\"version\":\"v1\",\"schemas\":{\"a.v1.json\":{\"sha256\":\"" sha "\",\"bytes\":" bytes "}}" \
+                                                                                              "}"
 /* Of "{}". */
 #define DIGEST "44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a"
 
@@ -97,7 +98,8 @@ CX_TEST(the_registry_is_checked_against_the_bytes)
         {{"{", "{}"}, "SR01"},
         {{"{\"version\":\"v2\",\"schemas\":{}}", "{}"}, "SR01"},
         {{"{\"version\":\"v1\"}", "{}"}, "SR01"},
-        {{"{\"version\":\"v1\",\"schemas\":{\"../a\":{\"sha256\":\"\",\"bytes\":0}}}", "{}"}, "SR01"},
+        {{"{\"version\":\"v1\",\"schemas\":{\"../a\":{\"sha256\":\"\",\"bytes\":0}}}", "{}"},
+         "SR01"},
         {{"{\"version\":\"v1\",\"schemas\":{\"a.v1.json\":{\"bytes\":2}}}", "{}"}, "SR01"},
         {{REGISTRY(DIGEST, "2"), NULL}, "SR02"},
         {{REGISTRY(DIGEST, "2"), "{} "}, "SR03"},
@@ -135,9 +137,9 @@ CX_TEST(what_does_not_match_becomes_findings)
     cx_run_findings findings;
     cx_arena_init(&arena, cx_alloc_default(), 0);
     cx_run_findings_init(&findings, &arena);
-    CHECK_STATUS(cx_run_json_read(CX_STR("{\"status\":\"ok\",\"missing\":[1]}"), 0, &arena, &instance,
-                                  &err),
-                 &err);
+    CHECK_STATUS(
+        cx_run_json_read(CX_STR("{\"status\":\"ok\",\"missing\":[1]}"), 0, &arena, &instance, &err),
+        &err);
     CHECK_STATUS(cx_run_schema_check("evidence_report.v1.json", &instance, "K01", &findings, &err),
                  &err);
     REQUIRE(findings.refusing == 1);
@@ -148,10 +150,10 @@ CX_TEST(what_does_not_match_becomes_findings)
                                            &findings, &err),
                  &err);
     CHECK_INT(findings.refusing, 2);
-    CHECK(cx_run_schema_check_bytes(CX_STR("{\"tpye\":1}"), &instance, "K01", &findings, &err).code ==
-          CX_E_FORMAT);
-    CHECK(cx_run_schema_check_bytes(CX_STR("{"), &instance, "K01", &findings, &err).code !=
-          CX_OK);
+    CHECK(
+        cx_run_schema_check_bytes(CX_STR("{\"tpye\":1}"), &instance, "K01", &findings, &err).code ==
+        CX_E_FORMAT);
+    CHECK(cx_run_schema_check_bytes(CX_STR("{"), &instance, "K01", &findings, &err).code != CX_OK);
     cx_run_findings_done(&findings);
     cx_arena_done(&arena);
 }
@@ -241,7 +243,8 @@ static void change_value(change *c, cx_json *value)
         change_value(c, (cx_json *)(uintptr_t)&kept.items[i]);
 }
 
-/* Whether our schema and the one of the same fields by others agree on a document and its changes. */
+/* Whether our schema and the one of the same fields by others agree on a document and its changes.
+ */
 static void compare_schemas(const char *name, const cx_json *instance, cx_arena *arena,
                             unsigned *tried)
 {
