@@ -8,8 +8,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/folder.h"
 #include "cli/ledger.h"
+#include "cli/run_where.h"
 #include "recorder/recorder.h"
+#include "recorder/run_lattice.h"
 
 void cx_cli_complain(const char *format, ...)
 {
@@ -107,6 +110,53 @@ static cx_lattice_options reading_options(cx_cli *cli, const cx_cli_args *args, 
     return options;
 }
 
+/*
+ * "run/<run_id>" or "run/<run_id>/<task id or governor>": a run of the repository that this is
+ * started in, or of $CORTEXPILOT_RUNTIME_ROOT.
+ */
+static cx_status open_run(cx_cli *cli, const char *name, const cx_lattice_options *options,
+                          cx_lattice **out, cx_err *err)
+{
+    const char *slash = strchr(name, '/');
+    cx_str run_id = slash == NULL ? cx_str_z(name) : cx_str_from(name, (size_t)(slash - name));
+    cx_str branch = slash == NULL ? (cx_str){NULL, 0} : cx_str_z(slash + 1);
+    cx_run_store store;
+    cx_run_bundle *bundle = NULL;
+    cx_bytes events;
+    CX_TRY(cx_cli_run_store(cli, NULL, false, &store, err));
+    CX_TRY(cx_run_view_open(&store, run_id, &bundle, err));
+    cx_buf_clear(&cli->recorded);
+    cx_status status =
+        cx_run_bundle_read(bundle, CX_STR("events.jsonl"), CX_RUN_EVENTS_BYTES_MAX, &events, err);
+    if (!cx_failed(status))
+        status = cx_run_lattice(cx_bytes_str(events), branch, options, &cli->recorded, out, err);
+    cx_run_bundle_close(bundle);
+    return status;
+}
+
+/* The same of a bundle that lies anywhere. */
+static cx_status open_bundle(cx_cli *cli, const char *path, const cx_lattice_options *options,
+                             cx_lattice **out, cx_err *err)
+{
+    cx_run_bundle *bundle = NULL;
+    cx_bytes events;
+    CX_TRY(cx_run_bundle_open(cli->io, cli->alloc, path, &bundle, err));
+    cx_buf_clear(&cli->recorded);
+    cx_status status =
+        cx_run_bundle_read(bundle, CX_STR("events.jsonl"), CX_RUN_EVENTS_BYTES_MAX, &events, err);
+    if (!cx_failed(status))
+        status = cx_run_lattice(cx_bytes_str(events), (cx_str){NULL, 0}, options, &cli->recorded,
+                                out, err);
+    cx_run_bundle_close(bundle);
+    return status;
+}
+
+static bool is_folder(const char *path)
+{
+    cx_facts facts;
+    return !cx_failed(cx_path_facts(path, true, &facts, NULL)) && facts.kind == CX_FILE_FOLDER;
+}
+
 /* Only reads: a home that another process writes to is as good. */
 static cx_status open_recorded(cx_cli *cli, const cx_cli_args *args, const char *branch,
                                const cx_lattice_options *options, cx_lattice **out, cx_err *err)
@@ -134,10 +184,14 @@ cx_lattice *cx_cli_open_lattice(cx_cli *cli, const cx_cli_args *args, const char
     cx_err err;
     bool in_memory = cli->standard_input != NULL && strcmp(path, "-") == 0;
     cx_status status;
-    if (path[0] == '@')
+    if (strncmp(path, "@run/", 5) == 0)
+        status = open_run(cli, path + 5, &options, &lattice, &err);
+    else if (path[0] == '@')
         status = open_recorded(cli, args, path + 1, &options, &lattice, &err);
     else if (in_memory)
         status = cx_lattice_open_bytes(cx_buf_bytes(cli->standard_input), &options, &lattice, &err);
+    else if (is_folder(path))
+        status = open_bundle(cli, path, &options, &lattice, &err);
     else
         status = cx_lattice_open(path, &options, &lattice, &err);
     cx_cli_progress_end(&progress);

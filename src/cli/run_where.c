@@ -1,0 +1,72 @@
+/*
+ * run_where.c - from a name on the command line to a bundle and its witness.
+ */
+#include "cli/run_where.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/folder.h"
+#include "cli/ledger.h"
+#include "run/git.h"
+
+cx_status cx_cli_run_store(cx_cli *cli, const char *where, bool make, cx_run_store *out,
+                           cx_err *err)
+{
+    const char *configured = getenv(CX_RUN_ROOT_ENV), *root;
+    cx_git *git = NULL;
+    cx_str repo = CX_STR("");
+    if (configured == NULL || configured[0] == 0) {
+        CX_TRY(cx_git_open(where == NULL ? "." : where, NULL, cli->alloc, &git, err));
+        repo = cx_arena_copy_str(&cli->arena, cx_str_z(cx_git_worktree(git)));
+        if (cx_git_is_linked(git)) /* runs belong to the main checkout */
+            repo = cx_arena_printf(&cli->arena, "%s/..", cx_git_common_dir(git));
+        cx_git_close(git);
+        if (repo.data == NULL)
+            return cx_fail_nomem(err);
+    }
+    CX_TRY(cx_run_store_root(repo.data, configured, &cli->arena, &root, err));
+    return cx_run_store_open(out, root, make, cli->io, cli->alloc, err);
+}
+
+static bool is_there(const char *path)
+{
+    cx_facts facts;
+    return !cx_failed(cx_path_facts(path, true, &facts, NULL));
+}
+
+cx_status cx_cli_run_open(cx_cli *cli, const char *repo, const char *name, cx_run_bundle **out,
+                          cx_err *err)
+{
+    cx_run_store store;
+    if (strchr(name, '/') != NULL || !cx_run_id_valid(cx_str_z(name)))
+        return cx_run_bundle_open(cli->io, cli->alloc, name, out, err);
+    cx_status status = cx_cli_run_store(cli, repo, false, &store, err);
+    if (!cx_failed(status))
+        status = cx_run_view_open(&store, cx_str_z(name), out, err);
+    if (cx_failed(status) && is_there(name))
+        status = cx_run_bundle_open(cli->io, cli->alloc, name, out, err);
+    return status;
+}
+
+cx_status cx_cli_run_known(cx_cli *cli, const cx_cli_args *args, cx_str run_id, cx_run_known *out,
+                           cx_err *err)
+{
+    const char *path;
+    cx_home *home = NULL;
+    cx_run_book *book = NULL;
+    const cx_home_options reading = cx_cli_home_options(cli, CX_CLI_READ, NULL);
+    memset(out, 0, sizeof *out);
+    if (cx_failed(cx_cli_home_path(cli, args, &path, err)) || !is_there(path))
+        return cx_cli_has(args, "home") ? cx_fail(err, CX_E_NOT_FOUND, "there is no home at %s",
+                                                  cx_cli_value(args, "home"))
+                                        : CX_SUCCESS; /* nobody knows anything */
+    CX_TRY(cx_home_open(path, &reading, &home, err));
+    cx_status status = cx_run_book_open(home, cli->alloc, &book, err);
+    if (!cx_failed(status))
+        status = cx_run_book_find(book, run_id, &cli->arena, out, err);
+    cx_run_book_close(book);
+    cx_status closed = cx_home_close(home, NULL);
+    (void)closed; /* nothing was written */
+    return status;
+}
