@@ -5,9 +5,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include <unistd.h>
+
+#include "base/folder.h"
 #include "base/thread.h"
 #include "cli/ledger.h"
 #include "ledger/remote.h"
+#include "run/git.h"
+#include "server/runs.h"
 #include "server/server.h"
 
 #define INDEX_DAYS_MAX 36500
@@ -21,6 +26,7 @@ typedef struct serving {
     cx_home *home;
     cx_remote *remote;
     cx_recorder *recorder;
+    cx_runs *runs; /* NULL = no --repo */
     cx_server *server;
     const char *token_path; /* HOME/token; NULL = somebody else keeps the tokens */
     bool first_token;       /* made by this start */
@@ -143,7 +149,7 @@ static cx_status need_token(serving *s, cx_err *err)
     const cx_io *io = s->cli->io;
     char text[CX_TOKEN_TEXT_SIZE + 2];
     cx_token token = {.name = "first",
-                      .scopes = CX_SCOPE_WRITE | CX_SCOPE_READ,
+                      .scopes = CX_SCOPE_WRITE | CX_SCOPE_READ | CX_SCOPE_RUN_READ,
                       .level = CX_LEVEL_FULL,
                       .expires_ns = CX_TIME_NONE};
     cx_str path = cx_arena_printf(&s->cli->arena, "%s/token", s->path);
@@ -166,6 +172,50 @@ static cx_status need_token(serving *s, cx_err *err)
     return CX_SUCCESS;
 }
 
+/* A path with every link resolved, in the arena. */
+static cx_status real_path(serving *s, const char *path, const char **out, cx_err *err)
+{
+    cx_buf text;
+    cx_buf_init(&text, s->cli->alloc);
+    cx_status status = cx_path_real(path, &text, err);
+    if (!cx_failed(status)) {
+        *out = cx_arena_copy_str(&s->cli->arena, cx_buf_str(&text)).data;
+        status = *out == NULL ? cx_fail_nomem(err) : CX_SUCCESS;
+    }
+    cx_buf_done(&text);
+    return status;
+}
+
+static cx_status open_runs(serving *s, cx_err *err)
+{
+    const char *repo = cx_cli_value(s->args, "repo");
+    cx_git *git = NULL;
+    if (repo == NULL)
+        return CX_SUCCESS;
+    CX_TRY(cx_git_open(repo, NULL, s->cli->alloc, &git, err));
+    cx_str worktree = cx_arena_copy_str(&s->cli->arena, cx_str_z(cx_git_worktree(git)));
+    bool linked = cx_git_is_linked(git);
+    cx_git_close(git);
+    cx_runs_options options = {.alloc = s->cli->alloc,
+                               .io = s->cli->io,
+                               .repo = worktree.data,
+                               .envp = (const char *const *)environ,
+                               .home = s->home};
+    if (worktree.data == NULL)
+        return cx_fail_nomem(err);
+    if (linked)
+        return cx_fail(err, CX_E_USAGE,
+                       "option --repo: expected the main checkout of a repository, and %s is a "
+                       "linked work tree",
+                       repo);
+    CX_TRY(cx_run_store_root(options.repo, getenv(CX_RUN_ROOT_ENV), &s->cli->arena,
+                             &options.runtime_root, err));
+    CX_TRY(real_path(s, s->path, &options.home_path, err));
+    if (cx_failed(real_path(s, "/proc/self/exe", &options.program, NULL)))
+        options.program = NULL; /* nothing can be started then, and that is said when it is asked */
+    return cx_runs_open(&options, &s->runs, err);
+}
+
 static cx_status open_all(serving *s, cx_err *err)
 {
     cx_server_options options;
@@ -173,7 +223,9 @@ static cx_status open_all(serving *s, cx_err *err)
     CX_TRY(take_options(s, &options, err));
     CX_TRY(open_recorder(s, err));
     CX_TRY(need_token(s, err));
+    CX_TRY(open_runs(s, err));
     options.recorder = s->recorder;
+    options.runs = s->runs;
     return cx_server_open(&options, &s->server, err);
 }
 
@@ -250,6 +302,7 @@ static void close_all(serving *s, uint32_t grace_ms)
 {
     cx_err err;
     cx_server_close(s->server, grace_ms);
+    cx_runs_close(s->runs);
     cx_home_serve_end(s->remote);
     cx_recorder_close(s->recorder);
     if (cx_failed(cx_home_close(s->home, &err)))
@@ -287,6 +340,10 @@ static const cx_cli_option options[] = {
     CX_CLI_OPT("listen", 0, CX_CLI_TEXT, "ADDR:PORT",
                "Where to listen; default 127.0.0.1:8420. Port 0 takes any that is free. An address "
                "that others can reach needs TLS, or --insecure."),
+    CX_CLI_OPT(
+        "repo", 0, CX_CLI_FILE, "DIR",
+        "Also show the governed runs of this git repository, and start runs in it for tokens "
+        "that may."),
     CX_CLI_OPT("tls-cert", 0, CX_CLI_FILE, "FILE", "Certificate chain in PEM."),
     CX_CLI_OPT("tls-key", 0, CX_CLI_FILE, "FILE", "Its private key in PEM."),
     CX_CLI_OPT_FLAG("insecure", 0, "Listen on any address without TLS."),

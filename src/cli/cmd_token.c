@@ -64,15 +64,18 @@ static cx_status take_scopes(const cx_cli_args *args, unsigned *out, cx_err *err
     while ((given = cx_cli_next(args, "scope", given)) != NULL) {
         unsigned scope = cx_scope_parse(cx_str_z(given->values[0]));
         if (scope == 0)
-            return cx_fail(err, CX_E_USAGE,
-                           "option --scope: found '%s', expected trace:write, trace:read or "
-                           "key:admin",
-                           given->values[0]);
+            return cx_fail(
+                err, CX_E_USAGE,
+                "option --scope: found '%s', expected trace:write, trace:read, key:admin, "
+                "run:read, run:start or run:approve",
+                given->values[0]);
         *out |= scope;
     }
     if (*out == 0)
-        return cx_fail(err, CX_E_USAGE,
-                       "expected --scope trace:write, trace:read or key:admin; it may be repeated");
+        return cx_fail(
+            err, CX_E_USAGE,
+            "expected --scope trace:write, trace:read, key:admin, run:read, run:start or "
+            "run:approve; it may be repeated");
     return CX_SUCCESS;
 }
 
@@ -129,7 +132,8 @@ static int run_add(cx_cli *cli, const cx_cli_args *args)
 }
 
 static const cx_cli_option add_options[] = {
-    CX_CLI_OPT_MANY("scope", 0, CX_CLI_CHOICE, "trace:write|trace:read|key:admin",
+    CX_CLI_OPT_MANY("scope", 0, CX_CLI_CHOICE,
+                    "trace:write|trace:read|key:admin|run:read|run:start|run:approve",
                     "What it allows; may be repeated."),
     CX_CLI_OPT("level", 0, CX_CLI_CHOICE, "generic|detailed|full_traces",
                "With trace:read: the highest level it may see; default generic."),

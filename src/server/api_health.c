@@ -186,7 +186,7 @@ cx_status cx_api_feed(cx_call *call, cx_err *err)
         }
         response->after_given = true;
     }
-    response->stream = true;
+    response->stream = cx_hub_stream;
     cx_call_answer(call, 200, "text/event-stream");
     cx_call_header(call, "X-Accel-Buffering", "no");
     return CX_SUCCESS;

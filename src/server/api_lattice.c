@@ -5,7 +5,9 @@
  * The branch is "agent/<agent_id_hash>", or "all" for everything that is recorded.
  */
 #include "lattice/lattice.h"
+#include "recorder/run_lattice.h"
 #include "server/route.h"
+#include "server/runs.h"
 
 /* A history longer than this is not loaded for a request. */
 #define NODES_MAX 2000000
@@ -92,6 +94,33 @@ static cx_status take_state_options(question *q, cx_err *err)
     return CX_SUCCESS;
 }
 
+/* --- runs ------------------------------------------------------------------------------------- */
+
+/* "<run_id>", or "<run_id>/<task id or governor>". */
+static cx_status open_run(question *q, cx_str name, const cx_lattice_options *options, cx_err *err)
+{
+    const char *slash = memchr(name.data, '/', name.size);
+    size_t size = slash == NULL ? name.size : (size_t)(slash - name.data);
+    cx_str branch =
+        slash == NULL ? (cx_str){NULL, 0} : cx_str_from(slash + 1, name.size - size - 1);
+    cx_runs *runs;
+    cx_run_store store;
+    cx_run_bundle *bundle = NULL;
+    cx_bytes events;
+    /* Whoever may read traces only is not shown what runs did. */
+    if ((q->call->token.scopes & CX_SCOPE_RUN_READ) == 0)
+        return cx_fail(err, CX_E_DENIED, "this needs a token of scope run:read");
+    CX_TRY(cx_api_runs_of(q->call, &runs, err));
+    CX_TRY(cx_runs_store(runs, &store, err));
+    CX_TRY(cx_run_view_open(&store, cx_str_from(name.data, size), &bundle, err));
+    cx_status status =
+        cx_run_bundle_read(bundle, CX_STR("events.jsonl"), CX_RUN_EVENTS_BYTES_MAX, &events, err);
+    if (!cx_failed(status))
+        status = cx_run_lattice(cx_bytes_str(events), branch, options, &q->lines, &q->lattice, err);
+    cx_run_bundle_close(bundle);
+    return status;
+}
+
 /* --- the run of a question -------------------------------------------------------------------- */
 
 static cx_status run_question(question *q, const question_kind *kind, cx_err *err)
@@ -106,9 +135,12 @@ static cx_status run_question(question *q, const question_kind *kind, cx_err *er
     };
     if (kind->states)
         CX_TRY(take_state_options(q, err));
-    CX_TRY(cx_recorder_lattice(cx_recorder_home(call->service->recorder),
-                               cx_str_is(branch, "all") ? (cx_str){NULL, 0} : branch, &options,
-                               &q->lines, &q->lattice, err));
+    if (cx_str_starts(branch, CX_STR("run/")))
+        CX_TRY(open_run(q, cx_str_from(branch.data + 4, branch.size - 4), &options, err));
+    else
+        CX_TRY(cx_recorder_lattice(cx_recorder_home(call->service->recorder),
+                                   cx_str_is(branch, "all") ? (cx_str){NULL, 0} : branch, &options,
+                                   &q->lines, &q->lattice, err));
     CX_TRY(cx_lattice_verify(q->lattice, NULL, &q->report, err));
     q->answer.verified = cx_lattice_report_verdict(q->report) == CX_HOLDS;
     if (kind->node)

@@ -21,6 +21,7 @@
 #include "base/thread.h"
 #include "crypto/digest.h"
 #include "server/hub.h"
+#include "server/runs.h"
 #include "server/pool.h"
 #include "server/route.h"
 
@@ -120,11 +121,11 @@ typedef struct exchange {
     char text[];       /* the target, and room for it decoded */
 } exchange;
 
-/* A reader of the feed. */
+/* A body that comes as it happens. */
 typedef struct stream {
     cx_http *http;
     struct MHD_Connection *connection;
-    cx_hub_reader *reader;
+    cx_stream *source;
 } stream;
 
 static uint64_t now_ns(const cx_http *http)
@@ -339,7 +340,8 @@ static enum MHD_Result answer(exchange *x)
                                                                  MHD_RESPMEM_PERSISTENT));
 }
 
-/* --- the feed --------------------------------------------------------------------------------- */
+/* --- bodies that come as they happen
+ * --------------------------------------------------------------------------------- */
 
 static void rest_stream(void *arg)
 {
@@ -358,9 +360,9 @@ static ssize_t read_stream(void *arg, uint64_t offset, char *data, size_t size)
     stream *s = arg;
     size_t got = 0;
     (void)offset;
-    switch (cx_hub_read(s->http->service->hub, s->reader, data, size, &got, rest_stream, s)) {
-    case CX_HUB_BYTES: return (ssize_t)got;
-    case CX_HUB_NOTHING: return 0;
+    switch (s->source->read(s->source, data, size, &got, rest_stream, s)) {
+    case CX_STREAM_BYTES: return (ssize_t)got;
+    case CX_STREAM_NOTHING: return 0;
     default: return MHD_CONTENT_READER_END_OF_STREAM;
     }
 }
@@ -368,21 +370,18 @@ static ssize_t read_stream(void *arg, uint64_t offset, char *data, size_t size)
 static void close_stream(void *arg)
 {
     stream *s = arg;
-    cx_hub_leave(s->http->service->hub, s->reader);
+    s->source->leave(s->source);
     cx_alloc_free(s->http->alloc, s, sizeof *s);
 }
 
 static cx_status open_stream(exchange *x, stream **out, cx_err *err)
 {
     cx_http *http = x->http;
-    const cx_response *wanted = &x->call.response;
     stream *s = cx_alloc_new(http->alloc, sizeof *s);
     if (s == NULL)
         return cx_fail_nomem(err);
     *s = (stream){.http = http, .connection = x->connection};
-    cx_status status =
-        cx_hub_join(http->service->hub, cx_call_text(&x->call, "agent_id_hash"),
-                    wanted->after_given ? &wanted->after : NULL, wake_stream, s, &s->reader, err);
+    cx_status status = x->call.response.stream(&x->call, wake_stream, s, &s->source, err);
     if (cx_failed(status))
         cx_alloc_free(http->alloc, s, sizeof *s);
     else
@@ -467,7 +466,7 @@ static enum MHD_Result work(exchange *x)
     cx_desk_init(&desk, x->http->service);
     cx_service_run(call, &desk);
     cx_desk_done(&desk);
-    return call->response.stream ? answer_stream(x) : answer(x);
+    return call->response.stream != NULL ? answer_stream(x) : answer(x);
 }
 
 /* --- headers ---------------------------------------------------------------------------------- */
@@ -508,6 +507,7 @@ static void take_headers(exchange *x, const char *method)
     request->content_type = header(x, "Content-Type");
     request->content_encoding = header(x, "Content-Encoding");
     request->last_event_id = header(x, "Last-Event-ID");
+    request->if_none_match = header(x, "If-None-Match");
     request->has_length = header(x, "Transfer-Encoding").data == NULL;
     request->length = request->has_length ? length_of(header(x, "Content-Length")) : 0;
 }
@@ -746,6 +746,8 @@ static void stop_daemon(cx_http *http, uint32_t grace_ms)
     cx_tcp_cut(http->options.socket);
     if (http->service->hub != NULL)
         cx_hub_end(http->service->hub);
+    if (http->service->runs != NULL)
+        cx_runs_end(http->service->runs);
     wait_for_answers(http, grace_ms);
 }
 

@@ -465,28 +465,70 @@ void cx_hub_leave(cx_hub *hub, cx_hub_reader *reader)
     cx_lock_leave(&hub->lock);
 }
 
-cx_hub_got cx_hub_read(cx_hub *hub, cx_hub_reader *reader, char *data, size_t size,
-                       size_t *out_size, void (*rest)(void *arg), void *arg)
+cx_stream_got cx_hub_read(cx_hub *hub, cx_hub_reader *reader, char *data, size_t size,
+                          size_t *out_size, void (*rest)(void *arg), void *arg)
 {
-    cx_hub_got got = CX_HUB_NOTHING;
+    cx_stream_got got = CX_STREAM_NOTHING;
     cx_lock_enter(&hub->lock);
     size_t there = reader->buffer.size - reader->start;
     if (there != 0) {
         *out_size = there < size ? there : size;
         memcpy(data, reader->buffer.data + reader->start, *out_size);
         reader->start += *out_size;
-        got = CX_HUB_BYTES;
+        got = CX_STREAM_BYTES;
         /* Somebody who is catching up may have waited for room. */
         if (!reader->caught_up) {
             hub->woken = true;
             cx_lock_wake(&hub->lock);
         }
     } else if (reader->over) {
-        got = CX_HUB_OVER;
+        got = CX_STREAM_OVER;
     } else {
         reader->resting = true;
         rest(arg);
     }
     cx_lock_leave(&hub->lock);
     return got;
+}
+
+/* --- as the body of a call -------------------------------------------------------------------- */
+
+typedef struct hub_stream {
+    cx_stream base;
+    cx_hub *hub;
+    cx_hub_reader *reader;
+} hub_stream;
+
+static cx_stream_got read_hub_stream(cx_stream *self, char *data, size_t size, size_t *out_size,
+                                     void (*rest)(void *arg), void *arg)
+{
+    hub_stream *s = (hub_stream *)self;
+    return cx_hub_read(s->hub, s->reader, data, size, out_size, rest, arg);
+}
+
+static void leave_hub_stream(cx_stream *self)
+{
+    hub_stream *s = (hub_stream *)self;
+    const cx_alloc *alloc = s->hub->service->alloc;
+    cx_hub_leave(s->hub, s->reader);
+    cx_alloc_free(alloc, s, sizeof *s);
+}
+
+cx_status cx_hub_stream(cx_call *call, void (*wake)(void *arg), void *arg, cx_stream **out,
+                        cx_err *err)
+{
+    const cx_response *wanted = &call->response;
+    cx_hub *hub = call->service->hub;
+    hub_stream *s = cx_alloc_new(call->service->alloc, sizeof *s);
+    if (s == NULL)
+        return cx_fail_nomem(err);
+    *s = (hub_stream){.base = {read_hub_stream, leave_hub_stream}, .hub = hub};
+    cx_status status =
+        cx_hub_join(hub, cx_call_text(call, "agent_id_hash"),
+                    wanted->after_given ? &wanted->after : NULL, wake, arg, &s->reader, err);
+    if (cx_failed(status))
+        cx_alloc_free(call->service->alloc, s, sizeof *s);
+    else
+        *out = &s->base;
+    return status;
 }

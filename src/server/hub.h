@@ -24,6 +24,9 @@
 
 typedef struct cx_hub_reader cx_hub_reader;
 
+/* The feed as the body of a call: from response.after on, of the agent it asked for. */
+cx_stream_open cx_hub_stream;
+
 /* Starts following from the end of the log.  `service` outlives the hub. */
 CX_RESULT cx_hub_open(cx_service *service, cx_hub **out, cx_err *err);
 /* NULL is fine; all readers must have left. */
@@ -39,14 +42,9 @@ CX_RESULT cx_hub_join(cx_hub *hub, cx_str agent, const cx_position *after, void 
                       void *arg, cx_hub_reader **out, cx_err *err);
 void cx_hub_leave(cx_hub *hub, cx_hub_reader *reader);
 
-typedef enum cx_hub_got {
-    CX_HUB_BYTES,
-    CX_HUB_NOTHING, /* `rest` was called, and `wake` will be */
-    CX_HUB_OVER
-} cx_hub_got;
 /* At most `size` bytes.  `rest` is called with the hub's lock held, so that no wake is missed. */
-cx_hub_got cx_hub_read(cx_hub *hub, cx_hub_reader *reader, char *data, size_t size,
-                       size_t *out_size, void (*rest)(void *arg), void *arg);
+cx_stream_got cx_hub_read(cx_hub *hub, cx_hub_reader *reader, char *data, size_t size,
+                          size_t *out_size, void (*rest)(void *arg), void *arg);
 
 /* "17.2"; false when it is none. */
 bool cx_hub_position_parse(cx_str text, cx_position *out);

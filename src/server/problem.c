@@ -122,7 +122,7 @@ void cx_call_problem(cx_call *call, const cx_problem *problem)
     cx_buf *out = &response->body;
     response->status = problem->status;
     response->content_type = "application/problem+json";
-    response->stream = false;
+    response->stream = NULL;
     response->header_count = 0;
     cx_buf_clear(out);
     cx_buf_add_byte(out, '{');

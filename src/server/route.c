@@ -3,6 +3,8 @@
  */
 #include "server/route.h"
 
+#include "server/route_runs.h"
+
 #define JSON "application/json"
 #define COVENANT "/api/v1/covenant"
 #define LATTICE "/api/v1/lattice/{branch...}"
@@ -388,6 +390,8 @@ const cx_route cx_routes[] = {
      .handler = cx_api_feed,
      .summary = "Newly recorded traces, as they come (server-sent events)"},
 
+    CX_ROUTES_OF_RUNS
+
     {.method = "GET",
      .path = "/healthz",
      .open = true,
@@ -464,6 +468,9 @@ static bool match(const cx_route *route, cx_call *call)
     size_t at = 0;
     call->capture_count = 0;
     for (cx_str part; (part = next_part(&pattern)).data != NULL;) {
+        if (route->short_too && at == 1 && cx_str_is(part, "v1") &&
+            (at == target->segment_count || !cx_str_is(target->segments[at], "v1")))
+            continue;
         size_t left = target->segment_count - at, take = 1;
         if (cx_str_ends(part, CX_STR("...}"))) {
             size_t behind = parts_left(pattern);

@@ -2,7 +2,8 @@
  * route.h - what can be asked: one table, from which matching, checking and the OpenAPI document
  * come.
  *
- * What stands under /api/v1/covenant is under /api/v1/accord too.
+ * What stands under /api/v1/covenant is under /api/v1/accord too, and what is `short_too` without
+ * v1.
  */
 #ifndef CX_SERVER_ROUTE_H
 #define CX_SERVER_ROUTE_H
@@ -35,6 +36,12 @@ cx_handler cx_api_lattice_state, cx_api_lattice_why, cx_api_lattice_heatmap, cx_
     cx_api_lattice_heads, cx_api_lattice_show, cx_api_lattice_bisect, cx_api_lattice_render,
     cx_api_lattice_verify;
 cx_handler cx_api_proof_entry, cx_api_proof_consistency, cx_api_proof_memory, cx_api_roots;
+cx_handler cx_api_runs, cx_api_run_start, cx_api_run, cx_api_run_events, cx_api_run_stream,
+    cx_api_run_reports, cx_api_run_report, cx_api_run_diff, cx_api_run_diff_names,
+    cx_api_run_artifacts, cx_api_run_artifact, cx_api_run_gates, cx_api_run_timeline,
+    cx_api_run_verify, cx_api_run_replay, cx_api_run_contracts, cx_api_run_contract,
+    cx_api_run_locks, cx_api_run_worktrees, cx_api_run_policies, cx_api_run_agents,
+    cx_api_run_approvals, cx_api_run_approve;
 cx_handler cx_api_feed, cx_api_healthz, cx_api_readyz, cx_api_metrics, cx_api_openapi;
 
 #endif

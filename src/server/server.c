@@ -63,6 +63,7 @@ static cx_status open_service(cx_server *server, cx_err *err)
         .home_path = options->home_path,
         .index_where = options->index_where,
         .body_max = options->body_max,
+        .runs = options->runs,
         .log = options->log,
         .log_arg = options->log_arg,
     };

@@ -11,6 +11,8 @@
 #include "recorder/recorder.h"
 #include "server/token.h"
 
+typedef struct cx_runs cx_runs; /* server/runs.h */
+
 typedef struct cx_server cx_server;
 
 typedef struct cx_server_options {
@@ -18,6 +20,7 @@ typedef struct cx_server_options {
     const cx_io *io;       /* NULL = system */
     cx_recorder *recorder; /* open, over an open home; outlives the server */
     const char *home_path;
+    cx_runs *runs;           /* of a repository; outlives the server; NULL = none is served */
     const char *index_where; /* NULL = HOME/cirislens.db */
     cx_tcp_address address;
     const char *tls_cert_path, *tls_key_path; /* both or none */

@@ -40,6 +40,7 @@ cx_status cx_service_open(const cx_service_options *options, cx_service **out, c
     service->alloc = alloc;
     service->io = options->io == NULL ? cx_io_system() : options->io;
     service->recorder = options->recorder;
+    service->runs = options->runs;
     service->body_max = options->body_max == 0 ? CX_SERVER_BODY_MAX_DEFAULT : options->body_max;
     service->started_ns = service->io->monotonic_ns(service->io);
     cx_arena_init(&service->arena, alloc, 0);

@@ -21,6 +21,7 @@
 typedef struct cx_service cx_service;
 typedef struct cx_call cx_call;
 typedef struct cx_hub cx_hub;
+typedef struct cx_runs cx_runs; /* server/runs.h */
 
 /* --- what is served --------------------------------------------------------------------------- */
 
@@ -33,6 +34,7 @@ typedef struct cx_service_options {
     const char *home_path;
     const char *index_where; /* as cx_index_open; NULL = the home's own file */
     size_t body_max;         /* bytes; 0 = CX_SERVER_BODY_MAX_DEFAULT */
+    cx_runs *runs;           /* of a repository; outlives the service; NULL = none is served */
     /* Called with one line without its end, by any thread; NULL = nobody listens. */
     void (*log)(void *arg, const char *line);
     void *log_arg;
@@ -48,7 +50,8 @@ struct cx_service {
     size_t body_max;
     cx_token_guard guard;
     cx_metrics metrics;
-    cx_hub *hub; /* NULL = no feed */
+    cx_hub *hub;   /* NULL = no feed */
+    cx_runs *runs; /* NULL = no repository */
     uint64_t started_ns;
     atomic_bool stopping;
     atomic_bool ledger_failed; /* a write failed: nothing can be taken until the next start */
@@ -62,12 +65,34 @@ void cx_service_log(cx_service *service, const char *format, ...) CX_PRINTF(2, 3
 
 typedef struct cx_request {
     cx_str method;
-    cx_str target;                                                       /* as received */
-    cx_str authorization, content_type, content_encoding, last_event_id; /* data NULL = none */
+    cx_str target;                                        /* as received */
+    cx_str authorization, content_type, content_encoding; /* data NULL = none */
+    cx_str last_event_id, if_none_match;                  /* likewise */
     bool has_length;
     uint64_t length; /* of the body, as declared */
     cx_bytes body;   /* for cx_service_run */
 } cx_request;
+
+/* --- bodies that come as they happen ---------------------------------------------------------- */
+
+typedef enum cx_stream_got {
+    CX_STREAM_BYTES,
+    CX_STREAM_NOTHING, /* `rest` was called, and the stream's `wake` will be */
+    CX_STREAM_OVER
+} cx_stream_got;
+
+typedef struct cx_stream cx_stream;
+struct cx_stream {
+    /* At most `size` bytes.  `rest` is called with the source's lock held, so that no wake is
+     * missed. */
+    cx_stream_got (*read)(cx_stream *self, char *data, size_t size, size_t *out_size,
+                          void (*rest)(void *arg), void *arg);
+    void (*leave)(cx_stream *self); /* frees it */
+};
+/* Makes the stream of an answered call.  `wake` is called by a thread of the source when a stream
+ * that rested has something to read, or is over. */
+typedef cx_status cx_stream_open(cx_call *call, void (*wake)(void *arg), void *arg, cx_stream **out,
+                                 cx_err *err);
 
 #define CX_RESPONSE_HEADERS_MAX 6
 typedef struct cx_response_header {
@@ -81,7 +106,7 @@ typedef struct cx_response {
     cx_response_header headers[CX_RESPONSE_HEADERS_MAX];
     size_t header_count;
     cx_buf body;
-    bool stream; /* the body is the feed, from `after` on */
+    cx_stream_open *stream; /* the body comes as it happens, from `after` on; NULL = it is `body` */
     bool after_given;
     cx_position after;
 } cx_response;
@@ -136,6 +161,7 @@ typedef struct cx_route {
     const char *method;
     const char *path; /* "/a/{name}/b"; "{name...}" takes one segment or more */
     bool open;        /* needs no token */
+    bool short_too;   /* "/api/v1/x" is "/api/x" too (run.md §21) */
     unsigned scopes;  /* any of these; 0 = any token */
     bool full_level;  /* shows contents as they are: reading needs the highest level */
     cx_route_where where;

@@ -19,8 +19,17 @@
 #include "base/thread.h"
 #include "trace/trace.h"
 
-enum { CX_SCOPE_WRITE = 1, CX_SCOPE_READ = 2, CX_SCOPE_KEYS = 4, CX_SCOPES_ALL = 7 };
-/* "trace:write", "trace:read", "key:admin"; data NULL for a bit that is none. */
+enum {
+    CX_SCOPE_WRITE = 1,
+    CX_SCOPE_READ = 2,
+    CX_SCOPE_KEYS = 4,
+    CX_SCOPE_RUN_READ = 8,
+    CX_SCOPE_RUN_START = 16,
+    CX_SCOPE_RUN_APPROVE = 32,
+    CX_SCOPES_ALL = 63
+};
+/* "trace:write", "trace:read", "key:admin", "run:read", "run:start", "run:approve"; data NULL for a
+ * bit that is none. */
 cx_str cx_scope_name(unsigned scope);
 /* 0 = none of them. */
 unsigned cx_scope_parse(cx_str text);
