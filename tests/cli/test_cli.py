@@ -514,9 +514,9 @@ def selftest_version_doctor():
     assert run("--version").stdout == run("version").stdout
     done = expect(run("doctor", "--json"), 0)
     checks = json.loads(done.stdout)["checks"]
-    assert len(checks) >= 8 and not [c for c in checks if c["result"] == "fail"]
+    assert len(checks) >= 8 and not [c for c in checks if c["status"] == "fail"]
     poor = json.loads(expect(run("doctor", "--json", env={"TMPDIR": "/nonexistent"}), 0).stdout)
-    assert [c["result"] for c in poor["checks"] if c["name"] == "temporary"] == ["warn"]
+    assert [c["status"] for c in poor["checks"] if c["name"] == "temporary"] == ["warn"]
 
 
 @test

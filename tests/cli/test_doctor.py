@@ -1,0 +1,137 @@
+#!/usr/bin/env python3
+"""What `cortex doctor` says about a repository that runs are to be governed in (run.md §20).
+
+    test_doctor.py [PROGRAM] [WORD..]
+"""
+import json
+import os
+
+from kit import BIN, Folder, check, main, run, test
+
+ENV = {k: v for k, v in os.environ.items()
+       if k not in ("CORTEX_HOME", "CORTEXPILOT_RUNTIME_ROOT", "XDG_DATA_HOME")}
+GIT = ["git", "-c", "user.name=T", "-c", "user.email=t@example.invalid", "-c",
+       "core.hooksPath=/dev/null", "-c", "commit.gpgSign=false"]
+
+
+class Repository:
+    """A repository after `cortex init` and one commit."""
+
+    def __enter__(self):
+        self.outer = Folder()
+        self.folder = self.outer.__enter__()
+        self.path = self.folder / "repo"
+        self.path.mkdir()
+        self.env = {**ENV, "CORTEX_HOME": str(self.folder / "home"), "HOME": str(self.folder)}
+        self.git("init", "-q", "-b", "main")
+        done = run(BIN, "init", cwd=self.path, env=self.env)
+        check(done.returncode == 0, done.stderr)
+        self.commit()
+        return self
+
+    def __exit__(self, *problem):
+        self.outer.__exit__(*problem)
+
+    def git(self, *words):
+        done = run(*GIT, *words, cwd=self.path, env=self.env)
+        check(done.returncode == 0, words, done.stderr)
+
+    def commit(self):
+        self.git("add", "-A")
+        self.git("commit", "-qm", "x")
+
+    def doctor(self, **env):
+        """(exit code, {name: check})"""
+        done = run(BIN, "doctor", "--json", cwd=self.path, env={**self.env, **env})
+        answer = json.loads(done.stdout)
+        check(answer["ok"] == (done.returncode == 0), done.returncode, answer)
+        for one in answer["checks"]:
+            check(set(one) == {"name", "status", "detail", "fix"}, one)
+        return done.returncode, {one["name"]: one for one in answer["checks"]}
+
+
+@test
+def a_prepared_repository_is_in_order():
+    with Repository() as repository:
+        _, checks = repository.doctor()
+        for name in ("git", "runtime-root", "fsync", "policies", "schemas", "trusted-dirs",
+                     "ledger"):
+            check(checks[name]["status"] == "ok", checks[name])
+        for name in ("userns", "bwrap", "seccomp", "landlock", "cgroup", "runner", "hooks"):
+            check(name in checks, name)
+        check(os.listdir(repository.path / ".runtime-cache/cortexpilot") != [".doctor"])
+
+
+@test
+def a_runtime_root_that_git_sees_fails():
+    with Repository() as repository:
+        (repository.path / ".gitignore").write_text("")
+        code, checks = repository.doctor()
+        check(code == 3 and checks["runtime-root"]["status"] == "fail", checks["runtime-root"])
+        check("init" in checks["runtime-root"]["fix"])
+
+
+@test
+def a_runtime_root_outside_is_fine_and_a_relative_one_is_not():
+    with Repository() as repository:
+        outside = repository.folder / "root"
+        outside.mkdir()
+        _, checks = repository.doctor(CORTEXPILOT_RUNTIME_ROOT=str(outside))
+        check(checks["runtime-root"]["status"] == "ok", checks["runtime-root"])
+        check(os.listdir(outside) == [], os.listdir(outside))
+        code, checks = repository.doctor(CORTEXPILOT_RUNTIME_ROOT="relative")
+        check(code == 3 and checks["runtime-root"]["status"] == "fail", checks["runtime-root"])
+
+
+@test
+def a_policy_that_cannot_be_read_fails():
+    with Repository() as repository:
+        (repository.path / "policies/packs/low.json").write_text("{")
+        repository.commit()
+        code, checks = repository.doctor()
+        check(code == 3 and checks["policies"]["status"] == "fail", checks["policies"])
+        check("policies/packs/low.json" in checks["policies"]["detail"], checks["policies"])
+
+
+@test
+def a_schema_that_was_changed_fails():
+    with Repository() as repository:
+        with open(repository.path / "schemas/task_contract.v1.json", "a", encoding="utf-8") as file:
+            file.write(" ")
+        code, checks = repository.doctor()
+        check(code == 3 and checks["schemas"]["status"] == "fail", checks["schemas"])
+
+
+@test
+def trusted_folders_that_others_can_write_fail():
+    with Repository() as repository:
+        loose = repository.folder / "bin"
+        loose.mkdir()
+        loose.chmod(0o777)
+        path = repository.path / "policies/cortex.json"
+        config = json.loads(path.read_text())
+        config["trusted_dirs"] = [str(loose)]
+        path.write_text(json.dumps(config))
+        repository.commit()
+        code, checks = repository.doctor()
+        check(checks["policies"]["status"] == "ok", checks["policies"])
+        check(code == 3 and checks["trusted-dirs"]["status"] == "fail", checks["trusted-dirs"])
+
+
+@test
+def without_a_home_runs_stay_unsealed():
+    with Repository() as repository:
+        _, checks = repository.doctor(CORTEX_HOME=str(repository.folder / "none"))
+        check(checks["ledger"]["status"] == "warn", checks["ledger"])
+
+
+@test
+def outside_of_a_repository_it_says_nothing_about_one():
+    with Folder() as folder:
+        done = run(BIN, "doctor", "--json", cwd=folder, env={**ENV, "HOME": str(folder)})
+        names = {one["name"] for one in json.loads(done.stdout)["checks"]}
+        check(done.returncode == 0, done.stdout)
+        check("git" in names and "runtime-root" not in names and "hooks" not in names, names)
+
+
+main()
