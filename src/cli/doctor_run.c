@@ -5,6 +5,7 @@
  * Everything is tried the way a run would do it, and nothing is left behind.
  */
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
