@@ -93,14 +93,27 @@ static void pause_shortly(void)
     cx_lock_done(&pause);
 }
 
-/* A file that was refused is said once. */
-static cx_status say_refused(cx_machine_task *t, size_t *said, cx_err *err)
+static bool said_before(const cx_run_findings *refused, size_t index)
 {
-    cx_run_findings *refused = &t->m->approvals.refused;
+    const cx_run_finding *it = &refused->list.items[index];
+    for (size_t i = 0; i < index; i++)
+        if (cx_str_eq(refused->list.items[i].where, it->where) &&
+            cx_str_eq(refused->list.items[i].message, it->message))
+            return true;
+    return false;
+}
+
+/* Each file that was refused, once. */
+static cx_status say_refused(cx_machine_task *t, cx_err *err)
+{
+    cx_machine *m = t->m;
+    cx_run_findings *refused = &m->approvals.refused;
     CX_TRY(cx_run_findings_check(refused, err));
-    for (; *said < refused->list.count; (*said)++) {
-        const cx_run_finding *finding = &refused->list.items[*said];
+    for (; m->refusals_said < refused->list.count; m->refusals_said++) {
+        const cx_run_finding *finding = &refused->list.items[m->refusals_said];
         cx_json_list payload = cx_json_list_begin(&t->arena);
+        if (said_before(refused, m->refusals_said))
+            continue;
         cx_put_str(&payload, "file", finding->where);
         cx_put_str(&payload, "reason", finding->message);
         CX_TRY(cx_task_event(t, CX_RUN_ERROR, "HUMAN_APPROVAL_REJECTED", &payload, err));
@@ -119,7 +132,6 @@ static cx_status wait_for_all(cx_machine_task *t, const cx_texts *scopes, bool *
 {
     cx_machine *m = t->m;
     uint64_t start = m->io->monotonic_ns(m->io), wait_ns = wait_seconds(m) * UINT64_C(1000000000);
-    size_t said = 0;
     bool late = false;
     while (!*out && !late && !cx_task_cancelled(t)) {
         late = m->io->monotonic_ns(m->io) - start >= wait_ns;
@@ -130,8 +142,7 @@ static cx_status wait_for_all(cx_machine_task *t, const cx_texts *scopes, bool *
         if (!*out && !late)
             pause_shortly();
     }
-    /* The folder may hold approvals of others; those refused matter when none was granted. */
-    return *out ? CX_SUCCESS : say_refused(t, &said, err);
+    return *out ? CX_SUCCESS : say_refused(t, err);
 }
 
 bool cx_machine_may_be_approved(cx_machine *m, const cx_texts *scopes)

@@ -181,6 +181,7 @@ static void forget_verdicts(cx_machine_task *t)
     memset(&t->tests_gate, 0, sizeof t->tests_gate);
     memset(&t->diff_gate, 0, sizeof t->diff_gate);
     t->violations = (cx_texts){NULL, 0};
+    t->hint = (cx_str){NULL, 0};
 }
 
 cx_status cx_stage_fix(cx_machine_task *t, cx_err *err)

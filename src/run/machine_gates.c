@@ -282,6 +282,22 @@ static cx_status describe_box(cx_machine_task *t, cx_err *err)
                               err);
 }
 
+/* §4, DECISIONS 6: no contract can ask for it; who hands over a signed approval does. */
+static cx_status check_unconfined(cx_machine_task *t, cx_err *err)
+{
+    cx_machine *m = t->m;
+    cx_str scope = CX_STR("permission:filesystem=danger-full-access");
+    cx_texts scopes = {&scope, 1};
+    m->unconfined = cx_machine_granted(m, scope);
+    if (!m->unconfined && cx_run_approvals_find(&m->approvals, scope) != NULL)
+        CX_TRY(cx_task_ask_approval(t, &scopes, &m->unconfined, err));
+    if (!m->unconfined)
+        return CX_SUCCESS;
+    m->degraded = true;
+    m->notes = CX_STR("danger-full-access by approval: no sandbox");
+    return CX_SUCCESS;
+}
+
 /* §16: a missing layer rejects, unless it was asked for on the command line and signed. */
 cx_status cx_gate_sandbox(cx_machine_task *t, cx_err *err)
 {
@@ -292,8 +308,8 @@ cx_status cx_gate_sandbox(cx_machine_task *t, cx_err *err)
     t->gate = "sandbox";
     if (m->box == NULL)
         CX_TRY(cx_machine_open_box(m, m->arena, err));
-    m->unconfined = cx_machine_granted(m, CX_STR("permission:filesystem=danger-full-access"));
-    if (m->box->missing == 0)
+    CX_TRY(check_unconfined(t, err));
+    if (m->unconfined || m->box->missing == 0)
         return describe_box(t, err);
     CX_TRY(missing_layers(t, &missing, err));
     if (m->options->allow_degraded_sandbox)
@@ -315,33 +331,38 @@ static cx_status look_script(void *arg, cx_str path, cx_str plain, cx_run_script
 
 /* The configuration of the baseline allows exactly this program; all other rows judge it as any other
  * command. */
-cx_status cx_gate_runner_argv(cx_machine_task *t, cx_err *err)
+cx_status cx_task_judge_argv(cx_machine_task *t, const cx_runner *runner, bool network,
+                             cx_run_command_verdict *out, cx_err *err)
 {
-    const cx_machine *m = t->m;
     cx_run_argv argv, first;
-    cx_run_command_verdict verdict;
     cx_json payload;
     cx_run_trust trust = trust_of(t);
-    t->gate = "tool";
-    if (t->runner->argv_count == 0)
-        return CX_SUCCESS;
-    CX_TRY(cx_run_argv_make(t->runner->argv, t->runner->argv_count, &t->arena, &argv, err));
-    CX_TRY(cx_run_argv_make(t->runner->argv, 1, &t->arena, &first, err));
+    CX_TRY(cx_run_argv_make(runner->argv, runner->argv_count, &t->arena, &argv, err));
+    CX_TRY(cx_run_argv_make(runner->argv, 1, &t->arena, &first, err));
     cx_run_command_rules rules = {.pack_known = true, .allow = &first, .allow_count = 1};
     cx_run_command_options options = {.rules = &rules,
-                                      .network_policy = t->contract.permissions.network,
-                                      .network_approved = t->network_on,
+                                      .network_policy = network ? CX_STR("allow") : CX_STR("deny"),
                                       .worktree = t->worktree.path,
                                       .script = look_script,
                                       .script_arg = t,
                                       .trust = &trust};
-    (void)m;
-    CX_TRY(cx_run_argv_judge(&options, &argv, &t->arena, &verdict, err));
-    CX_TRY(cx_run_command_verdict_json(&verdict, CX_STR(""), &t->arena, &payload, err));
-    CX_TRY(cx_task_event_json(t, verdict.allow ? CX_RUN_INFO : CX_RUN_ERROR, "TOOL_GATE_RESULT",
-                              &payload, err));
-    if (verdict.allow)
+    CX_TRY(cx_run_argv_judge(&options, &argv, &t->arena, out, err));
+    CX_TRY(cx_run_command_verdict_json(out, CX_STR(""), &t->arena, &payload, err));
+    return cx_task_event_json(t, out->allow ? CX_RUN_INFO : CX_RUN_ERROR, "TOOL_GATE_RESULT",
+                              &payload, err);
+}
+
+cx_status cx_gate_runner_argv(cx_machine_task *t, cx_err *err)
+{
+    cx_run_command_verdict verdict;
+    t->gate = "tool";
+    if (t->runner->argv_count == 0)
         return CX_SUCCESS;
+    CX_TRY(cx_task_judge_argv(t, t->runner, t->network_on, &verdict, err));
+    if (verdict.allow) {
+        t->program = verdict.executable.path.data;
+        return CX_SUCCESS;
+    }
     cx_str text = cx_arena_printf(&t->arena, "%s %.*s", verdict.rule, (int)t->runner->argv[0].size,
                                   t->runner->argv[0].data);
     cx_texts violations = {&text, 1};

@@ -90,6 +90,7 @@ typedef struct cx_machine_task {
     /* the agent */
     cx_runner *runner;
     bool runner_started;
+    const char *program; /* of the runner's argv[0], as the tool gate found it; NULL: none */
     cx_str thread_id;
     const char *scratch; /* folder for {output}, the schema and new git objects */
     const char *schema_path;
@@ -155,6 +156,7 @@ struct cx_machine {
     cx_run_approval_context approval_context;
     cx_run_approvals approvals;
     bool approvals_open;
+    size_t refusals_said; /* of approvals.refused */
     cx_texts granted; /* scopes of approvals that were used */
 
     /* the runner and its sandbox */
@@ -257,6 +259,8 @@ cx_machine_stage cx_gate_mcp_check;
 cx_machine_stage cx_gate_sampling_check;
 cx_machine_stage cx_gate_sandbox;
 cx_machine_stage cx_gate_runner_argv;
+CX_RESULT cx_task_judge_argv(cx_machine_task *t, const cx_runner *runner, bool network,
+                             cx_run_command_verdict *out, cx_err *err);
 CX_RESULT cx_machine_open_box(cx_machine *m, cx_arena *arena, cx_err *err);
 /* C14: a script of the worktree against the baseline's blob; `plain` is a relative path. */
 CX_RESULT cx_task_look_script(cx_machine_task *t, cx_str plain, cx_run_script *out, cx_err *err);

@@ -170,6 +170,8 @@ cx_status cx_stage_review(cx_machine_task *t, cx_err *err)
         return CX_SUCCESS;
     CX_TRY(write_verdict(t, err));
     found = (cx_texts){t->review.violations, t->review.violation_count};
+    if (t->review.verdict != CX_RUN_REVIEW_PASS)
+        t->hint = t->review.summary;
     if (t->review.verdict == CX_RUN_REVIEW_BLOCKED)
         return cx_task_refuse(t, "review", "reviewer_blocked", false, &found, err);
     CX_TRY(cx_task_judge_diff(t, "after_review", err));

@@ -18,6 +18,7 @@ typedef struct reviewer {
     cx_snapshot *before;
     cx_runner_settings settings;
     cx_runner *runner;
+    const char *program;
     const char *evidence; /* folder with patch and evidence, read-only inside */
     const char *scratch;
     const char *schema_path;
@@ -212,6 +213,7 @@ static cx_status take_turn(reviewer *r, cx_runner_reply *reply, cx_err *err)
         .approval_policy = CX_STR("never"),
         .shell_tool = true,
         .timeout_ms = (uint64_t)t->contract.timeout_sec * 1000,
+        .program = r->program,
         .box = t->m->box,
         .sandbox = &r->spec,
         .cancel = t->m->options->cancel,
@@ -221,12 +223,28 @@ static cx_status take_turn(reviewer *r, cx_runner_reply *reply, cx_err *err)
     return r->runner->turn(r->runner, &host, &turn, reply, err);
 }
 
+/* The tool gate, as for every other runner. */
+static cx_status find_program(reviewer *r, cx_err *err)
+{
+    cx_run_command_verdict verdict;
+    if (r->runner->argv_count == 0)
+        return CX_SUCCESS;
+    CX_TRY(cx_task_judge_argv(r->t, r->runner, false, &verdict, err));
+    if (!verdict.allow)
+        return cx_fail(err, CX_E_DENIED, "%s: %.*s", verdict.rule, (int)verdict.reason.size,
+                       verdict.reason.data);
+    r->program = verdict.executable.path.data;
+    return CX_SUCCESS;
+}
+
 static cx_status review(reviewer *r, cx_err *err)
 {
     cx_machine_task *t = r->t;
     cx_runner_reply reply = {CX_RUNNER_FAILED, {NULL, 0}, {NULL, 0}, {NULL, 0}, {NULL, 0}};
     cx_err why;
     cx_status status = open_runner(r, &why);
+    if (!cx_failed(status))
+        status = find_program(r, &why);
     if (!cx_failed(status))
         status = take_turn(r, &reply, &why);
     if (t->m->broken)

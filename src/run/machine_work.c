@@ -42,6 +42,7 @@ static cx_status make_turn(cx_machine_task *t, cx_runner_turn *out, cx_err *err)
         .shell_tool = shell.shell_tool,
         .thread_id = t->thread_id,
         .timeout_ms = (seconds < most ? seconds : most) * 1000,
+        .program = t->program,
         .box = m->box,
         .sandbox = &t->spec,
         .cancel = m->options->cancel,

@@ -143,6 +143,8 @@ static void judge_end(const cx_runner_turn *turn, const cx_sandbox_result *resul
         out->message = CX_STR("the agent took longer than timeout_sec");
     } else if (result->exit_code != 0) {
         size_t size = complaint.size < 400 ? complaint.size : 400;
+        while (size != 0 && (uint8_t)complaint.data[size - 1] <= 0x20)
+            size--;
         out->end = CX_RUNNER_FAILED;
         out->message = cx_arena_printf(turn->arena, "the agent ended with exit code %d%s%.*s",
                                        result->exit_code, size == 0 ? "" : ": ", (int)size,

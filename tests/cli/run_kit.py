@@ -126,6 +126,39 @@ class Repo:
         check(self.git("for-each-ref", "refs/heads").count("\n") == 0, "branches are left")
 
 
+def with_policies(folder, **config):
+    """A repository whose baseline has policies/ with an approver; (repo, key file).  Keyword
+    arguments are members of cortex.json."""
+    key = pathlib.Path(folder) / "alice.key"
+    made = run(BIN, "key", "new", key, "--name", "alice", "--json", "--home",
+               pathlib.Path(folder) / "no-home", env=clean_env(), cwd=folder)
+    check(made.returncode == 0, made.stderr)
+    files = {}
+    source = TESTS.parent / "policies"
+    for path in source.rglob("*.json"):
+        files["policies/" + str(path.relative_to(source))] = path.read_text()
+    files["policies/approvers.json"] = json.dumps({"version": "v1", "approvers": [
+        {"name": "alice", "public_key": json.loads(made.stdout)["public_key"]}]})
+    settings = json.loads(files["policies/cortex.json"])
+    settings["approvers"]["sha256"] = sha256(files["policies/approvers.json"].encode())
+    settings.update(config)
+    files["policies/cortex.json"] = json.dumps(settings)
+    return Repo(folder, files=files), key
+
+
+def approve(repo, key, value, *scopes, out=None):
+    """Signs an approval for exactly this contract."""
+    args = ["approve", "--contract", repo.keep("contract.json", value), "--reason", "a test",
+            "--key", key, "--json"]
+    for scope in scopes:
+        args += ["--scope", scope]
+    if out is not None:
+        args += ["-o", out]
+    done = repo.cortex(*args)
+    check(done.returncode == 0, done.stderr)
+    return json.loads(done.stdout)
+
+
 def types(events):
     return [event["event_type"] for event in events]
 
