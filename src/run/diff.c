@@ -160,7 +160,10 @@ static cx_status judge(cx_diff_job *job, cx_snapshot **after, cx_diff_report *ou
     if (!found)
         return CX_SUCCESS;
     out->baseline = job->baseline;
-    cx_snapshot_options how = {options->snapshot, options->skip, 0, options->index_only};
+    cx_snapshot_options how = {.before = options->snapshot,
+                               .skip = options->skip,
+                               .index_file = options->index_file,
+                               .repository_only = options->index_only};
     CX_TRY(cx_snapshot_take(job->git, &how, after, err));
     job->after = *after;
     CX_TRY(cx_git_tree_read(job->git, &job->baseline, job->arena, &job->base, err));

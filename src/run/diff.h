@@ -39,8 +39,9 @@ typedef struct cx_diff_options {
     uint64_t max_bytes;          /* D15; 0 = CX_DIFF_BYTES_MAX */
     cx_diff_phase phase;
     const cx_oid
-        *expected_tree; /* a re-check: another candidate tree is a violation ("D00"); NULL */
-    bool index_only;    /* hook pre-commit: index and HEAD alone */
+        *expected_tree;     /* a re-check: another candidate tree is a violation ("D00"); NULL */
+    const char *index_file; /* another index than the work tree's (a hook's); NULL */
+    bool index_only;        /* hook pre-commit: index and HEAD alone */
     /* The common git directory was read-only for the agent: references that moved and work trees
      * that came or went since the snapshot are other people's doing (two runs, the user), which is
      * said and not refused. */

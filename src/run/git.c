@@ -58,6 +58,7 @@ struct cx_git {
     const char *worktree;
     const char *git_dir;
     const char *common_dir;
+    const char *main_worktree;
     const char *git_dir_option; /* "--git-dir=.." */
     const char *common_option;  /* the same for the repository */
     const char *work_tree_option;
@@ -261,13 +262,19 @@ static cx_status take_places(cx_git *git, cx_str text, cx_err *err)
     git->worktree = keep(git, "", lines[0]);
     git->git_dir = keep(git, "", lines[1]);
     git->common_dir = keep(git, "", lines[2]);
+    cx_str main = lines[2];
+    if (cx_str_ends(main, CX_STR("/.git")) && main.size > 5)
+        main.size -= 5;
+    else
+        main = lines[0];
+    git->main_worktree = keep(git, "", main);
     git->git_dir_option = keep(git, "--git-dir=", lines[1]);
     git->common_option = keep(git, "--git-dir=", lines[2]);
     git->work_tree_option = keep(git, "--work-tree=", lines[0]);
     git->linked = !cx_str_eq(lines[1], lines[2]);
     return git->worktree == NULL || git->git_dir == NULL || git->common_dir == NULL ||
-                   git->git_dir_option == NULL || git->common_option == NULL ||
-                   git->work_tree_option == NULL
+                   git->main_worktree == NULL || git->git_dir_option == NULL ||
+                   git->common_option == NULL || git->work_tree_option == NULL
                ? cx_fail_nomem(err)
                : CX_SUCCESS;
 }
@@ -349,6 +356,10 @@ const char *cx_git_dir(const cx_git *git)
 const char *cx_git_common_dir(const cx_git *git)
 {
     return git->common_dir;
+}
+const char *cx_git_main_worktree(const cx_git *git)
+{
+    return git->main_worktree;
 }
 bool cx_git_is_linked(const cx_git *git)
 {

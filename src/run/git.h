@@ -54,8 +54,11 @@ void cx_git_close(cx_git *git); /* NULL is fine */
 const char *cx_git_worktree(const cx_git *git);   /* absolute, no '/' at its end */
 const char *cx_git_dir(const cx_git *git);        /* of this work tree: HEAD and index are there */
 const char *cx_git_common_dir(const cx_git *git); /* of the repository: config, hooks, refs */
-bool cx_git_is_linked(const cx_git *git);         /* a `git worktree`, not the main checkout */
-size_t cx_git_oid_size(const cx_git *git);        /* 20 or 32 */
+/* The main checkout: what the runtime root is named after (R2); of a repository that has none the
+ * work tree that was opened. */
+const char *cx_git_main_worktree(const cx_git *git);
+bool cx_git_is_linked(const cx_git *git);  /* a `git worktree`, not the main checkout */
+size_t cx_git_oid_size(const cx_git *git); /* 20 or 32 */
 cx_git_options cx_git_options_of(const cx_git *git);
 
 /* --- running it ------------------------------------------------------------------------------- */

@@ -304,7 +304,7 @@ static cx_status take_files(const cx_git *git, const cx_snapshot_options *option
 cx_status cx_snapshot_take(const cx_git *git, const cx_snapshot_options *options, cx_snapshot **out,
                            cx_err *err)
 {
-    static const cx_snapshot_options plain = {NULL, NULL, 0, false};
+    static const cx_snapshot_options plain = {.before = NULL};
     const cx_alloc *alloc = cx_alloc_default();
     options = options == NULL ? &plain : options;
     cx_snapshot *s = alloc->resize(alloc->ctx, NULL, 0, sizeof *s);
@@ -316,7 +316,7 @@ cx_status cx_snapshot_take(const cx_git *git, const cx_snapshot_options *options
     if (!options->repository_only)
         status = take_files(git, options, s, err);
     if (!cx_failed(status))
-        status = cx_snapshot_repository(git, s, err);
+        status = cx_snapshot_repository(git, options->index_file, s, err);
     if (cx_failed(status)) {
         cx_snapshot_close(s);
         return status;

@@ -66,14 +66,15 @@ typedef struct cx_snapshot {
 
 typedef struct cx_snapshot_options {
     const cx_snapshot
-        *before;          /* hashes of files that cannot have changed since are taken over; NULL */
-    const char *skip;     /* a folder of the work tree that is not looked at (the runtime root
-                             inside the main checkout), relative; NULL = none */
-    unsigned threads;     /* 0 = as many as pay */
-    bool repository_only; /* no files: index, references and the repository's own files */
+        *before;      /* hashes of files that cannot have changed since are taken over; NULL */
+    const char *skip; /* a folder of the work tree that is not looked at (the runtime root
+                         inside the main checkout), relative; NULL = none */
+    unsigned threads; /* 0 = as many as pay */
+    const char *index_file; /* another index than the work tree's (a hook's); NULL */
+    bool repository_only;   /* no files: index, references and the repository's own files */
 } cx_snapshot_options;
 
-#define CX_SNAPSHOT_OPTIONS_INIT ((cx_snapshot_options){NULL, NULL, 0, false})
+#define CX_SNAPSHOT_OPTIONS_INIT ((cx_snapshot_options){.before = NULL})
 
 /* `options` may be NULL. */
 CX_RESULT cx_snapshot_take(const cx_git *git, const cx_snapshot_options *options, cx_snapshot **out,

@@ -8,7 +8,9 @@
 
 #define CX_BINARY_BYTES 8000 /* D12 looks at so many */
 
-/* Fills in index, references, HEAD and the repository's own files. */
-CX_RESULT cx_snapshot_repository(const cx_git *git, cx_snapshot *snapshot, cx_err *err);
+/* `index_file` NULL: the work tree's.  Fills in index, references, HEAD and the repository's own
+ * files. */
+CX_RESULT cx_snapshot_repository(const cx_git *git, const char *index_file, cx_snapshot *snapshot,
+                                 cx_err *err);
 
 #endif

@@ -386,10 +386,11 @@ cx_status cx_index_parse(cx_str text, size_t oid_size, cx_arena *arena, cx_index
     return CX_SUCCESS;
 }
 
-static cx_status take_index(const cx_git *git, cx_snapshot *s, cx_err *err)
+static cx_status take_index(const cx_git *git, const char *index_file, cx_snapshot *s, cx_err *err)
 {
     cx_buf text;
-    cx_git_call call = {.args = CX_GIT_ARGS("ls-files", "-z", "-s", "-v", "-f", "--full-name")};
+    cx_git_call call = {.args = CX_GIT_ARGS("ls-files", "-z", "-s", "-v", "-f", "--full-name"),
+                        .index_file = index_file};
     cx_buf_init(&text, cx_alloc_default());
     cx_status status = cx_git_call_run(git, &call, &text, NULL, err);
     if (!cx_failed(status))
@@ -399,10 +400,11 @@ static cx_status take_index(const cx_git *git, cx_snapshot *s, cx_err *err)
     return status;
 }
 
-cx_status cx_snapshot_repository(const cx_git *git, cx_snapshot *snapshot, cx_err *err)
+cx_status cx_snapshot_repository(const cx_git *git, const char *index_file, cx_snapshot *snapshot,
+                                 cx_err *err)
 {
     CX_TRY(take_metas(git, snapshot, err));
     CX_TRY(take_refs(git, snapshot, err));
     CX_TRY(take_head(git, snapshot, err));
-    return take_index(git, snapshot, err);
+    return take_index(git, index_file, snapshot, err);
 }
