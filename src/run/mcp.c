@@ -79,10 +79,17 @@ static void end_by(waiting *w, cx_status status, const cx_err *why)
 /* --- lines -------------------------------------------------------------------------------------
  */
 
-static cx_status note_raw(const waiting *w, cx_bytes line)
+/* Evidence that has no more room ends the session, too. */
+static cx_status note_raw(waiting *w, cx_bytes line)
 {
     const cx_mcp_host *host = &w->client->options.host;
-    return host->raw == NULL ? CX_SUCCESS : host->raw(host->arg, line, w->err);
+    if (host->raw == NULL)
+        return CX_SUCCESS;
+    cx_status status = host->raw(host->arg, line, w->err);
+    if (status.code != CX_E_LIMIT)
+        return status;
+    end_with(w, CX_MCP_TOO_MUCH, "the session is longer than what is kept of one");
+    return CX_SUCCESS;
 }
 
 /* Sends one message; a failure of the pipe is the server's, recorded in w->end. */
@@ -99,7 +106,7 @@ static cx_status send_message(waiting *w, const cx_json *message)
     cx_buf_add_byte(&line, '\n');
     if (!cx_failed(status))
         status = cx_buf_check(&line, w->err);
-    if (!cx_failed(status)) {
+    if (!cx_failed(status) && w->end->kind == CX_MCP_OK) {
         cx_status sent = w->client->options.lines.send(w->client->options.lines.arg,
                                                        cx_buf_bytes(&line), left_ms(w), &why);
         if (sent.code == CX_E_NOMEM)
@@ -135,7 +142,7 @@ static cx_status take_line(waiting *w, cx_str *out)
     }
     client->received_bytes += out->size + 1;
     CX_TRY(note_raw(w, cx_str_bytes(*out)));
-    if (client->received_bytes > CX_MCP_SESSION_BYTES_MAX)
+    if (w->end->kind == CX_MCP_OK && client->received_bytes > CX_MCP_SESSION_BYTES_MAX)
         end_with(w, CX_MCP_TOO_MUCH, "the server has said more than %llu bytes",
                  (unsigned long long)CX_MCP_SESSION_BYTES_MAX);
     return CX_SUCCESS;
