@@ -161,12 +161,14 @@ def secrets_of_the_machine_are_not_there():
 @test
 def nobody_else_is_there_to_be_killed_or_read():
     with subprocess.Popen(["/bin/sleep", "600"], env={"NAME_OF": "s3cret"}) as victim:
-        answer = shell(f"""
-            kill -9 {victim.pid}; kill -9 -1 2>/dev/null & wait
-            cat /proc/{victim.pid}/environ; cat /proc/*/environ | tr '\\0' '\\n' | grep s3cret
-            ls -d /proc/[0-9]* | wc -l""")
-        alive = victim.poll() is None
-        victim.kill()
+        try:
+            answer = shell(f"""
+                kill -9 {victim.pid}; kill -9 -1 2>/dev/null & wait
+                cat /proc/{victim.pid}/environ; cat /proc/*/environ | tr '\\0' '\\n' | grep s3cret
+                ls -d /proc/[0-9]* | wc -l""")
+            alive = victim.poll() is None
+        finally:
+            victim.kill()
     check(alive, "the process outside was killed")
     check("s3cret" not in answer["stdout"], answer)
 
