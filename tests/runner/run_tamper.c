@@ -19,7 +19,7 @@ static cx_status judge(runner *r, const char *folder, const cx_json *seal, cx_js
     if (!cx_failed(status)) {
         const char *const *codes = NULL;
         size_t count = 0;
-        cx_json list_value;
+        cx_json list_value = cx_json_make_null();
         cx_json_list list = cx_json_list_begin(&r->arena);
         status = cx_run_verdict_codes(&verdict, &r->arena, &codes, &count, err);
         for (size_t i = 0; i < count; i++)
