@@ -292,7 +292,11 @@ cx_status cx_run_view_locks(const cx_run_store *store, cx_arena *arena, cx_json 
     cx_run_lock *locks;
     cx_run_lock_reason *reasons;
     size_t count;
-    CX_TRY(cx_run_lock_list(store, arena, &locks, &reasons, &count, err));
+    cx_status status = cx_run_lock_list(store, arena, &locks, &reasons, &count, err);
+    if (status.code == CX_E_NOT_FOUND)
+        count = 0; /* nothing was ever locked here */
+    else if (cx_failed(status))
+        return status;
     for (size_t i = 0; i < count; i++) {
         cx_json_list one = cx_json_list_begin(arena);
         cx_run_part_put_str(&one, "path", locks[i].path);
@@ -306,6 +310,7 @@ cx_status cx_run_view_locks(const cx_run_store *store, cx_arena *arena, cx_json 
         cx_run_part_add_object(&items, &one);
     }
     cx_run_part_put_array(&object, "items", &items);
+    cx_run_part_put_z(&object, "execution_authority", "task_contract");
     return cx_json_list_end_object(&object, out, err);
 }
 
@@ -368,5 +373,6 @@ cx_status cx_run_view_approvals(const cx_run_store *store, cx_arena *arena, cx_j
     if (cx_failed(status))
         return status;
     cx_run_part_put_array(&object, "items", &items);
+    cx_run_part_put_z(&object, "execution_authority", "task_contract");
     return cx_json_list_end_object(&object, out, err);
 }

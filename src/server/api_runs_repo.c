@@ -32,6 +32,7 @@ static cx_status answer_nothing(cx_call *call, cx_err *err)
     cx_json_list object = cx_json_list_begin(call->arena);
     cx_run_part_put_texts(&object, "items", NULL, 0);
     cx_run_part_put(&object, "next", cx_json_make_null());
+    cx_run_part_put_z(&object, "execution_authority", "task_contract");
     CX_TRY(cx_json_list_end_object(&object, &value, err));
     return cx_call_answer_json(call, 200, &value, err);
 }
@@ -158,6 +159,7 @@ cx_status cx_api_run_worktrees(cx_call *call, cx_err *err)
         cx_run_part_add_object(&items, &one);
     }
     cx_run_part_put_array(&object, "items", &items);
+    cx_run_part_put_z(&object, "execution_authority", "task_contract");
     CX_TRY(cx_json_list_end_object(&object, &value, err));
     return cx_call_answer_json(call, 200, &value, err);
 }
