@@ -224,6 +224,16 @@ typedef struct message {
     const cx_json *id, *params, *result, *fault;
 } message;
 
+/* Text, or a whole number: one that comes back as it was in every reader of JSON (RFC 8259 §6). */
+static bool is_id(const cx_json *id)
+{
+    int64_t number;
+    if (id->type == CX_JSON_STRING)
+        return (id->flags & CX_JSON_SURROGATE) == 0;
+    return id->type == CX_JSON_INT && cx_json_int64(id, &number) && number > -(INT64_C(1) << 53) &&
+           number < INT64_C(1) << 53;
+}
+
 /* NULL, or why it is none. */
 static const char *read_message(const cx_json *value, message *out)
 {
@@ -239,7 +249,7 @@ static const char *read_message(const cx_json *value, message *out)
     out->params = CX_JSON_GET(value, "params");
     out->result = CX_JSON_GET(value, "result");
     out->fault = CX_JSON_GET(value, "error");
-    if (out->id != NULL && out->id->type != CX_JSON_INT && out->id->type != CX_JSON_STRING &&
+    if (out->id != NULL && !is_id(out->id) &&
         !(out->id->type == CX_JSON_NULL && out->fault != NULL))
         return "a message whose id is neither a number nor text";
     if (method != NULL) {
