@@ -16,7 +16,7 @@
 
 #define CX_RUN_ROOT_ENV "CORTEXPILOT_RUNTIME_ROOT"
 #define CX_RUN_ROOT_DEFAULT ".runtime-cache/cortexpilot" /* in the repository */
-#define CX_RUN_ID_SIZE 57 /* "run_YYYYMMDD_HHMMSS_" and 32 hex digits, and a terminator */
+#define CX_RUN_ID_SIZE 53 /* "run_YYYYMMDD_HHMMSS_" and 32 hex digits, and a terminator */
 
 typedef struct cx_run_store {
     const cx_io *io;
