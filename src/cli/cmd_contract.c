@@ -19,6 +19,7 @@ typedef struct contract_job {
     cx_run_findings findings;
     cx_contract contract;
     cx_run_policy policy;
+    bool gate_judged; /* findings are those of the policy gate, with scopes */
 } contract_job;
 
 static cx_status take_bytes(contract_job *job, cx_err *err)
@@ -239,16 +240,18 @@ static cx_status judge_policy(contract_job *job, cx_run_tree *tree, cx_err *err)
         return CX_SUCCESS;
     CX_TRY(job->place.repo.list(job->place.repo.arg, job->contract.baseline_commit, arena, tree,
                                 err));
+    job->gate_judged = true;
     return cx_run_gate_policy(&job->policy, &job->contract, tree, &job->place.ground, NULL,
                               &job->findings, err);
 }
 
 /* The distinct rules of the refusing findings, and the approvals that would lift all of them. */
-static cx_status put_rules(const cx_run_findings *findings, cx_json_list *object, cx_err *err)
+static cx_status put_rules(const contract_job *job, cx_json_list *object, cx_err *err)
 {
+    const cx_run_findings *findings = &job->findings;
     cx_json_list rules = cx_json_list_begin(object->arena),
                  scopes = cx_json_list_begin(object->arena);
-    bool liftable = true;
+    bool liftable = job->gate_judged;
     for (size_t i = 0; i < findings->list.count; i++) {
         const cx_run_finding *finding = &findings->list.items[i];
         bool seen = finding->informs;
@@ -273,7 +276,7 @@ static cx_status describe_policy(contract_job *job, cx_json *out, cx_err *err)
     cx_json violations;
     CX_TRY(cx_run_gate_violations(&job->findings, arena, &violations, err));
     cx_cli_put_bool(&object, "allow", job->findings.refusing == 0);
-    CX_TRY(put_rules(&job->findings, &object, err));
+    CX_TRY(put_rules(job, &object, err));
     cx_json_list_put(&object, CX_STR("violations"), violations);
     cx_cli_put_str(&object, "policy_pack",
                    cx_str_z(job->contract.pack == CX_PACK_NONE

@@ -154,8 +154,12 @@ static cx_status init(cx_cli *cli, const cx_cli_args *args, init_done *done, cx_
         *err = own;
         return status;
     }
-    if (!cx_cli_has(args, "no-repo"))
-        CX_TRY(cx_cli_prepare_repo(cli, &done->repo, err));
+    if (!cx_cli_has(args, "no-repo")) {
+        cx_status prepared = cx_cli_prepare_repo(cli, &done->repo, err);
+        if (prepared.code == CX_E_EXISTS) /* something in the way, not a home that is there */
+            return (cx_status){err->code = CX_E_IO};
+        CX_TRY(prepared);
+    }
     if (!done->made && !done->repo.prepared) {
         *err = own;
         return status;

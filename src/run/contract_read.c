@@ -178,6 +178,10 @@ cx_status cx_run_contract_read(cx_str bytes, cx_arena *arena, cx_run_findings *f
         return cx_run_findings_check(findings, err);
     }
     out->task_id = cx_contract_text(root, "task_id");
+    if ((root->flags & (CX_JSON_OVERFLOW | CX_JSON_SURROGATE)) != 0)
+        cx_run_refuse(findings, "K01", CX_STR(""), CX_STR(""),
+                      "a number is too large for any reader, or text has half of a character; write "
+                      "what is meant");
     CX_TRY(cx_run_schema_check("task_contract.v1.json", root, "K01", findings, err));
     if (findings->refusing != before)
         return cx_run_findings_check(findings, err);
