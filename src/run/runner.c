@@ -10,7 +10,8 @@ cx_status cx_runner_open(const cx_runner_settings *settings, const cx_alloc *all
         return cx_runner_script_open(settings, alloc, io, out, err);
     if (cx_str_is(settings->name, CX_RUNNER_NAME_EXEC))
         return cx_runner_exec_open(settings, alloc, io, out, err);
-    return cx_fail(err, CX_E_UNSUPPORTED,
-                   "runner '%.*s' is none of exec, replay-script",
+    if (cx_str_is(settings->name, CX_RUNNER_NAME_MCP))
+        return cx_runner_mcp_open(settings, alloc, io, out, err);
+    return cx_fail(err, CX_E_UNSUPPORTED, "runner '%.*s' is none of mcp, exec, replay-script",
                    (int)settings->name.size, settings->name.data);
 }

@@ -26,7 +26,8 @@ typedef struct mcp_runner {
     cx_arena arena; /* of what lives from start to stop */
     cx_sandbox_child *child;
     cx_mcp *client;
-    cx_buf complaint; /* what the server said on standard error */
+    cx_buf complaint;          /* what the server said on standard error */
+    const atomic_bool *cancel; /* the run's, which outlives its turns */
     /* Of the turn that is being taken. */
     const cx_runner_host *host;
     const cx_runner_turn *turn;
@@ -39,16 +40,17 @@ static const cx_str tools_needed[] = {CX_STR(TOOL_NEW)};
 
 static bool is_cancelled(const mcp_runner *m)
 {
-    return m->turn != NULL && m->turn->cancel != NULL && atomic_load(m->turn->cancel);
+    return m->cancel != NULL && atomic_load(m->cancel);
 }
 
 /* --- lines of the child ------------------------------------------------------------------------
  */
 
-/* A cancelled child and one out of time look alike from spawn.h. */
-static cx_status told(const mcp_runner *m, cx_status status, cx_err *err)
+/* A cancelled child is killed at a moment of its own: it may show as one out of time, as a pipe
+ * that nobody reads, or as the end of what it says. */
+static cx_status told(const mcp_runner *m, cx_status status, bool ended, cx_err *err)
 {
-    if (status.code == CX_E_TIMEOUT && is_cancelled(m))
+    if ((cx_failed(status) || ended) && is_cancelled(m))
         return cx_fail_at(err, CX_E_BUSY, "Cancelled", CX_NO_OFFSET, "the run was cancelled");
     return status;
 }
@@ -56,17 +58,17 @@ static cx_status told(const mcp_runner *m, cx_status status, cx_err *err)
 static cx_status send_line(void *arg, cx_bytes line, uint64_t timeout_ms, cx_err *err)
 {
     mcp_runner *m = arg;
-    return told(m, cx_spawn_write(cx_sandbox_talk(m->child), line, timeout_ms, err), err);
+    cx_status status = cx_spawn_write(cx_sandbox_talk(m->child), line, timeout_ms, err);
+    return told(m, status, false, err);
 }
 
 static cx_status receive_line(void *arg, size_t limit_bytes, uint64_t timeout_ms, cx_str *out_line,
                               bool *out_end, cx_err *err)
 {
     mcp_runner *m = arg;
-    return told(m,
-                cx_spawn_read_line(cx_sandbox_talk(m->child), limit_bytes, timeout_ms, out_line,
-                                   out_end, err),
-                err);
+    cx_status status = cx_spawn_read_line(cx_sandbox_talk(m->child), limit_bytes, timeout_ms,
+                                          out_line, out_end, err);
+    return told(m, status, !cx_failed(status) && *out_end, err);
 }
 
 /* --- what the server says on its own -----------------------------------------------------------
@@ -177,6 +179,7 @@ static void set_turn(mcp_runner *m, const cx_runner_host *host, const cx_runner_
 {
     m->host = host;
     m->turn = turn;
+    m->cancel = turn->cancel;
     m->tools_used = 0;
     m->used_shell = false;
     cx_buf_clear(&m->thread);
