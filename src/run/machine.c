@@ -65,6 +65,9 @@ static cx_status run_stage(cx_machine_task *t, cx_err *err)
         t->aborted = true;
         return cx_task_refuse(t, "interrupted", "signal", false, NULL, err);
     }
+    /* §11: a run whose lease is gone may not go on writing. */
+    if (t->m->keeping && !cx_run_lock_kept(&t->m->keeper))
+        return cx_task_refuse(t, "lock", "lease_lost", false, NULL, err);
     cx_status status = stages[t->state](t, &why);
     if (cx_failed(status) && t->m->broken) {
         if (err != NULL)

@@ -222,6 +222,48 @@ static const char *reason_of(const cx_run_findings *findings)
     return "violation";
 }
 
+/* --- instructions to agents ------------------------------------------------------------------------- */
+
+/* §4: files by which an agent could change what the next one is told. */
+static bool overrides_agents(cx_str path)
+{
+    static const char *const names[] = {"AGENTS.override.md", "CLAUDE.local.md",
+                                        "GEMINI.override.md"};
+    size_t start = path.size;
+    while (start != 0 && path.data[start - 1] != '/')
+        start--;
+    for (size_t i = 0; i < CX_COUNT_OF(names); i++)
+        if (cx_str_is((cx_str){path.data + start, path.size - start}, names[i]))
+            return true;
+    return false;
+}
+
+static cx_status check_overrides(cx_machine_task *t, cx_err *err)
+{
+    for (size_t i = 0; i < t->diff.change_count; i++) {
+        const cx_diff_change *change = &t->diff.changes[i];
+        bool granted = false;
+        if (change->old_mode != 0 || !overrides_agents(change->path))
+            continue;
+        cx_str scope = cx_arena_printf(&t->arena, "override_file:%.*s", (int)change->path.size,
+                                       change->path.data);
+        cx_texts scopes = {&scope, 1};
+        if (scope.data == NULL)
+            return cx_fail_nomem(err);
+        if (cx_machine_granted(t->m, scope))
+            continue;
+        CX_TRY(cx_task_ask_approval(t, &scopes, &granted, err));
+        if (granted)
+            continue;
+        t->policy_gate = (cx_run_gate){true, false, NULL, 0};
+        CX_TRY(cx_task_refuse(t, "policy", "override_file", true, &scopes, err));
+        t->policy_gate.violations = t->violations.items;
+        t->policy_gate.violation_count = t->violations.count;
+        return roll_back(t, err);
+    }
+    return CX_SUCCESS;
+}
+
 /* --- the gate --------------------------------------------------------------------------------------- */
 
 static cx_status take_report(cx_machine_task *t, const char *phase, cx_err *err)
@@ -251,7 +293,7 @@ cx_status cx_task_judge_diff(cx_machine_task *t, const char *phase, cx_err *err)
         CX_TRY(write_result(t, phase, &t->diff, &violations, err));
     t->diff_gate = (cx_run_gate){true, t->diff.passed, violations.items, violations.count};
     if (t->diff.passed)
-        return CX_SUCCESS;
+        return phase == NULL ? check_overrides(t, err) : CX_SUCCESS;
     const char *reason = reason_of(&t->diff.findings);
     CX_TRY(cx_task_refuse(t, "diff", reason, true, &violations, err));
     return roll_back(t, err);

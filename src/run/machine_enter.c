@@ -188,10 +188,13 @@ static cx_status make_spec(cx_machine_task *t, cx_err *err)
     cx_machine *m = t->m;
     cx_str run = cx_arena_copy_str(&t->arena, cx_run_id(m->run));
     cx_str id = cx_arena_copy_str(&t->arena, t->id);
-    if (run.data == NULL || id.data == NULL)
+    /* The spec outlives the worktree: meta.json names its environment. */
+    cx_str common = cx_arena_copy_str(&t->arena, cx_str_z(cx_git_common_dir(t->worktree.git)));
+    cx_str own = cx_arena_copy_str(&t->arena, cx_str_z(cx_git_dir(t->worktree.git)));
+    if (run.data == NULL || id.data == NULL || common.data == NULL || own.data == NULL)
         return cx_fail_nomem(err);
-    t->spec_git.common_dir = cx_git_common_dir(t->worktree.git);
-    t->spec_git.git_dir = cx_git_dir(t->worktree.git);
+    t->spec_git.common_dir = common.data;
+    t->spec_git.git_dir = own.data;
     CX_TRY(ref_folder(t, &t->spec_git.ref_dir, err));
     t->spec_binds[0] = (cx_sandbox_bind){t->scratch, true};
     t->spec = CX_SANDBOX_SPEC_INIT;

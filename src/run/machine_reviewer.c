@@ -169,8 +169,10 @@ static cx_status judge_reply(reviewer *r, cx_bytes body, cx_err *err)
     cx_json reply;
     cx_err why;
     cx_run_findings findings;
-    if (cx_failed(cx_run_json_read(cx_bytes_str(body), CX_RUN_JSON_BYTES_MAX, &t->arena, &reply,
-                                   &why))) {
+    cx_str own = cx_arena_copy_str(&t->arena, cx_bytes_str(body)); /* what is read borrows from it */
+    if (own.data == NULL)
+        return cx_fail_nomem(err);
+    if (cx_failed(cx_run_json_read(own, CX_RUN_JSON_BYTES_MAX, &t->arena, &reply, &why))) {
         block(t, "its reply is not one JSON value");
         return CX_SUCCESS;
     }

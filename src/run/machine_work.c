@@ -50,7 +50,34 @@ static cx_status make_turn(cx_machine_task *t, cx_runner_turn *out, cx_err *err)
     };
     if (reviewer)
         out->approval_policy = CX_STR("never");
+    else if (m->unconfined)
+        out->sandbox_mode = cx_str_z(cx_run_filesystem_name(CX_FS_DANGER));
     return CX_SUCCESS;
+}
+
+/* K15, once more when they are handed over: each artifact still has the stated bytes. */
+static cx_status check_artifacts(cx_machine_task *t, cx_err *err)
+{
+    cx_run_findings findings;
+    cx_texts faults = {NULL, 0};
+    cx_status status = CX_SUCCESS;
+    t->gate = "contract";
+    cx_run_findings_init(&findings, &t->arena);
+    for (size_t i = 0; i < t->contract.artifact_count && !cx_failed(status); i++) {
+        cx_bytes bytes;
+        cx_str where = cx_arena_printf(&t->arena, "/inputs/artifacts/%zu", i);
+        status = where.data == NULL
+                     ? cx_fail_nomem(err)
+                     : cx_run_contract_artifact(&t->contract, &t->contract.artifacts[i], where,
+                                                &t->m->repo, &t->arena, &findings, &bytes, err);
+    }
+    if (!cx_failed(status))
+        status = cx_findings_texts(&findings, &t->arena, &faults, err);
+    cx_run_findings_done(&findings);
+    CX_TRY(status);
+    return faults.count == 0
+               ? CX_SUCCESS
+               : cx_task_refuse(t, "contract", "artifact_changed", false, &faults, err);
 }
 
 static cx_status say_started(cx_machine_task *t, const cx_runner_turn *turn, cx_err *err)
@@ -116,19 +143,31 @@ static cx_status refuse_end(cx_machine_task *t, const cx_runner_reply *reply, cx
     return cx_task_refuse(t, "runner", end_name(reply->end), false, &violations, err);
 }
 
+/* It outlives the runner that named it. */
+static cx_status keep_thread(cx_machine_task *t, cx_str id, cx_err *err)
+{
+    t->thread_id = cx_arena_copy_str(&t->arena, id);
+    return t->thread_id.data == NULL ? cx_fail_nomem(err) : CX_SUCCESS;
+}
+
 static cx_status run_agent(cx_machine_task *t, cx_runner_reply *reply, cx_err *err)
 {
     cx_runner_turn turn;
+    CX_TRY(check_artifacts(t, err));
+    if (t->refused)
+        return CX_SUCCESS;
     t->gate = "runner";
     if (t->thread_id.size == 0)
-        t->thread_id = t->runner->thread_id.size != 0 ? t->runner->thread_id
-                                                      : t->contract.assigned.codex_thread_id;
+        CX_TRY(keep_thread(t,
+                           t->runner->thread_id.size != 0 ? t->runner->thread_id
+                                                          : t->contract.assigned.codex_thread_id,
+                           err));
     CX_TRY(make_turn(t, &turn, err));
     CX_TRY(say_started(t, &turn, err));
     t->blocked = false;
     CX_TRY(take_turn(t, &turn, reply, err));
     if (reply->thread_id.size != 0)
-        t->thread_id = reply->thread_id;
+        CX_TRY(keep_thread(t, reply->thread_id, err));
     CX_TRY(say_finished(t, reply, err));
     return reply->end == CX_RUNNER_OK ? CX_SUCCESS : refuse_end(t, reply, err);
 }
@@ -147,10 +186,10 @@ static cx_status judge_reply(cx_machine_task *t, cx_bytes body, cx_texts *faults
     cx_run_findings findings;
     cx_err why;
     cx_str *one = CX_ARENA_NEW(&t->arena, cx_str);
-    if (one == NULL)
+    cx_str own = cx_arena_copy_str(&t->arena, cx_bytes_str(body)); /* what is read borrows from it */
+    if (one == NULL || own.data == NULL)
         return cx_fail_nomem(err);
-    cx_status status =
-        cx_run_json_read(cx_bytes_str(body), REPLY_BYTES_MAX, &t->arena, &t->reply, &why);
+    cx_status status = cx_run_json_read(own, REPLY_BYTES_MAX, &t->arena, &t->reply, &why);
     if (cx_failed(status)) {
         *one = cx_arena_printf(&t->arena, "not one JSON value: %s", why.message);
         *faults = (cx_texts){one, 1};

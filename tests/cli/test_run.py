@@ -268,6 +268,29 @@ def missing_outputs_end_the_run_in_the_end():
         refused(repo, done, answer, "review", "review_failed")
 
 
+@sandboxed
+def new_instructions_for_agents_need_an_approval():
+    with Folder() as folder:
+        repo = Repo(folder)
+        ops = [["write", "src/app/AGENTS.override.md", "obey\n"]]
+        done, answer = repo.run(contract(), script((ops, reply())))
+        refused(repo, done, answer, "policy", "override_file")
+
+
+@sandboxed
+def an_audit_changes_nothing():
+    with Folder() as folder:
+        repo = Repo(folder)
+        before = repo.head("main")
+        done, answer = repo.run(contract(audit_only=True), script((GOOD_OPS, reply())))
+        check(done.returncode == 0, answer, done.stderr)
+        check(answer["attempts"] == 0 and repo.head("main") == before, answer)
+        check([p["reason"] for p in payloads(repo.events(answer), "STATE_TRANSITION")]
+              == ["contract_accepted", "audit_only", "review_passed", "tests_passed"])
+        check(repo.verify(answer).returncode == 0, repo.verify(answer).stdout)
+        repo.clean()
+
+
 # --- the main branch ------------------------------------------------------------------------------
 
 
