@@ -7,6 +7,7 @@
 #include "crypto/digest.h"
 #include "crypto/text.h"
 #include "run/report.h"
+#include "run/schemas.h"
 #include "tests/test.h"
 
 typedef struct stage {
@@ -134,9 +135,37 @@ static cx_run_task_facts task_facts(stage *s)
     return facts;
 }
 
+/* Every document that has a schema is valid under it. */
+static void valid(stage *s, const char *schema, const cx_json *made)
+{
+    cx_err err;
+    cx_run_findings findings;
+    cx_run_findings_init(&findings, &s->arena);
+    CHECK_STATUS(cx_run_schema_check(schema, made, "report_schema", &findings, &err), &err);
+    for (size_t i = 0; i < findings.list.count; i++)
+        cx_test_fail(__FILE__, __LINE__, "%s %s: %.*s: %.*s", s->scenario, schema,
+                     (int)findings.list.items[i].where.size, findings.list.items[i].where.data,
+                     (int)findings.list.items[i].message.size, findings.list.items[i].message.data);
+    cx_run_findings_done(&findings);
+}
+
+/* "reports/task_result.json" has task_result.v1.json; NULL = none. */
+static const char *schema_of(stage *s, const char *path)
+{
+    cx_str name = cx_str_z(path);
+    if (cx_str_is(name, "manifest.json"))
+        return "run_manifest.v1.json";
+    if (!cx_str_starts(name, CX_STR("reports/")))
+        return NULL;
+    return cx_arena_printf(&s->arena, "%.*s.v1.json", (int)(name.size - 13), path + 8).data;
+}
+
 static void same(stage *s, const char *path, cx_status status, const cx_json *made, cx_err *err)
 {
     cx_json wanted = golden(s, path);
+    const char *schema = schema_of(s, path);
+    if (!cx_failed(status) && schema != NULL)
+        valid(s, schema, made);
     if (cx_failed(status)) {
         cx_test_fail(__FILE__, __LINE__, "%s %s: %s", s->scenario, path, err->message);
     } else if (!cx_json_equal(made, &wanted)) {
@@ -298,7 +327,7 @@ CX_TEST(nothing_reached_is_nothing_passed)
 {
     stage s;
     cx_err err;
-    cx_json result, review, tests, work;
+    cx_json result, review, tests, work, evidence;
     cx_run_task_facts task = bare_facts();
     const cx_run_review_facts no_review = {
         .reached = false, .verdict = CX_RUN_REVIEW_PASS, .scope_passed = true};
@@ -308,6 +337,12 @@ CX_TEST(nothing_reached_is_nothing_passed)
     CHECK_STATUS(cx_run_report_work_report(&task, &s.arena, &work, &err), &err);
     CHECK_STATUS(cx_run_report_review(&task, &no_review, &s.arena, &review, &err), &err);
     CHECK_STATUS(cx_run_report_tests(&task, &no_tests, &s.arena, &tests, &err), &err);
+    valid(&s, "task_result.v1.json", &result);
+    valid(&s, "work_report.v1.json", &work);
+    valid(&s, "review_report.v1.json", &review);
+    valid(&s, "test_report.v1.json", &tests);
+    CHECK_STATUS(cx_run_report_evidence_bundle(&task, &s.arena, &evidence, &err), &err);
+    valid(&s, "evidence_bundle.v1.json", &evidence);
     CHECK_STR(at(&result, "/status"), "SKIPPED");
     CHECK_STR(at(&result, "/producer/role"), "ORCHESTRATOR");
     CHECK_STR(at(&result, "/git/baseline_ref"), "none");
@@ -372,6 +407,10 @@ CX_TEST(tests_pass_only_when_a_must_pass_command_did)
     command.exit_code = 124;
     CHECK_STATUS(cx_run_report_tests(&task, &facts, &s.arena, &report, &err), &err);
     CHECK_STR(at(&report, "/status"), "FAIL");
+    facts.counted = true;
+    facts.failure = CX_STR("unit exit 124");
+    CHECK_STATUS(cx_run_report_tests(&task, &facts, &s.arena, &report, &err), &err);
+    valid(&s, "test_report.v1.json", &report);
     stage_end(&s);
 }
 
@@ -404,6 +443,31 @@ CX_TEST(manifest_needs_what_every_bundle_has)
         cx_status status = cx_run_report_manifest(&less, &s.arena, &made, &err);
         CHECK_INT(status.code, strstr(needed, sought.data) != NULL ? CX_E_USAGE : CX_OK);
     }
+    stage_end(&s);
+}
+
+/* §24, sentence 37: no manifest violates its own schema, whatever the contract was. */
+CX_TEST(manifest_of_a_contract_that_says_nothing_is_valid)
+{
+    stage s;
+    cx_err err;
+    cx_json made, contract = {.type = CX_JSON_OBJECT};
+    cx_run_manifest_task task;
+    stage_begin(&s, "success");
+    cx_json manifest = golden(&s, "manifest.json");
+    cx_run_manifest_facts facts = manifest_facts(&s, &manifest, &task);
+    const cx_str nothing = CX_STR("");
+    task.role = task.agent_id = task.thread_id = nothing;
+    task.result = task.review_report = task.test_report = (cx_run_ref){.size_bytes = 0};
+    facts.user_request = facts.policy_pack = facts.baseline_commit = facts.final_commit = nothing;
+    facts.runner_name = facts.failure_reason = facts.cortex_version = facts.finished_at = nothing;
+    facts.status = CX_RUN_FAILURE;
+    facts.contract = &contract;
+    facts.notes = CX_STR("sandbox degraded: landlock");
+    CHECK_STATUS(cx_run_report_manifest(&facts, &s.arena, &made, &err), &err);
+    valid(&s, "run_manifest.v1.json", &made);
+    CHECK_STR(at(&made, "/tasks/0/role"), "PM");
+    CHECK_STR(at(&made, "/user_request"), "(none)");
     stage_end(&s);
 }
 
@@ -458,6 +522,7 @@ CX_TEST(reexecution_passes_only_without_hard_differences_and_errors)
     facts.hard_count = 1;
     CHECK_STATUS(cx_run_report_reexec(&facts, &s.arena, &made, &err), &err);
     CHECK_STR(at(&made, "/status"), "fail");
+    valid(&s, "reexec_report.v1.json", &made);
     CHECK_STR(at(&made, "/hard_diffs/0/key"), "patch.diff");
     stage_end(&s);
 }
