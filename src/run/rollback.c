@@ -146,6 +146,38 @@ static cx_status restore_folders(const cx_rollback_options *o, cx_err *err)
     return status;
 }
 
+/* The file that says whose work tree this is: its contents are known, whatever stands there now. */
+static cx_status write_pointer(const cx_rollback_options *o, cx_err *err)
+{
+    cx_file root, file;
+    cx_buf have, want;
+    if (!cx_git_is_linked(o->git))
+        return CX_SUCCESS;
+    CX_TRY(cx_folder_open(cx_git_worktree(o->git), &root, err));
+    cx_buf_init(&have, cx_alloc_default());
+    cx_buf_init(&want, cx_alloc_default());
+    cx_buf_printf(&want, "gitdir: %s\n", cx_git_dir(o->git));
+    cx_status status = cx_buf_check(&want, err);
+    bool same = !cx_failed(cx_folder_read_file(root, ".git", CX_PATH_BYTES_MAX, &have, NULL)) &&
+                cx_str_eq(cx_buf_str(&have), cx_buf_str(&want));
+    if (!cx_failed(status) && !same) {
+        status = cx_folder_remove_tree(root, ".git", err);
+        if (!cx_failed(status))
+            status = cx_folder_open_in(root, ".git", CX_IO_WRITE | CX_IO_CREATE | CX_IO_EXCLUSIVE,
+                                       &file, err);
+        if (!cx_failed(status)) {
+            status = cx_io_write_all(cx_io_system(), file, ".git", want.data, want.size, err);
+            cx_folder_close(file);
+        }
+        if (!cx_failed(status))
+            status = cx_folder_set_mode(root, ".git", 0644, err);
+    }
+    cx_buf_done(&have);
+    cx_buf_done(&want);
+    cx_folder_close(root);
+    return status;
+}
+
 /* Without an index there are no flags that keep files from being written. */
 static cx_status write_baseline(const cx_rollback_options *o, const cx_oid *to, cx_err *err)
 {
@@ -202,6 +234,7 @@ static cx_status verify(const cx_rollback_options *o, const cx_oid *head, cx_are
 static cx_status reset_to(const cx_rollback_options *o, const cx_oid *to, cx_arena *arena,
                           cx_rollback_report *out, cx_err *err)
 {
+    CX_TRY(write_pointer(o, err));
     CX_TRY(set_head(o, to, err));
     CX_TRY(clean(o, arena, err));
     CX_TRY(write_baseline(o, to, err));

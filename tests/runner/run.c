@@ -33,6 +33,7 @@ static const run_theme themes[] = {
     /* git: run_diff.c */
     {"diff_gate.json", run_diff_got, NULL, NULL},
     {"reviewer_isolation.json", run_isolation_got, NULL, NULL},
+    {"attacks.json", run_attack_got, NULL, NULL},
 
     /* locks, bundles: run_lock.c run_tamper.c */
     {"lock.json", run_lock_got, NULL, NULL},

@@ -25,6 +25,7 @@ cx_status run_trivial_got(runner *r, const cx_json *item, cx_json *out, cx_err *
 
 /* run_diff.c */
 cx_status run_diff_got(runner *r, const cx_json *item, cx_json *out, cx_err *err);
+cx_status run_attack_got(runner *r, const cx_json *item, cx_json *out, cx_err *err);
 cx_status run_isolation_got(runner *r, const cx_json *item, cx_json *out, cx_err *err);
 
 /* run_lock.c */

@@ -2,8 +2,11 @@
  * run_diff.c - the diff gate and the reviewer's isolation (run.md §9, §10) on real repositories,
  * made anew for each case.
  */
-#include "run/diff.h"
+#include <stdio.h>
+
+#include "run/candidate.h"
 #include "run/isolation.h"
+#include "run/worktree.h"
 #include "tests/runner/run.h"
 #include "tests/support/repo_kit.h"
 
@@ -117,5 +120,129 @@ cx_status run_isolation_got(runner *r, const cx_json *item, cx_json *out, cx_err
     cx_snapshot_close(before);
     cx_snapshot_close(after);
     repo_end(&kit);
+    return status;
+}
+
+/* --- attacks.json ------------------------------------------------------------------------------
+ */
+
+/* The work tree of a task beside the user's checkout, as a run has it. */
+typedef struct attack {
+    repo_kit user, agent;
+    cx_worktree tree;
+    cx_snapshot *user_before, *user_after, *before;
+} attack;
+
+static void attack_end(attack *a)
+{
+    cx_snapshot_close(a->user_before);
+    cx_snapshot_close(a->user_after);
+    cx_snapshot_close(a->before);
+    cx_folder_close(a->agent.folder);
+    cx_buf_done(&a->agent.said);
+    cx_arena_done(&a->agent.arena);
+    cx_git_close(a->tree.git);
+    repo_end(&a->user);
+}
+
+static cx_status attack_begin(runner *r, const cx_json *item, attack *a, cx_oid *base, cx_err *err)
+{
+    char root[FOLDER_PATH_SIZE + 32];
+    CX_TRY(repo_begin(&a->user, "case-attack", err));
+    CX_TRY(set_up(r, item, &a->user, err));
+    CX_TRY(repo_open(&a->user, err));
+    CX_TRY(cx_git_resolve(a->user.git, CX_STR("HEAD"), base, err));
+    (void)snprintf(root, sizeof root, "%s/.runtime-cache/cortexpilot", a->user.path);
+    const cx_worktree_options where = {.runtime_root = root,
+                                       .run_id = CX_STR("run_one"),
+                                       .task_id = CX_STR("task_one"),
+                                       .commit = *base};
+    CX_TRY(cx_run_worktree_add(a->user.git, &where, &a->user.arena, &a->tree, err));
+    (void)snprintf(a->agent.path, sizeof a->agent.path, "%s", a->tree.path);
+    CX_TRY(cx_folder_open(a->tree.path, &a->agent.folder, err));
+    CX_TRY(cx_snapshot_take(a->tree.git, NULL, &a->before, err));
+    const cx_snapshot_options how = {.skip = ".runtime-cache"};
+    return cx_snapshot_take(a->user.git, &how, &a->user_before, err);
+}
+
+static cx_status attack_judge(runner *r, const cx_json *item, attack *a, const cx_oid *base,
+                              cx_json_list *answer, cx_err *err)
+{
+    char name[CX_OID_TEXT_SIZE];
+    cx_diff_options options = CX_DIFF_OPTIONS_INIT;
+    cx_diff_report report;
+    const cx_json *allowed;
+    cx_str *paths;
+    cx_json whole;
+    cx_buf patch, names;
+    CX_TRY(runner_member(item, "allowed_paths", CX_JSON_ARRAY, &allowed, err));
+    CX_TRY(runner_texts(r, allowed, &paths, err));
+    cx_oid_text(base, name);
+    options.git = a->tree.git;
+    options.snapshot = a->before;
+    options.baseline = cx_str_z(name);
+    options.allowed_paths = paths;
+    options.allowed_count = allowed->count;
+    CX_TRY(cx_diff_judge(&options, &r->arena, &report, err));
+    /* The evidence of a refusal can always be taken. */
+    cx_buf_init(&patch, cx_alloc_default());
+    cx_buf_init(&names, cx_alloc_default());
+    cx_status status = cx_run_candidate_patch(a->tree.git, &report, &patch, &names, err);
+    cx_buf_done(&patch);
+    cx_buf_done(&names);
+    if (!cx_failed(status))
+        status = cx_diff_report_json(&report, &r->arena, &whole, err);
+    cx_diff_report_done(&report);
+    CX_TRY(status);
+    cx_json_list_put(answer, CX_STR("allow"), *CX_JSON_GET(&whole, "allow"));
+    cx_json_list_put(answer, CX_STR("rules"), *CX_JSON_GET(&whole, "rules"));
+    return CX_SUCCESS;
+}
+
+/* `restored`: the rollback was verified.  `unchanged`: the user's checkout and repository are what
+ * they were. */
+static cx_status attack_undo(runner *r, attack *a, const cx_oid *base, cx_json_list *answer,
+                             cx_err *err)
+{
+    const cx_rollback_options back = {.git = a->tree.git,
+                                      .snapshot = a->before,
+                                      .baseline = *base,
+                                      .branch = a->tree.branch,
+                                      .strategy = CX_ROLL_RESET_HARD};
+    const cx_snapshot_options how = {.skip = ".runtime-cache"};
+    cx_rollback_report report;
+    cx_run_findings findings;
+    CX_TRY(cx_run_rollback(&back, &r->arena, &report, err));
+    CX_TRY(cx_snapshot_take(a->user.git, &how, &a->user_after, err));
+    cx_run_findings_init(&findings, &r->arena);
+    cx_run_isolation_compare(a->user_before, a->user_after, false, &findings);
+    cx_json_list_put(answer, CX_STR("restored"), cx_json_make_bool(report.verified));
+    cx_json_list_put(answer, CX_STR("unchanged"), cx_json_make_bool(findings.refusing == 0));
+    cx_run_findings_done(&findings);
+    return CX_SUCCESS;
+}
+
+static cx_status attack_all(runner *r, const cx_json *item, attack *a, cx_json *out, cx_err *err)
+{
+    const cx_json *ops;
+    cx_oid base;
+    cx_json_list answer = cx_json_list_begin(&r->arena);
+    CX_TRY(attack_begin(r, item, a, &base, err));
+    CX_TRY(runner_member(item, "ops", CX_JSON_ARRAY, &ops, err));
+    CX_TRY(repo_apply(&a->agent, ops, NULL, err));
+    CX_TRY(attack_judge(r, item, a, &base, &answer, err));
+    CX_TRY(attack_undo(r, a, &base, &answer, err));
+    return cx_json_list_end_object(&answer, out, err);
+}
+
+cx_status run_attack_got(runner *r, const cx_json *item, cx_json *out, cx_err *err)
+{
+    attack a;
+    memset(&a, 0, sizeof a);
+    a.agent.folder = CX_FILE_NONE;
+    cx_arena_init(&a.agent.arena, cx_alloc_default(), 0);
+    cx_buf_init(&a.agent.said, cx_alloc_default());
+    cx_status status = attack_all(r, item, &a, out, err);
+    attack_end(&a);
     return status;
 }
