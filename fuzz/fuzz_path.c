@@ -29,8 +29,11 @@ static void check_entry(cx_str entry, cx_arena *arena)
     FUZZ_CHECK(!cx_run_path_protected(entry, NULL) && folds);
     cx_str plain = cx_run_path_normal(entry, arena);
     FUZZ_CHECK(plain.data != NULL && plain.size != 0);
-    FUZZ_CHECK(cx_run_path_lint(plain, NULL) == NULL);
-    FUZZ_CHECK(cx_run_path_covers(plain, plain));
+    /* "./-a" and ". /." are well formed; without their dots they would start or end oddly. */
+    const char *plain_rule = cx_run_path_lint(plain, NULL);
+    FUZZ_CHECK(plain_rule == NULL || strcmp(plain_rule, "P01") == 0 ||
+               strcmp(plain_rule, "P02") == 0 || strcmp(plain_rule, "P05") == 0);
+    FUZZ_CHECK(cx_run_path_covers(plain, plain) == (plain_rule == NULL));
     FUZZ_CHECK(cx_run_path_covers(entry, plain) == (entry.data[entry.size - 1] != '/'));
     FUZZ_CHECK(cx_str_eq(plain, cx_run_path_normal(plain, arena)));
     FUZZ_CHECK(cx_run_path_overlap(entry, entry, NULL) == CX_RUN_OVERLAP);
