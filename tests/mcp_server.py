@@ -18,6 +18,7 @@ Actions, in order:
     {"flood": N}                                N bytes without an end of line
     {"wrong_id": true}                          an answer to nothing
     {"complain": TEXT}                          on standard error
+    {"remove": PATH}                            below cwd
     {"close": true}                             closes standard output and waits
     {"hang": true}                              answers nothing any more, and ignores the end of input
     {"exit": CODE}
@@ -81,6 +82,8 @@ class Server:
         elif "complain" in action:
             sys.stderr.write(action["complain"] + "\n")
             sys.stderr.flush()
+        elif "remove" in action:
+            os.unlink(os.path.join(self.cwd, action["remove"]))
         elif "close" in action:
             sys.stdout.flush()
             os.dup2(os.open(os.devnull, os.O_WRONLY), 1)

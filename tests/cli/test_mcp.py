@@ -1,0 +1,211 @@
+#!/usr/bin/env python3
+"""Agents behind MCP, from outside: `cortex run` with tests/mcp_server.py as the server, doing its work or
+everything a server should not.
+
+Closes with `N passed, N failed, N skipped`.
+"""
+import json
+import pathlib
+import shutil
+
+from kit import TESTS, Folder, check, main, skip, test
+from run_kit import (GOOD_OPS, Repo, contract, payloads, reply, script, sha256, types,
+                     with_policies)
+
+PYTHON = pathlib.Path("/usr/bin/python3")
+TASK = "unit_task_1"
+MAIN_C = "int main(void){return 0;}\n/* by an agent */\n"
+
+
+def need_sandbox():
+    if not PYTHON.exists():
+        skip(f"there is no {PYTHON}")
+    with Folder() as folder:
+        repo = Repo(folder)
+        _, answer = repo.run(contract(), script((GOOD_OPS, reply())))
+        if answer["failed_gate"] == "sandbox":
+            skip("no sandbox on this machine: " + ", ".join(answer["violations"]))
+
+
+state = []
+
+
+def sandboxed(function):
+    def wrapped():
+        if not state:
+            try:
+                need_sandbox()
+                state.append(None)
+            except Exception as why:  # each test then says so again
+                state.append(why)
+        if state[0] is not None:
+            raise state[0]
+        function()
+    wrapped.__name__ = function.__name__
+    return test(wrapped)
+
+
+def agent_repo(folder, *turns, **server):
+    """A repository whose agent is the scripted server, both part of the baseline."""
+    config = {"runner": {"mcp_only": True, "default": "agent"},
+              "runners": {"agent": {"kind": "mcp", "provides": ["codex"],
+                                    "argv": ["python3", "scripts/mcp_server.py",
+                                             "scripts/agent.json"],
+                                    "connect_sec": 120}},
+              "integrations": {"agent": {"argv": ["python3"],
+                                         "sha256": sha256(PYTHON.resolve().read_bytes())}}}
+    repo, _ = with_policies(folder, **config)
+    shutil.copy(TESTS / "mcp_server.py", repo.path / "scripts/mcp_server.py")
+    repo.write("scripts/agent.json", json.dumps({**server, "turns": list(turns)}))
+    repo.commit("agent")
+    return repo
+
+
+def good(**more):
+    return {"writes": {"src/app/main.c": MAIN_C}, "output": reply(), "thread": "thread-7", **more}
+
+
+def session(answer):
+    """What was said, both ways: (lines as they are, messages)"""
+    path = pathlib.Path(answer["bundle"]) / "codex" / TASK / "events.jsonl"
+    lines = path.read_text().splitlines()
+    messages = []
+    for line in lines:
+        try:
+            messages.append(json.loads(line))
+        except ValueError:
+            messages.append(None)
+    return lines, messages
+
+
+def refused(repo, done, answer, gate, reason=None):
+    check(done.returncode == 4, done.returncode, answer, done.stderr)
+    check(answer["status"] == "FAILURE" and answer["failed_gate"] == gate, answer)
+    check(reason is None or answer["reason"] == reason, answer)
+    check(repo.verify(answer).returncode == 0, repo.verify(answer).stdout)
+    repo.clean()
+
+
+@sandboxed
+def an_agent_behind_mcp_does_the_work():
+    with Folder() as folder:
+        repo = agent_repo(folder, good(actions=[
+            {"notify": ["codex/event", {"msg": {"type": "patch_apply_begin",
+                                                "changes": {"src/app/main.c": {}}}}]}]))
+        done, answer = repo.run(contract())
+        check(done.returncode == 0, answer, done.stderr)
+        events = repo.events(answer)
+        check(payloads(events, "RUNNER_SELECTED")[0]["runner"] == "mcp", events)
+        tools = [payload["tool"] for payload in payloads(events, "TOOL_INVOCATION")]
+        check(tools == ["codex", "apply_patch"], tools)
+        check(repo.git("show", "main:src/app/main.c") == MAIN_C.strip(), "not merged")
+        bundle = pathlib.Path(answer["bundle"])
+        check((bundle / "codex" / TASK / "thread_id.txt").read_text().strip() == "thread-7")
+        _, messages = session(answer)
+        methods = [message.get("method") for message in messages]
+        check(methods[:1] == ["initialize"] and "notifications/initialized" in methods, methods)
+        hello = messages[0]["params"]
+        check(hello["protocolVersion"] == "2025-11-25" and hello["capabilities"] == {}, hello)
+        call = next(message for message in messages if message.get("method") == "tools/call")
+        arguments = call["params"]["arguments"]
+        check(arguments["sandbox"] == "workspace-write", arguments)
+        check(arguments["approval-policy"] == "never", arguments)
+        check(TASK in arguments["prompt"] and "threadId" not in arguments, arguments)
+        check(arguments["cwd"].endswith(TASK), arguments)
+        check(repo.verify(answer).returncode == 0, repo.verify(answer).stdout)
+        repo.clean()
+
+
+@sandboxed
+def a_thread_goes_on_in_the_fix_loop():
+    with Folder() as folder:
+        repo = agent_repo(folder,
+                          {"writes": {"src/app/BROKEN": "x"}, "output": reply(), "thread": "t-9"},
+                          {"actions": [{"remove": "src/app/BROKEN"}],
+                           "writes": {"src/app/main.c": MAIN_C}, "output": reply(),
+                           "thread": "t-9"})
+        repo.write("scripts/test.sh", "#!/bin/sh\ntest ! -e src/app/BROKEN\n", True)
+        repo.commit("a test that can fail")
+        done, answer = repo.run(contract(timeout_retry__max_retries=1))
+        check(done.returncode == 0, answer, done.stderr)
+        check(answer["attempts"] == 2, answer)
+        _, messages = session(answer)
+        calls = [message["params"] for message in messages
+                 if message is not None and message.get("method") == "tools/call"]
+        check([call["name"] for call in calls] == ["codex", "codex-reply"], calls)
+        check(calls[1]["arguments"]["threadId"] == "t-9", calls[1])
+        check(sorted(calls[1]["arguments"]) == ["prompt", "threadId"], calls[1])
+
+
+@sandboxed
+def what_agents_say_counts_for_nothing():
+    for turn, gate in (
+            (good(writes={"README.md": "mine now\n"}), "diff"),
+            (good(output="Sure! " + json.dumps(reply())), "output_schema"),
+            (good(output={"task_id": TASK, "status": "SUCCESS"}), "output_schema"),
+            (good(output=reply("another_task")), "output_schema"),
+            ({"result": {"content": [{"type": "text", "text": "out of tokens"}], "isError": True}},
+             "runner")):
+        with Folder() as folder:
+            repo = agent_repo(folder, turn)
+            before = repo.head("main")
+            done, answer = repo.run(contract())
+            refused(repo, done, answer, gate)
+            check(repo.head("main") == before)
+
+
+@sandboxed
+def approvals_follow_the_contract():
+    ask = {"ask": ["elicitation/create", {"codex_elicitation": "exec-approval",
+                                          "codex_command": ["make", "all"]}]}
+    with Folder() as folder:  # never: every request is answered, and the answer is no
+        repo = agent_repo(folder, good(actions=[ask, {"ask": ["sampling/createMessage", {}]},
+                                                {"ask": ["roots/list", {}]}]))
+        done, answer = repo.run(contract())
+        check(done.returncode == 0, answer, done.stderr)
+        lines, messages = session(answer)
+        said = {message["id"]: message for message in messages
+                if message is not None and str(message.get("id")).startswith("ask-")
+                and "method" not in message}
+        check(said["ask-1"]["result"]["decision"] == "denied", said)
+        check(said["ask-2"]["error"]["code"] == -32601, said)
+        check(said["ask-3"]["error"]["code"] == -32601, said)
+        asked = [payload for payload in payloads(repo.events(answer), "TOOL_INVOCATION")
+                 if payload["tool"] == "approval_request"]
+        check([payload["granted"] for payload in asked] == [False, False], asked)
+        check(asked[0]["command"] == "make all", asked)
+    with Folder() as folder:  # deny: having asked is enough
+        repo = agent_repo(folder, good(actions=[ask]))
+        done, answer = repo.run(contract(tool_permissions__shell="deny"))
+        refused(repo, done, answer, "runner", "shell_denied")
+        check(payloads(repo.events(answer), "policy_violation") != [], types(repo.events(answer)))
+
+
+@sandboxed
+def servers_that_do_not_keep_to_the_protocol():
+    for server in (
+            {"hello": [{"say": "Welcome to the agent!"}]},
+            {"hello": [{"complain": "no licence"}, {"exit": 3}]},
+            {"protocol": "2001-01-01"},
+            {"tools": [["chat"]]},
+            {"turns": [good(actions=[{"wrong_id": True}])]},
+            {"turns": [good(actions=[{"huge": 17000000}])]},
+            {"turns": [good(actions=[{"exit": 0}])]}):
+        turns = server.pop("turns", [good()])
+        with Folder() as folder:
+            repo = agent_repo(folder, *turns, **server)
+            done, answer = repo.run(contract())
+            refused(repo, done, answer, "runner")
+            lines, _ = session(answer)
+            check(len(lines) >= 1, "nothing is kept of the session", server)
+
+
+@sandboxed
+def a_server_that_hangs_is_ended():
+    with Folder() as folder:
+        repo = agent_repo(folder, good(actions=[{"hang": True}]))
+        done, answer = repo.run(contract(timeout_retry__timeout_sec=2))
+        refused(repo, done, answer, "runner", "timeout")
+
+
+main()
