@@ -151,10 +151,13 @@ static cx_status open_bundle(cx_cli *cli, const char *path, const cx_lattice_opt
     return status;
 }
 
-static bool is_folder(const char *path)
+/* A folder without events is read like any other path: the answer is then what is wrong with that. */
+static bool is_bundle(const char *path, cx_arena *arena)
 {
     cx_facts facts;
-    return !cx_failed(cx_path_facts(path, true, &facts, NULL)) && facts.kind == CX_FILE_FOLDER;
+    cx_str events = cx_arena_printf(arena, "%s/events.jsonl", path);
+    return events.data != NULL && !cx_failed(cx_path_facts(events.data, true, &facts, NULL)) &&
+           facts.kind == CX_FILE_REGULAR;
 }
 
 /* Only reads: a home that another process writes to is as good. */
@@ -190,7 +193,7 @@ cx_lattice *cx_cli_open_lattice(cx_cli *cli, const cx_cli_args *args, const char
         status = open_recorded(cli, args, path + 1, &options, &lattice, &err);
     else if (in_memory)
         status = cx_lattice_open_bytes(cx_buf_bytes(cli->standard_input), &options, &lattice, &err);
-    else if (is_folder(path))
+    else if (is_bundle(path, &cli->arena))
         status = open_bundle(cli, path, &options, &lattice, &err);
     else
         status = cx_lattice_open(path, &options, &lattice, &err);

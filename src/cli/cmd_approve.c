@@ -50,10 +50,9 @@ const cx_cli_command cx_cli_approve = {
     .option_count = CX_COUNT_OF(approve_options),
     .exits = "0 signed and written\n2 usage error\n3 it could not be signed or written\n"
              "4 the key is none of the policy's approvers",
-    .example = "cortex approve --contract task.json --scope wide_path:src/ --reason 'large "
-               "refactoring' --key ~/keys/alice.key\n"
-               "cortex approve --contract task.json --scope network --reason 'fetches a list' "
-               "--key ~/keys/alice.key --expires 2h",
+    .example = "cortex approve --contract task.json --scope wide_path:src/ --reason 'renames' --key alice.key\n"
+               "cortex approve --contract task.json --scope network --reason fetches --key alice.key "
+               "--expires 2h",
     .run = run_approve,
 };
 

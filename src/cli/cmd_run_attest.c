@@ -43,8 +43,7 @@ const cx_cli_command cx_cli_run_attest = {
     .exits = "0 signed; with --check: it holds\n"
              "1 the bundle is broken; with --check: it does not hold\n"
              "2 usage error\n3 it could not be done; with --check: no key was given that signed it",
-    .example = "cortex run attest run_20260101_000000_aee408847d35e44e99430f0979c3357b --key "
-               "~/keys/ci.key -o run.dsse.json\n"
+    .example = "cortex run attest RUN --key ~/keys/ci.key -o run.dsse.json\n"
                "cortex run attest bundle/ --check run.dsse.json --trusted ci.pub",
     .run = run,
 };

@@ -152,6 +152,8 @@ void cx_cli_write_overview(cx_buf *out, cx_cli_commands commands, const char *gr
                       "  1  it was checked and does not hold\n"
                       "  2  the command was not understood, or names something that is not there\n"
                       "  3  it could not be checked, or the output could not be written\n"
+                      "  4  a gate rejected it\n"
+                      "  5  done again, it came out otherwise\n"
                       "\n'cortex help COMMAND' explains one command; cortex(1) is the manual.\n");
 }
 

@@ -16,7 +16,8 @@ void cx_run_findings_init(cx_run_findings *findings, cx_arena *arena)
 
 void cx_run_findings_done(cx_run_findings *findings)
 {
-    cx_vec_done(&findings->list, findings->arena->alloc);
+    if (findings->arena != NULL)
+        cx_vec_done(&findings->list, findings->arena->alloc);
 }
 
 static void add(cx_run_findings *findings, const cx_run_finding *finding, const char *format,

@@ -46,7 +46,7 @@ typedef struct cx_run_findings {
 } cx_run_findings;
 
 void cx_run_findings_init(cx_run_findings *findings, cx_arena *arena);
-/* Frees the list; the text stays with the arena. */
+/* Frees the list; the text stays with the arena.  Fine for zeroed ones. */
 void cx_run_findings_done(cx_run_findings *findings);
 /* Adds one; `where` and `detail` are copied.  Never fails visibly. */
 void cx_run_refuse(cx_run_findings *findings, const char *rule, cx_str where, cx_str detail,
