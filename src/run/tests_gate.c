@@ -134,9 +134,19 @@ static cx_status begin_evidence(job *j, cx_err *err)
     CX_TRY(keep_earlier(j, err));
     if (j->options->run == NULL)
         return CX_SUCCESS;
+    CX_TRY(open_evidence(j, evidence_path(j, "stdout.log", 0), &j->all_out, err));
+    return open_evidence(j, evidence_path(j, "stderr.log", 0), &j->all_err, err);
+}
+
+/* Those that were run: tests run in order and stop at the first that decides, so they are the first
+ * of the contract. */
+static cx_status write_commands(const job *j, cx_err *err)
+{
+    if (j->options->run == NULL)
+        return CX_SUCCESS;
     cx_buf commands;
     cx_buf_init(&commands, j->arena->alloc);
-    for (size_t i = 0; i < j->options->test_count; i++) {
+    for (size_t i = 0; i < j->ran.count; i++) {
         cx_buf_add_str(&commands, j->options->tests[i].cmd);
         cx_buf_add_byte(&commands, '\n');
     }
@@ -147,9 +157,7 @@ static cx_status begin_evidence(job *j, cx_err *err)
                      ? cx_fail_nomem(err)
                      : cx_run_file_write(j->options->run, path, cx_buf_bytes(&commands), err);
     cx_buf_done(&commands);
-    CX_TRY(status);
-    CX_TRY(open_evidence(j, evidence_path(j, "stdout.log", 0), &j->all_out, err));
-    return open_evidence(j, evidence_path(j, "stderr.log", 0), &j->all_err, err);
+    return status;
 }
 
 /* --- one command ---------------------------------------------------------------------------------
@@ -327,6 +335,7 @@ static cx_status run_all(job *j, cx_err *err)
         CX_TRY(run_one(j, reached, &j->options->tests[reached], err));
         reached++;
     }
+    CX_TRY(write_commands(j, err));
     return conclude(j, reached, err);
 }
 
