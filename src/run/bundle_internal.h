@@ -24,6 +24,8 @@ struct cx_run_bundle {
     cx_run_contents *contents;    /* beside them */
 };
 
+/* An empty bundle over no folder; NULL when out of memory.  `io` and `alloc` may be NULL. */
+cx_run_bundle *cx_run_bundle_make(const cx_io *io, const cx_alloc *alloc);
 /* Relative, no component that is empty, "." or "..", no control characters, within the limits. */
 bool cx_run_bundle_path_fits(cx_str path);
 /* Sorts the entries and makes room for their contents. */

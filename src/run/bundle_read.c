@@ -11,7 +11,7 @@
 #define PIECE_BYTES ((size_t)256 << 10)
 #define ARCHIVE_BYTES_MAX ((size_t)512 << 20)
 
-static cx_run_bundle *make(const cx_io *io, const cx_alloc *alloc)
+cx_run_bundle *cx_run_bundle_make(const cx_io *io, const cx_alloc *alloc)
 {
     if (alloc == NULL)
         alloc = cx_alloc_default();
@@ -109,7 +109,7 @@ static cx_status unpack(cx_run_bundle *bundle, cx_bytes archive, cx_err *err)
 cx_status cx_run_bundle_open_archive(const cx_alloc *alloc, cx_bytes archive, cx_run_bundle **out,
                                      cx_err *err)
 {
-    cx_run_bundle *bundle = make(NULL, alloc);
+    cx_run_bundle *bundle = cx_run_bundle_make(NULL, alloc);
     if (bundle == NULL)
         return cx_fail_nomem(err);
     cx_status status = unpack(bundle, archive, err);
@@ -127,7 +127,7 @@ cx_status cx_run_bundle_open(const cx_io *io, const cx_alloc *alloc, const char 
     CX_TRY(cx_path_facts(path, true, &facts, err));
     if (facts.kind != CX_FILE_FOLDER && facts.kind != CX_FILE_REGULAR)
         return cx_fail(err, CX_E_FORMAT, "%s is neither a bundle's folder nor an archive", path);
-    cx_run_bundle *bundle = make(io, alloc);
+    cx_run_bundle *bundle = cx_run_bundle_make(io, alloc);
     if (bundle == NULL)
         return cx_fail_nomem(err);
     cx_status status;
