@@ -88,6 +88,7 @@ extern const cx_cli_command cx_cli_lattice_selftest;
 extern const cx_cli_command cx_cli_import;
 extern const cx_cli_command cx_cli_run_replay;
 extern const cx_cli_command cx_cli_init;
+extern const cx_cli_command cx_cli_contract_new;
 extern const cx_cli_command cx_cli_contract_lint;
 extern const cx_cli_command cx_cli_contract_hash;
 extern const cx_cli_command cx_cli_contract_resolve;

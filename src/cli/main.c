@@ -81,6 +81,7 @@ static const cx_cli_command *const table[] = {
     &cx_cli_lattice_render,
     &cx_cli_lattice_anchor,
     &cx_cli_lattice_selftest,
+    &cx_cli_contract_new,
     &cx_cli_contract_lint,
     &cx_cli_contract_explain,
     &cx_cli_contract_resolve,
