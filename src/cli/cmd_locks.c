@@ -2,6 +2,7 @@
  * cmd_locks.c - `cortex locks list|release`: which run may change which paths (run.md §11).
  */
 #include "cli/ledger.h"
+#include "cli/run_fail.h"
 #include "cli/run_place.h"
 #include "crypto/digest.h"
 #include "run/approval.h"
@@ -34,7 +35,7 @@ static int work(cx_cli *cli, const cx_cli_args *args, cx_status (*job)(locking *
         if (l.json)
             cx_cli_write_error_json(cli, &err);
     } else {
-        code = cx_failed(status) ? cx_cli_ledger_fail(cli, args, &err)
+        code = cx_failed(status) ? cx_cli_run_fail(cli, args, &err)
                                  : cx_cli_answer(cli, &l.out, CX_EXIT_HOLDS);
     }
     cx_cli_place_close(&l.place);
@@ -269,8 +270,8 @@ const cx_cli_command cx_cli_locks_release = {
     .options = release_options,
     .option_count = CX_COUNT_OF(release_options),
     .exits = "0 released\n"
-             "2 usage error, or no such lock\n"
-             "3 it could not be done\n"
+             "2 usage error\n"
+             "3 it could not be done, or there is no such lock\n"
              "4 refused: somebody holds it and nobody approved",
     .example = "cortex locks release --stale\ncortex locks release src/app --approval unlock.json",
     .run = run_release,

@@ -5,6 +5,7 @@
 
 #include "base/folder.h"
 #include "cli/ledger.h"
+#include "cli/run_fail.h"
 #include "cli/run_ledger.h"
 #include "cli/run_place.h"
 #include "cli/run_where.h"
@@ -210,7 +211,7 @@ static int run(cx_cli *cli, const cx_cli_args *args)
     if (!cx_failed(status))
         status = answer(&t, &out, &err);
     int code = cx_failed(status)
-                   ? cx_cli_ledger_fail(cli, args, &err)
+                   ? cx_cli_run_fail(cli, args, &err)
                    : cx_cli_answer(cli, &out, t.stuck ? CX_EXIT_UNCHECKED : CX_EXIT_HOLDS);
     cx_buf_done(&out);
     cx_buf_done(&t.text);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cli/ledger.h"
+#include "cli/run_fail.h"
 #include "cli/run_place.h"
 #include "cli/run_where.h"
 
@@ -36,7 +37,7 @@ static int look(cx_cli *cli, const cx_cli_args *args, cx_status (*work)(looking 
     if (!cx_failed(status))
         status = work(&l, &err);
     if (cx_failed(status))
-        code = cx_cli_ledger_fail(cli, args, &err);
+        code = cx_cli_run_fail(cli, args, &err);
     else
         code = cx_cli_answer(cli, &l.out, CX_EXIT_HOLDS);
     cx_run_bundle_close(l.bundle);

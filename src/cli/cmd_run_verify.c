@@ -2,6 +2,7 @@
  * cmd_run_verify.c - `cortex run verify` and `cortex run export` (run.md §18, §20).
  */
 #include "cli/ledger.h"
+#include "cli/run_fail.h"
 #include "cli/run_place.h"
 #include "cli/run_where.h"
 #include "run/archive.h"
@@ -117,7 +118,7 @@ static int run_verify(cx_cli *cli, const cx_cli_args *args)
             cx_run_findings_done(&verdict.findings);
         }
     }
-    code = cx_failed(status) ? cx_cli_ledger_fail(cli, args, &err) : cx_cli_answer(cli, &out, code);
+    code = cx_failed(status) ? cx_cli_run_fail(cli, args, &err) : cx_cli_answer(cli, &out, code);
     cx_run_bundle_close(bundle);
     cx_buf_done(&out);
     return code;
@@ -190,7 +191,7 @@ static int run_export(cx_cli *cli, const cx_cli_args *args)
         return cx_cli_misuse(args, "expected --out FILE");
     cx_buf_init(&out, cli->alloc);
     cx_status status = export_to(cli, args, path, &out, &err);
-    int code = cx_failed(status) ? cx_cli_ledger_fail(cli, args, &err)
+    int code = cx_failed(status) ? cx_cli_run_fail(cli, args, &err)
                                  : cx_cli_answer(cli, &out, CX_EXIT_HOLDS);
     cx_buf_done(&out);
     return code;
