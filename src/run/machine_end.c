@@ -437,6 +437,11 @@ cx_status cx_machine_end(cx_machine *m, cx_run_outcome *out, cx_arena *arena, cx
                               .status = status,
                               .baseline_commit = m->baseline,
                               .final_commit = final_commit(t, m->arena)};
+    /* As the manifest says it when a contract's baseline named nothing. */
+    if (seal.baseline_commit.size == 0)
+        seal.baseline_commit = CX_STR("none");
+    if (seal.final_commit.size == 0)
+        seal.final_commit = CX_STR("none");
     CX_TRY(cx_run_seal(m->run, &manifest, &seal, &sealed, err));
     add_note(m, &sealed.manifest_sha256);
     return fill_outcome(m, &sealed, out, arena, err);

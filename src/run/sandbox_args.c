@@ -434,6 +434,12 @@ cx_status cx_sandbox_env(const cx_sandbox *box, const cx_sandbox_spec *spec,
         set(&w, cx_arena_printf(arena, "GIT_ALTERNATE_OBJECT_DIRECTORIES=%s/objects",
                                 spec->git->common_dir)
                     .data);
+        /* The logs of references are the repository's, which is read-only; so is its gc. */
+        set(&w, "GIT_CONFIG_COUNT=2");
+        set(&w, "GIT_CONFIG_KEY_0=core.logAllRefUpdates");
+        set(&w, "GIT_CONFIG_VALUE_0=false");
+        set(&w, "GIT_CONFIG_KEY_1=gc.auto");
+        set(&w, "GIT_CONFIG_VALUE_1=0");
     }
     for (size_t i = 0; spec->env != NULL && spec->env[i] != NULL; i++)
         set(&w, spec->env[i]);
