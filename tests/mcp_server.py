@@ -104,8 +104,8 @@ class Server:
     def list_tools(self, params):
         pages = self.script.get("tools", [["codex", "codex-reply"]])
         page = int(params.get("cursor", "0"))
-        result = {"tools": [{"name": name, "inputSchema": {"type": "object"}}
-                            for name in pages[page]]}
+        result = {"tools": [{"name": name, "description": f"the tool {name}",
+                             "inputSchema": {"type": "object"}} for name in pages[page]]}
         if page + 1 < len(pages):
             result["nextCursor"] = str(page + 1)
         return result
