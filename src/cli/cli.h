@@ -88,6 +88,8 @@ extern const cx_cli_command cx_cli_lattice_selftest;
 extern const cx_cli_command cx_cli_import;
 extern const cx_cli_command cx_cli_run_replay;
 extern const cx_cli_command cx_cli_init;
+extern const cx_cli_command cx_cli_runner_add;
+extern const cx_cli_command cx_cli_runner_list;
 extern const cx_cli_command cx_cli_contract_new;
 extern const cx_cli_command cx_cli_contract_lint;
 extern const cx_cli_command cx_cli_contract_hash;

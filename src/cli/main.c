@@ -81,6 +81,8 @@ static const cx_cli_command *const table[] = {
     &cx_cli_lattice_render,
     &cx_cli_lattice_anchor,
     &cx_cli_lattice_selftest,
+    &cx_cli_runner_add,
+    &cx_cli_runner_list,
     &cx_cli_contract_new,
     &cx_cli_contract_lint,
     &cx_cli_contract_explain,

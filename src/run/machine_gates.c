@@ -68,7 +68,7 @@ static cx_status integration_fault(cx_machine_task *t, cx_str tool, const char *
     cx_str version;
     *out = NULL;
     if (found == NULL || found->argv.count == 0) {
-        *out = "no integration";
+        *out = "no integration: 'cortex runner add' pins the program behind it";
         return CX_SUCCESS;
     }
     CX_TRY(cx_run_trusted_find(&trust, found->argv.items[0], &t->arena, &program, out, err));
