@@ -393,6 +393,15 @@ static void judge_metas(cx_diff_job *job)
                "HEAD names another branch than before");
 }
 
+/* The folder of the task's branch is where the agent may write, so that it can commit (§11). */
+static bool is_beside_branch(const cx_snapshot *before, cx_str name)
+{
+    cx_str folder = before->head_ref;
+    while (folder.size != 0 && folder.data[folder.size - 1] != '/')
+        folder.size--;
+    return folder.size > strlen("refs/heads/") && cx_str_starts(name, folder);
+}
+
 static void judge_refs(cx_diff_job *job)
 {
     const cx_snapshot *a = job->before, *b = job->after;
@@ -417,7 +426,7 @@ static void judge_refs(cx_diff_job *job)
                        "the task branch became a name for another reference");
             continue;
         }
-        tell_repository(job, "D03", name, job->options->shared,
+        tell_repository(job, "D03", name, job->options->shared && !is_beside_branch(a, name),
                         old == NULL   ? "a reference was created"
                         : now == NULL ? "a reference was deleted"
                                       : "a reference was moved");

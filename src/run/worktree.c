@@ -221,6 +221,64 @@ static cx_status end_branch(const cx_git *repo, cx_str branch, cx_str kept, bool
     return cx_git_ref_set(repo, branch, &none, &now, err);
 }
 
+typedef struct stray_search {
+    cx_arena *arena;
+    cx_str prefix; /* "refs/heads/cortex/<run>/" */
+    const cx_worktree_listed *listed;
+    size_t listed_count;
+    CX_VEC(cx_str) strays;
+    bool failed;
+} stray_search;
+
+static bool note_stray(void *arg, const char *name)
+{
+    stray_search *s = arg;
+    size_t size = strlen(name);
+    for (size_t i = 0; i < s->listed_count; i++) {
+        cx_str branch = s->listed[i].branch;
+        if (branch.size == s->prefix.size + size && cx_str_starts(branch, s->prefix) &&
+            memcmp(branch.data + s->prefix.size, name, size) == 0)
+            return true;
+    }
+    cx_str kept = cx_arena_copy_str(s->arena, cx_str_z(name));
+    cx_str *slot = kept.data == NULL ? NULL : cx_vec_push(&s->strays, s->arena->alloc);
+    s->failed = slot == NULL;
+    if (slot != NULL)
+        *slot = kept;
+    return slot != NULL;
+}
+
+/*
+ * An agent may write where its branch is, so that it can commit (§11).  What lies there and is no
+ * branch of a work tree goes: references beside its own are no evidence, the diff gate has judged
+ * them (D03), and the repository is to be what it was.
+ */
+static cx_status sweep_branches(const cx_git *repo, cx_str branch, cx_arena *arena, cx_err *err)
+{
+    stray_search s = {.arena = arena, .prefix = branch};
+    cx_worktree_listed *listed = NULL;
+    cx_file folder;
+    while (s.prefix.size != 0 && s.prefix.data[s.prefix.size - 1] != '/')
+        s.prefix.size--;
+    cx_str path = cx_arena_printf(arena, "%s/%.*s", cx_git_common_dir(repo), (int)s.prefix.size - 1,
+                                  s.prefix.data);
+    if (path.data == NULL)
+        return cx_fail_nomem(err);
+    if (cx_failed(cx_folder_open(path.data, &folder, NULL)))
+        return CX_SUCCESS; /* nobody left anything */
+    cx_status status = cx_run_worktree_list(repo, "/", arena, &listed, &s.listed_count, err);
+    s.listed = listed;
+    if (!cx_failed(status))
+        status = cx_folder_list(folder, "", note_stray, &s, err);
+    if (!cx_failed(status) && s.failed)
+        status = cx_fail_nomem(err);
+    for (size_t i = 0; i < s.strays.count && !cx_failed(status); i++)
+        status = cx_folder_remove_tree(folder, s.strays.items[i].data, err);
+    cx_vec_done(&s.strays, arena->alloc);
+    cx_folder_close(folder);
+    return status;
+}
+
 /* The run's folder goes with its last work tree. */
 static void remove_empty_parent(const char *path)
 {
@@ -255,6 +313,8 @@ cx_status cx_run_worktree_remove(const cx_git *repo, const cx_worktree_options *
         status = remove_locked(repo, n.path, err);
         if (!cx_failed(status) && n.branch.size != 0)
             status = end_branch(repo, n.branch, n.kept, merged, err);
+        if (!cx_failed(status) && n.branch.size != 0)
+            status = sweep_branches(repo, n.branch, &arena, err);
         remove_empty_parent(n.path);
         cx_flock_release(lock);
     }
