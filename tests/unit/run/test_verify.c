@@ -6,6 +6,7 @@
 #include "base/folder.h"
 #include "crypto/text.h"
 #include "run/verify_internal.h"
+#include "tests/support/fault.h"
 #include "tests/support/tamper.h"
 #include "tests/test.h"
 
@@ -316,4 +317,77 @@ CX_TEST(patch_paths_are_read_as_git_writes_them)
     check_paths("diff --git a/x b/y\nindex 0..1\n", false, "");
     check_paths("diff --git a/x b/x\n--- /etc/passwd\n+++ b/x\n", false, "");
     check_paths("diff --git a/x b/x\n--- a/x\n+++ b/x", false, ""); /* torn */
+}
+
+/* --- faults --------------------------------------------------------------------------------------- */
+
+/* When memory runs out there is an error or the right verdict, never another one, and no leak. */
+CX_TEST(verify_survives_any_failing_allocation)
+{
+    tampered copy;
+    cx_err err;
+    char root[FOLDER_PATH_SIZE];
+    bool fired = true;
+    folder_fresh(scratch, "verify_memory");
+    (void)snprintf(root, sizeof root, "%s", cx_test_path(GOLDEN "bundle"));
+    CHECK_STATUS(tamper_copy(root, scratch, RUN, &copy, &err), &err);
+    for (uint64_t n = 1; fired && n < 100000; n += n < 60 ? 1 : 7) {
+        fault_alloc memory;
+        cx_run_bundle *bundle = NULL;
+        cx_run_verdict verdict;
+        cx_arena arena;
+        fault_alloc_init(&memory, n, false);
+        cx_arena_init(&arena, &memory.alloc, 0);
+        cx_status status = cx_run_bundle_open(NULL, &memory.alloc, copy.folder, &bundle, &err);
+        if (!cx_failed(status)) {
+            status = cx_run_verify(bundle, NULL, &arena, &verdict, &err);
+            if (!cx_failed(status)) {
+                if (verdict.verdict != CX_INDETERMINATE)
+                    cx_test_fail(__FILE__, __LINE__, "allocation %llu: %s", (unsigned long long)n,
+                                 verdict.findings.list.items[0].rule);
+                cx_run_findings_done(&verdict.findings);
+            }
+        }
+        fired = atomic_load(&memory.fired) != 0;
+        if (cx_failed(status))
+            CHECK(fired && status.code == CX_E_NOMEM);
+        cx_run_bundle_close(bundle);
+        cx_arena_done(&arena);
+        CHECK_INT(atomic_load(&memory.live_bytes), 0);
+    }
+    CHECK(!fired);
+    (void)!cx_failed(cx_path_remove_tree(scratch, NULL));
+}
+
+CX_TEST(verify_says_so_when_a_file_cannot_be_read)
+{
+    tampered copy;
+    cx_err err;
+    char root[FOLDER_PATH_SIZE];
+    bool fired = true;
+    cx_arena arena;
+    cx_arena_init(&arena, cx_alloc_default(), 0);
+    folder_fresh(scratch, "verify_io");
+    (void)snprintf(root, sizeof root, "%s", cx_test_path(GOLDEN "bundle"));
+    CHECK_STATUS(tamper_copy(root, scratch, RUN, &copy, &err), &err);
+    for (uint64_t n = 1; fired && n < 1000; n++) {
+        fault_io files;
+        cx_run_bundle *bundle = NULL;
+        cx_run_verdict verdict;
+        fault_io_init(&files, cx_io_system(), FAULT_READ | FAULT_PREAD, n, false);
+        cx_status status = cx_run_bundle_open(&files.io, NULL, copy.folder, &bundle, &err);
+        if (!cx_failed(status)) {
+            status = cx_run_verify(bundle, NULL, &arena, &verdict, &err);
+            if (!cx_failed(status)) {
+                CHECK_INT(verdict.verdict, CX_INDETERMINATE);
+                cx_run_findings_done(&verdict.findings);
+            }
+        }
+        fired = atomic_load(&files.fired) != 0;
+        CHECK(fired == cx_failed(status));
+        cx_run_bundle_close(bundle);
+    }
+    CHECK(!fired);
+    (void)!cx_failed(cx_path_remove_tree(scratch, NULL));
+    cx_arena_done(&arena);
 }
