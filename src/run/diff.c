@@ -12,6 +12,7 @@
 
 #include <stdlib.h>
 
+#include "base/thread.h"
 #include "run/diff_parts.h"
 #include "run/git_parts.h"
 
@@ -152,21 +153,52 @@ static cx_status judge_views(cx_diff_job *job, cx_diff_report *out, cx_err *err)
     return moderate ? cx_diff_judge_copies(job, err) : CX_SUCCESS;
 }
 
-static cx_status judge(cx_diff_job *job, cx_snapshot **after, cx_diff_report *out, cx_err *err)
+/* The baseline's tree is listed while the snapshot is taken; the job's arena is the listing's until
+ * then. */
+typedef struct listing {
+    cx_diff_job *job;
+    cx_status status;
+    cx_err err;
+} listing;
+
+static void list_baseline(void *arg)
+{
+    listing *l = arg;
+    l->status =
+        cx_git_tree_read(l->job->git, &l->job->baseline, l->job->arena, &l->job->base, &l->err);
+}
+
+static cx_status look(cx_diff_job *job, cx_snapshot **after, cx_err *err)
 {
     const cx_diff_options *options = job->options;
+    const cx_snapshot_options how = {.before = options->snapshot,
+                                     .skip = options->skip,
+                                     .index_file = options->index_file,
+                                     .repository_only = options->index_only};
+    listing l = {.job = job};
+    cx_thread thread;
+    bool beside = cx_thread_start(&thread, list_baseline, &l);
+    cx_status status = cx_snapshot_take(job->git, &how, after, err);
+    if (beside)
+        cx_thread_join(&thread);
+    else
+        list_baseline(&l);
+    job->after = *after;
+    if (cx_failed(status) || !cx_failed(l.status))
+        return status;
+    if (err != NULL)
+        *err = l.err;
+    return l.status;
+}
+
+static cx_status judge(cx_diff_job *job, cx_snapshot **after, cx_diff_report *out, cx_err *err)
+{
     bool found;
     CX_TRY(find_baseline(job, &found, err));
     if (!found)
         return CX_SUCCESS;
     out->baseline = job->baseline;
-    cx_snapshot_options how = {.before = options->snapshot,
-                               .skip = options->skip,
-                               .index_file = options->index_file,
-                               .repository_only = options->index_only};
-    CX_TRY(cx_snapshot_take(job->git, &how, after, err));
-    job->after = *after;
-    CX_TRY(cx_git_tree_read(job->git, &job->baseline, job->arena, &job->base, err));
+    CX_TRY(look(job, after, err));
     CX_TRY(cx_diff_judge_repository(job, err));
     CX_TRY(build_views(job, &out->commits, err));
     return judge_views(job, out, err);

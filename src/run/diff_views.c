@@ -347,8 +347,10 @@ static cx_status judge_nested(disk *d, const cx_snap_file *file, bool *out_close
     *out_closed = below_closed(d, file->path);
     if (*out_closed)
         return CX_SUCCESS;
-    bool known = d->job->before != NULL && cx_snapshot_find(d->job->before, file->path) != NULL;
-    if (!known && cx_diff_is_git_name(name)) {
+    bool git_name = cx_diff_is_git_name(name), head = cx_str_is(name, "HEAD");
+    bool known = (git_name || head) && d->job->before != NULL &&
+                 cx_snapshot_find(d->job->before, file->path) != NULL;
+    if (!known && git_name) {
         cx_str *slot = cx_vec_push(&d->closed, d->job->arena->alloc);
         if (slot == NULL)
             return cx_fail_nomem(err);
@@ -356,7 +358,7 @@ static cx_status judge_nested(disk *d, const cx_snap_file *file, bool *out_close
         *out_closed = true;
         cx_run_refuse(findings, "D05", file->path, CX_STR("disk"),
                       "it is, or looks like, a git repository inside this one; remove it");
-    } else if (!known && cx_str_is(name, "HEAD") && is_bare_repository(d->job->after, file)) {
+    } else if (!known && head && is_bare_repository(d->job->after, file)) {
         cx_run_refuse(findings, "D05", (cx_str){file->path.data, file->path.size - 5},
                       CX_STR("disk"), "it is a bare git repository inside this one; remove it");
     }

@@ -193,6 +193,8 @@ cx_status cx_git_call_run(const cx_git *git, const cx_git_call *call, cx_buf *ou
 {
     const char *argv[ARGS_MAX], *envp[ENV_MAX];
     char index[CX_PATH_BYTES_MAX + 32];
+    if (git->options.seen != NULL)
+        git->options.seen(git->options.seen_arg, call);
     const char *dir = call->common ? git->common_option : git->git_dir_option;
     CX_TRY(prepare(&git->options, git->home, dir, git->work_tree_option, call, argv, envp, index,
                    sizeof index, err));

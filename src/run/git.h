@@ -26,16 +26,20 @@ typedef struct cx_oid {
 
 typedef struct cx_git cx_git;
 
+typedef struct cx_git_call cx_git_call;
+
 typedef struct cx_git_options {
     const char *program; /* absolute; NULL = found in /usr/local/bin, /usr/bin, /bin */
     const char *home;    /* HOME: a folder that is empty and stays so; NULL = one that cannot
                             exist */
     uint64_t timeout_ms; /* of one call; 0 = CX_GIT_TIMEOUT_MS */
-    uint64_t output_limit_bytes; /* of one call; 0 = CX_RUN_OUTPUT_BYTES_MAX */
-    const atomic_bool *cancel;   /* NULL = none */
+    uint64_t output_limit_bytes;                      /* of one call; 0 = CX_RUN_OUTPUT_BYTES_MAX */
+    const atomic_bool *cancel;                        /* NULL = none */
+    void (*seen)(void *arg, const cx_git_call *call); /* each call before it starts; NULL */
+    void *seen_arg;
 } cx_git_options;
 
-#define CX_GIT_OPTIONS_INIT ((cx_git_options){NULL, NULL, 0, 0, NULL})
+#define CX_GIT_OPTIONS_INIT ((cx_git_options){.program = NULL})
 
 /* --- opening ---------------------------------------------------------------------------------- */
 
@@ -63,7 +67,7 @@ cx_git_options cx_git_options_of(const cx_git *git);
 
 /* --- running it ------------------------------------------------------------------------------- */
 
-typedef struct cx_git_call {
+struct cx_git_call {
     const char *const *args; /* behind the fixed ones; CX_GIT_ARGS("rev-list", ..) */
     cx_bytes input;
     const char *index_file;      /* GIT_INDEX_FILE; NULL = the work tree's */
@@ -74,7 +78,7 @@ typedef struct cx_git_call {
     bool common;      /* the repository, not this work tree of it, which may be about to go */
     bool plain_paths; /* without GIT_LITERAL_PATHSPECS, which check-ignore does not take: its paths
                          begin with './' or '/' */
-} cx_git_call;
+};
 
 #define CX_GIT_ARGS(...) ((const char *const[]){__VA_ARGS__, NULL})
 

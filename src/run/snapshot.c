@@ -301,6 +301,41 @@ static cx_status take_files(const cx_git *git, const cx_snapshot_options *option
     return status;
 }
 
+/* The repository is asked of git while the files are walked: neither waits for the other. */
+typedef struct asking {
+    const cx_git *git;
+    const cx_snapshot_options *options;
+    cx_snapshot *snapshot;
+    cx_status status;
+    cx_err err;
+} asking;
+
+static void ask_repository(void *arg)
+{
+    asking *a = arg;
+    a->status = cx_snapshot_repository(a->git, a->options->index_file, a->snapshot, &a->err);
+}
+
+static cx_status take_all(const cx_git *git, const cx_snapshot_options *options, cx_snapshot *s,
+                          cx_err *err)
+{
+    asking a = {.git = git, .options = options, .snapshot = s};
+    cx_thread thread;
+    cx_status status = CX_SUCCESS;
+    bool beside = !options->repository_only && cx_thread_start(&thread, ask_repository, &a);
+    if (!options->repository_only)
+        status = take_files(git, options, s, err);
+    if (beside)
+        cx_thread_join(&thread);
+    else
+        ask_repository(&a);
+    if (cx_failed(status) || !cx_failed(a.status))
+        return status;
+    if (err != NULL)
+        *err = a.err;
+    return a.status;
+}
+
 cx_status cx_snapshot_take(const cx_git *git, const cx_snapshot_options *options, cx_snapshot **out,
                            cx_err *err)
 {
@@ -312,11 +347,8 @@ cx_status cx_snapshot_take(const cx_git *git, const cx_snapshot_options *options
         return cx_fail_nomem(err);
     memset(s, 0, sizeof *s);
     cx_arena_init(&s->arena, alloc, 0);
-    cx_status status = CX_SUCCESS;
-    if (!options->repository_only)
-        status = take_files(git, options, s, err);
-    if (!cx_failed(status))
-        status = cx_snapshot_repository(git, options->index_file, s, err);
+    cx_arena_init(&s->repo_arena, alloc, 0);
+    cx_status status = take_all(git, options, s, err);
     if (cx_failed(status)) {
         cx_snapshot_close(s);
         return status;
@@ -330,6 +362,7 @@ void cx_snapshot_close(cx_snapshot *snapshot)
     if (snapshot == NULL)
         return;
     cx_arena_done(&snapshot->arena);
+    cx_arena_done(&snapshot->repo_arena);
     cx_alloc_free(cx_alloc_default(), snapshot, sizeof *snapshot);
 }
 

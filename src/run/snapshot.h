@@ -51,7 +51,8 @@ typedef struct cx_snap_meta {
 } cx_snap_meta;
 
 typedef struct cx_snapshot {
-    cx_arena arena;
+    cx_arena arena;      /* of files */
+    cx_arena repo_arena; /* of the rest, which is read meanwhile */
     cx_snap_file *files; /* sorted by path as bytes; folders too */
     size_t file_count;
     cx_index_entry *index; /* in the index's order */

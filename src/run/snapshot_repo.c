@@ -33,7 +33,7 @@ static cx_status add_meta(metas *m, cx_str name, const cx_facts *facts, cx_bytes
     if (slot == NULL)
         return cx_fail_nomem(m->err);
     memset(slot, 0, sizeof *slot);
-    slot->name = cx_arena_copy_str(&m->snapshot->arena, name);
+    slot->name = cx_arena_copy_str(&m->snapshot->repo_arena, name);
     slot->kind_mode = (uint32_t)facts->kind << 16 | facts->mode;
     if (facts->kind == CX_FILE_REGULAR || facts->kind == CX_FILE_LINK)
         slot->sha256 = cx_digest_of(contents);
@@ -50,7 +50,7 @@ static cx_status take_meta(metas *m, const char *path, const cx_facts *facts)
     else if (facts->kind == CX_FILE_LINK)
         status = cx_folder_read_link(m->folder, path, &contents, m->err);
     if (!cx_failed(status)) {
-        cx_str name = cx_arena_printf(&m->snapshot->arena, "%s%s", m->as, path);
+        cx_str name = cx_arena_printf(&m->snapshot->repo_arena, "%s%s", m->as, path);
         status = name.data == NULL ? cx_fail_nomem(m->err)
                                    : add_meta(m, name, facts, cx_buf_bytes(&contents));
     }
@@ -88,7 +88,7 @@ static cx_status take_below(metas *m, const char *folder, bool names_only)
     if (facts.kind != CX_FILE_FOLDER)
         return take_meta(m, folder, &facts); /* hooks as a link to elsewhere: told as that link */
     CX_TRY(cx_folder_open_in(whole, folder, CX_IO_READ | CX_IO_DIRECTORY, &within, m->err));
-    cx_str as = cx_arena_printf(&m->snapshot->arena, "%s/", folder);
+    cx_str as = cx_arena_printf(&m->snapshot->repo_arena, "%s/", folder);
     m->folder = within;
     m->as = as.data == NULL ? "" : as.data;
     m->names_only = names_only;
@@ -154,7 +154,8 @@ static cx_status take_metas(const cx_git *git, cx_snapshot *s, cx_err *err)
     if (!cx_failed(status))
         status = take_in(&m, cx_git_dir(git), take_own);
     if (!cx_failed(status)) {
-        s->metas = CX_ARENA_ARRAY(&s->arena, cx_snap_meta, m.list.count == 0 ? 1 : m.list.count);
+        s->metas =
+            CX_ARENA_ARRAY(&s->repo_arena, cx_snap_meta, m.list.count == 0 ? 1 : m.list.count);
         if (s->metas == NULL)
             status = cx_fail_nomem(err);
         else if (m.list.count != 0) {
@@ -234,7 +235,7 @@ static cx_walk_step visit_ref(void *arg, const cx_walk_entry *entry)
     loose *l = arg;
     if (entry->facts.kind == CX_FILE_FOLDER)
         return CX_WALK_ON;
-    cx_str name = cx_arena_printf(&l->snapshot->arena, "refs/%s", entry->path);
+    cx_str name = cx_arena_printf(&l->snapshot->repo_arena, "refs/%s", entry->path);
     const cx_snap_ref key = {.name = name};
     if (name.data != NULL &&
         bsearch(&key, l->snapshot->refs, l->snapshot->ref_count, sizeof key, compare_refs) != NULL)
@@ -251,7 +252,7 @@ static cx_walk_step visit_ref(void *arg, const cx_walk_entry *entry)
 static cx_status add_broken(cx_snapshot *s, const loose *found, cx_err *err)
 {
     size_t count = s->ref_count + found->broken.count;
-    cx_snap_ref *all = CX_ARENA_ARRAY(&s->arena, cx_snap_ref, count);
+    cx_snap_ref *all = CX_ARENA_ARRAY(&s->repo_arena, cx_snap_ref, count);
     if (all == NULL)
         return cx_fail_nomem(err);
     if (s->ref_count != 0)
@@ -292,7 +293,7 @@ static cx_status take_refs(const cx_git *git, cx_snapshot *s, cx_err *err)
     cx_buf_init(&text, cx_alloc_default());
     cx_status status = cx_git_call_run(git, &call, &text, NULL, err);
     if (!cx_failed(status))
-        status = cx_refs_parse(cx_buf_str(&text), cx_git_oid_size(git), &s->arena, &s->refs,
+        status = cx_refs_parse(cx_buf_str(&text), cx_git_oid_size(git), &s->repo_arena, &s->refs,
                                &s->ref_count, err);
     cx_buf_done(&text);
     CX_TRY(status);
@@ -322,7 +323,7 @@ static cx_status take_head(const cx_git *git, cx_snapshot *s, cx_err *err)
         line.size--;
     s->head_ref = CX_STR("");
     if (!cx_failed(status) && cx_str_starts(line, CX_STR("ref: "))) {
-        s->head_ref = cx_arena_copy_str(&s->arena, (cx_str){line.data + 5, line.size - 5});
+        s->head_ref = cx_arena_copy_str(&s->repo_arena, (cx_str){line.data + 5, line.size - 5});
         const cx_snap_ref key = {.name = s->head_ref};
         const cx_snap_ref *ref =
             s->head_ref.data == NULL || s->ref_count == 0
@@ -394,7 +395,7 @@ static cx_status take_index(const cx_git *git, const char *index_file, cx_snapsh
     cx_buf_init(&text, cx_alloc_default());
     cx_status status = cx_git_call_run(git, &call, &text, NULL, err);
     if (!cx_failed(status))
-        status = cx_index_parse(cx_buf_str(&text), cx_git_oid_size(git), &s->arena, &s->index,
+        status = cx_index_parse(cx_buf_str(&text), cx_git_oid_size(git), &s->repo_arena, &s->index,
                                 &s->index_count, err);
     cx_buf_done(&text);
     return status;
