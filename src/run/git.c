@@ -393,14 +393,12 @@ void cx_oid_text(const cx_oid *oid, char out[CX_OID_TEXT_SIZE])
     out[2 * (size_t)oid->size] = '\0';
 }
 
-static int hex_digit(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    if (c >= 'a' && c <= 'f')
-        return c - 'a' + 10;
-    return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-}
+/* The value of a hex digit plus one; 0 for anything else.  Lists of files are mostly such digits.
+ */
+static const uint8_t digit_values[256] = {
+    ['0'] = 1,  ['1'] = 2,  ['2'] = 3,  ['3'] = 4,  ['4'] = 5,  ['5'] = 6,  ['6'] = 7,  ['7'] = 8,
+    ['8'] = 9,  ['9'] = 10, ['a'] = 11, ['b'] = 12, ['c'] = 13, ['d'] = 14, ['e'] = 15, ['f'] = 16,
+    ['A'] = 11, ['B'] = 12, ['C'] = 13, ['D'] = 14, ['E'] = 15, ['F'] = 16};
 
 bool cx_oid_parse(cx_str text, cx_oid *out)
 {
@@ -408,10 +406,11 @@ bool cx_oid_parse(cx_str text, cx_oid *out)
     if (text.size != 40 && text.size != 64)
         return false;
     for (size_t i = 0; i < text.size; i += 2) {
-        int high = hex_digit(text.data[i]), low = hex_digit(text.data[i + 1]);
-        if (high < 0 || low < 0)
+        unsigned high = digit_values[(uint8_t)text.data[i]];
+        unsigned low = digit_values[(uint8_t)text.data[i + 1]];
+        if (high == 0 || low == 0)
             return false;
-        oid.bytes[i / 2] = (uint8_t)(high << 4 | low);
+        oid.bytes[i / 2] = (uint8_t)((high - 1) << 4 | (low - 1));
     }
     oid.size = (uint8_t)(text.size / 2);
     *out = oid;
