@@ -22,8 +22,8 @@
 #define CX_RUN_APPROVAL_FILES_MAX 1024
 #define CX_RUN_APPROVALS_FOLDER "approvals"    /* below the runtime root */
 #define CX_RUN_APPROVALS_USED "approvals/used" /* one file a nonce, named by its SHA-256 */
-/* In a bundle, <approval_id>.json behind it: the envelopes that the run has used, as they were. */
-#define CX_RUN_APPROVALS_EVIDENCE "artifacts/approvals/"
+/* In a bundle, <approval_id>.json follows: the envelopes that the run has used, as they were. */
+#define CX_RUN_APPROVALS_EVIDENCE "artifacts/approval_"
 
 typedef struct cx_run_approval {
     cx_str approval_id;

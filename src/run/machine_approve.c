@@ -48,7 +48,7 @@ static cx_status keep_grants(cx_machine *m, const cx_texts *scopes, cx_err *err)
 /* The signed file is evidence of the run. */
 static cx_status keep_file(cx_machine_task *t, const cx_run_approval *approval, cx_err *err)
 {
-    cx_str path = cx_arena_printf(&t->arena, "artifacts/approval_%.*s.json",
+    cx_str path = cx_arena_printf(&t->arena, CX_RUN_APPROVALS_EVIDENCE "%.*s.json",
                                   (int)approval->approval_id.size, approval->approval_id.data);
     if (path.data == NULL)
         return cx_fail_nomem(err);

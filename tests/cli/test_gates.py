@@ -4,6 +4,7 @@ an answer, and approvals from the key to the gate that takes them.
 
     test_gates.py [PROGRAM] [WORDS..]     PROGRAM defaults to $CORTEX_BIN
 """
+import base64
 import hashlib
 import json
 import os
@@ -11,7 +12,8 @@ import shutil
 import subprocess
 import xml.dom.minidom
 
-from kit import BIN, TESTS, Folder, check, main, run, test
+from kit import BIN, TESTS, Folder, check, main, run, skip, test
+from run_kit import GOOD_OPS, approve, contract, reply, script, with_policies
 
 ENV = {"PATH": "/usr/bin:/bin", "HOME": "/nonexistent", "LC_ALL": "C.UTF-8",
        "GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_NOSYSTEM": "1",
@@ -254,6 +256,34 @@ def a_run_is_attested_and_checked():
             file.write("\n")
         cortex("run", "attest", bundle, "--check", out, "--trusted", public, code=1)
         cortex("run", "attest", bundle, "--key", key, code=1)
+
+
+@test
+def an_attestation_names_the_approvals_that_were_used():
+    with Folder() as folder:
+        repo, key = with_policies(folder)
+        wide = contract(allowed_paths=["src/"])
+        signed = approve(repo, key, wide, "wide_path:src/")
+        done, answer = repo.run(wide, script((GOOD_OPS, reply())))
+        if answer["failed_gate"] == "sandbox":
+            skip("no sandbox on this machine: " + ", ".join(answer["violations"]))
+        check(done.returncode == 0, answer, done.stderr)
+        out = folder / "run.dsse.json"
+        made = repo.cortex("run", "attest", answer["run_id"], "--key", key, "-o", out)
+        check(made.returncode == 0, made.stderr)
+        envelope = json.loads(out.read_text())
+        predicate = json.loads(base64.b64decode(envelope["payload"]))["predicate"]
+        check([a["approval_id"] for a in predicate["approvals"]] == [signed["approval_id"]], predicate)
+        check(predicate["approvals"][0]["scopes"] == ["wide_path:src/"], predicate)
+        check(predicate["sandbox"] == "full" and predicate["status"] == "SUCCESS", predicate)
+        public = run(BIN, "key", "show", key, env=ENV, cwd=folder).stdout.decode().strip()
+        checked = repo.cortex("run", "attest", answer["run_id"], "--check", out, "--trusted", public)
+        check(checked.returncode == 0, checked.stdout, checked.stderr)
+        listed = json.loads(repo.cortex("approvals", "list", "--json").stdout)["items"]
+        check([item["state"] for item in listed] == ["used"], listed)
+        # It was for one run.
+        again, answer = repo.run(wide, script((GOOD_OPS, reply())))
+        check(again.returncode == 4 and answer["failed_gate"] == "policy", answer)
 
 
 main()
