@@ -256,6 +256,7 @@ static cx_status check_overrides(cx_machine_task *t, cx_err *err)
         if (granted)
             continue;
         t->policy_gate = (cx_run_gate){true, false, NULL, 0};
+        CX_TRY(cx_task_gate_event(t, "POLICY_GATE_RESULT", false, &scopes, err));
         CX_TRY(cx_task_refuse(t, "policy", "override_file", true, &scopes, err));
         t->policy_gate.violations = t->violations.items;
         t->policy_gate.violation_count = t->violations.count;

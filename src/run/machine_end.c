@@ -415,6 +415,12 @@ static cx_status finish(cx_machine *m, cx_run_status status, const cx_run_ref **
     return CX_SUCCESS;
 }
 
+/* As the manifest says it. */
+static cx_str or_none(cx_str commit)
+{
+    return commit.size == 0 ? CX_STR("none") : commit;
+}
+
 cx_status cx_machine_end(cx_machine *m, cx_run_outcome *out, cx_arena *arena, cx_err *err)
 {
     const cx_run_ref *files;
@@ -435,13 +441,8 @@ cx_status cx_machine_end(cx_machine *m, cx_run_outcome *out, cx_arena *arena, cx
     CX_TRY(make_manifest(m, status, files, file_count, &manifest, err));
     cx_run_seal_facts seal = {.task_id = t->id,
                               .status = status,
-                              .baseline_commit = m->baseline,
-                              .final_commit = final_commit(t, m->arena)};
-    /* As the manifest says it when a contract's baseline named nothing. */
-    if (seal.baseline_commit.size == 0)
-        seal.baseline_commit = CX_STR("none");
-    if (seal.final_commit.size == 0)
-        seal.final_commit = CX_STR("none");
+                              .baseline_commit = or_none(m->baseline),
+                              .final_commit = or_none(final_commit(t, m->arena))};
     CX_TRY(cx_run_seal(m->run, &manifest, &seal, &sealed, err));
     add_note(m, &sealed.manifest_sha256);
     return fill_outcome(m, &sealed, out, arena, err);

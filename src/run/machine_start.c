@@ -151,7 +151,9 @@ static cx_status read_contract(cx_machine *m, cx_err *err)
                                  &m->findings, &m->contract, &m->policy, err));
     CX_TRY(cx_run_findings_check(&m->findings, err));
     m->contract_ok = m->findings.refusing == 0;
-    m->baseline = m->contract.baseline_commit;
+    /* A refused contract stays as it is: where it only names a commit, none is bound to the run. */
+    if (m->contract_ok || cx_str_eq(m->contract.baseline_ref, m->contract.baseline_commit))
+        m->baseline = m->contract.baseline_commit;
     if (m->baseline.size != 0 && !cx_oid_parse(m->baseline, &m->baseline_oid))
         return cx_fail(err, CX_E_FORMAT, "git names a commit '%.*s'", (int)m->baseline.size,
                        m->baseline.data);

@@ -208,7 +208,11 @@ cx_status cx_stage_tests(cx_machine_task *t, cx_err *err)
     test_run what = {t->candidate, NULL, t->attempt};
     bool granted;
     t->gate = "tests";
-    CX_TRY(run_tests(&s, &what, &t->tests, err));
+    cx_status status = run_tests(&s, &what, &t->tests, err);
+    if (cx_failed(status)) {
+        keep_verdict(t);
+        return status;
+    }
     if (s.refused_rule != NULL) {
         CX_TRY(ask_for_script(&s, &granted, err));
         if (!granted)

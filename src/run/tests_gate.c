@@ -287,7 +287,7 @@ done:
 /* --- all of them ---------------------------------------------------------------------------------
  */
 
-static cx_status conclude(job *j, size_t reached, cx_err *err)
+static void conclude(const job *j, size_t reached)
 {
     cx_run_test_facts *facts = j->facts;
     facts->skipped = (uint32_t)(j->options->test_count - reached);
@@ -298,7 +298,13 @@ static cx_status conclude(job *j, size_t reached, cx_err *err)
         facts->status = CX_RUN_TESTS_ERROR;
         facts->failure = CX_STR("no test that must pass has run");
     }
-    facts->command_count = j->ran.count;
+}
+
+/* What ran is a fact, also when something kept the rest from running. */
+static cx_status keep_commands(const job *j, cx_err *err)
+{
+    cx_run_test_facts *facts = j->facts;
+    CX_TRY(write_commands(j, err));
     if (j->ran.count == 0)
         return CX_SUCCESS;
     cx_run_command_facts *copy = CX_ARENA_ARRAY(j->arena, cx_run_command_facts, j->ran.count);
@@ -306,6 +312,7 @@ static cx_status conclude(job *j, size_t reached, cx_err *err)
         return cx_fail_nomem(err);
     memcpy(copy, j->ran.items, j->ran.count * sizeof *copy);
     facts->commands = copy;
+    facts->command_count = j->ran.count;
     return CX_SUCCESS;
 }
 
@@ -335,8 +342,8 @@ static cx_status run_all(job *j, cx_err *err)
         CX_TRY(run_one(j, reached, &j->options->tests[reached], err));
         reached++;
     }
-    CX_TRY(write_commands(j, err));
-    return conclude(j, reached, err);
+    conclude(j, reached);
+    return CX_SUCCESS;
 }
 
 cx_status cx_run_tests(const cx_run_tests_options *options, cx_arena *arena, cx_run_test_facts *out,
@@ -362,6 +369,12 @@ cx_status cx_run_tests(const cx_run_tests_options *options, cx_arena *arena, cx_
     };
     CX_TRY(cx_run_worktree_add(options->git, &where, arena, &j.worktree, err));
     cx_status status = run_all(&j, err);
+    bool went_through = !cx_failed(status);
+    cx_status kept = keep_commands(&j, went_through ? err : NULL);
+    if (went_through)
+        status = kept;
+    else
+        facts.status = CX_RUN_TESTS_ERROR;
     close_evidence(&j.all_out);
     close_evidence(&j.all_err);
     cx_vec_done(&j.ran, arena->alloc);
@@ -372,7 +385,6 @@ cx_status cx_run_tests(const cx_run_tests_options *options, cx_arena *arena, cx_
         if (err != NULL)
             *err = removing;
     }
-    if (!cx_failed(status))
-        *out = facts;
+    *out = facts;
     return status;
 }

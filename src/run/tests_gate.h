@@ -58,7 +58,8 @@ typedef struct cx_run_tests_options {
 } cx_run_tests_options;
 
 /* Facts for cx_run_report_tests, in the arena.  Failing tests, refused commands and timeouts are
- * facts; errors are what kept them from being found, and mean that nothing passed (R1).  A command
+ * facts; errors are what kept them from being found, and mean that nothing passed (R1): then `out`
+ * has the commands that did run, status ERROR.  A command
  * that the gate refuses: ERROR, failure "C14 scripts/test.sh", and no further commands. */
 CX_RESULT cx_run_tests(const cx_run_tests_options *options, cx_arena *arena, cx_run_test_facts *out,
                        cx_err *err);

@@ -10,8 +10,8 @@ import re
 import signal
 import threading
 
-from kit import Folder, check, main, skip, test
-from run_kit import (GOLDEN, GOOD_OPS, SCENARIOS, Repo, approve, contract, golden, payloads, reply,
+from kit import BIN, Folder, check, main, run, skip, test
+from run_kit import (GOLDEN, GOOD_OPS, SCENARIOS, Repo, approve, clean_env, contract, golden, payloads, reply,
                      script, sha256, types, with_policies)
 
 
@@ -89,7 +89,9 @@ def golden_scenario(name):
         check(mine["status"] == theirs["status"])
         check(mine["attempt"] == theirs["attempt"])
         check(repo.verify(answer).returncode == 0, repo.verify(answer).stdout)
-        loose = repo.cortex("run", "verify", bundle, "--home", repo.base / "nowhere", "--json")
+        check(run(BIN, "init", "--home", repo.base / "other", cwd=repo.base,
+                  env=clean_env()).returncode == 0)
+        loose = repo.cortex("run", "verify", bundle, "--home", repo.base / "other", "--json")
         check(loose.returncode == 3, loose.returncode, loose.stdout, loose.stderr)
         repo.clean()
         if expected["run_exit"] == 0:
