@@ -93,6 +93,10 @@ typedef struct cx_run_lock_keeper {
 
 CX_RESULT cx_run_lock_keep(cx_run_lock_keeper *keeper, const cx_run_store *store, cx_str run_id,
                            size_t expected, uint64_t ttl_sec, cx_err *err);
+/* How many locks there must be, besides those said before: said behind taking some, and before
+ * giving some back. */
+void cx_run_lock_keep_more(cx_run_lock_keeper *keeper, size_t count);
+void cx_run_lock_keep_fewer(cx_run_lock_keeper *keeper, size_t count);
 /* Whether all renewals so far worked. */
 bool cx_run_lock_kept(cx_run_lock_keeper *keeper);
 /* Ends the thread; a keeper that was zeroed and never started is fine. */

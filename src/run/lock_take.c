@@ -264,11 +264,13 @@ static void keep(void *arg)
         if (keeper->stopping || io->monotonic_ns(io) < next)
             continue;
         next += every;
+        size_t expected = keeper->expected;
         cx_lock_leave(&keeper->lock);
-        bool lost = cx_failed(
-            cx_run_lock_renew(&keeper->store, cx_str_z(keeper->run_id), keeper->expected, NULL));
+        cx_status renewed =
+            cx_run_lock_renew(&keeper->store, cx_str_z(keeper->run_id), expected, NULL);
         cx_lock_enter(&keeper->lock);
-        keeper->lost = lost;
+        /* Some may have been given back meanwhile; then the next look decides. */
+        keeper->lost = cx_failed(renewed) && expected <= keeper->expected;
     }
     cx_lock_leave(&keeper->lock);
 }
@@ -290,6 +292,25 @@ cx_status cx_run_lock_keep(cx_run_lock_keeper *keeper, const cx_run_store *store
         return cx_fail(err, CX_E_LIMIT, "no thread could be started to renew locks");
     }
     return CX_SUCCESS;
+}
+
+void cx_run_lock_keep_more(cx_run_lock_keeper *keeper, size_t count)
+{
+    if (!keeper->started)
+        return;
+    cx_lock_enter(&keeper->lock);
+    keeper->expected += count;
+    cx_lock_leave(&keeper->lock);
+}
+
+void cx_run_lock_keep_fewer(cx_run_lock_keeper *keeper, size_t count)
+{
+    if (!keeper->started)
+        return;
+    cx_lock_enter(&keeper->lock);
+    CX_ASSERT(count <= keeper->expected);
+    keeper->expected -= count;
+    cx_lock_leave(&keeper->lock);
 }
 
 bool cx_run_lock_kept(cx_run_lock_keeper *keeper)

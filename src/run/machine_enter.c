@@ -87,9 +87,11 @@ static cx_status take_locks(cx_machine_task *t, cx_err *err)
         return refuse_lock(t, &result, err);
     t->has_locks = true;
     if (!m->keeping) {
-        CX_TRY(cx_run_lock_keep(&m->keeper, &m->store, cx_run_id(m->run), paths.count, ttl, err));
+        CX_TRY(cx_run_lock_keep(&m->keeper, &m->store, cx_run_id(m->run), 0, ttl, err));
         m->keeping = true;
     }
+    t->lock_count = result.taken_count;
+    cx_run_lock_keep_more(&m->keeper, t->lock_count);
     cx_json_list payload = cx_json_list_begin(&t->arena);
     cx_put_texts(&payload, "paths", paths.items, paths.count);
     return cx_task_event(t, CX_RUN_INFO, "LOCK_ACQUIRED", &payload, err);

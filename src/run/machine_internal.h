@@ -82,6 +82,7 @@ typedef struct cx_machine_task {
     /* what there is to give back */
     bool has_worktree;
     bool has_locks;
+    size_t lock_count; /* of them; "src" and "src/" are one */
     cx_worktree worktree;
     cx_worktree_options worktree_options;
     cx_str worktree_ref; /* relative to the runtime root; empty: none was made */

@@ -11,6 +11,8 @@ static cx_status release_locks(cx_machine_task *t, cx_err *err)
     size_t count;
     if (!t->has_locks)
         return CX_SUCCESS;
+    cx_run_lock_keep_fewer(&m->keeper, t->lock_count);
+    t->lock_count = 0;
     CX_TRY(cx_run_lock_release(&m->store, cx_run_id(m->run), t->id, &t->arena, &paths, &count, err));
     t->has_locks = false;
     cx_json_list payload = cx_json_list_begin(&t->arena);
@@ -70,6 +72,8 @@ void cx_task_drop(cx_machine_task *t)
     cx_machine *m = t->m;
     cx_str *paths;
     size_t count;
+    cx_run_lock_keep_fewer(&m->keeper, t->lock_count);
+    t->lock_count = 0;
     if (t->has_locks)
         (void)cx_failed(cx_run_lock_release(&m->store, cx_run_id(m->run), t->id, &t->arena, &paths,
                                             &count, NULL));

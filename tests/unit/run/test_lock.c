@@ -223,7 +223,10 @@ CX_TEST(lock_keeper_renews_and_says_when_it_cannot)
     if (!run_kit_init(&kit, "lock_keep", &io, NULL))
         return;
     CHECK(TAKE(&kit, "one", &result, "a"));
-    CHECK_STATUS(cx_run_lock_keep(&keeper, &kit.store, CX_STR("one"), 1, 900, &kit.err), &kit.err);
+    CHECK_STATUS(cx_run_lock_keep(&keeper, &kit.store, CX_STR("one"), 0, 900, &kit.err), &kit.err);
+    cx_run_lock_keep_more(&keeper, 1);
+    cx_run_lock_keep_fewer(&keeper, 1);
+    cx_run_lock_keep_more(&keeper, 1);
     CHECK(cx_run_lock_kept(&keeper));
     CHECK_STATUS(cx_run_lock_force(&kit.store, CX_STR("a"), &kit.arena, &forced, &kit.err),
                  &kit.err);
