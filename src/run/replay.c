@@ -330,7 +330,8 @@ static cx_status write_document(replay *r, cx_run_rehydration *out, cx_err *err)
     if (r->against == NULL)
         cx_run_part_put(&object, "baseline_run_id", cx_json_make_null());
     else
-        cx_run_part_put_str(&object, "baseline_run_id", r->other_story.run_id);
+        cx_run_part_put_str(&object, "baseline_run_id",
+                            cx_arena_copy_str(r->arena, r->other_story.run_id));
     cx_run_part_put_z(&object, "status",
                       out->exit_code == 0 || out->exit_code == 3 ? "ok" : "fail");
     CX_TRY(put_verdict(r, &object, err));

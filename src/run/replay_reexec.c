@@ -209,14 +209,46 @@ static cx_status open_repository(cx_reexec *x, cx_err *err)
     return x->baseline_text.data == NULL ? cx_fail_nomem(err) : CX_SUCCESS;
 }
 
+static const char *const *as_z(cx_reexec *x, cx_run_words words)
+{
+    const char **items = CX_ARENA_ARRAY(x->arena, const char *, words.count + 1);
+    for (size_t i = 0; items != NULL && i < words.count; i++) {
+        items[i] = cx_arena_copy_str(x->arena, words.items[i]).data;
+        x->failed = x->failed || items[i] == NULL;
+    }
+    x->failed = x->failed || items == NULL;
+    return items;
+}
+
+/* As runs of this baseline have it. */
+static cx_sandbox_options box_options(cx_reexec *x, const char *const *hide)
+{
+    const cx_run_config *config = &x->policy.config;
+    cx_sandbox_options options = {.program = x->options->program, .hide = hide, .hide_count = 1};
+    if (!x->has_policy)
+        return options;
+    options.trusted = as_z(x, config->trusted_dirs);
+    options.trusted_count = config->trusted_dirs.count;
+    options.read = as_z(x, config->read_only);
+    options.read_count = config->read_only.count;
+    options.env_names = as_z(x, config->env);
+    options.env_name_count = config->env.count;
+    options.limits = (cx_sandbox_limits){.processes = config->limits.processes,
+                                         .file_bytes = config->limits.file_bytes,
+                                         .open_files = config->limits.open_files,
+                                         .memory_bytes = config->limits.memory_bytes};
+    return options;
+}
+
 bool cx_reexec_sandbox(cx_reexec *x)
 {
     cx_err err = {0};
     const char *hide[] = {x->options->root};
     if (x->box != NULL)
         return true;
-    const cx_sandbox_options options = {
-        .program = x->options->program, .hide = hide, .hide_count = 1};
+    const cx_sandbox_options options = box_options(x, hide);
+    if (x->failed)
+        return false;
     if (cx_failed(cx_sandbox_open(&options, &x->box, &err))) {
         cx_reexec_error(x, "no sandbox: %s", err.message);
         return false;

@@ -165,6 +165,13 @@ static cx_status run_turn(cx_reexec *x, const cx_worktree *tree, const cx_json *
     cx_sandbox_spec spec = CX_SANDBOX_SPEC_INIT;
     cx_sandbox_result result;
     cx_buf input, said;
+#ifdef CX_ARENA_ASAN
+    /* As in runner_script.c: AddressSanitizer maps terabytes that it never touches. */
+    static const char *const env[] = {"ASAN_OPTIONS=detect_leaks=0", NULL};
+    const cx_sandbox_limits limits = {.memory_bytes = UINT64_MAX};
+    spec.limits = &limits;
+    spec.env = env;
+#endif
     if (ops == NULL)
         return cx_fail(err, CX_E_FORMAT, "turn %u of the script has no ops", i);
     CX_TRY(cx_agent_ops_check(ops, err));
