@@ -4,6 +4,7 @@
 #ifndef CX_TESTS_RUNNER_RUN_ANSWERS_H
 #define CX_TESTS_RUNNER_RUN_ANSWERS_H
 
+#include "run/policy.h"
 #include "tests/runner/run.h"
 
 static inline cx_json run_text_or_null(const char *text)
@@ -13,6 +14,15 @@ static inline cx_json run_text_or_null(const char *text)
 
 /* run_schema.c */
 cx_status run_report_schema_got(runner *r, const cx_json *item, cx_json *out, cx_err *err);
+
+/*
+ * The repository that the cases of policies and contracts mean: registry, skills, tools and schemas are
+ * those of the folder upstream/ beside the cases where there is one, all else is what the program
+ * carries; every name of a commit resolves.  run_contract.c
+ */
+cx_run_repo run_case_repo(runner *r);
+/* Its policies. */
+CX_RESULT run_case_policy(runner *r, cx_run_policy *out, cx_err *err);
 
 /* run_paths.c */
 cx_status run_path_lint_got(runner *r, const cx_json *item, cx_json *out, cx_err *err);

@@ -1,11 +1,11 @@
 /*
  * run_contract.c - contract.json and legacy_contract_hash.json (run.md §3).
  *
- * The cases' repository has one file besides the policies and schemas that the program carries, and
- * every name of a commit that passes K05's checks of text resolves.
+ * The cases' repository: see run_answers.h.  Of the prompts that references name it has one.
  */
 #include "run/contract_command.h"
 #include "crypto/text.h"
+#include "run/assets.h"
 #include "tests/runner/run_answers.h"
 
 static const char the_commit[] = "0123456789012345678901234567890123456789";
@@ -29,18 +29,40 @@ static cx_status in_head(void *arg, cx_str commit, bool *out, cx_err *err)
     return CX_SUCCESS;
 }
 
+/* Whether the cases say that this file is the one in upstream/: packs and command lists are not, as
+ * those differ from run.md, which decides. */
+static bool is_of_upstream(cx_str path)
+{
+    static const char *const names[] = {"policies/agent_registry.json",
+                                        "policies/skills_bundle_registry.json",
+                                        "policies/mcp_allowlist.json"};
+    for (size_t i = 0; i < CX_COUNT_OF(names); i++)
+        if (cx_str_is(path, names[i]))
+            return true;
+    return cx_str_starts(path, CX_STR("schemas/"));
+}
+
 static cx_status read_file(void *arg, cx_str commit, cx_str path, size_t limit_bytes,
                            cx_arena *arena, cx_run_blob *out_kind, cx_bytes *out, cx_err *err)
 {
-    (void)arg;
+    runner *r = arg;
+    cx_str text, name = cx_arena_copy_str(arena, path),
+                 upstream = cx_arena_printf(arena, "upstream/%.*s", (int)path.size, path.data);
     (void)commit;
     (void)limit_bytes;
-    (void)arena;
-    (void)err;
     *out = cx_str_bytes(CX_STR("a prompt\n"));
-    *out_kind = cx_str_eq(path, CX_STR("policies/agents/codex/roles/50_worker_core.md"))
-                    ? CX_BLOB_FILE
-                    : CX_BLOB_NONE;
+    *out_kind = CX_BLOB_FILE;
+    if (name.data == NULL || upstream.data == NULL)
+        return cx_fail_nomem(err);
+    if (cx_str_eq(path, CX_STR("policies/agents/codex/roles/50_worker_core.md")))
+        return CX_SUCCESS;
+    if (is_of_upstream(path) && !cx_failed(runner_read(r, upstream, &text, NULL))) {
+        *out = cx_str_bytes(text);
+        return CX_SUCCESS;
+    }
+    /* A schema that is not here is looked for in the program, by whoever needs it. */
+    if (cx_str_starts(path, CX_STR("schemas/")) || !cx_run_asset(name.data, out))
+        *out_kind = CX_BLOB_NONE;
     return CX_SUCCESS;
 }
 
@@ -53,6 +75,26 @@ static cx_status list_files(void *arg, cx_str commit, cx_arena *arena, cx_run_tr
     (void)err;
     *out = (cx_run_tree){NULL, 0};
     return CX_SUCCESS;
+}
+
+cx_run_repo run_case_repo(runner *r)
+{
+    return (cx_run_repo){r, resolve, in_head, read_file, list_files, NULL};
+}
+
+cx_status run_case_policy(runner *r, cx_run_policy *out, cx_err *err)
+{
+    const cx_run_repo repo = run_case_repo(r);
+    cx_run_findings findings;
+    cx_run_findings_init(&findings, &r->arena);
+    cx_status status =
+        cx_run_policy_load(&repo, CX_STR(the_commit), &r->arena, &findings, out, err);
+    if (!cx_failed(status) && findings.refusing != 0)
+        status = cx_fail(err, CX_E_FORMAT, "the policies cannot be read: %.*s",
+                         (int)findings.list.items[0].message.size,
+                         findings.list.items[0].message.data);
+    cx_run_findings_done(&findings);
+    return status;
 }
 
 /* {schema_valid, contract_valid, rules[]}: a case names one of the rules. */
@@ -74,7 +116,7 @@ static cx_status answer(runner *r, const cx_run_findings *findings, cx_json *out
 
 cx_status run_contract_got(runner *r, const cx_json *item, cx_json *out, cx_err *err)
 {
-    const cx_run_repo repo = {NULL, resolve, in_head, read_file, list_files, NULL};
+    const cx_run_repo repo = run_case_repo(r);
     const cx_json *instance = cx_json_get(item, CX_STR("instance"));
     cx_run_findings findings;
     cx_contract contract;

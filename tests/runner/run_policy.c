@@ -43,19 +43,6 @@ static cx_status put_words(cx_json_list *object, const char *name, cx_run_words 
     return CX_SUCCESS;
 }
 
-static cx_status built_in_policy(runner *r, cx_run_policy *out, cx_err *err)
-{
-    cx_run_findings findings;
-    cx_run_findings_init(&findings, &r->arena);
-    cx_status status = cx_run_policy_load(NULL, CX_STR(""), &r->arena, &findings, out, err);
-    if (!cx_failed(status) && findings.refusing != 0)
-        status =
-            cx_fail(err, CX_E_FORMAT, "the built-in policies cannot be read: %.*s",
-                    (int)findings.list.items[0].message.size, findings.list.items[0].message.data);
-    cx_run_findings_done(&findings);
-    return status;
-}
-
 cx_status run_policy_gate_got(runner *r, const cx_json *item, cx_json *out, cx_err *err)
 {
     static const struct {
@@ -78,7 +65,7 @@ cx_status run_policy_gate_got(runner *r, const cx_json *item, cx_json *out, cx_e
     asked.shell = text_or_none(rights, "shell");
     asked.network = text_or_none(rights, "network");
     CX_TRY(words_of(r, rights, "mcp_tools", &asked.mcp_tools, err));
-    CX_TRY(built_in_policy(r, &policy, err));
+    CX_TRY(run_case_policy(r, &policy, err));
     const char *reason = cx_run_policy_judge(&policy, text_or_none(agent, "role"),
                                              text_or_none(agent, "agent_id"), &asked, &exceeds);
     for (size_t i = 0; i < CX_COUNT_OF(fields); i++)
@@ -162,7 +149,7 @@ static cx_status mcp_got(runner *r, const cx_json *item, cx_json_list *object, c
     cx_run_policy policy;
     cx_run_words allowed, required;
     cx_run_tool_verdict verdict;
-    CX_TRY(built_in_policy(r, &policy, err));
+    CX_TRY(run_case_policy(r, &policy, err));
     CX_TRY(words_of(r, item, "allowed", &allowed, err));
     CX_TRY(words_of(r, item, "required", &required, err));
     CX_TRY(cx_run_gate_mcp(policy.mcp_allow, policy.mcp_deny, allowed, required, &r->arena,

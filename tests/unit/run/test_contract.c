@@ -320,6 +320,38 @@ CX_TEST(k04_the_baselines_file)
     end(&it);
 }
 
+/* Where the baseline has no such file, an edition that others have published is served by ours. */
+CX_TEST(k04_editions)
+{
+    const change as_reviewer[] = {
+        {"\"assigned_agent\":{\"role\":\"WORKER\"", "\"assigned_agent\":{\"role\":\"REVIEWER\""},
+        {"output_schema.worker", "output_schema.reviewer"},
+        {"schemas/agent_task_result.v1.json", "schemas/review_report.v1.json"},
+        {"\"sha256\":\"",
+         "\"sha256\":\"26944733cd476dfa113f0746d4e240e2999800f8ef7296421f30e5974bf1dfc7\"}],"
+         "\"cut\":[{\"x\":\""}};
+    judged it;
+    for (int has_file = 0; has_file < 2; has_file++) {
+        start(&it);
+        for (size_t i = 0; i < CX_COUNT_OF(as_reviewer); i++) {
+            it.text = replaced(&it.arena, it.text, as_reviewer[i].from, as_reviewer[i].to);
+            REQUIRE(it.text != NULL);
+        }
+        /* What stood behind the digest goes. */
+        char *cut = strstr(it.text, ",\"cut\":"), *rest = strstr(it.text, "},\"required_outputs\"");
+        REQUIRE(cut != NULL && rest != NULL && cut < rest);
+        memmove(cut, rest, strlen(rest) + 1);
+        if (has_file == 1)
+            repo_table_put(&it.table, "schemas/review_report.v1.json", "{}");
+        judge(&it);
+        if (it.findings.refusing != (size_t)has_file)
+            print(&it);
+        CHECK_INT(it.findings.refusing, has_file);
+        CHECK(cx_run_findings_have(&it.findings, "K04") == (has_file == 1));
+        end(&it);
+    }
+}
+
 CX_TEST(k05_baselines)
 {
     static const char *const refs[] = {"",        " ",          "-x",       "--output=x", "a..b",
