@@ -87,6 +87,7 @@ extern const cx_cli_command cx_cli_lattice_anchor;
 extern const cx_cli_command cx_cli_lattice_selftest;
 extern const cx_cli_command cx_cli_import;
 extern const cx_cli_command cx_cli_run_replay;
+extern const cx_cli_command cx_cli_run_chain;
 extern const cx_cli_command cx_cli_init;
 extern const cx_cli_command cx_cli_runner_add;
 extern const cx_cli_command cx_cli_runner_list;

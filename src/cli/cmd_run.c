@@ -1,17 +1,11 @@
 /*
  * cmd_run.c - `cortex run CONTRACT`: one governed run, from a contract to a sealed bundle.
  */
-#include <signal.h>
-#include <stdatomic.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #include "cli/ledger.h"
-#include "cli/run_ledger.h"
-#include "run/git.h"
-#include "run/machine.h"
-#include "run/store.h"
+#include "cli/run_start.h"
 
 typedef struct running {
     cx_cli *cli;
@@ -22,26 +16,6 @@ typedef struct running {
     cx_bytes contract;
     uint64_t shown;
 } running;
-
-static atomic_bool told_to_end;
-
-static void on_signal(int number)
-{
-    (void)number;
-    atomic_store(&told_to_end, true);
-}
-
-/* The first signal ends the run in order, the second the process. */
-static void catch_signals(void)
-{
-    struct sigaction action;
-    memset(&action, 0, sizeof action);
-    action.sa_handler = on_signal;
-    action.sa_flags = SA_RESTART | (int)SA_RESETHAND;
-    (void)sigemptyset(&action.sa_mask);
-    (void)sigaction(SIGINT, &action, NULL);
-    (void)sigaction(SIGTERM, &action, NULL);
-}
 
 /* --- progress ----------------------------------------------------------------------------------------- */
 
@@ -60,75 +34,14 @@ static void on_event(void *arg, cx_str type, cx_str line)
 
 /* --- what is asked -------------------------------------------------------------------------------------- */
 
-static cx_status take_approvals(running *r, cx_err *err)
-{
-    const cx_cli_given *given = NULL;
-    size_t count = 0;
-    const char **files = CX_ARENA_ARRAY(&r->cli->arena, const char *, r->args->given_count + 1);
-    if (files == NULL)
-        return cx_fail_nomem(err);
-    while ((given = cx_cli_next(r->args, "approval", given)) != NULL)
-        files[count++] = given->values[0];
-    r->options.approvals = files;
-    r->options.approval_count = count;
-    return CX_SUCCESS;
-}
-
-static uint64_t fault_of(const char *text)
-{
-    return text == NULL ? 0 : strtoull(text, NULL, 10);
-}
-
 static cx_status take_options(running *r, cx_err *err)
 {
-    const cx_cli_args *args = r->args;
-    uint64_t wait_s = cx_cli_number(args, "approval-wait", 0);
-    if (wait_s > 86400)
-        return cx_fail(err, CX_E_USAGE, "option --approval-wait: expected at most 86400 seconds");
-    CX_TRY(cx_cli_take_file(r->cli, args->operands[0], &r->contract, err));
-    r->options = (cx_run_options){
-        .alloc = r->cli->alloc,
-        .io = r->cli->io,
-        .runtime_root = getenv(CX_RUN_ROOT_ENV),
-        .contract = r->contract,
-        .runner = cx_cli_value(args, "runner"),
-        .script = cx_cli_value(args, "script"),
-        .diagnostic = cx_cli_has(args, "diagnostic"),
-        .no_merge = cx_cli_has(args, "no-merge"),
-        .allow_degraded_sandbox = cx_cli_has(args, "allow-degraded-sandbox"),
-        .approval_wait_s = (uint32_t)wait_s,
-        .progress = on_event,
-        .progress_arg = r,
-        .cancel = &told_to_end,
-        .fault_event = fault_of(getenv("CORTEX_RUN_FAULT")), /* tests of crashes */
-    };
-    return take_approvals(r, err);
-}
-
-/* The journal is named after the repository (DECISIONS 2). */
-static cx_status open_ledger(running *r, cx_err *err)
-{
-    cx_git_options options = CX_GIT_OPTIONS_INIT;
-    cx_git *git;
-    cx_oid root;
-    cx_str actor;
-    char text[CX_OID_TEXT_SIZE], *real;
-    CX_TRY(cx_git_open(".", &options, r->cli->alloc, &git, err));
-    cx_status status = cx_git_root_commit(git, &root, err);
-    cx_git_close(git);
-    CX_TRY(status);
-    cx_oid_text(&root, text);
-    CX_TRY(cx_cli_run_actor(text, &r->cli->arena, &actor, err));
-    CX_TRY(cx_cli_run_ledger_open(&r->ledger, r->cli, r->args, actor, err));
-    r->options.ledger = &r->ledger.ledger;
-    real = realpath(r->ledger.path, NULL);
-    if (real != NULL) {
-        cx_str kept = cx_arena_copy_str(&r->cli->arena, cx_str_z(real));
-        free(real);
-        r->options.home = kept.data;
-    }
-    return r->options.home == NULL ? cx_fail(err, CX_E_IO, "cannot find %s", r->ledger.path)
-                                   : CX_SUCCESS;
+    CX_TRY(cx_cli_take_file(r->cli, r->args->operands[0], &r->contract, err));
+    CX_TRY(cx_cli_run_options(r->cli, r->args, &r->options, err));
+    r->options.contract = r->contract;
+    r->options.progress = on_event;
+    r->options.progress_arg = r;
+    return CX_SUCCESS;
 }
 
 /* --- answers --------------------------------------------------------------------------------------------- */
@@ -234,8 +147,7 @@ static cx_status run_all(running *r, int *out_code, cx_err *err)
     CX_TRY(take_options(r, err));
     if (cx_cli_has(r->args, "dry-run"))
         return run_dry(r, out_code, err);
-    CX_TRY(open_ledger(r, err));
-    catch_signals();
+    CX_TRY(cx_cli_run_ledger_begin(&r->ledger, r->cli, r->args, &r->options, err));
     CX_TRY(cx_run_execute(&r->options, &r->cli->arena, &outcome, err));
     *out_code = outcome.exit_code;
     return answer(r, &outcome, err);
@@ -263,22 +175,10 @@ static const cx_cli_operand operands[] = {{"CONTRACT", CX_CLI_FILE, NULL, false,
 
 static const cx_cli_option options[] = {
     CX_CLI_OPTION_HOME,
-    CX_CLI_OPT("runner", 0, CX_CLI_TEXT, "NAME",
-               "Who does the work: a runner of policies/cortex.json by its name, or mcp, exec, "
-               "replay-script; default what the contract or the configuration says."),
-    CX_CLI_OPT("script", 0, CX_CLI_FILE, "FILE", "The script of replay-script, which it selects."),
-    CX_CLI_OPT_FLAG("no-merge", 0, "Stop when all gates have passed; the candidate is kept."),
-    CX_CLI_OPT_MANY("approval", 0, CX_CLI_FILE, "FILE",
-                    "A signed approval for this run, beside those in the runtime root."),
-    CX_CLI_OPT("approval-wait", 0, CX_CLI_COUNT, "SECONDS",
-               "How long to wait for an approval; default as configured, which is not at all."),
+    CX_CLI_OPTIONS_RUN,
     CX_CLI_OPT_FLAG("follow", 0, "Print each event as a line of JSON when it is written."),
     CX_CLI_OPT_FLAG("dry-run", 0, "Judge all that can be judged before an agent starts, and write "
                                   "nothing."),
-    CX_CLI_OPT_FLAG("diagnostic", 0, "Let an exec runner work although runner.mcp_only is true: "
-                                     "recorded, and never merged."),
-    CX_CLI_OPT_FLAG("allow-degraded-sandbox", 0,
-                    "Go on without a layer of the sandbox when an approval says so."),
     CX_CLI_OPTION_JSON,
     CX_CLI_OPTIONS_COMMON};
 

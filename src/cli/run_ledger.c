@@ -108,13 +108,11 @@ static bool holder_ended(const cx_err *err)
            tag_is(err, "AnswerLost");
 }
 
-static cx_status append(void *ctx, const char *kind, cx_str run_id, cx_bytes payload,
-                        uint64_t *out_index, cx_err *err)
+static cx_status append_alone(cx_cli_run_ledger *l, const char *kind, cx_bytes payload,
+                              uint64_t *out_index, cx_err *err)
 {
-    cx_cli_run_ledger *l = ctx;
     uint64_t seq = 0;
     bool asked = false, there = false;
-    (void)run_id;
     cx_status status = write_entry(l, kind, payload, &seq, &asked, err);
     for (int tries = 0; cx_failed(status) && tries < 3 && holder_ended(err); tries++) {
         bool lost = asked && tag_is(err, "AnswerLost");
@@ -133,6 +131,17 @@ static cx_status append(void *ctx, const char *kind, cx_str run_id, cx_bytes pay
     return CX_SUCCESS;
 }
 
+static cx_status append(void *ctx, const char *kind, cx_str run_id, cx_bytes payload,
+                        uint64_t *out_index, cx_err *err)
+{
+    cx_cli_run_ledger *l = ctx;
+    (void)run_id;
+    cx_lock_enter(&l->lock);
+    cx_status status = append_alone(l, kind, payload, out_index, err);
+    cx_lock_leave(&l->lock);
+    return status;
+}
+
 cx_status cx_cli_run_ledger_open(cx_cli_run_ledger *l, cx_cli *cli, const cx_cli_args *args,
                                  cx_str actor, cx_err *err)
 {
@@ -140,6 +149,8 @@ cx_status cx_cli_run_ledger_open(cx_cli_run_ledger *l, cx_cli *cli, const cx_cli
     l->cli = cli;
     l->actor = actor;
     l->ledger = (cx_run_ledger){l, append};
+    cx_lock_init(&l->lock);
+    l->has_lock = true;
     CX_TRY(cx_cli_home_path(cli, args, &l->path, err));
     return open_home(l, err);
 }
@@ -147,4 +158,7 @@ cx_status cx_cli_run_ledger_open(cx_cli_run_ledger *l, cx_cli *cli, const cx_cli
 void cx_cli_run_ledger_close(cx_cli_run_ledger *l)
 {
     close_home(l, "run: note: the tables could not be brought up to date");
+    if (l->has_lock)
+        cx_lock_done(&l->lock);
+    l->has_lock = false;
 }

@@ -9,6 +9,7 @@
 #ifndef CX_CLI_RUN_LEDGER_H
 #define CX_CLI_RUN_LEDGER_H
 
+#include "base/thread.h"
 #include "cli/cli.h"
 #include "ledger/remote.h"
 #include "run/events.h"
@@ -20,6 +21,8 @@ typedef struct cx_cli_run_ledger {
     cx_str actor;
     cx_home *home;
     cx_remote *remote; /* our own serving, when we hold the home */
+    cx_lock lock;      /* one append at a time: another one may have to open the home anew */
+    bool has_lock;
 } cx_cli_run_ledger;
 
 /* "run:" and the first 16 hex digits of the repository's root commit. */
