@@ -38,7 +38,7 @@ endforeach()
 function(cx_script name label)
   add_test(NAME ${name} COMMAND ${ARGN} WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
   set_tests_properties(${name} PROPERTIES LABELS ${label} SKIP_RETURN_CODE 77
-    ENVIRONMENT "CORTEX_BIN=$<TARGET_FILE:cortex>;CX_TEST_ROOT=${CMAKE_CURRENT_SOURCE_DIR}")
+    ENVIRONMENT "CORTEX_BIN=$<TARGET_FILE:cortex>;CX_TEST_ROOT=${CMAKE_CURRENT_SOURCE_DIR};CX_SANITIZE=${CORTEX_SANITIZE}")
 endfunction()
 
 cx_script(example_ledger cli ${PROJECT_SOURCE_DIR}/examples/ledger.sh ${CMAKE_BINARY_DIR}/bin)
@@ -50,6 +50,10 @@ foreach(script ${scripts})
   string(REGEX REPLACE "^test_" "cli_" name ${name})
   cx_script(${name} cli ${script})
 endforeach()
+
+if(TEST cli_attack)
+  set_tests_properties(cli_attack PROPERTIES PROCESSORS 2) # starts several runs at once
+endif()
 
 file(GLOB scripts CONFIGURE_DEPENDS diff/*_diff.py)
 if(NOT Python3_FOUND)
