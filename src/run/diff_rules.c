@@ -6,7 +6,9 @@
  */
 #include "run/diff_parts.h"
 
+#include "base/utf8.h"
 #include "run/git_parts.h"
+#include "run/unicode.h"
 
 #define REFUSED_MAX 2000 /* findings of one gate; beyond, the first say enough */
 
@@ -93,17 +95,39 @@ static void judge_change(cx_diff_job *job, const cx_diff_view *view, const cx_di
 
 /* --- D14 -------------------------------------------------------------------------------------- */
 
-/* Folds every path of the candidate; a change whose fold is taken by another path collides. */
+/* Normal form C and case folding, no more (D14): trailing dots are another name.  False when the
+ * text is not UTF-8 or cannot be folded here; then it stands for itself. */
+static bool fold_name(cx_str path, char *out, size_t capacity, size_t *out_size)
+{
+    int32_t codes[CX_RUN_PATH_BYTES_MAX];
+    size_t count = 0;
+    bool ascii = true;
+    for (size_t i = 0; i < path.size && ascii; i++) {
+        char c = path.data[i];
+        ascii = (uint8_t)c < 0x80;
+        out[i] = c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+    }
+    *out_size = path.size;
+    if (ascii)
+        return true;
+    if (path.size > CX_COUNT_OF(codes) || !cx_utf8_valid(path))
+        return false;
+    for (size_t at = 0, step; at < path.size; at += step)
+        codes[count++] = (int32_t)cx_utf8_decode((const uint8_t *)path.data + at, &step);
+    return cx_unicode_compose(codes, count, true, out, capacity, out_size);
+}
+
 static cx_status fold_path(cx_arena *arena, cx_str path, cx_str *out, cx_err *err)
 {
     size_t room = 4 * path.size + 16, size;
     char *folded = CX_ARENA_ARRAY(arena, char, room);
     if (folded == NULL)
         return cx_fail_nomem(err);
-    *out = cx_run_path_fold(path, folded, room, &size) ? (cx_str){folded, size} : path;
+    *out = fold_name(path, folded, room, &size) ? (cx_str){folded, size} : path;
     return CX_SUCCESS;
 }
 
+/* Folds every path of the candidate; a change whose fold is taken by another path collides. */
 static cx_status fill_folds(cx_diff_job *job, cx_map *folds, cx_err *err)
 {
     CX_TRY(cx_map_reserve(folds, job->candidate_count, err));
@@ -356,9 +380,12 @@ cx_status cx_diff_judge_copies(cx_diff_job *job, cx_err *err)
 
 /* --- D02, D03, D04 ---------------------------------------------------------------------------- */
 
+/* What the user's own git, or another run, changes in passing.  Alternates are not among it. */
 static bool is_others(const cx_diff_job *job, cx_str name)
 {
-    return job->options->shared && cx_str_starts(name, CX_STR("worktrees/"));
+    return job->options->shared && (cx_str_starts(name, CX_STR("worktrees/")) ||
+                                    cx_str_starts(name, CX_STR("objects/info/packs")) ||
+                                    cx_str_starts(name, CX_STR("objects/info/commit-graph")));
 }
 
 static void tell_repository(cx_diff_job *job, const char *rule, cx_str name, bool others,

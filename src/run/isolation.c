@@ -118,8 +118,10 @@ static void compare_metas(const comparison *c)
         k += order >= 0;
         if (same)
             continue;
-        if (cx_str_starts(name, CX_STR("worktrees/")))
-            tell_shared(c, name, "repository", "a work tree came or went");
+        if (cx_str_starts(name, CX_STR("worktrees/")) ||
+            cx_str_starts(name, CX_STR("objects/info/packs")) ||
+            cx_str_starts(name, CX_STR("objects/info/commit-graph")))
+            tell_shared(c, name, "repository", "a work tree or a pack came or went");
         else
             tell(c, name, "repository", "a file of the repository itself changed");
     }
