@@ -67,6 +67,8 @@ static bool try_node(schema_checker *c, const schema_node *node, const schema_vi
 static bool check_at(schema_checker *c, const schema_node *node, const schema_visit *v,
                      const cx_json *value, cx_str name, uint32_t index)
 {
+    if ((schema_types_of(value) & node->only_types) != 0)
+        return schema_count_steps(c, 1);
     schema_place at = {v->at, name, index};
     schema_visit inner = {value, &at, v->scope, NULL};
     return check_node(c, node, &inner);
@@ -151,10 +153,21 @@ static bool check_names(schema_checker *c, const schema_node *node, const char *
     return holds;
 }
 
+/* Both sides are sorted: one walk; who is missing is looked for only when somebody is. */
 static bool check_required(schema_checker *c, const schema_node *node, const schema_test *test,
                            const schema_visit *v)
 {
-    return v->value->type != CX_JSON_OBJECT ||
+    if (v->value->type != CX_JSON_OBJECT)
+        return true;
+    uint32_t at = 0, found = 0;
+    for (; found < test->count && at < v->value->count; at++) {
+        int order =
+            schema_name_order(cx_json_text(&v->value->members[at].name), test->names[found]);
+        if (order > 0)
+            break;
+        found += order == 0;
+    }
+    return found == test->count ||
            check_names(c, node, "required", test->value, v, cx_str_from(NULL, 0));
 }
 
@@ -192,7 +205,7 @@ static bool check_properties(schema_checker *c, const schema_test *test, const s
         cx_str name = cx_json_text(&member->name);
         bool known = false, one = true;
         while (named < properties->named_count &&
-               cx_str_cmp(properties->named[named].name, name) < 0)
+               schema_name_order(properties->named[named].name, name) < 0)
             named++;
         if (named < properties->named_count && cx_str_eq(properties->named[named].name, name)) {
             known = true;

@@ -6,31 +6,13 @@
 
 #include "json/schema_checker.h"
 
-static unsigned types_of(const cx_json *value)
-{
-    switch ((cx_json_type)value->type) {
-    case CX_JSON_NULL: return TYPE_NULL;
-    case CX_JSON_FALSE:
-    case CX_JSON_TRUE: return TYPE_BOOLEAN;
-    case CX_JSON_INT: return TYPE_INTEGER | TYPE_NUMBER;
-    case CX_JSON_DOUBLE: {
-        cx_decimal number = cx_decimal_read(cx_json_text(value));
-        return cx_decimal_is_integer(&number) ? TYPE_INTEGER | TYPE_NUMBER : TYPE_NUMBER;
-    }
-    case CX_JSON_STRING: return TYPE_STRING;
-    case CX_JSON_ARRAY: return TYPE_ARRAY;
-    case CX_JSON_OBJECT: return TYPE_OBJECT;
-    }
-    return 0;
-}
-
 static const char *const TYPE_NAMES[] = {"null",   "boolean", "integer", "number",
                                          "string", "array",   "object"};
 
 static bool check_type(schema_checker *c, const schema_node *node, const schema_test *test,
                        const schema_visit *v)
 {
-    if ((types_of(v->value) & test->types) != 0)
+    if ((schema_types_of(v->value) & test->types) != 0)
         return true;
     if (!schema_wants_errors(c))
         return false;
@@ -49,7 +31,13 @@ static bool check_enum(schema_checker *c, const schema_node *node, const schema_
 {
     uint64_t steps = 0;
     for (uint32_t i = 0; i < test->value->count; i++)
-        if (schema_equal(v->value, &test->value->items[i], &steps))
+        if (v->value->type == CX_JSON_STRING) {
+            const cx_json *item = &test->value->items[i];
+            steps++;
+            if (item->type == CX_JSON_STRING &&
+                cx_str_eq(cx_json_text(item), cx_json_text(v->value)))
+                return schema_count_steps(c, steps);
+        } else if (schema_equal(v->value, &test->value->items[i], &steps))
             return schema_count_steps(c, steps);
     if (!schema_count_steps(c, steps) || !schema_wants_errors(c))
         return false;

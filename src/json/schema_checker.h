@@ -66,8 +66,15 @@ bool schema_out_of_memory(schema_checker *c);
 bool schema_report(schema_checker *c, const schema_node *node, const char *keyword,
                    const schema_place *at, const char *format, ...) CX_PRINTF(5, 6);
 
+/* There were too many. */
+bool schema_stop_steps(schema_checker *c);
+
 /* False, and everything stops, when there were too many. */
-bool schema_count_steps(schema_checker *c, uint64_t steps);
+static inline bool schema_count_steps(schema_checker *c, uint64_t steps)
+{
+    c->steps += steps;
+    return CX_LIKELY(c->steps <= c->options->steps_max) || schema_stop_steps(c);
+}
 
 static inline bool schema_wants_errors(const schema_checker *c)
 {
@@ -82,6 +89,29 @@ typedef struct schema_shown {
 } schema_shown;
 
 schema_shown schema_show(const cx_json *value);
+
+/* The TYPE_.. bits of a value; a double may be an integer too. */
+static inline unsigned schema_types_of(const cx_json *value)
+{
+    static const uint8_t types[] = {
+        [CX_JSON_NULL] = TYPE_NULL,     [CX_JSON_FALSE] = TYPE_BOOLEAN,
+        [CX_JSON_TRUE] = TYPE_BOOLEAN,  [CX_JSON_INT] = TYPE_INTEGER | TYPE_NUMBER,
+        [CX_JSON_DOUBLE] = TYPE_NUMBER, [CX_JSON_STRING] = TYPE_STRING,
+        [CX_JSON_ARRAY] = TYPE_ARRAY,   [CX_JSON_OBJECT] = TYPE_OBJECT};
+    if (value->type == CX_JSON_DOUBLE) {
+        cx_decimal number = cx_decimal_read(cx_json_text(value));
+        return cx_decimal_is_integer(&number) ? TYPE_INTEGER | TYPE_NUMBER : TYPE_NUMBER;
+    }
+    return types[value->type];
+}
+
+/* As cx_str_cmp, mostly without a call: the names of a schema rarely begin alike. */
+static inline int schema_name_order(cx_str a, cx_str b)
+{
+    if (a.size != 0 && b.size != 0 && a.data[0] != b.data[0])
+        return (uint8_t)a.data[0] < (uint8_t)b.data[0] ? -1 : 1;
+    return cx_str_cmp(a, b);
+}
 
 /* --- schema_check_value.c ----------------------------------------------------------------------
  */

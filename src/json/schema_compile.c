@@ -164,6 +164,27 @@ static cx_status check_names(const node_compiler *c, const char *keyword, const 
     return twice ? wrong(c, keyword, "a list of different strings") : CX_SUCCESS;
 }
 
+static int compare_names(const void *a, const void *b)
+{
+    const cx_str *left = a, *right = b;
+    return cx_str_cmp(*left, *right);
+}
+
+static cx_status compile_required(const node_compiler *c, schema_test *test)
+{
+    CX_TRY(check_names(c, "required", test->value));
+    test->count = test->value->count;
+    cx_str *names = CX_ARENA_ARRAY(c->loader->arena, cx_str, test->count);
+    if (names == NULL && test->count != 0)
+        return cx_fail_nomem(c->loader->err);
+    for (uint32_t i = 0; i < test->count; i++)
+        names[i] = cx_json_text(&test->value->items[i]);
+    if (test->count != 0)
+        qsort(names, test->count, sizeof *names, compare_names);
+    test->names = names;
+    return CX_SUCCESS;
+}
+
 /* dependentRequired, dependentSchemas, and draft-07's mixture of both. */
 static cx_status compile_dependencies(const node_compiler *c, schema_test *test)
 {
@@ -316,7 +337,8 @@ static cx_status compile_test(node_compiler *c, schema_test *test)
         if (value->type != CX_JSON_TRUE && value->type != CX_JSON_FALSE)
             return wrong(c, "uniqueItems", "true or false");
         return CX_SUCCESS;
-    case TEST_REQUIRED: return check_names(c, "required", value);
+    case TEST_REQUIRED:
+        return compile_required(c, test);
     case TEST_DEPENDENT_REQUIRED:
     case TEST_DEPENDENT_SCHEMA: return compile_dependencies(c, test);
     case TEST_PROPERTIES: return compile_properties(c, test);
@@ -421,5 +443,6 @@ cx_status schema_compile_node(schema_loader *loader, schema_node *node)
     memcpy(tests, c.tests, c.count * sizeof *tests);
     node->tests = tests;
     node->test_count = c.count;
+    node->only_types = c.count == 1 && tests[0].kind == TEST_TYPE ? tests[0].types : 0;
     return CX_SUCCESS;
 }

@@ -134,6 +134,7 @@ struct schema_test {
         const schema_node *node;         /* also TEST_NOT, TEST_PROPERTY_NAMES, .. */
         const schema_node *const *nodes; /* count of them */
         const schema_properties *properties;
+        const cx_str *names;                   /* count of them, sorted: TEST_REQUIRED */
         const schema_dependency *dependencies; /* count of them */
         struct {
             const schema_node *const *prefix; /* count of them */
@@ -162,6 +163,7 @@ struct schema_node {
     cx_str location;           /* of a node without a parent: "#", "#/a/b", "uri#" */
     const schema_test *tests;
     uint32_t test_count;
+    unsigned only_types;   /* TYPE_.. when nothing but "type" is asked, else 0 */
     bool never;            /* the schema `false` */
     bool wants_evaluated;  /* has unevaluatedItems or unevaluatedProperties */
     uint8_t mark;          /* while circles are looked for */

@@ -22,11 +22,8 @@ bool schema_out_of_memory(schema_checker *c)
     return schema_stop(c, cx_fail_nomem(c->err));
 }
 
-bool schema_count_steps(schema_checker *c, uint64_t steps)
+bool schema_stop_steps(schema_checker *c)
 {
-    c->steps += steps;
-    if (c->steps <= c->options->steps_max)
-        return true;
     return schema_stop(c, cx_fail_at(c->err, CX_E_LIMIT, "SchemaSteps", CX_NO_OFFSET,
                                      "checking against the schema takes more than %llu steps",
                                      (unsigned long long)c->options->steps_max));

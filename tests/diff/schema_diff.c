@@ -17,8 +17,8 @@ static void answer_instances(const cx_schema *schema, const cx_json *instances, 
         cx_err err;
         how.format = CX_SCHEMA_FORMAT_NONE;
         how.errors_max = i % 2 == 0 ? 0 : 8;
-        bool known = !cx_failed(
-            cx_schema_check(schema, &instances->items[i], &how, arena, &report, &err));
+        bool known =
+            !cx_failed(cx_schema_check(schema, &instances->items[i], &how, arena, &report, &err));
         (void)printf("%s%s", i == 0 ? "" : ",", !known ? "null" : report.valid ? "true" : "false");
     }
     (void)printf("]}\n");
