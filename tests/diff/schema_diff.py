@@ -7,7 +7,7 @@ Random schemas of both drafts with random instances go to PROGRAM (schema_diff.c
 (ajv_peer.mjs); every verdict must be the same.  Skipped without $CORTEX_PEERS (scripts/
 fetch-peers.sh).  What is not asked, because ajv 8.17 gets it wrong: numbers that binary cannot hold;
 an empty name that is required; `contains` beside a list of items, on an empty array; `unevaluatedItems`;
-`unevaluatedProperties` inside of itself and beside `if` and `oneOf`.  Now and then it stumbles over its own generated code; that is
+`unevaluatedProperties` inside of itself and beside `if`, `anyOf` and `oneOf`.  Now and then it stumbles over its own generated code; that is
 counted.
 """
 import json
@@ -24,6 +24,8 @@ NAMES = ["a", "b", "ab", "c", "xa", ""]
 PATTERNS = ["^a", "b$", "^[a-c]+$", "x|c", "^.$", "^(a|b)?$", "^\\w*$", "a{1,2}", "^(?!a)", "\\d"]
 STRINGS = NAMES + ["abc", "cab", "1", "\u00e9", "\U0001f432"]
 NUMBERS = [0, 1, 2, 3, -1, 0.5, 1.5, 1.0, 4, 10]
+# What its own code says when it breaks, as against a schema it refuses.
+STUMBLES = ["is not defined", "of undefined"]
 TYPES = ["null", "boolean", "integer", "number", "string", "array", "object"]
 
 
@@ -91,10 +93,10 @@ class Maker:
                                              for _ in range(rng.randrange(3))}),
             ("additionalProperties", one), ("propertyNames", one),
             ("items", one), ("contains", one),
-            ("allOf", some), ("anyOf", some), ("not", one),
+            ("allOf", some), ("not", one),
         ]
         if not self.unevaluated:
-            words += [("oneOf", some), ("if", one), ("if", one), ("then", one), ("else", one)]
+            words += [("anyOf", some), ("oneOf", some), ("if", one), ("if", one), ("then", one), ("else", one)]
         if self.draft == "07":
             return words + [
                 ("items", some), ("additionalItems", one),
@@ -153,7 +155,7 @@ def main():
         if "error" in our and "error" in their:
             refused += 1
             continue
-        if "is not defined" in their.get("error", ""):
+        if any(sign in their.get("error", "") for sign in STUMBLES):
             stumbled += 1
             continue
         if our == their:
