@@ -27,8 +27,8 @@ static void lint_paths(contract_lint *lint)
         if (rule != NULL)
             cx_run_refuse(lint->findings, "K02",
                           cx_contract_where(lint, "/allowed_paths", i, NULL), cx_str_z(rule),
-                          "the path '%.*s' %s (%s)", CX_CONTRACT_SHOW(path, 100),
-                          cx_run_path_rule_text(rule), rule);
+                          "the path '%.*s' %s", CX_CONTRACT_SHOW(path, 100),
+                          cx_run_path_rule_text(rule));
     }
     for (size_t i = 0; i < contract->output_count; i++) {
         const cx_contract_output *output = &contract->outputs[i];
@@ -38,8 +38,8 @@ static void lint_paths(contract_lint *lint)
         if (rule != NULL)
             cx_run_refuse(lint->findings, "K13",
                           cx_contract_where(lint, "/required_outputs", i, "name"), cx_str_z(rule),
-                          "the file '%.*s' %s (%s)", CX_CONTRACT_SHOW(output->name, 100),
-                          cx_run_path_rule_text(rule), rule);
+                          "the file '%.*s' %s", CX_CONTRACT_SHOW(output->name, 100),
+                          cx_run_path_rule_text(rule));
         else if (!cx_run_path_covered(contract->allowed_paths.items, contract->allowed_paths.count,
                                       output->name))
             cx_run_refuse(lint->findings, "K13",
@@ -116,8 +116,8 @@ static cx_status lint_test(contract_lint *lint, size_t index)
     if (row != NULL)
         cx_run_refuse(lint->findings, "K10",
                       cx_contract_where(lint, "/acceptance_tests", index, "cmd"), cx_str_z(row),
-                      "the command gate refuses '%.*s' (%s): %.*s",
-                      CX_CONTRACT_SHOW(test->cmd, 100), row, CX_CONTRACT_SHOW(reason, 200));
+                      "the command gate refuses '%.*s': %.*s", CX_CONTRACT_SHOW(test->cmd, 100),
+                      CX_CONTRACT_SHOW(reason, 200));
     for (size_t i = 0; i < index; i++)
         if (cx_str_eq(contract->tests[i].name, test->name)) {
             cx_run_refuse(lint->findings, "K11",
