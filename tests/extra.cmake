@@ -1,5 +1,6 @@
 # What runs as a test besides the test programs.  Labels: unit, threads, cli, differential, check,
-# install; `ctest -L cli` runs one kind, `ctest -LE check` leaves one out.
+# install, once (starts many programs; not again under the sanitizers); `ctest -L cli` runs one kind,
+# `ctest -LE check` leaves one out.
 #
 #   cli/test_*.sh, .py   the program from outside; $CORTEX_BIN says where it is
 #   http/test_*.py       the same of its server
@@ -43,6 +44,7 @@ endfunction()
 
 cx_script(example_ledger cli ${PROJECT_SOURCE_DIR}/examples/ledger.sh ${CMAKE_BINARY_DIR}/bin)
 cx_script(example_traces cli ${PROJECT_SOURCE_DIR}/examples/traces.sh ${CMAKE_BINARY_DIR}/bin)
+cx_script(example_govern once ${PROJECT_SOURCE_DIR}/examples/govern.sh ${CMAKE_BINARY_DIR}/bin)
 
 file(GLOB scripts CONFIGURE_DEPENDS cli/test_*.sh cli/test_*.py http/test_*.py)
 foreach(script ${scripts})
