@@ -4,9 +4,9 @@
  */
 #include <string.h>
 
-#include "base/folder.h"
 #include "cli/ledger.h"
 #include "cli/run_place.h"
+#include "cli/run_where.h"
 #include "cli/signer.h"
 #include "run/attest.h"
 #include "run/verify.h"
@@ -23,6 +23,7 @@ static const cx_cli_option options[] = {
     CX_CLI_OPT_MANY("trusted", 0, CX_CLI_TEXT, "KEY",
                     "With --check: a public key that may have signed it: a verifier key, 64 hex "
                     "digits, or a file with one of them."),
+    CX_CLI_OPTION_HOME,
     CX_CLI_OPTION_REPO,
     CX_CLI_OPTION_JSON,
     CX_CLI_OPTIONS_COMMON};
@@ -33,7 +34,9 @@ const cx_cli_command cx_cli_run_attest = {
     .about =
         "Makes an in-toto Statement v1 about a run's commit, patch and manifest - contract, "
         "gates, tests, events, sandbox, approvals - from the files of its bundle, and signs it "
-        "as a DSSE envelope. A bundle that is broken is not attested.\n\nWith --check, verifies "
+        "as a DSSE envelope. When the home's ledger has the run's seal, the statement says where: "
+        "journal, index, size and root. A bundle that is broken, or not the one that was sealed, "
+        "is not attested.\n\nWith --check, verifies "
         "an envelope: its signature over the received bytes, then every field beside the "
         "bundle.",
     .operands = operands,
@@ -51,37 +54,25 @@ const cx_cli_command cx_cli_run_attest = {
 typedef struct attest_job {
     cx_cli *cli;
     const cx_cli_args *args;
-    cx_cli_place place;
     cx_run_bundle *bundle;
+    cx_run_known known; /* what the home's ledger says of the run */
     cx_buf out;
     int exit_code;
 } attest_job;
 
-/* A folder or archive of that name, else a run of the repository. */
 static cx_status open_bundle(attest_job *job, cx_err *err)
 {
-    const char *name = job->args->operands[0], *path = name;
-    cx_facts facts;
-    bool is_path = strchr(name, '/') != NULL || !cx_run_id_valid(cx_str_z(name)) ||
-                   !cx_failed(cx_path_facts(name, true, &facts, err));
-    if (!is_path) {
-        cx_run_store store;
-        CX_TRY(cx_cli_place_open(job->cli, job->args, &job->place, err));
-        CX_TRY(
-            cx_run_store_open(&store, job->place.root, false, job->cli->io, job->cli->alloc, err));
-        path = cx_run_store_path(&store, &job->cli->arena, "runs", cx_str_z(name)).data;
-        if (path == NULL)
-            return cx_fail_nomem(err);
-    }
-    return cx_run_bundle_open(job->cli->io, job->cli->alloc, path, &job->bundle, err);
+    return cx_cli_run_open(job->cli, cx_cli_value(job->args, "repo"), job->args->operands[0],
+                           &job->bundle, err);
 }
 
-/* What is not true is not signed.  *out_broken: a line about it is in `out`. */
+/* What is not true is not signed.  *out_broken: a line about it was said. */
 static cx_status check_bundle(attest_job *job, bool *out_broken, cx_err *err)
 {
-    const cx_run_witness witness = {0};
     cx_run_verdict verdict;
-    CX_TRY(cx_run_verify(job->bundle, &witness, &job->cli->arena, &verdict, err));
+    CX_TRY(
+        cx_cli_run_known(job->cli, job->args, cx_run_bundle_name(job->bundle), &job->known, err));
+    CX_TRY(cx_run_verify(job->bundle, &job->known.witness, &job->cli->arena, &verdict, err));
     *out_broken = verdict.verdict == CX_BROKEN;
     if (*out_broken && verdict.findings.list.count != 0) {
         const cx_run_finding *first = &verdict.findings.list.items[0];
@@ -93,6 +84,28 @@ static cx_status check_bundle(attest_job *job, bool *out_broken, cx_err *err)
     return CX_SUCCESS;
 }
 
+/* Where the seal stands, as the home says now; all empty without one. */
+static cx_status find_ledger(attest_job *job, cx_run_attest_ledger *out, cx_err *err)
+{
+    const char *path;
+    cx_home *home = NULL;
+    cx_roots roots = {0};
+    memset(out, 0, sizeof *out);
+    if (!job->known.sealed)
+        return CX_SUCCESS;
+    CX_TRY(cx_cli_home_path(job->cli, job->args, &path, err));
+    CX_TRY(cx_cli_default_origin(job->cli, path, job->known.actor, &out->origin, err));
+    const cx_home_options reading = cx_cli_home_options(job->cli, CX_CLI_READ, NULL);
+    CX_TRY(cx_home_open(path, &reading, &home, err));
+    cx_status status = cx_home_roots(home, job->known.actor, &roots, err);
+    cx_status closed = cx_home_close(home, NULL);
+    (void)closed; /* nothing was written */
+    out->index = job->known.seal_index;
+    out->size = roots.journal_size;
+    out->root = roots.journal;
+    return status;
+}
+
 static cx_status sign(void *arg, cx_bytes message, cx_signature *out, cx_err *err)
 {
     return cx_cli_signer_sign(arg, message, out, err);
@@ -100,9 +113,11 @@ static cx_status sign(void *arg, cx_bytes message, cx_signature *out, cx_err *er
 
 static cx_status make_envelope(attest_job *job, cx_cli_signer *signer, cx_buf *file, cx_err *err)
 {
+    cx_run_attest_ledger ledger;
     cx_json statement;
     cx_buf payload;
-    CX_TRY(cx_run_attest_read(job->bundle, NULL, &job->cli->arena, &statement, err));
+    CX_TRY(find_ledger(job, &ledger, err));
+    CX_TRY(cx_run_attest_read(job->bundle, &ledger, &job->cli->arena, &statement, err));
     cx_buf_init(&payload, job->cli->alloc);
     cx_status status = cx_run_attest_payload(&statement, &payload, err);
     if (!cx_failed(status))
@@ -227,7 +242,6 @@ static int run(cx_cli *cli, const cx_cli_args *args)
                    ? cx_cli_fail(cli, args->operands[0], &err, cx_cli_has(args, "json"))
                    : cx_cli_answer(cli, &job->out, job->exit_code);
     cx_run_bundle_close(job->bundle);
-    cx_cli_place_close(&job->place);
     cx_buf_done(&job->out);
     return code;
 }

@@ -275,6 +275,9 @@ def an_attestation_names_the_approvals_that_were_used():
         predicate = json.loads(base64.b64decode(envelope["payload"]))["predicate"]
         check([a["approval_id"] for a in predicate["approvals"]] == [signed["approval_id"]], predicate)
         check(predicate["approvals"][0]["scopes"] == ["wide_path:src/"], predicate)
+        ledger = predicate["ledger"]
+        check(ledger["index"] == answer["seal"]["index"] < ledger["size"], ledger)
+        check(len(ledger["root"]) == 64 and ledger["origin"].startswith("home/run:"), ledger)
         check(predicate["sandbox"] == "full" and predicate["status"] == "SUCCESS", predicate)
         public = run(BIN, "key", "show", key, env=ENV, cwd=folder).stdout.decode().strip()
         checked = repo.cortex("run", "attest", answer["run_id"], "--check", out, "--trusted", public)
