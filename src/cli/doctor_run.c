@@ -15,11 +15,13 @@
 #include "cli/run_place.h"
 #include "run/command.h"
 #include "run/policy.h"
+#include "run/runner.h"
 #include "run/sandbox.h"
 #include "run/schemas.h"
 
 #define GIT_NEEDED 23800 /* merge-tree --write-tree (§9) */
 #define HOOK_BYTES_MAX 65536
+#define HANDSHAKE_MS 60000
 
 typedef struct exam {
     cx_doctor *doctor;
@@ -29,6 +31,7 @@ typedef struct exam {
     bool prepared; /* the runtime root is there: runs are wanted */
     cx_run_policy policy;
     bool has_policy;
+    cx_sandbox *box; /* NULL = it could not be tried */
 } exam;
 
 /* What only runs need is a failure where runs are wanted. */
@@ -76,14 +79,15 @@ static void note_layers(exam *e, const cx_sandbox *box, const char *name, unsign
 
 static void check_sandbox(exam *e)
 {
-    cx_sandbox *box = NULL;
     cx_err err;
-    cx_sandbox_options options = {0};
-    if (cx_failed(cx_sandbox_open(&options, &box, &err))) {
+    const char *const hide[] = {e->place.root};
+    cx_sandbox_options options = {.hide = hide, .hide_count = e->in_repository};
+    if (cx_failed(cx_sandbox_open(&options, &e->box, &err))) {
         cx_doctor_note(e->doctor, "sandbox", lacking(e), NULL, "it could not be tried: %s",
                        err.message);
         return;
     }
+    const cx_sandbox *box = e->box;
     char landlock[64];
     (void)snprintf(landlock, sizeof landlock, "the kernel's ABI is %d", box->landlock_abi);
     note_layers(e, box, "userns", CX_SANDBOX_USER | CX_SANDBOX_PID | CX_SANDBOX_NET,
@@ -92,7 +96,6 @@ static void check_sandbox(exam *e)
     note_layers(e, box, "seccomp", CX_SANDBOX_SECCOMP, "system calls are filtered");
     note_layers(e, box, "landlock", CX_SANDBOX_LANDLOCK, landlock);
     note_layers(e, box, "cgroup", CX_SANDBOX_CGROUP, "memory or processes of a group are limited");
-    cx_sandbox_close(box);
 }
 
 /* --- the repository ------------------------------------------------------------------------------
@@ -272,6 +275,88 @@ static void check_trusted(exam *e)
                    "programs come from %zu folders that only root changes", count);
 }
 
+/* --- the runner ----------------------------------------------------------------------------------
+ */
+
+static cx_status no_tool(void *arg, const cx_json *payload, cx_err *err)
+{
+    (void)arg;
+    (void)payload;
+    (void)err;
+    return CX_SUCCESS;
+}
+
+static cx_status never_granted(void *arg, const cx_runner_request *request, bool *out_granted,
+                               cx_err *err)
+{
+    (void)arg;
+    (void)request;
+    (void)err;
+    *out_granted = false;
+    return CX_SUCCESS;
+}
+
+static cx_status not_kept(void *arg, cx_bytes line, cx_err *err)
+{
+    (void)arg;
+    (void)line;
+    (void)err;
+    return CX_SUCCESS;
+}
+
+/* initialize and tools/list, with the repository read-only and as much network as it is configured
+ * to need. */
+static cx_status shake_hands(exam *e, const cx_run_runner_config *runner, cx_str program,
+                             cx_err *err)
+{
+    cx_cli *cli = e->doctor->cli;
+    const cx_runner_settings settings = {
+        .name = CX_STR(CX_RUNNER_NAME_MCP),
+        .profile = runner->name,
+        .argv = runner->argv.items,
+        .argv_count = runner->argv.count,
+        .network = runner->needs_network,
+        .connect_ms = runner->connect_sec * 1000,
+        .close_ms = runner->close_sec * 1000,
+    };
+    const cx_runner_host host = {NULL, no_tool, never_granted, not_kept};
+    cx_sandbox_spec spec = CX_SANDBOX_SPEC_INIT;
+    spec.worktree = e->place.worktree;
+    spec.read_only = true;
+    spec.network = runner->needs_network;
+    const cx_runner_turn turn = {
+        .prompt = "",
+        .worktree = e->place.worktree,
+        .scratch = "/tmp",
+        .sandbox_mode = CX_STR("read-only"),
+        .approval_policy = CX_STR("never"),
+        .timeout_ms = HANDSHAKE_MS,
+        .program = program.data,
+        .box = e->box,
+        .sandbox = &spec,
+        .arena = &cli->arena,
+    };
+    cx_runner *opened = NULL;
+    CX_TRY(cx_runner_open(&settings, cli->alloc, cli->io, &opened, err));
+    cx_status status = opened->start(opened, &host, &turn, err);
+    opened->stop(opened);
+    return status;
+}
+
+static void check_handshake(exam *e, const cx_run_runner_config *runner, cx_str program)
+{
+    cx_err err;
+    if (runner->kind != CX_RUNNER_MCP || e->box == NULL || e->box->missing != 0)
+        return;
+    if (cx_failed(shake_hands(e, runner, program, &err)))
+        cx_doctor_note(e->doctor, "handshake", lacking(e),
+                       "start the runner by hand and see what it says", "%s", err.message);
+    else
+        cx_doctor_note(e->doctor, "handshake", CX_DOCTOR_OK, NULL,
+                       "%.*s answers in the sandbox and has the tool it is called by",
+                       (int)runner->name.size, runner->name.data);
+}
+
 static void check_runner(exam *e)
 {
     const cx_run_runner_config *runner =
@@ -304,6 +389,10 @@ static void check_runner(exam *e)
         cx_doctor_note(e->doctor, "runner", CX_DOCTOR_OK, NULL, "%.*s is %.*s",
                        (int)runner->name.size, runner->name.data, (int)found.path.size,
                        found.path.data);
+    cx_str program =
+        why == NULL ? cx_arena_copy_str(&e->doctor->cli->arena, found.path) : (cx_str){NULL, 0};
+    if (program.data != NULL)
+        check_handshake(e, runner, program);
 }
 
 static void check_hooks(exam *e)
@@ -362,5 +451,6 @@ void cx_doctor_check_runs(cx_doctor *doctor, const cx_cli_args *args)
         check_hooks(&e);
     }
     check_ledger(&e);
+    cx_sandbox_close(e.box);
     cx_cli_place_close(&e.place);
 }

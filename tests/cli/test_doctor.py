@@ -5,8 +5,9 @@
 """
 import json
 import os
+import shutil
 
-from kit import BIN, Folder, check, main, run, test
+from kit import BIN, TESTS, Folder, check, main, run, skip, test
 
 ENV = {k: v for k, v in os.environ.items()
        if k not in ("CORTEX_HOME", "CORTEXPILOT_RUNTIME_ROOT", "XDG_DATA_HOME")}
@@ -116,6 +117,42 @@ def trusted_folders_that_others_can_write_fail():
         code, checks = repository.doctor()
         check(checks["policies"]["status"] == "ok", checks["policies"])
         check(code == 3 and checks["trusted-dirs"]["status"] == "fail", checks["trusted-dirs"])
+
+
+def with_server(repository, **server):
+    """The repository's runner is the scripted server of tests/mcp_server.py."""
+    (repository.path / "scripts").mkdir()
+    shutil.copy(TESTS / "mcp_server.py", repository.path / "scripts/mcp_server.py")
+    (repository.path / "scripts/agent.json").write_text(json.dumps({"turns": [], **server}))
+    path = repository.path / "policies/cortex.json"
+    config = json.loads(path.read_text())
+    config["runners"] = {"mcp": {"kind": "mcp", "connect_sec": 120, "close_sec": 60, "argv":
+                                 ["python3", "scripts/mcp_server.py", "scripts/agent.json"]}}
+    path.write_text(json.dumps(config))
+    repository.commit()
+    return repository.doctor()
+
+
+@test
+def a_runner_that_answers_is_in_order():
+    with Repository() as repository:
+        _, checks = with_server(repository)
+        check(checks["policies"]["status"] == "ok", checks["policies"])
+        if checks["runner"]["status"] != "ok":
+            skip("no trusted python3: " + checks["runner"]["detail"])
+        if "handshake" not in checks:
+            skip("no full sandbox on this machine")
+        check(checks["handshake"]["status"] == "ok", checks["handshake"])
+
+
+@test
+def a_runner_without_its_tool_or_that_ends_is_not():
+    for server in ({"tools": [["other"]]}, {"hello": [{"exit": 3}]}):
+        with Repository() as repository:
+            code, checks = with_server(repository, **server)
+            if "handshake" not in checks:
+                skip("no full sandbox, or no trusted python3")
+            check(code == 3 and checks["handshake"]["status"] == "fail", checks["handshake"])
 
 
 @test
