@@ -243,8 +243,14 @@ static void read_limits(cx_decoder *decoder, const cx_json *root, cx_run_config_
     cx_decode_u64(decoder, value, "limits.changed_bytes", 1, tera, &limits->changed_bytes);
     cx_decode_u64(decoder, value, "limits.output_bytes", 1024, tera, &limits->output_bytes);
     cx_decode_u64(decoder, value, "limits.file_bytes", 1024, tera, &limits->file_bytes);
-    cx_decode_u64(decoder, value, "limits.memory_bytes", UINT64_C(16) << 20, tera,
-                  &limits->memory_bytes);
+    /* null: none, for programs built with sanitizers, which keep books over terabytes. */
+    const cx_json *memory =
+        value->type == CX_JSON_OBJECT ? CX_JSON_GET(value, "memory_bytes") : NULL;
+    if (memory != NULL && memory->type == CX_JSON_NULL)
+        limits->memory_bytes = UINT64_MAX;
+    else
+        cx_decode_u64(decoder, value, "limits.memory_bytes", UINT64_C(16) << 20, tera,
+                      &limits->memory_bytes);
     cx_decode_u32(decoder, value, "limits.processes", 8, 65536, &limits->processes);
     cx_decode_u32(decoder, value, "limits.open_files", 16, 65536, &limits->open_files);
     cx_decode_u32(decoder, value, "limits.command_sec", 1, 3600, &limits->command_sec);

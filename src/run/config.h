@@ -46,7 +46,8 @@ typedef struct cx_run_config_limits {
     uint64_t changed_bytes;       /* D15: 64 MiB */
     uint64_t output_bytes;        /* of one stream of one process: 64 MiB */
     uint64_t file_bytes;          /* RLIMIT_FSIZE in a sandbox: 1 GiB */
-    uint64_t memory_bytes;        /* of a sandbox: 4 GiB */
+    uint64_t memory_bytes;        /* of one process, and of all of a sandbox where control
+                                     groups are delegated: 4 GiB; UINT64_MAX (null): none */
     uint32_t processes;           /* of a sandbox: 256 */
     uint32_t open_files;          /* of a process: 1024 */
     uint32_t command_sec;         /* the most that one command gets: 3600 */

@@ -138,3 +138,13 @@ CX_TEST(config_refuses_what_is_doubtful)
         CHECK(good);
     }
 }
+
+CX_TEST(config_memory_without_a_limit)
+{
+    cx_run_config config;
+    CHECK(fault("{\"version\":\"v1\",\"limits\":{\"memory_bytes\":null}}", &config) == NULL);
+    CHECK(config.limits.memory_bytes == UINT64_MAX);
+    CHECK(fault("{\"version\":\"v1\",\"limits\":{\"memory_bytes\":1}}", &config) != NULL);
+    CHECK(fault("{\"version\":\"v1\",\"limits\":{\"file_bytes\":null}}", &config) != NULL);
+    CHECK(fault("{\"version\":\"v1\",\"limits\":7}", &config) != NULL);
+}
