@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/folder.h"
+#include "base/thread.h"
 #include "bench/bench.h"
 #include "run/diff.h"
 
@@ -30,6 +31,7 @@ typedef struct calls {
     cx_git_call items[CALLS_MAX];
     size_t count;
     bool off;
+    cx_lock lock; /* the gate asks from several threads */
 } calls;
 
 static const char *kept(calls *c, const char *text)
@@ -37,12 +39,9 @@ static const char *kept(calls *c, const char *text)
     return text == NULL ? NULL : cx_arena_copy_str(&c->arena, cx_str_z(text)).data;
 }
 
-static void note(void *arg, const cx_git_call *call)
+static void keep_call(calls *c, const cx_git_call *call)
 {
-    calls *c = arg;
     size_t count = 0;
-    if (c->off || c->count == CALLS_MAX)
-        return;
     cx_git_call *copy = &c->items[c->count++];
     *copy = *call;
     while (call->args[count] != NULL)
@@ -54,6 +53,15 @@ static void note(void *arg, const cx_git_call *call)
     copy->index_file = kept(c, call->index_file);
     copy->input = cx_str_bytes(cx_arena_copy_str(&c->arena, cx_bytes_str(call->input)));
     copy->env = NULL;
+}
+
+static void note(void *arg, const cx_git_call *call)
+{
+    calls *c = arg;
+    cx_lock_enter(&c->lock);
+    if (!c->off && c->count < CALLS_MAX)
+        keep_call(c, call);
+    cx_lock_leave(&c->lock);
 }
 
 typedef struct world {
@@ -190,6 +198,7 @@ int main(int argc, char **argv)
     memset(&w, 0, sizeof w);
     cx_arena_init(&w.made.arena, cx_alloc_default(), 0);
     w.made.off = true;
+    cx_lock_init(&w.made.lock);
     (void)snprintf(path, sizeof path, "%s/cortex-bench-diff-%llu", temp == NULL ? "/tmp" : temp,
                    (unsigned long long)cx_io_system()->process_id(cx_io_system()));
     need(cx_path_make_folders(path, &err), path);
@@ -221,6 +230,7 @@ int main(int argc, char **argv)
     cx_snapshot_close(w.before);
     cx_git_close(w.git);
     cx_arena_done(&w.made.arena);
+    cx_lock_done(&w.made.lock);
     cx_folder_close(folder);
     need(cx_path_remove_tree(path, &err), path);
     return good ? 0 : 1;

@@ -35,7 +35,8 @@ typedef struct cx_git_options {
     uint64_t timeout_ms; /* of one call; 0 = CX_GIT_TIMEOUT_MS */
     uint64_t output_limit_bytes;                      /* of one call; 0 = CX_RUN_OUTPUT_BYTES_MAX */
     const atomic_bool *cancel;                        /* NULL = none */
-    void (*seen)(void *arg, const cx_git_call *call); /* each call before it starts; NULL */
+    void (*seen)(void *arg, const cx_git_call *call); /* each call before it starts, from any
+                                                         thread; NULL */
     void *seen_arg;
 } cx_git_options;
 
