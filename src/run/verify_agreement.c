@@ -307,6 +307,45 @@ static cx_status check_baseline(cx_run_verification *v)
     return CX_SUCCESS;
 }
 
+/* The member of the last event of a type; data NULL when there is none. */
+static cx_status last_of(cx_run_verification *v, const char *type, const char *member, cx_str *out)
+{
+    *out = (cx_str){NULL, 0};
+    for (size_t i = v->story.moments.count; i-- > 0;) {
+        const cx_run_moment *moment = &v->story.moments.items[i];
+        cx_run_event_read event;
+        if (!cx_str_is(moment->type, type))
+            continue;
+        CX_TRY(cx_run_event_parse(moment->line, moment->index, v->arena, &event, v->err));
+        *out = cx_json_get_str(&event.payload, cx_str_z(member));
+        return CX_SUCCESS;
+    }
+    return CX_SUCCESS;
+}
+
+/* The commits that a run with one task names are those its events made. */
+static cx_status check_commits(cx_run_verification *v)
+{
+    const cx_json *tasks = cx_json_get_typed(&v->manifest, CX_STR("tasks"), CX_JSON_ARRAY);
+    const cx_json *repo = CX_JSON_GET(&v->manifest, "repo");
+    const cx_json *git = CX_JSON_GET(&v->task_result, "git");
+    cx_str candidate, merged;
+    if (tasks == NULL || tasks->count != 1)
+        return CX_SUCCESS;
+    CX_TRY(last_of(v, "CANDIDATE_COMMITTED", "commit", &candidate));
+    CX_TRY(last_of(v, "MERGE_APPLIED", "commit", &merged));
+    cx_str head = git == NULL ? (cx_str){NULL, 0} : CX_JSON_GET_STR(git, "head_ref");
+    cx_str final = repo == NULL ? (cx_str){NULL, 0} : CX_JSON_GET_STR(repo, "final_ref");
+    if (candidate.data != NULL && head.data != NULL && !cx_str_eq(candidate, head))
+        cx_run_verify_say(v, CX_RUN_REF_MISMATCH, TASK_RESULT,
+                          "its head_ref is not the candidate that the events name");
+    cx_str made = merged.data != NULL ? merged : candidate;
+    if (v->success && made.data != NULL && final.data != NULL && !cx_str_eq(made, final))
+        cx_run_verify_say(v, CX_RUN_REF_MISMATCH, MANIFEST,
+                          "its final_ref is not the commit that the events name");
+    return CX_SUCCESS;
+}
+
 static cx_status check_identity(cx_run_verification *v)
 {
     const cx_run_entry *contract = cx_run_bundle_find(v->bundle, CX_STR("contract.json"));
@@ -352,6 +391,7 @@ cx_status cx_run_verify_agreement(cx_run_verification *v)
     if (v->has_story) {
         check_end(v, status);
         CX_TRY(check_verdict_events(v));
+        CX_TRY(check_commits(v));
     }
     CX_TRY(check_tests(v));
     CX_TRY(check_command_file(v));

@@ -52,6 +52,13 @@ static const tampering tamperings[] = {
     {"[[\"json_set\",\"manifest.json\",\"/repo/baseline_ref\","
      "\"0000000000000000000000000000000000000000\"]]",
      "baseline_mismatch"},
+    {"[[\"json_set\",\"manifest.json\",\"/repo/final_ref\","
+     "\"0000000000000000000000000000000000000000\"]]",
+     "ref_mismatch"},
+    {"[[\"json_set\",\"reports/task_result.json\",\"/git/head_ref\","
+     "\"0000000000000000000000000000000000000000\"],[\"copy_file\","
+     "\"reports/task_result.json\",\"results/golden_success/result.json\"],[\"rehash\"]]",
+     "ref_mismatch"},
     /* contract */
     {"[[\"json_set\",\"contract.json\",\"/allowed_paths\",[\"docs/\"]],[\"copy_file\","
      "\"contract.json\",\"tasks/golden_success.json\"],[\"rehash\"]]",
