@@ -66,14 +66,9 @@ static cx_status read_first_event(const cx_run_store *store, cx_str run_id, cx_a
         return status.code == CX_E_NOMEM ? status : CX_SUCCESS;
     status = cx_run_view_story(bundle, arena, &story, err);
     if (!cx_failed(status) && story.moments.count != 0) {
-        const cx_run_moment *last = &story.moments.items[story.moments.count - 1];
         out->created_at = cx_arena_copy_str(arena, story.moments.items[0].ts);
         if (story.tasks.count != 0)
             out->task_id = cx_arena_copy_str(arena, story.tasks.items[0].task_id);
-        if (story.status.data != NULL) {
-            out->status = cx_arena_copy_str(arena, story.status);
-            out->finished_at = cx_arena_copy_str(arena, last->ts);
-        }
         out->failed_gate = cx_arena_copy_str(arena, story.failed_gate);
     }
     cx_run_story_done(&story, arena);

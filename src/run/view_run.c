@@ -97,7 +97,7 @@ static void put_events_facts(cx_json_list *object, const cx_run_story *story)
         cx_run_part_put_str(object, "task_id", story->tasks.items[0].task_id);
     if (story->moments.count != 0)
         cx_run_part_put_str(object, "created_at", story->moments.items[0].ts);
-    cx_run_part_put_or(object, "status", story->status, "RUNNING");
+    cx_run_part_put_z(object, "status", "RUNNING"); /* it has ended when its manifest says so */
     cx_run_part_put_str(object, "trace_id", story->trace_id);
     cx_run_part_put_given(object, "failure_reason", story->failed_gate);
 }
