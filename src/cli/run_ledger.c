@@ -113,6 +113,8 @@ static cx_status append_alone(cx_cli_run_ledger *l, const char *kind, cx_bytes p
 {
     uint64_t seq = 0;
     bool asked = false, there = false;
+    if (l->home == NULL) /* an earlier append could not get it back */
+        CX_TRY(open_home(l, err));
     cx_status status = write_entry(l, kind, payload, &seq, &asked, err);
     for (int tries = 0; cx_failed(status) && tries < 3 && holder_ended(err); tries++) {
         bool lost = asked && tag_is(err, "AnswerLost");

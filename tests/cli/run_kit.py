@@ -10,7 +10,7 @@ import pathlib
 import shutil
 import subprocess
 
-from kit import BIN, TESTS, TIMEOUT_S, check, run
+from kit import BIN, TESTS, TIMEOUT_S, Folder, check, run, skip, test
 
 GOLDEN = TESTS / "vectors" / "run" / "golden"
 SCENARIOS = ["success", "out_of_scope", "tests_fail", "fix_loop", "tool_gate", "wide_path"]
@@ -198,3 +198,54 @@ GOOD_OPS = [["append", "src/app/main.c", "/* more */\n"]]
 
 def sha256(data):
     return hashlib.sha256(data).hexdigest()
+
+
+# --- tests that need a sandbox ----------------------------------------------------------------------
+
+
+def need_sandbox():
+    """Runs refuse to start without a sandbox; that is tested, too, but not with everything else."""
+    with Folder() as folder:
+        repo = Repo(folder)
+        _, answer = repo.run(contract(), script((GOOD_OPS, reply())))
+        if answer["failed_gate"] == "sandbox":
+            skip("no sandbox on this machine: " + ", ".join(answer["violations"]))
+
+
+sandbox_state = []
+
+
+def sandboxed(function):
+    def wrapped():
+        if not sandbox_state:
+            try:
+                need_sandbox()
+                sandbox_state.append(None)
+            except Exception as why:  # skip() or a failure: each test says so again
+                sandbox_state.append(why)
+        if sandbox_state[0] is not None:
+            raise sandbox_state[0]
+        function()
+    wrapped.__name__ = function.__name__
+    return test(wrapped)
+
+
+def fails_at(answer, gate, reason=None):
+    check(answer["status"] == "FAILURE", answer)
+    check(answer["failed_gate"] == gate, answer)
+    check(reason is None or answer["reason"] == reason, answer)
+
+
+def refused(repo, done, answer, gate, reason=None):
+    """Exit 4, a sealed bundle that verifies, nothing left, main where it was."""
+    check(done.returncode == 4, done.returncode, done.stderr)
+    fails_at(answer, gate, reason)
+    events = repo.events(answer)
+    check(types(events)[0] == "RUN_CREATED" and types(events)[-1] == "RUN_FINISHED", types(events))
+    check(types(events)[-2] == "STATE_TRANSITION", types(events))
+    check(events[-2]["payload"]["to"] == "FAIL" and events[-2]["payload"]["reason"] == gate,
+          events[-2])
+    verdict = repo.verify(answer)
+    check(verdict.returncode == 0, verdict.stdout)
+    repo.clean()
+    return events
