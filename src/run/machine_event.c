@@ -8,10 +8,16 @@
 
 /* --- payloads --------------------------------------------------------------------------------- */
 
+/* Names of files come from an agent, and may be no UTF-8. */
+static cx_json as_json(cx_arena *arena, cx_str text)
+{
+    cx_str said = text.data == NULL ? CX_STR("") : cx_run_text(text, arena);
+    return said.data == NULL ? cx_json_make_null() : cx_json_make_str(said);
+}
+
 void cx_put_str(cx_json_list *list, const char *name, cx_str text)
 {
-    cx_json_list_put(list, cx_str_z(name),
-                     cx_json_make_str(text.data == NULL ? CX_STR("") : text));
+    cx_json_list_put(list, cx_str_z(name), as_json(list->arena, text));
 }
 
 void cx_put_z(cx_json_list *list, const char *name, const char *text)
@@ -34,7 +40,7 @@ void cx_put_texts(cx_json_list *list, const char *name, const cx_str *texts, siz
     cx_json_list array = cx_json_list_begin(list->arena);
     cx_json value;
     for (size_t i = 0; i < count; i++)
-        cx_json_list_add(&array, cx_json_make_str(texts[i]));
+        cx_json_list_add(&array, as_json(list->arena, texts[i]));
     if (cx_failed(cx_json_list_end_array(&array, &value, NULL)))
         list->failed = true;
     else

@@ -275,8 +275,13 @@ cx_status cx_run_mask_text(const cx_run_mask *mask, cx_str text, cx_arena *arena
 static cx_status mask_string(const cx_run_mask *mask, const cx_json *value, cx_arena *arena,
                              cx_json *out, cx_err *err)
 {
-    cx_str text = cx_json_text(value), masked = text;
-    CX_TRY(cx_run_mask_text(mask, text, arena, &masked, err));
+    cx_str text = cx_json_text(value), masked;
+    /* What an agent named a file may be no UTF-8: that must not reach a writer of JSON. */
+    cx_str said = (value->flags & CX_JSON_SURROGATE) != 0 ? text : cx_run_text(text, arena);
+    if (text.size != 0 && said.data == NULL)
+        return cx_fail_nomem(err);
+    masked = said;
+    CX_TRY(cx_run_mask_text(mask, said, arena, &masked, err));
     *out = masked.data == text.data ? *value : cx_json_make_str(masked);
     return CX_SUCCESS;
 }

@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "base/civil.h"
+#include "base/utf8.h"
 
 void cx_run_findings_init(cx_run_findings *findings, cx_arena *arena)
 {
@@ -18,6 +19,31 @@ void cx_run_findings_done(cx_run_findings *findings)
 {
     if (findings->arena != NULL)
         cx_vec_done(&findings->list, findings->arena->alloc);
+}
+
+cx_str cx_run_text(cx_str text, cx_arena *arena)
+{
+    if (cx_utf8_valid(text))
+        return text;
+    cx_buf out;
+    cx_buf_init(&out, arena->alloc);
+    while (text.size != 0) {
+        size_t good = cx_utf8_valid_prefix(text);
+        cx_buf_add(&out, text.data, good);
+        if (good < text.size)
+            cx_buf_printf(&out, "\\%03o", (unsigned)(uint8_t)text.data[good++]);
+        text = (cx_str){text.data + good, text.size - good};
+    }
+    cx_str copy = out.failed ? (cx_str){NULL, 0} : cx_arena_copy_str(arena, cx_buf_str(&out));
+    cx_buf_done(&out);
+    return copy;
+}
+
+/* A copy that can stand in JSON. */
+static cx_str copy_text(cx_str text, cx_arena *arena)
+{
+    cx_str said = cx_run_text(text, arena);
+    return said.data == text.data && said.data != NULL ? cx_arena_copy_str(arena, text) : said;
 }
 
 static void add(cx_run_findings *findings, const cx_run_finding *finding, const char *format,
@@ -33,9 +59,9 @@ static void add(cx_run_findings *findings, const cx_run_finding *finding, const 
     }
     vsnprintf(message, sizeof message, format, args);
     *slot = *finding;
-    slot->where = cx_arena_copy_str(findings->arena, finding->where);
-    slot->detail = cx_arena_copy_str(findings->arena, finding->detail);
-    slot->message = cx_arena_copy_str(findings->arena, cx_str_z(message));
+    slot->where = copy_text(finding->where.data == NULL ? CX_STR("") : finding->where, findings->arena);
+    slot->detail = copy_text(finding->detail.data == NULL ? CX_STR("") : finding->detail, findings->arena);
+    slot->message = copy_text(cx_str_z(message), findings->arena);
     if (slot->where.data == NULL || slot->detail.data == NULL || slot->message.data == NULL) {
         findings->failed = true;
         findings->list.count--;

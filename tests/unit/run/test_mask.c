@@ -149,3 +149,22 @@ CX_TEST(mask_goes_through_json)
     cx_buf_done(&text);
     end(&b);
 }
+
+CX_TEST(mask_text_that_is_no_utf8)
+{
+    bench b;
+    begin(&b);
+    CHECK_STR(cx_run_text(CX_STR("plain \xc3\xa9"), &b.arena), "plain \xc3\xa9");
+    CHECK_STR(cx_run_text(CX_STR("a\xff"), &b.arena), "a\\377");
+    CHECK_STR(cx_run_text(CX_STR("\xe2\x82"), &b.arena), "\\342\\202");
+    cx_run_findings findings;
+    cx_run_findings_init(&findings, &b.arena);
+    cx_run_refuse(&findings, "D14", CX_STR("src/\xff"), (cx_str){NULL, 0}, "%s", "cut \xe2\x82");
+    CHECK_INT(findings.list.count, 1);
+    if (findings.list.count == 1) {
+        CHECK_STR(findings.list.items[0].where, "src/\\377");
+        CHECK_STR(findings.list.items[0].message, "cut \\342\\202");
+    }
+    cx_run_findings_done(&findings);
+    end(&b);
+}
