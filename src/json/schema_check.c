@@ -67,6 +67,8 @@ static bool try_node(schema_checker *c, const schema_node *node, const schema_vi
 static bool check_at(schema_checker *c, const schema_node *node, const schema_visit *v,
                      const cx_json *value, cx_str name, uint32_t index)
 {
+    if (node->only_ref != NULL)
+        node = node->only_ref; /* one step: circles are left to the depth */
     if ((schema_types_of(value) & node->only_types) != 0)
         return schema_count_steps(c, 1);
     schema_place at = {v->at, name, index};
@@ -96,8 +98,8 @@ static bool check_items(schema_checker *c, const schema_test *test, const schema
     return holds;
 }
 
-static bool check_contains(schema_checker *c, const schema_node *node, const schema_test *test,
-                           const schema_visit *v)
+SCHEMA_APART static bool check_contains(schema_checker *c, const schema_node *node,
+                                        const schema_test *test, const schema_visit *v)
 {
     uint64_t found = 0;
     if (v->value->type != CX_JSON_ARRAY)
@@ -129,8 +131,9 @@ static bool check_contains(schema_checker *c, const schema_node *node, const sch
 }
 /* --- objects ---------------------------------------------------------------------------------- */
 
-static bool check_names(schema_checker *c, const schema_node *node, const char *keyword,
-                        const cx_json *names, const schema_visit *v, cx_str because)
+SCHEMA_APART static bool check_names(schema_checker *c, const schema_node *node,
+                                     const char *keyword, const cx_json *names,
+                                     const schema_visit *v, cx_str because)
 {
     bool holds = true;
     if (!schema_count_steps(c, names->count))
@@ -204,10 +207,11 @@ static bool check_properties(schema_checker *c, const schema_test *test, const s
         const cx_json_member *member = &v->value->members[i];
         cx_str name = cx_json_text(&member->name);
         bool known = false, one = true;
+        int order = 1;
         while (named < properties->named_count &&
-               schema_name_order(properties->named[named].name, name) < 0)
+               (order = schema_name_order(properties->named[named].name, name)) < 0)
             named++;
-        if (named < properties->named_count && cx_str_eq(properties->named[named].name, name)) {
+        if (named < properties->named_count && order == 0) {
             known = true;
             one = check_at(c, properties->named[named].node, v, &member->value, name, 0);
         }
@@ -230,8 +234,8 @@ static bool check_properties(schema_checker *c, const schema_test *test, const s
     return holds;
 }
 
-static bool check_property_names(schema_checker *c, const schema_node *node,
-                                 const schema_test *test, const schema_visit *v)
+SCHEMA_APART static bool check_property_names(schema_checker *c, const schema_node *node,
+                                              const schema_test *test, const schema_visit *v)
 {
     bool holds = true;
     if (v->value->type != CX_JSON_OBJECT)
@@ -266,8 +270,8 @@ static bool check_all(schema_checker *c, const schema_test *test, const schema_v
     return holds;
 }
 
-static bool check_any(schema_checker *c, const schema_node *node, const schema_test *test,
-                      const schema_visit *v)
+SCHEMA_APART static bool check_any(schema_checker *c, const schema_node *node,
+                                   const schema_test *test, const schema_visit *v)
 {
     bool holds = false;
     for (uint32_t i = 0; i < test->count && !c->stop; i++) {
@@ -281,8 +285,8 @@ static bool check_any(schema_checker *c, const schema_node *node, const schema_t
                          (unsigned)test->count);
 }
 
-static bool check_one(schema_checker *c, const schema_node *node, const schema_test *test,
-                      const schema_visit *v)
+SCHEMA_APART static bool check_one(schema_checker *c, const schema_node *node,
+                                   const schema_test *test, const schema_visit *v)
 {
     uint32_t first = 0, matching = 0;
     for (uint32_t i = 0; i < test->count && !c->stop; i++) {
@@ -301,8 +305,8 @@ static bool check_one(schema_checker *c, const schema_node *node, const schema_t
                          (unsigned)test->count);
 }
 
-static bool check_not(schema_checker *c, const schema_node *node, const schema_test *test,
-                      const schema_visit *v)
+SCHEMA_APART static bool check_not(schema_checker *c, const schema_node *node,
+                                   const schema_test *test, const schema_visit *v)
 {
     schema_visit inner = *v;
     inner.notes = NULL;
@@ -312,7 +316,7 @@ static bool check_not(schema_checker *c, const schema_node *node, const schema_t
     return !matches || schema_report(c, node, "not", v->at, "matches what it must not");
 }
 
-static bool check_if(schema_checker *c, const schema_test *test, const schema_visit *v)
+SCHEMA_APART static bool check_if(schema_checker *c, const schema_test *test, const schema_visit *v)
 {
     bool holds = try_node(c, test->condition, v);
     if (c->stop)
@@ -332,7 +336,8 @@ static bool check_dynamic(schema_checker *c, const schema_test *test, const sche
     return check_node(c, target, v);
 }
 
-static bool check_unevaluated(schema_checker *c, const schema_test *test, const schema_visit *v)
+SCHEMA_APART static bool check_unevaluated(schema_checker *c, const schema_test *test,
+                                           const schema_visit *v)
 {
     bool holds = true;
     bool is_items = test->kind == TEST_UNEVALUATED_ITEMS;
@@ -394,7 +399,8 @@ static bool check_tests(schema_checker *c, const schema_node *node, const schema
 
 /* `unevaluated*` asks about what the other keywords of the same schema looked at, wherever else
  * somebody asks too. */
-static bool check_noted(schema_checker *c, const schema_node *node, const schema_visit *v)
+SCHEMA_APART static bool check_noted(schema_checker *c, const schema_node *node,
+                                     const schema_visit *v)
 {
     schema_notes mine;
     schema_visit inner = *v;
@@ -409,7 +415,8 @@ static bool check_noted(schema_checker *c, const schema_node *node, const schema
     return holds;
 }
 
-static bool refuse_all(schema_checker *c, const schema_node *node, const schema_visit *v)
+SCHEMA_APART static bool refuse_all(schema_checker *c, const schema_node *node,
+                                    const schema_visit *v)
 {
     const char *keyword = node->keyword == NULL ? "false" : node->keyword;
     bool is_extra = strcmp(keyword, "additionalProperties") == 0 ||

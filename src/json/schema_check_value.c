@@ -9,11 +9,9 @@
 static const char *const TYPE_NAMES[] = {"null",   "boolean", "integer", "number",
                                          "string", "array",   "object"};
 
-static bool check_type(schema_checker *c, const schema_node *node, const schema_test *test,
-                       const schema_visit *v)
+SCHEMA_APART static bool report_type(schema_checker *c, const schema_node *node,
+                                     const schema_test *test, const schema_visit *v)
 {
-    if ((schema_types_of(v->value) & test->types) != 0)
-        return true;
     if (!schema_wants_errors(c))
         return false;
     char names[80] = "";
@@ -26,8 +24,8 @@ static bool check_type(schema_checker *c, const schema_node *node, const schema_
                          cx_json_type_name(v->value), names);
 }
 
-static bool check_enum(schema_checker *c, const schema_node *node, const schema_test *test,
-                       const schema_visit *v)
+SCHEMA_APART static bool check_enum(schema_checker *c, const schema_node *node,
+                                    const schema_test *test, const schema_visit *v)
 {
     uint64_t steps = 0;
     for (uint32_t i = 0; i < test->value->count; i++)
@@ -58,8 +56,8 @@ static bool check_enum(schema_checker *c, const schema_node *node, const schema_
     return result;
 }
 
-static bool check_const(schema_checker *c, const schema_node *node, const schema_test *test,
-                        const schema_visit *v)
+SCHEMA_APART static bool check_const(schema_checker *c, const schema_node *node,
+                                     const schema_test *test, const schema_visit *v)
 {
     uint64_t steps = 0;
     bool equal = schema_equal(v->value, test->value, &steps);
@@ -72,8 +70,8 @@ static bool check_const(schema_checker *c, const schema_node *node, const schema
                          expected.text);
 }
 
-static bool check_number(schema_checker *c, const schema_node *node, const schema_test *test,
-                         const schema_visit *v)
+SCHEMA_APART static bool check_number(schema_checker *c, const schema_node *node,
+                                      const schema_test *test, const schema_visit *v)
 {
     static const char *const SAYS[] = {"at least", "at most", "more than", "less than",
                                        "a multiple of"};
@@ -108,8 +106,9 @@ static uint64_t code_points(cx_str text)
 }
 
 /* minLength .. maxProperties: `size` of what is counted. */
-static bool check_size(schema_checker *c, const schema_node *node, const schema_test *test,
-                       const schema_visit *v, uint64_t size, bool is_minimum, const char *what)
+SCHEMA_APART static bool check_size(schema_checker *c, const schema_node *node,
+                                    const schema_test *test, const schema_visit *v, uint64_t size,
+                                    bool is_minimum, const char *what)
 {
     if (is_minimum ? size >= test->limit : size <= test->limit)
         return true;
@@ -139,8 +138,8 @@ bool schema_match(schema_checker *c, const cx_pattern *pattern, cx_str text)
     return found;
 }
 
-static bool check_pattern(schema_checker *c, const schema_node *node, const schema_test *test,
-                          const schema_visit *v)
+SCHEMA_APART static bool check_pattern(schema_checker *c, const schema_node *node,
+                                       const schema_test *test, const schema_visit *v)
 {
     if (v->value->type != CX_JSON_STRING || schema_match(c, test->pattern, cx_json_text(v->value)))
         return true;
@@ -149,8 +148,8 @@ static bool check_pattern(schema_checker *c, const schema_node *node, const sche
                          pattern.text);
 }
 
-static bool check_format(schema_checker *c, const schema_node *node, const schema_test *test,
-                         const schema_visit *v)
+SCHEMA_APART static bool check_format(schema_checker *c, const schema_node *node,
+                                      const schema_test *test, const schema_visit *v)
 {
     cx_schema_format asked = c->options->format;
     bool asserted =
@@ -211,8 +210,8 @@ static bool find_equal(schema_checker *c, const cx_json *array, uint32_t *out_fi
     return found && schema_count_steps(c, array->count);
 }
 
-static bool check_unique(schema_checker *c, const schema_node *node, const schema_test *test,
-                         const schema_visit *v)
+SCHEMA_APART static bool check_unique(schema_checker *c, const schema_node *node,
+                                      const schema_test *test, const schema_visit *v)
 {
     uint32_t first = 0, second = 0;
     if (v->value->type != CX_JSON_ARRAY || v->value->count < 2 || test->value->type != CX_JSON_TRUE)
@@ -232,7 +231,8 @@ bool schema_check_value(schema_checker *c, const schema_node *node, const schema
 {
     bool is_array = v->value->type == CX_JSON_ARRAY, is_object = v->value->type == CX_JSON_OBJECT;
     switch ((schema_kind)test->kind) {
-    case TEST_TYPE: return check_type(c, node, test, v);
+    case TEST_TYPE:
+        return (schema_types_of(v->value) & test->types) != 0 || report_type(c, node, test, v);
     case TEST_ENUM: return check_enum(c, node, test, v);
     case TEST_CONST: return check_const(c, node, test, v);
     case TEST_MINIMUM:

@@ -337,8 +337,7 @@ static cx_status compile_test(node_compiler *c, schema_test *test)
         if (value->type != CX_JSON_TRUE && value->type != CX_JSON_FALSE)
             return wrong(c, "uniqueItems", "true or false");
         return CX_SUCCESS;
-    case TEST_REQUIRED:
-        return compile_required(c, test);
+    case TEST_REQUIRED: return compile_required(c, test);
     case TEST_DEPENDENT_REQUIRED:
     case TEST_DEPENDENT_SCHEMA: return compile_dependencies(c, test);
     case TEST_PROPERTIES: return compile_properties(c, test);
@@ -443,6 +442,8 @@ cx_status schema_compile_node(schema_loader *loader, schema_node *node)
     memcpy(tests, c.tests, c.count * sizeof *tests);
     node->tests = tests;
     node->test_count = c.count;
+    if (c.count == 1 && tests[0].kind == TEST_REF && tests[0].target->resource == node->resource)
+        node->only_ref = tests[0].target;
     node->only_types = c.count == 1 && tests[0].kind == TEST_TYPE ? tests[0].types : 0;
     return CX_SUCCESS;
 }

@@ -163,11 +163,12 @@ struct schema_node {
     cx_str location;           /* of a node without a parent: "#", "#/a/b", "uri#" */
     const schema_test *tests;
     uint32_t test_count;
-    unsigned only_types;   /* TYPE_.. when nothing but "type" is asked, else 0 */
-    bool never;            /* the schema `false` */
-    bool wants_evaluated;  /* has unevaluatedItems or unevaluatedProperties */
-    uint8_t mark;          /* while circles are looked for */
-    cx_str dynamic_anchor; /* its "$dynamicAnchor", or empty */
+    const schema_node *only_ref; /* what it refers to, when that is all and of its resource */
+    unsigned only_types;         /* TYPE_.. when nothing but "type" is asked, else 0 */
+    bool never;                  /* the schema `false` */
+    bool wants_evaluated;        /* has unevaluatedItems or unevaluatedProperties */
+    uint8_t mark;                /* while circles are looked for */
+    cx_str dynamic_anchor;       /* its "$dynamicAnchor", or empty */
 };
 
 typedef struct schema_owned {
