@@ -57,6 +57,7 @@ static const cx_cli_option list_options[] = {
     CX_CLI_OPT("status", 0, CX_CLI_CHOICE, "RUNNING|SUCCESS|FAILURE", "Only runs that ended so."),
     CX_CLI_OPT("limit", 'n', CX_CLI_COUNT, "N", "At most N runs; default 50, at most 1000."),
     CX_CLI_OPT("cursor", 0, CX_CLI_TEXT, "ID", "Go on behind this run: `next` of the page before."),
+    CX_CLI_OPTION_HOME,
     CX_CLI_OPTION_JSON,
     CX_CLI_OPTION_REPO,
     CX_CLI_OPTIONS_COMMON,
@@ -79,7 +80,6 @@ static cx_status work_list(looking *l, cx_err *err)
     cx_run_list_query query = {.limit = (size_t)cx_cli_number(l->args, "limit", 0)};
     cx_run_store store;
     cx_json page;
-    cx_run_seals nobody = {0};
     if (status != NULL)
         query.status = cx_str_z(status);
     if (cursor != NULL)
@@ -87,7 +87,7 @@ static cx_status work_list(looking *l, cx_err *err)
     if (query.limit > CX_RUN_PAGE_MAX)
         return cx_fail(err, CX_E_USAGE, "option --limit: expected at most %d", CX_RUN_PAGE_MAX);
     CX_TRY(cx_cli_run_store(l->cli, cx_cli_value(l->args, "repo"), false, &store, err));
-    CX_TRY(cx_run_view_list(&store, &nobody, &query, &l->cli->arena, &page, err));
+    CX_TRY(cx_cli_run_page(l->cli, l->args, &store, &query, &page, err));
     if (l->json)
         return add_value(l, &page, err);
     const cx_json *items = CX_JSON_GET(&page, "items");
@@ -118,7 +118,8 @@ const cx_cli_command cx_cli_run_list = {
     .purpose = "the runs of this repository, newest first",
     .about = "Lists bundles below the runtime root ($CORTEXPILOT_RUNTIME_ROOT, else "
              ".runtime-cache/cortexpilot of the repository). A run without a manifest is shown as "
-             "RUNNING; `cortex run cleanup` ends those whose process is gone.",
+             "RUNNING; `cortex run cleanup` ends those whose process is gone. `sealed` says whether "
+             "the home's ledger has a seal of the run; `cortex run verify` says whether it holds.",
     .options = list_options,
     .option_count = CX_COUNT_OF(list_options),
     .exits = EXITS,

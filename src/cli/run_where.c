@@ -49,24 +49,56 @@ cx_status cx_cli_run_open(cx_cli *cli, const char *repo, const char *name, cx_ru
     return status;
 }
 
-cx_status cx_cli_run_known(cx_cli *cli, const cx_cli_args *args, cx_str run_id, cx_run_known *out,
-                           cx_err *err)
+/* *out_home and *out_book are NULL when there is no home, and nobody asked for one. */
+static cx_status open_book(cx_cli *cli, const cx_cli_args *args, cx_home **out_home,
+                           cx_run_book **out_book, cx_err *err)
 {
     const char *path;
-    cx_home *home = NULL;
-    cx_run_book *book = NULL;
     const cx_home_options reading = cx_cli_home_options(cli, CX_CLI_READ, NULL);
-    memset(out, 0, sizeof *out);
+    *out_home = NULL;
+    *out_book = NULL;
     if (cx_failed(cx_cli_home_path(cli, args, &path, err)) || !is_there(path))
         return cx_cli_has(args, "home") ? cx_fail(err, CX_E_NOT_FOUND, "there is no home at %s",
                                                   cx_cli_value(args, "home"))
                                         : CX_SUCCESS; /* nobody knows anything */
-    CX_TRY(cx_home_open(path, &reading, &home, err));
-    cx_status status = cx_run_book_open(home, cli->alloc, &book, err);
-    if (!cx_failed(status))
-        status = cx_run_book_find(book, run_id, &cli->arena, out, err);
+    CX_TRY(cx_home_open(path, &reading, out_home, err));
+    return cx_run_book_open(*out_home, cli->alloc, out_book, err);
+}
+
+static void close_book(cx_home *home, cx_run_book *book)
+{
     cx_run_book_close(book);
-    cx_status closed = cx_home_close(home, NULL);
+    cx_status closed = home == NULL ? CX_SUCCESS : cx_home_close(home, NULL);
     (void)closed; /* nothing was written */
+}
+
+static cx_status is_sealed(void *ctx, cx_str run_id, bool *out, cx_err *err)
+{
+    return cx_run_book_sealed(ctx, run_id, out, err);
+}
+
+cx_status cx_cli_run_page(cx_cli *cli, const cx_cli_args *args, const cx_run_store *store,
+                          const cx_run_list_query *query, cx_json *out, cx_err *err)
+{
+    cx_home *home;
+    cx_run_book *book;
+    cx_status status = open_book(cli, args, &home, &book, err);
+    cx_run_seals seals = {.ctx = book, .sealed = book == NULL ? NULL : is_sealed};
+    if (!cx_failed(status))
+        status = cx_run_view_list(store, &seals, query, &cli->arena, out, err);
+    close_book(home, book);
+    return status;
+}
+
+cx_status cx_cli_run_known(cx_cli *cli, const cx_cli_args *args, cx_str run_id, cx_run_known *out,
+                           cx_err *err)
+{
+    cx_home *home;
+    cx_run_book *book;
+    memset(out, 0, sizeof *out);
+    cx_status status = open_book(cli, args, &home, &book, err);
+    if (!cx_failed(status) && book != NULL)
+        status = cx_run_book_find(book, run_id, &cli->arena, out, err);
+    close_book(home, book);
     return status;
 }

@@ -16,6 +16,9 @@ CX_RESULT cx_cli_run_store(cx_cli *cli, const char *repo, bool make, cx_run_stor
  * archive of a bundle. */
 CX_RESULT cx_cli_run_open(cx_cli *cli, const char *repo, const char *name, cx_run_bundle **out,
                           cx_err *err);
+/* As cx_run_view_list, with what the home knows of seals; without a home no run is sealed. */
+CX_RESULT cx_cli_run_page(cx_cli *cli, const cx_cli_args *args, const cx_run_store *store,
+                          const cx_run_list_query *query, cx_json *out, cx_err *err);
 /* Zeroed when there is no home, or it has never heard of the run.  The home is only read. */
 CX_RESULT cx_cli_run_known(cx_cli *cli, const cx_cli_args *args, cx_str run_id, cx_run_known *out,
                            cx_err *err);

@@ -270,10 +270,38 @@ static cx_status missing_layers(cx_machine_task *t, cx_texts *out, cx_err *err)
     return CX_SUCCESS;
 }
 
+/* What the agent of a danger-full-access run gets: nothing of the box, and so the network, too. */
+static cx_status describe_no_box(cx_machine_task *t, cx_json *out, cx_err *err)
+{
+    cx_json_list object = cx_json_list_begin(&t->arena), list = cx_json_list_begin(&t->arena);
+    cx_json layers, missing;
+    CX_TRY(cx_json_list_end_array(&list, &layers, err));
+    list = cx_json_list_begin(&t->arena);
+    for (unsigned i = 0; i < CX_SANDBOX_LAYER_COUNT; i++) {
+        if ((CX_SANDBOX_REQUIRED & (1u << i)) == 0)
+            continue;
+        cx_json item;
+        cx_json_list one = cx_json_list_begin(&t->arena);
+        cx_put_str(&one, "layer", cx_str_z(cx_sandbox_layer_name((cx_sandbox_layer)(1u << i))));
+        cx_put_str(&one, "reason", CX_STR("danger-full-access by approval"));
+        CX_TRY(cx_json_list_end_object(&one, &item, err));
+        cx_json_list_add(&list, item);
+    }
+    CX_TRY(cx_json_list_end_array(&list, &missing, err));
+    cx_put_str(&object, "mode", CX_STR("none"));
+    cx_put_str(&object, "network", CX_STR("on"));
+    cx_json_list_put(&object, CX_STR("layers"), layers);
+    cx_json_list_put(&object, CX_STR("missing"), missing);
+    return cx_json_list_end_object(&object, out, err);
+}
+
 static cx_status describe_box(cx_machine_task *t, cx_err *err)
 {
     cx_json described;
-    CX_TRY(cx_sandbox_describe(t->m->box, t->network_on, &t->arena, &described, err));
+    if (t->m->unconfined)
+        CX_TRY(describe_no_box(t, &described, err));
+    else
+        CX_TRY(cx_sandbox_describe(t->m->box, t->network_on, &t->arena, &described, err));
     CX_TRY(cx_run_file_write_json(t->m->run, CX_STR("artifacts/sandbox_report.json"), &described,
                                   err));
     CX_TRY(cx_task_add_artifact(t, CX_STR("artifacts/sandbox_report.json"), err));
@@ -282,13 +310,14 @@ static cx_status describe_box(cx_machine_task *t, cx_err *err)
                               err);
 }
 
-/* §4, DECISIONS 6: no contract can ask for it; who hands over a signed approval does. */
+/* §4, DECISIONS 6: no contract can ask for it; who has signed an approval for this contract does. */
 static cx_status check_unconfined(cx_machine_task *t, cx_err *err)
 {
     cx_machine *m = t->m;
     cx_str scope = CX_STR("permission:filesystem=danger-full-access");
     cx_texts scopes = {&scope, 1};
     m->unconfined = cx_machine_granted(m, scope);
+    CX_TRY(cx_run_approvals_add_folder(&m->approvals, err));
     if (!m->unconfined && cx_run_approvals_find(&m->approvals, scope) != NULL)
         CX_TRY(cx_task_ask_approval(t, &scopes, &m->unconfined, err));
     if (!m->unconfined)
@@ -309,15 +338,17 @@ cx_status cx_gate_sandbox(cx_machine_task *t, cx_err *err)
     if (m->box == NULL)
         CX_TRY(cx_machine_open_box(m, m->arena, err));
     CX_TRY(check_unconfined(t, err));
-    if (m->unconfined || m->box->missing == 0)
+    if (m->box->missing == 0)
         return describe_box(t, err);
+    /* Also of an agent without a sandbox: review and tests have theirs. */
     CX_TRY(missing_layers(t, &missing, err));
     if (m->options->allow_degraded_sandbox)
         CX_TRY(cx_task_ask_approval(t, &scopes, &granted, err));
     if (!granted)
         return cx_task_refuse(t, "sandbox", "sandbox_layer_missing", true, &missing, err);
     m->degraded = true;
-    m->notes = CX_STR("sandbox degraded");
+    if (!m->unconfined)
+        m->notes = CX_STR("sandbox degraded");
     return describe_box(t, err);
 }
 

@@ -3,6 +3,7 @@
  * says, which commit it starts from; and giving all of that back.
  */
 #include "crypto/digest.h"
+#include "crypto/text.h"
 #include "run/contract_command.h"
 #include "run/contract_repo.h"
 #include "run/machine_internal.h"
@@ -257,6 +258,33 @@ static cx_status write_created(cx_machine *m, cx_err *err)
     return cx_machine_event(m, CX_RUN_INFO, "RUN_CREATED", &payload, err);
 }
 
+/* §13: the journal knows of a nonce before it is used; what cannot be told is not used. */
+static cx_status record_nonce(void *arg, const cx_run_approval *approval, cx_err *err)
+{
+    cx_machine *m = arg;
+    const cx_run_ledger *ledger = m->options->ledger;
+    cx_digest nonce = cx_digest_of(cx_str_bytes(approval->nonce));
+    cx_buf entry;
+    if (ledger == NULL)
+        return CX_SUCCESS;
+    cx_buf_init(&entry, m->alloc);
+    cx_buf_add_z(&entry, "{\"approval_id\":");
+    cx_json_write_str(&entry, approval->approval_id, CX_JSON_PY_COMPACT);
+    cx_buf_add_z(&entry, ",\"approval_sha256\":\"");
+    cx_hex_add(&entry, cx_bytes_from(approval->sha256.bytes, sizeof approval->sha256.bytes));
+    cx_buf_add_z(&entry, "\",\"nonce_sha256\":\"");
+    cx_hex_add(&entry, cx_bytes_from(nonce.bytes, sizeof nonce.bytes));
+    cx_buf_add_z(&entry, "\",\"run_id\":");
+    cx_json_write_str(&entry, cx_run_id(m->run), CX_JSON_PY_COMPACT);
+    cx_buf_add_z(&entry, ",\"type\":\"cortex.run.approval.v1\"}");
+    cx_status status = cx_buf_check(&entry, err);
+    if (!cx_failed(status))
+        status = ledger->append(ledger->ctx, "run.approval", cx_run_id(m->run),
+                                cx_buf_bytes(&entry), NULL, err);
+    cx_buf_done(&entry);
+    return status;
+}
+
 static cx_status open_approvals(cx_machine *m, cx_err *err)
 {
     const cx_run_options *options = m->options;
@@ -269,6 +297,8 @@ static cx_status open_approvals(cx_machine *m, cx_err *err)
         .resolved_sha256 = m->contract_sha256,
         .agent_id = m->contract.assigned.agent_id,
         .now_ns = (int64_t)m->io->wall_ns(m->io),
+        .record = record_nonce,
+        .record_arg = m,
     };
     cx_run_approvals_init(&m->approvals, &m->approval_context, m->arena);
     m->approvals_open = true;

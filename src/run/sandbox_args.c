@@ -302,7 +302,8 @@ static cx_status add_bwrap(words *w, const cx_sandbox *box, const cx_sandbox_spe
 
 /* What Landlock leaves: inside mounts all may be read; without them only the system and what is
  * shown. */
-static void add_landlock(words *w, const places *all, bool mounts, const cx_sandbox_places *at)
+static void add_landlock(words *w, const char *own_program, const places *all, bool mounts,
+                         const cx_sandbox_places *at)
 {
     static const char *const devices[] = {"/dev/null",   "/dev/zero",    "/dev/full",
                                           "/dev/random", "/dev/urandom", "/dev/tty"};
@@ -317,6 +318,7 @@ static void add_landlock(words *w, const places *all, bool mounts, const cx_sand
         word2(w, "--write", "/home");
     } else {
         word2(w, "--read", "/proc");
+        word2(w, "--read", own_program); /* it does the work of scripts */
         for (size_t i = 0; i < CX_COUNT_OF(etc); i++)
             word2(w, "--read", cx_arena_printf(w->arena, "/etc/%s", etc[i]).data);
         for (size_t i = 0; i < CX_COUNT_OF(devices); i++)
@@ -364,7 +366,7 @@ static void add_stage(words *w, const cx_sandbox *box, const cx_sandbox_spec *sp
     if (spec->executable != CX_FILE_NONE)
         cx_sandbox_word(w, "--opened");
     if ((layers & CX_SANDBOX_LANDLOCK) != 0)
-        add_landlock(w, all, mounts, at);
+        add_landlock(w, box->inner->program, all, mounts, at);
     cx_sandbox_word(w, "--limits");
     cx_sandbox_wordf(w, "%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64,
                      finite(limits.cpu_seconds), finite(limits.processes),

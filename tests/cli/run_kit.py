@@ -77,6 +77,10 @@ class Repo:
     def head(self, ref="HEAD"):
         return self.git("rev-parse", ref)
 
+    def actor(self):
+        """Of this repository's runs, in the home (DECISIONS 2)."""
+        return "run:" + self.git("rev-list", "--max-parents=0", "HEAD").split()[0][:16]
+
     @property
     def root(self):
         return self.path / ".runtime-cache" / "cortexpilot"
@@ -198,6 +202,33 @@ GOOD_OPS = [["append", "src/app/main.c", "/* more */\n"]]
 
 def sha256(data):
     return hashlib.sha256(data).hexdigest()
+
+
+# --- programs as agents ---------------------------------------------------------------------------
+
+AGENT = """#!/bin/sh
+cat > "$TMPDIR/prompt"
+grep -q "<<<CONTRACT>>>" "$TMPDIR/prompt" || exit 9
+echo '/* by a program */' >> src/app/main.c
+echo 'noise'
+echo '%s'
+"""
+
+
+def exec_config(agent, **more):
+    return {"runner": {"mcp_only": False, "default": "tool"},
+            "runners": {"tool": {"kind": "exec", "argv": ["sh", agent],
+                                 "provides": ["codex"]}},
+            "integrations": {"tool": {"argv": ["sh"], "sha256": sha256(
+                pathlib.Path("/bin/sh").resolve().read_bytes())}}, **more}
+
+
+def exec_repo(folder, text, **more):
+    """A repository whose agent is a script of the baseline."""
+    repo, key = with_policies(folder, **exec_config("scripts/agent.sh", **more))
+    repo.write("scripts/agent.sh", text, True)
+    repo.commit("agent")
+    return repo, key
 
 
 # --- tests that need a sandbox ----------------------------------------------------------------------

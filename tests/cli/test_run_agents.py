@@ -7,8 +7,8 @@ import json
 import pathlib
 
 from kit import Folder, check, main
-from run_kit import (GOOD_OPS, approve, contract, payloads, refused, reply, sandboxed, script,
-                     sha256, types, with_policies)
+from run_kit import (AGENT, GOOD_OPS, approve, contract, exec_config, exec_repo, payloads, refused,
+                     reply, sandboxed, script, sha256, types, with_policies)
 
 
 # --- approvals ------------------------------------------------------------------------------------
@@ -73,30 +73,6 @@ def waiting_for_an_approval():
 
 
 # --- programs as agents ---------------------------------------------------------------------------
-
-AGENT = """#!/bin/sh
-cat > "$TMPDIR/prompt"
-grep -q "<<<CONTRACT>>>" "$TMPDIR/prompt" || exit 9
-echo '/* by a program */' >> src/app/main.c
-echo 'noise'
-echo '%s'
-"""
-
-
-def exec_config(agent, **more):
-    return {"runner": {"mcp_only": False, "default": "tool"},
-            "runners": {"tool": {"kind": "exec", "argv": ["sh", agent],
-                                 "provides": ["codex"]}},
-            "integrations": {"tool": {"argv": ["sh"], "sha256": sha256(
-                pathlib.Path("/bin/sh").resolve().read_bytes())}}, **more}
-
-
-def exec_repo(folder, text, **more):
-    """A repository whose agent is a script of the baseline."""
-    repo, key = with_policies(folder, **exec_config("scripts/agent.sh", **more))
-    repo.write("scripts/agent.sh", text, True)
-    repo.commit("agent")
-    return repo, key
 
 
 @sandboxed
