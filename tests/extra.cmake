@@ -15,12 +15,14 @@ find_package(Python3 COMPONENTS Interpreter)
 # The programs whose tests start threads; ThreadSanitizer runs these.
 add_custom_target(threaded_tests)
 foreach(program test_base test_crypto test_log test_ledger test_lattice test_memory
-    test_server test_home_threads)
+    test_run test_server test_home_threads)
   if(TARGET ${program})
     set_property(TEST ${program} APPEND PROPERTY LABELS threads)
     add_dependencies(threaded_tests ${program})
   endif()
 endforeach()
+
+add_dependencies(threaded_tests cortex) # test_run puts programs into sandboxes
 
 foreach(room base json crypto cbor log db ledger lattice memory trace run import recorder server cli)
   if(TARGET test_${room})
