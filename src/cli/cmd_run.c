@@ -36,9 +36,23 @@ static void on_event(void *arg, cx_str type, cx_str line)
 
 static cx_status take_options(running *r, cx_err *err)
 {
-    CX_TRY(cx_cli_take_file(r->cli, r->args->operands[0], &r->contract, err));
+    const char *intent = cx_cli_value(r->args, "intent");
+    cx_bytes request = {NULL, 0};
+    if ((intent != NULL) == (r->args->operand_count != 0))
+        return cx_fail(err, CX_E_USAGE, "expected a CONTRACT, or --intent REQUEST in place of it");
+    if (intent != NULL && cx_cli_has(r->args, "dry-run"))
+        return cx_fail(err, CX_E_USAGE,
+                       "option --dry-run: expected a CONTRACT; there is none before an agent has made "
+                       "it of the request");
+    if (intent != NULL)
+        CX_TRY(cx_cli_take_text(r->cli, intent, &request, err));
+    else
+        CX_TRY(cx_cli_take_file(r->cli, r->args->operands[0], &r->contract, err));
+    if (intent != NULL && request.size == 0)
+        return cx_fail(err, CX_E_USAGE, "option --intent: expected a request, found nothing");
     CX_TRY(cx_cli_run_options(r->cli, r->args, &r->options, err));
     r->options.contract = r->contract;
+    r->options.intent = cx_bytes_str(request);
     r->options.progress = on_event;
     r->options.progress_arg = r;
     return CX_SUCCESS;
@@ -165,16 +179,19 @@ static int run(cx_cli *cli, const cx_cli_args *args)
     cx_status status = run_all(&r, &code, &err);
     cx_cli_run_ledger_close(&r.ledger);
     if (cx_failed(status))
-        return cx_cli_fail(cli, args->operands[0], &err, r.json);
+        return cx_cli_fail(cli, args->operand_count == 0 ? "run" : args->operands[0], &err, r.json);
     return code;
 }
 
 /* --- the table ------------------------------------------------------------------------------------------- */
 
-static const cx_cli_operand operands[] = {{"CONTRACT", CX_CLI_FILE, NULL, false, false}};
+static const cx_cli_operand operands[] = {{"CONTRACT", CX_CLI_FILE, NULL, true, false}};
 
 static const cx_cli_option options[] = {
     CX_CLI_OPTION_HOME,
+    CX_CLI_OPT("intent", 0, CX_CLI_TEXT, "REQUEST|@FILE|-",
+               "What is wanted, in place of a CONTRACT: the runner of the role PM in "
+               "policies/cortex.json makes one, unless --runner or --script say who does."),
     CX_CLI_OPTIONS_RUN,
     CX_CLI_OPT_FLAG("follow", 0, "Print each event as a line of JSON when it is written."),
     CX_CLI_OPT_FLAG("dry-run", 0, "Judge all that can be judged before an agent starts, and write "
@@ -190,6 +207,9 @@ const cx_cli_command cx_cli_run = {
         "everything it did: paths, commands, review, tests. Only what passes every gate is merged. "
         "Whatever happens, the run leaves a bundle of evidence that is sealed in the home's ledger; "
         "'cortex run verify' checks it.\n\n"
+        "With --intent an agent writes the contract first, on a read-only checkout of HEAD: its whole "
+        "reply must be one task contract, which is then judged as any other. It is configured by "
+        "'cortex runner add NAME ...' and \"roles\": {\"PM\": \"NAME\"} in policies/cortex.json.\n\n"
         "A run that is refused leaves the repository as it was. An interrupt ends the run in order: "
         "a bundle with status FAILURE, locks and worktrees given back.",
     .operands = operands,
@@ -200,6 +220,7 @@ const cx_cli_command cx_cli_run = {
              "2 usage error\n"
              "3 the run could not be started, or its evidence could not be written\n"
              "4 a gate refused",
-    .example = "cortex run contracts/fix-login.json --follow",
+    .example = "cortex run contracts/fix-login.json --follow\n"
+               "cortex run --intent 'Nobody gets back more than was paid'",
     .run = run,
 };

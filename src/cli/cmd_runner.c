@@ -114,6 +114,7 @@ static cx_status add(editing *e, cx_buf *out, cx_err *err)
 {
     cx_str name = cx_str_z(e->args->operands[0]);
     const char *kind = cx_cli_value(e->args, "kind");
+    const char *role = cx_cli_value(e->args, "role");
     bool is_mcp = kind != NULL && strcmp(kind, "mcp") == 0;
     cx_run_executable program = {0};
     cx_json value;
@@ -127,6 +128,8 @@ static cx_status add(editing *e, cx_buf *out, cx_err *err)
     CX_TRY(set(e, "integrations", name, value, err));
     if (cx_cli_has(e->args, "default"))
         CX_TRY(set(e, "runner", CX_STR("default"), cx_json_make_str(name), err));
+    if (role != NULL)
+        CX_TRY(set(e, "roles", cx_str_z(role), cx_json_make_str(name), err));
     if (cx_cli_has(e->args, "full"))
         CX_TRY(set(e, "runner", CX_STR("mcp_only"), cx_json_make_bool(false), err));
     cx_buf_init(&text, e->cli->alloc);
@@ -196,6 +199,8 @@ static const cx_cli_option add_options[] = {
     CX_CLI_OPT("kind", 0, CX_CLI_CHOICE, "exec|mcp",
                "exec: a command that reads the prompt and prints its reply; mcp: a server."),
     CX_CLI_OPT_FLAG("default", 0, "Use it where nothing else is said."),
+    CX_CLI_OPT("role", 0, CX_CLI_CHOICE, "PM|TECH_LEAD|WORKER|REVIEWER",
+               "Use it for agents of that role: PM makes contracts of requests (run --intent)."),
     CX_CLI_OPT_FLAG("full", 0,
                     "Let exec runners do full runs, which merge: sets runner.mcp_only to false."),
     CX_CLI_OPTION_REPO, CX_CLI_OPTIONS_COMMON};

@@ -19,6 +19,8 @@
 #include "base/io.h"
 #include "run/run.h"
 
+#define CX_RUN_INTENT_BYTES_MAX (UINT32_C(1) << 16)
+
 typedef struct cx_run_ledger cx_run_ledger; /* run/events.h */
 
 typedef struct cx_run_options {
@@ -29,6 +31,8 @@ typedef struct cx_run_options {
     const char *home;         /* the ledger's: never visible inside a sandbox; NULL = none */
     const char *program;      /* the cortex program, for stages of the sandbox; NULL = this one */
     cx_bytes contract;     /* the file's bytes, at most CX_RUN_CONTRACT_BYTES_MAX */
+    cx_str intent;         /* not empty: a request in place of a contract, which the runner of the role
+                              PM makes of it (S0); UTF-8, at most CX_RUN_INTENT_BYTES_MAX */
 
     const char *runner; /* name of a configured runner; NULL = what contract or config say */
     const char *script; /* of replay-script, which it selects when `runner` is NULL */

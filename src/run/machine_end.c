@@ -56,7 +56,7 @@ static cx_status write_if_missing(cx_machine_task *t, cx_str path, cx_bytes byte
     return cx_run_file_write(t->m->run, path, bytes, err);
 }
 
-static cx_status write_session(cx_machine_task *t, cx_err *err)
+cx_status cx_task_write_session(cx_machine_task *t, cx_err *err)
 {
     cx_run *run = t->m->run;
     cx_str events, transcript, thread;
@@ -105,7 +105,7 @@ static cx_status write_always(cx_machine_task *t, cx_err *err)
     CX_TRY(write_if_missing(t, result, empty, err));
     CX_TRY(write_if_missing(t, flat, empty, err));
     CX_TRY(cx_run_file_write(t->m->run, CX_STR("worktree_ref.txt"), cx_str_bytes(line), err));
-    return write_session(t, err);
+    return cx_task_write_session(t, err);
 }
 
 /* --- the reports of a task -------------------------------------------------------------------------- */
@@ -287,7 +287,7 @@ static cx_status make_manifest(cx_machine *m, cx_run_status status, const cx_run
         .finished_at = cx_machine_now(m, m->arena),
         .status = status,
         .failure_reason = t->refused ? cx_str_z(t->failed) : CX_STR(""),
-        .user_request = t->contract.spec,
+        .user_request = m->pm != NULL ? m->pm->contract.spec : t->contract.spec,
         .trace_id = cx_run_trace_id(m->run),
         .diagnostic = cx_machine_is_diagnostic(m),
         .runner_name = m->runner_settings.name.size == 0 ? CX_STR("none") : m->runner_settings.name,

@@ -73,10 +73,27 @@ void cx_machine_fault(cx_machine *m)
         abort();
 }
 
+static cx_status hold_event(cx_machine *m, const cx_run_event *event, cx_err *err)
+{
+    cx_held_event *held = CX_ARENA_NEW(m->arena, cx_held_event);
+    if (held == NULL)
+        return cx_fail_nomem(err);
+    *held = (cx_held_event){*event, NULL};
+    CX_TRY(cx_json_copy(&event->payload, m->arena, &held->event.payload, err));
+    if (m->held == NULL)
+        m->held = held;
+    else
+        m->held_last->next = held;
+    m->held_last = held;
+    return CX_SUCCESS;
+}
+
 static cx_status write_event(cx_machine *m, const cx_run_event *event, cx_err *err)
 {
     const cx_run_options *options = m->options;
     cx_str line;
+    if (m->holding)
+        return hold_event(m, event, err);
     if (m->broken)
         return cx_fail(err, CX_E_IO, "an earlier event could not be written");
     cx_status status = cx_run_event_append(m->run, event, &line, err);
@@ -87,6 +104,19 @@ static cx_status write_event(cx_machine *m, const cx_run_event *event, cx_err *e
     if (options->progress != NULL)
         options->progress(options->progress_arg, cx_str_z(event->type), line);
     cx_machine_fault(m);
+    return CX_SUCCESS;
+}
+
+void cx_machine_hold_events(cx_machine *m)
+{
+    m->holding = true;
+}
+
+cx_status cx_machine_tell_events(cx_machine *m, cx_err *err)
+{
+    m->holding = false;
+    for (; m->held != NULL; m->held = m->held->next)
+        CX_TRY(write_event(m, &m->held->event, err));
     return CX_SUCCESS;
 }
 

@@ -59,6 +59,12 @@ typedef struct cx_texts {
 
 typedef struct cx_machine cx_machine;
 
+/* An event that waits until RUN_CREATED is written. */
+typedef struct cx_held_event {
+    cx_run_event event;
+    struct cx_held_event *next;
+} cx_held_event;
+
 typedef struct cx_machine_task {
     cx_machine *m;
     cx_arena arena;
@@ -175,6 +181,15 @@ struct cx_machine {
 
     cx_machine_task *tasks;
     size_t task_count;
+
+    /* --intent */
+    cx_bytes given;      /* the contract as it came: the caller's, or the planner's */
+    cx_machine_task *pm; /* the planner's turn; NULL: a contract was given.  Is tasks[0] when it was
+                            refused */
+    cx_str pm_commit;    /* what it has seen */
+    bool pm_diagnostic;  /* exec although runner.mcp_only */
+    bool holding;        /* events wait */
+    cx_held_event *held, *held_last;
 };
 
 /* --- machine_event.c -------------------------------------------------------------------------- */
@@ -199,6 +214,10 @@ CX_RESULT cx_task_event_json(cx_machine_task *t, cx_run_level level, const char 
 /* {"passed": true} .. or with violations. */
 CX_RESULT cx_task_gate_event(cx_machine_task *t, const char *type, bool passed,
                              const cx_texts *violations, cx_err *err);
+
+/* From now on events wait; and they are written, in their order. */
+void cx_machine_hold_events(cx_machine *m);
+CX_RESULT cx_machine_tell_events(cx_machine *m, cx_err *err);
 
 /* --- going on, or not ------------------------------------------------------------------------- */
 
@@ -228,6 +247,15 @@ typedef cx_status cx_machine_stage(cx_machine_task *t, cx_err *err);
 CX_RESULT cx_machine_open(cx_machine *m, cx_err *err);
 CX_RESULT cx_machine_begin(cx_machine *m, cx_err *err);
 void cx_machine_close(cx_machine *m);
+/* Folder, owner and empty log, before there is anything to say. */
+CX_RESULT cx_machine_begin_bundle(cx_machine *m, cx_str task_id, cx_err *err);
+
+/* machine_intent.c: S0 by an agent, between opening the repository and reading the contract; then, with
+ * the evidence of it, behind RUN_CREATED. */
+CX_RESULT cx_machine_plan_intent(cx_machine *m, cx_err *err);
+void cx_machine_check_intent(cx_machine *m);
+CX_RESULT cx_machine_tell_intent(cx_machine *m, cx_err *err);
+
 void cx_machine_task_init(cx_machine_task *t, cx_machine *m, cx_str id);
 /* RFC 3339, now; data NULL when out of memory. */
 cx_str cx_machine_now(cx_machine *m, cx_arena *arena);
@@ -292,7 +320,8 @@ CX_RESULT cx_task_add_artifact(cx_machine_task *t, cx_str path, cx_err *err);
  * written, without them. */
 CX_RESULT cx_task_leave(cx_machine_task *t, cx_err *err);
 void cx_task_drop(cx_machine_task *t);
-/* machine_end.c */
+/* machine_end.c: codex/<task>/. */
+CX_RESULT cx_task_write_session(cx_machine_task *t, cx_err *err);
 CX_RESULT cx_machine_end(cx_machine *m, cx_run_outcome *out, cx_arena *arena, cx_err *err);
 
 #endif

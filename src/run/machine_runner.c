@@ -112,7 +112,8 @@ bool cx_machine_is_script(const cx_machine *m)
 /* DECISIONS 5: exec beside mcp_only is a diagnosis, and never merges. */
 bool cx_machine_is_diagnostic(const cx_machine *m)
 {
-    return m->options->diagnostic && cx_str_is(m->runner_settings.name, CX_RUNNER_NAME_EXEC);
+    return m->pm_diagnostic ||
+           (m->options->diagnostic && cx_str_is(m->runner_settings.name, CX_RUNNER_NAME_EXEC));
 }
 
 /* --- what a runner may ask ------------------------------------------------------------------------ */

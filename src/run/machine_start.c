@@ -146,10 +146,12 @@ static cx_status keep_resolved(cx_machine *m, cx_err *err)
 /* A refused contract is kept as it was given: the refusal is evidence. */
 static cx_status read_contract(cx_machine *m, cx_err *err)
 {
-    cx_str given = cx_bytes_str(m->options->contract);
+    cx_str given = cx_bytes_str(m->given);
     cx_run_findings_init(&m->findings, m->arena);
     CX_TRY(cx_run_contract_check(given, &m->repo, &m->ground, &cx_run_contract_judges, m->arena,
                                  &m->findings, &m->contract, &m->policy, err));
+    if (m->pm != NULL)
+        cx_machine_check_intent(m);
     CX_TRY(cx_run_findings_check(&m->findings, err));
     m->contract_ok = m->findings.refusing == 0;
     /* A refused contract stays as it is: where it only names a commit, none is bound to the run. */
@@ -175,6 +177,12 @@ cx_status cx_machine_open(cx_machine *m, cx_err *err)
     CX_TRY(open_git(m, err));
     CX_TRY(open_store(m, err));
     CX_TRY(open_repo(m, err));
+    m->given = m->options->contract;
+    if (m->options->intent.size != 0) {
+        CX_TRY(cx_machine_plan_intent(m, err));
+        if (m->pm->refused)
+            return CX_SUCCESS;
+    }
     return read_contract(m, err);
 }
 
@@ -203,11 +211,16 @@ static cx_status decode_resolved(cx_machine *m, cx_err *err)
 
 static cx_status make_task(cx_machine *m, cx_err *err)
 {
+    m->task_count = 1;
+    if (m->pm != NULL && m->pm->refused) {
+        m->tasks = m->pm; /* there is no other */
+        return CX_SUCCESS;
+    }
     m->tasks = CX_ARENA_NEW(m->arena, cx_machine_task);
+    m->task_count = m->tasks != NULL;
     if (m->tasks == NULL)
         return cx_fail_nomem(err);
     memset(m->tasks, 0, sizeof *m->tasks);
-    m->task_count = 1;
     cx_machine_task_init(&m->tasks[0], m, m->contract.task_id);
     m->tasks[0].contract = m->contract;
     m->tasks[0].contract_text = m->contract_text;
@@ -293,7 +306,7 @@ static cx_status open_approvals(cx_machine *m, cx_err *err)
         .runtime_root = m->store.root,
         .policy = m->contract_ok ? &m->policy : NULL,
         .run_id = cx_run_id(m->run),
-        .contract_sha256 = cx_digest_of(options->contract),
+        .contract_sha256 = cx_digest_of(m->given),
         .resolved_sha256 = m->contract_sha256,
         .agent_id = m->contract.assigned.agent_id,
         .now_ns = (int64_t)m->io->wall_ns(m->io),
@@ -307,6 +320,20 @@ static cx_status open_approvals(cx_machine *m, cx_err *err)
     return CX_SUCCESS;
 }
 
+cx_status cx_machine_begin_bundle(cx_machine *m, cx_str task_id, cx_err *err)
+{
+    CX_TRY(cx_run_mask_init(&m->mask, NULL, m->arena, err));
+    m->masking = true;
+    cx_run_begin_options begin = {.store = &m->store,
+                                  .task_id = task_id,
+                                  .ledger = m->options->ledger,
+                                  .mask = cx_run_mask_json,
+                                  .mask_arg = &m->mask};
+    CX_TRY(cx_run_begin(&begin, &m->run, err));
+    m->created_at = cx_machine_now(m, m->arena);
+    return m->created_at.data == NULL ? cx_fail_nomem(err) : CX_SUCCESS;
+}
+
 cx_status cx_machine_begin(cx_machine *m, cx_err *err)
 {
     if (!cx_run_task_id_ok(m->contract.task_id))
@@ -315,21 +342,13 @@ cx_status cx_machine_begin(cx_machine *m, cx_err *err)
         CX_TRY(decode_resolved(m, err));
         CX_TRY(cx_machine_choose_runner(m, err));
     }
-    CX_TRY(cx_run_mask_init(&m->mask, NULL, m->arena, err));
-    m->masking = true;
-    cx_run_begin_options begin = {.store = &m->store,
-                                  .task_id = m->contract.task_id,
-                                  .ledger = m->options->ledger,
-                                  .mask = cx_run_mask_json,
-                                  .mask_arg = &m->mask};
-    CX_TRY(cx_run_begin(&begin, &m->run, err));
-    m->created_at = cx_machine_now(m, m->arena);
-    if (m->created_at.data == NULL)
-        return cx_fail_nomem(err);
+    if (m->run == NULL)
+        CX_TRY(cx_machine_begin_bundle(m, m->contract.task_id, err));
     CX_TRY(write_first_files(m, err));
     CX_TRY(make_task(m, err));
     CX_TRY(open_approvals(m, err));
-    return write_created(m, err);
+    CX_TRY(write_created(m, err));
+    return m->pm == NULL ? CX_SUCCESS : cx_machine_tell_intent(m, err);
 }
 
 /* --- giving back --------------------------------------------------------------------------------- */
@@ -351,6 +370,8 @@ void cx_machine_close(cx_machine *m)
 {
     for (size_t i = 0; i < m->task_count; i++)
         close_task(&m->tasks[i]);
+    if (m->pm != NULL && m->pm != m->tasks)
+        close_task(m->pm);
     if (m->keeping)
         cx_run_lock_keep_end(&m->keeper);
     if (m->approvals_open)

@@ -9,8 +9,13 @@
 
 /* The instruction of everybody who works, and of a reviewer; static text. */
 cx_str cx_run_prompt_instruction(bool reviewer);
+/* Of who makes a contract of a request (S0). */
+cx_str cx_run_prompt_planner(void);
 
 /* Instruction, contract and schema, each under its heading, in the arena and terminated. */
+/* The same with another heading than CONTRACT: "REQUEST". */
+CX_RESULT cx_run_prompt_of(const char *heading, cx_str instruction, cx_str data, cx_str schema,
+                           cx_arena *arena, cx_str *out, cx_err *err);
 CX_RESULT cx_run_prompt(cx_str instruction, cx_str contract, cx_str schema, cx_arena *arena,
                         cx_str *out, cx_err *err);
 
