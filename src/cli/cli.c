@@ -56,7 +56,12 @@ void cx_cli_write_error_json(cx_cli *cli, const cx_err *err)
                   "{\"error\":{\"byte\":%llu,\"code\":\"%s\",\"detail\":", (unsigned long long)byte,
                   error_name(err));
     cx_json_write_str(&line, cx_str_z(err->message), CX_JSON_PY_COMPACT);
-    cx_buf_printf(&line, ",\"line\":%llu}}\n", (unsigned long long)err->line);
+    cx_buf_printf(&line, ",\"line\":%llu", (unsigned long long)err->line);
+    if (cli->governed) {
+        cx_buf_add_z(&line, ",\"message\":");
+        cx_json_write_str(&line, cx_str_z(err->message), CX_JSON_PY_COMPACT);
+    }
+    cx_buf_add_z(&line, "}}\n");
     if (!line.failed)
         cx_cli_out_write(&cli->out, cx_buf_str(&line));
     cx_buf_done(&line);
@@ -67,6 +72,8 @@ int cx_cli_fail(cx_cli *cli, const char *path, const cx_err *err, bool json)
     uint64_t byte = err->offset == CX_NO_OFFSET ? 0 : err->offset;
     if (err->code == CX_E_USAGE)
         cx_cli_complain("%s: %s", path, err->message);
+    else if (cli->governed && err->line == 0 && byte == 0) /* not about a place in a file */
+        cx_cli_complain("%s: %s: %s", path, error_name(err), err->message);
     else
         cx_cli_complain("%s:%llu:%llu: %s: %s", path, (unsigned long long)err->line,
                         (unsigned long long)byte, error_name(err), err->message);
@@ -75,8 +82,25 @@ int cx_cli_fail(cx_cli *cli, const char *path, const cx_err *err, bool json)
     return err->code == CX_E_USAGE ? CX_EXIT_USAGE : CX_EXIT_UNCHECKED;
 }
 
+static bool asks_for_json(const cx_cli_args *args)
+{
+    for (size_t i = 0; i < args->given_count; i++) {
+        const char *name = args->command->options[args->given[i].option].name;
+        const char *value = args->given[i].values[0];
+        if (strcmp(name, "json") == 0 ||
+            (strcmp(name, "format") == 0 && value != NULL && strcmp(value, "json") == 0))
+            return true;
+    }
+    return false;
+}
+
 int cx_cli_misuse(const cx_cli_args *args, const char *message)
 {
+    if (args->cli != NULL && args->cli->governed && asks_for_json(args)) {
+        cx_err err = {0};
+        if (cx_failed(cx_fail(&err, CX_E_USAGE, "%s", message)))
+            cx_cli_write_error_json(args->cli, &err);
+    }
     cx_cli_complain("%s: %s", args->command->name, message);
     (void)fprintf(stderr, "See 'cortex help %s'.\n", args->command->name);
     return CX_EXIT_USAGE;
@@ -151,7 +175,8 @@ static cx_status open_bundle(cx_cli *cli, const char *path, const cx_lattice_opt
     return status;
 }
 
-/* A folder without events is read like any other path: the answer is then what is wrong with that. */
+/* A folder without events is read like any other path: the answer is then what is wrong with that.
+ */
 static bool is_bundle(const char *path, cx_arena *arena)
 {
     cx_facts facts;

@@ -21,6 +21,7 @@ typedef struct cx_cli {
     cx_cli_commands commands;
     const cx_buf *standard_input; /* NULL, or all of it, read already */
     cx_buf recorded;              /* nodes of recorded traces, which a lattice borrows from */
+    bool governed; /* the command is about governed runs: errors carry a "message" (run.md §20) */
 } cx_cli;
 
 /* --- saying things ------------------------------------------------------------------------- */

@@ -50,9 +50,11 @@ const cx_cli_command cx_cli_approve = {
     .option_count = CX_COUNT_OF(approve_options),
     .exits = "0 signed and written\n2 usage error\n3 it could not be signed or written\n"
              "4 the key is none of the policy's approvers",
-    .example = "cortex approve --contract task.json --scope wide_path:src/ --reason 'renames' --key alice.key\n"
-               "cortex approve --contract task.json --scope network --reason fetches --key alice.key "
-               "--expires 2h",
+    .example =
+        "cortex approve --contract task.json --scope wide_path:src/ --reason 'renames' --key "
+        "alice.key\n"
+        "cortex approve --contract task.json --scope network --reason fetches --key alice.key "
+        "--expires 2h",
     .run = run_approve,
 };
 
@@ -174,6 +176,9 @@ static cx_status take_approver(cx_cli *cli, const cx_cli_place *place, const cx_
     cx_run_findings_init(&findings, &cli->arena);
     cx_status status =
         place->repo.resolve(place->repo.arg, CX_STR("HEAD"), &cli->arena, &commit, err);
+    if (!cx_failed(status) && commit.size == 0)
+        status = cx_fail(err, CX_E_NOT_FOUND,
+                         "the repository has no commit yet that could name approvers");
     if (!cx_failed(status))
         status = cx_run_policy_load(&place->repo, commit, &cli->arena, &findings, &policy, err);
     if (!cx_failed(status) && findings.refusing != 0)
@@ -435,10 +440,12 @@ static cx_status list(cx_cli *cli, const cx_cli_args *args, cx_cli_place *place,
     CX_TRY(cx_cli_place_open(cli, args, place, err));
     CX_TRY(place->repo.resolve(place->repo.arg, CX_STR("HEAD"), &cli->arena, &commit, err));
     cx_run_findings_init(&findings, &cli->arena);
-    cx_status status =
-        cx_run_policy_load(&place->repo, commit, &cli->arena, &findings, &policy, err);
+    cx_status status = CX_SUCCESS;
+    if (commit.size != 0)
+        status = cx_run_policy_load(&place->repo, commit, &cli->arena, &findings, &policy, err);
     /* Without policies nobody can approve anything, which is then each file's reason. */
-    listing l = {.cli = cli, .place = place, .policy = findings.refusing == 0 ? &policy : NULL};
+    bool there = commit.size != 0 && findings.refusing == 0;
+    listing l = {.cli = cli, .place = place, .policy = there ? &policy : NULL};
     if (!cx_failed(status))
         status = add_rows(&l, json ? &items : NULL, out, err);
     cx_vec_done(&l.names, cli->alloc);

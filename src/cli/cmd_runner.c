@@ -1,11 +1,13 @@
 /*
  * cmd_runner.c - `cortex runner add|list`: which agents a repository has, in policies/cortex.json.
  *
- * Adding one writes the two members that a run asks for: how it is started, and which program that is,
- * by its digest (run.md §13 integrated).
+ * Adding one writes the two members that a run asks for: how it is started, and which program that
+ * is, by its digest (run.md §13 integrated).
  */
 #include "cli/ledger.h"
 #include "cli/run_place.h"
+
+#include "base/folder.h"
 #include "run/command.h"
 #include "run/config.h"
 
@@ -33,7 +35,12 @@ static cx_status open_config(editing *e, cx_err *err)
     }
     cx_cli_place_close(&place);
     CX_TRY(status);
-    status = cx_cli_take_file(e->cli, e->path, &bytes, err);
+    cx_facts facts;
+    status = cx_path_facts(e->path, true, &facts, err);
+    if (!cx_failed(status) && facts.kind != CX_FILE_REGULAR)
+        return cx_fail(err, CX_E_FORMAT, "%s is no regular file", e->path);
+    if (!cx_failed(status))
+        status = cx_cli_take_file(e->cli, e->path, &bytes, err);
     if (status.code == CX_E_NOT_FOUND)
         return cx_fail(err, CX_E_NOT_FOUND, "%s is not there: 'cortex init' makes it", e->path);
     CX_TRY(status);
@@ -72,10 +79,11 @@ static cx_status find_program(editing *e, cx_run_executable *out, cx_err *err)
     CX_TRY(cx_run_trusted_find(&trust, cx_str_z(name), e->arena, out, &why, err));
     if (why == NULL)
         return CX_SUCCESS;
-    return cx_fail(err, CX_E_USAGE,
-                   "'%s' cannot be a runner: %s. Name a program of the trusted folders; a script of "
-                   "the repository is an argument of its interpreter",
-                   name, why);
+    return cx_fail(
+        err, CX_E_USAGE,
+        "'%s' cannot be a runner: %s. Name a program of the trusted folders; a script of "
+        "the repository is an argument of its interpreter",
+        name, why);
 }
 
 static cx_status words(editing *e, size_t count, cx_json *out, cx_err *err)
@@ -203,7 +211,8 @@ static const cx_cli_option add_options[] = {
                "Use it for agents of that role: PM makes contracts of requests (run --intent)."),
     CX_CLI_OPT_FLAG("full", 0,
                     "Let exec runners do full runs, which merge: sets runner.mcp_only to false."),
-    CX_CLI_OPTION_REPO, CX_CLI_OPTIONS_COMMON};
+    CX_CLI_OPTION_REPO,
+    CX_CLI_OPTIONS_COMMON};
 
 static const cx_cli_option list_options[] = {CX_CLI_OPTION_REPO, CX_CLI_OPTIONS_COMMON};
 

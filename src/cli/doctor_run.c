@@ -427,7 +427,7 @@ static void check_ledger(exam *e)
     if (cx_failed(cx_cli_home_path(cli, e->args, &path, &err)) ||
         cx_failed(cx_home_open(path, &reading, &home, &err))) {
         cx_doctor_note(e->doctor, "ledger", CX_DOCTOR_WARN, "cortex init",
-                       "runs would stay unsealed: %s", err.message);
+                       "runs need a home, which seals them: %s", err.message);
         return;
     }
     cx_doctor_note(e->doctor, "ledger", CX_DOCTOR_OK, NULL, "%s takes events and seals", path);

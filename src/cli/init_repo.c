@@ -60,6 +60,69 @@ static cx_status make_file(preparing *p, const char *path, cx_bytes contents, bo
     return status;
 }
 
+/* --- policies/cortex.json --------------------------------------------------------------------- */
+
+/* Letters that need no escape in JSON and mean nothing to git. */
+static bool is_plain(cx_str name)
+{
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                                  "._/-+@#";
+    for (size_t i = 0; i < name.size; i++)
+        if (name.data[i] == 0 || strchr(letters, name.data[i]) == NULL)
+            return false;
+    return name.size != 0 && name.size <= 255;
+}
+
+static cx_str past(cx_str text, size_t size)
+{
+    return (cx_str){text.data + size, text.size - size};
+}
+
+/*
+ * The branch that runs merge into: main when there is one or HEAD is no branch, else master, else
+ * the one that is checked out.
+ */
+static cx_status choose_main(preparing *p, cx_str *out, cx_err *err)
+{
+    static const cx_str heads = {"refs/heads/", 11};
+    static const char *const usual[] = {"refs/heads/main", "refs/heads/master"};
+    cx_str ref;
+    cx_oid oid;
+    *out = CX_STR("main");
+    for (size_t i = 0; i < CX_COUNT_OF(usual); i++) {
+        cx_str name = cx_str_z(usual[i]);
+        if (!cx_failed(cx_git_ref(p->place->git, name, &oid, NULL))) {
+            *out = past(name, heads.size);
+            return CX_SUCCESS;
+        }
+    }
+    CX_TRY(cx_git_head_ref(p->place->git, &p->cli->arena, &ref, err));
+    if (cx_str_starts(ref, heads) && is_plain(past(ref, heads.size)))
+        *out = past(ref, heads.size);
+    return CX_SUCCESS;
+}
+
+/* `contents` with the branch of this repository. */
+static cx_status with_main(preparing *p, cx_bytes *contents, cx_err *err)
+{
+    static const cx_str member = {"\"main_branch\": \"main\"", 21};
+    cx_str text = cx_bytes_str(*contents), branch;
+    CX_TRY(choose_main(p, &branch, err));
+    for (size_t i = 0; i + member.size <= text.size; i++) {
+        if (memcmp(text.data + i, member.data, member.size) != 0)
+            continue;
+        size_t after = i + member.size;
+        cx_str whole = cx_arena_printf(&p->cli->arena, "%.*s\"main_branch\": \"%.*s\"%.*s", (int)i,
+                                       text.data, (int)branch.size, branch.data,
+                                       (int)(text.size - after), text.data + after);
+        if (whole.data == NULL)
+            return cx_fail_nomem(err);
+        *contents = cx_str_bytes(whole);
+        break;
+    }
+    return CX_SUCCESS;
+}
+
 static cx_status make_assets(preparing *p, cx_err *err)
 {
     size_t count;
@@ -70,12 +133,13 @@ static cx_status make_assets(preparing *p, cx_err *err)
         bool made;
         const char *slash = strrchr(files[i].name, '/');
         cx_str folder = cx_arena_copy_str(
-            &p->cli->arena, cx_str_from(name.data, slash == NULL
-                                                       ? 0
-                                                       : (size_t)(slash - files[i].name)));
+            &p->cli->arena,
+            cx_str_from(name.data, slash == NULL ? 0 : (size_t)(slash - files[i].name)));
         if (folder.data == NULL)
             return cx_fail_nomem(err);
         CX_TRY(cx_folder_make_folders(p->folder, folder.data, FOLDER_MODE, err));
+        if (strcmp(files[i].name, "policies/cortex.json") == 0)
+            CX_TRY(with_main(p, &contents, err));
         CX_TRY(make_file(p, files[i].name, contents, &made, err));
         if (made)
             CX_TRY(note(p, name, cx_str_starts(name, CX_STR("policies/")),
@@ -130,14 +194,18 @@ static cx_status is_root_ignored(preparing *p, bool *out, cx_err *err)
     if (probe.data == NULL)
         return cx_fail_nomem(err);
     *out = true;
-    return inside.size == 0 ? CX_SUCCESS
-                            : cx_git_is_ignored(p->place->git, probe.data, out, err);
+    return inside.size == 0 ? CX_SUCCESS : cx_git_is_ignored(p->place->git, probe.data, out, err);
 }
 
 static cx_status ignore_root(preparing *p, cx_err *err)
 {
     bool ignored, done;
+    cx_facts facts;
     cx_str inside = p->place->ground.runtime_root, line;
+    p->out->gitignore = "refused";
+    if (!cx_failed(cx_folder_facts(p->folder, ".gitignore", &facts, NULL)) &&
+        facts.kind != CX_FILE_REGULAR) /* git itself would wait for a FIFO */
+        return CX_SUCCESS;
     p->out->gitignore = "ok";
     CX_TRY(is_root_ignored(p, &ignored, err));
     if (ignored)

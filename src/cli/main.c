@@ -169,16 +169,42 @@ static bool is_any(const char *word, const char *a, const char *b)
     return strcmp(word, a) == 0 || strcmp(word, b) == 0;
 }
 
+/* The commands of run.md §20. */
+static bool is_governed(const cx_cli_command *command)
+{
+    static const char *const first[] = {"run",  "contract", "gate",      "runner", "hooks",
+                                        "hook", "approve",  "approvals", "locks",  "worktrees"};
+    size_t size = strcspn(command->name, " ");
+    for (size_t i = 0; i < CX_COUNT_OF(first); i++)
+        if (strlen(first[i]) == size && strncmp(command->name, first[i], size) == 0)
+            return true;
+    return false;
+}
+
+/* Words that could not be read as options may still ask for an answer in JSON. */
+static bool asks_for_json(const char *const *words, size_t word_count)
+{
+    for (size_t i = 0; i < word_count && strcmp(words[i], "--") != 0; i++)
+        if (is_any(words[i], "--json", "--format=json") ||
+            (i != 0 && strcmp(words[i - 1], "--format") == 0 && strcmp(words[i], "json") == 0))
+            return true;
+    return false;
+}
+
 static int run_command(cx_cli *cli, const cx_cli_command *command, const char *const *words,
                        size_t word_count)
 {
     cx_cli_args args;
     cx_err err;
+    cli->governed = is_governed(command);
     if (cx_failed(cx_cli_parse(command, words, word_count, &cli->arena, &args, &err))) {
-        args.command = command;
+        args = (cx_cli_args){.command = command};
+        if (cli->governed && asks_for_json(words, word_count))
+            cx_cli_write_error_json(cli, &err);
         return err.code == CX_E_USAGE ? cx_cli_misuse(&args, err.message)
                                       : cx_cli_fail(cli, command->name, &err, false);
     }
+    args.cli = cli;
     if (!args.help)
         return command->run(cli, &args);
     cx_buf out;

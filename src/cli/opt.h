@@ -87,6 +87,7 @@ struct cx_cli_args {
     cx_cli_given *given; /* in the order they were given */
     size_t given_count;
     bool help; /* --help was among them: operands were not counted */
+    struct cx_cli *cli; /* where misuse is answered in JSON; NULL = nowhere */
 };
 
 typedef struct cx_cli_commands {

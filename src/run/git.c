@@ -551,8 +551,11 @@ cx_status cx_git_root_commit(const cx_git *git, cx_oid *out, cx_err *err)
         if (cx_oid_parse((cx_str){rest.data, line - 1}, &oid) &&
             (best.size == 0 || memcmp(oid.bytes, best.bytes, oid.size) < 0))
             best = oid;
-    if (!cx_failed(status) && best.size == 0)
-        status = cx_fail(err, CX_E_NOT_FOUND, "the repository has no commit yet");
+    bool unborn =
+        cx_failed(status) && cx_git_resolve(git, CX_STR("HEAD"), &oid, NULL).code == CX_E_NOT_FOUND;
+    if (unborn || (!cx_failed(status) && best.size == 0))
+        status = cx_fail(err, CX_E_NOT_FOUND,
+                         "the repository has no commit yet: runs start from one; commit something");
     cx_buf_done(&text);
     CX_TRY(status);
     *out = best;

@@ -165,7 +165,18 @@ static cx_status list_ids(const cx_run_store *store, const char *name, cx_arena 
 cx_status cx_run_store_list(const cx_run_store *store, cx_arena *arena, cx_str **out,
                             size_t *out_count, cx_err *err)
 {
+    size_t kept_count = 0;
     CX_TRY(list_ids(store, "runs", arena, out, out_count, err));
+    for (size_t i = 0; i < *out_count; i++) { /* files and links are nobody's run */
+        cx_facts facts;
+        cx_str path = cx_run_store_path(store, arena, "runs", (*out)[i]);
+        if (path.data == NULL)
+            return cx_fail_nomem(err);
+        if (!cx_failed(cx_path_facts(path.data, false, &facts, NULL)) &&
+            facts.kind == CX_FILE_FOLDER)
+            (*out)[kept_count++] = (*out)[i];
+    }
+    *out_count = kept_count;
     for (size_t i = 0, j = *out_count; i + 1 < j; i++) {
         cx_str kept = (*out)[i];
         (*out)[i] = (*out)[--j];

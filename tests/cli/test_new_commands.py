@@ -1,0 +1,145 @@
+#!/usr/bin/env python3
+"""What somebody new meets: errors of the commands about runs as text and JSON, repositories without
+commits or with another main branch, FIFOs where files belong.
+
+    test_new_commands.py [PROGRAM] [WORDS..]     PROGRAM defaults to $CORTEX_BIN
+"""
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+
+from kit import BIN, Folder, check, main, run, test
+from run_kit import clean_env
+
+WHO = {"GIT_AUTHOR_NAME": "a", "GIT_AUTHOR_EMAIL": "a@example.invalid",
+       "GIT_COMMITTER_NAME": "a", "GIT_COMMITTER_EMAIL": "a@example.invalid"}
+GIT = shutil.which("git")
+
+
+class Place:
+    """A repository on `branch` and a home beside it."""
+
+    def __init__(self, folder, branch="main", commit=True):
+        self.path = pathlib.Path(folder) / "repo"
+        self.env = clean_env(CORTEX_HOME=str(pathlib.Path(folder) / "home"), **WHO)
+        self.path.mkdir()
+        self.git("init", "-q", "-b", branch)
+        (self.path / "a.txt").write_text("a\n")
+        if commit:
+            self.git("add", "-A")
+            self.git("commit", "-qm", "base")
+
+    def git(self, *words):
+        subprocess.run([GIT, "-C", self.path, *words], check=True, env=self.env, capture_output=True)
+
+    def cortex(self, *words, code=0):
+        done = run(BIN, *words, env=self.env, cwd=self.path)
+        check(done.returncode == code, words, "exit", done.returncode, "expected", code,
+              done.stdout[:500], done.stderr[:500])
+        return done
+
+    def config(self):
+        return json.loads((self.path / "policies/cortex.json").read_text())
+
+
+def error_of(done):
+    check(done.stdout.count(b"\n") == 1, done.stdout)
+    error = json.loads(done.stdout)["error"]
+    check(error["code"] and error["message"], error)
+    return error
+
+
+@test
+def usage_errors_are_json_too():
+    with Folder() as folder:
+        p = Place(folder)
+        for words in (["run", "--json"], ["run", "--json", "--nonsense", "x"],
+                      ["run", "export", "x", "--json"], ["contract", "lint", "--format", "json"],
+                      ["contract", "hash", "--json", "a", "b"], ["gate", "diff", "--format=json"],
+                      ["gate", "command", "--json"], ["approve", "--json"]):
+            done = p.cortex(*words, code=2)
+            check(error_of(done)["code"] == "U_USAGE", words, done.stdout)
+            check(done.stderr.startswith(b"cortex: " + words[0].encode()), words, done.stderr)
+        done = p.cortex("run", "--", "--json", "--json", code=2)
+        check(done.stdout == b"", "words after -- are operands:", done.stdout)
+
+
+@test
+def errors_name_a_place_only_where_there_is_one():
+    with Folder() as folder:
+        p = Place(folder)
+        missing = p.cortex("contract", "lint", "no.json", "--json", code=3)
+        check(b":0:0:" not in missing.stderr, missing.stderr)
+        check(b"no.json" in missing.stderr and missing.stderr.count(b"\n") == 1, missing.stderr)
+        error_of(missing)
+
+
+@test
+def the_main_branch_is_the_one_there_is():
+    for branch, also, wanted in (("main", None, "main"), ("master", None, "master"),
+                                 ("trunk", None, "trunk"), ("feature/x", "main", "main"),
+                                 ("feature/x", "master", "master")):
+        with Folder() as folder:
+            p = Place(folder, branch)
+            if also is not None:
+                p.git("branch", also)
+            p.cortex("init")
+            check(p.config()["main_branch"] == wanted, branch, also, p.config())
+    with Folder() as folder:
+        p = Place(folder, "trunk", commit=False)
+        p.cortex("init")
+        check(p.config()["main_branch"] == "trunk", p.config())
+        p.cortex("init")
+    with Folder() as folder:
+        p = Place(folder)
+        p.git("checkout", "-q", "--detach")
+        p.git("branch", "-D", "main")
+        p.cortex("init")
+        check(p.config()["main_branch"] == "main", p.config())
+
+
+@test
+def a_repository_without_commits():
+    with Folder() as folder:
+        p = Place(folder, commit=False)
+        p.cortex("init")
+        p.cortex("contract", "new", "x", "--path", "a.txt", "--test", "git diff --check", "-o",
+                 "../t.json")
+        done = p.cortex("run", "../t.json", "--json", code=3)
+        check("no commit yet" in error_of(done)["message"], done.stdout)
+        check(b"rev-list" not in done.stderr, done.stderr)
+        check(p.cortex("approvals", "list").stdout == b"", "approvals of an empty repository")
+        check(json.loads(p.cortex("approvals", "list", "--json").stdout)["items"] == [], "json")
+
+
+@test
+def nothing_waits_for_a_fifo():
+    with Folder() as folder:
+        p = Place(folder)
+        p.cortex("init")
+        for name in (".gitignore", "policies/cortex.json"):
+            (p.path / name).unlink()
+            os.mkfifo(p.path / name)
+        done = p.cortex("runner", "list", code=3)
+        check(b"no regular file" in done.stderr, done.stderr)
+        p.cortex("runner", "add", "x", "git", code=3)
+        out = json.loads(p.cortex("init", "--json").stdout)
+        check(out["gitignore"] == "refused", out)
+
+
+@test
+def only_folders_are_runs():
+    with Folder() as folder:
+        p = Place(folder)
+        p.cortex("init")
+        runs = p.path / ".runtime-cache/cortexpilot/runs"
+        runs.mkdir(exist_ok=True)
+        (runs / "notes").write_text("x")
+        os.symlink("/", runs / "run_elsewhere")
+        os.mkfifo(runs / "fifo")
+        check(p.cortex("run", "list").stdout == b"No runs.\n", p.cortex("run", "list").stdout)
+
+
+main()
