@@ -520,7 +520,7 @@ static cx_status executable_json(const cx_run_executable *executable, cx_arena *
     cx_str sha256 = cx_arena_copy_str(arena, cx_str_from(hex, sizeof hex));
     if (sha256.data == NULL)
         return cx_fail_nomem(err);
-    cx_json_list_put(&object, CX_STR("path"), cx_json_make_str(executable->path));
+    cx_json_list_put(&object, CX_STR("path"), cx_json_make_str(executable->name));
     cx_json_list_put(&object, CX_STR("sha256"), cx_json_make_str(sha256));
     return cx_json_list_end_object(&object, out, err);
 }

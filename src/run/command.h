@@ -65,6 +65,7 @@ typedef struct cx_run_command_options {
 
 typedef struct cx_run_executable {
     cx_str path;      /* absolute; what is executed: the real path, or the script in the worktree */
+    cx_str name;      /* as evidence has it: a script's path below the worktree, else `path` */
     cx_digest sha256; /* of its bytes */
     bool in_repository; /* an allowlisted script of the repository */
 } cx_run_executable;

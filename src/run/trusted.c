@@ -116,7 +116,7 @@ static cx_status look(const cx_run_trust *trust, cx_str path, cx_run_executable 
         *out_why = "others than its owner may write to it";
     } else {
         status = hash_file(io, file, path.data, &out->sha256, err);
-        out->path = path;
+        out->path = out->name = path;
         out->in_repository = false;
     }
     (void)io->close(io, file);
@@ -193,6 +193,7 @@ cx_status cx_run_trusted_script(const char *worktree, cx_str plain, cx_arena *ar
     (void)io->close(io, file);
     if (!cx_failed(status) && *out_why == NULL) {
         out->path = path;
+        out->name = (cx_str){path.data + strlen(worktree) + 1, plain.size};
         out->in_repository = true;
     }
     return status;

@@ -8,6 +8,7 @@ import json
 import os
 import pathlib
 import shutil
+import socket
 import subprocess
 
 from kit import BIN, TESTS, TIMEOUT_S, Folder, check, run, skip, test
@@ -128,6 +129,20 @@ class Repo:
         check(not active.exists() or list(active.iterdir()) == [], "active")
         check(self.git("status", "--porcelain") == "", self.git("status", "--porcelain"))
         check(self.git("for-each-ref", "refs/heads").count("\n") == 0, "branches are left")
+        self.no_machine_paths()
+
+    def no_machine_paths(self):
+        """A bundle names no folder of this machine, nor the machine.  What an agent or a test said
+        (its session, its logs) is kept as it was."""
+        names = {str(p) for p in (self.base, self.base.resolve())}
+        names |= {pathlib.Path.home().as_posix(), os.environ.get("HOME", "/"), socket.gethostname()}
+        names = [n.encode() for n in names if n.strip("/") and len(n) > 4]
+        for path in (self.root / "runs").rglob("*"):
+            raw = path.suffix == ".log" or (path.name == "events.jsonl" and "codex" in path.parts)
+            if path.is_dir() or raw:
+                continue
+            found = [n for n in names if n in path.read_bytes()]
+            check(found == [], path, found)
 
 
 def with_policies(folder, **config):

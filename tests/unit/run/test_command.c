@@ -394,6 +394,7 @@ CX_TEST(command_scripts_beside_the_baseline)
     CHECK_STR(cx_str_z(judge("./scripts/test.sh", NULL, &program)), "ok");
     CHECK(program.in_repository);
     CHECK(cx_str_ends(program.path, CX_STR("/tree/scripts/test.sh")));
+    CHECK_STR(program.name, "scripts/test.sh"); /* evidence names no folder of the machine */
     folder_remove(place);
     cx_arena_done(&arena);
 }
@@ -407,6 +408,7 @@ CX_TEST(command_trusted_programs)
     put("bin/pytest", "abc", 0755);
     CHECK_STR(cx_str_z(judge("pytest", NULL, &program)), "ok");
     CHECK(!program.in_repository && cx_str_ends(program.path, CX_STR("/bin/pytest")));
+    CHECK(cx_str_eq(program.name, program.path));
     CHECK_INT(program.sha256.bytes[0], 0xba); /* FIPS 180-4: SHA-256 of "abc" */
     put("bin/pytest", "abc", 0775);
     CHECK_JUDGED("pytest", NULL, "C16");
