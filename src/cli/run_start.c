@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "cli/ledger.h"
+#include "run/codex_home.h"
 #include "run/git.h"
 #include "run/store.h"
 
@@ -61,6 +62,7 @@ cx_status cx_cli_run_options(cx_cli *cli, const cx_cli_args *args, cx_run_option
         .alloc = cli->alloc,
         .io = cli->io,
         .runtime_root = getenv(CX_RUN_ROOT_ENV),
+        .codex_base_home = getenv(CX_CODEX_BASE_HOME_ENV),
         .runner = cx_cli_value(args, "runner"),
         .script = cx_cli_value(args, "script"),
         .diagnostic = cx_cli_has(args, "diagnostic"),

@@ -28,6 +28,7 @@ typedef struct cx_run_options {
     const cx_io *io;       /* NULL = system */
     const char *repo;      /* a folder inside the repository's main checkout; NULL = here */
     const char *runtime_root; /* value of CORTEXPILOT_RUNTIME_ROOT; NULL = the usual place (R2) */
+    const char *codex_base_home; /* value of CORTEXPILOT_CODEX_BASE_HOME; NULL or "" = none */
     const char *home;         /* the ledger's: never visible inside a sandbox; NULL = none */
     const char *program;      /* the cortex program, for stages of the sandbox; NULL = this one */
     cx_bytes contract;     /* the file's bytes, at most CX_RUN_CONTRACT_BYTES_MAX */

@@ -123,6 +123,8 @@ static cx_status say_selected(cx_machine_task *t, cx_err *err)
         cx_put_str(&payload, "profile", settings->profile);
     if (cx_machine_is_diagnostic(t->m))
         cx_put_bool(&payload, "diagnostic", true);
+    if (t->spec_env[0] != NULL)
+        cx_json_list_put(&payload, CX_STR("codex_home"), t->codex_home);
     return cx_task_event(t, CX_RUN_INFO, "RUNNER_SELECTED", &payload, err);
 }
 
@@ -160,7 +162,12 @@ static cx_status make_scratch(cx_machine_task *t, cx_err *err)
     CX_TRY(read_schema(t, err));
     CX_TRY(cx_path_make_folders(objects.data, err));
     CX_TRY(cx_run_write_file(m->io, schema.data, cx_str_bytes(t->schema), err));
+    cx_str aside = cx_arena_printf(&t->arena, "%s/" ACTIVE "/%.*s/aside/%.*s", m->store.root,
+                                   (int)run.size, run.data, (int)id.size, id.data);
+    if (aside.data == NULL)
+        return cx_fail_nomem(err);
     t->scratch = folder.data;
+    t->aside = aside.data;
     t->schema_path = schema.data;
     t->spec_git.object_dir = objects.data;
     return CX_SUCCESS;
@@ -205,8 +212,12 @@ static cx_status make_spec(cx_machine_task *t, cx_err *err)
     t->spec.cwd = t->worktree.path;
     t->spec.binds = t->spec_binds;
     t->spec.bind_count = 1;
+    if (t->spec_env[0] != NULL)
+        t->spec_binds[t->spec.bind_count++] =
+            (cx_sandbox_bind){cx_codex_home_of(t->spec_env[0]), true};
     t->spec.git = &t->spec_git;
     t->spec.network = t->network_on;
+    t->spec.env = t->spec_env;
     t->spec.run_id = run.data;
     t->spec.task_id = id.data;
     t->spec.may_miss = m->degraded ? m->box->missing : 0;
@@ -221,8 +232,8 @@ cx_status cx_task_enter(cx_machine_task *t, cx_err *err)
         add_worktree,          take_locks,        make_scratch,
         open_runner,           cx_gate_integrated, cx_gate_concurrency_check,
         cx_gate_network_check, cx_gate_mcp_check, cx_gate_sampling_check,
-        cx_gate_sandbox,       make_spec,         say_selected,
-        cx_gate_runner_argv,
+        cx_gate_sandbox,       cx_task_worker_codex_home, make_spec,
+        say_selected,          cx_gate_runner_argv,
     };
     for (size_t i = 0; i < CX_COUNT_OF(steps); i++) {
         CX_TRY(steps[i](t, err));

@@ -99,12 +99,15 @@ typedef struct cx_machine_task {
     bool runner_started;
     const char *program; /* of the runner's argv[0], as the tool gate found it; NULL: none */
     cx_str thread_id;
-    const char *scratch; /* folder for {output}, the schema and new git objects */
+    const char *scratch; /* folder for {output}, the schema and new git objects; the agent's too */
+    const char *aside;   /* folder that no agent sees: what is shown of it is shown by itself */
     const char *schema_path;
     cx_str schema; /* the bound schema's text */
     cx_sandbox_spec spec;
     cx_sandbox_git spec_git;
     cx_sandbox_bind spec_binds[2];
+    const char *spec_env[2]; /* CODEX_HOME, or nothing */
+    cx_json codex_home;      /* what is in it, as evidence; when spec_env has it */
     cx_str summary;
     bool has_reply;
     cx_json reply;
@@ -279,6 +282,14 @@ cx_machine_stage cx_stage_done;     /* S6: machine_merge.c */
 
 /* machine_enter.c: worktree, locks, gates of §13, sandbox, runner; before the first turn. */
 cx_machine_stage cx_task_enter;
+
+/* machine_codex.c: what an agent finds under CODEX_HOME, a new folder of t->aside that has to be bound;
+ * *out_env is NULL when no base home is set.  Secrets of the base home are masked from then on. */
+CX_RESULT cx_task_codex_home(cx_machine_task *t, const cx_run_agent *row, cx_str agent_id,
+                             const char **out_env, cx_json *out_evidence, cx_err *err);
+/* The folder of such a variable. */
+const char *cx_codex_home_of(const char *env);
+cx_machine_stage cx_task_worker_codex_home;
 
 /* machine_gates.c */
 cx_machine_stage cx_gate_integrated;

@@ -30,6 +30,8 @@ static cx_status remove_worktree(cx_machine_task *t, cx_err *err)
     t->has_worktree = false;
     if (t->scratch != NULL)
         CX_TRY(cx_path_remove_tree(t->scratch, err));
+    if (t->aside != NULL)
+        CX_TRY(cx_path_remove_tree(t->aside, err));
     cx_json_list payload = cx_json_list_begin(&t->arena);
     cx_put_str(&payload, "path", t->worktree_ref);
     return cx_task_event(t, CX_RUN_INFO, "WORKTREE_REMOVED", &payload, err);
@@ -82,5 +84,7 @@ void cx_task_drop(cx_machine_task *t)
             cx_run_worktree_remove(m->git, &t->worktree_options, &t->worktree, false, NULL));
     if (t->scratch != NULL)
         (void)cx_failed(cx_path_remove_tree(t->scratch, NULL));
+    if (t->aside != NULL)
+        (void)cx_failed(cx_path_remove_tree(t->aside, NULL));
     t->has_locks = t->has_worktree = false;
 }

@@ -24,8 +24,8 @@ typedef struct reviewer {
     const char *schema_path;
     cx_str schema;
     cx_sandbox_spec spec;
-    cx_sandbox_bind binds[2];
-    const char *env[2];
+    cx_sandbox_bind binds[3];
+    const char *env[3]; /* CORTEX_EVIDENCE, CODEX_HOME */
 } reviewer;
 
 bool cx_machine_has_reviewer(const cx_machine *m)
@@ -64,7 +64,7 @@ static cx_status make_folders(reviewer *r, cx_err *err)
 {
     cx_machine_task *t = r->t;
     cx_bytes schema;
-    cx_str base = cx_arena_printf(&t->arena, "%s/review", t->scratch);
+    cx_str base = cx_arena_printf(&t->arena, "%s/review", t->aside);
     cx_str evidence = cx_arena_printf(&t->arena, "%s/evidence", base.data);
     cx_str path = cx_arena_printf(&t->arena, "%s/evidence/output_schema.json", base.data);
     cx_str work = cx_arena_printf(&t->arena, "%s/work", base.data);
@@ -239,6 +239,30 @@ static cx_status find_program(reviewer *r, cx_err *err)
     return CX_SUCCESS;
 }
 
+/* A reviewer has settings of its own: those of the registry's first REVIEWER. */
+static cx_status make_home(reviewer *r, cx_err *err)
+{
+    cx_machine_task *t = r->t;
+    const cx_run_policy *policy = &t->m->policy;
+    const cx_run_agent *row = NULL;
+    cx_json evidence;
+    for (size_t i = 0; i < policy->agent_count && row == NULL; i++)
+        if (policy->agents[i].role == CX_ROLE_REVIEWER)
+            row = &policy->agents[i];
+    if (r->runner->argv_count == 0)
+        return CX_SUCCESS;
+    CX_TRY(cx_task_codex_home(t, row, CX_STR("reviewer"), &r->env[1], &evidence, err));
+    if (r->env[1] == NULL)
+        return CX_SUCCESS;
+    r->binds[r->spec.bind_count++] = (cx_sandbox_bind){cx_codex_home_of(r->env[1]), true};
+    cx_json_list payload = cx_json_list_begin(&t->arena);
+    cx_put_str(&payload, "runner", r->settings.name);
+    cx_put_str(&payload, "profile", r->settings.profile);
+    cx_put_z(&payload, "role", "REVIEWER");
+    cx_json_list_put(&payload, CX_STR("codex_home"), evidence);
+    return cx_task_event(t, CX_RUN_INFO, "RUNNER_SELECTED", &payload, err);
+}
+
 static cx_status review(reviewer *r, cx_err *err)
 {
     cx_machine_task *t = r->t;
@@ -247,6 +271,8 @@ static cx_status review(reviewer *r, cx_err *err)
     cx_status status = open_runner(r, &why);
     if (!cx_failed(status))
         status = find_program(r, &why);
+    if (!cx_failed(status))
+        status = make_home(r, &why);
     if (!cx_failed(status))
         status = take_turn(r, &reply, &why);
     if (t->m->broken)
