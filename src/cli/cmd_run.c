@@ -109,7 +109,8 @@ static void answer_text(const cx_run_outcome *o, cx_buf *out)
     }
     for (uint32_t i = 0; i < o->violations.count; i++)
         add_line(out, i == 0 ? "because" : "", cx_json_text(&o->violations.items[i]));
-    add_line(out, "hint", o->hint);
+    if (o->violations.count != 1 || !cx_str_eq(cx_json_text(&o->violations.items[0]), o->hint))
+        add_line(out, "hint", o->hint);
     add_line(out, "merged", o->merged);
     add_line(out, "commit", o->final_commit);
     add_line(out, "bundle", o->bundle);

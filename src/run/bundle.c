@@ -96,7 +96,11 @@ static cx_status write_owner(const cx_run *run, cx_str task_id, cx_err *err)
 static cx_status make_folder(const cx_io *io, const char *path, const char *what, cx_err *err)
 {
     int failed = io->mkdir(io, path);
-    return failed == 0 ? CX_SUCCESS : cx_fail_os(err, -failed, "%s %s", what, path);
+    if (failed == 0)
+        return CX_SUCCESS;
+    cx_status status = cx_fail_os(err, -failed, "%s %s", what, path);
+    return status.code == CX_E_EXISTS ? status
+                                      : cx_fail_os(err, -failed, "cannot make %s", path);
 }
 
 static cx_status make_trace_id(const cx_io *io, char out[33], cx_err *err)

@@ -127,7 +127,11 @@ static cx_status run_argv(const cx_git_options *with, const char *const *argv,
                      : with->timeout_ms != 0 ? with->timeout_ms
                                              : CX_GIT_TIMEOUT_MS;
     how.cancel = with->cancel;
-    const char *word = call->args[0] == NULL ? "" : call->args[0];
+    size_t at = 0;
+    while (call->args[at] != NULL && strcmp(call->args[at], "-c") == 0 &&
+           call->args[at + 1] != NULL)
+        at += 2;
+    const char *word = call->args[at] == NULL ? "" : call->args[at];
     cx_status status = cx_spawn_run(&how, &result, err);
     if (cx_failed(status))
         goto done;

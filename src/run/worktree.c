@@ -136,6 +136,17 @@ static cx_status check_absent(const names *n, cx_err *err)
 /* The user's line endings are not what the candidate is made of. */
 #define ADD_CONFIG "-c", "core.autocrlf=false"
 
+static cx_status remove_locked(const cx_git *repo, const char *path, cx_err *err);
+
+/* What a failed `git worktree add` leaves: git takes back its folder, but not the branch. */
+static void undo_add(const cx_git *repo, const names *n, const cx_oid *commit)
+{
+    const cx_oid none = {.size = 0};
+    (void)!cx_failed(remove_locked(repo, n->path, NULL));
+    if (n->branch.size != 0) /* fails when the branch is elsewhere, or was not made */
+        (void)!cx_failed(cx_git_ref_set(repo, n->branch, &none, commit, NULL));
+}
+
 static cx_status add_locked(const cx_git *repo, const cx_worktree_options *o, const names *n,
                             cx_err *err)
 {
@@ -157,7 +168,12 @@ static cx_status add_locked(const cx_git *repo, const cx_worktree_options *o, co
                                    : CX_GIT_ARGS(ADD_CONFIG, "worktree", "add", "--quiet",
                                                  "--no-track", "-b", branch, n->path, commit),
                        .bare = true};
-    return cx_git_call_run(repo, &add, NULL, NULL, err);
+    cx_status status = cx_git_call_run(repo, &add, NULL, NULL, err);
+    if (cx_failed(status)) {
+        undo_add(repo, n, &o->commit);
+        return status;
+    }
+    return CX_SUCCESS;
 }
 
 cx_status cx_run_worktree_add(const cx_git *repo, const cx_worktree_options *options,

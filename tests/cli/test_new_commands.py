@@ -130,6 +130,29 @@ def nothing_waits_for_a_fifo():
 
 
 @test
+def a_work_tree_that_cannot_be_made_leaves_nothing():
+    with Folder() as folder:
+        p = Place(folder)
+        p.cortex("init")
+        p.cortex("runner", "add", "x", "--full", "--default", "git", "version")
+        p.git("add", "-A")
+        blob = subprocess.run([GIT, "-C", p.path, "hash-object", "-w", "a.txt"], check=True,
+                              env=p.env, capture_output=True).stdout.decode().strip()
+        p.git("update-index", "--add", "--cacheinfo", f"100644,{blob},{'n' * 300}")
+        p.git("commit", "-qm", "a name that no file system takes")
+        p.cortex("contract", "new", "x", "--id", "task_long", "--path", "a.txt",
+                 "--test", "git diff --check", "-o", "../t.json")
+        done = json.loads(p.cortex("run", "../t.json", "--json", code=4).stdout)
+        check(done["failed_gate"] == "worktree", done)
+        check("git worktree failed" in done["hint"], done)
+        left = subprocess.run([GIT, "-C", p.path, "for-each-ref", "refs/heads/cortex"], check=True,
+                              env=p.env, capture_output=True).stdout
+        check(left == b"", left)
+        text = p.cortex("run", "../t.json", code=4).stdout
+        check(text.count(b"git worktree failed") == 1, "said once:", text)
+
+
+@test
 def only_folders_are_runs():
     with Folder() as folder:
         p = Place(folder)
