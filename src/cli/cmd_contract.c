@@ -179,12 +179,29 @@ const cx_cli_command cx_cli_contract_hash = {
 
 /* --- contract resolve ------------------------------------------------------------------------- */
 
+/* One line for programs; else as people write it. */
+static cx_status write_resolved(contract_job *job, cx_buf *out, cx_err *err)
+{
+    cx_arena *arena = &job->cli->arena;
+    cx_json whole;
+    CX_TRY(cx_run_contract_resolve(&job->contract, &job->policy, arena, out, err));
+    if (!cx_cli_gate_json(job->args))
+        return CX_SUCCESS;
+    cx_str text = cx_arena_copy_str(arena, cx_buf_str(out));
+    if (text.data == NULL)
+        return cx_fail_nomem(err);
+    CX_TRY(cx_run_json_read(text, 0, arena, &whole, err));
+    cx_buf_clear(out);
+    CX_TRY(cx_json_write(out, &whole, CX_JSON_PY_COMPACT, err));
+    cx_buf_add_byte(out, '\n');
+    return CX_SUCCESS;
+}
+
 static int answer_resolved(contract_job *job, cx_err *err)
 {
     cx_buf out;
     cx_buf_init(&out, job->cli->alloc);
-    int code = cx_failed(cx_run_contract_resolve(&job->contract, &job->policy, &job->cli->arena,
-                                                 &out, err))
+    int code = cx_failed(write_resolved(job, &out, err))
                    ? cx_cli_fail(job->cli, job->path, err, cx_cli_gate_json(job->args))
                    : cx_cli_answer(job->cli, &out, CX_EXIT_HOLDS);
     cx_buf_done(&out);

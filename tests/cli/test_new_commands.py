@@ -101,6 +101,20 @@ def the_main_branch_is_the_one_there_is():
 
 
 @test
+def a_resolved_contract_is_one_line_for_programs():
+    with Folder() as folder:
+        p = Place(folder)
+        p.cortex("init")
+        p.git("add", "-A")
+        p.git("commit", "-qm", "policies")
+        p.cortex("contract", "new", "x", "--path", "a.txt", "--test", "git diff --check", "-o",
+                 "../t.json")
+        people = p.cortex("contract", "resolve", "../t.json").stdout
+        program = p.cortex("contract", "resolve", "../t.json", "--json").stdout
+        check(program.count(b"\n") == 1 and json.loads(program) == json.loads(people), program)
+
+
+@test
 def a_repository_without_commits():
     with Folder() as folder:
         p = Place(folder, commit=False)
