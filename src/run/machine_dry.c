@@ -85,7 +85,7 @@ static cx_status describe(cx_machine *m, cx_arena *arena, cx_json *out, bool *al
     if (m->contract_ok) {
         cx_str runner = m->runner_settings.name;
         CX_TRY(put_gates(m, arena, &list, allow, err));
-        CX_TRY(cx_run_role_contract(&m->contract, &m->policy, arena, &role, err));
+        CX_TRY(cx_run_role_summary(&m->contract, &m->policy, arena, &role, err));
         cx_json_list_put(&list, CX_STR("role_contract_summary"), role);
         cx_put_str(&list, "runner", runner.size == 0 ? CX_STR("none") : runner);
         cx_put_texts(&list, "lock_paths", m->contract.allowed_paths.items,

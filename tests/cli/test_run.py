@@ -283,11 +283,34 @@ def a_dry_run_writes_nothing():
         done, answer = repo.run(contract(), script((GOOD_OPS, reply())), "--dry-run")
         check(done.returncode == 0, done.stderr, answer)
         check(answer["allow"] and answer["valid"], answer)
+        # One view of the role, before and after: the contract decides (DECISIONS 15).
+        summary = answer["role_contract_summary"]
+        check(summary["execution_authority"] == "task_contract" and summary["role"] == "WORKER", summary)
+        done = repo.cortex("contract", "explain", repo.keep("contract.json", contract()), "--json")
+        check(json.loads(done.stdout)["role_contract_summary"] == summary, done.stdout)
         done, answer = repo.run(contract(allowed_paths=["src/"]), script((GOOD_OPS, reply())),
                                 "--dry-run")
         check(done.returncode == 4 and not answer["allow"], answer)
         check(answer["gates"]["policy"]["violations"] == ["wide_path src/"], answer)
         check(not (repo.path / ".runtime-cache").exists(), "the runtime root was made")
+
+
+@sandboxed
+def read_models_say_that_the_contract_decides():
+    with Folder() as folder:
+        repo = Repo(folder)
+        done, answer = repo.run(contract(), script((GOOD_OPS, reply())))
+        check(done.returncode == 0, answer, done.stderr)
+        kept = json.loads((pathlib.Path(answer["bundle"]) / "manifest.json").read_text())
+        binding = kept["role_binding_summary"]
+        check(binding["execution_authority"] == "task_contract", binding)
+        check({"skills_bundle_ref", "mcp_bundle_ref", "runtime_binding"} <= set(binding), binding)
+        done = repo.cortex("run", "show", answer["run_id"], "--json")
+        shown = json.loads(done.stdout)
+        case = shown["workflow_case_read_model"]
+        check(case["execution_authority"] == "task_contract", case)
+        check(case["run_id"] == answer["run_id"] and case["status"] == "SUCCESS", case)
+        check(case["role_binding_summary"] == binding == shown["role_binding_read_model"], shown)
 
 
 @sandboxed
