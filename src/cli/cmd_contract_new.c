@@ -137,6 +137,10 @@ static int run(cx_cli *cli, const cx_cli_args *args)
     cx_err err = {0};
     cx_buf out;
     draft d = {cli, args, &cli->arena, &err};
+    if (cx_cli_number(args, "retries", 1) > 10)
+        return cx_cli_misuse(args, "option --retries: expected at most 10");
+    if (cx_cli_number(args, "timeout", 600) == 0)
+        return cx_cli_misuse(args, "option --timeout: expected at least 1 second");
     cx_buf_init(&out, cli->alloc);
     cx_status status = make(&d, &out);
     if (!cx_failed(status))

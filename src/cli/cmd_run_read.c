@@ -96,7 +96,7 @@ static cx_status work_list(looking *l, cx_err *err)
         add_cell(&l->out, item, "run_id", 52);
         add_cell(&l->out, item, "status", 7);
         add_cell(&l->out, item, "created_at", 27);
-        add_cell(&l->out, item, "failed_gate", 8);
+        add_cell(&l->out, item, "failed_gate", 14); /* "output_schema" */
         cx_cli_add_text(&l->out, CX_JSON_GET_STR(item, "task_id"));
         cx_buf_add_byte(&l->out, '\n');
     }

@@ -118,6 +118,17 @@ static cx_status integration_json(editing *e, const cx_run_executable *program, 
     return cx_json_list_end_object(&integration, out, err);
 }
 
+/* Names appear in events, reports and file names. */
+static bool is_name(cx_str name)
+{
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                                  "._-";
+    for (size_t i = 0; i < name.size; i++)
+        if (name.data[i] == 0 || strchr(letters, name.data[i]) == NULL)
+            return false;
+    return name.size != 0 && name.size <= 64 && strchr("._-", name.data[0]) == NULL;
+}
+
 static cx_status add(editing *e, cx_buf *out, cx_err *err)
 {
     cx_str name = cx_str_z(e->args->operands[0]);
@@ -128,6 +139,12 @@ static cx_status add(editing *e, cx_buf *out, cx_err *err)
     cx_json value;
     cx_run_config checked;
     cx_buf text;
+    if (!is_name(name))
+        return cx_fail(
+            err, CX_E_USAGE,
+            "NAME: found '%.*s', expected letters, digits, '.', '_' and '-', at most 64, "
+            "a letter or digit first",
+            (int)(name.size > 80 ? 80 : name.size), name.data);
     CX_TRY(open_config(e, err));
     CX_TRY(find_program(e, &program, err));
     CX_TRY(runner_json(e, is_mcp, &value, err));

@@ -144,6 +144,24 @@ def nothing_waits_for_a_fifo():
 
 
 @test
+def what_no_run_would_accept_is_not_written():
+    with Folder() as folder:
+        p = Place(folder)
+        p.cortex("init")
+        before = p.config()
+        for name in ("../x", "x y", "", ".x", "a" * 65):
+            done = p.cortex("runner", "add", name, "git", code=2)
+            check(b"NAME" in done.stderr, done.stderr)
+        check(p.config() == before, "the configuration has changed")
+        p.cortex("runner", "add", "fixer-2.0_b", "git")
+        new = ["contract", "new", "x", "--path", "a.txt", "--test", "git diff --check"]
+        for option in (["--retries", "11"], ["--timeout", "0"]):
+            done = p.cortex(*new, *option, code=2)
+            check(option[0].encode() in done.stderr and done.stdout == b"", done.stderr)
+        p.cortex(*new, "--retries", "10", "--timeout", "1")
+
+
+@test
 def a_work_tree_that_cannot_be_made_leaves_nothing():
     with Folder() as folder:
         p = Place(folder)
