@@ -181,7 +181,7 @@ static cx_status roll_back(cx_machine_task *t, cx_err *err)
     };
     if (cx_failed(cx_run_rollback(&options, &t->arena, &report, &why))) {
         report.verified = false;
-        report.reason = cx_arena_copy_str(&t->arena, cx_str_z(why.message));
+        report.reason = cx_machine_message(t->m, &why, &t->arena);
     }
     cx_json_list payload = cx_json_list_begin(&t->arena);
     cx_put_z(&payload, "strategy", strategy_name(t->contract.rollback));

@@ -201,6 +201,34 @@ static cx_status copy_texts(cx_arena *arena, const cx_texts *from, cx_texts *out
     return CX_SUCCESS;
 }
 
+/* Where `folder` stands in text at or behind *at, as a whole path or the start of one. */
+static bool find_folder(cx_str text, cx_str folder, size_t *at)
+{
+    for (size_t i = *at; folder.size > 1 && i + folder.size <= text.size; i++) {
+        char next = i + folder.size < text.size ? text.data[i + folder.size] : '/';
+        bool whole = next == '/' || next == '\'' || next == ' ' || next == ':' || next == ',';
+        *at = i;
+        if (whole && memcmp(text.data + i, folder.data, folder.size) == 0)
+            return true;
+    }
+    return false;
+}
+
+cx_str cx_machine_message(const cx_machine *m, const cx_err *why, cx_arena *arena)
+{
+    const char *const folders[] = {m->store.root, m->options->home, m->repo_root};
+    static const char *const names[] = {"RUNTIME_ROOT", "LEDGER_HOME", "REPOSITORY"};
+    cx_str text = cx_arena_copy_str(arena, cx_str_z(why->message));
+    for (size_t i = 0; i < CX_COUNT_OF(folders); i++) {
+        size_t at = 0;
+        cx_str folder = cx_str_z(folders[i] == NULL ? "" : folders[i]);
+        while (text.data != NULL && find_folder(text, folder, &at))
+            text = cx_arena_printf(arena, "%.*s%s%s", (int)at, text.data, names[i],
+                                   text.data + at + folder.size);
+    }
+    return text;
+}
+
 cx_status cx_task_gate_failed(cx_machine_task *t, const char *gate, const char *reason,
                               bool violates, const cx_texts *violations, cx_err *err)
 {
@@ -236,7 +264,7 @@ cx_status cx_task_refuse(cx_machine_task *t, const char *gate, const char *reaso
 cx_status cx_task_refuse_error(cx_machine_task *t, const cx_err *why, cx_err *err)
 {
     const char *gate = t->gate == NULL ? "run" : t->gate;
-    cx_str text = cx_arena_copy_str(&t->arena, cx_str_z(why->message));
+    cx_str text = cx_machine_message(t->m, why, &t->arena);
     cx_texts violations = {&text, 1};
     if (text.data == NULL)
         return cx_fail_nomem(err);

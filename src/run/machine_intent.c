@@ -320,7 +320,7 @@ static cx_status take_turn(cx_planner *p, cx_runner_reply *reply, cx_err *err)
         status = t->runner->turn(t->runner, &host, &turn, reply, &why);
     if (cx_failed(status)) {
         reply->end = cx_task_cancelled(t) ? CX_RUNNER_CANCELLED : CX_RUNNER_FAILED;
-        reply->message = cx_arena_copy_str(p->m->arena, cx_str_z(why.message));
+        reply->message = cx_machine_message(p->m, &why, p->m->arena);
     }
     if (reply->thread_id.size != 0)
         t->thread_id = cx_arena_copy_str(p->m->arena, reply->thread_id);

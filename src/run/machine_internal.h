@@ -235,6 +235,9 @@ CX_RESULT cx_task_refuse(cx_machine_task *t, const char *gate, const char *reaso
                          const cx_texts *violations, cx_err *err);
 /* The same for what could not be evaluated, from an error. */
 CX_RESULT cx_task_refuse_error(cx_machine_task *t, const cx_err *why, cx_err *err);
+/* An error's message as evidence has it: RUNTIME_ROOT, LEDGER_HOME and REPOSITORY stand for folders of
+ * this machine.  Data is NULL when out of memory. */
+cx_str cx_machine_message(const cx_machine *m, const cx_err *why, cx_arena *arena);
 bool cx_task_cancelled(const cx_machine_task *t);
 /* The paths of a diff_name_only.txt; all text in the arena. */
 CX_RESULT cx_names_of(cx_str text, cx_arena *arena, cx_texts *out, cx_err *err);

@@ -49,7 +49,7 @@ static cx_status try_to(cx_machine_task *t, cx_machine_stage *step, const char *
             *err = why;
         return status;
     }
-    cx_str text = cx_arena_copy_str(&t->arena, cx_str_z(why.message));
+    cx_str text = cx_machine_message(t->m, &why, &t->arena);
     cx_texts violations = {&text, 1};
     if (text.data == NULL)
         return cx_fail_nomem(err);

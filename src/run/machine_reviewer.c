@@ -36,7 +36,8 @@ bool cx_machine_has_reviewer(const cx_machine *m)
 static void block(cx_machine_task *t, const char *why)
 {
     t->review.verdict = CX_RUN_REVIEW_BLOCKED;
-    t->review.summary = cx_arena_printf(&t->arena, "the reviewer failed: %s", why);
+    t->review.summary = cx_arena_printf(&t->arena, "the reviewer failed: %s",
+                                        why == NULL ? "no memory" : why);
     if (t->review.summary.data == NULL)
         t->review.summary = CX_STR("the reviewer failed");
 }
@@ -278,7 +279,7 @@ static cx_status review(reviewer *r, cx_err *err)
     if (t->m->broken)
         return cx_fail(err, CX_E_IO, "an event could not be written");
     if (cx_failed(status))
-        block(t, why.message);
+        block(t, cx_machine_message(t->m, &why, &t->arena).data);
     else if (reply.end != CX_RUNNER_OK)
         block(t, reply.message.size == 0 ? "it ended badly" : reply.message.data);
     else

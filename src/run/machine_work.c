@@ -126,7 +126,7 @@ static cx_status take_turn(cx_machine_task *t, const cx_runner_turn *turn, cx_ru
     reply->end = why.code == CX_E_DENIED && why.tag != NULL ? CX_RUNNER_VIOLATED : CX_RUNNER_FAILED;
     if (cx_task_cancelled(t))
         reply->end = CX_RUNNER_CANCELLED;
-    reply->message = cx_arena_copy_str(&t->arena, cx_str_z(why.message));
+    reply->message = cx_machine_message(t->m, &why, &t->arena);
     return reply->message.data == NULL ? cx_fail_nomem(err) : CX_SUCCESS;
 }
 
