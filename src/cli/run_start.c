@@ -14,10 +14,12 @@
 
 static atomic_bool told_to_end;
 
+/* Whichever of the two came first: the second finds its default action (SA_RESETHAND) as soon as this
+ * returns. */
 static void on_signal(int number)
 {
-    (void)number;
-    atomic_store(&told_to_end, true);
+    if (atomic_exchange(&told_to_end, true))
+        (void)raise(number);
 }
 
 /* The first signal ends the run in order, the second the process. */

@@ -93,7 +93,7 @@ class Repo:
 
     def cortex(self, *args, env=None, popen=False):
         argv = [BIN, *[str(a) for a in args]]
-        full = clean_env(CORTEX_HOME=str(self.home), **(env or {}))
+        full = clean_env(**{"CORTEX_HOME": str(self.home), **(env or {})})
         if popen:
             return subprocess.Popen(argv, cwd=self.path, env=full, stdin=subprocess.DEVNULL,
                                     stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
