@@ -96,6 +96,8 @@ typedef struct cx_spawn_options {
     const cx_file *join;           /* files that the child writes "0" to before it is the program:
                                       cgroup.procs of where it belongs; NULL = none */
     size_t join_count;
+    bool die_with_starter;     /* SIGKILL for it when the thread that starts it ends, from the first
+                                  moment on */
     cx_file term_file;         /* a byte is written here where the group would get SIGTERM: for
                                   a program that ends others.  CX_FILE_NONE = the signal */
     uint64_t timeout_ms;       /* from the start; 0 = none */

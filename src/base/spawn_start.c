@@ -21,6 +21,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -54,6 +55,7 @@ typedef struct plan {
     cx_spawn_limits limits;
     const cx_file *join;
     size_t join_count;
+    pid_t starter; /* whose end is the child's; 0 = it may outlive us */
 } plan;
 
 /* --- the child's side --------------------------------------------------------------------------
@@ -147,6 +149,8 @@ static int child_main(void *arg)
     /* With CLONE_VM this is the parent's: it waits and does not look at it afterwards. */
     plan *p = arg;
     (void)setsid();
+    if (p->starter != 0 && (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != p->starter))
+        _exit(127);
     (void)umask(022);
     reset_signals();
     if (join_groups(p) && move_up(&p->report, p->first_free) && set_descriptors(p) &&
@@ -313,6 +317,7 @@ cx_status cx_spawn_start(const cx_spawn_options *options, cx_spawn_ends *out, cx
         .executable = options->executable,
         .join = options->join,
         .join_count = options->join == NULL ? 0 : options->join_count,
+        .starter = options->die_with_starter ? getpid() : 0,
     };
     if (options->limits != NULL)
         p.limits = *options->limits;

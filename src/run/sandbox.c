@@ -134,6 +134,7 @@ static cx_status prepare_streams(launch *l, const cx_sandbox_spec *spec, cx_spaw
     how->errout = spec->errout;
     how->timeout_ms = spec->timeout_ms;
     how->cancel = spec->cancel;
+    how->die_with_starter = true; /* bubblewrap asks for it, too, but only once it runs */
     cx_sandbox_places places;
     CX_TRY(make_places(l, &places, err));
     return cx_sandbox_env(l->box, spec, &places, &l->arena, &how->envp, err);
