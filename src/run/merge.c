@@ -4,11 +4,14 @@
  * Invariants:
  *   I1  main moves once, from the value that was judged to the commit that was judged.
  *   I2  a checkout of main that has changes of its own is never touched; one that has none follows.
+ *   I3  nobody looks at a checkout while another run brings it to where main has moved: until it has
+ *       followed it only seems to have changes.
  */
 #include "run/merge.h"
 
 #include <stdio.h>
 
+#include "base/folder.h"
 #include "run/git_parts.h"
 #include "run/worktree.h"
 
@@ -195,7 +198,13 @@ cx_status cx_run_merge_plan(const cx_merge_options *options, cx_arena *arena, cx
     memset(out, 0, sizeof *out);
     /* Terminated, as messages want it. */
     o.main_ref = cx_arena_copy_str(arena, options->main_ref);
-    return o.main_ref.data == NULL ? cx_fail_nomem(err) : plan(&o, arena, out, err);
+    if (o.main_ref.data == NULL)
+        return cx_fail_nomem(err);
+    cx_file lock;
+    CX_TRY(cx_run_worktrees_lock(o.git, 0, &lock, err)); /* I3 */
+    cx_status status = plan(&o, arena, out, err);
+    cx_flock_release(lock);
+    return status;
 }
 
 /* --- applying --------------------------------------------------------------------------------- */
@@ -213,11 +222,9 @@ static cx_status follow(const cx_merge_options *o, const cx_merge_plan *plan, cx
     return status;
 }
 
-cx_status cx_run_merge_apply(const cx_merge_options *options, cx_merge_plan *plan, cx_arena *arena,
-                             cx_err *err)
+static cx_status apply(const cx_merge_options *options, cx_merge_plan *plan, cx_arena *arena,
+                       cx_err *err)
 {
-    if (plan->kind == CX_MERGE_REFUSED)
-        return cx_fail(err, CX_E_USAGE, "a merge that was refused cannot be applied");
     cx_err why;
     cx_status status =
         cx_git_ref_set(options->git, options->main_ref, &plan->commit, &plan->old, &why);
@@ -238,6 +245,18 @@ cx_status cx_run_merge_apply(const cx_merge_options *options, cx_merge_plan *pla
                                        "reset --keep' there",
                                        options->main_ref.data, why.message);
     return CX_SUCCESS;
+}
+
+cx_status cx_run_merge_apply(const cx_merge_options *options, cx_merge_plan *plan, cx_arena *arena,
+                             cx_err *err)
+{
+    cx_file lock;
+    if (plan->kind == CX_MERGE_REFUSED)
+        return cx_fail(err, CX_E_USAGE, "a merge that was refused cannot be applied");
+    CX_TRY(cx_run_worktrees_lock(options->git, 0, &lock, err));
+    cx_status status = apply(options, plan, arena, err);
+    cx_flock_release(lock);
+    return status;
 }
 
 cx_status cx_run_note_add(const cx_git *git, const cx_oid *commit, cx_str text, int64_t time_s,

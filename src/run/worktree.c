@@ -100,7 +100,7 @@ static cx_status make_names(const cx_worktree_options *o, cx_arena *arena, names
 
 /* --- under the lock --------------------------------------------------------------------------- */
 
-static cx_status lock_list(const cx_git *repo, uint64_t wait_ms, cx_file *out, cx_err *err)
+cx_status cx_run_worktrees_lock(const cx_git *repo, uint64_t wait_ms, cx_file *out, cx_err *err)
 {
     char path[CX_PATH_BYTES_MAX + 1];
     int size = snprintf(path, sizeof path, "%s/cortex-worktrees.lock", cx_git_common_dir(repo));
@@ -184,7 +184,7 @@ cx_status cx_run_worktree_add(const cx_git *repo, const cx_worktree_options *opt
     cx_oid existing;
     memset(out, 0, sizeof *out);
     CX_TRY(make_names(options, arena, &n, err));
-    CX_TRY(lock_list(repo, options->wait_ms, &lock, err));
+    CX_TRY(cx_run_worktrees_lock(repo, options->wait_ms, &lock, err));
     cx_status status = CX_SUCCESS;
     if (n.branch.size != 0) {
         status = cx_git_ref(repo, n.branch, &existing, err);
@@ -324,7 +324,7 @@ cx_status cx_run_worktree_remove(const cx_git *repo, const cx_worktree_options *
     cx_arena_init(&arena, cx_alloc_default(), 0);
     cx_status status = make_names(options, &arena, &n, err);
     if (!cx_failed(status))
-        status = lock_list(repo, options->wait_ms, &lock, err);
+        status = cx_run_worktrees_lock(repo, options->wait_ms, &lock, err);
     if (!cx_failed(status)) {
         status = remove_locked(repo, n.path, err);
         if (!cx_failed(status) && n.branch.size != 0)
@@ -454,7 +454,7 @@ cx_status cx_run_worktree_drop(const cx_git *repo, const char *runtime_root,
     if (!listed->ours || listed->path.size > CX_PATH_BYTES_MAX || runtime_root == NULL)
         return cx_fail(err, CX_E_USAGE, "only work trees of runs are dropped");
     (void)snprintf(path, sizeof path, "%.*s", (int)listed->path.size, listed->path.data);
-    CX_TRY(lock_list(repo, 0, &lock, err));
+    CX_TRY(cx_run_worktrees_lock(repo, 0, &lock, err));
     cx_status status = remove_locked(repo, path, err);
     if (!cx_failed(status) && cx_str_starts(listed->branch, ours)) {
         int size =
