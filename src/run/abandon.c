@@ -257,7 +257,8 @@ static cx_status last_of(ending *e, const char *type, const char *member, cx_str
     for (size_t i = e->story.moments.count; i-- > 0;) {
         const cx_run_moment *moment = &e->story.moments.items[i];
         cx_run_event_read event;
-        if (!cx_str_is(moment->type, type))
+        if (!cx_str_is(moment->type, type) ||
+            (moment->task_id.data != NULL && !cx_str_eq(moment->task_id, e->task_id)))
             continue;
         CX_TRY(cx_run_event_parse(moment->line, moment->index, e->arena, &event, e->err));
         cx_str text = cx_json_get_str(&event.payload, cx_str_z(member));

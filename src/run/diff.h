@@ -46,6 +46,9 @@ typedef struct cx_diff_options {
      * that came or went since the snapshot are other people's doing (two runs, the user), which is
      * said and not refused. */
     bool shared;
+    /* The agent could move no reference at all (§11, tasks of a split): those beside the task's are
+     * somebody else's, too. */
+    bool has_siblings;
 } cx_diff_options;
 
 #define CX_DIFF_OPTIONS_INIT ((cx_diff_options){.git = NULL})

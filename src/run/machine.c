@@ -46,8 +46,7 @@ static cx_status write_transition(cx_machine_task *t, cx_machine_state to, const
     return CX_SUCCESS;
 }
 
-/* Takes the transition that the stage asked for. */
-static cx_status advance(cx_machine_task *t, cx_err *err)
+cx_status cx_task_advance(cx_machine_task *t, cx_err *err)
 {
     const char *why = t->why;
     t->why = NULL;
@@ -79,20 +78,56 @@ static cx_status run_stage(cx_machine_task *t, cx_err *err)
     return CX_SUCCESS;
 }
 
-/* From S0 to its end: S6 and done, or FAIL.  §14: the transition to FAIL is the last thing written
- * but RUN_FINISHED, so what the task holds is given back before. */
-static cx_status run_task(cx_machine_task *t, cx_err *err)
+/* §14: the transition to FAIL is the last thing written but RUN_FINISHED, so what the task holds is
+ * given back before. */
+static cx_status end_task(cx_machine_task *t, cx_err *err)
+{
+    CX_TRY(cx_task_leave(t, err));
+    return t->refused && t->state != CX_S_FAIL ? write_transition(t, CX_S_FAIL, t->failed, err)
+                                               : CX_SUCCESS;
+}
+
+/* The parts of a task hold what they have until it has ended. */
+static cx_status end_parts(cx_machine_task *t, cx_err *err)
+{
+    cx_machine *m = t->m;
+    for (size_t i = 1; i < m->task_count; i++) {
+        cx_machine_task *part = &m->tasks[i];
+        part->merged = t->merged;
+        CX_TRY(end_task(part, err));
+        if (part->refused && !t->refused)
+            CX_TRY(cx_task_refuse(t, part->failed, "part_refused", false, &part->violations, err));
+    }
+    return CX_SUCCESS;
+}
+
+cx_status cx_task_run(cx_machine_task *t, cx_err *err)
 {
     bool done = false;
     while (!done && !t->refused) {
         bool last = t->state == CX_S6_DONE;
         CX_TRY(run_stage(t, err));
+        if (t->part && t->why != NULL && strcmp(t->why, CX_WHY_TESTS_PASSED) == 0)
+            return CX_SUCCESS;
         if (!t->refused && !last)
-            CX_TRY(advance(t, err));
+            CX_TRY(cx_task_advance(t, err));
         done = last;
     }
-    CX_TRY(cx_task_leave(t, err));
-    return t->refused ? write_transition(t, CX_S_FAIL, t->failed, err) : CX_SUCCESS;
+    if (!t->part)
+        CX_TRY(end_parts(t, err));
+    return end_task(t, err);
+}
+
+void cx_machine_enter(cx_machine *m)
+{
+    if (m->shared)
+        cx_lock_enter(&m->lock);
+}
+
+void cx_machine_leave(cx_machine *m)
+{
+    if (m->shared)
+        cx_lock_leave(&m->lock);
 }
 
 cx_status cx_run_execute(const cx_run_options *options, cx_arena *arena, cx_run_outcome *out,
@@ -103,16 +138,18 @@ cx_status cx_run_execute(const cx_run_options *options, cx_arena *arena, cx_run_
                     .alloc = options->alloc == NULL ? cx_alloc_default() : options->alloc,
                     .io = options->io == NULL ? cx_io_system() : options->io};
     cx_arena_init(&own, m.alloc, 0);
+    cx_lock_init(&m.lock);
     m.arena = &own;
     memset(out, 0, sizeof *out);
     cx_status status = cx_machine_open(&m, err);
     if (!cx_failed(status))
         status = cx_machine_begin(&m, err);
     if (!cx_failed(status) && m.run != NULL)
-        status = run_task(&m.tasks[0], err);
+        status = cx_task_run(&m.tasks[0], err);
     if (!cx_failed(status))
         status = cx_machine_end(&m, out, arena, err);
     cx_machine_close(&m);
+    cx_lock_done(&m.lock);
     cx_arena_done(&own);
     return status;
 }

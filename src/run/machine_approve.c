@@ -139,8 +139,11 @@ static cx_status wait_for_all(cx_machine_task *t, const cx_texts *scopes, bool *
         CX_TRY(cx_run_approvals_add_folder(&m->approvals, err));
         if (all_there(m, scopes))
             CX_TRY(use_all(t, scopes, out, err));
-        if (!*out && !late)
+        if (!*out && !late) {
+            cx_machine_leave(m); /* other parts go on meanwhile */
             pause_shortly();
+            cx_machine_enter(m);
+        }
     }
     return *out ? CX_SUCCESS : say_refused(t, err);
 }

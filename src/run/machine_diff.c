@@ -39,7 +39,9 @@ static cx_status judge(cx_machine_task *t, const char *phase, cx_diff_report *ou
         .snapshot = t->snapshot,
         .baseline = m->baseline,
         .allowed_paths = t->contract.allowed_paths.items,
-        .allowed_count = t->contract.audit_only ? 0 : t->contract.allowed_paths.count,
+        .allowed_count = t->contract.audit_only || (t->plans && t->state == CX_S1_PLAN)
+                             ? 0
+                             : t->contract.allowed_paths.count,
         .binary_ok = binary.items,
         .binary_ok_count = binary.count,
         .ground = &m->ground,
@@ -48,6 +50,7 @@ static cx_status judge(cx_machine_task *t, const char *phase, cx_diff_report *ou
         .phase = phase_of(phase),
         .expected_tree = phase == NULL || expected.size == 0 ? NULL : &expected,
         .shared = !m->unconfined,
+        .has_siblings = t->plans || t->part,
     };
     return cx_diff_judge(&options, &t->arena, out, err);
 }
@@ -128,8 +131,13 @@ cx_status cx_task_write_patch_bytes(cx_machine_task *t, cx_bytes patch, cx_bytes
     cx_str flat = cx_arena_printf(&t->arena, "patches/%.*s.diff", (int)t->id.size, t->id.data);
     if (own.data == NULL || flat.data == NULL)
         return cx_fail_nomem(err);
-    CX_TRY(write_both(t, "patch.diff", "git/patch.diff", patch, err));
     CX_TRY(write_both(t, own.data, flat.data, patch, err));
+    if (t->part) {
+        cx_str list = cx_task_file(t, "diff_name_only.txt");
+        return list.data == NULL ? cx_fail_nomem(err)
+                                 : cx_run_file_write(t->m->run, list, names, err);
+    }
+    CX_TRY(write_both(t, "patch.diff", "git/patch.diff", patch, err));
     return write_both(t, "diff_name_only.txt", "git/diff_name_only.txt", names, err);
 }
 

@@ -22,7 +22,9 @@ cx_status cx_task_add_artifact(cx_machine_task *t, cx_str path, cx_err *err)
 
 static cx_status ref_of(cx_machine_task *t, const char *path, cx_run_ref *out, cx_err *err)
 {
-    return cx_run_file_ref(t->m->run, cx_str_z(path), &t->arena, out, err);
+    cx_str where = cx_task_file(t, path);
+    return where.data == NULL ? cx_fail_nomem(err)
+                              : cx_run_file_ref(t->m->run, where, &t->arena, out, err);
 }
 
 /* Path of a mirror: "<folder>/<task><rest>". */
@@ -33,14 +35,15 @@ static cx_status mirror(cx_machine_task *t, const char *folder, const char *rest
     return out->data == NULL ? cx_fail_nomem(err) : CX_SUCCESS;
 }
 
-/* A document and its mirror, byte for byte. */
+/* A document and its mirror, byte for byte; a part has the mirror's alone. */
 static cx_status write_document(cx_machine_task *t, const char *path, const char *folder,
                                 const char *rest, const cx_json *value, cx_err *err)
 {
     cx_json masked; /* R7 */
     cx_str other;
     CX_TRY(cx_run_mask_json(&t->m->mask, value, &t->arena, &masked, err));
-    CX_TRY(cx_run_file_write_json(t->m->run, cx_str_z(path), &masked, err));
+    if (!t->part)
+        CX_TRY(cx_run_file_write_json(t->m->run, cx_str_z(path), &masked, err));
     if (folder == NULL)
         return CX_SUCCESS;
     CX_TRY(mirror(t, folder, rest, &other, err));
@@ -92,12 +95,19 @@ static cx_status write_always(cx_machine_task *t, cx_err *err)
                                           "git/diff_name_only.txt"};
     const cx_bytes empty = {NULL, 0};
     cx_str result, flat;
+    cx_str list = cx_task_file(t, "diff_name_only.txt");
     cx_str where = t->worktree_ref.size == 0 ? CX_STR("none") : t->worktree_ref;
     cx_str line = cx_arena_printf(&t->arena, "%.*s\n", (int)where.size, where.data);
     CX_TRY(mirror(t, "results", "/patch.diff", &result, err));
     CX_TRY(mirror(t, "patches", ".diff", &flat, err));
-    if (line.data == NULL)
+    if (line.data == NULL || list.data == NULL)
         return cx_fail_nomem(err);
+    if (t->part) {
+        CX_TRY(write_if_missing(t, list, empty, err));
+        CX_TRY(write_if_missing(t, result, empty, err));
+        CX_TRY(write_if_missing(t, flat, empty, err));
+        return cx_task_write_session(t, err);
+    }
     for (size_t i = 0; i < CX_COUNT_OF(patches); i++)
         CX_TRY(write_if_missing(t, cx_str_z(patches[i]), empty, err));
     for (size_t i = 0; i < CX_COUNT_OF(tests); i++)
@@ -160,9 +170,12 @@ static cx_status task_facts(cx_machine_task *t, cx_run_task_facts *out, cx_err *
 static cx_status add_artifacts(cx_machine_task *t, cx_run_task_facts *facts, cx_err *err)
 {
     cx_json stub;
+    cx_str path = cx_task_file(t, "artifacts/runner_result.json");
+    if (path.data == NULL)
+        return cx_fail_nomem(err);
     if (!t->has_reply) {
         CX_TRY(cx_run_report_runner_stub(facts, &t->arena, &stub, err));
-        CX_TRY(cx_run_file_write_json(t->m->run, CX_STR("artifacts/runner_result.json"), &stub, err));
+        CX_TRY(cx_run_file_write_json(t->m->run, path, &stub, err));
     }
     cx_run_ref *refs = CX_ARENA_ARRAY(&t->arena, cx_run_ref, t->artifacts.count + 1);
     if (refs == NULL)
@@ -211,6 +224,8 @@ static cx_status write_reports(cx_machine_task *t, cx_err *err)
     CX_TRY(write_document(t, "reports/review_report.json", "reviews", ".json", &document, err));
     CX_TRY(cx_run_report_tests(&facts, &t->tests, arena, &document, err));
     CX_TRY(write_document(t, "reports/test_report.json", "ci", "/report.json", &document, err));
+    if (t->part)
+        return CX_SUCCESS;
     CX_TRY(cx_run_report_work_report(&facts, arena, &document, err));
     CX_TRY(write_document(t, "reports/work_report.json", NULL, NULL, &document, err));
     CX_TRY(cx_run_report_evidence_bundle(&facts, arena, &document, err));
@@ -278,8 +293,9 @@ static cx_status make_manifest(cx_machine *m, cx_run_status status, const cx_run
                                size_t file_count, cx_json *out, cx_err *err)
 {
     cx_machine_task *t = &m->tasks[0];
-    cx_run_manifest_task task;
-    CX_TRY(manifest_task(t, &task, err));
+    cx_run_manifest_task tasks[1 + CX_RUN_PARTS_MAX];
+    for (size_t i = 0; i < m->task_count; i++)
+        CX_TRY(manifest_task(&m->tasks[i], &tasks[i], err));
     cx_run_manifest_facts facts = {
         .run_id = cx_run_id(m->run),
         .task_id = t->id,
@@ -300,8 +316,8 @@ static cx_status make_manifest(cx_machine *m, cx_run_status status, const cx_run
         .notes = m->notes,
         .cortex_version = cx_str_z(cx_version()),
         .contract = m->contract_ok ? &m->contract.json : NULL,
-        .tasks = &task,
-        .task_count = 1,
+        .tasks = tasks,
+        .task_count = m->task_count,
         .files = files,
         .file_count = file_count,
     };
@@ -358,6 +374,14 @@ static cx_status outcome_without_run(cx_machine *m, cx_run_outcome *out, cx_aren
     return violations_json(&texts, arena, &out->violations, err);
 }
 
+static uint32_t turns_of(const cx_machine *m)
+{
+    uint32_t turns = 0;
+    for (size_t i = 0; i < m->task_count; i++)
+        turns += m->tasks[i].turns;
+    return turns;
+}
+
 static cx_status fill_outcome(cx_machine *m, const cx_run_sealed *sealed, cx_run_outcome *out,
                               cx_arena *arena, cx_err *err)
 {
@@ -373,7 +397,7 @@ static cx_status fill_outcome(cx_machine *m, const cx_run_sealed *sealed, cx_run
         .failed_gate = t->refused ? cx_str_z(t->failed) : CX_STR(""),
         .reason = t->refused ? kept(arena, t->reason) : CX_STR(""),
         .hint = t->refused ? kept(arena, t->hint) : CX_STR(""),
-        .attempts = t->turns,
+        .attempts = turns_of(m),
         .baseline_commit = kept(arena, m->baseline),
         .final_commit = kept(arena, final_commit(t, m->arena)),
         .patch_sha256 = cx_digest_text(&patch.sha256, arena),
@@ -434,8 +458,10 @@ cx_status cx_machine_end(cx_machine *m, cx_run_outcome *out, cx_arena *arena, cx
     if (m->keeping)
         cx_run_lock_keep_end(&m->keeper);
     m->keeping = false;
-    CX_TRY(write_always(t, err));
-    CX_TRY(write_reports(t, err));
+    for (size_t i = m->task_count; i-- > 0;) {
+        CX_TRY(write_always(&m->tasks[i], err));
+        CX_TRY(write_reports(&m->tasks[i], err));
+    }
     CX_TRY(write_meta(m, err));
     CX_TRY(finish(m, status, &files, &file_count, err));
     CX_TRY(make_manifest(m, status, files, file_count, &manifest, err));

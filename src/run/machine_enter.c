@@ -76,6 +76,8 @@ static cx_status take_locks(cx_machine_task *t, cx_err *err)
     uint64_t ttl = m->policy.config.limits.lock_ttl_sec;
     cx_run_words paths = t->contract.allowed_paths;
     t->gate = "lock";
+    if (t->plans) /* its parts lock what is theirs */
+        return CX_SUCCESS;
     cx_run_lock_request request = {.run_id = cx_run_id(m->run),
                                    .task_id = t->id,
                                    .paths = paths.items,
@@ -103,20 +105,20 @@ static cx_status open_runner(cx_machine_task *t, cx_err *err)
 {
     cx_machine *m = t->m;
     t->gate = "runner";
-    if (m->runner_settings.name.size == 0) {
-        cx_texts violations = {&m->runner_settings.profile, 1};
+    if (t->settings.name.size == 0) {
+        cx_texts violations = {&t->settings.profile, 1};
         return cx_task_refuse(t, "runner", "runner_not_configured", false, &violations, err);
     }
     /* DECISIONS 5. */
-    if (cx_str_is(m->runner_settings.name, CX_RUNNER_NAME_EXEC) && m->policy.config.mcp_only &&
+    if (cx_str_is(t->settings.name, CX_RUNNER_NAME_EXEC) && m->policy.config.mcp_only &&
         !m->options->diagnostic)
         return cx_task_refuse(t, "runner", "mcp_only", false, NULL, err);
-    return cx_runner_open(&m->runner_settings, m->alloc, m->io, &t->runner, err);
+    return cx_runner_open(&t->settings, m->alloc, m->io, &t->runner, err);
 }
 
 static cx_status say_selected(cx_machine_task *t, cx_err *err)
 {
-    const cx_runner_settings *settings = &t->m->runner_settings;
+    const cx_runner_settings *settings = &t->settings;
     cx_json_list payload = cx_json_list_begin(&t->arena);
     cx_put_str(&payload, "runner", settings->name);
     if (settings->profile.size != 0)
@@ -204,11 +206,13 @@ static cx_status make_spec(cx_machine_task *t, cx_err *err)
         return cx_fail_nomem(err);
     t->spec_git.common_dir = common.data;
     t->spec_git.git_dir = own.data;
-    CX_TRY(ref_folder(t, &t->spec_git.ref_dir, err));
+    /* The branches of all parts of a run lie in one folder: none of them may write there. */
+    if (!t->plans && !t->part)
+        CX_TRY(ref_folder(t, &t->spec_git.ref_dir, err));
     t->spec_binds[0] = (cx_sandbox_bind){t->scratch, true};
     t->spec = CX_SANDBOX_SPEC_INIT;
     t->spec.worktree = t->worktree.path;
-    t->spec.read_only = t->contract.filesystem == CX_FS_READ_ONLY;
+    t->spec.read_only = t->plans || t->contract.filesystem == CX_FS_READ_ONLY;
     t->spec.cwd = t->worktree.path;
     t->spec.binds = t->spec_binds;
     t->spec.bind_count = 1;

@@ -20,6 +20,8 @@ static cx_status failed_artifact(cx_machine_task *t, cx_json *out, cx_err *err)
     cx_str name = cx_arena_printf(&t->arena, "failed_evidence.attempt_%u", t->attempt);
     cx_str uri = cx_arena_printf(&t->arena, "artifacts/%s_failed_attempt_%u.json",
                                  tests ? "tests" : "review", t->attempt);
+    if (uri.data != NULL)
+        uri = cx_task_file(t, uri.data);
     if (name.data == NULL || uri.data == NULL)
         return cx_fail_nomem(err);
     CX_TRY(cx_run_file_ref(t->m->run, uri, &t->arena, &ref, err));
@@ -73,9 +75,8 @@ static cx_status next_contract(cx_machine_task *t, uint32_t attempt, cx_str *out
 
 /* --- S0 again --------------------------------------------------------------------------------------- */
 
-/* All lints of a contract over the policies that the run already has; *out its resolved text. */
-static cx_status validate(cx_machine_task *t, cx_str given, cx_contract *out, cx_str *out_text,
-                          cx_texts *faults, cx_err *err)
+cx_status cx_task_validate(cx_machine_task *t, cx_str given, cx_contract *out, cx_str *out_text,
+                           cx_texts *faults, cx_err *err)
 {
     cx_machine *m = t->m;
     cx_run_findings findings;
@@ -104,8 +105,8 @@ static cx_status validate(cx_machine_task *t, cx_str given, cx_contract *out, cx
     return status;
 }
 
-static cx_status check_policy(cx_machine_task *t, const cx_contract *contract, cx_texts *faults,
-                              cx_err *err)
+cx_status cx_task_check_policy(cx_machine_task *t, const cx_contract *contract, cx_texts *faults,
+                               cx_err *err)
 {
     cx_machine *m = t->m;
     cx_run_findings findings;
@@ -124,10 +125,10 @@ static cx_status take_contract(cx_machine_task *t, cx_str given, cx_err *err)
     cx_contract contract;
     cx_texts faults = {NULL, 0};
     cx_str text;
-    CX_TRY(validate(t, given, &contract, &text, &faults, err));
+    CX_TRY(cx_task_validate(t, given, &contract, &text, &faults, err));
     if (faults.count != 0)
         return cx_task_refuse(t, "contract", "fix_contract_invalid", false, &faults, err);
-    CX_TRY(check_policy(t, &contract, &faults, err));
+    CX_TRY(cx_task_check_policy(t, &contract, &faults, err));
     if (faults.count != 0)
         return cx_task_refuse(t, "policy", "fix_contract_wider", true, &faults, err);
     t->contract = contract;
@@ -142,12 +143,14 @@ static void wait_backoff(cx_machine_task *t, uint32_t seconds)
     const cx_io *io = t->m->io;
     uint64_t end = io->monotonic_ns(io) + seconds * UINT64_C(1000000000);
     cx_lock pause;
+    cx_machine_leave(t->m);
     cx_lock_init(&pause);
     cx_lock_enter(&pause);
     while (io->monotonic_ns(io) < end && !cx_task_cancelled(t))
         cx_lock_wait_for(&pause, 100);
     cx_lock_leave(&pause);
     cx_lock_done(&pause);
+    cx_machine_enter(t->m);
 }
 
 /* The gate that failed has said so already; this ends the task. */
@@ -190,7 +193,7 @@ cx_status cx_stage_fix(cx_machine_task *t, cx_err *err)
     cx_str id;
     uint32_t next = t->attempt + 1;
     t->gate = "fix_loop";
-    if (next > t->contract.max_retries)
+    if (t->plans || next > t->contract.max_retries) /* parts have loops of their own */
         return exhausted(t, err);
     wait_backoff(t, t->contract.retry_backoff_sec);
     cx_buf_init(&text, t->m->alloc);

@@ -92,7 +92,7 @@ cx_status cx_gate_integrated(cx_machine_task *t, cx_err *err)
     cx_run_words needed = {NULL, 0};
     cx_texts faults = {NULL, 0};
     t->gate = "integrated";
-    CX_TRY(cx_run_required_tools(&t->contract, t->m->runner_config, &t->arena, &needed, err));
+    CX_TRY(cx_run_required_tools(&t->contract, t->runner_config, &t->arena, &needed, err));
     cx_str *items = CX_ARENA_ARRAY(&t->arena, cx_str, needed.count + 1);
     if (items == NULL)
         return cx_fail_nomem(err);
@@ -130,7 +130,7 @@ cx_status cx_gate_network_check(cx_machine_task *t, cx_err *err)
     cx_machine *m = t->m;
     cx_str scope = CX_STR("network"), policy = t->contract.permissions.network;
     cx_texts scopes = {&scope, 1};
-    bool needs = cx_run_task_needs_network(&t->contract, m->runner_config);
+    bool needs = cx_run_task_needs_network(&t->contract, t->runner_config);
     bool granted = cx_machine_granted(m, scope);
     t->gate = "network";
     const char *fault = cx_run_gate_network(policy, needs, granted);
@@ -298,13 +298,15 @@ static cx_status describe_no_box(cx_machine_task *t, cx_json *out, cx_err *err)
 static cx_status describe_box(cx_machine_task *t, cx_err *err)
 {
     cx_json described;
+    cx_str path = cx_task_file(t, "artifacts/sandbox_report.json");
+    if (path.data == NULL)
+        return cx_fail_nomem(err);
     if (t->m->unconfined)
         CX_TRY(describe_no_box(t, &described, err));
     else
         CX_TRY(cx_sandbox_describe(t->m->box, t->network_on, &t->arena, &described, err));
-    CX_TRY(cx_run_file_write_json(t->m->run, CX_STR("artifacts/sandbox_report.json"), &described,
-                                  err));
-    CX_TRY(cx_task_add_artifact(t, CX_STR("artifacts/sandbox_report.json"), err));
+    CX_TRY(cx_run_file_write_json(t->m->run, path, &described, err));
+    CX_TRY(cx_task_add_artifact(t, path, err));
     return cx_task_event_json(t, t->m->degraded ? CX_RUN_WARN : CX_RUN_INFO,
                               t->m->degraded ? "SANDBOX_DEGRADED" : "SANDBOX_APPLIED", &described,
                               err);

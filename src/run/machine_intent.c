@@ -111,6 +111,9 @@ static cx_status make_task(cx_planner *p, cx_err *err)
                         .shell = cx_str_z(cx_run_shell_name(CX_SHELL_NEVER)),
                         .network = cx_str_z(cx_run_network_name(network))},
     };
+    m->runner_settings.task_id = id;
+    t->settings = m->runner_settings;
+    t->runner_config = m->runner_config;
     t->blocked = true; /* until it starts */
     return CX_SUCCESS;
 }

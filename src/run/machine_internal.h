@@ -13,6 +13,7 @@
 #ifndef CX_RUN_MACHINE_INTERNAL_H
 #define CX_RUN_MACHINE_INTERNAL_H
 
+#include "base/thread.h"
 #include "run/approval.h"
 #include "run/bundle.h"
 #include "run/contract.h"
@@ -51,6 +52,8 @@ typedef enum cx_machine_state {
 #define CX_WHY_TESTS_FAILED "tests_failed"
 #define CX_WHY_FIX "fix_contract"
 
+#define CX_RUN_PARTS_MAX 16 /* that one contract is split into */
+
 /* Texts that are collected, in an arena. */
 typedef struct cx_texts {
     const cx_str *items;
@@ -84,6 +87,12 @@ typedef struct cx_machine_task {
     bool aborted;
     bool blocked; /* refused before the agent started */
     cx_texts violations;
+
+    /* §14: a contract of a tech lead is split, and what it is split into are parts of it */
+    bool plans; /* has no agent but the one that plans; its candidate is what the parts join to */
+    bool part;
+    cx_runner_settings settings; /* of its runner */
+    const cx_run_runner_config *runner_config; /* NULL: replay-script */
 
     /* what there is to give back */
     bool has_worktree;
@@ -182,7 +191,12 @@ struct cx_machine {
     cx_run_lock_keeper keeper;
     bool keeping;
 
-    cx_machine_task *tasks;
+    /* While parts are worked on, all that a machine has is touched inside the lock alone; it is left
+     * for the turns of agents and for tests. */
+    cx_lock lock;
+    bool shared;
+
+    cx_machine_task *tasks; /* the run's own first, then its parts in their order */
     size_t task_count;
 
     /* --intent */
@@ -194,6 +208,26 @@ struct cx_machine {
     bool holding;        /* events wait */
     cx_held_event *held, *held_last;
 };
+
+/* --- machine.c -------------------------------------------------------------------------------- */
+
+/* Both do nothing while no parts are worked on. */
+void cx_machine_enter(cx_machine *m);
+void cx_machine_leave(cx_machine *m);
+/* From state to state until the end; a part waits in S4 when its tests have passed. */
+CX_RESULT cx_task_run(cx_machine_task *t, cx_err *err);
+/* Takes the transition that was asked for. */
+CX_RESULT cx_task_advance(cx_machine_task *t, cx_err *err);
+
+/* --- machine_split.c -------------------------------------------------------------------------- */
+
+/* S1 of a tech lead: one turn that changes nothing, whose reply has the contracts of the parts. */
+CX_RESULT cx_task_plan(cx_machine_task *t, cx_err *err);
+/* machine_join.c: S2 of it: the parts side by side, then what they made, joined. */
+CX_RESULT cx_task_work_parts(cx_machine_task *t, cx_err *err);
+/* Where in the bundle a file of the task lies: `path` itself for the run's own task, for a part a
+ * path of its own (run.md §17).  Data is NULL when out of memory. */
+cx_str cx_task_file(cx_machine_task *t, const char *path);
 
 /* --- machine_event.c -------------------------------------------------------------------------- */
 
@@ -268,6 +302,8 @@ cx_str cx_machine_now(cx_machine *m, cx_arena *arena);
 
 /* machine_runner.c */
 CX_RESULT cx_machine_choose_runner(cx_machine *m, cx_err *err);
+/* Of a part: what the command line says, else what its contract or its role has. */
+void cx_task_choose_runner(cx_machine_task *t);
 void cx_machine_settings_from(const cx_machine *m, const cx_run_runner_config *config,
                               cx_runner_settings *out);
 bool cx_machine_is_script(const cx_machine *m);
@@ -282,6 +318,23 @@ cx_machine_stage cx_stage_review;   /* S3: machine_review.c */
 cx_machine_stage cx_stage_tests;    /* S4: machine_test.c */
 cx_machine_stage cx_stage_fix;      /* S5: machine_fix.c */
 cx_machine_stage cx_stage_done;     /* S6: machine_merge.c */
+
+/* machine_work.c: the agent's turn, the output gate and the diff gate. */
+cx_machine_stage cx_task_turn;
+/* The commit is the candidate from now on. */
+CX_RESULT cx_task_take_candidate(cx_machine_task *t, const cx_oid *commit, cx_err *err);
+
+/* machine_fix.c: all lints of a contract over the policies that the run already has, then the policy
+ * gate; `faults` empty when it holds.  *out_text: as it is run. */
+CX_RESULT cx_task_validate(cx_machine_task *t, cx_str given, cx_contract *out, cx_str *out_text,
+                           cx_texts *faults, cx_err *err);
+CX_RESULT cx_task_check_policy(cx_machine_task *t, const cx_contract *contract, cx_texts *faults,
+                               cx_err *err);
+
+/* machine_merge.c: a merge with a branch that moved, judged again: paths, then tests. */
+struct cx_merge_plan;
+CX_RESULT cx_task_judge_merge(cx_machine_task *t, const struct cx_merge_plan *plan, cx_err *err);
+CX_RESULT cx_task_refuse_merge(cx_machine_task *t, cx_str reason, cx_str detail, cx_err *err);
 
 /* machine_enter.c: worktree, locks, gates of §13, sandbox, runner; before the first turn. */
 cx_machine_stage cx_task_enter;

@@ -9,7 +9,7 @@
 
 #define TRIES 3 /* when others merge at the same moment */
 
-static cx_status refuse_merge(cx_machine_task *t, cx_str reason, cx_str detail, cx_err *err)
+cx_status cx_task_refuse_merge(cx_machine_task *t, cx_str reason, cx_str detail, cx_err *err)
 {
     cx_json_list payload = cx_json_list_begin(&t->arena);
     cx_str why = cx_arena_copy_str(&t->arena, reason);
@@ -58,7 +58,7 @@ static cx_status outside_paths(cx_machine_task *t, const cx_merge_plan *plan, cx
     return CX_SUCCESS;
 }
 
-static cx_status judge_merge(cx_machine_task *t, const cx_merge_plan *plan, cx_err *err)
+cx_status cx_task_judge_merge(cx_machine_task *t, const cx_merge_plan *plan, cx_err *err)
 {
     cx_texts changed = {NULL, 0}, outside = {NULL, 0};
     t->gate = "merge";
@@ -71,11 +71,11 @@ static cx_status judge_merge(cx_machine_task *t, const cx_merge_plan *plan, cx_e
     CX_TRY(cx_task_event(t, outside.count == 0 ? CX_RUN_INFO : CX_RUN_ERROR, "DIFF_GATE_RESULT",
                          &payload, err));
     if (outside.count != 0)
-        return refuse_merge(t, CX_STR("outside_allowed_paths"), outside.items[0], err);
+        return cx_task_refuse_merge(t, CX_STR("outside_allowed_paths"), outside.items[0], err);
     bool passed = false;
     CX_TRY(cx_task_test_merge(t, &plan->commit, &passed, err));
     if (!passed && !t->refused)
-        return refuse_merge(t, CX_STR("tests_failed"),
+        return cx_task_refuse_merge(t, CX_STR("tests_failed"),
                             CX_STR("the tests do not pass on the merge with the moved branch"), err);
     return CX_SUCCESS;
 }
@@ -100,7 +100,7 @@ static cx_status try_merge(cx_machine_task *t, const cx_merge_options *options, 
     *out_again = false;
     CX_TRY(cx_run_merge_plan(options, &t->arena, &plan, err));
     if (plan.kind == CX_MERGE_REAL)
-        CX_TRY(judge_merge(t, &plan, err));
+        CX_TRY(cx_task_judge_merge(t, &plan, err));
     if (t->refused)
         return CX_SUCCESS;
     t->gate = "merge";
@@ -109,7 +109,7 @@ static cx_status try_merge(cx_machine_task *t, const cx_merge_options *options, 
     if (plan.kind != CX_MERGE_REFUSED)
         return say_applied(t, &plan, err);
     *out_again = cx_str_is(plan.reason, "moved");
-    return *out_again ? CX_SUCCESS : refuse_merge(t, plan.reason, plan.detail, err);
+    return *out_again ? CX_SUCCESS : cx_task_refuse_merge(t, plan.reason, plan.detail, err);
 }
 
 static bool gates_passed(const cx_machine_task *t)
@@ -124,7 +124,7 @@ cx_status cx_stage_done(cx_machine_task *t, cx_err *err)
     bool again = true;
     t->gate = "merge";
     if (!gates_passed(t))
-        return refuse_merge(t, CX_STR("gates_not_passed"), CX_STR("a gate did not pass"), err);
+        return cx_task_refuse_merge(t, CX_STR("gates_not_passed"), CX_STR("a gate did not pass"), err);
     if (m->options->no_merge || cx_machine_is_diagnostic(m) || t->contract.audit_only ||
         t->changed.count == 0)
         return CX_SUCCESS;
@@ -145,6 +145,6 @@ cx_status cx_stage_done(cx_machine_task *t, cx_err *err)
     };
     for (int tries = 0; again && tries < TRIES; tries++)
         CX_TRY(try_merge(t, &options, &again, err));
-    return again ? refuse_merge(t, CX_STR("moved"), CX_STR("the branch moved again and again"), err)
+    return again ? cx_task_refuse_merge(t, CX_STR("moved"), CX_STR("the branch moved again and again"), err)
                  : CX_SUCCESS;
 }

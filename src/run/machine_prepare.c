@@ -198,8 +198,9 @@ cx_status cx_stage_contract(cx_machine_task *t, cx_err *err)
 
 cx_status cx_stage_plan(cx_machine_task *t, cx_err *err)
 {
-    (void)err;
     t->gate = "plan";
+    if (t->contract.assigned.role == CX_ROLE_TECH_LEAD && !t->contract.audit_only)
+        return cx_task_plan(t, err);
     cx_task_go(t, t->contract.audit_only ? CX_WHY_AUDIT : CX_WHY_SINGLE);
     return CX_SUCCESS;
 }

@@ -45,9 +45,13 @@ static cx_status built_in(cx_machine_task *t, cx_err *err)
             found[count++] = cx_arena_printf(&t->arena, "missing_output %.*s",
                                              (int)t->contract.outputs[i].name.size,
                                              t->contract.outputs[i].name.data);
-    for (size_t i = 0; i < CX_COUNT_OF(evidence); i++)
-        if (!cx_run_file_exists(t->m->run, cx_str_z(evidence[i])))
-            found[count++] = cx_arena_printf(&t->arena, "missing_evidence %s", evidence[i]);
+    for (size_t i = 0; i < CX_COUNT_OF(evidence); i++) {
+        cx_str path = cx_task_file(t, evidence[i]);
+        if (path.data == NULL)
+            return cx_fail_nomem(err);
+        if (!cx_run_file_exists(t->m->run, path))
+            found[count++] = cx_arena_printf(&t->arena, "missing_evidence %s", path.data);
+    }
     for (size_t i = 0; i < count; i++)
         if (found[i].data == NULL)
             return cx_fail_nomem(err);
@@ -134,6 +138,8 @@ static cx_status keep_failure(cx_machine_task *t, cx_err *err)
 {
     cx_json failed;
     cx_str path = cx_arena_printf(&t->arena, "artifacts/review_failed_attempt_%u.json", t->attempt);
+    if (path.data != NULL)
+        path = cx_task_file(t, path.data);
     if (path.data == NULL)
         return cx_fail_nomem(err);
     CX_TRY(cx_run_report_review_failed(t->attempt, &t->review, &t->arena, &failed, err));

@@ -49,12 +49,13 @@ static cx_status copy_evidence(reviewer *r, const char *name, const char *as, cx
     cx_machine *m = r->t->m;
     cx_buf bytes;
     cx_str path = cx_arena_printf(&r->t->arena, "%s/%s", r->evidence, as);
-    if (path.data == NULL)
+    cx_str from = cx_task_file(r->t, name);
+    if (path.data == NULL || from.data == NULL)
         return cx_fail_nomem(err);
-    if (!cx_run_file_exists(m->run, cx_str_z(name)))
+    if (!cx_run_file_exists(m->run, from))
         return CX_SUCCESS;
     cx_buf_init(&bytes, m->alloc);
-    cx_status status = cx_run_file_read(m->run, cx_str_z(name), CX_RUN_OUTPUT_BYTES_MAX * 2, &bytes, err);
+    cx_status status = cx_run_file_read(m->run, from, CX_RUN_OUTPUT_BYTES_MAX * 2, &bytes, err);
     if (!cx_failed(status))
         status = cx_run_write_file(m->io, path.data, cx_buf_bytes(&bytes), err);
     cx_buf_done(&bytes);
@@ -222,8 +223,12 @@ static cx_status take_turn(reviewer *r, cx_runner_reply *reply, cx_err *err)
         .cancel = t->m->options->cancel,
         .arena = &t->arena,
     };
-    CX_TRY(r->runner->start(r->runner, &host, &turn, err));
-    return r->runner->turn(r->runner, &host, &turn, reply, err);
+    cx_machine_leave(t->m);
+    cx_status status = r->runner->start(r->runner, &host, &turn, err);
+    if (!cx_failed(status))
+        status = r->runner->turn(r->runner, &host, &turn, reply, err);
+    cx_machine_enter(t->m);
+    return status;
 }
 
 /* The tool gate, as for every other runner. */

@@ -104,6 +104,26 @@ cx_status cx_machine_choose_runner(cx_machine *m, cx_err *err)
     return CX_SUCCESS;
 }
 
+void cx_task_choose_runner(cx_machine_task *t)
+{
+    const cx_machine *m = t->m;
+    const cx_run_config *config = &m->policy.config;
+    cx_str by_role = config->role_runners[t->contract.assigned.role];
+    cx_str name = t->contract.runner.size != 0 ? t->contract.runner
+                  : by_role.size != 0          ? by_role
+                                               : config->default_runner;
+    t->settings = m->runner_settings;
+    t->runner_config = m->runner_config;
+    if (m->options->runner == NULL && m->options->script == NULL) {
+        t->runner_config = named(config, name);
+        t->settings = (cx_runner_settings){.profile = name};
+        if (t->runner_config != NULL)
+            cx_machine_settings_from(m, t->runner_config, &t->settings);
+        t->settings.provider = t->contract.provider;
+    }
+    t->settings.task_id = t->id;
+}
+
 bool cx_machine_is_script(const cx_machine *m)
 {
     return cx_str_is(m->runner_settings.name, CX_RUNNER_NAME_SCRIPT);
@@ -112,15 +132,21 @@ bool cx_machine_is_script(const cx_machine *m)
 /* DECISIONS 5: exec beside mcp_only is a diagnosis, and never merges. */
 bool cx_machine_is_diagnostic(const cx_machine *m)
 {
-    return m->pm_diagnostic ||
-           (m->options->diagnostic && cx_str_is(m->runner_settings.name, CX_RUNNER_NAME_EXEC));
+    bool exec = cx_str_is(m->runner_settings.name, CX_RUNNER_NAME_EXEC);
+    for (size_t i = 0; i < m->task_count && !exec; i++)
+        exec = cx_str_is(m->tasks[i].settings.name, CX_RUNNER_NAME_EXEC);
+    return m->pm_diagnostic || (m->options->diagnostic && exec);
 }
 
 /* --- what a runner may ask ------------------------------------------------------------------------ */
 
 static cx_status on_tool(void *arg, const cx_json *payload, cx_err *err)
 {
-    return cx_task_event_json(arg, CX_RUN_INFO, "TOOL_INVOCATION", payload, err);
+    cx_machine_task *t = arg;
+    cx_machine_enter(t->m);
+    cx_status status = cx_task_event_json(t, CX_RUN_INFO, "TOOL_INVOCATION", payload, err);
+    cx_machine_leave(t->m);
+    return status;
 }
 
 static cx_status write_asked(cx_machine_task *t, const cx_runner_request *request, bool granted,
@@ -136,9 +162,9 @@ static cx_status write_asked(cx_machine_task *t, const cx_runner_request *reques
 }
 
 /* §5: deny - a violation; never - denied; on-request, untrusted - the approval flow. */
-static cx_status on_ask(void *arg, const cx_runner_request *request, bool *out_granted, cx_err *err)
+static cx_status judge_asked(cx_machine_task *t, const cx_runner_request *request, bool *out_granted,
+                             cx_err *err)
 {
-    cx_machine_task *t = arg;
     cx_str scope = cx_str_is(request->kind, "sampling")
                        ? CX_STR("sampling")
                        : cx_arena_printf(&t->arena, "permission:shell=%s",
@@ -164,6 +190,16 @@ static cx_status on_ask(void *arg, const cx_runner_request *request, bool *out_g
     return write_asked(t, request, *out_granted, err);
 }
 
+static cx_status on_ask(void *arg, const cx_runner_request *request, bool *out_granted, cx_err *err)
+{
+    cx_machine_task *t = arg;
+    cx_machine_enter(t->m);
+    cx_status status = judge_asked(t, request, out_granted, err);
+    cx_machine_leave(t->m);
+    return status;
+}
+
+/* Of the task alone, and so without the lock. */
 static cx_status on_raw(void *arg, cx_bytes line, cx_err *err)
 {
     cx_machine_task *t = arg;

@@ -216,7 +216,8 @@ static cx_status make_task(cx_machine *m, cx_err *err)
         m->tasks = m->pm; /* there is no other */
         return CX_SUCCESS;
     }
-    m->tasks = CX_ARENA_NEW(m->arena, cx_machine_task);
+    /* With room for parts: a task stays where it is. */
+    m->tasks = CX_ARENA_ARRAY(m->arena, cx_machine_task, 1 + CX_RUN_PARTS_MAX);
     m->task_count = m->tasks != NULL;
     if (m->tasks == NULL)
         return cx_fail_nomem(err);
@@ -225,6 +226,9 @@ static cx_status make_task(cx_machine *m, cx_err *err)
     m->tasks[0].contract = m->contract;
     m->tasks[0].contract_text = m->contract_text;
     m->tasks[0].started_at = m->created_at;
+    m->tasks[0].settings = m->runner_settings;
+    m->tasks[0].settings.task_id = m->tasks[0].id;
+    m->tasks[0].runner_config = m->runner_config;
     return CX_SUCCESS;
 }
 
@@ -368,7 +372,7 @@ static void close_task(cx_machine_task *t)
 
 void cx_machine_close(cx_machine *m)
 {
-    for (size_t i = 0; i < m->task_count; i++)
+    for (size_t i = m->task_count; i-- > 0;) /* parts borrow from the task they are of */
         close_task(&m->tasks[i]);
     if (m->pm != NULL && m->pm != m->tasks)
         close_task(m->pm);

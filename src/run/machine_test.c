@@ -20,14 +20,19 @@ static cx_status on_judged(void *arg, const cx_run_test *test, const cx_run_comm
 {
     testing *s = arg;
     cx_json payload;
+    cx_machine_enter(s->t->m);
     if (!verdict->allow) {
         s->refused_rule = verdict->rule;
         s->refused_cmd = test->cmd;
         s->refused_why = cx_arena_copy_str(&s->t->arena, verdict->reason);
     }
-    CX_TRY(cx_run_command_verdict_json(verdict, test->cmd, &s->t->arena, &payload, err));
-    return cx_task_event_json(s->t, verdict->allow ? CX_RUN_INFO : CX_RUN_ERROR, "TOOL_GATE_RESULT",
-                              &payload, err);
+    cx_status status =
+        cx_run_command_verdict_json(verdict, test->cmd, &s->t->arena, &payload, err);
+    if (!cx_failed(status))
+        status = cx_task_event_json(s->t, verdict->allow ? CX_RUN_INFO : CX_RUN_ERROR,
+                                    "TOOL_GATE_RESULT", &payload, err);
+    cx_machine_leave(s->t->m);
+    return status;
 }
 
 static cx_status on_ran(void *arg, const cx_run_test *test, const cx_run_command_facts *facts,
@@ -38,8 +43,19 @@ static cx_status on_ran(void *arg, const cx_run_test *test, const cx_run_command
     (void)test;
     cx_put_str(&payload, "name", facts->name);
     cx_json_list_put(&payload, CX_STR("exit_code"), cx_json_make_int(&s->t->arena, facts->exit_code));
-    return cx_task_event(s->t, facts->exit_code == 0 ? CX_RUN_INFO : CX_RUN_ERROR,
-                         "TEST_COMMAND_RESULT", &payload, err);
+    cx_machine_enter(s->t->m);
+    cx_status status = cx_task_event(s->t, facts->exit_code == 0 ? CX_RUN_INFO : CX_RUN_ERROR,
+                                     "TEST_COMMAND_RESULT", &payload, err);
+    cx_machine_leave(s->t->m);
+    return status;
+}
+
+static bool is_granted(void *machine, cx_str scope)
+{
+    cx_machine_enter(machine);
+    bool granted = cx_machine_granted(machine, scope);
+    cx_machine_leave(machine);
+    return granted;
 }
 
 /* --- running ------------------------------------------------------------------------------------------ */
@@ -58,7 +74,7 @@ static cx_status list_tests(cx_machine_task *t, const cx_run_test **out, cx_err 
 
 typedef struct test_run {
     cx_oid commit;
-    const char *folder; /* of the evidence; NULL = tests/ */
+    const char *folder; /* of the evidence */
     uint32_t attempt;
 } test_run;
 
@@ -71,6 +87,9 @@ static cx_status run_tests(testing *s, const test_run *what, cx_run_test_facts *
     const cx_str forbidden[] = {cx_str_z(m->repo_root), cx_str_z(m->store.root)};
     cx_run_trust trust = cx_run_config_trust(&m->policy.config, forbidden, CX_COUNT_OF(forbidden));
     cx_run_tests_host host = {s, on_judged, on_ran};
+    cx_str folder = cx_task_file(t, what->folder);
+    if (folder.data == NULL)
+        return cx_fail_nomem(err);
     CX_TRY(cx_run_policy_rules(&m->policy, t->contract.pack, t->contract.forbidden_actions, &t->arena,
                                &rules, err));
     CX_TRY(list_tests(t, &tests, err));
@@ -80,7 +99,7 @@ static cx_status run_tests(testing *s, const test_run *what, cx_run_test_facts *
                               ? CX_STR("deny")
                               : t->contract.permissions.network,
         .network_approved = cx_machine_granted(m, CX_STR("network")),
-        .granted = cx_machine_granted,
+        .granted = is_granted,
         .granted_arg = m,
         .trust = &trust,
     };
@@ -100,11 +119,14 @@ static cx_status run_tests(testing *s, const test_run *what, cx_run_test_facts *
         .may_miss = m->degraded ? m->box->missing : 0,
         .cancel = m->options->cancel,
         .run = m->run,
-        .folder = what->folder,
+        .folder = folder.data,
         .attempt = what->attempt,
         .host = &host,
     };
-    return cx_run_tests(&options, &t->arena, out, err);
+    cx_machine_leave(m);
+    cx_status status = cx_run_tests(&options, &t->arena, out, err);
+    cx_machine_enter(m);
+    return status;
 }
 
 /* C14, §13: a script that differs from the baseline's may be run when a human signed for it. */
@@ -162,6 +184,8 @@ static cx_status keep_failure(cx_machine_task *t, cx_err *err)
 {
     cx_json failed;
     cx_str path = cx_arena_printf(&t->arena, "artifacts/tests_failed_attempt_%u.json", t->attempt);
+    if (path.data != NULL)
+        path = cx_task_file(t, path.data);
     if (path.data == NULL)
         return cx_fail_nomem(err);
     CX_TRY(cx_run_report_tests_failed(t->attempt, &t->tests, &t->arena, &failed, err));
@@ -205,7 +229,7 @@ static cx_status take_verdict(cx_machine_task *t, cx_err *err)
 cx_status cx_stage_tests(cx_machine_task *t, cx_err *err)
 {
     testing s = {.t = t};
-    test_run what = {t->candidate, NULL, t->attempt};
+    test_run what = {t->candidate, "tests", t->attempt};
     bool granted;
     t->gate = "tests";
     cx_status status = run_tests(&s, &what, &t->tests, err);

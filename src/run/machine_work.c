@@ -19,7 +19,8 @@ static cx_status make_turn(cx_machine_task *t, cx_runner_turn *out, cx_err *err)
                                                   contract->permissions.network);
     uint64_t seconds = contract->timeout_sec, most = m->policy.config.limits.command_sec;
     bool reviewer = contract->assigned.role == CX_ROLE_REVIEWER;
-    cx_str prompt, instruction = cx_run_prompt_instruction(false);
+    cx_str prompt, instruction =
+                       t->plans ? cx_run_prompt_split() : cx_run_prompt_instruction(false);
     if (shell.error != NULL)
         return cx_fail(err, CX_E_FORMAT, "tool_permissions: %s", shell.error);
     CX_TRY(cx_run_prompt(instruction, t->contract_text, t->schema, &t->arena, &prompt, err));
@@ -35,7 +36,7 @@ static cx_status make_turn(cx_machine_task *t, cx_runner_turn *out, cx_err *err)
         .schema_path = t->schema_path,
         .worktree = t->worktree.path,
         .scratch = t->scratch,
-        .sandbox_mode = cx_str_z(reviewer ? cx_run_filesystem_name(CX_FS_READ_ONLY)
+        .sandbox_mode = cx_str_z(reviewer || t->plans ? cx_run_filesystem_name(CX_FS_READ_ONLY)
                                           : cx_run_filesystem_name(contract->filesystem)),
         .approval_policy = shell.approval_policy == NULL ? CX_STR("")
                                                          : cx_str_z(shell.approval_policy),
@@ -115,11 +116,13 @@ static cx_status take_turn(cx_machine_task *t, const cx_runner_turn *turn, cx_ru
     cx_err why;
     cx_status status = CX_SUCCESS;
     memset(reply, 0, sizeof *reply);
+    cx_machine_leave(t->m);
     if (!t->runner_started)
         status = t->runner->start(t->runner, &host, turn, &why);
     t->runner_started = true;
     if (!cx_failed(status))
         status = t->runner->turn(t->runner, &host, turn, reply, &why);
+    cx_machine_enter(t->m);
     t->turns++;
     if (!cx_failed(status) || t->m->broken)
         return status;
@@ -230,7 +233,10 @@ static cx_status gate_output(cx_machine_task *t, cx_bytes body, cx_err *err)
     t->has_reply = true;
     t->summary = CX_JSON_GET_STR(&t->reply, "summary");
     CX_TRY(add_transcript(t, err));
-    CX_TRY(cx_run_file_write_json(t->m->run, CX_STR("artifacts/runner_result.json"), &t->reply, err));
+    cx_str path = cx_task_file(t, "artifacts/runner_result.json");
+    if (path.data == NULL)
+        return cx_fail_nomem(err);
+    CX_TRY(cx_run_file_write_json(t->m->run, path, &t->reply, err));
     cx_json_list payload = cx_json_list_begin(&t->arena);
     cx_put_str(&payload, "schema", t->contract.output_schema_file);
     cx_put_bool(&payload, "passed", true);
@@ -257,10 +263,27 @@ static cx_status record_result(cx_machine_task *t, cx_err *err)
 
 /* --- the candidate --------------------------------------------------------------------------------- */
 
+cx_status cx_task_take_candidate(cx_machine_task *t, const cx_oid *commit, cx_err *err)
+{
+    char text[CX_OID_TEXT_SIZE], tree[CX_OID_TEXT_SIZE];
+    t->candidate = *commit;
+    cx_oid_text(commit, text);
+    cx_oid_text(&t->diff.tree, tree);
+    t->candidate_commit = cx_arena_copy_str(&t->arena, cx_str_z(text));
+    t->candidate_tree = cx_arena_copy_str(&t->arena, cx_str_z(tree));
+    if (t->candidate_commit.data == NULL || t->candidate_tree.data == NULL)
+        return cx_fail_nomem(err);
+    cx_json_list payload = cx_json_list_begin(&t->arena);
+    cx_put_z(&payload, "commit", text);
+    cx_put_z(&payload, "tree", tree);
+    cx_put_str(&payload, "parent", t->m->baseline);
+    return cx_task_event(t, CX_RUN_INFO, "CANDIDATE_COMMITTED", &payload, err);
+}
+
 static cx_status commit_candidate(cx_machine_task *t, cx_err *err)
 {
     cx_machine *m = t->m;
-    char commit[CX_OID_TEXT_SIZE], tree[CX_OID_TEXT_SIZE];
+    cx_oid commit;
     cx_candidate_facts facts = {.run_id = cx_run_id(m->run),
                                 .task_id = t->id,
                                 .contract_sha256 = cx_digest_text(&m->contract_sha256, &t->arena),
@@ -268,37 +291,33 @@ static cx_status commit_candidate(cx_machine_task *t, cx_err *err)
                                 .time_s = (int64_t)(m->io->wall_ns(m->io) / UINT64_C(1000000000)),
                                 .branch = t->worktree.branch};
     t->gate = "candidate";
-    CX_TRY(cx_run_candidate_commit(t->worktree.git, &t->diff, &facts, &t->candidate, err));
-    cx_oid_text(&t->candidate, commit);
-    cx_oid_text(&t->diff.tree, tree);
-    t->candidate_commit = cx_arena_copy_str(&t->arena, cx_str_z(commit));
-    t->candidate_tree = cx_arena_copy_str(&t->arena, cx_str_z(tree));
-    if (t->candidate_commit.data == NULL || t->candidate_tree.data == NULL)
-        return cx_fail_nomem(err);
-    cx_json_list payload = cx_json_list_begin(&t->arena);
-    cx_put_z(&payload, "commit", commit);
-    cx_put_z(&payload, "tree", tree);
-    cx_put_str(&payload, "parent", m->baseline);
-    return cx_task_event(t, CX_RUN_INFO, "CANDIDATE_COMMITTED", &payload, err);
+    CX_TRY(cx_run_candidate_commit(t->worktree.git, &t->diff, &facts, &commit, err));
+    return cx_task_take_candidate(t, &commit, err);
 }
 
 /* --- the stage ------------------------------------------------------------------------------------- */
 
-cx_status cx_stage_work(cx_machine_task *t, cx_err *err)
+cx_status cx_task_turn(cx_machine_task *t, cx_err *err)
 {
     cx_runner_reply reply;
-    if (!t->has_worktree) {
-        CX_TRY(cx_task_enter(t, err));
-        if (t->refused)
-            return CX_SUCCESS;
-    }
     CX_TRY(run_agent(t, &reply, err));
     if (!t->refused)
         CX_TRY(gate_output(t, reply.body, err));
     if (!t->refused)
         CX_TRY(record_result(t, err));
-    if (!t->refused)
-        CX_TRY(cx_task_judge_diff(t, NULL, err));
+    return t->refused ? CX_SUCCESS : cx_task_judge_diff(t, NULL, err);
+}
+
+cx_status cx_stage_work(cx_machine_task *t, cx_err *err)
+{
+    if (t->plans)
+        return cx_task_work_parts(t, err);
+    if (!t->has_worktree) {
+        CX_TRY(cx_task_enter(t, err));
+        if (t->refused)
+            return CX_SUCCESS;
+    }
+    CX_TRY(cx_task_turn(t, err));
     if (t->refused)
         return CX_SUCCESS;
     CX_TRY(commit_candidate(t, err));

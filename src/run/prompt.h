@@ -12,6 +12,9 @@ cx_str cx_run_prompt_instruction(bool reviewer);
 /* Of who makes a contract of a request (S0). */
 cx_str cx_run_prompt_planner(void);
 
+/* Of a tech lead, who splits a contract; static text. */
+cx_str cx_run_prompt_split(void);
+
 /* Instruction, contract and schema, each under its heading, in the arena and terminated. */
 /* The same with another heading than CONTRACT: "REQUEST". */
 CX_RESULT cx_run_prompt_of(const char *heading, cx_str instruction, cx_str data, cx_str schema,

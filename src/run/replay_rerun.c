@@ -199,15 +199,35 @@ static cx_status run_turn(cx_reexec *x, const cx_worktree *tree, const cx_json *
     return status;
 }
 
-static cx_status run_turns(cx_reexec *x, const cx_worktree *tree, const cx_json *script,
-                           cx_err *err)
+static cx_status run_own_turns(cx_reexec *x, const cx_worktree *tree, const cx_json *own,
+                               int64_t last, cx_err *err)
 {
-    const cx_json *turns = cx_json_get_typed(script, CX_STR("turns"), CX_JSON_ARRAY);
-    int64_t last = x->task->attempt < 0 ? 0 : x->task->attempt;
-    for (int64_t i = 0; i <= last; i++) {
+    const cx_json *turns = cx_json_get_typed(own, CX_STR("turns"), CX_JSON_ARRAY);
+    for (int64_t i = 0; i <= (last < 0 ? 0 : last); i++) {
         if (turns == NULL || i >= turns->count)
             return cx_fail(err, CX_E_FORMAT, "the script has no turn %lld", (long long)i);
         CX_TRY(run_turn(x, tree, &turns->items[i], (uint32_t)i, err));
+    }
+    return CX_SUCCESS;
+}
+
+/* A script for several tasks: one after the other in one work tree, as no two share a path. */
+static cx_status run_turns(cx_reexec *x, const cx_worktree *tree, const cx_json *script,
+                           cx_err *err)
+{
+    const cx_json *tasks = cx_json_get_typed(script, CX_STR("tasks"), CX_JSON_OBJECT);
+    if (tasks == NULL)
+        return run_own_turns(x, tree, script, x->task->attempt, err);
+    for (size_t i = 0; i < x->story.tasks.count; i++) {
+        const cx_run_story_task *task = &x->story.tasks.items[i];
+        const cx_json *own = cx_json_get_typed(tasks, task->task_id, CX_JSON_OBJECT);
+        if (task->task_id.size == 0)
+            continue;
+        if (own == NULL)
+            return cx_fail(err, CX_E_FORMAT, "the script has no task %.*s",
+                           (int)(task->task_id.size > 128 ? 128 : task->task_id.size),
+                           task->task_id.data);
+        CX_TRY(run_own_turns(x, tree, own, task->attempt, err));
     }
     return CX_SUCCESS;
 }

@@ -41,6 +41,7 @@ typedef struct cx_runner_settings {
     uint32_t connect_ms;   /* mcp: for the handshake */
     uint32_t close_ms;     /* mcp: to end by itself when its input ends */
     const char *script;    /* replay-script: the file */
+    cx_str task_id;        /* replay-script: whose turns, of a file that has those of several tasks */
 } cx_runner_settings;
 
 /* What an agent wants to be allowed, in the middle of a turn (§5). */

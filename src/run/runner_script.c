@@ -4,7 +4,8 @@
  *     {"format":"cortex.replay-script.v1","thread_id",
  *      "turns":[{"ops":[[name, args..],..],"tool_calls":[{"tool",..}],"output":<the reply>}]}
  *
- * Turn i serves attempt i.  Operations are applied by a stage of this program inside the sandbox; the
+ * or, of several tasks of one run, "tasks":{"<task_id>":{"thread_id","turns"},..} in place of the last
+ * two.  Turn i serves attempt i.  Operations are applied by a stage of this program inside the sandbox; the
  * output is the reply and passes the output gate like any other.
  */
 #include "run/agent_ops.h"
@@ -19,6 +20,7 @@ typedef struct script_runner {
     const cx_alloc *alloc;
     cx_arena arena;
     cx_json script;
+    const cx_json *own; /* what has thread_id and turns: the script, or its task's */
     const cx_json *turns;
 } script_runner;
 
@@ -52,12 +54,32 @@ static cx_status check_turn(const cx_json *turn, uint32_t index, cx_err *err)
     return CX_SUCCESS;
 }
 
-static cx_status check_script(script_runner *s, cx_err *err)
+/* Of a file for several tasks, those of one. */
+static cx_status find_task(script_runner *s, cx_str task_id, cx_err *err)
+{
+    static const char *const names[] = {"format", "tasks"}, *const own[] = {"thread_id", "turns"};
+    const cx_json *tasks = CX_JSON_GET(&s->script, "tasks");
+    if (tasks->type != CX_JSON_OBJECT || !only_members(&s->script, names, CX_COUNT_OF(names)))
+        return cx_fail(err, CX_E_FORMAT,
+                       "the script: expected {format:\"" SCRIPT_FORMAT "\", tasks:{<task_id>: "
+                       "{thread_id, turns}}}");
+    s->own = cx_json_get_typed(tasks, task_id, CX_JSON_OBJECT);
+    if (s->own == NULL || !only_members(s->own, own, CX_COUNT_OF(own)))
+        return cx_fail(err, CX_E_FORMAT, "the script: expected {thread_id, turns} at tasks/%.*s",
+                       (int)(task_id.size > 128 ? 128 : task_id.size), task_id.data);
+    return CX_SUCCESS;
+}
+
+static cx_status check_script(script_runner *s, cx_str task_id, cx_err *err)
 {
     static const char *const names[] = {"format", "thread_id", "turns"};
-    const cx_json *turns = cx_json_get_typed(&s->script, CX_STR("turns"), CX_JSON_ARRAY);
+    bool several = CX_JSON_GET(&s->script, "tasks") != NULL;
+    s->own = &s->script;
+    if (several)
+        CX_TRY(find_task(s, task_id, err));
+    const cx_json *turns = cx_json_get_typed(s->own, CX_STR("turns"), CX_JSON_ARRAY);
     if (!cx_str_is(CX_JSON_GET_STR(&s->script, "format"), SCRIPT_FORMAT) || turns == NULL ||
-        !only_members(&s->script, names, CX_COUNT_OF(names)))
+        (!several && !only_members(&s->script, names, CX_COUNT_OF(names))))
         return cx_fail(err, CX_E_FORMAT,
                        "the script: expected {format:\"" SCRIPT_FORMAT "\", thread_id, turns}");
     s->turns = turns;
@@ -66,11 +88,12 @@ static cx_status check_script(script_runner *s, cx_err *err)
     return CX_SUCCESS;
 }
 
-static cx_status read_script(script_runner *s, const cx_io *io, const char *path, cx_err *err)
+static cx_status read_script(script_runner *s, const cx_io *io,
+                             const cx_runner_settings *settings, cx_err *err)
 {
     cx_buf text;
     cx_buf_init(&text, s->alloc);
-    cx_status status = cx_io_read_file(io, path, CX_RUN_JSON_BYTES_MAX, &text, err);
+    cx_status status = cx_io_read_file(io, settings->script, CX_RUN_JSON_BYTES_MAX, &text, err);
     cx_str kept = {NULL, 0};
     if (!cx_failed(status)) {
         kept = cx_arena_copy_str(&s->arena, cx_buf_str(&text));
@@ -80,7 +103,7 @@ static cx_status read_script(script_runner *s, const cx_io *io, const char *path
     cx_buf_done(&text);
     if (!cx_failed(status))
         status = cx_run_json_read(kept, 0, &s->arena, &s->script, err);
-    return cx_failed(status) ? status : check_script(s, err);
+    return cx_failed(status) ? status : check_script(s, settings->task_id, err);
 }
 
 /* --- a turn ------------------------------------------------------------------------------------------ */
@@ -228,13 +251,13 @@ cx_status cx_runner_script_open(const cx_runner_settings *settings, const cx_all
         return cx_fail_nomem(err);
     s->alloc = alloc;
     cx_arena_init(&s->arena, alloc, 0);
-    cx_status status = read_script(s, io, settings->script, err);
+    cx_status status = read_script(s, io, settings, err);
     if (cx_failed(status)) {
         script_stop(&s->base);
         return status;
     }
     s->base = (cx_runner){.name = CX_STR(CX_RUNNER_NAME_SCRIPT),
-                          .thread_id = CX_JSON_GET_STR(&s->script, "thread_id"),
+                          .thread_id = CX_JSON_GET_STR(s->own, "thread_id"),
                           .start = script_start,
                           .turn = script_turn,
                           .stop = script_stop};

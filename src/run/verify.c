@@ -229,6 +229,7 @@ static cx_status verify(cx_run_verification *v)
     if (v->manifest.type == CX_JSON_OBJECT)
         CX_TRY(cx_run_verify_agreement(v));
     CX_TRY(cx_run_verify_patch(v));
+    CX_TRY(cx_run_verify_tasks(v));
     return check_seal(v);
 }
 

@@ -35,6 +35,17 @@ static bool happened(const cx_run_verification *v, const char *type)
     return false;
 }
 
+/* Whether it is said of the run's own task: its documents say nothing of those it was split into. */
+static bool of_whole(const cx_run_verification *v, const cx_run_moment *moment)
+{
+    bool split = false;
+    if (moment->task_id.data == NULL || cx_str_eq(moment->task_id, v->task_id))
+        return true;
+    for (size_t i = 0; i < v->story.transitions.count && !split; i++)
+        split = cx_str_is(v->story.transitions.items[i].reason, "plan_split");
+    return !split;
+}
+
 static void check_tasks(cx_run_verification *v, cx_str status)
 {
     const cx_json *tasks = cx_json_get_typed(&v->manifest, CX_STR("tasks"), CX_JSON_ARRAY);
@@ -95,8 +106,10 @@ static void check_gates(cx_run_verification *v)
     const cx_run_story_task *task = NULL;
     if (gates == NULL)
         return;
-    if (v->has_story && tasks != NULL && tasks->count == 1)
+    if (v->has_story && tasks != NULL)
         task = cx_run_story_find(&v->story, v->task_id);
+    if (task != NULL && tasks->count != 1 && !task->gates[CX_RUN_GATE_DIFF].reached)
+        task = NULL; /* it has no work of its own */
     for (unsigned i = 0; i < CX_RUN_GATE_COUNT; i++) {
         const cx_json *gate = cx_json_get(gates, cx_str_z(cx_run_gate_names[i]));
         bool passed = gate != NULL && is_true(gate, "passed");
@@ -129,7 +142,8 @@ static cx_status check_verdict_events(cx_run_verification *v)
             continue;
         for (size_t m = v->story.moments.count; m-- > 0;) {
             cx_run_event_read event;
-            if (!cx_str_is(v->story.moments.items[m].type, verdicts[i].type))
+            if (!cx_str_is(v->story.moments.items[m].type, verdicts[i].type) ||
+                !of_whole(v, &v->story.moments.items[m]))
                 continue;
             CX_TRY(cx_run_event_parse(v->story.moments.items[m].line, m + 1, v->arena, &event,
                                       v->err));
@@ -314,7 +328,7 @@ static cx_status last_of(cx_run_verification *v, const char *type, const char *m
     for (size_t i = v->story.moments.count; i-- > 0;) {
         const cx_run_moment *moment = &v->story.moments.items[i];
         cx_run_event_read event;
-        if (!cx_str_is(moment->type, type))
+        if (!cx_str_is(moment->type, type) || !of_whole(v, moment))
             continue;
         CX_TRY(cx_run_event_parse(moment->line, moment->index, v->arena, &event, v->err));
         *out = cx_json_get_str(&event.payload, cx_str_z(member));
@@ -323,14 +337,14 @@ static cx_status last_of(cx_run_verification *v, const char *type, const char *m
     return CX_SUCCESS;
 }
 
-/* The commits that a run with one task names are those its events made. */
+/* The commits that a run names are those its events made. */
 static cx_status check_commits(cx_run_verification *v)
 {
     const cx_json *tasks = cx_json_get_typed(&v->manifest, CX_STR("tasks"), CX_JSON_ARRAY);
     const cx_json *repo = CX_JSON_GET(&v->manifest, "repo");
     const cx_json *git = CX_JSON_GET(&v->task_result, "git");
     cx_str candidate, merged;
-    if (tasks == NULL || tasks->count != 1)
+    if (tasks == NULL)
         return CX_SUCCESS;
     CX_TRY(last_of(v, "CANDIDATE_COMMITTED", "commit", &candidate));
     CX_TRY(last_of(v, "MERGE_APPLIED", "commit", &merged));

@@ -79,6 +79,7 @@ CX_RESULT cx_run_verify_states(cx_run_verification *v);    /* transitions, first
 CX_RESULT cx_run_verify_documents(cx_run_verification *v); /* schemas, refs, mirrors */
 CX_RESULT cx_run_verify_agreement(cx_run_verification *v); /* statuses, baseline, tests */
 CX_RESULT cx_run_verify_patch(cx_run_verification *v);     /* names, scope */
+CX_RESULT cx_run_verify_tasks(cx_run_verification *v);     /* those of a split */
 
 /*
  * Paths named by the patch, both sides of renames, in the arena; false when it is no patch that git
