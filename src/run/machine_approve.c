@@ -103,6 +103,15 @@ static bool said_before(const cx_run_findings *refused, size_t index)
     return false;
 }
 
+/* Without the folder: no path of the machine goes into a bundle. */
+static cx_str last_part(cx_str path)
+{
+    size_t start = path.size;
+    while (start != 0 && path.data[start - 1] != '/')
+        start--;
+    return (cx_str){path.data + start, path.size - start};
+}
+
 /* Each file that was refused, once. */
 static cx_status say_refused(cx_machine_task *t, cx_err *err)
 {
@@ -114,7 +123,7 @@ static cx_status say_refused(cx_machine_task *t, cx_err *err)
         cx_json_list payload = cx_json_list_begin(&t->arena);
         if (said_before(refused, m->refusals_said))
             continue;
-        cx_put_str(&payload, "file", finding->where);
+        cx_put_str(&payload, "file", last_part(finding->where));
         cx_put_str(&payload, "reason", finding->message);
         CX_TRY(cx_task_event(t, CX_RUN_ERROR, "HUMAN_APPROVAL_REJECTED", &payload, err));
     }
