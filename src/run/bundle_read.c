@@ -193,6 +193,15 @@ static cx_status find_regular(const cx_run_bundle *bundle, cx_str path, const cx
     return CX_SUCCESS;
 }
 
+/* Whether a file may grow while it is looked at: the log of a run that is going on.  What was listed of
+ * it is then a prefix, and as good as if one had looked a moment earlier. */
+static bool may_grow(const cx_run_bundle *bundle, const cx_run_entry *entry)
+{
+    return (cx_str_is(entry->path, "events.jsonl") ||
+            cx_str_is(entry->path, "events.hashchain.jsonl")) &&
+           cx_run_bundle_find(bundle, CX_STR("manifest.json")) == NULL;
+}
+
 /* Reads `size` bytes and one more, so that a file that grew is noticed. */
 static cx_status load(cx_run_bundle *bundle, const cx_run_entry *entry, cx_run_contents *contents,
                       cx_err *err)
@@ -206,6 +215,8 @@ static cx_status load(cx_run_bundle *bundle, const cx_run_entry *entry, cx_run_c
     cx_status status =
         cx_io_read_some(bundle->io, file, entry->path.data, room, size + 1, &got, err);
     (void)bundle->io->close(bundle->io, file);
+    if (!cx_failed(status) && got > size && may_grow(bundle, entry))
+        got = size;
     if (!cx_failed(status) && got != size)
         status =
             cx_fail(err, CX_E_CONFLICT, "%s changed its size while it was read", entry->path.data);
