@@ -10,40 +10,8 @@ import shutil
 import signal
 
 from kit import Folder, check, main, skip, test
-from run_kit import Repo, contract, payloads, script, types
-
-LEAD = {"role": "TECH_LEAD", "agent_id": "agent-1", "codex_thread_id": ""}
-
-
-def reply(task_id, **changes):
-    return {"task_id": task_id, "status": "SUCCESS", "summary": "done", "evidence_refs": {},
-            "failure": None, **changes}
-
-
-def whole(task_id="split_task", **changes):
-    value = contract(task_id, assigned_agent=dict(LEAD), task_type="PLAN", allowed_paths=["src/app/", "src/lib/"],
-                     tool_permissions__filesystem="read-only", tool_permissions__mcp_tools=[],
-                     rollback__strategy="worktree_drop", **changes)
-    value["inputs"]["artifacts"][0]["name"] = "output_schema.tech_lead"
-    return value
-
-
-def part(task_id, path, test_cmd="scripts/test.sh", **changes):
-    return contract(task_id, allowed_paths=[path],
-                    acceptance_tests=[{"name": "unit", "cmd": test_cmd, "must_pass": True}], **changes)
-
-
-def turns(*given, thread="thread"):
-    return {"thread_id": thread, "turns": [{"ops": ops, "output": output} for ops, output in given]}
-
-
-def plan_script(parts, work, task_id="split_task", ops=()):
-    """`work`: turns of each part by its id."""
-    tasks = {task_id: turns((list(ops), reply(task_id, contracts=parts)), thread="thread-lead")}
-    for name, given in work.items():
-        tasks[name] = turns(*given, thread="thread-" + name)
-    return {"format": "cortex.replay-script.v1", "tasks": tasks}
-
+from run_kit import (LEAD, Repo, contract, part, payloads, plan_script, reply, script, turns, types,
+                     whole)
 
 LOOKS = "git grep -q int -- src"
 APP = [["append", "src/app/main.c", "/* app */\n"]]
