@@ -125,8 +125,11 @@ def ended_twice(first, second):
         running = Following(repo, slow_contract())
         check(running.until("TOOL_GATE_RESULT") is not None, running.lines)
         pid = running.process.pid
-        until(lambda: any("e2e.sh" in words and "bwrap" not in words and "sandbox-stage" not in words
-                          for words in processes_of(folder).values()), "the test runs")
+        until(lambda: running.process.poll() is not None or
+              any("e2e.sh" in words and "bwrap" not in words and "sandbox-stage" not in words
+                  for words in processes_of(folder).values()), "the test runs")
+        if running.process.poll() is not None:  # it has to be told to end first: say why it did
+            check(False, *running.end(), running.lines[-3:])
         running.process.send_signal(first)
         until(lambda: running.process.poll() is not None or not has_handler(pid, first), "heard")
         running.process.send_signal(second)
