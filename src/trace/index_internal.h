@@ -254,6 +254,8 @@ struct cx_index {
 };
 
 cx_status cx_index_ask(cx_index *index, const cx_question *question, cx_err *err);
+/* The same inside a transaction without bringing what waits into the tables first. */
+cx_status cx_index_ask_as_is(cx_index *index, const cx_question *question, cx_err *err);
 /* Without rows. */
 cx_status cx_index_do(cx_index *index, const char *sql, const cx_sql_value *values, size_t count,
                       cx_err *err);
@@ -272,8 +274,32 @@ cx_status cx_index_row_keys(cx_index *index, cx_str agent, cx_str trace_id, cx_r
 size_t cx_index_primary_of(const cx_row_key *keys, size_t count);
 cx_row_key cx_index_key_of(const cx_trace_row *row, int64_t id);
 cx_sql_value cx_index_signer(const cx_trace_row *row);
+/* `hex` must live as long as the value. */
+cx_sql_value cx_index_digest(const cx_digest *digest, char hex[65]);
 /* Makes `primary_row` of a trace's rows right. */
 cx_status cx_index_set_primary(cx_index *index, cx_str agent, cx_str trace_id, cx_err *err);
+
+/* --- established agents ----------------------------------------------------------------------- */
+
+void cx_index_forget_agents(cx_index *index);
+/* One more verified trace of an agent. */
+cx_status cx_index_learn_trace(cx_index *index, cx_agent_state *state, cx_str trace_id,
+                               const cx_cell *k_eff, cx_err *err);
+
+/* --- the feed's line ---------------------------------------------------------------------------
+ */
+
+/* The one row of cortex_index_feed: how far the tables are true. */
+typedef struct cx_feed_line {
+    bool there;
+    char home_id[33];
+    cx_feed_position position;
+    int64_t last_id, commits, retained_ns;
+} cx_feed_line;
+
+cx_status cx_index_read_feed(cx_index *index, cx_feed_line *out, cx_err *err);
+cx_status cx_index_write_feed(cx_index *index, const char *home_id, cx_feed_position position,
+                              cx_err *err);
 
 /* --- tables ----------------------------------------------------------------------------------- */
 
