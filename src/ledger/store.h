@@ -51,7 +51,7 @@ typedef struct cx_generation {
     cx_map index; /* actor id (8) ‖ key -> row number */
     CX_VEC(cx_row) rows;
     CX_VEC(cx_entry_row) entries;
-    size_t entries_written; /* straight to the database, while deriving */
+    size_t entries_written;      /* straight to the database, while deriving */
     CX_VEC(cx_actor_row) actors; /* as they are at the end of the generation */
     cx_position end;
 } cx_generation;

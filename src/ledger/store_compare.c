@@ -1,0 +1,112 @@
+/*
+ * store_compare.c - where the tables of two stores differ, row by row in key order.
+ */
+#include "ledger/internal.h"
+#include "ledger/store_internal.h"
+
+typedef struct compared_table {
+    const char *name;
+    const char *sql; /* actor first, key second, then what must be equal */
+    int column_count;
+} compared_table;
+
+/* Rows of planned erasures come and go without the log: they are not compared. */
+static const compared_table compared[] = {
+    {"actor", "SELECT " CX_ACTOR_COLUMNS " FROM actor ORDER BY id, name", 11},
+    {"entry", "SELECT " CX_ENTRY_COLUMNS " FROM entry ORDER BY actor, seq", 10},
+    {"record",
+     "SELECT actor, key, value FROM record WHERE NOT (key >= CAST('erase/' AS BLOB)"
+     " AND key < CAST('erase0' AS BLOB)) ORDER BY actor, key",
+     3},
+};
+
+static int compare_names(const cx_db_statement *left, const cx_db_statement *right)
+{
+    int64_t a = cx_db_int(left, 0), b = cx_db_int(right, 0);
+    if (a != b)
+        return a < b ? -1 : 1;
+    return cx_str_cmp(cx_bytes_str(cx_db_bytes(left, 1)), cx_bytes_str(cx_db_bytes(right, 1)));
+}
+
+/* Numbers are numbered rows: their order is that of their value, not of their text. */
+static int compare_rows(const compared_table *table, const cx_db_statement *left,
+                        const cx_db_statement *right)
+{
+    if (strcmp(table->name, "entry") != 0)
+        return compare_names(left, right);
+    for (int i = 0; i < 2; i++) {
+        int64_t a = cx_db_int(left, i), b = cx_db_int(right, i);
+        if (a != b)
+            return a < b ? -1 : 1;
+    }
+    return 0;
+}
+
+static bool rows_equal(const compared_table *table, const cx_db_statement *left,
+                       const cx_db_statement *right)
+{
+    for (int i = 0; i < table->column_count; i++)
+        if (!cx_db_equal(left, right, i))
+            return false;
+    return true;
+}
+
+typedef struct comparison {
+    const compared_table *table;
+    cx_db_statement *left, *right;
+    size_t left_calls; /* how often `differ` may still be called */
+    cx_status (*differ)(void *arg, const char *table, int64_t actor, cx_bytes key, const char *how,
+                        cx_err *err);
+    void *arg;
+} comparison;
+
+static cx_status tell(comparison *state, const cx_db_statement *row, const char *how, cx_err *err)
+{
+    if (state->left_calls == 0)
+        return CX_SUCCESS;
+    state->left_calls--;
+    return state->differ(state->arg, state->table->name, cx_db_int(row, 0), cx_db_bytes(row, 1),
+                         how, err);
+}
+
+static cx_status compare_table(comparison *state, cx_err *err)
+{
+    bool left = false, right = false;
+    CX_TRY(cx_db_step(state->left, &left, err));
+    CX_TRY(cx_db_step(state->right, &right, err));
+    while (left || right) {
+        int order = !left ? 1 : !right ? -1 : compare_rows(state->table, state->left, state->right);
+        if (order < 0)
+            CX_TRY(tell(state, state->left, "missing", err));
+        else if (order > 0)
+            CX_TRY(tell(state, state->right, "not in the log", err));
+        else if (!rows_equal(state->table, state->left, state->right))
+            CX_TRY(tell(state, state->left, "different", err));
+        if (order <= 0)
+            CX_TRY(cx_db_step(state->left, &left, err));
+        if (order >= 0)
+            CX_TRY(cx_db_step(state->right, &right, err));
+    }
+    return CX_SUCCESS;
+}
+
+cx_status cx_store_compare(cx_store *left, cx_store *right, size_t max,
+                           cx_status (*differ)(void *arg, const char *table, int64_t actor,
+                                               cx_bytes key, const char *how, cx_err *err),
+                           void *arg, cx_err *err)
+{
+    comparison state = {.left_calls = max, .differ = differ, .arg = arg};
+    for (size_t i = 0; i < sizeof compared / sizeof *compared; i++) {
+        state.table = &compared[i];
+        state.left = state.right = NULL;
+        cx_status status = cx_db_prepare(left->reading.db, compared[i].sql, &state.left, err);
+        if (!cx_failed(status))
+            status = cx_db_prepare(right->reading.db, compared[i].sql, &state.right, err);
+        if (!cx_failed(status))
+            status = compare_table(&state, err);
+        cx_db_finish(state.left);
+        cx_db_finish(state.right);
+        CX_TRY(status);
+    }
+    return CX_SUCCESS;
+}

@@ -1,0 +1,258 @@
+/*
+ * store_read.c - point reads through both generations to the database, and ranges of the database.
+ */
+#include "base/alloc.h"
+#include "ledger/internal.h"
+#include "ledger/store_internal.h"
+
+static cx_status read_row(cx_tables *tables, int64_t actor, cx_bytes key, cx_arena *arena,
+                          cx_bytes *out_value, bool *out_found, cx_err *err)
+{
+    cx_db_bind_int(tables->get, 1, actor);
+    cx_db_bind_bytes(tables->get, 2, key);
+    bool found = false;
+    CX_TRY(cx_db_step(tables->get, &found, err));
+    if (found) {
+        cx_bytes value = {NULL, 0};
+        cx_str copy = {NULL, 0};
+        cx_status status = cx_store_check_row(actor, key, cx_db_bytes(tables->get, 0), &value, err);
+        if (!cx_failed(status))
+            copy = cx_arena_copy_str(arena, cx_bytes_str(value));
+        cx_db_reset(tables->get);
+        CX_TRY(status);
+        if (copy.data == NULL)
+            return cx_fail_nomem(err);
+        *out_value = cx_str_bytes(copy);
+    }
+    *out_found = found;
+    return CX_SUCCESS;
+}
+
+cx_status cx_store_get(cx_store *store, int64_t actor, cx_bytes key, cx_arena *arena,
+                       cx_bytes *out_value, bool *out_found, uint64_t *out_commit, cx_err *err)
+{
+    if (key.size > CX_KEY_SIZE_MAX) {
+        *out_found = false;
+        return CX_SUCCESS;
+    }
+    cx_row_name name;
+    cx_str text = cx_store_name_row(actor, key, &name);
+    uint64_t hash = cx_map_hash(&store->filling->index, text);
+    const cx_row *row = cx_store_find_row(store->filling, text, hash);
+    if (row == NULL)
+        row = cx_store_find_row(store->flushing, text, hash);
+    if (row == NULL && !cx_store_may_have(store->filter, hash)) {
+        *out_found = false;
+        return CX_SUCCESS;
+    }
+    if (row == NULL)
+        return read_row(&store->reading, actor, key, arena, out_value, out_found, err);
+    if (out_commit != NULL && row->commit > *out_commit)
+        *out_commit = row->commit;
+    if (!row->removed) {
+        cx_str copy = cx_arena_copy_str(arena, cx_bytes_str(row->value));
+        if (copy.data == NULL)
+            return cx_fail_nomem(err);
+        *out_value = cx_str_bytes(copy);
+    }
+    *out_found = !row->removed;
+    return CX_SUCCESS;
+}
+
+static bool take_entry(cx_db_statement *statement, cx_entry_row *out)
+{
+    cx_bytes leaf = cx_db_bytes(statement, 8);
+    *out = (cx_entry_row){
+        .actor = cx_db_int(statement, 0),
+        .seq = (uint64_t)cx_db_int(statement, 1),
+        .kind = cx_db_text(statement, 2),
+        .created_ns = cx_db_int(statement, 3),
+        .place = {.segment = (uint32_t)cx_db_int(statement, 5),
+                  .size_bytes = (uint32_t)cx_db_int(statement, 7),
+                  .offset = (uint64_t)cx_db_int(statement, 6)},
+    };
+    if (leaf.size != sizeof out->leaf.bytes)
+        return false;
+    memcpy(out->leaf.bytes, leaf.data, leaf.size);
+    cx_bytes subject = cx_db_bytes(statement, 4);
+    out->has_subject = subject.size == sizeof out->subject.bytes;
+    if (out->has_subject)
+        memcpy(out->subject.bytes, subject.data, subject.size);
+    return cx_db_int(statement, 9) == (int64_t)cx_store_sum_entry(out);
+}
+
+static const cx_entry_row *find_entry(const cx_generation *generation, int64_t actor, uint64_t seq)
+{
+    /* Newest first: what has just been written is asked for most. */
+    for (size_t i = generation == NULL ? 0 : generation->entries.count; i-- > 0;)
+        if (generation->entries.items[i].actor == actor && generation->entries.items[i].seq == seq)
+            return &generation->entries.items[i];
+    return NULL;
+}
+
+cx_status cx_store_get_entry(cx_store *store, int64_t actor, uint64_t seq, cx_entry_row *out,
+                             cx_err *err)
+{
+    const cx_entry_row *row = find_entry(store->filling, actor, seq);
+    if (row == NULL)
+        row = find_entry(store->flushing, actor, seq);
+    if (row != NULL) {
+        *out = *row;
+        return CX_SUCCESS;
+    }
+    cx_db_statement *statement = store->reading.get_entry;
+    cx_db_bind_int(statement, 1, actor);
+    cx_db_bind_int(statement, 2, (int64_t)seq);
+    bool found = false;
+    CX_TRY(cx_db_step(statement, &found, err));
+    if (!found)
+        return cx_fail_at(err, CX_E_NOT_FOUND, "NoEntry", CX_NO_OFFSET,
+                          "there is no entry %llu in this journal", (unsigned long long)seq);
+    bool good = take_entry(statement, out);
+    out->kind = (cx_str){NULL, 0}; /* borrowed from the statement */
+    cx_db_reset(statement);
+    return good ? CX_SUCCESS : cx_store_damaged("an entry's row is damaged", err);
+}
+
+/* The first key behind all that begin with `prefix`; false when there is none. */
+static bool prefix_end(cx_bytes prefix, uint8_t *out, size_t *out_size)
+{
+    memcpy(out, prefix.data, prefix.size);
+    size_t size = prefix.size;
+    while (size > 0 && out[size - 1] == 0xff)
+        size--;
+    if (size == 0)
+        return false;
+    out[size - 1]++;
+    *out_size = size;
+    return true;
+}
+
+cx_status
+cx_store_scan(cx_store *store, int64_t actor, cx_bytes prefix, cx_bytes from, bool backwards,
+              cx_status (*row)(void *arg, cx_bytes key, cx_bytes value, bool *stop, cx_err *err),
+              void *arg, cx_err *err)
+{
+    uint8_t end[CX_KEY_SIZE_MAX];
+    size_t end_size = 0;
+    if (prefix.size == 0 || prefix.size > sizeof end || !prefix_end(prefix, end, &end_size))
+        return cx_fail(err, CX_E_USAGE, "a scan needs a prefix");
+    cx_bytes low = prefix, high = cx_bytes_from(end, end_size);
+    const char *sql = "SELECT key, value FROM record WHERE actor=?1 AND key>=?2 AND key<?3"
+                      " ORDER BY key";
+    if (!backwards && from.size != 0 && cx_str_cmp(cx_bytes_str(from), cx_bytes_str(low)) > 0)
+        low = from;
+    if (backwards) {
+        sql = from.size == 0 ? "SELECT key, value FROM record WHERE actor=?1 AND key>=?2"
+                               " AND key<?3 ORDER BY key DESC"
+                             : "SELECT key, value FROM record WHERE actor=?1 AND key>=?2"
+                               " AND key<=?3 ORDER BY key DESC";
+        if (from.size != 0)
+            high = from;
+    }
+    cx_db_statement *statement;
+    CX_TRY(cx_db_prepare(store->reading.db, sql, &statement, err));
+    cx_db_bind_int(statement, 1, actor);
+    cx_db_bind_bytes(statement, 2, low);
+    cx_db_bind_bytes(statement, 3, high);
+    cx_status status = CX_SUCCESS;
+    bool more = true, stop = false;
+    while (!stop) {
+        CX_GO(status, cx_db_step(statement, &more, err));
+        if (!more)
+            break;
+        const cx_bytes key = cx_db_bytes(statement, 0);
+        cx_bytes value;
+        CX_GO(status, cx_store_check_row(actor, key, cx_db_bytes(statement, 1), &value, err));
+        CX_GO(status, row(arg, key, value, &stop, err));
+    }
+done:
+    cx_db_finish(statement);
+    return status;
+}
+
+cx_status cx_store_scan_entries(cx_store *store, int64_t actor, const cx_id *subject,
+                                cx_status (*row)(void *arg, const cx_entry_row *entry, bool *stop,
+                                                 cx_err *err),
+                                void *arg, cx_err *err)
+{
+    const char *sql = subject == NULL ? "SELECT " CX_ENTRY_COLUMNS
+                                        " FROM entry WHERE actor=?1 ORDER BY seq"
+                                      : "SELECT " CX_ENTRY_COLUMNS
+                                        " FROM entry WHERE actor=?1 AND subject=?2 ORDER BY seq";
+    cx_db_statement *statement;
+    /* What is being derived has the index from the first such question on. */
+    if (subject != NULL && store->shared)
+        CX_TRY(cx_db_run(store->writing.db, cx_store_subject_index, err));
+    CX_TRY(cx_db_prepare(store->reading.db, sql, &statement, err));
+    cx_db_bind_int(statement, 1, actor);
+    if (subject != NULL)
+        cx_db_bind_bytes(statement, 2, cx_bytes_from(subject->bytes, sizeof subject->bytes));
+    cx_status status = CX_SUCCESS;
+    bool more = true, stop = false;
+    while (!stop) {
+        CX_GO(status, cx_db_step(statement, &more, err));
+        if (!more)
+            break;
+        cx_entry_row entry;
+        if (!take_entry(statement, &entry)) {
+            status = cx_store_damaged("an entry's row is damaged", err);
+            break;
+        }
+        CX_GO(status, row(arg, &entry, &stop, err));
+    }
+done:
+    cx_db_finish(statement);
+    return status;
+}
+
+cx_status cx_store_load_actors(cx_store *store,
+                               cx_status (*row)(void *arg, const cx_actor_row *actor, cx_err *err),
+                               void *arg, cx_err *err)
+{
+    cx_db_statement *statement;
+    CX_TRY(cx_db_prepare(store->reading.db, "SELECT " CX_ACTOR_COLUMNS " FROM actor ORDER BY id",
+                         &statement, err));
+    cx_status status = CX_SUCCESS;
+    for (;;) {
+        bool more = false;
+        CX_GO(status, cx_db_step(statement, &more, err));
+        if (!more)
+            break;
+        cx_actor_row actor = {.id = cx_db_int(statement, 0)};
+        if (!cx_scheme_parse(cx_db_text(statement, 2), &actor.scheme)) {
+            status = cx_store_damaged("an actor's row names no known scheme", err);
+            break;
+        }
+        actor.name = cx_db_text(statement, 1);
+        uint64_t *numbers[] = {&actor.entries, &actor.snapshots, &actor.live,     &actor.dead,
+                               &actor.edges,   &actor.entry_sum, &actor.state_sum};
+        for (int i = 0; i < 7; i++)
+            *numbers[i] = (uint64_t)cx_db_int(statement, 3 + i);
+        if (cx_db_int(statement, 10) != (int64_t)cx_store_sum_actor(&actor)) {
+            status = cx_store_damaged("an actor's row is damaged", err);
+            break;
+        }
+        CX_GO(status, row(arg, &actor, err));
+    }
+done:
+    cx_db_finish(statement);
+    return status;
+}
+
+cx_status cx_store_counts(cx_store *store, uint64_t *out_entries, uint64_t *out_records,
+                          cx_err *err)
+{
+    cx_db_statement *statement;
+    CX_TRY(cx_db_prepare(store->reading.db,
+                         "SELECT (SELECT count(*) FROM entry), (SELECT count(*) FROM record)",
+                         &statement, err));
+    bool row = false;
+    cx_status status = cx_db_step(statement, &row, err);
+    if (!cx_failed(status) && row) {
+        *out_entries = (uint64_t)cx_db_int(statement, 0);
+        *out_records = (uint64_t)cx_db_int(statement, 1);
+    }
+    cx_db_finish(statement);
+    return status;
+}
