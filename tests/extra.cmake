@@ -94,6 +94,7 @@ endif()
 
 if(Python3_FOUND)
   cx_check(check_layers ${Python3_EXECUTABLE} tools/check_layers.py)
+  cx_check(check_docs ${Python3_EXECUTABLE} tools/check_docs.py)
   cx_check(check_layers_selftest ${Python3_EXECUTABLE} tools/check_layers.py --selftest)
 endif()
 cx_check(check_symbols tools/check_symbols.sh $<TARGET_FILE:cortex_shared>)

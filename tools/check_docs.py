@@ -1,0 +1,59 @@
+#!/usr/bin/env python3
+"""check_docs.py - ARCHITECTURE.md and CONTRIBUTING.md speak of things that are there.
+
+Every word in backquotes that looks like a name of the code or the tree is looked up:
+
+    cx_...               must occur in src/, include/ or verify/
+    folder/file, file.c  must exist (from the top, under src/, or anywhere under src/ for a bare name)
+
+and every room of src/ must have its paragraph in ARCHITECTURE.md.  A placeholder has a capital word in it
+(cmd_NAME.c) and a pattern a star; a pattern must match something.
+"""
+import fnmatch
+import pathlib
+import re
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+PAGES = ['ARCHITECTURE.md', 'CONTRIBUTING.md']
+SOURCES = ['src', 'include', 'verify', 'tests', 'fuzz', 'bench', 'tools', 'scripts', 'docs', 'cmake', 'examples']
+FILE = re.compile(r'^(?:[\w.*{}-]+/)*[\w.*-]+\.(?:c|h|md|py|sh|cmake|txt|1|3|5|8|ts|tsx|mjs|json|svg)$')
+
+
+def tree():
+    files = [p.name for p in ROOT.iterdir() if p.is_file()]
+    for folder in SOURCES + ['schemas', 'policies', 'contracts', 'web', 'debian']:
+        if (ROOT / folder).is_dir():
+            files += [str(p.relative_to(ROOT)) for p in (ROOT / folder).rglob('*')
+                      if p.is_file() and 'node_modules' not in p.parts]
+    return files
+
+
+def exists(word, files):
+    if re.search(r'(?<![A-Za-z])(NAME|ROOM)(?![A-Za-z])', word.replace('_', ' ')):
+        return True
+    return any(fnmatch.fnmatch(f, word) or fnmatch.fnmatch(f, '*/' + word) for f in files)
+
+
+def main():
+    files = tree()
+    code = '\n'.join((ROOT / f).read_text(errors='replace') for f in files
+                     if f.split('/')[0] in ('src', 'include', 'verify') and f.endswith(('.c', '.h')))
+    names = set(re.findall(r'\bcx_\w+', code))
+    wrong = []
+    for page in PAGES:
+        for number, line in enumerate((ROOT / page).read_text().split('\n'), 1):
+            for word in re.findall(r'`([^`]+)`', line):
+                if re.fullmatch(r'cx_[a-z0-9_]+', word) and not word.endswith('_') and word not in names:
+                    wrong.append(f'{page}:{number}: {word} is nowhere in the code')
+                elif FILE.match(word) and not exists(word, files):
+                    wrong.append(f'{page}:{number}: there is no file {word}')
+    text = (ROOT / 'ARCHITECTURE.md').read_text()
+    for room in sorted(p.name for p in (ROOT / 'src').iterdir() if p.is_dir()):
+        if f'\n**{room}** ' not in text:
+            wrong.append(f'ARCHITECTURE.md: nothing about the room {room}')
+    print('\n'.join(wrong) if wrong else f'{len(PAGES)} pages, everything they name is there')
+    sys.exit(1 if wrong else 0)
+
+
+main()
