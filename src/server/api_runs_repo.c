@@ -11,6 +11,7 @@
 #include "crypto/text.h"
 #include "run/approval.h"
 #include "run/contract_repo.h"
+#include "run/machine.h"
 #include "run/report_parts.h"
 #include "run/worktree.h"
 #include "server/route.h"
@@ -397,43 +398,98 @@ static bool is_word(cx_str text)
     return text.size != 0 && text.size <= 64;
 }
 
-/* {"contract": {..}, "runner"?: word, "no_merge"?: bool}, nothing else. */
-static cx_status read_start(cx_call *call, cx_buf *contract, cx_run_start *out, bool *out_answered,
-                            cx_err *err)
+/* The contract as bytes, or false when the call was answered. */
+static cx_status take_contract(cx_call *call, const cx_json *value, cx_buf *given, bool *out_good,
+                               cx_err *err)
 {
-    cx_json body;
-    bool read;
-    *out_answered = true;
-    CX_TRY(cx_call_json(call, &body, &read, err));
-    if (!read)
-        return CX_SUCCESS;
-    for (uint32_t i = 0; body.type == CX_JSON_OBJECT && i < body.count; i++) {
-        cx_str name = cx_json_text(&body.members[i].name);
-        if (!cx_str_is(name, "contract") && !cx_str_is(name, "runner") &&
-            !cx_str_is(name, "no_merge"))
-            return refuse_start(call, "", CX_STR("expected contract, runner and no_merge only"));
-    }
-    const cx_json *value = cx_json_get_typed(&body, CX_STR("contract"), CX_JSON_OBJECT);
-    const cx_json *runner = CX_JSON_GET(&body, "runner");
-    const cx_json *no_merge = CX_JSON_GET(&body, "no_merge");
-    if (value == NULL)
+    if (value->type != CX_JSON_OBJECT)
         return refuse_start(call, "/contract", CX_STR("expected a task contract"));
+    CX_TRY(cx_run_json_write(given, value, err));
+    if (given->size > CX_RUN_CONTRACT_BYTES_MAX)
+        return refuse_start(call, "/contract", CX_STR("a contract may have 1 MiB at most"));
+    *out_good = true;
+    return CX_SUCCESS;
+}
+
+static cx_status take_intent(cx_call *call, const cx_json *value, cx_buf *given, bool *out_good,
+                             cx_err *err)
+{
+    cx_str text = value->type == CX_JSON_STRING ? cx_json_text(value) : CX_STR("");
+    if (text.size == 0)
+        return refuse_start(call, "/intent", CX_STR("expected a request in words"));
+    if (text.size > CX_RUN_INTENT_BYTES_MAX)
+        return refuse_start(call, "/intent", CX_STR("a request may have 64 KiB at most"));
+    cx_buf_add_str(given, text);
+    *out_good = true;
+    return cx_buf_check(given, err);
+}
+
+static cx_status check_members(cx_call *call, const cx_json *body, bool *out_good)
+{
+    static const char *const known[] = {"contract", "intent", "runner", "no_merge"};
+    for (uint32_t i = 0; body->type == CX_JSON_OBJECT && i < body->count; i++) {
+        cx_str name = cx_json_text(&body->members[i].name);
+        size_t at = 0;
+        while (at < CX_COUNT_OF(known) && !cx_str_is(name, known[at]))
+            at++;
+        if (at == CX_COUNT_OF(known))
+            return refuse_start(call, "",
+                                CX_STR("expected contract or intent, runner and no_merge only"));
+    }
+    *out_good = true;
+    return CX_SUCCESS;
+}
+
+static cx_status take_how(cx_call *call, const cx_json *body, cx_run_start *out, bool *out_good)
+{
+    const cx_json *runner = CX_JSON_GET(body, "runner");
+    const cx_json *no_merge = CX_JSON_GET(body, "no_merge");
     if (runner != NULL && (runner->type != CX_JSON_STRING || !is_word(cx_json_text(runner)) ||
                            cx_str_is(cx_json_text(runner), "replay-script")))
         return refuse_start(call, "/runner", CX_STR("expected the name of a configured runner"));
     if (no_merge != NULL && no_merge->type != CX_JSON_TRUE && no_merge->type != CX_JSON_FALSE)
         return refuse_start(call, "/no_merge", CX_STR("expected true or false"));
-    CX_TRY(cx_run_json_write(contract, value, err));
-    if (contract->size > CX_RUN_CONTRACT_BYTES_MAX)
-        return refuse_start(call, "/contract", CX_STR("a contract may have 1 MiB at most"));
-    out->contract = cx_buf_bytes(contract);
     out->runner = runner == NULL ? (cx_str){NULL, 0} : cx_json_text(runner);
     out->no_merge = no_merge != NULL && no_merge->type == CX_JSON_TRUE;
-    *out_answered = false;
+    *out_good = true;
     return CX_SUCCESS;
 }
 
-static cx_status answer_started(cx_call *call, const cx_run_started *started, cx_err *err)
+/* {"contract": {..}} or {"intent": ".."}, with "runner"?: word and "no_merge"?: bool; nothing else.
+ * `*out_good`: `out` is filled, and the call was not answered. */
+static cx_status read_start(cx_call *call, cx_buf *given, cx_run_start *out, bool *out_good,
+                            cx_err *err)
+{
+    cx_json body;
+    bool good = false;
+    *out_good = false;
+    CX_TRY(cx_call_json(call, &body, &good, err));
+    if (!good)
+        return CX_SUCCESS;
+    good = false;
+    CX_TRY(check_members(call, &body, &good));
+    if (!good)
+        return CX_SUCCESS;
+    const cx_json *contract = CX_JSON_GET(&body, "contract"),
+                  *intent = CX_JSON_GET(&body, "intent");
+    if ((contract == NULL) == (intent == NULL))
+        return refuse_start(call, contract == NULL ? "/contract" : "/intent",
+                            CX_STR("expected a task contract, or in its place a request (intent)"));
+    good = false;
+    CX_TRY(take_how(call, &body, out, &good));
+    if (!good)
+        return CX_SUCCESS;
+    out->is_intent = intent != NULL;
+    if (intent != NULL)
+        CX_TRY(take_intent(call, intent, given, out_good, err));
+    else
+        CX_TRY(take_contract(call, contract, given, out_good, err));
+    out->contract = cx_buf_bytes(given);
+    return CX_SUCCESS;
+}
+
+static cx_status answer_started(cx_call *call, const cx_run_start *what,
+                                const cx_run_started *started, cx_err *err)
 {
     cx_json value;
     cx_json_list object = cx_json_list_begin(call->arena);
@@ -441,7 +497,7 @@ static cx_status answer_started(cx_call *call, const cx_run_started *started, cx
         cx_str why = started->message.size == 0
                          ? CX_STR("no run was made; `cortex run` in the repository says why")
                          : started->message;
-        return refuse_start(call, "/contract", why);
+        return refuse_start(call, what->is_intent ? "/intent" : "/contract", why);
     }
     cx_run_part_put_str(&object, "run_id", started->run_id);
     CX_TRY(cx_json_list_end_object(&object, &value, err));
@@ -457,15 +513,15 @@ cx_status cx_api_run_start(cx_call *call, cx_err *err)
     cx_runs *runs;
     cx_run_start what = {.runner = {NULL, 0}};
     cx_run_started started;
-    cx_buf contract;
-    bool answered;
+    cx_buf given;
+    bool good;
     CX_TRY(cx_api_runs_of(call, &runs, err));
-    cx_buf_init(&contract, call->service->alloc);
-    cx_status status = read_start(call, &contract, &what, &answered, err);
-    if (!cx_failed(status) && !answered)
+    cx_buf_init(&given, call->service->alloc);
+    cx_status status = read_start(call, &given, &what, &good, err);
+    if (!cx_failed(status) && good)
         status = cx_runs_start(runs, &what, call->arena, &started, err);
-    if (!cx_failed(status) && !answered)
-        status = answer_started(call, &started, err);
-    cx_buf_done(&contract);
+    if (!cx_failed(status) && good)
+        status = answer_started(call, &what, &started, err);
+    cx_buf_done(&given);
     return status;
 }

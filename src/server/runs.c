@@ -2,7 +2,7 @@
  * runs.c - what the server keeps of a repository's runs, and the runs it starts (run.md §21).
  *
  *   R1  A started run is watched by a thread of its own until it has ended; what it is given (a
- *       contract's file) is removed then.
+ *       file with a contract or a request) is removed then.
  *   R2  The lock guards the list, and of each started run what its caller waits for.
  */
 #include "server/runs.h"
@@ -19,16 +19,16 @@
 #define SAID_MAX ((size_t)64 << 10)
 #define READ_WAIT_MS 1000
 #define END_WAIT_MS 20000 /* a run that is told to end writes its end first */
-#define ARGS_MAX 12
+#define ARGS_MAX 13
 #define INCOMING "incoming" /* below the runtime root: contracts on their way to a run */
 
 typedef struct started {
     struct started *next;
     cx_runs *runs;
     cx_thread thread;
-    char path[CX_PATH_BYTES_MAX + 1]; /* of the contract */
+    char at_path[CX_PATH_BYTES_MAX + 2]; /* '@', then the path of the contract or request */
     char runner[65];
-    bool no_merge;
+    bool is_intent, no_merge;
     /* Under the lock: */
     char run_id[CX_RUN_ID_BYTES_MAX + 1];
     bool ended, waited; /* waited: its caller has gone */
@@ -128,6 +128,11 @@ cx_status cx_runs_tail(cx_runs *runs, cx_str run_id, uint64_t after, void (*wake
     return cx_run_tails_join(runs->tails, &store, run_id, after, wake, arg, out, err);
 }
 
+static const char *path_of(const started *s)
+{
+    return s->at_path + 1;
+}
+
 /* --- one started run -------------------------------------------------------------------------- */
 
 static void announce(started *s, cx_str run_id)
@@ -179,7 +184,9 @@ static cx_status run_child(started *s, cx_buf *said, int *out_exit, cx_err *err)
     cx_spawn_options how = CX_SPAWN_OPTIONS_INIT;
     argv[count++] = o->program;
     argv[count++] = "run";
-    argv[count++] = s->path;
+    if (s->is_intent)
+        argv[count++] = "--intent";
+    argv[count++] = s->is_intent ? s->at_path : path_of(s);
     argv[count++] = "--home";
     argv[count++] = o->home_path;
     argv[count++] = "--json";
@@ -225,7 +232,7 @@ static void watch(void *arg)
     int code = 3;
     cx_buf_init(&said, s->runs->options.alloc);
     cx_status status = run_child(s, &said, &code, &err);
-    (void)s->runs->options.io->unlink(s->runs->options.io, s->path); /* R1 */
+    (void)s->runs->options.io->unlink(s->runs->options.io, path_of(s)); /* R1 */
     cx_str line = cx_failed(status) ? cx_str_z(err.message) : last_line(cx_buf_str(&said));
     cx_lock_enter(&s->runs->lock);
     s->ended = true;
@@ -240,7 +247,8 @@ static void watch(void *arg)
 
 /* --- starting --------------------------------------------------------------------------------- */
 
-static cx_status write_contract(cx_runs *runs, cx_bytes contract, started *s, cx_err *err)
+/* What the run is given, in a file that goes away with it. */
+static cx_status write_given(cx_runs *runs, cx_bytes given, started *s, cx_err *err)
 {
     const cx_runs_options *o = &runs->options;
     uint8_t random[12];
@@ -252,11 +260,11 @@ static cx_status write_contract(cx_runs *runs, cx_bytes contract, started *s, cx
     int failed = o->io->random(o->io, random, sizeof random);
     if (failed != 0)
         return cx_fail_os(err, -failed, "random numbers");
-    size_t used = (size_t)snprintf(s->path, sizeof s->path, "%s/", folder);
+    size_t used = (size_t)snprintf(s->at_path, sizeof s->at_path, "@%s/", folder);
     for (size_t i = 0; i < sizeof random; i++)
-        used += (size_t)snprintf(s->path + used, sizeof s->path - used, "%02x", random[i]);
-    (void)snprintf(s->path + used, sizeof s->path - used, ".json");
-    return cx_run_write_file(o->io, s->path, contract, err);
+        used += (size_t)snprintf(s->at_path + used, sizeof s->at_path - used, "%02x", random[i]);
+    (void)snprintf(s->at_path + used, sizeof s->at_path - used, s->is_intent ? ".txt" : ".json");
+    return cx_run_write_file(o->io, path_of(s), given, err);
 }
 
 static cx_status admit(cx_runs *runs, started *s, cx_err *err)
@@ -306,15 +314,16 @@ cx_status cx_runs_start(cx_runs *runs, const cx_run_start *what, cx_arena *arena
     if (s == NULL)
         return cx_fail_nomem(err);
     s->runs = runs;
+    s->is_intent = what->is_intent;
     s->no_merge = what->no_merge;
     if (what->runner.data != NULL && what->runner.size < sizeof s->runner)
         memcpy(s->runner, what->runner.data, what->runner.size);
-    cx_status status = write_contract(runs, what->contract, s, err);
+    cx_status status = write_given(runs, what->contract, s, err);
     if (!cx_failed(status))
         status = admit(runs, s, err);
     if (cx_failed(status)) {
-        if (s->path[0] != 0)
-            (void)o->io->unlink(o->io, s->path);
+        if (s->at_path[0] != 0)
+            (void)o->io->unlink(o->io, path_of(s));
         cx_alloc_free(o->alloc, s, sizeof *s);
         return status;
     }

@@ -56,7 +56,8 @@ CX_RESULT cx_runs_tail(cx_runs *runs, cx_str run_id, uint64_t after, void (*wake
 /* --- starting --------------------------------------------------------------------------------- */
 
 typedef struct cx_run_start {
-    cx_bytes contract;
+    cx_bytes contract; /* or, with `is_intent`, a request of at most CX_RUN_INTENT_BYTES_MAX */
+    bool is_intent;
     cx_str runner; /* data NULL = what contract or config say */
     bool no_merge;
 } cx_run_start;

@@ -325,3 +325,42 @@ def plan_script(parts, work, task_id="split_task", ops=()):
     for name, given in work.items():
         tasks[name] = turns(*given, thread="thread-" + name)
     return {"format": "cortex.replay-script.v1", "tasks": tasks}
+
+
+# --- an agent that plans and one that works, both shell scripts ------------------------------------
+
+PLAIN_WORKER = """#!/bin/sh
+cat > /dev/null
+echo '/* by a program */' >> src/app/main.c
+echo '%s'
+"""
+
+
+def planned(**changes):
+    return contract(**{"task_id": "planned_task", **changes})
+
+
+def exec_runner(agent, *words):
+    return {"kind": "exec", "argv": ["sh", agent, *words], "provides": ["codex"]}
+
+
+def with_planner(folder, planner, roles=True, **config):
+    """A repository with a planner and a worker, both shell scripts of the baseline.  `planner` is what
+    the planner does; {output} is its first argument."""
+    pinned = {"argv": ["sh"], "sha256": sha256(pathlib.Path("/bin/sh").resolve().read_bytes())}
+    repo, _ = with_policies(
+        folder, runner={"mcp_only": False, "default": "worker"},
+        runners={"worker": exec_runner("scripts/work.sh"),
+                 "planner": exec_runner("scripts/plan.sh", "{output}")},
+        integrations={"worker": pinned, "planner": pinned},
+        **({"roles": {"PM": "planner"}} if roles else {}), **config)
+    repo.write("scripts/work.sh", PLAIN_WORKER % json.dumps(reply("planned_task")), True)
+    repo.write("scripts/plan.sh", "#!/bin/sh\n" + planner, True)
+    repo.commit("agents")
+    return repo
+
+
+def says(value, before=""):
+    """A planner that answers `value` behind `before`."""
+    text = value if isinstance(value, str) else json.dumps(value)
+    return f"{before}cat > \"$TMPDIR/prompt\"\ncat > \"$1\" <<'REPLY'\n{text}\nREPLY\n"

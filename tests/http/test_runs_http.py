@@ -18,7 +18,7 @@ import time
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "cli"))
 from kit import BIN, Folder, check, main, test  # noqa: E402
 from run_kit import GOLDEN, SCENARIOS, Repo, approve, clean_env, contract, golden  # noqa: E402
-from run_kit import with_policies  # noqa: E402
+from run_kit import planned, sandboxed, says, with_planner, with_policies  # noqa: E402
 
 JSON = "application/json"
 SUCCESS = golden("success", "bundle/manifest.json")["run_id"]
@@ -442,6 +442,28 @@ def a_run_is_started_and_sealed():
                          {"contract": value, "no_merge": "yes"}):
                 server.problem(422, "invalid-request", "POST", "/runs", body=body, token=starter)
         check(list((repo.root / "incoming").iterdir()) == [], "contracts are left behind")
+
+
+@sandboxed
+def a_run_is_started_from_a_request():
+    with Folder() as folder:
+        repo = with_planner(folder, says(planned()))
+        with Server(repo) as server:
+            starter = server.add_token("run:start")
+            answer = server.ask("POST", "/api/v1/runs", body={"intent": "Add a helper to src/app."},
+                                token=starter)
+            check(answer.status == 202, answer.status, answer.body)
+            run_id = answer.json()["run_id"]
+            shown = wait_sealed(server, run_id)
+            check(shown["status"] == "SUCCESS" and shown["verdict"] == "holds", shown)
+            for body, where in (({"intent": ""}, "/intent"), ({"intent": 1}, "/intent"),
+                                ({"intent": "x" * 65537}, "/intent"),
+                                ({"intent": "x", "contract": planned()}, "/intent")):
+                refusal = server.ask("POST", "/api/v1/runs", body=body, token=starter)
+                check(refusal.status == 422 and f'"{where}"'.encode() in refusal.body, refusal.body)
+            check(server.ask("POST", "/api/v1/runs", body={"intent": "x"},
+                             token=server.add_token("run:read")).status == 403)
+        check(list((repo.root / "incoming").iterdir()) == [], "requests are left behind")
 
 
 @test
