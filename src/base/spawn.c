@@ -375,11 +375,6 @@ cx_status cx_spawn_open(const cx_spawn_options *options, cx_spawn_child **out, c
     return status;
 }
 
-uint64_t cx_spawn_pid(const cx_spawn_child *child)
-{
-    return (uint64_t)child->ends.pid;
-}
-
 cx_status cx_spawn_close(cx_spawn_child *child, uint64_t wait_ms, cx_spawn_result *result,
                          cx_err *err)
 {

@@ -143,8 +143,6 @@ typedef struct cx_spawn_child cx_spawn_child;
  * copied.  After `timeout_ms` every call below ends the child and answers CX_E_TIMEOUT. */
 CX_RESULT cx_spawn_open(const cx_spawn_options *options, cx_spawn_child **out, cx_err *err);
 
-uint64_t cx_spawn_pid(const cx_spawn_child *child);
-
 /* Writes all of it (CX_SPAWN_IN_PIPE), reading outputs meanwhile, so that neither side can block
  * the other.  CX_E_IO (EPIPE) when the child reads no more, CX_E_TIMEOUT after `timeout_ms` of this
  * call (what was written stays written). */

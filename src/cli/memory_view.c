@@ -8,11 +8,6 @@
 #include "crypto/text.h"
 #include "memory/view.h"
 
-cx_uri cx_cli_edge_uri(const cx_edge *edge)
-{
-    return (cx_uri){.is_edge = true, .type = edge->type, .id = edge->src, .dst = edge->dst};
-}
-
 /* --- text ------------------------------------------------------------------------------------- */
 
 void cx_cli_memory_line(const cx_memory_view *view, cx_buf *out)

@@ -13,8 +13,6 @@ void cx_cli_memory_line(const cx_memory_view *view, cx_buf *out);
 CX_RESULT cx_cli_memory_text(const cx_memory_view *view, cx_arena *arena, cx_buf *out, cx_err *err);
 
 void cx_cli_edge_line(const cx_edge *edge, cx_buf *out);
-/* "matrix://cortex/edge/..." */
-cx_uri cx_cli_edge_uri(const cx_edge *edge);
 
 /* Hits of find, near and context, each behind its salience, or its similarity. */
 CX_RESULT cx_cli_hits_answer(cx_cli_ledger *l, const cx_memory_hit *hits, size_t count,

@@ -63,11 +63,6 @@ cx_status cx_derive_put_common(cx_derive *at, cx_bytes key, cx_bytes value, cx_e
     return cx_store_put(&at->home->store, &row, err);
 }
 
-cx_scheme cx_derive_scheme(const cx_derive *at)
-{
-    return at->actor->info.scheme;
-}
-
 cx_arena *cx_derive_arena(cx_derive *at)
 {
     return at->arena;

@@ -68,7 +68,6 @@ CX_RESULT cx_derive_remove(cx_derive *at, cx_bytes key, cx_err *err);
 CX_RESULT cx_derive_get_common(cx_derive *at, cx_bytes key, cx_bytes *out_value, bool *out_found,
                                cx_err *err);
 CX_RESULT cx_derive_put_common(cx_derive *at, cx_bytes key, cx_bytes value, cx_err *err);
-cx_scheme cx_derive_scheme(const cx_derive *at);
 /* Lives as long as the frame is being derived. */
 cx_arena *cx_derive_arena(cx_derive *at);
 

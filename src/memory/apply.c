@@ -65,11 +65,6 @@ void cx_apply_close(cx_apply *apply)
     cx_alloc_free(apply->alloc, apply, sizeof *apply);
 }
 
-cx_memory *cx_apply_memory(cx_apply *apply)
-{
-    return apply->memory;
-}
-
 /* --- taking members -------------------------------------------------------------------------- */
 
 /* The members of one object; a failure is kept, and later takes give nothing. */

@@ -40,8 +40,6 @@ typedef struct cx_apply cx_apply;
 CX_RESULT cx_apply_open(cx_home *home, cx_str actor, const cx_memory_options *options,
                         cx_apply **out, cx_err *err);
 void cx_apply_close(cx_apply *apply);
-/* To read what the steps made. */
-cx_memory *cx_apply_memory(cx_apply *apply);
 
 typedef struct cx_applied_step {
     bool refused; /* by the call: `reason` says why; nothing was changed */

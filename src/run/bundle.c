@@ -267,11 +267,6 @@ const char *cx_run_folder(const cx_run *run)
     return run->options.folder;
 }
 
-const cx_run_store *cx_run_store_of(const cx_run *run)
-{
-    return run->store;
-}
-
 /* --- while it goes on ------------------------------------------------------------------------- */
 
 cx_status cx_run_event_append(cx_run *run, const cx_run_event *event, cx_str *out_line, cx_err *err)

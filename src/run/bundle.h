@@ -50,7 +50,6 @@ void cx_run_end(cx_run *run);
 cx_str cx_run_id(const cx_run *run);
 cx_str cx_run_trace_id(const cx_run *run);
 const char *cx_run_folder(const cx_run *run); /* absolute path of the bundle */
-const cx_run_store *cx_run_store_of(const cx_run *run);
 
 /* See cx_run_events_append. */
 CX_RESULT cx_run_event_append(cx_run *run, const cx_run_event *event, cx_str *out_line,
@@ -132,6 +131,5 @@ CX_RESULT cx_run_bundle_read(cx_run_bundle *bundle, cx_str path, size_t limit_by
 CX_RESULT cx_run_bundle_json(cx_run_bundle *bundle, cx_str path, cx_json *out, cx_err *err);
 /* Of any size, without keeping it. */
 CX_RESULT cx_run_bundle_digest(cx_run_bundle *bundle, cx_str path, cx_digest *out, cx_err *err);
-cx_arena *cx_run_bundle_arena(cx_run_bundle *bundle);
 
 #endif

@@ -172,11 +172,6 @@ const cx_run_entry *cx_run_bundle_find(const cx_run_bundle *bundle, cx_str path)
     return NULL;
 }
 
-cx_arena *cx_run_bundle_arena(cx_run_bundle *bundle)
-{
-    return &bundle->arena;
-}
-
 /* --- contents --------------------------------------------------------------------------------- */
 
 static cx_status find_regular(const cx_run_bundle *bundle, cx_str path, const cx_run_entry **out,

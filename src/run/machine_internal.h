@@ -306,7 +306,6 @@ CX_RESULT cx_machine_choose_runner(cx_machine *m, cx_err *err);
 void cx_task_choose_runner(cx_machine_task *t);
 void cx_machine_settings_from(const cx_machine *m, const cx_run_runner_config *config,
                               cx_runner_settings *out);
-bool cx_machine_is_script(const cx_machine *m);
 bool cx_machine_is_diagnostic(const cx_machine *m);
 cx_runner_host cx_task_host(cx_machine_task *t);
 void cx_task_stop_runner(cx_machine_task *t);

@@ -124,11 +124,6 @@ void cx_task_choose_runner(cx_machine_task *t)
     t->settings.task_id = t->id;
 }
 
-bool cx_machine_is_script(const cx_machine *m)
-{
-    return cx_str_is(m->runner_settings.name, CX_RUNNER_NAME_SCRIPT);
-}
-
 /* DECISIONS 5: exec beside mcp_only is a diagnosis, and never merges. */
 bool cx_machine_is_diagnostic(const cx_machine *m)
 {

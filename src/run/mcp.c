@@ -567,8 +567,3 @@ void cx_mcp_close(cx_mcp *client)
     cx_arena_done(&client->message);
     cx_alloc_free(client->options.alloc, client, sizeof *client);
 }
-
-void cx_mcp_set_host(cx_mcp *client, const cx_mcp_host *host)
-{
-    client->options.host = *host;
-}

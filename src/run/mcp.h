@@ -84,8 +84,6 @@ typedef struct cx_mcp cx_mcp;
 /* The options' callbacks must live as long as the client.  Nothing is sent yet. */
 CX_RESULT cx_mcp_open(const cx_mcp_options *options, cx_mcp **out, cx_err *err);
 void cx_mcp_close(cx_mcp *client); /* NULL is fine */
-/* Another host for the calls to come (each turn has its own). */
-void cx_mcp_set_host(cx_mcp *client, const cx_mcp_host *host);
 
 /*
  * initialize, notifications/initialized, tools/list with all its pages.  An error is one of ours or

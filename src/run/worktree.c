@@ -338,30 +338,6 @@ cx_status cx_run_worktree_remove(const cx_git *repo, const cx_worktree_options *
     return status;
 }
 
-cx_status cx_run_keep_commit(const cx_git *repo, cx_str run_id, cx_str task_id, cx_str suffix,
-                             const cx_oid *commit, cx_err *err)
-{
-    char name[REF_MAX];
-    cx_arena arena;
-    cx_oid old;
-    cx_arena_init(&arena, cx_alloc_default(), 0);
-    cx_str run = cx_run_ref_component(run_id, &arena);
-    cx_str task = cx_run_ref_component(task_id, &arena);
-    int size = run.data == NULL || task.data == NULL
-                   ? -1
-                   : snprintf(name, sizeof name, "refs/cortex/runs/%s/%s%.*s", run.data, task.data,
-                              (int)suffix.size, suffix.data);
-    cx_arena_done(&arena);
-    if (size < 0 || (size_t)size >= sizeof name)
-        return cx_fail(err, CX_E_LIMIT, "the ids of the run are too long for a reference");
-    cx_status status = cx_git_ref(repo, cx_str_z(name), &old, err);
-    if (status.code == CX_E_NOT_FOUND)
-        old.size = 0;
-    else
-        CX_TRY(status);
-    return cx_git_ref_set(repo, cx_str_z(name), commit, &old, err);
-}
-
 /* --- listing ---------------------------------------------------------------------------------- */
 
 static void take_attribute(cx_str field, cx_worktree_listed *item)

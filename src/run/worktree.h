@@ -43,9 +43,6 @@ CX_RESULT cx_run_worktree_remove(const cx_git *repo, const cx_worktree_options *
 /* The lock of everything that changes work trees (cx_flock_release gives it back); `wait_ms` 0 = 60 s.
  * Not to be taken by who calls one of the functions above. */
 CX_RESULT cx_run_worktrees_lock(const cx_git *repo, uint64_t wait_ms, cx_file *out, cx_err *err);
-/* Keeps a commit reachable: refs/cortex/runs/<run_id>/<task_id><suffix>, moved when it is there. */
-CX_RESULT cx_run_keep_commit(const cx_git *repo, cx_str run_id, cx_str task_id, cx_str suffix,
-                             const cx_oid *commit, cx_err *err);
 
 /* A task or run id as one component of a path and a reference: bytes that git refuses there are
  * written %XX.  Data is NULL when out of memory. */

@@ -76,7 +76,6 @@ CX_RESULT cx_detect_chain(cx_str agent, const cx_chain_report *report, int64_t n
 /* As members of an alert's JSON: what `trace.alert` entries hold and `cortex detect --json` shows.
  * `alert_id` is a digest of what makes it unique. */
 CX_RESULT cx_alert_json(const cx_alert *alert, cx_arena *arena, cx_json *out, cx_err *err);
-CX_RESULT cx_alerts_text(cx_buf *out, const cx_alerts *alerts, bool colour, cx_err *err);
 
 /* --- capacity --------------------------------------------------------------------------------- */
 
@@ -110,8 +109,6 @@ typedef struct cx_capacity {
 CX_RESULT cx_capacity_compute(const cx_capacity_input *input, cx_arena *arena, cx_capacity *out,
                               cx_err *err);
 CX_RESULT cx_capacity_json(cx_buf *out, cx_str agent, const cx_capacity *capacity, cx_err *err);
-CX_RESULT cx_capacity_text(cx_buf *out, cx_str agent, const cx_capacity *capacity, bool colour,
-                           cx_err *err);
 
 /* --- N_eff ------------------------------------------------------------------------------------ */
 

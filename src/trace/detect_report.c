@@ -86,50 +86,6 @@ cx_status cx_alert_json(const cx_alert *alert, cx_arena *arena, cx_json *out, cx
     return cx_json_list_end_object(&list, out, err);
 }
 
-/* --- text ------------------------------------------------------------------------------------- */
-
-/* Names come from outside: nothing in them may act on a terminal. */
-static void add_name(cx_buf *out, cx_str name)
-{
-    if (name.data == NULL)
-        cx_buf_add_byte(out, '-');
-    for (size_t i = 0; i < name.size; i++) {
-        uint8_t c = (uint8_t)name.data[i];
-        cx_buf_add_byte(out, c < 0x20 || c >= 0x7f ? '?' : c);
-    }
-}
-
-cx_status cx_alerts_text(cx_buf *out, const cx_alerts *alerts, bool colour, cx_err *err)
-{
-    for (size_t i = 0; i < alerts->count; i++) {
-        const cx_alert *alert = &alerts->items[i];
-        const char *on = !colour ? "" : alert->critical ? "\x1b[31m" : "\x1b[33m";
-        cx_buf_printf(out, "%s%-8s%s  %s  ", on, alert->critical ? "critical" : "warning",
-                      colour ? "\x1b[0m" : "", cx_mechanism_name(alert->mechanism));
-        add_name(out, alert->agent);
-        cx_buf_add_z(out, "  ");
-        if (alert->domain.data != NULL) {
-            add_name(out, alert->domain);
-            cx_buf_add_z(out, ": ");
-        }
-        add_name(out, alert->metric);
-        if (isfinite(alert->value))
-            cx_buf_printf(out, " %.3f", alert->value);
-        if (isfinite(alert->baseline))
-            cx_buf_printf(out, " against %.3f", alert->baseline);
-        cx_buf_add_byte(out, '\n');
-        for (size_t k = 0; k < alert->evidence_count; k++) {
-            cx_buf_add_z(out, k == 0 ? "          " : ", ");
-            add_name(out, alert->evidence[k]);
-        }
-        if (alert->evidence_count != 0)
-            cx_buf_add_byte(out, '\n');
-    }
-    if (alerts->count == 0)
-        cx_buf_add_z(out, "no alerts\n");
-    return cx_buf_check(out, err);
-}
-
 /* --- capacity --------------------------------------------------------------------------------- */
 
 static const char *confidence_name(cx_confidence confidence)
@@ -174,23 +130,5 @@ cx_status cx_capacity_json(cx_buf *out, cx_str agent, const cx_capacity *capacit
     if (cx_failed(status))
         return status;
     cx_buf_add_byte(out, '\n');
-    return cx_buf_check(out, err);
-}
-
-cx_status cx_capacity_text(cx_buf *out, cx_str agent, const cx_capacity *capacity, bool colour,
-                           cx_err *err)
-{
-    add_name(out, agent);
-    if (capacity->confidence == CX_CONFIDENCE_INSUFFICIENT)
-        cx_buf_printf(out, ": no score, %llu traces with an action are too few\n",
-                      (unsigned long long)capacity->n);
-    else
-        cx_buf_printf(out, ": %s%.3f%s %s, %s confidence from %llu traces\n",
-                      colour ? "\x1b[1m" : "", capacity->score, colour ? "\x1b[0m" : "",
-                      capacity->category, confidence_name(capacity->confidence),
-                      (unsigned long long)capacity->n);
-    cx_buf_printf(out, "  C %.3f  I_int %.3f  R %.3f%s  I_inc %.3f  S %.3f\n", capacity->c,
-                  capacity->i_int, capacity->r, capacity->r_known ? "" : " (unknown)",
-                  capacity->i_inc, capacity->s);
     return cx_buf_check(out, err);
 }

@@ -420,22 +420,6 @@ CX_TEST(capacity_reports_every_factor_with_its_inputs)
         CHECK_INT(factor->type == CX_JSON_NULL, i == 2); /* R is unknown, and says so */
         CHECK_NEAR(scores_input(inputs, "value"), 1);
     }
-    cx_buf_clear(&text);
-    CHECK_STATUS(cx_capacity_text(&text,
-                                  CX_STR("\x1b"
-                                         "a"),
-                                  &capacity, false, &s.err),
-                 &s.err);
-    CHECK_STR(cx_buf_str(&text),
-              "?a: no score, 9 traces with an action are too few\n"
-              "  C 1.000  I_int 1.000  R 1.000 (unknown)  I_inc 1.000  S 1.000\n");
-    cx_buf_clear(&text);
-    add_good(&s, 1);
-    capacity = compute_all(&s);
-    CHECK_STATUS(cx_capacity_text(&text, CX_STR("a"), &capacity, false, &s.err), &s.err);
-    CHECK_STR(cx_buf_str(&text),
-              "a: 1.000 high_capacity, low confidence from 10 traces\n"
-              "  C 1.000  I_int 1.000  R 1.000 (unknown)  I_inc 1.000  S 1.000\n");
     cx_buf_done(&text);
     scores_done(&s);
 }

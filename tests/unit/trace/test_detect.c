@@ -618,26 +618,6 @@ CX_TEST(alert_id_is_one_a_day)
     scores_done(&s);
 }
 
-CX_TEST(alerts_text_lets_nothing_act_on_a_terminal)
-{
-    scores s;
-    cx_buf text;
-    scores_init(&s);
-    cx_buf_init(&text, cx_alloc_default());
-    CHECK_STATUS(cx_alerts_text(&text, &s.alerts, false, &s.err), &s.err);
-    CHECK_STR(cx_buf_str(&text), "no alerts\n");
-    cx_buf_clear(&text);
-    add_overrides(&s, "\x1b[2J", 10, 20);
-    add_overrides(&s, "b", 0, 25);
-    REQUIRE(scores_detect(&s, cx_detect_override) == 1);
-    CHECK_STATUS(cx_alerts_text(&text, &s.alerts, false, &s.err), &s.err);
-    CHECK_STR(cx_buf_str(&text),
-              "warning   conscience_override  ?[2J  override_rate 0.500 against 0.000\n"
-              "          t009, t008, t007, t006, t005\n");
-    cx_buf_done(&text);
-    scores_done(&s);
-}
-
 CX_TEST(detectors_of_nothing_find_nothing)
 {
     static scores_detector *const all[] = {cx_detect_cross_agent, cx_detect_intra_agent,
