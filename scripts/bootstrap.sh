@@ -5,6 +5,9 @@ cd "$(dirname "$0")/.."
 
 ./scripts/install-deps.sh build
 
+# Without the page everything else is built all the same.
+./scripts/npm-ci.sh build || true
+
 echo "Building (release)"
 cmake --preset release --log-level=WARNING
 cmake --build --preset release --target cortex cortex-verify cortex_shared cortex_static

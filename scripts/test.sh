@@ -111,6 +111,9 @@ check() {
 part "packages"
 ./scripts/install-deps.sh test
 
+# The page and its tests; where its parts cannot be had, both are left out, and the tests say so.
+./scripts/npm-ci.sh test || true
+
 # Tests of the PostgreSQL index run beside a server of their own; without one they are skipped.
 if compgen -G '/usr/lib/postgresql/*/bin/initdb' >/dev/null; then
     through=(./tests/support/postgres.sh)

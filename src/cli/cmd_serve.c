@@ -12,6 +12,7 @@
 #include "cli/ledger.h"
 #include "ledger/remote.h"
 #include "run/git.h"
+#include "server/page.h"
 #include "server/runs.h"
 #include "server/server.h"
 
@@ -29,6 +30,7 @@ typedef struct serving {
     cx_runs *runs; /* NULL = no --repo */
     cx_server *server;
     const char *token_path; /* HOME/token; NULL = somebody else keeps the tokens */
+    cx_str token_text;      /* what stands in it; only for a person at a terminal */
     bool first_token;       /* made by this start */
 } serving;
 
@@ -61,6 +63,18 @@ static cx_status take_count(const cx_cli_args *args, const char *name, uint64_t 
     return CX_SUCCESS;
 }
 
+static cx_status take_names(serving *s, cx_server_options *options, cx_err *err)
+{
+    const cx_cli_given *given = NULL;
+    const char **names = CX_ARENA_ARRAY(&s->cli->arena, const char *, s->args->given_count + 1);
+    if (names == NULL)
+        return cx_fail_nomem(err);
+    while ((given = cx_cli_next(s->args, "name", given)) != NULL)
+        names[options->name_count++] = given->values[0];
+    options->names = names;
+    return CX_SUCCESS;
+}
+
 static cx_status take_options(serving *s, cx_server_options *out, cx_err *err)
 {
     const cx_cli_args *args = s->args;
@@ -90,6 +104,7 @@ static cx_status take_options(serving *s, cx_server_options *out, cx_err *err)
     CX_TRY(take_milliseconds(args, "header-timeout", &options.header_ms, err));
     CX_TRY(take_milliseconds(args, "body-timeout", &options.body_ms, err));
     CX_TRY(take_milliseconds(args, "answer-timeout", &options.answer_ms, err));
+    CX_TRY(take_names(s, &options, err));
     *out = options;
     return CX_SUCCESS;
 }
@@ -166,8 +181,13 @@ static cx_status need_token(serving *s, cx_err *err)
         s->first_token = true;
     }
     cx_buf_init(&kept, s->cli->alloc);
-    if (!cx_failed(cx_io_read_file(io, path.data, 4096, &kept, NULL)))
+    if (!cx_failed(cx_io_read_file(io, path.data, 4096, &kept, NULL))) {
         s->token_path = path.data;
+        while (kept.size != 0 && kept.data[kept.size - 1] == '\n')
+            kept.size--;
+        if (kept.size == CX_TOKEN_TEXT_SIZE)
+            s->token_text = cx_arena_copy_str(&s->cli->arena, cx_buf_str(&kept));
+    }
     cx_buf_done(&kept);
     return CX_SUCCESS;
 }
@@ -239,12 +259,26 @@ static void add_url(const serving *s, cx_buf *out)
                   (unsigned)address->port);
 }
 
+/* The address that signs a browser in goes to a terminal, never to a log. */
+static void say_page(const serving *s, cx_str url, cx_buf *out)
+{
+    if (!cx_page_is_there()) {
+        cx_buf_add_z(out, "page   not in this program: it was built without (see README.md)\n");
+        return;
+    }
+    cx_buf_printf(out, "page   %.*s/", (int)url.size, url.data);
+    if (s->token_text.data != NULL && isatty(1))
+        cx_buf_printf(out, "#token=%.*s", (int)s->token_text.size, s->token_text.data);
+    cx_buf_add_byte(out, '\n');
+}
+
 static void say_where_text(const serving *s, cx_str url, cx_buf *out)
 {
     cx_buf_printf(out, "cortex %s listens on %.*s\n", cx_version(), (int)url.size, url.data);
     cx_buf_printf(out, "home   %s\n", s->path);
     if (s->token_path == NULL) {
         cx_buf_add_z(out, "token  made with 'cortex token add'; 'cortex token list' shows them\n");
+        say_page(s, url, out);
         return;
     }
     cx_buf_printf(out, "token  in %s%s\n", s->token_path,
@@ -254,6 +288,7 @@ static void say_where_text(const serving *s, cx_str url, cx_buf *out)
                   "application/json' --data-binary @batch.json %.*s/api/v1/covenant/events\n",
                   cx_cli_has(s->args, "tls-cert") ? " --cacert CERT" : "", s->token_path,
                   (int)url.size, url.data);
+    say_page(s, url, out);
 }
 
 static cx_status say_where(const serving *s, cx_err *err)
@@ -347,6 +382,9 @@ static const cx_cli_option options[] = {
     CX_CLI_OPT("tls-cert", 0, CX_CLI_FILE, "FILE", "Certificate chain in PEM."),
     CX_CLI_OPT("tls-key", 0, CX_CLI_FILE, "FILE", "Its private key in PEM."),
     CX_CLI_OPT_FLAG("insecure", 0, "Listen on any address without TLS."),
+    CX_CLI_OPT_MANY("name", 0, CX_CLI_TEXT, "NAME",
+                    "A name by which browsers may call this server, besides addresses and "
+                    "localhost. May be repeated; not needed with TLS."),
     CX_CLI_OPT("db", 0, CX_CLI_TEXT, "WHERE",
                "The index: a file, or postgresql://...; default HOME/cirislens.db."),
     CX_CLI_OPT("index-days", 0, CX_CLI_COUNT, "N",

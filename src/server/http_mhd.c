@@ -305,7 +305,9 @@ static void add_headers(exchange *x, struct MHD_Response *response)
     const mhd_library *mhd = &x->http->mhd;
     const cx_response *answer = &x->call.response;
     (void)mhd->MHD_add_response_header(response, "Content-Type", answer->content_type);
-    (void)mhd->MHD_add_response_header(response, "Cache-Control", "no-store");
+    (void)mhd->MHD_add_response_header(
+        response, "Cache-Control",
+        answer->cache_control == NULL ? "no-store" : answer->cache_control);
     (void)mhd->MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
     for (size_t i = 0; i < answer->header_count; i++)
         (void)mhd->MHD_add_response_header(response, answer->headers[i].name,
@@ -508,6 +510,12 @@ static void take_headers(exchange *x, const char *method)
     request->content_encoding = header(x, "Content-Encoding");
     request->last_event_id = header(x, "Last-Event-ID");
     request->if_none_match = header(x, "If-None-Match");
+    request->accept_encoding = header(x, "Accept-Encoding");
+    request->cookie = header(x, "Cookie");
+    request->host = header(x, "Host");
+    request->origin = header(x, "Origin");
+    request->fetch_site = header(x, "Sec-Fetch-Site");
+    request->page_header = header(x, "X-Cortex-Page");
     request->has_length = header(x, "Transfer-Encoding").data == NULL;
     request->length = request->has_length ? length_of(header(x, "Content-Length")) : 0;
 }

@@ -3,6 +3,7 @@
  */
 #include "server/route.h"
 
+#include "server/route_page.h"
 #include "server/route_runs.h"
 
 #define JSON "application/json"
@@ -391,9 +392,11 @@ const cx_route cx_routes[] = {
      .summary = "Newly recorded traces, as they come (server-sent events)"},
 
     CX_ROUTES_OF_RUNS
+    CX_ROUTES_OF_PAGE
 
     {.method = "GET",
      .path = "/healthz",
+     .homeless = true,
      .open = true,
      .where = CX_RUN_HERE,
      .answers = JSON,
@@ -402,6 +405,7 @@ const cx_route cx_routes[] = {
      .summary = "The process answers"},
     {.method = "GET",
      .path = "/readyz",
+     .homeless = true,
      .open = true,
      .where = CX_RUN_HERE,
      .answers = JSON,
@@ -417,6 +421,7 @@ const cx_route cx_routes[] = {
      .summary = "What the server counts, for Prometheus"},
     {.method = "GET",
      .path = "/openapi.json",
+     .homeless = true,
      .where = CX_RUN_HERE,
      .answers = JSON,
      .codes = "200",
@@ -468,6 +473,8 @@ static bool match(const cx_route *route, cx_call *call)
     size_t at = 0;
     call->capture_count = 0;
     for (cx_str part; (part = next_part(&pattern)).data != NULL;) {
+        if (part.size == 0) /* "/" alone */
+            break;
         if (route->short_too && at == 1 && cx_str_is(part, "v1") &&
             (at == target->segment_count || !cx_str_is(target->segments[at], "v1")))
             continue;

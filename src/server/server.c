@@ -21,6 +21,7 @@ struct cx_server {
     cx_http *http;
     bool feeds;
     cx_buf cert, key; /* PEM text */
+    int socket;       /* -1 = the HTTP room has it, or there is none */
 };
 
 static unsigned or_default(unsigned given, unsigned otherwise)
@@ -64,10 +65,18 @@ static cx_status open_service(cx_server *server, cx_err *err)
         .index_where = options->index_where,
         .body_max = options->body_max,
         .runs = options->runs,
+        .tls = options->tls_cert_path != NULL,
+        .port = options->address.port,
+        .names = options->names,
+        .name_count = options->name_count,
+        .file_path = options->file_path,
+        .only_token = options->only_token,
         .log = options->log,
         .log_arg = options->log_arg,
     };
     CX_TRY(cx_service_open(&wanted, &server->service, err));
+    if (options->recorder == NULL)
+        return CX_SUCCESS;
     CX_TRY(cx_recorder_feed_begin(options->recorder, server->service->index_where, err));
     server->feeds = true;
     return cx_hub_open(server->service, &server->service->hub, err);
@@ -103,7 +112,8 @@ static cx_status open_http(cx_server *server, cx_err *err)
     /* On loopback everybody, a proxy too, has the same address. */
     if (http.connections_per_address == 0 && !options->address.is_loopback)
         http.connections_per_address = 1024;
-    CX_TRY(cx_tcp_listen(&options->address, &http.socket, err));
+    http.socket = server->socket;
+    server->socket = -1;
     return cx_http_open(&http, &server->http, err);
 }
 
@@ -112,6 +122,8 @@ static cx_status open_all(cx_server *server, cx_err *err)
     CX_TRY(check_address(&server->options, err));
     CX_TRY(read_pem(server, server->options.tls_cert_path, &server->cert, err));
     CX_TRY(read_pem(server, server->options.tls_key_path, &server->key, err));
+    /* The port is known before anything is served: cookies are named after it. */
+    CX_TRY(cx_tcp_listen(&server->options.address, &server->socket, err));
     CX_TRY(open_service(server, err));
     return open_http(server, err);
 }
@@ -124,6 +136,7 @@ cx_status cx_server_open(const cx_server_options *options, cx_server **out, cx_e
         return cx_fail_nomem(err);
     server->alloc = alloc;
     server->options = *options;
+    server->socket = -1;
     if (server->options.io == NULL)
         server->options.io = cx_io_system();
     cx_buf_init(&server->cert, alloc);
@@ -147,6 +160,8 @@ void cx_server_close(cx_server *server, uint32_t grace_ms)
     if (server == NULL)
         return;
     cx_http_close(server->http, grace_ms);
+    if (server->socket >= 0)
+        cx_tcp_close(server->socket);
     if (server->feeds) {
         uint32_t wait_ms = grace_ms < FEED_WAIT_MS ? grace_ms : FEED_WAIT_MS;
         if (wait_ms != 0 &&

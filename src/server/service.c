@@ -12,6 +12,7 @@
 
 #include "base/alloc.h"
 #include "server/hub.h"
+#include "server/origin.h"
 #include "server/param.h"
 #include "server/route.h"
 
@@ -20,10 +21,15 @@
 static cx_status prepare(cx_service *service, cx_err *err)
 {
     const cx_service_options *options = &service->options;
-    cx_str home = cx_arena_copy_str(&service->arena, cx_str_z(options->home_path));
+    (void)snprintf(service->cookie, sizeof service->cookie, "cortex_%u", (unsigned)options->port);
+    cx_sessions_init(&service->sessions, service->io);
+    cx_str home = cx_arena_copy_str(
+        &service->arena, cx_str_z(options->home_path == NULL ? "" : options->home_path));
     if (home.data == NULL)
         return cx_fail_nomem(err);
     cx_token_guard_init(&service->guard, service->io, service->alloc, home.data);
+    if (options->only_token != NULL)
+        cx_token_guard_only(&service->guard, options->only_token);
     service->index_where = options->index_where;
     if (service->index_where == NULL)
         service->index_where = cx_recorder_index_path(home.data, &service->arena);
@@ -60,6 +66,7 @@ void cx_service_close(cx_service *service)
         return;
     cx_hub_close(service->hub);
     cx_token_guard_done(&service->guard);
+    cx_sessions_done(&service->sessions);
     cx_arena_done(&service->arena);
     cx_alloc_free(service->alloc, service, sizeof *service);
 }
@@ -93,6 +100,7 @@ void cx_call_init(cx_call *call, cx_service *service, const cx_request *request,
     call->capture_count = 0;
     memset(call->values, 0, sizeof call->values);
     memset(&call->token, 0, sizeof call->token);
+    call->by_session = false;
     memset(&call->response, 0, sizeof call->response);
     cx_buf_init(&call->response.body, service->alloc);
     call->room = room;
@@ -128,7 +136,11 @@ static bool find_route(cx_call *call)
     cx_route_found found = CX_ROUTE_NO_PATH;
     if (fault != CX_TARGET_PATH)
         found = cx_route_find(call, allow, sizeof allow);
+    if (found == CX_ROUTE_FOUND && call->service->options.file_path != NULL &&
+        !call->route->homeless)
+        found = CX_ROUTE_NO_PATH;
     if (found == CX_ROUTE_NO_PATH) {
+        call->route = NULL;
         refuse(call, 404, "not-found", CX_STR("there is nothing under this path"));
         return false;
     }
@@ -156,13 +168,36 @@ static cx_str bearer(cx_str header)
     return cx_str_from(header.data + at, header.size - at);
 }
 
+/* By the cookie of a session, when it comes from our own page; *out_asked = there was one. */
+static cx_status know_session(cx_call *call, bool *out_asked, bool *out_known, cx_err *err)
+{
+    cx_digest digest;
+    cx_str cookie = cx_session_cookie(call->request.cookie, call->service->cookie);
+    *out_asked = cookie.data != NULL;
+    if (cookie.data == NULL || !cx_sessions_find(&call->service->sessions, cookie, &digest))
+        return CX_SUCCESS;
+    if (!cx_origin_host(call->service, &call->request) || !cx_origin_own_page(&call->request)) {
+        refuse(call, 403, "forbidden",
+               CX_STR("a session counts only for requests of the page that this server gave out"));
+        return CX_SUCCESS;
+    }
+    call->by_session = true;
+    return cx_token_guard_check_digest(&call->service->guard, &digest, &call->token, out_known,
+                                       err);
+}
+
 static bool know_sender(cx_call *call)
 {
     cx_str text = bearer(call->request.authorization);
-    bool known = false;
+    bool known = false, asked = false;
     cx_err err;
-    if (text.data != NULL &&
-        cx_failed(cx_token_guard_check(&call->service->guard, text, &call->token, &known, &err))) {
+    cx_status status =
+        text.data != NULL
+            ? cx_token_guard_check(&call->service->guard, text, &call->token, &known, &err)
+            : know_session(call, &asked, &known, &err);
+    if (call->response.status != 0)
+        return false;
+    if (cx_failed(status)) {
         cx_service_log(call->service, "tokens: %s", err.message);
         refuse(call, 503, "unavailable", CX_STR("tokens cannot be read now"));
         return false;
@@ -171,8 +206,9 @@ static bool know_sender(cx_call *call)
         return true;
     memset(&call->token, 0, sizeof call->token);
     refuse(call, 401, "unauthorized",
-           text.data == NULL ? CX_STR("expected the header Authorization: Bearer TOKEN")
-                             : CX_STR("this token is unknown, revoked or has expired"));
+           asked               ? CX_STR("this session is over; open the page with its token again")
+           : text.data == NULL ? CX_STR("expected the header Authorization: Bearer TOKEN")
+                               : CX_STR("this token is unknown, revoked or has expired"));
     return false;
 }
 

@@ -16,6 +16,7 @@
 #include "recorder/recorder.h"
 #include "server/metrics.h"
 #include "server/query.h"
+#include "server/session.h"
 #include "server/token.h"
 
 typedef struct cx_service cx_service;
@@ -35,6 +36,13 @@ typedef struct cx_service_options {
     const char *index_where; /* as cx_index_open; NULL = the home's own file */
     size_t body_max;         /* bytes; 0 = CX_SERVER_BODY_MAX_DEFAULT */
     cx_runs *runs;           /* of a repository; outlives the service; NULL = none is served */
+    bool tls;                /* requests come through it */
+    uint16_t port;           /* that is listened on: cookies of several servers of one host differ */
+    const char *const *names; /* by which browsers may call it, besides addresses and localhost */
+    size_t name_count;
+    /* Without a recorder: the one file that is shown, and the one token that opens it. */
+    const char *file_path; /* NULL = none */
+    const cx_token *only_token;
     /* Called with one line without its end, by any thread; NULL = nobody listens. */
     void (*log)(void *arg, const char *line);
     void *log_arg;
@@ -49,6 +57,8 @@ struct cx_service {
     cx_arena arena; /* of texts that live as long as the service */
     size_t body_max;
     cx_token_guard guard;
+    cx_sessions sessions;
+    char cookie[24]; /* its name: "cortex_<port>" */
     cx_metrics metrics;
     cx_hub *hub;   /* NULL = no feed */
     cx_runs *runs; /* NULL = no repository */
@@ -68,6 +78,8 @@ typedef struct cx_request {
     cx_str target;                                        /* as received */
     cx_str authorization, content_type, content_encoding; /* data NULL = none */
     cx_str last_event_id, if_none_match;                  /* likewise */
+    cx_str accept_encoding, cookie, host;                 /* likewise */
+    cx_str origin, fetch_site, page_header;               /* likewise; X-Cortex-Page */
     bool has_length;
     uint64_t length; /* of the body, as declared */
     cx_bytes body;   /* for cx_service_run */
@@ -94,15 +106,16 @@ struct cx_stream {
 typedef cx_status cx_stream_open(cx_call *call, void (*wake)(void *arg), void *arg, cx_stream **out,
                                  cx_err *err);
 
-#define CX_RESPONSE_HEADERS_MAX 6
+#define CX_RESPONSE_HEADERS_MAX 12
 typedef struct cx_response_header {
     const char *name;
-    char value[112];
+    char value[192];
 } cx_response_header;
 
 typedef struct cx_response {
     unsigned status; /* 0 = not answered yet */
     const char *content_type;
+    const char *cache_control; /* NULL = nobody keeps it */
     cx_response_header headers[CX_RESPONSE_HEADERS_MAX];
     size_t header_count;
     cx_buf body;
@@ -161,6 +174,7 @@ typedef struct cx_route {
     const char *method;
     const char *path; /* "/a/{name}/b"; "{name...}" takes one segment or more */
     bool open;        /* needs no token */
+    bool homeless;    /* is there also where one file is shown, and no home */
     bool short_too;   /* "/api/v1/x" is "/api/x" too (run.md §21) */
     unsigned scopes;  /* any of these; 0 = any token */
     bool full_level;  /* shows contents as they are: reading needs the highest level */
@@ -188,6 +202,7 @@ struct cx_call {
     size_t capture_count;
     cx_param values[CX_ROUTE_PARAMS_MAX]; /* in the order of the route's params */
     cx_token token;                       /* zeroed when the route is open */
+    bool by_session;                      /* the token was not shown; its session was */
     cx_response response;
     char *room; /* of the decoded target; the caller's */
     uint64_t began_ns;

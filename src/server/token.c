@@ -327,33 +327,44 @@ static void make_id(const uint8_t *random, char out[CX_TOKEN_ID_SIZE + 1])
     out[CX_TOKEN_ID_SIZE] = 0;
 }
 
-cx_status cx_token_add(const cx_io *io, const char *home_path, const cx_token *wanted,
-                       char out_text[CX_TOKEN_TEXT_SIZE + 1], cx_token *out, cx_err *err)
+cx_status cx_token_make_text(const cx_io *io, char out_text[CX_TOKEN_TEXT_SIZE + 1],
+                             cx_digest *out_digest, cx_err *err)
 {
-    uint8_t random[32 + CX_TOKEN_ID_SIZE];
-    cx_token made = *wanted;
+    uint8_t random[32];
     cx_buf text;
     int failed = io->random(io, random, sizeof random);
     if (failed != 0)
         return cx_fail_os(err, -failed, "there is no randomness");
     cx_buf_init(&text, cx_alloc_default());
     cx_buf_add_z(&text, PREFIX);
-    cx_base64_add(&text, cx_bytes_from(random, 32), CX_BASE64_URL);
+    cx_base64_add(&text, cx_bytes_from(random, sizeof random), CX_BASE64_URL);
     cx_status status = cx_buf_check(&text, err);
     if (!cx_failed(status)) {
         CX_ASSERT(text.size == CX_TOKEN_TEXT_SIZE);
-        made.digest = cx_digest_of(cx_buf_bytes(&text));
-        make_id(random + 32, made.id);
-        made.created_ns = (int64_t)io->wall_ns(io);
-        status = change(io, home_path, append_token, &made, err);
-    }
-    if (!cx_failed(status)) {
+        *out_digest = cx_digest_of(cx_buf_bytes(&text));
         memcpy(out_text, text.data, CX_TOKEN_TEXT_SIZE);
         out_text[CX_TOKEN_TEXT_SIZE] = 0;
-        *out = made;
     }
     cx_buf_done(&text);
     return status;
+}
+
+cx_status cx_token_add(const cx_io *io, const char *home_path, const cx_token *wanted,
+                       char out_text[CX_TOKEN_TEXT_SIZE + 1], cx_token *out, cx_err *err)
+{
+    uint8_t random[CX_TOKEN_ID_SIZE];
+    char text[CX_TOKEN_TEXT_SIZE + 1];
+    cx_token made = *wanted;
+    CX_TRY(cx_token_make_text(io, text, &made.digest, err));
+    int failed = io->random(io, random, sizeof random);
+    if (failed != 0)
+        return cx_fail_os(err, -failed, "there is no randomness");
+    make_id(random, made.id);
+    made.created_ns = (int64_t)io->wall_ns(io);
+    CX_TRY(change(io, home_path, append_token, &made, err));
+    memcpy(out_text, text, sizeof text);
+    *out = made;
+    return CX_SUCCESS;
 }
 
 typedef struct removal {
@@ -441,20 +452,35 @@ static bool same(const cx_digest *a, const cx_digest *b)
     return different == 0;
 }
 
+void cx_token_guard_only(cx_token_guard *guard, const cx_token *token)
+{
+    guard->only = true;
+    guard->one = *token;
+    guard->tokens = (cx_tokens){&guard->one, 1};
+    guard->known = true;
+}
+
 cx_status cx_token_guard_check(cx_token_guard *guard, cx_str text, cx_token *out, bool *out_known,
                                cx_err *err)
 {
     cx_digest digest = cx_digest_of(cx_str_bytes(text));
+    return cx_token_guard_check_digest(guard, &digest, out, out_known, err);
+}
+
+cx_status cx_token_guard_check_digest(cx_token_guard *guard, const cx_digest *digest,
+                                      cx_token *out, bool *out_known, cx_err *err)
+{
     uint64_t now = guard->io->monotonic_ns(guard->io);
     cx_status status = CX_SUCCESS;
     bool known = false;
     cx_lock_enter(&guard->lock);
-    if (!guard->known || now - guard->looked_ns >= CX_TOKENS_FRESH_MS * UINT64_C(1000000)) {
+    if (!guard->only &&
+        (!guard->known || now - guard->looked_ns >= CX_TOKENS_FRESH_MS * UINT64_C(1000000))) {
         status = look_again(guard, err);
         guard->looked_ns = now;
     }
     for (size_t i = 0; !cx_failed(status) && i < guard->tokens.count; i++) {
-        bool found = same(&digest, &guard->tokens.items[i].digest);
+        bool found = same(digest, &guard->tokens.items[i].digest);
         if (found)
             *out = guard->tokens.items[i];
         known |= found;

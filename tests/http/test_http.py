@@ -387,7 +387,7 @@ def memory_proofs_need_something_to_prove(s):
 
 @shared
 def paths_and_methods(s):
-    for path in ["/", "/nothing", "/api/v1/covenant", API + "/traces/", API + "//traces",
+    for path in ["/assets/nothing.js", "/nothing", "/api/v1/covenant", API + "/traces/", API + "//traces",
                  "/api/v1/covenant/traces/a/b/c", "/api/v1/covenant/../healthz",
                  "/api/v1/covenant/%2e%2e/%2e%2e/healthz", "/%2e%2e/%2e%2e/etc/passwd",
                  "/healthz%00", "/healthz/%00", API + "/traces/%ff%fe", API + "/traces/%zz",
@@ -410,7 +410,7 @@ def paths_and_methods(s):
 def the_absolute_form_is_understood(s):
     head = b"Host: x\r\nConnection: close\r\n\r\n"
     assert code_of(raw(s, b"GET http://x.example/healthz HTTP/1.1\r\n" + head)) == 200
-    assert code_of(raw(s, b"GET http://x.example HTTP/1.1\r\n" + head)) == 404
+    assert code_of(raw(s, b"GET http://x.example HTTP/1.1\r\n" + head)) == 421
     assert code_of(raw(s, b"GET healthz HTTP/1.1\r\n" + head)) == 404
     assert code_of(raw(s, b"GET * HTTP/1.1\r\n" + head)) == 404
 
@@ -735,8 +735,10 @@ def tokens_that_cannot_be_read_let_nobody_in(s):
 # --- the document, health, metrics ---------------------------------------------------------------
 
 
-# What is asked about governed runs has tests of its own (test_runs_http.py).
-RUNS = re.compile(r"/api/(v1/)?(runs|contracts|locks|worktrees|policies|agents|approvals)(/|$)")
+# What is asked about governed runs, and by the page, has tests of its own (test_runs_http.py,
+# test_page.py).
+RUNS = re.compile(r"/api/(v1/)?(runs|contracts|locks|worktrees|policies|agents|approvals)(/|$)"
+                  r"|/$|/assets/|/api/v1/(session|view)(/|$)")
 
 
 @shared

@@ -1,0 +1,53 @@
+#!/usr/bin/env bash
+# npm-ci.sh build|test - brings what web/package-lock.json names into web/node_modules.
+#
+# `build` is what bundling the page needs, `test` everything.  When the lock file is what it was the
+# last time, nothing is done and nothing is asked of the network.  A registry that is slow is asked
+# three times.  Exits 1 with the reason when it cannot be done: the programs are then built without
+# the page, and its tests are skipped.
+set -euo pipefail
+cd "$(dirname "$0")/../web"
+
+kind=${1:-}
+case "$kind" in
+build) omit=(--omit=dev) ;;
+test) omit=() ;;
+*)
+    echo "usage: $0 build|test" >&2
+    exit 2
+    ;;
+esac
+
+if ! command -v node >/dev/null || ! command -v npm >/dev/null; then
+    echo "the page is left out: node and npm (packages nodejs and npm, version 18 or newer) are missing" >&2
+    exit 1
+fi
+if [ "$(node -p 'process.versions.node.split(".")[0]')" -lt 18 ]; then
+    echo "the page is left out: node $(node -v) is older than 18" >&2
+    exit 1
+fi
+
+stamp=node_modules/.cortex-stamp
+wanted=$(sha256sum package-lock.json | cut -d ' ' -f 1)
+if [ -f "$stamp" ]; then
+    read -r have had_kind <"$stamp"
+    if [ "$have" = "$wanted" ] && { [ "$had_kind" = test ] || [ "$had_kind" = "$kind" ]; }; then
+        exit 0
+    fi
+fi
+
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+for try in 1 2 3; do
+    # No script of a package is run: what they would fetch or build is not needed.
+    if timeout 180 npm ci "${omit[@]}" --ignore-scripts --no-audit --no-fund --no-progress \
+        --fetch-timeout=30000 >"$log" 2>&1; then
+        echo "$wanted $kind" >"$stamp"
+        exit 0
+    fi
+    echo "npm ci did not succeed (try $try of 3)" >&2
+    sleep "$((try * 2))"
+done
+tail -5 "$log" >&2
+echo "the page is left out: its parts could not be fetched" >&2
+exit 1

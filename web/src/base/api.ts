@@ -1,0 +1,127 @@
+// api.ts - asking the server: one function, one kind of error, and every question can be taken back.
+
+import {signal} from '@preact/signals';
+
+/** RFC 9457, as the server spells it. */
+export interface Problem {
+  type: string;
+  title: string;
+  status: number;
+  detail: string;
+  instance?: string;
+  errors?: {parameter?: string; pointer?: string; reason?: string}[];
+}
+
+export class ApiError extends Error {
+  constructor(readonly problem: Problem) {
+    super(problem.detail || problem.title);
+    this.name = 'ApiError';
+  }
+
+  get status(): number {
+    return this.problem.status;
+  }
+}
+
+export type Query = Record<string, string | number | boolean | undefined | null>;
+
+/** Where answers come from: a server, or the data of a file that carries its own. */
+export interface Answers {
+  get(path: string, query: Query, signal?: AbortSignal): Promise<unknown>;
+  /** False where nothing can be asked of a server. */
+  readonly live: boolean;
+}
+
+export const isSignedOut = signal(false);
+
+export function target(path: string, query: Query = {}): string {
+  const params = new URLSearchParams();
+  for (const [name, value] of Object.entries(query))
+    if (value !== undefined && value !== null && value !== '') params.set(name, String(value));
+  const text = params.toString();
+  return text ? `${path}?${text}` : path;
+}
+
+/** A name with slashes as a path: each part escaped, the slashes kept. */
+export function segments(name: string): string {
+  return name.split('/').map(encodeURIComponent).join('/');
+}
+
+function problemOf(status: number, body: unknown, text: string): Problem {
+  if (body && typeof body === 'object' && 'detail' in body && 'status' in body) return body as Problem;
+  return {
+    type: 'about:blank', title: 'The server gave no usable answer', status,
+    detail: text.slice(0, 300) || `HTTP status ${status}`,
+  };
+}
+
+async function read(response: Response): Promise<unknown> {
+  const text = await response.text();
+  let body: unknown = null;
+  try {
+    body = JSON.parse(text);
+  } catch {
+    if (response.ok) throw new ApiError(problemOf(response.status, null, 'the answer is no JSON'));
+  }
+  if (response.status === 401) isSignedOut.value = true;
+  if (!response.ok) throw new ApiError(problemOf(response.status, body, text));
+  return body;
+}
+
+async function send(method: string, path: string, init: RequestInit): Promise<unknown> {
+  try {
+    const response = await fetch(path, {
+      method, credentials: 'same-origin', cache: 'no-store', redirect: 'error', ...init,
+    });
+    return await read(response);
+  } catch (error) {
+    if (error instanceof ApiError || (error instanceof DOMException && error.name === 'AbortError'))
+      throw error;
+    throw new ApiError({
+      type: 'about:blank', title: 'The server cannot be reached', status: 0,
+      detail: 'The server does not answer. Is cortex serve still running?',
+    });
+  }
+}
+
+class Server implements Answers {
+  readonly live = true;
+
+  get(path: string, query: Query, abort?: AbortSignal): Promise<unknown> {
+    return send('GET', target(path, query), abort ? {signal: abort} : {});
+  }
+}
+
+let answers: Answers = new Server();
+
+/** For a file that carries its data, and for tests. */
+export function answerWith(other: Answers): void {
+  answers = other;
+}
+
+export function isLive(): boolean {
+  return answers.live;
+}
+
+export async function get<T>(path: string, query: Query = {}, abort?: AbortSignal): Promise<T> {
+  return (await answers.get(path, query, abort)) as T;
+}
+
+/** Changes something: the header is what no other page's form can send. */
+export async function change<T>(method: 'POST' | 'DELETE' | 'PUT', path: string, body?: unknown): Promise<T> {
+  const headers: Record<string, string> = {'X-Cortex-Page': '1'};
+  const init: RequestInit = {headers};
+  if (body !== undefined) {
+    headers['Content-Type'] = 'application/json';
+    init.body = JSON.stringify(body);
+  }
+  return (await send(method, path, init)) as T;
+}
+
+/** Turns the token of the address into a session; the token is not kept. */
+export async function signIn(token: string): Promise<void> {
+  await send('POST', '/api/v1/session', {
+    headers: {'Authorization': `Bearer ${token}`, 'X-Cortex-Page': '1'},
+  });
+  isSignedOut.value = false;
+}

@@ -1,0 +1,100 @@
+// main.tsx - the page: sign in, then the bar, the screen of the address, help and toasts.
+
+import {render} from 'preact';
+import {useEffect} from 'preact/hooks';
+import './style/index.css';
+import {answerWith, ApiError, change, isLive, isSignedOut} from './base/api';
+import {addCommands, handleKey, helpIsOpen} from './base/keys';
+import {Carried, carriedData} from './base/carried';
+import {go, linkTo, listen, route} from './base/router';
+import {session, startSession, takeToken} from './base/session';
+import {isDark, startTheme, toggleTheme} from './base/theme';
+import {screens} from './screens/registry';
+import {Help} from './ui/help';
+import {Icon} from './ui/icon';
+import {SignIn} from './ui/sign_in';
+import {Failed, Loading} from './ui/states';
+import {Toasts} from './ui/toast';
+import {signal} from '@preact/signals';
+
+const failure = signal<Error | null>(null);
+
+function Bar() {
+  const at = route.value.screen;
+  const who = session.value;
+  return (
+    <nav class="bar" aria-label="Screens">
+      <span class="mark" aria-hidden="true">cortex</span>
+      <ul>
+        {screens.filter((screen) => screen.inBar && (who?.file == null || screen.id === 'debugger')).map((screen) => (
+          <li key={screen.id}>
+            <a href={screen.id === 'debugger' && who?.file != null ? linkTo('debugger', 'file') : linkTo(screen.id)}
+               aria-current={screen.id === at ? 'page' : undefined} title={screen.title}>
+              <Icon name={screen.icon} /><span>{screen.title}</span>
+            </a>
+          </li>
+        ))}
+      </ul>
+      <div class="bar-end">
+        <button type="button" class="quiet" title="Light or dark (t)" aria-label="Switch between light and dark"
+                onClick={toggleTheme}>
+          <Icon name={isDark.value ? 'sun' : 'moon'} />
+        </button>
+        <button type="button" class="quiet" title="Keys (?)" aria-label="Keys" onClick={() => (helpIsOpen.value = true)}>
+          <Icon name="help" />
+        </button>
+      </div>
+    </nav>
+  );
+}
+
+function Page() {
+  const screen = screens.find((one) => one.id === route.value.screen) ?? screens[0]!;
+  const View = screen.view;
+  useEffect(() => {
+    document.title = route.value.name ? `${screen.title} \u2013 Cortex` : `Cortex ${screen.title}`;
+  }, [screen.id, route.value.name]);
+  if (isSignedOut.value) return <SignIn />;
+  if (failure.value) return <main class="alone"><Failed error={failure.value} again={() => location.reload()} /></main>;
+  if (!session.value) return <main class="alone"><Loading what="Opening" /></main>;
+  return (
+    <div class="page">
+      <a class="skip" href="#main" onClick={(event) => {
+        event.preventDefault();
+        document.getElementById('main')?.focus();
+      }}>Skip to the screen</a>
+      <Bar />
+      <main id="main" tabIndex={-1} class={`screen screen-${screen.id}`}><View /></main>
+      <Help />
+      <Toasts />
+    </div>
+  );
+}
+
+async function start(): Promise<void> {
+  startTheme();
+  const data = carriedData();
+  const token = data ? null : takeToken();
+  listen();
+  if (data) answerWith(new Carried(data));
+  addEventListener('keydown', handleKey);
+  addCommands([
+    {keys: '?', what: 'Show the keys', group: 'Everywhere', run: () => (helpIsOpen.value = !helpIsOpen.value)},
+    {keys: 't', what: 'Light or dark', group: 'Everywhere', run: toggleTheme},
+    {keys: 'g', what: 'Back to the inbox', group: 'Everywhere', run: () => go(session.value?.file != null ? 'debugger' : 'inbox', session.value?.file != null ? 'file' : '')},
+  ]);
+  render(<Page />, document.getElementById('page')!);
+  try {
+    await startSession(token);
+    if (session.value?.file != null && !route.value.name) go('debugger', 'file');
+  } catch (error) {
+    if (!(error instanceof ApiError && error.status === 401)) failure.value = error as Error;
+  }
+}
+
+export async function signOut(): Promise<void> {
+  if (isLive()) await change('DELETE', '/api/v1/session');
+  isSignedOut.value = true;
+}
+
+void start();

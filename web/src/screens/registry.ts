@@ -1,0 +1,21 @@
+// registry.ts - the screens: adding one is a folder here and a line in this list.
+
+import type {ComponentType} from 'preact';
+import type {IconName} from '../ui/icon';
+import {Debugger} from './debugger/debugger';
+import {Inbox} from './inbox/inbox';
+
+export interface Screen {
+  /** First part of the address: #/debugger/... */
+  id: string;
+  title: string;
+  icon: IconName;
+  /** In the bar at the left; others are reached by links from there. */
+  inBar: boolean;
+  view: ComponentType;
+}
+
+export const screens: readonly Screen[] = [
+  {id: 'inbox', title: 'Inbox', icon: 'inbox', inBar: true, view: Inbox},
+  {id: 'debugger', title: 'Debugger', icon: 'lanes', inBar: true, view: Debugger},
+];

@@ -1,0 +1,44 @@
+// text.tsx - recorded text as text nodes: signs for what would act, a cut with a way to the rest.
+
+import {useState} from 'preact/hooks';
+import {count} from '../base/format';
+import {pieces, shorten} from '../base/text';
+
+interface Props {
+  text: string;
+  /** Units shown before somebody asks for more. */
+  most?: number;
+  class?: string;
+}
+
+/** Text that nobody here wrote. */
+export function Text({text, most = 2000, class: name}: Props) {
+  const [limit, setLimit] = useState(most);
+  const cut = shorten(text, limit);
+  return (
+    <span class={name} dir="auto">
+      {pieces(cut.text).map((piece, i) =>
+        piece.sign ? <span key={i} class="sign" title={`the character ${piece.sign}`}>{piece.sign}</span>
+          : piece.text)}
+      {cut.left > 0 && (
+        <button type="button" class="more" onClick={(event) => {
+          event.stopPropagation();
+          setLimit(limit * 10);
+        }}>
+          {`\u2026 ${count(cut.left)} more`}
+        </button>
+      )}
+    </span>
+  );
+}
+
+/** The same in one short line; the whole of it on hovering, within reason. */
+export function Line({text, most = 120, class: name}: Props) {
+  return (
+    <span class={`line ${name ?? ''}`} dir="auto" title={text.length > most ? text.slice(0, 1000) : undefined}>
+      {pieces(shorten(text, most).text.replace(/[\n\r\t]+/g, ' ')).map((piece, i) =>
+        piece.sign ? <span key={i} class="sign">{piece.sign}</span> : piece.text)}
+      {text.length > most ? '\u2026' : ''}
+    </span>
+  );
+}
