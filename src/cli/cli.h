@@ -180,6 +180,8 @@ extern const cx_cli_command cx_cli_serve;
 extern const cx_cli_command cx_cli_token_add;
 extern const cx_cli_command cx_cli_token_list;
 extern const cx_cli_command cx_cli_token_revoke;
+extern const cx_cli_command cx_cli_show;
+extern const cx_cli_command cx_cli_why;
 extern const cx_cli_command cx_cli_demo;
 extern const cx_cli_command cx_cli_doctor;
 extern const cx_cli_command cx_cli_version_command;

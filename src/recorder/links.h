@@ -1,0 +1,75 @@
+/*
+ * links.h - what points to what across the rooms of a home (DECISIONS 12).
+ *
+ *     trace  -> run                  correlation_metadata.run_id of its batch, or the run's id inside
+ *                                    the trace's own bytes
+ *     trace  -> memory, trace, run   URIs inside its bytes: matrix://cortex/.., cortex://trace/ID,
+ *                                    cortex://run/ID
+ *     memory -> memory, trace, run   derived_from of its provenance
+ *     run    -> commit               final_commit of its seal
+ *
+ * The book is made by reading the log once; cx_links_refresh reads on from where it ended.  It holds
+ * links, not things: what a link names need not exist.  Belongs to one thread at a time.
+ */
+#ifndef CX_RECORDER_LINKS_H
+#define CX_RECORDER_LINKS_H
+
+#include "ledger/home.h"
+
+#define CX_LINKS_MAX 4000000 /* of one home; more is CX_E_LIMIT */
+#define CX_LINKS_PER_ENTRY_MAX 1024 /* texts of one trace that look like links; the rest is left out */
+
+typedef enum cx_thing_kind {
+    CX_THING_NONE,
+    CX_THING_MEMORY,   /* matrix://cortex/Type/ULID#version */
+    CX_THING_EDGE,     /* matrix://cortex/edge/.. */
+    CX_THING_TRACE,    /* a trace_id */
+    CX_THING_RUN,      /* a run id */
+    CX_THING_EVENT,    /* RUN/INDEX, from 1 */
+    CX_THING_COMMIT,   /* hex */
+    CX_THING_ENTRY,    /* ACTOR/SEQ */
+    CX_THING_SNAPSHOT, /* ACTOR@NUMBER */
+    CX_THING_JOURNAL,  /* ACTOR:SIZE: the journal of that many entries */
+    CX_THING_NODE,     /* the hash of a lattice node */
+    CX_THING_KEY,      /* a key id of the trust store */
+    CX_THING_ACTOR,
+    CX_THING_LINE, /* FILE:LINE of a repository */
+    CX_THING_COUNT
+} cx_thing_kind;
+/* "memory", "trace", ..; static storage. */
+const char *cx_thing_kind_name(cx_thing_kind kind);
+
+/* What a link rests on. */
+typedef enum cx_link_ground {
+    CX_LINK_STATED, /* somebody said so beside the thing: a batch's metadata */
+    CX_LINK_INSIDE  /* it stands in the bytes that are hashed, signed or sealed with the thing */
+} cx_link_ground;
+
+typedef struct cx_link {
+    cx_thing_kind from_kind, to_kind;
+    cx_str from, to;      /* ids as above; live as long as the book */
+    const char *relation; /* "performed_in", "mentions", "derived_from", "ended_at"; static */
+    cx_link_ground ground;
+    cx_str actor; /* where it is written */
+    uint64_t seq;
+} cx_link;
+
+typedef struct cx_links cx_links;
+
+/* Over an open home, which must outlive it; reads all of the log.  `alloc` NULL = default. */
+CX_RESULT cx_links_open(cx_home *home, const cx_alloc *alloc, cx_links **out, cx_err *err);
+CX_RESULT cx_links_refresh(cx_links *links, cx_err *err);
+void cx_links_close(cx_links *links); /* NULL is fine */
+
+/* In log order; borrowed until the next refresh.  A memory is found by its id whatever its version:
+ * give a whole URI, look at each link's own. */
+CX_RESULT cx_links_from(const cx_links *links, cx_thing_kind kind, cx_str id, cx_arena *arena,
+                        const cx_link ***out, size_t *out_count, cx_err *err);
+CX_RESULT cx_links_to(const cx_links *links, cx_thing_kind kind, cx_str id, cx_arena *arena,
+                      const cx_link ***out, size_t *out_count, cx_err *err);
+
+/* matrix://cortex/.., cortex://trace/ID, cortex://run/ID: what it names; false for other text. The
+ * id is borrowed from `uri`. */
+bool cx_thing_of_uri(cx_str uri, cx_thing_kind *out_kind, cx_str *out_id);
+
+#endif
