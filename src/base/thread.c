@@ -15,8 +15,15 @@ void cx_lock_init(cx_lock *lock)
 {
     int failed = pthread_mutex_init(&lock->mutex, NULL);
     CX_ASSERT(failed == 0);
-    failed = pthread_cond_init(&lock->changed, NULL);
+    /* Waits are by the monotonic clock: one that is set back must not make them longer. */
+    pthread_condattr_t monotonic;
+    failed = pthread_condattr_init(&monotonic);
     CX_ASSERT(failed == 0);
+    failed = pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    CX_ASSERT(failed == 0);
+    failed = pthread_cond_init(&lock->changed, &monotonic);
+    CX_ASSERT(failed == 0);
+    (void)pthread_condattr_destroy(&monotonic);
 }
 
 void cx_lock_done(cx_lock *lock)
@@ -46,7 +53,7 @@ void cx_lock_wait(cx_lock *lock)
 void cx_lock_wait_for(cx_lock *lock, uint32_t milliseconds)
 {
     struct timespec until;
-    if (clock_gettime(CLOCK_REALTIME, &until) != 0)
+    if (clock_gettime(CLOCK_MONOTONIC, &until) != 0)
         return; /* waking early is allowed */
     until.tv_sec += milliseconds / 1000;
     until.tv_nsec += (long)(milliseconds % 1000) * 1000000L;

@@ -5,6 +5,7 @@
 
 #include <stdatomic.h>
 
+#include "base/io.h"
 #include "tests/test.h"
 
 typedef struct work {
@@ -104,4 +105,19 @@ CX_TEST(thread_started_runs_beside_and_is_joined_once)
 CX_TEST(thread_cores_are_at_least_one)
 {
     CHECK(cx_thread_cores() >= 1);
+}
+
+/* Also run with a clock that has been moved by a year: tests/torture/test_weather.py. */
+CX_TEST(thread_a_wait_ends_in_its_time)
+{
+    const cx_io *io = cx_io_system();
+    cx_lock lock;
+    cx_lock_init(&lock);
+    cx_lock_enter(&lock);
+    uint64_t before = io->monotonic_ns(io);
+    cx_lock_wait_for(&lock, 20);
+    uint64_t waited_ms = (io->monotonic_ns(io) - before) / 1000000;
+    cx_lock_leave(&lock);
+    cx_lock_done(&lock);
+    CHECK(waited_ms < 60000);
 }
