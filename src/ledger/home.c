@@ -14,6 +14,8 @@
  */
 #include "ledger/home.h"
 
+#include <errno.h>
+
 #include "base/alloc.h"
 #include "crypto/text.h"
 #include "ledger/internal.h"
@@ -241,11 +243,16 @@ static cx_status make_identity(cx_home *home, cx_err *err)
     return cx_buf_check(&home->identity, err);
 }
 
-/* The database's own files take over the mode of this one: nobody else's business. */
+/* The database's own files take over the mode of this one: nobody else's business.  One that is
+ * there is not touched: closing it would drop the locks that other connections of this process have
+ * on it (POSIX). */
 static cx_status make_private(const cx_home *home, cx_err *err)
 {
     cx_file file;
-    int failed = home->io->open(home->io, home->db_path, CX_IO_WRITE | CX_IO_CREATE, &file);
+    int failed = home->io->open(home->io, home->db_path,
+                                CX_IO_WRITE | CX_IO_CREATE | CX_IO_EXCLUSIVE, &file);
+    if (failed == -EEXIST)
+        return CX_SUCCESS;
     if (failed != 0)
         return cx_fail_os(err, -failed, "opening %s", home->db_path);
     (void)home->io->close(home->io, file);
@@ -343,17 +350,12 @@ cx_status cx_home_open_tables_to_check(const cx_home *home, cx_store *out, bool 
     char *path = join(home->alloc, home->path, "/cortex.db");
     if (path == NULL)
         return cx_fail_nomem(err);
-    *out_there = file_size(home->io, path) != 0;
-    cx_status status = CX_SUCCESS;
-    if (*out_there)
-        status = cx_store_open(path, reading_mode(home, path), home->alloc, cx_io_seed(home->io),
-                               cx_buf_str(&home->identity), out, out_stale, err);
+    cx_status status = cx_store_open(path, reading_mode(home, path), home->alloc,
+                                     cx_io_seed(home->io), cx_buf_str(&home->identity), out,
+                                     out_stale, err);
     free_text(home->alloc, path);
-    if (*out_there && status.code == CX_E_NOT_FOUND) {
-        *out_there = false; /* an empty file, or one that has just gone */
-        return CX_SUCCESS;
-    }
-    return status;
+    *out_there = status.code != CX_E_NOT_FOUND; /* no file, or an empty one */
+    return *out_there ? status : CX_SUCCESS;
 }
 
 /* Opens the tables as they are; *out_current tells whether they have all the log had before. */

@@ -284,12 +284,13 @@ const cx_index_driver cx_index_sqlite_driver = {
 };
 
 /* SQLite's own files take over the mode of this one: what agents thought is nobody else's business.
- * Where it cannot be made, SQLite says why. */
+ * Where it cannot be made, SQLite says why.  A file that is there is not touched: closing it would
+ * drop the locks that other connections of this process have on it (POSIX). */
 static void make_private(const char *path)
 {
     const cx_io *io = cx_io_system();
     cx_file file;
-    if (io->open(io, path, CX_IO_WRITE | CX_IO_CREATE, &file) == 0)
+    if (io->open(io, path, CX_IO_WRITE | CX_IO_CREATE | CX_IO_EXCLUSIVE, &file) == 0)
         (void)io->close(io, file);
 }
 
