@@ -1,4 +1,4 @@
-# Compiler flags every target of ours gets; warnings are errors.
+# Compiler flags every target of ours gets; warnings are errors unless a packager says otherwise.
 set(CMAKE_C_STANDARD 17)
 set(CMAKE_C_STANDARD_REQUIRED ON)
 set(CMAKE_C_EXTENSIONS OFF)
@@ -15,11 +15,16 @@ set(CMAKE_C_FLAGS_DEBUG "-O1 -g")
 add_library(cx_flags INTERFACE)
 target_compile_definitions(cx_flags INTERFACE _GNU_SOURCE CX_VERSION="${PROJECT_VERSION}"
   $<$<CONFIG:Debug>:CX_DEBUG=1>)
+if(CMAKE_SIZEOF_VOID_P EQUAL 4)
+  # Here too files are longer than 2 GiB, and clocks go on after 2038.
+  target_compile_definitions(cx_flags INTERFACE _FILE_OFFSET_BITS=64 _TIME_BITS=64)
+endif()
 target_include_directories(cx_flags INTERFACE
   ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src)
 target_compile_options(cx_flags INTERFACE
   -Wall -Wextra -Wconversion -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla
-  -Wpointer-arith -Wwrite-strings -Wformat=2 -Wno-format-nonliteral -Werror
+  -Wpointer-arith -Wwrite-strings -Wformat=2 -Wno-format-nonliteral
+  $<$<BOOL:${CORTEX_WERROR}>:-Werror>
   -fno-strict-overflow -fstack-protector-strong
   $<$<CONFIG:Release>:-D_FORTIFY_SOURCE=2>
   # Paths of the building machine never reach a binary.

@@ -9,6 +9,7 @@
 
 #include "base/alloc.h"
 #include "base/diag.h"
+#include "base/wide.h"
 
 static uint64_t read64(const uint8_t *data)
 {
@@ -20,9 +21,8 @@ static uint64_t read64(const uint8_t *data)
 /* The two halves of the 128-bit product folded together: every input bit reaches every output. */
 static uint64_t fold(uint64_t a, uint64_t b)
 {
-    __extension__ typedef unsigned __int128 wide;
-    wide product = (wide)a * b;
-    return (uint64_t)product ^ (uint64_t)(product >> 64);
+    cx_wide product = cx_wide_product(a, b);
+    return product.low ^ product.high;
 }
 
 uint64_t cx_map_hash_bytes(uint64_t seed, const void *data, size_t size_bytes)
@@ -66,7 +66,7 @@ uint64_t cx_map_hash(const cx_map *map, cx_str key)
 static cx_map_slot *probe(const cx_map *map, cx_str key, uint64_t hash)
 {
     size_t mask = map->slot_count - 1;
-    for (size_t at = hash & mask;; at = (at + 1) & mask) {
+    for (size_t at = (size_t)hash & mask;; at = (at + 1) & mask) {
         cx_map_slot *slot = &map->slots[at];
         if (slot->hash == 0)
             return slot;

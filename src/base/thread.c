@@ -55,7 +55,7 @@ void cx_lock_wait_for(cx_lock *lock, uint32_t milliseconds)
     struct timespec until;
     if (clock_gettime(CLOCK_MONOTONIC, &until) != 0)
         return; /* waking early is allowed */
-    until.tv_sec += milliseconds / 1000;
+    until.tv_sec += (time_t)(milliseconds / 1000);
     until.tv_nsec += (long)(milliseconds % 1000) * 1000000L;
     if (until.tv_nsec >= 1000000000L) {
         until.tv_sec++;

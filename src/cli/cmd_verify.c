@@ -117,8 +117,9 @@ static int verify_standard_input(cx_cli *cli, const cx_cli_args *args)
     int code;
     cx_buf_init(&text, cli->alloc);
     uint64_t limit = cx_cli_number(args, "max-bytes", 0);
-    if (cx_failed(cx_io_read_file(cli->io, "-", limit == 0 || limit > SIZE_MAX ? SIZE_MAX : limit,
-                                  &text, &err))) {
+    if (cx_failed(cx_io_read_file(cli->io, "-",
+                                  limit == 0 || limit > SIZE_MAX ? SIZE_MAX : (size_t)limit, &text,
+                                  &err))) {
         code = cx_cli_fail(cli, "-", &err, cx_cli_has(args, "json"));
     } else if (cx_check_recognise(cx_buf_bytes(&text)) != CX_CHECK_UNKNOWN) {
         code = cx_cli_verify_proof(cli, args, "-", cx_buf_bytes(&text));

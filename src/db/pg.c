@@ -329,7 +329,7 @@ static cx_status name_of(cx_pg *pg, const char *sql, const parameters *given, ch
     if (text.data == NULL)
         return cx_fail_nomem(err);
     (void)snprintf(name, NAME_SIZE, "c%llu", (unsigned long long)pg->statement_count);
-    CX_TRY(cx_map_reserve(&pg->statements, pg->statement_count + 1, err));
+    CX_TRY(cx_map_reserve(&pg->statements, (size_t)pg->statement_count + 1, err));
     CX_TRY(prepare(pg, sql, given, name, err));
     uint64_t *value;
     bool is_new;

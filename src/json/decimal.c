@@ -5,6 +5,7 @@
 
 #include "base/diag.h"
 #include "base/map.h"
+#include "base/wide.h"
 
 #define EXPONENT_MAX INT64_C(1000000000000000000)
 
@@ -114,13 +115,13 @@ uint64_t cx_decimal_hash(const cx_decimal *value, uint64_t seed)
 /* 10^exponent mod modulus. */
 static uint64_t power_of_ten(uint64_t exponent, uint64_t modulus)
 {
-    unsigned __int128 base = 10 % modulus, result = 1 % modulus;
+    uint64_t base = 10 % modulus, result = 1 % modulus;
     for (; exponent != 0; exponent >>= 1) {
         if (exponent & 1)
-            result = result * base % modulus;
-        base = base * base % modulus;
+            result = cx_wide_product_mod(result, base, modulus);
+        base = cx_wide_product_mod(base, base, modulus);
     }
-    return (uint64_t)result;
+    return result;
 }
 
 /*
@@ -140,12 +141,15 @@ bool cx_decimal_is_multiple(const cx_decimal *value, const cx_decimal *divisor)
         modulus = modulus * 10 + (uint64_t)(next_digit(divisor, &at) - '0');
     uint64_t rest = 0;
     at = 0;
-    for (size_t i = 0; i < value->count; i++)
-        rest =
-            (uint64_t)(((unsigned __int128)rest * 10 + (unsigned)(next_digit(value, &at) - '0')) %
-                       modulus);
+    for (size_t i = 0; i < value->count; i++) {
+        uint64_t digit = (uint64_t)(next_digit(value, &at) - '0');
+        if (modulus <= UINT64_MAX / 10)
+            rest = (rest * 10 + digit) % modulus;
+        else
+            rest = cx_wide_sum_mod(cx_wide_product_mod(rest, 10, modulus), digit, modulus);
+    }
     uint64_t shift = power_of_ten((uint64_t)(value->exponent - divisor->exponent), modulus);
-    return (unsigned __int128)rest * shift % modulus == 0;
+    return cx_wide_product_mod(rest, shift, modulus) == 0;
 }
 
 bool cx_decimal_to_uint64(const cx_decimal *value, uint64_t *out)

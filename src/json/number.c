@@ -24,6 +24,7 @@
 #include <float.h>
 
 #include "base/diag.h"
+#include "base/wide.h"
 #include "json/number_tables.h"
 
 #define WORD_DIGITS 19   /* any 19 digits fit a uint64_t */
@@ -41,24 +42,6 @@
 #endif
 
 /* --- small arithmetic ---------------------------------------------------------------------- */
-
-typedef struct wide {
-    uint64_t high;
-    uint64_t low;
-} wide;
-
-static inline wide multiply(uint64_t a, uint64_t b)
-{
-#ifdef __SIZEOF_INT128__
-    unsigned __int128 product = (unsigned __int128)a * b;
-    return (wide){(uint64_t)(product >> 64), (uint64_t)product};
-#else
-    uint64_t a0 = (uint32_t)a, a1 = a >> 32, b0 = (uint32_t)b, b1 = b >> 32;
-    uint64_t middle = a1 * b0 + (a0 * b0 >> 32);
-    uint64_t carry = a0 * b1 + (uint32_t)middle;
-    return (wide){a1 * b1 + (middle >> 32) + (carry >> 32), a * b};
-#endif
-}
 
 static inline int leading_zeros(uint64_t value)
 {
@@ -114,7 +97,7 @@ static void big_multiply_add(big *number, uint64_t factor, uint64_t addend)
 {
     uint64_t carry = addend;
     for (int i = 0; i < number->count; i++) {
-        wide product = multiply(number->words[i], factor);
+        cx_wide product = cx_wide_product(number->words[i], factor);
         product.low += carry;
         carry = product.high + (product.low < carry);
         number->words[i] = product.low;
@@ -328,7 +311,7 @@ static uint64_t round_decimal(const decimal *number)
     const uint64_t *table = power_table[power - POWER_FIRST];
     int zeros = leading_zeros(number->word);
     uint64_t word = number->word << zeros;
-    wide upper = multiply(word, table[0]), lower = multiply(word, table[1]);
+    cx_wide upper = cx_wide_product(word, table[0]), lower = cx_wide_product(word, table[1]);
     uint64_t middle = upper.low + lower.high;
     uint64_t high = upper.high + (middle < lower.high);
 
@@ -412,9 +395,9 @@ typedef struct shortest {
  * up to one too large, which makes the product too large by less than 2^60 in its lowest place;
  * I3 keeps everything that is not an integer out of that range.
  */
-static inline uint64_t multiply_sticky(wide power, uint64_t factor)
+static inline uint64_t multiply_sticky(cx_wide power, uint64_t factor)
 {
-    wide lower = multiply(power.low, factor), upper = multiply(power.high, factor);
+    cx_wide lower = cx_wide_product(power.low, factor), upper = cx_wide_product(power.high, factor);
     uint64_t fraction = upper.low + lower.high;
     uint64_t integer = upper.high + (fraction < lower.high);
     return integer | ((fraction | (lower.low >> 60)) != 0);
@@ -442,10 +425,10 @@ static inline shortest without_trailing_zeros(uint64_t digits, int exponent)
 }
 
 /* The power of ten 10^k, rounded up to 128 bits. */
-static inline wide power_rounded_up(int k)
+static inline cx_wide power_rounded_up(int k)
 {
     const uint64_t *table = power_table[k - POWER_FIRST];
-    wide power = {table[0], table[1]};
+    cx_wide power = {table[0], table[1]};
     if (k < 0 || k > POWER_EXACT_LAST) {
         power.low += 1;
         power.high += power.low == 0;
@@ -458,7 +441,7 @@ static shortest shorten(uint64_t mantissa, int q, bool uneven)
 {
     int k = uneven ? floor_log10_three_quarters_pow2(q) : floor_log10_pow2(q);
     int shift = q + floor_log2_pow10(-k) + 1; /* 0..4 */
-    wide power = power_rounded_up(-k);
+    cx_wide power = power_rounded_up(-k);
     /* Four times the value and its two halfway points, in units of 10^k. */
     uint64_t center = multiply_sticky(power, 4 * mantissa << shift);
     uint64_t below = multiply_sticky(power, (4 * mantissa - (uneven ? 1 : 2)) << shift);

@@ -176,7 +176,7 @@ static cx_status check_vector(const frame_check *check, cx_err *err)
     cx_status decoded = cx_vector_decode(change->value, check->arena, &vector, NULL);
     if (cx_failed(decoded))
         return undecoded(check, decoded, "version", "the vector's bytes are not canonical", err);
-    cx_digest hash = cx_vector_hash(vector.values, vector.dim);
+    cx_digest hash = cx_vector_hash(vector.values, (size_t)vector.dim);
     if (!cx_digest_eq(&hash, &embed->vector_hash) || !cx_digest_eq(&hash, &vector.hash))
         return mismatch(check, "version", "VectorHashMismatch", "vector hash", &embed->vector_hash,
                         &hash, err);

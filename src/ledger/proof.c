@@ -242,7 +242,8 @@ static cx_status check_pool(const cx_raw_proof *proof, cx_arena *arena, cx_findi
     memset(table, 0, slots * sizeof *table);
     for (size_t i = 0; i < proof->pool_count && out->verdict == CX_HOLDS; i++) {
         const cx_digest *hash = &proof->pool[i];
-        size_t at = cx_map_hash_bytes((uint64_t)(uintptr_t)table, hash, sizeof *hash) & (slots - 1);
+        size_t at =
+            (size_t)cx_map_hash_bytes((uint64_t)(uintptr_t)table, hash, sizeof *hash) & (slots - 1);
         while (table[at] != 0 && !cx_digest_eq(&proof->pool[table[at] - 1], hash))
             at = (at + 1) & (slots - 1);
         if (table[at] != 0 || cx_digest_eq(hash, &zeros))

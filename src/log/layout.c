@@ -135,7 +135,7 @@ void cx_log_frame_encode(const cx_log_frame *frame, uint32_t seed, uint64_t offs
     memcpy(second, live_magic, sizeof live_magic);
     cx_log_put_u32(second + 4, cx_crc32c_add(position, frame->erasable.data, erasable));
     memcpy(second + CX_LOG_ERASABLE_HEAD_SIZE, frame->erasable.data, erasable);
-    memset(second + CX_LOG_ERASABLE_HEAD_SIZE + erasable, 0, aligned(erasable) - erasable);
+    memset(second + CX_LOG_ERASABLE_HEAD_SIZE + erasable, 0, (size_t)aligned(erasable) - erasable);
 }
 
 void cx_log_erased_head(uint8_t out[CX_LOG_ERASABLE_HEAD_SIZE])
@@ -162,7 +162,7 @@ bool cx_log_frame_sizes(const uint8_t *head, uint32_t *out_guarded, uint32_t *ou
 static cx_log_erasable erasable_state(const uint8_t *at, size_t size, uint32_t position)
 {
     const uint8_t *contents = at + CX_LOG_ERASABLE_HEAD_SIZE;
-    if (!all_zero(contents + size, aligned(size) - size))
+    if (!all_zero(contents + size, (size_t)aligned(size) - size))
         return CX_LOG_SPOILT;
     if (memcmp(at, live_magic, sizeof live_magic) == 0)
         return cx_log_get_u32(at + 4) == cx_crc32c_add(position, contents, size) ? CX_LOG_LIVE
