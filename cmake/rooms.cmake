@@ -37,6 +37,11 @@ function(cx_library)
   # PRIVATE: whoever links the static library links these too, but does not compile against them.
   target_link_libraries(cortex_static PRIVATE ${CX_LINKS})
   target_link_libraries(cortex_shared PRIVATE ${CX_LINKS})
+  # Each symbol carries the version of the interface: a program keeps the one it was built with.
+  set(map ${CMAKE_CURRENT_BINARY_DIR}/libcortex.map)
+  configure_file(${PROJECT_SOURCE_DIR}/cmake/libcortex.map.in ${map} @ONLY)
+  target_link_options(cortex_shared PRIVATE -Wl,--version-script=${map})
+  set_target_properties(cortex_shared PROPERTIES LINK_DEPENDS ${map})
   if(CORTEX_SANITIZE)
     target_link_options(cortex_shared PRIVATE -fsanitize=${CORTEX_SANITIZE})
   endif()

@@ -22,7 +22,8 @@ fi
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-nm -D --defined-only --format=posix "$1" | cut -d ' ' -f 1 | sort -u >"$work/exported"
+# `name@@VERSION T ...`; the versions themselves are absolute symbols.
+nm -D --defined-only --format=posix "$1" | sed -n '/ A /!s/[@ ].*//p' | sort -u >"$work/exported"
 
 # `CX_API type name(`, possibly over several lines.
 grep -hv '^#' "$top"/include/cortex/*.h | tr '\n' ' ' | grep -oE 'CX_API [^;(#]*\(' |
