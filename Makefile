@@ -2,7 +2,7 @@
 PRESET ?= release
 PREFIX ?= /usr/local
 
-.PHONY: all help check test dev asan tsan clang fuzz cover install demo format symbols clean
+.PHONY: all help check test dev asan tsan clang fuzz cover install demo format symbols manual package clean
 
 all: ## build (PRESET=release)
 	@cmake --preset $(PRESET) --log-level=WARNING
@@ -31,6 +31,12 @@ format: ## clang-format on our C files
 
 symbols: all ## accept the exported symbols as they are now
 	@./tools/check_symbols.sh --update build/$(PRESET)/libcortex.so
+
+manual: all ## put the commands as they are now into docs/man/cortex.1
+	@./tools/make_man.py --update build/$(PRESET)/bin/cortex
+
+package: ## the .deb set, in build/package
+	@./scripts/package.sh
 
 clean: ## remove all builds
 	@rm -rf build

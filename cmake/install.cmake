@@ -28,5 +28,48 @@ set(CORTEX_PC_PREFIX "\${pcfiledir}/${pc_to_prefix}")
 configure_file(${PROJECT_SOURCE_DIR}/cmake/cortex.pc.in ${PROJECT_BINARY_DIR}/cortex.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/cortex.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 
-file(GLOB man_pages CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/docs/man/*.1)
-install(FILES ${man_pages} DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+foreach(section 1 3 5 8)
+  file(GLOB man_pages CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/docs/man/*.${section})
+  install(FILES ${man_pages} DESTINATION ${CMAKE_INSTALL_MANDIR}/man${section})
+endforeach()
+
+# What the program writes about itself; where a foreign one cannot be run, it is left out.
+if((CMAKE_CROSSCOMPILING AND NOT CMAKE_CROSSCOMPILING_EMULATOR) OR CORTEX_SANITIZE OR CORTEX_FUZZ)
+  return()
+endif()
+set(made ${PROJECT_BINARY_DIR}/share)
+set(scripts "")
+foreach(shell bash zsh fish)
+  add_custom_command(OUTPUT ${made}/cortex.${shell} DEPENDS cortex VERBATIM
+    COMMAND ${CMAKE_COMMAND} -E make_directory ${made}
+    COMMAND cortex completion ${shell} > ${made}/cortex.${shell})
+  list(APPEND scripts ${made}/cortex.${shell})
+endforeach()
+add_custom_target(completions ALL DEPENDS ${scripts})
+# OPTIONAL: a build of the programs alone can be installed too.
+install(FILES ${made}/cortex.bash RENAME cortex OPTIONAL
+  DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
+install(FILES ${made}/cortex.zsh RENAME _cortex OPTIONAL
+  DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/vendor-completions)
+install(FILES ${made}/cortex.fish OPTIONAL
+  DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
+
+# Manual pages made from the program, the public headers and docs/; tools/make_man.py says which.
+find_package(Python3 COMPONENTS Interpreter QUIET)
+if(NOT Python3_FOUND)
+  message(STATUS "Without Python only the manual pages of docs/man are installed")
+  return()
+endif()
+file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/docs/formats/*.md
+  ${PROJECT_SOURCE_DIR}/include/cortex/*.h)
+add_custom_command(OUTPUT ${made}/man.stamp VERBATIM
+  DEPENDS cortex ${sources} ${PROJECT_SOURCE_DIR}/tools/make_man.py
+    ${PROJECT_SOURCE_DIR}/docs/operating.md
+  COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tools/make_man.py $<TARGET_FILE:cortex>
+    ${made}/man
+  COMMAND ${CMAKE_COMMAND} -E touch ${made}/man.stamp)
+add_custom_target(manual ALL DEPENDS ${made}/man.stamp)
+foreach(section 1 3 5 8)
+  install(DIRECTORY ${made}/man/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man${section}
+    OPTIONAL FILES_MATCHING PATTERN "*.${section}")
+endforeach()

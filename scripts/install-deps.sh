@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# install-deps.sh build|test - installs the Debian packages that are missing, and only those.
+# install-deps.sh build|test|package|analyze - installs the Debian packages that are missing, and only those.
 #
 # When nothing is missing it changes nothing and needs no rights.  CORTEX_SKIP_DEPS=1 leaves the
 # machine alone, for systems where the same parts come from elsewhere.
@@ -21,12 +21,18 @@ fi
 if ! command -v npm >/dev/null; then
     build_packages+=(npm)
 fi
+# To make Debian packages, and to try them in a machine of their own.
+package_packages=(python3 debhelper dpkg-dev fakeroot file lintian mmdebstrap)
+# To read the code by machine (tools/analyze.sh).
+analyze_packages=(clang clang-tidy cppcheck python3)
 
 case "${1:-}" in
 build) wanted=("${build_packages[@]}") ;;
 test) wanted=("${build_packages[@]}" "${test_packages[@]}") ;;
+package) wanted=("${build_packages[@]}" "${package_packages[@]}") ;;
+analyze) wanted=("${build_packages[@]}" "${analyze_packages[@]}") ;;
 *)
-    echo "usage: $0 build|test" >&2
+    echo "usage: $0 build|test|package|analyze" >&2
     exit 2
     ;;
 esac

@@ -10,7 +10,10 @@ static int run(cx_cli *cli, const cx_cli_args *args);
 static const cx_cli_operand operands[] = {{"COMMAND", CX_CLI_COMMAND, NULL, true, true}};
 
 static const cx_cli_option options[] = {
-    CX_CLI_OPT_FLAG("man", 0, "The COMMANDS section of cortex(1), for those who build it."),
+    CX_CLI_OPT_FLAG(
+        "man", 0,
+        "The COMMANDS section of cortex(1), for those who build it; with the first word of a "
+        "command, the page of its own: cortex-run(1)."),
     CX_CLI_OPT_FLAG("json", 0, "All commands and their options as one line of JSON."),
     CX_CLI_OPTIONS_COMMON};
 
@@ -60,13 +63,22 @@ static int explain(cx_cli *cli, const cx_cli_args *args, cx_buf *out)
     return CX_EXIT_USAGE;
 }
 
+static int manual(cx_cli *cli, const cx_cli_args *args, cx_buf *out)
+{
+    if (args->operand_count == 0)
+        cx_cli_write_man(out, cli->commands);
+    else if (args->operand_count != 1 || !cx_cli_write_page(out, cli->commands, args->operands[0]))
+        return cx_cli_misuse(args, "--man: expected the first word of a command, such as run");
+    return CX_EXIT_HOLDS;
+}
+
 static int run(cx_cli *cli, const cx_cli_args *args)
 {
     int code = CX_EXIT_HOLDS;
     cx_buf out;
     cx_buf_init(&out, cli->alloc);
     if (cx_cli_has(args, "man"))
-        cx_cli_write_man(&out, cli->commands);
+        code = manual(cli, args, &out);
     else if (cx_cli_has(args, "json"))
         cx_cli_write_json(&out, cli->commands);
     else if (args->operand_count == 0)

@@ -85,11 +85,11 @@ static void add_bash_command(cx_buf *out, const cx_cli_command *command)
     cx_buf_add_z(out, "        esac ;;\n");
 }
 
-void cx_cli_write_bash(cx_buf *out, cx_cli_commands commands)
+/* The function _cortex_words, from COMP_WORDS and COMP_CWORD to COMPREPLY. */
+static void add_bash_function(cx_buf *out, cx_cli_commands commands)
 {
     cx_buf_add_z(out,
-                 "# bash completion for cortex; load with: source <(cortex completion bash)\n"
-                 "_cortex()\n{\n"
+                 "_cortex_words()\n{\n"
                  "    local current=${COMP_WORDS[COMP_CWORD]} previous= command= options= words= "
                  "files= commands\n"
                  "    [ \"$COMP_CWORD\" -gt 0 ] && previous=${COMP_WORDS[COMP_CWORD - 1]}\n"
@@ -130,17 +130,35 @@ void cx_cli_write_bash(cx_buf *out, cx_cli_commands commands)
                       "            local IFS=$'\\n'\n"
                       "            COMPREPLY+=($(compgen -f -- \"$current\"))\n"
                       "        fi ;;\n"
-                      "    esac\n}\n"
-                      "complete -o filenames -F _cortex cortex\n");
+                      "    esac\n}\n");
 }
 
+#define COMPLETE "complete -o filenames -F _cortex_words cortex\n"
+
+void cx_cli_write_bash(cx_buf *out, cx_cli_commands commands)
+{
+    cx_buf_add_z(out,
+                 "# bash completion for cortex; load with: source <(cortex completion bash)\n");
+    add_bash_function(out, commands);
+    cx_buf_add_z(out, COMPLETE);
+}
+
+/*
+ * Loaded by zsh itself, as the file _cortex in a folder of $fpath, this is the body of the function
+ * _cortex, and what was asked for first has still to be answered.
+ */
 void cx_cli_write_zsh(cx_buf *out, cx_cli_commands commands)
 {
-    cx_buf_add_z(out, "# zsh completion for cortex; load with: source <(cortex completion zsh)\n"
-                      "autoload -Uz compinit bashcompinit\n"
-                      "(( $+functions[compdef] )) || compinit\n"
-                      "bashcompinit\n");
-    cx_cli_write_bash(out, commands);
+    cx_buf_add_z(out,
+                 "#compdef cortex\n"
+                 "# zsh completion for cortex: a file named _cortex in a folder of $fpath, or\n"
+                 "# source <(cortex completion zsh)\n"
+                 "autoload -Uz compinit bashcompinit\n"
+                 "(( $+functions[compdef] )) || compinit\n"
+                 "(( $+functions[complete] )) || bashcompinit\n");
+    add_bash_function(out, commands);
+    cx_buf_add_z(out, COMPLETE "[[ ${funcstack[1]} != _cortex ]] || "
+                               "_bash_complete -o filenames -F _cortex_words\n");
 }
 
 /* --- fish ---------------------------------------------------------------------------------- */

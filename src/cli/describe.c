@@ -1,5 +1,5 @@
 /*
- * describe.c - help and the manual, written from the tables.
+ * describe.c - help, written from the tables.
  */
 #include <string.h>
 
@@ -155,93 +155,6 @@ void cx_cli_write_overview(cx_buf *out, cx_cli_commands commands, const char *gr
                       "  4  a gate rejected it\n"
                       "  5  done again, it came out otherwise\n"
                       "\n'cortex help COMMAND' explains one command; cortex(1) is the manual.\n");
-}
-
-/* --- manual -------------------------------------------------------------------------------- */
-
-/* Text for man(7): backslashes and hyphens stay what they are, lines never begin with a macro. */
-static void add_roff(cx_buf *out, const char *text, size_t size)
-{
-    bool line_start = true;
-    for (size_t i = 0; i < size; i++) {
-        char c = text[i];
-        if (line_start && (c == '.' || c == '\''))
-            cx_buf_add_z(out, "\\&");
-        if (c == '\\')
-            cx_buf_add_z(out, "\\e");
-        else if (c == '-')
-            cx_buf_add_z(out, "\\-");
-        else if (c == '\'')
-            cx_buf_add_z(out, "\\(aq");
-        else if (c == '~')
-            cx_buf_add_z(out, "\\(ti");
-        else
-            cx_buf_add_byte(out, (uint8_t)c);
-        line_start = c == '\n';
-    }
-}
-
-static void add_roff_z(cx_buf *out, const char *text)
-{
-    add_roff(out, text, strlen(text));
-}
-
-static void add_roff_paragraphs(cx_buf *out, const char *text)
-{
-    while (*text != 0) {
-        const char *end = strstr(text, "\n\n");
-        size_t size = end == NULL ? strlen(text) : (size_t)(end - text);
-        add_roff(out, text, size);
-        text += size + (end == NULL ? 0 : 2);
-        cx_buf_add_z(out, *text == 0 ? "\n" : "\n.PP\n");
-    }
-}
-
-static void add_roff_option(cx_buf *out, const cx_cli_option *option)
-{
-    cx_buf_add_z(out, ".TP\n.B ");
-    if (option->letter != 0)
-        cx_buf_printf(out, "\\-%c\\fR, \\fB", option->letter);
-    cx_buf_add_z(out, "\\-\\-");
-    add_roff_z(out, option->name);
-    if (option->value != NULL) {
-        cx_buf_add_z(out, " \\fI");
-        add_roff_z(out, option->value);
-        cx_buf_add_z(out, "\\fR");
-    }
-    cx_buf_add_byte(out, '\n');
-    add_roff_z(out, option->help);
-    cx_buf_add_byte(out, '\n');
-}
-
-static void add_roff_exits(cx_buf *out, const char *text)
-{
-    cx_buf_add_z(out, ".PP\nExit status:\n");
-    while (*text != 0) {
-        size_t size = strcspn(text, "\n");
-        cx_buf_printf(out, ".TP\n.B %c\n", text[0]);
-        add_roff(out, text + 2, size - 2);
-        cx_buf_add_byte(out, '\n');
-        text += size + (text[size] == '\n');
-    }
-}
-
-void cx_cli_write_man(cx_buf *out, cx_cli_commands commands)
-{
-    cx_buf_add_z(out, ".SH COMMANDS\n");
-    for (size_t i = 0; i < commands.count; i++) {
-        const cx_cli_command *command = commands.items[i];
-        cx_buf_printf(out, ".SS %s\n.B ", command->name);
-        cx_cli_write_synopsis(out, command);
-        cx_buf_add_z(out, "\n.PP\n");
-        add_roff_paragraphs(out, command->about);
-        for (size_t j = 0; j < command->option_count; j++)
-            add_roff_option(out, &command->options[j]);
-        add_roff_exits(out, command->exits);
-        cx_buf_add_z(out, ".PP\nExample:\n.PP\n.nf\n.RS\n");
-        add_roff_z(out, command->example);
-        cx_buf_add_z(out, "\n.RE\n.fi\n");
-    }
 }
 
 /* --- for programs -------------------------------------------------------------------------- */

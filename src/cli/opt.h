@@ -133,10 +133,15 @@ void cx_cli_write_synopsis(cx_buf *out, const cx_cli_command *command);
 void cx_cli_write_help(cx_buf *out, const cx_cli_command *command);
 /* What `cortex help` shows; with a group's word, what `cortex help GROUP` shows. */
 void cx_cli_write_overview(cx_buf *out, cx_cli_commands commands, const char *group);
-/* The COMMANDS section of cortex(1), in man(7) macros. */
-void cx_cli_write_man(cx_buf *out, cx_cli_commands commands);
 /* The tables as one line of JSON, for programs. */
 void cx_cli_write_json(cx_buf *out, cx_cli_commands commands);
+
+/* manual.c, in man(7) macros */
+
+/* The COMMANDS section of cortex(1). */
+void cx_cli_write_man(cx_buf *out, cx_cli_commands commands);
+/* The page cortex-WORD(1) of the commands whose first word this is; false: there are none. */
+bool cx_cli_write_page(cx_buf *out, cx_cli_commands commands, const char *word);
 
 /* complete.c */
 

@@ -589,7 +589,7 @@ def bash_completes():
 
     def complete(*words):
         line = " ".join(f"'{w}'" for w in ("cortex", *words))
-        ask = (f"{script}\nCOMP_WORDS=({line})\nCOMP_CWORD={len(words)}\n_cortex\n"
+        ask = (f"{script}\nCOMP_WORDS=({line})\nCOMP_CWORD={len(words)}\n_cortex_words\n"
                'printf "%s\\n" "${COMPREPLY[@]}"\n')
         done = subprocess.run([bash, "--norc"], input=ask.encode(), capture_output=True, cwd=ROOT,
                               timeout=60)

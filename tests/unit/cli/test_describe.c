@@ -1,5 +1,5 @@
 /*
- * test_describe.c - help and the manual say all that a table holds.
+ * test_describe.c - help says all that a table holds.
  */
 #include "tests/test.h"
 
@@ -82,19 +82,6 @@ CX_TEST(describe_overview_can_show_one_group)
     cx_cli_write_overview(&out, commands, "lattice");
     CHECK(has(&out, "  lattice draw  draw it\n"));
     CHECK(!has(&out, "solo"));
-    cx_buf_done(&out);
-}
-
-CX_TEST(describe_manual_escapes_what_roff_would_read)
-{
-    cx_buf out;
-    cx_buf_init(&out, cx_alloc_default());
-    cx_cli_write_man(&out, commands);
-    CHECK(has(&out, ".SS lattice draw\n"));
-    CHECK(has(&out, "\\-o\\fR, \\fB\\-\\-output"));
-    CHECK(has(&out, "\\(aqquoted\\(aq and .dotted"));
-    CHECK(has(&out, ".PP\n\\&.Second paragraph, with a back\\eslash.\n"));
-    CHECK(has(&out, ".B \\-\\-plain\\-ids\n"));
     cx_buf_done(&out);
 }
 

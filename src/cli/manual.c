@@ -1,0 +1,250 @@
+/*
+ * manual.c - manual pages, written from the tables: the COMMANDS section of cortex(1), and a page
+ * for each first word that a command has: cortex-run(1), cortex-doctor(1).
+ */
+#include <string.h>
+
+#include "cli/opt.h"
+
+/* What the commands of a group have in common. */
+typedef struct group {
+    const char *word;
+    const char *purpose;
+    const char *about;
+} group;
+
+static const group groups[] = {
+    {"alert", "what detectors found in recorded traces",
+     "An alert is a reason to look, made by 'cortex detect'. It is open until somebody says that "
+     "it has been "
+     "seen, and settled when somebody says how it ended; both are entries of the ledger."},
+    {"approvals", "approvals of governed runs",
+     "An approval is a signed statement that one run of one contract may do what its policies "
+     "would refuse. "
+     "'cortex approve' makes one; it counts once."},
+    {"contract", "task contracts",
+     "A contract says what a governed run is for: which paths may change, which commands may run, "
+     "which tests "
+     "decide. These commands start one, check it and say what it would allow; nothing is run."},
+    {"export", "entries and proofs in the forms of others",
+     "What is in a home, written as files that programs without Cortex read."},
+    {"gate", "one judgement of a governed run, alone",
+     "Each gate that a run would have to pass can be asked by itself: in scripts, hooks and CI."},
+    {"hook", "what git's hooks ask",
+     "Called by the hooks that 'cortex hooks install' puts into a repository; of no use by hand."},
+    {"hooks", "git hooks that ask the gates",
+     "Hooks make git ask the gates before it commits and pushes. They are put beside hooks that "
+     "are there "
+     "already and can be taken away again."},
+    {"key", "keys of agents, and keys to sign with",
+     "A key that is registered makes the signatures of an agent count. Keys to sign checkpoints "
+     "with stay in "
+     "files of their own; Cortex never keeps them in a home."},
+    {"lattice", "questions about the histories of agents",
+     "A lattice is a history of steps linked by hash, of one agent or of many that branch off and "
+     "merge. FILE "
+     "is a lattice, or @BRANCH of a home for traces and runs that were recorded there."},
+    {"locks", "which run holds which paths",
+     "Two runs never change the same paths at once: each holds locks on the paths that its "
+     "contract allows."},
+    {"memory", "what agents know",
+     "Memories are typed, versioned and linked by edges; every write is an entry of the ledger, so "
+     "that each "
+     "one can be proven and explained. Commands write them, find them, and say how good they "
+     "were."},
+    {"run", "governed runs of agents",
+     "A run lets an agent change a git repository under a contract: in a work tree and a sandbox "
+     "of its own, "
+     "judged by gates, merged when it passes all of them. What happened is a sealed bundle that "
+     "can be "
+     "verified, explained and done again. 'cortex run CONTRACT' starts one; the others look at "
+     "what was run."},
+    {"runner", "programs that are agents of a repository",
+     "A runner is how an agent is started and talked with. They are part of the repository's "
+     "configuration, "
+     "and runs read them from the baseline commit."},
+    {"scope", "letting another agent read some memories",
+     "A scope is a signed grant: which memories, for whom, until when."},
+    {"snapshot", "states that can be proven later",
+     "A snapshot holds the state of all actors at one moment, under one root of 32 bytes."},
+    {"tables", "the databases derived from the log",
+     "Tables follow the log and answer questions. They can be deleted and made anew at any time."},
+    {"token", "who may talk to the server",
+     "A token lets a program call 'cortex serve' over HTTP. It is shown once; the home keeps its "
+     "hash."},
+    {"trace", "decisions that agents signed",
+     "A trace is what an agent saw, how it judged and what it did, signed by its key. These "
+     "commands check "
+     "single traces and ask the ones that were recorded."},
+    {"worktrees", "work trees of governed runs",
+     "Each run works in a git work tree of its own, apart from yours."},
+};
+
+/* Text for man(7): backslashes and hyphens stay what they are, lines never begin with a macro. */
+static void add_roff(cx_buf *out, const char *text, size_t size)
+{
+    bool line_start = true;
+    for (size_t i = 0; i < size; i++) {
+        char c = text[i];
+        if (line_start && (c == '.' || c == '\''))
+            cx_buf_add_z(out, "\\&");
+        if (c == '\\')
+            cx_buf_add_z(out, "\\e");
+        else if (c == '-')
+            cx_buf_add_z(out, "\\-");
+        else if (c == '\'')
+            cx_buf_add_z(out, "\\(aq");
+        else if (c == '~')
+            cx_buf_add_z(out, "\\(ti");
+        else
+            cx_buf_add_byte(out, (uint8_t)c);
+        line_start = c == '\n';
+    }
+}
+
+static void add_roff_z(cx_buf *out, const char *text)
+{
+    add_roff(out, text, strlen(text));
+}
+
+static void add_roff_paragraphs(cx_buf *out, const char *text)
+{
+    while (*text != 0) {
+        const char *end = strstr(text, "\n\n");
+        size_t size = end == NULL ? strlen(text) : (size_t)(end - text);
+        add_roff(out, text, size);
+        text += size + (end == NULL ? 0 : 2);
+        cx_buf_add_z(out, *text == 0 ? "\n" : "\n.PP\n");
+    }
+}
+
+static void add_roff_option(cx_buf *out, const cx_cli_option *option)
+{
+    cx_buf_add_z(out, ".TP\n.B ");
+    if (option->letter != 0)
+        cx_buf_printf(out, "\\-%c\\fR, \\fB", option->letter);
+    cx_buf_add_z(out, "\\-\\-");
+    add_roff_z(out, option->name);
+    if (option->value != NULL) {
+        cx_buf_add_z(out, " \\fI");
+        add_roff_z(out, option->value);
+        cx_buf_add_z(out, "\\fR");
+    }
+    cx_buf_add_byte(out, '\n');
+    add_roff_z(out, option->help);
+    cx_buf_add_byte(out, '\n');
+}
+
+static void add_roff_exits(cx_buf *out, const char *text)
+{
+    cx_buf_add_z(out, ".PP\nExit status:\n");
+    while (*text != 0) {
+        size_t size = strcspn(text, "\n");
+        cx_buf_printf(out, ".TP\n.B %c\n", text[0]);
+        add_roff(out, text + 2, size - 2);
+        cx_buf_add_byte(out, '\n');
+        text += size + (text[size] == '\n');
+    }
+}
+
+static void add_synopsis(cx_buf *out, const cx_cli_command *command)
+{
+    cx_buf_add_z(out, ".B ");
+    cx_cli_write_synopsis(out, command);
+    cx_buf_add_byte(out, '\n');
+}
+
+/* Everything about one command but its name and synopsis. */
+static void add_command(cx_buf *out, const cx_cli_command *command)
+{
+    add_roff_paragraphs(out, command->about);
+    for (size_t i = 0; i < command->option_count; i++)
+        add_roff_option(out, &command->options[i]);
+    add_roff_exits(out, command->exits);
+    cx_buf_add_z(out, ".PP\nExample:\n.PP\n.nf\n.RS\n");
+    add_roff_z(out, command->example);
+    cx_buf_add_z(out, "\n.RE\n.fi\n");
+}
+
+static void add_section(cx_buf *out, const cx_cli_command *command)
+{
+    cx_buf_printf(out, ".SS %s\n", command->name);
+    add_synopsis(out, command);
+    cx_buf_add_z(out, ".PP\n");
+    add_command(out, command);
+}
+
+void cx_cli_write_man(cx_buf *out, cx_cli_commands commands)
+{
+    cx_buf_add_z(out, ".SH COMMANDS\n");
+    for (size_t i = 0; i < commands.count; i++)
+        add_section(out, commands.items[i]);
+}
+
+/* --- pages of their own --------------------------------------------------------------------------
+ */
+
+static bool begins_with_word(const cx_cli_command *command, const char *word)
+{
+    size_t size = strlen(word);
+    return strncmp(command->name, word, size) == 0 &&
+           (command->name[size] == 0 || command->name[size] == ' ');
+}
+
+static const group *find_group(const char *word)
+{
+    for (size_t i = 0; i < CX_COUNT_OF(groups); i++) {
+        if (strcmp(groups[i].word, word) == 0)
+            return &groups[i];
+    }
+    return NULL;
+}
+
+static void add_page_head(cx_buf *out, const char *word, const char *purpose)
+{
+    cx_buf_add_z(out, ".TH \"CORTEX\\-");
+    for (const char *at = word; *at != 0; at++)
+        cx_buf_add_byte(out, (uint8_t)(*at >= 'a' && *at <= 'z' ? *at - 'a' + 'A' : *at));
+    cx_buf_add_z(out, "\" 1 \"\" \"cortex " CX_VERSION "\" \"User Commands\"\n.SH NAME\ncortex\\-");
+    add_roff_z(out, word);
+    cx_buf_add_z(out, " \\- ");
+    add_roff_z(out, purpose);
+    cx_buf_add_z(out, "\n.SH SYNOPSIS\n");
+}
+
+bool cx_cli_write_page(cx_buf *out, cx_cli_commands commands, const char *word)
+{
+    const cx_cli_command *only = NULL;
+    size_t count = 0;
+    for (size_t i = 0; i < commands.count; i++) {
+        if (begins_with_word(commands.items[i], word)) {
+            only = commands.items[i];
+            count++;
+        }
+    }
+    const group *about = find_group(word);
+    if (count == 0)
+        return false;
+    add_page_head(out, word, about != NULL ? about->purpose : only->purpose);
+    for (size_t i = 0, shown = 0; i < commands.count; i++) {
+        if (!begins_with_word(commands.items[i], word))
+            continue;
+        if (shown++ != 0)
+            cx_buf_add_z(out, ".br\n");
+        add_synopsis(out, commands.items[i]);
+    }
+    cx_buf_add_z(out, ".SH DESCRIPTION\n");
+    if (about != NULL)
+        add_roff_paragraphs(out, about->about);
+    for (size_t i = 0; i < commands.count; i++) {
+        const cx_cli_command *command = commands.items[i];
+        if (!begins_with_word(command, word))
+            continue;
+        if (about != NULL)
+            add_section(out, command);
+        else
+            add_command(out, command);
+    }
+    cx_buf_add_z(out, ".SH SEE ALSO\n.BR cortex (1),\n.BR cortex\\-verify (1)\n");
+    return true;
+}
