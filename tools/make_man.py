@@ -17,7 +17,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
-# One line about each format; the name of the page is the name of the file.
+# One line about a format, where the title of its page is not one.
 FORMATS = {
     'evidence': 'one file of evidence, self-contained',
     'imports': 'how traces of other tools become lattices',
@@ -327,10 +327,9 @@ def make(program, folder):
         write(f'cortex-{word}.1', ask(program, 'help', '--man', word))
     api_pages(version, write, lambda name, to: (folder / name).symlink_to(to))
     for path in sorted((ROOT / 'docs/formats').glob('*.md')):
-        if path.stem not in FORMATS:
-            sys.exit(f'tools/make_man.py: FORMATS has no line about docs/formats/{path.name}')
         name = f'cortex-{path.stem}'
-        write(f'{name}.5', page(name, 5, version, 'File Formats', FORMATS[path.stem],
+        title = path.read_text().split('\n', 1)[0].lstrip('# ')
+        write(f'{name}.5', page(name, 5, version, 'File Formats', FORMATS.get(path.stem, title),
                                 from_markdown(path) + see_also([('cortex', 1)])))
     others = see_also([('cortex', 1), ('cortex-serve', 1), ('cortex-ledger', 5)])
     write('cortex-serve.8', page('cortex-serve', 8, version, 'System Administration',
