@@ -61,6 +61,7 @@ static cx_status make_query(cx_call *call, cx_trace_query *out, cx_err *err)
     query.thought_id = cx_call_text(call, "thought_id");
     query.cognitive_state = cx_call_text(call, "cognitive_state");
     query.domain = cx_call_text(call, "domain");
+    query.text = cx_call_text(call, "text");
     CX_TRY(action_of(call, &query.selected_action, err));
     query.from_ns = time_of(call, "from");
     query.to_ns = time_of(call, "to");
@@ -85,6 +86,11 @@ cx_status cx_api_traces(cx_call *call, cx_err *err)
     cx_index *index;
     cx_str cursor = cx_call_text(call, "cursor");
     CX_TRY(make_query(call, &query, err));
+    /* Whether words are there tells what a lower level hides. */
+    if (query.text.data != NULL && call->token.level != CX_LEVEL_FULL)
+        return cx_fail(err, CX_E_DENIED,
+                       "text: searching in what traces say needs a token that may read the level "
+                       "full_traces");
     if (cursor.data != NULL)
         CX_TRY(cx_recorder_cursor_parse(call->service->recorder, cursor, &query, err));
     CX_TRY(cx_call_index(call, &index, err));

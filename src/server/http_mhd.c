@@ -516,6 +516,7 @@ static void take_headers(exchange *x, const char *method)
     request->origin = header(x, "Origin");
     request->fetch_site = header(x, "Sec-Fetch-Site");
     request->page_header = header(x, "X-Cortex-Page");
+    request->mcp_version = header(x, "MCP-Protocol-Version");
     request->has_length = header(x, "Transfer-Encoding").data == NULL;
     request->length = request->has_length ? length_of(header(x, "Content-Length")) : 0;
 }

@@ -10,37 +10,6 @@ static void str(cx_buf *out, const char *text)
     cx_json_write_str(out, cx_str_z(text), CX_JSON_PY_COMPACT);
 }
 
-static void add_schema(cx_buf *out, const cx_route_param *param)
-{
-    switch (param->type) {
-    case CX_PARAM_TEXT: cx_buf_add_z(out, "{\"type\":\"string\",\"minLength\":1}"); break;
-    case CX_PARAM_FLAG: cx_buf_add_z(out, "{\"type\":\"boolean\"}"); break;
-    case CX_PARAM_TRI: cx_buf_add_z(out, "{\"enum\":[\"true\",\"false\",\"any\"]}"); break;
-    case CX_PARAM_TIME: cx_buf_add_z(out, "{\"type\":\"string\",\"format\":\"date-time\"}"); break;
-    case CX_PARAM_NUMBER: cx_buf_add_z(out, "{\"type\":\"number\"}"); break;
-    case CX_PARAM_COUNT:
-        cx_buf_printf(out, "{\"maximum\":%llu,\"minimum\":%llu,\"type\":\"integer\"}",
-                      (unsigned long long)param->max, (unsigned long long)param->min);
-        break;
-    case CX_PARAM_LEVEL:
-        cx_buf_add_z(out, "{\"enum\":[\"generic\",\"detailed\",\"full_traces\"]}");
-        break;
-    case CX_PARAM_CHOICE: {
-        cx_buf_add_z(out, "{\"enum\":[\"");
-        for (const char *c = param->choices; *c != 0; c++)
-            if (*c == '|')
-                cx_buf_add_z(out, "\",\"");
-            else
-                cx_buf_add_byte(out, (uint8_t)*c);
-        cx_buf_add_z(out, "\"]}");
-        break;
-    }
-    case CX_PARAM_DIGEST:
-        cx_buf_add_z(out, "{\"pattern\":\"^[0-9a-f]{64}$\",\"type\":\"string\"}");
-        break;
-    }
-}
-
 static void add_query_param(cx_buf *out, const cx_route_param *param, const char *name)
 {
     cx_buf_add_z(out, "{\"description\":");
@@ -48,12 +17,9 @@ static void add_query_param(cx_buf *out, const cx_route_param *param, const char
     cx_buf_add_z(out, ",\"in\":\"query\",\"name\":");
     str(out, name);
     cx_buf_printf(out, ",\"required\":%s,\"schema\":", param->required ? "true" : "false");
-    if (param->many)
-        cx_buf_add_z(out, "{\"items\":");
-    add_schema(out, param);
-    if (param->many)
-        cx_buf_add_z(out, ",\"type\":\"array\"}");
-    cx_buf_add_byte(out, '}');
+    cx_buf_add_byte(out, '{');
+    cx_param_schema(param, out);
+    cx_buf_add_z(out, "}}");
 }
 
 /* {name} and {name...} of the path, in order. */

@@ -29,6 +29,49 @@ void cx_param_describe(const cx_route_param *param, cx_buf *out)
     }
 }
 
+static void add_words(const char *words, cx_buf *out)
+{
+    cx_buf_add_z(out, "\"enum\":[\"");
+    for (const char *c = words; *c != 0; c++)
+        if (*c == '|')
+            cx_buf_add_z(out, "\",\"");
+        else
+            cx_buf_add_byte(out, (uint8_t)*c);
+    cx_buf_add_z(out, "\"],\"type\":\"string\"");
+}
+
+static void add_one(const cx_route_param *param, cx_buf *out)
+{
+    switch (param->type) {
+    case CX_PARAM_TEXT:
+        cx_buf_printf(out, "\"maxLength\":%llu,\"minLength\":1,\"type\":\"string\"",
+                      (unsigned long long)(param->max == 0 ? TEXT_MAX_DEFAULT : param->max));
+        break;
+    case CX_PARAM_FLAG: cx_buf_add_z(out, "\"type\":\"boolean\""); break;
+    case CX_PARAM_TRI: add_words("true|false|any", out); break;
+    case CX_PARAM_TIME: cx_buf_add_z(out, "\"format\":\"date-time\",\"type\":\"string\""); break;
+    case CX_PARAM_NUMBER: cx_buf_add_z(out, "\"type\":\"number\""); break;
+    case CX_PARAM_COUNT:
+        cx_buf_printf(out, "\"maximum\":%llu,\"minimum\":%llu,\"type\":\"integer\"",
+                      (unsigned long long)param->max, (unsigned long long)param->min);
+        break;
+    case CX_PARAM_LEVEL: add_words("generic|detailed|full_traces", out); break;
+    case CX_PARAM_CHOICE: add_words(param->choices, out); break;
+    case CX_PARAM_DIGEST:
+        cx_buf_add_z(out, "\"pattern\":\"^[0-9a-f]{64}$\",\"type\":\"string\"");
+        break;
+    }
+}
+
+void cx_param_schema(const cx_route_param *param, cx_buf *out)
+{
+    if (param->many)
+        cx_buf_add_z(out, "\"items\":{");
+    add_one(param, out);
+    if (param->many)
+        cx_buf_add_z(out, "},\"type\":\"array\"");
+}
+
 /* --- values ----------------------------------------------------------------------------------- */
 
 static bool read_flag(cx_str text, bool *out)

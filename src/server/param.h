@@ -10,5 +10,7 @@
 bool cx_params_read(cx_call *call);
 /* What a value must look like, for people: "true or false". */
 void cx_param_describe(const cx_route_param *param, cx_buf *out);
+/* The members of its JSON Schema, without the braces. */
+void cx_param_schema(const cx_route_param *param, cx_buf *out);
 
 #endif

@@ -30,6 +30,7 @@ static const cx_route_param traces_params[] = {
     TEXT("selected_action", "SPEAK, TOOL, ..; upper case is not needed."),
     TEXT("cognitive_state", "The agent's state."),
     TEXT("domain", "dsdma_domain."),
+    TEXT("text", "All of these words in the action rationale."),
     {.name = "from", .type = CX_PARAM_TIME, .help = "At this time or later."},
     {.name = "to", .type = CX_PARAM_TIME, .help = "Before this time."},
     {.name = "verified", .type = CX_PARAM_TRI, .help = "Default true."},
@@ -160,6 +161,21 @@ static const cx_route_param memory_params[] = {
              "state."},
     FLAG("absent", "Prove that none of them is there."),
     FLAG("raw", "The proof itself in place of JSON."),
+};
+static const cx_route_param memories_params[] = {
+    {.name = "actor", .type = CX_PARAM_TEXT, .required = true, .help = "Whose memories."},
+    {.name = "type",
+     .type = CX_PARAM_CHOICE,
+     .choices = "Identity|Fact|Preference|Belief|Event|Goal|Constraint|Capability|Pattern",
+     .help = "Only this type."},
+    {.name = "tag", .type = CX_PARAM_TEXT, .many = true, .help = "With all of these tags."},
+    TEXT("text", "This text in the memory's forms, in any case (of ASCII letters)."),
+    FLAG("all", "Dead and expired ones too."),
+    {.name = "limit", .type = CX_PARAM_COUNT, .min = 1, .max = 1000, .help = "Default 50."},
+    TEXT("after", "`next` of the answer before: go on behind this one."),
+};
+static const cx_route_param memory_one_params[] = {
+    {.name = "actor", .type = CX_PARAM_TEXT, .required = true, .help = "Whose memory."},
 };
 static const cx_route_param roots_params[] = {TEXT("actor", "Only this actor's.")};
 
@@ -350,6 +366,23 @@ const cx_route cx_routes[] = {
      .summary = "Whether every hash, link and branch holds"},
 
     {.method = "GET",
+     .path = "/api/v1/memories",
+     READING_ALL,
+     PARAMS(memories_params),
+     .answers = JSON,
+     .codes = "200 404 503",
+     .handler = cx_api_memory_list,
+     .summary = "An actor's memories, by text, type and tag"},
+    {.method = "GET",
+     .path = "/api/v1/memories/{id}",
+     READING_ALL,
+     PARAMS(memory_one_params),
+     .answers = JSON,
+     .codes = "200 404 503",
+     .handler = cx_api_memory_show,
+     .summary = "One memory, by URI or ULID, with its edges"},
+
+    {.method = "GET",
      .path = "/api/v1/proofs/entry",
      READING_ALL,
      PARAMS(entry_params),
@@ -393,6 +426,16 @@ const cx_route cx_routes[] = {
 
     CX_ROUTES_OF_RUNS
     CX_ROUTES_OF_PAGE
+
+    {.method = "POST",
+     .path = "/mcp",
+     .scopes = CX_SCOPE_READ | CX_SCOPE_RUN_READ,
+     .where = CX_RUN_READ,
+     .has_body = true,
+     .answers = JSON,
+     .codes = "200 202 400 413",
+     .handler = cx_api_mcp,
+     .summary = "The Model Context Protocol: the questions of this table as tools"},
 
     {.method = "GET",
      .path = "/healthz",

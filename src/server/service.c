@@ -283,12 +283,8 @@ static bool accept_body(cx_call *call)
     return true;
 }
 
-void cx_service_begin(cx_call *call)
+static void begin_known(cx_call *call)
 {
-    if (!find_route(call))
-        return;
-    if (!call->route->open && (!know_sender(call) || !allow_sender(call)))
-        return;
     /* A query that cannot be decoded is told only to those who may ask. */
     if (call->fault == CX_TARGET_QUERY) {
         refuse(call, 422, "invalid-parameter",
@@ -299,6 +295,19 @@ void cx_service_begin(cx_call *call)
         return;
     if (call->route->has_body)
         (void)accept_body(call);
+}
+
+void cx_service_begin(cx_call *call)
+{
+    if (find_route(call) && (call->route->open || (know_sender(call) && allow_sender(call))))
+        begin_known(call);
+}
+
+void cx_service_begin_for(cx_call *call, const cx_token *token)
+{
+    call->token = *token;
+    if (find_route(call) && (call->route->open || allow_sender(call)))
+        begin_known(call);
 }
 
 void cx_service_too_large(cx_call *call)

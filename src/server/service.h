@@ -80,6 +80,7 @@ typedef struct cx_request {
     cx_str last_event_id, if_none_match;                  /* likewise */
     cx_str accept_encoding, cookie, host;                 /* likewise */
     cx_str origin, fetch_site, page_header;               /* likewise; X-Cortex-Page */
+    cx_str mcp_version;                                   /* likewise */
     bool has_length;
     uint64_t length; /* of the body, as declared */
     cx_bytes body;   /* for cx_service_run */
@@ -218,6 +219,8 @@ struct cx_call {
 void cx_call_init(cx_call *call, cx_service *service, const cx_request *request, char *room);
 void cx_call_done(cx_call *call);
 void cx_service_begin(cx_call *call);
+/* The same for somebody whose token was checked already. */
+void cx_service_begin_for(cx_call *call, const cx_token *token);
 /* The body is longer than it may be. */
 void cx_service_too_large(cx_call *call);
 /* The service cannot take it now: 429 when it is this sender's doing, else 503. */

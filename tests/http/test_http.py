@@ -634,6 +634,8 @@ ROUTES = [("POST", API + "/events", "trace:write"), ("GET", API + "/traces", "tr
           ("GET", "/api/v1/proofs/consistency?actor=x&from=0&to=0", "trace:read"),
           ("GET", "/api/v1/proofs/memory?actor=x&uri=matrix%3A%2F%2Fcortex%2FFact%2F"
            "01HF7YAT000000000000000003%231", "full"),
+          ("GET", "/api/v1/memories?actor=x", "full"), ("GET", "/api/v1/memories/x?actor=x", "full"),
+          ("POST", "/mcp", "trace:read"),
           ("GET", "/api/v1/roots", "trace:read"), ("GET", "/metrics", "any"),
           ("GET", "/openapi.json", "any"), ("GET", "/healthz", "open"), ("GET", "/readyz", "open")]
 
@@ -685,6 +687,8 @@ def a_lower_token_sees_a_lowered_view(s):
     assert low.json()["trace"]["trace_level"] == "generic" and "derived" in low.json()["trace"]
     assert "signature" not in low.json()["trace"], "a view never claims to be signed"
     s.problem(403, "forbidden", "GET", API + "/traces/private?raw=1", token=token)
+    s.problem(403, "forbidden", "GET", API + "/traces?text=private", token=token)
+    assert b"private" in s.get(API + "/traces?text=private").body
     kept = s.get(API + "/traces/private?raw=1")
     assert json.loads(kept.body)["signature"] == whole["trace"]["signature"], kept.body[:200]
     for path in ["/traces?verified=any", "/chain/" + s.agent.name, "/capacity/" + s.agent.name]:

@@ -1,10 +1,15 @@
 #!/usr/bin/env python3
-"""conformance.py CORTEX-MCP - our client, and the scripted server of our tests, under the public MCP
-conformance suite (npm: @modelcontextprotocol/conformance).
+"""conformance.py CORTEX-MCP [CORTEX] - our client, the scripted server of our tests, and our server, under
+the public MCP conformance suite (npm: @modelcontextprotocol/conformance).
 
-Not part of CI: $CORTEX_MCP_CONFORMANCE names the suite's dist/index.js; without it, exit 77.  The suite
-speaks HTTP, we speak lines: bridge.py stands between, so that what is tested is the messages.  Tried
-with 0.1.13 on Node 20 (5 of 5); 0.1.14 and later need Node 22.
+$CORTEX_MCP_CONFORMANCE names the suite's dist/index.js; without it, what `npm ci --prefix tests/mcp`
+installs is used; without that, exit 77.  0.1.14 and later need Node 22.
+
+The client speaks lines, the suite HTTP: bridge.py stands between.  Our server is asked at POST /mcp of
+`cortex serve`, which wants a token that the suite cannot send: door.py adds it.  Of its server scenarios
+those are run that hold for any server.  The others are about a reference server's own tools, resources
+and prompts (test_simple_text, test://static-text, ..), or about what we do not offer and do not say we
+do: logging, completion, subscriptions, sampling, elicitation, streams (SSE) and sessions.
 """
 import json
 import os
@@ -15,7 +20,8 @@ import sys
 import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
-SUITE = os.environ.get("CORTEX_MCP_CONFORMANCE")
+INSTALLED = HERE / "node_modules" / "@modelcontextprotocol" / "conformance" / "dist" / "index.js"
+SUITE = os.environ.get("CORTEX_MCP_CONFORMANCE") or (str(INSTALLED) if INSTALLED.is_file() else None)
 NODE = shutil.which("node")
 TIMEOUT_S = 300
 
@@ -62,6 +68,30 @@ def server(folder):
         bridge.wait(timeout=TIMEOUT_S)
 
 
+def our_server(program, folder):
+    """`cortex serve`, at /mcp, behind a door that adds the token."""
+    home = folder / "home"
+    env = {k: v for k, v in os.environ.items() if not k.startswith("CORTEX")}
+    subprocess.run([program, "init", "--no-repo", "--segment-size", "1M", home], env=env, check=True,
+                   capture_output=True, cwd=folder)
+    served = subprocess.Popen([program, "serve", "--home", home, "--listen", "127.0.0.1:0", "--json"],
+                              stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=env)
+    try:
+        url = json.loads(served.stdout.readline())["url"]
+        token = (home / "token").read_text().strip()
+        with subprocess.Popen([sys.executable, HERE / "door.py", url, token], stdin=subprocess.PIPE,
+                              stdout=subprocess.PIPE, text=True) as door:
+            address = door.stdout.readline().strip() + "/mcp"
+            for scenario in ("server-initialize", "ping", "tools-list", "resources-list", "prompts-list",
+                             "dns-rebinding-protection"):
+                judge(f"cortex {scenario}", suite("server", "--url", address, "--scenario", scenario))
+            door.stdin.close()
+            door.wait(timeout=TIMEOUT_S)
+    finally:
+        served.terminate()
+        served.wait(timeout=TIMEOUT_S)
+
+
 def main():
     if not SUITE or NODE is None:
         print("skip: $CORTEX_MCP_CONFORMANCE does not name the suite, or there is no node")
@@ -69,6 +99,8 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         client(os.path.abspath(sys.argv[1]), pathlib.Path(folder))
         server(pathlib.Path(folder))
+        if len(sys.argv) > 2:
+            our_server(os.path.abspath(sys.argv[2]), pathlib.Path(folder))
     print(f"{passed} passed, {failed} failed, 0 skipped")
     sys.exit(1 if failed else 0)
 

@@ -1,0 +1,87 @@
+/*
+ * mcpd.h - the ledger for agents and editors: a server of the Model Context Protocol, without its
+ * transport (spec revisions 2024-11-05, 2025-03-26, 2025-06-18).
+ *
+ *     cx_mcpd_answer   one message in, at most one out
+ *     cx_mcpd_look     what a message asks, for whoever decides which thread answers it
+ *
+ * `cortex mcp` carries messages as lines of the standard streams, POST /mcp over HTTP.  A tool is a
+ * view of GET routes (mcpd_tools.c): its arguments, their schema, its rights and its answer are
+ * those of the route, so that the three ways to ask cannot disagree.
+ *
+ *   M1  Nothing here writes: only routes of method GET are ever asked.
+ *   M2  Each answer is bounded (CX_MCPD_SHOWN_MAX), and one that is cut says so and how to go on.
+ *   M3  What cannot be answered is the result of the tool, with isError; errors of the protocol are
+ *       for messages that are none of it.
+ */
+#ifndef CX_SERVER_MCPD_H
+#define CX_SERVER_MCPD_H
+
+#include "server/service.h"
+
+#define CX_MCPD_MESSAGE_MAX ((size_t)1 << 20) /* bytes of one message, or of one batch */
+#define CX_MCPD_DEPTH_MAX 64
+#define CX_MCPD_BATCH_MAX 64        /* messages in one batch */
+#define CX_MCPD_SHOWN_DEFAULT 40000 /* bytes of one answer when max_bytes does not say */
+#define CX_MCPD_SHOWN_MIN 1000
+#define CX_MCPD_SHOWN_MAX 1000000
+
+/* In the order they were published. */
+typedef enum cx_mcpd_version {
+    CX_MCPD_2024_11_05,
+    CX_MCPD_2025_03_26,
+    CX_MCPD_2025_06_18
+} cx_mcpd_version;
+/* False when it is none of them. */
+bool cx_mcpd_version_parse(cx_str text, cx_mcpd_version *out);
+
+/* What a route said. */
+typedef struct cx_mcpd_reply {
+    unsigned status; /* of HTTP */
+    cx_str body;
+    cx_str log; /* what was written to the log meanwhile and may be shown; data NULL = nothing */
+} cx_mcpd_reply;
+
+typedef struct cx_mcpd_host {
+    void *arg;
+    /* Answers GET `target`; texts live in the arena.  An error: it could not be asked at all. */
+    cx_status (*ask)(void *arg, cx_str target, cx_arena *arena, cx_mcpd_reply *out, cx_err *err);
+} cx_mcpd_host;
+
+typedef struct cx_mcpd_session {
+    cx_mcpd_version version;
+    bool begun; /* initialize was answered; HTTP, where each message stands alone, begins so */
+} cx_mcpd_session;
+#define CX_MCPD_SESSION_INIT      \
+    {                             \
+        CX_MCPD_2025_03_26, false \
+    }
+
+/*
+ * Appends the answer to `message` as one line without its end; nothing when none is due.  Whatever
+ * the message is, only want of memory is an error.
+ */
+CX_RESULT cx_mcpd_answer(const cx_mcpd_host *host, cx_mcpd_session *session, cx_str message,
+                         const cx_alloc *alloc, cx_buf *out, cx_err *err);
+/* The answer to what is no message at all: JSON-RPC's codes, such as CX_MCPD_PARSE; id null. */
+void cx_mcpd_refuse(cx_buf *out, int code, const char *why);
+enum { CX_MCPD_PARSE = -32700, CX_MCPD_INVALID = -32600, CX_MCPD_BUSY = -32000 };
+
+typedef enum cx_mcpd_kind {
+    CX_MCPD_QUICK,    /* answered at once, from what the program knows */
+    CX_MCPD_SLOW,     /* may ask the ledger */
+    CX_MCPD_CANCELLED /* the request `id` is not wanted any more */
+} cx_mcpd_kind;
+typedef struct cx_mcpd_look_at {
+    cx_mcpd_kind kind;
+    cx_str
+        id; /* of a slow request, or of what is cancelled: its JSON, in the arena; empty = none */
+} cx_mcpd_look_at;
+/* Anything that cannot be read is quick. */
+CX_RESULT cx_mcpd_look(cx_str message, cx_arena *arena, cx_mcpd_look_at *out, cx_err *err);
+
+/* What `ask` of a host is over a service: at `desk`, with the rights of `token`. */
+CX_RESULT cx_mcpd_ask(cx_desk *desk, const cx_token *token, cx_str target, cx_arena *arena,
+                      cx_mcpd_reply *out, cx_err *err);
+
+#endif
