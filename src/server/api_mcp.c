@@ -2,11 +2,12 @@
  * api_mcp.c - POST /mcp: the MCP server over streamable HTTP, without sessions and streams: each
  * message stands alone, and is answered as application/json.
  *
- *   H1  A browser that was led here by another site is refused: an Origin must be this machine when
- *       the Host is, and otherwise the Host itself ("Security Warning" of the transport).
- *   H2  The rights are those of the token; what it may not read is refused by the route.
+ *   H1  A browser that was led here by another site is refused: with an Origin, the Host must be a
+ *       name of ours, and the Origin that Host or this machine ("Security Warning" of the
+ * transport). H2  The rights are those of the token; what it may not read is refused by the route.
  */
 #include "server/mcpd.h"
+#include "server/origin.h"
 #include "server/route.h"
 
 /* "http://127.0.0.1:8420" -> "127.0.0.1:8420" */
@@ -48,19 +49,15 @@ static bool is_this_machine(cx_str authority)
 }
 
 /* H1 */
-static bool origin_is_allowed(const cx_request *request)
+static bool origin_is_allowed(const cx_call *call)
 {
+    const cx_request *request = &call->request;
     if (request->origin.data == NULL)
         return true; /* no browser */
     cx_str authority = authority_of(request->origin);
-    if (authority.data == NULL || request->host.data == NULL)
-        return false;
-    if (is_this_machine(request->host))
-        return is_this_machine(authority);
-    /* A name that was made to point here is told from one that was given to this server only by
-     * TLS: over plain HTTP nobody vouches for it. */
-    return cx_str_starts(request->origin, CX_STR("https://")) &&
-           cx_str_eq(authority, request->host);
+    return authority.data != NULL && request->host.data != NULL &&
+           cx_origin_host(call->service, request) &&
+           (is_this_machine(authority) || cx_str_eq(authority, request->host));
 }
 
 static void refuse(cx_call *call, unsigned status, int code, const char *why)
@@ -89,7 +86,7 @@ cx_status cx_api_mcp(cx_call *call, cx_err *err)
     const cx_mcpd_host host = {call, ask};
     cx_str message = cx_bytes_str(call->request.body);
     session.begun = true;
-    if (!origin_is_allowed(&call->request)) {
+    if (!origin_is_allowed(call)) {
         refuse(call, 403, CX_MCPD_INVALID, "this origin may not ask here");
         return CX_SUCCESS;
     }

@@ -421,7 +421,7 @@ def the_same_over_http():
                     (None, f"http://localhost:{server.port}", 200), (None, "http://[::1]:9", 200),
                     (None, "http://127.0.0.1.evil.example.com", 403),
                     ("localhost", "http://127.0.0.1:1@evil.example.com", 403),
-                    ("audit.example.com", "https://audit.example.com", 200)):
+                    ("audit.example.com", "https://audit.example.com", 403)):
                 headers = {"Host": host or f"127.0.0.1:{server.port}"}
                 if origin is not None:
                     headers["Origin"] = origin
