@@ -8,7 +8,7 @@ set -euo pipefail
 # To build the programs and the library, and to show them (curl); git and bubblewrap are what governed
 # runs start.
 build_packages=(gcc libc6-dev cmake ninja-build pkgconf libsodium-dev libssl-dev
-    libsqlite3-dev libmicrohttpd-dev libmicrohttpd12 libpq-dev libpq5 curl
+    libsqlite3-dev libmicrohttpd-dev libmicrohttpd12 libpq-dev libpq5 zlib1g-dev zlib1g curl
     git bubblewrap libseccomp-dev libseccomp2 libpcre2-dev libpcre2-8-0 libutf8proc-dev libutf8proc2
     libzstd-dev libzstd1)
 # To run every check: the scripts, the second compiler, and public headers read as C++.

@@ -52,6 +52,8 @@ OUTSIDE = [
      ['crypto', 'cli/signer']),
     ('the HTTP library header', r'microhttpd\.h',
      ['server/http_mhd']),
+    ('the zlib header', r'zlib\.h',
+     ['base/gzip']),
     ('the PCRE2 header', r'pcre2\.h',
      ['json/pattern']),
     ('the SQLite header', r'sqlite3\.h',

@@ -58,7 +58,8 @@ int cx_cli_answer(cx_cli *cli, cx_buf *answer, int exit_code);
 #define CX_CLI_OPTIONS_READING                                                                  \
     CX_CLI_OPT("home", 0, CX_CLI_FILE, "DIR",                                                   \
                "In place of FILE, @BRANCH (such as @agent/976dbe5047633d39) means that branch " \
-               "of the traces recorded in this home, and @ alone all of them; @run/RUN_ID, or " \
+               "of the traces recorded in this home, and @ alone all of them; @otel/TRACE_ID "  \
+               "a trace that OpenTelemetry exporters sent, @otel all of those; @run/RUN_ID, or " \
                "@run/RUN_ID/TASK, a governed run of the repository that this is started in, "   \
                "and a folder the bundle of one; default "                                       \
                "$CORTEX_HOME, else $XDG_DATA_HOME/cortex, else ~/.local/share/cortex."),        \

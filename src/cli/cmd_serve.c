@@ -75,6 +75,19 @@ static cx_status take_names(serving *s, cx_server_options *options, cx_err *err)
     return CX_SUCCESS;
 }
 
+/* Nobody asked for the usual address: when it is taken, the server goes on without. */
+static cx_status take_otlp(const cx_cli_args *args, cx_server_options *options, cx_err *err)
+{
+    const char *where = cx_cli_value(args, "otlp");
+    options->otlp = where == NULL || strcmp(where, "off") != 0;
+    options->otlp_must = where != NULL;
+    options->otlp_tokens = cx_cli_has(args, "otlp-tokens");
+    if (!options->otlp)
+        return CX_SUCCESS;
+    return cx_tcp_address_parse(where == NULL ? "127.0.0.1:4318" : where, &options->otlp_address,
+                                err);
+}
+
 static cx_status take_options(serving *s, cx_server_options *out, cx_err *err)
 {
     const cx_cli_args *args = s->args;
@@ -92,6 +105,7 @@ static cx_status take_options(serving *s, cx_server_options *out, cx_err *err)
         .log = log_line,
     };
     CX_TRY(cx_tcp_address_parse(listen == NULL ? "127.0.0.1:8420" : listen, &options.address, err));
+    CX_TRY(take_otlp(args, &options, err));
     if (options.body_max > CX_BATCH_BYTES_MAX)
         return cx_fail(err, CX_E_USAGE, "option --max-body: expected at most 8M");
     CX_TRY(take_count(args, "workers", 256, &options.workers, err));
@@ -251,12 +265,10 @@ static cx_status open_all(serving *s, cx_err *err)
 
 /* --- running ---------------------------------------------------------------------------------- */
 
-static void add_url(const serving *s, cx_buf *out)
+static void add_url(const cx_tcp_address *address, bool tls, cx_buf *out)
 {
-    const cx_tcp_address *address = cx_server_address(s->server);
-    cx_buf_printf(out, "%s://%s%s%s:%u", cx_cli_has(s->args, "tls-cert") ? "https" : "http",
-                  address->is_v6 ? "[" : "", address->host, address->is_v6 ? "]" : "",
-                  (unsigned)address->port);
+    cx_buf_printf(out, "%s://%s%s%s:%u", tls ? "https" : "http", address->is_v6 ? "[" : "",
+                  address->host, address->is_v6 ? "]" : "", (unsigned)address->port);
 }
 
 /* The address that signs a browser in goes to a terminal, never to a log. */
@@ -272,10 +284,20 @@ static void say_page(const serving *s, cx_str url, cx_buf *out)
     cx_buf_add_byte(out, '\n');
 }
 
-static void say_where_text(const serving *s, cx_str url, cx_buf *out)
+/* Of the listener for OTLP; nothing when there is none. */
+static void add_otlp_url(const serving *s, cx_buf *out)
+{
+    const cx_tcp_address *address = cx_server_otlp_address(s->server);
+    if (address != NULL)
+        add_url(address, cx_cli_has(s->args, "tls-cert") && !address->is_loopback, out);
+}
+
+static void say_where_text(const serving *s, cx_str url, cx_str otlp, cx_buf *out)
 {
     cx_buf_printf(out, "cortex %s listens on %.*s\n", cx_version(), (int)url.size, url.data);
     cx_buf_printf(out, "home   %s\n", s->path);
+    if (otlp.size != 0)
+        cx_buf_printf(out, "otlp   OTEL_EXPORTER_OTLP_ENDPOINT=%.*s\n", (int)otlp.size, otlp.data);
     if (s->token_path == NULL) {
         cx_buf_add_z(out, "token  made with 'cortex token add'; 'cortex token list' shows them\n");
         say_page(s, url, out);
@@ -293,25 +315,31 @@ static void say_where_text(const serving *s, cx_str url, cx_buf *out)
 
 static cx_status say_where(const serving *s, cx_err *err)
 {
-    cx_buf out, url;
+    cx_buf out, url, otlp;
     cx_json_list json = cx_json_list_begin(&s->cli->arena);
     cx_buf_init(&out, s->cli->alloc);
     cx_buf_init(&url, s->cli->alloc);
-    add_url(s, &url);
+    cx_buf_init(&otlp, s->cli->alloc);
+    add_url(cx_server_address(s->server), cx_cli_has(s->args, "tls-cert"), &url);
+    add_otlp_url(s, &otlp);
     cx_status status = cx_buf_check(&url, err);
+    if (!cx_failed(status))
+        status = cx_buf_check(&otlp, err);
     if (!cx_failed(status) && cx_cli_has(s->args, "json")) {
         cx_cli_put_str(&json, "home", cx_str_z(s->path));
+        cx_cli_put_maybe(&json, "otlp_url", cx_buf_str(&otlp));
         cx_cli_put_maybe(&json, "token_file", cx_str_z(s->token_path == NULL ? "" : s->token_path));
         cx_cli_put_str(&json, "url", cx_buf_str(&url));
         status = cx_cli_end_json(&json, &out, err);
     } else if (!cx_failed(status)) {
-        say_where_text(s, cx_buf_str(&url), &out);
+        say_where_text(s, cx_buf_str(&url), cx_buf_str(&otlp), &out);
         status = cx_buf_check(&out, err);
     }
     if (!cx_failed(status))
         cx_cli_out_write(&s->cli->out, cx_buf_str(&out));
     cx_buf_done(&out);
     cx_buf_done(&url);
+    cx_buf_done(&otlp);
     return status;
 }
 
@@ -375,6 +403,11 @@ static const cx_cli_option options[] = {
     CX_CLI_OPT("listen", 0, CX_CLI_TEXT, "ADDR:PORT",
                "Where to listen; default 127.0.0.1:8420. Port 0 takes any that is free. An address "
                "that others can reach needs TLS, or --insecure."),
+    CX_CLI_OPT("otlp", 0, CX_CLI_TEXT, "ADDR:PORT|off",
+               "Where OpenTelemetry exporters send spans and logs by OTLP/HTTP; default "
+               "127.0.0.1:4318, and without it when somebody else has that. On loopback no token "
+               "is needed."),
+    CX_CLI_OPT_FLAG("otlp-tokens", 0, "OTLP needs a token of scope trace:write on loopback, too."),
     CX_CLI_OPT(
         "repo", 0, CX_CLI_FILE, "DIR",
         "Also show the governed runs of this git repository, and start runs in it for tokens "

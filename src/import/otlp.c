@@ -1,10 +1,12 @@
 /*
- * otlp.c - OTLP JSON, a document or a batch a line (§2.1): record = span.
+ * otlp.c - OTLP JSON, a document or a batch a line (§2.1): record = span, or log record.
  *
  *   {"resourceSpans":[{"resource":{"attributes":[KV]},
  *                      "scopeSpans":[{"scope":{...},"spans":[S, ...]}]}]}
  *
- * Resource and scope stay on the file node: raw_top is the document less its spans, and a node says
+ * Log records stand likewise in resourceLogs, scopeLogs, logRecords; spans come first.
+ *
+ * Resource and scope stay on the file node: raw_top is the document less its records, and a node says
  * where it stood by two indexes, `resource` and `scope`.  Exporters repeat the same batch head line
  * after line: of several batches raw_top is {"batches":[...]}, each different head once, and a
  * node's `batch` is an index into it.
@@ -29,29 +31,57 @@ static const cx_json *array_of(const cx_json *object, const char *name)
     return cx_json_get_typed(object, cx_str_z(name), CX_JSON_ARRAY);
 }
 
-/* The list of scopes of one resource; older files have the other name. */
-static const cx_json *scopes_of(const cx_json *resource)
+typedef struct signal_names {
+    const char *resources, *scopes, *old_scopes, *records;
+} signal_names;
+
+/* In the order in which their records are numbered. */
+static const signal_names signals[] = {
+    {"resourceSpans", "scopeSpans", "instrumentationLibrarySpans", "spans"},
+    {"resourceLogs", "scopeLogs", "instrumentationLibraryLogs", "logRecords"},
+};
+#define SPANS (&signals[0])
+
+/* The name of the list of scopes of one resource; older files have the other one. */
+static const char *scopes_name(const cx_json *resource, const signal_names *of)
 {
-    const cx_json *scopes = array_of(resource, "scopeSpans");
-    return scopes != NULL ? scopes : array_of(resource, "instrumentationLibrarySpans");
+    return array_of(resource, of->scopes) != NULL ? of->scopes : of->old_scopes;
+}
+
+static const cx_json *scopes_of(const cx_json *resource, const signal_names *of)
+{
+    return array_of(resource, scopes_name(resource, of));
+}
+
+static bool has_records(const cx_json *document)
+{
+    return array_of(document, signals[0].resources) != NULL ||
+           array_of(document, signals[1].resources) != NULL;
+}
+
+static const cx_json *part_of(const cx_json *line, const signal_names *of, uint64_t part,
+                              uint64_t *before)
+{
+    const cx_json *resources = array_of(line, of->resources);
+    for (uint32_t i = 0; resources != NULL && i < resources->count; i++) {
+        const cx_json *scopes = scopes_of(&resources->items[i], of);
+        for (uint32_t k = 0; scopes != NULL && k < scopes->count; k++) {
+            const cx_json *records = array_of(&scopes->items[k], of->records);
+            if (records == NULL)
+                continue;
+            if (part - *before < records->count)
+                return &records->items[part - *before];
+            *before += records->count;
+        }
+    }
+    return NULL;
 }
 
 static const cx_json *otlp_part(const cx_json *line, uint32_t part)
 {
-    const cx_json *resources = array_of(line, "resourceSpans");
     uint64_t before = 0;
-    for (uint32_t i = 0; resources != NULL && i < resources->count; i++) {
-        const cx_json *scopes = scopes_of(&resources->items[i]);
-        for (uint32_t k = 0; scopes != NULL && k < scopes->count; k++) {
-            const cx_json *spans = array_of(&scopes->items[k], "spans");
-            if (spans == NULL)
-                continue;
-            if (part - before < spans->count)
-                return &spans->items[part - before];
-            before += spans->count;
-        }
-    }
-    return NULL;
+    const cx_json *found = part_of(line, &signals[0], part, &before);
+    return found != NULL ? found : part_of(line, &signals[1], part, &before);
 }
 
 /* --- ids ----------------------------------------------------------------------------------- */
@@ -156,26 +186,42 @@ static void set_ids(cx_import_record *r, const cx_json *span, cx_str trace, cx_a
         cx_import_field_str(r, CX_STR("id_encoding"), CX_STR("base64"));
 }
 
-static cx_status take_span(cx_import_sink *sink, const cx_json *span, const place *at, cx_err *err)
+/* What is no object is kept as a bad record. */
+static cx_status take_other(cx_import_sink *sink, cx_import_record *r, cx_err *err)
+{
+    r->kind = CX_KIND_BAD;
+    r->issues = 1u << CX_ISSUE_UNKNOWN_TYPE;
+    return cx_import_end(sink, NULL, err);
+}
+
+static cx_import_record *begin_at(cx_import_sink *sink, const cx_json *value, const place *at)
 {
     cx_import_record *r = cx_import_begin(sink);
-    r->raw = span;
+    r->raw = value;
     if (sink->line != 0)
         r->part = at->part;
-    if (span->type != CX_JSON_OBJECT) {
-        r->kind = CX_KIND_BAD;
-        r->issues = 1u << CX_ISSUE_UNKNOWN_TYPE;
-        return cx_import_end(sink, NULL, err);
-    }
+    return r;
+}
+
+static void put_place(cx_import_sink *sink, cx_import_record *r, const place *at)
+{
+    cx_import_field(r, CX_STR("resource"), cx_json_make_uint(sink->arena, at->resource));
+    cx_import_field(r, CX_STR("scope"), cx_json_make_uint(sink->arena, at->scope));
+    if (at->batch != NO_BATCH)
+        cx_import_field(r, CX_STR("batch"), cx_json_make_uint(sink->arena, at->batch));
+}
+
+static cx_status take_span(cx_import_sink *sink, const cx_json *span, const place *at, cx_err *err)
+{
+    cx_import_record *r = begin_at(sink, span, at);
+    if (span->type != CX_JSON_OBJECT)
+        return take_other(sink, r, err);
     cx_str trace = CX_JSON_GET_STR(span, "traceId");
     set_ids(r, span, trace, sink->arena);
     cx_import_set_ticks(r, CX_JSON_GET(span, "startTimeUnixNano"), 1);
     cx_import_field_str(r, CX_STR("trace_id"), trace);
     cx_import_field_str(r, CX_STR("name"), CX_JSON_GET_STR(span, "name"));
-    cx_import_field(r, CX_STR("resource"), cx_json_make_uint(sink->arena, at->resource));
-    cx_import_field(r, CX_STR("scope"), cx_json_make_uint(sink->arena, at->scope));
-    if (at->batch != NO_BATCH)
-        cx_import_field(r, CX_STR("batch"), cx_json_make_uint(sink->arena, at->batch));
+    put_place(sink, r, at);
     const cx_json *status = CX_JSON_GET(span, "status");
     const cx_import_span view = {
         .attributes = CX_JSON_GET(span, "attributes"),
@@ -188,6 +234,86 @@ static cx_status take_span(cx_import_sink *sink, const cx_json *span, const plac
     return cx_import_end(sink, NULL, err);
 }
 
+/* --- a log record --------------------------------------------------------------------------- */
+
+#define SEVERITY_ERROR 17 /* and what is above it */
+
+static cx_import_kind log_kind(const cx_json *log, cx_str name)
+{
+    static const struct {
+        const char *name;
+        cx_import_kind kind;
+    } kinds[] = {
+        {"gen_ai.choice", CX_KIND_REASON},
+        {"gen_ai.assistant.message", CX_KIND_REASON},
+        {"gen_ai.client.inference.operation.details", CX_KIND_REASON},
+        {"gen_ai.user.message", CX_KIND_MESSAGE},
+        {"gen_ai.system.message", CX_KIND_MESSAGE},
+        {"gen_ai.tool.message", CX_KIND_TOOL_RESULT},
+    };
+    const cx_json *severity = CX_JSON_GET(log, "severityNumber");
+    int64_t number = 0;
+    for (size_t i = 0; i < CX_COUNT_OF(kinds); i++)
+        if (cx_str_is(name, kinds[i].name))
+            return kinds[i].kind;
+    if (severity != NULL && cx_json_int64(severity, &number) && number >= SEVERITY_ERROR)
+        return CX_KIND_ERROR;
+    return CX_KIND_OBSERVE;
+}
+
+/* Zero is OTLP's way to say that a time is not known. */
+static void set_log_time(cx_import_record *r, const cx_json *log)
+{
+    static const char *const names[] = {"timeUnixNano", "observedTimeUnixNano"};
+    for (size_t i = 0; i < CX_COUNT_OF(names) && (!r->has_time || r->t_ns == 0); i++)
+        cx_import_set_ticks(r, cx_json_get(log, cx_str_z(names[i])), 1);
+    r->has_time = r->has_time && r->t_ns != 0;
+}
+
+/* It belongs to its span, and to that span's agent. */
+static void refer_span(cx_import_record *r, const cx_json *log, cx_arena *arena)
+{
+    cx_str trace = CX_JSON_GET_STR(log, "traceId"), span = CX_JSON_GET_STR(log, "spanId");
+    bool is_base64 = false;
+    cx_import_field_str(r, CX_STR("trace_id"), trace);
+    if (span.size == 0 || is_zeros(span)) {
+        r->under_file = true;
+        return;
+    }
+    r->src_parent = span;
+    cx_import_refer(r, SPAN_SPACE, span_key(arena, trace, span, &is_base64), CX_REF_NAMED);
+    if (is_base64)
+        cx_import_field_str(r, CX_STR("id_encoding"), CX_STR("base64"));
+}
+
+static cx_status take_log(cx_import_sink *sink, const cx_json *log, const place *at, cx_err *err)
+{
+    cx_import_record *r = begin_at(sink, log, at);
+    if (log->type != CX_JSON_OBJECT)
+        return take_other(sink, r, err);
+    const cx_import_span view = {.attributes = CX_JSON_GET(log, "attributes"),
+                                 .arena = sink->arena};
+    cx_str name = CX_JSON_GET_STR(log, "eventName");
+    if (name.size == 0)
+        name = cx_import_attribute_str(&view, CX_STR("event.name"));
+    refer_span(r, log, sink->arena);
+    set_log_time(r, log);
+    r->kind = log_kind(log, name);
+    r->content = CX_JSON_GET(log, "body");
+    r->agent = cx_import_attribute_str(&view, CX_STR("gen_ai.agent.name"));
+    if (r->agent.size == 0) {
+        r->agent = at->service;
+        r->inherit_agent = true;
+    }
+    cx_import_field_str(r, CX_STR("name"), name);
+    cx_import_field_str(r, CX_STR("signal"), CX_STR("log"));
+    cx_import_field_str(r, CX_STR("severity"), CX_JSON_GET_STR(log, "severityText"));
+    put_place(sink, r, at);
+    return cx_import_end(sink, NULL, err);
+}
+
+/* --- a batch --------------------------------------------------------------------------------- */
+
 static cx_str service_of(const cx_json *resource)
 {
     const cx_json *of = CX_JSON_GET(resource, "resource");
@@ -195,25 +321,35 @@ static cx_str service_of(const cx_json *resource)
     return cx_import_attribute_str(&view, CX_STR("service.name"));
 }
 
-static cx_status take_spans(cx_import_sink *sink, const cx_json *resources, uint64_t batch,
-                            cx_err *err)
+static cx_status take_signal(cx_import_sink *sink, const cx_json *document,
+                             const signal_names *of, place *at, cx_err *err)
 {
-    place at = {.batch = batch};
-    for (uint32_t i = 0; i < resources->count; i++) {
-        const cx_json *scopes = scopes_of(&resources->items[i]);
-        at.resource = i;
-        at.service = service_of(&resources->items[i]);
+    const cx_json *resources = array_of(document, of->resources);
+    for (uint32_t i = 0; resources != NULL && i < resources->count; i++) {
+        const cx_json *scopes = scopes_of(&resources->items[i], of);
+        at->resource = i;
+        at->service = service_of(&resources->items[i]);
         for (uint32_t k = 0; scopes != NULL && k < scopes->count; k++) {
-            const cx_json *spans = array_of(&scopes->items[k], "spans");
-            at.scope = k;
-            for (uint32_t n = 0; spans != NULL && n < spans->count; n++, at.part++)
-                CX_TRY(take_span(sink, &spans->items[n], &at, err));
+            const cx_json *records = array_of(&scopes->items[k], of->records);
+            at->scope = k;
+            for (uint32_t n = 0; records != NULL && n < records->count; n++, at->part++)
+                CX_TRY(of == SPANS ? take_span(sink, &records->items[n], at, err)
+                                   : take_log(sink, &records->items[n], at, err));
         }
     }
     return CX_SUCCESS;
 }
 
-/* --- the document without its spans -------------------------------------------------------- */
+static cx_status take_records(cx_import_sink *sink, const cx_json *document, uint64_t batch,
+                              cx_err *err)
+{
+    place at = {.batch = batch};
+    for (size_t i = 0; i < CX_COUNT_OF(signals); i++)
+        CX_TRY(take_signal(sink, document, &signals[i], &at, err));
+    return CX_SUCCESS;
+}
+
+/* --- the document without its records ------------------------------------------------------ */
 
 /* A copy of an object with one member replaced by another value. */
 static cx_status with_member(const cx_json *object, const char *name, cx_json value,
@@ -229,40 +365,51 @@ static cx_status with_member(const cx_json *object, const char *name, cx_json va
     return cx_json_list_end_object(&list, out, err);
 }
 
-static cx_status scopes_without_spans(const cx_json *scopes, cx_arena *arena, cx_json *out,
-                                      cx_err *err)
+static cx_status scopes_without(const cx_json *scopes, const char *records, cx_arena *arena,
+                                cx_json *out, cx_err *err)
 {
-    static const char *const spans[] = {"spans", NULL};
+    const char *const names[] = {records, NULL};
     cx_json_list list = cx_json_list_begin(arena);
     for (uint32_t i = 0; i < scopes->count; i++) {
         cx_json item = scopes->items[i];
-        if (array_of(&item, "spans") != NULL)
-            CX_TRY(cx_import_without(&scopes->items[i], spans, arena, &item, err));
+        if (array_of(&item, records) != NULL)
+            CX_TRY(cx_import_without(&scopes->items[i], names, arena, &item, err));
         cx_json_list_add(&list, item);
     }
     return cx_json_list_end_array(&list, out, err);
 }
 
-static cx_status without_spans(const cx_json *document, cx_arena *arena, cx_json *out, cx_err *err)
+static cx_status without_signal(const cx_json *document, const signal_names *of, cx_arena *arena,
+                                cx_json *out, cx_err *err)
 {
-    const cx_json *resources = array_of(document, "resourceSpans");
+    const cx_json *resources = array_of(document, of->resources);
     cx_json_list list = cx_json_list_begin(arena);
     cx_json made;
+    if (resources == NULL) {
+        *out = *document;
+        return CX_SUCCESS;
+    }
     for (uint32_t i = 0; i < resources->count; i++) {
         const cx_json *resource = &resources->items[i];
-        const cx_json *scopes = scopes_of(resource);
+        const cx_json *scopes = scopes_of(resource, of);
         made = *resource;
         if (scopes != NULL) {
-            bool is_new = array_of(resource, "scopeSpans") != NULL;
             cx_json cut;
-            CX_TRY(scopes_without_spans(scopes, arena, &cut, err));
-            CX_TRY(with_member(resource, is_new ? "scopeSpans" : "instrumentationLibrarySpans", cut,
-                               arena, &made, err));
+            CX_TRY(scopes_without(scopes, of->records, arena, &cut, err));
+            CX_TRY(with_member(resource, scopes_name(resource, of), cut, arena, &made, err));
         }
         cx_json_list_add(&list, made);
     }
     CX_TRY(cx_json_list_end_array(&list, &made, err));
-    return with_member(document, "resourceSpans", made, arena, out, err);
+    return with_member(document, of->resources, made, arena, out, err);
+}
+
+static cx_status without_records(const cx_json *document, cx_arena *arena, cx_json *out,
+                                 cx_err *err)
+{
+    cx_json half;
+    CX_TRY(without_signal(document, &signals[0], arena, &half, err));
+    return without_signal(&half, &signals[1], arena, out, err);
 }
 
 /* --- batches ------------------------------------------------------------------------------- */
@@ -282,7 +429,7 @@ static cx_status number_head(cx_import_sink *sink, const cx_json *batch, uint64_
         state->batched = true;
     }
     cx_buf_init(&text, sink->keep->alloc);
-    CX_GO(status, without_spans(batch, sink->arena, &head, err));
+    CX_GO(status, without_records(batch, sink->arena, &head, err));
     CX_GO(status, cx_json_write(&text, &head, CX_JSON_PY_COMPACT, err));
     CX_GO(status, cx_buf_check(&text, err));
     if ((number = cx_map_find(&state->heads, cx_buf_str(&text))) == NULL) {
@@ -301,12 +448,11 @@ done:
 
 static cx_status take_batch(cx_import_sink *sink, const cx_json *batch, cx_err *err)
 {
-    const cx_json *resources = array_of(batch, "resourceSpans");
     uint64_t number = 0;
-    if (resources == NULL)
+    if (!has_records(batch))
         return cx_import_bad(sink, batch, UINT64_MAX, err);
     CX_TRY(number_head(sink, batch, &number, err));
-    return take_spans(sink, resources, number, err);
+    return take_records(sink, batch, number, err);
 }
 
 static cx_status otlp_document(cx_import_sink *sink, const cx_json *document, cx_err *err)
@@ -316,13 +462,12 @@ static cx_status otlp_document(cx_import_sink *sink, const cx_json *document, cx
             CX_TRY(take_batch(sink, &document->items[i], err));
         return CX_SUCCESS;
     }
-    const cx_json *resources = array_of(document, "resourceSpans");
     cx_json top;
-    if (resources == NULL)
-        return cx_import_shape(err, "an object with an array resourceSpans");
-    CX_TRY(without_spans(document, sink->arena, &top, err));
+    if (!has_records(document))
+        return cx_import_shape(err, "an object with an array resourceSpans or resourceLogs");
+    CX_TRY(without_records(document, sink->arena, &top, err));
     CX_TRY(cx_import_top(sink, &top, err));
-    return take_spans(sink, resources, NO_BATCH, err);
+    return take_records(sink, document, NO_BATCH, err);
 }
 
 static cx_status otlp_file_end(cx_import_sink *sink, cx_err *err)
@@ -349,14 +494,17 @@ static void otlp_done(cx_import_sink *sink)
 
 static int otlp_detect(cx_bytes head, const cx_json *first)
 {
-    static const char name[] = "\"resourceSpans\"";
+    static const char spans[] = "\"resourceSpans\"", logs[] = "\"resourceLogs\"";
     if (first != NULL)
-        return array_of(first, "resourceSpans") != NULL ? 95 : 0;
-    return head.size != 0 && memmem(head.data, head.size, name, sizeof name - 1) != NULL ? 80 : 0;
+        return has_records(first) ? 95 : 0;
+    return head.size != 0 && (memmem(head.data, head.size, spans, sizeof spans - 1) != NULL ||
+                              memmem(head.data, head.size, logs, sizeof logs - 1) != NULL)
+               ? 80
+               : 0;
 }
 
 const cx_import_format cx_import_otlp = {
-    .info = {"otlp", "OpenTelemetry OTLP/JSON spans",
+    .info = {"otlp", "OpenTelemetry OTLP/JSON spans and logs",
              "{\"resourceSpans\":[...]}, one document or one a line, GenAI attributes understood",
              false},
     .state_size = sizeof(otlp_state),

@@ -65,7 +65,8 @@ static void reject(item *it, cx_trace_problem problem)
 /* Names the ledger keeps for other things, and what no actor can be called (ledger.md §4.3). */
 static bool agent_is_usable(cx_str agent)
 {
-    static const cx_str reserved[] = {CX_STR("trust"), CX_STR("batches"), CX_STR("alerts")};
+    static const cx_str reserved[] = {CX_STR("trust"), CX_STR("batches"), CX_STR("alerts"),
+                                      CX_STR("otel"), CX_STR("sessions")};
     for (size_t i = 0; i < CX_COUNT_OF(reserved); i++)
         if (cx_str_eq(agent, reserved[i]))
             return false;
@@ -99,7 +100,7 @@ static cx_status name_actor(intake *in, item *it, cx_err *err)
                                                          : CX_STR("/signature_key_id"),
                                       CX_STR("an id of an agent or key has 1 to 256 bytes,"
                                              " without '/' and controls, and is none of trust,"
-                                             " batches, alerts, key:.., run:..")});
+                                             " batches, alerts, otel, sessions, key:.., run:..")});
     return CX_SUCCESS;
 }
 

@@ -85,6 +85,25 @@ static void write_events(cx_buf *out, const cx_metrics *metrics)
     }
 }
 
+static void write_otlp(cx_buf *out, const cx_metrics *metrics)
+{
+    static const char *const signals[] = {"traces", "logs"};
+    static const char *const results[CX_OTLP_RESULTS] = {"stored", "duplicate", "conflict",
+                                                         "rejected"};
+    char labels[64];
+    cx_metrics_head(out, "cortex_otlp_records_total", "counter",
+                    "Spans and log records received over OTLP by what became of them.");
+    for (size_t s = 0; s < CX_COUNT_OF(signals); s++)
+        for (size_t r = 0; r < CX_OTLP_RESULTS; r++) {
+            (void)snprintf(labels, sizeof labels, "signal=\"%s\",result=\"%s\"", signals[s],
+                           results[r]);
+            cx_metrics_value(out, "cortex_otlp_records_total", labels,
+                             cx_counter(&metrics->otlp[s][r]));
+        }
+    write_counter(out, "cortex_otlp_bytes_total", "Bytes of OTLP requests taken in, unpacked.",
+                  cx_counter(&metrics->otlp_bytes));
+}
+
 static void write_feed(cx_buf *out, cx_recorder *recorder)
 {
     cx_feed_status feed;
@@ -125,6 +144,7 @@ cx_status cx_api_metrics(cx_call *call, cx_err *err)
     cx_histogram_write(out, "cortex_http_request_seconds", "pool=\"intake\"", &m->intake);
     cx_histogram_write(out, "cortex_http_request_seconds", "pool=\"read\"", &m->reads);
     write_events(out, m);
+    write_otlp(out, m);
     write_counter(out, "cortex_http_body_bytes_total", "Bytes of bodies received.",
                   cx_counter(&m->body_bytes));
     write_gauge(out, "cortex_http_connections", "Open connections.", cx_gauge(&m->connections));

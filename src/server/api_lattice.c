@@ -2,15 +2,18 @@
  * api_lattice.c - questions about recorded traces as a history, answered as `cortex lattice` with
  * --json answers (lattice.md §8).
  *
- * The branch is "agent/<agent_id_hash>", or "all" for everything that is recorded.
+ * The branch is "agent/<agent_id_hash>", "all" for everything that is recorded, or one of foreign.h.
  */
 #include "lattice/lattice.h"
 #include "recorder/run_lattice.h"
+#include "server/foreign.h"
 #include "server/route.h"
 #include "server/runs.h"
 
 /* A history longer than this is not loaded for a request. */
 #define NODES_MAX 2000000
+/* Nor one that was received in more than that many bytes of foreign requests. */
+#define FOREIGN_BYTES_MAX ((size_t)256 << 20)
 
 typedef struct question {
     cx_call *call;
@@ -135,8 +138,12 @@ static cx_status run_question(question *q, const question_kind *kind, cx_err *er
     };
     if (kind->states)
         CX_TRY(take_state_options(q, err));
+    const cx_foreign_options foreign = {.branch = branch, .max_bytes = FOREIGN_BYTES_MAX};
     if (cx_str_starts(branch, CX_STR("run/")))
         CX_TRY(open_run(q, cx_str_from(branch.data + 4, branch.size - 4), &options, err));
+    else if (cx_foreign_is(branch))
+        CX_TRY(cx_foreign_lattice(cx_recorder_home(call->service->recorder), &foreign, &options,
+                                  &q->lines, &q->lattice, err));
     else
         CX_TRY(cx_recorder_lattice(cx_recorder_home(call->service->recorder),
                                    cx_str_is(branch, "all") ? (cx_str){NULL, 0} : branch, &options,

@@ -91,6 +91,7 @@ struct cx_http {
     cx_pool *intake, *reads;
     atomic_size_t body_used;           /* M4 */
     atomic_uint senders[SENDER_SLOTS]; /* writing calls under way, by token */
+    atomic_int_fast64_t in_flight; /* requests of this listener not answered yet */
     cx_lock lock;
     connection *connections;
     bool sweeping_ends;
@@ -255,7 +256,9 @@ static void *on_target(void *arg, const char *target, struct MHD_Connection *han
     x->received = 0;
     x->size_bytes = bytes;
     memcpy(x->text, target, size);
-    const cx_request request = {.target = {x->text, size}};
+    const cx_request request = {.target = {x->text, size},
+                                .otlp = http->options.otlp,
+                                .otlp_open = http->options.otlp_open};
     cx_call_init(&x->call, http->service, &request, x->text + size);
     return x;
 }
@@ -288,8 +291,10 @@ static void on_completed(void *arg, struct MHD_Connection *handle, void **contex
         return;
     if (x->call.response.status != 0)
         cx_service_count(&x->call);
-    if (x->counted)
+    if (x->counted) {
         cx_gauge_add(&http->service->metrics.in_flight, -1);
+        cx_gauge_add(&http->in_flight, -1);
+    }
     leave_sender(x);
     give_back_body(x);
     cx_call_done(&x->call);
@@ -534,6 +539,7 @@ static enum MHD_Result begin(exchange *x, const char *method)
     size_t header_bytes = 0;
     x->counted = true;
     cx_gauge_add(&http->service->metrics.in_flight, 1);
+    cx_gauge_add(&http->in_flight, 1);
     enter_phase(http, x->connection, PHASE_BODY);
     take_headers(x, method);
     (void)http->mhd.MHD_get_connection_values(x->connection, MHD_HEADER_KIND, count_header,
@@ -734,7 +740,7 @@ static void sleep_ms(cx_http *http, uint32_t milliseconds)
 static void wait_for_answers(cx_http *http, uint32_t grace_ms)
 {
     uint64_t end = now_ns(http) + grace_ms * UINT64_C(1000000);
-    while (cx_gauge(&http->service->metrics.in_flight) != 0 && now_ns(http) < end)
+    while (cx_gauge(&http->in_flight) != 0 && now_ns(http) < end)
         sleep_ms(http, 5);
 }
 

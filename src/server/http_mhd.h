@@ -18,6 +18,8 @@ typedef struct cx_http cx_http;
 
 typedef struct cx_http_options {
     cx_service *service;
+    bool otlp;            /* the listener for OTLP: only what is its own can be asked */
+    bool otlp_open;       /* .. without a token */
     int socket;           /* listening; the server's from now on, also when opening fails */
     const char *tls_cert; /* PEM text; NULL = no TLS */
     const char *tls_key;

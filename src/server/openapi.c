@@ -181,7 +181,7 @@ cx_status cx_route_openapi(cx_buf *out, cx_err *err)
                   "\"paths\":{",
                   cx_version());
     for (size_t i = 0; i < cx_route_count; i++) {
-        if (!is_first(i))
+        if (cx_routes[i].otlp || !is_first(i))
             continue;
         for (int alias = 0; alias < 2; alias++) {
             if (alias == 1 &&

@@ -7,7 +7,7 @@
 #include <stdio.h>
 
 #include "json/json.h"
-#include "server/service.h"
+#include "server/otlp_answer.h"
 
 #define DETAIL_MAX 1000
 #define INSTANCE_MAX 256
@@ -116,14 +116,13 @@ static void add_errors(cx_buf *out, const cx_problem *problem)
     cx_buf_add_z(out, "],");
 }
 
-void cx_call_problem(cx_call *call, const cx_problem *problem)
+static void write_problem(cx_call *call, const cx_problem *problem)
 {
     cx_response *response = &call->response;
     cx_buf *out = &response->body;
     response->status = problem->status;
     response->content_type = "application/problem+json";
     response->stream = NULL;
-    response->header_count = 0;
     cx_buf_clear(out);
     cx_buf_add_byte(out, '{');
     add_member(out, "detail", problem->detail);
@@ -135,6 +134,15 @@ void cx_call_problem(cx_call *call, const cx_problem *problem)
     cx_buf_printf(out, ",\"status\":%u,", problem->status);
     add_member(out, "title", cx_str_z(title_of(problem->type)));
     cx_buf_printf(out, ",\"type\":\"urn:cortex:problem:%s\"}\n", problem->type);
+}
+
+void cx_call_problem(cx_call *call, const cx_problem *problem)
+{
+    call->response.header_count = 0;
+    if (call->request.otlp)
+        cx_otlp_answer_status(call, problem->status, problem->detail);
+    else
+        write_problem(call, problem);
     if (problem->status == 401)
         cx_call_header(call, "WWW-Authenticate", "Bearer realm=\"cortex\"");
     if (problem->status == 429 || problem->status == 503)

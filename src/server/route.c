@@ -437,6 +437,27 @@ const cx_route cx_routes[] = {
      .handler = cx_api_mcp,
      .summary = "The Model Context Protocol: the questions of this table as tools"},
 
+    {.method = "POST",
+     .path = "/v1/traces",
+     .otlp = true,
+     .scopes = CX_SCOPE_WRITE,
+     .where = CX_RUN_INTAKE,
+     .has_body = true,
+     .answers = JSON,
+     .codes = "200 400 413 429 503",
+     .handler = cx_api_otlp_traces,
+     .summary = "Spans of an OpenTelemetry exporter"},
+    {.method = "POST",
+     .path = "/v1/logs",
+     .otlp = true,
+     .scopes = CX_SCOPE_WRITE,
+     .where = CX_RUN_INTAKE,
+     .has_body = true,
+     .answers = JSON,
+     .codes = "200 400 413 429 503",
+     .handler = cx_api_otlp_logs,
+     .summary = "Log records of an OpenTelemetry exporter"},
+
     {.method = "GET",
      .path = "/healthz",
      .homeless = true,
@@ -551,7 +572,7 @@ cx_route_found cx_route_find(cx_call *call, char *allow, size_t allow_size)
     allow[0] = 0;
     for (size_t i = 0; i < cx_route_count; i++) {
         const cx_route *route = &cx_routes[i];
-        if (!match(route, call))
+        if (route->otlp != call->request.otlp || !match(route, call))
             continue;
         if (is_method(call->request.method, route->method)) {
             call->route = route;

@@ -45,6 +45,7 @@ cx_handler cx_api_runs, cx_api_run_start, cx_api_run, cx_api_run_events, cx_api_
 cx_handler cx_api_page, cx_api_page_file, cx_api_session_begin, cx_api_session, cx_api_session_end;
 cx_handler cx_api_memory_list, cx_api_memory_show;
 cx_handler cx_api_mcp;
+cx_handler cx_api_otlp_traces, cx_api_otlp_logs;
 cx_handler cx_api_feed, cx_api_healthz, cx_api_readyz, cx_api_metrics, cx_api_openapi;
 
 #endif

@@ -19,6 +19,7 @@ struct cx_server {
     cx_server_options options;
     cx_service *service;
     cx_http *http;
+    cx_http *otlp; /* NULL = none */
     bool feeds;
     cx_buf cert, key; /* PEM text */
     int socket;       /* -1 = the HTTP room has it, or there is none */
@@ -34,16 +35,23 @@ static unsigned between(unsigned value, unsigned min, unsigned max)
     return value < min ? min : value > max ? max : value;
 }
 
-static cx_status check_address(const cx_server_options *options, cx_err *err)
+static cx_status check_reach(const cx_server_options *options, const cx_tcp_address *address,
+                             cx_err *err)
 {
-    if ((options->tls_cert_path == NULL) != (options->tls_key_path == NULL))
-        return cx_fail(err, CX_E_USAGE, "a certificate needs its key, and a key its certificate");
-    if (options->address.is_loopback || options->insecure || options->tls_cert_path != NULL)
+    if (address->is_loopback || options->insecure || options->tls_cert_path != NULL)
         return CX_SUCCESS;
     return cx_fail_at(err, CX_E_USAGE, "NotLoopback", CX_NO_OFFSET,
                       "others can reach %s, and would send tokens in the clear; give a certificate "
                       "and its key, or say that it is to be insecure",
-                      options->address.host);
+                      address->host);
+}
+
+static cx_status check_addresses(const cx_server_options *options, cx_err *err)
+{
+    if ((options->tls_cert_path == NULL) != (options->tls_key_path == NULL))
+        return cx_fail(err, CX_E_USAGE, "a certificate needs its key, and a key its certificate");
+    CX_TRY(check_reach(options, &options->address, err));
+    return options->otlp ? check_reach(options, &options->otlp_address, err) : CX_SUCCESS;
 }
 
 static cx_status read_pem(cx_server *server, const char *path, cx_buf *out, cx_err *err)
@@ -82,9 +90,10 @@ static cx_status open_service(cx_server *server, cx_err *err)
     return cx_hub_open(server->service, &server->service->hub, err);
 }
 
-static cx_status open_http(cx_server *server, cx_err *err)
+/* What both listeners are opened with. */
+static cx_status choose_http(cx_server *server, cx_http_options *out, cx_err *err)
 {
-    cx_server_options *options = &server->options;
+    const cx_server_options *options = &server->options;
     unsigned cores = cx_thread_cores();
     unsigned connections = or_default(options->connections, 16384);
     uint64_t descriptors = cx_tcp_descriptors((uint64_t)connections + DESCRIPTORS_KEPT);
@@ -93,7 +102,7 @@ static cx_status open_http(cx_server *server, cx_err *err)
                        (unsigned long long)descriptors);
     if (connections > descriptors - DESCRIPTORS_KEPT)
         connections = (unsigned)(descriptors - DESCRIPTORS_KEPT);
-    cx_http_options http = {
+    *out = (cx_http_options){
         .service = server->service,
         .tls_cert = options->tls_cert_path == NULL ? NULL : (const char *)server->cert.data,
         .tls_key = options->tls_cert_path == NULL ? NULL : (const char *)server->key.data,
@@ -109,17 +118,53 @@ static cx_status open_http(cx_server *server, cx_err *err)
         .intake_places = or_default(options->queue, 1024),
         .read_places = 1024,
     };
+    return CX_SUCCESS;
+}
+
+static cx_status open_listener(cx_http_options *http, cx_tcp_address *address, cx_http **out,
+                               cx_err *err)
+{
     /* On loopback everybody, a proxy too, has the same address. */
-    if (http.connections_per_address == 0 && !options->address.is_loopback)
-        http.connections_per_address = 1024;
+    if (http->connections_per_address == 0 && !address->is_loopback)
+        http->connections_per_address = 1024;
+    return cx_http_open(http, out, err);
+}
+
+/* Its usual address may be taken by another collector: then there is no listener, unless it was
+ * asked for. */
+static cx_status open_otlp(cx_server *server, cx_http_options http, cx_err *err)
+{
+    cx_server_options *options = &server->options;
+    if (!options->otlp)
+        return CX_SUCCESS;
+    http.otlp = true;
+    http.otlp_open = options->otlp_address.is_loopback && !options->otlp_tokens;
+    http.read_threads = 1; /* it has nothing to read */
+    if (options->otlp_address.is_loopback)
+        http.tls_cert = http.tls_key = NULL;
+    cx_status status = cx_tcp_listen(&options->otlp_address, &http.socket, err);
+    if (status.code == CX_E_BUSY && !options->otlp_must) {
+        cx_service_log(server->service, "OTLP is not received: %s", err->message);
+        return CX_SUCCESS;
+    }
+    CX_TRY(status);
+    return open_listener(&http, &options->otlp_address, &server->otlp, err);
+}
+
+static cx_status open_http(cx_server *server, cx_err *err)
+{
+    cx_http_options http;
+    CX_TRY(choose_http(server, &http, err));
+    cx_http_options otlp = http;
     http.socket = server->socket;
     server->socket = -1;
-    return cx_http_open(&http, &server->http, err);
+    CX_TRY(open_listener(&http, &server->options.address, &server->http, err));
+    return open_otlp(server, otlp, err);
 }
 
 static cx_status open_all(cx_server *server, cx_err *err)
 {
-    CX_TRY(check_address(&server->options, err));
+    CX_TRY(check_addresses(&server->options, err));
     CX_TRY(read_pem(server, server->options.tls_cert_path, &server->cert, err));
     CX_TRY(read_pem(server, server->options.tls_key_path, &server->key, err));
     /* The port is known before anything is served: cookies are named after it. */
@@ -154,12 +199,18 @@ const cx_tcp_address *cx_server_address(const cx_server *server)
     return &server->options.address;
 }
 
+const cx_tcp_address *cx_server_otlp_address(const cx_server *server)
+{
+    return server->otlp == NULL ? NULL : &server->options.otlp_address;
+}
+
 void cx_server_close(cx_server *server, uint32_t grace_ms)
 {
     cx_err err;
     if (server == NULL)
         return;
     cx_http_close(server->http, grace_ms);
+    cx_http_close(server->otlp, grace_ms);
     if (server->socket >= 0)
         cx_tcp_close(server->socket);
     if (server->feeds) {

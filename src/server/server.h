@@ -27,6 +27,10 @@ typedef struct cx_server_options {
     cx_runs *runs;           /* of a repository; outlives the server; NULL = none is served */
     const char *index_where; /* NULL = HOME/cirislens.db */
     cx_tcp_address address;
+    bool otlp;                   /* also a listener for OpenTelemetry exporters */
+    bool otlp_must;              /* it was asked for: not having its address is an error */
+    bool otlp_tokens;            /* it needs a token on loopback, too */
+    cx_tcp_address otlp_address;
     const char *tls_cert_path, *tls_key_path; /* both or none */
     bool insecure;                            /* any address, without TLS */
     unsigned io_threads, workers, readers;    /* 0 = chosen */
@@ -44,6 +48,8 @@ typedef struct cx_server_options {
 CX_RESULT cx_server_open(const cx_server_options *options, cx_server **out, cx_err *err);
 /* With the port that was taken. */
 const cx_tcp_address *cx_server_address(const cx_server *server);
+/* Of the listener for OTLP; NULL = there is none. */
+const cx_tcp_address *cx_server_otlp_address(const cx_server *server);
 /* Requests under way have `grace_ms` to finish.  NULL is fine. */
 void cx_server_close(cx_server *server, uint32_t grace_ms);
 

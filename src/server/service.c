@@ -13,6 +13,7 @@
 #include "base/alloc.h"
 #include "server/hub.h"
 #include "server/origin.h"
+#include "server/otlp_answer.h"
 #include "server/param.h"
 #include "server/route.h"
 
@@ -261,10 +262,28 @@ static bool is_json_type(cx_str type)
     return at == type.size || type.data[at] == ';';
 }
 
+/* OTLP has encodings of its own; its handler unpacks. */
+static bool accept_export(cx_call *call)
+{
+    const cx_request *request = &call->request;
+    if (request->content_encoding.data != NULL &&
+        !cx_str_is(request->content_encoding, "identity") &&
+        !cx_str_is(request->content_encoding, "gzip"))
+        refuse(call, 415, "media-type", CX_STR("expected Content-Encoding: gzip, or none"));
+    else if (cx_otlp_encoding_of(request->content_type) == CX_OTLP_NEITHER)
+        refuse(call, 415, "media-type",
+               CX_STR("expected Content-Type: application/x-protobuf or application/json"));
+    else if (request->has_length && request->length > call->service->body_max)
+        cx_service_too_large(call);
+    return call->response.status == 0;
+}
+
 static bool accept_body(cx_call *call)
 {
     const cx_request *request = &call->request;
     bool empty = request->has_length && request->length == 0;
+    if (request->otlp)
+        return accept_export(call);
     if (request->content_encoding.data != NULL &&
         !cx_str_is(request->content_encoding, "identity")) {
         refuse(call, 415, "media-type", CX_STR("compressed bodies are not taken"));
@@ -297,9 +316,26 @@ static void begin_known(cx_call *call)
         (void)accept_body(call);
 }
 
+/* Exporters send no token where none is needed; one that is sent must be good.  Browsers say with
+ * every POST which page it is from, and no page may write here unasked. */
+static bool is_exporter(cx_call *call)
+{
+    if (!call->request.otlp_open || call->request.authorization.data != NULL)
+        return false;
+    if (call->request.origin.data == NULL)
+        return true;
+    refuse(call, 403, "forbidden", CX_STR("a page in a browser needs a token to send spans"));
+    return false;
+}
+
 void cx_service_begin(cx_call *call)
 {
-    if (find_route(call) && (call->route->open || (know_sender(call) && allow_sender(call))))
+    if (!find_route(call))
+        return;
+    bool known = call->route->open || is_exporter(call);
+    if (!known && call->response.status == 0)
+        known = know_sender(call) && allow_sender(call);
+    if (known)
         begin_known(call);
 }
 

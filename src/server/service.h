@@ -27,6 +27,8 @@ typedef struct cx_runs cx_runs; /* server/runs.h */
 /* --- what is served --------------------------------------------------------------------------- */
 
 #define CX_SERVER_BODY_MAX_DEFAULT CX_BATCH_BYTES_MAX
+/* An OTLP request behind its Content-Encoding. */
+#define CX_OTLP_UNPACKED_MAX ((size_t)16 << 20)
 
 typedef struct cx_service_options {
     const cx_alloc *alloc; /* NULL = default */
@@ -63,6 +65,7 @@ struct cx_service {
     cx_hub *hub;   /* NULL = no feed */
     cx_runs *runs; /* NULL = no repository */
     uint64_t started_ns;
+    atomic_size_t otlp_work; /* bytes of OTLP requests being read */
     atomic_bool stopping;
     atomic_bool ledger_failed; /* a write failed: nothing can be taken until the next start */
 };
@@ -81,6 +84,8 @@ typedef struct cx_request {
     cx_str accept_encoding, cookie, host;                 /* likewise */
     cx_str origin, fetch_site, page_header;               /* likewise; X-Cortex-Page */
     cx_str mcp_version;                                   /* likewise */
+    bool otlp;      /* came to the listener for OTLP (docs/formats/otlp.md) */
+    bool otlp_open; /* which takes requests without a token */
     bool has_length;
     uint64_t length; /* of the body, as declared */
     cx_bytes body;   /* for cx_service_run */
@@ -176,6 +181,7 @@ typedef struct cx_route {
     const char *path; /* "/a/{name}/b"; "{name...}" takes one segment or more */
     bool open;        /* needs no token */
     bool homeless;    /* is there also where one file is shown, and no home */
+    bool otlp;        /* of the listener for OTLP; the others are not */
     bool short_too;   /* "/api/v1/x" is "/api/x" too (run.md §21) */
     unsigned scopes;  /* any of these; 0 = any token */
     bool full_level;  /* shows contents as they are: reading needs the highest level */

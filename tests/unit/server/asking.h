@@ -21,6 +21,7 @@ typedef struct asking {
     const char *type; /* Content-Type of the next */
     const char *last_event;
     bool chunked;
+    bool otlp, otlp_open; /* at the listener for OTLP */
 } asking;
 
 static inline void asking_token(asking *a, unsigned scopes, cx_trace_level level)
@@ -74,6 +75,8 @@ static inline unsigned asking_ask(asking *a, const char *method, const char *tar
         .authorization = asking_optional(a->secret[0] == 0 ? NULL : a->secret),
         .content_type = asking_optional(a->type),
         .last_event_id = asking_optional(a->last_event),
+        .otlp = a->otlp,
+        .otlp_open = a->otlp_open,
         .has_length = !a->chunked,
         .length = body.size,
     };

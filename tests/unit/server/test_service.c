@@ -46,6 +46,7 @@ CX_TEST(service_every_route_needs_its_scope)
             target[size] = 0;
             bool allowed = route->open || route->scopes == 0 || (route->scopes & scope) != 0;
             allowed &= !route->full_level;
+            a.otlp = route->otlp;
             if (route->full_level || !allowed)
                 CHECK_INT(asking_ask(&a, route->method, target, CX_STR("")), 403);
         }
