@@ -253,11 +253,11 @@ static void take(const job *j, unsigned i, desk *d)
         must(cx_trace_canonical(&trace, &form, &d->scratch, NULL));
     }
     if (j->depth >= VERIFY) {
-        must(cx_trace_verify(&trace, &check, &d->scratch, &d->arena, &verdict, NULL));
+        cx_digest *content = j->depth >= CONTENT ? &d->last : NULL;
+        must(cx_trace_verify_content(&trace, &check, &d->scratch, &d->arena, &verdict, content,
+                                     NULL));
         CX_ASSERT(verdict.verdict == CX_HOLDS && verdict.form == CX_FORM_B);
     }
-    if (j->depth >= CONTENT)
-        must(cx_trace_content_digest(&trace, &d->last, NULL));
     if (j->depth == LEAF)
         add_leaf(j->all, i, &trace, d);
     cx_arena_reset(&d->arena, mark);

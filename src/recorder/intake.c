@@ -173,7 +173,9 @@ static cx_status judge(intake *in, item *it, cx_err *err)
     it->open = true;
     it->payload = it->event->trace;
     taken->stripped_count = 0;
-    CX_TRY(cx_trace_verify(&it->trace, &check, &in->scratch, in->arena, &taken->verdict, err));
+    CX_TRY(cx_trace_verify_content(&it->trace, &check, &in->scratch, in->arena, &taken->verdict,
+                                   &taken->content, err));
+    taken->has_content = true;
     cx_trace_reason reason = taken->verdict.problem.reason;
     if (reason == CX_REASON_KEY_UNKNOWN && options->keep_unknown) {
         taken->status = CX_TAKE_UNVERIFIED;
@@ -207,8 +209,6 @@ static cx_status read_item(intake *in, item *it, cx_err *err)
         reject(it, problem);
         return CX_SUCCESS;
     }
-    CX_TRY(cx_trace_content_digest(&it->trace, &it->taken->content, err));
-    it->taken->has_content = true;
     CX_TRY(digest_signature(in, it, err));
     CX_TRY(judge(in, it, err));
     return it->open ? name_actor(in, it, err) : CX_SUCCESS;

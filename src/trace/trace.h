@@ -261,6 +261,11 @@ typedef struct cx_trace_verdict {
 /* `scratch` is used and cleared. */
 CX_RESULT cx_trace_verify(const cx_trace *trace, const cx_trace_check *check, cx_buf *scratch,
                           cx_arena *arena, cx_trace_verdict *out, cx_err *err);
+/* The same with the content digest (§9), whatever the verdict: both digests are made side by side,
+ * which is faster than one behind the other.  `out_content` may be NULL. */
+CX_RESULT cx_trace_verify_content(const cx_trace *trace, const cx_trace_check *check,
+                                  cx_buf *scratch, cx_arena *arena, cx_trace_verdict *out,
+                                  cx_digest *out_content, cx_err *err);
 
 /* One line of canonical JSON and text for people, as `cortex trace verify` prints them; the trace
  * may be one that cx_trace_read found a problem in. */

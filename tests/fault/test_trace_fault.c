@@ -49,8 +49,7 @@ static cx_status judge(const job *j, cx_arena *arena, cx_buf *scratch, cx_buf *o
                                   .forms = CX_FORMS_ALL};
     CX_TRY(cx_trace_read(cx_str_bytes(j->trace), arena, &trace, &verdict.problem, err));
     if (verdict.problem.reason == CX_REASON_NONE) {
-        CX_TRY(cx_trace_verify(&trace, &check, scratch, arena, &verdict, err));
-        CX_TRY(cx_trace_content_digest(&trace, &content, err));
+        CX_TRY(cx_trace_verify_content(&trace, &check, scratch, arena, &verdict, &content, err));
         CX_TRY(views(&trace, arena, out, err));
     }
     CX_TRY(cx_trace_verdict_json(out, &trace, &verdict, err));

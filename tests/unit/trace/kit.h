@@ -77,16 +77,27 @@ static inline cx_trace_reason kit_read(kit *k, cx_str text)
     return k->problem.reason;
 }
 
+/* The digest made beside the verdict is the one made alone. */
+static inline void kit_check_content(kit *k, const cx_digest *content)
+{
+    cx_digest alone;
+    CHECK_STATUS(cx_trace_content_digest(&k->trace, &alone, &k->err), &k->err);
+    CHECK(cx_digest_eq(content, &alone));
+}
+
 /* Reads and, when that went well, verifies; the reason. */
 static inline cx_trace_reason kit_verify(kit *k, cx_str text)
 {
     k->verdict = (cx_trace_verdict){.verdict = CX_BROKEN, .form = CX_FORM_NONE};
-    if (kit_read(k, text) != CX_REASON_NONE)
+    if (kit_read(k, text) != CX_REASON_NONE) {
         k->verdict.problem = k->problem;
-    else
-        CHECK_STATUS(
-            cx_trace_verify(&k->trace, &k->check, &k->scratch, &k->arena, &k->verdict, &k->err),
-            &k->err);
+    } else {
+        cx_digest content;
+        CHECK_STATUS(cx_trace_verify_content(&k->trace, &k->check, &k->scratch, &k->arena,
+                                             &k->verdict, &content, &k->err),
+                     &k->err);
+        kit_check_content(k, &content);
+    }
     return k->verdict.problem.reason;
 }
 
