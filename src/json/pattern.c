@@ -1,5 +1,5 @@
 /*
- * pattern.c - patterns over PCRE2.
+ * pattern.c - patterns over PCRE2, but for those that need no search.
  */
 #include "json/pattern.h"
 
@@ -11,6 +11,7 @@
 #include "base/alloc.h"
 #include "base/diag.h"
 #include "base/library.h"
+#include "json/pattern_plain.h"
 
 /* What one search may cost, as PCRE2 counts it. */
 #define MATCH_LIMIT 1000000
@@ -103,7 +104,8 @@ static void take_back(void *block, void *arg)
 
 struct cx_pattern {
     cx_alloc alloc; /* a copy: PCRE2 wants a pointer that is not const */
-    const pcre2_library *pcre2;
+    const pcre2_library *pcre2; /* NULL: it is plain */
+    cx_pattern_plain plain;
     pcre2_general_context *general;
     pcre2_match_context *limits;
     pcre2_code *code;
@@ -147,7 +149,6 @@ static cx_status compile(cx_pattern *pattern, cx_str translated, cx_err *err)
 
 cx_status cx_pattern_compile(cx_str text, const cx_alloc *alloc, cx_pattern **out, cx_err *err)
 {
-    const pcre2_library *pcre2;
     if (alloc == NULL)
         alloc = cx_alloc_default();
     cx_pattern *pattern = NULL;
@@ -156,15 +157,16 @@ cx_status cx_pattern_compile(cx_str text, const cx_alloc *alloc, cx_pattern **ou
     cx_status status = cx_pattern_translate(text, &translated, err);
     if (cx_failed(status))
         goto done;
-    CX_GO(status, get_library(&pcre2, err));
     pattern = cx_alloc_zeroed(alloc, 1, sizeof *pattern);
     if (pattern == NULL) {
         status = cx_fail_nomem(err);
         goto done;
     }
     pattern->alloc = *alloc;
-    pattern->pcre2 = pcre2;
-    CX_GO(status, compile(pattern, cx_buf_str(&translated), err));
+    if (!cx_pattern_plain_read(text, &pattern->plain)) {
+        CX_GO(status, get_library(&pattern->pcre2, err));
+        CX_GO(status, compile(pattern, cx_buf_str(&translated), err));
+    }
     *out = pattern;
     pattern = NULL;
 done:
@@ -213,6 +215,10 @@ cx_status cx_pattern_match(const cx_pattern *pattern, cx_str text, bool *out, cx
     const pcre2_library *pcre2 = pattern->pcre2;
     char *owned = NULL;
     cx_status status = CX_SUCCESS;
+    if (pcre2 == NULL) {
+        *out = cx_pattern_plain_match(&pattern->plain, text);
+        return status;
+    }
     if (text.size == 0)
         text = CX_STR("");
     CX_TRY(replace_surrogates(&pattern->alloc, &text, &owned, err));

@@ -2,9 +2,10 @@
  * pattern.h - regular expressions of ECMA-262, as JSON Schema's "pattern" wants them: Unicode, an
  * unanchored search, `$` only at the very end, ASCII `\d` and `\w`.
  *
- * PCRE2 does the matching; it is loaded when the first pattern is compiled.  A pattern is
- * translated first, so nothing that only PCRE2 knows gets through, and what both spell alike but
- * mean differently means what ECMA-262 says.  docs/formats/schema.md lists what is left.
+ * PCRE2 does the matching, but of patterns that need no search (pattern_plain.h); it is loaded when
+ * the first that needs it is compiled.  A pattern is translated first, so nothing that only PCRE2
+ * knows gets through, and what both spell alike but mean differently means what ECMA-262 says.
+ * docs/formats/schema.md lists what is left.
  */
 #ifndef CX_JSON_PATTERN_H
 #define CX_JSON_PATTERN_H

@@ -3,7 +3,7 @@
  */
 #include "json/schema.h"
 
-#include "json/schema_internal.h"
+#include "json/schema_quick.h"
 
 /* --- circles ---------------------------------------------------------------------------------- */
 
@@ -116,6 +116,7 @@ static cx_status compile(cx_schema *schema, const cx_schema_options *options,
         CX_GO(status, schema_compile_node(&loader, loader.order.items[i]));
     if (options->strict)
         CX_GO(status, refuse_circles(&loader));
+    CX_GO(status, schema_quick_compile(&loader, node));
 done:
     schema_loader_done(&loader);
     return status;

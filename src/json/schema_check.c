@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "json/schema_checker.h"
+#include "json/schema_quick.h"
 
 static bool check_node(schema_checker *c, const schema_node *node, const schema_visit *v);
 
@@ -460,6 +461,11 @@ cx_status cx_schema_check(const cx_schema *schema, const cx_json *instance,
 {
     schema_checker c = {.options = options, .arena = arena, .alloc = &schema->alloc, .err = err};
     const schema_place top = {NULL, {NULL, 0}, 0};
+    if (schema->root->quick != NULL && schema_quick_holds(schema->root->quick, instance,
+                                                          options->depth_max, options->steps_max)) {
+        *out = (cx_schema_report){true, false, NULL, 0};
+        return CX_SUCCESS;
+    }
     schema_visit v = {instance, &top, NULL, NULL};
     cx_arena_init(&c.scratch, &schema->alloc, 0);
     bool valid = check_node(&c, schema->root, &v);

@@ -18,6 +18,7 @@
 typedef struct schema_node schema_node;
 typedef struct schema_resource schema_resource;
 typedef struct schema_test schema_test;
+typedef struct schema_quick schema_quick;
 
 /* Of a resource: what its "$schema" says its keywords mean. */
 typedef enum schema_dialect { DIALECT_07, DIALECT_2019_09, DIALECT_2020_12 } schema_dialect;
@@ -168,6 +169,8 @@ struct schema_node {
     bool never;                  /* the schema `false` */
     bool wants_evaluated;        /* has unevaluatedItems or unevaluatedProperties */
     uint8_t mark;                /* while circles are looked for */
+    uint8_t quick_mark;          /* while quick tables are made */
+    const schema_quick *quick;   /* NULL: there is none (schema_quick.h) */
     cx_str dynamic_anchor;       /* its "$dynamicAnchor", or empty */
 };
 
