@@ -14,8 +14,8 @@
 
 static atomic_bool told_to_end;
 
-/* Whichever of the two came first: the second finds its default action (SA_RESETHAND) as soon as this
- * returns. */
+/* Whichever of the two came first: the same one again finds its default action (SA_RESETHAND) as soon
+ * as this returns.  The other waits until then (sa_mask), or it could run first and be taken for it. */
 static void on_signal(int number)
 {
     if (atomic_exchange(&told_to_end, true))
@@ -30,6 +30,8 @@ static void catch_signals(void)
     action.sa_handler = on_signal;
     action.sa_flags = SA_RESTART | (int)SA_RESETHAND;
     (void)sigemptyset(&action.sa_mask);
+    (void)sigaddset(&action.sa_mask, SIGINT);
+    (void)sigaddset(&action.sa_mask, SIGTERM);
     (void)sigaction(SIGINT, &action, NULL);
     (void)sigaction(SIGTERM, &action, NULL);
 }
