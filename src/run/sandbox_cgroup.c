@@ -6,7 +6,6 @@
  * Version 1: in the group we are in, of each of the two hierarchies.  Nothing is switched on by us.
  */
 #include <inttypes.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -159,6 +158,33 @@ static void look_v1(cx_str mounts, cx_str groups, const char *controller, cx_are
         all->places[all->count++] = (place){folder.data, memory, !memory, false};
 }
 
+/* --- what was left behind -----------------------------------------------------------------------
+ */
+
+/* Nobody starts a sandbox that long after it made the group. */
+#define STALE_NS (INT64_C(3600) * 1000000000)
+
+static bool remove_stale(void *arg, const char *name)
+{
+    cx_file folder = *(const cx_file *)arg;
+    cx_facts facts;
+    if (strncmp(name, "cortex-", 7) == 0 &&
+        !cx_failed(cx_folder_facts(folder, name, &facts, NULL)) &&
+        facts.modified_ns < cx_folder_clock_ns() - STALE_NS)
+        (void)cx_folder_remove(folder, name, NULL).code; /* one with processes stays */
+    return true;
+}
+
+/* Groups of processes that were killed. */
+static void tidy(const char *path)
+{
+    cx_file folder;
+    if (cx_failed(cx_folder_open(path, &folder, NULL)))
+        return;
+    (void)cx_folder_list(folder, "", remove_stale, &folder, NULL).code;
+    cx_folder_close(folder);
+}
+
 cx_status cx_sandbox_cgroups_open(cx_arena *arena, cx_sandbox_cgroups **out, const char **why,
                                   cx_err *err)
 {
@@ -183,6 +209,8 @@ cx_status cx_sandbox_cgroups_open(cx_arena *arena, cx_sandbox_cgroups **out, con
         *why = "no control group with memory or pids is delegated to this user";
     else
         *out = all;
+    for (size_t i = 0; i < all->count; i++)
+        tidy(all->places[i].folder);
     return CX_SUCCESS;
 }
 
@@ -204,12 +232,13 @@ static cx_status write_value(const char *folder, const char *name, uint64_t valu
     return wrote < 0 ? cx_fail_os(err, (int)-wrote, "cannot write %s", path) : CX_SUCCESS;
 }
 
+/* A killed process leaves its groups, and another may have its number now: so a random one, too. */
 static cx_status make_in(const place *at, const cx_sandbox_limits *limits, uint64_t number,
                          cx_sandbox_group *group, cx_err *err)
 {
     const cx_io *io = cx_io_system();
     char path[1100], procs[1200];
-    (void)snprintf(path, sizeof path, "%s/cortex-%" PRIu64 "-%" PRIu64, at->folder,
+    (void)snprintf(path, sizeof path, "%s/cortex-%" PRIu64 "-%016" PRIx64, at->folder,
                    io->process_id(io), number);
     int code = io->mkdir(io, path);
     if (code != 0)
@@ -233,8 +262,7 @@ static cx_status make_in(const place *at, const cx_sandbox_limits *limits, uint6
 cx_status cx_sandbox_group_make(const cx_sandbox_cgroups *groups, const cx_sandbox_limits *limits,
                                 cx_sandbox_group *out, cx_err *err)
 {
-    static atomic_uint_fast64_t next;
-    uint64_t number = atomic_fetch_add(&next, 1);
+    uint64_t number = cx_io_seed(cx_io_system());
     *out = (cx_sandbox_group){.join = {CX_FILE_NONE, CX_FILE_NONE}};
     cx_status status = CX_SUCCESS;
     for (size_t i = 0; groups != NULL && i < groups->count && !cx_failed(status); i++)
