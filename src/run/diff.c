@@ -2,7 +2,8 @@
  * diff.c - the diff gate: looks, asks, judges, in this order (run.md §9).
  *
  *   1  the baseline (D01); without one nothing else can be judged
- *   2  a new snapshot beside the old one: files, index, references, the repository's own files
+ *   2  a new snapshot beside the old one: files, index, references, the repository's own files;
+ *      taken at the same time
  *   3  four views of what changed: commits, HEAD, index, disk
  *   4  the contents of what changed; the rules; the candidate's tree
  *
@@ -153,10 +154,11 @@ static cx_status judge_views(cx_diff_job *job, cx_diff_report *out, cx_err *err)
     return moderate ? cx_diff_judge_copies(job, err) : CX_SUCCESS;
 }
 
-/* The baseline's tree is listed while the snapshot is taken; the job's arena is the listing's until
- * then. */
+/* The baseline is found, and its tree listed, while the snapshot is taken; the job's arena and its
+ * findings are the listing's until then. */
 typedef struct listing {
     cx_diff_job *job;
+    bool found;
     cx_status status;
     cx_err err;
 } listing;
@@ -164,11 +166,13 @@ typedef struct listing {
 static void list_baseline(void *arg)
 {
     listing *l = arg;
-    l->status =
-        cx_git_tree_read(l->job->git, &l->job->baseline, l->job->arena, &l->job->base, &l->err);
+    cx_diff_job *job = l->job;
+    l->status = find_baseline(job, &l->found, &l->err);
+    if (!cx_failed(l->status) && l->found)
+        l->status = cx_git_tree_read(job->git, &job->baseline, job->arena, &job->base, &l->err);
 }
 
-static cx_status look(cx_diff_job *job, cx_snapshot **after, cx_err *err)
+static cx_status look(cx_diff_job *job, cx_snapshot **after, bool *out_found, cx_err *err)
 {
     const cx_diff_options *options = job->options;
     const cx_snapshot_options how = {.before = options->snapshot,
@@ -184,9 +188,11 @@ static cx_status look(cx_diff_job *job, cx_snapshot **after, cx_err *err)
     else
         list_baseline(&l);
     job->after = *after;
-    if (cx_failed(status) || !cx_failed(l.status))
-        return status;
-    if (err != NULL)
+    *out_found = l.found;
+    /* Without a baseline nothing else counts. */
+    if (!cx_failed(l.status) && (!l.found || cx_failed(status)))
+        return l.found ? status : CX_SUCCESS;
+    if (cx_failed(l.status) && err != NULL)
         *err = l.err;
     return l.status;
 }
@@ -194,11 +200,10 @@ static cx_status look(cx_diff_job *job, cx_snapshot **after, cx_err *err)
 static cx_status judge(cx_diff_job *job, cx_snapshot **after, cx_diff_report *out, cx_err *err)
 {
     bool found;
-    CX_TRY(find_baseline(job, &found, err));
+    CX_TRY(look(job, after, &found, err));
     if (!found)
         return CX_SUCCESS;
     out->baseline = job->baseline;
-    CX_TRY(look(job, after, err));
     CX_TRY(cx_diff_judge_repository(job, err));
     CX_TRY(build_views(job, &out->commits, err));
     return judge_views(job, out, err);

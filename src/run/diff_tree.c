@@ -23,7 +23,12 @@ typedef struct tree_maker {
 
 static void add_entry(cx_buf *out, uint32_t mode, cx_str name, const cx_oid *oid)
 {
-    cx_buf_printf(out, "%o ", mode);
+    char digits[12];
+    size_t at = sizeof digits;
+    digits[--at] = ' ';
+    for (; mode != 0; mode >>= 3)
+        digits[--at] = (char)('0' + (mode & 7));
+    cx_buf_add(out, digits + at, sizeof digits - at);
     cx_buf_add_str(out, name);
     cx_buf_add_byte(out, 0);
     cx_buf_add(out, oid->bytes, oid->size);

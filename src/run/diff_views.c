@@ -297,11 +297,11 @@ static cx_status present(disk *d, const cx_git_entry *old, const cx_snap_file *n
 /* Whether a file of the walk is one that git could have, or else why it is refused. */
 static bool is_comparable(disk *d, const cx_snap_file *file)
 {
+    if (file->facts.kind != CX_FILE_SPECIAL)
+        return file->facts.kind != CX_FILE_FOLDER;
     cx_run_findings *findings = d->job->findings;
     const cx_snap_file *was =
         d->job->before == NULL ? NULL : cx_snapshot_find(d->job->before, file->path);
-    if (file->facts.kind != CX_FILE_SPECIAL)
-        return file->facts.kind != CX_FILE_FOLDER;
     if (was == NULL || was->facts.kind != CX_FILE_SPECIAL)
         cx_run_refuse(findings, "D08", file->path, CX_STR("disk"),
                       "it is a FIFO, a socket or a device; only files may be made");
@@ -389,15 +389,26 @@ static cx_status compare_disk(disk *d, cx_err *err)
     return CX_SUCCESS;
 }
 
-/* What was there before, unknown to git, and is gone: it changed, though no tree will show it. */
+/* What was there before, unknown to git, and is gone: it changed, though no tree will show it.  All
+ * three lists are sorted. */
 static void add_lost(disk *d)
 {
-    const cx_snapshot *before = d->job->before;
+    const cx_snapshot *before = d->job->before, *after = d->job->after;
+    const cx_git_tree *base = &d->job->base;
+    size_t file_at = 0, base_at = 0;
     for (size_t i = 0; before != NULL && i < before->file_count; i++) {
         const cx_snap_file *was = &before->files[i];
-        if ((was->facts.kind == CX_FILE_REGULAR || was->facts.kind == CX_FILE_LINK) &&
-            cx_git_tree_find(&d->job->base, was->path) == NULL &&
-            cx_snapshot_find(d->job->after, was->path) == NULL)
+        int order = 1, base_order = 1;
+        while (file_at < after->file_count &&
+               (order = cx_str_cmp(after->files[file_at].path, was->path)) < 0)
+            file_at++;
+        if ((file_at < after->file_count && order == 0) ||
+            (was->facts.kind != CX_FILE_REGULAR && was->facts.kind != CX_FILE_LINK))
+            continue;
+        while (base_at < base->count &&
+               (base_order = cx_str_cmp(base->entries[base_at].path, was->path)) < 0)
+            base_at++;
+        if (base_at == base->count || base_order != 0)
             d->changes[d->change_count++] = (cx_diff_change){.path = was->path, .ignored = true};
     }
 }

@@ -220,7 +220,7 @@ static cx_status words_as_z(cx_arena *arena, cx_run_words words, const char *con
     return CX_SUCCESS;
 }
 
-cx_status cx_machine_open_box(cx_machine *m, cx_arena *arena, cx_err *err)
+static cx_status box_options(cx_machine *m, cx_arena *arena, cx_sandbox_options *out, cx_err *err)
 {
     const cx_run_config *config = &m->policy.config;
     const char **hide = CX_ARENA_ARRAY(arena, const char *, 2);
@@ -247,7 +247,50 @@ cx_status cx_machine_open_box(cx_machine *m, cx_arena *arena, cx_err *err)
                                          .file_bytes = config->limits.file_bytes,
                                          .open_files = config->limits.open_files,
                                          .memory_bytes = config->limits.memory_bytes};
-    return cx_sandbox_open(&options, &m->box, err);
+    *out = options;
+    return CX_SUCCESS;
+}
+
+static void try_box(void *arg)
+{
+    cx_machine_trial *trial = arg;
+    trial->status = cx_sandbox_open(&trial->options, &trial->box, &trial->err);
+}
+
+/* Trying the sandbox out takes as long as ten starts of git, and nothing that comes before its gate
+ * needs it: it is done while the first events are made durable. */
+void cx_machine_begin_trial(cx_machine *m)
+{
+    cx_machine_trial *trial = &m->trial;
+    if (m->box == NULL && !trial->running &&
+        !cx_failed(box_options(m, m->arena, &trial->options, NULL)))
+        trial->running = cx_thread_start(&trial->thread, try_box, trial);
+}
+
+void cx_machine_end_trial(cx_machine *m)
+{
+    if (m->trial.running)
+        cx_thread_join(&m->trial.thread);
+    m->trial.running = false;
+    cx_sandbox_close(m->trial.box);
+    m->trial.box = NULL;
+}
+
+cx_status cx_machine_open_box(cx_machine *m, cx_arena *arena, cx_err *err)
+{
+    cx_sandbox_options options;
+    cx_machine_trial *trial = &m->trial;
+    if (!trial->running) {
+        CX_TRY(box_options(m, arena, &options, err));
+        return cx_sandbox_open(&options, &m->box, err);
+    }
+    cx_thread_join(&trial->thread);
+    trial->running = false;
+    if (cx_failed(trial->status) && err != NULL)
+        *err = trial->err;
+    m->box = trial->box;
+    trial->box = NULL;
+    return trial->status;
 }
 
 static cx_status missing_layers(cx_machine_task *t, cx_texts *out, cx_err *err)

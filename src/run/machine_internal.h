@@ -68,6 +68,16 @@ typedef struct cx_held_event {
     struct cx_held_event *next;
 } cx_held_event;
 
+/* The sandbox being tried out beside the first stages. */
+typedef struct cx_machine_trial {
+    cx_thread thread;
+    bool running;
+    cx_sandbox_options options;
+    cx_sandbox *box;
+    cx_status status;
+    cx_err err;
+} cx_machine_trial;
+
 typedef struct cx_machine_task {
     cx_machine *m;
     cx_arena arena;
@@ -184,6 +194,7 @@ struct cx_machine {
     cx_str runner_name;
     bool merge;      /* still meant to merge */
     cx_sandbox *box; /* NULL until the sandbox gate */
+    cx_machine_trial trial;
     bool degraded;
     bool unconfined; /* danger-full-access, by approval */
     cx_str notes;
@@ -357,6 +368,10 @@ cx_machine_stage cx_gate_runner_argv;
 CX_RESULT cx_task_judge_argv(cx_machine_task *t, const cx_runner *runner, bool network,
                              cx_run_command_verdict *out, cx_err *err);
 CX_RESULT cx_machine_open_box(cx_machine *m, cx_arena *arena, cx_err *err);
+/* Begins with it, in a thread; cx_machine_open_box takes what comes of it.  That it could not be
+ * begun is no error. */
+void cx_machine_begin_trial(cx_machine *m);
+void cx_machine_end_trial(cx_machine *m);
 /* C14: a script of the worktree against the baseline's blob; `plain` is a relative path. */
 CX_RESULT cx_task_look_script(cx_machine_task *t, cx_str plain, cx_run_script *out, cx_err *err);
 

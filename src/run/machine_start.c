@@ -345,6 +345,7 @@ cx_status cx_machine_begin(cx_machine *m, cx_err *err)
     if (m->contract_ok) {
         CX_TRY(decode_resolved(m, err));
         CX_TRY(cx_machine_choose_runner(m, err));
+        cx_machine_begin_trial(m);
     }
     if (m->run == NULL)
         CX_TRY(cx_machine_begin_bundle(m, m->contract.task_id, err));
@@ -382,6 +383,7 @@ void cx_machine_close(cx_machine *m)
         cx_run_approvals_done(&m->approvals);
     if (m->masking)
         cx_run_mask_done(&m->mask);
+    cx_machine_end_trial(m);
     cx_sandbox_close(m->box);
     cx_run_end(m->run);
     cx_run_findings_done(&m->findings);

@@ -348,6 +348,7 @@ cx_status cx_snapshot_take(const cx_git *git, const cx_snapshot_options *options
     memset(s, 0, sizeof *s);
     cx_arena_init(&s->arena, alloc, 0);
     cx_arena_init(&s->repo_arena, alloc, 0);
+    cx_arena_init(&s->index_arena, alloc, 0);
     cx_status status = take_all(git, options, s, err);
     if (cx_failed(status)) {
         cx_snapshot_close(s);
@@ -363,6 +364,7 @@ void cx_snapshot_close(cx_snapshot *snapshot)
         return;
     cx_arena_done(&snapshot->arena);
     cx_arena_done(&snapshot->repo_arena);
+    cx_arena_done(&snapshot->index_arena);
     cx_alloc_free(cx_alloc_default(), snapshot, sizeof *snapshot);
 }
 

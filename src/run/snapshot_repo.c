@@ -9,6 +9,7 @@
 
 #include <stdlib.h>
 
+#include "base/thread.h"
 #include "crypto/digest.h"
 #include "run/git_parts.h"
 
@@ -395,17 +396,48 @@ static cx_status take_index(const cx_git *git, const char *index_file, cx_snapsh
     cx_buf_init(&text, cx_alloc_default());
     cx_status status = cx_git_call_run(git, &call, &text, NULL, err);
     if (!cx_failed(status))
-        status = cx_index_parse(cx_buf_str(&text), cx_git_oid_size(git), &s->repo_arena, &s->index,
+        status = cx_index_parse(cx_buf_str(&text), cx_git_oid_size(git), &s->index_arena, &s->index,
                                 &s->index_count, err);
     cx_buf_done(&text);
     return status;
 }
 
+/* The index is listed beside the rest: git is waited for once, not twice. */
+typedef struct listing {
+    const cx_git *git;
+    const char *index_file;
+    cx_snapshot *snapshot;
+    cx_status status;
+    cx_err err;
+} listing;
+
+static void list_index(void *arg)
+{
+    listing *l = arg;
+    l->status = take_index(l->git, l->index_file, l->snapshot, &l->err);
+}
+
+static cx_status take_rest(const cx_git *git, cx_snapshot *snapshot, cx_err *err)
+{
+    CX_TRY(take_refs(git, snapshot, err));
+    CX_TRY(take_head(git, snapshot, err));
+    return take_metas(git, snapshot, err);
+}
+
 cx_status cx_snapshot_repository(const cx_git *git, const char *index_file, cx_snapshot *snapshot,
                                  cx_err *err)
 {
-    CX_TRY(take_metas(git, snapshot, err));
-    CX_TRY(take_refs(git, snapshot, err));
-    CX_TRY(take_head(git, snapshot, err));
-    return take_index(git, index_file, snapshot, err);
+    listing l = {.git = git, .index_file = index_file, .snapshot = snapshot};
+    cx_thread thread;
+    bool beside = cx_thread_start(&thread, list_index, &l);
+    cx_status status = take_rest(git, snapshot, err);
+    if (beside)
+        cx_thread_join(&thread);
+    else
+        list_index(&l);
+    if (cx_failed(status) || !cx_failed(l.status))
+        return status;
+    if (err != NULL)
+        *err = l.err;
+    return l.status;
 }
