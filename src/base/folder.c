@@ -807,6 +807,17 @@ void cx_flock_release(cx_file file)
     cx_folder_close(file);
 }
 
+cx_status cx_path_room(const char *path, uint64_t *out_free, uint64_t *out_all, cx_err *err)
+{
+    struct statfs info;
+    if (statfs(path, &info) != 0)
+        return cx_fail_os(err, errno, "looking at the file system of %s", path);
+    uint64_t block = (uint64_t)info.f_bsize;
+    *out_free = (uint64_t)info.f_bavail * block;
+    *out_all = (uint64_t)info.f_blocks * block;
+    return CX_SUCCESS;
+}
+
 /* --- times ------------------------------------------------------------------------------------ */
 
 bool cx_folder_keeps_times(cx_file folder)

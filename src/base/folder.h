@@ -126,6 +126,9 @@ uint32_t cx_user_id(void);
 CX_RESULT cx_flock_take(const char *path, uint64_t wait_ms, cx_file *out, cx_err *err);
 void cx_flock_release(cx_file file); /* CX_FILE_NONE is fine */
 
+/* What the file system of a path has room for, in bytes: what this user may still write, and all. */
+CX_RESULT cx_path_room(const char *path, uint64_t *out_free, uint64_t *out_all, cx_err *err);
+
 /* Whether a later change to a file of this folder is sure to show in its changed_ns: the file
  * systems of which that is known, and not tmpfs (memory-mapped writes leave no trace there). */
 bool cx_folder_keeps_times(cx_file folder);

@@ -179,6 +179,7 @@ extern const cx_cli_command cx_cli_gate_schema;
 extern const cx_cli_command cx_cli_run;
 extern const cx_cli_command cx_cli_serve;
 extern const cx_cli_command cx_cli_mcp;
+extern const cx_cli_command cx_cli_status;
 extern const cx_cli_command cx_cli_token_add;
 extern const cx_cli_command cx_cli_token_list;
 extern const cx_cli_command cx_cli_token_revoke;

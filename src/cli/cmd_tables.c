@@ -4,86 +4,21 @@
  * There are two kinds of tables, both made from the log: those of the ledger, and the trace index,
  * which may be another program's database.
  */
+#include "cli/index_view.h"
 #include "cli/trace.h"
 #include "ledger/verify.h"
 
 /* --- status ----------------------------------------------------------------------------------- */
 
-/* How far the trace index is, asked without making or changing anything. */
-typedef struct index_view {
-    const char *where;
-    bool there, ours;
-    cx_index_status status;
-    cx_err why_not;
-} index_view;
-
-static void look_at_index(cx_home *home, const char *where, index_view *out)
-{
-    cx_index *index;
-    *out = (index_view){.where = where};
-    if (cx_failed(cx_index_open(where, CX_INDEX_READ, &index, &out->why_not)))
-        return;
-    out->there = !cx_failed(cx_index_get_status(index, &out->status, &out->why_not));
-    out->ours = cx_cli_index_is_ours(home, index);
-    cx_index_close(index);
-}
-
-static uint64_t lag_of(const index_view *view, const cx_tables_status *tables)
-{
-    uint64_t done = view->ours ? view->status.position.commit : 0;
-    return done < tables->log_commits ? tables->log_commits - done : 0;
-}
-
-static void tell_index(cx_buf *out, const index_view *view, const cx_tables_status *tables)
-{
-    const cx_index_status *status = &view->status;
-    if (!view->there) {
-        bool absent = view->why_not.code == CX_E_NOT_FOUND;
-        cx_buf_add_z(out, "index   none");
-        cx_buf_add_z(out, absent ? " yet: it is made when something asks it" : ": ");
-        if (!absent)
-            cx_cli_add_text(out, cx_str_z(view->why_not.message));
-        cx_buf_add_byte(out, '\n');
-        return;
-    }
-    cx_buf_printf(
-        out, "index   %llu commits, %llu behind; %llu traces, %llu unverified, %llu alerts",
-        (unsigned long long)status->position.commit, (unsigned long long)lag_of(view, tables),
-        (unsigned long long)status->trace_rows, (unsigned long long)status->unverified_rows,
-        (unsigned long long)status->alert_rows);
-    cx_buf_printf(out, " (%s, version %u%s)\n", status->engine, status->schema_version,
-                  view->ours ? "" : ", of another home");
-}
-
-static cx_status put_index(cx_json_list *json, const index_view *view,
-                           const cx_tables_status *tables, cx_err *err)
-{
-    const cx_index_status *status = &view->status;
-    if (!view->there) {
-        cx_cli_put_null(json, "index");
-        return CX_SUCCESS;
-    }
-    cx_json_list list = cx_json_list_begin(json->arena);
-    cx_cli_put_uint(&list, "alerts", status->alert_rows);
-    cx_cli_put_uint(&list, "commits", status->position.commit);
-    cx_cli_put_str(&list, "engine", cx_str_z(status->engine));
-    cx_cli_put_uint(&list, "lag", lag_of(view, tables));
-    cx_cli_put_bool(&list, "ours", view->ours);
-    cx_cli_put_uint(&list, "traces", status->trace_rows);
-    cx_cli_put_uint(&list, "unverified", status->unverified_rows);
-    cx_cli_put_uint(&list, "version", status->schema_version);
-    return cx_cli_put_object(json, "index", &list, err);
-}
-
 static cx_status do_status(cx_cli_ledger *l, void *state, cx_err *err)
 {
     cx_tables_status tables;
     const char *where;
-    index_view index;
+    cx_cli_index_view index;
     (void)state;
     CX_TRY(cx_home_tables_status(l->home, &tables, err));
     CX_TRY(cx_cli_index_where(l, &where, err));
-    look_at_index(l->home, where, &index);
+    cx_cli_index_look(l->home, where, &index);
     /* Who names an index wants to know about that one. */
     if (!index.there && cx_cli_has(l->args, "db")) {
         *err = index.why_not;
@@ -94,12 +29,12 @@ static cx_status do_status(cx_cli_ledger *l, void *state, cx_err *err)
             &l->out, "log     %llu commits\ntables  %llu commits, %llu entries, %llu records\n",
             (unsigned long long)tables.log_commits, (unsigned long long)tables.table_commits,
             (unsigned long long)tables.entry_rows, (unsigned long long)tables.record_rows);
-        tell_index(&l->out, &index, &tables);
+        cx_cli_index_tell(&l->out, &index, &tables);
         return CX_SUCCESS;
     }
     cx_json_list json = cx_json_list_begin(l->arena);
     cx_cli_put_uint(&json, "entries", tables.entry_rows);
-    CX_TRY(put_index(&json, &index, &tables, err));
+    CX_TRY(cx_cli_index_put(&json, &index, &tables, err));
     cx_cli_put_uint(&json, "log_commits", tables.log_commits);
     cx_cli_put_uint(&json, "records", tables.record_rows);
     cx_cli_put_uint(&json, "table_commits", tables.table_commits);

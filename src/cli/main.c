@@ -121,6 +121,7 @@ static const cx_cli_command *const table[] = {
     &cx_cli_token_add,
     &cx_cli_token_list,
     &cx_cli_token_revoke,
+    &cx_cli_status,
     &cx_cli_doctor,
     &cx_cli_completion,
     &cx_cli_version_command,
