@@ -134,6 +134,7 @@ struct cx_lattice {
     cx_bytes memory; /* what offsets point into when there is no path */
     cx_json_limits limits;
     uint64_t max_nodes;
+    unsigned threads; /* that may work at once, 1 or more */
     bool keep_deltas, keep_seals;
 };
 

@@ -14,6 +14,7 @@
 #include <errno.h>
 
 #include "base/alloc.h"
+#include "base/thread.h"
 
 /* --- what the readers share
  * ----------------------------------------------------------------------- */
@@ -279,6 +280,7 @@ static cx_status new_lattice(const cx_io *io, const cx_lattice_options *options,
     lattice->max_nodes = options->max_nodes != 0 && options->max_nodes < CX_LATTICE_NODES_MAX
                              ? options->max_nodes
                              : CX_LATTICE_NODES_MAX;
+    lattice->threads = options->threads != 0 ? options->threads : cx_thread_cores();
     lattice->keep_deltas = options->keep_deltas;
     lattice->keep_seals = options->keep_seals;
     cx_arena_init(&lattice->text, alloc, 0);

@@ -292,7 +292,7 @@ cx_status cx_lattice_load_lines(cx_lattice *lattice, const source *from,
         .lattice = lattice, .from = from, .options = options, .version = CX_STR("2.0.0")};
     cx_buf_init(&reader.carry, lattice->alloc);
     cx_lock_init(&reader.lock);
-    unsigned threads = options->threads != 0 ? options->threads : cx_thread_cores();
+    unsigned threads = lattice->threads;
     if (threads > THREADS_MAX)
         threads = THREADS_MAX;
     if (from->total <= 2 * BLOCK_BYTES)

@@ -8,7 +8,8 @@
 
 struct cx_lattice_report {
     const cx_alloc *alloc;
-    cx_arena arena; /* details, branches */
+    cx_arena arena;            /* details, branches */
+    cx_arena branch_arenas[2]; /* details of what was found branch by branch */
     CX_VEC(cx_lattice_finding) errors;
     CX_VEC(cx_lattice_finding) warnings;
     CX_VEC(cx_lattice_finding) by_branch; /* errors again, branch by branch */

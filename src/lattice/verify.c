@@ -10,12 +10,16 @@
 #include <stdlib.h>
 
 #include "base/alloc.h"
+#include "base/thread.h"
+
+/* From so many nodes on a second thread is worth its start. */
+#define MANY_NODES 65536u
 
 typedef struct judge {
     const cx_lattice *lattice;
     const cx_lattice_checks *checks;
     cx_lattice_report *report;
-    uint8_t *suspect; /* a node with an error, or one that descends from it; NULL until needed */
+    uint8_t *suspect; /* a node with an error, or one that descends from it; NULL = told later */
     cx_err *err;
 } judge;
 
@@ -24,6 +28,12 @@ static cx_str copy_label(judge *j, cx_node n)
     char scratch[16];
     cx_str label = cx_lattice_label(j->lattice, n, scratch);
     return label.data == scratch ? cx_arena_copy_str(&j->report->arena, label) : label;
+}
+
+static void suspect(judge *j, cx_node n)
+{
+    if (j->suspect != NULL && in_graph(node_at(j->lattice, n)))
+        j->suspect[n] = 1;
 }
 
 /* A finding on a node; `detail` must live as long as the report. */
@@ -38,8 +48,8 @@ static cx_status find(judge *j, cx_lattice_code code, cx_node n, cx_str detail)
     if (id.data == NULL)
         return cx_fail_nomem(j->err);
     *slot = (cx_lattice_finding){code, n, id, cx_lattice_agent_label(j->lattice, n), detail};
-    if (code != CX_W_TIME && in_graph(node_at(j->lattice, n)))
-        j->suspect[n] = 1;
+    if (code != CX_W_TIME)
+        suspect(j, n);
     return CX_SUCCESS;
 }
 
@@ -277,6 +287,90 @@ static cx_status check_branch(judge *j, const agent *a)
         before = now;
     }
     return CX_SUCCESS;
+}
+
+/* What is found in the branches lies apart, so that two threads can look for it: the findings and
+ * their order are the same with one. */
+typedef struct branch_judge {
+    judge j;
+    size_t first, end; /* agents */
+    cx_lattice_report found;
+    cx_status status;
+    cx_err err;
+} branch_judge;
+
+static void branch_judge_init(branch_judge *b, const judge *j, size_t first, size_t end)
+{
+    *b = (branch_judge){.j = *j, .first = first, .end = end, .status = CX_SUCCESS};
+    b->found.alloc = j->report->alloc;
+    cx_arena_init(&b->found.arena, j->report->alloc, 0);
+    b->j.report = &b->found;
+    b->j.suspect = NULL;
+    b->j.err = &b->err;
+}
+
+static void judge_branches(void *arg)
+{
+    branch_judge *b = arg;
+    for (size_t i = b->first; i < b->end && !cx_failed(b->status); i++)
+        b->status = check_branch(&b->j, &b->j.lattice->agents.items[i]);
+}
+
+/* Moves what was found into the report; `status` is that of all before. */
+static cx_status take_found(judge *j, cx_status status, branch_judge *b, cx_arena *out_details)
+{
+    cx_lattice_report *report = j->report;
+    size_t count = b->found.errors.count;
+    CX_ASSERT(b->found.warnings.count == 0);
+    *out_details = b->found.arena;
+    if (!cx_failed(status) && cx_failed(b->status)) {
+        status = b->status;
+        if (j->err != NULL)
+            *j->err = b->err;
+    }
+    if (!cx_failed(status) &&
+        !cx_vec_reserve(&report->errors, report->errors.count + count, report->alloc))
+        status = cx_fail_nomem(j->err);
+    for (size_t i = 0; i < count && !cx_failed(status); i++) {
+        report->errors.items[report->errors.count++] = b->found.errors.items[i];
+        suspect(j, b->found.errors.items[i].node);
+    }
+    cx_vec_done(&b->found.errors, report->alloc);
+    return status;
+}
+
+/* As many agents, from the first on, as have that part of the nodes. */
+static size_t agents_with(const cx_lattice *lattice, uint64_t eighths)
+{
+    uint64_t sum = 0, wanted = lattice->branch_node_count * eighths / 8;
+    size_t count = 0;
+    while (count < lattice->agents.count && sum < wanted)
+        sum += lattice->agents.items[count++].count;
+    return count;
+}
+
+/*
+ * All branches cost about four times what all nodes do, as they lie apart in memory.  So the helper
+ * gets five of eight parts of them, and who started it the nodes and the rest.
+ */
+static cx_status check_nodes_and_branches(judge *j)
+{
+    const cx_lattice *lattice = j->lattice;
+    bool many = lattice->threads > 1 && lattice->nodes.count >= MANY_NODES;
+    size_t parted = agents_with(lattice, many ? 5 : 0);
+    branch_judge first, rest;
+    branch_judge_init(&first, j, 0, parted);
+    branch_judge_init(&rest, j, parted, lattice->agents.count);
+    cx_thread helper = {0};
+    bool beside = many && cx_thread_start(&helper, judge_branches, &first);
+    cx_status status = check_nodes(j);
+    if (!beside && !cx_failed(status))
+        judge_branches(&first);
+    if (!cx_failed(status))
+        judge_branches(&rest);
+    cx_thread_join(&helper);
+    status = take_found(j, status, &first, &j->report->branch_arenas[0]);
+    return take_found(j, status, &rest, &j->report->branch_arenas[1]);
 }
 
 /* --- anchor (§5.2) -------------------------------------------------------------------------------- */
@@ -526,13 +620,10 @@ static cx_status sum_up(judge *j)
 
 static cx_status judge_all(judge *j)
 {
-    const cx_lattice *lattice = j->lattice;
     j->report->evidence = (cx_lattice_evidence){true, true, true, true, true,
                                                 CX_SEALS_NONE, true, true, CX_ANCHOR_NONE};
     CX_TRY(take_complaints(j));
-    CX_TRY(check_nodes(j));
-    for (size_t i = 0; i < lattice->agents.count; i++)
-        CX_TRY(check_branch(j, &lattice->agents.items[i]));
+    CX_TRY(check_nodes_and_branches(j));
     if (j->checks->anchor != NULL)
         CX_TRY(check_anchor(j, j->checks->anchor));
     return sum_up(j);
@@ -547,6 +638,8 @@ cx_status cx_lattice_verify(const cx_lattice *lattice, const cx_lattice_checks *
         return cx_fail_nomem(err);
     report->alloc = lattice->alloc;
     cx_arena_init(&report->arena, lattice->alloc, 0);
+    for (size_t i = 0; i < CX_COUNT_OF(report->branch_arenas); i++)
+        cx_arena_init(&report->branch_arenas[i], lattice->alloc, 0);
     judge j = {lattice, checks != NULL ? checks : &plain, report, NULL, err};
     j.suspect = cx_alloc_zeroed(lattice->alloc, lattice->nodes.count + 1, 1);
     cx_status status = j.suspect == NULL ? cx_fail_nomem(err) : judge_all(&j);
@@ -568,6 +661,8 @@ void cx_lattice_report_close(cx_lattice_report *report)
     cx_vec_done(&report->by_branch, alloc);
     cx_vec_done(&report->warnings_by_branch, alloc);
     cx_arena_done(&report->arena);
+    for (size_t i = 0; i < CX_COUNT_OF(report->branch_arenas); i++)
+        cx_arena_done(&report->branch_arenas[i]);
     cx_alloc_free(alloc, report, sizeof *report);
 }
 

@@ -484,3 +484,69 @@ CX_TEST(verify_many_agents_under_an_anchor)
     cx_arena_done(&arena);
     cx_buf_done(&text);
 }
+
+/* --- two threads ------------------------------------------------------------------------------ */
+
+#define MANY 70000u /* nodes: enough for a second thread */
+
+/* Five branches of made-up hashes: each node has findings of its own and of its branch. */
+static void write_many(cx_buf *text)
+{
+    for (unsigned k = 0; k < MANY; k++)
+        cx_buf_printf(text,
+                      "{\"node_id\":\"n%u\",\"agent_id\":\"a%u\",\"seq\":%u,\"timestamp\":%u,"
+                      "\"event\":{},\"state_delta\":{},\"prev_hash\":\"%064x\","
+                      "\"hash\":\"%064x\",\"parents\":[\"n%u\"]}\n",
+                      k, k % 5, k / 5 + (k / 5 > 9000), k % 977, k % 3 == 0 ? k - 5 : 1, k,
+                      k < 5 ? 0 : k - 5);
+}
+
+static cx_lattice_report *judge_many(const cx_buf *text, unsigned threads, cx_lattice **out)
+{
+    cx_lattice_options options = CX_LATTICE_OPTIONS_INIT;
+    cx_lattice_report *report = NULL;
+    cx_err err;
+    options.threads = threads;
+    CHECK_STATUS(cx_lattice_open_bytes(cx_buf_bytes(text), &options, out, &err), &err);
+    CHECK_STATUS(cx_lattice_verify(*out, NULL, &report, &err), &err);
+    return report;
+}
+
+static bool is_same_finding(const cx_lattice_finding *a, const cx_lattice_finding *b)
+{
+    return a->code == b->code && a->node == b->node && cx_str_eq(a->id, b->id) &&
+           cx_str_eq(a->agent, b->agent) && cx_str_eq(a->detail, b->detail);
+}
+
+CX_TEST(verify_finds_the_same_with_two_threads)
+{
+    cx_buf text;
+    cx_lattice *lattices[2] = {NULL};
+    cx_buf_init(&text, cx_alloc_default());
+    write_many(&text);
+    cx_lattice_report *one = judge_many(&text, 1, &lattices[0]);
+    cx_lattice_report *two = judge_many(&text, 2, &lattices[1]);
+    size_t count, other;
+    const cx_lattice_finding *left = cx_lattice_report_errors(one, &count);
+    const cx_lattice_finding *right = cx_lattice_report_errors(two, &other);
+    CHECK(count > MANY + MANY / 2); /* in nodes and in branches */
+    CHECK_INT(other, count);
+    for (size_t i = 0, wrong = 0; i < count && i < other && wrong < 3; i++) {
+        if (!is_same_finding(&left[i], &right[i])) {
+            cx_test_fail(__FILE__, __LINE__, "finding %zu is another", i);
+            wrong++;
+        }
+    }
+    const cx_lattice_branch *branches = cx_lattice_report_branches(one, &count);
+    const cx_lattice_branch *others = cx_lattice_report_branches(two, &other);
+    CHECK_INT(other, count);
+    for (size_t i = 0; i < count && i < other; i++) {
+        CHECK_INT(others[i].error_count, branches[i].error_count);
+        CHECK(others[i].valid == branches[i].valid && others[i].tainted == branches[i].tainted);
+    }
+    cx_lattice_report_close(one);
+    cx_lattice_report_close(two);
+    cx_lattice_close(lattices[0]);
+    cx_lattice_close(lattices[1]);
+    cx_buf_done(&text);
+}
