@@ -85,6 +85,7 @@ extern const cx_cli_command cx_cli_lattice_heads;
 extern const cx_cli_command cx_cli_lattice_show;
 extern const cx_cli_command cx_cli_lattice_bisect;
 extern const cx_cli_command cx_cli_lattice_render;
+extern const cx_cli_command cx_cli_lattice_view;
 extern const cx_cli_command cx_cli_lattice_anchor;
 extern const cx_cli_command cx_cli_lattice_selftest;
 extern const cx_cli_command cx_cli_import;

@@ -81,6 +81,7 @@ static const cx_cli_command *const table[] = {
     &cx_cli_lattice_heads,
     &cx_cli_lattice_show,
     &cx_cli_lattice_render,
+    &cx_cli_lattice_view,
     &cx_cli_lattice_anchor,
     &cx_cli_lattice_selftest,
     &cx_cli_runner_add,

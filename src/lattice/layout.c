@@ -424,6 +424,22 @@ static cx_str event_label(const cx_json *event, cx_arena *arena)
 }
 
 /* A source that cannot be read again costs the label, not the picture. */
+cx_status cx_lattice_label_of(const cx_lattice *lattice, cx_node n, cx_arena *arena, cx_str *out,
+                              cx_err *err)
+{
+    cx_json source;
+    cx_err ignored;
+    *out = (cx_str){"", 0};
+    cx_status status = cx_lattice_source(lattice, n, arena, &source, &ignored);
+    if (status.code == CX_E_NOMEM)
+        return cx_fail_nomem(err);
+    const cx_json *event = cx_failed(status) ? NULL : CX_JSON_GET(&source, "event");
+    if (event == NULL)
+        return CX_SUCCESS;
+    *out = event_label(event, arena);
+    return out->data == NULL ? cx_fail_nomem(err) : CX_SUCCESS;
+}
+
 static cx_status fill_labels(layout *l, const cx_lattice *lattice, cx_arena *arena, cx_err *err)
 {
     for (uint32_t r = 0; r < l->row_count; r++) {
@@ -431,17 +447,11 @@ static cx_status fill_labels(layout *l, const cx_lattice *lattice, cx_arena *are
         if (row->folded != 0)
             continue;
         cx_arena_mark mark = cx_arena_mark_now(arena);
-        cx_json source;
-        cx_err ignored;
-        cx_status status = cx_lattice_source(lattice, row->node, arena, &source, &ignored);
-        if (status.code == CX_E_NOMEM)
+        cx_str label;
+        CX_TRY(cx_lattice_label_of(lattice, row->node, arena, &label, err));
+        row->label = cx_arena_copy_str(&l->arena, label);
+        if (row->label.data == NULL)
             return cx_fail_nomem(err);
-        const cx_json *event = cx_failed(status) ? NULL : CX_JSON_GET(&source, "event");
-        if (event != NULL) {
-            row->label = event_label(event, &l->arena);
-            if (row->label.data == NULL)
-                return cx_fail_nomem(err);
-        }
         cx_arena_reset(arena, mark);
     }
     return CX_SUCCESS;

@@ -101,6 +101,10 @@ CX_RESULT cx_lattice_layout_init(layout *l, const cx_lattice *lattice,
                                  const layout_options *options, cx_err *err);
 void cx_lattice_layout_done(layout *l);
 
+/* What a node's event says it is, in a few words; empty when it says nothing or cannot be read. */
+CX_RESULT cx_lattice_label_of(const cx_lattice *lattice, cx_node n, cx_arena *arena, cx_str *out,
+                              cx_err *err);
+
 static inline uint32_t layout_slot_of(const cx_lattice *lattice, uint32_t who)
 {
     return who == NO_AGENT ? (uint32_t)lattice->agents.count : who;

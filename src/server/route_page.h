@@ -5,7 +5,47 @@
 #ifndef CX_SERVER_ROUTE_PAGE_H
 #define CX_SERVER_ROUTE_PAGE_H
 
+#include "lattice/stage.h"
 #include "server/route.h"
+
+#define CX_VIEW_FOLD                                                                        \
+    {.name = "fold", .type = CX_PARAM_FLAG, .help = "Quiet stretches take one column; default true."}
+#define CX_VIEW_RANGE                                                                       \
+    {.name = "from", .type = CX_PARAM_COUNT, .max = UINT32_MAX, .help = "First column."},   \
+        {.name = "to", .type = CX_PARAM_COUNT, .max = UINT32_MAX,                           \
+         .help = "The column behind the last; default and 0: to the end."}
+#define CX_VIEW_NODE                                                                        \
+    {.name = "node", .type = CX_PARAM_TEXT, .required = true,                               \
+     .help = "A node_id, a hash, #K for the K-th node, or @AGENT for that agent's newest."}
+
+static const cx_route_param cx_view_params[] = {CX_VIEW_FOLD};
+static const cx_route_param cx_view_overview_params[] = {
+    CX_VIEW_FOLD, CX_VIEW_RANGE,
+    {.name = "bins", .type = CX_PARAM_COUNT, .min = 1, .max = CX_STAGE_BINS_MAX,
+     .help = "Into how many parts the columns are put; default 400."}};
+static const cx_route_param cx_view_window_params[] = {
+    CX_VIEW_FOLD, CX_VIEW_RANGE,
+    {.name = "max", .type = CX_PARAM_COUNT, .min = 1, .max = CX_STAGE_ROWS_MAX,
+     .help = "Nodes at most."},
+    {.name = "labels", .type = CX_PARAM_FLAG, .help = "With what the events say they are."}};
+static const cx_route_param cx_view_node_params[] = {CX_VIEW_FOLD, CX_VIEW_NODE};
+static const cx_route_param cx_view_values_params[] = {
+    CX_VIEW_FOLD, CX_VIEW_NODE,
+    {.name = "pointer", .type = CX_PARAM_TEXT, .max = 4096,
+     .help = "JSON pointer into the state; default its four sections."},
+    {.name = "after", .type = CX_PARAM_TEXT, .max = 4096, .help = "Go on behind this key."},
+    {.name = "max", .type = CX_PARAM_COUNT, .min = 1, .max = CX_STAGE_VALUES_MAX,
+     .help = "Members at most."}};
+static const cx_route_param cx_view_writes_params[] = {
+    CX_VIEW_FOLD, CX_VIEW_NODE,
+    {.name = "section", .type = CX_PARAM_TEXT, .required = true, .help = "memory or beliefs."},
+    {.name = "key", .type = CX_PARAM_TEXT, .required = true, .max = 4096,
+     .help = "A top-level key."}};
+
+#define CX_VIEW(end, list, function, what)                                                  \
+    {.method = "GET", .path = "/api/v1/view/{branch...}/" end, .homeless = true,            \
+     READING_ALL, PARAMS(list), .answers = JSON, .codes = "200 404 503",                    \
+     .handler = function, .summary = what}
 
 #define CX_ROUTES_OF_PAGE                                                                \
     {.method = "GET",                                                                    \
@@ -49,6 +89,18 @@
          .answers = JSON,                                                                \
          .codes = "200",                                                                 \
          .handler = cx_api_session_end,                                                  \
-         .summary = "Ends the session"},
+         .summary = "Ends the session"},                                                 \
+        CX_VIEW("summary", cx_view_params, cx_api_view_summary,                          \
+                "A history's lanes, extent, verdict and findings"),                      \
+        CX_VIEW("overview", cx_view_overview_params, cx_api_view_overview,               \
+                "A history from far away: what stands where, counted"),                  \
+        CX_VIEW("window", cx_view_window_params, cx_api_view_window,                     \
+                "Nodes and edges between two columns"),                                  \
+        CX_VIEW("node", cx_view_node_params, cx_api_view_node,                           \
+                "One node: event, changes, parents, children, findings"),                \
+        CX_VIEW("values", cx_view_values_params, cx_api_view_values,                     \
+                "One level of the state at a node"),                                     \
+        CX_VIEW("writes", cx_view_writes_params, cx_api_view_writes,                     \
+                "The changes of a key before a node, and the next one behind it"),
 
 #endif

@@ -78,6 +78,7 @@ static cx_status open_service(cx_server *server, cx_err *err)
         .names = options->names,
         .name_count = options->name_count,
         .file_path = options->file_path,
+        .only_lattice = options->only_lattice,
         .only_token = options->only_token,
         .log = options->log,
         .log_arg = options->log_arg,

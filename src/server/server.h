@@ -22,7 +22,8 @@ typedef struct cx_server_options {
     const char *home_path;
     const char *const *names; /* by which browsers may call it (cx_origin_host) */
     size_t name_count;
-    const char *file_path;      /* in place of recorder and home: shows this one file */
+    const char *file_path; /* in place of recorder and home: shows this one file, */
+    const cx_lattice *only_lattice; /* which was opened with keep_deltas and outlives the server */
     const cx_token *only_token; /* then: what opens it */
     cx_runs *runs;           /* of a repository; outlives the server; NULL = none is served */
     const char *index_where; /* NULL = HOME/cirislens.db */

@@ -16,6 +16,7 @@
 #include "server/otlp_answer.h"
 #include "server/param.h"
 #include "server/route.h"
+#include "server/shelf.h"
 
 /* --- opening ---------------------------------------------------------------------------------- */
 
@@ -34,7 +35,9 @@ static cx_status prepare(cx_service *service, cx_err *err)
     service->index_where = options->index_where;
     if (service->index_where == NULL)
         service->index_where = cx_recorder_index_path(home.data, &service->arena);
-    return service->index_where == NULL ? cx_fail_nomem(err) : CX_SUCCESS;
+    if (service->index_where == NULL)
+        return cx_fail_nomem(err);
+    return cx_shelf_open(service->alloc, &service->shelf, err);
 }
 
 cx_status cx_service_open(const cx_service_options *options, cx_service **out, cx_err *err)
@@ -66,6 +69,7 @@ void cx_service_close(cx_service *service)
     if (service == NULL)
         return;
     cx_hub_close(service->hub);
+    cx_shelf_close(service->shelf);
     cx_token_guard_done(&service->guard);
     cx_sessions_done(&service->sessions);
     cx_arena_done(&service->arena);

@@ -22,7 +22,8 @@
 typedef struct cx_service cx_service;
 typedef struct cx_call cx_call;
 typedef struct cx_hub cx_hub;
-typedef struct cx_runs cx_runs; /* server/runs.h */
+typedef struct cx_runs cx_runs;   /* server/runs.h */
+typedef struct cx_shelf cx_shelf; /* server/shelf.h */
 
 /* --- what is served --------------------------------------------------------------------------- */
 
@@ -43,7 +44,8 @@ typedef struct cx_service_options {
     const char *const *names; /* by which browsers may call it, besides addresses and localhost */
     size_t name_count;
     /* Without a recorder: the one file that is shown, and the one token that opens it. */
-    const char *file_path; /* NULL = none */
+    const char *file_path; /* its name for people; NULL = none */
+    const cx_lattice *only_lattice; /* opened with keep_deltas; outlives the service */
     const cx_token *only_token;
     /* Called with one line without its end, by any thread; NULL = nobody listens. */
     void (*log)(void *arg, const char *line);
@@ -64,6 +66,7 @@ struct cx_service {
     cx_metrics metrics;
     cx_hub *hub;   /* NULL = no feed */
     cx_runs *runs; /* NULL = no repository */
+    cx_shelf *shelf;
     uint64_t started_ns;
     atomic_size_t otlp_work; /* bytes of OTLP requests being read */
     atomic_bool stopping;

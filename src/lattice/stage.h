@@ -1,0 +1,78 @@
+/*
+ * stage.h - a lattice as a page shows it: where everything stands, computed once, and windows cut
+ * out of it at the cost of the window (docs/formats/view.md).
+ *
+ *     cx_stage_open        lanes, columns, edges of the whole picture, kept
+ *     cx_stage_summary     lanes, extent, verdict, findings
+ *     cx_stage_overview    what stands where, counted in bins: for pictures from far away
+ *     cx_stage_window      nodes and edges between two columns
+ *     cx_stage_node        one node: event, changes, parents, children, findings
+ *     cx_stage_values      one level of the state at a node
+ *     cx_stage_writes      where a key got its value: changes before a node, the next one behind it
+ *
+ * A *column* is a step of the picture from left to right: nodes of one column are of different
+ * agents and none is a parent of another; folded stretches take one.  Nodes are named by number
+ * ("#K", their place in the file), which also damaged ones have.
+ *
+ * Answers are one line of JSON, ended by LF; they hold what a file says, so they are data and never
+ * markup.  All of it is read-only once opened: any number of threads may ask.
+ */
+#ifndef CX_LATTICE_STAGE_H
+#define CX_LATTICE_STAGE_H
+
+#include <cortex/lattice.h>
+
+#include "base/buf.h"
+
+#define CX_STAGE_BINS_MAX 2000
+#define CX_STAGE_ROWS_MAX 4000    /* nodes of one window */
+#define CX_STAGE_EDGES_MAX 16000  /* edges of one window */
+#define CX_STAGE_LABELS_MAX 400   /* nodes of a window that are given with their words */
+#define CX_STAGE_LANES_MAX 5000   /* lanes listed; the others are counted */
+#define CX_STAGE_VALUES_MAX 500   /* members of one level of a state */
+#define CX_STAGE_CHANGES_MAX 500  /* changes told of one key, or of one node */
+#define CX_STAGE_VALUE_BYTES 2048 /* of a value beside others; longer ones are cut */
+#define CX_STAGE_WHOLE_BYTES ((size_t)256 << 10) /* of a value that was asked for, or an event */
+
+typedef struct cx_stage cx_stage;
+
+/* Lattice and report are borrowed and outlive it. */
+CX_RESULT cx_stage_open(const cx_lattice *lattice, const cx_lattice_report *report, bool fold,
+                        cx_stage **out, cx_err *err);
+void cx_stage_close(cx_stage *stage); /* NULL is fine */
+
+CX_RESULT cx_stage_summary(cx_buf *out, const cx_stage *stage, cx_err *err);
+
+typedef struct cx_stage_range {
+    uint32_t from, to; /* columns from .. to - 1; to 0 = all */
+    uint32_t count;    /* overview: bins; window: nodes at most; 0 = as many as may be */
+    bool labels;       /* window: with the words of their events */
+} cx_stage_range;
+
+CX_RESULT cx_stage_overview(cx_buf *out, const cx_stage *stage, const cx_stage_range *range,
+                            cx_err *err);
+CX_RESULT cx_stage_window(cx_buf *out, const cx_stage *stage, const cx_stage_range *range,
+                          cx_err *err);
+
+/* The node of a name as cx_lattice_find knows it, or of "#K"; CX_E_NOT_FOUND "NoNode". */
+CX_RESULT cx_stage_find(const cx_lattice *lattice, cx_str name, cx_node *out, cx_err *err);
+
+/* `states` are of all nodes.  Of a node without a place in time the event is shown, no changes. */
+CX_RESULT cx_stage_node(cx_buf *out, const cx_stage *stage, const cx_states *states, cx_node node,
+                        cx_err *err);
+
+typedef struct cx_stage_level {
+    cx_str pointer; /* RFC 6901; empty = the four sections */
+    cx_str after;   /* goes on behind this key; data NULL = from the first */
+    uint32_t count; /* 0 = CX_STAGE_VALUES_MAX */
+} cx_stage_level;
+
+/* CX_E_NOT_FOUND when nothing is there. */
+CX_RESULT cx_stage_values(cx_buf *out, const cx_stage *stage, const cx_states *states,
+                          cx_node node, const cx_stage_level *level, cx_err *err);
+
+/* A top-level key of "memory" or "beliefs". */
+CX_RESULT cx_stage_writes(cx_buf *out, const cx_stage *stage, const cx_states *states,
+                          cx_node node, cx_str section, cx_str key, cx_err *err);
+
+#endif

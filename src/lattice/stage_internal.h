@@ -1,0 +1,43 @@
+/*
+ * stage_internal.h - between the files of the stage.
+ */
+#ifndef CX_LATTICE_STAGE_INTERNAL_H
+#define CX_LATTICE_STAGE_INTERNAL_H
+
+#include "lattice/layout.h"
+#include "lattice/stage.h"
+#include "lattice/state.h"
+
+struct cx_stage {
+    const cx_lattice *lattice;
+    const cx_lattice_report *report;
+    bool fold;
+    layout l;             /* of everything, without labels */
+    uint32_t *row_of;     /* by node */
+    uint32_t *column_row; /* by column its first row; one more entry behind the last */
+};
+
+static inline uint32_t stage_column(const cx_stage *stage, cx_node n)
+{
+    return stage->l.rows[stage->row_of[n]].column;
+}
+
+static inline uint32_t stage_lane(const cx_stage *stage, cx_node n)
+{
+    return stage->l.rows[stage->row_of[n]].lane;
+}
+
+/* stage.c */
+double cx_stage_time(const cx_lattice *lattice, cx_node n);
+/* ,"agent":..,"col":..,"id":..,"lane":..,"n":..,"seq":..,"t":..  without the first comma */
+void cx_stage_put_node(cx_buf *out, const cx_stage *stage, cx_node n);
+/* A number for JSON; null when it is none that JSON has. */
+void cx_stage_put_double(cx_buf *out, double value);
+
+/* stage_state.c */
+/* {"cut","size","text"} of canonical JSON, of which at most `most` bytes are given. */
+void cx_stage_put_text(cx_buf *out, cx_str text, size_t most);
+/* The same of a value; null for what is not there. */
+CX_RESULT cx_stage_put_value(cx_buf *out, tree_work *work, cx_value v, size_t most, cx_err *err);
+
+#endif

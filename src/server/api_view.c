@@ -1,0 +1,123 @@
+/*
+ * api_view.c - what the page asks about a history: windows of its picture, one node, one level of a
+ * state, the writes of a key (docs/formats/view.md).
+ *
+ * Everything is answered from the shelf, so a question costs its answer and not the history.
+ */
+#include "lattice/stage.h"
+#include "server/route.h"
+#include "server/shelf.h"
+
+typedef struct viewing {
+    cx_call *call;
+    cx_shelf_book *book;
+    const cx_stage *stage;
+    const cx_states *states;
+    cx_node node;
+} viewing;
+
+typedef cx_status view_answer(viewing *v, cx_err *err);
+
+static cx_status prepare(viewing *v, bool node, cx_err *err)
+{
+    const cx_param *fold = cx_call_param(v->call, "fold");
+    CX_TRY(cx_shelf_stage(v->book, !fold->given || fold->flag, &v->stage, err));
+    if (!node)
+        return CX_SUCCESS;
+    CX_TRY(cx_stage_find(cx_shelf_lattice(v->book), cx_call_text(v->call, "node"), &v->node, err));
+    return cx_shelf_states(v->book, &v->states, err);
+}
+
+static cx_status view(cx_call *call, bool node, view_answer *answer, cx_err *err)
+{
+    viewing v = {.call = call};
+    cx_call_answer(call, 200, "application/json");
+    CX_TRY(cx_shelf_lend(call->service->shelf, call, &v.book, err));
+    cx_status status = prepare(&v, node, err);
+    if (!cx_failed(status))
+        status = answer(&v, err);
+    cx_shelf_give_back(call->service->shelf, v.book);
+    return status;
+}
+
+static uint32_t count_of(const cx_call *call, const char *name)
+{
+    const cx_param *param = cx_call_param(call, name);
+    return param->given ? (uint32_t)param->count : 0;
+}
+
+static cx_stage_range range_of(const viewing *v, const char *count)
+{
+    return (cx_stage_range){.from = count_of(v->call, "from"),
+                            .to = count_of(v->call, "to"),
+                            .count = count_of(v->call, count)};
+}
+
+static cx_status answer_summary(viewing *v, cx_err *err)
+{
+    return cx_stage_summary(&v->call->response.body, v->stage, err);
+}
+
+cx_status cx_api_view_summary(cx_call *call, cx_err *err)
+{
+    return view(call, false, answer_summary, err);
+}
+
+static cx_status answer_overview(viewing *v, cx_err *err)
+{
+    const cx_stage_range range = range_of(v, "bins");
+    return cx_stage_overview(&v->call->response.body, v->stage, &range, err);
+}
+
+cx_status cx_api_view_overview(cx_call *call, cx_err *err)
+{
+    return view(call, false, answer_overview, err);
+}
+
+static cx_status answer_window(viewing *v, cx_err *err)
+{
+    const cx_param *labels = cx_call_param(v->call, "labels");
+    cx_stage_range range = range_of(v, "max");
+    range.labels = labels->given && labels->flag;
+    return cx_stage_window(&v->call->response.body, v->stage, &range, err);
+}
+
+cx_status cx_api_view_window(cx_call *call, cx_err *err)
+{
+    return view(call, false, answer_window, err);
+}
+
+static cx_status answer_node(viewing *v, cx_err *err)
+{
+    return cx_stage_node(&v->call->response.body, v->stage, v->states, v->node, err);
+}
+
+cx_status cx_api_view_node(cx_call *call, cx_err *err)
+{
+    return view(call, true, answer_node, err);
+}
+
+static cx_status answer_values(viewing *v, cx_err *err)
+{
+    cx_str pointer = cx_call_text(v->call, "pointer");
+    const cx_stage_level level = {.pointer = pointer.data == NULL ? CX_STR("") : pointer,
+                                  .after = cx_call_text(v->call, "after"),
+                                  .count = count_of(v->call, "max")};
+    return cx_stage_values(&v->call->response.body, v->stage, v->states, v->node, &level, err);
+}
+
+cx_status cx_api_view_values(cx_call *call, cx_err *err)
+{
+    return view(call, true, answer_values, err);
+}
+
+static cx_status answer_writes(viewing *v, cx_err *err)
+{
+    return cx_stage_writes(&v->call->response.body, v->stage, v->states, v->node,
+                           cx_call_text(v->call, "section"), cx_call_text(v->call, "key"), err);
+}
+
+cx_status cx_api_view_writes(cx_call *call, cx_err *err)
+{
+    return view(call, true, answer_writes, err);
+}
