@@ -17,13 +17,13 @@ FLOORS = [
     ['json', 'cbor', 'crypto'],
     ['log', 'db'],
     ['ledger'],
-    ['lattice', 'memory', 'trace', 'run'],
+    ['evidence', 'lattice', 'memory', 'trace', 'run'],
     ['recorder', 'import'],
     ['server'],
     ['cli'],
 ]
 # cortex-verify stays small enough to audit.
-VERIFY_ROOMS = ['base', 'json', 'cbor', 'crypto', 'ledger']
+VERIFY_ROOMS = ['base', 'json', 'cbor', 'crypto', 'ledger', 'evidence']
 
 # <cortex/NAME.h> belongs to the room NAME.  These belong to other rooms, or (None) to whoever
 # stands above all of them.

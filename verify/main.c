@@ -10,6 +10,7 @@
 
 #include "base/io.h"
 #include "crypto/text.h"
+#include "evidence/evidence.h"
 #include "ledger/check.h"
 
 enum { EXIT_HOLDS = 0, EXIT_BROKEN = 1, EXIT_USAGE = 2, EXIT_UNCHECKED = 3 };
@@ -18,10 +19,10 @@ enum { STANDARD_OUTPUT = 1, KEY_FILE_MAX = 4096 };
 static const char usage[] =
     "Usage: cortex-verify [OPTIONS] FILE...\n"
     "\n"
-    "Checks proof packs, state proofs, manifests, inclusion and consistency proofs, signed\n"
-    "checkpoints, tlog-proofs and COSE receipts. What a FILE is, is seen from its content; \"-\" "
-    "is\n"
-    "standard input. No home and no network is needed, and nothing is written.\n"
+    "Checks evidence files (.cxe), proof packs, state proofs, manifests, inclusion and\n"
+    "consistency proofs, signed checkpoints, tlog-proofs and COSE receipts. What a FILE is, is\n"
+    "seen from its content; \"-\" is standard input. No home and no network is needed, and nothing\n"
+    "is written.\n"
     "\n"
     "What is trusted:\n"
     "  --key KEY               a verifier key (NAME+ID+BASE64), 64 hex digits of an Ed25519\n"
@@ -362,6 +363,39 @@ static cx_status report(program *p, const cx_check_result *result, const char *p
     return status;
 }
 
+static cx_status report_evidence(program *p, const cx_evidence_result *result, const char *path,
+                                 cx_err *err)
+{
+    cx_buf out;
+    cx_buf_init(&out, cx_alloc_default());
+    if (p->json)
+        cx_evidence_write_json(result, cx_str_z(path), &out);
+    else
+        cx_evidence_write_text(result, cx_str_z(path), p->details, &out);
+    cx_status status = cx_buf_check(&out, err);
+    if (!cx_failed(status))
+        status = write_all(p, cx_buf_bytes(&out), err);
+    cx_buf_done(&out);
+    return status;
+}
+
+/* A page with data in it: what it is made of is checked part by part. */
+static cx_status check_evidence(program *p, cx_bytes bytes, const char *path, int *out_code,
+                                cx_err *err)
+{
+    static cx_evidence_result result;
+    cx_err found;
+    cx_status status = cx_evidence_check(bytes, &p->options, &p->arena, &result, &found);
+    if (status.code == CX_E_USAGE) {
+        *err = found;
+        return status;
+    }
+    if (cx_failed(status))
+        cx_evidence_result_of(&found, &result);
+    *out_code = code_of(result.finding.verdict);
+    return report_evidence(p, &result, path, err);
+}
+
 /* *out_code is the file's; an error is of what would have made all others useless too. */
 static cx_status check_file(program *p, const char *path, int *out_code, cx_err *err)
 {
@@ -370,6 +404,11 @@ static cx_status check_file(program *p, const char *path, int *out_code, cx_err 
     cx_bytes bytes;
     cx_arena_mark mark = cx_arena_mark_now(&p->arena);
     cx_status status = read_kept(p, path, CX_PROOF_BYTES_MAX, &bytes, &found);
+    if (!cx_failed(status) && cx_evidence_recognise(bytes)) {
+        status = check_evidence(p, bytes, path, out_code, err);
+        cx_arena_reset(&p->arena, mark);
+        return status;
+    }
     if (!cx_failed(status))
         status = cx_check_run(bytes, &p->options, &p->arena, &result, &found);
     if (status.code == CX_E_USAGE) {

@@ -186,6 +186,7 @@ extern const cx_cli_command cx_cli_token_list;
 extern const cx_cli_command cx_cli_token_revoke;
 extern const cx_cli_command cx_cli_show;
 extern const cx_cli_command cx_cli_why;
+extern const cx_cli_command cx_cli_evidence;
 extern const cx_cli_command cx_cli_demo;
 extern const cx_cli_command cx_cli_doctor;
 extern const cx_cli_command cx_cli_version_command;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "cli/verify_parts.h"
+#include "evidence/evidence.h"
 #include "import/import.h"
 
 enum { HEAD_SIZE = 1 << 16 };
@@ -110,6 +111,12 @@ static int refuse_foreign(cx_cli *cli, const cx_cli_args *args, const char *form
     return cx_cli_fail(cli, path, &err, cx_cli_has(args, "json"));
 }
 
+/* What 'cortex-verify' checks, seen from its first bytes. */
+static bool is_proof(cx_bytes bytes)
+{
+    return cx_evidence_recognise(bytes) || cx_check_recognise(bytes) != CX_CHECK_UNKNOWN;
+}
+
 static int verify_standard_input(cx_cli *cli, const cx_cli_args *args)
 {
     cx_err err;
@@ -121,7 +128,7 @@ static int verify_standard_input(cx_cli *cli, const cx_cli_args *args)
                                   limit == 0 || limit > SIZE_MAX ? SIZE_MAX : (size_t)limit, &text,
                                   &err))) {
         code = cx_cli_fail(cli, "-", &err, cx_cli_has(args, "json"));
-    } else if (cx_check_recognise(cx_buf_bytes(&text)) != CX_CHECK_UNKNOWN) {
+    } else if (is_proof(cx_buf_bytes(&text))) {
         code = cx_cli_verify_proof(cli, args, "-", cx_buf_bytes(&text));
     } else {
         cx_bytes head = {text.data, text.size < HEAD_SIZE ? text.size : HEAD_SIZE};
@@ -176,7 +183,7 @@ static int run(cx_cli *cli, const cx_cli_args *args)
     if (is_home(cli, path))
         return cx_cli_verify_home(cli, args, path);
     cx_bytes seen = {head, read_head(cli->io, path, head)};
-    if (!looks_like_lattice(seen) && cx_check_recognise(seen) != CX_CHECK_UNKNOWN)
+    if (cx_evidence_recognise(seen) || (!looks_like_lattice(seen) && is_proof(seen)))
         return verify_proof_file(cli, args, path);
     const char *format = looks_like_lattice(seen) ? NULL : cx_import_detect(seen);
     return format != NULL ? refuse_foreign(cli, args, format)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cli/verify_parts.h"
+#include "evidence/evidence.h"
 
 static int code_of(cx_verdict verdict)
 {
@@ -109,6 +110,30 @@ cx_status cx_cli_take_trust(cx_cli *cli, const cx_cli_args *args, cx_check_optio
     return CX_SUCCESS;
 }
 
+/* The whole of an evidence file. */
+static int verify_evidence(cx_cli *cli, const cx_cli_args *args, const char *path, cx_bytes bytes,
+                           const cx_check_options *options)
+{
+    cx_err err = {0};
+    cx_evidence_result *result = CX_ARENA_NEW(&cli->arena, cx_evidence_result);
+    if (result == NULL)
+        return CX_EXIT_UNCHECKED;
+    cx_status status = cx_evidence_check(bytes, options, &cli->arena, result, &err);
+    if (status.code == CX_E_USAGE)
+        return cx_cli_ledger_fail(cli, args, &err);
+    if (cx_failed(status))
+        cx_evidence_result_of(&err, result);
+    cx_buf out;
+    cx_buf_init(&out, cli->alloc);
+    if (cx_cli_has(args, "json"))
+        cx_evidence_write_json(result, cx_str_z(path), &out);
+    else
+        cx_evidence_write_text(result, cx_str_z(path), cx_cli_has(args, "details"), &out);
+    int code = cx_cli_answer(cli, &out, code_of(result->finding.verdict));
+    cx_buf_done(&out);
+    return code;
+}
+
 int cx_cli_verify_proof(cx_cli *cli, const cx_cli_args *args, const char *path, cx_bytes bytes)
 {
     cx_err err = {0};
@@ -116,6 +141,8 @@ int cx_cli_verify_proof(cx_cli *cli, const cx_cli_args *args, const char *path, 
     cx_check_result result;
     if (cx_failed(cx_cli_take_trust(cli, args, &options, &err)))
         return cx_cli_ledger_fail(cli, args, &err);
+    if (cx_evidence_recognise(bytes))
+        return verify_evidence(cli, args, path, bytes, &options);
     cx_status status = cx_check_run(bytes, &options, &cli->arena, &result, &err);
     if (status.code == CX_E_USAGE)
         return cx_cli_ledger_fail(cli, args, &err);

@@ -16,6 +16,7 @@ static const cx_cli_command *const table[] = {
     &cx_cli_init,
     &cx_cli_show,
     &cx_cli_why,
+    &cx_cli_evidence,
     &cx_cli_memory_write,
     &cx_cli_memory_update,
     &cx_cli_memory_tombstone,

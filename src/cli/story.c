@@ -48,6 +48,18 @@ cx_status cx_cli_story_open(cx_cli *cli, const cx_cli_args *args, cx_cli_story *
     return status;
 }
 
+cx_status cx_cli_story_open_over(cx_cli *cli, const cx_cli_args *args, cx_home *home,
+                                 cx_cli_story *out, cx_err *err)
+{
+    memset(out, 0, sizeof *out);
+    cx_status status = cx_sources_open(home, cli->io, cli->alloc, &out->sources, err);
+    if (!cx_failed(status))
+        status = open_repo(cli, args, out, err);
+    if (cx_failed(status))
+        cx_cli_story_close(out);
+    return status;
+}
+
 void cx_cli_story_close(cx_cli_story *story)
 {
     cx_sources_done(&story->sources);

@@ -14,7 +14,7 @@
                                    "in, if it is one.")
 
 typedef struct cx_cli_story {
-    cx_home *home;
+    cx_home *home; /* closed with it; NULL = none, or somebody else's */
     cx_git *git;
     cx_run_store store;
     cx_sources sources;
@@ -22,6 +22,9 @@ typedef struct cx_cli_story {
 
 /* What is not there is left out; --home and --repo name what must be there. */
 CX_RESULT cx_cli_story_open(cx_cli *cli, const cx_cli_args *args, cx_cli_story *out, cx_err *err);
+/* The same over a home that is open already, and stays so. */
+CX_RESULT cx_cli_story_open_over(cx_cli *cli, const cx_cli_args *args, cx_home *home,
+                                 cx_cli_story *out, cx_err *err);
 void cx_cli_story_close(cx_cli_story *story); /* fine for a zeroed one */
 
 /* The one thing that `text` means.  CX_E_CONFLICT "Ambiguous" with the candidates in `*out_list` as

@@ -1,0 +1,477 @@
+/*
+ * check.c - does an evidence file hold?
+ *
+ *   V1  "holds" is said only when the page is what the data makes it, every entry stands in its
+ *       journal, everything shown is what an entry commits to, and no signature that can be checked
+ *       is wrong.
+ *   V2  A key that was given must have signed every journal's checkpoint, or the verdict is
+ *       indeterminate: a file is as good as its weakest journal.
+ *   V3  Content that is not there makes the verdict indeterminate; its entry may still hold.
+ *   V4  What remains unproven is put into words in `limits`.
+ */
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "crypto/text.h"
+#include "evidence/internal.h"
+#include "ledger/uri.h"
+
+/* --- saying what was found -------------------------------------------------------------------- */
+
+static cx_verdict worse(cx_verdict a, cx_verdict b)
+{
+    if (a == CX_BROKEN || b == CX_BROKEN)
+        return CX_BROKEN;
+    return a == CX_INDETERMINATE || b == CX_INDETERMINATE ? CX_INDETERMINATE : CX_HOLDS;
+}
+
+void cx_evidence_say(cx_evidence_checker *c, const char *part, size_t number,
+                     const cx_finding *finding)
+{
+    cx_evidence_result *out = c->out;
+    if (finding->verdict == CX_HOLDS)
+        return;
+    /* The file's own finding is the first of the worst. */
+    if (worse(out->finding.verdict, finding->verdict) != out->finding.verdict)
+        out->finding = *finding;
+    if (out->finding_count < CX_EVIDENCE_FINDINGS_MAX)
+        out->findings[out->finding_count++] = (cx_evidence_finding){part, number, *finding};
+    else if (finding->verdict == CX_BROKEN &&
+             out->findings[CX_EVIDENCE_FINDINGS_MAX - 1].finding.verdict != CX_BROKEN)
+        out->findings[CX_EVIDENCE_FINDINGS_MAX - 1] = (cx_evidence_finding){part, number, *finding};
+}
+
+void cx_evidence_find(cx_evidence_checker *c, const char *part, size_t number, cx_verdict verdict,
+                      const char *reason, const char *format, ...)
+{
+    cx_finding finding;
+    va_list args;
+    char message[CX_ERR_MESSAGE_SIZE];
+    va_start(args, format);
+    (void)vsnprintf(message, sizeof message, format, args);
+    va_end(args);
+    cx_finding_set(&finding, verdict, reason, CX_FINDING_WHOLE, "%s", message);
+    cx_evidence_say(c, part, number, &finding);
+}
+
+void cx_evidence_limit(cx_evidence_checker *c, const char *text)
+{
+    for (size_t i = 0; i < c->out->limit_count; i++)
+        if (strcmp(c->out->limits[i], text) == 0)
+            return;
+    CX_ASSERT(c->out->limit_count < CX_EVIDENCE_LIMITS_MAX);
+    c->out->limits[c->out->limit_count++] = text;
+}
+
+const cx_evidence_file *cx_evidence_file_named(const cx_evidence *e, const char *path)
+{
+    for (size_t i = 0; i < e->file_count; i++)
+        if (cx_str_is(e->files[i].path, path))
+            return &e->files[i];
+    return NULL;
+}
+
+/* --- journals --------------------------------------------------------------------------------- */
+
+/* One key signs many journals, each under a name of its own: it is the key that counts here, not
+ * what it is called. */
+static cx_status keys_for(cx_evidence_checker *c, cx_str origin, const cx_vkey **out, cx_err *err)
+{
+    const cx_check_options *options = c->options;
+    cx_vkey *keys = CX_ARENA_ARRAY(c->arena, cx_vkey, options->key_count + 1);
+    if (keys == NULL)
+        return cx_fail_nomem(err);
+    for (size_t i = 0; i < options->key_count; i++) {
+        keys[i] = options->keys[i];
+        if (keys[i].algorithm != CX_VKEY_COSIGNATURE)
+            cx_vkey_make(origin, CX_VKEY_NOTE, &options->keys[i].key, &keys[i]);
+    }
+    *out = keys;
+    return CX_SUCCESS;
+}
+
+/* *out_signed: by enough of the keys given. */
+static cx_status check_note(cx_evidence_checker *c, size_t number, bool *out_signed, cx_err *err)
+{
+    const cx_evidence_journal *journal = &c->e->journals[number];
+    cx_note_result note;
+    cx_finding finding;
+    cx_err found;
+    cx_note_check check = {.key_count = c->options->key_count,
+                           .cosigners_required = c->options->cosigners_required};
+    *out_signed = false;
+    cx_finding_init(&finding);
+    memset(&note, 0, sizeof note);
+    cx_status status = cx_checkpoint_parse(journal->checkpoint, &note.checkpoint, NULL, &found);
+    CX_TRY(cx_finding_from(status, &found, "BadNote", &finding, err));
+    cx_evidence_say(c, "journal", number, &finding);
+    if (finding.verdict != CX_HOLDS)
+        return CX_SUCCESS;
+    if (note.checkpoint.size != journal->point.size ||
+        !cx_digest_eq(&note.checkpoint.root, &journal->point.root)) {
+        cx_evidence_find(c, "journal", number, CX_BROKEN, "CheckpointMismatch",
+                         "the checkpoint is of another journal, or of another moment");
+        return CX_SUCCESS;
+    }
+    if (check.key_count == 0)
+        return CX_SUCCESS;
+    CX_TRY(keys_for(c, note.checkpoint.origin, &check.keys, err));
+    CX_TRY(cx_note_verify(journal->checkpoint, &check, c->arena->alloc, &note, &finding, err));
+    *out_signed = finding.verdict == CX_HOLDS;
+    /* A note that none of the keys signed is no wrong note: V2 says what is missing. */
+    if (finding.verdict != CX_HOLDS && strcmp(finding.reason, "NotSigned") != 0)
+        cx_evidence_say(c, "journal", number, &finding);
+    return CX_SUCCESS;
+}
+
+/* What the caller knows of a journal from elsewhere: a checkpoint file, or a root. */
+static cx_status anchor_of(cx_evidence_checker *c, size_t number, bool *out_anchored, cx_err *err)
+{
+    const cx_evidence_journal *journal = &c->e->journals[number];
+    const cx_journal_point *given = c->options->journal;
+    cx_checkpoint kept;
+    cx_err found;
+    bool size_fits = false, root_fits = false;
+    *out_anchored = false;
+    if (c->options->checkpoint.size != 0) {
+        cx_status status = cx_checkpoint_parse(c->options->checkpoint, &kept, NULL, &found);
+        if (cx_failed(status))
+            return cx_fail(err, CX_E_USAGE, "option --checkpoint: %s", found.message);
+        size_fits = kept.size == journal->point.size;
+        root_fits = cx_digest_eq(&kept.root, &journal->point.root);
+    } else if (given != NULL) {
+        size_fits = given->size == CX_JOURNAL_SIZE_UNKNOWN || given->size == journal->point.size;
+        root_fits = cx_digest_eq(&given->root, &journal->point.root);
+    } else {
+        return CX_SUCCESS;
+    }
+    *out_anchored = size_fits && root_fits;
+    if (c->e->journal_count == 1 && size_fits && !root_fits)
+        cx_evidence_find(c, "journal", number, CX_BROKEN, "RootMismatch",
+                         "the journal's root is not the one given");
+    return CX_SUCCESS;
+}
+
+static cx_status check_journals(cx_evidence_checker *c, cx_err *err)
+{
+    for (size_t i = 0; i < c->e->journal_count; i++) {
+        bool is_signed = false, anchored = false;
+        if (c->e->journals[i].checkpoint.size != 0)
+            CX_TRY(check_note(c, i, &is_signed, err));
+        CX_TRY(anchor_of(c, i, &anchored, err));
+        c->out->journals_signed += is_signed;
+        c->out->journals_anchored += is_signed || anchored;
+    }
+    return CX_SUCCESS;
+}
+
+/* --- entries ---------------------------------------------------------------------------------- */
+
+static void check_payload(cx_evidence_checker *c, size_t number)
+{
+    const cx_evidence_entry *given = &c->e->entries[number];
+    const cx_entry *entry = &c->entries[number];
+    if (!entry->committed) {
+        c->payloads[number] = entry->payload;
+        if (given->salt != NULL)
+            cx_evidence_find(c, "entry", number, CX_BROKEN, "PayloadMismatch",
+                             "the entry commits to no content, and some is shown");
+        return;
+    }
+    if (given->salt == NULL) {
+        c->out->bodies_missing++;
+        cx_evidence_find(c, "entry", number, CX_INDETERMINATE, "BodyMissing",
+                         "its content was erased, or is not in the file");
+        return;
+    }
+    cx_digest found = cx_scheme_payload_commitment(given->salt, given->payload);
+    if (cx_digest_eq(&found, &entry->commitment) && given->payload.size == entry->payload_size)
+        c->payloads[number] = given->payload;
+    else
+        cx_evidence_find(c, "entry", number, CX_BROKEN, "PayloadMismatch",
+                         "the content shown is not what the entry commits to");
+}
+
+static cx_status check_entry(cx_evidence_checker *c, size_t number, cx_err *err)
+{
+    const cx_evidence_entry *given = &c->e->entries[number];
+    const cx_evidence_journal *journal = &c->e->journals[given->journal];
+    cx_inclusion proof;
+    cx_finding finding;
+    CX_TRY(cx_inclusion_verify(given->inclusion, NULL, &journal->point, c->arena, &finding, err));
+    cx_evidence_say(c, "entry", number, &finding);
+    if (finding.verdict != CX_HOLDS)
+        return CX_SUCCESS;
+    CX_TRY(cx_inclusion_decode(given->inclusion, c->arena, &proof, err));
+    if (proof.scheme != journal->scheme) {
+        cx_evidence_find(c, "entry", number, CX_BROKEN, "SchemeMismatch",
+                         "the proof is of another scheme than its journal");
+        return CX_SUCCESS;
+    }
+    CX_TRY(cx_entry_decode(proof.entry, &c->entries[number], err));
+    c->good[number] = true;
+    check_payload(c, number);
+    return CX_SUCCESS;
+}
+
+/* --- decisions and memories ------------------------------------------------------------------- */
+
+static bool contains(cx_bytes bytes, cx_str text)
+{
+    return text.size != 0 && bytes.size >= text.size &&
+           memmem(bytes.data, bytes.size, text.data, text.size) != NULL;
+}
+
+static const cx_evidence_key *claimed_key(const cx_evidence *e, cx_str id)
+{
+    for (size_t i = 0; i < e->key_count; i++)
+        if (cx_str_is(e->keys[i].role, "trace") && cx_str_eq(e->keys[i].id, id))
+            return &e->keys[i];
+    return NULL;
+}
+
+static bool is_given(const cx_evidence_checker *c, const cx_pubkey *key)
+{
+    for (size_t i = 0; i < c->options->key_count; i++)
+        if (memcmp(c->options->keys[i].key.bytes, key->bytes, sizeof key->bytes) == 0)
+            return true;
+    return false;
+}
+
+/* The received trace carries the signature and the key's name as they are shown. */
+static cx_status carries(cx_evidence_checker *c, const cx_evidence_trace *trace, bool *out,
+                         cx_err *err)
+{
+    cx_buf url, plain;
+    cx_bytes payload = c->payloads[trace->entry];
+    cx_bytes signature = cx_bytes_from(trace->signature.bytes, sizeof trace->signature.bytes);
+    cx_buf_init(&url, c->arena->alloc);
+    cx_buf_init(&plain, c->arena->alloc);
+    cx_base64_add(&url, signature, CX_BASE64_URL);
+    cx_base64_add(&plain, signature, CX_BASE64);
+    cx_status status = cx_buf_check(&url, err);
+    if (!cx_failed(status))
+        status = cx_buf_check(&plain, err);
+    /* Standard base64 may have '/' escaped in JSON: then the first 40 characters cannot be told,
+     * and it is refused like one that is not there. */
+    *out = (contains(payload, cx_buf_str(&url)) || contains(payload, cx_buf_str(&plain))) &&
+           contains(payload, trace->key_id);
+    cx_buf_done(&url);
+    cx_buf_done(&plain);
+    return status;
+}
+
+static cx_status check_trace(cx_evidence_checker *c, size_t number, cx_err *err)
+{
+    const cx_evidence_trace *trace = &c->e->traces[number];
+    const cx_evidence_key *key = claimed_key(c->e, trace->key_id);
+    bool same = false;
+    if (!c->good[trace->entry])
+        return CX_SUCCESS; /* said already */
+    if (!cx_str_is(c->entries[trace->entry].kind, "trace.received")) {
+        cx_evidence_find(c, "trace", number, CX_BROKEN, "EntryMismatch",
+                         "its entry is no received trace");
+        return CX_SUCCESS;
+    }
+    CX_TRY(carries(c, trace, &same, err));
+    if (!same)
+        cx_evidence_find(c, "trace", number, CX_BROKEN, "TraceMismatch",
+                         "the trace in the ledger does not carry this signature");
+    if (key == NULL) {
+        cx_evidence_find(c, "trace", number, CX_INDETERMINATE, "NoKey",
+                         "the key that signed it is not in the file");
+        return CX_SUCCESS;
+    }
+    if (!cx_ed25519_verify(&key->key, trace->canonical, &trace->signature))
+        cx_evidence_find(c, "trace", number, CX_BROKEN, "SignatureInvalid",
+                         "the bytes shown were not signed by the key that is named");
+    else if (is_given(c, &key->key))
+        c->out->traces_signed++;
+    else
+        cx_evidence_limit(c, "whose key signed a decision is as the file says: give it with --key "
+                             "to have it compared");
+    cx_evidence_limit(c, "a signed decision is what the agent said about itself");
+    cx_evidence_limit(c, "what is shown of a decision are the bytes that were signed; that they are "
+                         "the canonical form of the trace received is checked by 'cortex trace "
+                         "verify'");
+    return CX_SUCCESS;
+}
+
+static cx_status check_memory(cx_evidence_checker *c, size_t number, cx_err *err)
+{
+    const cx_evidence_memory *memory = &c->e->memories[number];
+    const cx_entry *entry = &c->entries[memory->entry];
+    cx_version_record version;
+    cx_payload payload;
+    cx_uri uri;
+    cx_digest hash;
+    cx_entry_kind kind = cx_entry_kind_of(entry->kind);
+    if (!c->good[memory->entry])
+        return CX_SUCCESS;
+    bool fits = (kind == CX_ENTRY_WRITE || kind == CX_ENTRY_UPDATE) &&
+                !cx_failed(cx_uri_parse(memory->uri, &uri, NULL)) && !uri.is_edge &&
+                !cx_failed(cx_payload_decode(kind, c->payloads[memory->entry], c->arena, &payload,
+                                             NULL)) &&
+                memcmp(payload.as.write.id.bytes, uri.id.bytes, sizeof uri.id.bytes) == 0 &&
+                payload.as.write.version == uri.version && payload.as.write.type == uri.type;
+    if (!fits) {
+        cx_evidence_find(c, "memory", number, CX_BROKEN, "EntryMismatch",
+                         "its entry did not write this version of this memory");
+        return CX_SUCCESS;
+    }
+    if (memory->version.size == 0) {
+        c->out->bodies_missing++;
+        cx_evidence_find(c, "memory", number, CX_INDETERMINATE, "BodyMissing",
+                         "its content was erased, or is not in the file");
+        return CX_SUCCESS;
+    }
+    fits = !cx_failed(cx_version_decode(memory->version, c->arena, &version, NULL)) &&
+           !version.erased;
+    if (fits)
+        CX_TRY(cx_version_hash(&version, c->arena->alloc, &hash, err));
+    if (!fits || !cx_digest_eq(&hash, &payload.as.write.version_hash) ||
+        !cx_digest_eq(&hash, &version.hash))
+        cx_evidence_find(c, "memory", number, CX_BROKEN, "VersionMismatch",
+                         "the memory shown does not have the hash that was recorded");
+    cx_evidence_limit(c, "that what a memory says is true, and where it comes from, is what its "
+                         "writer said");
+    return CX_SUCCESS;
+}
+
+/* The roots that the caller gives are of journals, not of packs: an overall root is. */
+static cx_status check_pack(cx_evidence_checker *c, size_t number, cx_err *err)
+{
+    cx_check_options options = {.overall_root = c->options->overall_root,
+                                .namespace_given = false};
+    cx_check_result result;
+    cx_err found;
+    cx_finding finding;
+    cx_finding_init(&finding);
+    cx_status status = cx_check_run(c->e->packs[number], &options, c->arena, &result, &found);
+    CX_TRY(cx_finding_from(status, &found, "BadProof", &finding, err));
+    if (finding.verdict == CX_HOLDS && result.kind != CX_CHECK_PACK)
+        cx_finding_set(&finding, CX_BROKEN, "BadProof", CX_FINDING_WHOLE, "it is no proof pack");
+    else if (finding.verdict == CX_HOLDS)
+        finding = result.finding;
+    cx_evidence_say(c, "proof", number, &finding);
+    if (finding.verdict != CX_HOLDS)
+        return CX_SUCCESS;
+    for (size_t i = 0; i < c->e->journal_count; i++)
+        if (cx_str_eq(c->e->journals[i].actor, result.manifest.actor) &&
+            c->e->journals[i].point.size == result.manifest.journal_size &&
+            cx_digest_eq(&c->e->journals[i].point.root, &result.manifest.journal_root))
+            return CX_SUCCESS;
+    if (c->options->overall_root == NULL)
+        cx_evidence_limit(c, "a proof of state is of another moment than its journal here: nothing "
+                             "but itself bears it");
+    return CX_SUCCESS;
+}
+
+/* --- the verdict ------------------------------------------------------------------------------ */
+
+/* V2 */
+static void conclude(cx_evidence_checker *c)
+{
+    const cx_evidence_result *out = c->out;
+    size_t journals = c->e->journal_count;
+    bool keys = c->options->key_count != 0;
+    bool must_sign = c->options->require == CX_REQUIRE_SIGNED || (keys && out->traces_signed == 0);
+    if (journals == 0)
+        cx_evidence_find(c, "journal", 0, CX_INDETERMINATE, "NoRoot", "it shows no journal at all");
+    if (out->journals_signed < journals &&
+        (must_sign || (keys && out->journals_signed != 0)))
+        cx_evidence_find(c, "journal", 0, CX_INDETERMINATE, "NotSigned",
+                         keys ? "it holds in itself, but the keys given have signed %zu of %zu "
+                                "journals"
+                              : "it holds in itself, but no key was given (%zu of %zu journals)",
+                         out->journals_signed, journals);
+    else if (out->journals_anchored < journals && c->options->require == CX_REQUIRE_ANCHORED)
+        cx_evidence_find(c, "journal", 0, CX_INDETERMINATE, "NotAnchored",
+                         "it holds in itself, but %zu of %zu journals are borne by nothing that "
+                         "was given",
+                         journals - out->journals_anchored, journals);
+    if (out->journals_anchored < journals)
+        cx_evidence_limit(c, "nobody vouches here for a journal that no given key has signed: anyone "
+                             "can make one that holds in itself");
+    cx_evidence_limit(c, "that nothing was left out is not proven: a file shows what its maker "
+                         "chose");
+    cx_evidence_limit(c, "that what was recorded is true is not proven");
+}
+
+static cx_status check_parts(cx_evidence_checker *c, cx_err *err)
+{
+    CX_TRY(check_journals(c, err));
+    for (size_t i = 0; i < c->e->entry_count; i++)
+        CX_TRY(check_entry(c, i, err));
+    c->out->entries_shown = c->e->entry_count;
+    CX_TRY(cx_evidence_check_run(c, err));
+    cx_evidence_check_commit(c);
+    for (size_t i = 0; i < c->e->trace_count; i++)
+        CX_TRY(check_trace(c, i, err));
+    for (size_t i = 0; i < c->e->memory_count; i++)
+        CX_TRY(check_memory(c, i, err));
+    for (size_t i = 0; i < c->e->pack_count; i++)
+        CX_TRY(check_pack(c, i, err));
+    conclude(c);
+    return CX_SUCCESS;
+}
+
+/* What the file is about must be in it. */
+static void check_subject(cx_evidence_checker *c)
+{
+    const cx_evidence *e = c->e;
+    bool there = false;
+    if (cx_str_is(e->kind, "run"))
+        there = e->file_count != 0;
+    else if (cx_str_is(e->kind, "commit"))
+        there = e->commit.size != 0;
+    else if (cx_str_is(e->kind, "trace"))
+        there = e->trace_count != 0 || e->entry_count != 0;
+    else if (cx_str_is(e->kind, "memory"))
+        for (size_t i = 0; i < e->memory_count; i++)
+            there = there || cx_str_eq(e->memories[i].uri, e->id);
+    if (!there)
+        cx_evidence_find(c, "page", 0, CX_BROKEN, "SubjectMissing",
+                         "what it says it is about is not in it");
+}
+
+static cx_status check_read(cx_evidence_checker *c, cx_err *err)
+{
+    size_t count = c->e->entry_count + 1;
+    c->entries = CX_ARENA_ARRAY(c->arena, cx_entry, count);
+    c->payloads = CX_ARENA_ARRAY(c->arena, cx_bytes, count);
+    c->good = CX_ARENA_ARRAY(c->arena, bool, count);
+    if (c->entries == NULL || c->payloads == NULL || c->good == NULL)
+        return cx_fail_nomem(err);
+    memset(c->entries, 0, count * sizeof *c->entries);
+    memset(c->payloads, 0, count * sizeof *c->payloads);
+    memset(c->good, 0, count * sizeof *c->good);
+    check_subject(c);
+    return check_parts(c, err);
+}
+
+cx_status cx_evidence_check(cx_bytes bytes, const cx_check_options *options, cx_arena *arena,
+                            cx_evidence_result *out, cx_err *err)
+{
+    cx_evidence_checker c = {.options = options, .arena = arena, .out = out, .e = &out->evidence};
+    cx_finding finding;
+    memset(out, 0, sizeof *out);
+    cx_finding_init(&out->finding);
+    if (options->key_count > CX_NOTE_KEYS_MAX)
+        return cx_fail(err, CX_E_LIMIT, "found %zu keys, expected at most %d", options->key_count,
+                       CX_NOTE_KEYS_MAX);
+    CX_TRY(cx_evidence_read(bytes, arena, &out->evidence, &finding, err));
+    cx_evidence_say(&c, "page", 0, &finding);
+    if (finding.verdict != CX_HOLDS)
+        return CX_SUCCESS;
+    out->read = true;
+    return check_read(&c, err);
+}
+
+void cx_evidence_result_of(const cx_err *error, cx_evidence_result *out)
+{
+    memset(out, 0, sizeof *out);
+    cx_finding_set(&out->finding, CX_INDETERMINATE, error->tag != NULL ? error->tag : "NotRead",
+                   CX_FINDING_WHOLE, "%s", error->message);
+    out->finding.offset = error->offset;
+}

@@ -1,0 +1,23 @@
+/*
+ * html.h - text from outside as HTML that does nothing.
+ *
+ * Whatever the text is, what comes out has no markup of its own: the five characters that mean
+ * something in HTML become references, and what would act on a reader without being seen (controls,
+ * directional marks, zero-width characters, bytes that are no UTF-8) becomes a visible code.
+ */
+#ifndef CX_EVIDENCE_HTML_H
+#define CX_EVIDENCE_HTML_H
+
+#include "base/buf.h"
+#include "crypto/digest.h"
+
+/* On one line: line ends and tabs are shown as codes, too. */
+void cx_html_text(cx_buf *out, cx_str text);
+/* Inside <pre>: line ends and tabs are kept. */
+void cx_html_block(cx_buf *out, cx_str text);
+/* Lower-case hex. */
+void cx_html_hex(cx_buf *out, const void *bytes, size_t size);
+/* "2026-11-22T21:12:39Z". */
+void cx_html_time(cx_buf *out, int64_t ns);
+
+#endif

@@ -1,0 +1,38 @@
+/*
+ * internal.h - what the files that check evidence share.
+ */
+#ifndef CX_EVIDENCE_INTERNAL_H
+#define CX_EVIDENCE_INTERNAL_H
+
+#include "evidence/evidence.h"
+#include "json/json.h"
+#include "ledger/proof_internal.h"
+
+/* One check of one file. */
+typedef struct cx_evidence_checker {
+    const cx_check_options *options;
+    cx_arena *arena;
+    cx_evidence_result *out;
+    const cx_evidence *e;
+    cx_entry *entries;  /* decoded; one an entry of the file */
+    cx_bytes *payloads; /* what each says; empty when it is not shown */
+    bool *good;         /* whether it stands in its journal */
+} cx_evidence_checker;
+
+/* What was found about a part; a finding that holds says nothing. */
+void cx_evidence_say(cx_evidence_checker *c, const char *part, size_t number,
+                     const cx_finding *finding);
+void cx_evidence_find(cx_evidence_checker *c, const char *part, size_t number, cx_verdict verdict,
+                      const char *reason, const char *format, ...) CX_PRINTF(6, 7);
+void cx_evidence_limit(cx_evidence_checker *c, const char *text);
+
+/* check_run.c: the bundle of a run against the entry that sealed it, and the commit. */
+CX_RESULT cx_evidence_check_run(cx_evidence_checker *c, cx_err *err);
+void cx_evidence_check_commit(cx_evidence_checker *c);
+
+/* "COMMIT" is named by an event of the run that is in the file. */
+bool cx_evidence_run_made(cx_evidence_checker *c, cx_str commit);
+
+const cx_evidence_file *cx_evidence_file_named(const cx_evidence *e, const char *path);
+
+#endif

@@ -1,0 +1,221 @@
+#!/usr/bin/env python3
+"""test_evidence.py - `cortex evidence` and its checking: one file for somebody who has nothing else."""
+import base64
+import hashlib
+import html.parser
+import json
+import random
+import re
+
+from kit import BIN, Folder, beside, check, main, run, test
+from run_kit import Repo, clean_env, sandboxed
+from story_kit import Story, fact
+
+VERIFY = beside("cortex-verify")
+
+
+def verify(path, *args, code=0, program=None):
+    argv = [program or VERIFY, *args, path] if program is None else [program, "verify", path, *args]
+    done = run(*argv, "--json", env=clean_env())
+    check(done.returncode == code, argv, done.returncode, done.stdout[-1500:], done.stderr)
+    return json.loads(done.stdout)
+
+
+def both(path, *args, code=0):
+    """The small verifier and the large one say the same."""
+    small, large = verify(path, *args, code=code), verify(path, *args, code=code, program=BIN)
+    check(small == large, small, large)
+    return small
+
+
+def make(repo, name, *args, code=0):
+    path = repo.base / "out.cxe"
+    done = repo.cortex("evidence", name, "-o", path, *args)
+    check(done.returncode == code, name, done.returncode, done.stdout, done.stderr)
+    return path
+
+
+def new_key(repo, name="auditor"):
+    path = repo.base / (name + ".key")
+    done = repo.cortex("key", "new", path, "--name", name, "--json")
+    check(done.returncode == 0, done.stderr)
+    return path, json.loads(done.stdout)["public_key"]
+
+
+class Reader(html.parser.HTMLParser):
+    """Elements, attributes and text of a page."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.elements, self.names, self.words = [], set(), []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.elements.append(tag)
+        self.names |= {name for name, _ in attrs}
+
+    def handle_data(self, data):
+        self.words.append(data)
+
+
+def page_of(path):
+    reader = Reader(path.read_text())
+    check(reader.elements.count("script") == 1, "one inert block")
+    allowed = set("html head meta title style body h1 h2 h3 p dl dt dd div pre code table tr th td "
+                  "br b details summary script".split())
+    check(set(reader.elements) <= allowed, set(reader.elements) - allowed)
+    check(reader.names <= {"lang", "data-cortex-evidence", "charset", "http-equiv", "content",
+                           "name", "class", "type", "id"}, reader.names)
+    return "".join(reader.words)
+
+
+@sandboxed
+def runs_commits_decisions_and_memories_are_handed_over():
+    with Folder() as folder:
+        story = Story(folder)
+        repo = story.repo
+        key, public = new_key(repo)
+        check(repo.cortex("snapshot", "--actor", "desk").returncode == 0)
+        for name, kind in ((story.run, "run"), (story.commit[:12], "commit"),
+                           (story.trace, "trace"), (story.kept, "memory")):
+            path = make(repo, name, "--sign", key)
+            loose = both(path)
+            check(loose["verdict"] == "holds" and loose["about"]["kind"] == kind, loose)
+            check(any("nobody vouches" in text for text in loose["limits"]), loose["limits"])
+            found = both(path, "--key", public, "--require", "signed")
+            check(found["journals_signed"] == len(found["journals"]) > 0, found)
+            text = page_of(path)
+            check(story.trace in text or kind in ("run", "commit"), kind)
+            check("it stands here" not in text)
+        for name in (story.run, story.commit):
+            path = make(repo, name, "--sign", key)
+            found = both(path, "--key", public)
+            check(found["traces"] == 1 and found["bundle_files"] == found["bundle_files_listed"] + 1,
+                  found)
+            text = page_of(path)
+            for word in ("MERGE_APPLIED", "/* more */", "action_rationale", "the limit is 500"):
+                check(word in text, word)
+        # Whose key signed the decision can be given, too.
+        agent = json.loads((repo.base / "trust.json").read_text())["keys"][0]["public_key"]
+        raw = base64.urlsafe_b64decode(agent + "=" * (-len(agent) % 4)).hex()
+        found = both(make(repo, story.trace, "--sign", key), "--key", public, "--key", raw)
+        check(found["traces_signed"] == 1, found)
+        _, other = new_key(repo, "other")
+        check(both(path, "--key", other, code=3)["reason"] == "NotSigned")
+        check(both(make(repo, story.run), "--require", "signed", code=3)["reason"] == "NotSigned")
+        check(both(path, "--require", "anchored", code=3)["reason"] == "NotAnchored")
+        refusals(story, key)
+        tampering(path, public)
+
+
+def refusals(story, key):
+    repo = story.repo
+    check(repo.cortex("evidence", story.run + "/3", "-o", repo.base / "x").returncode == 2)
+    check(repo.cortex("evidence", "nobody-at-all", "-o", repo.base / "x").returncode == 2)
+    base = repo.git("rev-list", "--max-parents=0", "HEAD")
+    done = repo.cortex("evidence", base, "-o", repo.base / "x")
+    check(done.returncode == 2 and b"no governed run" in done.stderr, done.stderr)
+    bundle = repo.root / "runs" / story.run
+    patch = bundle / "patch.diff"
+    before = patch.read_bytes()
+    bundle.chmod(0o755)
+    patch.chmod(0o644)
+    patch.write_bytes(before.replace(b"more", b"less"))
+    done = repo.cortex("evidence", story.run, "-o", repo.base / "x", "--sign", key)
+    check(done.returncode == 1 and b"not what was sealed" in done.stderr, done.stderr)
+    check(not (repo.base / "x").exists())
+    patch.write_bytes(before)
+
+
+def tampering(path, public):
+    """A bit anywhere: in the page, in the block, at either end.  Never `holds`."""
+    data = path.read_bytes()
+    rnd = random.Random(20261122)
+    places = [0, 60, len(data) - 1, data.index(b"<style"), data.index(b"MERGE_APPLIED"),
+              data.index(b'id="evidence"'), data.index(b"</script>") - 3]
+    places += [rnd.randrange(len(data)) for _ in range(40)]
+    target = path.with_suffix(".bad")
+    for at in places:
+        changed = bytearray(data)
+        changed[at] ^= 1 << rnd.randrange(8)
+        target.write_bytes(changed)
+        done = run(VERIFY, target, "--key", public, env=clean_env())
+        check(done.returncode in (1, 3), at, done.returncode, done.stdout)
+    for changed in (data[:-1], data + b"\n", data[:len(data) // 2], data.replace(b"holds", b"h0lds")
+                    + b" ", data.replace(b"</body>", b"<script>alert(1)</script></body>"),
+                    b"<p>hello</p>" + data):
+        target.write_bytes(changed)
+        done = run(VERIFY, target, "--key", public, env=clean_env())
+        check(done.returncode in (1, 3), done.returncode, done.stdout)
+    target.write_bytes(data.replace(b"action_rationale", b"action_rationalE", 1))
+    check(both(target, code=1)["reason"] == "PageMismatch")
+
+
+@test
+def hostile_text_is_inert():
+    words = ["<script>alert(1)</script>", "</pre><img src=x onerror=alert(2)>", "a\u202edcba\u2066x",
+             "\x1b[31mred", "&lt;b&gt;", "\u200bzero", '" onmouseover="x', "]]>--><!--"]
+    with Folder() as folder:
+        repo = Repo(folder)
+        done = repo.cortex("memory", "write", "Fact", json.dumps(
+            {"statement": " ".join(words), "subject": "<h1>x</h1>", "predicate": "is"}),
+            "--actor", "de<b>sk", "--derived-from", "https://example.invalid/<script>")
+        check(done.returncode == 0, done.stderr)
+        path = make(repo, done.stdout.decode().strip())
+        check(both(path)["verdict"] == "holds")
+        text = path.read_text()
+        shown = text[:text.index('<script type="application/vnd.cortex.evidence"')]
+        for bad in ("<script", "<img", "<h1>x", "onerror=alert(2)>", "\u202e", "\u2066", "\u200b",
+                    "\x1b", "<!--", "de<b>sk"):
+            check(bad not in shown, repr(bad))
+        check("&lt;script&gt;alert(1)&lt;/script&gt;" in shown and "<b>U+202E</b>" in shown)
+        page_of(path)
+
+
+@test
+def what_was_erased_is_missing_and_said_to_be():
+    with Folder() as folder:
+        repo = Repo(folder)
+        memory = fact(repo)
+        check(repo.cortex("erase", memory, "--reason", "asked for", "--actor", "desk").returncode == 0)
+        path = make(repo, memory)
+        found = both(path, code=3)
+        check(found["verdict"] == "indeterminate" and found["reason"] == "BodyMissing", found)
+        check(found["bodies_missing"] >= 1, found)
+        check("the limit is 500" not in path.read_text())
+
+
+@test
+def the_page_holds_nothing_that_runs_and_says_so():
+    with Folder() as folder:
+        repo = Repo(folder)
+        path = make(repo, fact(repo))
+        text = path.read_text()
+        policy = re.search(r'Content-Security-Policy" content="([^"]*)"', text).group(1)
+        check("default-src 'none'" in policy and "script-src" not in policy, policy)
+        check("unsafe" not in policy, policy)
+        check("A browser checks nothing" in text)
+        style = re.search(r"<style>(.*?)</style>", text, re.S).group(1)
+        digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+        check(f"'sha256-{digest}'" in policy, policy)
+        check(re.search(r"https?:", text[:text.index("<h2>")]) is None)
+
+
+@test
+def files_that_are_no_evidence_are_refused():
+    with Folder() as folder:
+        head = '<!DOCTYPE html>\n<html lang="en" data-cortex-evidence="1">\n'
+        block = '<script type="application/vnd.cortex.evidence" id="evidence">\n'
+        end = "</script>\n</body>\n</html>\n"
+        for text in (head, head + block + end, head + block + "AAAA\n" + end,
+                     head + block + "oA==\n" + end, head + block + "!!\n" + end,
+                     head + end, head + block + base64.b64encode(b"\xbf" * 300).decode() + end):
+            path = folder / "x.cxe"
+            path.write_text(text)
+            found = both(path, code=1)
+            check(found["reason"] in ("BadEvidence", "NonCanonical", "PageMismatch"), found)
+        (folder / "x.html").write_text("<!DOCTYPE html>\n<html></html>\n")
+        check(run(VERIFY, folder / "x.html", env=clean_env()).returncode == 3)
+
+
+main()
