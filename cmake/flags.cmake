@@ -18,6 +18,12 @@ target_compile_definitions(cx_flags INTERFACE _GNU_SOURCE CX_VERSION="${PROJECT_
 if(CMAKE_SIZEOF_VOID_P EQUAL 4)
   # Here too files are longer than 2 GiB, and clocks go on after 2038.
   target_compile_definitions(cx_flags INTERFACE _FILE_OFFSET_BITS=64 _TIME_BITS=64)
+  # The x87 keeps more digits than a double has, and what is hashed must have the same ones everywhere.
+  include(CheckCSourceCompiles)
+  check_c_source_compiles("#ifndef __i386__\n#error\n#endif\nint main(void) { return 0; }" CORTEX_I386)
+  if(CORTEX_I386)
+    target_compile_options(cx_flags INTERFACE -msse2 -mfpmath=sse)
+  endif()
 endif()
 target_include_directories(cx_flags INTERFACE
   ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src)
