@@ -1,6 +1,7 @@
 /*
  * status.c - writing a cx_err.
  */
+#define CX_STATUS_ITSELF /* see the end of status.h */
 #include "base/status.h"
 
 #include <errno.h>

@@ -46,4 +46,13 @@ cx_status cx_fail_os(cx_err *err, int os_errno, const char *format, ...) CX_PRIN
 /* CX_E_NOMEM. */
 cx_status cx_fail_nomem(cx_err *err);
 
+#if (defined(CX_ANALYZE) || defined(__clang_analyzer__)) && !defined(CX_STATUS_ITSELF)
+/* What a program that reads one file at a time cannot know: failing fails. */
+#define CX_FAILS(call, code_) ((void)(call), (cx_status){(code_) == CX_OK ? CX_E_IO : (code_)})
+#define cx_fail(err, code, ...) CX_FAILS(cx_fail(err, code, __VA_ARGS__), code)
+#define cx_fail_at(err, code, ...) CX_FAILS(cx_fail_at(err, code, __VA_ARGS__), code)
+#define cx_fail_os(...) CX_FAILS(cx_fail_os(__VA_ARGS__), CX_E_IO)
+#define cx_fail_nomem(err) CX_FAILS(cx_fail_nomem(err), CX_E_NOMEM)
+#endif
+
 #endif
