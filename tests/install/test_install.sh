@@ -61,8 +61,24 @@ needs_shared_library() {
     readelf -d "$1" | grep -F "Shared library: [libcortex.so"
 }
 
+carries_version() {
+    readelf -V "$1" | grep -F "CORTEX_${version%.*}"
+}
+
 try "the program runs" "$prefix/bin/cortex" --version
 try "the manual page is there" test -s "$prefix/share/man/man1/cortex.1"
+# Made by the program; a build of some targets only lacks them.
+if [ -e "$build/share/man.stamp" ]; then
+    for page in man1/cortex-run.1 man3/cx_ledger_open.3 man5/cortex-ledger.5 man8/cortex-serve.8; do
+        try "$page is there" test -s "$prefix/share/man/$page"
+    done
+fi
+if [ -e "$build/share/cortex.zsh" ]; then
+    for script in bash-completion/completions/cortex zsh/vendor-completions/_cortex \
+        fish/vendor_completions.d/cortex.fish; do
+        try "$script is there" test -s "$prefix/share/$script"
+    done
+fi
 try "no path of the build in what was installed" no_build_paths
 
 # What pkg-config says is split into words.
@@ -70,6 +86,14 @@ read -r -a shared_flags <<<"$(pkg-config --cflags --libs cortex)"
 try "pkg-config, shared" compile pc_shared "${shared_flags[@]}"
 try "pkg-config, shared, runs" env LD_LIBRARY_PATH="$libdir" "$work/pc_shared"
 try "pkg-config, shared, needs the library" needs_shared_library "$work/pc_shared"
+try "its symbols carry the version of the interface" carries_version "$work/pc_shared"
+case $cc in
+*clang*) cxx=clang++ ;;
+*) cxx=g++ ;;
+esac
+try "pkg-config, C++" "$cxx" -x c++ -Wall -Wextra -Werror -DEXPECTED_VERSION="\"$version\"" \
+    "$here/consumer.c" -o "$work/pc_cxx" -x none "${shared_flags[@]}"
+try "pkg-config, C++, runs" env LD_LIBRARY_PATH="$libdir" "$work/pc_cxx"
 
 examples=$here/../../examples
 for name in journal memory proof; do
