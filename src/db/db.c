@@ -4,23 +4,33 @@
  * Settings, and why: WAL, so that readers do not wait for the writer; synchronous=NORMAL, so that a
  * loss of power may take the last transactions (the log brings them back) but never tears the file;
  * secure_delete, so that what was erased does not stay on free pages.
+ *
+ * D1  A file that is read without SQLite's locks (IMMUTABLE, ALONE) does not change meanwhile.  Such a
+ *     reader holds a shared lock on the folder, which changes no byte; a writer that comes later moves
+ *     its write-ahead log into the file only while it has that lock alone, and otherwise leaves it to
+ *     the next one.  The lock is on the folder because closing another descriptor of the file itself
+ *     would drop SQLite's own locks.
  */
 #include "db/db.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <sqlite3.h>
+#include <stdio.h>
 
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "base/io.h"
+#include "base/share.h"
 
 /* How long a reader or writer waits for another process's short lock. */
 #define BUSY_TIMEOUT_MS 10000
+/* Pages in the write-ahead log from which on a commit tries to move them into the file. */
+#define CHECKPOINT_PAGES 4000
 
 struct cx_db {
     sqlite3 *handle;
     bool writes;
+    cx_file folder; /* where the file lies, for the lock of D1 */
 };
 
 struct cx_db_statement {
@@ -29,9 +39,11 @@ struct cx_db_statement {
     int bind_failure; /* the first one; reported by the next step */
 };
 
-static cx_status fail(cx_db *db, int code, const char *doing, cx_err *err)
+static cx_status fail(cx_db *db, int code, const char *long_doing, cx_err *err)
 {
     const char *text = db->handle != NULL ? sqlite3_errmsg(db->handle) : sqlite3_errstr(code);
+    char doing[120]; /* a long statement must not push out what was wrong with it */
+    (void)snprintf(doing, sizeof doing, "%s", long_doing);
     switch (code & 0xff) {
     case SQLITE_NOMEM: return cx_fail_nomem(err);
     case SQLITE_BUSY:
@@ -66,6 +78,27 @@ static cx_status add_uri(const char *path, cx_buf *uri, cx_err *err)
     }
     return cx_buf_check(uri, err);
 }
+
+/* --- the lock of D1 --------------------------------------------------------------------------- */
+
+static cx_status keep_still(cx_db *db, cx_err *err)
+{
+    if (cx_share_hold(db->folder))
+        return CX_SUCCESS;
+    return cx_fail(err, CX_E_BUSY, "database: a writer is putting it in order");
+}
+
+static int after_commit(void *arg, sqlite3 *handle, const char *name, int pages)
+{
+    const cx_db *db = arg;
+    if (pages >= CHECKPOINT_PAGES && cx_share_hold_alone(db->folder)) {
+        (void)sqlite3_wal_checkpoint_v2(handle, name, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
+        cx_share_leave(db->folder);
+    }
+    return SQLITE_OK;
+}
+
+/* --- opening ---------------------------------------------------------------------------------- */
 
 static cx_status open_handle(cx_db *db, const char *path, cx_db_mode mode, cx_err *err)
 {
@@ -109,11 +142,12 @@ static cx_status configure(cx_db *db, cx_db_mode mode, cx_err *err)
     }
     if (mode != CX_DB_WRITE)
         return cx_db_run(db, "PRAGMA query_only=ON;", err);
-    return cx_db_run(db,
+    CX_TRY(cx_db_run(db,
                      "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA secure_delete=ON;"
-                     "PRAGMA cache_size=-65536; PRAGMA wal_autocheckpoint=4000;"
-                     "PRAGMA foreign_keys=OFF;",
-                     err);
+                     "PRAGMA cache_size=-65536; PRAGMA foreign_keys=OFF;",
+                     err));
+    (void)sqlite3_wal_hook(db->handle, after_commit, db);
+    return CX_SUCCESS;
 }
 
 cx_status cx_db_open(const char *path, cx_db_mode mode, cx_db **out, cx_err *err)
@@ -121,8 +155,14 @@ cx_status cx_db_open(const char *path, cx_db_mode mode, cx_db **out, cx_err *err
     cx_db *db = cx_alloc_new(cx_alloc_default(), sizeof *db);
     if (db == NULL)
         return cx_fail_nomem(err);
-    *db = (cx_db){.writes = mode == CX_DB_WRITE};
-    cx_status status = open_handle(db, path == NULL ? "" : path, mode, err);
+    *db = (cx_db){.writes = mode == CX_DB_WRITE, .folder = CX_FILE_NONE};
+    if (mode == CX_DB_WRITE || mode == CX_DB_IMMUTABLE || mode == CX_DB_ALONE)
+        db->folder = cx_share_open(path);
+    cx_status status = CX_SUCCESS;
+    if (mode == CX_DB_IMMUTABLE || mode == CX_DB_ALONE)
+        status = keep_still(db, err);
+    if (!cx_failed(status))
+        status = open_handle(db, path == NULL ? "" : path, mode, err);
     if (!cx_failed(status))
         status = configure(db, mode, err);
     if (cx_failed(status)) {
@@ -222,10 +262,13 @@ void cx_db_close(cx_db *db)
 {
     if (db == NULL)
         return;
-    if (db->writes)
+    if (db->writes && cx_share_hold_alone(db->folder))
         (void)sqlite3_wal_checkpoint_v2(db->handle, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
+    else if (db->writes)
+        (void)sqlite3_db_config(db->handle, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
     int code = sqlite3_close(db->handle);
     CX_ASSERT(code == SQLITE_OK); /* a statement was left open */
+    cx_share_close(db->folder);
     cx_alloc_free(cx_alloc_default(), db, sizeof *db);
 }
 

@@ -344,15 +344,33 @@ static cx_store_mode reading_mode(const cx_home *home, const char *db_path)
     return wal_size(home, db_path) == 0 ? CX_STORE_IMMUTABLE : CX_STORE_ALONE;
 }
 
+/* What is found without a writer stays as it is while it is read (D1), even when one comes.  One that
+ * has come in between has perhaps changed it before: then its locks are used after all. */
+static cx_status open_as_found(const cx_home *home, const char *path, cx_store *out,
+                               bool *out_stale, cx_err *err)
+{
+    const cx_store_mode mode = reading_mode(home, path);
+    const uint64_t seed = cx_io_seed(home->io);
+    cx_str identity = cx_buf_str(&home->identity);
+    cx_status status = cx_store_open(path, mode, home->alloc, seed, identity, out, out_stale, err);
+    if (mode == CX_STORE_READ)
+        return status;
+    if (!cx_failed(status) && !writer_lives(home))
+        return status;
+    if (cx_failed(status) && status.code != CX_E_BUSY)
+        return status;
+    if (!cx_failed(status))
+        cx_store_close(out);
+    return cx_store_open(path, CX_STORE_READ, home->alloc, seed, identity, out, out_stale, err);
+}
+
 cx_status cx_home_open_tables_to_check(const cx_home *home, cx_store *out, bool *out_there,
                                        bool *out_stale, cx_err *err)
 {
     char *path = join(home->alloc, home->path, "/cortex.db");
     if (path == NULL)
         return cx_fail_nomem(err);
-    cx_status status = cx_store_open(path, reading_mode(home, path), home->alloc,
-                                     cx_io_seed(home->io), cx_buf_str(&home->identity), out,
-                                     out_stale, err);
+    cx_status status = open_as_found(home, path, out, out_stale, err);
     free_text(home->alloc, path);
     *out_there = status.code != CX_E_NOT_FOUND; /* no file, or an empty one */
     return *out_there ? status : CX_SUCCESS;
@@ -363,7 +381,8 @@ static cx_status open_tables_to_read(cx_home *home, bool *out_current, cx_err *e
 {
     bool stale = false;
     uint64_t durable = cx_log_durable(home->log);
-    CX_TRY(open_store(home, reading_mode(home, home->db_path), &stale, err));
+    CX_TRY(open_as_found(home, home->db_path, &home->store, &stale, err));
+    home->store_open = true;
     const cx_position at = home->store.flushed;
     *out_current = !stale && at.commit + (at.frames != 0 ? 1 : 0) >= durable;
     if (!*out_current)

@@ -1,0 +1,120 @@
+/*
+ * test_db.c - a file that is read without locks stays as it is, whatever a writer does meanwhile (D1).
+ */
+#include "db/db.h"
+
+#include <stdio.h>
+#include <sys/stat.h>
+
+#include "base/share.h"
+#include "tests/support/folder.h"
+#include "tests/test.h"
+
+enum { ROWS = 3000 };
+
+typedef struct place {
+    char folder[FOLDER_PATH_SIZE];
+    char file[FOLDER_PATH_SIZE + 16];
+    char log[FOLDER_PATH_SIZE + 32];
+    cx_err err;
+} place;
+
+static void run(place *p, cx_db *db, const char *sql)
+{
+    CHECK_STATUS(cx_db_run(db, sql, &p->err), &p->err);
+}
+
+static cx_db *opened(place *p, cx_db_mode mode)
+{
+    cx_db *db = NULL;
+    CHECK_STATUS(cx_db_open(p->file, mode, &db, &p->err), &p->err);
+    return db;
+}
+
+/* Rows of more than a page cache holds, all of them "a". */
+static bool place_init(place *p)
+{
+    folder_fresh(p->folder, "db");
+    (void)mkdir(p->folder, 0700);
+    (void)snprintf(p->file, sizeof p->file, "%s/t.db", p->folder);
+    (void)snprintf(p->log, sizeof p->log, "%s-wal", p->file);
+    cx_db *db = opened(p, CX_DB_WRITE);
+    if (db == NULL)
+        return false;
+    run(p, db, "CREATE TABLE t (id INTEGER PRIMARY KEY, v TEXT);"
+               "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 3000)"
+               " INSERT INTO t SELECT i, 'a' || hex(zeroblob(1000)) FROM n;");
+    cx_db_close(db);
+    return true;
+}
+
+static void overwrite(place *p)
+{
+    cx_db *db = opened(p, CX_DB_WRITE);
+    if (db == NULL)
+        return;
+    run(p, db, "UPDATE t SET v = 'b' || hex(zeroblob(1100)); DELETE FROM t WHERE id > 2000;");
+    cx_db_close(db);
+}
+
+static int64_t log_bytes(const place *p)
+{
+    struct stat info;
+    return stat(p->log, &info) == 0 ? (int64_t)info.st_size : 0;
+}
+
+/* Reads a few rows, lets the file be written to, and reads the rest: all of them as they were. */
+static void read_while_written(place *p, cx_db_mode mode, char expected)
+{
+    cx_db *db = opened(p, mode);
+    cx_db_statement *rows = NULL;
+    REQUIRE(db != NULL);
+    CHECK_STATUS(cx_db_prepare(db, "SELECT v FROM t ORDER BY id", &rows, &p->err), &p->err);
+    unsigned count = 0, others = 0;
+    bool row = rows != NULL;
+    while (row) {
+        CHECK_STATUS(cx_db_step(rows, &row, &p->err), &p->err);
+        if (!row)
+            break;
+        others += cx_db_text(rows, 0).data[0] != expected;
+        if (++count == 10)
+            overwrite(p);
+    }
+    CHECK(count == (expected == 'a' ? ROWS : 2000));
+    CHECK_INT(others, 0);
+    CHECK(log_bytes(p) > 0); /* left to the next one */
+    cx_db_finish(rows);
+    cx_db_close(db);
+}
+
+CX_TEST(db_read_without_locks_stays_as_it_is)
+{
+    place p;
+    REQUIRE(place_init(&p));
+    read_while_written(&p, CX_DB_IMMUTABLE, 'a');
+    /* The same with a log that somebody left, twice: now it is being read, too. */
+    read_while_written(&p, CX_DB_ALONE, 'b');
+    read_while_written(&p, CX_DB_ALONE, 'b');
+    overwrite(&p);
+    CHECK_INT(log_bytes(&p), 0);
+    folder_remove(p.folder);
+}
+
+CX_TEST(db_is_not_read_without_locks_while_it_is_put_in_order)
+{
+    place p;
+    cx_db *db = NULL;
+    REQUIRE(place_init(&p));
+    cx_file writer = cx_share_open(p.file);
+    CHECK(writer != CX_FILE_NONE && cx_share_hold_alone(writer));
+    CHECK(cx_db_open(p.file, CX_DB_IMMUTABLE, &db, &p.err).code == CX_E_BUSY);
+    CHECK(cx_db_open(p.file, CX_DB_ALONE, &db, &p.err).code == CX_E_BUSY);
+    cx_share_leave(writer);
+    db = opened(&p, CX_DB_IMMUTABLE);
+    CHECK(!cx_share_hold_alone(writer));
+    CHECK(cx_share_hold(writer));
+    cx_db_close(db);
+    CHECK(cx_share_hold_alone(writer));
+    cx_share_close(writer);
+    folder_remove(p.folder);
+}
