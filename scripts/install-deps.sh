@@ -30,9 +30,13 @@ case "${1:-}" in
 build) wanted=("${build_packages[@]}") ;;
 test) wanted=("${build_packages[@]}" "${test_packages[@]}") ;;
 package) wanted=("${build_packages[@]}" "${package_packages[@]}") ;;
+foreign-i386) wanted=(mmdebstrap) ;;
+foreign-s390x)
+    wanted=("${build_packages[@]}" python3 mmdebstrap qemu-user-static gcc-s390x-linux-gnu libc6-dev-s390x-cross)
+    ;;
 analyze) wanted=("${build_packages[@]}" "${analyze_packages[@]}") ;;
 *)
-    echo "usage: $0 build|test|package|analyze" >&2
+    echo "usage: $0 build|test|package|analyze|foreign-i386|foreign-s390x" >&2
     exit 2
     ;;
 esac

@@ -37,7 +37,7 @@ cd "$work/cortex"
 if [ -n "$version" ]; then
     sed -i "1s/(.*)/($version)/" debian/changelog
 fi
-export DEB_BUILD_OPTIONS="${DEB_BUILD_OPTIONS:-} parallel=${CORTEX_JOBS:-$(nproc)}"
+export DEB_BUILD_OPTIONS="${DEB_BUILD_OPTIONS:+$DEB_BUILD_OPTIONS }parallel=${CORTEX_JOBS:-$(nproc)}"
 dpkg-buildpackage --build=binary --unsigned-changes --unsigned-buildinfo
 rm -f "$out"/*.deb "$out"/*.changes "$out"/*.buildinfo
 mv "$work"/*.deb "$work"/*.changes "$work"/*.buildinfo "$out"
