@@ -1,6 +1,179 @@
 // debugger.tsx - a history as lanes, one moment in focus, and everything else following it.
-import {Empty} from '../../ui/states';
+
+import {useEffect, useMemo, useState} from 'preact/hooks';
+import {focus} from '../../base/focus';
+import {count, duration, plural} from '../../base/format';
+import {addCommands} from '../../base/keys';
+import {adjust, linkTo, route} from '../../base/router';
+import {session} from '../../base/session';
+import {Badge} from '../../ui/badge';
+import {Icon} from '../../ui/icon';
+import {Split} from '../../ui/split';
+import {Empty, Failed, Loading} from '../../ui/states';
+import {Tabs} from '../../ui/tabs';
+import {Text} from '../../ui/text';
+import {EventPane} from './event';
+import {Findings} from './findings';
+import {Lanes} from './lanes';
+import {Model} from './model';
+import {Scrubber} from './scrubber';
+import {StatePane} from './state';
+import {MARK_KINDS, type Summary} from './types';
+import {WhyPane} from './why';
 
 export function Debugger() {
-  return <Empty title="Choose a history in the inbox" />;
+  const name = route.value.name;
+  if (!name)
+    return (
+      <Empty title="No history is open">
+        <p>Choose one in the <a href={linkTo('inbox')}>inbox</a>, or look at <a href={linkTo('debugger', 'all')}>all recorded traces</a> as one.</p>
+      </Empty>
+    );
+  return <Opened key={name} name={name} />;
+}
+
+function Opened({name}: {name: string}) {
+  const model = useMemo(() => new Model(name), [name]);
+  useEffect(() => () => model.close(), [model]);
+  useKeys(model);
+  const of = model.summary.signal.value;
+  useEffect(() => {
+    if (of.value && !focus.node.value) selectFirst(model, of.value);
+  }, [of.value]);
+  if (of.error) return <Failed error={of.error} again={() => location.reload()} />;
+  if (!of.value) return <Loading what="Opening the history" />;
+  return (
+    <>
+      <Head name={name} summary={of.value} model={model} />
+      <div class="debugger">
+        <Split direction="column" name="history and moment" initial={0.42}>
+          <div class="history">
+            <Lanes model={model} />
+            <Scrubber model={model} />
+          </div>
+          <Panes model={model} />
+        </Split>
+      </div>
+      <p id="focus-words" class="sr" aria-live="polite">{words(model)}</p>
+    </>
+  );
+}
+
+/** Where there is something wrong, there; else at the newest event. */
+function selectFirst(model: Model, summary: Summary): void {
+  const wrong = summary.findings.find((finding) => finding.n !== undefined);
+  const lane = [...summary.lanes].sort((a, b) => b.last - a.last)[0];
+  if (wrong?.n !== undefined) model.select(wrong.n, true);
+  else if (lane && lane.agent !== '?') adjust({node: '@' + lane.agent}, false);
+}
+
+function words(model: Model): string {
+  const at = model.detail.value;
+  if (!at) return '';
+  return `${at.agent}, event ${at.seq}, ${plural(at.changes.length, 'change')}${at.findings.length ? ', does not hold' : ''}`;
+}
+
+function Head({name, summary, model}: {name: string; summary: Summary; model: Model}) {
+  const [first, last] = summary.time;
+  const file = session.value?.file;
+  return (
+    <header class="screen-head">
+      <h1 class="line"><Text text={name === 'file' && file ? file : name === 'all' ? 'All recorded traces' : name} most={120} /></h1>
+      {summary.verified
+        ? <Badge tone="good" title="Every hash, link and branch was recomputed when it was opened">holds</Badge>
+        : <button type="button" class="quiet" onClick={() => adjust({pane: 'findings'})}><Badge tone="bad">{`does not hold: ${plural(summary.errors, 'finding')}`}</Badge></button>}
+      <span class="dim">{`${plural(summary.nodes, 'event')}, ${plural(summary.agents, 'agent')}`}
+        {first !== undefined && last !== undefined && last > first ? `, ${duration(last - first)}` : ''}</span>
+      <span class="grow" />
+      <Find />
+      <span class="group" role="group" aria-label="View">
+        <button type="button" aria-pressed={model.fold.value} title="Fold quiet stretches (f)" onClick={() => model.toggleFold()}>
+          <Icon name="fold" /> Fold</button>
+        <button type="button" aria-label="Zoom out" title="Zoom out (-)" onClick={() => model.zoom(1.6)}><Icon name="minus" /></button>
+        <button type="button" aria-label="Zoom in" title="Zoom in (+)" onClick={() => model.zoom(0.625)}><Icon name="plus" /></button>
+        <button type="button" aria-label="Show all of it" title="All of it (0)" onClick={() => model.fit()}><Icon name="fit" /></button>
+      </span>
+    </header>
+  );
+}
+
+function Find() {
+  const [text, setText] = useState('');
+  return (
+    <form class="find" role="search" onSubmit={(event) => {
+      event.preventDefault();
+      if (text.trim()) adjust({node: text.trim()});
+    }}>
+      <input id="find" type="search" placeholder="Go to: id, hash, #number, @agent" aria-label="Go to an event: id, hash, #number or @agent"
+             value={text} onInput={(event) => setText(event.currentTarget.value)} />
+    </form>
+  );
+}
+
+function Panes({model}: {model: Model}) {
+  const narrow = useNarrow();
+  const summary = model.summary.signal.value.value;
+  const wrong = (summary?.errors ?? 0) + (summary?.warnings ?? 0);
+  const pane = route.value.query['pane'];
+  if (narrow) {
+    const active = pane ?? (focus.key.value ? 'why' : 'event');
+    return (
+      <Tabs label="Panes" active={active} onActive={(id) => adjust({pane: id}, false)}
+            tabs={[{id: 'event', title: 'Event'}, {id: 'state', title: 'State'}, {id: 'why', title: 'Why'},
+              ...(wrong > 0 ? [{id: 'findings', title: `Findings ${count(wrong)}`}] : [])]}>
+        {active === 'state' ? <StatePane model={model} /> : active === 'why' ? <WhyPane model={model} />
+          : active === 'findings' ? <Findings model={model} /> : <EventPane model={model} />}
+      </Tabs>
+    );
+  }
+  const right = pane === 'findings' && wrong > 0 ? 'findings' : 'why';
+  return (
+    <Split direction="row" name="event and state" initial={0.36}>
+      <section class="pane" aria-label="Event"><div class="pane-body"><EventPane model={model} /></div></section>
+      <Split direction="row" name="state and why" initial={0.5}>
+        <section class="pane" aria-label="State"><h2 class="pane-title">State</h2><div class="pane-body"><StatePane model={model} /></div></section>
+        <section class="pane" aria-label="Why">
+          {wrong > 0 ? (
+            <Tabs label="Why and findings" active={right} onActive={(id) => adjust({pane: id === 'why' ? null : id}, false)}
+                  tabs={[{id: 'why', title: 'Why'}, {id: 'findings', title: `Findings ${count(wrong)}`}]}>
+              {right === 'findings' ? <Findings model={model} /> : <WhyPane model={model} />}
+            </Tabs>
+          ) : <><h2 class="pane-title">Why</h2><div class="pane-body"><WhyPane model={model} /></div></>}
+        </section>
+      </Split>
+    </Split>
+  );
+}
+
+function useNarrow(): boolean {
+  const media = useMemo(() => matchMedia('(max-width: 860px)'), []);
+  const [is, set] = useState(media.matches);
+  useEffect(() => {
+    const follow = (): void => set(media.matches);
+    media.addEventListener('change', follow);
+    return () => media.removeEventListener('change', follow);
+  }, [media]);
+  return is;
+}
+
+function useKeys(model: Model): void {
+  useEffect(() => addCommands([
+    {keys: 'ArrowLeft', what: 'Previous event of the agent', group: 'Debugger', run: () => model.step(-1)},
+    {keys: 'ArrowRight', what: 'Next event of the agent', group: 'Debugger', run: () => model.step(1)},
+    {keys: 'ArrowUp', what: 'Nearest event, lane above', group: 'Debugger', run: () => model.stepLane(-1)},
+    {keys: 'ArrowDown', what: 'Nearest event, lane below', group: 'Debugger', run: () => model.stepLane(1)},
+    {keys: '[', what: 'Previous write of the key', group: 'Debugger', run: () => model.previousWrite()},
+    {keys: ']', what: 'Next write of the key', group: 'Debugger', run: () => model.nextWrite()},
+    {keys: 'p', what: `Previous mark: ${MARK_KINDS[0]}, fork, merge`, group: 'Debugger', run: () => model.stepMark(-1)},
+    {keys: 'n', what: 'Next mark', group: 'Debugger', run: () => model.stepMark(1)},
+    {keys: '+ =', what: 'Zoom in', group: 'View', run: () => model.zoom(0.625)},
+    {keys: '-', what: 'Zoom out', group: 'View', run: () => model.zoom(1.6)},
+    {keys: '0', what: 'All of it', group: 'View', run: () => model.fit()},
+    {keys: 'f', what: 'Fold or unfold quiet stretches', group: 'View', run: () => model.toggleFold()},
+    {keys: '/', what: 'Go to an event', group: 'View', run: () => document.getElementById('find')?.focus()},
+    {keys: 'Escape', what: 'Leave the key, or the field', group: 'View', run: (event) => {
+      (event.target as HTMLElement | null)?.blur();
+      adjust({key: null, pane: null});
+    }},
+  ]), [model]);
 }

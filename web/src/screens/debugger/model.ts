@@ -1,0 +1,207 @@
+// model.ts - what the debugger's panes share: the history, the part of it that is in view, the node
+// in focus, and the writes of the key in focus.  The focus itself is in the address (base/focus.ts).
+
+import {batch, computed, effect, signal} from '@preact/signals';
+import {segments} from '../../base/api';
+import {focus, focusNode} from '../../base/focus';
+import {Loader} from '../../base/load';
+import {adjust, route} from '../../base/router';
+import type {NodeDetail, Overview, Summary, Window, Writes} from './types';
+
+/** More columns than this in view are drawn as counts. */
+export const CLOSE_COLUMNS = 1200;
+/** Fewer than this are drawn with their words. */
+const LABEL_COLUMNS = 110;
+
+export class Model {
+  readonly path: string;
+  readonly summary = new Loader<Summary>();
+  readonly whole = new Loader<Overview>();
+  readonly near = new Loader<Window>();
+  readonly far = new Loader<Overview>();
+  readonly node = new Loader<NodeDetail>();
+  readonly writes = new Loader<Writes>();
+
+  readonly fold = computed(() => route.value.query['fold'] !== '0');
+  /** Columns in view; may reach beyond both ends. */
+  readonly view = signal<{from: number; to: number}>({from: 0, to: 60});
+  /** First lane in view, in pixels. */
+  readonly scroll = signal(0);
+  /** What the pointer is over. */
+  readonly hover = signal<{n: number; x: number; y: number; text: string} | null>(null);
+
+  readonly lanes = computed(() => this.summary.signal.value.value?.lanes ?? []);
+  readonly columns = computed(() => this.summary.signal.value.value?.columns ?? 0);
+  /** The node in focus, as far as it is known; also while the next one is on its way. */
+  readonly detail = computed(() => this.node.signal.value.value);
+  readonly isClose = computed(() => this.view.value.to - this.view.value.from <= CLOSE_COLUMNS);
+
+  private readonly ends: (() => void)[] = [];
+  private wasFitted = false;
+
+  constructor(name: string) {
+    this.path = `/api/v1/view/${segments(name)}`;
+    this.ends.push(
+      effect(() => {
+        const fold = this.fold.value ? undefined : 0;
+        this.wasFitted = false;
+        this.summary.ask(`${this.path}/summary`, {fold});
+        this.whole.ask(`${this.path}/overview`, {fold, bins: 600});
+      }),
+      effect(() => this.fitOnce()),
+      effect(() => this.askView()),
+      effect(() => this.askNode()),
+      effect(() => this.askWrites()),
+      effect(() => this.follow()),
+    );
+  }
+
+  close(): void {
+    for (const end of this.ends) end();
+    for (const loader of [this.summary, this.whole, this.near, this.far, this.node, this.writes]) loader.stop();
+  }
+
+  private get foldQuery(): number | undefined {
+    return this.fold.value ? undefined : 0;
+  }
+
+  private fitOnce(): void {
+    const columns = this.columns.value;
+    if (columns === 0 || this.wasFitted) return;
+    this.wasFitted = true;
+    const at = this.detail.peek();
+    const width = Math.min(columns, 46);
+    const middle = at && at.col < columns ? at.col : width / 2;
+    this.view.value = columns <= 60 ? {from: -1, to: columns + 0.5} : clampView(middle - width / 2, middle + width / 2, columns);
+  }
+
+  /** Asks for half a view more on both sides, and again only when the view leaves that. */
+  private askView(): void {
+    const {from, to} = this.view.value;
+    const columns = this.columns.value;
+    if (columns === 0) return;
+    const span = to - from;
+    const step = Math.max(8, 2 ** Math.ceil(Math.log2(span / 2)));
+    const first = Math.max(0, Math.floor(from / step - 1) * step);
+    const last = Math.min(columns, Math.ceil(to / step + 1) * step);
+    if (this.isClose.value)
+      this.near.ask(`${this.path}/window`, {
+        fold: this.foldQuery, from: first, to: last, labels: span <= LABEL_COLUMNS ? 1 : undefined,
+      });
+    else
+      this.far.ask(`${this.path}/overview`, {fold: this.foldQuery, from: first, to: last, bins: 1200});
+  }
+
+  private askNode(): void {
+    const node = focus.node.value;
+    if (node) this.node.ask(`${this.path}/node`, {node, fold: this.foldQuery});
+  }
+
+  private askWrites(): void {
+    const key = focus.key.value;
+    const at = this.detail.value;
+    if (!key || key.key === null || !at || (key.section !== 'memory' && key.section !== 'beliefs')) return;
+    this.writes.ask(`${this.path}/writes`, {
+      node: '#' + at.n, section: key.section, key: key.key, fold: this.foldQuery,
+    });
+  }
+
+  /** Brings the node in focus into view. */
+  private follow(): void {
+    const at = this.detail.value;
+    const columns = this.columns.value;
+    if (!at || columns === 0) return;
+    const {from, to} = this.view.peek();
+    const span = to - from;
+    if (at.col < from + span * 0.05 || at.col > to - span * 0.05)
+      this.view.value = clampView(at.col - span / 2, at.col + span / 2, columns);
+  }
+
+  /* --- what people do --------------------------------------------------------------------------- */
+
+  zoom(by: number, around?: number): void {
+    const {from, to} = this.view.value;
+    const at = around ?? this.detail.value?.col ?? (from + to) / 2;
+    const span = Math.max(6, Math.min((to - from) * by, this.columns.value + 3));
+    const share = Math.max(0, Math.min(1, (at - from) / (to - from)));
+    this.view.value = clampView(at - span * share, at + span * (1 - share), this.columns.value);
+  }
+
+  pan(columns: number): void {
+    const {from, to} = this.view.value;
+    this.view.value = clampView(from + columns, to + columns, this.columns.value);
+  }
+
+  fit(): void {
+    this.view.value = {from: -1, to: this.columns.value + 0.5};
+  }
+
+  toggleFold(): void {
+    batch(() => {
+      this.near.stop();
+      adjust({fold: this.fold.value ? '0' : null});
+    });
+  }
+
+  select(n: number, scrub = false): void {
+    focusNode('#' + n, {scrub});
+  }
+
+  step(by: -1 | 1): void {
+    const at = this.detail.value;
+    const next = at && (by < 0 ? at.prev_own : at.next_own);
+    if (next !== null && next !== undefined) this.select(next, true);
+  }
+
+  /** The nearest node of the next lane that has one in view. */
+  stepLane(by: -1 | 1): void {
+    const at = this.detail.value;
+    const near = this.near.signal.value.value;
+    if (!at || !near) return;
+    for (let lane = at.lane + by; lane >= 0 && lane < this.lanes.value.length; lane += by) {
+      let best = -1;
+      near.nodes.lane.forEach((of, i) => {
+        if (of === lane && (best < 0 || Math.abs(near.nodes.col[i]! - at.col) < Math.abs(near.nodes.col[best]! - at.col)))
+          best = i;
+      });
+      if (best >= 0) return this.select(near.nodes.n[best]!, true);
+    }
+  }
+
+  previousWrite(): void {
+    const at = this.detail.value;
+    const before = this.writes.signal.value.value?.changes.find((write) => write.n !== at?.n);
+    if (before) this.select(before.n);
+  }
+
+  nextWrite(): void {
+    const next = this.writes.signal.value.value?.next;
+    if (next) this.select(next.n);
+  }
+
+  /** The next finding, fork or merge on the scrubber. */
+  stepMark(by: -1 | 1): void {
+    const marks = this.whole.signal.value.value?.marks ?? [];
+    const col = this.detail.value?.col ?? -1;
+    let best: number | null = null;
+    let bestCol = 0;
+    for (let i = 0; i < marks.length; i += 3) {
+      const c = marks[i + 1]!;
+      if (by > 0 ? c > col && (best === null || c < bestCol) : c < col && (best === null || c > bestCol)) {
+        best = marks[i + 2]!;
+        bestCol = c;
+      }
+    }
+    if (best !== null) this.select(best);
+  }
+}
+
+export function clampView(from: number, to: number, columns: number): {from: number; to: number} {
+  const span = to - from;
+  if (span >= columns + 2) {
+    const middle = columns / 2;
+    return {from: middle - span / 2, to: middle + span / 2};
+  }
+  const first = Math.max(-1.5, Math.min(from, columns + 0.5 - span));
+  return {from: first, to: first + span};
+}

@@ -1,0 +1,151 @@
+// scrubber.tsx - the whole history as a strip: how much happened where, what stands out, what part
+// of it is in view; drag to move the moment.
+
+import {useEffect, useLayoutEffect, useRef, useState} from 'preact/hooks';
+import {get} from '../../base/api';
+import {isDark} from '../../base/theme';
+import {palette, type Palette} from './draw';
+import {clampView, type Model} from './model';
+import type {Overview, Window} from './types';
+
+const TONES = ['bad', 'warn', 'fork-natural', 'fork-observation', 'fork-injection', 'merge'];
+
+export function Scrubber({model}: {model: Model}) {
+  const canvas = useRef<HTMLCanvasElement>(null);
+  const [width, setWidth] = useState(0);
+  const height = 46;
+  useLayoutEffect(() => {
+    const at = canvas.current?.parentElement;
+    if (!at) return;
+    const measure = (): void => setWidth(at.clientWidth);
+    measure();
+    const observer = new ResizeObserver(measure);
+    observer.observe(at);
+    return () => observer.disconnect();
+  }, []);
+  const whole = model.whole.signal.value.value;
+  const columns = model.columns.value;
+  const {from, to} = model.view.value;
+  const focusCol = model.detail.value?.col ?? null;
+  const writes = model.writes.signal.value.value?.changes ?? [];
+  const dark = isDark.value;
+  useEffect(() => {
+    const at = canvas.current;
+    const ctx = at?.getContext('2d');
+    if (!at || !ctx || !whole || width === 0) return;
+    const ratio = window.devicePixelRatio || 1;
+    at.width = Math.round(width * ratio);
+    at.height = Math.round(height * ratio);
+    ctx.setTransform(ratio, 0, 0, ratio, 0, 0);
+    const p = palette();
+    ctx.clearRect(0, 0, width, height);
+    drawDensity(ctx, whole, width, height, p);
+    drawMarks(ctx, whole, width, p);
+    const scale = width / Math.max(1, columns);
+    ctx.fillStyle = p['lit-line']!;
+    for (const write of writes) {
+      ctx.beginPath();
+      ctx.arc(write.col * scale + scale / 2, height - 5, 3, 0, 2 * Math.PI);
+      ctx.fill();
+    }
+    const x1 = Math.max(0, (from + 0.5) * scale);
+    const x2 = Math.min(width, (to + 0.5) * scale);
+    ctx.fillStyle = p['accent']!;
+    ctx.globalAlpha = 0.1;
+    ctx.fillRect(x1, 0, x2 - x1, height);
+    ctx.globalAlpha = 0.8;
+    ctx.fillRect(x1, 0, 1, height);
+    ctx.fillRect(x2 - 1, 0, 1, height);
+    ctx.globalAlpha = 1;
+    if (focusCol !== null) ctx.fillRect(Math.round(focusCol * scale + scale / 2) - 1, 0, 2, height);
+  }, [whole, width, from, to, columns, focusCol, writes, dark]);
+
+  const moment = useRef<AbortController | null>(null);
+  const seek = (event: PointerEvent): void => {
+    const area = canvas.current!.getBoundingClientRect();
+    const col = Math.max(0, Math.min(columns - 1, Math.floor(((event.clientX - area.left) / area.width) * columns)));
+    const span = to - from;
+    model.view.value = clampView(col - span / 2, col + span / 2, columns);
+    moment.current?.abort();
+    moment.current = new AbortController();
+    void nearest(model, col, moment.current.signal);
+  };
+  return (
+    <div class="scrubber">
+      <canvas ref={canvas} style={{width: '100%', height: `${height}px`}} role="slider" tabIndex={0}
+              aria-label="Moment" aria-valuemin={0} aria-valuemax={Math.max(0, columns - 1)}
+              aria-valuenow={focusCol ?? 0}
+              onPointerDown={(event) => {
+                event.currentTarget.setPointerCapture(event.pointerId);
+                seek(event);
+              }}
+              onPointerMove={(event) => {
+                if (event.buttons & 1) seek(event);
+              }} />
+    </div>
+  );
+}
+
+/** The node of the focused agent that stands at a column, or the last one before it. */
+async function nearest(model: Model, col: number, abort: AbortSignal): Promise<void> {
+  const fold = model.fold.value ? undefined : 0;
+  try {
+    const near = await get<Window>(`${model.path}/window`, {fold, from: Math.max(0, col - 40), to: col + 1, max: 400}, abort);
+    const lane = model.detail.value?.lane;
+    let best = -1;
+    for (let i = 0; i < near.nodes.n.length; i++)
+      if (near.nodes.lane[i] === lane || best < 0 || near.nodes.lane[best] !== lane) best = i;
+    if (best >= 0) model.select(near.nodes.n[best]!, true);
+  } catch {
+    // Taken back by the next place, or said by the panes when the server is gone.
+  }
+}
+
+function drawDensity(ctx: CanvasRenderingContext2D, whole: Overview, width: number, height: number, p: Palette): void {
+  const sums = new Array<number>(whole.bins).fill(0);
+  for (let i = 0; i + 3 < whole.cells.length; i += 4) sums[whole.cells[i + 1]!]! += whole.cells[i + 2]!;
+  const most = Math.max(1, ...sums);
+  ctx.fillStyle = p['line-strong']!;
+  const bin = width / Math.max(1, whole.bins);
+  sums.forEach((sum, i) => {
+    const high = sum === 0 ? 0 : 3 + (height - 24) * Math.sqrt(sum / most);
+    ctx.fillRect(i * bin, height - 10 - high, Math.max(1, bin - 0.5), high);
+  });
+  ctx.fillStyle = p['line']!;
+  ctx.fillRect(0, height - 10, width, 1);
+}
+
+/* Each kind has a shape and a line of its own. */
+function drawMarks(ctx: CanvasRenderingContext2D, whole: Overview, width: number, p: Palette): void {
+  const scale = width / Math.max(1, whole.to - whole.from);
+  for (let i = 0; i + 2 < whole.marks.length; i += 3) {
+    const kind = whole.marks[i]!;
+    const x = (whole.marks[i + 1]! - whole.from) * scale + scale / 2;
+    ctx.fillStyle = ctx.strokeStyle = p[TONES[kind]!]!;
+    ctx.lineWidth = 2;
+    ctx.beginPath();
+    if (kind === 0) {
+      ctx.moveTo(x - 3, 2);
+      ctx.lineTo(x + 3, 8);
+      ctx.moveTo(x + 3, 2);
+      ctx.lineTo(x - 3, 8);
+      ctx.stroke();
+    } else if (kind === 4) {
+      ctx.moveTo(x, 2);
+      ctx.lineTo(x + 4, 9);
+      ctx.lineTo(x - 4, 9);
+      ctx.fill();
+    } else if (kind === 5) {
+      ctx.fillRect(x - 2.5, 3, 5, 5);
+    } else if (kind === 3) {
+      ctx.moveTo(x, 1);
+      ctx.lineTo(x + 4, 5);
+      ctx.lineTo(x, 9);
+      ctx.lineTo(x - 4, 5);
+      ctx.fill();
+    } else {
+      ctx.arc(x, 5, 2.8, 0, 2 * Math.PI);
+      ctx.fill();
+    }
+  }
+}

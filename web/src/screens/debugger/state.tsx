@@ -1,0 +1,131 @@
+// state.tsx - what the agent knew at the moment in focus: a tree, one level at a time, with what
+// this event changed lit.
+
+import {signal} from '@preact/signals';
+import {useMemo, useState} from 'preact/hooks';
+import {focus, focusKey, type Section} from '../../base/focus';
+import {count} from '../../base/format';
+import {get} from '../../base/api';
+import {useAnswer} from '../../base/load';
+import {Answer, Empty} from '../../ui/states';
+import {Line} from '../../ui/text';
+import {Short, Value} from '../../ui/value';
+import type {Model} from './model';
+import type {Entry, Level} from './types';
+
+// Which branches are open holds from node to node: that is how change is watched.
+const open = signal<ReadonlySet<string>>(new Set(['/memory', '/beliefs']));
+
+function toggle(pointer: string): void {
+  const next = new Set(open.value);
+  if (!next.delete(pointer)) next.add(pointer);
+  open.value = next;
+}
+
+export function escapePointer(key: string): string {
+  return key.replace(/~/g, '~0').replace(/\//g, '~1');
+}
+
+export function StatePane({model}: {model: Model}) {
+  const node = model.detail.value;
+  const [filter, setFilter] = useState('');
+  if (!node) return <Empty title="No moment is chosen" />;
+  return (
+    <div class="state">
+      <div class="pane-tools">
+        <input type="search" placeholder="Filter keys" aria-label="Filter keys" value={filter}
+               onInput={(event) => setFilter(event.currentTarget.value)} />
+        <span class="dim">after this event</span>
+      </div>
+      <div role="tree" aria-label="State">
+        <LevelView model={model} n={node.n} pointer="" depth={0} filter={filter.toLowerCase()} />
+      </div>
+    </div>
+  );
+}
+
+function LevelView({model, n, pointer, depth, filter}: {
+  model: Model; n: number; pointer: string; depth: number; filter: string;
+}) {
+  const of = useAnswer<Level>(`${model.path}/values`, {node: '#' + n, pointer});
+  const more = useMemo(() => signal<Entry[]>([]), [n, pointer]);
+  const [isDone, setDone] = useState(false);
+  return (
+    <Answer of={of} what="Building the state">
+      {(level) => {
+        const entries = [...level.entries, ...more.value];
+        const shown = filter && depth > 0 ? entries.filter((entry) => depth > 1 || entry.key.toLowerCase().includes(filter)) : entries;
+        if (level.value) return <div class="state-leaf" style={{paddingLeft: `${depth * 14 + 8}px`}}><Value value={level.value} /></div>;
+        return (
+          <>
+            {shown.map((entry) => <EntryRow key={entry.key} model={model} n={n} entry={entry} depth={depth} filter={filter}
+                                            pointer={`${pointer}/${escapePointer(entry.key)}`} />)}
+            {level.more && !isDone && (
+              <button type="button" class="more" onClick={() => {
+                void get<Level>(`${model.path}/values`, {node: '#' + n, pointer, after: entries[entries.length - 1]?.key}).then((next) => {
+                  more.value = [...more.value, ...next.entries];
+                  setDone(!next.more);
+                });
+              }}>more keys</button>
+            )}
+          </>
+        );
+      }}
+    </Answer>
+  );
+}
+
+function EntryRow({model, n, entry, depth, filter, pointer}: {
+  model: Model; n: number; entry: Entry; depth: number; filter: string; pointer: string;
+}) {
+  const isBranch = (entry.kind === 'object' && (entry.count ?? 0) > 0) || (entry.value?.cut ?? false) ||
+    (entry.kind === 'array' && (entry.value?.size ?? 0) > 60);
+  const isOpen = isBranch && open.value.has(pointer);
+  const section = pointer.split('/')[1] as Section;
+  const top = depth === 0 ? null : pointer.split('/')[2]!.replace(/~1/g, '/').replace(/~0/g, '~');
+  const at = focus.key.value;
+  const isFocus = at !== null && at.section === section && at.key === top && depth <= 1;
+  return (
+    <>
+      <div role="treeitem" tabIndex={0} aria-expanded={isBranch ? isOpen : undefined} aria-level={depth + 1} aria-selected={isFocus}
+           class={`state-row ${entry.changed ? 'state-changed' : ''} ${isFocus ? 'state-focus' : ''} ${depth === 0 ? 'state-section' : ''}`}
+           style={{paddingLeft: `${depth * 14 + 4}px`}} data-pointer={pointer}
+           onClick={() => choose()} onKeyDown={press}>
+        <span class="twist" aria-hidden="true" onClick={(event) => {
+          event.stopPropagation();
+          if (isBranch) toggle(pointer);
+        }}>{isBranch ? (isOpen ? '\u25be' : '\u25b8') : ''}</span>
+        <span class="state-key"><Line text={entry.key} most={100} /></span>
+        <span class="state-value">
+          {entry.kind === 'object'
+            ? <span class="dim mono">{`{ ${entry.count === 0 ? '' : count(entry.count ?? 0) + (entry.many ? '+' : '')} }`}</span>
+            : <Short value={entry.value} most={100} />}
+        </span>
+        {entry.changed && <span class="changed-mark" title="This event changed it">changed</span>}
+      </div>
+      {isOpen && <div role="group"><LevelView model={model} n={n} pointer={pointer} depth={depth + 1} filter={filter} /></div>}
+    </>
+  );
+
+  function choose(): void {
+    if (depth === 0) {
+      if (isBranch) toggle(pointer);
+      return;
+    }
+    focusKey({section, key: top});
+  }
+
+  function press(event: KeyboardEvent): void {
+    const row = event.currentTarget as HTMLElement;
+    const rows = [...row.closest('[role="tree"]')!.querySelectorAll<HTMLElement>('[role="treeitem"]')];
+    const i = rows.indexOf(row);
+    if (event.key === 'Enter' || event.key === ' ') choose();
+    else if (event.key === 'ArrowDown') rows[i + 1]?.focus();
+    else if (event.key === 'ArrowUp') rows[i - 1]?.focus();
+    else if (event.key === 'ArrowRight' && isBranch && !isOpen) toggle(pointer);
+    else if (event.key === 'ArrowLeft' && isBranch && isOpen) toggle(pointer);
+    else return;
+    event.preventDefault();
+    event.stopPropagation();
+  }
+}

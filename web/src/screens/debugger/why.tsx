@@ -1,0 +1,86 @@
+// why.tsx - where a value comes from: every change of its key before the moment in focus, newest
+// first, each a click away; and the next one behind it.
+
+import {focus, focusKey, keyText} from '../../base/focus';
+import {clock, count, plural, shortAgent} from '../../base/format';
+import {Badge} from '../../ui/badge';
+import {Icon} from '../../ui/icon';
+import {Answer, Empty} from '../../ui/states';
+import {Line} from '../../ui/text';
+import {Short, Value} from '../../ui/value';
+import type {Model} from './model';
+import type {Write, Writes} from './types';
+
+export function WhyPane({model}: {model: Model}) {
+  const key = focus.key.value;
+  if (!key)
+    return (
+      <Empty title="Why is it so?">
+        <p>Click a value in the state, or something that an event changed: this shows every change that led to it.</p>
+      </Empty>
+    );
+  if (key.key === null || (key.section !== 'memory' && key.section !== 'beliefs'))
+    return <Empty title="Not told for lists">{`The ${key.section.replace('_', ' ')} are replaced as a whole; the events tell when.`}</Empty>;
+  return (
+    <div class="why">
+      <div class="why-head">
+        <Icon name="key" />
+        <h2 class="mono line"><Line text={keyText(key)} most={100} /></h2>
+        <button type="button" class="quiet" aria-label="Close" onClick={() => focusKey(null)}><Icon name="cross" /></button>
+      </div>
+      <Answer of={model.writes.signal.value} what="Looking back">{(writes) => <Chain writes={writes} model={model} />}</Answer>
+    </div>
+  );
+}
+
+function Chain({writes, model}: {writes: Writes; model: Model}) {
+  const at = model.detail.value?.n;
+  const newest = writes.changes[0];
+  const before = writes.changes.find((write) => write.n !== at);
+  return (
+    <>
+      <div class="why-now">
+        {newest ? <><span class="dim">{newest.n === at ? 'This event made it' : 'It is'}</span>
+          {newest.new ? <Value key={`${newest.n}`} value={newest.new} /> : <span class="value-none">gone</span>}</>
+          : <span class="dim">It was never there before this moment.</span>}
+      </div>
+      <div class="why-steps">
+        <button type="button" disabled={!before} onClick={() => model.previousWrite()} title="[">
+          <Icon name="prev" /> Previous write</button>
+        <button type="button" disabled={!writes.next} onClick={() => model.nextWrite()} title="]">
+          Next write <Icon name="next" /></button>
+      </div>
+      {writes.changes.length > 0 && (
+        <h3>{plural(writes.changes.length + writes.more, 'change')} led here</h3>
+      )}
+      <ol class="chain" aria-label="Changes, newest first">
+        {writes.changes.map((write, i) => (
+          <li key={write.n}>
+            <Step write={write} model={model} isNow={write.n === at}
+                  isFirst={i === writes.changes.length - 1 && writes.more === 0} />
+          </li>
+        ))}
+      </ol>
+      {writes.more > 0 && <p class="dim">{`${count(writes.more)} older changes are not listed; go to the oldest one here to see them.`}</p>}
+      <p class="note">These are recorded changes, not causes: the event says what the agent gave as its reason.</p>
+    </>
+  );
+}
+
+function Step({write, model, isNow, isFirst}: {write: Write; model: Model; isNow: boolean; isFirst: boolean}) {
+  return (
+    <button type="button" class={`step ${isNow ? 'step-now' : ''}`} data-node={write.n} aria-current={isNow ? 'step' : undefined}
+            onClick={() => model.select(write.n)}>
+      <span class="step-who">
+        <span class="lane-mark" style={{background: `var(--lane-${write.lane % 8})`}} aria-hidden="true" />
+        <Line text={shortAgent(write.agent)} most={50} /><span class="mono dim">{`#${write.seq}`}</span>
+        <span class="dim step-when">{write.t === null ? '' : clock(write.t)}</span>
+        {write.via === 'merge' && <Badge icon="merge" title="Branches met here">merged</Badge>}
+        {isFirst && <Badge tone="info" icon={null}>first write</Badge>}
+      </span>
+      <span class="step-what">
+        <Short value={write.old} most={50} /><span class="change-arrow" aria-label="became">{'\u2192'}</span><Short value={write.new} most={70} />
+      </span>
+    </button>
+  );
+}

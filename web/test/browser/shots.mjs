@@ -1,0 +1,40 @@
+// shots.mjs DIR - pictures of the screens, light and dark, at 1280 and at 390 pixels: to be looked
+// at.  They are kept out of the repository.
+
+import {mkdirSync} from 'node:fs';
+import {join} from 'node:path';
+import {launch, openPage} from './browser.mjs';
+import {ROOT, viewFile} from './server.mjs';
+
+const to = process.argv[2] ?? 'shots';
+mkdirSync(to, {recursive: true});
+const browser = await launch();
+
+/** Each: a name, and what brings a page there. */
+async function shoot(name, url, act = async () => {}) {
+  for (const [look, options] of [
+    ['light', {}], ['dark', {colorScheme: 'dark'}],
+    ['light-390', {viewport: {width: 390, height: 844}}],
+  ]) {
+    const {context, page, complaints} = await openPage(browser, options);
+    await page.goto(url);
+    await page.waitForSelector('main.screen');
+    await act(page);
+    await page.screenshot({path: join(to, `${name}-${look}.png`)});
+    if (complaints.length) console.log(name, look, complaints);
+    await context.close();
+  }
+}
+
+const incident = await viewFile(join(ROOT, 'examples/incident.jsonl'));
+try {
+  await shoot('debugger', incident.url, async (page) => {
+    await page.waitForSelector('.event h2');
+    await page.evaluate(() => (location.hash = '#/debugger/file?node=@reviewer&key=memory.refund_limit'));
+    await page.waitForSelector('.why h2, .tab');
+    await page.waitForLoadState('networkidle');
+  });
+} finally {
+  await incident.close();
+  await browser.close();
+}
