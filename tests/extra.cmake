@@ -1,5 +1,5 @@
 # What runs as a test besides the test programs.  Labels: unit, threads, cli, differential, check,
-# install, once (starts many programs; not again under the sanitizers); `ctest -L cli` runs one kind,
+# install, torture, once (starts many programs; not again under the sanitizers); `ctest -L cli` runs one kind,
 # `ctest -LE check` leaves one out.
 #
 #   cli/test_*.sh, .py   the program from outside; $CORTEX_BIN says where it is
@@ -57,6 +57,22 @@ endforeach()
 
 if(TEST cli_attack)
   set_tests_properties(cli_attack PROPERTIES PROCESSORS 2) # starts several runs at once
+endif()
+
+# Everything at once, with kills, full disks and jumping clocks (docs/reliability.md): three minutes in
+# an optimised build, beside the other tests.  A library put before a program cannot come before a
+# sanitizer's own.
+if(CMAKE_BUILD_TYPE STREQUAL "Release" AND NOT CORTEX_SANITIZE)
+  add_library(weather MODULE torture/weather.c)
+  set_target_properties(weather PROPERTIES PREFIX "" C_STANDARD 17 C_EXTENSIONS ON
+    C_VISIBILITY_PRESET default
+    LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
+  target_compile_options(weather PRIVATE -Wall -Wextra -Wconversion -Werror)
+  target_link_libraries(weather PRIVATE ${CMAKE_DL_LIBS})
+  cx_script(weather torture torture/test_weather.py)
+  cx_script(torture torture torture/torture.py --seconds 150)
+  set_tests_properties(torture PROPERTIES COST 1000)
+  cx_script(soak torture soak/soak.py --seconds 15)
 endif()
 
 file(GLOB scripts CONFIGURE_DEPENDS diff/*_diff.py)

@@ -99,7 +99,8 @@ done:
     return status;
 }
 
-static cx_status compare_with_old(rebuild *work, cx_err *err)
+/* What cannot be read says nothing about what it holds; only who replaces it all does not care. */
+static cx_status compare_with_old(rebuild *work, cx_rebuild_mode mode, cx_err *err)
 {
     cx_store old;
     bool there = false, stale = false;
@@ -111,6 +112,8 @@ static cx_status compare_with_old(rebuild *work, cx_err *err)
     work->result.changed = work->result.changed || cx_failed(status);
     if (status.code == CX_E_NOMEM)
         return cx_fail_nomem(err);
+    if (cx_failed(status) && status.code != CX_E_FORMAT && mode != CX_REBUILD_REPLACE)
+        return cx_fail(err, status.code, "the tables there are cannot be read: %s", reason.message);
     if (cx_failed(status))
         return note(work, "table", "DatabaseDamaged", (cx_str){NULL, 0}, "cortex.db",
                     reason.message, err);
@@ -206,7 +209,7 @@ static cx_status run(rebuild *work, cx_rebuild_mode mode, cx_err *err)
     if (mode != CX_REBUILD_VERIFY_ONLY)
         CX_TRY(cx_store_finish_derived(&work->home->store, err));
     CX_TRY(count_rows(work, err));
-    CX_TRY(compare_with_old(work, err));
+    CX_TRY(compare_with_old(work, mode, err));
     if (work->differences == 0 || mode == CX_REBUILD_REPLACE)
         return CX_SUCCESS;
     return cx_fail_at(err, CX_E_CONFLICT, "RootMismatch", CX_NO_OFFSET,

@@ -131,6 +131,8 @@ class Governor(Client):
         return lines[0]
 
     def look(self):
+        if not self.repo.root.exists():
+            return
         done = self.cortex("run", "list", "--json", killable=False, cwd=self.repo.path, env=self.git_env())
         if done.code != 0 and not self.world.excused(done.began, done.ended):
             self.world.defect("run list: " + done.said())

@@ -261,6 +261,7 @@ def arguments():
     parser.add_argument("--bin", default=os.environ.get("CORTEX_BIN"))
     parser.add_argument("--weather", help="weather.so; default beside the program's folder")
     parser.add_argument("--generation", type=int, default=300, help="seconds that a home lives")
+    parser.add_argument("--go-on", action="store_true", help="after a failure, with a new home")
     parser.add_argument("--no-runs", dest="runs", action="store_false")
     options = parser.parse_args()
     if not options.bin:
@@ -291,7 +292,7 @@ def main():
     folder = pathlib.Path(options.keep or tempfile.mkdtemp(prefix="cortex-torture-")).resolve()
     end, number, passed = time.monotonic() + options.seconds, 0, 0
     failed = 0
-    while not failed and (number == 0 or end - time.monotonic() > 20):
+    while (not failed or options.go_on) and (number == 0 or end - time.monotonic() > 20):
         number += 1
         place = folder / f"generation-{number}"
         place.mkdir(parents=True)
@@ -310,7 +311,7 @@ def main():
             if generation.server.process:
                 generation.server.process.kill()
                 generation.server.process.wait()
-        if not failed and not options.keep:
+        if place.exists() and not options.keep and not generation.world.defects:
             shutil.rmtree(place)
     if not failed and not options.keep:
         shutil.rmtree(folder)

@@ -243,8 +243,9 @@ class Server:
         process.stdout.close()
         if b'"url"' not in line:
             process.wait()
-            self.world.error("serve", line.decode(errors="replace").strip()[:120])
-            return False
+            tag = json.loads(line)["error"]["code"] if line else "nothing"
+            self.world.error("serve", tag)
+            return tag == "Locked"  # by a command that is at it; the next time
         self.failed = False
         self.process, self.port = process, int(json.loads(line)["url"].rsplit(":", 1)[1])
         self.starts += 1
