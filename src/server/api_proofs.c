@@ -1,11 +1,15 @@
 /*
  * api_proofs.c - proofs and roots, answered as `cortex prove` and `cortex roots` with --json
  * answer; the proof itself comes as base64 in `proof`, or with raw=1 as it is.
+ * Snapshots and checkpoints as they are kept.
  *
  *   P1  What is handed out has been verified as its reader will.
  */
+#include <errno.h>
+
 #include "crypto/text.h"
 #include "ledger/check.h"
+#include "ledger/export.h"
 #include "ledger/snapshot.h"
 #include "server/route.h"
 
@@ -309,6 +313,121 @@ cx_status cx_api_roots(cx_call *call, cx_err *err)
     CX_TRY(cx_json_list_end_array(&list, &value, err));
     put(&root, "actors", value);
     put_text(&root, "scheme", cx_scheme_name(cx_home_scheme(home)));
+    CX_TRY(cx_json_list_end_object(&root, &value, err));
+    return cx_call_answer_json(call, 200, &value, err);
+}
+
+/* --- snapshots -------------------------------------------------------------------------------- */
+
+static cx_status put_snapshot(cx_json_list *list, const cx_manifest *manifest, cx_err *err)
+{
+    cx_json_list item = cx_json_list_begin(list->arena);
+    cx_json value;
+    put_uint(&item, "snapshot", manifest->snapshot_seq);
+    put(&item, "created_ns", cx_json_make_int(list->arena, manifest->created_ns));
+    put_uint(&item, "journal_size", manifest->journal_size);
+    put_digest(&item, "journal_root", &manifest->journal_root);
+    put_digest(&item, "memories_root", &manifest->memories_root);
+    put_digest(&item, "edges_root", &manifest->edges_root);
+    put_digest(&item, "overall_root", &manifest->overall_root);
+    put_uint(&item, "live_memories", manifest->live_memories);
+    put_uint(&item, "edges", manifest->edge_count);
+    put_uint(&item, "tombstoned", manifest->tombstoned);
+    put_text(&item, "trigger", manifest->trigger);
+    put_text(&item, "signed_by", manifest->signed_by);
+    put(&item, "sealed", cx_json_make_bool(!manifest->signature.null));
+    CX_TRY(cx_json_list_end_object(&item, &value, err));
+    cx_json_list_add(list, value);
+    return CX_SUCCESS;
+}
+
+/* Newest first. */
+cx_status cx_api_snapshots(cx_call *call, cx_err *err)
+{
+    cx_home *home = cx_recorder_home(call->service->recorder);
+    cx_str actor = cx_call_text(call, "actor");
+    const cx_param *limit = cx_call_param(call, "limit");
+    cx_json_list list = cx_json_list_begin(call->arena), root = cx_json_list_begin(call->arena);
+    const cx_manifest *manifests = NULL;
+    cx_json value;
+    size_t count = 0, most = limit->given ? limit->count : 100;
+    CX_TRY(cx_snapshot_list(home, actor, call->arena, &manifests, &count, err));
+    for (size_t i = 0; i < count && i < most; i++)
+        CX_TRY(put_snapshot(&list, &manifests[count - 1 - i], err));
+    CX_TRY(cx_json_list_end_array(&list, &value, err));
+    put_text(&root, "actor", actor);
+    put_uint(&root, "count", count);
+    put(&root, "items", value);
+    CX_TRY(cx_json_list_end_object(&root, &value, err));
+    return cx_call_answer_json(call, 200, &value, err);
+}
+
+/* --- checkpoints ------------------------------------------------------------------------------ */
+
+#define NOTE_BYTES_MAX 65536
+#define NOTES_MAX 1000
+
+typedef struct noting {
+    cx_call *call;
+    const char *folder;
+    cx_json_list list;
+    size_t count;
+    cx_status status;
+    cx_err *err;
+} noting;
+
+/* A file that is no note is left out: whoever signs next is told about it (cli/checkpoint.c). */
+static cx_status put_note(noting *n, const char *name)
+{
+    cx_checkpoint checkpoint;
+    cx_json value;
+    cx_str path = cx_arena_printf(n->call->arena, "%s/%s", n->folder, name);
+    cx_buf note;
+    if (path.data == NULL)
+        return cx_fail_nomem(n->err);
+    cx_buf_init(&note, n->call->service->alloc);
+    cx_status status =
+        cx_io_read_file(n->call->service->io, path.data, NOTE_BYTES_MAX, &note, n->err);
+    cx_str text = cx_arena_copy_str(n->call->arena, cx_buf_str(&note));
+    cx_buf_done(&note);
+    if (cx_failed(status) || text.data == NULL ||
+        cx_failed(cx_checkpoint_parse(cx_str_bytes(text), &checkpoint, NULL, NULL)))
+        return CX_SUCCESS;
+    cx_json_list item = cx_json_list_begin(n->call->arena);
+    put_text(&item, "origin", checkpoint.origin);
+    put_uint(&item, "size", checkpoint.size);
+    put_digest(&item, "root", &checkpoint.root);
+    put_text(&item, "note", text);
+    CX_TRY(cx_json_list_end_object(&item, &value, n->err));
+    cx_json_list_add(&n->list, value);
+    return CX_SUCCESS;
+}
+
+static bool take_note(void *arg, const char *name)
+{
+    noting *n = arg;
+    if (!cx_str_starts(cx_str_z(name), CX_STR("checkpoint-")))
+        return true;
+    n->status = put_note(n, name);
+    return !cx_failed(n->status) && ++n->count < NOTES_MAX;
+}
+
+/* The one that was signed last under each origin. */
+cx_status cx_api_checkpoints(cx_call *call, cx_err *err)
+{
+    cx_service *service = call->service;
+    cx_str folder = cx_arena_printf(call->arena, "%s/keys", service->options.home_path);
+    cx_json_list root = cx_json_list_begin(call->arena);
+    cx_json value;
+    if (folder.data == NULL)
+        return cx_fail_nomem(err);
+    noting n = {call, folder.data, cx_json_list_begin(call->arena), 0, CX_SUCCESS, err};
+    int failed = service->io->list(service->io, folder.data, take_note, &n);
+    CX_TRY(n.status);
+    if (failed != 0 && failed != -ENOENT)
+        return cx_fail_os(err, -failed, "the folder of keys");
+    CX_TRY(cx_json_list_end_array(&n.list, &value, err));
+    put(&root, "items", value);
     CX_TRY(cx_json_list_end_object(&root, &value, err));
     return cx_call_answer_json(call, 200, &value, err);
 }

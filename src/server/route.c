@@ -177,6 +177,10 @@ static const cx_route_param memories_params[] = {
 static const cx_route_param memory_one_params[] = {
     {.name = "actor", .type = CX_PARAM_TEXT, .required = true, .help = "Whose memory."},
 };
+static const cx_route_param snapshots_params[] = {
+    {.name = "actor", .type = CX_PARAM_TEXT, .required = true, .help = "Whose state."},
+    {.name = "limit", .type = CX_PARAM_COUNT, .min = 1, .max = 1000, .help = "Default 100."},
+};
 static const cx_route_param roots_params[] = {TEXT("actor", "Only this actor's.")};
 
 static const cx_route_param feed_params[] = {
@@ -414,6 +418,21 @@ const cx_route cx_routes[] = {
      .codes = "200 404 503",
      .handler = cx_api_roots,
      .summary = "The 32 bytes that all that is recorded comes to"},
+    {.method = "GET",
+     .path = "/api/v1/snapshots",
+     READING,
+     PARAMS(snapshots_params),
+     .answers = JSON,
+     .codes = "200 404 503",
+     .handler = cx_api_snapshots,
+     .summary = "The states of an actor that are held, newest first"},
+    {.method = "GET",
+     .path = "/api/v1/checkpoints",
+     READING,
+     .answers = JSON,
+     .codes = "200 503",
+     .handler = cx_api_checkpoints,
+     .summary = "The checkpoint that was signed last under each origin"},
     {.method = "GET",
      .path = "/api/v1/feed",
      .scopes = CX_SCOPE_READ,

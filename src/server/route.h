@@ -36,6 +36,7 @@ cx_handler cx_api_lattice_state, cx_api_lattice_why, cx_api_lattice_heatmap, cx_
     cx_api_lattice_heads, cx_api_lattice_show, cx_api_lattice_bisect, cx_api_lattice_render,
     cx_api_lattice_verify;
 cx_handler cx_api_proof_entry, cx_api_proof_consistency, cx_api_proof_memory, cx_api_roots;
+cx_handler cx_api_snapshots, cx_api_checkpoints;
 cx_handler cx_api_runs, cx_api_run_start, cx_api_run, cx_api_run_events, cx_api_run_stream,
     cx_api_run_reports, cx_api_run_report, cx_api_run_diff, cx_api_run_diff_names,
     cx_api_run_artifacts, cx_api_run_artifact, cx_api_run_gates, cx_api_run_timeline,

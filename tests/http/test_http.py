@@ -382,6 +382,31 @@ def memory_proofs_need_something_to_prove(s):
               f"/api/v1/proofs/memory?actor={s.agent.name}&uri=nonsense")
 
 
+@shared
+def snapshots_and_checkpoints_are_listed(s):
+    actor = "holder"
+    for n in (1, 2):
+        s.command("memory", "write", "Belief", json.dumps(
+            {"subject": "s", "statement": f"b{n}", "stance": "believe"}), "--actor", actor)
+        s.command("snapshot", "make", "--actor", actor)
+    listed = s.get(f"/api/v1/snapshots?actor={actor}").json()
+    assert [item["snapshot"] for item in listed["items"]] == [1, 0] and listed["count"] == 2, listed
+    assert listed["items"][1]["journal_size"] == 1 and not listed["items"][0]["sealed"], listed
+    roots = s.get(f"/api/v1/roots?actor={actor}").json()["actors"][0]
+    assert listed["items"][0]["overall_root"] == roots["overall_root"], (listed, roots)
+    assert len(s.get(f"/api/v1/snapshots?actor={actor}&limit=1").json()["items"]) == 1
+    s.problem(404, "not-found", "GET", "/api/v1/snapshots?actor=nobody")
+    s.problem(422, "invalid-parameter", "GET", "/api/v1/snapshots")
+    with tempfile.TemporaryDirectory() as folder:
+        key = os.path.join(folder, "k")
+        s.command("key", "new", "--name", "log.example/holder", key)
+        s.command("checkpoint", "--sign", key, "--actor", actor)
+    found = [item for item in s.get("/api/v1/checkpoints").json()["items"]
+             if item["origin"] == "log.example/holder"]
+    assert len(found) == 1 and found[0]["root"] == roots["journal_root"], (found, roots)
+    assert found[0]["note"].startswith("log.example/holder\n2\n"), found
+
+
 # --- problems ------------------------------------------------------------------------------------
 
 
@@ -636,6 +661,7 @@ ROUTES = [("POST", API + "/events", "trace:write"), ("GET", API + "/traces", "tr
            "01HF7YAT000000000000000003%231", "full"),
           ("GET", "/api/v1/memories?actor=x", "full"), ("GET", "/api/v1/memories/x?actor=x", "full"),
           ("POST", "/mcp", "trace:read"),
+          ("GET", "/api/v1/snapshots?actor=x", "trace:read"), ("GET", "/api/v1/checkpoints", "trace:read"),
           ("GET", "/api/v1/roots", "trace:read"), ("GET", "/metrics", "any"),
           ("GET", "/openapi.json", "any"), ("GET", "/healthz", "open"), ("GET", "/readyz", "open")]
 
