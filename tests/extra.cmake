@@ -24,7 +24,7 @@ endforeach()
 
 add_dependencies(threaded_tests cortex) # test_run puts programs into sandboxes
 
-foreach(room base json crypto cbor log db ledger lattice memory trace run import recorder server cli)
+foreach(room base json crypto cbor log db ledger evidence lattice memory trace run import recorder server cli)
   if(TARGET test_${room})
     set_property(TEST test_${room} APPEND PROPERTY LABELS unit)
   endif()

@@ -90,6 +90,20 @@ static cx_status keys_for(cx_evidence_checker *c, cx_str origin, const cx_vkey *
     return CX_SUCCESS;
 }
 
+/* "HOME/ACTOR", or "cortex/" and the first 16 hex digits of the hash of a name that no origin can
+ * hold: entries do not name their actor, so the checkpoint has to. */
+static bool names_actor(cx_str origin, cx_str actor)
+{
+    char hex[16];
+    cx_digest hash = cx_digest_of(cx_str_bytes(actor));
+    cx_hex_encode(cx_bytes_from(hash.bytes, 8), hex);
+    if (origin.size == 7 + sizeof hex && cx_str_starts(origin, CX_STR("cortex/")) &&
+        memcmp(origin.data + 7, hex, sizeof hex) == 0)
+        return true;
+    return origin.size > actor.size + 1 && cx_str_ends(origin, actor) &&
+           origin.data[origin.size - actor.size - 1] == '/';
+}
+
 /* *out_signed: by enough of the keys given. */
 static cx_status check_note(cx_evidence_checker *c, size_t number, bool *out_signed, cx_err *err)
 {
@@ -111,6 +125,11 @@ static cx_status check_note(cx_evidence_checker *c, size_t number, bool *out_sig
         !cx_digest_eq(&note.checkpoint.root, &journal->point.root)) {
         cx_evidence_find(c, "journal", number, CX_BROKEN, "CheckpointMismatch",
                          "the checkpoint is of another journal, or of another moment");
+        return CX_SUCCESS;
+    }
+    if (!names_actor(note.checkpoint.origin, journal->actor)) {
+        cx_evidence_find(c, "journal", number, CX_BROKEN, "CheckpointMismatch",
+                         "the checkpoint is of a journal that is called otherwise");
         return CX_SUCCESS;
     }
     if (check.key_count == 0)
@@ -338,6 +357,27 @@ static cx_status check_memory(cx_evidence_checker *c, size_t number, cx_err *err
     return CX_SUCCESS;
 }
 
+/* The entry seals this manifest, with this signature, in the journal of its actor. */
+static cx_status seals(cx_evidence_checker *c, size_t number, const cx_manifest *manifest,
+                       bool *out, cx_err *err)
+{
+    cx_payload payload;
+    cx_digest digest;
+    const cx_payload_seal *seal = &payload.as.seal;
+    const cx_evidence_journal *journal = &c->e->journals[c->e->entries[number].journal];
+    *out = c->good[number] && cx_entry_kind_of(c->entries[number].kind) == CX_ENTRY_SEAL &&
+           !manifest->signature.null && cx_str_eq(journal->actor, manifest->actor) &&
+           !cx_failed(cx_payload_decode(CX_ENTRY_SEAL, c->payloads[number], c->arena, &payload,
+                                        NULL));
+    if (!*out)
+        return CX_SUCCESS;
+    CX_TRY(cx_manifest_digest(manifest, c->arena->alloc, &digest, err));
+    *out = cx_digest_eq(&digest, &seal->manifest_digest) &&
+           cx_str_eq(seal->signed_by, manifest->signed_by) &&
+           cx_str_eq(cx_bytes_str(seal->signature), cx_bytes_str(manifest->signature.bytes));
+    return CX_SUCCESS;
+}
+
 /* The roots that the caller gives are of journals, not of packs: an overall root is. */
 static cx_status check_pack(cx_evidence_checker *c, size_t number, cx_err *err)
 {
@@ -356,14 +396,15 @@ static cx_status check_pack(cx_evidence_checker *c, size_t number, cx_err *err)
     cx_evidence_say(c, "proof", number, &finding);
     if (finding.verdict != CX_HOLDS)
         return CX_SUCCESS;
-    for (size_t i = 0; i < c->e->journal_count; i++)
-        if (cx_str_eq(c->e->journals[i].actor, result.manifest.actor) &&
-            c->e->journals[i].point.size == result.manifest.journal_size &&
-            cx_digest_eq(&c->e->journals[i].point.root, &result.manifest.journal_root))
-            return CX_SUCCESS;
-    if (c->options->overall_root == NULL)
-        cx_evidence_limit(c, "a proof of state is of another moment than its journal here: nothing "
-                             "but itself bears it");
+    bool sealed = false;
+    for (size_t i = 0; i < c->e->entry_count && !sealed; i++)
+        CX_TRY(seals(c, i, &result.manifest, &sealed, err));
+    if (!sealed && !result.manifest.signature.null)
+        cx_evidence_find(c, "proof", number, CX_BROKEN, "SealMismatch",
+                         "its snapshot is signed, and no entry here sealed it so");
+    else if (!sealed && c->options->overall_root == NULL)
+        cx_evidence_limit(c, "a proof of state is borne by nothing but itself: no entry here seals "
+                             "its snapshot");
     return CX_SUCCESS;
 }
 
@@ -393,27 +434,29 @@ static void conclude(cx_evidence_checker *c)
     if (out->journals_anchored < journals)
         cx_evidence_limit(c, "nobody vouches here for a journal that no given key has signed: anyone "
                              "can make one that holds in itself");
+    for (size_t i = 0; i < journals; i++)
+        if (c->e->journals[i].checkpoint.size == 0)
+            cx_evidence_limit(c, "whose journal it is, is as the file says where nobody signed a "
+                                 "checkpoint");
     cx_evidence_limit(c, "that nothing was left out is not proven: a file shows what its maker "
                          "chose");
     cx_evidence_limit(c, "that what was recorded is true is not proven");
 }
 
-static cx_status check_parts(cx_evidence_checker *c, cx_err *err)
+/* Whether an entry is the trace of that id; one whose content is missing may be. */
+static bool shows_trace(cx_evidence_checker *c, cx_str id)
 {
-    CX_TRY(check_journals(c, err));
-    for (size_t i = 0; i < c->e->entry_count; i++)
-        CX_TRY(check_entry(c, i, err));
-    c->out->entries_shown = c->e->entry_count;
-    CX_TRY(cx_evidence_check_run(c, err));
-    cx_evidence_check_commit(c);
-    for (size_t i = 0; i < c->e->trace_count; i++)
-        CX_TRY(check_trace(c, i, err));
-    for (size_t i = 0; i < c->e->memory_count; i++)
-        CX_TRY(check_memory(c, i, err));
-    for (size_t i = 0; i < c->e->pack_count; i++)
-        CX_TRY(check_pack(c, i, err));
-    conclude(c);
-    return CX_SUCCESS;
+    for (size_t i = 0; i < c->e->entry_count; i++) {
+        cx_json trace;
+        bool missing = c->entries[i].committed && c->e->entries[i].salt == NULL;
+        if (!c->good[i] || !cx_str_is(c->entries[i].kind, "trace.received"))
+            continue;
+        if (missing || (!cx_failed(cx_json_parse_text(cx_bytes_str(c->payloads[i]), c->arena,
+                                                      &trace, NULL)) &&
+                        cx_str_eq(CX_JSON_GET_STR(&trace, "trace_id"), id)))
+            return true;
+    }
+    return false;
 }
 
 /* What the file is about must be in it. */
@@ -426,13 +469,32 @@ static void check_subject(cx_evidence_checker *c)
     else if (cx_str_is(e->kind, "commit"))
         there = e->commit.size != 0;
     else if (cx_str_is(e->kind, "trace"))
-        there = e->trace_count != 0 || e->entry_count != 0;
+        there = shows_trace(c, e->id);
     else if (cx_str_is(e->kind, "memory"))
         for (size_t i = 0; i < e->memory_count; i++)
             there = there || cx_str_eq(e->memories[i].uri, e->id);
     if (!there)
         cx_evidence_find(c, "page", 0, CX_BROKEN, "SubjectMissing",
                          "what it says it is about is not in it");
+}
+
+static cx_status check_parts(cx_evidence_checker *c, cx_err *err)
+{
+    CX_TRY(check_journals(c, err));
+    for (size_t i = 0; i < c->e->entry_count; i++)
+        CX_TRY(check_entry(c, i, err));
+    c->out->entries_shown = c->e->entry_count;
+    check_subject(c);
+    CX_TRY(cx_evidence_check_run(c, err));
+    cx_evidence_check_commit(c);
+    for (size_t i = 0; i < c->e->trace_count; i++)
+        CX_TRY(check_trace(c, i, err));
+    for (size_t i = 0; i < c->e->memory_count; i++)
+        CX_TRY(check_memory(c, i, err));
+    for (size_t i = 0; i < c->e->pack_count; i++)
+        CX_TRY(check_pack(c, i, err));
+    conclude(c);
+    return CX_SUCCESS;
 }
 
 static cx_status check_read(cx_evidence_checker *c, cx_err *err)
@@ -446,7 +508,6 @@ static cx_status check_read(cx_evidence_checker *c, cx_err *err)
     memset(c->entries, 0, count * sizeof *c->entries);
     memset(c->payloads, 0, count * sizeof *c->payloads);
     memset(c->good, 0, count * sizeof *c->good);
-    check_subject(c);
     return check_parts(c, err);
 }
 

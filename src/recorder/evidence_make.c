@@ -242,6 +242,38 @@ static cx_status add_trace(maker *m, cx_thing thing, bool *out_found, cx_err *er
 
 /* --- memories --------------------------------------------------------------------------------- */
 
+/* The entry that sealed a snapshot makes its state part of the journal. */
+static cx_status add_seal(maker *m, cx_str actor, const cx_manifest *manifest, cx_err *err)
+{
+    cx_actor_info info;
+    size_t ignored;
+    CX_TRY(cx_home_actor(m->sources->home, actor, &info, err));
+    for (uint64_t seq = manifest->journal_size;
+         seq < info.entry_count && seq - manifest->journal_size < LOOK_BACK_MAX; seq++) {
+        cx_entry_view view;
+        cx_payload payload;
+        cx_arena_mark mark = cx_arena_mark_now(m->arena);
+        CX_TRY(cx_home_entry(m->sources->home, actor, seq, m->arena, &view, err));
+        bool ours = cx_entry_kind_of(view.entry.kind) == CX_ENTRY_SEAL &&
+                    !cx_failed(cx_payload_decode(CX_ENTRY_SEAL, view.payload, m->arena, &payload,
+                                                 NULL)) &&
+                    payload.as.seal.snapshot_seq == manifest->snapshot_seq;
+        cx_arena_reset(m->arena, mark);
+        if (ours)
+            return add_entry(m, actor, seq, &ignored, err);
+    }
+    return CX_SUCCESS;
+}
+
+/* Of sealed snapshots the newest, else the newest. */
+static const cx_manifest *choose(const cx_manifest *manifests, size_t count)
+{
+    for (size_t i = count; i-- > 0;)
+        if (!manifests[i].signature.null)
+            return &manifests[i];
+    return &manifests[count - 1];
+}
+
 static cx_status add_state(maker *m, cx_str actor, const cx_uri *uri, cx_str text, cx_err *err)
 {
     const cx_manifest *manifests;
@@ -253,19 +285,22 @@ static cx_status add_state(maker *m, cx_str actor, const cx_uri *uri, cx_str tex
     CX_TRY(cx_snapshot_list(m->sources->home, actor, m->arena, &manifests, &count, err));
     if (count == 0 || m->ev.pack_count == CX_EVIDENCE_PARTS_MAX)
         return CX_SUCCESS;
-    CX_TRY(cx_proof_at(m->sources->home, actor, &request, manifests[count - 1].snapshot_seq,
-                       m->arena, &proof, err));
+    const cx_manifest *manifest = choose(manifests, count);
+    CX_TRY(cx_proof_at(m->sources->home, actor, &request, manifest->snapshot_seq, m->arena, &proof,
+                       err));
     cx_membership kind = proof.proof.items[0].kind;
     if (kind == CX_ABSENT)
-        return CX_SUCCESS; /* written after the newest snapshot */
+        return CX_SUCCESS; /* written after that snapshot */
+    if (!manifest->signature.null)
+        CX_TRY(add_seal(m, actor, manifest, err));
     const cx_pack_question question = {text, kind};
-    const cx_pack pack = {.scheme = manifests[count - 1].scheme,
+    const cx_pack pack = {.scheme = manifest->scheme,
                           .proof = proof.bytes,
                           .manifest = proof.manifest,
                           .questions = &question,
                           .question_count = 1,
-                          .leaves = manifests[count - 1].scheme == CX_SCHEME_MATRIX_1 ? proof.leaves
-                                                                                      : NULL};
+                          .leaves = manifest->scheme == CX_SCHEME_MATRIX_1 ? proof.leaves
+                                                                           : NULL};
     cx_buf_init(&bytes, m->sources->alloc);
     cx_status status = cx_pack_encode(&pack, &bytes, err);
     if (cx_failed(status)) {

@@ -1,0 +1,247 @@
+/*
+ * test_forged.c - evidence files that were made by the program, and everything that can be told
+ * differently with the same means: data that was changed and whose page was made again.
+ *
+ * The vectors of tests/vectors/evidence/ pin the format: they must read, and be written again to the
+ * byte.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/io.h"
+#include "crypto/text.h"
+#include "evidence/evidence.h"
+#include "tests/test.h"
+
+typedef struct sample {
+    cx_arena arena;
+    cx_buf file;
+    cx_evidence evidence;
+    cx_vkey key;
+    cx_check_options options;
+} sample;
+
+static bool sample_open(sample *s, const char *name)
+{
+    cx_err err;
+    cx_finding finding;
+    char path[1024], text[65] = {0};
+    cx_buf key;
+    memset(s, 0, sizeof *s);
+    cx_arena_init(&s->arena, cx_alloc_default(), 0);
+    cx_buf_init(&s->file, cx_alloc_default());
+    cx_buf_init(&key, cx_alloc_default());
+    (void)snprintf(path, sizeof path, CX_TEST_ROOT "/vectors/evidence/%s", name);
+    bool good = !cx_failed(cx_io_read_file(cx_io_system(), path, CX_EVIDENCE_FILE_MAX, &s->file,
+                                           &err));
+    (void)snprintf(path, sizeof path, CX_TEST_ROOT "/vectors/evidence/key.txt");
+    good = good && !cx_failed(cx_io_read_file(cx_io_system(), path, 128, &key, &err)) &&
+           key.size >= 64;
+    if (good)
+        memcpy(text, key.data, 64);
+    good = good && cx_hex_decode(cx_str_z(text), s->key.key.bytes, 32) &&
+           !cx_failed(cx_evidence_read(cx_buf_bytes(&s->file), &s->arena, &s->evidence, &finding,
+                                       &err)) &&
+           finding.verdict == CX_HOLDS;
+    s->options = (cx_check_options){.keys = &s->key, .key_count = 1, .require = CX_REQUIRE_SIGNED};
+    cx_buf_done(&key);
+    CHECK(good);
+    return good;
+}
+
+static void sample_close(sample *s)
+{
+    cx_buf_done(&s->file);
+    cx_arena_done(&s->arena);
+}
+
+static cx_verdict verdict_of(const sample *s, cx_bytes file, const char **out_reason)
+{
+    cx_arena arena;
+    cx_err err;
+    cx_evidence_result *result = malloc(sizeof *result);
+    cx_verdict verdict = CX_INDETERMINATE;
+    cx_arena_init(&arena, cx_alloc_default(), 0);
+    cx_status status = result == NULL
+                           ? cx_fail_nomem(&err)
+                           : cx_evidence_check(file, &s->options, &arena, result, &err);
+    CHECK(!cx_failed(status));
+    if (!cx_failed(status)) {
+        verdict = result->finding.verdict;
+        *out_reason = result->finding.reason;
+    }
+    cx_arena_done(&arena);
+    free(result);
+    return verdict;
+}
+
+/* Written with its page, as somebody who forges would. */
+static cx_verdict verdict_of_forged(const sample *s, const cx_evidence *forged)
+{
+    cx_buf file;
+    cx_err err;
+    const char *reason = NULL;
+    cx_buf_init(&file, cx_alloc_default());
+    cx_verdict verdict = CX_BROKEN;
+    if (!cx_failed(cx_evidence_write(forged, &file, &err)))
+        verdict = verdict_of(s, cx_buf_bytes(&file), &reason);
+    cx_buf_done(&file);
+    return verdict;
+}
+
+static const char *const names[] = {"commit.cxe", "memory.cxe", "trace.cxe", "erased.cxe"};
+
+CX_TEST(vectors_are_read_and_written_to_the_byte)
+{
+    for (size_t i = 0; i < CX_COUNT_OF(names); i++) {
+        sample s;
+        cx_buf again;
+        cx_err err;
+        const char *reason = NULL;
+        cx_buf_init(&again, cx_alloc_default());
+        if (sample_open(&s, names[i])) {
+            CHECK(!cx_failed(cx_evidence_write(&s.evidence, &again, &err)));
+            CHECK(again.size == s.file.size && memcmp(again.data, s.file.data, again.size) == 0);
+            cx_verdict verdict = verdict_of(&s, cx_buf_bytes(&s.file), &reason);
+            CHECK(verdict == (i == 3 ? CX_INDETERMINATE : CX_HOLDS));
+        }
+        cx_buf_done(&again);
+        sample_close(&s);
+    }
+}
+
+/* What a maker only claims may differ: when the file was made, and what other keys there are. */
+static bool only_claims_differ(const sample *s, const cx_evidence *other)
+{
+    cx_evidence mine = s->evidence;
+    cx_buf a, b;
+    cx_err err;
+    mine.made_at_ns = other->made_at_ns;
+    mine.keys = other->keys;
+    mine.key_count = other->key_count;
+    cx_buf_init(&a, cx_alloc_default());
+    cx_buf_init(&b, cx_alloc_default());
+    bool same = !cx_failed(cx_evidence_encode(&mine, &a, &err)) &&
+                !cx_failed(cx_evidence_encode(other, &b, &err)) && a.size == b.size &&
+                memcmp(a.data, b.data, a.size) == 0;
+    cx_buf_done(&a);
+    cx_buf_done(&b);
+    return same;
+}
+
+/* One bit of the data, and the page made again: never "holds". */
+static void flip(const sample *s, uint8_t *data, size_t size, size_t at, unsigned bit)
+{
+    cx_arena arena;
+    cx_evidence forged;
+    cx_err err;
+    cx_arena_init(&arena, cx_alloc_default(), 0);
+    data[at] ^= (uint8_t)(1u << bit);
+    if (!cx_failed(cx_evidence_decode(cx_bytes_from(data, size), &arena, &forged, &err)) &&
+        verdict_of_forged(s, &forged) == CX_HOLDS && !only_claims_differ(s, &forged)) {
+        (void)printf("bit %u of byte %zu of %zu\n", bit, at, size);
+        CHECK(false);
+    }
+    data[at] ^= (uint8_t)(1u << bit);
+    cx_arena_done(&arena);
+}
+
+static void flip_many(const char *name, size_t stride)
+{
+    sample s;
+    cx_buf data;
+    cx_err err;
+    cx_buf_init(&data, cx_alloc_default());
+    if (sample_open(&s, name) && !cx_failed(cx_evidence_encode(&s.evidence, &data, &err)))
+        for (size_t at = 0; at < data.size; at += stride)
+            flip(&s, data.data, data.size, at, (unsigned)((at / stride) % 8));
+    cx_buf_done(&data);
+    sample_close(&s);
+}
+
+CX_TEST(no_bit_of_the_data_can_be_another_one)
+{
+    flip_many("memory.cxe", 1);
+    flip_many("trace.cxe", 7);
+    flip_many("commit.cxe", 997);
+}
+
+CX_TEST(parts_cannot_be_exchanged_or_left_out)
+{
+    sample s;
+    if (sample_open(&s, "commit.cxe")) {
+        cx_evidence forged = s.evidence;
+        forged.kind = CX_STR("run");
+        CHECK(verdict_of_forged(&s, &forged) == CX_BROKEN); /* the seal is of another id */
+        forged = s.evidence;
+        forged.commit.size = 0;
+        CHECK(verdict_of_forged(&s, &forged) == CX_BROKEN);
+        forged = s.evidence;
+        forged.entry_count = 0;
+        forged.trace_count = forged.memory_count = 0;
+        CHECK(verdict_of_forged(&s, &forged) != CX_HOLDS);
+        forged = s.evidence;
+        forged.file_count = 0;
+        CHECK(verdict_of_forged(&s, &forged) == CX_BROKEN); /* no event made the commit */
+        cx_evidence_file *files = CX_ARENA_ARRAY(&s.arena, cx_evidence_file, forged.file_count + 64);
+        forged = s.evidence;
+        memcpy(files, forged.files, forged.file_count * sizeof *files);
+        files[0].bytes = files[1].bytes;
+        forged.files = files;
+        CHECK(verdict_of_forged(&s, &forged) == CX_BROKEN);
+        forged = s.evidence;
+        cx_evidence_journal *journals =
+            CX_ARENA_ARRAY(&s.arena, cx_evidence_journal, forged.journal_count);
+        memcpy(journals, forged.journals, forged.journal_count * sizeof *journals);
+        journals[0].checkpoint = journals[1].checkpoint;
+        forged.journals = journals;
+        CHECK(verdict_of_forged(&s, &forged) == CX_BROKEN);
+        journals[0].checkpoint.size = 0;
+        CHECK(verdict_of_forged(&s, &forged) == CX_INDETERMINATE);
+    }
+    sample_close(&s);
+}
+
+CX_TEST(what_is_too_much_is_refused)
+{
+    sample s;
+    cx_buf out;
+    cx_err err;
+    cx_buf_init(&out, cx_alloc_default());
+    if (sample_open(&s, "memory.cxe")) {
+        cx_evidence forged = s.evidence;
+        uint8_t *large = calloc(1, CX_EVIDENCE_DATA_MAX);
+        cx_evidence_file file = {CX_STR("a"), {large, CX_EVIDENCE_DATA_MAX}};
+        forged.files = &file;
+        forged.file_count = 1;
+        CHECK(cx_evidence_write(&forged, &out, &err).code == CX_E_LIMIT && out.size == 0);
+        forged.file_count = CX_EVIDENCE_FILES_MAX + 1;
+        CHECK(cx_evidence_write(&forged, &out, &err).code == CX_E_LIMIT && out.size == 0);
+        free(large);
+    }
+    cx_buf_done(&out);
+    sample_close(&s);
+}
+
+CX_TEST(a_long_text_is_cut_on_the_page_and_kept_in_the_data)
+{
+    sample s;
+    cx_buf page;
+    cx_err err;
+    cx_buf_init(&page, cx_alloc_default());
+    if (sample_open(&s, "memory.cxe")) {
+        cx_evidence forged = s.evidence;
+        size_t size = CX_EVIDENCE_SHOWN_MAX + 1000;
+        char *text = malloc(size);
+        memset(text, 'x', size);
+        cx_evidence_file file = {CX_STR("patch.diff"), {(const uint8_t *)text, size}};
+        forged.files = &file;
+        forged.file_count = 1;
+        CHECK(!cx_failed(cx_evidence_page(&forged, &page, &err)));
+        cx_str shown = cx_buf_str(&page);
+        CHECK(memmem(shown.data, shown.size, "1000 more bytes", 15) != NULL);
+        free(text);
+    }
+    cx_buf_done(&page);
+    sample_close(&s);
+}
