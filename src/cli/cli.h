@@ -59,7 +59,8 @@ int cx_cli_answer(cx_cli *cli, cx_buf *answer, int exit_code);
     CX_CLI_OPT("home", 0, CX_CLI_FILE, "DIR",                                                   \
                "In place of FILE, @BRANCH (such as @agent/976dbe5047633d39) means that branch " \
                "of the traces recorded in this home, and @ alone all of them; @otel/TRACE_ID "  \
-               "a trace that OpenTelemetry exporters sent, @otel all of those; @run/RUN_ID, or " \
+               "a trace that OpenTelemetry exporters sent, @otel all of those; @session/NAME "  \
+               "a session file that 'cortex watch' archived; @run/RUN_ID, or "                  \
                "@run/RUN_ID/TASK, a governed run of the repository that this is started in, "   \
                "and a folder the bundle of one; default "                                       \
                "$CORTEX_HOME, else $XDG_DATA_HOME/cortex, else ~/.local/share/cortex."),        \
@@ -179,6 +180,7 @@ extern const cx_cli_command cx_cli_verify;
 extern const cx_cli_command cx_cli_gate_schema;
 extern const cx_cli_command cx_cli_run;
 extern const cx_cli_command cx_cli_serve;
+extern const cx_cli_command cx_cli_watch;
 extern const cx_cli_command cx_cli_mcp;
 extern const cx_cli_command cx_cli_status;
 extern const cx_cli_command cx_cli_token_add;

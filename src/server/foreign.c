@@ -7,7 +7,7 @@
  *   F2  Records are sorted by what they hold, and stand under their resource and scope as in the
  *       document that one exporter would have written of all of them; so arrival leaves no trace.
  */
-#include "server/foreign.h"
+#include "server/foreign_internal.h"
 
 #include <stdlib.h>
 
@@ -56,7 +56,8 @@ typedef struct weaver {
 
 bool cx_foreign_is(cx_str branch)
 {
-    return cx_str_is(branch, BRANCH) || cx_str_starts(branch, CX_STR(BRANCH "/"));
+    return cx_foreign_is_session(branch) || cx_str_is(branch, BRANCH) ||
+           cx_str_starts(branch, CX_STR(BRANCH "/"));
 }
 
 static cx_status read_branch(weaver *w, cx_err *err)
@@ -377,6 +378,8 @@ cx_status cx_foreign_lines(cx_home *home, const cx_foreign_options *wanted, cx_b
                            cx_err *err)
 {
     weaver w = {.home = home, .wanted = wanted};
+    if (cx_foreign_is_session(wanted->branch))
+        return cx_foreign_session_lines(home, wanted, out, err);
     const cx_alloc *alloc = out->alloc;
     uint64_t seed = cx_io_seed(cx_home_io(home));
     size_t before = out->size;

@@ -1,6 +1,6 @@
 /*
  * foreign.h - what was received in foreign forms, as a lattice: `otel` branches
- * (docs/formats/otlp.md §4).
+ * (docs/formats/otlp.md §4), and archived sessions (docs/formats/sessions.md §4).
  *
  * It stands in this room because it needs the book of the recorder and the readers of the import
  * room, which do not know each other; the command line asks here, too.
@@ -13,12 +13,12 @@
 #include "base/buf.h"
 #include "ledger/home.h"
 
-/* "otel", "otel/TRACE_ID", "otel/service/NAME": names this file answers for. */
+/* "otel", "otel/TRACE_ID", "otel/service/NAME", "session/NAME", "session/ID": names this file answers for. */
 bool cx_foreign_is(cx_str branch);
 
 typedef struct cx_foreign_options {
     cx_str branch;    /* cx_foreign_is */
-    size_t max_bytes; /* of the requests read; 0 = no limit.  CX_E_LIMIT "U_LIMIT" */
+    size_t max_bytes; /* of the requests or files read; 0 = no limit.  CX_E_LIMIT "U_LIMIT" */
 } cx_foreign_options;
 
 /*
