@@ -5,8 +5,14 @@
  * Everything is answered from the shelf, so a question costs its answer and not the history.
  */
 #include "lattice/stage.h"
+#include "server/foreign.h"
 #include "server/route.h"
 #include "server/shelf.h"
+
+/* A history of so many nodes can be read whole; a longer one is folded unless asked otherwise. */
+#define FOLD_FROM_NODES 600
+/* Of each kind, in the list of histories. */
+#define HISTORIES_MAX 1000
 
 typedef struct viewing {
     cx_call *call;
@@ -21,7 +27,9 @@ typedef cx_status view_answer(viewing *v, cx_err *err);
 static cx_status prepare(viewing *v, bool node, cx_err *err)
 {
     const cx_param *fold = cx_call_param(v->call, "fold");
-    CX_TRY(cx_shelf_stage(v->book, !fold->given || fold->flag, &v->stage, err));
+    bool folded = fold->given ? fold->flag
+                              : cx_lattice_count(cx_shelf_lattice(v->book)) > FOLD_FROM_NODES;
+    CX_TRY(cx_shelf_stage(v->book, folded, &v->stage, err));
     if (!node)
         return CX_SUCCESS;
     CX_TRY(cx_stage_find(cx_shelf_lattice(v->book), cx_call_text(v->call, "node"), &v->node, err));
@@ -120,4 +128,61 @@ static cx_status answer_writes(viewing *v, cx_err *err)
 cx_status cx_api_view_writes(cx_call *call, cx_err *err)
 {
     return view(call, true, answer_writes, err);
+}
+
+/* --- the list --------------------------------------------------------------------------------- */
+
+/* Traces lie under their agent's hash, or under "key:<id>" (recorder.h). */
+static bool has_traces(cx_str actor)
+{
+    if (cx_str_starts(actor, CX_STR("key:")))
+        return true;
+    for (size_t i = 0; i < actor.size; i++)
+        if (!(actor.data[i] >= '0' && actor.data[i] <= '9') &&
+            !(actor.data[i] >= 'a' && actor.data[i] <= 'f'))
+            return false;
+    return actor.size >= 8;
+}
+
+static cx_status add_history(cx_call *call, cx_json_list *list, const char *before, cx_str name,
+                             uint64_t entries, cx_err *err)
+{
+    cx_json_list one = cx_json_list_begin(call->arena);
+    cx_json value;
+    cx_str whole = cx_arena_printf(call->arena, "%s%.*s", before, (int)name.size, name.data);
+    if (whole.data == NULL)
+        return cx_fail_nomem(err);
+    cx_json_list_put(&one, CX_STR("entries"), cx_json_make_uint(call->arena, entries));
+    cx_json_list_put(&one, CX_STR("name"), cx_json_make_str(whole));
+    CX_TRY(cx_json_list_end_object(&one, &value, err));
+    cx_json_list_add(list, value);
+    return CX_SUCCESS;
+}
+
+/* {"histories":[{"entries","name"}]}: names for /api/v1/view/{branch}. */
+cx_status cx_api_view_list(cx_call *call, cx_err *err)
+{
+    const cx_actor_info *actors;
+    size_t count = 0, told = 0;
+    cx_json_list list = cx_json_list_begin(call->arena), root = cx_json_list_begin(call->arena);
+    cx_json value;
+    if (call->service->options.only_lattice != NULL) {
+        CX_TRY(add_history(call, &list, "", CX_STR("file"),
+                           cx_lattice_count(call->service->options.only_lattice), err));
+    } else {
+        CX_TRY(cx_home_actors(cx_recorder_home(call->service->recorder), call->arena, &actors,
+                              &count, err));
+        for (size_t i = 0; i < count && told < HISTORIES_MAX; i++) {
+            bool foreign = cx_foreign_is(actors[i].name);
+            if (!foreign && !has_traces(actors[i].name))
+                continue;
+            CX_TRY(add_history(call, &list, foreign ? "" : "agent/", actors[i].name,
+                               actors[i].entry_count, err));
+            told++;
+        }
+    }
+    CX_TRY(cx_json_list_end_array(&list, &value, err));
+    cx_json_list_put(&root, CX_STR("histories"), value);
+    CX_TRY(cx_json_list_end_object(&root, &value, err));
+    return cx_call_answer_json(call, 200, &value, err);
 }

@@ -9,7 +9,7 @@
 #include "server/route.h"
 
 #define CX_VIEW_FOLD                                                                        \
-    {.name = "fold", .type = CX_PARAM_FLAG, .help = "Quiet stretches take one column; default true."}
+    {.name = "fold", .type = CX_PARAM_FLAG, .help = "Quiet stretches take one column; default in long histories."}
 #define CX_VIEW_RANGE                                                                       \
     {.name = "from", .type = CX_PARAM_COUNT, .max = UINT32_MAX, .help = "First column."},   \
         {.name = "to", .type = CX_PARAM_COUNT, .max = UINT32_MAX,                           \
@@ -90,6 +90,14 @@ static const cx_route_param cx_view_writes_params[] = {
          .codes = "200",                                                                 \
          .handler = cx_api_session_end,                                                  \
          .summary = "Ends the session"},                                                 \
+        {.method = "GET",                                                                \
+         .path = "/api/v1/view",                                                         \
+         .homeless = true,                                                               \
+         READING_ALL,                                                                    \
+         .answers = JSON,                                                                \
+         .codes = "200 503",                                                             \
+         .handler = cx_api_view_list,                                                    \
+         .summary = "The histories that can be looked at"},                              \
         CX_VIEW("summary", cx_view_params, cx_api_view_summary,                          \
                 "A history's lanes, extent, verdict and findings"),                      \
         CX_VIEW("overview", cx_view_overview_params, cx_api_view_overview,               \

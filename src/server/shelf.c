@@ -10,10 +10,12 @@
 
 #include "base/alloc.h"
 #include "recorder/run_lattice.h"
+#include "server/foreign.h"
 #include "server/route.h"
 #include "server/runs.h"
 
 #define NAME_MAX_BYTES 300
+#define FOREIGN_BYTES_MAX ((size_t)256 << 20)
 #define SECOND_NS UINT64_C(1000000000)
 
 struct cx_shelf_book {
@@ -112,8 +114,12 @@ static cx_status open_lattice(cx_shelf_book *book, cx_call *call, cx_err *err)
         book->shown = service->options.only_lattice;
         return CX_SUCCESS;
     }
+    const cx_foreign_options foreign = {.branch = name, .max_bytes = FOREIGN_BYTES_MAX};
     if (cx_str_starts(name, CX_STR("run/")))
         CX_TRY(open_run(book, call, cx_str_from(name.data + 4, name.size - 4), &options, err));
+    else if (cx_foreign_is(name))
+        CX_TRY(cx_foreign_lattice(cx_recorder_home(service->recorder), &foreign, &options,
+                                  &book->lines, &book->lattice, err));
     else
         CX_TRY(cx_recorder_lattice(cx_recorder_home(service->recorder),
                                    cx_str_is(name, "all") ? (cx_str){NULL, 0} : name, &options,

@@ -81,6 +81,7 @@ export function listen(): void {
   const follow = (): void => {
     route.value = parseRoute(location.hash);
   };
+  follow();
   addEventListener('popstate', follow);
   addEventListener('hashchange', follow);
 }

@@ -4,7 +4,7 @@
 import {mkdirSync} from 'node:fs';
 import {join} from 'node:path';
 import {launch, openPage} from './browser.mjs';
-import {ROOT, viewFile} from './server.mjs';
+import {cortex, ROOT, serveHome, viewFile} from './server.mjs';
 
 const to = process.argv[2] ?? 'shots';
 mkdirSync(to, {recursive: true});
@@ -29,12 +29,24 @@ async function shoot(name, url, act = async () => {}) {
 const incident = await viewFile(join(ROOT, 'examples/incident.jsonl'));
 try {
   await shoot('debugger', incident.url, async (page) => {
-    await page.waitForSelector('.event h2');
+    await page.waitForSelector('.event-agent');
     await page.evaluate(() => (location.hash = '#/debugger/file?node=@reviewer&key=memory.refund_limit'));
     await page.waitForSelector('.why h2, .tab');
     await page.waitForLoadState('networkidle');
   });
 } finally {
   await incident.close();
+}
+
+const traces = join(ROOT, 'examples/traces');
+const home = await serveHome((path) => {
+  cortex(['key', 'add', '--home', path, join(traces, 'trust.json')]);
+  cortex(['record', '--home', path, join(traces, 'alpha.json'), join(traces, 'beta.json'), join(traces, 'later.json')]);
+});
+try {
+  await shoot('inbox', home.url('/inbox'), (page) => page.waitForSelector('.item-trace'));
+  await shoot('traces', home.url('/debugger/all'), (page) => page.waitForSelector('.event-agent'));
+} finally {
+  await home.close();
   await browser.close();
 }

@@ -78,7 +78,7 @@ function Head({name, summary, model}: {name: string; summary: Summary; model: Mo
   const file = session.value?.file;
   return (
     <header class="screen-head">
-      <h1 class="line"><Text text={name === 'file' && file ? file : name === 'all' ? 'All recorded traces' : name} most={120} /></h1>
+      <h1 class="line" title={file ?? undefined}><Text text={name === 'file' && file ? file.slice(file.lastIndexOf('/') + 1) : name === 'all' ? 'All recorded traces' : name} most={120} /></h1>
       {summary.verified
         ? <Badge tone="good" title="Every hash, link and branch was recomputed when it was opened">holds</Badge>
         : <button type="button" class="quiet" onClick={() => adjust({pane: 'findings'})}><Badge tone="bad">{`does not hold: ${plural(summary.errors, 'finding')}`}</Badge></button>}
@@ -129,7 +129,7 @@ function Panes({model}: {model: Model}) {
   const right = pane === 'findings' && wrong > 0 ? 'findings' : 'why';
   return (
     <Split direction="row" name="event and state" initial={0.36}>
-      <section class="pane" aria-label="Event"><div class="pane-body"><EventPane model={model} /></div></section>
+      <section class="pane" aria-label="Event"><h2 class="pane-title">Event</h2><div class="pane-body"><EventPane model={model} /></div></section>
       <Split direction="row" name="state and why" initial={0.5}>
         <section class="pane" aria-label="State"><h2 class="pane-title">State</h2><div class="pane-body"><StatePane model={model} /></div></section>
         <section class="pane" aria-label="Why">

@@ -31,7 +31,7 @@ function Event({node, model}: {node: NodeDetail; model: Model}) {
     <div class="event">
       <div class="event-head">
         <span class="lane-mark" style={{background: `var(--lane-${node.lane % 8})`}} aria-hidden="true" />
-        <h2 class="line"><Text text={shortAgent(node.agent)} most={80} /></h2>
+        <h3 class="event-agent line"><Text text={shortAgent(node.agent)} most={80} /></h3>
         <span class="mono dim">{`#${node.seq}`}</span>
         {fork && <Badge tone={fork.tone} icon="fork">{fork.words}</Badge>}
         {node.parents.length > 1 && <Badge icon="merge">{`merge of ${node.parents.length}`}</Badge>}
@@ -52,7 +52,6 @@ function Event({node, model}: {node: NodeDetail; model: Model}) {
             {finding.detail && <p class="dim"><Text text={finding.detail} most={300} /></p>}</div>
         </div>
       ))}
-      <h3>Event</h3>
       <Value key={node.n} value={node.event} hide={['__seal']} />
       <h3>{node.changes.length === 0 ? 'It changed nothing' : `It changed ${plural(node.changes.length, 'value')}${node.more_changes ? ' and more' : ''}`}</h3>
       <ul class="changes">{node.changes.map((change, i) => <li key={i}><ChangeRow change={change} /></li>)}</ul>

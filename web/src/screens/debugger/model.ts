@@ -22,7 +22,12 @@ export class Model {
   readonly node = new Loader<NodeDetail>();
   readonly writes = new Loader<Writes>();
 
-  readonly fold = computed(() => route.value.query['fold'] !== '0');
+  /** Quiet stretches folded: as the address says, else as the server chose. */
+  readonly fold = computed(() => {
+    const asked = route.value.query['fold'];
+    return asked ? asked === '1' : this.summary.signal.value.value?.fold ?? false;
+  });
+  private readonly askedFold = computed(() => route.value.query['fold'] || undefined);
   /** Columns in view; may reach beyond both ends. */
   readonly view = signal<{from: number; to: number}>({from: 0, to: 60});
   /** First lane in view, in pixels. */
@@ -43,7 +48,7 @@ export class Model {
     this.path = `/api/v1/view/${segments(name)}`;
     this.ends.push(
       effect(() => {
-        const fold = this.fold.value ? undefined : 0;
+        const fold = this.askedFold.value;
         this.wasFitted = false;
         this.summary.ask(`${this.path}/summary`, {fold});
         this.whole.ask(`${this.path}/overview`, {fold, bins: 600});
@@ -61,8 +66,8 @@ export class Model {
     for (const loader of [this.summary, this.whole, this.near, this.far, this.node, this.writes]) loader.stop();
   }
 
-  private get foldQuery(): number | undefined {
-    return this.fold.value ? undefined : 0;
+  get foldQuery(): string | undefined {
+    return this.askedFold.value;
   }
 
   private fitOnce(): void {
@@ -139,7 +144,7 @@ export class Model {
   toggleFold(): void {
     batch(() => {
       this.near.stop();
-      adjust({fold: this.fold.value ? '0' : null});
+      adjust({fold: this.fold.value ? '0' : '1'});
     });
   }
 

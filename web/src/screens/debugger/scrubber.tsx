@@ -8,6 +8,11 @@ import {palette, type Palette} from './draw';
 import {clampView, type Model} from './model';
 import type {Overview, Window} from './types';
 
+/* As the lanes show all of it: a column's width and a half of room. */
+function place(col: number, columns: number, width: number): number {
+  return ((col + 1) / (columns + 1.5)) * width;
+}
+
 const TONES = ['bad', 'warn', 'fork-natural', 'fork-observation', 'fork-injection', 'merge'];
 
 export function Scrubber({model}: {model: Model}) {
@@ -30,26 +35,26 @@ export function Scrubber({model}: {model: Model}) {
   const writes = model.writes.signal.value.value?.changes ?? [];
   const dark = isDark.value;
   useEffect(() => {
-    const at = canvas.current;
-    const ctx = at?.getContext('2d');
-    if (!at || !ctx || !whole || width === 0) return;
+    const strip = canvas.current;
+    const ctx = strip?.getContext('2d');
+    if (!strip || !ctx || !whole || width === 0) return;
     const ratio = window.devicePixelRatio || 1;
-    at.width = Math.round(width * ratio);
-    at.height = Math.round(height * ratio);
+    strip.width = Math.round(width * ratio);
+    strip.height = Math.round(height * ratio);
     ctx.setTransform(ratio, 0, 0, ratio, 0, 0);
     const p = palette();
     ctx.clearRect(0, 0, width, height);
     drawDensity(ctx, whole, width, height, p);
     drawMarks(ctx, whole, width, p);
-    const scale = width / Math.max(1, columns);
+    const at = (col: number): number => place(col, columns, width);
     ctx.fillStyle = p['lit-line']!;
     for (const write of writes) {
       ctx.beginPath();
-      ctx.arc(write.col * scale + scale / 2, height - 5, 3, 0, 2 * Math.PI);
+      ctx.arc(at(write.col), height - 5, 3, 0, 2 * Math.PI);
       ctx.fill();
     }
-    const x1 = Math.max(0, (from + 0.5) * scale);
-    const x2 = Math.min(width, (to + 0.5) * scale);
+    const x1 = Math.max(0, at(from));
+    const x2 = Math.min(width, at(to));
     ctx.fillStyle = p['accent']!;
     ctx.globalAlpha = 0.1;
     ctx.fillRect(x1, 0, x2 - x1, height);
@@ -57,13 +62,13 @@ export function Scrubber({model}: {model: Model}) {
     ctx.fillRect(x1, 0, 1, height);
     ctx.fillRect(x2 - 1, 0, 1, height);
     ctx.globalAlpha = 1;
-    if (focusCol !== null) ctx.fillRect(Math.round(focusCol * scale + scale / 2) - 1, 0, 2, height);
+    if (focusCol !== null) ctx.fillRect(Math.round(at(focusCol)) - 1, 0, 2, height);
   }, [whole, width, from, to, columns, focusCol, writes, dark]);
 
   const moment = useRef<AbortController | null>(null);
   const seek = (event: PointerEvent): void => {
     const area = canvas.current!.getBoundingClientRect();
-    const col = Math.max(0, Math.min(columns - 1, Math.floor(((event.clientX - area.left) / area.width) * columns)));
+    const col = Math.max(0, Math.min(columns - 1, Math.round(((event.clientX - area.left) / area.width) * (columns + 1.5) - 1)));
     const span = to - from;
     model.view.value = clampView(col - span / 2, col + span / 2, columns);
     moment.current?.abort();
@@ -88,7 +93,7 @@ export function Scrubber({model}: {model: Model}) {
 
 /** The node of the focused agent that stands at a column, or the last one before it. */
 async function nearest(model: Model, col: number, abort: AbortSignal): Promise<void> {
-  const fold = model.fold.value ? undefined : 0;
+  const fold = model.foldQuery;
   try {
     const near = await get<Window>(`${model.path}/window`, {fold, from: Math.max(0, col - 40), to: col + 1, max: 400}, abort);
     const lane = model.detail.value?.lane;
@@ -106,10 +111,12 @@ function drawDensity(ctx: CanvasRenderingContext2D, whole: Overview, width: numb
   for (let i = 0; i + 3 < whole.cells.length; i += 4) sums[whole.cells[i + 1]!]! += whole.cells[i + 2]!;
   const most = Math.max(1, ...sums);
   ctx.fillStyle = p['line-strong']!;
-  const bin = width / Math.max(1, whole.bins);
+  const per = (whole.to - whole.from) / Math.max(1, whole.bins);
   sums.forEach((sum, i) => {
     const high = sum === 0 ? 0 : 3 + (height - 24) * Math.sqrt(sum / most);
-    ctx.fillRect(i * bin, height - 10 - high, Math.max(1, bin - 0.5), high);
+    const x = place(whole.from + i * per - 0.5, whole.to, width);
+    const x2 = place(whole.from + (i + 1) * per - 0.5, whole.to, width);
+    ctx.fillRect(x, height - 10 - high, Math.max(1, x2 - x - 0.5), high);
   });
   ctx.fillStyle = p['line']!;
   ctx.fillRect(0, height - 10, width, 1);
@@ -117,10 +124,9 @@ function drawDensity(ctx: CanvasRenderingContext2D, whole: Overview, width: numb
 
 /* Each kind has a shape and a line of its own. */
 function drawMarks(ctx: CanvasRenderingContext2D, whole: Overview, width: number, p: Palette): void {
-  const scale = width / Math.max(1, whole.to - whole.from);
   for (let i = 0; i + 2 < whole.marks.length; i += 3) {
     const kind = whole.marks[i]!;
-    const x = (whole.marks[i + 1]! - whole.from) * scale + scale / 2;
+    const x = place(whole.marks[i + 1]!, whole.to, width);
     ctx.fillStyle = ctx.strokeStyle = p[TONES[kind]!]!;
     ctx.lineWidth = 2;
     ctx.beginPath();
