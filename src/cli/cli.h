@@ -21,6 +21,7 @@ typedef struct cx_cli {
     cx_cli_commands commands;
     const cx_buf *standard_input; /* NULL, or all of it, read already */
     cx_buf recorded;              /* nodes of recorded traces, which a lattice borrows from */
+    const char *configured_home, *configured_actor; /* by files (config.h); NULL = not */
     bool governed; /* the command is about governed runs: errors carry a "message" (run.md §20) */
 } cx_cli;
 
@@ -183,6 +184,9 @@ extern const cx_cli_command cx_cli_serve;
 extern const cx_cli_command cx_cli_watch;
 extern const cx_cli_command cx_cli_mcp;
 extern const cx_cli_command cx_cli_status;
+extern const cx_cli_command cx_cli_config;
+extern const cx_cli_command cx_cli_config_check;
+extern const cx_cli_command cx_cli_config_default;
 extern const cx_cli_command cx_cli_token_add;
 extern const cx_cli_command cx_cli_token_list;
 extern const cx_cli_command cx_cli_token_revoke;

@@ -26,6 +26,8 @@ cx_status cx_cli_home_path(cx_cli *cli, const cx_cli_args *args, const char **ou
     const char *data = variable("XDG_DATA_HOME"), *home = variable("HOME");
     if (given == NULL)
         given = variable("CORTEX_HOME");
+    if (given == NULL)
+        given = cli->configured_home;
     cx_str path;
     if (given != NULL && given[0] == 0)
         return cx_fail(err, CX_E_USAGE, "option --home: expected the name of a folder");
@@ -53,6 +55,10 @@ cx_status cx_cli_actor_name(cx_cli *cli, const cx_cli_args *args, cx_str *out, c
     if (name == NULL) {
         from = "$CORTEX_ACTOR";
         name = variable("CORTEX_ACTOR");
+    }
+    if (name == NULL && cli->configured_actor != NULL) {
+        from = "the configuration's actor";
+        name = cli->configured_actor;
     }
     if (name == NULL) {
         from = "$LOGNAME or $USER";

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "cli/config.h"
 #include "run/agent_ops.h"
 #include "run/sandbox.h"
 
@@ -125,6 +126,9 @@ static const cx_cli_command *const table[] = {
     &cx_cli_token_list,
     &cx_cli_token_revoke,
     &cx_cli_status,
+    &cx_cli_config_check,
+    &cx_cli_config_default,
+    &cx_cli_config, /* behind all `config ..` */
     &cx_cli_doctor,
     &cx_cli_completion,
     &cx_cli_version_command,
@@ -198,6 +202,26 @@ static bool asks_for_json(const char *const *words, size_t word_count)
     return false;
 }
 
+/* Those that tell about the configuration, or about the program alone, work with a wrong one too. */
+static bool reads_config(const cx_cli_command *command)
+{
+    static const char *const none[] = {"config",  "help",       "version",
+                                       "doctor",  "completion", "lattice selftest"};
+    for (size_t i = 0; i < CX_COUNT_OF(none); i++)
+        if (strcmp(command->name, none[i]) == 0)
+            return false;
+    return strncmp(command->name, "config ", 7) != 0;
+}
+
+static int fail_config(cx_cli *cli, const char *const *words, size_t word_count, const cx_err *err)
+{
+    cx_cli_complain("%s", err->message);
+    (void)fprintf(stderr, "See 'cortex config check' and 'cortex help config'.\n");
+    if (asks_for_json(words, word_count))
+        cx_cli_write_error_json(cli, err);
+    return err->code == CX_E_USAGE ? CX_EXIT_USAGE : CX_EXIT_UNCHECKED;
+}
+
 static int run_command(cx_cli *cli, const cx_cli_command *command, const char *const *words,
                        size_t word_count)
 {
@@ -212,6 +236,8 @@ static int run_command(cx_cli *cli, const cx_cli_command *command, const char *c
                                       : cx_cli_fail(cli, command->name, &err, false);
     }
     args.cli = cli;
+    if (!args.help && reads_config(command) && cx_failed(cx_config_apply(cli, &args, &err)))
+        return fail_config(cli, words, word_count, &err);
     if (!args.help)
         return command->run(cli, &args);
     cx_buf out;

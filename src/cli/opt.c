@@ -64,6 +64,20 @@ static const char *suggest_option(const cx_cli_command *command, const char *typ
     return is_close(best_edits, typed) ? best : NULL;
 }
 
+const char *cx_cli_suggest(const char *const *names, size_t count, const char *typed)
+{
+    const char *best = NULL;
+    unsigned best_edits = UINT32_MAX;
+    for (size_t i = 0; i < count; i++) {
+        unsigned edits = distance(typed, names[i]);
+        if (edits < best_edits) {
+            best_edits = edits;
+            best = names[i];
+        }
+    }
+    return is_close(best_edits, typed) ? best : NULL;
+}
+
 const cx_cli_command *cx_cli_suggest_command(cx_cli_commands commands, const char *text)
 {
     const cx_cli_command *best = NULL;
@@ -159,7 +173,7 @@ static bool parse_number(const char *text, bool units, uint64_t *out)
     return true;
 }
 
-static cx_status check_value(const cx_cli_option *option, const char *value, cx_err *err)
+cx_status cx_cli_check_value(const cx_cli_option *option, const char *value, cx_err *err)
 {
     uint64_t number;
     switch (option->kind) {
@@ -242,7 +256,7 @@ static cx_status take_values(scan *s, size_t index, const char *attached, cx_err
                            option->name, option->name, option->value);
         given.values[i] = attached != NULL ? attached : s->words[s->next++];
         attached = NULL;
-        CX_TRY(check_value(option, given.values[i], err));
+        CX_TRY(cx_cli_check_value(option, given.values[i], err));
     }
     if (!option->repeatable && option->value_count != 0 &&
         cx_cli_next(s->args, option->name, NULL) != NULL)
@@ -326,6 +340,20 @@ cx_status cx_cli_parse(const cx_cli_command *command, const char *const *words, 
     return out->help ? CX_SUCCESS : check_operands(out, err);
 }
 
+cx_status cx_cli_give(cx_cli_args *args, size_t option, const char *value, cx_arena *arena,
+                      cx_err *err)
+{
+    cx_cli_given *room = CX_ARENA_ARRAY(arena, cx_cli_given, args->given_count + 1);
+    if (room == NULL)
+        return cx_fail_nomem(err);
+    if (args->given_count != 0)
+        memcpy(room, args->given, args->given_count * sizeof *room);
+    room[args->given_count] = (cx_cli_given){option, {value, NULL}};
+    args->given = room;
+    args->given_count++;
+    return CX_SUCCESS;
+}
+
 /* --- asking -------------------------------------------------------------------------------- */
 
 static const cx_cli_option *known_option(const cx_cli_command *command, const char *name)
@@ -373,7 +401,7 @@ uint64_t cx_cli_number(const cx_cli_args *args, const char *name, uint64_t fallb
     uint64_t value = fallback;
     if (text != NULL) {
         bool fits = parse_number(text, true, &value);
-        CX_ASSERT(fits); /* check_value saw it first */
+        CX_ASSERT(fits); /* cx_cli_check_value saw it first */
     }
     return value;
 }

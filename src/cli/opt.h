@@ -113,6 +113,14 @@ const cx_cli_command *cx_cli_suggest_command(cx_cli_commands commands, const cha
 CX_RESULT cx_cli_parse(const cx_cli_command *command, const char *const *words, size_t word_count,
                        cx_arena *arena, cx_cli_args *out, cx_err *err);
 
+/* Whether `value` is one for the option: CX_E_USAGE says what was expected. */
+CX_RESULT cx_cli_check_value(const cx_cli_option *option, const char *value, cx_err *err);
+/* Which of `names` was meant by what was typed; NULL when none is close. */
+const char *cx_cli_suggest(const char *const *names, size_t count, const char *typed);
+/* As if the option had been given behind what was; room for it is in the arena. */
+CX_RESULT cx_cli_give(cx_cli_args *args, size_t option, const char *value, cx_arena *arena,
+                      cx_err *err);
+
 /* Whether `name` is in the command's table at all. */
 bool cx_cli_takes(const cx_cli_args *args, const char *name);
 /* `name` must be in the command's table: asking for another is a bug. */

@@ -1,0 +1,470 @@
+/*
+ * config.c - what can be set, reading it, and giving it to commands.
+ */
+#include "cli/config.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/folder.h"
+
+#define SYSTEM_FILE "/etc/cortex/config.toml"
+#define KEYS_MAX 400
+
+/* --- what can be set -------------------------------------------------------------------------- */
+
+/* Options with these names are the same thing in every command that has them. */
+static const struct shared {
+    const char *section, *name;
+} shared[] = {
+    {"", "home"},
+    {"", "actor"},
+    {"", "db"},
+    {"", "color"},
+    {"limits", "threads"},
+    {"limits", "max-depth"},
+    {"limits", "max-bytes"},
+};
+
+/* Commands that have a section of their own: those that run for long, or take what comes in. */
+static const char *const sections[] = {"serve", "record", "watch", "mcp", "import"};
+
+/* Never set in a file: what an answer looks like is for who asks. */
+static const char *const never[] = {"help", "json", "output"};
+
+/* As the help says; tests hold the two together. */
+static const struct preset {
+    const char *section, *name, *value;
+} presets[] = {
+    {"", "color", "\"auto\""},
+    {"limits", "max-depth", "1024"},
+    {"serve", "listen", "\"127.0.0.1:8420\""},
+    {"serve", "unknown-key", "\"reject\""},
+    {"serve", "level-policy", "\"reject\""},
+    {"serve", "queue", "1024"},
+    {"serve", "max-body", "\"8M\""},
+    {"serve", "body-memory", "\"256M\""},
+    {"serve", "connections", "16384"},
+    {"serve", "header-timeout", "30"},
+    {"serve", "body-timeout", "120"},
+    {"serve", "answer-timeout", "300"},
+    {"serve", "grace", "15"},
+    {"serve", "insecure", "false"},
+    {"record", "unknown-key", "\"reject\""},
+    {"record", "level-policy", "\"reject\""},
+    {"mcp", "level", "\"full_traces\""},
+};
+
+const char *cx_config_default(const cx_config_key *key)
+{
+    for (size_t i = 0; i < CX_COUNT_OF(presets); i++)
+        if (strcmp(presets[i].section, key->section) == 0 &&
+            strcmp(presets[i].name, key->option->name) == 0)
+            return presets[i].value;
+    return NULL;
+}
+
+static const cx_cli_command *command_of(cx_cli_commands commands, const char *name)
+{
+    for (size_t i = 0; i < commands.count; i++)
+        if (strcmp(commands.items[i]->name, name) == 0)
+            return commands.items[i];
+    return NULL;
+}
+
+static const cx_cli_option *option_of(const cx_cli_command *command, const char *name)
+{
+    for (size_t i = 0; i < command->option_count; i++)
+        if (strcmp(command->options[i].name, name) == 0)
+            return &command->options[i];
+    return NULL;
+}
+
+static bool is_shared(const char *name)
+{
+    for (size_t i = 0; i < CX_COUNT_OF(shared); i++)
+        if (strcmp(shared[i].name, name) == 0)
+            return true;
+    return false;
+}
+
+static bool can_be_set(const cx_cli_option *option)
+{
+    for (size_t i = 0; i < CX_COUNT_OF(never); i++)
+        if (strcmp(never[i], option->name) == 0)
+            return false;
+    return option->value_count <= 1 && !is_shared(option->name);
+}
+
+cx_status cx_config_keys(cx_cli_commands commands, cx_arena *arena, const cx_config_key **out,
+                         size_t *out_count, cx_err *err)
+{
+    cx_config_key *keys = CX_ARENA_ARRAY(arena, cx_config_key, KEYS_MAX);
+    size_t count = 0;
+    if (keys == NULL)
+        return cx_fail_nomem(err);
+    for (size_t i = 0; i < CX_COUNT_OF(shared); i++) {
+        const cx_cli_option *option = NULL;
+        for (size_t j = 0; j < commands.count && option == NULL; j++)
+            option = option_of(commands.items[j], shared[i].name);
+        if (option != NULL)
+            keys[count++] = (cx_config_key){shared[i].section, option};
+    }
+    for (size_t i = 0; i < CX_COUNT_OF(sections); i++) {
+        const cx_cli_command *command = command_of(commands, sections[i]);
+        for (size_t j = 0; command != NULL && j < command->option_count; j++)
+            if (can_be_set(&command->options[j])) {
+                CX_ASSERT(count < KEYS_MAX);
+                keys[count++] = (cx_config_key){sections[i], &command->options[j]};
+            }
+    }
+    *out = keys;
+    *out_count = count;
+    return CX_SUCCESS;
+}
+
+const char *cx_config_variable(const cx_config_key *key, cx_arena *arena)
+{
+    cx_str name = cx_arena_printf(arena, "CORTEX_%s%s%s", key->section,
+                                  key->section[0] == 0 ? "" : "_", key->option->name);
+    char *copy = name.data == NULL ? NULL : CX_ARENA_ARRAY(arena, char, name.size + 1);
+    if (copy == NULL)
+        return NULL;
+    for (size_t i = 0; i <= name.size; i++) {
+        char c = name.data[i];
+        copy[i] = c == '-' ? '_' : c >= 'a' && c <= 'z' ? (char)(c - 32) : c;
+    }
+    return copy;
+}
+
+/* --- checking a file -------------------------------------------------------------------------- */
+
+typedef struct check {
+    cx_cli *cli;
+    const char *path;
+    cx_config_where where;
+    const cx_config_key *keys;
+    size_t key_count;
+    cx_err *err;
+} check;
+
+static cx_status refuse(const check *c, const cx_setting *s, const char *format, ...)
+    CX_PRINTF(3, 4);
+static cx_status refuse(const check *c, const cx_setting *s, const char *format, ...)
+{
+    char text[300];
+    va_list args;
+    va_start(args, format);
+    (void)vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    return cx_fail_at(c->err, CX_E_USAGE, "Config", CX_NO_OFFSET, "%s: line %u, column %u: %s",
+                      c->path, s->line, s->column, text);
+}
+
+static const cx_config_key *key_of(const check *c, const cx_setting *s)
+{
+    for (size_t i = 0; i < c->key_count; i++)
+        if (cx_str_is(s->section, c->keys[i].section) &&
+            cx_str_is(s->name, c->keys[i].option->name))
+            return &c->keys[i];
+    return NULL;
+}
+
+static cx_status refuse_unknown(const check *c, const cx_setting *s)
+{
+    const char *names[KEYS_MAX], *meant;
+    size_t count = 0;
+    cx_str name = cx_arena_copy_str(&c->cli->arena, s->name);
+    cx_str section = cx_arena_copy_str(&c->cli->arena, s->section);
+    if (name.data == NULL || section.data == NULL)
+        return cx_fail_nomem(c->err);
+    for (size_t i = 0; i < c->key_count; i++)
+        if (cx_str_is(s->section, c->keys[i].section))
+            names[count++] = c->keys[i].option->name;
+    if (count == 0) {
+        for (size_t i = 0; i < c->key_count; i++)
+            names[count++] = c->keys[i].section;
+        meant = cx_cli_suggest(names, count, section.data);
+        return refuse(c, s, "there is no section [%.40s]%s%s%s", section.data,
+                      meant == NULL ? "" : "; did you mean [", meant == NULL ? "" : meant,
+                      meant == NULL ? "" : "]?");
+    }
+    /* Right, and in the wrong place. */
+    for (size_t i = 0; i < c->key_count; i++)
+        if (cx_str_is(s->name, c->keys[i].option->name))
+            return refuse(c, s, "there is no setting '%s' here; it belongs %s%s%s", name.data,
+                          c->keys[i].section[0] == 0 ? "before the first section" : "into [",
+                          c->keys[i].section, c->keys[i].section[0] == 0 ? "" : "]");
+    meant = cx_cli_suggest(names, count, name.data);
+    if (meant != NULL)
+        return refuse(c, s, "there is no setting '%.40s' here; did you mean '%s'?", name.data,
+                      meant);
+    return refuse(c, s, "there is no setting '%.40s' here; 'cortex config default' lists all",
+                  name.data);
+}
+
+static cx_status check_kind(const check *c, const cx_setting *s, const cx_cli_option *option)
+{
+    const char *wanted = NULL;
+    if (option->kind == CX_CLI_FLAG)
+        wanted = s->kind == CX_SETTING_FLAG ? NULL : "true or false";
+    else if (option->repeatable)
+        wanted =
+            s->kind == CX_SETTING_TEXTS || s->kind == CX_SETTING_TEXT ? NULL : "texts, [\"..\"]";
+    else if (option->kind == CX_CLI_COUNT)
+        wanted = s->kind == CX_SETTING_NUMBER ? NULL : "a whole number";
+    else if (option->kind == CX_CLI_SIZE)
+        wanted = s->kind == CX_SETTING_NUMBER || s->kind == CX_SETTING_TEXT
+                     ? NULL
+                     : "a number of bytes, or a text such as \"64M\"";
+    else if (s->kind != CX_SETTING_TEXT)
+        wanted = "a text in quotes";
+    return wanted == NULL ? CX_SUCCESS : refuse(c, s, "%s: expected %s", option->name, wanted);
+}
+
+static cx_status check_setting(const check *c, const cx_setting *s)
+{
+    const cx_config_key *key = key_of(c, s);
+    cx_err why;
+    if (key == NULL)
+        return refuse_unknown(c, s);
+    if (c->where == CX_CONFIG_HOME && strcmp(key->option->name, "home") == 0)
+        return refuse(c, s, "home: the file of a home cannot name another one");
+    CX_TRY(check_kind(c, s, key->option));
+    for (size_t i = 0; i < s->value_count && key->option->kind != CX_CLI_FLAG; i++)
+        if (cx_failed(cx_cli_check_value(key->option, s->values[i], &why)))
+            return refuse(c, s, "%s", why.message);
+    return CX_SUCCESS;
+}
+
+/* --- reading ---------------------------------------------------------------------------------- */
+
+/* G3 */
+static cx_status check_owner(const char *path, cx_err *err)
+{
+    cx_facts facts;
+    CX_TRY(cx_path_facts(path, true, &facts, err));
+    if (facts.kind != CX_FILE_REGULAR && facts.kind != CX_FILE_SPECIAL) /* /dev/null is nothing */
+        return cx_fail_at(err, CX_E_USAGE, "Config", CX_NO_OFFSET, "%s is no file", path);
+    if (facts.kind == CX_FILE_REGULAR &&
+        ((facts.mode & 022) != 0 || (facts.owner_id != 0 && facts.owner_id != cx_user_id())))
+        return cx_fail_at(err, CX_E_USAGE, "Config", CX_NO_OFFSET,
+                          "%s can be changed by others, so it is not read; make it yours, chmod "
+                          "go-w",
+                          path);
+    return CX_SUCCESS;
+}
+
+static cx_status parse(check *c, cx_str text, cx_config_file *out)
+{
+    cx_err why;
+    cx_status status = cx_settings_read(text, &c->cli->arena, &out->settings, &out->count, &why);
+    if (status.code == CX_E_NOMEM)
+        return cx_fail_nomem(c->err);
+    if (cx_failed(status))
+        return cx_fail_at(c->err, CX_E_USAGE, "Config", CX_NO_OFFSET, "%s: %s", c->path,
+                          why.message);
+    CX_TRY(cx_config_keys(c->cli->commands, &c->cli->arena, &c->keys, &c->key_count, c->err));
+    for (size_t i = 0; i < out->count; i++)
+        CX_TRY(check_setting(c, &out->settings[i]));
+    return CX_SUCCESS;
+}
+
+cx_status cx_config_read(cx_cli *cli, const char *path, cx_config_where where, cx_config_file *out,
+                         cx_err *err)
+{
+    check c = {.cli = cli, .path = path, .where = where, .err = err};
+    cx_buf text;
+    *out = (cx_config_file){.path = path};
+    CX_TRY(check_owner(path, err));
+    cx_buf_init(&text, cli->alloc);
+    cx_status status = cx_io_read_file(cli->io, path, CX_SETTINGS_BYTES_MAX, &text, err);
+    out->there = !cx_failed(status);
+    if (status.code == CX_E_LIMIT)
+        status = cx_fail_at(err, CX_E_USAGE, "Config", CX_NO_OFFSET,
+                            "%s: expected at most %zu bytes", path, CX_SETTINGS_BYTES_MAX);
+    cx_str kept = CX_STR("");
+    if (!cx_failed(status) && text.size != 0) {
+        kept = cx_arena_copy_str(&cli->arena, cx_buf_str(&text));
+        status = kept.data == NULL ? cx_fail_nomem(err) : CX_SUCCESS;
+    }
+    if (!cx_failed(status))
+        status = parse(&c, kept, out);
+    cx_buf_done(&text);
+    return status;
+}
+
+static const char *variable(const char *name)
+{
+    const char *value = getenv(name);
+    return value == NULL || value[0] == 0 ? NULL : value;
+}
+
+/* Of a place where there may be none. */
+static cx_status read_maybe(cx_cli *cli, cx_str path, cx_config_where where, cx_config *out,
+                            cx_err *err)
+{
+    cx_err own = {0};
+    if (path.data == NULL)
+        return cx_fail_nomem(err);
+    cx_status status = cx_config_read(cli, path.data, where, &out->files[where], &own);
+    /* A home that is none, or is closed to us, is a matter of whoever opens it. */
+    if (status.code == CX_E_NOT_FOUND ||
+        (where == CX_CONFIG_HOME && (own.os_errno == ENOTDIR || own.os_errno == EACCES)))
+        return CX_SUCCESS;
+    if (cx_failed(status))
+        *err = own;
+    return status;
+}
+
+static cx_status read_own(cx_cli *cli, cx_config *out, cx_err *err)
+{
+    const char *named = variable("CORTEX_CONFIG"), *config = variable("XDG_CONFIG_HOME");
+    const char *home = variable("HOME");
+    if (named != NULL) {
+        cx_status status =
+            cx_config_read(cli, named, CX_CONFIG_USER, &out->files[CX_CONFIG_USER], err);
+        if (status.code == CX_E_NOT_FOUND)
+            return cx_fail_at(err, CX_E_USAGE, "Config", CX_NO_OFFSET,
+                              "$CORTEX_CONFIG: there is no file %s", named);
+        return status;
+    }
+    CX_TRY(read_maybe(cli, CX_STR(SYSTEM_FILE), CX_CONFIG_SYSTEM, out, err));
+    /* The XDG rule: a relative path there is to be ignored. */
+    if (config != NULL && config[0] == '/')
+        return read_maybe(cli, cx_arena_printf(&cli->arena, "%s/cortex/config.toml", config),
+                          CX_CONFIG_USER, out, err);
+    if (home != NULL)
+        return read_maybe(cli, cx_arena_printf(&cli->arena, "%s/.config/cortex/config.toml", home),
+                          CX_CONFIG_USER, out, err);
+    return CX_SUCCESS;
+}
+
+const cx_setting *cx_config_find(const cx_config_file *file, const cx_config_key *key)
+{
+    for (size_t i = 0; i < file->count; i++)
+        if (cx_str_is(file->settings[i].section, key->section) &&
+            cx_str_is(file->settings[i].name, key->option->name))
+            return &file->settings[i];
+    return NULL;
+}
+
+/* The first text that the files have for a setting without a section; NULL when none has. */
+static const char *common(const cx_config *config, const char *name)
+{
+    for (size_t i = 0; i < CX_CONFIG_FILES; i++)
+        for (size_t j = 0; j < config->files[i].count; j++)
+            if (config->files[i].settings[j].section.size == 0 &&
+                cx_str_is(config->files[i].settings[j].name, name))
+                return config->files[i].settings[j].values[0];
+    return NULL;
+}
+
+cx_status cx_config_load(cx_cli *cli, const char *home, cx_config *out, cx_err *err)
+{
+    const char *data = variable("XDG_DATA_HOME"), *user = variable("HOME");
+    *out = (cx_config){.home = NULL};
+    CX_TRY(read_own(cli, out, err));
+    out->home = home != NULL ? home : variable("CORTEX_HOME");
+    if (out->home == NULL)
+        out->home = common(out, "home");
+    if (out->home == NULL && data != NULL && data[0] == '/')
+        out->home = cx_arena_printf(&cli->arena, "%s/cortex", data).data;
+    else if (out->home == NULL && user != NULL)
+        out->home = cx_arena_printf(&cli->arena, "%s/.local/share/cortex", user).data;
+    if (out->home == NULL || out->home[0] == 0)
+        return CX_SUCCESS;
+    return read_maybe(cli, cx_arena_printf(&cli->arena, "%s/config.toml", out->home),
+                      CX_CONFIG_HOME, out, err);
+}
+
+/* --- giving it to a command ------------------------------------------------------------------- */
+
+typedef struct giving {
+    cx_cli *cli;
+    cx_cli_args *args;
+    const cx_config *config;
+    cx_err *err;
+} giving;
+
+static cx_status give(giving *g, const cx_cli_option *option, const char *value)
+{
+    return cx_cli_give(g->args, (size_t)(option - g->args->command->options), value, &g->cli->arena,
+                       g->err);
+}
+
+/* The environment speaks like a command line; a flag there is true or false. */
+static cx_status give_variable(giving *g, const cx_cli_option *option, const char *name,
+                               const char *value)
+{
+    cx_err why;
+    if (option->kind == CX_CLI_FLAG) {
+        bool yes = strcmp(value, "true") == 0 || strcmp(value, "1") == 0;
+        if (!yes && strcmp(value, "false") != 0 && strcmp(value, "0") != 0)
+            return cx_fail(g->err, CX_E_USAGE, "$%s: found '%s', expected true or false", name,
+                           value);
+        return yes ? give(g, option, NULL) : CX_SUCCESS;
+    }
+    if (cx_failed(cx_cli_check_value(option, value, &why)))
+        return cx_fail(g->err, CX_E_USAGE, "$%s: %s", name, why.message);
+    return give(g, option, value);
+}
+
+static cx_status give_setting(giving *g, const cx_cli_option *option, const cx_setting *s)
+{
+    if (option->kind == CX_CLI_FLAG)
+        return strcmp(s->values[0], "true") == 0 ? give(g, option, NULL) : CX_SUCCESS;
+    for (size_t i = 0; i < s->value_count; i++)
+        CX_TRY(give(g, option, s->values[i]));
+    return CX_SUCCESS;
+}
+
+/* G1 */
+static cx_status give_key(giving *g, const cx_config_key *key)
+{
+    const cx_cli_option *option = option_of(g->args->command, key->option->name);
+    const char *name = cx_config_variable(key, &g->cli->arena), *value;
+    if (name == NULL)
+        return cx_fail_nomem(g->err);
+    if (option == NULL || cx_cli_has(g->args, option->name) || option->kind != key->option->kind)
+        return CX_SUCCESS;
+    value = variable(name);
+    if (value != NULL)
+        return give_variable(g, option, name, value);
+    for (size_t i = 0; i < CX_CONFIG_FILES; i++) {
+        const cx_setting *s = cx_config_find(&g->config->files[i], key);
+        if (s != NULL)
+            return give_setting(g, option, s);
+    }
+    return CX_SUCCESS;
+}
+
+/* --home and --actor mean something else in some commands (the home to verify, a filter), so these
+ * two are there for whoever asks which home, or who (ledger.h), behind the environment. */
+static bool is_asked_for(const cx_config_key *key)
+{
+    return key->section[0] == 0 &&
+           (strcmp(key->option->name, "home") == 0 || strcmp(key->option->name, "actor") == 0);
+}
+
+cx_status cx_config_apply(cx_cli *cli, cx_cli_args *args, cx_err *err)
+{
+    const char *home = cx_cli_takes(args, "home") ? cx_cli_value(args, "home") : NULL;
+    const cx_config_key *keys;
+    size_t count;
+    cx_config config;
+    CX_TRY(cx_config_load(cli, home, &config, err));
+    CX_TRY(cx_config_keys(cli->commands, &cli->arena, &keys, &count, err));
+    giving g = {cli, args, &config, err};
+    cli->configured_home = common(&config, "home");
+    cli->configured_actor = common(&config, "actor");
+    for (size_t i = 0; i < count; i++)
+        if (!is_asked_for(&keys[i]) &&
+            (keys[i].section[0] == 0 || strcmp(keys[i].section, "limits") == 0 ||
+             strcmp(keys[i].section, args->command->name) == 0))
+            CX_TRY(give_key(&g, &keys[i]));
+    return CX_SUCCESS;
+}

@@ -1,0 +1,64 @@
+/*
+ * config.h - the configuration: settings files in place of options (docs/configuration.md).
+ *
+ * A setting is an option of a command under another name, so what there is to set follows from the
+ * commands' tables: `[serve] workers = 8` is `cortex serve --workers 8`.
+ *
+ *   G1  A flag wins over the environment, that over the files, these over the default.  Of the
+ * files the nearest wins: HOME/config.toml, then the user's, then the system's; $CORTEX_CONFIG
+ * names one in place of the last two. G2  What cannot be understood stops every command that could
+ * act on it: a setting nobody reads is a mistake that nobody sees. G3  A file that others may
+ * change is not read.  A repository has no say: what its runs may do is in policies/ of the
+ * baseline, and where evidence goes is nobody's to choose but the user's.
+ */
+#ifndef CX_CLI_CONFIG_H
+#define CX_CLI_CONFIG_H
+
+#include "base/settings.h"
+#include "cli/cli.h"
+
+typedef enum cx_config_where {
+    CX_CONFIG_HOME,   /* HOME/config.toml */
+    CX_CONFIG_USER,   /* $XDG_CONFIG_HOME/cortex/config.toml, or what $CORTEX_CONFIG names */
+    CX_CONFIG_SYSTEM, /* /etc/cortex/config.toml */
+    CX_CONFIG_FILES
+} cx_config_where;
+
+typedef struct cx_config_file {
+    const char *path; /* NULL = there is no place for one */
+    bool there;
+    const cx_setting *settings;
+    size_t count;
+} cx_config_file;
+
+typedef struct cx_config {
+    cx_config_file files[CX_CONFIG_FILES];
+    const char *home; /* the home that was meant when HOME/config.toml was looked for */
+} cx_config;
+
+/* One thing that can be set. */
+typedef struct cx_config_key {
+    const char *section; /* "" = for all commands that have the option */
+    const cx_cli_option *option;
+} cx_config_key;
+/* All of them, in the order of the tables; memory from the arena. */
+CX_RESULT cx_config_keys(cx_cli_commands commands, cx_arena *arena, const cx_config_key **out,
+                         size_t *out_count, cx_err *err);
+/* Its name in the environment, "CORTEX_SERVE_WORKERS"; in the arena. */
+const char *cx_config_variable(const cx_config_key *key, cx_arena *arena);
+/* What it is when nothing says otherwise, as a file spells it; NULL = nothing, or it depends. */
+const char *cx_config_default(const cx_config_key *key);
+
+/* The setting of a file for a key; NULL when there is none. */
+const cx_setting *cx_config_find(const cx_config_file *file, const cx_config_key *key);
+
+/* Reads and checks one file.  CX_E_NOT_FOUND: it is not there; CX_E_USAGE: it cannot be used, and
+ * where. */
+CX_RESULT cx_config_read(cx_cli *cli, const char *path, cx_config_where where, cx_config_file *out,
+                         cx_err *err);
+/* All of them.  `home`: what --home says, or NULL. */
+CX_RESULT cx_config_load(cx_cli *cli, const char *home, cx_config *out, cx_err *err);
+/* G1: gives the command what neither it nor the environment has been given. */
+CX_RESULT cx_config_apply(cx_cli *cli, cx_cli_args *args, cx_err *err);
+
+#endif
