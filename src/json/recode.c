@@ -221,6 +221,8 @@ static inline const char *recode_simple(recoding *r, const char *at, cx_str *out
         size_t size = word_size(at);
         behind = size != 0 ? at + size : NULL;
     }
+    if (CX_UNLIKELY(behind == NULL))
+        return NULL;
     *out = (cx_str){at, (size_t)(behind - at)};
     return behind;
 }
