@@ -24,6 +24,7 @@
 
 /* How long a reader or writer waits for another process's short lock. */
 #define BUSY_TIMEOUT_MS 10000
+#define POLL_MS 10
 /* Pages in the write-ahead log from which on a commit tries to move them into the file. */
 #define CHECKPOINT_PAGES 4000
 
@@ -270,6 +271,34 @@ void cx_db_close(cx_db *db)
     CX_ASSERT(code == SQLITE_OK); /* a statement was left open */
     cx_share_close(db->folder);
     cx_alloc_free(cx_alloc_default(), db, sizeof *db);
+}
+
+static cx_status wait_to_hold_alone(const cx_db *db)
+{
+    for (int waited = 0; !cx_share_hold_alone(db->folder); waited += POLL_MS) {
+        if (waited >= BUSY_TIMEOUT_MS)
+            return (cx_status){CX_E_BUSY};
+        (void)sqlite3_sleep(POLL_MS);
+    }
+    return CX_SUCCESS;
+}
+
+cx_status cx_db_empty_log(cx_db *db, cx_err *err)
+{
+    CX_ASSERT(db->writes);
+    cx_status status = wait_to_hold_alone(db);
+    if (!cx_failed(status)) {
+        int code = sqlite3_wal_checkpoint_v2(db->handle, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
+        cx_share_leave(db->folder);
+        if (code != SQLITE_OK && code != SQLITE_BUSY)
+            return fail(db, code, "emptying its log", err);
+        status.code = code == SQLITE_OK ? CX_OK : CX_E_BUSY;
+    }
+    if (cx_failed(status))
+        return cx_fail(err, CX_E_BUSY,
+                       "somebody reads the tables as they were before; the rest is done when this"
+                       " is asked again, or the home is opened again");
+    return CX_SUCCESS;
 }
 
 cx_status cx_db_run(cx_db *db, const char *sql, cx_err *err)

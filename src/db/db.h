@@ -18,7 +18,7 @@ typedef struct cx_db_statement cx_db_statement;
 typedef enum cx_db_mode {
     CX_DB_WRITE,     /* opens or makes the file */
     CX_DB_READ,      /* must exist; never changes it; sees what a living writer commits */
-    CX_DB_IMMUTABLE, /* must exist and nobody writes to it: not even a lock is taken */
+    CX_DB_IMMUTABLE, /* must exist, without a living writer; not a byte is changed */
     CX_DB_ALONE,     /* the same with the write-ahead log that a killed writer left, unchanged */
     CX_DB_SCRATCH    /* a private database that is gone when closed; the path is not used */
 } cx_db_mode;
@@ -30,6 +30,11 @@ CX_RESULT cx_db_open(const char *path, cx_db_mode mode, cx_db **out, cx_err *err
 CX_RESULT cx_db_attach(cx_db *db, const char *path, cx_db_mode mode, const char *name, cx_err *err);
 /* All statements must have been closed.  Empties the write-ahead log when it was the writer. */
 void cx_db_close(cx_db *db);
+
+/* Of a writer: moves all of its write-ahead log into the file and empties it, so that what was
+ * overwritten is nowhere any more.  Waits some seconds for readers that are in the way, then
+ * CX_E_BUSY. */
+CX_RESULT cx_db_empty_log(cx_db *db, cx_err *err);
 
 /* One or more statements without parameters and without rows. */
 CX_RESULT cx_db_run(cx_db *db, const char *sql, cx_err *err);

@@ -386,16 +386,7 @@ cx_status cx_store_scrub(cx_store *store, cx_err *err)
     /* secure_delete overwrites rows where they are deleted, but not copies that rows left behind
      * when they moved to another page: only writing all pages anew does. */
     CX_TRY(cx_db_run(store->writing.db, "VACUUM", err));
-    cx_db_statement *statement;
-    CX_TRY(cx_db_prepare(store->writing.db, "PRAGMA wal_checkpoint(TRUNCATE)", &statement, err));
-    bool row = false;
-    cx_status status = cx_db_step(statement, &row, err);
-    if (!cx_failed(status) && row && cx_db_int(statement, 0) != 0)
-        status = cx_fail(err, CX_E_BUSY,
-                         "somebody reads the tables as they were before; the rest is done when this"
-                         " is asked again, or the home is opened again");
-    cx_db_finish(statement);
-    return status;
+    return cx_db_empty_log(store->writing.db, err);
 }
 
 /* --- opening --------------------------------------------------------------------------------- */

@@ -250,6 +250,26 @@ class Generation:
         print("  held:", ", ".join(f"{k} {v}" for k, v in found.items()), flush=True)
 
 
+def judge_again(options):
+    """A folder that was kept; its repository and the feed are not looked at again."""
+    if not os.path.exists(os.path.join(options.judge, "book.jsonl")):
+        print(f"torture.py: {options.judge} is not a folder that was kept: it has no book.jsonl", file=sys.stderr)
+        return 2
+    world = World(os.path.abspath(options.judge), options, 0, fresh=False)
+    lines = kit.Book.read(world.folder / "book.jsonl")
+    world.agents = sorted({line["agent"] for line in lines if line.get("op") == "traces"})
+    try:
+        world.must("verify", "--home", world.home)
+        world.must("tables", "rebuild")
+        found = Judge(world, lines, random.Random(options.seed)).all()
+    except kit.Defect:
+        print("0 passed, 1 failed, 0 skipped")
+        return 1
+    print("held:", ", ".join(f"{k} {v}" for k, v in found.items()))
+    print("1 passed, 0 failed, 0 skipped")
+    return 0
+
+
 def arguments():
     parser = argparse.ArgumentParser(usage=__doc__)
     parser.add_argument("--seconds", type=int, default=180)
@@ -285,8 +305,7 @@ def main():
             print(f"skip: there is no {needed}\n0 passed, 0 failed, 1 skipped")
             return 77
     if options.judge:
-        world = World.__new__(World)
-        raise SystemExit("not yet")
+        return judge_again(options)
     print(f"seed {options.seed}, {options.seconds} s; to repeat: torture.py --seed {options.seed} "
           f"--seconds {options.seconds}", flush=True)
     folder = pathlib.Path(options.keep or tempfile.mkdtemp(prefix="cortex-torture-")).resolve()

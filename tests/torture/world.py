@@ -105,10 +105,10 @@ class World:
     def __init__(self, folder, options, generation):
         self.folder = pathlib.Path(folder)
         self.disk = self.folder / "disk"
-        self.disk.mkdir(parents=True)
+        self.disk.mkdir(parents=True, exist_ok=True)
         self.home = self.disk / "home"
         self.out = self.folder / "out"
-        self.out.mkdir()
+        self.out.mkdir(exist_ok=True)
         self.options, self.generation = options, generation
         self.weather = Weather(self.folder / "weather")
         self.book = Book(self.folder / "book.jsonl")
