@@ -133,3 +133,9 @@ set_tests_properties(banned_calls_do_not_compile PROPERTIES
 add_test(NAME install COMMAND install/test_install.sh ${CMAKE_BINARY_DIR} ${CMAKE_C_COMPILER}
   WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
 set_tests_properties(install PROPERTIES LABELS install)
+
+# The page's own tests, where node and what its lock file names are there.
+foreach(kind unit browser)
+  cx_script(web_${kind} web ${CMAKE_CURRENT_SOURCE_DIR}/web.sh ${kind})
+endforeach()
+set_tests_properties(web_browser PROPERTIES PROCESSORS 2 TIMEOUT 300)

@@ -6,7 +6,7 @@ import './style/index.css';
 import {answerWith, ApiError, change, isLive, isSignedOut} from './base/api';
 import {addCommands, handleKey, helpIsOpen} from './base/keys';
 import {Carried, carriedData} from './base/carried';
-import {go, linkTo, listen, route} from './base/router';
+import {go, linkTo, listen, replaceWith, route} from './base/router';
 import {session, startSession, takeToken} from './base/session';
 import {isDark, startTheme, toggleTheme} from './base/theme';
 import {screens} from './screens/registry';
@@ -51,6 +51,11 @@ function Bar() {
 function Page() {
   const screen = screens.find((one) => one.id === route.value.screen) ?? screens[0]!;
   const View = screen.view;
+  // Where one file is served there is one place to be.
+  const isLost = session.value?.file != null && !route.value.name;
+  useEffect(() => {
+    if (isLost) replaceWith('debugger', 'file');
+  }, [isLost]);
   useEffect(() => {
     document.title = route.value.name ? `${screen.title} \u2013 Cortex` : `Cortex ${screen.title}`;
   }, [screen.id, route.value.name]);
@@ -86,7 +91,6 @@ async function start(): Promise<void> {
   render(<Page />, document.getElementById('page')!);
   try {
     await startSession(token);
-    if (session.value?.file != null && !route.value.name) go('debugger', 'file');
   } catch (error) {
     if (!(error instanceof ApiError && error.status === 401)) failure.value = error as Error;
   }

@@ -65,6 +65,11 @@ export function go(toScreen: string, name = '', query: Record<string, string> = 
   show({screen: toScreen, name, query}, true);
 }
 
+/** The same without a step for the back button: for an address that stands for another one. */
+export function replaceWith(toScreen: string, name = ''): void {
+  show({screen: toScreen, name, query: {}}, false);
+}
+
 /** Changes the query of the present screen: a step of its own for the back button, or none. */
 export function adjust(change: Change, step = true): void {
   show({...route.value, query: merged(route.value.query, change)}, step);

@@ -1,0 +1,198 @@
+// debugger.test.mjs - what people come for: who wrote this value, and can the record be trusted.
+
+import assert from 'node:assert/strict';
+import {mkdtempSync, readFileSync, rmSync, writeFileSync} from 'node:fs';
+import {tmpdir} from 'node:os';
+import {join} from 'node:path';
+import {nothingSerious} from './axe.mjs';
+import {Writer} from './lattice.mjs';
+import {ROOT, viewFile} from './server.mjs';
+
+const INCIDENT = join(ROOT, 'examples/incident.jsonl');
+const MEGABYTE = 'A'.repeat(1 << 20);
+
+/** Everything that has ever fooled a page, as names, keys and values. */
+const HOSTILE = [
+  '<script>window.pwned=1</script>', '"><img src=x onerror=window.pwned=1>', '\' onmouseover=window.pwned=1 x=\'',
+  'javascript:window.pwned=1', '</script><script>window.pwned=1</script>', '{{constructor.constructor("window.pwned=1")()}}',
+  '\u202egnp.exe\u202c', '\u2066iso\u2069', '\u001b[31mred\u001b[0m\u0007', 'a\u0000b', '\ufeffbom\u200bzero', '__proto__', 'constructor',
+];
+
+function hostile() {
+  const writer = new Writer();
+  for (const [i, text] of HOSTILE.entries())
+    writer.add('agent ' + text, {action: text, reasoning: text, [text]: text}, {[text]: text, ['k' + i]: {[text]: [text]}});
+  writer.add('big', {action: 'big', text: MEGABYTE}, {big: MEGABYTE, number: 1});
+  return writer.text();
+}
+
+function long(nodes) {
+  const writer = new Writer();
+  for (let i = 0; i < nodes; i++)
+    writer.add('agent-' + (i % 4), {action: 'step', i}, i % 1000 === 7 ? {wrong: i} : {['k' + (i % 50)]: i});
+  return writer.text();
+}
+
+async function moment(page, agent, seq) {
+  await page.locator('.event-agent', {hasText: agent}).waitFor();
+  await page.locator('.event-head', {hasText: `#${seq}`}).waitFor();
+}
+
+const at = (url, path) => url + '&to=' + encodeURIComponent(path);
+
+export default {
+  async begin() {
+    const folder = mkdtempSync(join(tmpdir(), 'cortex-web-'));
+    const file = (name, text) => {
+      writeFileSync(join(folder, name), text);
+      return join(folder, name);
+    };
+    // One word of one event is another one, as somebody would change it who wants to be cleared.
+    const changed = readFileSync(INCIDENT, 'utf8').replace('A person has to look at this.', 'Nobody has to look at this.');
+    assert.notEqual(changed, readFileSync(INCIDENT, 'utf8'));
+    const [incident, tampered, nasty, many] = await Promise.all([
+      viewFile(INCIDENT), viewFile(file('tampered.jsonl', changed)), viewFile(file('hostile.jsonl', hostile())),
+      viewFile(file('long.jsonl', long(20000)))]);
+    return {folder, incident, tampered, nasty, many};
+  },
+
+  async end(s) {
+    await Promise.all([s.incident, s.tampered, s.nasty, s.many].map((one) => one.close()));
+    rmSync(s.folder, {recursive: true, force: true});
+  },
+
+  tests: {
+    async 'the event that first wrote a wrong value is two clicks away'(page, s) {
+      await page.goto(at(s.incident.url, '/debugger/file?node=@reviewer'));
+      await moment(page, 'reviewer', 7);
+      await page.locator('[data-pointer="/memory/refund_limit"]').click();
+      await page.locator('.why').getByText('1 change led here').waitFor();
+      await page.locator('.step', {hasText: 'first write'}).click();
+      await moment(page, 'reviewer', 2);
+      await page.locator('.event', {hasText: 'observe'}).waitFor();
+      // What it changed is lit, in the event and in the state.
+      await page.locator('.change', {hasText: 'memory.refund_limit'}).waitFor();
+      await page.locator('.state-changed[data-pointer="/memory/refund_limit"]').waitFor();
+      // The address is the state: back goes back, and a new page opened with it shows the same.
+      const address = page.url();
+      await page.goBack();
+      await moment(page, 'reviewer', 7);
+      await page.goForward();
+      await moment(page, 'reviewer', 2);
+      const other = await page.context().newPage();
+      await other.goto(address);
+      await moment(other, 'reviewer', 2);
+      await other.locator('.why h2', {hasText: 'memory.refund_limit'}).waitFor();
+    },
+
+    async 'the keyboard alone is enough'(page, s) {
+      await page.goto(at(s.incident.url, '/debugger/file?node=@coder&key=memory.phase'));
+      await page.locator('.event-agent', {hasText: 'coder'}).waitFor();
+      const seq = async () => Number((await page.locator('.event-head .mono').textContent()).slice(1));
+      const last = await seq();
+      await page.keyboard.press('ArrowLeft');
+      await moment(page, 'coder', last - 1);
+      await page.keyboard.press('ArrowRight');
+      await moment(page, 'coder', last);
+      await page.keyboard.press('ArrowUp');
+      await page.locator('.event-agent', {hasText: 'researcher'}).waitFor();
+      await page.keyboard.press('ArrowDown');
+      await page.locator('.event-agent', {hasText: 'coder'}).waitFor();
+      await page.locator('.chain').waitFor();
+      const here = page.url();
+      await page.keyboard.press('[');
+      await page.waitForURL((url) => url.href !== here);
+      await page.keyboard.press('?');
+      await page.getByRole('dialog').getByText('Previous write of the key').waitFor();
+      await page.keyboard.press('Escape');
+      await page.getByRole('dialog').waitFor({state: 'hidden'});
+      await page.keyboard.press('t');
+      assert.equal(await page.evaluate(() => document.documentElement.dataset.theme), 'dark');
+    },
+
+    async 'a tampered event is shown, refused, and explained'(page, s) {
+      await page.goto(s.tampered.url);
+      await page.locator('.screen-head', {hasText: 'does not hold'}).waitFor();
+      // It opens where it is wrong.
+      await moment(page, 'reviewer', 7);
+      await page.locator('.finding', {hasText: 'E_HASH'}).waitFor();
+      await page.locator('.finding', {hasText: 'does not match its hash'}).waitFor();
+      await page.locator('.lane-name', {hasText: 'reviewer'}).getByLabel('does not hold').waitFor();
+      await page.locator('.lane-name', {hasText: 'user'}).getByLabel('holds', {exact: true}).waitFor();
+    },
+
+    async 'hostile text is text'(page, s, {complaints}) {
+      page.on('dialog', (dialog) => complaints.push(`dialog: ${dialog.message()}`));
+      await page.goto(s.nasty.url);
+      for (let i = 0; i < HOSTILE.length; i++) {
+        await page.evaluate((n) => (location.hash = `#/debugger/file?node=%23${n}&key=memory.k${n}`), i);
+        await page.locator('.event-head', {hasText: 'agent '}).waitFor();
+        await page.locator('.why h2', {hasText: `memory.k${i}`}).waitFor();
+        await page.locator(`[data-pointer="/memory/k${i}"]`).waitFor();
+      }
+      await page.evaluate(() => (location.hash = '#/debugger/file?node=%238&key=memory.k8'));
+      await page.locator('.event .sign', {hasText: 'ESC'}).first().waitFor();
+      await page.evaluate(() => (location.hash = '#/debugger/file?node=%236&key=memory.k6'));
+      await page.locator('.event .sign', {hasText: 'RLO'}).first().waitFor();
+      await page.evaluate(() => (location.hash = '#/debugger/file?node=@big&key=memory.big'));
+      await page.locator('.event-agent', {hasText: 'big'}).waitFor();
+      await page.locator('.event .value').waitFor();
+      assert.equal(await page.evaluate(() => window.pwned), undefined);
+      assert.equal(await page.evaluate(() => document.querySelectorAll('#page script, #page img, #page iframe').length), 0);
+      // A megabyte is not put into the page at once.
+      assert.ok((await page.evaluate(() => document.body.textContent.length)) < 100000);
+    },
+
+    async 'a long history opens without the page holding it'(page, s) {
+      await page.goto(at(s.many.url, '/debugger/file?node=@agent-3&key=memory.wrong'));
+      await page.locator('.screen-head', {hasText: '20\u202f000 events'}).waitFor();
+      await page.locator('.step', {hasText: 'first write'}).waitFor();
+      assert.ok((await page.locator('.step').count()) >= 20);
+      await page.locator('.step').last().click();
+      await moment(page, 'agent-3', 1);
+      await page.keyboard.press('0');
+      await page.keyboard.press('-');
+      await page.keyboard.press('n');
+      assert.ok((await page.evaluate(() => document.querySelectorAll('*').length)) < 3000);
+      const canvas = await page.locator('.lane-canvas').evaluate((at) => at.width * at.height);
+      assert.ok(canvas > 0 && canvas < 5e6);
+    },
+
+    async 'without its token the page asks for it, and shows nothing'(page, s) {
+      const bare = s.incident.url.slice(0, s.incident.url.indexOf('#'));
+      await page.goto(bare);
+      await page.getByLabel('Token').fill('cortex_wrong');
+      await page.getByRole('button', {name: 'Open'}).click();
+      await page.getByRole('alert').waitFor();
+      await page.getByLabel('Token').fill(s.incident.url.slice(s.incident.url.indexOf('=') + 1));
+      await page.getByRole('button', {name: 'Open'}).click();
+      await page.locator('.event-agent').waitFor();
+      // The token is nowhere a script could find it afterwards.
+      const kept = await page.evaluate(() => location.href + document.cookie + JSON.stringify(localStorage) + document.documentElement.outerHTML);
+      assert.ok(!/cortex_[A-Za-z0-9_-]{43}/.test(kept));
+    },
+
+    async 'nothing serious for axe, light'(page, s) {
+      await page.goto(at(s.tampered.url, '/debugger/file?node=@reviewer&key=memory.refund_limit'));
+      await page.locator('.chain').waitFor();
+      await nothingSerious(page);
+      await page.keyboard.press('?');
+      await page.getByRole('dialog').waitFor();
+      await nothingSerious(page);
+    },
+
+    'nothing serious for axe, dark, 390 pixels': {
+      options: {colorScheme: 'dark', viewport: {width: 390, height: 844}},
+      async run(page, s) {
+        await page.goto(at(s.incident.url, '/debugger/file?node=@reviewer&key=memory.refund_limit'));
+        await page.locator('.chain').waitFor();
+        await nothingSerious(page);
+        await page.getByRole('tab', {name: 'State'}).click();
+        await page.locator('.state-row').first().waitFor();
+        await nothingSerious(page);
+        // Nothing sticks out at the side.
+        assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= 390));
+      },
+    },
+  },
+};
