@@ -3,6 +3,7 @@
 import type {ComponentType} from 'preact';
 import type {IconName} from '../ui/icon';
 import {Debugger} from './debugger/debugger';
+import {Evidence} from './evidence/evidence';
 import {Inbox} from './inbox/inbox';
 
 export interface Screen {
@@ -18,4 +19,5 @@ export interface Screen {
 export const screens: readonly Screen[] = [
   {id: 'inbox', title: 'Inbox', icon: 'inbox', inBar: true, view: Inbox},
   {id: 'debugger', title: 'Debugger', icon: 'lanes', inBar: true, view: Debugger},
+  {id: 'evidence', title: 'Evidence', icon: 'shield', inBar: true, view: Evidence},
 ];
