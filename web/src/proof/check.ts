@@ -43,9 +43,22 @@ export interface Report {
   questions: Question[];
   manifest: Manifest | null;
   checkpoint: Checkpoint | null;
+  entry: Entry | null;
   /** What the verdict rests on. */
   anchors: string[];
   limits: string[];
+}
+
+/** The entry that a proof of the journal shows (ledger.md §3). */
+export interface Entry {
+  seq: number;
+  kind: string;
+  createdNs: number;
+  createdBy: Uint8Array | null;
+  /** In the entry itself, or only its commitment. */
+  payload: Uint8Array | null;
+  commitment: Uint8Array | null;
+  payloadSize: number;
 }
 
 /** What the reader brings along; the file itself is believed in nothing. */
@@ -65,7 +78,7 @@ class Broken extends Error {
 function blank(kind: Report['kind']): Report {
   return {
     kind, verdict: 'holds', reason: null, message: '', scheme: null, chains: [], questions: [],
-    manifest: null, checkpoint: null, anchors: [], limits: [],
+    manifest: null, checkpoint: null, entry: null, anchors: [], limits: [],
   };
 }
 
@@ -240,10 +253,22 @@ function readInclusion(value: Cbor): Inclusion {
   };
 }
 
+function readEntry(bytes: Uint8Array): Entry {
+  const map = asMap(decode(bytes), 'entry');
+  only(map, 'entry', [1, 2, 3, 4, 5, 6, 7]);
+  const part = (key: number): Uint8Array | null => (map.has(key) ? asBytes(map.get(key), `entry ${key}`) : null);
+  const payload = part(5);
+  return {
+    seq: asNumber(map.get(1), 'seq'), kind: asText(map.get(2), 'kind'), createdNs: asNumber(map.get(3), 'time'),
+    createdBy: part(4), payload, commitment: part(6),
+    payloadSize: payload ? payload.length : map.has(7) ? asNumber(map.get(7), 'size') : 0,
+  };
+}
+
 function checkInclusion(report: Report, proof: Inclusion, expected: Uint8Array | null, expectedIs: string): Uint8Array {
   if (!proof.entry) throw new Broken('NoLeaf', 'the entry is not in the proof');
-  const entry = asMap(decode(proof.entry), 'entry');
-  if (entry.get(1) !== proof.index) throw new Broken('LeafMismatch', 'the entry has another number');
+  const entry = (report.entry = readEntry(proof.entry));
+  if (entry.seq !== proof.index) throw new Broken('LeafMismatch', 'the entry has another number');
   const folded = foldInclusion(proof.scheme, entryLeafHash(proof.entry), proof.index, proof.size, proof.path);
   report.chains.push({
     title: `Entry ${proof.index} of ${proof.size}`, from: 'the entry that is shown',
@@ -342,7 +367,7 @@ function checkConsistency(report: Report, map: Map<number | string, Cbor>, trust
   const path = asList(map.get(4), 'path').map((hash) => asBytes(hash, 'path', 32));
   const grown = foldConsistency(scheme, trust.olderRoot, size1, size2, path, trust.journalRoot);
   report.chains.push({
-    title: `${size1} entries became ${size2}`, from: 'hashes of the older journal', start: null, steps: grown.steps,
+    title: `${size1} of ${size2} entries`, from: 'hashes of the older journal', start: null, steps: grown.steps,
     computed: grown.newer, expected: trust.journalRoot, expectedIs: 'the newer journal root you gave',
   });
   if (!equal(grown.older, trust.olderRoot) || !equal(grown.newer, trust.journalRoot))

@@ -72,7 +72,10 @@ export function judge(proof: Proof, bytes: Uint8Array, trust: Trusted): Report {
   });
   const rests = isTrusted(proof.stated.journal, trust) || isSigned(proof.stated.journal, proof.checkpoint, trust);
   const byJournal = report.anchors.includes('journal_root') || report.anchors.includes('seal');
-  if (report.verdict !== 'holds' || !byJournal || rests) return report;
+  if (rests) return report;
+  for (const chain of report.chains)
+    if (proof.stated.journal) chain.expectedIs = chain.expectedIs.replace('you gave', 'that this server states');
+  if (report.verdict !== 'holds' || !byJournal) return report;
   report.anchors = report.anchors.filter((anchor) => anchor !== 'journal_root' && anchor !== 'seal');
   if (report.anchors.length > 0) return report;
   report.verdict = 'indeterminate';

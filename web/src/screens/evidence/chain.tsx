@@ -25,7 +25,7 @@ function Rung({step, number}: {step: Step; number: number}) {
   const kind = (side: 'left' | 'right', bytes: Uint8Array) =>
     step.ours === side ? 'ours' : isEmpty(bytes) ? 'empty' : 'given';
   return (
-    <li class="rung">
+    <li class="proof-rung">
       <span class="rung-number">{number}</span>
       <Hash bytes={step.left} kind={kind('left', step.left)} />
       <span class="rung-join" aria-hidden="true">{'\u2016'}</span>
@@ -41,11 +41,11 @@ export function ChainView({chain}: {chain: Chain}) {
   const good = chain.expected !== null && equal(chain.computed, chain.expected);
   const shown = all || chain.steps.length <= FEW ? chain.steps : chain.steps.slice(0, FEW);
   return (
-    <section class="chain">
+    <section class="proof-chain">
       <h3><Text text={chain.title} most={120} /></h3>
       <p class="dim">{`From ${chain.from}`}{chain.steps.length > 0 ? `, ${plural(chain.steps.length, 'hash', 'hashes')} up` : ''}</p>
       {shown.length > 0 && (
-        <ol class="ladder">
+        <ol class="proof-ladder">
           {shown.map((step, i) => <Rung key={i} step={step} number={i + 1} />)}
         </ol>
       )}
@@ -54,12 +54,12 @@ export function ChainView({chain}: {chain: Chain}) {
           {`${chain.steps.length - shown.length} more hashes`}
         </button>
       )}
-      <div class={`chain-end ${chain.expected === null ? '' : good ? 'chain-good' : 'chain-bad'}`}>
+      <div class={`proof-end ${chain.expected === null ? '' : good ? 'proof-good' : 'proof-bad'}`}>
         <dl>
           <dt>computed here</dt><dd class="mono">{toHex(chain.computed)}</dd>
           <dt>{chain.expectedIs}</dt><dd class="mono">{chain.expected ? toHex(chain.expected) : 'not given'}</dd>
         </dl>
-        {chain.expected && <span class="chain-mark"><Icon name={good ? 'check' : 'cross'} label={good ? 'equal' : 'different'} />{good ? 'equal' : 'different'}</span>}
+        {chain.expected && <span class="proof-mark"><Icon name={good ? 'check' : 'cross'} label={good ? 'equal' : 'different'} />{good ? 'equal' : 'different'}</span>}
       </div>
     </section>
   );

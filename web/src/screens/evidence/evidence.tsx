@@ -103,7 +103,7 @@ function Choose({of}: {of: Loaded<Memories>}) {
               <li key={one.uri}>
                 <button type="button" class="memory" onClick={() => adjust({uri: one.uri})}>
                   <Line class="mono" text={one.uri.replace('matrix://cortex/', '')} most={60} />
-                  <Line class="dim" text={one.short ?? ''} most={120} />
+                  <Line class="dim" text={one.forms.short} most={120} />
                 </button>
               </li>
             ))}

@@ -1,11 +1,12 @@
 // report.tsx - the verdict of a proof, what it rests on, what it does not prove, and each chain of hashes.
 
 import {useEffect, useMemo, useState} from 'preact/hooks';
-import {bytes as size, plural} from '../../base/format';
+import {bytes as size, plural, time} from '../../base/format';
 import {Badge, type Tone} from '../../ui/badge';
 import {Icon} from '../../ui/icon';
 import {Text} from '../../ui/text';
-import type {Report} from '../../proof/check';
+import {toHex} from '../../proof/bytes';
+import type {Entry, Report} from '../../proof/check';
 import {bent, judge, type Proof} from './asked';
 import {ChainView} from './chain';
 import {trusted} from './trust';
@@ -57,6 +58,23 @@ function Tamper({proof, at, setAt}: {proof: Proof; at: number | null; setAt(at: 
   );
 }
 
+function words(bytes: Uint8Array): string {
+  return new TextDecoder().decode(bytes);
+}
+
+function EntryFacts({entry}: {entry: Entry}) {
+  return (
+    <dl class="entry-facts">
+      <dt>kind</dt><dd><code><Text text={entry.kind} /></code></dd>
+      <dt>written</dt><dd>{time(entry.createdNs / 1e9)}{entry.createdBy && <>{' by '}<Text text={words(entry.createdBy)} most={200} /></>}</dd>
+      <dt>content</dt>
+      <dd>{entry.commitment
+        ? <>{`${size(entry.payloadSize)}, held by the commitment `}<code title={toHex(entry.commitment)}>{toHex(entry.commitment).slice(0, 16) + '\u2026'}</code></>
+        : entry.payload ? `${size(entry.payloadSize)} inside the entry` : 'none'}</dd>
+    </dl>
+  );
+}
+
 export function ReportView({proof}: {proof: Proof}) {
   const [at, setAt] = useState<number | null>(null);
   useEffect(() => setAt(null), [proof]);
@@ -80,6 +98,7 @@ export function ReportView({proof}: {proof: Proof}) {
           ))}
         </ul>
       )}
+      {report.entry && report.kind === 'inclusion' && <EntryFacts entry={report.entry} />}
       <div class="report-columns">
         <section>
           <h3>What it rests on</h3>

@@ -37,9 +37,9 @@ function SnapshotList({of}: {of: Loaded<Snapshots>}) {
                 <button type="button" class="snapshot" aria-pressed={at === String(one.snapshot)}
                         onClick={() => adjust({what: 'state', at: at === String(one.snapshot) ? null : String(one.snapshot)})}>
                   <span class="mono">{`#${one.snapshot}`}</span>
-                  <span>{time(one.created_ns / 1e9)}</span>
-                  <span class="dim">{`${count(one.journal_size)} entries, ${count(one.live_memories)} memories`}</span>
+                  <span>{time(Math.floor(one.created_ns / 1e9))}</span>
                   {one.sealed && <Badge tone="info" icon="lock" title={`signed by ${one.signed_by ?? 'somebody'}`}>sealed</Badge>}
+                  <span class="dim">{`${count(one.journal_size)} entries, ${count(one.live_memories)} memories`}</span>
                 </button>
               </li>
             ))}
@@ -61,7 +61,7 @@ function CheckpointList({of}: {of: Loaded<Checkpoints>}) {
               <li key={one.origin}>
                 <button type="button" class="snapshot" aria-pressed={chosen === one.origin}
                         onClick={() => adjust({checkpoint: chosen === one.origin ? null : one.origin})}>
-                  <Line text={one.origin} most={60} />
+                  <Line class="snapshot-name" text={one.origin} most={60} />
                   <span class="dim">{`${count(one.size)} entries, root ${one.root.slice(0, 10)}`}</span>
                 </button>
               </li>

@@ -36,6 +36,6 @@ export interface Checkpoints {
 }
 
 export interface Memories {
-  memories: {uri: string; short?: string}[];
+  memories: {uri: string; forms: {short: string}}[];
   next: string | null;
 }
