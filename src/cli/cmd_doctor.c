@@ -29,8 +29,9 @@ const cx_cli_command cx_cli_doctor = {
     .purpose = "check this machine and what the program builds on",
     .about = "Tries the SHA-256 kernels, Ed25519 and canonical JSON on known answers, verifies the "
              "built-in histories, and looks at processor, memory, stack, descriptors, temporary "
-             "folder and terminal; then at what governed runs need: git, the layers of the "
-             "sandbox, and, "
+             "folder and terminal; at the configuration and the home with its log, tables, index, "
+             "keys, tokens and holder, the disk and the clock, and what serving needs: libraries, "
+             "ports, MCP; then at what governed runs need: git, the layers of the sandbox, and, "
              "inside of a repository, its runtime root, policies, schemas, hooks and runner. Each "
              "line is ok, warn or fail, with what to do.",
     .options = options,
@@ -288,6 +289,7 @@ static int run(cx_cli *cli, const cx_cli_args *args)
     check_limits(&d);
     check_temporary(&d);
     check_terminal(&d);
+    cx_doctor_check_home(&d, args);
     cx_doctor_check_runs(&d, args);
     bool ok = !d.failed;
     for (size_t i = 0; i < d.checks.count; i++)

@@ -11,6 +11,7 @@
 
 #include "base/folder.h"
 #include "cli/checkpoint.h"
+#include "cli/holder.h"
 #include "cli/index_view.h"
 #include "cli/run_place.h"
 #include "cli/trace.h"
@@ -39,10 +40,7 @@ typedef struct standing {
     cx_facts facts;
     uint64_t log_bytes, segments, free_bytes, all_bytes;
     bool has_room;
-    bool held;
-    char holder_pid[24];
-    cx_str holder_name; /* its program; empty = not to be learnt */
-    bool socket;
+    cx_cli_holder holder;
     size_t tokens;
     cx_err ledger_err; /* code CX_OK: what follows is known */
     uint64_t entries;
@@ -115,52 +113,6 @@ static void look_at_checkpoints(standing *s)
                                               &s->checkpoints[s->checkpoint_count], &why)))
             s->checkpoint_count++;
     }
-}
-
-/* --- the holder ------------------------------------------------------------------------------- */
-
-/* The first words of the process's command line, as far as /proc tells. */
-static cx_str command_of(standing *s, const char *pid)
-{
-    char path[48];
-    cx_buf text;
-    cx_str kept = {NULL, 0};
-    (void)snprintf(path, sizeof path, "/proc/%s/cmdline", pid);
-    cx_buf_init(&text, s->cli->alloc);
-    if (!cx_failed(cx_io_read_file(s->cli->io, path, 65536, &text, NULL))) {
-        size_t words = 0, size = 0;
-        while (size < text.size && (text.data[size] != 0 || ++words < 2))
-            size++;
-        for (size_t i = 0; i < size; i++)
-            if (text.data[i] == 0)
-                text.data[i] = ' ';
-        kept = cx_arena_copy_str(&s->cli->arena, cx_str_from((const char *)text.data, size));
-    }
-    cx_buf_done(&text);
-    return kept;
-}
-
-/* The lock file begins with the number of whoever took it last (docs/formats/log.md). */
-static void look_at_holder(standing *s)
-{
-    const cx_io *io = s->cli->io;
-    cx_str path = cx_arena_printf(&s->cli->arena, "%s/log/lock", s->path);
-    cx_str socket = cx_arena_printf(&s->cli->arena, "%s/socket", s->path);
-    cx_facts facts;
-    cx_file file;
-    size_t got = 0;
-    if (path.data == NULL || socket.data == NULL || io->open(io, path.data, CX_IO_READ, &file) != 0)
-        return;
-    if (io->locked(io, file, &s->held) != 0)
-        s->held = false;
-    if (s->held && !cx_failed(cx_io_read_at(io, file, path.data, s->holder_pid,
-                                            sizeof s->holder_pid - 1, 0, &got, NULL)))
-        s->holder_pid[strspn(s->holder_pid, "0123456789")] = 0;
-    (void)io->close(io, file);
-    if (s->holder_pid[0] != 0)
-        s->holder_name = command_of(s, s->holder_pid);
-    s->socket = s->held && !cx_failed(cx_path_facts(socket.data, false, &facts, NULL)) &&
-                facts.kind == CX_FILE_SPECIAL;
 }
 
 /* --- the ledger ------------------------------------------------------------------------------- */
@@ -283,7 +235,7 @@ static cx_status look(standing *s, cx_err *err)
     s->there = !cx_failed(cx_path_facts(s->path, true, &s->facts, NULL));
     s->has_room = s->there && !cx_failed(cx_path_room(s->path, &s->free_bytes, &s->all_bytes, err));
     look_at_log(s);
-    look_at_holder(s);
+    cx_cli_holder_look(s->cli, s->path, &s->holder);
     look_at_checkpoints(s);
     if (!cx_failed(cx_tokens_read(s->cli->io, s->path, &s->cli->arena, &tokens, NULL)))
         s->tokens = tokens.count;
@@ -357,18 +309,18 @@ static void tell_actors(const standing *s, cx_buf *out)
 
 static void tell_holder(const standing *s, cx_buf *out)
 {
-    if (!s->held) {
+    if (!s->holder.held) {
         cx_buf_add_z(out, "holder  nobody: commands open the home themselves\n");
         return;
     }
-    cx_buf_printf(out, "holder  process %s", s->holder_pid[0] == 0 ? "?" : s->holder_pid);
-    if (s->holder_name.size != 0) {
+    cx_buf_printf(out, "holder  process %s", s->holder.pid[0] == 0 ? "?" : s->holder.pid);
+    if (s->holder.command.size != 0) {
         cx_buf_add_z(out, " (");
-        cx_cli_add_text(out, s->holder_name);
+        cx_cli_add_text(out, s->holder.command);
         cx_buf_add_byte(out, ')');
     }
-    cx_buf_add_z(out, s->socket ? "; others write through its socket\n"
-                                : "; it serves no socket, so others cannot write\n");
+    cx_buf_add_z(out, s->holder.socket ? "; others write through its socket\n"
+                                       : "; it serves no socket, so others cannot write\n");
 }
 
 static void tell_repository(const standing *s, cx_buf *out)
@@ -478,13 +430,13 @@ static cx_status put_ledger(const standing *s, cx_json_list *json, cx_err *err)
 static cx_status put_holder(const standing *s, cx_json_list *json, cx_err *err)
 {
     cx_json_list holder = cx_json_list_begin(json->arena);
-    if (!s->held) {
+    if (!s->holder.held) {
         cx_cli_put_null(json, "holder");
         return CX_SUCCESS;
     }
-    cx_cli_put_maybe(&holder, "command", s->holder_name);
-    cx_cli_put_uint(&holder, "pid", strtoull(s->holder_pid, NULL, 10));
-    cx_cli_put_bool(&holder, "serves_socket", s->socket);
+    cx_cli_put_maybe(&holder, "command", s->holder.command);
+    cx_cli_put_uint(&holder, "pid", strtoull(s->holder.pid, NULL, 10));
+    cx_cli_put_bool(&holder, "serves_socket", s->holder.socket);
     return cx_cli_put_object(json, "holder", &holder, err);
 }
 

@@ -352,8 +352,7 @@ const cx_setting *cx_config_find(const cx_config_file *file, const cx_config_key
     return NULL;
 }
 
-/* The first text that the files have for a setting without a section; NULL when none has. */
-static const char *common(const cx_config *config, const char *name)
+const char *cx_config_common(const cx_config *config, const char *name)
 {
     for (size_t i = 0; i < CX_CONFIG_FILES; i++)
         for (size_t j = 0; j < config->files[i].count; j++)
@@ -370,7 +369,7 @@ cx_status cx_config_load(cx_cli *cli, const char *home, cx_config *out, cx_err *
     CX_TRY(read_own(cli, out, err));
     out->home = home != NULL ? home : variable("CORTEX_HOME");
     if (out->home == NULL)
-        out->home = common(out, "home");
+        out->home = cx_config_common(out, "home");
     if (out->home == NULL && data != NULL && data[0] == '/')
         out->home = cx_arena_printf(&cli->arena, "%s/cortex", data).data;
     else if (out->home == NULL && user != NULL)
@@ -459,8 +458,8 @@ cx_status cx_config_apply(cx_cli *cli, cx_cli_args *args, cx_err *err)
     CX_TRY(cx_config_load(cli, home, &config, err));
     CX_TRY(cx_config_keys(cli->commands, &cli->arena, &keys, &count, err));
     giving g = {cli, args, &config, err};
-    cli->configured_home = common(&config, "home");
-    cli->configured_actor = common(&config, "actor");
+    cli->configured_home = cx_config_common(&config, "home");
+    cli->configured_actor = cx_config_common(&config, "actor");
     for (size_t i = 0; i < count; i++)
         if (!is_asked_for(&keys[i]) &&
             (keys[i].section[0] == 0 || strcmp(keys[i].section, "limits") == 0 ||

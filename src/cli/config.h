@@ -52,6 +52,9 @@ const char *cx_config_default(const cx_config_key *key);
 /* The setting of a file for a key; NULL when there is none. */
 const cx_setting *cx_config_find(const cx_config_file *file, const cx_config_key *key);
 
+/* The first text that the files have for a setting without a section; NULL when none has. */
+const char *cx_config_common(const cx_config *config, const char *name);
+
 /* Reads and checks one file.  CX_E_NOT_FOUND: it is not there; CX_E_USAGE: it cannot be used, and
  * where. */
 CX_RESULT cx_config_read(cx_cli *cli, const char *path, cx_config_where where, cx_config_file *out,

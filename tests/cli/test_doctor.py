@@ -10,7 +10,7 @@ import shutil
 from kit import BIN, TESTS, Folder, check, main, run, skip, test
 
 ENV = {k: v for k, v in os.environ.items()
-       if k not in ("CORTEX_HOME", "CORTEXPILOT_RUNTIME_ROOT", "XDG_DATA_HOME")}
+       if not k.startswith(("CORTEX_", "XDG_")) and k != "CORTEXPILOT_RUNTIME_ROOT"}
 GIT = ["git", "-c", "user.name=T", "-c", "user.email=t@example.invalid", "-c",
        "core.hooksPath=/dev/null", "-c", "commit.gpgSign=false"]
 
@@ -169,6 +169,95 @@ def outside_of_a_repository_it_says_nothing_about_one():
         names = {one["name"] for one in json.loads(done.stdout)["checks"]}
         check(done.returncode == 0, done.stdout)
         check("git" in names and "runtime-root" not in names and "hooks" not in names, names)
+
+
+class Home:
+    """A home with an entry, a signed checkpoint and tokens, outside of a repository."""
+
+    def __enter__(self):
+        self.outer = Folder()
+        self.folder = self.outer.__enter__()
+        self.path = self.folder / "home"
+        self.env = {**ENV, "CORTEX_HOME": str(self.path), "CORTEX_ACTOR": "ann", "HOME": str(self.folder)}
+        for words in (("init", "--no-repo", "--segment-size", "1M"),
+                      ("memory", "write", "Fact", '{"statement":"x","subject":"s","predicate":"is"}'),
+                      ("key", "new", "a.key", "--name", "example.com/log"),
+                      ("checkpoint", "--sign", "a.key"), ("token", "add", "--scope", "trace:read"),
+                      ("key", "add", TESTS.parent / "examples" / "traces" / "trust.json"),
+                      ("record", TESTS.parent / "examples" / "traces" / "beta.json")):
+            done = run(BIN, *words, cwd=self.folder, env=self.env)
+            check(done.returncode == 0, words, done.stderr)
+        return self
+
+    def __exit__(self, *problem):
+        self.outer.__exit__(*problem)
+
+    def doctor(self, *words):
+        done = run(BIN, "doctor", "--json", *words, cwd=self.folder, env=self.env)
+        answer = json.loads(done.stdout)
+        check(answer["ok"] == (done.returncode == 0), done.returncode, answer)
+        return done.returncode, {one["name"]: one for one in answer["checks"]}
+
+    def fails(self, name, *words):
+        code, checks = self.doctor()
+        check(code == 3 and checks[name]["status"] == "fail", name, checks[name])
+        check(checks[name]["fix"], checks[name])
+        for word in words:
+            check(word in checks[name]["detail"], word, checks[name])
+
+
+@test
+def a_home_that_is_well():
+    with Home() as home:
+        code, checks = home.doctor()
+        check(code == 0, checks)
+        for name in ("config", "home", "log", "tables", "index", "keys", "checkpoints", "tokens", "holder",
+                     "clock", "mcp", "ledger"):
+            check(checks[name]["status"] == "ok", checks[name])
+        for name in ("disk", "http", "postgresql", "listen", "otlp"):
+            check(name in checks, name)
+        text = run(BIN, "doctor", cwd=home.folder, env=home.env).stdout.decode()
+        check("checkpoints   1 origins" in text, text)
+
+
+@test
+def a_home_that_is_not_well():
+    with Home() as home:
+        home.path.chmod(0o755)
+        _, checks = home.doctor()
+        check(checks["home"]["status"] == "warn" and "chmod 700" in checks["home"]["fix"], checks["home"])
+        home.path.chmod(0o700)
+        (home.path / "tokens.json").chmod(0o644)
+        home.fails("tokens", "others can read")
+        (home.path / "tokens.json").write_text("{")
+        (home.path / "tokens.json").chmod(0o600)
+        home.fails("tokens", "nobody is let in")
+        (home.path / "tokens.json").unlink()
+        signed = next(home.path.glob("keys/checkpoint-*"))
+        kept = signed.read_bytes()
+        signed.write_text("nonsense")
+        home.fails("checkpoints", signed.name)
+        signed.write_bytes(kept)
+        (home.path / "cirislens.db").write_text("nonsense" * 1000)
+        home.fails("index")
+        (home.path / "cirislens.db").unlink()
+        check(home.doctor()[1]["index"]["status"] == "ok")
+        next(home.path.glob("log/*.seg")).write_bytes(b"x" * 100)
+        home.fails("log")
+
+
+@test
+def a_configuration_that_cannot_be_used():
+    with Home() as home:
+        config = home.path / "config.toml"
+        config.write_text("[serve]\nlistn = 1\n")
+        config.chmod(0o600)
+        home.fails("config", "line 2", "listen")
+        config.write_text('[serve]\nlisten = "127.0.0.1:1"\notlp = "off"\n')
+        _, checks = home.doctor()
+        check(checks["otlp"]["detail"] == "it is switched off", checks["otlp"])
+        config.write_text('db = "postgresql://127.0.0.1:1/none"\n')
+        home.fails("index")
 
 
 main()
