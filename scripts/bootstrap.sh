@@ -13,8 +13,5 @@ cmake --preset release --log-level=WARNING
 cmake --build --preset release --target cortex cortex-verify cortex_shared cortex_static
 
 echo
-./build/release/bin/cortex demo
-./examples/ledger.sh
-./examples/traces.sh
-# Where the kernel gives no sandbox, governed runs are not shown; `cortex doctor` says why.
-./examples/govern.sh || [ $? -eq 77 ]
+# Where the kernel gives no sandbox, the governed run is not shown: it says so and exits 3.
+./build/release/bin/cortex demo || [ $? -eq 3 ]

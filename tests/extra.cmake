@@ -75,6 +75,10 @@ if(CMAKE_BUILD_TYPE STREQUAL "Release" AND NOT CORTEX_SANITIZE)
   cx_script(soak torture soak/soak.py --seconds 15)
 endif()
 
+if(TEST cli_demo)
+  set_tests_properties(cli_demo PROPERTIES LABELS once)
+endif()
+
 file(GLOB scripts CONFIGURE_DEPENDS diff/*_diff.py)
 if(NOT Python3_FOUND)
   set(scripts "")

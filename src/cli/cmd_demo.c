@@ -1,34 +1,49 @@
 /*
- * cmd_demo.c - `cortex demo`: the main job on two built-in histories.
+ * cmd_demo.c - `cortex demo`: the whole story in a folder, and the forensic part on two built-in
+ * histories.
  *
- * First the two printouts that every copy of this program must give to the letter, then an
+ * Of the forensic part: first the two printouts that every copy of this program must give to the letter, then an
  * incident from the question to the node that answers it.  Every step checks what it shows: exit 0
  * means that all of it was as expected.  Nothing is read from or written to the disk.
  */
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli/cli.h"
+#include "cli/demo.h"
 #include "cli/demo_data.h"
+#include "crypto/text.h"
 #include "lattice/lattice.h"
 
 static int run(cx_cli *cli, const cx_cli_args *args);
 
-static const cx_cli_option options[] = {CX_CLI_OPTIONS_COMMON};
+static const cx_cli_option options[] = {
+    CX_CLI_OPT("dir", 0, CX_CLI_FILE, "DIR",
+               "Play the story in DIR, which must be empty or not there; default: a new folder below "
+               "$TMPDIR or /tmp."),
+    CX_CLI_OPT_FLAG("forensic", 0, "Only the built-in incident: nothing is written, nothing left."),
+    CX_CLI_OPTIONS_COMMON};
 
 const cx_cli_command cx_cli_demo = {
     .name = "demo",
-    .purpose = "show the main job on a built-in incident",
-    .about = "Verifies a small history and runs the selftest, then follows an invented incident: "
-             "a planted page raises a refund limit, and an agent pays ten times too much. The "
-             "history is verified, drawn, questioned, and tampered with. It also lies in "
-             "examples/incident.jsonl. Leaves nothing behind.",
+    .purpose = "play the whole story on real engines, and leave the folder",
+    .about =
+        "Three agents sign what they decide; a governed run changes a small repository; memories name "
+        "the decision and the run they come from; a snapshot is sealed, and one evidence file is made "
+        "for an auditor. One byte is changed in each place and found: log, database, proof, bundle, "
+        "decision, page. Then the question: why did this line of code change? Every line behind $ was "
+        "run as it stands and can be typed; everything is left in DIR for a look. Without a sandbox "
+        "for agents (see 'cortex doctor') the governed run is left out, and the exit code is 3.\n\n"
+        "First, and with --forensic alone: a small history and the selftest are verified, then an "
+        "invented incident, in which a planted page raises a refund limit and an agent pays ten times "
+        "too much, is drawn, questioned and tampered with. It also lies in examples/incident.jsonl.",
     .options = options,
     .option_count = CX_COUNT_OF(options),
     .exits = "0 everything was as expected\n"
              "1 something was not; the output says what\n"
              "2 usage error\n"
-             "3 the demo could not be run, or the output could not be written",
-    .example = "cortex demo",
+             "3 a part could not be played, and it was said which; or the output could not be written",
+    .example = "cortex demo --dir ~/cortex-demo",
     .run = run,
 };
 
@@ -367,6 +382,22 @@ static cx_status show_all(demo *d, cx_err *err)
     return CX_SUCCESS;
 }
 
+/* In --dir, or in a new folder that nobody else has. */
+static int play_story(cx_cli *cli, const cx_cli_args *args)
+{
+    const char *folder = cx_cli_value(args, "dir"), *base = getenv("TMPDIR");
+    uint8_t random[6];
+    char name[13] = "";
+    if (folder != NULL)
+        return cx_cli_demo_story(cli, args, folder);
+    if (cli->io->random(cli->io, random, sizeof random) != 0)
+        return CX_EXIT_UNCHECKED;
+    cx_hex_encode(cx_bytes_from(random, sizeof random), name);
+    cx_str path = cx_arena_printf(&cli->arena, "%s/cortex-demo-%s",
+                                  base == NULL || base[0] != '/' ? "/tmp" : base, name);
+    return path.data == NULL ? CX_EXIT_UNCHECKED : cx_cli_demo_story(cli, args, path.data);
+}
+
 static int run(cx_cli *cli, const cx_cli_args *args)
 {
     cx_err err;
@@ -377,5 +408,7 @@ static int run(cx_cli *cli, const cx_cli_args *args)
     if (cx_failed(status))
         code = cx_cli_fail(cli, "demo", &err, false);
     cx_buf_done(&d.out);
-    return code;
+    if (code != CX_EXIT_HOLDS || cx_cli_has(args, "forensic"))
+        return code;
+    return play_story(cli, args);
 }

@@ -51,11 +51,9 @@ static void add_step(cx_buf *out, const cx_json *step, bool colour)
         cx_str relation = CX_JSON_GET_STR(link, "relation");
         cx_buf_printf(out, "%.*s: ", (int)relation.size, relation.data);
     }
-    cx_buf_printf(out, "%.*s ", (int)kind.size, kind.data);
-    if (!cx_str_is(kind, "component"))
-        cx_cli_add_text(out, CX_JSON_GET_STR(step, "id"));
-    else
-        cx_cli_add_text(out, CX_JSON_GET_STR(step, "title"));
+    cx_str name = cx_json_get_str(step, cx_str_z(cx_str_is(kind, "component") ? "title" : "id"));
+    cx_buf_printf(out, "%.*s%s", (int)kind.size, kind.data, name.size == 0 ? "" : " ");
+    cx_cli_add_text(out, name);
     cx_buf_add_byte(out, '\n');
     if (cx_str_is(kind, "component"))
         return;

@@ -103,6 +103,17 @@ cx_status cx_cli_key_read(cx_cli *cli, const char *path, cx_vkey *out, cx_err *e
     return status;
 }
 
+cx_status cx_cli_signer_open_file(cx_cli *cli, const char *path, cx_cli_signer *out, cx_err *err)
+{
+    cx_vkey vkey;
+    memset(out, 0, sizeof *out);
+    out->cli = cli;
+    CX_TRY(read_key_file(cli, path, &vkey, out->secret, err));
+    out->name = vkey.name;
+    out->key = vkey.key;
+    return CX_SUCCESS;
+}
+
 static cx_status write_key_file(cx_cli *cli, const char *path, cx_bytes line, cx_err *err)
 {
     cx_file file;

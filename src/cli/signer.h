@@ -50,6 +50,8 @@ CX_RESULT cx_cli_signer_open(cx_cli *cli, const cx_cli_args *args, cx_cli_signer
 /* The same for the options of CX_CLI_OPTIONS_SIGNER_KEY. */
 CX_RESULT cx_cli_signer_open_key(cx_cli *cli, const cx_cli_args *args, cx_cli_signer *out,
                                  cx_err *err);
+/* A key file by its path. */
+CX_RESULT cx_cli_signer_open_file(cx_cli *cli, const char *path, cx_cli_signer *out, cx_err *err);
 /* CX_E_DENIED "BadSignature" when what came back is not good; CX_E_TIMEOUT, CX_E_IO. */
 CX_RESULT cx_cli_signer_sign(cx_cli_signer *signer, cx_bytes message, cx_signature *out,
                              cx_err *err);

@@ -441,7 +441,7 @@ done:
 
 /* --- what belongs to it ----------------------------------------------------------------------- */
 
-/* The decisions and memories that a thing is tied to, one step far (memories of decisions: two). */
+/* The decisions and memories that a thing is tied to, as many steps far as `depth` says. */
 static cx_status add_tied(maker *m, const cx_thing *thing, unsigned depth, cx_err *err)
 {
     cx_described described;
@@ -509,7 +509,7 @@ static cx_status gather(maker *m, const cx_thing *thing, bool *out_found, cx_err
                           thing->kind == CX_THING_RUN
                               ? "the run's bundle is not here, or nothing has sealed it"
                               : "it is not in this home");
-    return add_tied(m, &run, thing->kind == CX_THING_RUN || thing->kind == CX_THING_COMMIT ? 2 : 1,
+    return add_tied(m, &run, thing->kind == CX_THING_RUN || thing->kind == CX_THING_COMMIT ? 3 : 1,
                     err);
 }
 

@@ -377,7 +377,7 @@ static cx_status describe_trace(const cx_sources *sources, const cx_thing *given
         return CX_SUCCESS;
     CX_TRY(status);
     out->here = true;
-    out->title = CX_SAY(arena, "trace %.*s of agent %.*s", CX_S(thing.id), CX_S(thing.actor));
+    out->title = CX_SAY(arena, "a decision of agent %.*s", CX_S(thing.actor));
     if (!recorded.erased)
         return trace_facts(sources, &thing, &recorded, arena, out, err);
     cx_json_list facts = cx_json_list_begin(arena);

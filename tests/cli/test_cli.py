@@ -426,7 +426,7 @@ def import_with_bad_records_is_complete_and_1():
 
 
 WRITERS = (["help"], ["lattice", "verify", MERGE], ["lattice", "heatmap", INCIDENT],
-           ["lattice", "anchor", MERGE], ["lattice", "selftest"], ["version"], ["doctor"], ["demo"],
+           ["lattice", "anchor", MERGE], ["lattice", "selftest"], ["version"], ["doctor"], ["demo", "--forensic"],
            ["completion", "bash"], ["lattice", "render", INCIDENT, "--svg"], ["import", "--list"])
 
 
@@ -520,20 +520,20 @@ def selftest_version_doctor():
 
 
 @test
-def the_demo_is_as_expected_and_leaves_nothing():
+def the_forensic_demo_is_as_expected_and_leaves_nothing():
     with Folder() as folder:
-        done = expect(run("demo", cwd=folder, env={"TMPDIR": str(folder), "HOME": str(folder)}), 0)
+        done = expect(run("demo", "--forensic", cwd=folder, env={"TMPDIR": str(folder), "HOME": str(folder)}), 0)
         assert list(folder.iterdir()) == []
     text = done.stdout.decode()
     assert "UNEXPECTED" not in text and "E_HASH" in text and done.stderr == b""
-    coloured = expect(run("demo", "--color=always"), 0).stdout.decode()
+    coloured = expect(run("demo", "--forensic", "--color=always"), 0).stdout.decode()
     assert "\x1b[" in coloured and "UNEXPECTED" not in coloured
 
 
 @test
 def the_demo_commands_print_what_the_demo_shows():
     """Every command line in the demo's output can be typed, and shows the same."""
-    parts = re.split(r"^\$ cortex (.+)$", run("demo").stdout.decode(), flags=re.M)
+    parts = re.split(r"^\$ cortex (.+)$", run("demo", "--forensic").stdout.decode(), flags=re.M)
     shown = dict(zip(parts[1::2], parts[2::2]))
     assert len(shown) >= 8
     for line, output in shown.items():
