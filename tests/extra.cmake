@@ -55,6 +55,9 @@ foreach(script ${scripts})
   cx_script(${name} cli ${script})
 endforeach()
 
+# The exporters of the OpenTelemetry SDK, from npm; skipped where they cannot be had.
+cx_script(otlp_exporters once ${CMAKE_CURRENT_SOURCE_DIR}/otlp/test_exporters.py)
+
 if(TEST cli_attack)
   set_tests_properties(cli_attack PROPERTIES PROCESSORS 2) # starts several runs at once
 endif()

@@ -322,3 +322,44 @@ CX_TEST(otlp_a_number_that_overflows_spoils_its_span_only)
     CHECK(memmem(text.data, text.size, "1e999", 5) != NULL); /* as spelled */
     imported_done(&in);
 }
+
+/* --- log records --- */
+
+#define LOGS(records)                                                                          \
+    "{\"resourceLogs\":[{\"resource\":{\"attributes\":[{\"key\":\"service.name\",\"value\":"   \
+    "{\"stringValue\":\"shop\"}}]},\"scopeLogs\":[{\"scope\":{\"name\":\"l\"},\"logRecords\":" \
+    "[" records "]}]}]}"
+
+CX_TEST(otlp_logs_are_records_of_their_service)
+{
+    imported in;
+    import_text(&in, "otlp",
+                LOGS("{\"timeUnixNano\":\"7\",\"severityNumber\":17,\"body\":{\"stringValue\":\"x\"}},"
+                     "{\"timeUnixNano\":\"0\",\"observedTimeUnixNano\":\"9\",\"eventName\":"
+                     "\"gen_ai.choice\",\"spanId\":\"" A "\"},{\"body\":{}},8"));
+    CHECK_INT(in.count, 5);
+    CHECK_INT(in.summary.total.bad, 1);
+    CHECK_INT(issue_count(&in, CX_ISSUE_DANGLING_PARENT), 1);
+    size_t error = node_with(&in, "kind", "error");
+    CHECK_STR(node_text(&in, error, "/agent_id"), "shop");
+    CHECK_STR(node_text(&in, error, "/event/t_ns"), "7");
+    size_t choice = node_with(&in, "name", "gen_ai.choice");
+    CHECK_STR(node_text(&in, choice, "/event/kind"), "reason");
+    CHECK_STR(node_text(&in, choice, "/event/t_ns"), "9");
+    CHECK_STR(node_text(&in, choice, "/event/src_parent"), A);
+    CHECK_STR(node_text(&in, choice, "/event/signal"), "log");
+    imported_done(&in);
+}
+
+CX_TEST(otlp_logs_and_spans_in_lines)
+{
+    imported in;
+    import_text(&in, "otlp",
+                LOGS("{" T1 ",\"timeUnixNano\":\"5\",\"spanId\":\"" A "\"}") "\n" DOC(SPAN(A, "", "1", ""))
+                    "\n" LOGS("{\"timeUnixNano\":\"6\"}") "\n");
+    CHECK_INT(in.count, 4);
+    CHECK_INT(issue_count(&in, CX_ISSUE_DANGLING_PARENT), 0);
+    size_t log = node_with(&in, "t_ns", "5");
+    CHECK_STR(node_text(&in, log, "/event/kind"), "observe");
+    imported_done(&in);
+}
