@@ -52,6 +52,11 @@ static int open_by_component(int folder, const char *path, int flags, mode_t mod
                 file = openat(at, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
         }
         int code = errno;
+        /* A link that is opened as a folder is ENOTDIR here; openat2 says ELOOP. */
+        struct stat link;
+        if (file < 0 && code == ENOTDIR && fstatat(at, name, &link, AT_SYMLINK_NOFOLLOW) == 0 &&
+            S_ISLNK(link.st_mode))
+            code = ELOOP;
         if (at != folder)
             close(at);
         errno = code;
@@ -90,7 +95,7 @@ static int open_beneath(int folder, const char *path, int flags, mode_t mode)
     }
 }
 
-/* A link on the way (ELOOP, or ENOTDIR for one read as a folder) or a way out is a refusal. */
+/* A link on the way or a way out is a refusal. */
 static cx_status fail_path(cx_err *err, int code, const char *what, const char *path)
 {
     if (code == ELOOP || code == EXDEV)

@@ -4,7 +4,15 @@
  */
 #include "base/folder.h"
 
+#include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
 #include <stdio.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "tests/support/folder.h"
 #include "tests/test.h"
@@ -71,6 +79,59 @@ CX_TEST(folder_no_way_out_and_no_link_on_the_way)
     CHECK_INT(cx_folder_remove_tree(f.folder, ".", &f.err).code, CX_E_DENIED);
     CHECK_INT(cx_folder_rename(f.folder, "a/b/c", "link/c", &f.err).code, CX_E_DENIED);
     cx_buf_done(&text);
+    end(&f);
+}
+
+/* From here on this process has a kernel without openat2; false when that cannot be. */
+static bool forget_openat2(void)
+{
+    struct sock_filter rules[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (uint32_t)offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_openat2, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog program = {CX_COUNT_OF(rules), rules};
+    return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+           prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+}
+
+CX_TEST(folder_an_older_kernel_gives_the_same_answers)
+{
+    static const struct {
+        const char *path;
+        cx_code code;
+    } cases[] = {
+        {"a/b/c", CX_OK},           {"link/b", CX_E_DENIED},     {"link/b/c", CX_E_DENIED},
+        {"a/../../x", CX_E_DENIED}, {"a/b/c/d", CX_E_NOT_FOUND}, {"a/none", CX_E_NOT_FOUND}};
+    enum { SKIPPED = 77 };
+    cx_code codes[CX_COUNT_OF(cases)];
+    cx_facts facts;
+    WITH(f, "folder-older")
+    CHECK_STATUS(cx_folder_make_folders(f.folder, "a/b", 0700, &f.err), &f.err);
+    put(&f, "a/b/c", "inside");
+    CHECK_STATUS(cx_folder_make_link(f.folder, "a", "link", &f.err), &f.err);
+    for (size_t i = 0; i < CX_COUNT_OF(cases); i++) {
+        codes[i] = cx_folder_facts(f.folder, cases[i].path, &facts, &f.err).code;
+        CHECK_INT(codes[i], cases[i].code);
+    }
+    pid_t child = fork();
+    REQUIRE(child >= 0);
+    if (child == 0) {
+        if (!forget_openat2())
+            _exit(SKIPPED);
+        for (size_t i = 0; i < CX_COUNT_OF(cases); i++) {
+            if (cx_folder_facts(f.folder, cases[i].path, &facts, &f.err).code != codes[i])
+                _exit((int)i + 1);
+        }
+        _exit(0);
+    }
+    int status = 0;
+    CHECK(waitpid(child, &status, 0) == child);
+    CHECK(WIFEXITED(status));
+    if (WEXITSTATUS(status) != SKIPPED && WEXITSTATUS(status) != 0)
+        cx_test_fail(__FILE__, __LINE__, "without openat2, '%s' is answered otherwise",
+                     cases[WEXITSTATUS(status) - 1].path);
     end(&f);
 }
 
