@@ -5,6 +5,8 @@
 
 #include "cli/cli.h"
 #include "lattice/lattice.h"
+#include "lattice/stage.h"
+#include "server/page.h"
 
 static int run(cx_cli *cli, const cx_cli_args *args);
 
@@ -14,6 +16,8 @@ static const cx_cli_option options[] = {
     CX_CLI_OPT_FLAG("ascii", 0, "Text for a terminal, with nothing beyond ASCII in it."),
     CX_CLI_OPT_FLAG("svg", 0, "A picture for a browser."),
     CX_CLI_OPT_FLAG("dot", 0, "For Graphviz."),
+    CX_CLI_OPT_FLAG("html", 0,
+                    "The debugger with its data, in one file: for people who have nothing installed."),
     CX_CLI_OPT_FLAG("layout-json", 0, "Where every node lies, for programs that draw."),
     CX_CLI_OPT_FLAG("fold", 0, "Quiet stretches of one agent become one row."),
     CX_CLI_OPT_FLAG("no-labels", 0, "Leave out what nodes say; faster on long histories."),
@@ -30,9 +34,9 @@ const cx_cli_command cx_cli_lattice_render = {
     .name = "lattice render",
     .purpose = "draw the history",
     .about = "Draws the graph with one lane an agent, oldest first: forks, merges, and marks on "
-             "nodes that fail verification. Text for a terminal (the default), SVG, Graphviz, or "
-             "the layout as "
-             "JSON.",
+             "nodes that fail verification. Text for a terminal (the default), SVG, Graphviz, the "
+             "layout as JSON, or one HTML file with everything in it that 'cortex lattice view' "
+             "shows (of long histories 2000 events; see --first).",
     .operands = operands,
     .operand_count = CX_COUNT_OF(operands),
     .options = options,
@@ -50,7 +54,7 @@ static bool choose_form(const cx_cli_args *args, cx_render_form *out)
 {
     bool json = cx_cli_has(args, "layout-json");
     bool svg = cx_cli_has(args, "svg"), dot = cx_cli_has(args, "dot");
-    if (svg + dot + json + cx_cli_has(args, "ascii") > 1)
+    if (svg + dot + json + cx_cli_has(args, "ascii") + cx_cli_has(args, "html") > 1)
         return false;
     *out = CX_RENDER_TERMINAL;
     if (svg)
@@ -87,6 +91,40 @@ static cx_status draw(const cx_cli_args *args, const cx_lattice *lattice,
     return cx_lattice_render(out, lattice, &picture, err);
 }
 
+/* head, the data, tail: the page was cut where its data goes when it was built. */
+static cx_status draw_page(const cx_cli_args *args, const cx_lattice *lattice,
+                           const cx_lattice_report *report, cx_buf *out, cx_err *err)
+{
+    const cx_state_options merging = CX_STATE_OPTIONS_INIT;
+    const char *path = args->operands[0], *name = strrchr(path, '/');
+    const cx_stage_part part = {.title = cx_str_z(name == NULL ? path : name + 1),
+                                .first = clamped(cx_cli_number(args, "first", 0)),
+                                .count = clamped(cx_cli_number(args, "max", 0))};
+    cx_stage *stage = NULL;
+    cx_states *states = NULL;
+    uint32_t nodes = 0;
+    if (!cx_page_is_there())
+        return cx_fail(err, CX_E_UNSUPPORTED,
+                       "option --html: this program was built without the page; README.md says "
+                       "how to build it with the page");
+    cx_buf_add(out, cx_page_single_head.data, cx_page_single_head.size);
+    cx_status status = cx_states_open(lattice, &merging, &states, err);
+    if (!cx_failed(status))
+        status = cx_stage_open(lattice, report, false, &stage, err);
+    if (!cx_failed(status))
+        status = cx_stage_carry(out, stage, states, &part, &nodes, err);
+    cx_stage_close(stage);
+    cx_states_close(states);
+    CX_TRY(status);
+    if (nodes < cx_lattice_count(lattice))
+        cx_cli_complain("note: the file holds %lu of %lu events, from row %lu on; --first and "
+                        "--max choose others",
+                        (unsigned long)nodes, (unsigned long)cx_lattice_count(lattice),
+                        (unsigned long)part.first);
+    cx_buf_add(out, cx_page_single_tail.data, cx_page_single_tail.size);
+    return cx_buf_check(out, err);
+}
+
 static cx_status write_file(cx_cli *cli, const char *path, const cx_buf *contents, cx_err *err)
 {
     cx_cli_file file;
@@ -112,7 +150,8 @@ static int draw_and_write(cx_cli *cli, const cx_cli_args *args, const cx_lattice
     if (!cx_failed(status)) {
         if (cx_lattice_report_verdict(report) != CX_HOLDS)
             code = CX_EXIT_BROKEN;
-        status = draw(args, lattice, report, form, &out, &err);
+        status = cx_cli_has(args, "html") ? draw_page(args, lattice, report, &out, &err)
+                                          : draw(args, lattice, report, form, &out, &err);
     }
     if (!cx_failed(status) && path != NULL && strcmp(path, "-") != 0) {
         about = path;
@@ -131,10 +170,12 @@ static int run(cx_cli *cli, const cx_cli_args *args)
 {
     cx_render_form form;
     if (!choose_form(args, &form))
-        return cx_cli_misuse(args, "expected one of --ascii, --svg, --dot and --layout-json");
+        return cx_cli_misuse(args, "expected one of --ascii, --svg, --dot, --html and --layout-json");
     int code;
     cx_lattice *lattice =
-        cx_cli_open_lattice(cli, args, args->operands[0], CX_CLI_KEEP_NOTHING, &code);
+        cx_cli_open_lattice(cli, args, args->operands[0],
+                            cx_cli_has(args, "html") ? CX_CLI_KEEP_DELTAS : CX_CLI_KEEP_NOTHING,
+                            &code);
     if (lattice == NULL)
         return code;
     code = draw_and_write(cli, args, lattice, form);

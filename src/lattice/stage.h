@@ -75,4 +75,23 @@ CX_RESULT cx_stage_values(cx_buf *out, const cx_stage *stage, const cx_states *s
 CX_RESULT cx_stage_writes(cx_buf *out, const cx_stage *stage, const cx_states *states,
                           cx_node node, cx_str section, cx_str key, cx_err *err);
 
+/* --- what a page carries with it -------------------------------------------------------------- */
+
+#define CX_STAGE_CARRIED_NODES 2000
+#define CX_STAGE_CARRIED_BYTES ((size_t)24 << 20)
+
+typedef struct cx_stage_part {
+    cx_str title;
+    uint32_t first; /* row of the picture */
+    uint32_t count; /* rows; 0 = CX_STAGE_CARRIED_NODES, which is the most */
+} cx_stage_part;
+
+/*
+ * A part of a history as a page needs it that has nobody to ask: summary, picture, each node with
+ * what it changed, and the state behind the part's edge.  No '<' is in it, so it can stand in HTML.
+ * *out_nodes = how many nodes there are in it.
+ */
+CX_RESULT cx_stage_carry(cx_buf *out, const cx_stage *stage, const cx_states *states,
+                         const cx_stage_part *part, uint32_t *out_nodes, cx_err *err);
+
 #endif

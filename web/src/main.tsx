@@ -14,7 +14,7 @@ import {Help} from './ui/help';
 import {Icon} from './ui/icon';
 import {SignIn} from './ui/sign_in';
 import {Failed, Loading} from './ui/states';
-import {Toasts} from './ui/toast';
+import {say, Toasts} from './ui/toast';
 import {signal} from '@preact/signals';
 
 const failure = signal<Error | null>(null);
@@ -81,7 +81,11 @@ async function start(): Promise<void> {
   const data = carriedData();
   const token = data ? null : takeToken();
   listen();
-  if (data) answerWith(new Carried(data));
+  if (data) {
+    const carried = new Carried(data);
+    answerWith(carried);
+    if (carried.notice) say(carried.notice);
+  }
   addEventListener('keydown', handleKey);
   addCommands([
     {keys: '?', what: 'Show the keys', group: 'Everywhere', run: () => (helpIsOpen.value = !helpIsOpen.value)},

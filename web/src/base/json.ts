@@ -132,6 +132,16 @@ export function oneLine(value: Json, most = 160): string {
   return out;
 }
 
+/** Back to canonical text: what was read is written as it was. */
+export function emitJson(value: Json): string {
+  switch (value.kind) {
+    case 'string': return JSON.stringify(value.text);
+    case 'array': return `[${value.items.map(emitJson).join(',')}]`;
+    case 'object': return `{${value.members.map(([name, json]) => `${JSON.stringify(name)}:${emitJson(json)}`).join(',')}}`;
+    default: return value.text;
+  }
+}
+
 /** A string member, for what is looked up by name. */
 export function member(json: Json, name: string): Json | undefined {
   return json.kind === 'object' ? json.members.find(([key]) => key === name)?.[1] : undefined;
