@@ -121,6 +121,7 @@ if(Python3_FOUND)
   cx_check(check_packages ${Python3_EXECUTABLE} tools/check_packages.py)
   cx_check(check_layers_selftest ${Python3_EXECUTABLE} tools/check_layers.py --selftest)
 endif()
+cx_check(check_unit tools/check_unit.sh)
 cx_check(check_symbols tools/check_symbols.sh $<TARGET_FILE:cortex_shared>)
 cx_check(check_headers ${CMAKE_COMMAND} -E env CC=${CMAKE_C_COMPILER} CXX=${cxx}
   tools/check_headers.sh)
