@@ -77,11 +77,15 @@ async function send(method: string, path: string, init: RequestInit): Promise<un
   } catch (error) {
     if (error instanceof ApiError || (error instanceof DOMException && error.name === 'AbortError'))
       throw error;
-    throw new ApiError({
-      type: 'about:blank', title: 'The server cannot be reached', status: 0,
-      detail: 'The server does not answer. Is cortex serve still running?',
-    });
+    throw unreachable();
   }
+}
+
+function unreachable(): ApiError {
+  return new ApiError({
+    type: 'about:blank', title: 'The server cannot be reached', status: 0,
+    detail: 'The server does not answer. Is cortex serve still running?',
+  });
 }
 
 class Server implements Answers {
@@ -105,6 +109,34 @@ export function isLive(): boolean {
 
 export async function get<T>(path: string, query: Query = {}, abort?: AbortSignal): Promise<T> {
   return (await answers.get(path, query, abort)) as T;
+}
+
+/** A stored file as text, at most so many bytes of it. */
+export async function getText(path: string, most: number, abort?: AbortSignal): Promise<{text: string; isCut: boolean}> {
+  if (!answers.live) {
+    const value = await answers.get(path, {}, abort);
+    return {text: typeof value === 'string' ? value : JSON.stringify(value), isCut: false};
+  }
+  const response = await fetch(path, {
+    credentials: 'same-origin', cache: 'no-store', redirect: 'error', ...(abort ? {signal: abort} : {}),
+  }).catch((error: unknown) => {
+    if (error instanceof DOMException && error.name === 'AbortError') throw error;
+    throw unreachable();
+  });
+  if (!response.ok) await read(response);
+  const reader = response.body?.getReader();
+  const decoder = new TextDecoder();
+  let text = '';
+  let size = 0;
+  for (;;) {
+    const part = await reader?.read();
+    if (!part || part.done) return {text: text + decoder.decode(), isCut: false};
+    size += part.value.length;
+    text += decoder.decode(part.value.subarray(0, Math.max(0, part.value.length - Math.max(0, size - most))), {stream: true});
+    if (size <= most) continue;
+    await reader?.cancel();
+    return {text, isCut: true};
+  }
 }
 
 /** Changes something: the header is what no other page's form can send. */

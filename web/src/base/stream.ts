@@ -6,9 +6,9 @@ export interface Stream {
   close(): void;
 }
 
-/** Calls `take` with each event's name and data; `state` with whether the stream is up. */
+/** Calls `take` with each event's name, data, id, and the data as it came; `state` with whether the stream is up. */
 export function follow(path: string, names: readonly string[],
-                       take: (name: string, data: unknown, id: string) => void,
+                       take: (name: string, data: unknown, id: string, text: string) => void,
                        state?: (up: boolean) => void): Stream {
   if (!isLive() || typeof EventSource === 'undefined') return {close() {}};
   let source: EventSource | null = null;
@@ -30,7 +30,7 @@ export function follow(path: string, names: readonly string[],
       source.addEventListener(name, (event) => {
         const message = event as MessageEvent<string>;
         try {
-          take(name, JSON.parse(message.data), message.lastEventId);
+          take(name, JSON.parse(message.data), message.lastEventId, message.data);
         } catch {
           // A line that is no JSON is no event of ours.
         }

@@ -5,6 +5,7 @@ import type {IconName} from '../ui/icon';
 import {Debugger} from './debugger/debugger';
 import {Evidence} from './evidence/evidence';
 import {Inbox} from './inbox/inbox';
+import {Run} from './run/run';
 
 export interface Screen {
   /** First part of the address: #/debugger/... */
@@ -20,4 +21,5 @@ export const screens: readonly Screen[] = [
   {id: 'inbox', title: 'Inbox', icon: 'inbox', inBar: true, view: Inbox},
   {id: 'debugger', title: 'Debugger', icon: 'lanes', inBar: true, view: Debugger},
   {id: 'evidence', title: 'Evidence', icon: 'shield', inBar: true, view: Evidence},
+  {id: 'run', title: 'Runs', icon: 'check', inBar: true, view: Run},
 ];

@@ -1,0 +1,111 @@
+// gates.tsx - what each gate said, each time it was asked, and what that rests on.
+
+import {clock, count, plural} from '../../base/format';
+import {adjust} from '../../base/router';
+import {Badge} from '../../ui/badge';
+import {Icon} from '../../ui/icon';
+import {Answer, Empty} from '../../ui/states';
+import {Text} from '../../ui/text';
+import {Value} from '../../ui/value';
+import type {RunModel} from './model';
+import {entry, GATES, readViolation, REPORT_OF, seconds, type Gates, type Verdict} from './types';
+
+interface Group {
+  gate: string;
+  name: string;
+  meaning: string;
+  verdicts: Verdict[];
+}
+
+/** In the order of run.md 13; what is not named there comes behind. */
+export function groupsOf(gates: Gates): Group[] {
+  const found = new Map<string, Verdict[]>();
+  for (const one of gates.verdicts) found.set(one.gate, [...(found.get(one.gate) ?? []), one]);
+  const groups: Group[] = [];
+  for (const [gate, name, meaning] of GATES) {
+    const verdicts = found.get(gate);
+    if (verdicts) groups.push({gate, name, meaning, verdicts});
+    found.delete(gate);
+  }
+  for (const [gate, verdicts] of found) groups.push({gate, name: gate, meaning: '', verdicts});
+  return groups;
+}
+
+const SHORT: readonly [string, string][] = [
+  ['policy_gate', 'Policy'], ['diff_gate', 'Diff'], ['review_gate', 'Review'], ['tests_gate', 'Tests'],
+];
+
+export function GatesPane({model}: {model: RunModel}) {
+  return (
+    <Answer of={model.gates.signal.value} what="Reading the gates">
+      {(gates) => {
+        const groups = groupsOf(gates);
+        const open = SHORT.filter(([gate]) => gates.gates[gate]?.reached === false);
+        if (groups.length === 0)
+          return <Empty title="No gate was asked yet">{model.isRunning.value ? 'They appear here as the run comes to them.' : 'The run ended before the first one.'}</Empty>;
+        return (
+          <div class="gates">
+            {groups.map((group) => <GateRow key={group.gate} group={group} model={model} />)}
+            {open.length > 0 && <p class="dim gates-open">{`Not reached: ${open.map(([, name]) => name).join(', ')}.`}</p>}
+          </div>
+        );
+      }}
+    </Answer>
+  );
+}
+
+function GateRow({group, model}: {group: Group; model: RunModel}) {
+  const last = group.verdicts.at(-1)!;
+  const rejected = group.verdicts.filter((one) => !one.passed);
+  return (
+    <details class={`gate ${last.passed ? '' : 'gate-bad'}`} open={!last.passed}>
+      <summary>
+        <Icon name={last.passed ? 'check' : 'cross'} class={last.passed ? 'good' : 'bad'} label={last.passed ? 'passed' : 'rejected'} />
+        <span class="gate-name"><Text text={group.name} most={60} /></span>
+        <span class="gate-meaning dim">{group.meaning}</span>
+        {last.passed && rejected.length > 0 && <Badge tone="warn">{`rejected ${count(rejected.length)}\u00d7 before`}</Badge>}
+        {group.verdicts.length > 1 && <span class="dim">{`${count(group.verdicts.length)}\u00d7`}</span>}
+      </summary>
+      <ol class="gate-times">
+        {group.verdicts.map((one) => <Said key={one.index} said={one} model={model} />)}
+      </ol>
+    </details>
+  );
+}
+
+function Said({said, model}: {said: Verdict; model: RunModel}) {
+  const event = model.events.value[said.index - 1];
+  const file = entry(REPORT_OF, said.gate);
+  const there = file !== undefined && model.files.signal.value.value?.items.some((one) => one.path === file);
+  return (
+    <li class="said">
+      <p class="said-head">
+        <Badge tone={said.passed ? 'good' : 'bad'}>{said.passed ? 'passed' : 'rejected'}</Badge>
+        {said.attempt !== null && <span class="dim">{said.attempt === 0 ? 'first attempt' : `fix ${said.attempt}`}</span>}
+        <span class="dim">{clock(seconds(said.ts))}</span>
+        <button type="button" class="link" onClick={() => adjust({tab: 'events', event: String(said.index), filter: null})}>{`event ${count(said.index)}`}</button>
+        {there && <button type="button" class="link" onClick={() => adjust({tab: 'files', file})}>{file}</button>}
+        {said.gate === 'diff' && <button type="button" class="link" onClick={() => adjust({tab: 'changes'})}>changes</button>}
+      </p>
+      {said.violations.length > 0 && (
+        <ul class="violations" aria-label={plural(said.violations.length, 'violation')}>
+          {said.violations.slice(0, 200).map((text, i) => <Violation key={i} text={text} />)}
+          {said.violations.length > 200 && <li class="dim">{`and ${count(said.violations.length - 200)} more`}</li>}
+        </ul>
+      )}
+      {event && event.index === said.index && (
+        <div class="said-facts"><Value value={{cut: false, size: event.payload.length, text: event.payload}} hide={['violations']} /></div>
+      )}
+    </li>
+  );
+}
+
+function Violation({text}: {text: string}) {
+  const read = readViolation(text);
+  return (
+    <li>
+      {read.rule && <Badge tone="bad" icon={null}>{read.rule}</Badge>}
+      <span>{read.meaning && `${read.meaning}: `}<code><Text text={read.about} most={200} /></code></span>
+    </li>
+  );
+}

@@ -1,0 +1,184 @@
+// types.ts - a governed run as the server tells it (run.md), and what its words mean.
+
+import type {Tone} from '../../ui/badge';
+
+export interface RunItem {
+  run_id: string;
+  task_id: string | null;
+  status: string;
+  created_at: string | null;
+  finished_at: string | null;
+  failed_gate: string | null;
+  sealed: boolean;
+}
+
+export interface RunShown {
+  run_id: string;
+  task_id?: string | null;
+  status: string;
+  state?: string | null;
+  verdict?: string;
+  sealed?: boolean;
+  codes?: string[];
+  created_at?: string | null;
+  finished_at?: string | null;
+  failure_reason?: string;
+  user_request?: string;
+  policy_pack?: string;
+  repo?: {baseline_ref?: string; final_ref?: string};
+  runner?: {name?: string};
+  trace?: {trace_id?: string};
+}
+
+export interface Verdict {
+  attempt: number | null;
+  event_type: string;
+  gate: string;
+  index: number;
+  passed: boolean;
+  ts: string;
+  violations: string[];
+}
+
+export interface Gates {
+  gates: Record<string, {passed: boolean; reached: boolean}>;
+  verdicts: Verdict[];
+}
+
+export interface Transition {
+  attempt: number | null;
+  from: string;
+  to: string;
+  index: number;
+  reason: string;
+  ts: string;
+}
+
+export interface Timeline {
+  state: string | null;
+  states: Transition[];
+}
+
+export interface Verified {
+  verdict: string;
+  reason?: string;
+  codes: string[];
+  details: unknown[];
+  events: number;
+  files: number;
+  seal: string;
+  chain_head: string;
+  manifest_sha256: string;
+}
+
+export interface FileItem {
+  name: string;
+  path: string;
+  sha256: string;
+  media_type: string;
+  size_bytes: number;
+}
+
+export interface Replayed {
+  status: string;
+  verdict: string;
+  codes: string[];
+  events_count: number;
+  baseline_run_id: string | null;
+  evidence_hashes: {missing: string[]; mismatched: string[]; extra: string[]};
+  mismatches: unknown[];
+  reports: Record<string, {ok: boolean; schema: string | null; error: string | null}>;
+  first_divergence: {index: number} | null;
+}
+
+export const STATES: Readonly<Record<string, string>> = {
+  S0: 'Contract', S1: 'Plan', S2: 'Work', S3: 'Review', S4: 'Tests', S5: 'Fix', S6: 'Done', FAIL: 'Failed',
+};
+
+/** In the order in which a run meets them (run.md 13). */
+export const GATES: readonly [string, string, string][] = [
+  ['registry', 'Registry', 'the schemas are those of the program'],
+  ['contract', 'Contract', 'the contract is well-formed and within limits'],
+  ['policy', 'Policy', 'its rights are within the role, its paths are narrow'],
+  ['worktree', 'Worktree', 'a work tree of the baseline could be made'],
+  ['lock', 'Lock', 'nobody else works on these paths'],
+  ['integrated', 'Integrated', 'the pieces fit together'],
+  ['concurrency', 'Concurrency', 'tools are not shared with another run'],
+  ['network', 'Network', 'network only when granted'],
+  ['mcp', 'MCP tools', 'only tools on the list'],
+  ['sampling', 'Sampling', 'no model calls through tools unless granted'],
+  ['sandbox', 'Sandbox', 'the sandbox is complete'],
+  ['runner', 'Runner', 'the agent ended by itself and in time'],
+  ['output_schema', 'Reply', 'the reply matches its schema'],
+  ['diff', 'Diff', 'only allowed paths changed, by ordinary means'],
+  ['isolation', 'Reviewer isolation', 'the reviewer changed nothing'],
+  ['review', 'Review', 'the reviewer agrees'],
+  ['tool', 'Command', 'each test command is allowed'],
+  ['tests', 'Tests', 'what must pass passes'],
+  ['merge', 'Merge', 'main moved to exactly what was judged'],
+];
+
+/** The file of a bundle in which a gate's evidence stands. */
+export const REPORT_OF: Readonly<Record<string, string>> = {
+  contract: 'contract.json', policy: 'contract.json', output_schema: 'reports/task_result.json',
+  review: 'reports/review_report.json', isolation: 'reports/review_report.json',
+  tests: 'reports/test_report.json', tool: 'tests/command.txt', runner: 'artifacts/runner_result.json',
+};
+
+const RULES: Readonly<Record<string, string>> = {
+  D01: 'the baseline is no commit', D02: 'something in .git changed', D03: 'a ref moved that is not the task\u2019s',
+  D04: 'index flags that hide changes', D05: 'a repository inside the repository', D06: 'a protected path',
+  D07: 'outside the allowed paths', D08: 'a special file or new hard link', D09: 'a symbolic link',
+  D10: 'a gitlink', D11: 'a mode other than 644 and 755', D12: 'binary content that was not announced',
+  D13: 'a copy of a file outside the allowed paths', D14: 'names that collide after folding',
+  D15: 'more paths or bytes than a change may have',
+  C01: 'not one command line', C02: 'metacharacters or control bytes', C03: 'no program', C04: 'an assignment in place of a program',
+  C05: 'network word unknown', C06: 'policy pack unknown', C07: 'a forbidden action', C08: 'a network tool without a granted network',
+  C09: 'a wrapper', C10: 'a program that is no allowlisted script', C11: 'an interpreter with code on its command line',
+  C12: 'git with more than a read-only command', C13: 'not on the allowlist', C14: 'a script that is not the baseline\u2019s',
+  C15: 'an argument that leaves the repository', C16: 'no such program in the trusted folders',
+  wide_path: 'a wide path, which needs an approval',
+};
+
+/** An entry of a table by a name that somebody else chose: "constructor" is none. */
+export function entry<T>(table: Readonly<Record<string, T>>, key: string): T | undefined {
+  return Object.hasOwn(table, key) ? table[key] : undefined;
+}
+
+/** "D07 README.md" as rule, what the rule says, and what it is about. */
+export function readViolation(text: string): {rule: string; meaning: string; about: string} {
+  const match = /^([A-Z]\d\d|[a-z_]{3,40})(?: ([^]*))?$/.exec(text);
+  const rule = match?.[1] ?? '';
+  if (!match || (entry(RULES, rule) === undefined && !/^[A-Z]\d\d$/.test(rule))) return {rule: '', meaning: '', about: text};
+  return {rule, meaning: entry(RULES, rule) ?? '', about: match[2] ?? ''};
+}
+
+export const CODES: Readonly<Record<string, string>> = {
+  file_hash_mismatch: 'a file is not the one that the manifest names', file_missing: 'a file that the manifest names is gone',
+  file_uncovered: 'a file that the manifest does not name', chain_invalid: 'the chain of events is broken',
+  chain_missing: 'the chain of events is gone', chain_head: 'the chain ends elsewhere than the ledger says',
+  seal_missing: 'the ledger has no seal of it', seal_mismatch: 'the ledger sealed another manifest',
+  manifest_missing: 'there is no manifest', manifest_invalid: 'the manifest cannot be read', manifest_schema: 'the manifest is not as its schema says',
+  state_order: 'the states are not in an order that is possible', event_order: 'events are not in order of time',
+  event_run_id: 'an event is of another run', event_not_json: 'a line of the events is no JSON',
+  event_schema: 'an event is not as its schema says', event_type: 'an event is of an unknown type',
+  patch_names_mismatch: 'the patch touches other files than the list of names', report_schema: 'a report is not as its schema says',
+  contract_schema: 'the contract is not as its schema says', bundle_special_file: 'something in the bundle is no ordinary file',
+};
+
+export function meaningOf(code: string): string {
+  return entry(CODES, code) ?? 'see run.md, section 18';
+}
+
+export function statusTone(status: string): Tone {
+  return status === 'SUCCESS' ? 'good' : status === 'FAILURE' ? 'bad' : status === 'RUNNING' ? 'info' : 'plain';
+}
+
+export function verdictTone(verdict: string | undefined): Tone {
+  return verdict === 'holds' ? 'good' : verdict === 'broken' ? 'bad' : 'warn';
+}
+
+/** RFC 3339 as seconds; NaN when it is none. */
+export function seconds(text: string | null | undefined): number {
+  return text ? Date.parse(text) / 1000 : NaN;
+}
