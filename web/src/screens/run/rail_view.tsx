@@ -67,5 +67,6 @@ function why(visit: Visit, look: Look): string {
   if (look === 'now') return 'under way';
   if (visit.state === 'FAIL') return 'the run ended here';
   if (visit.state === 'S6') return 'main may move';
-  return (visit.reason ?? '').replace(/_/g, ' ');
+  const reason = (visit.reason ?? '').replace(/_/g, ' ');
+  return visit.next === 'FAIL' ? `rejected: ${reason}` : reason;
 }

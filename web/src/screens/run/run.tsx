@@ -103,7 +103,7 @@ function useWide(): boolean {
 
 const TABS: readonly Tab[] = [
   {id: 'changes', title: 'Changes'}, {id: 'events', title: 'Events'}, {id: 'files', title: 'Files'},
-  {id: 'replay', title: 'Verify and replay'},
+  {id: 'replay', title: 'Verify'},
 ];
 
 function Panes({model}: {model: RunModel}) {
