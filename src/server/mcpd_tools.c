@@ -23,7 +23,8 @@ static const cx_mcpd_way verify_ways[] = {
     {"/api/v1/runs/{id}/verify", "run_id", NULL, NULL, NULL},
     {"/api/v1/covenant/chain/{agent_id_hash}", "agent_id_hash", NULL, NULL, NULL},
     {LATTICE "/verify", "branch", NULL, "all", NULL}};
-static const cx_mcpd_way why_ways[] = {{LATTICE "/why", "branch", NULL, "all", NULL}};
+static const cx_mcpd_way why_ways[] = {{"/api/v1/why", NULL, NULL, NULL, NULL},
+                                       {LATTICE "/why", "branch", NULL, "all", NULL}};
 static const cx_mcpd_way state_ways[] = {{LATTICE "/state", "branch", NULL, "all", NULL}};
 static const cx_mcpd_way bisect_ways[] = {{LATTICE "/bisect", "branch", NULL, "all", NULL}};
 static const cx_mcpd_way heads_ways[] = {{LATTICE "/heads", "branch", NULL, "all", NULL}};
@@ -35,6 +36,8 @@ static const cx_mcpd_way prove_ways[] = {{"/api/v1/proofs/memory", NULL, NULL, N
                                          {"/api/v1/proofs/entry", NULL, NULL, NULL, "raw"},
                                          {"/api/v1/proofs/consistency", NULL, NULL, NULL, "raw"}};
 static const cx_mcpd_way show_ways[] = {
+    {"/api/v1/things", NULL, NULL, NULL, NULL},
+
     {"/api/v1/runs/{id}/reports/{name}", "run_id", "report", NULL, NULL},
     {"/api/v1/runs/{id}", "run_id", NULL, NULL, NULL},
     {TRACES "/{trace_id}", "trace_id", NULL, NULL, "raw"},
@@ -51,8 +54,13 @@ static const cx_mcpd_tool tools[] = {
      "(default all). The verdict is holds, broken or indeterminate, with each finding.",
      WAYS(verify_ways)},
     {"why", "Why a value is what it is",
-     "Every recorded change that led to the value of a key in an agent's memory or beliefs at a "
-     "node, newest first.",
+     "With id (FILE:LINE, a commit, a run, a trace, a memory, ..): what it came from across rooms: "
+     "the "
+     "commit that wrote the line, the governed run, its contract and gates, the signed decisions "
+     "and "
+     "memories behind it, each step with a verdict. With node and key: every recorded change that "
+     "led "
+     "to that value in an agent's memory or beliefs.",
      WAYS(why_ways)},
     {"state", "What an agent knew",
      "What an agent knew and believed at a node of the lattice, after its own changes and merges.",
@@ -73,9 +81,11 @@ static const cx_mcpd_tool tools[] = {
      "in the journal; with actor, from and to: that the journal only grew.",
      WAYS(prove_ways)},
     {"show", "Show one thing",
-     "One thing in full: a governed run (run_id, or one of its reports with report), a signed "
-     "trace "
-     "(trace_id), a memory (actor and memory), or a node of the lattice (node).",
+     "One thing in full: with id anything by its id, hash, URI or root, with what is linked to it; "
+     "or a "
+     "governed run (run_id, or one of its reports with report), a signed trace (trace_id), a "
+     "memory "
+     "(actor and memory), a node of the lattice (node).",
      WAYS(show_ways)},
     {"bisect", "Since when something is true",
      "The first node of an agent's history at which a predicate over its state holds, such as "

@@ -181,6 +181,13 @@ static const cx_route_param snapshots_params[] = {
     {.name = "actor", .type = CX_PARAM_TEXT, .required = true, .help = "Whose state."},
     {.name = "limit", .type = CX_PARAM_COUNT, .min = 1, .max = 1000, .help = "Default 100."},
 };
+static const cx_route_param thing_params[] = {
+    {.name = "id",
+     .type = CX_PARAM_TEXT,
+     .required = true,
+     .help = "FILE:LINE, a commit, run, RUN/EVENT, trace, memory, entry ACTOR/SEQ, hash, root or "
+             "URI; hashes and ids may be cut to 8 characters."},
+};
 static const cx_route_param roots_params[] = {TEXT("actor", "Only this actor's.")};
 
 static const cx_route_param feed_params[] = {
@@ -369,6 +376,22 @@ const cx_route cx_routes[] = {
      .handler = cx_api_lattice_verify,
      .summary = "Whether every hash, link and branch holds"},
 
+    {.method = "GET",
+     .path = "/api/v1/things",
+     READING_ALL,
+     PARAMS(thing_params),
+     .answers = JSON,
+     .codes = "200 404 503",
+     .handler = cx_api_thing,
+     .summary = "Anything by its name, with what is linked to it"},
+    {.method = "GET",
+     .path = "/api/v1/why",
+     READING_ALL,
+     PARAMS(thing_params),
+     .answers = JSON,
+     .codes = "200 404 503",
+     .handler = cx_api_why,
+     .summary = "What a line, commit, run, decision or memory came from, step by step"},
     {.method = "GET",
      .path = "/api/v1/memories",
      READING_ALL,

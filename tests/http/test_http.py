@@ -660,7 +660,8 @@ ROUTES = [("POST", API + "/events", "trace:write"), ("GET", API + "/traces", "tr
           ("GET", "/api/v1/proofs/memory?actor=x&uri=matrix%3A%2F%2Fcortex%2FFact%2F"
            "01HF7YAT000000000000000003%231", "full"),
           ("GET", "/api/v1/memories?actor=x", "full"), ("GET", "/api/v1/memories/x?actor=x", "full"),
-          ("POST", "/mcp", "trace:read"),
+          ("POST", "/mcp", "trace:read"), ("GET", "/api/v1/things?id=x", "full"),
+          ("GET", "/api/v1/why?id=x", "full"),
           ("GET", "/api/v1/snapshots?actor=x", "trace:read"), ("GET", "/api/v1/checkpoints", "trace:read"),
           ("GET", "/api/v1/roots", "trace:read"), ("GET", "/metrics", "any"),
           ("GET", "/openapi.json", "any"), ("GET", "/healthz", "open"), ("GET", "/readyz", "open")]

@@ -8,12 +8,14 @@ import http.client
 import json
 import os
 import pathlib
+import shutil
 import signal
 import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "cli"))
 from kit import BIN, TESTS, Folder, check, main, run, test  # noqa: E402
+from run_kit import GOLDEN, Repo, golden  # noqa: E402
 
 ENV = {k: v for k, v in os.environ.items()
        if k not in ("CORTEX_HOME", "CORTEX_ACTOR", "XDG_DATA_HOME", "CORTEXPILOT_RUNTIME_ROOT")}
@@ -168,6 +170,10 @@ def tools_answer_as_the_commands_do():
             uri = found["memories"][0]["uri"]
             check(client.answer("show", actor="ann", memory=uri)["edges_to"] == [], uri)
             check(client.answer("show", actor="ann", memory=found["memories"][0]["id"])["uri"] == uri)
+            for name in (uri, "ann/0", traces["traces"][0]["trace_id"]):
+                shown = json.loads(cortex(home, "show", name, "--json"))
+                check(client.answer("show", id=name) == shown, name, shown)
+                check(client.answer("why", id=name)["steps"], name)
             check(client.answer("prove", actor="ann", seq=0)["proof"], "entry")
             check(client.answer("prove", actor="ann", **{"from": 0, "to": 1})["proof"], "consistency")
             check("snapshot" in client.refused("prove", actor="ann", uri=[uri]))
@@ -181,7 +187,9 @@ def what_cannot_be_asked_says_so():
         home = make_home(folder)
         with Client(home) as client:
             for tool, arguments, words in (
-                    ("why", {"node": "@x"}, "key"),
+                    ("why", {"node": "@x"}, "node and key"), ("why", {"id": "nothing-here"}, ""),
+                    ("why", {"id": "../../etc/passwd:1"}, ""), ("show", {"id": "x" * 2000}, "id"),
+                    ("why", {"id": "x", "node": "@x", "key": "k"}, "do not belong together"),
                     ("why", {"node": "@x", "key": "k"}, "no such node"),
                     ("state", {"node": 7, "branch": ""}, "branch"),
                     ("state", {"node": {"a": 1}}, "node: found object"),
@@ -361,6 +369,35 @@ def nothing_is_written_and_a_holder_is_no_obstacle():
         finally:
             server.send_signal(signal.SIGTERM)
             server.communicate(timeout=WAIT_S)
+
+
+@test
+def governed_runs_can_be_asked():
+    run_id = golden("success", "bundle/manifest.json")["run_id"]
+    with Folder() as folder:
+        repo = Repo(folder)
+        target = repo.root / "runs" / run_id
+        target.parent.mkdir(parents=True)
+        shutil.copytree(GOLDEN / "success" / "bundle", target)
+        with Client(repo.home, "--repo", str(repo.path)) as client:
+            check([one["run_id"] for one in client.answer("runs")["items"]] == [run_id])
+            check(client.answer("show", run_id=run_id)["run_id"] == run_id)
+            check(client.answer("show", id=run_id)["kind"] == "run")
+            check(client.answer("show", run_id=run_id, report="task_result.json")["gates"])
+            check(client.answer("verify", run_id=run_id)["verdict"] == "indeterminate")  # not sealed here
+            check(len(client.answer("events", run_id=run_id, limit=3)["items"]) == 3)
+            patch = client.call("diff", run_id=run_id)["structuredContent"]["part"]
+            check(patch == (target / "patch.diff").read_text().rstrip("\n"), patch)
+            check(client.answer("heads", branch="run/" + run_id)["heads"])
+            check(client.answer("why", id="README.md:1")["steps"][0]["kind"] == "line")
+            read = client.ask("resources/read", uri="cortex://run/" + run_id)["result"]["contents"][0]
+            check(json.loads(read["text"])["run_id"] == run_id)
+            for arguments in ({"run_id": "../" + run_id}, {"run_id": run_id, "report": "../manifest.json"},
+                              {"run_id": "run_x"}):
+                client.refused("show", **arguments)
+        # Whoever may not read runs is not shown them by another name either.
+        with Client(repo.home, "--level", "generic", "--repo", str(repo.path)) as client:
+            client.refused("show", id=run_id)
 
 
 class Http:
