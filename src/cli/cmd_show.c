@@ -7,6 +7,7 @@
 #include "cli/ledger.h"
 #include "cli/story.h"
 #include "crypto/digest.h"
+#include "evidence/evidence.h"
 #include "ledger/check.h"
 
 static void add_row(cx_buf *out, const char *label, cx_str text)
@@ -104,7 +105,9 @@ static int show_file(cx_cli *cli, const cx_cli_args *args, const char *path)
     if (cx_failed(cx_cli_take_file(cli, path, &bytes, &err)))
         return cx_cli_ledger_fail(cli, args, &err);
     cx_digest digest = cx_digest_of(bytes);
-    const char *kind = cx_check_kind_name(cx_check_recognise(bytes));
+    const char *kind = cx_evidence_recognise(bytes)
+                           ? "evidence"
+                           : cx_check_kind_name(cx_check_recognise(bytes));
     cx_buf_init(&out, cli->alloc);
     if (cx_cli_has(args, "json")) {
         cx_json_list list = cx_json_list_begin(&cli->arena);

@@ -6,6 +6,7 @@
 
 #include "cli/verify_parts.h"
 #include "evidence/evidence.h"
+#include "recorder/evidence_make.h"
 
 static int code_of(cx_verdict verdict)
 {
@@ -119,6 +120,8 @@ static int verify_evidence(cx_cli *cli, const cx_cli_args *args, const char *pat
     if (result == NULL)
         return CX_EXIT_UNCHECKED;
     cx_status status = cx_evidence_check(bytes, options, &cli->arena, result, &err);
+    if (!cx_failed(status) && result->read)
+        status = cx_evidence_check_traces(result, &cli->arena, &err);
     if (status.code == CX_E_USAGE)
         return cx_cli_ledger_fail(cli, args, &err);
     if (cx_failed(status))

@@ -25,10 +25,13 @@ static cx_verdict worse(cx_verdict a, cx_verdict b)
     return a == CX_INDETERMINATE || b == CX_INDETERMINATE ? CX_INDETERMINATE : CX_HOLDS;
 }
 
-void cx_evidence_say(cx_evidence_checker *c, const char *part, size_t number,
+const char cx_evidence_limit_canonical[] =
+    "what is shown of a decision are the bytes that were signed; that they are the canonical form of "
+    "the trace received is computed by 'cortex verify' only";
+
+void cx_evidence_add(cx_evidence_result *out, const char *part, size_t number,
                      const cx_finding *finding)
 {
-    cx_evidence_result *out = c->out;
     if (finding->verdict == CX_HOLDS)
         return;
     /* The file's own finding is the first of the worst. */
@@ -39,6 +42,12 @@ void cx_evidence_say(cx_evidence_checker *c, const char *part, size_t number,
     else if (finding->verdict == CX_BROKEN &&
              out->findings[CX_EVIDENCE_FINDINGS_MAX - 1].finding.verdict != CX_BROKEN)
         out->findings[CX_EVIDENCE_FINDINGS_MAX - 1] = (cx_evidence_finding){part, number, *finding};
+}
+
+void cx_evidence_say(cx_evidence_checker *c, const char *part, size_t number,
+                     const cx_finding *finding)
+{
+    cx_evidence_add(c->out, part, number, finding);
 }
 
 void cx_evidence_find(cx_evidence_checker *c, const char *part, size_t number, cx_verdict verdict,
@@ -310,9 +319,7 @@ static cx_status check_trace(cx_evidence_checker *c, size_t number, cx_err *err)
         cx_evidence_limit(c, "whose key signed a decision is as the file says: give it with --key "
                              "to have it compared");
     cx_evidence_limit(c, "a signed decision is what the agent said about itself");
-    cx_evidence_limit(c, "what is shown of a decision are the bytes that were signed; that they are "
-                         "the canonical form of the trace received is checked by 'cortex trace "
-                         "verify'");
+    cx_evidence_limit(c, cx_evidence_limit_canonical);
     return CX_SUCCESS;
 }
 
@@ -328,8 +335,8 @@ static cx_status check_memory(cx_evidence_checker *c, size_t number, cx_err *err
     if (!c->good[memory->entry])
         return CX_SUCCESS;
     bool fits = (kind == CX_ENTRY_WRITE || kind == CX_ENTRY_UPDATE) &&
-                !cx_failed(cx_uri_parse(memory->uri, &uri, NULL)) && !uri.is_edge &&
-                !cx_failed(cx_payload_decode(kind, c->payloads[memory->entry], c->arena, &payload,
+                cx_evidence_ok(c, cx_uri_parse(memory->uri, &uri, NULL)) && !uri.is_edge &&
+                cx_evidence_ok(c, cx_payload_decode(kind, c->payloads[memory->entry], c->arena, &payload,
                                              NULL)) &&
                 memcmp(payload.as.write.id.bytes, uri.id.bytes, sizeof uri.id.bytes) == 0 &&
                 payload.as.write.version == uri.version && payload.as.write.type == uri.type;
@@ -344,7 +351,7 @@ static cx_status check_memory(cx_evidence_checker *c, size_t number, cx_err *err
                          "its content was erased, or is not in the file");
         return CX_SUCCESS;
     }
-    fits = !cx_failed(cx_version_decode(memory->version, c->arena, &version, NULL)) &&
+    fits = cx_evidence_ok(c, cx_version_decode(memory->version, c->arena, &version, NULL)) &&
            !version.erased;
     if (fits)
         CX_TRY(cx_version_hash(&version, c->arena->alloc, &hash, err));
@@ -367,7 +374,7 @@ static cx_status seals(cx_evidence_checker *c, size_t number, const cx_manifest 
     const cx_evidence_journal *journal = &c->e->journals[c->e->entries[number].journal];
     *out = c->good[number] && cx_entry_kind_of(c->entries[number].kind) == CX_ENTRY_SEAL &&
            !manifest->signature.null && cx_str_eq(journal->actor, manifest->actor) &&
-           !cx_failed(cx_payload_decode(CX_ENTRY_SEAL, c->payloads[number], c->arena, &payload,
+           cx_evidence_ok(c, cx_payload_decode(CX_ENTRY_SEAL, c->payloads[number], c->arena, &payload,
                                         NULL));
     if (!*out)
         return CX_SUCCESS;
@@ -451,7 +458,7 @@ static bool shows_trace(cx_evidence_checker *c, cx_str id)
         bool missing = c->entries[i].committed && c->e->entries[i].salt == NULL;
         if (!c->good[i] || !cx_str_is(c->entries[i].kind, "trace.received"))
             continue;
-        if (missing || (!cx_failed(cx_json_parse_text(cx_bytes_str(c->payloads[i]), c->arena,
+        if (missing || (cx_evidence_ok(c, cx_json_parse_text(cx_bytes_str(c->payloads[i]), c->arena,
                                                       &trace, NULL)) &&
                         cx_str_eq(CX_JSON_GET_STR(&trace, "trace_id"), id)))
             return true;
@@ -526,7 +533,8 @@ cx_status cx_evidence_check(cx_bytes bytes, const cx_check_options *options, cx_
     if (finding.verdict != CX_HOLDS)
         return CX_SUCCESS;
     out->read = true;
-    return check_read(&c, err);
+    CX_TRY(check_read(&c, err));
+    return c.no_memory ? cx_fail_nomem(err) : CX_SUCCESS;
 }
 
 void cx_evidence_result_of(const cx_err *error, cx_evidence_result *out)

@@ -139,6 +139,12 @@ typedef struct cx_evidence_result {
  */
 CX_RESULT cx_evidence_check(cx_bytes bytes, const cx_check_options *options, cx_arena *arena,
                             cx_evidence_result *out, cx_err *err);
+/* The sentence that stands in `limits` until somebody who can read traces has computed the canonical
+ * bytes again (recorder/evidence_make.h). */
+extern const char cx_evidence_limit_canonical[];
+/* Adds what was found elsewhere; a verdict never gets better by it. */
+void cx_evidence_add(cx_evidence_result *result, const char *part, size_t number,
+                     const cx_finding *finding);
 /* For a file that could not be read. */
 void cx_evidence_result_of(const cx_err *error, cx_evidence_result *out);
 

@@ -17,7 +17,15 @@ typedef struct cx_evidence_checker {
     cx_entry *entries;  /* decoded; one an entry of the file */
     cx_bytes *payloads; /* what each says; empty when it is not shown */
     bool *good;         /* whether it stands in its journal */
+    bool no_memory;     /* then nothing that was found counts */
 } cx_evidence_checker;
+
+/* Whether it could be read; running out of memory is no finding. */
+static inline bool cx_evidence_ok(cx_evidence_checker *c, cx_status status)
+{
+    c->no_memory = c->no_memory || status.code == CX_E_NOMEM;
+    return !cx_failed(status);
+}
 
 /* What was found about a part; a finding that holds says nothing. */
 void cx_evidence_say(cx_evidence_checker *c, const char *part, size_t number,

@@ -124,35 +124,49 @@ static cx_status add_key(maker *m, cx_str id, const cx_pubkey *key, cx_str role,
 
 /* --- decisions -------------------------------------------------------------------------------- */
 
-/* The bytes that verified: the variant of the form whose hash the verdict names. */
-static cx_status canonical_bytes(maker *m, const cx_trace *trace, const cx_trace_verdict *verdict,
-                                 cx_bytes *out, bool *out_found, cx_err *err)
+/* One of the ways in which a form can be spelled. */
+static cx_trace_bytes variant(cx_trace_form form, unsigned number)
 {
     static const cx_trace_level levels[] = {CX_LEVEL_ABSENT, CX_LEVEL_GENERIC, CX_LEVEL_DETAILED,
                                             CX_LEVEL_FULL};
+    return (cx_trace_bytes){.form = form,
+                            .python_numbers = number & 1,
+                            .strip_data_only = (number & 2) != 0,
+                            .batch_level = levels[number / 4]};
+}
+#define VARIANTS 16
+
+/* The variant of the form whose hash is `wanted`; *out_found false when none is. */
+static cx_status find_canonical(const cx_trace *trace, cx_trace_form form, const cx_digest *wanted,
+                                cx_buf *out, bool *out_found, cx_err *err)
+{
     *out_found = false;
-    for (unsigned i = 0; i < 4 * CX_COUNT_OF(levels) && !*out_found; i++) {
-        const cx_trace_bytes which = {.form = verdict->form,
-                                      .python_numbers = i & 1,
-                                      .strip_data_only = (i & 2) != 0,
-                                      .batch_level = levels[i / 4]};
-        cx_buf bytes;
-        cx_buf_init(&bytes, m->sources->alloc);
-        cx_status status = cx_trace_canonical(trace, &which, &bytes, err);
-        if (status.code == CX_E_FORMAT) {
-            cx_buf_done(&bytes);
-            continue;
-        }
-        cx_digest digest = cx_digest_of(cx_buf_bytes(&bytes));
-        *out_found = !cx_failed(status) && cx_digest_eq(&digest, &verdict->canonical);
-        if (!*out_found) {
-            cx_buf_done(&bytes);
-            CX_TRY(status);
-            continue;
-        }
-        CX_TRY(keep_buf(m, &bytes, out, err));
+    for (unsigned i = 0; i < VARIANTS && !*out_found; i++) {
+        const cx_trace_bytes which = variant(form, i);
+        cx_buf_clear(out);
+        cx_status status = cx_trace_canonical(trace, &which, out, err);
+        if (status.code == CX_E_FORMAT)
+            continue; /* the trace has no such form */
+        CX_TRY(status);
+        CX_TRY(cx_buf_check(out, err));
+        cx_digest digest = cx_digest_of(cx_buf_bytes(out));
+        *out_found = cx_digest_eq(&digest, wanted);
     }
     return CX_SUCCESS;
+}
+
+/* The bytes that verified. */
+static cx_status canonical_bytes(maker *m, const cx_trace *trace, const cx_trace_verdict *verdict,
+                                 cx_bytes *out, bool *out_found, cx_err *err)
+{
+    cx_buf bytes;
+    cx_buf_init(&bytes, m->sources->alloc);
+    cx_status status =
+        find_canonical(trace, verdict->form, &verdict->canonical, &bytes, out_found, err);
+    if (!cx_failed(status) && *out_found)
+        status = keep(m, cx_buf_bytes(&bytes), out, err);
+    cx_buf_done(&bytes);
+    return status;
 }
 
 /* The entry of the trust journal that registered the key, the newest one. */
@@ -575,4 +589,48 @@ cx_status cx_evidence_make(const cx_sources *sources, const cx_thing *thing,
     if (cx_failed(status))
         out->size = start;
     return status;
+}
+
+/* --- checking more of it ---------------------------------------------------------------------- */
+
+static cx_status check_canonical(const cx_evidence *e, size_t number, cx_arena *arena,
+                                 bool *out_same, cx_err *err)
+{
+    const cx_evidence_trace *shown = &e->traces[number];
+    cx_digest wanted = cx_digest_of(shown->canonical);
+    cx_trace trace;
+    cx_trace_problem problem;
+    cx_buf bytes;
+    *out_same = false;
+    CX_TRY(cx_trace_read_kept(e->entries[shown->entry].payload, arena, &trace, &problem, err));
+    if (problem.reason != CX_REASON_NONE)
+        return CX_SUCCESS;
+    cx_buf_init(&bytes, arena->alloc);
+    cx_status status = CX_SUCCESS;
+    for (int form = CX_FORM_A; form < CX_FORM_NONE && !*out_same && !cx_failed(status); form++)
+        status = find_canonical(&trace, (cx_trace_form)form, &wanted, &bytes, out_same, err);
+    cx_buf_done(&bytes);
+    return status;
+}
+
+cx_status cx_evidence_check_traces(cx_evidence_result *result, cx_arena *arena, cx_err *err)
+{
+    static const cx_finding mismatch = {
+        .verdict = CX_BROKEN,
+        .reason = "CanonicalMismatch",
+        .key_index = SIZE_MAX,
+        .offset = CX_NO_OFFSET,
+        .message = "the bytes shown are no canonical form of the trace in its entry"};
+    size_t kept = 0;
+    bool same = true;
+    for (size_t i = 0; i < result->evidence.trace_count; i++) {
+        CX_TRY(check_canonical(&result->evidence, i, arena, &same, err));
+        if (!same)
+            cx_evidence_add(result, "trace", i, &mismatch);
+    }
+    for (size_t i = 0; i < result->limit_count; i++)
+        if (result->limits[i] != cx_evidence_limit_canonical)
+            result->limits[kept++] = result->limits[i];
+    result->limit_count = kept;
+    return CX_SUCCESS;
 }

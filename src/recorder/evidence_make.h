@@ -36,4 +36,11 @@ CX_RESULT cx_evidence_make(const cx_sources *sources, const cx_thing *thing,
                            const cx_evidence_options *options, cx_arena *arena, cx_buf *out,
                            cx_evidence_result *out_result, cx_err *err);
 
+/*
+ * What cortex-verify cannot do: that the bytes shown of each decision are a canonical form of the
+ * trace in its entry.  Adds "CanonicalMismatch" (broken), or takes the sentence about it out of the
+ * result's limits.  For results that were read; borrowed memory as in cx_evidence_check.
+ */
+CX_RESULT cx_evidence_check_traces(cx_evidence_result *result, cx_arena *arena, cx_err *err);
+
 #endif

@@ -22,9 +22,10 @@ def verify(path, *args, code=0, program=None):
 
 
 def both(path, *args, code=0):
-    """The small verifier and the large one say the same."""
+    """The small verifier and the large one say the same, but that the large one reads traces."""
     small, large = verify(path, *args, code=code), verify(path, *args, code=code, program=BIN)
-    check(small == large, small, large)
+    rest = [text for text in small["limits"] if "canonical form" not in text]
+    check({**small, "limits": rest} == large, small, large)
     return small
 
 

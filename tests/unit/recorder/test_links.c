@@ -1,0 +1,52 @@
+/*
+ * test_links.c - URIs that link rooms (DECISIONS 12).
+ */
+#include "recorder/links.h"
+
+#include "tests/test.h"
+
+static bool names(const char *uri, cx_thing_kind wanted, const char *id)
+{
+    cx_thing_kind kind = CX_THING_NONE;
+    cx_str found = {NULL, 0};
+    return cx_thing_of_uri(cx_str_z(uri), &kind, &found) && kind == wanted && cx_str_is(found, id);
+}
+
+static bool is_none(const char *uri)
+{
+    cx_thing_kind kind;
+    cx_str id;
+    return !cx_thing_of_uri(cx_str_z(uri), &kind, &id);
+}
+
+CX_TEST(uris_name_things)
+{
+    CHECK(names("cortex://trace/trace-1", CX_THING_TRACE, "trace-1"));
+    CHECK(names("cortex://run/run_20260101_000000_aee408847d35e44e99430f0979c3357b", CX_THING_RUN,
+                "run_20260101_000000_aee408847d35e44e99430f0979c3357b"));
+    CHECK(names("matrix://cortex/Fact/01HF7YAT000000000000000003#1", CX_THING_MEMORY,
+                "matrix://cortex/Fact/01HF7YAT000000000000000003#1"));
+    CHECK(names("matrix://cortex/edge/01HF7YAT000000000000000003/derived_from/"
+                "01HF7YAT000000000000000004",
+                CX_THING_EDGE,
+                "matrix://cortex/edge/01HF7YAT000000000000000003/derived_from/"
+                "01HF7YAT000000000000000004"));
+}
+
+CX_TEST(other_texts_name_nothing)
+{
+    CHECK(is_none(""));
+    CHECK(is_none("cortex://trace/"));
+    CHECK(is_none("cortex://run/1"));
+    CHECK(is_none("cortex://run/run_20260101_000000_AEE408847d35e44e99430f0979c3357b"));
+    CHECK(is_none("cortex://memory/x"));
+    CHECK(is_none("matrix://cortex/Fact/01HF7YAT000000000000000003"));
+    CHECK(is_none("matrix://cortex/fact/01HF7YAT000000000000000003#1"));
+    CHECK(is_none("https://example.invalid/cortex://trace/x"));
+}
+
+CX_TEST(every_kind_has_a_name)
+{
+    for (int kind = CX_THING_NONE; kind < CX_THING_COUNT; kind++)
+        CHECK(cx_thing_kind_name((cx_thing_kind)kind)[0] != 0);
+}
