@@ -61,7 +61,7 @@ function Opened({name}: {name: string}) {
 
 /** Where there is something wrong, there; else at the newest event. */
 function selectFirst(model: Model, summary: Summary): void {
-  const wrong = summary.findings.find((finding) => finding.n !== undefined);
+  const wrong = summary.findings.find((finding) => finding.n !== undefined && finding.code.startsWith('E'));
   const lane = [...summary.lanes].sort((a, b) => b.last - a.last)[0];
   if (wrong?.n !== undefined) model.select(wrong.n, true);
   else if (lane && lane.agent !== '?') adjust({node: '@' + lane.agent}, false);

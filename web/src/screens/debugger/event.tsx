@@ -2,6 +2,8 @@
 
 import {focusKey, keyText} from '../../base/focus';
 import {ago, count, plural, shortAgent, shortId, time} from '../../base/format';
+import {readJson, stringMember} from '../../base/json';
+import {linkTo} from '../../base/router';
 import {Badge, type Tone} from '../../ui/badge';
 import {Icon} from '../../ui/icon';
 import {Answer, Empty} from '../../ui/states';
@@ -27,6 +29,8 @@ export function EventPane({model}: {model: Model}) {
 
 function Event({node, model}: {node: NodeDetail; model: Model}) {
   const fork = FORKS[node.fork];
+  const event = readJson(node.event.text);
+  const traceId = stringMember(event, 'source') === 'trace' ? stringMember(event, 'trace_id') : undefined;
   return (
     <div class="event">
       <div class="event-head">
@@ -43,12 +47,13 @@ function Event({node, model}: {node: NodeDetail; model: Model}) {
           <Line text={shortId(node.id)} most={40} />
         </button>
         {node.line > 0 && <span class="dim">{`line ${count(node.line)}`}</span>}
+        {traceId && <a href={linkTo('trace', traceId, node.agent.startsWith('agent/') ? {agent: node.agent.slice(6)} : {})}>the signed trace</a>}
         {node.fold > 0 && <button type="button" class="link" onClick={() => model.toggleFold()}>{`one of ${count(node.fold)} folded: unfold`}</button>}
       </p>
       {node.findings.map((finding, i) => (
-        <div key={i} class="finding" role="note">
+        <div key={i} class={`finding ${finding.code.startsWith('W') ? 'finding-warning' : ''}`} role="note">
           <Badge tone={finding.code.startsWith('W') ? 'warn' : 'bad'}>{finding.code}</Badge>
-          <div><p>{`This event does not hold: ${MEANING[finding.code] ?? 'see lattice.md'}.`}</p>
+          <div><p>{`${finding.code.startsWith('W') ? 'It holds, but' : 'This event does not hold:'} ${MEANING[finding.code] ?? 'see lattice.md'}.`}</p>
             {finding.detail && <p class="dim"><Text text={finding.detail} most={300} /></p>}</div>
         </div>
       ))}

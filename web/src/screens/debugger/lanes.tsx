@@ -23,7 +23,10 @@ export function Lanes({model}: {model: Model}) {
   useLayoutEffect(() => {
     const at = box.current;
     if (!at) return;
-    const measure = (): void => setSize({width: at.clientWidth, height: at.clientHeight});
+    const measure = (): void => {
+      setSize({width: at.clientWidth, height: at.clientHeight});
+      model.height.value = at.clientHeight;
+    };
     measure();
     const observer = new ResizeObserver(measure);
     observer.observe(at);

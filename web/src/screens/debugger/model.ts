@@ -6,6 +6,7 @@ import {segments} from '../../base/api';
 import {focus, focusNode} from '../../base/focus';
 import {Loader} from '../../base/load';
 import {adjust, route} from '../../base/router';
+import {LANE, RULER} from './draw';
 import type {NodeDetail, Overview, Summary, Window, Writes} from './types';
 
 /** More columns than this in view are drawn as counts. */
@@ -32,6 +33,8 @@ export class Model {
   readonly view = signal<{from: number; to: number}>({from: 0, to: 60});
   /** First lane in view, in pixels. */
   readonly scroll = signal(0);
+  /** Of the picture, in pixels. */
+  readonly height = signal(300);
   /** What the pointer is over. */
   readonly hover = signal<{n: number; x: number; y: number; text: string} | null>(null);
 
@@ -118,6 +121,10 @@ export class Model {
     if (!at || columns === 0) return;
     const {from, to} = this.view.peek();
     const span = to - from;
+    const y = at.lane * LANE;
+    const high = Math.max(LANE, this.height.peek() - RULER);
+    if (y < this.scroll.peek()) this.scroll.value = y;
+    else if (y + LANE > this.scroll.peek() + high) this.scroll.value = y + LANE - high;
     if (at.col < from + span * 0.05 || at.col > to - span * 0.05)
       this.view.value = clampView(at.col - span / 2, at.col + span / 2, columns);
   }
