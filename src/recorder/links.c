@@ -176,6 +176,17 @@ static size_t uri_size(const char *at, const char *end)
     return (size_t)(stop - at);
 }
 
+/* "run_YYYYMMDD_HHMMSS_" and 32 hex digits: what this program calls runs.  Others are found by their
+ * URI alone. */
+static bool is_made_id(cx_str id)
+{
+    uint8_t random[16];
+    for (size_t i = 4; i < 19; i++)
+        if (i == 12 ? id.data[i] != '_' : id.data[i] < '0' || id.data[i] > '9')
+            return false;
+    return id.data[19] == '_' && cx_hex_decode(cx_str_from(id.data + 20, 32), random, 16);
+}
+
 /* A link to `to` unless the same one is there already. */
 static cx_status mention(cx_links *links, cx_link *link, size_t *left, size_t from, cx_err *err)
 {
@@ -210,7 +221,7 @@ static cx_status take_mentions(cx_links *links, cx_link *link, cx_str text, cx_e
     while ((at = memmem(at, (size_t)(end - at), run_word, 4)) != NULL) {
         cx_str id = cx_str_from(at, CX_RUN_ID_SIZE - 1);
         at += 4;
-        if ((size_t)(end - id.data) < id.size || !cx_run_id_valid(id))
+        if ((size_t)(end - id.data) < id.size || !is_made_id(id))
             continue;
         link->to_kind = CX_THING_RUN;
         link->to = id;

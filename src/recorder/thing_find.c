@@ -98,14 +98,20 @@ static cx_status find_located(finder *f, cx_thing_kind kind, cx_str id, const ch
     return found ? put(f, thing, err) : CX_SUCCESS;
 }
 
-static cx_status find_run(finder *f, cx_str id, const char *matched, cx_err *err)
+/* As a run, or as an event of the run; many texts could be the id of one. */
+static cx_status find_run_or_event(finder *f, cx_thing_kind kind, cx_str run, cx_str id,
+                                   const char *matched, cx_err *err)
 {
     cx_run_seen seen;
-    CX_TRY(cx_run_see(f->sources, id, f->arena, &seen, err));
+    CX_TRY(cx_run_see(f->sources, run, f->arena, &seen, err));
     bool found = seen.bundle != NULL || seen.known.sealed || seen.known.witness.has_events;
     cx_run_unsee(&seen);
-    return found ? put(f, (cx_thing){.kind = CX_THING_RUN, .id = id, .matched = matched}, err)
-                 : CX_SUCCESS;
+    return found ? put(f, (cx_thing){.kind = kind, .id = id, .matched = matched}, err) : CX_SUCCESS;
+}
+
+static cx_status find_run(finder *f, cx_str id, const char *matched, cx_err *err)
+{
+    return find_run_or_event(f, CX_THING_RUN, id, id, matched, err);
 }
 
 static cx_status find_uri(finder *f, cx_err *err)
@@ -178,7 +184,7 @@ static cx_status match_run_entry(finder *f, const cx_tail_item *item, cx_err *er
         return CX_SUCCESS;
     /* A run is also found by the beginning of its id, or of the digits at its end. */
     bool begins = cx_str_starts(run, f->text) ||
-                  (f->hex && f->text.size <= 32 &&
+                  (f->hex && run.size == CX_RUN_ID_SIZE - 1 && f->text.size <= 32 &&
                    memcmp(run.data + 20, f->text.data, f->text.size) == 0);
     if (seal && (matched != NULL || begins))
         return put(f, (cx_thing){.kind = CX_THING_RUN,
@@ -473,7 +479,7 @@ static cx_status find_exact(finder *f, cx_err *err)
     if (cx_run_id_valid(f->text))
         CX_TRY(find_run(f, f->text, "id", err));
     if (cx_run_event_split(f->text, &run, &index))
-        CX_TRY(put(f, (cx_thing){.kind = CX_THING_EVENT, .id = f->text, .matched = "id"}, err));
+        CX_TRY(find_run_or_event(f, CX_THING_EVENT, run, f->text, "id", err));
     return f->sources->home == NULL ? CX_SUCCESS : find_named(f, err);
 }
 

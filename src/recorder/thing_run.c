@@ -211,15 +211,17 @@ cx_status cx_run_describe(const cx_sources *sources, cx_str run_id, cx_arena *ar
 bool cx_run_event_split(cx_str id, cx_str *out_run, uint64_t *out_index)
 {
     uint64_t index = 0;
-    if (id.size <= CX_RUN_ID_SIZE || id.data[CX_RUN_ID_SIZE - 1] != '/' ||
-        id.size > CX_RUN_ID_SIZE + 7 || !cx_run_id_valid(cx_str_from(id.data, CX_RUN_ID_SIZE - 1)))
+    const char *slash = id.size == 0 ? NULL : memrchr(id.data, '/', id.size);
+    size_t size = slash == NULL ? 0 : (size_t)(slash - id.data);
+    if (slash == NULL || id.size - size - 1 == 0 || id.size - size - 1 > 7 ||
+        !cx_run_id_valid(cx_str_from(id.data, size)))
         return false;
-    for (size_t i = CX_RUN_ID_SIZE; i < id.size; i++) {
+    for (size_t i = size + 1; i < id.size; i++) {
         if (id.data[i] < '0' || id.data[i] > '9')
             return false;
         index = index * 10 + (uint64_t)(id.data[i] - '0');
     }
-    *out_run = cx_str_from(id.data, CX_RUN_ID_SIZE - 1);
+    *out_run = cx_str_from(id.data, size);
     *out_index = index;
     return index != 0;
 }

@@ -110,11 +110,13 @@ static cx_status put_where(const cx_sources *sources, const cx_thing *thing, cx_
     cx_reply_text(&where, "actor", thing->actor.size != 0 ? thing->actor : (cx_str){NULL, 0});
     if (thing->kind == CX_THING_ENTRY || thing->kind == CX_THING_TRACE)
         cx_reply_uint(&where, "seq", thing->seq);
-    bool in_bundle = (thing->kind == CX_THING_RUN || thing->kind == CX_THING_EVENT) &&
-                     sources->store != NULL && thing->id.size >= CX_RUN_ID_SIZE - 1;
-    if (in_bundle)
-        cx_reply_text(&where, "bundle", CX_SAY(arena, "%s/runs/%.*s", sources->store->root,
-                                               CX_RUN_ID_SIZE - 1, thing->id.data));
+    cx_str run = thing->id;
+    uint64_t index;
+    bool of_run = thing->kind == CX_THING_RUN ||
+                  (thing->kind == CX_THING_EVENT && cx_run_event_split(thing->id, &run, &index));
+    if (of_run && sources->store != NULL)
+        cx_reply_text(&where, "bundle",
+                      CX_SAY(arena, "%s/runs/%.*s", sources->store->root, CX_S(run)));
     if (thing->kind == CX_THING_COMMIT || thing->kind == CX_THING_LINE)
         cx_reply_text(&where, "repository",
                       sources->git == NULL ? (cx_str){NULL, 0}

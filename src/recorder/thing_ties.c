@@ -385,8 +385,11 @@ static cx_status node_ties(ties *t, cx_err *err)
 {
     hash_look look = {.hash = t->thing->id};
     cx_str branch = t->thing->actor;
-    if (cx_str_starts(branch, CX_STR("run/")) && branch.size >= 4 + CX_RUN_ID_SIZE - 1) {
-        cx_str run = cx_str_from(branch.data + 4, CX_RUN_ID_SIZE - 1);
+    if (cx_str_starts(branch, CX_STR("run/"))) {
+        const char *end = memchr(branch.data + 4, '/', branch.size - 4);
+        cx_str run = cx_str_from(branch.data + 4, end == NULL
+                                                      ? branch.size - 4
+                                                      : (size_t)(end - branch.data) - 4);
         if (cx_run_id_valid(run))
             put(t, (cx_tie){"stands_for_an_event_of", CX_TIE_CAUSE,
                             cx_thing_named(CX_THING_RUN, run), CX_HOLDS,

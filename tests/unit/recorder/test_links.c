@@ -24,6 +24,7 @@ CX_TEST(uris_name_things)
     CHECK(names("cortex://trace/trace-1", CX_THING_TRACE, "trace-1"));
     CHECK(names("cortex://run/run_20260101_000000_aee408847d35e44e99430f0979c3357b", CX_THING_RUN,
                 "run_20260101_000000_aee408847d35e44e99430f0979c3357b"));
+    CHECK(names("cortex://run/run-1", CX_THING_RUN, "run-1"));
     CHECK(names("matrix://cortex/Fact/01HF7YAT000000000000000003#1", CX_THING_MEMORY,
                 "matrix://cortex/Fact/01HF7YAT000000000000000003#1"));
     CHECK(names("matrix://cortex/edge/01HF7YAT000000000000000003/derived_from/"
@@ -37,8 +38,9 @@ CX_TEST(other_texts_name_nothing)
 {
     CHECK(is_none(""));
     CHECK(is_none("cortex://trace/"));
-    CHECK(is_none("cortex://run/1"));
-    CHECK(is_none("cortex://run/run_20260101_000000_AEE408847d35e44e99430f0979c3357b"));
+    CHECK(is_none("cortex://run/"));
+    CHECK(is_none("cortex://run/a/b"));
+    CHECK(is_none("cortex://run/..x"));
     CHECK(is_none("cortex://memory/x"));
     CHECK(is_none("matrix://cortex/Fact/01HF7YAT000000000000000003"));
     CHECK(is_none("matrix://cortex/fact/01HF7YAT000000000000000003#1"));
