@@ -320,6 +320,15 @@ static void take_lines(serving *s, cx_buf *input, bool *passing)
     input->size = 0;
 }
 
+/* Nobody reads the answers any more. */
+static bool is_deaf(serving *s)
+{
+    cx_lock_enter(&s->lock);
+    bool deaf = s->cli->out.failed;
+    cx_lock_leave(&s->lock);
+    return deaf;
+}
+
 static cx_status read_all(serving *s, cx_err *err)
 {
     cx_buf input;
@@ -341,8 +350,8 @@ static cx_status read_all(serving *s, cx_err *err)
             break;
         cx_buf_advance(&input, (size_t)got);
         take_lines(s, &input, &passing);
-        if (s->cli->out.failed)
-            break; /* nobody reads the answers any more */
+        if (is_deaf(s))
+            break;
     }
     /* The last line may lack its end. */
     if (!cx_failed(status) && !passing && input.size != 0)

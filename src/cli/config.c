@@ -307,17 +307,17 @@ static const char *variable(const char *name)
 static cx_status read_maybe(cx_cli *cli, cx_str path, cx_config_where where, cx_config *out,
                             cx_err *err)
 {
+    cx_facts facts;
     cx_err own = {0};
     if (path.data == NULL)
         return cx_fail_nomem(err);
-    cx_status status = cx_config_read(cli, path.data, where, &out->files[where], &own);
-    /* A home that is none, or is closed to us, is a matter of whoever opens it. */
-    if (status.code == CX_E_NOT_FOUND ||
-        (where == CX_CONFIG_HOME && (own.os_errno == ENOTDIR || own.os_errno == EACCES)))
+    out->files[where].path = path.data;
+    /* Where we cannot even look there is nothing for us: a home that is none, a folder of somebody
+     * else, a service that is kept out of the homes of people. */
+    if (cx_failed(cx_path_facts(path.data, true, &facts, &own)) &&
+        (own.code == CX_E_NOT_FOUND || own.os_errno == ENOTDIR || own.os_errno == EACCES))
         return CX_SUCCESS;
-    if (cx_failed(status))
-        *err = own;
-    return status;
+    return cx_config_read(cli, path.data, where, &out->files[where], err);
 }
 
 static cx_status read_own(cx_cli *cli, cx_config *out, cx_err *err)

@@ -306,8 +306,8 @@ def what_is_no_message_is_refused():
                        b'{"jsonrpc":"2.0","id":1,"result":{}}\n{"jsonrpc":"2.0","id":2,"error":{}}\n')
             check(client.ask("ping")["result"] == {})
             client.raw(b'{"jsonrpc":"2.0","id":"last","method":"ping"}')  # without an end of line
-            code, out, _ = client.end()
-            check(code == 0 and json.loads(out)["id"] == "last", code, out)
+            code, out, err = client.end()
+            check(code == 0 and json.loads(out)["id"] == "last", code, out, err.decode())
 
 
 @test
