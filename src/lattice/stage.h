@@ -9,6 +9,8 @@
  *     cx_stage_node        one node: event, changes, parents, children, findings
  *     cx_stage_values      one level of the state at a node
  *     cx_stage_writes      where a key got its value: changes before a node, the next one behind it
+ *     cx_stage_compare     two nodes side by side from their common ancestor
+ *     cx_stage_heat        where branches, time, cost or overrides gather
  *
  * A *column* is a step of the picture from left to right: nodes of one column are of different
  * agents and none is a parent of another; folded stretches take one.  Nodes are named by number
@@ -31,6 +33,9 @@
 #define CX_STAGE_LANES_MAX 5000   /* lanes listed; the others are counted */
 #define CX_STAGE_VALUES_MAX 500   /* members of one level of a state */
 #define CX_STAGE_CHANGES_MAX 500  /* changes told of one key, or of one node */
+#define CX_STAGE_STEPS_MAX 400    /* pairs of steps of a comparison */
+#define CX_STAGE_HEAT_BINS_MAX 400
+#define CX_STAGE_HEAT_LANES_MAX 500
 #define CX_STAGE_VALUE_BYTES 2048 /* of a value beside others; longer ones are cut */
 #define CX_STAGE_WHOLE_BYTES ((size_t)256 << 10) /* of a value that was asked for, or an event */
 
@@ -93,5 +98,28 @@ typedef struct cx_stage_part {
  */
 CX_RESULT cx_stage_carry(cx_buf *out, const cx_stage *stage, const cx_states *states,
                          const cx_stage_part *part, uint32_t *out_nodes, cx_err *err);
+
+/* Both nodes have a place in time, else CX_E_USAGE; `steps` from .. from + count - 1 of both paths
+ * (`to` and `labels` are not looked at). */
+CX_RESULT cx_stage_compare(cx_buf *out, const cx_stage *stage, const cx_states *states, cx_node a,
+                           cx_node b, const cx_stage_range *steps, cx_err *err);
+
+typedef enum cx_heat_layer {
+    CX_HEAT_DIVERGENCE, /* branches beyond the first */
+    CX_HEAT_TIME,       /* seconds since the node before by lineage */
+    CX_HEAT_COST,       /* cents: members cost_cents and cost_usd of what changed */
+    CX_HEAT_OVERRIDES   /* members action_was_overridden that are true */
+} cx_heat_layer;
+
+typedef struct cx_stage_heat_asked {
+    cx_heat_layer layer;
+    bool by_order;   /* by place in order; else by time */
+    double from, to; /* on that axis, both included; NAN = all */
+    uint32_t bins;   /* 0 = 120 */
+} cx_stage_heat_asked;
+
+/* Goes through all nodes: what it costs is the history's length. */
+CX_RESULT cx_stage_heat(cx_buf *out, const cx_stage *stage, const cx_stage_heat_asked *asked,
+                        cx_err *err);
 
 #endif

@@ -147,6 +147,14 @@ static cx_status row_json(const cx_found_row *row, const shape *s, cx_trace_leve
     return cx_json_list_end_object(&list, out, err);
 }
 
+cx_status cx_reply_trace_row(const cx_found_row *row, cx_trace_level level, cx_arena *arena,
+                             cx_json *out, cx_err *err)
+{
+    shape s;
+    find_shape(&s);
+    return row_json(row, &s, level, arena, out, err);
+}
+
 /* --- cursors ---------------------------------------------------------------------------------- */
 
 /* time (8) ‖ id (8) ‖ the first 16 bytes of SHA-256 over a label, the home's id and those 16. */

@@ -158,6 +158,24 @@ typedef struct cx_trace_wanted {
  * trace lowered when it is stored above `level`.  CX_E_NOT_FOUND "NoTrace". */
 CX_RESULT cx_recorder_answer_trace(cx_recorder *recorder, cx_index *index,
                                    const cx_trace_wanted *wanted, cx_buf *out, cx_err *err);
+/* {"agent_id_hash","batch":{"accepted","batch_id","correlation_metadata","received",
+ * "rejected"}|null,"next":row|null,"nodes":[hash|null, ..],"previous":row|null,"row"}: what stands
+ * around a trace (rows as GET /traces shows them): the agent's traces before and behind it, the
+ * batch it came in, the nodes it became (by component; looked for in the agent's whole journal only when `nodes`).  CX_E_NOT_FOUND "NoTrace". */
+CX_RESULT cx_recorder_answer_around(cx_recorder *recorder, cx_index *index,
+                                    const cx_trace_wanted *wanted, bool nodes, cx_buf *out,
+                                    cx_err *err);
+#define CX_CHECK_TRACES_MAX 100
+/* {"left_out":N,"results":[verdict, ..]}: whether a trace, or each of a batch's first
+ * CX_CHECK_TRACES_MAX, would verify now with the keys that are trusted here; nothing is recorded.
+ * What cannot be read is one trace that is broken. */
+CX_RESULT cx_recorder_answer_check(cx_recorder *recorder, cx_bytes body, cx_buf *out, cx_err *err);
+#define CX_FLEET_DAYS_MAX 90
+#define CX_FLEET_AGENTS_MAX 200
+/* {"agents":[..],"days":[..],"more"}: each agent's traces of the last days, day by day; the last day
+ * is that of `to_ns`, or with CX_TIME_NONE of the newest verified trace. */
+CX_RESULT cx_recorder_answer_fleet(cx_recorder *recorder, cx_index *index, unsigned days,
+                                   int64_t to_ns, cx_buf *out, cx_err *err);
 /* The received bytes; CX_E_DENIED "LevelTooLow" when they are of a higher level. */
 CX_RESULT cx_recorder_raw_trace(cx_recorder *recorder, cx_index *index,
                                 const cx_trace_wanted *wanted, cx_buf *out, cx_err *err);

@@ -32,5 +32,8 @@ cx_status cx_reply_end_object(cx_json_list *outer, const char *name, cx_json_lis
                               cx_err *err);
 /* The cell of a column that there is. */
 const cx_cell *cx_reply_cell(const cx_found_row *row, const char *column);
+/* answers.c: a row as GET /traces shows it to somebody who may see `level`. */
+CX_RESULT cx_reply_trace_row(const cx_found_row *row, cx_trace_level level, cx_arena *arena,
+                             cx_json *out, cx_err *err);
 
 #endif

@@ -159,3 +159,41 @@ cx_status cx_api_capacity(cx_call *call, cx_err *err)
     cx_call_answer(call, 200, "application/json");
     return CX_SUCCESS;
 }
+
+/* --- around a trace, without recording, all agents -------------------------------------------- */
+
+cx_status cx_api_around(cx_call *call, cx_err *err)
+{
+    const cx_param *nodes = cx_call_param(call, "nodes");
+    const cx_trace_wanted wanted = {
+        .trace_id = call->captures[0],
+        .agent = cx_call_text(call, "agent_id_hash"),
+        .level = call->token.level,
+    };
+    cx_index *index;
+    CX_TRY(cx_call_index(call, &index, err));
+    CX_TRY(cx_recorder_answer_around(call->service->recorder, index, &wanted,
+                                     nodes->given && nodes->flag, &call->response.body, err));
+    cx_call_answer(call, 200, "application/json");
+    return CX_SUCCESS;
+}
+
+cx_status cx_api_check(cx_call *call, cx_err *err)
+{
+    CX_TRY(cx_recorder_answer_check(call->service->recorder, call->request.body,
+                                    &call->response.body, err));
+    cx_call_answer(call, 200, "application/json");
+    return CX_SUCCESS;
+}
+
+cx_status cx_api_fleet(cx_call *call, cx_err *err)
+{
+    const cx_param *days = cx_call_param(call, "days");
+    cx_index *index;
+    CX_TRY(cx_call_index(call, &index, err));
+    CX_TRY(cx_recorder_answer_fleet(call->service->recorder, index,
+                                    days->given ? (unsigned)days->count : 30, time_of(call, "to"),
+                                    &call->response.body, err));
+    cx_call_answer(call, 200, "application/json");
+    return CX_SUCCESS;
+}

@@ -4,6 +4,8 @@
  *
  * Everything is answered from the shelf, so a question costs its answer and not the history.
  */
+#include <math.h>
+
 #include "lattice/stage.h"
 #include "server/foreign.h"
 #include "server/route.h"
@@ -185,4 +187,40 @@ cx_status cx_api_view_list(cx_call *call, cx_err *err)
     cx_json_list_put(&root, CX_STR("histories"), value);
     CX_TRY(cx_json_list_end_object(&root, &value, err));
     return cx_call_answer_json(call, 200, &value, err);
+}
+
+static cx_status answer_compare(viewing *v, cx_err *err)
+{
+    const cx_lattice *lattice = cx_shelf_lattice(v->book);
+    const cx_stage_range steps = {.from = count_of(v->call, "from"),
+                                  .count = count_of(v->call, "max")};
+    cx_node a, b;
+    CX_TRY(cx_stage_find(lattice, cx_call_text(v->call, "a"), &a, err));
+    CX_TRY(cx_stage_find(lattice, cx_call_text(v->call, "b"), &b, err));
+    CX_TRY(cx_shelf_states(v->book, &v->states, err));
+    return cx_stage_compare(&v->call->response.body, v->stage, v->states, a, b, &steps, err);
+}
+
+cx_status cx_api_view_compare(cx_call *call, cx_err *err)
+{
+    return view(call, false, answer_compare, err);
+}
+
+static cx_status answer_heat(viewing *v, cx_err *err)
+{
+    const cx_param *layer = cx_call_param(v->call, "layer"), *axis = cx_call_param(v->call, "axis");
+    const cx_param *from = cx_call_param(v->call, "from"), *to = cx_call_param(v->call, "to");
+    const cx_stage_heat_asked asked = {
+        .layer = layer->given ? (cx_heat_layer)layer->choice : CX_HEAT_DIVERGENCE,
+        .by_order = axis->given && axis->choice == 1,
+        .from = from->given ? from->number : (double)NAN,
+        .to = to->given ? to->number : (double)NAN,
+        .bins = count_of(v->call, "bins"),
+    };
+    return cx_stage_heat(&v->call->response.body, v->stage, &asked, err);
+}
+
+cx_status cx_api_view_heat(cx_call *call, cx_err *err)
+{
+    return view(call, false, answer_heat, err);
 }

@@ -53,6 +53,23 @@ static const cx_route_param trace_params[] = {
     FLAG("raw", "The bytes as they were received."),
 };
 
+static const cx_route_param around_params[] = {
+    {.name = "agent_id_hash",
+     .type = CX_PARAM_TEXT,
+     .also = "agent_id",
+     .help = "Whose, when several agents have a trace of this id."},
+    FLAG("nodes", "With the nodes of its history: reads the agent's whole journal."),
+};
+
+static const cx_route_param fleet_params[] = {
+    {.name = "days",
+     .type = CX_PARAM_COUNT,
+     .min = 1,
+     .max = CX_FLEET_DAYS_MAX,
+     .help = "Default 30."},
+    {.name = "to", .type = CX_PARAM_TIME, .help = "The last day; default that of the newest trace."},
+};
+
 static const cx_route_param chain_params[] = {
     {.name = "profile",
      .type = CX_PARAM_CHOICE,
@@ -227,6 +244,31 @@ const cx_route cx_routes[] = {
      .codes = "200 404 409 503",
      .handler = cx_api_trace,
      .summary = "One trace with its verdict and its place in the ledger"},
+    {.method = "GET",
+     .path = COVENANT "/traces/{trace_id}/around",
+     READING,
+     PARAMS(around_params),
+     .answers = JSON,
+     .codes = "200 404 409 503",
+     .handler = cx_api_around,
+     .summary = "The agent's traces before and behind one, its batch, the nodes it became"},
+    {.method = "POST",
+     .path = COVENANT "/check",
+     .scopes = CX_SCOPE_READ,
+     .where = CX_RUN_READ,
+     .has_body = true,
+     .answers = JSON,
+     .codes = "200 400 413",
+     .handler = cx_api_check,
+     .summary = "Whether a trace, or each of a batch, would verify; nothing is recorded"},
+    {.method = "GET",
+     .path = COVENANT "/fleet",
+     READING,
+     PARAMS(fleet_params),
+     .answers = JSON,
+     .codes = "200 503",
+     .handler = cx_api_fleet,
+     .summary = "All agents, day by day: traces, k_eff, capacity, chains"},
     {.method = "GET",
      .path = COVENANT "/chain/{agent_id_hash}",
      READING,

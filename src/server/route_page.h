@@ -42,6 +42,24 @@ static const cx_route_param cx_view_writes_params[] = {
     {.name = "key", .type = CX_PARAM_TEXT, .required = true, .max = 4096,
      .help = "A top-level key."}};
 
+static const cx_route_param cx_view_compare_params[] = {
+    CX_VIEW_FOLD,
+    {.name = "a", .type = CX_PARAM_TEXT, .required = true, .help = "A node, as node= elsewhere."},
+    {.name = "b", .type = CX_PARAM_TEXT, .required = true, .help = "Another node."},
+    {.name = "from", .type = CX_PARAM_COUNT, .max = UINT32_MAX, .help = "First step behind the "
+                                                                        "common ancestor."},
+    {.name = "max", .type = CX_PARAM_COUNT, .min = 1, .max = CX_STAGE_STEPS_MAX,
+     .help = "Steps at most."}};
+static const cx_route_param cx_view_heat_params[] = {
+    CX_VIEW_FOLD,
+    {.name = "layer", .type = CX_PARAM_CHOICE, .choices = "divergence|time|cost|overrides",
+     .help = "What is added up; default divergence."},
+    {.name = "axis", .type = CX_PARAM_CHOICE, .choices = "time|order", .help = "Default time."},
+    {.name = "from", .type = CX_PARAM_NUMBER, .help = "First place on the axis; default the first."},
+    {.name = "to", .type = CX_PARAM_NUMBER, .help = "Last place on the axis; default the last."},
+    {.name = "bins", .type = CX_PARAM_COUNT, .min = 1, .max = CX_STAGE_HEAT_BINS_MAX,
+     .help = "Into how many parts the axis is put; default 120."}};
+
 #define CX_VIEW(end, list, function, what)                                                  \
     {.method = "GET", .path = "/api/v1/view/{branch...}/" end, .homeless = true,            \
      READING_ALL, PARAMS(list), .answers = JSON, .codes = "200 404 503",                    \
@@ -109,6 +127,10 @@ static const cx_route_param cx_view_writes_params[] = {
         CX_VIEW("values", cx_view_values_params, cx_api_view_values,                     \
                 "One level of the state at a node"),                                     \
         CX_VIEW("writes", cx_view_writes_params, cx_api_view_writes,                     \
-                "The changes of a key before a node, and the next one behind it"),
+                "The changes of a key before a node, and the next one behind it"),       \
+        CX_VIEW("compare", cx_view_compare_params, cx_api_view_compare,                  \
+                "Two nodes side by side, from their common ancestor"),                   \
+        CX_VIEW("heat", cx_view_heat_params, cx_api_view_heat,                           \
+                "Where branches, time, cost or overrides gather: agents by time"),
 
 #endif

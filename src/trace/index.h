@@ -190,7 +190,8 @@ typedef struct cx_trace_query {
     bool every_level; /* one row for each level a trace is kept at; else its primary row alone */
     bool components;  /* the JSON columns too; they are null otherwise */
     uint32_t limit;   /* 1 .. 1000 */
-    bool has_cursor;  /* behind this row */
+    bool oldest_first; /* the other way round, also for what is behind the cursor */
+    bool has_cursor;   /* behind this row */
     int64_t cursor_ns;
     int64_t cursor_id;
 } cx_trace_query;
@@ -206,7 +207,7 @@ typedef struct cx_found_row {
     int64_t timestamp_ns; /* likewise */
     cx_cell *cells;       /* cx_trace_column_count of them */
 } cx_found_row;
-/* Newest first, then id; *out_more: there are more behind the last one. */
+/* Newest first (or oldest), then id; *out_more: there are more behind the last one. */
 CX_RESULT cx_index_find(cx_index *index, const cx_trace_query *query, cx_arena *arena,
                         const cx_found_row **out, size_t *out_count, bool *out_more, cx_err *err);
 /* Verified primary rows of an agent (NULL data: all) with from <= timestamp < to, by time. */
@@ -222,6 +223,14 @@ CX_RESULT cx_index_chain(cx_index *index, cx_str agent, cx_arena *arena, const c
 /* Agents of verified primary rows, by name. */
 CX_RESULT cx_index_agents(cx_index *index, cx_arena *arena, const cx_str **out, size_t *out_count,
                           cx_err *err);
+/* What stands with a batch: its correlation_metadata as JSON text, data NULL when it has none.
+ * CX_E_NOT_FOUND "NoBatch" when there is no batch of this id. */
+typedef struct cx_batch_found {
+    cx_str correlation_metadata;
+    uint64_t received, accepted, rejected;
+} cx_batch_found;
+CX_RESULT cx_index_batch(cx_index *index, cx_str batch_id, cx_arena *arena, cx_batch_found *out,
+                         cx_err *err);
 /* Wakeup traces (§8) of an agent, by time: all rows, verified or not. */
 typedef struct cx_wakeup_row {
     cx_str trace_id, task_id, trace_type;

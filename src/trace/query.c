@@ -142,10 +142,12 @@ cx_status cx_index_find_sql(const cx_index *index, const cx_trace_query *query, 
     if (query->has_cursor) {
         /* The first half lets PostgreSQL leave partitions out. */
         unsigned time = add_value(&s, cx_sql_time(query->cursor_ns));
-        cx_buf_printf(&s.sql, " AND t.timestamp <= $%u AND (t.timestamp, t.id) < ($%u, $%u)", time,
-                      time, add_value(&s, cx_sql_int(query->cursor_id)));
+        const char *sign = query->oldest_first ? ">" : "<";
+        cx_buf_printf(&s.sql, " AND t.timestamp %s= $%u AND (t.timestamp, t.id) %s ($%u, $%u)",
+                      sign, time, sign, time, add_value(&s, cx_sql_int(query->cursor_id)));
     }
-    cx_buf_printf(&s.sql, " ORDER BY t.timestamp DESC, t.id DESC LIMIT $%u",
+    const char *order = query->oldest_first ? "ASC" : "DESC";
+    cx_buf_printf(&s.sql, " ORDER BY t.timestamp %s, t.id %s LIMIT $%u", order, order,
                   add_value(&s, cx_sql_int((int64_t)query->limit + 1)));
     *sql = s.sql;
     memcpy(values, s.values, s.count * sizeof *values);
@@ -726,5 +728,47 @@ cx_status cx_index_get_status(cx_index *index, cx_index_status *out, cx_err *err
     CX_TRY(count_rows(index, "SELECT count(*) FROM cirislens.coherence_ratchet_alerts",
                       &status.alert_rows, err));
     *out = status;
+    return CX_SUCCESS;
+}
+
+/* --- batches ---------------------------------------------------------------------------------- */
+
+typedef struct batch_taker {
+    cx_arena *arena;
+    cx_batch_found *out;
+    bool found;
+} batch_taker;
+
+static cx_status take_batch(void *arg, const cx_cell *cells, cx_err *err)
+{
+    batch_taker *taker = arg;
+    taker->found = true;
+    *taker->out = (cx_batch_found){.received = (uint64_t)cells[1].i,
+                                   .accepted = (uint64_t)cells[2].i,
+                                   .rejected = (uint64_t)cells[3].i};
+    if (cells[0].null)
+        return CX_SUCCESS;
+    taker->out->correlation_metadata = cx_arena_copy_str(taker->arena, cells[0].text);
+    return taker->out->correlation_metadata.data == NULL ? cx_fail_nomem(err) : CX_SUCCESS;
+}
+
+cx_status cx_index_batch(cx_index *index, cx_str batch_id, cx_arena *arena, cx_batch_found *out,
+                         cx_err *err)
+{
+    static const cx_cell_type types[] = {CX_CELL_JSON, CX_CELL_INT, CX_CELL_INT, CX_CELL_INT};
+    cx_sql_value values[] = {cx_sql_text(batch_id)};
+    batch_taker taker = {arena, out, false};
+    cx_question question = {"SELECT correlation_metadata, received_count, accepted_count,"
+                            " rejected_count FROM cirislens.covenant_trace_batches"
+                            " WHERE batch_id = $1",
+                            values,
+                            CX_COUNT_OF(values),
+                            types,
+                            CX_COUNT_OF(types),
+                            take_batch,
+                            &taker};
+    CX_TRY(cx_index_ask(index, &question, err));
+    if (!taker.found)
+        return cx_fail_at(err, CX_E_NOT_FOUND, "NoBatch", CX_NO_OFFSET, "there is no such batch");
     return CX_SUCCESS;
 }
