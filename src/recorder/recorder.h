@@ -161,7 +161,8 @@ CX_RESULT cx_recorder_answer_trace(cx_recorder *recorder, cx_index *index,
 /* {"agent_id_hash","batch":{"accepted","batch_id","correlation_metadata","received",
  * "rejected"}|null,"next":row|null,"nodes":[hash|null, ..],"previous":row|null,"row"}: what stands
  * around a trace (rows as GET /traces shows them): the agent's traces before and behind it, the
- * batch it came in, the nodes it became (by component; looked for in the agent's whole journal only when `nodes`).  CX_E_NOT_FOUND "NoTrace". */
+ * batch it came in, the nodes it became (by component; looked for in the agent's whole journal only
+ * when `nodes`).  CX_E_NOT_FOUND "NoTrace". */
 CX_RESULT cx_recorder_answer_around(cx_recorder *recorder, cx_index *index,
                                     const cx_trace_wanted *wanted, bool nodes, cx_buf *out,
                                     cx_err *err);

@@ -55,8 +55,9 @@ function problemOf(status: number, body: unknown, text: string): Problem {
   };
 }
 
-async function read(response: Response): Promise<unknown> {
+async function read(response: Response, asText = false): Promise<unknown> {
   const text = await response.text();
+  if (asText && response.ok) return text;
   let body: unknown = null;
   try {
     body = JSON.parse(text);
@@ -68,12 +69,12 @@ async function read(response: Response): Promise<unknown> {
   return body;
 }
 
-async function send(method: string, path: string, init: RequestInit): Promise<unknown> {
+async function send(method: string, path: string, init: RequestInit, asText = false): Promise<unknown> {
   try {
     const response = await fetch(path, {
       method, credentials: 'same-origin', cache: 'no-store', redirect: 'error', ...init,
     });
-    return await read(response);
+    return await read(response, asText);
   } catch (error) {
     if (error instanceof ApiError || (error instanceof DOMException && error.name === 'AbortError'))
       throw error;
@@ -137,6 +138,19 @@ export async function getText(path: string, most: number, abort?: AbortSignal): 
     await reader?.cancel();
     return {text, isCut: true};
   }
+}
+
+/** The answer as it was written, for what readJson reads without losing a digit. */
+export async function getAsWritten(path: string, query: Query = {}, abort?: AbortSignal): Promise<string> {
+  if (!answers.live) return JSON.stringify(await answers.get(path, query, abort));
+  return (await send('GET', target(path, query), abort ? {signal: abort} : {}, true)) as string;
+}
+
+/** Sends a text as it is: somebody's JSON, of which no digit may change on the way. */
+export async function sendText<T>(path: string, text: string): Promise<T> {
+  return (await send('POST', path, {
+    headers: {'X-Cortex-Page': '1', 'Content-Type': 'application/json'}, body: text,
+  })) as T;
 }
 
 /** Changes something: the header is what no other page's form can send. */

@@ -2,7 +2,7 @@
 
 import {signal, type ReadonlySignal} from '@preact/signals';
 import {useEffect, useMemo} from 'preact/hooks';
-import {ApiError, get, type Query} from './api';
+import {ApiError, get, getAsWritten, type Query} from './api';
 
 export interface Loaded<T> {
   /** What came last, kept while something newer is on its way. */
@@ -15,6 +15,8 @@ export class Loader<T> {
   private readonly state = signal<Loaded<T>>({value: null, error: null, isLoading: false});
   private abort: AbortController | null = null;
   private asked = '';
+
+  constructor(private readonly fetch: (path: string, query: Query, abort?: AbortSignal) => Promise<unknown> = get) {}
 
   get signal(): ReadonlySignal<Loaded<T>> {
     return this.state;
@@ -33,7 +35,7 @@ export class Loader<T> {
     const abort = new AbortController();
     this.abort = abort;
     this.state.value = {value: keep ? this.state.value.value : null, error: null, isLoading: true};
-    get<T>(path, query, abort.signal).then(
+    (this.fetch(path, query, abort.signal) as Promise<T>).then(
       (value) => {
         if (!abort.signal.aborted) this.state.value = {value, error: null, isLoading: false};
       },
@@ -52,7 +54,15 @@ export class Loader<T> {
 
 /** The answer to a question, asked anew when it changes; a null path asks nothing. */
 export function useAnswer<T>(path: string | null, query: Query = {}, keep = true): Loaded<T> {
-  const loader = useMemo(() => new Loader<T>(), []);
+  return useLoader<T>(useMemo(() => new Loader<T>(), []), path, query, keep);
+}
+
+/** The same as the text that came, for numbers that must keep their digits. */
+export function useText(path: string | null, query: Query = {}, keep = true): Loaded<string> {
+  return useLoader<string>(useMemo(() => new Loader<string>(getAsWritten), []), path, query, keep);
+}
+
+function useLoader<T>(loader: Loader<T>, path: string | null, query: Query, keep: boolean): Loaded<T> {
   const key = path === null ? null : path + JSON.stringify(query);
   useEffect(() => {
     if (path !== null) loader.ask(path, query, keep);

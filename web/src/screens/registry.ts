@@ -6,6 +6,7 @@ import {Debugger} from './debugger/debugger';
 import {Evidence} from './evidence/evidence';
 import {Inbox} from './inbox/inbox';
 import {Run} from './run/run';
+import {Trace} from './trace/trace';
 
 export interface Screen {
   /** First part of the address: #/debugger/... */
@@ -22,4 +23,5 @@ export const screens: readonly Screen[] = [
   {id: 'debugger', title: 'Debugger', icon: 'lanes', inBar: true, view: Debugger},
   {id: 'evidence', title: 'Evidence', icon: 'shield', inBar: true, view: Evidence},
   {id: 'run', title: 'Runs', icon: 'check', inBar: true, view: Run},
+  {id: 'trace', title: 'Traces', icon: 'lock', inBar: true, view: Trace},
 ];

@@ -1,0 +1,228 @@
+// model.ts - what a trace says, taken out of its JSON without changing a digit.  Pure.
+
+import {member, stringMember, type Json} from '../../base/json';
+
+/** A JSON value as text again, numbers spelled as they came. */
+export function jsonText(json: Json): string {
+  switch (json.kind) {
+    case 'string': return JSON.stringify(json.text);
+    case 'array': return `[${json.items.map(jsonText).join(',')}]`;
+    case 'object': return `{${json.members.map(([name, value]) => `${JSON.stringify(name)}:${jsonText(value)}`).join(',')}}`;
+    default: return json.text;
+  }
+}
+
+/** The value at a dotted path. */
+export function at(json: Json | undefined, path: string): Json | undefined {
+  let found = json;
+  for (const name of path.split('.')) found = found && member(found, name);
+  return found;
+}
+
+export function textAt(json: Json | undefined, path: string): string | undefined {
+  const found = at(json, path);
+  return found?.kind === 'string' ? found.text : undefined;
+}
+
+/** A number: its digits as they came, and how large it is for drawing. */
+export interface Digits {
+  text: string;
+  value: number;
+}
+
+export function numberAt(json: Json | undefined, path: string): Digits | undefined {
+  const found = at(json, path);
+  return found?.kind === 'number' && Number.isFinite(Number(found.text)) ? {text: found.text, value: Number(found.text)} : undefined;
+}
+
+export function flagAt(json: Json | undefined, path: string): boolean | undefined {
+  const found = at(json, path);
+  return found?.kind === 'word' && found.text !== 'null' ? found.text === 'true' : undefined;
+}
+
+export function countAt(json: Json | undefined, path: string): number | undefined {
+  const found = at(json, path);
+  return found?.kind === 'array' ? found.items.length : undefined;
+}
+
+/* --- components ------------------------------------------------------------------------------- */
+
+export interface Component {
+  index: number;
+  type: string;
+  event: string;
+  timestamp: string;
+  data: Json;
+}
+
+export function componentsOf(trace: Json): Component[] {
+  const list = member(trace, 'components');
+  if (list?.kind !== 'array') return [];
+  return list.items.map((item, index) => ({
+    index,
+    type: stringMember(item, 'component_type') ?? '?',
+    event: stringMember(item, 'event_type') ?? '?',
+    timestamp: stringMember(item, 'timestamp') ?? '',
+    data: member(item, 'data') ?? {kind: 'object', members: []},
+  }));
+}
+
+export const TITLES: Record<string, string> = {
+  THOUGHT_START: 'Observation', SNAPSHOT_AND_CONTEXT: 'Context', DMA_RESULTS: 'Analysis', IDMA_RESULT: 'Independence',
+  ASPDMA_RESULT: 'Rationale', TSASPDMA_RESULT: 'Tool rationale', CONSCIENCE_RESULT: 'Conscience', ACTION_RESULT: 'Action',
+  LLM_CALL: 'Model call', VERB_SECOND_PASS_RESULT: 'Second pass',
+};
+
+/** A time as it is written, to the second, for people; what is no time stays as it is. */
+export function when(timestamp: string): string {
+  const match = /^(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)/.exec(timestamp);
+  return match ? `${match[1]} ${match[2]}` : timestamp.slice(0, 40);
+}
+
+/** Seconds between two timestamps as they are written; null when one is none. */
+export function secondsBetween(first: string, second: string): number | null {
+  const a = Date.parse(first), b = Date.parse(second);
+  return Number.isFinite(a) && Number.isFinite(b) ? (b - a) / 1000 : null;
+}
+
+/* --- what is signed (trace.md §3, §4.5) ------------------------------------------------------- */
+
+export interface Covered {
+  name: string;
+  signed: boolean;
+}
+
+/** Each part of a trace, and whether the signature is over it. */
+export function coverage(signed: string | null): Covered[] {
+  const all = signed === 'envelope';
+  return [
+    {name: 'components', signed: signed !== null},
+    {name: 'trace_level', signed: all || signed === 'components+level'},
+    ...['trace_id', 'task_id', 'thought_id', 'agent_id_hash', 'started_at', 'completed_at']
+      .map((name) => ({name, signed: all})),
+  ];
+}
+
+export const FORMS: Record<string, string> = {
+  A: 'SHA-256 of envelope and components, compact', B: 'components as Python writes them: the form of spec 1.0',
+  C: 'components, compact', D: 'components, compact, empty members left out', E: 'components and level, empty members left out',
+  F: 'envelope, level and components, stamped 2.7.0', G: 'envelope with profile, stamped 2.7.9', H: 'envelope by RFC 8785, stamped 3.0.0',
+};
+
+/** Why a trace is refused, for somebody who has not read trace.md. */
+export const REASONS: Record<string, string> = {
+  invalid_utf8: 'Its bytes are no valid text.',
+  malformed_json: 'It is not JSON.',
+  duplicate_key: 'One member stands there twice, so it could be read in two ways.',
+  depth_exceeded: 'It is nested deeper than a trace may be.',
+  limit_exceeded: 'It is larger than a trace may be.',
+  number_not_finite: 'It has a number that is no number.',
+  missing_field: 'A member that every trace has is missing.',
+  field_type: 'A member is of another type than it must be.',
+  level_unknown: 'It names a level that there is not.',
+  component_type_mismatch: 'A component is called something else than its event.',
+  timestamp_invalid: 'A time in it is no time.',
+  components_missing: 'One of the six kinds of components is missing.',
+  signature_encoding: 'Its signature is not spelled as one.',
+  signature_length: 'Its signature is not 64 bytes long.',
+  key_unknown: 'Nobody here has said that the key it names is to be trusted.',
+  key_agent_mismatch: 'The key it names belongs to another agent.',
+  key_not_yet_valid: 'It is dated before its key was valid.',
+  key_expired: 'It is dated after its key had expired.',
+  key_revoked: 'Its key was revoked.',
+  signature_invalid: 'The signature does not fit what the trace says: it was changed after it was signed, or another key signed it.',
+  level_violation: 'It says more than its level allows.',
+  signature_replayed: 'The same signature was already seen under another id.',
+  trace_id_conflict: 'Another trace is stored under this id.',
+};
+
+/* --- conscience ------------------------------------------------------------------------------- */
+
+export interface Check {
+  name: string;
+  passed: boolean | undefined;
+  score?: Digits;
+  threshold?: Digits;
+  reason?: string;
+}
+
+export function checksOf(data: Json): Check[] {
+  return [
+    {name: 'Entropy', passed: flagAt(data, 'entropy_passed'),
+     score: numberAt(data, 'entropy_score') ?? numberAt(data, 'entropy_level') ?? numberAt(data, 'epistemic_data.entropy_level'),
+     threshold: numberAt(data, 'entropy_threshold'), reason: textAt(data, 'entropy_reason')},
+    {name: 'Coherence', passed: flagAt(data, 'coherence_passed'),
+     score: numberAt(data, 'coherence_score') ?? numberAt(data, 'coherence_level') ?? numberAt(data, 'epistemic_data.coherence_level'),
+     threshold: numberAt(data, 'coherence_threshold'), reason: textAt(data, 'coherence_reason')},
+    {name: 'Optimization veto', passed: flagAt(data, 'optimization_veto_passed'),
+     score: numberAt(data, 'optimization_veto_entropy_ratio'), reason: textAt(data, 'optimization_veto_justification')},
+    {name: 'Humility', passed: flagAt(data, 'epistemic_humility_passed'),
+     score: numberAt(data, 'epistemic_humility_certainty'), reason: textAt(data, 'epistemic_humility_justification')},
+  ];
+}
+
+/* --- IDMA (trace.md §6) ----------------------------------------------------------------------- */
+
+export interface Idma {
+  stated?: Digits;
+  sources?: number;
+  risk?: Digits;
+  /** k / (1 + rho (k - 1)); null when an input is missing or out of range. */
+  computed: number | null;
+  check: 'consistent' | 'mismatch' | 'indeterminate';
+  flag?: boolean;
+  phase?: string;
+}
+
+export function idmaOf(components: readonly Component[]): Idma | null {
+  const own = components.filter((one) => one.event === 'IDMA_RESULT').pop()?.data;
+  const data = own ?? at(components.filter((one) => one.event === 'DMA_RESULTS').pop()?.data, 'idma');
+  if (!data) return null;
+  const stated = numberAt(data, 'k_eff') ?? numberAt(data, 'idma_k_eff');
+  const risk = numberAt(data, 'correlation_risk') ?? numberAt(data, 'idma_correlation_risk');
+  const sources = countAt(data, 'sources_identified');
+  const usable = sources !== undefined && risk !== undefined && risk.value >= 0 && risk.value <= 1;
+  const computed = !usable ? null : sources === 0 ? 0 : sources / (1 + risk.value * (sources - 1));
+  const check = computed === null || !stated ? 'indeterminate'
+    : Math.abs(stated.value - computed) <= 0.01 ? 'consistent' : 'mismatch';
+  return {stated, sources, risk, computed, check, flag: flagAt(data, 'fragility_flag'), phase: textAt(data, 'phase')};
+}
+
+/* --- the audit chain (trace.md §5) ------------------------------------------------------------ */
+
+export interface ChainFinding {
+  kind: string;
+  seq?: number;
+  next?: number;
+  missing?: number;
+  trace_ids?: string[];
+  expected?: string;
+  found?: string;
+  previous?: string;
+}
+
+export interface Chain {
+  agent: string;
+  entries: number;
+  findings: ChainFinding[];
+  profile: string;
+  verdict: string;
+}
+
+export function findingWords(finding: ChainFinding): string {
+  switch (finding.kind) {
+    case 'gap': return `${finding.missing ?? 'Some'} missing between ${finding.seq} and ${finding.next}`;
+    case 'duplicate': return `entry ${finding.seq} stands in two traces`;
+    case 'fork': return `two different entries have number ${finding.seq}`;
+    case 'reorder': return `entry ${finding.seq} is dated before the one in front of it`;
+    case 'mismatch': return `entry ${finding.seq} does not follow from the one in front of it`;
+    case 'unchecked': return `entry ${finding.seq} has nothing in front of it to be checked by`;
+    case 'empty': return 'no entry';
+    default: return finding.kind;
+  }
+}
+
+/** Whether a finding is about this entry or this trace. */
+export function concerns(finding: ChainFinding, seq: number | undefined, traceId: string): boolean {
+  return (finding.trace_ids ?? []).includes(traceId) || (seq !== undefined && finding.seq === seq);
+}

@@ -1,0 +1,71 @@
+// trace.test.mjs - one signed decision: what is signed, and a changed one refused with its reason.
+
+import assert from 'node:assert/strict';
+import {join} from 'node:path';
+import {readFileSync} from 'node:fs';
+import {nothingSerious} from './axe.mjs';
+import {cortex, ROOT, serveHome} from './server.mjs';
+
+const TRACES = join(ROOT, 'examples/traces');
+const BETA = '0f1710aec6e6a530';
+const TRACE = `/trace/trace-${BETA}-000005`;
+
+export default {
+  begin: () => serveHome((home) => {
+    cortex(['key', 'add', '--home', home, join(TRACES, 'trust.json')]);
+    cortex(['record', '--home', home, join(TRACES, 'alpha.json'), join(TRACES, 'beta.json')]);
+  }),
+  end: (s) => s.close(),
+
+  tests: {
+    async 'a trace says what its signature covers and where its chain breaks'(page, s) {
+      await page.goto(s.url(TRACE));
+      await page.getByRole('heading', {name: 'What the signature covers'}).waitFor();
+      assert.equal(await page.locator('.trace-step').count(), 6);
+      assert.equal(await page.locator('.trace-cover li:not(.trace-open)').count(), 1);
+      await page.getByText('entry 6 does not follow from the one in front of it').waitFor();
+      await page.locator('.trace-words', {hasText: 'A page said that the limit is 50000'}).waitFor();
+      await nothingSerious(page);
+    },
+
+    async 'keys go from component to component and from trace to trace'(page, s) {
+      await page.goto(s.url(TRACE));
+      await page.locator('.trace-here').waitFor();
+      await page.keyboard.press('j');
+      await page.locator('.trace-step.trace-chosen').waitFor();
+      assert.match(page.url(), /part=1/);
+      await page.keyboard.press('[');
+      await page.waitForFunction(() => location.hash.includes('-000004'));
+      await page.locator('.trace-link.trace-here', {hasText: '#5'}).waitFor();
+      await page.goBack();
+      await page.locator('.trace-link.trace-here', {hasText: '#6'}).waitFor();
+    },
+
+    async 'a component is one step away from the debugger'(page, s) {
+      await page.goto(s.url(`${TRACE}?part=4`));
+      await page.getByRole('link', {name: 'As a node of the history'}).click();
+      await page.locator('.event-agent', {hasText: BETA}).waitFor();
+      await page.getByText('ASPDMA_RESULT').first().waitFor();
+    },
+
+    async 'a changed trace is refused, and the page says why'(page, s) {
+      const changed = readFileSync(join(TRACES, 'alpha.json'), 'utf8').replace('"plausibility_score": 0.9', '"plausibility_score": 0.99');
+      await page.goto(s.url('/trace'));
+      await page.getByLabel('A trace, as JSON').fill(changed);
+      await page.getByRole('button', {name: 'Check', exact: true}).click();
+      await page.getByText('1 of 8 traces would not be taken as verified').waitFor();
+      await page.locator('.trace-refusal', {hasText: 'changed after it was signed'}).waitFor();
+      await page.locator('.trace-refusal code', {hasText: 'signature_invalid'}).waitFor();
+      await nothingSerious(page);
+      await page.getByLabel('A trace, as JSON').fill('{"trace_id": "<img src=x onerror=window.pwned=1>\u202e"');
+      await page.getByRole('button', {name: 'Check', exact: true}).click();
+      await page.locator('.trace-refusal code', {hasText: 'malformed_json'}).waitFor();
+      assert.equal(await page.evaluate(() => window.pwned), undefined);
+    },
+
+    async 'one that is not recorded is said to be not recorded'(page, s) {
+      await page.goto(s.url('/trace/nobody-has-seen-this'));
+      await page.getByText('This trace is not recorded here').waitFor();
+    },
+  },
+};
