@@ -138,6 +138,15 @@ cx_status cx_stage_find(const cx_lattice *lattice, cx_str name, cx_node *out, cx
     return CX_SUCCESS;
 }
 
+cx_status cx_stage_need_place(const cx_lattice *lattice, cx_node n, cx_err *err)
+{
+    if (lattice->position[n] != UINT32_MAX)
+        return CX_SUCCESS;
+    return cx_fail_at(err, CX_E_NOT_FOUND, "NoState", CX_NO_OFFSET,
+                      "this node has no place in time (it is unusable, repeated, on a cycle or "
+                      "behind one), so there is no state after it");
+}
+
 /* --- summary ---------------------------------------------------------------------------------- */
 
 static uint32_t row_column(const cx_stage *stage, uint32_t row)

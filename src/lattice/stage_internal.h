@@ -34,6 +34,9 @@ void cx_stage_put_node(cx_buf *out, const cx_stage *stage, cx_node n);
 /* A number for JSON; null when it is none that JSON has. */
 void cx_stage_put_double(cx_buf *out, double value);
 
+/* CX_E_NOT_FOUND "NoState": damaged evidence, and no fault of whoever asks or answers. */
+CX_RESULT cx_stage_need_place(const cx_lattice *lattice, cx_node n, cx_err *err);
+
 /* stage_state.c */
 /* {"cut","size","text"} of canonical JSON, of which at most `most` bytes are given. */
 void cx_stage_put_text(cx_buf *out, cx_str text, size_t most);

@@ -238,9 +238,9 @@ cx_status cx_stage_values(cx_buf *out, const cx_stage *stage, const cx_states *s
                           cx_node which, const cx_stage_level *asked, cx_err *err)
 {
     level l = {.states = states, .asked = asked, .out = out};
+    CX_TRY(cx_stage_need_place(stage->lattice, which, err));
     cx_tree_work_init(&l.work, states->alloc);
     cx_arena_init(&l.arena, states->alloc, 0);
-    (void)stage;
     cx_status status = both_states(states, which, &l.now, &l.before, err);
     if (!cx_failed(status))
         status = put_level(&l, err);

@@ -150,7 +150,6 @@ static cx_status put_all(writes *w, cx_node which, cx_err *err)
 cx_status cx_stage_writes(cx_buf *out, const cx_stage *stage, const cx_states *states,
                           cx_node which, cx_str section, cx_str key, cx_err *err)
 {
-    state ignored;
     cx_buf spelled;
     writes w = {.stage = stage,
                 .states = states,
@@ -161,7 +160,7 @@ cx_status cx_stage_writes(cx_buf *out, const cx_stage *stage, const cx_states *s
     if (w.section != SECTION_MEMORY && w.section != SECTION_BELIEFS)
         return cx_fail(err, CX_E_USAGE, "a section is memory or beliefs: found '%.*s'",
                        (int)(section.size > 80 ? 80 : section.size), section.data);
-    CX_TRY(cx_states_get(states, which, false, &ignored, err));
+    CX_TRY(cx_stage_need_place(stage->lattice, which, err));
     cx_buf_init(&spelled, states->alloc);
     cx_tree_work_init(&w.work, states->alloc);
     cx_answer_str(&spelled, key);

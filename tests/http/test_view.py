@@ -1,0 +1,245 @@
+#!/usr/bin/env python3
+"""What the page asks about a history: the same as the commands say, in windows that fit together,
+for damaged histories too."""
+import http.client
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import urllib.parse
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "cli"))
+from kit import BIN, TESTS, check, main, skip, test  # noqa: E402
+
+EXAMPLES = TESTS.parent / "examples"
+
+
+class View:
+    """`cortex lattice view` over a file."""
+
+    def __init__(self, path):
+        self.path = str(path)
+        self.process = subprocess.Popen([BIN, "lattice", "view", self.path, "--json"],
+                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        line = self.process.stdout.readline()
+        if not line:
+            error = self.process.stderr.read().decode()
+            self.close()
+            if "built without the page" in error:
+                skip("the program was built without the page")
+            raise AssertionError(error)
+        url = urllib.parse.urlsplit(json.loads(line)["url"])
+        self.token = url.fragment.removeprefix("token=")
+        self.connection = http.client.HTTPConnection(url.hostname, url.port, timeout=60)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def close(self):
+        self.process.terminate()
+        code = self.process.wait(60)
+        self.process.stdout.close()
+        self.process.stderr.close()
+        assert code == 0 or code == 3, code
+
+    def raw(self, path, token=None):
+        self.connection.request("GET", path, headers={
+            "Authorization": "Bearer " + (self.token if token is None else token)})
+        answer = self.connection.getresponse()
+        return answer.status, answer.read()
+
+    def ask(self, what, expected=200, **query):
+        path = f"/api/v1/view/file/{what}?" + urllib.parse.urlencode(query)
+        status, body = self.raw(path)
+        assert status == expected, (self.path, path, status, body[:300])
+        return json.loads(body)
+
+
+def command(*arguments):
+    done = subprocess.run([BIN, "lattice", *arguments, "--json"], capture_output=True, timeout=120)
+    assert done.returncode in (0, 1), (arguments, done)
+    return json.loads(done.stdout)
+
+
+def text_of(value):
+    assert value is None or not value["cut"], value
+    return None if value is None else json.loads(value["text"])
+
+
+def state_of(view, node, pointer=""):
+    """The whole state, level by level."""
+    where = {"pointer": pointer} if pointer else {}
+    level = view.ask("values", node=node, **where)
+    if "value" in level:
+        return text_of(level["value"])
+    found, entries = {}, level["entries"]
+    while level["more"]:
+        level = view.ask("values", node=node, **where, after=entries[-1]["key"])
+        entries += level["entries"]
+    for entry in entries:
+        key = entry["key"].replace("~", "~0").replace("/", "~1")
+        if entry["kind"] == "object":
+            found[entry["key"]] = state_of(view, node, pointer + "/" + key)
+        elif entry["value"]["cut"]:
+            found[entry["key"]] = state_of(view, node, pointer + "/" + key)
+        else:
+            found[entry["key"]] = text_of(entry["value"])
+    return found
+
+
+@test
+def it_says_what_the_commands_say():
+    path = str(EXAMPLES / "incident.jsonl")
+    with View(path) as view:
+        summary = view.ask("summary")
+        assert summary["verified"] is True and summary["nodes"] == 40 and summary["errors"] == 0
+        for lane in summary["lanes"]:
+            head = "@" + lane["agent"]
+            state = command("state", path, head)["state"]
+            assert state_of(view, head) == state, head
+            for key in state["memory"]:
+                told = command("why", path, head, key, "--section", "memory")["changes"]
+                writes = view.ask("writes", node=head, section="memory", key=key)
+                assert [(w["id"], w["via"], text_of(w["new"]), text_of(w["old"]))
+                        for w in writes["changes"]] == \
+                       [(w["node"], w["via"], w.get("new"), w.get("old")) for w in told], key
+
+
+@test
+def the_next_write_is_the_one_that_comes_back():
+    with View(EXAMPLES / "incident.jsonl") as view:
+        for n in range(40):
+            node = view.ask("node", node=f"#{n}")
+            for change in node["changes"]:
+                if change["section"] not in ("memory", "beliefs"):
+                    continue
+                asked = dict(section=change["section"], key=change["key"])
+                writes = view.ask("writes", node=f"#{n}", **asked)
+                # What a node changed is the newest write seen from it ..
+                assert writes["changes"][0]["n"] == n, (n, change)
+                assert text_of(writes["changes"][0]["new"]) == text_of(change["new"])
+                # .. and the one before it, seen from behind the next one.
+                if writes["next"] is not None:
+                    later = view.ask("writes", node=f"#{writes['next']['n']}", **asked)
+                    assert n in [w["n"] for w in later["changes"]], (n, change)
+
+
+def windows_fit(view, fold):
+    """All of the picture once, whatever the windows are."""
+    summary = view.ask("summary", fold=fold)
+    columns, nodes, edges = summary["columns"], [], set()
+    step = max(1, columns // 7)
+    for first in range(0, columns, step):
+        window = view.ask("window", fold=fold, to=min(columns, first + step), labels=1,
+                          **{"from": first})
+        assert not window["cut"], view.path
+        lists = window["nodes"]
+        assert len({len(lists[name]) for name in lists}) == 1
+        assert all(first <= col < first + step for col in lists["col"])
+        nodes += lists["n"]
+        flat = window["edges"]
+        assert len(flat) % 8 == 0
+        edges |= {tuple(flat[i:i + 8]) for i in range(0, len(flat), 8)}
+    whole = view.ask("window", fold=fold)
+    assert sorted(nodes) == sorted(whole["nodes"]["n"]) and len(set(nodes)) == len(nodes)
+    flat = whole["edges"]
+    assert edges == {tuple(flat[i:i + 8]) for i in range(0, len(flat), 8)}, view.path
+    counted = sum(n if n else 1 for n in whole["nodes"]["fold"])
+    assert counted == summary["nodes"] == sum(lane["nodes"] for lane in summary["lanes"])
+    cells = view.ask("overview", fold=fold, bins=5)["cells"]
+    assert sum(cells[2::4]) == summary["nodes"], view.path
+    return summary
+
+
+def histories():
+    found = sorted((TESTS / "vectors" / "lattice").rglob("*.jsonl"))
+    return found + [EXAMPLES / "incident.jsonl", EXAMPLES / "merge.jsonl"]
+
+
+@test
+def windows_of_any_history_fit_together():
+    looked = 0
+    for path in histories():
+        if subprocess.run([BIN, "lattice", "heads", str(path)], capture_output=True).returncode > 1:
+            continue
+        with View(path) as view:
+            for fold in (0, 1):
+                summary = windows_fit(view, fold)
+            for n in range(0, summary["nodes"], max(1, summary["nodes"] // 25)):
+                node = view.ask("node", node=f"#{n}")
+                assert node["n"] == n and json.loads(node["event"]["text"]) is not None
+        looked += 1
+    assert looked >= 5, looked
+
+
+@test
+def a_damaged_history_is_shown_with_its_damage():
+    lines = (EXAMPLES / "incident.jsonl").read_text().splitlines()
+    nodes = [json.loads(line) for line in lines[1:]]
+    damages = {
+        "changed": lambda n: n[5]["event"].update(reasoning="something else"),
+        "repeated": lambda n: n[7].update(node_id=n[3]["node_id"]),
+        "lost parent": lambda n: n[9].update(parents=["nobody"]),
+        "no fields": lambda n: n.insert(4, {"agent_id": "x"}),
+        "cycle": lambda n: n[0].update(parents=[n[-1]["node_id"]]),
+        "odd": lambda n: n[6].update(hash=7, seq="1", agent_id=""),
+    }
+    with tempfile.TemporaryDirectory() as folder:
+        for name, damage in damages.items():
+            made = json.loads(json.dumps(nodes))
+            damage(made)
+            path = pathlib.Path(folder, "damaged.jsonl")
+            path.write_text("\n".join(map(json.dumps, made)) + "\n")
+            with View(path) as view:
+                summary = windows_fit(view, 0)
+                assert summary["verified"] is False and summary["errors"] > 0, name
+                assert summary["findings"] and summary["findings"][0]["code"], name
+                for n in range(summary["nodes"]):
+                    status, body = view.raw(f"/api/v1/view/file/node?node=%23{n}")
+                    assert status == 200, (name, n, body)
+                    for what in ("values", "writes?section=memory&key=phase"):
+                        mark = "&" if "?" in what else "?"
+                        status, body = view.raw(f"/api/v1/view/file/{what}{mark}node=%23{n}")
+                        # Where there is no place in time there is no state, and that is said.
+                        assert status in (200, 404), (name, n, what, status, body)
+                        assert status == 200 or b"no place in time" in body, body
+
+
+@test
+def wrong_questions_are_answered_as_such():
+    with View(EXAMPLES / "incident.jsonl") as view:
+        assert view.raw("/api/v1/view/file/summary", token="cortex_wrong")[0] == 401
+        assert view.raw("/api/v1/view/other/summary")[0] == 404
+        assert view.raw("/api/v1/covenant/traces")[0] == 404
+        assert view.raw("/api/v1/view/file/nothing")[0] == 404
+        for node in ["#", "#99", "#-1", "@nobody", "x" * 2000, "#00000000000001"]:
+            view.ask("node", node=node, expected=422 if len(node) > 1024 else 404)
+        view.ask("values", node="#3", pointer="memory", expected=422)
+        view.ask("values", node="#3", pointer="/memory/~2", expected=422)
+        view.ask("values", node="#3", pointer="/nothing", expected=404)
+        view.ask("writes", node="#3", section="goals", key="x", expected=422)
+        assert view.ask("writes", node="#3", section="memory", key="nobody")["changes"] == []
+        view.ask("overview", bins=0, expected=422)
+        view.ask("window", max=100000, expected=422)
+        far = view.ask("window", **{"from": 4000000000, "to": 4294967295})
+        assert far["nodes"]["n"] == [] and far["edges"] == []
+        assert view.ask("window", **{"from": 9, "to": 3})["nodes"]["n"] == []
+        assert view.ask("overview", **{"from": 26})["cells"] == []
+        status, body = view.raw("/api/v1/view")
+        assert json.loads(body)["histories"] == [{"entries": 40, "name": "file"}], body
+
+
+@test
+def the_file_is_refused_when_it_is_none():
+    for arguments, code in [(["/nonexistent"], 3), ([], 2), (["--port", "70000", "x"], None)]:
+        done = subprocess.run([BIN, "lattice", "view", "--no-browser", *arguments],
+                              capture_output=True, timeout=60)
+        assert code is None and done.returncode in (2, 3) or done.returncode == code, done
+
+
+main()
