@@ -1,6 +1,6 @@
 /*
- * fuzz_otlp_body.c - any bytes as the body of an export: the way from Content-Encoding to records, as
- * the receiver goes it.  The first byte chooses: 1 logs, 2 JSON, 4 gzip.
+ * fuzz_otlp_body.c - any bytes as the body of an export: the way from Content-Encoding to records,
+ * as the receiver goes it.  The first byte chooses: 1 logs, 2 JSON, 4 gzip.
  */
 #include <string.h>
 

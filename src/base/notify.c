@@ -68,8 +68,9 @@ cx_status cx_notify_add(cx_notify *notify, const char *folder, cx_err *err)
 {
     int number = inotify_add_watch(notify->file, folder, MASK | IN_ONLYDIR);
     if (number < 0 && errno == ENOSPC)
-        return cx_fail(err, CX_E_LIMIT, "the kernel follows no more folders (see "
-                                        "fs.inotify.max_user_watches)");
+        return cx_fail(err, CX_E_LIMIT,
+                       "the kernel follows no more folders (see "
+                       "fs.inotify.max_user_watches)");
     if (number < 0)
         return cx_fail_os(err, errno, "changes in %s cannot be followed", folder);
     if (find(notify, number) != NULL)
@@ -133,7 +134,8 @@ cx_status cx_notify_wait(cx_notify *notify, uint32_t timeout_ms, cx_notify_seen 
         if (size <= 0)
             return cx_fail_os(err, size < 0 ? errno : EIO, "changes of files cannot be read");
         for (ssize_t at = 0; at < size;) {
-            const struct inotify_event *event = (const struct inotify_event *)(const void *)(events + at);
+            const struct inotify_event *event =
+                (const struct inotify_event *)(const void *)(events + at);
             take(notify, event, seen, arg, out_lost);
             at += (ssize_t)(sizeof *event + event->len);
         }

@@ -2,7 +2,7 @@
  * notify.h - the kernel says which names in which folders changed (inotify).
  *
  * It only says where to look again: what is lost (too many changes at once, folders beyond the
- * kernel's limit, file systems of other machines) has to be found by looking at everything.  Belongs
+ * kernel's limit, file systems of other machines) has to be found by looking at everything. Belongs
  * to one thread.
  */
 #ifndef CX_BASE_NOTIFY_H
@@ -16,7 +16,8 @@ typedef struct cx_notify cx_notify;
 CX_RESULT cx_notify_open(const cx_alloc *alloc, cx_notify **out, cx_err *err);
 void cx_notify_close(cx_notify *notify); /* NULL is fine */
 
-/* Watches one folder, not what is below it; again: fine.  CX_E_LIMIT when the kernel has no more. */
+/* Watches one folder, not what is below it; again: fine.  CX_E_LIMIT when the kernel has no more.
+ */
 CX_RESULT cx_notify_add(cx_notify *notify, const char *folder, cx_err *err);
 
 /* A name that appeared, was written to, was renamed to, or went, in a folder as it was added. */

@@ -182,6 +182,7 @@ extern const cx_cli_command cx_cli_gate_schema;
 extern const cx_cli_command cx_cli_run;
 extern const cx_cli_command cx_cli_serve;
 extern const cx_cli_command cx_cli_watch;
+extern const cx_cli_command cx_cli_otel_traces;
 extern const cx_cli_command cx_cli_mcp;
 extern const cx_cli_command cx_cli_status;
 extern const cx_cli_command cx_cli_config;

@@ -37,7 +37,7 @@ static void begin_signals(void)
     (void)sigaction(SIGINT, &action, NULL);
 }
 
-/* --- where ---------------------------------------------------------------------------------------- */
+/* --- where ------------------------------------------------------------------------------------ */
 
 static cx_status real_path(cx_cli *cli, const char *path, const char **out, cx_err *err)
 {
@@ -63,7 +63,8 @@ static cx_status usual_folders(cx_watch *w, const char **folders, cx_err *err)
 {
     static const struct {
         const char *variable, *otherwise, *below;
-    } places[] = {{"CLAUDE_CONFIG_DIR", ".claude", "projects"}, {"CODEX_HOME", ".codex", "sessions"}};
+    } places[] = {{"CLAUDE_CONFIG_DIR", ".claude", "projects"},
+                  {"CODEX_HOME", ".codex", "sessions"}};
     const char *home = variable("HOME");
     for (size_t i = 0; i < CX_COUNT_OF(places); i++) {
         const char *given = variable(places[i].variable);
@@ -81,9 +82,10 @@ static cx_status usual_folders(cx_watch *w, const char **folders, cx_err *err)
             w->folder_count++;
     }
     if (w->folder_count == 0)
-        return cx_fail(err, CX_E_NOT_FOUND,
-                       "neither ~/.claude/projects nor ~/.codex/sessions is there; name the DIR that "
-                       "holds session files");
+        return cx_fail(
+            err, CX_E_NOT_FOUND,
+            "neither ~/.claude/projects nor ~/.codex/sessions is there; name the DIR that "
+            "holds session files");
     return CX_SUCCESS;
 }
 
@@ -99,19 +101,23 @@ static cx_status find_folders(cx_watch *w, const cx_cli_args *args, cx_err *err)
         cx_facts facts;
         cx_status status = real_path(w->cli, args->operands[i], &folders[i], err);
         if (status.code == CX_E_NOT_FOUND)
-            return cx_fail(err, CX_E_USAGE, "%s is not there; expected the folder that holds session "
-                                            "files", args->operands[i]);
+            return cx_fail(err, CX_E_USAGE,
+                           "%s is not there; expected the folder that holds session "
+                           "files",
+                           args->operands[i]);
         CX_TRY(status);
         CX_TRY(cx_path_facts(folders[i], true, &facts, err));
         if (facts.kind != CX_FILE_FOLDER)
-            return cx_fail(err, CX_E_USAGE, "%s is no folder; expected the one that holds session "
-                                            "files", args->operands[i]);
+            return cx_fail(err, CX_E_USAGE,
+                           "%s is no folder; expected the one that holds session "
+                           "files",
+                           args->operands[i]);
         w->folder_count++;
     }
     return CX_SUCCESS;
 }
 
-/* --- going on ------------------------------------------------------------------------------------- */
+/* --- going on --------------------------------------------------------------------------------- */
 
 typedef struct seeing {
     cx_watch *w;
@@ -188,7 +194,7 @@ static cx_status go_on(cx_watch *w, uint64_t rescan_s, cx_err *err)
     return CX_SUCCESS;
 }
 
-/* --- the command ----------------------------------------------------------------------------------- */
+/* --- the command ------------------------------------------------------------------------------ */
 
 static void sum_up(cx_watch *w)
 {
@@ -227,8 +233,9 @@ static cx_status work(cx_watch *w, const cx_cli_args *args, cx_err *err)
     CX_TRY(cx_cli_home_path(w->cli, args, &w->home_path, err));
     CX_TRY(find_folders(w, args, err));
     if (!once && cx_failed(cx_notify_open(w->cli->alloc, &w->notify, NULL)))
-        cx_cli_complain("watch: note: the kernel does not say what changes; every file is looked at "
-                        "every few seconds");
+        cx_cli_complain(
+            "watch: note: the kernel does not say what changes; every file is looked at "
+            "every few seconds");
     CX_TRY(cx_watch_scan(w, err));
     CX_TRY(cx_watch_take(w, err));
     return once ? CX_SUCCESS : go_on(w, rescan_s, err);
@@ -268,9 +275,9 @@ static int run(cx_cli *cli, const cx_cli_args *args)
     return code;
 }
 
-/* --- what is archived ------------------------------------------------------------------------------ */
+/* --- what is archived ------------------------------------------------------------------------- */
 
-static void list_one(const cx_session *s, bool json, cx_buf *out)
+static void list_one(const cx_recorded_session *s, bool json, cx_buf *out)
 {
     char id[2 * CX_SESSION_ID_SIZE];
     cx_hex_encode(cx_bytes_from(s->id, CX_SESSION_ID_SIZE), id);
@@ -278,12 +285,12 @@ static void list_one(const cx_session *s, bool json, cx_buf *out)
         cx_buf_printf(out, "{\"bytes\":%llu,\"file\":", (unsigned long long)s->offset);
         cx_json_write_str(out, cx_watch_path_text(s->path), CX_JSON_PY_COMPACT);
         cx_buf_printf(out, ",\"format\":\"%s\",\"generation\":%llu,\"session\":\"%.*s\"}\n",
-                      cx_session_format_name(s->format), (unsigned long long)s->generation,
+                      cx_recorded_session_format_name(s->format), (unsigned long long)s->generation,
                       (int)sizeof id, id);
         return;
     }
     cx_buf_printf(out, "%.*s  %-11s  %10llu bytes  ", (int)sizeof id, id,
-                  cx_session_format_name(s->format), (unsigned long long)s->offset);
+                  cx_recorded_session_format_name(s->format), (unsigned long long)s->offset);
     cx_cli_add_text(out, s->path);
     if (s->generation != 0)
         cx_buf_printf(out, "  (generation %llu)", (unsigned long long)s->generation);
@@ -292,7 +299,7 @@ static void list_one(const cx_session *s, bool json, cx_buf *out)
 
 static cx_status list_sessions(cx_cli_ledger *l, void *state, cx_err *err)
 {
-    const cx_session *sessions;
+    const cx_recorded_session *sessions;
     size_t count;
     (void)state;
     CX_TRY(cx_recorder_sessions(l->home, l->arena, &sessions, &count, err));

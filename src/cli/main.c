@@ -121,6 +121,7 @@ static const cx_cli_command *const table[] = {
     &cx_cli_run, /* behind all `run ..`: the first name that fits is taken */
     &cx_cli_serve,
     &cx_cli_watch,
+    &cx_cli_otel_traces,
     &cx_cli_mcp,
     &cx_cli_token_add,
     &cx_cli_token_list,

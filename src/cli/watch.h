@@ -44,7 +44,7 @@ typedef struct cx_watch {
     CX_VEC(cx_watch_file) files;
     cx_home *home; /* open only while something is written */
     cx_arena sessions_arena;
-    CX_VEC(cx_session) sessions; /* as the ledger has them, as far as we know */
+    CX_VEC(cx_recorded_session) sessions; /* as the ledger has them, as far as we know */
     cx_watch_counts counts;
     cx_buf text, record;
 } cx_watch;

@@ -96,8 +96,7 @@ static cx_walk_step visit(void *arg, const cx_walk_entry *entry)
 {
     walking *at = arg;
     bool is_folder = entry->facts.kind == CX_FILE_FOLDER;
-    if (!is_folder &&
-        (entry->facts.kind != CX_FILE_REGULAR || !ends_with(entry->name, ".jsonl")))
+    if (!is_folder && (entry->facts.kind != CX_FILE_REGULAR || !ends_with(entry->name, ".jsonl")))
         return CX_WALK_ON;
     cx_str path = cx_arena_printf(&at->w->cli->arena, "%s/%s", at->folder, entry->path);
     if (path.data == NULL)

@@ -26,13 +26,13 @@ typedef struct taking {
     cx_watch *w;
     cx_watch_file *of;
     cx_file file;
-    uint64_t size;   /* of the file, as it was opened */
-    uint64_t end;    /* behind its last line feed */
-    cx_session base; /* what it is appended to */
-    cx_buf bytes;    /* of one turn */
+    uint64_t size;            /* of the file, as it was opened */
+    uint64_t end;             /* behind its last line feed */
+    cx_recorded_session base; /* what it is appended to */
+    cx_buf bytes;             /* of one turn */
 } taking;
 
-/* --- the home ------------------------------------------------------------------------------------ */
+/* --- the home --------------------------------------------------------------------------------- */
 
 static void pause_shortly(void)
 {
@@ -48,12 +48,12 @@ static cx_status read_sessions(cx_watch *w, cx_err *err)
 {
     cx_arena_done(&w->sessions_arena);
     cx_arena_init(&w->sessions_arena, w->cli->alloc, 0);
-    const cx_session *found;
+    const cx_recorded_session *found;
     size_t count;
     CX_TRY(cx_recorder_sessions(w->home, &w->sessions_arena, &found, &count, err));
     w->sessions.count = 0;
     for (size_t i = 0; i < count; i++) {
-        cx_session *room = cx_vec_push(&w->sessions, w->cli->alloc);
+        cx_recorded_session *room = cx_vec_push(&w->sessions, w->cli->alloc);
         if (room == NULL)
             return cx_fail_nomem(err);
         *room = found[i];
@@ -62,9 +62,9 @@ static cx_status read_sessions(cx_watch *w, cx_err *err)
 }
 
 /* What was just written, without asking for everything again. */
-static cx_status remember(cx_watch *w, const cx_session *session, cx_err *err)
+static cx_status remember(cx_watch *w, const cx_recorded_session *session, cx_err *err)
 {
-    cx_session *room = NULL;
+    cx_recorded_session *room = NULL;
     for (size_t i = 0; i < w->sessions.count && room == NULL; i++)
         if (memcmp(w->sessions.items[i].id, session->id, sizeof session->id) == 0)
             room = &w->sessions.items[i];
@@ -95,20 +95,20 @@ static cx_status close_home(cx_watch *w, cx_err *err)
     return home == NULL ? CX_SUCCESS : cx_home_close(home, err);
 }
 
-/* --- knowing a file again (W2) --------------------------------------------------------------------- */
+/* --- knowing a file again (W2) ---------------------------------------------------------------- */
 
 static cx_status digest_at(taking *t, uint64_t offset, uint64_t size, cx_digest *out, cx_err *err)
 {
     uint8_t bytes[CX_SESSION_MARK_SIZE];
     size_t got = 0;
     CX_ASSERT(size <= sizeof bytes);
-    CX_TRY(cx_io_read_at(t->w->cli->io, t->file, t->of->path, bytes, (size_t)size, offset, &got,
-                         err));
+    CX_TRY(
+        cx_io_read_at(t->w->cli->io, t->file, t->of->path, bytes, (size_t)size, offset, &got, err));
     *out = cx_digest_of(cx_bytes_from(bytes, got));
     return CX_SUCCESS;
 }
 
-static cx_status goes_on(taking *t, const cx_session *session, bool *out, cx_err *err)
+static cx_status goes_on(taking *t, const cx_recorded_session *session, bool *out, cx_err *err)
 {
     cx_digest head, tail;
     *out = false;
@@ -121,9 +121,9 @@ static cx_status goes_on(taking *t, const cx_session *session, bool *out, cx_err
 }
 
 /* The newest generation of the path. */
-static const cx_session *session_of_path(const cx_watch *w, cx_str path)
+static const cx_recorded_session *session_of_path(const cx_watch *w, cx_str path)
 {
-    const cx_session *found = NULL;
+    const cx_recorded_session *found = NULL;
     for (size_t i = 0; i < w->sessions.count; i++)
         if (cx_str_eq(w->sessions.items[i].path, path) &&
             (found == NULL || w->sessions.items[i].generation > found->generation))
@@ -132,17 +132,16 @@ static const cx_session *session_of_path(const cx_watch *w, cx_str path)
 }
 
 /* A file that was called otherwise, and is not there any more under that name. */
-static const cx_session *session_that_moved(const cx_watch *w, const cx_watch_file *file)
+static const cx_recorded_session *session_that_moved(const cx_watch *w, const cx_watch_file *file)
 {
     for (size_t i = 0; i < w->sessions.count; i++) {
-        const cx_session *s = &w->sessions.items[i];
+        const cx_recorded_session *s = &w->sessions.items[i];
         cx_facts facts;
         if (s->inode != file->inode || s->device != file->device)
             continue;
         cx_str path = cx_arena_copy_str(&w->cli->arena, s->path);
-        if (path.data == NULL ||
-            (!cx_failed(cx_path_facts(path.data, false, &facts, NULL)) &&
-             facts.inode == file->inode && facts.device == file->device))
+        if (path.data == NULL || (!cx_failed(cx_path_facts(path.data, false, &facts, NULL)) &&
+                                  facts.inode == file->inode && facts.device == file->device))
             continue;
         return s;
     }
@@ -150,7 +149,8 @@ static const cx_session *session_that_moved(const cx_watch *w, const cx_watch_fi
 }
 
 /* By its first lines, or else by where it lies; false when it is no session. */
-static cx_status find_format(taking *t, cx_session_format *out, bool *out_known, cx_err *err)
+static cx_status find_format(taking *t, cx_recorded_session_format *out, bool *out_known,
+                             cx_err *err)
 {
     uint8_t *head = cx_arena_push(&t->w->cli->arena, 65536, 1);
     size_t got = 0;
@@ -162,18 +162,18 @@ static cx_status find_format(taking *t, cx_session_format *out, bool *out_known,
         format = "codex";
     if (format == NULL && strstr(t->of->path, "/.claude/") != NULL)
         format = "claude-code";
-    *out = format != NULL && strcmp(format, "codex") == 0 ? CX_SESSION_CODEX
-                                                          : CX_SESSION_CLAUDE_CODE;
-    *out_known = format != NULL && strcmp(format, cx_session_format_name(*out)) == 0;
+    *out =
+        format != NULL && strcmp(format, "codex") == 0 ? CX_SESSION_CODEX : CX_SESSION_CLAUDE_CODE;
+    *out_known = format != NULL && strcmp(format, cx_recorded_session_format_name(*out)) == 0;
     return CX_SUCCESS;
 }
 
 static cx_status find_base(taking *t, bool *out_known, cx_err *err)
 {
     cx_str path = cx_str_z(t->of->path);
-    const cx_session *here = session_of_path(t->w, path);
-    const cx_session *moved = here == NULL ? session_that_moved(t->w, t->of) : NULL;
-    const cx_session *base = here != NULL ? here : moved;
+    const cx_recorded_session *here = session_of_path(t->w, path);
+    const cx_recorded_session *moved = here == NULL ? session_that_moved(t->w, t->of) : NULL;
+    const cx_recorded_session *base = here != NULL ? here : moved;
     bool same = false;
     *out_known = true;
     if (base != NULL)
@@ -182,12 +182,13 @@ static cx_status find_base(taking *t, bool *out_known, cx_err *err)
         t->base = *base;
         return CX_SUCCESS;
     }
-    t->base = (cx_session){.path = path, .generation = here == NULL ? 0 : here->generation + 1};
-    cx_session_name(&t->base);
+    t->base =
+        (cx_recorded_session){.path = path, .generation = here == NULL ? 0 : here->generation + 1};
+    cx_recorded_session_name(&t->base);
     return find_format(t, &t->base.format, out_known, err);
 }
 
-/* --- taking ---------------------------------------------------------------------------------------- */
+/* --- taking ----------------------------------------------------------------------------------- */
 
 /* W1 */
 static cx_status find_end(taking *t, uint64_t from, cx_err *err)
@@ -197,8 +198,8 @@ static cx_status find_end(taking *t, uint64_t from, cx_err *err)
     t->end = from;
     while (at > from) {
         size_t size = at - from < sizeof bytes ? (size_t)(at - from) : sizeof bytes, got = 0;
-        CX_TRY(cx_io_read_at(t->w->cli->io, t->file, t->of->path, bytes, size, at - size, &got,
-                             err));
+        CX_TRY(
+            cx_io_read_at(t->w->cli->io, t->file, t->of->path, bytes, size, at - size, &got, err));
         for (size_t i = got; i > 0; i--)
             if (bytes[i - 1] == '\n') {
                 t->end = at - size + i;
@@ -220,7 +221,7 @@ static size_t cut(cx_bytes left)
     return CX_SESSION_PIECE_MAX;
 }
 
-static void mark_ends(taking *t, cx_session *after, cx_bytes taken)
+static void mark_ends(taking *t, cx_recorded_session *after, cx_bytes taken)
 {
     size_t tail = taken.size < CX_SESSION_MARK_SIZE ? taken.size : CX_SESSION_MARK_SIZE;
     if (after->head_size == 0) {
@@ -234,7 +235,7 @@ static void mark_ends(taking *t, cx_session *after, cx_bytes taken)
     after->inode = t->of->inode;
 }
 
-static void say_taken(taking *t, const cx_session *after, uint64_t bytes, uint64_t lines,
+static void say_taken(taking *t, const cx_recorded_session *after, uint64_t bytes, uint64_t lines,
                       uint64_t seq)
 {
     cx_watch *w = t->w;
@@ -247,7 +248,7 @@ static void say_taken(taking *t, const cx_session *after, uint64_t bytes, uint64
         cx_buf_printf(&w->text,
                       ",\"format\":\"%s\",\"lines\":%llu,\"offset\":%llu,\"seq\":%llu,"
                       "\"session\":\"%.*s\"}\n",
-                      cx_session_format_name(after->format), (unsigned long long)lines,
+                      cx_recorded_session_format_name(after->format), (unsigned long long)lines,
                       (unsigned long long)t->base.offset, (unsigned long long)seq, (int)sizeof id,
                       id);
     } else {
@@ -274,8 +275,8 @@ static cx_status take_some(taking *t, bool *out_stale, cx_err *err)
     CX_TRY(cx_io_read_at(w->cli->io, t->file, t->of->path, room, want, t->base.offset, &got, err));
     if (got < want)
         return cx_fail(err, CX_E_CONFLICT, "%s became shorter while it was read", t->of->path);
-    cx_session after = t->base;
-    cx_session_step step = {.before = &t->base, .after = &after, .pieces = pieces};
+    cx_recorded_session after = t->base;
+    cx_recorded_session_step step = {.before = &t->base, .after = &after, .pieces = pieces};
     size_t used = 0;
     while (used < got && step.piece_count < PIECES_A_TURN) {
         cx_bytes piece = cx_bytes_from(room + used, got - used);

@@ -6,9 +6,9 @@
  *
  * Log records stand likewise in resourceLogs, scopeLogs, logRecords; spans come first.
  *
- * Resource and scope stay on the file node: raw_top is the document less its records, and a node says
- * where it stood by two indexes, `resource` and `scope`.  Exporters repeat the same batch head line
- * after line: of several batches raw_top is {"batches":[...]}, each different head once, and a
+ * Resource and scope stay on the file node: raw_top is the document less its records, and a node
+ * says where it stood by two indexes, `resource` and `scope`.  Exporters repeat the same batch head
+ * line after line: of several batches raw_top is {"batches":[...]}, each different head once, and a
  * node's `batch` is an index into it.
  */
 #include "import/gen_ai.h"
@@ -24,7 +24,7 @@ typedef struct otlp_state {
     bool batched;
 } otlp_state;
 
-/* --- finding spans ------------------------------------------------------------------------- */
+/* --- finding spans ---------------------------------------------------------------------------- */
 
 static const cx_json *array_of(const cx_json *object, const char *name)
 {
@@ -84,7 +84,7 @@ static const cx_json *otlp_part(const cx_json *line, uint32_t part)
     return found != NULL ? found : part_of(line, &signals[1], part, &before);
 }
 
-/* --- ids ----------------------------------------------------------------------------------- */
+/* --- ids -------------------------------------------------------------------------------------- */
 
 static bool is_hex(cx_str text)
 {
@@ -148,7 +148,7 @@ static cx_str span_key(cx_arena *arena, cx_str trace, cx_str span, bool *is_base
     return key;
 }
 
-/* --- a span -------------------------------------------------------------------------------- */
+/* --- a span ----------------------------------------------------------------------------------- */
 
 typedef struct place {
     cx_str service;
@@ -234,7 +234,7 @@ static cx_status take_span(cx_import_sink *sink, const cx_json *span, const plac
     return cx_import_end(sink, NULL, err);
 }
 
-/* --- a log record --------------------------------------------------------------------------- */
+/* --- a log record ----------------------------------------------------------------------------- */
 
 #define SEVERITY_ERROR 17 /* and what is above it */
 
@@ -312,7 +312,7 @@ static cx_status take_log(cx_import_sink *sink, const cx_json *log, const place 
     return cx_import_end(sink, NULL, err);
 }
 
-/* --- a batch --------------------------------------------------------------------------------- */
+/* --- a batch ---------------------------------------------------------------------------------- */
 
 static cx_str service_of(const cx_json *resource)
 {
@@ -321,8 +321,8 @@ static cx_str service_of(const cx_json *resource)
     return cx_import_attribute_str(&view, CX_STR("service.name"));
 }
 
-static cx_status take_signal(cx_import_sink *sink, const cx_json *document,
-                             const signal_names *of, place *at, cx_err *err)
+static cx_status take_signal(cx_import_sink *sink, const cx_json *document, const signal_names *of,
+                             place *at, cx_err *err)
 {
     const cx_json *resources = array_of(document, of->resources);
     for (uint32_t i = 0; resources != NULL && i < resources->count; i++) {
@@ -349,7 +349,7 @@ static cx_status take_records(cx_import_sink *sink, const cx_json *document, uin
     return CX_SUCCESS;
 }
 
-/* --- the document without its records ------------------------------------------------------ */
+/* --- the document without its records --------------------------------------------------------- */
 
 /* A copy of an object with one member replaced by another value. */
 static cx_status with_member(const cx_json *object, const char *name, cx_json value,
@@ -412,7 +412,7 @@ static cx_status without_records(const cx_json *document, cx_arena *arena, cx_js
     return without_signal(&half, &signals[1], arena, out, err);
 }
 
-/* --- batches ------------------------------------------------------------------------------- */
+/* --- batches ---------------------------------------------------------------------------------- */
 
 /* The number of a batch's head among the different ones of this file. */
 static cx_status number_head(cx_import_sink *sink, const cx_json *batch, uint64_t *out, cx_err *err)

@@ -42,7 +42,7 @@ cx_str cx_otlp_service(const cx_json *resource)
     return cx_import_attribute_str(&view, CX_STR("service.name"));
 }
 
-/* --- ids ---------------------------------------------------------------------------------------- */
+/* --- ids -------------------------------------------------------------------------------------- */
 
 /* Hex in either case, or the base64 that a plain protobuf printer writes (imports.md §2.1). */
 static bool take_id(const cx_json *record, const char *name, uint8_t *out, size_t size)
@@ -65,7 +65,7 @@ static bool take_id(const cx_json *record, const char *name, uint8_t *out, size_
     return some;
 }
 
-/* --- walking ------------------------------------------------------------------------------------ */
+/* --- walking ---------------------------------------------------------------------------------- */
 
 static cx_status digest_record(scan *s, cx_otlp_record *record, cx_err *err)
 {
@@ -163,7 +163,7 @@ static cx_status walk(scan *s, cx_err *err)
     return CX_SUCCESS;
 }
 
-/* --- the whole ---------------------------------------------------------------------------------- */
+/* --- the whole -------------------------------------------------------------------------------- */
 
 /* Protobuf as JSON, in the arena. */
 static cx_status text_of(scan *s, bool is_json, cx_bytes bytes, cx_str *out, cx_err *err)

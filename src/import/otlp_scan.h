@@ -1,5 +1,6 @@
 /*
- * otlp_scan.h - an OTLP export request, in either encoding, record by record (docs/formats/otlp.md).
+ * otlp_scan.h - an OTLP export request, in either encoding, record by record
+ * (docs/formats/otlp.md).
  *
  * Whoever receives requests asks here what is in them, and whoever shows them later reads them the
  * same way: what was accepted once can always be read again.
@@ -53,9 +54,9 @@ const char *cx_otlp_fault_text(cx_otlp_fault fault);
 /* The text of a resource's attribute service.name; empty when it has none. */
 cx_str cx_otlp_service(const cx_json *resource);
 /* Names of the lists inside a request, by signal. */
-extern const char *const cx_otlp_resources_name[2]; /* "resourceSpans" */
-extern const char *const cx_otlp_scopes_name[2];    /* "scopeSpans" */
-extern const char *const cx_otlp_records_name[2];   /* "spans" */
+extern const char *const cx_otlp_resources_name[2];  /* "resourceSpans" */
+extern const char *const cx_otlp_scopes_name[2];     /* "scopeSpans" */
+extern const char *const cx_otlp_records_name[2];    /* "spans" */
 extern const char *const cx_otlp_old_scopes_name[2]; /* "instrumentationLibrarySpans" */
 
 #endif

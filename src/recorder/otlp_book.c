@@ -24,7 +24,7 @@
 static const cx_str kinds[2][2] = {{CX_STR("otlp.traces.protobuf"), CX_STR("otlp.traces.json")},
                                    {CX_STR("otlp.logs.protobuf"), CX_STR("otlp.logs.json")}};
 
-/* --- keys and records ---------------------------------------------------------------------------- */
+/* --- keys and records ------------------------------------------------------------------------- */
 
 typedef struct key {
     uint8_t bytes[96];
@@ -85,7 +85,7 @@ static cx_status read_place(cx_bytes bytes, place *out, cx_err *err)
     return CX_SUCCESS;
 }
 
-/* --- taking -------------------------------------------------------------------------------------- */
+/* --- taking ----------------------------------------------------------------------------------- */
 
 typedef struct taking {
     const cx_otlp_delivery *what;
@@ -230,7 +230,7 @@ cx_status cx_recorder_otlp_take(cx_recorder *recorder, const cx_otlp_delivery *d
     return CX_SUCCESS;
 }
 
-/* --- finding again ------------------------------------------------------------------------------- */
+/* --- finding again ---------------------------------------------------------------------------- */
 
 bool cx_recorder_otlp_kind(cx_str kind, bool *out_logs, bool *out_json)
 {
@@ -311,10 +311,8 @@ cx_status cx_recorder_otlp_entries(cx_home *home, const uint8_t *trace_id, cx_ar
         CX_TRY(add_seq(&found, seq, err));
     for (size_t i = 0; trace_id != NULL && i < CX_COUNT_OF(prefixes); i++) {
         const key k = key_of(prefixes[i], trace_id, NULL);
-        const cx_scan scan = {.actor = CX_STR(CX_OTLP_ACTOR),
-                              .prefix = bytes_of(&k),
-                              .row = seq_row,
-                              .arg = &found};
+        const cx_scan scan = {
+            .actor = CX_STR(CX_OTLP_ACTOR), .prefix = bytes_of(&k), .row = seq_row, .arg = &found};
         CX_TRY(cx_home_scan(home, &scan, err));
     }
     sort_and_unite(&found);
@@ -323,7 +321,7 @@ cx_status cx_recorder_otlp_entries(cx_home *home, const uint8_t *trace_id, cx_ar
     return CX_SUCCESS;
 }
 
-/* --- traces -------------------------------------------------------------------------------------- */
+/* --- traces ----------------------------------------------------------------------------------- */
 
 typedef struct trace_list {
     cx_otlp_trace_row *rows;
@@ -356,8 +354,8 @@ static cx_status trace_row(void *arg, cx_bytes row, cx_bytes value, bool *stop, 
 }
 
 cx_status cx_recorder_otlp_traces(cx_home *home, const uint8_t *after, size_t limit,
-                                  cx_arena *arena, const cx_otlp_trace_row **out,
-                                  size_t *out_count, cx_err *err)
+                                  cx_arena *arena, const cx_otlp_trace_row **out, size_t *out_count,
+                                  cx_err *err)
 {
     const key prefix = key_of(SPAN_PREFIX, NULL, NULL), from = key_of(SPAN_PREFIX, after, NULL);
     trace_list list = {.limit = limit, .after = after};

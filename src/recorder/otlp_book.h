@@ -6,9 +6,9 @@
  * its committed payload is the request as it was received (unpacked), its created_by who sent it.
  * Beside it stand records that tell what is there already:
  *
- *     otlp/span/<trace id 16><span id 8>             first with these ids   {1 seq, 2 index, 3 content}
- *     otlp/conflict/<trace id 16><span id 8><32>     another content        {1 seq, 2 index, 3 content}
- *     otlp/log/<trace id 16><seq u64be>              has logs of the trace  {1 seq}
+ *     otlp/span/<trace id 16><span id 8>             first with these ids   {1 seq, 2 index, 3
+ * content} otlp/conflict/<trace id 16><span id 8><32>     another content        {1 seq, 2 index, 3
+ * content} otlp/log/<trace id 16><seq u64be>              has logs of the trace  {1 seq}
  *     otlp/request/<32>                              the same bytes before  {1 seq}
  *
  * What a request means is for the caller to say: this room does not read OTLP.  Thread-safe.
@@ -45,8 +45,8 @@ typedef struct cx_otlp_kept {
 } cx_otlp_kept;
 
 /*
- * Appends what is new and returns when it, and what was there before, is on the disk.  Without items
- * nothing is done.  Errors: the ledger's; then nothing may be assumed.
+ * Appends what is new and returns when it, and what was there before, is on the disk.  Without
+ * items nothing is done.  Errors: the ledger's; then nothing may be assumed.
  */
 CX_RESULT cx_recorder_otlp_take(cx_recorder *recorder, const cx_otlp_delivery *delivery,
                                 cx_otlp_kept *out, cx_err *err);
@@ -61,14 +61,14 @@ bool cx_recorder_otlp_kind(cx_str kind, bool *out_logs, bool *out_json);
 CX_RESULT cx_recorder_otlp_entries(cx_home *home, const uint8_t *trace_id, cx_arena *arena,
                                    const uint64_t **out, size_t *out_count, cx_err *err);
 
-/* Traces that spans were kept of, in the order of their ids; at most `limit`, from `after` on (NULL =
- * the first).  Erased ones too: their content is gone, their ids are not. */
+/* Traces that spans were kept of, in the order of their ids; at most `limit`, from `after` on (NULL
+ * = the first).  Erased ones too: their content is gone, their ids are not. */
 typedef struct cx_otlp_trace_row {
     uint8_t trace_id[CX_OTLP_BOOK_TRACE_SIZE];
     uint64_t spans, first_seq;
 } cx_otlp_trace_row;
 CX_RESULT cx_recorder_otlp_traces(cx_home *home, const uint8_t *after, size_t limit,
-                                  cx_arena *arena, const cx_otlp_trace_row **out,
-                                  size_t *out_count, cx_err *err);
+                                  cx_arena *arena, const cx_otlp_trace_row **out, size_t *out_count,
+                                  cx_err *err);
 
 #endif

@@ -18,13 +18,13 @@
 
 static const cx_str kinds[] = {CX_STR("session.claude_code"), CX_STR("session.codex")};
 
-const char *cx_session_format_name(cx_session_format format)
+const char *cx_recorded_session_format_name(cx_recorded_session_format format)
 {
     static const char *const names[] = {"claude-code", "codex"};
     return names[format];
 }
 
-void cx_session_name(cx_session *session)
+void cx_recorded_session_name(cx_recorded_session *session)
 {
     cx_sha256 sha;
     uint8_t generation[8];
@@ -38,7 +38,7 @@ void cx_session_name(cx_session *session)
     memcpy(session->id, digest.bytes, sizeof session->id);
 }
 
-/* --- records ------------------------------------------------------------------------------------- */
+/* --- records ---------------------------------------------------------------------------------- */
 
 typedef struct key {
     uint8_t bytes[64];
@@ -69,7 +69,7 @@ static cx_bytes bytes_of(const key *k)
     return cx_bytes_from(k->bytes, k->size);
 }
 
-static void encode(const cx_session *session, cx_buf *out)
+static void encode(const cx_recorded_session *session, cx_buf *out)
 {
     cx_cbor_fields fields;
     cx_cbor_fields_begin(&fields, out);
@@ -86,7 +86,7 @@ static void encode(const cx_session *session, cx_buf *out)
     cx_cbor_fields_end(&fields);
 }
 
-static cx_status decode(cx_bytes bytes, cx_session *out, cx_err *err)
+static cx_status decode(cx_bytes bytes, cx_recorded_session *out, cx_err *err)
 {
     cx_decoder d;
     cx_decoder_begin(&d, bytes, "session record", NULL);
@@ -94,7 +94,7 @@ static cx_status decode(cx_bytes bytes, cx_session *out, cx_err *err)
         cx_cbor_reader *r = &d.reader;
         switch (d.members.key) {
         case 1:
-            out->format = (cx_session_format)cx_cbor_read_uint_max(r, CX_SESSION_CODEX);
+            out->format = (cx_recorded_session_format)cx_cbor_read_uint_max(r, CX_SESSION_CODEX);
             break;
         case 2: out->generation = cx_cbor_read_uint(r); break;
         case 3: out->offset = cx_cbor_read_uint(r); break;
@@ -111,11 +111,11 @@ static cx_status decode(cx_bytes bytes, cx_session *out, cx_err *err)
     return cx_decoder_end(&d, REQUIRED, err);
 }
 
-/* --- reading ------------------------------------------------------------------------------------- */
+/* --- reading ---------------------------------------------------------------------------------- */
 
 typedef struct collecting {
     cx_arena *arena;
-    cx_session *items;
+    cx_recorded_session *items;
     size_t count, room;
 } collecting;
 
@@ -125,7 +125,7 @@ static cx_status add_session(void *arg, cx_bytes name, cx_bytes value, bool *sto
     (void)stop;
     if (c->count == c->room) {
         size_t room = c->room == 0 ? 64 : 2 * c->room;
-        cx_session *grown = CX_ARENA_ARRAY(c->arena, cx_session, room);
+        cx_recorded_session *grown = CX_ARENA_ARRAY(c->arena, cx_recorded_session, room);
         if (grown == NULL)
             return cx_fail_nomem(err);
         if (c->count != 0)
@@ -136,8 +136,8 @@ static cx_status add_session(void *arg, cx_bytes name, cx_bytes value, bool *sto
     cx_str kept = cx_arena_copy_str(c->arena, cx_bytes_str(value));
     if (kept.data == NULL)
         return cx_fail_nomem(err);
-    cx_session *session = &c->items[c->count];
-    *session = (cx_session){.record = cx_str_bytes(kept)};
+    cx_recorded_session *session = &c->items[c->count];
+    *session = (cx_recorded_session){.record = cx_str_bytes(kept)};
     if (name.size != strlen(FILE_PREFIX) + CX_SESSION_ID_SIZE)
         return cx_fail(err, CX_E_FORMAT, "a session record has a name of %zu bytes", name.size);
     memcpy(session->id, name.data + strlen(FILE_PREFIX), CX_SESSION_ID_SIZE);
@@ -160,7 +160,7 @@ static cx_status scan(cx_home *home, const key *prefix,
     return cx_home_scan(home, &what, err);
 }
 
-cx_status cx_recorder_sessions(cx_home *home, cx_arena *arena, const cx_session **out,
+cx_status cx_recorder_sessions(cx_home *home, cx_arena *arena, const cx_recorded_session **out,
                                size_t *out_count, cx_err *err)
 {
     collecting c = {.arena = arena};
@@ -206,7 +206,7 @@ static cx_status add_piece(void *arg, cx_bytes name, cx_bytes value, bool *stop,
     return CX_SUCCESS;
 }
 
-cx_status cx_recorder_session_bytes(cx_home *home, const cx_session *session, cx_buf *out,
+cx_status cx_recorder_session_bytes(cx_home *home, const cx_recorded_session *session, cx_buf *out,
                                     uint64_t *out_erased, cx_err *err)
 {
     cx_arena arena, scratch;
@@ -231,9 +231,9 @@ cx_status cx_recorder_session_bytes(cx_home *home, const cx_session *session, cx
     return cx_failed(status) ? status : cx_buf_check(out, err);
 }
 
-/* --- writing ------------------------------------------------------------------------------------- */
+/* --- writing ---------------------------------------------------------------------------------- */
 
-static cx_status put_piece(cx_turn *turn, const cx_session_step *step, cx_bytes piece,
+static cx_status put_piece(cx_turn *turn, const cx_recorded_session_step *step, cx_bytes piece,
                            uint64_t offset, int64_t now_ns, uint64_t *out_seq, cx_err *err)
 {
     char who[80], id[2 * CX_SESSION_ID_SIZE];
@@ -265,8 +265,8 @@ static cx_status put_piece(cx_turn *turn, const cx_session_step *step, cx_bytes 
 }
 
 /* I1 */
-static cx_status append(cx_turn *turn, const cx_session_step *step, int64_t now_ns, cx_buf *record,
-                        uint64_t *out_first_seq, bool *out_stale, cx_err *err)
+static cx_status append(cx_turn *turn, const cx_recorded_session_step *step, int64_t now_ns,
+                        cx_buf *record, uint64_t *out_first_seq, bool *out_stale, cx_err *err)
 {
     const key k = key_of(FILE_PREFIX, step->after->id);
     cx_bytes there = {NULL, 0};
@@ -290,8 +290,9 @@ static cx_status append(cx_turn *turn, const cx_session_step *step, int64_t now_
     return cx_turn_put(turn, bytes_of(&k), cx_buf_bytes(record), false, err);
 }
 
-cx_status cx_recorder_session_append(cx_home *home, const cx_session_step *step, cx_buf *record,
-                                     uint64_t *out_first_seq, bool *out_stale, cx_err *err)
+cx_status cx_recorder_session_append(cx_home *home, const cx_recorded_session_step *step,
+                                     cx_buf *record, uint64_t *out_first_seq, bool *out_stale,
+                                     cx_err *err)
 {
     cx_turn *turn;
     const cx_io *io = cx_home_io(home);

@@ -2,8 +2,8 @@
  * api_otlp.c - POST /v1/traces and /v1/logs of the OTLP listener (docs/formats/otlp.md).
  *
  *   O1  200 is answered when everything that was taken is on the disk.
- *   O2  What cannot be read is 400 and must not be sent again; what cannot be kept now is 503 or 429
- *       and must.
+ *   O2  What cannot be read is 400 and must not be sent again; what cannot be kept now is 503 or
+ * 429 and must.
  */
 #include "base/gzip.h"
 #include "import/otlp_scan.h"
@@ -35,13 +35,15 @@ static void refuse(export_call *x, unsigned http, cx_str message)
 /* What the sender did wrong is answered and `*out_go` false; the rest is an error of ours. */
 static cx_status sort_failure(export_call *x, cx_status status, bool *out_go, cx_err *err)
 {
-    bool too_much = status.code == CX_E_LIMIT && err->tag != NULL &&
-                    strcmp(err->tag, "U_LIMIT") == 0;
+    bool too_much =
+        status.code == CX_E_LIMIT && err->tag != NULL && strcmp(err->tag, "U_LIMIT") == 0;
     *out_go = !cx_failed(status);
     if (*out_go || status.code == CX_E_NOMEM)
         return status;
     refuse(x,
-           too_much ? 413u : status.code == CX_E_UNSUPPORTED ? 415u : 400u,
+           too_much                          ? 413u
+           : status.code == CX_E_UNSUPPORTED ? 415u
+                                             : 400u,
            cx_str_z(err->message));
     return CX_SUCCESS;
 }
@@ -53,8 +55,7 @@ static cx_status unpack(export_call *x, bool *out_go, cx_err *err)
     *out_go = true;
     if (!cx_str_is(call->request.content_encoding, "gzip"))
         return CX_SUCCESS;
-    cx_status status =
-        cx_gzip_unpack(call->request.body, CX_OTLP_UNPACKED_MAX, &x->unpacked, err);
+    cx_status status = cx_gzip_unpack(call->request.body, CX_OTLP_UNPACKED_MAX, &x->unpacked, err);
     x->request = cx_buf_bytes(&x->unpacked);
     return sort_failure(x, status, out_go, err);
 }
@@ -155,8 +156,7 @@ static cx_status take(export_call *x, cx_err *err)
     CX_TRY(unpack(x, &go, err));
     if (!go || !enter_work(x))
         return CX_SUCCESS;
-    cx_status status =
-        cx_otlp_scan(x->signal, is_json, x->request, x->call->arena, &x->read, err);
+    cx_status status = cx_otlp_scan(x->signal, is_json, x->request, x->call->arena, &x->read, err);
     CX_TRY(sort_failure(x, status, &go, err));
     return go ? keep(x, err) : CX_SUCCESS;
 }

@@ -22,7 +22,7 @@
 
 /* A resource or scope without what is in it; scopes are numbered over all. */
 typedef struct head {
-    cx_str text; /* canonical JSON of the object */
+    cx_str text;  /* canonical JSON of the object */
     size_t above; /* of a scope: its resource; else 0 */
     cx_otlp_signal signal;
 } head;
@@ -52,7 +52,7 @@ typedef struct weaver {
     size_t bytes;
 } weaver;
 
-/* --- what is asked for --------------------------------------------------------------------------- */
+/* --- what is asked for ------------------------------------------------------------------------ */
 
 bool cx_foreign_is(cx_str branch)
 {
@@ -67,8 +67,7 @@ static cx_status read_branch(weaver *w, cx_err *err)
         return CX_SUCCESS;
     if (cx_str_starts(branch, CX_STR(SERVICE)) && branch.size > strlen(SERVICE)) {
         w->by_service = true;
-        w->service =
-            cx_str_from(branch.data + strlen(SERVICE), branch.size - strlen(SERVICE));
+        w->service = cx_str_from(branch.data + strlen(SERVICE), branch.size - strlen(SERVICE));
         return CX_SUCCESS;
     }
     w->by_trace = true;
@@ -92,7 +91,7 @@ static bool is_wanted(const weaver *w, const cx_otlp_record *record)
     return !w->by_service || cx_str_eq(cx_otlp_service(record->resource), w->service);
 }
 
-/* --- gathering ----------------------------------------------------------------------------------- */
+/* --- gathering -------------------------------------------------------------------------------- */
 
 /* The object less the lists of what is in it, in canonical form. */
 static cx_status text_without(weaver *w, const cx_json *object, const char *list,
@@ -116,8 +115,8 @@ static cx_status number_head(weaver *w, const head *wanted, bool is_scope, size_
 {
     uint64_t *number;
     bool is_new;
-    cx_str name = cx_arena_printf(&w->scratch, "%d %d %zu ", (int)wanted->signal, is_scope,
-                                  wanted->above);
+    cx_str name =
+        cx_arena_printf(&w->scratch, "%d %d %zu ", (int)wanted->signal, is_scope, wanted->above);
     cx_buf_clear(&w->text);
     cx_buf_add_str(&w->text, name);
     cx_buf_add_str(&w->text, wanted->text);
@@ -188,8 +187,8 @@ static cx_status is_repeated(weaver *w, const item *it, const cx_digest *content
 static cx_status add_record(weaver *w, const cx_otlp_record *record, cx_otlp_signal signal,
                             cx_err *err)
 {
-    item it = {.signal = signal, .start_ns = start_of(record->value, signal),
-               .arrival = w->items.count};
+    item it = {
+        .signal = signal, .start_ns = start_of(record->value, signal), .arrival = w->items.count};
     bool repeated = false;
     memcpy(it.ids, record->trace_id, sizeof record->trace_id);
     memcpy(it.ids + sizeof record->trace_id, record->span_id, sizeof record->span_id);
@@ -243,7 +242,7 @@ static cx_status gather(weaver *w, cx_err *err)
     return CX_SUCCESS;
 }
 
-/* --- one document (F2) --------------------------------------------------------------------------- */
+/* --- one document (F2) ------------------------------------------------------------------------ */
 
 static int compare_text(cx_str a, cx_str b)
 {
@@ -343,7 +342,7 @@ static cx_status write_document(weaver *w, cx_buf *out, cx_err *err)
     return cx_buf_check(out, err);
 }
 
-/* --- the whole ----------------------------------------------------------------------------------- */
+/* --- the whole -------------------------------------------------------------------------------- */
 
 static cx_status add_lines(void *arg, cx_bytes bytes, cx_err *err)
 {

@@ -13,7 +13,8 @@
 #include "base/buf.h"
 #include "ledger/home.h"
 
-/* "otel", "otel/TRACE_ID", "otel/service/NAME", "session/NAME", "session/ID": names this file answers for. */
+/* "otel", "otel/TRACE_ID", "otel/service/NAME", "session/NAME", "session/ID": names this file
+ * answers for. */
 bool cx_foreign_is(cx_str branch);
 
 typedef struct cx_foreign_options {
@@ -22,8 +23,8 @@ typedef struct cx_foreign_options {
 } cx_foreign_options;
 
 /*
- * Appends the nodes as JSON Lines: a function of the records that were taken and are not erased, and
- * of nothing else, neither the order in which they came nor the requests they came in.
+ * Appends the nodes as JSON Lines: a function of the records that were taken and are not erased,
+ * and of nothing else, neither the order in which they came nor the requests they came in.
  * CX_E_NOT_FOUND "NoBranch", CX_E_USAGE for a branch that is named wrongly.
  */
 CX_RESULT cx_foreign_lines(cx_home *home, const cx_foreign_options *wanted, cx_buf *out,

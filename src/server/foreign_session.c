@@ -13,10 +13,10 @@
 #define ENDING ".jsonl"
 
 typedef struct choosing {
-    const cx_session *sessions;
+    const cx_recorded_session *sessions;
     size_t count;
     cx_str name;
-    const cx_session **files; /* the session itself first */
+    const cx_recorded_session **files; /* the session itself first */
     size_t file_count;
 } choosing;
 
@@ -37,7 +37,7 @@ static cx_str stem_of(cx_str path)
     return name;
 }
 
-static bool has_id(const cx_session *session, cx_str name)
+static bool has_id(const cx_recorded_session *session, cx_str name)
 {
     char id[2 * CX_SESSION_ID_SIZE];
     cx_hex_encode(cx_bytes_from(session->id, CX_SESSION_ID_SIZE), id);
@@ -45,7 +45,7 @@ static bool has_id(const cx_session *session, cx_str name)
 }
 
 /* Of several generations under one path the newest counts. */
-static bool is_newest(const choosing *c, const cx_session *session)
+static bool is_newest(const choosing *c, const cx_recorded_session *session)
 {
     for (size_t i = 0; i < c->count; i++)
         if (cx_str_eq(c->sessions[i].path, session->path) &&
@@ -61,7 +61,7 @@ static cx_status choose(choosing *c, cx_err *err)
         if (has_id(&c->sessions[i], c->name))
             c->files[c->file_count++] = &c->sessions[i];
     for (size_t i = 0; i < c->count && (c->file_count == 0 || !has_id(c->files[0], c->name)); i++) {
-        const cx_session *s = &c->sessions[i];
+        const cx_recorded_session *s = &c->sessions[i];
         if (!cx_str_eq(stem_of(s->path), c->name) || !is_newest(c, s))
             continue;
         if (c->file_count != 0)
@@ -80,7 +80,8 @@ static cx_status choose(choosing *c, cx_err *err)
 
 static int by_path(const void *left, const void *right)
 {
-    const cx_session *a = *(const cx_session *const *)left, *b = *(const cx_session *const *)right;
+    const cx_recorded_session *a = *(const cx_recorded_session *const *)left,
+                              *b = *(const cx_recorded_session *const *)right;
     size_t size = a->path.size < b->path.size ? a->path.size : b->path.size;
     int order = memcmp(a->path.data, b->path.data, size);
     return order != 0 ? order : (a->path.size > b->path.size) - (a->path.size < b->path.size);
@@ -89,12 +90,12 @@ static int by_path(const void *left, const void *right)
 /* Claude Code keeps the files of a session's subagents in a folder of its name. */
 static void add_subagents(choosing *c)
 {
-    const cx_session *of = c->files[0];
+    const cx_recorded_session *of = c->files[0];
     if (of->format != CX_SESSION_CLAUDE_CODE || !cx_str_ends(of->path, CX_STR(ENDING)))
         return;
     cx_str folder = cx_str_from(of->path.data, of->path.size - strlen(ENDING));
     for (size_t i = 0; i < c->count; i++) {
-        const cx_session *s = &c->sessions[i];
+        const cx_recorded_session *s = &c->sessions[i];
         if (s->path.size > folder.size + 1 && cx_str_starts(s->path, folder) &&
             s->path.data[folder.size] == '/' && s->format == of->format && is_newest(c, s))
             c->files[c->file_count++] = s;
@@ -136,7 +137,7 @@ static cx_status import_files(cx_home *home, const choosing *c, size_t max_bytes
         files[i] = cx_bytes_from(all.data + start, ends[i] - start);
     }
     if (!cx_failed(status))
-        status = cx_import_run_bytes(cx_session_format_name(c->files[0]->format), files,
+        status = cx_import_run_bytes(cx_recorded_session_format_name(c->files[0]->format), files,
                                      c->file_count, &options, add_lines, out, NULL, err);
     cx_buf_done(&all);
     return status;
@@ -152,7 +153,7 @@ cx_status cx_foreign_session_lines(cx_home *home, const cx_foreign_options *want
     cx_arena_init(&arena, out->alloc, 0);
     cx_status status = cx_recorder_sessions(home, &arena, &c.sessions, &c.count, err);
     if (!cx_failed(status) &&
-        (c.files = CX_ARENA_ARRAY(&arena, const cx_session *, c.count + 1)) == NULL)
+        (c.files = CX_ARENA_ARRAY(&arena, const cx_recorded_session *, c.count + 1)) == NULL)
         status = cx_fail_nomem(err);
     if (!cx_failed(status))
         status = choose(&c, err);

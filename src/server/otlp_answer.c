@@ -31,7 +31,7 @@ cx_otlp_encoding cx_otlp_encoding_of(cx_str content_type)
     return starts_with_type(content_type, "application/json") ? CX_OTLP_AS_JSON : CX_OTLP_NEITHER;
 }
 
-/* --- protobuf ----------------------------------------------------------------------------------- */
+/* --- protobuf --------------------------------------------------------------------------------- */
 
 static void put_varint(cx_buf *out, uint64_t value)
 {
@@ -68,7 +68,7 @@ static void put_pair(cx_buf *out, uint64_t number, cx_str text)
     }
 }
 
-/* --- both ---------------------------------------------------------------------------------------- */
+/* --- both ------------------------------------------------------------------------------------- */
 
 /* Cut between characters. */
 static cx_str shortened(cx_str text)
@@ -91,7 +91,7 @@ static uint64_t code_of(unsigned http)
     case 405:
     case 501: return 12; /* UNIMPLEMENTED */
     case 413:
-    case 429: return 8; /* RESOURCE_EXHAUSTED */
+    case 429: return 8;  /* RESOURCE_EXHAUSTED */
     case 503: return 14; /* UNAVAILABLE */
     default: return http >= 500 ? 13 /* INTERNAL */ : 3 /* INVALID_ARGUMENT */;
     }

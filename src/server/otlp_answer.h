@@ -1,6 +1,6 @@
 /*
- * otlp_answer.h - what OTLP/HTTP answers: google.rpc.Status for failures and partial success, in the
- * encoding that was asked in (docs/formats/otlp.md §2).
+ * otlp_answer.h - what OTLP/HTTP answers: google.rpc.Status for failures and partial success, in
+ * the encoding that was asked in (docs/formats/otlp.md §2).
  */
 #ifndef CX_SERVER_OTLP_ANSWER_H
 #define CX_SERVER_OTLP_ANSWER_H
@@ -9,7 +9,11 @@
 
 #define CX_OTLP_PROTOBUF "application/x-protobuf"
 
-typedef enum cx_otlp_encoding { CX_OTLP_NEITHER, CX_OTLP_AS_PROTOBUF, CX_OTLP_AS_JSON } cx_otlp_encoding;
+typedef enum cx_otlp_encoding {
+    CX_OTLP_NEITHER,
+    CX_OTLP_AS_PROTOBUF,
+    CX_OTLP_AS_JSON
+} cx_otlp_encoding;
 /* Of a Content-Type, parameters aside. */
 cx_otlp_encoding cx_otlp_encoding_of(cx_str content_type);
 

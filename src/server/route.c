@@ -99,6 +99,11 @@ static const cx_route_param alerts_params[] = {
         .help = "A node_id, a hash, or @AGENT for that agent's newest node." \
     }
 
+static const cx_route_param otel_params[] = {
+    TEXT("after", "next_after of the answer before."),
+    {.name = "limit", .type = CX_PARAM_COUNT, .min = 1, .max = 1000, .help = "Default 100."},
+};
+
 static const cx_route_param state_params[] = {
     NODE_PARAM, FLAG("inherited", "The state before the node's own changes."), STATE_PARAMS};
 static const cx_route_param why_params[] = {NODE_PARAM,
@@ -520,6 +525,22 @@ const cx_route cx_routes[] = {
      .codes = "200 202 400 413",
      .handler = cx_api_mcp,
      .summary = "The Model Context Protocol: the questions of this table as tools"},
+
+    {.method = "GET",
+     .path = "/api/v1/otel/traces",
+     READING_ALL,
+     PARAMS(otel_params),
+     .answers = JSON,
+     .codes = "200",
+     .handler = cx_api_otel_traces,
+     .summary = "Traces that OpenTelemetry exporters sent; each is the branch otel/TRACE_ID"},
+    {.method = "GET",
+     .path = "/api/v1/archived",
+     READING_ALL,
+     .answers = JSON,
+     .codes = "200",
+     .handler = cx_api_archived,
+     .summary = "Archived sessions of coding agents; each is the branch session/ID"},
 
     {.method = "POST",
      .path = "/v1/traces",

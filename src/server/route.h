@@ -47,10 +47,12 @@ cx_handler cx_api_page, cx_api_page_file, cx_api_session_begin, cx_api_session, 
 cx_handler cx_api_memory_list, cx_api_memory_show;
 cx_handler cx_api_mcp;
 cx_handler cx_api_thing, cx_api_why;
-cx_handler cx_api_otlp_traces, cx_api_otlp_logs;
 cx_handler cx_api_view_list, cx_api_view_summary, cx_api_view_overview, cx_api_view_window,
     cx_api_view_node, cx_api_view_values, cx_api_view_writes, cx_api_view_compare, cx_api_view_heat,
     cx_api_around, cx_api_check, cx_api_fleet;
+cx_handler cx_api_otlp_traces, cx_api_otlp_logs, cx_api_otel_traces, cx_api_archived;
+cx_handler cx_api_view_list, cx_api_view_summary, cx_api_view_overview, cx_api_view_window, cx_api_view_node,
+    cx_api_view_values, cx_api_view_writes;
 cx_handler cx_api_feed, cx_api_healthz, cx_api_readyz, cx_api_metrics, cx_api_openapi;
 
 #endif

@@ -269,6 +269,16 @@ def a_trace_is_told_from_the_others():
         for wrong, code in (("@otel/" + "2" * 32, 2), ("@otel/service/none", 2), ("@otel/x", 2)):
             r.command("lattice", "heads", wrong, expect=code)
         c = http.client.HTTPConnection("127.0.0.1", int(r.info["url"].rsplit(":", 1)[1]))
+        c.request("GET", "/api/v1/otel/traces?limit=1",
+                  headers={"Authorization": "Bearer " + r.token})
+        listed = json.loads(c.getresponse().read())
+        check(listed["traces"] == [{"first_seq": 0, "spans": 1, "trace_id": TRACE}], listed)
+        c.request("GET", "/api/v1/otel/traces?after=" + listed["next_after"],
+                  headers={"Authorization": "Bearer " + r.token})
+        listed = json.loads(c.getresponse().read())
+        check([t["trace_id"] for t in listed["traces"]] == [other], listed)
+        lines = r.command("otel", "traces", "--json").splitlines()
+        check([json.loads(line)["spans"] for line in lines] == [1, 2], lines)
         for path, status in ((f"otel/{other}/heads", 200), ("otel/heads", 200),
                              ("otel/service/else/heads", 200), (f"otel/{'2' * 32}/heads", 404),
                              ("otel/x/heads", 422), (f"otel/{other}/state?node=@coder", 200)):

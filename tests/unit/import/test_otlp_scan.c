@@ -21,8 +21,8 @@ static cx_otlp_fault fault_of(const char *span)
     cx_otlp_request request = {.count = 0};
     cx_err err;
     cx_arena_init(&arena, cx_alloc_default(), 0);
-    cx_str text = cx_arena_printf(
-        &arena, "{\"resourceSpans\":[{\"scopeSpans\":[{\"spans\":[%s]}]}]}", span);
+    cx_str text =
+        cx_arena_printf(&arena, "{\"resourceSpans\":[{\"scopeSpans\":[{\"spans\":[%s]}]}]}", span);
     CHECK_STATUS(scan(&arena, CX_OTLP_TRACES, true, text, &request, &err), &err);
     cx_otlp_fault fault = request.count == 1 ? request.records[0].fault : CX_OTLP_NO_OBJECT;
     CHECK_INT(request.count, 1);
@@ -52,9 +52,10 @@ CX_TEST(otlp_scan_content)
     cx_otlp_request request;
     cx_err err;
     cx_arena_init(&arena, cx_alloc_default(), 0);
-    cx_str text = CX_STR("{\"resourceLogs\":[{\"scopeLogs\":[{\"logRecords\":["
-                         "{\"a\":1,\"b\":\"\\u0041\"},{ \"b\":\"A\", \"a\":1 },{\"a\":1.0,\"b\":\"A\"}"
-                         "]}],\"instrumentationLibraryLogs\":[{\"logRecords\":[{}]}]}]}");
+    cx_str text =
+        CX_STR("{\"resourceLogs\":[{\"scopeLogs\":[{\"logRecords\":["
+               "{\"a\":1,\"b\":\"\\u0041\"},{ \"b\":\"A\", \"a\":1 },{\"a\":1.0,\"b\":\"A\"}"
+               "]}],\"instrumentationLibraryLogs\":[{\"logRecords\":[{}]}]}]}");
     CHECK_STATUS(scan(&arena, CX_OTLP_LOGS, true, text, &request, &err), &err);
     REQUIRE(request.count == 4);
     CHECK(cx_digest_eq(&request.records[0].content, &request.records[1].content));

@@ -5,19 +5,19 @@
 
 #include "tests/unit/recorder/stage.h"
 
-static cx_session fresh(const char *path)
+static cx_recorded_session fresh(const char *path)
 {
-    cx_session session = {.path = cx_str_z(path), .format = CX_SESSION_CODEX};
-    cx_session_name(&session);
+    cx_recorded_session session = {.path = cx_str_z(path), .format = CX_SESSION_CODEX};
+    cx_recorded_session_name(&session);
     return session;
 }
 
 /* Appends text in pieces of three bytes; what is there then stands in *session. */
-static bool append(stage *s, cx_session *session, const char *text)
+static bool append(stage *s, cx_recorded_session *session, const char *text)
 {
     cx_bytes pieces[16];
-    cx_session after = *session;
-    cx_session_step step = {.before = session, .after = &after, .pieces = pieces};
+    cx_recorded_session after = *session;
+    cx_recorded_session_step step = {.before = session, .after = &after, .pieces = pieces};
     cx_buf record;
     uint64_t seq = 0;
     bool stale = false;
@@ -35,7 +35,7 @@ static bool append(stage *s, cx_session *session, const char *text)
     return !stale;
 }
 
-static cx_str bytes_of(stage *s, const cx_session *session)
+static cx_str bytes_of(stage *s, const cx_recorded_session *session)
 {
     cx_buf out;
     uint64_t erased;
@@ -49,12 +49,12 @@ static cx_str bytes_of(stage *s, const cx_session *session)
 CX_TEST(session_book_goes_on)
 {
     stage s;
-    const cx_session *list;
+    const cx_recorded_session *list;
     size_t count = 99;
     stage_init(&s, "session-book", NULL);
     CHECK_STATUS(cx_recorder_sessions(s.home, &s.arena, &list, &count, &s.err), &s.err);
     CHECK_INT(count, 0);
-    cx_session a = fresh("/a.jsonl"), b = fresh("/b.jsonl");
+    cx_recorded_session a = fresh("/a.jsonl"), b = fresh("/b.jsonl");
     CHECK(append(&s, &a, "one line\n"));
     CHECK(append(&s, &b, "other\n"));
     stage_reopen(&s);
@@ -63,7 +63,8 @@ CX_TEST(session_book_goes_on)
     CHECK_STR(bytes_of(&s, &b), "other\n");
     CHECK_STATUS(cx_recorder_sessions(s.home, &s.arena, &list, &count, &s.err), &s.err);
     REQUIRE(count == 2);
-    const cx_session *found = memcmp(list[0].id, a.id, sizeof a.id) == 0 ? &list[0] : &list[1];
+    const cx_recorded_session *found =
+        memcmp(list[0].id, a.id, sizeof a.id) == 0 ? &list[0] : &list[1];
     CHECK_INT(found->offset, 13);
     CHECK_INT(found->format, CX_SESSION_CODEX);
     CHECK_STR(found->path, "/a.jsonl");
@@ -74,7 +75,7 @@ CX_TEST(session_book_of_two_one_goes_on)
 {
     stage s;
     stage_init(&s, "session-two", NULL);
-    cx_session mine = fresh("/a.jsonl"), other = mine;
+    cx_recorded_session mine = fresh("/a.jsonl"), other = mine;
     CHECK(append(&s, &mine, "one\n"));
     CHECK(!append(&s, &other, "one\n")); /* it thought that nothing was there */
     other = mine;
@@ -86,8 +87,8 @@ CX_TEST(session_book_of_two_one_goes_on)
 
 CX_TEST(session_book_generations_are_others)
 {
-    cx_session first = fresh("/a.jsonl"), second = first;
+    cx_recorded_session first = fresh("/a.jsonl"), second = first;
     second.generation = 1;
-    cx_session_name(&second);
+    cx_recorded_session_name(&second);
     CHECK(memcmp(first.id, second.id, sizeof first.id) != 0);
 }

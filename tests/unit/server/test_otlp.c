@@ -85,7 +85,8 @@ CX_TEST(otlp_partial_success)
     CHECK(asking_says(&a, "\"rejectedSpans\":\"2\""));
     be_exporter(&a, true, CX_OTLP_PROTOBUF);
     /* One span without anything in it. */
-    CHECK_INT(asking_ask(&a, "POST", "/v1/traces", cx_str_from("\x0a\x04\x12\x02\x12\x00", 6)), 200);
+    CHECK_INT(asking_ask(&a, "POST", "/v1/traces", cx_str_from("\x0a\x04\x12\x02\x12\x00", 6)),
+              200);
     cx_buf *body = &a.call.response.body;
     REQUIRE(body->size > 6);
     CHECK(body->data[0] == 0x0a && memcmp(body->data + 2, "\x08\x01\x12", 3) == 0);
