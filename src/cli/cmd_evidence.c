@@ -64,24 +64,36 @@ static cx_status sign(void *arg, cx_str actor, const cx_journal_point *point, cx
     return kept.data == NULL ? cx_fail_nomem(err) : CX_SUCCESS;
 }
 
-static cx_status answer(cx_cli_ledger *l, const state *s, const cx_evidence_result *result,
-                        size_t size, cx_err *err)
+static const char *plural(size_t count, const char *one, const char *more)
+{
+    return count == 1 ? one : more;
+}
+
+static cx_status answer(cx_cli_ledger *l, const cx_evidence_result *result, size_t size,
+                        cx_err *err)
 {
     const char *path = cx_cli_value(l->args, "output");
     const cx_evidence *e = &result->evidence;
+    size_t is_signed = 0;
+    for (size_t i = 0; i < e->journal_count; i++)
+        is_signed += e->journals[i].checkpoint.size != 0;
     if (!l->json) {
         if (path == NULL || strcmp(path, "-") == 0)
             return CX_SUCCESS;
-        cx_buf_printf(&l->out, "%s: %zu entries of %zu journals%s, %zu files of a run, %zu signed "
-                               "decisions, %zu memories\n",
-                      path, e->entry_count, e->journal_count, s->has_signer ? ", signed" : "",
-                      e->file_count, e->trace_count, e->memory_count);
+        cx_buf_printf(&l->out,
+                      "%s: %zu entr%s of %zu journal%s (%zu signed), %zu file%s of a run, %zu signed "
+                      "decision%s, %zu memor%s\n",
+                      path, e->entry_count, plural(e->entry_count, "y", "ies"), e->journal_count,
+                      plural(e->journal_count, "", "s"), is_signed, e->file_count,
+                      plural(e->file_count, "", "s"), e->trace_count,
+                      plural(e->trace_count, "", "s"), e->memory_count,
+                      plural(e->memory_count, "y", "ies"));
         if (result->bodies_missing != 0)
             cx_buf_printf(&l->out, "%zu contents were erased: the verdict about it is "
                                    "indeterminate\n",
                           result->bodies_missing);
         cx_buf_printf(&l->out, "a browser shows it; 'cortex-verify%s %s' checks it\n",
-                      s->has_signer ? " --key KEY" : "", path);
+                      is_signed != 0 ? " --key KEY" : "", path);
         return cx_buf_check(&l->out, err);
     }
     cx_json_list json = cx_json_list_begin(l->arena);
@@ -94,7 +106,7 @@ static cx_status answer(cx_cli_ledger *l, const state *s, const cx_evidence_resu
     cx_cli_put_uint(&json, "journals", e->journal_count);
     cx_cli_put_str(&json, "kind", e->kind);
     cx_cli_put_uint(&json, "memories", e->memory_count);
-    cx_cli_put_bool(&json, "signed", s->has_signer);
+    cx_cli_put_bool(&json, "signed", is_signed == e->journal_count);
     cx_cli_put_uint(&json, "traces", e->trace_count);
     return cx_cli_end_json(&json, &l->out, err);
 }
@@ -121,7 +133,7 @@ static cx_status make(cx_cli_ledger *l, state *s, cx_cli_story *story, cx_err *e
     if (!cx_failed(status))
         status = cx_cli_deliver(l->cli, l->args, cx_buf_bytes(&file), err);
     if (!cx_failed(status))
-        status = answer(l, s, result, file.size, err);
+        status = answer(l, result, file.size, err);
     cx_buf_done(&file);
     return status;
 }
@@ -156,7 +168,7 @@ const cx_cli_command cx_cli_evidence = {
     .about =
         "ID is a run, a trace, a commit or a memory, by any name that 'cortex show' understands. The "
         "file holds its entries with their proofs, the bundle of the run, the decisions as they were "
-        "signed, the memories, and with --sign a signed checkpoint of each journal. It is an HTML "
+        "signed, the memories, and with --sign a signed checkpoint of each journal (of scheme cortex-1). It is an HTML "
         "document that any browser shows, without scripts and without a network; 'cortex-verify' "
         "checks it with nothing else at hand, makes the page again from the data and compares every "
         "byte. What was erased stays erased: the verdict then is indeterminate.\n\n"

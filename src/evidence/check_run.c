@@ -225,8 +225,7 @@ bool cx_evidence_run_made(cx_evidence_checker *c, cx_str commit)
     return false;
 }
 
-/* git's hash: SHA-1 or SHA-256 over "commit SIZE\0" and the bytes. */
-static bool has_name(cx_bytes raw, cx_str id)
+bool cx_evidence_is_commit(cx_bytes raw, cx_str id)
 {
     char head[40];
     uint8_t wanted[32];
@@ -259,7 +258,7 @@ void cx_evidence_check_commit(cx_evidence_checker *c)
                          "a commit is shown in evidence about something else");
         return;
     }
-    if (!has_name(c->e->commit, c->e->id))
+    if (!cx_evidence_is_commit(c->e->commit, c->e->id))
         cx_evidence_find(c, "commit", 0, CX_BROKEN, "CommitMismatch",
                          "the commit shown does not have the hash that is its name");
     else if (!cx_evidence_run_made(c, c->e->id))

@@ -107,6 +107,10 @@ CX_RESULT cx_evidence_encode(const cx_evidence *evidence, cx_buf *out, cx_err *e
 CX_RESULT cx_evidence_decode(cx_bytes bytes, cx_arena *arena, cx_evidence *out, cx_err *err);
 CX_RESULT cx_evidence_page(const cx_evidence *evidence, cx_buf *out, cx_err *err);
 
+/* Whether a commit object has this name: git's hash (SHA-1 or SHA-256, as long as the name is) over
+ * "commit SIZE", a zero byte and the bytes. */
+bool cx_evidence_is_commit(cx_bytes raw, cx_str id);
+
 /* --- checking it ------------------------------------------------------------------------------ */
 
 #define CX_EVIDENCE_LIMITS_MAX 16

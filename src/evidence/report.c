@@ -28,15 +28,17 @@ static void text_counts(const cx_evidence_result *r, cx_buf *out)
     cx_check_write_safe(out, e->kind);
     cx_buf_add_byte(out, ' ');
     cx_check_write_safe(out, e->id);
-    cx_buf_printf(out, "\n  shows   %zu entries of %zu journals", e->entry_count,
-                  e->journal_count);
+    cx_buf_printf(out, "\n  shows   %zu entr%s of %zu journal%s", e->entry_count,
+                  e->entry_count == 1 ? "y" : "ies", e->journal_count,
+                  e->journal_count == 1 ? "" : "s");
     if (e->file_count != 0)
         cx_buf_printf(out, ", %zu of %zu files of a run", e->file_count,
                       r->bundle_files_listed + 1);
     if (e->trace_count != 0)
-        cx_buf_printf(out, ", %zu signed decisions", e->trace_count);
+        cx_buf_printf(out, ", %zu signed decision%s", e->trace_count,
+                      e->trace_count == 1 ? "" : "s");
     if (e->memory_count != 0)
-        cx_buf_printf(out, ", %zu memories", e->memory_count);
+        cx_buf_printf(out, ", %zu memor%s", e->memory_count, e->memory_count == 1 ? "y" : "ies");
     if (r->bodies_missing != 0)
         cx_buf_printf(out, "; %zu contents are missing", r->bodies_missing);
     cx_buf_add_byte(out, '\n');

@@ -73,6 +73,36 @@ bool cx_thing_of_uri(cx_str uri, cx_thing_kind *out_kind, cx_str *out_id)
     return true;
 }
 
+/* What a URI inside a text may be made of. */
+static size_t uri_size(const char *at, const char *end)
+{
+    const char *stop = at;
+    while (stop != end && *stop > ' ' && *stop < 127 && strchr("\"\\<>{}|^`'(),;", *stop) == NULL)
+        stop++;
+    while (stop != at && strchr(".:?", stop[-1]) != NULL)
+        stop--;
+    return (size_t)(stop - at);
+}
+
+bool cx_thing_next_uri(cx_str *text, cx_thing_kind *out_kind, cx_str *out_id)
+{
+    const char *start = text->data, *at = start, *end = start + text->size;
+    while (text->size != 0 && (at = memmem(at, (size_t)(end - at), "://", 3)) != NULL) {
+        const char *scheme = at - 6;
+        bool ours = at - start >= 6 && (memcmp(scheme, "cortex", 6) == 0 ||
+                                        memcmp(scheme, "matrix", 6) == 0);
+        at += 3;
+        if (!ours)
+            continue;
+        size_t size = uri_size(scheme, end);
+        if (!cx_thing_of_uri(cx_str_from(scheme, size), out_kind, out_id))
+            continue;
+        *text = cx_str_from(at, (size_t)(end - at));
+        return true;
+    }
+    return false;
+}
+
 /* --- the chains ------------------------------------------------------------------------------- */
 
 /* The name of a thing in the maps: a memory's without its version. */
@@ -165,17 +195,6 @@ cx_status cx_links_to(const cx_links *links, cx_thing_kind kind, cx_str id, cx_a
 
 /* --- traces ----------------------------------------------------------------------------------- */
 
-/* What a URI inside JSON text may be made of; it ends at a quote, a space, a bracket, .. */
-static size_t uri_size(const char *at, const char *end)
-{
-    const char *stop = at;
-    while (stop != end && *stop > ' ' && *stop < 127 && strchr("\"\\<>{}|^`'(),;", *stop) == NULL)
-        stop++;
-    while (stop != at && (stop[-1] == '.' || stop[-1] == ':' || stop[-1] == '?'))
-        stop--;
-    return (size_t)(stop - at);
-}
-
 /* "run_YYYYMMDD_HHMMSS_" and 32 hex digits: what this program calls runs.  Others are found by their
  * URI alone. */
 static bool is_made_id(cx_str id)
@@ -204,19 +223,13 @@ static cx_status mention(cx_links *links, cx_link *link, size_t *left, size_t fr
 static cx_status take_mentions(cx_links *links, cx_link *link, cx_str text, cx_err *err)
 {
     static const char run_word[] = "run_";
-    const char *end = text.data + text.size, *at = text.data;
+    const char *end = text.data + text.size, *at;
+    cx_str rest = text;
     size_t left = CX_LINKS_PER_ENTRY_MAX, from = links->slots.count;
     link->relation = "mentions";
     link->ground = CX_LINK_INSIDE;
-    while ((at = memmem(at, (size_t)(end - at), "://", 3)) != NULL) {
-        const char *scheme = at - text.data >= 6 ? at - 6 : at;
-        bool ours = at - scheme == 6 && (memcmp(scheme, "cortex", 6) == 0 ||
-                                         memcmp(scheme, "matrix", 6) == 0);
-        at += 3;
-        if (ours && cx_thing_of_uri(cx_str_from(scheme, uri_size(scheme, end)), &link->to_kind,
-                                    &link->to))
-            CX_TRY(mention(links, link, &left, from, err));
-    }
+    while (cx_thing_next_uri(&rest, &link->to_kind, &link->to))
+        CX_TRY(mention(links, link, &left, from, err));
     at = text.data;
     while ((at = memmem(at, (size_t)(end - at), run_word, 4)) != NULL) {
         cx_str id = cx_str_from(at, CX_RUN_ID_SIZE - 1);

@@ -72,4 +72,8 @@ CX_RESULT cx_links_to(const cx_links *links, cx_thing_kind kind, cx_str id, cx_a
  * id is borrowed from `uri`. */
 bool cx_thing_of_uri(cx_str uri, cx_thing_kind *out_kind, cx_str *out_id);
 
+/* The next such URI in a text that is not only of them (JSON, prose); `*text` then begins behind it.
+ * One ends at a space, a quote, a bracket, .. and at a full stop that ends a sentence. */
+bool cx_thing_next_uri(cx_str *text, cx_thing_kind *out_kind, cx_str *out_id);
+
 #endif

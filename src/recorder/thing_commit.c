@@ -1,9 +1,7 @@
 /*
  * thing_commit.c - commits and lines of the repository, as git has them.
  */
-#include "crypto/digest.h"
-#include "crypto/sha1.h"
-#include "crypto/text.h"
+#include "evidence/evidence.h"
 #include "recorder/thing_parts.h"
 
 #define COMMIT_BYTES_MAX ((size_t)4 << 20)
@@ -41,31 +39,6 @@ static void take(cx_str line, const char *name, cx_str *out)
     cx_str label = cx_str_z(name);
     if (cx_str_starts(line, label))
         *out = cx_str_from(line.data + label.size, line.size - label.size);
-}
-
-/* SHA-1 or SHA-256 of "commit SIZE\0" and the bytes, as long as the name is. */
-static bool has_name(cx_str raw, cx_str id)
-{
-    char head[40];
-    uint8_t wanted[32];
-    int size = snprintf(head, sizeof head, "commit %zu", raw.size) + 1;
-    if (id.size == 40 && cx_hex_decode(id, wanted, 20)) {
-        uint8_t found[CX_SHA1_SIZE];
-        cx_sha1 hash;
-        cx_sha1_init(&hash);
-        cx_sha1_add(&hash, head, (size_t)size);
-        cx_sha1_add(&hash, raw.data, raw.size);
-        cx_sha1_end(&hash, found);
-        return memcmp(found, wanted, sizeof found) == 0;
-    }
-    if (id.size != 64 || !cx_hex_decode(id, wanted, 32))
-        return false;
-    cx_sha256 hash;
-    cx_sha256_init(&hash);
-    cx_sha256_add(&hash, head, (size_t)size);
-    cx_sha256_add(&hash, raw.data, raw.size);
-    cx_digest found = cx_sha256_end(&hash);
-    return memcmp(found.bytes, wanted, sizeof found.bytes) == 0;
 }
 
 /* "author NAME <MAIL> SECONDS ZONE" */
@@ -122,7 +95,7 @@ cx_status cx_commit_read(const cx_sources *sources, cx_str id, cx_arena *arena,
     if (code != 0)
         return cx_fail_at(err, CX_E_NOT_FOUND, "NoCommit", CX_NO_OFFSET,
                           "the repository has no commit %s", name.data);
-    out->is_hash = has_name(out->raw, id);
+    out->is_hash = cx_evidence_is_commit(cx_str_bytes(out->raw), id);
     text = out->raw;
     while (next_line(&text, &line)) {
         if (!body) {

@@ -203,26 +203,15 @@ static cx_status contract_ties(ties *t, cx_err *err)
     cx_run_unsee(&seen);
     if (text.data == NULL)
         return cx_fail_nomem(err);
-    const char *at = text.data, *end = text.data + text.size;
-    while ((at = memmem(at, (size_t)(end - at), "://", 3)) != NULL) {
-        const char *start = at - text.data >= 6 ? at - 6 : at;
-        size_t size = 0;
-        while (start + size != end && start[size] > ' ' && start[size] < 127 &&
-               strchr("\"\\<>{}|^`'(),;", start[size]) == NULL)
-            size++;
-        while (size > 0 && strchr(".:?", start[size - 1]) != NULL)
-            size--;
-        cx_tie tie = {.relation = "asked_because_of",
-                      .role = CX_TIE_CAUSE,
-                      .other = {.matched = "link"},
-                      .verdict = t->described->verdict,
-                      .by = CX_STR("it stands in the contract, which is sealed with the run")};
-        if (!holds(t))
-            tie.by = CX_STR("it stands in the contract; the run is not sealed, or does not hold");
-        at += 3;
-        if (cx_thing_of_uri(cx_str_from(start, size), &tie.other.kind, &tie.other.id))
-            put(t, tie);
-    }
+    cx_tie tie = {.relation = "asked_because_of",
+                  .role = CX_TIE_CAUSE,
+                  .other = {.matched = "link"},
+                  .verdict = t->described->verdict,
+                  .by = CX_STR("it stands in the contract, which is sealed with the run")};
+    if (!holds(t))
+        tie.by = CX_STR("it stands in the contract; the run is not sealed, or does not hold");
+    while (cx_thing_next_uri(&text, &tie.other.kind, &tie.other.id))
+        put(t, tie);
     return CX_SUCCESS;
 }
 

@@ -2,8 +2,9 @@
 """test_demo.py - `cortex demo` plays the whole story, leaves its folder, and touches nobody else's."""
 import os
 import re
+import shutil
 
-from kit import BIN, Folder, beside, check, main, run, test
+from kit import BIN, Folder, beside, check, main, run, skip, test
 from run_kit import clean_env
 
 
@@ -47,6 +48,20 @@ def the_story_is_as_expected_and_can_be_gone_on_with():
         refused = demo(folder, "--dir", "play", code=2)
         check(b"not empty" in refused.stderr, refused.stderr)
         check(sorted(os.listdir(play)) == before)
+
+
+@test
+def without_a_sandbox_the_rest_is_played_and_said_to_be_the_rest():
+    bwrap = shutil.which("bwrap")
+    inside = [bwrap, "--dev-bind", "/", "/", "--unshare-user", "--disable-userns"]
+    if bwrap is None or run(*inside, "true").returncode != 0:
+        skip("nothing here can take the user namespaces away")
+    with Folder() as folder:
+        done = run(*inside, BIN, "demo", "--dir", "play", cwd=folder, env=clean_env())
+        text = done.stdout.decode()
+        check(done.returncode == 3, done.returncode, text[-2000:], done.stderr)
+        check("UNEXPECTED" not in text and "apt install bubblewrap" in text, text[-2000:])
+        check("PageMismatch" in text and "Ticket 4821" in text, text[-2000:])
 
 
 @test

@@ -47,6 +47,21 @@ CX_TEST(other_texts_name_nothing)
     CHECK(is_none("https://example.invalid/cortex://trace/x"));
 }
 
+CX_TEST(uris_are_found_in_texts)
+{
+    cx_str text = CX_STR("see cortex://trace/a. \"matrix://cortex/Fact/01HF7YAT000000000000000003#1\","
+                         "://x https://y cortex://run/(b) cortex://run/run-2?");
+    static const char *const wanted[] = {"a", "matrix://cortex/Fact/01HF7YAT000000000000000003#1",
+                                         "run-2"};
+    cx_thing_kind kind;
+    cx_str id;
+    for (size_t i = 0; i < CX_COUNT_OF(wanted); i++)
+        CHECK(cx_thing_next_uri(&text, &kind, &id) && cx_str_is(id, wanted[i]));
+    CHECK(!cx_thing_next_uri(&text, &kind, &id));
+    text = CX_STR("");
+    CHECK(!cx_thing_next_uri(&text, &kind, &id));
+}
+
 CX_TEST(every_kind_has_a_name)
 {
     for (int kind = CX_THING_NONE; kind < CX_THING_COUNT; kind++)
