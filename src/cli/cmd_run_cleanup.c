@@ -162,6 +162,9 @@ static cx_status tidy(tidying *t, cx_err *err)
     const char *repo = cx_cli_value(t->args, "repo");
     CX_TRY(take_age(cx_cli_value(t->args, "older"), &how.older_sec, err));
     CX_TRY(cx_cli_run_store(t->cli, repo, false, &t->store, err));
+    cx_facts facts;
+    if (cx_path_facts(t->store.root, true, &facts, NULL).code == CX_E_NOT_FOUND)
+        return CX_SUCCESS; /* no run was ever made */
     cx_status status = cx_git_open(repo == NULL ? "." : repo, NULL, t->cli->alloc, &git, err);
     if (!cx_failed(status) && t->apply)
         status = open_ledger(t, git, err);

@@ -166,6 +166,22 @@ static cx_status fill(ending *e, cx_str path, cx_str text)
     return cx_run_file_write(e->run, path, cx_str_bytes(text), e->err);
 }
 
+/* The events say which trace it is.  A run that died before its first one was noted has left the name
+ * of another in its file. */
+static cx_status fill_trace(ending *e)
+{
+    const cx_str path = CX_STR("trace/trace_id.txt");
+    cx_str there, trace = cx_run_trace_id(e->run);
+    cx_str line = cx_arena_printf(e->arena, "%.*s\n", (int)trace.size, trace.data);
+    if (line.data == NULL)
+        return cx_fail_nomem(e->err);
+    CX_TRY(read_text(e, path, &there));
+    if (there.data != NULL && cx_str_eq(there, line))
+        return CX_SUCCESS;
+    note_filled(e, path);
+    return cx_run_file_write(e->run, path, cx_str_bytes(line), e->err);
+}
+
 /* `mirror` becomes what `path` is. */
 static cx_status mirror(ending *e, const char *path, const char *format)
 {
@@ -195,15 +211,13 @@ static cx_str baseline_of(const ending *e)
 
 static cx_status fill_files(ending *e)
 {
-    cx_str path, line, baseline = baseline_of(e);
+    cx_str path, baseline = baseline_of(e);
     cx_str text = cx_arena_printf(e->arena, "%.*s\n", baseline.size == 0 ? 4 : (int)baseline.size,
                                   baseline.size == 0 ? "none" : baseline.data);
-    cx_str trace = cx_run_trace_id(e->run);
-    line = cx_arena_printf(e->arena, "%.*s\n", (int)trace.size, trace.data);
-    if (text.data == NULL || line.data == NULL)
+    if (text.data == NULL)
         return cx_fail_nomem(e->err);
     CX_TRY(fill(e, CX_STR("worktree_ref.txt"), CX_STR("none\n")));
-    CX_TRY(fill(e, CX_STR("trace/trace_id.txt"), line));
+    CX_TRY(fill_trace(e));
     CX_TRY(fill(e, CX_STR("git/baseline_commit.txt"), text));
     CX_TRY(fill(e, CX_STR("tests/stdout.log"), CX_STR("")));
     CX_TRY(fill(e, CX_STR("tests/stderr.log"), CX_STR("")));

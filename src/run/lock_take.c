@@ -352,8 +352,13 @@ cx_status cx_run_lock_list(const cx_run_store *store, cx_arena *arena, cx_run_lo
                            cx_run_lock_reason **out_reasons, size_t *out_count, cx_err *err)
 {
     cx_run_locks locks;
-    CX_TRY(cx_run_locks_open(&locks, store, false, arena, err));
-    cx_status status = judge_all(&locks, out_reasons, err);
+    cx_status status = cx_run_locks_open(&locks, store, false, arena, err);
+    if (status.code == CX_E_NOT_FOUND) { /* no run has made the folder yet */
+        *out_count = 0;
+        return CX_SUCCESS;
+    }
+    CX_TRY(status);
+    status = judge_all(&locks, out_reasons, err);
     cx_run_locks_close(&locks);
     if (!cx_failed(status)) {
         *out = locks.list;

@@ -45,8 +45,11 @@ cx_status cx_run_store_open(cx_run_store *store, const char *root, bool make, co
                        root);
     if (make)
         CX_TRY(cx_path_make_folders(root, err));
-    CX_TRY(cx_path_facts(root, true, &facts, err));
-    if (facts.kind != CX_FILE_FOLDER)
+    cx_status found = cx_path_facts(root, true, &facts, err);
+    bool absent = !make && found.code == CX_E_NOT_FOUND; /* no run yet: nothing will be found */
+    if (cx_failed(found) && !absent)
+        return found;
+    if (!absent && facts.kind != CX_FILE_FOLDER)
         return cx_fail(err, CX_E_FORMAT, "%.300s is no folder, expected the runtime root", root);
     if (make) {
         cx_file folder;

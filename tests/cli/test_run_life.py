@@ -8,11 +8,12 @@ Closes with `N passed, N failed, N skipped`.
 import json
 import os
 import pathlib
+import shutil
 import signal
 import subprocess
 import time
 
-from kit import BIN, TIMEOUT_S, Folder, beside, check, main, skip
+from kit import BIN, TIMEOUT_S, Folder, beside, check, main, skip, test
 from run_kit import (GOOD_OPS, Repo, approve, clean_env, contract, fails_at, payloads, reply, sandboxed,
                      script, types, with_policies)
 
@@ -144,6 +145,43 @@ def ended_twice(first, second):
         repo.clean()
         bundle = next((repo.root / "runs").iterdir())
         check(json.loads((bundle / "manifest.json").read_text())["status"] == "FAILURE")
+
+
+@sandboxed
+def a_run_that_died_before_its_first_event_is_ended_whole():
+    """Its trace id stands in a file, and no event says it: the one of the events counts."""
+    with Folder() as folder:
+        repo = slow(folder)
+        running = Following(repo, slow_contract())
+        check(running.until("TOOL_GATE_RESULT") is not None, running.lines)
+        running.process.kill()
+        running.end()
+        alone(folder)
+        bundle = next((repo.root / "runs").iterdir())
+        before = (bundle / "trace/trace_id.txt").read_text()
+        for name in ("events.jsonl", "events.hashchain.jsonl"):
+            (bundle / name).unlink()
+        shutil.rmtree(repo.home)  # nor has the journal heard of it
+        repo.cortex("init", "--no-repo", "--home", repo.home)
+        done = repo.cortex("run", "cleanup", "--apply", "--json")
+        check(done.returncode == 0, done.stdout, done.stderr)
+        check((bundle / "trace/trace_id.txt").read_text() != before, before)
+        done = repo.cortex("run", "verify", bundle.name, "--json")
+        check(done.returncode == 0, done.stdout, done.stderr)
+
+
+@test
+def before_the_first_run_there_is_nothing_to_tell():
+    with Folder() as folder:
+        repo = Repo(folder)
+        check(not repo.root.exists(), repo.root)
+        for words, said in ((("run", "list"), b"No runs"), (("run", "cleanup", "--apply"), b"Nothing"),
+                            (("locks", "list"), b"")):
+            done = repo.cortex(*words)
+            check(done.returncode == 0 and said in done.stdout, words, done)
+        check(not repo.root.exists(), repo.root)
+        done = repo.cortex("run", "show", "run_20260101_000000_" + "0" * 32)
+        check(done.returncode == 3 and b"NoRun" in done.stderr, done)
 
 
 @sandboxed

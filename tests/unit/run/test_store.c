@@ -33,7 +33,8 @@ CX_TEST(store_makes_its_folders_for_its_owner_alone)
     cx_run_store store;
     cx_err err;
     folder_fresh(root, "store");
-    CHECK_INT(cx_run_store_open(&store, root, false, NULL, NULL, &err).code, CX_E_NOT_FOUND);
+    CHECK_STATUS(cx_run_store_open(&store, root, false, NULL, NULL, &err), &err);
+    CHECK(access(root, F_OK) != 0); /* nothing is made by looking */
     CHECK_INT(cx_run_store_open(&store, "relative", true, NULL, NULL, &err).code, CX_E_USAGE);
     CHECK_STATUS(cx_run_store_open(&store, root, true, NULL, NULL, &err), &err);
     for (size_t i = 0; i < CX_COUNT_OF(names); i++) {
