@@ -3,6 +3,7 @@
  */
 #include "base/alloc.h"
 
+#include <malloc.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 
@@ -48,4 +49,11 @@ void *cx_alloc_zeroed(const cx_alloc *alloc, size_t count, size_t item_size_byte
     if (block != NULL)
         memset(block, 0, size);
     return block;
+}
+
+void cx_alloc_return_large(void)
+{
+#ifdef M_MMAP_THRESHOLD
+    (void)mallopt(M_MMAP_THRESHOLD, 1 << 20);
+#endif
 }

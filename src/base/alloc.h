@@ -18,6 +18,13 @@ static inline void cx_alloc_free(const cx_alloc *alloc, void *block, size_t size
         (void)alloc->resize(alloc->ctx, block, size_bytes, 0);
 }
 
+/*
+ * For a process that lives long, called before it starts threads: blocks from 1 MiB on come from the
+ * system and go back to it when freed.  Left alone, the C library raises that limit to the largest block
+ * it has seen, and what one large answer took stays with its thread for ever.
+ */
+void cx_alloc_return_large(void);
+
 /* Zeroed; NULL on overflow or out of memory. */
 void *cx_alloc_zeroed(const cx_alloc *alloc, size_t count, size_t item_size_bytes);
 

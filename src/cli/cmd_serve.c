@@ -7,6 +7,7 @@
 
 #include <unistd.h>
 
+#include "base/alloc.h"
 #include "base/folder.h"
 #include "base/thread.h"
 #include "cli/ledger.h"
@@ -380,6 +381,7 @@ static int run(cx_cli *cli, const cx_cli_args *args)
     serving s = {.cli = cli, .args = args};
     sigset_t ends, before;
     uint32_t grace_ms = (uint32_t)(cx_cli_number(args, "grace", GRACE_S_DEFAULT) % 86400) * 1000;
+    cx_alloc_return_large();
     begin_signals(&ends, &before);
     cx_status status = open_all(&s, &err);
     if (!cx_failed(status))

@@ -3,7 +3,7 @@
 
     soak.py [--seconds N] [--seed S] [--rate R] [--out FILE.csv]
 
-Batches of signed traces, questions of every kind, proofs, histories, readers of the feed that come and go,
+Batches of signed traces and OpenTelemetry spans, questions of every kind, proofs, histories, readers of the feed that come and go,
 writes of other programs through its socket, and clients that are rude: half a request, a connection that
 is dropped while it is answered.  Memory, descriptors and threads of the server are sampled once a second.
 
@@ -59,9 +59,11 @@ class Soak:
         self.token = self.cortex("token", "add", "--scope", "trace:write", "--scope", "trace:read", "--level",
                                  "full_traces")
         self.log = open(folder / "server.log", "wb")
-        self.server = subprocess.Popen([options.bin, "serve", "--listen", "127.0.0.1:0", "--json"], env=self.env,
+        self.server = subprocess.Popen([options.bin, "serve", "--listen", "127.0.0.1:0", "--otlp", "127.0.0.1:0",
+                                        "--json"], env=self.env,
                                        stdout=subprocess.PIPE, stderr=self.log)
-        self.port = int(json.loads(self.server.stdout.readline())["url"].rsplit(":", 1)[1])
+        said = json.loads(self.server.stdout.readline())
+        self.port, self.otlp_port = (int(said[key].rsplit(":", 1)[1]) for key in ("url", "otlp_url"))
 
     def cortex(self, *args):
         done = subprocess.run([self.options.bin, *map(str, args)], env=self.env, capture_output=True, timeout=120,
@@ -148,6 +150,20 @@ class Soak:
         path = rng.choice(("/metrics", "/healthz", "/readyz", "/openapi.json", API + "/alerts"))
         self.ask(connection, "GET " + path.rsplit("/", 1)[-1], "GET", path)
 
+    def otlp(self, rng, _):
+        """Spans as an OpenTelemetry exporter sends them, each batch a trace of its own."""
+        trace, began = f"{rng.getrandbits(128):032x}", time.time_ns()
+        spans = [{"traceId": trace, "spanId": f"{rng.getrandbits(64):016x}", "name": "step", "kind": 1,
+                  "startTimeUnixNano": str(began + i), "endTimeUnixNano": str(began + i + 1000),
+                  "attributes": [{"key": "gen_ai.operation.name", "value": {"stringValue": "chat"}}]}
+                 for i in range(rng.choice((1, 10)))]
+        body = json.dumps({"resourceSpans": [{"resource": {}, "scopeSpans": [{"scope": {}, "spans": spans}]}]})
+        connection = http.client.HTTPConnection("127.0.0.1", self.otlp_port, timeout=60)
+        self.ask(connection, "POST otlp", "POST", "/v1/traces", body)
+        connection.close()
+        with self.lock:
+            self.entries += 1
+
     def rude(self, rng, _):
         """Half a request, or an answer that nobody waits for."""
         with socket.create_connection(("127.0.0.1", self.port), timeout=10) as raw:
@@ -167,8 +183,8 @@ class Soak:
     def client(self, number):
         rng = random.Random(f"{self.options.seed}-{number}")
         calls = [self.ingest, self.query, self.one, self.agent, self.proof, self.lattice, self.about, self.rude,
-                 self.command]
-        weights = [20, 12, 10, 4, 8, 2, 3, 1, 1]
+                 self.command, self.otlp]
+        weights = [20, 12, 10, 4, 8, 2, 3, 1, 1, 3]
         connection = self.connect()
         while not self.stopping.is_set():
             try:

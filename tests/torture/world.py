@@ -238,7 +238,7 @@ class Server:
         with open(self.world.folder / "server.log", "ab") as log:
             process = subprocess.Popen(
                 [str(self.world.options.bin), "serve", "--home", str(self.world.home), "--listen", "127.0.0.1:0",
-                 "--json"], stdout=subprocess.PIPE, stderr=log, env=self.world.bad_env)
+                 "--otlp", "off", "--json"], stdout=subprocess.PIPE, stderr=log, env=self.world.bad_env)
         line = process.stdout.readline()
         process.stdout.close()
         if b'"url"' not in line:
