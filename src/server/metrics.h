@@ -8,7 +8,7 @@
 
 #include "base/buf.h"
 
-#define CX_METRICS_ROUTES_MAX 80
+#define CX_METRICS_ROUTES_MAX 128
 #define CX_METRICS_CLASSES 6 /* by the first digit of a status code */
 #define CX_METRICS_BUCKETS 12
 #define CX_OTLP_RESULTS 4 /* stored, duplicate, conflict, rejected */
