@@ -2,8 +2,9 @@
 """conformance.py CORTEX-MCP [CORTEX] - our client, the scripted server of our tests, and our server, under
 the public MCP conformance suite (npm: @modelcontextprotocol/conformance).
 
-$CORTEX_MCP_CONFORMANCE names the suite's dist/index.js; without it, what `npm ci --prefix tests/mcp`
-installs is used; without that, exit 77.  0.1.14 and later need Node 22.
+$CORTEX_MCP_CONFORMANCE names the suite's dist/index.js.  Without it the suite is fetched into
+tests/mcp/node_modules by the lock file beside it, once; without network and without it, or with
+CORTEX_SKIP_DEPS=1 and nothing there, exit 77.  0.1.14 and later need Node 22.
 
 The client speaks lines, the suite HTTP: bridge.py stands between.  Our server is asked at POST /mcp of
 `cortex serve`, which wants a token that the suite cannot send: door.py adds it.  Of its server scenarios
@@ -21,7 +22,7 @@ import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
 INSTALLED = HERE / "node_modules" / "@modelcontextprotocol" / "conformance" / "dist" / "index.js"
-SUITE = os.environ.get("CORTEX_MCP_CONFORMANCE") or (str(INSTALLED) if INSTALLED.is_file() else None)
+SUITE = os.environ.get("CORTEX_MCP_CONFORMANCE") or str(INSTALLED)
 NODE = shutil.which("node")
 TIMEOUT_S = 300
 
@@ -92,9 +93,31 @@ def our_server(program, folder):
         served.wait(timeout=TIMEOUT_S)
 
 
+def missing():
+    """Why the suite is not there, after trying to fetch it; None when it is."""
+    npm = shutil.which("npm")
+    if NODE is None:
+        return "node is not installed"
+    if int(subprocess.run([NODE, "-p", "process.versions.node"], capture_output=True, text=True,
+                          check=True).stdout.split(".")[0]) < 20:
+        return "the suite needs Node 20"
+    if os.path.isfile(SUITE):
+        return None
+    if npm is None or os.environ.get("CORTEX_SKIP_DEPS") == "1":
+        return "the suite is not there, and cannot or may not be fetched"
+    try:
+        done = subprocess.run([npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--no-progress",
+                               "--fetch-timeout=20000"], cwd=HERE, timeout=150, capture_output=True,
+                              check=False)
+    except subprocess.TimeoutExpired:
+        return "npm ci took too long"
+    return None if done.returncode == 0 and os.path.isfile(SUITE) else "npm ci did not succeed"
+
+
 def main():
-    if not SUITE or NODE is None:
-        print("skip: $CORTEX_MCP_CONFORMANCE does not name the suite, or there is no node")
+    why = missing()
+    if why is not None:
+        print("skip: " + why)
         sys.exit(77)
     with tempfile.TemporaryDirectory() as folder:
         client(os.path.abspath(sys.argv[1]), pathlib.Path(folder))
