@@ -74,7 +74,8 @@ class Governor(Client):
         elif done.code in (3, 4):
             reason = f"{answer.get('failed_gate') or done.tag()}/{answer.get('reason')}"
             self.world.error("run", reason)
-            if good and not self.world.excused(done.began, done.ended):
+            if good and not self.world.poisoned(done.tag()) and \
+                    not self.world.excused(done.began, done.ended):
                 self.world.defect("a good run was refused: " + done.said())
             self.book.note(n=number, failed=reason, run=answer.get("run_id"), code=done.code)
         elif done.killed:
@@ -93,7 +94,7 @@ class Governor(Client):
             if done.code == 0:
                 return
             self.world.error("run cleanup", done.tag())
-            if not self.world.excused(done.began, done.ended):
+            if not self.world.poisoned(done.tag()) and not self.world.excused(done.began, done.ended):
                 self.world.defect("cleanup in fine weather: " + done.said())
             time.sleep(0.5)
         self.world.defect("cleanup never came through: " + done.said())

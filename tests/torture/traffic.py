@@ -64,7 +64,7 @@ class Recorder(Client):
             self.acknowledged(number, json.loads(done.out.splitlines()[-1]))
         elif done.code == 3:
             self.world.error("record", done.tag())
-            if done.tag() not in BUSY and \
+            if done.tag() not in BUSY and not self.world.poisoned(done.tag()) and \
                     not self.world.excused(done.began, done.ended):
                 self.world.defect("record in fine weather: " + done.said())
         elif not done.killed:
@@ -87,6 +87,9 @@ class Asker(Reader):
         if status == 503 and (self.server.failed or self.world.excused(began, time.monotonic()) or
                               b"index" in body):
             self.world.error("GET", "503")
+            return None
+        if status == 500 and self.world.excused(began, time.monotonic()):
+            self.world.error("GET", "500")
             return None
         if status not in accepted:
             self.world.defect(f"GET {path}: {status} {body[:1000]!r}")

@@ -72,7 +72,10 @@ class Client(threading.Thread):
         elif done.code == 3:
             tag = done.tag()
             self.world.error(done.argv[1], tag)
-            if tag not in BUSY and not self.world.excused(done.began, done.ended):
+            if tag == "Poisoned":
+                self.server.failed = True
+            if tag not in BUSY and not self.world.poisoned(tag) and \
+                    not self.world.excused(done.began, done.ended):
                 self.world.defect("an error in fine weather: " + done.said())
             nothing = b"nothing was done" in done.out + done.err
             self.book.note(n=number, failed=tag, nothing=nothing)
@@ -345,7 +348,8 @@ class Reader(Client):
             return False
         if done.code == 3:
             self.world.error(done.argv[1], done.tag())
-            if done.tag() in BUSY or self.world.excused(done.began, done.ended):
+            if done.tag() in BUSY or self.world.poisoned(done.tag()) or \
+                    self.world.excused(done.began, done.ended):
                 return False
         elif done.tag() in REFUSED.union(refusals):
             return False

@@ -159,6 +159,11 @@ class World:
             key = f"{where}: {tag}"
             self.errors[key] = self.errors.get(key, 0) + 1
 
+    def poisoned(self, tag):
+        """A server whose disk was full takes nothing more until it is started again: said through its
+        socket, too, until that has happened (docs/operating.md)."""
+        return tag == "Poisoned" and self.weather.refusals() > 0
+
     # --- commands ------------------------------------------------------------------------------
 
     def run(self, *args, program=None, actor=None, stdin=b"", kill_after=None, bad=True, cwd=None, env=None):
