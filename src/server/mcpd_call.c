@@ -176,10 +176,13 @@ static void refuse_ways(question *q)
             cx_buf_add_z(&list, "nothing that must be given");
     }
     const char *text = cx_buf_z(&list);
-    refuse(q,
-           "these arguments do not belong together; %s needs %s, and takes with them only what "
-           "its description names for that",
-           q->tool->name, text == NULL ? "other ones" : text);
+    if (text == NULL)
+        q->wrong = CX_STR("out of memory");
+    else
+        refuse(q,
+               "these arguments do not belong together; %s needs %s, and takes with them only what "
+               "its description names for that",
+               q->tool->name, text);
     cx_buf_done(&list);
 }
 
@@ -232,13 +235,16 @@ static bool add_answer(const question *q, cx_str body)
     cx_json value;
     size_t before = out->size;
     cx_buf_add_z(out, "\"answer\":");
-    if (!cx_failed(cx_json_parse_text(body, q->call->arena, &value, NULL)) &&
-        !cx_failed(cx_json_write(out, &value, CX_JSON_PY_COMPACT, NULL))) {
+    cx_status status = cx_json_parse_text(body, q->call->arena, &value, NULL);
+    if (!cx_failed(status))
+        status = cx_json_write(out, &value, CX_JSON_PY_COMPACT, NULL);
+    if (status.code == CX_E_NOMEM)
+        out->failed = true;
+    if (cx_failed(status))
+        out->size = before;
+    else
         cx_buf_add_byte(out, ',');
-        return true;
-    }
-    out->size = before;
-    return false;
+    return !cx_failed(status);
 }
 
 static void add_structured(const question *q, cx_str body, cx_str part, bool cut)
