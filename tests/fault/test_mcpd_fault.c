@@ -53,10 +53,7 @@ static bool disturbed(const char *message, cx_str expected, uint64_t at, bool on
     cx_status status = answer(message, &memory.alloc, &out, &err);
     if (cx_failed(status))
         CHECK_INT(status.code, CX_E_NOMEM);
-    else if (!cx_str_eq(cx_buf_str(&out), expected) &&
-             (fprintf(stderr, "%llu %d %.*s\n", (unsigned long long)at, onwards,
-                      (int)(out.size < 300 ? out.size : 300), (char *)out.data),
-              true))
+    else if (!cx_str_eq(cx_buf_str(&out), expected))
         CHECK(cx_buf_z(&out) != NULL && strstr((const char *)out.data, "out of memory") != NULL);
     cx_buf_done(&out);
     CHECK_INT(atomic_load(&memory.live_bytes), 0);
