@@ -35,6 +35,13 @@ export function putBundle(runs, scenario) {
   return to;
 }
 
+/** All of a golden bundle but its events, beside those that are there. */
+export function putRest(runs, scenario) {
+  cpSync(join(GOLDEN, scenario, 'bundle'), join(runs, goldenId(scenario)), {
+    recursive: true, filter: (path) => !path.endsWith('/bundle/events.jsonl'),
+  });
+}
+
 /** As serveHome, with `runs`, the folder of bundles; `fillHome(home)` records more. */
 export async function serveRuns(fill, fillHome = () => {}) {
   const folder = mkdtempSync(join(tmpdir(), 'cortex-runs-'));

@@ -31,23 +31,22 @@ export function verdictWords(verified: Verified): string {
     : 'It cannot be decided here.';
 }
 
+/** What is wrong, by its code: what that means, where, and how the check says it. */
 export function Codes({verified}: {verified: Verified}) {
   return (
     <ul class="codes">
-      {verified.codes.slice(0, 100).map((code, i) => (
-        <li key={i}><Badge tone="bad">{code.slice(0, 60)}</Badge> <span>{meaningOf(code)}</span></li>
-      ))}
-      {verified.details.slice(0, 100).map((detail, i) => (
-        <li key={`d${i}`} class="dim"><Text text={typeof detail === 'string' ? detail : words(detail)} most={300} /></li>
+      {verified.codes.slice(0, 60).map((code) => (
+        <li key={code}>
+          <p><Badge tone="bad">{code.slice(0, 60)}</Badge> <span>{meaningOf(code)}</span></p>
+          <ul>
+            {verified.details.filter((one) => one.code === code).slice(0, 5).map((one, i) => (
+              <li key={i} class="code-detail">{one.path && <code><Text text={one.path} most={120} /></code>} <span class="dim"><Text text={one.message} most={300} /></span></li>
+            ))}
+          </ul>
+        </li>
       ))}
     </ul>
   );
-}
-
-function words(detail: unknown): string {
-  if (detail === null || typeof detail !== 'object') return String(detail);
-  return Object.entries(detail).filter(([, value]) => value !== null && value !== '')
-    .map(([name, value]) => `${name}: ${typeof value === 'object' ? JSON.stringify(value) : String(value)}`).join(', ');
 }
 
 function Verification({model}: {model: RunModel}) {

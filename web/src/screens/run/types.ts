@@ -63,7 +63,7 @@ export interface Verified {
   verdict: string;
   reason?: string;
   codes: string[];
-  details: unknown[];
+  details: {code: string; path: string; message: string}[];
   events: number;
   files: number;
   seal: string;
@@ -154,16 +154,21 @@ export function readViolation(text: string): {rule: string; meaning: string; abo
 }
 
 export const CODES: Readonly<Record<string, string>> = {
-  file_hash_mismatch: 'a file is not the one that the manifest names', file_missing: 'a file that the manifest names is gone',
-  file_uncovered: 'a file that the manifest does not name', chain_invalid: 'the chain of events is broken',
-  chain_missing: 'the chain of events is gone', chain_head: 'the chain ends elsewhere than the ledger says',
+  manifest_missing: 'there is no manifest', manifest_invalid: 'the manifest cannot be read',
+  manifest_schema: 'the manifest is not as its schema says', run_id_mismatch: 'it is the bundle of another run',
   seal_missing: 'the ledger has no seal of it', seal_mismatch: 'the ledger sealed another manifest',
-  manifest_missing: 'there is no manifest', manifest_invalid: 'the manifest cannot be read', manifest_schema: 'the manifest is not as its schema says',
-  state_order: 'the states are not in an order that is possible', event_order: 'events are not in order of time',
-  event_run_id: 'an event is of another run', event_not_json: 'a line of the events is no JSON',
-  event_schema: 'an event is not as its schema says', event_type: 'an event is of an unknown type',
-  patch_names_mismatch: 'the patch touches other files than the list of names', report_schema: 'a report is not as its schema says',
-  contract_schema: 'the contract is not as its schema says', bundle_special_file: 'something in the bundle is no ordinary file',
+  file_missing: 'a file that the manifest names is gone', file_uncovered: 'a file that the manifest does not name',
+  file_hash_mismatch: 'a file is not the one that the manifest names',
+  bundle_special_file: 'something in the bundle is no ordinary file', contract_schema: 'the contract is not as its schema says',
+  report_schema: 'a report is not as its schema says', event_not_json: 'a line of the events is no JSON',
+  event_schema: 'an event is not as its schema says', event_order: 'events are not in order of time',
+  event_run_id: 'an event is of another run', events_torn: 'the last event is not whole',
+  chain_missing: 'the chain of events is gone', chain_invalid: 'the chain of events is broken',
+  state_order: 'the states are not in an order that is possible', mirror_mismatch: 'two copies of one file differ',
+  patch_names_mismatch: 'the patch touches other files than the list of names',
+  diff_scope: 'the patch leaves the allowed paths', tests_outside_contract: 'other tests ran than the contract has',
+  status_mismatch: 'the status is not what the events say', baseline_mismatch: 'the baseline is not what the events say',
+  ref_mismatch: 'a reference does not lead to what it names', ledger_entry_missing: 'an event is not in the ledger',
 };
 
 export function meaningOf(code: string): string {
