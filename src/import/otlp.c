@@ -131,19 +131,20 @@ static void add_id(cx_buf *out, cx_str id, size_t byte_count, bool *is_base64)
     }
 }
 
-/* "<trace>/<span>"; empty when there is no span id. */
-static cx_str span_key(cx_arena *arena, cx_str trace, cx_str span, bool *is_base64)
+/* "<trace>/<span>"; empty when there is no span id, or no memory, which the record then keeps. */
+static cx_str span_key(cx_import_record *r, cx_str trace, cx_str span, bool *is_base64)
 {
     cx_buf buf;
     cx_str key = {NULL, 0};
     if (span.size == 0)
         return key;
-    cx_buf_init(&buf, arena->alloc);
+    cx_buf_init(&buf, r->arena->alloc);
     add_id(&buf, trace, 16, is_base64);
     cx_buf_add_byte(&buf, '/');
     add_id(&buf, span, 8, is_base64);
     if (!buf.failed)
-        key = cx_arena_copy_str(arena, cx_buf_str(&buf));
+        key = cx_arena_copy_str(r->arena, cx_buf_str(&buf));
+    r->failed |= key.data == NULL;
     cx_buf_done(&buf);
     return key;
 }
@@ -158,30 +159,30 @@ typedef struct place {
     uint32_t part;
 } place;
 
-static void refer_links(cx_import_record *r, const cx_json *span, cx_arena *arena)
+static void refer_links(cx_import_record *r, const cx_json *span)
 {
     const cx_json *links = array_of(span, "links");
     bool is_base64 = false;
     for (uint32_t i = 0; links != NULL && i < links->count; i++)
         cx_import_refer(r, SPAN_SPACE,
-                        span_key(arena, CX_JSON_GET_STR(&links->items[i], "traceId"),
+                        span_key(r, CX_JSON_GET_STR(&links->items[i], "traceId"),
                                  CX_JSON_GET_STR(&links->items[i], "spanId"), &is_base64),
                         CX_REF_OPTIONAL);
 }
 
-static void set_ids(cx_import_record *r, const cx_json *span, cx_str trace, cx_arena *arena)
+static void set_ids(cx_import_record *r, const cx_json *span, cx_str trace)
 {
     cx_str parent = CX_JSON_GET_STR(span, "parentSpanId");
     bool is_base64 = false;
     r->src_id = CX_JSON_GET_STR(span, "spanId");
-    cx_import_define(r, SPAN_SPACE, span_key(arena, trace, r->src_id, &is_base64), CX_DEFINE_FIRST);
+    cx_import_define(r, SPAN_SPACE, span_key(r, trace, r->src_id, &is_base64), CX_DEFINE_FIRST);
     if (parent.size != 0 && !is_zeros(parent)) {
         r->src_parent = parent;
-        cx_import_refer(r, SPAN_SPACE, span_key(arena, trace, parent, &is_base64), CX_REF_NAMED);
+        cx_import_refer(r, SPAN_SPACE, span_key(r, trace, parent, &is_base64), CX_REF_NAMED);
     } else {
         r->under_file = true;
     }
-    refer_links(r, span, arena);
+    refer_links(r, span);
     if (is_base64)
         cx_import_field_str(r, CX_STR("id_encoding"), CX_STR("base64"));
 }
@@ -217,7 +218,7 @@ static cx_status take_span(cx_import_sink *sink, const cx_json *span, const plac
     if (span->type != CX_JSON_OBJECT)
         return take_other(sink, r, err);
     cx_str trace = CX_JSON_GET_STR(span, "traceId");
-    set_ids(r, span, trace, sink->arena);
+    set_ids(r, span, trace);
     cx_import_set_ticks(r, CX_JSON_GET(span, "startTimeUnixNano"), 1);
     cx_import_field_str(r, CX_STR("trace_id"), trace);
     cx_import_field_str(r, CX_STR("name"), CX_JSON_GET_STR(span, "name"));
@@ -271,7 +272,7 @@ static void set_log_time(cx_import_record *r, const cx_json *log)
 }
 
 /* It belongs to its span, and to that span's agent. */
-static void refer_span(cx_import_record *r, const cx_json *log, cx_arena *arena)
+static void refer_span(cx_import_record *r, const cx_json *log)
 {
     cx_str trace = CX_JSON_GET_STR(log, "traceId"), span = CX_JSON_GET_STR(log, "spanId");
     bool is_base64 = false;
@@ -281,7 +282,7 @@ static void refer_span(cx_import_record *r, const cx_json *log, cx_arena *arena)
         return;
     }
     r->src_parent = span;
-    cx_import_refer(r, SPAN_SPACE, span_key(arena, trace, span, &is_base64), CX_REF_NAMED);
+    cx_import_refer(r, SPAN_SPACE, span_key(r, trace, span, &is_base64), CX_REF_NAMED);
     if (is_base64)
         cx_import_field_str(r, CX_STR("id_encoding"), CX_STR("base64"));
 }
@@ -296,7 +297,7 @@ static cx_status take_log(cx_import_sink *sink, const cx_json *log, const place 
     cx_str name = CX_JSON_GET_STR(log, "eventName");
     if (name.size == 0)
         name = cx_import_attribute_str(&view, CX_STR("event.name"));
-    refer_span(r, log, sink->arena);
+    refer_span(r, log);
     set_log_time(r, log);
     r->kind = log_kind(log, name);
     r->content = CX_JSON_GET(log, "body");

@@ -44,25 +44,26 @@ cx_str cx_otlp_service(const cx_json *resource)
 
 /* --- ids -------------------------------------------------------------------------------------- */
 
-/* Hex in either case, or the base64 that a plain protobuf printer writes (imports.md §2.1). */
-static bool take_id(const cx_json *record, const char *name, uint8_t *out, size_t size)
+/* Hex in either case, or the base64 that a plain protobuf printer writes (imports.md §2.1); zeros
+ * when it is neither, or not there. */
+static cx_status take_id(scan *s, const cx_json *record, const char *name, uint8_t *out,
+                         size_t size, bool *out_some, cx_err *err)
 {
     cx_str text = cx_json_get_str(record, cx_str_z(name));
-    bool some = false;
     memset(out, 0, size);
+    *out_some = false;
     if (text.size == 2 * size) {
         if (!cx_hex_decode_any(text, out, size))
             memset(out, 0, size);
     } else if (text.size == (size + 2) / 3 * 4) {
-        cx_buf bytes;
-        cx_buf_init(&bytes, cx_alloc_default());
-        if (cx_base64_decode(text, CX_BASE64, &bytes) && bytes.size == size)
-            memcpy(out, bytes.data, size);
-        cx_buf_done(&bytes);
+        cx_buf_clear(&s->text);
+        if (cx_base64_decode(text, CX_BASE64, &s->text) && s->text.size == size)
+            memcpy(out, s->text.data, size);
+        CX_TRY(cx_buf_check(&s->text, err));
     }
     for (size_t i = 0; i < size; i++)
-        some |= out[i] != 0;
-    return some;
+        *out_some |= out[i] != 0;
+    return CX_SUCCESS;
 }
 
 /* --- walking ---------------------------------------------------------------------------------- */
@@ -98,8 +99,11 @@ static cx_status take_record(scan *s, const cx_otlp_record *at, cx_err *err)
         record->fault = CX_OTLP_NO_OBJECT;
         return CX_SUCCESS;
     }
-    bool traced = take_id(record->value, "traceId", record->trace_id, CX_OTLP_TRACE_ID_SIZE);
-    bool spanned = take_id(record->value, "spanId", record->span_id, CX_OTLP_SPAN_ID_SIZE);
+    bool traced = false, spanned = false;
+    CX_TRY(take_id(s, record->value, "traceId", record->trace_id, CX_OTLP_TRACE_ID_SIZE, &traced,
+                   err));
+    CX_TRY(
+        take_id(s, record->value, "spanId", record->span_id, CX_OTLP_SPAN_ID_SIZE, &spanned, err));
     if (s->signal == CX_OTLP_TRACES && !(traced && spanned))
         record->fault = traced ? CX_OTLP_SPAN_ID : CX_OTLP_TRACE_ID;
     return digest_record(s, record, err);
@@ -185,8 +189,8 @@ cx_status cx_otlp_scan(cx_otlp_signal signal, bool is_json, cx_bytes bytes, cx_a
     cx_str text;
     cx_otlp_request found = {.count = 0};
     scan s = {.signal = signal, .arena = arena, .out = &found};
-    cx_buf_init(&s.text, cx_alloc_default());
-    cx_json_parser_init(&parser, cx_alloc_default(), &limits);
+    cx_buf_init(&s.text, arena->alloc);
+    cx_json_parser_init(&parser, arena->alloc, &limits);
     cx_status status = text_of(&s, is_json, bytes, &text, err);
     if (!cx_failed(status))
         status = cx_json_parse(&parser, text, arena, &found.root, err);
