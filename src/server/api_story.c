@@ -1,11 +1,14 @@
 /*
  * api_story.c - anything by its name, and what it came from, answered as `cortex show` and `cortex
- * why` answer with --json (docs/formats/story.md).
+ * why` answer with --json (docs/formats/story.md), and the evidence file of it, unsigned.
  *
  *   S1  Runs and repository are looked into only for tokens that may read runs.
- *   S2  A line is of a regular file of the work tree, reached without a link.
+ *   S2  An evidence file is a page by its bytes: it goes out as something to keep, never to be shown
+ *       under this server's name.
+ *   S3  A line is of a regular file of the work tree, reached without a link.
  */
 #include "base/folder.h"
+#include "recorder/evidence_make.h"
 #include "recorder/thing.h"
 #include "server/route.h"
 #include "server/runs.h"
@@ -46,7 +49,7 @@ static void close_story(story *s)
     cx_git_close(s->git);
 }
 
-/* S2: "src/refund.py:2" */
+/* S3: "src/refund.py:2" */
 static bool is_line(cx_call *call, const story *s, cx_str text)
 {
     size_t colon = text.size;
@@ -113,4 +116,32 @@ cx_status cx_api_thing(cx_call *call, cx_err *err)
 cx_status cx_api_why(cx_call *call, cx_err *err)
 {
     return tell(call, cx_why_of, err);
+}
+
+/* --- evidence --------------------------------------------------------------------------------- */
+
+static cx_status make_evidence(cx_call *call, const story *s, const cx_thing *thing, cx_err *err)
+{
+    const cx_io *io = call->service->io;
+    const cx_evidence_options options = {.now_ns = (int64_t)io->wall_ns(io)};
+    cx_evidence_result result;
+    CX_TRY(cx_evidence_make(&s->sources, thing, &options, call->arena, &call->response.body,
+                            &result, err));
+    cx_call_answer(call, 200, "application/vnd.cortex.evidence"); /* S2 */
+    cx_call_header(call, "Content-Disposition", "attachment; filename=\"evidence.cxe\"");
+    return CX_SUCCESS;
+}
+
+cx_status cx_api_evidence(cx_call *call, cx_err *err)
+{
+    story s = {.repo = NULL};
+    cx_thing thing;
+    size_t count = 0;
+    cx_status status = open_story(call, &s, err);
+    if (!cx_failed(status))
+        status = find(call, &s, &thing, &count, err);
+    if (!cx_failed(status) && count == 1)
+        status = make_evidence(call, &s, &thing, err);
+    close_story(&s);
+    return status;
 }

@@ -374,6 +374,24 @@ def proofs_hold_for_the_program_that_checks_them(s):
 
 
 @shared
+def an_evidence_file_goes_out_to_be_kept(s):
+    s.post(s.agent.trace("shown", second=9))
+    answer = s.get("/api/v1/evidence?id=shown")
+    assert answer.status == 200 and answer.type == "application/vnd.cortex.evidence", answer.body[:300]
+    assert answer.headers["Content-Disposition"].startswith("attachment"), answer.headers
+    assert answer.body.startswith(b"<!DOCTYPE html>"), answer.body[:80]
+    s.problem(404, "not-found", "GET", "/api/v1/evidence?id=nothing-of-that-name")
+    verify = os.path.join(os.path.dirname(BIN), "cortex-verify")
+    if not os.path.exists(verify):
+        raise Skip("no cortex-verify beside the program")
+    with tempfile.NamedTemporaryFile(suffix=".cxe") as file:
+        file.write(answer.body)
+        file.flush()
+        done = subprocess.run([verify, file.name], capture_output=True)
+        assert done.returncode == 0 and b"about   trace shown" in done.stdout, done.stdout
+
+
+@shared
 def memory_proofs_need_something_to_prove(s):
     uri = "matrix%3A%2F%2Fcortex%2FFact%2F01HF7YAT000000000000000003%231"
     s.problem(404, "not-found", "GET",
@@ -661,7 +679,7 @@ ROUTES = [("POST", API + "/events", "trace:write"), ("GET", API + "/traces", "tr
            "01HF7YAT000000000000000003%231", "full"),
           ("GET", "/api/v1/memories?actor=x", "full"), ("GET", "/api/v1/memories/x?actor=x", "full"),
           ("POST", "/mcp", "trace:read"), ("GET", "/api/v1/things?id=x", "full"),
-          ("GET", "/api/v1/why?id=x", "full"),
+          ("GET", "/api/v1/why?id=x", "full"), ("GET", "/api/v1/evidence?id=x", "full"),
           ("GET", "/api/v1/snapshots?actor=x", "trace:read"), ("GET", "/api/v1/checkpoints", "trace:read"),
           ("GET", "/api/v1/roots", "trace:read"), ("GET", "/metrics", "any"),
           ("GET", "/openapi.json", "any"), ("GET", "/healthz", "open"), ("GET", "/readyz", "open")]

@@ -153,6 +153,21 @@ export async function sendText<T>(path: string, text: string): Promise<T> {
   })) as T;
 }
 
+/** A file as it is; only of a server. */
+export async function getFile(path: string, query: Query = {}): Promise<Blob> {
+  let response: Response;
+  try {
+    response = await fetch(target(path, query), {credentials: 'same-origin', cache: 'no-store', redirect: 'error'});
+  } catch {
+    throw unreachable();
+  }
+  if (!response.ok) await read(response);
+  // Several things may be called so: then the answer is a list of them.
+  if (response.headers.get('Content-Type')?.includes('json'))
+    throw new ApiError({type: 'about:blank', title: 'Several things are called so', status: 409, detail: 'Give more of its id.'});
+  return response.blob();
+}
+
 /** Changes something: the header is what no other page's form can send. */
 export async function change<T>(method: 'POST' | 'DELETE' | 'PUT', path: string, body?: unknown): Promise<T> {
   const headers: Record<string, string> = {'X-Cortex-Page': '1'};

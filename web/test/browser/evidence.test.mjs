@@ -107,6 +107,21 @@ export default {
       assert.deepEqual(asked, []);
     },
 
+    async 'a file for somebody else is saved, and holds for cortex-verify'(page, s) {
+      await page.goto(s.url('/evidence?what=auditor'));
+      await page.getByLabel('Run, trace, commit or memory').fill('nothing like that');
+      await page.getByRole('button', {name: 'Make the file'}).click();
+      await page.getByRole('alert').waitFor();
+      await page.getByLabel('Run, trace, commit or memory').fill(s.uris[0]);
+      const [saved] = await Promise.all([
+        page.waitForEvent('download'), page.getByRole('button', {name: 'Make the file'}).click(),
+      ]);
+      assert.equal(saved.suggestedFilename(), 'evidence.cxe');
+      await saved.saveAs(join(s.folder, 'saved.cxe'));
+      const done = cortex(['verify', join(s.folder, 'saved.cxe')]);
+      assert.equal(done.status, 0, done.stdout + done.stderr);
+    },
+
     async 'nothing serious for axe in the evidence'(page, s) {
       await page.goto(s.url(`/evidence?actor=${ACTOR}&what=entry&seq=1`));
       await verdict(page, 'indeterminate');

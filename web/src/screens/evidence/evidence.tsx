@@ -1,9 +1,12 @@
 // evidence.tsx - proofs, asked of this server or brought along, recomputed in the page and drawn.
 //
-//   #/evidence?actor=NAME&what=entry|state|growth|file&seq=N&uri=URI&at=SNAPSHOT&from=N&checkpoint=ORIGIN
+//   #/evidence?actor=NAME&what=entry|state|growth|file|auditor&seq=N&uri=URI&at=SNAPSHOT&from=N&checkpoint=ORIGIN
 
 import {useEffect, useMemo, useState} from 'preact/hooks';
+import {getFile} from '../../base/api';
+import {bytes as size} from '../../base/format';
 import {useAnswer, type Loaded} from '../../base/load';
+import {saveAs} from '../../base/save';
 import {adjust, route} from '../../base/router';
 import {Split} from '../../ui/split';
 import {Answer, Empty, Failed, Loading} from '../../ui/states';
@@ -18,7 +21,7 @@ const FILE_BYTES_MAX = 64 << 20;
 
 const TABS = [
   {id: 'entry', title: 'An entry'}, {id: 'state', title: 'A memory'}, {id: 'growth', title: 'Growth'},
-  {id: 'file', title: 'A file of yours'},
+  {id: 'file', title: 'A file of yours'}, {id: 'auditor', title: 'For somebody else'},
 ];
 
 type Query = Record<string, string | number | boolean | undefined>;
@@ -158,6 +161,42 @@ function OwnFile() {
   );
 }
 
+/** Everything about one thing in one file, which cortex-verify checks and a browser shows. */
+function ForAuditor() {
+  const id = route.value.query['id'] ?? '';
+  const [state, setState] = useState<{busy: boolean; why: Error | null; made: string}>({busy: false, why: null, made: ''});
+  const fetchFile = async (wanted: string): Promise<void> => {
+    setState({busy: true, why: null, made: ''});
+    try {
+      const file = await getFile('/api/v1/evidence', {id: wanted});
+      saveAs(file, 'evidence.cxe');
+      setState({busy: false, why: null, made: size(file.size)});
+    } catch (error) {
+      setState({busy: false, why: error as Error, made: ''});
+    }
+  };
+  return (
+    <>
+      <form class="ask" onSubmit={(event) => {
+        event.preventDefault();
+        const wanted = (event.currentTarget.elements.namedItem('id') as HTMLInputElement).value.trim();
+        adjust({id: wanted || null});
+        if (wanted) void fetchFile(wanted);
+      }}>
+        <label for="evidence-id">Run, trace, commit or memory</label>
+        <input id="evidence-id" name="id" class="uri" key={id} defaultValue={id} placeholder="its id, or the first digits of its hash" spellcheck={false} />
+        <button type="submit" disabled={state.busy}>Make the file</button>
+      </form>
+      {state.why ? <Failed error={state.why} /> : state.busy ? <Loading what="Gathering entries and proofs" /> : (
+        <Empty title={state.made ? `evidence.cxe, ${state.made}, is saved` : 'One file for somebody who has nothing else'}>
+          <p>It holds the entries with their proofs, the signed decisions, the run's files and a page that says all of it in words. <code>cortex-verify evidence.cxe</code> checks it with no home and no network; renamed to <code>.html</code> a browser shows it.</p>
+          <p>This server signs nothing. <code>cortex evidence ID --sign KEY</code> makes the same file with a signed checkpoint, so that its reader can know whose journal it is.</p>
+        </Empty>
+      )}
+    </>
+  );
+}
+
 function Opened({actors}: {actors: readonly Actor[]}) {
   const {actor: name, what = 'entry', checkpoint} = route.value.query;
   const actor = actors.find((one) => one.actor === name) ?? actors[0] ?? null;
@@ -173,7 +212,7 @@ function Opened({actors}: {actors: readonly Actor[]}) {
         <Split direction="row" name="record and proof" initial={0.27}>
           <Side actors={actors} actor={actor} />
           <Tabs label="What to prove" tabs={TABS} active={what} onActive={(id) => adjust({what: id})}>
-            {what === 'file' ? <OwnFile />
+            {what === 'file' ? <OwnFile /> : what === 'auditor' ? <ForAuditor />
               : actor === null ? <Empty title="Nobody has written to this home yet"><p><code>cortex demo</code> or <code>cortex record</code> gives it something to prove.</p></Empty>
                 : what === 'state' ? <MemoryProof actor={actor} note={note} />
                   : what === 'growth' ? <GrowthProof actor={actor} note={note} />

@@ -2,6 +2,7 @@
 
 import {useEffect, useMemo, useState} from 'preact/hooks';
 import {bytes as size, plural, time} from '../../base/format';
+import {saveAs} from '../../base/save';
 import {Badge, type Tone} from '../../ui/badge';
 import {Icon} from '../../ui/icon';
 import {Text} from '../../ui/text';
@@ -27,12 +28,7 @@ const RESTS: Record<string, string> = {
 const CLAIMS = {member: 'is recorded', erased: 'was recorded; its content is erased', absent: 'is not recorded'};
 
 function download(proof: Proof): void {
-  const url = URL.createObjectURL(new Blob([proof.bytes as BlobPart], {type: 'application/octet-stream'}));
-  const link = document.createElement('a');
-  link.href = url;
-  link.download = proof.file;
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(url), 10000);
+  saveAs(new Blob([proof.bytes as BlobPart], {type: 'application/octet-stream'}), proof.file);
 }
 
 /** Turning a bit over, by hand: the surest way to see that the page really looks. */
