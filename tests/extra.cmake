@@ -78,9 +78,12 @@ if(CMAKE_BUILD_TYPE STREQUAL "Release" AND NOT CORTEX_SANITIZE)
   cx_script(soak torture soak/soak.py --seconds 15)
 endif()
 
-if(TEST cli_demo)
-  set_tests_properties(cli_demo PROPERTIES LABELS once)
-endif()
+# These play whole stories; their parts run under the sanitizers in unit tests and in cli_story.
+foreach(name cli_demo cli_evidence)
+  if(TEST ${name})
+    set_tests_properties(${name} PROPERTIES LABELS once)
+  endif()
+endforeach()
 
 file(GLOB scripts CONFIGURE_DEPENDS diff/*_diff.py)
 if(NOT Python3_FOUND)

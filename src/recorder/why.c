@@ -74,6 +74,24 @@ static cx_status contract_step(walk *w, const cx_described *run, size_t from, un
     return cx_json_list_end_object(&facts, &made->facts, err);
 }
 
+/* "diff_gate, policy_gate passed; tests_gate did not": those that were reached. */
+static cx_str name_gates(const cx_json *gates, uint32_t passed, uint32_t rulings, cx_arena *arena)
+{
+    cx_str good = CX_STR(""), bad = CX_STR("");
+    for (uint32_t i = 0; i < gates->count; i++) {
+        const cx_json *value = &gates->members[i].value;
+        const cx_json *reached = CX_JSON_GET(value, "reached"), *ok = CX_JSON_GET(value, "passed");
+        cx_str name = cx_json_text(&gates->members[i].name);
+        if (reached == NULL || reached->type != CX_JSON_TRUE)
+            continue;
+        cx_str *list = ok != NULL && ok->type == CX_JSON_TRUE ? &good : &bad;
+        *list = CX_SAY(arena, "%.*s%s%.*s", CX_S(*list), list->size == 0 ? "" : ", ", CX_S(name));
+    }
+    return CX_SAY(arena, "%.*s%s%.*s%s (%u of %u rulings)", CX_S(good),
+                  good.size == 0 ? "" : bad.size == 0 ? " passed" : " passed; ", CX_S(bad),
+                  bad.size == 0 ? "" : " did not pass", passed, rulings);
+}
+
 static cx_status gates_step(walk *w, const cx_described *run, size_t from, unsigned depth,
                             cx_err *err)
 {
@@ -91,7 +109,7 @@ static cx_status gates_step(walk *w, const cx_described *run, size_t from, unsig
     cx_reply_put(&facts, "gates", *gates);
     cx_reply_put(&facts, "rulings", *rulings);
     made->kind = "gates";
-    made->title = CX_SAY(w->arena, "%u of %u rulings of gates passed", passed, rulings->count);
+    made->title = name_gates(gates, passed, rulings->count, w->arena);
     made->verdict = made->link_verdict = run->verdict;
     made->relation = "judged_by";
     made->by = made->link_by =
