@@ -18,12 +18,19 @@ target_compile_definitions(cx_flags INTERFACE _GNU_SOURCE CX_VERSION="${PROJECT_
 if(CMAKE_SIZEOF_VOID_P EQUAL 4)
   # Here too files are longer than 2 GiB, and clocks go on after 2038.
   target_compile_definitions(cx_flags INTERFACE _FILE_OFFSET_BITS=64 _TIME_BITS=64)
-  # The x87 keeps more digits than a double has, and what is hashed must have the same ones everywhere.
-  include(CheckCSourceCompiles)
-  check_c_source_compiles("#ifndef __i386__\n#error\n#endif\nint main(void) { return 0; }" CORTEX_I386)
-  if(CORTEX_I386)
-    target_compile_options(cx_flags INTERFACE -msse2 -mfpmath=sse)
-  endif()
+endif()
+
+# A sum of floats has the same digits everywhere: the x87 (i386) keeps more than a double has, and s390x
+# calculates floats as doubles where nobody tells it not to.
+include(CheckCSourceCompiles)
+check_c_source_compiles("#include <float.h>
+  _Static_assert(FLT_EVAL_METHOD == 0, \"\");
+  int main(void) { return 0; }" CORTEX_EXACT_FLOATS)
+check_c_source_compiles("#ifndef __i386__\n#error\n#endif\nint main(void) { return 0; }" CORTEX_I386)
+if(CORTEX_I386)
+  target_compile_options(cx_flags INTERFACE -msse2 -mfpmath=sse)
+elseif(NOT CORTEX_EXACT_FLOATS)
+  target_compile_options(cx_flags INTERFACE -fexcess-precision=fast)
 endif()
 target_include_directories(cx_flags INTERFACE
   ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src)

@@ -33,6 +33,8 @@
 #define EXPONENT_LIMIT INT64_C(100000000000000000)
 
 #define SIGN_BIT (UINT64_C(1) << 63)
+_Static_assert(FLT_EVAL_METHOD == 0, "sums would have other digits here: see cmake/flags.cmake");
+
 #define HIDDEN_BIT (UINT64_C(1) << 52)
 #define INFINITY_BITS (UINT64_C(0x7ff) << 52)
 

@@ -393,7 +393,7 @@ CX_TEST(digest_kernel_choice)
     CHECK(cx_str_is(cx_str_z(cx_digest_kernel_name(CX_DIGEST_PORTABLE)), "portable"));
     CHECK(cx_str_is(cx_str_z(cx_digest_kernel_name(CX_DIGEST_SHANI)), "sha-ni"));
     CHECK(cx_str_is(cx_str_z(cx_digest_kernel_name(CX_DIGEST_AVX512)), "avx-512"));
-#ifdef __linux__
+#if defined(__linux__) && (defined(__x86_64__) || defined(__i386__))
     /* The kernel's list of processor flags is a second witness. */
     char line[8192];
     FILE *file = fopen("/proc/cpuinfo", "r");
