@@ -2,7 +2,7 @@
 
 import {useState} from 'preact/hooks';
 import {count} from '../base/format';
-import {pieces, shorten} from '../base/text';
+import {pieces, plain, shorten} from '../base/text';
 
 interface Props {
   text: string;
@@ -35,7 +35,7 @@ export function Text({text, most = 2000, class: name}: Props) {
 /** The same in one short line; the whole of it on hovering, within reason. */
 export function Line({text, most = 120, class: name}: Props) {
   return (
-    <span class={`line ${name ?? ''}`} dir="auto" title={text.length > most ? text.slice(0, 1000) : undefined}>
+    <span class={`line ${name ?? ''}`} dir="auto" title={text.length > most ? plain(text, 1000) : undefined}>
       {pieces(shorten(text, most).text.replace(/[\n\r\t]+/g, ' ')).map((piece, i) =>
         piece.sign ? <span key={i} class="sign">{piece.sign}</span> : piece.text)}
       {text.length > most ? '\u2026' : ''}

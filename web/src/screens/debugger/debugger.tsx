@@ -6,6 +6,7 @@ import {count, duration, plural} from '../../base/format';
 import {addCommands} from '../../base/keys';
 import {adjust, linkTo, route} from '../../base/router';
 import {session} from '../../base/session';
+import {plain} from '../../base/text';
 import {Badge} from '../../ui/badge';
 import {Icon} from '../../ui/icon';
 import {Split} from '../../ui/split';
@@ -70,7 +71,7 @@ function selectFirst(model: Model, summary: Summary): void {
 function words(model: Model): string {
   const at = model.detail.value;
   if (!at) return '';
-  return `${at.agent}, event ${at.seq}, ${plural(at.changes.length, 'change')}${at.findings.length ? ', does not hold' : ''}`;
+  return `${plain(at.agent, 80)}, event ${at.seq}, ${plural(at.changes.length, 'change')}${at.findings.length ? ', does not hold' : ''}`;
 }
 
 function Head({name, summary, model}: {name: string; summary: Summary; model: Model}) {

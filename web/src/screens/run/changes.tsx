@@ -6,6 +6,7 @@ import {getText} from '../../base/api';
 import {bytes, count, plural} from '../../base/format';
 import {useAnswer} from '../../base/load';
 import {adjust, route} from '../../base/router';
+import {plain} from '../../base/text';
 import {Badge} from '../../ui/badge';
 import {Icon, type IconName} from '../../ui/icon';
 import {VirtualList} from '../../ui/list';
@@ -147,7 +148,7 @@ function Row({row, judged}: {row: DiffRow; judged: readonly Judged[]}) {
     return (
       <span class={`diff-row diff-file ${one.outside.length > 0 ? 'diff-outside' : ''}`}>
         <span class="diff-name">{one.file.from !== null && <><Line text={one.file.from} most={160} />{' \u2192 '}</>}<Line text={one.file.path} most={200} /></span>
-        <span class="dim">{SIGNS[one.file.kind][1]}{one.file.mode && `, mode ${one.file.mode.slice(0, 40)}`}</span>
+        <span class="dim">{SIGNS[one.file.kind][1]}{one.file.mode && `, mode ${plain(one.file.mode, 40)}`}</span>
         {one.outside.length > 0 && <Badge tone="bad">outside the allowed paths</Badge>}
       </span>
     );

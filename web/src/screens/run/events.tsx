@@ -4,6 +4,7 @@ import {useEffect, useMemo, useState} from 'preact/hooks';
 import {clock, count, time} from '../../base/format';
 import {oneLine, readJson} from '../../base/json';
 import {adjust, route} from '../../base/router';
+import {plain} from '../../base/text';
 import {Badge} from '../../ui/badge';
 import {VirtualList} from '../../ui/list';
 import {Empty, Failed, Loading} from '../../ui/states';
@@ -92,7 +93,7 @@ function EventDetail({event}: {event: RunEvent}) {
     <section class="event-detail" aria-label={`Event ${event.index}`}>
       <header>
         <h3><span class="mono dim">{event.index}</span> <Text text={event.type} most={80} /></h3>
-        <span class="dim">{time(event.at)}{event.attempt && event.attempt !== '0' ? `, fix ${event.attempt.slice(0, 20)}` : ''}</span>
+        <span class="dim">{time(event.at)}{event.attempt && event.attempt !== '0' ? `, fix ${plain(event.attempt, 20)}` : ''}</span>
         <span class="grow" />
         <button type="button" class="quiet" onClick={() => copy(event.raw, 'The line')}>Copy the line</button>
         <button type="button" class="quiet" onClick={() => adjust({event: null}, false)}>Close</button>

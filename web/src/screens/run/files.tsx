@@ -4,6 +4,7 @@ import {useEffect, useMemo, useState} from 'preact/hooks';
 import {getText, segments} from '../../base/api';
 import {bytes, count, shortId} from '../../base/format';
 import {adjust, route} from '../../base/router';
+import {plain} from '../../base/text';
 import {VirtualList} from '../../ui/list';
 import {Answer, Empty, Failed, Loading} from '../../ui/states';
 import {Line, Text} from '../../ui/text';
@@ -60,11 +61,11 @@ function FileView({file, model}: {file: FileItem; model: RunModel}) {
     return () => abort.abort();
   }, [address]);
   return (
-    <section aria-label={`File ${file.path}`} class="file-open">
+    <section aria-label={plain(`File ${file.path}`)} class="file-open">
       <header>
         <h3 class="line"><Text text={file.path} most={160} /></h3>
         <button type="button" class="link mono" title="Copy its SHA-256" onClick={() => copy(file.sha256, 'Hash')}>{shortId(file.sha256)}</button>
-        <a href={address} download={file.path.slice(file.path.lastIndexOf('/') + 1)}>Download</a>
+        <a href={address} download={plain(file.path.slice(file.path.lastIndexOf('/') + 1)).replace(/[^\w.-]+/g, '_')}>Download</a>
       </header>
       {got === null ? <Loading what="Reading the file" /> : got instanceof Error ? <Failed error={got} /> : <Content file={file} text={got.text} isCut={got.isCut} />}
     </section>

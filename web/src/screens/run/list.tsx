@@ -4,6 +4,7 @@ import {useEffect, useState} from 'preact/hooks';
 import {ApiError, get} from '../../base/api';
 import {ago, duration} from '../../base/format';
 import {adjust, go, route} from '../../base/router';
+import {plain} from '../../base/text';
 import {Badge} from '../../ui/badge';
 import {Icon} from '../../ui/icon';
 import {VirtualList} from '../../ui/list';
@@ -76,7 +77,7 @@ function Row({run}: {run: RunItem}) {
   const to = seconds(run.finished_at);
   return (
     <span class="run-row">
-      <span class="run-row-status"><Badge tone={statusTone(run.status)} icon={run.status === 'RUNNING' ? 'clock' : undefined}>{run.status.slice(0, 20).toLowerCase()}</Badge></span>
+      <span class="run-row-status"><Badge tone={statusTone(run.status)} icon={run.status === 'RUNNING' ? 'clock' : undefined}>{plain(run.status, 20).toLowerCase()}</Badge></span>
       <span class="run-row-name"><Line text={run.task_id ?? run.run_id} most={100} /><Line class="dim mono" text={run.run_id} most={60} /></span>
       {run.failed_gate && <span class="dim">gate <b><Line text={run.failed_gate} most={30} /></b></span>}
       <span class="grow" />

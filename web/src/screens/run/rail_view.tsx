@@ -1,6 +1,7 @@
 // rail_view.tsx - the state machine: a column a state, a row an attempt, the way through it.
 
 import {clock, duration, plural} from '../../base/format';
+import {plain} from '../../base/text';
 import {Icon, type IconName} from '../../ui/icon';
 import {Line} from '../../ui/text';
 import {lookOf, rowsOf, type Look, type Visit} from './rail';
@@ -49,7 +50,7 @@ function coming(row: readonly Visit[]): string[] {
 
 function Stop({visit, fix, choose}: {visit: Visit; fix: number; choose: (visit: Visit) => void}) {
   const look = lookOf(visit);
-  const name = visit.state === 'S5' ? `Fix ${fix}` : entry(STATES, visit.state) ?? visit.state.slice(0, 20);
+  const name = visit.state === 'S5' ? `Fix ${fix}` : entry(STATES, visit.state) ?? plain(visit.state, 20);
   const took = visit.to - visit.from;
   return (
     <li class={`stop stop-${look}`} style={{gridColumn: `${columnOf(visit)}${visit.state === 'S5' ? ' / span 2' : ''}`}}>

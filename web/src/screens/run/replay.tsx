@@ -6,6 +6,7 @@ import {change} from '../../base/api';
 import {count, plural} from '../../base/format';
 import {useAnswer} from '../../base/load';
 import {adjust, linkTo} from '../../base/router';
+import {plain} from '../../base/text';
 import {Badge} from '../../ui/badge';
 import {Answer, Failed} from '../../ui/states';
 import {Line, Text} from '../../ui/text';
@@ -37,7 +38,7 @@ export function Codes({verified}: {verified: Verified}) {
     <ul class="codes">
       {verified.codes.slice(0, 60).map((code) => (
         <li key={code}>
-          <p><Badge tone="bad">{code.slice(0, 60)}</Badge> <span>{meaningOf(code)}</span></p>
+          <p><Badge tone="bad">{plain(code, 60)}</Badge> <span>{meaningOf(code)}</span></p>
           <ul>
             {verified.details.filter((one) => one.code === code).slice(0, 5).map((one, i) => (
               <li key={i} class="code-detail">{one.path && <code><Text text={one.path} most={120} /></code>} <span class="dim"><Text text={one.message} most={300} /></span></li>
@@ -92,7 +93,7 @@ function Again({model}: {model: RunModel}) {
         <select id="against" value={against} onChange={(event) => setAgainst(event.currentTarget.value)}>
           <option value="">nothing</option>
           {others.value?.items.filter((one) => one.run_id !== model.id).map((one) => (
-            <option key={one.run_id} value={one.run_id}>{`${(one.task_id ?? '').slice(0, 60)} ${one.run_id.slice(4, 19)} ${one.status}`}</option>
+            <option key={one.run_id} value={one.run_id}>{plain(`${(one.task_id ?? '').slice(0, 60)} ${one.run_id.slice(4, 19)} ${one.status}`)}</option>
           ))}
         </select>
         <button type="button" class="primary" id="replay" disabled={isBusy} onClick={replay}>{isBusy ? 'Replaying\u2026' : 'Replay'}</button>
@@ -145,7 +146,7 @@ function Reexec({model}: {model: RunModel}) {
       <h2>Re-execution</h2>
       {value !== null ? <Value value={sent(value)} /> : (
         <p class="dim">Applies the stored patch to the recorded baseline again, compares trees, and runs the tests again. It executes commands of the contract, so it is
-          started where the repository is, not from a page: <code>{`cortex run replay ${model.id.slice(0, 80)} --reexec`}</code>. A difference ends it with exit code 5.</p>
+          started where the repository is, not from a page: <code>{`cortex run replay ${plain(model.id, 80)} --reexec`}</code>. A difference ends it with exit code 5.</p>
       )}
     </section>
   );

@@ -5,6 +5,7 @@ import {useEffect, useMemo, useState} from 'preact/hooks';
 import {addCommands} from '../../base/keys';
 import {ago, duration, plural, shortId, time} from '../../base/format';
 import {adjust, go, linkTo, route} from '../../base/router';
+import {plain} from '../../base/text';
 import {Badge} from '../../ui/badge';
 import {Icon} from '../../ui/icon';
 import {Split} from '../../ui/split';
@@ -59,7 +60,7 @@ function Head({shown, model}: {shown: RunShown; model: RunModel}) {
   return (
     <header class="screen-head run-head">
       <h1 class="line"><Text text={shown.task_id || shown.run_id} most={100} /></h1>
-      <Badge tone={statusTone(shown.status)} icon={shown.status === 'RUNNING' ? 'clock' : undefined}>{shown.status.slice(0, 20).toLowerCase()}</Badge>
+      <Badge tone={statusTone(shown.status)} icon={shown.status === 'RUNNING' ? 'clock' : undefined}>{plain(shown.status, 20).toLowerCase()}</Badge>
       {shown.failure_reason && <span class="dim">at the gate <b><Text text={shown.failure_reason} most={40} /></b></span>}
       {shown.status !== 'RUNNING' && (verified.value
         ? <button type="button" class="quiet run-verdict" title={verdictWords(verified.value)} onClick={() => adjust({tab: 'replay'})}>
@@ -70,8 +71,8 @@ function Head({shown, model}: {shown: RunShown; model: RunModel}) {
       <span class="run-facts dim">
         {Number.isFinite(from) && <span title={time(from)}>{ago(from)}</span>}
         {to >= from && <span>{duration(to - from)}</span>}
-        {changed && <button type="button" class="link mono" title="Copy the commit" onClick={() => copy(commit, 'Commit')}>{shortId(commit)}</button>}
-        {shown.trace?.trace_id && <button type="button" class="link" title={`Copy the trace id ${shortId(shown.trace.trace_id)}`} onClick={() => copy(shown.trace!.trace_id!, 'Trace id')}>trace id</button>}
+        {changed && <button type="button" class="link mono" title="Copy the commit" onClick={() => copy(commit, 'Commit')}>{plain(shortId(commit), 40)}</button>}
+        {shown.trace?.trace_id && <button type="button" class="link" title={plain(`Copy the trace id ${shortId(shown.trace.trace_id)}`)} onClick={() => copy(shown.trace!.trace_id!, 'Trace id')}>trace id</button>}
       </span>
       <a class="run-link" href={linkTo('debugger', `run/${shown.run_id}`)}><Icon name="lanes" /> Debugger</a>
       {shown.sealed && <a class="run-link" href={linkTo('evidence', `run/${shown.run_id}`)}><Icon name="shield" /> Evidence</a>}
