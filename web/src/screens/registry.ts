@@ -2,8 +2,11 @@
 
 import type {ComponentType} from 'preact';
 import type {IconName} from '../ui/icon';
+import {Compare} from './compare/compare';
 import {Debugger} from './debugger/debugger';
 import {Evidence} from './evidence/evidence';
+import {Fleet} from './fleet/fleet';
+import {Heatmap} from './heatmap/heatmap';
 import {Inbox} from './inbox/inbox';
 import {Run} from './run/run';
 import {Trace} from './trace/trace';
@@ -24,4 +27,7 @@ export const screens: readonly Screen[] = [
   {id: 'evidence', title: 'Evidence', icon: 'shield', inBar: true, view: Evidence},
   {id: 'run', title: 'Runs', icon: 'check', inBar: true, view: Run},
   {id: 'trace', title: 'Traces', icon: 'lock', inBar: true, view: Trace},
+  {id: 'fleet', title: 'Fleet', icon: 'fit', inBar: true, view: Fleet},
+  {id: 'compare', title: 'Compare', icon: 'fork', inBar: true, view: Compare},
+  {id: 'heatmap', title: 'Heatmap', icon: 'fold', inBar: true, view: Heatmap},
 ];

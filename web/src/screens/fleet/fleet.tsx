@@ -1,0 +1,174 @@
+// fleet.tsx - all agents: what the detectors found, how independent and reliable they are over time, and which
+// audit chains have holes.
+//
+//   #/fleet?agent=HASH&days=7|30|90&alerts=all
+
+import {useEffect, useMemo, useState} from 'preact/hooks';
+import {count, plural, shortAgent} from '../../base/format';
+import {addCommands} from '../../base/keys';
+import {useAnswer} from '../../base/load';
+import {adjust, go, linkTo, route} from '../../base/router';
+import {Badge, type Tone} from '../../ui/badge';
+import {Icon} from '../../ui/icon';
+import {Answer, Empty, Failed, Loading} from '../../ui/states';
+import {Line} from '../../ui/text';
+import {when} from '../trace/model';
+import {Alerts} from './alerts';
+import {Chart} from './chart';
+import {chainWords, newest, total, worstFirst, type Agent, type Alert, type Fleet as FleetData} from './model';
+
+const TONES: Record<string, Tone> = {holds: 'good', broken: 'bad', indeterminate: 'plain'};
+const DAYS = ['7', '30', '90'];
+
+export function Fleet() {
+  const days = DAYS.includes(route.value.query['days'] ?? '') ? route.value.query['days']! : '30';
+  const of = useAnswer<FleetData>('/api/v1/covenant/fleet', {days});
+  const agents = useMemo(() => worstFirst(of.value?.agents ?? []), [of.value]);
+  useKeys(agents);
+  if (of.error) return <Failed error={of.error} again={() => location.reload()} />;
+  if (!of.value) return <Loading what="Asking about the fleet" />;
+  return (
+    <>
+      <Head agents={agents.length} more={of.value.more} days={days} />
+      <div class="fleet-body">
+        <div class="fleet-main">
+          {agents.length === 0
+            ? <Empty title="No agent has sent a verified trace yet"><p>Pin their keys with <code>cortex key add</code>, then record what they send: <code>cortex record FILE</code>, or POST /api/v1/covenant/events.</p></Empty>
+            : <><Charts fleet={of.value} agents={agents} /><Agents agents={agents} /></>}
+        </div>
+        <AlertSide />
+      </div>
+    </>
+  );
+}
+
+function Head({agents, more, days}: {agents: number; more: boolean; days: string}) {
+  return (
+    <header class="screen-head">
+      <h1>Fleet</h1>
+      <span class="dim">{plural(agents, 'agent')}{more ? ' and more' : ''}</span>
+      <span class="grow" />
+      <div class="fleet-days" role="group" aria-label="Days shown">
+        {DAYS.map((one) => <button key={one} type="button" aria-pressed={one === days} onClick={() => adjust({days: one})}>{`${one} days`}</button>)}
+      </div>
+    </header>
+  );
+}
+
+function choose(agent: string | null): void {
+  adjust({agent: agent === route.value.query['agent'] ? null : agent}, false);
+}
+
+function useKeys(agents: readonly Agent[]): void {
+  useEffect(() => {
+    const step = (by: number): void => {
+      if (agents.length === 0) return;
+      const now = agents.findIndex((one) => one.agent === route.value.query['agent']);
+      const next = now < 0 ? (by > 0 ? 0 : agents.length - 1) : Math.max(0, Math.min(agents.length - 1, now + by));
+      adjust({agent: agents[next]!.agent}, false);
+    };
+    return addCommands([
+      {keys: 'ArrowDown j', what: 'Next agent', group: 'Fleet', run: () => step(1)},
+      {keys: 'ArrowUp k', what: 'Agent before', group: 'Fleet', run: () => step(-1)},
+      {keys: 'Escape', what: 'All agents alike', group: 'Fleet', run: () => adjust({agent: null}, false)},
+      {keys: 'a', what: 'Open alerts, or all', group: 'Fleet', run: () => adjust({alerts: route.value.query['alerts'] ? null : 'all'})},
+      {keys: 'd', what: 'The agent in the debugger', group: 'Fleet', run: () => {
+        const agent = route.value.query['agent'];
+        if (agent) go('debugger', `agent/${agent}`);
+      }},
+    ]);
+  }, [agents]);
+}
+
+function Charts({fleet, agents}: {fleet: FleetData; agents: readonly Agent[]}) {
+  const names = useMemo(() => fleet.agents.map((one) => one.agent), [fleet]);
+  const chosen = route.value.query['agent'] ?? null;
+  const shown = useMemo(() => agents.slice(0, 40), [agents]);
+  return (
+    <div class="fleet-charts">
+      {(['k_eff', 'capacity'] as const).map((series) =>
+        <Chart key={series} series={series} agents={shown} names={names} days={fleet.days} chosen={chosen} />)}
+    </div>
+  );
+}
+
+function Agents({agents}: {agents: readonly Agent[]}) {
+  const chosen = route.value.query['agent'];
+  const names = useMemo(() => agents.map((one) => one.agent).sort(), [agents]);
+  return (
+    <div class="fleet-scroll" tabIndex={0} role="region" aria-label="Agents">
+      <table class="fleet-table">
+        <thead><tr><th scope="col">Agent</th><th scope="col">Traces</th><th scope="col">k_eff</th><th scope="col">Capacity</th><th scope="col">Fragile</th><th scope="col">Overridden</th><th scope="col">Audit chain</th><th scope="col">Newest</th></tr></thead>
+        <tbody>
+          {agents.map((one) => <AgentRow key={one.agent} one={one} chosen={one.agent === chosen} lane={names.indexOf(one.agent) % 8} />)}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+function AgentRow({one, chosen, lane}: {one: Agent; chosen: boolean; lane: number}) {
+  const traces = total(one.traces), k = newest(one.k_eff), capacity = newest(one.capacity);
+  const wrong = chainWords(one.chain);
+  return (
+    <tr class={chosen ? 'fleet-chosen' : ''}>
+      <th scope="row"><div class="fleet-name">
+        <span class="lane-mark fleet-lane" style={{background: `var(--lane-${lane})`}} aria-hidden="true" />
+        <button type="button" class="link mono" aria-pressed={chosen} onClick={() => choose(one.agent)}><Line text={shortAgent(one.agent)} most={30} /></button>
+        <a href={linkTo('debugger', `agent/${one.agent}`)} aria-label={`Open ${one.agent} in the debugger`} title="In the debugger"><Icon name="lanes" /></a>
+      </div></th>
+      <td class="mono">{count(traces)}<Spark values={one.traces} /></td>
+      <td class={`mono ${k !== null && k < 2 ? 'fleet-low' : ''}`}>{k === null ? '\u2013' : k.toFixed(2)}</td>
+      <td class={`mono ${capacity !== null && capacity < 0.3 ? 'fleet-low' : ''}`}>{capacity === null ? <span class="dim" title="fewer than ten decisions in thirty days">too few</span> : capacity.toFixed(2)}</td>
+      <td class="mono">{traces === 0 ? '\u2013' : `${Math.round((100 * one.fragile) / traces)} %`}</td>
+      <td class="mono">{count(one.overridden)}</td>
+      <td class="fleet-chain"><Badge tone={TONES[one.chain.verdict]} title={`${one.chain.entries} entries, profile ${one.chain.profile}`}>{one.chain.verdict}</Badge>{wrong && <span class={one.chain.verdict === 'broken' ? 'fleet-wrong' : 'dim'}>{wrong}</span>}</td>
+      <td class="dim">{one.last ? when(one.last).slice(0, 10) : '\u2013'}</td>
+    </tr>
+  );
+}
+
+/** Traces by day, as small bars. */
+function Spark({values}: {values: readonly number[]}) {
+  const most = Math.max(1, ...values);
+  const width = 64 / values.length;
+  return (
+    <svg class="fleet-spark" viewBox="0 0 64 16" width="64" height="16" aria-hidden="true">
+      {values.map((value, i) => value > 0 && <rect key={i} x={i * width} y={16 - (16 * value) / most} width={Math.max(1, width - 0.5)} height={(16 * value) / most} fill="currentColor" />)}
+    </svg>
+  );
+}
+
+function AlertSide() {
+  const all = route.value.query['alerts'] === 'all';
+  const agent = route.value.query['agent'];
+  const [turn, setTurn] = useState(0);
+  return (
+    <aside class="fleet-side" aria-label="What the detectors found">
+      <header class="fleet-side-head">
+        <h2>Found by the detectors</h2>
+        <button type="button" aria-pressed={all} onClick={() => adjust({alerts: all ? null : 'all'})}>with resolved</button>
+      </header>
+      <AlertList key={turn} all={all} agent={agent} again={() => setTurn(turn + 1)} />
+    </aside>
+  );
+}
+
+function AlertList({all, agent, again}: {all: boolean; agent: string | undefined; again(): void}) {
+  const of = useAnswer<{alerts: Alert[]}>('/api/v1/covenant/alerts', {status: all ? 'all' : 'open', limit: 200});
+  return (
+    <Answer of={of} what="Alerts">
+      {(found) => {
+        const shown = agent ? found.alerts.filter((one) => one.agent_id_hash === agent) : found.alerts;
+        return (
+          <>
+            {agent && <p class="fleet-note dim">{`${shown.length} of ${found.alerts.length}, of the chosen agent. `}<button type="button" class="link" onClick={() => adjust({agent: null}, false)}>All</button></p>}
+            {shown.length === 0
+              ? <Empty title={all ? 'Nothing was ever found' : 'Nothing is open'}><p>The five detectors look when <code>cortex detect</code> runs: over scores, chains, drift and overrides.</p></Empty>
+              : <Alerts alerts={shown} again={again} />}
+          </>
+        );
+      }}
+    </Answer>
+  );
+}

@@ -1,0 +1,98 @@
+// model.ts - the fleet as the server sends it (covenant/fleet, covenant/alerts), and what is made of it.  Pure.
+
+export interface ChainCounts {
+  entries: number;
+  gap: number;
+  duplicate: number;
+  fork: number;
+  reorder: number;
+  mismatch: number;
+  unchecked: number;
+  profile: string;
+  verdict: string;
+}
+
+export interface Agent {
+  agent: string;
+  capacity: (number | null)[];
+  chain: ChainCounts;
+  fragile: number;
+  k_eff: (number | null)[];
+  last: string | null;
+  overridden: number;
+  plausibility: (number | null)[];
+  traces: number[];
+}
+
+export interface Fleet {
+  agents: Agent[];
+  days: string[];
+  more: boolean;
+}
+
+export interface Alert {
+  alert_id: string;
+  acknowledged: boolean;
+  acknowledged_by: string | null;
+  agent_id_hash: string | null;
+  baseline: number | null;
+  detection_mechanism: string;
+  deviation: number | null;
+  domain: string | null;
+  evidence_traces: string[];
+  metric: string | null;
+  recommended_action: string | null;
+  resolved: boolean;
+  resolved_by: string | null;
+  severity: string;
+  timestamp: string;
+  value: number | null;
+}
+
+export const MECHANISMS: Record<string, string> = {
+  cross_agent_divergence: 'Scores unlike those of the others',
+  intra_agent_consistency: 'Decides differently from time to time',
+  hash_chain: 'The audit chain is broken',
+  temporal_drift: 'Scores moved from one day to the next',
+  conscience_override: 'Overridden more often than others',
+  trace_id_conflict: 'Two traces under one id',
+};
+
+export const SERIES = ['k_eff', 'capacity', 'plausibility'] as const;
+export type Series = (typeof SERIES)[number];
+
+export const ABOUT: Record<Series, {title: string; words: string; mark?: number}> = {
+  k_eff: {title: 'k_eff', words: 'how many independent sources a decision rests on; below 2 is fragile', mark: 2},
+  capacity: {title: 'Capacity', words: 'how far the agent can be relied on, 0 to 1; below 0.3 is fragile', mark: 0.3},
+  plausibility: {title: 'Plausibility', words: 'how plausible its analyses found what they decided on'},
+};
+
+export function total(values: readonly number[]): number {
+  return values.reduce((sum, value) => sum + value, 0);
+}
+
+/** The newest value that there is. */
+export function newest(values: readonly (number | null)[]): number | null {
+  for (let i = values.length; i-- > 0;) if (values[i] !== null) return values[i]!;
+  return null;
+}
+
+/** Days as seconds, for an axis. */
+export function daySeconds(days: readonly string[]): number[] {
+  return days.map((day) => Date.parse(day + 'T00:00:00Z') / 1000);
+}
+
+/** What is wrong with a chain in a few words; empty when nothing is. */
+export function chainWords(chain: ChainCounts): string {
+  const words: string[] = [];
+  for (const kind of ['gap', 'fork', 'mismatch', 'reorder', 'duplicate'] as const)
+    if (chain[kind] > 0) words.push(`${chain[kind]} ${kind}${chain[kind] > 1 ? (kind === 'mismatch' ? 'es' : 's') : ''}`);
+  return words.join(', ');
+}
+
+/** Worst first: broken chains, then what is most fragile, then by name. */
+export function worstFirst(agents: readonly Agent[]): Agent[] {
+  const rank = (agent: Agent): number => (agent.chain.verdict === 'broken' ? 0 : 1);
+  return [...agents].sort((a, b) => rank(a) - rank(b)
+    || (newest(a.capacity) ?? 2) - (newest(b.capacity) ?? 2) || (a.agent < b.agent ? -1 : 1));
+}
