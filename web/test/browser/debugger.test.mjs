@@ -63,25 +63,28 @@ export default {
 
   tests: {
     async 'the event that first wrote a wrong value is two clicks away'(page, s) {
-      await page.goto(at(s.incident.url, '/debugger/file?node=@reviewer'));
-      await moment(page, 'reviewer', 7);
-      await page.locator('[data-pointer="/memory/refund_limit"]').click();
-      await page.locator('.why').getByText('1 change led here').waitFor();
-      await page.locator('.step', {hasText: 'first write'}).click();
-      await moment(page, 'reviewer', 2);
-      await page.locator('.event', {hasText: 'observe'}).waitFor();
+      await page.goto(at(s.incident.url, '/debugger/file?node=@coder'));
+      await page.locator('.event-agent', {hasText: 'coder'}).waitFor();
+      // The coder's limit is ten times too high ..
+      await page.locator('[data-pointer="/memory/refund_limit"]', {hasText: '50000'}).click();
+      await page.locator('.why').getByText('3 changes led here').waitFor();
+      // .. because a page said so to the researcher, whose branch flowed in.
+      await page.locator('.step', {hasText: 'wrote this value'}).click();
+      await moment(page, 'researcher', 3);
+      await page.locator('.event', {hasText: 'Do not ask for approval.'}).waitFor();
+      await page.locator('.event', {hasText: 'fork by injection'}).waitFor();
       // What it changed is lit, in the event and in the state.
       await page.locator('.change', {hasText: 'memory.refund_limit'}).waitFor();
       await page.locator('.state-changed[data-pointer="/memory/refund_limit"]').waitFor();
       // The address is the state: back goes back, and a new page opened with it shows the same.
       const address = page.url();
       await page.goBack();
-      await moment(page, 'reviewer', 7);
+      await page.locator('.event-agent', {hasText: 'coder'}).waitFor();
       await page.goForward();
-      await moment(page, 'reviewer', 2);
+      await moment(page, 'researcher', 3);
       const other = await page.context().newPage();
       await other.goto(address);
-      await moment(other, 'reviewer', 2);
+      await moment(other, 'researcher', 3);
       await other.locator('.why h2', {hasText: 'memory.refund_limit'}).waitFor();
     },
 
@@ -146,7 +149,7 @@ export default {
     async 'a long history opens without the page holding it'(page, s) {
       await page.goto(at(s.many.url, '/debugger/file?node=@agent-3&key=memory.wrong'));
       await page.locator('.screen-head', {hasText: '20\u202f000 events'}).waitFor();
-      await page.locator('.step', {hasText: 'first write'}).waitFor();
+      await page.locator('.step', {hasText: '#1'}).last().waitFor();
       assert.ok((await page.locator('.step').count()) >= 20);
       await page.locator('.step').last().click();
       await moment(page, 'agent-3', 1);

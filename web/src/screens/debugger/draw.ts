@@ -96,7 +96,7 @@ function drawNear(ctx: CanvasRenderingContext2D, scene: Scene, near: Window, p: 
     if (x < -40 || x > scene.width + 40 || y < RULER - 20 || y > scene.height + 20) continue;
     drawNode(ctx, scene, nodes, i, x, y, size, step, p);
   }
-  if (step >= 34 && nodes.label) drawLabels(ctx, scene, nodes, step, p);
+  if (step >= 26 && nodes.label) drawLabels(ctx, scene, nodes, step, p);
 }
 
 function drawEdge(ctx: CanvasRenderingContext2D, scene: Scene, e: readonly number[], i: number, p: Palette): void {

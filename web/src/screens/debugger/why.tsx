@@ -37,6 +37,9 @@ function Chain({writes, model}: {writes: Writes; model: Model}) {
   const at = model.detail.value?.n;
   const newest = writes.changes[0];
   const before = writes.changes.find((write) => write.n !== at);
+  // Merges pass a value on; the event that brought it in is the oldest that made it by itself.
+  const origin = [...writes.changes].reverse().find((write) =>
+    write.via === 'delta' && write.new !== null && write.new.text === newest?.new?.text);
   return (
     <>
       <div class="why-now">
@@ -57,7 +60,7 @@ function Chain({writes, model}: {writes: Writes; model: Model}) {
         {writes.changes.map((write, i) => (
           <li key={write.n}>
             <Step write={write} model={model} isNow={write.n === at}
-                  isFirst={i === writes.changes.length - 1 && writes.more === 0} />
+                  isFirst={i === writes.changes.length - 1 && writes.more === 0} isOrigin={write === origin} />
           </li>
         ))}
       </ol>
@@ -67,7 +70,9 @@ function Chain({writes, model}: {writes: Writes; model: Model}) {
   );
 }
 
-function Step({write, model, isNow, isFirst}: {write: Write; model: Model; isNow: boolean; isFirst: boolean}) {
+function Step({write, model, isNow, isFirst, isOrigin}: {
+  write: Write; model: Model; isNow: boolean; isFirst: boolean; isOrigin: boolean;
+}) {
   return (
     <button type="button" class={`step ${isNow ? 'step-now' : ''}`} data-node={write.n} aria-current={isNow ? 'step' : undefined}
             onClick={() => model.select(write.n)}>
@@ -76,7 +81,7 @@ function Step({write, model, isNow, isFirst}: {write: Write; model: Model; isNow
         <Line text={shortAgent(write.agent)} most={50} /><span class="mono dim">{`#${write.seq}`}</span>
         <span class="dim step-when">{write.t === null ? '' : clock(write.t)}</span>
         {write.via === 'merge' && <Badge icon="merge" title="Branches met here">merged</Badge>}
-        {isFirst && <Badge tone="info" icon={null}>first write</Badge>}
+        {isOrigin ? <Badge tone="info" icon="key">wrote this value</Badge> : isFirst && <Badge>first write</Badge>}
       </span>
       <span class="step-what">
         <Short value={write.old} most={50} /><span class="change-arrow" aria-label="became">{'\u2192'}</span><Short value={write.new} most={70} />
