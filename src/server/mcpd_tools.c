@@ -109,8 +109,9 @@ static const cx_mcpd_tool tools[] = {
 static const struct captured {
     const char *name, *help;
 } captured[] = {
-    {"branch", "agent/AGENT_ID_HASH, run/RUN_ID, run/RUN_ID/TASK, or all (the default): all "
-               "recorded traces."},
+    {"branch",
+     "agent/AGENT_ID_HASH, run/RUN_ID, run/RUN_ID/TASK, otel/TRACE_ID, session/ID, or all (the "
+     "default): all signed traces."},
     {"run_id", "A governed run, such as the tool runs lists."},
     {"agent_id_hash", "The agent."},
     {"trace_id", "The trace."},
