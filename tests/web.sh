@@ -17,7 +17,7 @@ unit)
     out=$(mktemp)
     trap 'rm -f "$out"' EXIT
     code=0
-    node node_modules/vitest/vitest.mjs run --reporter=default --reporter=json --outputFile.json="$out" || code=$?
+    node node_modules/vitest/vitest.mjs run --testTimeout=120000 --reporter=default --reporter=json --outputFile.json="$out" || code=$?
     node -e 'const r = JSON.parse(require("fs").readFileSync(process.argv[1], "utf8"));
         console.log(`${r.numPassedTests} passed, ${r.numFailedTests} failed, ${r.numPendingTests} skipped`);' "$out"
     exit "$code"
