@@ -63,7 +63,7 @@ class Receiver:
 
     def post(self, body, kind="traces", type=PROTO, connection=None, method="POST", path=None,
              **headers):
-        c = connection or http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        c = connection or http.client.HTTPConnection("127.0.0.1", self.port, timeout=120)
         names = {name.replace("_", "-"): value for name, value in headers.items()}
         c.request(method, path or "/v1/" + kind, body, {"Content-Type": type, **names})
         r = c.getresponse()

@@ -348,7 +348,7 @@ def what_was_acknowledged_survives_a_kill():
 
             def export(which):
                 at = 0
-                c = http.client.HTTPConnection("127.0.0.1", r.port, timeout=20)
+                c = http.client.HTTPConnection("127.0.0.1", r.port, timeout=120)
                 while not ends.is_set():
                     ids = [1 + round_number * 10**6 + which * 10**5 + at + k for k in range(3)]
                     at += 3
@@ -384,7 +384,7 @@ def what_was_acknowledged_survives_a_kill():
 def many_exporters_at_once():
     with Receiver() as r:
         def export(which):
-            c = http.client.HTTPConnection("127.0.0.1", r.port, timeout=60)
+            c = http.client.HTTPConnection("127.0.0.1", r.port, timeout=120)
             for at in range(10):
                 body = proto(*[Span(1 + at * 5 + k, agent=f"a{which % 4}",
                                     trace="%032x" % (which // 2 + 1)) for k in range(5)])
