@@ -50,10 +50,30 @@ static void heading(page *p, const char *title, const char *explanation)
     cx_buf_printf(p->out, "<h2>%s</h2>\n<p>%s</p>\n", title, explanation);
 }
 
+/* P4: what has been shown counts, rows of tables too. */
+static void spend(page *p, size_t size)
+{
+    size_t left = CX_EVIDENCE_SHOWN_ALL_MAX - p->shown;
+    p->shown += size < left ? size : left;
+}
+
+/* A text on one line; a longer one than LINE_MAX is cut between characters. */
+#define LINE_MAX 4096
+static void words(page *p, cx_str text)
+{
+    size_t size = text.size < LINE_MAX ? text.size : LINE_MAX;
+    while (size < text.size && size != 0 && ((uint8_t)text.data[size] & 0xc0) == 0x80)
+        size--;
+    spend(p, size);
+    cx_html_text(p->out, cx_str_from(text.data, size));
+    if (size < text.size)
+        raw(p, " <b>..</b>");
+}
+
 static void term(page *p, const char *name, cx_str value)
 {
     cx_buf_printf(p->out, "<dt>%s</dt><dd>", name);
-    cx_html_text(p->out, value);
+    words(p, value);
     raw(p, "</dd>\n");
 }
 
@@ -70,7 +90,7 @@ static void block(page *p, cx_str text)
     size_t room = CX_EVIDENCE_SHOWN_ALL_MAX - p->shown;
     size_t size = text.size < CX_EVIDENCE_SHOWN_MAX ? text.size : CX_EVIDENCE_SHOWN_MAX;
     size = size < room ? size : room;
-    p->shown += size;
+    spend(p, size);
     raw(p, "<pre>");
     cx_html_block(p->out, cx_str_from(text.data, size));
     raw(p, "</pre>\n");
@@ -87,10 +107,17 @@ static bool is_text(cx_bytes bytes)
     return true;
 }
 
-/* False for what is no JSON; running out of memory must not look like that (P1). */
+/* False for what is no JSON, or nested deeper than anything of ours; running out of memory must not
+ * look like that (P1).  Indenting what is nested deeply would take memory without bound. */
+#define DEPTH_MAX 128
 static bool parse(page *p, cx_str text, cx_json *out)
 {
-    cx_status status = cx_json_parse_text(text, &p->arena, out, NULL);
+    cx_json_limits limits = CX_JSON_LIMITS_INIT;
+    cx_json_parser parser;
+    limits.depth = DEPTH_MAX;
+    cx_json_parser_init(&parser, p->out->alloc, &limits);
+    cx_status status = cx_json_parse(&parser, text, &p->arena, out, NULL);
+    cx_json_parser_done(&parser);
     if (status.code == CX_E_NOMEM)
         p->status = status;
     return !cx_failed(status);
@@ -201,11 +228,11 @@ static void component(page *p, const cx_json *one)
     cx_buf text;
     const cx_json *data = CX_JSON_GET(one, "data");
     raw(p, "<tr><td>");
-    cx_html_text(p->out, CX_JSON_GET_STR(one, "component_type"));
+    words(p, CX_JSON_GET_STR(one, "component_type"));
     raw(p, "<br>");
-    cx_html_text(p->out, CX_JSON_GET_STR(one, "event_type"));
+    words(p, CX_JSON_GET_STR(one, "event_type"));
     raw(p, "</td><td>");
-    cx_html_text(p->out, CX_JSON_GET_STR(one, "timestamp"));
+    words(p, CX_JSON_GET_STR(one, "timestamp"));
     raw(p, "</td><td>");
     cx_buf_init(&text, p->out->alloc);
     if (data != NULL && pretty(p, data, &text))
@@ -306,18 +333,17 @@ static void events(page *p, cx_str text)
         text = cx_str_from(text.data + used, text.size - used);
         cx_buf_init(&payload, p->out->alloc);
         cx_buf_printf(p->out, "<tr><td>%zu</td>", ++number);
+        spend(p, 64);
         bool read = parse(p, line, &event);
         const cx_json *value = read ? CX_JSON_GET(&event, "payload") : NULL;
         raw(p, "<td>");
-        cx_html_text(p->out, read ? CX_JSON_GET_STR(&event, "ts") : CX_STR(""));
+        words(p, read ? CX_JSON_GET_STR(&event, "ts") : CX_STR(""));
         raw(p, "</td><td>");
-        cx_html_text(p->out, read ? CX_JSON_GET_STR(&event, "event_type") : CX_STR("?"));
+        words(p, read ? CX_JSON_GET_STR(&event, "event_type") : CX_STR("?"));
         raw(p, "</td><td>");
         if (value != NULL && !cx_failed(cx_json_write(&payload, value, CX_JSON_PY_COMPACT, NULL))) {
             size_t most = payload.size < 2048 ? payload.size : 2048;
-            p->shown += most < CX_EVIDENCE_SHOWN_ALL_MAX - p->shown
-                            ? most
-                            : CX_EVIDENCE_SHOWN_ALL_MAX - p->shown;
+            spend(p, most);
             cx_html_text(p->out, cx_str_from((const char *)payload.data, most));
             if (most < payload.size)
                 raw(p, " <b>..</b>");

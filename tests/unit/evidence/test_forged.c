@@ -245,3 +245,29 @@ CX_TEST(a_long_text_is_cut_on_the_page_and_kept_in_the_data)
     cx_buf_done(&page);
     sample_close(&s);
 }
+
+/* A million empty lines, one line of a megabyte, brackets without end: the page stays small. */
+CX_TEST(a_page_is_bounded_whatever_is_in_it)
+{
+    sample s;
+    cx_err err;
+    size_t size = (size_t)2 << 20;
+    char *text = malloc(size);
+    static const char *const starts[] = {"", "{\"ts\":\"", "[[[["};
+    static const char fill[] = {'\n', '\x01', '['};
+    for (unsigned i = 0; i < CX_COUNT_OF(starts) && sample_open(&s, "memory.cxe"); i++) {
+        cx_buf page;
+        cx_evidence forged = s.evidence;
+        cx_evidence_file file = {CX_STR("events.jsonl"), {(const uint8_t *)text, size}};
+        cx_buf_init(&page, cx_alloc_default());
+        memset(text, fill[i], size);
+        memcpy(text, starts[i], strlen(starts[i]));
+        forged.files = &file;
+        forged.file_count = 1;
+        CHECK_STATUS(cx_evidence_page(&forged, &page, &err), &err);
+        CHECK(page.size < ((size_t)24 << 20));
+        cx_buf_done(&page);
+        sample_close(&s);
+    }
+    free(text);
+}
