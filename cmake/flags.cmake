@@ -40,6 +40,8 @@ target_compile_options(cx_flags INTERFACE
   $<$<BOOL:${CORTEX_WERROR}>:-Werror>
   -fno-strict-overflow -fstack-protector-strong
   $<$<CONFIG:Release>:-D_FORTIFY_SOURCE=2>
+  # A section each, so that a program carries only what it calls (cortex-verify: rooms.cmake).
+  $<$<CONFIG:Release>:-ffunction-sections> $<$<CONFIG:Release>:-fdata-sections>
   # Paths of the building machine never reach a binary.
   -ffile-prefix-map=${PROJECT_SOURCE_DIR}/= -ffile-prefix-map=${PROJECT_BINARY_DIR}=build)
 # The same build must print the same digits everywhere: no fused multiply-add behind our back.
