@@ -128,7 +128,7 @@ fi
 part "AddressSanitizer and UBSan, clang"
 unset CC CXX
 if build asan; then
-    run_tests asan -LE 'differential|once'
+    run_tests asan -LE 'differential|once|web'
 fi
 
 through=()

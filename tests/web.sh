@@ -18,6 +18,7 @@ unit)
     trap 'rm -f "$out"' EXIT
     code=0
     node node_modules/vitest/vitest.mjs run --testTimeout=120000 --reporter=default --reporter=json --outputFile.json="$out" || code=$?
+    [ -s "$out" ] || { echo "Vitest ended before it had results" >&2; exit 1; }
     node -e 'const r = JSON.parse(require("fs").readFileSync(process.argv[1], "utf8"));
         console.log(`${r.numPassedTests} passed, ${r.numFailedTests} failed, ${r.numPendingTests} skipped`);' "$out"
     exit "$code"
