@@ -37,9 +37,7 @@ export function StatePane({model}: {model: Model}) {
                onInput={(event) => setFilter(event.currentTarget.value)} />
         <span class="dim">after this event</span>
       </div>
-      <div role="tree" aria-label="State">
-        <LevelView model={model} n={node.n} pointer="" depth={0} filter={filter.toLowerCase()} />
-      </div>
+      <LevelView model={model} n={node.n} pointer="" depth={0} filter={filter.toLowerCase()} />
     </div>
   );
 }
@@ -50,13 +48,16 @@ function LevelView({model, n, pointer, depth, filter}: {
   const of = useAnswer<Level>(`${model.path}/values`, {node: '#' + n, pointer});
   const more = useMemo(() => signal<Entry[]>([]), [n, pointer]);
   const [isDone, setDone] = useState(false);
+  // Inside of a tree only its items may stand, also while one is on its way.
+  if (depth > 0 && of.value === null && of.error === null)
+    return <div role="treeitem" aria-busy="true" class="state-loading">{'Building the state\u2026'}</div>;
   return (
     <Answer of={of} what="Building the state">
       {(level) => {
         const entries = [...level.entries, ...more.value];
         const shown = filter && depth > 0 ? entries.filter((entry) => depth > 1 || entry.key.toLowerCase().includes(filter)) : entries;
         if (level.value) return <div class="state-leaf" style={{paddingLeft: `${depth * 14 + 8}px`}}><Value value={level.value} /></div>;
-        return (
+        const rows = (
           <>
             {shown.map((entry) => <EntryRow key={entry.key} model={model} n={n} entry={entry} depth={depth} filter={filter}
                                             pointer={`${pointer}/${escapePointer(entry.key)}`} />)}
@@ -70,6 +71,7 @@ function LevelView({model, n, pointer, depth, filter}: {
             )}
           </>
         );
+        return depth === 0 ? <div role="tree" aria-label="State">{rows}</div> : rows;
       }}
     </Answer>
   );
