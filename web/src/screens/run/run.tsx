@@ -75,7 +75,7 @@ function Head({shown, model}: {shown: RunShown; model: RunModel}) {
         {shown.trace?.trace_id && <button type="button" class="link" title={plain(`Copy the trace id ${shortId(shown.trace.trace_id)}`)} onClick={() => copy(shown.trace!.trace_id!, 'Trace id')}>trace id</button>}
       </span>
       <a class="run-link" href={linkTo('debugger', `run/${shown.run_id}`)}><Icon name="lanes" /> Debugger</a>
-      {shown.sealed && <a class="run-link" href={linkTo('evidence', `run/${shown.run_id}`)}><Icon name="shield" /> Evidence</a>}
+      {shown.sealed && <a class="run-link" href={linkTo('evidence', '', {what: 'auditor', id: shown.run_id})}><Icon name="shield" /> Evidence</a>}
     </header>
   );
 }
