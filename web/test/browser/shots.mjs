@@ -34,6 +34,7 @@ try {
     await page.waitForSelector('.why h2, .tab');
     await page.waitForLoadState('networkidle');
   });
+  await shoot('compare', `${incident.url}&to=${encodeURIComponent('/compare/file?a=@coder&b=@planner')}`, (page) => page.waitForSelector('.compare-first'));
 } finally {
   await incident.close();
 }
@@ -42,9 +43,13 @@ const traces = join(ROOT, 'examples/traces');
 const home = await serveHome((path) => {
   cortex(['key', 'add', '--home', path, join(traces, 'trust.json')]);
   cortex(['record', '--home', path, join(traces, 'alpha.json'), join(traces, 'beta.json'), join(traces, 'later.json')]);
+  cortex(['detect', '--home', path]);
 });
 try {
   await shoot('inbox', home.url('/inbox'), (page) => page.waitForSelector('.item-trace'));
+  await shoot('trace', home.url('/trace/trace-0f1710aec6e6a530-000005'), (page) => page.waitForSelector('.trace-here'));
+  await shoot('fleet', home.url('/fleet'), (page) => page.waitForSelector('.fleet-alert'));
+  await shoot('heatmap', home.url('/heatmap/all?layer=cost'), (page) => page.waitForSelector('.heat-hottest'));
   await shoot('traces', home.url('/debugger/all'), (page) => page.waitForSelector('.event-agent'));
 } finally {
   await home.close();

@@ -1,6 +1,7 @@
 // debugger.tsx - a history as lanes, one moment in focus, and everything else following it.
 
 import {useEffect, useMemo, useState} from 'preact/hooks';
+import {isLive} from '../../base/api';
 import {focus} from '../../base/focus';
 import {count, duration, plural} from '../../base/format';
 import {addCommands} from '../../base/keys';
@@ -85,6 +86,7 @@ function Head({name, summary, model}: {name: string; summary: Summary; model: Mo
         : <button type="button" class="quiet" onClick={() => adjust({pane: 'findings'})}><Badge tone="bad">{`does not hold: ${plural(summary.errors, 'finding')}`}</Badge></button>}
       <span class="dim">{`${plural(summary.nodes, 'event')}, ${plural(summary.agents, 'agent')}`}
         {first !== undefined && last !== undefined && last > first ? `, ${duration(last - first)}` : ''}</span>
+      {isLive() && <span class="group"><a href={linkTo('compare', name)}>Compare</a><a href={linkTo('heatmap', name)}>Heatmap</a></span>}
       <span class="grow" />
       <Find />
       <span class="group" role="group" aria-label="View">
