@@ -30,7 +30,7 @@ import tempfile
 import threading
 import time
 
-BYTES_AN_ENTRY = 400     # the trees and maps of a ledger are in memory
+BYTES_AN_ENTRY = 1000    # trees and maps; rows, until their page cache of 64 MiB is full
 SLACK_BYTES = 6 << 20
 SLACK_DESCRIPTORS = 12   # connections that are open at that moment
 JUDGED_S = 1200

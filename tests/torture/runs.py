@@ -94,7 +94,10 @@ class Governor(Client):
             if done.code == 0:
                 return
             self.world.error("run cleanup", done.tag())
-            if not self.world.poisoned(done.tag()) and not self.world.excused(done.began, done.ended):
+            # What a server whose disk was full could not take is said item by item.
+            if b"an earlier write failed" in done.out:
+                self.server.failed = True
+            elif not self.world.poisoned(done.tag()) and not self.world.excused(done.began, done.ended):
                 self.world.defect("cleanup in fine weather: " + done.said())
             time.sleep(0.5)
         self.world.defect("cleanup never came through: " + done.said())

@@ -17,6 +17,7 @@ import json
 import os
 import pathlib
 import random
+import resource
 import shutil
 import signal
 import sys
@@ -309,8 +310,8 @@ def main():
     print(f"seed {options.seed}, {options.seconds} s; to repeat: torture.py --seed {options.seed} "
           f"--seconds {options.seconds}", flush=True)
     folder = pathlib.Path(options.keep or tempfile.mkdtemp(prefix="cortex-torture-")).resolve()
-    end, number, passed = time.monotonic() + options.seconds, 0, 0
-    failed = 0
+    began = time.monotonic()
+    end, number, passed, failed = began + options.seconds, 0, 0, 0
     while (not failed or options.go_on) and (number == 0 or end - time.monotonic() > 20):
         number += 1
         place = folder / f"generation-{number}"
@@ -334,6 +335,9 @@ def main():
             shutil.rmtree(place)
     if not failed and not options.keep:
         shutil.rmtree(folder)
+    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    cpu = sum(u.ru_utime + u.ru_stime for u in used)
+    print(f"{number} homes; {cpu / (time.monotonic() - began):.2f} cores used on average")
     print(f"{passed} passed, {failed} failed, 0 skipped")
     return failed != 0
 
