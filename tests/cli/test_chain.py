@@ -55,7 +55,7 @@ def a_step_builds_on_the_one_before_it():
         for made in answer["steps"]:
             check(repo.cortex("run", "verify", made["run_id"]).returncode == 0, made)
         journal = "run:" + repo.git("rev-list", "--max-parents=0", "HEAD")[:16]
-        entries = repo.cortex("log", "--actor", journal, "--json")
+        entries = repo.cortex("log", "--all", "--actor", journal, "--json")
         check(entries.stdout.count(b'"run.chain"') == 1, entries.stdout[-1000:], entries.stderr)
         repo.clean()
 

@@ -106,7 +106,7 @@ class Place:
         return self.json("roots", "--actor", actor)["actors"][0]["journal_size"]
 
     def entries(self):
-        return [json.loads(line) for line in self.ok("log", "--json").splitlines()]
+        return [json.loads(line) for line in self.ok("log", "--all", "--json").splitlines()]
 
 
 ULID = re.compile(r"[0-9A-HJKMNP-TV-Z]{26}")

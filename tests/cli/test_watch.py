@@ -83,7 +83,7 @@ class Place:
             return None
         who = f"watch:{session['session']}@"
         pieces = {}
-        for text in self.command("log", "--actor", "sessions", "--json").splitlines():
+        for text in self.command("log", "--all", "--actor", "sessions", "--json").splitlines():
             entry = json.loads(text)
             if not entry["created_by"].startswith(who):
                 continue

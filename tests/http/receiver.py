@@ -94,7 +94,7 @@ class Receiver:
 
     def entries(self):
         return [json.loads(line) for line in
-                self.command("log", "--actor", "otel", "--json").splitlines()]
+                self.command("log", "--all", "--actor", "otel", "--json").splitlines()]
 
     def nodes(self, branch="@otel/" + TRACE):
         """node count by agent, without the importer's."""
