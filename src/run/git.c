@@ -211,6 +211,22 @@ cx_status cx_git_run(const cx_git *git, const char *const *args, cx_buf *out, cx
     return cx_git_call_run(git, &(cx_git_call){.args = args}, out, NULL, err);
 }
 
+/* "git version 2.39.5", perhaps with more behind it, into parts; a third number may be missing. */
+static bool read_version(const char *z, unsigned parts[3])
+{
+    static const char before[] = "git version ";
+    size_t count = 0;
+    if (strncmp(z, before, sizeof before - 1) != 0)
+        return false;
+    for (z += sizeof before - 1; count < 3 && *z >= '0' && *z <= '9'; count++) {
+        for (parts[count] = 0; *z >= '0' && *z <= '9' && parts[count] < 10000; z++)
+            parts[count] = parts[count] * 10 + (unsigned)(*z - '0');
+        if (*z == '.')
+            z++;
+    }
+    return count >= 2;
+}
+
 cx_status cx_git_version(const char *program, unsigned *out, cx_err *err)
 {
     const char *argv[ARGS_MAX], *envp[ENV_MAX];
@@ -227,7 +243,7 @@ cx_status cx_git_version(const char *program, unsigned *out, cx_err *err)
     if (!cx_failed(status))
         status = run_argv(&with, argv, envp, "/", &call, &text, NULL, err);
     const char *z = cx_failed(status) ? NULL : cx_buf_z(&text);
-    if (z != NULL && sscanf(z, "git version %4u.%4u.%4u", &parts[0], &parts[1], &parts[2]) < 2)
+    if (z != NULL && !read_version(z, parts))
         status = cx_fail(err, CX_E_FORMAT, "%s does not say which version it is", with.program);
     cx_buf_done(&text);
     CX_TRY(status);

@@ -58,7 +58,7 @@ static void end_with(waiting *w, cx_mcp_end_kind kind, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    vsnprintf(w->end->message, sizeof w->end->message, format, args);
+    (void)vsnprintf(w->end->message, sizeof w->end->message, format, args);
     va_end(args);
     w->end->kind = kind;
     w->client->over = true;

@@ -41,7 +41,7 @@ static void refuse(policy_loader *loader, const char *path, const char *format, 
     char message[CX_ERR_MESSAGE_SIZE + 64];
     va_list args;
     va_start(args, format);
-    vsnprintf(message, sizeof message, format, args);
+    (void)vsnprintf(message, sizeof message, format, args);
     va_end(args);
     cx_run_refuse(loader->findings, "POLICY", cx_str_z(path), CX_STR(""), "%s", message);
 }

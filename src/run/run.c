@@ -57,7 +57,7 @@ static void add(cx_run_findings *findings, const cx_run_finding *finding, const 
         findings->failed = true;
         return;
     }
-    vsnprintf(message, sizeof message, format, args);
+    (void)vsnprintf(message, sizeof message, format, args);
     *slot = *finding;
     slot->where = copy_text(finding->where.data == NULL ? CX_STR("") : finding->where, findings->arena);
     slot->detail = copy_text(finding->detail.data == NULL ? CX_STR("") : finding->detail, findings->arena);
