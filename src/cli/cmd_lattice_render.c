@@ -4,8 +4,11 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "cli/ledger.h"
 #include "lattice/lattice.h"
 #include "lattice/stage.h"
+#include "recorder/held.h"
+#include "server/foreign.h"
 #include "server/page.h"
 
 static int run(cx_cli *cli, const cx_cli_args *args);
@@ -91,8 +94,29 @@ static cx_status draw(const cx_cli_args *args, const cx_lattice *lattice,
     return cx_lattice_render(out, lattice, &picture, err);
 }
 
+/* Of recorded traces: which snapshots hold what is shown.  Everything else has none. */
+static cx_status hold_snapshots(cx_cli *cli, const cx_cli_args *args, const cx_lattice *lattice,
+                                cx_stage *stage, cx_arena *arena, cx_err *err)
+{
+    const char *path = args->operands[0];
+    cx_stage_snapshot *list;
+    size_t count;
+    cx_home *home = NULL;
+    if (path[0] != '@' || strncmp(path, "@run/", 5) == 0 || cx_foreign_is(cx_str_z(path + 1)))
+        return CX_SUCCESS;
+    const cx_home_options reading = cx_cli_home_options(cli, CX_CLI_READ, NULL);
+    CX_TRY(cx_cli_home_path(cli, args, &path, err));
+    CX_TRY(cx_home_open(path, &reading, &home, err));
+    cx_status status = cx_recorder_held(home, lattice, arena, &list, &count, err);
+    if (!cx_failed(status))
+        status = cx_stage_hold(stage, list, count, err);
+    cx_status closed = cx_home_close(home, NULL);
+    (void)closed; /* nothing was written */
+    return status;
+}
+
 /* head, the data, tail: the page was cut where its data goes when it was built. */
-static cx_status draw_page(const cx_cli_args *args, const cx_lattice *lattice,
+static cx_status draw_page(cx_cli *cli, const cx_cli_args *args, const cx_lattice *lattice,
                            const cx_lattice_report *report, cx_buf *out, cx_err *err)
 {
     const cx_state_options merging = CX_STATE_OPTIONS_INIT;
@@ -103,18 +127,23 @@ static cx_status draw_page(const cx_cli_args *args, const cx_lattice *lattice,
     cx_stage *stage = NULL;
     cx_states *states = NULL;
     uint32_t nodes = 0;
+    cx_arena arena;
     if (!cx_page_is_there())
         return cx_fail(err, CX_E_UNSUPPORTED,
                        "option --html: this program was built without the page; README.md says "
                        "how to build it with the page");
     cx_buf_add(out, cx_page_single_head.data, cx_page_single_head.size);
+    cx_arena_init(&arena, cli->alloc, 0);
     cx_status status = cx_states_open(lattice, &merging, &states, err);
     if (!cx_failed(status))
         status = cx_stage_open(lattice, report, false, &stage, err);
     if (!cx_failed(status))
+        status = hold_snapshots(cli, args, lattice, stage, &arena, err);
+    if (!cx_failed(status))
         status = cx_stage_carry(out, stage, states, &part, &nodes, err);
     cx_stage_close(stage);
     cx_states_close(states);
+    cx_arena_done(&arena);
     CX_TRY(status);
     if (nodes < cx_lattice_count(lattice))
         cx_cli_complain("note: the file holds %lu of %lu events, from row %lu on; --first and "
@@ -150,7 +179,7 @@ static int draw_and_write(cx_cli *cli, const cx_cli_args *args, const cx_lattice
     if (!cx_failed(status)) {
         if (cx_lattice_report_verdict(report) != CX_HOLDS)
             code = CX_EXIT_BROKEN;
-        status = cx_cli_has(args, "html") ? draw_page(args, lattice, report, &out, &err)
+        status = cx_cli_has(args, "html") ? draw_page(cli, args, lattice, report, &out, &err)
                                           : draw(args, lattice, report, form, &out, &err);
     }
     if (!cx_failed(status) && path != NULL && strcmp(path, "-") != 0) {

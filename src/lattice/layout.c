@@ -4,7 +4,7 @@
  * Invariants:
  *   I1  every node of the file is in exactly one row;
  *   I2  an edge between nodes with a topological place goes from a smaller row to a greater one;
- *   I3  folding never hides an edge between lanes, a fork, a finding, a head or a root;
+ *   I3  folding never hides an edge between lanes, a fork, a finding, a head, a root or an override;
  *   I4  every edge with an end in the window is listed once; edges within a fold are not.
  *
  * Passes over all nodes are loops over flat arrays: nothing recurses, and what they need beside the
@@ -90,7 +90,7 @@ static bool is_quiet(const scratch *s, cx_node at)
     const cx_lattice *lattice = s->lattice;
     const node *n = node_at(lattice, at);
     if (n->parent_count != 1 || node_fork(n) != CX_FORK_NONE || s->seen[at] != 0 ||
-        (n->flags & NODE_MISSING_PARENT) != 0)
+        (n->flags & NODE_MISSING_PARENT) != 0 || cx_lattice_overrides(lattice, at) != 0)
         return false;
     cx_node parent = node_parents(lattice, n)[0];
     uint32_t child_count;
@@ -221,6 +221,8 @@ static uint8_t row_marks(const scratch *s, cx_node at)
         marks |= LAYOUT_HAS_ERROR;
     if ((s->seen[at] & SEEN_WARNING) != 0)
         marks |= LAYOUT_HAS_WARNING;
+    if (cx_lattice_overrides(s->lattice, at) != 0)
+        marks |= LAYOUT_IS_OVERRIDE;
     return (uint8_t)marks;
 }
 

@@ -28,7 +28,8 @@ enum {
     LAYOUT_HAS_ERROR = 1 << 3,
     LAYOUT_HAS_WARNING = 1 << 4,
     LAYOUT_NO_ORDER = 1 << 5, /* on or behind a cycle */
-    LAYOUT_LEFT_OUT = 1 << 6  /* unusable, or a repeated node_id */
+    LAYOUT_LEFT_OUT = 1 << 6,   /* unusable, or a repeated node_id */
+    LAYOUT_IS_OVERRIDE = 1 << 7 /* see cx_lattice_overrides; only when deltas were kept */
 };
 
 typedef struct layout_row {
@@ -104,6 +105,15 @@ void cx_lattice_layout_done(layout *l);
 /* What a node's event says it is, in a few words; empty when it says nothing or cannot be read. */
 CX_RESULT cx_lattice_label_of(const cx_lattice *lattice, cx_node n, cx_arena *arena, cx_str *out,
                               cx_err *err);
+
+/*
+ * How often somebody's decision was set aside by what the node records: members
+ * "action_was_overridden" that are true (a conscience, trace.md §7), and in the branch of a run an
+ * approval by which a person lifted what the contract forbids (run.md).  0 without deltas.
+ */
+uint32_t cx_lattice_overrides(const cx_lattice *lattice, cx_node n);
+/* What follows `"NAME":` in canonical JSON the next time from `*at` on; data NULL = no more. */
+cx_str cx_lattice_next_member(cx_str text, cx_str name, size_t *at);
 
 static inline uint32_t layout_slot_of(const cx_lattice *lattice, uint32_t who)
 {

@@ -21,8 +21,6 @@
 
 #define FINDINGS_TOLD 500
 #define FINDING_DETAIL_BYTES 400
-/* Marks of the scrubber: at most one of a kind in each of so many stretches. */
-#define MARK_BINS 1000
 
 /* --- opening ---------------------------------------------------------------------------------- */
 
@@ -248,46 +246,6 @@ static void put_cells(cx_buf *out, const cx_stage *stage, const cell *cells, uin
     cx_buf_add_byte(out, ']');
 }
 
-/* Kinds of marks: 0 error, 1 warning, 2 natural fork, 3 observation, 4 injection, 5 merge. */
-enum { MARK_KINDS = 6 };
-
-static unsigned mark_kinds(const layout_row *row)
-{
-    unsigned kinds = 0;
-    if (row->marks & LAYOUT_HAS_ERROR)
-        kinds |= 1u << 0;
-    if (row->marks & LAYOUT_HAS_WARNING)
-        kinds |= 1u << 1;
-    if (row->fork >= CX_FORK_NATURAL && row->fork <= CX_FORK_INJECTION)
-        kinds |= 1u << (1 + row->fork);
-    if (row->marks & LAYOUT_IS_MERGE)
-        kinds |= 1u << 5;
-    return kinds;
-}
-
-static void put_marks(cx_buf *out, const cx_stage *stage, uint32_t from, uint32_t to)
-{
-    uint64_t last_bin[MARK_KINDS];
-    bool first = true;
-    for (unsigned k = 0; k < MARK_KINDS; k++)
-        last_bin[k] = UINT64_MAX;
-    cx_buf_add_z(out, ",\"marks\":[");
-    for (uint32_t r = stage->column_row[from]; r < stage->column_row[to]; r++) {
-        const layout_row *row = &stage->l.rows[r];
-        unsigned kinds = mark_kinds(row);
-        uint64_t bin = (uint64_t)(row->column - from) * MARK_BINS / (to - from);
-        for (unsigned k = 0; kinds != 0; k++, kinds >>= 1) {
-            if ((kinds & 1) == 0 || last_bin[k] == bin)
-                continue;
-            last_bin[k] = bin;
-            cx_buf_printf(out, "%s%u,%lu,%lu", first ? "" : ",", k, (unsigned long)row->column,
-                          (unsigned long)row->node);
-            first = false;
-        }
-    }
-    cx_buf_add_byte(out, ']');
-}
-
 cx_status cx_stage_overview(cx_buf *out, const cx_stage *stage, const cx_stage_range *range,
                             cx_err *err)
 {
@@ -313,10 +271,7 @@ cx_status cx_stage_overview(cx_buf *out, const cx_stage *stage, const cx_stage_r
     put_cells(out, stage, cells, bins);
     cx_alloc_free(stage->lattice->alloc, cells, (count + 1) * sizeof *cells);
     cx_buf_printf(out, ",\"from\":%lu", (unsigned long)from);
-    if (from < to)
-        put_marks(out, stage, from, to);
-    else
-        cx_buf_add_z(out, ",\"marks\":[]");
+    cx_stage_put_marks(out, stage, from, to);
     cx_buf_printf(out, ",\"to\":%lu}\n", (unsigned long)to);
     return cx_buf_check(out, err);
 }

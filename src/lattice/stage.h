@@ -3,6 +3,7 @@
  * out of it at the cost of the window (docs/formats/view.md).
  *
  *     cx_stage_open        lanes, columns, edges of the whole picture, kept
+ *     cx_stage_hold        which snapshots were taken where
  *     cx_stage_summary     lanes, extent, verdict, findings
  *     cx_stage_overview    what stands where, counted in bins: for pictures from far away
  *     cx_stage_window      nodes and edges between two columns
@@ -45,6 +46,22 @@ typedef struct cx_stage cx_stage;
 CX_RESULT cx_stage_open(const cx_lattice *lattice, const cx_lattice_report *report, bool fold,
                         cx_stage **out, cx_err *err);
 void cx_stage_close(cx_stage *stage); /* NULL is fine */
+
+/* A state that the ledger holds, so that it can be proven. */
+typedef struct cx_stage_snapshot {
+    cx_node node; /* the newest event that is in it */
+    uint64_t number;
+    uint64_t entries; /* of the journal then */
+    int64_t created_ns;
+    cx_str actor; /* whose journal */
+    cx_str root;  /* overall root, hex */
+    bool sealed;
+} cx_stage_snapshot;
+
+/* Before anybody asks.  The list is copied, its texts are borrowed and outlive the stage; a node
+ * that is not there is refused with CX_E_USAGE. */
+CX_RESULT cx_stage_hold(cx_stage *stage, const cx_stage_snapshot *snapshots, size_t count,
+                        cx_err *err);
 
 CX_RESULT cx_stage_summary(cx_buf *out, const cx_stage *stage, cx_err *err);
 

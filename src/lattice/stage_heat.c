@@ -6,9 +6,6 @@
  *
  * One number is added up for the nodes of a cell: branches beyond the first (divergence), seconds
  * since the node before (time), cents (cost), decisions that were overridden (overrides).
- *
- *   H1  a name is looked for in a delta's canonical text as a member's: behind `{` or `,`, where no
- *       text of a value can stand, because quotes in texts are escaped.
  */
 #include <math.h>
 
@@ -32,31 +29,11 @@ typedef struct heat {
 
 /* --- one node --------------------------------------------------------------------------------- */
 
-/* H1.  What follows `"NAME":` the next time from `*at` on; data NULL when there is no more. */
-static cx_str next_member(cx_str text, cx_str name, size_t *at)
-{
-    for (size_t i = *at; i + name.size + 3 < text.size; i++) {
-        const char *found = memchr(text.data + i, '"', text.size - i);
-        if (found == NULL)
-            break;
-        i = (size_t)(found - text.data);
-        if (i == 0 || i + name.size + 3 >= text.size ||
-            (text.data[i - 1] != '{' && text.data[i - 1] != ',') ||
-            memcmp(found + 1, name.data, name.size) != 0 || found[name.size + 1] != '"' ||
-            found[name.size + 2] != ':')
-            continue;
-        *at = i + name.size + 3;
-        return cx_str_from(text.data + *at, text.size - *at);
-    }
-    *at = text.size;
-    return (cx_str){NULL, 0};
-}
-
 static double sum_of(cx_str text, cx_str name)
 {
     double sum = 0;
     size_t at = 0;
-    for (cx_str rest; (rest = next_member(text, name, &at)).data != NULL;) {
+    for (cx_str rest; (rest = cx_lattice_next_member(text, name, &at)).data != NULL;) {
         double value = 0;
         size_t size = 0;
         while (size < rest.size && rest.data[size] != 0 &&
@@ -67,15 +44,6 @@ static double sum_of(cx_str text, cx_str name)
         sum += isfinite(value) ? value : 0;
     }
     return sum;
-}
-
-static double count_true(cx_str text, cx_str name)
-{
-    double count = 0;
-    size_t at = 0;
-    for (cx_str rest; (rest = next_member(text, name, &at)).data != NULL;)
-        count += cx_str_starts(rest, CX_STR("true"));
-    return count;
 }
 
 static double time_since(const cx_stage *stage, cx_node n)
@@ -102,7 +70,7 @@ static double value_of(const heat *h, cx_node n)
         return sum_of(delta, CX_STR("cost_cents")) + 100 * sum_of(delta, CX_STR("cost_usd"));
     case CX_HEAT_OVERRIDES: break;
     }
-    return count_true(delta, CX_STR("action_was_overridden"));
+    return cx_lattice_overrides(lattice, n);
 }
 
 /* --- all of them ------------------------------------------------------------------------------ */

@@ -15,6 +15,8 @@ struct cx_stage {
     layout l;             /* of everything, without labels */
     uint32_t *row_of;     /* by node */
     uint32_t *column_row; /* by column its first row; one more entry behind the last */
+    cx_stage_snapshot *snapshots; /* by column, then as given */
+    size_t snapshot_count;
 };
 
 static inline uint32_t stage_column(const cx_stage *stage, cx_node n)
@@ -36,6 +38,12 @@ void cx_stage_put_double(cx_buf *out, double value);
 
 /* CX_E_NOT_FOUND "NoState": damaged evidence, and no fault of whoever asks or answers. */
 CX_RESULT cx_stage_need_place(const cx_lattice *lattice, cx_node n, cx_err *err);
+
+/* stage_marks.c */
+/* ,"marks":[kind,column,node,..] of the columns from .. to - 1. */
+void cx_stage_put_marks(cx_buf *out, const cx_stage *stage, uint32_t from, uint32_t to);
+/* ,"override":count,"snapshots":[..] of one node. */
+void cx_stage_put_signs(cx_buf *out, const cx_stage *stage, cx_node n);
 
 /* stage_state.c */
 /* {"cut","size","text"} of canonical JSON, of which at most `most` bytes are given. */

@@ -448,6 +448,7 @@ cx_status cx_stage_node(cx_buf *out, const cx_stage *stage, const cx_states *sta
     else
         cx_buf_printf(out, "%lu", (unsigned long)info.lineage);
     put_own(out, lattice, which);
+    cx_stage_put_signs(out, stage, which);
     put_neighbours(out, stage, "parents", info.parents, info.parent_count);
     cx_buf_add_z(out, ",\"prev_hash\":");
     cx_answer_str(out, cx_lattice_prev_text(lattice, which, scratch));

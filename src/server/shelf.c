@@ -9,6 +9,7 @@
 #include "server/shelf.h"
 
 #include "base/alloc.h"
+#include "recorder/held.h"
 #include "recorder/run_lattice.h"
 #include "server/foreign.h"
 #include "server/route.h"
@@ -33,6 +34,9 @@ struct cx_shelf_book {
     cx_lattice_report *report;
     cx_states *states;
     cx_stage *stages[2]; /* without and with folds */
+    cx_arena arena;      /* of the snapshots */
+    cx_stage_snapshot *held;
+    size_t held_count;
 };
 
 struct cx_shelf {
@@ -61,6 +65,7 @@ static void free_book(cx_shelf_book *book)
     cx_states_close(book->states);
     cx_lattice_report_close(book->report);
     cx_lattice_close(book->lattice);
+    cx_arena_done(&book->arena);
     cx_buf_done(&book->lines);
     cx_lock_done(&book->lock);
     cx_alloc_free(book->alloc, book, sizeof *book);
@@ -102,6 +107,16 @@ static cx_status open_run(cx_shelf_book *book, cx_call *call, cx_str name,
     return status;
 }
 
+static cx_status open_traces(cx_shelf_book *book, cx_home *home, const cx_lattice_options *options,
+                             cx_err *err)
+{
+    cx_str name = cx_str_z(book->name);
+    CX_TRY(cx_recorder_lattice(home, cx_str_is(name, "all") ? (cx_str){NULL, 0} : name, options,
+                               &book->lines, &book->lattice, err));
+    return cx_recorder_held(home, book->lattice, &book->arena, &book->held, &book->held_count,
+                            err);
+}
+
 static cx_status open_lattice(cx_shelf_book *book, cx_call *call, cx_err *err)
 {
     const cx_service *service = call->service;
@@ -121,11 +136,24 @@ static cx_status open_lattice(cx_shelf_book *book, cx_call *call, cx_err *err)
         CX_TRY(cx_foreign_lattice(cx_recorder_home(service->recorder), &foreign, &options,
                                   &book->lines, &book->lattice, err));
     else
-        CX_TRY(cx_recorder_lattice(cx_recorder_home(service->recorder),
-                                   cx_str_is(name, "all") ? (cx_str){NULL, 0} : name, &options,
-                                   &book->lines, &book->lattice, err));
+        CX_TRY(open_traces(book, cx_recorder_home(service->recorder), &options, err));
     book->shown = book->lattice;
     return CX_SUCCESS;
+}
+
+/* Of a book that could not be opened, so that whoever waits for it begins with an empty one. */
+static void empty_book(cx_shelf_book *book)
+{
+    cx_lattice_report_close(book->report);
+    cx_lattice_close(book->lattice);
+    cx_arena_done(&book->arena);
+    cx_arena_init(&book->arena, book->alloc, 0);
+    cx_buf_clear(&book->lines);
+    book->report = NULL;
+    book->lattice = NULL;
+    book->shown = NULL;
+    book->held = NULL;
+    book->held_count = 0;
 }
 
 /* Under the book's lock. */
@@ -135,8 +163,13 @@ static cx_status open_book(cx_shelf_book *book, cx_call *call, uint64_t version,
     uint64_t began_ns = io->monotonic_ns(io);
     if (book->is_open)
         return CX_SUCCESS;
-    CX_TRY(open_lattice(book, call, err));
-    CX_TRY(cx_lattice_verify(book->shown, NULL, &book->report, err));
+    cx_status status = open_lattice(book, call, err);
+    if (!cx_failed(status))
+        status = cx_lattice_verify(book->shown, NULL, &book->report, err);
+    if (cx_failed(status)) {
+        empty_book(book);
+        return status;
+    }
     book->opened_ns = io->monotonic_ns(io);
     book->rests_ns = CX_SHELF_REST * (book->opened_ns - began_ns);
     if (book->rests_ns < SECOND_NS)
@@ -205,6 +238,7 @@ static cx_shelf_book *new_book(cx_shelf *shelf, cx_str name)
     book->alloc = shelf->alloc;
     memcpy(book->name, name.data, name.size);
     cx_buf_init(&book->lines, shelf->alloc);
+    cx_arena_init(&book->arena, shelf->alloc, 0);
     cx_lock_init(&book->lock);
     make_room(shelf);
     shelf->books[shelf->count++] = book;
@@ -288,12 +322,24 @@ const cx_lattice *cx_shelf_lattice(const cx_shelf_book *book)
     return book->shown;
 }
 
+static cx_status make_stage(cx_shelf_book *book, bool fold, cx_err *err)
+{
+    cx_stage *stage;
+    CX_TRY(cx_stage_open(book->shown, book->report, fold, &stage, err));
+    cx_status status = cx_stage_hold(stage, book->held, book->held_count, err);
+    if (cx_failed(status))
+        cx_stage_close(stage);
+    else
+        book->stages[fold] = stage;
+    return status;
+}
+
 cx_status cx_shelf_stage(cx_shelf_book *book, bool fold, const cx_stage **out, cx_err *err)
 {
     cx_status status = CX_SUCCESS;
     cx_lock_enter(&book->lock);
     if (book->stages[fold] == NULL)
-        status = cx_stage_open(book->shown, book->report, fold, &book->stages[fold], err);
+        status = make_stage(book, fold, err);
     *out = book->stages[fold];
     cx_lock_leave(&book->lock);
     return status;

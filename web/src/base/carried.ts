@@ -127,6 +127,8 @@ export class Carried implements Answers {
       if (nodes.marks[i]! & 16) put(1);
       if (nodes.fork[i]! > 0 && nodes.fork[i]! < 4) put(1 + nodes.fork[i]!);
       if (nodes.marks[i]! & 1) put(5);
+      if (nodes.marks[i]! & 128) put(6);
+      if (this.byNumber.get(nodes.n[i]!)?.snapshots.length) put(7);
     });
     return {
       bins, from, to, marks,

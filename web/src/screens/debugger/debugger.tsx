@@ -17,10 +17,11 @@ import {Text} from '../../ui/text';
 import {EventPane} from './event';
 import {Findings} from './findings';
 import {Lanes} from './lanes';
+import {KINDS} from './marks';
 import {Model} from './model';
 import {Scrubber} from './scrubber';
 import {StatePane} from './state';
-import {MARK_KINDS, type Summary} from './types';
+import type {Summary} from './types';
 import {WhyPane} from './why';
 
 export function Debugger() {
@@ -72,7 +73,7 @@ function selectFirst(model: Model, summary: Summary): void {
 function words(model: Model): string {
   const at = model.detail.value;
   if (!at) return '';
-  return `${plain(at.agent, 80)}, event ${at.seq}, ${plural(at.changes.length, 'change')}${at.findings.length ? ', does not hold' : ''}`;
+  return `${plain(at.agent, 80)}, event ${at.seq}, ${plural(at.changes.length, 'change')}${at.findings.length ? ', does not hold' : ''}${at.override ? ', overridden' : ''}${at.snapshots.length ? ', a snapshot was taken here' : ''}`;
 }
 
 function Head({name, summary, model}: {name: string; summary: Summary; model: Model}) {
@@ -167,8 +168,12 @@ function useKeys(model: Model): void {
     {keys: 'ArrowDown', what: 'Nearest event, lane below', group: 'Debugger', run: () => model.stepLane(1)},
     {keys: '[', what: 'Previous write of the key', group: 'Debugger', run: () => model.previousWrite()},
     {keys: ']', what: 'Next write of the key', group: 'Debugger', run: () => model.nextWrite()},
-    {keys: 'p', what: `Previous mark: ${MARK_KINDS[0]}, fork, merge`, group: 'Debugger', run: () => model.stepMark(-1)},
-    {keys: 'n', what: 'Next mark', group: 'Debugger', run: () => model.stepMark(1)},
+    {keys: 'n', what: 'Next mark: violation, fork, merge, override, snapshot, write', group: 'Marks', run: () => model.stepMark(1)},
+    {keys: 'p', what: 'Previous mark', group: 'Marks', run: () => model.stepMark(-1)},
+    ...KINDS.flatMap(({key, word}, kind) => key ? [
+      {keys: key, what: `Next ${word}`, group: 'Marks', run: () => model.stepMark(1, kind)},
+      {keys: key.toUpperCase(), what: `Previous ${word}`, group: 'Marks', run: () => model.stepMark(-1, kind)},
+    ] : []),
     {keys: '+ =', what: 'Zoom in', group: 'View', run: () => model.zoom(0.625)},
     {keys: '-', what: 'Zoom out', group: 'View', run: () => model.zoom(1.6)},
     {keys: '0', what: 'All of it', group: 'View', run: () => model.fit()},

@@ -3,6 +3,7 @@
 import {count} from '../../base/format';
 import {plain} from '../../base/text';
 import {colour} from '../../base/theme';
+import {drawMark, OVERRIDE} from './marks';
 import {EDGE, MARK, type Lane, type Overview, type Window} from './types';
 
 export const LANE = 34;
@@ -29,7 +30,7 @@ export interface Palette {
 }
 
 const NAMES = ['pane', 'line', 'line-strong', 'text', 'text-2', 'text-3', 'accent', 'bad', 'warn', 'merge', 'raised',
-  'lit-line', 'fork-natural', 'fork-observation', 'fork-injection', 'accent-ground',
+  'lit-line', 'fork-natural', 'fork-observation', 'fork-injection', 'accent-ground', 'override', 'snapshot',
   ...Array.from({length: 8}, (_, i) => `lane-${i}`)];
 
 export function palette(): Palette {
@@ -201,6 +202,7 @@ function drawNode(ctx: CanvasRenderingContext2D, scene: Scene, nodes: Window['no
     ctx.strokeStyle = p['lit-line']!;
     ctx.stroke();
   }
+  if (marks & MARK.override) drawMark(ctx, OVERRIDE, x, y - r - 13, p['override']!);
   if (marks & (MARK.error | MARK.leftOut | MARK.noOrder)) drawCross(ctx, x + r + 3, y - r - 3, p['bad']!);
   else if (marks & MARK.warning) drawCross(ctx, x + r + 3, y - r - 3, p['warn']!, true);
 }

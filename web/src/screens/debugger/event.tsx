@@ -1,5 +1,6 @@
 // event.tsx - the node in focus: what happened, what it changed, where it comes from.
 
+import {isLive} from '../../base/api';
 import {focusKey, keyText} from '../../base/focus';
 import {ago, count, plural, shortAgent, shortId, time} from '../../base/format';
 import {readJson, stringMember} from '../../base/json';
@@ -39,6 +40,7 @@ function Event({node, model}: {node: NodeDetail; model: Model}) {
         <span class="mono dim">{`#${node.seq}`}</span>
         {fork && <Badge tone={fork.tone} icon="fork">{fork.words}</Badge>}
         {node.parents.length > 1 && <Badge icon="merge">{`merge of ${node.parents.length}`}</Badge>}
+        {node.override > 0 && <Badge tone="warn" icon="warn" title={node.agent.startsWith('run/') ? 'A person lifted what the contract forbids' : 'The conscience set the agent\u2019s choice aside'}>overridden</Badge>}
         {!node.in_graph && <Badge tone="bad">left out of the history</Badge>}
       </div>
       <p class="event-when">
@@ -56,6 +58,12 @@ function Event({node, model}: {node: NodeDetail; model: Model}) {
           <div><p>{`${finding.code.startsWith('W') ? 'It holds, but' : 'This event does not hold:'} ${MEANING[finding.code] ?? 'see lattice.md'}.`}</p>
             {finding.detail && <p class="dim"><Text text={finding.detail} most={300} /></p>}</div>
         </div>
+      ))}
+      {node.snapshots.map((one) => (
+        <p key={`${one.actor} ${one.number}`} class="event-held">
+          <Icon name="lock" /><span>{`Snapshot ${one.number}${one.sealed ? ', sealed,' : ''} was taken behind this event, ${time(Math.floor(one.created_ns / 1e9))}, with ${plural(one.entries, 'entry', 'entries')}.`}</span>
+          {isLive() && <a href={linkTo('evidence', undefined, {actor: one.actor, what: 'state', at: String(one.number)})}>Evidence</a>}
+        </p>
       ))}
       <Value key={node.n} value={node.event} hide={['__seal']} />
       <h3>{node.changes.length === 0 ? 'It changed nothing' : `It changed ${plural(node.changes.length, 'value')}${node.more_changes ? ' and more' : ''}`}</h3>

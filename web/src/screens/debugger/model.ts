@@ -7,6 +7,7 @@ import {focus, focusNode} from '../../base/focus';
 import {Loader} from '../../base/load';
 import {adjust, route} from '../../base/router';
 import {LANE, RULER} from './draw';
+import {marksOf, nextMark, roundMark} from './marks';
 import type {NodeDetail, Overview, Summary, Window, Writes} from './types';
 
 /** More columns than this in view are drawn as counts. */
@@ -42,6 +43,11 @@ export class Model {
   readonly columns = computed(() => this.summary.signal.value.value?.columns ?? 0);
   /** The node in focus, as far as it is known; also while the next one is on its way. */
   readonly detail = computed(() => this.node.signal.value.value);
+  readonly marks = computed(() => {
+    const writes = focus.key.value ? this.writes.signal.value.value : null;
+    return marksOf(this.whole.signal.value.value?.marks ?? [],
+      writes ? [...writes.changes, ...(writes.next ? [writes.next] : [])] : []);
+  });
   readonly isClose = computed(() => this.view.value.to - this.view.value.from <= CLOSE_COLUMNS);
 
   private readonly ends: (() => void)[] = [];
@@ -191,20 +197,15 @@ export class Model {
     if (next) this.select(next.n);
   }
 
-  /** The next finding, fork or merge on the scrubber. */
-  stepMark(by: -1 | 1): void {
-    const marks = this.whole.signal.value.value?.marks ?? [];
-    const col = this.detail.value?.col ?? -1;
-    let best: number | null = null;
-    let bestCol = 0;
-    for (let i = 0; i < marks.length; i += 3) {
-      const c = marks[i + 1]!;
-      if (by > 0 ? c > col && (best === null || c < bestCol) : c < col && (best === null || c > bestCol)) {
-        best = marks[i + 2]!;
-        bestCol = c;
-      }
-    }
-    if (best !== null) this.select(best);
+  /** The next mark of a kind on the strip, or of any. */
+  stepMark(by: -1 | 1, kind?: number): void {
+    const next = nextMark(this.marks.value, this.detail.value, by, kind);
+    if (next) this.select(next.n);
+  }
+
+  stepKind(kind: number): void {
+    const next = roundMark(this.marks.value, this.detail.value, kind);
+    if (next) this.select(next.n);
   }
 }
 

@@ -3,8 +3,10 @@
 
 import {useEffect, useLayoutEffect, useRef, useState} from 'preact/hooks';
 import {get} from '../../base/api';
+import {count} from '../../base/format';
 import {isDark} from '../../base/theme';
 import {palette, type Palette} from './draw';
+import {counts, drawMark, KINDS, ROW_TOP, WRITE, type Mark} from './marks';
 import {clampView, type Model} from './model';
 import type {Overview, Window} from './types';
 
@@ -13,12 +15,10 @@ function place(col: number, columns: number, width: number): number {
   return ((col + 1) / (columns + 1.5)) * width;
 }
 
-const TONES = ['bad', 'warn', 'fork-natural', 'fork-observation', 'fork-injection', 'merge'];
-
 export function Scrubber({model}: {model: Model}) {
   const canvas = useRef<HTMLCanvasElement>(null);
   const [width, setWidth] = useState(0);
-  const height = 46;
+  const height = 60;
   useLayoutEffect(() => {
     const at = canvas.current?.parentElement;
     if (!at) return;
@@ -32,7 +32,7 @@ export function Scrubber({model}: {model: Model}) {
   const columns = model.columns.value;
   const {from, to} = model.view.value;
   const focusCol = model.detail.value?.col ?? null;
-  const writes = model.writes.signal.value.value?.changes ?? [];
+  const marks = model.marks.value;
   const dark = isDark.value;
   useEffect(() => {
     const strip = canvas.current;
@@ -45,14 +45,8 @@ export function Scrubber({model}: {model: Model}) {
     const p = palette();
     ctx.clearRect(0, 0, width, height);
     drawDensity(ctx, whole, width, height, p);
-    drawMarks(ctx, whole, width, p);
+    drawMarks(ctx, marks, columns, width, p);
     const at = (col: number): number => place(col, columns, width);
-    ctx.fillStyle = p['lit-line']!;
-    for (const write of writes) {
-      ctx.beginPath();
-      ctx.arc(at(write.col), height - 5, 3, 0, 2 * Math.PI);
-      ctx.fill();
-    }
     const x1 = Math.max(0, at(from));
     const x2 = Math.min(width, at(to));
     ctx.fillStyle = p['accent']!;
@@ -63,7 +57,7 @@ export function Scrubber({model}: {model: Model}) {
     ctx.fillRect(x2 - 1, 0, 1, height);
     ctx.globalAlpha = 1;
     if (focusCol !== null) ctx.fillRect(Math.round(at(focusCol)) - 1, 0, 2, height);
-  }, [whole, width, from, to, columns, focusCol, writes, dark]);
+  }, [whole, width, from, to, columns, focusCol, marks, dark]);
 
   const moment = useRef<AbortController | null>(null);
   const seek = (event: PointerEvent): void => {
@@ -87,6 +81,7 @@ export function Scrubber({model}: {model: Model}) {
               onPointerMove={(event) => {
                 if (event.buttons & 1) seek(event);
               }} />
+      <Legend model={model} marks={marks} />
     </div>
   );
 }
@@ -113,45 +108,40 @@ function drawDensity(ctx: CanvasRenderingContext2D, whole: Overview, width: numb
   ctx.fillStyle = p['line-strong']!;
   const per = (whole.to - whole.from) / Math.max(1, whole.bins);
   sums.forEach((sum, i) => {
-    const high = sum === 0 ? 0 : 3 + (height - 24) * Math.sqrt(sum / most);
+    const high = sum === 0 ? 0 : 3 + (height - 40) * Math.sqrt(sum / most);
     const x = place(whole.from + i * per - 0.5, whole.to, width);
     const x2 = place(whole.from + (i + 1) * per - 0.5, whole.to, width);
-    ctx.fillRect(x, height - 10 - high, Math.max(1, x2 - x - 0.5), high);
+    ctx.fillRect(x, height - 14 - high, Math.max(1, x2 - x - 0.5), high);
   });
   ctx.fillStyle = p['line']!;
-  ctx.fillRect(0, height - 10, width, 1);
+  ctx.fillRect(0, height - 14, width, 1);
 }
 
-/* Each kind has a shape and a line of its own. */
-function drawMarks(ctx: CanvasRenderingContext2D, whole: Overview, width: number, p: Palette): void {
-  for (let i = 0; i + 2 < whole.marks.length; i += 3) {
-    const kind = whole.marks[i]!;
-    const x = place(whole.marks[i + 1]!, whole.to, width);
-    ctx.fillStyle = ctx.strokeStyle = p[TONES[kind]!]!;
-    ctx.lineWidth = 2;
-    ctx.beginPath();
-    if (kind === 0) {
-      ctx.moveTo(x - 3, 2);
-      ctx.lineTo(x + 3, 8);
-      ctx.moveTo(x + 3, 2);
-      ctx.lineTo(x - 3, 8);
-      ctx.stroke();
-    } else if (kind === 4) {
-      ctx.moveTo(x, 2);
-      ctx.lineTo(x + 4, 9);
-      ctx.lineTo(x - 4, 9);
-      ctx.fill();
-    } else if (kind === 5) {
-      ctx.fillRect(x - 2.5, 3, 5, 5);
-    } else if (kind === 3) {
-      ctx.moveTo(x, 1);
-      ctx.lineTo(x + 4, 5);
-      ctx.lineTo(x, 9);
-      ctx.lineTo(x - 4, 5);
-      ctx.fill();
-    } else {
-      ctx.arc(x, 5, 2.8, 0, 2 * Math.PI);
-      ctx.fill();
-    }
+/* Each kind has a shape of its own; kinds that often meet stand in rows of their own. */
+function drawMarks(ctx: CanvasRenderingContext2D, marks: readonly Mark[], columns: number, width: number, p: Palette): void {
+  for (const {kind, col} of marks) {
+    const of = KINDS[kind];
+    if (of) drawMark(ctx, kind, place(col, columns, width), ROW_TOP[of.row], p[of.tone]!);
   }
+}
+
+/** What the signs mean, how many there are, and the next of a kind by a click. */
+function Legend({model, marks}: {model: Model; marks: readonly Mark[]}) {
+  const many = counts(marks);
+  if (marks.length === 0) return null;
+  return (
+    <ul class="scrub-legend" aria-label="Marks">
+      {KINDS.map((kind, i) => many[i]! > 0 && (
+        <li key={kind.word}>
+          <button type="button" class="quiet scrub-kind" onClick={() => model.stepKind(i)}
+                  title={`Next ${kind.word}${kind.key ? ` (${kind.key}, back with ${kind.key.toUpperCase()})` : i === WRITE ? ' (back with [, forward with ])' : ' (n and p go through all marks)'}`}>
+            <svg class="scrub-sign" viewBox="0 0 10 10" width="10" height="10" aria-hidden="true">
+              <path d={kind.path} style={kind.isFilled ? {fill: `var(--${kind.tone})`} : {fill: 'none', stroke: `var(--${kind.tone})`, strokeWidth: '1.8'}} />
+            </svg>
+            {many[i] === 1 ? kind.word : `${count(many[i]!)} ${kind.words}`}
+          </button>
+        </li>
+      ))}
+    </ul>
+  );
 }

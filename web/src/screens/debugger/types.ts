@@ -70,6 +70,16 @@ export interface Change {
   via: 'delta' | 'merge';
 }
 
+/** A state that the ledger holds, taken behind this event. */
+export interface Held {
+  actor: string;
+  created_ns: number;
+  entries: number;
+  number: number;
+  root: string;
+  sealed: boolean;
+}
+
 export interface NodeDetail extends NodeRef {
   changes: Change[];
   more_changes: boolean;
@@ -84,9 +94,12 @@ export interface NodeDetail extends NodeRef {
   line: number;
   lineage: number | null;
   next_own: number | null;
+  /** How often somebody's decision was set aside. */
+  override: number;
   parents: NodeRef[];
   prev_hash: string;
   prev_own: number | null;
+  snapshots: Held[];
   verified: boolean;
 }
 
@@ -122,11 +135,9 @@ export interface Writes {
   section: Section;
 }
 
-export const MARK = {merge: 1, head: 2, root: 4, error: 8, warning: 16, noOrder: 32, leftOut: 64} as const;
+export const MARK = {merge: 1, head: 2, root: 4, error: 8, warning: 16, noOrder: 32, leftOut: 64, override: 128} as const;
 export const EDGE = {lineage: 0, fork: 1, merge: 2, causal: 3} as const;
 export const FORKS = ['', 'natural', 'observation', 'injection', 'unknown'] as const;
-/** Kinds of marks on the scrubber, in the order the server numbers them. */
-export const MARK_KINDS = ['error', 'warning', 'natural fork', 'observation', 'injection', 'merge'] as const;
 export const CODES = [
   'E_AMBIGUOUS', 'E_CONTAIN', 'E_CYCLE', 'E_DUP_ID', 'E_FORK_TYPE', 'E_HASH', 'E_HEAD', 'E_ID', 'E_LINEAGE',
   'E_MISSING_PARENT', 'E_ROOT', 'E_SCHEMA', 'E_SEAL', 'E_SEAL_MISSING', 'E_SEQ_DUP', 'E_SEQ_GAP', 'E_TIME',

@@ -1,0 +1,21 @@
+/*
+ * held.h - which snapshots were taken where in a lattice of recorded traces.
+ */
+#ifndef CX_RECORDER_HELD_H
+#define CX_RECORDER_HELD_H
+
+#include "ledger/home.h"
+#include "lattice/stage.h"
+
+#define CX_HELD_MAX 10000 /* told of one lattice */
+
+/*
+ * For each branch agent/.. of a lattice that cx_recorder_lattice made of this home, or of an older
+ * state of it: its journal's snapshots that were not dropped, oldest first, each behind the newest
+ * node that comes from an entry it holds.  Those before the first node are left out.  The list and
+ * its texts live in the arena.
+ */
+CX_RESULT cx_recorder_held(cx_home *home, const cx_lattice *lattice, cx_arena *arena,
+                           cx_stage_snapshot **out, size_t *out_count, cx_err *err);
+
+#endif
