@@ -8,6 +8,7 @@
 #include "lattice/record.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "base/alloc.h"
 #include "json/number.h"
@@ -169,6 +170,26 @@ static cx_status order_by_time(cx_lattice *lattice, link_work *work, cx_err *err
 
 /* --- parents ---------------------------------------------------------------------------------- */
 
+static int compare_missing(const void *a, const void *b)
+{
+    const missing_parent *left = a, *right = b;
+    if (left->node != right->node)
+        return left->node < right->node ? -1 : 1;
+    return cx_str_cmp(left->text, right->text);
+}
+
+/* A parent that is missing can be named twice, too. */
+static void find_missing_twice(cx_lattice *lattice)
+{
+    if (lattice->missing.count < 2)
+        return;
+    missing_parent *items = lattice->missing.items;
+    qsort(items, lattice->missing.count, sizeof *items, compare_missing);
+    for (size_t i = 1; i < lattice->missing.count; i++)
+        if (compare_missing(&items[i - 1], &items[i]) == 0)
+            lattice->nodes.items[items[i].node].flags |= NODE_PARENT_TWICE;
+}
+
 /* A name is an id; if no node has it, it is the hash of a node (§3.4). */
 static cx_status resolve_pending(cx_lattice *lattice, cx_err *err)
 {
@@ -188,6 +209,7 @@ static cx_status resolve_pending(cx_lattice *lattice, cx_err *err)
             return cx_fail_nomem(err);
         *slot = (missing_parent){wait->node, wait->text};
     }
+    find_missing_twice(lattice);
     cx_vec_done(&lattice->pending, lattice->alloc);
     return CX_SUCCESS;
 }

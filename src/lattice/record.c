@@ -197,11 +197,22 @@ static cx_str *push_odd(batch *b, cx_str text)
     return slot;
 }
 
-/* Sets time and its flags; false when out of -1e300 < t < 1e300 or without a value. */
+/* -1e300 < t < 1e300, exactly: as a double, 10^300 - 1 would already be 1e300. */
+static bool time_in_range(const cx_json *timestamp, double *out)
+{
+    if (!cx_json_double(timestamp, out))
+        return false;
+    if (timestamp->type == CX_JSON_DOUBLE)
+        return *out > -1e300 && *out < 1e300;
+    cx_str digits = cx_json_text(timestamp);
+    return digits.size - (digits.data[0] == '-') <= 300;
+}
+
+/* Sets time and its flags; false when out of range or without a value. */
 static bool set_time(batch *b, node *n, const cx_json *timestamp, bool *out_nomem)
 {
     double value;
-    if (!cx_json_double(timestamp, &value) || !(value > -1e300 && value < 1e300))
+    if (!time_in_range(timestamp, &value))
         return false;
     if (timestamp->type == CX_JSON_DOUBLE) {
         n->time.d = value;

@@ -182,23 +182,6 @@ static void text_outcome(cx_buf *out, bool good, const cx_lattice_text_options *
     cx_buf_add_byte(out, ' ');
 }
 
-/* Findings no branch carries: on nodes without an agent, on agents the lattice does not have.  The
- * exact printout has no place for them, so they are told with the details. */
-static void text_homeless(cx_buf *out, const cx_lattice *lattice, const cx_lattice_report *report,
-                          const cx_lattice_text_options *options)
-{
-    for (size_t i = 0; options->details && i < report->errors.count; i++) {
-        const cx_lattice_finding *f = &report->errors.items[i];
-        bool housed = f->node != CX_NODE_NONE && node_at(lattice, f->node)->agent != NO_AGENT;
-        if (housed || f->code == CX_E_ROOT)
-            continue;
-        cx_buf_add_z(out, "Agent '");
-        text_quoted(out, f->agent, '\'');
-        cx_buf_add_z(out, "': has no branch\n");
-        text_findings(out, f, 1, options, RED);
-    }
-}
-
 static void text_paths(cx_buf *out, const cx_lattice *lattice, cx_str name, const cx_node *path,
                        size_t count)
 {
@@ -284,7 +267,6 @@ cx_status cx_lattice_report_text(cx_buf *out, const cx_lattice *lattice,
     cx_buf_printf(out, "Loaded %zu trace nodes from DATG.\n", lattice->nodes.count);
     for (size_t i = 0; i < report->branch_count; i++)
         text_branch(out, &report->branches[i], options);
-    text_homeless(out, lattice, report, options);
     if (root_bad)
         cx_buf_add_z(out, "Anchor: INVALID\n");
     text_outcome(out, holds, options);

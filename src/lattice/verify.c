@@ -492,12 +492,27 @@ static void weigh_evidence(judge *j)
     }
 }
 
+/* A node that was left out leaves its id in doubt: children name parents by id, and nobody can say
+ * which of the two theirs is. */
+static void suspect_namesakes(judge *j)
+{
+    for (size_t i = 0; i < j->report->errors.count; i++) {
+        const cx_lattice_finding *f = &j->report->errors.items[i];
+        if (f->node == CX_NODE_NONE || in_graph(node_at(j->lattice, f->node)))
+            continue;
+        cx_node namesake = cx_lattice_find_id(j->lattice, f->id);
+        if (namesake != CX_NODE_NONE)
+            j->suspect[namesake] = 1;
+    }
+}
+
 /* A node is suspect when an ancestor is; behind a cycle everything is. */
 static void spread_suspicion(judge *j)
 {
     const cx_lattice *lattice = j->lattice;
     if (j->report->errors.count == 0)
         return; /* no cycle either: that would be one */
+    suspect_namesakes(j);
     for (uint32_t i = 0; i < lattice->order_count; i++) {
         cx_node n = lattice->order[i];
         const node *item = node_at(lattice, n);
@@ -542,9 +557,37 @@ static int compare_places(const void *a, const void *b)
     return cx_str_cmp(left->name, right->name);
 }
 
-static void place_branches(const cx_lattice *lattice, branch_place *places)
+/*
+ * Strangers are agents that errors name and no node has: "?" for nodes without an agent, and those
+ * only an anchor knows.  They are shown as branches, for under a branch its errors are told.
+ * Writes them to places unless that is NULL; how many there are.
+ */
+static size_t place_strangers(const judge *j, branch_place *places)
 {
-    for (uint32_t i = 0; i < lattice->agents.count; i++) {
+    const cx_lattice_report *r = j->report;
+    size_t count = 0;
+    for (size_t i = 0; i < r->errors.count; i++) {
+        cx_str name = r->by_branch.items[i].agent;
+        if (r->by_branch.items[i].code == CX_E_ROOT ||
+            (i != 0 && cx_str_eq(name, r->by_branch.items[i - 1].agent)) ||
+            cx_lattice_find_agent(j->lattice, name) != NO_AGENT)
+            continue;
+        if (places != NULL)
+            places[count] = (branch_place){NO_AGENT, UINT32_MAX, name};
+        count++;
+    }
+    return count;
+}
+
+/* All branches in the order they are told in; NULL without memory. */
+static branch_place *place_branches(const judge *j, size_t *out_count)
+{
+    const cx_lattice *lattice = j->lattice;
+    size_t known = lattice->agents.count, count = known + place_strangers(j, NULL);
+    branch_place *places = CX_ARENA_ARRAY(&j->report->arena, branch_place, count + 1);
+    if (places == NULL)
+        return NULL;
+    for (uint32_t i = 0; i < known; i++) {
         const agent *a = &lattice->agents.items[i];
         places[i] = (branch_place){i, UINT32_MAX, a->name};
         for (uint32_t k = 0; k < a->count; k++) {
@@ -553,7 +596,10 @@ static void place_branches(const cx_lattice *lattice, branch_place *places)
                 places[i].position = position;
         }
     }
-    qsort(places, lattice->agents.count, sizeof *places, compare_places);
+    place_strangers(j, places + known);
+    qsort(places, count, sizeof *places, compare_places);
+    *out_count = count;
+    return places;
 }
 
 static bool has_suspect(const judge *j, const agent *a)
@@ -596,23 +642,21 @@ static cx_status sum_up(judge *j)
     bool any_suspect = r->errors.count != 0;
     if (any_suspect)
         spread_suspicion(j);
-    size_t count = lattice->agents.count;
-    branch_place *places = CX_ARENA_ARRAY(&r->arena, branch_place, count + 1);
-    r->branches = CX_ARENA_ARRAY(&r->arena, cx_lattice_branch, count + 1);
+    branch_place *places = place_branches(j, &r->branch_count);
+    r->branches = CX_ARENA_ARRAY(&r->arena, cx_lattice_branch, r->branch_count + 1);
     if (places == NULL || r->branches == NULL)
         return cx_fail_nomem(j->err);
-    place_branches(lattice, places);
-    r->branch_count = count;
-    for (size_t i = 0; i < count; i++) {
-        const agent *a = &lattice->agents.items[places[i].agent];
+    for (size_t i = 0; i < r->branch_count; i++) {
+        const branch_place *place = &places[i];
         cx_lattice_branch *b = &r->branches[i];
-        *b = (cx_lattice_branch){.agent = a->name};
+        *b = (cx_lattice_branch){.agent = place->name};
         b->errors =
-            findings_of(r->by_branch.items, r->errors.count, a->name, &b->error_count);
-        b->warnings = findings_of(r->warnings_by_branch.items, r->warnings.count, a->name,
+            findings_of(r->by_branch.items, r->errors.count, place->name, &b->error_count);
+        b->warnings = findings_of(r->warnings_by_branch.items, r->warnings.count, place->name,
                                   &b->warning_count);
         b->valid = b->error_count == 0;
-        b->tainted = b->valid && any_suspect && has_suspect(j, a);
+        b->tainted = b->valid && any_suspect &&
+                     has_suspect(j, &lattice->agents.items[place->agent]);
         r->invalid_count += !b->valid;
     }
     return CX_SUCCESS;

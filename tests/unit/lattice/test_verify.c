@@ -164,6 +164,10 @@ CX_TEST(verify_usable_schema_errors_leave_the_node_in)
     SECOND("E_MISSING_PARENT:n1@a E_SCHEMA:n1@a", .seq = 1, .parents = {"n0", ""},
            .parent_count = 2);
     SECOND("E_SCHEMA:n1@a", .seq = 1, .parents = {"n0", "n0"}, .parent_count = 2);
+    SECOND("E_MISSING_PARENT:n1@a E_MISSING_PARENT:n1@a E_SCHEMA:n1@a", .seq = 1,
+           .parents = {"z", "n0", "z"}, .parent_count = 3);
+    SECOND("E_MISSING_PARENT:n1@a E_MISSING_PARENT:n1@a", .seq = 1, .parents = {"z", "n0", "y"},
+           .parent_count = 3);
     pair p;
     pair_init(&p); /* once by id and once by hash */
     add(&p.text,
@@ -270,6 +274,21 @@ CX_TEST(verify_times_are_compared_exactly)
                 cx_test_fail(__FILE__, __LINE__, "%s then %s", times[a].text, times[b].text);
 }
 
+CX_TEST(verify_times_end_before_1e300)
+{
+    char nines[302];
+    memset(nines, '9', 301);
+    nines[0] = '-';
+    nines[301] = 0; /* 1 - 10^300, which is -1e300 as a double */
+    SECOND("ok", .agent = "b", .prev = ZEROS, .timestamp = nines);
+    SECOND("ok", .agent = "b", .prev = ZEROS, .timestamp = nines + 1);
+    nines[0] = '9'; /* 10^301 - 1 */
+    SECOND("E_SCHEMA:n1@b", .agent = "b", .prev = ZEROS, .timestamp = nines);
+    SECOND("E_SCHEMA:n1@b", .agent = "b", .prev = ZEROS, .timestamp = "1e300");
+    SECOND("E_SCHEMA:n1@b", .agent = "b", .prev = ZEROS, .timestamp = "-1E300");
+    SECOND("ok", .agent = "b", .prev = ZEROS, .timestamp = "-9.999999999999999e299");
+}
+
 CX_TEST(verify_hashes_compare_as_texts)
 {
     cx_buf text;
@@ -324,6 +343,76 @@ CX_TEST(verify_taint_spreads_to_descendants_only)
     CHECK(cx_lattice_report_verdict(report) == CX_BROKEN);
     cx_lattice_report_close(report);
     cx_lattice_close(lattice);
+    cx_buf_done(&text);
+}
+
+/* Which of two nodes of one id a child means, nobody can say. */
+CX_TEST(verify_taint_comes_from_repeated_ids)
+{
+    cx_buf text;
+    cx_lattice *lattice;
+    cx_lattice_report *report;
+    cx_err err;
+    char first[65];
+    size_t count;
+    cx_buf_init(&text, cx_alloc_default());
+    add(&text, (node_spec){.id = "n"}, first);
+    add(&text,
+        (node_spec){.id = "child",
+                    .agent = "b",
+                    .prev = first,
+                    .parents = {"n"},
+                    .parent_count = 1,
+                    .timestamp = "5"},
+        NULL);
+    add(&text, (node_spec){.id = "n", .agent = "c", .timestamp = "7"}, NULL);
+    CHECK_STATUS(cx_lattice_open_bytes(cx_buf_bytes(&text), NULL, &lattice, &err), &err);
+    CHECK_STATUS(cx_lattice_verify(lattice, NULL, &report, &err), &err);
+    const cx_lattice_branch *branches = cx_lattice_report_branches(report, &count);
+    CHECK_INT(count, 3);
+    CHECK(branches[0].valid && branches[0].tainted); /* a, of the first n */
+    CHECK(branches[1].valid && branches[1].tainted);
+    CHECK(!branches[2].valid && branches[2].error_count == 1); /* c, of the second */
+    cx_lattice_report_close(report);
+    cx_lattice_close(lattice);
+    cx_buf_done(&text);
+}
+
+/* Errors that name an agent no node has are told under that name, as under any other. */
+CX_TEST(verify_tells_errors_of_strangers)
+{
+    cx_buf text, out;
+    cx_lattice *lattice;
+    cx_lattice_report *report;
+    cx_err err;
+    cx_buf_init(&text, cx_alloc_default());
+    cx_buf_init(&out, cx_alloc_default());
+    add(&text, (node_spec){.id = "n0", .agent = "k"}, NULL);
+    cx_buf_add_z(&text, "{\"node_id\":\"m\"}\n{\"seq\":1}\n{\"agent_id\":\"b\"}\n");
+    cx_lattice_head heads[] = {{CX_STR("ghost"), CX_STR("x")}};
+    cx_lattice_anchor anchor = {.heads = heads, .head_count = 1};
+    cx_lattice_checks checks = {.anchor = &anchor};
+    CHECK_STATUS(cx_lattice_open_bytes(cx_buf_bytes(&text), NULL, &lattice, &err), &err);
+    CHECK_STATUS(cx_lattice_verify(lattice, &checks, &report, &err), &err);
+    cx_lattice_text_options plain = {0};
+    CHECK_STATUS(cx_lattice_report_text(&out, lattice, report, &plain, &err), &err);
+    CHECK_STR(cx_buf_str(&out),
+              "=== CORTEX FORENSIC DEBUGGER (CFD) v2.0.0 ===\n"
+              "Loaded 4 trace nodes from DATG.\n"
+              "Branch 'k': VALID\n"
+              "Branch '?': INVALID\n  E_SCHEMA #2\n  E_SCHEMA m\n"
+              "Branch 'b': INVALID\n  E_SCHEMA #3\n"
+              "Branch 'ghost': INVALID\n  E_HEAD *\n"
+              "[FAILURE] 3 of 4 branches failed verification.\n"
+              "Evidence: hash=held monotonic=held lineage=held containment=held structure=FAILED "
+              "seals=none ids=labels time=ordered anchor=bad\n");
+    cx_buf_clear(&out);
+    CHECK_STATUS(cx_lattice_report_json(&out, lattice, report, &err), &err);
+    CHECK(strstr(cx_buf_z(&out), "{\"branches\":{\"?\":\"INVALID\",\"b\":\"INVALID\","
+                                 "\"ghost\":\"INVALID\",\"k\":\"VALID\"},") != NULL);
+    cx_lattice_report_close(report);
+    cx_lattice_close(lattice);
+    cx_buf_done(&out);
     cx_buf_done(&text);
 }
 
