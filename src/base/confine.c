@@ -231,35 +231,70 @@ static void kill_descendants(void)
             continue;
 }
 
-static _Noreturn void watch(pid_t child, cx_file control, bool alone)
+/* Process 1 of a namespace takes everybody with it by ending; nobody inside can end it before. */
+static _Noreturn void end_all(bool alone, int code)
 {
-    int process = (int)syscall(SYS_pidfd_open, child, 0);
-    bool asked = false;
-    int state = 0;
-    for (;;) {
-        /* Those who came to us because their parents ended are reaped on the way. */
-        pid_t ended = waitpid(alone ? child : -1, &state, WNOHANG);
-        if (ended == child || (ended < 0 && errno != EINTR))
-            break;
-        if (ended > 0)
-            continue;
-        struct pollfd fds[2] = {{process, POLLIN, 0}, {asked ? -1 : control, POLLIN, 0}};
-        if (poll(fds, 2, process < 0 ? 20 : 1000) > 0 && fds[1].revents != 0) {
-            asked = true;
-            /* This process ignores it. */
-            (void)kill(alone ? -1 : 0, SIGTERM);
-        }
-    }
     if (!alone)
         kill_descendants();
-    _exit(WIFEXITED(state) ? WEXITSTATUS(state) : WIFSIGNALED(state) ? 128 + WTERMSIG(state) : 255);
+    _exit(code);
+}
+
+/* Whoever holds the other end of `control` is gone. */
+static bool is_left(cx_file control)
+{
+    struct pollfd end = {control, POLLIN, 0};
+    return poll(&end, 1, 0) != 0 && (end.revents & POLLIN) == 0;
+}
+
+static void wake(int number)
+{
+    (void)number;
+}
+
+/* SIGCHLD is blocked except while it waits, so that no end of a child is slept over. */
+static _Noreturn void watch(pid_t child, cx_file control, bool alone)
+{
+    sigset_t none;
+    sigemptyset(&none);
+    struct sigaction on_child;
+    memset(&on_child, 0, sizeof on_child);
+    on_child.sa_handler = wake;
+    (void)sigaction(SIGCHLD, &on_child, NULL);
+    for (;;) {
+        /* Those who came to us because their parents ended are reaped on the way. */
+        int state = 0;
+        pid_t ended = waitpid(-1, &state, WNOHANG);
+        if (ended == child)
+            end_all(alone, WIFEXITED(state) ? WEXITSTATUS(state) : 128 + WTERMSIG(state));
+        if (ended > 0)
+            continue;
+        struct pollfd asked = {control, POLLIN, 0};
+        if (ppoll(&asked, 1, NULL, &none) <= 0)
+            continue;
+        char byte;
+        ssize_t count = read(control, &byte, 1);
+        if (count > 0)
+            (void)kill(alone ? -1 : 0, SIGTERM); /* this process ignores it */
+        else if (count == 0 || errno != EINTR)
+            end_all(alone, 128 + SIGKILL);
+    }
 }
 
 bool cx_confine_watched(cx_file control, bool alone)
 {
-    if (!alone)
-        (void)prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+    if (alone && getpid() != 1)
+        return false; /* "everybody" would be the machine */
+    if (is_left(control))
+        _exit(128 + SIGKILL);
+    /* Alone, we are the whole namespace and may just be killed with bubblewrap; otherwise we are
+     * needed until the last descendant has ended. */
+    (void)(alone ? prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0)
+                 : prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0));
     (void)signal(SIGTERM, SIG_IGN);
+    sigset_t child_ends, before;
+    sigemptyset(&child_ends);
+    sigaddset(&child_ends, SIGCHLD);
+    (void)sigprocmask(SIG_BLOCK, &child_ends, &before);
     pid_t child = fork();
     if (child < 0)
         return false;
@@ -268,6 +303,7 @@ bool cx_confine_watched(cx_file control, bool alone)
         watch(child, control, alone);
     }
     (void)signal(SIGTERM, SIG_DFL);
+    (void)sigprocmask(SIG_SETMASK, &before, NULL);
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
     return true;
 }

@@ -4,6 +4,9 @@
  *   I1  A layer counts as there when a program was started with it and the stage said so.
  *   I2  A start asks for every layer the box has; what the stage did not confirm is an error.
  *   I3  What belongs to one start (descriptors, group, folders) ends with it.
+ *   I4  Nothing of a start outlives this process: the stage, which every start comes to, holds one
+ *       end of a pipe (`control`) whose other end only we have.  It ends with us, whatever moment
+ *       of the start that is; nothing on the way to the stage may be killed for it.
  */
 #include "run/sandbox.h"
 
@@ -134,7 +137,7 @@ static cx_status prepare_streams(launch *l, const cx_sandbox_spec *spec, cx_spaw
     how->errout = spec->errout;
     how->timeout_ms = spec->timeout_ms;
     how->cancel = spec->cancel;
-    how->die_with_starter = true; /* bubblewrap asks for it, too, but only once it runs */
+    how->die_with_starter = spec->unconfined; /* otherwise I4 */
     cx_sandbox_places places;
     CX_TRY(make_places(l, &places, err));
     return cx_sandbox_env(l->box, spec, &places, &l->arena, &how->envp, err);

@@ -13,7 +13,8 @@
  *     CX_TRY(cx_sandbox_run(box, &spec, &result, err));
  *
  * Paths are the same inside and outside.  A cx_sandbox may be used by several threads at once.
- * The thread that started a sandbox must live as long as it does: bubblewrap dies with it.
+ * When this process ends, however, everything in its sandboxes is killed.  `unconfined` programs
+ * end with the thread that started them, which must live as long as they should.
  */
 #ifndef CX_RUN_SANDBOX_H
 #define CX_RUN_SANDBOX_H

@@ -265,9 +265,11 @@ static const char *cwd_of(const cx_sandbox_spec *spec)
 static cx_status add_bwrap(words *w, const cx_sandbox *box, const cx_sandbox_spec *spec,
                            const places *all, uint64_t tmp_bytes, cx_err *err)
 {
-    static const char *const always[] = {
-        "--unshare-user",       "--unshare-pid",     "--unshare-ipc", "--unshare-uts",
-        "--unshare-cgroup-try", "--die-with-parent", "--new-session"};
+    /* Not --die-with-parent: bubblewrap killed half way leaves its other half waiting for it, or
+     * going on by itself.  The stage ends when we do (sandbox.c, I4), and bubblewrap with it. */
+    static const char *const always[] = {"--unshare-user", "--unshare-pid",        "--unshare-ipc",
+                                         "--unshare-uts",  "--unshare-cgroup-try", "--as-pid-1",
+                                         "--new-session"};
     cx_sandbox_word(w, box->inner->bwrap);
     for (size_t i = 0; i < CX_COUNT_OF(always); i++)
         cx_sandbox_word(w, always[i]);

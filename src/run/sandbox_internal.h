@@ -12,7 +12,7 @@
 #define STAGE_REPORT 10  /* the stage's report; the program does not get it */
 #define STAGE_FILTER 11  /* of seccomp */
 #define STAGE_PROGRAM 12 /* the opened program */
-#define STAGE_CONTROL 13 /* a byte: end it */
+#define STAGE_CONTROL 13 /* a byte: ask it to end; the end: we are gone */
 
 #define SANDBOX_HOME "/home/agent"
 #define SANDBOX_STAGE_PATH "/run/cortex" /* our program, inside */

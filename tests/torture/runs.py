@@ -106,16 +106,17 @@ class Governor(Client):
         """The processes of a killed run go by themselves."""
         end = time.monotonic() + 60
         while time.monotonic() < end:
-            if not any(str(self.repo.path) in self.world_of(p) for p in pathlib.Path("/proc").iterdir()
+            if not any(str(self.repo.path) in self.ties_of(p) for p in pathlib.Path("/proc").iterdir()
                        if p.name.isdigit()):
                 return
             time.sleep(0.05)
         self.world.defect(f"processes of a killed run live on in {self.repo.path}")
 
     @staticmethod
-    def world_of(process):
+    def ties_of(process):
+        """Where it works, and its words."""
         try:
-            return str((process / "cwd").readlink())
+            return str((process / "cwd").readlink()) + " " + (process / "cmdline").read_text(errors="replace")
         except OSError:
             return ""
 

@@ -6,7 +6,12 @@
  */
 #include "run/sandbox.h"
 
+#include <dirent.h>
+#include <fcntl.h>
+#include <signal.h>
 #include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/folder.h"
@@ -218,4 +223,162 @@ CX_TEST(sandbox_without_bubblewrap_refuses_or_is_degraded)
         cx_arena_done(&arena);
     }
     close_room(&r);
+}
+
+/* --- who starts it is killed -------------------------------------------------------------------
+ */
+
+enum { GO_ON_MS = 20, NEVER_MS = 120000 };
+
+/* Processes among whose arguments the worktree is; with `number` each gets this signal. */
+static size_t processes_of(const room *r, int number)
+{
+    size_t count = 0;
+    DIR *all = opendir("/proc");
+    for (struct dirent *entry; all != NULL && (entry = readdir(all)) != NULL;) {
+        char path[300], words[16384];
+        (void)snprintf(path, sizeof path, "/proc/%s/cmdline", entry->d_name);
+        int pid = atoi(entry->d_name), file = pid > 1 ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+        ssize_t size = file < 0 ? -1 : read(file, words, sizeof words);
+        if (file >= 0)
+            (void)close(file);
+        if (size > 0 && memmem(words, (size_t)size, r->worktree, strlen(r->worktree)) != NULL) {
+            count++;
+            if (number != 0)
+                (void)kill(pid, number);
+        }
+    }
+    if (all != NULL)
+        (void)closedir(all);
+    return count;
+}
+
+static bool comes_to(const room *r, size_t least, size_t most)
+{
+    for (int waited = 0; waited < NEVER_MS; waited += GO_ON_MS) {
+        size_t count = processes_of(r, 0);
+        if (count >= least && count <= most)
+            return true;
+        (void)usleep(GO_ON_MS * 1000);
+    }
+    printf("%zu processes\n", processes_of(r, 0));
+    return false;
+}
+
+static bool write_script(const char *path, const char *text)
+{
+    FILE *file = fopen(path, "we");
+    bool good = file != NULL && fputs(text, file) >= 0;
+    good = (file == NULL || fclose(file) == 0) && good;
+    return good && chmod(path, 0755) == 0;
+}
+
+/* As much as goes in. */
+static void fill(int file)
+{
+    static const char block[4096];
+    while (write(file, block, sizeof block) > 0)
+        continue;
+    while (write(file, block, 1) > 0)
+        continue;
+}
+
+/*
+ * bubblewrap is held by `option`, an argument with a descriptor that is `hold` in the worktree;
+ * then who started it is killed, and bubblewrap let go.  A full pipe holds it where it tells
+ * `--info-fd` of its other half, which waits for it; an empty one where that half has set up
+ * everything.
+ */
+static void starter_dies_while_held(const char *option, bool full)
+{
+    room r;
+    if (!open_room(&r, NULL)) {
+        close_room(&r);
+        return;
+    }
+    char hold[100], bwrap[100], ran[100], text[600];
+    (void)snprintf(hold, sizeof hold, "%s/hold", r.worktree);
+    (void)snprintf(bwrap, sizeof bwrap, "%s/bwrap", r.worktree);
+    (void)snprintf(ran, sizeof ran, "%s/ran", r.worktree);
+    (void)snprintf(text, sizeof text,
+                   "#!/bin/sh\n[ -p %s ] || exec /usr/bin/bwrap \"$@\"\n"
+                   "exec /usr/bin/bwrap %s 9 \"$@\" 9<>%s\n",
+                   hold, option, hold);
+    cx_sandbox_options options = {.program = CX_CORTEX_BIN, .bwrap = bwrap};
+    cx_sandbox_close(r.box);
+    r.box = NULL;
+    REQUIRE(write_script(bwrap, text));
+    CHECK_STATUS(cx_sandbox_open(&options, &r.box, &r.err), &r.err);
+    REQUIRE(mkfifo(hold, 0600) == 0);
+    int held = open(hold, O_RDWR | O_NONBLOCK | O_CLOEXEC);
+    REQUIRE(held >= 0 && r.box != NULL && r.box->missing == 0);
+    if (full)
+        fill(held);
+    pid_t starter = fork();
+    REQUIRE(starter >= 0);
+    if (starter == 0) {
+        const char *const argv[] = {"/usr/bin/touch", ran, NULL};
+        r.spec.argv = argv;
+        _exit(cx_failed(cx_sandbox_run(r.box, &r.spec, &r.result, &r.err)) ? 1 : 0);
+    }
+    CHECK(comes_to(&r, 2, 2)); /* both halves */
+    CHECK(kill(starter, SIGKILL) == 0 && waitpid(starter, NULL, 0) == starter);
+    char block[4096] = {0};
+    ssize_t count;
+    do {
+        count = full ? read(held, block, sizeof block) : write(held, block, 2);
+    } while (full && count > 0);
+    CHECK(comes_to(&r, 0, 0));
+    CHECK(access(ran, F_OK) != 0);
+    (void)processes_of(&r, SIGKILL);
+    (void)close(held);
+    close_room(&r);
+}
+
+CX_TEST(sandbox_goes_with_who_starts_it_before_bubblewrap_has_divided_in_two)
+{
+    starter_dies_while_held("--info-fd", true);
+}
+
+CX_TEST(sandbox_goes_with_who_starts_it_before_the_program_runs)
+{
+    starter_dies_while_held("--block-fd", false);
+}
+
+static void starter_dies(const char *bwrap)
+{
+    room r;
+    if (open_room(&r, bwrap)) {
+        char ran[100], script[300];
+        (void)snprintf(ran, sizeof ran, "%s/ran", r.worktree);
+        (void)snprintf(script, sizeof script,
+                       "trap '' TERM; setsid sh -c 'while :; do sleep 1; done' %s & touch %s; "
+                       "while :; do sleep 1; done",
+                       r.worktree, ran);
+        pid_t starter = fork();
+        REQUIRE(starter >= 0);
+        if (starter == 0) {
+            r.spec.may_miss = bwrap == NULL ? 0 : CX_SANDBOX_REQUIRED;
+            shell(&r, script);
+            _exit(0);
+        }
+        for (int waited = 0; access(ran, F_OK) != 0 && waited < NEVER_MS; waited += GO_ON_MS)
+            (void)usleep(GO_ON_MS * 1000);
+        CHECK(access(ran, F_OK) == 0);
+        CHECK(processes_of(&r, 0) >= 2);
+        CHECK(kill(starter, SIGKILL) == 0 && waitpid(starter, NULL, 0) == starter);
+        CHECK(comes_to(&r, 0, 0));
+        (void)processes_of(&r, SIGKILL);
+    }
+    close_room(&r);
+}
+
+CX_TEST(sandbox_goes_with_who_started_it)
+{
+    starter_dies(NULL);
+}
+
+CX_TEST(sandbox_without_bubblewrap_goes_with_who_started_it)
+{
+    starter_dies("/nowhere/bwrap");
 }
