@@ -322,6 +322,30 @@ def the_environment_is_an_allowlist():
                     "PWD"}, names)
 
 
+@test
+def who_watches_can_be_neither_ended_nor_stopped_from_inside():
+    answer = shell("kill -STOP 1; kill -KILL 1; kill -TERM 1; sleep 0.1; cat /proc/1/environ; echo after")
+    check(answer["stdout"] == "after\n" and answer["exit"] == 0, answer)
+
+
+@test
+def orphans_are_reaped_while_the_program_runs():
+    answer = python("""
+        import glob, os, time
+        for _ in range(300):
+            if os.fork() == 0:
+                if os.fork() != 0:
+                    os._exit(0)
+                os._exit(0)
+            os.wait()
+        end = time.monotonic() + 60
+        while time.monotonic() < end and len(glob.glob("/proc/[0-9]*")) > 2:
+            time.sleep(0.01)
+        print(len(glob.glob("/proc/[0-9]*")))
+    """)
+    check(answer["stdout"] == "2\n", answer)
+
+
 # --- more than is given ----------------------------------------------------------------------------
 
 def gone(marker, seconds=60):
@@ -438,6 +462,23 @@ def degraded_it_still_holds_what_it_can():
             check("s3cret" not in answer["stdout"], answer)
             check((folder / "outside").read_text() == "s3cret")
     check(gone(marker), "something outlived its program")
+
+
+@test
+def whenever_who_starts_it_is_killed_nothing_is_left():
+    """At moments all over a start, however long one takes here."""
+    with Folder() as folder:
+        command = ["/bin/sh", "-c", f"sleep 6000 # {folder}"]
+        began = time.monotonic()
+        shell("true", "worktree", folder)
+        took = time.monotonic() - began
+        for i in range(40):
+            starter = subprocess.Popen([BOX, BIN, "worktree", str(folder), "--", *command],
+                                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            time.sleep(took * i / 40)
+            starter.kill()
+            starter.wait()
+        check(gone(str(folder)), "something outlived who started it")
 
 
 @test
