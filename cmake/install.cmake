@@ -54,10 +54,13 @@ install(FILES ${made}/cortex.zsh RENAME _cortex OPTIONAL
 install(FILES ${made}/cortex.fish OPTIONAL
   DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
 
+# For validators of others; ours carries them.
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/schemas DESTINATION ${CMAKE_INSTALL_DATADIR}/cortex)
+
 # Manual pages made from the program, the public headers and docs/; tools/make_man.py says which.
 find_package(Python3 COMPONENTS Interpreter QUIET)
-if(NOT Python3_FOUND)
-  message(STATUS "Without Python only the manual pages of docs/man are installed")
+if(NOT Python3_FOUND OR CMAKE_CROSSCOMPILING)
+  message(STATUS "Without Python, and for another machine, only the manual pages of docs/man are installed")
   return()
 endif()
 file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/docs/formats/*.md

@@ -143,9 +143,10 @@ const cx_cli_command cx_cli_gate_schema = {
     .purpose = "check a JSON file against a JSON Schema",
     .about =
         "SCHEMA is a file with a schema of draft 2020-12 or draft-07, or the name of one that the "
-        "program carries: task_contract.v1, run_manifest.v1 and the others of a run. A file of "
-        "such "
-        "a name is given as ./NAME.\n\n"
+        "program carries: task_contract.v1, run_manifest.v1 and the others of a run, and those of "
+        "what commands answer with --json: show.v1, why.v1, status.v1, doctor.v1, config.v1, "
+        "roots.v1, runs.v1, alerts.v1, evidence_verdict.v1, error.v1. A file of such a name is "
+        "given as ./NAME.\n\n"
         "Each place that does not match is named by its JSON pointer, with the keyword that asks "
         "and "
         "where in the schema it stands. A schema that is loaded strictly, as here without "
@@ -158,6 +159,7 @@ const cx_cli_command cx_cli_gate_schema = {
     .exits = CX_CLI_EXITS_GATE,
     .example =
         "cortex gate schema task_contract.v1 contract.json\n"
+        "cortex status --json >status.json; cortex gate schema status.v1 status.json\n"
         "cortex gate schema ./answer.schema.json answer.json --format junit --out schema.xml",
     .run = run,
 };

@@ -131,6 +131,8 @@ static cx_status make_assets(preparing *p, cx_err *err)
         cx_str name = cx_str_z(files[i].name);
         cx_bytes contents = {files[i].data, files[i].size};
         bool made;
+        if (cx_str_starts(name, CX_STR("schemas/answers/")))
+            continue; /* they describe this program's answers, whatever the repository */
         const char *slash = strrchr(files[i].name, '/');
         cx_str folder = cx_arena_copy_str(
             &p->cli->arena,

@@ -14,6 +14,7 @@
 #include "run/assets.h"
 
 #define FOLDER "schemas/"
+#define ANSWERS "answers/" /* below it: what commands print with --json; no run depends on them */
 #define REGISTRY "schema_registry.json"
 #define CACHE_SIZE 64 /* more than the folder has */
 
@@ -40,7 +41,10 @@ cx_status cx_run_schema(const char *name, const cx_schema **out, cx_err *err)
     for (size_t i = 0; i < count; i++) {
         if (strncmp(files[i].name, FOLDER, strlen(FOLDER)) != 0)
             continue;
-        if (strcmp(files[i].name + strlen(FOLDER), name) != 0) {
+        const char *own = files[i].name + strlen(FOLDER);
+        if (strncmp(own, ANSWERS, strlen(ANSWERS)) == 0)
+            own += strlen(ANSWERS);
+        if (strcmp(own, name) != 0) {
             place++;
             continue;
         }

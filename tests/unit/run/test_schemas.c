@@ -16,7 +16,8 @@ static const char *const names[] = {
     "evidence_report.v1.json", "orchestrator_event.v1.json", "reexec_report.v1.json",
     "review_report.v1.json",   "role_contract.v1.json",      "run_manifest.v1.json",
     "task_chain.v1.json",      "task_contract.v1.json",      "task_result.v1.json",
-    "test_report.v1.json",     "work_report.v1.json",
+    "test_report.v1.json",     "work_report.v1.json",        "show.v1.json",
+    "status.v1.json",
 };
 
 CX_TEST(every_carried_schema_compiles_and_stays)
