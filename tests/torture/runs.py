@@ -9,6 +9,7 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "cli"))
 from work import Client  # noqa: E402
+from world import COMMAND_LIMIT_S  # noqa: E402
 
 
 class Governor(Client):
@@ -89,7 +90,8 @@ class Governor(Client):
     def clear(self):
         """What a dead run left is cleared; in bad weather later."""
         self.nobody_left()
-        for _ in range(40):
+        end = time.monotonic() + COMMAND_LIMIT_S
+        while time.monotonic() < end:
             done = self.world.run("run", "cleanup", "--apply", "--json", cwd=self.repo.path, env=self.git_env())
             if done.code == 0:
                 return
@@ -104,7 +106,7 @@ class Governor(Client):
 
     def nobody_left(self):
         """The processes of a killed run go by themselves."""
-        end = time.monotonic() + 60
+        end = time.monotonic() + COMMAND_LIMIT_S
         while time.monotonic() < end:
             if not any(str(self.repo.path) in self.ties_of(p) for p in pathlib.Path("/proc").iterdir()
                        if p.name.isdigit()):

@@ -171,7 +171,7 @@ class Generation:
                 calm = time.monotonic() + self.world.options.calm_s
         self.world.stopping.set()
         for client in [*self.clients, self.follower, self.storms, lives]:
-            client.join(timeout=300)
+            client.join(timeout=2 * kit.COMMAND_LIMIT_S)
         self.world.weather.fine()
         self.world.weather.clock(0)
 
@@ -229,7 +229,7 @@ class Generation:
         self.world.stopping.clear()
         reader = threading.Thread(target=self.follower.run, daemon=True)
         reader.start()
-        end = time.monotonic() + 60
+        end = time.monotonic() + kit.COMMAND_LIMIT_S
         while time.monotonic() < end and not sent <= {k[0] for k in list(self.follower.seen)}:
             time.sleep(0.2)
         self.world.stopping.set()

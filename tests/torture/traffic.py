@@ -185,7 +185,7 @@ class Follower(Client):
             time.sleep(0.2)
 
     def follow(self, port):
-        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=3)
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
         try:
             connection.request("GET", "/api/v1/feed", headers={
                 "Authorization": "Bearer " + self.server.token, "Last-Event-ID": self.last})

@@ -13,7 +13,7 @@ import subprocess
 import threading
 import time
 
-COMMAND_LIMIT_S = 120  # a command that takes longer hangs
+COMMAND_LIMIT_S = 300  # a command that takes longer hangs, on whatever machine
 GRACE_S = 2.0          # what was begun in bad weather may still end with an error so much later
 
 
@@ -272,7 +272,7 @@ class Server:
             self.kills += how == signal.SIGKILL
             process.send_signal(how)
             try:
-                code = process.wait(timeout=90)
+                code = process.wait(timeout=COMMAND_LIMIT_S)
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
@@ -306,7 +306,7 @@ class Server:
         """After a failed write it takes no more until it is started again (docs/operating.md)."""
         return self.failed or self.process.poll() is not None
 
-    def ask(self, method, path, body=None, timeout=60):
+    def ask(self, method, path, body=None, timeout=COMMAND_LIMIT_S):
         """(status, bytes), or None when there is no server, or it went away."""
         port = self.port
         if port is None:
