@@ -125,6 +125,19 @@ static void refuse(cx_call *call, unsigned status, const char *type, cx_str deta
     cx_call_problem(call, &problem);
 }
 
+/* Exporters are often set up for all signals at once; what they get stands in their logs. */
+static void refuse_path(cx_call *call)
+{
+    cx_str said = CX_STR("there is nothing under this path");
+    if (call->request.otlp)
+        said = cx_str_starts(call->request.target, CX_STR("/v1/metrics"))
+                   ? CX_STR("metrics are not kept here: send them elsewhere, or set "
+                            "OTEL_METRICS_EXPORTER=none")
+                   : CX_STR("only /v1/traces and /v1/logs are taken here");
+    call->route = NULL;
+    refuse(call, 404, "not-found", said);
+}
+
 static bool find_route(cx_call *call)
 {
     char allow[64];
@@ -145,8 +158,7 @@ static bool find_route(cx_call *call)
         !call->route->homeless)
         found = CX_ROUTE_NO_PATH;
     if (found == CX_ROUTE_NO_PATH) {
-        call->route = NULL;
-        refuse(call, 404, "not-found", CX_STR("there is nothing under this path"));
+        refuse_path(call);
         return false;
     }
     if (found == CX_ROUTE_NO_METHOD) {

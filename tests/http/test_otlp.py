@@ -147,7 +147,13 @@ def other_types_paths_and_methods():
             status, headers, answer = r.post(proto(Span(1)), type=type)
             check(status == 415 and headers["Content-Type"] == JSON, type, status)
             check(json.loads(answer)["code"] == 3, answer)
-        r.refused(404, 12, b"", kind="metrics")
+        for type in (PROTO, JSON):
+            said = r.refused(404, 12, b"", type=type, kind="metrics")
+            check("metrics are not kept" in said and "OTEL_METRICS_EXPORTER=none" in said, said)
+        check("/v1/traces" in r.refused(404, 12, b"", kind="profiles"), "it does not say what is taken")
+        status, headers, _ = r.post(b"", method="OPTIONS", Origin="https://page.example",
+                                    Access_Control_Request_Method="POST")
+        check(status == 405 and not [h for h in headers if h.lower().startswith("access-control")], headers)
         r.refused(404, 12, b"", path="/api/v1/covenant/events")
         r.refused(404, 12, b"", path="/metrics")
         r.refused(405, 12, None, method="GET")
