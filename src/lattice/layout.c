@@ -413,11 +413,9 @@ static cx_str first_string(const cx_json *event, const char *const *names, size_
 }
 
 /* "act search": what kind of event, and of what; events are free-form, so these are guesses. */
-static cx_str event_label(const cx_json *event, cx_arena *arena)
+static cx_str event_label(const cx_json *event, cx_str kind, cx_arena *arena)
 {
-    static const char *const kinds[] = {"type", "kind", "action", "event_type"};
     static const char *const things[] = {"tool", "name", "text", "action", "goal", "message"};
-    cx_str kind = first_string(event, kinds, CX_COUNT_OF(kinds));
     cx_str thing = first_string(event, things, CX_COUNT_OF(things));
     if (kind.size == 0 || thing.size == 0 || cx_str_eq(kind, thing))
         return cx_arena_copy_str(arena, kind.size != 0 ? kind : thing);
@@ -425,21 +423,30 @@ static cx_str event_label(const cx_json *event, cx_arena *arena)
                            thing.data);
 }
 
-/* A source that cannot be read again costs the label, not the picture. */
-cx_status cx_lattice_label_of(const cx_lattice *lattice, cx_node n, cx_arena *arena, cx_str *out,
-                              cx_err *err)
+/* A source that cannot be read again costs the words, not the picture. */
+cx_status cx_lattice_words_of(const cx_lattice *lattice, cx_node n, cx_arena *arena,
+                              cx_str *out_kind, cx_str *out_label, cx_err *err)
 {
+    static const char *const kinds[] = {"type", "kind", "action", "event_type"};
     cx_json source;
     cx_err ignored;
-    *out = (cx_str){"", 0};
+    *out_kind = *out_label = (cx_str){"", 0};
     cx_status status = cx_lattice_source(lattice, n, arena, &source, &ignored);
     if (status.code == CX_E_NOMEM)
         return cx_fail_nomem(err);
     const cx_json *event = cx_failed(status) ? NULL : CX_JSON_GET(&source, "event");
     if (event == NULL)
         return CX_SUCCESS;
-    *out = event_label(event, arena);
-    return out->data == NULL ? cx_fail_nomem(err) : CX_SUCCESS;
+    *out_kind = cx_arena_copy_str(arena, first_string(event, kinds, CX_COUNT_OF(kinds)));
+    *out_label = event_label(event, *out_kind, arena);
+    return out_kind->data == NULL || out_label->data == NULL ? cx_fail_nomem(err) : CX_SUCCESS;
+}
+
+cx_status cx_lattice_label_of(const cx_lattice *lattice, cx_node n, cx_arena *arena, cx_str *out,
+                              cx_err *err)
+{
+    cx_str kind;
+    return cx_lattice_words_of(lattice, n, arena, &kind, out, err);
 }
 
 static cx_status fill_labels(layout *l, const cx_lattice *lattice, cx_arena *arena, cx_err *err)

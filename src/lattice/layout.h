@@ -106,6 +106,10 @@ void cx_lattice_layout_done(layout *l);
 CX_RESULT cx_lattice_label_of(const cx_lattice *lattice, cx_node n, cx_arena *arena, cx_str *out,
                               cx_err *err);
 
+/* The same, and what kind of event it says it is; both from the arena, empty when it does not. */
+CX_RESULT cx_lattice_words_of(const cx_lattice *lattice, cx_node n, cx_arena *arena,
+                              cx_str *out_kind, cx_str *out_label, cx_err *err);
+
 /*
  * How often somebody's decision was set aside by what the node records: members
  * "action_was_overridden" that are true (a conscience, trace.md §7), and in the branch of a run an

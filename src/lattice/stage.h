@@ -10,7 +10,7 @@
  *     cx_stage_node        one node: event, changes, parents, children, findings
  *     cx_stage_values      one level of the state at a node
  *     cx_stage_writes      where a key got its value: changes before a node, the next one behind it
- *     cx_stage_compare     two nodes side by side from their common ancestor
+ *     cx_stage_compare     two nodes, or two histories, aligned from where they part
  *     cx_stage_heat        where branches, time, cost or overrides gather
  *
  * A *column* is a step of the picture from left to right: nodes of one column are of different
@@ -34,7 +34,7 @@
 #define CX_STAGE_LANES_MAX 5000   /* lanes listed; the others are counted */
 #define CX_STAGE_VALUES_MAX 500   /* members of one level of a state */
 #define CX_STAGE_CHANGES_MAX 500  /* changes told of one key, or of one node */
-#define CX_STAGE_STEPS_MAX 400    /* pairs of steps of a comparison */
+#define CX_STAGE_STEPS_MAX 400    /* rows of a comparison */
 #define CX_STAGE_HEAT_BINS_MAX 400
 #define CX_STAGE_HEAT_LANES_MAX 500
 #define CX_STAGE_VALUE_BYTES 2048 /* of a value beside others; longer ones are cut */
@@ -116,10 +116,19 @@ typedef struct cx_stage_part {
 CX_RESULT cx_stage_carry(cx_buf *out, const cx_stage *stage, const cx_states *states,
                          const cx_stage_part *part, uint32_t *out_nodes, cx_err *err);
 
-/* Both nodes have a place in time, else CX_E_USAGE; `steps` from .. from + count - 1 of both paths
- * (`to` and `labels` are not looked at). */
-CX_RESULT cx_stage_compare(cx_buf *out, const cx_stage *stage, const cx_states *states, cx_node a,
-                           cx_node b, const cx_stage_range *steps, cx_err *err);
+/* One of two that are compared. */
+typedef struct cx_stage_side {
+    const cx_stage *stage;
+    const cx_states *states;
+    cx_node node; /* from where they have a common ancestor to there, or from the first; it has a
+                     place in time.  CX_NODE_NONE = the whole history, in its order */
+    cx_str id;    /* equal to the other side's wherever they stand in texts; empty = nothing */
+} cx_stage_side;
+
+/* Two nodes of a history, or two histories; rows from .. from + count - 1 of the alignment (`to` and
+ * `labels` are not looked at).  CX_E_NOT_FOUND "NoState", "NoNode" (nothing is there). */
+CX_RESULT cx_stage_compare(cx_buf *out, const cx_stage_side sides[2], const cx_stage_range *rows,
+                           cx_err *err);
 
 typedef enum cx_heat_layer {
     CX_HEAT_DIVERGENCE, /* branches beyond the first */

@@ -45,6 +45,11 @@ void cx_stage_put_marks(cx_buf *out, const cx_stage *stage, uint32_t from, uint3
 /* ,"override":count,"snapshots":[..] of one node. */
 void cx_stage_put_signs(cx_buf *out, const cx_stage *stage, cx_node n);
 
+/* stage_differ.c */
+/* ,"diff":[..],"more_diff":bool of the states after two nodes, one of each side. */
+CX_RESULT cx_stage_put_differences(cx_buf *out, const cx_stage_side sides[2],
+                                   const cx_node nodes[2], cx_err *err);
+
 /* stage_state.c */
 /* {"cut","size","text"} of canonical JSON, of which at most `most` bytes are given. */
 void cx_stage_put_text(cx_buf *out, cx_str text, size_t most);

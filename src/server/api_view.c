@@ -189,16 +189,63 @@ cx_status cx_api_view_list(cx_call *call, cx_err *err)
     return cx_call_answer_json(call, 200, &value, err);
 }
 
+/* --- compare ---------------------------------------------------------------------------------- */
+
+/* The id that a run writes into its own events. */
+static cx_str id_of(cx_str name)
+{
+    if (!cx_str_starts(name, CX_STR("run/")))
+        return (cx_str){"", 0};
+    const char *slash = memchr(name.data + 4, '/', name.size - 4);
+    return cx_str_from(name.data + 4,
+                       slash == NULL ? name.size - 4 : (size_t)(slash - name.data) - 4);
+}
+
+static cx_status find_side(const viewing *v, const char *param, cx_str name, cx_stage_side *out,
+                           cx_err *err)
+{
+    const cx_param *node = cx_call_param(v->call, param);
+    *out = (cx_stage_side){v->stage, v->states, CX_NODE_NONE, id_of(name)};
+    return node->given ? cx_stage_find(cx_shelf_lattice(v->book), cx_call_text(v->call, param),
+                                       &out->node, err)
+                       : CX_SUCCESS;
+}
+
+/* Of two histories `b` is about the other one. */
+static cx_status compare_with(const viewing *v, cx_shelf_book *with, cx_err *err)
+{
+    cx_str names[2] = {v->call->captures[0], cx_call_text(v->call, "with")};
+    viewing other = {.call = v->call, .book = with};
+    cx_stage_side sides[2];
+    const cx_stage_range rows = {.from = count_of(v->call, "from"),
+                                 .count = count_of(v->call, "max")};
+    CX_TRY(prepare(&other, false, err));
+    CX_TRY(cx_shelf_states(with, &other.states, err));
+    CX_TRY(find_side(v, "a", names[0], &sides[0], err));
+    CX_TRY(find_side(&other, "b", names[1].data == NULL ? names[0] : names[1], &sides[1], err));
+    /* One run's id is no difference between two; between two moments of one it says nothing. */
+    if (cx_str_eq(sides[0].id, sides[1].id))
+        sides[0].id = sides[1].id = (cx_str){"", 0};
+    return cx_stage_compare(&v->call->response.body, sides, &rows, err);
+}
+
 static cx_status answer_compare(viewing *v, cx_err *err)
 {
-    const cx_lattice *lattice = cx_shelf_lattice(v->book);
-    const cx_stage_range steps = {.from = count_of(v->call, "from"),
-                                  .count = count_of(v->call, "max")};
-    cx_node a, b;
-    CX_TRY(cx_stage_find(lattice, cx_call_text(v->call, "a"), &a, err));
-    CX_TRY(cx_stage_find(lattice, cx_call_text(v->call, "b"), &b, err));
+    const cx_param *with = cx_call_param(v->call, "with");
+    cx_shelf *shelf = v->call->service->shelf;
+    cx_shelf_book *other = NULL;
     CX_TRY(cx_shelf_states(v->book, &v->states, err));
-    return cx_stage_compare(&v->call->response.body, v->stage, v->states, a, b, &steps, err);
+    if (!with->given) {
+        if (!cx_call_param(v->call, "a")->given || !cx_call_param(v->call, "b")->given)
+            return cx_fail(err, CX_E_USAGE,
+                           "two moments of one history are named by a= and b=; another history by "
+                           "with=");
+        return compare_with(v, v->book, err);
+    }
+    CX_TRY(cx_shelf_lend_named(shelf, v->call, cx_call_text(v->call, "with"), &other, err));
+    cx_status status = compare_with(v, other, err);
+    cx_shelf_give_back(shelf, other);
+    return status;
 }
 
 cx_status cx_api_view_compare(cx_call *call, cx_err *err)

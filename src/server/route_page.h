@@ -44,12 +44,13 @@ static const cx_route_param cx_view_writes_params[] = {
 
 static const cx_route_param cx_view_compare_params[] = {
     CX_VIEW_FOLD,
-    {.name = "a", .type = CX_PARAM_TEXT, .required = true, .help = "A node, as node= elsewhere."},
-    {.name = "b", .type = CX_PARAM_TEXT, .required = true, .help = "Another node."},
-    {.name = "from", .type = CX_PARAM_COUNT, .max = UINT32_MAX, .help = "First step behind the "
-                                                                        "common ancestor."},
+    {.name = "a", .type = CX_PARAM_TEXT,
+     .help = "A node, as node= elsewhere; with another history, all of this one by default."},
+    {.name = "b", .type = CX_PARAM_TEXT, .help = "Another node, of the other history if there is one."},
+    {.name = "with", .type = CX_PARAM_TEXT, .max = 300, .help = "Another history, named as this one."},
+    {.name = "from", .type = CX_PARAM_COUNT, .max = UINT32_MAX, .help = "First row."},
     {.name = "max", .type = CX_PARAM_COUNT, .min = 1, .max = CX_STAGE_STEPS_MAX,
-     .help = "Steps at most."}};
+     .help = "Rows at most."}};
 static const cx_route_param cx_view_heat_params[] = {
     CX_VIEW_FOLD,
     {.name = "layer", .type = CX_PARAM_CHOICE, .choices = "divergence|time|cost|overrides",

@@ -265,7 +265,12 @@ static cx_shelf_book *find_book(cx_shelf *shelf, const cx_call *call, cx_str nam
 
 cx_status cx_shelf_lend(cx_shelf *shelf, cx_call *call, cx_shelf_book **out, cx_err *err)
 {
-    cx_str name = call->captures[0];
+    return cx_shelf_lend_named(shelf, call, call->captures[0], out, err);
+}
+
+cx_status cx_shelf_lend_named(cx_shelf *shelf, cx_call *call, cx_str name, cx_shelf_book **out,
+                              cx_err *err)
+{
     bool only = call->service->options.only_lattice != NULL;
     if (name.size > NAME_MAX_BYTES || (only && !cx_str_is(name, "file")))
         return cx_fail_at(err, CX_E_NOT_FOUND, "NoBranch", CX_NO_OFFSET,

@@ -29,6 +29,9 @@ void cx_shelf_close(cx_shelf *shelf); /* NULL is fine; nothing may be lent */
 /* The lattice that the call's first {capture} names, until it is given back.  Errors as of opening
  * it; CX_E_DENIED when the token may not see it. */
 CX_RESULT cx_shelf_lend(cx_shelf *shelf, cx_call *call, cx_shelf_book **out, cx_err *err);
+/* The one of that name, for the same caller. */
+CX_RESULT cx_shelf_lend_named(cx_shelf *shelf, cx_call *call, cx_str name, cx_shelf_book **out,
+                              cx_err *err);
 void cx_shelf_give_back(cx_shelf *shelf, cx_shelf_book *book); /* NULL is fine */
 
 const cx_lattice *cx_shelf_lattice(const cx_shelf_book *book);

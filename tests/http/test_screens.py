@@ -143,6 +143,30 @@ def two_nodes_stand_side_by_side(s):
     behind = s.get("/api/v1/view/all/compare", a=f"@agent/{ALPHA}", b=f"@agent/{BETA}", **{"from": 900})
     assert behind["steps"] == []
     assert s.ask("GET", "/api/v1/view/all/compare?a=@nobody&b=@agent/" + ALPHA)[0] == 404
+    assert s.ask("GET", "/api/v1/view/all/compare?a=@agent/" + ALPHA)[0] == 422
+
+
+@test
+def two_histories_stand_side_by_side(s):
+    path = f"/api/v1/view/agent/{ALPHA}/compare"
+    both = s.get(path, **{"with": f"agent/{BETA}"})
+    assert both["common"] is None and both["counts"] == [48, 48] and both["aligned"], both
+    matched = both["matched"]
+    pairs = matched["same"] + matched["alike"]
+    assert [pairs + one for one in matched["only"]] == [48, 48]
+    assert both["rows"] == len(both["steps"]) == pairs + sum(matched["only"])
+    alike = next(step for step in both["steps"] if step["how"] == "alike")
+    assert 0 < len(alike["differs"]) <= alike["differ_count"]
+    inside = s.get("/api/v1/view/all/compare", a=f"@agent/{ALPHA}", b=f"@agent/{BETA}")
+    assert inside["steps"] == both["steps"] or inside["matched"] == matched
+    # Of one history with itself everything has the same hash.
+    same = s.get(path, **{"with": f"agent/{ALPHA}"})
+    assert same["counts"] == [0, 0] and same["rows"] == 0 and same["common"]["id"] == same["b"]["id"]
+    # The branch of all that is recorded begins as the branch does.
+    within = s.get(path, **{"with": "all", "b": f"@agent/{ALPHA}"})
+    assert within["counts"] == [0, 0] and within["first"] is None
+    assert s.ask("GET", path + "?with=agent/nobody")[0] == 404
+    assert s.ask("GET", path + "?with=run/x")[0] in (404, 501)
 
 
 @test

@@ -1,15 +1,42 @@
 // compare.test.mjs - where two agents parted, and where a history is hot.
 
 import assert from 'node:assert/strict';
+import {mkdtempSync, rmSync, writeFileSync} from 'node:fs';
+import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {nothingSerious} from './axe.mjs';
+import {Writer} from './lattice.mjs';
+import {goldenId, putBundle, serveRuns} from './runs.mjs';
 import {ROOT, viewFile} from './server.mjs';
+
+/** Two agents that do the same, but that the left one asks first, and that they pay other sums. */
+function parted() {
+  const writer = new Writer();
+  const root = writer.add('begin', {action: 'begin'}, {k: 0});
+  for (const [who, steps] of [['left', ['look', 'ask', 'think', 'pay', 'end']], ['right', ['look', 'think', 'pay', 'end']]])
+    steps.forEach((action, i) => writer.add(who, {action}, action === 'pay' ? {paid: {sum: who}} : {[action]: 1}, i === 0 ? {parents: [root]} : {}));
+  return writer.text();
+}
 
 const at = (url, path) => url + '&to=' + encodeURIComponent(path);
 
 export default {
-  begin: () => viewFile(join(ROOT, 'examples/incident.jsonl')),
-  end: (s) => s.close(),
+  async begin() {
+    const folder = mkdtempSync(join(tmpdir(), 'cortex-web-'));
+    const file = join(folder, 'steps.jsonl');
+    writeFileSync(file, parted());
+    const [incident, steps, runs] = await Promise.all([viewFile(join(ROOT, 'examples/incident.jsonl')), viewFile(file),
+      serveRuns((to) => {
+        putBundle(to, 'out_of_scope');
+        putBundle(to, 'fix_loop');
+      })]);
+    return {...incident, folder, incident, steps, runs, outside: goldenId('out_of_scope'), fixed: goldenId('fix_loop')};
+  },
+
+  async end(s) {
+    await Promise.all([s.incident.close(), s.steps.close(), s.runs.close()]);
+    rmSync(s.folder, {recursive: true, force: true});
+  },
 
   tests: {
     async 'two agents stand side by side from their common ancestor'(page, s) {
@@ -31,6 +58,45 @@ export default {
       await page.getByText('their states are equal').waitFor();
       await page.evaluate(() => (location.hash = '#/compare/file?a=@coder&b=@nobody'));
       await page.getByRole('alert').getByText('there is no such node').waitFor();
+    },
+
+    async 'a step that only one of them took moves nothing that follows'(page, s) {
+      await page.goto(at(s.steps.url, '/compare/file?a=@left&b=@right'));
+      await page.getByText('3 the same, 1 alike with other values, 1 only in a, 0 only in b').waitFor();
+      const rows = page.locator('.compare-steps tbody tr');
+      assert.equal(await rows.count(), 5);
+      await rows.nth(1).filter({hasText: 'only in a'}).filter({hasText: 'first difference'}).waitFor();
+      await rows.nth(3).filter({hasText: 'alike'}).filter({hasText: 'paid'}).waitFor();
+      await rows.nth(4).getByLabel('the same').waitFor();
+      await nothingSerious(page);
+    },
+
+    async 'two runs are aligned event by event, and swapped'(page, s) {
+      await page.goto(s.runs.url(`/run/${s.outside}`));
+      await page.locator('#main').getByRole('link', {name: 'Compare'}).click();
+      await page.getByRole('heading', {name: 'With which run?'}).waitFor();
+      await nothingSerious(page);
+      await page.locator('.compare-runs a').first().click();
+      await page.getByText('run id counting as equal').waitFor();
+      await page.locator('tr', {hasText: 'gate.diff'}).first().waitFor();
+      await page.locator('.compare-parting', {hasText: 'policy_violation'}).filter({hasText: 'only in a'}).waitFor();
+      await page.locator('.compare-first', {hasText: 'last.RUN_CREATED.contract_sha256'}).waitFor();
+      await nothingSerious(page);
+      // An event of the other run opens in the other run.
+      await page.locator('.compare-steps td:nth-child(3) a', {hasText: 'MERGE_APPLIED'}).first().waitFor();
+      assert.match(await page.locator('.compare-steps td:nth-child(3) a', {hasText: 'MERGE_APPLIED'}).getAttribute('href'), new RegExp(s.fixed));
+      await page.keyboard.press('x');
+      await page.locator('.compare-steps tr', {hasText: 'policy_violation'}).filter({hasText: 'only in b'}).waitFor();
+      assert.match(page.url(), new RegExp(`compare/run/${s.fixed}`));
+      // Against one branch of the other only.
+      await page.getByLabel('Side b').selectOption({label: await page.getByLabel('Side b').locator('option').nth(1).textContent()});
+      await page.getByText(/Since then \d+ steps of a/).waitFor();
+      assert.match(page.url(), /b=%40run/);
+    },
+
+    async 'a run that is not there is said to be missing'(page, s) {
+      await page.goto(s.runs.url(`/compare/run/${s.outside}?with=run%2Frun_none`));
+      await page.getByRole('alert').waitFor();
     },
 
     async 'the hottest cell opens in the debugger, by keys and by a click'(page, s) {

@@ -3,7 +3,7 @@ import {firstTwo, folded, variance, whose, type Difference, type Pair} from '../
 import {chainWords, newest, worstFirst, type Agent} from '../../src/screens/fleet/model';
 import {amount, binStart, cellsOf, hottest, step, strength, type HeatAnswer} from '../../src/screens/heatmap/model';
 
-const pair = (same: boolean): Pair => ({a: null, b: null, same});
+const pair = (same: boolean): Pair => ({a: null, b: null, same, how: same ? 'same' : 'only', differs: [], differ_count: 0});
 const sent = {cut: false, size: 1, text: '1'};
 
 describe('compare', () => {

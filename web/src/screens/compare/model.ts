@@ -11,6 +11,10 @@ export interface Side extends NodeRef {
 export interface Pair {
   a: Side | null;
   b: Side | null;
+  /** Of steps that are alike: which values are other ones, some of them by name. */
+  differs: string[];
+  differ_count: number;
+  how: 'only' | 'alike' | 'same';
   same: boolean;
 }
 
@@ -23,6 +27,8 @@ export interface Difference {
 
 export interface Comparison {
   a: NodeRef;
+  /** False when the histories are too long and too different: the end stands side by side by number. */
+  aligned: boolean;
   b: NodeRef;
   common: NodeRef | null;
   counts: [number, number];
@@ -30,7 +36,11 @@ export interface Comparison {
   first: number | null;
   from: number;
   knowledge: NodeRef[];
+  matched: {alike: number; only: [number, number]; same: number};
   more_diff: boolean;
+  /** The first row where a step has no counterpart. */
+  parted: number | null;
+  rows: number;
   steps: Pair[];
   verified: boolean;
 }
@@ -52,6 +62,19 @@ export function folded(steps: readonly Pair[], from: number, least = 3): StepRow
     }
   }
   return rows;
+}
+
+/** What a row is called, and the first of all rows that differ. */
+export function rowWords(pair: Pair, index: number, of: Comparison): {words: string; isFirst: boolean} {
+  const isFirst = index === of.first;
+  if (pair.same) return {words: 'the same', isFirst};
+  if (pair.how === 'alike') return {words: 'alike', isFirst};
+  return {words: !pair.b ? 'only in a' : !pair.a ? 'only in b' : 'by number', isFirst};
+}
+
+/** "run/ID" and what else names a run; null for other histories. */
+export function runOf(name: string): string | null {
+  return name.startsWith('run/') ? name.slice(4).split('/')[0]! : null;
 }
 
 /** Who of the two has a value: "a", "b" or "both". */

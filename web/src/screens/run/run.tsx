@@ -75,6 +75,7 @@ function Head({shown, model}: {shown: RunShown; model: RunModel}) {
         {shown.trace?.trace_id && <button type="button" class="link" title={plain(`Copy the trace id ${shortId(shown.trace.trace_id)}`)} onClick={() => copy(shown.trace!.trace_id!, 'Trace id')}>trace id</button>}
       </span>
       <a class="run-link" href={linkTo('debugger', `run/${shown.run_id}`)}><Icon name="lanes" /> Debugger</a>
+      <a class="run-link" href={linkTo('compare', `run/${shown.run_id}`)}><Icon name="fork" /> Compare</a>
       {shown.sealed && <a class="run-link" href={linkTo('evidence', '', {what: 'auditor', id: shown.run_id})}><Icon name="shield" /> Evidence</a>}
     </header>
   );
@@ -146,6 +147,7 @@ function useKeys(model: RunModel): void {
     }},
     {keys: 'v', what: 'Check the record again', group: 'Run', run: () => model.verify()},
     {keys: 'd', what: 'Open it in the debugger', group: 'Run', run: () => go('debugger', `run/${model.id}`)},
+    {keys: 'c', what: 'Compare it with another run', group: 'Run', run: () => go('compare', `run/${model.id}`)},
     {keys: 'Escape', what: 'Leave the event, or the field', group: 'Run', run: (event) => {
       (event.target as HTMLElement | null)?.blur();
       adjust({event: null, filter: null}, false);
