@@ -308,7 +308,7 @@ static void find_bare(void *arg)
 {
     finder *f = arg;
     char time[CX_TRACE_TIME_SIZE];
-    cx_sql_value values[32];
+    cx_sql_value values[CX_SQL_VALUES_MAX];
     unsigned count;
     cx_err err = {0};
     cx_arena arena;
@@ -394,6 +394,66 @@ static bool bench_pages(const char *path, size_t row_count, const char *what, co
     return ok && ours.found > 0 && bare.found > 0;
 }
 
+/* --- the inbox -------------------------------------------------------------------------------- */
+
+static cx_status take_cell(void *arg, const cx_facet_cell *cell, cx_err *err)
+{
+    (void)err;
+    *(uint64_t *)arg += cell->traces;
+    return CX_SUCCESS;
+}
+
+static void facets(void *arg)
+{
+    finder *f = arg;
+    cx_err err = {0};
+    uint64_t count = 0;
+    bool complete;
+    must(cx_index_facets(f->index, &f->query, take_cell, &count, &complete, &err), &err);
+    f->found += count;
+}
+
+static void find_first(void *arg)
+{
+    finder *f = arg;
+    cx_err err = {0};
+    cx_arena arena;
+    const cx_found_row *found;
+    size_t count;
+    bool more;
+    cx_arena_init(&arena, cx_alloc_default(), 0);
+    must(cx_index_find(f->index, &f->query, &arena, &found, &count, &more, &err), &err);
+    f->found += count;
+    cx_arena_done(&arena);
+}
+
+/* What the page asks first: counts of everything, and pages of what has a word. */
+static void bench_inbox(const char *path, size_t row_count)
+{
+    static const struct {
+        const char *name, *words;
+        void (*work)(void *arg);
+    } asked[] = {{"facets of all", NULL, facets},
+                {"page, newest first", NULL, find_first},
+                {"page, an id", "trace-77-", find_first},
+                {"page, a rare word", "answer 77", find_first},
+                {"page, a word of all", "summary", find_first},
+                {"facets, a rare word", "answer 77", facets},
+                {"facets, a word of all", "summary", facets}};
+    cx_err err = {0};
+    printf("     the inbox over %zu rows:\n", row_count);
+    for (size_t i = 0; i < CX_COUNT_OF(asked); i++) {
+        finder f = {.row_count = row_count, .query = CX_TRACE_QUERY_INIT};
+        f.query.limit = PAGE;
+        f.query.words = asked[i].words == NULL ? (cx_str){NULL, 0} : cx_str_z(asked[i].words);
+        must(cx_index_open(path, CX_INDEX_READ, &f.index, &err), &err);
+        bench_side side = {.name = asked[i].name, .work = asked[i].work, .arg = &f, .units = 1};
+        bench_measure(&side, 1);
+        bench_print_side(asked[i].name, &side.rate, 1, "answers/s");
+        cx_index_close(f.index);
+    }
+}
+
 static bool bench_find(size_t row_count, const char *folder)
 {
     char path[512], beside[520];
@@ -407,6 +467,7 @@ static bool bench_find(size_t row_count, const char *folder)
     printf("     %zu rows made in %.0f s\n", row_count, now() - start);
     bool ok = bench_pages(path, row_count, "pages of 100 rows, newest first, pages/s", NULL);
     ok = bench_pages(path, row_count, "the same of one agent", "0000000000001eef") && ok;
+    bench_inbox(path, row_count);
     static const char *const endings[] = {"", "-wal", "-shm"};
     for (size_t i = 0; i < 3; i++) {
         (void)snprintf(beside, sizeof beside, "%s%s", path, endings[i]);

@@ -133,7 +133,6 @@ struct cx_recorder {
     cx_feeder feeder;
 };
 
-int64_t cx_recorder_now(const cx_recorder *recorder);
 /* Tells the feed that there is something new. */
 void cx_recorder_stir(cx_recorder *recorder);
 

@@ -139,6 +139,9 @@ void cx_recorder_feed_get_status(cx_recorder *recorder, cx_feed_status *out);
 /* HOME/cirislens.db; the path lives in the arena. */
 const char *cx_recorder_index_path(const char *home_path, cx_arena *arena);
 
+/* The recorder's clock: ns since 1970. */
+int64_t cx_recorder_now(const cx_recorder *recorder);
+
 /* --- answers: one line of canonical JSON each ------------------------------------------------- */
 
 /* Of GET /traces; `query` as given, the cursor already decoded.  `next_cursor` is authenticated by

@@ -8,13 +8,12 @@
 
 #include "lattice/stage.h"
 #include "server/foreign.h"
+#include "server/inbox_things.h"
 #include "server/route.h"
 #include "server/shelf.h"
 
 /* A history of so many nodes can be read whole; a longer one is folded unless asked otherwise. */
 #define FOLD_FROM_NODES 600
-/* Of each kind, in the list of histories. */
-#define HISTORIES_MAX 1000
 
 typedef struct viewing {
     cx_call *call;
@@ -134,18 +133,6 @@ cx_status cx_api_view_writes(cx_call *call, cx_err *err)
 
 /* --- the list --------------------------------------------------------------------------------- */
 
-/* Traces lie under their agent's hash, or under "key:<id>" (recorder.h). */
-static bool has_traces(cx_str actor)
-{
-    if (cx_str_starts(actor, CX_STR("key:")))
-        return true;
-    for (size_t i = 0; i < actor.size; i++)
-        if (!(actor.data[i] >= '0' && actor.data[i] <= '9') &&
-            !(actor.data[i] >= 'a' && actor.data[i] <= 'f'))
-            return false;
-    return actor.size >= 8;
-}
-
 static cx_status add_history(cx_call *call, cx_json_list *list, const char *before, cx_str name,
                              uint64_t entries, cx_err *err)
 {
@@ -174,9 +161,9 @@ cx_status cx_api_view_list(cx_call *call, cx_err *err)
     } else {
         CX_TRY(cx_home_actors(cx_recorder_home(call->service->recorder), call->arena, &actors,
                               &count, err));
-        for (size_t i = 0; i < count && told < HISTORIES_MAX; i++) {
+        for (size_t i = 0; i < count && told < CX_VIEW_HISTORIES_MAX; i++) {
             bool foreign = cx_foreign_is(actors[i].name);
-            if (!foreign && !has_traces(actors[i].name))
+            if (!foreign && !cx_view_has_traces(actors[i].name))
                 continue;
             CX_TRY(add_history(call, &list, foreign ? "" : "agent/", actors[i].name,
                                actors[i].entry_count, err));

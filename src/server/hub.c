@@ -19,6 +19,7 @@
 struct cx_hub_reader {
     cx_hub_reader *next;
     char agent[CX_ACTOR_SIZE_MAX + 1]; /* empty = any */
+    bool hints;                        /* events besides those of traces, too */
     cx_position given;                 /* H2 */
     cx_tail *tail;                     /* until it has caught up; of the hub's thread */
     bool caught_up;
@@ -43,6 +44,7 @@ struct cx_hub {
     cx_hub_reader *first; /* of the readers that a round is about */
     cx_tail *tail;        /* of those who have caught up; NULL while there are none */
     cx_buf event;
+    bool event_is_hint;
 };
 
 /* --- events ----------------------------------------------------------------------------------- */
@@ -117,11 +119,37 @@ static void write_event(cx_buf *out, const cx_tail_item *item, const subject *ab
     cx_buf_printf(out, ",\"verified\":%s}\n\n", record->verified ? "true" : "false");
 }
 
+/* A finding was made or marked; a run began (its first event) or was sealed.  NULL: neither. */
+static const char *name_of(const cx_tail_item *item)
+{
+    cx_str kind = item->entry.kind;
+    if (cx_str_is(kind, "trace.alert") || cx_str_is(kind, "trace.alert_ack"))
+        return "alert";
+    bool first = cx_str_is(kind, "run.event") && item->payload.size != 0 &&
+                 memmem(item->payload.data, item->payload.size, "\"index\":1,", 10) != NULL;
+    return first || cx_str_is(kind, "run.seal") ? "run" : NULL;
+}
+
+/* That there is something to ask for, and nothing of it: not every reader may see every kind. */
+static bool write_hint(cx_buf *out, const cx_tail_item *item, const char *name)
+{
+    cx_buf_clear(out);
+    cx_buf_printf(out, "id: %llu.%llu\nevent: %s\n", (unsigned long long)item->behind.commit,
+                  (unsigned long long)item->behind.frames, name);
+    write_text(out, "data: {\"kind\":", item->entry.kind);
+    cx_buf_add_z(out, "}\n\n");
+    return !out->failed && out->size <= EVENT_BYTES_MAX;
+}
+
 /* Puts the frame's event into hub->event; false when it is of no interest. */
 static bool make_event(cx_hub *hub, const cx_tail_item *item)
 {
     subject about;
     cx_trace_record record;
+    const char *name = item->has_entry ? name_of(item) : NULL;
+    hub->event_is_hint = name != NULL;
+    if (name != NULL)
+        return write_hint(&hub->event, item, name);
     if (!item->has_entry || !cx_str_starts(item->entry.kind, CX_STR("trace.")))
         return false;
     for (size_t i = 0; i < item->change_count; i++) {
@@ -151,9 +179,10 @@ static void end_reader(cx_hub_reader *reader)
     wake_reader(reader);
 }
 
-static bool wants(const cx_hub_reader *reader, cx_str actor)
+static bool wants(const cx_hub *hub, const cx_hub_reader *reader, cx_str actor)
 {
-    return reader->agent[0] == 0 || cx_str_is(actor, reader->agent);
+    return hub->event_is_hint ? reader->hints
+                              : reader->agent[0] == 0 || cx_str_is(actor, reader->agent);
 }
 
 /* False when there was no room. */
@@ -238,7 +267,7 @@ static bool catch_up(cx_hub *hub, cx_hub_reader *reader)
         if (cx_failed(status) || end)
             break;
         reader->given = item.behind;
-        if (!wants(reader, item.actor) || !make_event(hub, &item))
+        if (!make_event(hub, &item) || !wants(hub, reader, item.actor))
             continue;
         cx_lock_enter(&hub->lock);
         (void)put(reader, cx_buf_str(&hub->event), now_ns(hub));
@@ -268,7 +297,7 @@ static void spread(cx_hub *hub, const cx_tail_item *item)
         if (!r->caught_up || !cx_position_before(r->given, item->behind))
             continue;
         r->given = item->behind;
-        if (!made || r->over || r->left || !wants(r, item->actor))
+        if (!made || r->over || r->left || !wants(hub, r, item->actor))
             continue;
         if (put(r, cx_buf_str(&hub->event), now_ns(hub))) {
             cx_counter_add(&hub->service->metrics.feed_events, 1);
@@ -420,9 +449,10 @@ static cx_status admit(cx_hub *hub, const cx_position *after, cx_position *out, 
     return CX_SUCCESS;
 }
 
-cx_status cx_hub_join(cx_hub *hub, cx_str agent, const cx_position *after, void (*wake)(void *arg),
-                      void *arg, cx_hub_reader **out, cx_err *err)
+cx_status cx_hub_join(cx_hub *hub, const cx_hub_wish *wish, const cx_position *after,
+                      void (*wake)(void *arg), void *arg, cx_hub_reader **out, cx_err *err)
 {
+    cx_str agent = wish->agent;
     if (agent.size > CX_ACTOR_SIZE_MAX)
         return cx_fail(err, CX_E_USAGE, "no agent has a name that long");
     cx_hub_reader *reader = cx_alloc_zeroed(hub->service->alloc, 1, sizeof *reader);
@@ -430,6 +460,7 @@ cx_status cx_hub_join(cx_hub *hub, cx_str agent, const cx_position *after, void 
         return cx_fail_nomem(err);
     if (agent.size != 0)
         memcpy(reader->agent, agent.data, agent.size);
+    reader->hints = wish->hints;
     reader->wake = wake;
     reader->arg = arg;
     reader->last_ns = now_ns(hub);
@@ -523,9 +554,11 @@ cx_status cx_hub_stream(cx_call *call, void (*wake)(void *arg), void *arg, cx_st
     if (s == NULL)
         return cx_fail_nomem(err);
     *s = (hub_stream){.base = {read_hub_stream, leave_hub_stream}, .hub = hub};
-    cx_status status =
-        cx_hub_join(hub, cx_call_text(call, "agent_id_hash"),
-                    wanted->after_given ? &wanted->after : NULL, wake, arg, &s->reader, err);
+    const cx_param *hints = cx_call_param(call, "hints");
+    const cx_hub_wish wish = {.agent = cx_call_text(call, "agent_id_hash"),
+                              .hints = hints->given && hints->flag};
+    cx_status status = cx_hub_join(hub, &wish, wanted->after_given ? &wanted->after : NULL, wake,
+                                   arg, &s->reader, err);
     if (cx_failed(status))
         cx_alloc_free(call->service->alloc, s, sizeof *s);
     else

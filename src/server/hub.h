@@ -1,8 +1,8 @@
 /*
  * hub.h - the feed: what is newly recorded, told to whoever listens (server-sent events).
  *
- * One thread follows the log and puts an event for each trace into the buffer of every reader that
- * wants it.  A reader that was given a position first gets what is between it and now, as fast as
+ * One thread follows the log and puts an event for each trace, finding and run into the buffer of
+ * every reader that wants it.  A reader that was given a position first gets what is between it and now, as fast as
  * it reads.  A reader that has caught up and then lets its buffer run full is dropped: nobody waits
  * for it, and it can come back with the id of the last event that it has.
  *
@@ -10,6 +10,10 @@
  *     event: trace             or "conflict"
  *     data: {"agent_id_hash","canonical_form","content_sha256","entry":{"actor","seq"},
  *            "received_at","trace_id","trace_level","verified"}
+ *
+ *     event: alert             a finding was made or marked; "run": one began or was sealed; to
+ *                              readers who asked for hints
+ *     data: {"kind"}           of the entry: what it is about is to be asked for
  *
  * A comment line every CX_HUB_BEAT_MS keeps the connection open and finds readers that have gone.
  */
@@ -36,10 +40,15 @@ void cx_hub_wake(cx_hub *hub);
 /* Every reader is told that it is over; nobody new is let in. */
 void cx_hub_end(cx_hub *hub);
 
+typedef struct cx_hub_wish {
+    cx_str agent; /* whose traces; size 0 = all */
+    bool hints;   /* events `alert` and `run`, too */
+} cx_hub_wish;
+
 /* `wake` is called by the hub's thread, with its lock held, when a reader that found nothing has
  * something to read, or is over.  CX_E_BUSY when there are too many. */
-CX_RESULT cx_hub_join(cx_hub *hub, cx_str agent, const cx_position *after, void (*wake)(void *arg),
-                      void *arg, cx_hub_reader **out, cx_err *err);
+CX_RESULT cx_hub_join(cx_hub *hub, const cx_hub_wish *wish, const cx_position *after,
+                      void (*wake)(void *arg), void *arg, cx_hub_reader **out, cx_err *err);
 void cx_hub_leave(cx_hub *hub, cx_hub_reader *reader);
 
 /* At most `size` bytes.  `rest` is called with the hub's lock held, so that no wake is missed. */

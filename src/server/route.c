@@ -215,6 +215,7 @@ static const cx_route_param roots_params[] = {TEXT("actor", "Only this actor's."
 static const cx_route_param feed_params[] = {
     TEXT("agent_id_hash", "Only this agent's traces."),
     TEXT("after", "Where to go on, as the Last-Event-ID header; 0.0 = from the beginning."),
+    FLAG("hints", "Also events `alert` and `run`: something of the kind is new, or was dealt with."),
 };
 
 /* --- routes ----------------------------------------------------------------------------------- */

@@ -6,6 +6,7 @@
 #define CX_SERVER_ROUTE_PAGE_H
 
 #include "lattice/stage.h"
+#include "recorder/inbox.h"
 #include "server/route.h"
 
 #define CX_VIEW_FOLD                                                                        \
@@ -60,6 +61,40 @@ static const cx_route_param cx_view_heat_params[] = {
     {.name = "to", .type = CX_PARAM_NUMBER, .help = "Last place on the axis; default the last."},
     {.name = "bins", .type = CX_PARAM_COUNT, .min = 1, .max = CX_STAGE_HEAT_BINS_MAX,
      .help = "Into how many parts the axis is put; default 120."}};
+
+/* What can be chosen in the inbox. */
+#define CX_INBOX_PARAMS                                                                     \
+    {.name = "kind", .type = CX_PARAM_CHOICE, .choices = "alert|run|history|trace",         \
+     .help = "Only these."},                                                                \
+        {.name = "verdict", .type = CX_PARAM_CHOICE,                                        \
+         .choices = "verified|unverified|merged|running|failed|open|acknowledged|resolved", \
+         .help = "Of traces, of runs, of alerts."},                                         \
+        {.name = "gate", .type = CX_PARAM_TEXT, .max = 256,                                 \
+         .help = "Conscience or gate: passed, not_passed, overridden, unknown, or the gate that " \
+                 "rejected a run."},                                                        \
+        {.name = "k_eff", .type = CX_PARAM_CHOICE,                                          \
+         .choices = "below_2|2_to_5|5_and_more|unknown", .help = "Effective sources."},     \
+        {.name = "level", .type = CX_PARAM_CHOICE,                                          \
+         .choices = "generic|detailed|full_traces", .help = "At which traces are kept."},   \
+        {.name = "agent", .type = CX_PARAM_TEXT, .help = "agent_id_hash."},                 \
+        {.name = "time", .type = CX_PARAM_TEXT, .max = 16,                                  \
+         .help = "1h, 24h or 7d, from the full hour before; or a day of UTC: 2026-01-31."}, \
+    {                                                                                       \
+        .name = "q", .type = CX_PARAM_TEXT, .max = CX_INBOX_WORDS_BYTES_MAX,                \
+        .help = "Up to six words: beginnings of ids, actions and types, or, for a token of the " \
+                "level full_traces, of words in the rationale."                             \
+    }
+static const cx_route_param cx_inbox_params[] = {
+    CX_INBOX_PARAMS,
+    {.name = "limit", .type = CX_PARAM_COUNT, .min = 1, .max = CX_INBOX_LIMIT_MAX,
+     .help = "Default 100."},
+    {.name = "cursor", .type = CX_PARAM_TEXT, .help = "next_cursor of the answer before."}};
+static const cx_route_param cx_inbox_facets_params[] = {CX_INBOX_PARAMS};
+
+#define CX_INBOX(end, list, function, what)                                                 \
+    {.method = "GET", .path = "/api/v1/inbox" end, .homeless = true,                        \
+     .scopes = CX_SCOPE_READ | CX_SCOPE_RUN_READ, .where = CX_RUN_READ, PARAMS(list),       \
+     .answers = JSON, .codes = "200 503", .handler = function, .summary = what}
 
 #define CX_VIEW(end, list, function, what)                                                  \
     {.method = "GET", .path = "/api/v1/view/{branch...}/" end, .homeless = true,            \
@@ -117,6 +152,10 @@ static const cx_route_param cx_view_heat_params[] = {
          .codes = "200 503",                                                             \
          .handler = cx_api_view_list,                                                    \
          .summary = "The histories that can be looked at"},                              \
+        CX_INBOX("", cx_inbox_params, cx_api_inbox,                                      \
+                 "Traces, histories, runs and alerts in one list, newest first"),        \
+        CX_INBOX("/facets", cx_inbox_facets_params, cx_api_inbox_facets,                 \
+                 "How that list divides: how many there are of each value"),             \
         CX_VIEW("summary", cx_view_params, cx_api_view_summary,                          \
                 "A history's lanes, extent, verdict and findings"),                      \
         CX_VIEW("overview", cx_view_overview_params, cx_api_view_overview,               \

@@ -264,6 +264,8 @@ cx_status cx_index_open(const char *where, cx_index_mode mode, cx_index **out, c
         return cx_fail_nomem(err);
     index->mode = mode;
     index->retained_ns = CX_TIME_NONE;
+    index->few_ids = CX_INDEX_FEW_IDS;
+    index->some_ids = CX_INDEX_SOME_IDS;
     cx_map_init(&index->agents, cx_alloc_default(), cx_io_seed(cx_io_system()));
     cx_arena_init(&index->agents_memory, cx_alloc_default(), 0);
     cx_buf_init(&index->insert_sql, cx_alloc_default());

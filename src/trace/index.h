@@ -178,6 +178,20 @@ CX_RESULT cx_index_refresh(cx_index *index, uint64_t *out_hours, cx_err *err);
 
 /* --- questions -------------------------------------------------------------------------------- */
 
+/* What the conscience said, and how many sources a decision rested on, in classes. */
+typedef enum cx_gate_class {
+    CX_GATE_UNKNOWN,
+    CX_GATE_PASSED,
+    CX_GATE_NOT_PASSED,
+    CX_GATE_OVERRIDDEN /* whether it passed or not */
+} cx_gate_class;
+typedef enum cx_k_eff_class {
+    CX_K_EFF_UNKNOWN,
+    CX_K_EFF_BELOW_2,
+    CX_K_EFF_2_TO_5,
+    CX_K_EFF_5_AND_MORE
+} cx_k_eff_class;
+
 typedef struct cx_trace_query {
     cx_str trace_type, agent, task_id, thought_id, selected_action, cognitive_state, domain;
     cx_str trace_id;        /* texts with NULL data: any */
@@ -194,13 +208,22 @@ typedef struct cx_trace_query {
     bool has_cursor;   /* behind this row */
     int64_t cursor_ns;
     int64_t cursor_id;
+    /* At most CX_INDEX_WORDS_MAX words between spaces; each must begin an id, an action or a type of
+     * the trace, or be in its action_rationale; data NULL = any. */
+    cx_str words;
+    bool names_only;  /* not in its rationale, which a lower level hides */
+    int8_t gate;      /* cx_gate_class; -1 = any */
+    int8_t k_eff;     /* cx_k_eff_class; -1 = any */
+    int8_t kept_at;   /* cx_trace_level of the row; -1 = any */
 } cx_trace_query;
 #define CX_TRACE_QUERY_INIT                                                                       \
     {                                                                                             \
         .from_ns = CX_TIME_NONE, .to_ns = CX_TIME_NONE, .verified = CX_TRUE,                      \
         .conscience_passed = CX_NULL, .overridden = CX_NULL, .fragility_flag = CX_NULL,           \
-        .min_plausibility = NAN, .max_plausibility = NAN, .level = CX_LEVEL_GENERIC, .limit = 100 \
+        .min_plausibility = NAN, .max_plausibility = NAN, .level = CX_LEVEL_GENERIC,              \
+        .limit = 100, .gate = -1, .k_eff = -1, .kept_at = -1                                      \
     }
+#define CX_INDEX_WORDS_MAX 6
 
 typedef struct cx_found_row {
     int64_t id;           /* for the cursor */
@@ -210,6 +233,26 @@ typedef struct cx_found_row {
 /* Newest first (or oldest), then id; *out_more: there are more behind the last one. */
 CX_RESULT cx_index_find(cx_index *index, const cx_trace_query *query, cx_arena *arena,
                         const cx_found_row **out, size_t *out_count, bool *out_more, cx_err *err);
+
+/* So many primary rows are alike; the agent is borrowed until `take` returns.  Other cells may say
+ * the same. */
+typedef struct cx_facet_cell {
+    cx_str agent;
+    cx_trace_level level;
+    bool verified;
+    cx_k_eff_class k_eff;
+    cx_gate_class gate;
+    int64_t hour; /* since 1970, of `timestamp` */
+    uint64_t traces;
+} cx_facet_cell;
+/* With words, rows that have them are counted up to this, the newest first. */
+#define CX_FACET_ROWS_MAX 20000
+/* All primary rows, or those that have the words of `query` (nothing else of it counts), as of one
+ * moment.  *out_complete is false when there were more than CX_FACET_ROWS_MAX of them. */
+CX_RESULT cx_index_facets(cx_index *index, const cx_trace_query *query,
+                          cx_status (*take)(void *arg, const cx_facet_cell *cell, cx_err *err),
+                          void *arg, bool *out_complete, cx_err *err);
+
 /* Verified primary rows of an agent (NULL data: all) with from <= timestamp < to, by time. */
 CX_RESULT cx_index_scores(cx_index *index, cx_str agent, int64_t from_ns, int64_t to_ns,
                           cx_arena *arena, const cx_score_row **out, size_t *out_count,

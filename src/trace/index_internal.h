@@ -160,6 +160,7 @@ static inline cx_sql_value cx_sql_time(int64_t ns) /* CX_TIME_NONE = NULL */
 }
 
 #define CX_SQL_COLUMNS_MAX (CX_COL_COUNT + 8)
+#define CX_SQL_VALUES_MAX CX_SQL_COLUMNS_MAX /* of a statement that is made of parts */
 
 /* One statement with its values; `row` is called for each row with cells that are borrowed until it
  * returns.  `row` is NULL for statements without rows.  It must not ask the same again. */
@@ -216,6 +217,14 @@ typedef struct cx_index_driver {
      * quotes where `quotes_words` says so. */
     const char *words_condition;
     bool quotes_words;
+    /* The same for one beginning of a word, or several words in a row of which the last is one:
+     * what stands before, between and behind the words of the value. */
+    const char *beginning_condition;
+    const char *beginning_parts[3];
+    /* Rows that are alike, counted: agent, level, verified, k_eff, gate, hour, count; no values. */
+    const char *facets_sql;
+    /* A set of ids is a table to it that costs its size to make: see words.c. */
+    bool has_sets;
 } cx_index_driver;
 
 extern const cx_index_driver cx_index_sqlite_driver;
@@ -229,7 +238,9 @@ cx_status cx_index_pg_open(cx_index *index, const char *url, cx_err *err);
 /* Puts rows one by one; PostgreSQL has its own way. */
 cx_status cx_index_put_one(cx_index *index, const cx_trace_row *row, cx_err *err);
 
-#define CX_INDEX_VERSION 2
+#define CX_INDEX_VERSION 3
+#define CX_INDEX_FEW_IDS 5000
+#define CX_INDEX_SOME_IDS 50000
 
 /* What is known of an agent that is not established yet (§6). */
 typedef struct cx_agent_state {
@@ -248,6 +259,7 @@ struct cx_index {
     int64_t retained_ns;    /* rows before this time were dropped; CX_TIME_NONE */
     int64_t commits;        /* of the tables; another writer's make what follows useless */
     cx_buf insert_sql;      /* made when first needed */
+    int few_ids, some_ids;  /* that a word stands for: words.c */
     cx_arena agents_memory; /* of the two below */
     cx_map agents;          /* agent -> number in agent_states */
     CX_VEC(cx_agent_state *) agent_states;
@@ -263,8 +275,30 @@ cx_status cx_index_do(cx_index *index, const char *sql, const cx_sql_value *valu
 cx_status cx_index_number(cx_index *index, const char *sql, const cx_sql_value *values,
                           size_t count, int64_t otherwise, int64_t *out, cx_err *err);
 
-/* The statement of cx_index_find and its values, at most 32 of them. */
-cx_status cx_index_find_sql(const cx_index *index, const cx_trace_query *query, cx_arena *arena,
+/* A statement that is being made, with its values. */
+typedef struct cx_sql_statement {
+    cx_buf sql;
+    cx_arena *arena;
+    cx_sql_value values[CX_SQL_VALUES_MAX];
+    unsigned count;
+    bool sorts; /* few rows are left: they are found first and sorted then */
+} cx_sql_statement;
+/* Its number, for `$n`. */
+unsigned cx_sql_statement_value(cx_sql_statement *s, cx_sql_value value);
+/* Appends " AND .." for each word of query->words: words.c. */
+cx_status cx_index_add_beginnings(cx_index *index, cx_sql_statement *s,
+                                  const cx_trace_query *query, cx_err *err);
+/* The classes of columns of covenant_traces; `row` is what stands before their names. */
+#define CX_SQL_K_EFF_CLASS(row)                                                            \
+    "CASE WHEN " row "idma_k_eff IS NULL THEN 0 WHEN " row "idma_k_eff < 2 THEN 1"         \
+    " WHEN " row "idma_k_eff < 5 THEN 2 ELSE 3 END"
+#define CX_SQL_GATE_CLASS(row)                                                             \
+    "CASE WHEN " row "action_was_overridden = TRUE THEN 3"                                 \
+    " WHEN " row "conscience_passed = TRUE THEN 1"                                         \
+    " WHEN " row "conscience_passed = FALSE THEN 2 ELSE 0 END"
+
+/* The statement of cx_index_find and its values, at most CX_SQL_VALUES_MAX of them. */
+cx_status cx_index_find_sql(cx_index *index, const cx_trace_query *query, cx_arena *arena,
                             cx_buf *sql, cx_sql_value *values, unsigned *out_count, cx_err *err);
 
 /* Rows of one trace, at most one a level. */

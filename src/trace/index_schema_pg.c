@@ -99,9 +99,22 @@ static cx_status make_hourly(cx_index *index, cx_err *err)
     return run(index, &sql, err);
 }
 
+/* All that the inbox counts by, so that nothing else of a row is read (index-only scans). */
+static const char facets[] =
+    "CREATE INDEX covenant_traces_by_facets ON cirislens.covenant_traces (timestamp DESC,"
+    " agent_id_hash, trace_level, signature_verified, idma_k_eff, conscience_passed,"
+    " action_was_overridden) WHERE primary_row = TRUE;\n"
+    "CREATE INDEX covenant_traces_by_trace ON cirislens.covenant_traces (trace_id);\n";
+
+static cx_status make_facets(cx_index *index, cx_err *err)
+{
+    return index->engine->run(index, facets, err);
+}
+
 const cx_index_migration cx_index_pg_migrations[CX_INDEX_VERSION] = {
     {"traces", make_traces},
     {"hourly summaries", make_hourly},
+    {"facets", make_facets},
 };
 
 cx_status cx_index_pg_drop(cx_index *index, cx_err *err)

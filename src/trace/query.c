@@ -13,20 +13,15 @@
 
 /* --- building a statement --------------------------------------------------------------------- */
 
-typedef struct statement {
-    cx_buf sql;
-    cx_arena *arena;
-    cx_sql_value values[32];
-    unsigned count;
-} statement;
+typedef cx_sql_statement statement;
 
-/* Its number, for `$n`. */
-static unsigned add_value(statement *s, cx_sql_value value)
+unsigned cx_sql_statement_value(cx_sql_statement *s, cx_sql_value value)
 {
     CX_ASSERT(s->count < CX_COUNT_OF(s->values));
     s->values[s->count++] = value;
     return s->count;
 }
+#define add_value cx_sql_statement_value
 
 static void add_text(statement *s, const char *column, cx_str text)
 {
@@ -121,12 +116,31 @@ static void add_filters(statement *s, const cx_trace_query *query)
                       add_value(s, cx_sql_double(query->max_plausibility)));
 }
 
+/* Spelled out as they are: what a class is stands in the index, not in a parameter. */
+static void add_classes(statement *s, const cx_trace_query *query)
+{
+    static const char *const gates[] = {
+        " AND t.conscience_passed IS NULL AND t.action_was_overridden IS NOT TRUE",
+        " AND t.conscience_passed = TRUE AND t.action_was_overridden IS NOT TRUE",
+        " AND t.conscience_passed = FALSE AND t.action_was_overridden IS NOT TRUE",
+        " AND t.action_was_overridden = TRUE"};
+    static const char *const k_effs[] = {" AND t.idma_k_eff IS NULL", " AND t.idma_k_eff < 2",
+                                         " AND t.idma_k_eff >= 2 AND t.idma_k_eff < 5",
+                                         " AND t.idma_k_eff >= 5"};
+    if (query->gate >= 0)
+        cx_buf_add_z(&s->sql, gates[query->gate]);
+    if (query->k_eff >= 0)
+        cx_buf_add_z(&s->sql, k_effs[query->k_eff]);
+    if (query->kept_at >= 0)
+        add_text(s, "trace_level", cx_str_z(cx_trace_level_name((cx_trace_level)query->kept_at)));
+}
+
 static bool is_selected(const cx_trace_query *query, unsigned column)
 {
     return query->components || cx_trace_columns[column].type != CX_CELL_JSON;
 }
 
-cx_status cx_index_find_sql(const cx_index *index, const cx_trace_query *query, cx_arena *arena,
+cx_status cx_index_find_sql(cx_index *index, const cx_trace_query *query, cx_arena *arena,
                             cx_buf *sql, cx_sql_value *values, unsigned *out_count, cx_err *err)
 {
     statement s = {.sql = *sql, .arena = arena};
@@ -136,7 +150,10 @@ cx_status cx_index_find_sql(const cx_index *index, const cx_trace_query *query, 
             cx_buf_printf(&s.sql, ", t.%s", cx_trace_columns[i].name);
     cx_buf_add_z(&s.sql, " FROM cirislens.covenant_traces t WHERE TRUE");
     add_filters(&s, query);
+    add_classes(&s, query);
     cx_status status = add_words(&s, index, query->text, err);
+    if (!cx_failed(status))
+        status = cx_index_add_beginnings(index, &s, query, err);
     if (!query->every_level)
         cx_buf_add_z(&s.sql, " AND t.primary_row = TRUE");
     if (query->has_cursor) {
@@ -146,9 +163,9 @@ cx_status cx_index_find_sql(const cx_index *index, const cx_trace_query *query, 
         cx_buf_printf(&s.sql, " AND t.timestamp %s= $%u AND (t.timestamp, t.id) %s ($%u, $%u)",
                       sign, time, sign, time, add_value(&s, cx_sql_int(query->cursor_id)));
     }
-    const char *order = query->oldest_first ? "ASC" : "DESC";
-    cx_buf_printf(&s.sql, " ORDER BY t.timestamp %s, t.id %s LIMIT $%u", order, order,
-                  add_value(&s, cx_sql_int((int64_t)query->limit + 1)));
+    const char *order = query->oldest_first ? "ASC" : "DESC", *plus = s.sorts ? "+" : "";
+    cx_buf_printf(&s.sql, " ORDER BY %st.timestamp %s, %st.id %s LIMIT $%u", plus, order, plus,
+                  order, add_value(&s, cx_sql_int((int64_t)query->limit + 1)));
     *sql = s.sql;
     memcpy(values, s.values, s.count * sizeof *values);
     *out_count = s.count;

@@ -682,6 +682,7 @@ ROUTES = [("POST", API + "/events", "trace:write"), ("GET", API + "/traces", "tr
           ("GET", "/api/v1/why?id=x", "full"), ("GET", "/api/v1/evidence?id=x", "full"),
           ("GET", "/api/v1/snapshots?actor=x", "trace:read"), ("GET", "/api/v1/checkpoints", "trace:read"),
           ("GET", API + "/traces/x/around", "trace:read"), ("POST", API + "/check", "trace:read"),
+          ("GET", "/api/v1/inbox", "trace:read run:read"), ("GET", "/api/v1/inbox/facets", "trace:read run:read"),
           ("GET", API + "/fleet", "trace:read"), ("GET", "/api/v1/otel/traces", "full"),
           ("GET", "/api/v1/archived", "full"),
           ("GET", "/api/v1/roots", "trace:read"), ("GET", "/metrics", "any"),

@@ -38,7 +38,8 @@ static cx_status join(listener *l, cx_hub *hub, const char *agent, const cx_posi
     l->hub = hub;
     cx_lock_init(&l->lock);
     cx_buf_init(&l->heard, cx_alloc_default());
-    return cx_hub_join(hub, cx_str_z(agent), after, wake, l, &l->reader, err);
+    const cx_hub_wish wish = {.agent = cx_str_z(agent), .hints = true};
+    return cx_hub_join(hub, &wish, after, wake, l, &l->reader, err);
 }
 
 static void leave(listener *l)
