@@ -73,9 +73,7 @@ if(CMAKE_BUILD_TYPE STREQUAL "Release" AND NOT CORTEX_SANITIZE)
   target_compile_options(weather PRIVATE -Wall -Wextra -Wconversion -Werror)
   target_link_libraries(weather PRIVATE ${CMAKE_DL_LIBS})
   cx_script(weather torture torture/test_weather.py)
-  # Without governed runs: one that is killed while it starts a sandbox may leave a process of
-  # bubblewrap (LIMITS.md), which is taken for a defect.
-  cx_script(torture torture torture/torture.py --seconds 150 --no-runs)
+  cx_script(torture torture torture/torture.py --seconds 150)
   set_tests_properties(torture PROPERTIES COST 1000)
   cx_script(soak torture soak/soak.py --seconds 15)
 endif()
