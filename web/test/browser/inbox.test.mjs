@@ -4,12 +4,20 @@ import assert from 'node:assert/strict';
 import {join} from 'node:path';
 import {readFileSync} from 'node:fs';
 import {nothingSerious} from './axe.mjs';
-import {cortex, ROOT, serveHome} from './server.mjs';
+import {goldenId, putBundle, serveRuns} from './runs.mjs';
+import {cortex, ROOT} from './server.mjs';
 
 const TRACES = join(ROOT, 'examples/traces');
+const BETA = '0f1710aec6e6a530';
+
+const head = (page, text) => page.locator('.screen-head', {hasText: text}).waitFor();
+const choose = (page, name) => page.locator('.facets').getByRole('button', {name}).click();
 
 export default {
-  begin: () => serveHome((home) => {
+  begin: () => serveRuns((runs) => {
+    putBundle(runs, 'out_of_scope');
+    putBundle(runs, 'fix_loop');
+  }, (home) => {
     cortex(['key', 'add', '--home', home, join(TRACES, 'trust.json')]);
     cortex(['record', '--home', home, join(TRACES, 'alpha.json'), join(TRACES, 'beta.json')]);
   }),
@@ -19,17 +27,38 @@ export default {
     async 'facets and search narrow the list, and stand in the address'(page, s) {
       await page.goto(s.url('/inbox'));
       await page.locator('.item-trace').first().waitFor();
-      await page.locator('.screen-head', {hasText: '18 records'}).waitFor();
-      await page.getByRole('button', {name: /^history/}).click();
-      await page.locator('.screen-head', {hasText: '2 of 18 records'}).waitFor();
+      await head(page, '20 records');
+      await choose(page, /^histories 2$/);
+      await head(page, '2 records found');
       assert.match(page.url(), /kind=history/);
-      await page.getByRole('button', {name: 'Clear the filter'}).click();
-      await page.getByLabel('Search all fields').fill('task_7 976dbe');
-      await page.locator('.screen-head', {hasText: '1 of 18 records'}).waitFor();
+      await page.goBack();
+      await head(page, '20 records');
+      await choose(page, /^not verified|^runs 2$/);
+      await head(page, '2 records found');
+      await page.locator('.item-run').first().waitFor();
+      assert.equal(await page.locator('.item').count(), 2);
+      await page.getByRole('button', {name: 'Clear the filter'}).first().click();
+      await page.getByLabel('Search everything').fill('task_7 0f1710ae');
+      await head(page, '1 record found');
       await page.reload();
-      await page.locator('.screen-head', {hasText: '1 of 18 records'}).waitFor();
-      await page.getByLabel('Search all fields').fill('nothing like this');
+      await head(page, '1 record found');
+      await page.locator('.item-trace', {hasText: `trace-${BETA}-000007`}).waitFor();
+      await page.getByLabel('Search everything').fill('nothing like this');
       await page.getByText('Nothing matches').waitFor();
+    },
+
+    async 'words are looked for in what was said, too'(page, s) {
+      await page.goto(s.url('/inbox?q=page said'));
+      await head(page, 'record');
+      const found = await (await fetch(`${s.base}/api/v1/covenant/traces?text=page+said&level=full_traces`, {headers: {Authorization: `Bearer ${s.token}`}})).json();
+      assert.ok(found.count > 0 && found.count < 16);
+      await page.waitForFunction((n) => document.querySelectorAll('.item-trace').length === n, found.count);
+    },
+
+    async 'a run of the list opens, and one that failed tells its gate'(page, s) {
+      await page.goto(s.url('/inbox?kind=run&verdict=failed'));
+      await page.locator('.item-run').first().click();
+      await page.waitForFunction((id) => location.hash.startsWith(`#/run/${id}`), goldenId('out_of_scope'));
     },
 
     async 'a history opens in the debugger'(page, s) {
@@ -44,13 +73,20 @@ export default {
       await list.waitFor();
     },
 
+    async 'an address that asks for nonsense is told what is wrong'(page, s, open) {
+      await page.goto(s.url('/inbox?time=sometime'));
+      await page.getByText('a parameter that cannot be used').waitFor();
+      const others = open.complaints.filter((one) => !one.includes('status of 422'));
+      open.complaints.splice(0, open.complaints.length, ...others);
+    },
+
     async 'nothing serious for axe'(page, s) {
       await page.goto(s.url('/inbox'));
       await page.locator('.item-trace').first().waitFor();
       await nothingSerious(page);
     },
 
-    async 'what is recorded now appears by itself'(page, s) {
+    async 'what is recorded now appears by itself, findings too'(page, s) {
       await page.goto(s.url('/inbox'));
       await page.getByText('live', {exact: true}).waitFor();
       const answer = await fetch(s.base + '/api/v1/covenant/events', {
@@ -58,8 +94,14 @@ export default {
         body: readFileSync(join(TRACES, 'later.json')),
       });
       assert.equal(answer.status, 200);
-      await page.locator('.screen-head', {hasText: '2 new'}).waitFor();
+      await head(page, '2 new');
       await page.locator('.item', {hasText: 'new'}).first().waitFor();
+      await head(page, '22 records');
+      assert.equal(cortex(['detect', '--home', s.home]).status, 1);
+      await page.locator('.item-alert', {hasText: 'audit chain is broken'}).first().waitFor();
+      await page.locator('.item-alert', {hasText: 'new'}).first().waitFor();
+      await page.locator('.item-alert').first().click();
+      await page.locator('.fleet-alert').first().waitFor();
     },
   },
 };

@@ -1,7 +1,9 @@
-// items.ts - traces, runs, histories and alerts as rows of one list, and the facets they have.
+// items.ts - what the server answers about the inbox (docs/formats/view.md), and how its items and
+// the values of its facets are told.  Pure.
 
-import {shortAgent, shortId} from '../../base/format';
+import {shortAgent} from '../../base/format';
 import {linkTo} from '../../base/router';
+import {MECHANISMS, type Alert} from '../fleet/model';
 
 export interface TraceRow {
   agent_id_hash: string | null;
@@ -33,123 +35,92 @@ export interface History {
   entries: number;
 }
 
-export interface Alert {
-  alert_id?: string;
-  id?: string;
-  detector?: string;
-  kind?: string;
-  severity?: string;
-  summary?: string;
-  message?: string;
-  agent_id_hash?: string | null;
-  first_seen?: string;
-  created_at?: string;
-  status?: string;
-}
-
-export type Kind = 'trace' | 'run' | 'history';
-
-export interface Item {
-  kind: Kind;
-  id: string;
-  href: string;
-  /** Seconds; null when nothing says when. */
-  when: number | null;
-  title: string;
-  /** In one line below or beside. */
-  sub: string;
+interface Place {
   agent: string | null;
-  facets: Record<string, string>;
-  /** All that the search looks through, in lower case. */
-  text: string;
-  trace?: TraceRow;
-  run?: RunRow;
-  history?: History;
+  id: string;
+  when: string | null;
 }
 
-const seconds = (text: string | null | undefined): number | null => {
-  const value = text ? Date.parse(text.replace(/(\.\d{3})\d+/, '$1')) : NaN;
-  return Number.isFinite(value) ? value / 1000 : null;
-};
+export type Item = Place & (
+  {kind: 'trace'; value: TraceRow} | {kind: 'run'; value: RunRow} | {kind: 'history'; value: History} | {kind: 'alert'; value: Alert});
 
-function kEff(value: number | null): string {
-  if (value === null) return 'unknown';
-  return value < 2 ? 'below 2' : value < 5 ? '2 to 5' : '5 and more';
+/** A page of the list. */
+export interface Page {
+  index: string | null;
+  items: Item[];
+  next_cursor: string | null;
 }
 
-export function ofTrace(trace: TraceRow): Item {
-  const agent = trace.agent_id_hash;
-  const gate = trace.conscience.overridden ? 'overridden' : trace.conscience.passed === false ? 'not passed' : 'passed';
-  return {
-    kind: 'trace', id: `trace ${agent ?? ''} ${trace.trace_id}`,
-    href: linkTo('trace', trace.trace_id, agent ? {agent} : {}),
-    when: seconds(trace.timestamp), title: trace.selected_action ?? trace.trace_type ?? 'trace',
-    sub: [trace.trace_type, trace.task_id, trace.trace_id].filter(Boolean).join(' \u00b7 '), agent,
-    facets: {
-      kind: 'trace', verdict: trace.signature_verified ? 'verified' : 'not verified', level: trace.trace_level ?? 'unknown',
-      k_eff: kEff(trace.scores.k_eff), gate, ...(agent ? {agent} : {}),
-    },
-    text: JSON.stringify(trace).toLowerCase(), trace,
-  };
+export interface Facets {
+  complete: boolean;
+  facets: Record<string, {more: number; values: {count: number; value: string}[]}>;
+  index: string | null;
+  total: number;
 }
 
-export function ofRun(run: RunRow): Item {
-  return {
-    kind: 'run', id: `run ${run.run_id}`, href: linkTo('run', run.run_id), when: seconds(run.created_at),
-    title: run.task_id ?? run.run_id, sub: run.run_id, agent: null,
-    facets: {
-      kind: 'run', verdict: run.status === 'SUCCESS' ? 'merged' : run.status === 'RUNNING' ? 'running' : 'failed',
-      gate: run.failed_gate ?? (run.status === 'SUCCESS' ? 'passed' : 'unknown'),
-    },
-    text: JSON.stringify(run).toLowerCase(), run,
-  };
-}
-
-export function ofHistory(history: History): Item {
-  const agent = history.name.startsWith('agent/') ? history.name.slice(6) : null;
-  return {
-    kind: 'history', id: `history ${history.name}`, href: linkTo('debugger', history.name), when: null,
-    title: shortAgent(history.name), sub: agent ? 'history of an agent\u2019s signed traces' : 'history from spans', agent,
-    facets: {kind: 'history', ...(agent ? {agent} : {})}, text: history.name.toLowerCase(), history,
-  };
-}
-
+/** In the order in which they stand. */
 export const FACETS: readonly {id: string; title: string}[] = [
   {id: 'kind', title: 'Kind'}, {id: 'verdict', title: 'Verdict'}, {id: 'gate', title: 'Conscience or gate'},
-  {id: 'k_eff', title: 'k_eff'}, {id: 'level', title: 'Level'}, {id: 'agent', title: 'Agent'},
+  {id: 'k_eff', title: 'k_eff'}, {id: 'level', title: 'Level'}, {id: 'time', title: 'Time'}, {id: 'agent', title: 'Agent'},
 ];
 
-export const TIMES: readonly {id: string; title: string; seconds: number}[] = [
-  {id: '1h', title: 'Last hour', seconds: 3600}, {id: '24h', title: 'Last day', seconds: 86400},
-  {id: '7d', title: 'Last week', seconds: 604800},
-];
+const WORDS: Record<string, string> = {
+  trace: 'traces', run: 'runs', history: 'histories', alert: 'findings', unverified: 'not verified', not_passed: 'not passed', below_2: 'below 2',
+  '2_to_5': '2 to 5', '5_and_more': '5 and more', full_traces: 'full traces', '1h': 'Last hour', '24h': 'Last day', '7d': 'Last week',
+};
 
-export type Chosen = Readonly<Record<string, string>>;
+/** A facet's value for people; agents are shortened, days stand as they are. */
+export function told(facet: string, value: string): string {
+  if (facet === 'agent') return shortAgent(value);
+  return Object.hasOwn(WORDS, value) ? WORDS[value]! : value;
+}
 
-function holds(item: Item, chosen: Chosen, now: number, without?: string): boolean {
-  for (const {id} of FACETS) {
-    const wanted = chosen[id];
-    if (wanted && id !== without && item.facets[id] !== wanted) return false;
+export function keyOf(item: Item): string {
+  return `${item.kind} ${item.agent ?? ''} ${item.id}`;
+}
+
+/** Seconds; null when nobody says when. */
+export function seconds(text: string | null): number | null {
+  const value = text ? Date.parse(text.replace(/(\.\d{3})\d+/, '$1')) : NaN;
+  return Number.isFinite(value) ? value / 1000 : null;
+}
+
+export function hrefOf(item: Item): string {
+  switch (item.kind) {
+    case 'trace': return linkTo('trace', item.id, item.agent ? {agent: item.agent} : {});
+    case 'run': return linkTo('run', item.id);
+    case 'history': return linkTo('debugger', item.id);
+    case 'alert': return linkTo('fleet', '', {...(item.agent ? {agent: item.agent} : {}), ...(item.value.resolved ? {alerts: 'all'} : {})});
   }
-  const time = TIMES.find((one) => one.id === chosen['time']);
-  if (time && without !== 'time' && (item.when === null || now - item.when > time.seconds)) return false;
-  const words = (chosen['q'] ?? '').toLowerCase().split(/\s+/).filter(Boolean);
-  return words.every((word) => item.text.includes(word));
 }
 
-export function filtered(items: readonly Item[], chosen: Chosen, now = Date.now() / 1000): Item[] {
-  return items.filter((item) => holds(item, chosen, now))
-    .sort((a, b) => (b.when ?? Infinity) - (a.when ?? Infinity) || (a.id < b.id ? -1 : 1));
-}
+const joined = (parts: readonly (string | null | undefined)[]): string => parts.filter(Boolean).join(' \u00b7 ');
 
-/** How many items each value of a facet would leave, the other facets as they are. */
-export function counted(items: readonly Item[], chosen: Chosen, facet: string, now = Date.now() / 1000): [string, number][] {
-  const counts = new Map<string, number>();
-  for (const item of items) {
-    const value = item.facets[facet];
-    if (value !== undefined && holds(item, chosen, now, facet)) counts.set(value, (counts.get(value) ?? 0) + 1);
+/** The line of an item, and the one below it. */
+export function textsOf(item: Item): [string, string] {
+  switch (item.kind) {
+    case 'trace': return [item.value.selected_action ?? item.value.trace_type ?? 'trace', joined([item.value.trace_type, item.value.task_id, item.id])];
+    case 'run': return [item.value.task_id ?? item.id, item.id];
+    case 'history': return [shortAgent(item.id), item.agent ? 'history of an agent\u2019s signed traces' : 'history'];
+    case 'alert': {
+      const name = item.value.detection_mechanism;
+      return [Object.hasOwn(MECHANISMS, name) ? MECHANISMS[name]! : name, joined([item.value.severity, item.value.metric, item.value.domain])];
+    }
   }
-  return [...counts].sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1));
 }
 
-export {shortId};
+/** "17.2" behind "17.1"? */
+export function isBehind(a: string, b: string): boolean {
+  const [left, right] = [a, b].map((text) => text.split('.').map(Number));
+  return left![0]! !== right![0]! ? left![0]! > right![0]! : (left![1] ?? 0) > (right![1] ?? 0);
+}
+
+/** What is there now and what came with a newer first page: in order, each once.  `isWhole` is false when more came than
+ *  the page holds, so that there is a hole between the two; then only the page is left. */
+export function renewed(before: readonly Item[], page: readonly Item[], isLast: boolean): {items: Item[]; fresh: string[]; isWhole: boolean} {
+  const known = new Set(before.map(keyOf));
+  const now = new Set(page.map(keyOf));
+  const fresh = page.map(keyOf).filter((key) => !known.has(key));
+  const isWhole = isLast || before.length === 0 || fresh.length < page.length;
+  return {items: isWhole && !isLast ? [...page, ...before.filter((item) => !now.has(keyOf(item)))] : [...page], fresh, isWhole};
+}
