@@ -2,9 +2,13 @@
  * ledger.c - the ledger's vectors: which files there are, and values as hex.
  *
  * A folder holds cbor_strict.json and a folder for each scheme, or is itself one scheme's folder.
- * Files that are not there are not asked for; unknown ones are left alone.
+ * Files that are not there are not asked for; unknown ones are left alone.  Of the large scenario
+ * there may be several, of any length: scenario_large*.json.
  */
 #include "tests/runner/ledger.h"
+
+#include <glob.h>
+#include <stdio.h>
 
 #include "crypto/text.h"
 
@@ -14,8 +18,7 @@ static const char *const names[] = {
     "cbor_strict.json",    "anchors.json", "journal_tree.json", "mmr.json",
     "journal_proofs.json", "smt.json",     "journal.json",      "codec.json",
     "keys_uri.json",       "entries.json", "d11_seed.json",     "export.json",
-    "proof_verdicts.json", "scope.json",   "scenario.json",     "scenario_large_first60.json",
-    "scenario_embed.json",
+    "proof_verdicts.json", "scope.json",   "scenario.json",     "scenario_embed.json",
 };
 
 static runner_ledger_table *const tables[] = {runner_ledger_codecs, runner_ledger_trees,
@@ -51,27 +54,44 @@ static cx_scheme scheme_of_folder(runner *r)
     return scheme;
 }
 
-void runner_ledger(runner *r)
+static void run_large(runner *r, const char *folder, cx_scheme scheme)
 {
-    cx_scheme own = scheme_of_folder(r);
-    for (size_t i = 0; i < CX_COUNT_OF(names); i++)
-        run_file(r, "", names[i], own);
-    for (size_t i = 0; i < CX_COUNT_OF(names); i++)
-        run_file(r, "cortex-1/", names[i], CX_SCHEME_CORTEX_1);
-    for (size_t i = 0; i < CX_COUNT_OF(names); i++)
-        run_file(r, "matrix-1/", names[i], CX_SCHEME_MATRIX_1);
+    cx_str pattern =
+        cx_arena_printf(&r->arena, "%s/%sscenario_large*.json", r->folder, folder);
+    glob_t found;
+    if (pattern.data == NULL || glob(pattern.data, 0, NULL, &found) != 0)
+        return; /* none */
+    for (size_t i = 0; i < found.gl_pathc; i++)
+        run_file(r, folder, strrchr(found.gl_pathv[i], '/') + 1, scheme);
+    globfree(&found);
 }
 
-void runner_run_one(runner *r, const runner_kind *kind, const cx_json *item)
+static void run_folder(runner *r, const char *folder, cx_scheme scheme)
 {
-    if (item == NULL)
-        return;
-    cx_json list = *runner_file.root;
-    list.type = CX_JSON_ARRAY;
-    list.count = 1;
-    list.items = item;
-    const runner_kind alone = {"", kind->got, kind->expect};
-    runner_run_list(r, &alone, runner_file.path, &list);
+    for (size_t i = 0; i < CX_COUNT_OF(names); i++)
+        run_file(r, folder, names[i], scheme);
+    run_large(r, folder, scheme);
+}
+
+void runner_ledger(runner *r)
+{
+    run_folder(r, "", scheme_of_folder(r));
+    run_folder(r, "cortex-1/", CX_SCHEME_CORTEX_1);
+    run_folder(r, "matrix-1/", CX_SCHEME_MATRIX_1);
+}
+
+void runner_run_one(runner *r, const runner_kind *kind, const char *pointer)
+{
+    const cx_json *item = cx_json_pointer(runner_file.root, cx_str_z(pointer));
+    if (item != NULL)
+        runner_run_item(r, kind, runner_file.path, pointer, runner_file.root, item);
+}
+
+void runner_run_nth(runner *r, const runner_kind *kind, const char *list, size_t index)
+{
+    char pointer[64];
+    (void)snprintf(pointer, sizeof pointer, "%s/%zu", list, index);
+    runner_run_one(r, kind, pointer);
 }
 
 /* --- values ---------------------------------------------------------------------------------- */

@@ -21,8 +21,10 @@ typedef void runner_ledger_table(runner *r, cx_str name);
 /* Each answers the files it knows by name and leaves the others alone. */
 runner_ledger_table runner_ledger_codecs, runner_ledger_trees, runner_ledger_stories;
 
-/* One case that is not in a list: `item` itself. */
-void runner_run_one(runner *r, const runner_kind *kind, const cx_json *item);
+/* One case of the file at hand, the one at `pointer`; none when nothing is there. */
+void runner_run_one(runner *r, const runner_kind *kind, const char *pointer);
+/* The same for item `index` of a list. */
+void runner_run_nth(runner *r, const runner_kind *kind, const char *list, size_t index);
 
 /* --- values ---------------------------------------------------------------------------------- */
 

@@ -392,10 +392,11 @@ static void run_entries(runner *r)
 {
     static const runner_kind commitment = {"", commitment_got, commitment_expect};
     static const runner_kind entry = {"", entry_record_got, record_expect};
-    static const char *const names[] = {"committed_entry", "redact_entry", "redact_memory_entry"};
-    runner_run_one(r, &commitment, runner_file.root);
+    static const char *const names[] = {"/committed_entry", "/redact_entry",
+                                        "/redact_memory_entry"};
+    runner_run_one(r, &commitment, "");
     for (size_t i = 0; i < CX_COUNT_OF(names); i++)
-        runner_run_one(r, &entry, cx_json_get(runner_file.root, cx_str_z(names[i])));
+        runner_run_one(r, &entry, names[i]);
 }
 
 static void run_strict(runner *r)
@@ -406,7 +407,7 @@ static void run_strict(runner *r)
     static const runner_kind head = {"", head_got, accepted};
     for (size_t i = 0; i < CX_COUNT_OF(kinds); i++)
         runner_run_list(r, &kinds[i], runner_file.path, runner_file.root);
-    runner_run_one(r, &head, cx_json_get(runner_file.root, CX_STR("head_accept")));
+    runner_run_one(r, &head, "/head_accept");
 }
 
 void runner_ledger_codecs(runner *r, cx_str name)

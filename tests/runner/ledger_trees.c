@@ -446,7 +446,7 @@ static void run_smt_proofs(runner *r)
     const runner_kind kind = {"", smt_proof_got, smt_proof_expect};
     for (uint32_t i = 0; proofs != NULL && i < proofs->count; i++)
         if (cx_json_get(&proofs->items[i], CX_STR("after_step")) != NULL)
-            runner_run_one(r, &kind, &proofs->items[i]);
+            runner_run_nth(r, &kind, "/proofs", i);
 }
 
 static cx_status edge_tree_got(runner *r, const cx_json *item, cx_json *out, cx_err *err)
@@ -561,11 +561,11 @@ void runner_ledger_trees(runner *r, cx_str name)
     const cx_json *root = runner_file.root;
     if (cx_str_is(name, "journal_tree.json")) {
         run_kinds(r, tree_kinds, CX_COUNT_OF(tree_kinds));
-        runner_run_one(r, &exhaustive, cx_json_get(root, CX_STR("exhaustive")));
-        runner_run_one(r, &tiles, cx_json_get(root, CX_STR("tiles")));
-        runner_run_one(r, &classic, cx_json_get(root, CX_STR("rfc6962_reference")));
+        runner_run_one(r, &exhaustive, "/exhaustive");
+        runner_run_one(r, &tiles, "/tiles");
+        runner_run_one(r, &classic, "/rfc6962_reference");
     } else if (cx_str_is(name, "anchors.json")) {
-        runner_run_one(r, &anchors, root);
+        runner_run_one(r, &anchors, "");
         runner_run_list(r, &overall, runner_file.path, root);
     } else if (cx_str_is(name, "mmr.json")) {
         runner_run_list(r, &positions, runner_file.path, root);

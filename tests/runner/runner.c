@@ -320,6 +320,18 @@ static void run_case(runner *r, const runner_kind *kind, cx_str id, const cx_jso
     }
 }
 
+void runner_run_item(runner *r, const runner_kind *kind, const char *file, const char *pointer,
+                     const cx_json *root, const cx_json *item)
+{
+    cx_arena_mark mark = cx_arena_mark_now(&r->arena);
+    r->root = root;
+    r->place = cx_arena_printf(&r->arena, "%s%s%s", file, *pointer == 0 ? "" : "#", pointer);
+    run_case(r, kind, case_id(r, item), item);
+    r->place = (cx_str){NULL, 0};
+    r->root = NULL;
+    cx_arena_reset(&r->arena, mark);
+}
+
 void runner_run_list(runner *r, const runner_kind *kind, const char *file, const cx_json *root)
 {
     const cx_json *list = cx_json_pointer(root, cx_str_z(kind->list));
@@ -329,13 +341,11 @@ void runner_run_list(runner *r, const runner_kind *kind, const char *file, const
         runner_fail(r, cx_str_z(file), "found something else where a list of cases is expected");
         return;
     }
-    r->root = root;
     for (uint32_t i = 0; i < list->count; i++) {
         cx_arena_mark mark = cx_arena_mark_now(&r->arena);
-        r->place = cx_arena_printf(&r->arena, "%s#%s/%u", file, kind->list, i);
-        run_case(r, kind, case_id(r, &list->items[i]), &list->items[i]);
-        r->place = (cx_str){NULL, 0};
+        cx_str pointer = cx_arena_printf(&r->arena, "%s/%u", kind->list, i);
+        runner_run_item(r, kind, file, pointer.data == NULL ? kind->list : pointer.data, root,
+                        &list->items[i]);
         cx_arena_reset(&r->arena, mark);
     }
-    r->root = NULL;
 }

@@ -43,6 +43,9 @@ typedef struct runner_kind {
 
 /* Answers all items of the list that kind->list points at; without it there is nothing to do. */
 void runner_run_list(runner *r, const runner_kind *kind, const char *file, const cx_json *root);
+/* Answers one item of the file that lies at `pointer`; "" is the file itself. */
+void runner_run_item(runner *r, const runner_kind *kind, const char *file, const char *pointer,
+                     const cx_json *root, const cx_json *item);
 
 /* A case without an answer. */
 void runner_fail(runner *r, cx_str id, const char *why);

@@ -132,6 +132,42 @@ def try_broken_folders(folder, total):
     tried('index.json', lambda: index.write_text('{'), (0, 1, 0), 'FAIL index.json')
 
 
+def at_pointer(folder, place):
+    name, _, pointer = place.partition('#')
+    value = json.loads((folder / name).read_text())
+    for step in pointer.split('/')[1:]:
+        value = value[int(step)] if isinstance(value, list) else value[step]
+    return value
+
+
+def try_places(folder):
+    """A case without a name is called by its place: each place exists, and is told once."""
+    got = run('ledger', folder, '--got')
+    places = [line for line in map(json.loads, got.stdout.splitlines()) if '.json' in line['id']]
+    check('places are told once', len({line['id'] for line in places}) == len(places))
+    for line in places:
+        try:
+            at_pointer(folder, line['id'])
+        except (KeyError, IndexError, ValueError, OSError) as error:
+            check(f'place {line["id"]}', False, error)
+    steps = [line['got'] for line in places if line['id'].startswith('cortex-1/scenario.json#/s')]
+    check('a step of a scenario is told as its file tells it', steps and all(
+        step['overall_root'] == at_pointer(folder, f'cortex-1/scenario.json#/steps/{i}')
+        ['overall_root'] for i, step in enumerate(steps)))
+
+
+def try_other_lengths(original, folder):
+    """The large scenario is found whatever its name says about its length."""
+    shutil.copytree(original, folder)
+    total = counts(run('ledger', folder))
+    for scheme, part in ('matrix-1', 'ops'), ('cortex-1', 'roots'):
+        old = folder / scheme / 'scenario_large_first60.json'
+        put(folder / scheme, old.name, lambda root, part=part: root[part].__delitem__(slice(7, 60)))
+        old.rename(old.with_name('scenario_large_first7.json'))
+    result = run('ledger', folder)
+    check('another length', counts(result) == (total[0] - 2 * 53, 0, total[2]), result.stdout[-300:])
+
+
 def main():
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name) / 'lattice'
@@ -149,6 +185,9 @@ def main():
         with open('/dev/full', 'w') as full:
             check('lost output', subprocess.run([program, 'lattice', folder, '--got'], stdout=full,
                                                 stderr=subprocess.DEVNULL).returncode == 3)
+        ledger = original.parent / 'ledger'
+        try_places(ledger)
+        try_other_lengths(ledger, pathlib.Path(name) / 'ledger')
     for words in (['nowhere', original], ['lattice'], [], ['lattice', original, '--gut']):
         result = run(*words)
         check(f'misuse {words}', result.returncode == 2 and 'lattice' in result.stderr)

@@ -175,6 +175,8 @@ static void read_roots(const cx_json *row, scenario_step *out)
 {
     cx_str overall = CX_JSON_GET_STR(row, "overall_root");
     out->overall = overall.data != NULL ? overall : CX_JSON_GET_STR(row, "overall");
+    if (overall.data != NULL)
+        out->overall_name = "overall_root";
     out->journal = CX_JSON_GET_STR(row, "journal_root");
     out->memories = CX_JSON_GET_STR(row, "memories_root");
     out->edges = CX_JSON_GET_STR(row, "edges_root");
@@ -185,7 +187,9 @@ static cx_status read_main(maker *m, const cx_json *row, const cx_json *roots, s
     bool there = false;
     const cx_json *args = CX_JSON_GET(row, "args");
     int64_t number = int_of(row, "step", &there);
-    *out = (scenario_step){.runs = number != 0};
+    *out = (scenario_step){.runs = number != 0,
+                           .overall_name = "overall_root",
+                           .leaf_name = "last_leaf_hash"};
     out->clock_ns = int_of(row, "clock_ns_after", &out->has_clock);
     out->next_seq = (uint64_t)int_of(row, "next_seq", &out->has_next_seq);
     out->entry = CX_JSON_GET_STR(row, "last_journal_cbor");
@@ -269,7 +273,10 @@ static cx_status read_large(maker *m, const cx_json *row, const cx_json *roots, 
 {
     bool there = false;
     int64_t number = int_of(row, "i", &there);
-    *out = (scenario_step){.runs = true, .refused = CX_JSON_GET(row, "err") != NULL};
+    *out = (scenario_step){.runs = true,
+                           .refused = CX_JSON_GET(row, "err") != NULL,
+                           .overall_name = "overall",
+                           .leaf_name = "leaf"};
     out->clock_ns = int_of(row, "now_ns", &out->has_clock);
     out->leaf = CX_JSON_GET_STR(row, "leaf");
     out->uri = CX_JSON_GET_STR(row, "uri");
@@ -360,6 +367,8 @@ cx_status scenario_embed(const cx_json *file, cx_arena *arena, scenario *out, cx
     for (size_t i = 0; i < count; i++) {
         scenario_step *step = &out->steps[i];
         *step = (scenario_step){.runs = true,
+                                .overall_name = "overall",
+                                .leaf_name = "leaf",
                                 .has_next_seq = true,
                                 .next_seq = i + 1,
                                 .entry = CX_JSON_GET_STR(&journal->items[i], "cbor"),

@@ -26,6 +26,7 @@ typedef struct scenario_step {
     uint64_t next_seq; /* after it */
     cx_str overall;    /* roots after it, hex; NULL data = not told */
     cx_str journal, memories, edges;
+    const char *overall_name, *leaf_name; /* what the file calls them */
     cx_str uri;   /* that it makes; NULL data = none */
     cx_str entry; /* the journal's last, hex; NULL data = not told */
     cx_str leaf;  /* .. its leaf hash */
@@ -45,7 +46,7 @@ typedef struct scenario {
 /* scenario.json of matrix-1; roots of `other` (the same file of another scheme) when not NULL. */
 CX_RESULT scenario_main(const cx_json *file, const cx_json *other, scenario_given given,
                         cx_arena *arena, scenario *out, cx_err *err);
-/* scenario_large_first60.json. */
+/* scenario_large*.json. */
 CX_RESULT scenario_large(const cx_json *file, const cx_json *other, scenario_given given,
                          cx_arena *arena, scenario *out, cx_err *err);
 /* scenario_embed.json. */
