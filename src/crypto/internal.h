@@ -1,5 +1,5 @@
 /*
- * internal.h - what the SHA-256 kernels share with one another.  No other room opens this.
+ * internal.h - what the SHA kernels share with one another.  No other room opens this.
  *
  * A kernel does two things: it advances states over whole 64-byte blocks, and it hashes rows of
  * 64-byte messages.  Padding, bookkeeping and choice are in digest.c.
@@ -64,5 +64,9 @@ void cx_digest_avx512_pairs(const uint8_t *pairs, cx_digest *out, size_t count);
 /* As cx_digest_shani_padded; `count` is a multiple of 16. */
 void cx_digest_avx512_padded(const uint32_t state[8], const uint8_t *blocks, size_t block_count,
                              cx_digest *out, size_t count);
+
+/* SHA-1, advanced over whole blocks; the second where the processor has CX_DIGEST_SHANI. */
+void cx_sha1_plain_compress(uint32_t state[5], const uint8_t *data, size_t block_count);
+void cx_sha1_shani_compress(uint32_t state[5], const uint8_t *data, size_t block_count);
 
 #endif

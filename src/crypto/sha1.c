@@ -1,9 +1,11 @@
 /*
- * sha1.c - SHA-1 (FIPS 180-4 §6.1) in plain C.
+ * sha1.c - SHA-1 (FIPS 180-4 §6.1), in plain C where the processor has nothing better.
  *
  * Invariant: the last size_bytes % 64 bytes added wait in `block`; all before them are in `state`.
  */
 #include "crypto/sha1.h"
+
+#include "crypto/internal.h"
 
 static uint32_t rotate(uint32_t value, unsigned count)
 {
@@ -41,7 +43,7 @@ static void store_u32(uint8_t *data, uint32_t value)
 #define MAJORITY(x, y, z) (((x) & (y)) | ((z) & ((x) | (y))))
 #define WORD(t) (words[t])
 
-static void compress(uint32_t state[5], const uint8_t *data, size_t block_count)
+void cx_sha1_plain_compress(uint32_t state[5], const uint8_t *data, size_t block_count)
 {
     uint32_t words[80];
     for (; block_count > 0; block_count--, data += 64) {
@@ -65,6 +67,17 @@ static void compress(uint32_t state[5], const uint8_t *data, size_t block_count)
         state[3] += d;
         state[4] += e;
     }
+}
+
+static void compress(uint32_t state[5], const uint8_t *data, size_t block_count)
+{
+#ifdef CX_DIGEST_X86
+    if (cx_digest_has(CX_DIGEST_SHANI)) {
+        cx_sha1_shani_compress(state, data, block_count);
+        return;
+    }
+#endif
+    cx_sha1_plain_compress(state, data, block_count);
 }
 
 void cx_sha1_init(cx_sha1 *hash)

@@ -1,8 +1,9 @@
 /*
- * test_sha1.c - SHA-1: FIPS 180-4's examples, every way to cut a message, git's own names.
+ * test_sha1.c - SHA-1: FIPS 180-4's examples, every way to cut a message, every kernel.
  */
 #include "crypto/sha1.h"
 
+#include "crypto/internal.h"
 #include "tests/test.h"
 
 static void hex_of(const uint8_t digest[CX_SHA1_SIZE], char out[41])
@@ -66,4 +67,29 @@ CX_TEST(sha1_does_not_depend_on_the_cuts)
             CHECK(memcmp(whole, cut, sizeof cut) == 0);
         }
     }
+}
+
+/* From any state, over any number of blocks. */
+CX_TEST(sha1_kernels_agree)
+{
+#ifdef CX_DIGEST_X86
+    uint8_t data[9 * 64];
+    uint32_t plain[5], fast[5], noise = 1;
+    if (!cx_digest_has(CX_DIGEST_SHANI)) {
+        cx_test_skip("this processor has no SHA instructions");
+        return;
+    }
+    for (int round = 0; round < 200; round++) {
+        for (size_t i = 0; i < sizeof data; i++)
+            data[i] = (uint8_t)((noise = noise * 1664525u + 1013904223u) >> 24);
+        for (size_t i = 0; i < 5; i++)
+            plain[i] = fast[i] = noise = noise * 1664525u + 1013904223u;
+        size_t blocks = (size_t)round % 10;
+        cx_sha1_plain_compress(plain, data, blocks);
+        cx_sha1_shani_compress(fast, data, blocks);
+        CHECK(memcmp(plain, fast, sizeof plain) == 0);
+    }
+#else
+    cx_test_skip("SHA instructions are x86's");
+#endif
 }
