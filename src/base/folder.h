@@ -93,6 +93,15 @@ typedef struct cx_walk_limits {
 CX_RESULT cx_folder_walk(cx_file folder, const cx_walk_limits *limits, cx_walk_visit *visit,
                          void *arg, cx_err *err);
 
+/*
+ * The same by up to `threads` threads (1 to CX_WALK_THREADS_MAX), each of which visits with its own
+ * of `args`; which of them sees what is left to chance, and a stop by one may come too late for the
+ * others' next entry.  Each thread holds a descriptor for every level that it went down.
+ */
+#define CX_WALK_THREADS_MAX 3
+CX_RESULT cx_folder_walk_many(cx_file folder, const cx_walk_limits *limits, unsigned threads,
+                              cx_walk_visit *visit, void *const *args, cx_err *err);
+
 /* --- changing ------------------------------------------------------------------------------- */
 
 /* Makes a trusted path and what is missing above it, mode 0700.  There already: fine. */
@@ -126,7 +135,8 @@ uint32_t cx_user_id(void);
 CX_RESULT cx_flock_take(const char *path, uint64_t wait_ms, cx_file *out, cx_err *err);
 void cx_flock_release(cx_file file); /* CX_FILE_NONE is fine */
 
-/* What the file system of a path has room for, in bytes: what this user may still write, and all. */
+/* What the file system of a path has room for, in bytes: what this user may still write, and all.
+ */
 CX_RESULT cx_path_room(const char *path, uint64_t *out_free, uint64_t *out_all, cx_err *err);
 
 /* Whether a later change to a file of this folder is sure to show in its changed_ns: the file
