@@ -2,11 +2,12 @@
  * snapshot.c - everything about a work tree and its repository that an agent could change.
  *
  * A file's bytes are read once: SHA-256, the name git would give it, and whether it is binary, in
- * as many threads as there are cores.  Invariants: I1  every file is there, whatever git ignores or
- * hides: the walk is ours. I2  a hash is taken over from an earlier snapshot only when device,
- * inode, size, mode, links and both times agree and the earlier one says that its changed_ns shows
- * every later change: on a file system that is known for it, of a file that was older than the
- * clock's present tick when it was read.  No process of an agent can set that time.
+ * as many threads as there are cores; the walk has several, too.  Invariants: I1  every file is
+ * there, whatever git ignores or hides: the walk is ours. I2  a hash is taken over from an earlier
+ * snapshot only when device, inode, size, mode, links and both times agree and the earlier one says
+ * that its changed_ns shows every later change: on a file system that is known for it, of a file
+ * that was older than the clock's present tick when it was read.  No process of an agent can set
+ * that time.
  */
 #include "run/snapshot.h"
 
@@ -14,6 +15,7 @@
 #include <stdlib.h>
 
 #include "base/thread.h"
+#include "base/vec.h"
 #include "crypto/digest.h"
 #include "crypto/sha1.h"
 #include "run/snapshot_parts.h"
@@ -22,65 +24,115 @@
 #define THREADS_MAX 8
 #define FILES_A_THREAD 64 /* fewer do not pay for starting one */
 
+static unsigned choose_threads(const cx_snapshot_options *options, unsigned most, size_t files)
+{
+    unsigned threads = options->threads != 0 ? options->threads : cx_thread_cores();
+    size_t worth = files / FILES_A_THREAD + 1;
+    threads = threads > most ? most : threads;
+    return worth < threads ? (unsigned)worth : threads;
+}
+
 /* --- walking ---------------------------------------------------------------------------------- */
 
+/* What one thread finds: paths in an arena of its own. */
+typedef struct found {
+    cx_str path;
+    cx_facts facts;
+} found;
+
 typedef struct collector {
-    cx_snapshot *snapshot;
+    cx_arena *arena;
     const char *skip;
-    size_t capacity;
+    CX_VEC(found) list;
     bool failed;
 } collector;
 
-/* Files are collected in a block of the default allocator that moves into the arena at the end. */
 static cx_walk_step collect(void *arg, const cx_walk_entry *entry)
 {
     collector *c = arg;
-    cx_snapshot *s = c->snapshot;
     cx_str path = {entry->path, entry->path_size};
     if (cx_str_is(path, ".git"))
         return CX_WALK_SKIP; /* told as part of the repository */
     if (c->skip != NULL && cx_str_is(path, c->skip))
         return CX_WALK_SKIP;
-    if (s->file_count == c->capacity &&
-        !cx_vec_reserve_raw(&s->files, &c->capacity, s->file_count + 1, sizeof *s->files,
-                            cx_alloc_default())) {
+    path = cx_arena_copy_str(c->arena, path);
+    found *slot = path.data == NULL ? NULL : cx_vec_push(&c->list, cx_alloc_default());
+    if (slot == NULL) {
         c->failed = true;
         return CX_WALK_STOP;
     }
-    cx_snap_file *file = &s->files[s->file_count];
-    memset(file, 0, sizeof *file);
-    file->path = cx_arena_copy_str(&s->arena, path);
-    file->facts = entry->facts;
-    if (file->path.data == NULL) {
-        c->failed = true;
-        return CX_WALK_STOP;
-    }
-    s->file_count++;
+    *slot = (found){path, entry->facts};
     return CX_WALK_ON;
+}
+
+static int compare_found(const void *a, const void *b)
+{
+    return cx_str_cmp(((const found *)a)->path, ((const found *)b)->path);
+}
+
+static void sort_found(void *arg, unsigned index)
+{
+    collector *c = (collector *)arg + index;
+    if (c->list.count != 0)
+        qsort(c->list.items, c->list.count, sizeof *c->list.items, compare_found);
+}
+
+/* The sorted lists become the one list of files. */
+static cx_status merge_found(cx_snapshot *s, const collector *lists, unsigned count, cx_err *err)
+{
+    size_t total = 0, at[CX_WALK_THREADS_MAX] = {0};
+    for (unsigned i = 0; i < count; i++)
+        total += lists[i].list.count;
+    s->files = CX_ARENA_ARRAY(&s->arena, cx_snap_file, total == 0 ? 1 : total);
+    if (s->files == NULL)
+        return cx_fail_nomem(err);
+    for (; s->file_count < total; s->file_count++) {
+        const found *least = NULL;
+        unsigned from = 0;
+        for (unsigned i = 0; i < count; i++) {
+            if (at[i] == lists[i].list.count)
+                continue;
+            const found *next = &lists[i].list.items[at[i]];
+            if (least == NULL || compare_found(next, least) < 0) {
+                least = next;
+                from = i;
+            }
+        }
+        CX_ASSERT(least != NULL);
+        at[from]++;
+        s->files[s->file_count] = (cx_snap_file){.path = least->path, .facts = least->facts};
+    }
+    return CX_SUCCESS;
+}
+
+static cx_status walk_files(cx_snapshot *s, cx_file root, const cx_snapshot_options *options,
+                            cx_err *err)
+{
+    collector lists[CX_WALK_THREADS_MAX];
+    void *args[CX_WALK_THREADS_MAX];
+    unsigned threads =
+        choose_threads(options, CX_WALK_THREADS_MAX,
+                       options->before == NULL ? SIZE_MAX : options->before->file_count);
+    for (unsigned i = 0; i < threads; i++) {
+        lists[i] = (collector){.arena = &s->path_arenas[i], .skip = options->skip};
+        args[i] = &lists[i];
+    }
+    cx_status status = cx_folder_walk_many(root, NULL, threads, collect, args, err);
+    for (unsigned i = 0; i < threads; i++)
+        if (!cx_failed(status) && lists[i].failed)
+            status = cx_fail_nomem(err);
+    if (!cx_failed(status)) {
+        cx_thread_team(threads, sort_found, lists);
+        status = merge_found(s, lists, threads, err);
+    }
+    for (unsigned i = 0; i < threads; i++)
+        cx_vec_done(&lists[i].list, cx_alloc_default());
+    return status;
 }
 
 static int compare_files(const void *a, const void *b)
 {
     return cx_str_cmp(((const cx_snap_file *)a)->path, ((const cx_snap_file *)b)->path);
-}
-
-static cx_status walk_files(cx_snapshot *s, cx_file root, const char *skip, cx_err *err)
-{
-    collector c = {s, skip, 0, false};
-    cx_status status = cx_folder_walk(root, NULL, collect, &c, err);
-    cx_snap_file *collected = s->files;
-    s->files = NULL;
-    if (!cx_failed(status) && !c.failed) {
-        s->files = CX_ARENA_ARRAY(&s->arena, cx_snap_file, s->file_count == 0 ? 1 : s->file_count);
-        if (s->files != NULL && s->file_count != 0)
-            memcpy(s->files, collected, s->file_count * sizeof *collected);
-    }
-    cx_alloc_free(cx_alloc_default(), collected, c.capacity * sizeof *collected);
-    CX_TRY(status);
-    if (s->files == NULL)
-        return cx_fail_nomem(err);
-    qsort(s->files, s->file_count, sizeof *s->files, compare_files);
-    return CX_SUCCESS;
 }
 
 /* --- hashing ---------------------------------------------------------------------------------- */
@@ -274,10 +326,7 @@ static cx_status hash_files(const cx_git *git, cx_snapshot *s, cx_file root,
     hashing job = {.git = git, .snapshot = s, .root = root, .device = facts.device, .todo = todo};
     job.keeps_times = cx_folder_keeps_times(root);
     job.todo_count = choose(s, options->before, todo);
-    unsigned threads = options->threads != 0 ? options->threads : cx_thread_cores();
-    size_t worth = job.todo_count / FILES_A_THREAD + 1;
-    threads = threads > THREADS_MAX ? THREADS_MAX : threads;
-    threads = worth < threads ? (unsigned)worth : threads;
+    unsigned threads = choose_threads(options, THREADS_MAX, job.todo_count);
     atomic_init(&job.next, 0);
     cx_lock_init(&job.lock);
     cx_thread_team(threads, hash_some, &job);
@@ -294,7 +343,7 @@ static cx_status take_files(const cx_git *git, const cx_snapshot_options *option
 {
     cx_file root;
     CX_TRY(cx_folder_open(cx_git_worktree(git), &root, err));
-    cx_status status = walk_files(s, root, options->skip, err);
+    cx_status status = walk_files(s, root, options, err);
     if (!cx_failed(status))
         status = hash_files(git, s, root, options, err);
     cx_folder_close(root);
@@ -347,6 +396,8 @@ cx_status cx_snapshot_take(const cx_git *git, const cx_snapshot_options *options
         return cx_fail_nomem(err);
     memset(s, 0, sizeof *s);
     cx_arena_init(&s->arena, alloc, 0);
+    for (size_t i = 0; i < CX_COUNT_OF(s->path_arenas); i++)
+        cx_arena_init(&s->path_arenas[i], alloc, 0);
     cx_arena_init(&s->repo_arena, alloc, 0);
     cx_arena_init(&s->index_arena, alloc, 0);
     cx_status status = take_all(git, options, s, err);
@@ -363,6 +414,8 @@ void cx_snapshot_close(cx_snapshot *snapshot)
     if (snapshot == NULL)
         return;
     cx_arena_done(&snapshot->arena);
+    for (size_t i = 0; i < CX_COUNT_OF(snapshot->path_arenas); i++)
+        cx_arena_done(&snapshot->path_arenas[i]);
     cx_arena_done(&snapshot->repo_arena);
     cx_arena_done(&snapshot->index_arena);
     cx_alloc_free(cx_alloc_default(), snapshot, sizeof *snapshot);

@@ -51,10 +51,11 @@ typedef struct cx_snap_meta {
 } cx_snap_meta;
 
 typedef struct cx_snapshot {
-    cx_arena arena;       /* of files */
-    cx_arena repo_arena;  /* of the rest, which is read meanwhile, .. */
-    cx_arena index_arena; /* .. and of the index, as well */
-    cx_snap_file *files;  /* sorted by path as bytes; folders too */
+    cx_arena arena;                            /* of files, .. */
+    cx_arena path_arenas[CX_WALK_THREADS_MAX]; /* .. of their paths, one a thread that found them */
+    cx_arena repo_arena;                       /* of the rest, which is read meanwhile, .. */
+    cx_arena index_arena;                      /* .. and of the index, as well */
+    cx_snap_file *files;                       /* sorted by path as bytes; folders too */
     size_t file_count;
     cx_index_entry *index; /* in the index's order */
     size_t index_count;
