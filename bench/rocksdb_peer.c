@@ -6,11 +6,13 @@
 #include <rocksdb/c.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 struct rocksdb_peer {
     rocksdb_t *db;
     rocksdb_options_t *options;
     rocksdb_writeoptions_t *synced;
+    rocksdb_readoptions_t *plain;
     rocksdb_writebatch_t *batch;
 };
 
@@ -34,15 +36,35 @@ rocksdb_peer *rocksdb_peer_open(const char *folder)
     must(failure);
     peer->synced = rocksdb_writeoptions_create();
     rocksdb_writeoptions_set_sync(peer->synced, 1);
+    peer->plain = rocksdb_readoptions_create();
     peer->batch = rocksdb_writebatch_create();
     return peer;
 }
 
+static void name_row(char table, uint64_t key, char out[9])
+{
+    out[0] = table;
+    for (unsigned i = 0; i < 8; i++)
+        out[1 + i] = (char)(key >> (8 * (7 - i)));
+}
+
+void rocksdb_peer_get(rocksdb_peer *peer, char table, uint64_t key, void *out, size_t size)
+{
+    char name[9], *failure = NULL;
+    size_t found = 0;
+    name_row(table, key, name);
+    char *value = rocksdb_get(peer->db, peer->plain, name, sizeof name, &found, &failure);
+    must(failure);
+    memset(out, 0, size);
+    if (value != NULL)
+        memcpy(out, value, found < size ? found : size);
+    free(value);
+}
+
 void rocksdb_peer_put(rocksdb_peer *peer, char table, uint64_t key, const void *value, size_t size)
 {
-    char name[9] = {table};
-    for (unsigned i = 0; i < 8; i++)
-        name[1 + i] = (char)(key >> (8 * (7 - i)));
+    char name[9];
+    name_row(table, key, name);
     rocksdb_writebatch_put(peer->batch, name, sizeof name, value, size);
 }
 
@@ -58,6 +80,7 @@ void rocksdb_peer_close(rocksdb_peer *peer)
 {
     rocksdb_writebatch_destroy(peer->batch);
     rocksdb_writeoptions_destroy(peer->synced);
+    rocksdb_readoptions_destroy(peer->plain);
     rocksdb_close(peer->db);
     rocksdb_options_destroy(peer->options);
     free(peer);

@@ -14,6 +14,8 @@ typedef struct rocksdb_peer rocksdb_peer;
 rocksdb_peer *rocksdb_peer_open(const char *folder);
 /* Rows for the next commit. */
 void rocksdb_peer_put(rocksdb_peer *peer, char table, uint64_t key, const void *value, size_t size);
+/* A row that is committed, or zeros: what waits for the next commit is not seen. */
+void rocksdb_peer_get(rocksdb_peer *peer, char table, uint64_t key, void *out, size_t size);
 /* All of them in one synced write. */
 void rocksdb_peer_commit(rocksdb_peer *peer);
 void rocksdb_peer_close(rocksdb_peer *peer);

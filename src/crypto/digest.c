@@ -1,5 +1,5 @@
 /*
- * digest.c - SHA-256 (FIPS 180-4): choosing a kernel, padding, streaming, filling lanes.
+ * digest.c - SHA-256 (FIPS 180-4): choosing a kernel, padding, streaming.
  *
  * Invariants:
  *   I1  every kernel gives the bytes of FIPS 180-4; the choice changes time only.
@@ -20,7 +20,7 @@
 #include <cpuid.h>
 #endif
 
-enum { BLOCK = CX_DIGEST_BLOCK_SIZE, TAIL_SIZE_MAX = 2 * BLOCK };
+enum { BLOCK = CX_DIGEST_BLOCK_SIZE };
 
 const uint32_t cx_digest_first_state[8] = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
                                            0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
@@ -169,8 +169,8 @@ static cx_digest_compress *compress_one(void)
 
 /* --- padding (FIPS 180-4 §5.1.1) ----------------------------------------------------------- */
 
-/* Writes the rest of a message behind its whole blocks, padded; returns 1 or 2 blocks. */
-static size_t make_tail(const uint8_t *rest, uint64_t message_size, uint8_t tail[TAIL_SIZE_MAX])
+size_t cx_digest_make_tail(const uint8_t *rest, uint64_t message_size,
+                           uint8_t tail[CX_DIGEST_TAIL_SIZE_MAX])
 {
     size_t rest_size = (size_t)(message_size % BLOCK);
     size_t block_count = rest_size < BLOCK - 8 ? 1 : 2;
@@ -184,7 +184,7 @@ static size_t make_tail(const uint8_t *rest, uint64_t message_size, uint8_t tail
     return block_count;
 }
 
-static cx_digest state_digest(const uint32_t *state, size_t word_stride)
+cx_digest cx_digest_of_state(const uint32_t *state, size_t word_stride)
 {
     cx_digest digest;
     for (size_t i = 0; i < 8; i++)
@@ -195,15 +195,15 @@ static cx_digest state_digest(const uint32_t *state, size_t word_stride)
 static cx_digest digest_with(cx_digest_compress *compress, cx_bytes message)
 {
     uint32_t state[8];
-    uint8_t tail[TAIL_SIZE_MAX];
+    uint8_t tail[CX_DIGEST_TAIL_SIZE_MAX];
     size_t whole = message.size / BLOCK;
     memcpy(state, cx_digest_first_state, sizeof state);
     if (whole != 0)
         compress(state, message.data, whole);
     const uint8_t *rest = message.size % BLOCK == 0 ? NULL : message.data + whole * BLOCK;
-    size_t tail_count = make_tail(rest, message.size, tail);
+    size_t tail_count = cx_digest_make_tail(rest, message.size, tail);
     compress(state, tail, tail_count);
-    return state_digest(state, 1);
+    return cx_digest_of_state(state, 1);
 }
 
 /* --- OpenSSL ------------------------------------------------------------------------------- */
@@ -260,130 +260,6 @@ static cx_digest openssl_digest(EVP_MD_CTX *context, cx_bytes message)
     return digest;
 }
 
-/* --- lanes --------------------------------------------------------------------------------- */
-
-typedef struct lane {
-    const uint8_t *data;
-    size_t block_count; /* left in the segment at `data` */
-    size_t tail_count;  /* blocks of `tail` still to come behind this segment */
-    size_t message;     /* whose digest this will be */
-    bool running;
-    uint8_t tail[TAIL_SIZE_MAX];
-} lane;
-
-typedef struct filling {
-    const cx_digest_lanes *kernel;
-    const cx_bytes *messages;
-    cx_digest *out;
-    size_t count;
-    size_t next; /* message */
-    size_t running_count;
-    lane lanes[CX_DIGEST_LANES_MAX];
-    uint32_t states[8 * CX_DIGEST_LANES_MAX];
-} filling;
-
-static uint32_t *lane_state(filling *f, size_t index)
-{
-    return f->states + index * f->kernel->lane_stride;
-}
-
-static void next_segment(lane *l)
-{
-    l->data = l->tail;
-    l->block_count = l->tail_count;
-    l->tail_count = 0;
-}
-
-/* Gives a lane the next message, or stops it when there is none. */
-static void refill(filling *f, size_t index)
-{
-    lane *l = &f->lanes[index];
-    l->running = f->next < f->count;
-    if (!l->running)
-        return;
-    cx_bytes message = f->messages[f->next];
-    l->message = f->next++;
-    l->data = message.data;
-    l->block_count = message.size / BLOCK;
-    const uint8_t *rest = message.size % BLOCK == 0 ? NULL : message.data + l->block_count * BLOCK;
-    l->tail_count = make_tail(rest, message.size, l->tail);
-    if (l->block_count == 0)
-        next_segment(l);
-    for (size_t i = 0; i < 8; i++)
-        lane_state(f, index)[i * f->kernel->word_stride] = cx_digest_first_state[i];
-    f->running_count++;
-}
-
-static void finish(filling *f, size_t index)
-{
-    f->out[f->lanes[index].message] = state_digest(lane_state(f, index), f->kernel->word_stride);
-    f->running_count--;
-}
-
-/* All lanes over as many blocks as the one with the fewest has left. */
-static void advance(filling *f)
-{
-    const uint8_t *data[CX_DIGEST_LANES_MAX];
-    size_t step = SIZE_MAX, some = 0;
-    for (size_t i = 0; i < f->kernel->lane_count; i++) {
-        if (f->lanes[i].running && f->lanes[i].block_count < step) {
-            step = f->lanes[i].block_count;
-            some = i;
-        }
-    }
-    /* A lane without work repeats the work of another; nobody looks at its state. */
-    for (size_t i = 0; i < f->kernel->lane_count; i++)
-        data[i] = f->lanes[f->lanes[i].running ? i : some].data;
-    f->kernel->compress(f->states, data, step);
-    for (size_t i = 0; i < f->kernel->lane_count; i++) {
-        lane *l = &f->lanes[i];
-        if (!l->running)
-            continue;
-        l->data += step * BLOCK;
-        l->block_count -= step;
-        if (l->block_count == 0 && l->tail_count != 0)
-            next_segment(l);
-        if (l->block_count == 0) {
-            finish(f, i);
-            refill(f, i);
-        }
-    }
-}
-
-/* The last messages, too few to be worth a wide kernel. */
-static void finish_alone(filling *f, size_t index)
-{
-    lane *l = &f->lanes[index];
-    uint32_t state[8];
-    for (size_t i = 0; i < 8; i++)
-        state[i] = lane_state(f, index)[i * f->kernel->word_stride];
-    f->kernel->compress_one(state, l->data, l->block_count);
-    if (l->tail_count != 0)
-        f->kernel->compress_one(state, l->tail, l->tail_count);
-    f->out[l->message] = state_digest(state, 1);
-}
-
-void cx_digest_lanes_many(const cx_digest_lanes *lanes, const cx_bytes *messages, cx_digest *out,
-                          size_t count)
-{
-    CX_ASSERT(lanes->lane_count <= CX_DIGEST_LANES_MAX && lanes->worth_count >= 1);
-    filling f;
-    f.kernel = lanes;
-    f.messages = messages;
-    f.out = out;
-    f.count = count;
-    f.next = f.running_count = 0;
-    memset(f.states, 0, sizeof f.states);
-    for (size_t i = 0; i < lanes->lane_count; i++)
-        refill(&f, i);
-    while (f.running_count >= lanes->worth_count)
-        advance(&f);
-    for (size_t i = 0; i < lanes->lane_count; i++) {
-        if (f.lanes[i].running)
-            finish_alone(&f, i);
-    }
-}
-
 /* --- one kernel by name -------------------------------------------------------------------- */
 
 cx_digest cx_digest_of_with(cx_digest_kernel kernel, cx_bytes message)
@@ -398,15 +274,18 @@ cx_digest cx_digest_of_with(cx_digest_kernel kernel, cx_bytes message)
     return openssl_digest(thread_context(), message);
 }
 
-static void many_one_by_one(cx_digest_kernel kernel, const cx_bytes *messages, cx_digest *out,
-                            size_t count)
+static cx_digest digest_of_pieces(cx_digest_kernel kernel, const cx_digest_pieces *message)
 {
-    for (size_t i = 0; i < count; i++)
-        out[i] = cx_digest_of_with(kernel, messages[i]);
+    if (message->head.size == 0)
+        return cx_digest_of_with(kernel, message->body);
+    cx_sha256 hash;
+    cx_sha256_init(&hash);
+    cx_sha256_add(&hash, message->head.data, message->head.size);
+    cx_sha256_add(&hash, message->body.data, message->body.size);
+    return cx_sha256_end(&hash);
 }
 
-void cx_digest_many_with(cx_digest_kernel kernel, const cx_bytes *messages, cx_digest *out,
-                         size_t count)
+static void many_with(cx_digest_kernel kernel, const cx_digest_messages *messages, cx_digest *out)
 {
     CX_ASSERT(cx_digest_has(kernel));
 #ifdef CX_DIGEST_X86
@@ -417,16 +296,31 @@ void cx_digest_many_with(cx_digest_kernel kernel, const cx_bytes *messages, cx_d
     const size_t worth_count = cx_digest_has(CX_DIGEST_SHANI) ? 6 : 2;
     const cx_digest_lanes avx512 = {
         16, 16, 1, worth_count, cx_digest_avx512_compress_lanes, compress_one()};
-    if (kernel == CX_DIGEST_AVX512 && count >= worth_count) {
-        cx_digest_lanes_many(&avx512, messages, out, count);
+    if (kernel == CX_DIGEST_AVX512 && messages->count >= worth_count) {
+        cx_digest_lanes_many(&avx512, messages, out);
         return;
     }
-    if (kernel != CX_DIGEST_PORTABLE && cx_digest_has(CX_DIGEST_SHANI) && count > 1) {
-        cx_digest_lanes_many(&shani, messages, out, count);
+    if (kernel != CX_DIGEST_PORTABLE && cx_digest_has(CX_DIGEST_SHANI) && messages->count > 1) {
+        cx_digest_lanes_many(&shani, messages, out);
         return;
     }
 #endif
-    many_one_by_one(kernel, messages, out, count);
+    for (size_t i = 0; i < messages->count; i++) {
+        const cx_digest_pieces message = cx_digest_message_at(messages, i);
+        out[i] = digest_of_pieces(kernel, &message);
+    }
+}
+
+void cx_digest_many_with(cx_digest_kernel kernel, const cx_bytes *messages, cx_digest *out,
+                         size_t count)
+{
+    many_with(kernel, &(cx_digest_messages){.whole = messages, .count = count}, out);
+}
+
+void cx_digest_many_pieces_with(cx_digest_kernel kernel, const cx_digest_pieces *messages,
+                                cx_digest *out, size_t count)
+{
+    many_with(kernel, &(cx_digest_messages){.pieces = messages, .count = count}, out);
 }
 
 /* Each pair is read before its digest is written: see the overlay rule in digest.h. */
@@ -467,6 +361,11 @@ cx_digest cx_digest_of(cx_bytes message)
 void cx_digest_many(const cx_bytes *messages, cx_digest *out, size_t count)
 {
     cx_digest_many_with(cx_digest_chosen(), messages, out, count);
+}
+
+void cx_digest_many_pieces(const cx_digest_pieces *messages, cx_digest *out, size_t count)
+{
+    cx_digest_many_pieces_with(cx_digest_chosen(), messages, out, count);
 }
 
 void cx_digest_pairs(const uint8_t *pairs, cx_digest *out, size_t count)
@@ -510,8 +409,8 @@ void cx_sha256_add(cx_sha256 *hash, const void *data, size_t size_bytes)
 
 cx_digest cx_sha256_end(cx_sha256 *hash)
 {
-    uint8_t tail[TAIL_SIZE_MAX];
-    size_t tail_count = make_tail(hash->block, hash->size_bytes, tail);
+    uint8_t tail[CX_DIGEST_TAIL_SIZE_MAX];
+    size_t tail_count = cx_digest_make_tail(hash->block, hash->size_bytes, tail);
     compress_one()(hash->state, tail, tail_count);
-    return state_digest(hash->state, 1);
+    return cx_digest_of_state(hash->state, 1);
 }

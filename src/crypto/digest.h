@@ -33,6 +33,15 @@ cx_digest cx_digest_of(cx_bytes message);
 /* out[i] = SHA-256(messages[i]), in whichever kernel is fastest here. */
 void cx_digest_many(const cx_bytes *messages, cx_digest *out, size_t count);
 
+/* A message in two pieces, so that a long body need not be copied behind its prefix. */
+typedef struct cx_digest_pieces {
+    cx_bytes head; /* at most 63 bytes */
+    cx_bytes body;
+} cx_digest_pieces;
+
+/* out[i] = SHA-256(head ‖ body) of messages[i]. */
+void cx_digest_many_pieces(const cx_digest_pieces *messages, cx_digest *out, size_t count);
+
 /* out[i] = SHA-256 of the 64 bytes at pairs + 64*i: Merkle parents of two children.  `out` may
  * overlay `pairs` from its start. */
 void cx_digest_pairs(const uint8_t *pairs, cx_digest *out, size_t count);
@@ -73,6 +82,8 @@ void cx_digest_pairs_with(cx_digest_kernel kernel, const uint8_t *pairs, cx_dige
                           size_t count);
 void cx_digest_many_with(cx_digest_kernel kernel, const cx_bytes *messages, cx_digest *out,
                          size_t count);
+void cx_digest_many_pieces_with(cx_digest_kernel kernel, const cx_digest_pieces *messages,
+                                cx_digest *out, size_t count);
 void cx_digest_moulded_with(cx_digest_kernel kernel, const cx_digest_mould *mould,
                             const uint8_t *own, cx_digest *out, size_t count);
 cx_digest cx_digest_of_with(cx_digest_kernel kernel, cx_bytes message);

@@ -14,7 +14,11 @@
 #define CX_DIGEST_X86 1
 #endif
 
-enum { CX_DIGEST_BLOCK_SIZE = 64, CX_DIGEST_LANES_MAX = 16 };
+enum {
+    CX_DIGEST_BLOCK_SIZE = 64,
+    CX_DIGEST_TAIL_SIZE_MAX = 2 * CX_DIGEST_BLOCK_SIZE,
+    CX_DIGEST_LANES_MAX = 16
+};
 
 /* The initial hash value (FIPS 180-4 §5.3.3). */
 extern const uint32_t cx_digest_first_state[8];
@@ -40,9 +44,30 @@ typedef struct cx_digest_lanes {
     cx_digest_compress *compress_one;
 } cx_digest_lanes;
 
-/* out[i] = SHA-256(messages[i]); lanes take the next message as soon as theirs is done. */
-void cx_digest_lanes_many(const cx_digest_lanes *lanes, const cx_bytes *messages, cx_digest *out,
-                          size_t count);
+/* Messages in one piece, or in two. */
+typedef struct cx_digest_messages {
+    const cx_bytes *whole; /* NULL: `pieces` */
+    const cx_digest_pieces *pieces;
+    size_t count;
+} cx_digest_messages;
+
+static inline cx_digest_pieces cx_digest_message_at(const cx_digest_messages *messages, size_t i)
+{
+    if (messages->whole == NULL)
+        return messages->pieces[i];
+    return (cx_digest_pieces){.body = messages->whole[i]};
+}
+
+/* out[i] = SHA-256 of the i-th; lanes take the next message as soon as theirs is done. */
+void cx_digest_lanes_many(const cx_digest_lanes *lanes, const cx_digest_messages *messages,
+                          cx_digest *out);
+
+/* Writes the rest of a message behind its whole blocks, padded (FIPS 180-4 §5.1.1); returns 1 or 2
+ * blocks.  `rest` is not read when message_size is a multiple of a block. */
+size_t cx_digest_make_tail(const uint8_t *rest, uint64_t message_size,
+                           uint8_t tail[CX_DIGEST_TAIL_SIZE_MAX]);
+/* The digest that a state is, its words `word_stride` apart. */
+cx_digest cx_digest_of_state(const uint32_t *state, size_t word_stride);
 
 /* In plain C, for machines without SHA instructions; the reference the tests begin with. */
 cx_digest_compress cx_digest_plain_compress;

@@ -383,7 +383,7 @@ static cx_status new_actor(cx_home *home, const cx_ledger_frame *frame, cx_actor
 }
 
 static cx_status apply_entry(const cx_derive *at, const cx_ledger_frame *frame,
-                             const cx_entry *entry, cx_log_place place, cx_err *err)
+                             const cx_entry *entry, const cx_applied *where, cx_err *err)
 {
     cx_actor *actor = at->actor;
     if (entry->seq != actor->info.entry_count)
@@ -395,8 +395,8 @@ static cx_status apply_entry(const cx_derive *at, const cx_ledger_frame *frame,
         .created_ns = entry->created_at_ns,
         .has_subject = frame->has_subject,
         .subject = frame->subject,
-        .place = place,
-        .leaf = cx_scheme_entry(frame->entry),
+        .place = where->place,
+        .leaf = where->leaf != NULL ? *where->leaf : cx_scheme_entry(frame->entry),
         .commit = at->commit,
     };
     CX_TRY(cx_store_put_entry(&at->home->store, &row, err));
@@ -465,6 +465,6 @@ cx_status cx_home_apply(cx_home *home, const cx_ledger_frame *frame, const cx_ap
     cx_derive at = {home, actor, arena, where->commit, frame, decoded};
     actor->dirty = true;
     if (decoded != NULL)
-        CX_TRY(apply_entry(&at, frame, decoded, where->place, err));
+        CX_TRY(apply_entry(&at, frame, decoded, where, err));
     return apply_changes(&at, err);
 }

@@ -57,6 +57,17 @@ static cx_status encode_change(const cx_change *change, cx_buf *guarded, cx_buf 
     return CX_SUCCESS;
 }
 
+cx_bytes cx_frame_erasable_in_place(const cx_ledger_frame *frame)
+{
+    const cx_bytes none = {NULL, 0};
+    if (!frame->committed || frame->payload.data != frame->salt + SALT_SIZE)
+        return none;
+    for (size_t i = 0; i < frame->change_count; i++)
+        if (frame->changes[i].erasable)
+            return none;
+    return cx_bytes_from(frame->salt, SALT_SIZE + frame->payload.size);
+}
+
 cx_status cx_frame_encode(const cx_ledger_frame *frame, cx_buf *guarded, cx_buf *erasable,
                           cx_err *err)
 {
@@ -81,14 +92,14 @@ cx_status cx_frame_encode(const cx_ledger_frame *frame, cx_buf *guarded, cx_buf 
     if (frame->has_subject)
         cx_buf_add(guarded, frame->subject.bytes, sizeof frame->subject.bytes);
     add_uint(guarded, frame->change_count, 4);
-    if (frame->committed) {
+    if (frame->committed && erasable != NULL) {
         cx_buf_add(erasable, frame->salt, SALT_SIZE);
         cx_buf_add(erasable, frame->payload.data, frame->payload.size);
     }
     for (size_t i = 0; i < frame->change_count; i++)
         CX_TRY(encode_change(&frame->changes[i], guarded, erasable, err));
     CX_TRY(cx_buf_check(guarded, err));
-    return cx_buf_check(erasable, err);
+    return erasable != NULL ? cx_buf_check(erasable, err) : CX_SUCCESS;
 }
 
 /* Reads one change; the erasable values are found afterwards, when the payload's size is known. */

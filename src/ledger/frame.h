@@ -41,7 +41,10 @@ typedef struct cx_ledger_frame {
 
 /* CX_E_LIMIT for a key or a value that no frame holds. */
 CX_RESULT cx_change_check(const cx_change *change, cx_err *err);
-/* Appends the two parts. */
+/* The erasable part where it lies in memory as it is to be: a committed payload right behind its
+ * salt, and nothing else.  Empty: it has to be put together. */
+cx_bytes cx_frame_erasable_in_place(const cx_ledger_frame *frame);
+/* Appends the two parts; `erasable` is NULL where that part is in place. */
 CX_RESULT cx_frame_encode(const cx_ledger_frame *frame, cx_buf *guarded, cx_buf *erasable,
                           cx_err *err);
 /* Borrows from the parts; changes come from the arena.  CX_E_FORMAT "LogDamaged". */

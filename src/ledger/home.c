@@ -169,7 +169,7 @@ static cx_status apply_commit(cx_home *home, const cx_log_commit *commit, uint64
         cx_arena_mark mark = cx_arena_mark_now(arena);
         cx_ledger_frame frame;
         CX_TRY(cx_frame_decode(&item->frame, cx_frame_erased(item), arena, &frame, err));
-        const cx_applied at = {item->place, commit->number};
+        const cx_applied at = {item->place, commit->number, NULL};
         CX_TRY(cx_home_apply(home, &frame, &at, arena, err));
         cx_arena_reset(arena, mark);
         home->applied = (cx_position){commit->number, i + 1};
@@ -431,6 +431,7 @@ static cx_home *home_new(const char *path, const cx_home_options *options)
     home->db_path = join(alloc, path, "/cortex.db");
     cx_buf_init(&home->identity, alloc);
     cx_map_init(&home->actor_names, alloc, cx_io_seed(home->io));
+    cx_arena_init(&home->turn_arena, alloc, 0);
     cx_lock_init(&home->lock);
     return home;
 }
@@ -441,6 +442,7 @@ static void home_free(cx_home *home)
     close_store(home);
     cx_log_close(home->log);
     cx_buf_done(&home->identity);
+    cx_arena_done(&home->turn_arena);
     free_text(home->alloc, home->path);
     free_text(home->alloc, home->log_path);
     free_text(home->alloc, home->db_path);

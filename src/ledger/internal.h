@@ -54,9 +54,11 @@ struct cx_home {
     cx_lock lock;
     bool turn_taken;
     unsigned turn_waiting; /* threads that wait for it */
+    cx_arena turn_arena;   /* of whoever has the turn; kept from one to the next */
     bool flusher_idle;
     bool poisoned;
-    bool behind; /* memory could not follow the log: `filling` holds half a frame, and is not used */
+    bool
+        behind; /* memory could not follow the log: `filling` holds half a frame, and is not used */
     bool closing;
     bool settle_wanted;
     cx_status flush_status; /* the flusher's first failure */
@@ -87,6 +89,7 @@ CX_RESULT cx_home_know_retained(cx_home *home, cx_actor *actor, cx_err *err);
 typedef struct cx_applied {
     cx_log_place place;
     uint64_t commit;
+    const cx_digest *leaf; /* the entry's hash where it is known; else NULL */
 } cx_applied;
 CX_RESULT cx_home_apply(cx_home *home, const cx_ledger_frame *frame, const cx_applied *at,
                         cx_arena *arena, cx_err *err);
@@ -107,8 +110,11 @@ CX_RESULT cx_home_flush_now(cx_home *home, cx_err *err);
 typedef struct cx_turn_frame {
     cx_ledger_frame frame; /* its changes are set when it is encoded */
     CX_VEC(cx_change) changes;
-    bool has_draft; /* of a remote home: the holder makes the entry */
-    cx_entry_draft draft;
+    bool has_draft;       /* there is to be an entry; a remote home's holder makes it */
+    cx_entry_draft draft; /* all of it in the turn's arena */
+    uint64_t seq;
+    uint8_t *salt; /* of a committed payload, which lies behind it; NULL = none */
+    cx_digest commitment, leaf;
 } cx_turn_frame;
 
 struct cx_turn {
@@ -119,8 +125,12 @@ struct cx_turn {
     cx_actor_info info; /* as at the beginning */
     cx_arena arena;
     CX_VEC(cx_turn_frame) frames;
+    size_t completed; /* frames that have entry and hashes */
     uint64_t next_seq;
 };
+
+/* --- turn_frames.c: entries and hashes of the frames that have none yet (not of a remote home) */
+CX_RESULT cx_turn_complete(cx_turn *turn, cx_err *err);
 
 /* What an actor's first frame begins with: it comes into being there. */
 #define CX_TURN_BIRTH_CHANGES 2

@@ -124,6 +124,7 @@ static cx_status check_frame(cx_turn *turn, const cx_ledger_frame *frame, size_t
 
 cx_status cx_remote_check_turn(cx_turn *turn, cx_err *err)
 {
+    CX_TRY(cx_turn_complete(turn, err));
     for (size_t i = 0; i < turn->frames.count; i++) {
         const cx_turn_frame *frame = &turn->frames.items[i];
         cx_ledger_frame whole = frame->frame;

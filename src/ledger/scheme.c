@@ -12,7 +12,10 @@
 
 enum { DEPTH_MAX = 256, SCHEME_COUNT = 2 };
 
+#define ENTRY_DOMAIN "matrix.cortex.journal.v1"
+#define COMMITMENT_DOMAIN "cortex.payload.v1"
 #define MATRIX_TREE "matrix.cortex.snapshot."
+#define VALUE_DOMAIN MATRIX_TREE "smt.value.v1"
 
 typedef struct moulds {
     cx_digest_mould level0; /* cortex-1 alone */
@@ -121,7 +124,7 @@ bool cx_scheme_parse(cx_str name, cx_scheme *out)
 
 cx_digest cx_scheme_entry(cx_bytes entry)
 {
-    return domain_hash(CX_STR("matrix.cortex.journal.v1"), entry);
+    return domain_hash(CX_STR(ENTRY_DOMAIN), entry);
 }
 
 cx_digest cx_scheme_level0(cx_scheme scheme, const cx_digest *leaf_hash)
@@ -193,7 +196,7 @@ cx_digest cx_scheme_edge_key(cx_scheme scheme, const uint8_t src[16], uint8_t ty
 cx_digest cx_scheme_value(cx_scheme scheme, cx_bytes record)
 {
     return scheme == CX_SCHEME_CORTEX_1 ? cx_digest_of(record)
-                                        : domain_hash(CX_STR(MATRIX_TREE "smt.value.v1"), record);
+                                        : domain_hash(CX_STR(VALUE_DOMAIN), record);
 }
 
 cx_digest cx_scheme_smt_leaf(cx_scheme scheme, const cx_digest *key, const cx_digest *value)
@@ -280,16 +283,62 @@ cx_digest cx_scheme_overall(cx_scheme scheme, const cx_digest *journal_root,
 
 cx_digest cx_scheme_payload_commitment(const uint8_t salt[32], cx_bytes payload)
 {
-    static const char domain[] = "cortex.payload.v1";
     uint8_t size[8];
     cx_sha256 hash;
     store_u64(size, payload.size);
     cx_sha256_init(&hash);
-    cx_sha256_add(&hash, domain, sizeof domain - 1);
+    cx_sha256_add(&hash, COMMITMENT_DOMAIN, sizeof COMMITMENT_DOMAIN - 1);
     cx_sha256_add(&hash, salt, 32);
     cx_sha256_add(&hash, size, sizeof size);
     cx_sha256_add(&hash, payload.data, payload.size);
     return cx_sha256_end(&hash);
+}
+
+/* --- many at once ---------------------------------------------------------------------------- */
+
+enum { GROUP = 64, COMMITMENT_HEAD_SIZE = sizeof COMMITMENT_DOMAIN - 1 + 32 + 8 };
+
+static void domain_hash_many(cx_str domain, const cx_bytes *messages, cx_digest *out, size_t count)
+{
+    cx_digest_pieces pieces[GROUP];
+    for (size_t done = 0; done < count; done += GROUP) {
+        size_t left = count - done < GROUP ? count - done : GROUP;
+        for (size_t i = 0; i < left; i++)
+            pieces[i] = (cx_digest_pieces){cx_str_bytes(domain), messages[done + i]};
+        cx_digest_many_pieces(pieces, out + done, left);
+    }
+}
+
+void cx_scheme_entries(const cx_bytes *entries, cx_digest *out, size_t count)
+{
+    domain_hash_many(CX_STR(ENTRY_DOMAIN), entries, out, count);
+}
+
+void cx_scheme_values(cx_scheme scheme, const cx_bytes *records, cx_digest *out, size_t count)
+{
+    const cx_str none = {NULL, 0};
+    domain_hash_many(scheme == CX_SCHEME_CORTEX_1 ? none : CX_STR(VALUE_DOMAIN), records, out,
+                     count);
+}
+
+void cx_scheme_payload_commitments(const uint8_t *const *salts, const cx_bytes *payloads,
+                                   cx_digest *out, size_t count)
+{
+    uint8_t heads[GROUP][COMMITMENT_HEAD_SIZE];
+    cx_digest_pieces pieces[GROUP];
+    for (size_t done = 0; done < count; done += GROUP) {
+        size_t left = count - done < GROUP ? count - done : GROUP;
+        for (size_t i = 0; i < left; i++) {
+            uint8_t *at = heads[i];
+            memcpy(at, COMMITMENT_DOMAIN, sizeof COMMITMENT_DOMAIN - 1);
+            at += sizeof COMMITMENT_DOMAIN - 1;
+            memcpy(at, salts[done + i], 32);
+            store_u64(at + 32, payloads[done + i].size);
+            pieces[i] = (cx_digest_pieces){cx_bytes_from(heads[i], COMMITMENT_HEAD_SIZE),
+                                           payloads[done + i]};
+        }
+        cx_digest_many_pieces(pieces, out + done, left);
+    }
 }
 
 cx_digest cx_scheme_version(uint8_t type, cx_bytes version_with_zero_hash)

@@ -57,6 +57,12 @@ cx_digest cx_scheme_smt_empty(cx_scheme scheme, unsigned depth);
 cx_digest cx_scheme_overall(cx_scheme scheme, const cx_digest *journal_root,
                             const cx_digest *edges_root, const cx_digest *memories_root);
 
+/* Of many records or entries, in lanes. */
+void cx_scheme_entries(const cx_bytes *entries, cx_digest *out, size_t count);
+void cx_scheme_values(cx_scheme scheme, const cx_bytes *records, cx_digest *out, size_t count);
+void cx_scheme_payload_commitments(const uint8_t *const *salts, const cx_bytes *payloads,
+                                   cx_digest *out, size_t count);
+
 /* Domain-separated hashes of records, the same in both schemes. */
 cx_digest cx_scheme_payload_commitment(const uint8_t salt[32], cx_bytes payload); /* §3 */
 cx_digest cx_scheme_version(uint8_t type, cx_bytes version_with_zero_hash);       /* §4 */

@@ -11,6 +11,8 @@
 
 /* Above this many rows on their way to the tables, writers wait for them. */
 #define BACKLOG_ROWS 1000000
+/* The memory of a turn is kept for the next one unless it grew beyond this. */
+#define TURN_BYTES_KEPT (4u << 20)
 
 cx_status cx_home_check_alive(const cx_home *home, cx_err *err)
 {
@@ -41,6 +43,17 @@ void cx_home_give_turn(cx_home *home)
         cx_lock_wake(&home->lock);
 }
 
+/* With the lock: the turn's memory to whoever has the turn next, and the turn itself. */
+static void hand_back(cx_turn *turn)
+{
+    cx_home *home = turn->home;
+    if (turn->arena.total_bytes > TURN_BYTES_KEPT)
+        cx_arena_done(&turn->arena);
+    cx_arena_reset(&turn->arena, (cx_arena_mark){0});
+    home->turn_arena = turn->arena;
+    cx_home_give_turn(home);
+}
+
 /* 1..256 bytes of UTF-8 without '/', NUL or other controls (§4.3). */
 static bool actor_name_ok(cx_str name)
 {
@@ -59,6 +72,8 @@ static cx_status take_turn_for(cx_turn *turn, cx_str actor, cx_scheme scheme, cx
     cx_home *home = turn->home;
     cx_lock_enter(&home->lock);
     cx_status status = cx_home_take_turn(home, err);
+    if (!cx_failed(status))
+        turn->arena = home->turn_arena;
     if (!cx_failed(status) && home->remote == NULL) {
         turn->actor = cx_home_find_actor(home, actor);
         if (turn->actor != NULL)
@@ -75,7 +90,7 @@ static cx_status take_turn_for(cx_turn *turn, cx_str actor, cx_scheme scheme, cx
     status = cx_remote_turn_begin(turn, actor, &scheme, err);
     if (cx_failed(status)) {
         cx_lock_enter(&home->lock);
-        cx_home_give_turn(home);
+        hand_back(turn);
         cx_lock_leave(&home->lock);
     }
     return status;
@@ -95,10 +110,8 @@ cx_status cx_turn_begin_as(cx_home *home, cx_str actor, cx_scheme scheme, cx_tur
         return cx_fail_nomem(err);
     turn->home = home;
     memcpy(turn->name, actor.data, actor.size);
-    cx_arena_init(&turn->arena, home->alloc, 0);
     cx_status status = take_turn_for(turn, actor, scheme, err);
     if (cx_failed(status)) {
-        cx_arena_done(&turn->arena);
         cx_alloc_free(home->alloc, turn, sizeof *turn);
         return status;
     }
@@ -117,14 +130,13 @@ static void turn_free(cx_turn *turn)
     for (size_t i = 0; i < turn->frames.count; i++)
         cx_vec_done(&turn->frames.items[i].changes, alloc);
     cx_vec_done(&turn->frames, alloc);
-    cx_arena_done(&turn->arena);
     cx_alloc_free(alloc, turn, sizeof *turn);
 }
 
 static void end_turn(cx_turn *turn)
 {
     cx_lock_enter(&turn->home->lock);
-    cx_home_give_turn(turn->home);
+    hand_back(turn);
     cx_lock_leave(&turn->home->lock);
     turn_free(turn);
 }
@@ -226,178 +238,10 @@ cx_status cx_turn_roots(cx_turn *turn, cx_roots *out, cx_err *err)
     return status;
 }
 
-/* --- collecting frames ----------------------------------------------------------------------- */
-
-static cx_status copy_bytes(cx_turn *turn, cx_bytes bytes, cx_bytes *out, cx_err *err)
-{
-    cx_str copy = cx_arena_copy_str(&turn->arena, cx_bytes_str(bytes));
-    if (copy.data == NULL)
-        return cx_fail_nomem(err);
-    *out = cx_str_bytes(copy);
-    return CX_SUCCESS;
-}
-
-static cx_status begin_frame(cx_turn *turn, cx_turn_frame **out, cx_err *err)
-{
-    cx_turn_frame *frame = cx_vec_push(&turn->frames, turn->home->alloc);
-    if (frame == NULL)
-        return cx_fail_nomem(err);
-    *frame = (cx_turn_frame){.frame = {.actor = turn->info.name}};
-    *out = frame;
-    if (!turn->is_new || turn->frames.count != 1)
-        return CX_SUCCESS;
-    /* The actor comes into being with this frame. */
-    CX_TRY(cx_turn_put(turn, cx_str_bytes(CX_STR("meta/scheme")),
-                       cx_str_bytes(cx_scheme_name(turn->info.scheme)), false, err));
-    return cx_turn_put(turn, cx_str_bytes(CX_STR("meta/actor")), cx_str_bytes(turn->info.name),
-                       false, err);
-}
-
-cx_status cx_turn_bare(cx_turn *turn, cx_err *err)
-{
-    cx_turn_frame *frame;
-    return begin_frame(turn, &frame, err);
-}
-
-/* Salt, payload and commitment of what may have to be erased (§3). */
-static cx_status commit_payload(cx_turn *turn, const cx_entry_draft *draft, cx_ledger_frame *frame,
-                                cx_entry *entry, cx_err *err)
-{
-    const cx_io *io = turn->home->io;
-    uint8_t *salt = cx_arena_push(&turn->arena, 32, 1);
-    if (salt == NULL)
-        return cx_fail_nomem(err);
-    if (draft->salt != NULL) {
-        memcpy(salt, draft->salt, 32);
-    } else {
-        int failed = io->random(io, salt, 32);
-        if (failed != 0)
-            return cx_fail_os(err, -failed, "random bytes for a payload's salt");
-    }
-    frame->committed = true;
-    frame->salt = salt;
-    CX_TRY(copy_bytes(turn, draft->payload, &frame->payload, err));
-    entry->committed = true;
-    entry->commitment = cx_scheme_payload_commitment(salt, draft->payload);
-    entry->payload_size = draft->payload.size;
-    return CX_SUCCESS;
-}
-
-static cx_status check_draft(const cx_entry_draft *draft, cx_err *err)
-{
-    if (!cx_entry_kind_ok(draft->kind))
-        return cx_fail_at(err, CX_E_USAGE, "InvalidArgument", CX_NO_OFFSET,
-                          "an entry's kind is 1 to %d of a-z 0-9 _ and '.', such as trace.received",
-                          CX_ENTRY_KIND_MAX);
-    if (draft->created_by.size > CX_ENTRY_CREATED_BY_MAX)
-        return cx_fail(err, CX_E_LIMIT, "created_by has %zu bytes; at most %d are allowed",
-                       draft->created_by.size, CX_ENTRY_CREATED_BY_MAX);
-    if (draft->payload.size > CX_LOG_ERASABLE_MAX / 2)
-        return cx_fail(err, CX_E_LIMIT, "payload of %zu bytes; at most %llu are allowed",
-                       draft->payload.size, (unsigned long long)(CX_LOG_ERASABLE_MAX / 2));
-    return CX_SUCCESS;
-}
-
-/* A remote home's holder makes the entry, when the turn is committed. */
-static cx_status keep_draft(cx_turn *turn, const cx_entry_draft *draft, cx_turn_frame *frame,
-                            cx_err *err)
-{
-    cx_bytes kind = cx_str_bytes(draft->kind), salt = cx_bytes_from(draft->salt, 32);
-    cx_entry_draft *kept = &frame->draft;
-    *kept = *draft;
-    CX_TRY(copy_bytes(turn, kind, &kind, err));
-    CX_TRY(copy_bytes(turn, draft->created_by, &kept->created_by, err));
-    CX_TRY(copy_bytes(turn, draft->payload, &kept->payload, err));
-    kept->kind = cx_bytes_str(kind);
-    if (draft->salt != NULL) {
-        CX_TRY(copy_bytes(turn, salt, &salt, err));
-        kept->salt = salt.data;
-    }
-    if (draft->subject != NULL) {
-        cx_id *subject = CX_ARENA_NEW(&turn->arena, cx_id);
-        if (subject == NULL)
-            return cx_fail_nomem(err);
-        *subject = *draft->subject;
-        kept->subject = subject;
-    }
-    frame->has_draft = true;
-    return CX_SUCCESS;
-}
-
-static void count_entry(cx_turn *turn, uint64_t *out_seq)
-{
-    if (out_seq != NULL)
-        *out_seq = turn->next_seq;
-    turn->next_seq++;
-}
-
-cx_status cx_turn_entry(cx_turn *turn, const cx_entry_draft *draft, uint64_t *out_seq, cx_err *err)
-{
-    CX_TRY(check_draft(draft, err));
-    cx_turn_frame *frame;
-    CX_TRY(begin_frame(turn, &frame, err));
-    if (turn->home->remote != NULL) {
-        CX_TRY(keep_draft(turn, draft, frame, err));
-        count_entry(turn, out_seq);
-        return CX_SUCCESS;
-    }
-    cx_entry entry = {
-        .seq = turn->next_seq,
-        .kind = draft->kind,
-        .created_at_ns = draft->created_at_ns,
-        .created_by = draft->created_by,
-    };
-    if (draft->committed || draft->payload.size > CX_ENTRY_PAYLOAD_MAX)
-        CX_TRY(commit_payload(turn, draft, &frame->frame, &entry, err));
-    else
-        entry.payload = draft->payload;
-    if (draft->subject != NULL) {
-        frame->frame.has_subject = true;
-        frame->frame.subject = *draft->subject;
-    }
-    cx_buf bytes;
-    cx_buf_init(&bytes, turn->home->alloc);
-    cx_entry_encode(&entry, &bytes);
-    cx_status status = cx_buf_check(&bytes, err);
-    if (!cx_failed(status))
-        status = copy_bytes(turn, cx_buf_bytes(&bytes), &frame->frame.entry, err);
-    cx_buf_done(&bytes);
-    CX_TRY(status);
-    count_entry(turn, out_seq);
-    return CX_SUCCESS;
-}
-
-static cx_status add_change(cx_turn *turn, const cx_change *change, cx_err *err)
-{
-    CX_ASSERT(turn->frames.count != 0);
-    cx_turn_frame *frame = &turn->frames.items[turn->frames.count - 1];
-    cx_change *slot = cx_vec_push(&frame->changes, turn->home->alloc);
-    if (slot == NULL)
-        return cx_fail_nomem(err);
-    *slot = *change;
-    return CX_SUCCESS;
-}
-
-cx_status cx_turn_put(cx_turn *turn, cx_bytes key, cx_bytes value, bool erasable, cx_err *err)
-{
-    cx_change change = {.erasable = erasable};
-    CX_TRY(copy_bytes(turn, key, &change.key, err));
-    CX_TRY(copy_bytes(turn, value, &change.value, err));
-    if (erasable)
-        change.value_hash = cx_scheme_value(turn->info.scheme, value);
-    return add_change(turn, &change, err);
-}
-
-cx_status cx_turn_remove(cx_turn *turn, cx_bytes key, cx_err *err)
-{
-    cx_change change = {.removed = true};
-    CX_TRY(copy_bytes(turn, key, &change.key, err));
-    return add_change(turn, &change, err);
-}
-
 /* --- committing ------------------------------------------------------------------------------ */
 
-/* The log's frames; their bytes stand in the two buffers, which do not move any more. */
+/* The log's frames; their bytes stand in the two buffers, which do not move any more, or in the
+ * turn's arena. */
 static cx_status encode_frames(cx_turn *turn, cx_buf *guarded, cx_buf *erasable,
                                cx_log_frame *frames, cx_err *err)
 {
@@ -406,16 +250,20 @@ static cx_status encode_frames(cx_turn *turn, cx_buf *guarded, cx_buf *erasable,
         frame->frame.changes = frame->changes.items;
         frame->frame.change_count = frame->changes.count;
         size_t guarded_before = guarded->size, erasable_before = erasable->size;
-        CX_TRY(cx_frame_encode(&frame->frame, guarded, erasable, err));
+        frames[i].erasable = cx_frame_erasable_in_place(&frame->frame);
+        bool in_place = frames[i].erasable.size != 0;
+        CX_TRY(cx_frame_encode(&frame->frame, guarded, in_place ? NULL : erasable, err));
         frames[i].guarded.size = guarded->size - guarded_before;
-        frames[i].erasable.size = erasable->size - erasable_before;
+        if (!in_place)
+            frames[i].erasable.size = erasable->size - erasable_before;
     }
     size_t guarded_at = 0, erasable_at = 0;
     for (size_t i = 0; i < turn->frames.count; i++) {
         frames[i].guarded.data = guarded->data + guarded_at;
         guarded_at += frames[i].guarded.size;
-        if (frames[i].erasable.size != 0)
-            frames[i].erasable.data = erasable->data + erasable_at;
+        if (frames[i].erasable.size == 0 || frames[i].erasable.data != NULL)
+            continue;
+        frames[i].erasable.data = erasable->data + erasable_at;
         erasable_at += frames[i].erasable.size;
     }
     return CX_SUCCESS;
@@ -437,8 +285,9 @@ static cx_status apply_frames(cx_turn *turn, const cx_log_place *places, uint64_
     cx_lock_enter(&home->lock);
     cx_status status = CX_SUCCESS;
     for (size_t i = 0; i < turn->frames.count && !cx_failed(status); i++) {
-        const cx_applied at = {places[i], commit};
-        status = cx_home_apply(home, &turn->frames.items[i].frame, &at, &turn->arena, err);
+        const cx_turn_frame *frame = &turn->frames.items[i];
+        const cx_applied at = {places[i], commit, frame->has_draft ? &frame->leaf : NULL};
+        status = cx_home_apply(home, &frame->frame, &at, &turn->arena, err);
         if (!cx_failed(status))
             pass_position(home, commit, 1);
     }
@@ -462,7 +311,9 @@ static cx_status submit(cx_turn *turn, cx_log_frame *frames, cx_log_place *place
     cx_buf guarded, erasable;
     cx_buf_init(&guarded, turn->home->alloc);
     cx_buf_init(&erasable, turn->home->alloc);
-    cx_status status = encode_frames(turn, &guarded, &erasable, frames, err);
+    cx_status status = cx_turn_complete(turn, err);
+    if (!cx_failed(status))
+        status = encode_frames(turn, &guarded, &erasable, frames, err);
     if (!cx_failed(status))
         status =
             cx_log_submit(turn->home->log, frames, turn->frames.count, places, out_commit, err);

@@ -104,7 +104,8 @@ static cx_digest compressed_with(cx_digest_compress *compress, cx_bytes message)
 {
     cx_digest_lanes one = {1, 1, 8, 2, NULL, compress};
     cx_digest digest;
-    cx_digest_lanes_many(&one, &message, &digest, 1);
+    const cx_digest_messages messages = {.whole = &message, .count = 1};
+    cx_digest_lanes_many(&one, &messages, &digest);
     return digest;
 }
 
@@ -171,7 +172,8 @@ static void many_by_kernel(const void *arg, const cx_bytes *messages, cx_digest 
 
 static void many_by_lanes(const void *arg, const cx_bytes *messages, cx_digest *out, size_t count)
 {
-    cx_digest_lanes_many(arg, messages, out, count);
+    const cx_digest_messages all = {.whole = messages, .count = count};
+    cx_digest_lanes_many(arg, &all, out);
 }
 
 static void many_chosen(const void *arg, const cx_bytes *messages, cx_digest *out, size_t count)
@@ -181,6 +183,40 @@ static void many_chosen(const void *arg, const cx_bytes *messages, cx_digest *ou
 }
 
 enum { MOST = 90, ROUND_COUNT = 40 };
+
+/* Each message cut somewhere in its first 64 bytes, or not at all. */
+static void cut_in_two(const cx_bytes *messages, cx_digest_pieces *out, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        size_t head = (i * 29 + messages[i].size) % 64;
+        head = head < messages[i].size ? head : messages[i].size;
+        head = head < 64 ? head : 63;
+        out[i] = (cx_digest_pieces){.body = messages[i]};
+        if (head != 0)
+            out[i] = (cx_digest_pieces){
+                .head = cx_bytes_from(messages[i].data, head),
+                .body = cx_bytes_from(messages[i].data + head, messages[i].size - head)};
+    }
+}
+
+static void pieces_by_kernel(const void *arg, const cx_bytes *messages, cx_digest *out,
+                             size_t count)
+{
+    cx_digest_pieces pieces[MOST];
+    cut_in_two(messages, pieces, count);
+    if (arg == NULL)
+        cx_digest_many_pieces(pieces, out, count);
+    else
+        cx_digest_many_pieces_with(*(const cx_digest_kernel *)arg, pieces, out, count);
+}
+
+static void pieces_by_lanes(const void *arg, const cx_bytes *messages, cx_digest *out, size_t count)
+{
+    cx_digest_pieces pieces[MOST];
+    cut_in_two(messages, pieces, count);
+    const cx_digest_messages all = {.pieces = pieces, .count = count};
+    cx_digest_lanes_many(arg, &all, out);
+}
 
 /* Messages of all kinds of lengths, in one call. */
 static void check_many(many_function *many, const void *arg, size_t longest)
@@ -212,6 +248,7 @@ static void check_many_lengths(many_function *many, const void *arg)
 {
     check_many(many, arg, 0);
     check_many(many, arg, 70);
+    check_many(many, arg, 140);
     check_many(many, arg, 300);
     check_many(many, arg, 5000);
 }
@@ -231,6 +268,17 @@ CX_TEST(digest_many_by_emulated_sixteen_lanes)
     check_many_lengths(many_by_lanes, &lanes16);
     lanes16.worth_count = 7;
     check_many_lengths(many_by_lanes, &lanes16);
+}
+
+CX_TEST(digest_many_in_two_pieces)
+{
+    cx_digest_lanes lanes16 = {16, 16, 1, 7, emulated_compress_lanes, cx_digest_plain_compress};
+    check_many_lengths(pieces_by_kernel, NULL);
+    check_many_lengths(pieces_by_lanes, &lanes16);
+    for (size_t i = 0; i < CX_COUNT_OF(kernels); i++) {
+        if (cx_digest_has(kernels[i]))
+            check_many_lengths(pieces_by_kernel, &kernels[i]);
+    }
 }
 
 /* --- pairs --------------------------------------------------------------------------------- */
