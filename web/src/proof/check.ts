@@ -69,13 +69,13 @@ export interface Trust {
   keys?: VerifierKey[];
 }
 
-class Broken extends Error {
+export class Broken extends Error {
   constructor(readonly reason: string, message: string) {
     super(message);
   }
 }
 
-function blank(kind: Report['kind']): Report {
+export function blank(kind: Report['kind']): Report {
   return {
     kind, verdict: 'holds', reason: null, message: '', scheme: null, chains: [], questions: [],
     manifest: null, checkpoint: null, entry: null, anchors: [], limits: [],
@@ -83,7 +83,7 @@ function blank(kind: Report['kind']): Report {
 }
 
 /** Runs a check; what it throws becomes the verdict, and what it found until then is kept. */
-function judged(report: Report, work: () => void): Report {
+export function judged(report: Report, work: () => void): Report {
   try {
     work();
   } catch (error) {
@@ -228,7 +228,7 @@ function conclude(report: Report): void {
 
 // --- the journal ----------------------------------------------------------------------------------
 
-interface Inclusion {
+export interface Inclusion {
   scheme: Scheme;
   size: number;
   index: number;
@@ -242,7 +242,7 @@ function readScheme(value: Cbor | undefined): Scheme {
   return scheme;
 }
 
-function readInclusion(value: Cbor): Inclusion {
+export function readInclusion(value: Cbor): Inclusion {
   const map = asMap(value, 'inclusion proof');
   only(map, 'inclusion proof', [0, 1, 2, 3, 4, 5]);
   const path = asList(map.get(4), 'path').map((hash) => asBytes(hash, 'path', 32));
@@ -265,7 +265,7 @@ function readEntry(bytes: Uint8Array): Entry {
   };
 }
 
-function checkInclusion(report: Report, proof: Inclusion, expected: Uint8Array | null, expectedIs: string): Uint8Array {
+export function checkInclusion(report: Report, proof: Inclusion, expected: Uint8Array | null, expectedIs: string): Uint8Array {
   if (!proof.entry) throw new Broken('NoLeaf', 'the entry is not in the proof');
   const entry = (report.entry = readEntry(proof.entry));
   if (entry.seq !== proof.index) throw new Broken('LeafMismatch', 'the entry has another number');

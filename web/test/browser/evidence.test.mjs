@@ -2,11 +2,12 @@
 // turned over is seen.
 
 import assert from 'node:assert/strict';
+import {createHash} from 'node:crypto';
 import {mkdtempSync, readFileSync, rmSync, writeFileSync} from 'node:fs';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {nothingSerious} from './axe.mjs';
-import {cortex, serveHome} from './server.mjs';
+import {cortex, ROOT, serveHome} from './server.mjs';
 
 const ACTOR = 'ada';
 
@@ -30,13 +31,34 @@ async function begin() {
     must(['snapshot', 'make', ...of(home)]);
     must(['snapshot', 'seal', '0', '--sign', key, ...of(home)]);
     must(['checkpoint', '--sign', key, ...of(home)]);
-    for (let n = 4; n < 7; n++) write(home, n);
+    for (let n = 4; n < 7; n++) made.uris.push(write(home, n));
+    must(['snapshot', 'make', ...of(home)]);
     must(['prove', '--at', '0', '-o', proof, made.uris[1], ...of(home)]);
   });
   return {...server, ...made, proof, bytes: readFileSync(proof)};
 }
 
 const verdict = (page, word) => page.locator('.report-head .badge', {hasText: word}).waitFor();
+
+const VECTORS = join(ROOT, 'tests/vectors/evidence');
+
+/** The key of the vectors, as people hand keys on. */
+function vectorKey() {
+  const key = Buffer.from(readFileSync(join(VECTORS, 'key.txt'), 'utf8').trim(), 'hex');
+  const id = createHash('sha256').update('vectors').update(Buffer.of(10, 1)).update(key).digest('hex').slice(0, 8);
+  return `vectors+${id}+${Buffer.concat([Buffer.of(1), key]).toString('base64')}`;
+}
+
+const choose = (page, file) => page.getByLabel('A proof, manifest, checkpoint or evidence file').setInputFiles(file);
+
+async function drop(page, name, latin1) {
+  const transfer = await page.evaluateHandle(([called, text]) => {
+    const held = new DataTransfer();
+    held.items.add(new File([Uint8Array.from(text, (c) => c.charCodeAt(0))], called));
+    return held;
+  }, [name, latin1]);
+  await page.dispatchEvent('.own', 'drop', {dataTransfer: transfer});
+}
 
 async function trust(page, line) {
   await page.getByLabel('A key or root that came to you another way').fill(line);
@@ -92,19 +114,102 @@ export default {
       const asked = [];
       page.on('request', (request) => asked.push(request.url()));
       await trust(page, s.key);
-      await page.getByLabel('A proof, manifest or checkpoint').setInputFiles(s.proof);
+      await page.getByLabel('A proof, manifest, checkpoint or evidence file').setInputFiles(s.proof);
       await verdict(page, 'holds');
       await page.locator('.questions', {hasText: s.uris[1]}).waitFor();
       const forged = join(s.folder, 'forged.proof');
       const bytes = Buffer.from(s.bytes);
       bytes[Math.floor(bytes.length / 3)] ^= 4;
       writeFileSync(forged, bytes);
-      await page.getByLabel('A proof, manifest or checkpoint').setInputFiles(forged);
+      await page.getByLabel('A proof, manifest, checkpoint or evidence file').setInputFiles(forged);
       await verdict(page, 'broken');
       writeFileSync(forged, '<script>alert(1)</script>');
-      await page.getByLabel('A proof, manifest or checkpoint').setInputFiles(forged);
+      await page.getByLabel('A proof, manifest, checkpoint or evidence file').setInputFiles(forged);
       await verdict(page, 'broken');
       assert.deepEqual(asked, []);
+    },
+
+    async 'proof and checkpoint are saved, and hold for cortex-verify'(page, s) {
+      await page.goto(s.url(`/evidence?actor=${ACTOR}&what=state&at=0&uri=${encodeURIComponent(s.uris[1])}`));
+      await verdict(page, 'indeterminate');
+      const [proof] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', {name: 'state.proof'}).click()]);
+      await proof.saveAs(join(s.folder, 'saved.proof'));
+      assert.equal(cortex(['verify', join(s.folder, 'saved.proof'), '--key', s.key]).status, 0);
+      const [note] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', {name: 'Save the checkpoint of log.example/ada'}).click()]);
+      assert.equal(note.suggestedFilename(), 'log.example-ada.checkpoint');
+      await note.saveAs(join(s.folder, 'saved.checkpoint'));
+      const done = cortex(['verify', join(s.folder, 'saved.checkpoint'), '--key', s.key]);
+      assert.equal(done.status, 0, done.stdout + done.stderr);
+      // The page reads what it gave out.
+      await page.getByRole('tab', {name: 'A file of yours'}).click();
+      await trust(page, s.key);
+      await page.getByLabel('A proof, manifest, checkpoint or evidence file').setInputFiles(join(s.folder, 'saved.checkpoint'));
+      await verdict(page, 'holds');
+    },
+
+    async 'snapshots stand in the order of time, each with its root to prove against'(page, s) {
+      await page.goto(s.url(`/evidence?actor=${ACTOR}&what=state`));
+      const shown = page.locator('.snapshot', {hasText: 'memories'});
+      await shown.first().waitFor();
+      assert.deepEqual((await shown.locator('.mono').allTextContents()), ['#1', '#0']);
+      await shown.nth(1).filter({hasText: 'sealed'}).click();
+      await page.waitForFunction(() => location.hash.includes('at=0'));
+      // What was written later is not there then.
+      await page.getByLabel('URI').fill(s.uris[5]);
+      await page.getByLabel('that it is not there').check();
+      await page.getByRole('button', {name: 'Prove', exact: true}).click();
+      await page.locator('.questions', {hasText: 'is not recorded'}).waitFor();
+    },
+
+    async 'an evidence file is opened, and every part of it recomputed'(page, s) {
+      await page.goto(s.url(`/evidence?actor=${ACTOR}&what=file`));
+      const asked = [];
+      page.on('request', (request) => asked.push(request.url()));
+      await choose(page, join(VECTORS, 'commit.cxe'));
+      await verdict(page, 'data indeterminate');
+      await page.locator('.report-why', {hasText: 'NotAnchored'}).waitFor();
+      await trust(page, vectorKey());
+      await verdict(page, 'data holds');
+      await page.locator('.report-head .badge', {hasText: 'page not checked here'}).waitFor();
+      for (const part of ['journal', 'entry', 'run', 'commit', 'trace', 'memory'])
+        await page.locator(`.part-${part} .badge`, {hasText: 'holds'}).waitFor();
+      await page.getByText('cortex-verify makes that page again').waitFor();
+      await page.locator('.fold-open', {hasText: 'patch.diff'}).first().click();
+      await page.locator('.shown', {hasText: '@@'}).waitFor();
+      await nothingSerious(page);
+      await page.getByRole('button', {name: 'Turn a bit over'}).click();
+      await verdict(page, 'data broken');
+      await page.getByText('Anything at all.').waitFor();
+      await page.getByRole('button', {name: 'Turn it back'}).click();
+      await verdict(page, 'data holds');
+      assert.deepEqual(asked, []);
+    },
+
+    async 'forged evidence files, dropped on the page, are refused'(page, s) {
+      await page.goto(s.url(`/evidence?actor=${ACTOR}&what=file`));
+      await page.getByText('Checked here, sent nowhere').waitFor();
+      await trust(page, vectorKey());
+      const whole = readFileSync(join(VECTORS, 'trace.cxe'), 'latin1');
+      await drop(page, 'trace.cxe', whole);
+      await verdict(page, 'data holds');
+      // Its end is cut; its block is another one; it is of another version.
+      await drop(page, 'cut.cxe', whole.slice(0, -2));
+      await verdict(page, 'broken');
+      await page.locator('.report-why', {hasText: 'BadEvidence'}).waitFor();
+      const begins = whole.indexOf('id="evidence">') + 15;
+      await drop(page, 'spelled.cxe', whole.slice(0, begins) + '\n' + whole.slice(begins));
+      await page.locator('.report-why', {hasText: 'PageMismatch'}).waitFor();
+      const at = begins + 3000;
+      await drop(page, 'forged.cxe', whole.slice(0, at) + (whole[at] === 'A' ? 'B' : 'A') + whole.slice(at + 1));
+      await page.locator('.report-head .badge', {hasText: 'broken'}).waitFor();
+      // A page that says something else is what this page cannot see, and says so; cortex-verify sees it.
+      const lied = whole.replace('</h1>', ' and all is well</h1>');
+      assert.notEqual(lied, whole);
+      await drop(page, 'lied.cxe', lied);
+      await verdict(page, 'data holds');
+      await page.locator('.report-head .badge', {hasText: 'page not checked here'}).waitFor();
+      writeFileSync(join(s.folder, 'lied.cxe'), lied, 'latin1');
+      assert.match(cortex(['verify', join(s.folder, 'lied.cxe')]).stdout, /PageMismatch/);
     },
 
     async 'a file for somebody else is saved, and holds for cortex-verify'(page, s) {

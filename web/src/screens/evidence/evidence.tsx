@@ -13,6 +13,8 @@ import {Answer, Empty, Failed, Loading} from '../../ui/states';
 import {Tabs} from '../../ui/tabs';
 import {Line} from '../../ui/text';
 import {proofOf, type Proof, type ProofAnswer} from './asked';
+import {isEvidence} from '../../proof/evidence';
+import {EvidenceFileView} from './evidence_file';
 import {ReportView} from './report';
 import {Side} from './side';
 import type {Actor, Checkpoints, Memories, Roots} from './types';
@@ -148,13 +150,13 @@ function OwnFile() {
       void take(event.dataTransfer?.files[0]);
     }}>
       <div class="ask">
-        <label for="own-file">A proof, manifest or checkpoint</label>
+        <label for="own-file">A proof, manifest, checkpoint or evidence file</label>
         <input id="own-file" type="file" onChange={(event) => void take(event.currentTarget.files?.[0])} />
       </div>
       {why && <Failed error={why} />}
-      {proof ? <ReportView proof={proof} /> : !why && (
+      {proof ? isEvidence(proof.bytes) ? <EvidenceFileView key={proof.file} file={proof} /> : <ReportView proof={proof} /> : !why && (
         <Empty title="Checked here, sent nowhere">
-          <p>Choose a file that <code>cortex prove</code>, <code>cortex checkpoint</code> or somebody else has given you, or drop it here. What you trust stands at the left.</p>
+          <p>Choose a file that <code>cortex prove</code>, <code>cortex checkpoint</code>, <code>cortex evidence</code> or somebody else has given you, or drop it here. What you trust stands at the left.</p>
         </Empty>
       )}
     </div>

@@ -12,7 +12,7 @@ import {bent, judge, type Proof} from './asked';
 import {ChainView} from './chain';
 import {trusted} from './trust';
 
-const TONES: Record<Report['verdict'], Tone> = {holds: 'good', broken: 'bad', indeterminate: 'warn'};
+export const TONES: Record<Report['verdict'], Tone> = {holds: 'good', broken: 'bad', indeterminate: 'warn'};
 
 const KINDS: Record<Report['kind'], string> = {
   pack: 'Proof of state', multiproof: 'Proof of state', manifest: 'Manifest of a snapshot', inclusion: 'Entry of a journal',
@@ -32,8 +32,8 @@ function download(proof: Proof): void {
 }
 
 /** Turning a bit over, by hand: the surest way to see that the page really looks. */
-function Tamper({proof, at, setAt}: {proof: Proof; at: number | null; setAt(at: number | null): void}) {
-  const bits = proof.bytes.length * 8;
+export function Tamper({size: most, at, setAt}: {size: number; at: number | null; setAt(at: number | null): void}) {
+  const bits = most * 8;
   return (
     <div class="tamper">
       {at === null ? (
@@ -41,10 +41,10 @@ function Tamper({proof, at, setAt}: {proof: Proof; at: number | null; setAt(at: 
       ) : (
         <>
           <label for="tamper-at">{`bit ${at & 7} of byte`}</label>
-          <input id="tamper-at" type="number" min={0} max={proof.bytes.length - 1} value={at >> 3}
+          <input id="tamper-at" type="number" min={0} max={most - 1} value={at >> 3}
                  onInput={(event) => {
                    const byte = Number(event.currentTarget.value);
-                   if (byte >= 0 && byte < proof.bytes.length) setAt(byte * 8 + (at & 7));
+                   if (byte >= 0 && byte < most) setAt(byte * 8 + (at & 7));
                  }} />
           <button type="button" onClick={() => setAt(Math.floor(Math.random() * bits))}>Another one</button>
           <button type="button" onClick={() => setAt(null)}>Turn it back</button>
@@ -58,7 +58,7 @@ function words(bytes: Uint8Array): string {
   return new TextDecoder().decode(bytes);
 }
 
-function EntryFacts({entry}: {entry: Entry}) {
+export function EntryFacts({entry}: {entry: Entry}) {
   return (
     <dl class="entry-facts">
       <dt>kind</dt><dd><code><Text text={entry.kind} /></code></dd>
@@ -107,7 +107,7 @@ export function ReportView({proof}: {proof: Proof}) {
             : <ul>{report.limits.map((limit) => <li key={limit}>{limit}</li>)}</ul>}
         </section>
       </div>
-      <Tamper proof={proof} at={at} setAt={setAt} />
+      <Tamper size={proof.bytes.length} at={at} setAt={setAt} />
       <h2 class="chains-title">{`Recomputed in this page: ${plural(report.chains.length, 'chain')}`}</h2>
       <p class="legend dim">
         <span class="hash hash-ours">computed</span> here, <span class="hash hash-given">given</span> by the proof,

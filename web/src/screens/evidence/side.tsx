@@ -2,9 +2,12 @@
 
 import {useState} from 'preact/hooks';
 import {count, shortAgent, time} from '../../base/format';
+import {saveAs} from '../../base/save';
+import {plain} from '../../base/text';
 import {adjust, route} from '../../base/router';
 import {useAnswer, type Loaded} from '../../base/load';
 import {Badge} from '../../ui/badge';
+import {Icon} from '../../ui/icon';
 import {Answer} from '../../ui/states';
 import {Line, Text} from '../../ui/text';
 import {addTrusted, dropTrusted, trusted} from './trust';
@@ -43,6 +46,7 @@ function SnapshotList({of}: {of: Loaded<Snapshots>}) {
                 </button>
               </li>
             ))}
+            {found.count > found.items.length && <li class="dim">{`and ${count(found.count - found.items.length)} older ones: `}<code>cortex snapshot list</code></li>}
           </ul>
         )}
     </Answer>
@@ -58,12 +62,14 @@ function CheckpointList({of}: {of: Loaded<Checkpoints>}) {
         : (
           <ul class="snapshots">
             {found.items.map((one) => (
-              <li key={one.origin}>
+              <li key={one.origin} class="checkpoint">
                 <button type="button" class="snapshot" aria-pressed={chosen === one.origin}
                         onClick={() => adjust({checkpoint: chosen === one.origin ? null : one.origin})}>
                   <Line class="snapshot-name" text={one.origin} most={60} />
                   <span class="dim">{`${count(one.size)} entries, root ${one.root.slice(0, 10)}`}</span>
                 </button>
+                <button type="button" class="quiet" aria-label={`Save the checkpoint of ${plain(one.origin, 80)}`} title="Save it: kept elsewhere, it shows later that nothing before it was changed"
+                        onClick={() => saveAs(new Blob([one.note], {type: 'text/plain'}), one.origin.replace(/[^A-Za-z0-9.-]+/g, '-').slice(0, 80) + '.checkpoint')}><Icon name="out" /></button>
               </li>
             ))}
           </ul>
