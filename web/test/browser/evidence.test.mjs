@@ -49,6 +49,13 @@ function vectorKey() {
   return `vectors+${id}+${Buffer.concat([Buffer.of(1), key]).toString('base64')}`;
 }
 
+/** All that the screen asks of the server has come. */
+async function settled(page) {
+  await page.getByText('Checked here, sent nowhere').waitFor();
+  await page.locator('.checkpoint').first().waitFor();
+  await page.locator('.snapshot', {hasText: 'memories'}).first().waitFor();
+}
+
 const choose = (page, file) => page.getByLabel('A proof, manifest, checkpoint or evidence file').setInputFiles(file);
 
 async function drop(page, name, latin1) {
@@ -110,7 +117,7 @@ export default {
 
     async 'a file of somebody else is checked and sent nowhere'(page, s) {
       await page.goto(s.url(`/evidence?actor=${ACTOR}&what=file`));
-      await page.getByText('Checked here, sent nowhere').waitFor();
+      await settled(page);
       const asked = [];
       page.on('request', (request) => asked.push(request.url()));
       await trust(page, s.key);
@@ -163,6 +170,7 @@ export default {
 
     async 'an evidence file is opened, and every part of it recomputed'(page, s) {
       await page.goto(s.url(`/evidence?actor=${ACTOR}&what=file`));
+      await settled(page);
       const asked = [];
       page.on('request', (request) => asked.push(request.url()));
       await choose(page, join(VECTORS, 'commit.cxe'));
