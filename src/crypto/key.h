@@ -20,7 +20,8 @@ typedef struct cx_ed25519_item {
     cx_bytes message;
 } cx_ed25519_item;
 
-/* out_good[i] = the same answer as cx_ed25519_verify, item by item (never a batch equation). */
+/* out_good[i] = the same answer as cx_ed25519_verify, item by item (never a batch equation).  From
+ * two items on in lanes, where the processor has AVX-512 IFMA. */
 void cx_ed25519_verify_many(const cx_ed25519_item *items, bool *out_good, size_t count);
 
 #endif

@@ -1,8 +1,22 @@
 /*
  * test_key.c - Ed25519 verification: RFC 8032 §7.1, our edge vectors (see
  * tests/vectors/crypto/README.md), and project Wycheproof.
+ *
+ * The kernels of eight lanes are compiled here a second time without AVX-512, under other names, so
+ * that their logic is checked on any machine; this must come before every other header.
  */
-#include "crypto/key.h"
+#define CX_LANES_EMULATED 1
+#include "crypto/key_lanes.h"
+
+static cx_key_hash emulated_sha512;
+static cx_key_equation emulated_ed25519;
+#define cx_sha512_avx512 emulated_sha512
+#define cx_ed25519_avx512 emulated_ed25519
+#include "crypto/sha512_avx512.c"
+
+#include "crypto/ed25519_avx512.c"
+#undef cx_sha512_avx512
+#undef cx_ed25519_avx512
 
 #include <sodium.h>
 
@@ -16,6 +30,30 @@ static bool sodium_says(const cx_ed25519_item *item)
 {
     return crypto_sign_verify_detached(item->signature.bytes, item->message.data,
                                        item->message.size, item->key.bytes) == 0;
+}
+
+/* What eight lanes say of one signature, which all of them hold. */
+static bool lanes_say(const cx_ed25519_item *item, cx_key_hash *hash, cx_key_equation *equation)
+{
+    const cx_ed25519_item *eight[CX_KEY_LANES];
+    for (size_t i = 0; i < CX_KEY_LANES; i++)
+        eight[i] = item;
+    unsigned found = cx_key_lanes_with(eight, hash, equation);
+    CHECK(found == 0 || found == 0xff);
+    return found != 0;
+}
+
+/* The lanes say yes exactly where libsodium does. */
+static void check_lanes(const cx_ed25519_item *item, bool expected, cx_str comment)
+{
+    bool emulated = lanes_say(item, emulated_sha512, emulated_ed25519), real = emulated;
+#ifdef CX_KEY_X86
+    if (cx_key_lanes_has())
+        real = lanes_say(item, cx_sha512_avx512, cx_ed25519_avx512);
+#endif
+    if (emulated != expected || real != expected)
+        cx_test_fail(__FILE__, __LINE__, "%.*s: lanes emulated %d, real %d, expected %d",
+                     (int)comment.size, comment.data, emulated, real, expected);
 }
 
 /* --- RFC 8032 ------------------------------------------------------------------------------ */
@@ -138,6 +176,7 @@ static void check_item(const cx_ed25519_item *item, bool expected, cx_str commen
     if (one != expected || many != expected || sodium != expected)
         cx_test_fail(__FILE__, __LINE__, "%.*s: verify %d, many %d, libsodium %d, expected %d",
                      (int)comment.size, comment.data, one, many, sodium, expected);
+    check_lanes(item, expected, comment);
 }
 
 static void check_edges(document *doc)
@@ -220,12 +259,127 @@ CX_TEST(ed25519_wycheproof)
     document_done(&doc);
 }
 
+/* --- lanes --------------------------------------------------------------------------------- */
+
+/* Every length up to three blocks, eight different ones side by side. */
+CX_TEST(sha512_lanes)
+{
+    uint8_t text[64 + 400], out[CX_KEY_LANES][64], expected[64];
+    uint64_t seed = cx_test_seed();
+    for (size_t i = 0; i < sizeof text; i++)
+        text[i] = (uint8_t)cx_test_random(&seed);
+    for (size_t first = 0; first + 49 * 7 <= 400; first++) {
+        cx_sha512_eight in;
+        for (size_t i = 0; i < CX_KEY_LANES; i++) {
+            in.heads[i] = text;
+            in.messages[i] = cx_bytes_from(text + 64, first + 49 * i);
+        }
+        emulated_sha512(&in, out);
+        for (size_t i = 0; i < CX_KEY_LANES; i++) {
+            crypto_hash_sha512(expected, text, 64 + in.messages[i].size);
+            CHECK(memcmp(out[i], expected, sizeof expected) == 0);
+        }
+#ifdef CX_KEY_X86
+        uint8_t real[CX_KEY_LANES][64];
+        if (cx_key_lanes_has()) {
+            cx_sha512_avx512(&in, real);
+            CHECK(memcmp(out, real, sizeof out) == 0);
+        }
+#endif
+    }
+}
+
+static bool same_number(const field *a, const field *b)
+{
+    lanes zero;
+    field rest;
+    field_subtract(&rest, a, b);
+    field_is_zero(&rest, &zero);
+    bool same = true;
+    for (size_t i = 0; i < CX_KEY_LANES; i++)
+        same = same && zero[i] != 0;
+    return same;
+}
+
+/* a·b by doubling and adding, b frozen: what multiplying must agree with. */
+static void multiply_slowly(field *out, const field *a, const field *b)
+{
+    const field start = *a;
+    lanes words[4];
+    field_write(b, words);
+    field_set_small(out, 0);
+    for (unsigned bit = 255; bit-- > 0;) {
+        lanes mask = (lanes){0} - (words[bit / 64] >> bit % 64 & 1);
+        field sum;
+        field_add(out, out, out);
+        field_add(&sum, out, &start);
+        field_replace(out, &sum, &mask);
+    }
+}
+
+/* Limbs at the ends of what is tight (I1), and in between. */
+static void make_number(uint64_t *seed, field *out)
+{
+    static const uint64_t ends[] = {
+        0, 1, LIMB_MASK - 18, LIMB_MASK, LIMB_MASK + 1, LIMB_MASK + (1 << 15)};
+    for (size_t i = 0; i < 5; i++)
+        for (size_t k = 0; k < CX_KEY_LANES; k++) {
+            uint64_t dice = cx_test_random(seed);
+            out->v[i][k] = dice % 3 == 0 ? dice >> 13 : ends[(dice >> 8) % CX_COUNT_OF(ends)];
+        }
+}
+
+CX_TEST(ed25519_field_at_its_ends)
+{
+    uint64_t seed = cx_test_seed();
+    for (unsigned round = 0; round < 40; round++) {
+        field a, b, frozen, product, slow, square;
+        make_number(&seed, &a);
+        make_number(&seed, &b);
+        frozen = b;
+        field_freeze(&frozen);
+        field_multiply(&product, &a, &b);
+        multiply_slowly(&slow, &a, &frozen);
+        CHECK(same_number(&product, &slow));
+        field_square(&square, &a);
+        field_multiply(&product, &a, &a);
+        CHECK(same_number(&product, &square));
+        field_invert(&slow, &product);
+        field_multiply(&slow, &slow, &product);
+        field_multiply(&slow, &slow, &a); /* a, also where it is 0 */
+        CHECK(same_number(&slow, &a));
+    }
+}
+
+/* p and its neighbours have one spelling each. */
+CX_TEST(ed25519_field_is_frozen)
+{
+    static const struct {
+        uint64_t low, rest, frozen_low, frozen_rest;
+    } cases[] = {{LIMB_MASK - 18, LIMB_MASK, 0, 0},
+                 {LIMB_MASK - 17, LIMB_MASK, 1, 0},
+                 {LIMB_MASK - 19, LIMB_MASK, LIMB_MASK - 19, LIMB_MASK},
+                 {LIMB_MASK, LIMB_MASK, 18, 0},
+                 {LIMB_MASK + 1, LIMB_MASK, 19, 0},
+                 {0, 0, 0, 0}};
+    for (size_t i = 0; i < CX_COUNT_OF(cases); i++) {
+        field a;
+        field_set(&a, (const uint64_t[5]){cases[i].low, cases[i].rest, cases[i].rest, cases[i].rest,
+                                          cases[i].rest});
+        field_freeze(&a);
+        CHECK_INT(a.v[0][0], cases[i].frozen_low);
+        for (size_t k = 1; k < 5; k++)
+            CHECK_INT(a.v[k][7], cases[i].frozen_rest);
+    }
+}
+
 /* --- many ---------------------------------------------------------------------------------- */
 
 CX_TEST(ed25519_many_is_item_by_item)
 {
-    enum { COUNT = 33 };
-    uint8_t public_key[32], secret_key[64], seed_bytes[32], messages[COUNT][40];
+    enum { COUNT = 147, SIZE = 700 };
+    static uint8_t messages[COUNT][SIZE];
+    uint8_t public_key[32], secret_key[64], seed_bytes[32];
     cx_ed25519_item items[COUNT];
     bool good[COUNT];
     uint64_t seed = cx_test_seed();
@@ -234,15 +388,29 @@ CX_TEST(ed25519_many_is_item_by_item)
         REQUIRE(crypto_sign_seed_keypair(public_key, secret_key, seed_bytes) == 0);
         for (size_t j = 0; j < sizeof messages[i]; j++)
             messages[i][j] = (uint8_t)cx_test_random(&seed);
-        items[i].message = cx_bytes_from(messages[i], i);
+        size_t size = i * 37 % SIZE;
+        items[i].message = cx_bytes_from(messages[i], size);
         memcpy(items[i].key.bytes, public_key, sizeof public_key);
-        REQUIRE(crypto_sign_detached(items[i].signature.bytes, NULL, messages[i], i, secret_key) ==
-                0);
+        REQUIRE(crypto_sign_detached(items[i].signature.bytes, NULL, messages[i], size,
+                                     secret_key) == 0);
         if (i % 3 == 1)
-            items[i].signature.bytes[i] ^= 1;
+            items[i].signature.bytes[i % 64] ^= 1;
+        if (i % 15 == 2)
+            messages[i][size] ^= 1; /* behind the message: changes nothing */
+        if (i % 15 == 5)
+            items[i].key.bytes[i % 32] ^= 4;
+    }
+    for (size_t count = 0; count <= 20; count++) {
+        memset(good, 2, sizeof good);
+        cx_ed25519_verify_many(items, good, count);
+        for (size_t i = 0; i < count; i++)
+            CHECK_INT(good[i], i % 3 != 1 && i % 15 != 5);
     }
     cx_ed25519_verify_many(items, good, COUNT);
-    for (size_t i = 0; i < COUNT; i++)
-        CHECK_INT(good[i], i % 3 != 1);
+    for (size_t i = 0; i < COUNT; i++) {
+        CHECK_INT(good[i], i % 3 != 1 && i % 15 != 5);
+        CHECK_INT(good[i], sodium_says(&items[i]));
+        check_lanes(&items[i], good[i], CX_STR("many"));
+    }
     cx_ed25519_verify_many(NULL, NULL, 0);
 }
