@@ -158,23 +158,29 @@ static cx_status settle_level(intake *in, item *it, cx_err *err)
     return CX_SUCCESS;
 }
 
-static cx_status judge(intake *in, item *it, cx_err *err)
+/* What one trace is to be checked for. */
+static cx_trace_job job_of(const intake *in, item *it)
 {
     const cx_recorder_options *options = &in->recorder->options;
-    const cx_trace_check check = {
-        .trust = &in->view->trust,
-        .received_ns = in->now_ns,
-        .event_level = it->event->level,
-        .batch_level = in->batch->level,
-        .forms = options->forms,
-        .any_level = options->strip_level,
-    };
+    return (cx_trace_job){.trace = &it->trace,
+                          .check = {.trust = &in->view->trust,
+                                    .received_ns = in->now_ns,
+                                    .event_level = it->event->level,
+                                    .batch_level = in->batch->level,
+                                    .forms = options->forms,
+                                    .any_level = options->strip_level},
+                          .out = &it->taken->verdict,
+                          .out_content = &it->taken->content};
+}
+
+/* Verdict and content are there: what becomes of it. */
+static cx_status settle(intake *in, item *it, cx_err *err)
+{
+    const cx_recorder_options *options = &in->recorder->options;
     cx_taken *taken = it->taken;
     it->open = true;
     it->payload = it->event->trace;
     taken->stripped_count = 0;
-    CX_TRY(cx_trace_verify_content(&it->trace, &check, &in->scratch, in->arena, &taken->verdict,
-                                   &taken->content, err));
     taken->has_content = true;
     cx_trace_reason reason = taken->verdict.problem.reason;
     if (reason == CX_REASON_KEY_UNKNOWN && options->keep_unknown) {
@@ -190,6 +196,28 @@ static cx_status judge(intake *in, item *it, cx_err *err)
     return options->strip_level ? settle_level(in, it, err) : CX_SUCCESS;
 }
 
+/* Judges those that are open, of that actor alone where one is given. */
+static cx_status judge(intake *in, const cx_str *actor, cx_err *err)
+{
+    cx_trace_job *jobs = CX_ARENA_ARRAY(in->arena, cx_trace_job, in->count + 1);
+    item **judged = CX_ARENA_ARRAY(in->arena, item *, in->count + 1);
+    size_t count = 0;
+    if (jobs == NULL || judged == NULL)
+        return cx_fail_nomem(err);
+    for (size_t i = 0; i < in->count; i++) {
+        item *it = &in->items[i];
+        if (!it->open || (actor != NULL && !cx_str_eq(it->actor, *actor)))
+            continue;
+        jobs[count] = job_of(in, it);
+        judged[count++] = it;
+    }
+    CX_TRY(cx_trace_verify_many(jobs, count, &in->scratch, in->arena, err));
+    for (size_t i = 0; i < count; i++)
+        CX_TRY(settle(in, judged[i], err));
+    return CX_SUCCESS;
+}
+
+/* Reads one; it is open when it can be judged. */
 static cx_status read_item(intake *in, item *it, cx_err *err)
 {
     cx_trace_problem problem = it->event->problem;
@@ -209,9 +237,8 @@ static cx_status read_item(intake *in, item *it, cx_err *err)
         reject(it, problem);
         return CX_SUCCESS;
     }
-    CX_TRY(digest_signature(in, it, err));
-    CX_TRY(judge(in, it, err));
-    return it->open ? name_actor(in, it, err) : CX_SUCCESS;
+    it->open = true;
+    return digest_signature(in, it, err);
 }
 
 static cx_status read_items(intake *in, cx_batch_problem *out_problem, cx_err *err)
@@ -220,14 +247,19 @@ static cx_status read_items(intake *in, cx_batch_problem *out_problem, cx_err *e
     in->taken = CX_ARENA_ARRAY(in->arena, cx_taken, in->count + 1);
     if (in->items == NULL || in->taken == NULL)
         return cx_fail_nomem(err);
-    for (size_t i = 0; i < in->count; i++) {
+    for (size_t i = 0; i < in->count; i++)
         in->taken[i] = (cx_taken){.verdict = {.form = CX_FORM_NONE}};
+    for (size_t i = 0; i < in->count; i++) {
         in->items[i] = (item){.index = i, .event = &in->batch->events[i], .taken = &in->taken[i]};
         CX_TRY(read_item(in, &in->items[i], err));
         if (in->batch->batch_timestamp.data != NULL &&
             cx_batch_unreadable(in->taken[i].verdict.problem.reason, out_problem))
             return CX_SUCCESS;
     }
+    CX_TRY(judge(in, NULL, err));
+    for (size_t i = 0; i < in->count; i++)
+        if (in->items[i].open)
+            CX_TRY(name_actor(in, &in->items[i], err));
     return CX_SUCCESS;
 }
 
@@ -359,10 +391,7 @@ static cx_status judge_again(intake *in, cx_str actor, cx_err *err)
     CX_TRY(cx_recorder_trust_take(in->recorder, &newer, err));
     cx_trust_view *older = in->view;
     in->view = newer;
-    cx_status status = CX_SUCCESS;
-    for (size_t i = 0; i < in->count && !cx_failed(status); i++)
-        if (in->items[i].open && cx_str_eq(in->items[i].actor, actor))
-            status = judge(in, &in->items[i], err);
+    cx_status status = judge(in, &actor, err);
     in->view = older;
     cx_recorder_trust_drop(in->recorder, newer);
     return status;

@@ -4,12 +4,30 @@
  * Checks come in the order of the reasons and the first failure is the answer.  Forms are tried in
  * the order the stamp suggests, which is a hint and no more: any of them may verify.  Each form is
  * written once in the received spelling of numbers, and again only when Python's would differ.
+ *
+ * Several traces go through side by side, since signatures and digests are checked in lanes: the
+ * likeliest form of each is written, all are verified at once, and only where that fails are the
+ * other forms tried, one by one.
+ *
+ *   I1  all texts of a team lie one behind the other in `scratch`, which moves while it grows: they
+ *       are known by where they start until the last is written.
  */
 #include "trace/internal.h"
 
 #include "crypto/digest.h"
 #include "crypto/key.h"
 #include "crypto/text.h"
+
+/* Traces that are verified side by side: two rounds of eight lanes, and two of sixteen for digests.
+ */
+enum { TEAM = 16 };
+/* A team of longer traces is smaller: its texts are to stay in a cache. */
+#define TEAM_BYTES ((size_t)1 << 20)
+
+/* A text in scratch (I1). */
+typedef struct span {
+    size_t start, size;
+} span;
 
 typedef struct checking {
     const cx_trace *trace;
@@ -18,6 +36,11 @@ typedef struct checking {
     cx_arena *arena;
     cx_trace_verdict *out;
     cx_signature signature;
+    bool may_sign;      /* the signature is one, and the key may have made it */
+    bool guessed;       /* `guess` was written to `signed_text` and put to the lanes */
+    bool guess_differs; /* Python spells a number in it otherwise */
+    cx_trace_bytes guess;
+    span signed_text; /* what verified, when out->form says so */
     cx_err *err;
 } checking;
 
@@ -32,17 +55,20 @@ static bool fail(checking *c, cx_trace_reason reason, const char *path, const ch
 
 static bool read_signature(checking *c, cx_status *out_status)
 {
-    cx_buf_clear(c->scratch);
-    if (!cx_base64_decode_either(c->trace->signature, c->scratch))
-        return fail(c, CX_REASON_SIGNATURE_ENCODING, "/signature",
-                    "expected base64 or base64url, padded fully or not at all");
-    *out_status = cx_buf_check(c->scratch, c->err);
+    size_t start = c->scratch->size;
+    bool decoded = cx_base64_decode_either(c->trace->signature, c->scratch);
+    size_t size = c->scratch->size - start;
+    *out_status = decoded ? cx_buf_check(c->scratch, c->err) : CX_SUCCESS;
     if (cx_failed(*out_status))
         return false;
-    if (c->scratch->size != sizeof c->signature.bytes)
+    c->scratch->size = start;
+    if (!decoded)
+        return fail(c, CX_REASON_SIGNATURE_ENCODING, "/signature",
+                    "expected base64 or base64url, padded fully or not at all");
+    if (size != sizeof c->signature.bytes)
         return fail(c, CX_REASON_SIGNATURE_LENGTH, "/signature",
                     "an Ed25519 signature has 64 bytes");
-    memcpy(c->signature.bytes, c->scratch->data, sizeof c->signature.bytes);
+    memcpy(c->signature.bytes, c->scratch->data + start, size);
     return true;
 }
 
@@ -102,17 +128,45 @@ static void order_forms(const cx_trace *trace, cx_trace_form out[CX_FORM_NONE])
     CX_ASSERT(count == CX_FORM_NONE);
 }
 
-/* Writes one spelling and looks whether it was signed. */
+/* Writes one spelling; *out_written is false when the trace has no such form. */
+static cx_status write_bytes(checking *c, const cx_trace_bytes *which, bool *out_differs,
+                             bool *out_written)
+{
+    size_t start = c->scratch->size;
+    *out_differs = false;
+    cx_status status = cx_trace_canonical_noting(c->trace, which, c->scratch, out_differs, c->err);
+    *out_written = !cx_failed(status);
+    if (status.code == CX_E_FORMAT) {
+        c->scratch->size = start;
+        return CX_SUCCESS;
+    }
+    c->signed_text = (span){start, c->scratch->size - start};
+    return status;
+}
+
+static bool was_guessed(const checking *c, const cx_trace_bytes *which)
+{
+    return c->guessed && which->form == c->guess.form && !which->python_numbers &&
+           !which->strip_data_only;
+}
+
+/* Writes one spelling and looks whether it was signed; what was not does not stay. */
 static cx_status try_bytes(checking *c, const cx_trace_bytes *which, bool *out_differs,
                            bool *out_good)
 {
-    cx_buf_clear(c->scratch);
-    *out_good = *out_differs = false;
-    cx_status status = cx_trace_canonical_noting(c->trace, which, c->scratch, out_differs, c->err);
-    if (status.code == CX_E_FORMAT) /* the trace has no such form */
+    bool written;
+    *out_good = false;
+    if (was_guessed(c, which)) {
+        *out_differs = c->guess_differs; /* it was not signed, or we would not be here */
         return CX_SUCCESS;
-    CX_TRY(status);
-    *out_good = cx_ed25519_verify(&c->out->key->key, cx_buf_bytes(c->scratch), &c->signature);
+    }
+    CX_TRY(write_bytes(c, which, out_differs, &written));
+    if (!written)
+        return CX_SUCCESS;
+    cx_bytes text = {c->scratch->data + c->signed_text.start, c->signed_text.size};
+    *out_good = cx_ed25519_verify(&c->out->key->key, text, &c->signature);
+    if (!*out_good)
+        c->scratch->size = c->signed_text.start;
     return CX_SUCCESS;
 }
 
@@ -124,7 +178,7 @@ static void note_form(checking *c, cx_trace_form form, cx_trace_numbers numbers)
                                              CX_SIGNED_ENVELOPE,         CX_SIGNED_ENVELOPE};
     c->out->form = form;
     c->out->numbers = form == CX_FORM_H ? CX_NUMBERS_JCS : numbers;
-    c->out->canonical_size_bytes = c->scratch->size;
+    c->out->canonical_size_bytes = c->signed_text.size;
     c->out->covers = covers[form];
 }
 
@@ -184,52 +238,6 @@ static cx_status check_level(checking *c)
     return CX_SUCCESS;
 }
 
-static cx_status check_all(checking *c)
-{
-    bool good;
-    cx_status status = CX_SUCCESS;
-    if (!read_signature(c, &status) || !check_key(c))
-        return status;
-    CX_TRY(find_form(c, &good));
-    if (!good) {
-        (void)fail(c, CX_REASON_SIGNATURE_INVALID, "/signature",
-                   "no canonical form verifies with this key");
-        return CX_SUCCESS;
-    }
-    return check_level(c);
-}
-
-/*
- * The digest of the signed bytes, which still stand in `scratch` when a form was found, and that of
- * the content behind them.  Two at once take little longer than one: a lane waits for itself.
- */
-static cx_status make_digests(checking *c, cx_digest *out_content)
-{
-    static const cx_canon_style compact = {.spaces = false};
-    cx_buf *text = c->scratch;
-    bool is_signed = c->out->form != CX_FORM_NONE;
-    if (!is_signed)
-        cx_buf_clear(text);
-    size_t signed_size = text->size;
-    if (out_content != NULL) {
-        /* Most traces do not grow; a failure here is found below. */
-        (void)cx_buf_reserve(text, c->trace->bytes.size + 64);
-        CX_TRY(cx_trace_canon_value(c->trace->json, &compact, text, c->err));
-    }
-    cx_bytes messages[2] = {{text->data, signed_size}};
-    if (out_content != NULL)
-        messages[1] = (cx_bytes){text->data + signed_size, text->size - signed_size};
-    cx_digest digests[2];
-    size_t first = is_signed ? 0 : 1, end = out_content != NULL ? 2 : 1;
-    if (first < end)
-        cx_digest_many(messages + first, digests + first, end - first);
-    if (is_signed)
-        c->out->canonical = digests[0];
-    if (out_content != NULL)
-        *out_content = digests[1];
-    return CX_SUCCESS;
-}
-
 static bool has_naive_timestamp(const cx_trace *trace)
 {
     for (uint32_t i = 0; i < trace->component_count; i++)
@@ -238,28 +246,152 @@ static bool has_naive_timestamp(const cx_trace *trace)
     return false;
 }
 
+/* What comes before the signature, and the likeliest text that was signed. */
+static cx_status prepare(checking *c)
+{
+    cx_status status = CX_SUCCESS;
+    const cx_json *pqc = CX_JSON_GET(c->trace->json, "signature_ml_dsa_65");
+    if (pqc != NULL && pqc->type != CX_JSON_NULL)
+        c->out->pqc = CX_PQC_NOT_CHECKED;
+    c->out->naive_timestamp = has_naive_timestamp(c->trace);
+    c->may_sign = read_signature(c, &status) && check_key(c);
+    if (!c->may_sign)
+        return status;
+    cx_trace_form forms[CX_FORM_NONE];
+    order_forms(c->trace, forms);
+    for (unsigned i = 0; i < CX_FORM_NONE; i++) {
+        if ((c->check->forms & CX_FORM_BIT(forms[i])) == 0)
+            continue;
+        c->guess = (cx_trace_bytes){.form = forms[i], .batch_level = c->check->batch_level};
+        return write_bytes(c, &c->guess, &c->guess_differs, &c->guessed);
+    }
+    return CX_SUCCESS;
+}
+
+/* All guesses at once. */
+static void verify_guesses(checking *team, size_t count, bool good[TEAM])
+{
+    cx_ed25519_item items[TEAM];
+    bool answers[TEAM];
+    size_t used = 0;
+    for (size_t i = 0; i < count; i++) {
+        const checking *c = &team[i];
+        if (c->guessed)
+            items[used++] =
+                (cx_ed25519_item){c->out->key->key,
+                                  c->signature,
+                                  {c->scratch->data + c->signed_text.start, c->signed_text.size}};
+    }
+    if (used != 0)
+        cx_ed25519_verify_many(items, answers, used);
+    used = 0;
+    for (size_t i = 0; i < count; i++)
+        good[i] = team[i].guessed && answers[used++];
+}
+
+static cx_status settle(checking *c, bool good)
+{
+    if (!c->may_sign)
+        return CX_SUCCESS;
+    if (good)
+        note_form(c, c->guess.form, c->guess_differs ? CX_NUMBERS_LEXEME : CX_NUMBERS_SAME);
+    else
+        CX_TRY(find_form(c, &good));
+    if (good)
+        return check_level(c);
+    (void)fail(c, CX_REASON_SIGNATURE_INVALID, "/signature",
+               "no canonical form verifies with this key");
+    return CX_SUCCESS;
+}
+
+/* The digests of what was signed and, where they are wanted, of the contents: in lanes. */
+static cx_status make_digests(checking *team, const cx_trace_job *jobs, size_t count, cx_err *err)
+{
+    static const cx_canon_style compact = {.spaces = false};
+    cx_buf *text = team[0].scratch;
+    span contents[TEAM];
+    cx_bytes messages[2 * TEAM];
+    cx_digest digests[2 * TEAM], *outs[2 * TEAM];
+    size_t used = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (jobs[i].out_content == NULL)
+            continue;
+        contents[i].start = text->size;
+        /* Most traces do not grow; a failure here is found below. */
+        (void)cx_buf_reserve(text, jobs[i].trace->bytes.size + 64);
+        CX_TRY(cx_trace_canon_value(jobs[i].trace->json, &compact, text, err));
+        contents[i].size = text->size - contents[i].start;
+    }
+    for (size_t i = 0; i < count; i++) {
+        const span *from = &team[i].signed_text;
+        if (team[i].out->form != CX_FORM_NONE) {
+            messages[used] = (cx_bytes){text->data + from->start, from->size};
+            outs[used++] = &team[i].out->canonical;
+        }
+        if (jobs[i].out_content != NULL) {
+            messages[used] = (cx_bytes){text->data + contents[i].start, contents[i].size};
+            outs[used++] = jobs[i].out_content;
+        }
+    }
+    if (used == 0)
+        return CX_SUCCESS;
+    cx_digest_many(messages, digests, used);
+    for (size_t i = 0; i < used; i++)
+        *outs[i] = digests[i];
+    return CX_SUCCESS;
+}
+
+static cx_status verify_team(const cx_trace_job *jobs, size_t count, cx_buf *scratch,
+                             cx_arena *arena, cx_err *err)
+{
+    checking team[TEAM];
+    bool good[TEAM];
+    cx_buf_clear(scratch);
+    for (size_t i = 0; i < count; i++) {
+        *jobs[i].out = (cx_trace_verdict){.verdict = CX_HOLDS, .form = CX_FORM_NONE};
+        team[i] = (checking){.trace = jobs[i].trace,
+                             .check = &jobs[i].check,
+                             .scratch = scratch,
+                             .arena = arena,
+                             .out = jobs[i].out,
+                             .err = err};
+        CX_TRY(prepare(&team[i]));
+    }
+    verify_guesses(team, count, good);
+    for (size_t i = 0; i < count; i++)
+        CX_TRY(settle(&team[i], good[i]));
+    return make_digests(team, jobs, count, err);
+}
+
+/* How many of the next traces go together: at least one. */
+static size_t team_size(const cx_trace_job *jobs, size_t count)
+{
+    size_t used = 0;
+    for (size_t bytes = 0; used < count && used < TEAM && bytes < TEAM_BYTES; used++)
+        bytes += jobs[used].trace->bytes.size;
+    return used;
+}
+
+cx_status cx_trace_verify_many(const cx_trace_job *jobs, size_t count, cx_buf *scratch,
+                               cx_arena *arena, cx_err *err)
+{
+    cx_status status = CX_SUCCESS;
+    for (size_t done = 0, used; done < count && !cx_failed(status); done += used) {
+        used = team_size(jobs + done, count - done);
+        status = verify_team(jobs + done, used, scratch, arena, err);
+    }
+    cx_buf_clear(scratch);
+    return status;
+}
+
 cx_status cx_trace_verify_content(const cx_trace *trace, const cx_trace_check *check,
                                   cx_buf *scratch, cx_arena *arena, cx_trace_verdict *out,
                                   cx_digest *out_content, cx_err *err)
 {
-    cx_trace_verdict verdict = {.verdict = CX_HOLDS, .form = CX_FORM_NONE};
+    cx_trace_verdict verdict;
     cx_digest content;
-    checking c = {.trace = trace,
-                  .check = check,
-                  .scratch = scratch,
-                  .arena = arena,
-                  .out = &verdict,
-                  .err = err};
-    const cx_json *pqc = CX_JSON_GET(trace->json, "signature_ml_dsa_65");
-    if (pqc != NULL && pqc->type != CX_JSON_NULL)
-        verdict.pqc = CX_PQC_NOT_CHECKED;
-    verdict.naive_timestamp = has_naive_timestamp(trace);
-    cx_status status = check_all(&c);
-    if (!cx_failed(status))
-        status = make_digests(&c, out_content != NULL ? &content : NULL);
-    cx_buf_clear(scratch);
-    if (cx_failed(status))
-        return status;
+    const cx_trace_job job = {trace, *check, &verdict, out_content != NULL ? &content : NULL};
+    CX_TRY(cx_trace_verify_many(&job, 1, scratch, arena, err));
     *out = verdict;
     if (out_content != NULL)
         *out_content = content;

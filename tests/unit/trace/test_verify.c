@@ -285,3 +285,65 @@ CX_TEST(verify_finds_every_changed_byte)
     cx_buf_done(&whole);
     kit_done(&k);
 }
+
+/* --- several at once ----------------------------------------------------------------------- */
+
+/* Every form, first guesses that are wrong, and most ways to fail. */
+static const char *const crowd_names[] = {
+    "form-B-edge0", "form-A-edge0",    "form-C-edge1",       "form-D-edge1",
+    "expired",      "form-E-edge2",    "form-E1-edge2",      "F-task-id-forged",
+    "form-F-edge2", "agent-not-bound", "form-G-edge2",       "S-plus-L",
+    "form-H-edge1", "form-B-edge1",    "detailed-reasoning", "form-E-as2.7.0-edge1",
+    "form-B-edge2", "F-null-added",    "form-A-detailed1",   "E-level-changed",
+    "form-C-edge2", "form-H-edge2",    "form-D-full_traces0"};
+enum { CROWD = CX_COUNT_OF(crowd_names) };
+
+static void check_same_verdict(const char *name, const cx_trace_verdict *got,
+                               const cx_trace_verdict *want)
+{
+    if (got->verdict != want->verdict || got->problem.reason != want->problem.reason ||
+        !cx_str_eq(got->problem.path, want->problem.path) || got->form != want->form ||
+        got->numbers != want->numbers || got->covers != want->covers || got->key != want->key ||
+        got->canonical_size_bytes != want->canonical_size_bytes ||
+        got->path_count != want->path_count || !cx_digest_eq(&got->canonical, &want->canonical))
+        cx_test_fail(__FILE__, __LINE__, "%s: among others %s, alone %s", name,
+                     cx_trace_reason_name(got->problem.reason),
+                     cx_trace_reason_name(want->problem.reason));
+}
+
+/* Whatever stands beside it, a trace is judged as it is alone. */
+CX_TEST(verify_many_is_one_by_one)
+{
+    enum { ROUNDS = 2, ALL = ROUNDS * CROWD };
+    static cx_trace traces[CROWD];
+    static cx_trace_verdict alone[CROWD], verdicts[ALL];
+    static cx_digest contents[ALL];
+    cx_trace_job jobs[ALL];
+    unsigned held = 0;
+    kit k;
+    setup(&k);
+    for (unsigned i = 0; i < CROWD; i++) {
+        char path[80];
+        (void)snprintf(path, sizeof path, "traces/%s.json", crowd_names[i]);
+        (void)kit_verify(&k, kit_file(&k, path));
+        REQUIRE(k.problem.reason == CX_REASON_NONE);
+        traces[i] = k.trace;
+        alone[i] = k.verdict;
+        held += k.verdict.verdict == CX_HOLDS;
+    }
+    CHECK(held >= 12 && held + 5 <= CROWD);
+    for (unsigned i = 0; i < ALL; i++)
+        jobs[i] = (cx_trace_job){&traces[i % CROWD], k.check, &verdicts[i],
+                                 i % 3 == 0 ? NULL : &contents[i]};
+    for (unsigned count = 0; count <= ALL; count += count < 20 ? 1 : 7) {
+        memset(verdicts, 0x55, sizeof verdicts);
+        CHECK_STATUS(cx_trace_verify_many(jobs, count, &k.scratch, &k.arena, &k.err), &k.err);
+        for (unsigned i = 0; i < count; i++) {
+            check_same_verdict(crowd_names[i % CROWD], &verdicts[i], &alone[i % CROWD]);
+            k.trace = traces[i % CROWD];
+            if (jobs[i].out_content != NULL)
+                kit_check_content(&k, &contents[i]);
+        }
+    }
+    kit_done(&k);
+}
