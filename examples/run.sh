@@ -2,6 +2,10 @@
 # run.sh NAME PROGRAM - runs one of the examples in a folder that is gone afterwards, and looks at
 # what it said.
 set -euo pipefail
+[ $# -eq 2 ] || {
+    echo "usage: examples/run.sh journal|memory|proof PROGRAM" >&2
+    exit 2
+}
 name=$1
 program=$2
 work=$(mktemp -d)

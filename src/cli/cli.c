@@ -97,7 +97,7 @@ static bool asks_for_json(const cx_cli_args *args)
 
 int cx_cli_misuse(const cx_cli_args *args, const char *message)
 {
-    if (args->cli != NULL && args->cli->governed && asks_for_json(args)) {
+    if (args->cli != NULL && asks_for_json(args)) {
         cx_err err = {0};
         if (cx_failed(cx_fail(&err, CX_E_USAGE, "%s", message)))
             cx_cli_write_error_json(args->cli, &err);

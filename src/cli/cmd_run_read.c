@@ -33,7 +33,7 @@ static int look(cx_cli *cli, const cx_cli_args *args, cx_status (*work)(looking 
     cx_buf_init(&l.out, cli->alloc);
     if (args->operand_count != 0)
         status =
-            cx_cli_run_open(cli, cx_cli_value(args, "repo"), args->operands[0], &l.bundle, &err);
+            cx_cli_run_look(cli, cx_cli_value(args, "repo"), args->operands[0], &l.bundle, &err);
     if (!cx_failed(status))
         status = work(&l, &err);
     if (cx_failed(status))

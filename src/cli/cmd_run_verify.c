@@ -155,7 +155,7 @@ static cx_status export_to(cx_cli *cli, const cx_cli_args *args, const char *pat
     cx_run_bundle *bundle;
     cx_buf archive;
     cx_cli_file file = {0};
-    CX_TRY(cx_cli_run_open(cli, cx_cli_value(args, "repo"), args->operands[0], &bundle, err));
+    CX_TRY(cx_cli_run_look(cli, cx_cli_value(args, "repo"), args->operands[0], &bundle, err));
     cx_buf_init(&archive, cli->alloc);
     cx_status status = cx_run_archive_write(bundle, &archive, err);
     if (!cx_failed(status))

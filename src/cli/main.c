@@ -231,7 +231,7 @@ static int run_command(cx_cli *cli, const cx_cli_command *command, const char *c
     cli->governed = is_governed(command);
     if (cx_failed(cx_cli_parse(command, words, word_count, &cli->arena, &args, &err))) {
         args = (cx_cli_args){.command = command};
-        if (cli->governed && asks_for_json(words, word_count))
+        if (asks_for_json(words, word_count))
             cx_cli_write_error_json(cli, &err);
         return err.code == CX_E_USAGE ? cx_cli_misuse(&args, err.message)
                                       : cx_cli_fail(cli, command->name, &err, false);

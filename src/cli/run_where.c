@@ -49,6 +49,23 @@ cx_status cx_cli_run_open(cx_cli *cli, const char *repo, const char *name, cx_ru
     return status;
 }
 
+cx_status cx_cli_run_look(cx_cli *cli, const char *repo, const char *name, cx_run_bundle **out,
+                          cx_err *err)
+{
+    static const char *const signs[] = {"manifest.json", "events.jsonl", "contract.json"};
+    CX_TRY(cx_cli_run_open(cli, repo, name, out, err));
+    for (size_t i = 0; i < CX_COUNT_OF(signs); i++) {
+        if (cx_run_bundle_find(*out, cx_str_z(signs[i])) != NULL)
+            return CX_SUCCESS;
+    }
+    cx_run_bundle_close(*out);
+    *out = NULL;
+    return cx_fail(err, CX_E_NOT_FOUND,
+                   "%s is no bundle of a run: expected manifest.json, events.jsonl or contract.json "
+                   "in it; 'cortex run list' lists the runs",
+                   name);
+}
+
 /* *out_home and *out_book are NULL when there is no home, and nobody asked for one. */
 static cx_status open_book(cx_cli *cli, const cx_cli_args *args, cx_home **out_home,
                            cx_run_book **out_book, cx_err *err)

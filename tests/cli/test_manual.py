@@ -48,6 +48,23 @@ def each_command_and_option_is_in_its_page():
 
 
 @test
+def misuse_is_told_in_json_too():
+    asked = 0
+    for command in COMMANDS:
+        if not any(option["name"] == "json" for option in command["options"]):
+            continue
+        asked += 1
+        done = run(BIN, *command["name"].split(), "--json", "--no-such-option")
+        check(done.returncode == 2 and done.stderr.startswith(b"cortex: "), command["name"], done)
+        error = json.loads(done.stdout)["error"]
+        check(error["code"] == "U_USAGE" and "--no-such-option" in error["detail"], done.stdout)
+    check(asked > 50, asked)
+    done = run(BIN, "lattice", "verify", "--json")
+    check("FILE" in json.loads(done.stdout)["error"]["detail"], done.stdout)
+    check(run(BIN, "lattice", "verify").stdout == b"", "nobody asked for JSON")
+
+
+@test
 def each_group_says_what_it_is_for():
     words = [command["name"].split()[0] for command in COMMANDS]
     for word in {command["name"].split()[0] for command in COMMANDS if " " in command["name"]}:

@@ -110,6 +110,22 @@ def an_archive_is_the_bundle():
 
 
 @test
+def what_is_no_bundle_is_not_shown():
+    with Folder() as folder:
+        empty = folder / "empty"
+        empty.mkdir()
+        for words in (["show"], ["reports"], ["events"], ["diff"], ["export", "--out", folder / "x"]):
+            for more in ([], ["--json"]):
+                done = cortex("run", words[0], empty, *words[1:], *more)
+                check(done.returncode == 3 and b"no bundle of a run" in done.stderr, words, done)
+        check(not (folder / "x").exists(), "an archive of nothing")
+        # A damaged one is shown, and exported for others to look at.
+        (empty / "contract.json").write_text("{}")
+        check(cortex("run", "show", empty, "--json").returncode == 0)
+        check(cortex("run", "export", empty, "--out", folder / "x").returncode == 0)
+
+
+@test
 def a_bundle_with_a_link_is_not_exported():
     with Folder() as folder:
         path = place(folder)
