@@ -22,7 +22,7 @@ if ! command -v npm >/dev/null; then
     build_packages+=(npm)
 fi
 # To make Debian packages, and to try them in a machine of their own.
-package_packages=(python3 debhelper dpkg-dev fakeroot file lintian mmdebstrap)
+package_packages=(python3 debhelper dpkg-dev fakeroot file lintian mmdebstrap systemd-container)
 # To read the code by machine (tools/analyze.sh).
 analyze_packages=(clang clang-tidy cppcheck python3)
 

@@ -5,6 +5,7 @@
 #include "crypto/digest.h"
 #include "run/assets.h"
 #include "run/role.h"
+#include "run/schemas.h"
 
 #define OUTPUT_SCHEMA "schemas/agent_task_result.v1.json"
 
@@ -101,6 +102,22 @@ static cx_status put_rest(draft *d, cx_json_list *list)
     return cx_cli_put_object(list, "log_refs", &logs, d->err);
 }
 
+/* What no run would accept is not a contract to start from. */
+static cx_status accept(draft *d, const cx_json *contract)
+{
+    const cx_schema *schema;
+    cx_schema_check_options options = CX_SCHEMA_CHECK_INIT;
+    cx_schema_report report;
+    CX_TRY(cx_run_schema("task_contract.v1.json", &schema, d->err));
+    CX_TRY(cx_schema_check(schema, contract, &options, d->arena, &report, d->err));
+    if (report.error_count == 0)
+        return CX_SUCCESS;
+    const cx_schema_error *first = &report.errors[0];
+    return cx_fail(d->err, CX_E_USAGE, "no run would take this contract: %.*s: %.*s",
+                   (int)first->instance.size, first->instance.data, (int)first->message.size,
+                   first->message.data);
+}
+
 static cx_status make(draft *d, cx_buf *out)
 {
     cx_json_list list = cx_json_list_begin(d->arena);
@@ -129,6 +146,7 @@ static cx_status make(draft *d, cx_buf *out)
     CX_TRY(put_permissions(d, &list));
     CX_TRY(put_rest(d, &list));
     CX_TRY(cx_json_list_end_object(&list, &contract, d->err));
+    CX_TRY(accept(d, &contract));
     return cx_run_json_write(out, &contract, d->err);
 }
 

@@ -159,6 +159,8 @@ def what_no_run_would_accept_is_not_written():
             done = p.cortex(*new, *option, code=2)
             check(option[0].encode() in done.stderr and done.stdout == b"", done.stderr)
         p.cortex(*new, "--retries", "10", "--timeout", "1")
+        done = p.cortex(*new, "--id", "short", "-o", "../t.json", code=2)
+        check(b"/task_id" in done.stderr and not (p.path.parent / "t.json").exists(), done.stderr)
 
 
 @test
