@@ -10,6 +10,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "base/diag.h"
 #include "server/mcpd_parts.h"
 
 /* --- tools/call: what is asked ---------------------------------------------------------------- */
@@ -96,6 +97,7 @@ static void add_query(question *q, bool *any, cx_str name, const cx_json *value)
 static void add_capture(question *q, const char *name, const char *otherwise)
 {
     const cx_json *value = cx_json_get(q->arguments, cx_str_z(name));
+    CX_ASSERT(value != NULL || otherwise != NULL); /* else the way would not have been taken */
     if (value != NULL && (value->type != CX_JSON_STRING || value->count == 0))
         refuse(q, "%s: found %s, expected text that is not empty", name,
                value->type == CX_JSON_STRING ? "an empty text" : cx_json_type_name(value));
