@@ -3,18 +3,38 @@
  *
  *   {"agents":[{"agent","capacity":[score|null, ..],"chain":{"entries","gap","mismatch",..,
  *    "verdict"},"fragile","k_eff":[mean|null, ..],"last","overridden","plausibility":[mean|null,
- *    ..],"traces":[count, ..]}],"days":["YYYY-MM-DD", ..],"more":B}
+ *    ..],"traces":[count, ..]}],"capacity_step":N,"days":["YYYY-MM-DD", ..],
+ *    "left_out":{"agents","traces"},"more":B}
  *
  * Lists have one item a day.  Means are of what is there; a day without is null, never 0.
+ *
+ * Reading an agent costs its traces, so what is answered is bounded by these, and says so:
+ *
+ *   F1  Agents are those with most traces in the days shown, ROWS_MAX traces together, one always.
+ *       How many are left out, and how many traces of these days they have, is counted.
+ *   F2  A capacity looks at sixty days of traces.  It is computed for every day when that looks at
+ *       WORK_MAX traces at most, else for every second, third, ..: capacity_step.  The last day is
+ *       always one of them.
  */
 #include <math.h>
+#include <stdlib.h>
 
+#include "base/io.h"
+#include "base/map.h"
+#include "base/vec.h"
 #include "recorder/reply.h"
 
 #define DAY_NS (INT64_C(86400) * 1000000000)
-/* A capacity asks the index how much was received, so it is not computed for every day. */
-#define CAPACITY_POINTS 10
-#define CAPACITY_AGENTS 50
+#define ROWS_MAX 200000
+#define WORK_MAX 10000000
+/* Days that received traces are counted for: those shown, and the month before the first. */
+#define COUNTED_DAYS (CX_FLEET_DAYS_MAX + CX_CAPACITY_DAYS)
+
+typedef struct counted_agent {
+    cx_str agent;
+    uint64_t all, verified, shown; /* of all times; verified ones; in the days shown */
+    uint64_t days[COUNTED_DAYS];   /* received: [0] is the first day that is counted */
+} counted_agent;
 
 typedef struct fleet {
     cx_recorder *recorder;
@@ -22,6 +42,12 @@ typedef struct fleet {
     cx_arena *arena;
     unsigned days;
     int64_t from_ns, to_ns; /* whole days */
+    cx_str only;            /* data NULL = all agents */
+    cx_map by_agent;        /* -> place in `agents` */
+    CX_VEC(counted_agent) agents;
+    size_t shown_count;         /* the first of them, after choosing */
+    unsigned step;              /* F2 */
+    uint64_t left_agents, left_traces;
 } fleet;
 
 typedef struct mean {
@@ -55,49 +81,59 @@ static cx_status put_means(const fleet *f, cx_json_list *list, const char *name,
 /* --- one agent -------------------------------------------------------------------------------- */
 
 typedef struct agent_rows {
-    cx_str agent;
+    const counted_agent *counted;
     const cx_score_row *rows; /* by time, from two months before the first day on */
     size_t count;
     cx_chain_report chain;
 } agent_rows;
 
+/* The first row at that time or later. */
+static size_t first_at(const agent_rows *r, int64_t ns)
+{
+    size_t low = 0, high = r->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (r->rows[middle].timestamp_ns < ns)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
 /* The rows with from <= timestamp < to. */
 static const cx_score_row *between(const agent_rows *r, int64_t from, int64_t to, size_t *out_count)
 {
-    size_t first = 0;
-    while (first < r->count && r->rows[first].timestamp_ns < from)
-        first++;
-    size_t last = first;
-    while (last < r->count && r->rows[last].timestamp_ns < to)
-        last++;
-    *out_count = last - first;
+    size_t first = first_at(r, from);
+    *out_count = first_at(r, to) - first;
     return r->rows + first;
 }
 
-/* As GET /capacity would have answered at that time; the chain is judged as it is now. */
-static cx_status capacity_at(const fleet *f, const agent_rows *r, int64_t at, mean *out,
+/* As GET /capacity would have answered at the end of that day; the chain is judged as it is now. */
+static cx_status capacity_of(const fleet *f, const agent_rows *r, unsigned day, mean *out,
                              cx_err *err)
 {
-    const int64_t month = CX_CAPACITY_DAYS * DAY_NS;
+    const int64_t month = CX_CAPACITY_DAYS * DAY_NS, at = f->from_ns + (int64_t)(day + 1) * DAY_NS;
     cx_capacity_input input = {.now_ns = at, .chain = r->chain.verdict};
     cx_capacity capacity;
     input.rows = between(r, at - month, at, &input.count);
     input.baseline = between(r, at - 2 * month, at - month, &input.baseline_count);
-    CX_TRY(cx_index_received_count(f->index, r->agent, at - month, at, &input.received_count, err));
+    for (unsigned d = day + 1; d < day + 1 + CX_CAPACITY_DAYS; d++)
+        input.received_count += r->counted->days[d];
     CX_TRY(cx_capacity_compute(&input, f->arena, &capacity, err));
     if (capacity.confidence != CX_CONFIDENCE_INSUFFICIENT)
         add_to(out, capacity.score);
     return CX_SUCCESS;
 }
 
-static cx_status put_capacity(const fleet *f, cx_json_list *list, const agent_rows *r, bool wanted,
-                              cx_err *err)
+static cx_status put_capacity(const fleet *f, cx_json_list *list, const agent_rows *r, cx_err *err)
 {
     mean points[CX_FLEET_DAYS_MAX] = {{0}};
-    unsigned step = (f->days + CAPACITY_POINTS - 1) / CAPACITY_POINTS;
-    for (unsigned back = 0; wanted && back < f->days; back += step) {
+    for (unsigned back = 0; back < f->days; back += f->step) {
         unsigned d = f->days - 1 - back;
-        CX_TRY(capacity_at(f, r, f->from_ns + (int64_t)(d + 1) * DAY_NS, &points[d], err));
+        cx_arena_mark mark = cx_arena_mark_now(f->arena);
+        CX_TRY(capacity_of(f, r, d, &points[d], err));
+        cx_arena_reset(f->arena, mark);
     }
     return put_means(f, list, "capacity", points, err);
 }
@@ -144,20 +180,21 @@ static cx_status put_chain(const fleet *f, cx_json_list *list, const cx_chain_re
     return cx_reply_end_object(list, "chain", &items, err);
 }
 
-static cx_status agent_json(const fleet *f, cx_str agent, bool with_capacity, cx_json *out,
-                            cx_err *err)
+static cx_status agent_json(const fleet *f, const counted_agent *counted, cx_json *out, cx_err *err)
 {
     const cx_chain_options options = {.profile = CX_CHAIN_AUTO};
-    agent_rows r = {.agent = agent};
-    CX_TRY(cx_index_scores(f->index, agent, f->from_ns - 2 * CX_CAPACITY_DAYS * DAY_NS, f->to_ns,
-                           f->arena, &r.rows, &r.count, err));
-    CX_TRY(cx_recorder_chain(f->recorder, f->index, agent, &options, f->arena, &r.chain, err));
+    agent_rows r = {.counted = counted};
+    CX_TRY(cx_index_scores(f->index, counted->agent,
+                           f->from_ns - 2 * CX_CAPACITY_DAYS * DAY_NS, f->to_ns, f->arena, &r.rows,
+                           &r.count, err));
+    CX_TRY(cx_recorder_chain(f->recorder, f->index, counted->agent, &options, f->arena, &r.chain,
+                             err));
     cx_json_list list = cx_json_list_begin(f->arena);
-    cx_reply_text(&list, "agent", agent);
+    cx_reply_text(&list, "agent", counted->agent);
     CX_TRY(put_chain(f, &list, &r.chain, err));
     cx_reply_time(&list, "last", r.count == 0 ? CX_TIME_NONE : r.rows[r.count - 1].timestamp_ns);
     CX_TRY(put_days(f, &list, &r, err));
-    CX_TRY(put_capacity(f, &list, &r, with_capacity, err));
+    CX_TRY(put_capacity(f, &list, &r, err));
     return cx_json_list_end_object(&list, out, err);
 }
 
@@ -180,6 +217,79 @@ static cx_status find_end(fleet *f, int64_t to_ns, cx_err *err)
     return CX_SUCCESS;
 }
 
+static cx_status take_cell(void *arg, const cx_facet_cell *cell, cx_err *err)
+{
+    fleet *f = arg;
+    bool is_new;
+    uint64_t *place = cx_map_find(&f->by_agent, cell->agent);
+    if (f->only.data != NULL && !cx_str_eq(f->only, cell->agent))
+        return CX_SUCCESS;
+    if (place == NULL) {
+        counted_agent *made = cx_vec_push(&f->agents, cx_alloc_default());
+        cx_str name = cx_arena_copy_str(f->arena, cell->agent);
+        if (made == NULL || name.data == NULL)
+            return cx_fail_nomem(err);
+        memset(made, 0, sizeof *made);
+        made->agent = name;
+        CX_TRY(cx_map_put(&f->by_agent, name, &place, &is_new, err));
+        *place = f->agents.count - 1;
+    }
+    counted_agent *one = &f->agents.items[*place];
+    const int64_t start = f->from_ns / DAY_NS - CX_CAPACITY_DAYS, day = cell->hour / 24 - start;
+    one->all += cell->traces;
+    one->verified += cell->verified ? cell->traces : 0;
+    if (day >= 0 && day < CX_CAPACITY_DAYS + (int64_t)f->days) {
+        one->days[day] += cell->traces;
+        if (day >= CX_CAPACITY_DAYS && cell->verified)
+            one->shown += cell->traces;
+    }
+    return CX_SUCCESS;
+}
+
+static int compare_agents(const void *a, const void *b)
+{
+    const counted_agent *left = a, *right = b;
+    if (left->shown != right->shown)
+        return left->shown > right->shown ? -1 : 1;
+    return cx_str_cmp(left->agent, right->agent);
+}
+
+/* Agents without a verified trace are none (cx_index_agents). */
+static void drop_unverified(fleet *f)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < f->agents.count; i++)
+        if (f->agents.items[i].verified != 0)
+            f->agents.items[kept++] = f->agents.items[i];
+    f->agents.count = kept;
+}
+
+/* F1, F2 */
+static cx_status choose_agents(fleet *f, cx_err *err)
+{
+    cx_trace_query all = CX_TRACE_QUERY_INIT;
+    uint64_t rows = 0;
+    bool complete;
+    CX_TRY(cx_index_facets(f->index, &all, take_cell, f, &complete, err));
+    drop_unverified(f);
+    if (f->agents.count > 1)
+        qsort(f->agents.items, f->agents.count, sizeof *f->agents.items, compare_agents);
+    for (size_t i = 0; i < f->agents.count; i++) {
+        const counted_agent *one = &f->agents.items[i];
+        if (f->shown_count == i && i < CX_FLEET_AGENTS_MAX &&
+            (i == 0 || rows + one->all <= ROWS_MAX)) {
+            rows += one->all;
+            f->shown_count++;
+        } else {
+            f->left_agents++;
+            f->left_traces += one->shown;
+        }
+    }
+    for (f->step = 1; f->step < f->days && rows * (f->days / f->step) > WORK_MAX;)
+        f->step++;
+    return CX_SUCCESS;
+}
+
 static cx_status put_dates(const fleet *f, cx_json_list *list, cx_err *err)
 {
     cx_json_list items = cx_json_list_begin(f->arena);
@@ -199,34 +309,44 @@ static cx_status put_dates(const fleet *f, cx_json_list *list, cx_err *err)
 
 static cx_status fleet_json(fleet *f, int64_t to_ns, cx_json *out, cx_err *err)
 {
-    const cx_str *agents;
-    size_t count = 0;
     cx_json value;
     CX_TRY(find_end(f, to_ns, err));
-    CX_TRY(cx_index_agents(f->index, f->arena, &agents, &count, err));
+    CX_TRY(choose_agents(f, err));
     cx_json_list items = cx_json_list_begin(f->arena);
-    for (size_t i = 0; i < count && i < CX_FLEET_AGENTS_MAX; i++) {
+    for (size_t i = 0; i < f->shown_count; i++) {
         cx_json item;
-        CX_TRY(agent_json(f, agents[i], i < CAPACITY_AGENTS, &item, err));
+        CX_TRY(agent_json(f, &f->agents.items[i], &item, err));
         cx_json_list_add(&items, item);
     }
     CX_TRY(cx_json_list_end_array(&items, &value, err));
-    cx_json_list list = cx_json_list_begin(f->arena);
+    cx_json_list list = cx_json_list_begin(f->arena), left = cx_json_list_begin(f->arena);
     cx_reply_put(&list, "agents", value);
+    cx_reply_uint(&list, "capacity_step", f->step);
     CX_TRY(put_dates(f, &list, err));
-    cx_reply_put(&list, "more", cx_json_make_bool(count > CX_FLEET_AGENTS_MAX));
+    cx_reply_uint(&left, "agents", f->left_agents);
+    cx_reply_uint(&left, "traces", f->left_traces);
+    CX_TRY(cx_reply_end_object(&list, "left_out", &left, err));
+    cx_reply_put(&list, "more", cx_json_make_bool(f->left_agents != 0));
     return cx_json_list_end_object(&list, out, err);
 }
 
-cx_status cx_recorder_answer_fleet(cx_recorder *recorder, cx_index *index, unsigned days,
-                                   int64_t to_ns, cx_buf *out, cx_err *err)
+cx_status cx_recorder_answer_fleet(cx_recorder *recorder, cx_index *index,
+                                   const cx_fleet_wanted *wanted, cx_buf *out, cx_err *err)
 {
     cx_reply reply;
     cx_json value;
-    if (days < 1 || days > CX_FLEET_DAYS_MAX)
-        return cx_fail(err, CX_E_USAGE, "days: found %u, expected 1 to %d", days,
+    if (wanted->days < 1 || wanted->days > CX_FLEET_DAYS_MAX)
+        return cx_fail(err, CX_E_USAGE, "days: found %u, expected 1 to %d", wanted->days,
                        CX_FLEET_DAYS_MAX);
     cx_reply_begin(&reply, recorder->alloc, err);
-    fleet f = {.recorder = recorder, .index = index, .arena = &reply.arena, .days = days};
-    return cx_reply_end(&reply, fleet_json(&f, to_ns, &value, err), &value, out);
+    fleet f = {.recorder = recorder,
+               .index = index,
+               .arena = &reply.arena,
+               .days = wanted->days,
+               .only = wanted->agent};
+    cx_map_init(&f.by_agent, cx_alloc_default(), cx_io_seed(cx_io_system()));
+    cx_status status = fleet_json(&f, wanted->to_ns, &value, err);
+    cx_map_done(&f.by_agent);
+    cx_vec_done(&f.agents, cx_alloc_default());
+    return cx_reply_end(&reply, status, &value, out);
 }

@@ -176,10 +176,15 @@ CX_RESULT cx_recorder_answer_around(cx_recorder *recorder, cx_index *index,
 CX_RESULT cx_recorder_answer_check(cx_recorder *recorder, cx_bytes body, cx_buf *out, cx_err *err);
 #define CX_FLEET_DAYS_MAX 90
 #define CX_FLEET_AGENTS_MAX 200
-/* {"agents":[..],"days":[..],"more"}: each agent's traces of the last days, day by day; the last day
- * is that of `to_ns`, or with CX_TIME_NONE of the newest verified trace. */
-CX_RESULT cx_recorder_answer_fleet(cx_recorder *recorder, cx_index *index, unsigned days,
-                                   int64_t to_ns, cx_buf *out, cx_err *err);
+typedef struct cx_fleet_wanted {
+    unsigned days; /* 1 .. CX_FLEET_DAYS_MAX */
+    int64_t to_ns; /* in the last day; CX_TIME_NONE = that of the newest verified trace */
+    cx_str agent;  /* only this one; data NULL = those with most traces */
+} cx_fleet_wanted;
+/* {"agents":[..],"capacity_step","days":[..],"left_out":{"agents","traces"},"more"}: each agent's
+ * traces of the last days, day by day; what is left out is counted (answer_fleet.c). */
+CX_RESULT cx_recorder_answer_fleet(cx_recorder *recorder, cx_index *index,
+                                   const cx_fleet_wanted *wanted, cx_buf *out, cx_err *err);
 /* The received bytes; CX_E_DENIED "LevelTooLow" when they are of a higher level. */
 CX_RESULT cx_recorder_raw_trace(cx_recorder *recorder, cx_index *index,
                                 const cx_trace_wanted *wanted, cx_buf *out, cx_err *err);

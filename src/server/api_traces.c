@@ -189,10 +189,12 @@ cx_status cx_api_check(cx_call *call, cx_err *err)
 cx_status cx_api_fleet(cx_call *call, cx_err *err)
 {
     const cx_param *days = cx_call_param(call, "days");
+    const cx_fleet_wanted wanted = {.days = days->given ? (unsigned)days->count : 30,
+                                    .to_ns = time_of(call, "to"),
+                                    .agent = cx_call_text(call, "agent")};
     cx_index *index;
     CX_TRY(cx_call_index(call, &index, err));
-    CX_TRY(cx_recorder_answer_fleet(call->service->recorder, index,
-                                    days->given ? (unsigned)days->count : 30, time_of(call, "to"),
+    CX_TRY(cx_recorder_answer_fleet(call->service->recorder, index, &wanted,
                                     &call->response.body, err));
     cx_call_answer(call, 200, "application/json");
     return CX_SUCCESS;

@@ -68,6 +68,7 @@ static const cx_route_param fleet_params[] = {
      .max = CX_FLEET_DAYS_MAX,
      .help = "Default 30."},
     {.name = "to", .type = CX_PARAM_TIME, .help = "The last day; default that of the newest trace."},
+    TEXT("agent", "Only this agent; default those with most traces in these days."),
 };
 
 static const cx_route_param chain_params[] = {

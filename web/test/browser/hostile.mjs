@@ -1,7 +1,7 @@
 // hostile.mjs - what has ever fooled a page, as names, keys, values, lines and file names; and
 // lattices, traces and a run that consist of it.
 
-import {createHash} from 'node:crypto';
+import {createHash, createPrivateKey, createPublicKey, sign} from 'node:crypto';
 import {appendFileSync, mkdirSync, readFileSync, writeFileSync} from 'node:fs';
 import {join} from 'node:path';
 import {Writer} from './lattice.mjs';
@@ -41,28 +41,66 @@ export function hostileLattice() {
   return writer.text();
 }
 
-/** Traces of unknown keys: kept, and shown as what they are. */
-export function hostileTraces() {
-  const at = (i, part) => new Date(Date.UTC(2026, 0, 2, 0, i, part)).toISOString().replace('Z', '+00:00');
+/** As Python's json.dumps(value, sort_keys=True): the bytes that form B signs (docs/formats/trace.md). */
+function pythonJson(value) {
+  if (Array.isArray(value)) return `[${value.map(pythonJson).join(', ')}]`;
+  if (value && typeof value === 'object')
+    return `{${Object.keys(value).sort().map((key) => `${pythonJson(key)}: ${pythonJson(value[key])}`).join(', ')}}`;
+  return JSON.stringify(value).replace(/[\u007f-\uffff]/g, (c) => '\\u' + c.charCodeAt(0).toString(16).padStart(4, '0'));
+}
+
+/** The key of an agent whose every word is hostile; its name is, too. */
+function keyOf(text) {
+  const seed = createHash('sha256').update('hostile ' + text).digest();
+  const privateKey = createPrivateKey({key: Buffer.concat([Buffer.from('302e020100300506032b657004220420', 'hex'), seed]), format: 'der', type: 'pkcs8'});
+  const raw = createPublicKey(privateKey).export({format: 'der', type: 'spki'}).subarray(-32);
+  return {privateKey, publicKey: raw.toString('base64url')};
+}
+
+const said = (text) => text.trim() !== '';
+const agentOf = (text) => createHash('sha256').update(text).digest('hex').slice(0, 16);
+
+/** The trust store of those who sign the traces below. */
+export function hostileKeys() {
   return JSON.stringify({
-    events: HOSTILE.filter((text) => text.trim() !== '').map((text, i) => ({
+    format: 'cortex-trust-1',
+    keys: HOSTILE.filter(said).map((text) => ({
+      agents: [agentOf(text)], algorithm: 'ed25519', key_id: `k-${agentOf(text)}`, description: text, not_after: null,
+      not_before: '2025-12-01T00:00:00.000000000Z', public_key: keyOf(text).publicKey, replaces: null, revoked_at: null,
+    })),
+  });
+}
+
+/** Traces with hostile text in every field that is a text, signed by trusted keys: they verify.  `runId` is the run that
+ *  the batch says they belong to. */
+export function hostileTraces(runId = HOSTILE[1]) {
+  const at = (i, part) => new Date(Date.UTC(2026, 0, 2, 0, i, part)).toISOString().replace('Z', '+00:00');
+  const events = HOSTILE.filter(said).map((text, i) => {
+    const long = i === 0 ? text + MEGABYTE : text;
+    const components = [
+      ['observation', 'THOUGHT_START', {task_description: long, round_number: 0, thought_type: text, source_adapter: text, channel_id: text}],
+      ['context', 'SNAPSHOT_AND_CONTEXT', {cognitive_state: text, system_snapshot: text, conversation_history: [text, text]}],
+      ['rationale', 'DMA_RESULTS', {csdma: {plausibility_score: 0.9, reasoning: long, flags: [text]}, dsdma: {domain: text, domain_alignment: 0.8, reasoning: text},
+        pdma: {stakeholders: text, conflicts: text, reasoning: text},
+        idma: {k_eff: 1.5, phase: text, sources_identified: [text, text], correlation_factors: [text], fragility_flag: true, reasoning: text}}],
+      ['rationale', 'ASPDMA_RESULT', {action_rationale: long, selected_action: text, reasoning_summary: text, alternatives_considered: [text], action_parameters: member({}, text || 'k', text)}],
+      ['conscience', 'CONSCIENCE_RESULT', {conscience_passed: false, action_was_overridden: true, conscience_override_reason: text, entropy_reason: text,
+        coherence_reason: text, epistemic_humility_justification: text, optimization_veto_decision: text, final_action: text}],
+      ['action', 'ACTION_RESULT', {action_executed: text, audit_entry_id: text, audit_sequence_number: i + 1, audit_entry_hash: text, audit_signature: text,
+        execution_success: true, execution_error: text, models_used: [text], follow_up_thought_id: text}],
+    ].map(([component_type, event_type, data], k) => ({component_type, event_type, timestamp: at(i, k), data}));
+    return {
       event_type: 'complete_trace',
       trace: {
-        trace_id: `trace-${i} ${text}`, thought_id: text, task_id: text, agent_id_hash: createHash('sha256').update(text).digest('hex').slice(0, 16),
-        started_at: at(i, 0), completed_at: at(i, 6), trace_level: 'full_traces',
-        components: [
-          ['observation', 'THOUGHT_START', {task_description: text, round_number: 0}],
-          ['context', 'SNAPSHOT_AND_CONTEXT', {cognitive_state: text, system_snapshot: text}],
-          ['rationale', 'DMA_RESULTS', {csdma: {plausibility_score: 0.9, reasoning: text}, dsdma: {domain: text, domain_alignment: 0.8},
-            idma: {k_eff: 1.5, phase: text, sources_identified: [text, text], fragility_flag: true}}],
-          ['rationale', 'ASPDMA_RESULT', {action_rationale: text, selected_action: text}],
-          ['conscience', 'CONSCIENCE_RESULT', {conscience_passed: false, action_was_overridden: true, conscience_override_reason: text}],
-          ['action', 'ACTION_RESULT', {action_executed: text, audit_sequence_number: i + 1, audit_entry_hash: text, execution_success: true}],
-        ].map(([component_type, event_type, data], k) => ({component_type, event_type, timestamp: at(i, k), data})),
-        signature: createHash('sha512').update('s' + text).digest('base64url'), signature_key_id: 'unknown-' + i,
+        trace_id: `trace-${i} ${text}`, thought_id: text, task_id: text, agent_id_hash: agentOf(text), started_at: at(i, 0), completed_at: at(i, 6),
+        trace_level: 'full_traces', components, signature_key_id: `k-${agentOf(text)}`,
+        signature: sign(null, Buffer.from(pythonJson(components)), keyOf(text).privateKey).toString('base64url'),
       },
-    })),
-    batch_timestamp: at(59, 0), consent_timestamp: at(0, 0), trace_level: 'full_traces',
+    };
+  });
+  return JSON.stringify({
+    events, batch_timestamp: at(59, 0), consent_timestamp: at(0, 0), trace_level: 'full_traces',
+    correlation_metadata: member({run_id: runId}, HOSTILE[0], HOSTILE[12]),
   });
 }
 

@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import {mkdtempSync, rmSync, writeFileSync} from 'node:fs';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
-import {hostileLattice, hostileRun, hostileTraces} from './hostile.mjs';
+import {HOSTILE, hostileKeys, hostileLattice, hostileRun, hostileTraces} from './hostile.mjs';
 import {goldenId, serveRuns} from './runs.mjs';
 import {cortex, viewFile} from './server.mjs';
 
@@ -86,11 +86,16 @@ export default {
     const lattice = join(folder, 'hostile.jsonl');
     const traces = join(folder, 'traces.json');
     writeFileSync(lattice, hostileLattice());
+    const keys = join(folder, 'keys.json');
     writeFileSync(traces, hostileTraces());
+    writeFileSync(keys, hostileKeys());
+    const count = JSON.parse(hostileTraces()).events.length;
     const home = await serveRuns((runs) => hostileRun(runs), (path) => {
-      const done = cortex(['record', '--home', path, '--unknown-key', 'keep', '--json', traces]);
-      const said = JSON.parse(done.stdout);
-      assert.ok(said.accepted + (said.unverified ?? 0) > 20, done.stdout + done.stderr);
+      const trusted = cortex(['key', 'add', '--home', path, keys]);
+      assert.equal(trusted.status, 0, trusted.stderr);
+      const done = cortex(['record', '--home', path, '--json', traces]);
+      assert.equal(JSON.parse(done.stdout).accepted, count, done.stdout.slice(0, 3000) + done.stderr);
+      cortex(['detect', '--home', path]);
     });
     return {folder, home, view: await viewFile(lattice)};
   },
@@ -122,12 +127,30 @@ export default {
       run: (page, s) => visit(page, s.home.url('/run'), [`#/run/${RUN}`, `#/run/${RUN}?tab=changes`]),
     },
 
+    async 'signed traces: the list, every facet, each kind of text as a trace, the fleet'(page, s) {
+      const ask = async (path) => (await fetch(s.home.base + path, {headers: {Authorization: `Bearer ${s.home.token}`}})).json();
+      const list = (await ask('/api/v1/covenant/traces?limit=1000&level=full_traces&verified=true')).traces;
+      assert.equal(list.length, HOSTILE.filter((text) => text.trim() !== '').length, 'all of them are signed, and verify');
+      // One of each kind: markup, a bidirectional override, control signs and ANSI, a megabyte, names of the language.
+      const shown = ['trace-0 ', 'trace-1 ', 'trace-12 ', 'trace-16 ', 'trace-17 ', 'trace-19 ', 'trace-25 ', 'trace-32 '].map((start) =>
+        list.find((trace) => trace.trace_id.startsWith(start)));
+      await visit(page, s.home.url('/inbox'), ['#/inbox?kind=trace&verdict=verified', '#/inbox?q=<script>window.pwned=1</script>',
+        '#/inbox?agent=<img src=x onerror=window.pwned=1>', '#/inbox?gate=__proto__', ...shown.map((trace) => '#/trace/' + encodeURIComponent(trace.trace_id)),
+        `#/fleet?agent=${shown[0].agent_id_hash}`, '#/fleet?only=<script>window.pwned=1</script>']);
+      await page.evaluate((hash) => (location.hash = hash), '#/trace/' + encodeURIComponent(shown[2].trace_id));
+      await page.locator('.sign', {hasText: 'RLO'}).first().waitFor();
+      await page.locator('.screen-head .badge-good').first().waitFor();
+      await page.evaluate((hash) => (location.hash = hash), '#/inbox?kind=trace');
+      await page.locator('.item .sign', {hasText: 'ESC'}).first().waitFor();
+    },
+
+    'signed traces at 390 pixels': {
+      options: {viewport: {width: 390, height: 844}},
+      run: (page, s) => visit(page, s.home.url('/inbox'), ['#/trace/' + encodeURIComponent(`trace-0 ${HOSTILE[0]}`)]),
+    },
+
     async 'everything else'(page, s) {
-      const answer = await fetch(`${s.home.base}/api/v1/traces?limit=50`, {headers: {Authorization: `Bearer ${s.home.token}`}});
-      const list = answer.ok ? (await answer.json()).items ?? [] : [];
-      const traces = list.slice(0, 8).map((trace) => '#/trace/' + encodeURIComponent(trace.trace_id));
-      await visit(page, s.home.url('/inbox'), ['#/inbox?q=<script>window.pwned=1</script>', '#/debugger/all',
-        ...traces, '#/evidence/<script>', '#/constructor', '#/__proto__/__proto__?__proto__=1']);
+      await visit(page, s.home.url('/inbox'), ['#/debugger/all', '#/evidence/<script>', '#/constructor', '#/__proto__/__proto__?__proto__=1']);
     },
   },
 };

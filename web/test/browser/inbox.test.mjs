@@ -3,7 +3,6 @@
 import assert from 'node:assert/strict';
 import {join} from 'node:path';
 import {readFileSync} from 'node:fs';
-import {nothingSerious} from './axe.mjs';
 import {goldenId, putBundle, serveRuns} from './runs.mjs';
 import {cortex, ROOT} from './server.mjs';
 
@@ -78,12 +77,6 @@ export default {
       await page.getByText('a parameter that cannot be used').waitFor();
       const others = open.complaints.filter((one) => !one.includes('status of 422'));
       open.complaints.splice(0, open.complaints.length, ...others);
-    },
-
-    async 'nothing serious for axe'(page, s) {
-      await page.goto(s.url('/inbox'));
-      await page.locator('.item-trace').first().waitFor();
-      await nothingSerious(page);
     },
 
     async 'what is recorded now appears by itself, findings too'(page, s) {

@@ -1,13 +1,14 @@
 // fleet.tsx - all agents: what the detectors found, how independent and reliable they are over time, and which
 // audit chains have holes.
 //
-//   #/fleet?agent=HASH&days=7|30|90&alerts=all
+//   #/fleet?agent=HASH&days=7|30|90&alerts=all&only=HASH
 
 import {useEffect, useMemo, useState} from 'preact/hooks';
 import {count, plural, shortAgent} from '../../base/format';
 import {addCommands} from '../../base/keys';
 import {useAnswer} from '../../base/load';
 import {adjust, go, linkTo, route} from '../../base/router';
+import {plain} from '../../base/text';
 import {Badge, type Tone} from '../../ui/badge';
 import {Icon} from '../../ui/icon';
 import {Answer, Empty, Failed, Loading} from '../../ui/states';
@@ -15,26 +16,27 @@ import {Line} from '../../ui/text';
 import {when} from '../trace/model';
 import {Alerts} from './alerts';
 import {Chart} from './chart';
-import {chainWords, newest, total, worstFirst, type Agent, type Alert, type Fleet as FleetData} from './model';
+import {chainWords, leftOut, newest, total, worstFirst, type Agent, type Alert, type Fleet as FleetData} from './model';
 
 const TONES: Record<string, Tone> = {holds: 'good', broken: 'bad', indeterminate: 'plain'};
 const DAYS = ['7', '30', '90'];
 
 export function Fleet() {
   const days = DAYS.includes(route.value.query['days'] ?? '') ? route.value.query['days']! : '30';
-  const of = useAnswer<FleetData>('/api/v1/covenant/fleet', {days});
+  const only = route.value.query['only'];
+  const of = useAnswer<FleetData>('/api/v1/covenant/fleet', {days, agent: only});
   const agents = useMemo(() => worstFirst(of.value?.agents ?? []), [of.value]);
   useKeys(agents);
   if (of.error) return <Failed error={of.error} again={() => location.reload()} />;
   if (!of.value) return <Loading what="Asking about the fleet" />;
   return (
     <>
-      <Head agents={agents.length} more={of.value.more} days={days} />
+      <Head fleet={of.value} days={days} only={only} />
       <div class="fleet-body">
         <div class="fleet-main">
-          {agents.length === 0
-            ? <Empty title="No agent has sent a verified trace yet"><p>Pin their keys with <code>cortex key add</code>, then record what they send: <code>cortex record FILE</code>, or POST /api/v1/covenant/events.</p></Empty>
-            : <><Charts fleet={of.value} agents={agents} /><Agents agents={agents} /></>}
+          {agents.length === 0 && only ? <Empty title="No agent of this name has sent a verified trace"><button type="button" onClick={() => adjust({only: null})}>All agents</button></Empty>
+            : agents.length === 0 ? <Empty title="No agent has sent a verified trace yet"><p>Pin their keys with <code>cortex key add</code>, then record what they send: <code>cortex record FILE</code>, or POST /api/v1/covenant/events.</p></Empty>
+              : <><Charts fleet={of.value} agents={agents} /><LeftOut fleet={of.value} /><Agents agents={agents} /></>}
         </div>
         <AlertSide />
       </div>
@@ -42,17 +44,40 @@ export function Fleet() {
   );
 }
 
-function Head({agents, more, days}: {agents: number; more: boolean; days: string}) {
+const DRAWN = 40;
+
+function Head({fleet, days, only}: {fleet: FleetData; days: string; only: string | undefined}) {
   return (
     <header class="screen-head">
       <h1>Fleet</h1>
-      <span class="dim">{plural(agents, 'agent')}{more ? ' and more' : ''}</span>
+      <span class="dim">{plural(fleet.agents.length, 'agent')}{fleet.left_out.agents > 0 ? ` of ${fleet.agents.length + fleet.left_out.agents}` : ''}</span>
+      {only && <button type="button" onClick={() => adjust({only: null, agent: null})}>Show all agents</button>}
       <span class="grow" />
+      {fleet.left_out.agents > 0 && <LookUp />}
       <div class="fleet-days" role="group" aria-label="Days shown">
         {DAYS.map((one) => <button key={one} type="button" aria-pressed={one === days} onClick={() => adjust({days: one})}>{`${one} days`}</button>)}
       </div>
     </header>
   );
+}
+
+/** For an agent that is left out. */
+function LookUp() {
+  const [name, setName] = useState('');
+  return (
+    <form class="fleet-look" onSubmit={(event) => {
+      event.preventDefault();
+      if (name.trim()) adjust({only: name.trim()});
+    }}>
+      <input type="search" aria-label="Look up an agent" placeholder="Look up an agent" maxLength={200} value={name} onInput={(event) => setName(event.currentTarget.value)} />
+    </form>
+  );
+}
+
+/** What is not shown is said where it is missed. */
+function LeftOut({fleet}: {fleet: FleetData}) {
+  const words = leftOut(fleet, DRAWN);
+  return words.length === 0 ? null : <p class="fleet-left dim" role="note">{words.join(' ')}</p>;
 }
 
 function choose(agent: string | null): void {
@@ -83,7 +108,7 @@ function useKeys(agents: readonly Agent[]): void {
 function Charts({fleet, agents}: {fleet: FleetData; agents: readonly Agent[]}) {
   const names = useMemo(() => fleet.agents.map((one) => one.agent), [fleet]);
   const chosen = route.value.query['agent'] ?? null;
-  const shown = useMemo(() => agents.slice(0, 40), [agents]);
+  const shown = useMemo(() => agents.slice(0, DRAWN), [agents]);
   return (
     <div class="fleet-charts">
       {(['k_eff', 'capacity'] as const).map((series) =>
@@ -115,7 +140,7 @@ function AgentRow({one, chosen, lane}: {one: Agent; chosen: boolean; lane: numbe
       <th scope="row"><div class="fleet-name">
         <span class="lane-mark fleet-lane" style={{background: `var(--lane-${lane})`}} aria-hidden="true" />
         <button type="button" class="link mono" aria-pressed={chosen} onClick={() => choose(one.agent)}><Line text={shortAgent(one.agent)} most={30} /></button>
-        <a href={linkTo('debugger', `agent/${one.agent}`)} aria-label={`Open ${one.agent} in the debugger`} title="In the debugger"><Icon name="lanes" /></a>
+        <a href={linkTo('debugger', `agent/${one.agent}`)} aria-label={`Open ${plain(one.agent)} in the debugger`} title="In the debugger"><Icon name="lanes" /></a>
       </div></th>
       <td class="mono">{count(traces)}<Spark values={one.traces} /></td>
       <td class={`mono ${k !== null && k < 2 ? 'fleet-low' : ''}`}>{k === null ? '\u2013' : k.toFixed(2)}</td>
@@ -154,14 +179,17 @@ function AlertSide() {
   );
 }
 
+const MOST = 200;
+
 function AlertList({all, agent, again}: {all: boolean; agent: string | undefined; again(): void}) {
-  const of = useAnswer<{alerts: Alert[]}>('/api/v1/covenant/alerts', {status: all ? 'all' : 'open', limit: 200});
+  const of = useAnswer<{alerts: Alert[]}>('/api/v1/covenant/alerts', {status: all ? 'all' : 'open', limit: MOST});
   return (
     <Answer of={of} what="Alerts">
       {(found) => {
         const shown = agent ? found.alerts.filter((one) => one.agent_id_hash === agent) : found.alerts;
         return (
           <>
+            {found.alerts.length >= MOST && <p class="fleet-note dim">{`The newest ${MOST}; `}<a href={linkTo('inbox', '', {kind: 'alert'})}>all are in the inbox</a>.</p>}
             {agent && <p class="fleet-note dim">{`${shown.length} of ${found.alerts.length}, of the chosen agent. `}<button type="button" class="link" onClick={() => adjust({agent: null}, false)}>All</button></p>}
             {shown.length === 0
               ? <Empty title={all ? 'Nothing was ever found' : 'Nothing is open'}><p>The five detectors look when <code>cortex detect</code> runs: over scores, chains, drift and overrides.</p></Empty>

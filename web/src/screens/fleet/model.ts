@@ -1,5 +1,7 @@
 // model.ts - the fleet as the server sends it (covenant/fleet, covenant/alerts), and what is made of it.  Pure.
 
+import {plural} from '../../base/format';
+
 export interface ChainCounts {
   entries: number;
   gap: number;
@@ -26,7 +28,11 @@ export interface Agent {
 
 export interface Fleet {
   agents: Agent[];
+  /** A capacity is given for every so many days, the last one always. */
+  capacity_step: number;
   days: string[];
+  /** Agents with fewer traces than those shown, and their traces in these days. */
+  left_out: {agents: number; traces: number};
   more: boolean;
 }
 
@@ -75,6 +81,18 @@ export function total(values: readonly number[]): number {
 export function newest(values: readonly (number | null)[]): number | null {
   for (let i = values.length; i-- > 0;) if (values[i] !== null) return values[i]!;
   return null;
+}
+
+const ordinal = (n: number): string => `${n}${n % 10 === 1 && n % 100 !== 11 ? 'st' : n % 10 === 2 && n % 100 !== 12 ? 'nd' : n % 10 === 3 && n % 100 !== 13 ? 'rd' : 'th'}`;
+
+/** What the charts and the table do not show, in sentences; empty when they show all. */
+export function leftOut(fleet: Fleet, drawn: number): string[] {
+  const words: string[] = [];
+  if (fleet.left_out.agents > 0)
+    words.push(`${plural(fleet.left_out.agents, 'agent')} with fewer traces (${plural(fleet.left_out.traces, 'trace')} in these days) are left out; findings are of all agents.`);
+  if (fleet.agents.length > drawn) words.push(`The charts draw the ${drawn} worst of the ${fleet.agents.length} agents in the table.`);
+  if (fleet.capacity_step > 1) words.push(`Capacity is computed for every ${ordinal(fleet.capacity_step)} day.`);
+  return words;
 }
 
 /** Days as seconds, for an axis. */

@@ -4,6 +4,7 @@ import type {ComponentChildren} from 'preact';
 import {useAnswer} from '../../base/load';
 import {count, shortAgent, shortId} from '../../base/format';
 import {linkTo} from '../../base/router';
+import {plain} from '../../base/text';
 import {Badge, type Tone} from '../../ui/badge';
 import {Icon} from '../../ui/icon';
 import {Answer} from '../../ui/states';
@@ -26,7 +27,7 @@ export function Panel({title, mark, children}: {title: string; mark?: ComponentC
 }
 
 function Hash({text, what}: {text: string; what: string}) {
-  return <button type="button" class="link mono" title={`${text} (copy)`} onClick={() => copy(text, what)}>{shortId(text)}</button>;
+  return <button type="button" class="link mono" title={`${plain(text)} (copy)`} onClick={() => copy(text, what)}><Line text={shortId(text)} most={30} /></button>;
 }
 
 /** What is wrong, in words, before anything else. */
@@ -115,7 +116,7 @@ function ChainEntry({row, here}: {row: Row | null; here?: boolean}) {
     <li class={`trace-link ${here ? 'trace-here' : ''}`}>
       <span class="mono">{row.audit.seq === null ? '?' : `#${row.audit.seq}`}</span>
       {here ? <strong>this one</strong> : <a href={linkTo('trace', row.trace_id, {agent: row.agent_id_hash})}><Line text={row.selected_action ?? row.trace_id} most={40} /></a>}
-      <span class="mono dim" title={row.audit.hash ?? undefined}>{row.audit.hash ? shortId(row.audit.hash) : ''}</span>
+      <span class="mono dim" title={row.audit.hash ? plain(row.audit.hash) : undefined}>{row.audit.hash && <Line text={shortId(row.audit.hash)} most={30} />}</span>
     </li>
   );
 }
