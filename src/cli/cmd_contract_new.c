@@ -1,5 +1,6 @@
 /*
- * cmd_contract_new.c - `cortex contract new`: a contract to start from, as narrow as what was asked.
+ * cmd_contract_new.c - `cortex contract new`: a contract to start from, as narrow as what was
+ * asked.
  */
 #include "cli/ledger.h"
 #include "crypto/digest.h"
@@ -128,7 +129,8 @@ static cx_status make(draft *d, cx_buf *out)
     cx_str role_name = option(d, "role", "WORKER"), agent = option(d, "agent", "agent-1");
     cx_run_role role;
     if (!cx_run_role_parse(role_name, &role))
-        return cx_fail(d->err, CX_E_USAGE, "--role: expected PM, TECH_LEAD, WORKER, .., found '%.*s'",
+        return cx_fail(d->err, CX_E_USAGE,
+                       "--role: expected PM, TECH_LEAD, WORKER, .., found '%.*s'",
                        role_name.size > 60 ? 60 : (int)role_name.size, role_name.data);
     CX_TRY(cx_cli_take_text(d->cli, d->args->operands[0], &spec, d->err));
     CX_TRY(cx_cli_take_all(d->cli, d->args, "path", &paths, &path_count, d->err));
@@ -145,6 +147,8 @@ static cx_status make(draft *d, cx_buf *out)
     CX_TRY(put_tests(d, &list));
     CX_TRY(put_permissions(d, &list));
     CX_TRY(put_rest(d, &list));
+    if (cx_cli_has(d->args, "json"))
+        return cx_cli_end_json(&list, out, d->err);
     CX_TRY(cx_json_list_end_object(&list, &contract, d->err));
     CX_TRY(accept(d, &contract));
     return cx_run_json_write(out, &contract, d->err);
@@ -163,7 +167,8 @@ static int run(cx_cli *cli, const cx_cli_args *args)
     cx_status status = make(&d, &out);
     if (!cx_failed(status))
         status = cx_cli_deliver(cli, args, cx_buf_bytes(&out), &err);
-    int code = cx_failed(status) ? cx_cli_fail(cli, "contract new", &err, false) : CX_EXIT_HOLDS;
+    int code = cx_failed(status) ? cx_cli_fail(cli, "contract new", &err, cx_cli_has(args, "json"))
+                                 : CX_EXIT_HOLDS;
     cx_buf_done(&out);
     return code;
 }
@@ -177,25 +182,31 @@ static const cx_cli_option options[] = {
                     "Must pass; no shell, and on the allowlist; repeatable."),
     CX_CLI_OPT("id", 0, CX_CLI_TEXT, "TASK", "The task's id, 8 bytes at least; default task_0001."),
     CX_CLI_OPT("role", 0, CX_CLI_TEXT, "ROLE", "Who works; default WORKER."),
-    CX_CLI_OPT("agent", 0, CX_CLI_TEXT, "ID", "As in policies/agent_registry.json; default agent-1."),
+    CX_CLI_OPT("agent", 0, CX_CLI_TEXT, "ID",
+               "As in policies/agent_registry.json; default agent-1."),
     CX_CLI_OPT("baseline", 0, CX_CLI_TEXT, "REF", "Where the work starts; default HEAD."),
-    CX_CLI_OPT("timeout", 0, CX_CLI_COUNT, "SECONDS", "For the agent and for each test; default 600."),
-    CX_CLI_OPT("retries", 0, CX_CLI_COUNT, "N", "Attempts to fix what failed, at most 10; default 1."),
+    CX_CLI_OPT("timeout", 0, CX_CLI_COUNT, "SECONDS",
+               "For the agent and for each test; default 600."),
+    CX_CLI_OPT("retries", 0, CX_CLI_COUNT, "N",
+               "Attempts to fix what failed, at most 10; default 1."),
     CX_CLI_OPTION_OUTPUT("the contract"),
+    CX_CLI_OPT_FLAG("json", 0, "The contract in one line; errors as JSON, too."),
     CX_CLI_OPTIONS_COMMON};
 
 const cx_cli_command cx_cli_contract_new = {
     .name = "contract new",
     .purpose = "a task contract to start from",
-    .about = "Prints a contract for one task: SPEC says what is to be done ('@FILE' or '-' reads it), "
-             "the paths are all that may be changed, the tests decide. Everything else is as narrow "
-             "as it can be: no network, no shell beyond the sandbox. Edit it, then 'cortex contract "
-             "lint' says what is still wrong and 'cortex run' carries it out.",
+    .about =
+        "Prints a contract for one task: SPEC says what is to be done ('@FILE' or '-' reads it), "
+        "the paths are all that may be changed, the tests decide. Everything else is as narrow "
+        "as it can be: no network, no shell beyond the sandbox. Edit it, then 'cortex contract "
+        "lint' says what is still wrong and 'cortex run' carries it out.",
     .operands = operands,
     .operand_count = CX_COUNT_OF(operands),
     .options = options,
     .option_count = CX_COUNT_OF(options),
     .exits = "0 printed\n2 usage error\n3 it could not be written",
-    .example = "cortex contract new 'add() must add' -p src/calc.py -t 'python3 -m pytest -q' -o task.json",
+    .example = "cortex contract new 'add() must add' -p src/calc.py -t 'python3 -m pytest -q' -o "
+               "task.json",
     .run = run,
 };

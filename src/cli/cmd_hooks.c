@@ -168,6 +168,30 @@ static cx_status judge(cx_cli *cli, const cx_cli_args *args, hook_judge *judge_h
     return status;
 }
 
+static cx_status judgement_json(cx_cli *cli, const cx_hook_judgement *judgement, cx_buf *out,
+                                cx_err *err)
+{
+    cx_json_list root = cx_json_list_begin(&cli->arena);
+    cx_json violations;
+    CX_TRY(cx_run_findings_json(&judgement->findings, &cli->arena, &violations, err));
+    cx_cli_put_bool(&root, "allow", judgement->findings.refusing == 0);
+    cx_json_list_put(&root, CX_STR("violations"), violations);
+    return cx_cli_end_json(&root, out, err);
+}
+
+/* With --json, on standard output; what cannot be told is not allowed. */
+static int tell(cx_cli *cli, const cx_hook_judgement *judgement, int code)
+{
+    cx_err err = {0};
+    cx_buf out;
+    cx_buf_init(&out, cli->alloc);
+    cx_status status = judgement_json(cli, judgement, &out, &err);
+    if (cx_failed(status) || cx_cli_answer(cli, &out, code) != code)
+        code = CX_RUN_EXIT_REJECTED;
+    cx_buf_done(&out);
+    return code;
+}
+
 /* One line a finding, on standard error, where git shows it: rule, path, reason. */
 static int run_hook(cx_cli *cli, const cx_cli_args *args, hook_judge *judge_hook, bool push)
 {
@@ -175,6 +199,8 @@ static int run_hook(cx_cli *cli, const cx_cli_args *args, hook_judge *judge_hook
     cx_err err = {0};
     if (cx_failed(judge(cli, args, judge_hook, push, &judgement, &err))) {
         cx_cli_complain("%s: %s; nothing is allowed unseen", args->command->name, err.message);
+        if (cx_cli_has(args, "json"))
+            cx_cli_write_error_json(cli, &err);
         return CX_RUN_EXIT_REJECTED;
     }
     for (size_t i = 0; i < judgement.findings.list.count; i++) {
@@ -185,6 +211,8 @@ static int run_hook(cx_cli *cli, const cx_cli_args *args, hook_judge *judge_hook
                             (int)finding->message.size, finding->message.data);
     }
     int code = judgement.findings.refusing == 0 ? CX_EXIT_HOLDS : CX_RUN_EXIT_REJECTED;
+    if (cx_cli_has(args, "json"))
+        code = tell(cli, &judgement, code);
     cx_run_findings_done(&judgement.findings);
     return code;
 }
@@ -199,7 +227,8 @@ static int run_pre_push(cx_cli *cli, const cx_cli_args *args)
     return run_hook(cli, args, cx_hook_pre_push, true);
 }
 
-static const cx_cli_option hook_options[] = {CX_CLI_OPTION_REPO, CX_CLI_OPTIONS_COMMON};
+static const cx_cli_option hook_options[] = {CX_CLI_OPTION_REPO, CX_CLI_OPTION_JSON,
+                                             CX_CLI_OPTIONS_COMMON};
 
 #define HOOK_EXITS "0 allowed\n2 wrong usage\n4 rejected, also when it cannot be judged"
 

@@ -129,6 +129,27 @@ static bool is_name(cx_str name)
     return name.size != 0 && name.size <= 64 && strchr("._-", name.data[0]) == NULL;
 }
 
+static cx_status answer_added(editing *e, const cx_run_executable *program, bool diagnostic,
+                              cx_buf *out, cx_err *err)
+{
+    if (cx_cli_has(e->args, "json")) {
+        cx_json_list root = cx_json_list_begin(e->arena);
+        cx_cli_put_str(&root, "config", cx_str_z(e->path));
+        cx_cli_put_str(&root, "name", cx_str_z(e->args->operands[0]));
+        cx_cli_put_str(&root, "program", program->path);
+        cx_cli_put_digest(&root, "sha256", &program->sha256);
+        cx_cli_put_bool(&root, "diagnostic_only", diagnostic);
+        return cx_cli_end_json(&root, out, err);
+    }
+    cx_buf_printf(out, "%s: runner %s starts %s\n", e->path, e->args->operands[0],
+                  program->path.data);
+    if (diagnostic)
+        cx_buf_add_z(out, "runner.mcp_only is true: its runs need --diagnostic and never merge; "
+                          "'--full' makes them full runs\n");
+    cx_buf_add_z(out, "commit " CONFIG_NAME ": runs read it from the baseline\n");
+    return cx_buf_check(out, err);
+}
+
 static cx_status add(editing *e, cx_buf *out, cx_err *err)
 {
     cx_str name = cx_str_z(e->args->operands[0]);
@@ -165,18 +186,34 @@ static cx_status add(editing *e, cx_buf *out, cx_err *err)
         status = cx_io_replace_file(e->cli->io, e->path, cx_buf_bytes(&text), err);
     cx_buf_done(&text);
     CX_TRY(status);
-    cx_buf_printf(out, "%s: runner %s starts %s\n", e->path, e->args->operands[0],
-                  program.path.data);
-    if (!is_mcp && checked.mcp_only)
-        cx_buf_add_z(out, "runner.mcp_only is true: its runs need --diagnostic and never merge; "
-                          "'--full' makes them full runs\n");
-    cx_buf_add_z(out, "commit " CONFIG_NAME ": runs read it from the baseline\n");
-    return CX_SUCCESS;
+    return answer_added(e, &program, !is_mcp && checked.mcp_only, out, err);
+}
+
+static cx_status list_json(editing *e, cx_buf *out, cx_err *err)
+{
+    cx_json_list root = cx_json_list_begin(e->arena), runners = cx_json_list_begin(e->arena);
+    for (size_t i = 0; i < e->config.runner_count; i++) {
+        const cx_run_runner_config *runner = &e->config.runners[i];
+        const cx_run_integration *pinned = cx_run_config_integration(&e->config, runner->name);
+        cx_json_list one = cx_json_list_begin(e->arena);
+        cx_cli_put_str(&one, "name", runner->name);
+        cx_cli_put_str(&one, "kind",
+                       runner->kind == CX_RUNNER_MCP ? CX_STR("mcp") : CX_STR("exec"));
+        cx_cli_put_texts(&one, "argv", runner->argv.items, runner->argv.count);
+        cx_cli_put_bool(&one, "default", cx_str_eq(runner->name, e->config.default_runner));
+        cx_cli_put_bool(&one, "integrated", pinned != NULL);
+        CX_TRY(cx_cli_add_object(&runners, &one, err));
+    }
+    CX_TRY(cx_cli_put_array(&root, "runners", &runners, err));
+    cx_cli_put_bool(&root, "mcp_only", e->config.mcp_only);
+    return cx_cli_end_json(&root, out, err);
 }
 
 static cx_status list(editing *e, cx_buf *out, cx_err *err)
 {
     CX_TRY(open_config(e, err));
+    if (cx_cli_has(e->args, "json"))
+        return list_json(e, out, err);
     for (size_t i = 0; i < e->config.runner_count; i++) {
         const cx_run_runner_config *runner = &e->config.runners[i];
         const cx_run_integration *pinned = cx_run_config_integration(&e->config, runner->name);
@@ -201,7 +238,7 @@ static int run_work(cx_cli *cli, const cx_cli_args *args, const char *what, cx_e
     editing e = {.cli = cli, .args = args, .arena = &cli->arena};
     cx_buf_init(&out, cli->alloc);
     cx_status status = work(&e, &out, &err);
-    int code = cx_failed(status) ? cx_cli_fail(cli, what, &err, false)
+    int code = cx_failed(status) ? cx_cli_fail(cli, what, &err, cx_cli_has(args, "json"))
                                  : cx_cli_answer(cli, &out, CX_EXIT_HOLDS);
     cx_buf_done(&out);
     return code;
@@ -229,9 +266,11 @@ static const cx_cli_option add_options[] = {
     CX_CLI_OPT_FLAG("full", 0,
                     "Let exec runners do full runs, which merge: sets runner.mcp_only to false."),
     CX_CLI_OPTION_REPO,
+    CX_CLI_OPTION_JSON,
     CX_CLI_OPTIONS_COMMON};
 
-static const cx_cli_option list_options[] = {CX_CLI_OPTION_REPO, CX_CLI_OPTIONS_COMMON};
+static const cx_cli_option list_options[] = {CX_CLI_OPTION_REPO, CX_CLI_OPTION_JSON,
+                                             CX_CLI_OPTIONS_COMMON};
 
 const cx_cli_command cx_cli_runner_add = {
     .name = "runner add",

@@ -341,6 +341,8 @@ def hooks_are_installed_chained_and_removed():
         tree = active_run(repo, CONTRACT)
         write(tree / "src/app/new.c", "x\n")
         git(tree, "add", "-A")
+        told = json.loads(cortex(tree, "hook", "pre-commit", "--json"))
+        check(told == {"allow": True, "violations": []}, told)
         git(tree, "commit", "-q", "-m", "inside")
         check(list(folder.glob("**/ran")) != [], "the hook from before did not run")
         check(states(repo, "remove") == {"pre-commit": ("foreign", False),
@@ -369,6 +371,11 @@ def sentence_22_without_a_contract_the_hook_rejects():
         git(repo, "commit", "-q", "-m", "no run", code=1)
         cortex(repo, "hook", "pre-commit", code=4)
         cortex(repo, "hook", "pre-push", code=4, stdin=b"")
+        told = json.loads(cortex(repo, "hook", "pre-commit", "--json", code=4))
+        check(told["allow"] is False and told["violations"], told)
+        with Folder() as elsewhere:
+            told = json.loads(cortex(elsewhere, "hook", "pre-commit", "--json", code=4))
+            check("error" in told, told)
         tree = active_run(repo, None)  # a run whose contract cannot be read
         cortex(tree, "hook", "pre-commit", code=4)
         write(repo / ".runtime-cache/cortexpilot/active/runs" / RUN_ID / "contract.json", "{}")
@@ -389,6 +396,9 @@ def pre_commit_judges_the_index_that_is_committed():
         git(tree, "add", "README.md")
         done = run(BIN, "hook", "pre-commit", env=ENV, cwd=tree)
         check(done.returncode == 4 and b"D07 README.md" in done.stderr, done.stderr)
+        told = json.loads(cortex(tree, "hook", "pre-commit", "--json", code=4))
+        check(told["allow"] is False and [(v["rule"], v["path"]) for v in told["violations"]] ==
+              [("D07", "README.md")], told)
         git(tree, "reset", "-q", "--hard")
         write(tree / "src/app/new.c", "x\n")
         git(tree, "add", "-A")

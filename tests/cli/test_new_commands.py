@@ -4,6 +4,7 @@ commits or with another main branch, FIFOs where files belong.
 
     test_new_commands.py [PROGRAM] [WORDS..]     PROGRAM defaults to $CORTEX_BIN
 """
+import hashlib
 import json
 import os
 import pathlib
@@ -161,6 +162,39 @@ def what_no_run_would_accept_is_not_written():
         p.cortex(*new, "--retries", "10", "--timeout", "1")
         done = p.cortex(*new, "--id", "short", "-o", "../t.json", code=2)
         check(b"/task_id" in done.stderr and not (p.path.parent / "t.json").exists(), done.stderr)
+
+
+@test
+def runners_and_new_contracts_answer_programs():
+    with Folder() as folder:
+        p = Place(folder)
+        p.cortex("init")
+        listed = json.loads(p.cortex("runner", "list", "--json").stdout)
+        check([one["integrated"] for one in listed["runners"]] == [False] and
+              listed["mcp_only"] is True, listed)
+        added = json.loads(p.cortex("runner", "add", "x", "--default", "git", "version", "--json")
+                           .stdout)
+        check(set(added) == {"config", "name", "program", "sha256", "diagnostic_only"}, added)
+        check(added["name"] == "x" and added["diagnostic_only"] is True, added)
+        check(added["config"] == str(p.path / "policies/cortex.json"), added)
+        check(added["sha256"] == hashlib.sha256(open(added["program"], "rb").read()).hexdigest(),
+              added)
+        full = json.loads(p.cortex("runner", "add", "y", "--full", "git", "--json").stdout)
+        check(full["diagnostic_only"] is False, full)
+        listed = json.loads(p.cortex("runner", "list", "--json").stdout)
+        check(listed["mcp_only"] is False and listed["runners"][1:] == [
+            {"name": "x", "kind": "exec", "argv": ["git", "version"], "default": True,
+             "integrated": True},
+            {"name": "y", "kind": "exec", "argv": ["git"], "default": False,
+             "integrated": True}], listed)
+        done = p.cortex("runner", "add", "x", "no-such-program", "--json", code=2)
+        check("error" in json.loads(done.stdout), done.stdout)
+        new = ["contract", "new", "x", "--path", "a.txt", "--test", "git diff --check"]
+        people, program = p.cortex(*new).stdout, p.cortex(*new, "--json").stdout
+        check(json.loads(people) == json.loads(program), program)
+        check(program.count(b"\n") == 1 and program.endswith(b"\n"), program)
+        done = p.cortex("contract", "new", "x", "--json", code=2)
+        check("error" in json.loads(done.stdout), done.stdout)
 
 
 @test
