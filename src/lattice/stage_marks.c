@@ -6,12 +6,14 @@
  *              "sealed"}]
  *
  *   M1  of each kind one is told in a thousandth of the range, so marks are few however long a
- *       history is; the first of a stretch is told.
+ *       history is; the first of a stretch is told.  Where a thousandth is a column at most, so
+ *       many nodes of that column are told as people may want to go through one by one.
  */
 #include "lattice/answer.h"
 #include "lattice/stage_internal.h"
 
 #define MARK_BINS 1000
+#define MARKS_IN_COLUMN 16
 
 enum {
     MARK_ERROR,
@@ -29,6 +31,7 @@ typedef struct marking {
     cx_buf *out;
     uint32_t from, to;
     uint64_t last_bin[MARK_KINDS];
+    unsigned in_bin[MARK_KINDS];
     bool any;
 } marking;
 
@@ -52,9 +55,13 @@ static unsigned mark_kinds(const layout_row *row)
 static void put_mark(marking *m, unsigned kind, uint32_t column, cx_node n)
 {
     uint64_t bin = (uint64_t)(column - m->from) * MARK_BINS / (m->to - m->from);
-    if (m->last_bin[kind] == bin)
+    unsigned most = m->to - m->from <= MARK_BINS ? MARKS_IN_COLUMN : 1;
+    if (m->last_bin[kind] != bin)
+        m->in_bin[kind] = 0;
+    if (m->in_bin[kind] == most)
         return;
     m->last_bin[kind] = bin;
+    m->in_bin[kind]++;
     cx_buf_printf(m->out, "%s%u,%lu,%lu", m->any ? "," : "", kind, (unsigned long)column,
                   (unsigned long)n);
     m->any = true;

@@ -1,57 +1,104 @@
-// shots.mjs DIR - pictures of the screens, light and dark, at 1280 and at 390 pixels: to be looked
-// at.  They are kept out of the repository.
+// shots.mjs DIR [NAME..] - pictures of all screens, or of those whose names hold one of the arguments:
+// light and dark, at 1280 and at 390 pixels, to be looked at.  They are kept out of the repository.
 
-import {mkdirSync} from 'node:fs';
+import {createHash} from 'node:crypto';
+import {mkdirSync, readFileSync} from 'node:fs';
 import {join} from 'node:path';
 import {launch, openPage} from './browser.mjs';
-import {cortex, ROOT, serveHome, viewFile} from './server.mjs';
+import {goldenId, putBundle, serveRuns} from './runs.mjs';
+import {cortex, ROOT, viewFile} from './server.mjs';
 
 const to = process.argv[2] ?? 'shots';
+const wanted = process.argv.slice(3);
 mkdirSync(to, {recursive: true});
 const browser = await launch();
 
-/** Each: a name, and what brings a page there. */
+const NARROW = {width: 390, height: 844};
+const LOOKS = [
+  ['light', {}], ['dark', {colorScheme: 'dark'}],
+  ['light-390', {viewport: NARROW}], ['dark-390', {viewport: NARROW, colorScheme: 'dark'}],
+];
+
+/** Each: a name, an address, and what brings the page there. */
 async function shoot(name, url, act = async () => {}) {
-  for (const [look, options] of [
-    ['light', {}], ['dark', {colorScheme: 'dark'}],
-    ['light-390', {viewport: {width: 390, height: 844}}],
-  ]) {
+  if (wanted.length > 0 && !wanted.some((part) => name.includes(part))) return;
+  for (const [look, options] of LOOKS) {
     const {context, page, complaints} = await openPage(browser, options);
     await page.goto(url);
     await page.waitForSelector('main.screen');
     await act(page);
+    // Not until the network is idle: some screens keep a stream open.
+    await page.waitForFunction(() => !document.querySelector('.state-loading'));
+    await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
     await page.screenshot({path: join(to, `${name}-${look}.png`)});
     if (complaints.length) console.log(name, look, complaints);
     await context.close();
   }
 }
 
-const incident = await viewFile(join(ROOT, 'examples/incident.jsonl'));
-try {
-  await shoot('debugger', incident.url, async (page) => {
-    await page.waitForSelector('.event-agent');
-    await page.evaluate(() => (location.hash = '#/debugger/file?node=@reviewer&key=memory.refund_limit'));
-    await page.waitForSelector('.why h2, .tab');
-    await page.waitForLoadState('networkidle');
-  });
-  await shoot('compare', `${incident.url}&to=${encodeURIComponent('/compare/file?a=@coder&b=@planner')}`, (page) => page.waitForSelector('.compare-first'));
-} finally {
-  await incident.close();
+const waitFor = (selector) => (page) => page.waitForSelector(selector);
+
+/** A file of somebody else, and the key that signed it. */
+async function openEvidence(page) {
+  const vectors = join(ROOT, 'tests/vectors/evidence');
+  const key = Buffer.from(readFileSync(join(vectors, 'key.txt'), 'utf8').trim(), 'hex');
+  const id = createHash('sha256').update('recorder').update(Buffer.of(10, 1)).update(key).digest('hex').slice(0, 8);
+  await page.getByLabel('A key or root that came to you another way').fill(`recorder+${id}+${Buffer.concat([Buffer.of(1), key]).toString('base64')}`);
+  await page.getByRole('button', {name: 'Trust', exact: true}).click();
+  await page.locator('#own-file').setInputFiles(join(vectors, 'commit.cxe'));
+  await page.waitForSelector('.parts');
+  await page.evaluate(() => document.querySelector('.report')?.scrollIntoView());
 }
 
-const traces = join(ROOT, 'examples/traces');
-const home = await serveHome((path) => {
-  cortex(['key', 'add', '--home', path, join(traces, 'trust.json')]);
-  cortex(['record', '--home', path, join(traces, 'alpha.json'), join(traces, 'beta.json'), join(traces, 'later.json')]);
-  cortex(['detect', '--home', path]);
-});
+async function shootFile() {
+  const incident = await viewFile(join(ROOT, 'examples/incident.jsonl'));
+  const at = (path) => `${incident.url}&to=${encodeURIComponent(path)}`;
+  try {
+    await shoot('debugger', at('/debugger/file?node=@reviewer&key=memory.refund_limit'), waitFor('.why h2, .tab'));
+    await shoot('compare', at('/compare/file?a=@coder&b=@planner'), waitFor('.compare-first'));
+    await shoot('heatmap', at('/heatmap/file'), waitFor('.heat-hottest'));
+  } finally {
+    await incident.close();
+  }
+}
+
+async function shootHome() {
+  const traces = join(ROOT, 'examples/traces'), alpha = '976dbe5047633d39';
+  const outside = goldenId('out_of_scope'), fixed = goldenId('fix_loop');
+  const home = await serveRuns((runs) => {
+    putBundle(runs, 'out_of_scope');
+    putBundle(runs, 'fix_loop');
+  }, (path) => {
+    const of = ['--home', path];
+    cortex(['key', 'add', ...of, join(traces, 'trust.json')]);
+    cortex(['record', ...of, join(traces, 'alpha.json')]);
+    cortex(['snapshot', 'make', ...of, '--actor', alpha]);
+    cortex(['record', ...of, join(traces, 'beta.json'), join(traces, 'later.json')]);
+    cortex(['snapshot', 'make', ...of, '--actor', alpha]);
+    cortex(['detect', ...of]);
+  });
+  try {
+    await shoot('inbox', home.url('/inbox'), waitFor('.item-trace'));
+    await shoot('trace', home.url('/trace/trace-0f1710aec6e6a530-000005'), waitFor('.trace-here'));
+    await shoot('trace-check', home.url('/trace'), waitFor('textarea, input'));
+    await shoot('fleet', home.url('/fleet'), waitFor('.fleet-alert'));
+    await shoot('traces', home.url(`/debugger/agent/${alpha}`), waitFor('.scrub-legend'));
+    await shoot('runs', home.url('/run'), waitFor('.run-row'));
+    await shoot('run', home.url(`/run/${outside}`), waitFor('.run-panes'));
+    await shoot('run-changes', home.url(`/run/${fixed}?tab=changes`), waitFor('.run-panes'));
+    await shoot('run-events', home.url(`/run/${fixed}?tab=events&event=30`), waitFor('.run-panes'));
+    await shoot('run-verify', home.url(`/run/${fixed}?tab=replay`), waitFor('.replay .facts'));
+    await shoot('compare-runs', home.url(`/compare/run/${outside}?with=${encodeURIComponent('run/' + fixed)}`), waitFor('.compare-parting'));
+    await shoot('evidence', home.url(`/evidence?actor=${alpha}&what=entry&seq=3`), waitFor('.proof-rung'));
+    await shoot('evidence-file', home.url(`/evidence?actor=${alpha}&what=file`), openEvidence);
+  } finally {
+    await home.close();
+  }
+}
+
 try {
-  await shoot('inbox', home.url('/inbox'), (page) => page.waitForSelector('.item-trace'));
-  await shoot('trace', home.url('/trace/trace-0f1710aec6e6a530-000005'), (page) => page.waitForSelector('.trace-here'));
-  await shoot('fleet', home.url('/fleet'), (page) => page.waitForSelector('.fleet-alert'));
-  await shoot('heatmap', home.url('/heatmap/all?layer=cost'), (page) => page.waitForSelector('.heat-hottest'));
-  await shoot('traces', home.url('/debugger/all'), (page) => page.waitForSelector('.event-agent'));
+  await shootFile();
+  await shootHome();
 } finally {
-  await home.close();
   await browser.close();
 }
