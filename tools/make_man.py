@@ -19,7 +19,9 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 
 # One line about a format, where the title of its page is not one.
 FORMATS = {
+    'contract': 'what an agent may do in a governed run, and how it is judged',
     'evidence': 'one file of evidence, self-contained',
+    'home': 'the files of a home',
     'imports': 'how traces of other tools become lattices',
     'lattice': 'histories of agents, linked by hash',
     'ledger': 'entries, trees, snapshots and proofs of a home',

@@ -92,6 +92,26 @@ def all_pages():
 
 
 @test
+def the_pages_of_contracts_and_homes_leave_nothing_out():
+    schema = json.loads((ROOT / "schemas/task_contract.v1.json").read_text())
+    page = (ROOT / "docs/formats/contract.md").read_text()
+    must, may = page.split("## What must be there")[1].split("## What may be there")
+    for name in schema["properties"]:
+        check(f"`{name}`" in (must if name in schema["required"] else may).split("\n## ")[0], name)
+    page = (ROOT / "docs/formats/home.md").read_text()
+    with Folder() as folder:
+        env = {**os.environ, "CORTEX_HOME": str(folder / "home"), "CORTEX_ACTOR": "ann"}
+        for words in (("init", "--no-repo", "--segment-size", "1M"), ("append", "note.x", "-"),
+                      ("token", "add", "--scope", "trace:read", "--name", "x")):
+            done = run(BIN, *words, env=env, cwd=folder, stdin=b"{}" if words[-1] == "-" else None)
+            check(done.returncode == 0, words, done.stderr)
+        for path in (folder / "home").rglob("*"):
+            name = str(path.relative_to(folder / "home"))
+            if path.is_file() and not name.startswith("keys/"):
+                check(f"`{name}`" in page or name.endswith(("-wal", "-shm")), name, "is not described")
+
+
+@test
 def groff_has_nothing_to_say():
     groff = shutil.which("groff")
     if groff is None:
