@@ -174,23 +174,27 @@ cx_digest cx_scheme_journal_root(cx_scheme scheme, uint64_t leaf_count, const cx
 
 /* --- the state trees ------------------------------------------------------------------------- */
 
+static cx_str key_domain(cx_scheme scheme, bool edge)
+{
+    if (scheme == CX_SCHEME_CORTEX_1)
+        return edge ? (cx_str){NULL, 0} : CX_STR("m/");
+    return edge ? CX_STR(MATRIX_TREE "smt.key.edges.v1")
+                : CX_STR(MATRIX_TREE "smt.key.memories.v1");
+}
+
 cx_digest cx_scheme_memory_key(cx_scheme scheme, const uint8_t id[16])
 {
-    cx_str domain =
-        scheme == CX_SCHEME_CORTEX_1 ? CX_STR("m/") : CX_STR(MATRIX_TREE "smt.key.memories.v1");
-    return domain_hash(domain, cx_bytes_from(id, 16));
+    return domain_hash(key_domain(scheme, false), cx_bytes_from(id, 16));
 }
 
 cx_digest cx_scheme_edge_key(cx_scheme scheme, const uint8_t src[16], uint8_t type,
                              const uint8_t dst[16])
 {
     uint8_t data[33];
-    cx_str domain =
-        scheme == CX_SCHEME_CORTEX_1 ? CX_STR("") : CX_STR(MATRIX_TREE "smt.key.edges.v1");
     memcpy(data, src, 16);
     data[16] = type;
     memcpy(data + 17, dst, 16);
-    return domain_hash(domain, cx_bytes_from(data, sizeof data));
+    return domain_hash(key_domain(scheme, true), cx_bytes_from(data, sizeof data));
 }
 
 cx_digest cx_scheme_value(cx_scheme scheme, cx_bytes record)
@@ -307,6 +311,12 @@ static void domain_hash_many(cx_str domain, const cx_bytes *messages, cx_digest 
             pieces[i] = (cx_digest_pieces){cx_str_bytes(domain), messages[done + i]};
         cx_digest_many_pieces(pieces, out + done, left);
     }
+}
+
+void cx_scheme_state_keys(cx_scheme scheme, bool edges, const cx_bytes *names, cx_digest *out,
+                          size_t count)
+{
+    domain_hash_many(key_domain(scheme, edges), names, out, count);
 }
 
 void cx_scheme_entries(const cx_bytes *entries, cx_digest *out, size_t count)

@@ -121,10 +121,23 @@ CX_RESULT
 cx_store_scan(cx_store *store, int64_t actor, cx_bytes prefix, cx_bytes from, bool backwards,
               cx_status (*row)(void *arg, cx_bytes key, cx_bytes value, bool *stop, cx_err *err),
               void *arg, cx_err *err);
+/* The same, forward, without a look at the rows' checksums: what is made of them is held against
+ * the actor's state_sum. */
+CX_RESULT
+cx_store_scan_summed(cx_store *store, int64_t actor, cx_bytes prefix,
+                     cx_status (*row)(void *arg, cx_bytes key, cx_bytes value, bool *stop,
+                                      cx_err *err),
+                     void *arg, cx_err *err);
 CX_RESULT cx_store_scan_entries(cx_store *store, int64_t actor, const cx_id *subject,
                                 cx_status (*row)(void *arg, const cx_entry_row *entry, bool *stop,
                                                  cx_err *err),
                                 void *arg, cx_err *err);
+/* Numbers and leaf hashes alone, ascending; rows are not held against their checksums: what is made
+ * of them is held against the actor's entry_sum. */
+CX_RESULT cx_store_scan_leaves(cx_store *store, int64_t actor,
+                               cx_status (*row)(void *arg, uint64_t seq, const cx_digest *leaf,
+                                                cx_err *err),
+                               void *arg, cx_err *err);
 CX_RESULT cx_store_load_actors(cx_store *store,
                                cx_status (*row)(void *arg, const cx_actor_row *actor, cx_err *err),
                                void *arg, cx_err *err);

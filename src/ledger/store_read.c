@@ -38,13 +38,13 @@ cx_status cx_store_get(cx_store *store, int64_t actor, cx_bytes key, cx_arena *a
     cx_row_name name;
     cx_str text = cx_store_name_row(actor, key, &name);
     uint64_t hash = cx_map_hash(&store->filling->index, text);
-    const cx_row *row = cx_store_find_row(store->filling, text, hash);
-    if (row == NULL)
-        row = cx_store_find_row(store->flushing, text, hash);
-    if (row == NULL && !cx_store_may_have(store->filter, hash)) {
+    if (!cx_store_may_have(store->filter, hash)) {
         *out_found = false;
         return CX_SUCCESS;
     }
+    const cx_row *row = cx_store_find_row(store->filling, text, hash);
+    if (row == NULL)
+        row = cx_store_find_row(store->flushing, text, hash);
     if (row == NULL)
         return read_row(&store->reading, actor, key, arena, out_value, out_found, err);
     if (out_commit != NULL && row->commit > *out_commit)
@@ -128,10 +128,11 @@ static bool prefix_end(cx_bytes prefix, uint8_t *out, size_t *out_size)
     return true;
 }
 
-cx_status
-cx_store_scan(cx_store *store, int64_t actor, cx_bytes prefix, cx_bytes from, bool backwards,
-              cx_status (*row)(void *arg, cx_bytes key, cx_bytes value, bool *stop, cx_err *err),
-              void *arg, cx_err *err)
+/* What is made of the rows is held against sums of its own: then their checksums need not be. */
+static cx_status
+scan(cx_store *store, int64_t actor, cx_bytes prefix, cx_bytes from, bool backwards, bool check,
+     cx_status (*row)(void *arg, cx_bytes key, cx_bytes value, bool *stop, cx_err *err), void *arg,
+     cx_err *err)
 {
     uint8_t end[CX_KEY_SIZE_MAX];
     size_t end_size = 0;
@@ -162,13 +163,32 @@ cx_store_scan(cx_store *store, int64_t actor, cx_bytes prefix, cx_bytes from, bo
         if (!more)
             break;
         const cx_bytes key = cx_db_bytes(statement, 0);
-        cx_bytes value;
-        CX_GO(status, cx_store_check_row(actor, key, cx_db_bytes(statement, 1), &value, err));
+        cx_bytes value = cx_db_bytes(statement, 1);
+        if (check)
+            CX_GO(status, cx_store_check_row(actor, key, value, &value, err));
+        else
+            value.size -= value.size < CX_ROW_SUM_SIZE ? value.size : CX_ROW_SUM_SIZE;
         CX_GO(status, row(arg, key, value, &stop, err));
     }
 done:
     cx_db_finish(statement);
     return status;
+}
+
+cx_status
+cx_store_scan(cx_store *store, int64_t actor, cx_bytes prefix, cx_bytes from, bool backwards,
+              cx_status (*row)(void *arg, cx_bytes key, cx_bytes value, bool *stop, cx_err *err),
+              void *arg, cx_err *err)
+{
+    return scan(store, actor, prefix, from, backwards, true, row, arg, err);
+}
+
+cx_status cx_store_scan_summed(cx_store *store, int64_t actor, cx_bytes prefix,
+                               cx_status (*row)(void *arg, cx_bytes key, cx_bytes value, bool *stop,
+                                                cx_err *err),
+                               void *arg, cx_err *err)
+{
+    return scan(store, actor, prefix, (cx_bytes){NULL, 0}, false, false, row, arg, err);
 }
 
 cx_status cx_store_scan_entries(cx_store *store, int64_t actor, const cx_id *subject,
@@ -200,6 +220,36 @@ cx_status cx_store_scan_entries(cx_store *store, int64_t actor, const cx_id *sub
             break;
         }
         CX_GO(status, row(arg, &entry, &stop, err));
+    }
+done:
+    cx_db_finish(statement);
+    return status;
+}
+
+cx_status cx_store_scan_leaves(cx_store *store, int64_t actor,
+                               cx_status (*row)(void *arg, uint64_t seq, const cx_digest *leaf,
+                                                cx_err *err),
+                               void *arg, cx_err *err)
+{
+    cx_db_statement *statement;
+    CX_TRY(cx_db_prepare(store->reading.db,
+                         "SELECT seq, leaf FROM entry WHERE actor=?1 ORDER BY seq", &statement,
+                         err));
+    cx_db_bind_int(statement, 1, actor);
+    cx_status status = CX_SUCCESS;
+    for (;;) {
+        bool more = false;
+        cx_digest leaf;
+        CX_GO(status, cx_db_step(statement, &more, err));
+        if (!more)
+            break;
+        cx_bytes bytes = cx_db_bytes(statement, 1);
+        if (bytes.size != sizeof leaf.bytes) {
+            status = cx_store_damaged("an entry's row is damaged", err);
+            break;
+        }
+        memcpy(leaf.bytes, bytes.data, sizeof leaf.bytes);
+        CX_GO(status, row(arg, (uint64_t)cx_db_int(statement, 0), &leaf, err));
     }
 done:
     cx_db_finish(statement);

@@ -4,27 +4,66 @@
 #include "crypto/crc32c.h"
 #include "ledger/store_internal.h"
 
-static void put_u64(uint8_t out[8], uint64_t value)
+/* Rows are short, and most of their parts a few bytes: gathered, they cost one call of the sum. */
+typedef struct summing {
+    uint32_t sum;
+    size_t size;
+    uint8_t bytes[240];
+} summing;
+
+static void sum_gathered(summing *s)
 {
-    for (unsigned i = 0; i < 8; i++)
-        out[i] = (uint8_t)(value >> (8 * (7 - i)));
+    s->sum = cx_crc32c_add(s->sum, s->bytes, s->size);
+    s->size = 0;
 }
 
-static uint32_t sum_u64(uint32_t sum, uint64_t value)
+static void add_bytes(summing *s, const void *data, size_t size)
+{
+    if (size > sizeof s->bytes - s->size)
+        sum_gathered(s);
+    if (size > sizeof s->bytes) {
+        s->sum = cx_crc32c_add(s->sum, data, size);
+    } else if (size != 0) {
+        memcpy(s->bytes + s->size, data, size);
+        s->size += size;
+    }
+}
+
+static void add_u64(summing *s, uint64_t value)
 {
     uint8_t bytes[8];
-    put_u64(bytes, value);
-    return cx_crc32c_add(sum, bytes, sizeof bytes);
+    for (unsigned i = 0; i < 8; i++)
+        bytes[i] = (uint8_t)(value >> (8 * (7 - i)));
+    add_bytes(s, bytes, sizeof bytes);
 }
 
-static uint32_t sum_bytes(uint32_t sum, cx_bytes bytes)
+/* With its size before it. */
+static void add_sized(summing *s, cx_bytes bytes)
 {
-    return cx_crc32c_add(sum_u64(sum, bytes.size), bytes.data, bytes.size);
+    add_u64(s, bytes.size);
+    add_bytes(s, bytes.data, bytes.size);
+}
+
+static uint32_t sum_end(summing *s)
+{
+    sum_gathered(s);
+    return s->sum;
+}
+
+static void summing_begin(summing *s)
+{
+    s->sum = 0;
+    s->size = 0;
 }
 
 void cx_store_sum_row(int64_t actor, cx_bytes key, cx_bytes value, uint8_t out[CX_ROW_SUM_SIZE])
 {
-    uint32_t sum = sum_bytes(sum_bytes(sum_u64(0, (uint64_t)actor), key), value);
+    summing s;
+    summing_begin(&s);
+    add_u64(&s, (uint64_t)actor);
+    add_sized(&s, key);
+    add_sized(&s, value);
+    uint32_t sum = sum_end(&s);
     for (unsigned i = 0; i < CX_ROW_SUM_SIZE; i++)
         out[i] = (uint8_t)(sum >> (8 * (3 - i)));
 }
@@ -35,12 +74,15 @@ uint32_t cx_store_sum_entry(const cx_entry_row *row)
                                 (uint64_t)row->created_ns, row->place.segment,
                                 row->place.offset,         row->place.size_bytes,
                                 row->has_subject ? 1u : 0u};
-    uint32_t sum = sum_bytes(0, cx_str_bytes(row->kind));
+    summing s;
+    summing_begin(&s);
+    add_sized(&s, cx_str_bytes(row->kind));
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
-        sum = sum_u64(sum, numbers[i]);
+        add_u64(&s, numbers[i]);
     if (row->has_subject)
-        sum = cx_crc32c_add(sum, row->subject.bytes, sizeof row->subject.bytes);
-    return cx_crc32c_add(sum, row->leaf.bytes, sizeof row->leaf.bytes);
+        add_bytes(&s, row->subject.bytes, sizeof row->subject.bytes);
+    add_bytes(&s, row->leaf.bytes, sizeof row->leaf.bytes);
+    return sum_end(&s);
 }
 
 uint32_t cx_store_sum_actor(const cx_actor_row *row)
@@ -50,15 +92,22 @@ uint32_t cx_store_sum_actor(const cx_actor_row *row)
                                 row->live,         row->dead,
                                 row->edges,        row->entry_sum,
                                 row->state_sum};
-    uint32_t sum = sum_bytes(0, cx_str_bytes(row->name));
+    summing s;
+    summing_begin(&s);
+    add_sized(&s, cx_str_bytes(row->name));
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
-        sum = sum_u64(sum, numbers[i]);
-    return sum;
+        add_u64(&s, numbers[i]);
+    return sum_end(&s);
 }
 
 uint32_t cx_store_sum_meta(cx_str identity, cx_position position)
 {
-    return sum_u64(sum_u64(sum_bytes(0, cx_str_bytes(identity)), position.commit), position.frames);
+    summing s;
+    summing_begin(&s);
+    add_sized(&s, cx_str_bytes(identity));
+    add_u64(&s, position.commit);
+    add_u64(&s, position.frames);
+    return sum_end(&s);
 }
 
 cx_status cx_store_damaged(const char *what, cx_err *err)

@@ -262,6 +262,16 @@ uint64_t cx_log_durable(cx_log *log)
     return durable;
 }
 
+uint64_t cx_log_newest_frames(cx_log *log, uint64_t commit)
+{
+    uint64_t frames = 0;
+    cx_lock_enter(&log->lock);
+    if (!log->read_only && log->durable == commit + 1 && cx_log_is_mark(log->last_mark))
+        frames = cx_log_mark_frames(log->last_mark);
+    cx_lock_leave(&log->lock);
+    return frames;
+}
+
 /* --- submitting ---------------------------------------------------------------------------- */
 
 static cx_status measure(const cx_log *log, const cx_log_frame *frames, size_t count,

@@ -108,6 +108,7 @@ void cx_log_mark_encode(const cx_log_mark *mark, uint32_t seed, uint64_t offset,
 bool cx_log_mark_decode(const uint8_t *in, uint32_t seed, uint64_t offset, cx_log_mark *out);
 /* Whether four bytes begin a mark. */
 bool cx_log_is_mark(const uint8_t *in);
+uint32_t cx_log_mark_frames(const uint8_t *mark); /* of one that is whole */
 
 /* --- the log ------------------------------------------------------------------------------- */
 

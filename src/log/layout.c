@@ -213,6 +213,11 @@ bool cx_log_is_mark(const uint8_t *in)
     return memcmp(in, mark_magic, sizeof mark_magic) == 0;
 }
 
+uint32_t cx_log_mark_frames(const uint8_t *mark)
+{
+    return cx_log_get_u32(mark + 4);
+}
+
 bool cx_log_mark_decode(const uint8_t *in, uint32_t seed, uint64_t offset, cx_log_mark *out)
 {
     if (!cx_log_is_mark(in) ||

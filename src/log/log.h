@@ -85,6 +85,9 @@ CX_RESULT cx_log_submit(cx_log *log, const cx_log_frame *frames, size_t count,
 CX_RESULT cx_log_wait(cx_log *log, uint64_t commit, cx_err *err);
 /* Commits on the disk. */
 uint64_t cx_log_durable(cx_log *log);
+/* Frames of commit `commit` if that is the newest one; 0 where it is not, or not known: the log is
+ * open for reading, or the newest segment has no commit yet. */
+uint64_t cx_log_newest_frames(cx_log *log, uint64_t commit);
 
 /*
  * Reads one frame that is on the disk, checking its checksums.  `*out` borrows from `buf`.

@@ -506,7 +506,7 @@ CX_TEST(remote_large_things_pass)
     held holder, *h = &holder;
     cx_turn *turn = NULL;
     cx_entry_view view;
-    REQUIRE(hold(h, "remote-large"));
+    REQUIRE(hold_unserved(h, "remote-large") && serve(h, SLOW_TURN_MS, 0));
     cx_home *home = join(h);
     REQUIRE(home != NULL);
     size_t size = (size_t)8 << 20;
@@ -549,7 +549,7 @@ CX_TEST(remote_a_turn_that_is_too_large_is_refused_before_it_is_sent)
 {
     held holder, *h = &holder;
     cx_turn *turn = NULL;
-    REQUIRE(hold(h, "remote-too-large"));
+    REQUIRE(hold_unserved(h, "remote-too-large") && serve(h, SLOW_TURN_MS, 0));
     cx_home *home = join(h);
     REQUIRE(home != NULL);
     uint8_t *bytes = calloc(1, CX_REMOTE_MESSAGE_MAX);
