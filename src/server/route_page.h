@@ -82,7 +82,7 @@ static const cx_route_param cx_view_heat_params[] = {
     {                                                                                       \
         .name = "q", .type = CX_PARAM_TEXT, .max = CX_INBOX_WORDS_BYTES_MAX,                \
         .help = "Up to six words: beginnings of ids, actions and types, or, for a token of the " \
-                "level full_traces, of words in the rationale."                             \
+                "level full_traces, words of the rationale."                                \
     }
 static const cx_route_param cx_inbox_params[] = {
     CX_INBOX_PARAMS,

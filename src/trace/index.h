@@ -209,7 +209,7 @@ typedef struct cx_trace_query {
     int64_t cursor_ns;
     int64_t cursor_id;
     /* At most CX_INDEX_WORDS_MAX words between spaces; each must begin an id, an action or a type of
-     * the trace, or be in its action_rationale; data NULL = any. */
+     * the trace, or be a word, or some in a row, of its action_rationale; data NULL = any. */
     cx_str words;
     bool names_only;  /* not in its rationale, which a lower level hides */
     int8_t gate;      /* cx_gate_class; -1 = any */

@@ -217,10 +217,10 @@ typedef struct cx_index_driver {
      * quotes where `quotes_words` says so. */
     const char *words_condition;
     bool quotes_words;
-    /* The same for one beginning of a word, or several words in a row of which the last is one:
-     * what stands before, between and behind the words of the value. */
-    const char *beginning_condition;
-    const char *beginning_parts[3];
+    /* The same for words in a row: what stands before, between and behind the words of the value.
+     * Whole ones: of a beginning, SQLite would gather all rows for each row that is asked. */
+    const char *phrase_condition;
+    const char *phrase_parts[3];
     /* Rows that are alike, counted: agent, level, verified, k_eff, gate, hour, count; no values. */
     const char *facets_sql;
     /* A set of ids is a table to it that costs its size to make: see words.c. */

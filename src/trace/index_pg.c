@@ -367,9 +367,9 @@ const cx_index_driver cx_index_pg_driver = {
     .words_condition = "to_tsvector('simple', left(t.action_rationale, 100000))"
                        " @@ plainto_tsquery('simple', $%u)",
     .quotes_words = false,
-    .beginning_condition = "to_tsvector('simple', left(t.action_rationale, 100000))"
+    .phrase_condition = "to_tsvector('simple', left(t.action_rationale, 100000))"
                            " @@ to_tsquery('simple', $%u)",
-    .beginning_parts = {"'", "' <-> '", "':*"},
+    .phrase_parts = {"'", "' <-> '", "'"},
     .facets_sql =
         "SELECT agent_id_hash, trace_level, signature_verified, k_eff, gate,"
         " CAST(extract(epoch FROM hour) / 3600 AS bigint), traces FROM (SELECT t.agent_id_hash,"

@@ -281,9 +281,9 @@ const cx_index_driver cx_index_sqlite_driver = {
     .words_condition = "t.id IN (SELECT rowid FROM cirislens.covenant_traces_text"
                        " WHERE covenant_traces_text MATCH $%u)",
     .quotes_words = true,
-    .beginning_condition = "EXISTS (SELECT 1 FROM cirislens.covenant_traces_text"
+    .phrase_condition = "EXISTS (SELECT 1 FROM cirislens.covenant_traces_text"
                            " WHERE covenant_traces_text MATCH $%u AND rowid = t.id)",
-    .beginning_parts = {"\"", " ", "\" *"},
+    .phrase_parts = {"\"", " ", "\""},
     .facets_sql = "SELECT agent_id_hash, trace_level, verified, k_eff, gate, hour, traces"
                   " FROM cirislens.covenant_traces_facets",
     .has_sets = true,

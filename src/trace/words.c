@@ -38,7 +38,7 @@ static bool is_word_byte(char c)
 
 /* --- one word --------------------------------------------------------------------------------- */
 
-/* "task-17" as the engine asks for `task` and then something that begins with `17`. */
+/* "well-known" as the engine asks for `well` and then `known`. */
 static cx_status make_said(const cx_index_driver *engine, cx_str word, cx_arena *arena, cx_str *out,
                            cx_err *err)
 {
@@ -49,12 +49,12 @@ static cx_status make_said(const cx_index_driver *engine, cx_str word, cx_arena 
         if (!is_word_byte(word.data[i]))
             continue;
         if (i == 0 || !is_word_byte(word.data[i - 1]))
-            cx_buf_add_z(&text, engine->beginning_parts[any ? 1 : 0]);
+            cx_buf_add_z(&text, engine->phrase_parts[any ? 1 : 0]);
         any = true;
         cx_buf_add_byte(&text, (uint8_t)word.data[i]);
     }
     if (any)
-        cx_buf_add_z(&text, engine->beginning_parts[2]);
+        cx_buf_add_z(&text, engine->phrase_parts[2]);
     *out = cx_arena_copy_str(arena, cx_buf_str(&text));
     bool failed = text.failed || out->data == NULL;
     cx_buf_done(&text);
@@ -145,7 +145,7 @@ static void add_each(cx_sql_statement *s, const cx_index_driver *engine, const b
     const char *before = "";
     cx_buf_add_z(&s->sql, " AND (");
     if (n.said != 0) {
-        cx_buf_printf(&s->sql, engine->beginning_condition, n.said);
+        cx_buf_printf(&s->sql, engine->phrase_condition, n.said);
         before = " OR ";
     }
     for (size_t i = 0; i < CX_COUNT_OF(names); i++)

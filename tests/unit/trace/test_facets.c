@@ -181,7 +181,7 @@ BOTH(words_begin_names_or_are_said)
         const char *words;
         uint64_t found, by_name;
     } rows[] = {
-        {"even", 45, 0},      {"EVEN", 45, 0},        {"eve", 45, 0},        {"well-kno", 45, 0},
+        {"even", 45, 0},      {"EVEN", 45, 0},        {"eve", 0, 0},        {"well-known", 45, 0},
         {"known-well", 0, 0}, {"words", 90, 0},       {"even words", 45, 0}, {"even odd", 0, 0},
         {"t-7", 11, 11},      {"T-7", 11, 11},        {"t-7-end", 1, 1},     {"-7-end", 0, 0},
         {"agent-a", 30, 30},  {"agent-a even", 15, 0}, {"tool", 23, 23},     {"Speak odd", 45, 0},

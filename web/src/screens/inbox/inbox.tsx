@@ -57,7 +57,7 @@ export function Inbox() {
         <span class="grow" />
         <button type="button" class="facets-toggle" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>Filter</button>
         <input id="inbox-search" type="search" placeholder="Search everything" aria-label="Search everything" maxLength={80}
-               title="Beginnings of ids, actions and words: all of them must be there"
+               title="Words of what was said, and beginnings of ids, actions and types; all must be there"
                value={chosen['q'] ?? ''} onInput={(event) => adjust({q: event.currentTarget.value}, false)} />
       </header>
       {recorded.error.value ? <Failed error={recorded.error.value} again={() => location.reload()} />
@@ -83,7 +83,7 @@ function clear(): void {
 function NothingFound() {
   return (
     <Empty title="Nothing matches">
-      <p>Words are beginnings of ids, actions and types, or of words in a rationale; all of them must be there.</p>
+      <p>Looked for are whole words of what agents said, and beginnings of ids, actions and types; all of them must be there.</p>
       <button type="button" onClick={clear}>Clear the filter</button>
     </Empty>
   );
