@@ -22,7 +22,7 @@ static const char *const names[] = {
 };
 
 static runner_ledger_table *const tables[] = {runner_ledger_codecs, runner_ledger_trees,
-                                              runner_ledger_stories};
+                                              runner_ledger_stories, runner_ledger_rest};
 
 static void run_file(runner *r, const char *folder, const char *name, cx_scheme scheme)
 {

@@ -19,7 +19,8 @@ extern runner_ledger_file runner_file;
 typedef void runner_ledger_table(runner *r, cx_str name);
 
 /* Each answers the files it knows by name and leaves the others alone. */
-runner_ledger_table runner_ledger_codecs, runner_ledger_trees, runner_ledger_stories;
+runner_ledger_table runner_ledger_codecs, runner_ledger_trees, runner_ledger_stories,
+    runner_ledger_rest;
 
 /* One case of the file at hand, the one at `pointer`; none when nothing is there. */
 void runner_run_one(runner *r, const runner_kind *kind, const char *pointer);
