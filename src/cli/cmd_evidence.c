@@ -159,6 +159,9 @@ static int run(cx_cli *cli, const cx_cli_args *args)
 
 static const cx_cli_operand operands[] = {{"ID", CX_CLI_TEXT, NULL, false, false}};
 static const cx_cli_option options[] = {CX_CLI_OPTIONS_SIGNER, CX_CLI_OPTION_OUTPUT("the evidence"),
+                                        CX_CLI_OPT_FLAG("html", 0,
+                                                        "Changes nothing: the file is an HTML "
+                                                        "document with or without it."),
                                         CX_CLI_OPTIONS_STORY, CX_CLI_OPTION_JSON,
                                         CX_CLI_OPTIONS_COMMON};
 

@@ -90,7 +90,7 @@ export default {
       assert.match(page.url(), new RegExp(`compare/run/${s.fixed}`));
       // Against one branch of the other only.
       await page.getByLabel('Side b').selectOption({label: await page.getByLabel('Side b').locator('option').nth(1).textContent()});
-      await page.getByText(/Since then \d+ steps of a/).waitFor();
+      await page.getByText(/There are \d+ steps of a/).waitFor();
       assert.match(page.url(), /b=%40run/);
     },
 

@@ -220,6 +220,23 @@ export default {
       assert.match(cortex(['verify', join(s.folder, 'lied.cxe')]).stdout, /PageMismatch/);
     },
 
+    async 'an evidence file is a page by itself, without a server or a script'(page, s) {
+      const made = join(s.folder, 'made.html');
+      must(['evidence', s.uris[0], '--html', '-o', made, '--home', s.home]);
+      for (const file of [made, join(VECTORS, 'commit.cxe')]) {
+        const html = join(s.folder, 'shown.html');
+        writeFileSync(html, readFileSync(file));
+        const asked = [];
+        page.on('request', (request) => asked.push(request.url()));
+        await page.goto('file://' + html);
+        await page.locator('h1').first().waitFor();
+        await page.getByText('cortex-verify').first().waitFor();
+        await nothingSerious(page);
+        assert.deepEqual([...new Set(asked)], ['file://' + html]);
+        assert.equal(await page.evaluate(() => document.querySelectorAll('script:not([type]), script[src], link, img').length), 0);
+      }
+    },
+
     async 'a file for somebody else is saved, and holds for cortex-verify'(page, s) {
       await page.goto(s.url('/evidence?what=auditor'));
       await page.getByLabel('Run, trace, commit or memory').fill('nothing like that');

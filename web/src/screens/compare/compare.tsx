@@ -148,7 +148,7 @@ function Account({of}: {of: Comparison}) {
   const {alike, only, same} = of.matched;
   if (of.counts[0] + of.counts[1] === 0) return <p>Both are the same moment.</p>;
   return (
-    <p>{`Since then ${plural(of.counts[0], 'step')} of a and ${count(of.counts[1])} of b: `}
+    <p>{`${of.common ? 'Since then' : 'There are'} ${plural(of.counts[0], 'step')} of a and ${count(of.counts[1])} of b: `}
       {of.first === null ? 'all of them the same.'
         : `${count(same)} the same, ${count(alike)} alike with other values, ${count(only[0])} only in a, ${count(only[1])} only in b; ${of.first === 0 ? 'different from the first on' : `the first ${count(of.first)} the same`}${of.parted === null ? ', and no step without a counterpart' : of.parted !== of.first ? `, and from row ${count(of.parted + 1)} on the ways part` : ''}.`}
       {!of.aligned && ' They are too long and too different: what comes last stands side by side by its number.'}

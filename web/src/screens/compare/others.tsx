@@ -17,7 +17,7 @@ interface Histories {
 
 export function nameWords(name: string): string {
   const run = runOf(name);
-  return run ? `run ${shortId(run)}${name.slice(4 + run.length)}` : name === 'all' ? 'all recorded traces' : shortAgent(name);
+  return run ? `${shortId(run)}${name.slice(4 + run.length)}` : name === 'all' ? 'all recorded traces' : shortAgent(name);
 }
 
 /** Lists what could stand at the other side; the newest 50 runs, and histories that are recorded. */
