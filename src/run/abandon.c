@@ -7,6 +7,7 @@
  */
 #include <stdio.h>
 
+#include "run/abandon_parts.h"
 #include "run/cleanup.h"
 #include "run/lex.h"
 #include "run/story.h"
@@ -166,8 +167,8 @@ static cx_status fill(ending *e, cx_str path, cx_str text)
     return cx_run_file_write(e->run, path, cx_str_bytes(text), e->err);
 }
 
-/* The events say which trace it is.  A run that died before its first one was noted has left the name
- * of another in its file. */
+/* The events say which trace it is.  A run that died before its first one was noted has left the
+ * name of another in its file. */
 static cx_status fill_trace(ending *e)
 {
     const cx_str path = CX_STR("trace/trace_id.txt");
@@ -480,9 +481,16 @@ static cx_status seal(ending *e, cx_run_sealed *out)
     const cx_run_ref *files;
     size_t count;
     cx_json manifest;
+    size_t part_count;
+    cx_run_manifest_task *tasks =
+        CX_ARENA_ARRAY(e->arena, cx_run_manifest_task, 1 + e->story.tasks.count);
+    if (tasks == NULL)
+        return cx_fail_nomem(e->err);
+    CX_TRY(cx_run_abandon_parts(e->run, &e->story, e->task_id, e->arena, tasks + 1, &part_count,
+                                e->err));
     CX_TRY(cx_run_finish(e->run, CX_RUN_FAILURE, 3, e->arena, &files, &count, e->err));
     cx_run_time_text((int64_t)e->store->io->wall_ns(e->store->io), e->now);
-    cx_run_manifest_task task = {
+    tasks[0] = (cx_run_manifest_task){
         .task_id = e->task_id,
         .role = e->facts.role,
         .agent_id = e->facts.agent_id,
@@ -507,8 +515,8 @@ static cx_status seal(ending *e, cx_run_sealed *out)
         .notes = CX_STR("the process of this run ended without finishing; ended by cleanup"),
         .cortex_version = CX_STR(CX_VERSION),
         .contract = e->contract.count == 0 ? NULL : &e->contract,
-        .tasks = &task,
-        .task_count = 1,
+        .tasks = tasks,
+        .task_count = 1 + part_count,
         .files = files,
         .file_count = count,
     };

@@ -209,6 +209,26 @@ def a_baseline_of_its_own_is_refused(repo):
     plan_refused(repo, [part("part_one", "src/app/", rollback__baseline_ref=old)], "not_of_this_plan")
 
 
+def all_parts_are_told(repo, task, runs):
+    """The manifest of a run that died: its parts as far as they came, and it verifies."""
+    run_id = next(r["run_id"] for r in runs if r["task_id"] == task)
+    bundle = repo.root / "runs" / run_id
+    manifest = json.loads((bundle / "manifest.json").read_text())
+    events = [json.loads(line) for line in (bundle / "events.jsonl").read_text().splitlines()]
+    begun = {e["task_id"] for e in events} & {"part_app", "part_lib"}
+    told = {t["task_id"]: t["status"] for t in manifest["tasks"]}
+    check(set(told) == {task} | begun and told[task] == "FAILED", told, begun)
+    for name in begun:
+        result = bundle / f"results/{name}/result.json"
+        if result.is_file():
+            check(told[name] == json.loads(result.read_text())["status"], name, told)
+        else:
+            check(told[name] in ("FAILED", "SKIPPED"), name, told)
+    done = repo.cortex("run", "verify", run_id, "--json")
+    check(done.returncode == 0, done.stdout, done.stderr)
+    return len(begun)
+
+
 @prepared
 def killed_anywhere_cleanup_ends_it(repo):
     done, answer = repo.run(whole(), plan_script(*two()))
@@ -226,6 +246,8 @@ def killed_anywhere_cleanup_ends_it(repo):
         check(cleaned.returncode == 0, cleaned.stdout, cleaned.stderr)
         listed = json.loads(repo.cortex("run", "list", "--json").stdout)
         text = json.dumps(listed)
+        parts_told = all_parts_are_told(repo, f"split_{at}", listed["items"])
+        check(at < count // 2 or parts_told == 2, "parts came to nothing", at, parts_told)
         check("RUNNING" not in text, text)
         repo.clean()
         merged = repo.head("main") != baseline
