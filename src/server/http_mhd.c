@@ -453,7 +453,10 @@ static enum MHD_Result give_to_pool(exchange *x)
     }
     if (!cx_pool_reserve(pool)) {
         leave_sender(x);
-        return refuse(x, 503, "too many requests wait already; nothing of this one was stored");
+        return refuse(x, 503,
+                      atomic_load(&http->service->stopping)
+                          ? "the server is about to end; nothing of this one was stored"
+                          : "too many requests wait already; nothing of this one was stored");
     }
     enter_phase(http, x->connection, PHASE_WORK);
     x->step = STEP_WORK;
@@ -773,14 +776,17 @@ void cx_http_close(cx_http *http, uint32_t grace_ms)
     atomic_store(&http->service->stopping, true);
     if (http->daemon != NULL)
         stop_daemon(http, grace_ms);
-    /* M1: after this nothing is suspended, and nothing will be. */
-    cx_pool_close(http->intake);
-    cx_pool_close(http->reads);
+    /* M1: after this nothing is suspended, and nothing will be: requests that come now, by
+     * connections that are there, are refused by the pools. */
+    cx_pool_join(http->intake);
+    cx_pool_join(http->reads);
     if (http->daemon != NULL) {
         wait_for_answers(http, grace_ms < 1000 ? grace_ms : 1000);
         cut_all(http);
         http->mhd.MHD_stop_daemon(http->daemon);
     }
+    cx_pool_close(http->intake);
+    cx_pool_close(http->reads);
     cx_tcp_close(http->options.socket);
     cx_lock_enter(&http->lock);
     http->sweeping_ends = true;

@@ -101,13 +101,20 @@ void cx_pool_end(cx_pool *pool)
     cx_lock_leave(&pool->lock);
 }
 
-void cx_pool_close(cx_pool *pool)
+void cx_pool_join(cx_pool *pool)
 {
     if (pool == NULL)
         return;
     cx_pool_end(pool);
     for (unsigned i = 0; i < pool->thread_count; i++)
         cx_thread_join(&pool->threads[i]);
+}
+
+void cx_pool_close(cx_pool *pool)
+{
+    if (pool == NULL)
+        return;
+    cx_pool_join(pool);
     cx_lock_done(&pool->lock);
     cx_alloc_free(pool->service->alloc, pool, pool_size(pool->thread_count));
 }

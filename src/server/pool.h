@@ -23,9 +23,12 @@ CX_RESULT cx_pool_open(cx_service *service, unsigned threads, size_t places,
 /* False when all places are taken, or the pool is about to end. */
 bool cx_pool_reserve(cx_pool *pool);
 void cx_pool_put(cx_pool *pool, cx_pool_job *job);
-/* Runs what is in the queue, lets nobody in any more, and joins the threads.  NULL is fine. */
-void cx_pool_close(cx_pool *pool);
-/* Only the second part of that: cx_pool_reserve says no from now on. */
+/* cx_pool_reserve says no from now on. */
 void cx_pool_end(cx_pool *pool);
+/* Ends it, runs what is in the queue, and joins the threads; others may still ask for places, and
+ * hear no.  NULL is fine. */
+void cx_pool_join(cx_pool *pool);
+/* All that, and frees it: nobody asks any more.  NULL is fine. */
+void cx_pool_close(cx_pool *pool);
 
 #endif

@@ -1255,23 +1255,24 @@ def an_interrupt_ends_it_too_and_idle_clients_do_not_hold_it():
 
 @test
 def a_request_under_way_is_answered_before_the_end():
-    with Server("--grace", "10") as s:
+    with Server("--grace", "100") as s:
         agent = Agent("a1b2c3d4e5f60718")
         s.register(agent)
         body = json.dumps(batch(agent.trace("slowly"))).encode()
-        c = socket.create_connection((s.host, s.port), timeout=20)
+        c = socket.create_connection((s.host, s.port), timeout=60)
         c.sendall((f"POST {API}/events HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {s.token}\r\n"
                    f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
                    ).encode() + body[:100])
         s.wait_for(lambda: s.metric("cortex_http_in_flight") >= 2)
         s.process.send_signal(signal.SIGTERM)
-        time.sleep(0.5)
-        try:
-            socket.create_connection((s.host, s.port), timeout=2).close()
-            refused = False
-        except OSError:
-            refused = True
-        assert refused, "it still takes connections"
+
+        def refused():
+            try:
+                socket.create_connection((s.host, s.port), timeout=2).close()
+                return False
+            except OSError:
+                return True
+        s.wait_for(refused)
         c.sendall(body[100:])
         got = b""
         while chunk := c.recv(65536):
@@ -1279,6 +1280,38 @@ def a_request_under_way_is_answered_before_the_end():
         assert code_of(got) == 200 and b'"stored"' in got, got
         assert b"Connection: close" in got, got
         assert s.process.wait(timeout=30) == 0, s.said()
+
+
+@test
+def requests_that_come_while_it_ends_are_refused_in_order():
+    """Their bodies become whole one after the other: before, while and after the working threads end."""
+    with Server("--grace", "1") as s:
+        agent = Agent("a1b2c3d4e5f60718")
+        s.register(agent)
+        slow = []
+        for i in range(32):
+            body = json.dumps(batch(agent.trace(f"slowly-{i}"))).encode()
+            c = socket.create_connection((s.host, s.port), timeout=60)
+            c.sendall((f"POST {API}/events HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {s.token}\r\n"
+                       f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
+                       ).encode() + body[:100])
+            slow.append((c, body))
+        s.wait_for(lambda: s.metric("cortex_http_in_flight") >= len(slow))
+        s.process.send_signal(signal.SIGTERM)
+        for c, body in slow:
+            time.sleep(0.08)
+            try:
+                c.sendall(body[100:])
+            except OSError:
+                pass  # it has ended
+        for c, _ in slow:
+            try:
+                got = c.recv(65536)
+            except OSError:
+                got = b""
+            c.close()
+            assert got == b"" or code_of(got) in (200, 503), got
+        assert s.process.wait(timeout=300) == 0, s.said()
 
 
 @test
