@@ -122,7 +122,7 @@ typedef struct model {
     int error_count;
     char warnings[NODES_MAX * 8][64];
     int warning_count;
-    bool suspect[NODES_MAX];
+    bool suspect[NODES_MAX]; /* has an error, or its id was met again */
 } model;
 
 static void raise_on(model *m, const char *code, int n)
@@ -159,7 +159,7 @@ static void model_graph(model *m)
     for (int i = 0; i < l->count; i++)
         for (int k = 0; k < i; k++)
             if (!m->out[k] && strcmp(l->nodes[i].id, l->nodes[k].id) == 0)
-                m->out[i] = true;
+                m->out[i] = m->suspect[k] = true;
     for (int i = 0; i < l->count; i++) {
         if (m->out[i]) {
             raise_on(m, "E_DUP_ID", i);
@@ -171,6 +171,8 @@ static void model_graph(model *m)
             if (found < 0) {
                 raise_on(m, "E_MISSING_PARENT", i);
                 m->missing[i] = true;
+                for (int k = 0; k < p; k++)
+                    twice |= strcmp(l->nodes[i].parents[k], l->nodes[i].parents[p]) == 0;
                 continue;
             }
             bool known = false;
@@ -279,6 +281,7 @@ static void model_verdict(cx_buf *out, const random_lattice *l)
         for (int i = 0; i < l->count; i++) {
             if (m.out[i] || l->nodes[i].agent[0] != agent)
                 continue;
+            tainted |= m.suspect[i]; /* where the branch is valid: its id was met again */
             for (int k = 0; k < l->count; k++)
                 tainted |= m.reach[i][k] && (m.suspect[k] || m.reach[k][k]);
         }
