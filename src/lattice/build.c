@@ -5,7 +5,7 @@
  *   state       inherited with the node's own state_delta put on it
  *
  * Invariants:
- *   I1  items[p] is built when items of all parents are, since parents have smaller positions;
+ *   I1  a state is built when those of all parents are, since parents have smaller positions;
  *   I2  the forest's stamp is raised before each change, so a change writes to nodes of its own.
  */
 #include "lattice/ancestors.h"
@@ -227,7 +227,7 @@ static cx_status build_all(cx_states *states, builder *build, ancestry *search, 
         else if (n->parent_count > 1)
             CX_TRY(inherit_merge(states, build, search, which, &s, err));
         CX_TRY(apply_delta(build, lattice->deltas.items[which], &s, err));
-        states->items[position] = s;
+        states->items[which] = s;
     }
     return CX_SUCCESS;
 }
@@ -321,7 +321,7 @@ static cx_status open_states(const cx_lattice *lattice, const cx_state_options *
     CX_GO(status, set_priorities(states, &options, err));
     if (targets != NULL)
         CX_GO(status, mark_wanted(states, targets, target_count, err));
-    size_t count = lattice->order_count == 0 ? 1 : lattice->order_count;
+    size_t count = lattice->nodes.count == 0 ? 1 : lattice->nodes.count;
     states->items = cx_alloc_zeroed(states->alloc, count, sizeof *states->items);
     if (states->items == NULL) {
         status = cx_fail_nomem(err);
@@ -355,8 +355,8 @@ void cx_states_close(cx_states *states)
     if (states == NULL)
         return;
     const cx_alloc *alloc = states->alloc;
-    size_t count = states->lattice->order_count;
-    size_t words = (count + 63) / 64;
+    size_t count = states->lattice->nodes.count;
+    size_t words = ((size_t)states->lattice->order_count + 63) / 64;
     cx_alloc_free(alloc, states->items, (count == 0 ? 1 : count) * sizeof *states->items);
     cx_alloc_free(alloc, states->wanted, (words == 0 ? 1 : words) * sizeof *states->wanted);
     cx_alloc_free(alloc, states->agent_priority,

@@ -75,6 +75,11 @@ cx_status cx_states_get(const cx_states *states, cx_node which, bool inherited, 
     const cx_lattice *lattice = states->lattice;
     if (which >= lattice->nodes.count)
         return cx_fail(err, CX_E_NOT_FOUND, "no node has the number %lu", (unsigned long)which);
+    /* Most states that are asked for are there: then nothing else is looked at. */
+    if (states->items[which].lists != NULL && !inherited) {
+        *out = states->items[which];
+        return CX_SUCCESS;
+    }
     uint32_t position = lattice->position[which];
     if (position == UINT32_MAX)
         return cx_states_no_place(lattice, which, err);
@@ -84,7 +89,7 @@ cx_status cx_states_get(const cx_states *states, cx_node which, bool inherited, 
                        (int)(id.size > 120 ? 120 : id.size), id.data);
     }
     *out = inherited ? inherited_of(states, node_at(lattice, which), position)
-                     : states->items[position];
+                     : states->items[which];
     return CX_SUCCESS;
 }
 

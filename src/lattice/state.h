@@ -43,7 +43,7 @@ struct cx_states {
     cx_arena arena;
     cx_forest forest;
     double *agent_priority;      /* by agent, or NULL when all are 0 */
-    state *items;                /* by topological position */
+    state *items;                /* by node; no lists: it has no state */
     uint64_t *wanted;            /* bits by position, or NULL: all */
     CX_VEC(merged_state) merged; /* by position */
 };
@@ -57,7 +57,7 @@ static inline bool cx_states_has(const cx_states *states, uint32_t position)
 /* Of a node that has one. */
 static inline const state *cx_states_at(const cx_states *states, cx_node which)
 {
-    return &states->items[states->lattice->position[which]];
+    return &states->items[which];
 }
 
 /* CX_E_FORMAT, saying why a node has no topological place and so no state. */
