@@ -57,6 +57,8 @@ endforeach()
 
 # The exporters of the OpenTelemetry SDK, from npm; skipped where they cannot be had.
 cx_script(otlp_exporters once ${CMAKE_CURRENT_SOURCE_DIR}/otlp/test_exporters.py)
+# A coding agent that people use, from npm (scripts/fetch-agents.sh); skipped without CORTEX_AGENTS.
+cx_script(agents_codex once ${CMAKE_CURRENT_SOURCE_DIR}/agents/test_codex.py)
 
 if(TEST cli_attack)
   set_tests_properties(cli_attack PROPERTIES PROCESSORS 2) # starts several runs at once

@@ -4,6 +4,7 @@ a coding agent, or the worst of servers.
 
     {"protocol": "2025-11-25",          answered to initialize; absent: what the client asked for
      "tools": [["codex"], ["codex-reply"]],   pages of tools/list
+     "required": {"codex-reply": ["prompt"]}, what the input schema of a tool requires
      "hello": [ACTION..],               before initialize is answered
      "turns": [{"actions": [ACTION..], "writes": {PATH: TEXT}, "thread": ID, "output": VALUE,
                 "result": RESULT}]}      one a call; "result" replaces the whole result
@@ -103,9 +104,11 @@ class Server:
 
     def list_tools(self, params):
         pages = self.script.get("tools", [["codex", "codex-reply"]])
+        required = self.script.get("required", {})
         page = int(params.get("cursor", "0"))
         result = {"tools": [{"name": name, "description": f"the tool {name}",
-                             "inputSchema": {"type": "object"}} for name in pages[page]]}
+                             "inputSchema": {"type": "object", "required": required.get(name, [])}}
+                            for name in pages[page]]}
         if page + 1 < len(pages):
             result["nextCursor"] = str(page + 1)
         return result

@@ -15,10 +15,17 @@
 
 #include "base/alloc.h"
 
+/* A tool of the server, with what its input schema requires. */
+typedef struct known_tool {
+    cx_str name;
+    const cx_str *required;
+    size_t required_count;
+} known_tool;
+
 struct cx_mcp {
     cx_mcp_options options;
     cx_arena tools_arena;
-    CX_VEC(cx_str) tools;
+    CX_VEC(known_tool) tools;
     cx_arena message; /* of the message being read */
     uint64_t next_id;
     uint64_t received_bytes;
@@ -395,7 +402,31 @@ static cx_status shake_hands(waiting *w)
     return send_request(w, CX_STR("notifications/initialized"), NULL);
 }
 
-/* The names on one page; *out_cursor is empty on the last one, else copied. */
+/* Names that are no text are no names that anybody could send. */
+static cx_status take_required(cx_mcp *client, const cx_json *described, known_tool *out,
+                               cx_err *err)
+{
+    const cx_json *schema = CX_JSON_GET(described, "inputSchema");
+    const cx_json *names =
+        schema == NULL ? NULL : cx_json_get_typed(schema, CX_STR("required"), CX_JSON_ARRAY);
+    if (names == NULL || names->count == 0)
+        return CX_SUCCESS;
+    cx_str *required = CX_ARENA_ARRAY(&client->tools_arena, cx_str, names->count);
+    if (required == NULL)
+        return cx_fail_nomem(err);
+    for (uint32_t i = 0; i < names->count; i++) {
+        if (names->items[i].type != CX_JSON_STRING)
+            continue;
+        cx_str copy = cx_arena_copy_str(&client->tools_arena, cx_json_text(&names->items[i]));
+        if (copy.data == NULL)
+            return cx_fail_nomem(err);
+        required[out->required_count++] = copy;
+    }
+    out->required = required;
+    return CX_SUCCESS;
+}
+
+/* The tools on one page; *out_cursor is empty on the last one, else copied. */
 static cx_status take_tools(waiting *w, const cx_json *result, cx_str *out_cursor)
 {
     cx_mcp *client = w->client;
@@ -412,12 +443,13 @@ static cx_status take_tools(waiting *w, const cx_json *result, cx_str *out_curso
                      CX_MCP_TOOLS_MAX);
             return CX_SUCCESS;
         }
-        cx_str *slot = cx_vec_push(&client->tools, client->options.alloc);
+        known_tool *slot = cx_vec_push(&client->tools, client->options.alloc);
         if (slot == NULL)
             return cx_fail_nomem(w->err);
-        *slot = cx_arena_copy_str(&client->tools_arena, name);
-        if (slot->data == NULL)
+        *slot = (known_tool){.name = cx_arena_copy_str(&client->tools_arena, name)};
+        if (slot->name.data == NULL)
             return cx_fail_nomem(w->err);
+        CX_TRY(take_required(client, &tools->items[i], slot, w->err));
     }
     cx_str cursor = CX_JSON_GET_STR(result, "nextCursor");
     if (cursor.size != 0) {
@@ -466,12 +498,25 @@ cx_status cx_mcp_connect(cx_mcp *client, uint64_t timeout_ms, cx_mcp_end *out, c
     return CX_SUCCESS;
 }
 
+static const known_tool *find_tool(const cx_mcp *client, cx_str name)
+{
+    for (size_t i = 0; i < client->tools.count; i++)
+        if (cx_str_eq(client->tools.items[i].name, name))
+            return &client->tools.items[i];
+    return NULL;
+}
+
 bool cx_mcp_has_tool(const cx_mcp *client, cx_str name)
 {
-    for (size_t i = 0; i < client->tools.count; i++) {
-        if (cx_str_eq(client->tools.items[i], name))
+    return find_tool(client, name) != NULL;
+}
+
+bool cx_mcp_tool_requires(const cx_mcp *client, cx_str name, cx_str argument)
+{
+    const known_tool *found = find_tool(client, name);
+    for (size_t i = 0; found != NULL && i < found->required_count; i++)
+        if (cx_str_eq(found->required[i], argument))
             return true;
-    }
     return false;
 }
 

@@ -92,6 +92,8 @@ void cx_mcp_close(cx_mcp *client); /* NULL is fine */
 CX_RESULT cx_mcp_connect(cx_mcp *client, uint64_t timeout_ms, cx_mcp_end *out, cx_err *err);
 /* What tools/list named. */
 bool cx_mcp_has_tool(const cx_mcp *client, cx_str name);
+/* Whether the tool is there and its input schema requires this argument. */
+bool cx_mcp_tool_requires(const cx_mcp *client, cx_str name, cx_str argument);
 
 typedef struct cx_mcp_result {
     bool refused;              /* the server answered with an error: code, message */

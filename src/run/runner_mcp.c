@@ -253,7 +253,10 @@ static cx_status make_arguments(mcp_runner *m, const cx_runner_turn *turn, cx_js
     cx_json_list arguments = cx_json_list_begin(turn->arena);
     put_str(&arguments, "prompt", cx_str_from(turn->prompt, turn->prompt_size));
     if (turn->thread_id.size != 0) {
-        put_str(&arguments, "threadId", turn->thread_id);
+        /* Older servers know the thread by this name alone, and say so. */
+        bool older =
+            cx_mcp_tool_requires(m->client, CX_STR(TOOL_CONTINUE), CX_STR("conversationId"));
+        put_str(&arguments, older ? "conversationId" : "threadId", turn->thread_id);
         return cx_json_list_end_object(&arguments, out, err);
     }
     put_str(&arguments, "cwd", cx_str_z(turn->worktree));

@@ -116,14 +116,13 @@ def an_agent_behind_mcp_does_the_work():
         repo.clean()
 
 
-@sandboxed
-def a_thread_goes_on_in_the_fix_loop():
+def a_thread_goes_on(name, **server):
     with Folder() as folder:
         repo = agent_repo(folder,
                           {"writes": {"src/app/BROKEN": "x"}, "output": reply(), "thread": "t-9"},
                           {"actions": [{"remove": "src/app/BROKEN"}],
                            "writes": {"src/app/main.c": MAIN_C}, "output": reply(),
-                           "thread": "t-9"})
+                           "thread": "t-9"}, **server)
         repo.write("scripts/test.sh", "#!/bin/sh\ntest ! -e src/app/BROKEN\n", True)
         repo.commit("a test that can fail")
         done, answer = repo.run(contract(timeout_retry__max_retries=1))
@@ -133,8 +132,18 @@ def a_thread_goes_on_in_the_fix_loop():
         calls = [message["params"] for message in messages
                  if message is not None and message.get("method") == "tools/call"]
         check([call["name"] for call in calls] == ["codex", "codex-reply"], calls)
-        check(calls[1]["arguments"]["threadId"] == "t-9", calls[1])
-        check(sorted(calls[1]["arguments"]) == ["prompt", "threadId"], calls[1])
+        check(calls[1]["arguments"][name] == "t-9", calls[1])
+        check(sorted(calls[1]["arguments"]) == sorted(["prompt", name]), calls[1])
+
+
+@sandboxed
+def a_thread_goes_on_in_the_fix_loop():
+    a_thread_goes_on("threadId")
+
+
+@sandboxed
+def a_thread_goes_on_by_its_older_name():
+    a_thread_goes_on("conversationId", required={"codex-reply": ["conversationId", "prompt"]})
 
 
 @sandboxed
