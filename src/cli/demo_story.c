@@ -516,7 +516,7 @@ static void look_around(story *s)
            "  cortex show %.*s\n"
            "  cortex why %.*s\n"
            "  cortex lattice render @agent/%s\n"
-           "  cortex serve      # and open evidence.cxe as a page in a browser\n",
+           "  cortex serve --repo .      # all of it in a browser; evidence.cxe is a page by itself\n",
         s->folder, s->folder, s->folder, (int)thing.size, thing.data, (int)asked.size, asked.data,
         s->planner.id);
 }

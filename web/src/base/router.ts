@@ -84,6 +84,8 @@ function show(next: Route, step: boolean): void {
 
 export function listen(): void {
   const follow = (): void => {
+    // An address that signs in, opened in a page that is there already: the page begins anew and takes the token out.
+    if (location.hash.startsWith('#token=')) return location.reload();
     route.value = parseRoute(location.hash);
   };
   follow();

@@ -252,6 +252,14 @@ export default {
       assert.equal(done.status, 0, done.stdout + done.stderr);
     },
 
+    async 'an address that signs in is taken by a page that is open'(page, s) {
+      await page.goto(s.url(`/evidence?actor=${ACTOR}&what=entry&seq=1`));
+      await page.locator('.entry-facts').waitFor();
+      await page.goto(s.url(`/evidence?actor=${ACTOR}&what=growth`));
+      await page.locator('.report-head', {hasText: 'Growth of a journal'}).waitFor();
+      assert.ok(!page.url().includes('token'), page.url());
+    },
+
     async 'nothing serious for axe in the evidence'(page, s) {
       await page.goto(s.url(`/evidence?actor=${ACTOR}&what=entry&seq=1`));
       await verdict(page, 'indeterminate');

@@ -96,7 +96,7 @@ function useKeys(names: Names, a: string | undefined, b: string | undefined, of:
   useEffect(() => addCommands([
     {keys: 'x', what: 'Swap a and b', group: 'Compare', run: () => of && swap(names, a, b)},
     {keys: 'f', what: 'To the first difference', group: 'Compare', run: () => to(of?.first, '.compare-first')},
-    {keys: 'g', what: 'To where the ways part', group: 'Compare', run: () => to(of?.parted, '.compare-parting')},
+    {keys: 'w', what: 'To where the ways part', group: 'Compare', run: () => to(of?.parted, '.compare-parting')},
     {keys: 'd', what: 'The first difference in the debugger', group: 'Compare', run: () => {
       const pair = of?.first == null ? undefined : of.steps[of.first - of.from];
       const node = pair?.a ?? pair?.b ?? of?.a;
