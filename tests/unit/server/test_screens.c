@@ -327,6 +327,47 @@ CX_TEST(screens_fleet_says_what_capacity_says)
     end(&s);
 }
 
+/* Two hundred are shown, those with most traces; the others are counted and can be asked for. */
+CX_TEST(screens_fleet_counts_what_it_leaves_out)
+{
+    enum { AGENTS = CX_FLEET_AGENTS_MAX + 3 };
+    static screens s;
+    static maker many[AGENTS];
+    char name[16], target[128];
+    cx_buf batch;
+    begin(&s, "screens-fleet-many");
+    cx_buf_init(&batch, cx_alloc_default());
+    maker_batch_begin(&batch);
+    for (unsigned i = 0; i < AGENTS; i++) {
+        (void)snprintf(name, sizeof name, "agent-%u", i);
+        maker_init(&many[i], name);
+        stage_trust(&s.a.stage, &many[i]);
+        for (unsigned k = 0; k < (i < 3 ? 1u : 2u); k++) { /* three have fewer than the others */
+            maker_wish wish = MAKER_WISH_INIT;
+            maker_batch_add(&batch, stage_make(&s.a.stage, &many[i], &wish));
+        }
+    }
+    maker_batch_end(&batch, "generic");
+    stage_take(&s.a.stage, cx_arena_copy_str(&s.a.stage.arena, cx_buf_str(&batch)));
+    CHECK_INT(s.a.stage.took.accepted, 2 * AGENTS - 3);
+    feed(&s.a);
+    const cx_json fleet = ask(&s, FLEET "?days=1", 200), *left = CX_JSON_GET(&fleet, "left_out");
+    const cx_json *agents = CX_JSON_GET(&fleet, "agents");
+    CHECK_INT(agents->count, CX_FLEET_AGENTS_MAX);
+    CHECK_INT(number(left, "agents"), 3);
+    CHECK_INT(number(left, "traces"), 3);
+    CHECK(CX_JSON_GET(&fleet, "more")->type == CX_JSON_TRUE);
+    for (uint32_t i = 0; i < agents->count; i++)
+        for (unsigned k = 0; k < 3; k++)
+            CHECK(!cx_str_is(CX_JSON_GET_STR(&agents->items[i], "agent"), many[k].agent));
+    (void)snprintf(target, sizeof target, FLEET "?days=1&agent=%s", many[0].agent);
+    const cx_json one = ask(&s, target, 200);
+    CHECK_INT(length(&one, "agents"), 1);
+    CHECK_INT(number(CX_JSON_GET(&one, "left_out"), "agents"), 0);
+    cx_buf_done(&batch);
+    end(&s);
+}
+
 CX_TEST(screens_fleet_refuses)
 {
     static const char *const bad[] = {"?days=0", "?days=91", "?days=x", "?days=1&days=2",

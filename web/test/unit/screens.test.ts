@@ -1,6 +1,6 @@
 import {describe, expect, it} from 'vitest';
 import {firstTwo, folded, variance, whose, type Difference, type Pair} from '../../src/screens/compare/model';
-import {chainWords, newest, worstFirst, type Agent} from '../../src/screens/fleet/model';
+import {chainWords, leftOut, newest, worstFirst, type Agent} from '../../src/screens/fleet/model';
 import {amount, binStart, cellsOf, hottest, step, strength, type HeatAnswer} from '../../src/screens/heatmap/model';
 
 const pair = (same: boolean): Pair => ({a: null, b: null, same, how: same ? 'same' : 'only', differs: [], differ_count: 0});
@@ -36,6 +36,16 @@ describe('fleet', () => {
   it('shows what is worst first', () => {
     const sorted = worstFirst([agent('b', 'holds', [0.9]), agent('a', 'holds', [0.2]), agent('d', 'holds', [null]), agent('c', 'broken', [0.9])]);
     expect(sorted.map((one) => one.agent)).toEqual(['c', 'a', 'b', 'd']);
+  });
+
+  it('says what it does not show, and nothing when it shows all', () => {
+    const fleet = {agents: [agent('a', 'holds', [])], capacity_step: 1, days: [], left_out: {agents: 0, traces: 0}, more: false};
+    expect(leftOut(fleet, 40)).toEqual([]);
+    expect(leftOut({...fleet, capacity_step: 3, left_out: {agents: 1200, traces: 1}, more: true}, 0)).toEqual([
+      '1\u202f200 agents with fewer traces (1 trace in these days) are left out; findings are of all agents.',
+      'The charts draw the 0 worst of the 1 agents in the table.', 'Capacity is computed for every 3rd day.']);
+    for (const [step, word] of [[2, '2nd'], [4, '4th'], [11, '11th'], [21, '21st']] as const)
+      expect(leftOut({...fleet, capacity_step: step}, 40)[0]).toContain(word);
   });
 
   it('tells holes in words, a zero is a value', () => {
