@@ -5,9 +5,11 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -132,6 +134,15 @@ void cx_tcp_close(int socket)
 {
     if (socket >= 0)
         (void)close(socket);
+}
+
+void cx_tcp_stop_listening(int socket)
+{
+    int nothing = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (nothing < 0 || dup3(nothing, socket, O_CLOEXEC) < 0)
+        cx_tcp_cut(socket); /* who waits is woken again and again until it is closed */
+    if (nothing >= 0)
+        (void)close(nothing);
 }
 
 void cx_tcp_cut(int socket)

@@ -19,6 +19,9 @@ CX_RESULT cx_tcp_address_parse(const char *text, cx_tcp_address *out, cx_err *er
 /* Listens; `address->port` becomes the one that was taken.  CX_E_BUSY when somebody else has it. */
 CX_RESULT cx_tcp_listen(cx_tcp_address *address, int *out_socket, cx_err *err);
 void cx_tcp_close(int socket);
+/* Nobody connects any more, and whoever waits for connections on this number waits on for ever: it
+ * stays taken, by something that never has anything, until it is closed. */
+void cx_tcp_stop_listening(int socket);
 /* Ends both directions of a connection that somebody else owns and will close. */
 void cx_tcp_cut(int socket);
 

@@ -36,7 +36,6 @@
 #define FUNCTIONS(X)                     \
     X(MHD_start_daemon)                  \
     X(MHD_stop_daemon)                   \
-    X(MHD_quiesce_daemon)                \
     X(MHD_queue_response)                \
     X(MHD_create_response_from_buffer)   \
     X(MHD_create_response_from_callback) \
@@ -758,10 +757,10 @@ static void cut_all(cx_http *http)
 
 static void stop_daemon(cx_http *http, uint32_t grace_ms)
 {
-    /* Nobody listens from now on; the number stays taken until the library's threads have ended,
-     * who may still have a use for it. */
-    (void)http->mhd.MHD_quiesce_daemon(http->daemon);
-    cx_tcp_cut(http->options.socket);
+    /* Nobody listens from now on; the number stays taken until the library closes it.  Its own
+     * MHD_quiesce_daemon (0.9.75) ends the process when one of its threads is quicker than it to
+     * take the socket out of that thread's epoll set. */
+    cx_tcp_stop_listening(http->options.socket);
     if (http->service->hub != NULL)
         cx_hub_end(http->service->hub);
     if (http->service->runs != NULL)
@@ -783,11 +782,12 @@ void cx_http_close(cx_http *http, uint32_t grace_ms)
     if (http->daemon != NULL) {
         wait_for_answers(http, grace_ms < 1000 ? grace_ms : 1000);
         cut_all(http);
-        http->mhd.MHD_stop_daemon(http->daemon);
+        http->mhd.MHD_stop_daemon(http->daemon); /* closes the socket */
+    } else {
+        cx_tcp_close(http->options.socket);
     }
     cx_pool_close(http->intake);
     cx_pool_close(http->reads);
-    cx_tcp_close(http->options.socket);
     cx_lock_enter(&http->lock);
     http->sweeping_ends = true;
     cx_lock_wake(&http->lock);

@@ -1366,7 +1366,7 @@ def it_says_where_it_listens_and_how_to_ask():
     with tempfile.TemporaryDirectory() as folder:
         home = folder + "/home"
         subprocess.run([BIN, "init", "--no-repo", "--home", home], check=True, capture_output=True, env=ENV)
-        process = subprocess.Popen([BIN, "serve", "--home", home, "--listen", "127.0.0.1:0"],
+        process = subprocess.Popen([BIN, "serve", "--home", home, "--listen", "127.0.0.1:0", "--otlp", "off"],
                                    stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=ENV)
         lines = [process.stdout.readline().decode()]
         # A line about OTLP is among them when nobody else listens on its port.
