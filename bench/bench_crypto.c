@@ -3,14 +3,11 @@
  *
  * Both sides of a ratio are measured in one run, turn by turn, so that a busy machine slows both.
  */
-#include <stdio.h>
-#include <stdlib.h>
-#include <time.h>
-
 #include <openssl/evp.h>
 #include <sodium.h>
 
 #include "base/diag.h"
+#include "bench/bench.h"
 #include "crypto/digest.h"
 #include "crypto/internal.h"
 #include "crypto/key.h"
@@ -23,65 +20,17 @@ typedef struct side {
     void *arg;
 } side;
 
-enum { TURN_COUNT = 11 };
-
-/* Two runs of the same work differ by this much. */
-static const double noise = 0.03;
-
-typedef struct timing {
-    double wall_s, cpu_s;
-} timing;
-
-static double seconds(clockid_t clock)
-{
-    struct timespec now;
-    CX_ASSERT(clock_gettime(clock, &now) == 0);
-    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
-}
-
-static timing measure(const side *s)
-{
-    double wall = seconds(CLOCK_MONOTONIC), cpu = seconds(CLOCK_PROCESS_CPUTIME_ID);
-    s->work(s->arg);
-    return (timing){seconds(CLOCK_MONOTONIC) - wall, seconds(CLOCK_PROCESS_CPUTIME_ID) - cpu};
-}
-
-static int by_wall(const void *a, const void *b)
-{
-    double x = ((const timing *)a)->wall_s, y = ((const timing *)b)->wall_s;
-    return (x > y) - (x < y);
-}
-
-static double print_side(const side *s, timing *turns, double per_turn, const char *unit)
-{
-    qsort(turns, TURN_COUNT, sizeof *turns, by_wall);
-    timing median = turns[TURN_COUNT / 2];
-    printf("     %-34s min %9.4g  median %9.4g  max %9.4g %s  cpu/wall %.2f\n", s->name,
-           per_turn / turns[TURN_COUNT - 1].wall_s, per_turn / median.wall_s,
-           per_turn / turns[0].wall_s, unit, median.cpu_s / median.wall_s);
-    return per_turn / median.wall_s;
-}
-
-/* Rates of `ours` and `theirs`, and the ratio of their medians.  A target of 0 is only for
- * information. */
+/* A target of 0 is only for information. */
 static void compare(const char *row, const char *what, const side *ours, const side *theirs,
                     double per_turn, const char *unit, double target)
 {
-    timing our_turns[TURN_COUNT], their_turns[TURN_COUNT];
-    (void)measure(ours);
-    (void)measure(theirs);
-    for (size_t i = 0; i < TURN_COUNT; i++) {
-        our_turns[i] = measure(ours);
-        their_turns[i] = measure(theirs);
-    }
-    printf("%-4s %s\n", row, what);
-    double our_rate = print_side(ours, our_turns, per_turn, unit);
-    double ratio = our_rate / print_side(theirs, their_turns, per_turn, unit);
-    if (target > 0)
-        printf("     ratio %.2f, target %.3g: %s\n", ratio, target,
-               ratio >= target * (1 - noise) ? "reached" : "not reached");
-    else
-        printf("     ratio %.2f\n", ratio);
+    bench_side sides[] = {
+        {.name = ours->name, .work = ours->work, .arg = ours->arg, .units = per_turn},
+        {.name = theirs->name, .work = theirs->work, .arg = theirs->arg, .units = per_turn}};
+    bench_measure(sides, 2);
+    for (size_t i = 0; i < 2; i++)
+        bench_print_side(sides[i].name, &sides[i].rate, 1, unit);
+    (void)bench_print_row(row, what, &sides[0].rate, &sides[1].rate, 1, target);
 }
 
 /* --- C1 ------------------------------------------------------------------------------------ */
@@ -122,7 +71,7 @@ static void bench_nodes(void)
         (void)snprintf(what, sizeof what, "64-byte nodes, %s / OpenSSL one-shot",
                        cx_digest_kernel_name(n.kernel));
         if (!cx_digest_has(n.kernel)) {
-            printf("C1   %s: skipped, this machine has no such instructions\n", what);
+            bench_print_skipped("C1", what, 11, "this machine has no such instructions");
             continue;
         }
         side ours = {"cx_digest_pairs", hash_nodes, &n};
