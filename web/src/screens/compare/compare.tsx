@@ -13,6 +13,7 @@ import {addCommands} from '../../base/keys';
 import {useAnswer} from '../../base/load';
 import {adjust, go, linkTo, route} from '../../base/router';
 import {session} from '../../base/session';
+import {plain} from '../../base/text';
 import {Badge} from '../../ui/badge';
 import {Icon} from '../../ui/icon';
 import {Empty, Failed, Loading} from '../../ui/states';
@@ -124,8 +125,8 @@ function Choice({letter, value, summary, canBeAll}: {letter: 'a' | 'b'; value: s
       <span class="compare-letter" aria-hidden="true">{letter}</span>
       <select aria-label={`Side ${letter}`} value={value} onChange={(event) => (event.currentTarget.value === '?' ? setTyping(true) : set(event.currentTarget.value))}>
         {canBeAll && <option value="">all of it</option>}
-        {!isHead && value && <option value={value}>{shortId(value)}</option>}
-        {summary.lanes.filter((lane) => lane.agent !== '?').slice(0, 500).map((lane) => <option key={lane.agent} value={`@${lane.agent}`}>{shortAgent(lane.agent).slice(0, 60)}</option>)}
+        {!isHead && value && <option value={value}>{plain(shortId(value), 60)}</option>}
+        {summary.lanes.filter((lane) => lane.agent !== '?').slice(0, 500).map((lane) => <option key={lane.agent} value={`@${lane.agent}`}>{plain(shortAgent(lane.agent), 60)}</option>)}
         <option value="?">a moment{'\u2026'}</option>
       </select>
     </label>

@@ -27,7 +27,7 @@ function useOthers(name: string): {name: string; words: string}[] {
   const histories = useAnswer<Histories>(isFile ? null : '/api/v1/view', {});
   return [
     ...(runs.value?.items ?? []).map((one) => ({name: `run/${one.run_id}`, words: `${plain(one.task_id || 'run', 40)}, ${plain(one.status, 20).toLowerCase()}, ${shortId(one.run_id)}`})),
-    ...(histories.value?.histories ?? []).map((one) => ({name: one.name, words: shortAgent(one.name)})),
+    ...(histories.value?.histories ?? []).map((one) => ({name: one.name, words: plain(shortAgent(one.name), 80)})),
   ].filter((one) => one.name !== name);
 }
 
@@ -41,7 +41,7 @@ export function WithWhat({name, other}: {name: string; other: string | undefined
       <span class="dim">with</span>
       <select aria-label="With" value={other ?? ''} onChange={(event) => adjust({with: event.currentTarget.value || null, b: null, from: null, ...(other ? {} : {a: null})})}>
         <option value="">{runOf(name) && route.value.query['a'] === undefined ? 'choose\u2026' : 'itself'}</option>
-        {!isListed && other && <option value={other}>{nameWords(other)}</option>}
+        {!isListed && other && <option value={other}>{plain(nameWords(other), 80)}</option>}
         {others.map((one) => <option key={one.name} value={one.name}>{one.words.slice(0, 80)}</option>)}
       </select>
     </label>

@@ -121,7 +121,7 @@ export function Side({actors, actor}: {actors: readonly Actor[]; actor: Actor | 
         <label for="evidence-actor">Whose record</label>
         <select id="evidence-actor" value={actor?.actor ?? ''}
                 onChange={(event) => adjust({actor: event.currentTarget.value, at: null, uri: null, seq: null})}>
-          {actors.map((one) => <option key={one.actor} value={one.actor}>{`${shortAgent(one.actor)} \u2013 ${count(one.journal_size)}`}</option>)}
+          {actors.map((one) => <option key={one.actor} value={one.actor}>{`${plain(shortAgent(one.actor), 80)} \u2013 ${count(one.journal_size)}`}</option>)}
         </select>
         {actor && <p class="dim"><Text text={actor.actor} most={90} />{`, ${count(actor.journal_size)} entries, ${actor.scheme}`}</p>}
         {actor && <Roots actor={actor} />}
