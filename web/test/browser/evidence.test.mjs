@@ -10,6 +10,7 @@ import {nothingSerious} from './axe.mjs';
 import {cortex, ROOT, serveHome} from './server.mjs';
 
 const ACTOR = 'ada';
+const HOSTILE = '<script>window.pwned=1</script>"><img src=x onerror=window.pwned=1>\u202egnp.exe\u202c';
 
 function must(args) {
   const done = cortex(args);
@@ -33,6 +34,8 @@ async function begin() {
     must(['checkpoint', '--sign', key, ...of(home)]);
     for (let n = 4; n < 7; n++) made.uris.push(write(home, n));
     must(['snapshot', 'make', ...of(home)]);
+    made.hostile = must(['memory', 'write', 'Belief', JSON.stringify({subject: 'x', statement: HOSTILE, stance: 'believe'}),
+      '--home', home, '--actor', 'eve']).trim();
     must(['prove', '--at', '0', '-o', proof, made.uris[1], ...of(home)]);
   });
   return {...server, ...made, proof, bytes: readFileSync(proof)};
@@ -235,6 +238,20 @@ export default {
         assert.deepEqual([...new Set(asked)], ['file://' + html]);
         assert.equal(await page.evaluate(() => document.querySelectorAll('script:not([type]), script[src], link, img').length), 0);
       }
+    },
+
+    async 'hostile text in an evidence file is text'(page, s) {
+      const file = join(s.folder, 'hostile.cxe');
+      must(['evidence', s.hostile, '-o', file, '--home', s.home]);
+      await page.goto(s.url(`/evidence?actor=${ACTOR}&what=file`));
+      await settled(page);
+      await choose(page, file);
+      await verdict(page, 'data indeterminate');
+      for (const fold of await page.locator('.fold-open').all()) await fold.click();
+      await page.locator('.shown', {hasText: '<script>window.pwned=1</script>'}).first().waitFor();
+      await page.locator('.shown .sign', {hasText: 'RLO'}).first().waitFor();
+      assert.equal(await page.evaluate(() => window.pwned), undefined);
+      assert.equal(await page.locator('main script, main img').count(), 0);
     },
 
     async 'a file for somebody else is saved, and holds for cortex-verify'(page, s) {
