@@ -131,8 +131,26 @@ bool cx_cbor_take_null(cx_cbor_reader *reader)
 
 /* --- numbers --------------------------------------------------------------------------------- */
 
+/* The item's bytes if so many are left, else NULL: short ways for what proofs hold by the thousand.
+ * Whatever a short way does not know goes the long one, which says what is wrong with it. */
+static const uint8_t *bytes_left(const cx_cbor_reader *reader, size_t count)
+{
+    bool there = cx_cbor_ok(reader) && reader->offset <= reader->size &&
+                 reader->size - reader->offset >= count;
+    return there ? reader->data + reader->offset : NULL;
+}
+
 uint64_t cx_cbor_read_uint(cx_cbor_reader *reader)
 {
+    const uint8_t *data = bytes_left(reader, 3);
+    if (data != NULL && data[0] < 24) {
+        reader->offset++;
+        return data[0];
+    }
+    if (data != NULL && data[0] == 0x19 && data[1] != 0) {
+        reader->offset += 3;
+        return (uint64_t)data[1] << 8 | data[2];
+    }
     item_head head;
     return take_type(reader, CX_CBOR_UINT, &head) ? head.argument : 0;
 }
@@ -283,6 +301,12 @@ bool cx_cbor_read_exactly(cx_cbor_reader *reader, void *out, size_t size)
 cx_digest cx_cbor_read_digest(cx_cbor_reader *reader)
 {
     cx_digest digest = {{0}};
+    const uint8_t *data = bytes_left(reader, 2 + sizeof digest.bytes);
+    if (data != NULL && data[0] == 0x58 && data[1] == sizeof digest.bytes) {
+        memcpy(digest.bytes, data + 2, sizeof digest.bytes);
+        reader->offset += 2 + sizeof digest.bytes;
+        return digest;
+    }
     (void)cx_cbor_read_exactly(reader, digest.bytes, sizeof digest.bytes);
     return digest;
 }
