@@ -37,6 +37,7 @@ targets=("${rooms[@]/#/test_}" cortex cortex-vectors cortex-holder cortex-box co
 emulated='
 base/spawn_hands_over_only_the_descriptors_listed qemu keeps a descriptor of its own open in every child
 base/spawn_runs_an_opened_program_and_a_script_by_its_path execveat of a descriptor: qemu looks for its path
+run/sandbox_without_bubblewrap_refuses_or_is_degraded starts this program once more: the kernel cannot
 '
 
 options=(-DCMAKE_BUILD_TYPE=Release -DCORTEX_WERROR=OFF -DCORTEX_WEB=OFF -DCORTEX_BENCH=OFF)

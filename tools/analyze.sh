@@ -27,6 +27,7 @@ clean=$build/clean
 mkdir -p "$clean"
 cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_C_COMPILER=clang \
     -DCORTEX_TESTS=OFF -DCORTEX_WEB=OFF >/dev/null
+cmake --build "$build" --target assets_table.c >/dev/null
 jobs=${CORTEX_JOBS:-$(nproc)}
 
 # What a file is to an analyzer: its text with everything that it includes, comments too, and who reads it how.
