@@ -14,12 +14,41 @@ export function launch() {
   });
 }
 
-/** A page that notes what must not happen: errors, broken policies, requests to anywhere else. */
-export async function openPage(browser, options = {}) {
+async function openContext(browser, options) {
   const context = await browser.newContext({
     viewport: {width: 1280, height: 800}, colorScheme: 'light', reducedMotion: 'reduce', ...options,
   });
   context.setDefaultTimeout(30000);
+  return context;
+}
+
+/** Contexts by their options, for pages one after the other: what a page has loaded is not read and compiled again for
+ *  the next one.  Cookies and what was stored go between them, so that no page knows of the one before. */
+export function pagePool(browser) {
+  const contexts = new Map();
+  return {
+    async open(options = {}) {
+      const key = JSON.stringify(options);
+      if (!contexts.has(key)) contexts.set(key, await openContext(browser, options));
+      return openPage(browser, options, contexts.get(key));
+    },
+    async leave({context, page}) {
+      await page.evaluate(() => {
+        localStorage.clear();
+        sessionStorage.clear();
+      }).catch(() => {}); // a page of a file, or one that was never opened, has none
+      for (const one of context.pages()) await one.close();
+      await context.clearCookies();
+    },
+    async close() {
+      for (const context of contexts.values()) await context.close();
+    },
+  };
+}
+
+/** A page that notes what must not happen: errors, broken policies, requests to anywhere else. */
+export async function openPage(browser, options = {}, shared = null) {
+  const context = shared ?? await openContext(browser, options);
   const page = await context.newPage();
   const complaints = [];
   page.on('pageerror', (error) => complaints.push(`error: ${error.message}`));

@@ -15,7 +15,7 @@ function skip(why) {
 
 if (!existsSync(join(HERE, '../../node_modules/playwright-core')))
   skip('web/node_modules is not there; scripts/npm-ci.sh test brings it');
-const {CHROMIUM, launch, openPage} = await import('./browser.mjs');
+const {CHROMIUM, launch, pagePool} = await import('./browser.mjs');
 const {cortex} = await import('./server.mjs');
 if (!CHROMIUM) skip('there is no chromium; scripts/install-deps.sh test installs it');
 if (!cortex(['lattice', 'view', '--help']).stdout?.includes('lattice view')) skip('the program has no page');
@@ -42,9 +42,10 @@ async function runFile(file) {
     skipped += Object.keys(suite.tests).length;
     return;
   }
+  const pages = pagePool(browser);
   for (const [name, test] of Object.entries(suite.tests)) {
     const began = Date.now();
-    const open = await openPage(browser, test.options);
+    const open = await pages.open(test.options);
     try {
       await (test.run ?? test)(open.page, shared, open);
       if (open.complaints.length > 0) throw new Error(`the page complained:\n  ${open.complaints.join('\n  ')}`);
@@ -54,8 +55,9 @@ async function runFile(file) {
       failed++;
       console.log(`FAIL ${file}: ${name}\n${error.stack}`);
     }
-    await open.context.close();
+    await pages.leave(open);
   }
+  await pages.close();
   await suite.end?.(shared);
 }
 
