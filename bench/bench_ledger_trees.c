@@ -237,11 +237,12 @@ static bool measure_size(proofs *p)
         all += single.size;
     }
     cx_buf_done(&single);
-    double ratio = (double)p->bytes.size / (double)all;
-    printf("G7 size of a proof of 1,000 keys among 1 M / 1,000 proofs: %zu bytes, %zu bytes, ratio"
-           " %.3f (target at most 0.6): %s\n",
-           p->bytes.size, all, ratio, ratio <= 0.6 ? "ok" : "above");
-    return ratio <= 0.6;
+    double ratio = (double)all / (double)p->bytes.size;
+    printf(
+        "G7s bytes of 1,000 proofs / of one proof of 1,000 keys among 1 M: ours %zu, reference %zu,"
+        " ratio %.2f (target 1.67): %s\n",
+        p->bytes.size, all, ratio, ratio >= 1 / 0.6 ? "ok" : "below");
+    return ratio >= 1 / 0.6;
 }
 
 static void fold_one_by_one(void *arg)
