@@ -206,7 +206,7 @@ CX_LANES_INLINE void read_digit(const int8_t digits[CX_KEY_LANES], digit *out)
 {
     int64_t wide[CX_KEY_LANES];
     for (size_t i = 0; i < CX_KEY_LANES; i++)
-        wide[i] = digits[i];
+        wide[i] = digits[i]; /* NOLINT(bugprone-signed-char-misuse,cert-str34-c): a number */
     lanes value;
     memcpy(&value, wide, sizeof value);
     out->negative = (lanes){0} - (value >> 63);
