@@ -5,11 +5,11 @@
  * loss of power may take the last transactions (the log brings them back) but never tears the file;
  * secure_delete, so that what was erased does not stay on free pages.
  *
- * D1  A file that is read without SQLite's locks (IMMUTABLE, ALONE) does not change meanwhile.  Such a
- *     reader holds a shared lock on the folder, which changes no byte; a writer that comes later moves
- *     its write-ahead log into the file only while it has that lock alone, and otherwise leaves it to
- *     the next one.  The lock is on the folder because closing another descriptor of the file itself
- *     would drop SQLite's own locks.
+ * D1  A file that is read without SQLite's locks (IMMUTABLE, ALONE) does not change meanwhile. Such
+ * a reader holds a shared lock on the folder, which changes no byte; a writer that comes later
+ * moves its write-ahead log into the file only while it has that lock alone, and otherwise leaves
+ * it to the next one.  The lock is on the folder because closing another descriptor of the file
+ * itself would drop SQLite's own locks.
  */
 #include "db/db.h"
 
@@ -24,6 +24,7 @@
 
 /* How long a reader or writer waits for another process's short lock. */
 #define BUSY_TIMEOUT_MS 10000
+#define WAL_RETRY_MS 5
 #define POLL_MS 10
 /* Pages in the write-ahead log from which on a commit tries to move them into the file. */
 #define CHECKPOINT_PAGES 4000
@@ -130,6 +131,21 @@ done:
     return status;
 }
 
+/* Two that make a new file a WAL at once both hold what the other needs: SQLite then calls it
+ * locked at once, without waiting (sqlite.org/pragma.html#pragma_journal_mode). */
+static cx_status use_wal(cx_db *db, const char *name, cx_err *err)
+{
+    int waited_ms = 0;
+    char sql[96];
+    (void)snprintf(sql, sizeof sql, "PRAGMA %s.journal_mode=WAL", name);
+    for (;;) {
+        cx_status status = cx_db_run(db, sql, err);
+        if (status.code != CX_E_BUSY || waited_ms >= BUSY_TIMEOUT_MS)
+            return status;
+        waited_ms += sqlite3_sleep(WAL_RETRY_MS);
+    }
+}
+
 static cx_status configure(cx_db *db, cx_db_mode mode, cx_err *err)
 {
     sqlite3_busy_timeout(db->handle, BUSY_TIMEOUT_MS);
@@ -143,8 +159,9 @@ static cx_status configure(cx_db *db, cx_db_mode mode, cx_err *err)
     }
     if (mode != CX_DB_WRITE)
         return cx_db_run(db, "PRAGMA query_only=ON;", err);
+    CX_TRY(use_wal(db, "main", err));
     CX_TRY(cx_db_run(db,
-                     "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA secure_delete=ON;"
+                     "PRAGMA synchronous=NORMAL; PRAGMA secure_delete=ON;"
                      "PRAGMA cache_size=-65536; PRAGMA foreign_keys=OFF;",
                      err));
     (void)sqlite3_wal_hook(db->handle, after_commit, db);
@@ -246,10 +263,12 @@ cx_status cx_db_attach(cx_db *db, const char *path, cx_db_mode mode, const char 
             *err = failure;
         goto done;
     }
+    if (mode == CX_DB_WRITE)
+        CX_GO(status, use_wal(db, name, err));
     (void)snprintf(settings, sizeof settings,
                    mode == CX_DB_READ
                        ? "PRAGMA query_only=ON; PRAGMA %s.cache_size=-16384;"
-                       : "PRAGMA %1$s.journal_mode=WAL; PRAGMA %1$s.synchronous=NORMAL;"
+                       : "PRAGMA %1$s.synchronous=NORMAL;"
                          "PRAGMA %1$s.secure_delete=ON; PRAGMA %1$s.cache_size=-65536;"
                          "PRAGMA wal_autocheckpoint=4000;",
                    name);
@@ -288,7 +307,8 @@ cx_status cx_db_empty_log(cx_db *db, cx_err *err)
     CX_ASSERT(db->writes);
     cx_status status = wait_to_hold_alone(db);
     if (!cx_failed(status)) {
-        int code = sqlite3_wal_checkpoint_v2(db->handle, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
+        int code =
+            sqlite3_wal_checkpoint_v2(db->handle, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
         cx_share_leave(db->folder);
         if (code != SQLITE_OK && code != SQLITE_BUSY)
             return fail(db, code, "emptying its log", err);
@@ -304,7 +324,7 @@ cx_status cx_db_empty_log(cx_db *db, cx_err *err)
 cx_status cx_db_run(cx_db *db, const char *sql, cx_err *err)
 {
     int code = sqlite3_exec(db->handle, sql, NULL, NULL, NULL);
-    return code == SQLITE_OK ? CX_SUCCESS : fail(db, code, "running SQL", err);
+    return code == SQLITE_OK ? CX_SUCCESS : fail(db, code, sql, err);
 }
 
 cx_status cx_db_begin(cx_db *db, cx_err *err)
