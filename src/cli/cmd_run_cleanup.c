@@ -30,7 +30,9 @@ const cx_cli_command cx_cli_run_cleanup = {
         "Looks for runs without an end whose process is dead, stale locks, work trees and "
         "temporary files of runs that are over. With --apply such a run is ended: its events are "
         "repaired where the crash cut them, what is missing is filled with what the events say, "
-        "and it is sealed as FAILURE, never as anything else. Finished bundles are not touched.",
+        "and it is sealed as FAILURE, never as anything else. Finished bundles are not changed; "
+        "one whose "
+        "process died between its manifest and its seal is sealed when it agrees with the ledger.",
     .options = options,
     .option_count = CX_COUNT_OF(options),
     .exits = "0 nothing to do, or said, or done\n"
@@ -153,10 +155,28 @@ static cx_status open_ledger(tidying *t, const cx_git *git, cx_err *err)
     return status;
 }
 
+/* The book is opened each time: an append may have had to open the home anew. */
+static cx_status find_witness(void *ctx, cx_str run_id, cx_arena *arena, cx_run_witness *out,
+                              cx_err *err)
+{
+    tidying *t = ctx;
+    cx_run_book *book;
+    cx_run_known *known = CX_ARENA_ARRAY(arena, cx_run_known, 1);
+    if (known == NULL)
+        return cx_fail_nomem(err);
+    CX_TRY(cx_run_book_open(t->ledger.home, t->cli->alloc, &book, err));
+    cx_status status = cx_run_book_find(book, run_id, arena, known, err);
+    if (!cx_failed(status))
+        *out = known->witness;
+    cx_run_book_close(book);
+    return status;
+}
+
 static cx_status tidy(tidying *t, cx_err *err)
 {
     cx_git *git = NULL;
-    cx_run_cleanup_options how = {.store = &t->store, .apply = t->apply};
+    const cx_run_witnesses witnesses = {t, find_witness};
+    cx_run_cleanup_options how = {.store = &t->store, .witnesses = &witnesses, .apply = t->apply};
     cx_run_leftover *list = NULL;
     size_t count = 0;
     const char *repo = cx_cli_value(t->args, "repo");

@@ -14,6 +14,7 @@
 #include "base/folder.h"
 #include "crypto/digest.h"
 #include "crypto/text.h"
+#include "run/seal.h"
 
 #define READ_BYTES ((size_t)256 << 10)
 #define OPENING_MODE 0700
@@ -99,8 +100,7 @@ static cx_status make_folder(const cx_io *io, const char *path, const char *what
     if (failed == 0)
         return CX_SUCCESS;
     cx_status status = cx_fail_os(err, -failed, "%s %s", what, path);
-    return status.code == CX_E_EXISTS ? status
-                                      : cx_fail_os(err, -failed, "cannot make %s", path);
+    return status.code == CX_E_EXISTS ? status : cx_fail_os(err, -failed, "cannot make %s", path);
 }
 
 static cx_status make_trace_id(const cx_io *io, char out[33], cx_err *err)
@@ -465,91 +465,6 @@ cx_status cx_run_finish(cx_run *run, cx_run_status ended, int exit_code, cx_aren
     return take_inventory(run, arena, out, out_count, err);
 }
 
-/* Folders behind what they hold, so that they are closed last. */
-typedef struct modes {
-    cx_arena *arena;
-    CX_VEC(cx_str) folders;
-    cx_status status;
-    cx_err *err;
-} modes;
-
-static cx_walk_step close_file(void *arg, const cx_walk_entry *entry)
-{
-    modes *m = arg;
-    if (entry->facts.kind == CX_FILE_FOLDER) {
-        cx_str *slot = cx_vec_push(&m->folders, m->arena->alloc);
-        if (slot != NULL)
-            *slot = cx_arena_copy_str(m->arena, cx_str_from(entry->path, entry->path_size));
-        if (slot == NULL || slot->data == NULL)
-            m->status = cx_fail_nomem(m->err);
-    } else {
-        m->status = cx_folder_set_mode(entry->parent, entry->name, 0444, m->err);
-    }
-    return cx_failed(m->status) ? CX_WALK_STOP : CX_WALK_ON;
-}
-
-/* §15 Archive: files 0444, folders 0555. */
-static cx_status close_modes(cx_run *run, cx_err *err)
-{
-    cx_arena arena;
-    cx_arena_init(&arena, run->store->alloc, 0);
-    modes m = {.arena = &arena, .err = err};
-    cx_status status = cx_folder_walk(run->folder, NULL, close_file, &m, err);
-    if (!cx_failed(status))
-        status = m.status;
-    for (size_t i = m.folders.count; i-- > 0 && !cx_failed(status);)
-        status = cx_folder_set_mode(run->folder, m.folders.items[i].data, 0555, err);
-    if (!cx_failed(status))
-        status = cx_path_set_mode(run->options.folder, 0555, err);
-    cx_vec_done(&m.folders, arena.alloc);
-    cx_arena_done(&arena);
-    return status;
-}
-
-static void put_digest(cx_json_list *list, const char *name, const cx_digest *digest)
-{
-    char hex[65] = {0};
-    cx_hex_encode(cx_bytes_from(digest->bytes, sizeof digest->bytes), hex);
-    cx_json_list_put(list, cx_str_z(name),
-                     cx_json_make_str(cx_arena_copy_str(list->arena, cx_str_from(hex, 64))));
-}
-
-/* §17: JSON, keys sorted, compact. */
-static cx_status tell_seal(cx_run *run, const cx_run_seal_facts *facts, cx_run_sealed *sealed,
-                           cx_err *err)
-{
-    const cx_run_ledger *ledger = run->options.ledger;
-    cx_arena arena;
-    cx_buf text;
-    cx_json value;
-    if (ledger == NULL)
-        return CX_SUCCESS;
-    cx_arena_init(&arena, run->store->alloc, 0);
-    cx_buf_init(&text, run->store->alloc);
-    cx_json_list list = cx_json_list_begin(&arena);
-    cx_json_list_put(&list, CX_STR("type"), cx_json_make_str(CX_STR("cortex.run.seal.v1")));
-    cx_json_list_put(&list, CX_STR("run_id"), cx_json_make_str(run->options.run_id));
-    cx_json_list_put(&list, CX_STR("task_id"), cx_json_make_str(facts->task_id));
-    cx_json_list_put(&list, CX_STR("status"),
-                     cx_json_make_str(cx_str_z(cx_run_status_name(facts->status))));
-    put_digest(&list, "manifest_sha256", &sealed->manifest_sha256);
-    cx_json_list_put(&list, CX_STR("events_count"), cx_json_make_uint(&arena, run->event_count));
-    cx_json_list_put(&list, CX_STR("chain_head"), cx_json_make_str(cx_str_z(run->chain_head)));
-    put_digest(&list, "contract_sha256", &run->contract_sha256);
-    cx_json_list_put(&list, CX_STR("baseline_commit"), cx_json_make_str(facts->baseline_commit));
-    cx_json_list_put(&list, CX_STR("final_commit"), cx_json_make_str(facts->final_commit));
-    cx_status status = cx_json_list_end_object(&list, &value, err);
-    if (!cx_failed(status))
-        status = cx_json_write(&text, &value, CX_JSON_PY_COMPACT, err);
-    if (!cx_failed(status))
-        status = ledger->append(ledger->ctx, "run.seal", run->options.run_id, cx_buf_bytes(&text),
-                                &sealed->index, err);
-    sealed->in_ledger = !cx_failed(status);
-    cx_buf_done(&text);
-    cx_arena_done(&arena);
-    return status;
-}
-
 cx_status cx_run_seal(cx_run *run, const cx_json *manifest, const cx_run_seal_facts *facts,
                       cx_run_sealed *out, cx_err *err)
 {
@@ -572,8 +487,13 @@ cx_status cx_run_seal(cx_run *run, const cx_json *manifest, const cx_run_seal_fa
                          run->options.folder);
         goto done;
     }
-    CX_GO(status, tell_seal(run, facts, &sealed, err));
-    CX_GO(status, close_modes(run, err));
+    cx_run_seal_about about = {.run_id = run->options.run_id,
+                               .manifest_sha256 = sealed.manifest_sha256,
+                               .contract_sha256 = run->contract_sha256,
+                               .event_count = run->event_count,
+                               .chain_head = cx_str_z(run->chain_head)};
+    CX_GO(status, cx_run_seal_tell(run->options.ledger, &about, facts, &sealed, err));
+    CX_GO(status, cx_run_seal_close(run->folder, run->options.folder, err));
     CX_GO(status, cx_path_remove_tree(run->active.data, err));
     *out = sealed;
 done:

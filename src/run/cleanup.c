@@ -106,6 +106,36 @@ static void clean_runs(cleaning *c)
     }
 }
 
+/*
+ * An entry outlives its run's manifest only when the process died before the seal, or right behind
+ * it. False: the entry has to stay, for another try.
+ */
+static bool make_up_seal(cleaning *c, cx_str run_id)
+{
+    const cx_run_witnesses *known = c->options->witnesses;
+    cx_run_witness witness = {0};
+    cx_run_sealed sealed;
+    cx_err err = {0};
+    bool agrees = false;
+    if (known == NULL || c->options->ledger == NULL)
+        return true;
+    cx_status status = known->find(known->ctx, run_id, c->arena, &witness, &err);
+    if (!cx_failed(status) && (witness.seal != NULL || !witness.has_events))
+        return true;
+    if (!cx_failed(status))
+        status = cx_run_seal_late(c->store, run_id, &witness, c->options->ledger, c->arena, &agrees,
+                                  &sealed, &err);
+    if (cx_failed(status))
+        add(c, CX_RUN_LEFTOVER_RUN, run_id, cx_str_z(err.message), false);
+    else
+        add(c, CX_RUN_LEFTOVER_RUN, run_id,
+            agrees
+                ? CX_STR("seal_missing")
+                : CX_STR("not sealed: it does not agree with the ledger; see 'cortex run verify'"),
+            agrees);
+    return !cx_failed(status);
+}
+
 /* Entries of runs that have ended, or of which there is no bundle. */
 static void clean_active(cleaning *c)
 {
@@ -119,6 +149,8 @@ static void clean_active(cleaning *c)
         bool ended = is_there(join(c, "runs", ids[i], "/manifest.json"), &facts);
         if (cx_failed(c->status) || !is_there(entry, &facts) || !is_old(c, facts.modified_ns, 0) ||
             (bundle && !ended) || owner_of(c, ids[i]) != CX_RUN_OWNER_DEAD)
+            continue;
+        if (ended && c->options->apply && !make_up_seal(c, ids[i]))
             continue;
         bool done = c->options->apply && !cx_failed(cx_path_remove_tree(entry.data, NULL));
         add(c, CX_RUN_LEFTOVER_ACTIVE, ids[i], ended ? CX_STR("run_finished") : CX_STR("no_bundle"),

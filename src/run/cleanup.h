@@ -1,6 +1,7 @@
 /*
  * cleanup.h - what died runs left behind (run.md §11, §20, §23): runs are ended as failures, stale
- * locks and temporary files removed.  Finished bundles are never touched.
+ * locks and temporary files removed.  Of finished bundles nothing is changed; one whose process
+ * died between its manifest and its seal gets the seal.
  *
  * Nothing here turns anything into a success: a run whose process died is FAILURE, whatever its
  * files say.
@@ -10,6 +11,7 @@
 
 #include "run/bundle.h"
 #include "run/lock.h"
+#include "run/verify.h"
 
 /*
  * Ends one run whose owner is dead: its log is recovered, its locks given back, what is missing in
@@ -20,11 +22,28 @@
 CX_RESULT cx_run_abandon(const cx_run_store *store, cx_str run_id, const cx_run_ledger *ledger,
                          cx_arena *arena, cx_run_sealed *out, cx_err *err);
 
+/*
+ * Seals a bundle that has its manifest but no seal, when it agrees with what the ledger knows of
+ * the run in everything else (cx_run_verify); else *out_agrees is false and nothing is done.
+ * `witness` has no seal.  The seal vouches for the files from now on: between manifest and seal
+ * only the events were vouched for.
+ */
+CX_RESULT cx_run_seal_late(const cx_run_store *store, cx_str run_id, const cx_run_witness *witness,
+                           const cx_run_ledger *ledger, cx_arena *arena, bool *out_agrees,
+                           cx_run_sealed *out, cx_err *err);
+
+/* Who can say what a ledger knows of a run. */
+typedef struct cx_run_witnesses {
+    void *ctx;
+    cx_status (*find)(void *ctx, cx_str run_id, cx_arena *arena, cx_run_witness *out, cx_err *err);
+} cx_run_witnesses;
+
 typedef struct cx_run_cleanup_options {
     const cx_run_store *store;
-    const cx_run_ledger *ledger; /* for the seals of runs that are ended; NULL = none */
-    bool apply;                  /* false: only say what would be done */
-    uint64_t older_sec;          /* leave alone what is younger */
+    const cx_run_ledger *ledger;       /* for the seals of runs that are ended; NULL = none */
+    const cx_run_witnesses *witnesses; /* of that ledger; NULL: no seal is made up for */
+    bool apply;                        /* false: only say what would be done */
+    uint64_t older_sec;                /* leave alone what is younger */
 } cx_run_cleanup_options;
 
 typedef enum cx_run_leftover_kind {
@@ -37,9 +56,10 @@ typedef enum cx_run_leftover_kind {
 
 typedef struct cx_run_leftover {
     cx_run_leftover_kind kind;
-    cx_str name;   /* a run id, or a path below the runtime root, or the path a lock is on */
-    cx_str reason; /* "owner_dead", "run_finished", .., or why it could not be done */
-    bool done;     /* with `apply` */
+    cx_str name; /* a run id, or a path below the runtime root, or the path a lock is on */
+    cx_str
+        reason; /* "owner_dead", "run_finished", "seal_missing", .., or why it could not be done */
+    bool done;  /* with `apply` */
 } cx_run_leftover;
 
 /* "run", "active", "lock", "file", "folder" */

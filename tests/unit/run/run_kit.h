@@ -23,6 +23,7 @@ typedef struct run_kit {
     cx_run_ledger ledger;
     CX_VEC(kit_entry) entries;
     bool ledger_fails;
+    bool seal_fails; /* only for the seal */
     cx_err err;
 } run_kit;
 
@@ -46,6 +47,8 @@ CX_RESULT run_kit_seal(run_kit *kit, cx_run *run, cx_run_sealed *out, cx_err *er
 /* All of it. */
 CX_RESULT run_kit_write(run_kit *kit, cx_err *err);
 
+/* What the ledger in memory knows: the last seal, kept in *seal, and the hash of each event. */
+CX_RESULT run_kit_witness(run_kit *kit, cx_json *seal, cx_run_witness *out, cx_err *err);
 /* Verifies what is there, with what the ledger in memory knows when `ledger` is set.  "holds",
  * "broken: code code", "indeterminate", or the error. */
 const char *run_kit_verdict(run_kit *kit, bool ledger);

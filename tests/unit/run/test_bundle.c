@@ -284,6 +284,113 @@ CX_TEST(cleanup_says_first_and_does_only_when_told)
     run_kit_done(&kit);
 }
 
+static cx_status kit_find(void *ctx, cx_str run_id, cx_arena *arena, cx_run_witness *out,
+                          cx_err *err)
+{
+    static cx_json seal;
+    (void)run_id;
+    (void)arena;
+    return run_kit_witness(ctx, &seal, out, err);
+}
+
+/* The golden run up to its manifest; the ledger was gone when the seal came, and then the process.
+ */
+static bool die_unsealed(run_kit *kit)
+{
+    static const char start[] = "\"start_time\": ";
+    cx_run *run;
+    cx_run_sealed sealed;
+    CHECK_STATUS(run_kit_begin(kit, &run, &kit->err), &kit->err);
+    CHECK_STATUS(run_kit_fill(kit, run, 0, &kit->err), &kit->err);
+    kit->ledger_fails = false;
+    kit->seal_fails = true;
+    CHECK(cx_failed(run_kit_seal(kit, run, &sealed, &kit->err)));
+    kit->seal_fails = false;
+    cx_run_end(run);
+    /* As of a process whose number is another's now. */
+    cx_str path = run_kit_path(kit, "active/runs/" KIT_RUN "/owner.json");
+    cx_str text = run_kit_read(kit, "active/runs/" KIT_RUN "/owner.json");
+    char *owner = (char *)cx_arena_copy_str(&kit->arena, text).data;
+    char *at = owner == NULL ? NULL : strstr(owner, start);
+    if (at == NULL) {
+        cx_test_fail(__FILE__, __LINE__, "no start_time in %s", text.data);
+        return false;
+    }
+    at += strlen(start);
+    *at = *at == '1' ? '2' : '1';
+    CHECK_STATUS(
+        cx_run_write_file(kit->store.io, path.data, cx_bytes_from(owner, text.size), &kit->err),
+        &kit->err);
+    return true;
+}
+
+CX_TEST(cleanup_makes_up_for_a_seal_that_never_came)
+{
+    run_kit kit;
+    cx_run_leftover *list;
+    size_t count;
+    if (!run_kit_init(&kit, "unsealed", NULL, NULL))
+        return;
+    REQUIRE(die_unsealed(&kit));
+    CHECK_STR(cx_str_z(run_kit_verdict(&kit, true)), "broken: seal_missing");
+    const cx_run_witnesses witnesses = {&kit, kit_find};
+    cx_run_cleanup_options options = {
+        .store = &kit.store, .ledger = &kit.ledger, .witnesses = &witnesses, .apply = true};
+    kit.seal_fails = true; /* still no ledger: it is tried again next time */
+    CHECK_STATUS(cx_run_cleanup(&options, &kit.arena, &list, &count, &kit.err), &kit.err);
+    REQUIRE(count == 1);
+    CHECK(!list[0].done);
+    kit.seal_fails = false;
+    CHECK_STATUS(cx_run_cleanup(&options, &kit.arena, &list, &count, &kit.err), &kit.err);
+    REQUIRE(count == 2);
+    CHECK_STR(list[0].reason, "seal_missing");
+    CHECK(list[0].done && list[1].done);
+    CHECK_STR(cx_str_z(run_kit_verdict(&kit, true)), "holds");
+    CHECK_STR(status_of(&kit), "SUCCESS");
+    CHECK_STATUS(cx_run_cleanup(&options, &kit.arena, &list, &count, &kit.err), &kit.err);
+    CHECK_INT(count, 0);
+    run_kit_done(&kit);
+}
+
+CX_TEST(cleanup_seals_nothing_that_does_not_agree_with_the_ledger)
+{
+    static const struct {
+        const char *file, *contents;
+        bool forget;
+    } changes[] = {{"reports/work_report.json", "{}\n", false},
+                   {"manifest.json", "{}\n", false},
+                   {"extra.txt", "x", false},
+                   {NULL, NULL, true}};
+    for (size_t i = 0; i < CX_COUNT_OF(changes); i++) {
+        run_kit kit;
+        cx_run_leftover *list;
+        size_t count;
+        if (!run_kit_init(&kit, "unsealed_changed", NULL, NULL))
+            return;
+        REQUIRE(die_unsealed(&kit));
+        if (changes[i].forget) /* an event the ledger has not seen */
+            kit.entries.count--;
+        else
+            CHECK_STATUS(
+                cx_run_write_file(kit.store.io,
+                                  cx_arena_printf(&kit.arena, "%s/%s",
+                                                  run_kit_path(&kit, BUNDLE).data, changes[i].file)
+                                      .data,
+                                  cx_str_bytes(cx_str_z(changes[i].contents)), &kit.err),
+                &kit.err);
+        const cx_run_witnesses witnesses = {&kit, kit_find};
+        cx_run_cleanup_options options = {
+            .store = &kit.store, .ledger = &kit.ledger, .witnesses = &witnesses, .apply = true};
+        size_t entries = kit.entries.count;
+        CHECK_STATUS(cx_run_cleanup(&options, &kit.arena, &list, &count, &kit.err), &kit.err);
+        CHECK_INT(kit.entries.count, entries);
+        REQUIRE(count == 2);
+        CHECK(!list[0].done);
+        CHECK(strstr(run_kit_verdict(&kit, true), "seal_missing") != NULL);
+        run_kit_done(&kit);
+    }
+}
+
 /* --- faults --------------------------------------------------------------------------------------
  */
 

@@ -1,0 +1,191 @@
+/*
+ * seal.c - the seal of a bundle, and the bundle closed; also for one whose process died in between.
+ *
+ *   L1  A bundle is sealed late only when it agrees with the ledger in all it can: each event is
+ * there with its hash, none is missing, and verification finds nothing but that the seal is
+ * missing.
+ */
+#include "run/seal.h"
+
+#include "base/alloc.h"
+#include "base/folder.h"
+#include "crypto/digest.h"
+#include "crypto/text.h"
+#include "run/cleanup.h"
+
+#define CONTRACT_BYTES_MAX ((size_t)16 << 20)
+
+/* --- the seal --------------------------------------------------------------------------------- */
+
+static void put(cx_json_list *list, const char *name, cx_str text)
+{
+    cx_json_list_put(list, cx_str_z(name), cx_json_make_str(text));
+}
+
+static void put_digest(cx_json_list *list, const char *name, const cx_digest *digest)
+{
+    char hex[2 * sizeof digest->bytes];
+    cx_hex_encode(cx_bytes_from(digest->bytes, sizeof digest->bytes), hex);
+    put(list, name, cx_arena_copy_str(list->arena, cx_str_from(hex, sizeof hex)));
+}
+
+/* §17: JSON, keys sorted, compact. */
+cx_status cx_run_seal_tell(const cx_run_ledger *ledger, const cx_run_seal_about *about,
+                           const cx_run_seal_facts *facts, cx_run_sealed *out, cx_err *err)
+{
+    cx_arena arena;
+    cx_buf text;
+    cx_json value;
+    if (ledger == NULL)
+        return CX_SUCCESS;
+    cx_arena_init(&arena, cx_alloc_default(), 0);
+    cx_buf_init(&text, cx_alloc_default());
+    cx_json_list list = cx_json_list_begin(&arena);
+    put(&list, "type", CX_STR("cortex.run.seal.v1"));
+    put(&list, "run_id", about->run_id);
+    put(&list, "task_id", facts->task_id);
+    put(&list, "status", cx_str_z(cx_run_status_name(facts->status)));
+    put_digest(&list, "manifest_sha256", &about->manifest_sha256);
+    cx_json_list_put(&list, CX_STR("events_count"), cx_json_make_uint(&arena, about->event_count));
+    put(&list, "chain_head", about->chain_head);
+    put_digest(&list, "contract_sha256", &about->contract_sha256);
+    put(&list, "baseline_commit", facts->baseline_commit);
+    put(&list, "final_commit", facts->final_commit);
+    cx_status status = cx_json_list_end_object(&list, &value, err);
+    if (!cx_failed(status))
+        status = cx_json_write(&text, &value, CX_JSON_PY_COMPACT, err);
+    if (!cx_failed(status))
+        status = ledger->append(ledger->ctx, "run.seal", about->run_id, cx_buf_bytes(&text),
+                                &out->index, err);
+    out->in_ledger = !cx_failed(status);
+    cx_buf_done(&text);
+    cx_arena_done(&arena);
+    return status;
+}
+
+/* --- modes ------------------------------------------------------------------------------------ */
+
+/* Folders behind what they hold, so that they are closed last. */
+typedef struct modes {
+    cx_arena *arena;
+    CX_VEC(cx_str) folders;
+    cx_status status;
+    cx_err *err;
+} modes;
+
+static cx_walk_step close_file(void *arg, const cx_walk_entry *entry)
+{
+    modes *m = arg;
+    if (entry->facts.kind == CX_FILE_FOLDER) {
+        cx_str *slot = cx_vec_push(&m->folders, m->arena->alloc);
+        if (slot != NULL)
+            *slot = cx_arena_copy_str(m->arena, cx_str_from(entry->path, entry->path_size));
+        if (slot == NULL || slot->data == NULL)
+            m->status = cx_fail_nomem(m->err);
+    } else {
+        m->status = cx_folder_set_mode(entry->parent, entry->name, 0444, m->err);
+    }
+    return cx_failed(m->status) ? CX_WALK_STOP : CX_WALK_ON;
+}
+
+cx_status cx_run_seal_close(cx_file folder, const char *path, cx_err *err)
+{
+    cx_arena arena;
+    cx_arena_init(&arena, cx_alloc_default(), 0);
+    modes m = {.arena = &arena, .err = err};
+    cx_status status = cx_folder_walk(folder, NULL, close_file, &m, err);
+    if (!cx_failed(status))
+        status = m.status;
+    for (size_t i = m.folders.count; i-- > 0 && !cx_failed(status);)
+        status = cx_folder_set_mode(folder, m.folders.items[i].data, 0555, err);
+    if (!cx_failed(status))
+        status = cx_path_set_mode(path, 0555, err);
+    cx_vec_done(&m.folders, arena.alloc);
+    cx_arena_done(&arena);
+    return status;
+}
+
+/* --- late ---------------------------------------------------------------------------------------
+ */
+
+typedef struct late {
+    const cx_run_store *store;
+    cx_run_bundle *bundle;
+    const cx_run_witness *witness;
+    cx_arena *arena;
+    cx_run_verdict verdict;
+    cx_json manifest;
+    cx_err *err;
+} late;
+
+/* L1 */
+static bool may_be_sealed(const late *l)
+{
+    if (!l->witness->has_events || l->witness->event_count != l->verdict.event_count)
+        return false;
+    for (size_t i = 0; i < l->verdict.findings.list.count; i++) {
+        const cx_run_finding *finding = &l->verdict.findings.list.items[i];
+        if (!finding->informs && strcmp(finding->rule, "seal_missing") != 0)
+            return false;
+    }
+    return true;
+}
+
+static cx_str repo_text(const late *l, const char *member)
+{
+    const cx_json *repo = CX_JSON_GET(&l->manifest, "repo");
+    return repo == NULL ? CX_STR("") : cx_json_get_str(repo, cx_str_z(member));
+}
+
+static cx_status tell_late(late *l, const cx_run_ledger *ledger, cx_run_sealed *out)
+{
+    cx_bytes manifest, contract;
+    CX_TRY(cx_run_bundle_read(l->bundle, CX_STR("manifest.json"), CONTRACT_BYTES_MAX, &manifest,
+                              l->err));
+    CX_TRY(cx_run_bundle_read(l->bundle, CX_STR("contract.json"), CONTRACT_BYTES_MAX, &contract,
+                              l->err));
+    CX_TRY(cx_run_json_read(cx_bytes_str(manifest), 0, l->arena, &l->manifest, l->err));
+    bool success = cx_str_is(CX_JSON_GET_STR(&l->manifest, "status"), "SUCCESS");
+    cx_run_seal_about about = {.run_id = l->verdict.run_id,
+                               .manifest_sha256 = cx_digest_of(manifest),
+                               .contract_sha256 = cx_digest_of(contract),
+                               .event_count = l->verdict.event_count,
+                               .chain_head = l->verdict.chain_head};
+    cx_run_seal_facts facts = {.task_id = CX_JSON_GET_STR(&l->manifest, "task_id"),
+                               .status = success ? CX_RUN_SUCCESS : CX_RUN_FAILURE,
+                               .baseline_commit = repo_text(l, "baseline_ref"),
+                               .final_commit = repo_text(l, "final_ref")};
+    out->manifest_sha256 = about.manifest_sha256;
+    return cx_run_seal_tell(ledger, &about, &facts, out, l->err);
+}
+
+static cx_status close_late(const char *path, cx_err *err)
+{
+    cx_file folder;
+    CX_TRY(cx_folder_open(path, &folder, err));
+    cx_status status = cx_run_seal_close(folder, path, err);
+    cx_folder_close(folder);
+    return status;
+}
+
+cx_status cx_run_seal_late(const cx_run_store *store, cx_str run_id, const cx_run_witness *witness,
+                           const cx_run_ledger *ledger, cx_arena *arena, bool *out_agrees,
+                           cx_run_sealed *out, cx_err *err)
+{
+    late l = {.store = store, .witness = witness, .arena = arena, .err = err};
+    cx_str path = cx_run_store_path(store, arena, "runs", run_id);
+    *out_agrees = false;
+    *out = (cx_run_sealed){0};
+    if (path.data == NULL)
+        return cx_fail_nomem(err);
+    CX_TRY(cx_run_bundle_open(store->io, store->alloc, path.data, &l.bundle, err));
+    cx_status status = cx_run_verify(l.bundle, witness, arena, &l.verdict, err);
+    if (!cx_failed(status)) {
+        *out_agrees = may_be_sealed(&l);
+        if (*out_agrees)
+            status = tell_late(&l, ledger, out);
+        cx_run_findings_done(&l.verdict.findings);
+    }
+    cx_run_bundle_close(l.bundle);
+    return cx_failed(status) || !*out_agrees ? status : close_late(path.data, err);
+}
