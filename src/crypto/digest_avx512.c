@@ -108,12 +108,26 @@ KERNEL_INLINE void load_blocks(const uint8_t *const *data, size_t offset, lanes 
         swap_bytes(&w[i]);
 }
 
-/* The state is a..h by name, so that a round renames instead of moving. */
-#define ROUND(a, b, c, d, e, f, g, h, wk)                                          \
-    do {                                                                           \
-        lanes sum_ = (h) + (wk) + BIG_SIGMA_1(e) + TERNARY(e, f, g, TABLE_CHOOSE); \
-        (d) += sum_;                                                               \
-        (h) = sum_ + BIG_SIGMA_0(a) + TERNARY(a, b, c, TABLE_MAJORITY);            \
+/*
+ * The state is a..h by name, so that a round renames instead of moving.
+ *
+ * What comes last is added last: from e to the next e, and from a to the next a, are three
+ * operations each (turn, exclusive or, add), and all other sums are ready before.  That is two
+ * additions more than FIPS 180-4 writes down and a third less time, as long as the compiler leaves
+ * the order alone (CMakeLists.txt says so to gcc).
+ */
+#define ROUND(a, b, c, d, e, f, g, h, wk)                                    \
+    do {                                                                     \
+        lanes given_ = (h) + (wk), chosen_ = TERNARY(e, f, g, TABLE_CHOOSE); \
+        lanes most_ = TERNARY(a, b, c, TABLE_MAJORITY);                      \
+        lanes turned_ = BIG_SIGMA_1(e);                                      \
+        lanes early_e_ = (d) + given_;                                       \
+        lanes early_a_ = given_ + chosen_;                                   \
+        early_e_ += chosen_;                                                 \
+        early_a_ += most_;                                                   \
+        early_a_ += turned_;                                                 \
+        (d) = early_e_ + turned_;                                            \
+        (h) = early_a_ + BIG_SIGMA_0(a);                                     \
     } while (0)
 
 #define EIGHT_ROUNDS(first)                           \
