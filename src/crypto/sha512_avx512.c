@@ -126,12 +126,20 @@ CX_LANES_INLINE void load_blocks(const uint8_t *const data[CX_KEY_LANES], lanes 
         swap_bytes(&w[i]);
 }
 
-/* The state is a..h by name, so that a round renames instead of moving. */
-#define ROUND(a, b, c, d, e, f, g, h, wk)                                          \
-    do {                                                                           \
-        lanes sum_ = (h) + (wk) + BIG_SIGMA_1(e) + TERNARY(e, f, g, TABLE_CHOOSE); \
-        (d) += sum_;                                                               \
-        (h) = sum_ + BIG_SIGMA_0(a) + TERNARY(a, b, c, TABLE_MAJORITY);            \
+/* The state is a..h by name, so that a round renames instead of moving; why the sums are made in
+ * this order is told in digest_avx512.c. */
+#define ROUND(a, b, c, d, e, f, g, h, wk)                                    \
+    do {                                                                     \
+        lanes given_ = (h) + (wk), chosen_ = TERNARY(e, f, g, TABLE_CHOOSE); \
+        lanes most_ = TERNARY(a, b, c, TABLE_MAJORITY);                      \
+        lanes turned_ = BIG_SIGMA_1(e);                                      \
+        lanes early_e_ = (d) + given_;                                       \
+        lanes early_a_ = given_ + chosen_;                                   \
+        early_e_ += chosen_;                                                 \
+        early_a_ += most_;                                                   \
+        early_a_ += turned_;                                                 \
+        (d) = early_e_ + turned_;                                            \
+        (h) = early_a_ + BIG_SIGMA_0(a);                                     \
     } while (0)
 
 #define EIGHT_ROUNDS(first)                           \
