@@ -156,7 +156,7 @@ CX_LANES_INLINE void field_fold(field *out, const columns *c)
     PRODUCT(i, 3);     \
     PRODUCT(i, 4);
 
-CX_LANES_KERNEL static void field_multiply(field *out, const field *a, const field *b)
+CX_LANES_KERNEL static inline void field_multiply(field *out, const field *a, const field *b)
 {
     const field x = *a, y = *b;
     columns c;
@@ -166,7 +166,7 @@ CX_LANES_KERNEL static void field_multiply(field *out, const field *a, const fie
 }
 
 /* Products of different limbs come twice: they are summed once and doubled. */
-CX_LANES_KERNEL static void field_square(field *out, const field *a)
+CX_LANES_KERNEL static inline void field_square(field *out, const field *a)
 {
     const field x = *a, y = x;
     columns c;
@@ -196,7 +196,7 @@ CX_LANES_KERNEL static void field_square(field *out, const field *a)
     field_fold(out, &c);
 }
 
-CX_LANES_KERNEL static void field_square_times(field *out, const field *a, unsigned count)
+CX_LANES_KERNEL static inline void field_square_times(field *out, const field *a, unsigned count)
 {
     field_square(out, a);
     for (unsigned i = 1; i < count; i++)
@@ -204,7 +204,7 @@ CX_LANES_KERNEL static void field_square_times(field *out, const field *a, unsig
 }
 
 /* out = a^(2^250 - 1), *out_11 = a^11: the common part of the two powers below. */
-CX_LANES_KERNEL static void field_power_250(field *out, field *out_11, const field *a)
+CX_LANES_KERNEL static inline void field_power_250(field *out, field *out_11, const field *a)
 {
     field t, u, v;
     field_square(&t, a);            /* 2 */
@@ -230,7 +230,7 @@ CX_LANES_KERNEL static void field_power_250(field *out, field *out_11, const fie
 }
 
 /* 1/a = a^(p - 2), p - 2 = 2^255 - 21; 0 of 0. */
-CX_LANES_KERNEL static void field_invert(field *out, const field *a)
+CX_LANES_KERNEL static inline void field_invert(field *out, const field *a)
 {
     field power, eleventh;
     field_power_250(&power, &eleventh, a);
@@ -239,7 +239,7 @@ CX_LANES_KERNEL static void field_invert(field *out, const field *a)
 }
 
 /* a^((p - 5) / 8), (p - 5) / 8 = 2^252 - 3. */
-CX_LANES_KERNEL static void field_power_root(field *out, const field *a)
+CX_LANES_KERNEL static inline void field_power_root(field *out, const field *a)
 {
     field power, ignored;
     field_power_250(&power, &ignored, a);
@@ -248,7 +248,7 @@ CX_LANES_KERNEL static void field_power_root(field *out, const field *a)
 }
 
 /* The one spelling of each number that is below p. */
-CX_LANES_KERNEL static void field_freeze(field *a)
+CX_LANES_KERNEL static inline void field_freeze(field *a)
 {
     /* Twice along the limbs: all below 2^51 then, the number below 2^255. */
     for (size_t pass = 0; pass < 2; pass++) {
@@ -272,7 +272,7 @@ CX_LANES_KERNEL static void field_freeze(field *a)
 }
 
 /* The number of the low 255 bits of four words. */
-CX_LANES_KERNEL static void field_read(field *out, const lanes words[4])
+CX_LANES_KERNEL static inline void field_read(field *out, const lanes words[4])
 {
     out->v[0] = words[0] & LIMB_MASK;
     out->v[1] = (words[0] >> 51 | words[1] << 13) & LIMB_MASK;
@@ -282,7 +282,7 @@ CX_LANES_KERNEL static void field_read(field *out, const lanes words[4])
 }
 
 /* The words of a frozen number. */
-CX_LANES_KERNEL static void field_write(const field *a, lanes words[4])
+CX_LANES_KERNEL static inline void field_write(const field *a, lanes words[4])
 {
     words[0] = a->v[0] | a->v[1] << 51;
     words[1] = a->v[1] >> 13 | a->v[2] << 38;
