@@ -5,6 +5,7 @@ import uPlot from 'uplot';
 import {colour, isDark} from '../../base/theme';
 import {ABOUT, daySeconds, type Agent, type Series} from './model';
 
+const DAY_S = 86400;
 const DASHES = [[], [6, 3], [2, 3], [8, 3, 2, 3]];
 
 function lines(agents: readonly Agent[], names: readonly string[], chosen: string | null): uPlot.Series[] {
@@ -13,7 +14,7 @@ function lines(agents: readonly Agent[], names: readonly string[], chosen: strin
     return {
       label: agent.agent, spanGaps: true, stroke: colour(`lane-${place % 8}`), dash: DASHES[Math.floor(place / 8) % DASHES.length],
       width: chosen === agent.agent ? 3 : chosen ? 1 : 1.75, alpha: chosen && chosen !== agent.agent ? 0.35 : 1,
-      points: {size: chosen === agent.agent ? 6 : 4},
+      points: {show: true, size: chosen === agent.agent ? 8 : 6, fill: colour(`lane-${place % 8}`)},
     };
   });
 }
@@ -55,7 +56,8 @@ export function Chart({series, agents, names, days, chosen}: {
     const plot = new uPlot({
       width: Math.max(200, at.clientWidth), height: 190, tzDate: (ts) => uPlot.tzDate(new Date(ts * 1000), 'Etc/UTC'),
       legend: {show: false}, cursor: {show: false},
-      scales: {y: {range: (_plot, low, high) => (low === null ? [0, 1] : [Math.min(0, low), Math.max(high * 1.1, (about.mark ?? 0) * 1.15, 1)])}},
+      // Half a day more on both sides: the points of the first and the last day are whole.
+      scales: {x: {range: (_plot, low, high) => [low - DAY_S / 2, high + DAY_S / 2]}, y: {range: (_plot, low, high) => (low === null ? [0, 1] : [Math.min(0, low), Math.max(high * 1.1, (about.mark ?? 0) * 1.15, 1)])}},
       axes: [{...axis, values: (_plot, splits) => splits.map((one) => new Date(one * 1000).toISOString().slice(5, 10))}, {...axis, size: 40}],
       series: [{}, ...lines(agents, names, chosen)], plugins: [threshold(about.mark)],
     }, [daySeconds(days), ...agents.map((agent) => agent[series])] as uPlot.AlignedData, at);

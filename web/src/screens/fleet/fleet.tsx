@@ -106,7 +106,7 @@ function useKeys(agents: readonly Agent[]): void {
 }
 
 function Charts({fleet, agents}: {fleet: FleetData; agents: readonly Agent[]}) {
-  const names = useMemo(() => fleet.agents.map((one) => one.agent), [fleet]);
+  const names = useMemo(() => fleet.agents.map((one) => one.agent).sort(), [fleet]);
   const chosen = route.value.query['agent'] ?? null;
   const shown = useMemo(() => agents.slice(0, DRAWN), [agents]);
   return (
