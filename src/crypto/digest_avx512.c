@@ -11,6 +11,7 @@
  * after asking the processor.
  */
 #include "crypto/internal.h"
+#include "crypto/sha2_rounds.h"
 
 #if defined(CX_DIGEST_X86) || defined(CX_DIGEST_LANES_EMULATED)
 
@@ -108,40 +109,6 @@ KERNEL_INLINE void load_blocks(const uint8_t *const *data, size_t offset, lanes 
         swap_bytes(&w[i]);
 }
 
-/*
- * The state is a..h by name, so that a round renames instead of moving.
- *
- * What comes last is added last: from e to the next e, and from a to the next a, are three
- * operations each (turn, exclusive or, add), and all other sums are ready before.  That is two
- * additions more than FIPS 180-4 writes down and a third less time, as long as the compiler leaves
- * the order alone (CMakeLists.txt says so to gcc).
- */
-#define ROUND(a, b, c, d, e, f, g, h, wk)                                    \
-    do {                                                                     \
-        lanes given_ = (h) + (wk), chosen_ = TERNARY(e, f, g, TABLE_CHOOSE); \
-        lanes most_ = TERNARY(a, b, c, TABLE_MAJORITY);                      \
-        lanes turned_ = BIG_SIGMA_1(e);                                      \
-        lanes early_e_ = (d) + given_;                                       \
-        lanes early_a_ = given_ + chosen_;                                   \
-        early_e_ += chosen_;                                                 \
-        early_a_ += most_;                                                   \
-        early_a_ += turned_;                                                 \
-        (d) = early_e_ + turned_;                                            \
-        (h) = early_a_ + BIG_SIGMA_0(a);                                     \
-    } while (0)
-
-#define EIGHT_ROUNDS(first)                           \
-    do {                                              \
-        ROUND(a, b, c, d, e, f, g, h, WK(first));     \
-        ROUND(h, a, b, c, d, e, f, g, WK(first + 1)); \
-        ROUND(g, h, a, b, c, d, e, f, WK(first + 2)); \
-        ROUND(f, g, h, a, b, c, d, e, WK(first + 3)); \
-        ROUND(e, f, g, h, a, b, c, d, WK(first + 4)); \
-        ROUND(d, e, f, g, h, a, b, c, WK(first + 5)); \
-        ROUND(c, d, e, f, g, h, a, b, WK(first + 6)); \
-        ROUND(b, c, d, e, f, g, h, a, WK(first + 7)); \
-    } while (0)
-
 #define OPEN_STATE(s)                                                                         \
     lanes a = (s)[0], b = (s)[1], c = (s)[2], d = (s)[3], e = (s)[4], f = (s)[5], g = (s)[6], \
           h = (s)[7]
@@ -156,10 +123,6 @@ KERNEL_INLINE void load_blocks(const uint8_t *const *data, size_t offset, lanes 
         (s)[6] += g;   \
         (s)[7] += h;   \
     } while (0)
-
-#define EXPAND(i) \
-    (w[i] +=      \
-     SMALL_SIGMA_0(w[((i) + 1) & 15]) + w[((i) + 9) & 15] + SMALL_SIGMA_1(w[((i) + 14) & 15]))
 
 /* Sixteen blocks, already as words; w is used up. */
 KERNEL_INLINE void sixteen_blocks(lanes s[8], lanes w[16])

@@ -5,6 +5,7 @@
  * shorter keep their state while the others go on.
  */
 #include "crypto/key_lanes.h"
+#include "crypto/sha2_rounds.h"
 
 #if defined(CX_KEY_X86) || defined(CX_LANES_EMULATED)
 
@@ -125,38 +126,6 @@ CX_LANES_INLINE void load_blocks(const uint8_t *const data[CX_KEY_LANES], lanes 
     for (size_t i = 0; i < 16; i++)
         swap_bytes(&w[i]);
 }
-
-/* The state is a..h by name, so that a round renames instead of moving; why the sums are made in
- * this order is told in digest_avx512.c. */
-#define ROUND(a, b, c, d, e, f, g, h, wk)                                    \
-    do {                                                                     \
-        lanes given_ = (h) + (wk), chosen_ = TERNARY(e, f, g, TABLE_CHOOSE); \
-        lanes most_ = TERNARY(a, b, c, TABLE_MAJORITY);                      \
-        lanes turned_ = BIG_SIGMA_1(e);                                      \
-        lanes early_e_ = (d) + given_;                                       \
-        lanes early_a_ = given_ + chosen_;                                   \
-        early_e_ += chosen_;                                                 \
-        early_a_ += most_;                                                   \
-        early_a_ += turned_;                                                 \
-        (d) = early_e_ + turned_;                                            \
-        (h) = early_a_ + BIG_SIGMA_0(a);                                     \
-    } while (0)
-
-#define EIGHT_ROUNDS(first)                           \
-    do {                                              \
-        ROUND(a, b, c, d, e, f, g, h, WK(first));     \
-        ROUND(h, a, b, c, d, e, f, g, WK(first + 1)); \
-        ROUND(g, h, a, b, c, d, e, f, WK(first + 2)); \
-        ROUND(f, g, h, a, b, c, d, e, WK(first + 3)); \
-        ROUND(e, f, g, h, a, b, c, d, WK(first + 4)); \
-        ROUND(d, e, f, g, h, a, b, c, WK(first + 5)); \
-        ROUND(c, d, e, f, g, h, a, b, WK(first + 6)); \
-        ROUND(b, c, d, e, f, g, h, a, WK(first + 7)); \
-    } while (0)
-
-#define EXPAND(i) \
-    (w[i] +=      \
-     SMALL_SIGMA_0(w[((i) + 1) & 15]) + w[((i) + 9) & 15] + SMALL_SIGMA_1(w[((i) + 14) & 15]))
 
 /* Eight blocks, already as words; w is used up.  Lanes that are not `active` keep their state. */
 CX_LANES_INLINE void eight_blocks(lanes s[8], lanes w[16], const lanes *active)
