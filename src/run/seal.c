@@ -13,7 +13,7 @@
 #include "crypto/text.h"
 #include "run/cleanup.h"
 
-#define CONTRACT_BYTES_MAX ((size_t)16 << 20)
+#define DOCUMENT_BYTES_MAX ((size_t)16 << 20)
 
 /* --- the seal --------------------------------------------------------------------------------- */
 
@@ -109,7 +109,6 @@ cx_status cx_run_seal_close(cx_file folder, const char *path, cx_err *err)
  */
 
 typedef struct late {
-    const cx_run_store *store;
     cx_run_bundle *bundle;
     const cx_run_witness *witness;
     cx_arena *arena;
@@ -140,9 +139,9 @@ static cx_str repo_text(const late *l, const char *member)
 static cx_status tell_late(late *l, const cx_run_ledger *ledger, cx_run_sealed *out)
 {
     cx_bytes manifest, contract;
-    CX_TRY(cx_run_bundle_read(l->bundle, CX_STR("manifest.json"), CONTRACT_BYTES_MAX, &manifest,
+    CX_TRY(cx_run_bundle_read(l->bundle, CX_STR("manifest.json"), DOCUMENT_BYTES_MAX, &manifest,
                               l->err));
-    CX_TRY(cx_run_bundle_read(l->bundle, CX_STR("contract.json"), CONTRACT_BYTES_MAX, &contract,
+    CX_TRY(cx_run_bundle_read(l->bundle, CX_STR("contract.json"), DOCUMENT_BYTES_MAX, &contract,
                               l->err));
     CX_TRY(cx_run_json_read(cx_bytes_str(manifest), 0, l->arena, &l->manifest, l->err));
     bool success = cx_str_is(CX_JSON_GET_STR(&l->manifest, "status"), "SUCCESS");
@@ -172,7 +171,7 @@ cx_status cx_run_seal_late(const cx_run_store *store, cx_str run_id, const cx_ru
                            const cx_run_ledger *ledger, cx_arena *arena, bool *out_agrees,
                            cx_run_sealed *out, cx_err *err)
 {
-    late l = {.store = store, .witness = witness, .arena = arena, .err = err};
+    late l = {.witness = witness, .arena = arena, .err = err};
     cx_str path = cx_run_store_path(store, arena, "runs", run_id);
     *out_agrees = false;
     *out = (cx_run_sealed){0};
