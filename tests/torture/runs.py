@@ -171,10 +171,10 @@ class Governor(Client):
             acknowledged = any(r.get("run") == bundle.name and r.get("done") for r in runs.values())
             if done.code == 0:
                 held += 1
-            elif acknowledged or done.code != 3 and not (done.code == 1 and done.json()["codes"] == ["seal_missing"]):
+            elif done.code != 3 or acknowledged:
                 self.world.defect("a bundle: " + done.said())
             else:
-                killed.add(bundle.name)  # the disk was full between manifest and seal (LIMITS.md)
+                killed.add(bundle.name)  # it ended where no ledger was
         if shutil.which("git") is None or subprocess.run(
                 ["git", "worktree", "list"], cwd=self.repo.path, capture_output=True, check=False,
                 text=True).stdout.count("\n") != 1:
