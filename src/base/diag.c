@@ -8,6 +8,6 @@
 
 _Noreturn void cx_diag_abort(const char *file, int line, const char *expression)
 {
-    fprintf(stderr, "cortex: bug: %s:%d: not true: %s\n", file, line, expression);
+    (void)fprintf(stderr, "cortex: bug: %s:%d: not true: %s\n", file, line, expression);
     abort();
 }

@@ -93,7 +93,7 @@ static cx_status bind_and_listen(int socket, const any_address *to, socklen_t si
                                  cx_tcp_address *address, cx_err *err)
 {
     const int on = 1;
-    any_address bound;
+    any_address bound = {.v6 = {0}};
     socklen_t bound_size = sizeof bound;
     /* A server that is started again takes over the port at once. */
     (void)setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);

@@ -14,6 +14,7 @@
 #include <stdio.h>
 
 #include "base/alloc.h"
+#include "base/diag.h"
 
 /* A tool of the server, with what its input schema requires. */
 typedef struct known_tool {
@@ -280,7 +281,7 @@ static cx_status wait_for_answer(waiting *w, message *out)
     cx_mcp *client = w->client;
     const cx_mcp_host *host = &client->options.host;
     while (w->end->kind == CX_MCP_OK) {
-        cx_str line;
+        cx_str line = {NULL, 0};
         cx_json *value;
         cx_err why;
         uint64_t id;
@@ -559,6 +560,7 @@ static cx_status take_result(waiting *w, const message *answer, cx_arena *arena,
         result->message = cx_arena_copy_str(arena, CX_JSON_GET_STR(answer->fault, "message"));
         return result->message.data == NULL ? cx_fail_nomem(w->err) : CX_SUCCESS;
     }
+    CX_ASSERT(answer->result != NULL); /* an answer has one of both: read_message */
     if (answer->result->type != CX_JSON_OBJECT) {
         end_with(w, CX_MCP_BROKEN, "the server answered tools/call with no object");
         return CX_SUCCESS;
@@ -577,7 +579,7 @@ cx_status cx_mcp_call(cx_mcp *client, cx_str tool, const cx_json *arguments, uin
     waiting w = begin(client, timeout_ms, out, err);
     cx_json_list params = cx_json_list_begin(&client->message);
     cx_json value;
-    message answer;
+    message answer = {0};
     memset(result, 0, sizeof *result);
     if (out->kind != CX_MCP_OK)
         return CX_SUCCESS;

@@ -136,11 +136,12 @@ const cx_route_param cx_mcpd_shown_params[CX_MCPD_SHOWN_ARGS] = {
 
 const cx_route *cx_mcpd_route_of(const cx_mcpd_way *w)
 {
-    for (size_t i = 0; i < cx_route_count; i++)
+    const cx_route *found = NULL;
+    for (size_t i = 0; i < cx_route_count && found == NULL; i++)
         if (strcmp(cx_routes[i].path, w->route) == 0 && strcmp(cx_routes[i].method, "GET") == 0)
-            return &cx_routes[i];
-    CX_ASSERT(false && "each way is a route of the table");
-    return NULL;
+            found = &cx_routes[i];
+    CX_ASSERT(found != NULL); /* each way is a route of the table */
+    return found;
 }
 
 static bool is(cx_str name, const char *word)
