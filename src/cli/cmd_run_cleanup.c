@@ -10,6 +10,7 @@
 #include "cli/run_place.h"
 #include "cli/run_where.h"
 #include "run/cleanup.h"
+#include "run/follow.h"
 #include "run/worktree.h"
 
 static int run(cx_cli *cli, const cx_cli_args *args);
@@ -31,8 +32,8 @@ const cx_cli_command cx_cli_run_cleanup = {
         "temporary files of runs that are over. With --apply such a run is ended: its events are "
         "repaired where the crash cut them, what is missing is filled with what the events say, "
         "and it is sealed as FAILURE, never as anything else. Finished bundles are not changed; "
-        "one whose "
-        "process died between its manifest and its seal is sealed when it agrees with the ledger.",
+        "one whose process died between its manifest and its seal is sealed when it agrees with "
+        "the ledger. A checkout of the main branch that a merge left behind follows.",
     .options = options,
     .option_count = CX_COUNT_OF(options),
     .exits = "0 nothing to do, or said, or done\n"
@@ -123,6 +124,30 @@ static cx_status tidy_worktrees(tidying *t, const cx_git *git, cx_err *err)
     return CX_SUCCESS;
 }
 
+/* A checkout whose branch was moved by a run that died before it had followed. */
+static cx_status tidy_checkout(tidying *t, const cx_git *git, cx_err *err)
+{
+    cx_follow begun;
+    cx_file lock;
+    cx_err why = {0};
+    bool behind = false;
+    const char *followed;
+    CX_TRY(cx_run_worktrees_lock(git, 0, &lock, err));
+    cx_status status = cx_run_follow_find(git, &t->cli->arena, &begun, &behind, &why);
+    bool begins = status.code != CX_E_NOT_FOUND;
+    if (!cx_failed(status) && t->apply)
+        status = cx_run_follow_resume(git, &t->cli->arena, &followed, &why);
+    cx_flock_release(lock);
+    if (!begins || (!cx_failed(status) && !behind))
+        return CX_SUCCESS;
+    cx_str reason = cx_failed(status) ? cx_arena_copy_str(&t->cli->arena, cx_str_z(why.message))
+                                      : CX_STR("branch_moved");
+    if (reason.data == NULL)
+        return cx_fail_nomem(err);
+    return add_item(t, "checkout", behind ? begun.ref : CX_STR("cortex-follow"), reason,
+                    t->apply && !cx_failed(status), err);
+}
+
 /* What is left below worktrees/ when git has let go. */
 static cx_status tidy_folder(tidying *t, const cx_run_leftover *left, cx_err *err)
 {
@@ -196,6 +221,8 @@ static cx_status tidy(tidying *t, cx_err *err)
         if (list[i].kind != CX_RUN_LEFTOVER_FOLDER)
             status = add_item(t, cx_run_leftover_name(list[i].kind), list[i].name, list[i].reason,
                               list[i].done, err);
+    if (!cx_failed(status))
+        status = tidy_checkout(t, git, err);
     if (!cx_failed(status))
         status = tidy_worktrees(t, git, err);
     for (size_t i = 0; i < count && !cx_failed(status); i++)

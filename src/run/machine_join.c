@@ -99,6 +99,8 @@ static cx_status say_joined(cx_machine_task *part, cx_str branch, const cx_merge
     cx_put_str(&payload, "branch", (cx_str){branch.data + skip, branch.size - skip});
     cx_put_z(&payload, "kind", plan->kind == CX_MERGE_REAL ? "merge" : "fast_forward");
     cx_put_z(&payload, "commit", commit);
+    if (plan->detail.size != 0)
+        cx_put_str(&payload, "detail", plan->detail);
     return cx_task_event(part, CX_RUN_INFO, "MERGE_APPLIED", &payload, err);
 }
 
@@ -110,6 +112,7 @@ static cx_status join(cx_machine_task *t, cx_machine_task *part, cx_err *err)
     cx_merge_options options = {
         .git = m->git,
         .main_ref = t->worktree.branch,
+        .passing = true,
         .baseline = m->baseline_oid,
         .candidate = part->candidate,
         .run_id = cx_run_id(m->run),

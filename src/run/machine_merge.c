@@ -90,6 +90,8 @@ static cx_status say_applied(cx_machine_task *t, const cx_merge_plan *plan, cx_e
     cx_put_str(&payload, "branch", t->m->policy.config.main_branch);
     cx_put_str(&payload, "kind", t->merged_kind);
     cx_put_z(&payload, "commit", commit);
+    if (plan->detail.size != 0)
+        cx_put_str(&payload, "detail", plan->detail);
     return cx_task_event(t, CX_RUN_INFO, "MERGE_APPLIED", &payload, err);
 }
 

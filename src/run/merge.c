@@ -6,12 +6,14 @@
  *   I2  a checkout of main that has changes of its own is never touched; one that has none follows.
  *   I3  nobody looks at a checkout while another run brings it to where main has moved: until it has
  *       followed it only seems to have changes.
+ *   I4  what a process that died left behind so is ended by the next that looks.
  */
 #include "run/merge.h"
 
 #include <stdio.h>
 
 #include "base/folder.h"
+#include "run/follow.h"
 #include "run/git_parts.h"
 #include "run/worktree.h"
 
@@ -202,49 +204,58 @@ cx_status cx_run_merge_plan(const cx_merge_options *options, cx_arena *arena, cx
         return cx_fail_nomem(err);
     cx_file lock;
     CX_TRY(cx_run_worktrees_lock(o.git, 0, &lock, err)); /* I3 */
-    cx_status status = plan(&o, arena, out, err);
+    /* I4; what cannot follow is found in the way below. */
+    const char *followed;
+    cx_status status = cx_run_follow_resume(o.git, arena, &followed, NULL);
+    if (status.code == CX_E_NOMEM)
+        status = cx_fail_nomem(err);
+    else
+        status = plan(&o, arena, out, err);
     cx_flock_release(lock);
     return status;
 }
 
 /* --- applying --------------------------------------------------------------------------------- */
 
-static cx_status follow(const cx_merge_options *o, const cx_merge_plan *plan, cx_err *err)
+static cx_status move(const cx_merge_options *o, cx_merge_plan *plan, cx_arena *arena, cx_err *err)
 {
-    char a[CX_OID_TEXT_SIZE], b[CX_OID_TEXT_SIZE];
-    cx_git *checkout;
-    cx_oid_text(&plan->old, a);
-    cx_oid_text(&plan->commit, b);
-    CX_TRY(open_checkout(o, plan->checkout, &checkout, err));
-    cx_git_call call = {.args = CX_GIT_ARGS("read-tree", "-m", "-u", a, b)};
-    cx_status status = cx_git_call_run(checkout, &call, NULL, NULL, err);
-    cx_git_close(checkout);
+    cx_err why;
+    cx_status status = cx_git_ref_set(o->git, o->main_ref, &plan->commit, &plan->old, &why);
+    if (status.code == CX_E_CONFLICT)
+        return refuse(plan, "moved", cx_arena_copy_str(arena, cx_str_z(why.message)), err);
+    if (cx_failed(status) && err != NULL)
+        *err = why;
     return status;
+}
+
+/* Main has moved, and that is what was asked for; a checkout that cannot follow is told. */
+static void follow(const cx_merge_options *o, cx_merge_plan *plan, bool lasting, cx_arena *arena)
+{
+    cx_err why;
+    cx_status status = cx_run_follow(o->git, plan->checkout, &plan->old, &plan->commit, &why);
+    if (!cx_failed(status) && lasting)
+        status = cx_run_follow_end(o->git, &why);
+    if (cx_failed(status))
+        plan->detail = cx_arena_printf(arena,
+                                       "%s moved, but its checkout did not follow: %s; 'cortex run "
+                                       "cleanup --apply' tries it again",
+                                       o->main_ref.data, why.message);
 }
 
 static cx_status apply(const cx_merge_options *options, cx_merge_plan *plan, cx_arena *arena,
                        cx_err *err)
 {
-    cx_err why;
-    cx_status status =
-        cx_git_ref_set(options->git, options->main_ref, &plan->commit, &plan->old, &why);
-    if (status.code == CX_E_CONFLICT)
-        return refuse(plan, "moved", cx_arena_copy_str(arena, cx_str_z(why.message)), err);
-    if (cx_failed(status)) {
-        if (err != NULL)
-            *err = why;
-        return status;
-    }
-    if (plan->checkout == NULL)
-        return CX_SUCCESS;
-    /* Main has moved, and that is what was asked for; a checkout that cannot follow is told. */
-    status = follow(options, plan, &why);
-    if (cx_failed(status))
-        plan->detail = cx_arena_printf(arena,
-                                       "%s moved, but its checkout did not follow: %s; run 'git "
-                                       "reset --keep' there",
-                                       options->main_ref.data, why.message);
-    return CX_SUCCESS;
+    const cx_follow what = {options->main_ref, plan->old, plan->commit};
+    bool lasting = plan->checkout != NULL && !options->passing;
+    if (lasting)
+        CX_TRY(cx_run_follow_begin(options->git, &what, err)); /* I4 */
+    cx_status status = move(options, plan, arena, err);
+    bool moved = !cx_failed(status) && plan->kind != CX_MERGE_REFUSED;
+    if (moved && plan->checkout != NULL)
+        follow(options, plan, lasting, arena);
+    if (!moved && lasting)
+        (void)cx_failed(cx_run_follow_end(options->git, NULL)); /* left, it would be passed over */
+    return status;
 }
 
 cx_status cx_run_merge_apply(const cx_merge_options *options, cx_merge_plan *plan, cx_arena *arena,

@@ -17,6 +17,7 @@
 typedef struct cx_merge_options {
     const cx_git *git; /* of the main checkout */
     cx_str main_ref;   /* "refs/heads/main" */
+    bool passing;      /* its checkout is a work tree of this run, and goes when the run dies */
     cx_oid baseline;
     cx_oid candidate;
     cx_str run_id, task_id, contract_sha256; /* trailers of a merge commit */
@@ -29,7 +30,7 @@ typedef struct cx_merge_plan {
     cx_merge_kind kind;
     cx_str reason; /* when refused: "main_missing", "baseline_not_in_main", "checked_out_dirty",
                       "conflict", "moved"; static storage */
-    cx_str detail; /* one sentence */
+    cx_str detail; /* one sentence; of an applied one: why the checkout did not follow, or empty */
     cx_oid old;    /* main as it was found: the compare of the swap */
     cx_oid commit; /* what main becomes */
     cx_oid tree;   /* of that commit */

@@ -190,5 +190,74 @@ def a_crash_at_any_event_is_cleaned_up():
         check(done.returncode == 0, answer, done.stderr)
 
 
+def stop_at_follow(repo, *shell):
+    """The checkout of main stops while it follows: a filter of its own does what `shell` says, once."""
+    flag, filter_ = repo.base / "armed", repo.base / "filter.sh"
+    flag.write_text("")
+    filter_.write_text("#!/bin/sh\nif [ -e '%s' ] && [ \"$PWD\" = '%s' ]; then\n  rm '%s'\n  %s\n"
+                       "fi\nexec cat\n" % (flag, repo.path.resolve(), flag, "\n  ".join(shell)))
+    filter_.chmod(0o755)
+    (repo.path / ".git/info").mkdir(exist_ok=True)
+    (repo.path / ".git/info/attributes").write_text("*.c filter=stop\n")
+    repo.git("config", "filter.stop.smudge", str(filter_))
+    repo.git("config", "filter.stop.clean", "cat")
+    return flag
+
+
+# Git is the filter's parent.
+KILL_GIT = ("kill -TERM $PPID", "exit 1")
+KILL_BOTH = ("read -r _ _ _ governor _ < /proc/$PPID/stat", "kill -KILL $governor", *KILL_GIT)
+
+
+@sandboxed
+def a_checkout_that_did_not_follow_is_brought_along():
+    """Its git dies after main has moved: the run says so, and cleanup ends what was begun."""
+    with Folder() as folder:
+        repo = Repo(folder)
+        flag = stop_at_follow(repo, *KILL_GIT)
+        done, answer = repo.run(contract(), script((GOOD_OPS, reply())))
+        check(done.returncode == 0, answer, done.stderr)
+        check(not flag.exists(), "the filter was never asked")
+        check(repo.head("main") == answer["final_commit"])
+        applied = payloads(repo.events(answer), "MERGE_APPLIED")[0]
+        check("did not follow" in applied["detail"], applied)
+        check(repo.verify(answer).returncode == 0, repo.verify(answer).stdout)
+        check(repo.git("status", "--porcelain").strip() != "")
+        done = repo.cortex("run", "cleanup", "--json")
+        items = json.loads(done.stdout)["items"]
+        check([(i["kind"], i["name"], i["reason"], i["done"]) for i in items] ==
+              [("checkout", "refs/heads/main", "branch_moved", False)], items)
+        done = repo.cortex("run", "cleanup", "--apply", "--json")
+        check(done.returncode == 0 and json.loads(done.stdout)["items"][0]["done"], done.stdout)
+        repo.clean()
+        check(json.loads(repo.cortex("run", "cleanup", "--json").stdout)["items"] == [])
+
+
+@sandboxed
+def a_death_between_main_and_its_checkout():
+    """The next run, or cleanup, brings the checkout along; what a person changed there stays."""
+    for ender in ("run", "cleanup"):
+        with Folder() as folder:
+            repo = Repo(folder)
+            flag = stop_at_follow(repo, *KILL_BOTH)
+            before = repo.head("main")
+            done = repo.cortex("run", repo.keep("c.json", contract()), "--json", "--script",
+                               repo.keep("s.json", script((GOOD_OPS, reply()))))
+            check(done.returncode < 0 and not flag.exists(), done.returncode, done.stdout)
+            check(repo.head("main") != before and repo.git("status", "--porcelain").strip() != "")
+            (repo.path / "README.md").write_text("changed by a person\n")
+            if ender == "cleanup":
+                done = repo.cortex("run", "cleanup", "--apply", "--json")
+                check(done.returncode == 0, done.stdout, done.stderr)
+                check("checkout" in [i["kind"] for i in json.loads(done.stdout)["items"]], done.stdout)
+            else:
+                # Its own merge is refused, as a person's changes are there; but the checkout has followed.
+                done, answer = repo.run(contract("unit_task_2"), script((GOOD_OPS, reply("unit_task_2"))))
+                fails_at(answer, "merge", "checked_out_dirty")
+            left = repo.git("status", "--porcelain").split()
+            check(left == ["M", "README.md"], ender, left)
+            check((repo.path / "README.md").read_text() == "changed by a person\n")
+
+
 if __name__ == "__main__":
     main()
