@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/diag.h"
 #include "base/folder.h"
 #include "base/proc.h"
 #include "cli/demo.h"
@@ -162,6 +163,7 @@ static cx_status do_in(story *s, const char *cwd, int wanted, bool shown, cx_str
         if (stop == '\'' && *at == ' ')
             at++;
     }
+    CX_ASSERT(words > 0); /* the story's own lines: none is empty */
     if (strcmp(argv[0], "cortex") == 0)
         argv[0] = s->program.data;
     else if (strcmp(argv[0], "cortex-verify") == 0)

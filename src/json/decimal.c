@@ -139,6 +139,7 @@ bool cx_decimal_is_multiple(const cx_decimal *value, const cx_decimal *divisor)
     size_t at = 0;
     for (size_t i = 0; i < divisor->count; i++)
         modulus = modulus * 10 + (uint64_t)(next_digit(divisor, &at) - '0');
+    CX_ASSERT(modulus != 0); /* zero has no digits */
     uint64_t rest = 0;
     at = 0;
     for (size_t i = 0; i < value->count; i++) {

@@ -424,10 +424,10 @@ static void put_finding(terminal *t, const layout_row *row)
     bool error = (row->marks & LAYOUT_HAS_ERROR) != 0;
     char text[64];
     if (row->finding_count > 1)
-        snprintf(text, sizeof text, "%s +%u", cx_lattice_code_name((cx_lattice_code)row->code),
-                 row->finding_count - 1);
+        (void)snprintf(text, sizeof text, "%s +%u",
+                       cx_lattice_code_name((cx_lattice_code)row->code), row->finding_count - 1);
     else
-        snprintf(text, sizeof text, "%s", cx_lattice_code_name((cx_lattice_code)row->code));
+        (void)snprintf(text, sizeof text, "%s", cx_lattice_code_name((cx_lattice_code)row->code));
     put_z(t, text, error ? COLOUR_ERROR : COLOUR_WARNING);
     put_spaces(t, 2);
 }
@@ -469,7 +469,7 @@ static void put_parents(terminal *t, uint32_t row)
     }
     if (named > PARENTS_NAMED_MAX) {
         char more[24];
-        snprintf(more, sizeof more, " +%u", named - PARENTS_NAMED_MAX);
+        (void)snprintf(more, sizeof more, " +%u", named - PARENTS_NAMED_MAX);
         put_z(t, more, COLOUR_DIM);
     }
     put_spaces(t, 2);
@@ -507,7 +507,7 @@ static void put_fold(terminal *t, const layout_row *row)
     char text[48], first[16], last[16];
     const cx_lattice *lattice = t->pic->lattice;
     put_glyph(t, GLYPH_FOLD, COLOUR_DIM);
-    snprintf(text, sizeof text, " %u nodes  ", row->folded);
+    (void)snprintf(text, sizeof text, " %u nodes  ", row->folded);
     put_z(t, text, COLOUR_DIM);
     put(t, cx_lattice_render_short_id(cx_lattice_label(lattice, row->node, first)), COLOUR_DIM,
         ID_COLUMNS_MAX);
@@ -581,7 +581,7 @@ static void put_more(terminal *t, uint64_t rows, const char *where)
         return;
     char text[64];
     put_glyph(t, GLYPH_MORE, COLOUR_DIM);
-    snprintf(text, sizeof text, " %llu rows %s", (unsigned long long)rows, where);
+    (void)snprintf(text, sizeof text, " %llu rows %s", (unsigned long long)rows, where);
     put_z(t, text, COLOUR_DIM);
     end_line(t);
 }
@@ -634,7 +634,7 @@ static void put_agents(terminal *t)
     }
     if (all > shown) {
         char text[48];
-        snprintf(text, sizeof text, "%u more", all - shown);
+        (void)snprintf(text, sizeof text, "%u more", all - shown);
         put_item(t, GLYPH_MORE, cx_str_z(text), COLOUR_DIM);
     }
     end_line(t);
@@ -674,8 +674,8 @@ static void put_total(terminal *t)
 {
     const cx_lattice_report *report = t->pic->options->report;
     char text[96];
-    snprintf(text, sizeof text, "total   %zu nodes, %u agents", t->pic->lattice->nodes.count,
-             t->l->lane_count);
+    (void)snprintf(text, sizeof text, "total   %zu nodes, %u agents", t->pic->lattice->nodes.count,
+                   t->l->lane_count);
     put_z(t, text, COLOUR_DIM);
     if (report != NULL) {
         size_t errors, warnings;
@@ -684,8 +684,8 @@ static void put_total(terminal *t)
         cx_verdict verdict = cx_lattice_report_verdict(report);
         put_z(t, ", ", COLOUR_DIM);
         put_z(t, cx_verdict_name(verdict), verdict == CX_HOLDS ? "1;38;5;35" : COLOUR_ERROR);
-        snprintf(text, sizeof text, ": %zu error%s, %zu warning%s", errors, errors == 1 ? "" : "s",
-                 warnings, warnings == 1 ? "" : "s");
+        (void)snprintf(text, sizeof text, ": %zu error%s, %zu warning%s", errors,
+                       errors == 1 ? "" : "s", warnings, warnings == 1 ? "" : "s");
         put_z(t, text, COLOUR_DIM);
     }
     end_line(t);

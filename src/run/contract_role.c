@@ -130,7 +130,7 @@ static void compare_text(contract_lint *lint, const char *object, const char *na
         cx_contract_text(cx_json_get(lint->contract->role_contract, cx_str_z(object)), name);
     if ((found.data == NULL) == (wanted.data == NULL) && cx_str_eq(found, wanted))
         return;
-    snprintf(where, sizeof where, "%s/%s", object, name);
+    (void)snprintf(where, sizeof where, "%s/%s", object, name);
     drift(lint, where, top);
 }
 

@@ -99,8 +99,8 @@ void cx_decode_u64(cx_decoder *decoder, const cx_json *object, const char *where
         *out = number;
         return;
     }
-    snprintf(expected, sizeof expected, "a whole number from %llu to %llu",
-             (unsigned long long)min, (unsigned long long)max);
+    (void)snprintf(expected, sizeof expected, "a whole number from %llu to %llu",
+                   (unsigned long long)min, (unsigned long long)max);
     cx_decode_fault(decoder, where, expected);
 }
 

@@ -141,8 +141,8 @@ static void compare_payload(comparison *c, uint64_t index, const cx_json *a, con
         const cx_json *right = order >= 0 ? &b->members[k++].value : &none;
         if (passing(name) || (order == 0 && same_value(c, left, right, 1)))
             continue;
-        snprintf(field, sizeof field, "payload/%.*s", (int)(name.size > 120 ? 120 : name.size),
-                 name.data);
+        (void)snprintf(field, sizeof field, "payload/%.*s",
+                       (int)(name.size > 120 ? 120 : name.size), name.data);
         diverge(c, index, cx_str_z(field), *left, *right);
         return;
     }
@@ -260,7 +260,7 @@ static void compare_reports(comparison *c)
         char field[96];
         if (same_value(c, a, b, 1))
             continue;
-        snprintf(field, sizeof field, "%s%s", places[i].path, places[i].pointer);
+        (void)snprintf(field, sizeof field, "%s%s", places[i].path, places[i].pointer);
         diverge(c, 0, cx_str_z(field), *a, *b);
     }
 }

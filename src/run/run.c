@@ -151,7 +151,7 @@ void cx_run_time_text(int64_t ns, char out[28])
         seconds--;
     }
     cx_civil_time time = cx_civil_of_seconds(seconds);
-    snprintf(out, 28, "%04u-%02u-%02uT%02u:%02u:%02u.%06uZ", (unsigned)time.date.year % 10000,
-             time.date.month % 100, time.date.day % 100, time.hour % 100, time.minute % 100,
-             time.second % 100, (unsigned)(rest / 1000) % 1000000);
+    (void)snprintf(out, 28, "%04u-%02u-%02uT%02u:%02u:%02u.%06uZ", (unsigned)time.date.year % 10000,
+                   time.date.month % 100, time.date.day % 100, time.hour % 100, time.minute % 100,
+                   time.second % 100, (unsigned)(rest / 1000) % 1000000);
 }

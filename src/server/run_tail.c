@@ -256,7 +256,7 @@ static cx_status open_file(const cx_run_store *store, cx_str run_id, cx_file *ou
     char path[CX_RUN_ID_BYTES_MAX + 32];
     cx_file root;
     CX_ASSERT(run_id.size <= CX_RUN_ID_BYTES_MAX);
-    snprintf(path, sizeof path, "runs/%.*s/events.jsonl", (int)run_id.size, run_id.data);
+    (void)snprintf(path, sizeof path, "runs/%.*s/events.jsonl", (int)run_id.size, run_id.data);
     CX_TRY(cx_folder_open(store->root, &root, err));
     cx_status status = cx_folder_open_in(root, path, CX_IO_READ, out, err);
     cx_folder_close(root);
