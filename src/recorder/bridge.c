@@ -24,7 +24,8 @@ typedef struct bridge {
     cx_buf *out;
     cx_arena arena; /* of one entry */
     cx_buf preimage;
-    cx_str agent_id; /* of the branch */
+    char name[6 + CX_ACTOR_SIZE_MAX]; /* "agent/" and whose branch it is */
+    cx_str agent_id;                  /* all of it that is used */
     cx_str actor;
     int64_t next_seq;
     char head[CX_NODE_HASH_SIZE + 1]; /* hash of the branch's newest node, or the genesis word */
@@ -108,11 +109,10 @@ static cx_status add_entry(bridge *b, uint64_t seq, cx_err *err)
 
 static cx_status add_branch(bridge *b, const cx_actor_info *actor, cx_err *err)
 {
-    char name[6 + CX_ACTOR_SIZE_MAX];
     CX_ASSERT(actor->name.size <= CX_ACTOR_SIZE_MAX);
-    memcpy(name, "agent/", 6);
-    memcpy(name + 6, actor->name.data, actor->name.size);
-    b->agent_id = cx_str_from(name, 6 + actor->name.size);
+    memcpy(b->name, "agent/", 6);
+    memcpy(b->name + 6, actor->name.data, actor->name.size);
+    b->agent_id = cx_str_from(b->name, 6 + actor->name.size);
     b->actor = actor->name;
     b->next_seq = 0;
     memcpy(b->head, CX_NODE_GENESIS, sizeof b->head);
