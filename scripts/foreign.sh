@@ -98,6 +98,7 @@ count() {
         return
     fi
     echo "$line, in $((SECONDS - began)) s"
+    sed -n 's/^skip [^:]*: /skipped: /p' "$here/said" | sort | uniq -c
     for name in $(sed -n 's/^FAIL \([a-z0-9_]*\).*/\1/p' "$here/said" | sort -u); do
         where=$(grep -E "^$room/$name " <<<"$emulated") || where=
         if [ "$arch" = s390x ] && [ -n "$where" ]; then

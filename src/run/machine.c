@@ -7,6 +7,8 @@
  */
 #include "run/machine_internal.h"
 
+#include "base/diag.h"
+
 static const char *const state_names[CX_S_COUNT] = {"S0", "S1", "S2", "S3",
                                                     "S4", "S5", "S6", "FAIL"};
 
@@ -67,6 +69,7 @@ static cx_status run_stage(cx_machine_task *t, cx_err *err)
     /* §11: a run whose lease is gone may not go on writing. */
     if (t->m->keeping && !cx_run_lock_kept(&t->m->keeper))
         return cx_task_refuse(t, "lock", "lease_lost", false, NULL, err);
+    CX_ASSERT(stages[t->state] != NULL); /* a failed task is refused, and runs no stage */
     cx_status status = stages[t->state](t, &why);
     if (cx_failed(status) && t->m->broken) {
         if (err != NULL)
