@@ -25,14 +25,17 @@ static uint64_t fold(uint64_t a, uint64_t b)
     return product.low ^ product.high;
 }
 
-uint64_t cx_map_hash_bytes(uint64_t seed, const void *data, size_t size_bytes)
+/* Both sides of every product hold something of the seed: a side that can be made zero from outside
+ * would let the other one be whatever it likes. */
+static inline uint64_t hash_bytes(uint64_t seed, const void *data, size_t size_bytes)
 {
     const uint64_t k0 = 0x9e3779b97f4a7c15u, k1 = 0xd1b54a32d192ed03u;
     const uint8_t *at = data;
+    const uint64_t secret = fold(seed ^ k1, k0);
     uint64_t hash = seed ^ fold(size_bytes ^ k0, k1);
     size_t left = size_bytes;
     for (; left > 16; left -= 16, at += 16)
-        hash = fold(read64(at) ^ k0 ^ hash, read64(at + 8) ^ k1);
+        hash = fold(read64(at) ^ k0 ^ hash, read64(at + 8) ^ secret);
     uint64_t a = 0, b = 0;
     if (left >= 8) {
         a = read64(at);
@@ -41,8 +44,20 @@ uint64_t cx_map_hash_bytes(uint64_t seed, const void *data, size_t size_bytes)
         for (size_t i = 0; i < left; i++)
             a = a << 8 | at[i];
     }
-    hash = fold(a ^ k0 ^ hash, b ^ k1);
+    hash = fold(a ^ k0 ^ hash, b ^ secret);
     return fold(hash ^ k1, seed ^ k0);
+}
+
+uint64_t cx_map_hash_bytes(uint64_t seed, const void *data, size_t size_bytes)
+{
+    return hash_bytes(seed, data, size_bytes);
+}
+
+void cx_map_hash_digests(uint64_t seed, const uint8_t *data, size_t stride_bytes, size_t count,
+                         uint32_t *out)
+{
+    for (size_t i = 0; i < count; i++)
+        out[i] = (uint32_t)hash_bytes(seed, data + i * stride_bytes, sizeof(cx_digest));
 }
 
 void cx_map_init(cx_map *map, const cx_alloc *alloc, uint64_t seed)

@@ -48,5 +48,8 @@ CX_RESULT cx_map_put_hashed(cx_map *map, cx_str key, uint64_t hash, uint64_t **o
 
 /* 64-bit hash of bytes under a seed; stable within a process only. */
 uint64_t cx_map_hash_bytes(uint64_t seed, const void *data, size_t size_bytes);
+/* 32 bits of it, of `count` digests that stand stride_bytes apart. */
+void cx_map_hash_digests(uint64_t seed, const uint8_t *data, size_t stride_bytes, size_t count,
+                         uint32_t *out);
 
 #endif

@@ -80,6 +80,36 @@ CX_TEST(map_keys_of_every_length_differ_in_every_byte)
     }
 }
 
+/* One factor of a product that is zero would hide the other: the constants are known to everybody,
+ * the seed is not. */
+CX_TEST(map_hashes_cannot_be_aimed_at)
+{
+    static const uint64_t constants[] = {0x9e3779b97f4a7c15u, 0xd1b54a32d192ed03u};
+    uint64_t words[4], hashes[64];
+    for (size_t kind = 0; kind < 8; kind++) {
+        size_t held = kind % 4, free = held % 2 == 0 ? held + 1 : held - 1;
+        memset(words, 0, sizeof words);
+        words[held] = constants[kind / 4];
+        for (size_t i = 0; i < CX_COUNT_OF(hashes); i++) {
+            words[free] = i * 0x0123456789abcdefu;
+            hashes[i] = cx_map_hash_bytes(7, words, sizeof words);
+            for (size_t k = 0; k < i; k++)
+                CHECK(hashes[k] != hashes[i]);
+        }
+    }
+}
+
+CX_TEST(map_digests_hash_as_bytes_do)
+{
+    uint8_t data[5 * 34];
+    uint32_t hashes[5];
+    for (size_t i = 0; i < sizeof data; i++)
+        data[i] = (uint8_t)(i * 37 + i / 7);
+    cx_map_hash_digests(9, data + 2, 34, CX_COUNT_OF(hashes), hashes);
+    for (size_t i = 0; i < CX_COUNT_OF(hashes); i++)
+        CHECK(hashes[i] == (uint32_t)cx_map_hash_bytes(9, data + 2 + 34 * i, 32));
+}
+
 CX_TEST(map_reserve_is_enough)
 {
     fault_alloc memory;
