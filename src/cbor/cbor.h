@@ -104,6 +104,12 @@ cx_bytes cx_cbor_read_bytes(cx_cbor_reader *reader);
 /* Exactly `size` bytes, copied out; false (out untouched) on failure. */
 bool cx_cbor_read_exactly(cx_cbor_reader *reader, void *out, size_t size);
 cx_digest cx_cbor_read_digest(cx_cbor_reader *reader);
+/* An array of digests, left where they are: number i stands at the address returned + i * stride.
+ * NULL when there are none. */
+#define CX_CBOR_DIGEST_STRIDE 34
+const uint8_t *cx_cbor_read_digests(cx_cbor_reader *reader, size_t max, size_t *out_count);
+/* `count` unsigned integers; those beyond 32 bits are given as UINT32_MAX. */
+void cx_cbor_read_indexes(cx_cbor_reader *reader, uint32_t *out, size_t count);
 /* Valid UTF-8 (no surrogates, no overlong forms). */
 cx_str cx_cbor_read_text(cx_cbor_reader *reader);
 bool cx_cbor_read_bool(cx_cbor_reader *reader);

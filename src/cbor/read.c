@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "base/diag.h"
 #include "base/utf8.h"
 #include "cbor/cbor.h"
 
@@ -409,6 +410,65 @@ void cx_cbor_require(cx_cbor_reader *reader, const cx_cbor_members *members, uin
             cx_cbor_refuse(reader, members->offset, "required field %u is missing", key);
             return;
         }
+}
+
+/* --- lists, of which proofs have long ones ------------------------------------------------------
+ */
+
+static bool are_digests(const uint8_t *data, size_t count)
+{
+    unsigned differs = 0;
+    for (size_t i = 0; i < count; i++)
+        differs |= (data[i * CX_CBOR_DIGEST_STRIDE] ^ 0x58u) |
+                   (data[i * CX_CBOR_DIGEST_STRIDE + 1] ^ (unsigned)sizeof(cx_digest));
+    return differs == 0;
+}
+
+const uint8_t *cx_cbor_read_digests(cx_cbor_reader *reader, size_t max, size_t *out_count)
+{
+    size_t count = cx_cbor_read_array(reader, max);
+    const uint8_t *data = reader->data + reader->offset;
+    *out_count = cx_cbor_ok(reader) ? count : 0;
+    if (*out_count == 0)
+        return NULL;
+    if (count <= (reader->size - reader->offset) / CX_CBOR_DIGEST_STRIDE &&
+        are_digests(data, count)) {
+        reader->offset += count * CX_CBOR_DIGEST_STRIDE;
+        return data + CX_CBOR_DIGEST_STRIDE - sizeof(cx_digest);
+    }
+    /* One of them is none: the long way says which. */
+    for (size_t i = 0; i < count && cx_cbor_ok(reader); i++)
+        (void)cx_cbor_read_digest(reader);
+    CX_ASSERT(!cx_cbor_ok(reader));
+    *out_count = 0;
+    return NULL;
+}
+
+void cx_cbor_read_indexes(cx_cbor_reader *reader, uint32_t *out, size_t count)
+{
+    size_t done = 0;
+    while (done < count && cx_cbor_ok(reader)) {
+        const uint8_t *at = reader->data + reader->offset, *end = reader->data + reader->size;
+        for (; done < count && end - at >= 3; done++) {
+            if (at[0] < 24) {
+                out[done] = at[0];
+                at += 1;
+            } else if (at[0] == 0x19 && at[1] != 0) {
+                out[done] = (uint32_t)at[1] << 8 | at[2];
+                at += 3;
+            } else if (at[0] == 0x18 && at[1] >= 24) {
+                out[done] = at[1];
+                at += 2;
+            } else {
+                break;
+            }
+        }
+        reader->offset = (size_t)(at - reader->data);
+        if (done < count) {
+            uint64_t index = cx_cbor_read_uint(reader);
+            out[done++] = index > UINT32_MAX ? UINT32_MAX : (uint32_t)index;
+        }
+    }
 }
 
 /* --- anything -------------------------------------------------------------------------------- */
