@@ -45,18 +45,22 @@ typedef struct cx_proof_item {
 typedef struct cx_multiproof {
     cx_scheme scheme;
     cx_str name_space; /* as written; "memories" or "edges" */
+    bool compact; /* schema 3: keys ascend, what follows from them is left out (§8.3) */
     cx_digest root;
     size_t count;
-    const cx_proof_item *items; /* in the order asked */
+    const cx_proof_item *items; /* in the order asked; of a compact one in that of the keys */
 } cx_multiproof;
 
 /*
- * cortex-1: §8.1 with a pool; matrix-1: §8.2 (the leaves travel beside it).  CX_E_USAGE with tag
- * "InvalidArgument" for a key asked twice, "EmptyProof" for no key; CX_E_LIMIT for too many.  On
- * any error `out` is as it was.
+ * cortex-1: §8.1 with a pool, or compact, §8.3; matrix-1: §8.2 (the leaves travel beside it).
+ * CX_E_USAGE with tag "InvalidArgument" for a key asked twice and, when compact, for keys that do
+ * not ascend and paths that contradict; "EmptyProof" for no key; CX_E_LIMIT for too many;
+ * CX_E_UNSUPPORTED "SchemeUnsupported" for a compact one of matrix-1.  On any error `out` is as it
+ * was.
  */
 CX_RESULT cx_multiproof_encode(const cx_multiproof *proof, cx_buf *out, cx_err *err);
-/* Format only; CX_E_FORMAT "NonCanonical" or "ProofMalformed".  Siblings are expanded. */
+/* Format only; CX_E_FORMAT "NonCanonical" or "ProofMalformed".  Siblings are expanded; those of a
+ * compact proof are hashed for that, and are right only when it leads to its root. */
 CX_RESULT cx_multiproof_decode(cx_bytes bytes, cx_arena *arena, cx_multiproof *out, cx_err *err);
 
 typedef struct cx_multiproof_check {
@@ -69,7 +73,7 @@ typedef struct cx_multiproof_check {
 
 /*
  * The whole of §8.1 "verify against a manifest", first failure wins, each step for all keys before
- * the next.  Bytes of both, as received; an empty manifest leaves out what needs one.  What is put
+ * the next; any of the three schemas.  Bytes of both, as received; an empty manifest leaves out what needs one.  What is put
  * in *out_proof (may be NULL) borrows from the bytes and the arena; its paths have no siblings.
  * Every distinct node is hashed once.
  */

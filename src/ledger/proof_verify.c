@@ -4,14 +4,9 @@
  * The steps stand in the order of that list and the first that fails is the verdict; each is done
  * for all keys before the next.
  *
- * Folding: all keys go up together, deepest first, and keys that come to the same node go on as
- * one, so that every distinct node is hashed once and in lanes.  Two keys may go on as one only if
- * they tell the same story: the node of each is what the other names as sibling, and all siblings
- * above are equal.  Where they do not, one of them cannot lead to the root, and the slow way
- * (key by key) finds out which.
+ * Folding is proof_fold.c.  When two keys that tell all their siblings contradict each other, one
+ * of them cannot lead to the root, and the slow way (key by key) finds out which.
  */
-#include <stdlib.h>
-
 #include "ledger/proof_internal.h"
 
 typedef struct verifier {
@@ -22,7 +17,7 @@ typedef struct verifier {
     const cx_multiproof_check *check;
     cx_arena *arena;
     cx_proof_item *items;
-    const cx_raw_item **sorted; /* by key */
+    cx_trail *trails; /* in the order of keys */
     cx_finding *out;
 } verifier;
 
@@ -36,7 +31,7 @@ static bool holds(const verifier *v)
 static void check_scheme(verifier *v)
 {
     cx_str name = v->raw.scheme_name;
-    cx_scheme expected = v->raw.pooled ? CX_SCHEME_CORTEX_1 : CX_SCHEME_MATRIX_1;
+    cx_scheme expected = v->raw.form == CX_FORM_PLAIN ? CX_SCHEME_MATRIX_1 : CX_SCHEME_CORTEX_1;
     v->scheme = expected;
     if (!cx_str_eq(name, cx_scheme_name(expected)))
         cx_finding_set(v->out, CX_BROKEN, "SchemeMismatch", CX_FINDING_WHOLE,
@@ -90,26 +85,15 @@ static void check_namespace_and_root(verifier *v)
 
 /* --- keys and leaves ------------------------------------------------------------------------- */
 
-static int compare_items(const void *a, const void *b)
-{
-    const cx_raw_item *const *left = a, *const *right = b;
-    return memcmp((*left)->key.bytes, (*right)->key.bytes, sizeof(*left)->key.bytes);
-}
-
 static cx_status sort_keys(verifier *v, cx_err *err)
 {
-    size_t count = v->raw.count;
-    v->sorted = CX_ARENA_ARRAY(v->arena, const cx_raw_item *, count);
-    v->items = CX_ARENA_ARRAY(v->arena, cx_proof_item, count);
-    if (v->sorted == NULL || v->items == NULL)
+    size_t twice;
+    v->items = CX_ARENA_ARRAY(v->arena, cx_proof_item, v->raw.count);
+    if (v->items == NULL)
         return cx_fail_nomem(err);
-    for (size_t i = 0; i < count; i++)
-        v->sorted[i] = &v->raw.items[i];
-    qsort(v->sorted, count, sizeof(const cx_raw_item *), compare_items);
-    for (size_t i = 1; i < count && holds(v); i++)
-        if (compare_items(&v->sorted[i - 1], &v->sorted[i]) == 0)
-            cx_finding_set(v->out, CX_BROKEN, "DuplicateKey", (size_t)(v->sorted[i] - v->raw.items),
-                           "a key is there twice");
+    CX_TRY(cx_trails_of(&v->raw, v->arena, &v->trails, &twice, err));
+    if (twice != SIZE_MAX)
+        cx_finding_set(v->out, CX_BROKEN, "DuplicateKey", twice, "a key is there twice");
     return CX_SUCCESS;
 }
 
@@ -157,7 +141,7 @@ static cx_status check_leaf(verifier *v, size_t at, cx_err *err)
 static void attach_leaves(verifier *v)
 {
     const cx_multiproof_check *check = v->check;
-    if (check->leaf_count == 0 || v->raw.pooled)
+    if (check->leaf_count == 0 || v->raw.form != CX_FORM_PLAIN)
         return;
     if (check->leaf_count != v->raw.count) {
         cx_finding_set(v->out, CX_BROKEN, "LeafMismatch", CX_FINDING_WHOLE,
@@ -188,159 +172,6 @@ static cx_status check_leaves(verifier *v, cx_err *err)
 
 /* --- folding --------------------------------------------------------------------------------- */
 
-/* A node on its way up, standing for all keys below it that have met.  All climbers stand at one
- * depth, sorted by key; those whose path is shorter wait until the others have come up to them. */
-typedef struct climber {
-    const cx_raw_item *item;
-    cx_digest node;
-    size_t shared; /* leading bits in common with the climber before it */
-} climber;
-
-/* Where the path of each key begins; `pairs` is room to work in. */
-static void start_nodes(const verifier *v, cx_digest *pairs, cx_digest *out)
-{
-    const cx_digest empty =
-        cx_scheme_smt_empty(v->scheme, v->scheme == CX_SCHEME_MATRIX_1 ? CX_PROOF_SIBLINGS_MAX : 0);
-    for (size_t i = 0; i < v->raw.count; i++) {
-        const cx_smt_path *path = &v->items[i].path;
-        pairs[2 * i] = path->member ? path->key : path->other_key;
-        pairs[2 * i + 1] = path->member ? path->value : path->other_value;
-    }
-    cx_scheme_smt_leaves(v->scheme, pairs, out, v->raw.count);
-    for (size_t i = 0; i < v->raw.count; i++)
-        if (!v->items[i].path.member && !v->items[i].path.has_other)
-            out[i] = empty;
-}
-
-static size_t shared_bits(const cx_digest *a, const cx_digest *b)
-{
-    for (size_t i = 0; i < sizeof a->bytes; i++) {
-        unsigned differs = (unsigned)(a->bytes[i] ^ b->bytes[i]);
-        if (differs != 0)
-            return 8 * i + (size_t)__builtin_clz(differs) - 24;
-    }
-    return 256;
-}
-
-static bool same_siblings(const verifier *v, const cx_raw_item *a, const cx_raw_item *b,
-                          size_t count)
-{
-    if (v->raw.pooled) /* the pool has each hash once */
-        return count == 0 || memcmp(a->indexes, b->indexes, count * sizeof *a->indexes) == 0;
-    return count == 0 || memcmp(a->siblings, b->siblings, count * sizeof *a->siblings) == 0;
-}
-
-/* Whether b, which stands at the same depth and under the same parent, says what a says. */
-static bool agree(const verifier *v, const climber *a, const climber *b, size_t depth)
-{
-    if (b->shared >= depth) /* the same node */
-        return cx_digest_eq(&a->node, &b->node) && same_siblings(v, a->item, b->item, depth);
-    return cx_digest_eq(&a->node, cx_raw_sibling(&v->raw, b->item, depth - 1)) &&
-           cx_digest_eq(&b->node, cx_raw_sibling(&v->raw, a->item, depth - 1)) &&
-           same_siblings(v, a->item, b->item, depth - 1);
-}
-
-/* Those whose path begins at this depth join the others; from behind, so that none is in the way.
- */
-static size_t join(const verifier *v, const cx_digest *begins, climber *climbers, size_t count,
-                   const cx_raw_item *const *arriving, size_t arriving_count)
-{
-    size_t total = count + arriving_count;
-    for (size_t i = count, k = arriving_count; k > 0;) {
-        const cx_raw_item *item = arriving[k - 1];
-        climber *place = &climbers[i + k - 1];
-        if (i > 0 && memcmp(climbers[i - 1].item->key.bytes, item->key.bytes, 32) > 0) {
-            *place = climbers[--i];
-        } else {
-            *place = (climber){.item = item, .node = begins[item - v->raw.items]};
-            k--;
-        }
-    }
-    for (size_t i = 1; i < total && arriving_count != 0; i++)
-        climbers[i].shared = shared_bits(&climbers[i - 1].item->key, &climbers[i].item->key);
-    return total;
-}
-
-/* Neighbours that meet go on as one; returns how many are left, 0 when two disagree. */
-static size_t meet(const verifier *v, climber *climbers, size_t count, size_t depth)
-{
-    size_t kept = 1;
-    for (size_t i = 1; i < count; i++) {
-        climber *last = &climbers[kept - 1], *next = &climbers[i];
-        if (next->shared + 1 >= depth) {
-            if (!agree(v, last, next, depth))
-                return 0;
-            /* The one behind now follows `last`: it has in common with it what all three have. */
-            if (i + 1 < count && climbers[i + 1].shared > next->shared)
-                climbers[i + 1].shared = next->shared;
-        } else if (kept++ != i) {
-            climbers[kept - 1] = *next;
-        }
-    }
-    return kept;
-}
-
-/* All climbers at `depth` go one up. */
-static void climb(const verifier *v, climber *climbers, size_t count, size_t depth,
-                  cx_digest *pairs)
-{
-    size_t bit = depth - 1;
-    for (size_t i = 0; i < count; i++) {
-        const cx_raw_item *item = climbers[i].item;
-        size_t right = (unsigned)item->key.bytes[bit / 8] >> (7 - bit % 8) & 1u;
-        pairs[2 * i + right] = climbers[i].node;
-        pairs[2 * i + 1 - right] = *cx_raw_sibling(&v->raw, item, bit);
-    }
-    cx_scheme_smt_nodes(v->scheme, pairs, pairs, count);
-    for (size_t i = 0; i < count; i++)
-        climbers[i].node = pairs[i];
-}
-
-/* Items by the depth where their path begins, and by key there; starts[d] is the first of depth d,
- * starts[d + 1] the end. */
-static void sort_by_depth(const verifier *v, const cx_raw_item **out,
-                          size_t starts[CX_PROOF_SIBLINGS_MAX + 2])
-{
-    size_t next[CX_PROOF_SIBLINGS_MAX + 1];
-    memset(starts, 0, (CX_PROOF_SIBLINGS_MAX + 2) * sizeof *starts);
-    for (size_t i = 0; i < v->raw.count; i++)
-        starts[v->raw.items[i].sibling_count + 1]++;
-    for (size_t depth = 0; depth <= CX_PROOF_SIBLINGS_MAX; depth++) {
-        next[depth] = starts[depth];
-        starts[depth + 1] += starts[depth];
-    }
-    for (size_t i = 0; i < v->raw.count; i++)
-        out[next[v->sorted[i]->sibling_count]++] = v->sorted[i];
-}
-
-static cx_status fold_together(verifier *v, bool *out_good, cx_err *err)
-{
-    size_t starts[CX_PROOF_SIBLINGS_MAX + 2], count = 0;
-    const cx_raw_item **waiting = CX_ARENA_ARRAY(v->arena, const cx_raw_item *, v->raw.count);
-    climber *climbers = CX_ARENA_ARRAY(v->arena, climber, v->raw.count);
-    cx_digest *pairs = CX_ARENA_ARRAY(v->arena, cx_digest, 2 * v->raw.count);
-    cx_digest *begins = CX_ARENA_ARRAY(v->arena, cx_digest, v->raw.count);
-    if (waiting == NULL || climbers == NULL || pairs == NULL || begins == NULL)
-        return cx_fail_nomem(err);
-    start_nodes(v, pairs, begins);
-    sort_by_depth(v, waiting, starts);
-    *out_good = true;
-    for (size_t depth = CX_PROOF_SIBLINGS_MAX; *out_good; depth--) {
-        count = join(v, begins, climbers, count, waiting + starts[depth],
-                     starts[depth + 1] - starts[depth]);
-        if (depth == 0)
-            break;
-        if (count == 0)
-            continue;
-        count = meet(v, climbers, count, depth);
-        *out_good = count != 0;
-        climb(v, climbers, count, depth, pairs);
-    }
-    for (size_t i = 0; i < count; i++)
-        *out_good = *out_good && cx_digest_eq(&climbers[i].node, &v->raw.root);
-    return CX_SUCCESS;
-}
-
 /* The slow way, which names the key. */
 static void fold_one_by_one(verifier *v)
 {
@@ -351,7 +182,7 @@ static void fold_one_by_one(verifier *v)
         path.sibling_count = item->sibling_count;
         path.siblings = siblings;
         for (size_t k = 0; k < item->sibling_count; k++)
-            siblings[k] = *cx_raw_sibling(&v->raw, item, k);
+            memcpy(siblings[k].bytes, cx_raw_sibling(&v->raw, item, k), sizeof siblings[k]);
         cx_digest root = cx_smt_fold(v->scheme, &path);
         if (!cx_digest_eq(&root, &v->raw.root)) {
             cx_finding_set(v->out, CX_BROKEN, "RootMismatch", i,
@@ -364,12 +195,33 @@ static void fold_one_by_one(verifier *v)
                    "the paths of two keys contradict each other");
 }
 
+/* A compact proof leads to its root as a whole or not at all. */
+static void tell_compact(verifier *v, size_t against)
+{
+    if (against == SIZE_MAX)
+        cx_finding_set(v->out, CX_BROKEN, "RootMismatch", CX_FINDING_WHOLE,
+                       "the keys and siblings do not lead to the root");
+    else
+        cx_finding_set(v->out, CX_BROKEN, "RootMismatch", against,
+                       "key %zu and the one before it say different things of one place", against);
+}
+
 static cx_status check_fold(verifier *v, cx_err *err)
 {
-    bool good = false;
-    CX_TRY(fold_together(v, &good, err));
-    if (!good)
-        fold_one_by_one(v);
+    bool agree = false;
+    size_t against;
+    cx_digest *nodes = CX_ARENA_ARRAY(v->arena, cx_digest, v->raw.count);
+    if (nodes == NULL)
+        return cx_fail_nomem(err);
+    cx_raw_proof_ends(v->scheme, v->trails, v->items, v->raw.count, nodes);
+    CX_TRY(cx_raw_proof_fold(&v->raw, v->scheme, v->trails, nodes, NULL, v->arena, &agree, &against,
+                             err));
+    if (!agree || !cx_digest_eq(&nodes[0], &v->raw.root)) {
+        if (v->raw.form == CX_FORM_COMPACT)
+            tell_compact(v, against);
+        else
+            fold_one_by_one(v);
+    }
     for (size_t i = 0; i < v->raw.count && holds(v) && v->check->require_members; i++)
         if (v->items[i].kind == CX_ABSENT)
             cx_finding_set(v->out, CX_BROKEN, "NotMember", i, "key %zu is absent", i);
@@ -396,7 +248,7 @@ static cx_status check_keys(verifier *v, cx_err *err)
     }
     CX_TRY(sort_keys(v, err));
     if (holds(v))
-        CX_TRY(cx_raw_proof_check_form(&v->raw, v->arena, v->out, err));
+        CX_TRY(cx_raw_proof_check_form(&v->raw, v->trails, v->arena, v->out, err));
     if (holds(v))
         CX_TRY(check_leaves(v, err));
     if (holds(v))
@@ -419,6 +271,7 @@ cx_status cx_multiproof_verify(cx_bytes proof, cx_bytes manifest, const cx_multi
         CX_TRY(check_keys(&v, err));
     if (holds(&v) && out_proof != NULL)
         *out_proof = (cx_multiproof){.scheme = v.scheme,
+                                     .compact = v.raw.form == CX_FORM_COMPACT,
                                      .name_space = v.raw.name_space,
                                      .root = v.raw.root,
                                      .count = v.raw.count,

@@ -545,7 +545,12 @@ static cx_status check_proof(const verification *v)
         v->finding->key_index = found.key_index;
         return CX_SUCCESS;
     }
-    check_keys(v);
+    if (v->granted->proof.compact)
+        find(v, CX_BROKEN, "ProofMismatch",
+             "scope: its proof is a compact one (schema 3); expected one of schema 2, whose keys "
+             "stand in the order of the ids");
+    else
+        check_keys(v);
     return CX_SUCCESS;
 }
 

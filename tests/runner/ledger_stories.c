@@ -257,6 +257,25 @@ static cx_status proof_expect(runner *r, const cx_json *item, cx_json *out, cx_e
     return runner_string(r, word, out, err);
 }
 
+/* A compact proof by itself: the root that it leads to is its own. */
+static cx_status compact_got(runner *r, const cx_json *item, cx_json *out, cx_err *err)
+{
+    cx_bytes proof;
+    cx_finding finding = {0};
+    const cx_multiproof_check check = {.name_space = CX_NAMESPACE_ANY};
+    CX_TRY(runner_bytes(r, item, "cbor", &proof, err));
+    CX_TRY(cx_multiproof_verify(proof, (cx_bytes){NULL, 0}, &check, &r->arena, NULL, &finding, err));
+    return runner_string(r, cx_str_z(finding.verdict == CX_HOLDS ? "holds" : finding.reason), out,
+                         err);
+}
+
+/* Those that are whole name no reason. */
+static cx_status compact_expect(runner *r, const cx_json *item, cx_json *out, cx_err *err)
+{
+    cx_str reason = cx_json_get_str(item, CX_STR("reason"));
+    return runner_string(r, reason.size == 0 ? CX_STR("holds") : reason, out, err);
+}
+
 static cx_status scope_key(void *arg, cx_str agent, cx_pubkey *out, bool *out_found, cx_err *err)
 {
     runner *r = arg;
@@ -323,6 +342,8 @@ static void run_scopes(runner *r)
 void runner_ledger_stories(runner *r, cx_str name)
 {
     static const runner_kind proofs = {"/cases", proof_got, proof_expect};
+    static const runner_kind compact[] = {{"/whole", compact_got, compact_expect},
+                                          {"/broken", compact_got, compact_expect}};
     if (cx_str_is(name, "scenario.json"))
         tell(r, scenario_main, "/steps", name);
     else if (cx_str_starts(name, CX_STR("scenario_large")))
@@ -332,6 +353,9 @@ void runner_ledger_stories(runner *r, cx_str name)
         tell(r, load_embed, "/journal", name);
     else if (cx_str_is(name, "proof_verdicts.json"))
         runner_run_list(r, &proofs, runner_file.path, runner_file.root);
+    else if (cx_str_is(name, "compact_proofs.json"))
+        for (size_t i = 0; i < CX_COUNT_OF(compact); i++)
+            runner_run_list(r, &compact[i], runner_file.path, runner_file.root);
     else if (cx_str_is(name, "scope.json"))
         run_scopes(r);
 }

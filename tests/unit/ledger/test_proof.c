@@ -332,7 +332,7 @@ static void expect_crafted(const char *what, const crafted *c, const char *reaso
 
 CX_TEST(proof_form_rules)
 {
-    expect_crafted("schema", &(crafted){.schema = 3, .name_space = "edges", .scheme = "cortex-1"},
+    expect_crafted("schema", &(crafted){.schema = 4, .name_space = "edges", .scheme = "cortex-1"},
                    "NonCanonical");
     expect_crafted("scheme", &(crafted){.schema = 2, .name_space = "edges", .scheme = "cortex-2"},
                    "SchemeMismatch");

@@ -328,6 +328,17 @@ static cx_bytes world_prove(world *w, const uint64_t *numbers, size_t count, boo
     return cx_str_bytes(cx_arena_copy_str(&w->kit.arena, cx_buf_str(&w->kit.buf)));
 }
 
+/* The same proof as one of schema 3. */
+static cx_bytes compacted(world *w, cx_bytes bytes)
+{
+    cx_multiproof proof = {.count = 0};
+    CHECK_STATUS(cx_multiproof_decode(bytes, &w->kit.arena, &proof, &w->kit.err), &w->kit.err);
+    proof.compact = true;
+    cx_buf_clear(&w->kit.buf);
+    CHECK_STATUS(cx_multiproof_encode(&proof, &w->kit.buf, &w->kit.err), &w->kit.err);
+    return cx_str_bytes(cx_arena_copy_str(&w->kit.arena, cx_buf_str(&w->kit.buf)));
+}
+
 static cx_bytes world_sign(world *w, cx_scope *scope)
 {
     uint8_t signature[64];
@@ -532,6 +543,15 @@ static void check_proofs(cx_scheme scheme)
     CHECK_VERDICT(&w, world_sign(&w, &scope), &check, "ProofMismatch");
     scope.multiproof = cx_str_bytes(CX_STR("\xf6"));
     CHECK_VERDICT(&w, world_sign(&w, &scope), &check, "ProofMismatch");
+    if (scheme == CX_SCHEME_CORTEX_1) { /* a compact proof says the same and is not the form */
+        cx_scope of_one = scope;
+        cx_id first = fixture_id(one[0]);
+        of_one.include = (cx_selector){.ids = &first, .id_count = 1};
+        of_one.multiproof = world_prove(&w, one, 1, false);
+        CHECK_VERDICT(&w, world_sign(&w, &of_one), &check, "holds");
+        of_one.multiproof = compacted(&w, of_one.multiproof);
+        CHECK_VERDICT(&w, world_sign(&w, &of_one), &check, "ProofMismatch");
+    }
     scope.multiproof = good;
     scope.include = scope_of_facts(&w).include; /* a proof of nothing */
     CHECK_VERDICT(&w, world_sign(&w, &scope), &check, "ProofMismatch");
