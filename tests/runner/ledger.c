@@ -22,8 +22,10 @@ static const char *const names[] = {
     "compact_proofs.json",
 };
 
-static runner_ledger_table *const tables[] = {runner_ledger_codecs, runner_ledger_trees,
-                                              runner_ledger_stories, runner_ledger_rest};
+static runner_ledger_table *const tables[] = {
+    runner_ledger_codecs, runner_ledger_fields,  runner_ledger_trees,
+    runner_ledger_smt,    runner_ledger_keys,    runner_ledger_rest,
+    runner_ledger_scope,  runner_ledger_stories, runner_ledger_salience};
 
 static void run_file(runner *r, const char *folder, const char *name, cx_scheme scheme)
 {
@@ -76,6 +78,8 @@ static void run_folder(runner *r, const char *folder, cx_scheme scheme)
 
 void runner_ledger(runner *r)
 {
+    r->narrow = true;
+    r->by_place = true;
     run_folder(r, "", scheme_of_folder(r));
     run_folder(r, "cortex-1/", CX_SCHEME_CORTEX_1);
     run_folder(r, "matrix-1/", CX_SCHEME_MATRIX_1);
@@ -93,6 +97,87 @@ void runner_run_nth(runner *r, const runner_kind *kind, const char *list, size_t
     char pointer[64];
     (void)snprintf(pointer, sizeof pointer, "%s/%zu", list, index);
     runner_run_one(r, kind, pointer);
+}
+
+/* --- values that follow from others of their file -------------------------------------------- */
+
+static struct pending {
+    cx_status status;
+    const cx_json *value;
+    const cx_err *err;
+} pending;
+
+static cx_status value_got(runner *r, const cx_json *item, cx_json *out, cx_err *err)
+{
+    (void)r;
+    (void)item;
+    if (cx_failed(pending.status)) {
+        *err = *pending.err;
+        return pending.status;
+    }
+    *out = *pending.value;
+    return CX_SUCCESS;
+}
+
+/* Members that ask or explain. */
+static bool asks(cx_str name)
+{
+    static const char *const words[] = {"uris", "keys", "note", "op"};
+    for (size_t i = 0; i < CX_COUNT_OF(words); i++)
+        if (cx_str_is(name, words[i]))
+            return true;
+    return false;
+}
+
+static cx_status value_expect(runner *r, const cx_json *item, cx_json *out, cx_err *err)
+{
+    *out = *item;
+    if (item->type != CX_JSON_OBJECT)
+        return CX_SUCCESS;
+    cx_json_list object = cx_json_list_begin(&r->arena);
+    for (uint32_t i = 0; i < item->count; i++)
+        if (!asks(cx_json_text(&item->members[i].name)))
+            cx_json_list_put(&object, cx_json_text(&item->members[i].name), item->members[i].value);
+    return cx_json_list_end_object(&object, out, err);
+}
+
+void runner_value(runner *r, const char *pointer, cx_status status, const cx_json *value,
+                  const cx_err *err)
+{
+    static const runner_kind kind = {"", value_got, value_expect};
+    pending = (struct pending){status, value, err};
+    runner_run_one(r, &kind, pointer);
+}
+
+void runner_value_hex(runner *r, const char *pointer, cx_bytes bytes)
+{
+    cx_json value;
+    cx_err err = {0};
+    cx_status status = runner_hex(r, bytes, &value, &err);
+    runner_value(r, pointer, status, &value, &err);
+}
+
+void runner_value_digest(runner *r, const char *pointer, const cx_digest *digest)
+{
+    runner_value_hex(r, pointer, cx_bytes_from(digest->bytes, sizeof digest->bytes));
+}
+
+void runner_value_text(runner *r, const char *pointer, cx_str text)
+{
+    cx_json value = cx_json_make_str(text);
+    runner_value(r, pointer, CX_SUCCESS, &value, NULL);
+}
+
+void runner_value_uint(runner *r, const char *pointer, uint64_t number)
+{
+    cx_json value = cx_json_make_uint(&r->arena, number);
+    runner_value(r, pointer, CX_SUCCESS, &value, NULL);
+}
+
+const char *runner_pointer(runner *r, const char *list, size_t index, const char *member)
+{
+    cx_str text = cx_arena_printf(&r->arena, "%s/%zu/%s", list, index, member);
+    return text.data == NULL ? "/out of memory" : text.data;
 }
 
 /* --- values ---------------------------------------------------------------------------------- */
@@ -147,4 +232,53 @@ cx_status runner_number(const cx_json *object, const char *name, uint64_t *out, 
     if (value == NULL || !cx_json_uint64(value, out))
         return cx_fail(err, CX_E_FORMAT, "the case has no number '%s'", name);
     return CX_SUCCESS;
+}
+
+cx_status runner_put_hex(runner *r, cx_json_list *object, const char *name, cx_bytes bytes,
+                         cx_err *err)
+{
+    cx_json value;
+    CX_TRY(runner_hex(r, bytes, &value, err));
+    cx_json_list_put(object, cx_str_z(name), value);
+    return CX_SUCCESS;
+}
+
+cx_status runner_put_digest(runner *r, cx_json_list *object, const char *name,
+                            const cx_digest *digest, cx_err *err)
+{
+    return runner_put_hex(r, object, name, cx_bytes_from(digest->bytes, sizeof digest->bytes), err);
+}
+
+void runner_put_uint(runner *r, cx_json_list *object, const char *name, uint64_t number)
+{
+    cx_json_list_put(object, cx_str_z(name), cx_json_make_uint(&r->arena, number));
+}
+
+static CX_RESULT fixed_of(runner *r, const cx_json *object, const char *name, void *out,
+                          size_t size, cx_err *err)
+{
+    cx_bytes bytes;
+    CX_TRY(runner_bytes(r, object, name, &bytes, err));
+    if (bytes.size != size)
+        return cx_fail(err, CX_E_FORMAT, "'%s' of the case is not %zu bytes", name, size);
+    memcpy(out, bytes.data, size);
+    return CX_SUCCESS;
+}
+
+cx_status runner_digest_of(runner *r, const cx_json *object, const char *name, cx_digest *out,
+                           cx_err *err)
+{
+    return fixed_of(r, object, name, out->bytes, sizeof out->bytes, err);
+}
+
+cx_status runner_id_of(runner *r, const cx_json *object, const char *name, cx_id *out, cx_err *err)
+{
+    return fixed_of(r, object, name, out->bytes, sizeof out->bytes, err);
+}
+
+cx_digest runner_numbered(const char *name, uint64_t number)
+{
+    char text[64];
+    int size = snprintf(text, sizeof text, "%s%llu", name, (unsigned long long)number);
+    return cx_digest_of(cx_bytes_from(text, (size_t)size));
 }

@@ -20,12 +20,30 @@ typedef void runner_ledger_table(runner *r, cx_str name);
 
 /* Each answers the files it knows by name and leaves the others alone. */
 runner_ledger_table runner_ledger_codecs, runner_ledger_trees, runner_ledger_stories,
-    runner_ledger_rest;
+    runner_ledger_rest, runner_ledger_smt, runner_ledger_keys, runner_ledger_scope,
+    runner_ledger_salience, runner_ledger_fields;
+
+/* Proofs about the journal of a story whose calls are not here: only read and written again. */
+void runner_containers(runner *r);
 
 /* One case of the file at hand, the one at `pointer`; none when nothing is there. */
 void runner_run_one(runner *r, const runner_kind *kind, const char *pointer);
 /* The same for item `index` of a list. */
 void runner_run_nth(runner *r, const runner_kind *kind, const char *list, size_t index);
+
+/*
+ * A value of the file at hand that follows from others of it, as a case of its own named by its
+ * place.  The file without a value there has no such case.  With `status` failed it is the case
+ * that fails.
+ */
+void runner_value(runner *r, const char *pointer, cx_status status, const cx_json *value,
+                  const cx_err *err);
+void runner_value_hex(runner *r, const char *pointer, cx_bytes bytes);
+void runner_value_digest(runner *r, const char *pointer, const cx_digest *digest);
+void runner_value_text(runner *r, const char *pointer, cx_str text);
+void runner_value_uint(runner *r, const char *pointer, uint64_t number);
+/* LIST/INDEX/MEMBER, in the arena. */
+const char *runner_pointer(runner *r, const char *list, size_t index, const char *member);
 
 /* --- values ---------------------------------------------------------------------------------- */
 
@@ -37,6 +55,21 @@ CX_RESULT runner_digests(runner *r, const cx_digest *digests, size_t count, cx_j
 CX_RESULT runner_bytes(runner *r, const cx_json *object, const char *name, cx_bytes *out,
                        cx_err *err);
 CX_RESULT runner_number(const cx_json *object, const char *name, uint64_t *out, cx_err *err);
+CX_RESULT runner_put_hex(runner *r, cx_json_list *object, const char *name, cx_bytes bytes,
+                         cx_err *err);
+CX_RESULT runner_put_digest(runner *r, cx_json_list *object, const char *name,
+                            const cx_digest *digest, cx_err *err);
+void runner_put_uint(runner *r, cx_json_list *object, const char *name, uint64_t number);
+/* A member that is the hex of 32, of 16 bytes. */
+CX_RESULT runner_digest_of(runner *r, const cx_json *object, const char *name, cx_digest *out,
+                           cx_err *err);
+CX_RESULT runner_id_of(runner *r, const cx_json *object, const char *name, cx_id *out, cx_err *err);
+/* The leaves and names that the vectors make: SHA-256 of `name` and a decimal number. */
+cx_digest runner_numbered(const char *name, uint64_t number);
+
+/* The siblings of a path that are not those of an empty tree: [{"hash", "index"}]. */
+CX_RESULT runner_non_default(runner *r, const cx_smt_path *path, cx_json *out, cx_err *err);
+
 /* The members named, as the case has them. */
 #define RUNNER_EXPECTS(function, ...)                                                    \
     static cx_status function(runner *r, const cx_json *item, cx_json *out, cx_err *err) \

@@ -92,7 +92,9 @@ static cx_status record_expect(runner *r, const cx_json *item, cx_json *out, cx_
     static const char *const names[] = {"cbor",         "cbor_final",     "cbor_with_zero_hash",
                                         "smt_key_hash", "smt_value_hash", "head_sha256",
                                         "version_hash", "sha256",         "overall_root",
-                                        "leaf_hash",    "from_key",       "to_key"};
+                                        "leaf_hash",    "from_key",       "to_key",
+                                        "type_code",
+                                        "reencode_after_decode_equal"};
     if (!only_the_encoder(item))
         return runner_pick(r, item, names, CX_COUNT_OF(names), out, err);
     cx_json_list object = cx_json_list_begin(&r->arena);
@@ -112,14 +114,17 @@ static cx_status head_record_got(runner *r, const cx_json *item, cx_json *out, c
     cx_head head;
     CX_TRY(put_again(r, item, "cbor", again_head, &object, &bytes, err));
     if (!cx_failed(cx_head_decode(bytes, &r->arena, &head, NULL))) {
-        if (asks(item, "head_sha256"))
-            CX_TRY(put_digest(r, &object, "head_sha256", cx_digest_of(bytes), err));
-        if (asks(item, "smt_key_hash"))
-            CX_TRY(put_digest(r, &object, "smt_key_hash",
-                              cx_scheme_memory_key(CX_SCHEME_MATRIX_1, head.id.bytes), err));
-        if (asks(item, "smt_value_hash"))
-            CX_TRY(put_digest(r, &object, "smt_value_hash",
-                              cx_scheme_value(CX_SCHEME_MATRIX_1, bytes), err));
+        cx_buf again;
+        cx_buf_init(&again, cx_alloc_default());
+        cx_head_encode(&head, &again);
+        bool equal = cx_str_eq(cx_buf_str(&again), cx_bytes_str(bytes));
+        cx_buf_done(&again);
+        cx_json_list_put(&object, CX_STR("reencode_after_decode_equal"), cx_json_make_bool(equal));
+        CX_TRY(put_digest(r, &object, "head_sha256", cx_digest_of(bytes), err));
+        CX_TRY(put_digest(r, &object, "smt_key_hash",
+                          cx_scheme_memory_key(CX_SCHEME_MATRIX_1, head.id.bytes), err));
+        CX_TRY(put_digest(r, &object, "smt_value_hash", cx_scheme_value(CX_SCHEME_MATRIX_1, bytes),
+                          err));
     }
     return cx_json_list_end_object(&object, out, err);
 }
@@ -146,19 +151,13 @@ static cx_status edge_record_got(runner *r, const cx_json *item, cx_json *out, c
     cx_edge edge;
     CX_TRY(put_again(r, item, "cbor", again_edge, &object, &bytes, err));
     CX_TRY(cx_edge_decode(bytes, &r->arena, &edge, err));
-    if (asks(item, "smt_key_hash"))
-        CX_TRY(put_digest(
-            r, &object, "smt_key_hash",
-            cx_scheme_edge_key(CX_SCHEME_MATRIX_1, edge.src.bytes, edge.type, edge.dst.bytes),
-            err));
-    if (asks(item, "smt_value_hash"))
-        CX_TRY(put_digest(r, &object, "smt_value_hash", cx_scheme_value(CX_SCHEME_MATRIX_1, bytes),
-                          err));
-    if (asks(item, "from_key"))
-        CX_TRY(
-            put_edge_key(r, &object, "from_key", "e/from/", &edge.src, edge.type, &edge.dst, err));
-    if (asks(item, "to_key"))
-        CX_TRY(put_edge_key(r, &object, "to_key", "e/to/", &edge.dst, edge.type, &edge.src, err));
+    CX_TRY(put_digest(
+        r, &object, "smt_key_hash",
+        cx_scheme_edge_key(CX_SCHEME_MATRIX_1, edge.src.bytes, edge.type, edge.dst.bytes), err));
+    CX_TRY(put_digest(r, &object, "smt_value_hash", cx_scheme_value(CX_SCHEME_MATRIX_1, bytes),
+                      err));
+    CX_TRY(put_edge_key(r, &object, "from_key", "e/from/", &edge.src, edge.type, &edge.dst, err));
+    CX_TRY(put_edge_key(r, &object, "to_key", "e/to/", &edge.dst, edge.type, &edge.src, err));
     return cx_json_list_end_object(&object, out, err);
 }
 
@@ -174,6 +173,7 @@ static cx_status version_record_got(runner *r, const cx_json *item, cx_json *out
     CX_TRY(cx_version_decode(bytes, &r->arena, &version, err));
     CX_TRY(cx_version_hash(&version, cx_alloc_default(), &hash, err));
     CX_TRY(put_digest(r, &object, "version_hash", hash, err));
+    runner_put_uint(r, &object, "type_code", version.type);
     return cx_json_list_end_object(&object, out, err);
 }
 
@@ -183,7 +183,7 @@ static cx_status manifest_record_got(runner *r, const cx_json *item, cx_json *ou
     cx_bytes bytes;
     cx_manifest manifest;
     CX_TRY(put_again(r, item, "cbor", again_manifest, &object, &bytes, err));
-    if (asks(item, "overall_root") && !cx_failed(cx_manifest_decode(bytes, &manifest, NULL)))
+    if (!cx_failed(cx_manifest_decode(bytes, &manifest, NULL)))
         CX_TRY(put_digest(r, &object, "overall_root", cx_manifest_overall(&manifest), err));
     return cx_json_list_end_object(&object, out, err);
 }
@@ -194,9 +194,8 @@ static cx_status plain_got(runner *r, const cx_json *item, record_again *again, 
     cx_json_list object = cx_json_list_begin(&r->arena);
     cx_bytes bytes;
     CX_TRY(put_again(r, item, "cbor", again, &object, &bytes, err));
-    if (asks(item, "sha256"))
-        CX_TRY(put_digest(r, &object, "sha256", cx_digest_of(bytes), err));
-    if (asks(item, "leaf_hash"))
+    CX_TRY(put_digest(r, &object, "sha256", cx_digest_of(bytes), err));
+    if (again == again_entry)
         CX_TRY(put_digest(r, &object, "leaf_hash", cx_scheme_entry(bytes), err));
     return cx_json_list_end_object(&object, out, err);
 }
@@ -204,11 +203,6 @@ static cx_status plain_got(runner *r, const cx_json *item, record_again *again, 
 static cx_status checkpoint_got(runner *r, const cx_json *item, cx_json *out, cx_err *err)
 {
     return plain_got(r, item, again_checkpoint_record, out, err);
-}
-
-static cx_status salience_got(runner *r, const cx_json *item, cx_json *out, cx_err *err)
-{
-    return plain_got(r, item, again_salience, out, err);
 }
 
 static cx_status weights_got(runner *r, const cx_json *item, cx_json *out, cx_err *err)
@@ -294,10 +288,11 @@ static cx_status data_got(runner *r, const cx_json *item, cx_json *out, cx_err *
     CX_TRY(status);
     cx_json_list_put(&object, CX_STR("form_short"), cx_json_make_str(forms.brief));
     cx_json_list_put(&object, CX_STR("form_medium"), cx_json_make_str(forms.medium));
+    cx_json_list_put(&object, CX_STR("type"), cx_json_make_str(cx_uri_type_name((uint8_t)type)));
     return cx_json_list_end_object(&object, out, err);
 }
 
-RUNNER_EXPECTS(data_expect, "cbor", "form_full", "form_short", "form_medium")
+RUNNER_EXPECTS(data_expect, "cbor", "form_full", "form_short", "form_medium", "type")
 
 /* --- keys_uri.json, d11_seed.json
  * ------------------------------------------------------------------- */
@@ -388,15 +383,88 @@ static cx_status commitment_expect(runner *r, const cx_json *item, cx_json *out,
     return runner_string(r, text, out, err);
 }
 
+/* salt and payload as they are kept beside the entry. */
+static void run_pay_record(runner *r)
+{
+    cx_bytes salt, payload;
+    cx_buf record;
+    if (cx_failed(runner_bytes(r, runner_file.root, "salt", &salt, NULL)) ||
+        cx_failed(runner_bytes(r, runner_file.root, "payload", &payload, NULL)))
+        return;
+    cx_buf_init(&record, cx_alloc_default());
+    cx_buf_add(&record, salt.data, salt.size);
+    cx_buf_add(&record, payload.data, payload.size);
+    runner_value_hex(r, "/committed_entry/pay_record", cx_buf_bytes(&record));
+    cx_buf_done(&record);
+}
+
+/* The seal's entry made anew: what it says follows from the signed manifest. */
+static CX_RESULT make_seal(runner *r, const cx_json *item, cx_buf *out, cx_err *err)
+{
+    cx_bytes manifest_bytes, entry_bytes, key;
+    cx_manifest manifest;
+    cx_finding finding;
+    cx_entry entry;
+    cx_payload payload = {.kind = CX_ENTRY_SEAL};
+    cx_pubkey signer;
+    cx_buf made;
+    CX_TRY(runner_bytes(r, item, "manifest_signed_cbor", &manifest_bytes, err));
+    CX_TRY(runner_bytes(r, item, "entry_cbor", &entry_bytes, err));
+    CX_TRY(runner_bytes(r, item, "signer_pub", &key, err));
+    if (key.size != sizeof signer.bytes)
+        return cx_fail(err, CX_E_FORMAT, "'signer_pub' is not 32 bytes");
+    memcpy(signer.bytes, key.data, key.size);
+    CX_TRY(cx_manifest_verify(manifest_bytes, &signer, cx_alloc_default(), &manifest, &finding,
+                              err));
+    if (finding.verdict != CX_HOLDS)
+        return cx_fail(err, CX_E_FORMAT, "the signed manifest does not hold: %s", finding.reason);
+    CX_TRY(cx_entry_decode(entry_bytes, &entry, err));
+    payload.as.seal = (cx_payload_seal){.snapshot_seq = manifest.snapshot_seq,
+                                     .overall_root = cx_manifest_overall(&manifest),
+                                     .signed_by = manifest.signed_by,
+                                     .signature = manifest.signature.bytes};
+    CX_TRY(cx_manifest_digest(&manifest, cx_alloc_default(), &payload.as.seal.manifest_digest,
+                              err));
+    cx_buf_init(&made, cx_alloc_default());
+    cx_payload_encode(&payload, &made);
+    entry.payload = cx_buf_bytes(&made);
+    cx_entry_encode(&entry, out);
+    cx_status status = cx_buf_check(&made, err);
+    cx_buf_done(&made);
+    return status;
+}
+
+static cx_status seal_got(runner *r, const cx_json *item, cx_json *out, cx_err *err)
+{
+    cx_buf entry;
+    cx_bytes signed_bytes;
+    cx_json_list object = cx_json_list_begin(&r->arena);
+    CX_TRY(put_again(r, item, "manifest_signed_cbor", again_manifest, &object, &signed_bytes, err));
+    cx_buf_init(&entry, cx_alloc_default());
+    cx_status status = make_seal(r, item, &entry, err);
+    if (!cx_failed(status))
+        status = runner_put_hex(r, &object, "entry_cbor", cx_buf_bytes(&entry), err);
+    if (!cx_failed(status))
+        status = put_digest(r, &object, "leaf_hash", cx_scheme_entry(cx_buf_bytes(&entry)), err);
+    cx_buf_done(&entry);
+    CX_TRY(status);
+    return cx_json_list_end_object(&object, out, err);
+}
+
+RUNNER_EXPECTS(seal_expect, "manifest_signed_cbor", "entry_cbor", "leaf_hash")
+
 static void run_entries(runner *r)
 {
     static const runner_kind commitment = {"", commitment_got, commitment_expect};
     static const runner_kind entry = {"", entry_record_got, record_expect};
+    static const runner_kind seal = {"", seal_got, seal_expect};
     static const char *const names[] = {"/committed_entry", "/redact_entry",
                                         "/redact_memory_entry"};
     runner_run_one(r, &commitment, "");
     for (size_t i = 0; i < CX_COUNT_OF(names); i++)
         runner_run_one(r, &entry, names[i]);
+    run_pay_record(r);
+    runner_run_one(r, &seal, "/seal");
 }
 
 static void run_strict(runner *r)
@@ -417,7 +485,6 @@ void runner_ledger_codecs(runner *r, cx_str name)
                                         {"/edges", edge_record_got, record_expect},
                                         {"/checkpoint", checkpoint_got, record_expect},
                                         {"/manifest", manifest_record_got, record_expect},
-                                        {"/salience/scores", salience_got, record_expect},
                                         {"/salience/weights", weights_got, record_expect},
                                         {"/data", data_got, data_expect}};
     static const runner_kind journal = {"/cases", journal_got, record_expect};

@@ -47,62 +47,6 @@ static cx_status cut_got(runner *r, const cx_json *item, cx_json *out, cx_err *e
 
 RUNNER_EXPECTS(cut_expect, "out_hex")
 
-/* --- smt.json --------------------------------------------------------------------------------- */
-
-static CX_RESULT id_of(runner *r, const cx_json *item, const char *name, const uint8_t **out,
-                       cx_err *err)
-{
-    cx_bytes bytes;
-    CX_TRY(runner_bytes(r, item, name, &bytes, err));
-    if (bytes.size != 16)
-        return cx_fail(err, CX_E_FORMAT, "'%s' of the case is not 16 bytes", name);
-    *out = bytes.data;
-    return CX_SUCCESS;
-}
-
-static cx_status key_got(runner *r, const cx_json *item, cx_json *out, cx_err *err)
-{
-    cx_json_list object = cx_json_list_begin(&r->arena);
-    const uint8_t *from, *to;
-    uint64_t type;
-    cx_digest key;
-    cx_json value;
-    bool memory = CX_JSON_GET(item, "id") != NULL;
-    CX_TRY(id_of(r, item, memory ? "id" : "src", &from, err));
-    if (memory) {
-        key = cx_scheme_memory_key(runner_file.scheme, from);
-    } else {
-        CX_TRY(id_of(r, item, "dst", &to, err));
-        CX_TRY(runner_number(item, "type", &type, err));
-        key = cx_scheme_edge_key(runner_file.scheme, from, (uint8_t)type, to);
-    }
-    CX_TRY(runner_digest(r, &key, &value, err));
-    cx_json_list_put(&object, memory ? CX_STR("memory_key_hash") : CX_STR("edge_key_hash"), value);
-    return cx_json_list_end_object(&object, out, err);
-}
-
-static cx_status key_expect(runner *r, const cx_json *item, cx_json *out, cx_err *err)
-{
-    static const char *const names[] = {"memory_key_hash", "edge_key_hash"};
-    return runner_pick(r, item, names + (CX_JSON_GET(item, "id") == NULL), 1, out, err);
-}
-
-/* Item i is the hash of an empty subtree i levels high. */
-static cx_status empty_got(runner *r, const cx_json *item, cx_json *out, cx_err *err)
-{
-    const cx_json *list = cx_json_pointer(r->root, CX_STR("/empty_hashes"));
-    size_t height = list == NULL ? 257 : (size_t)(item - list->items);
-    if (height > 256)
-        return cx_fail(err, CX_E_FORMAT, "a subtree has at most 256 levels");
-    cx_digest hash = cx_scheme_smt_empty(runner_file.scheme, (unsigned)(256 - height));
-    return runner_digest(r, &hash, out, err);
-}
-
-static cx_status text_expect(runner *r, const cx_json *item, cx_json *out, cx_err *err)
-{
-    return runner_string(r, cx_json_text(item), out, err);
-}
-
 /* --- export.json: decoded, checked, and written again ----------------------------------------- */
 
 typedef struct exporter {
@@ -170,12 +114,16 @@ static cx_status export_got(runner *r, const cx_json *item, cx_json *out, cx_err
     cx_vkey_add(&by.key, &text);
     if (!cx_failed(status))
         status = put_buf(r, &object, "vkey", &text, err);
+    if (!cx_failed(status))
+        status = runner_put_hex(r, &object, "pub",
+                                cx_bytes_from(by.signer.key.bytes, sizeof by.signer.key.bytes),
+                                err);
     cx_buf_done(&text);
     CX_TRY(status);
     return cx_json_list_end_object(&object, out, err);
 }
 
-RUNNER_EXPECTS(export_expect, "checkpoint", "vkey")
+RUNNER_EXPECTS(export_expect, "checkpoint", "vkey", "pub")
 
 static cx_status tlog_got(runner *r, const cx_json *item, cx_json *out, cx_err *err)
 {
@@ -244,10 +192,12 @@ static cx_status receipt_got(runner *r, const cx_json *item, cx_json *out, cx_er
     cx_buf_done(&bytes);
     CX_TRY(status);
     cx_json_list_put(&object, CX_STR("cbor"), value);
+    runner_put_uint(r, &object, receipt.is_consistency ? "size1" : "index", receipt.first);
+    runner_put_uint(r, &object, receipt.is_consistency ? "size2" : "size", receipt.size);
     return cx_json_list_end_object(&object, out, err);
 }
 
-RUNNER_EXPECTS(receipt_expect, "cbor")
+RUNNER_EXPECTS(receipt_expect, "cbor", "index", "size", "size1", "size2")
 
 /* --- by file ---------------------------------------------------------------------------------- */
 
@@ -258,8 +208,6 @@ void runner_ledger_rest(runner *r, cx_str name)
         runner_kind kind;
     } lists[] = {{"codec.json", {"/cbor_primitives", primitive_got, primitive_expect}},
                  {"codec.json", {"/truncate_to_tokens", cut_got, cut_expect}},
-                 {"smt.json", {"/key_hash_examples", key_got, key_expect}},
-                 {"smt.json", {"/empty_hashes", empty_got, text_expect}},
                  {"export.json", {"/tlog_proofs", tlog_got, tlog_expect}},
                  {"export.json", {"/cose_inclusion", receipt_got, receipt_expect}},
                  {"export.json", {"/cose_consistency", receipt_got, receipt_expect}}};

@@ -1,13 +1,12 @@
 /*
- * ledger_stories.c - scenarios through the real calls on a real home, verdicts on proofs and
- * scopes.
+ * ledger_stories.c - scenarios through the real calls on a real home, verdicts on proofs.  What the
+ * files tell of certain moments of a story is answered in ledger_moments.c.
  */
 #include <stdio.h>
 
 #include "ledger/snapshot.h"
 #include "memory/apply.h"
-#include "memory/scope.h"
-#include "tests/runner/ledger.h"
+#include "tests/runner/ledger_moments.h"
 #include "tests/support/folder.h"
 #include "tests/support/scenario.h"
 
@@ -64,21 +63,12 @@ static void stage_close(stage *s, runner *r)
     folder_remove(s->path);
 }
 
-/* What a step leaves behind, as hex; members that are not told are left out when comparing. */
-static cx_status put_root(runner *r, cx_json_list *object, const char *name, cx_str expected,
-                          const cx_digest *digest, cx_err *err)
-{
-    cx_json value;
-    if (expected.data == NULL && !r->got_only)
-        return CX_SUCCESS;
-    CX_TRY(runner_digest(r, digest, &value, err));
-    cx_json_list_put(object, cx_str_z(name), value);
-    return CX_SUCCESS;
-}
-
-static cx_status fresh_roots(cx_roots *out)
+static CX_RESULT roots_now(cx_home *home, cx_str actor, cx_roots *out, cx_err *err)
 {
     cx_scheme scheme = runner_file.scheme;
+    cx_status status = cx_home_roots(home, actor, out, err);
+    if (status.code != CX_E_NOT_FOUND)
+        return status;
     *out = (cx_roots){.journal = cx_scheme_journal_root(scheme, 0, NULL),
                       .edges = cx_scheme_smt_empty(scheme, 0),
                       .memories = cx_scheme_smt_empty(scheme, 0)};
@@ -86,58 +76,76 @@ static cx_status fresh_roots(cx_roots *out)
     return CX_SUCCESS;
 }
 
+static CX_RESULT put_roots(runner *r, cx_json_list *object, const scenario_step *step,
+                           const cx_roots *roots, cx_err *err)
+{
+    runner_put_uint(r, object, "next_seq", roots->journal_size);
+    CX_TRY(runner_put_digest(r, object, "journal_root", &roots->journal, err));
+    CX_TRY(runner_put_digest(r, object, "memories_root", &roots->memories, err));
+    CX_TRY(runner_put_digest(r, object, "edges_root", &roots->edges, err));
+    return runner_put_digest(r, object, step->overall_name, &roots->overall, err);
+}
+
+/* The journal's last entry, under the names of the file. */
+static CX_RESULT put_last_entry(runner *r, stage *s, cx_str actor, uint64_t size,
+                                const scenario_step *step, cx_json_list *object, cx_err *err)
+{
+    cx_entry_view view;
+    cx_json kind;
+    bool main = strcmp(step->leaf_name, "last_leaf_hash") == 0;
+    if (size == 0)
+        return CX_SUCCESS;
+    CX_TRY(cx_home_entry(s->home, actor, size - 1, &r->arena, &view, err));
+    CX_TRY(runner_put_digest(r, object, step->leaf_name, &view.leaf_hash, err));
+    CX_TRY(runner_put_hex(r, object, main ? "last_journal_cbor" : "cbor", view.bytes, err));
+    CX_TRY(runner_string(r, view.entry.kind, &kind, err));
+    cx_json_list_put(object, CX_STR("kind"), kind);
+    runner_put_uint(r, object, "seq", view.entry.seq);
+    return CX_SUCCESS;
+}
+
+/* What a step leaves behind. */
 static cx_status step_answer(runner *r, stage *s, cx_str actor, const scenario_step *step,
                              cx_json *out, cx_err *err)
 {
     cx_applied_step done = {0};
-    cx_roots roots;
+    cx_roots before, roots;
     cx_json_list object = cx_json_list_begin(&r->arena);
+    CX_TRY(roots_now(s->home, actor, &before, err));
     for (unsigned n = 0; n < step->idle_reads; n++)
         (void)stage_now(s);
     if (step->runs)
         CX_TRY(cx_apply_step(s->apply, &step->step, &r->arena, &done, err));
-    cx_status status = cx_home_roots(s->home, actor, &roots, err);
-    if (status.code == CX_E_NOT_FOUND)
-        status = fresh_roots(&roots);
-    CX_TRY(status);
+    CX_TRY(roots_now(s->home, actor, &roots, err));
     cx_json_list_put(&object, CX_STR("refused"), cx_json_make_bool(done.refused));
-    if (step->has_next_seq || r->got_only)
-        cx_json_list_put(&object, CX_STR("next_seq"),
-                         cx_json_make_uint(&r->arena, roots.journal_size));
-    if ((step->uri.data != NULL || r->got_only) && done.has_uri)
+    if (done.has_uri)
         cx_json_list_put(&object, CX_STR("uri"), cx_json_make_str(done.uri));
-    CX_TRY(put_root(r, &object, "journal_root", step->journal, &roots.journal, err));
-    CX_TRY(put_root(r, &object, "memories_root", step->memories, &roots.memories, err));
-    CX_TRY(put_root(r, &object, "edges_root", step->edges, &roots.edges, err));
-    CX_TRY(put_root(r, &object, step->overall_name, step->overall, &roots.overall, err));
-    if ((step->leaf.data != NULL || r->got_only) && roots.journal_size != 0) {
-        cx_entry_view entry;
-        cx_json value;
-        CX_TRY(cx_home_entry(s->home, actor, roots.journal_size - 1, &r->arena, &entry, err));
-        CX_TRY(runner_digest(r, &entry.leaf_hash, &value, err));
-        cx_json_list_put(&object, cx_str_z(step->leaf_name), value);
-    }
+    runner_put_uint(r, &object, "clock_ns_after", (uint64_t)s->clock);
+    runner_put_uint(r, &object, "now_ns", (uint64_t)s->clock);
+    runner_put_uint(r, &object, "journaled", roots.journal_size - before.journal_size);
+    CX_TRY(put_roots(r, &object, step, &roots, err));
+    CX_TRY(put_last_entry(r, s, actor, roots.journal_size, step, &object, err));
     return cx_json_list_end_object(&object, out, err);
 }
 
-static void put_text(cx_json_list *object, const char *name, cx_str text)
+/* What the file tells, and whether the call was refused; of a step that makes a URI, that. */
+static cx_status step_expected(runner *r, const cx_json *item, const scenario_step *step,
+                               cx_json *out, cx_err *err)
 {
-    if (text.data != NULL)
-        cx_json_list_put(object, cx_str_z(name), cx_json_make_str(text));
-}
-
-static cx_status step_expected(runner *r, const scenario_step *step, cx_json *out, cx_err *err)
-{
+    static const char *const names[] = {"next_seq",          "journal_root",   "memories_root",
+                                        "edges_root",        "overall_root",   "overall",
+                                        "last_leaf_hash",    "leaf",           "clock_ns_after",
+                                        "last_journal_cbor", "now_ns",         "journaled",
+                                        "cbor",              "kind",           "seq"};
     cx_json_list object = cx_json_list_begin(&r->arena);
+    for (size_t i = 0; i < CX_COUNT_OF(names); i++) {
+        const cx_json *value = cx_json_get(item, cx_str_z(names[i]));
+        if (value != NULL)
+            cx_json_list_put(&object, cx_str_z(names[i]), *value);
+    }
     cx_json_list_put(&object, CX_STR("refused"), cx_json_make_bool(step->refused));
-    if (step->has_next_seq)
-        cx_json_list_put(&object, CX_STR("next_seq"), cx_json_make_uint(&r->arena, step->next_seq));
-    put_text(&object, "uri", step->uri);
-    put_text(&object, "journal_root", step->journal);
-    put_text(&object, "memories_root", step->memories);
-    put_text(&object, "edges_root", step->edges);
-    put_text(&object, step->overall_name, step->overall);
-    put_text(&object, step->leaf_name, step->leaf);
+    if (step->uri.data != NULL)
+        cx_json_list_put(&object, CX_STR("uri"), cx_json_make_str(step->uri));
     return cx_json_list_end_object(&object, out, err);
 }
 
@@ -157,18 +165,35 @@ static cx_status told_got(runner *r, const cx_json *item, cx_json *out, cx_err *
 
 static cx_status told_expect(runner *r, const cx_json *item, cx_json *out, cx_err *err)
 {
-    (void)item;
-    return step_expected(r, &telling.story.steps[telling.next], out, err);
+    return step_expected(r, item, &telling.story.steps[telling.next], out, err);
 }
 
 typedef cx_status load_story(const cx_json *file, const cx_json *other, scenario_given given,
                              cx_arena *arena, scenario *out, cx_err *err);
 
+static cx_status load_embed(const cx_json *file, const cx_json *other, scenario_given given,
+                            cx_arena *arena, scenario *out, cx_err *err)
+{
+    (void)other;
+    (void)given;
+    return scenario_embed(file, arena, out, err);
+}
+
+/* Another file of the folder that the file at hand lies in. */
+static cx_status read_beside(runner *r, cx_str name, cx_json *out, cx_err *err)
+{
+    const char *slash = strrchr(runner_file.path, '/');
+    int size = slash == NULL ? 0 : (int)(slash - runner_file.path) + 1;
+    cx_str path = cx_arena_printf(&r->arena, "%.*s%.*s", size, runner_file.path, (int)name.size,
+                                  name.data);
+    return path.data == NULL ? cx_fail_nomem(err) : runner_read_json(r, path, out, err);
+}
+
 /* cortex-1 files hold only roots: the calls are those of the matrix-1 file beside them. */
-static cx_status load(runner *r, load_story *story, cx_str name, cx_err *err)
+static cx_status load(runner *r, load_story *story, cx_str name, const cx_json *file, cx_err *err)
 {
     if (runner_file.scheme == CX_SCHEME_MATRIX_1)
-        return story(runner_file.root, NULL, SCENARIO_GENERATED, &r->arena, &telling.story, err);
+        return story(file, NULL, SCENARIO_GENERATED, &r->arena, &telling.story, err);
     static const char *const places[] = {"matrix-1", "../matrix-1"};
     cx_json calls;
     cx_status status = CX_SUCCESS;
@@ -180,36 +205,67 @@ static cx_status load(runner *r, load_story *story, cx_str name, cx_err *err)
             break;
     }
     CX_TRY(status);
-    return story(&calls, runner_file.root, SCENARIO_GENERATED, &r->arena, &telling.story, err);
+    return story(&calls, file, SCENARIO_GENERATED, &r->arena, &telling.story, err);
 }
 
-/* `list`: where the file has an item for each step. */
-static void tell(runner *r, load_story *story, const char *list, cx_str name)
+static void note_moment(runner *r, runner_moment *moment)
+{
+    const scenario_step *step = &telling.story.steps[telling.next];
+    runner_moment_step(r, moment, telling.next);
+    if (step->is_snapshot)
+        runner_moment_snapshot(r, moment);
+    if (step->at_point)
+        runner_moment_point(r, moment, step->point);
+}
+
+/* `list`: where the file has an item for each step; NULL: nobody asks about the steps. */
+static void tell(runner *r, load_story *story, const char *list, cx_str name, const cx_json *file)
 {
     static const runner_kind kind = {"", told_got, told_expect};
     cx_err err = {0};
-    cx_status status = load(r, story, name, &err);
+    cx_status status = load(r, story, name, file, &err);
     if (status.code == CX_E_NOT_FOUND) {
         runner_skip(r, name, "the calls stand in matrix-1/, which is not here");
+        runner_containers(r);
         return;
     }
     if (!cx_failed(status))
         status = stage_open(&telling.stage, telling.story.actor, &err);
-    if (cx_failed(status)) {
-        runner_fail(r, name, err.message);
-        return;
+    runner_moment moment = {.actor = telling.story.actor,
+                            .calls = &telling.story.file,
+                            .apply = telling.stage.apply,
+                            .home = telling.stage.home,
+                            .now_ns = stage_now,
+                            .now_arg = &telling.stage};
+    for (telling.next = 0; !cx_failed(status) && telling.next < telling.story.count;
+         telling.next++) {
+        cx_json ignored;
+        if (list != NULL)
+            runner_run_nth(r, &kind, list, telling.next);
+        else
+            status = told_got(r, NULL, &ignored, &err);
+        if (!cx_failed(status))
+            note_moment(r, &moment);
     }
-    for (telling.next = 0; telling.next < telling.story.count; telling.next++)
-        runner_run_nth(r, &kind, list, telling.next);
+    if (cx_failed(status))
+        runner_fail(r, name, err.message);
+    else
+        runner_moment_end(r, &moment);
     stage_close(&telling.stage, r);
 }
 
-static cx_status load_embed(const cx_json *file, const cx_json *other, scenario_given given,
-                            cx_arena *arena, scenario *out, cx_err *err)
+/* Proofs about the journal that scenario.json beside this file leaves. */
+static void tell_beside(runner *r)
 {
-    (void)other;
-    (void)given;
-    return scenario_embed(file, arena, out, err);
+    cx_json file;
+    cx_err err = {0};
+    cx_status status = read_beside(r, CX_STR("scenario.json"), &file, &err);
+    if (status.code == CX_E_NOT_FOUND)
+        runner_containers(r);
+    else if (cx_failed(status))
+        runner_fail(r, CX_STR("scenario.json"), err.message);
+    else
+        tell(r, scenario_main, NULL, CX_STR("scenario.json"), &file);
 }
 
 /* --- verdicts
@@ -276,86 +332,24 @@ static cx_status compact_expect(runner *r, const cx_json *item, cx_json *out, cx
     return runner_string(r, reason.size == 0 ? CX_STR("holds") : reason, out, err);
 }
 
-static cx_status scope_key(void *arg, cx_str agent, cx_pubkey *out, bool *out_found, cx_err *err)
-{
-    runner *r = arg;
-    cx_bytes key;
-    *out_found = cx_str_eq(agent, cx_json_get_str(runner_file.root, CX_STR("granted_by_known")));
-    if (!*out_found)
-        return CX_SUCCESS;
-    CX_TRY(runner_bytes(r, runner_file.root, "pub", &key, err));
-    if (key.size != sizeof out->bytes)
-        return cx_fail(err, CX_E_FORMAT, "a key of %zu bytes", key.size);
-    memcpy(out->bytes, key.data, sizeof out->bytes);
-    return CX_SUCCESS;
-}
-
-static cx_status scope_snapshot(void *arg, const cx_digest *root, cx_bytes *out, bool *out_found,
-                                cx_err *err)
-{
-    runner *r = arg;
-    cx_manifest manifest;
-    CX_TRY(runner_bytes(r, runner_file.root, "manifest_cbor", out, err));
-    CX_TRY(cx_manifest_decode(*out, &manifest, err));
-    *out_found = cx_digest_eq(&manifest.overall_root, root);
-    return CX_SUCCESS;
-}
-
-static cx_status scope_got(runner *r, const cx_json *item, cx_json *out, cx_err *err)
-{
-    cx_bytes bytes;
-    uint64_t now;
-    cx_granted granted;
-    cx_finding finding = {0};
-    cx_scope_check check = {
-        .key = scope_key, .key_arg = r, .snapshot = scope_snapshot, .snapshot_arg = r};
-    CX_TRY(runner_bytes(r, item, "cbor", &bytes, err));
-    CX_TRY(runner_number(item, "now_ns", &now, err));
-    CX_TRY(runner_text(runner_file.root, "actor", &check.actor, err));
-    check.now_ns = (int64_t)now;
-    CX_TRY(cx_scope_verify(bytes, &check, &r->arena, &granted, &finding, err));
-    return runner_string(r, cx_str_z(finding.verdict == CX_HOLDS ? "holds" : finding.reason), out,
-                         err);
-}
-
-static cx_status scope_expect(runner *r, const cx_json *item, cx_json *out, cx_err *err)
-{
-    cx_str word;
-    CX_TRY(runner_text(item, "cortex_expects", &word, err));
-    return runner_string(r, word, out, err);
-}
-
-/* A scope whose bytes the file does not give cannot be asked about. */
-static void run_scopes(runner *r)
-{
-    static const runner_kind kind = {"", scope_got, scope_expect};
-    const cx_json *cases = cx_json_get_typed(runner_file.root, CX_STR("cases"), CX_JSON_ARRAY);
-    for (uint32_t i = 0; cases != NULL && i < cases->count; i++) {
-        if (cx_json_get(&cases->items[i], CX_STR("cbor")) != NULL)
-            runner_run_nth(r, &kind, "/cases", i);
-        else
-            runner_skip(r, cx_json_get_str(&cases->items[i], CX_STR("label")),
-                        "its bytes are not in the file");
-    }
-}
-
 void runner_ledger_stories(runner *r, cx_str name)
 {
     static const runner_kind proofs = {"/cases", proof_got, proof_expect};
     static const runner_kind compact[] = {{"/whole", compact_got, compact_expect},
                                           {"/broken", compact_got, compact_expect}};
+    const cx_json *root = runner_file.root;
     if (cx_str_is(name, "scenario.json"))
-        tell(r, scenario_main, "/steps", name);
+        tell(r, scenario_main, "/steps", name, root);
     else if (cx_str_starts(name, CX_STR("scenario_large")))
-        tell(r, scenario_large, runner_file.scheme == CX_SCHEME_MATRIX_1 ? "/ops" : "/roots",
-             name);
+        tell(r, scenario_large, runner_file.scheme == CX_SCHEME_MATRIX_1 ? "/ops" : "/roots", name,
+             root);
     else if (cx_str_is(name, "scenario_embed.json"))
-        tell(r, load_embed, "/journal", name);
+        tell(r, load_embed, "/journal", name, root);
+    else if (cx_str_is(name, "journal_proofs.json"))
+        tell_beside(r);
     else if (cx_str_is(name, "proof_verdicts.json"))
-        runner_run_list(r, &proofs, runner_file.path, runner_file.root);
+        runner_run_list(r, &proofs, runner_file.path, root);
     else if (cx_str_is(name, "compact_proofs.json"))
         for (size_t i = 0; i < CX_COUNT_OF(compact); i++)
-            runner_run_list(r, &compact[i], runner_file.path, runner_file.root);
-    else if (cx_str_is(name, "scope.json"))
-        run_scopes(r);
+            runner_run_list(r, &compact[i], runner_file.path, root);
 }

@@ -1,18 +1,10 @@
 /*
- * ledger_trees.c - journal trees, state trees, and proofs about the journal.
+ * ledger_trees.c - journal trees and proofs about the journal.
  */
 #include <stdio.h>
 
 #include "ledger/export.h"
 #include "tests/runner/ledger.h"
-
-/* The rules by which the vectors make their leaves and keys. */
-static cx_digest numbered(const char *name, uint64_t i)
-{
-    char text[64];
-    int size = snprintf(text, sizeof text, "%s%llu", name, (unsigned long long)i);
-    return cx_digest_of(cx_bytes_from(text, (size_t)size));
-}
 
 static CX_RESULT grow(uint64_t size, cx_mmr **out, cx_err *err)
 {
@@ -21,7 +13,7 @@ static CX_RESULT grow(uint64_t size, cx_mmr **out, cx_err *err)
     CX_TRY(cx_mmr_open(runner_file.scheme, cx_alloc_default(), out, err));
     cx_status status = CX_SUCCESS;
     for (uint64_t i = 0; i < size && !cx_failed(status); i++) {
-        cx_digest leaf = numbered("matrix-mmr-leaf-", i);
+        cx_digest leaf = runner_numbered("matrix-mmr-leaf-", i);
         status = cx_mmr_append(*out, &leaf, 1, err);
     }
     if (cx_failed(status))
@@ -269,24 +261,13 @@ static cx_status anchors_got(runner *r, const cx_json *item, cx_json *out, cx_er
 
 RUNNER_EXPECTS(anchors_expect, "journal_root", "smt_empty", "overall_fresh")
 
-static CX_RESULT digest_member(runner *r, const cx_json *item, const char *name, cx_digest *out,
-                               cx_err *err)
-{
-    cx_bytes bytes;
-    CX_TRY(runner_bytes(r, item, name, &bytes, err));
-    if (bytes.size != sizeof out->bytes)
-        return cx_fail(err, CX_E_FORMAT, "'%s' of the case is not a digest", name);
-    memcpy(out->bytes, bytes.data, bytes.size);
-    return CX_SUCCESS;
-}
-
 static cx_status overall_got(runner *r, const cx_json *item, cx_json *out, cx_err *err)
 {
     cx_digest journal, edges, memories;
     cx_json value;
-    CX_TRY(digest_member(r, item, "journal", &journal, err));
-    CX_TRY(digest_member(r, item, "edges", &edges, err));
-    CX_TRY(digest_member(r, item, "memories", &memories, err));
+    CX_TRY(runner_digest_of(r, item, "journal", &journal, err));
+    CX_TRY(runner_digest_of(r, item, "edges", &edges, err));
+    CX_TRY(runner_digest_of(r, item, "memories", &memories, err));
     cx_digest overall = cx_scheme_overall(runner_file.scheme, &journal, &edges, &memories);
     cx_json_list object = cx_json_list_begin(&r->arena);
     CX_TRY(runner_digest(r, &overall, &value, err));
@@ -331,153 +312,6 @@ static cx_status position_got(runner *r, const cx_json *item, cx_json *out, cx_e
 }
 
 RUNNER_EXPECTS(position_expect, "peaks", "root", "size")
-
-/* --- smt.json
- * ----------------------------------------------------------------------------------------- */
-
-static CX_RESULT step_value(runner *r, const cx_json *step, cx_digest *out, cx_err *err)
-{
-    cx_bytes value;
-    CX_TRY(runner_bytes(r, step, "value", &value, err));
-    *out = cx_scheme_value(runner_file.scheme, value);
-    return CX_SUCCESS;
-}
-
-/* The tree as it is behind step `until` (UINT64_MAX: all steps that are numbered up to it). */
-static CX_RESULT tree_after(runner *r, uint64_t until, cx_smt **out, cx_err *err)
-{
-    const cx_json *steps;
-    CX_TRY(runner_member(runner_file.root, "steps", CX_JSON_ARRAY, &steps, err));
-    CX_TRY(cx_smt_open(runner_file.scheme, cx_alloc_default(), out, err));
-    cx_status status = CX_SUCCESS;
-    for (uint32_t i = 0; i < steps->count && !cx_failed(status); i++) {
-        uint64_t number = 0;
-        cx_digest key, value;
-        CX_GO(status, runner_number(&steps->items[i], "step", &number, err));
-        if (number > until)
-            break;
-        CX_GO(status, digest_member(r, &steps->items[i], "key_hash", &key, err));
-        CX_GO(status, step_value(r, &steps->items[i], &value, err));
-        CX_GO(status, cx_smt_put(*out, &key, &value, err));
-    }
-done:
-    if (cx_failed(status))
-        cx_smt_close(*out);
-    return status;
-}
-
-static cx_status smt_step_got(runner *r, const cx_json *item, cx_json *out, cx_err *err)
-{
-    uint64_t number;
-    cx_smt *smt;
-    cx_digest root, value_hash;
-    cx_json value;
-    CX_TRY(runner_number(item, "step", &number, err));
-    CX_TRY(tree_after(r, number, &smt, err));
-    cx_status status = cx_smt_root(smt, &root, err);
-    cx_smt_close(smt);
-    CX_TRY(status);
-    CX_TRY(step_value(r, item, &value_hash, err));
-    cx_json_list object = cx_json_list_begin(&r->arena);
-    CX_TRY(runner_digest(r, &root, &value, err));
-    cx_json_list_put(&object, CX_STR("root"), value);
-    CX_TRY(runner_digest(r, &value_hash, &value, err));
-    cx_json_list_put(&object, CX_STR("value_hash"), value);
-    return cx_json_list_end_object(&object, out, err);
-}
-
-RUNNER_EXPECTS(smt_step_expect, "root", "value_hash")
-
-static cx_status add_path(runner *r, const cx_smt_path *path, cx_json_list *object, cx_err *err)
-{
-    cx_json value;
-    cx_digest fold = cx_smt_fold(runner_file.scheme, path);
-    cx_digest all =
-        cx_digest_of(cx_bytes_from(path->siblings, path->sibling_count * sizeof *path->siblings));
-    cx_json_list_put(object, CX_STR("member"), cx_json_make_bool(path->member));
-    CX_TRY(runner_digest(r, &fold, &value, err));
-    cx_json_list_put(object, CX_STR("root"), value);
-    if (runner_file.scheme == CX_SCHEME_MATRIX_1) {
-        CX_TRY(runner_digest(r, &all, &value, err));
-        cx_json_list_put(object, CX_STR("sha256_of_256_siblings_concat"), value);
-        return CX_SUCCESS;
-    }
-    CX_TRY(runner_digests(r, path->siblings, path->sibling_count, &value, err));
-    cx_json_list_put(object, CX_STR("siblings"), value);
-    const cx_digest other[2] = {path->other_key, path->other_value};
-    if (path->has_other)
-        CX_TRY(runner_digests(r, other, 2, &value, err));
-    else
-        value = cx_json_make_null();
-    cx_json_list_put(object, CX_STR("other"), value);
-    return CX_SUCCESS;
-}
-
-static cx_status smt_proof_got(runner *r, const cx_json *item, cx_json *out, cx_err *err)
-{
-    uint64_t step;
-    cx_smt *smt;
-    cx_digest key;
-    const cx_smt_path *path;
-    CX_TRY(runner_number(item, "after_step", &step, err));
-    CX_TRY(digest_member(r, item, "key_hash", &key, err));
-    CX_TRY(tree_after(r, step, &smt, err));
-    cx_json_list object = cx_json_list_begin(&r->arena);
-    cx_status status = cx_smt_prove(smt, &key, 1, &r->arena, &path, err);
-    if (!cx_failed(status))
-        status = add_path(r, path, &object, err);
-    cx_smt_close(smt);
-    CX_TRY(status);
-    return cx_json_list_end_object(&object, out, err);
-}
-
-static cx_status smt_proof_expect(runner *r, const cx_json *item, cx_json *out, cx_err *err)
-{
-    static const char *const cortex[] = {"member", "root", "siblings", "other"};
-    static const char *const matrix[] = {"member", "root", "sha256_of_256_siblings_concat"};
-    return runner_file.scheme == CX_SCHEME_CORTEX_1 ? runner_pick(r, item, cortex, 4, out, err)
-                                                    : runner_pick(r, item, matrix, 3, out, err);
-}
-
-/* Proofs that do not say behind which step they belong are about trees the file does not tell. */
-static void run_smt_proofs(runner *r)
-{
-    const cx_json *proofs = cx_json_get_typed(runner_file.root, CX_STR("proofs"), CX_JSON_ARRAY);
-    const runner_kind kind = {"", smt_proof_got, smt_proof_expect};
-    for (uint32_t i = 0; proofs != NULL && i < proofs->count; i++)
-        if (cx_json_get(&proofs->items[i], CX_STR("after_step")) != NULL)
-            runner_run_nth(r, &kind, "/proofs", i);
-}
-
-static cx_status edge_tree_got(runner *r, const cx_json *item, cx_json *out, cx_err *err)
-{
-    uint64_t n;
-    cx_smt *smt;
-    cx_digest root;
-    cx_json value;
-    CX_TRY(runner_number(item, "n", &n, err));
-    CX_TRY(cx_smt_open(runner_file.scheme, cx_alloc_default(), &smt, err));
-    cx_status status = CX_SUCCESS;
-    for (uint64_t i = 0; i < n && !cx_failed(status); i++) {
-        char text[32];
-        cx_digest src = numbered("matrix-smt-id-", i), dst = numbered("matrix-smt-id-", i + 1);
-        int size = snprintf(text, sizeof text, "edge-%llu", (unsigned long long)i);
-        cx_digest key =
-            cx_scheme_edge_key(runner_file.scheme, src.bytes, (uint8_t)(1 + i % 14), dst.bytes);
-        cx_digest bytes = cx_scheme_value(runner_file.scheme, cx_bytes_from(text, (size_t)size));
-        status = cx_smt_put(smt, &key, &bytes, err);
-    }
-    if (!cx_failed(status))
-        status = cx_smt_root(smt, &root, err);
-    cx_smt_close(smt);
-    CX_TRY(status);
-    cx_json_list object = cx_json_list_begin(&r->arena);
-    CX_TRY(runner_digest(r, &root, &value, err));
-    cx_json_list_put(&object, CX_STR("root"), value);
-    return cx_json_list_end_object(&object, out, err);
-}
-
-RUNNER_EXPECTS(edge_tree_expect, "root")
 
 /* --- containers of journal proofs
  * ------------------------------------------------------------------------- */
@@ -556,8 +390,6 @@ void runner_ledger_trees(runner *r, cx_str name)
     static const runner_kind anchors = {"", anchors_got, anchors_expect};
     static const runner_kind overall = {"/overall_examples", overall_got, overall_expect};
     static const runner_kind positions = {"/cases", position_got, position_expect};
-    static const runner_kind steps = {"/steps", smt_step_got, smt_step_expect};
-    static const runner_kind edges = {"/edge_tree_roots", edge_tree_got, edge_tree_expect};
     const cx_json *root = runner_file.root;
     if (cx_str_is(name, "journal_tree.json")) {
         run_kinds(r, tree_kinds, CX_COUNT_OF(tree_kinds));
@@ -569,11 +401,10 @@ void runner_ledger_trees(runner *r, cx_str name)
         runner_run_list(r, &overall, runner_file.path, root);
     } else if (cx_str_is(name, "mmr.json")) {
         runner_run_list(r, &positions, runner_file.path, root);
-    } else if (cx_str_is(name, "smt.json")) {
-        runner_run_list(r, &steps, runner_file.path, root);
-        run_smt_proofs(r);
-        runner_run_list(r, &edges, runner_file.path, root);
-    } else if (cx_str_is(name, "journal_proofs.json") || cx_str_is(name, "scenario.json")) {
-        run_kinds(r, proof_kinds, CX_COUNT_OF(proof_kinds));
     }
+}
+
+void runner_containers(runner *r)
+{
+    run_kinds(r, proof_kinds, CX_COUNT_OF(proof_kinds));
 }

@@ -22,6 +22,8 @@ typedef struct runner {
     const cx_json *index; /* index.json, once the room has read it */
     const cx_json *root;  /* the file of the cases being answered */
     runner_agrees agrees; /* NULL: they must be equal */
+    bool narrow;          /* objects: members that are not expected are not compared */
+    bool by_place;        /* --got tells a case by its place, too: its id may be a value of its */
     cx_str place;         /* of the case being answered: FILE#/json/pointer */
     cx_arena arena;       /* all memory of a run; cases give theirs back */
     unsigned passed, failed, skipped;

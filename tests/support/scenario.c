@@ -14,6 +14,10 @@ typedef struct maker {
     cx_arena *arena;
     scenario_given given;
     cx_err *err;
+    cx_str actor;
+    const cx_json *edge, *removed; /* args of the last add_edge and remove_edge that have an edge */
+    bool after_snapshot;
+    int64_t clock_ns; /* behind the step before */
 } maker;
 
 static void begin(maker *m, const char *op)
@@ -91,84 +95,106 @@ static void add_now(maker *m, const scenario_step *step)
 /* --- scenario.json -----------------------------------------------------------------------------
  */
 
-static void make_attest(maker *m, const cx_json *args, bool second)
+static bool op_is(cx_str op, const char *word)
 {
-    static const char *const names[] = {"cited", NULL};
-    begin(m, "attest");
-    copy_members(m, args, names);
-    add_text(m, "intent", second ? "intent_b" : "intent_a");
-    add_text(m, "outcome", second ? "failure" : "success");
-    if (second)
-        add_text(m, "reason", "factual_error");
-    add_text(m, "by", "andrew");
+    return cx_str_starts(op, cx_str_z(word));
 }
 
-static void make_write(maker *m, const cx_json *args, int64_t number)
+/* "attest success", "attest failure REASON"; the intents are those of the vectors' README. */
+static void make_attest(maker *m, const cx_json *args, cx_str op)
+{
+    static const char *const names[] = {"cited", NULL};
+    const size_t before = strlen("attest failure ");
+    bool failed = op_is(op, "attest failure");
+    begin(m, "attest");
+    copy_members(m, args, names);
+    add_text(m, "intent", failed ? "intent_b" : "intent_a");
+    add_text(m, "outcome", failed ? "failure" : "success");
+    if (failed && op.size > before)
+        add_str(m, "reason", cx_str_from(op.data + before, op.size - before));
+    add_str(m, "by", m->actor);
+}
+
+/* An Event carries the frame that the README tells. */
+static void make_write(maker *m, const cx_json *args)
 {
     static const char *const names[] = {"data_cbor", "importance", "tags", "type", NULL};
     begin(m, "write");
     copy_members(m, args, names);
     if (m->given == SCENARIO_WRITTEN)
         add_id_of(m, CX_JSON_GET_STR(args, "uri"));
-    if (number == 4)
+    if (cx_str_is(CX_JSON_GET_STR(args, "type"), "Event"))
         add_raw(m, "frames",
                 "[{\"verb\":\"acquire\",\"kind\":\"service\",\"ref\":\"gpu_inference\"}]");
 }
 
-/* The edge that steps 9, 12 and 13 are about, and that of steps 10 and 11. */
-static void make_edge(maker *m, const cx_json *args, int64_t number)
+static void make_update(maker *m, const cx_json *args)
 {
-    static const char *const names[] = {"src", "dst", "type", "weight", "by", "reason", NULL};
-    begin(m, number == 12 ? "remove_edge" : "add_edge");
+    static const char *const names[] = {"topic", "strength", "rationale", NULL};
+    begin(m, "update");
+    add_json(m, "uri", CX_JSON_GET(args, "uri"));
+    cx_buf_add_z(&m->text, ",\"data\":{\"polarity\":\"prefer\"");
     copy_members(m, args, names);
-    if (number != 11 && number != 13)
-        return;
-    add_text(m, "src",
-             number == 11 ? "018bcfe5680000000000000000000004"
-                          : "018bcfe5680000000000000000000001");
-    add_text(m, "dst",
-             number == 11 ? "018bcfe5680000000000000000000005"
-                          : "018bcfe5680000000000000000000002");
-    add_raw(m, "type", number == 11 ? "13" : "3");
-    if (number == 11)
-        add_text(m, "by", "andrew");
+    cx_buf_add_z(&m->text, "}");
 }
 
-static void make_main(maker *m, const cx_json *args, int64_t number)
+/* "add_edge duplicate" is about the edge added last, "add_edge revive" about the one removed last. */
+static void make_edge(maker *m, const cx_json *args, cx_str op)
+{
+    static const char *const which[] = {"src", "dst", "type", NULL};
+    static const char *const how[] = {"weight", "by", "reason", NULL};
+    bool remove = op_is(op, "remove_edge"), revive = op_is(op, "add_edge revive");
+    bool told = args != NULL && CX_JSON_GET(args, "src") != NULL;
+    const cx_json *edge = told ? args : revive ? m->removed : m->edge;
+    begin(m, remove ? "remove_edge" : "add_edge");
+    if (edge != NULL)
+        copy_members(m, edge, which);
+    const cx_json *from = args == NULL || args->type != CX_JSON_OBJECT ? edge : args;
+    if (from != NULL)
+        copy_members(m, from, how);
+    if (told && remove)
+        m->removed = args;
+    else if (told)
+        m->edge = args;
+}
+
+/* What the operation's name says in words. */
+static cx_status make_main(maker *m, const cx_json *args, cx_str op)
 {
     static const char *const tombstone[] = {"uri", "reason", "by", NULL};
     static const char *const patch[] = {"uri", "tags", "importance", "visibility", NULL};
     static const char *const context[] = {"in_context", NULL};
     static const char *const raw[] = {"payload", NULL};
-    switch (number) {
-    case 7:
-        begin(m, "update");
-        add_json(m, "uri", CX_JSON_GET(args, "uri"));
-        add_raw(m, "data",
-                "{\"topic\":\"tone\",\"polarity\":\"prefer\",\"strength\":1,"
-                "\"rationale\":\"even terser\"}");
-        return;
-    case 8: begin(m, "tombstone"); return copy_members(m, args, tombstone);
-    case 9:
-    case 10:
-    case 11:
-    case 12:
-    case 13: make_edge(m, args, number); return;
-    case 14: begin(m, "update_head"); return copy_members(m, args, patch);
-    case 15:
-    case 16: make_attest(m, args, number == 16); return;
-    case 17:
+    if (op_is(op, "write")) {
+        make_write(m, args);
+    } else if (op_is(op, "update_head")) {
+        begin(m, "update_head");
+        copy_members(m, args, patch);
+    } else if (op_is(op, "update")) {
+        make_update(m, args);
+    } else if (op_is(op, "tombstone")) {
+        begin(m, "tombstone");
+        copy_members(m, args, tombstone);
+    } else if (op_is(op, "add_edge") || op_is(op, "remove_edge")) {
+        make_edge(m, args, op);
+    } else if (op_is(op, "attest")) {
+        make_attest(m, args, op);
+    } else if (op_is(op, "compact")) {
         begin(m, "compact");
         copy_members(m, args, context);
         add_raw(m, "intent", "\"intent_a\",\"step\":\"step_1\",\"budget\":4000");
-        return;
-    case 18:
+    } else if (op_is(op, "store.AppendJournal raw")) {
         begin(m, "raw");
         copy_members(m, args, raw);
-        return add_raw(m, "now_ns", "42");
-    case 19: begin(m, "snapshot"); return add_json(m, "trigger", CX_JSON_GET(args, "reason"));
-    default: make_write(m, args, number); return;
+        add_json(m, "now_ns", CX_JSON_GET(args, "created_at"));
+    } else if (op_is(op, "snapshot")) {
+        begin(m, "snapshot");
+        add_json(m, "trigger", CX_JSON_GET(args, "reason"));
+    } else {
+        return cx_fail(m->err, CX_E_FORMAT, "no operation of a scenario is called '%.*s'",
+                       (int)op.size, op.data == NULL ? "" : op.data);
     }
+    return CX_SUCCESS;
 }
 
 static void read_roots(const cx_json *row, scenario_step *out)
@@ -182,28 +208,37 @@ static void read_roots(const cx_json *row, scenario_step *out)
     out->edges = CX_JSON_GET_STR(row, "edges_root");
 }
 
+/* What was asked behind a snapshot read the clock as well. */
+static unsigned idle_reads(const maker *m, const scenario_step *step)
+{
+    int64_t ticks = (step->clock_ns - m->clock_ns) / SCENARIO_TICK_NS;
+    return m->after_snapshot && step->has_clock && ticks > 1 ? (unsigned)ticks - 1 : 0;
+}
+
 static cx_status read_main(maker *m, const cx_json *row, const cx_json *roots, scenario_step *out)
 {
-    bool there = false;
     const cx_json *args = CX_JSON_GET(row, "args");
-    int64_t number = int_of(row, "step", &there);
-    *out = (scenario_step){.runs = number != 0,
+    cx_str op = CX_JSON_GET_STR(row, "op");
+    *out = (scenario_step){.runs = !op_is(op, "open"),
                            .overall_name = "overall_root",
                            .leaf_name = "last_leaf_hash"};
     out->clock_ns = int_of(row, "clock_ns_after", &out->has_clock);
     out->next_seq = (uint64_t)int_of(row, "next_seq", &out->has_next_seq);
     out->entry = CX_JSON_GET_STR(row, "last_journal_cbor");
     out->leaf = CX_JSON_GET_STR(row, "last_leaf_hash");
-    out->idle_reads = number == 20 ? 2 : 0;
+    out->is_snapshot = op_is(op, "snapshot");
+    out->idle_reads = idle_reads(m, out);
+    m->clock_ns = out->clock_ns;
+    m->after_snapshot = out->is_snapshot;
     read_roots(roots, out);
     if (!out->runs)
         return CX_SUCCESS;
-    if (number <= 6 || number == 20)
+    if (op_is(op, "write"))
         out->uri = CX_JSON_GET_STR(args, "uri");
-    else if (number == 7)
+    else if (op_is(op, "update"))
         out->uri = CX_JSON_GET_STR(args, "new_uri");
-    make_main(m, args, number);
-    if (number != 18)
+    CX_TRY(make_main(m, args, op));
+    if (!op_is(op, "store.AppendJournal raw"))
         add_now(m, out);
     return finish(m, &out->step);
 }
@@ -228,11 +263,9 @@ static void add_row_uri(maker *m, const cx_json *row, uint64_t version)
 
 static void add_fact(maker *m, const cx_json *row)
 {
-    cx_str statement = CX_JSON_GET_STR(row, "statement");
-    cx_buf_printf(&m->text,
-                  ",\"data\":{\"statement\":\"%.*s\",\"subject\":\"matrix://bulk\","
-                  "\"predicate\":\"p\"},\"provenance\":{\"source\":\"observed\"}",
-                  (int)statement.size, statement.data);
+    add_raw(m, "data", "{\"subject\":\"matrix://bulk\",\"predicate\":\"p\"");
+    add_json(m, "statement", CX_JSON_GET(row, "statement"));
+    cx_buf_add_z(&m->text, "},\"provenance\":{\"source\":\"observed\"}");
 }
 
 static cx_status make_large(maker *m, const cx_json *row, int64_t number)
@@ -302,6 +335,7 @@ static cx_status read_all(const cx_json *file, const cx_json *other, const char 
     if (rows == NULL || roots == NULL || roots->count != rows->count)
         return cx_fail(err, CX_E_FORMAT, "the vector file has no list %s, or another length", list);
     maker m = {.arena = arena, .given = given, .err = err};
+    m.actor = CX_JSON_GET_STR(file, "actor");
     cx_buf_init(&m.text, cx_alloc_default());
     *out = (scenario){.actor = CX_JSON_GET_STR(file, "actor"), .count = rows->count, .file = *file};
     out->steps = CX_ARENA_ARRAY(arena, scenario_step, rows->count + 1);
@@ -373,8 +407,10 @@ cx_status scenario_embed(const cx_json *file, cx_arena *arena, scenario *out, cx
                                 .next_seq = i + 1,
                                 .entry = CX_JSON_GET_STR(&journal->items[i], "cbor"),
                                 .leaf = CX_JSON_GET_STR(&journal->items[i], "leaf")};
-        if (embed_steps[i].point >= 0)
-            read_roots(&points->items[embed_steps[i].point], step);
+        step->at_point = embed_steps[i].point >= 0;
+        step->point = step->at_point ? (size_t)embed_steps[i].point : 0;
+        if (step->at_point)
+            read_roots(&points->items[step->point], step);
         CX_TRY(cx_json_parse_text(cx_str_z(embed_steps[i].json), arena, &step->step, err));
     }
     return CX_SUCCESS;

@@ -19,6 +19,9 @@ typedef struct scenario_step {
     bool runs;           /* false: only roots to compare */
     cx_json step;        /* for cx_apply_step */
     unsigned idle_reads; /* of the clock, before it */
+    bool is_snapshot;
+    bool at_point; /* the file tells of point number `point`, reached behind this step */
+    size_t point;
     bool refused;        /* Tombstoned */
     bool has_clock;
     int64_t clock_ns; /* after it */
