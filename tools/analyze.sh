@@ -92,7 +92,7 @@ while [ "$#" -gt 0 ] && [ "$1" != -- ]; do
     case $1 in
     clang-tidy | cppcheck | gcc) readers+=("$1") ;;
     *)
-        sed -n '2,9s/^# \{0,1\}//p' "$0" >&2
+        sed -n '2,9s/^# \{0,1\}//p' tools/analyze.sh >&2
         exit 2
         ;;
     esac
@@ -117,7 +117,7 @@ trap 'rm -rf "$work"' EXIT
 table=$(printf '%-12s %6s %6s %6s %10s %10s' reader files read kept explained findings)
 wrong=0
 for reader in "${readers[@]}"; do
-    printf '%s\n' "${files[@]}" | xargs -P "$jobs" -I {} "$0" --one "$reader" {} >"$work/names" || true
+    printf '%s\n' "${files[@]}" | xargs -P "$jobs" -I {} tools/analyze.sh --one "$reader" {} >"$work/names" || true
     if [ "$(wc -l <"$work/names")" -ne "${#files[@]}" ]; then
         echo "analyze.sh: $reader: not every file was read; run it again" >&2
         exit 3
