@@ -18,6 +18,7 @@
 typedef struct builder {
     cx_arena *arena;
     cx_forest *forest;
+    cx_arena scratch; /* of one change */
     const cx_alloc *alloc;
     tree_work work;
     patcher patch;
@@ -32,6 +33,8 @@ typedef struct builder {
 static void builder_init(builder *build, cx_arena *arena, cx_forest *forest, const cx_alloc *alloc)
 {
     *build = (builder){.arena = arena, .forest = forest, .alloc = alloc};
+    cx_arena_init(&build->scratch, alloc, 0);
+    forest->scratch = &build->scratch;
     cx_tree_work_init(&build->work, alloc);
     cx_patcher_init(&build->patch, forest, alloc);
     cx_merger_init(&build->merge, forest, &build->work, &build->patch, alloc);
@@ -42,6 +45,8 @@ static void builder_done(builder *build)
     cx_merger_done(&build->merge);
     cx_patcher_done(&build->patch);
     cx_tree_work_done(&build->work);
+    cx_arena_done(&build->scratch);
+    build->forest->scratch = NULL;
     cx_vec_done(&build->parents, build->alloc);
     cx_vec_done(&build->bases, build->alloc);
     cx_vec_done(&build->roots, build->alloc);
@@ -49,12 +54,13 @@ static void builder_done(builder *build)
     cx_vec_done(&build->priorities, build->alloc);
 }
 
-/* Before each change (I2). */
+/* Before each change (I2): what the last one left in scratch has been settled. */
 static cx_status next_stamp(cx_forest *forest, cx_err *err)
 {
     if (forest->stamp == UINT32_MAX)
         return cx_fail(err, CX_E_LIMIT, "more than 2^32 changes of state");
     forest->stamp++;
+    cx_arena_reset(forest->scratch, (cx_arena_mark){0});
     return CX_SUCCESS;
 }
 
@@ -315,7 +321,7 @@ static cx_status open_states(const cx_lattice *lattice, const cx_state_options *
     states->alloc = lattice->alloc;
     states->options = options;
     cx_arena_init(&states->arena, lattice->alloc, 0);
-    states->forest = (cx_forest){&states->arena, lattice->seed, 0};
+    states->forest = (cx_forest){&states->arena, lattice->seed, 0, NULL};
 
     cx_status status;
     CX_GO(status, set_priorities(states, &options, err));
@@ -454,7 +460,7 @@ cx_status cx_state_merge_json(const cx_merge_case *merge, const cx_alloc *alloc,
     cx_arena arena;
     builder build;
     cx_arena_init(&arena, alloc, 0);
-    cx_forest forest = {&arena, cx_io_seed(cx_io_system()), 0};
+    cx_forest forest = {&arena, cx_io_seed(cx_io_system()), 0, NULL};
     builder_init(&build, &arena, &forest, alloc);
     cx_status status = merge_case(&build, merge, out, err);
     builder_done(&build);
@@ -481,7 +487,7 @@ cx_status cx_state_patch_json(const cx_json *old, const cx_json *delta, const cx
     cx_arena arena;
     builder build;
     cx_arena_init(&arena, alloc, 0);
-    cx_forest forest = {&arena, cx_io_seed(cx_io_system()), 0};
+    cx_forest forest = {&arena, cx_io_seed(cx_io_system()), 0, NULL};
     builder_init(&build, &arena, &forest, alloc);
     cx_status status = patch_case(&build, old, delta, out, err);
     builder_done(&build);

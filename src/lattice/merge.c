@@ -424,7 +424,11 @@ static cx_status step(merger *merge, const tree **result, cx_err *err)
         frame = top_frame(merge);
         frame->middle = middle;
         break;
-    case MERGE_INNER: frame->middle = value_of_root(*result); break;
+    case MERGE_INNER:
+        if (!cx_tree_settle(merge->forest, merge->work, result))
+            return cx_fail_nomem(err);
+        frame->middle = value_of_root(*result);
+        break;
     case MERGE_RIGHT:
         if (!assemble(merge, frame, *result, result))
             return cx_fail_nomem(err);
@@ -440,6 +444,8 @@ static cx_status run(merger *merge, const tree **out, cx_err *err)
     const tree *result = NULL;
     while (merge->frames.count != 0)
         CX_TRY(step(merge, &result, err));
+    if (!cx_tree_settle(merge->forest, merge->work, &result))
+        return cx_fail_nomem(err);
     *out = result;
     return CX_SUCCESS;
 }

@@ -16,12 +16,14 @@ void cx_patcher_init(patcher *patch, cx_forest *forest, const cx_alloc *alloc)
     const cx_json_limits limits = {UINT32_MAX, UINT32_MAX, 0, false};
     *patch = (patcher){.forest = forest, .alloc = alloc};
     cx_json_parser_init(&patch->parser, alloc, &limits);
+    cx_tree_work_init(&patch->work, alloc);
 }
 
 void cx_patcher_done(patcher *patch)
 {
     cx_json_parser_done(&patch->parser);
     cx_vec_done(&patch->levels, patch->alloc);
+    cx_tree_work_done(&patch->work);
 }
 
 /* --- walking canonical text ---------------------------------------------------------------- */
@@ -159,6 +161,8 @@ static bool enter(patcher *patch, const tree **root, tree_name name, bool fresh)
 static bool leave(patcher *patch, const tree **root)
 {
     patch_level level = patch->levels.items[--patch->levels.count];
+    if (!cx_tree_settle(patch->forest, &patch->work, root))
+        return false;
     cx_value inner = value_of_root(*root);
     *root = level.root;
     return cx_tree_set(patch->forest, root, level.name, inner);
@@ -182,7 +186,7 @@ static cx_status apply(patcher *patch, const tree **root, cx_str object, bool im
         if (*at == '}') {
             at++;
             if (patch->levels.count == 0)
-                return CX_SUCCESS;
+                break;
             ok = leave(patch, root);
         } else {
             tree_name name;
@@ -201,6 +205,7 @@ static cx_status apply(patcher *patch, const tree **root, cx_str object, bool im
         if (!ok)
             return cx_fail_nomem(err);
     }
+    return cx_tree_settle(patch->forest, &patch->work, root) ? CX_SUCCESS : cx_fail_nomem(err);
 }
 
 cx_status cx_patch_map(patcher *patch, const tree **root, cx_str object, cx_err *err)

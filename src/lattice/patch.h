@@ -21,6 +21,7 @@ typedef struct patcher {
     const cx_alloc *alloc;
     cx_json_parser parser; /* for names with escapes */
     CX_VEC(patch_level) levels;
+    tree_work work;
 } patcher;
 
 void cx_patcher_init(patcher *patch, cx_forest *forest, const cx_alloc *alloc);

@@ -88,16 +88,16 @@ cx_status cx_states_get(const cx_states *states, cx_node which, bool inherited, 
         return cx_fail(err, CX_E_USAGE, "the state of node '%.*s' was not prepared",
                        (int)(id.size > 120 ? 120 : id.size), id.data);
     }
-    *out = inherited ? inherited_of(states, node_at(lattice, which), position)
-                     : states->items[which];
+    *out =
+        inherited ? inherited_of(states, node_at(lattice, which), position) : states->items[which];
     return CX_SUCCESS;
 }
 
 cx_status cx_state_write(tree_work *work, const state *s, cx_buf *out, cx_err *err)
 {
     /* They lie apart: one is on its way while another is waited for. */
-    __builtin_prefetch(s->beliefs);
-    __builtin_prefetch(s->memory);
+    cx_tree_expect(s->beliefs);
+    cx_tree_expect(s->memory);
     __builtin_prefetch(s->lists);
     for (unsigned i = 0; i < SECTION_COUNT; i++) {
         cx_buf_add_z(out, i == 0 ? "{\"" : ",\"");

@@ -6,7 +6,7 @@
  *   I2  a node outranks its children; ranks are a strict order on keys, so a set of keys has one
  *       shape only;
  *   I3  a node is written to only by the change that made it (its stamp), and until that change is
- *       over nothing but the tree being changed points to it.
+ *       over nothing but the tree being changed points to it; settle.c says what is then.
  *
  * All walks go from the top down and leave behind a hole to be filled, so that none needs a stack.
  */
@@ -19,6 +19,7 @@ void cx_tree_work_done(tree_work *work)
 {
     cx_vec_done(&work->pairs, work->alloc);
     cx_vec_done(&work->steps, work->alloc);
+    cx_vec_done(&work->path, work->alloc);
 }
 
 const tree *cx_tree_find(const tree *root, cx_str key)
@@ -39,40 +40,21 @@ bool cx_tree_outranks(const tree *a, const tree *b)
     return cx_str_cmp(tree_key(a), tree_key(b)) < 0;
 }
 
-_Static_assert(sizeof(tree) <= TREE_LINE, "a node fits into one line of cache");
-
 static tree *new_tree(cx_forest *forest)
 {
-    return cx_arena_push(forest->arena, TREE_LINE, TREE_LINE);
+    cx_arena *arena = forest->scratch != NULL ? forest->scratch : forest->arena;
+    return cx_arena_push(arena, sizeof(tree), TREE_ALIGN);
 }
 
-/* Where the value stands in text that holds it behind its key. */
-static inline const char *behind_key(const tree *t)
+/* By reference: what is short moves into the node when it is settled. */
+static void set_text(tree *t, tree_name name, cx_value v)
 {
-    return t->key + t->key_size + 2;
-}
-
-/* The text of a new node moves into it when it is one and short. */
-static void take_inside(tree *made)
-{
-    size_t size = (size_t)made->key_size + 3 + made->size;
-    if (made->key_escaped || made->size >= TREE_INSIDE || size > TREE_INSIDE ||
-        (const char *)made->data != behind_key(made))
-        return;
-    memcpy(made->inside, made->key - 1, size);
-    made->key = made->inside + 1;
-    made->data = behind_key(made);
-}
-
-/* A copy whose text, when it lies inside, is its own. */
-static void copy_node(tree *copy, const tree *t)
-{
-    *copy = *t;
-    if (t->key != t->inside + 1)
-        return;
-    copy->key = copy->inside + 1;
-    if ((const char *)t->data == behind_key(t))
-        copy->data = behind_key(copy);
+    t->text.at.key = name.text.data;
+    t->text.at.data = v.data;
+    t->size = v.size;
+    t->key_size = (uint32_t)name.text.size & INT32_MAX;
+    t->key_escaped = name.escaped;
+    t->is_inside = false;
 }
 
 /* The node itself when this change made it, else a copy of it; NULL when out of memory (I3). */
@@ -82,7 +64,8 @@ static tree *own(cx_forest *forest, const tree *t)
         return (tree *)(uintptr_t)t;
     tree *copy = new_tree(forest);
     if (copy != NULL) {
-        copy_node(copy, t);
+        *copy = *t;
+        copy->count = 0;
         copy->stamp = forest->stamp;
     }
     return copy;
@@ -115,29 +98,20 @@ bool cx_tree_set(cx_forest *forest, const tree **root, tree_name name, cx_value 
     const tree *held = cx_tree_find(*root, name.text);
     if (held != NULL && value_is_same(tree_value(held), v))
         return true;
-    tree fresh = {.key = name.text.data,
-                  .data = v.data,
-                  .size = v.size,
-                  .key_size = (uint32_t)name.text.size & INT32_MAX,
-                  .key_escaped = name.escaped,
-                  .stamp = forest->stamp};
-    fresh.priority = (uint32_t)cx_map_hash_bytes(forest->seed, name.text.data, name.text.size);
+    tree fresh = {.stamp = forest->stamp};
+    set_text(&fresh, name, v);
+    fresh.priority =
+        cx_map_hash_bytes(forest->seed, name.text.data, name.text.size) & TREE_PRIORITY_MAX;
 
     const tree **hole = root;
     while (*hole != NULL && !cx_tree_outranks(&fresh, *hole)) {
         tree *copy = own(forest, *hole);
         if (copy == NULL)
             return false;
-        bool is_new = copy != *hole;
         *hole = copy;
         int order = cx_str_cmp(name.text, tree_key(copy));
         if (order == 0) {
-            copy->data = v.data;
-            copy->size = v.size;
-            copy->key = fresh.key; /* the newer text, which its value may lie right behind */
-            copy->key_escaped = fresh.key_escaped;
-            if (is_new)
-                take_inside(copy);
+            set_text(copy, name, v); /* the newer text, which its value may lie right behind */
             return true;
         }
         hole = order < 0 ? &copy->left : &copy->right;
@@ -146,7 +120,6 @@ bool cx_tree_set(cx_forest *forest, const tree **root, tree_name name, cx_value 
     if (made == NULL)
         return false;
     *made = fresh;
-    take_inside(made);
     if (!split(forest, *hole, name.text, &made->left, &made->right))
         return false;
     *hole = made;
@@ -197,9 +170,9 @@ bool cx_tree_make(cx_forest *forest, const tree *like, cx_value v, const tree *l
     tree *made = new_tree(forest);
     if (made == NULL)
         return false;
-    copy_node(made, like);
-    made->data = v.data;
-    made->size = v.size;
+    *made = *like;
+    set_text(made, (tree_name){tree_key(like), like->key_escaped}, v);
+    made->count = 0;
     made->left = left;
     made->right = right;
     made->stamp = forest->stamp;
@@ -370,108 +343,4 @@ bool cx_tree_diff(tree_work *work, const tree *a, const tree *b, tree_visit visi
     }
     work->pairs.count = bottom;
     return ok;
-}
-
-/* --- writing ------------------------------------------------------------------------------- */
-
-/* What to do next: a node to write, a node whose right side is next, or a brace to close. */
-enum { STEP_NODE = 0, STEP_RIGHT = 1, STEP_CLOSE = 2, STEP_MASK = 3 };
-
-static bool push_step(tree_work *work, const tree *t, unsigned kind)
-{
-    _Static_assert(alignof(tree) > STEP_MASK, "the lowest bits of a node's address are free");
-    uintptr_t *slot = cx_vec_push(&work->steps, work->alloc);
-    if (slot == NULL)
-        return false;
-    *slot = (uintptr_t)t | kind;
-    return true;
-}
-
-static bool push_left_side(tree_work *work, const tree *t)
-{
-    for (; t != NULL; t = t->left)
-        if (!push_step(work, t, STEP_NODE))
-            return false;
-    return true;
-}
-
-#define WARM_NODES 256
-
-/*
- * Nodes and texts lie wherever history put them, and an in-order walk would wait for each of them
- * in turn.  Going through the top of a tree level by level first has a level's worth under way at
- * once.
- */
-static void warm_up(const tree *root)
-{
-    const tree *queue[WARM_NODES];
-    size_t first = 0, last = 0;
-    if (root != NULL)
-        queue[last++] = root;
-    while (first < last) {
-        const tree *t = queue[first++];
-        __builtin_prefetch(t->key);
-        __builtin_prefetch(t->data);
-        if (t->left != NULL && last < WARM_NODES) {
-            __builtin_prefetch(t->left);
-            queue[last++] = t->left;
-        }
-        if (t->right != NULL && last < WARM_NODES) {
-            __builtin_prefetch(t->right);
-            queue[last++] = t->right;
-        }
-        /* Without this the compiler sees no effect and leaves the walk out. */
-        __asm__ volatile("" ::: "memory");
-    }
-}
-
-/* `"key":value` of a leaf, `"key":` of a map. */
-static void write_member(const tree *t, cx_buf *out)
-{
-    if (out->size != 0 && out->data[out->size - 1] != '{')
-        cx_buf_add_byte(out, ',');
-    cx_value v = tree_value(t);
-    if (t->key_escaped) {
-        cx_json_write_str(out, tree_key(t), CX_JSON_PY_COMPACT);
-        cx_buf_add_byte(out, ':');
-    } else {
-        /* The key lies in canonical text, its value often right behind it. */
-        size_t size = (size_t)t->key_size + 3;
-        if (value_is_leaf(v) && (const char *)v.data == behind_key(t)) {
-            cx_buf_add(out, t->key - 1, size + v.size);
-            return;
-        }
-        cx_buf_add(out, t->key - 1, size);
-    }
-    if (value_is_leaf(v))
-        cx_buf_add(out, v.data, v.size);
-}
-
-bool cx_tree_write(tree_work *work, cx_value v, cx_buf *out)
-{
-    if (!value_is_map(v)) {
-        cx_buf_add(out, v.data, v.size);
-        return !out->failed;
-    }
-    size_t bottom = work->steps.count;
-    cx_buf_add_byte(out, '{');
-    warm_up(v.data);
-    bool ok = push_step(work, NULL, STEP_CLOSE) && push_left_side(work, v.data);
-    while (ok && work->steps.count > bottom) {
-        uintptr_t step = work->steps.items[--work->steps.count];
-        const tree *t = (const tree *)(step & ~(uintptr_t)STEP_MASK);
-        if ((step & STEP_MASK) == STEP_CLOSE) {
-            cx_buf_add_byte(out, '}');
-        } else if ((step & STEP_MASK) == STEP_RIGHT) {
-            ok = push_left_side(work, t->right);
-        } else if (write_member(t, out), value_is_map(tree_value(t))) {
-            cx_buf_add_byte(out, '{');
-            ok = push_step(work, t, STEP_RIGHT) && push_step(work, NULL, STEP_CLOSE) &&
-                 push_left_side(work, t->data);
-        } else {
-            ok = push_left_side(work, t->right);
-        }
-    }
-    work->steps.count = bottom;
-    return ok && !out->failed;
 }

@@ -32,23 +32,41 @@ typedef struct cx_value {
 /* Longer texts than this are refused: sizes here have 31 bits. */
 #define TREE_TEXT_MAX ((size_t)INT32_MAX)
 
-/* A node gets one line of cache to itself: reading it never waits twice. */
-#define TREE_LINE 64
+/* Nodes stand at multiples of this; so do those behind them, side by side. */
+#if UINTPTR_MAX > UINT32_MAX
+#define TREE_ALIGN 16
+#else
+#define TREE_ALIGN 8
+#endif
 #define TREE_INSIDE 16
+
+#define TREE_PRIORITY_MAX 0x7FFFFFu
+/* Trees of up to so many keys lie in one piece, see settle.c: larger blocks are read a little
+ * sooner and copied more often. */
+#define TREE_BLOCK 4
 
 struct tree {
     const tree *left, *right;
-    const char *key;
-    const void *data;
+    union {
+        struct {
+            const char *key;
+            const void *data;
+        } at;
+        /* A short `"key":value` of a settled node: there is nothing else to wait for. */
+        char inside[TREE_INSIDE];
+    } text;
     uint32_t size;
     uint32_t key_size : 31;
     /* 0: the key lies in canonical text between its quotes.  1: decoded elsewhere. */
     uint32_t key_escaped : 1;
-    uint32_t priority;
+    uint32_t priority : 23;
+    uint32_t is_inside : 1;
+    /* Settled nodes: how many this tree has when they lie side by side in the order of their keys,
+     * and how many of them lie before this one.  0 when it is too large for that; `before` is then
+     * what directory lies behind the node, see tree_runs.h. */
+    uint32_t count : 4;
+    uint32_t before : 4;
     uint32_t stamp; /* the change that made this node; it alone may still write to it */
-    /* A short `"key":value` lies here, where no second line has to be waited for; key and data then
-     * point to it.  Filled when the node is made and never again: others may point to it too. */
-    char inside[TREE_INSIDE];
 };
 
 static inline bool value_is_absent(cx_value v)
@@ -89,11 +107,13 @@ static inline bool value_is_same(cx_value a, cx_value b)
 
 static inline cx_value tree_value(const tree *t)
 {
-    return t == NULL ? VALUE_ABSENT : (cx_value){t->data, t->size};
+    if (t == NULL)
+        return VALUE_ABSENT;
+    return (cx_value){t->is_inside ? t->text.inside + t->key_size + 3 : t->text.at.data, t->size};
 }
 static inline cx_str tree_key(const tree *t)
 {
-    return (cx_str){t->key, t->key_size};
+    return (cx_str){t->is_inside ? t->text.inside + 1 : t->text.at.key, t->key_size};
 }
 
 /* A key and how it is spelled. */
@@ -102,11 +122,15 @@ typedef struct tree_name {
     bool escaped;
 } tree_name;
 
-/* Where trees grow.  Before a change, and never within one, `stamp` is raised. */
+/*
+ * Where trees grow.  Before a change, and never within one, `stamp` is raised.  With a scratch
+ * arena a change makes its nodes there, and what is to outlive the change is settled at its end.
+ */
 typedef struct cx_forest {
     cx_arena *arena;
     uint64_t seed;
     uint32_t stamp;
+    cx_arena *scratch; /* or NULL */
 } cx_forest;
 
 /* An open range of keys; NULL data = no bound. */
@@ -121,11 +145,17 @@ typedef struct tree_pair {
     bool visit; /* report this pair's key; its children have their own pairs */
 } tree_pair;
 
+/* What is to be written next, see tree_write.c. */
+typedef struct tree_step {
+    const tree *at, *end;
+} tree_step;
+
 /* Stacks, kept between calls. */
 typedef struct tree_work {
     const cx_alloc *alloc;
     CX_VEC(tree_pair) pairs;
-    CX_VEC(uintptr_t) steps;
+    CX_VEC(tree_step) steps;
+    CX_VEC(tree *) path;
 } tree_work;
 
 static inline void cx_tree_work_init(tree_work *work, const cx_alloc *alloc)
@@ -154,8 +184,22 @@ bool cx_tree_join(cx_forest *forest, const tree *left, const tree *right, const 
 bool cx_tree_make(cx_forest *forest, const tree *like, cx_value v, const tree *left,
                   const tree *right, const tree **out);
 
+/*
+ * Moves what this change made of the tree out of scratch, with small trees in one piece.  Values
+ * that are maps have been settled before.  False: out of memory.
+ */
+bool cx_tree_settle(cx_forest *forest, tree_work *work, const tree **root);
+
 /* Equal as JSON.  Both of one forest. */
 bool cx_tree_equal(tree_work *work, cx_value a, cx_value b, bool *out_equal);
+
+/* It will be written soon.  NULL is fine. */
+static inline void cx_tree_expect(const tree *root)
+{
+    /* The topmost node, and what of a directory lies behind it. */
+    for (uintptr_t i = 0; i < 4; i++)
+        __builtin_prefetch((const void *)((uintptr_t)root + i * 64));
+}
 
 /* Appends the canonical JSON. */
 bool cx_tree_write(tree_work *work, cx_value v, cx_buf *out);

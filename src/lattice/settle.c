@@ -1,0 +1,268 @@
+/*
+ * settle.c - where the nodes of a tree lie once a change is over.
+ *
+ * A change makes nodes in scratch, in the order it came upon them.  Of these the ones that are part
+ * of the result are copied to where they stay.  A tree of up to TREE_BLOCK keys becomes a block:
+ * its nodes side by side in the order of their keys, whoever made them.  Above blocks only the
+ * nodes of this change move, and behind the topmost one goes a directory of where all nodes lie.
+ * Whoever reads a state finds there what to send for, all of it at once, and does not wait for one
+ * node to learn where the next one is.
+ *
+ * Invariants:
+ *   I1  a settled node is never written to again: no change has stamp 0;
+ *   I2  every subtree of a block is a block: it lies in one piece within the larger;
+ *   I3  in a settled tree the nodes of blocks have their count, and all other nodes count 0.
+ */
+#include "lattice/tree_runs.h"
+
+/* A node in scratch that is settled: `left` says where. */
+#define MOVED 15
+
+_Static_assert(TREE_BLOCK < MOVED, "counts of blocks have 4 bits");
+_Static_assert(sizeof(tree) % TREE_ALIGN == 0, "nodes side by side are aligned");
+
+static bool is_fresh(const cx_forest *forest, const tree *t)
+{
+    return t != NULL && t->stamp == forest->stamp;
+}
+
+/* A short key and value from wherever they lie: inside they cost no wait. */
+static void take_inside(tree *t)
+{
+    cx_str key = tree_key(t), value = value_text(tree_value(t));
+    char text[TREE_INSIDE];
+    if (t->is_inside || t->key_escaped || !value_is_leaf(tree_value(t)) || key.size > TREE_INSIDE ||
+        value.size > TREE_INSIDE || key.size + 3 + value.size > TREE_INSIDE)
+        return;
+    memset(text, 0, sizeof text);
+    text[0] = '"';
+    memcpy(text + 1, key.data, key.size);
+    text[key.size + 1] = '"';
+    text[key.size + 2] = ':';
+    memcpy(text + key.size + 3, value.data, value.size);
+    memcpy(t->text.inside, text, sizeof text);
+    t->is_inside = true;
+}
+
+static void settle_node(tree *made, const tree *t)
+{
+    *made = *t;
+    take_inside(made);
+    made->stamp = 0;
+}
+
+/* Lays a tree out in the order of its keys, from *next on.  Not deeper than TREE_BLOCK. */
+static const tree *lay_out(const tree *t, tree **next)
+{
+    if (t == NULL)
+        return NULL;
+    tree *first = *next;
+    const tree *left = lay_out(t->left, next);
+    tree *made = (*next)++;
+    settle_node(made, t);
+    made->left = left;
+    made->right = lay_out(t->right, next);
+    made->before = (unsigned)(made - first) & MOVED;
+    made->count = (unsigned)(*next - first) & MOVED;
+    return made;
+}
+
+/* A small tree that is fresh at its top becomes a block. */
+static bool settle_block(cx_forest *forest, const tree **root)
+{
+    const tree *t = *root;
+    if (!is_fresh(forest, t) || t->count == 0)
+        return true;
+    tree *next = cx_arena_push(forest->arena, t->count * sizeof *next, TREE_ALIGN);
+    if (next == NULL)
+        return false;
+    *root = lay_out(t, &next);
+    return true;
+}
+
+/* --- directories --------------------------------------------------------------------------- */
+
+typedef struct run_list {
+    tree_run runs[TREE_RUNS];
+    uint32_t count;
+    uint32_t top; /* which of them is the topmost node, whose place is not known yet */
+} run_list;
+
+/* Nodes side by side, behind those that are there; false when there are too many.  A node that is
+ * still in scratch is beside none of those that are not: chunks of arenas begin with a header. */
+static bool add_run(run_list *list, const tree *first, size_t count)
+{
+    tree_run *last = list->count == 0 ? NULL : &list->runs[list->count - 1];
+    if (last != NULL && last->end == first &&
+        (size_t)(last->end - last->first) + count <= RUN_NODES) {
+        last->end += count;
+        return true;
+    }
+    if (list->count == TREE_RUNS)
+        return false;
+    list->runs[list->count++] = (tree_run){first, first + count};
+    return true;
+}
+
+/* All of a tree whose subtrees are settled; false when they are too many. */
+static bool list_runs(const tree *t, run_list *list)
+{
+    const tree *open[TREE_RUNS], *at = t;
+    size_t depth = 0;
+    list->count = 0;
+    for (;;) {
+        if (at != NULL && at->count == 0) {
+            if (depth == TREE_RUNS)
+                return false;
+            open[depth++] = at;
+            at = at->left;
+            continue;
+        }
+        if (at != NULL && !add_run(list, at - at->before, at->count))
+            return false;
+        if (depth == 0)
+            return true;
+        at = open[--depth];
+        if (!add_run(list, at, 1))
+            return false;
+        if (at == t)
+            list->top = list->count - 1;
+        at = at->right;
+    }
+}
+
+/* In units of TREE_ALIGN. */
+static int64_t distance(const tree *from, const tree *to)
+{
+    return (int64_t)((intptr_t)((uintptr_t)to - (uintptr_t)from) / TREE_ALIGN);
+}
+
+static bool is_near(const tree *from, const run_list *list)
+{
+    for (uint32_t i = 0; i < list->count; i++) {
+        int64_t away = distance(from, list->runs[i].first);
+        if (i != list->top && (away < -(1 << 27) || away >= 1 << 27))
+            return false;
+    }
+    return true;
+}
+
+static size_t directory_size(const run_list *list, bool near)
+{
+    return (near ? sizeof(uint32_t) : sizeof(int64_t)) * (list->count + (size_t)1);
+}
+
+static void write_directory(tree *t, const run_list *list, bool near)
+{
+    uint32_t *near_runs = (uint32_t *)(t + 1) + 1;
+    int64_t *far_runs = (int64_t *)(t + 1) + 1;
+    *(uint32_t *)(t + 1) = list->count;
+    for (uint32_t i = 0; i < list->count; i++) {
+        const tree_run *run = &list->runs[i];
+        int64_t packed = distance(t, run->first) * (RUN_NODES + 1) + (run->end - run->first);
+        if (near)
+            near_runs[i] = (uint32_t)packed;
+        else
+            far_runs[i] = packed;
+    }
+    t->before = near ? DIRECTORY_NEAR : DIRECTORY_FAR;
+}
+
+/* --- nodes above blocks -------------------------------------------------------------------- */
+
+static void settle_above_as(tree *made, tree *t)
+{
+    settle_node(made, t);
+    made->count = 0;
+    made->before = DIRECTORY_NONE;
+    t->left = made;
+    t->count = MOVED;
+}
+
+/* A node too large for a block, whose children are settled or small.  Small ones go beside it. */
+static bool settle_above(cx_forest *forest, tree *t)
+{
+    bool left = is_fresh(forest, t->left), right = is_fresh(forest, t->right);
+    size_t before = left ? t->left->count : 0, behind = right ? t->right->count : 0;
+    tree *next = cx_arena_push(forest->arena, (before + 1 + behind) * sizeof *next, TREE_ALIGN);
+    if (next == NULL)
+        return false;
+    if (left)
+        t->left = lay_out(t->left, &next);
+    tree *made = next++;
+    if (right)
+        t->right = lay_out(t->right, &next);
+    settle_above_as(made, t);
+    return true;
+}
+
+/* The same for the topmost node of a tree, which comes last. */
+static bool settle_topmost(cx_forest *forest, tree *t)
+{
+    if (!settle_block(forest, &t->left) || !settle_block(forest, &t->right))
+        return false;
+    run_list list;
+    bool listed = list_runs(t, &list);
+    /* It will lie about here; if not, in the first node of a new chunk, it may go without. */
+    bool near = listed && is_near((const tree *)(const void *)forest->arena->cursor, &list);
+    size_t size = sizeof(tree) + (listed ? directory_size(&list, near) : 0);
+    tree *made = cx_arena_push(forest->arena, size, TREE_ALIGN);
+    if (made == NULL)
+        return false;
+    settle_above_as(made, t);
+    if (!listed || (near && !is_near(made, &list)))
+        return true;
+    list.runs[list.top] = (tree_run){made, made + 1};
+    write_directory(made, &list, near);
+    return true;
+}
+
+/* Both children are small trees or settled: so is this one then. */
+static bool settle_one(cx_forest *forest, tree *t, bool topmost)
+{
+    const tree *left = t->left, *right = t->right;
+    bool small = (left == NULL || left->count != 0) && (right == NULL || right->count != 0);
+    unsigned count = 1u + (left == NULL ? 0 : left->count) + (right == NULL ? 0 : right->count);
+    if (small && count <= TREE_BLOCK) {
+        t->count = count & MOVED;
+        return true;
+    }
+    return topmost ? settle_topmost(forest, t) : settle_above(forest, t);
+}
+
+/* True when that child has been dealt with; else it is to be dealt with first. */
+static bool is_ready(const cx_forest *forest, const tree **child)
+{
+    if (!is_fresh(forest, *child))
+        return true;
+    if ((*child)->count == MOVED)
+        *child = (*child)->left;
+    return (*child)->count != 0 || !is_fresh(forest, *child);
+}
+
+static bool push(tree_work *work, const tree *t)
+{
+    tree **slot = cx_vec_push(&work->path, work->alloc);
+    if (slot == NULL)
+        return false;
+    *slot = (tree *)(uintptr_t)t; /* fresh, so ours */
+    return true;
+}
+
+bool cx_tree_settle(cx_forest *forest, tree_work *work, const tree **root)
+{
+    bool ok = is_ready(forest, root) || push(work, *root);
+    while (ok && work->path.count != 0) {
+        tree *t = work->path.items[work->path.count - 1];
+        if (!is_ready(forest, &t->left)) {
+            ok = push(work, t->left);
+        } else if (!is_ready(forest, &t->right)) {
+            ok = push(work, t->right);
+        } else {
+            work->path.count--;
+            ok = settle_one(forest, t, work->path.count == 0);
+        }
+    }
+    work->path.count = 0;
+    return ok && is_ready(forest, root) && settle_block(forest, root);
+}
