@@ -41,14 +41,13 @@ typedef struct cx_proof_make_options {
     uint64_t snapshot;   /* still be the present state */
     cx_bytes checkpoint; /* a signed note to put in, by which the snapshot's seal is trusted; empty
                             = none */
+    bool compact;        /* leave out of it what follows from the rest (§8.3), a quarter of a proof
+                            of many; the claims come in the order of the keys */
 } cx_proof_make_options;
 
-#define CX_PROOF_MAKE_OPTIONS_INIT       \
-    {                                    \
-        NULL, 0, false, false, false, 0, \
-        {                                \
-            NULL, 0                      \
-        }                                \
+#define CX_PROOF_MAKE_OPTIONS_INIT                         \
+    {                                                      \
+        NULL, 0, false, false, false, 0, {NULL, 0}, false, \
     }
 
 /*
@@ -57,7 +56,8 @@ typedef struct cx_proof_make_options {
  * CX_E_USAGE "EmptyProof", "InvalidArgument" (a name twice, memories and edges together);
  * CX_E_LIMIT; CX_E_NOT_FOUND "NoActor", "SnapshotNotFound"; CX_E_CONFLICT "ManifestRootMismatch"
  * (the state has moved on), "NotMember", "NotAbsent", "QuestionMismatch" (there in another
- * version), "NotSealed" or "Forked" (the checkpoint).
+ * version), "NotSealed" or "Forked" (the checkpoint); CX_E_UNSUPPORTED "SchemeUnsupported"
+ * (compact, and the home is of matrix-1).
  */
 CX_API CX_RESULT cx_proof_make(cx_ledger *ledger, const char *actor,
                                const cx_proof_make_options *options, cx_owned *out, cx_err *err);

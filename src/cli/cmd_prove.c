@@ -44,12 +44,12 @@ static cx_status check_options(cx_cli_ledger *l, state *s, cx_err *err)
     const cx_cli_args *args = l->args;
     if (s->entry == (args->operand_count != 0))
         return cx_fail(err, CX_E_USAGE, "expected URI..., or --entry SEQ");
-    if (s->entry && (cx_cli_has(args, "absent") || cx_cli_has(args, "edges") ||
-                     cx_cli_has(args, "at") || cx_cli_has(args, "fresh") || s->has_checkpoint))
-        return cx_fail(
-            err, CX_E_USAGE,
-            "--absent, --edges, --at, --fresh and --checkpoint are about URIs, not about "
-            "an entry");
+    if (s->entry &&
+        (cx_cli_has(args, "absent") || cx_cli_has(args, "compact") || cx_cli_has(args, "edges") ||
+         cx_cli_has(args, "at") || cx_cli_has(args, "fresh") || s->has_checkpoint))
+        return cx_fail(err, CX_E_USAGE,
+                       "--absent, --compact, --edges, --at, --fresh and --checkpoint are about "
+                       "URIs, not about an entry");
     if (!s->entry && cx_cli_has(args, "size"))
         return cx_fail(err, CX_E_USAGE, "--size N needs --entry SEQ");
     if (s->at && cx_cli_has(args, "fresh"))
@@ -142,6 +142,7 @@ static cx_status make_request(cx_cli_ledger *l, const state *s, cx_proof_request
         .id_count = are_edges ? 0 : s->count,
         .edges = edges,
         .edge_count = are_edges ? s->count : 0,
+        .compact = cx_cli_has(l->args, "compact"),
     };
     return CX_SUCCESS;
 }
@@ -199,7 +200,7 @@ static const char *claim_name(cx_membership kind)
     return kind == CX_MEMBER ? "member" : kind == CX_MEMBER_ERASED ? "erased" : "absent";
 }
 
-/* The claims of the pack, and whether they are what was hoped for. */
+/* The claims of the pack, one a key, and whether they are what was hoped for. */
 static cx_status make_claims(cx_cli_ledger *l, state *s, const cx_state_proof *proof,
                              cx_pack_question **out, cx_err *err)
 {
@@ -209,15 +210,16 @@ static cx_status make_claims(cx_cli_ledger *l, state *s, const cx_state_proof *p
         return cx_fail_nomem(err);
     for (size_t i = 0; i < s->count; i++) {
         cx_membership kind = proof->proof.items[i].kind;
+        question *asked = &s->questions[cx_state_proof_asked(proof, i)];
         cx_buf uri;
         if ((kind == CX_ABSENT) != absent)
             return cx_fail_at(err, CX_E_CONFLICT, absent ? "NotAbsent" : "NotMember", CX_NO_OFFSET,
-                              "%s is %s in snapshot %llu%s", s->questions[i].text,
-                              absent ? "there" : "not", (unsigned long long)s->snapshot,
+                              "%s is %s in snapshot %llu%s", asked->text, absent ? "there" : "not",
+                              (unsigned long long)s->snapshot,
                               absent ? "" : "; --absent proves that");
-        CX_TRY(complete_uri(l, &s->questions[i], proof->leaves[i], kind, err));
+        CX_TRY(complete_uri(l, asked, proof->leaves[i], kind, err));
         cx_buf_init(&uri, l->cli->alloc);
-        cx_uri_add(&s->questions[i].uri, &uri);
+        cx_uri_add(&asked->uri, &uri);
         claims[i] = (cx_pack_question){cx_arena_copy_str(l->arena, cx_buf_str(&uri)), kind};
         cx_buf_done(&uri);
         if (claims[i].uri.data == NULL)
@@ -327,6 +329,7 @@ static cx_status answer_pack(cx_cli_ledger *l, const state *s, const cx_pack *pa
     }
     cx_cli_put_str(&json, "actor", l->actor);
     cx_cli_put_uint(&json, "bytes", size);
+    cx_cli_put_bool(&json, "compact", cx_cli_has(l->args, "compact"));
     cx_cli_put_str(&json, "file", cx_str_z(path));
     cx_cli_put_digest(&json, "overall_root", &manifest.overall_root);
     cx_cli_put_bool(&json, "sealed", pack->inclusion.size != 0);
@@ -449,6 +452,9 @@ static const cx_cli_operand operands[] = {{"URI", CX_CLI_TEXT, NULL, true, true}
 
 static const cx_cli_option options[] = {
     CX_CLI_OPT_FLAG("absent", 0, "Prove that none of them is there."),
+    CX_CLI_OPT_FLAG("compact", 0,
+                    "Leave out of the proof what follows from the rest of it: of many URIs it is "
+                    "about a quarter shorter. Its reader must know schema 3."),
     CX_CLI_OPT("at", 0, CX_CLI_COUNT, "SNAPSHOT",
                "Prove the state as it was in this snapshot; default the newest, which must still "
                "be the present state."),

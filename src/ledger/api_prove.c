@@ -67,6 +67,7 @@ static cx_status take_uris(maker *m, cx_err *err)
         .id_count = are_edges ? 0 : count,
         .edges = edges,
         .edge_count = are_edges ? count : 0,
+        .compact = options->compact,
     };
     return CX_SUCCESS;
 }
@@ -109,14 +110,20 @@ static cx_status choose_snapshot(maker *m, cx_err *err)
     return CX_SUCCESS;
 }
 
+/* The questions in the order of the proof's keys, with its answers. */
 static cx_status take_claims(maker *m, const cx_state_proof *proof, cx_err *err)
 {
     bool absent = m->options->absent;
+    const cx_pack_question *asked = m->questions;
+    m->questions = CX_ARENA_ARRAY(m->arena, cx_pack_question, m->options->uri_count);
+    if (m->questions == NULL)
+        return cx_fail_nomem(err);
     for (size_t i = 0; i < m->options->uri_count; i++) {
-        m->questions[i].claim = proof->proof.items[i].kind;
+        size_t at = cx_state_proof_asked(proof, i);
+        m->questions[i] = (cx_pack_question){asked[at].uri, proof->proof.items[i].kind};
         if ((m->questions[i].claim == CX_ABSENT) != absent)
             return cx_fail_at(err, CX_E_CONFLICT, absent ? "NotAbsent" : "NotMember", CX_NO_OFFSET,
-                              "%.120s is %s in snapshot %llu", m->options->uris[i],
+                              "%.120s is %s in snapshot %llu", m->options->uris[at],
                               absent ? "there" : "not", (unsigned long long)m->snapshot);
     }
     return CX_SUCCESS;

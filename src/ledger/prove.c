@@ -20,8 +20,10 @@ typedef struct record_key {
 typedef struct asked {
     cx_namespace name_space;
     size_t count;
+    bool compact;
     record_key *records;
     cx_digest *keys;
+    size_t *order; /* NULL = as asked */
 } asked;
 
 static void name_edge(record_key *out, const cx_edge *edge)
@@ -59,6 +61,36 @@ static cx_status check_distinct(const asked *request, cx_arena *arena, cx_err *e
     return CX_SUCCESS;
 }
 
+typedef struct ordered {
+    cx_digest key;
+    record_key record;
+    size_t at;
+} ordered;
+
+static int compare_ordered(const void *a, const void *b)
+{
+    const ordered *left = a, *right = b;
+    return memcmp(left->key.bytes, right->key.bytes, sizeof left->key.bytes);
+}
+
+/* Keys of a compact proof ascend. */
+static cx_status order_keys(asked *request, cx_arena *arena, cx_err *err)
+{
+    ordered *all = CX_ARENA_ARRAY(arena, ordered, request->count);
+    request->order = CX_ARENA_ARRAY(arena, size_t, request->count);
+    if (all == NULL || request->order == NULL)
+        return cx_fail_nomem(err);
+    for (size_t i = 0; i < request->count; i++)
+        all[i] = (ordered){request->keys[i], request->records[i], i};
+    qsort(all, request->count, sizeof *all, compare_ordered);
+    for (size_t i = 0; i < request->count; i++) {
+        request->keys[i] = all[i].key;
+        request->records[i] = all[i].record;
+        request->order[i] = all[i].at;
+    }
+    return CX_SUCCESS;
+}
+
 static cx_status read_request(const cx_proof_request *request, cx_scheme scheme, cx_arena *arena,
                               asked *out, cx_err *err)
 {
@@ -70,7 +102,10 @@ static cx_status read_request(const cx_proof_request *request, cx_scheme scheme,
     if (count > CX_PROOF_KEYS_MAX)
         return cx_fail(err, CX_E_LIMIT, "%zu keys in one proof; at most %d are allowed", count,
                        CX_PROOF_KEYS_MAX);
-    *out = (asked){.name_space = request->name_space, .count = count};
+    if (request->compact && scheme != CX_SCHEME_CORTEX_1)
+        return cx_fail_at(err, CX_E_UNSUPPORTED, "SchemeUnsupported", CX_NO_OFFSET,
+                          "compact proofs exist for cortex-1 only; ask for one that is not");
+    *out = (asked){.name_space = request->name_space, .count = count, .compact = request->compact};
     out->records = CX_ARENA_ARRAY(arena, record_key, count);
     out->keys = CX_ARENA_ARRAY(arena, cx_digest, count);
     if (out->records == NULL || out->keys == NULL)
@@ -86,6 +121,8 @@ static cx_status read_request(const cx_proof_request *request, cx_scheme scheme,
                          &out->keys[i], &is_edge);
         CX_ASSERT(known);
     }
+    if (request->compact)
+        CX_TRY(order_keys(out, arena, err));
     return check_distinct(out, arena, err);
 }
 
@@ -117,7 +154,9 @@ static cx_status assemble(const asked *request, cx_scheme scheme, const cx_diges
                                                             : CX_MEMBER};
     }
     cx_state_proof result = {.leaves = leaves,
+                             .order = request->order,
                              .proof = {.scheme = scheme,
+                                       .compact = request->compact,
                                        .name_space = cx_namespace_name(request->name_space),
                                        .root = *root,
                                        .count = request->count,

@@ -36,6 +36,7 @@ typedef struct cx_proof_request {
     size_t id_count;
     const cx_edge *edges; /* type, src, dst are read */
     size_t edge_count;
+    bool compact; /* a MultiProof of schema 3, whose keys ascend; cortex-1 only */
 } cx_proof_request;
 
 typedef struct cx_state_proof {
@@ -43,10 +44,17 @@ typedef struct cx_state_proof {
     cx_bytes bytes; /* the container */
     cx_bytes manifest;
     const cx_bytes *leaves; /* canonical records, one a key (empty: absent or erased) */
+    const size_t *order;    /* compact: key i is of what was asked at order[i]; NULL = as asked */
 } cx_state_proof;
 
+/* Where in the request the thing stands that key i is of. */
+static inline size_t cx_state_proof_asked(const cx_state_proof *proof, size_t i)
+{
+    return proof->order == NULL ? i : proof->order[i];
+}
+
 /* Of the current tree; ManifestRootMismatch (CX_E_CONFLICT) when that is no longer the manifest's.
- * EmptyProof, InvalidArgument (a key twice). */
+ * EmptyProof, InvalidArgument (a key twice), SchemeUnsupported (compact in matrix-1). */
 CX_RESULT cx_proof_now(cx_home *home, cx_str actor, const cx_proof_request *request,
                        uint64_t snapshot_seq, cx_arena *arena, cx_state_proof *out, cx_err *err);
 /* Of the tree as it was at a retained snapshot. */

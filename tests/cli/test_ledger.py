@@ -853,8 +853,8 @@ def proofs_are_checked_by_others_without_the_home():
             p.ok("snapshot")
             f = p.folder
             done = p.json("prove", a, b, "-o", "in")
-            assert sorted(done) == ["actor", "bytes", "claims", "file", "overall_root", "sealed",
-                                    "snapshot"]
+            assert sorted(done) == ["actor", "bytes", "claims", "compact", "file", "overall_root",
+                                    "sealed", "snapshot"]
             assert done["claims"] == [{"claim": "member", "uri": u} for u in (a, b)]
             p.ok("prove", "--absent", ABSENT, "-o", "out")
             p.ok("prove", edge, "-o", "edge")
@@ -883,29 +883,70 @@ def proofs_are_checked_by_others_without_the_home():
 
 
 @test
+def a_compact_proof_says_the_same_in_less():
+    with Place() as p:
+        uris = [p.write(FACT.replace("blue", str(n))) for n in range(24)]
+        edges = [p.ok("memory", "link", uris[0], "references", other) for other in uris[1:9]]
+        p.ok("snapshot")
+        f = p.folder
+        root = p.json("snapshot", "show", "0")["overall_root"]
+        for asked, plain in ((uris, ["prove", *uris]), (uris[:1], ["prove", uris[0]]),
+                             (edges, ["prove", "--edges", uris[0]]), ([ABSENT], ["prove", "--absent", ABSENT])):
+            told = {}
+            for name, more in (("whole", []), ("compact", ["--compact"])):
+                done = p.json(*plain, *more, "-o", name)
+                assert done["compact"] is bool(more)
+                seen = json.loads(p.verify_elsewhere(0, "--overall-root", root, "--json", f / name))
+                assert seen["verdict"] == "holds" and seen["anchors"] == ["overall_root"]
+                assert [(k["uri"], k["result"]) for k in seen["keys"]] == \
+                    [(c["uri"], c["claim"]) for c in done["claims"]]
+                told[name] = sorted(json.dumps(k) for k in seen["keys"])
+                assert sorted(k["uri"] for k in seen["keys"]) == sorted(asked)
+            assert told["whole"] == told["compact"]
+            sizes = {name: (f / name).stat().st_size for name in told}
+            assert sizes["compact"] < sizes["whole"] or len(asked) == 1, sizes
+            p.verify_elsewhere(1, "--overall-root", "0" * 64, f / "compact")
+        # In whichever order they are asked it is one proof, byte for byte.
+        p.ok("prove", "--compact", *uris, "-o", "one")
+        p.ok("prove", "--compact", *reversed(uris), "-o", "two")
+        assert (f / "one").read_bytes() == (f / "two").read_bytes()
+        p.refused(1, "NotMember", "prove", "--compact", *uris, ABSENT, "-o", "x")
+        p.refused(1, "QuestionMismatch", "prove", "--compact", *uris, at_version(p.write(), 9), "--fresh",
+                  "-o", "x")
+        p.refused(2, "InvalidArgument", "prove", "--compact", uris[0], uris[1], uris[0], "-o", "x", "--at", "0")
+        p.expect(2, "prove", "--compact", "--entry", "0", "-o", "x", err="--compact")
+        assert not (f / "x").exists()
+    with Place("matrix-1") as p:
+        uri = p.write()
+        p.ok("snapshot")
+        p.refused(2, "SchemeUnsupported", "prove", "--compact", uri, "-o", "x")
+
+
+@test
 def every_damaged_proof_is_noticed():
     with Place() as p:
         uri = p.write()
         p.ok("snapshot")
         key, vkey = p.key()
         p.ok("snapshot", "seal", "0", "--sign", key)
-        p.ok("prove", uri, "-o", "proof")
         p.ok("checkpoint", "--sign", key, "-o", "note")
         trust = ["--key", vkey, "--checkpoint", "note"]
-        p.expect(0, "verify", "proof", *trust, out="holds")
-        whole = (p.folder / "proof").read_bytes()
-        # The manifest's label of its signer is under no signature: the key tells who signed.
-        label = range(whole.index(b"example.com/log"), whole.index(b"example.com/log") + 15)
-        bad = p.folder / "bad"
-        for at in range(0, len(whole), 7):
-            if at in label:
-                continue
-            bad.write_bytes(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1:])
-            done = p.run("verify", bad, *trust)
-            assert done.returncode in (1, 3) and b": holds" not in done.stdout, (at, done)
-        for cut in (1, 100, len(whole) - 1):
-            bad.write_bytes(whole[:cut])
-            assert p.run("verify", bad, *trust).returncode in (1, 3)
+        for form in ([], ["--compact"]):
+            p.ok("prove", uri, "--at", "0", *form, "-o", "proof")
+            p.expect(0, "verify", "proof", *trust, out="holds")
+            whole = (p.folder / "proof").read_bytes()
+            # The manifest's label of its signer is under no signature: the key tells who signed.
+            label = range(whole.index(b"example.com/log"), whole.index(b"example.com/log") + 15)
+            bad = p.folder / "bad"
+            for at in range(0, len(whole), 7):
+                if at in label:
+                    continue
+                bad.write_bytes(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1:])
+                done = p.run("verify", bad, *trust)
+                assert done.returncode in (1, 3) and b": holds" not in done.stdout, (at, done)
+            for cut in (1, 100, len(whole) - 1):
+                bad.write_bytes(whole[:cut])
+                assert p.run("verify", bad, *trust).returncode in (1, 3)
 
 
 @test

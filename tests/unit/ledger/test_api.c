@@ -634,6 +634,64 @@ static void check_flips(fixture *f, cx_owned *proof)
     CHECK(held < 60);
 }
 
+/* Of several memories; the claims come in the order of their keys, whatever the order asked. */
+CX_TEST(api_compact_pack)
+{
+    enum { COUNT = 5 };
+    fixture fixture_, *f = &fixture_;
+    REQUIRE(begin(f, NULL));
+    cx_uri_text written[COUNT];
+    const char *uris[COUNT];
+    cx_owned proof = CX_OWNED_INIT, again = CX_OWNED_INIT;
+    cx_proof_report *report = NULL;
+    cx_proof_trust trust = CX_PROOF_TRUST_INIT;
+    cx_proof_make_options options = CX_PROOF_MAKE_OPTIONS_INIT;
+    CHECK(!options.compact);
+    for (size_t i = 0; i < COUNT; i++) {
+        written[i] = write_fact(f);
+        uris[i] = written[i].text;
+    }
+    options.uris = uris;
+    options.uri_count = COUNT;
+    options.fresh = options.compact = true;
+    CHECK_STATUS(cx_proof_make(f->ledger, "andrew", &options, &proof, &f->err), &f->err);
+    for (size_t i = 0; i < COUNT; i++)
+        uris[i] = written[COUNT - 1 - i].text;
+    options.fresh = false;
+    CHECK_STATUS(cx_proof_make(f->ledger, "andrew", &options, &again, &f->err), &f->err);
+    CHECK(proof.size == again.size && memcmp(proof.data, again.data, proof.size) == 0);
+    trust.expect = CX_PROOF_EXPECT_MEMBERS;
+    CHECK_STATUS(cx_proof_check(cx_owned_bytes(&proof), &trust, &report, &f->err), &f->err);
+    REQUIRE(report != NULL);
+    CHECK_INT(cx_proof_report_summary(report)->verdict, CX_HOLDS);
+    REQUIRE(cx_proof_report_summary(report)->claim_count == COUNT);
+    cx_digest last = {{0}};
+    size_t named = 0;
+    for (size_t i = 0; i < COUNT; i++) {
+        cx_proof_claim claim;
+        cx_proof_report_claim(report, i, &claim);
+        CHECK_INT(claim.kind, CX_PROOF_MEMBER);
+        CHECK(claim.record.size != 0);
+        CHECK(memcmp(last.bytes, claim.key.bytes, sizeof last.bytes) < 0);
+        last = claim.key;
+        for (size_t k = 0; k < COUNT; k++)
+            named += cx_str_is(claim.uri, written[k].text);
+    }
+    CHECK_INT(named, COUNT);
+    cx_proof_report_close(report);
+    cx_owned_done(&proof);
+    cx_owned_done(&again);
+    end(f);
+    REQUIRE(begin(f, "matrix-1"));
+    options.fresh = true;
+    written[0] = write_fact(f);
+    uris[0] = written[0].text;
+    options.uri_count = 1;
+    CHECK_FAILS(cx_proof_make(f->ledger, "andrew", &options, &proof, &f->err), CX_E_UNSUPPORTED,
+                "SchemeUnsupported");
+    end(f);
+}
+
 CX_TEST(api_absence_and_damage)
 {
     fixture fixture_, *f = &fixture_;
@@ -651,6 +709,14 @@ CX_TEST(api_absence_and_damage)
     trust.expect = CX_PROOF_EXPECT_ANY;
     trust.require = CX_PROOF_REQUIRE_ANCHORED;
     CHECK_INT(verdict_of(f, &proof, &trust, "NotAnchored"), CX_INDETERMINATE);
+    check_flips(f, &proof);
+    cx_owned_done(&proof);
+    cx_proof_make_options options = CX_PROOF_MAKE_OPTIONS_INIT;
+    const char *uri = ABSENT_URI;
+    options.uris = &uri;
+    options.uri_count = 1;
+    options.absent = options.compact = true;
+    CHECK_STATUS(cx_proof_make(f->ledger, "andrew", &options, &proof, &f->err), &f->err);
     check_flips(f, &proof);
     cx_owned_done(&proof);
     end(f);
