@@ -163,7 +163,7 @@ function checkRoots(report: Report, proof: StateProof, manifest: Manifest): void
 /** A proof of state says its scheme before anything else is read of it. */
 function schemeOfProof(value: Cbor): void {
   const map = asMap(value, 'proof');
-  if (map.get(0) === 2 && map.get(4) !== 'cortex-1')
+  if ((map.get(0) === 2 || map.get(0) === 3) && map.get(4) !== 'cortex-1')
     throw new Broken('SchemeMismatch', 'the proof names another scheme');
 }
 
@@ -187,8 +187,10 @@ function readAfterRoots(report: Report, value: Cbor, manifest: Manifest): StateP
   const map = asMap(value, 'proof');
   const namespace = map.get(1), root = map.get(2);
   if ((namespace === 'edges' || namespace === 'memories') && root instanceof Uint8Array && root.length === 32) {
-    const scheme = schemeNamed(map.get(0) === 2 ? 'cortex-1' : 'matrix-1')!;
+    const scheme = schemeNamed(map.get(0) === 1 ? 'matrix-1' : 'cortex-1')!;
     checkRoots(report, {scheme, namespace, root, keys: []}, manifest);
+  } else if (typeof namespace === 'string') {
+    throw new Broken('NamespaceMismatch', 'the proof is about neither memories nor edges');
   }
   return readStateProof(value);
 }

@@ -2,6 +2,7 @@
 
 import {bit, equal} from './bytes';
 import {asBytes, asList, asMap, asNumber, asText, only, Wrong, type Cbor} from './cbor';
+import {expand, type Placed} from './compact';
 import {schemeNamed, type Scheme} from './scheme';
 import type {Folded, Step} from './journal';
 import {Malformed} from './journal';
@@ -43,8 +44,8 @@ function readOther(value: Cbor | undefined): KeyProof['other'] {
   return {key: asBytes(list[0], 'other key', 32), value: asBytes(list[1], 'other value', 32)};
 }
 
-function readCortexKey(value: Cbor, pool: readonly Uint8Array[], used: Set<number>): KeyProof {
-  const map = asMap(value, 'key');
+/** What schemas 2 and 3 say of a key, but for its siblings. */
+function readKey(map: Map<number | string, Cbor>): KeyProof {
   only(map, 'key', [0, 1, 2, 3, 4]);
   const leaf = map.get(1);
   const record = leaf === null ? null : asBytes(leaf, 'record');
@@ -52,28 +53,52 @@ function readCortexKey(value: Cbor, pool: readonly Uint8Array[], used: Set<numbe
   const valueHash = map.has(4) ? asBytes(map.get(4), 'value hash', 32) : null;
   if ([record, other, valueHash].filter((one) => one !== null).length > 1)
     throw new Malformed('a key says more than one thing of itself');
-  const siblings = asList(map.get(2), 'siblings').map((one) => {
+  return {
+    key: asBytes(map.get(0), 'key hash', 32), record, other, valueHash, siblings: [],
+    membership: record !== null ? 'member' : valueHash !== null ? 'erased' : 'absent',
+  };
+}
+
+function readPooledKey(value: Cbor, pool: readonly Uint8Array[], used: Set<number>): KeyProof {
+  const map = asMap(value, 'key'), key = readKey(map);
+  key.siblings = asList(map.get(2), 'siblings').map((one) => {
     const number = asNumber(one, 'sibling');
     if (number > pool.length) throw new Malformed('a sibling that is not in the pool');
     if (number > 0) used.add(number - 1);
     return number === 0 ? ZEROS : pool[number - 1]!;
   });
-  if (siblings.length > 256) throw new Malformed('more siblings than the tree is deep');
-  return {
-    key: asBytes(map.get(0), 'key hash', 32), record, other, valueHash, siblings,
-    membership: record !== null ? 'member' : valueHash !== null ? 'erased' : 'absent',
-  };
+  if (key.siblings.length > 256) throw new Malformed('more siblings than the tree is deep');
+  return key;
+}
+
+function readCortexScheme(map: Map<number | string, Cbor>): Scheme {
+  const scheme = schemeNamed(asText(map.get(4), 'scheme'));
+  if (scheme?.name !== 'cortex-1') throw new Wrong('scheme: expected cortex-1');
+  return scheme;
 }
 
 function readCortex(map: Map<number | string, Cbor>): StateProof {
   only(map, 'proof', [0, 1, 2, 3, 4, 5]);
-  const scheme = schemeNamed(asText(map.get(4), 'scheme'));
-  if (scheme?.name !== 'cortex-1') throw new Wrong('scheme: expected cortex-1');
+  const scheme = readCortexScheme(map);
   const pool = asList(map.get(5), 'pool').map((one) => asBytes(one, 'pool', 32));
   if (pool.some(isZero)) throw new Malformed('an empty hash in the pool');
   const used = new Set<number>();
-  const keys = asList(map.get(3), 'keys').map((one) => readCortexKey(one, pool, used));
+  const keys = asList(map.get(3), 'keys').map((one) => readPooledKey(one, pool, used));
   if (used.size !== pool.length) throw new Malformed('a hash of the pool is not used');
+  return {scheme, namespace: readNamespace(map.get(1)), root: asBytes(map.get(2), 'root', 32), keys};
+}
+
+/** Of a compact proof every key gets the siblings that it leaves out (compact.ts). */
+function readCompact(map: Map<number | string, Cbor>): StateProof {
+  only(map, 'proof', [0, 1, 2, 3, 4, 5, 6]);
+  const scheme = readCortexScheme(map);
+  const placed = asList(map.get(3), 'keys').map((one) => {
+    const key = asMap(one, 'key');
+    return {key: readKey(key), depth: asNumber(key.get(2), 'depth')};
+  });
+  const ends = (place: Placed): Uint8Array => start(scheme, place.key);
+  expand(scheme, placed, asBytes(map.get(5), 'siblings'), asBytes(map.get(6), 'presence'), ends);
+  const keys = placed.map((place) => place.key);
   return {scheme, namespace: readNamespace(map.get(1)), root: asBytes(map.get(2), 'root', 32), keys};
 }
 
@@ -100,9 +125,10 @@ function readMatrix(map: Map<number | string, Cbor>): StateProof {
 export function readStateProof(value: Cbor): StateProof {
   const map = asMap(value, 'proof');
   const schema = asNumber(map.get(0), 'schema');
+  if (schema === 3) return readCompact(map);
   if (schema === 2) return readCortex(map);
   if (schema === 1) return readMatrix(map);
-  throw new Wrong('schema: expected 1 or 2');
+  throw new Wrong('schema: expected 1, 2 or 3');
 }
 
 function start(scheme: Scheme, key: KeyProof): Uint8Array {

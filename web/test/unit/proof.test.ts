@@ -12,6 +12,7 @@ import {schemeNamed} from '../../src/proof/scheme';
 import {sha256} from '../../src/proof/sha256';
 import {sha512} from '../../src/proof/sha512';
 import {checkFile, checkStateProof} from '../../src/proof/check';
+import {readStateProof} from '../../src/proof/state';
 
 const VECTORS = new URL('../../../tests/vectors/', import.meta.url);
 const read = (name: string) => JSON.parse(readFileSync(new URL(name, VECTORS), 'utf8'));
@@ -141,5 +142,56 @@ describe('files of the program', () => {
     expect(checkFile(note, {keys: [key]}).anchors).toEqual(['checkpoint']);
     const bent = ascii(made.checkpoint.replace('\n6\n', '\n7\n'));
     expect(checkFile(bent, {keys: [key]}).reason).toBe('SignatureInvalid');
+  });
+});
+
+/** A manifest that is about this state and nothing else, as the program would write it. */
+function manifestOf(memories: Uint8Array): Uint8Array {
+  const hash = (bytes: Uint8Array) => concat(Uint8Array.of(0x58, 32), bytes);
+  const text = (word: string) => concat(Uint8Array.of(0x60 + word.length), ascii(word));
+  const journal = sha256(ascii('')), edges = new Uint8Array(32);
+  return concat(
+    Uint8Array.of(0xaa, 0, 2, 1), text('andrew'), Uint8Array.of(2, 0, 3, 0, 4), hash(journal),
+    Uint8Array.of(5, 0xa2), text('edges'), hash(edges), text('memories'), hash(memories),
+    Uint8Array.of(6), hash(sha256(concat(journal, memories, edges))),
+    Uint8Array.of(7, 0, 11, 0xa2, 1, 0, 2, 0, 12), text('cortex-1'));
+}
+
+describe('compact proofs of state', () => {
+  const vectors = read('ledger/cortex-1/compact_proofs.json');
+  it('lead to the root, with the siblings of each key', () => {
+    for (const one of vectors.whole) {
+      const report = checkStateProof(fromHex(one.cbor), manifestOf(fromHex(one.root)));
+      expect([report.verdict, report.message], one.label).toEqual(['holds', '']);
+      expect(report.questions.map((q) => [toHex(q.key), q.claim])).toEqual(
+        one.keys.map((key: {key: string; kind: string}) => [key.key, key.kind]));
+      readStateProof(decode(fromHex(one.cbor))).keys.forEach((key, i) => {
+        expect(key.siblings.length).toBe(one.keys[i].depth);
+        expect(toHex(sha256(concat(...key.siblings))), one.label).toBe(one.keys[i].siblings_digest);
+      });
+    }
+  });
+  it('are refused for the reason that the program names', () => {
+    for (const one of vectors.broken) {
+      const bytes = fromHex(one.cbor);
+      // The root that the proof tells, so that it is looked at as far as it goes; it may be no CBOR at all.
+      let root: Uint8Array = sha256(bytes);
+      try {
+        root = (decode(bytes) as Map<number, Uint8Array>).get(2)!;
+      } catch {
+        expect(one.reason).toBe('NonCanonical');
+      }
+      const report = checkStateProof(bytes, manifestOf(root));
+      expect([report.verdict, report.reason], `${one.label}: ${report.message}`).toEqual(['broken', one.reason]);
+    }
+  });
+  it('never hold for a key that is there with a bit turned over', () => {
+    const one = vectors.whole.find((c: {label: string}) => c.label === 'every leaf asked');
+    const bytes = fromHex(one.cbor), manifest = manifestOf(fromHex(one.root));
+    for (let i = 0; i < bytes.length * 8; i++) {
+      const bent = bytes.slice();
+      bent[i >> 3]! ^= 1 << (i & 7);
+      expect(checkStateProof(bent, manifest).verdict, `bit ${i}`).toBe('broken');
+    }
   });
 });
