@@ -7,6 +7,34 @@
 #include "fuzz/fuzz.h"
 #include "ledger/check.h"
 
+static cx_verdict verdict_of(cx_bytes bytes, cx_arena *arena)
+{
+    static const cx_multiproof_check check = {.name_space = CX_NAMESPACE_ANY};
+    cx_finding finding;
+    cx_arena_mark mark = cx_arena_mark_now(arena);
+    FUZZ_CHECK(!cx_failed(
+        cx_multiproof_verify(bytes, (cx_bytes){NULL, 0}, &check, arena, NULL, &finding, NULL)));
+    cx_arena_reset(arena, mark);
+    return finding.verdict;
+}
+
+/*
+ * A compact proof and the same with all its siblings told lead to the root alike.  The other way
+ * round, what is left out may have been wrong: then only a proof that holds says something.
+ */
+static void try_other_form(cx_bytes bytes, cx_multiproof *proof, cx_arena *arena, cx_buf *out)
+{
+    bool compact = proof->compact;
+    proof->compact = !compact;
+    cx_buf_clear(out);
+    if (proof->scheme != CX_SCHEME_CORTEX_1 || cx_failed(cx_multiproof_encode(proof, out, NULL))) {
+        FUZZ_CHECK(!compact); /* keys that do not ascend, paths that contradict each other */
+        return;
+    }
+    cx_verdict verdict = verdict_of(bytes, arena), other = verdict_of(cx_buf_bytes(out), arena);
+    FUZZ_CHECK(compact ? verdict == other : verdict != CX_HOLDS || other == CX_HOLDS);
+}
+
 static void try_multiproof(cx_bytes bytes, cx_arena *arena, cx_buf *out)
 {
     cx_multiproof proof;
@@ -19,6 +47,7 @@ static void try_multiproof(cx_bytes bytes, cx_arena *arena, cx_buf *out)
         return;
     }
     FUZZ_CHECK(out->size == bytes.size && memcmp(out->data, bytes.data, out->size) == 0);
+    try_other_form(bytes, &proof, arena, out);
 }
 
 static void try_journal_proofs(cx_bytes bytes, cx_arena *arena, cx_buf *out)
