@@ -18,13 +18,14 @@ typedef struct work {
 static cx_status prove(cx_home *home, const cx_id *id, uint64_t snapshot, cx_arena *arena,
                        cx_err *err)
 {
-    const cx_proof_request request = {
-        .name_space = CX_NAMESPACE_MEMORIES, .ids = id, .id_count = 1};
+    cx_proof_request request = {.name_space = CX_NAMESPACE_MEMORIES, .ids = id, .id_count = 1};
     cx_state_proof proof;
     cx_inclusion inclusion;
     cx_digest root;
     CX_TRY(cx_proof_now(home, KIT_ACTOR, &request, snapshot, arena, &proof, err));
     CX_TRY(cx_proof_at(home, KIT_ACTOR, &request, snapshot, arena, &proof, err));
+    request.compact = true;
+    CX_TRY(cx_proof_now(home, KIT_ACTOR, &request, snapshot, arena, &proof, err));
     return cx_proof_journal(home, KIT_ACTOR, 0, 0, true, arena, &inclusion, &root, err);
 }
 

@@ -222,6 +222,31 @@ static void check_holds(world *w, const cx_state_proof *proof)
     cx_arena_done(&arena);
 }
 
+/* The same of every memory asked, in the order of keys; what was asked stands where `order` says.
+ */
+static void check_compact(world *w, const kept_proof *kept, const cx_state_proof *whole,
+                          cx_arena *arena)
+{
+    const cx_proof_request request = {
+        .name_space = CX_NAMESPACE_MEMORIES, .ids = kept->ids, .id_count = ASKED, .compact = true};
+    cx_state_proof made;
+    if (whole->proof.scheme != CX_SCHEME_CORTEX_1) {
+        CHECK_INT(cx_proof_at(w->home, ACTOR, &request, kept->snapshot, arena, &made, &w->err).code,
+                  CX_E_UNSUPPORTED);
+        return;
+    }
+    CHECK_STATUS(cx_proof_at(w->home, ACTOR, &request, kept->snapshot, arena, &made, &w->err),
+                 &w->err);
+    check_holds(w, &made);
+    CHECK(made.bytes.size < whole->bytes.size + 8); /* of an empty state nothing is to be spared */
+    for (size_t i = 0; i < ASKED; i++) {
+        size_t at = cx_state_proof_asked(&made, i);
+        CHECK(cx_digest_eq(&made.proof.items[i].path.key, &whole->proof.items[at].path.key));
+        CHECK_INT(made.proof.items[i].kind, whole->proof.items[at].kind);
+        CHECK(cx_str_eq(cx_bytes_str(made.leaves[i]), cx_bytes_str(whole->leaves[at])));
+    }
+}
+
 static void step_snapshot(world *w)
 {
     if (w->proof_count == SNAPSHOTS_MAX)
@@ -247,6 +272,7 @@ static void step_snapshot(world *w)
                  &w->err);
     CHECK(cx_str_eq(cx_bytes_str(now.bytes), cx_bytes_str(then.bytes)));
     check_holds(w, &then);
+    check_compact(w, kept, &then, &arena);
     cx_buf_init(&kept->bytes, cx_alloc_default());
     cx_buf_init(&kept->manifest, cx_alloc_default());
     cx_buf_add(&kept->bytes, then.bytes.data, then.bytes.size);
