@@ -1,5 +1,6 @@
 /*
- * crc32c.c - CRC-32C: eight tables in plain C, or the CRC32 instruction of SSE 4.2.
+ * crc32c.c - CRC-32C: eight tables in plain C, the CRC32 instruction of SSE 4.2, or carry-less
+ * multiplication of 512 bits at a time.
  *
  * The instruction has a latency of three cycles and can start every cycle, so one chain of it
  * leaves two thirds of the unit idle.  Three neighbouring stretches are therefore summed side by
@@ -10,6 +11,9 @@
  * In reversed bit order a product of two 32-bit values comes out one place too high, and the CRC32
  * instruction multiplies by x^32 when it reduces; so moving by n bytes takes the constant
  * x^(8n - 33) mod P.
+ *
+ * The widest kernel never reduces until the end: 16 bytes are as good as what is congruent to them
+ * n bits further on, which is their halves multiplied by x^(n + 63) and x^(n - 1) mod P.
  */
 #include "crypto/crc32c.h"
 
@@ -121,35 +125,118 @@ SSE42 static uint32_t sse42(uint32_t before, const uint8_t *at, size_t size)
     return (uint32_t)crc;
 }
 
+/* --- AVX-512 ------------------------------------------------------------------------------- */
+
+#define WIDE __attribute__((target("avx512f,vpclmulqdq,sse4.2,pclmul")))
+#define WIDE_INLINE WIDE __attribute__((always_inline)) static inline
+
+enum { WIDE_LEAST = 256 }; /* bytes: shorter ones are left to the CRC32 instruction */
+
+/* x^(n + 63) and x^(n - 1) mod P in reversed bit order, for n = four registers, one, and 128 bits.
+ */
+typedef struct fold_by {
+    uint32_t low, high;
+} fold_by;
+
+static const fold_by four_registers = {0xe9a5d8be, 0x1426a815};
+static const fold_by one_register = {0x1c19243b, 0x75bba45b};
+static const fold_by one_lane = {0x3743f7bd, 0x3171d430};
+
+/* 32 bits as the highest powers of a half. */
+WIDE_INLINE __m128i fold_constants(fold_by by)
+{
+    return _mm_set_epi64x((long long)((uint64_t)by.high << 32),
+                          (long long)((uint64_t)by.low << 32));
+}
+
+WIDE_INLINE __m512i fold(__m512i before, __m512i by, __m512i next)
+{
+    return _mm512_ternarylogic_epi64(_mm512_clmulepi64_epi128(before, by, 0x00),
+                                     _mm512_clmulepi64_epi128(before, by, 0x11), next, 0x96);
+}
+
+WIDE_INLINE __m128i fold_lane(__m128i before, __m128i by, __m128i next)
+{
+    return _mm_xor_si128(_mm_xor_si128(_mm_clmulepi64_si128(before, by, 0x00),
+                                       _mm_clmulepi64_si128(before, by, 0x11)),
+                         next);
+}
+
+/* What has the same remainder as the four lanes in a row. */
+WIDE_INLINE uint64_t reduce(__m512i lanes)
+{
+    const __m128i by = fold_constants(one_lane);
+    __m128i sum = _mm512_castsi512_si128(lanes);
+    sum = fold_lane(sum, by, _mm512_extracti32x4_epi32(lanes, 1));
+    sum = fold_lane(sum, by, _mm512_extracti32x4_epi32(lanes, 2));
+    sum = fold_lane(sum, by, _mm512_extracti32x4_epi32(lanes, 3));
+    uint64_t crc = _mm_crc32_u64(0, (uint64_t)_mm_cvtsi128_si64(sum));
+    return _mm_crc32_u64(crc, (uint64_t)_mm_extract_epi64(sum, 1));
+}
+
+WIDE static uint32_t wide(uint32_t crc, const uint8_t *at, size_t size)
+{
+    if (size < WIDE_LEAST)
+        return sse42(crc, at, size);
+    const __m512i far = _mm512_broadcast_i32x4(fold_constants(four_registers));
+    const __m512i near = _mm512_broadcast_i32x4(fold_constants(one_register));
+    __m512i a = _mm512_loadu_si512(at), b = _mm512_loadu_si512(at + 64);
+    __m512i c = _mm512_loadu_si512(at + 128), d = _mm512_loadu_si512(at + 192);
+    a = _mm512_xor_si512(a, _mm512_zextsi128_si512(_mm_cvtsi32_si128((int)crc)));
+    for (at += 256, size -= 256; size >= 256; at += 256, size -= 256) {
+        a = fold(a, far, _mm512_loadu_si512(at));
+        b = fold(b, far, _mm512_loadu_si512(at + 64));
+        c = fold(c, far, _mm512_loadu_si512(at + 128));
+        d = fold(d, far, _mm512_loadu_si512(at + 192));
+    }
+    a = fold(fold(fold(a, near, b), near, c), near, d);
+    for (; size >= 64; at += 64, size -= 64)
+        a = fold(a, near, _mm512_loadu_si512(at));
+    return sse42((uint32_t)reduce(a), at, size);
+}
+
 #endif
 
 /* --- choosing ------------------------------------------------------------------------------ */
 
-/* Asked once: a hypervisor makes the question dear. */
-static bool ask_processor(void)
+#ifdef CRC_X86
+static cx_crc32c_kernel ask_processor(void)
+{
+    if (!__builtin_cpu_supports("sse4.2") || !__builtin_cpu_supports("pclmul"))
+        return CX_CRC32C_PORTABLE;
+    if (!__builtin_cpu_supports("avx512f") || !__builtin_cpu_supports("vpclmulqdq"))
+        return CX_CRC32C_SSE42;
+    return CX_CRC32C_AVX512;
+}
+#endif
+
+/* The fastest one, asked for once: a hypervisor makes the question dear. */
+static cx_crc32c_kernel chosen(void)
 {
 #ifdef CRC_X86
-    static _Atomic int known; /* 0 = not asked, 1 = no, 2 = yes */
+    static _Atomic int known; /* 0 = not asked, else the kernel + 1 */
     int found = atomic_load_explicit(&known, memory_order_relaxed);
     if (CX_UNLIKELY(found == 0)) {
-        found = __builtin_cpu_supports("sse4.2") && __builtin_cpu_supports("pclmul") ? 2 : 1;
+        found = (int)ask_processor() + 1;
         atomic_store_explicit(&known, found, memory_order_relaxed);
     }
-    return found == 2;
+    return (cx_crc32c_kernel)(found - 1);
 #else
-    return false;
+    return CX_CRC32C_PORTABLE;
 #endif
 }
 
 bool cx_crc32c_has(cx_crc32c_kernel kernel)
 {
-    return kernel == CX_CRC32C_PORTABLE || ask_processor();
+    return kernel <= chosen();
 }
 
 uint32_t cx_crc32c_add_with(cx_crc32c_kernel kernel, uint32_t crc, const void *data,
                             size_t size_bytes)
 {
 #ifdef CRC_X86
+    if (kernel == CX_CRC32C_AVX512)
+        return ~wide(~crc, data, size_bytes);
     if (kernel == CX_CRC32C_SSE42)
         return ~sse42(~crc, data, size_bytes);
 #endif
@@ -159,6 +246,5 @@ uint32_t cx_crc32c_add_with(cx_crc32c_kernel kernel, uint32_t crc, const void *d
 
 uint32_t cx_crc32c_add(uint32_t crc, const void *data, size_t size_bytes)
 {
-    return cx_crc32c_add_with(ask_processor() ? CX_CRC32C_SSE42 : CX_CRC32C_PORTABLE, crc, data,
-                              size_bytes);
+    return cx_crc32c_add_with(chosen(), crc, data, size_bytes);
 }

@@ -12,7 +12,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-typedef enum cx_crc32c_kernel { CX_CRC32C_PORTABLE, CX_CRC32C_SSE42 } cx_crc32c_kernel;
+/* Where one runs, all before it do. */
+typedef enum cx_crc32c_kernel {
+    CX_CRC32C_PORTABLE,
+    CX_CRC32C_SSE42,
+    CX_CRC32C_AVX512 /* with VPCLMULQDQ */
+} cx_crc32c_kernel;
 
 /* The checksum of what `crc` is the checksum of (0 = nothing yet), followed by these bytes. */
 uint32_t cx_crc32c_add(uint32_t crc, const void *data, size_t size_bytes);

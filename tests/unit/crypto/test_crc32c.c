@@ -16,7 +16,9 @@ static uint32_t model(uint32_t crc, const uint8_t *data, size_t size)
     return ~crc;
 }
 
-static const cx_crc32c_kernel kernels[] = {CX_CRC32C_PORTABLE, CX_CRC32C_SSE42};
+static const cx_crc32c_kernel kernels[] = {CX_CRC32C_PORTABLE, CX_CRC32C_SSE42,
+                                           CX_CRC32C_AVX512};
+enum { KERNELS = sizeof kernels / sizeof *kernels };
 
 CX_TEST(crc32c_gives_the_values_of_the_rfc)
 {
@@ -30,7 +32,7 @@ CX_TEST(crc32c_gives_the_values_of_the_rfc)
         up[i] = (uint8_t)i;
         down[i] = (uint8_t)(31 - i);
     }
-    for (size_t k = 0; k < 2; k++) {
+    for (size_t k = 0; k < KERNELS; k++) {
         if (!cx_crc32c_has(kernels[k]))
             continue;
         CHECK_INT(cx_crc32c_add_with(kernels[k], 0, zeros, 32), 0x8a9136aa);
@@ -50,7 +52,7 @@ CX_TEST(crc32c_kernels_agree_at_every_length_and_alignment)
     uint64_t seed = cx_test_seed();
     for (size_t i = 0; i < sizeof data; i++)
         data[i] = (uint8_t)cx_test_random(&seed);
-    for (size_t k = 0; k < 2; k++) {
+    for (size_t k = 0; k < KERNELS; k++) {
         if (!cx_crc32c_has(kernels[k]))
             continue;
         uint32_t expected = 0x12345678; /* grows by a byte each time */
