@@ -7,6 +7,9 @@
  * S4  A store that derives keeps a transaction open: what it writes is there with the next
  *     generation, or not at all.  Its filter, if any, knows every key in the database.
  *
+ * S5  A view ends when a generation does: until then the rows that the view does not have are in the
+ *     generation.
+ *
  *     meta(name, value)       identity of the tables; position = commit, frames
  *     actor(id, name, ...)    one row an actor, with its counters
  *     entry(actor, seq, ...)  where each entry stands in the log, and its leaf hash
@@ -48,6 +51,8 @@ static void finish_statements(cx_tables *tables)
     cx_db_finish(tables->get_entry);
     cx_db_finish(tables->put_actor);
     cx_db_finish(tables->put_meta);
+    cx_db_finish(tables->begin);
+    cx_db_finish(tables->end);
     *tables = (cx_tables){.db = tables->db};
 }
 
@@ -55,6 +60,8 @@ static cx_status prepare_reading(cx_tables *tables, cx_err *err)
 {
     CX_TRY(cx_db_prepare(tables->db, "SELECT value FROM record WHERE actor=? AND key=?",
                          &tables->get, err));
+    CX_TRY(cx_db_prepare(tables->db, "BEGIN", &tables->begin, err));
+    CX_TRY(cx_db_prepare(tables->db, "COMMIT", &tables->end, err));
     return cx_db_prepare(tables->db,
                          "SELECT " CX_ENTRY_COLUMNS " FROM entry WHERE actor=? AND seq=?",
                          &tables->get_entry, err);
@@ -249,6 +256,10 @@ cx_status cx_store_turn_over(cx_store *store, cx_position end, cx_err *err)
 
 void cx_store_flushed(cx_store *store)
 {
+    if (store->view == CX_VIEW_OPEN) { /* S5 */
+        cx_store_view_end(store);
+        cx_store_view_begin(store);
+    }
     store->flushed = store->flushing->end;
     generation_close(store->alloc, store->flushing);
     store->flushing = NULL;

@@ -60,7 +60,10 @@ typedef struct cx_generation {
 typedef struct cx_tables {
     cx_db *db;
     cx_db_statement *get, *put, *remove, *put_entry, *get_entry, *put_actor, *put_meta;
+    cx_db_statement *begin, *end; /* of a view */
 } cx_tables;
+
+typedef enum cx_store_view { CX_VIEW_NONE, CX_VIEW_WANTED, CX_VIEW_OPEN } cx_store_view;
 
 typedef struct cx_store {
     const cx_alloc *alloc;
@@ -74,6 +77,7 @@ typedef struct cx_store {
     cx_generation *filling;
     cx_generation *flushing; /* NULL = none */
     cx_position flushed;     /* what the tables have */
+    cx_store_view view;      /* of a store that others write to as well */
 } cx_store;
 
 typedef enum cx_store_mode {
@@ -95,6 +99,12 @@ CX_RESULT cx_store_clear(cx_store *store, cx_str identity, cx_err *err);
 
 CX_RESULT cx_store_get(cx_store *store, int64_t actor, cx_bytes key, cx_arena *arena,
                        cx_bytes *out_value, bool *out_found, uint64_t *out_commit, cx_err *err);
+/*
+ * Point reads from here to the end share one look at the database: each on its own takes and gives
+ * back its locks.  For a moment only, since meanwhile the database's journal cannot start anew.
+ */
+void cx_store_view_begin(cx_store *store);
+void cx_store_view_end(cx_store *store);
 CX_RESULT cx_store_put(cx_store *store, const cx_row *row, cx_err *err); /* copies */
 CX_RESULT cx_store_put_entry(cx_store *store, const cx_entry_row *row, cx_err *err);
 CX_RESULT cx_store_put_actor(cx_store *store, const cx_actor_row *row, cx_err *err);

@@ -5,6 +5,34 @@
 #include "ledger/internal.h"
 #include "ledger/store_internal.h"
 
+/* --- views (S5) ------------------------------------------------------------------------------ */
+
+void cx_store_view_begin(cx_store *store)
+{
+    CX_ASSERT(store->view == CX_VIEW_NONE);
+    /* A store whose connection also writes, or that only reads, has a transaction of its own. */
+    if (!store->shared && store->writing.db != NULL)
+        store->view = CX_VIEW_WANTED; /* the first read that reaches the database opens it */
+}
+
+static cx_status open_view(cx_store *store, cx_err *err)
+{
+    if (store->view != CX_VIEW_WANTED)
+        return CX_SUCCESS;
+    CX_TRY(cx_db_execute(store->reading.begin, err));
+    store->view = CX_VIEW_OPEN;
+    return CX_SUCCESS;
+}
+
+void cx_store_view_end(cx_store *store)
+{
+    if (store->view == CX_VIEW_OPEN && cx_failed(cx_db_execute(store->reading.end, NULL)))
+        cx_db_rollback(store->reading.db);
+    store->view = CX_VIEW_NONE;
+}
+
+/* --- points ---------------------------------------------------------------------------------- */
+
 static cx_status read_row(cx_tables *tables, int64_t actor, cx_bytes key, cx_arena *arena,
                           cx_bytes *out_value, bool *out_found, cx_err *err)
 {
@@ -45,8 +73,10 @@ cx_status cx_store_get(cx_store *store, int64_t actor, cx_bytes key, cx_arena *a
     const cx_row *row = cx_store_find_row(store->filling, text, hash);
     if (row == NULL)
         row = cx_store_find_row(store->flushing, text, hash);
-    if (row == NULL)
+    if (row == NULL) {
+        CX_TRY(open_view(store, err));
         return read_row(&store->reading, actor, key, arena, out_value, out_found, err);
+    }
     if (out_commit != NULL && row->commit > *out_commit)
         *out_commit = row->commit;
     if (!row->removed) {

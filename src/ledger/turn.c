@@ -284,6 +284,7 @@ static cx_status apply_frames(cx_turn *turn, const cx_log_place *places, uint64_
     cx_home *home = turn->home;
     cx_lock_enter(&home->lock);
     cx_status status = CX_SUCCESS;
+    cx_store_view_begin(&home->store);
     for (size_t i = 0; i < turn->frames.count && !cx_failed(status); i++) {
         const cx_turn_frame *frame = &turn->frames.items[i];
         const cx_applied at = {places[i], commit, frame->has_draft ? &frame->leaf : NULL};
@@ -291,6 +292,7 @@ static cx_status apply_frames(cx_turn *turn, const cx_log_place *places, uint64_
         if (!cx_failed(status))
             pass_position(home, commit, 1);
     }
+    cx_store_view_end(&home->store);
     if (cx_failed(status)) {
         home->poisoned = home->behind = true;
         cx_lock_wake(&home->lock);

@@ -168,3 +168,58 @@ CX_TEST(store_compares_how_a_value_is_stored)
     folder_remove(left_path);
     folder_remove(right_path);
 }
+
+/* What a row holds, in a store that is written to by a connection of its own. */
+static bool reads(cx_store *store, cx_arena *arena, uint32_t number, const char *expected)
+{
+    uint8_t key[6];
+    cx_bytes value = {NULL, 0};
+    bool found = false;
+    CHECK_STATUS(cx_store_get(store, 1, key_of(number, key), arena, &value, &found, NULL, &err),
+                 &err);
+    return expected == NULL ? !found : found && cx_str_is(cx_bytes_str(value), expected);
+}
+
+static void put_one(cx_store *store, uint32_t number, const char *value)
+{
+    uint8_t key[6];
+    const cx_row row = {
+        .actor = 1, .key = key_of(number, key), .value = cx_str_bytes(cx_str_z(value))};
+    CHECK_STATUS(cx_store_put(store, &row, &err), &err);
+}
+
+/* A view is opened before a flush, used after it, and left behind by nobody. */
+CX_TEST(store_views_see_what_a_flush_has_brought_meanwhile)
+{
+    char folder[FOLDER_PATH_SIZE];
+    cx_store store;
+    cx_arena arena;
+    bool stale;
+    folder_fresh(folder, "views");
+    cx_arena_init(&arena, cx_alloc_default(), 0);
+    cx_status status =
+        cx_store_open(folder, CX_STORE_WRITE, cx_alloc_default(), 7, IDENTITY, &store, &stale, &err);
+    CHECK_STATUS(status, &err);
+    if (cx_failed(status))
+        return;
+    CHECK_STATUS(cx_store_clear(&store, IDENTITY, &err), &err);
+    put_one(&store, 1, "old");
+    flush(&store);
+    cx_store_view_begin(&store);
+    CHECK(store.view == CX_VIEW_WANTED);
+    CHECK(reads(&store, &arena, 1, "old") && reads(&store, &arena, 2, NULL));
+    CHECK(store.view == CX_VIEW_OPEN);
+    put_one(&store, 1, "new");
+    put_one(&store, 2, "more");
+    CHECK(reads(&store, &arena, 1, "new") && reads(&store, &arena, 2, "more"));
+    flush(&store);
+    CHECK(reads(&store, &arena, 1, "new") && reads(&store, &arena, 2, "more"));
+    cx_store_view_end(&store);
+    CHECK(store.view == CX_VIEW_NONE);
+    /* Writing all pages anew needs the database alone. */
+    CHECK_STATUS(cx_store_scrub(&store, &err), &err);
+    CHECK(reads(&store, &arena, 2, "more"));
+    cx_store_close(&store);
+    cx_arena_done(&arena);
+    folder_remove(folder);
+}
