@@ -80,6 +80,12 @@ static int system_sync(const cx_io *io, cx_file file, bool data_only)
     return (data_only ? fdatasync(file) : fsync(file)) == 0 ? 0 : -errno;
 }
 
+static void system_forget(const cx_io *io, cx_file file)
+{
+    (void)io;
+    (void)posix_fadvise(file, 0, 0, POSIX_FADV_DONTNEED);
+}
+
 static int system_truncate(const cx_io *io, cx_file file, uint64_t size)
 {
     (void)io;
@@ -225,6 +231,7 @@ const cx_io *cx_io_system(void)
         .write = system_write,
         .pwrite = system_pwrite,
         .sync = system_sync,
+        .forget = system_forget,
         .truncate = system_truncate,
         .size = system_size,
         .rename = system_rename,

@@ -41,6 +41,8 @@ struct cx_io {
     int64_t (*pwrite)(const cx_io *io, cx_file file, const void *data, size_t size,
                       uint64_t offset);
     int (*sync)(const cx_io *io, cx_file file, bool data_only);
+    /* What is on the disk of this file need not stay in memory as well.  Changes nothing else. */
+    void (*forget)(const cx_io *io, cx_file file);
     int (*truncate)(const cx_io *io, cx_file file, uint64_t size);
     int (*size)(const cx_io *io, cx_file file, uint64_t *out, bool *out_regular);
     int (*rename)(const cx_io *io, const char *from, const char *to);

@@ -7,8 +7,8 @@
  * S4  A store that derives keeps a transaction open: what it writes is there with the next
  *     generation, or not at all.  Its filter, if any, knows every key in the database.
  *
- * S5  A view ends when a generation does: until then the rows that the view does not have are in the
- *     generation.
+ * S5  A view ends when a generation does: until then the rows that the view does not have are in
+ * the generation.
  *
  *     meta(name, value)       identity of the tables; position = commit, frames
  *     actor(id, name, ...)    one row an actor, with its counters

@@ -19,6 +19,9 @@
  * it. */
 #define AHEAD_FROM_BYTES (UINT64_C(4) << 20)
 #define AHEAD_SHARE 16
+/* Of a log that grows fast so many full segments stay in the system's memory; more would only push
+ * out what other programs need, and each new page would have to be found anew. */
+#define SEGMENTS_KEPT 4
 /* A buffer that grew beyond this for one large group is given back. */
 enum { BUFFER_KEPT = 8 << 20 };
 
@@ -42,10 +45,24 @@ static cx_status say_poisoned(const cx_log *log, cx_err *err)
 
 /* --- the next segment ---------------------------------------------------------------------- */
 
+static void forget_old(cx_log *log)
+{
+    char path[CX_LOG_PATH_SIZE];
+    cx_file file;
+    if (log->spare.ahead_of <= SEGMENTS_KEPT)
+        return;
+    cx_log_segment_path(log, log->spare.ahead_of - SEGMENTS_KEPT - 1, path);
+    if (log->io->open(log->io, path, CX_IO_READ, &file) != 0)
+        return; /* nothing depends on it */
+    log->io->forget(log->io, file);
+    (void)log->io->close(log->io, file);
+}
+
 static void prepare_ahead(void *arg)
 {
     cx_log *log = arg;
     cx_file file = CX_FILE_NONE;
+    forget_old(log);
     cx_status status =
         cx_log_segment_prepare(log, cx_log_spare_name, log->segment_bytes, &file, NULL);
     cx_lock_enter(&log->lock);
@@ -66,6 +83,7 @@ static void consider_ahead(cx_log *log)
         return;
     cx_thread_join(&spare->thread); /* one that has ended */
     spare->tried = true;
+    spare->ahead_of = log->head.number;
     spare->preparing = true;
     spare->preparing = cx_thread_start(&spare->thread, prepare_ahead, log);
 }

@@ -123,8 +123,9 @@ typedef struct cx_log_file {
 typedef struct cx_log_spare {
     cx_file file; /* open when ready */
     bool ready;
-    bool preparing; /* by the thread */
-    bool tried;     /* for this segment; a failure is not repeated ahead of need */
+    bool preparing;    /* by the thread */
+    bool tried;        /* for this segment; a failure is not repeated ahead of need */
+    uint32_t ahead_of; /* the number of the segment that is being filled */
     _Atomic bool stop;
     cx_thread thread;
 } cx_log_spare;

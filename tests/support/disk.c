@@ -283,6 +283,12 @@ static int disk_sync(const cx_io *io, cx_file file, bool data_only)
     return leave(s, 0);
 }
 
+static void disk_forget(const cx_io *io, cx_file file)
+{
+    (void)io;
+    (void)file;
+}
+
 static int disk_truncate(const cx_io *io, cx_file file, uint64_t size)
 {
     (void)io;
@@ -414,6 +420,7 @@ void disk_init(disk *d, uint64_t seed)
                        .pread = disk_pread,
                        .pwrite = disk_pwrite,
                        .sync = disk_sync,
+                       .forget = disk_forget,
                        .truncate = disk_truncate,
                        .size = disk_size,
                        .rename = disk_rename,

@@ -137,6 +137,11 @@ static int fault_sync(const cx_io *io, cx_file file, bool data_only)
                                     : below(io)->sync(below(io), file, data_only);
 }
 
+static void fault_forget(const cx_io *io, cx_file file)
+{
+    below(io)->forget(below(io), file);
+}
+
 static int fault_truncate(const cx_io *io, cx_file file, uint64_t size)
 {
     return io_fires(io, FAULT_WRITE) ? -((const fault_io *)io->ctx)->code
@@ -229,6 +234,7 @@ void fault_io_init(fault_io *files, const cx_io *real, unsigned which, uint64_t 
                                .write = fault_write,
                                .pwrite = fault_pwrite,
                                .sync = fault_sync,
+                               .forget = fault_forget,
                                .truncate = fault_truncate,
                                .size = fault_size,
                                .rename = fault_rename,

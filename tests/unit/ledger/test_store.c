@@ -197,8 +197,8 @@ CX_TEST(store_views_see_what_a_flush_has_brought_meanwhile)
     bool stale;
     folder_fresh(folder, "views");
     cx_arena_init(&arena, cx_alloc_default(), 0);
-    cx_status status =
-        cx_store_open(folder, CX_STORE_WRITE, cx_alloc_default(), 7, IDENTITY, &store, &stale, &err);
+    cx_status status = cx_store_open(folder, CX_STORE_WRITE, cx_alloc_default(), 7, IDENTITY,
+                                     &store, &stale, &err);
     CHECK_STATUS(status, &err);
     if (cx_failed(status))
         return;

@@ -408,3 +408,40 @@ CX_TEST(commit_without_memory_takes_nothing)
     log_model_done(&m);
     folder_remove(folder);
 }
+
+static _Atomic uint32_t forgotten; /* a bit for each segment */
+
+static void note_forgotten(const cx_io *io, cx_file file)
+{
+    uint8_t header[16];
+    if (io->pread(io, file, header, sizeof header, 0) == (int64_t)sizeof header && header[15] < 32)
+        forgotten |= UINT32_C(1) << header[15]; /* the last byte of its number */
+}
+
+/* Of a log that grows fast only old segments are given up by the system's memory, each once. */
+CX_TEST(commit_forgets_segments_that_are_long_full)
+{
+    char folder[FOLDER_PATH_SIZE];
+    cx_io io = *cx_io_system();
+    io.forget = note_forgotten;
+    const cx_log_options options = {.io = &io, .segment_bytes = UINT64_C(4) << 20};
+    const size_t sizes[1][2] = {{(size_t)3 << 20, 0}}; /* one has no room for two */
+    cx_log *log = fresh(folder, &options);
+    log_model m;
+    cx_err err;
+    uint64_t commit = 0;
+    REQUIRE(log != NULL);
+    forgotten = 0;
+    log_model_init(&m);
+    for (int i = 0; i < 7; i++) {
+        CHECK_STATUS(log_model_submit(&m, log, sizes, 1, &commit, &err), &err);
+        CHECK_STATUS(cx_log_wait(log, commit, &err), &err);
+        log_model_ack(&m, commit);
+    }
+    CHECK_INT(m.frames.items[6].place.segment, 6);
+    CHECK(log_model_check(&m, log, 7, true));
+    cx_log_close(log);
+    CHECK_INT(forgotten, 0x3); /* while 5 and 6 were being filled */
+    log_model_done(&m);
+    folder_remove(folder);
+}
