@@ -10,7 +10,7 @@
 
 /* --- sending for what is needed ------------------------------------------------------------ */
 
-#define FETCHED 256 /* nodes above blocks, and blocks: of larger maps the rest is waited for */
+#define FETCHED 1024 /* nodes above blocks, and blocks: of larger maps the rest is waited for */
 #define LINE 64
 
 static void fetch_run(tree_run run)
