@@ -47,7 +47,12 @@ cx_status cx_cli_take_checkpoint(cx_cli *cli, const char *path, cx_cli_kept_chec
     if (parse_text(cx_bytes_str(out->bytes), &out->checkpoint))
         return CX_SUCCESS;
     out->is_note = true;
-    return cx_checkpoint_parse(out->bytes, &out->checkpoint, NULL, err);
+    cx_err why = {0};
+    cx_status status = cx_checkpoint_parse(out->bytes, &out->checkpoint, NULL, &why);
+    if (!cx_failed(status))
+        return CX_SUCCESS;
+    return cx_fail_at(err, why.code, why.tag, why.offset,
+                      "%s: %s; 'cortex checkpoint' writes such files", path, why.message);
 }
 
 cx_status cx_cli_take_origin(cx_cli_ledger *l, const cx_cli_signer *signer, cx_str *out,

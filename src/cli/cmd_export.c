@@ -380,6 +380,10 @@ static cx_status write_log(cx_cli_ledger *l, state *s, cx_buf *note, cx_err *err
     cx_checkpoint now;
     cx_str origin;
     tiling t = {.folder = l->args->operands[0], .trees = &trees};
+    cx_str within = cx_arena_printf(l->arena, "%s/tile", t.folder);
+    if (within.data == NULL)
+        return cx_fail_nomem(err);
+    CX_TRY(cx_cli_outside_homes(l->cli->io, within.data, err));
     CX_TRY(cx_cli_take_origin(l, s->has_signer ? &s->signer : NULL, &origin, err));
     CX_TRY(cx_cli_checkpoint_now(l, origin, &now, err));
     if (s->has_signer)

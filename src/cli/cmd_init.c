@@ -79,8 +79,15 @@ static cx_status make(cx_cli *cli, const cx_cli_args *args, const char **out_pat
         return cx_fail(err, CX_E_USAGE, "option --scheme: there is no scheme '%s'", scheme);
     cx_home_options home = cx_cli_home_options(cli, CX_CLI_WRITE, NULL);
     home.segment_bytes = cx_cli_number(args, "segment-size", 0);
+    CX_TRY(cx_cli_outside_homes(cli->io, *out_path, err));
     CX_TRY(make_parents(cli, *out_path, err));
-    return cx_home_create(*out_path, *out_scheme, &home, err);
+    cx_status status = cx_home_create(*out_path, *out_scheme, &home, err);
+    if (status.code != CX_E_EXISTS)
+        return status;
+    return cx_fail(err, CX_E_EXISTS,
+                   "there is a home at %s already, and nothing was changed; 'cortex status' shows "
+                   "it",
+                   *out_path);
 }
 
 /* What one init did. */

@@ -148,7 +148,11 @@ static cx_status make(cx_cli *cli, const cx_cli_args *args, cx_vkey *out, cx_err
                        "--name)",
                        (int)name.size, name.data);
     CX_TRY(check_outside(cli, path, err));
-    CX_TRY(cx_cli_key_make(cli, path, name, &key, err));
+    cx_status made = cx_cli_key_make(cli, path, name, &key, err);
+    if (made.code == CX_E_EXISTS)
+        return cx_fail(err, CX_E_EXISTS,
+                       "%s exists, and a key is never written over; choose another name", path);
+    CX_TRY(made);
     cx_vkey_make(name, CX_VKEY_NOTE, &key, out);
     return CX_SUCCESS;
 }

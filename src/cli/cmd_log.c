@@ -77,6 +77,11 @@ static cx_status work(cx_cli_ledger *l, void *arg, cx_err *err)
     cx_actor_info actor;
     uint64_t last = cx_cli_number(l->args, "last", LAST_DEFAULT);
     CX_TRY(cx_home_actor(l->home, l->actor, &actor, err));
+    if (s->kind != NULL && !cx_entry_kind_ok(cx_str_z(s->kind)))
+        return cx_fail(err, CX_E_USAGE,
+                       "option --kind: found '%s', expected a kind such as write or "
+                       "trace.received, or what comes before its dot",
+                       s->kind);
     if (cx_cli_has(l->args, "from"))
         s->next = cx_cli_number(l->args, "from", 0);
     else if (!cx_cli_has(l->args, "all") && actor.entry_count > last)

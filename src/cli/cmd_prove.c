@@ -359,6 +359,7 @@ static cx_status prove_state(cx_cli_ledger *l, state *s, cx_err *err)
     cx_state_proof proof;
     cx_manifest manifest;
     cx_pack_question *claims = NULL;
+    CX_TRY(cx_cli_can_deliver(l->cli, l->args, err));
     CX_TRY(choose_snapshot(l, s, err));
     if (cx_cli_has(l->args, "edges"))
         CX_TRY(expand_edges(l, s, err));

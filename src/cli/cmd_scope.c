@@ -297,6 +297,13 @@ static cx_status do_check(cx_cli_ledger *l, void *arg, cx_err *err)
         cx_cli_add_text(&l->out, cx_str_z(finding.message));
     }
     cx_buf_add_byte(&l->out, '\n');
+    if (readable && finding.reason != NULL &&
+        (strcmp(finding.reason, "UnknownAgent") == 0 ||
+         strcmp(finding.reason, "NoKeyResolver") == 0)) {
+        cx_buf_add_z(&l->out, "  give the key with --key ");
+        cx_cli_add_text(&l->out, scope.granted_by);
+        cx_buf_add_z(&l->out, "=KEY\n");
+    }
     if (readable) {
         cx_buf_add_z(&l->out, "  ");
         cx_cli_add_text(&l->out, scope.granted_by);

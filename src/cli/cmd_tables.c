@@ -213,7 +213,11 @@ static cx_status do_backup(cx_cli_ledger *l, void *state, cx_err *err)
 {
     const char *to = l->args->operands[0];
     (void)state;
-    CX_TRY(cx_home_backup(l->home, to, err));
+    CX_TRY(cx_cli_outside_homes(l->cli->io, to, err));
+    cx_status copied = cx_home_backup(l->home, to, err);
+    if (copied.code == CX_E_EXISTS)
+        return cx_fail(err, CX_E_EXISTS, "%s exists; expected a folder that is not there yet", to);
+    CX_TRY(copied);
     if (!l->json) {
         cx_buf_add_z(&l->out, "copied to ");
         cx_cli_add_text(&l->out, cx_str_z(to));

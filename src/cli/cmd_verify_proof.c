@@ -36,7 +36,10 @@ static cx_status take_digest(cx_cli *cli, const cx_cli_args *args, const char *o
         return cx_fail_nomem(err);
     if (text == NULL)
         return CX_SUCCESS;
-    CX_TRY(cx_cli_take_digest(option, text, digest, err));
+    cx_str what = cx_arena_printf(&cli->arena, "option --%s", option);
+    if (what.data == NULL)
+        return cx_fail_nomem(err);
+    CX_TRY(cx_cli_take_digest(what.data, text, digest, err));
     *out = digest;
     return CX_SUCCESS;
 }

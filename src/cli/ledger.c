@@ -131,6 +131,8 @@ static const struct advice {
                      "takes the log's word"},
     {"LogDamaged", "'cortex verify --home' says where; do not write before a copy is made"},
     {"RateLimited", "try again in a second"},
+    {"UnknownAgent", "--key AGENT=KEY gives the key of who granted it"},
+    {"NoKeyResolver", "--key AGENT=KEY gives the key of who granted it"},
     {"SchemeUnsupported", "the transparency-log formats exist for cortex-1 only"},
 };
 

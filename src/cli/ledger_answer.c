@@ -3,6 +3,7 @@
  * text that cannot act on a terminal.
  */
 #include <math.h>
+#include <unistd.h>
 
 #include "base/utf8.h"
 #include "cli/ledger.h"
@@ -193,6 +194,17 @@ int64_t cx_cli_seconds(int64_t ns)
 {
     int64_t seconds = ns / 1000000000;
     return ns % 1000000000 < 0 ? seconds - 1 : seconds;
+}
+
+cx_status cx_cli_can_deliver(cx_cli *cli, const cx_cli_args *args, cx_err *err)
+{
+    const char *path = cx_cli_value(args, "output");
+    cx_cli_file file;
+    if (path == NULL || strcmp(path, "-") == 0 || access(path, F_OK) == 0)
+        return CX_SUCCESS;
+    CX_TRY(cx_cli_file_begin(&file, cli->io, path, err));
+    cx_cli_file_abort(&file);
+    return CX_SUCCESS;
 }
 
 cx_status cx_cli_deliver(cx_cli *cli, const cx_cli_args *args, cx_bytes bytes, cx_err *err)

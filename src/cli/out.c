@@ -4,6 +4,7 @@
 #include "cli/out.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -148,10 +149,48 @@ static int open_special(cx_cli_file *file)
     return failed;
 }
 
+static bool is_home(const cx_io *io, const char *folder)
+{
+    char segment[PATH_MAX];
+    cx_file file;
+    int size = snprintf(segment, sizeof segment, "%s/log/000000.seg", folder);
+    if (size < 0 || (size_t)size >= sizeof segment ||
+        io->open(io, segment, CX_IO_READ, &file) != 0)
+        return false;
+    (void)io->close(io, file);
+    return true;
+}
+
+cx_status cx_cli_outside_homes(const cx_io *io, const char *path, cx_err *err)
+{
+    char folder[PATH_MAX], real[PATH_MAX];
+    int size = snprintf(folder, sizeof folder, "%s%s", *path == '/' ? "" : "./", path);
+    if (size < 0 || (size_t)size >= sizeof folder)
+        return CX_SUCCESS; /* too long a name: opening it will say so */
+    /* The nearest folder above it that is there. */
+    do {
+        char *slash = strrchr(folder, '/');
+        if (slash == folder)
+            return CX_SUCCESS;
+        *slash = 0;
+    } while (realpath(folder, real) == NULL);
+    for (char *end = real + strlen(real); end != NULL && end != real; end = strrchr(real, '/')) {
+        *end = 0;
+        if (is_home(io, real))
+            return cx_fail_at(err, CX_E_USAGE, "InsideHome", CX_NO_OFFSET,
+                              "%s is inside the home %s, whose files are its own; choose a place "
+                              "outside of it",
+                              path, real);
+    }
+    return CX_SUCCESS;
+}
+
 cx_status cx_cli_file_begin(cx_cli_file *file, const cx_io *io, const char *path, cx_err *err)
 {
     *file = (cx_cli_file){.io = io, .file = CX_FILE_NONE};
     cx_status status = name_files(file, path, err);
+    if (!cx_failed(status))
+        status = cx_cli_outside_homes(io, file->path, err);
     if (!cx_failed(status)) {
         int failed = open_special(file);
         if (failed == 0 && file->file != CX_FILE_NONE)

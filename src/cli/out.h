@@ -41,6 +41,9 @@ typedef struct cx_cli_file {
     size_t size;     /* of both blocks */
 } cx_cli_file;
 
+/* A folder above `path` is a home (its log has a first segment); says so as "InsideHome". */
+CX_RESULT cx_cli_outside_homes(const cx_io *io, const char *path, cx_err *err);
+/* Also "InsideHome": a home's files are its own. */
 CX_RESULT cx_cli_file_begin(cx_cli_file *file, const cx_io *io, const char *path, cx_err *err);
 /* Fits cx_import_write; `arg` is the cx_cli_file. */
 CX_RESULT cx_cli_file_write(void *arg, cx_bytes bytes, cx_err *err);

@@ -53,7 +53,7 @@ static cx_status fail(cx_db *db, int code, const char *long_doing, cx_err *err)
     case SQLITE_CORRUPT:
     case SQLITE_NOTADB:
         return cx_fail_at(err, CX_E_FORMAT, "DatabaseDamaged", CX_NO_OFFSET,
-                          "database: %s: %s; delete the file or run 'cortex tables rebuild'", doing,
+                          "database: %s: %s; 'cortex tables rebuild --replace' makes it anew", doing,
                           text);
     case SQLITE_CANTOPEN: return cx_fail(err, CX_E_NOT_FOUND, "database: %s: %s", doing, text);
     case SQLITE_READONLY:
@@ -496,7 +496,7 @@ cx_status cx_db_check(cx_db *db, cx_err *err)
         cx_str answer = cx_db_text(statement, 0);
         if (!cx_str_is(answer, "ok"))
             status = cx_fail_at(err, CX_E_FORMAT, "DatabaseDamaged", CX_NO_OFFSET,
-                                "database: %.*s; delete the file or run 'cortex tables rebuild'",
+                                "database: %.*s; 'cortex tables rebuild --replace' makes it anew",
                                 (int)(answer.size < 200 ? answer.size : 200), answer.data);
     }
     cx_db_finish(statement);

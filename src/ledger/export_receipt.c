@@ -202,7 +202,7 @@ static void check_inclusion(const cx_receipt *receipt, const cx_receipt_check *c
 {
     if (check->leaf_hash == NULL)
         cx_finding_set(out, CX_INDETERMINATE, "NoLeaf", CX_FINDING_WHOLE,
-                       "a receipt does not carry its entry, and no leaf hash was given");
+                       "a receipt does not carry its entry; give --entry or --leaf");
     else if (!size_fits(check->newer, receipt->size, out))
         return;
     else if (!cx_mmr_inclusion_root(CX_SCHEME_CORTEX_1, receipt->first, receipt->size,

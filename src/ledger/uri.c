@@ -118,53 +118,57 @@ static bool parse_version(cx_str text, uint64_t *out)
     return true;
 }
 
-static cx_status bad_uri(cx_err *err, const char *why)
-{
-    return cx_fail_at(err, CX_E_FORMAT, "BadURI", CX_NO_OFFSET,
-                      "URI: %s; expected " BASE "<Type>/<ULID>#<version> or " BASE
-                      "edge/<ULID>/<type>/<ULID>",
-                      why);
-}
-
-static cx_status parse_edge(cx_str rest, cx_uri *out, cx_err *err)
+/* Each: NULL, or why it is none. */
+static const char *parse_edge(cx_str rest, cx_uri *out)
 {
     cx_str src, type;
     if (!take_until(&rest, '/', &src) || !take_until(&rest, '/', &type))
-        return bad_uri(err, "the edge's parts are not there");
+        return "the edge's parts are not there";
     *out = (cx_uri){.is_edge = true, .type = cx_uri_edge_type_code(type)};
     if (out->type == 0)
-        return bad_uri(err, "there is no such type of edge");
+        return "there is no such type of edge";
     if (!cx_ulid_parse(src, &out->id) || !cx_ulid_parse(rest, &out->dst))
-        return bad_uri(err, "an end of the edge is not a ULID");
-    return CX_SUCCESS;
+        return "an end of the edge is not a ULID";
+    return NULL;
 }
 
-static cx_status parse_memory(cx_str type, cx_str rest, cx_uri *out, cx_err *err)
+static const char *parse_memory(cx_str type, cx_str rest, cx_uri *out)
 {
     cx_str id;
     *out = (cx_uri){.type = cx_uri_type_code(type)};
     if (out->type == 0)
-        return bad_uri(err, "there is no such type of memory");
+        return "there is no such type of memory";
     if (!take_until(&rest, '#', &id) || !cx_ulid_parse(id, &out->id))
-        return bad_uri(err, "the id is not a ULID");
+        return "the id is not a ULID";
     if (!parse_version(rest, &out->version))
-        return bad_uri(err, "the version is not a number from 1");
-    return CX_SUCCESS;
+        return "the version is not a number from 1";
+    return NULL;
 }
+
+static const char *parse(cx_str text, cx_uri *out)
+{
+    cx_str type, base = CX_STR(BASE);
+    if (!cx_str_starts(text, base))
+        return "it begins otherwise";
+    cx_str rest = cx_str_from(text.data + base.size, text.size - base.size);
+    if (!take_until(&rest, '/', &type))
+        return "its parts are not there";
+    return cx_str_is(type, "edge") ? parse_edge(rest, out) : parse_memory(type, rest, out);
+}
+
+#define SHOWN_BYTES 100
 
 cx_status cx_uri_parse(cx_str text, cx_uri *out, cx_err *err)
 {
-    cx_str type, base = CX_STR(BASE);
     cx_uri uri;
-    if (!cx_str_starts(text, base))
-        return bad_uri(err, "it begins otherwise");
-    cx_str rest = cx_str_from(text.data + base.size, text.size - base.size);
-    if (!take_until(&rest, '/', &type))
-        return bad_uri(err, "its parts are not there");
-    if (cx_str_is(type, "edge"))
-        CX_TRY(parse_edge(rest, &uri, err));
-    else
-        CX_TRY(parse_memory(type, rest, &uri, err));
+    const char *why = parse(text, &uri);
+    if (why != NULL)
+        return cx_fail_at(err, CX_E_FORMAT, "BadURI", CX_NO_OFFSET,
+                          "URI: found '%.*s'%s, %s; expected " BASE
+                          "<Type>/<ULID>#<version> or " BASE "edge/<ULID>/<type>/<ULID>",
+                          (int)(text.size < SHOWN_BYTES ? text.size : SHOWN_BYTES),
+                          text.size == 0 ? "" : text.data, text.size > SHOWN_BYTES ? ".." : "",
+                          why);
     *out = uri;
     return CX_SUCCESS;
 }

@@ -137,10 +137,84 @@ def init_makes_a_home_once():
         done = p.json("init", p.folder / "a/b/c", "--scheme", "matrix-1", "--segment-size", "64K")
         assert done == {"home": os.path.realpath(p.folder / "a/b/c"), "scheme": "matrix-1"}
         assert sorted(x.name for x in (p.folder / "a/b/c").iterdir()) == ["keys", "log"]
-        p.expect(1, "init", p.folder / "a/b/c", err="there is a log")
+        p.expect(1, "init", p.folder / "a/b/c", err="there is a home")
         p.expect(2, "init", p.folder / "x", "--home", p.folder / "y", err="expected either")
         p.expect(2, "init", p.folder / "x", "--scheme", "cortex-2", err="cortex-1")
         p.expect(3, "init", "/proc/nothing/here", err="init: ")
+
+
+@test
+def nothing_is_written_into_a_home():
+    """An output that names a home's own file would destroy it; homes in homes confuse."""
+    with Place() as p:
+        p.write()
+        key, _ = p.key()
+        p.ok("checkpoint", "--sign", key)
+        def log_and_names():
+            files = p.bytes_of_home()
+            return files["log/000000.seg"], sorted(name for name in files if ".db-" not in name)
+        before = log_and_names()
+        inside = p.home / "log"
+        for words in (["export", "entry", 0, "-o", inside / "000000.seg"],
+                      ["export", "entry", 0, "-o", p.home / "cortex.db"],
+                      ["export", "tiles", inside], ["export", "tiles", p.home],
+                      ["export", "tiles", inside / "new"],
+                      ["checkpoint", "-o", p.home / "checkpoint"],
+                      ["prove", "--fresh", ABSENT, "--absent", "-o", p.home / "a.proof"],
+                      ["backup", p.home / "copy"], ["init", p.home / "other"],
+                      ["init", inside / "deep/er"], ["key", "new", p.home / "k"]):
+            p.expect(2, *words, err="InsideHome")
+            assert log_and_names() == before, words
+        assert not (inside / "new").exists() and not (inside / "tile").exists()
+        os.symlink(inside, p.folder / "link")
+        p.expect(2, "export", "entry", 0, "-o", p.folder / "link/000000.seg", err="InsideHome")
+        p.expect(2, "export", "entry", 0, "-o", "x", cwd=inside, err="InsideHome")
+        os.symlink(inside / "000000.seg", p.folder / "file")
+        p.expect(2, "export", "entry", 0, "-o", p.folder / "file", err="InsideHome")
+        assert log_and_names() == before
+        p.ok("export", "entry", 0, "-o", p.folder / "home.entry")
+        p.ok("verify", "--home", p.home)
+
+
+@test
+def what_cannot_be_delivered_is_not_begun():
+    with Place() as p:
+        uri = p.write()
+        p.expect(3, "prove", "--fresh", uri, "-o", p.folder / "no/such/a.proof", err="cannot write")
+        assert p.json("snapshot", "list")["snapshots"] == []
+
+
+@test
+def refusals_say_what_to_do():
+    with Place() as p:
+        uri = p.write()
+        key, public = p.key()
+        p.expect(1, "key", "new", key, err="never written over")
+        p.ok("backup", p.folder / "copy")
+        p.expect(1, "backup", p.folder / "copy", err="not there yet")
+        note = p.folder / "note"
+        note.write_text("none")
+        p.expect(3, "checkpoint", "--consistency-from", note, err=f"{note}: ")
+        p.expect(2, "log", "--kind", "Not A Kind", err="option --kind: found 'Not A Kind'")
+        p.expect(2, "memory", "get", "nonsense", err="found 'nonsense'")
+        p.expect(2, "memory", "get", "x" * 4000, err="x'.., it begins otherwise")
+        p.ok("snapshot")
+        scope = p.folder / "scope"
+        p.ok("scope", "make", "--to", "bob", "--type", "Fact", "--sign", key, "-o", scope)
+        p.expect(3, "scope", "check", scope, out="--key andrew=KEY")
+        p.expect(1, "scope", "check", scope, "--key", f"other={public}", out="--key andrew=KEY")
+        p.expect(1, "memory", "get", uri, "--scope", scope, "--key", f"other={public}",
+                 err="--key AGENT=KEY")
+        p.expect(0, "scope", "check", scope, "--key", f"andrew={public}")
+        proof = p.folder / "a.proof"
+        p.ok("prove", "--fresh", uri, "-o", proof)
+        p.expect(2, "verify", proof, "--root", "x", err="option --root: found 'x'")
+        (p.home / "cortex.db").write_bytes(b"no database at all" * 100)
+        lines = p.expect(3, "memory", "write", "Fact", FACT).stderr.decode()
+        assert "'cortex tables rebuild --replace'" in lines, lines
+        p.expect(1, "tables", "rebuild")
+        p.ok("tables", "rebuild", "--replace")
+        p.write()
 
 
 @test
