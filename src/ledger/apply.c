@@ -448,8 +448,8 @@ cx_status cx_home_apply(cx_home *home, const cx_ledger_frame *frame, const cx_ap
                         cx_arena *arena, cx_err *err)
 {
     cx_entry entry;
-    const cx_entry *decoded = NULL;
-    if (frame->entry.size != 0) {
+    const cx_entry *decoded = where->entry;
+    if (decoded == NULL && frame->entry.size != 0) {
         CX_TRY(cx_entry_decode(frame->entry, &entry, err));
         decoded = &entry;
     }

@@ -169,7 +169,7 @@ static cx_status apply_commit(cx_home *home, const cx_log_commit *commit, uint64
         cx_arena_mark mark = cx_arena_mark_now(arena);
         cx_ledger_frame frame;
         CX_TRY(cx_frame_decode(&item->frame, cx_frame_erased(item), arena, &frame, err));
-        const cx_applied at = {item->place, commit->number, NULL};
+        const cx_applied at = {.place = item->place, .commit = commit->number};
         CX_TRY(cx_home_apply(home, &frame, &at, arena, err));
         cx_arena_reset(arena, mark);
         home->applied = (cx_position){commit->number, i + 1};

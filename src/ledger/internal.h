@@ -89,7 +89,8 @@ CX_RESULT cx_home_know_retained(cx_home *home, cx_actor *actor, cx_err *err);
 typedef struct cx_applied {
     cx_log_place place;
     uint64_t commit;
-    const cx_digest *leaf; /* the entry's hash where it is known; else NULL */
+    const cx_entry *entry; /* of the frame, and its hash, where they are known; else NULL */
+    const cx_digest *leaf;
 } cx_applied;
 CX_RESULT cx_home_apply(cx_home *home, const cx_ledger_frame *frame, const cx_applied *at,
                         cx_arena *arena, cx_err *err);
@@ -114,7 +115,8 @@ typedef struct cx_turn_frame {
     cx_entry_draft draft; /* all of it in the turn's arena */
     uint64_t seq;
     uint8_t *salt; /* of a committed payload, which lies behind it; NULL = none */
-    cx_digest commitment, leaf;
+    cx_entry entry; /* made of the draft, and its hash */
+    cx_digest leaf;
 } cx_turn_frame;
 
 struct cx_turn {

@@ -60,7 +60,7 @@ static cx_status derive_commit(rebuild *work, const cx_log_commit *commit, uint6
         cx_arena_mark mark = cx_arena_mark_now(&work->arena);
         cx_ledger_frame frame;
         CX_TRY(cx_frame_decode(&item->frame, cx_frame_erased(item), &work->arena, &frame, err));
-        const cx_applied at = {item->place, commit->number, NULL};
+        const cx_applied at = {.place = item->place, .commit = commit->number};
         CX_TRY(cx_home_apply(home, &frame, &at, &work->arena, err));
         home->applied = (cx_position){commit->number, i + 1};
         CX_TRY(cx_home_check_manifests(home, &frame, &work->arena, &work->sink, err));

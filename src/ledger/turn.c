@@ -287,7 +287,11 @@ static cx_status apply_frames(cx_turn *turn, const cx_log_place *places, uint64_
     cx_store_view_begin(&home->store);
     for (size_t i = 0; i < turn->frames.count && !cx_failed(status); i++) {
         const cx_turn_frame *frame = &turn->frames.items[i];
-        const cx_applied at = {places[i], commit, frame->has_draft ? &frame->leaf : NULL};
+        cx_applied at = {.place = places[i], .commit = commit};
+        if (frame->has_draft) {
+            at.entry = &frame->entry;
+            at.leaf = &frame->leaf;
+        }
         status = cx_home_apply(home, &frame->frame, &at, &turn->arena, err);
         if (!cx_failed(status))
             pass_position(home, commit, 1);

@@ -214,7 +214,7 @@ static void commit_payloads(cx_turn *turn, hashing *work)
         frame->frame.salt = frame->salt;
         frame->frame.payload = frame->draft.payload;
         work->salts[work->count] = frame->salt;
-        hashing_add(work, frame->draft.payload, &frame->commitment);
+        hashing_add(work, frame->draft.payload, &frame->entry.commitment);
     }
     cx_scheme_payload_commitments(work->salts, work->messages, work->digests, work->count);
     hashing_end(work);
@@ -240,21 +240,18 @@ static cx_status hash_values(cx_turn *turn, cx_err *err)
 
 static cx_status make_entry(cx_turn *turn, cx_turn_frame *frame, cx_buf *bytes, cx_err *err)
 {
-    cx_entry entry = {
-        .seq = frame->seq,
-        .kind = frame->draft.kind,
-        .created_at_ns = frame->draft.created_at_ns,
-        .created_by = frame->draft.created_by,
-    };
-    if (frame->salt != NULL) {
-        entry.committed = true;
-        entry.commitment = frame->commitment;
-        entry.payload_size = frame->draft.payload.size;
-    } else {
-        entry.payload = frame->draft.payload;
-    }
+    cx_entry *entry = &frame->entry;
+    entry->seq = frame->seq;
+    entry->kind = frame->draft.kind;
+    entry->created_at_ns = frame->draft.created_at_ns;
+    entry->created_by = frame->draft.created_by;
+    entry->committed = frame->salt != NULL;
+    if (entry->committed)
+        entry->payload_size = frame->draft.payload.size;
+    else
+        entry->payload = frame->draft.payload;
     cx_buf_clear(bytes);
-    cx_entry_encode(&entry, bytes);
+    cx_entry_encode(entry, bytes);
     CX_TRY(cx_buf_check(bytes, err));
     return copy_bytes(turn, cx_buf_bytes(bytes), &frame->frame.entry, err);
 }

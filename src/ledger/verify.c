@@ -172,7 +172,7 @@ static cx_status check_item(verifier *check, const cx_log_item *item, uint64_t c
         if (cx_frame_erased(item))
             CX_TRY(mark_erased(check, &frame, &entry, item->half_erased, err));
     }
-    const cx_applied at = {item->place, commit, NULL};
+    const cx_applied at = {.place = item->place, .commit = commit};
     cx_status status = cx_home_apply(home, &frame, &at, arena, &reason);
     if (status.code == CX_E_NOMEM || status.code == CX_E_IO)
         return cx_failed(status) ? cx_fail(err, status.code, "%s", reason.message) : status;
