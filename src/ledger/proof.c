@@ -58,6 +58,7 @@ static cx_status read_items(cx_raw_proof *raw, cx_arena *arena, cx_proof_item **
                        "schema %d is of cortex-1 only", (int)raw->form);
     if (form->verdict != CX_HOLDS)
         return CX_SUCCESS;
+    memset(items, 0, raw->count * sizeof *items);
     for (size_t i = 0; i < raw->count; i++)
         cx_raw_item_claim(raw, &raw->items[i], &items[i]);
     *out = items;

@@ -46,7 +46,7 @@ typedef struct cx_raw_proof {
 CX_RESULT cx_raw_proof_read(cx_bytes bytes, cx_arena *arena, cx_raw_proof *out, cx_err *err);
 /* The 32 bytes of sibling i (number 0 stands at depth 1) of an item whose form is good. */
 const uint8_t *cx_raw_sibling(const cx_raw_proof *proof, const cx_raw_item *item, size_t i);
-/* Membership as claimed, and the path without its siblings. */
+/* Membership as claimed, and the path without its siblings; *out is zero before. */
 void cx_raw_item_claim(const cx_raw_proof *proof, const cx_raw_item *item, cx_proof_item *out);
 
 /*

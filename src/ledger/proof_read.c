@@ -58,7 +58,6 @@ static void read_item(raw_reader *reader, cx_proof_form form, cx_raw_item *item)
 {
     cx_cbor_reader *cbor = &reader->cbor;
     cx_cbor_members members = cx_cbor_read_members(cbor);
-    memset(item, 0, sizeof *item);
     while (cx_cbor_next_member(cbor, &members)) {
         switch (members.key) {
         case 0: item->key = cx_cbor_read_digest(cbor); break;
@@ -103,7 +102,6 @@ static void read_plain_item(raw_reader *reader, cx_raw_item *item)
 {
     cx_cbor_reader *cbor = &reader->cbor;
     size_t offset = cbor->offset;
-    memset(item, 0, sizeof *item);
     if (cx_cbor_read_map(cbor, 3) != 3)
         cx_cbor_refuse(cbor, offset, "expected the members KeyHash, Siblings, ValueHash");
     expect_name(cbor, "KeyHash");
@@ -119,6 +117,8 @@ static void read_items(raw_reader *reader, cx_raw_proof *out)
 {
     out->count = cx_cbor_read_array(&reader->cbor, CX_PROOF_KEYS_MAX);
     out->items = take_memory(reader, out->count, sizeof *out->items);
+    if (out->items != NULL)
+        memset(out->items, 0, out->count * sizeof *out->items);
     for (size_t i = 0; i < out->count && cx_cbor_ok(&reader->cbor) && !reader->no_memory; i++) {
         if (out->form == CX_FORM_PLAIN)
             read_plain_item(reader, &out->items[i]);
@@ -329,7 +329,6 @@ const uint8_t *cx_raw_sibling(const cx_raw_proof *proof, const cx_raw_item *item
 
 void cx_raw_item_claim(const cx_raw_proof *proof, const cx_raw_item *item, cx_proof_item *out)
 {
-    memset(out, 0, sizeof *out);
     out->path.key = item->key;
     if (item->has_leaf) {
         out->kind = CX_MEMBER;

@@ -161,6 +161,7 @@ static void attach_leaves(verifier *v)
 
 static cx_status check_leaves(verifier *v, cx_err *err)
 {
+    memset(v->items, 0, v->raw.count * sizeof *v->items);
     for (size_t i = 0; i < v->raw.count; i++)
         cx_raw_item_claim(&v->raw, &v->raw.items[i], &v->items[i]);
     attach_leaves(v);
