@@ -24,7 +24,7 @@ class View:
         self.process = subprocess.Popen([BIN, "lattice", "view", self.path, "--json"],
                                         stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         line = self.process.stdout.readline()
-        if not line:
+        if not line or "error" in json.loads(line):
             error = self.process.stderr.read().decode()
             self.close()
             if "built without the page" in error:
