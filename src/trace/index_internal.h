@@ -275,6 +275,13 @@ cx_status cx_index_do(cx_index *index, const char *sql, const cx_sql_value *valu
 cx_status cx_index_number(cx_index *index, const char *sql, const cx_sql_value *values,
                           size_t count, int64_t otherwise, int64_t *out, cx_err *err);
 
+/* Copies a vector's items to the arena; *out is set to the first of them. */
+CX_RESULT cx_index_give(const void *items, size_t count, size_t item_size, size_t align,
+                        cx_arena *arena, void *out, cx_err *err);
+#define CX_INDEX_GIVE(vec, arena, out, err)                                                  \
+    cx_index_give((vec).items, (vec).count, sizeof *(vec).items, alignof(max_align_t), (arena), \
+                  (out), (err))
+
 /* A statement that is being made, with its values. */
 typedef struct cx_sql_statement {
     cx_buf sql;
@@ -285,6 +292,10 @@ typedef struct cx_sql_statement {
 } cx_sql_statement;
 /* Its number, for `$n`. */
 unsigned cx_sql_statement_value(cx_sql_statement *s, cx_sql_value value);
+/* Append " AND .." to its text: a column of the traces, their time; nothing for a text or a time
+ * that is none. */
+void cx_sql_add_text(cx_sql_statement *s, const char *column, cx_str text);
+void cx_sql_add_time(cx_sql_statement *s, const char *comparison, int64_t ns);
 /* Appends " AND .." for each word of query->words: words.c. */
 cx_status cx_index_add_beginnings(cx_index *index, cx_sql_statement *s,
                                   const cx_trace_query *query, cx_err *err);
