@@ -2,6 +2,9 @@
 """make_compact.py - writes cortex-1/compact_proofs.json: MultiProofs of schema 3 (ledger.md §8.3), from a
 small model of its own that knows nothing but the text of the format.
 
+    make_compact.py             writes the file
+    make_compact.py --check     says whether the file is what would be written
+
 The state is a plain dictionary; its tree is the recursion of §7, and the proof is the walk of §8.3 taken
 literally, node by node from the root.  So it shares neither code nor method with src/ledger, which goes
 by the order of keys and the bits that they share.
@@ -9,6 +12,7 @@ by the order of keys and the bits that they share.
 import hashlib
 import json
 import pathlib
+import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
 EMPTY = bytes(32)
@@ -261,7 +265,15 @@ def main():
     for label, data, reason in broken_cases():
         broken.append({'label': label, 'cbor': data.hex(), 'reason': reason})
     out = HERE / 'cortex-1' / 'compact_proofs.json'
-    out.write_text(json.dumps({'about': 'made by make_compact.py', 'whole': whole, 'broken': broken}, indent=1) + '\n')
+    text = json.dumps({'about': 'made by make_compact.py', 'whole': whole, 'broken': broken}, indent=1) + '\n'
+    if sys.argv[1:] != ['--check']:
+        out.write_text(text)
+        return 0
+    same = out.read_text() == text
+    print(f'{int(same)} passed, {int(not same)} failed, 0 skipped')
+    if not same:
+        print(f'{out} is not what the model makes: make it anew, or mend the model', file=sys.stderr)
+    return int(not same)
 
 
-main()
+sys.exit(main())
