@@ -114,7 +114,7 @@ typedef struct cx_turn_frame {
     bool has_draft;       /* there is to be an entry; a remote home's holder makes it */
     cx_entry_draft draft; /* all of it in the turn's arena */
     uint64_t seq;
-    uint8_t *salt; /* of a committed payload, which lies behind it; NULL = none */
+    uint8_t *salt;  /* of a committed payload, which lies behind it; NULL = none */
     cx_entry entry; /* made of the draft, and its hash */
     cx_digest leaf;
 } cx_turn_frame;
