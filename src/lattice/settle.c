@@ -109,7 +109,7 @@ static bool list_runs(const tree *t, run_list *list)
 {
     const tree *open[TREE_RUNS], *at = t;
     size_t depth = 0;
-    list->count = 0;
+    list->count = list->top = 0;
     for (;;) {
         if (at != NULL && at->count == 0) {
             if (depth == TREE_RUNS)
