@@ -1,10 +1,11 @@
 /*
  * proof.c - the bytes of a MultiProof (ledger.md §8.1 cortex-1, §8.2 matrix-1).
  *
- * cortex-1   {0: 2, 1: namespace, 2: root, 3: [SingleProof...], 4: "cortex-1", 5: [pool...]}
- *            SingleProof {0: key, 1: leaf or null, 2: [index...], 3: [key, value] (o), 4: value
- * (o)} matrix-1   {0: 1, 1: namespace, 2: root, 3: [{"KeyHash", "Siblings": 256 of them,
- * "ValueHash"}]}
+ *     cortex-1   {0: 2, 1: namespace, 2: root, 3: [SingleProof...], 4: "cortex-1", 5: [pool...]}
+ *                SingleProof {0: key, 1: leaf or null, 2: [index...], 3: [key, value] (o),
+ *                             4: value (o)}
+ *     matrix-1   {0: 1, 1: namespace, 2: root,
+ *                 3: [{"KeyHash", "Siblings": 256 of them, "ValueHash"}]}
  *
  * The third, compact one is proof_compact.c; reading is proof_read.c, verifying proof_verify.c.
  */

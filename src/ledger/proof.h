@@ -45,7 +45,7 @@ typedef struct cx_proof_item {
 typedef struct cx_multiproof {
     cx_scheme scheme;
     cx_str name_space; /* as written; "memories" or "edges" */
-    bool compact; /* schema 3: keys ascend, what follows from them is left out (§8.3) */
+    bool compact;      /* schema 3: keys ascend, what follows from them is left out (§8.3) */
     cx_digest root;
     size_t count;
     const cx_proof_item *items; /* in the order asked; of a compact one in that of the keys */
@@ -73,9 +73,9 @@ typedef struct cx_multiproof_check {
 
 /*
  * The whole of §8.1 "verify against a manifest", first failure wins, each step for all keys before
- * the next; any of the three schemas.  Bytes of both, as received; an empty manifest leaves out what needs one.  What is put
- * in *out_proof (may be NULL) borrows from the bytes and the arena; its paths have no siblings.
- * Every distinct node is hashed once.
+ * the next; any of the three schemas.  Bytes of both, as received; an empty manifest leaves out
+ * what needs one.  What is put in *out_proof (may be NULL) borrows from the bytes and the arena;
+ * its paths have no siblings. Every distinct node is hashed once.
  */
 CX_RESULT cx_multiproof_verify(cx_bytes proof, cx_bytes manifest, const cx_multiproof_check *check,
                                cx_arena *arena, cx_multiproof *out_proof, cx_finding *out,
