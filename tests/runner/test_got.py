@@ -64,7 +64,7 @@ def run_agrees(name, expected, got):
 
 
 def compare_run(folder):
-    # The attack corpus has the same shape and is compared by cortex-vectors itself: it takes longer.
+    # The attack corpus has the same shape; it takes longer, and cortex-vectors compares it.
     told = lines_of('run', folder)
     for path in sorted(folder.glob('*.json')):
         cases = json.loads(path.read_text()).get('cases', [])

@@ -169,7 +169,8 @@ def garble(folder, files):
             names = [steps[-1]] if members is None else members.split()
             parent = walk(files[name], steps[:-1]) if members is None else value
             for member in names:
-                derived = any(word in where for word in DERIVED_CBOR) and member in ('cbor', 'entry')
+                derived = (member in ('cbor', 'entry')
+                           and any(word in where for word in DERIVED_CBOR))
                 if isinstance(value, dict) and members is None or 'uris' in steps:
                     continue
                 if member in READ and not derived:
@@ -184,7 +185,7 @@ def garble(folder, files):
         (folder / name).write_text(json.dumps(value))
 
 
-# --- a model ----------------------------------------------------------------------------------------
+# --- a model -------------------------------------------------------------------------------------
 
 def sha(*parts):
     return hashlib.sha256(b''.join(parts)).digest()
@@ -260,7 +261,8 @@ def alter_codec(root):
     cut.update(topic='x' * 500, rationale='', short_tokens=7, medium_tokens=9, strength=0.5)
     text = ('prefers ' + 'x' * 500).encode()
     expected['matrix-1/codec.json#/forms_truncation'] = {
-        'short_hex': (text[:25] + '…'.encode()).hex(), 'medium_hex': (text[:33] + '…'.encode()).hex()}
+        'short_hex': (text[:25] + '…'.encode()).hex(),
+        'medium_hex': (text[:33] + '…'.encode()).hex()}
     return expected
 
 
@@ -273,8 +275,10 @@ def alter_keys(root):
              ('idx/type t=5 created=12345', b'idx/type/\x05' + be(12345) + one),
              ("idx/tag tag='other'", b'idx/tag/' + sha(b'other')[:8] + be(12345) + one),
              ("idx/frame verb=7 kind=3 ref='r'", b'idx/frame/\x07\x03' + sha(b'r')[:16] + one),
-             ("idx/actor_obj verb=7 ref='r'", b'idx/actor_obj/\x07' + sha(b'r')[:16] + be(12345) + one),
-             ('idx/smt/memories depth 258 path 0f..', b'idx/smt/memories/n/\x01\x02' + b'\x0f' * 32),
+             ("idx/actor_obj verb=7 ref='r'",
+              b'idx/actor_obj/\x07' + sha(b'r')[:16] + be(12345) + one),
+             ('idx/smt/memories depth 258 path 0f..',
+              b'idx/smt/memories/n/\x01\x02' + b'\x0f' * 32),
              ('chk/<lp in>/<lp s>', b'chk/\x02in/\x01s'), ('snap/<9>', b'snap/' + be(9)),
              ('accum/mmr/n/<300>', b'accum/mmr/n/' + be(300)), ('tomb/<id>', b'tomb/' + one)]
     root['keys'] = [{'key': label, 'hex': ''} for label, _ in pairs]
