@@ -248,14 +248,15 @@ static bool none_is_zero(const cx_raw_proof *proof, cx_finding *out)
     return true;
 }
 
-/* No two pool entries alike (P1): a table of their numbers from 1, open addressing.  Hashes are
- * seeded with an address, so that whoever writes a proof cannot aim at collisions. */
+/* No two pool entries alike (P1): a table of their numbers from 1, open addressing; it is sparse,
+ * since a slot that is taken costs more than many that are not.  Hashes are seeded with an address,
+ * so that whoever writes a proof cannot aim at collisions. */
 static cx_status check_pool(const cx_raw_proof *proof, cx_arena *arena, cx_finding *out,
                             cx_err *err)
 {
     cx_arena_mark mark = cx_arena_mark_now(arena);
     size_t slots = 16;
-    while (slots < 2 * proof->pool_count)
+    while (slots < 4 * proof->pool_count)
         slots *= 2;
     uint32_t *table = CX_ARENA_ARRAY(arena, uint32_t, slots);
     uint32_t *hashes = CX_ARENA_ARRAY(arena, uint32_t, proof->pool_count + 1);
