@@ -226,6 +226,17 @@ cx_status runner_bytes(runner *r, const cx_json *object, const char *name, cx_by
     return CX_SUCCESS;
 }
 
+const cx_json *runner_array(const cx_json *root, const char *pointer)
+{
+    const cx_json *list = cx_json_pointer(root, cx_str_z(pointer));
+    return list != NULL && list->type == CX_JSON_ARRAY ? list : NULL;
+}
+
+cx_str runner_str(const cx_json *value)
+{
+    return value != NULL && value->type == CX_JSON_STRING ? cx_json_text(value) : CX_STR("");
+}
+
 cx_status runner_number(const cx_json *object, const char *name, uint64_t *out, cx_err *err)
 {
     const cx_json *value = cx_json_get(object, cx_str_z(name));

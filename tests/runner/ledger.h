@@ -54,6 +54,10 @@ CX_RESULT runner_digests(runner *r, const cx_digest *digests, size_t count, cx_j
 /* A member that is hex, as bytes in the arena. */
 CX_RESULT runner_bytes(runner *r, const cx_json *object, const char *name, cx_bytes *out,
                        cx_err *err);
+/* The array at a pointer into the file; NULL when there is none. */
+const cx_json *runner_array(const cx_json *root, const char *pointer);
+/* A string's text; of anything else the empty one. */
+cx_str runner_str(const cx_json *value);
 CX_RESULT runner_number(const cx_json *object, const char *name, uint64_t *out, cx_err *err);
 CX_RESULT runner_put_hex(runner *r, cx_json_list *object, const char *name, cx_bytes bytes,
                          cx_err *err);

@@ -27,7 +27,7 @@ static void answer(runner *r, runner_moment *m, const char *pointer, moment_answ
 /* The same for each item of a list; CX_E_UNSUPPORTED: nothing is known about it. */
 static void answer_each(runner *r, runner_moment *m, const char *list, moment_answer *get)
 {
-    const cx_json *items = cx_json_pointer(runner_file.root, cx_str_z(list));
+    const cx_json *items = runner_array(runner_file.root, list);
     for (uint32_t i = 0; items != NULL && i < items->count; i++) {
         char pointer[96];
         cx_json value;
@@ -169,14 +169,14 @@ static CX_RESULT proof_json(runner *r, const cx_state_proof *proof, cx_json *out
 /* The memories whose URIs the file asks about. */
 static CX_RESULT asked_memories(runner *r, cx_proof_request *out, cx_err *err)
 {
-    const cx_json *uris = cx_json_pointer(runner_file.root, CX_STR("/multiproof/uris"));
+    const cx_json *uris = runner_array(runner_file.root, "/multiproof/uris");
     size_t count = uris == NULL ? 0 : uris->count;
     cx_id *ids = CX_ARENA_ARRAY(&r->arena, cx_id, count + 1);
     if (ids == NULL)
         return cx_fail_nomem(err);
     for (size_t i = 0; i < count; i++) {
         cx_uri uri;
-        CX_TRY(cx_memory_uri_parse(cx_json_text(&uris->items[i]), &uri, err));
+        CX_TRY(cx_memory_uri_parse(runner_str(&uris->items[i]), &uri, err));
         ids[i] = uri.id;
     }
     *out = (cx_proof_request){.name_space = CX_NAMESPACE_MEMORIES, .ids = ids, .id_count = count};
@@ -220,7 +220,7 @@ static cx_status edges_proof(runner *r, runner_moment *m, const cx_json *item, c
     for (uint32_t i = 0; i < keys->count; i++) {
         unsigned src, type, dst;
         char text[64];
-        cx_str key = cx_json_text(&keys->items[i]);
+        cx_str key = runner_str(&keys->items[i]);
         (void)snprintf(text, sizeof text, "%.*s", (int)key.size, key.data);
         if (sscanf(text, "(%u,%u,%u)", &src, &type, &dst) != 3 || type > 255)
             return cx_fail(err, CX_E_FORMAT, "'%s' names no edge", text);
@@ -329,7 +329,7 @@ static cx_status erased_proof(runner *r, runner_moment *m, const cx_json *item, 
     if (sscanf(note, "memory %u", &number) != 1 || number == 0 || uris == NULL ||
         number > uris->count)
         return cx_fail(err, CX_E_FORMAT, "the note does not begin with the number of a memory");
-    cx_str uri = cx_json_text(&uris->items[number - 1]);
+    cx_str uri = runner_str(&uris->items[number - 1]);
     cx_str text = cx_arena_printf(&r->arena, "{\"op\":\"redact_memory\",\"uri\":\"%.*s\"}",
                                   (int)uri.size, uri.data);
     if (text.data == NULL)
@@ -399,7 +399,7 @@ static cx_status root_then(runner *r, runner_moment *m, const cx_json *item, cx_
     cx_consistency proof;
     cx_digest old_root, new_root;
     const cx_json *of = CX_JSON_GET(runner_file.root, "of");
-    cx_str told = of == NULL ? CX_STR("") : cx_json_text(of);
+    cx_str told = runner_str(of);
     (void)item;
     for (size_t i = 0; i < told.size; i++)
         if (told.data[i] >= '0' && told.data[i] <= '9')
@@ -424,7 +424,7 @@ static void answer_journal(runner *r, runner_moment *m)
 static cx_status written_uri(runner *r, runner_moment *m, const cx_json *item, cx_json *out,
                              cx_err *err)
 {
-    const cx_json *uris = cx_json_pointer(runner_file.root, CX_STR("/uris"));
+    const cx_json *uris = runner_array(runner_file.root, "/uris");
     cx_uri uri = {.version = 1, .id = numbered_id((uint64_t)(item - uris->items) + 1)};
     uint8_t key[2 + sizeof uri.id.bytes] = "m/";
     cx_bytes bytes;

@@ -71,7 +71,7 @@ static CX_RESULT put_encoded(runner *r, cx_json_list *object, cx_buf *bytes, cx_
 
 static cx_status score_got(runner *r, const cx_json *item, cx_json *out, cx_err *err)
 {
-    const cx_json *list = cx_json_pointer(r->root, CX_STR("/salience/scores"));
+    const cx_json *list = runner_array(r->root, "/salience/scores");
     cx_json_list object = cx_json_list_begin(&r->arena);
     cx_salience salience = {0};
     char op[TEXT_SIZE], cached[16];
@@ -100,7 +100,7 @@ RUNNER_EXPECTS(score_expect, "cbor", "cached_f32")
 /* "default" are the weights of the beginning; the others are read and written again elsewhere. */
 static void run_default_weights(runner *r)
 {
-    const cx_json *list = cx_json_pointer(runner_file.root, CX_STR("/salience/weights"));
+    const cx_json *list = runner_array(runner_file.root, "/salience/weights");
     for (uint32_t i = 0; list != NULL && i < list->count; i++) {
         cx_buf bytes;
         const cx_weights_record start = {.weights = cx_weights_start()};
@@ -349,7 +349,7 @@ static bool write_told(const char *label, cx_buf *out)
 
 static void run_primitives(runner *r)
 {
-    const cx_json *list = cx_json_pointer(runner_file.root, CX_STR("/cbor_primitives"));
+    const cx_json *list = runner_array(runner_file.root, "/cbor_primitives");
     for (uint32_t i = 0; list != NULL && i < list->count; i++) {
         char label[TEXT_SIZE];
         cx_buf bytes;

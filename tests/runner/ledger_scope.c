@@ -252,6 +252,8 @@ static void run_again(runner *r, const char *list, record_again *again)
 {
     const cx_json *items = cx_json_pointer(runner_file.root, cx_str_z(list));
     bool one = items != NULL && items->type == CX_JSON_STRING;
+    if (items != NULL && !one && items->type != CX_JSON_ARRAY)
+        return;
     for (uint32_t i = 0; items != NULL && i < (one ? 1 : items->count); i++) {
         cx_arena_mark mark = cx_arena_mark_now(&r->arena);
         const cx_json *item = one ? items : &items->items[i];

@@ -406,7 +406,7 @@ static cx_status key_expect(runner *r, const cx_json *item, cx_json *out, cx_err
 /* Item i is the hash of an empty subtree i levels high. */
 static cx_status empty_got(runner *r, const cx_json *item, cx_json *out, cx_err *err)
 {
-    const cx_json *list = cx_json_pointer(r->root, CX_STR("/empty_hashes"));
+    const cx_json *list = runner_array(r->root, "/empty_hashes");
     size_t height = list == NULL ? 257 : (size_t)(item - list->items);
     if (height > 256)
         return cx_fail(err, CX_E_FORMAT, "a subtree has at most 256 levels");
@@ -416,7 +416,7 @@ static cx_status empty_got(runner *r, const cx_json *item, cx_json *out, cx_err 
 
 static cx_status text_expect(runner *r, const cx_json *item, cx_json *out, cx_err *err)
 {
-    return runner_string(r, cx_json_text(item), out, err);
+    return runner_string(r, runner_str(item), out, err);
 }
 
 /* --- the file --------------------------------------------------------------------------------- */
