@@ -9,7 +9,7 @@
 
 /* A generation is written when it is this large or this old. */
 #define GATHER_ROWS 16384
-#define GATHER_MS 20
+#define GATHER_MS 100
 /* After a failure the same generation is tried again. */
 #define RETRY_MS 1000
 
