@@ -145,8 +145,9 @@ static const fold_by one_lane = {0x3743f7bd, 0x3171d430};
 /* 32 bits as the highest powers of a half. */
 WIDE_INLINE __m128i fold_constants(fold_by by)
 {
-    return _mm_set_epi64x((long long)((uint64_t)by.high << 32),
-                          (long long)((uint64_t)by.low << 32));
+    /* All 64 bits are meant, as a number with a sign or without. */
+    return _mm_set_epi64x((long long)((uint64_t)by.high << 32), /* NOLINT(*-widening-cast) */
+                          (long long)((uint64_t)by.low << 32)); /* NOLINT(*-widening-cast) */
 }
 
 WIDE_INLINE __m512i fold(__m512i before, __m512i by, __m512i next)
