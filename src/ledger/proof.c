@@ -47,11 +47,12 @@ static cx_status read_items(cx_raw_proof *raw, cx_arena *arena, cx_proof_item **
                             cx_finding *form, cx_err *err)
 {
     cx_proof_item *items = CX_ARENA_ARRAY(arena, cx_proof_item, raw->count + 1);
-    cx_trail *trails;
+    cx_trail *trails = NULL;
     size_t twice;
     if (items == NULL)
         return cx_fail_nomem(err);
-    CX_TRY(cx_trails_of(raw, arena, &trails, &twice, err));
+    if (raw->form == CX_FORM_COMPACT)
+        CX_TRY(cx_trails_of(raw, arena, &trails, &twice, err));
     CX_TRY(cx_raw_proof_check_form(raw, trails, arena, form, err));
     if (form->verdict == CX_HOLDS && raw->form != CX_FORM_PLAIN &&
         !cx_str_eq(raw->scheme_name, cx_scheme_name(CX_SCHEME_CORTEX_1)))
@@ -89,17 +90,51 @@ cx_status cx_multiproof_decode(cx_bytes bytes, cx_arena *arena, cx_multiproof *o
 
 /* --- writing --------------------------------------------------------------------------------- */
 
-static void encode_plain(const cx_multiproof *proof, cx_buf *out)
+void cx_proof_put_head(const cx_multiproof *proof, cx_proof_form form, size_t field_count,
+                       cx_buf *out)
 {
-    cx_cbor_map(out, 4);
+    cx_cbor_map(out, field_count);
     cx_cbor_uint(out, 0);
-    cx_cbor_uint(out, 1);
+    cx_cbor_uint(out, form);
     cx_cbor_uint(out, 1);
     cx_cbor_text(out, proof->name_space);
     cx_cbor_uint(out, 2);
     cx_cbor_digest(out, &proof->root);
     cx_cbor_uint(out, 3);
     cx_cbor_array(out, proof->count);
+}
+
+void cx_proof_begin_item(const cx_proof_item *item, cx_cbor_fields *fields, cx_buf *out)
+{
+    cx_cbor_fields_begin(fields, out);
+    cx_cbor_field(fields, 0);
+    cx_cbor_digest(out, &item->path.key);
+    cx_cbor_field(fields, 1);
+    if (item->kind == CX_MEMBER)
+        cx_cbor_bytes(out, item->leaf);
+    else
+        cx_cbor_null(out);
+    cx_cbor_field(fields, 2);
+}
+
+void cx_proof_end_item(const cx_proof_item *item, cx_cbor_fields *fields, cx_buf *out)
+{
+    if (item->kind == CX_ABSENT && item->path.has_other) {
+        cx_cbor_field(fields, 3);
+        cx_cbor_array(out, 2);
+        cx_cbor_digest(out, &item->path.other_key);
+        cx_cbor_digest(out, &item->path.other_value);
+    }
+    if (item->kind == CX_MEMBER_ERASED) {
+        cx_cbor_field(fields, 4);
+        cx_cbor_digest(out, &item->path.value);
+    }
+    cx_cbor_fields_end(fields);
+}
+
+static void encode_plain(const cx_multiproof *proof, cx_buf *out)
+{
+    cx_proof_put_head(proof, CX_FORM_PLAIN, 4, out);
     for (size_t i = 0; i < proof->count; i++) {
         const cx_proof_item *item = &proof->items[i];
         cx_cbor_map(out, 3);
@@ -141,31 +176,12 @@ static cx_status add_sibling(pool_writer *pool, const cx_digest *hash, cx_buf *o
 static cx_status encode_pooled_item(const cx_proof_item *item, pool_writer *pool, cx_buf *out,
                                     cx_err *err)
 {
-    bool other = item->kind == CX_ABSENT && item->path.has_other;
     cx_cbor_fields fields;
-    cx_cbor_fields_begin(&fields, out);
-    cx_cbor_field(&fields, 0);
-    cx_cbor_digest(out, &item->path.key);
-    cx_cbor_field(&fields, 1);
-    if (item->kind == CX_MEMBER)
-        cx_cbor_bytes(out, item->leaf);
-    else
-        cx_cbor_null(out);
-    cx_cbor_field(&fields, 2);
+    cx_proof_begin_item(item, &fields, out);
     cx_cbor_array(out, item->path.sibling_count);
     for (size_t k = 0; k < item->path.sibling_count; k++)
         CX_TRY(add_sibling(pool, &item->path.siblings[k], out, err));
-    if (other) {
-        cx_cbor_field(&fields, 3);
-        cx_cbor_array(out, 2);
-        cx_cbor_digest(out, &item->path.other_key);
-        cx_cbor_digest(out, &item->path.other_value);
-    }
-    if (item->kind == CX_MEMBER_ERASED) {
-        cx_cbor_field(&fields, 4);
-        cx_cbor_digest(out, &item->path.value);
-    }
-    cx_cbor_fields_end(&fields);
+    cx_proof_end_item(item, &fields, out);
     return CX_SUCCESS;
 }
 
@@ -175,15 +191,7 @@ static cx_status encode_pooled(const cx_multiproof *proof, cx_buf *out, cx_err *
     cx_status status = CX_SUCCESS;
     cx_map_init(&pool.numbers, out->alloc, (uint64_t)(uintptr_t)proof->items);
     cx_buf_init(&pool.order, out->alloc);
-    cx_cbor_map(out, 6);
-    cx_cbor_uint(out, 0);
-    cx_cbor_uint(out, 2);
-    cx_cbor_uint(out, 1);
-    cx_cbor_text(out, proof->name_space);
-    cx_cbor_uint(out, 2);
-    cx_cbor_digest(out, &proof->root);
-    cx_cbor_uint(out, 3);
-    cx_cbor_array(out, proof->count);
+    cx_proof_put_head(proof, CX_FORM_POOLED, 6, out);
     for (size_t i = 0; i < proof->count; i++)
         CX_GO(status, encode_pooled_item(&proof->items[i], &pool, out, err));
     CX_GO(status, cx_buf_check(&pool.order, err));
@@ -232,7 +240,8 @@ cx_status cx_multiproof_encode(const cx_multiproof *proof, cx_buf *out, cx_err *
     if (proof->compact && proof->scheme != CX_SCHEME_CORTEX_1)
         return cx_fail_at(err, CX_E_UNSUPPORTED, "SchemeUnsupported", CX_NO_OFFSET,
                           "compact proofs exist for cortex-1 only");
-    CX_TRY(check_keys_differ(proof, out->alloc, err));
+    if (!proof->compact) /* whose keys ascend */
+        CX_TRY(check_keys_differ(proof, out->alloc, err));
     cx_status status = CX_SUCCESS;
     if (proof->scheme == CX_SCHEME_MATRIX_1)
         encode_plain(proof, out);

@@ -190,27 +190,9 @@ cx_status cx_compact_expand(const cx_raw_proof *proof, cx_trail *trails, cx_proo
 static void encode_item(const cx_proof_item *item, cx_buf *out)
 {
     cx_cbor_fields fields;
-    cx_cbor_fields_begin(&fields, out);
-    cx_cbor_field(&fields, 0);
-    cx_cbor_digest(out, &item->path.key);
-    cx_cbor_field(&fields, 1);
-    if (item->kind == CX_MEMBER)
-        cx_cbor_bytes(out, item->leaf);
-    else
-        cx_cbor_null(out);
-    cx_cbor_field(&fields, 2);
+    cx_proof_begin_item(item, &fields, out);
     cx_cbor_uint(out, item->path.sibling_count);
-    if (item->kind == CX_ABSENT && item->path.has_other) {
-        cx_cbor_field(&fields, 3);
-        cx_cbor_array(out, 2);
-        cx_cbor_digest(out, &item->path.other_key);
-        cx_cbor_digest(out, &item->path.other_value);
-    }
-    if (item->kind == CX_MEMBER_ERASED) {
-        cx_cbor_field(&fields, 4);
-        cx_cbor_digest(out, &item->path.value);
-    }
-    cx_cbor_fields_end(&fields);
+    cx_proof_end_item(item, &fields, out);
 }
 
 /* Siblings as they come: hashes to a buffer, bits to another, of which the last byte may be
@@ -279,15 +261,7 @@ static cx_status encode_all(const cx_multiproof *proof, const cx_trail *trails, 
     cx_status status;
     cx_buf_init(&w.hashes, out->alloc);
     cx_buf_init(&w.presence, out->alloc);
-    cx_cbor_map(out, 7);
-    cx_cbor_uint(out, 0);
-    cx_cbor_uint(out, CX_FORM_COMPACT);
-    cx_cbor_uint(out, 1);
-    cx_cbor_text(out, proof->name_space);
-    cx_cbor_uint(out, 2);
-    cx_cbor_digest(out, &proof->root);
-    cx_cbor_uint(out, 3);
-    cx_cbor_array(out, proof->count);
+    cx_proof_put_head(proof, CX_FORM_COMPACT, 7, out);
     for (size_t i = 0; i < proof->count; i++)
         encode_item(&proof->items[i], out);
     add_siblings(proof, trails, &w);

@@ -84,7 +84,7 @@ static inline size_t cx_trail_own(const cx_trail *trails, size_t at)
 void cx_trail_mark_met(const cx_trail *trails, size_t at, bool met[CX_PROOF_SIBLINGS_MAX]);
 
 /* The rule "ProofMalformed"; what is wrong is written to *out, which must hold before.  Links the
- * trails of a compact proof and finds its siblings. */
+ * trails of a compact proof and finds its siblings; other schemas do not need them. */
 CX_RESULT cx_raw_proof_check_form(cx_raw_proof *proof, cx_trail *trails, cx_arena *arena,
                                   cx_finding *out, cx_err *err);
 /* The same for what one key says besides its siblings; NULL when it is good. */
@@ -105,6 +105,14 @@ CX_RESULT cx_raw_proof_fold(const cx_raw_proof *proof, cx_scheme scheme, cx_trai
 /* nodes[t] at the end of trail t, from what its item claims. */
 void cx_raw_proof_ends(cx_scheme scheme, const cx_trail *trails, const cx_proof_item *items,
                        size_t count, cx_digest *nodes);
+
+/* What all schemas say first: fields 0 to 2, and of field 3 how many items come. */
+void cx_proof_put_head(const cx_multiproof *proof, cx_proof_form form, size_t field_count,
+                       cx_buf *out);
+/* Of an item of schemas 2 and 3 what stands before its siblings, which are field 2 .. */
+void cx_proof_begin_item(const cx_proof_item *item, cx_cbor_fields *fields, cx_buf *out);
+/* .. and what stands behind them. */
+void cx_proof_end_item(const cx_proof_item *item, cx_cbor_fields *fields, cx_buf *out);
 
 /* Siblings of each key's own in place of those shared; items are claimed already. */
 CX_RESULT cx_compact_expand(const cx_raw_proof *proof, cx_trail *trails, cx_proof_item *items,

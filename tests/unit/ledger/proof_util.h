@@ -50,6 +50,14 @@ static inline cx_bytes hex_bytes(vectors *v, cx_str hex)
     return cx_bytes_from(bytes, hex.size / 2);
 }
 
+static inline cx_digest random_digest(uint64_t *state)
+{
+    cx_digest digest;
+    for (size_t i = 0; i < sizeof digest.bytes; i++)
+        digest.bytes[i] = (uint8_t)cx_test_random(state);
+    return digest;
+}
+
 static inline cx_bytes member_bytes(vectors *v, const cx_json *object, const char *name)
 {
     return hex_bytes(v, cx_json_get_str(object, cx_str_z(name)));

@@ -161,14 +161,6 @@ CX_TEST(compact_broken_vectors)
 /* --- random states ------------------------------------------------------------------------------
  */
 
-static cx_digest random_digest(uint64_t *state)
-{
-    cx_digest digest;
-    for (size_t i = 0; i < sizeof digest.bytes; i++)
-        digest.bytes[i] = (uint8_t)cx_test_random(state);
-    return digest;
-}
-
 /* Keys of a state, or, as often as not, near one: with the same beginning of any length. */
 static cx_digest near(const cx_digest *keys, size_t count, bool may_be_one, uint64_t *state)
 {

@@ -468,14 +468,6 @@ CX_TEST(proof_encoding_refuses)
  * ------------------------------
  */
 
-static cx_digest random_digest(uint64_t *state)
-{
-    cx_digest digest;
-    for (size_t i = 0; i < sizeof digest.bytes; i++)
-        digest.bytes[i] = (uint8_t)cx_test_random(state);
-    return digest;
-}
-
 /* Proves every third key and some that are absent, of a tree of `count` random keys. */
 static void try_many(cx_scheme scheme, size_t count, bool clustered)
 {
