@@ -80,6 +80,13 @@ static int system_sync(const cx_io *io, cx_file file, bool data_only)
     return (data_only ? fdatasync(file) : fsync(file)) == 0 ? 0 : -errno;
 }
 
+static void system_start_sync(const cx_io *io, cx_file file, uint64_t offset, uint64_t size)
+{
+    (void)io;
+    /* Only this flag: with those that wait, an error would be told here and not by the sync. */
+    (void)sync_file_range(file, (off_t)offset, (off_t)size, SYNC_FILE_RANGE_WRITE);
+}
+
 static void system_forget(const cx_io *io, cx_file file)
 {
     (void)io;
@@ -231,6 +238,7 @@ const cx_io *cx_io_system(void)
         .write = system_write,
         .pwrite = system_pwrite,
         .sync = system_sync,
+        .start_sync = system_start_sync,
         .forget = system_forget,
         .truncate = system_truncate,
         .size = system_size,

@@ -41,6 +41,9 @@ struct cx_io {
     int64_t (*pwrite)(const cx_io *io, cx_file file, const void *data, size_t size,
                       uint64_t offset);
     int (*sync)(const cx_io *io, cx_file file, bool data_only);
+    /* What was written there may go to the disk now rather than with the next sync.  Waits for
+     * nothing and promises nothing; what goes wrong is told by that sync. */
+    void (*start_sync)(const cx_io *io, cx_file file, uint64_t offset, uint64_t size);
     /* What is on the disk of this file need not stay in memory as well.  Changes nothing else. */
     void (*forget)(const cx_io *io, cx_file file);
     int (*truncate)(const cx_io *io, cx_file file, uint64_t size);

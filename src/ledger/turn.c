@@ -4,6 +4,8 @@
  * T1  What a turn reads cannot change before it ends: there is one turn at a time.
  * T2  Frames go to the log first.  When memory cannot follow the log, the home is poisoned: nothing
  *     is decided on a state that is not the log's.
+ * T3  While memory follows, the disk has begun already.  What memory could not follow is taken back
+ *     from the log: who was told that a write failed does not find it there.
  */
 #include "base/alloc.h"
 #include "base/utf8.h"
@@ -311,6 +313,19 @@ static cx_status apply_frames(cx_turn *turn, const cx_log_place *places, uint64_
     return status;
 }
 
+/* T3 */
+static cx_status follow(cx_turn *turn, const cx_log_place *places, uint64_t commit, cx_err *err)
+{
+    cx_err why = {0};
+    cx_status status = apply_frames(turn, places, commit, &why);
+    if (!cx_failed(status))
+        return status;
+    cx_log_give_up(turn->home->log, &why);
+    if (err != NULL)
+        *err = why;
+    return status;
+}
+
 static cx_status submit(cx_turn *turn, cx_log_frame *frames, cx_log_place *places,
                         uint64_t *out_commit, cx_err *err)
 {
@@ -328,7 +343,8 @@ static cx_status submit(cx_turn *turn, cx_log_frame *frames, cx_log_place *place
     return status;
 }
 
-cx_status cx_turn_commit_later(cx_turn *turn, uint64_t *out_commit, cx_err *err)
+/* `wait_follows`: the disk begins while memory follows. */
+static cx_status commit(cx_turn *turn, bool wait_follows, uint64_t *out_commit, cx_err *err)
 {
     size_t count = turn->frames.count;
     CX_ASSERT(count != 0);
@@ -340,27 +356,34 @@ cx_status cx_turn_commit_later(cx_turn *turn, uint64_t *out_commit, cx_err *err)
     cx_log_frame *frames = CX_ARENA_ARRAY(&turn->arena, cx_log_frame, count);
     cx_log_place *places = CX_ARENA_ARRAY(&turn->arena, cx_log_place, count);
     cx_status status;
-    uint64_t commit = 0;
+    uint64_t number = 0;
     if (frames == NULL || places == NULL) {
         status = cx_fail_nomem(err);
     } else {
         memset(frames, 0, count * sizeof *frames);
-        status = submit(turn, frames, places, &commit, err);
+        status = submit(turn, frames, places, &number, err);
+        if (!cx_failed(status) && wait_follows)
+            cx_log_start(turn->home->log);
         if (!cx_failed(status))
-            status = apply_frames(turn, places, commit, err);
+            status = follow(turn, places, number, err);
     }
     end_turn(turn);
     if (!cx_failed(status))
-        *out_commit = commit;
+        *out_commit = number;
     return status;
+}
+
+cx_status cx_turn_commit_later(cx_turn *turn, uint64_t *out_commit, cx_err *err)
+{
+    return commit(turn, false, out_commit, err);
 }
 
 cx_status cx_turn_commit(cx_turn *turn, cx_err *err)
 {
     cx_home *home = turn->home;
-    uint64_t commit = 0;
-    CX_TRY(cx_turn_commit_later(turn, &commit, err));
-    return cx_home_wait(home, commit, err);
+    uint64_t number = 0;
+    CX_TRY(commit(turn, true, &number, err));
+    return cx_home_wait(home, number, err);
 }
 
 cx_status cx_home_wait(cx_home *home, uint64_t commit, cx_err *err)

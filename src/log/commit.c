@@ -10,6 +10,8 @@
  *   I3  the next segment is begun when nothing is pending and nothing is being written, and nothing
  *       becomes pending until it is there.
  *   I4  after a failed write or sync nothing is acknowledged any more.
+ *   I5  a group that was begun is the one before the pending one; it is finished before the next is
+ *       begun, by the first who waits for either.
  */
 #include "crypto/crc32c.h"
 #include "log/internal.h"
@@ -189,8 +191,9 @@ static cx_status next_segment(cx_log *log, uint64_t need, cx_err *err)
 /* --- group commit -------------------------------------------------------------------------- */
 
 /* The pending group gets its mark (I2) and becomes the one that is written. */
-static void close_group(cx_log *log, uint8_t mark_bytes[CX_LOG_MARK_SIZE])
+static void close_group(cx_log *log)
 {
+    uint8_t mark_bytes[CX_LOG_MARK_SIZE];
     cx_log_mark mark = {.frame_count = log->pending_frames,
                         .commit = log->next_commit,
                         .group_bytes = log->pending.size,
@@ -207,43 +210,112 @@ static void close_group(cx_log *log, uint8_t mark_bytes[CX_LOG_MARK_SIZE])
     log->next_commit++;
 }
 
-static cx_status write_group(const cx_log *log, uint64_t offset, cx_err *err)
+/* Inside the lock, which is left meanwhile; something pending, nobody busy, nothing begun. */
+static void begin_group(cx_log *log, bool start_sync)
 {
     char path[CX_LOG_PATH_SIZE];
-    cx_log_segment_path(log, log->head.number, path);
-    CX_TRY(cx_io_write_at(log->io, log->file, path, log->writing.data, log->writing.size, offset,
-                          err));
-    int failed = log->io->sync(log->io, log->file, true);
-    return failed != 0 ? cx_fail_os(err, -failed, "cannot sync %s", path) : CX_SUCCESS;
-}
-
-/* Inside the lock, which is left meanwhile; something pending, nobody busy. */
-static void lead(cx_log *log)
-{
-    uint8_t mark[CX_LOG_MARK_SIZE];
     cx_err why = {0};
-    uint64_t offset = log->next_offset, count = log->next_commit + 1;
-    close_group(log, mark);
-    uint64_t size = log->writing.size;
+    uint64_t offset = log->next_offset;
+    close_group(log);
     log->busy = true;
     cx_lock_leave(&log->lock);
-    cx_status status = write_group(log, offset, &why);
+    cx_log_segment_path(log, log->head.number, path);
+    cx_status status = cx_io_write_at(log->io, log->file, path, log->writing.data,
+                                      log->writing.size, offset, &why);
+    if (!cx_failed(status) && start_sync)
+        log->io->start_sync(log->io, log->file, offset, log->writing.size);
+    cx_lock_enter(&log->lock);
+    log->busy = false;
+    log->begun = !cx_failed(status);
+    if (cx_failed(status))
+        cx_log_poison(log, &why);
+}
+
+static cx_status sync_group(const cx_log *log, cx_err *err)
+{
+    int failed = log->io->sync(log->io, log->file, true);
+    if (failed == 0)
+        return CX_SUCCESS;
+    char path[CX_LOG_PATH_SIZE];
+    cx_log_segment_path(log, log->head.number, path);
+    return cx_fail_os(err, -failed, "cannot sync %s", path);
+}
+
+/* Inside the lock, which is left meanwhile; nobody busy. */
+static void finish_group(cx_log *log)
+{
+    cx_err why = {0};
+    uint64_t count = log->next_commit, size = log->writing.size;
+    uint8_t mark[CX_LOG_MARK_SIZE];
+    memcpy(mark, log->writing.data + size - sizeof mark, sizeof mark);
+    log->busy = true;
+    cx_lock_leave(&log->lock);
+    cx_status status = sync_group(log, &why);
     if (!cx_failed(status))
         cx_log_lock_publish(log, count);
     if (log->writing.capacity > BUFFER_KEPT)
         cx_buf_done(&log->writing);
     cx_lock_enter(&log->lock);
-    log->busy = false;
+    log->busy = log->begun = false;
     if (cx_failed(status)) {
         cx_log_poison(log, &why);
     } else if (!log->poisoned) { /* I4: an erasure may have failed meanwhile */
         log->durable = count;
-        log->end_offset = offset + size;
+        log->end_offset = log->next_offset;
         log->bytes_written += size;
         memcpy(log->last_mark, mark, sizeof log->last_mark);
         consider_ahead(log);
     }
+}
+
+/* Inside the lock, which is left meanwhile; something pending or begun, nobody busy. */
+static void lead(cx_log *log)
+{
+    if (!log->begun)
+        begin_group(log, false);
+    if (log->begun)
+        finish_group(log);
     cx_lock_wake(&log->lock);
+}
+
+void cx_log_start(cx_log *log)
+{
+    cx_lock_enter(&log->lock);
+    if (log->pending_frames != 0 && !log->busy && !log->begun && !log->poisoned) {
+        begin_group(log, true);
+        cx_lock_wake(&log->lock);
+    }
+    cx_lock_leave(&log->lock);
+}
+
+/* Inside the lock, which is left meanwhile; begun, nobody busy.  Where this fails, opening the log
+ * again finds the group or not. */
+static void take_back(cx_log *log)
+{
+    char path[CX_LOG_PATH_SIZE];
+    uint64_t size = log->writing.size;
+    log->busy = true;
+    cx_lock_leave(&log->lock);
+    memset(log->writing.data, 0, size);
+    cx_log_segment_path(log, log->head.number, path);
+    cx_status status = cx_io_write_at(log->io, log->file, path, log->writing.data, size,
+                                      log->next_offset - size, NULL);
+    if (!cx_failed(status))
+        (void)log->io->sync(log->io, log->file, true);
+    cx_lock_enter(&log->lock);
+    log->busy = log->begun = false;
+}
+
+void cx_log_give_up(cx_log *log, const cx_err *cause)
+{
+    cx_lock_enter(&log->lock);
+    while (log->busy)
+        cx_lock_wait(&log->lock);
+    cx_log_poison(log, cause);
+    if (log->begun)
+        take_back(log);
+    cx_lock_wake(&log->lock);
+    cx_lock_leave(&log->lock);
 }
 
 cx_status cx_log_wait(cx_log *log, uint64_t commit, cx_err *err)
@@ -328,7 +400,7 @@ static cx_status make_room(cx_log *log, uint64_t bytes, cx_err *err)
             break;
         if (log->busy)
             cx_lock_wait(&log->lock);
-        else if (log->pending_frames != 0)
+        else if (log->pending_frames != 0 || log->begun)
             lead(log);
         else
             CX_TRY(next_segment(log, bytes + CX_LOG_MARK_SIZE, err));

@@ -157,6 +157,7 @@ struct cx_log {
     uint32_t pending_crc; /* over the heads of its frames */
     cx_buf pending;
     cx_buf writing; /* the other buffer: the group that is being written */
+    bool begun;     /* .. all of it with its mark, but nobody syncs it yet */
     cx_log_spare spare;
 
     cx_lock files_lock; /* guards what follows */

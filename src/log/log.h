@@ -81,6 +81,18 @@ void cx_log_home_id(const cx_log *log, uint8_t out[16]);
  */
 CX_RESULT cx_log_submit(cx_log *log, const cx_log_frame *frames, size_t count,
                         cx_log_place *out_places, uint64_t *out_commit, cx_err *err);
+/*
+ * For who will wait, but has something else to do before: what was submitted goes on its way to the
+ * disk now, and what is submitted from here on goes into the next commit.  Waits for no sync; a
+ * failure is told by cx_log_wait.  Does nothing while a group is on its way already.
+ */
+void cx_log_start(cx_log *log);
+/*
+ * For who cannot go on with what it submitted: whatever is not on the disk yet, and that nobody is
+ * syncing, is never acknowledged.  What was started is overwritten with zeros and synced, so that it
+ * is not found again; then the log is "Poisoned" because of `cause`.
+ */
+void cx_log_give_up(cx_log *log, const cx_err *cause);
 /* Returns when that commit is on the disk. */
 CX_RESULT cx_log_wait(cx_log *log, uint64_t commit, cx_err *err);
 /* Commits on the disk. */

@@ -138,6 +138,8 @@ static void work(world *w, cx_log *log, int calls)
         }
         good = !cx_failed(
             log_model_submit(&w->m, log, (const size_t(*)[2])sizes, count, &commit, &err));
+        if (good && pick(w, 2) == 0)
+            cx_log_start(log);
         if (good && pick(w, 3) != 0) {
             good = !cx_failed(cx_log_wait(log, commit, &err));
             if (good)

@@ -35,6 +35,8 @@ static bool write_some(job *j, cx_log *log, int commits)
     for (int i = 0; i < commits; i++) {
         uint64_t commit;
         cx_status status = log_model_submit(&j->m, log, sizes, 2, &commit, &j->err);
+        if (!cx_failed(status) && i % 2 != 0)
+            cx_log_start(log);
         if (!cx_failed(status))
             status = cx_log_wait(log, commit, &j->err);
         if (cx_log_durable(log) > j->m.acked)

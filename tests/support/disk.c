@@ -283,6 +283,15 @@ static int disk_sync(const cx_io *io, cx_file file, bool data_only)
     return leave(s, 0);
 }
 
+/* Whatever was not synced may be on the disk or not, started or not. */
+static void disk_start_sync(const cx_io *io, cx_file file, uint64_t offset, uint64_t size)
+{
+    (void)io;
+    (void)file;
+    (void)offset;
+    (void)size;
+}
+
 static void disk_forget(const cx_io *io, cx_file file)
 {
     (void)io;
@@ -420,6 +429,7 @@ void disk_init(disk *d, uint64_t seed)
                        .pread = disk_pread,
                        .pwrite = disk_pwrite,
                        .sync = disk_sync,
+                       .start_sync = disk_start_sync,
                        .forget = disk_forget,
                        .truncate = disk_truncate,
                        .size = disk_size,

@@ -137,6 +137,11 @@ static int fault_sync(const cx_io *io, cx_file file, bool data_only)
                                     : below(io)->sync(below(io), file, data_only);
 }
 
+static void fault_start_sync(const cx_io *io, cx_file file, uint64_t offset, uint64_t size)
+{
+    below(io)->start_sync(below(io), file, offset, size);
+}
+
 static void fault_forget(const cx_io *io, cx_file file)
 {
     below(io)->forget(below(io), file);
@@ -234,6 +239,7 @@ void fault_io_init(fault_io *files, const cx_io *real, unsigned which, uint64_t 
                                .write = fault_write,
                                .pwrite = fault_pwrite,
                                .sync = fault_sync,
+                               .start_sync = fault_start_sync,
                                .forget = fault_forget,
                                .truncate = fault_truncate,
                                .size = fault_size,

@@ -61,6 +61,116 @@ CX_TEST(commit_is_one_group_for_all_who_submitted)
     folder_remove(folder);
 }
 
+/* What was started is a commit of its own; the first who waits finishes it, for whatever. */
+CX_TEST(commit_that_was_started_is_finished_by_who_waits)
+{
+    char folder[FOLDER_PATH_SIZE];
+    const cx_log_options small = {.segment_bytes = CX_LOG_SEGMENT_MIN};
+    const size_t sizes[3][2] = {{1, 0}, {100, 7}, {20000, 0}};
+    cx_log *log = fresh(folder, &small);
+    log_model m;
+    cx_err err;
+    uint64_t first, second, third;
+    REQUIRE(log != NULL);
+    log_model_init(&m);
+    cx_log_start(log); /* nothing is there */
+    CHECK_INT(cx_log_wait(log, 0, &err).code, CX_E_USAGE);
+    for (uint64_t round = 0; round < 30; round++) { /* through some segments */
+        CHECK_STATUS(log_model_submit(&m, log, sizes, 3, &first, &err), &err);
+        cx_log_start(log);
+        CHECK_INT(cx_log_durable(log), 2 * round);
+        CHECK_INT(cx_log_wait(log, first + 1, &err).code, CX_E_USAGE);
+        CHECK_STATUS(log_model_submit(&m, log, sizes, 2, &second, &err), &err);
+        cx_log_start(log); /* one is on its way */
+        CHECK_STATUS(log_model_submit(&m, log, sizes, 1, &third, &err), &err);
+        CHECK_INT(first, 2 * round);
+        CHECK_INT(second, first + 1);
+        CHECK_INT(third, second);
+        CHECK_STATUS(cx_log_wait(log, round % 2 == 0 ? second : first, &err), &err);
+        CHECK_INT(cx_log_durable(log), first + 1 + (round % 2 == 0));
+        CHECK_STATUS(cx_log_wait(log, second, &err), &err);
+        log_model_ack(&m, second);
+    }
+    CHECK(log_model_check(&m, log, 60, true));
+    /* Closed without waiting: it may be there. */
+    CHECK_STATUS(log_model_submit(&m, log, sizes, 1, &first, &err), &err);
+    cx_log_start(log);
+    cx_log_close(log);
+    cx_log_opened opened;
+    REQUIRE(!cx_failed(cx_log_open(folder, &small, &log, &opened, &err)));
+    CHECK_INT(opened.commit_count, 61);
+    log_model_ack(&m, first);
+    CHECK(log_model_check(&m, log, 61, true));
+    cx_log_close(log);
+    log_model_done(&m);
+    folder_remove(folder);
+}
+
+/* A group that cannot be written is told to who waits, and to who submits. */
+CX_TEST(commit_that_cannot_be_started_is_told)
+{
+    char folder[FOLDER_PATH_SIZE];
+    fault_io files;
+    fault_io_init(&files, cx_io_system(), FAULT_WRITE, FAULT_NEVER, false);
+    const cx_log_options options = {.io = &files.io, .segment_bytes = CX_LOG_SEGMENT_MIN};
+    const cx_log_frame frame = {cx_bytes_from("x", 1), {NULL, 0}};
+    cx_log *log = fresh(folder, &options);
+    cx_err err;
+    uint64_t commit;
+    REQUIRE(log != NULL);
+    CHECK_STATUS(cx_log_submit(log, &frame, 1, NULL, &commit, &err), &err);
+    files.fail_at = atomic_load(&files.calls) + 1;
+    cx_log_start(log);
+    CHECK_INT(cx_log_durable(log), 0);
+    CHECK_INT(cx_log_wait(log, commit, &err).code, CX_E_IO);
+    CHECK_STR(cx_str_z(err.tag), "Poisoned");
+    CHECK_INT(cx_log_submit(log, &frame, 1, NULL, &commit, &err).code, CX_E_IO);
+    cx_log_start(log);
+    cx_log_close(log);
+    folder_remove(folder);
+}
+
+/* Nothing is left of what was given up, be it started or not; what was on the disk stays. */
+CX_TEST(commit_that_is_given_up_leaves_nothing)
+{
+    for (int started = 0; started < 2; started++) {
+        char folder[FOLDER_PATH_SIZE];
+        const cx_log_options small = {.segment_bytes = CX_LOG_SEGMENT_MIN};
+        const size_t sizes[2][2] = {{100, 7}, {5000, 30}};
+        cx_log *log = fresh(folder, &small);
+        log_model m;
+        cx_err err, cause;
+        uint64_t commit, later;
+        REQUIRE(log != NULL);
+        log_model_init(&m);
+        CHECK_STATUS(log_model_submit(&m, log, sizes, 2, &commit, &err), &err);
+        CHECK_STATUS(cx_log_wait(log, commit, &err), &err);
+        log_model_ack(&m, commit);
+        CHECK_STATUS(log_model_submit(&m, log, sizes, 2, &commit, &err), &err);
+        if (started)
+            cx_log_start(log);
+        CHECK_STATUS(log_model_submit(&m, log, sizes, 1, &later, &err), &err);
+        (void)cx_fail(&cause, CX_E_FORMAT, "no more");
+        cx_log_give_up(log, &cause);
+        CHECK_INT(cx_log_durable(log), 1);
+        CHECK_INT(cx_log_wait(log, commit, &err).code, CX_E_IO);
+        CHECK_STR(cx_str_z(err.tag), "Poisoned");
+        CHECK(strstr(err.message, "no more") != NULL);
+        CHECK_INT(cx_log_wait(log, later, &err).code, CX_E_IO);
+        cx_log_start(log);
+        cx_log_close(log);
+        log_model_lose(&m, 1);
+        cx_log_opened opened;
+        REQUIRE(!cx_failed(cx_log_open(folder, &small, &log, &opened, &err)));
+        CHECK_INT(opened.commit_count, 1);
+        CHECK_INT(opened.torn_bytes, 0);
+        CHECK(log_model_check(&m, log, 1, true));
+        cx_log_close(log);
+        log_model_done(&m);
+        folder_remove(folder);
+    }
+}
+
 CX_TEST(commit_limits_are_checked_before_anything_is_taken)
 {
     char folder[FOLDER_PATH_SIZE];
@@ -142,6 +252,12 @@ typedef struct crowd {
     atomic_uint reads[2];
 } crowd;
 
+static bool start(cx_log *log)
+{
+    cx_log_start(log);
+    return false;
+}
+
 static void one_writer(crowd *all, unsigned index)
 {
     uint8_t bytes[3000];
@@ -158,6 +274,7 @@ static void one_writer(crowd *all, unsigned index)
         cx_log_frame frame = {cx_bytes_from(bytes, size), cx_bytes_from(bytes, i % 3)};
         if (cx_failed(cx_log_submit(all->log, &frame, 1, &all->places[index][i],
                                     &all->commits[index][i], &err)) ||
+            (i % 2 == 0 && start(all->log)) ||
             cx_failed(cx_log_wait(all->log, all->commits[index][i], &err)) ||
             cx_log_durable(all->log) <= all->commits[index][i]) {
             atomic_fetch_add(&all->failures, 1);
