@@ -6,7 +6,6 @@
  *     sign for it.
  */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "cli/ledger.h"
@@ -63,50 +62,6 @@ const cx_cli_command cx_cli_key_show = {
     .run = run_show,
 };
 
-/* A folder that holds a log with a first segment, or is the home asked for. */
-static bool is_home(cx_cli *cli, const char *folder)
-{
-    cx_home_options options = cx_cli_home_options(cli, CX_CLI_READ, NULL);
-    cx_home *home = NULL;
-    cx_err err = {0};
-    cx_str log = cx_arena_printf(&cli->arena, "%s/log", folder);
-    cx_file file;
-    if (log.data == NULL ||
-        cli->io->open(cli->io, log.data, CX_IO_READ | CX_IO_DIRECTORY, &file) != 0)
-        return false;
-    (void)cli->io->close(cli->io, file);
-    cx_status status = cx_home_open(folder, &options, &home, &err);
-    if (!cx_failed(status))
-        status = cx_home_close(home, NULL);
-    /* What cannot be opened but has a log is taken for a home, too. */
-    return !cx_failed(status) || err.tag == NULL || strcmp(err.tag, "NoHome") != 0;
-}
-
-/* K1: no folder above the file is a home. */
-static cx_status check_outside(cx_cli *cli, const char *path, cx_err *err)
-{
-    const char *slash = strrchr(path, '/');
-    cx_str folder = slash == NULL ? CX_STR(".") : cx_str_from(path, (size_t)(slash - path));
-    cx_str text = cx_arena_printf(&cli->arena, "%.*s", (int)folder.size, folder.data);
-    if (text.data == NULL)
-        return cx_fail_nomem(err);
-    char *real = realpath(slash == path ? "/" : text.data, NULL);
-    if (real == NULL)
-        return CX_SUCCESS; /* there is no such folder: writing will say so */
-    cx_status status = CX_SUCCESS;
-    for (char *end = real + strlen(real); !cx_failed(status) && end != NULL && end != real;
-         end = strrchr(real, '/')) {
-        *end = 0;
-        if (is_home(cli, real))
-            status = cx_fail_at(err, CX_E_USAGE, "InsideHome", CX_NO_OFFSET,
-                                "%s is inside the home %s; keep signing keys where those who read "
-                                "the home cannot",
-                                path, real);
-    }
-    free(real);
-    return status;
-}
-
 static cx_status answer(cx_cli *cli, const cx_cli_args *args, const char *path, const cx_vkey *vkey,
                         cx_buf *out, cx_err *err)
 {
@@ -147,7 +102,7 @@ static cx_status make(cx_cli *cli, const cx_cli_args *args, cx_vkey *out, cx_err
                        "a key cannot be called '%.*s': expected text without spaces and '+' (see "
                        "--name)",
                        (int)name.size, name.data);
-    CX_TRY(check_outside(cli, path, err));
+    CX_TRY(cx_cli_outside_homes(cli->io, path, err)); /* K1 */
     cx_status made = cx_cli_key_make(cli, path, name, &key, err);
     if (made.code == CX_E_EXISTS)
         return cx_fail(err, CX_E_EXISTS,
