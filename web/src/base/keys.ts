@@ -39,8 +39,11 @@ export function spelled(event: KeyboardEvent): string {
 export function handleKey(event: KeyboardEvent): void {
   if (event.defaultPrevented || (isTyping(event) && event.key !== 'Escape')) return;
   const text = spelled(event);
-  // A dialog has the keyboard to itself.
-  if (helpIsOpen.value && text !== '?') return;
+  // A dialog has the keyboard to itself.  Escape hides it before it says that it is closed.
+  if (helpIsOpen.value && text !== '?') {
+    if (text === 'Escape') helpIsOpen.value = false;
+    return;
+  }
   // The newest first: a screen's own keys win over the page's.
   const list = commands.value;
   for (let i = list.length; i-- > 0;) {
