@@ -189,6 +189,8 @@ CX_RESULT cx_home_sync_shown(cx_home *home, cx_err *err);
 /* --- trees.c ------------------------------------------------------------------------------- */
 /* Under the turn and the lock. */
 CX_RESULT cx_home_need_trees(cx_home *home, cx_actor *actor, cx_err *err);
+/* trees_build.c: from the tables, which have all of it; has_trees even when it fails. */
+CX_RESULT cx_actor_build_trees(cx_home *home, cx_actor *actor, cx_err *err);
 void cx_actor_drop_trees(cx_actor *actor);
 CX_RESULT cx_actor_roots(cx_actor *actor, cx_roots *out, cx_err *err);
 /* The actor's trees are no longer right: they are built again when next asked for. */
@@ -196,6 +198,13 @@ void cx_home_forget_trees(cx_home *home, cx_str actor);
 /* Contributions to entry_sum and state_sum. */
 uint64_t cx_sum_of_entry(uint64_t seq, const cx_digest *leaf);
 uint64_t cx_sum_of_state(const cx_digest *key, const cx_digest *value);
+/* Logical keys of the records that stand in a tree: a memory's Head, an edge. */
+#define CX_EDGE_PREFIX "e/from/"
+#define CX_EDGE_PREFIX_SIZE 7
+#define CX_EDGE_KEY_SIZE (CX_EDGE_PREFIX_SIZE + 16 + 1 + 16)
+#define CX_HEAD_PREFIX "m/"
+#define CX_HEAD_PREFIX_SIZE 2
+#define CX_HEAD_KEY_SIZE (CX_HEAD_PREFIX_SIZE + 16)
 /* Tree key and namespace of a record's logical key; false for records that are in no tree. */
 bool cx_state_key(cx_scheme scheme, cx_bytes record_key, cx_digest *out, bool *out_edge);
 

@@ -5,6 +5,8 @@
  */
 #include "base/alloc.h"
 #include "base/thread.h"
+#include "db/db.h"
+#include "tests/support/fault.h"
 #include "tests/support/home_kit.h"
 #include "tests/test.h"
 
@@ -372,4 +374,116 @@ CX_TEST(home_readers_beside_writers)
     CHECK_INT(atomic_load(&c->lost), 0);
     CHECK_INT(entries(c), 1 + WRITERS * (2 * WRITES + 2 * (WRITES / 10)));
     crowd_close(c);
+}
+
+/* --- trees from tables ---------------------------------------------------------------------------
+ */
+
+enum { MANY = 12000, AT_ONCE = 3000 };
+
+/* Memories and edges of which only the bytes matter here. */
+static void put_many(kit *k)
+{
+    for (uint32_t i = 0; i < MANY;) {
+        cx_turn *turn;
+        uint64_t commit;
+        REQUIRE(!cx_failed(cx_turn_begin(k->home, KIT_ACTOR, &turn, &k->err)));
+        CHECK_STATUS(cx_turn_bare(turn, &k->err), &k->err);
+        for (uint32_t end = i + AT_ONCE; i < end; i++) {
+            uint8_t key[7 + 33] = {'m', '/'}, value[40] = {1};
+            bool edge = i % 5 == 0;
+            uint32_t mixed = i * 2654435761u;
+            if (edge)
+                memcpy(key, "e/from/", 7);
+            memcpy(key + (edge ? 7 : 2), &mixed, sizeof mixed);
+            memcpy(value + 1, &i, sizeof i);
+            CHECK_STATUS(cx_turn_put(turn, cx_bytes_from(key, edge ? 40 : 18),
+                                     cx_bytes_from(value, 5 + i % 30), i % 3 == 0, &k->err),
+                         &k->err);
+        }
+        CHECK_STATUS(cx_turn_commit_later(turn, &commit, &k->err), &k->err);
+    }
+}
+
+static cx_status ask_again(kit *k, cx_roots *out)
+{
+    const cx_home_options options = kit_options();
+    cx_home *home;
+    cx_status status = cx_home_open(k->path, &options, &home, &k->err);
+    if (cx_failed(status))
+        return status;
+    status = cx_home_roots(home, KIT_ACTOR, out, &k->err);
+    CHECK(!cx_failed(cx_home_close(home, NULL)));
+    return status;
+}
+
+static void change_tables(const kit *k, const char *sql)
+{
+    char path[FOLDER_PATH_SIZE + 16];
+    cx_db *db;
+    cx_err err;
+    (void)snprintf(path, sizeof path, "%s/cortex.db", k->path);
+    REQUIRE(!cx_failed(cx_db_open(path, CX_DB_WRITE, &db, &err)));
+    CHECK_STATUS(cx_db_run(db, sql, &err), &err);
+    cx_db_close(db);
+}
+
+#define LAST_OF(prefix, behind) \
+    "(SELECT max(key) FROM record WHERE key >= x'" prefix "' AND key < x'" behind "')"
+
+/* What two threads build is what was written, and rows that are not are noticed. */
+CX_TEST(home_trees_from_many_rows)
+{
+    static const char *const changes[] = {
+        "UPDATE record SET value = zeroblob(length(value)) WHERE key = " LAST_OF("6d2f", "6d30"),
+        "UPDATE record SET value = zeroblob(length(value)) WHERE key = " LAST_OF("652f", "6530"),
+        "DELETE FROM record WHERE key = " LAST_OF("6d2f", "6d30"),
+        "UPDATE record SET key = x'6d2f00' WHERE key = " LAST_OF("6d2f", "6d30"),
+        "UPDATE record SET key = x'652f66726f6d2f' WHERE key = " LAST_OF("652f", "6530")};
+    kit k;
+    cx_roots written, built;
+    REQUIRE(kit_init(&k, "many_rows", CX_SCHEME_CORTEX_1));
+    put_many(&k);
+    CHECK_STATUS(cx_home_roots(k.home, KIT_ACTOR, &written, &k.err), &k.err);
+    kit_close(&k);
+    for (size_t i = 0; i < CX_COUNT_OF(changes); i++) {
+        CHECK_STATUS(ask_again(&k, &built), &k.err);
+        CHECK(cx_digest_eq(&built.overall, &written.overall));
+        change_tables(&k, changes[i]);
+        CHECK_INT(ask_again(&k, &built).code, CX_E_FORMAT);
+        CHECK_STR(cx_str_z(k.err.tag), "DatabaseDamaged");
+        kit_remove_tables(k.path);
+    }
+    CHECK_STATUS(ask_again(&k, &built), &k.err);
+    CHECK(cx_digest_eq(&built.overall, &written.overall));
+    kit_done(&k);
+}
+
+/* One allocation after the other fails, on either side: an error, and nothing stays behind. */
+CX_TEST(home_trees_from_many_rows_without_memory)
+{
+    kit k;
+    cx_roots roots;
+    bool good = false;
+    REQUIRE(kit_init(&k, "no_memory", CX_SCHEME_CORTEX_1));
+    put_many(&k);
+    kit_close(&k);
+    for (uint64_t at = 1; !good && at < 10000; at += 7) {
+        fault_alloc memory;
+        cx_home *home;
+        fault_alloc_init(&memory, at, true);
+        cx_home_options options = kit_options();
+        options.alloc = &memory.alloc;
+        cx_status status = cx_home_open(k.path, &options, &home, NULL);
+        if (!cx_failed(status)) {
+            status = cx_home_roots(home, KIT_ACTOR, &roots, NULL);
+            cx_status closed = cx_home_close(home, NULL); /* tables may have to wait */
+            CHECK(!cx_failed(closed) || closed.code == CX_E_NOMEM);
+        }
+        CHECK(!cx_failed(status) || status.code == CX_E_NOMEM);
+        CHECK_INT(atomic_load(&memory.live_bytes), 0);
+        good = !cx_failed(status);
+    }
+    CHECK(good);
+    kit_done(&k);
 }

@@ -1,0 +1,275 @@
+/*
+ * trees_build.c - an actor's trees from the rows of the tables.
+ *
+ * The tables are derived and may be damaged, so building adds up what it reads and compares it with
+ * the sums that were kept while writing: a proof is never made from rows that were changed behind
+ * the home's back.
+ *
+ * Reading the rows of state takes about as long as hashing them and putting them into a tree.  Of
+ * many rows a second thread does the latter: they go to it on a belt of batches.  The caller has
+ * the turn and the lock; the thread touches the actor's trees of state and nothing else of the
+ * home.
+ */
+#include "base/alloc.h"
+#include "ledger/internal.h"
+
+#define LEAF_BATCH 1024
+/* Rows of state that go to the other side together, and batches that may be on the way. */
+#define STATE_BATCH 1024
+#define BELT_BATCHES 4
+#define LANE_ROWS 64 /* hashed at once */
+/* Fewer rows than this are not worth a thread. */
+#define THREAD_FROM 10000
+
+/* Behind one another, key and value, in front of which each key has the same bytes. */
+typedef struct state_batch {
+    bool edges;
+    cx_buf bytes;
+    size_t key_size;
+    size_t value_sizes[STATE_BATCH];
+    size_t count;
+} state_batch;
+
+/* Batches between the reader, who fills them in turn, and whoever brings them in. */
+typedef struct belt {
+    cx_lock lock;
+    cx_thread thread; /* not started: the reader brings them in itself */
+    uint64_t filled, brought_in;
+    bool ended;
+    cx_status status; /* of bringing in */
+    cx_err err;
+    state_batch batches[BELT_BATCHES];
+} belt;
+
+typedef struct builder {
+    cx_home *home;
+    cx_actor *actor;
+    cx_digest leaves[LEAF_BATCH];
+    size_t leaf_count;
+    uint64_t next_seq;
+    uint64_t entry_sum;
+    uint64_t state_sum; /* of what was brought in */
+    belt belt;
+} builder;
+
+static cx_status damaged(const cx_actor *actor, const char *what, cx_err *err)
+{
+    return cx_fail_at(err, CX_E_FORMAT, "DatabaseDamaged", CX_NO_OFFSET,
+                      "the tables of actor \"%.*s\" are damaged: %s; run 'cortex tables rebuild'"
+                      " (the log is the truth, nothing is lost)",
+                      (int)(actor->info.name.size < 60 ? actor->info.name.size : 60), actor->name,
+                      what);
+}
+
+/* --- entries --------------------------------------------------------------------------------- */
+
+static cx_status add_leaves(builder *build, cx_err *err)
+{
+    size_t count = build->leaf_count;
+    build->leaf_count = 0;
+    return cx_mmr_append(build->actor->trees.journal, build->leaves, count, err);
+}
+
+static cx_status take_leaf(void *arg, uint64_t seq, const cx_digest *leaf, cx_err *err)
+{
+    builder *build = arg;
+    if (seq != build->next_seq)
+        return damaged(build->actor, "an entry's row is missing", err);
+    build->next_seq++;
+    build->entry_sum += cx_sum_of_entry(seq, leaf);
+    build->leaves[build->leaf_count++] = *leaf;
+    return build->leaf_count < LEAF_BATCH ? CX_SUCCESS : add_leaves(build, err);
+}
+
+static cx_status build_journal(builder *build, cx_err *err)
+{
+    const cx_actor *actor = build->actor;
+    CX_TRY(cx_store_scan_leaves(&build->home->store, actor->id, take_leaf, build, err));
+    CX_TRY(add_leaves(build, err));
+    if (build->next_seq != actor->info.entry_count || build->entry_sum != actor->entry_sum)
+        return damaged(actor, "the rows of its entries do not add up", err);
+    return CX_SUCCESS;
+}
+
+/* --- state: bringing in ---------------------------------------------------------------------- */
+
+static cx_status bring_in_rows(builder *build, bool edges, const cx_bytes *keys,
+                               const cx_bytes *values, size_t count, cx_err *err)
+{
+    cx_scheme scheme = build->actor->info.scheme;
+    cx_digest tree_keys[LANE_ROWS], tree_values[LANE_ROWS];
+    cx_scheme_state_keys(scheme, edges, keys, tree_keys, count);
+    cx_scheme_values(scheme, values, tree_values, count);
+    for (size_t i = 0; i < count; i++) {
+        (void)cx_value_erased(values[i], &tree_values[i]);
+        build->state_sum += cx_sum_of_state(&tree_keys[i], &tree_values[i]);
+        CX_TRY(cx_actor_put_state(build->home, build->actor, edges, &tree_keys[i], &tree_values[i],
+                                  err));
+    }
+    return CX_SUCCESS;
+}
+
+static cx_status bring_in(builder *build, state_batch *batch, cx_err *err)
+{
+    cx_bytes keys[LANE_ROWS], values[LANE_ROWS];
+    CX_TRY(cx_buf_check(&batch->bytes, err));
+    const uint8_t *at = batch->bytes.data;
+    for (size_t done = 0; done < batch->count;) {
+        size_t some = 0;
+        for (; some < LANE_ROWS && done < batch->count; some++, done++) {
+            keys[some] = cx_bytes_from(at, batch->key_size);
+            values[some] = cx_bytes_from(at + batch->key_size, batch->value_sizes[done]);
+            at += batch->key_size + batch->value_sizes[done];
+        }
+        CX_TRY(bring_in_rows(build, batch->edges, keys, values, some, err));
+    }
+    return CX_SUCCESS;
+}
+
+static void bring_in_all(void *arg)
+{
+    builder *build = arg;
+    belt *b = &build->belt;
+    cx_lock_enter(&b->lock);
+    while (!cx_failed(b->status)) {
+        if (b->brought_in == b->filled) {
+            if (b->ended)
+                break;
+            cx_lock_wait(&b->lock);
+            continue;
+        }
+        cx_lock_leave(&b->lock);
+        cx_status status = bring_in(build, &b->batches[b->brought_in % BELT_BATCHES], &b->err);
+        cx_lock_enter(&b->lock);
+        b->status = status;
+        b->brought_in++;
+        cx_lock_wake(&b->lock);
+    }
+    cx_lock_leave(&b->lock);
+}
+
+/* --- state: reading -------------------------------------------------------------------------- */
+
+/* The batch being filled goes on its way, and the next one is free when this returns. */
+static cx_status pass_on(builder *build, cx_err *err)
+{
+    belt *b = &build->belt;
+    cx_lock_enter(&b->lock);
+    b->filled++;
+    cx_lock_wake(&b->lock);
+    cx_lock_leave(&b->lock);
+    if (!b->thread.started) {
+        b->ended = true;
+        bring_in_all(build);
+    }
+    cx_lock_enter(&b->lock);
+    while (!cx_failed(b->status) && b->filled - b->brought_in == BELT_BATCHES)
+        cx_lock_wait(&b->lock);
+    cx_status status = b->status;
+    if (cx_failed(status) && err != NULL)
+        *err = b->err;
+    cx_lock_leave(&b->lock);
+    state_batch *next = &b->batches[b->filled % BELT_BATCHES];
+    cx_buf_clear(&next->bytes);
+    next->count = 0;
+    return status;
+}
+
+static cx_status take_state(builder *build, bool edges, size_t prefix, cx_bytes key, cx_bytes value,
+                            cx_err *err)
+{
+    state_batch *batch = &build->belt.batches[build->belt.filled % BELT_BATCHES];
+    batch->edges = edges;
+    batch->key_size = key.size - prefix;
+    batch->value_sizes[batch->count++] = value.size;
+    cx_buf_add(&batch->bytes, key.data + prefix, batch->key_size);
+    cx_buf_add(&batch->bytes, value.data, value.size);
+    return batch->count < STATE_BATCH ? CX_SUCCESS : pass_on(build, err);
+}
+
+static cx_status take_memory(void *arg, cx_bytes key, cx_bytes value, bool *stop, cx_err *err)
+{
+    builder *build = arg;
+    (void)stop;
+    if (key.size != CX_HEAD_KEY_SIZE)
+        return damaged(build->actor, "a memory's key has the wrong length", err);
+    return take_state(build, false, CX_HEAD_PREFIX_SIZE, key, value, err);
+}
+
+static cx_status take_edge(void *arg, cx_bytes key, cx_bytes value, bool *stop, cx_err *err)
+{
+    builder *build = arg;
+    (void)stop;
+    if (key.size != CX_EDGE_KEY_SIZE)
+        return damaged(build->actor, "an edge's key has the wrong length", err);
+    return take_state(build, true, CX_EDGE_PREFIX_SIZE, key, value, err);
+}
+
+static cx_status read_state(builder *build, cx_err *err)
+{
+    cx_store *store = &build->home->store;
+    int64_t actor = build->actor->id;
+    CX_TRY(cx_store_scan_summed(store, actor, cx_str_bytes(CX_STR(CX_HEAD_PREFIX)), take_memory,
+                                build, err));
+    CX_TRY(pass_on(build, err));
+    CX_TRY(cx_store_scan_summed(store, actor, cx_str_bytes(CX_STR(CX_EDGE_PREFIX)), take_edge,
+                                build, err));
+    return pass_on(build, err);
+}
+
+static void belt_end(belt *b)
+{
+    cx_lock_enter(&b->lock);
+    b->ended = true;
+    cx_lock_wake(&b->lock);
+    cx_lock_leave(&b->lock);
+    cx_thread_join(&b->thread);
+}
+
+static cx_status build_state(builder *build, cx_err *err)
+{
+    cx_actor *actor = build->actor;
+    belt *b = &build->belt;
+    uint64_t memories = actor->info.live_memories + actor->info.tombstoned;
+    CX_TRY(cx_smt_reserve(actor->trees.memories, memories, err));
+    CX_TRY(cx_smt_reserve(actor->trees.edges, actor->info.edge_count, err));
+    if (memories + actor->info.edge_count >= THREAD_FROM && cx_thread_cores() > 1)
+        (void)cx_thread_start(&b->thread, bring_in_all, build);
+    cx_status status = read_state(build, err);
+    /* Meanwhile, the journal's tree. */
+    cx_digest journal;
+    if (!cx_failed(status))
+        status = cx_mmr_root(actor->trees.journal, actor->info.entry_count, &journal, err);
+    belt_end(b);
+    CX_TRY(status);
+    if (cx_failed(b->status) && err != NULL)
+        *err = b->err;
+    CX_TRY(b->status);
+    CX_TRY(cx_actor_bring_in(actor, err));
+    if (build->state_sum != actor->state_sum)
+        return damaged(actor, "the records of its memories and edges do not add up", err);
+    return CX_SUCCESS;
+}
+
+/* --- all ------------------------------------------------------------------------------------- */
+
+cx_status cx_actor_build_trees(cx_home *home, cx_actor *actor, cx_err *err)
+{
+    CX_TRY(cx_actor_open_trees(home, actor, err));
+    builder *build = cx_alloc_zeroed(home->alloc, 1, sizeof *build);
+    if (build == NULL)
+        return cx_fail_nomem(err);
+    build->home = home;
+    build->actor = actor;
+    cx_lock_init(&build->belt.lock);
+    for (size_t i = 0; i < BELT_BATCHES; i++)
+        cx_buf_init(&build->belt.batches[i].bytes, home->alloc);
+    cx_status status = build_journal(build, err);
+    if (!cx_failed(status))
+        status = build_state(build, err);
+    for (size_t i = 0; i < BELT_BATCHES; i++)
+        cx_buf_done(&build->belt.batches[i].bytes);
+    cx_lock_done(&build->belt.lock);
+    cx_alloc_free(home->alloc, build, sizeof *build);
+    return status;
+}
