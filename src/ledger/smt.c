@@ -15,6 +15,7 @@ CX_RESULT cx_smt_open(cx_scheme scheme, const cx_alloc *alloc, cx_smt **out, cx_
         return cx_fail_nomem(err);
     smt->alloc = alloc;
     smt->scheme = scheme;
+    smt->hasher.smt = smt;
     smt->root = smt->leaves.free = smt->sides.free = SMT_NONE;
     smt->root_hash = cx_scheme_smt_empty(scheme, 0);
     *out = smt;
@@ -28,8 +29,8 @@ void cx_smt_close(cx_smt *smt)
     cx_alloc_free(smt->alloc, smt->leaves.block, smt->leaves.block_size_bytes);
     cx_alloc_free(smt->alloc, smt->sides.block, smt->sides.block_size_bytes);
     cx_vec_done(&smt->branches, smt->alloc);
-    cx_vec_done(&smt->tasks, smt->alloc);
-    cx_vec_done(&smt->leaf_tasks, smt->alloc);
+    cx_vec_done(&smt->hasher.tasks, smt->alloc);
+    cx_vec_done(&smt->hasher.leaf_tasks, smt->alloc);
     cx_alloc_free(smt->alloc, smt, sizeof *smt);
 }
 
@@ -37,13 +38,13 @@ size_t cx_smt_memory(const cx_smt *smt)
 {
     return sizeof *smt + smt->leaves.block_size_bytes + smt->sides.block_size_bytes +
            smt->branches.capacity * sizeof *smt->branches.items +
-           smt->tasks.capacity * sizeof *smt->tasks.items +
-           smt->leaf_tasks.capacity * sizeof *smt->leaf_tasks.items;
+           smt->hasher.tasks.capacity * sizeof *smt->hasher.tasks.items +
+           smt->hasher.leaf_tasks.capacity * sizeof *smt->hasher.leaf_tasks.items;
 }
 
 uint64_t cx_smt_hashes(const cx_smt *smt)
 {
-    return smt->hash_count;
+    return smt->hasher.hash_count;
 }
 
 uint64_t cx_smt_count(const cx_smt *smt)

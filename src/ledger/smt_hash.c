@@ -6,15 +6,21 @@
  * than a cache holds is worked on in pieces, each with all that is below it, so that what was
  * listed is still near when it is hashed, and a load of a million keys needs no long lists.
  *
+ * Pieces share nothing: several threads take them where there are many.  Each lists its own.
+ *
  * Only listing allocates.  When that fails half of the way, what was hashed hangs below sides that
  * are still stale (I4): nothing is wrong, and the next time goes on from there.
  */
+#include <stdatomic.h>
+
+#include "base/thread.h"
 #include "ledger/smt_internal.h"
 
 #define UP_ROOT UINT32_MAX
 
-/* A level with more tasks than WIDE is worked on in pieces of PIECE. */
-enum { WIDE = 1024, PIECE = 128 };
+/* A level with more tasks than WIDE is worked on in pieces of PIECE, and from SHARED_FROM on by
+ * several threads. */
+enum { WIDE = 1024, PIECE = 128, SHARED_FROM = 1200, TEAM_MAX = 4 };
 
 /* --- one-sided branches ---------------------------------------------------------------------- */
 
@@ -101,34 +107,34 @@ uint64_t cx_smt_climb(cx_scheme scheme, smt_chain *chains, size_t count)
 /* --- listing --------------------------------------------------------------------------------- */
 
 /* A side whose value stands at depth `depth`. */
-static bool list_side(cx_smt *smt, uint32_t ref, uint32_t up, unsigned depth)
+static bool list_side(smt_hasher *h, uint32_t ref, uint32_t up, unsigned depth)
 {
     if (smt_is_leaf(ref)) {
-        smt_leaf_task *task = cx_vec_push(&smt->leaf_tasks, smt->alloc);
+        smt_leaf_task *task = cx_vec_push(&h->leaf_tasks, h->smt->alloc);
         if (task == NULL)
             return false;
         *task = (smt_leaf_task){ref & ~SMT_LEAF, up, (uint16_t)depth};
-        __builtin_prefetch(&smt->leaves.items[ref & ~SMT_LEAF]);
+        __builtin_prefetch(&h->smt->leaves.items[ref & ~SMT_LEAF]);
         return true;
     }
-    smt_task *task = cx_vec_push(&smt->tasks, smt->alloc);
+    smt_task *task = cx_vec_push(&h->tasks, h->smt->alloc);
     if (task == NULL)
         return false;
     *task = (smt_task){ref, up, SMT_NONE, 0, (uint16_t)depth};
-    __builtin_prefetch(&smt->branches.items[ref], 1);
-    __builtin_prefetch(&smt->sides.items[ref], 1);
+    __builtin_prefetch(&h->smt->branches.items[ref], 1);
+    __builtin_prefetch(&h->smt->sides.items[ref], 1);
     return true;
 }
 
 /* The level below the tasks from `first` to `end`. */
-static bool list_below(cx_smt *smt, size_t first, size_t end)
+static bool list_below(smt_hasher *h, size_t first, size_t end)
 {
     for (size_t at = first; at < end; at++) {
-        const smt_branch *b = &smt->branches.items[smt->tasks.items[at].branch];
-        smt->tasks.items[at].bit = b->bit;
+        const smt_branch *b = &h->smt->branches.items[h->tasks.items[at].branch];
+        h->tasks.items[at].bit = b->bit;
         for (uint32_t side = 0; side < 2; side++) {
             if ((b->stale >> side & 1) != 0 &&
-                !list_side(smt, b->child[side], (uint32_t)(2 * at) + side, b->bit + 1u))
+                !list_side(h, b->child[side], (uint32_t)(2 * at) + side, b->bit + 1u))
                 return false;
         }
     }
@@ -137,38 +143,38 @@ static bool list_below(cx_smt *smt, size_t first, size_t end)
 
 /* --- hashing --------------------------------------------------------------------------------- */
 
-static void hang(cx_smt *smt, uint32_t up, const cx_digest *hash, uint32_t leaf)
+static void hang(smt_hasher *h, uint32_t up, const cx_digest *hash, uint32_t leaf)
 {
     if (up == UP_ROOT) {
-        smt->root_hash = *hash;
+        h->smt->root_hash = *hash;
         return;
     }
-    smt_task *above = &smt->tasks.items[up / 2];
-    smt->sides.items[above->branch].half[up % 2] = *hash;
+    smt_task *above = &h->tasks.items[up / 2];
+    h->smt->sides.items[above->branch].half[up % 2] = *hash;
     if (leaf != SMT_NONE)
         above->leaf = leaf;
 }
 
-static void hash_leaves(cx_smt *smt, const smt_leaf_task *tasks, size_t count)
+static void hash_leaves(smt_hasher *h, const smt_leaf_task *tasks, size_t count)
 {
     CX_ASSERT(count >= 1);
     smt_twin twins[SMT_GROUP];
     cx_digest hashes[SMT_GROUP];
     smt_chain chains[SMT_GROUP];
     for (size_t i = 0; i < count; i++)
-        twins[i] = smt->leaves.items[tasks[i].leaf];
-    cx_scheme_smt_leaves(smt->scheme, twins[0].half, hashes, count);
-    smt->hash_count += count;
+        twins[i] = h->smt->leaves.items[tasks[i].leaf];
+    cx_scheme_smt_leaves(h->smt->scheme, twins[0].half, hashes, count);
+    h->hash_count += count;
     /* In cortex-1 a leaf stands anywhere, in matrix-1 at depth 256. */
-    if (smt->scheme == CX_SCHEME_MATRIX_1) {
+    if (h->smt->scheme == CX_SCHEME_MATRIX_1) {
         for (size_t i = 0; i < count; i++)
             chains[i] = (smt_chain){hashes[i], &twins[i].half[0], SMT_DEPTH, tasks[i].depth};
-        smt->hash_count += cx_smt_climb(smt->scheme, chains, count);
+        h->hash_count += cx_smt_climb(h->smt->scheme, chains, count);
         for (size_t i = 0; i < count; i++)
             hashes[i] = chains[i].hash;
     }
     for (size_t i = 0; i < count; i++)
-        hang(smt, tasks[i].up, &hashes[i], tasks[i].leaf);
+        hang(h, tasks[i].up, &hashes[i], tasks[i].leaf);
 }
 
 /* A leaf below the task's branch: the one that was hashed, else any. */
@@ -183,36 +189,36 @@ static uint32_t leaf_below(const cx_smt *smt, const smt_task *task)
 }
 
 /* Raises the hashes of branches that do not stand right below the branch above them. */
-static void raise(cx_smt *smt, const smt_task *tasks, cx_digest *hashes, size_t count)
+static void raise(smt_hasher *h, const smt_task *tasks, cx_digest *hashes, size_t count)
 {
     smt_chain chains[SMT_GROUP];
     size_t which[SMT_GROUP], some = 0;
     for (size_t i = 0; i < count; i++) {
         if (tasks[i].bit == tasks[i].depth)
             continue;
-        const cx_digest *key = smt_key(smt, leaf_below(smt, &tasks[i]));
+        const cx_digest *key = smt_key(h->smt, leaf_below(h->smt, &tasks[i]));
         chains[some] = (smt_chain){hashes[i], key, tasks[i].bit, tasks[i].depth};
         which[some++] = i;
     }
-    smt->hash_count += cx_smt_climb(smt->scheme, chains, some);
+    h->hash_count += cx_smt_climb(h->smt->scheme, chains, some);
     for (size_t i = 0; i < some; i++)
         hashes[which[i]] = chains[i].hash;
 }
 
-static void hash_branches(cx_smt *smt, const smt_task *tasks, size_t count)
+static void hash_branches(smt_hasher *h, const smt_task *tasks, size_t count)
 {
     CX_ASSERT(count >= 1);
     smt_twin twins[SMT_GROUP];
     cx_digest hashes[SMT_GROUP];
     for (size_t i = 0; i < count; i++) {
-        twins[i] = smt->sides.items[tasks[i].branch];
-        smt->branches.items[tasks[i].branch].stale = 0; /* I3: its sides have been hung */
+        twins[i] = h->smt->sides.items[tasks[i].branch];
+        h->smt->branches.items[tasks[i].branch].stale = 0; /* I3: its sides have been hung */
     }
-    cx_scheme_smt_nodes(smt->scheme, twins[0].half, hashes, count);
-    smt->hash_count += count;
-    raise(smt, tasks, hashes, count);
+    cx_scheme_smt_nodes(h->smt->scheme, twins[0].half, hashes, count);
+    h->hash_count += count;
+    raise(h, tasks, hashes, count);
     for (size_t i = 0; i < count; i++)
-        hang(smt, tasks[i].up, &hashes[i], tasks[i].leaf);
+        hang(h, tasks[i].up, &hashes[i], tasks[i].leaf);
 }
 
 static size_t group(size_t left)
@@ -220,56 +226,107 @@ static size_t group(size_t left)
     return left < SMT_GROUP ? left : SMT_GROUP;
 }
 
-static void hash_level(cx_smt *smt, size_t first, size_t end)
+static void hash_level(smt_hasher *h, size_t first, size_t end)
 {
     for (size_t at = first; at < end; at += SMT_GROUP)
-        hash_branches(smt, smt->tasks.items + at, group(end - at));
+        hash_branches(h, h->tasks.items + at, group(end - at));
 }
 
-static void hash_leaves_from(cx_smt *smt, size_t first)
+static void hash_leaves_from(smt_hasher *h, size_t first)
 {
-    for (size_t at = first; at < smt->leaf_tasks.count; at += SMT_GROUP)
-        hash_leaves(smt, smt->leaf_tasks.items + at, group(smt->leaf_tasks.count - at));
-    smt->leaf_tasks.count = first;
+    for (size_t at = first; at < h->leaf_tasks.count; at += SMT_GROUP)
+        hash_leaves(h, h->leaf_tasks.items + at, group(h->leaf_tasks.count - at));
+    h->leaf_tasks.count = first;
+}
+
+static bool hash_below(smt_hasher *h, size_t first, size_t end);
+
+/* A level whose pieces several threads take, one after the other. */
+typedef struct sharing {
+    cx_smt *smt;
+    smt_task *tasks;
+    size_t count;
+    _Atomic size_t next;
+    _Atomic bool failed;
+    _Atomic uint64_t hash_count;
+} sharing;
+
+static void take_pieces(void *arg, unsigned index)
+{
+    sharing *s = arg;
+    smt_hasher h = {.smt = s->smt, .helps = true};
+    size_t at;
+    (void)index;
+    while (!s->failed && (at = atomic_fetch_add(&s->next, PIECE)) < s->count) {
+        size_t count = s->count - at < PIECE ? s->count - at : PIECE;
+        if (!cx_vec_reserve(&h.tasks, count, h.smt->alloc)) {
+            s->failed = true;
+            break;
+        }
+        memcpy(h.tasks.items, s->tasks + at, count * sizeof *s->tasks);
+        h.tasks.count = count;
+        h.leaf_tasks.count = 0;
+        if (!hash_below(&h, 0, count))
+            s->failed = true;
+        /* Bits and leaves are known now. */
+        memcpy(s->tasks + at, h.tasks.items, count * sizeof *s->tasks);
+    }
+    atomic_fetch_add(&s->hash_count, h.hash_count);
+    cx_vec_done(&h.tasks, h.smt->alloc);
+    cx_vec_done(&h.leaf_tasks, h.smt->alloc);
+}
+
+static bool hash_pieces(smt_hasher *h, size_t first, size_t end)
+{
+    unsigned cores = h->helps || end - first < SHARED_FROM ? 1 : cx_thread_cores();
+    if (cores > 1) {
+        sharing s = {.smt = h->smt, .tasks = h->tasks.items + first, .count = end - first};
+        cx_thread_team(cores < TEAM_MAX ? cores : TEAM_MAX, take_pieces, &s);
+        h->hash_count += s.hash_count;
+        return !s.failed;
+    }
+    for (size_t at = first; at < end; at += PIECE)
+        if (!hash_below(h, at, end - at < PIECE ? end : at + PIECE))
+            return false;
+    return true;
 }
 
 /* Hashes all that is stale below the tasks of a level, so that their sides are right.  Each call
  * inside itself goes down by some levels: SMT_DEPTH bounds it. */
-static bool hash_below(cx_smt *smt, size_t first, size_t end)
+static bool hash_below(smt_hasher *h, size_t first, size_t end)
 {
     size_t levels[SMT_DEPTH + 2], level_count = 0;
-    const size_t task_count = smt->tasks.count, leaf_task_count = smt->leaf_tasks.count;
+    const size_t task_count = h->tasks.count, leaf_task_count = h->leaf_tasks.count;
     for (levels[0] = task_count; first < end; levels[++level_count] = end) {
-        if (!list_below(smt, first, end))
+        if (!list_below(h, first, end))
             return false;
         first = levels[level_count];
-        end = smt->tasks.count;
+        end = h->tasks.count;
         if (end - first <= WIDE)
             continue;
-        for (size_t at = first; at < end; at += PIECE) {
-            if (!hash_below(smt, at, end - at < PIECE ? end : at + PIECE))
-                return false;
-        }
+        if (!hash_pieces(h, first, end))
+            return false;
         levels[++level_count] = end;
         break;
     }
-    hash_leaves_from(smt, leaf_task_count);
+    hash_leaves_from(h, leaf_task_count);
     while (level_count-- > 0)
-        hash_level(smt, levels[level_count], levels[level_count + 1]);
-    smt->tasks.count = task_count;
+        hash_level(h, levels[level_count], levels[level_count + 1]);
+    h->tasks.count = task_count;
     return true;
 }
 
 CX_RESULT cx_smt_root(cx_smt *smt, cx_digest *out, cx_err *err)
 {
-    smt->tasks.count = smt->leaf_tasks.count = 0;
+    smt_hasher *h = &smt->hasher;
+    h->tasks.count = h->leaf_tasks.count = 0;
     if (smt->stale && smt->root == SMT_NONE) {
         smt->root_hash = cx_scheme_smt_empty(smt->scheme, 0);
     } else if (smt->stale) {
-        if (!list_side(smt, smt->root, UP_ROOT, 0) || !hash_below(smt, 0, smt->tasks.count))
+        if (!list_side(h, smt->root, UP_ROOT, 0) || !hash_below(h, 0, h->tasks.count))
             return cx_fail_nomem(err);
-        hash_leaves_from(smt, 0);
-        hash_level(smt, 0, smt->tasks.count);
+        hash_leaves_from(h, 0);
+        hash_level(h, 0, h->tasks.count);
     }
     smt->stale = false;
     *out = smt->root_hash;

@@ -65,6 +65,15 @@ typedef struct smt_leaf_task {
     uint16_t depth;
 } smt_leaf_task;
 
+/* What one thread lists and hashes. */
+typedef struct smt_hasher {
+    cx_smt *smt;
+    bool helps; /* with pieces of a level that somebody else has listed */
+    CX_VEC(smt_task) tasks;
+    CX_VEC(smt_leaf_task) leaf_tasks;
+    uint64_t hash_count;
+} smt_hasher;
+
 struct cx_smt {
     const cx_alloc *alloc;
     cx_scheme scheme;
@@ -74,9 +83,7 @@ struct cx_smt {
     uint32_t root;
     bool stale; /* root_hash is */
     cx_digest root_hash;
-    uint64_t hash_count;
-    CX_VEC(smt_task) tasks;
-    CX_VEC(smt_leaf_task) leaf_tasks;
+    smt_hasher hasher;
 };
 
 static inline bool smt_is_leaf(uint32_t ref)

@@ -26,7 +26,7 @@ typedef struct proving {
 
 static void raise_now(proving *p)
 {
-    p->smt->hash_count += cx_smt_climb(p->smt->scheme, p->raise.chains, p->raise.count);
+    p->smt->hasher.hash_count += cx_smt_climb(p->smt->scheme, p->raise.chains, p->raise.count);
     for (size_t i = 0; i < p->raise.count; i++)
         *p->raise.to[i] = p->raise.chains[i].hash;
     p->raise.count = 0;
@@ -38,7 +38,7 @@ static void raise_later(proving *p, uint32_t ref, uint32_t leaf, unsigned depth,
     cx_smt *smt = p->smt;
     const cx_digest *key = smt_key(smt, leaf);
     smt_chain chain = {.key = key, .to = depth};
-    smt->hash_count++;
+    smt->hasher.hash_count++;
     if (smt_is_leaf(ref)) {
         chain.hash = cx_scheme_smt_leaf(smt->scheme, key, &smt->leaves.items[leaf].half[1]);
         chain.from = SMT_DEPTH;

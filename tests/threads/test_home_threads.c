@@ -487,3 +487,44 @@ CX_TEST(home_trees_from_many_rows_without_memory)
     CHECK(good);
     kit_done(&k);
 }
+
+/* A tree whose pieces several threads hash has the root of one that grew key by key. */
+CX_TEST(home_trees_hashed_by_several)
+{
+    enum { KEYS = 20000, STEP = 500 };
+    static cx_smt_pair pairs[KEYS];
+    for (uint32_t round = 0; round < 2; round++) {
+        cx_scheme scheme = round == 0 ? CX_SCHEME_CORTEX_1 : CX_SCHEME_MATRIX_1;
+        size_t count = round == 0 ? KEYS : KEYS / 4;
+        cx_smt *slow, *fast;
+        cx_digest wanted, got;
+        cx_err err;
+        REQUIRE(!cx_failed(cx_smt_open(scheme, cx_alloc_default(), &slow, &err)));
+        REQUIRE(!cx_failed(cx_smt_open(scheme, cx_alloc_default(), &fast, &err)));
+        for (uint32_t i = 0; i < count; i++) {
+            uint32_t other = ~i;
+            pairs[i] = (cx_smt_pair){cx_digest_of(cx_bytes_from(&i, sizeof i)),
+                                     cx_digest_of(cx_bytes_from(&other, sizeof other))};
+        }
+        for (size_t at = 0; at < count; at += STEP) {
+            CHECK_STATUS(cx_smt_put_many(slow, pairs + at, STEP, &err), &err);
+            CHECK_STATUS(cx_smt_root(slow, &wanted, &err), &err);
+        }
+        CHECK_STATUS(cx_smt_put_many(fast, pairs, count, &err), &err);
+        CHECK_STATUS(cx_smt_root(fast, &got, &err), &err);
+        CHECK(cx_digest_eq(&wanted, &got));
+        /* Then other values for a part of it. */
+        for (size_t i = 0; i < count; i += 3) {
+            pairs[i].value.bytes[0] ^= 1;
+            CHECK_STATUS(cx_smt_put(slow, &pairs[i].key, &pairs[i].value, &err), &err);
+            CHECK_STATUS(cx_smt_put(fast, &pairs[i].key, &pairs[i].value, &err), &err);
+            if (i % STEP == 0)
+                CHECK_STATUS(cx_smt_root(slow, &wanted, &err), &err);
+        }
+        CHECK_STATUS(cx_smt_root(slow, &wanted, &err), &err);
+        CHECK_STATUS(cx_smt_root(fast, &got, &err), &err);
+        CHECK(cx_digest_eq(&wanted, &got));
+        cx_smt_close(slow);
+        cx_smt_close(fast);
+    }
+}
