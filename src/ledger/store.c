@@ -330,27 +330,46 @@ static cx_status write_actor(cx_tables *tables, const cx_actor_row *row, cx_err 
     return cx_db_execute(statement, err);
 }
 
-static int compare_keys(const void *a, const void *b)
+/* A row with what decides nearly always where it stands. */
+typedef struct place_of_row {
+    int64_t actor;
+    uint64_t head; /* of the key */
+    const cx_row *row;
+} place_of_row;
+
+static uint64_t head_of_key(cx_bytes key)
 {
-    const cx_row *x = a, *y = b;
+    uint64_t head = 0;
+    for (size_t i = 0; i < sizeof head; i++)
+        head = head << 8 | (i < key.size ? key.data[i] : 0);
+    return head;
+}
+
+static int compare_places(const void *a, const void *b)
+{
+    const place_of_row *x = a, *y = b;
     if (x->actor != y->actor)
         return x->actor < y->actor ? -1 : 1;
-    return cx_str_cmp(cx_bytes_str(x->key), cx_bytes_str(y->key));
+    if (x->head != y->head)
+        return x->head < y->head ? -1 : 1;
+    return cx_str_cmp(cx_bytes_str(x->row->key), cx_bytes_str(y->row->key));
 }
 
 /* In the order of their keys: neighbours in the table are written one after the other. */
 static cx_status write_sorted(cx_store *store, const cx_generation *generation, cx_err *err)
 {
-    size_t count = generation->rows.count, size = (count + 1) * sizeof(cx_row);
-    cx_row *sorted = cx_alloc_new(store->alloc, size);
+    size_t count = generation->rows.count, size = (count + 1) * sizeof(place_of_row);
+    place_of_row *sorted = cx_alloc_new(store->alloc, size);
     if (sorted == NULL)
         return cx_fail_nomem(err);
-    if (count != 0)
-        memcpy(sorted, generation->rows.items, count * sizeof *sorted);
-    qsort(sorted, count, sizeof *sorted, compare_keys);
+    for (size_t i = 0; i < count; i++) {
+        const cx_row *row = &generation->rows.items[i];
+        sorted[i] = (place_of_row){row->actor, head_of_key(row->key), row};
+    }
+    qsort(sorted, count, sizeof *sorted, compare_places);
     cx_status status = CX_SUCCESS;
     for (size_t i = 0; i < count && !cx_failed(status); i++)
-        status = write_row(&store->writing, &sorted[i], err);
+        status = write_row(&store->writing, sorted[i].row, err);
     cx_alloc_free(store->alloc, sorted, size);
     return status;
 }
