@@ -456,6 +456,19 @@ CX_TEST(home_trees_from_many_rows)
     }
     CHECK_STATUS(ask_again(&k, &built), &k.err);
     CHECK(cx_digest_eq(&built.overall, &written.overall));
+    /* The same rows again from the log, and compared with those that are there. */
+    const cx_home_options options = kit_options();
+    cx_rebuild_result again;
+    for (int mode = 0; mode < 2; mode++) {
+        CHECK_STATUS(cx_home_rebuild(k.path, &options,
+                                     mode == 0 ? CX_REBUILD_VERIFY_ONLY : CX_REBUILD, &again,
+                                     &k.err),
+                     &k.err);
+        CHECK_INT(again.records, MANY + 3);
+        CHECK(!again.changed);
+        CHECK_STATUS(ask_again(&k, &built), &k.err);
+        CHECK(cx_digest_eq(&built.overall, &written.overall));
+    }
     kit_done(&k);
 }
 
