@@ -248,7 +248,7 @@ typedef struct sharing {
     size_t count;
     _Atomic size_t next;
     _Atomic bool failed;
-    _Atomic uint64_t hash_count;
+    uint64_t hash_counts[TEAM_MAX];
 } sharing;
 
 static void take_pieces(void *arg, unsigned index)
@@ -256,7 +256,6 @@ static void take_pieces(void *arg, unsigned index)
     sharing *s = arg;
     smt_hasher h = {.smt = s->smt, .helps = true};
     size_t at;
-    (void)index;
     while (!s->failed && (at = atomic_fetch_add(&s->next, PIECE)) < s->count) {
         size_t count = s->count - at < PIECE ? s->count - at : PIECE;
         if (!cx_vec_reserve(&h.tasks, count, h.smt->alloc)) {
@@ -271,7 +270,7 @@ static void take_pieces(void *arg, unsigned index)
         /* Bits and leaves are known now. */
         memcpy(s->tasks + at, h.tasks.items, count * sizeof *s->tasks);
     }
-    atomic_fetch_add(&s->hash_count, h.hash_count);
+    s->hash_counts[index] = h.hash_count;
     cx_vec_done(&h.tasks, h.smt->alloc);
     cx_vec_done(&h.leaf_tasks, h.smt->alloc);
 }
@@ -282,7 +281,8 @@ static bool hash_pieces(smt_hasher *h, size_t first, size_t end)
     if (cores > 1) {
         sharing s = {.smt = h->smt, .tasks = h->tasks.items + first, .count = end - first};
         cx_thread_team(cores < TEAM_MAX ? cores : TEAM_MAX, take_pieces, &s);
-        h->hash_count += s.hash_count;
+        for (size_t i = 0; i < TEAM_MAX; i++)
+            h->hash_count += s.hash_counts[i];
         return !s.failed;
     }
     for (size_t at = first; at < end; at += PIECE)
