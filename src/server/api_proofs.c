@@ -41,10 +41,10 @@ static void put_digest(cx_json_list *list, const char *name, const cx_digest *di
     put_text(list, name, cx_str_from(hex, 64));
 }
 
-static bool wants_raw(const cx_call *call)
+static bool is_set(const cx_call *call, const char *flag)
 {
-    const cx_param *raw = cx_call_param(call, "raw");
-    return raw->given && raw->flag;
+    const cx_param *param = cx_call_param(call, flag);
+    return param->given && param->flag;
 }
 
 /* P1 */
@@ -63,7 +63,7 @@ static cx_status check_made(cx_call *call, cx_bytes made, cx_err *err)
 static cx_status answer_proof(cx_call *call, cx_bytes proof, cx_json_list *members, cx_err *err)
 {
     CX_TRY(check_made(call, proof, err));
-    if (wants_raw(call)) {
+    if (is_set(call, "raw")) {
         cx_buf_add(&call->response.body, proof.data, proof.size);
         cx_call_answer(call, 200, "application/octet-stream");
         return CX_SUCCESS;
@@ -151,7 +151,8 @@ cx_status cx_api_proof_consistency(cx_call *call, cx_err *err)
 
 typedef struct asked {
     cx_uri *uris;
-    cx_pack_question *claims;
+    cx_str *texts;            /* as asked */
+    cx_pack_question *claims; /* once answered, in the order of the proof */
     size_t count;
     cx_proof_request request;
     uint64_t snapshot;
@@ -163,8 +164,9 @@ static cx_status take_uris(cx_call *call, asked *a, cx_err *err)
     cx_id *ids = CX_ARENA_ARRAY(call->arena, cx_id, target->param_count);
     cx_edge *edges = CX_ARENA_ARRAY(call->arena, cx_edge, target->param_count);
     a->uris = CX_ARENA_ARRAY(call->arena, cx_uri, target->param_count);
+    a->texts = CX_ARENA_ARRAY(call->arena, cx_str, target->param_count);
     a->claims = CX_ARENA_ARRAY(call->arena, cx_pack_question, target->param_count);
-    if (ids == NULL || edges == NULL || a->uris == NULL || a->claims == NULL)
+    if (ids == NULL || edges == NULL || a->uris == NULL || a->texts == NULL || a->claims == NULL)
         return cx_fail_nomem(err);
     for (size_t i = 0; i < target->param_count; i++) {
         if (!cx_str_is(target->params[i].name, "uri"))
@@ -175,7 +177,7 @@ static cx_status take_uris(cx_call *call, asked *a, cx_err *err)
             return cx_fail(err, CX_E_USAGE, "one proof is about memories or about edges");
         ids[a->count] = uri->id;
         edges[a->count] = (cx_edge){.type = uri->type, .src = uri->id, .dst = uri->dst};
-        a->claims[a->count++].uri = target->params[i].value;
+        a->texts[a->count++] = target->params[i].value;
     }
     bool are_edges = a->uris[0].is_edge;
     a->request = (cx_proof_request){
@@ -184,6 +186,7 @@ static cx_status take_uris(cx_call *call, asked *a, cx_err *err)
         .id_count = are_edges ? 0 : a->count,
         .edges = edges,
         .edge_count = are_edges ? a->count : 0,
+        .compact = is_set(call, "compact"),
     };
     return CX_SUCCESS;
 }
@@ -213,21 +216,20 @@ static const char *claim_name(cx_membership kind)
 static cx_status put_claims(cx_call *call, asked *a, const cx_state_proof *proof,
                             cx_json_list *members, cx_err *err)
 {
-    const cx_param *absent = cx_call_param(call, "absent");
-    bool want_absent = absent->given && absent->flag;
+    bool want_absent = is_set(call, "absent");
     cx_json_list list = cx_json_list_begin(call->arena);
     cx_json value;
     for (size_t i = 0; i < a->count; i++) {
         cx_membership kind = proof->proof.items[i].kind;
+        cx_str uri = a->texts[cx_state_proof_asked(proof, i)];
         if ((kind == CX_ABSENT) != want_absent)
             return cx_fail_at(err, CX_E_CONFLICT, want_absent ? "NotAbsent" : "NotMember",
-                              CX_NO_OFFSET, "%.*s is %s in snapshot %llu",
-                              (int)a->claims[i].uri.size, a->claims[i].uri.data,
+                              CX_NO_OFFSET, "%.*s is %s in snapshot %llu", (int)uri.size, uri.data,
                               want_absent ? "there" : "not", (unsigned long long)a->snapshot);
-        a->claims[i].claim = kind;
+        a->claims[i] = (cx_pack_question){uri, kind};
         cx_json_list item = cx_json_list_begin(call->arena);
         put_text(&item, "claim", cx_str_z(claim_name(kind)));
-        put_text(&item, "uri", a->claims[i].uri);
+        put_text(&item, "uri", uri);
         CX_TRY(cx_json_list_end_object(&item, &value, err));
         cx_json_list_add(&list, value);
     }

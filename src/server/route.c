@@ -183,6 +183,7 @@ static const cx_route_param memory_params[] = {
      .help = "As it was in this snapshot; default the newest, which must still be the present "
              "state."},
     FLAG("absent", "Prove that none of them is there."),
+    FLAG("compact", "Leave out what follows from the rest; its reader must know schema 3."),
     FLAG("raw", "The proof itself in place of JSON."),
 };
 static const cx_route_param memories_params[] = {

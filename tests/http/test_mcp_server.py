@@ -3,6 +3,7 @@
 
     test_mcp_server.py [PROGRAM] [WORD..]
 """
+import base64
 import hashlib
 import http.client
 import json
@@ -177,8 +178,22 @@ def tools_answer_as_the_commands_do():
             check(client.answer("prove", actor="ann", seq=0)["proof"], "entry")
             check(client.answer("prove", actor="ann", **{"from": 0, "to": 1})["proof"], "consistency")
             check("snapshot" in client.refused("prove", actor="ann", uri=[uri]))
+            uris = [uri] + [cortex(home, "memory", "write", "Fact",
+                                   json.dumps({"statement": f"number {i}", "subject": "it", "predicate": "is"})).strip() for i in range(30)]
             cortex(home, "snapshot", "make", "--reason", "x")
             check(client.answer("prove", actor="ann", uri=[uri])["overall_root"], "memory")
+            plain = client.answer("prove", actor="ann", uri=uris)
+            compact = client.answer("prove", actor="ann", uri=uris, compact=True)
+            check(compact["bytes"] < plain["bytes"] * 0.9, plain["bytes"], compact["bytes"])
+            check([c["uri"] for c in plain["claims"]] == uris, plain["claims"])
+            # In the order of their keys.
+            check(sorted(c["uri"] for c in compact["claims"]) == sorted(uris), compact["claims"])
+            check(compact["overall_root"] == plain["overall_root"], compact["overall_root"])
+            file = os.path.join(folder, "compact.proof")
+            with open(file, "wb") as out:
+                out.write(base64.b64decode(compact["proof"]))
+            told = json.loads(cortex(home, "verify", file, "--json"))
+            check(told["verdict"] == "holds", told)
 
 
 @test
