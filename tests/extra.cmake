@@ -75,13 +75,14 @@ if(CMAKE_BUILD_TYPE STREQUAL "Release" AND NOT CORTEX_SANITIZE)
   target_compile_options(weather PRIVATE -Wall -Wextra -Wconversion -Werror)
   target_link_libraries(weather PRIVATE ${CMAKE_DL_LIBS})
   cx_script(weather torture torture/test_weather.py)
-  cx_script(torture torture torture/torture.py --seconds 150)
+  cx_script(torture torture torture/torture.py --seconds 120)
   set_tests_properties(torture PROPERTIES COST 1000)
   cx_script(soak torture soak/soak.py --seconds 15)
 endif()
 
-# These play whole stories; their parts run under the sanitizers in unit tests and in cli_story.
-foreach(name cli_demo cli_evidence)
+# These play whole stories; their parts run under the sanitizers in unit tests, in cli_story and in
+# cli_intent, which splits contracts as cli_split does.
+foreach(name cli_demo cli_evidence cli_split)
   if(TEST ${name})
     set_tests_properties(${name} PROPERTIES LABELS once)
   endif()
