@@ -64,7 +64,7 @@ if(TEST cli_attack)
   set_tests_properties(cli_attack PROPERTIES PROCESSORS 2) # starts several runs at once
 endif()
 
-# Everything at once, with kills, full disks and jumping clocks (docs/reliability.md): three minutes in
+# Everything at once, with kills, full disks and jumping clocks (docs/reliability.md): two and a half minutes in
 # an optimised build, beside the other tests.  A library put before a program cannot come before a
 # sanitizer's own.
 if(CMAKE_BUILD_TYPE STREQUAL "Release" AND NOT CORTEX_SANITIZE)

@@ -18,9 +18,8 @@
 
 #define UP_ROOT UINT32_MAX
 
-/* A level with more tasks than WIDE is worked on in pieces of PIECE, and from SHARED_FROM on by
- * several threads. */
-enum { WIDE = 1024, PIECE = 128, SHARED_FROM = 1200, TEAM_MAX = 4 };
+/* A level with more tasks than WIDE is worked on in pieces of PIECE, by several threads. */
+enum { WIDE = 1024, PIECE = 128, TEAM_MAX = 4 };
 
 /* --- one-sided branches ---------------------------------------------------------------------- */
 
@@ -277,7 +276,7 @@ static void take_pieces(void *arg, unsigned index)
 
 static bool hash_pieces(smt_hasher *h, size_t first, size_t end)
 {
-    unsigned cores = h->helps || end - first < SHARED_FROM ? 1 : cx_thread_cores();
+    unsigned cores = h->helps ? 1 : cx_thread_cores();
     if (cores > 1) {
         sharing s = {.smt = h->smt, .tasks = h->tasks.items + first, .count = end - first};
         cx_thread_team(cores < TEAM_MAX ? cores : TEAM_MAX, take_pieces, &s);

@@ -331,11 +331,11 @@ static cx_status write_actor(cx_tables *tables, const cx_actor_row *row, cx_err 
 }
 
 /* A row with what decides nearly always where it stands. */
-typedef struct place_of_row {
+typedef struct sorted_row {
     int64_t actor;
     uint64_t head; /* of the key */
     const cx_row *row;
-} place_of_row;
+} sorted_row;
 
 static uint64_t head_of_key(cx_bytes key)
 {
@@ -345,9 +345,9 @@ static uint64_t head_of_key(cx_bytes key)
     return head;
 }
 
-static int compare_places(const void *a, const void *b)
+static int compare_rows(const void *a, const void *b)
 {
-    const place_of_row *x = a, *y = b;
+    const sorted_row *x = a, *y = b;
     if (x->actor != y->actor)
         return x->actor < y->actor ? -1 : 1;
     if (x->head != y->head)
@@ -358,15 +358,15 @@ static int compare_places(const void *a, const void *b)
 /* In the order of their keys: neighbours in the table are written one after the other. */
 static cx_status write_sorted(cx_store *store, const cx_generation *generation, cx_err *err)
 {
-    size_t count = generation->rows.count, size = (count + 1) * sizeof(place_of_row);
-    place_of_row *sorted = cx_alloc_new(store->alloc, size);
+    size_t count = generation->rows.count, size = (count + 1) * sizeof(sorted_row);
+    sorted_row *sorted = cx_alloc_new(store->alloc, size);
     if (sorted == NULL)
         return cx_fail_nomem(err);
     for (size_t i = 0; i < count; i++) {
         const cx_row *row = &generation->rows.items[i];
-        sorted[i] = (place_of_row){row->actor, head_of_key(row->key), row};
+        sorted[i] = (sorted_row){row->actor, head_of_key(row->key), row};
     }
-    qsort(sorted, count, sizeof *sorted, compare_places);
+    qsort(sorted, count, sizeof *sorted, compare_rows);
     cx_status status = CX_SUCCESS;
     for (size_t i = 0; i < count && !cx_failed(status); i++)
         status = write_row(&store->writing, sorted[i].row, err);

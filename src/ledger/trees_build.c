@@ -126,6 +126,7 @@ static cx_status bring_in(builder *build, state_batch *batch, cx_err *err)
     return CX_SUCCESS;
 }
 
+/* The thread. */
 static void bring_in_all(void *arg)
 {
     builder *build = arg;
@@ -150,35 +151,41 @@ static void bring_in_all(void *arg)
 
 /* --- state: reading -------------------------------------------------------------------------- */
 
-/* The batch being filled goes on its way, and the next one is free when this returns. */
-static cx_status pass_on(builder *build, cx_err *err)
+static state_batch *filling(belt *b)
 {
-    belt *b = &build->belt;
+    return &b->batches[b->filled % BELT_BATCHES];
+}
+
+static cx_status send(belt *b, cx_err *err)
+{
     cx_lock_enter(&b->lock);
     b->filled++;
     cx_lock_wake(&b->lock);
-    cx_lock_leave(&b->lock);
-    if (!b->thread.started) {
-        b->ended = true;
-        bring_in_all(build);
-    }
-    cx_lock_enter(&b->lock);
     while (!cx_failed(b->status) && b->filled - b->brought_in == BELT_BATCHES)
         cx_lock_wait(&b->lock);
     cx_status status = b->status;
     if (cx_failed(status) && err != NULL)
         *err = b->err;
     cx_lock_leave(&b->lock);
-    state_batch *next = &b->batches[b->filled % BELT_BATCHES];
-    cx_buf_clear(&next->bytes);
-    next->count = 0;
     return status;
 }
 
-static cx_status take_state(builder *build, bool edges, size_t prefix, cx_bytes key, cx_bytes value,
-                            cx_err *err)
+/* The batch being filled goes on its way; the next one is empty when this returns. */
+static cx_status pass_on(builder *build, cx_err *err)
 {
-    state_batch *batch = &build->belt.batches[build->belt.filled % BELT_BATCHES];
+    belt *b = &build->belt;
+    CX_TRY(b->thread.started ? send(b, err) : bring_in(build, filling(b), err));
+    cx_buf_clear(&filling(b)->bytes);
+    filling(b)->count = 0;
+    return CX_SUCCESS;
+}
+
+static cx_status take_state(builder *build, bool edges, cx_bytes key, cx_bytes value, cx_err *err)
+{
+    state_batch *batch = filling(&build->belt);
+    size_t prefix = edges ? CX_EDGE_PREFIX_SIZE : CX_HEAD_PREFIX_SIZE;
+    if (key.size != (edges ? CX_EDGE_KEY_SIZE : CX_HEAD_KEY_SIZE))
+        return damaged(build->actor, "a record's key has the wrong length", err);
     batch->edges = edges;
     batch->key_size = key.size - prefix;
     batch->value_sizes[batch->count++] = value.size;
@@ -189,20 +196,14 @@ static cx_status take_state(builder *build, bool edges, size_t prefix, cx_bytes 
 
 static cx_status take_memory(void *arg, cx_bytes key, cx_bytes value, bool *stop, cx_err *err)
 {
-    builder *build = arg;
     (void)stop;
-    if (key.size != CX_HEAD_KEY_SIZE)
-        return damaged(build->actor, "a memory's key has the wrong length", err);
-    return take_state(build, false, CX_HEAD_PREFIX_SIZE, key, value, err);
+    return take_state(arg, false, key, value, err);
 }
 
 static cx_status take_edge(void *arg, cx_bytes key, cx_bytes value, bool *stop, cx_err *err)
 {
-    builder *build = arg;
     (void)stop;
-    if (key.size != CX_EDGE_KEY_SIZE)
-        return damaged(build->actor, "an edge's key has the wrong length", err);
-    return take_state(build, true, CX_EDGE_PREFIX_SIZE, key, value, err);
+    return take_state(arg, true, key, value, err);
 }
 
 static cx_status read_state(builder *build, cx_err *err)
@@ -236,10 +237,6 @@ static cx_status build_state(builder *build, cx_err *err)
     if (memories + actor->info.edge_count >= THREAD_FROM && cx_thread_cores() > 1)
         (void)cx_thread_start(&b->thread, bring_in_all, build);
     cx_status status = read_state(build, err);
-    /* Meanwhile, the journal's tree. */
-    cx_digest journal;
-    if (!cx_failed(status))
-        status = cx_mmr_root(actor->trees.journal, actor->info.entry_count, &journal, err);
     belt_end(b);
     CX_TRY(status);
     if (cx_failed(b->status) && err != NULL)

@@ -5,7 +5,7 @@
  * T2  Frames go to the log first.  When memory cannot follow the log, the home is poisoned: nothing
  *     is decided on a state that is not the log's.
  * T3  While memory follows, the disk has begun already.  What memory could not follow is taken back
- *     from the log: who was told that a write failed does not find it there.
+ *     from the log before the error is told, unless another caller's wait has synced it meanwhile.
  */
 #include "base/alloc.h"
 #include "base/utf8.h"
