@@ -179,9 +179,8 @@ static cx_status ask(cx_call *call, const question_kind *kind, cx_err *err)
 
 static cx_status answer_state(question *q, cx_err *err)
 {
-    const cx_param *inherited = cx_call_param(q->call, "inherited");
     return cx_lattice_answer_state(&q->call->response.body, q->states, q->targets[0],
-                                   inherited->given && inherited->flag, &q->answer, err);
+                                   cx_call_flag(q->call, "inherited"), &q->answer, err);
 }
 
 cx_status cx_api_lattice_state(cx_call *call, cx_err *err)
@@ -276,7 +275,7 @@ static cx_status answer_render(question *q, cx_err *err)
                  {CX_RENDER_SVG, "image/svg+xml"},
                  {CX_RENDER_DOT, "text/vnd.graphviz"},
                  {CX_RENDER_TERMINAL, "text/plain; charset=utf-8"}};
-    const cx_param *form = cx_call_param(q->call, "form"), *fold = cx_call_param(q->call, "fold");
+    const cx_param *form = cx_call_param(q->call, "form");
     const cx_param *first = cx_call_param(q->call, "first"), *max = cx_call_param(q->call, "max");
     unsigned chosen = form->given ? form->choice : 0;
     const cx_render_options options = {
@@ -284,7 +283,7 @@ static cx_status answer_render(question *q, cx_err *err)
         .max_nodes = max->given ? (uint32_t)max->count : 0,
         .first = first->given ? (uint32_t)first->count : 0,
         .report = q->report,
-        .fold = fold->given && fold->flag,
+        .fold = cx_call_flag(q->call, "fold"),
     };
     cx_call_answer(q->call, 200, forms[chosen].type);
     /* A picture may hold no script, wherever it is shown. */

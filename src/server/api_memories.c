@@ -126,12 +126,12 @@ static cx_status open_memory(cx_call *call, cx_memory **out, cx_err *err)
 
 cx_status cx_api_memory_list(cx_call *call, cx_err *err)
 {
-    const cx_param *limit = cx_call_param(call, "limit"), *all = cx_call_param(call, "all");
+    const cx_param *limit = cx_call_param(call, "limit");
     cx_str type = cx_call_text(call, "type"), after = cx_call_text(call, "after");
     search s = {.call = call,
                 .text = cx_call_text(call, "text"),
                 .type = type.data == NULL ? 0 : cx_uri_type_code(type),
-                .all = all->given && all->flag,
+                .all = cx_call_flag(call, "all"),
                 .limit = limit->given ? (size_t)limit->count : LIMIT_DEFAULT,
                 .has_after = after.data != NULL};
     if (s.has_after && !cx_ulid_parse(after, &s.after))

@@ -41,12 +41,6 @@ static void put_digest(cx_json_list *list, const char *name, const cx_digest *di
     put_text(list, name, cx_str_from(hex, 64));
 }
 
-static bool is_set(const cx_call *call, const char *flag)
-{
-    const cx_param *param = cx_call_param(call, flag);
-    return param->given && param->flag;
-}
-
 /* P1 */
 static cx_status check_made(cx_call *call, cx_bytes made, cx_err *err)
 {
@@ -63,7 +57,7 @@ static cx_status check_made(cx_call *call, cx_bytes made, cx_err *err)
 static cx_status answer_proof(cx_call *call, cx_bytes proof, cx_json_list *members, cx_err *err)
 {
     CX_TRY(check_made(call, proof, err));
-    if (is_set(call, "raw")) {
+    if (cx_call_flag(call, "raw")) {
         cx_buf_add(&call->response.body, proof.data, proof.size);
         cx_call_answer(call, 200, "application/octet-stream");
         return CX_SUCCESS;
@@ -186,7 +180,7 @@ static cx_status take_uris(cx_call *call, asked *a, cx_err *err)
         .id_count = are_edges ? 0 : a->count,
         .edges = edges,
         .edge_count = are_edges ? a->count : 0,
-        .compact = is_set(call, "compact"),
+        .compact = cx_call_flag(call, "compact"),
     };
     return CX_SUCCESS;
 }
@@ -216,7 +210,7 @@ static const char *claim_name(cx_membership kind)
 static cx_status put_claims(cx_call *call, asked *a, const cx_state_proof *proof,
                             cx_json_list *members, cx_err *err)
 {
-    bool want_absent = is_set(call, "absent");
+    bool want_absent = cx_call_flag(call, "absent");
     cx_json_list list = cx_json_list_begin(call->arena);
     cx_json value;
     for (size_t i = 0; i < a->count; i++) {

@@ -86,12 +86,11 @@ cx_status cx_api_run(cx_call *call, cx_err *err)
 static cx_status answer_events(looking *l, cx_err *err)
 {
     const cx_param *from = cx_call_param(l->call, "from"), *limit = cx_call_param(l->call, "limit");
-    const cx_param *raw = cx_call_param(l->call, "raw");
     cx_json value;
     CX_TRY(tell(l, err));
     CX_TRY(cx_run_view_events(&l->story, from->given ? from->count : 1,
-                              limit->given ? (size_t)limit->count : 0, raw->given && raw->flag,
-                              l->call->arena, &value, err));
+                              limit->given ? (size_t)limit->count : 0,
+                              cx_call_flag(l->call, "raw"), l->call->arena, &value, err));
     return cx_call_answer_json(l->call, 200, &value, err);
 }
 

@@ -104,7 +104,7 @@ cx_status cx_api_traces(cx_call *call, cx_err *err)
 
 cx_status cx_api_trace(cx_call *call, cx_err *err)
 {
-    const cx_param *level = cx_call_param(call, "level"), *raw = cx_call_param(call, "raw");
+    const cx_param *level = cx_call_param(call, "level");
     const cx_trace_wanted wanted = {
         .trace_id = call->captures[0],
         .agent = cx_call_text(call, "agent_id_hash"),
@@ -113,7 +113,7 @@ cx_status cx_api_trace(cx_call *call, cx_err *err)
     cx_recorder *recorder = call->service->recorder;
     cx_index *index;
     CX_TRY(cx_call_index(call, &index, err));
-    if (raw->given && raw->flag)
+    if (cx_call_flag(call, "raw"))
         CX_TRY(cx_recorder_raw_trace(recorder, index, &wanted, &call->response.body, err));
     else
         CX_TRY(cx_recorder_answer_trace(recorder, index, &wanted, &call->response.body, err));
@@ -164,7 +164,6 @@ cx_status cx_api_capacity(cx_call *call, cx_err *err)
 
 cx_status cx_api_around(cx_call *call, cx_err *err)
 {
-    const cx_param *nodes = cx_call_param(call, "nodes");
     const cx_trace_wanted wanted = {
         .trace_id = call->captures[0],
         .agent = cx_call_text(call, "agent_id_hash"),
@@ -173,7 +172,7 @@ cx_status cx_api_around(cx_call *call, cx_err *err)
     cx_index *index;
     CX_TRY(cx_call_index(call, &index, err));
     CX_TRY(cx_recorder_answer_around(call->service->recorder, index, &wanted,
-                                     nodes->given && nodes->flag, &call->response.body, err));
+                                     cx_call_flag(call, "nodes"), &call->response.body, err));
     cx_call_answer(call, 200, "application/json");
     return CX_SUCCESS;
 }

@@ -85,9 +85,8 @@ cx_status cx_api_view_overview(cx_call *call, cx_err *err)
 
 static cx_status answer_window(viewing *v, cx_err *err)
 {
-    const cx_param *labels = cx_call_param(v->call, "labels");
     cx_stage_range range = range_of(v, "max");
-    range.labels = labels->given && labels->flag;
+    range.labels = cx_call_flag(v->call, "labels");
     return cx_stage_window(&v->call->response.body, v->stage, &range, err);
 }
 

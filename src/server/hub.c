@@ -554,9 +554,8 @@ cx_status cx_hub_stream(cx_call *call, void (*wake)(void *arg), void *arg, cx_st
     if (s == NULL)
         return cx_fail_nomem(err);
     *s = (hub_stream){.base = {read_hub_stream, leave_hub_stream}, .hub = hub};
-    const cx_param *hints = cx_call_param(call, "hints");
     const cx_hub_wish wish = {.agent = cx_call_text(call, "agent_id_hash"),
-                              .hints = hints->given && hints->flag};
+                              .hints = cx_call_flag(call, "hints")};
     cx_status status = cx_hub_join(hub, &wish, wanted->after_given ? &wanted->after : NULL, wake,
                                    arg, &s->reader, err);
     if (cx_failed(status))

@@ -262,6 +262,12 @@ const cx_param *cx_call_param(const cx_call *call, const char *name)
     return &call->values[at];
 }
 
+bool cx_call_flag(const cx_call *call, const char *name)
+{
+    const cx_param *param = cx_call_param(call, name);
+    return param->given && param->flag;
+}
+
 cx_str cx_call_text(const cx_call *call, const char *name)
 {
     const cx_param *param = cx_call_param(call, name);

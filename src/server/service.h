@@ -254,6 +254,8 @@ void cx_service_count(const cx_call *call);
 const cx_param *cx_call_param(const cx_call *call, const char *name);
 /* Its text, data NULL when it was not given. */
 cx_str cx_call_text(const cx_call *call, const char *name);
+/* A flag that was given and is not 0. */
+bool cx_call_flag(const cx_call *call, const char *name);
 /* The desk's index, opened when it is not; one that failed is opened anew by the next call. */
 CX_RESULT cx_call_index(cx_call *call, cx_index **out, cx_err *err);
 /* The body as JSON in the arena; `*out_read` false: it is none, and the call was answered so. */
