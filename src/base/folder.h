@@ -106,7 +106,10 @@ CX_RESULT cx_folder_walk_many(cx_file folder, const cx_walk_limits *limits, unsi
 
 /* Makes a trusted path and what is missing above it, mode 0700.  There already: fine. */
 CX_RESULT cx_path_make_folders(const char *path, cx_err *err);
-/* The same in a folder, with a mode. */
+/* Makes a new folder of mode 0700 below TMPDIR or /tmp, under a name that nobody can guess.  `out`
+ * has room for CX_PATH_BYTES_MAX + 1 bytes. */
+CX_RESULT cx_path_make_temporary(char *out, cx_err *err);
+/* cx_path_make_folders in a folder, with a mode. */
 CX_RESULT cx_folder_make_folders(cx_file folder, const char *path, uint32_t mode, cx_err *err);
 CX_RESULT cx_folder_make_link(cx_file folder, const char *target, const char *path, cx_err *err);
 CX_RESULT cx_folder_make_hard_link(cx_file folder, const char *from, const char *to, cx_err *err);

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -33,6 +34,19 @@ cx_status cx_path_make_folders(const char *path, cx_err *err)
     return S_ISDIR(info.st_mode)
                ? CX_SUCCESS
                : cx_fail(err, CX_E_EXISTS, "cannot make the folder %s: there is a file", path);
+}
+
+cx_status cx_path_make_temporary(char *out, cx_err *err)
+{
+    const char *base = getenv("TMPDIR");
+    if (base == NULL || base[0] != '/')
+        base = "/tmp";
+    int size = snprintf(out, CX_PATH_BYTES_MAX + 1, "%s/cortex-XXXXXX", base);
+    if (size < 0 || size > CX_PATH_BYTES_MAX)
+        return cx_fail(err, CX_E_LIMIT, "TMPDIR is longer than %d bytes", CX_PATH_BYTES_MAX);
+    return mkdtemp(out) != NULL
+               ? CX_SUCCESS
+               : cx_fail_os(err, errno, "cannot make a temporary folder in %s", base);
 }
 
 cx_status cx_folder_make_folders(cx_file folder, const char *path, uint32_t mode, cx_err *err)

@@ -1,5 +1,6 @@
 /*
- * gzip.h - gzip (RFC 1952) unpacked in memory, never to more than the caller allows.
+ * gzip.h - gzip (RFC 1952) and zlib streams (RFC 1950) in memory, never unpacked to more than the
+ * caller allows.
  *
  * zlib is loaded when it is first needed (base/library.h).  Thread-safe.
  */
@@ -15,5 +16,10 @@
  * On an error the buffer is as it was.
  */
 CX_RESULT cx_gzip_unpack(cx_bytes packed, size_t max_bytes, cx_buf *out, cx_err *err);
+
+/* The same for one zlib stream and nothing behind it. */
+CX_RESULT cx_zlib_unpack(cx_bytes packed, size_t max_bytes, cx_buf *out, cx_err *err);
+/* Appends a zlib stream that holds `plain`, packed for speed (level 1).  CX_E_LIMIT above 1 GiB. */
+CX_RESULT cx_zlib_pack(cx_bytes plain, cx_buf *out, cx_err *err);
 
 #endif

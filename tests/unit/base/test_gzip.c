@@ -67,3 +67,31 @@ CX_TEST(gzip_cut_and_damaged)
     }
     cx_buf_done(&out);
 }
+
+CX_TEST(zlib_there_and_back)
+{
+    cx_buf packed, out;
+    cx_err err;
+    cx_buf_init(&packed, cx_alloc_default());
+    cx_buf_init(&out, cx_alloc_default());
+    for (size_t size = 0; size < 3000; size = 2 * size + 1) {
+        uint8_t plain[3000];
+        for (size_t i = 0; i < size; i++)
+            plain[i] = (uint8_t)(i * i >> 3);
+        cx_buf_clear(&packed);
+        cx_buf_clear(&out);
+        CHECK_STATUS(cx_zlib_pack(cx_bytes_from(plain, size), &packed, &err), &err);
+        CHECK_STATUS(cx_zlib_unpack(cx_buf_bytes(&packed), size, &out, &err), &err);
+        CHECK_INT(out.size, size);
+        CHECK(size == 0 || memcmp(out.data, plain, size) == 0);
+        if (size != 0)
+            CHECK_INT(cx_zlib_unpack(cx_buf_bytes(&packed), size - 1, &out, &err).code, CX_E_LIMIT);
+        /* One stream and nothing behind it; gzip is another thing. */
+        cx_buf_add_byte(&packed, 0);
+        CHECK_INT(cx_zlib_unpack(cx_buf_bytes(&packed), size, &out, &err).code, CX_E_SYNTAX);
+    }
+    CHECK_INT(cx_zlib_unpack(cx_bytes_from(hello, sizeof hello), 1000, &out, &err).code,
+              CX_E_SYNTAX);
+    cx_buf_done(&packed);
+    cx_buf_done(&out);
+}
