@@ -136,7 +136,7 @@ static cx_status tidy_checkout(tidying *t, const cx_git *git, cx_err *err)
     cx_status status = cx_run_follow_find(git, &t->cli->arena, &begun, &behind, &why);
     bool begins = status.code != CX_E_NOT_FOUND;
     if (!cx_failed(status) && t->apply)
-        status = cx_run_follow_resume(git, &t->cli->arena, &followed, &why);
+        status = cx_run_follow_resume(git, t->store.root, &t->cli->arena, &followed, &why);
     cx_flock_release(lock);
     if (!begins || (!cx_failed(status) && !behind))
         return CX_SUCCESS;

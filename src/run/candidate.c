@@ -25,9 +25,7 @@ static cx_status add_patch(const cx_git *git, const cx_oid *from, const cx_oid *
     char a[CX_OID_TEXT_SIZE], b[CX_OID_TEXT_SIZE], no_index[CX_PATH_BYTES_MAX + 1];
     cx_oid_text(from, a);
     cx_oid_text(to, b);
-    int size = snprintf(no_index, sizeof no_index, "%s/cortex-no-index", cx_git_dir(git));
-    if (size < 0 || (size_t)size >= sizeof no_index)
-        return cx_fail(err, CX_E_LIMIT, "the path of the repository is too long");
+    CX_TRY(cx_git_no_index(git, no_index, err));
     cx_git_call call = {.args = CX_GIT_ARGS("-c", "diff.renameLimit=1000", "-c",
                                             "diff.suppressBlankEmpty=false", "diff-tree", "-p",
                                             "--binary", "--full-index", "--no-ext-diff",
@@ -43,37 +41,76 @@ static int compare_raw(const void *a, const void *b)
     return cx_str_cmp(((const cx_raw_change *)a)->path, ((const cx_raw_change *)b)->path);
 }
 
-static cx_status add_names(const cx_git *git, const cx_oid *from, const cx_oid *to, cx_buf *out,
-                           cx_err *err)
+/* What git finds two trees to differ in, sorted by path. */
+static cx_status list_changes(const cx_git *git, const cx_oid *from, const cx_oid *to,
+                              cx_arena *arena, cx_raw_diff *out, cx_err *err)
 {
     char a[CX_OID_TEXT_SIZE], b[CX_OID_TEXT_SIZE];
     cx_buf text;
-    cx_arena arena;
-    cx_raw_diff raw = {.count = 0};
     cx_oid_text(from, a);
     cx_oid_text(to, b);
     cx_git_call call = {
         .args = CX_GIT_ARGS("diff-tree", "-r", "-z", "--raw", "--no-abbrev", "--no-renames", a, b),
         .bare = true};
     cx_buf_init(&text, cx_alloc_default());
-    cx_arena_init(&arena, cx_alloc_default(), 0);
     cx_status status = cx_git_call_run(git, &call, &text, NULL, err);
     if (!cx_failed(status))
-        status = cx_raw_parse(cx_buf_str(&text), cx_git_oid_size(git), false, &arena, &raw, err);
-    if (!cx_failed(status))
-        qsort(raw.changes, raw.count, sizeof *raw.changes, compare_raw);
-    for (size_t i = 0; i < raw.count && !cx_failed(status); i++)
-        cx_run_names_write(out, &raw.changes[i].path, 1);
-    cx_arena_done(&arena);
+        status = cx_raw_parse(cx_buf_str(&text), cx_git_oid_size(git), false, arena, out, err);
+    if (!cx_failed(status) && out->count != 0)
+        qsort(out->changes, out->count, sizeof *out->changes, compare_raw);
     cx_buf_done(&text);
-    return cx_failed(status) ? status : cx_buf_check(out, err);
+    return status;
+}
+
+static bool is_same_change(const cx_raw_change *raw, const cx_diff_change *change)
+{
+    return cx_str_eq(raw->path, change->path) && raw->new_mode == change->new_mode &&
+           (change->new_mode == 0 || cx_oid_eq(&raw->new_oid, &change->new_oid));
+}
+
+/* Git's list against ours: the tree that was written is what was judged. */
+static cx_status check_changes(const cx_raw_diff *raw, const cx_diff_change *changes, size_t count,
+                               cx_err *err)
+{
+    size_t at = 0;
+    bool same = true;
+    for (size_t i = 0; i < count && same; i++) {
+        if (changes[i].ignored)
+            continue;
+        /* A file with a special mode is a change that no tree can show. */
+        bool shows = changes[i].old_mode != changes[i].new_mode ||
+                     !cx_oid_eq(&changes[i].old_oid, &changes[i].new_oid);
+        if (!shows)
+            continue;
+        same = at < raw->count && is_same_change(&raw->changes[at], &changes[i]);
+        at++;
+    }
+    return same && at == raw->count
+               ? CX_SUCCESS
+               : cx_fail(err, CX_E_CONFLICT, "git sees another candidate than was judged");
+}
+
+/* `report` NULL: two trees that nobody judged. */
+static cx_status add_both(const cx_git *git, const cx_oid *from, const cx_oid *to,
+                          const cx_diff_report *report, cx_buf *patch, cx_buf *names, cx_err *err)
+{
+    cx_arena arena;
+    cx_raw_diff raw = {.count = 0};
+    CX_TRY(add_patch(git, from, to, patch, err));
+    cx_arena_init(&arena, cx_alloc_default(), 0);
+    cx_status status = list_changes(git, from, to, &arena, &raw, err);
+    if (!cx_failed(status) && report != NULL)
+        status = check_changes(&raw, report->changes, report->change_count, err);
+    for (size_t i = 0; i < raw.count && !cx_failed(status); i++)
+        cx_run_names_write(names, &raw.changes[i].path, 1);
+    cx_arena_done(&arena);
+    return cx_failed(status) ? status : cx_buf_check(names, err);
 }
 
 cx_status cx_run_patch_between(const cx_git *git, const cx_oid *from, const cx_oid *to,
                                cx_buf *patch, cx_buf *names, cx_err *err)
 {
-    CX_TRY(add_patch(git, from, to, patch, err));
-    return add_names(git, from, to, names, err);
+    return add_both(git, from, to, NULL, patch, names, err);
 }
 
 cx_status cx_run_candidate_patch(const cx_git *git, const cx_diff_report *report, cx_buf *patch,
@@ -92,7 +129,7 @@ cx_status cx_run_candidate_patch(const cx_git *git, const cx_diff_report *report
             *err = why;
         return status;
     }
-    return cx_run_patch_between(git, &report->baseline, &report->tree, patch, names, err);
+    return add_both(git, &report->baseline, &report->tree, report, patch, names, err);
 }
 
 void cx_run_names_write(cx_buf *out, const cx_str *paths, size_t count)

@@ -178,6 +178,7 @@ static cx_status look(cx_diff_job *job, cx_snapshot **after, bool *out_found, cx
     const cx_snapshot_options how = {.before = options->snapshot,
                                      .skip = options->skip,
                                      .index_file = options->index_file,
+                                     .agent = options->agent,
                                      .repository_only = options->index_only};
     listing l = {.job = job};
     cx_thread thread;
@@ -204,6 +205,7 @@ static cx_status judge(cx_diff_job *job, cx_snapshot **after, cx_diff_report *ou
     if (!found)
         return CX_SUCCESS;
     out->baseline = job->baseline;
+    out->head = job->after->head;
     CX_TRY(cx_diff_judge_repository(job, err));
     CX_TRY(build_views(job, &out->commits, err));
     return judge_views(job, out, err);

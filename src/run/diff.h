@@ -41,6 +41,7 @@ typedef struct cx_diff_options {
     const cx_oid
         *expected_tree;     /* a re-check: another candidate tree is a violation ("D00"); NULL */
     const char *index_file; /* another index than the work tree's (a hook's); NULL */
+    const cx_agent_git *agent; /* what the agent has in place of the work tree's own; NULL: nothing */
     bool index_only;        /* hook pre-commit: index and HEAD alone */
     /* The common git directory was read-only for the agent: references that moved and work trees
      * that came or went since the snapshot are other people's doing (two runs, the user), which is
@@ -66,6 +67,7 @@ typedef struct cx_diff_report {
     cx_run_findings findings; /* call cx_diff_report_done */
     cx_diff_phase phase;
     cx_oid baseline;               /* size 0 when D01 */
+    cx_oid head;                   /* where the work tree's HEAD is now; size 0: at no commit */
     cx_oid tree;                   /* of the candidate, computed here; size 0 when there is none */
     const cx_diff_change *changes; /* disk against baseline, sorted by path */
     size_t change_count;

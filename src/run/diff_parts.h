@@ -92,7 +92,10 @@ bool cx_diff_is_git_name(cx_str name);
  * folder at once. */
 CX_RESULT cx_diff_tree_oid(const cx_git_entry *entries, size_t count, size_t oid_size, cx_oid *out,
                            cx_err *err);
-/* Writes the blobs of the changes and the tree; CX_E_CONFLICT when it is not `tree`. */
+/* Writes the trees of these entries, all sorted, whose contents are there already. */
+CX_RESULT cx_diff_tree_store(const cx_git *git, const cx_git_entry *entries, size_t count,
+                             cx_oid *out, cx_err *err);
+/* Writes the blobs of the changes (sorted) and the tree; CX_E_CONFLICT when it is not `tree`. */
 CX_RESULT cx_diff_tree_write(const cx_git *git, const cx_oid *baseline,
                              const cx_diff_change *changes, size_t count, const cx_oid *tree,
                              cx_err *err);

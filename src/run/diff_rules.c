@@ -309,13 +309,21 @@ static cx_status alike_disk(cx_diff_job *job, const cx_diff_view *view, cx_err *
     return alike_trees(job, view, &tree, err);
 }
 
+/* The index as a tree: its contents were taken over from the agent, or git says what is missing. */
 static cx_status alike_index(cx_diff_job *job, const cx_diff_view *view, cx_err *err)
 {
-    char base[CX_OID_TEXT_SIZE];
-    cx_oid_text(&job->baseline, base);
-    cx_git_call call = {
-        .args = CX_GIT_ARGS("diff-index", "--cached", "--ignore-submodules=none", ALIKE, base)};
-    return judge_alike(job, view, &call, err);
+    const cx_snapshot *after = job->after;
+    cx_git_entry *entries = CX_ARENA_ARRAY(job->arena, cx_git_entry, after->index_count + 1);
+    size_t count = 0;
+    cx_oid tree;
+    if (entries == NULL)
+        return cx_fail_nomem(err);
+    for (size_t i = 0; i < after->index_count; i++)
+        if (after->index[i].stage == 0 && !(after->index[i].flags & CX_INDEX_INTENT_TO_ADD))
+            entries[count++] =
+                (cx_git_entry){after->index[i].path, after->index[i].mode, after->index[i].oid};
+    CX_TRY(cx_diff_tree_store(job->git, entries, count, &tree, err));
+    return alike_trees(job, view, &tree, err);
 }
 
 /* Against the baseline, not the commit's parent: what it was copied from is a file of the baseline.

@@ -1,13 +1,18 @@
 /*
- * diff_tree.c - the candidate's tree: named here, written by git (run.md §9).
+ * diff_tree.c - the candidate's tree: named and made here, handed to git as a pack (run.md §9).
  *
- * The name is computed from the entries alone, so that a re-check costs no process and git's own
- * answer, when the tree is written, is a second opinion.
+ * Git gets the contents of new files and the trees above them on its standard input.  It reads
+ * neither the work tree nor an index: an agent may still be writing in both.  What the tree differs
+ * in from the baseline is then asked of git and compared (candidate.c): a second opinion.
+ *
+ * Invariant: what is stored under a name is what was judged under it; a file that changed since is
+ * CX_E_CONFLICT.
  */
 #include "run/diff_parts.h"
 
 #include "base/folder.h"
 #include "run/candidate.h"
+#include "run/git_pack.h"
 #include "run/git_parts.h"
 
 #define DEPTH_MAX 300 /* above what a walk goes down */
@@ -18,8 +23,33 @@
 typedef struct tree_maker {
     const cx_git_entry *entries;
     size_t oid_size;
+    cx_git_pack *pack;             /* NULL: only the name is wanted */
+    const cx_diff_change *changes; /* trees without one are in the repository; NULL: none is */
+    size_t change_count;
     cx_err *err;
 } tree_maker;
+
+/* Whether something at or below a folder ("a/b/", empty for the root) changed. */
+static bool has_change_below(const tree_maker *m, cx_str folder)
+{
+    size_t low = 0, high = m->change_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (cx_str_cmp(m->changes[middle].path, folder) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < m->change_count && cx_str_starts(m->changes[low].path, folder);
+}
+
+static cx_status keep_tree(const tree_maker *m, size_t from, size_t skip, cx_bytes text)
+{
+    cx_str folder = skip == 0 ? CX_STR("") : (cx_str){m->entries[from].path.data, skip};
+    if (m->pack == NULL || (m->changes != NULL && skip != 0 && !has_change_below(m, folder)))
+        return CX_SUCCESS;
+    return cx_git_pack_add(m->pack, CX_OBJECT_TREE, text, m->err);
+}
 
 static void add_entry(cx_buf *out, uint32_t mode, cx_str name, const cx_oid *oid)
 {
@@ -68,6 +98,8 @@ static cx_status make_tree(const tree_maker *m, size_t from, size_t to, size_t s
     if (!cx_failed(status))
         status = cx_buf_check(&text, m->err);
     if (!cx_failed(status))
+        status = keep_tree(m, from, skip, cx_buf_bytes(&text));
+    if (!cx_failed(status))
         *out = cx_git_object_oid(m->oid_size, "tree", cx_buf_bytes(&text));
     cx_buf_done(&text);
     return status;
@@ -83,26 +115,40 @@ static bool is_also_folder(const cx_git_entry *entries, size_t count, size_t at)
     return false;
 }
 
-cx_status cx_diff_tree_oid(const cx_git_entry *entries, size_t count, size_t oid_size, cx_oid *out,
-                           cx_err *err)
+static cx_status make_root(const tree_maker *m, size_t count, cx_oid *out)
 {
-    const tree_maker m = {entries, oid_size, err};
+    const cx_git_entry *entries = m->entries;
     for (size_t i = 0; i + 1 < count; i++)
         if (cx_str_starts(entries[i + 1].path, entries[i].path) &&
             is_also_folder(entries, count, i))
-            return cx_fail(err, CX_E_CONFLICT, "%.*s is a file and a folder at once",
+            return cx_fail(m->err, CX_E_CONFLICT, "%.*s is a file and a folder at once",
                            (int)(entries[i].path.size > 80 ? 80 : entries[i].path.size),
                            entries[i].path.data);
-    return make_tree(&m, 0, count, 0, 0, out);
+    return make_tree(m, 0, count, 0, 0, out);
 }
 
-/* --- writing ---------------------------------------------------------------------------------- */
-
-static bool is_new_blob(const cx_diff_change *change, bool link)
+cx_status cx_diff_tree_oid(const cx_git_entry *entries, size_t count, size_t oid_size, cx_oid *out,
+                           cx_err *err)
 {
-    return !change->ignored && change->new_mode != 0 &&
-           (change->new_mode & CX_MODE_KIND) == (link ? CX_MODE_LINK : CX_MODE_FILE);
+    const tree_maker m = {.entries = entries, .oid_size = oid_size, .err = err};
+    return make_root(&m, count, out);
 }
+
+cx_status cx_diff_tree_store(const cx_git *git, const cx_git_entry *entries, size_t count,
+                             cx_oid *out, cx_err *err)
+{
+    cx_git_pack pack;
+    size_t oid_size = cx_git_oid_size(git);
+    cx_git_pack_init(&pack, oid_size);
+    const tree_maker m = {.entries = entries, .oid_size = oid_size, .pack = &pack, .err = err};
+    cx_status status = make_root(&m, count, out);
+    if (!cx_failed(status))
+        status = cx_git_pack_store(&pack, git, false, err);
+    cx_git_pack_done(&pack);
+    return status;
+}
+
+/* --- contents --------------------------------------------------------------------------------- */
 
 static cx_status fail_changed(cx_str path, cx_err *err)
 {
@@ -110,150 +156,141 @@ static cx_status fail_changed(cx_str path, cx_err *err)
                    (int)(path.size > 80 ? 80 : path.size), path.data);
 }
 
-static cx_status check_written(cx_str answer, const cx_diff_change *changes, size_t count,
-                               size_t oid_size, cx_err *err)
-{
-    size_t line = 2 * oid_size + 1;
-    for (size_t i = 0; i < count; i++) {
-        cx_oid oid;
-        if (!is_new_blob(&changes[i], false))
-            continue;
-        if (answer.size < line || answer.data[line - 1] != '\n' ||
-            !cx_oid_parse((cx_str){answer.data, line - 1}, &oid) ||
-            !cx_oid_eq(&oid, &changes[i].new_oid))
-            return fail_changed(changes[i].path, err);
-        answer.data += line;
-        answer.size -= line;
-    }
-    return answer.size == 0 ? CX_SUCCESS
-                            : cx_fail(err, CX_E_FORMAT, "git wrote more objects than it was given");
-}
-
-/* All regular files in one call.  Git reads the files itself, without filters; what it read must be
- * what was judged. */
-static cx_status write_files(const cx_git *git, const cx_diff_change *changes, size_t count,
-                             cx_err *err)
-{
-    cx_buf paths, answer;
-    cx_buf_init(&paths, cx_alloc_default());
-    cx_buf_init(&answer, cx_alloc_default());
-    for (size_t i = 0; i < count; i++)
-        if (is_new_blob(&changes[i], false)) {
-            cx_run_path_quote(&paths, changes[i].path);
-            cx_buf_add_byte(&paths, '\n');
-        }
-    cx_git_call call = {.args = CX_GIT_ARGS("hash-object", "-w", "--no-filters", "--stdin-paths"),
-                        .input = cx_buf_bytes(&paths)};
-    cx_status status = cx_buf_check(&paths, err);
-    if (!cx_failed(status) && paths.size != 0)
-        status = cx_git_call_run(git, &call, &answer, NULL, err);
-    if (!cx_failed(status) && paths.size != 0)
-        status = check_written(cx_buf_str(&answer), changes, count, cx_git_oid_size(git), err);
-    cx_buf_done(&paths);
-    cx_buf_done(&answer);
-    return status;
-}
-
-static cx_status write_link(const cx_git *git, cx_file root, const cx_diff_change *change,
-                            cx_err *err)
+/* As the walk saw it: through no link, without waiting for a FIFO. */
+static cx_status read_contents(cx_file root, const cx_diff_change *change, cx_buf *out, cx_err *err)
 {
     char path[CX_PATH_BYTES_MAX + 1];
-    cx_buf target;
-    cx_oid oid;
-    (void)snprintf(path, sizeof path, "%.*s", (int)change->path.size, change->path.data);
-    cx_buf_init(&target, cx_alloc_default());
-    cx_status status = cx_folder_read_link(root, path, &target, err);
+    if (change->path.size >= sizeof path)
+        return cx_fail(err, CX_E_LIMIT, "a path is longer than %d bytes", CX_PATH_BYTES_MAX);
+    memcpy(path, change->path.data, change->path.size);
+    path[change->path.size] = '\0';
+    cx_status status = (change->new_mode & CX_MODE_KIND) == CX_MODE_LINK
+                           ? cx_folder_read_link(root, path, out, err)
+                           : cx_folder_read_file(root, path, CX_GIT_OBJECT_BYTES_MAX, out, err);
+    bool other = status.code == CX_E_NOT_FOUND || status.code == CX_E_DENIED;
+    return other ? fail_changed(change->path, err) : status;
+}
+
+static cx_status add_contents(cx_file root, const cx_diff_change *change, size_t oid_size,
+                              cx_git_pack *pack, cx_err *err)
+{
+    cx_buf contents;
+    cx_buf_init(&contents, cx_alloc_default());
+    cx_status status = read_contents(root, change, &contents, err);
     if (!cx_failed(status)) {
-        cx_git_call call = {.args = CX_GIT_ARGS("hash-object", "-w", "--no-filters", "--stdin"),
-                            .input = cx_buf_bytes(&target)};
-        status = cx_git_ask_oid(git, &call, &oid, err);
+        cx_oid oid = cx_git_object_oid(oid_size, "blob", cx_buf_bytes(&contents));
+        status = cx_oid_eq(&oid, &change->new_oid)
+                     ? cx_git_pack_add(pack, CX_OBJECT_BLOB, cx_buf_bytes(&contents), err)
+                     : fail_changed(change->path, err);
     }
-    if (!cx_failed(status) && !cx_oid_eq(&oid, &change->new_oid))
-        status = fail_changed(change->path, err);
-    cx_buf_done(&target);
+    cx_buf_done(&contents);
     return status;
 }
 
-/* Links are refused, but they are part of the evidence. */
-static cx_status write_links(const cx_git *git, const cx_diff_change *changes, size_t count,
-                             cx_err *err)
+static cx_status add_all_contents(const cx_git *git, const cx_diff_change *changes, size_t count,
+                                  cx_git_pack *pack, cx_err *err)
 {
     cx_file root;
     size_t links = 0;
     CX_TRY(cx_folder_open(cx_git_worktree(git), &root, err));
     cx_status status = CX_SUCCESS;
-    for (size_t i = 0; i < count && !cx_failed(status); i++)
-        if (is_new_blob(&changes[i], true))
-            status = ++links > LINKS_MAX
-                         ? cx_fail(err, CX_E_LIMIT, "there are more than %d new links", LINKS_MAX)
-                         : write_link(git, root, &changes[i], err);
+    for (size_t i = 0; i < count && !cx_failed(status); i++) {
+        uint32_t kind = changes[i].new_mode & CX_MODE_KIND;
+        if (changes[i].ignored || (kind != CX_MODE_FILE && kind != CX_MODE_LINK))
+            continue;
+        /* Links are refused, but they are part of the evidence. */
+        if (kind == CX_MODE_LINK && ++links > LINKS_MAX)
+            status = cx_fail(err, CX_E_LIMIT, "there are more than %d new links", LINKS_MAX);
+        else
+            status = add_contents(root, &changes[i], cx_git_oid_size(git), pack, err);
+    }
     cx_folder_close(root);
     return status;
 }
 
-static void add_index_line(cx_buf *out, const cx_diff_change *change, size_t oid_size)
+/* --- writing ---------------------------------------------------------------------------------- */
+
+/* Names that git takes into no index; a tree that holds one is no tree for git. */
+static cx_status check_names(const cx_diff_change *change, cx_err *err)
 {
-    char name[CX_OID_TEXT_SIZE];
-    cx_oid none = {.size = (uint8_t)oid_size};
-    cx_oid_text(change->new_mode == 0 ? &none : &change->new_oid, name);
-    cx_buf_printf(out, "%06o %s 0\t", change->new_mode, name);
-    cx_buf_add_str(out, change->path);
-    cx_buf_add_byte(out, 0);
+    cx_str rest = change->path;
+    while (rest.data != NULL) {
+        const char *slash = rest.size == 0 ? NULL : memchr(rest.data, '/', rest.size);
+        cx_str name = {rest.data, slash == NULL ? rest.size : (size_t)(slash - rest.data)};
+        if (name.size == 0 || cx_str_is(name, ".") || cx_str_is(name, "..") ||
+            cx_diff_is_git_name(name))
+            return cx_fail(err, CX_E_FORMAT, "git takes no path like %.*s",
+                           (int)(change->path.size > 80 ? 80 : change->path.size),
+                           change->path.data);
+        rest.size -= name.size + (slash != NULL);
+        rest.data = slash == NULL ? NULL : slash + 1;
+    }
+    return CX_SUCCESS;
 }
 
-/* Deletions first: a folder may stand where a file was, and the reverse. */
-static cx_status update_index(const cx_git *git, const char *index, const cx_diff_change *changes,
-                              size_t count, cx_err *err)
+/* The baseline's entries with the changes in their places, sorted. */
+static cx_status apply_changes(const cx_git_tree *base, const cx_diff_change *changes, size_t count,
+                               cx_arena *arena, cx_git_tree *out, cx_err *err)
 {
-    cx_buf lines;
-    size_t oid_size = cx_git_oid_size(git);
-    cx_buf_init(&lines, cx_alloc_default());
-    for (int pass = 0; pass < 2; pass++)
-        for (size_t i = 0; i < count; i++)
-            if (!changes[i].ignored && (changes[i].new_mode == 0) == (pass == 0))
-                add_index_line(&lines, &changes[i], oid_size);
-    cx_git_call call = {.args = CX_GIT_ARGS("update-index", "-z", "--index-info"),
-                        .input = cx_buf_bytes(&lines),
-                        .index_file = index};
-    cx_status status = cx_buf_check(&lines, err);
-    if (!cx_failed(status) && lines.size != 0)
-        status = cx_git_call_run(git, &call, NULL, NULL, err);
-    cx_buf_done(&lines);
-    return status;
+    cx_git_entry *entries = CX_ARENA_ARRAY(arena, cx_git_entry, base->count + count + 1);
+    size_t i = 0, k = 0, made = 0;
+    if (entries == NULL)
+        return cx_fail_nomem(err);
+    while (i < base->count || k < count) {
+        int order = i == base->count ? 1
+                    : k == count     ? -1
+                                     : cx_str_cmp(base->entries[i].path, changes[k].path);
+        if (order < 0 || (order == 0 && changes[k].ignored)) {
+            entries[made++] = base->entries[i++];
+            k += order == 0;
+            continue;
+        }
+        i += order == 0;
+        if (!changes[k].ignored && changes[k].new_mode != 0) {
+            CX_TRY(check_names(&changes[k], err));
+            entries[made++] =
+                (cx_git_entry){changes[k].path, changes[k].new_mode, changes[k].new_oid};
+        }
+        k++;
+    }
+    *out = (cx_git_tree){entries, made};
+    return CX_SUCCESS;
 }
 
-static cx_status write_tree(const cx_git *git, const char *index, const cx_oid *baseline,
-                            const cx_diff_change *changes, size_t count, const cx_oid *tree,
-                            cx_err *err)
+static cx_status fill_pack(const cx_git *git, const cx_git_tree *candidate,
+                           const cx_diff_change *changes, size_t count, cx_git_pack *pack,
+                           cx_oid *out, cx_err *err)
 {
-    char base[CX_OID_TEXT_SIZE];
-    cx_oid written;
-    cx_oid_text(baseline, base);
-    cx_git_call read = {.args = CX_GIT_ARGS("read-tree", base), .index_file = index};
-    cx_git_call write = {.args = CX_GIT_ARGS("write-tree"), .index_file = index};
-    CX_TRY(cx_git_call_run(git, &read, NULL, NULL, err));
-    CX_TRY(update_index(git, index, changes, count, err));
-    CX_TRY(cx_git_ask_oid(git, &write, &written, err));
-    return cx_oid_eq(&written, tree)
-               ? CX_SUCCESS
-               : cx_fail(err, CX_E_CONFLICT, "git makes another tree of the candidate than we do");
+    const tree_maker m = {.entries = candidate->entries,
+                          .oid_size = cx_git_oid_size(git),
+                          .pack = pack,
+                          .changes = changes,
+                          .change_count = count,
+                          .err = err};
+    CX_TRY(make_root(&m, candidate->count, out));
+    return add_all_contents(git, changes, count, pack, err);
 }
 
 cx_status cx_diff_tree_write(const cx_git *git, const cx_oid *baseline,
                              const cx_diff_change *changes, size_t count, const cx_oid *tree,
                              cx_err *err)
 {
-    char index[CX_PATH_BYTES_MAX + 1];
-    uint64_t random = 0;
-    if (cx_io_system()->random(cx_io_system(), &random, sizeof random) < 0)
-        return cx_fail(err, CX_E_IO, "there is no randomness to name a temporary index with");
-    int size = snprintf(index, sizeof index, "%s/cortex-index-%016llx", cx_git_dir(git),
-                        (unsigned long long)random);
-    if (size < 0 || (size_t)size >= sizeof index)
-        return cx_fail(err, CX_E_LIMIT, "the path of the repository is too long");
-    CX_TRY(write_files(git, changes, count, err));
-    CX_TRY(write_links(git, changes, count, err));
-    cx_status status = write_tree(git, index, baseline, changes, count, tree, err);
-    (void)cx_io_system()->unlink(cx_io_system(), index);
+    cx_arena arena;
+    cx_git_tree base, candidate = {NULL, 0};
+    cx_git_pack pack;
+    cx_oid made = {.size = 0};
+    cx_arena_init(&arena, cx_alloc_default(), 0);
+    cx_git_pack_init(&pack, cx_git_oid_size(git));
+    cx_status status = cx_git_tree_read(git, baseline, &arena, &base, err);
+    if (!cx_failed(status))
+        status = apply_changes(&base, changes, count, &arena, &candidate, err);
+    if (!cx_failed(status))
+        status = fill_pack(git, &candidate, changes, count, &pack, &made, err);
+    if (!cx_failed(status) && !cx_oid_eq(&made, tree))
+        status = cx_fail(err, CX_E_CONFLICT, "the candidate changed after it was judged");
+    if (!cx_failed(status))
+        status = cx_git_pack_store(&pack, git, false, err);
+    cx_git_pack_done(&pack);
+    cx_arena_done(&arena);
     return status;
 }

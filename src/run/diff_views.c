@@ -12,6 +12,7 @@
 #include "run/git_parts.h"
 
 #define COMMITS_MAX 1000
+#define IGNORE_BYTES_MAX ((size_t)16 << 20)
 
 static cx_status add_view(cx_diff_job *job, cx_str name, const cx_diff_change *changes,
                           size_t count, cx_err *err)
@@ -458,45 +459,155 @@ cx_status cx_diff_view_disk(cx_diff_job *job, cx_err *err)
 
 /* --- ignored ---------------------------------------------------------------------------------- */
 
+/*
+ * Git reads .gitignore from the work tree, where an agent may have put a FIFO or a link.  It is
+ * shown a folder of ours in its place, which holds those of the baseline alone: a changed one is
+ * refused by D06 whatever it says.
+ */
+static bool is_above_new(const cx_diff_change *changes, size_t count, cx_str folder)
+{
+    size_t low = 0, high = count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (cx_str_cmp(changes[middle].path, folder) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < count && cx_str_starts(changes[low].path, folder);
+}
+
+/* From the disk when that is what the baseline has, which is the rule, else from git. */
+static cx_status read_ignore_file(const cx_diff_job *job, const char *path, const cx_oid *oid,
+                                  cx_buf *out, cx_err *err)
+{
+    cx_file root;
+    bool same = false;
+    if (!cx_failed(cx_folder_open(cx_git_worktree(job->git), &root, NULL))) {
+        if (!cx_failed(cx_folder_read_file(root, path, IGNORE_BYTES_MAX, out, NULL))) {
+            cx_oid found = cx_git_blob_oid(job->git, cx_buf_bytes(out));
+            same = cx_oid_eq(&found, oid);
+        }
+        cx_folder_close(root);
+    }
+    if (same)
+        return CX_SUCCESS;
+    cx_buf_clear(out);
+    return cx_git_blob(job->git, oid, IGNORE_BYTES_MAX, out, err);
+}
+
+static cx_status copy_ignore_file(cx_diff_job *job, cx_file scratch, const cx_git_entry *entry,
+                                  size_t folder_size, cx_err *err)
+{
+    cx_buf contents;
+    cx_file file;
+    cx_str path = cx_arena_copy_str(job->arena, entry->path);
+    if (path.data == NULL)
+        return cx_fail_nomem(err);
+    cx_buf_init(&contents, job->arena->alloc);
+    cx_status status = read_ignore_file(job, path.data, &entry->oid, &contents, err);
+    if (!cx_failed(status) && folder_size > 1) {
+        cx_str folder = cx_arena_copy_str(job->arena, (cx_str){path.data, folder_size - 1});
+        status = folder.data == NULL ? cx_fail_nomem(err)
+                                     : cx_folder_make_folders(scratch, folder.data, 0700, err);
+    }
+    if (!cx_failed(status))
+        status = cx_folder_open_in(scratch, path.data, CX_IO_WRITE | CX_IO_CREATE | CX_IO_EXCLUSIVE,
+                                   &file, err);
+    if (!cx_failed(status)) {
+        status =
+            cx_io_write_all(cx_io_system(), file, path.data, contents.data, contents.size, err);
+        cx_folder_close(file);
+    }
+    cx_buf_done(&contents);
+    return status;
+}
+
+static cx_status copy_ignore_files(cx_diff_job *job, const char *scratch,
+                                   const cx_diff_change *changes, size_t count, cx_err *err)
+{
+    static const cx_str name = {".gitignore", 10};
+    cx_file folder;
+    CX_TRY(cx_folder_open(scratch, &folder, err));
+    cx_status status = CX_SUCCESS;
+    for (size_t i = 0; i < job->base.count && !cx_failed(status); i++) {
+        const cx_git_entry *entry = &job->base.entries[i];
+        size_t above = entry->path.size - (entry->path.size < name.size ? 0 : name.size);
+        if (!cx_mode_is_file(entry->mode) || !cx_str_ends(entry->path, name) ||
+            (above != 0 && entry->path.data[above - 1] != '/') ||
+            !is_above_new(changes, count, (cx_str){entry->path.data, above}))
+            continue;
+        status = copy_ignore_file(job, folder, entry, above, err);
+    }
+    cx_folder_close(folder);
+    return status;
+}
+
+static cx_status ask_ignored(cx_diff_job *job, const char *scratch, cx_bytes paths, cx_buf *out,
+                             cx_err *err)
+{
+    char no_index[CX_PATH_BYTES_MAX + 1];
+    int code = 0;
+    CX_TRY(cx_git_no_index(job->git, no_index, err));
+    cx_git_call call = {.args = CX_GIT_ARGS("check-ignore", "--no-index", "--stdin", "-z"),
+                        .input = paths,
+                        .index_file = no_index,
+                        .work_tree = scratch,
+                        .plain_paths = true};
+    CX_TRY(cx_git_call_run(job->git, &call, out, &code, err));
+    return code == 0 || code == 1
+               ? CX_SUCCESS
+               : cx_fail(err, CX_E_FORMAT, "git cannot say which new files are ignored");
+}
+
+static cx_status mark_named(cx_str answer, cx_diff_change *changes, size_t count, cx_err *err)
+{
+    cx_git_fields fields = {answer, false};
+    cx_str path;
+    while (cx_git_field(&fields, &path)) {
+        if (!cx_str_starts(path, CX_STR("./")))
+            return cx_fail(err, CX_E_FORMAT, "git names an ignored file that nobody asked about");
+        cx_diff_change key = {.path = {path.data + 2, path.size - 2}};
+        cx_diff_change *found = bsearch(&key, changes, count, sizeof key, compare_changes);
+        if (found != NULL)
+            found->ignored = true;
+    }
+    return CX_SUCCESS;
+}
+
+static cx_status mark_in(cx_diff_job *job, const char *scratch, cx_bytes paths,
+                         cx_diff_change *changes, size_t count, cx_err *err)
+{
+    cx_buf answer;
+    cx_buf_init(&answer, job->arena->alloc);
+    cx_status status = copy_ignore_files(job, scratch, changes, count, err);
+    if (!cx_failed(status))
+        status = ask_ignored(job, scratch, paths, &answer, err);
+    if (!cx_failed(status))
+        status = mark_named(cx_buf_str(&answer), changes, count, err);
+    cx_buf_done(&answer);
+    return status;
+}
+
 cx_status cx_diff_mark_ignored(cx_diff_job *job, cx_diff_change *changes, size_t count, cx_err *err)
 {
-    cx_buf paths, answer;
-    int code = 0;
+    char scratch[CX_PATH_BYTES_MAX + 1];
+    cx_buf paths;
     cx_buf_init(&paths, job->arena->alloc);
-    cx_buf_init(&answer, job->arena->alloc);
     for (size_t i = 0; i < count; i++)
         if (changes[i].old_mode == 0 && changes[i].new_mode != 0) {
             cx_buf_add_z(&paths, "./"); /* or ":(glob)x" would not be a name */
             cx_buf_add_str(&paths, changes[i].path);
             cx_buf_add_byte(&paths, 0);
         }
-    /* No index is looked at: an agent that forced a file in does not change what is ignored. */
-    cx_str no_index = cx_arena_printf(job->arena, "%s/cortex-no-index", cx_git_dir(job->git));
-    cx_git_call call = {.args = CX_GIT_ARGS("check-ignore", "--no-index", "--stdin", "-z"),
-                        .input = cx_buf_bytes(&paths),
-                        .index_file = no_index.data,
-                        .plain_paths = true};
     cx_status status = cx_buf_check(&paths, err);
-    if (!cx_failed(status) && no_index.data == NULL)
-        status = cx_fail_nomem(err);
     if (!cx_failed(status) && paths.size != 0) {
-        status = cx_git_call_run(job->git, &call, &answer, &code, err);
-        if (!cx_failed(status) && code != 0 && code != 1)
-            status = cx_fail(err, CX_E_FORMAT, "git cannot say which new files are ignored");
-    }
-    cx_git_fields fields = {cx_buf_str(&answer), false};
-    cx_str path;
-    while (!cx_failed(status) && cx_git_field(&fields, &path)) {
-        if (!cx_str_starts(path, CX_STR("./"))) {
-            status = cx_fail(err, CX_E_FORMAT, "git names an ignored file that nobody asked about");
-            break;
+        status = cx_path_make_temporary(scratch, err);
+        if (!cx_failed(status)) {
+            status = mark_in(job, scratch, cx_buf_bytes(&paths), changes, count, err);
+            (void)cx_failed(cx_path_remove_tree(scratch, NULL));
         }
-        cx_diff_change key = {.path = {path.data + 2, path.size - 2}};
-        cx_diff_change *found = bsearch(&key, changes, count, sizeof key, compare_changes);
-        if (found != NULL)
-            found->ignored = true;
     }
     cx_buf_done(&paths);
-    cx_buf_done(&answer);
     return status;
 }

@@ -28,8 +28,8 @@ cx_status cx_run_follow_begin(const cx_git *git, const cx_follow *what, cx_err *
     CX_TRY(path_of(git, path, err));
     cx_oid_text(&what->from, from);
     cx_oid_text(&what->to, to);
-    int size = snprintf(line, sizeof line, "%s %s %.*s\n", from, to, (int)what->ref.size,
-                        what->ref.data);
+    int size =
+        snprintf(line, sizeof line, "%s %s %.*s\n", from, to, (int)what->ref.size, what->ref.data);
     if (size < 0 || (size_t)size >= sizeof line)
         return cx_fail(err, CX_E_LIMIT, "the name of the main branch is too long");
     return cx_io_replace_file(cx_io_system(), path, (cx_bytes){(uint8_t *)line, (size_t)size}, err);
@@ -93,54 +93,66 @@ cx_status cx_run_follow_find(const cx_git *git, cx_arena *arena, cx_follow *out,
     return CX_SUCCESS;
 }
 
-cx_status cx_run_follow(const cx_git *git, const char *checkout, const cx_oid *from,
-                        const cx_oid *to, cx_err *err)
+cx_status cx_run_follow_refresh(const cx_git *checkout, cx_err *err)
 {
-    char a[CX_OID_TEXT_SIZE], b[CX_OID_TEXT_SIZE];
-    cx_git *there;
-    cx_git_options how = cx_git_options_of(git);
-    cx_oid_text(from, a);
-    cx_oid_text(to, b);
-    CX_TRY(cx_git_open(checkout, &how, NULL, &there, err));
-    cx_git_call call = {.args = CX_GIT_ARGS("read-tree", "-m", "-u", a, b)};
-    cx_status status = cx_git_call_run(there, &call, NULL, NULL, err);
-    cx_git_close(there);
-    return status;
+    /* It exits with 1 when something does differ: found by who asks next. */
+    int code = 0;
+    cx_git_call call = {.args = CX_GIT_ARGS("update-index", "-q", "--refresh")};
+    return cx_git_call_run(checkout, &call, NULL, &code, err);
 }
 
-/* The checkout that has the branch, NULL when none has. */
-static cx_status find_checkout(const cx_git *git, cx_str ref, cx_arena *arena, const char **out,
-                               cx_err *err)
+cx_status cx_run_follow(const cx_git *checkout, const cx_oid *from, const cx_oid *to, cx_err *err)
+{
+    char a[CX_OID_TEXT_SIZE], b[CX_OID_TEXT_SIZE];
+    cx_oid_text(from, a);
+    cx_oid_text(to, b);
+    cx_git_call call = {.args = CX_GIT_ARGS("read-tree", "-m", "-u", a, b)};
+    CX_TRY(cx_run_follow_refresh(checkout, err));
+    return cx_git_call_run(checkout, &call, NULL, NULL, err);
+}
+
+cx_status cx_run_follow_checkout(const cx_git *git, const char *runtime_root, cx_str ref,
+                                 cx_arena *arena, cx_git **out, cx_err *err)
 {
     cx_worktree_listed *items;
     size_t count;
     *out = NULL;
-    CX_TRY(cx_run_worktree_list(git, "/", arena, &items, &count, err));
-    for (size_t i = 0; i < count && *out == NULL; i++)
-        if (cx_str_eq(items[i].branch, ref) && !items[i].prunable) {
-            *out = cx_arena_copy_str(arena, items[i].path).data;
-            if (*out == NULL)
-                return cx_fail_nomem(err);
-        }
+    CX_TRY(cx_run_worktree_list(git, runtime_root, arena, &items, &count, err));
+    for (size_t i = 0; i < count && *out == NULL; i++) {
+        if (!cx_str_eq(items[i].branch, ref) || items[i].prunable || items[i].broken ||
+            items[i].of_a_run)
+            continue;
+        const char *path = cx_arena_copy_str(arena, items[i].path).data;
+        if (path == NULL)
+            return cx_fail_nomem(err);
+        const cx_git_checkout where = {.path = path, .git_dir = items[i].git_dir.data};
+        CX_TRY(cx_git_open_checkout(git, &where, out, err));
+    }
     return CX_SUCCESS;
 }
 
-cx_status cx_run_follow_resume(const cx_git *git, cx_arena *arena, const char **out_checkout,
-                               cx_err *err)
+cx_status cx_run_follow_resume(const cx_git *git, const char *runtime_root, cx_arena *arena,
+                               const char **out_checkout, cx_err *err)
 {
     cx_follow begun;
     bool behind;
-    const char *checkout = NULL;
+    cx_git *checkout = NULL;
     *out_checkout = NULL;
     cx_status status = cx_run_follow_find(git, arena, &begun, &behind, err);
     if (status.code == CX_E_NOT_FOUND)
         return CX_SUCCESS;
     CX_TRY(status);
     if (behind)
-        CX_TRY(find_checkout(git, begun.ref, arena, &checkout, err));
-    if (checkout != NULL)
-        CX_TRY(cx_run_follow(git, checkout, &begun.from, &begun.to, err));
-    CX_TRY(cx_run_follow_end(git, err));
-    *out_checkout = checkout;
-    return CX_SUCCESS;
+        CX_TRY(cx_run_follow_checkout(git, runtime_root, begun.ref, arena, &checkout, err));
+    if (checkout != NULL) {
+        *out_checkout = cx_arena_copy_str(arena, cx_str_z(cx_git_worktree(checkout))).data;
+        status = *out_checkout == NULL ? cx_fail_nomem(err)
+                                       : cx_run_follow(checkout, &begun.from, &begun.to, err);
+        cx_git_close(checkout);
+    } else {
+        status = CX_SUCCESS;
+    }
+    if (cx_failed(status))
+        *out_checkout = NULL;
+    return cx_failed(status) ? status : cx_run_follow_end(git, err);
 }

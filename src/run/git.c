@@ -5,6 +5,8 @@
  *   I1  argv begins with what R3 fixes, whatever the caller asks for; the environment is built here
  *       from nothing.
  *   I2  which repository is meant was found once, at opening, and is said outright afterwards.
+ *   I3  a git directory, a work tree or an index that an agent can write is never given to git: a
+ *       handle on such a work tree answers from the repository alone.
  */
 #include "run/git.h"
 
@@ -32,17 +34,25 @@ static const char *const fixed_options[] = {"core.hooksPath=/dev/null",
                                             "core.quotePath=false",
                                             "core.splitIndex=false",
                                             "index.sparse=false",
-                                            "core.logAllRefUpdates=false"};
+                                            "core.logAllRefUpdates=false",
+                                            "core.fsyncMethod=batch"};
 
 static const char literal_paths[] = "GIT_LITERAL_PATHSPECS=1";
 
-static const char *const fixed_env[] = {"PATH=/usr/bin:/bin",       "LC_ALL=C",
-                                        "GIT_CONFIG_NOSYSTEM=1",    "GIT_CONFIG_GLOBAL=/dev/null",
-                                        "GIT_TERMINAL_PROMPT=0",    "GIT_OPTIONAL_LOCKS=0",
-                                        "GIT_NO_REPLACE_OBJECTS=1", literal_paths};
+/* GIT_ALLOW_PROTOCOL beats every protocol.*.allow of a configuration; a missing object is an error
+ * and never a reason to fetch it. */
+static const char *const fixed_env[] = {
+    "PATH=/usr/bin:/bin",       "LC_ALL=C",
+    "GIT_CONFIG_NOSYSTEM=1",    "GIT_CONFIG_GLOBAL=/dev/null",
+    "GIT_TERMINAL_PROMPT=0",    "GIT_OPTIONAL_LOCKS=0",
+    "GIT_NO_REPLACE_OBJECTS=1", "GIT_ALLOW_PROTOCOL=none",
+    "GIT_NO_LAZY_FETCH=1",      "GIT_ATTR_NOSYSTEM=1",
+    "GIT_EDITOR=/bin/false",    "GIT_SEQUENCE_EDITOR=/bin/false",
+    "GIT_ASKPASS=/bin/false",   "SSH_ASKPASS=/bin/false",
+    "GIT_SSH=/bin/false",       literal_paths};
 
 enum {
-    ARGS_MAX = 64,
+    ARGS_MAX = 80,
     ENV_MAX = 32,
 };
 
@@ -58,8 +68,10 @@ struct cx_git {
     const char *git_dir_option; /* "--git-dir=.." */
     const char *common_option;  /* the same for the repository */
     const char *work_tree_option;
+    const char *common_env; /* "GIT_COMMON_DIR=.." of a linked work tree, else NULL */
     size_t oid_size;
     bool linked;
+    bool hostile; /* I3 */
 };
 
 /* --- the program ------------------------------------------------------------------------------ */
@@ -148,10 +160,18 @@ done:
     return status;
 }
 
+/* The repository that a call is about, as options and environment say it; NULL = not said. */
+typedef struct call_place {
+    const char *home;
+    const char *git_dir;    /* "--git-dir=.." */
+    const char *work_tree;  /* "--work-tree=.." */
+    const char *common_env; /* "GIT_COMMON_DIR=.." */
+} call_place;
+
 /* Fills argv and environment; `index` is storage for GIT_INDEX_FILE. */
-static cx_status prepare(const cx_git_options *with, const char *home, const char *git_dir,
-                         const char *work_tree, const cx_git_call *call, const char **argv,
-                         const char **envp, char *index, size_t index_size, cx_err *err)
+static cx_status prepare(const cx_git_options *with, const call_place *place,
+                         const cx_git_call *call, const char **argv, const char **envp, char *index,
+                         size_t index_size, cx_err *err)
 {
     size_t count = 0, env_count = 0;
     argv[count++] = with->program;
@@ -159,10 +179,10 @@ static cx_status prepare(const cx_git_options *with, const char *home, const cha
         argv[count++] = "-c";
         argv[count++] = fixed_options[i];
     }
-    if (git_dir != NULL)
-        argv[count++] = git_dir;
-    if (work_tree != NULL && !call->bare)
-        argv[count++] = work_tree;
+    if (place->git_dir != NULL)
+        argv[count++] = place->git_dir;
+    if (place->work_tree != NULL)
+        argv[count++] = place->work_tree;
     for (size_t i = 0; call->args[i] != NULL; i++) {
         if (count + 1 == ARGS_MAX)
             return cx_fail(err, CX_E_LIMIT, "git is called with too many arguments");
@@ -172,7 +192,9 @@ static cx_status prepare(const cx_git_options *with, const char *home, const cha
     for (size_t i = 0; i < CX_COUNT_OF(fixed_env); i++)
         if (!(call->plain_paths && fixed_env[i] == literal_paths))
             envp[env_count++] = fixed_env[i];
-    envp[env_count++] = home;
+    envp[env_count++] = place->home;
+    if (place->common_env != NULL)
+        envp[env_count++] = place->common_env;
     if (call->index_file != NULL) {
         int size = snprintf(index, index_size, "GIT_INDEX_FILE=%s", call->index_file);
         if (size < 0 || (size_t)size >= index_size)
@@ -192,14 +214,40 @@ cx_status cx_git_call_run(const cx_git *git, const cx_git_call *call, cx_buf *ou
                           cx_err *err)
 {
     const char *argv[ARGS_MAX], *envp[ENV_MAX];
-    char index[CX_PATH_BYTES_MAX + 32];
+    char index[CX_PATH_BYTES_MAX + 32], work_tree[CX_PATH_BYTES_MAX + 32];
+    call_place place = {.home = git->home};
+    CX_ASSERT(call->bare || call->work_tree != NULL || !git->hostile); /* I3 */
     if (git->options.seen != NULL)
         git->options.seen(git->options.seen_arg, call);
-    const char *dir = call->common ? git->common_option : git->git_dir_option;
-    CX_TRY(prepare(&git->options, git->home, dir, git->work_tree_option, call, argv, envp, index,
-                   sizeof index, err));
-    return run_argv(&git->options, argv, envp, call->bare ? git->common_dir : git->worktree, call,
-                    out, out_exit, err);
+    bool common = call->common || call->work_tree != NULL || git->hostile;
+    place.git_dir = common ? git->common_option : git->git_dir_option;
+    place.common_env = common ? NULL : git->common_env;
+    if (call->work_tree != NULL) {
+        int size = snprintf(work_tree, sizeof work_tree, "--work-tree=%s", call->work_tree);
+        if (size < 0 || (size_t)size >= sizeof work_tree)
+            return cx_fail(err, CX_E_LIMIT, "the path of a temporary work tree is too long");
+        place.work_tree = work_tree;
+    } else if (!call->bare) {
+        place.work_tree = git->work_tree_option;
+    }
+    CX_TRY(prepare(&git->options, &place, call, argv, envp, index, sizeof index, err));
+    const char *cwd = call->work_tree != NULL ? call->work_tree
+                      : call->bare            ? git->common_dir
+                                              : git->worktree;
+    return run_argv(&git->options, argv, envp, cwd, call, out, out_exit, err);
+}
+
+cx_status cx_git_no_index(const cx_git *git, char *out, cx_err *err)
+{
+    uint64_t random[2] = {0, 0};
+    if (cx_io_system()->random(cx_io_system(), random, sizeof random) < 0)
+        return cx_fail(err, CX_E_IO, "cannot read random bytes");
+    int size =
+        snprintf(out, CX_PATH_BYTES_MAX + 1, "%s/cortex-no-index-%016llx%016llx", git->common_dir,
+                 (unsigned long long)random[0], (unsigned long long)random[1]);
+    return size < 0 || size > CX_PATH_BYTES_MAX
+               ? cx_fail(err, CX_E_LIMIT, "the path of the repository is too long")
+               : CX_SUCCESS;
 }
 
 cx_status cx_git_run(const cx_git *git, const char *const *args, cx_buf *out, cx_err *err)
@@ -235,7 +283,8 @@ cx_status cx_git_version(const char *program, unsigned *out, cx_err *err)
         return cx_fail(err, CX_E_NOT_FOUND,
                        "there is no git in /usr/local/bin, /usr/bin or /bin; install it");
     cx_buf_init(&text, cx_alloc_default());
-    cx_status status = prepare(&with, "HOME=" NO_HOME, NULL, NULL, &call, argv, envp, NULL, 0, err);
+    const call_place nowhere = {.home = "HOME=" NO_HOME};
+    cx_status status = prepare(&with, &nowhere, &call, argv, envp, NULL, 0, err);
     if (!cx_failed(status))
         status = run_argv(&with, argv, envp, "/", &call, &text, NULL, err);
     const char *z = cx_failed(status) ? NULL : cx_buf_z(&text);
@@ -290,9 +339,11 @@ static cx_status take_places(cx_git *git, cx_str text, cx_err *err)
     git->common_option = keep(git, "--git-dir=", lines[2]);
     git->work_tree_option = keep(git, "--work-tree=", lines[0]);
     git->linked = !cx_str_eq(lines[1], lines[2]);
-    return git->worktree == NULL || git->git_dir == NULL || git->common_dir == NULL ||
-                   git->main_worktree == NULL || git->git_dir_option == NULL ||
-                   git->common_option == NULL || git->work_tree_option == NULL
+    git->common_env = git->linked ? keep(git, "GIT_COMMON_DIR=", lines[2]) : NULL;
+    return (git->linked && git->common_env == NULL) || git->worktree == NULL ||
+                   git->git_dir == NULL || git->common_dir == NULL || git->main_worktree == NULL ||
+                   git->git_dir_option == NULL || git->common_option == NULL ||
+                   git->work_tree_option == NULL
                ? cx_fail_nomem(err)
                : CX_SUCCESS;
 }
@@ -307,7 +358,8 @@ static cx_status find_repository(cx_git *git, const char *folder, cx_err *err)
     int code = 0;
     cx_buf_init(&text, git->alloc);
     cx_status status;
-    CX_GO(status, prepare(&git->options, git->home, NULL, NULL, &call, argv, envp, NULL, 0, err));
+    const call_place unknown = {.home = git->home};
+    CX_GO(status, prepare(&git->options, &unknown, &call, argv, envp, NULL, 0, err));
     CX_GO(status, run_argv(&git->options, argv, envp, folder, &call, &text, &code, err));
     if (code != 0)
         status = cx_fail(err, CX_E_NOT_FOUND,
@@ -320,17 +372,35 @@ done:
     return status;
 }
 
-cx_status cx_git_open(const char *folder, const cx_git_options *options, const cx_alloc *alloc,
-                      cx_git **out, cx_err *err)
+static cx_git *new_git(const cx_git_options *options, const cx_alloc *alloc)
 {
-    alloc = alloc == NULL ? cx_alloc_default() : alloc;
     cx_git *git = alloc->resize(alloc->ctx, NULL, 0, sizeof *git);
     if (git == NULL)
-        return cx_fail_nomem(err);
+        return NULL;
     memset(git, 0, sizeof *git);
     git->alloc = alloc;
     cx_arena_init(&git->arena, alloc, 0);
     git->options = options == NULL ? CX_GIT_OPTIONS_INIT : *options;
+    return git;
+}
+
+/* Copies the paths of the program and of its home. */
+static cx_status keep_program(cx_git *git, const char *program, const char *home, cx_err *err)
+{
+    git->options.program = keep(git, "", cx_str_z(program));
+    git->options.home = keep(git, "", cx_str_z(home));
+    git->home = keep(git, "HOME=", cx_str_z(home));
+    return git->options.program == NULL || git->options.home == NULL || git->home == NULL
+               ? cx_fail_nomem(err)
+               : CX_SUCCESS;
+}
+
+cx_status cx_git_open(const char *folder, const cx_git_options *options, const cx_alloc *alloc,
+                      cx_git **out, cx_err *err)
+{
+    cx_git *git = new_git(options, alloc == NULL ? cx_alloc_default() : alloc);
+    if (git == NULL)
+        return cx_fail_nomem(err);
     const char *program = git->options.program != NULL ? git->options.program : cx_git_program();
     const char *home = git->options.home != NULL ? git->options.home : NO_HOME;
     cx_status status;
@@ -339,18 +409,52 @@ cx_status cx_git_open(const char *folder, const cx_git_options *options, const c
                          "there is no git in /usr/local/bin, /usr/bin or /bin; install it");
     else if (program[0] != '/' || home[0] != '/')
         status = cx_fail(err, CX_E_USAGE, "git and its home are given by absolute paths");
-    else {
-        git->options.program = keep(git, "", cx_str_z(program));
-        git->options.home = keep(git, "", cx_str_z(home));
-        git->home = keep(git, "HOME=", cx_str_z(home));
-        status = git->options.program == NULL || git->options.home == NULL || git->home == NULL
-                     ? cx_fail_nomem(err)
-                     : find_repository(git, folder, err);
-    }
+    else
+        status = keep_program(git, program, home, err);
+    if (!cx_failed(status))
+        status = find_repository(git, folder, err);
     if (cx_failed(status)) {
         cx_git_close(git);
         return status;
     }
+    *out = git;
+    return CX_SUCCESS;
+}
+
+cx_status cx_git_open_checkout(const cx_git *repo, const cx_git_checkout *where, cx_git **out,
+                               cx_err *err)
+{
+    cx_git *git = new_git(&repo->options, repo->alloc);
+    if (git == NULL)
+        return cx_fail_nomem(err);
+    CX_ASSERT(where->path[0] == '/' && where->git_dir[0] == '/');
+    cx_str path = cx_str_z(where->path), git_dir = cx_str_z(where->git_dir);
+    cx_str common = cx_str_z(repo->common_dir);
+    cx_status status = keep_program(git, repo->options.program, repo->options.home, err);
+    git->worktree = keep(git, "", path);
+    git->git_dir = keep(git, "", git_dir);
+    git->common_dir = keep(git, "", common);
+    git->main_worktree = keep(git, "", cx_str_z(repo->main_worktree));
+    git->git_dir_option = keep(git, "--git-dir=", git_dir);
+    git->common_option = keep(git, "--git-dir=", common);
+    git->work_tree_option = keep(git, "--work-tree=", path);
+    git->common_env = keep(git, "GIT_COMMON_DIR=", common);
+    git->oid_size = repo->oid_size;
+    git->hostile = where->hostile;
+    git->linked = !cx_str_eq(git_dir, common);
+    if (!cx_failed(status) &&
+        (git->worktree == NULL || git->git_dir == NULL || git->common_dir == NULL ||
+         git->main_worktree == NULL || git->git_dir_option == NULL || git->common_option == NULL ||
+         git->work_tree_option == NULL || git->common_env == NULL))
+        status = cx_fail_nomem(err);
+    if (!cx_failed(status) && path.size > CX_PATH_BYTES_MAX - 256)
+        status = cx_fail(err, CX_E_LIMIT, "the path of the work tree is too long");
+    if (cx_failed(status)) {
+        cx_git_close(git);
+        return status;
+    }
+    if (!git->linked)
+        git->common_env = NULL;
     *out = git;
     return CX_SUCCESS;
 }
@@ -382,6 +486,10 @@ const char *cx_git_main_worktree(const cx_git *git)
 bool cx_git_is_linked(const cx_git *git)
 {
     return git->linked;
+}
+bool cx_git_is_hostile(const cx_git *git)
+{
+    return git->hostile;
 }
 size_t cx_git_oid_size(const cx_git *git)
 {

@@ -6,6 +6,11 @@
  * changed `.git` file in a work tree leads nowhere.  References come behind --end-of-options, paths
  * behind "--": the callers of cx_git_run see to that, the functions below it do.
  *
+ * Git believes its directory: configuration in it starts programs.  A work tree that an agent can
+ * write is therefore opened as hostile (cx_git_open_checkout), and a call on it names the
+ * repository's own directory alone; what lies in such a work tree and in its git directory is read
+ * by agent_git.h, git_index.h and snapshot.h, never by git (docs/decisions/0013).
+ *
  * An opened cx_git is immutable: any number of threads may use it.
  */
 #ifndef CX_RUN_GIT_H
@@ -56,6 +61,19 @@ CX_RESULT cx_git_open(const char *folder, const cx_git_options *options, const c
                       cx_git **out, cx_err *err);
 void cx_git_close(cx_git *git); /* NULL is fine */
 
+/* A work tree whose places are known already: starts no process and believes nothing in it. */
+typedef struct cx_git_checkout {
+    const char *path;    /* absolute */
+    const char *git_dir; /* absolute: HEAD and index are there; the common directory for the main
+                            checkout */
+    bool hostile;        /* an agent may write in it: no call may need its work tree, index or git
+                            directory (asserted) */
+} cx_git_checkout;
+
+/* Options are those of `repo`.  Text is copied. */
+CX_RESULT cx_git_open_checkout(const cx_git *repo, const cx_git_checkout *where, cx_git **out,
+                               cx_err *err);
+
 const char *cx_git_worktree(const cx_git *git);   /* absolute, no '/' at its end */
 const char *cx_git_dir(const cx_git *git);        /* of this work tree: HEAD and index are there */
 const char *cx_git_common_dir(const cx_git *git); /* of the repository: config, hooks, refs */
@@ -63,6 +81,7 @@ const char *cx_git_common_dir(const cx_git *git); /* of the repository: config, 
  * work tree that was opened. */
 const char *cx_git_main_worktree(const cx_git *git);
 bool cx_git_is_linked(const cx_git *git);  /* a `git worktree`, not the main checkout */
+bool cx_git_is_hostile(const cx_git *git); /* opened so */
 size_t cx_git_oid_size(const cx_git *git); /* 20 or 32 */
 cx_git_options cx_git_options_of(const cx_git *git);
 
@@ -75,6 +94,8 @@ struct cx_git_call {
     const char *const *env;      /* more "NAME=value", ends with NULL; NULL = none */
     uint64_t output_limit_bytes; /* 0 = as opened */
     uint64_t timeout_ms;         /* 0 = as opened */
+    const char *work_tree;       /* another folder in place of the work tree, whose files are the
+                                    caller's own; the repository is the common one.  NULL = none */
     bool bare;                   /* without --work-tree: for work on objects alone */
     bool common;      /* the repository, not this work tree of it, which may be about to go */
     bool plain_paths; /* without GIT_LITERAL_PATHSPECS, which check-ignore does not take: its paths
@@ -87,6 +108,9 @@ struct cx_git_call {
  * it exits other than 0, unless `out_exit` takes the code. */
 CX_RESULT cx_git_call_run(const cx_git *git, const cx_git_call *call, cx_buf *out, int *out_exit,
                           cx_err *err);
+/* A path where no index is and where none can be planted ahead, for a call that is to use none.
+ * `out` has room for CX_PATH_BYTES_MAX + 1 bytes. */
+CX_RESULT cx_git_no_index(const cx_git *git, char *out, cx_err *err);
 /* The plain case. */
 CX_RESULT cx_git_run(const cx_git *git, const char *const *args, cx_buf *out, cx_err *err);
 
@@ -136,6 +160,9 @@ CX_RESULT cx_git_tree_read(const cx_git *git, const cx_oid *commit_or_tree, cx_a
                            cx_git_tree *out, cx_err *err);
 /* NULL when absent. */
 const cx_git_entry *cx_git_tree_find(const cx_git_tree *tree, cx_str path);
+/* Appends the contents of a blob. */
+CX_RESULT cx_git_blob(const cx_git *git, const cx_oid *oid, size_t limit_bytes, cx_buf *out,
+                      cx_err *err);
 /* Appends the contents of a path in a commit.  *out_mode 0: there is none; 0040000: a folder. */
 CX_RESULT cx_git_show(const cx_git *git, const cx_oid *commit, cx_str path, size_t limit_bytes,
                       cx_buf *out, uint32_t *out_mode, cx_err *err);

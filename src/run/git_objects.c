@@ -136,19 +136,24 @@ static cx_status find_entry(const cx_git *git, const cx_oid *commit, cx_str path
     return status;
 }
 
+cx_status cx_git_blob(const cx_git *git, const cx_oid *oid, size_t limit_bytes, cx_buf *out,
+                      cx_err *err)
+{
+    char name[CX_OID_TEXT_SIZE];
+    cx_oid_text(oid, name);
+    cx_git_call call = {.args = CX_GIT_ARGS("cat-file", "blob", name),
+                        .output_limit_bytes = limit_bytes == 0 ? 1 : limit_bytes,
+                        .bare = true};
+    return cx_git_call_run(git, &call, out, NULL, err);
+}
+
 cx_status cx_git_show(const cx_git *git, const cx_oid *commit, cx_str path, size_t limit_bytes,
                       cx_buf *out, uint32_t *out_mode, cx_err *err)
 {
-    char name[CX_OID_TEXT_SIZE];
     cx_git_entry entry;
     CX_TRY(find_entry(git, commit, path, &entry, err));
-    if ((entry.mode & 0170000) == 0100000 || (entry.mode & 0170000) == 0120000) {
-        cx_oid_text(&entry.oid, name);
-        cx_git_call call = {.args = CX_GIT_ARGS("cat-file", "blob", name),
-                            .output_limit_bytes = limit_bytes == 0 ? 1 : limit_bytes,
-                            .bare = true};
-        CX_TRY(cx_git_call_run(git, &call, out, NULL, err));
-    }
+    if ((entry.mode & 0170000) == 0100000 || (entry.mode & 0170000) == 0120000)
+        CX_TRY(cx_git_blob(git, &entry.oid, limit_bytes, out, err));
     *out_mode = entry.mode == 0 ? 0 : entry.mode == 040000 ? MODE_FOLDER : entry.mode;
     return CX_SUCCESS;
 }

@@ -37,6 +37,7 @@ static cx_status judge(cx_machine_task *t, const char *phase, cx_diff_report *ou
     cx_diff_options options = {
         .git = t->worktree.git,
         .snapshot = t->snapshot,
+        .agent = cx_task_agent_git(t),
         .baseline = m->baseline,
         .allowed_paths = t->contract.allowed_paths.items,
         .allowed_count = t->contract.audit_only || (t->plans && t->state == CX_S1_PLAN)
@@ -113,6 +114,34 @@ static cx_status write_result(cx_machine_task *t, const char *phase, const cx_di
     cx_json_list_put(&payload, CX_STR("violations"), list);
     return cx_task_event(t, report->passed ? CX_RUN_INFO : CX_RUN_ERROR, "DIFF_GATE_RESULT",
                          &payload, err);
+}
+
+/* --- commits of the agent -------------------------------------------------------------------------- */
+
+static cx_status take_objects(cx_machine_task *t, cx_err *err)
+{
+    if (t->spec_git.object_dir == NULL)
+        return CX_SUCCESS;
+    return cx_agent_git_take_objects(t->worktree.git, t->spec_git.object_dir, &t->objects, err);
+}
+
+/* The agent moved a branch of its own copy.  The repository's follows when it was judged: commits of
+ * a refused run are evidence, too, and stay reachable. */
+static cx_status publish_head(cx_machine_task *t, cx_err *err)
+{
+    cx_oid now, commit;
+    char text[CX_OID_TEXT_SIZE];
+    if (cx_task_agent_git(t) == NULL || t->worktree.branch.size == 0 || t->diff.head.size == 0)
+        return CX_SUCCESS;
+    cx_oid_text(&t->diff.head, text);
+    cx_status status = cx_git_resolve(t->worktree.git, cx_str_z(text), &commit, err);
+    if (status.code == CX_E_NOT_FOUND)
+        return CX_SUCCESS; /* it names what nobody has: refused by then */
+    CX_TRY(status);
+    CX_TRY(cx_git_ref(t->worktree.git, t->worktree.branch, &now, err));
+    return cx_oid_eq(&now, &commit)
+               ? CX_SUCCESS
+               : cx_git_ref_set(t->worktree.git, t->worktree.branch, &commit, &now, err);
 }
 
 /* --- what is kept ----------------------------------------------------------------------------------- */
@@ -291,8 +320,10 @@ cx_status cx_task_judge_diff(cx_machine_task *t, const char *phase, cx_err *err)
 {
     cx_texts violations;
     t->gate = "diff";
-    CX_TRY(cx_task_take_objects(t, err));
+    CX_TRY(take_objects(t, err));
     CX_TRY(take_report(t, phase, err));
+    if (phase == NULL)
+        CX_TRY(publish_head(t, err));
     CX_TRY(cx_findings_texts(&t->diff.findings, &t->arena, &violations, err));
     drop_doubles(&violations);
     if (phase == NULL)

@@ -157,12 +157,11 @@ static cx_status make_scratch(cx_machine_task *t, cx_err *err)
     cx_str run = cx_run_id(m->run), id = cx_run_ref_component(t->id, &t->arena);
     cx_str folder = cx_arena_printf(&t->arena, "%s/" ACTIVE "/%.*s/scratch/%.*s", m->store.root,
                                     (int)run.size, run.data, (int)id.size, id.data);
-    cx_str objects = cx_arena_printf(&t->arena, "%s/objects", folder.data);
     cx_str schema = cx_arena_printf(&t->arena, "%s/output_schema.json", folder.data);
-    if (id.data == NULL || folder.data == NULL || objects.data == NULL || schema.data == NULL)
+    if (id.data == NULL || folder.data == NULL || schema.data == NULL)
         return cx_fail_nomem(err);
     CX_TRY(read_schema(t, err));
-    CX_TRY(cx_path_make_folders(objects.data, err));
+    CX_TRY(cx_path_make_folders(folder.data, err));
     CX_TRY(cx_run_write_file(m->io, schema.data, cx_str_bytes(t->schema), err));
     cx_str aside = cx_arena_printf(&t->arena, "%s/" ACTIVE "/%.*s/aside/%.*s", m->store.root,
                                    (int)run.size, run.data, (int)id.size, id.data);
@@ -171,7 +170,6 @@ static cx_status make_scratch(cx_machine_task *t, cx_err *err)
     t->scratch = folder.data;
     t->aside = aside.data;
     t->schema_path = schema.data;
-    t->spec_git.object_dir = objects.data;
     return CX_SUCCESS;
 }
 
@@ -193,22 +191,61 @@ static cx_status ref_folder(cx_machine_task *t, const char **out, cx_err *err)
     return path.data == NULL ? cx_fail_nomem(err) : CX_SUCCESS;
 }
 
+const cx_agent_git *cx_task_agent_git(const cx_machine_task *t)
+{
+    return t->agent_git.git_dir == NULL ? NULL : &t->agent_git;
+}
+
+/* An agent without a sandbox writes in the repository itself; only its objects are apart. */
+static cx_status show_repository(cx_machine_task *t, cx_err *err)
+{
+    cx_str objects = cx_arena_printf(&t->arena, "%s/objects", t->scratch);
+    if (objects.data == NULL)
+        return cx_fail_nomem(err);
+    t->spec_git.object_dir = objects.data;
+    return cx_path_make_folders(objects.data, err);
+}
+
+/*
+ * Git in the sandbox: the repository is read-only, and where the agent must write lie copies of its
+ * own.  Without mounts a copy cannot lie over another place: then git can look, and change nothing.
+ */
+static cx_status make_git(cx_machine_task *t, cx_err *err)
+{
+    cx_machine *m = t->m;
+    /* The spec outlives the worktree: meta.json names its environment. */
+    cx_str common = cx_arena_copy_str(&t->arena, cx_str_z(cx_git_common_dir(t->worktree.git)));
+    cx_str own = cx_arena_copy_str(&t->arena, cx_str_z(cx_git_dir(t->worktree.git)));
+    if (common.data == NULL || own.data == NULL)
+        return cx_fail_nomem(err);
+    t->spec_git = (cx_sandbox_git){.common_dir = common.data, .git_dir = own.data};
+    if (t->spec.read_only)
+        return CX_SUCCESS;
+    if (m->unconfined)
+        return show_repository(t, err);
+    if (m->box == NULL || (m->box->layers & CX_SANDBOX_FILES) == 0)
+        return CX_SUCCESS;
+    /* The branches of all parts of a run lie in one folder: none of them may write there. */
+    CX_TRY(cx_agent_git_make(&t->worktree, t->aside, t->scratch, t->plans || t->part, &t->arena,
+                             &t->agent_git, err));
+    t->spec_git.git_dir_copy = t->agent_git.git_dir;
+    t->spec_git.object_dir = t->agent_git.object_dir;
+    t->spec_git.ref_dir_copy = t->agent_git.ref_dir;
+    if (t->agent_git.ref_dir != NULL) {
+        CX_TRY(ref_folder(t, &t->spec_git.ref_dir, err));
+        CX_TRY(cx_path_make_folders(t->spec_git.ref_dir, err)); /* packed, it has no folder */
+    }
+    return CX_SUCCESS;
+}
+
 /* What the agent's processes may see and do; the tests have a spec of their own. */
 static cx_status make_spec(cx_machine_task *t, cx_err *err)
 {
     cx_machine *m = t->m;
     cx_str run = cx_arena_copy_str(&t->arena, cx_run_id(m->run));
     cx_str id = cx_arena_copy_str(&t->arena, t->id);
-    /* The spec outlives the worktree: meta.json names its environment. */
-    cx_str common = cx_arena_copy_str(&t->arena, cx_str_z(cx_git_common_dir(t->worktree.git)));
-    cx_str own = cx_arena_copy_str(&t->arena, cx_str_z(cx_git_dir(t->worktree.git)));
-    if (run.data == NULL || id.data == NULL || common.data == NULL || own.data == NULL)
+    if (run.data == NULL || id.data == NULL)
         return cx_fail_nomem(err);
-    t->spec_git.common_dir = common.data;
-    t->spec_git.git_dir = own.data;
-    /* The branches of all parts of a run lie in one folder: none of them may write there. */
-    if (!t->plans && !t->part)
-        CX_TRY(ref_folder(t, &t->spec_git.ref_dir, err));
     t->spec_binds[0] = (cx_sandbox_bind){t->scratch, true};
     t->spec = CX_SANDBOX_SPEC_INIT;
     t->spec.worktree = t->worktree.path;
@@ -227,7 +264,7 @@ static cx_status make_spec(cx_machine_task *t, cx_err *err)
     t->spec.may_miss = m->degraded ? m->box->missing : 0;
     t->spec.unconfined = m->unconfined;
     t->spec.cancel = m->options->cancel;
-    return CX_SUCCESS;
+    return make_git(t, err);
 }
 
 cx_status cx_task_enter(cx_machine_task *t, cx_err *err)

@@ -124,6 +124,8 @@ typedef struct cx_machine_task {
     cx_str schema; /* the bound schema's text */
     cx_sandbox_spec spec;
     cx_sandbox_git spec_git;
+    cx_agent_git agent_git; /* its private copies; git_dir NULL: it has none */
+    cx_agent_objects objects; /* taken over from it */
     cx_sandbox_bind spec_binds[2];
     const char *spec_env[2]; /* CODEX_HOME, or nothing */
     cx_json codex_home;      /* what is in it, as evidence; when spec_env has it */
@@ -388,8 +390,8 @@ cx_run_grants cx_machine_grants(cx_machine *m);
 CX_RESULT cx_task_judge_diff(cx_machine_task *t, const char *phase, cx_err *err);
 CX_RESULT cx_task_write_patch(cx_machine_task *t, cx_err *err);
 CX_RESULT cx_task_write_patch_bytes(cx_machine_task *t, cx_bytes patch, cx_bytes names, cx_err *err);
-/* machine_objects.c: git objects of the agent become the repository's. */
-CX_RESULT cx_task_take_objects(cx_machine_task *t, cx_err *err);
+/* machine_enter.c: what the agent has in place of the work tree's git directory; NULL: nothing. */
+const cx_agent_git *cx_task_agent_git(const cx_machine_task *t);
 
 /* machine_test.c: the tests again, on a merge of the candidate with a branch that moved. */
 CX_RESULT cx_task_test_merge(cx_machine_task *t, const cx_oid *commit, bool *out_passed, cx_err *err);

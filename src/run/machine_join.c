@@ -105,14 +105,16 @@ static cx_status say_joined(cx_machine_task *part, cx_str branch, const cx_merge
 }
 
 /* Into the branch of the task, whose work tree follows; nobody else moves that branch. */
-static cx_status join(cx_machine_task *t, cx_machine_task *part, cx_err *err)
+static cx_status join_into(cx_machine_task *t, cx_machine_task *part, const cx_git *checkout,
+                           cx_err *err)
 {
     cx_machine *m = t->m;
     cx_merge_plan plan;
     cx_merge_options options = {
         .git = m->git,
+        .runtime_root = m->store.root,
         .main_ref = t->worktree.branch,
-        .passing = true,
+        .own_checkout = checkout,
         .baseline = m->baseline_oid,
         .candidate = part->candidate,
         .run_id = cx_run_id(m->run),
@@ -130,6 +132,19 @@ static cx_status join(cx_machine_task *t, cx_machine_task *part, cx_err *err)
     if (plan.kind == CX_MERGE_REFUSED)
         return cx_task_refuse_merge(part, plan.reason, plan.detail, err);
     return say_joined(part, t->worktree.branch, &plan, err);
+}
+
+/* The work tree of a task that was split was read-only for its agent: git may use it. */
+static cx_status join(cx_machine_task *t, cx_machine_task *part, cx_err *err)
+{
+    cx_git *checkout;
+    const cx_git_checkout where = {.path = cx_git_worktree(t->worktree.git),
+                                   .git_dir = cx_git_dir(t->worktree.git)};
+    CX_ASSERT(t->plans && t->spec.read_only);
+    CX_TRY(cx_git_open_checkout(t->m->git, &where, &checkout, err));
+    cx_status status = join_into(t, part, checkout, err);
+    cx_git_close(checkout);
+    return status;
 }
 
 /* S4 to S6 for all, then their merges in task order. */

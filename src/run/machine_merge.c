@@ -137,6 +137,7 @@ cx_status cx_stage_done(cx_machine_task *t, cx_err *err)
         return cx_fail_nomem(err);
     cx_merge_options options = {
         .git = m->git,
+        .runtime_root = m->store.root,
         .main_ref = ref,
         .baseline = m->baseline_oid,
         .candidate = t->candidate,

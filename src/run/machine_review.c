@@ -67,12 +67,12 @@ static cx_status built_in(cx_machine_task *t, cx_err *err)
 
 /* --- isolation --------------------------------------------------------------------------------------- */
 
-static cx_status compare(cx_machine_task *t, const cx_snapshot *before, const cx_git *git,
-                         cx_run_findings *findings, cx_err *err)
+static cx_status compare_with(cx_machine_task *t, const cx_snapshot *before,
+                              cx_run_findings *findings, cx_err *err)
 {
     cx_snapshot *after;
-    cx_snapshot_options options = {.before = before};
-    CX_TRY(cx_snapshot_take(git, &options, &after, err));
+    cx_snapshot_options options = {.before = before, .agent = cx_task_agent_git(t)};
+    CX_TRY(cx_snapshot_take(t->worktree.git, &options, &after, err));
     cx_run_isolation_compare(before, after, !t->m->unconfined, findings);
     cx_snapshot_close(after);
     return CX_SUCCESS;
@@ -106,13 +106,13 @@ static cx_status review_isolated(cx_machine_task *t, cx_err *err)
 {
     cx_snapshot *before = NULL;
     cx_run_findings findings;
-    cx_snapshot_options options = {.before = t->snapshot};
+    cx_snapshot_options options = {.before = t->snapshot, .agent = cx_task_agent_git(t)};
     CX_TRY(cx_snapshot_take(t->worktree.git, &options, &before, err));
     cx_run_findings_init(&findings, &t->arena);
     cx_status status = cx_machine_has_reviewer(t->m) ? cx_task_agent_review(t, &findings, err)
                                                      : built_in(t, err);
     if (!cx_failed(status))
-        status = compare(t, before, t->worktree.git, &findings, err);
+        status = compare_with(t, before, &findings, err);
     if (!cx_failed(status))
         status = write_isolation(t, &findings, err);
     cx_run_findings_done(&findings);

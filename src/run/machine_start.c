@@ -239,6 +239,7 @@ void cx_machine_task_init(cx_machine_task *t, cx_machine *m, cx_str id)
     cx_arena_init(&t->arena, m->alloc, 0);
     cx_buf_init(&t->transcript, m->alloc);
     cx_buf_init(&t->session, m->alloc);
+    cx_agent_objects_init(&t->objects);
 }
 
 cx_str cx_machine_now(cx_machine *m, cx_arena *arena)
@@ -363,6 +364,7 @@ static void close_task(cx_machine_task *t)
     cx_task_stop_runner(t);
     cx_task_drop(t);
     cx_snapshot_close(t->snapshot);
+    cx_agent_objects_done(&t->objects);
     if (t->has_diff)
         cx_diff_report_done(&t->diff);
     cx_vec_done(&t->artifacts, t->m->alloc);

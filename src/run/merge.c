@@ -4,9 +4,10 @@
  * Invariants:
  *   I1  main moves once, from the value that was judged to the commit that was judged.
  *   I2  a checkout of main that has changes of its own is never touched; one that has none follows.
- *   I3  nobody looks at a checkout while another run brings it to where main has moved: until it has
- *       followed it only seems to have changes.
- *   I4  what a process that died left behind so is ended by the next that looks.
+ *   I3  nobody looks at a checkout while another run brings it to where main has moved: until it
+ * has followed it only seems to have changes. I4  what a process that died left behind so is ended
+ * by the next that looks. I5  a checkout of main is one of the user's, or one that this run made
+ * and no agent can write.
  */
 #include "run/merge.h"
 
@@ -35,6 +36,7 @@ static cx_status refuse(cx_merge_plan *out, const char *reason, cx_str detail, c
 static cx_status is_dirty(const cx_git *checkout, bool *out, cx_err *err)
 {
     cx_buf text;
+    CX_TRY(cx_run_follow_refresh(checkout, err));
     cx_buf_init(&text, cx_alloc_default());
     cx_git_call call = {.args = CX_GIT_ARGS("status", "--porcelain=v2", "-z",
                                             "--untracked-files=no", "--ignore-submodules=none")};
@@ -59,43 +61,38 @@ static cx_status can_follow(const cx_git *checkout, const cx_oid *from, const cx
     return CX_SUCCESS;
 }
 
-static cx_status open_checkout(const cx_merge_options *o, const char *path, cx_git **out,
-                               cx_err *err)
+/* Refuses when the checkout is in the way. */
+static cx_status judge_checkout(const cx_merge_options *o, const cx_git *checkout, cx_arena *arena,
+                                cx_merge_plan *out, cx_err *err)
 {
-    cx_git_options how = cx_git_options_of(o->git);
-    return cx_git_open(path, &how, NULL, out, err);
+    bool dirty = false, follows = true;
+    CX_TRY(is_dirty(checkout, &dirty, err));
+    if (!dirty)
+        CX_TRY(can_follow(checkout, &out->old, &out->commit, &follows, err));
+    if (dirty || !follows)
+        return refuse(out, "checked_out_dirty",
+                      cx_arena_printf(arena, "%s is checked out with %s; commit or remove them",
+                                      o->main_ref.data,
+                                      dirty ? "changes" : "untracked files in the way"),
+                      err);
+    out->checkout = cx_arena_copy_str(arena, cx_str_z(cx_git_worktree(checkout))).data;
+    out->checkout_git_dir = cx_arena_copy_str(arena, cx_str_z(cx_git_dir(checkout))).data;
+    return out->checkout == NULL || out->checkout_git_dir == NULL ? cx_fail_nomem(err) : CX_SUCCESS;
 }
 
-/* Finds the work tree that has main checked out; refuses when it is in the way. */
+/* Finds the work tree that has main checked out. */
 static cx_status find_checkout(const cx_merge_options *o, cx_arena *arena, cx_merge_plan *out,
                                cx_err *err)
 {
-    cx_worktree_listed *items;
-    size_t count;
-    CX_TRY(cx_run_worktree_list(o->git, "/", arena, &items, &count, err));
-    for (size_t i = 0; i < count && out->kind != CX_MERGE_REFUSED; i++) {
-        cx_git *checkout;
-        bool dirty = false, follows = true;
-        if (!cx_str_eq(items[i].branch, o->main_ref) || items[i].prunable)
-            continue;
-        const char *path = cx_arena_copy_str(arena, items[i].path).data;
-        if (path == NULL)
-            return cx_fail_nomem(err);
-        CX_TRY(open_checkout(o, path, &checkout, err));
-        cx_status status = is_dirty(checkout, &dirty, err);
-        if (!cx_failed(status) && !dirty)
-            status = can_follow(checkout, &out->old, &out->commit, &follows, err);
-        cx_git_close(checkout);
-        CX_TRY(status);
-        if (dirty || !follows)
-            return refuse(out, "checked_out_dirty",
-                          cx_arena_printf(arena, "%s is checked out with %s; commit or remove them",
-                                          o->main_ref.data,
-                                          dirty ? "changes" : "untracked files in the way"),
-                          err);
-        out->checkout = path;
-    }
-    return CX_SUCCESS;
+    cx_git *found = NULL;
+    if (o->own_checkout != NULL)
+        return judge_checkout(o, o->own_checkout, arena, out, err);
+    CX_TRY(cx_run_follow_checkout(o->git, o->runtime_root, o->main_ref, arena, &found, err));
+    if (found == NULL)
+        return CX_SUCCESS;
+    cx_status status = judge_checkout(o, found, arena, out, err);
+    cx_git_close(found);
+    return status;
 }
 
 /* --- the commit ------------------------------------------------------------------------------- */
@@ -206,7 +203,7 @@ cx_status cx_run_merge_plan(const cx_merge_options *options, cx_arena *arena, cx
     CX_TRY(cx_run_worktrees_lock(o.git, 0, &lock, err)); /* I3 */
     /* I4; what cannot follow is found in the way below. */
     const char *followed;
-    cx_status status = cx_run_follow_resume(o.git, arena, &followed, NULL);
+    cx_status status = cx_run_follow_resume(o.git, o.runtime_root, arena, &followed, NULL);
     if (status.code == CX_E_NOMEM)
         status = cx_fail_nomem(err);
     else
@@ -232,7 +229,13 @@ static cx_status move(const cx_merge_options *o, cx_merge_plan *plan, cx_arena *
 static void follow(const cx_merge_options *o, cx_merge_plan *plan, bool lasting, cx_arena *arena)
 {
     cx_err why;
-    cx_status status = cx_run_follow(o->git, plan->checkout, &plan->old, &plan->commit, &why);
+    cx_git *checkout;
+    const cx_git_checkout where = {.path = plan->checkout, .git_dir = plan->checkout_git_dir};
+    cx_status status = cx_git_open_checkout(o->git, &where, &checkout, &why);
+    if (!cx_failed(status)) {
+        status = cx_run_follow(checkout, &plan->old, &plan->commit, &why);
+        cx_git_close(checkout);
+    }
     if (!cx_failed(status) && lasting)
         status = cx_run_follow_end(o->git, &why);
     if (cx_failed(status))
@@ -246,7 +249,7 @@ static cx_status apply(const cx_merge_options *options, cx_merge_plan *plan, cx_
                        cx_err *err)
 {
     const cx_follow what = {options->main_ref, plan->old, plan->commit};
-    bool lasting = plan->checkout != NULL && !options->passing;
+    bool lasting = plan->checkout != NULL && options->own_checkout == NULL;
     if (lasting)
         CX_TRY(cx_run_follow_begin(options->git, &what, err)); /* I4 */
     cx_status status = move(options, plan, arena, err);

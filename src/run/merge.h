@@ -15,9 +15,11 @@
 #include "run/git.h"
 
 typedef struct cx_merge_options {
-    const cx_git *git; /* of the main checkout */
-    cx_str main_ref;   /* "refs/heads/main" */
-    bool passing;      /* its checkout is a work tree of this run, and goes when the run dies */
+    const cx_git *git;        /* of the main checkout */
+    const char *runtime_root; /* work trees below it are never a checkout that follows */
+    cx_str main_ref;          /* "refs/heads/main" */
+    const cx_git *own_checkout; /* of main_ref: a work tree of this run that no agent can write, and
+                                   that goes when the run dies; NULL: one of the user's is found */
     cx_oid baseline;
     cx_oid candidate;
     cx_str run_id, task_id, contract_sha256; /* trailers of a merge commit */
@@ -35,6 +37,7 @@ typedef struct cx_merge_plan {
     cx_oid commit; /* what main becomes */
     cx_oid tree;   /* of that commit */
     const char *checkout; /* the work tree that has main checked out, clean; NULL when none has */
+    const char *checkout_git_dir;
 } cx_merge_plan;
 
 CX_RESULT cx_run_merge_plan(const cx_merge_options *options, cx_arena *arena, cx_merge_plan *out,

@@ -385,9 +385,15 @@ static cx_status apply_patch(cx_reexec *x, const cx_worktree *tree, cx_bytes pat
         .args = CX_GIT_ARGS("apply", "--index", "--binary", "--whitespace=nowarn", "-"),
         .input = patch,
     };
+    cx_git *checkout;
+    const cx_git_checkout where = {.path = cx_git_worktree(tree->git),
+                                   .git_dir = cx_git_dir(tree->git)};
+    /* No agent has been in this work tree: git may use it. */
+    CX_TRY(cx_git_open_checkout(x->git, &where, &checkout, err));
     cx_buf_init(&said, x->options->alloc);
-    cx_status status = cx_git_call_run(tree->git, &call, &said, &code, &why);
+    cx_status status = cx_git_call_run(checkout, &call, &said, &code, &why);
     cx_buf_done(&said);
+    cx_git_close(checkout);
     CX_TRY(cx_reexec_note(x, status, &why, "applying patch.diff", err));
     *out_clean = !cx_failed(status) && code == 0;
     if (!cx_failed(status) && code != 0)

@@ -1,9 +1,10 @@
 /*
  * rollback.c - the way back after a refusal (run.md §15).
  *
- * The work tree is made from the baseline again by git, without an index that could hold flags, and
- * what is new is removed by our own walk, whatever git ignores.  Then a new snapshot is compared
- * with the one from before the agent: what the comparison does not confirm is not a rollback.
+ * Files and git directory are made from the baseline anew, in new folders that take the place of
+ * the old ones: nothing that an agent left is given to git, and what the agent still has open is
+ * not in the work tree any more.  Then a new snapshot is compared with the one from before the
+ * agent: what the comparison does not confirm is not a rollback.
  *
  * References and files of the repository that an agent without a sandbox changed are not put back:
  * the snapshot has their hashes, not their contents.  The comparison says so.
@@ -16,8 +17,6 @@
 #include "run/isolation.h"
 #include "run/worktree.h"
 
-#define COMMITS_MAX 1000
-
 /* --- the branch ------------------------------------------------------------------------------- */
 
 static cx_status current(const cx_git *git, cx_str ref, cx_oid *out, cx_err *err)
@@ -29,17 +28,13 @@ static cx_status current(const cx_git *git, cx_str ref, cx_oid *out, cx_err *err
     return CX_SUCCESS;
 }
 
-/* HEAD names the task branch again, and the branch the commit, wherever the agent left both. */
-static cx_status set_head(const cx_rollback_options *o, const cx_oid *to, cx_err *err)
+/* The branch names the commit, wherever the agent left it. */
+static cx_status set_branch(const cx_rollback_options *o, const cx_oid *to, cx_err *err)
 {
-    char name[1024], text[CX_OID_TEXT_SIZE];
+    char name[1024];
     cx_oid now;
-    if (o->branch.size == 0) {
-        cx_oid_text(to, text);
-        cx_git_call detach = {.args = CX_GIT_ARGS("update-ref", "--no-deref", "HEAD", text),
-                              .bare = true};
-        return cx_git_call_run(o->git, &detach, NULL, NULL, err);
-    }
+    if (o->branch.size == 0)
+        return CX_SUCCESS;
     int size = snprintf(name, sizeof name, "%.*s", (int)o->branch.size, o->branch.data);
     if (size < 0 || (size_t)size >= sizeof name)
         return cx_fail(err, CX_E_LIMIT, "the name of the task branch is too long");
@@ -49,80 +44,10 @@ static cx_status set_head(const cx_rollback_options *o, const cx_oid *to, cx_err
     int code;
     CX_TRY(cx_git_call_run(o->git, &plain, NULL, &code, err));
     CX_TRY(current(o->git, o->branch, &now, err));
-    if (!cx_oid_eq(&now, to))
-        CX_TRY(cx_git_ref_set(o->git, o->branch, to, &now, err));
-    cx_git_call head = {.args = CX_GIT_ARGS("symbolic-ref", "HEAD", name), .bare = true};
-    return cx_git_call_run(o->git, &head, NULL, NULL, err);
+    return cx_oid_eq(&now, to) ? CX_SUCCESS : cx_git_ref_set(o->git, o->branch, to, &now, err);
 }
 
-/* --- files ------------------------------------------------------------------------------------ */
-
-typedef struct cleaning {
-    const cx_rollback_options *options;
-    cx_arena *arena;
-    CX_VEC(cx_str) extra; /* terminated paths that were not there before */
-    bool failed;
-} cleaning;
-
-/* Whether the snapshot has something of that kind there; without one, whether the baseline does. */
-static bool was_there(const cleaning *c, cx_str path, cx_file_kind kind)
-{
-    const cx_snap_file *was = cx_snapshot_find(c->options->snapshot, path);
-    return was != NULL && was->facts.kind == kind;
-}
-
-static cx_walk_step find_extra(void *arg, const cx_walk_entry *entry)
-{
-    cleaning *c = arg;
-    cx_str path = {entry->path, entry->path_size};
-    if (cx_str_is(path, ".git"))
-        return CX_WALK_SKIP;
-    if (was_there(c, path, entry->facts.kind))
-        return CX_WALK_ON;
-    cx_str *slot = cx_vec_push(&c->extra, c->arena->alloc);
-    if (slot != NULL)
-        *slot = cx_arena_copy_str(c->arena, path);
-    if (slot == NULL || slot->data == NULL) {
-        c->failed = true;
-        return CX_WALK_STOP;
-    }
-    return CX_WALK_SKIP;
-}
-
-static bool add_top(void *arg, const char *name)
-{
-    cleaning *c = arg;
-    if (strcmp(name, ".git") == 0)
-        return true;
-    cx_str *slot = cx_vec_push(&c->extra, c->arena->alloc);
-    if (slot != NULL)
-        *slot = cx_arena_copy_str(c->arena, cx_str_z(name));
-    c->failed = slot == NULL || slot->data == NULL;
-    return !c->failed;
-}
-
-/* Removes what was not there.  A tree that cannot be walked (closed folders, endless depth) is
- * removed as a whole: git writes the baseline anew afterwards. */
-static cx_status clean(const cx_rollback_options *o, cx_arena *arena, cx_err *err)
-{
-    cx_file root;
-    cleaning c = {.options = o, .arena = arena};
-    CX_TRY(cx_folder_open(cx_git_worktree(o->git), &root, err));
-    cx_status status = cx_folder_walk(root, NULL, find_extra, &c, err);
-    if (cx_failed(status) && !c.failed) {
-        c.extra.count = 0;
-        status = cx_folder_list(root, "", add_top, &c, err);
-    }
-    if (!cx_failed(status) && c.failed)
-        status = cx_fail_nomem(err);
-    for (size_t i = 0; i < c.extra.count && !cx_failed(status); i++)
-        status = cx_folder_remove_tree(root, c.extra.items[i].data, err);
-    cx_folder_close(root);
-    cx_vec_done(&c.extra, arena->alloc);
-    return status;
-}
-
-/* Empty folders that the agent removed were there too. */
+/* Empty folders, and modes, are in no commit. */
 static cx_status restore_folders(const cx_rollback_options *o, cx_err *err)
 {
     cx_file root;
@@ -144,54 +69,6 @@ static cx_status restore_folders(const cx_rollback_options *o, cx_err *err)
     }
     cx_folder_close(root);
     return status;
-}
-
-/* The file that says whose work tree this is: its contents are known, whatever stands there now. */
-static cx_status write_pointer(const cx_rollback_options *o, cx_err *err)
-{
-    cx_file root, file;
-    cx_buf have, want;
-    if (!cx_git_is_linked(o->git))
-        return CX_SUCCESS;
-    CX_TRY(cx_folder_open(cx_git_worktree(o->git), &root, err));
-    cx_buf_init(&have, cx_alloc_default());
-    cx_buf_init(&want, cx_alloc_default());
-    cx_buf_printf(&want, "gitdir: %s\n", cx_git_dir(o->git));
-    cx_status status = cx_buf_check(&want, err);
-    bool same = !cx_failed(cx_folder_read_file(root, ".git", CX_PATH_BYTES_MAX, &have, NULL)) &&
-                cx_str_eq(cx_buf_str(&have), cx_buf_str(&want));
-    if (!cx_failed(status) && !same) {
-        status = cx_folder_remove_tree(root, ".git", err);
-        if (!cx_failed(status))
-            status = cx_folder_open_in(root, ".git", CX_IO_WRITE | CX_IO_CREATE | CX_IO_EXCLUSIVE,
-                                       &file, err);
-        if (!cx_failed(status)) {
-            status = cx_io_write_all(cx_io_system(), file, ".git", want.data, want.size, err);
-            cx_folder_close(file);
-        }
-        if (!cx_failed(status))
-            status = cx_folder_set_mode(root, ".git", 0644, err);
-    }
-    cx_buf_done(&have);
-    cx_buf_done(&want);
-    cx_folder_close(root);
-    return status;
-}
-
-/* Without an index there are no flags that keep files from being written. */
-static cx_status write_baseline(const cx_rollback_options *o, const cx_oid *to, cx_err *err)
-{
-    char commit[CX_OID_TEXT_SIZE], path[CX_PATH_BYTES_MAX + 1];
-    static const char *const names[] = {"index", "index.lock", "HEAD.lock"};
-    cx_oid_text(to, commit);
-    for (size_t i = 0; i < CX_COUNT_OF(names); i++) {
-        int size = snprintf(path, sizeof path, "%s/%s", cx_git_dir(o->git), names[i]);
-        if (size > 0 && (size_t)size < sizeof path)
-            (void)cx_io_system()->unlink(cx_io_system(), path);
-    }
-    cx_git_call reset = {
-        .args = CX_GIT_ARGS("-c", "core.autocrlf=false", "reset", "--hard", "--quiet", commit)};
-    return cx_git_call_run(o->git, &reset, NULL, NULL, err);
 }
 
 /* --- verifying -------------------------------------------------------------------------------- */
@@ -234,11 +111,8 @@ static cx_status verify(const cx_rollback_options *o, const cx_oid *head, cx_are
 static cx_status reset_to(const cx_rollback_options *o, const cx_oid *to, cx_arena *arena,
                           cx_rollback_report *out, cx_err *err)
 {
-    CX_TRY(write_pointer(o, err));
-    CX_TRY(set_head(o, to, err));
-    CX_TRY(clean(o, arena, err));
-    CX_TRY(write_baseline(o, to, err));
-    CX_TRY(clean(o, arena, err));
+    CX_TRY(set_branch(o, to, err));
+    CX_TRY(cx_run_worktree_renew(o->git, o->git, o->branch, to, err));
     CX_TRY(restore_folders(o, err));
     return verify(o, to, arena, out, err);
 }
@@ -277,26 +151,23 @@ static cx_status revert(const cx_rollback_options *o, cx_arena *arena, cx_rollba
     return reset_to(o, &commit, arena, out, err);
 }
 
-static cx_status drop(const cx_rollback_options *o, cx_arena *arena, cx_rollback_report *out,
-                      cx_err *err)
+static cx_status drop(const cx_rollback_options *o, cx_rollback_report *out, cx_err *err)
 {
     cx_facts facts;
     const char *path = cx_git_worktree(o->git);
-    int code = 0;
     if (!cx_git_is_linked(o->git))
         return cx_fail(err, CX_E_USAGE, "the main checkout is not dropped");
-    cx_git_call call = {.args = CX_GIT_ARGS("worktree", "remove", "--force", "--force", path),
-                        .bare = true,
-                        .common = true};
-    CX_TRY(cx_git_call_run(o->git, &call, NULL, &code, err));
-    CX_TRY(cx_path_remove_tree(path, err));
-    cx_git_call prune = {.args = CX_GIT_ARGS("worktree", "prune"), .bare = true, .common = true};
-    CX_TRY(cx_git_call_run(o->git, &prune, NULL, NULL, err));
+    cx_file lock;
+    CX_TRY(cx_run_worktrees_lock(o->git, 0, &lock, err));
+    cx_status status = cx_path_remove_tree(path, err);
+    if (!cx_failed(status))
+        status = cx_path_remove_tree(cx_git_dir(o->git), err);
+    cx_flock_release(lock);
+    CX_TRY(status);
     out->verified = cx_path_facts(path, false, &facts, NULL).code == CX_E_NOT_FOUND &&
                     cx_path_facts(cx_git_dir(o->git), false, &facts, NULL).code == CX_E_NOT_FOUND;
     if (!out->verified)
         out->reason = CX_STR("the work tree is still there");
-    (void)arena;
     return CX_SUCCESS;
 }
 
@@ -310,7 +181,7 @@ cx_status cx_run_rollback(const cx_rollback_options *options, cx_arena *arena,
     switch (options->strategy) {
     case CX_ROLL_RESET_HARD: return reset_to(options, &options->baseline, arena, out, err);
     case CX_ROLL_REVERT_COMMIT: return revert(options, arena, out, err);
-    case CX_ROLL_WORKTREE_DROP: return drop(options, arena, out, err);
+    case CX_ROLL_WORKTREE_DROP: return drop(options, out, err);
     }
     return cx_fail(err, CX_E_USAGE, "there is no such strategy");
 }

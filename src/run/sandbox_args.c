@@ -168,6 +168,7 @@ typedef enum view { VIEW_HIDE, VIEW_READ, VIEW_WRITE } view;
 
 typedef struct place {
     const char *path;
+    const char *source; /* what is shown there: the same, or a copy */
     view as;
     size_t order; /* of saying: later holds where paths are the same */
 } place;
@@ -178,13 +179,18 @@ typedef struct places {
     bool failed;
 } places;
 
-static void put(places *all, const char *path, view as)
+static void put_copy(places *all, const char *path, const char *source, view as)
 {
     place *slot = path == NULL ? NULL : cx_vec_push(&all->list, all->arena->alloc);
     if (slot == NULL)
         all->failed |= path != NULL;
     else
-        *slot = (place){path, as, all->list.count};
+        *slot = (place){path, source, as, all->list.count};
+}
+
+static void put(places *all, const char *path, view as)
+{
+    put_copy(all, path, path, as);
 }
 
 /* A folder above another sorts before it. */
@@ -210,11 +216,11 @@ static cx_status find_places(const cx_sandbox *box, const cx_sandbox_spec *spec,
         put(all, spec->binds[i].path, spec->binds[i].writable ? VIEW_WRITE : VIEW_READ);
     if (spec->git != NULL) {
         put(all, spec->git->common_dir, VIEW_READ);
-        bool writes = !spec->read_only && spec->git->object_dir != NULL;
-        put(all, spec->git->git_dir, writes ? VIEW_WRITE : VIEW_READ);
-        if (writes) {
+        if (!spec->read_only && spec->git->git_dir_copy != NULL) {
+            put_copy(all, spec->git->git_dir, spec->git->git_dir_copy, VIEW_WRITE);
             put(all, spec->git->object_dir, VIEW_WRITE);
-            put(all, spec->git->ref_dir, VIEW_WRITE);
+            if (spec->git->ref_dir_copy != NULL)
+                put_copy(all, spec->git->ref_dir, spec->git->ref_dir_copy, VIEW_WRITE);
         }
     }
     put(all, spec->worktree, spec->read_only ? VIEW_READ : VIEW_WRITE);
@@ -246,9 +252,9 @@ static void show_places(words *w, const places *all)
         const place *at = &all->list.items[i];
         cx_facts facts;
         if (at->as == VIEW_WRITE)
-            word3(w, "--bind", at->path, at->path);
+            word3(w, "--bind", at->source, at->path);
         else if (at->as == VIEW_READ)
-            word3(w, "--ro-bind", at->path, at->path);
+            word3(w, "--ro-bind", at->source, at->path);
         else if (is_seen(all, at->path) && !cx_failed(cx_path_facts(at->path, true, &facts, NULL)))
             word2(w, "--tmpfs", at->path);
     }
@@ -453,11 +459,16 @@ cx_status cx_sandbox_env(const cx_sandbox *box, const cx_sandbox_spec *spec,
                                 spec->git->common_dir)
                     .data);
         /* The logs of references are the repository's, which is read-only; so is its gc. */
-        set(&w, "GIT_CONFIG_COUNT=2");
+        set(&w, "GIT_CONFIG_COUNT=4");
         set(&w, "GIT_CONFIG_KEY_0=core.logAllRefUpdates");
         set(&w, "GIT_CONFIG_VALUE_0=false");
         set(&w, "GIT_CONFIG_KEY_1=gc.auto");
         set(&w, "GIT_CONFIG_VALUE_1=0");
+        /* An index of one file, which the governor can read. */
+        set(&w, "GIT_CONFIG_KEY_2=core.splitIndex");
+        set(&w, "GIT_CONFIG_VALUE_2=false");
+        set(&w, "GIT_CONFIG_KEY_3=core.fsmonitor");
+        set(&w, "GIT_CONFIG_VALUE_3=false");
     }
     for (size_t i = 0; spec->env != NULL && spec->env[i] != NULL; i++)
         set(&w, spec->env[i]);

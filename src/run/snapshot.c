@@ -362,7 +362,7 @@ typedef struct asking {
 static void ask_repository(void *arg)
 {
     asking *a = arg;
-    a->status = cx_snapshot_repository(a->git, a->options->index_file, a->snapshot, &a->err);
+    a->status = cx_snapshot_repository(a->git, a->options, a->snapshot, &a->err);
 }
 
 static cx_status take_all(const cx_git *git, const cx_snapshot_options *options, cx_snapshot *s,

@@ -6,12 +6,15 @@
  * the repository: the `.git` entry, config, hooks, info, objects/info, shallow, grafts, names of
  * work trees, all references, HEAD and the index with its flags.  All of it is immutable and owned
  * by the snapshot.
+ *
+ * Of a hostile work tree (git.h) nothing but the repository's own references is asked of git.
  */
 #ifndef CX_RUN_SNAPSHOT_H
 #define CX_RUN_SNAPSHOT_H
 
 #include "base/folder.h"
-#include "run/git.h"
+#include "run/agent_git.h"
+#include "run/git_index.h"
 
 typedef struct cx_snap_file {
     cx_str path; /* from the work tree; terminated */
@@ -21,21 +24,6 @@ typedef struct cx_snap_file {
     bool binary;      /* a zero byte among the first 8,000 (D12) */
     bool stamped;     /* facts.changed_ns alone shows every later change */
 } cx_snap_file;
-
-enum {
-    CX_INDEX_ASSUME_UNCHANGED = 1,
-    CX_INDEX_SKIP_WORKTREE = 2,
-    CX_INDEX_FSMONITOR_VALID = 4,
-    CX_INDEX_INTENT_TO_ADD = 8
-};
-
-typedef struct cx_index_entry {
-    cx_str path;
-    uint32_t mode;
-    cx_oid oid;
-    uint8_t stage;
-    uint8_t flags; /* CX_INDEX_ */
-} cx_index_entry;
 
 typedef struct cx_snap_ref {
     cx_str name;
@@ -74,6 +62,8 @@ typedef struct cx_snapshot_options {
                          inside the main checkout), relative; NULL = none */
     unsigned threads; /* 0 = as many as pay */
     const char *index_file; /* another index than the work tree's (a hook's); NULL */
+    const cx_agent_git *agent; /* HEAD, index and branch are what the agent has; NULL: the work
+                                  tree's own */
     bool repository_only;   /* no files: index, references and the repository's own files */
 } cx_snapshot_options;
 
@@ -89,8 +79,8 @@ const cx_snap_file *cx_snapshot_find(const cx_snapshot *snapshot, cx_str path);
 /* Whether two are the same file: kind, mode, size, contents or target; not times, not inodes. */
 bool cx_snap_file_same(const cx_snap_file *a, const cx_snap_file *b);
 
-/* What `git ls-files -z -s -v -f` and `git for-each-ref` print, for those who fuzz them.  Results
- * live in the arena and borrow nothing. */
+/* What `git ls-files -z -s -v -f` (for an index that git_index.h does not read) and `git
+ * for-each-ref` print, for those who fuzz them.  Results live in the arena and borrow nothing. */
 CX_RESULT cx_index_parse(cx_str text, size_t oid_size, cx_arena *arena, cx_index_entry **out,
                          size_t *out_count, cx_err *err);
 CX_RESULT cx_refs_parse(cx_str text, size_t oid_size, cx_arena *arena, cx_snap_ref **out,

@@ -8,9 +8,8 @@
 
 #define CX_BINARY_BYTES 8000 /* D12 looks at so many */
 
-/* `index_file` NULL: the work tree's.  Fills in index, references, HEAD and the repository's own
- * files. */
-CX_RESULT cx_snapshot_repository(const cx_git *git, const char *index_file, cx_snapshot *snapshot,
-                                 cx_err *err);
+/* Fills in index, references, HEAD and the repository's own files. */
+CX_RESULT cx_snapshot_repository(const cx_git *git, const cx_snapshot_options *options,
+                                 cx_snapshot *snapshot, cx_err *err);
 
 #endif

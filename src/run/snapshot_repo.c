@@ -1,15 +1,16 @@
 /*
  * snapshot_repo.c - the repository's side of a snapshot: its own files, references, HEAD, index.
  *
- * The repository's files are read from its folder and not asked of git, which might act on them.
- * References and the index are asked of git, which knows their formats; a loose reference that git
- * keeps silent about (a broken one) is added from the folder.
+ * The repository's files, HEAD and the index are read from their folders and not asked of git,
+ * which might act on them.  References of the repository are asked of git, which knows how they are
+ * packed; a loose reference that git keeps silent about (a broken one) is added from the folder.
+ * The branch of an agent is read from the agent's own folder.
  */
 #include "run/snapshot_parts.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
-#include "base/thread.h"
 #include "crypto/digest.h"
 #include "run/git_parts.h"
 
@@ -112,6 +113,12 @@ static cx_status take_common(metas *m)
     return take_below(m, "worktrees", true);
 }
 
+/* Where HEAD and the index are. */
+static const char *git_dir_of(const cx_git *git, const cx_agent_git *agent)
+{
+    return agent != NULL ? agent->git_dir : cx_git_dir(git);
+}
+
 /* Runs `take` on a folder given by an absolute path. */
 static cx_status take_in(metas *m, const char *path, cx_status (*take)(metas *m))
 {
@@ -146,14 +153,15 @@ static int compare_metas(const void *a, const void *b)
     return cx_str_cmp(((const cx_snap_meta *)a)->name, ((const cx_snap_meta *)b)->name);
 }
 
-static cx_status take_metas(const cx_git *git, cx_snapshot *s, cx_err *err)
+static cx_status take_metas(const cx_git *git, const cx_agent_git *agent, cx_snapshot *s,
+                            cx_err *err)
 {
     metas m = {.snapshot = s, .as = "", .err = err};
     cx_status status = take_in(&m, cx_git_common_dir(git), take_common);
     if (!cx_failed(status))
         status = take_in(&m, cx_git_worktree(git), take_pointer);
     if (!cx_failed(status))
-        status = take_in(&m, cx_git_dir(git), take_own);
+        status = take_in(&m, git_dir_of(git, agent), take_own);
     if (!cx_failed(status)) {
         s->metas =
             CX_ARENA_ARRAY(&s->repo_arena, cx_snap_meta, m.list.count == 0 ? 1 : m.list.count);
@@ -227,67 +235,132 @@ cx_status cx_refs_parse(cx_str text, size_t oid_size, cx_arena *arena, cx_snap_r
 
 typedef struct loose {
     cx_snapshot *snapshot;
-    CX_VEC(cx_snap_ref) broken;
+    cx_file folder;
+    const char *prefix; /* of the names: "refs/" */
+    cx_str skip;        /* references below it are not this folder's business; empty = none */
+    size_t oid_size;
+    bool with_values; /* false: what git has not listed is broken */
+    CX_VEC(cx_snap_ref) found;
     bool failed;
 } loose;
+
+/* "<oid>\n" or "ref: <name>\n"; anything else, and whatever is no file, is broken. */
+static void read_ref(const loose *l, const char *path, const cx_facts *facts, cx_snap_ref *out)
+{
+    cx_buf text;
+    out->target = CX_STR("broken");
+    if (facts->kind != CX_FILE_REGULAR)
+        return;
+    cx_buf_init(&text, cx_alloc_default());
+    bool read = !cx_failed(cx_folder_read_file(l->folder, path, HEAD_BYTES_MAX, &text, NULL));
+    cx_str line = cx_buf_str(&text);
+    while (line.size != 0 && (line.data[line.size - 1] == '\n' || line.data[line.size - 1] == ' '))
+        line.size--;
+    cx_oid oid;
+    if (read && cx_str_starts(line, CX_STR("ref: ")) && line.size > 5) {
+        cx_str target = {line.data + 5, line.size - 5};
+        out->target = cx_arena_copy_str(&l->snapshot->repo_arena, target);
+    } else if (read && cx_oid_parse(line, &oid) && oid.size == l->oid_size) {
+        out->target = CX_STR("");
+        out->oid = oid;
+    }
+    cx_buf_done(&text);
+}
 
 static cx_walk_step visit_ref(void *arg, const cx_walk_entry *entry)
 {
     loose *l = arg;
     if (entry->facts.kind == CX_FILE_FOLDER)
         return CX_WALK_ON;
-    cx_str name = cx_arena_printf(&l->snapshot->repo_arena, "refs/%s", entry->path);
+    cx_str name = cx_arena_printf(&l->snapshot->repo_arena, "%s%s", l->prefix, entry->path);
     const cx_snap_ref key = {.name = name};
-    if (name.data != NULL &&
+    if (name.data != NULL && l->skip.size != 0 && cx_str_starts(name, l->skip))
+        return CX_WALK_ON;
+    if (name.data != NULL && l->snapshot->ref_count != 0 &&
         bsearch(&key, l->snapshot->refs, l->snapshot->ref_count, sizeof key, compare_refs) != NULL)
         return CX_WALK_ON;
-    cx_snap_ref *slot = name.data == NULL ? NULL : cx_vec_push(&l->broken, cx_alloc_default());
+    cx_snap_ref *slot = name.data == NULL ? NULL : cx_vec_push(&l->found, cx_alloc_default());
     if (slot == NULL) {
         l->failed = true;
         return CX_WALK_STOP;
     }
     *slot = (cx_snap_ref){.name = name, .target = CX_STR("broken")};
-    return CX_WALK_ON;
+    if (l->with_values)
+        read_ref(l, entry->path, &entry->facts, slot);
+    l->failed = slot->target.data == NULL;
+    return l->failed ? CX_WALK_STOP : CX_WALK_ON;
 }
 
-static cx_status add_broken(cx_snapshot *s, const loose *found, cx_err *err)
+static cx_status add_found(cx_snapshot *s, const loose *l, cx_err *err)
 {
-    size_t count = s->ref_count + found->broken.count;
+    size_t count = s->ref_count + l->found.count;
     cx_snap_ref *all = CX_ARENA_ARRAY(&s->repo_arena, cx_snap_ref, count);
     if (all == NULL)
         return cx_fail_nomem(err);
     if (s->ref_count != 0)
         memcpy(all, s->refs, s->ref_count * sizeof *all);
-    memcpy(all + s->ref_count, found->broken.items, found->broken.count * sizeof *all);
+    memcpy(all + s->ref_count, l->found.items, l->found.count * sizeof *all);
     qsort(all, count, sizeof *all, compare_refs);
     s->refs = all;
     s->ref_count = count;
     return CX_SUCCESS;
 }
 
-static cx_status take_loose(cx_snapshot *s, const char *git_dir, cx_err *err)
+static cx_status walk_refs(cx_snapshot *s, loose *l, cx_err *err)
 {
-    cx_file folder, refs;
-    loose found = {.snapshot = s};
+    l->snapshot = s;
+    cx_status status = cx_folder_walk(l->folder, NULL, visit_ref, l, err);
+    if (!cx_failed(status) && l->failed)
+        status = cx_fail_nomem(err);
+    if (!cx_failed(status) && l->found.count != 0)
+        status = add_found(s, l, err);
+    cx_vec_done(&l->found, cx_alloc_default());
+    return status;
+}
+
+/* References of a git directory that git has not listed. */
+static cx_status take_loose(cx_snapshot *s, const char *git_dir, cx_str skip, cx_err *err)
+{
+    cx_file folder;
+    loose l = {.prefix = "refs/", .skip = skip};
     CX_TRY(cx_folder_open(git_dir, &folder, err));
-    cx_status status = cx_folder_open_in(folder, "refs", CX_IO_READ | CX_IO_DIRECTORY, &refs, err);
+    cx_status status =
+        cx_folder_open_in(folder, "refs", CX_IO_READ | CX_IO_DIRECTORY, &l.folder, err);
     cx_folder_close(folder);
     if (status.code == CX_E_NOT_FOUND)
         return CX_SUCCESS; /* a linked work tree has none of its own as a rule */
     CX_TRY(status);
-    status = cx_folder_walk(refs, NULL, visit_ref, &found, err);
-    cx_folder_close(refs);
-    if (!cx_failed(status) && found.failed)
-        status = cx_fail_nomem(err);
-    if (!cx_failed(status) && found.broken.count != 0)
-        status = add_broken(s, &found, err);
-    cx_vec_done(&found.broken, cx_alloc_default());
+    status = walk_refs(s, &l, err);
+    cx_folder_close(l.folder);
     return status;
 }
 
-static cx_status take_refs(const cx_git *git, cx_snapshot *s, cx_err *err)
+/* What the agent has in place of the references below its prefix. */
+static cx_status take_agent_refs(cx_snapshot *s, const cx_agent_git *agent, size_t oid_size,
+                                 cx_err *err)
+{
+    size_t kept = 0;
+    loose l = {.oid_size = oid_size, .with_values = true};
+    cx_str prefix = cx_arena_copy_str(&s->repo_arena, agent->ref_prefix);
+    if (prefix.data == NULL)
+        return cx_fail_nomem(err);
+    for (size_t i = 0; i < s->ref_count; i++)
+        if (!cx_str_starts(s->refs[i].name, prefix))
+            s->refs[kept++] = s->refs[i];
+    s->ref_count = kept;
+    l.prefix = prefix.data;
+    CX_TRY(cx_folder_open(agent->ref_dir, &l.folder, err));
+    cx_status status = walk_refs(s, &l, err);
+    cx_folder_close(l.folder);
+    return status;
+}
+
+static cx_status take_refs(const cx_git *git, const cx_agent_git *agent, cx_snapshot *s,
+                           cx_err *err)
 {
     cx_buf text;
+    bool own_refs = agent != NULL && agent->ref_dir != NULL;
+    cx_str skip = own_refs ? agent->ref_prefix : CX_STR("");
     cx_git_call call = {
         .args = CX_GIT_ARGS("for-each-ref", "--format=%(objectname) %(symref) %(refname)"),
         .bare = true};
@@ -298,18 +371,22 @@ static cx_status take_refs(const cx_git *git, cx_snapshot *s, cx_err *err)
                                &s->ref_count, err);
     cx_buf_done(&text);
     CX_TRY(status);
-    CX_TRY(take_loose(s, cx_git_common_dir(git), err));
-    return cx_git_is_linked(git) ? take_loose(s, cx_git_dir(git), err) : CX_SUCCESS;
+    CX_TRY(take_loose(s, cx_git_common_dir(git), skip, err));
+    if (own_refs)
+        CX_TRY(take_agent_refs(s, agent, cx_git_oid_size(git), err));
+    return cx_git_is_linked(git) ? take_loose(s, git_dir_of(git, agent), CX_STR(""), err)
+                                 : CX_SUCCESS;
 }
 
 /* --- HEAD ------------------------------------------------------------------------------------- */
 
-static cx_status take_head(const cx_git *git, cx_snapshot *s, cx_err *err)
+static cx_status take_head(const cx_git *git, const cx_agent_git *agent, cx_snapshot *s,
+                           cx_err *err)
 {
     cx_file folder;
     cx_buf text;
     cx_facts facts;
-    CX_TRY(cx_folder_open(cx_git_dir(git), &folder, err));
+    CX_TRY(cx_folder_open(git_dir_of(git, agent), &folder, err));
     cx_buf_init(&text, cx_alloc_default());
     cx_status status = cx_folder_facts(folder, "HEAD", &facts, err);
     if (!cx_failed(status) && facts.kind == CX_FILE_LINK) {
@@ -388,7 +465,8 @@ cx_status cx_index_parse(cx_str text, size_t oid_size, cx_arena *arena, cx_index
     return CX_SUCCESS;
 }
 
-static cx_status take_index(const cx_git *git, const char *index_file, cx_snapshot *s, cx_err *err)
+/* Of an index that other files complete; the user's own, never an agent's. */
+static cx_status ask_index(const cx_git *git, const char *index_file, cx_snapshot *s, cx_err *err)
 {
     cx_buf text;
     cx_git_call call = {.args = CX_GIT_ARGS("ls-files", "-z", "-s", "-v", "-f", "--full-name"),
@@ -402,42 +480,51 @@ static cx_status take_index(const cx_git *git, const char *index_file, cx_snapsh
     return status;
 }
 
-/* The index is listed beside the rest: git is waited for once, not twice. */
-typedef struct listing {
-    const cx_git *git;
-    const char *index_file;
-    cx_snapshot *snapshot;
-    cx_status status;
-    cx_err err;
-} listing;
-
-static void list_index(void *arg)
+/* A hook's index is the user's own, named from the top of the work tree as git named it. */
+static cx_status read_hook_index(const cx_git *git, const char *file, cx_buf *out, cx_err *err)
 {
-    listing *l = arg;
-    l->status = take_index(l->git, l->index_file, l->snapshot, &l->err);
+    char path[CX_PATH_BYTES_MAX + 1];
+    int size = file[0] == '/' ? snprintf(path, sizeof path, "%s", file)
+                              : snprintf(path, sizeof path, "%s/%s", cx_git_worktree(git), file);
+    if (size < 0 || (size_t)size >= sizeof path)
+        return cx_fail(err, CX_E_LIMIT, "the path of the index is too long");
+    return cx_io_read_file(cx_io_system(), path, CX_INDEX_BYTES_MAX, out, err);
 }
 
-static cx_status take_rest(const cx_git *git, cx_snapshot *snapshot, cx_err *err)
-{
-    CX_TRY(take_refs(git, snapshot, err));
-    CX_TRY(take_head(git, snapshot, err));
-    return take_metas(git, snapshot, err);
-}
-
-cx_status cx_snapshot_repository(const cx_git *git, const char *index_file, cx_snapshot *snapshot,
+static cx_status read_index_file(const cx_git *git, const cx_snapshot_options *options, cx_buf *out,
                                  cx_err *err)
 {
-    listing l = {.git = git, .index_file = index_file, .snapshot = snapshot};
-    cx_thread thread;
-    bool beside = cx_thread_start(&thread, list_index, &l);
-    cx_status status = take_rest(git, snapshot, err);
-    if (beside)
-        cx_thread_join(&thread);
-    else
-        list_index(&l);
-    if (cx_failed(status) || !cx_failed(l.status))
-        return status;
-    if (err != NULL)
-        *err = l.err;
-    return l.status;
+    cx_file folder;
+    if (options->index_file != NULL)
+        return read_hook_index(git, options->index_file, out, err);
+    CX_TRY(cx_folder_open(git_dir_of(git, options->agent), &folder, err));
+    cx_status status = cx_folder_read_file(folder, "index", CX_INDEX_BYTES_MAX, out, err);
+    cx_folder_close(folder);
+    return status;
+}
+
+static cx_status take_index(const cx_git *git, const cx_snapshot_options *options, cx_snapshot *s,
+                            cx_err *err)
+{
+    cx_buf file;
+    cx_buf_init(&file, cx_alloc_default());
+    cx_status status = read_index_file(git, options, &file, err);
+    if (status.code == CX_E_NOT_FOUND)
+        status = CX_SUCCESS; /* nothing was ever added */
+    else if (!cx_failed(status))
+        status = cx_index_read(cx_buf_bytes(&file), cx_git_oid_size(git), &s->index_arena,
+                               &s->index, &s->index_count, err);
+    cx_buf_done(&file);
+    if (status.code == CX_E_UNSUPPORTED && !cx_git_is_hostile(git))
+        status = ask_index(git, options->index_file, s, err);
+    return status;
+}
+
+cx_status cx_snapshot_repository(const cx_git *git, const cx_snapshot_options *options,
+                                 cx_snapshot *snapshot, cx_err *err)
+{
+    CX_TRY(take_index(git, options, snapshot, err));
+    CX_TRY(take_refs(git, options->agent, snapshot, err));
+    CX_TRY(take_head(git, options->agent, snapshot, err));
+    return take_metas(git, options->agent, snapshot, err);
 }

@@ -4,7 +4,9 @@
  * Invariants:
  *   I1  the list of work trees changes under the lock alone, whichever process changes it.
  *   I2  a commit that evidence names stays reachable: a branch is deleted only when it was merged,
- * or under another name already.
+ *       or under another name already.
+ *   I3  git checks files out into a folder that was just made, which nobody else knows yet; nothing
+ *       of a work tree that is there already is given to it.
  */
 #include "run/worktree.h"
 
@@ -12,10 +14,16 @@
 #include <stdlib.h>
 
 #include "base/folder.h"
+#include "crypto/digest.h"
 #include "run/git_parts.h"
+#include "run/snapshot.h"
 
 #define LOCK_WAIT_MS UINT64_C(60000)
 #define REF_MAX 700
+#define ADMIN_PREFIX "cortex-"
+#define ADMIN_HASH_BYTES 16
+#define SMALL_FILE_BYTES_MAX ((size_t)CX_PATH_BYTES_MAX + 16)
+#define LISTED_MAX 10000
 
 /* --- names ------------------------------------------------------------------------------------ */
 
@@ -52,6 +60,7 @@ cx_str cx_run_ref_component(cx_str id, cx_arena *arena)
 
 typedef struct names {
     const char *path;     /* absolute */
+    const char *git_dir;  /* <common>/worktrees/cortex-<hash of path> */
     const char *relative; /* from the runtime root */
     cx_str branch;        /* empty when detached */
     cx_str kept;          /* refs/cortex/runs/.. */
@@ -64,7 +73,22 @@ static cx_status check_id(const char *what, cx_str id, cx_err *err)
                : cx_fail(err, CX_E_USAGE, "a %s has 1 to 128 bytes", what);
 }
 
-static cx_status make_names(const cx_worktree_options *o, cx_arena *arena, names *out, cx_err *err)
+/* A name that says whose it is, whatever the files inside of it say; one for each path. */
+static const char *git_dir_of(const cx_git *repo, const char *path, cx_arena *arena)
+{
+    static const char digits[] = "0123456789abcdef";
+    char hex[2 * ADMIN_HASH_BYTES + 1] = "";
+    cx_digest digest = cx_digest_of(cx_str_bytes(cx_str_z(path)));
+    for (size_t i = 0; i < ADMIN_HASH_BYTES; i++) {
+        hex[2 * i] = digits[digest.bytes[i] >> 4];
+        hex[2 * i + 1] = digits[digest.bytes[i] & 15];
+    }
+    return cx_arena_printf(arena, "%s/worktrees/" ADMIN_PREFIX "%s", cx_git_common_dir(repo), hex)
+        .data;
+}
+
+static cx_status make_names(const cx_git *repo, const cx_worktree_options *o, cx_arena *arena,
+                            names *out, cx_err *err)
 {
     CX_TRY(check_id("run id", o->run_id, err));
     CX_TRY(check_id("task id", o->task_id, err));
@@ -93,6 +117,9 @@ static cx_status make_names(const cx_worktree_options *o, cx_arena *arena, names
     out->kept = cx_arena_printf(arena, "refs/cortex/runs/%s/%s", run.data, task.data);
     if (out->path == NULL || out->branch.data == NULL || out->kept.data == NULL)
         return cx_fail_nomem(err);
+    out->git_dir = git_dir_of(repo, out->path, arena);
+    if (out->git_dir == NULL)
+        return cx_fail_nomem(err);
     return strlen(out->path) > CX_PATH_BYTES_MAX - 256
                ? cx_fail(err, CX_E_LIMIT, "the path of the work tree would be too long")
                : CX_SUCCESS;
@@ -107,12 +134,6 @@ cx_status cx_run_worktrees_lock(const cx_git *repo, uint64_t wait_ms, cx_file *o
     if (size < 0 || (size_t)size >= sizeof path)
         return cx_fail(err, CX_E_LIMIT, "the path of the repository is too long");
     return cx_flock_take(path, wait_ms != 0 ? wait_ms : LOCK_WAIT_MS, out, err);
-}
-
-static cx_status prune(const cx_git *repo, cx_err *err)
-{
-    cx_git_call call = {.args = CX_GIT_ARGS("worktree", "prune"), .bare = true};
-    return cx_git_call_run(repo, &call, NULL, NULL, err);
 }
 
 static cx_status make_parent(const char *path, cx_err *err)
@@ -133,47 +154,147 @@ static cx_status check_absent(const names *n, cx_err *err)
     return cx_fail(err, CX_E_EXISTS, "there is a work tree %s already", n->relative);
 }
 
-/* The user's line endings are not what the candidate is made of. */
-#define ADD_CONFIG "-c", "core.autocrlf=false"
+/* --- a folder with the files of a commit -------------------------------------------------------
+ */
 
-static cx_status remove_locked(const cx_git *repo, const char *path, cx_err *err);
+static cx_status write_text(cx_file folder, const char *name, cx_str text, cx_err *err)
+{
+    cx_file file;
+    CX_TRY(cx_folder_open_in(
+        folder, name, CX_IO_WRITE | CX_IO_CREATE | CX_IO_EXCLUSIVE | CX_IO_PUBLIC, &file, err));
+    cx_status status = cx_io_write_all(cx_io_system(), file, name, text.data, text.size, err);
+    cx_folder_close(file);
+    return status;
+}
 
-/* What a failed `git worktree add` leaves: git takes back its folder, but not the branch. */
+/* Text that names paths: whatever they hold, it is one line. */
+static cx_status write_line(cx_file folder, const char *name, const char *before, cx_str text,
+                            const char *after, cx_err *err)
+{
+    cx_buf line;
+    cx_buf_init(&line, cx_alloc_default());
+    cx_buf_printf(&line, "%s%.*s%s\n", before, (int)text.size, text.data, after);
+    cx_status status = cx_buf_check(&line, err);
+    if (!cx_failed(status))
+        status = write_text(folder, name, cx_buf_str(&line), err);
+    cx_buf_done(&line);
+    return status;
+}
+
+/* gitrepository-layout: what makes a folder the git directory of a work tree. */
+static cx_status make_git_dir(const char *git_dir, const char *path, cx_str branch,
+                              const cx_oid *commit, cx_err *err)
+{
+    char text[CX_OID_TEXT_SIZE];
+    cx_file folder;
+    cx_oid_text(commit, text);
+    CX_TRY(cx_path_make_folders(git_dir, err));
+    CX_TRY(cx_folder_open(git_dir, &folder, err));
+    cx_status status = write_line(folder, "commondir", "", CX_STR("../.."), "", err);
+    if (!cx_failed(status))
+        status = write_line(folder, "gitdir", "", cx_str_z(path), "/.git", err);
+    if (!cx_failed(status))
+        status = branch.size != 0 ? write_line(folder, "HEAD", "ref: ", branch, "", err)
+                                  : write_line(folder, "HEAD", "", cx_str_z(text), "", err);
+    cx_folder_close(folder);
+    return status;
+}
+
+static cx_status make_folder(const char *path, const char *git_dir, cx_err *err)
+{
+    cx_file folder;
+    CX_TRY(cx_path_make_folders(path, err));
+    CX_TRY(cx_folder_open(path, &folder, err));
+    cx_status status = write_line(folder, ".git", "gitdir: ", cx_str_z(git_dir), "", err);
+    cx_folder_close(folder);
+    return status;
+}
+
+/* The user's line endings and sparse paths are not what the candidate is made of. */
+static cx_status check_out_files(const cx_git *repo, const char *path, const char *git_dir,
+                                 const cx_oid *commit, cx_err *err)
+{
+    char text[CX_OID_TEXT_SIZE];
+    cx_git *git;
+    const cx_git_checkout where = {.path = path, .git_dir = git_dir};
+    cx_oid_text(commit, text);
+    CX_TRY(cx_git_open_checkout(repo, &where, &git, err));
+    cx_git_call call = {.args = CX_GIT_ARGS("-c", "core.autocrlf=false", "-c",
+                                            "core.sparseCheckout=false", "read-tree", "--reset",
+                                            "-u", text)};
+    cx_status status = cx_git_call_run(git, &call, NULL, NULL, err);
+    cx_git_close(git);
+    return status;
+}
+
+/* Both folders are absent. */
+static cx_status make_checkout(const cx_git *repo, const char *path, const char *git_dir,
+                               cx_str branch, const cx_oid *commit, cx_err *err)
+{
+    CX_TRY(make_git_dir(git_dir, path, branch, commit, err));
+    CX_TRY(make_folder(path, git_dir, err));
+    return check_out_files(repo, path, git_dir, commit, err);
+}
+
+/* The folder of all git directories of work trees goes with the last, as git does it. */
+static void remove_empty_list(const cx_git *repo)
+{
+    cx_file folder;
+    if (cx_failed(cx_folder_open(cx_git_common_dir(repo), &folder, NULL)))
+        return;
+    (void)cx_failed(cx_folder_remove(folder, "worktrees", NULL));
+    cx_folder_close(folder);
+}
+
+static cx_status remove_locked(const cx_git *repo, const char *path, const char *git_dir,
+                               cx_err *err)
+{
+    CX_TRY(cx_path_remove_tree(path, err));
+    CX_TRY(cx_path_remove_tree(git_dir, err));
+    remove_empty_list(repo);
+    return CX_SUCCESS;
+}
+
+/* What a failed start leaves. */
 static void undo_add(const cx_git *repo, const names *n, const cx_oid *commit)
 {
     const cx_oid none = {.size = 0};
-    (void)!cx_failed(remove_locked(repo, n->path, NULL));
+    (void)cx_failed(remove_locked(repo, n->path, n->git_dir, NULL));
     if (n->branch.size != 0) /* fails when the branch is elsewhere, or was not made */
-        (void)!cx_failed(cx_git_ref_set(repo, n->branch, &none, commit, NULL));
+        (void)cx_failed(cx_git_ref_set(repo, n->branch, &none, commit, NULL));
 }
 
 static cx_status add_locked(const cx_git *repo, const cx_worktree_options *o, const names *n,
                             cx_err *err)
 {
-    char commit[CX_OID_TEXT_SIZE], object[CX_OID_TEXT_SIZE + 16];
-    cx_oid_text(&o->commit, commit);
-    (void)snprintf(object, sizeof object, "%s^{commit}", commit);
-    CX_TRY(prune(repo, err));
-    int code = 0;
-    cx_git_call exists = {.args = CX_GIT_ARGS("cat-file", "-e", object), .bare = true};
-    CX_TRY(cx_git_call_run(repo, &exists, NULL, &code, err));
-    if (code != 0)
-        return cx_fail(err, CX_E_NOT_FOUND, "the repository has no commit %s", commit);
+    char text[CX_OID_TEXT_SIZE];
+    cx_oid commit;
+    const cx_oid none = {.size = 0};
+    cx_oid_text(&o->commit, text);
+    if (cx_failed(cx_git_resolve(repo, cx_str_z(text), &commit, NULL)))
+        return cx_fail(err, CX_E_NOT_FOUND, "the repository has no commit %s", text);
     CX_TRY(check_absent(n, err));
+    CX_TRY(cx_path_remove_tree(n->git_dir, err)); /* of a work tree that is gone */
     CX_TRY(make_parent(n->path, err));
-    const char *branch = n->branch.size == 0 ? NULL : n->branch.data + strlen("refs/heads/");
-    cx_git_call add = {.args = branch == NULL
-                                   ? CX_GIT_ARGS(ADD_CONFIG, "worktree", "add", "--quiet",
-                                                 "--detach", n->path, commit)
-                                   : CX_GIT_ARGS(ADD_CONFIG, "worktree", "add", "--quiet",
-                                                 "--no-track", "-b", branch, n->path, commit),
-                       .bare = true};
-    cx_status status = cx_git_call_run(repo, &add, NULL, NULL, err);
-    if (cx_failed(status)) {
-        undo_add(repo, n, &o->commit);
-        return status;
-    }
-    return CX_SUCCESS;
+    if (n->branch.size != 0)
+        CX_TRY(cx_git_ref_set(repo, n->branch, &commit, &none, err));
+    cx_status status = make_checkout(repo, n->path, n->git_dir, n->branch, &commit, err);
+    if (cx_failed(status))
+        undo_add(repo, n, &commit);
+    return status;
+}
+
+static cx_status check_branch_absent(const cx_git *repo, cx_str branch, cx_err *err)
+{
+    cx_oid existing;
+    if (branch.size == 0)
+        return CX_SUCCESS;
+    cx_status status = cx_git_ref(repo, branch, &existing, err);
+    if (status.code == CX_E_NOT_FOUND)
+        return CX_SUCCESS;
+    CX_TRY(status);
+    return cx_fail(err, CX_E_EXISTS, "there is a branch %s already",
+                   branch.data + strlen("refs/heads/"));
 }
 
 cx_status cx_run_worktree_add(const cx_git *repo, const cx_worktree_options *options,
@@ -181,40 +302,55 @@ cx_status cx_run_worktree_add(const cx_git *repo, const cx_worktree_options *opt
 {
     names n;
     cx_file lock;
-    cx_oid existing;
     memset(out, 0, sizeof *out);
-    CX_TRY(make_names(options, arena, &n, err));
+    CX_TRY(make_names(repo, options, arena, &n, err));
     CX_TRY(cx_run_worktrees_lock(repo, options->wait_ms, &lock, err));
-    cx_status status = CX_SUCCESS;
-    if (n.branch.size != 0) {
-        status = cx_git_ref(repo, n.branch, &existing, err);
-        if (!cx_failed(status))
-            status = cx_fail(err, CX_E_EXISTS, "there is a branch %s already",
-                             n.branch.data + strlen("refs/heads/"));
-        else if (status.code == CX_E_NOT_FOUND)
-            status = CX_SUCCESS;
-    }
+    cx_status status = check_branch_absent(repo, n.branch, err);
     if (!cx_failed(status))
         status = add_locked(repo, options, &n, err);
     cx_flock_release(lock);
     CX_TRY(status);
     *out = (cx_worktree){.path = n.path, .relative = n.relative, .branch = n.branch};
-    cx_git_options how = cx_git_options_of(repo);
-    return cx_git_open(n.path, &how, NULL, &out->git, err);
+    const cx_git_checkout where = {.path = n.path, .git_dir = n.git_dir, .hostile = true};
+    return cx_git_open_checkout(repo, &where, &out->git, err);
+}
+
+/*
+ * Made beside it and moved into its place: who still has the old folder open, or mounted, keeps
+ * that one.
+ */
+cx_status cx_run_worktree_renew(const cx_git *repo, const cx_git *worktree, cx_str branch,
+                                const cx_oid *commit, cx_err *err)
+{
+    char beside[CX_PATH_BYTES_MAX + 1];
+    cx_file lock;
+    const char *path = cx_git_worktree(worktree), *git_dir = cx_git_dir(worktree);
+    if (!cx_git_is_linked(worktree))
+        return cx_fail(err, CX_E_USAGE, "the main checkout is not made anew");
+    int size = snprintf(beside, sizeof beside, "%s.new", path);
+    if (size < 0 || (size_t)size >= sizeof beside)
+        return cx_fail(err, CX_E_LIMIT, "the path of the work tree is too long");
+    CX_TRY(cx_run_worktrees_lock(repo, 0, &lock, err));
+    cx_status status = remove_locked(repo, beside, git_dir, err);
+    if (!cx_failed(status))
+        status = make_git_dir(git_dir, path, branch, commit, err);
+    if (!cx_failed(status))
+        status = make_folder(beside, git_dir, err);
+    if (!cx_failed(status))
+        status = check_out_files(repo, beside, git_dir, commit, err);
+    if (!cx_failed(status))
+        status = cx_path_remove_tree(path, err);
+    if (!cx_failed(status)) {
+        const cx_io *io = cx_io_system();
+        int failed = io->rename(io, beside, path);
+        if (failed != 0)
+            status = cx_fail_os(err, -failed, "%s", path);
+    }
+    cx_flock_release(lock);
+    return status;
 }
 
 /* --- removing --------------------------------------------------------------------------------- */
-
-/* Git first, which knows its own entry; what it will not remove is removed here. */
-static cx_status remove_locked(const cx_git *repo, const char *path, cx_err *err)
-{
-    int code = 0;
-    cx_git_call call = {.args = CX_GIT_ARGS("worktree", "remove", "--force", "--force", path),
-                        .bare = true};
-    CX_TRY(cx_git_call_run(repo, &call, NULL, &code, err));
-    CX_TRY(cx_path_remove_tree(path, err));
-    return prune(repo, err);
-}
 
 /* `branch` ends; what it pointed at stays reachable as `kept` unless it was merged. */
 static cx_status end_branch(const cx_git *repo, cx_str branch, cx_str kept, bool merged,
@@ -265,9 +401,9 @@ static bool note_stray(void *arg, const char *name)
 }
 
 /*
- * An agent may write where its branch is, so that it can commit (§11).  What lies there and is no
- * branch of a work tree goes: references beside its own are no evidence, the diff gate has judged
- * them (D03), and the repository is to be what it was.
+ * An agent without a sandbox may write where its branch is.  What lies there and is no branch of a
+ * work tree goes: references beside its own are no evidence, the diff gate has judged them (D03),
+ * and the repository is to be what it was.
  */
 static cx_status sweep_branches(const cx_git *repo, cx_str branch, cx_arena *arena, cx_err *err)
 {
@@ -322,11 +458,11 @@ cx_status cx_run_worktree_remove(const cx_git *repo, const cx_worktree_options *
     cx_git_close(worktree->git);
     worktree->git = NULL;
     cx_arena_init(&arena, cx_alloc_default(), 0);
-    cx_status status = make_names(options, &arena, &n, err);
+    cx_status status = make_names(repo, options, &arena, &n, err);
     if (!cx_failed(status))
         status = cx_run_worktrees_lock(repo, options->wait_ms, &lock, err);
     if (!cx_failed(status)) {
-        status = remove_locked(repo, n.path, err);
+        status = remove_locked(repo, n.path, n.git_dir, err);
         if (!cx_failed(status) && n.branch.size != 0)
             status = end_branch(repo, n.branch, n.kept, merged, err);
         if (!cx_failed(status) && n.branch.size != 0)
@@ -340,19 +476,8 @@ cx_status cx_run_worktree_remove(const cx_git *repo, const cx_worktree_options *
 
 /* --- listing ---------------------------------------------------------------------------------- */
 
-static void take_attribute(cx_str field, cx_worktree_listed *item)
-{
-    static const cx_str head = {"HEAD ", 5}, branch = {"branch ", 7}, prunable = {"prunable", 8};
-    if (cx_str_starts(field, head))
-        (void)cx_oid_parse((cx_str){field.data + head.size, field.size - head.size}, &item->head);
-    else if (cx_str_starts(field, branch))
-        item->branch = (cx_str){field.data + branch.size, field.size - branch.size};
-    else if (cx_str_starts(field, prunable))
-        item->prunable = true;
-}
-
 /* Whether it stands below ROOT/worktrees, and for which run. */
-static void take_owner(const char *root, cx_worktree_listed *item)
+static void find_owner(const char *root, cx_worktree_listed *item)
 {
     size_t size = strlen(root);
     cx_str rest = item->path;
@@ -366,57 +491,219 @@ static void take_owner(const char *root, cx_worktree_listed *item)
     rest.size -= 11;
     const char *slash = rest.size == 0 ? NULL : memchr(rest.data, '/', rest.size);
     item->ours = rest.size != 0;
+    item->of_a_run = item->of_a_run || item->ours;
     item->run_id = (cx_str){rest.data, slash == NULL ? rest.size : (size_t)(slash - rest.data)};
 }
 
-static cx_status parse_list(cx_str text, const char *root, cx_arena *arena,
-                            cx_worktree_listed **out, size_t *out_count, cx_err *err)
+typedef struct listing {
+    const cx_git *repo;
+    const char *root;     /* the real path */
+    const char *git_dirs; /* <common>/worktrees */
+    cx_arena *arena;
+    CX_VEC(cx_worktree_listed) list;
+    cx_status status;
+    cx_err *err;
+} listing;
+
+/* The one line of a small file, in the arena; empty when there is no such file, or another thing.
+ */
+static cx_str read_small(listing *l, cx_file folder, const char *name)
 {
-    size_t room = 1, count = 0;
-    cx_git_fields fields = {text, false};
-    cx_str field;
-    while (cx_git_field(&fields, &field))
-        room += cx_str_starts(field, CX_STR("worktree "));
-    cx_worktree_listed *items = CX_ARENA_ARRAY(arena, cx_worktree_listed, room);
-    if (items == NULL)
-        return cx_fail_nomem(err);
-    fields = (cx_git_fields){text, false};
-    while (cx_git_field(&fields, &field)) {
-        if (cx_str_starts(field, CX_STR("worktree "))) {
-            memset(&items[count], 0, sizeof *items);
-            items[count].path = (cx_str){field.data + 9, field.size - 9};
-            items[count].branch = CX_STR("");
-            take_owner(root, &items[count]);
-            count++;
-        } else if (count != 0) {
-            take_attribute(field, &items[count - 1]);
-        }
+    cx_buf text;
+    cx_buf_init(&text, cx_alloc_default());
+    cx_str line = CX_STR("");
+    if (!cx_failed(cx_folder_read_file(folder, name, SMALL_FILE_BYTES_MAX, &text, NULL)))
+        line = cx_buf_str(&text);
+    while (line.size != 0 && (line.data[line.size - 1] == '\n' || line.data[line.size - 1] == ' '))
+        line.size--;
+    line = cx_arena_copy_str(l->arena, line);
+    if (line.data == NULL)
+        l->status = cx_fail_nomem(l->err);
+    cx_buf_done(&text);
+    return line;
+}
+
+static void read_head(listing *l, cx_file folder, cx_worktree_listed *item)
+{
+    cx_str line = read_small(l, folder, "HEAD");
+    cx_oid oid;
+    item->branch = CX_STR("");
+    if (cx_failed(l->status))
+        return;
+    if (cx_str_starts(line, CX_STR("ref: ")))
+        item->branch = (cx_str){line.data + 5, line.size - 5};
+    else if (cx_oid_parse(line, &oid) && oid.size == cx_git_oid_size(l->repo))
+        item->head = oid;
+}
+
+/* "<path>/.git", since git 2.48 perhaps from the git directory on. */
+static cx_str path_of_gitdir(listing *l, cx_str git_dir, cx_str line)
+{
+    cx_buf real;
+    if (!cx_str_ends(line, CX_STR("/.git")) || memchr(line.data, '\n', line.size) != NULL)
+        return CX_STR("");
+    line.size -= 5;
+    if (line.size != 0 && line.data[0] == '/')
+        return line;
+    cx_str joined = cx_arena_printf(l->arena, "%s/%.*s", git_dir.data, (int)line.size, line.data);
+    cx_buf_init(&real, cx_alloc_default());
+    cx_str path = CX_STR("");
+    if (joined.data != NULL && !cx_failed(cx_path_real(joined.data, &real, NULL)))
+        path = cx_arena_copy_str(l->arena, cx_buf_str(&real));
+    if (joined.data == NULL || path.data == NULL)
+        l->status = cx_fail_nomem(l->err);
+    cx_buf_done(&real);
+    return path;
+}
+
+static bool is_gone(cx_str path, cx_arena *arena)
+{
+    cx_facts facts;
+    cx_str pointer = cx_arena_printf(arena, "%.*s/.git", (int)path.size, path.data);
+    return pointer.data == NULL ||
+           cx_path_facts(pointer.data, false, &facts, NULL).code == CX_E_NOT_FOUND;
+}
+
+static bool list_git_dir(void *arg, const char *name)
+{
+    listing *l = arg;
+    cx_file folder;
+    cx_worktree_listed item = {.branch = {"", 0}, .run_id = {"", 0}};
+    item.git_dir = cx_arena_printf(l->arena, "%s/%s", l->git_dirs, name);
+    item.of_a_run = cx_str_starts(cx_str_z(name), CX_STR(ADMIN_PREFIX));
+    if (item.git_dir.data == NULL) {
+        l->status = cx_fail_nomem(l->err);
+        return false;
     }
-    *out = items;
-    *out_count = count;
-    return CX_SUCCESS;
+    item.path = item.git_dir;
+    item.broken = true;
+    if (!cx_failed(cx_folder_open(item.git_dir.data, &folder, NULL))) {
+        cx_str line = read_small(l, folder, "gitdir");
+        cx_str path = cx_failed(l->status) ? line : path_of_gitdir(l, item.git_dir, line);
+        if (!cx_failed(l->status) && path.size != 0) {
+            item.path = path;
+            item.broken = false;
+            item.prunable = is_gone(path, l->arena);
+            read_head(l, folder, &item);
+        }
+        cx_folder_close(folder);
+    }
+    find_owner(l->root, &item);
+    cx_worktree_listed *slot =
+        cx_failed(l->status) ? NULL : cx_vec_push(&l->list, cx_alloc_default());
+    if (slot == NULL && !cx_failed(l->status))
+        l->status = cx_fail_nomem(l->err);
+    else if (slot != NULL)
+        *slot = item;
+    if (l->list.count > LISTED_MAX)
+        l->status =
+            cx_fail(l->err, CX_E_LIMIT, "the repository has more than %d work trees", LISTED_MAX);
+    return !cx_failed(l->status);
+}
+
+/* core.bare in the repository's own configuration: then there is no main checkout. */
+static cx_status is_bare(const cx_git *repo, bool *out, cx_err *err)
+{
+    cx_buf text;
+    int code = 0;
+    cx_buf_init(&text, cx_alloc_default());
+    cx_git_call call = {.args = CX_GIT_ARGS("config", "--type=bool", "--get", "core.bare"),
+                        .bare = true,
+                        .common = true};
+    cx_status status = cx_git_call_run(repo, &call, &text, &code, err);
+    *out = code == 0 && cx_str_is(cx_buf_str(&text), "true\n");
+    cx_buf_done(&text);
+    return status;
+}
+
+static cx_status list_main(listing *l)
+{
+    cx_file folder;
+    cx_worktree_listed item = {.branch = {"", 0}, .run_id = {"", 0}};
+    bool bare = false;
+    item.path = cx_arena_copy_str(l->arena, cx_str_z(cx_git_main_worktree(l->repo)));
+    item.git_dir = cx_arena_copy_str(l->arena, cx_str_z(cx_git_common_dir(l->repo)));
+    if (item.path.data == NULL || item.git_dir.data == NULL)
+        return cx_fail_nomem(l->err);
+    CX_TRY(is_bare(l->repo, &bare, l->err));
+    if (bare) {
+        item.path = item.git_dir;
+    } else if (!cx_failed(cx_folder_open(item.git_dir.data, &folder, NULL))) {
+        read_head(l, folder, &item);
+        cx_folder_close(folder);
+    }
+    cx_worktree_listed *slot = cx_vec_push(&l->list, cx_alloc_default());
+    if (slot == NULL)
+        return cx_fail_nomem(l->err);
+    *slot = item;
+    return l->status;
+}
+
+static int compare_listed(const void *a, const void *b)
+{
+    return cx_str_cmp(((const cx_worktree_listed *)a)->path, ((const cx_worktree_listed *)b)->path);
+}
+
+/* The commits of branches, in one call; a branch that does not exist yet has none. */
+static cx_status resolve_branches(listing *l)
+{
+    cx_buf text;
+    cx_snap_ref *refs = NULL;
+    size_t count = 0;
+    cx_buf_init(&text, cx_alloc_default());
+    cx_git_call call = {.args = CX_GIT_ARGS("for-each-ref",
+                                            "--format=%(objectname) %(symref) %(refname)",
+                                            "refs/heads/"),
+                        .bare = true,
+                        .common = true};
+    cx_status status = cx_git_call_run(l->repo, &call, &text, NULL, l->err);
+    if (!cx_failed(status))
+        status = cx_refs_parse(cx_buf_str(&text), cx_git_oid_size(l->repo), l->arena, &refs, &count,
+                               l->err);
+    for (size_t i = 0; i < l->list.count && !cx_failed(status); i++)
+        for (size_t k = 0; k < count; k++)
+            if (cx_str_eq(refs[k].name, l->list.items[i].branch))
+                l->list.items[i].head = refs[k].oid;
+    cx_buf_done(&text);
+    return status;
+}
+
+static cx_status list_all(listing *l)
+{
+    CX_TRY(list_main(l));
+    const cx_io *io = cx_io_system();
+    int failed = io->list(io, l->git_dirs, list_git_dir, l);
+    CX_TRY(l->status);
+    if (failed != 0 && cx_fail_os(NULL, -failed, "list").code != CX_E_NOT_FOUND)
+        return cx_fail_os(l->err, -failed, "%s", l->git_dirs);
+    if (l->list.count > 1)
+        qsort(l->list.items + 1, l->list.count - 1, sizeof *l->list.items, compare_listed);
+    return resolve_branches(l);
 }
 
 cx_status cx_run_worktree_list(const cx_git *repo, const char *runtime_root, cx_arena *arena,
                                cx_worktree_listed **out, size_t *out_count, cx_err *err)
 {
-    cx_buf text, real;
-    cx_buf_init(&text, cx_alloc_default());
+    cx_buf real;
+    listing l = {.repo = repo, .root = runtime_root, .arena = arena, .err = err};
+    l.status = CX_SUCCESS;
+    l.git_dirs = cx_arena_printf(arena, "%s/worktrees", cx_git_common_dir(repo)).data;
+    if (l.git_dirs == NULL)
+        return cx_fail_nomem(err);
     cx_buf_init(&real, cx_alloc_default());
-    cx_git_call call = {.args = CX_GIT_ARGS("worktree", "list", "--porcelain", "-z"), .bare = true};
-    /* Git names real paths; a root that is not there yet has no work trees below it. */
-    const char *root = runtime_root;
+    /* Paths are real ones; a root that is not there yet has no work trees below it. */
     if (!cx_failed(cx_path_real(runtime_root, &real, NULL)))
-        root = cx_buf_z(&real);
-    cx_status status =
-        root == NULL ? cx_fail_nomem(err) : cx_git_call_run(repo, &call, &text, NULL, err);
-    cx_str kept = {NULL, 0};
-    if (!cx_failed(status))
-        kept = cx_arena_copy_str(arena, cx_buf_str(&text));
-    if (!cx_failed(status))
-        status = kept.data == NULL ? cx_fail_nomem(err)
-                                   : parse_list(kept, root, arena, out, out_count, err);
-    cx_buf_done(&text);
+        l.root = cx_buf_z(&real);
+    cx_status status = l.root == NULL ? cx_fail_nomem(err) : list_all(&l);
+    if (!cx_failed(status)) {
+        *out = CX_ARENA_ARRAY(arena, cx_worktree_listed, l.list.count);
+        *out_count = l.list.count;
+        if (*out == NULL)
+            status = cx_fail_nomem(err);
+        else
+            memcpy(*out, l.list.items, l.list.count * sizeof **out);
+    }
+    cx_vec_done(&l.list, cx_alloc_default());
     cx_buf_done(&real);
     return status;
 }
@@ -431,7 +718,7 @@ cx_status cx_run_worktree_drop(const cx_git *repo, const char *runtime_root,
         return cx_fail(err, CX_E_USAGE, "only work trees of runs are dropped");
     (void)snprintf(path, sizeof path, "%.*s", (int)listed->path.size, listed->path.data);
     CX_TRY(cx_run_worktrees_lock(repo, 0, &lock, err));
-    cx_status status = remove_locked(repo, path, err);
+    cx_status status = remove_locked(repo, path, listed->git_dir.data, err);
     if (!cx_failed(status) && cx_str_starts(listed->branch, ours)) {
         int size =
             snprintf(kept, sizeof kept, "refs/cortex/runs/%.*s",

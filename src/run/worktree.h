@@ -3,8 +3,10 @@
  * cortex/<run_id>/<task_id> (P1), or ROOT/worktrees/<run_id> (P0, one serial task).
  *
  * Everything that changes the list of work trees happens under flock(<common
- * dir>/cortex-worktrees.lock) and so does pruning.  Nothing is ever checked out in the main
- * checkout.
+ * dir>/cortex-worktrees.lock).  Nothing is ever checked out in the main checkout.
+ *
+ * They are work trees of git like any other, but git is not asked to make, list or remove them: it
+ * would read the files of all of them, and an agent may write in some.
  */
 #ifndef CX_RUN_WORKTREE_H
 #define CX_RUN_WORKTREE_H
@@ -25,7 +27,7 @@ typedef struct cx_worktree {
     const char *path;     /* absolute; terminated */
     const char *relative; /* from the runtime root: worktree_ref.txt */
     cx_str branch;        /* "refs/heads/cortex/..", empty when detached */
-    cx_git *git;          /* opened on it */
+    cx_git *git;          /* opened on it, as hostile */
 } cx_worktree;
 
 /* CX_E_EXISTS when there is one already (P0: a second task); CX_E_NOT_FOUND when the commit is not
@@ -33,15 +35,20 @@ typedef struct cx_worktree {
 CX_RESULT cx_run_worktree_add(const cx_git *repo, const cx_worktree_options *options,
                               cx_arena *arena, cx_worktree *out, cx_err *err);
 
+/* Makes its files and its git directory anew, as cx_run_worktree_add does, with the branch (empty =
+ * detached) at `commit`; the branch itself is set already.  What was there goes, whatever it is. */
+CX_RESULT cx_run_worktree_renew(const cx_git *repo, const cx_git *worktree, cx_str branch,
+                                const cx_oid *commit, cx_err *err);
+
 /*
- * Removes the work tree and prunes.  Its branch is deleted when `merged`; otherwise it becomes
+ * Removes the work tree.  Its branch is deleted when `merged`; otherwise it becomes
  * refs/cortex/runs/<run_id>/<task_id>, so that evidence stays reachable.  Closes worktree->git.
  * What is gone already is fine.
  */
 CX_RESULT cx_run_worktree_remove(const cx_git *repo, const cx_worktree_options *options,
                                  cx_worktree *worktree, bool merged, cx_err *err);
-/* The lock of everything that changes work trees (cx_flock_release gives it back); `wait_ms` 0 = 60 s.
- * Not to be taken by who calls one of the functions above. */
+/* The lock of everything that changes work trees (cx_flock_release gives it back); `wait_ms` 0 = 60
+ * s. Not to be taken by who calls one of the functions above. */
 CX_RESULT cx_run_worktrees_lock(const cx_git *repo, uint64_t wait_ms, cx_file *out, cx_err *err);
 
 /* A task or run id as one component of a path and a reference: bytes that git refuses there are
@@ -49,15 +56,19 @@ CX_RESULT cx_run_worktrees_lock(const cx_git *repo, uint64_t wait_ms, cx_file *o
 cx_str cx_run_ref_component(cx_str id, cx_arena *arena);
 
 typedef struct cx_worktree_listed {
-    cx_str path;   /* absolute */
-    cx_str branch; /* empty when detached */
-    cx_oid head;
-    bool ours;     /* below ROOT/worktrees */
-    bool prunable; /* git: its folder is gone */
-    cx_str run_id; /* of ours, as in the path */
+    cx_str path;    /* absolute; of a broken one its git directory's */
+    cx_str git_dir; /* absolute; terminated */
+    cx_str branch;  /* empty when detached */
+    cx_oid head;    /* size 0: no commit yet, or it cannot be read */
+    bool ours;      /* below ROOT/worktrees */
+    bool of_a_run;  /* ours, or named as runs with another runtime root name theirs */
+    bool prunable;  /* its folder is gone */
+    bool broken;    /* its git directory does not say where it is */
+    cx_str run_id;  /* of ours, as in the path */
 } cx_worktree_listed;
 
-/* All of the repository's, the main checkout first. */
+/* All of the repository's, the main checkout first, the others by path.  Read by us: no file is
+ * followed or waited for. */
 CX_RESULT cx_run_worktree_list(const cx_git *repo, const char *runtime_root, cx_arena *arena,
                                cx_worktree_listed **out, size_t *out_count, cx_err *err);
 /* Orphans: a listed one of ours by force, its branch kept as above. */

@@ -173,7 +173,7 @@ CX_TEST(worktree_removal_keeps_what_was_not_merged)
     agent_git(&f, "add", "-A", ".", "--");
     agent_git(&f, "commit", "-q", "-m", "work");
     cx_oid head;
-    CHECK_STATUS(cx_git_resolve(f.tree.git, CX_STR("HEAD"), &head, &f.err), &f.err);
+    CHECK_STATUS(cx_git_ref(f.tree.git, f.tree.branch, &head, &f.err), &f.err);
     CHECK_STATUS(cx_run_worktree_remove(f.kit.git, &f.where, &f.tree, false, &f.err), &f.err);
     CHECK_INT(cx_path_facts(f.tree.path, false, &facts, NULL).code, CX_E_NOT_FOUND);
     CHECK_INT(cx_git_ref(f.kit.git, f.tree.branch, &kept, NULL).code, CX_E_NOT_FOUND);
@@ -262,12 +262,12 @@ CX_TEST(candidate_commit_has_one_parent_and_trailers)
                                 .time_s = 1767225600,
                                 .branch = f.tree.branch};
     CHECK_STATUS(cx_run_candidate_commit(f.tree.git, &report, &facts, &commit, &f.err), &f.err);
-    CHECK_STATUS(cx_git_resolve(f.tree.git, CX_STR("HEAD"), &head, &f.err), &f.err);
+    CHECK_STATUS(cx_git_ref(f.tree.git, f.tree.branch, &head, &f.err), &f.err);
     CHECK(cx_oid_eq(&commit, &head));
     CHECK_STATUS(cx_git_tree_of(f.tree.git, &commit, &tree, &f.err), &f.err);
     CHECK(cx_oid_eq(&tree, &report.tree));
-    CHECK_STATUS(cx_git_run(f.tree.git, CX_GIT_ARGS("cat-file", "commit", "HEAD"), &text, &f.err),
-                 &f.err);
+    cx_git_call show = {.args = CX_GIT_ARGS("cat-file", "commit", f.tree.branch.data), .bare = true};
+    CHECK_STATUS(cx_git_call_run(f.tree.git, &show, &text, NULL, &f.err), &f.err);
     char base[CX_OID_TEXT_SIZE], parent[CX_OID_TEXT_SIZE + 64];
     cx_oid_text(&f.base, base);
     (void)snprintf(parent, sizeof parent, "parent %s\nauthor cortex", base);
@@ -501,6 +501,7 @@ static void commit_candidate(fixture *f, const char *path, const char *text, cx_
 static cx_merge_options merge_of(fixture *f, const cx_oid *candidate)
 {
     return (cx_merge_options){.git = f->kit.git,
+                              .runtime_root = f->root,
                               .main_ref = CX_STR("refs/heads/main"),
                               .baseline = f->base,
                               .candidate = *candidate,
@@ -532,6 +533,26 @@ CX_TEST(merge_fast_forward_moves_main_and_its_clean_checkout)
         &f.err);
     CHECK_STATUS(repo_git(&f.kit, &f.err, "notes", "--ref=cortex", "show", "HEAD"), &f.err);
     CHECK_STR(cx_buf_str(&f.kit.said), "Cortex-Manifest-SHA256: 00\n");
+    end(&f);
+}
+
+/* A tracked file that was only touched is no change of the user's. */
+CX_TEST(merge_goes_past_files_with_a_new_time)
+{
+    WITH(f, "wt-touched")
+    cx_oid candidate;
+    cx_merge_plan plan;
+    commit_candidate(&f, "src/app/main.c", "int main;\nint ours;\n", &candidate);
+    CHECK_STATUS(cx_folder_touch(f.kit.folder, "src/app/main.c", &f.err), &f.err);
+    CHECK_STATUS(cx_folder_touch(f.kit.folder, "README.md", &f.err), &f.err);
+    cx_merge_options options = merge_of(&f, &candidate);
+    CHECK_STATUS(cx_run_merge_plan(&options, &f.kit.arena, &plan, &f.err), &f.err);
+    CHECK_INT(plan.kind, CX_MERGE_FAST_FORWARD);
+    CHECK_STATUS(cx_folder_touch(f.kit.folder, "src/app/main.c", &f.err), &f.err);
+    CHECK_STATUS(cx_run_merge_apply(&options, &plan, &f.kit.arena, &f.err), &f.err);
+    CHECK_STR(plan.detail, "");
+    CHECK_STATUS(repo_git(&f.kit, &f.err, "status", "--porcelain"), &f.err);
+    CHECK_STR(cx_buf_str(&f.kit.said), "");
     end(&f);
 }
 
