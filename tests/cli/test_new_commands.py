@@ -212,12 +212,12 @@ def a_work_tree_that_cannot_be_made_leaves_nothing():
                  "--test", "git diff --check", "-o", "../t.json")
         done = json.loads(p.cortex("run", "../t.json", "--json", code=4).stdout)
         check(done["failed_gate"] == "worktree", done)
-        check("git worktree failed" in done["hint"], done)
+        check("git read-tree failed" in done["hint"], done)
         left = subprocess.run([GIT, "-C", p.path, "for-each-ref", "refs/heads/cortex"], check=True,
                               env=p.env, capture_output=True).stdout
         check(left == b"", left)
         text = p.cortex("run", "../t.json", code=4).stdout
-        check(text.count(b"git worktree failed") == 1, "said once:", text)
+        check(text.count(b"git read-tree failed") == 1, "said once:", text)
 
 
 @test
