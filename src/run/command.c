@@ -269,25 +269,6 @@ static bool interprets_text(judge *j)
     return false;
 }
 
-/* An option of git that writes files, starts programs or leaves the repository, abbreviated too. */
-static bool is_unsafe_git_option(cx_str word)
-{
-    static const char *const options[] = {
-        "output",      "ext-diff", "textconv",       "filters", "no-index", "open-files-in-pager",
-        "upload-pack", "exec",     "show-signature", "git-dir", "work-tree"};
-    if (!cx_str_starts(word, CX_STR("--")))
-        return false;
-    cx_str name = cx_str_from(word.data + 2, word.size - 2);
-    const char *equals = name.size == 0 ? NULL : memchr(name.data, '=', name.size);
-    if (equals != NULL)
-        name.size = (size_t)(equals - name.data);
-    for (size_t i = 0; i < CX_COUNT_OF(options); i++) {
-        if (name.size >= 3 && cx_str_starts(cx_str_z(options[i]), name))
-            return true;
-    }
-    return false;
-}
-
 /* -O of `git grep` starts a pager; it may stand behind letters that take no value. */
 static bool opens_pager(cx_str word)
 {
@@ -317,10 +298,21 @@ static bool changes_by_git(judge *j)
                            argv->items[1]);
     bool grep = cx_str_is(argv->items[1], "grep");
     for (size_t i = 2; i < argv->count; i++) {
-        if (is_unsafe_git_option(argv->items[i]) || (grep && opens_pager(argv->items[i])))
+        if (grep && opens_pager(argv->items[i]))
+            return refuse_word(j, "an option with which git starts programs:", argv->items[i]);
+    }
+    return false;
+}
+
+static bool has_refused_option(judge *j)
+{
+    const cx_run_argv *argv = j->argv;
+    cx_str sub = argv->count > 1 ? argv->items[1] : CX_STR("");
+    for (size_t i = 1; i < argv->count; i++) {
+        if (cx_run_option_refused(argv->items[0], sub, argv->items[i]))
             return refuse_word(j,
-                               "an option with which git writes, leaves the repository or starts "
-                               "programs:",
+                               "an option, whole or abbreviated, with which the program writes "
+                               "files, leaves the repository or starts programs:",
                                argv->items[i]);
     }
     return false;
@@ -468,8 +460,9 @@ static const struct {
     {"C03", no_program},     {"C04", sets_variable},    {"C05", network_unclear},
     {"C06", pack_unknown},   {"C07", is_forbidden},     {"C08", reaches_network},
     {"C09", is_wrapper},     {"C10", is_foreign_path},  {"C11", interprets_text},
-    {"C12", changes_by_git}, {"C14", script_elsewhere}, {"C13", not_allowed},
-    {"C14", script_changed}, {"C15", names_outside},    {"C16", not_trusted},
+    {"C12", changes_by_git}, {"C12", has_refused_option}, {"C14", script_elsewhere},
+    {"C13", not_allowed},    {"C14", script_changed},     {"C15", names_outside},
+    {"C16", not_trusted},
 };
 
 cx_status cx_run_argv_judge(const cx_run_command_options *options, const cx_run_argv *argv,

@@ -80,6 +80,18 @@ typedef struct cx_run_command_verdict {
     size_t ignored_actions;       /* blank forbidden actions: worth a warning */
 } cx_run_command_verdict;
 
+/* A long option that a program never gets, without its "--" (C12). */
+typedef struct cx_run_refused_option {
+    const char *program;
+    const char *sub; /* the sub-command that it belongs to; NULL = any */
+    const char *name;
+} cx_run_refused_option;
+
+/* The table of them; static storage. */
+const cx_run_refused_option *cx_run_refused_options(size_t *out_count);
+/* Whether `word` is such an option of `program`, or any beginning of one, with or without "=VALUE". */
+bool cx_run_option_refused(cx_str program, cx_str sub, cx_str word);
+
 /* Judges a command's text.  A refusal is a verdict; errors are memory and reading files (callers
  * treat them as refusals too, R1). */
 CX_RESULT cx_run_command_judge(const cx_run_command_options *options, cx_str text, cx_arena *arena,

@@ -139,7 +139,20 @@ CX_TEST(command_rows_by_text)
         {"git -c x=y status", "C12"},
         {"git commit", "C12"},
         {"git log --out=x", "C12"},
-        {"git log --ou", "ok"},
+        {"git log --ou", "C12"},
+        {"git log --o", "C12"},
+        {"git log --o=x", "C12"},
+        {"git grep '--op=sh x #' pattern", "C12"},
+        {"git cat-file --te HEAD:a", "C12"},
+        {"git cat-file --text HEAD:a", "C12"},
+        {"git cat-file --fi HEAD:a", "C12"},
+        {"git log --format=%GS", "C12"},
+        {"git grep %GS", "ok"},
+        {"git diff --text", "ok"},
+        {"git diff --name-only", "ok"},
+        {"git show --stat", "ok"},
+        {"npm test --script-sh=./x", "C12"},
+        {"npm test --silent", "ok"},
         {"git log --oneline", "ok"},
         {"git diff --ext", "C12"},
         {"git diff --no-index a b", "C12"},
@@ -167,6 +180,37 @@ CX_TEST(command_rows_by_text)
         {"pytest ..x", "ok"},
     };
     check_rows(rows, CX_COUNT_OF(rows));
+}
+
+/* Every beginning of every refused option, alone and with a value, at the end and in the middle. */
+CX_TEST(command_refuses_abbreviated_options)
+{
+    static const char *const forms[] = {"--%.*s", "--%.*s=x", "--%.*s x", "a --%.*s a"};
+    size_t count, cases = 0;
+    const cx_run_refused_option *options = cx_run_refused_options(&count);
+    CHECK(count > 20);
+    for (size_t i = 0; i < count; i++) {
+        const cx_run_refused_option *option = &options[i];
+        const char *sub = option->sub;
+        if (sub == NULL)
+            sub = strcmp(option->program, "git") == 0   ? "cat-file"
+                  : strcmp(option->program, "npm") == 0 ? "test"
+                                                        : "x";
+        for (size_t size = 1; size <= strlen(option->name); size++) {
+            for (size_t form = 0; form < CX_COUNT_OF(forms); form++) {
+                char words[64], text[160];
+                const char *pattern = forms[form];
+                const char *at = strstr(pattern, "%.*s");
+                snprintf(words, sizeof words, "%.*s%.*s%s", (int)(at - pattern), pattern,
+                         (int)size, option->name, at + 4);
+                snprintf(text, sizeof text, "%s %s %s", option->program, sub, words);
+                row one = {text, "C12"};
+                check_rows(&one, 1);
+                cases++;
+            }
+        }
+    }
+    CHECK(cases > 500);
 }
 
 CX_TEST(command_forbidden_actions)
