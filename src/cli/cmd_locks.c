@@ -3,10 +3,12 @@
  */
 #include "cli/ledger.h"
 #include "cli/run_fail.h"
+#include "cli/run_ledger.h"
 #include "cli/run_place.h"
 #include "crypto/digest.h"
 #include "run/approval.h"
 #include "run/bundle.h"
+#include "run/git.h"
 #include "run/lock.h"
 
 typedef struct locking {
@@ -143,8 +145,57 @@ static cx_status contract_of(locking *l, cx_str run_id, cx_digest *out, cx_err *
     return status;
 }
 
+/* An approval on its way to the journal of the run whose lock is released. */
+typedef struct noting {
+    cx_cli_run_ledger ledger;
+    cx_str run_id;
+} noting;
+
+static cx_status record_nonce(void *arg, const cx_run_approval *approval, bool *out_first,
+                              cx_err *err)
+{
+    noting *n = arg;
+    const cx_run_ledger *ledger = n->ledger.home == NULL ? NULL : &n->ledger.ledger;
+    return cx_run_approval_record(ledger, n->run_id, approval, out_first, err);
+}
+
+/* The journal of the repository's runs.  Where there is no home, no run has recorded anything. */
+static cx_status open_ledger(locking *l, noting *n, cx_err *err)
+{
+    cx_git_options how = CX_GIT_OPTIONS_INIT;
+    cx_git *git;
+    cx_oid root;
+    cx_str actor;
+    char text[CX_OID_TEXT_SIZE];
+    CX_TRY(cx_git_open(".", &how, l->cli->alloc, &git, err));
+    cx_status status = cx_git_root_commit(git, &root, err);
+    cx_git_close(git);
+    CX_TRY(status);
+    cx_oid_text(&root, text);
+    CX_TRY(cx_cli_run_actor(text, &l->cli->arena, &actor, err));
+    status = cx_cli_run_ledger_open(&n->ledger, l->cli, l->args, actor, err);
+    if (status.code == CX_E_NOT_FOUND && !cx_cli_has(l->args, "home")) {
+        cx_cli_run_ledger_close(&n->ledger);
+        memset(&n->ledger, 0, sizeof n->ledger);
+        return CX_SUCCESS;
+    }
+    return status;
+}
+
+static cx_status use_approval(locking *l, const cx_run_lock *lock, noting *n, cx_err *err);
+
 /* §13: a signed approval for exactly this path, used up by this. */
 static cx_status take_approval(locking *l, const cx_run_lock *lock, cx_err *err)
+{
+    noting n = {.run_id = lock->run_id};
+    cx_status status = open_ledger(l, &n, err);
+    if (!cx_failed(status))
+        status = use_approval(l, lock, &n, err);
+    cx_cli_run_ledger_close(&n.ledger);
+    return status;
+}
+
+static cx_status use_approval(locking *l, const cx_run_lock *lock, noting *n, cx_err *err)
 {
     cx_run_findings findings;
     cx_run_policy policy;
@@ -153,7 +204,8 @@ static cx_status take_approval(locking *l, const cx_run_lock *lock, cx_err *err)
     const cx_run_approval *used = NULL;
     cx_run_approvals set;
     cx_run_approval_context context = {
-        .io = l->cli->io, .runtime_root = l->store.root, .policy = &policy, .run_id = lock->run_id};
+        .io = l->cli->io, .runtime_root = l->store.root, .policy = &policy, .run_id = lock->run_id,
+        .record = record_nonce, .record_arg = n};
     cx_str scope =
         cx_arena_printf(&l->cli->arena, "unlock:%.*s", (int)lock->path.size, lock->path.data);
     if (scope.data == NULL)

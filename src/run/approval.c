@@ -325,7 +325,33 @@ const cx_run_approval *cx_run_approvals_find(const cx_run_approvals *set, cx_str
     return NULL;
 }
 
-/* A2.  False when somebody else was faster. */
+cx_status cx_run_approval_record(const cx_run_ledger *ledger, cx_str run_id,
+                                 const cx_run_approval *approval, bool *out_first, cx_err *err)
+{
+    cx_digest nonce = cx_digest_of(cx_str_bytes(approval->nonce));
+    cx_buf entry;
+    *out_first = true;
+    if (ledger == NULL)
+        return CX_SUCCESS;
+    cx_buf_init(&entry, cx_alloc_default());
+    cx_buf_add_z(&entry, "{\"approval_id\":");
+    cx_json_write_str(&entry, approval->approval_id, CX_JSON_PY_COMPACT);
+    cx_buf_add_z(&entry, ",\"approval_sha256\":\"");
+    cx_hex_add(&entry, cx_bytes_from(approval->sha256.bytes, sizeof approval->sha256.bytes));
+    cx_buf_add_z(&entry, "\",\"nonce_sha256\":\"");
+    cx_hex_add(&entry, cx_bytes_from(nonce.bytes, sizeof nonce.bytes));
+    cx_buf_add_z(&entry, "\",\"run_id\":");
+    cx_json_write_str(&entry, run_id, CX_JSON_PY_COMPACT);
+    cx_buf_add_z(&entry, ",\"type\":\"cortex.run.approval.v1\"}");
+    cx_status status = cx_buf_check(&entry, err);
+    if (!cx_failed(status))
+        status = ledger->append_once(ledger->ctx, "run.approval", &nonce, cx_buf_bytes(&entry),
+                                     out_first, err);
+    cx_buf_done(&entry);
+    return status;
+}
+
+/* A2.  False when it was used before, as the folder or the journal knows. */
 static cx_status take_nonce(cx_run_approvals *set, const cx_run_approval *approval, bool *out_taken,
                             cx_err *err)
 {
@@ -355,8 +381,9 @@ static cx_status take_nonce(cx_run_approvals *set, const cx_run_approval *approv
     (void)io->close(io, file);
     CX_TRY(status);
     CX_TRY(cx_io_sync_folder(io, folder.data, err));
-    return context->record == NULL ? CX_SUCCESS
-                                   : context->record(context->record_arg, approval, err);
+    return context->record == NULL
+               ? CX_SUCCESS
+               : context->record(context->record_arg, approval, out_taken, err);
 }
 
 static void drop(cx_run_approvals *set, size_t index)

@@ -276,31 +276,12 @@ static cx_status write_created(cx_machine *m, cx_err *err)
     return cx_machine_event(m, CX_RUN_INFO, "RUN_CREATED", &payload, err);
 }
 
-/* §13: the journal knows of a nonce before it is used; what cannot be told is not used. */
-static cx_status record_nonce(void *arg, const cx_run_approval *approval, cx_err *err)
+/* §13: the journal knows of a nonce before it is used; what cannot be recorded is not used. */
+static cx_status record_nonce(void *arg, const cx_run_approval *approval, bool *out_first,
+                              cx_err *err)
 {
     cx_machine *m = arg;
-    const cx_run_ledger *ledger = m->options->ledger;
-    cx_digest nonce = cx_digest_of(cx_str_bytes(approval->nonce));
-    cx_buf entry;
-    if (ledger == NULL)
-        return CX_SUCCESS;
-    cx_buf_init(&entry, m->alloc);
-    cx_buf_add_z(&entry, "{\"approval_id\":");
-    cx_json_write_str(&entry, approval->approval_id, CX_JSON_PY_COMPACT);
-    cx_buf_add_z(&entry, ",\"approval_sha256\":\"");
-    cx_hex_add(&entry, cx_bytes_from(approval->sha256.bytes, sizeof approval->sha256.bytes));
-    cx_buf_add_z(&entry, "\",\"nonce_sha256\":\"");
-    cx_hex_add(&entry, cx_bytes_from(nonce.bytes, sizeof nonce.bytes));
-    cx_buf_add_z(&entry, "\",\"run_id\":");
-    cx_json_write_str(&entry, cx_run_id(m->run), CX_JSON_PY_COMPACT);
-    cx_buf_add_z(&entry, ",\"type\":\"cortex.run.approval.v1\"}");
-    cx_status status = cx_buf_check(&entry, err);
-    if (!cx_failed(status))
-        status = ledger->append(ledger->ctx, "run.approval", cx_run_id(m->run),
-                                cx_buf_bytes(&entry), NULL, err);
-    cx_buf_done(&entry);
-    return status;
+    return cx_run_approval_record(m->options->ledger, cx_run_id(m->run), approval, out_first, err);
 }
 
 static cx_status open_approvals(cx_machine *m, cx_err *err)

@@ -373,6 +373,27 @@ def a_nonce_is_used_also_when_the_run_fails():
 
 
 @sandboxed
+def an_approval_does_not_count_again_after_its_folder_was_restored():
+    """The ledger knows each nonce that was used, whatever became of the files beside it."""
+    with Folder() as folder:
+        repo, key = with_policies(folder)
+        value = contract(allowed_paths=["src/"])
+        path = repo.base / "approval.json"
+        approve(repo, key, value, WIDE, out=path)
+        args = ("--no-merge", "--approval", path)
+        done, answer = repo.run(value, script((GOOD_OPS, reply())), *args)
+        check(answer["status"] == "SUCCESS", done.stderr, answer)
+        shutil.rmtree(folder_of(repo) / "used")
+        tries(repo, path, "used before")
+        # Nor with a runtime root of its own, where nothing was ever used.
+        elsewhere = {"CORTEXPILOT_RUNTIME_ROOT": str(repo.base / "elsewhere")}
+        done, answer = repo.run(value, script((GOOD_OPS, reply())), *args, "--approval-wait", "1",
+                                env=elsewhere)
+        fails_at(answer, "policy", "wide_path")
+        check("used before" in (pathlib.Path(answer["bundle"]) / "events.jsonl").read_text())
+
+
+@sandboxed
 def two_runs_want_one_approval():
     """Whoever records the nonce first has it."""
     with Folder() as folder:

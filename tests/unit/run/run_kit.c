@@ -46,7 +46,7 @@ bool run_kit_init(run_kit *kit, const char *name, const cx_io *io, const cx_allo
     cx_arena_init(&kit->arena, cx_alloc_default(), 0);
     folder_fresh(kit->root, name);
     (void)!cx_failed(cx_path_remove_tree(kit->root, NULL));
-    kit->ledger = (cx_run_ledger){kit, take_entry};
+    kit->ledger = (cx_run_ledger){.ctx = kit, .append = take_entry, .append_once = NULL};
     cx_status status = cx_run_store_open(&kit->store, kit->root, true,
                                          io != NULL ? io : run_kit_io(), alloc, &kit->err);
     if (cx_failed(status))

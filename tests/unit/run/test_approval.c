@@ -369,11 +369,39 @@ CX_TEST(approval_folder)
     end();
 }
 
-static cx_status no_journal(void *arg, const cx_run_approval *approval, cx_err *why)
+static cx_status no_journal(void *arg, const cx_run_approval *approval, bool *first, cx_err *why)
 {
     (void)approval;
+    (void)first;
     ++*(int *)arg;
     return cx_fail(why, CX_E_IO, "the journal is full");
+}
+
+static cx_status knows_it(void *arg, const cx_run_approval *approval, bool *first, cx_err *why)
+{
+    (void)approval;
+    (void)why;
+    ++*(int *)arg;
+    *first = false;
+    return CX_SUCCESS;
+}
+
+/* The folder of used nonces was restored, or is another runtime root's. */
+CX_TEST(approval_that_the_journal_knows_allows_nothing)
+{
+    cx_run_approvals set;
+    int asked = 0;
+    begin("approval-known");
+    const cx_run_approval a = sample();
+    context.record = knows_it;
+    context.record_arg = &asked;
+    cx_run_approvals_init(&set, &context, &arena);
+    CHECK_STR(add(&set, sealed(&a, &alice)), "");
+    CHECK(!cx_run_approvals_granted(&set, CX_STR("network")));
+    CHECK_INT(asked, 1);
+    CHECK_INT(set.list.count, 0);
+    cx_run_approvals_done(&set);
+    end();
 }
 
 CX_TEST(approval_without_a_journal_allows_nothing)
