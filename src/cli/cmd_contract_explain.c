@@ -1,11 +1,14 @@
 /*
  * cmd_contract_explain.c - `cortex contract explain`: what a run of a contract would be allowed.
  */
+#include <stdlib.h>
+
 #include "cli/gate_report.h"
 #include "cli/ledger.h"
 #include "cli/run_place.h"
 #include "run/contract_command.h"
 #include "run/gates.h"
+#include "run/machine.h"
 
 typedef struct explain_job {
     cx_cli *cli;
@@ -15,7 +18,60 @@ typedef struct explain_job {
     cx_contract contract;
     cx_run_policy policy;
     cx_run_tree tree;
+    cx_json refusals; /* [{gate, reason}]: what a run would refuse now, besides the contract */
+    size_t refusal_count;
 } explain_job;
+
+static void add_refusal(cx_json_list *list, cx_str gate, cx_str reason)
+{
+    cx_json_list one = cx_json_list_begin(list->arena);
+    cx_json value;
+    cx_cli_put_str(&one, "gate", gate);
+    cx_cli_put_str(&one, "reason", reason);
+    if (cx_failed(cx_json_list_end_object(&one, &value, NULL)))
+        list->failed = true;
+    else
+        cx_json_list_add(list, value);
+}
+
+/* The gates of a dry run that reject; the policy's findings are listed apart. */
+static void list_gates(const cx_json *dry, cx_json_list *list)
+{
+    const cx_json *gates = cx_json_get(dry, CX_STR("gates"));
+    for (uint32_t i = 0; gates != NULL && i < gates->count; i++) {
+        const cx_json_member *gate = &gates->members[i];
+        const cx_json *violations = cx_json_get(&gate->value, CX_STR("violations"));
+        if (cx_str_is(cx_json_text(&gate->name), "policy"))
+            continue;
+        for (uint32_t k = 0; violations != NULL && k < violations->count; k++)
+            add_refusal(list, cx_json_text(&gate->name), cx_json_text(&violations->items[k]));
+    }
+}
+
+/* Asks what `cortex run` asks before an agent starts. */
+static cx_status ask_run(explain_job *job, const cx_cli_args *args, cx_bytes contract, cx_err *err)
+{
+    cx_arena *arena = &job->cli->arena;
+    cx_run_options options = {.alloc = job->cli->alloc,
+                              .io = job->cli->io,
+                              .repo = cx_cli_value(args, "repo"),
+                              .contract = contract,
+                              .runtime_root = getenv(CX_RUN_ROOT_ENV)};
+    cx_json_list list = cx_json_list_begin(arena);
+    cx_json dry;
+    cx_err why = {0};
+    bool allow;
+    cx_status status = cx_run_dry(&options, arena, &dry, &allow, &why);
+    if (status.code == CX_E_NOMEM)
+        return cx_fail_nomem(err);
+    if (cx_failed(status))
+        add_refusal(&list, CX_STR("start"), cx_arena_copy_str(arena, cx_str_z(why.message)));
+    else
+        list_gates(&dry, &list);
+    CX_TRY(cx_json_list_end_array(&list, &job->refusals, err));
+    job->refusal_count = job->refusals.count;
+    return CX_SUCCESS;
+}
 
 static cx_status look(explain_job *job, const cx_cli_args *args, cx_err *err)
 {
@@ -32,8 +88,9 @@ static cx_status look(explain_job *job, const cx_cli_args *args, cx_err *err)
     if (job->contract.baseline_commit.size != 0)
         CX_TRY(job->place.repo.list(job->place.repo.arg, job->contract.baseline_commit, arena,
                                     &job->tree, err));
-    return cx_run_gate_policy(&job->policy, &job->contract, &job->tree, &job->place.ground, NULL,
-                              &job->policy_findings, err);
+    CX_TRY(cx_run_gate_policy(&job->policy, &job->contract, &job->tree, &job->place.ground, NULL,
+                              &job->policy_findings, err));
+    return ask_run(job, args, bytes, err);
 }
 
 static size_t covered(const explain_job *job, cx_str path)
@@ -87,6 +144,7 @@ static cx_status describe(explain_job *job, cx_json_list *object, cx_err *err)
     cx_json_list_put(object, CX_STR("errors"), errors);
     cx_cli_put_bool(object, "policy_allows", job->policy_findings.refusing == 0);
     cx_json_list_put(object, CX_STR("violations"), violations);
+    cx_json_list_put(object, CX_STR("refusals"), job->refusals);
     cx_cli_put_str(object, "policy_pack", cx_str_z(cx_run_pack_name(contract->pack)));
     cx_cli_put_str(object, "policies",
                    job->policy.built_in ? CX_STR("built-in") : CX_STR("baseline"));
@@ -153,8 +211,16 @@ static void write_text(const explain_job *job, cx_buf *out)
                   contract->max_retries);
     say_findings(out, "contract", &job->findings);
     say_findings(out, "policy", &job->policy_findings);
-    if (job->findings.refusing + job->policy_findings.refusing == 0)
-        cx_buf_add_z(out, "nothing in it would be refused before the run starts\n");
+    for (size_t i = 0; i < job->refusal_count; i++) {
+        const cx_json *one = &job->refusals.items[i];
+        cx_buf_printf(out, "%-12s ", "refused");
+        cx_cli_add_text(out, cx_json_text(cx_json_get(one, CX_STR("gate"))));
+        cx_buf_add_z(out, ": ");
+        cx_cli_add_text(out, cx_json_text(cx_json_get(one, CX_STR("reason"))));
+        cx_buf_add_byte(out, '\n');
+    }
+    if (job->findings.refusing + job->policy_findings.refusing + job->refusal_count == 0)
+        cx_buf_add_z(out, "a run would refuse nothing before its agent starts\n");
 }
 
 static int run(cx_cli *cli, const cx_cli_args *args)

@@ -128,6 +128,7 @@ static const cx_cli_option release_options[] = {
         "A signed approval with the scope unlock:PATH, for the contract of the run that "
         "holds the lock."),
     CX_CLI_OPTION_REPO,
+    CX_CLI_OPTION_HOME,
     CX_CLI_OPTION_JSON,
     CX_CLI_OPTIONS_COMMON,
 };

@@ -52,10 +52,20 @@ static cx_status put_gates(cx_machine *m, cx_arena *arena, cx_json_list *out, bo
 {
     cx_json_list gates = cx_json_list_begin(arena);
     cx_json value;
-    cx_texts policy, tools;
+    cx_texts policy, tools, runner, integrated, argv, tests;
+    const char *reason;
+    cx_ahead ahead = {.m = m,
+                      .contract = &m->contract,
+                      .runner = m->runner_config,
+                      .settings = &m->runner_settings,
+                      .arena = arena};
     bool needs = cx_run_task_needs_network(&m->contract, m->runner_config);
     CX_TRY(judge_policy(m, arena, &policy, err));
     CX_TRY(judge_tools(m, arena, &tools, err));
+    CX_TRY(cx_ahead_runner(&ahead, &reason, &runner, err));
+    CX_TRY(cx_ahead_integrated(&ahead, &integrated, err));
+    CX_TRY(cx_ahead_runner_argv(&ahead, &argv, err));
+    CX_TRY(cx_ahead_tests(&ahead, &tests, err));
     cx_texts network =
         one_text(arena, cx_run_gate_network(m->contract.permissions.network, needs, false));
     cx_texts sampling = one_text(
@@ -63,11 +73,17 @@ static cx_status put_gates(cx_machine *m, cx_arena *arena, cx_json_list *out, bo
     cx_texts concurrency = one_text(
         arena, cx_run_gate_concurrency(m->policy.config.mcp_concurrency) ? NULL : "unknown_mode");
     put_texts_gate(&gates, arena, "policy", &policy);
+    put_texts_gate(&gates, arena, "runner", &runner);
+    put_texts_gate(&gates, arena, "integrated", &integrated);
+    put_texts_gate(&gates, arena, "tool", &argv);
+    put_texts_gate(&gates, arena, "tests", &tests);
     put_texts_gate(&gates, arena, "network", &network);
     put_texts_gate(&gates, arena, "mcp", &tools);
     put_texts_gate(&gates, arena, "sampling", &sampling);
     put_texts_gate(&gates, arena, "concurrency", &concurrency);
-    *allow = policy.count + network.count + tools.count + sampling.count + concurrency.count == 0;
+    *allow = policy.count + network.count + tools.count + sampling.count + concurrency.count +
+                 runner.count + integrated.count + argv.count + tests.count ==
+             0;
     CX_TRY(cx_json_list_end_object(&gates, &value, err));
     cx_json_list_put(out, CX_STR("gates"), value);
     return CX_SUCCESS;

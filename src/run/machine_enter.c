@@ -104,15 +104,15 @@ static cx_status take_locks(cx_machine_task *t, cx_err *err)
 static cx_status open_runner(cx_machine_task *t, cx_err *err)
 {
     cx_machine *m = t->m;
+    cx_ahead ahead = cx_task_ahead(t);
+    const char *reason;
+    cx_texts violations;
     t->gate = "runner";
-    if (t->settings.name.size == 0) {
-        cx_texts violations = {&t->settings.profile, 1};
-        return cx_task_refuse(t, "runner", "runner_not_configured", false, &violations, err);
+    CX_TRY(cx_ahead_runner(&ahead, &reason, &violations, err));
+    if (reason != NULL) {
+        t->hint = violations.items[0];
+        return cx_task_refuse(t, "runner", reason, false, &violations, err);
     }
-    /* DECISIONS 5. */
-    if (cx_str_is(t->settings.name, CX_RUNNER_NAME_EXEC) && m->policy.config.mcp_only &&
-        !m->options->diagnostic)
-        return cx_task_refuse(t, "runner", "mcp_only", false, NULL, err);
     return cx_runner_open(&t->settings, m->alloc, m->io, &t->runner, err);
 }
 
@@ -274,7 +274,7 @@ cx_status cx_task_enter(cx_machine_task *t, cx_err *err)
         open_runner,           cx_gate_integrated, cx_gate_concurrency_check,
         cx_gate_network_check, cx_gate_mcp_check, cx_gate_sampling_check,
         cx_gate_sandbox,       cx_task_worker_codex_home, make_spec,
-        say_selected,          cx_gate_runner_argv,
+        say_selected,          cx_gate_runner_argv, cx_gate_test_programs,
     };
     for (size_t i = 0; i < CX_COUNT_OF(steps); i++) {
         CX_TRY(steps[i](t, err));

@@ -14,99 +14,22 @@ static cx_status refuse_one(cx_machine_task *t, const char *gate, const char *re
 
 /* --- integrated ----------------------------------------------------------------------------------- */
 
-static cx_run_trust trust_of(cx_machine_task *t)
+cx_ahead cx_task_ahead(cx_machine_task *t)
 {
-    const cx_machine *m = t->m;
-    const cx_run_config *config = &m->policy.config;
-    cx_str *forbidden = CX_ARENA_ARRAY(&t->arena, cx_str, 3);
-    cx_run_trust trust = {.folders = config->trusted_dirs.items,
-                          .folder_count = config->trusted_dirs.count,
-                          .owner_uid = config->has_trusted_uid ? config->trusted_uid : 0};
-    if (forbidden != NULL) {
-        forbidden[0] = cx_str_z(m->repo_root);
-        forbidden[1] = cx_str_z(m->store.root);
-        forbidden[2] = t->has_worktree ? cx_str_z(t->worktree.path) : CX_STR("");
-        trust.forbidden = forbidden;
-        trust.forbidden_count = 3;
-    }
-    return trust;
-}
-
-/* What `program --version` prints on its first line, run in the sandbox's clean environment. */
-static cx_status first_version_line(const char *path, cx_arena *arena, cx_str *out, cx_err *err)
-{
-    const char *argv[] = {path, "--version", NULL};
-    static const char *const env[] = {"PATH=/usr/local/bin:/usr/bin:/bin", "LC_ALL=C", NULL};
-    cx_spawn_options options = CX_SPAWN_OPTIONS_INIT;
-    cx_spawn_result result;
-    cx_buf text;
-    cx_buf_init(&text, arena->alloc);
-    options.argv = argv;
-    options.envp = env;
-    options.out = cx_spawn_to_buf(&text, 65536);
-    options.timeout_ms = 20000;
-    cx_status status = cx_spawn_run(&options, &result, err);
-    if (!cx_failed(status)) {
-        cx_str all = cx_buf_str(&text);
-        size_t size = 0;
-        while (size < all.size && all.data[size] != '\n')
-            size++;
-        *out = cx_arena_copy_str(arena, (cx_str){all.data, size});
-        if (out->data == NULL)
-            status = cx_fail_nomem(err);
-    }
-    cx_buf_done(&text);
-    return status;
-}
-
-/* NULL when the integration is what the configuration pins. */
-static cx_status integration_fault(cx_machine_task *t, cx_str tool, const char **out, cx_err *err)
-{
-    const cx_run_integration *found = cx_run_config_integration(&t->m->policy.config, tool);
-    cx_run_trust trust = trust_of(t);
-    cx_run_executable program;
-    cx_str version;
-    *out = NULL;
-    if (found == NULL || found->argv.count == 0) {
-        *out = "no integration: 'cortex runner add' pins the program behind it";
-        return CX_SUCCESS;
-    }
-    CX_TRY(cx_run_trusted_find(&trust, found->argv.items[0], &t->arena, &program, out, err));
-    if (*out != NULL)
-        return CX_SUCCESS;
-    if (found->sha256.size == 0 && found->version.size == 0)
-        *out = "neither sha256 nor version is pinned";
-    else if (found->sha256.size != 0 &&
-             !cx_str_eq(found->sha256, cx_digest_text(&program.sha256, &t->arena)))
-        *out = "its sha256 differs from the pinned one";
-    if (*out != NULL || found->version.size == 0)
-        return CX_SUCCESS;
-    CX_TRY(first_version_line(program.path.data, &t->arena, &version, err));
-    if (!cx_str_eq(version, found->version))
-        *out = "its version differs from the pinned one";
-    return CX_SUCCESS;
+    return (cx_ahead){.m = t->m,
+                      .contract = &t->contract,
+                      .runner = t->runner_config,
+                      .settings = &t->settings,
+                      .worktree = t->has_worktree ? t->worktree.path : NULL,
+                      .arena = &t->arena};
 }
 
 cx_status cx_gate_integrated(cx_machine_task *t, cx_err *err)
 {
-    cx_run_words needed = {NULL, 0};
-    cx_texts faults = {NULL, 0};
+    cx_ahead ahead = cx_task_ahead(t);
+    cx_texts faults;
     t->gate = "integrated";
-    CX_TRY(cx_run_required_tools(&t->contract, t->runner_config, &t->arena, &needed, err));
-    cx_str *items = CX_ARENA_ARRAY(&t->arena, cx_str, needed.count + 1);
-    if (items == NULL)
-        return cx_fail_nomem(err);
-    for (size_t i = 0; i < needed.count; i++) {
-        const char *fault;
-        CX_TRY(integration_fault(t, needed.items[i], &fault, err));
-        if (fault == NULL)
-            continue;
-        items[faults.count] = cx_arena_printf(&t->arena, "%.*s: %s", (int)needed.items[i].size,
-                                              needed.items[i].data, fault);
-        if (items[faults.count++].data == NULL)
-            return cx_fail_nomem(err);
-    }
-    faults.items = items;
+    CX_TRY(cx_ahead_integrated(&ahead, &faults, err));
     CX_TRY(cx_task_gate_event(t, "INTEGRATED_GATE_RESULT", faults.count == 0,
                               faults.count == 0 ? NULL : &faults, err));
     return faults.count == 0 ? CX_SUCCESS
@@ -412,7 +335,9 @@ cx_status cx_task_judge_argv(cx_machine_task *t, const cx_runner *runner, bool n
 {
     cx_run_argv argv, first;
     cx_json payload;
-    cx_run_trust trust = trust_of(t);
+    cx_ahead ahead = cx_task_ahead(t);
+    cx_run_trust trust;
+    CX_TRY(cx_ahead_trust(&ahead, &trust, err));
     CX_TRY(cx_run_argv_make(runner->argv, runner->argv_count, &t->arena, &argv, err));
     CX_TRY(cx_run_argv_make(runner->argv, 1, &t->arena, &first, err));
     cx_run_command_rules rules = {.pack_known = true, .allow = &first, .allow_count = 1};
@@ -446,4 +371,19 @@ cx_status cx_gate_runner_argv(cx_machine_task *t, cx_err *err)
     if (text.data == NULL)
         return cx_fail_nomem(err);
     return cx_task_refuse(t, "tool", "runner_argv", true, &violations, err);
+}
+
+/* --- the acceptance tests' programs ------------------------------------------------------------ */
+
+/* A program that is not there is not there later either: no agent works in vain. */
+cx_status cx_gate_test_programs(cx_machine_task *t, cx_err *err)
+{
+    cx_ahead ahead = cx_task_ahead(t);
+    cx_texts faults;
+    t->gate = "tests";
+    CX_TRY(cx_ahead_tests(&ahead, &faults, err));
+    if (faults.count == 0)
+        return CX_SUCCESS;
+    t->hint = faults.items[0];
+    return cx_task_refuse(t, "tests", "command_refused", true, &faults, err);
 }

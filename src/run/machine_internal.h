@@ -313,6 +313,25 @@ void cx_machine_task_init(cx_machine_task *t, cx_machine *m, cx_str id);
 /* RFC 3339, now; data NULL when out of memory. */
 cx_str cx_machine_now(cx_machine *m, cx_arena *arena);
 
+/* machine_ahead.c: what stops a run before its agent starts, and can be known without a work tree. */
+typedef struct cx_ahead {
+    const cx_machine *m;
+    const cx_contract *contract;
+    const cx_run_runner_config *runner; /* NULL = the configuration has none of that name */
+    const cx_runner_settings *settings;
+    const char *worktree; /* where no program may lie either; NULL = none yet */
+    cx_arena *arena;
+} cx_ahead;
+
+/* Where programs of a run may come from (C16): not from the repository, runtime root or work tree. */
+CX_RESULT cx_ahead_trust(const cx_ahead *ahead, cx_run_trust *out, cx_err *err);
+/* Each lists "WHAT: why" for what is refused; an empty list passes. */
+CX_RESULT cx_ahead_runner(const cx_ahead *ahead, const char **out_reason, cx_texts *out, cx_err *err);
+CX_RESULT cx_ahead_integrated(const cx_ahead *ahead, cx_texts *out, cx_err *err);
+CX_RESULT cx_ahead_runner_argv(const cx_ahead *ahead, cx_texts *out, cx_err *err);
+CX_RESULT cx_ahead_tests(const cx_ahead *ahead, cx_texts *out, cx_err *err);
+cx_ahead cx_task_ahead(cx_machine_task *t);
+
 /* machine_runner.c */
 CX_RESULT cx_machine_choose_runner(cx_machine *m, cx_err *err);
 /* Of a part: what the command line says, else what its contract or its role has. */
@@ -366,7 +385,7 @@ cx_machine_stage cx_gate_network_check;
 cx_machine_stage cx_gate_mcp_check;
 cx_machine_stage cx_gate_sampling_check;
 cx_machine_stage cx_gate_sandbox;
-cx_machine_stage cx_gate_runner_argv;
+cx_machine_stage cx_gate_runner_argv, cx_gate_test_programs;
 CX_RESULT cx_task_judge_argv(cx_machine_task *t, const cx_runner *runner, bool network,
                              cx_run_command_verdict *out, cx_err *err);
 CX_RESULT cx_machine_open_box(cx_machine *m, cx_arena *arena, cx_err *err);

@@ -5,12 +5,14 @@ agent has worked.
 Closes with `N passed, N failed, N skipped`.
 """
 import json
+import os
 import pathlib
 import re
+import shutil
 
 from kit import BIN, Folder, check, main, run, test
-from run_kit import (GOLDEN, GOOD_OPS, SCENARIOS, Repo, clean_env, contract, fails_at, golden,
-                     payloads, refused, reply, sandboxed, script, sha256, types)
+from run_kit import (GOLDEN, GOOD_OPS, SCENARIOS, Repo, clean_env, contract, exec_config, fails_at,
+                     golden, payloads, refused, reply, sandboxed, script, sha256, types, with_policies)
 
 
 # --- golden ---------------------------------------------------------------------------------------
@@ -293,6 +295,49 @@ def a_dry_run_writes_nothing():
         check(done.returncode == 4 and not answer["allow"], answer)
         check(answer["gates"]["policy"]["violations"] == ["wide_path src/"], answer)
         check(not (repo.path / ".runtime-cache").exists(), "the runtime root was made")
+
+
+def refusals(repo, path):
+    """What `contract explain` says that a run refuses, as "gate: reason"; the text says the same."""
+    done = repo.cortex("contract", "explain", path, "--json")
+    found = [f"{one['gate']}: {one['reason']}" for one in json.loads(done.stdout)["refusals"]]
+    text = repo.cortex("contract", "explain", path).stdout.decode()
+    check(all(one in text for one in found), found, text)
+    check(("refuse nothing" in text) == (not found), text)
+    return found
+
+
+@sandboxed
+def explain_and_run_refuse_the_same():
+    """A runner that the policy bars, one that is not pinned, a test whose program nothing has."""
+    barred = exec_config("scripts/agent.sh", runner={"mcp_only": True, "default": "tool"})
+    unpinned = exec_config("scripts/agent.sh", integrations={})
+    test_of = {"acceptance_tests": [{"name": "t", "cmd": "pytest -q", "must_pass": True}]}
+    cases = [(barred, {}, "runner", "MCP runners only"), (unpinned, {}, "integrated", "no integration"),
+             (exec_config("scripts/agent.sh"), test_of, "tests", "C16 'pytest'")]
+    for config, changes, gate, why in cases:
+        with Folder() as folder:
+            # Programs come from a folder that has the agent's and not the test's.
+            programs = folder / "programs"
+            programs.mkdir(mode=0o755)
+            shutil.copy(pathlib.Path("/bin/sh").resolve(), programs / "sh")
+            repo, _ = with_policies(folder, **config, trusted_dirs=[str(programs)],
+                                    trusted_uid=os.getuid())
+            repo.write("scripts/agent.sh", "#!/bin/sh\n", True)
+            repo.commit("agent")
+            path = repo.keep("contract.json", contract(**changes))
+            said = refusals(repo, path)
+            check(any(one.startswith(gate + ": ") and why in one for one in said), gate, said)
+            done, answer = repo.run(contract(**changes), None)
+            check(answer["failed_gate"] == gate, done.stderr, answer)
+            check([f"{gate}: {one}" for one in answer["violations"]] ==
+                  [one for one in said if one.startswith(gate + ": ")], answer, said)
+    with Folder() as folder:
+        repo = Repo(folder)
+        path = repo.keep("contract.json", contract(acceptance_tests=[
+            {"name": "t", "cmd": ".venv/bin/pytest -q", "must_pass": True}]))
+        text = repo.cortex("contract", "explain", path).stdout.decode()
+        check("K10" in text and "refuse nothing" not in text, text)
 
 
 @sandboxed
