@@ -90,7 +90,7 @@ struct cx_http {
     cx_pool *intake, *reads;
     atomic_size_t body_used;           /* M4 */
     atomic_uint senders[SENDER_SLOTS]; /* writing calls under way, by token */
-    atomic_int_fast64_t in_flight; /* requests of this listener not answered yet */
+    atomic_int_fast64_t in_flight;     /* requests of this listener not answered yet */
     cx_lock lock;
     connection *connections;
     bool sweeping_ends;
@@ -113,6 +113,7 @@ typedef struct exchange {
     step step;
     bool counted; /* in in_flight */
     bool with_sender;
+    bool close;      /* the connection, after the answer */
     unsigned sender; /* slot */
     uint8_t *body;
     size_t body_size, body_capacity;
@@ -249,7 +250,7 @@ static void *on_target(void *arg, const char *target, struct MHD_Connection *han
     x->http = http;
     x->connection = handle;
     x->step = STEP_NEW;
-    x->counted = x->with_sender = false;
+    x->counted = x->with_sender = x->close = false;
     x->body = NULL;
     x->body_size = x->body_capacity = 0;
     x->received = 0;
@@ -309,14 +310,14 @@ static void add_headers(exchange *x, struct MHD_Response *response)
     const mhd_library *mhd = &x->http->mhd;
     const cx_response *answer = &x->call.response;
     (void)mhd->MHD_add_response_header(response, "Content-Type", answer->content_type);
-    (void)mhd->MHD_add_response_header(
-        response, "Cache-Control",
-        answer->cache_control == NULL ? "no-store" : answer->cache_control);
+    (void)mhd->MHD_add_response_header(response, "Cache-Control",
+                                       answer->cache_control == NULL ? "no-store"
+                                                                     : answer->cache_control);
     (void)mhd->MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
     for (size_t i = 0; i < answer->header_count; i++)
         (void)mhd->MHD_add_response_header(response, answer->headers[i].name,
                                            answer->headers[i].value);
-    if (atomic_load(&x->http->service->stopping))
+    if (x->close || atomic_load(&x->http->service->stopping))
         (void)mhd->MHD_add_response_header(response, "Connection", "close");
 }
 
@@ -508,6 +509,57 @@ static uint64_t length_of(cx_str text)
     return value;
 }
 
+/*
+ * How a message is framed must be beyond doubt (RFC 9112 §6.3): a proxy that reads it otherwise
+ * than we do would let a second request hide in the body of the first.
+ */
+typedef struct framing {
+    const char *length, *coding; /* the first of each */
+    size_t hosts;
+    const char *fault;
+} framing;
+
+/* ASCII letters of `text` in either case; `lower` is in lower case. */
+static bool equals_nocase(const char *text, const char *lower)
+{
+    for (; *lower != '\0'; text++, lower++) {
+        char c = *text >= 'A' && *text <= 'Z' ? (char)(*text - 'A' + 'a') : *text;
+        if (c != *lower)
+            return false;
+    }
+    return *text == '\0';
+}
+
+static enum MHD_Result look_at_framing(void *arg, enum MHD_ValueKind kind, const char *key,
+                                       const char *value)
+{
+    framing *f = arg;
+    (void)kind;
+    if (value == NULL)
+        value = "";
+    if (equals_nocase(key, "content-length")) {
+        if (f->length != NULL && strcmp(f->length, value) != 0)
+            f->fault = "the request has two Content-Length headers that differ";
+        for (const char *at = value; *at != '\0'; at++)
+            if (*at < '0' || *at > '9')
+                f->fault = "Content-Length: expected one decimal number";
+        if (*value == '\0')
+            f->fault = "Content-Length: expected one decimal number";
+        f->length = value;
+    } else if (equals_nocase(key, "transfer-encoding")) {
+        if (f->coding != NULL)
+            f->fault = "the request has two Transfer-Encoding headers";
+        else if (!equals_nocase(value, "chunked"))
+            f->fault = "Transfer-Encoding: expected chunked, the only one there is here";
+        f->coding = value;
+    } else if (equals_nocase(key, "host") && ++f->hosts > 1) {
+        f->fault = "the request has two Host headers";
+    }
+    if (f->length != NULL && f->coding != NULL)
+        f->fault = "the request has Content-Length and Transfer-Encoding; send one of them";
+    return MHD_YES;
+}
+
 static void take_headers(exchange *x, const char *method)
 {
     cx_request *request = &x->call.request;
@@ -546,6 +598,16 @@ static enum MHD_Result begin(exchange *x, const char *method)
     take_headers(x, method);
     (void)http->mhd.MHD_get_connection_values(x->connection, MHD_HEADER_KIND, count_header,
                                               &header_bytes);
+    framing how = {NULL, NULL, 0, NULL};
+    (void)http->mhd.MHD_get_connection_values(x->connection, MHD_HEADER_KIND, look_at_framing,
+                                              &how);
+    if (how.fault != NULL) {
+        const cx_problem problem = {
+            .status = 400, .type = "invalid-request", .detail = cx_str_z(how.fault)};
+        x->close = true;
+        cx_call_problem(call, &problem);
+        return answer(x); /* what follows has no known end, so none of it is read */
+    }
     if (header_bytes > HEADER_BYTES_MAX) {
         const cx_problem problem = {.status = 431,
                                     .type = "too-large",

@@ -459,6 +459,44 @@ def the_absolute_form_is_understood(s):
 
 
 @shared
+def a_message_of_doubtful_length_is_refused(s):
+    """RFC 9112 6.3: 400, and nothing that follows on the connection is taken for a request."""
+    hidden = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
+    size = str(len(hidden)).encode()
+    doubtful = [
+        [b"Content-Length: " + size, b"Transfer-Encoding: chunked"],
+        [b"Transfer-Encoding: chunked", b"Content-Length: " + size],
+        [b"Content-Length: 0", b"Content-Length: " + size],
+        [b"Content-Length: " + size, b"content-length: 0"],
+        [b"Content-Length: 3, 4"],
+        [b"Content-Length: +3"],
+        [b"Content-Length: -1"],
+        [b"Content-Length: 0x3"],
+        [b"Content-Length: "],
+        [b"Transfer-Encoding: gzip"],
+        [b"Transfer-Encoding: chunked, gzip"],
+        [b"Transfer-Encoding: identity"],
+        [b"Transfer-Encoding: chunked", b"Transfer-Encoding: chunked"],
+        [b"Host: y"],
+    ]
+    for headers in doubtful:
+        for first in (b"GET /healthz HTTP/1.1", b"POST " + API.encode() + b"/events HTTP/1.1"):
+            with socket.create_connection((s.host, s.port), timeout=20) as c:
+                c.sendall(b"\r\n".join([first, b"Host: x", *headers, b"", b""]) + hidden)
+                got = b""
+                try:
+                    while chunk := c.recv(65536):
+                        got += chunk
+                except ConnectionResetError:
+                    pass
+            assert code_of(got) == 400, (headers, got)
+            assert b"HTTP/1.1 200" not in got, ("the hidden request was answered", headers, got)
+    # The same length twice is one length.
+    twice = b"GET /healthz HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\nContent-Length: 0\r\n\r\n"
+    assert code_of(raw(s, twice)) == 200
+
+
+@shared
 def nothing_that_was_sent_comes_back_unescaped(s):
     evil = "%3Cscript%3Ealert(1)%3C/script%3E%22%0d%0aX-Evil:%201"
     for path in [f"/{evil}", API + f"/traces?{evil}=1", API + f"/traces?level={evil}"]:
