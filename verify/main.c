@@ -41,8 +41,9 @@ static const char usage[] =
     "  --leaf HEX              its leaf hash\n"
     "  --namespace NAME        memories or edges: a proof of the other is broken\n"
     "  --members, --absent     every key must be a member (erased or not), or absent\n"
-    "  --require WHAT          anchored: something trusted must bear it; signed: a key given must\n"
-    "                          have signed it; otherwise the verdict is indeterminate\n"
+    "  --require WHAT          anchored, the default: something given must bear it out; signed: a\n"
+    "                          key given must have signed it; else the verdict is indeterminate\n"
+    "  --self-consistent       that a file agrees with itself is enough: anybody can make such one\n"
     "\n"
     "  --details               also show roots and counts of signatures\n"
     "  --json                  one JSON object a file\n"
@@ -59,8 +60,8 @@ typedef struct program {
     cx_vkey keys[CX_NOTE_KEYS_MAX];
     cx_digest overall_root, leaf_hash;
     cx_journal_point journal, older;
-    bool has_root, has_size, has_from_root, has_from_size;
-    bool details, json;
+    bool has_root, has_size, has_from_root, has_from_size, has_require;
+    bool details, json, self_consistent;
     const char **files;
     size_t file_count;
     bool used_standard_input;
@@ -188,6 +189,7 @@ static cx_status take_word(program *p, const char *option, const char *value, cx
         return cx_fail(err, CX_E_USAGE,
                        "option --namespace: found '%s', expected memories or edges", value);
     }
+    p->has_require = true;
     options->require = strcmp(value, "signed") == 0 ? CX_REQUIRE_SIGNED : CX_REQUIRE_ANCHORED;
     if (strcmp(value, "signed") == 0 || strcmp(value, "anchored") == 0)
         return CX_SUCCESS;
@@ -273,6 +275,8 @@ static cx_status take_flag(program *p, const char *word, cx_err *err)
         p->options.expect = CX_EXPECT_MEMBERS;
     else if (strcmp(word, "--absent") == 0)
         p->options.expect = CX_EXPECT_ABSENT;
+    else if (strcmp(word, "--self-consistent") == 0)
+        p->self_consistent = true;
     else if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0 ||
              strcmp(word, "--version") == 0)
         p->asked_only = true;
@@ -317,6 +321,10 @@ static cx_status join_options(program *p, cx_err *err)
     if ((p->has_root && options->checkpoint.size != 0) ||
         (p->has_from_root && options->older_checkpoint.size != 0))
         return cx_fail(err, CX_E_USAGE, "a journal is given by its root or by a checkpoint");
+    if (p->self_consistent && p->has_require)
+        return cx_fail(err, CX_E_USAGE, "--self-consistent and --require cannot both be asked");
+    if (p->self_consistent)
+        options->require = CX_REQUIRE_SELF_CONSISTENT;
     if (p->file_count == 0 && !p->asked_only)
         return cx_fail(err, CX_E_USAGE, "expected at least one FILE");
     if (!p->has_size)

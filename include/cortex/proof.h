@@ -82,9 +82,9 @@ typedef struct cx_proof_journal_root {
 #define CX_PROOF_SIZE_UNKNOWN UINT64_MAX
 
 typedef enum cx_proof_require {
-    CX_PROOF_REQUIRE_NOTHING,
-    CX_PROOF_REQUIRE_ANCHORED, /* indeterminate "NotAnchored" unless something trusted bears it */
-    CX_PROOF_REQUIRE_SIGNED    /* indeterminate "NotSigned" unless a trusted key signed */
+    CX_PROOF_REQUIRE_ANCHORED, /* indeterminate "NotAnchored" unless something given bears it out */
+    CX_PROOF_REQUIRE_SIGNED,   /* indeterminate "NotSigned" unless a key given signed it */
+    CX_PROOF_REQUIRE_SELF_CONSISTENT /* agreeing with itself is enough, which anybody can arrange */
 } cx_proof_require;
 
 typedef enum cx_proof_expect {
@@ -94,8 +94,8 @@ typedef enum cx_proof_expect {
 } cx_proof_expect;
 
 /*
- * What the reader trusts and asks.  All of it may be left out; without any trust the verdict says
- * only that the proof agrees with itself, so require CX_PROOF_REQUIRE_ANCHORED where it matters.
+ * What the reader trusts and asks.  All of it may be left out; a proof that agrees with itself and
+ * rests on nothing given is indeterminate then (see cx_proof_require).
  */
 typedef struct cx_proof_trust {
     const char *const
@@ -118,7 +118,7 @@ typedef struct cx_proof_trust {
 #define CX_PROOF_TRUST_INIT                                                                   \
     {                                                                                         \
         NULL, 0, 0, NULL, NULL, NULL, {NULL, 0}, {NULL, 0}, {NULL, 0}, {NULL, 0}, NULL, NULL, \
-            CX_PROOF_EXPECT_ANY, CX_PROOF_REQUIRE_NOTHING                                     \
+            CX_PROOF_EXPECT_ANY, CX_PROOF_REQUIRE_ANCHORED                                    \
     }
 
 typedef struct cx_proof_report cx_proof_report;

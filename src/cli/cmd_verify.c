@@ -27,8 +27,10 @@ static const cx_cli_option options[] = {
     CX_CLI_OPT("cosigners", 0, CX_CLI_COUNT, "N", "It must be cosigned by N of the keys."),
     CX_CLI_OPT(
         "require", 0, CX_CLI_CHOICE, "anchored|signed",
-        "anchored: something from outside must bear it; signed: a key given must have signed "
-        "it. Otherwise the verdict is indeterminate."),
+        "anchored, the default for files: something given must bear it out; signed: a key given "
+        "must have signed it. Otherwise the verdict is indeterminate."),
+    CX_CLI_OPT_FLAG("self-consistent", 0,
+                    "A file: that it agrees with itself is enough. Anybody can make such a file."),
     CX_CLI_OPT("manifest", 0, CX_CLI_FILE, "FILE",
                "A home: a manifest kept elsewhere. A state proof that comes alone: its manifest."),
     CX_CLI_OPT("root", 0, CX_CLI_TEXT, "HEX", "The root of the journal, or of the newer one."),

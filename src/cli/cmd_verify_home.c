@@ -110,7 +110,7 @@ static cx_status prepare(audit *a, cx_err *err)
         (a->options.anchor_count != 0 && a->options.actor.size == 0))
         CX_TRY(cx_cli_actor_name(a->cli, a->args, &a->options.actor, err));
     a->options.anchors = a->anchors;
-    a->options.require_anchored = a->trust.require != CX_REQUIRE_NOTHING;
+    a->options.require_anchored = cx_cli_has(a->args, "require");
     return CX_SUCCESS;
 }
 

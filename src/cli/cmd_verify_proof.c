@@ -111,6 +111,10 @@ cx_status cx_cli_take_trust(cx_cli *cli, const cx_cli_args *args, cx_check_optio
                           : CX_NAMESPACE_MEMORIES;
     if (require != NULL)
         out->require = strcmp(require, "signed") == 0 ? CX_REQUIRE_SIGNED : CX_REQUIRE_ANCHORED;
+    if (cx_cli_has(args, "self-consistent") && require != NULL)
+        return cx_fail(err, CX_E_USAGE, "--self-consistent and --require cannot both be asked");
+    if (cx_cli_has(args, "self-consistent"))
+        out->require = CX_REQUIRE_SELF_CONSISTENT;
     return CX_SUCCESS;
 }
 

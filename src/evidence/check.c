@@ -389,7 +389,7 @@ static cx_status seals(cx_evidence_checker *c, size_t number, const cx_manifest 
 static cx_status check_pack(cx_evidence_checker *c, size_t number, cx_err *err)
 {
     cx_check_options options = {.overall_root = c->options->overall_root,
-                                .namespace_given = false};
+                                .require = CX_REQUIRE_SELF_CONSISTENT};
     cx_check_result result;
     cx_err found;
     cx_finding finding;
@@ -429,14 +429,14 @@ static void conclude(cx_evidence_checker *c)
     if (out->journals_signed < journals &&
         (must_sign || (keys && out->journals_signed != 0)))
         cx_evidence_find(c, "journal", 0, CX_INDETERMINATE, "NotSigned",
-                         keys ? "it holds in itself, but the keys given have signed %zu of %zu "
+                         keys ? "it agrees with itself, but the keys given have signed %zu of %zu "
                                 "journals"
-                              : "it holds in itself, but no key was given (%zu of %zu journals)",
+                              : "it agrees with itself, but no key was given (%zu of %zu journals)",
                          out->journals_signed, journals);
     else if (out->journals_anchored < journals && c->options->require == CX_REQUIRE_ANCHORED)
         cx_evidence_find(c, "journal", 0, CX_INDETERMINATE, "NotAnchored",
-                         "it holds in itself, but %zu of %zu journals are borne by nothing that "
-                         "was given",
+                         "it agrees with itself, as anybody can make it do, but nothing given bears "
+                         "out %zu of %zu journals; give --key with the key of their checkpoints",
                          journals - out->journals_anchored, journals);
     if (out->journals_anchored < journals)
         cx_evidence_limit(c, "nobody vouches here for a journal that no given key has signed: anyone "

@@ -50,8 +50,7 @@ static void text_journals(const cx_evidence_result *r, cx_buf *out)
     for (size_t i = 0; i < e->journal_count; i++) {
         cx_buf_add_z(out, "  journal ");
         cx_check_write_safe(out, e->journals[i].actor);
-        cx_buf_printf(out, ", %llu entries, root ",
-                      (unsigned long long)e->journals[i].point.size);
+        cx_buf_printf(out, ", %llu entries, root ", (unsigned long long)e->journals[i].point.size);
         for (size_t j = 0; j < 32; j++)
             cx_buf_printf(out, "%02x", e->journals[i].point.root.bytes[j]);
         cx_buf_add_z(out, e->journals[i].checkpoint.size == 0 ? ", not signed\n" : "\n");
@@ -68,11 +67,31 @@ static void text_findings(const cx_evidence_result *r, cx_buf *out)
     }
 }
 
-void cx_evidence_write_text(const cx_evidence_result *r, cx_str file, bool details, cx_buf *out)
+/* What a verdict "holds" rests on, in the words of a line's end. */
+static void text_rest(const cx_evidence_result *r, cx_buf *out)
 {
     size_t journals = r->evidence.journal_count;
+    if (r->journals_anchored == 0) {
+        cx_buf_add_z(out, " in itself only, resting on nothing given");
+        return;
+    }
+    cx_buf_printf(out, ", resting on keys given, which signed %zu of %zu journals",
+                  r->journals_signed, journals);
+    if (r->journals_anchored > r->journals_signed)
+        cx_buf_printf(out, ", and on roots given of %zu more",
+                      r->journals_anchored - r->journals_signed);
+    if (r->evidence.trace_count != 0)
+        cx_buf_printf(out, "; keys given signed %zu of %zu decisions", r->traces_signed,
+                      r->evidence.trace_count);
+}
+
+void cx_evidence_write_text(const cx_evidence_result *r, cx_str file, bool details, cx_buf *out)
+{
     cx_check_write_safe(out, file);
-    cx_buf_printf(out, ": %s\n", verdict_word(r->finding.verdict));
+    cx_buf_printf(out, ": %s", verdict_word(r->finding.verdict));
+    if (r->finding.verdict == CX_HOLDS)
+        text_rest(r, out);
+    cx_buf_add_byte(out, '\n');
     if (r->read)
         text_counts(r, out);
     if (r->read && details)
@@ -80,11 +99,6 @@ void cx_evidence_write_text(const cx_evidence_result *r, cx_str file, bool detai
     text_findings(r, out);
     if (!r->read)
         return;
-    if (r->finding.verdict == CX_HOLDS)
-        cx_buf_printf(out, "  rests on: %zu of %zu journals signed by a key given, %zu known to the "
-                           "reader; %zu of %zu decisions signed by a key given\n",
-                      r->journals_signed, journals, r->journals_anchored, r->traces_signed,
-                      r->evidence.trace_count);
     for (size_t i = 0; i < r->limit_count && r->finding.verdict != CX_BROKEN; i++)
         cx_buf_printf(out, "  not proven: %s\n", r->limits[i]);
 }

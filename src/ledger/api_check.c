@@ -95,9 +95,9 @@ static cx_status take_words(const cx_proof_trust *trust, cx_check_options *out, 
     default: return cx_api_refuse(err, "there is nothing such to expect");
     }
     switch (trust->require) {
-    case CX_PROOF_REQUIRE_NOTHING: out->require = CX_REQUIRE_NOTHING; break;
     case CX_PROOF_REQUIRE_ANCHORED: out->require = CX_REQUIRE_ANCHORED; break;
     case CX_PROOF_REQUIRE_SIGNED: out->require = CX_REQUIRE_SIGNED; break;
+    case CX_PROOF_REQUIRE_SELF_CONSISTENT: out->require = CX_REQUIRE_SELF_CONSISTENT; break;
     default: return cx_api_refuse(err, "there is nothing such to require");
     }
     if (trust->name_space == NULL)

@@ -1,7 +1,8 @@
 /*
  * check.c - recognising a proof file and checking it against what the caller trusts.
  *
- *   C1  "holds" is said only when every rule of the format held; it rests on what `anchors` says.
+ *   C1  "holds" is said only when every rule of the format held and something given from outside
+ *       bears it out (`anchors`), or when the caller asked for self-consistency alone.
  *   C2  What only the caller could know and did not give makes the verdict indeterminate, when
  *       without it nothing is left to be said (no leaf, no root, no key for a signature).
  *   C3  A key that was given must have signed something: manifest, seal or checkpoint; otherwise
@@ -344,8 +345,10 @@ static cx_status check_multiproof(checker *c, cx_err *err)
     if (holds(c) && options->manifest.size == 0)
         indeterminate(c, "NoManifest",
                       "the proof leads to its own root; give --manifest to say whose root that is");
-    if (holds(c))
+    if (holds(c)) {
+        c->out->anchors |= CX_CHECK_BY_MANIFEST;
         CX_TRY(anchor_manifest(c, err));
+    }
     if (holds(c))
         CX_TRY(check_manifest_journal(c, err));
     return CX_SUCCESS;
@@ -652,14 +655,14 @@ static void conclude(checker *c)
     if (key_unused || (options->require == CX_REQUIRE_SIGNED && !out->is_signed))
         indeterminate(c, "NotSigned",
                       options->key_count == 0
-                          ? "it holds in itself, but no key was given to check who signed it"
-                          : "it holds in itself, but none of the keys given has signed it");
+                          ? "it agrees with itself; give --key with the key of its signer"
+                          : "it agrees with itself, but none of the keys given has signed it");
     else if (options->require == CX_REQUIRE_ANCHORED && out->anchors == 0)
         indeterminate(c, "NotAnchored",
-                      "it holds in itself, but nothing that was given as trusted bears it");
+                      "it agrees with itself, as anybody can make it do; give --key with the key of "
+                      "its signer, or --overall-root");
     else if (out->anchors == 0)
-        limit(c, "nobody vouches for it here: anyone can make a manifest that holds in itself; "
-                 "give --key or --overall-root");
+        limit(c, "where it comes from: anybody can make a file that agrees with itself");
     else if (is_about_state(out->kind) && !out->is_signed)
         limit(c, "who made it is not proven: no signature was checked");
 }

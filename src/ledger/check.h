@@ -29,9 +29,10 @@ const char *cx_check_kind_name(cx_check_kind kind);
 cx_check_kind cx_check_recognise(cx_bytes bytes);
 
 typedef enum cx_check_require {
-    CX_REQUIRE_NOTHING,
-    CX_REQUIRE_ANCHORED, /* indeterminate "NotAnchored" unless something trusted bears it */
-    CX_REQUIRE_SIGNED    /* indeterminate "NotSigned" unless a trusted key signed */
+    CX_REQUIRE_ANCHORED,       /* indeterminate "NotAnchored" unless something given bears it out */
+    CX_REQUIRE_SIGNED,         /* indeterminate "NotSigned" unless a key given signed it */
+    CX_REQUIRE_SELF_CONSISTENT /* that it agrees with itself is enough: anybody can make such a file
+                                */
 } cx_check_require;
 
 typedef enum cx_check_expect {
@@ -66,7 +67,8 @@ enum {
     CX_CHECK_BY_SEAL = 4, /* the manifest's seal stands in a trusted journal */
     CX_CHECK_BY_ROOT = 8, /* a journal root given by the caller */
     CX_CHECK_BY_CHECKPOINT = 16,
-    CX_CHECK_BY_RECEIPT = 32
+    CX_CHECK_BY_RECEIPT = 32,
+    CX_CHECK_BY_MANIFEST = 64 /* given by the caller for a state proof that comes alone */
 };
 
 #define CX_CHECK_LIMITS_MAX 8

@@ -26,6 +26,7 @@ static const struct {
     {CX_CHECK_BY_ROOT, "journal_root", "the journal root given"},
     {CX_CHECK_BY_CHECKPOINT, "checkpoint", "a key given, which signed the checkpoint"},
     {CX_CHECK_BY_RECEIPT, "receipt", "a key given, which signed the receipt"},
+    {CX_CHECK_BY_MANIFEST, "manifest", "the manifest given"},
 };
 
 /* A message may have been cut inside a character. */
@@ -137,6 +138,22 @@ static void text_roots(const cx_check_result *r, cx_buf *out)
                       r->note.signed_by_origin, r->note.cosigned, r->note.unknown);
 }
 
+/* What a verdict "holds" rests on, in the words of a line's end. */
+static void text_anchors(const cx_check_result *r, cx_buf *out)
+{
+    const char *separator = ", resting on ";
+    for (size_t i = 0; i < CX_COUNT_OF(anchors); i++) {
+        if ((r->anchors & anchors[i].bit) == 0)
+            continue;
+        cx_buf_printf(out, "%s%s", separator, anchors[i].text);
+        separator = " and ";
+    }
+    if (r->anchors == 0)
+        cx_buf_add_z(out, r->kind == CX_CHECK_CONSISTENCY
+                              ? ", resting on the two journals given"
+                              : " in itself only, resting on nothing given");
+}
+
 void cx_check_write_text(const cx_check_result *r, cx_str file, bool details, cx_buf *out)
 {
     const cx_finding *finding = &r->finding;
@@ -149,6 +166,8 @@ void cx_check_write_text(const cx_check_result *r, cx_str file, bool details, cx
         cx_buf_add_z(out, ": ");
         cx_check_write_safe(out, whole_text(finding->message));
     }
+    if (finding->verdict == CX_HOLDS)
+        text_anchors(r, out);
     cx_buf_add_byte(out, '\n');
     text_summary(r, out);
     if (finding->verdict == CX_BROKEN)
@@ -158,9 +177,6 @@ void cx_check_write_text(const cx_check_result *r, cx_str file, bool details, cx
         text_roots(r, out);
     if (finding->verdict != CX_HOLDS)
         return;
-    for (size_t i = 0; i < CX_COUNT_OF(anchors); i++)
-        if ((r->anchors & anchors[i].bit) != 0)
-            cx_buf_printf(out, "  rests on: %s\n", anchors[i].text);
     for (size_t i = 0; i < r->limit_count; i++)
         cx_buf_printf(out, "  not proven: %s\n", r->limits[i]);
 }

@@ -555,7 +555,7 @@ static cx_status begin(maker *m, cx_err *err)
 /* G2 */
 static cx_status check_made(maker *m, cx_bytes file, cx_evidence_result *out, cx_err *err)
 {
-    static const cx_check_options nothing = {.require = CX_REQUIRE_NOTHING};
+    static const cx_check_options nothing = {.require = CX_REQUIRE_SELF_CONSISTENT};
     CX_TRY(cx_evidence_check(file, &nothing, m->arena, out, err));
     if (out->finding.verdict != CX_BROKEN)
         return CX_SUCCESS;

@@ -80,7 +80,8 @@ def runs_commits_decisions_and_memories_are_handed_over():
         for name, kind in ((story.run, "run"), (story.commit[:12], "commit"),
                            (story.trace, "trace"), (story.kept, "memory")):
             path = make(repo, name, "--sign", key)
-            loose = both(path)
+            loose = both(path, "--self-consistent")
+            check(both(path, code=3)["reason"] == "NotAnchored")
             check(loose["verdict"] == "holds" and loose["about"]["kind"] == kind, loose)
             check(any("nobody vouches" in text for text in loose["limits"]), loose["limits"])
             found = both(path, "--key", public, "--require", "signed")
@@ -163,7 +164,7 @@ def hostile_text_is_inert():
             "--actor", "de<b>sk", "--derived-from", "https://example.invalid/<script>")
         check(done.returncode == 0, done.stderr)
         path = make(repo, done.stdout.decode().strip())
-        check(both(path)["verdict"] == "holds")
+        check(both(path, "--self-consistent")["verdict"] == "holds")
         text = path.read_text()
         shown = text[:text.index('<script type="application/vnd.cortex.evidence"')]
         for bad in ("<script", "<img", "<h1>x", "onerror=alert(2)>", "\u202e", "\u2066", "\u200b",

@@ -950,7 +950,8 @@ def proofs_are_checked_by_others_without_the_home():
             p.verify_elsewhere(1, "--absent", f / "in")
             p.verify_elsewhere(0, "--root", roots["journal_root"], "--size", roots["journal_size"],
                                f / "entry")
-            assert p.expect(0, "verify", "-", input=(f / "in").read_bytes(), out="holds")
+            assert p.expect(0, "verify", "-", "--self-consistent", input=(f / "in").read_bytes(), out="holds")
+            p.expect(3, "verify", f / "in", out="NotAnchored")
             assert p.run("prove", a, b).stdout == (f / "in").read_bytes()
             shutil.rmtree(p.home)
             p.verify_elsewhere(0, "--overall-root", root, f / "in")

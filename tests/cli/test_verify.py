@@ -43,6 +43,10 @@ def run(*args, input=None, cwd=None, stdout=subprocess.PIPE, env=None):
                           stderr=subprocess.PIPE, cwd=cwd, timeout=60, env=env)
 
 
+# That a file agrees with itself is enough.
+SELF = "--self-consistent"
+
+
 def expect(done, code, out=None, err=None):
     said = (done.stdout or b"").decode(errors="replace")
     assert done.returncode == code, f"{done.args[1:]}: exit {done.returncode}, expected {code}\n" \
@@ -200,10 +204,11 @@ def every_kind_holds_with_what_it_needs():
         older = ("--from-root", root_at(8), "--from-size", 8)
         newer = ("--root", JOURNAL, "--size", 19)
         for name, kind, args in [
-                ("answer.proof", "pack", ()),
+                ("answer.proof", "pack", (SELF,)),
+                ("answer.proof", "pack", ("--overall-root", OVERALL)),
                 ("answer.proof", "pack", ("--key", KEY, "--require", "signed")),
-                ("erased.proof", "pack", ("--members",)),
-                ("matrix.proof", "pack", ()),
+                ("erased.proof", "pack", ("--members", SELF)),
+                ("matrix.proof", "pack", (SELF,)),
                 ("multi.cbor", "multiproof", ("--manifest", f / "manifest.cbor")),
                 ("edges.cbor", "multiproof", ("--manifest", f / "signed.cbor", "--key", KEY)),
                 ("manifest.cbor", "manifest", ("--overall-root", OVERALL)),
@@ -237,7 +242,11 @@ def what_is_missing_makes_it_indeterminate():
                 ("entry0.tlog-proof", "NoKey", ("--entry", f / "entry0.cbor")),
                 ("receipt.cose", "NoKey", ("--entry", f / "entry0.cbor")),
                 ("receipt.cose", "NoLeaf", ("--key", KEY)),
+                ("answer.proof", "NotAnchored", ()),
                 ("answer.proof", "NotAnchored", ("--require", "anchored")),
+                ("erased.proof", "NotAnchored", ("--members",)),
+                ("matrix.proof", "NotAnchored", ()),
+                ("manifest.cbor", "NotAnchored", ()),
                 ("answer.proof", "NotSigned", ("--require", "signed")),
                 ("unsigned.proof", "NotSigned", ("--key", KEY)),
                 ("manifest.cbor", "NotSigned", ("--key", KEY)),
@@ -290,14 +299,14 @@ def the_verdict_vectors():
 @test
 def keys_are_named_and_counted():
     with Folder() as f:
-        keys = answer(f / "answer.proof")["keys"]
+        keys = answer(SELF, f / "answer.proof")["keys"]
         assert [k["result"] for k in keys] == ["member", "member", "member", "absent"]
         assert [k["uri"] for k in keys] == URIS
-        assert answer("--members", f / "erased.proof")["keys"][0]["result"] == "erased"
-        matrix = answer(f / "matrix.proof")
+        assert answer(SELF, "--members", f / "erased.proof")["keys"][0]["result"] == "erased"
+        matrix = answer(SELF, f / "matrix.proof")
         assert not matrix["keys"][0]["shown"] and matrix["scheme"] == "matrix-1"
-        expect(run(f / "matrix.proof"), 0, "(record not shown)")
-        expect(run(f / "erased.proof"), 0, "erased  matrix://cortex/Fact/")
+        expect(run(SELF, f / "matrix.proof"), 0, "(record not shown)")
+        expect(run(SELF, f / "erased.proof"), 0, "erased  matrix://cortex/Fact/")
         found = answer("--key", KEY, f / "answer.proof")
         assert found["anchors"] == ["manifest_signature"] and found["signed"]
         assert found["manifest"]["overall_root"] == OVERALL
@@ -306,11 +315,13 @@ def keys_are_named_and_counted():
 @test
 def what_is_not_proven_is_said():
     with Folder() as f:
-        expect(run(f / "answer.proof"), 0, "not proven: nobody vouches for it here")
+        said = expect(run(SELF, f / "answer.proof"), 0, "holds in itself only, resting on nothing given")
+        assert b"not proven: where it comes from: anybody can" in said.stdout
         expect(run("--overall-root", OVERALL, f / "answer.proof"), 0,
                "not proven: who made it is not proven")
-        said = expect(run("--key", KEY, f / "answer.proof"), 0, "rests on: a key given").stdout
-        assert b"nobody vouches" not in said
+        said = expect(run("--key", KEY, f / "answer.proof"), 0,
+                      "answer.proof: holds, resting on a key given, which signed the manifest").stdout
+        assert b"where it comes from" not in said
         expect(run("--root", JOURNAL, f / "inclusion.cbor"), 0, "not proven: the sizes are as")
 
 
@@ -321,9 +332,10 @@ def what_is_not_proven_is_said():
 def many_files_give_the_worst_code():
     with Folder() as f:
         (f / "bad.proof").write_bytes(pack()[:-1])
-        expect(run(f / "answer.proof", f / "erased.proof"), 0)
-        expect(run(f / "answer.proof", f / "key.pub"), 3)
-        done = expect(run("--json", f / "key.pub", f / "bad.proof", f / "answer.proof"), 1)
+        expect(run(SELF, f / "answer.proof", f / "erased.proof"), 0)
+        expect(run(f / "answer.proof", f / "erased.proof"), 3)
+        expect(run(SELF, f / "answer.proof", f / "key.pub"), 3)
+        done = expect(run(SELF, "--json", f / "key.pub", f / "bad.proof", f / "answer.proof"), 1)
         verdicts = [json.loads(line)["verdict"] for line in done.stdout.splitlines()]
         assert verdicts == ["indeterminate", "broken", "holds"]
 
@@ -331,7 +343,7 @@ def many_files_give_the_worst_code():
 @test
 def a_file_that_cannot_be_read_is_said_and_the_rest_checked():
     with Folder() as f:
-        done = expect(run(f / "absent", f / "answer.proof"), 3, "holds", "absent")
+        done = expect(run(SELF, f / "absent", f / "answer.proof"), 3, "holds", "absent")
         assert len(done.stderr.splitlines()) == 1
         lines = expect(run("--json", f / "absent", f / "answer.proof"), 3).stdout.splitlines()
         found = json.loads(lines[0])
@@ -342,7 +354,7 @@ def a_file_that_cannot_be_read_is_said_and_the_rest_checked():
 @test
 def standard_input_is_a_file():
     with Folder() as f:
-        assert json.loads(expect(run("--json", "-", input=pack()), 0).stdout)["file"] == "-"
+        assert json.loads(expect(run(SELF, "--json", "-", input=pack()), 0).stdout)["file"] == "-"
         expect(run("--manifest", "-", f / "multi.cbor", input=MANIFEST), 0)
         expect(run("--manifest", "-", "-", input=MANIFEST), 2, err="only once")
 
@@ -351,13 +363,13 @@ def standard_input_is_a_file():
 def names_like_options_and_names_that_act_on_a_terminal():
     with Folder() as f:
         (f / "--json").write_bytes(pack())
-        expect(run("--", "--json", cwd=f), 0, "--json: holds")
+        expect(run(SELF, "--", "--json", cwd=f), 0, "--json: holds")
         (f / "a\x1b[2Jb").write_bytes(pack())
-        assert b"\x1b" not in expect(run("a\x1b[2Jb", cwd=f), 0).stdout
+        assert b"\x1b" not in expect(run(SELF, "a\x1b[2Jb", cwd=f), 0).stdout
         hostile = os.fsencode(f) + b"/\xff"
         with open(hostile, "wb") as file:
             file.write(pack())
-        done = subprocess.run([BIN, "--json", hostile], stdout=subprocess.PIPE, timeout=60)
+        done = subprocess.run([BIN, SELF, "--json", hostile], stdout=subprocess.PIPE, timeout=60)
         assert done.returncode == 0 and json.loads(done.stdout)["file"].endswith("?")
 
 
@@ -408,7 +420,7 @@ def lost_output_is_not_success():
     if not os.path.exists("/dev/full"):
         raise Skip
     with Folder() as f, open("/dev/full", "wb") as full:
-        expect(run(f / "answer.proof", stdout=full), 3, err="standard output")
+        expect(run(SELF, f / "answer.proof", stdout=full), 3, err="standard output")
 
 
 @test

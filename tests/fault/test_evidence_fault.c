@@ -11,7 +11,7 @@
 
 static cx_status check(cx_bytes file, const cx_alloc *alloc, cx_evidence_result *out, cx_err *err)
 {
-    static const cx_check_options nothing = {.require = CX_REQUIRE_NOTHING};
+    static const cx_check_options nothing = {.require = CX_REQUIRE_SELF_CONSISTENT};
     cx_arena arena;
     cx_arena_init(&arena, alloc, 0);
     cx_status status = cx_evidence_check(file, &nothing, &arena, out, err);

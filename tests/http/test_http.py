@@ -388,6 +388,8 @@ def an_evidence_file_goes_out_to_be_kept(s):
         file.write(answer.body)
         file.flush()
         done = subprocess.run([verify, file.name], capture_output=True)
+        assert done.returncode == 3 and b"NotAnchored" in done.stdout, done.stdout
+        done = subprocess.run([verify, "--self-consistent", file.name], capture_output=True)
         assert done.returncode == 0 and b"about   trace shown" in done.stdout, done.stdout
 
 

@@ -661,6 +661,7 @@ CX_TEST(api_compact_pack)
     CHECK_STATUS(cx_proof_make(f->ledger, "andrew", &options, &again, &f->err), &f->err);
     CHECK(proof.size == again.size && memcmp(proof.data, again.data, proof.size) == 0);
     trust.expect = CX_PROOF_EXPECT_MEMBERS;
+    trust.require = CX_PROOF_REQUIRE_SELF_CONSISTENT;
     CHECK_STATUS(cx_proof_check(cx_owned_bytes(&proof), &trust, &report, &f->err), &f->err);
     REQUIRE(report != NULL);
     CHECK_INT(cx_proof_report_summary(report)->verdict, CX_HOLDS);
@@ -701,7 +702,8 @@ CX_TEST(api_absence_and_damage)
     cx_proof_trust trust = CX_PROOF_TRUST_INIT;
     CHECK_STATUS(prove(f, ABSENT_URI, true, true, &proof), &f->err);
     REQUIRE(proof.data != NULL);
-    CHECK_INT(verdict_of(f, &proof, NULL, ""), CX_HOLDS);
+    CHECK_INT(verdict_of(f, &proof, NULL, "NotAnchored"), CX_INDETERMINATE);
+    trust.require = CX_PROOF_REQUIRE_SELF_CONSISTENT;
     trust.expect = CX_PROOF_EXPECT_ABSENT;
     CHECK_INT(verdict_of(f, &proof, &trust, ""), CX_HOLDS);
     trust.expect = CX_PROOF_EXPECT_MEMBERS;
@@ -738,7 +740,7 @@ CX_TEST(api_trust_that_makes_no_sense)
     trust.expect = CX_PROOF_EXPECT_ANY;
     trust.require = (cx_proof_require)9;
     CHECK_FAILS(cx_proof_check(nothing, &trust, &report, &f->err), CX_E_USAGE, "InvalidArgument");
-    trust.require = CX_PROOF_REQUIRE_NOTHING;
+    trust.require = CX_PROOF_REQUIRE_SELF_CONSISTENT;
     trust.keys = &key;
     trust.key_count = 1;
     CHECK_FAILS(cx_proof_check(nothing, &trust, &report, &f->err), CX_E_FORMAT, "BadKey");

@@ -265,7 +265,7 @@ export default {
       ]);
       assert.equal(saved.suggestedFilename(), 'evidence.cxe');
       await saved.saveAs(join(s.folder, 'saved.cxe'));
-      const done = cortex(['verify', join(s.folder, 'saved.cxe')]);
+      const done = cortex(['verify', '--self-consistent', join(s.folder, 'saved.cxe')]);
       assert.equal(done.status, 0, done.stdout + done.stderr);
     },
 
