@@ -76,6 +76,11 @@ cx_status cx_cli_take_origin(cx_cli_ledger *l, const cx_cli_signer *signer, cx_s
                        "a log cannot be called '%.*s': expected text without spaces and '+' (see "
                        "--origin)",
                        (int)out->size, out->data);
+    if (cx_origin_reserved(*out))
+        return cx_fail(err, CX_E_USAGE,
+                       "a log cannot be called '%.*s': names that begin with " CX_ORIGIN_HASHED
+                       " are for journals whose actor's name no log can have",
+                       (int)out->size, out->data);
     return CX_SUCCESS;
 }
 

@@ -35,13 +35,12 @@ static cx_status prepare(cx_cli_ledger *l, void *arg, cx_err *err)
 /* What a journal is called: a name that no other journal of the home signs under. */
 static cx_status origin_of(cx_cli_ledger *l, cx_str actor, cx_str *out, cx_err *err)
 {
-    char hex[17] = "";
+    char hashed[CX_ORIGIN_HASHED_SIZE];
     CX_TRY(cx_cli_default_origin(l->cli, l->path, actor, out, err));
     if (cx_checkpoint_origin_ok(*out))
         return CX_SUCCESS;
-    cx_digest hash = cx_digest_of(cx_str_bytes(actor));
-    cx_hex_encode(cx_bytes_from(hash.bytes, 8), hex);
-    *out = cx_arena_printf(l->arena, "cortex/%s", hex);
+    cx_origin_hashed(actor, hashed);
+    *out = cx_arena_copy_str(l->arena, cx_str_z(hashed));
     return out->data == NULL ? cx_fail_nomem(err) : CX_SUCCESS;
 }
 

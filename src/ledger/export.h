@@ -39,6 +39,16 @@ typedef struct cx_checkpoint {
 
 /* Non-empty UTF-8 without spaces (Unicode's), controls or '+'; the same for the names of keys. */
 bool cx_checkpoint_origin_ok(cx_str origin);
+
+/*
+ * The origin of a journal whose actor's name no origin can hold (spaces, '+'): the whole SHA-256 of
+ * the name, in hex, under a prefix that is reserved: no log is given such a name, and the default
+ * "HOME/ACTOR" has a '/' that this form has not (decision 0014).
+ */
+#define CX_ORIGIN_HASHED "actor-sha256:"
+#define CX_ORIGIN_HASHED_SIZE (sizeof CX_ORIGIN_HASHED + 64) /* with a terminator */
+void cx_origin_hashed(cx_str actor, char out[CX_ORIGIN_HASHED_SIZE]);
+bool cx_origin_reserved(cx_str origin);
 /* What a note says, its signatures not looked at; CX_E_FORMAT "BadNote".  The origin is borrowed.
  * *out_text (may be NULL) is what was signed. */
 CX_RESULT cx_checkpoint_parse(cx_bytes note, cx_checkpoint *out, cx_bytes *out_text, cx_err *err);

@@ -112,6 +112,19 @@ bool cx_checkpoint_origin_ok(cx_str origin)
     return true;
 }
 
+void cx_origin_hashed(cx_str actor, char out[CX_ORIGIN_HASHED_SIZE])
+{
+    cx_digest hash = cx_digest_of(cx_str_bytes(actor));
+    memcpy(out, CX_ORIGIN_HASHED, sizeof CX_ORIGIN_HASHED - 1);
+    cx_hex_encode(cx_bytes_from(hash.bytes, sizeof hash.bytes), out + sizeof CX_ORIGIN_HASHED - 1);
+    out[CX_ORIGIN_HASHED_SIZE - 1] = 0;
+}
+
+bool cx_origin_reserved(cx_str origin)
+{
+    return cx_str_starts(origin, CX_STR(CX_ORIGIN_HASHED));
+}
+
 /* --- keys ------------------------------------------------------------------------------------ */
 
 void cx_vkey_make(cx_str name, uint8_t algorithm, const cx_pubkey *key, cx_vkey *out)

@@ -154,6 +154,24 @@ def tampering(path, public):
 
 
 @test
+def a_name_that_no_origin_can_hold_is_its_whole_hash():
+    """Decision 0014; and nobody signs a checkpoint under such a name by hand."""
+    with Folder() as folder:
+        repo = Repo(folder)
+        key, public = new_key(repo)
+        done = repo.cortex("memory", "write", "Fact", json.dumps(
+            {"statement": "a", "subject": "b", "predicate": "is"}), "--actor", "two words")
+        check(done.returncode == 0, done.stderr)
+        path = make(repo, done.stdout.decode().strip(), "--sign", key)
+        check(both(path, "--key", public, "--require", "signed")["verdict"] == "holds")
+        whole = "actor-sha256:" + hashlib.sha256(b"two words").hexdigest()
+        block = re.search(r'<script type="application/vnd.cortex.evidence[^>]*>([^<]*)<', path.read_text())
+        check(whole.encode() in base64.b64decode(block.group(1)), "its origin")
+        done = repo.cortex("checkpoint", "--origin", whole)
+        check(done.returncode == 2 and b"actor-sha256:" in done.stderr, done)
+
+
+@test
 def hostile_text_is_inert():
     words = ["<script>alert(1)</script>", "</pre><img src=x onerror=alert(2)>", "a\u202edcba\u2066x",
              "\x1b[31mred", "&lt;b&gt;", "\u200bzero", '" onmouseover="x', "]]>--><!--"]

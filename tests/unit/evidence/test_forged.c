@@ -271,3 +271,59 @@ CX_TEST(a_page_is_bounded_whatever_is_in_it)
     }
     free(text);
 }
+
+/* The first journal with a checkpoint of `origin` that nobody signed: what its name is worth. */
+static cx_verdict verdict_of_origin(sample *s, const char *origin, const char **out_reason)
+{
+    static const cx_signature nobody = {{1}};
+    cx_evidence forged = s->evidence;
+    cx_evidence_journal journals[8];
+    cx_buf note, file;
+    cx_err err;
+    cx_vkey vkey;
+    cx_verdict verdict = CX_BROKEN;
+    cx_buf_init(&note, cx_alloc_default());
+    cx_buf_init(&file, cx_alloc_default());
+    CHECK(forged.journal_count != 0 && forged.journal_count <= CX_COUNT_OF(journals));
+    memcpy(journals, s->evidence.journals, forged.journal_count * sizeof *journals);
+    const cx_checkpoint checkpoint = {.origin = cx_str_z(origin),
+                                      .size = journals[0].point.size,
+                                      .root = journals[0].point.root};
+    cx_vkey_make(checkpoint.origin, CX_VKEY_NOTE, &s->key.key, &vkey);
+    cx_checkpoint_note(&checkpoint, &vkey, &nobody, &note);
+    journals[0].checkpoint = cx_buf_bytes(&note);
+    forged.journals = journals;
+    s->options = (cx_check_options){.require = CX_REQUIRE_SELF_CONSISTENT};
+    if (!cx_failed(cx_evidence_write(&forged, &file, &err)))
+        verdict = verdict_of(s, cx_buf_bytes(&file), out_reason);
+    cx_buf_done(&file);
+    cx_buf_done(&note);
+    return verdict;
+}
+
+/* Decision 0014: whose journal it is, is in the checkpoint's origin, whole. */
+CX_TEST(an_origin_names_one_journal)
+{
+    sample s;
+    char hashed[CX_ORIGIN_HASHED_SIZE], text[256];
+    const char *reason = NULL;
+    if (!sample_open(&s, "memory.cxe"))
+        return;
+    cx_str actor = s.evidence.journals[0].actor;
+    (void)snprintf(text, sizeof text, "home/%.*s", (int)actor.size, actor.data);
+    CHECK(verdict_of_origin(&s, text, &reason) == CX_HOLDS);
+    cx_origin_hashed(actor, hashed);
+    CHECK(verdict_of_origin(&s, hashed, &reason) == CX_HOLDS);
+    /* The short form of 0.1: "cortex/" and the digest's first 16 digits. */
+    (void)snprintf(text, sizeof text, "cortex/%.16s", hashed + sizeof CX_ORIGIN_HASHED - 1);
+    CHECK(verdict_of_origin(&s, text, &reason) == CX_INDETERMINATE);
+    CHECK_STR(cx_str_z(reason), "WeakOrigin");
+    hashed[CX_ORIGIN_HASHED_SIZE - 2] ^= 1; /* one digit of 64 */
+    CHECK(verdict_of_origin(&s, hashed, &reason) == CX_BROKEN);
+    CHECK_STR(cx_str_z(reason), "CheckpointMismatch");
+    (void)snprintf(text, sizeof text, CX_ORIGIN_HASHED "x/%.*s", (int)actor.size, actor.data);
+    CHECK(verdict_of_origin(&s, text, &reason) == CX_BROKEN);
+    (void)snprintf(text, sizeof text, "home/%.*s/other", (int)actor.size, actor.data);
+    CHECK(verdict_of_origin(&s, text, &reason) == CX_BROKEN);
+    sample_close(&s);
+}

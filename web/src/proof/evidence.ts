@@ -89,9 +89,17 @@ export class Checker {
 
 /* --- journals ----------------------------------------------------------------------------------- */
 
-/** "HOME/ACTOR", or "cortex/" and 16 digits of the name's hash, where no origin can hold the name. */
+const HASHED = 'actor-sha256:';
+
+/** "HOME/ACTOR", or the whole hash of a name that no origin can hold. No actor's name has a slash. */
 function namesActor(origin: string, actor: string): boolean {
-  return origin === `cortex/${toHex(sha256(ascii(actor))).slice(0, 16)}` || (origin.length > actor.length + 1 && origin.endsWith(`/${actor}`));
+  if (origin.startsWith(HASHED)) return origin === HASHED + toHex(sha256(ascii(actor)));
+  return origin.length > actor.length + 1 && origin.endsWith(`/${actor}`) && !actor.includes('/');
+}
+
+/** 16 digits of the name's hash, as version 0.1 wrote it: more names than one can have them. */
+function namesActorWeakly(origin: string, actor: string): boolean {
+  return origin === `cortex/${toHex(sha256(ascii(actor))).slice(0, 16)}`;
 }
 
 /** The same key under the name of a journal: one key signs many, each under a name of its own. */
@@ -105,6 +113,11 @@ function isSigned(c: Checker, journal: Journal, number: number): boolean {
     note = readCheckpoint(new TextDecoder('utf-8', {fatal: true}).decode(journal.checkpoint!));
   } catch (error) {
     c.find('journal', number, 'broken', 'BadNote', `its checkpoint is no signed note: ${(error as Error).message}`);
+    return false;
+  }
+  if (!namesActor(note.origin, journal.actor) && namesActorWeakly(note.origin, journal.actor)) {
+    c.find('journal', number, 'indeterminate', 'WeakOrigin',
+      'the checkpoint names its journal by 16 digits of a hash, as version 0.1 did, which more names than one can have');
     return false;
   }
   const mismatch = note.size !== journal.size || !equal(note.root, journal.root) ? 'the checkpoint is of another journal, or of another moment'
