@@ -20,6 +20,7 @@ typedef struct checker {
     const cx_check_options *options;
     cx_arena *arena;
     cx_check_result *out;
+    bool named_signer; /* a key whose name is the manifest's signed_by has signed it */
 } checker;
 
 const char *cx_check_kind_name(cx_check_kind kind)
@@ -223,6 +224,7 @@ static cx_status check_manifest_signature(checker *c, cx_err *err)
             continue;
         applies = true;
         CX_TRY(cx_manifest_signed_by(manifest, &key->key, c->arena->alloc, &good, err));
+        c->named_signer = c->named_signer || (good && key->name.size != 0);
     }
     if (good) {
         c->out->anchors |= CX_CHECK_BY_MANIFEST_SIGNATURE;
@@ -314,7 +316,9 @@ static void limits_of_proof(checker *c)
         absent = absent || item->kind == CX_ABSENT;
     }
     if (erased)
-        limit(c, "of an erased record only the hash is left: what it said is not proven");
+        limit(c,
+              "of a record that is withheld or erased only the hash is shown: neither what it said "
+              "is proven, nor that it was erased");
     if (hidden)
         limit(c, "records are not shown: their hashes are proven, not what they say");
     if (absent)
@@ -645,12 +649,24 @@ static bool is_about_state(cx_check_kind kind)
     return kind == CX_CHECK_PACK || kind == CX_CHECK_MULTIPROOF || kind == CX_CHECK_MANIFEST;
 }
 
+/* A signature covers all of a manifest but the name of who signed; a seal that name too. */
+static void cover_manifest(checker *c)
+{
+    cx_check_result *out = c->out;
+    const unsigned by = CX_CHECK_BY_MANIFEST_SIGNATURE | CX_CHECK_BY_SEAL | CX_CHECK_BY_MANIFEST;
+    out->manifest_covered = out->has_manifest && (out->anchors & by) != 0;
+    out->signer_covered =
+        out->manifest_covered &&
+        (c->named_signer || (out->anchors & (CX_CHECK_BY_SEAL | CX_CHECK_BY_MANIFEST)) != 0);
+}
+
 static void conclude(checker *c)
 {
     const cx_check_options *options = c->options;
     cx_check_result *out = c->out;
     if (!holds(c))
         return;
+    cover_manifest(c);
     bool key_unused = options->key_count != 0 && is_about_state(out->kind) && !out->is_signed;
     if (key_unused || (options->require == CX_REQUIRE_SIGNED && !out->is_signed))
         indeterminate(c, "NotSigned",
@@ -658,9 +674,10 @@ static void conclude(checker *c)
                           ? "it agrees with itself; give --key with the key of its signer"
                           : "it agrees with itself, but none of the keys given has signed it");
     else if (options->require == CX_REQUIRE_ANCHORED && out->anchors == 0)
-        indeterminate(c, "NotAnchored",
-                      "it agrees with itself, as anybody can make it do; give --key with the key of "
-                      "its signer, or --overall-root");
+        indeterminate(
+            c, "NotAnchored",
+            "it agrees with itself, as anybody can make it do; give --key with the key of "
+            "its signer, or --overall-root");
     else if (out->anchors == 0)
         limit(c, "where it comes from: anybody can make a file that agrees with itself");
     else if (is_about_state(out->kind) && !out->is_signed)
@@ -697,7 +714,7 @@ void cx_check_result_of(const cx_err *error, cx_check_result *out)
 cx_status cx_check_run(cx_bytes bytes, const cx_check_options *options, cx_arena *arena,
                        cx_check_result *out, cx_err *err)
 {
-    checker c = {bytes, options, arena, out};
+    checker c = {.bytes = bytes, .options = options, .arena = arena, .out = out};
     memset(out, 0, sizeof *out);
     cx_finding_init(&out->finding);
     if (bytes.size > CX_PROOF_BYTES_MAX)

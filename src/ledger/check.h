@@ -88,6 +88,9 @@ typedef struct cx_check_result {
     cx_note_result note;
     unsigned anchors;
     bool is_signed;                          /* by a trusted key, directly or through the journal */
+    /* What the manifest says besides its roots (actor, number, journal size, times, counters), and who
+     * signed it: borne out by a signature, a seal, or the caller.  Else it is what the file says. */
+    bool manifest_covered, signer_covered;
     const char *limits[CX_CHECK_LIMITS_MAX]; /* what is not proven; static storage */
     size_t limit_count;
 } cx_check_result;

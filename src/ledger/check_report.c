@@ -11,7 +11,9 @@
 
 static const char *membership_name(cx_membership kind)
 {
-    return kind == CX_MEMBER ? "member" : kind == CX_MEMBER_ERASED ? "erased" : "absent";
+    return kind == CX_MEMBER          ? "member"
+           : kind == CX_MEMBER_ERASED ? "withheld or erased"
+                                      : "absent";
 }
 
 static const struct {
@@ -89,6 +91,13 @@ static void text_journal(const cx_check_result *r, cx_buf *out)
     }
 }
 
+static void text_manifest(const cx_check_result *r, const char *before, cx_buf *out)
+{
+    cx_buf_printf(out, "%ssnapshot %" PRIu64 " of ", before, r->manifest.snapshot_seq);
+    cx_check_write_safe(out, r->manifest.actor);
+    cx_buf_printf(out, " at %" PRIu64 " entries", r->manifest.journal_size);
+}
+
 static void text_summary(const cx_check_result *r, cx_buf *out)
 {
     cx_buf_printf(out, "  %s", kind_text(r->kind));
@@ -97,20 +106,21 @@ static void text_summary(const cx_check_result *r, cx_buf *out)
     if (r->has_proof)
         cx_buf_printf(out, ", %zu %s of %.*s", r->proof.count, r->proof.count == 1 ? "key" : "keys",
                       (int)r->proof.name_space.size, r->proof.name_space.data);
-    if (r->has_manifest) {
-        cx_buf_printf(out, ", snapshot %" PRIu64 " of ", r->manifest.snapshot_seq);
-        cx_check_write_safe(out, r->manifest.actor);
-        cx_buf_printf(out, " at %" PRIu64 " entries", r->manifest.journal_size);
-    }
+    if (r->has_manifest && r->manifest_covered)
+        text_manifest(r, ", ", out);
     text_journal(r, out);
     cx_buf_add_byte(out, '\n');
+    if (r->has_manifest && !r->manifest_covered && r->finding.verdict != CX_BROKEN) {
+        text_manifest(r, "  not covered, only what the file says: ", out);
+        cx_buf_add_byte(out, '\n');
+    }
 }
 
 static void text_keys(const cx_check_result *r, cx_buf *out)
 {
     for (size_t i = 0; r->has_proof && i < r->proof.count; i++) {
         const cx_proof_item *item = &r->proof.items[i];
-        cx_buf_printf(out, "  %-7s ", membership_name(item->kind));
+        cx_buf_printf(out, "  %-6s  ", membership_name(item->kind));
         if (r->questions != NULL)
             cx_check_write_safe(out, r->questions[i].uri);
         else
@@ -265,12 +275,12 @@ static void json_manifest(cx_buf *out, const cx_check_result *r)
     }
     cx_buf_add_z(out, "{\"actor\":");
     json_text(out, m->actor);
-    cx_buf_add_z(out, ",\"journal_root\":");
+    cx_buf_printf(out, ",\"covered\":%s,\"journal_root\":", r->manifest_covered ? "true" : "false");
     json_hex(out, &m->journal_root);
     cx_buf_printf(out, ",\"journal_size\":%" PRIu64 ",\"overall_root\":", m->journal_size);
     json_hex(out, &m->overall_root);
     cx_buf_add_z(out, ",\"signed_by\":");
-    if (m->signature.null)
+    if (m->signature.null || !r->signer_covered)
         cx_buf_add_z(out, "null");
     else
         json_text(out, m->signed_by);

@@ -289,6 +289,11 @@ static cx_status check_seal(const cx_entry *entry, const cx_manifest *manifest, 
         !cx_digest_eq(&seal->overall_root, &manifest->overall_root))
         cx_finding_set(out, CX_BROKEN, "SealMismatch", CX_FINDING_WHOLE,
                        "the entry seals another manifest");
+    else if (!manifest->signature.null &&
+             (!cx_str_eq(seal->signed_by, manifest->signed_by) ||
+              !cx_str_eq(cx_bytes_str(seal->signature), cx_bytes_str(manifest->signature.bytes))))
+        cx_finding_set(out, CX_BROKEN, "SealMismatch", CX_FINDING_WHOLE,
+                       "the entry names another signer or signature than the manifest");
     return CX_SUCCESS;
 }
 

@@ -125,7 +125,7 @@ function checkLeaf(proof: StateProof, key: KeyProof): void {
 }
 
 const STANDS: Record<Membership, string> = {
-  member: 'the record that is shown', erased: 'the hash of an erased record', absent: 'the empty place of the key',
+  member: 'the record that is shown', erased: 'the hash of a record that is withheld or erased', absent: 'the empty place of the key',
 };
 
 function checkKeys(report: Report, proof: StateProof): void {
@@ -201,7 +201,7 @@ const LIMITS = {
   state: 'That nothing else was recorded, or that what is recorded is true.',
   journal: 'That the journal has not been forked: two journals can both hold until their checkpoints are compared.',
   anchor: 'That the file comes from whom you think: nothing you trust was given to compare it with.',
-  erased: 'What an erased record said.',
+  erased: 'What a withheld or erased record said, nor that it was erased.',
 };
 
 function anchorManifest(report: Report, trust: Trust): void {
@@ -319,6 +319,8 @@ function checkSeal(report: Report, inclusionBytes: Uint8Array, trust: Trust): vo
       !equal(asBytes(seal.get(2), 'digest', 32), manifestDigest(manifest)) ||
       !equal(asBytes(seal.get(3), 'overall root', 32), manifest.overall))
     throw new Broken('SealMismatch', 'the entry does not seal this manifest');
+  if (manifest.signature && (seal.get(4) !== manifest.signedBy || !equal(asBytes(seal.get(5), 'signature'), manifest.signature)))
+    throw new Broken('SealMismatch', 'the entry names another signer or signature than the manifest');
   const signed = checkpoint && (trust.keys ?? []).some((key) => checkNote(checkpoint, key) === 'signed');
   if (signed || trust.journalRoot) report.anchors.push('seal');
 }

@@ -25,7 +25,7 @@ const RESTS: Record<string, string> = {
   checkpoint: 'a key that you trust: it signed the checkpoint',
 };
 
-const CLAIMS = {member: 'is recorded', erased: 'was recorded; its content is erased', absent: 'is not recorded'};
+const CLAIMS = {member: 'is recorded', erased: 'was recorded; its content is withheld or erased', absent: 'is not recorded'};
 
 function download(proof: Proof): void {
   saveAs(new Blob([proof.bytes as BlobPart], {type: 'application/octet-stream'}), proof.file);
