@@ -192,7 +192,8 @@ def tools_answer_as_the_commands_do():
             file = os.path.join(folder, "compact.proof")
             with open(file, "wb") as out:
                 out.write(base64.b64decode(compact["proof"]))
-            told = json.loads(cortex(home, "verify", file, "--json"))
+            told = json.loads(cortex(home, "verify", "--overall-root", compact["overall_root"],
+                                     file, "--json"))
             check(told["verdict"] == "holds", told)
 
 
