@@ -20,9 +20,9 @@ static const char usage[] =
     "Usage: cortex-verify [OPTIONS] FILE...\n"
     "\n"
     "Checks evidence files (.cxe), proof packs, state proofs, manifests, inclusion and\n"
-    "consistency proofs, signed checkpoints, tlog-proofs and COSE receipts. What a FILE is, is\n"
-    "seen from its content; \"-\" is standard input. No home and no network is needed, and nothing\n"
-    "is written.\n"
+    "consistency proofs, signed checkpoints, tlog-proofs, COSE receipts and scopes. What a FILE\n"
+    "is, is seen from its content; \"-\" is standard input. No home and no network is needed, and\n"
+    "nothing is written.\n"
     "\n"
     "What is trusted:\n"
     "  --key KEY               a verifier key (NAME+ID+BASE64), 64 hex digits of an Ed25519\n"
@@ -463,6 +463,8 @@ int main(int argc, char **argv)
     cx_err err;
     int code = EXIT_HOLDS;
     p.io = cx_io_system();
+    p.options.now_given = true;
+    p.options.now_ns = (int64_t)p.io->wall_ns(p.io);
     cx_arena_init(&p.arena, cx_alloc_default(), 0);
     p.files = CX_ARENA_ARRAY(&p.arena, const char *, (size_t)argc + 1);
     cx_status status = p.files == NULL ? cx_fail_nomem(&err) : run(&p, argc, argv, &code, &err);

@@ -88,6 +88,8 @@ cx_status cx_cli_take_trust(cx_cli *cli, const cx_cli_args *args, cx_check_optio
     const char *require = cx_cli_value(args, "require");
     const char *name_space = cx_cli_value(args, "namespace");
     memset(out, 0, sizeof *out);
+    out->now_given = true;
+    out->now_ns = (int64_t)cli->io->wall_ns(cli->io);
     CX_TRY(take_keys(cli, args, out, err));
     CX_TRY(take_digest(cli, args, "overall-root", &out->overall_root, err));
     CX_TRY(take_digest(cli, args, "leaf", &out->leaf_hash, err));

@@ -27,7 +27,8 @@ const char *cx_check_kind_name(cx_check_kind kind)
 {
     static const char *const names[] = {"unknown",    "pack",       "multiproof",
                                         "manifest",   "inclusion",  "consistency",
-                                        "checkpoint", "tlog_proof", "receipt"};
+                                        "checkpoint", "tlog_proof", "receipt",
+                                        "scope"};
     return names[kind];
 }
 
@@ -79,6 +80,8 @@ static cx_check_kind recognise_map(cx_bytes bytes)
         return CX_CHECK_UNKNOWN;
     if (cx_str_is(name, CX_PACK_MAGIC))
         return CX_CHECK_PACK;
+    if (types[2] == CX_CBOR_BYTES && types[3] == CX_CBOR_MAP)
+        return CX_CHECK_SCOPE;
     if (types[2] == CX_CBOR_BYTES && types[3] == CX_CBOR_ARRAY)
         return CX_CHECK_MULTIPROOF;
     if (types[2] != CX_CBOR_UINT || types[3] != CX_CBOR_UINT)
@@ -642,11 +645,116 @@ static cx_status check_receipt(checker *c, cx_err *err)
     return CX_SUCCESS;
 }
 
+/* --- scopes ---------------------------------------------------------------------------------- */
+
+static void broken(checker *c, const char *reason, const char *message)
+{
+    cx_finding_set(&c->out->finding, CX_BROKEN, reason, CX_FINDING_WHOLE, "%s", message);
+}
+
+/* What can be said without keys (ledger.md §10.3). */
+static void check_scope_terms(checker *c)
+{
+    const cx_scope *scope = &c->out->scope;
+    if (scope->schema != CX_SCOPE_SCHEMA)
+        broken(c, "SchemaVersion", "the scope is of another schema than 1");
+    else if (scope->actor.size == 0)
+        broken(c, "ActorMismatch", "the scope is of no actor's memories");
+    else if (cx_selector_is_empty(&scope->include))
+        broken(c, "EmptyInclude", "the scope includes nothing");
+    else if (scope->expires && c->options->now_given &&
+             c->options->now_ns / 1000000000 > scope->expires_at)
+        broken(c, "ScopeExpired", "the scope has ended");
+    else if ((scope->include.id_count != 0) != (scope->multiproof.size != 0))
+        broken(c, "ProofMismatch", "the scope has ids without a proof, or a proof without ids");
+    if (scope->expires && !c->options->now_given)
+        limit(c, "that it has not ended: no time was given");
+}
+
+/* Named keys are for grantors of that name, bare ones for all; as with manifests, a key that was given
+ * for it and did not sign makes it broken. */
+static cx_status check_scope_signature(checker *c, cx_err *err)
+{
+    const cx_scope *scope = &c->out->scope;
+    bool applies = false, good = false;
+    for (size_t i = 0; i < c->options->key_count && !good; i++) {
+        const cx_vkey *key = &c->options->keys[i];
+        if (key->algorithm == CX_VKEY_COSIGNATURE ||
+            (key->name.size != 0 && !cx_str_eq(key->name, scope->granted_by)))
+            continue;
+        applies = true;
+        CX_TRY(cx_scope_signed_by(scope, &key->key, c->arena->alloc, &good, err));
+    }
+    if (good) {
+        c->out->anchors |= CX_CHECK_BY_SCOPE_SIGNATURE;
+        c->out->is_signed = true;
+    } else if (applies) {
+        broken(c, "SignatureInvalid", "none of the keys given signed the scope");
+    }
+    return CX_SUCCESS;
+}
+
+/* The ids are bound to the snapshot through its manifest, when that is given. */
+static cx_status check_scope_proof(checker *c, cx_err *err)
+{
+    const cx_check_options *options = c->options;
+    const cx_scope *scope = &c->out->scope;
+    const cx_multiproof_check question = {.name_space = CX_NAMESPACE_MEMORIES,
+                                          .require_members = true};
+    cx_finding *finding = &c->out->finding;
+    size_t index;
+    if (options->manifest.size != 0) {
+        CX_TRY(cx_manifest_verify(options->manifest, NULL, c->arena->alloc, &c->out->manifest,
+                                  finding, err));
+        if (holds(c) && !cx_digest_eq(&c->out->manifest.overall_root, &scope->snapshot_hash))
+            broken(c, "ManifestRootMismatch", "the manifest given is of another snapshot");
+    } else if (scope->multiproof.size != 0) {
+        limit(c, "that the ids are in the snapshot: no --manifest of it was given");
+    }
+    if (!holds(c) || scope->multiproof.size == 0)
+        return CX_SUCCESS;
+    CX_TRY(cx_multiproof_verify(scope->multiproof, options->manifest, &question, c->arena,
+                                &c->out->proof, finding, err));
+    finding->offset = CX_NO_OFFSET; /* it counts from the proof */
+    if (!holds(c))
+        return CX_SUCCESS;
+    const char *fault = cx_scope_ids_fault(scope, &c->out->proof, &index);
+    if (fault != NULL)
+        broken(c, "ProofMismatch", fault);
+    c->out->has_proof = holds(c);
+    return CX_SUCCESS;
+}
+
+static cx_status check_scope(checker *c, cx_err *err)
+{
+    cx_err found;
+    cx_status status = cx_scope_decode(c->bytes, c->arena, &c->out->scope, &found);
+    CX_TRY(cx_finding_from(status, &found, "NonCanonical", &c->out->finding, err));
+    if (!holds(c))
+        return CX_SUCCESS;
+    c->out->has_scope = true;
+    check_scope_terms(c);
+    if (holds(c))
+        CX_TRY(check_scope_signature(c, err));
+    if (holds(c) && c->options->overall_root != NULL) {
+        if (cx_digest_eq(c->options->overall_root, &c->out->scope.snapshot_hash))
+            c->out->anchors |= CX_CHECK_BY_OVERALL_ROOT;
+        else
+            broken(c, "AnchorMismatch", "the scope's snapshot has another root than the one given");
+    }
+    if (holds(c))
+        CX_TRY(check_scope_proof(c, err));
+    if (holds(c))
+        limit(c, "that the scope was not taken back, and who shows it: the data directory knows");
+    return CX_SUCCESS;
+}
+
 /* --- the verdict ----------------------------------------------------------------------------- */
 
 static bool is_about_state(cx_check_kind kind)
 {
-    return kind == CX_CHECK_PACK || kind == CX_CHECK_MULTIPROOF || kind == CX_CHECK_MANIFEST;
+    return kind == CX_CHECK_PACK || kind == CX_CHECK_MULTIPROOF || kind == CX_CHECK_MANIFEST ||
+           kind == CX_CHECK_SCOPE;
 }
 
 /* A signature covers all of a manifest but the name of who signed; a seal that name too. */
@@ -695,10 +803,11 @@ static cx_status check_kind(checker *c, cx_err *err)
     case CX_CHECK_CHECKPOINT: return check_checkpoint(c, err);
     case CX_CHECK_TLOG_PROOF: return check_tlog_proof(c, err);
     case CX_CHECK_RECEIPT: return check_receipt(c, err);
+    case CX_CHECK_SCOPE: return check_scope(c, err);
     case CX_CHECK_UNKNOWN: break;
     }
     indeterminate(c, "NotRecognised",
-                  "neither proof pack, proof, manifest, checkpoint, tlog-proof nor receipt; "
+                  "neither proof pack, proof, manifest, checkpoint, tlog-proof, receipt nor scope; "
                   "histories and homes are checked by 'cortex verify'");
     return CX_SUCCESS;
 }

@@ -10,6 +10,7 @@
 
 #include "ledger/export.h"
 #include "ledger/pack.h"
+#include "ledger/scope.h"
 
 typedef enum cx_check_kind {
     CX_CHECK_UNKNOWN,
@@ -20,7 +21,8 @@ typedef enum cx_check_kind {
     CX_CHECK_CONSISTENCY,
     CX_CHECK_CHECKPOINT,
     CX_CHECK_TLOG_PROOF,
-    CX_CHECK_RECEIPT
+    CX_CHECK_RECEIPT,
+    CX_CHECK_SCOPE
 } cx_check_kind;
 
 /* "pack", "tlog_proof", ..., "unknown"; static storage. */
@@ -58,6 +60,8 @@ typedef struct cx_check_options {
     cx_namespace name_space;
     cx_check_expect expect;
     cx_check_require require;
+    bool now_given;  /* compare a scope's end with: */
+    int64_t now_ns;  /* since 1970 */
 } cx_check_options;
 
 /* What the verdict rests on: bits. */
@@ -68,6 +72,7 @@ enum {
     CX_CHECK_BY_ROOT = 8, /* a journal root given by the caller */
     CX_CHECK_BY_CHECKPOINT = 16,
     CX_CHECK_BY_RECEIPT = 32,
+    CX_CHECK_BY_SCOPE_SIGNATURE = 128,
     CX_CHECK_BY_MANIFEST = 64 /* given by the caller for a state proof that comes alone */
 };
 
@@ -91,6 +96,8 @@ typedef struct cx_check_result {
     /* What the manifest says besides its roots (actor, number, journal size, times, counters), and who
      * signed it: borne out by a signature, a seal, or the caller.  Else it is what the file says. */
     bool manifest_covered, signer_covered;
+    bool has_scope;
+    cx_scope scope; /* of a scope file */
     const char *limits[CX_CHECK_LIMITS_MAX]; /* what is not proven; static storage */
     size_t limit_count;
 } cx_check_result;

@@ -29,6 +29,7 @@ static const struct {
     {CX_CHECK_BY_CHECKPOINT, "checkpoint", "a key given, which signed the checkpoint"},
     {CX_CHECK_BY_RECEIPT, "receipt", "a key given, which signed the receipt"},
     {CX_CHECK_BY_MANIFEST, "manifest", "the manifest given"},
+    {CX_CHECK_BY_SCOPE_SIGNATURE, "scope_signature", "a key given, which signed the scope"},
 };
 
 /* A message may have been cut inside a character. */
@@ -72,7 +73,8 @@ static const char *kind_text(cx_check_kind kind)
 {
     static const char *const names[] = {"unknown file",      "proof pack",      "state proof",
                                         "manifest",          "inclusion proof", "consistency proof",
-                                        "signed checkpoint", "tlog-proof",      "COSE receipt"};
+                                        "signed checkpoint", "tlog-proof",      "COSE receipt",
+                                        "scope"};
     return names[kind];
 }
 
@@ -98,6 +100,24 @@ static void text_manifest(const cx_check_result *r, const char *before, cx_buf *
     cx_buf_printf(out, " at %" PRIu64 " entries", r->manifest.journal_size);
 }
 
+/* Who lets whom read what, until when: all of it is signed, or none of it is. */
+static void text_scope(const cx_check_result *r, cx_buf *out)
+{
+    const cx_scope *scope = &r->scope;
+    const cx_selector *include = &scope->include;
+    cx_buf_add_z(out, ", of memories of ");
+    cx_check_write_safe(out, scope->actor);
+    cx_buf_add_z(out, ", granted by ");
+    cx_check_write_safe(out, scope->granted_by);
+    cx_buf_add_z(out, " to ");
+    cx_check_write_safe(out, scope->granted_to);
+    cx_buf_printf(out, "\n  includes %zu types, %zu tags, %zu ids%s; %s", include->types.size,
+                  include->tags.count, include->id_count, include->has_frame ? ", a frame" : "",
+                  scope->writable ? "writable" : "read only");
+    if (scope->expires)
+        cx_buf_printf(out, "; ends at %" PRId64 " seconds since 1970", scope->expires_at);
+}
+
 static void text_summary(const cx_check_result *r, cx_buf *out)
 {
     cx_buf_printf(out, "  %s", kind_text(r->kind));
@@ -106,6 +126,8 @@ static void text_summary(const cx_check_result *r, cx_buf *out)
     if (r->has_proof)
         cx_buf_printf(out, ", %zu %s of %.*s", r->proof.count, r->proof.count == 1 ? "key" : "keys",
                       (int)r->proof.name_space.size, r->proof.name_space.data);
+    if (r->has_scope)
+        text_scope(r, out);
     if (r->has_manifest && r->manifest_covered)
         text_manifest(r, ", ", out);
     text_journal(r, out);
@@ -319,6 +341,29 @@ static void json_file(cx_buf *out, cx_str file)
     }
 }
 
+static void json_scope(cx_buf *out, const cx_check_result *r)
+{
+    const cx_scope *scope = &r->scope;
+    cx_buf_add_z(out, ",\"scope\":");
+    if (!r->has_scope || r->finding.verdict == CX_BROKEN) {
+        cx_buf_add_z(out, "null");
+        return;
+    }
+    cx_buf_add_z(out, "{\"actor\":");
+    json_text(out, scope->actor);
+    if (scope->expires)
+        cx_buf_printf(out, ",\"expires_at\":%" PRId64, scope->expires_at);
+    else
+        cx_buf_add_z(out, ",\"expires_at\":null");
+    cx_buf_add_z(out, ",\"granted_by\":");
+    json_text(out, scope->granted_by);
+    cx_buf_add_z(out, ",\"granted_to\":");
+    json_text(out, scope->granted_to);
+    cx_buf_printf(out, ",\"ids\":%zu,\"overall_root\":", scope->include.id_count);
+    json_hex(out, &scope->snapshot_hash);
+    cx_buf_printf(out, ",\"writable\":%s}", scope->writable ? "true" : "false");
+}
+
 static void json_rest(cx_buf *out, const cx_check_result *r)
 {
     const cx_finding *finding = &r->finding;
@@ -338,6 +383,7 @@ static void json_rest(cx_buf *out, const cx_check_result *r)
         cx_buf_printf(out, ",\"scheme\":\"%s\"", cx_scheme_name(r->scheme).data);
     else
         cx_buf_add_z(out, ",\"scheme\":null");
+    json_scope(out, r);
     cx_buf_printf(out, ",\"signed\":%s,\"verdict\":\"%s\"}\n",
                   r->is_signed && finding->verdict == CX_HOLDS ? "true" : "false",
                   cx_verdict_name(finding->verdict));

@@ -186,6 +186,14 @@ typedef struct cx_manifest {
     uint64_t tombstoned;
 } cx_manifest;
 
+typedef struct cx_strs {
+    const cx_str *items;
+    size_t count;
+} cx_strs;
+
+/* What a reference is called in keys and selectors: the first 16 bytes of its SHA-256. */
+cx_id cx_obj_hash(cx_str ref);
+
 void cx_head_encode(const cx_head *head, cx_buf *out);
 CX_RESULT cx_head_decode(cx_bytes bytes, cx_arena *arena, cx_head *out, cx_err *err);
 /* Encodes as is; field 12 is `hash`. */

@@ -250,3 +250,11 @@ cx_status cx_weights_decode(cx_bytes bytes, cx_weights_record *out, cx_err *err)
     *out = record;
     return CX_SUCCESS;
 }
+
+cx_id cx_obj_hash(cx_str ref)
+{
+    cx_digest digest = cx_digest_of(cx_str_bytes(ref));
+    cx_id id;
+    memcpy(id.bytes, digest.bytes, sizeof id.bytes);
+    return id;
+}

@@ -14,7 +14,7 @@
 #include "ledger/record.h"
 #include "memory/near.h"
 #include "memory/salience.h"
-#include "memory/scope.h"
+#include "ledger/scope.h"
 #include "memory/type.h"
 #include "memory/uri.h"
 

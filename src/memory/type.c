@@ -65,14 +65,6 @@ bool cx_source_ok(cx_str source)
     return code_of(sources, CX_COUNT_OF(sources), source) != 0;
 }
 
-cx_id cx_obj_hash(cx_str ref)
-{
-    cx_digest digest = cx_digest_of(cx_str_bytes(ref));
-    cx_id id;
-    memcpy(id.bytes, digest.bytes, sizeof id.bytes);
-    return id;
-}
-
 void cx_tag_hash(cx_str tag, uint8_t out[8])
 {
     cx_digest digest = cx_digest_of(cx_str_bytes(tag));

@@ -63,16 +63,9 @@ uint8_t cx_visibility_code(cx_str name);
 /* user_input, derived, observed, imported. */
 bool cx_source_ok(cx_str source);
 
-/* obj_hash = H(ref)[:16], tag_hash = H(tag)[:8] (§4.1). */
-cx_id cx_obj_hash(cx_str ref);
 void cx_tag_hash(cx_str tag, uint8_t out[8]);
 
 /* --- the data -------------------------------------------------------------------------------- */
-
-typedef struct cx_strs {
-    const cx_str *items;
-    size_t count;
-} cx_strs;
 
 typedef struct cx_blobs {
     const cx_maybe_bytes *items;

@@ -1378,6 +1378,65 @@ def scopes_let_read_what_they_say():
         p.expect(2, "scope", "check", "s", "--key", "nonsense", err="AGENT=KEY")
 
 
+@test
+def a_scope_is_checked_by_whom_it_was_given_to():
+    """By cortex-verify, in a folder that has nothing but the scope and what is given for it."""
+    with Place() as p:
+        fact = p.write(FACT, "Fact", "--tag", "public")
+        key, vkey = p.key("andrew")
+        other = p.key("other", "other.key")[1]
+        p.ok("snapshot", "--reason", "for-scope")
+        make = ["scope", "make", "--sign", key, "--to", "bob"]
+        far = ["--expires", "2999-01-01T00:00:00Z"]
+        p.ok(*make, "--tag", "public", *far, "-o", "s")
+        p.ok(*make, "--id", fact, "-o", "by-id")
+        p.ok(*make, "--tag", "x", "--expires", "2020-01-01T00:00:00Z", "-o", "late")
+        p.write(GREY)
+        p.ok("snapshot", "--reason", "later")
+        p.ok("snapshot", "show", "0", "-o", "manifest")
+        p.ok("snapshot", "show", "1", "-o", "later")
+        s, by_id, late, manifest, later = (p.folder / name for name in
+                                           ("s", "by-id", "late", "manifest", "later"))
+
+        def found(code, *args):
+            return json.loads(p.verify_elsewhere(code, "--json", *args))
+
+        for scope in (s, by_id):
+            it = found(0, "--key", vkey, scope)
+            assert (it["kind"], it["verdict"], it["anchors"]) == ("scope", "holds", ["scope_signature"]), it
+            assert it["signed"] and it["scope"]["granted_to"] == "bob", it
+            assert any("--manifest" in limit for limit in it["limits"]) == (scope == by_id), it
+            root = it["scope"]["overall_root"]
+            it = found(0, "--key", vkey, "--manifest", manifest, scope)
+            assert not any("--manifest" in limit for limit in it["limits"]), it
+            it = found(0, "--overall-root", root, scope)
+            assert it["anchors"] == ["overall_root"] and not it["signed"], it
+            assert any("who made it" in limit for limit in it["limits"]), it
+            for reason, code, args in [
+                    ("NotAnchored", 3, ()), ("NotSigned", 3, ("--require", "signed")),
+                    ("SignatureInvalid", 1, ("--key", base64.b64decode(other.split("+", 2)[2])[1:].hex())),
+                    ("NotSigned", 3, ("--key", other)), ("AnchorMismatch", 1, ("--overall-root", "ab" * 32)),
+                    ("ManifestRootMismatch", 1, ("--key", vkey, "--manifest", later))]:
+                it = found(code, *args, scope)
+                assert it["reason"] == reason, (reason, it)
+            said = p.verify_elsewhere(0, "--key", vkey, scope)
+            assert "holds, resting on a key given, which signed the scope" in said, said
+            assert "holds in itself only" in p.verify_elsewhere(0, "--self-consistent", scope)
+        assert found(1, "--key", vkey, late)["reason"] == "ScopeExpired"
+        whole = s.read_bytes()
+        for at in range(len(whole)):
+            changed = bytearray(whole)
+            changed[at] ^= 1 << at % 8
+            (p.folder / f"flipped-{at}").write_bytes(changed)
+        done = subprocess.run([VERIFY, "--json", "--key", vkey,
+                               *[p.folder / f"flipped-{at}" for at in range(len(whole))]],
+                              capture_output=True, timeout=60)
+        lines = done.stdout.splitlines()
+        assert len(lines) == len(whole), len(lines)
+        for line in lines:
+            assert json.loads(line)["verdict"] != "holds", line
+
+
 # --- all commands -------------------------------------------------------------------------------------
 
 

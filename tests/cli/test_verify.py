@@ -23,8 +23,8 @@ VECTORS = ROOT / "vectors/ledger"
 BIN = os.path.abspath(sys.argv[1]) if len(sys.argv) > 1 else \
     os.path.join(os.path.dirname(os.path.abspath(os.environ["CORTEX_BIN"])), "cortex-verify")
 MEMBERS = ["anchors", "checkpoint", "file", "index", "journal", "key", "keys", "kind", "limits",
-           "manifest", "message", "namespace", "offset", "older", "reason", "scheme", "signed",
-           "verdict"]
+           "manifest", "message", "namespace", "offset", "older", "reason", "scheme", "scope",
+           "signed", "verdict"]
 
 tests = []
 
@@ -324,6 +324,22 @@ def what_is_not_proven_is_said():
                       "answer.proof: holds, resting on a key given, which signed the manifest").stdout
         assert b"where it comes from" not in said
         expect(run("--root", JOURNAL, f / "inclusion.cbor"), 0, "not proven: the sizes are as")
+
+
+# --- scopes ----------------------------------------------------------------------------------------
+
+
+@test
+def a_scope_that_is_over_is_broken():
+    """Signed by its grantor, and until 2023 only; test_ledger.py has scopes that hold."""
+    cases = vector("cortex-1/scope.json")
+    holding = [case for case in cases["cases"] if case["cortex_expects"] == "holds"]
+    assert holding
+    with Folder() as f:
+        for case in holding:
+            (f / "it.scope").write_bytes(bytes.fromhex(case["cbor"]))
+            found = answer("--key", cases["pub"], f / "it.scope", code=1)
+            assert (found["kind"], found["reason"]) == ("scope", "ScopeExpired"), found
 
 
 # --- files -----------------------------------------------------------------------------------------

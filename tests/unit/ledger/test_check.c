@@ -545,7 +545,7 @@ static void check_report(fixture *f, cx_bytes bytes, const cx_check_options *opt
     static const char *const members[] = {"anchors", "checkpoint", "file",   "index",  "journal",
                                           "key",     "keys",       "kind",   "limits", "manifest",
                                           "message", "namespace",  "offset", "older",  "reason",
-                                          "scheme",  "signed",     "verdict"};
+                                          "scheme",  "scope",      "signed", "verdict"};
     cx_check_result result = run(f, bytes, options);
     cx_buf out, again;
     cx_json value;

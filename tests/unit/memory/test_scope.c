@@ -2,7 +2,8 @@
  * test_scope.c - scopes: vectors of both schemes, every verdict and their order, strict bytes,
  * flipped bits, and what a scope lets through.
  */
-#include "memory/scope.h"
+#include "ledger/scope.h"
+#include "memory/type.h"
 
 #include <sodium.h>
 

@@ -8,11 +8,10 @@
  *
  * A scope that is wrong is a finding (broken, with the reason's name), never an error.
  */
-#ifndef CX_MEMORY_SCOPE_H
-#define CX_MEMORY_SCOPE_H
+#ifndef CX_LEDGER_SCOPE_H
+#define CX_LEDGER_SCOPE_H
 
 #include "ledger/proof.h"
-#include "memory/type.h"
 
 #define CX_SCOPE_SCHEMA 1
 #define CX_SCOPE_BYTES_MAX CX_PROOF_BYTES_MAX
@@ -93,6 +92,13 @@ typedef struct cx_granted {
  */
 CX_RESULT cx_scope_verify(cx_bytes scope, const cx_scope_check *check, cx_arena *arena,
                           cx_granted *out, cx_finding *out_finding, cx_err *err);
+
+/* Whether `key` signed it. */
+CX_RESULT cx_scope_signed_by(const cx_scope *scope, const cx_pubkey *key, const cx_alloc *alloc,
+                             bool *out, cx_err *err);
+/* Whether the proof's keys are those of include.ids, in their order: NULL when they are, else why not
+ * (static storage), with *out_index the first that is not, or SIZE_MAX. */
+const char *cx_scope_ids_fault(const cx_scope *scope, const cx_multiproof *proof, size_t *out_index);
 
 bool cx_selector_is_empty(const cx_selector *selector);
 bool cx_selector_matches(const cx_selector *selector, const cx_head *head);

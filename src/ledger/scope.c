@@ -9,7 +9,7 @@
  * I1  encode(decode(bytes)) == bytes for all bytes that decode.
  * I2  a scope holds only when every step of the verification was done and held.
  */
-#include "memory/scope.h"
+#include "ledger/scope.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -449,11 +449,28 @@ static void check_terms(const verification *v)
              (long long)scope->expires_at, (long long)now_s);
 }
 
+cx_status cx_scope_signed_by(const cx_scope *scope, const cx_pubkey *key, const cx_alloc *alloc,
+                             bool *out, cx_err *err)
+{
+    cx_signature signature;
+    cx_buf signed_bytes;
+    *out = false;
+    if (scope->signature.null || scope->signature.bytes.size != sizeof signature.bytes)
+        return CX_SUCCESS;
+    memcpy(signature.bytes, scope->signature.bytes.data, sizeof signature.bytes);
+    cx_buf_init(&signed_bytes, alloc);
+    cx_scope_to_sign(scope, &signed_bytes);
+    cx_status status = cx_buf_check(&signed_bytes, err);
+    if (!cx_failed(status))
+        *out = cx_ed25519_verify(key, cx_buf_bytes(&signed_bytes), &signature);
+    cx_buf_done(&signed_bytes);
+    return status;
+}
+
 static cx_status check_signature(const verification *v)
 {
     const cx_scope *scope = &v->granted->scope;
     cx_pubkey key;
-    cx_signature signature;
     bool is_known = false, is_good = false;
     CX_TRY(v->check->key(v->check->key_arg, scope->granted_by, &key, &is_known, v->err));
     if (!is_known) {
@@ -461,17 +478,7 @@ static cx_status check_signature(const verification *v)
              SHOWN(scope->granted_by));
         return CX_SUCCESS;
     }
-    if (!scope->signature.null && scope->signature.bytes.size == sizeof signature.bytes) {
-        cx_buf signed_bytes;
-        cx_buf_init(&signed_bytes, v->arena->alloc);
-        cx_scope_to_sign(scope, &signed_bytes);
-        memcpy(signature.bytes, scope->signature.bytes.data, sizeof signature.bytes);
-        cx_status status = cx_buf_check(&signed_bytes, v->err);
-        if (!cx_failed(status))
-            is_good = cx_ed25519_verify(&key, cx_buf_bytes(&signed_bytes), &signature);
-        cx_buf_done(&signed_bytes);
-        CX_TRY(status);
-    }
+    CX_TRY(cx_scope_signed_by(scope, &key, v->arena->alloc, &is_good, v->err));
     if (!is_good)
         find(v, CX_BROKEN, "SignatureInvalid", "scope: \"%.*s\" did not sign this",
              SHOWN(scope->granted_by));
@@ -505,24 +512,23 @@ static cx_status check_snapshot(const verification *v)
     return CX_SUCCESS;
 }
 
-/* Same order, same keys; the proof holds, so its keys are distinct. */
-static void check_keys(const verification *v)
+const char *cx_scope_ids_fault(const cx_scope *scope, const cx_multiproof *proof, size_t *out_index)
 {
-    const cx_selector *include = &v->granted->scope.include;
-    const cx_multiproof *proof = &v->granted->proof;
-    if (proof->count != include->id_count) {
-        find(v, CX_BROKEN, "ProofMismatch", "scope: %zu ids, but a proof of %zu keys",
-             include->id_count, proof->count);
-        return;
-    }
+    const cx_selector *include = &scope->include;
+    *out_index = SIZE_MAX;
+    if (proof->compact)
+        return "its proof is a compact one (schema 3); expected one of schema 2, whose keys stand in "
+               "the order of the ids";
+    if (proof->count != include->id_count)
+        return "its proof has another number of keys than it has ids";
     for (size_t i = 0; i < proof->count; i++) {
         cx_digest key = cx_scheme_memory_key(proof->scheme, include->ids[i].bytes);
         if (!cx_digest_eq(&key, &proof->items[i].path.key)) {
-            find(v, CX_BROKEN, "ProofMismatch", "scope: key %zu is not that of id %zu", i, i);
-            v->finding->key_index = i;
-            return;
+            *out_index = i;
+            return "a key of its proof is not that of the id in its place";
         }
     }
+    return NULL;
 }
 
 static cx_status check_proof(const verification *v)
@@ -545,12 +551,12 @@ static cx_status check_proof(const verification *v)
         v->finding->key_index = found.key_index;
         return CX_SUCCESS;
     }
-    if (v->granted->proof.compact)
-        find(v, CX_BROKEN, "ProofMismatch",
-             "scope: its proof is a compact one (schema 3); expected one of schema 2, whose keys "
-             "stand in the order of the ids");
-    else
-        check_keys(v);
+    size_t index;
+    const char *fault = cx_scope_ids_fault(scope, &v->granted->proof, &index);
+    if (fault == NULL)
+        return CX_SUCCESS;
+    find(v, CX_BROKEN, "ProofMismatch", "scope: %s", fault);
+    v->finding->key_index = index;
     return CX_SUCCESS;
 }
 
