@@ -64,10 +64,17 @@ static void take_author(cx_str line, cx_arena *arena, cx_commit_facts *out)
 static cx_status read_note(const cx_sources *sources, const char *name, cx_arena *arena,
                            cx_commit_facts *out, cx_err *err)
 {
-    cx_str note, line;
+    cx_str listed, blob, note, line;
     int code = 0;
-    CX_TRY(ask_git(sources, CX_GIT_ARGS("notes", "--ref=refs/notes/cortex", "show", name), arena,
-                   &note, &code, err));
+    /* `git notes show` would start another git. */
+    CX_TRY(ask_git(sources, CX_GIT_ARGS("notes", "--ref=refs/notes/cortex", "list", name), arena,
+                   &listed, &code, err));
+    if (code != 0 || !next_line(&listed, &blob))
+        return CX_SUCCESS;
+    cx_str id = cx_arena_copy_str(arena, blob); /* terminated */
+    if (id.data == NULL)
+        return cx_fail_nomem(err);
+    CX_TRY(ask_git(sources, CX_GIT_ARGS("cat-file", "blob", id.data), arena, &note, &code, err));
     if (code != 0)
         return CX_SUCCESS;
     while (next_line(&note, &line)) {
@@ -158,8 +165,7 @@ static void read_blame(cx_str printed, cx_blamed *out)
     while (next_line(&printed, &line)) {
         if (first) {
             const char *space = memchr(line.data, ' ', line.size);
-            out->commit =
-                cx_str_from(line.data, space == NULL ? 0 : (size_t)(space - line.data));
+            out->commit = cx_str_from(line.data, space == NULL ? 0 : (size_t)(space - line.data));
             out->line = number_at(line, 1);
             first = false;
         }
@@ -171,29 +177,43 @@ static void read_blame(cx_str printed, cx_blamed *out)
     }
 }
 
+/* What is not committed has no commit: zeros stand for it, as git prints them. */
+static cx_status forget_uncommitted(const cx_oid *now, cx_arena *arena, cx_blamed *out, cx_err *err)
+{
+    char name[CX_OID_TEXT_SIZE];
+    cx_oid_text(now, name);
+    if (now->size == 0 || !cx_str_is(out->commit, name))
+        return CX_SUCCESS;
+    memset(name, '0', 2 * (size_t)now->size);
+    out->commit = cx_arena_copy_str(arena, cx_str_z(name));
+    out->summary = (cx_str){NULL, 0};
+    return out->commit.data == NULL ? cx_fail_nomem(err) : CX_SUCCESS;
+}
+
 cx_status cx_commit_blame(const cx_sources *sources, cx_str file_line, cx_arena *arena,
                           cx_blamed *out, cx_err *err)
 {
     const char *colon = memrchr(file_line.data, ':', file_line.size);
-    cx_str printed;
-    int code = 0;
+    cx_buf printed;
+    cx_oid now;
     memset(out, 0, sizeof *out);
     if (sources->git == NULL)
         return cx_fail(err, CX_E_USAGE, "FILE:LINE needs a git repository");
     size_t file_size = colon == NULL ? 0 : (size_t)(colon - file_line.data);
-    cx_str number = {file_line.data + file_size + 1, file_line.size - file_size - 1};
-    cx_str range = CX_SAY(arena, "-L%.*s,%.*s", CX_S(number), CX_S(number));
     cx_str file = cx_arena_copy_str(arena, cx_str_from(file_line.data, file_size));
-    if (range.data == NULL || file.data == NULL)
+    cx_str number = cx_arena_copy_str(
+        arena, cx_str_from(file_line.data + file_size + 1, file_line.size - file_size - 1));
+    if (number.data == NULL || file.data == NULL)
         return cx_fail_nomem(err);
-    CX_TRY(ask_git(sources,
-                   CX_GIT_ARGS("blame", "--porcelain", "--no-progress", range.data, "--", file.data),
-                   arena, &printed, &code, err));
-    if (code != 0)
-        return cx_fail_at(err, CX_E_NOT_FOUND, "NoLine", CX_NO_OFFSET,
-                          "git knows no line %.*s of %s", CX_S(number), file.data);
-    read_blame(printed, out);
-    if (out->commit.size < 40)
-        return cx_fail(err, CX_E_FORMAT, "git blame of %s could not be read", file.data);
-    return CX_SUCCESS;
+    cx_buf_init(&printed, sources->alloc);
+    cx_status status = cx_git_blame(sources->git, file.data, number.data, &printed, &now, err);
+    cx_str text = cx_arena_copy_str(arena, cx_buf_str(&printed));
+    cx_buf_done(&printed);
+    CX_TRY(status);
+    if (text.data == NULL)
+        return cx_fail_nomem(err);
+    read_blame(text, out);
+    return out->commit.size < 40
+               ? cx_fail(err, CX_E_FORMAT, "git blame of %s could not be read", file.data)
+               : forget_uncommitted(&now, arena, out, err);
 }

@@ -210,30 +210,45 @@ static cx_status prepare(const cx_git_options *with, const call_place *place,
     return CX_SUCCESS;
 }
 
+/* Where a call works, and from which folder; `other` is storage for a place of its own. */
+static cx_status place_call(const cx_git *git, const cx_git_call *call, char *other, size_t room,
+                            call_place *place, const char **cwd, cx_err *err)
+{
+    bool common = call->common || call->work_tree != NULL || git->hostile;
+    bool elsewhere = call->git_dir != NULL || call->work_tree != NULL;
+    int size = call->git_dir != NULL     ? snprintf(other, room, "--git-dir=%s", call->git_dir)
+               : call->work_tree != NULL ? snprintf(other, room, "--work-tree=%s", call->work_tree)
+                                         : 0;
+    if (size < 0 || (size_t)size >= room)
+        return cx_fail(err, CX_E_LIMIT, "the path of a temporary folder is too long");
+    *place = (call_place){.home = git->home};
+    if (call->git_dir != NULL) {
+        place->git_dir = other;
+    } else {
+        place->git_dir = common ? git->common_option : git->git_dir_option;
+        place->common_env = common ? NULL : git->common_env;
+        if (elsewhere || !call->bare)
+            place->work_tree = elsewhere ? other : git->work_tree_option;
+    }
+    *cwd = call->git_dir != NULL     ? call->git_dir
+           : call->work_tree != NULL ? call->work_tree
+           : call->bare              ? git->common_dir
+                                     : git->worktree;
+    return CX_SUCCESS;
+}
+
 cx_status cx_git_call_run(const cx_git *git, const cx_git_call *call, cx_buf *out, int *out_exit,
                           cx_err *err)
 {
-    const char *argv[ARGS_MAX], *envp[ENV_MAX];
-    char index[CX_PATH_BYTES_MAX + 32], work_tree[CX_PATH_BYTES_MAX + 32];
-    call_place place = {.home = git->home};
-    CX_ASSERT(call->bare || call->work_tree != NULL || !git->hostile); /* I3 */
+    const char *argv[ARGS_MAX], *envp[ENV_MAX], *cwd = NULL;
+    char index[CX_PATH_BYTES_MAX + 32], other[CX_PATH_BYTES_MAX + 32];
+    call_place place;
+    CX_ASSERT(call->bare || call->work_tree != NULL || call->git_dir != NULL ||
+              !git->hostile); /* I3 */
     if (git->options.seen != NULL)
         git->options.seen(git->options.seen_arg, call);
-    bool common = call->common || call->work_tree != NULL || git->hostile;
-    place.git_dir = common ? git->common_option : git->git_dir_option;
-    place.common_env = common ? NULL : git->common_env;
-    if (call->work_tree != NULL) {
-        int size = snprintf(work_tree, sizeof work_tree, "--work-tree=%s", call->work_tree);
-        if (size < 0 || (size_t)size >= sizeof work_tree)
-            return cx_fail(err, CX_E_LIMIT, "the path of a temporary work tree is too long");
-        place.work_tree = work_tree;
-    } else if (!call->bare) {
-        place.work_tree = git->work_tree_option;
-    }
+    CX_TRY(place_call(git, call, other, sizeof other, &place, &cwd, err));
     CX_TRY(prepare(&git->options, &place, call, argv, envp, index, sizeof index, err));
-    const char *cwd = call->work_tree != NULL ? call->work_tree
-                      : call->bare            ? git->common_dir
-                                              : git->worktree;
     return run_argv(&git->options, argv, envp, cwd, call, out, out_exit, err);
 }
 

@@ -96,6 +96,9 @@ struct cx_git_call {
     uint64_t timeout_ms;         /* 0 = as opened */
     const char *work_tree;       /* another folder in place of the work tree, whose files are the
                                     caller's own; the repository is the common one.  NULL = none */
+    const char *git_dir;         /* another git directory, a neutral one of the caller's own, which
+                                    is the call's work tree and the place it starts in, too.
+                                    NULL = none */
     bool bare;                   /* without --work-tree: for work on objects alone */
     bool common;      /* the repository, not this work tree of it, which may be about to go */
     bool plain_paths; /* without GIT_LITERAL_PATHSPECS, which check-ignore does not take: its paths
@@ -166,5 +169,14 @@ CX_RESULT cx_git_blob(const cx_git *git, const cx_oid *oid, size_t limit_bytes, 
 /* Appends the contents of a path in a commit.  *out_mode 0: there is none; 0040000: a folder. */
 CX_RESULT cx_git_show(const cx_git *git, const cx_oid *commit, cx_str path, size_t limit_bytes,
                       cx_buf *out, uint32_t *out_mode, cx_err *err);
+
+/*
+ * Appends what `git blame --porcelain` says of a line (decimal, from 1) of a file of the work tree
+ * as it is now; `path` is from the top.  Line ends may differ from those of HEAD.  `*out_now` is
+ * the commit that stands for what is not committed, size 0 when there is none of it.  No program of
+ * the repository's configuration or attributes is started.  CX_E_NOT_FOUND "NoLine".
+ */
+CX_RESULT cx_git_blame(const cx_git *git, const char *path, const char *line, cx_buf *out,
+                       cx_oid *out_now, cx_err *err);
 
 #endif

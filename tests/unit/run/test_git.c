@@ -2,6 +2,7 @@
  * test_git.c - what git is told and what it is not (run.md §1 R3), references, trees, and what it
  * prints.
  */
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "run/diff.h"
@@ -138,6 +139,106 @@ CX_TEST(git_reads_trees_and_files_of_commits)
               CX_E_LIMIT);
     cx_buf_done(&text);
     repo_end(&kit);
+}
+
+/* "ID OLD NEW COUNT" as git prints it: the number that the line had, "?" for what is not committed,
+ * or the code. */
+static void blame_as(const repo_kit *kit, const char *path, const char *line, const char *expected)
+{
+    cx_buf printed;
+    cx_oid now;
+    cx_err err;
+    char got[64];
+    char name[CX_OID_TEXT_SIZE];
+    cx_buf_init(&printed, cx_alloc_default());
+    cx_status status = cx_git_blame(kit->git, path, line, &printed, &now, &err);
+    const char *z = cx_failed(status) ? "" : cx_buf_z(&printed);
+    cx_oid_text(&now, name);
+    const char *space = strchr(z, ' ');
+    if (cx_failed(status) || space == NULL)
+        (void)snprintf(got, sizeof got, "code %d", (int)status.code);
+    else if (now.size != 0 && (size_t)(space - z) == strlen(name) &&
+             strncmp(z, name, strlen(name)) == 0)
+        (void)snprintf(got, sizeof got, "?");
+    else
+        (void)snprintf(got, sizeof got, "%d", atoi(space + 1));
+    if (strcmp(got, expected) != 0)
+        cx_test_fail(__FILE__, __LINE__, "%s:%s is %s, expected %s (%s)", path, line, got, expected,
+                     cx_failed(status) ? err.message : z);
+    cx_buf_done(&printed);
+}
+
+CX_TEST(git_blames_lines_without_reading_the_work_tree)
+{
+    WITH(kit, err, "git-blame")
+    static const char odd[] = "a/\"odd\" \\ name\nof\tfile";
+    char none[24];
+    (void)snprintf(none, sizeof none, "code %d", CX_E_NOT_FOUND);
+    CHECK_STATUS(repo_write(&kit, "two", CX_STR("one\ntwo\n"), &err), &err);
+    CHECK_STATUS(repo_write(&kit, odd, CX_STR("one\ntwo\n"), &err), &err);
+    CHECK_STATUS(repo_write(&kit, "gone", CX_STR("one\n"), &err), &err);
+    CHECK_STATUS(repo_write(&kit, "link", CX_STR("one\n"), &err), &err);
+    CHECK_STATUS(repo_commit(&kit, "more", &err), &err);
+    blame_as(&kit, "two", "2", "2");
+    blame_as(&kit, "two", "3", none);
+    blame_as(&kit, "two", "99999999999999999999999999999999999999999999999999999999999999999", none);
+    blame_as(&kit, odd, "2", "2");
+    /* Line ends as other systems have them, alone, and beside a change. */
+    CHECK_STATUS(repo_write(&kit, "two", CX_STR("one\r\ntwo\r\n"), &err), &err);
+    blame_as(&kit, "two", "2", "2");
+    CHECK_STATUS(repo_write(&kit, "two", CX_STR("zero\none\ntwo\nend"), &err), &err);
+    blame_as(&kit, "two", "1", "?");
+    blame_as(&kit, "two", "3", "2");
+    blame_as(&kit, "two", "4", "?");
+    CHECK_STATUS(repo_write(&kit, odd, CX_STR("\none\ntwo\n"), &err), &err);
+    blame_as(&kit, odd, "1", "?");
+    blame_as(&kit, odd, "3", "2");
+    CHECK_STATUS(repo_write(&kit, "new", CX_STR("one\n"), &err), &err);
+    CHECK_STATUS(cx_folder_remove(kit.folder, "gone", &err), &err);
+    CHECK_STATUS(cx_folder_remove(kit.folder, "link", &err), &err);
+    CHECK_STATUS(cx_folder_make_link(kit.folder, "two", "link", &err), &err);
+    CHECK_STATUS(cx_folder_remove(kit.folder, "a/file.txt", &err), &err);
+    CHECK_STATUS(cx_folder_make_fifo(kit.folder, "a/file.txt", &err), &err);
+    static const char *const not_there[] = {"new", "gone", "link", "a/file.txt", "a", "../two", "/two",
+                                            "absent/two", ".git/HEAD"};
+    for (size_t i = 0; i < CX_COUNT_OF(not_there); i++)
+        blame_as(&kit, not_there[i], "1", none);
+    repo_end(&kit);
+}
+
+CX_TEST(git_blames_in_repositories_of_every_kind)
+{
+    static const char *const formats[] = {"sha1", "sha256"};
+    char none[24];
+    (void)snprintf(none, sizeof none, "code %d", CX_E_NOT_FOUND);
+    for (size_t i = 0; i < CX_COUNT_OF(formats); i++) {
+        repo_kit kit;
+        cx_err err;
+        char format[32];
+        (void)snprintf(format, sizeof format, "--object-format=%s", formats[i]);
+        REQUIRE(!cx_failed(repo_begin(&kit, "git-blame-kinds", &err)));
+        CHECK_STATUS(cx_folder_remove_tree(kit.folder, ".git", &err), &err);
+        CHECK_STATUS(repo_git(&kit, &err, "init", "-q", "-b", "main", format), &err);
+        CHECK_STATUS(repo_write(&kit, "two", CX_STR("one\ntwo\n"), &err), &err);
+        CHECK_STATUS(repo_open(&kit, &err), &err);
+        blame_as(&kit, "two", "2", none); /* nothing is committed */
+        CHECK_STATUS(repo_commit(&kit, "first", &err), &err);
+        CHECK_STATUS(repo_write(&kit, "two", CX_STR("one\ntwo\nthree\n"), &err), &err);
+        CHECK_STATUS(repo_commit(&kit, "second", &err), &err);
+        CHECK_STATUS(repo_write(&kit, "two", CX_STR("zero\none\ntwo\nthree\n"), &err), &err);
+        blame_as(&kit, "two", "1", "?");
+        blame_as(&kit, "two", "3", "2");
+        blame_as(&kit, "two", "4", "3");
+        /* As in a clone of one commit. */
+        char head[CX_OID_TEXT_SIZE + 1];
+        CHECK_STATUS(repo_head(&kit, head, &err), &err);
+        (void)strcat(head, "\n");
+        CHECK_STATUS(repo_write(&kit, ".git/shallow", cx_str_z(head), &err), &err);
+        CHECK_STATUS(repo_git(&kit, &err, "reflog", "expire", "--expire=all", "--all"), &err);
+        CHECK_STATUS(repo_git(&kit, &err, "gc", "-q", "--prune=now"), &err);
+        blame_as(&kit, "two", "3", "2");
+        repo_end(&kit);
+    }
 }
 
 CX_TEST(git_is_not_opened_outside_of_a_work_tree)
