@@ -6,10 +6,12 @@ Every word in backquotes that looks like a name of the code or the tree is looke
     cx_...               must occur in src/, include/ or verify/
     folder/file, file.c  must exist (from the top, under src/, or anywhere under src/ for a bare name)
 
-and every room of src/ must have its paragraph in ARCHITECTURE.md.  A placeholder has a capital word in it
+every test that docs/threat-model.md names in a column "test", or in a sentence as `some_test_name`, must
+exist, and every room of src/ must have its paragraph in ARCHITECTURE.md.  A placeholder has a capital word in it
 (cmd_NAME.c) and a pattern a star; a pattern must match something.
 """
 import fnmatch
+import json
 import pathlib
 import re
 import sys
@@ -35,6 +37,31 @@ def exists(word, files):
     return any(fnmatch.fnmatch(f, word) or fnmatch.fnmatch(f, '*/' + word) for f in files)
 
 
+def test_names():
+    """Functions of scripts and units below tests/, and rows of tests/attack as FILE:ROW."""
+    names = set()
+    for path in (ROOT / 'tests').rglob('*'):
+        if path.suffix == '.py':
+            names.update(re.findall(r'^def (\w+)\(', path.read_text(), re.M))
+        elif path.suffix == '.c':
+            names.update(re.findall(r'CX_TEST\((\w+)\)', path.read_text(errors='replace')))
+    for path in (ROOT / 'tests/attack').glob('*.json'):
+        names.update(f"{path.stem}:{row['name']}" for row in json.loads(path.read_text()).get('rows', []))
+    return names
+
+
+def unknown_tests(page):
+    """Names of tests in a page that no test has; a star stands for any ending or beginning."""
+    names = test_names()
+    wanted = set()
+    for line in (ROOT / page).read_text().split('\n'):
+        words = re.findall(r'`([^`]+)`', line.split('|')[-2] if line.startswith('| ') else line)
+        wanted.update(word for word in words
+                      if re.fullmatch(r'[a-z]+:[\w*]+', word) and word[-2:] != ':x' or
+                      re.fullmatch(r'[a-z0-9]+(?:_[a-z0-9*]+){2,}', word))
+    return sorted(word for word in wanted if not fnmatch.filter(names, word)), len(wanted)
+
+
 def main():
     files = tree()
     code = '\n'.join((ROOT / f).read_text(errors='replace') for f in files
@@ -48,6 +75,10 @@ def main():
                     wrong.append(f'{page}:{number}: {word} is nowhere in the code')
                 elif FILE.match(word) and not exists(word, files):
                     wrong.append(f'{page}:{number}: there is no file {word}')
+    unknown, count = unknown_tests('docs/threat-model.md')
+    wrong += [f'docs/threat-model.md: there is no test {word}' for word in unknown]
+    if count < 50:
+        wrong.append(f'docs/threat-model.md: only {count} tests are named')
     text = (ROOT / 'ARCHITECTURE.md').read_text()
     for room in sorted(p.name for p in (ROOT / 'src').iterdir() if p.is_dir()):
         if f'\n**{room}** ' not in text:

@@ -25,6 +25,7 @@ import kit
 from kit import BIN, TESTS, Folder, check, run
 
 WORKERS = 4
+DEADLINE_S = 60
 SAMPLE = 8  # with sanitizers one row of so many
 ATTACKS = TESTS / "attack"
 SECRET = "s3cret-of-the-user"
@@ -224,6 +225,12 @@ def prepare_program(row, place, contract):
     return None, ["--runner", "attacker"]
 
 
+def prepare_git(row, place, contract):
+    for words in row.get("setup", []):
+        git(place.repo, *words)
+    return prepare_program(row, place, contract)
+
+
 def prepare_contract(row, place, contract):
     for pointer, value in row.get("set", {}).items():
         *path, last = pointer.split("/")[1:]
@@ -256,7 +263,7 @@ def expect_evidence(row, place, outcome):
     verdict = json.loads(done.stdout)
     check(done.returncode == 0 and verdict["verdict"] == "holds", done.stdout)
     status = json.loads((bundle / "manifest.json").read_text())["status"]
-    check(status == ("FAILURE" if row["expect"]["gate"] else "SUCCESS"), status)
+    check(status == ("FAILURE" if outcome["failed_gate"] else "SUCCESS"), status)
     for word in filter(None, (row.get("never"), SECRET)):
         for path in everything(bundle):
             with open(path, "rb") as file:
@@ -273,6 +280,51 @@ def expect_tidy(place):
     check(not locks, "locks left:", locks)
 
 
+def expect_patch(row, outcome):
+    if "patch" in row:
+        patch = (pathlib.Path(outcome["bundle"]) / "patch.diff").read_text()
+        check(row["patch"] in patch.splitlines(), patch)
+
+
+def an_honest_run_succeeds(place, path):
+    """In the same repository, with the same data directory, merged."""
+    contract = base_contract(place.repo)
+    contract["task_id"] = "honest_run"
+    contract["allowed_paths"] = [path]
+    script = {"format": "cortex.replay-script.v1", "thread_id": "thread-honest",
+              "turns": [{"ops": [["append", path, "/* honest */\n"]],
+                         "output": reply({}, contract["task_id"])}]}
+    (place.folder / "honest.json").write_text(json.dumps(contract))
+    (place.folder / "honest-script.json").write_text(json.dumps(script))
+    done = run(BIN, "run", place.folder / "honest.json", "--json", "--script",
+               place.folder / "honest-script.json", cwd=place.repo, env=place.env)
+    check(done.returncode == 0, "an honest run:", done.stdout, done.stderr)
+    check("/* honest */" in (place.repo / path).read_text(), "it was not merged")
+
+
+def nothing_is_left_to_clean(place):
+    done = run(BIN, "run", "cleanup", "--json", cwd=place.repo, env=place.env)
+    check(done.returncode == 0, "cleanup:", done.stdout, done.stderr)
+    git(place.repo, "status", "--porcelain")
+
+
+def carry_out(row, place, words):
+    argv = [BIN, "run", place.folder / "contract.json", "--no-merge", "--json", *words]
+    if "during" not in row:
+        return run(*argv, cwd=place.repo, env=place.env)
+    with subprocess.Popen(argv, cwd=place.repo, env=place.env, stdin=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        trees = place.repo / ".runtime-cache/cortexpilot/worktrees"
+        while process.poll() is None and not list(trees.rglob(row["during"])):
+            time.sleep(0.02)
+        try:
+            check(process.poll() is None, "it ended before the honest run began")
+            an_honest_run_succeeds(place, "docs/other.md")
+        finally:
+            out, err = process.communicate(timeout=kit.TIMEOUT_S)
+    return subprocess.CompletedProcess(argv, process.returncode, out, err)
+
+
 def attack(kind, row, place):
     contract = base_contract(place.repo)
     contract["timeout_retry"]["timeout_sec"] = row.get("timeout_sec", 120)
@@ -282,24 +334,32 @@ def attack(kind, row, place):
         (place.folder / "script.json").write_text(json.dumps(script))
         words = ["--script", place.folder / "script.json"]
     before = snapshot(place.repo)
-    done = run(BIN, "run", place.folder / "contract.json", "--no-merge", "--json", *words,
-               cwd=place.repo, env=place.env)
+    before_s = time.monotonic()
+    done = carry_out(row, place, words)
+    check(time.monotonic() - before_s < DEADLINE_S, "it took longer than", DEADLINE_S, "s")
     check(done.stdout, done.returncode, done.stderr.decode())
     outcome = json.loads(done.stdout)
-    compare(before, snapshot(place.repo))
+    check(not (place.folder / "canary").exists(), "a program of the agent's ran outside of the sandbox")
+    if "during" not in row:
+        compare(before, snapshot(place.repo))
     git(place.repo, "fsck", "--connectivity-only")
     check("$MARK" not in row.get("script", "") or gone(place.mark), "a process outlived the run")
     expected = row["expect"]
     check("failed_gate" in outcome, outcome)
-    check(outcome["failed_gate"] == expected["gate"], "gate", outcome["failed_gate"], "expected",
+    gates = expected["gate"] if isinstance(expected["gate"], list) else [expected["gate"]]
+    check(outcome["failed_gate"] in gates, "gate", outcome["failed_gate"], "expected",
           expected["gate"], outcome["reason"], outcome["violations"])
-    check(done.returncode == (4 if expected["gate"] else 0), done.returncode)
+    check(done.returncode == (4 if outcome["failed_gate"] else 0), done.returncode)
     expect_rules(row, outcome)
     expect_findings(row, place, outcome)
     if outcome.get("bundle"):
         expect_evidence(row, place, outcome)
     check(not os.path.exists("/tmp/evil"), "/tmp/evil was written")
     expect_tidy(place)
+    expect_patch(row, outcome)
+    if row.get("then"):
+        an_honest_run_succeeds(place, "src/app/main.c")
+        nothing_is_left_to_clean(place)
 
 
 # --- all of them --------------------------------------------------------------------------------------
