@@ -48,6 +48,21 @@ def each_command_and_option_is_in_its_page():
 
 
 @test
+def the_command_reference_names_each_command_and_option_that_is_there():
+    commands = {command["name"]: command for command in COMMANDS}
+    named = set()
+    for text in re.findall(r"`cortex ([^`]+)`", (ROOT / "docs/commands.md").read_text()):
+        words = text.split()
+        name = next((name for name in (" ".join(words[:2]), words[0]) if name in commands), None)
+        check(name is not None, "docs/commands.md invents", text)
+        options = {option["name"] for option in commands[name]["options"]}
+        for option in re.findall(r"--([a-z][a-z-]*)", text):
+            check(option in options, "docs/commands.md invents", text)
+        named.add(name)
+    check(not set(commands) - named, "docs/commands.md lacks", set(commands) - named)
+
+
+@test
 def misuse_is_told_in_json_too():
     asked = 0
     for command in COMMANDS:
