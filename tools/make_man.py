@@ -20,19 +20,19 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 # One line about a format, where the title of its page is not one.
 FORMATS = {
     'contract': 'what an agent may do in a governed run, and how it is judged',
-    'evidence': 'one file of evidence, self-contained',
-    'home': 'the files of a home',
+    'evidence': 'self-contained evidence files',
+    'home': 'the files of a data directory',
     'imports': 'how traces of other tools become lattices',
     'lattice': 'histories of agents, linked by hash',
-    'ledger': 'entries, trees, snapshots and proofs of a home',
-    'log': 'the files of a home\'s append-only log',
+    'ledger': 'entries, trees, snapshots, proofs and memory records',
+    'log': 'the files of the append-only log',
     'proof': 'containers of proofs',
     'run': 'contracts, gates, events and bundles of governed runs',
     'run-archive': 'a bundle of a governed run in one file',
     'run-config': 'configuration and policies of governed runs',
     'run-lattice': 'a governed run as a lattice',
-    'schema': 'which JSON Schema is understood',
-    'socket': 'what programs say to the one that holds a home',
+    'schema': 'supported JSON Schema features',
+    'socket': 'the protocol between the writer process and its clients',
     'trace': 'traces that agents sign',
 }
 
