@@ -1,5 +1,5 @@
 /*
- * cmd_memory_find.c - `cortex memory find` and `near`: bounded search (DECISIONS: find always has a
+ * cmd_memory_find.c - `cortex memory find` and `near`: bounded search (decision 0024: a find has a
  * limit or a budget, and something to start from).
  */
 #include <string.h>

@@ -79,7 +79,7 @@ cx_status cx_cli_run_options(cx_cli *cli, const cx_cli_args *args, cx_run_option
     return take_approvals(cli, args, out, err);
 }
 
-/* The journal is named after the repository (DECISIONS 2). */
+/* The journal is named after the repository (decision 0015). */
 cx_status cx_cli_run_ledger_begin(cx_cli_run_ledger *ledger, cx_cli *cli, const cx_cli_args *args,
                                   cx_run_options *options, cx_err *err)
 {

@@ -4,7 +4,7 @@
  *   hash  prev_hash || canonical(event) || seq || agent_id || schema_version || bundle      (§3.1)
  *   seal  canonical({"fork_type":F,"state_delta":D,"timestamp":T})                          (§5.1)
  *
- * Plain concatenation, no separator: the formula is the seed's and stays; LIMITS.md says what it
+ * Plain concatenation, no separator: the formula is kept as it was; lattice.md §5 says what it
  * lets through and which options close it.
  */
 #include "lattice/lattice.h"

@@ -1,6 +1,6 @@
 /*
  * bridge.c - recorded traces as a lattice: one node a component, one branch an agent (trace.md §7,
- * DECISIONS 4).
+ * decision 0017).
  *
  * Nodes are a function of the ledger: the same entries give the same hashes, whoever asks,
  * whenever.

@@ -284,7 +284,7 @@ static cx_status feed_mark(feed *f, const cx_tail_item *item, cx_err *err)
                                CX_JSON_GET_STR(&mark, "notes"), err);
 }
 
-/* What was erased goes from the index, too (DECISIONS 13). */
+/* What was erased goes from the index, too (decision 0023). */
 static cx_status feed_redact(feed *f, const cx_tail_item *item, cx_err *err)
 {
     cx_payload payload;

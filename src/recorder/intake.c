@@ -437,7 +437,7 @@ static cx_status batch_reasons(const intake *in, cx_json *out, cx_err *err)
     return cx_json_list_end_object(&list, out, err);
 }
 
-/* Consent that comes after the batch, or times in the future, are findings (DECISIONS 18). */
+/* Consent that comes after the batch, or times in the future, are findings (decision 0026). */
 static cx_status batch_findings(const intake *in, cx_json *out, cx_err *err)
 {
     const cx_batch *batch = in->batch;

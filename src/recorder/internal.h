@@ -10,7 +10,7 @@
 #include "recorder/recorder.h"
 #include "trace/record.h"
 
-/* Actors of the recorder's own (DECISIONS 2). */
+/* Actors of the recorder's own (decision 0015). */
 #define CX_ACTOR_TRUST CX_STR("trust")
 #define CX_ACTOR_BATCHES CX_STR("batches")
 #define CX_ACTOR_ALERTS CX_STR("alerts")

@@ -1,6 +1,6 @@
 /*
  * recorder.h - traces come in, exactly once, and are searched: intake, trust, feed, answers, bridge
- * (trace.md §4, §9 - §12; DECISIONS 2 - 4, 23).
+ * (trace.md §4, §9 - §12; decisions 0015 - 0017, 0027).
  *
  *     cx_recorder_take     a batch: verified, appended, on the disk; one result an event
  *     cx_recorder_feed_..  a thread carries what the ledger has into an index, and resumes
@@ -48,7 +48,7 @@ cx_home *cx_recorder_home(cx_recorder *recorder);
 
 /* --- intake ----------------------------------------------------------------------------------- */
 
-/* Where a record came from (DECISIONS 23); a verified signature makes it `signed`. */
+/* Where a record came from (decision 0027); a verified signature makes it `signed`. */
 typedef enum cx_capture {
     CX_CAPTURE_IMPORTED,
     CX_CAPTURE_AUTHENTICATED,
@@ -208,7 +208,7 @@ CX_RESULT cx_recorder_detect(cx_recorder *recorder, cx_index *index, bool record
 CX_RESULT cx_recorder_alert_mark(cx_recorder *recorder, cx_str alert_id, bool resolved, cx_str by,
                                  cx_str notes, cx_err *err);
 
-/* --- as a lattice (§7, DECISIONS 4) ----------------------------------------------------------- */
+/* --- as a lattice (§7, decision 0017) --------------------------------------------------------- */
 
 /* The nodes of one agent's traces as JSON Lines; `branch` "agent/<..>", or data NULL = all. */
 CX_RESULT cx_recorder_lattice_lines(cx_home *home, cx_str branch, cx_buf *out, cx_err *err);

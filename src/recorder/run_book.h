@@ -1,6 +1,6 @@
 /*
  * run_book.h - what a home's ledger knows about governed runs: their seals, and the link of every
- * event (DECISIONS 2: actors run:<..>, kinds run.event and run.seal; run.md §17).
+ * event (decision 0015: actors run:<..>, kinds run.event and run.seal; run.md §17).
  *
  * The book is made by reading the journals once; each question reads on from where the last one
  * ended.  Thread-safe.

@@ -1,5 +1,5 @@
 /*
- * run_lattice.c - events of a run as nodes (DECISIONS 4).
+ * run_lattice.c - events of a run as nodes (decision 0017).
  *
  *     agent_id      run/<run_id>/<task_id>, or run/<run_id>/governor for events without a task
  *     seq           counts the branch's nodes from 0

@@ -1,5 +1,5 @@
 /*
- * run_lattice.h - a governed run as a lattice (DECISIONS 4, docs/formats/run-lattice.md): one node
+ * run_lattice.h - a governed run as a lattice (decision 0017, formats/run-lattice.md): one node
  * an event, one branch a task, and one for the governor.
  *
  * Nodes are a function of the bytes of events.jsonl: whoever asks, whenever, gets the same hashes.

@@ -1,5 +1,5 @@
 /*
- * chain.c - reading a chain of contracts (DECISIONS 9); chain_execute.c runs it.
+ * chain.c - reading a chain of contracts (decision 0021); chain_execute.c runs it.
  */
 #include "run/chain.h"
 

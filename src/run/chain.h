@@ -1,5 +1,5 @@
 /*
- * chain.h - several contracts as one undertaking: `cortex run chain` (DECISIONS 9).
+ * chain.h - several contracts as one undertaking: `cortex run chain` (decision 0021).
  *
  *     {"version":"v1","chain_id","steps":[{"name","contract","depends_on":[]}]}
  *

@@ -19,7 +19,7 @@
 #define CX_RUN_EVENT_BYTES_MAX (UINT32_C(1) << 20)    /* of one line */
 #define CX_RUN_EVENTS_BYTES_MAX (UINT64_C(256) << 20) /* of events.jsonl, when reading */
 
-/* Who takes the entries of a run (DECISIONS 2).  Payloads are JSON, keys sorted, compact. */
+/* Who takes the entries of a run (decision 0015).  Payloads are JSON, keys sorted, compact. */
 typedef struct cx_run_ledger {
     void *ctx;
     /* Returns when the entry is durable.  `kind` is "run.event" or "run.seal"; `*out_index` its

@@ -53,7 +53,7 @@ cx_status cx_ahead_runner(const cx_ahead *a, const char **out_reason, cx_texts *
                    "makes one",
                    err);
     }
-    /* DECISIONS 5. */
+    /* Decision 0018. */
     if (cx_str_is(settings->name, CX_RUNNER_NAME_EXEC) && a->m->policy.config.mcp_only &&
         !a->m->options->diagnostic) {
         *out_reason = "mcp_only";

@@ -278,7 +278,7 @@ static cx_status describe_box(cx_machine_task *t, cx_err *err)
                               err);
 }
 
-/* §4, DECISIONS 6: no contract can ask for it; who has signed an approval for this contract does. */
+/* §4, decision 0019: no contract can ask for it, only an approval signed for this contract. */
 static cx_status check_unconfined(cx_machine_task *t, cx_err *err)
 {
     cx_machine *m = t->m;

@@ -1,5 +1,5 @@
 /*
- * machine_intent.c - S0 by an agent: a request becomes a task contract (run.md §14 S0, DECISIONS 9).
+ * machine_intent.c - S0 by an agent: a request becomes a contract (run.md §14 S0, decision 0021).
  *
  * The planner works before there is a contract, so nothing that it is held to comes from one: it has a
  * read-only checkout of HEAD, no shell approvals, no network but what the registry's row of its role
@@ -179,7 +179,7 @@ static cx_status open_runner(cx_planner *p, cx_err *err)
     bool exec = cx_str_is(m->runner_settings.name, CX_RUNNER_NAME_EXEC);
     cx_json_list payload = cx_json_list_begin(&p->t->arena);
     p->t->gate = "runner";
-    /* DECISIONS 5. */
+    /* Decision 0018. */
     if (exec && m->policy.config.mcp_only && !m->options->diagnostic)
         return refuse(p, "runner", "mcp_only", "the runner of role PM is exec", err);
     m->pm_diagnostic = exec && m->options->diagnostic;

@@ -124,7 +124,7 @@ void cx_task_choose_runner(cx_machine_task *t)
     t->settings.task_id = t->id;
 }
 
-/* DECISIONS 5: exec beside mcp_only is a diagnosis, and never merges. */
+/* Decision 0018: exec beside mcp_only is a diagnosis, and never merges. */
 bool cx_machine_is_diagnostic(const cx_machine *m)
 {
     bool exec = cx_str_is(m->runner_settings.name, CX_RUNNER_NAME_EXEC);

@@ -1,7 +1,7 @@
 /*
  * policy.c - reading policies/, and judging what a contract asks for against its agent's row.
  *
- *   P1  The seven files of the seed (registry, allowlist, forbidden actions, tools, three packs) come
+ *   P1  The seven policy files (registry, allowlist, forbidden actions, tools, three packs) come
  *       from one place: all from the baseline, or, when it has none of them, all from the program.
  *   P2  cortex.json, approvers.json and skills_bundle_registry.json may be absent from a baseline.
  *   P3  Nobody can approve unless the config pins the bytes of the approvers' file.

@@ -241,7 +241,7 @@ CX_RESULT cx_run_report_manifest(const cx_run_manifest_facts *facts, cx_arena *a
                                  cx_err *err);
 
 /*
- * role_binding_summary of a contract (§6, DECISIONS 15): what was bound to the role, read from the
+ * role_binding_summary of a contract (§6, decision 0025): what was bound to the role, read from the
  * contract.  A read model, never an authority.
  */
 CX_RESULT cx_run_report_role_binding(const cx_json *contract, cx_arena *arena, cx_json *out,

@@ -1,6 +1,6 @@
 /*
  * report_manifest.c - what is said about a run as a whole: manifest, meta, re-execution (run.md §2,
- * §17, §18), and which bindings its contract has (§6, DECISIONS 15).
+ * §17, §18), and which bindings its contract has (§6, decision 0025).
  *
  *   I1  evidence_hashes covers exactly `files`; what §2 requires of them is checked, not assumed.
  *   I2  No path of the machine gets in: repo.root is ".".

@@ -1,5 +1,5 @@
 /*
- * view_run.c - read models of one run (run.md §21, DECISIONS 15).
+ * view_run.c - read models of one run (run.md §21, decision 0025).
  */
 #include "base/folder.h"
 #include "run/report_parts.h"
@@ -57,7 +57,7 @@ static cx_status put_verdict(cx_json_list *object, const cx_run_verdict *verdict
     return CX_SUCCESS;
 }
 
-/* What an operator looks at; the contract stays the authority (DECISIONS 15). */
+/* What an operator looks at; the contract stays the authority (decision 0025). */
 static void put_case(cx_json_list *object, const cx_run_story *story, const cx_json *binding)
 {
     cx_json_list one = cx_json_list_begin(object->arena);

@@ -1,7 +1,7 @@
 /*
  * api_runs_repo.c - what is said about a repository's runs together: lists, contracts, locks, work
  * trees, policies, agents, approvals; and the two ways of changing something, by starting a run and
- * by handing in a signed approval (run.md §21, DECISIONS 7).
+ * by handing in a signed approval (run.md §21, decision 0020).
  *
  * An approval is taken only when its signature is good, its key is an approver's and its time has
  * come and not passed; whether it lifts anything is decided by the run that uses it.

@@ -3,7 +3,7 @@
  *
  * Reading goes through run/view.h.  Two things need more than a call: live tails of events, which
  * one thread feeds, and runs that were started here.  A run is a process of its own, `cortex run`;
- * it writes its entries through the socket of the home (DECISIONS 22) and is ended when the server
+ * it writes its entries through the socket of the home (decision 0008) and is ended when the server
  * ends.
  */
 #ifndef CX_SERVER_RUNS_H

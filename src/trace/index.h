@@ -141,7 +141,7 @@ typedef struct cx_batch_row {
     cx_str correlation_metadata; /* JSON text; NULL data */
     uint64_t received, accepted, rejected;
     cx_str reasons;  /* JSON text: reason -> count */
-    cx_str findings; /* JSON text: consent_after_batch, .. (DECISIONS 18); NULL data */
+    cx_str findings; /* JSON text: consent_after_batch, .. (decision 0026); NULL data */
     uint64_t seq;    /* of its entry in the journal `batches` */
 } cx_batch_row;
 CX_RESULT cx_index_put_batch(cx_index *index, const cx_batch_row *row, cx_err *err);

@@ -1,5 +1,5 @@
 /*
- * index_forget.c - what was erased from the ledger leaves the index (DECISIONS 13), and what was
+ * index_forget.c - what was erased from the ledger leaves the index (decision 0023), and what was
  * said of an agent's other traces because of it is said anew.
  */
 #include "base/io.h"

@@ -1,7 +1,7 @@
 /*
  * index_sqlite.c - the index in a SQLite file, attached as schema `cirislens`.
  *
- * The connection's own database is a private, empty one, so that the names of the seed's SQL are
+ * The connection's own database is a private, empty one, so that the names in spec 1.0's SQL are
  * right here and the file's tables have plain names for everybody else.  Statements are prepared
  * once and found again by their text.
  */

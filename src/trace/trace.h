@@ -177,7 +177,7 @@ cx_str cx_trace_wakeup_type(cx_str task_id);
 
 /* agent_id_hash, or NULL data when it is absent or "unknown" (§1). */
 cx_str cx_trace_agent(const cx_trace *trace);
-/* Who the ledger calls it (DECISIONS 2): the agent, else "key:<key id>"; in the arena. */
+/* Who the ledger calls it (decision 0015): the agent, else "key:<key id>"; in the arena. */
 cx_str cx_trace_actor(const cx_trace *trace, cx_arena *arena);
 
 /* --- canonical bytes (§3) --------------------------------------------------------------------- */

@@ -79,7 +79,7 @@ class Repo:
         return self.git("rev-parse", ref)
 
     def actor(self):
-        """Of this repository's runs, in the home (DECISIONS 2)."""
+        """Of this repository's runs, in the home (decision 0015)."""
         return "run:" + self.git("rev-list", "--max-parents=0", "HEAD").split()[0][:16]
 
     @property

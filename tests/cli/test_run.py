@@ -285,7 +285,7 @@ def a_dry_run_writes_nothing():
         done, answer = repo.run(contract(), script((GOOD_OPS, reply())), "--dry-run")
         check(done.returncode == 0, done.stderr, answer)
         check(answer["allow"] and answer["valid"], answer)
-        # One view of the role, before and after: the contract decides (DECISIONS 15).
+        # One view of the role, before and after: the contract decides (decision 0025).
         summary = answer["role_contract_summary"]
         check(summary["execution_authority"] == "task_contract" and summary["role"] == "WORKER", summary)
         done = repo.cortex("contract", "explain", repo.keep("contract.json", contract()), "--json")

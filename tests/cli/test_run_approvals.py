@@ -35,7 +35,7 @@ def folder_of(repo):
     return repo.root / "approvals"
 
 
-# --- danger-full-access (run.md §4, DECISIONS 6) ----------------------------------------------------
+# --- danger-full-access (run.md §4, decision 0019) --------------------------------------------------
 
 # Says in the worktree whether it could leave a mark outside of it.
 MARKING = """#!/bin/sh

@@ -219,7 +219,7 @@ CX_TEST(answers_say_when_a_trace_is_ambiguous)
     stage_done(&s);
 }
 
-/* The index forgets what the ledger has erased (DECISIONS 13), the branch goes on. */
+/* The index forgets what the ledger has erased (decision 0023), the branch goes on. */
 CX_TEST(feed_forgets_what_was_erased)
 {
     stage s;
