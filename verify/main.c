@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/io.h"
+#include "base/shown.h"
 #include "crypto/text.h"
 #include "evidence/evidence.h"
 #include "ledger/check.h"
@@ -72,7 +73,7 @@ static void complain(cx_str text)
 {
     cx_buf line;
     cx_buf_init(&line, cx_alloc_default());
-    cx_check_write_safe(&line, text);
+    cx_shown_add(&line, text);
     if (!line.failed)
         (void)fprintf(stderr, "cortex-verify: %.*s\n", (int)line.size, (const char *)line.data);
     cx_buf_done(&line);
@@ -351,9 +352,18 @@ static int worse(int a, int b)
     return a > b ? a : b;
 }
 
+/* What came from a file is shown in its report already; here nothing else gets through. */
 static cx_status write_all(program *p, cx_bytes bytes, cx_err *err)
 {
-    return cx_io_write_all(p->io, STANDARD_OUTPUT, "standard output", bytes.data, bytes.size, err);
+    cx_buf shown;
+    cx_buf_init(&shown, cx_alloc_default());
+    cx_shown_add_lines(&shown, cx_bytes_str(bytes), false);
+    cx_status status = cx_buf_check(&shown, err);
+    if (!cx_failed(status))
+        status = cx_io_write_all(p->io, STANDARD_OUTPUT, "standard output", shown.data, shown.size,
+                                 err);
+    cx_buf_done(&shown);
+    return status;
 }
 
 static cx_status report(program *p, const cx_check_result *result, const char *path, cx_err *err)

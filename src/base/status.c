@@ -10,35 +10,34 @@
 #include <string.h>
 
 #include "base/diag.h"
-#include "base/utf8.h"
+#include "base/shown.h"
 
-/* One line of valid UTF-8, whatever a name or a value from the input brought along: controls, bytes
- * that are no text, and a sequence cut by the size of the message become question marks. */
-static void make_plain(char *message)
-{
-    uint8_t *at = (uint8_t *)message;
-    size_t left = strlen(message);
-    while (left != 0) {
-        size_t size = cx_utf8_sequence(at, left);
-        bool control = (size == 1 && (*at < 0x20 || *at == 0x7f)) ||
-                       (size == 2 && at[0] == 0xC2 && at[1] < 0xA0);
-        if (size == 0 || control) {
-            size = 1;
-            *at = '?';
-        }
-        at += size;
-        left -= size;
-    }
-}
-
+/*
+ * One line of valid UTF-8, whatever a name or a value from the input brought along: what would act
+ * on a terminal and bytes that are no text are shown (shown.h).  A character that the size of the
+ * message cut is left out.
+ */
 static void write_message(cx_err *err, cx_code code, const char *format, va_list args)
 {
+    char raw[CX_ERR_MESSAGE_SIZE];
+    int wanted = vsnprintf(raw, sizeof raw, format, args);
+    size_t left = wanted < 0 ? 0 : strlen(raw), used = 0;
+    bool cut = wanted >= (int)sizeof raw;
     memset(err, 0, offsetof(cx_err, message));
     err->code = code;
     err->offset = CX_NO_OFFSET;
-    if (vsnprintf(err->message, sizeof err->message, format, args) < 0)
-        err->message[0] = 0;
-    make_plain(err->message);
+    for (const uint8_t *at = (const uint8_t *)raw; left != 0;) {
+        char shown[CX_SHOWN_SIZE_MAX];
+        size_t size, read = cx_shown_step(at, left, shown, &size);
+        size_t more = size == 0 ? read : size;
+        if (used + more >= sizeof err->message || (cut && left < 4 && shown[1] == 'x' && size != 0))
+            break;
+        memcpy(err->message + used, size == 0 ? (const void *)at : shown, more);
+        used += more;
+        at += read;
+        left -= read;
+    }
+    err->message[used] = 0;
 }
 
 cx_status cx_fail(cx_err *err, cx_code code, const char *format, ...)

@@ -4,8 +4,6 @@
 #include "cli/cli.h"
 
 #include <cortex/lattice.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/folder.h"
@@ -14,22 +12,6 @@
 #include "recorder/recorder.h"
 #include "recorder/run_lattice.h"
 #include "server/foreign.h"
-
-void cx_cli_complain(const char *format, ...)
-{
-    char line[2048];
-    va_list args;
-    va_start(args, format);
-    int size = vsnprintf(line, sizeof line, format, args);
-    va_end(args);
-    if (size < 0)
-        return;
-    /* Names come from files and command lines: they must not act on the terminal. */
-    for (char *c = line; *c != 0; c++)
-        if ((unsigned char)*c < 0x20 || *c == 0x7f)
-            *c = '?';
-    (void)fprintf(stderr, "cortex: %s\n", line);
-}
 
 /* The name of what went wrong: the library's own, else by kind. */
 static const char *error_name(const cx_err *err)
@@ -103,19 +85,32 @@ int cx_cli_misuse(const cx_cli_args *args, const char *message)
             cx_cli_write_error_json(args->cli, &err);
     }
     cx_cli_complain("%s: %s", args->command->name, message);
-    (void)fprintf(stderr, "See 'cortex help %s'.\n", args->command->name);
+    cx_cli_remark("See 'cortex help %s'.", args->command->name);
     return CX_EXIT_USAGE;
 }
 
-int cx_cli_answer(cx_cli *cli, cx_buf *answer, int exit_code)
+static int answer_with(cx_cli *cli, const cx_buf *answer, bool exact, int exit_code)
 {
     cx_err err;
     if (cx_failed(cx_buf_check(answer, &err))) {
         cx_cli_complain("%s", err.message);
         return CX_EXIT_UNCHECKED;
     }
-    cx_cli_out_write(&cli->out, cx_buf_str(answer));
+    if (exact)
+        cx_cli_out_write_exact(&cli->out, cx_buf_bytes(answer));
+    else
+        cx_cli_out_write(&cli->out, cx_buf_str(answer));
     return exit_code;
+}
+
+int cx_cli_answer(cx_cli *cli, cx_buf *answer, int exit_code)
+{
+    return answer_with(cli, answer, false, exit_code);
+}
+
+int cx_cli_answer_exact(cx_cli *cli, cx_buf *answer, int exit_code)
+{
+    return answer_with(cli, answer, true, exit_code);
 }
 
 static cx_lattice_options reading_options(cx_cli *cli, const cx_cli_args *args, cx_cli_keep keep,

@@ -27,9 +27,6 @@ typedef struct cx_cli {
 
 /* --- saying things ------------------------------------------------------------------------- */
 
-/* One line on standard error, "cortex: " before it; control characters are shown as '?'. */
-void cx_cli_complain(const char *format, ...) CX_PRINTF(1, 2);
-
 /*
  * Says that `path` could not be checked (lattice.md §1.3) and returns the exit code: 2 for
  * CX_E_USAGE, else 3.  With json, also one line on standard output.
@@ -42,6 +39,8 @@ int cx_cli_misuse(const cx_cli_args *args, const char *message);
 
 /* Writes a finished answer to standard output; `exit_code`, or 3 when the buffer failed. */
 int cx_cli_answer(cx_cli *cli, cx_buf *answer, int exit_code);
+/* The same for bytes that must be exact (cx_cli_out_write_exact). */
+int cx_cli_answer_exact(cx_cli *cli, cx_buf *answer, int exit_code);
 
 /* --- reading ------------------------------------------------------------------------------- */
 

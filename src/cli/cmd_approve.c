@@ -253,7 +253,8 @@ static cx_status answer_approval(cx_cli *cli, const cx_cli_args *args,
                                  cx_err *err)
 {
     if (!cx_cli_has(args, "json")) {
-        cx_buf_printf(out, "%.*s\n", (int)path.size, path.data);
+        cx_cli_add_text(out, path);
+        cx_buf_add_byte(out, '\n');
         return CX_SUCCESS;
     }
     cx_json_list object = cx_json_list_begin(&cli->arena);
@@ -375,14 +376,18 @@ static cx_status add_row(listing *l, cx_str name, const cx_run_approval *approva
     const char *state = why == NULL ? "usable" : used ? "used" : "refused";
     cx_arena *arena = &l->cli->arena;
     if (items == NULL) {
-        cx_buf_printf(out, "%-8s %.*s", state, (int)name.size, name.data);
-        for (size_t i = 0; i < approval->scopes.count; i++)
-            cx_buf_printf(out, "%s%.*s", i == 0 ? "  " : ",", (int)approval->scopes.items[i].size,
-                          approval->scopes.items[i].data);
-        if (approval->approval_id.size != 0)
-            cx_buf_printf(out, "  %.*s until %.*s", (int)approval->approver.size,
-                          approval->approver.data, (int)approval->expires_at.size,
-                          approval->expires_at.data);
+        cx_buf_printf(out, "%-8s ", state);
+        cx_cli_add_text(out, name);
+        for (size_t i = 0; i < approval->scopes.count; i++) {
+            cx_buf_add_z(out, i == 0 ? "  " : ",");
+            cx_cli_add_text(out, approval->scopes.items[i]);
+        }
+        if (approval->approval_id.size != 0) {
+            cx_buf_add_z(out, "  ");
+            cx_cli_add_text(out, approval->approver);
+            cx_buf_add_z(out, " until ");
+            cx_cli_add_text(out, approval->expires_at);
+        }
         cx_buf_printf(out, "%s%s\n", why == NULL || used ? "" : "  ",
                       why == NULL || used ? "" : why);
         return CX_SUCCESS;

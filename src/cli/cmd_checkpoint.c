@@ -104,7 +104,7 @@ static cx_status work(cx_cli_ledger *l, void *arg, cx_err *err)
     if (!cx_failed(status) && cx_cli_has(l->args, "output"))
         status = cx_cli_deliver(l->cli, l->args, cx_buf_bytes(&note), err);
     else if (!cx_failed(status) && !l->json)
-        cx_buf_add_str(&l->out, cx_buf_str(&note));
+        cx_cli_out_write_exact(&l->cli->out, cx_buf_bytes(&note));
     if (!cx_failed(status) && l->json)
         status = answer_json(l, s, &now, cx_buf_str(&note), err);
     cx_buf_done(&note);

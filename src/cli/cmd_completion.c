@@ -40,7 +40,7 @@ static int run(cx_cli *cli, const cx_cli_args *args)
         cx_buf out;
         cx_buf_init(&out, cli->alloc);
         writers[i].write(&out, cli->commands);
-        int code = cx_cli_answer(cli, &out, CX_EXIT_HOLDS);
+        int code = cx_cli_answer_exact(cli, &out, CX_EXIT_HOLDS);
         cx_buf_done(&out);
         return code;
     }

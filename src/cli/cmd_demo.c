@@ -401,7 +401,7 @@ static int play_story(cx_cli *cli, const cx_cli_args *args)
 static int run(cx_cli *cli, const cx_cli_args *args)
 {
     cx_err err;
-    demo d = {.cli = cli, .colour = cx_cli_colour(cx_cli_value(args, "color"), 1)};
+    demo d = {.cli = cli, .colour = cx_cli_colour(&cli->out, cx_cli_value(args, "color"))};
     cx_buf_init(&d.out, cli->alloc);
     cx_status status = show_all(&d, &err);
     int code = cx_cli_answer(cli, &d.out, d.surprises == 0 ? CX_EXIT_HOLDS : CX_EXIT_BROKEN);

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/shown.h"
 #include "cli/doctor.h"
 #include "cli/ledger.h"
 #include "cli/run_place.h"
@@ -47,11 +48,17 @@ void cx_doctor_note(cx_doctor *d, const char *name, cx_doctor_status status, con
 {
     cx_doctor_check *slot = cx_vec_push(&d->checks, d->cli->alloc);
     char text[512];
+    cx_buf shown;
     va_list args;
     va_start(args, format);
     (void)vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    cx_str detail = cx_arena_copy_str(&d->cli->arena, cx_str_z(text));
+    cx_buf_init(&shown, d->cli->alloc);
+    cx_shown_add(&shown, cx_str_z(text));
+    cx_str detail = cx_arena_copy_str(&d->cli->arena, cx_buf_str(&shown));
+    if (shown.failed)
+        detail.data = NULL;
+    cx_buf_done(&shown);
     if (slot == NULL || detail.data == NULL) {
         d->failed = true;
         d->checks.count -= slot != NULL;
@@ -232,7 +239,7 @@ static void check_temporary(cx_doctor *d)
 static void check_terminal(cx_doctor *d)
 {
     unsigned columns = cx_cli_columns();
-    bool colour = cx_cli_colour(NULL, STDOUT_FILENO);
+    bool colour = cx_cli_colour(&d->cli->out, NULL);
     if (columns == 0)
         cx_doctor_note(d, "terminal", CX_DOCTOR_OK, NULL, "none: plain text");
     else
@@ -259,7 +266,7 @@ static void write_json(const cx_doctor *d, bool ok, cx_buf *out)
         if (c->fix == NULL)
             cx_buf_add_z(out, "null");
         else
-            cx_json_write_str(out, cx_str_z(c->fix), CX_JSON_PY_COMPACT);
+            cx_cli_add_json_text(out, cx_str_z(c->fix));
         cx_buf_printf(out, ",\"name\":\"%s\",\"status\":\"%s\"}", c->name, status_name(c->status));
     }
     cx_buf_printf(out, "],\"ok\":%s,\"version\":\"%s\"}\n", ok ? "true" : "false", cx_version());
@@ -270,11 +277,15 @@ static void write_text(const cx_doctor *d, bool colour, cx_buf *out)
     static const char *const colours[] = {"\033[32m", "\033[33m", "\033[31m"};
     for (size_t i = 0; i < d->checks.count; i++) {
         const cx_doctor_check *c = &d->checks.items[i];
-        cx_buf_printf(out, "%s%-4s%s  %-12s  %.*s\n", colour ? colours[c->status] : "",
-                      status_name(c->status), colour ? "\033[0m" : "", c->name, (int)c->detail.size,
-                      c->detail.data);
-        if (c->fix != NULL && c->status != CX_DOCTOR_OK)
-            cx_buf_printf(out, "%20s-> %s\n", "", c->fix);
+        cx_buf_printf(out, "%s%-4s%s  %-12s  ", colour ? colours[c->status] : "",
+                      status_name(c->status), colour ? "\033[0m" : "", c->name);
+        cx_buf_add_str(out, c->detail);
+        cx_buf_add_byte(out, '\n');
+        if (c->fix != NULL && c->status != CX_DOCTOR_OK) {
+            cx_buf_printf(out, "%20s-> ", "");
+            cx_shown_add(out, cx_str_z(c->fix));
+            cx_buf_add_byte(out, '\n');
+        }
     }
 }
 
@@ -299,7 +310,7 @@ static int run(cx_cli *cli, const cx_cli_args *args)
     if (cx_cli_has(args, "json"))
         write_json(&d, ok, &out);
     else
-        write_text(&d, cx_cli_colour(cx_cli_value(args, "color"), STDOUT_FILENO), &out);
+        write_text(&d, cx_cli_colour(&cli->out, cx_cli_value(args, "color")), &out);
     int code = cx_cli_answer(cli, &out, ok ? CX_EXIT_HOLDS : CX_EXIT_UNCHECKED);
     cx_buf_done(&out);
     cx_vec_done(&d.checks, cli->alloc);

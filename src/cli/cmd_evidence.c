@@ -79,10 +79,11 @@ static cx_status answer(cx_cli_ledger *l, const cx_evidence_result *result, size
     if (!l->json) {
         if (path == NULL || strcmp(path, "-") == 0)
             return CX_SUCCESS;
+        cx_cli_add_text(&l->out, cx_str_z(path));
         cx_buf_printf(&l->out,
-                      "%s: %zu entr%s of %zu journal%s (%zu signed), %zu file%s of a run, %zu signed "
+                      ": %zu entr%s of %zu journal%s (%zu signed), %zu file%s of a run, %zu signed "
                       "decision%s, %zu memor%s\n",
-                      path, e->entry_count, plural(e->entry_count, "y", "ies"), e->journal_count,
+                      e->entry_count, plural(e->entry_count, "y", "ies"), e->journal_count,
                       plural(e->journal_count, "", "s"), is_signed, e->file_count,
                       plural(e->file_count, "", "s"), e->trace_count,
                       plural(e->trace_count, "", "s"), e->memory_count,
@@ -91,8 +92,10 @@ static cx_status answer(cx_cli_ledger *l, const cx_evidence_result *result, size
             cx_buf_printf(&l->out, "%zu contents were erased: the verdict about it is "
                                    "indeterminate\n",
                           result->bodies_missing);
-        cx_buf_printf(&l->out, "a browser shows it; 'cortex-verify%s %s' checks it\n",
-                      is_signed != 0 ? " --key KEY" : "", path);
+        cx_buf_printf(&l->out, "a browser shows it; 'cortex-verify%s ",
+                      is_signed != 0 ? " --key KEY" : "");
+        cx_cli_add_text(&l->out, cx_str_z(path));
+        cx_buf_add_z(&l->out, "' checks it\n");
         return cx_buf_check(&l->out, err);
     }
     cx_json_list json = cx_json_list_begin(l->arena);

@@ -73,8 +73,8 @@ static cx_status make_json(cx_cli *cli, const cx_cli_args *args, const cx_schema
     CX_TRY(cx_json_list_end_array(&violations, &value, err));
     cx_json_list all = cx_json_list_begin(&cli->arena);
     cx_json_list_put(&all, CX_STR("allow"), cx_json_make_bool(report->valid));
-    cx_json_list_put(&all, CX_STR("schema"), cx_json_make_str(cx_str_z(args->operands[0])));
-    cx_json_list_put(&all, CX_STR("file"), cx_json_make_str(cx_str_z(args->operands[1])));
+    cx_json_list_put(&all, CX_STR("schema"), cx_cli_json_str(&all, cx_str_z(args->operands[0])));
+    cx_json_list_put(&all, CX_STR("file"), cx_cli_json_str(&all, cx_str_z(args->operands[1])));
     cx_json_list_put(&all, CX_STR("violations"), value);
     cx_json_list_put(&all, CX_STR("cut"), cx_json_make_bool(report->cut));
     return cx_json_list_end_object(&all, out, err);

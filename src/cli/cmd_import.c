@@ -77,7 +77,7 @@ static int list_formats(cx_cli *cli, const cx_cli_args *args)
 static cx_status write_stdout(void *arg, cx_bytes bytes, cx_err *err)
 {
     cx_cli_out *out = arg;
-    cx_cli_out_write(out, cx_bytes_str(bytes));
+    cx_cli_out_write_exact(out, bytes);
     if (!out->failed)
         return CX_SUCCESS;
     *err = out->err;
@@ -95,7 +95,7 @@ static cx_status tell(cx_cli *cli, const cx_import_summary *summary, bool json, 
     if (!cx_failed(status) && json && to_file)
         cx_cli_out_write(&cli->out, cx_buf_str(&text));
     else if (!cx_failed(status))
-        (void)fwrite(text.data, 1, text.size, stderr);
+        cx_cli_remark_lines(cx_buf_str(&text));
     cx_buf_done(&text);
     return status;
 }

@@ -135,7 +135,7 @@ static int run_question(cx_cli *cli, const cx_cli_args *args, const question *as
     cx_err err;
     query q = {.cli = cli, .args = args, .path = args->operands[0]};
     q.answer.json = cx_cli_has(args, "json");
-    q.answer.colour = cx_cli_colour(cx_cli_value(args, "color"), 1);
+    q.answer.colour = cx_cli_colour(&cli->out, cx_cli_value(args, "color"));
     if (asked->states && cx_failed(read_state_options(&q, &err)))
         return cx_cli_misuse(args, err.message);
     int code;

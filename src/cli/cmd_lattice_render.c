@@ -82,7 +82,7 @@ static cx_status draw(const cx_cli_args *args, const cx_lattice *lattice,
     const char *when = cx_cli_value(args, "color");
     cx_render_options picture = {
         .form = form,
-        .colour = cx_cli_colour(when == NULL && !to_stdout ? "never" : when, 1),
+        .colour = cx_cli_colour(&args->cli->out, when == NULL && !to_stdout ? "never" : when),
         .columns = to_stdout ? cx_cli_columns() : 0,
         .max_nodes = clamped(cx_cli_number(args, "max", 0)),
         .first = clamped(cx_cli_number(args, "first", 0)),
@@ -121,7 +121,8 @@ static cx_status draw_page(cx_cli *cli, const cx_cli_args *args, const cx_lattic
 {
     const cx_state_options merging = CX_STATE_OPTIONS_INIT;
     const char *path = args->operands[0], *name = strrchr(path, '/');
-    const cx_stage_part part = {.title = cx_str_z(name == NULL ? path : name + 1),
+    const cx_stage_part part = {.title = cx_cli_valid_text(
+                                    &cli->arena, cx_str_z(name == NULL ? path : name + 1)),
                                 .first = clamped(cx_cli_number(args, "first", 0)),
                                 .count = clamped(cx_cli_number(args, "max", 0))};
     cx_stage *stage = NULL;
@@ -186,7 +187,8 @@ static int draw_and_write(cx_cli *cli, const cx_cli_args *args, const cx_lattice
         about = path;
         status = write_file(cli, path, &out, &err);
     } else if (!cx_failed(status)) {
-        code = cx_cli_answer(cli, &out, code);
+        code = form == CX_RENDER_TERMINAL ? cx_cli_answer(cli, &out, code)
+                                          : cx_cli_answer_exact(cli, &out, code);
     }
     if (cx_failed(status))
         code = cx_cli_fail(cli, about, &err, cx_cli_has(args, "json"));

@@ -106,7 +106,7 @@ static cx_status write_report(const cx_cli_args *args, const cx_lattice *lattice
     if (cx_cli_has(args, "json"))
         return cx_lattice_report_json(out, lattice, report, err);
     cx_lattice_text_options text = {
-        .colour = cx_cli_colour(cx_cli_value(args, "color"), 1),
+        .colour = cx_cli_colour(&args->cli->out, cx_cli_value(args, "color")),
         .details = cx_cli_has(args, "details"),
         .compare = compare == NULL ? NULL : pair,
     };

@@ -133,7 +133,7 @@ static void say(serving *s, cx_buf *answer)
     if (answer->failed)
         cx_cli_complain("mcp: out of memory: an answer is lost");
     else
-        cx_cli_out_write(&s->cli->out, cx_buf_str(answer));
+        cx_cli_out_write_exact(&s->cli->out, cx_buf_bytes(answer));
 }
 
 static void answer_now(serving *s, cx_mcpd_session *session, cx_str message)

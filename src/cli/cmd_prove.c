@@ -317,7 +317,8 @@ static cx_status answer_pack(cx_cli_ledger *l, const state *s, const cx_pack *pa
     if (!l->json) {
         if (path == NULL || strcmp(path, "-") == 0)
             return CX_SUCCESS;
-        cx_buf_printf(&l->out, "%s: %s of %zu %s in snapshot %llu, overall root ", path,
+        cx_cli_add_text(&l->out, cx_str_z(path));
+        cx_buf_printf(&l->out, ": %s of %zu %s in snapshot %llu, overall root ",
                       cx_cli_has(l->args, "absent") ? "absence" : "presence", pack->question_count,
                       s->questions[0].uri.is_edge
                           ? (pack->question_count == 1 ? "edge" : "edges")
@@ -398,7 +399,8 @@ static cx_status answer_entry(cx_cli_ledger *l, const cx_inclusion *proof, const
     if (!l->json) {
         if (path == NULL || strcmp(path, "-") == 0)
             return CX_SUCCESS;
-        cx_buf_printf(&l->out, "%s: entry %llu of %llu, journal root ", path,
+        cx_cli_add_text(&l->out, cx_str_z(path));
+        cx_buf_printf(&l->out, ": entry %llu of %llu, journal root ",
                       (unsigned long long)proof->index, (unsigned long long)proof->tree_size);
         cx_cli_add_digest(&l->out, root);
         cx_buf_add_byte(&l->out, '\n');

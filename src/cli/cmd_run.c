@@ -24,10 +24,10 @@ static void on_event(void *arg, cx_str type, cx_str line)
     running *r = arg;
     r->shown++;
     if (r->follow) {
-        cx_cli_out_write(&r->cli->out, line);
+        cx_cli_out_write_exact(&r->cli->out, cx_str_bytes(line));
         cx_cli_out_write(&r->cli->out, CX_STR("\n"));
     } else if (r->live) {
-        (void)fprintf(stderr, "%4llu  %.*s\n", (unsigned long long)r->shown, (int)type.size,
+        cx_cli_remark("%4llu  %.*s", (unsigned long long)r->shown, (int)type.size,
                       type.data);
     }
 }
@@ -98,8 +98,10 @@ static void add_line(cx_buf *out, const char *name, cx_str text)
 
 static void answer_text(const cx_run_outcome *o, cx_buf *out)
 {
-    cx_buf_printf(out, "%.*s  %.*s\n", (int)o->status.size, o->status.data, (int)o->run_id.size,
-                  o->run_id.data == NULL ? "" : o->run_id.data);
+    cx_cli_add_text(out, o->status);
+    cx_buf_add_z(out, "  ");
+    cx_cli_add_text(out, o->run_id);
+    cx_buf_add_byte(out, '\n');
     if (o->failed_gate.size != 0) {
         cx_buf_add_z(out, "gate      ");
         cx_cli_add_text(out, o->failed_gate);

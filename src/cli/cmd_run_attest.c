@@ -208,10 +208,11 @@ static cx_status check(attest_job *job, cx_err *err)
     const char *word = verdict.holds ? "holds" : unknown ? "indeterminate" : "broken";
     job->exit_code = verdict.holds ? CX_EXIT_HOLDS : unknown ? CX_EXIT_UNCHECKED : CX_EXIT_BROKEN;
     if (!cx_cli_has(job->args, "json")) {
-        cx_buf_printf(&job->out, "%s%s%s%s%.*s\n", word, verdict.reason == NULL ? "" : ": ",
+        cx_buf_printf(&job->out, "%s%s%s%s", word, verdict.reason == NULL ? "" : ": ",
                       verdict.reason == NULL ? "" : verdict.reason,
-                      verdict.where.size == 0 ? "" : " ", (int)verdict.where.size,
-                      verdict.where.data);
+                      verdict.where.size == 0 ? "" : " ");
+        cx_cli_add_text(&job->out, verdict.where);
+        cx_buf_add_byte(&job->out, '\n');
         return CX_SUCCESS;
     }
     cx_json_list object = cx_json_list_begin(&job->cli->arena);
@@ -240,7 +241,7 @@ static int run(cx_cli *cli, const cx_cli_args *args)
     cx_status status = checks ? check(job, &err) : make(job, &err);
     int code = cx_failed(status)
                    ? cx_cli_fail(cli, args->operands[0], &err, cx_cli_has(args, "json"))
-                   : cx_cli_answer(cli, &job->out, job->exit_code);
+                   : cx_cli_answer_exact(cli, &job->out, job->exit_code);
     cx_run_bundle_close(job->bundle);
     cx_buf_done(&job->out);
     return code;

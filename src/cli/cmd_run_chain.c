@@ -38,7 +38,7 @@ static void on_news(void *arg, const cx_run_chain_news *news)
 {
     chaining *c = arg;
     if (c->live)
-        (void)fprintf(stderr, "%-8s %.*s %.*s\n", cx_run_chain_state_name(news->state),
+        cx_cli_remark("%-8s %.*s %.*s", cx_run_chain_state_name(news->state),
                       (int)news->step->name.size, news->step->name.data,
                       (int)news->reason.size, news->reason.size == 0 ? "" : news->reason.data);
 }

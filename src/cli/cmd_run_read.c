@@ -14,6 +14,7 @@ typedef struct looking {
     cx_run_bundle *bundle;
     cx_buf out;
     bool json;
+    bool exact; /* the answer is a file of the bundle, or lines of one */
 } looking;
 
 static cx_status add_value(looking *l, const cx_json *value, cx_err *err)
@@ -39,7 +40,8 @@ static int look(cx_cli *cli, const cx_cli_args *args, cx_status (*work)(looking 
     if (cx_failed(status))
         code = cx_cli_run_fail(cli, args, &err);
     else
-        code = cx_cli_answer(cli, &l.out, CX_EXIT_HOLDS);
+        code = l.exact ? cx_cli_answer_exact(cli, &l.out, CX_EXIT_HOLDS)
+                       : cx_cli_answer(cli, &l.out, CX_EXIT_HOLDS);
     cx_run_bundle_close(l.bundle);
     cx_buf_done(&l.out);
     return code;
@@ -63,15 +65,18 @@ static const cx_cli_option list_options[] = {
     CX_CLI_OPTIONS_COMMON,
 };
 
-static void add_cell(cx_buf *out, const cx_json *item, const char *name, int width)
+static void add_padded(cx_buf *out, cx_str text, size_t width)
+{
+    size_t start = out->size;
+    cx_cli_add_text(out, text);
+    for (size_t i = out->size - start; i < width; i++)
+        cx_buf_add_byte(out, ' ');
+}
+
+static void add_cell(cx_buf *out, const cx_json *item, const char *name, size_t width)
 {
     cx_str text = cx_json_get_str(item, cx_str_z(name));
-    size_t start = out->size;
-    if (text.data == NULL)
-        text = CX_STR("-");
-    cx_cli_add_text(out, text);
-    for (size_t i = out->size - start; i < (size_t)width + 1; i++)
-        cx_buf_add_byte(out, ' ');
+    add_padded(out, text.data == NULL ? CX_STR("-") : text, width + 1);
 }
 
 static cx_status work_list(looking *l, cx_err *err)
@@ -103,8 +108,11 @@ static cx_status work_list(looking *l, cx_err *err)
     if (items == NULL || items->count == 0)
         cx_buf_add_z(&l->out, "No runs.\n");
     cx_str next = CX_JSON_GET_STR(&page, "next");
-    if (next.data != NULL)
-        cx_buf_printf(&l->out, "More: --cursor %.*s\n", (int)next.size, next.data);
+    if (next.data != NULL) {
+        cx_buf_add_z(&l->out, "More: --cursor ");
+        cx_cli_add_text(&l->out, next);
+        cx_buf_add_byte(&l->out, '\n');
+    }
     return cx_buf_check(&l->out, err);
 }
 
@@ -228,6 +236,7 @@ static cx_status work_events(looking *l, cx_err *err)
     uint64_t from = cx_cli_number(l->args, "from", 1);
     uint64_t left = cx_cli_number(l->args, "limit", UINT64_MAX);
     cx_run_story story;
+    l->exact = l->json;
     cx_status status = cx_run_view_story(l->bundle, &l->cli->arena, &story, err);
     for (size_t i = 0; !cx_failed(status) && i < story.moments.count && left != 0; i++) {
         const cx_run_moment *moment = &story.moments.items[i];
@@ -237,9 +246,11 @@ static cx_status work_events(looking *l, cx_err *err)
         if (l->json) {
             cx_buf_add_str(&l->out, moment->line);
         } else {
-            cx_buf_printf(&l->out, "%5llu  %.*s  %-5.*s  ", (unsigned long long)moment->index,
-                          (int)moment->ts.size, moment->ts.data, (int)moment->level.size,
-                          moment->level.data);
+            cx_buf_printf(&l->out, "%5llu  ", (unsigned long long)moment->index);
+            cx_cli_add_text(&l->out, moment->ts);
+            cx_buf_add_z(&l->out, "  ");
+            add_padded(&l->out, moment->level, 6);
+            cx_buf_add_byte(&l->out, ' ');
             cx_cli_add_text(&l->out, moment->type);
         }
         cx_buf_add_byte(&l->out, '\n');
@@ -284,6 +295,7 @@ static cx_status work_diff(looking *l, cx_err *err)
     cx_str path = names ? CX_STR("diff_name_only.txt") : CX_STR("patch.diff");
     CX_TRY(cx_run_bundle_read(l->bundle, path, DIFF_BYTES_MAX, &bytes, err));
     if (!l->json) {
+        l->exact = true;
         cx_buf_add(&l->out, bytes.data, bytes.size);
         return cx_buf_check(&l->out, err);
     }
@@ -296,7 +308,7 @@ static cx_status work_diff(looking *l, cx_err *err)
     if (names) {
         cx_json_list list = cx_json_list_begin(&l->cli->arena);
         while (cx_run_next_line(&text, &line))
-            cx_json_list_add(&list, cx_json_make_str(line));
+            cx_json_list_add(&list, cx_cli_json_str(&list, line));
         CX_TRY(cx_cli_put_array(&object, "names", &list, err));
     } else {
         cx_cli_put_bytes(&object, "patch", bytes);
@@ -312,7 +324,9 @@ static int run_diff(cx_cli *cli, const cx_cli_args *args)
 const cx_cli_command cx_cli_run_diff = {
     .name = "run diff",
     .purpose = "the patch of a run, as it was judged",
-    .about = "Prints patch.diff of the bundle, byte for byte: it can be given to `git apply`.",
+    .about = "Prints patch.diff of the bundle, byte for byte: it can be given to `git apply`. On a "
+             "terminal, which a patch could act on, controls and what turns text around are shown "
+             "instead, as \\u001b.",
     .operands = run_operands,
     .operand_count = CX_COUNT_OF(run_operands),
     .options = diff_options,
@@ -343,6 +357,7 @@ static cx_status work_reports(looking *l, cx_err *err)
         if (path.data == NULL)
             return cx_fail_nomem(err);
         CX_TRY(cx_run_bundle_read(l->bundle, path, CX_RUN_JSON_BYTES_MAX, &bytes, err));
+        l->exact = true;
         cx_buf_add(&l->out, bytes.data, bytes.size);
         return cx_buf_check(&l->out, err);
     }

@@ -33,12 +33,20 @@ static cx_str text_at(const cx_json *value, const char *name)
     return text.data == NULL ? CX_STR("") : text;
 }
 
+/* The program's words, then what came from a bundle. */
+static void say_text(replaying *r, const char *before, cx_str text)
+{
+    cx_buf_add_z(&r->out, before);
+    cx_cli_add_text(&r->out, text);
+}
+
 static void say_differences(replaying *r, const cx_json *report, const char *name)
 {
     const cx_json *list = cx_json_get_typed(report, cx_str_z(name), CX_JSON_ARRAY);
     for (uint32_t i = 0; list != NULL && i < list->count; i++) {
-        cx_str key = text_at(&list->items[i], "key");
-        cx_buf_printf(&r->out, "  %s  %.*s\n", name, (int)key.size, key.data);
+        cx_buf_printf(&r->out, "  %s", name);
+        say_text(r, "  ", text_at(&list->items[i], "key"));
+        cx_buf_add_byte(&r->out, '\n');
     }
 }
 
@@ -46,13 +54,14 @@ static void say_reexecution(replaying *r, const cx_json *report)
 {
     cx_str run = text_at(report, "run_id"), status = text_at(report, "status");
     const cx_json *errors = cx_json_get_typed(report, CX_STR("errors"), CX_JSON_ARRAY);
-    cx_buf_printf(&r->out, "%.*s  done again: %.*s\n", (int)run.size, run.data, (int)status.size,
-                  status.data);
+    say_text(r, "", run);
+    say_text(r, "  done again: ", status);
+    cx_buf_add_byte(&r->out, '\n');
     say_differences(r, report, "hard_diffs");
     say_differences(r, report, "soft_diffs");
     for (uint32_t i = 0; errors != NULL && i < errors->count; i++) {
-        cx_str text = cx_json_text(&errors->items[i]);
-        cx_buf_printf(&r->out, "  error  %.*s\n", (int)text.size, text.data);
+        say_text(r, "  error  ", cx_json_text(&errors->items[i]));
+        cx_buf_add_byte(&r->out, '\n');
     }
 }
 
@@ -63,13 +72,15 @@ static cx_status say_rehydration(replaying *r, const cx_json *document, cx_err *
     const cx_json *states = cx_json_get_typed(document, CX_STR("states"), CX_JSON_ARRAY);
     const cx_json *divergence =
         cx_json_get_typed(document, CX_STR("first_divergence"), CX_JSON_OBJECT);
-    cx_buf_printf(&r->out, "%.*s  told again: %.*s  (bundle: %.*s)\n", (int)run.size, run.data,
-                  (int)status.size, status.data, (int)verdict.size, verdict.data);
+    say_text(r, "", run);
+    say_text(r, "  told again: ", status);
+    say_text(r, "  (bundle: ", verdict);
+    cx_buf_add_z(&r->out, ")\n");
     for (uint32_t i = 0; states != NULL && i < states->count; i++) {
-        cx_str from = text_at(&states->items[i], "from"), to = text_at(&states->items[i], "to");
-        cx_str reason = text_at(&states->items[i], "reason");
-        cx_buf_printf(&r->out, "  %.*s -> %.*s  %.*s\n", (int)from.size, from.data, (int)to.size,
-                      to.data, (int)reason.size, reason.data);
+        say_text(r, "  ", text_at(&states->items[i], "from"));
+        say_text(r, " -> ", text_at(&states->items[i], "to"));
+        say_text(r, "  ", text_at(&states->items[i], "reason"));
+        cx_buf_add_byte(&r->out, '\n');
     }
     if (divergence == NULL)
         return CX_SUCCESS;
@@ -78,7 +89,8 @@ static cx_status say_rehydration(replaying *r, const cx_json *document, cx_err *
     cx_buf_add_z(&r->out, "  differs first ");
     if (index != NULL && index->type == CX_JSON_INT)
         cx_buf_printf(&r->out, "at event %.*s ", (int)index->count, index->text);
-    cx_buf_printf(&r->out, "in %.*s: expected ", (int)field.size, field.data);
+    say_text(r, "in ", field);
+    cx_buf_add_z(&r->out, ": expected ");
     CX_TRY(cx_json_write(&r->out, CX_JSON_GET(divergence, "expected"), CX_JSON_PY_COMPACT, err));
     cx_buf_add_z(&r->out, ", found ");
     CX_TRY(cx_json_write(&r->out, CX_JSON_GET(divergence, "actual"), CX_JSON_PY_COMPACT, err));

@@ -141,8 +141,10 @@ static cx_status answer_added(editing *e, const cx_run_executable *program, bool
         cx_cli_put_bool(&root, "diagnostic_only", diagnostic);
         return cx_cli_end_json(&root, out, err);
     }
-    cx_buf_printf(out, "%s: runner %s starts %s\n", e->path, e->args->operands[0],
-                  program->path.data);
+    cx_cli_add_text(out, cx_str_z(e->path));
+    cx_buf_printf(out, ": runner %s starts ", e->args->operands[0]); /* letters, digits, . _ - */
+    cx_cli_add_text(out, program->path);
+    cx_buf_add_byte(out, '\n');
     if (diagnostic)
         cx_buf_add_z(out, "runner.mcp_only is true: its runs need --diagnostic and never merge; "
                           "'--full' makes them full runs\n");

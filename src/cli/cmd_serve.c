@@ -40,7 +40,7 @@ typedef struct serving {
 static void log_line(void *arg, const char *line)
 {
     (void)arg;
-    (void)fprintf(stderr, "cortex: %s\n", line);
+    cx_cli_complain("%s", line);
 }
 
 static cx_status take_milliseconds(const cx_cli_args *args, const char *name, uint32_t *out,
@@ -296,7 +296,9 @@ static void add_otlp_url(const serving *s, cx_buf *out)
 static void say_where_text(const serving *s, cx_str url, cx_str otlp, cx_buf *out)
 {
     cx_buf_printf(out, "cortex %s listens on %.*s\n", cx_version(), (int)url.size, url.data);
-    cx_buf_printf(out, "home   %s\n", s->path);
+    cx_buf_add_z(out, "home   ");
+    cx_cli_add_text(out, cx_str_z(s->path));
+    cx_buf_add_byte(out, '\n');
     if (otlp.size != 0)
         cx_buf_printf(out, "otlp   OTEL_EXPORTER_OTLP_ENDPOINT=%.*s\n", (int)otlp.size, otlp.data);
     if (s->token_path == NULL) {
@@ -304,12 +306,16 @@ static void say_where_text(const serving *s, cx_str url, cx_str otlp, cx_buf *ou
         say_page(s, url, out);
         return;
     }
-    cx_buf_printf(out, "token  in %s%s\n", s->token_path,
+    cx_buf_add_z(out, "token  in ");
+    cx_cli_add_text(out, cx_str_z(s->token_path));
+    cx_buf_printf(out, "%s\n",
                   s->first_token ? " (made now: may write, and read everything)" : "");
+    cx_buf_printf(out, "try    curl -sS%s -H \"Authorization: Bearer $(cat '",
+                  cx_cli_has(s->args, "tls-cert") ? " --cacert CERT" : "");
+    cx_cli_add_text(out, cx_str_z(s->token_path));
     cx_buf_printf(out,
-                  "try    curl -sS%s -H \"Authorization: Bearer $(cat '%s')\" -H 'Content-Type: "
-                  "application/json' --data-binary @batch.json %.*s/api/v1/covenant/events\n",
-                  cx_cli_has(s->args, "tls-cert") ? " --cacert CERT" : "", s->token_path,
+                  "')\" -H 'Content-Type: application/json' --data-binary @batch.json "
+                  "%.*s/api/v1/covenant/events\n",
                   (int)url.size, url.data);
     say_page(s, url, out);
 }

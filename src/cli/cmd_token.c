@@ -114,7 +114,7 @@ static cx_status add(tokens_job *job, cx_err *err)
     if (!job->json) {
         /* The token alone is the answer, so that it can be put where it is needed. */
         cx_buf_printf(&job->out, "%s\n", text);
-        (void)fprintf(stderr, "cortex: token %s; it is shown this once\n", token.id);
+        cx_cli_complain("token %s; it is shown this once", token.id);
         return CX_SUCCESS;
     }
     CX_TRY(cx_token_json(&token, &job->cli->arena, &value, err));

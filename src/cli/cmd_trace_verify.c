@@ -56,7 +56,7 @@ static cx_status answer(cx_cli *cli, const cx_cli_args *args, const verify_state
     if (cx_cli_has(args, "json"))
         return cx_trace_verdict_json(out, &trace, &verdict, err);
     return cx_trace_verdict_text(out, &trace, &verdict,
-                                 cx_cli_colour(cx_cli_value(args, "color"), 1), err);
+                                 cx_cli_colour(&args->cli->out, cx_cli_value(args, "color")), err);
 }
 
 /* --- with the trust store of a file ----------------------------------------------------------- */

@@ -283,7 +283,7 @@ static void list_one(const cx_recorded_session *s, bool json, cx_buf *out)
     cx_hex_encode(cx_bytes_from(s->id, CX_SESSION_ID_SIZE), id);
     if (json) {
         cx_buf_printf(out, "{\"bytes\":%llu,\"file\":", (unsigned long long)s->offset);
-        cx_json_write_str(out, cx_watch_path_text(s->path), CX_JSON_PY_COMPACT);
+        cx_cli_add_json_text(out, s->path);
         cx_buf_printf(out, ",\"format\":\"%s\",\"generation\":%llu,\"session\":\"%.*s\"}\n",
                       cx_recorded_session_format_name(s->format), (unsigned long long)s->generation,
                       (int)sizeof id, id);

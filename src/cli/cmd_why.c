@@ -172,7 +172,7 @@ static cx_status work(cx_cli *cli, const cx_cli_args *args, cx_cli_story *story,
             : cx_str_is(verdict, "broken") ? CX_EXIT_BROKEN
                                            : CX_EXIT_UNCHECKED;
     if (!cx_cli_has(args, "json")) {
-        tell(out, &answer, cx_cli_colour(cx_cli_value(args, "color"), 1));
+        tell(out, &answer, cx_cli_colour(&args->cli->out, cx_cli_value(args, "color")));
         return cx_buf_check(out, err);
     }
     CX_TRY(cx_json_write(out, &answer, CX_JSON_PY_COMPACT, err));

@@ -583,7 +583,7 @@ static cx_status take_folder(story *s, const char *folder, cx_err *err)
 int cx_cli_demo_story(cx_cli *cli, const cx_cli_args *args, const char *folder)
 {
     cx_err err = {0};
-    story s = {.cli = cli, .lines = CX_DEMO_LINES_SHOWN, .colour = cx_cli_colour(cx_cli_value(args, "color"), 1)};
+    story s = {.cli = cli, .lines = CX_DEMO_LINES_SHOWN, .colour = cx_cli_colour(&cli->out, cx_cli_value(args, "color"))};
     bool sandbox = true;
     cx_buf_init(&s.log, cli->alloc);
     cx_buf_init(&s.last, cli->alloc);

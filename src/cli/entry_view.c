@@ -272,7 +272,9 @@ cx_status cx_cli_entry_line(const cx_entry_view *view, cx_arena *arena, cx_buf *
     cx_str by = cx_bytes_str(entry->created_by);
     cx_buf_printf(out, "%llu  ", (unsigned long long)entry->seq);
     cx_cli_add_time(out, cx_cli_seconds(entry->created_at_ns));
-    cx_buf_printf(out, "  %.*s  ", (int)entry->kind.size, entry->kind.data);
+    cx_buf_add_z(out, "  ");
+    cx_cli_add_text(out, entry->kind);
+    cx_buf_add_z(out, "  ");
     cx_cli_add_text(out, by.size != 0 && cx_utf8_valid(by) ? by : CX_STR("-"));
     cx_buf_add_z(out, "  ");
     if (view->payload_erased)

@@ -8,50 +8,30 @@
 
 #include <string.h>
 
+#include "base/shown.h"
 #include "base/utf8.h"
 
 /* --- text --------------------------------------------------------------------------------------
  */
 
-/* As a line of a terminal: controls and what changes the direction of text become '?'. */
-static void add_shown(cx_buf *out, cx_str text)
-{
-    if (!cx_utf8_valid(text)) {
-        cx_buf_add_z(out, "?");
-        return;
-    }
-    for (size_t at = 0; at < text.size;) {
-        size_t size;
-        uint32_t code = cx_utf8_decode((const uint8_t *)text.data + at, &size);
-        bool acts = code < 0x20 || (code >= 0x7F && code < 0xA0) ||
-                    (code >= 0x200B && code <= 0x200F) || (code >= 0x2028 && code <= 0x202E) ||
-                    (code >= 0x2066 && code <= 0x2069) || code == 0xFEFF;
-        if (acts)
-            cx_buf_add_byte(out, '?');
-        else
-            cx_buf_add(out, text.data + at, size);
-        at += size;
-    }
-}
-
 static void write_text(cx_buf *out, const cx_cli_gate_report *report)
 {
     cx_buf_printf(out, "%s: %s\n", report->gate, report->allow ? "allowed" : "rejected");
     if (report->text.size != 0) {
-        add_shown(out, report->text);
+        cx_shown_add(out, report->text);
         cx_buf_add_byte(out, '\n');
     }
     for (size_t i = 0; i < report->findings->list.count; i++) {
         const cx_run_finding *finding = &report->findings->list.items[i];
         cx_buf_printf(out, "  %s%s ", finding->informs ? "note " : "", finding->rule);
         if (finding->where.size != 0) {
-            add_shown(out, finding->where);
+            cx_shown_add(out, finding->where);
             cx_buf_add_z(out, ": ");
         }
-        add_shown(out, finding->message);
+        cx_shown_add(out, finding->message);
         if (finding->detail.size != 0) {
             cx_buf_add_z(out, " (");
-            add_shown(out, finding->detail);
+            cx_shown_add(out, finding->detail);
             cx_buf_add_byte(out, ')');
         }
         cx_buf_add_byte(out, '\n');
@@ -63,7 +43,16 @@ static void write_text(cx_buf *out, const cx_cli_gate_report *report)
 
 static void add_json(cx_buf *out, cx_str text)
 {
-    cx_json_write_str(out, cx_utf8_valid(text) ? text : CX_STR("?"), CX_JSON_JCS);
+    cx_buf shown;
+    if (cx_utf8_valid(text)) {
+        cx_json_write_str(out, text, CX_JSON_JCS);
+        return;
+    }
+    cx_buf_init(&shown, out->alloc);
+    cx_shown_add(&shown, text);
+    cx_json_write_str(out, cx_buf_str(&shown), CX_JSON_JCS);
+    out->failed = out->failed || shown.failed;
+    cx_buf_done(&shown);
 }
 
 /* A path of the repository as a relative reference (RFC 3986). */
@@ -171,26 +160,26 @@ static void write_sarif(cx_buf *out, const cx_cli_gate_report *report)
 /* XML 1.0 has no controls but tab, line feed and return, however they are written. */
 static void add_xml(cx_buf *out, cx_str text)
 {
-    if (!cx_utf8_valid(text)) {
-        cx_buf_add_byte(out, '?');
-        return;
-    }
     for (size_t at = 0; at < text.size;) {
+        char shown[CX_SHOWN_SIZE_MAX];
         size_t size;
-        uint32_t code = cx_utf8_decode((const uint8_t *)text.data + at, &size);
-        if (code == '&')
+        const uint8_t *data = (const uint8_t *)text.data + at;
+        size_t read = cx_shown_step(data, text.size - at, shown, &size);
+        if (size != 0)
+            cx_buf_add(out, shown, size);
+        else if (*data == '&')
             cx_buf_add_z(out, "&amp;");
-        else if (code == '<')
+        else if (*data == '<')
             cx_buf_add_z(out, "&lt;");
-        else if (code == '>')
+        else if (*data == '>')
             cx_buf_add_z(out, "&gt;");
-        else if (code == '"')
+        else if (*data == '"')
             cx_buf_add_z(out, "&quot;");
-        else if (code < 0x20 || code == 0xFFFE || code == 0xFFFF)
-            cx_buf_add_byte(out, '?');
+        else if (read == 3 && data[0] == 0xEF && data[1] == 0xBF && data[2] >= 0xBE)
+            cx_buf_add_byte(out, '?'); /* U+FFFE, U+FFFF: XML has no way to say them */
         else
-            cx_buf_add(out, text.data + at, size);
-        at += size;
+            cx_buf_add(out, data, read);
+        at += read;
     }
 }
 

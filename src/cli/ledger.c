@@ -175,9 +175,9 @@ int cx_cli_ledger_fail(cx_cli *cli, const cx_cli_args *args, const cx_err *err)
     cx_cli_complain("%s: %s%s%s", args->command->name, err->tag == NULL ? "" : err->tag,
                     err->tag == NULL ? "" : ": ", err->message);
     if (advice != NULL)
-        (void)fprintf(stderr, "%s\n", advice);
+        cx_cli_remark("%s", advice);
     else if (code == CX_EXIT_USAGE && err->code == CX_E_USAGE)
-        (void)fprintf(stderr, "See 'cortex help %s'.\n", args->command->name);
+        cx_cli_remark("See 'cortex help %s'.", args->command->name);
     if (cx_cli_has(args, "json"))
         cx_cli_write_error_json(cli, err);
     return code;

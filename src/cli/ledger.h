@@ -149,8 +149,13 @@ CX_RESULT cx_cli_add_object(cx_json_list *list, cx_json_list *inner, cx_err *err
 /* The whole object as one line into `out`. */
 CX_RESULT cx_cli_end_json(cx_json_list *list, cx_buf *out, cx_err *err);
 
-/* Text from a record, with what would act on a terminal shown as '?'. */
+/* Text from outside, as it may stand on a terminal: cx_shown_add. */
 void cx_cli_add_text(cx_buf *out, cx_str text);
+/* JSON has no way to say bytes that are no text, such as those of a file's name: they are shown. */
+cx_str cx_cli_valid_text(cx_arena *arena, cx_str text); /* data NULL = out of memory */
+cx_json cx_cli_json_str(cx_json_list *list, cx_str text);
+/* The same, written. */
+void cx_cli_add_json_text(cx_buf *out, cx_str text);
 void cx_cli_add_uri(cx_buf *out, const cx_uri *uri);
 void cx_cli_add_digest(cx_buf *out, const cx_digest *digest);
 void cx_cli_add_time(cx_buf *out, int64_t seconds);

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <unistd.h>
 
+#include "base/shown.h"
 #include "base/utf8.h"
 #include "cli/ledger.h"
 #include "crypto/text.h"
@@ -13,11 +14,30 @@
 
 /* --- JSON ------------------------------------------------------------------------------------- */
 
+cx_str cx_cli_valid_text(cx_arena *arena, cx_str text)
+{
+    cx_buf shown;
+    if (cx_utf8_valid(text))
+        return text;
+    cx_buf_init(&shown, cx_alloc_default());
+    cx_shown_add(&shown, text);
+    cx_str kept = shown.failed ? (cx_str){NULL, 0} : cx_arena_copy_str(arena, cx_buf_str(&shown));
+    cx_buf_done(&shown);
+    return kept;
+}
+
+cx_json cx_cli_json_str(cx_json_list *list, cx_str text)
+{
+    cx_str valid = cx_cli_valid_text(list->arena, text);
+    list->failed = list->failed || (valid.data == NULL && text.data != NULL);
+    return cx_json_make_str(valid);
+}
+
 void cx_cli_put_str(cx_json_list *list, const char *name, cx_str text)
 {
     if (text.data == NULL)
         text = CX_STR("");
-    cx_json_list_put(list, cx_str_z(name), cx_json_make_str(text));
+    cx_json_list_put(list, cx_str_z(name), cx_cli_json_str(list, text));
 }
 
 void cx_cli_put_maybe(cx_json_list *list, const char *name, cx_str text)
@@ -130,7 +150,7 @@ void cx_cli_put_texts(cx_json_list *list, const char *name, const cx_str *texts,
 {
     cx_json_list inner = cx_json_list_begin(list->arena);
     for (size_t i = 0; i < count; i++)
-        cx_json_list_add(&inner, cx_json_make_str(texts[i]));
+        cx_json_list_add(&inner, cx_cli_json_str(&inner, texts[i]));
     if (cx_failed(cx_cli_put_array(list, name, &inner, NULL)))
         list->failed = true;
 }
@@ -168,11 +188,25 @@ cx_status cx_cli_end_json(cx_json_list *list, cx_buf *out, cx_err *err)
     return CX_SUCCESS;
 }
 
+void cx_cli_add_json_text(cx_buf *out, cx_str text)
+{
+    cx_buf shown;
+    if (cx_utf8_valid(text)) {
+        cx_json_write_str(out, text, CX_JSON_PY_COMPACT);
+        return;
+    }
+    cx_buf_init(&shown, out->alloc);
+    cx_shown_add(&shown, text);
+    cx_json_write_str(out, cx_buf_str(&shown), CX_JSON_PY_COMPACT);
+    out->failed = out->failed || shown.failed;
+    cx_buf_done(&shown);
+}
+
 /* --- text ------------------------------------------------------------------------------------- */
 
 void cx_cli_add_text(cx_buf *out, cx_str text)
 {
-    cx_check_write_safe(out, text);
+    cx_shown_add(out, text);
 }
 
 void cx_cli_add_uri(cx_buf *out, const cx_uri *uri)
@@ -211,7 +245,7 @@ cx_status cx_cli_deliver(cx_cli *cli, const cx_cli_args *args, cx_bytes bytes, c
 {
     const char *path = cx_cli_value(args, "output");
     if (path == NULL || strcmp(path, "-") == 0) {
-        cx_cli_out_write(&cli->out, cx_bytes_str(bytes));
+        cx_cli_out_write_exact(&cli->out, bytes);
         return CX_SUCCESS;
     }
     cx_cli_file file;

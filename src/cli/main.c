@@ -163,7 +163,7 @@ static int say_unknown(cx_cli *cli, const char *const *words, size_t word_count)
         cx_cli_complain("there is no command '%s'; did you mean '%s'?", text, meant->name);
     else
         cx_cli_complain("there is no command '%s'", text);
-    (void)fprintf(stderr, "See 'cortex help%s%s'.\n", grouped ? " " : "", grouped ? words[0] : "");
+    cx_cli_remark("See 'cortex help%s%s'.", grouped ? " " : "", grouped ? words[0] : "");
     return CX_EXIT_USAGE;
 }
 
@@ -217,7 +217,7 @@ static bool reads_config(const cx_cli_command *command)
 static int fail_config(cx_cli *cli, const char *const *words, size_t word_count, const cx_err *err)
 {
     cx_cli_complain("%s", err->message);
-    (void)fprintf(stderr, "See 'cortex config check' and 'cortex help config'.\n");
+    cx_cli_remark("See 'cortex config check' and 'cortex help config'.");
     if (asks_for_json(words, word_count))
         cx_cli_write_error_json(cli, err);
     return err->code == CX_E_USAGE ? CX_EXIT_USAGE : CX_EXIT_UNCHECKED;

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,21 +13,48 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/shown.h"
 
 /* --- standard output ----------------------------------------------------------------------- */
 
 void cx_cli_out_init(cx_cli_out *out, const cx_io *io)
 {
     *out = (cx_cli_out){.io = io, .file = STDOUT_FILENO};
+    out->terminal = isatty(STDOUT_FILENO) == 1;
 }
 
-void cx_cli_out_write(cx_cli_out *out, cx_str text)
+static void write_bytes(cx_cli_out *out, const void *data, size_t size)
 {
     if (out->failed)
         return;
     cx_status status =
-        cx_io_write_all(out->io, out->file, "standard output", text.data, text.size, &out->err);
+        cx_io_write_all(out->io, out->file, "standard output", data, size, &out->err);
     out->failed = cx_failed(status);
+}
+
+void cx_cli_out_write(cx_cli_out *out, cx_str text)
+{
+    cx_buf shown;
+    size_t plain = cx_shown_plain_prefix(text);
+    if (plain == text.size) {
+        write_bytes(out, text.data, text.size);
+        return;
+    }
+    cx_buf_init(&shown, cx_alloc_default());
+    cx_buf_add(&shown, text.data, plain);
+    cx_shown_add_lines(&shown, cx_str_from(text.data + plain, text.size - plain), out->colours);
+    if (!out->failed && cx_failed(cx_buf_check(&shown, &out->err)))
+        out->failed = true;
+    write_bytes(out, shown.data, shown.size);
+    cx_buf_done(&shown);
+}
+
+void cx_cli_out_write_exact(cx_cli_out *out, cx_bytes bytes)
+{
+    if (out->terminal)
+        cx_cli_out_write(out, cx_bytes_str(bytes));
+    else
+        write_bytes(out, bytes.data, bytes.size);
 }
 
 cx_status cx_cli_out_end(cx_cli_out *out, cx_err *err)
@@ -50,7 +78,7 @@ static bool is_dumb_terminal(void)
     return term == NULL || term[0] == 0 || strcmp(term, "dumb") == 0;
 }
 
-bool cx_cli_colour(const char *when, cx_file file)
+static bool wants_colours(const cx_cli_out *out, const char *when)
 {
     if (when != NULL && strcmp(when, "always") == 0)
         return true;
@@ -60,7 +88,13 @@ bool cx_cli_colour(const char *when, cx_file file)
     const char *no_color = getenv("NO_COLOR");
     if (no_color != NULL && no_color[0] != 0)
         return false;
-    return !is_dumb_terminal() && isatty(file) == 1;
+    return !is_dumb_terminal() && out->terminal;
+}
+
+bool cx_cli_colour(cx_cli_out *out, const char *when)
+{
+    out->colours = wants_colours(out, when);
+    return out->colours;
 }
 
 unsigned cx_cli_columns(void)
@@ -88,7 +122,7 @@ void cx_cli_progress_step(void *arg, uint64_t bytes_done, uint64_t bytes_total)
     if (progress->shown == percent + 1)
         return;
     progress->shown = percent + 1;
-    (void)fprintf(stderr, "\r%s %3u %%", progress->label, percent);
+    (void)fprintf(stderr, "\r%s %3u %%", progress->label, percent); /* a literal */
     (void)fflush(stderr);
 }
 
@@ -97,6 +131,59 @@ void cx_cli_progress_end(cx_cli_progress *progress)
     if (progress->shown != 0)
         (void)fputs("\r\033[K", stderr);
     progress->shown = 0;
+}
+
+/* --- standard error ------------------------------------------------------------------------ */
+
+/* In one piece, so that lines of threads do not mix. */
+static void write_error(const cx_buf *text)
+{
+    if (!text->failed)
+        (void)fwrite(text->data, 1, text->size, stderr);
+}
+
+static void say_line(const char *before, const char *format, va_list args)
+{
+    char line[2048];
+    cx_buf text;
+    int wanted = vsnprintf(line, sizeof line, format, args);
+    if (wanted < 0)
+        return;
+    cx_buf_init(&text, cx_alloc_default());
+    cx_buf_add_z(&text, before);
+    cx_str whole = cx_str_z(line);
+    if (wanted >= (int)sizeof line) /* cut, perhaps inside of a character */
+        while (whole.size != 0 && ((uint8_t)whole.data[whole.size - 1] & 0x80) != 0)
+            whole.size--;
+    cx_shown_add(&text, whole);
+    cx_buf_add_byte(&text, '\n');
+    write_error(&text);
+    cx_buf_done(&text);
+}
+
+void cx_cli_complain(const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    say_line("cortex: ", format, args);
+    va_end(args);
+}
+
+void cx_cli_remark(const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    say_line("", format, args);
+    va_end(args);
+}
+
+void cx_cli_remark_lines(cx_str text)
+{
+    cx_buf shown;
+    cx_buf_init(&shown, cx_alloc_default());
+    cx_shown_add_lines(&shown, text, false);
+    write_error(&shown);
+    cx_buf_done(&shown);
 }
 
 /* --- files --------------------------------------------------------------------------------- */

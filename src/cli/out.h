@@ -11,23 +11,41 @@
 #include "base/buf.h"
 #include "base/io.h"
 
+/*
+ * Nothing that acts on a terminal leaves through here (base/shown.h).  What came from outside is
+ * shown where it is put into a text (cx_cli_add_text); these functions look at all of it once more.
+ */
 typedef struct cx_cli_out {
     const cx_io *io;
     cx_file file;
+    bool terminal; /* `file` is one */
+    bool colours;  /* the program sets colours */
     bool failed;
     cx_err err; /* of the first failure */
 } cx_cli_out;
 
 /* Over standard output. */
 void cx_cli_out_init(cx_cli_out *out, const cx_io *io);
+/* Lines of the program's own, of JSON too. */
 void cx_cli_out_write(cx_cli_out *out, cx_str text);
+/* What must be exact: a file, a proof, a patch.  Only a terminal gets it as lines that are shown. */
+void cx_cli_out_write_exact(cx_cli_out *out, cx_bytes bytes);
 /* Closes standard output, where some systems report a failure only then. */
 CX_RESULT cx_cli_out_end(cx_cli_out *out, cx_err *err);
 
-/* Whether text on `file` gets colours; `when` is auto, always, never or NULL (= auto). */
-bool cx_cli_colour(const char *when, cx_file file);
+/* Whether the text gets colours; `when` is auto, always, never or NULL (= auto). */
+bool cx_cli_colour(cx_cli_out *out, const char *when);
 /* Width of the terminal on standard output; 0 when it is none. */
 unsigned cx_cli_columns(void);
+
+/* --- standard error: the only ways to it ----------------------------------------------------- */
+
+/* One line with "cortex: " before it; ends of lines in it are shown. */
+void cx_cli_complain(const char *format, ...) CX_PRINTF(1, 2);
+/* The same without the name before it. */
+void cx_cli_remark(const char *format, ...) CX_PRINTF(1, 2);
+/* Lines. */
+void cx_cli_remark_lines(cx_str text);
 
 /*
  * A file that replaces another in one step when all of it is there; until then it does not exist

@@ -54,8 +54,6 @@ CX_RESULT cx_watch_scan(cx_watch *w, cx_err *err);
 /* One file, as its folder names it. */
 CX_RESULT cx_watch_see(cx_watch *w, const char *folder, const char *name, cx_err *err);
 bool cx_watch_any_dirty(const cx_watch *w);
-/* A path for JSON: one that is not UTF-8 is shown as "?". */
-cx_str cx_watch_path_text(cx_str path);
 
 /* watch_take.c: archives what is dirty; a file that cannot be read is complained of and left. */
 CX_RESULT cx_watch_take(cx_watch *w, cx_err *err);

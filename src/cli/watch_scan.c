@@ -7,7 +7,6 @@
 
 #include <string.h>
 
-#include "base/utf8.h"
 
 #define DEPTH_MAX 8
 
@@ -15,11 +14,6 @@ static bool ends_with(const char *name, const char *end)
 {
     size_t size = strlen(name), of_end = strlen(end);
     return size > of_end && strcmp(name + size - of_end, end) == 0;
-}
-
-cx_str cx_watch_path_text(cx_str path)
-{
-    return cx_utf8_valid(path) ? path : CX_STR("?");
 }
 
 bool cx_watch_any_dirty(const cx_watch *w)

@@ -244,7 +244,7 @@ static void say_taken(taking *t, const cx_recorded_session *after, uint64_t byte
     cx_buf_clear(&w->text);
     if (w->json) {
         cx_buf_printf(&w->text, "{\"bytes\":%llu,\"file\":", (unsigned long long)bytes);
-        cx_json_write_str(&w->text, cx_watch_path_text(cx_str_z(t->of->path)), CX_JSON_PY_COMPACT);
+        cx_cli_add_json_text(&w->text, cx_str_z(t->of->path));
         cx_buf_printf(&w->text,
                       ",\"format\":\"%s\",\"lines\":%llu,\"offset\":%llu,\"seq\":%llu,"
                       "\"session\":\"%.*s\"}\n",

@@ -3,18 +3,9 @@
  *
  * It is still JSON: reading it back gives an equal value.
  */
+#include "base/shown.h"
 #include "base/utf8.h"
 #include "json/internal.h"
-
-/* Code points that move the cursor, change direction or hide: shown as escapes. */
-static bool is_unsafe(uint32_t code)
-{
-    return code < 0x20 || (code >= 0x7F && code < 0xA0) || code == 0xAD || code == 0x61C ||
-           (code >= 0x200B && code <= 0x200F) || (code >= 0x2028 && code <= 0x202E) ||
-           (code >= 0x2060 && code <= 0x206F) || (code >= 0xD800 && code <= 0xDFFF) ||
-           code == 0xFEFF || (code >= 0xFFF9 && code <= 0xFFFB) ||
-           (code >= 0xE0000 && code <= 0xE0FFF);
-}
 
 static void write_text(cx_buf *out, const cx_json *string)
 {
@@ -24,7 +15,7 @@ static void write_text(cx_buf *out, const cx_json *string)
     while ((at = cx_json_scan_plain(at, end)) < end) {
         size_t size;
         uint32_t code = cx_utf8_decode(at, &size);
-        if (code == '"' || code == '\\' || is_unsafe(code)) {
+        if (code == '"' || code == '\\' || cx_shown_acts(code)) {
             cx_buf_add(out, done, (size_t)(at - done));
             cx_str one = {(const char *)at, size};
             /* The canonical writer knows the escapes; its quotes are taken off again. */

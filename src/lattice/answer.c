@@ -8,31 +8,15 @@
  */
 #include "lattice/answer.h"
 
-#include "base/utf8.h"
+#include "base/shown.h"
 #include "lattice/record.h"
 #include "lattice/state.h"
 
 /* --- pieces -------------------------------------------------------------------------------- */
 
-/* C0, DEL and C1 controls; marks that turn text around; line and paragraph separators. */
-static bool acts_on_terminal(uint32_t code)
-{
-    return code < 0x20 || (code >= 0x7F && code < 0xA0) || code == 0x061C || code == 0x200E ||
-           code == 0x200F || (code >= 0x2028 && code <= 0x202E) ||
-           (code >= 0x2066 && code <= 0x2069) || (code >= 0xD800 && code < 0xE000);
-}
-
 void cx_answer_name(cx_buf *out, cx_str name)
 {
-    for (size_t at = 0; at < name.size;) {
-        size_t size;
-        uint32_t code = cx_utf8_decode((const uint8_t *)name.data + at, &size);
-        if (acts_on_terminal(code))
-            cx_buf_printf(out, "\\u%04x", (unsigned)code);
-        else
-            cx_buf_add(out, name.data + at, size);
-        at += size;
-    }
+    cx_shown_add(out, name);
 }
 
 void cx_answer_str(cx_buf *out, cx_str text)

@@ -8,6 +8,7 @@
 
 #include <stdio.h>
 
+#include "base/shown.h"
 #include "base/utf8.h"
 #include "json/number.h"
 
@@ -59,21 +60,18 @@ static bool in_ranges(uint32_t code, const code_range *ranges, size_t count)
 }
 
 /*
- * What acts on a terminal or a reader instead of being read: controls (C0, DEL, C1), directional
- * marks, invisible and tag characters, line separators, surrogates, noncharacters.
+ * What acts on a terminal, and what a picture cannot give a width or must not hold: selectors of
+ * variants, fillers, noncharacters.
  */
 static bool is_unsafe(uint32_t code)
 {
     static const code_range unsafe[] = {
-        {0x7F, 0x9F},     {0xAD, 0xAD},     {0x34F, 0x34F},   {0x61C, 0x61C},     {0x115F, 0x1160},
-        {0x17B4, 0x17B5}, {0x180B, 0x180F}, {0x200B, 0x200F}, {0x2028, 0x202E},   {0x2060, 0x206F},
-        {0x3164, 0x3164}, {0xD800, 0xDFFF}, {0xFDD0, 0xFDEF}, {0xFE00, 0xFE0F},   {0xFEFF, 0xFEFF},
-        {0xFFA0, 0xFFA0}, {0xFFF0, 0xFFFB}, {0xFFFE, 0xFFFF}, {0xE0000, 0xE0FFF},
+        {0x34F, 0x34F},   {0x115F, 0x1160}, {0x17B4, 0x17B5}, {0x180B, 0x180F}, {0x3164, 0x3164},
+        {0xFDD0, 0xFDEF}, {0xFE00, 0xFE0F}, {0xFFA0, 0xFFA0}, {0xFFF0, 0xFFF8},
     };
-    if (code < 0x20)
-        return true;
-    return code >= 0x7F &&
-           (in_ranges(code, unsafe, CX_COUNT_OF(unsafe)) || (code & 0xFFFE) == 0xFFFE);
+    return cx_shown_acts(code) ||
+           (code >= 0x7F && in_ranges(code, unsafe, CX_COUNT_OF(unsafe))) ||
+           (code & 0xFFFE) == 0xFFFE;
 }
 
 /* Columns of a terminal, by the blocks of East Asian Width W and F; combining marks take none. */

@@ -5,6 +5,8 @@
 
 #include <stdlib.h>
 
+#include "base/shown.h"
+
 #define RED "\033[31m"
 #define GREEN "\033[32m"
 #define YELLOW "\033[33m"
@@ -119,19 +121,19 @@ cx_status cx_lattice_report_json(cx_buf *out, const cx_lattice *lattice,
 /* --- text ----------------------------------------------------------------------------------------
  */
 
-/* A name as it stands in the printout: quotes and backslashes escaped, control characters shown. */
+/* A name as it stands in the printout: quotes and backslashes escaped, the rest as cx_shown_add. */
 static void text_quoted(cx_buf *out, cx_str text, char quote)
 {
+    size_t done = 0;
     for (size_t i = 0; i < text.size; i++) {
-        uint8_t c = (uint8_t)text.data[i];
-        if (c < 0x20 || c == 0x7f) {
-            cx_buf_printf(out, "\\u%04x", c);
+        if (text.data[i] != '\\' && text.data[i] != quote)
             continue;
-        }
-        if (c == '\\' || c == (uint8_t)quote)
-            cx_buf_add_byte(out, '\\');
-        cx_buf_add_byte(out, c);
+        cx_shown_add(out, cx_str_from(text.data + done, i - done));
+        cx_buf_add_byte(out, '\\');
+        done = i;
     }
+    if (text.size != done)
+        cx_shown_add(out, cx_str_from(text.data + done, text.size - done));
 }
 
 static void text_colour(cx_buf *out, const cx_lattice_text_options *options, const char *colour)

@@ -114,7 +114,7 @@ void cx_check_result_of(const cx_err *error, cx_check_result *out);
 void cx_check_write_text(const cx_check_result *result, cx_str file, bool details, cx_buf *out);
 /* One line: a JSON object with members in order. */
 void cx_check_write_json(const cx_check_result *result, cx_str file, cx_buf *out);
-/* Text from outside, with what would act on a terminal shown as '?'. */
+/* Text from outside, as it may stand on a terminal: cx_shown_add. */
 void cx_check_write_safe(cx_buf *out, cx_str text);
 
 #endif

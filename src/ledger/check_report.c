@@ -4,6 +4,7 @@
  */
 #include <inttypes.h>
 
+#include "base/shown.h"
 #include "base/utf8.h"
 #include "crypto/text.h"
 #include "json/json.h"
@@ -42,26 +43,9 @@ static cx_str whole_text(const char *message)
 
 /* --- text ------------------------------------------------------------------------------------ */
 
-static bool acts_on_terminal(uint32_t code)
-{
-    return code < 0x20 || (code >= 0x7f && code < 0xa0) || (code >= 0x200b && code <= 0x200f) ||
-           (code >= 0x2028 && code <= 0x202e) || (code >= 0x2060 && code <= 0x206f) ||
-           code == 0x061c || code == 0xfeff;
-}
-
 void cx_check_write_safe(cx_buf *out, cx_str text)
 {
-    for (size_t at = 0; at < text.size;) {
-        const uint8_t *data = (const uint8_t *)text.data + at;
-        size_t size = cx_utf8_sequence(data, text.size - at);
-        if (size == 0 || acts_on_terminal(cx_utf8_decode(data, &size))) {
-            cx_buf_add_byte(out, '?');
-            at += size == 0 ? 1 : size;
-        } else {
-            cx_buf_add(out, data, size);
-            at += size;
-        }
-    }
+    cx_shown_add(out, text);
 }
 
 static void add_hex(cx_buf *out, const cx_digest *digest)

@@ -11,6 +11,7 @@
 #include <stdio.h>
 
 #include "base/alloc.h"
+#include "base/shown.h"
 #include "server/hub.h"
 #include "server/origin.h"
 #include "server/otlp_answer.h"
@@ -76,20 +77,23 @@ void cx_service_close(cx_service *service)
     cx_alloc_free(service->alloc, service, sizeof *service);
 }
 
-/* What would act on a terminal, or begin another line, is shown as '?'. */
+/* One line in which nothing acts on a terminal. */
 void cx_service_log(cx_service *service, const char *format, ...)
 {
     char line[512];
+    cx_buf shown;
     va_list args;
     if (service->options.log == NULL)
         return;
     va_start(args, format);
     (void)vsnprintf(line, sizeof line, format, args);
     va_end(args);
-    for (char *c = line; *c != 0; c++)
-        if ((unsigned char)*c < 0x20 || *c == 0x7f)
-            *c = '?';
-    service->options.log(service->options.log_arg, line);
+    cx_buf_init(&shown, service->alloc);
+    cx_shown_add(&shown, cx_str_z(line));
+    const char *text = cx_buf_z(&shown);
+    if (text != NULL)
+        service->options.log(service->options.log_arg, text);
+    cx_buf_done(&shown);
 }
 
 /* --- beginning -------------------------------------------------------------------------------- */

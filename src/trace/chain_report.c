@@ -1,6 +1,7 @@
 /*
  * chain_report.c - what was found about an audit chain, for programs and for people.
  */
+#include "base/shown.h"
 #include "crypto/text.h"
 #include "json/json.h"
 #include "trace/chain.h"
@@ -110,15 +111,6 @@ cx_status cx_chain_json(cx_buf *out, cx_str agent, const cx_chain_report *report
 
 /* --- text ------------------------------------------------------------------------------------- */
 
-/* Ids come from outside: nothing in them may act on a terminal. */
-static void add_id(cx_buf *out, cx_str id)
-{
-    for (size_t i = 0; i < id.size; i++) {
-        uint8_t c = (uint8_t)id.data[i];
-        cx_buf_add_byte(out, c < 0x20 || c >= 0x7f ? '?' : c);
-    }
-}
-
 static void finding_text(cx_buf *out, const cx_chain_finding *finding)
 {
     cx_buf_printf(out, "  %-9s %lld", cx_chain_kind_name(finding->kind), (long long)finding->seq);
@@ -127,10 +119,10 @@ static void finding_text(cx_buf *out, const cx_chain_finding *finding)
                       (long long)finding->next);
     } else {
         cx_buf_add_z(out, "  ");
-        add_id(out, finding->trace_id);
+        cx_shown_add(out, finding->trace_id);
         if (finding->other_id.data != NULL) {
             cx_buf_add_z(out, finding->kind == CX_CHAIN_MISMATCH ? " does not follow " : ", ");
-            add_id(out, finding->other_id);
+            cx_shown_add(out, finding->other_id);
         }
     }
     cx_buf_add_byte(out, '\n');
@@ -140,7 +132,7 @@ cx_status cx_chain_text(cx_buf *out, cx_str agent, const cx_chain_report *report
                         cx_err *err)
 {
     static const char *const colours[] = {"\x1b[32m", "\x1b[31m", "\x1b[33m"};
-    add_id(out, agent);
+    cx_shown_add(out, agent);
     cx_buf_printf(out, ": %s%s%s, %llu entries, profile %s\n",
                   colour ? colours[report->verdict] : "", cx_verdict_name(report->verdict),
                   colour ? "\x1b[0m" : "", (unsigned long long)report->entry_count,

@@ -6,6 +6,7 @@
 #include <errno.h>
 
 #include "base/bytes.h"
+#include "base/utf8.h"
 #include "tests/test.h"
 
 CX_TEST(status_writes_everything_it_is_given)
@@ -57,7 +58,21 @@ CX_TEST(status_messages_are_one_terminated_line)
     (void)cx_fail_os(&err, ENOENT, "cannot open %s", name);
     CHECK_INT(strlen(err.message), sizeof err.message - 1);
     (void)cx_fail(&err, CX_E_FORMAT, "a\nb\tc\033[31md\x7f");
-    CHECK_STR(cx_str_z(err.message), "a?b?c?[31md?");
+    CHECK_STR(cx_str_z(err.message), "a\\u000ab\\u0009c\\u001b[31md\\u007f");
+    (void)cx_fail(&err, CX_E_FORMAT, "\xc2\x9b\xe2\x80\xa8\xe2\x80\xae\xff\xc3\xa9");
+    CHECK_STR(cx_str_z(err.message), "\\u009b\\u2028\\u202e\\xff\xc3\xa9");
+    /* What is cut is cut between characters, shown ones too. */
+    for (size_t i = 0; i + 2 < sizeof name; i += 2)
+        memcpy(name + i, "\xc3\xa9", 2);
+    for (int before = 0; before < 8; before++) {
+        (void)cx_fail(&err, CX_E_FORMAT, "%.*s%s", before, "nnnnnnnn", name);
+        CHECK(cx_utf8_valid(cx_str_z(err.message)));
+        CHECK(strchr(err.message, '\\') == NULL);
+        (void)cx_fail(&err, CX_E_FORMAT, "%.*s%.*s\x1b\x1b", before, "nnnnnnnn",
+                      (int)sizeof err.message - 12, name);
+        const char *last = strrchr(err.message, '\\');
+        CHECK(last == NULL || strcmp(last, "\\u001b") == 0);
+    }
     (void)cx_fail_os(&err, ENOENT, "a\nb");
     CHECK(strchr(err.message, '\n') == NULL);
 }

@@ -172,6 +172,43 @@ CX_TEST(out_remembers_the_first_failure)
     (void)close(ends[1]);
 }
 
+/* What comes out of a pipe. */
+static cx_str through(cx_cli_out *out, cx_str text, bool exact, char *seen, size_t seen_size)
+{
+    int ends[2];
+    if (pipe(ends) != 0)
+        return (cx_str){NULL, 0};
+    out->file = ends[1];
+    if (exact)
+        cx_cli_out_write_exact(out, cx_str_bytes(text));
+    else
+        cx_cli_out_write(out, text);
+    ssize_t size = read(ends[0], seen, seen_size);
+    (void)close(ends[0]);
+    (void)close(ends[1]);
+    return cx_str_from(seen, size < 0 ? 0 : (size_t)size);
+}
+
+CX_TEST(out_lets_nothing_act_on_a_terminal)
+{
+    static const char hostile[] = "a\tb\n\x1b[31mc\x1b[0m\x1b]0;t\x07\xc2\x9b\xff\r\n";
+    static const char shown[] = "a\tb\n\\u001b[31mc\\u001b[0m\\u001b]0;t\\u0007\\u009b\\xff\\u000d\n";
+    static const char with_colours[] =
+        "a\tb\n\x1b[31mc\x1b[0m\\u001b]0;t\\u0007\\u009b\\xff\\u000d\n";
+    char seen[256];
+    cx_cli_out out;
+    cx_cli_out_init(&out, cx_io_system());
+    out.terminal = false;
+    CHECK_STR(through(&out, CX_STR(hostile), false, seen, sizeof seen), shown);
+    CHECK_STR(through(&out, CX_STR(hostile), true, seen, sizeof seen), hostile);
+    out.terminal = true;
+    CHECK_STR(through(&out, CX_STR(hostile), true, seen, sizeof seen), shown);
+    CHECK(cx_cli_colour(&out, "always"));
+    CHECK_STR(through(&out, CX_STR(hostile), false, seen, sizeof seen), with_colours);
+    CHECK(!cx_cli_colour(&out, "never"));
+    CHECK_STR(through(&out, CX_STR(hostile), false, seen, sizeof seen), shown);
+}
+
 CX_TEST(out_reports_a_failing_close)
 {
     int ends[2];

@@ -656,7 +656,7 @@ CX_TEST(scope_messages_are_one_line)
     CHECK_STATUS(cx_scope_verify(world_sign(&w, &scope), &check, &w.kit.arena, &granted, &finding,
                                  &w.kit.err),
                  &w.kit.err);
-    CHECK_STR(cx_str_z(finding.message), "scope: found actor \"bob??[31m\", expected \"andrew\"");
+    CHECK_STR(cx_str_z(finding.message), "scope: found actor \"bob\\u000a\\u001b[31m\", expected \"andrew\"");
     world_done(&w);
 }
 

@@ -564,9 +564,9 @@ CX_TEST(chain_text_lets_nothing_act_on_a_terminal)
                                       "a"),
                                &l.report, false, &l.err),
                  &l.err);
-    CHECK_STR(cx_buf_str(&l.text), "?a: broken, 3 entries, profile spec-1.0\n"
+    CHECK_STR(cx_buf_str(&l.text), "\\u001ba: broken, 3 entries, profile spec-1.0\n"
                                    "  gap       2  1 missing before 4\n"
-                                   "  unchecked 4  ?[2J??\n");
+                                   "  unchecked 4  \\u001b[2J\\u000a\\u007f\n");
     cx_buf_clear(&l.text);
     CHECK_STATUS(cx_chain_text(&l.text, CX_STR("a"), &l.report, true, &l.err), &l.err);
     CHECK(strstr(cx_buf_z(&l.text), "\x1b[31mbroken\x1b[0m") != NULL);

@@ -1,0 +1,124 @@
+/*
+ * shown.c - which characters act, and what is shown in place of them.
+ */
+#include "base/shown.h"
+
+#include "base/utf8.h"
+
+bool cx_shown_acts(uint32_t code)
+{
+    return code < 0x20 || (code >= 0x7F && code < 0xA0) || code == 0xAD || code == 0x61C ||
+           (code >= 0x200B && code <= 0x200F) || (code >= 0x2028 && code <= 0x202E) ||
+           (code >= 0x2060 && code <= 0x206F) || (code >= 0xD800 && code <= 0xDFFF) ||
+           code == 0xFEFF || (code >= 0xFFF9 && code <= 0xFFFB) ||
+           (code >= 0xE0000 && code <= 0xE0FFF);
+}
+
+static size_t put_hex(char *out, char letter, uint32_t value, unsigned digits)
+{
+    out[0] = '\\';
+    out[1] = letter;
+    for (unsigned i = 0; i < digits; i++)
+        out[2 + i] = "0123456789abcdef"[value >> (4 * (digits - 1 - i)) & 15];
+    return 2 + digits;
+}
+
+static size_t put_code(char *out, uint32_t code)
+{
+    if (code < 0x10000)
+        return put_hex(out, 'u', code, 4);
+    code -= 0x10000;
+    size_t size = put_hex(out, 'u', 0xD800 + (code >> 10), 4);
+    return size + put_hex(out + size, 'u', 0xDC00 + (code & 0x3FF), 4);
+}
+
+/* A lone surrogate, as text inside of the program has it (utf8.h). */
+static bool is_surrogate(const uint8_t *data, size_t size)
+{
+    return size >= 3 && data[0] == 0xED && data[1] >= 0xA0 && data[1] <= 0xBF &&
+           (data[2] & 0xC0) == 0x80;
+}
+
+size_t cx_shown_step(const uint8_t *data, size_t size, char out[CX_SHOWN_SIZE_MAX],
+                     size_t *out_size)
+{
+    size_t length = cx_utf8_sequence(data, size);
+    if (length == 0 && is_surrogate(data, size))
+        length = 3;
+    if (length == 0) {
+        *out_size = put_hex(out, 'x', data[0], 2);
+        return 1;
+    }
+    size_t read;
+    uint32_t code = cx_utf8_decode(data, &read);
+    *out_size = cx_shown_acts(code) ? put_code(out, code) : 0;
+    return length;
+}
+
+static bool is_plain(uint8_t byte)
+{
+    return (byte >= 0x20 && byte < 0x7F) || byte == '\n' || byte == '\t';
+}
+
+/* ESC [ digits and semicolons, m: how long it is, 0 when there is none. */
+static size_t colour_size(const uint8_t *data, size_t size)
+{
+    if (size < 3 || data[0] != 0x1B || data[1] != '[')
+        return 0;
+    for (size_t i = 2; i < size; i++) {
+        if (data[i] == 'm')
+            return i + 1;
+        if ((data[i] < '0' || data[i] > '9') && data[i] != ';')
+            break;
+    }
+    return 0;
+}
+
+void cx_shown_add(cx_buf *out, cx_str text)
+{
+    for (size_t at = 0; at < text.size;) {
+        char shown[CX_SHOWN_SIZE_MAX];
+        size_t size;
+        const uint8_t *data = (const uint8_t *)text.data + at;
+        size_t read = cx_shown_step(data, text.size - at, shown, &size);
+        cx_buf_add(out, size == 0 ? (const void *)data : shown, size == 0 ? read : size);
+        at += read;
+    }
+}
+
+void cx_shown_add_lines(cx_buf *out, cx_str text, bool colours)
+{
+    const uint8_t *data = (const uint8_t *)text.data;
+    for (size_t at = 0; at < text.size;) {
+        size_t run = at;
+        while (run < text.size && is_plain(data[run]))
+            run++;
+        if (run == at && colours)
+            run += colour_size(data + at, text.size - at);
+        if (run != at) {
+            cx_buf_add(out, data + at, run - at);
+            at = run;
+            continue;
+        }
+        char shown[CX_SHOWN_SIZE_MAX];
+        size_t size, read = cx_shown_step(data + at, text.size - at, shown, &size);
+        cx_buf_add(out, size == 0 ? (const void *)(data + at) : shown, size == 0 ? read : size);
+        at += read;
+    }
+}
+
+size_t cx_shown_plain_prefix(cx_str text)
+{
+    const uint8_t *data = (const uint8_t *)text.data;
+    size_t at = 0;
+    while (at < text.size) {
+        char shown[CX_SHOWN_SIZE_MAX];
+        size_t size = 0, read = 1;
+        if (!is_plain(data[at]))
+            read = cx_shown_step(data + at, text.size - at, shown, &size);
+        if (size != 0)
+            break;
+        at += read;
+    }
+    return at;
+}
