@@ -116,6 +116,22 @@ static cx_status put_paths(explain_job *job, cx_json_list *object, cx_err *err)
     return cx_cli_put_array(object, "allowed_paths", &list, err);
 }
 
+static cx_status put_demand(cx_json_list *test, const cx_tests_demand *demand, cx_err *err)
+{
+    cx_json_list object = cx_json_list_begin(test->arena);
+    cx_json value;
+    if (demand->format == CX_TESTS_NO_REPORT)
+        return CX_SUCCESS;
+    cx_cli_put_str(&object, "format", cx_str_z(cx_tests_format_name(demand->format)));
+    if (demand->path.data != NULL)
+        cx_cli_put_str(&object, "path", demand->path);
+    cx_cli_put_uint(&object, "min_tests", demand->min_tests);
+    cx_cli_put_bool(&object, "same_as_baseline", demand->same_as_baseline);
+    CX_TRY(cx_json_list_end_object(&object, &value, err));
+    cx_json_list_put(test, CX_STR("report"), value);
+    return CX_SUCCESS;
+}
+
 static cx_status put_tests(explain_job *job, cx_json_list *object, cx_err *err)
 {
     cx_json_list list = cx_json_list_begin(object->arena);
@@ -125,6 +141,7 @@ static cx_status put_tests(explain_job *job, cx_json_list *object, cx_err *err)
         cx_cli_put_str(&one, "name", test->name);
         cx_cli_put_str(&one, "cmd", test->cmd);
         cx_cli_put_bool(&one, "must_pass", test->must_pass);
+        CX_TRY(put_demand(&one, &test->report, err));
         CX_TRY(cx_cli_add_object(&list, &one, err));
     }
     return cx_cli_put_array(object, "acceptance_tests", &list, err);
@@ -179,6 +196,19 @@ static void say_findings(cx_buf *out, const char *label, const cx_run_findings *
     }
 }
 
+static void say_demand(cx_buf *out, const cx_tests_demand *demand)
+{
+    if (demand->format == CX_TESTS_NO_REPORT)
+        return;
+    cx_buf_printf(out, "%-12s its %s report, ", "", cx_tests_format_name(demand->format));
+    cx_cli_add_text(out, demand->path.data == NULL ? CX_STR("the standard output") : demand->path);
+    cx_buf_printf(out, ", must name at least %u tests that ran, and none that failed",
+                  demand->min_tests);
+    if (demand->same_as_baseline)
+        cx_buf_add_z(out, "; all that pass at the baseline, where it is run first, must pass");
+    cx_buf_add_byte(out, '\n');
+}
+
 static void write_text(const explain_job *job, cx_buf *out)
 {
     const cx_contract *contract = &job->contract;
@@ -206,6 +236,7 @@ static void write_text(const explain_job *job, cx_buf *out)
                       contract->tests[i].must_pass ? "must pass" : "is run");
         cx_cli_add_text(out, contract->tests[i].cmd);
         cx_buf_add_byte(out, '\n');
+        say_demand(out, &contract->tests[i].report);
     }
     cx_buf_printf(out, "%-12s %u s a command, %u more attempts\n", "has", contract->timeout_sec,
                   contract->max_retries);

@@ -174,6 +174,54 @@ static cx_status add_gates(looking *l, cx_err *err)
     return status;
 }
 
+/* "unit: 12 passed, 0 failed, 1 skipped (junit)", and what of it was not as demanded. */
+static void add_test(cx_buf *out, const cx_json *command)
+{
+    static const char *const counts[] = {"passed", "failed", "skipped"};
+    const cx_json *report = cx_json_get_typed(command, CX_STR("report"), CX_JSON_OBJECT);
+    const char *between = ": ";
+    if (report == NULL)
+        return;
+    cx_buf_printf(out, "%-12s ", "report");
+    cx_cli_add_text(out, CX_JSON_GET_STR(command, "name"));
+    for (size_t i = 0; i < CX_COUNT_OF(counts); i++) {
+        const cx_json *count = cx_json_get(report, cx_str_z(counts[i]));
+        if (count == NULL || !cx_json_is_number(count))
+            continue;
+        cx_buf_add_z(out, between);
+        cx_buf_add_str(out, cx_json_text(count));
+        cx_buf_printf(out, " %s", counts[i]);
+        between = ", ";
+    }
+    cx_buf_add_z(out, " (");
+    cx_cli_add_text(out, CX_JSON_GET_STR(report, "format"));
+    cx_buf_add_z(out, ")");
+    if (CX_JSON_GET(report, "problem") != NULL) {
+        cx_buf_add_z(out, ": ");
+        cx_cli_add_text(out, CX_JSON_GET_STR(report, "problem"));
+    }
+    cx_buf_add_byte(out, '\n');
+}
+
+/* Reports of tests; a bundle that has none, or one that cannot be read, has nothing to show here. */
+static cx_status add_tests(looking *l, cx_err *err)
+{
+    cx_bytes bytes;
+    cx_json report;
+    cx_err why = {0};
+    cx_status status = cx_run_bundle_read(l->bundle, CX_STR("reports/test_report.json"),
+                                          CX_RUN_JSON_BYTES_MAX, &bytes, &why);
+    if (!cx_failed(status))
+        status = cx_run_json_read(cx_bytes_str(bytes), 0, &l->cli->arena, &report, &why);
+    if (status.code == CX_E_NOMEM)
+        return cx_fail_nomem(err);
+    const cx_json *commands = cx_failed(status) ? NULL : CX_JSON_GET(&report, "commands");
+    for (uint32_t i = 0;
+         commands != NULL && commands->type == CX_JSON_ARRAY && i < commands->count; i++)
+        add_test(&l->out, &commands->items[i]);
+    return CX_SUCCESS;
+}
+
 static cx_status work_show(looking *l, cx_err *err)
 {
     cx_run_known known;
@@ -195,7 +243,8 @@ static cx_status work_show(looking *l, cx_err *err)
         add_row(&l->out, "baseline", CX_JSON_GET_STR(repo, "baseline_ref"));
         add_row(&l->out, "final", CX_JSON_GET_STR(repo, "final_ref"));
     }
-    return add_gates(l, err);
+    CX_TRY(add_gates(l, err));
+    return add_tests(l, err);
 }
 
 static int run_show(cx_cli *cli, const cx_cli_args *args)

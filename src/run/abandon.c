@@ -339,6 +339,17 @@ static cx_status write_review(ending *e)
     return mirror(e, path, "reviews/%.*s.json");
 }
 
+static cx_status take_report_file(ending *e, size_t index, cx_run_command_facts *out)
+{
+    cx_str path = cx_arena_printf(e->arena, "tests/cmd_%zu.report.log", index);
+    if (path.data == NULL)
+        return cx_fail_nomem(e->err);
+    bool is_file = out->report != NULL && CX_JSON_GET(out->report, "path") != NULL;
+    return is_file && cx_run_file_exists(e->run, path)
+               ? cx_run_file_ref(e->run, path, e->arena, &out->report_ref, e->err)
+               : CX_SUCCESS;
+}
+
 /* One command that the events say ran, as the contract has it. */
 static cx_status take_command(ending *e, const cx_json *test, const cx_json *payload, size_t index,
                               cx_run_command_facts *out)
@@ -360,6 +371,10 @@ static cx_status take_command(ending *e, const cx_json *test, const cx_json *pay
     CX_TRY(cx_run_lex(CX_JSON_GET_STR(test, "cmd"), e->arena, &lexed, e->err));
     out->argv = lexed.argv.items;
     out->argv_count = lexed.rule == NULL ? lexed.argv.count : 0;
+    out->report = cx_json_get_typed(payload, CX_STR("report"), CX_JSON_OBJECT);
+    out->report_refused = out->report != NULL && cx_json_get_typed(out->report, CX_STR("holds"),
+                                                                   CX_JSON_TRUE) == NULL;
+    CX_TRY(take_report_file(e, index, out));
     CX_TRY(fill(e, names[0], CX_STR("")));
     CX_TRY(fill(e, names[1], CX_STR("")));
     CX_TRY(cx_run_file_ref(e->run, names[0], e->arena, &out->stdout_ref, e->err));

@@ -14,6 +14,7 @@
 #define CX_RUN_CONTRACT_H
 
 #include "run/policy.h"
+#include "run/tests_report.h"
 
 /* In the order of the schema; texts without data are absent members. */
 typedef struct cx_contract_agent {
@@ -34,6 +35,7 @@ typedef struct cx_contract_output {
 typedef struct cx_contract_test {
     cx_str name, cmd;
     bool must_pass;
+    cx_tests_demand report;
 } cx_contract_test;
 
 typedef enum cx_contract_rollback {

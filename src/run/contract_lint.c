@@ -104,6 +104,32 @@ static void lint_tools(contract_lint *lint, cx_run_words tools, const char *wher
 
 /* --- K10, K11 --------------------------------------------------------------------------------- */
 
+/* A report is a file that one test makes in its checkout, or its standard output. */
+static void lint_report(contract_lint *lint, size_t index)
+{
+    const cx_contract *contract = lint->contract;
+    cx_str path = contract->tests[index].report.path;
+    cx_str where = cx_contract_where(lint, "/acceptance_tests", index, "report/path");
+    if (path.data == NULL)
+        return;
+    const char *rule = cx_run_path_lint(path, lint->ground);
+    if (rule != NULL)
+        cx_run_refuse(lint->findings, "K11", where, cx_str_z(rule), "the report's path '%.*s' %s",
+                      CX_CONTRACT_SHOW(path, 80), cx_run_path_rule_text(rule));
+    else if (path.data[path.size - 1] == '/')
+        cx_run_refuse(lint->findings, "K11", where, CX_STR(""),
+                      "the report's path '%.*s' is a folder; name the file",
+                      CX_CONTRACT_SHOW(path, 80));
+    for (size_t i = 0; i < index; i++)
+        if (cx_str_eq(contract->tests[i].report.path, path)) {
+            cx_run_refuse(lint->findings, "K11", where, CX_STR(""),
+                          "the test '%.*s' has its report at '%.*s' too",
+                          CX_CONTRACT_SHOW(contract->tests[i].name, 80),
+                          CX_CONTRACT_SHOW(path, 80));
+            break;
+        }
+}
+
 static cx_status lint_test(contract_lint *lint, size_t index)
 {
     const cx_contract *contract = lint->contract;
@@ -125,6 +151,7 @@ static cx_status lint_test(contract_lint *lint, size_t index)
                           "there is another test named '%.*s'", CX_CONTRACT_SHOW(test->name, 80));
             break;
         }
+    lint_report(lint, index);
     if (contract->strict_acceptance)
         CX_TRY(lint->judges->trivial(test->cmd, lint->arena, &trivial, lint->err));
     if (trivial)

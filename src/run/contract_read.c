@@ -64,6 +64,19 @@ static void decode_agent(const cx_json *root, const char *name, cx_contract_agen
     (void)cx_run_role_parse(out->role_name, &out->role);
 }
 
+static cx_tests_demand decode_demand(const cx_json *test)
+{
+    const cx_json *report = cx_json_get(test, CX_STR("report"));
+    if (report == NULL)
+        return (cx_tests_demand){0};
+    return (cx_tests_demand){
+        .format = cx_tests_format_parse(cx_contract_text(report, "format")),
+        .path = cx_contract_text(report, "path"),
+        .min_tests = integer(report, "min_tests"),
+        .same_as_baseline = flag(report, "same_as_baseline"),
+    };
+}
+
 static bool decode_lists(const cx_json *root, cx_arena *arena, cx_contract *out)
 {
     const cx_json *inputs = cx_json_get(root, CX_STR("inputs"));
@@ -86,7 +99,7 @@ static bool decode_lists(const cx_json *root, cx_arena *arena, cx_contract *out)
     for (size_t i = 0; tests != NULL && i < out->test_count; i++)
         tests[i] = (cx_contract_test){cx_contract_text(&from[i], "name"),
                                       cx_contract_text(&from[i], "cmd"),
-                                      flag(&from[i], "must_pass")};
+                                      flag(&from[i], "must_pass"), decode_demand(&from[i])};
     out->spec = cx_contract_text(inputs, "spec");
     out->artifacts = artifacts;
     out->outputs = outputs;

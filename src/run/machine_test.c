@@ -43,9 +43,12 @@ static cx_status on_ran(void *arg, const cx_run_test *test, const cx_run_command
     (void)test;
     cx_put_str(&payload, "name", facts->name);
     cx_json_list_put(&payload, CX_STR("exit_code"), cx_json_make_int(&s->t->arena, facts->exit_code));
+    if (facts->report != NULL)
+        cx_json_list_put(&payload, CX_STR("report"), *facts->report);
+    bool good = facts->exit_code == 0 && !facts->report_refused;
     cx_machine_enter(s->t->m);
-    cx_status status = cx_task_event(s->t, facts->exit_code == 0 ? CX_RUN_INFO : CX_RUN_ERROR,
-                                     "TEST_COMMAND_RESULT", &payload, err);
+    cx_status status = cx_task_event(s->t, good ? CX_RUN_INFO : CX_RUN_ERROR, "TEST_COMMAND_RESULT",
+                                     &payload, err);
     cx_machine_leave(s->t->m);
     return status;
 }
@@ -67,7 +70,7 @@ static cx_status list_tests(cx_machine_task *t, const cx_run_test **out, cx_err 
         return cx_fail_nomem(err);
     for (size_t i = 0; i < t->contract.test_count; i++)
         tests[i] = (cx_run_test){t->contract.tests[i].name, t->contract.tests[i].cmd,
-                                 t->contract.tests[i].must_pass};
+                                 t->contract.tests[i].must_pass, t->contract.tests[i].report};
     *out = tests;
     return CX_SUCCESS;
 }

@@ -42,6 +42,29 @@ static void compare_log(cx_reexec *x, const cx_json *command, const char *stream
                        (int)name.size, name.data, stream);
 }
 
+static cx_json member_or_null(const cx_json *object, const char *name)
+{
+    const cx_json *value = object == NULL ? NULL : cx_json_get(object, cx_str_z(name));
+    return value == NULL ? cx_json_make_null() : *value;
+}
+
+/* Whether the demand holds is what the gate asked; how many tests there are may depend on the
+ * machine. */
+static void compare_report(cx_reexec *x, const cx_json *recorded, const cx_json *made, cx_str name)
+{
+    static const char *const members[] = {"holds", "passed", "failed", "skipped"};
+    for (size_t i = 0; i < CX_COUNT_OF(members); i++) {
+        cx_json was = member_or_null(recorded, members[i]), is = member_or_null(made, members[i]);
+        if (cx_json_equal(&was, &is))
+            continue;
+        if (i == 0)
+            cx_reexec_hard(x, was, is, "tests/%.*s/report/holds", (int)name.size, name.data);
+        else
+            cx_reexec_soft(x, was, is, "tests/%.*s/report/%s", (int)name.size, name.data,
+                           members[i]);
+    }
+}
+
 static void compare_command(cx_reexec *x, const cx_json *recorded, const cx_run_command_facts *made)
 {
     int64_t code = -1;
@@ -54,6 +77,7 @@ static void compare_command(cx_reexec *x, const cx_json *recorded, const cx_run_
         cx_reexec_hard(x, cx_json_make_str(cx_str_z(exit_class(code))),
                        cx_json_make_str(cx_str_z(exit_class(made->exit_code))),
                        "tests/%.*s/exit_class", (int)name.size, name.data);
+    compare_report(x, CX_JSON_GET(recorded, "report"), made->report, name);
     compare_log(x, recorded, "stdout", &made->stdout_ref, name);
     compare_log(x, recorded, "stderr", &made->stderr_ref, name);
     if (duration == NULL || !cx_json_double(duration, &seconds) ||
@@ -91,7 +115,7 @@ static cx_status run_tests(cx_reexec *x, const cx_oid *candidate, cx_run_test_fa
         return cx_fail_nomem(err);
     for (size_t i = 0; i < x->contract.test_count; i++)
         tests[i] = (cx_run_test){x->contract.tests[i].name, x->contract.tests[i].cmd,
-                                 x->contract.tests[i].must_pass};
+                                 x->contract.tests[i].must_pass, x->contract.tests[i].report};
     CX_TRY(cx_run_policy_rules(&x->policy, x->contract.pack, x->contract.forbidden_actions,
                                x->arena, &rules, err));
     const cx_run_command_options judge = {

@@ -327,10 +327,14 @@ static void put_command(cx_json_list *array, const cx_run_command_facts *command
     cx_run_part_put_given(&object, "cwd", command->cwd);
     cx_run_part_put_ref(&object, "stdout", &command->stdout_ref);
     cx_run_part_put_ref(&object, "stderr", &command->stderr_ref);
+    if (command->report != NULL)
+        cx_run_part_put(&object, "report", *command->report);
+    if (command->report != NULL && command->report_ref.path.size != 0)
+        cx_run_part_put_ref(&object, "report_file", &command->report_ref);
     cx_run_part_add_object(array, &object);
 }
 
-/* PASS needs a must_pass command that ran, and none that failed (§12). */
+/* PASS needs a must_pass command that ran, and none that failed or whose report was refused (§12). */
 static cx_run_test_status test_status(const cx_run_test_facts *facts)
 {
     size_t good = 0;
@@ -339,7 +343,7 @@ static cx_run_test_status test_status(const cx_run_test_facts *facts)
     for (size_t i = 0; i < facts->command_count; i++) {
         if (!facts->commands[i].must_pass)
             continue;
-        if (facts->commands[i].exit_code != 0)
+        if (facts->commands[i].exit_code != 0 || facts->commands[i].report_refused)
             return CX_RUN_TESTS_FAIL;
         good++;
     }
@@ -386,12 +390,14 @@ cx_status cx_run_report_tests_failed(uint32_t attempt, const cx_run_test_facts *
     for (size_t i = 0; i < facts->command_count; i++) {
         const cx_run_command_facts *command = &facts->commands[i];
         cx_json_list one = cx_json_list_begin(arena);
-        if (!command->must_pass || command->exit_code == 0)
+        if (!command->must_pass || (command->exit_code == 0 && !command->report_refused))
             continue;
         cx_run_part_put_str(&one, "name", command->name);
         cx_run_part_put(&one, "exit_code", cx_json_make_int(arena, (int64_t)command->exit_code));
         cx_run_part_put_digest(&one, "stdout_sha256", &command->stdout_ref.sha256);
         cx_run_part_put_digest(&one, "stderr_sha256", &command->stderr_ref.sha256);
+        if (command->report != NULL)
+            cx_run_part_put(&one, "report", *command->report);
         cx_run_part_add_object(&failed, &one);
     }
     cx_run_part_put_array(&object, "failed", &failed);

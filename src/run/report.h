@@ -161,6 +161,9 @@ typedef struct cx_run_command_facts {
     cx_str cwd; /* empty = left out */
     cx_run_ref stdout_ref;
     cx_run_ref stderr_ref;
+    const cx_json *report; /* tests_demand.h; NULL = none was demanded */
+    bool report_refused;   /* it is not what was demanded */
+    cx_run_ref report_ref; /* the file, when it was one */
 } cx_run_command_facts;
 
 typedef struct cx_run_test_facts {
@@ -179,7 +182,7 @@ typedef struct cx_run_test_facts {
 /* reports/test_report.json */
 CX_RESULT cx_run_report_tests(const cx_run_task_facts *task, const cx_run_test_facts *facts,
                               cx_arena *arena, cx_json *out, cx_err *err);
-/* artifacts/tests_failed_attempt_<k>.json (§15): the must_pass commands that did not exit 0. */
+/* artifacts/tests_failed_attempt_<k>.json (§15): the must_pass commands that did not pass. */
 CX_RESULT cx_run_report_tests_failed(uint32_t attempt, const cx_run_test_facts *facts,
                                      cx_arena *arena, cx_json *out, cx_err *err);
 

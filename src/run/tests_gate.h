@@ -6,6 +6,9 @@
  * must_pass that does not exit with 0 ends it.  PASS needs that at least one must_pass ran and that
  * all did exit with 0; what is unknown, empty or skipped never passes.
  *
+ * Where a test has a report (tests_report.h), it must also be what the contract demands.  For a
+ * demand to run what ran at the baseline, the commands are first run in a checkout of that.
+ *
  * Afterwards the caller compares the candidate's own worktree with its snapshot (§9).
  */
 #ifndef CX_RUN_TESTS_GATE_H
@@ -15,6 +18,7 @@
 #include "run/command.h"
 #include "run/git.h"
 #include "run/sandbox.h"
+#include "run/tests_report.h"
 
 #define CX_RUN_TEST_TIMEOUT_MAX_S 3600 /* §8 */
 
@@ -22,6 +26,7 @@ typedef struct cx_run_test {
     cx_str name;
     cx_str cmd;
     bool must_pass;
+    cx_tests_demand report;
 } cx_run_test;
 
 /* What the machine makes events of; functions may be NULL, an error stops the tests. */

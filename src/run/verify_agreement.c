@@ -3,6 +3,7 @@
  */
 #include "crypto/text.h"
 #include "run/lex.h"
+#include "run/tests_report.h"
 #include "run/verify_internal.h"
 
 #define MANIFEST CX_STR("manifest.json")
@@ -207,6 +208,80 @@ static cx_status same_words(cx_run_verification *v, const cx_json *argv, cx_str 
     return CX_SUCCESS;
 }
 
+/* Whether the report that the bundle has says what was counted. */
+static cx_status check_counts(cx_run_verification *v, uint32_t index, const cx_json *command,
+                              const cx_json *report)
+{
+    static const char *const names[] = {"passed", "failed", "skipped"};
+    const cx_json *file = CX_JSON_GET(report, "path") == NULL ? CX_JSON_GET(command, "stdout")
+                                                              : CX_JSON_GET(command, "report_file");
+    cx_str path = file == NULL ? CX_STR("") : CX_JSON_GET_STR(file, "path");
+    cx_tests_report read;
+    cx_err why = {0};
+    cx_bytes bytes = {NULL, 0};
+    if (CX_JSON_GET(report, "passed") == NULL)
+        return CX_SUCCESS; /* it could not be taken, and does not hold */
+    if (path.size != 0)
+        CX_TRY(cx_run_verify_bytes(v, path, CX_TESTS_REPORT_BYTES_MAX, &bytes));
+    cx_status status = cx_tests_report_read(
+        cx_tests_format_parse(CX_JSON_GET_STR(report, "format")), cx_bytes_str(bytes), CX_STR(""),
+        v->arena, &read, &why);
+    if (status.code == CX_E_NOMEM)
+        return cx_fail_nomem(v->err);
+    if (cx_failed(status)) {
+        cx_run_verify_say(v, CX_RUN_STATUS_MISMATCH, TESTS,
+                          "the report of command %u cannot be read again: %s", index + 1,
+                          why.message);
+        return CX_SUCCESS;
+    }
+    const size_t counts[] = {read.passed, read.failed, read.skipped};
+    for (size_t i = 0; i < CX_COUNT_OF(names); i++) {
+        uint64_t told = UINT64_MAX;
+        const cx_json *count = cx_json_get(report, cx_str_z(names[i]));
+        if (count == NULL || !cx_json_uint64(count, &told) || told != counts[i])
+            cx_run_verify_say(v, CX_RUN_STATUS_MISMATCH, TESTS,
+                              "the report of command %u has %zu tests %s, and another number is "
+                              "told",
+                              index + 1, counts[i], names[i]);
+    }
+    return CX_SUCCESS;
+}
+
+static uint64_t count_at(const cx_json *object, const char *name)
+{
+    uint64_t count = 0;
+    const cx_json *value = object == NULL ? NULL : cx_json_get(object, cx_str_z(name));
+    return value != NULL && cx_json_uint64(value, &count) ? count : 0;
+}
+
+/* The demand of the contract is the one that was judged, and what passed kept it. */
+static cx_status check_report(cx_run_verification *v, uint32_t index, const cx_json *command,
+                              const cx_json *test, bool must_hold)
+{
+    const cx_json *demand = test == NULL ? NULL : CX_JSON_GET(test, "report");
+    const cx_json *report = cx_json_get_typed(command, CX_STR("report"), CX_JSON_OBJECT);
+    if (demand == NULL && report == NULL)
+        return CX_SUCCESS;
+    if (demand == NULL || report == NULL ||
+        !cx_str_eq(CX_JSON_GET_STR(demand, "format"), CX_JSON_GET_STR(report, "format")) ||
+        !cx_str_eq(CX_JSON_GET_STR(demand, "path"), CX_JSON_GET_STR(report, "path")) ||
+        count_at(demand, "min_tests") != count_at(report, "min_tests") ||
+        is_true(demand, "same_as_baseline") != is_true(report, "same_as_baseline")) {
+        cx_run_verify_say(v, CX_RUN_TESTS_OUTSIDE, TESTS,
+                          "the report of command %u is not the one that test %u demands", index + 1,
+                          index + 1);
+        return CX_SUCCESS;
+    }
+    bool kept = count_at(report, "failed") == 0 && count_at(report, "lost_count") == 0 &&
+                count_at(report, "passed") >= count_at(demand, "min_tests") &&
+                (!is_true(demand, "same_as_baseline") || CX_JSON_GET(report, "baseline") != NULL);
+    if (must_hold && (!kept || !is_true(report, "holds")))
+        cx_run_verify_say(v, CX_RUN_STATUS_MISMATCH, TESTS,
+                          "it says PASS, but the report of command %u is not what test %u demands",
+                          index + 1, index + 1);
+    return check_counts(v, index, command, report);
+}
+
 /* §18: each cmd_argv = the lexed command of the contract, same order; a run may stop early. */
 static cx_status check_tests(cx_run_verification *v)
 {
@@ -230,6 +305,7 @@ static cx_status check_tests(cx_run_verification *v)
             cx_run_verify_say(v, CX_RUN_TESTS_OUTSIDE, TESTS,
                               "command %u is not test %u of the contract", i + 1, i + 1);
         bool zero = exit_code != NULL && cx_json_int64(exit_code, &code) && code == 0;
+        CX_TRY(check_report(v, i, command, test, pass && must));
         ran |= must && zero;
         if (pass && must && !zero)
             cx_run_verify_say(v, CX_RUN_STATUS_MISMATCH, TESTS,

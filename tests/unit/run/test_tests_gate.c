@@ -157,8 +157,8 @@ CX_TEST(tests_gate_passes_when_all_that_must_pass_do)
 {
     lab l;
     if (open_lab(&l)) {
-        l.tests[0] = (cx_run_test){CX_STR("unit"), CX_STR("scripts/test.sh"), true};
-        l.tests[1] = (cx_run_test){CX_STR("extra"), CX_STR("scripts/bootstrap.sh"), false};
+        l.tests[0] = (cx_run_test){CX_STR("unit"), CX_STR("scripts/test.sh"), true, {0}};
+        l.tests[1] = (cx_run_test){CX_STR("extra"), CX_STR("scripts/bootstrap.sh"), false, {0}};
         run_tests(&l, 2);
         CHECK_INT(l.facts.status, CX_RUN_TESTS_PASS);
         CHECK_INT(l.facts.command_count, 2);
@@ -192,8 +192,8 @@ CX_TEST(tests_gate_stops_at_the_first_that_must_pass_and_does_not)
 {
     lab l;
     if (open_lab(&l)) {
-        l.tests[0] = (cx_run_test){CX_STR("boot"), CX_STR("scripts/bootstrap.sh"), true};
-        l.tests[1] = (cx_run_test){CX_STR("unit"), CX_STR("scripts/test.sh"), true};
+        l.tests[0] = (cx_run_test){CX_STR("boot"), CX_STR("scripts/bootstrap.sh"), true, {0}};
+        l.tests[1] = (cx_run_test){CX_STR("unit"), CX_STR("scripts/test.sh"), true, {0}};
         run_tests(&l, 2);
         CHECK_INT(l.facts.status, CX_RUN_TESTS_FAIL);
         CHECK_STR(l.facts.failure, "boot exit 5");
@@ -213,7 +213,7 @@ CX_TEST(tests_gate_ends_a_command_that_takes_too_long)
 {
     lab l;
     if (open_lab(&l)) {
-        l.tests[0] = (cx_run_test){CX_STR("slow"), CX_STR("scripts/e2e.sh"), true};
+        l.tests[0] = (cx_run_test){CX_STR("slow"), CX_STR("scripts/e2e.sh"), true, {0}};
         l.options.timeout_sec = 1;
         l.options.run = NULL; /* without a bundle: only hashed */
         run_tests(&l, 1);
@@ -227,8 +227,8 @@ CX_TEST(tests_gate_runs_nothing_that_the_command_gate_refuses)
 {
     lab l;
     if (open_lab(&l)) {
-        l.tests[0] = (cx_run_test){CX_STR("bad"), CX_STR("rm -rf /"), true};
-        l.tests[1] = (cx_run_test){CX_STR("unit"), CX_STR("scripts/test.sh"), true};
+        l.tests[0] = (cx_run_test){CX_STR("bad"), CX_STR("rm -rf /"), true, {0}};
+        l.tests[1] = (cx_run_test){CX_STR("unit"), CX_STR("scripts/test.sh"), true, {0}};
         run_tests(&l, 2);
         CHECK_INT(l.facts.status, CX_RUN_TESTS_ERROR);
         CHECK_STR(l.facts.failure, "C07 rm -rf /");
