@@ -39,13 +39,43 @@ target_compile_options(cx_flags INTERFACE
   -Wpointer-arith -Wwrite-strings -Wformat=2 -Wno-format-nonliteral
   $<$<BOOL:${CORTEX_WERROR}>:-Werror>
   -fno-strict-overflow -fstack-protector-strong
-  $<$<CONFIG:Release>:-D_FORTIFY_SOURCE=2>
   # A section each, so that a program carries only what it calls (cortex-verify: rooms.cmake).
   $<$<CONFIG:Release>:-ffunction-sections> $<$<CONFIG:Release>:-fdata-sections>
   # Paths of the building machine never reach a binary.
   -ffile-prefix-map=${PROJECT_SOURCE_DIR}/= -ffile-prefix-map=${PROJECT_BINARY_DIR}=build)
 # The same build must print the same digits everywhere: no fused multiply-add behind our back.
 target_compile_options(cx_flags INTERFACE -ffp-contract=off)
+
+# What makes a fault harder to use, as far as the compiler has it for this machine.
+include(CheckCCompilerFlag)
+check_c_compiler_flag(-fstack-clash-protection CORTEX_STACK_CLASH)
+check_c_compiler_flag(-fcf-protection=full CORTEX_CF_PROTECTION)
+if(CORTEX_STACK_CLASH)
+  target_compile_options(cx_flags INTERFACE -fstack-clash-protection)
+endif()
+if(CORTEX_CF_PROTECTION) # x86: IBT and shadow stacks
+  target_compile_options(cx_flags INTERFACE -fcf-protection=full)
+else()
+  check_c_compiler_flag(-mbranch-protection=standard CORTEX_BRANCH_PROTECTION)
+  if(CORTEX_BRANCH_PROTECTION) # arm64: PAC and BTI
+    target_compile_options(cx_flags INTERFACE -mbranch-protection=standard)
+  endif()
+endif()
+# Checked calls need an optimiser, and sanitizers have their own.
+if(CMAKE_BUILD_TYPE STREQUAL "Release" AND NOT CORTEX_SANITIZE)
+  set(CMAKE_REQUIRED_FLAGS "-O2 -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=3 -Werror")
+  check_c_source_compiles("#include <stdlib.h>
+    #if __USE_FORTIFY_LEVEL != 3
+    #error
+    #endif
+    int main(void) { return 0; }" CORTEX_FORTIFY_3)
+  unset(CMAKE_REQUIRED_FLAGS)
+  if(CORTEX_FORTIFY_3)
+    target_compile_options(cx_flags INTERFACE -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=3)
+  else()
+    target_compile_options(cx_flags INTERFACE -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2)
+  endif()
+endif()
 
 if(CORTEX_SANITIZE)
   target_compile_options(cx_flags INTERFACE -fsanitize=${CORTEX_SANITIZE}

@@ -129,6 +129,10 @@ if(Python3_FOUND)
 endif()
 cx_check(check_unit tools/check_unit.sh)
 cx_check(check_symbols tools/check_symbols.sh $<TARGET_FILE:cortex_shared>)
+if(CMAKE_BUILD_TYPE STREQUAL "Release")
+  cx_check(check_hardening tools/check_hardening.sh ${CMAKE_C_COMPILER} $<TARGET_FILE:cortex_static>
+    $<TARGET_FILE:cortex> $<TARGET_FILE:cortex-verify>)
+endif()
 cx_check(check_headers ${CMAKE_COMMAND} -E env CC=${CMAKE_C_COMPILER} CXX=${cxx}
   tools/check_headers.sh)
 
