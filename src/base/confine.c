@@ -273,9 +273,9 @@ static _Noreturn void watch(pid_t child, cx_file control, bool alone)
             continue;
         char byte;
         ssize_t count = read(control, &byte, 1);
-        if (count > 0)
+        if (count > 0 && byte == 't')
             (void)kill(alone ? -1 : 0, SIGTERM); /* this process ignores it */
-        else if (count == 0 || errno != EINTR)
+        else if (count >= 0 || errno != EINTR)
             end_all(alone, 128 + SIGKILL);
     }
 }

@@ -49,10 +49,11 @@ int cx_confine_exec(cx_file executable, const char *path, char *const *argv);
 
 /*
  * Forks: the child returns true from here and goes on.  The parent watches over it and exits with
- * its exit code, or 128 + the signal that ended it; nothing the child left lives longer.  A byte
- * from `control` means SIGTERM: to every process of this process namespace when `alone`, else to
- * the process group.  Its end means that who wanted all this is gone: everything is killed, and
- * when it was so from the beginning the child is not made.  False when no child can be made, and
+ * its exit code, or 128 + the signal that ended it; nothing the child left lives longer.  "t" from
+ * `control` means SIGTERM: to every process of this process namespace when `alone`, else to the
+ * process group.  "k" means that everything is killed, and the parent ends after all of it.  The
+ * end of `control` means the same, as who wanted all this is gone; when it was so from the
+ * beginning the child is not made.  False when no child can be made, and
  * when it is to be `alone` and is not process 1 of a namespace.
  */
 bool cx_confine_watched(cx_file control, bool alone);

@@ -50,7 +50,8 @@ struct cx_spawn_child {
     uint64_t started_ns;
     uint64_t deadline_ns; /* UINT64_MAX = none */
     uint64_t term_ns;     /* when SIGTERM was sent; 0 = not */
-    bool kill_sent, ended, timed_out, cancelled;
+    uint64_t last_ns;     /* when "k" was written; 0 = not yet */
+    bool kill_sent, lost, ended, timed_out, cancelled;
     cx_status trouble; /* what made us kill it */
     cx_err trouble_err;
 };
@@ -203,8 +204,16 @@ static uint64_t keep_time(cx_spawn_child *child, uint64_t now)
     uint64_t kill_at = cx_failed(child->trouble) ? now : child->term_ns + child->grace_ns;
     if (now < kill_at)
         return kill_at;
-    signal_group(child, SIGKILL); /* again each time: somebody may have forked meanwhile */
     child->kill_sent = true;
+    if (child->term_file >= 0 && child->last_ns == 0) {
+        (void)write_quietly(child->term_file, (cx_bytes){(const uint8_t *)"k", 1});
+        child->last_ns = now;
+    }
+    uint64_t last = child->last_ns + CX_SPAWN_LAST_MS * UINT64_C(1000000);
+    if (child->term_file >= 0 && now < last)
+        return last;
+    child->lost = child->term_file >= 0;
+    signal_group(child, SIGKILL); /* again each time: somebody may have forked meanwhile */
     return now + BLIND_LOOK_MS * 1000000u;
 }
 
@@ -270,6 +279,7 @@ static cx_status reap(cx_spawn_child *child, cx_spawn_result *result, cx_err *er
         .timed_out = child->timed_out,
         .cancelled = child->cancelled,
         .killed = child->kill_sent,
+        .lost = child->lost,
         .duration_ns = now_ns() - child->started_ns,
         .cpu_ns = cpu_s * 1000000000u + cpu_us * 1000u,
         .out = child->out.seen,

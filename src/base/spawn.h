@@ -26,6 +26,7 @@
 
 #define CX_SPAWN_OUTPUT_DEFAULT (UINT64_C(64) << 20) /* bytes of one stream */
 #define CX_SPAWN_GRACE_MS 5000                       /* between SIGTERM and SIGKILL */
+#define CX_SPAWN_LAST_MS 20000                       /* for who is to end others before it ends */
 #define CX_SPAWN_KEEP_MAX 16
 #define CX_SPAWN_FOREVER UINT64_MAX
 
@@ -96,12 +97,14 @@ typedef struct cx_spawn_options {
     const cx_file *join;           /* files that the child writes "0" to before it is the program:
                                       cgroup.procs of where it belongs; NULL = none */
     size_t join_count;
-    bool die_with_starter;     /* SIGKILL for it when the thread that starts it ends, from the first
-                                  moment on */
-    cx_file term_file;         /* a byte is written here where the group would get SIGTERM: for
-                                  a program that ends others.  CX_FILE_NONE = the signal */
-    uint64_t timeout_ms;       /* from the start; 0 = none */
-    uint64_t grace_ms;         /* 0 = CX_SPAWN_GRACE_MS */
+    bool die_with_starter; /* SIGKILL for it when the thread that starts it ends, from the first
+                              moment on */
+    cx_file term_file;     /* "t" is written here where the group would get SIGTERM, and "k" where
+                              it would get SIGKILL, which it then gets CX_SPAWN_LAST_MS later:
+                              for a program that ends others, and itself after them.
+                              CX_FILE_NONE = signals */
+    uint64_t timeout_ms;   /* from the start; 0 = none */
+    uint64_t grace_ms;     /* 0 = CX_SPAWN_GRACE_MS */
     const atomic_bool *cancel; /* NULL = none; looked at every 50 ms */
 } cx_spawn_options;
 
@@ -121,6 +124,7 @@ typedef struct cx_spawn_result {
     bool timed_out;
     bool cancelled;
     bool killed; /* SIGTERM was not enough */
+    bool lost;   /* nor was "k": what it was to end may still be there */
     uint64_t duration_ns;
     uint64_t cpu_ns; /* of it and the children it waited for */
     cx_spawn_stream out, errout;

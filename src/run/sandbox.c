@@ -7,6 +7,8 @@
  *   I4  Nothing of a start outlives this process: the stage, which every start comes to, holds one
  *       end of a pipe (`control`) whose other end only we have.  It ends with us, whatever moment
  *       of the start that is; nothing on the way to the stage may be killed for it.
+ *   I5  When a start is over, everything in it is dead, however it came to its end: the stage is
+ *       asked to end it all, and is waited for; whoever comes next finds files that nobody changes.
  */
 #include "run/sandbox.h"
 
@@ -214,6 +216,8 @@ static cx_status conclude(const launch *l, const cx_sandbox_spec *spec,
     *out = (cx_sandbox_result){.exit_code = cx_spawn_exit(process), .process = *process};
     if (l->unconfined)
         return CX_SUCCESS;
+    if (process->lost)
+        return cx_fail(err, CX_E_IO, "what ran in the sandbox could not be ended");
     cx_sandbox_report report = {0};
     const cx_io *io = cx_io_system();
     int64_t size = io->pread(io, l->report, &report, sizeof report, 0);

@@ -466,6 +466,31 @@ CX_TEST(spawn_kills_what_ignores_the_first_signal)
     CHECK(is_gone(cx_str_z(pid)));
 }
 
+CX_TEST(spawn_waits_for_a_program_that_ends_others)
+{
+    outcome o;
+    cx_spawn_options how;
+    int control[2];
+    CHECK(pipe(control) == 0);
+    const cx_spawn_keep keep = {control[0], 5};
+    begin(&o, &how);
+    how.keep = &keep;
+    how.keep_count = 1;
+    how.term_file = control[1];
+    how.timeout_ms = 100;
+    how.grace_ms = 100;
+    run_shell(&o, &how,
+              "one() { dd bs=1 count=1 <&5 2>/dev/null; }; a=$(one); b=$(one); sleep 0.5; "
+              "echo \"$a$b\"; exit 7");
+    CHECK_STATUS(o.status, &o.err);
+    CHECK_STR(cx_buf_str(&o.out), "tk\n");
+    CHECK(o.result.timed_out && o.result.killed && !o.result.lost);
+    CHECK_INT(o.result.exit_code, 7);
+    drop(&o);
+    (void)close(control[0]);
+    (void)close(control[1]);
+}
+
 CX_TEST(spawn_says_when_nobody_reads)
 {
     cx_spawn_child *child = NULL;
