@@ -13,6 +13,7 @@
 #include "run/git_parts.h"
 
 #define OBJECTS_MAX 200000
+#define TAKE_TIMEOUT_MS UINT64_C(120000) /* all packs together: a small one can hold a terabyte */
 #define SMALL_FILE_BYTES_MAX ((size_t)64 << 10)
 
 /* --- made for it ------------------------------------------------------------------------------ */
@@ -222,14 +223,20 @@ static cx_status take_loose(const cx_git *git, cx_file folder, const object_walk
 
 static cx_status take_packs(const cx_git *git, cx_file folder, const object_walk *w, cx_err *err)
 {
+    const cx_io *io = cx_io_system();
+    uint64_t since = io->monotonic_ns(io);
     cx_status status = CX_SUCCESS;
     for (size_t i = 0; i < w->packs.count && !cx_failed(status); i++) {
         cx_buf pack;
+        uint64_t spent_ms = (io->monotonic_ns(io) - since) / UINT64_C(1000000);
+        if (spent_ms >= TAKE_TIMEOUT_MS)
+            return cx_fail(err, CX_E_TIMEOUT, "the git objects of the agent take too long to read");
         cx_buf_init(&pack, cx_alloc_default());
         status =
             cx_folder_read_file(folder, w->packs.items[i].data, CX_GIT_PACK_BYTES_MAX, &pack, err);
         if (!cx_failed(status))
-            status = cx_git_pack_store_bytes(git, cx_buf_bytes(&pack), err);
+            status =
+                cx_git_pack_store_bytes(git, cx_buf_bytes(&pack), TAKE_TIMEOUT_MS - spent_ms, err);
         cx_buf_done(&pack);
     }
     return status;

@@ -111,6 +111,18 @@ static cx_str complaint(const cx_buf *errors)
     return text.size == 0 ? CX_STR("it did not say why") : text;
 }
 
+/* git has no way of its own to say this but words, in every version the same. */
+static bool ran_out_of_memory(const cx_buf *errors)
+{
+    static const char *const words[] = {"Out of memory, ", "out of memory",
+                                        "mmap failed: Cannot allocate"};
+    cx_str text = cx_buf_str(errors);
+    for (size_t i = 0; i < CX_COUNT_OF(words); i++)
+        if (text.size != 0 && memmem(text.data, text.size, words[i], strlen(words[i])) != NULL)
+            return true;
+    return false;
+}
+
 static cx_status run_argv(const cx_git_options *with, const char *const *argv,
                           const char *const *envp, const char *cwd, const cx_git_call *call,
                           cx_buf *out, int *out_exit, cx_err *err)
@@ -135,6 +147,8 @@ static cx_status run_argv(const cx_git_options *with, const char *const *argv,
                      : with->timeout_ms != 0 ? with->timeout_ms
                                              : CX_GIT_TIMEOUT_MS;
     how.cancel = with->cancel;
+    const cx_spawn_limits limits = {.memory_bytes = call->memory_bytes};
+    how.limits = call->memory_bytes != 0 ? &limits : NULL;
     size_t at = 0;
     while (call->args[at] != NULL && strcmp(call->args[at], "-c") == 0 &&
            call->args[at + 1] != NULL)
@@ -146,6 +160,10 @@ static cx_status run_argv(const cx_git_options *with, const char *const *argv,
     if (result.timed_out || result.cancelled)
         status = cx_fail(err, CX_E_TIMEOUT, "git %s %s", word,
                          result.cancelled ? "was cancelled" : "took longer than allowed");
+    else if (call->memory_bytes != 0 && result.exit_code != 0 && ran_out_of_memory(&errors))
+        status = cx_fail(err, CX_E_LIMIT,
+                         "git %s needs more than %llu MiB of memory for what the agent left", word,
+                         (unsigned long long)(call->memory_bytes >> 20));
     else if (result.signal != 0)
         status = cx_fail(err, CX_E_IO, "git %s was ended by signal %d", word, result.signal);
     else if (out_exit != NULL)
@@ -249,7 +267,10 @@ cx_status cx_git_call_run(const cx_git *git, const cx_git_call *call, cx_buf *ou
         git->options.seen(git->options.seen_arg, call);
     CX_TRY(place_call(git, call, other, sizeof other, &place, &cwd, err));
     CX_TRY(prepare(&git->options, &place, call, argv, envp, index, sizeof index, err));
-    return run_argv(&git->options, argv, envp, cwd, call, out, out_exit, err);
+    cx_git_call limited = *call;
+    if (git->hostile && limited.memory_bytes == 0)
+        limited.memory_bytes = CX_GIT_HOSTILE_MEMORY_BYTES;
+    return run_argv(&git->options, argv, envp, cwd, &limited, out, out_exit, err);
 }
 
 cx_status cx_git_no_index(const cx_git *git, char *out, cx_err *err)

@@ -22,6 +22,8 @@
 #define CX_OID_BYTES_MAX 32
 #define CX_OID_TEXT_SIZE (2 * CX_OID_BYTES_MAX + 1)
 #define CX_GIT_TIMEOUT_MS UINT64_C(120000)
+/* What git may use of its own while it works on what an agent made (mapped packs do not count). */
+#define CX_GIT_HOSTILE_MEMORY_BYTES (UINT64_C(1) << 30)
 
 /* An object's name; `size` is 20 (SHA-1) or 32 (SHA-256), 0 = none.  Bytes behind are zero. */
 typedef struct cx_oid {
@@ -94,13 +96,14 @@ struct cx_git_call {
     const char *const *env;      /* more "NAME=value", ends with NULL; NULL = none */
     uint64_t output_limit_bytes; /* 0 = as opened */
     uint64_t timeout_ms;         /* 0 = as opened */
-    const char *work_tree;       /* another folder in place of the work tree, whose files are the
-                                    caller's own; the repository is the common one.  NULL = none */
-    const char *git_dir;         /* another git directory, a neutral one of the caller's own, which
-                                    is the call's work tree and the place it starts in, too.
-                                    NULL = none */
-    bool bare;                   /* without --work-tree: for work on objects alone */
-    bool common;      /* the repository, not this work tree of it, which may be about to go */
+    uint64_t memory_bytes; /* of its own that git may use; 0 = CX_GIT_HOSTILE_MEMORY_BYTES on a
+                              hostile work tree, else no limit */
+    const char *work_tree; /* another folder in place of the work tree, whose files are the
+                              caller's own; the repository is the common one.  NULL = none */
+    const char *git_dir;   /* another git directory, a neutral one of the caller's own, which is the
+                              call's work tree and the place it starts in, too.  NULL = none */
+    bool bare;             /* without --work-tree: for work on objects alone */
+    bool common;           /* the repository, not this work tree of it, which may be about to go */
     bool plain_paths; /* without GIT_LITERAL_PATHSPECS, which check-ignore does not take: its paths
                          begin with './' or '/' */
 };

@@ -69,11 +69,14 @@ static void add_trailer(cx_git_pack *pack)
     }
 }
 
-static cx_status unpack_objects(const cx_git *git, cx_bytes pack, bool strict, cx_err *err)
+static cx_status unpack_objects(const cx_git *git, cx_bytes pack, bool strict, uint64_t timeout_ms,
+                                cx_err *err)
 {
     cx_git_call call = {.args = strict ? CX_GIT_ARGS("unpack-objects", "-q", "--strict")
                                        : CX_GIT_ARGS("unpack-objects", "-q"),
                         .input = pack,
+                        .timeout_ms = timeout_ms,
+                        .memory_bytes = CX_GIT_HOSTILE_MEMORY_BYTES,
                         .bare = true};
     return cx_git_call_run(git, &call, NULL, NULL, err);
 }
@@ -87,12 +90,13 @@ cx_status cx_git_pack_store(cx_git_pack *pack, const cx_git *git, bool strict, c
         pack->bytes.data[COUNT_AT + i] = (uint8_t)(pack->count >> (24 - 8 * i));
     add_trailer(pack);
     CX_TRY(cx_buf_check(&pack->bytes, err));
-    return unpack_objects(git, cx_buf_bytes(&pack->bytes), strict, err);
+    return unpack_objects(git, cx_buf_bytes(&pack->bytes), strict, 0, err);
 }
 
-cx_status cx_git_pack_store_bytes(const cx_git *git, cx_bytes pack, cx_err *err)
+cx_status cx_git_pack_store_bytes(const cx_git *git, cx_bytes pack, uint64_t timeout_ms,
+                                  cx_err *err)
 {
-    return unpack_objects(git, pack, true, err);
+    return unpack_objects(git, pack, true, timeout_ms, err);
 }
 
 /* --- loose objects ---------------------------------------------------------------------------- */

@@ -42,8 +42,10 @@ CX_RESULT cx_git_pack_add(cx_git_pack *pack, cx_object_type type, cx_bytes conte
 /* Writes the objects into the repository; an empty pack is fine.  `strict`: git also looks at their
  * form and whether what they name is there. */
 CX_RESULT cx_git_pack_store(cx_git_pack *pack, const cx_git *git, bool strict, cx_err *err);
-/* A pack of somebody else's making, as bytes: the same checks, strictly. */
-CX_RESULT cx_git_pack_store_bytes(const cx_git *git, cx_bytes pack, cx_err *err);
+/* A pack of somebody else's making, as bytes: the same checks, strictly.  CX_E_LIMIT when git would
+ * need more than CX_GIT_HOSTILE_MEMORY_BYTES for it; `timeout_ms`: 0 = the handle's. */
+CX_RESULT cx_git_pack_store_bytes(const cx_git *git, cx_bytes pack, uint64_t timeout_ms,
+                                  cx_err *err);
 
 /*
  * What a file of a loose object holds ("<type> <size>\0<contents>" in a zlib stream).  Appends the

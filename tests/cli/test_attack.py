@@ -246,6 +246,8 @@ def expect_rules(row, outcome):
     for rule in row["expect"].get("rules", []):
         check(any(one == rule or one.startswith((rule + " ", rule + ":")) for one in said),
               "expected", rule, "among", said)
+    for words in row["expect"].get("said", []):
+        check(any(words in one for one in said), "expected", words, "in one of", said)
 
 
 def expect_findings(row, place, outcome):

@@ -5,6 +5,7 @@
  * Real git makes what is read here; then it is damaged.
  */
 #include "base/gzip.h"
+#include "crypto/sha1.h"
 #include "run/agent_git.h"
 #include "run/follow.h"
 #include "run/git_index.h"
@@ -229,6 +230,66 @@ CX_TEST(objects_of_a_folder_come_into_the_repository)
     CHECK_STATUS(cx_path_remove_tree(folder, &err), &err);
     cx_agent_objects_done(&taken);
     cx_buf_done(&back);
+    repo_end(&kit);
+}
+
+/* A pack with one tree of 3 GiB of zeros, which takes 20 MB. */
+static void add_vast_pack(cx_buf *out)
+{
+    const uint64_t size = UINT64_C(3) << 30;
+    static const uint8_t head[] = {'P', 'A', 'C', 'K', 0, 0, 0, 2, 0, 0, 0, 1};
+    static const uint8_t zlib_head[] = {0x78, 0xda};
+    /* One block with fixed codes: a zero, then "258 bytes, from one byte before" in 13 bits each. */
+    cx_buf_add(out, head, sizeof head);
+    uint64_t rest = size >> 4;
+    cx_buf_add_byte(out, (uint8_t)(2 << 4 | (size & 15) | 128));
+    for (; rest > 127; rest >>= 7)
+        cx_buf_add_byte(out, (uint8_t)(rest & 127) | 128);
+    cx_buf_add_byte(out, (uint8_t)rest);
+    cx_buf_add(out, zlib_head, sizeof zlib_head);
+    uint64_t bits = 0;
+    unsigned count = 0;
+#define PUT(value, width)                          \
+    do {                                           \
+        bits |= (uint64_t)(value) << count;        \
+        count += (width);                          \
+        for (; count >= 8; count -= 8, bits >>= 8) \
+            cx_buf_add_byte(out, (uint8_t)bits);   \
+    } while (0)
+    PUT(1 | 1 << 1, 3); /* the last block, with fixed codes */
+    PUT(0x0c, 8);       /* the literal 0: 00110000, from its high bit on */
+    uint64_t left = size - 1;
+    for (; left >= 258; left -= 258) {
+        PUT(0xa3, 8); /* a length of 258: code 285, 11000101 from its high bit on */
+        PUT(0, 5);    /* from one byte before */
+    }
+    for (; left != 0; left--)
+        PUT(0x0c, 8);
+    PUT(0, 7); /* the end of the block */
+    PUT(0, 7);
+#undef PUT
+    uint32_t sum = (uint32_t)(size % 65521) << 16 | 1; /* Adler-32 of zeros */
+    for (unsigned i = 4; i-- > 0;)
+        cx_buf_add_byte(out, (uint8_t)(sum >> (8 * i)));
+    uint8_t name[CX_SHA1_SIZE];
+    cx_sha1 hash;
+    cx_sha1_init(&hash);
+    cx_sha1_add(&hash, out->data, out->size);
+    cx_sha1_end(&hash, name);
+    cx_buf_add(out, name, sizeof name);
+}
+
+CX_TEST(pack_that_would_fill_the_memory_is_refused)
+{
+    WITH(kit, err, "vast-pack")
+    cx_buf pack;
+    cx_buf_init(&pack, cx_alloc_default());
+    add_vast_pack(&pack);
+    CHECK_STATUS(cx_buf_check(&pack, &err), &err);
+    CHECK(pack.size < UINT64_C(32) << 20);
+    CHECK_INT(cx_git_pack_store_bytes(kit.git, cx_buf_bytes(&pack), 0, &err).code, CX_E_LIMIT);
+    CHECK(strstr(err.message, "needs more than 1024 MiB of memory") != NULL);
+    cx_buf_done(&pack);
     repo_end(&kit);
 }
 
