@@ -28,8 +28,8 @@ const cx_cli_command cx_cli_run_cleanup = {
     .name = "run cleanup",
     .purpose = "end runs whose process is gone, and clear what they left",
     .about =
-        "Looks for runs without an end whose process is dead, stale locks, work trees and "
-        "temporary files of runs that are over. With --apply such a run is ended: its events are "
+        "Looks for runs without an end whose process is dead, stale locks, work trees, branches "
+        "and temporary files of runs that are over. With --apply such a run is ended: its events are "
         "repaired where the crash cut them, what is missing is filled with what the events say, "
         "and it is sealed as FAILURE, never as anything else. Finished bundles are not changed; "
         "one whose process died between its manifest and its seal is sealed when it agrees with "
@@ -93,8 +93,9 @@ static cx_status add_item(tidying *t, const char *kind, cx_str name, cx_str reas
 }
 
 /* Whether a run that this work tree belongs to may still want it. */
-static bool is_wanted(const tidying *t, cx_str run_id)
+static bool is_wanted(void *arg, cx_str run_id)
 {
+    tidying *t = arg;
     cx_run_owner owner;
     return !cx_failed(cx_run_active_owner(&t->store, run_id, &t->cli->arena, &owner, NULL)) &&
            cx_run_owner_look(&owner) != CX_RUN_OWNER_DEAD;
@@ -121,6 +122,20 @@ static cx_status tidy_worktrees(tidying *t, const cx_git *git, cx_err *err)
             return cx_fail_nomem(err);
         CX_TRY(add_item(t, "worktree", list[i].path, reason, done, err));
     }
+    return CX_SUCCESS;
+}
+
+/* Branches and git directories of runs that died while they made a work tree or took one away. */
+static cx_status tidy_strays(tidying *t, const cx_git *git, cx_err *err)
+{
+    cx_worktree_stray *list;
+    size_t count;
+    CX_TRY(cx_run_worktree_strays(git, t->store.root, is_wanted, t, t->apply, &t->cli->arena, &list,
+                                  &count, err));
+    for (size_t i = 0; i < count; i++)
+        CX_TRY(add_item(t, list[i].branch ? "branch" : "worktree", list[i].name,
+                        list[i].why.size != 0 ? list[i].why : CX_STR("folder_gone"), list[i].done,
+                        err));
     return CX_SUCCESS;
 }
 
@@ -225,6 +240,8 @@ static cx_status tidy(tidying *t, cx_err *err)
         status = tidy_checkout(t, git, err);
     if (!cx_failed(status))
         status = tidy_worktrees(t, git, err);
+    if (!cx_failed(status))
+        status = tidy_strays(t, git, err);
     for (size_t i = 0; i < count && !cx_failed(status); i++)
         if (list[i].kind == CX_RUN_LEFTOVER_FOLDER)
             status = tidy_folder(t, &list[i], err);

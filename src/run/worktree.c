@@ -731,3 +731,140 @@ cx_status cx_run_worktree_drop(const cx_git *repo, const char *runtime_root,
     cx_flock_release(lock);
     return status;
 }
+
+/* --- what no work tree belongs to any more -----------------------------------------------------
+ */
+
+typedef struct sweep {
+    const cx_git *repo;
+    cx_worktree_wanted *wanted;
+    void *wanted_arg;
+    bool apply;
+    cx_arena *arena;
+    CX_VEC(cx_worktree_stray) list;
+} sweep;
+
+static const cx_str run_branches = {"refs/heads/cortex/", 18};
+
+/* What cx_run_ref_component made of an id, back; with length 0: it did not make this. */
+static cx_str run_of_branch(cx_str branch, cx_arena *arena, cx_err *err, cx_status *status)
+{
+    cx_str rest = {branch.data + run_branches.size, branch.size - run_branches.size};
+    const char *slash = memchr(rest.data, '/', rest.size);
+    size_t size = slash == NULL ? 0 : (size_t)(slash - rest.data), count = 0;
+    char *id = CX_ARENA_ARRAY(arena, char, size + 1);
+    *status = id == NULL ? cx_fail_nomem(err) : CX_SUCCESS;
+    for (size_t i = 0; id != NULL && i < size; i++) {
+        char c = rest.data[i];
+        if (c == '%') {
+            char digits[3] = {i + 1 < size ? rest.data[i + 1] : '?',
+                              i + 2 < size ? rest.data[i + 2] : '?', 0};
+            char *end;
+            c = (char)strtoul(digits, &end, 16);
+            if (end != digits + 2 || c == '/' || c == 0)
+                return (cx_str){"", 0};
+            i += 2;
+        }
+        id[count++] = c;
+    }
+    return (cx_str){id, count};
+}
+
+static cx_status note_end(sweep *s, cx_str name, bool branch, cx_status ended, const cx_err *why,
+                          cx_err *err)
+{
+    cx_worktree_stray *slot = cx_vec_push(&s->list, cx_alloc_default());
+    if (slot == NULL)
+        return cx_fail_nomem(err);
+    *slot = (cx_worktree_stray){.name = name, .branch = branch, .why = {"", 0}};
+    slot->done = s->apply && !cx_failed(ended);
+    if (cx_failed(ended))
+        slot->why = cx_arena_copy_str(s->arena, cx_str_z(why->message));
+    return slot->why.data == NULL ? cx_fail_nomem(err) : CX_SUCCESS;
+}
+
+static cx_status sweep_branch(sweep *s, cx_str branch, const cx_worktree_listed *listed,
+                              size_t count, cx_err *err)
+{
+    cx_status status = CX_SUCCESS;
+    cx_err why = {0};
+    for (size_t i = 0; i < count; i++)
+        if (cx_str_eq(listed[i].branch, branch))
+            return CX_SUCCESS;
+    cx_str run_id = run_of_branch(branch, s->arena, err, &status);
+    if (cx_failed(status) || run_id.size == 0 || s->wanted(s->wanted_arg, run_id))
+        return status;
+    cx_str kept =
+        cx_arena_printf(s->arena, "refs/cortex/runs/%.*s", (int)(branch.size - run_branches.size),
+                        branch.data + run_branches.size);
+    if (kept.data == NULL)
+        return cx_fail_nomem(err);
+    if (s->apply)
+        status = end_branch(s->repo, branch, kept, false, &why);
+    return note_end(s, branch, true, status, &why, err);
+}
+
+/* Somebody who makes or removes one holds the lock: under it, half a one is a dead run's. */
+static cx_status sweep_git_dir(sweep *s, const cx_worktree_listed *listed, cx_err *err)
+{
+    cx_status status = CX_SUCCESS;
+    cx_err why = {0};
+    cx_str name = listed->git_dir;
+    cx_str before = cx_str_z(cx_git_common_dir(s->repo));
+    if (!listed->broken || !listed->of_a_run || name.size <= before.size + 1)
+        return CX_SUCCESS;
+    name = (cx_str){name.data + before.size + 1, name.size - before.size - 1};
+    if (s->apply)
+        status = cx_path_remove_tree(listed->git_dir.data, &why);
+    return note_end(s, name, false, status, &why, err);
+}
+
+static cx_status sweep_all(sweep *s, const char *runtime_root, cx_err *err)
+{
+    cx_worktree_listed *listed = NULL;
+    cx_snap_ref *refs = NULL;
+    size_t count = 0, ref_count = 0;
+    cx_buf text;
+    CX_TRY(cx_run_worktree_list(s->repo, runtime_root, s->arena, &listed, &count, err));
+    for (size_t i = 0; i < count; i++)
+        CX_TRY(sweep_git_dir(s, &listed[i], err));
+    if (s->apply)
+        remove_empty_list(s->repo);
+    cx_buf_init(&text, cx_alloc_default());
+    cx_git_call call = {.args = CX_GIT_ARGS("for-each-ref",
+                                            "--format=%(objectname) %(symref) %(refname)",
+                                            "refs/heads/cortex/"),
+                        .bare = true,
+                        .common = true};
+    cx_status status = cx_git_call_run(s->repo, &call, &text, NULL, err);
+    if (!cx_failed(status))
+        status = cx_refs_parse(cx_buf_str(&text), cx_git_oid_size(s->repo), s->arena, &refs,
+                               &ref_count, err);
+    for (size_t i = 0; i < ref_count && !cx_failed(status); i++)
+        status = sweep_branch(s, refs[i].name, listed, count, err);
+    cx_buf_done(&text);
+    return status;
+}
+
+cx_status cx_run_worktree_strays(const cx_git *repo, const char *runtime_root,
+                                 cx_worktree_wanted *wanted, void *wanted_arg, bool apply,
+                                 cx_arena *arena, cx_worktree_stray **out, size_t *out_count,
+                                 cx_err *err)
+{
+    sweep s = {
+        .repo = repo, .wanted = wanted, .wanted_arg = wanted_arg, .apply = apply, .arena = arena};
+    cx_file lock;
+    CX_TRY(cx_run_worktrees_lock(repo, 0, &lock, err));
+    cx_status status = sweep_all(&s, runtime_root, err);
+    cx_flock_release(lock);
+    if (!cx_failed(status)) {
+        *out = CX_ARENA_ARRAY(arena, cx_worktree_stray, s.list.count + 1);
+        *out_count = s.list.count;
+        if (*out == NULL)
+            status = cx_fail_nomem(err);
+        else if (s.list.count != 0)
+            memcpy(*out, s.list.items, s.list.count * sizeof **out);
+    }
+    cx_vec_done(&s.list, cx_alloc_default());
+    return status;
+}

@@ -75,4 +75,22 @@ CX_RESULT cx_run_worktree_list(const cx_git *repo, const char *runtime_root, cx_
 CX_RESULT cx_run_worktree_drop(const cx_git *repo, const char *runtime_root,
                                const cx_worktree_listed *listed, cx_err *err);
 
+/* What a run that died half way leaves besides its work tree. */
+typedef struct cx_worktree_stray {
+    cx_str name; /* "refs/heads/cortex/<run>/<task>", or "worktrees/cortex-<hash>" */
+    bool branch; /* else a git directory that does not say where its work tree is */
+    bool done;   /* ended, or removed */
+    cx_str why;  /* what kept it from that; empty */
+} cx_worktree_stray;
+
+/* Whether a run may still want its own. */
+typedef bool cx_worktree_wanted(void *arg, cx_str run_id);
+
+/* Branches of runs that nobody wants and no work tree is on, and git directories as above; with
+ * `apply` they go, and a branch's commits are kept as above. */
+CX_RESULT cx_run_worktree_strays(const cx_git *repo, const char *runtime_root,
+                                 cx_worktree_wanted *wanted, void *wanted_arg, bool apply,
+                                 cx_arena *arena, cx_worktree_stray **out, size_t *out_count,
+                                 cx_err *err);
+
 #endif

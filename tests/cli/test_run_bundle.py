@@ -282,4 +282,40 @@ def cleanup_leaves_the_living_alone():
         check(said["items"] == [], said)
 
 
+@test
+def cleanup_ends_branches_without_a_work_tree():
+    """A run that died between its work tree and its branch, and one half way through its git directory."""
+    with Folder() as folder:
+        repo, _ = locked_repo(folder)
+        head = repo.head()
+        dead, living = ("run_20260101_000000_" + digit * 32 for digit in "23")
+        active = repo.root / "active" / "runs" / living
+        active.mkdir(parents=True)
+        (active / "owner.json").write_text(json.dumps(
+            {**owner_of(os.getpid()), "run_id": living, "task_id": "t"}))
+        (repo.root / "runs" / living).mkdir(parents=True)
+        for name in (f"cortex/{dead}/t", f"cortex/{living}/t", "cortex/mine"):
+            repo.git("branch", name, head)
+        half = repo.path / ".git/worktrees" / ("cortex-" + "0" * 32)
+        half.mkdir(parents=True)
+        (half / "HEAD").write_text(head + "\n")
+
+        def strays(*words):
+            done = cortex("run", "cleanup", "--json", *words, cwd=repo.path)
+            check(done.returncode == 0, done.stdout, done.stderr)
+            return [(item["kind"], item["name"], item["done"]) for item in answer(done)["items"]
+                    if item["kind"] in ("branch", "worktree")]
+        found = [("worktree", "worktrees/" + half.name), ("branch", f"refs/heads/cortex/{dead}/t")]
+        check(strays() == [(*item, False) for item in found], strays())
+        check(half.exists() and repo.head(f"cortex/{dead}/t") == head, "a dry cleanup changed something")
+        said = strays("--apply")
+        check(said == [(*item, True) for item in found], said)
+        check(not half.exists(), "the git directory is there")
+        names = repo.git("for-each-ref", "--format=%(refname)").split()
+        check(f"refs/heads/cortex/{dead}/t" not in names, names)
+        for name in (f"refs/heads/cortex/{living}/t", "refs/heads/cortex/mine", f"refs/cortex/runs/{dead}/t"):
+            check(name in names, name, names)
+        check(strays() == [], strays())
+
+
 main()
