@@ -1,5 +1,5 @@
 # What runs as a test besides the test programs.  Labels: unit, threads, cli, differential, check,
-# install, torture, once (starts many programs; not again under the sanitizers); `ctest -L cli` runs one kind,
+# install, torture, attack, once (starts many programs; not again under the sanitizers); `ctest -L cli` runs one kind,
 # `ctest -LE check` leaves one out.
 #
 #   cli/test_*.sh, .py   the program from outside; $CORTEX_BIN says where it is
@@ -78,6 +78,13 @@ if(CMAKE_BUILD_TYPE STREQUAL "Release" AND NOT CORTEX_SANITIZE)
   cx_script(torture torture torture/torture.py --seconds 120)
   set_tests_properties(torture PROPERTIES COST 1000)
   cx_script(soak torture soak/soak.py --seconds 15)
+endif()
+
+# A hostile agent put together at random, for a minute; an hour of it is in docs/threat-model.md.
+if(Python3_FOUND AND CMAKE_BUILD_TYPE STREQUAL "Release" AND NOT CORTEX_SANITIZE)
+  cx_script(hostile_selftest attack ${Python3_EXECUTABLE} attack/hostile.py --selftest)
+  cx_script(hostile attack ${Python3_EXECUTABLE} attack/hostile.py --seconds 60 --seed 17)
+  set_tests_properties(hostile PROPERTIES PROCESSORS 2 COST 500)
 endif()
 
 # These play whole stories; their parts run under the sanitizers in unit tests, in cli_story and in

@@ -210,12 +210,12 @@ class Call:
                 left = subprocess.run(["ps", "-eo", "pid,ppid,etimes,stat,wchan,args"], capture_output=True, text=True,
                                       check=False).stdout
                 self.kill(signal.SIGKILL)
-                self.child.wait()
+                os.waitpid(self.child.pid, 0)
                 raise Violation("a call took longer than its deadline:", *self.words, "\n" + left)
             time.sleep(0.01)
 
     def kill(self, number):
-        self.child.send_signal(number)
+        os.kill(self.child.pid, number)  # not send_signal, which would reap it
 
     def text(self):
         return self.out.read_text(errors="replace")
@@ -499,6 +499,78 @@ def play(place):
     return result
 
 
+# --- the oracle itself ---------------------------------------------------------------------------------------
+
+def sabotages(place):
+    """What each part of the oracle has to notice: (name, what is done, who judges)."""
+    before, beside, past = rows.snapshot(place.repo), outside(place), journal(place)
+    main, head = place.git("rev-parse", "HEAD").strip(), place.repo / ".git/worktrees/cortex-0"
+
+    def put(path, data):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+
+    def same_outside():
+        hold(outside(place) == beside, "files outside changed")
+
+    def trace(*words):
+        kit.run(*tracer(place.folder / "trace"), *words, env=place.env, cwd=place.repo)
+    repo, check = place.repo, lambda: check_repository(place, before)
+    segment = place.folder / "home/log/000000.seg"
+    return [
+        ("canary", lambda: kit.run(place.folder / "canary.sh"), lambda: check_canary(place)),
+        ("configuration", lambda: put(repo / ".git/config", b"[core]\n\tx = y\n"), check),
+        ("hook", lambda: put(repo / ".git/hooks/x", b""), check),
+        ("reference", lambda: place.git("update-ref", "refs/heads/evil", main), check),
+        ("replacement", lambda: place.git("update-ref", f"refs/replace/{main}", main), check),
+        ("index", lambda: place.git("rm", "-q", "--cached", "README.md"), check),
+        ("user's file", lambda: put(repo / "README.md", b"x"), check),
+        ("new file", lambda: put(repo / "new", b""), check),
+        ("file outside", lambda: put(place.folder / "secret", b"x"), same_outside),
+        ("new file outside", lambda: put(place.folder / "x/y", b"x"), same_outside),
+        ("ledger", lambda: put(segment, b"x" + segment.read_bytes()[1:]),
+         lambda: check_journal(past, journal(place))),
+        ("branch", lambda: place.git("update-ref", "refs/heads/cortex/x/y", main), lambda: check_cleanup(place, False)),
+        ("work tree", lambda: put(head / "HEAD", b""), lambda: check_cleanup(place, False)),
+        ("process", lambda: subprocess.Popen(["sleep", "60"], cwd=repo, start_new_session=True),
+         lambda: check_processes(place, 0.5)),
+        ("honest run", lambda: put(repo / "src/lib/a.c", b"x"),
+         lambda: check_honest(place, honest(place, "later", "src/lib/a.c"), "later", "src/lib/a.c", main)),
+        ("deadline", lambda: None, lambda: Call(place, "run", "list", deadline=0).wait()),
+        ("program", lambda: trace("sh", "-c", "git version"),
+         lambda: check_trace(place, place.folder / "trace")),
+        ("program of git", lambda: trace("git", "-c", "alias.x=!true", "x"),
+         lambda: check_trace(place, place.folder / "trace")),
+    ]
+
+
+def selftest(folder, traced):
+    """Every sabotage is noticed, and nothing without one."""
+    case = {**draw("self", 0), "mode": "merge", "steps": [], "setup": "plain", "linger": 0, "stubborn": False,
+            "timeout_sec": 60, "traced": traced}
+    failed = passed = 0
+    place = Place(folder / "honest", folder / "template", case)
+    try:
+        hold(play(place) == "SUCCESS", "an agent that does nothing hostile is refused")
+        passed += 1
+    except Violation as problem:
+        failed += 1
+        print(f"FAIL an honest agent: {problem}")
+    count = len(sabotages(place)) - (0 if traced else 2)
+    for number in range(count):
+        place = Place(folder / f"self{number}", folder / "template", {**case, "setup": "plain"})
+        name, act, judge = sabotages(place)[number]
+        act()
+        try:
+            judge()
+            failed += 1
+            print(f"FAIL nobody notices: {name}")
+        except (Violation, AssertionError):
+            passed += 1
+    print(f"{passed} passed, {failed} failed, {0 if traced else 2} skipped")
+    return 1 if failed else 0
+
+
 def repeat(options, case):
     return f"tests/attack/hostile.py --seed {options.seed} --case {case['number']}"
 
@@ -594,6 +666,7 @@ def main():
     parser.add_argument("--cases", type=int, help="at most so many")
     parser.add_argument("--seed", default=str(random.SystemRandom().getrandbits(32)))
     parser.add_argument("--case", type=int, help="only this one")
+    parser.add_argument("--selftest", action="store_true", help="whether the oracle notices what it has to")
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--keep", action="store_true", help="leave the folders of violations")
@@ -610,6 +683,8 @@ def main():
         options.strace = can_trace(folder)
         if not options.strace:
             print("no case is traced: strace is not there, or may not trace a sandbox")
+        if options.selftest:
+            return selftest(folder, options.strace)
         numbers = numbers_of(options)
         threads = [threading.Thread(target=work, args=(options, folder, numbers, begin + options.seconds, counts))
                    for _ in range(1 if options.case is not None else options.workers)]
