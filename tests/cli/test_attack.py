@@ -196,6 +196,7 @@ class Place:
 
     def fill(self, text):
         for name, value in (("$MARK", self.mark), ("$PORT", str(self.port)),
+                            ("$CANARY", f"touch {self.folder}/started"),
                             ("$OUTSIDE", str(self.folder)), ("$REPO", str(self.repo))):
             text = text.replace(name, value)
         return text
@@ -335,6 +336,8 @@ def attack(kind, row, place):
     if script is not None:
         (place.folder / "script.json").write_text(json.dumps(script))
         words = ["--script", place.folder / "script.json"]
+    for name, value in row.get("config", {}).items():
+        git(place.repo, "config", name, value)
     before = snapshot(place.repo)
     before_s = time.monotonic()
     done = carry_out(row, place, words)
@@ -357,6 +360,8 @@ def attack(kind, row, place):
     if outcome.get("bundle"):
         expect_evidence(row, place, outcome)
     check(not os.path.exists("/tmp/evil"), "/tmp/evil was written")
+    check((place.folder / "secret").read_text() == SECRET, "the user's file was written")
+    check(not (place.folder / "started").exists(), "a program of the agent ran outside of the sandbox")
     expect_tidy(place)
     expect_patch(row, outcome)
     if row.get("then"):
