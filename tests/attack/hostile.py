@@ -79,6 +79,37 @@ SETUPS = ["plain", "worktree_config", "packed", "logs", "hooks"]
 ROLLBACKS = ["worktree_drop", "git_reset_hard", "git_revert_commit"]
 DISTURBING = {"kill_all", "fork_many", "daemon", "exchange_long"}
 
+# What needs more than one step, which chance alone seldom puts together.
+RECIPES = [
+    [["planted", "T:evil.git", "config"], ["replace", "G:commondir", "planted"]],
+    [["planted", "T:evil.git", "config"], ["replace", "W:.git", "gitfile"]],
+    [["planted", "T:evil.git", "config"], ["replace", "G:gitdir", "planted"], ["replace", "G:HEAD", "main"]],
+    [["planted", "G:commondir", "config"]],
+    [["planted", "W:src/app/s/.git", "config"], ["replace", "W:.gitmodules", "gitmodules"]],
+    [["replace", "G:gitdir", "work"], ["replace", "G:HEAD", "main"], ["replace", "G:commondir", "user"]],
+    [["replace", "G:config.worktree", "config"], ["delete", "C:objects", "empty"]],
+    [["delete", "G:logs", "empty"], ["symlink", "G:logs/HEAD", "empty"], ["git", "G:", "empty"]],
+    [["symlink", "G:ORIG_HEAD", "empty"], ["symlink", "G:index", "empty"], ["symlink", "G:HEAD", "empty"]],
+    [["replace", "W:.gitattributes", "attributes"], ["replace", "G:config", "config"], ["replace", "H:.gitconfig", "config"]],
+    [["replace", "W:src/app/.gitattributes", "attributes"], ["replace", "G:info/attributes", "binary"]],
+    [["fifo", "G:HEAD", "empty"], ["fifo", "G:index", "empty"]],
+    [["fifo", "B:$TASK", "empty"], ["fifo", "W:.gitignore", "empty"], ["fifo", "T:output.json", "empty"]],
+    [["strange_tree", "O:", "empty"], ["replace", "O:info/alternates", "user"]],
+    [["replace", "O:pack/pack-x.pack", "pack_bomb"], ["bomb", "O:", "empty"]],
+    [["daemon", "W:src/app/main.c", "script"], ["daemon", "G:HEAD", "main"], ["daemon", "B:$TASK", "zeros"]],
+    [["exchange_long", "W:src", "script"], ["exchange_long", "G:index", "index"]],
+    [["closed_folder", "W:src/app/new", "empty"], ["deep", "W:src/app/s", "empty"], ["odd_names", "W:src/app", "empty"]],
+]
+
+
+def draw_recipe(dice):
+    """All of it at one stage, or the last step at another: what was looked at before is another thing then."""
+    steps = dice.choice(RECIPES)
+    stages = [dice.choice(STAGES[:5])] * len(steps)
+    if dice.random() < 0.3:
+        stages[-1] = dice.choice(STAGES[1:5])
+    return [[stage, *step] for stage, step in zip(stages, steps)]
+
 
 def draw_step(dice):
     stage = dice.choice(STAGES)
@@ -104,6 +135,8 @@ def draw(seed, number):
             "steps": [draw_step(dice) for _ in range(dice.choice([1, 1, 2, 3, 4, 6, 9]))],
             "linger": dice.choice([0, 0, 0.1, 0.5]), "stubborn": dice.random() < 0.3, "timeout_sec": 20,
             "wait": round(dice.uniform(0.05, 1.5), 3), "traced": dice.random() < 0.25}
+    if dice.random() < 0.35:
+        case["steps"] = draw_recipe(dice) + case["steps"][:dice.choice([0, 0, 1, 2])]
     if case["mode"] == "timeout":
         case.update(linger=60, timeout_sec=dice.choice([1, 2, 3]))
     if case["mode"] in ("interrupt", "killed"):
