@@ -80,7 +80,7 @@ if(CMAKE_BUILD_TYPE STREQUAL "Release" AND NOT CORTEX_SANITIZE)
   cx_script(soak torture soak/soak.py --seconds 15)
 endif()
 
-# A hostile agent put together at random, for a minute; an hour of it is in docs/threat-model.md.
+# A hostile agent put together at random, for a minute; longer ones are told of in docs/threat-model.md.
 if(Python3_FOUND AND CMAKE_BUILD_TYPE STREQUAL "Release" AND NOT CORTEX_SANITIZE)
   cx_script(hostile_selftest attack ${Python3_EXECUTABLE} attack/hostile.py --selftest)
   cx_script(hostile attack ${Python3_EXECUTABLE} attack/hostile.py --seconds 60 --seed 17)
