@@ -22,8 +22,7 @@ function options(argv) {
     const name = argv[i];
     if ((name === '--out' || name === '--table') && i + 1 < argv.length)
       found[name.slice(2)] = argv[++i];
-    else
-      throw new Error(`build.mjs: found '${name}', expected --out DIR or --table FILE`);
+    else throw new Error(`build.mjs: found '${name}', expected --out DIR or --table FILE`);
   }
   return found;
 }
@@ -63,7 +62,8 @@ function page(script, style) {
       `<script defer src="assets/${script}"></script>\n` +
       '</head>\n<body>\n<div id="page"></div>\n' +
       '<noscript>The debugger needs JavaScript; cortex lattice --help lists the same questions ' +
-      'for a terminal.</noscript>\n</body>\n</html>\n');
+      'for a terminal.</noscript>\n</body>\n</html>\n',
+  );
 }
 
 // One file for people who have nothing installed.  Its policy allows this one script and this one
@@ -83,8 +83,10 @@ function single(script, style) {
     `<title>Cortex</title>\n<style>${looks}</style>\n</head>\n<body>\n<div id="page"></div>\n` +
     '<noscript>This file needs JavaScript to show its data.</noscript>\n' +
     '<script type="application/json" id="cortex-data">';
-  return {head: Buffer.from(head, 'latin1'),
-          tail: Buffer.from(`</script>\n<script>${code}</script>\n</body>\n</html>\n`, 'latin1')};
+  return {
+    head: Buffer.from(head, 'latin1'),
+    tail: Buffer.from(`</script>\n<script>${code}</script>\n</body>\n</html>\n`, 'latin1'),
+  };
 }
 
 function packed(bytes) {
@@ -92,7 +94,10 @@ function packed(bytes) {
     plain: bytes,
     gzip: gzipSync(bytes, {level: 9}),
     brotli: brotliCompressSync(bytes, {
-      params: {[constants.BROTLI_PARAM_QUALITY]: 11, [constants.BROTLI_PARAM_SIZE_HINT]: bytes.length},
+      params: {
+        [constants.BROTLI_PARAM_QUALITY]: 11,
+        [constants.BROTLI_PARAM_SIZE_HINT]: bytes.length,
+      },
     }),
   };
 }
@@ -111,14 +116,18 @@ function table(files, one) {
     const bodies = packed(file.bytes);
     for (const [kind, bytes] of Object.entries(bodies)) text += bytesOf(`${kind}_${i}`, bytes);
     const body = (kind) => `{${kind}_${i}, ${bodies[kind].length}}`;
-    rows += `    {"${file.name}", "${file.type}", "${hex(file.bytes)}", ${file.immutable},\n` +
+    rows +=
+      `    {"${file.name}", "${file.type}", "${hex(file.bytes)}", ${file.immutable},\n` +
       `     ${body('plain')}, ${body('gzip')}, ${body('brotli')}},\n`;
   });
   text += bytesOf('single_head', one.head) + bytesOf('single_tail', one.tail);
-  return text + `\nconst cx_page_file cx_page_table[] = {\n${rows}};\n` +
+  return (
+    text +
+    `\nconst cx_page_file cx_page_table[] = {\n${rows}};\n` +
     `const size_t cx_page_count = ${files.length};\n` +
     `const cx_page_body cx_page_single_head = {single_head, ${one.head.length}};\n` +
-    `const cx_page_body cx_page_single_tail = {single_tail, ${one.tail.length}};\n`;
+    `const cx_page_body cx_page_single_tail = {single_tail, ${one.tail.length}};\n`
+  );
 }
 
 const wanted = options(process.argv.slice(2));
@@ -126,18 +135,33 @@ const {script, style} = await bundle();
 const scriptName = `page-${hex(script).slice(0, 16)}.js`;
 const styleName = `page-${hex(style).slice(0, 16)}.css`;
 const files = [
-  {name: '', type: 'text/html; charset=utf-8', immutable: false, bytes: page(scriptName, styleName)},
-  {name: `assets/${scriptName}`, type: 'text/javascript; charset=utf-8', immutable: true, bytes: script},
+  {
+    name: '',
+    type: 'text/html; charset=utf-8',
+    immutable: false,
+    bytes: page(scriptName, styleName),
+  },
+  {
+    name: `assets/${scriptName}`,
+    type: 'text/javascript; charset=utf-8',
+    immutable: true,
+    bytes: script,
+  },
   {name: `assets/${styleName}`, type: 'text/css; charset=utf-8', immutable: true, bytes: style},
 ];
 const compressed = files.reduce((sum, file) => sum + gzipSync(file.bytes, {level: 9}).length, 0);
 if (compressed > MOST_BYTES)
-  throw new Error(`build.mjs: the page is ${compressed} bytes compressed, expected at most ${MOST_BYTES}`);
+  throw new Error(
+    `build.mjs: the page is ${compressed} bytes compressed, expected at most ${MOST_BYTES}`,
+  );
 const one = single(script, style);
 rmSync(wanted.out, {recursive: true, force: true});
 mkdirSync(join(wanted.out, 'assets'), {recursive: true});
 for (const file of files) writeFileSync(join(wanted.out, file.name || 'index.html'), file.bytes);
-writeFileSync(join(wanted.out, 'single.html'), Buffer.concat([one.head, Buffer.from('null'), one.tail]));
+writeFileSync(
+  join(wanted.out, 'single.html'),
+  Buffer.concat([one.head, Buffer.from('null'), one.tail]),
+);
 if (wanted.table) {
   const text = table(files, one);
   let before = null;

@@ -24,23 +24,46 @@ function Bar() {
   const who = session.value;
   return (
     <nav class="bar" aria-label="Screens">
-      <span class="mark" aria-hidden="true">cortex</span>
+      <span class="mark" aria-hidden="true">
+        cortex
+      </span>
       <ul>
-        {screens.filter((screen) => screen.inBar && (who?.file == null || screen.id === 'debugger')).map((screen) => (
-          <li key={screen.id}>
-            <a href={screen.id === 'debugger' && who?.file != null ? linkTo('debugger', 'file') : linkTo(screen.id)}
-               aria-current={screen.id === at ? 'page' : undefined} title={screen.title}>
-              <Icon name={screen.icon} /><span>{screen.title}</span>
-            </a>
-          </li>
-        ))}
+        {screens
+          .filter((screen) => screen.inBar && (who?.file == null || screen.id === 'debugger'))
+          .map((screen) => (
+            <li key={screen.id}>
+              <a
+                href={
+                  screen.id === 'debugger' && who?.file != null
+                    ? linkTo('debugger', 'file')
+                    : linkTo(screen.id)
+                }
+                aria-current={screen.id === at ? 'page' : undefined}
+                title={screen.title}
+              >
+                <Icon name={screen.icon} />
+                <span>{screen.title}</span>
+              </a>
+            </li>
+          ))}
       </ul>
       <div class="bar-end">
-        <button type="button" class="quiet" title="Light or dark (t)" aria-label="Switch between light and dark"
-                onClick={toggleTheme}>
+        <button
+          type="button"
+          class="quiet"
+          title="Light or dark (t)"
+          aria-label="Switch between light and dark"
+          onClick={toggleTheme}
+        >
           <Icon name={isDark.value ? 'sun' : 'moon'} />
         </button>
-        <button type="button" class="quiet" title="Keys (?)" aria-label="Keys" onClick={() => (helpIsOpen.value = true)}>
+        <button
+          type="button"
+          class="quiet"
+          title="Keys (?)"
+          aria-label="Keys"
+          onClick={() => (helpIsOpen.value = true)}
+        >
           <Icon name="help" />
         </button>
       </div>
@@ -60,16 +83,34 @@ function Page() {
     document.title = route.value.name ? `${screen.title} \u2013 Cortex` : `Cortex ${screen.title}`;
   }, [screen.id, route.value.name]);
   if (isSignedOut.value) return <SignIn />;
-  if (failure.value) return <main class="alone"><Failed error={failure.value} again={() => location.reload()} /></main>;
-  if (!session.value) return <main class="alone"><Loading what="Opening" /></main>;
+  if (failure.value)
+    return (
+      <main class="alone">
+        <Failed error={failure.value} again={() => location.reload()} />
+      </main>
+    );
+  if (!session.value)
+    return (
+      <main class="alone">
+        <Loading what="Opening" />
+      </main>
+    );
   return (
     <div class="page">
-      <a class="skip" href="#main" onClick={(event) => {
-        event.preventDefault();
-        document.getElementById('main')?.focus();
-      }}>Skip to the screen</a>
+      <a
+        class="skip"
+        href="#main"
+        onClick={(event) => {
+          event.preventDefault();
+          document.getElementById('main')?.focus();
+        }}
+      >
+        Skip to the screen
+      </a>
       <Bar />
-      <main id="main" tabIndex={-1} class={`screen screen-${screen.id}`}><View /></main>
+      <main id="main" tabIndex={-1} class={`screen screen-${screen.id}`}>
+        <View />
+      </main>
       <Help />
       <Toasts />
     </div>
@@ -88,9 +129,23 @@ async function start(): Promise<void> {
   }
   addEventListener('keydown', handleKey);
   addCommands([
-    {keys: '?', what: 'Show the keys', group: 'Everywhere', run: () => (helpIsOpen.value = !helpIsOpen.value)},
+    {
+      keys: '?',
+      what: 'Show the keys',
+      group: 'Everywhere',
+      run: () => (helpIsOpen.value = !helpIsOpen.value),
+    },
     {keys: 't', what: 'Light or dark', group: 'Everywhere', run: toggleTheme},
-    {keys: 'g', what: 'Back to the inbox', group: 'Everywhere', run: () => go(session.value?.file != null ? 'debugger' : 'inbox', session.value?.file != null ? 'file' : '')},
+    {
+      keys: 'g',
+      what: 'Back to the inbox',
+      group: 'Everywhere',
+      run: () =>
+        go(
+          session.value?.file != null ? 'debugger' : 'inbox',
+          session.value?.file != null ? 'file' : '',
+        ),
+    },
   ]);
   render(<Page />, document.getElementById('page')!);
   try {

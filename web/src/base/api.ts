@@ -48,9 +48,12 @@ export function segments(name: string): string {
 }
 
 function problemOf(status: number, body: unknown, text: string): Problem {
-  if (body && typeof body === 'object' && 'detail' in body && 'status' in body) return body as Problem;
+  if (body && typeof body === 'object' && 'detail' in body && 'status' in body)
+    return body as Problem;
   return {
-    type: 'about:blank', title: 'The server gave no usable answer', status,
+    type: 'about:blank',
+    title: 'The server gave no usable answer',
+    status,
     detail: text.slice(0, 300) || `HTTP status ${status}`,
   };
 }
@@ -69,10 +72,19 @@ async function read(response: Response, asText = false): Promise<unknown> {
   return body;
 }
 
-async function send(method: string, path: string, init: RequestInit, asText = false): Promise<unknown> {
+async function send(
+  method: string,
+  path: string,
+  init: RequestInit,
+  asText = false,
+): Promise<unknown> {
   try {
     const response = await fetch(path, {
-      method, credentials: 'same-origin', cache: 'no-store', redirect: 'error', ...init,
+      method,
+      credentials: 'same-origin',
+      cache: 'no-store',
+      redirect: 'error',
+      ...init,
     });
     return await read(response, asText);
   } catch (error) {
@@ -84,7 +96,9 @@ async function send(method: string, path: string, init: RequestInit, asText = fa
 
 function unreachable(): ApiError {
   return new ApiError({
-    type: 'about:blank', title: 'The server cannot be reached', status: 0,
+    type: 'about:blank',
+    title: 'The server cannot be reached',
+    status: 0,
     detail: 'The server does not answer. Is cortex serve still running?',
   });
 }
@@ -113,13 +127,20 @@ export async function get<T>(path: string, query: Query = {}, abort?: AbortSigna
 }
 
 /** A stored file as text, at most so many bytes of it. */
-export async function getText(path: string, most: number, abort?: AbortSignal): Promise<{text: string; isCut: boolean}> {
+export async function getText(
+  path: string,
+  most: number,
+  abort?: AbortSignal,
+): Promise<{text: string; isCut: boolean}> {
   if (!answers.live) {
     const value = await answers.get(path, {}, abort);
     return {text: typeof value === 'string' ? value : JSON.stringify(value), isCut: false};
   }
   const response = await fetch(path, {
-    credentials: 'same-origin', cache: 'no-store', redirect: 'error', ...(abort ? {signal: abort} : {}),
+    credentials: 'same-origin',
+    cache: 'no-store',
+    redirect: 'error',
+    ...(abort ? {signal: abort} : {}),
   }).catch((error: unknown) => {
     if (error instanceof DOMException && error.name === 'AbortError') throw error;
     throw unreachable();
@@ -133,7 +154,10 @@ export async function getText(path: string, most: number, abort?: AbortSignal): 
     const part = await reader?.read();
     if (!part || part.done) return {text: text + decoder.decode(), isCut: false};
     size += part.value.length;
-    text += decoder.decode(part.value.subarray(0, Math.max(0, part.value.length - Math.max(0, size - most))), {stream: true});
+    text += decoder.decode(
+      part.value.subarray(0, Math.max(0, part.value.length - Math.max(0, size - most))),
+      {stream: true},
+    );
     if (size <= most) continue;
     await reader?.cancel();
     return {text, isCut: true};
@@ -141,7 +165,11 @@ export async function getText(path: string, most: number, abort?: AbortSignal): 
 }
 
 /** The answer as it was written, for what readJson reads without losing a digit. */
-export async function getAsWritten(path: string, query: Query = {}, abort?: AbortSignal): Promise<string> {
+export async function getAsWritten(
+  path: string,
+  query: Query = {},
+  abort?: AbortSignal,
+): Promise<string> {
   if (!answers.live) return JSON.stringify(await answers.get(path, query, abort));
   return (await send('GET', target(path, query), abort ? {signal: abort} : {}, true)) as string;
 }
@@ -149,7 +177,8 @@ export async function getAsWritten(path: string, query: Query = {}, abort?: Abor
 /** Sends a text as it is: somebody's JSON, of which no digit may change on the way. */
 export async function sendText<T>(path: string, text: string): Promise<T> {
   return (await send('POST', path, {
-    headers: {'X-Cortex-Page': '1', 'Content-Type': 'application/json'}, body: text,
+    headers: {'X-Cortex-Page': '1', 'Content-Type': 'application/json'},
+    body: text,
   })) as T;
 }
 
@@ -157,19 +186,32 @@ export async function sendText<T>(path: string, text: string): Promise<T> {
 export async function getFile(path: string, query: Query = {}): Promise<Blob> {
   let response: Response;
   try {
-    response = await fetch(target(path, query), {credentials: 'same-origin', cache: 'no-store', redirect: 'error'});
+    response = await fetch(target(path, query), {
+      credentials: 'same-origin',
+      cache: 'no-store',
+      redirect: 'error',
+    });
   } catch {
     throw unreachable();
   }
   if (!response.ok) await read(response);
   // Several things may be called so: then the answer is a list of them.
   if (response.headers.get('Content-Type')?.includes('json'))
-    throw new ApiError({type: 'about:blank', title: 'Several things are called so', status: 409, detail: 'Give more of its id.'});
+    throw new ApiError({
+      type: 'about:blank',
+      title: 'Several things are called so',
+      status: 409,
+      detail: 'Give more of its id.',
+    });
   return response.blob();
 }
 
 /** Changes something: the header is what no other page's form can send. */
-export async function change<T>(method: 'POST' | 'DELETE' | 'PUT', path: string, body?: unknown): Promise<T> {
+export async function change<T>(
+  method: 'POST' | 'DELETE' | 'PUT',
+  path: string,
+  body?: unknown,
+): Promise<T> {
   const headers: Record<string, string> = {'X-Cortex-Page': '1'};
   const init: RequestInit = {headers};
   if (body !== undefined) {
@@ -182,7 +224,7 @@ export async function change<T>(method: 'POST' | 'DELETE' | 'PUT', path: string,
 /** Turns the token of the address into a session; the token is not kept. */
 export async function signIn(token: string): Promise<void> {
   await send('POST', '/api/v1/session', {
-    headers: {'Authorization': `Bearer ${token}`, 'X-Cortex-Page': '1'},
+    headers: {Authorization: `Bearer ${token}`, 'X-Cortex-Page': '1'},
   });
   isSignedOut.value = false;
 }

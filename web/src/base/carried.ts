@@ -1,7 +1,14 @@
 // carried.ts - the data that a file carries with it, where there is no server to ask: the same
 // answers as of /api/v1/view, made from the nodes that are there (docs/formats/view.md).
 
-import type {NodeDetail, NodeRef, Overview, Summary, Window, Write} from '../screens/debugger/types';
+import type {
+  NodeDetail,
+  NodeRef,
+  Overview,
+  Summary,
+  Window,
+  Write,
+} from '../screens/debugger/types';
 import type {Sent} from '../ui/value';
 import {ApiError, type Answers, type Query} from './api';
 import {emitJson, readJson, type Json} from './json';
@@ -40,7 +47,9 @@ const sent = (json: Json): Sent => {
 
 function mapOf(section: Sent | null | undefined): Map<string, Sent> {
   const json = section ? readJson(section.text) : null;
-  return new Map(json?.kind === 'object' ? json.members.map(([key, value]) => [key, sent(value)]) : []);
+  return new Map(
+    json?.kind === 'object' ? json.members.map(([key, value]) => [key, sent(value)]) : [],
+  );
 }
 
 function absent(detail: string): never {
@@ -62,17 +71,39 @@ export class Carried implements Answers {
 
   async get(path: string, query: Query): Promise<unknown> {
     if (path === '/api/v1/session')
-      return {file: this.data.title, level: 'full_traces', name: 'file', repo: false, scopes: [], traces: false, version: ''};
+      return {
+        file: this.data.title,
+        level: 'full_traces',
+        name: 'file',
+        repo: false,
+        scopes: [],
+        traces: false,
+        version: '',
+      };
     const what = /^\/api\/v1\/view\/file\/([a-z]+)$/.exec(path)?.[1];
-    const range = {from: Number(query['from'] ?? 0), to: Number(query['to'] ?? 0) || this.data.summary.columns};
+    const range = {
+      from: Number(query['from'] ?? 0),
+      to: Number(query['to'] ?? 0) || this.data.summary.columns,
+    };
     switch (what) {
-      case 'summary': return this.data.summary;
-      case 'overview': return this.overview(range.from, range.to, Number(query['bins'] ?? 400));
-      case 'window': return this.window(range.from, range.to);
-      case 'node': return this.find(String(query['node']));
-      case 'values': return this.values(this.find(String(query['node'])), String(query['pointer'] ?? ''));
-      case 'writes': return this.writes(this.find(String(query['node'])), String(query['section']), String(query['key']));
-      default: return absent('This file holds one history and nothing else.');
+      case 'summary':
+        return this.data.summary;
+      case 'overview':
+        return this.overview(range.from, range.to, Number(query['bins'] ?? 400));
+      case 'window':
+        return this.window(range.from, range.to);
+      case 'node':
+        return this.find(String(query['node']));
+      case 'values':
+        return this.values(this.find(String(query['node'])), String(query['pointer'] ?? ''));
+      case 'writes':
+        return this.writes(
+          this.find(String(query['node'])),
+          String(query['section']),
+          String(query['key']),
+        );
+      default:
+        return absent('This file holds one history and nothing else.');
     }
   }
 
@@ -80,14 +111,18 @@ export class Carried implements Answers {
   get notice(): string | null {
     const {nodes, summary, first} = this.data;
     return nodes.length < summary.nodes
-      ? `This file holds ${nodes.length} of ${summary.nodes} events, from number ${first + 1} on.` : null;
+      ? `This file holds ${nodes.length} of ${summary.nodes} events, from number ${first + 1} on.`
+      : null;
   }
 
   private find(name: string): NodeDetail {
     const {nodes} = this.data;
-    const found = nodes.find((node) => node.id === name || node.hash === name) ??
+    const found =
+      nodes.find((node) => node.id === name || node.hash === name) ??
       (/^#\d+$/.test(name) ? this.byNumber.get(Number(name.slice(1))) : undefined) ??
-      (name.startsWith('@') ? nodes.filter((node) => node.agent === name.slice(1)).sort((a, b) => b.seq - a.seq)[0] : undefined);
+      (name.startsWith('@')
+        ? nodes.filter((node) => node.agent === name.slice(1)).sort((a, b) => b.seq - a.seq)[0]
+        : undefined);
     return found ?? absent(this.notice ?? 'There is no such event in this history.');
   }
 
@@ -104,10 +139,20 @@ export class Carried implements Answers {
     for (let i = 0; i < edges.length; i += 8)
       if (edges[i + 4]! >= from && edges[i + 1]! < to) near.push(...edges.slice(i, i + 8));
     return {
-      cut: false, edges: near, from, to,
+      cut: false,
+      edges: near,
+      from,
+      to,
       nodes: {
-        code: pick(nodes.code), col: pick(nodes.col), fold: pick(nodes.fold), fork: pick(nodes.fork), lane: pick(nodes.lane),
-        marks: pick(nodes.marks), n: pick(nodes.n), t: pick(nodes.t), ...(nodes.label ? {label: pick(nodes.label)} : {}),
+        code: pick(nodes.code),
+        col: pick(nodes.col),
+        fold: pick(nodes.fold),
+        fork: pick(nodes.fork),
+        lane: pick(nodes.lane),
+        marks: pick(nodes.marks),
+        n: pick(nodes.n),
+        t: pick(nodes.t),
+        ...(nodes.label ? {label: pick(nodes.label)} : {}),
       },
     };
   }
@@ -121,7 +166,10 @@ export class Carried implements Answers {
       if (col < from || col >= to) return;
       const at = nodes.lane[i]! * bins + Math.floor(((col - from) * bins) / (to - from));
       const cell = counts.get(at) ?? [0, 0];
-      counts.set(at, [cell[0] + 1, cell[1] | nodes.marks[i]! | (nodes.fork[i] ? 1 << (7 + nodes.fork[i]!) : 0)]);
+      counts.set(at, [
+        cell[0] + 1,
+        cell[1] | nodes.marks[i]! | (nodes.fork[i] ? 1 << (7 + nodes.fork[i]!) : 0),
+      ]);
       const put = (kind: number): number => marks.push(kind, col, nodes.n[i]!);
       if (nodes.marks[i]! & 8) put(0);
       if (nodes.marks[i]! & 16) put(1);
@@ -131,8 +179,16 @@ export class Carried implements Answers {
       if (this.byNumber.get(nodes.n[i]!)?.snapshots.length) put(7);
     });
     return {
-      bins, from, to, marks,
-      cells: [...counts].flatMap(([at, [count, of]]) => [Math.floor(at / bins), at % bins, count, of]),
+      bins,
+      from,
+      to,
+      marks,
+      cells: [...counts].flatMap(([at, [count, of]]) => [
+        Math.floor(at / bins),
+        at % bins,
+        count,
+        of,
+      ]),
     };
   }
 
@@ -142,7 +198,10 @@ export class Carried implements Answers {
     const base = lineage === null ? undefined : this.data.bases['#' + lineage];
     return {
       maps: {memory: mapOf(base?.['memory']), beliefs: mapOf(base?.['beliefs'])},
-      lists: {goals: base?.['goals'] ?? EMPTY_LIST, context_stack: base?.['context_stack'] ?? EMPTY_LIST},
+      lists: {
+        goals: base?.['goals'] ?? EMPTY_LIST,
+        context_stack: base?.['context_stack'] ?? EMPTY_LIST,
+      },
     };
   }
 
@@ -159,10 +218,15 @@ export class Carried implements Answers {
     }
     state ??= this.base(at);
     for (const node of path.reverse()) {
-      state = {maps: {memory: new Map(state.maps.memory), beliefs: new Map(state.maps.beliefs)}, lists: {...state.lists}};
+      state = {
+        maps: {memory: new Map(state.maps.memory), beliefs: new Map(state.maps.beliefs)},
+        lists: {...state.lists},
+      };
       for (const change of node.changes) {
-        if (change.section === 'goals' || change.section === 'context_stack') state.lists[change.section] = change.new ?? EMPTY_LIST;
-        else if (change.key !== null && change.new) state.maps[change.section].set(change.key, change.new);
+        if (change.section === 'goals' || change.section === 'context_stack')
+          state.lists[change.section] = change.new ?? EMPTY_LIST;
+        else if (change.key !== null && change.new)
+          state.maps[change.section].set(change.key, change.new);
         else if (change.key !== null) state.maps[change.section].delete(change.key);
       }
     }
@@ -173,33 +237,56 @@ export class Carried implements Answers {
   private values(node: NodeDetail, pointer: string): unknown {
     const now = this.stateAfter(node.n);
     const before = node.lineage === null ? this.base(null) : this.stateAfter(node.lineage);
-    const path = pointer.split('/').slice(1).map((part) => part.replace(/~1/g, '/').replace(/~0/g, '~'));
+    const path = pointer
+      .split('/')
+      .slice(1)
+      .map((part) => part.replace(/~1/g, '/').replace(/~0/g, '~'));
     if (path.length === 0) {
       const map = (name: 'memory' | 'beliefs'): unknown => ({
-        changed: node.changes.some((change) => change.section === name), key: name, kind: 'object', count: now.maps[name].size, many: false,
+        changed: node.changes.some((change) => change.section === name),
+        key: name,
+        kind: 'object',
+        count: now.maps[name].size,
+        many: false,
       });
       const list = (name: 'goals' | 'context_stack'): unknown => ({
-        changed: node.changes.some((change) => change.section === name), key: name, kind: 'array', value: now.lists[name],
+        changed: node.changes.some((change) => change.section === name),
+        key: name,
+        kind: 'array',
+        value: now.lists[name],
       });
       return level(pointer, [map('memory'), map('beliefs'), list('goals'), list('context_stack')]);
     }
     const [section, key, ...inner] = path;
-    if (section === 'goals' || section === 'context_stack') return leaf(pointer, now.lists[section]);
-    if (section !== 'memory' && section !== 'beliefs') return absent('The state has nothing there.');
+    if (section === 'goals' || section === 'context_stack')
+      return leaf(pointer, now.lists[section]);
+    if (section !== 'memory' && section !== 'beliefs')
+      return absent('The state has nothing there.');
     if (key === undefined)
-      return level(pointer, [...now.maps[section]].sort(([a], [b]) => (a < b ? -1 : 1))
-        .map(([name, value]) => entry(name, value, before.maps[section].get(name))));
+      return level(
+        pointer,
+        [...now.maps[section]]
+          .sort(([a], [b]) => (a < b ? -1 : 1))
+          .map(([name, value]) => entry(name, value, before.maps[section].get(name))),
+      );
     const find = (state: State): Json | undefined => {
       const value = state.maps[section].get(key);
       let json: Json | undefined = value ? readJson(value.text) : undefined;
-      for (const part of inner) json = json?.kind === 'object' ? json.members.find(([name]) => name === part)?.[1] : undefined;
+      for (const part of inner)
+        json =
+          json?.kind === 'object' ? json.members.find(([name]) => name === part)?.[1] : undefined;
       return json;
     };
     const here = find(now) ?? absent('The state has nothing there.');
     const was = find(before);
     if (here.kind !== 'object') return leaf(pointer, sent(here));
-    const old = new Map(was?.kind === 'object' ? was.members.map(([name, value]) => [name, sent(value)]) : []);
-    return level(pointer, here.members.map(([name, value]) => entry(name, sent(value), old.get(name))));
+    const old = new Map(
+      was?.kind === 'object' ? was.members.map(([name, value]) => [name, sent(value)]) : [],
+    );
+    return level(
+      pointer,
+      here.members.map(([name, value]) => entry(name, sent(value), old.get(name))),
+    );
   }
 
   /* --- where a key got its value ---------------------------------------------------------------- */
@@ -218,7 +305,9 @@ export class Carried implements Answers {
           const more = this.byNumber.get(parent.n);
           if (more) waiting.push(more);
         }
-    const order = [...before].filter((n) => this.places.has(n)).sort((a, b) => this.places.get(b)! - this.places.get(a)!);
+    const order = [...before]
+      .filter((n) => this.places.has(n))
+      .sort((a, b) => this.places.get(b)! - this.places.get(a)!);
     const after = new Set<number>([node.n]);
     let next: NodeRef | null = null;
     for (let i = this.places.get(node.n)! + 1; i < this.data.nodes.length && !next; i++) {
@@ -229,7 +318,11 @@ export class Carried implements Answers {
     }
     return {
       changes: order.map((n) => change(this.byNumber.get(n)!)).filter((one) => one !== null),
-      key, more: 0, next, node: node.id, section,
+      key,
+      more: 0,
+      next,
+      node: node.id,
+      section,
     };
   }
 }
@@ -249,7 +342,8 @@ function leaf(pointer: string, value: Sent): unknown {
 function entry(key: string, value: Sent, old: Sent | undefined): unknown {
   const changed = old?.text !== value.text || old.size !== value.size;
   const json = readJson(value.text);
-  if (json.kind === 'object' && !value.cut) return {changed, key, kind: 'object', count: json.members.length, many: false};
+  if (json.kind === 'object' && !value.cut)
+    return {changed, key, kind: 'object', count: json.members.length, many: false};
   const word = json.kind === 'word' ? (json.text === 'null' ? 'null' : 'boolean') : json.kind;
   return {changed, key, kind: word, value};
 }

@@ -2,7 +2,9 @@
 // look at one record read the same text.
 
 export function count(value: number): string {
-  return Math.trunc(value).toString().replace(/\B(?=(\d{3})+$)/g, '\u202f');
+  return Math.trunc(value)
+    .toString()
+    .replace(/\B(?=(\d{3})+$)/g, '\u202f');
 }
 
 export function plural(value: number, one: string, many = one + 's'): string {
@@ -29,9 +31,11 @@ export function time(seconds: number): string {
   if (seconds < 1e8 || seconds > 4e9) return `t ${trimmed(seconds)}`;
   const date = new Date(Math.floor(seconds * 1000));
   const part = Math.floor((seconds - Math.floor(seconds)) * 1000);
-  return `${date.getUTCFullYear()}-${two(date.getUTCMonth() + 1)}-${two(date.getUTCDate())} ` +
+  return (
+    `${date.getUTCFullYear()}-${two(date.getUTCMonth() + 1)}-${two(date.getUTCDate())} ` +
     `${two(date.getUTCHours())}:${two(date.getUTCMinutes())}:${two(date.getUTCSeconds())}` +
-    (part ? `.${part.toString().padStart(3, '0')}` : '');
+    (part ? `.${part.toString().padStart(3, '0')}` : '')
+  );
 }
 
 /** Without the day, where the day is known. */
@@ -49,7 +53,8 @@ export function duration(seconds: number): string {
   if (seconds < 1) return `${Math.round(seconds * 1000)} ms`;
   if (seconds < 60) return `${trimmed(Math.round(seconds * 10) / 10)} s`;
   if (seconds < 3600) return `${Math.floor(seconds / 60)} min ${Math.floor(seconds % 60)} s`;
-  if (seconds < 86400) return `${Math.floor(seconds / 3600)} h ${Math.floor(seconds / 60) % 60} min`;
+  if (seconds < 86400)
+    return `${Math.floor(seconds / 3600)} h ${Math.floor(seconds / 60) % 60} min`;
   return `${Math.floor(seconds / 86400)} d ${Math.floor(seconds / 3600) % 24} h`;
 }
 

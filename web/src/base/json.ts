@@ -45,7 +45,7 @@ class Reader {
   }
 
   private string(): string | null {
-    const match = /"(?:[^"\\]|\\.)*"/ys;
+    const match = /"(?:[^"\\]|\\.)*"/sy;
     match.lastIndex = this.at;
     const found = match.exec(this.text)?.[0];
     if (found === undefined) return null;
@@ -114,8 +114,12 @@ export function oneLine(value: Json, most = 160): string {
   };
   const write = (json: Json): boolean => {
     switch (json.kind) {
-      case 'string': return put(JSON.stringify(json.text));
-      case 'number': case 'word': case 'cut': return put(json.text);
+      case 'string':
+        return put(JSON.stringify(json.text));
+      case 'number':
+      case 'word':
+      case 'cut':
+        return put(json.text);
       case 'array':
         put('[');
         for (let i = 0; i < json.items.length; i++)
@@ -124,7 +128,12 @@ export function oneLine(value: Json, most = 160): string {
       case 'object':
         put('{');
         for (let i = 0; i < json.members.length; i++)
-          if ((i > 0 && !put(', ')) || !put(json.members[i]![0] + ': ') || !write(json.members[i]![1])) return false;
+          if (
+            (i > 0 && !put(', ')) ||
+            !put(json.members[i]![0] + ': ') ||
+            !write(json.members[i]![1])
+          )
+            return false;
         return put('}');
     }
   };
@@ -135,10 +144,14 @@ export function oneLine(value: Json, most = 160): string {
 /** Back to canonical text: what was read is written as it was. */
 export function emitJson(value: Json): string {
   switch (value.kind) {
-    case 'string': return JSON.stringify(value.text);
-    case 'array': return `[${value.items.map(emitJson).join(',')}]`;
-    case 'object': return `{${value.members.map(([name, json]) => `${JSON.stringify(name)}:${emitJson(json)}`).join(',')}}`;
-    default: return value.text;
+    case 'string':
+      return JSON.stringify(value.text);
+    case 'array':
+      return `[${value.items.map(emitJson).join(',')}]`;
+    case 'object':
+      return `{${value.members.map(([name, json]) => `${JSON.stringify(name)}:${emitJson(json)}`).join(',')}}`;
+    default:
+      return value.text;
   }
 }
 

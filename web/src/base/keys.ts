@@ -46,7 +46,7 @@ export function handleKey(event: KeyboardEvent): void {
   }
   // The newest first: a screen's own keys win over the page's.
   const list = commands.value;
-  for (let i = list.length; i-- > 0;) {
+  for (let i = list.length; i-- > 0; ) {
     const command = list[i]!;
     if (!command.keys.split(' ').includes(text)) continue;
     event.preventDefault();

@@ -16,7 +16,13 @@ export class Loader<T> {
   private abort: AbortController | null = null;
   private asked = '';
 
-  constructor(private readonly fetch: (path: string, query: Query, abort?: AbortSignal) => Promise<unknown> = get) {}
+  constructor(
+    private readonly fetch: (
+      path: string,
+      query: Query,
+      abort?: AbortSignal,
+    ) => Promise<unknown> = get,
+  ) {}
 
   get signal(): ReadonlySignal<Loaded<T>> {
     return this.state;
@@ -43,7 +49,8 @@ export class Loader<T> {
         if (abort.signal.aborted) return;
         this.asked = '';
         this.state.value = {value: null, error: error as Error, isLoading: false};
-      });
+      },
+    );
   }
 
   stop(): void {
@@ -54,15 +61,30 @@ export class Loader<T> {
 
 /** The answer to a question, asked anew when it changes; a null path asks nothing. */
 export function useAnswer<T>(path: string | null, query: Query = {}, keep = true): Loaded<T> {
-  return useLoader<T>(useMemo(() => new Loader<T>(), []), path, query, keep);
+  return useLoader<T>(
+    useMemo(() => new Loader<T>(), []),
+    path,
+    query,
+    keep,
+  );
 }
 
 /** The same as the text that came, for numbers that must keep their digits. */
 export function useText(path: string | null, query: Query = {}, keep = true): Loaded<string> {
-  return useLoader<string>(useMemo(() => new Loader<string>(getAsWritten), []), path, query, keep);
+  return useLoader<string>(
+    useMemo(() => new Loader<string>(getAsWritten), []),
+    path,
+    query,
+    keep,
+  );
 }
 
-function useLoader<T>(loader: Loader<T>, path: string | null, query: Query, keep: boolean): Loaded<T> {
+function useLoader<T>(
+  loader: Loader<T>,
+  path: string | null,
+  query: Query,
+  keep: boolean,
+): Loaded<T> {
   const key = path === null ? null : path + JSON.stringify(query);
   useEffect(() => {
     if (path !== null) loader.ask(path, query, keep);

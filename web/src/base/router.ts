@@ -19,7 +19,8 @@ export function parseRoute(hash: string): Route {
   const mark = text.indexOf('?');
   const path = (mark < 0 ? text : text.slice(0, mark)).split('/').map(decode);
   const query: Record<string, string> = {};
-  if (mark >= 0) for (const [name, value] of new URLSearchParams(text.slice(mark + 1))) query[name] = value;
+  if (mark >= 0)
+    for (const [name, value] of new URLSearchParams(text.slice(mark + 1))) query[name] = value;
   return {screen: path[0] || 'inbox', name: path.slice(1).join('/'), query};
 }
 
@@ -42,7 +43,9 @@ export function hashOf(route: Route): string {
   return `#/${route.screen}${name}${query ? '?' + query : ''}`;
 }
 
-export const route = signal<Route>(parseRoute(typeof location === 'undefined' ? '' : location.hash));
+export const route = signal<Route>(
+  parseRoute(typeof location === 'undefined' ? '' : location.hash),
+);
 export const screen = computed(() => route.value.screen);
 
 export type Change = Record<string, string | null | undefined>;

@@ -7,9 +7,12 @@ export interface Stream {
 }
 
 /** Calls `take` with each event's name, data, id, and the data as it came; `state` with whether the stream is up. */
-export function follow(path: string, names: readonly string[],
-                       take: (name: string, data: unknown, id: string, text: string) => void,
-                       state?: (up: boolean) => void): Stream {
+export function follow(
+  path: string,
+  names: readonly string[],
+  take: (name: string, data: unknown, id: string, text: string) => void,
+  state?: (up: boolean) => void,
+): Stream {
   if (!isLive() || typeof EventSource === 'undefined') return {close() {}};
   let source: EventSource | null = null;
   let timer = 0;

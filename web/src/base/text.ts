@@ -11,11 +11,34 @@ export interface Piece {
 }
 
 const NAMES: Record<number, string> = {
-  0x00: 'NUL', 0x07: 'BEL', 0x08: 'BS', 0x0b: 'VT', 0x0c: 'FF', 0x0d: 'CR', 0x1b: 'ESC', 0x7f: 'DEL',
-  0xad: 'SHY', 0x61c: 'ALM', 0x200b: 'ZWSP', 0x200c: 'ZWNJ', 0x200d: 'ZWJ', 0x200e: 'LRM',
-  0x200f: 'RLM', 0x2028: 'LS', 0x2029: 'PS', 0x202a: 'LRE', 0x202b: 'RLE', 0x202c: 'PDF',
-  0x202d: 'LRO', 0x202e: 'RLO', 0x2060: 'WJ', 0x2066: 'LRI', 0x2067: 'RLI', 0x2068: 'FSI',
-  0x2069: 'PDI', 0xfeff: 'BOM',
+  0x00: 'NUL',
+  0x07: 'BEL',
+  0x08: 'BS',
+  0x0b: 'VT',
+  0x0c: 'FF',
+  0x0d: 'CR',
+  0x1b: 'ESC',
+  0x7f: 'DEL',
+  0xad: 'SHY',
+  0x61c: 'ALM',
+  0x200b: 'ZWSP',
+  0x200c: 'ZWNJ',
+  0x200d: 'ZWJ',
+  0x200e: 'LRM',
+  0x200f: 'RLM',
+  0x2028: 'LS',
+  0x2029: 'PS',
+  0x202a: 'LRE',
+  0x202b: 'RLE',
+  0x202c: 'PDF',
+  0x202d: 'LRO',
+  0x202e: 'RLO',
+  0x2060: 'WJ',
+  0x2066: 'LRI',
+  0x2067: 'RLI',
+  0x2068: 'FSI',
+  0x2069: 'PDI',
+  0xfeff: 'BOM',
 };
 
 // ZWJ and ZWNJ belong to ordinary writing (emoji, Persian) and are left alone between letters.
@@ -45,9 +68,11 @@ export function pieces(text: string): Piece[] {
 /** One line for titles, canvases and attributes: signs as ⟨ESC⟩, line ends as spaces. */
 export function plain(text: string, most = 200): string {
   const cut = shorten(text, most);
-  return pieces(cut.text.replace(/[\n\r\t]+/g, ' '))
-    .map((piece) => (piece.sign ? `\u27e8${piece.sign}\u27e9` : piece.text))
-    .join('') + (cut.left > 0 ? '\u2026' : '');
+  return (
+    pieces(cut.text.replace(/[\n\r\t]+/g, ' '))
+      .map((piece) => (piece.sign ? `\u27e8${piece.sign}\u27e9` : piece.text))
+      .join('') + (cut.left > 0 ? '\u2026' : '')
+  );
 }
 
 /** At most so many UTF-16 units, never half of a pair. */

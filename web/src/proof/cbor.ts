@@ -3,10 +3,20 @@
 
 import {concat} from './bytes';
 
-export type Cbor = number | string | boolean | null | Uint8Array | Cbor[] | Map<number | string, Cbor>;
+export type Cbor =
+  | number
+  | string
+  | boolean
+  | null
+  | Uint8Array
+  | Cbor[]
+  | Map<number | string, Cbor>;
 
 export class NotCanonical extends Error {
-  constructor(what: string, readonly offset: number) {
+  constructor(
+    what: string,
+    readonly offset: number,
+  ) {
     super(`${what} at byte ${offset}`);
     this.name = 'NotCanonical';
   }
@@ -23,7 +33,8 @@ class Reader {
   }
 
   need(size: number, start: number): void {
-    if (size > this.bytes.length - this.at) throw new NotCanonical('the bytes end too early', start);
+    if (size > this.bytes.length - this.at)
+      throw new NotCanonical('the bytes end too early', start);
   }
 
   /** The argument of a head; shortest form only. */
@@ -33,8 +44,14 @@ class Reader {
     if (width === undefined) throw new NotCanonical('an indefinite length', start);
     this.need(width, start);
     const big = width === 8 ? this.view.getBigUint64(this.at) : 0n;
-    const value = width === 1 ? this.view.getUint8(this.at) : width === 2 ? this.view.getUint16(this.at)
-      : width === 4 ? this.view.getUint32(this.at) : Number(big);
+    const value =
+      width === 1
+        ? this.view.getUint8(this.at)
+        : width === 2
+          ? this.view.getUint16(this.at)
+          : width === 4
+            ? this.view.getUint32(this.at)
+            : Number(big);
     const least = [24, 0x100, 0x10000, 0x100000000][info - 24]!;
     if (value < least) throw new NotCanonical('a number that is longer than it must be', start);
     this.at += width;
@@ -64,9 +81,11 @@ function readMap(reader: Reader, count: number, depth: number): Map<number | str
   for (let i = 0; i < count; i++) {
     const start = reader.at;
     const key = readValue(reader, depth + 1);
-    if (typeof key !== 'number' && typeof key !== 'string') throw new NotCanonical('a key of another kind', start);
+    if (typeof key !== 'number' && typeof key !== 'string')
+      throw new NotCanonical('a key of another kind', start);
     const spelled = reader.bytes.subarray(start, reader.at);
-    if (before !== null && !isLess(before, spelled)) throw new NotCanonical('keys out of order', start);
+    if (before !== null && !isLess(before, spelled))
+      throw new NotCanonical('keys out of order', start);
     before = spelled;
     map.set(key, readValue(reader, depth + 1));
   }
@@ -79,9 +98,13 @@ function isLess(a: Uint8Array, b: Uint8Array): boolean {
 }
 
 function readHalf(bits: number): number {
-  const sign = bits & 0x8000 ? -1 : 1, exponent = (bits >> 10) & 31, fraction = bits & 1023;
+  const sign = bits & 0x8000 ? -1 : 1,
+    exponent = (bits >> 10) & 31,
+    fraction = bits & 1023;
   if (exponent === 31) return fraction ? NaN : sign * Infinity;
-  return sign * (exponent === 0 ? fraction * 2 ** -24 : (1 + fraction / 1024) * 2 ** (exponent - 15));
+  return (
+    sign * (exponent === 0 ? fraction * 2 ** -24 : (1 + fraction / 1024) * 2 ** (exponent - 15))
+  );
 }
 
 /** Whether a half would have said the same. */
@@ -101,7 +124,8 @@ function readSimple(reader: Reader, info: number, start: number): Cbor {
   const view = new DataView(raw.buffer, raw.byteOffset, width);
   if (width === 2) {
     const half = readHalf(view.getUint16(0));
-    if (Number.isNaN(half) && view.getUint16(0) !== 0x7e00) throw new NotCanonical('a second spelling of NaN', start);
+    if (Number.isNaN(half) && view.getUint16(0) !== 0x7e00)
+      throw new NotCanonical('a second spelling of NaN', start);
     return half;
   }
   const value = width === 4 ? view.getFloat32(0) : view.getFloat64(0);
@@ -114,14 +138,19 @@ function readValue(reader: Reader, depth: number): Cbor {
   const start = reader.at;
   if (depth > DEPTH_MAX) throw new NotCanonical('values nested too deeply', start);
   const head = reader.take(1, start)[0]!;
-  const major = head >> 5, info = head & 31;
+  const major = head >> 5,
+    info = head & 31;
   if (major === 7) return readSimple(reader, info, start);
   const value = reader.argument(info, start);
   switch (major) {
-    case 0: return value;
-    case 1: return -1 - value;
-    case 2: return reader.take(value, start);
-    case 3: return readText(reader, value, start);
+    case 0:
+      return value;
+    case 1:
+      return -1 - value;
+    case 2:
+      return reader.take(value, start);
+    case 3:
+      return readText(reader, value, start);
     case 4: {
       reader.need(value, start);
       return Array.from({length: value}, () => readValue(reader, depth + 1));
@@ -130,7 +159,8 @@ function readValue(reader: Reader, depth: number): Cbor {
       reader.need(2 * value, start);
       return readMap(reader, value, depth);
     }
-    default: throw new NotCanonical('a tag', start);
+    default:
+      throw new NotCanonical('a tag', start);
   }
 }
 
@@ -189,6 +219,11 @@ export function asText(value: Cbor | undefined, what: string): string {
 }
 
 /** Refuses members other than these. */
-export function only(map: Map<number | string, Cbor>, what: string, known: readonly (number | string)[]): void {
-  for (const key of map.keys()) if (!known.includes(key)) throw new Wrong(`${what}: unknown member ${key}`);
+export function only(
+  map: Map<number | string, Cbor>,
+  what: string,
+  known: readonly (number | string)[],
+): void {
+  for (const key of map.keys())
+    if (!known.includes(key)) throw new Wrong(`${what}: unknown member ${key}`);
 }

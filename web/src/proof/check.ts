@@ -2,10 +2,28 @@
 // it, and say what that proves and what it does not.  The reasons have the program's names (proof.md).
 
 import {ascii, concat, equal, toHex} from './bytes';
-import {asBytes, asList, asMap, asNumber, asText, decode, NotCanonical, only, Wrong, type Cbor} from './cbor';
+import {
+  asBytes,
+  asList,
+  asMap,
+  asNumber,
+  asText,
+  decode,
+  NotCanonical,
+  only,
+  Wrong,
+  type Cbor,
+} from './cbor';
 import {verifyEd25519} from './ed25519';
 import {foldConsistency, foldInclusion, Malformed, type Step} from './journal';
-import {MANIFEST_DOMAIN, manifestDigest, namesItsRoot, overallOf, readManifest, type Manifest} from './manifest';
+import {
+  MANIFEST_DOMAIN,
+  manifestDigest,
+  namesItsRoot,
+  overallOf,
+  readManifest,
+  type Manifest,
+} from './manifest';
 import {checkNote, readCheckpoint, type Checkpoint, type VerifierKey} from './note';
 import {entryLeafHash, schemeNamed, type Scheme} from './scheme';
 import {readUri, unlike} from './uri';
@@ -70,15 +88,28 @@ export interface Trust {
 }
 
 export class Broken extends Error {
-  constructor(readonly reason: string, message: string) {
+  constructor(
+    readonly reason: string,
+    message: string,
+  ) {
     super(message);
   }
 }
 
 export function blank(kind: Report['kind']): Report {
   return {
-    kind, verdict: 'holds', reason: null, message: '', scheme: null, chains: [], questions: [],
-    manifest: null, checkpoint: null, entry: null, anchors: [], limits: [],
+    kind,
+    verdict: 'holds',
+    reason: null,
+    message: '',
+    scheme: null,
+    chains: [],
+    questions: [],
+    manifest: null,
+    checkpoint: null,
+    entry: null,
+    anchors: [],
+    limits: [],
   };
 }
 
@@ -90,9 +121,14 @@ export function judged(report: Report, work: () => void): Report {
     report.verdict = 'broken';
     report.anchors = [];
     report.message = (error as Error).message;
-    report.reason = error instanceof Broken ? error.reason
-      : error instanceof Malformed ? 'ProofMalformed'
-        : error instanceof NotCanonical || error instanceof Wrong ? 'NonCanonical' : 'NotRead';
+    report.reason =
+      error instanceof Broken
+        ? error.reason
+        : error instanceof Malformed
+          ? 'ProofMalformed'
+          : error instanceof NotCanonical || error instanceof Wrong
+            ? 'NonCanonical'
+            : 'NotRead';
   }
   return report;
 }
@@ -108,8 +144,11 @@ function memoryId(key: KeyProof): Uint8Array {
 function ownKey(proof: StateProof, key: KeyProof): Uint8Array {
   if (proof.namespace === 'memories') return proof.scheme.memoryKey(memoryId(key));
   const map = asMap(decode(key.record!), 'record');
-  return proof.scheme.edgeKey(asBytes(map.get(2), 'source', 16), asNumber(map.get(1), 'type'),
-    asBytes(map.get(3), 'destination', 16));
+  return proof.scheme.edgeKey(
+    asBytes(map.get(2), 'source', 16),
+    asNumber(map.get(1), 'type'),
+    asBytes(map.get(3), 'destination', 16),
+  );
 }
 
 function checkLeaf(proof: StateProof, key: KeyProof): void {
@@ -125,7 +164,9 @@ function checkLeaf(proof: StateProof, key: KeyProof): void {
 }
 
 const STANDS: Record<Membership, string> = {
-  member: 'the record that is shown', erased: 'the hash of a record that is withheld or erased', absent: 'the empty place of the key',
+  member: 'the record that is shown',
+  erased: 'the hash of a record that is withheld or erased',
+  absent: 'the empty place of the key',
 };
 
 function checkKeys(report: Report, proof: StateProof): void {
@@ -139,21 +180,33 @@ function checkKeys(report: Report, proof: StateProof): void {
     report.chains.push({
       title: `${proof.namespace === 'edges' ? 'Edge' : 'Memory'} ${toHex(key.key).slice(0, 10)}`,
       from: key.other ? 'another record that stands in its place' : STANDS[key.membership],
-      start: folded.steps[0] ? folded.steps[0][folded.steps[0].ours] : folded.root, steps: folded.steps,
-      computed: folded.root, expected: root, expectedIs: `the root of all ${proof.namespace} in the snapshot`,
+      start: folded.steps[0] ? folded.steps[0][folded.steps[0].ours] : folded.root,
+      steps: folded.steps,
+      computed: folded.root,
+      expected: root,
+      expectedIs: `the root of all ${proof.namespace} in the snapshot`,
     });
-    if (!equal(folded.root, root)) throw new Broken('RootMismatch', 'the path does not lead to the root');
+    if (!equal(folded.root, root))
+      throw new Broken('RootMismatch', 'the path does not lead to the root');
   }
 }
 
 function checkRoots(report: Report, proof: StateProof, manifest: Manifest): void {
   const named = overallOf(manifest);
   report.chains.push({
-    title: 'Overall root', from: 'journal, memories and edges roots of the manifest', start: null, steps: [],
-    computed: named, expected: manifest.overall, expectedIs: "the manifest's overall root",
+    title: 'Overall root',
+    from: 'journal, memories and edges roots of the manifest',
+    start: null,
+    steps: [],
+    computed: named,
+    expected: manifest.overall,
+    expectedIs: "the manifest's overall root",
   });
   if (!namesItsRoot(manifest))
-    throw new Broken('OverallRootMismatch', "the manifest's overall root is not the hash of its own roots");
+    throw new Broken(
+      'OverallRootMismatch',
+      "the manifest's overall root is not the hash of its own roots",
+    );
   if (proof.scheme.name !== manifest.scheme.name)
     throw new Broken('SchemeMismatch', 'proof and manifest are of different schemes');
   if (!equal(proof.root, proof.namespace === 'edges' ? manifest.edges : manifest.memories))
@@ -177,7 +230,12 @@ export function checkStateProof(proofBytes: Uint8Array, manifestBytes: Uint8Arra
     const proof = readAfterRoots(report, value, manifest);
     report.scheme = proof.scheme.name;
     checkKeys(report, proof);
-    report.questions = proof.keys.map((key) => ({uri: '', claim: key.membership, key: key.key, record: key.record}));
+    report.questions = proof.keys.map((key) => ({
+      uri: '',
+      claim: key.membership,
+      key: key.key,
+      record: key.record,
+    }));
     anchorManifest(report, {});
   });
 }
@@ -185,8 +243,13 @@ export function checkStateProof(proofBytes: Uint8Array, manifestBytes: Uint8Arra
 /** Roots are compared before the keys are looked at, so that the first reason is the program's. */
 function readAfterRoots(report: Report, value: Cbor, manifest: Manifest): StateProof {
   const map = asMap(value, 'proof');
-  const namespace = map.get(1), root = map.get(2);
-  if ((namespace === 'edges' || namespace === 'memories') && root instanceof Uint8Array && root.length === 32) {
+  const namespace = map.get(1),
+    root = map.get(2);
+  if (
+    (namespace === 'edges' || namespace === 'memories') &&
+    root instanceof Uint8Array &&
+    root.length === 32
+  ) {
     const scheme = schemeNamed(map.get(0) === 1 ? 'matrix-1' : 'cortex-1')!;
     checkRoots(report, {scheme, namespace, root, keys: []}, manifest);
   } else if (typeof namespace === 'string') {
@@ -199,8 +262,10 @@ function readAfterRoots(report: Report, value: Cbor, manifest: Manifest): StateP
 
 const LIMITS = {
   state: 'That nothing else was recorded, or that what is recorded is true.',
-  journal: 'That the journal has not been forked: two journals can both hold until their checkpoints are compared.',
-  anchor: 'That the file comes from whom you think: nothing you trust was given to compare it with.',
+  journal:
+    'That the journal has not been forked: two journals can both hold until their checkpoints are compared.',
+  anchor:
+    'That the file comes from whom you think: nothing you trust was given to compare it with.',
   erased: 'What a withheld or erased record said, nor that it was erased.',
 };
 
@@ -224,7 +289,8 @@ function conclude(report: Report): void {
   if (report.anchors.length > 0 || report.verdict !== 'holds') return;
   report.verdict = 'indeterminate';
   report.reason = 'NotAnchored';
-  report.message = 'Every hash is right, and nothing you trust was given to compare the last one with.';
+  report.message =
+    'Every hash is right, and nothing you trust was given to compare the last one with.';
   report.limits.unshift(LIMITS.anchor);
 }
 
@@ -250,7 +316,10 @@ export function readInclusion(value: Cbor): Inclusion {
   const path = asList(map.get(4), 'path').map((hash) => asBytes(hash, 'path', 32));
   if (map.get(0) !== 1 || path.length > 64) throw new Wrong('inclusion proof: schema or path');
   return {
-    scheme: readScheme(map.get(1)), size: asNumber(map.get(2), 'size'), index: asNumber(map.get(3), 'index'), path,
+    scheme: readScheme(map.get(1)),
+    size: asNumber(map.get(2), 'size'),
+    index: asNumber(map.get(3), 'index'),
+    path,
     entry: map.has(5) ? asBytes(map.get(5), 'entry') : null,
   };
 }
@@ -258,24 +327,44 @@ export function readInclusion(value: Cbor): Inclusion {
 function readEntry(bytes: Uint8Array): Entry {
   const map = asMap(decode(bytes), 'entry');
   only(map, 'entry', [1, 2, 3, 4, 5, 6, 7]);
-  const part = (key: number): Uint8Array | null => (map.has(key) ? asBytes(map.get(key), `entry ${key}`) : null);
+  const part = (key: number): Uint8Array | null =>
+    map.has(key) ? asBytes(map.get(key), `entry ${key}`) : null;
   const payload = part(5);
   return {
-    seq: asNumber(map.get(1), 'seq'), kind: asText(map.get(2), 'kind'), createdNs: asNumber(map.get(3), 'time'),
-    createdBy: part(4), payload, commitment: part(6),
+    seq: asNumber(map.get(1), 'seq'),
+    kind: asText(map.get(2), 'kind'),
+    createdNs: asNumber(map.get(3), 'time'),
+    createdBy: part(4),
+    payload,
+    commitment: part(6),
     payloadSize: payload ? payload.length : map.has(7) ? asNumber(map.get(7), 'size') : 0,
   };
 }
 
-export function checkInclusion(report: Report, proof: Inclusion, expected: Uint8Array | null, expectedIs: string): Uint8Array {
+export function checkInclusion(
+  report: Report,
+  proof: Inclusion,
+  expected: Uint8Array | null,
+  expectedIs: string,
+): Uint8Array {
   if (!proof.entry) throw new Broken('NoLeaf', 'the entry is not in the proof');
   const entry = (report.entry = readEntry(proof.entry));
   if (entry.seq !== proof.index) throw new Broken('LeafMismatch', 'the entry has another number');
-  const folded = foldInclusion(proof.scheme, entryLeafHash(proof.entry), proof.index, proof.size, proof.path);
+  const folded = foldInclusion(
+    proof.scheme,
+    entryLeafHash(proof.entry),
+    proof.index,
+    proof.size,
+    proof.path,
+  );
   report.chains.push({
-    title: `Entry ${proof.index} of ${proof.size}`, from: 'the entry that is shown',
-    start: proof.scheme.entryNode(entryLeafHash(proof.entry)), steps: folded.steps, computed: folded.root,
-    expected, expectedIs,
+    title: `Entry ${proof.index} of ${proof.size}`,
+    from: 'the entry that is shown',
+    start: proof.scheme.entryNode(entryLeafHash(proof.entry)),
+    steps: folded.steps,
+    computed: folded.root,
+    expected,
+    expectedIs,
   });
   if (expected && !equal(folded.root, expected))
     throw new Broken('RootMismatch', 'the path leads to another root');
@@ -287,17 +376,26 @@ export function checkInclusion(report: Report, proof: Inclusion, expected: Uint8
 const CLAIMS: readonly Membership[] = ['absent', 'member', 'erased'];
 
 function checkQuestions(report: Report, proof: StateProof, questions: readonly Cbor[]): void {
-  if (questions.length !== proof.keys.length) throw new Broken('QuestionMismatch', 'not one question for each key');
+  if (questions.length !== proof.keys.length)
+    throw new Broken('QuestionMismatch', 'not one question for each key');
   questions.forEach((value, i) => {
-    const map = asMap(value, 'question'), key = proof.keys[i]!;
+    const map = asMap(value, 'question'),
+      key = proof.keys[i]!;
     only(map, 'question', [0, 1]);
-    const uri = asText(map.get(0), 'uri'), claim = CLAIMS[asNumber(map.get(1), 'claim')];
+    const uri = asText(map.get(0), 'uri'),
+      claim = CLAIMS[asNumber(map.get(1), 'claim')];
     const subject = readUri(uri);
-    const why = !subject ? 'this is no URI'
-      : subject.namespace !== proof.namespace ? 'it is about the other namespace'
-        : !equal(subject.key(proof.scheme), key.key) ? 'the proof is about another key'
-          : claim === undefined || claim !== key.membership ? 'the proof does not show what is claimed'
-            : key.record ? unlike(subject, key.record) : null;
+    const why = !subject
+      ? 'this is no URI'
+      : subject.namespace !== proof.namespace
+        ? 'it is about the other namespace'
+        : !equal(subject.key(proof.scheme), key.key)
+          ? 'the proof is about another key'
+          : claim === undefined || claim !== key.membership
+            ? 'the proof does not show what is claimed'
+            : key.record
+              ? unlike(subject, key.record)
+              : null;
     if (why || !claim) throw new Broken('QuestionMismatch', `${uri}: ${why}`);
     report.questions.push({uri, claim, key: key.key, record: key.record});
     report.chains[report.chains.length - proof.keys.length + i]!.title = uri;
@@ -307,21 +405,39 @@ function checkQuestions(report: Report, proof: StateProof, questions: readonly C
 
 /** The entry of kind "seal" names the manifest; its place in the journal is proven by the path. */
 function checkSeal(report: Report, inclusionBytes: Uint8Array, trust: Trust): void {
-  const manifest = report.manifest!, proof = readInclusion(decode(inclusionBytes));
+  const manifest = report.manifest!,
+    proof = readInclusion(decode(inclusionBytes));
   const checkpoint = report.checkpoint;
   const expected = checkpoint?.root ?? trust.journalRoot ?? null;
   if (checkpoint && checkpoint.size !== proof.size)
     throw new Broken('SizeMismatch', 'the checkpoint is of another size');
-  checkInclusion(report, proof, expected, checkpoint ? "the checkpoint's root" : 'the journal root you gave');
+  checkInclusion(
+    report,
+    proof,
+    expected,
+    checkpoint ? "the checkpoint's root" : 'the journal root you gave',
+  );
   const entry = asMap(decode(proof.entry!), 'entry');
-  const seal = entry.get(2) === 'seal' ? asMap(decode(asBytes(entry.get(5), 'payload')), 'seal') : null;
-  if (!seal || seal.get(1) !== manifest.snapshot ||
-      !equal(asBytes(seal.get(2), 'digest', 32), manifestDigest(manifest)) ||
-      !equal(asBytes(seal.get(3), 'overall root', 32), manifest.overall))
+  const seal =
+    entry.get(2) === 'seal' ? asMap(decode(asBytes(entry.get(5), 'payload')), 'seal') : null;
+  if (
+    !seal ||
+    seal.get(1) !== manifest.snapshot ||
+    !equal(asBytes(seal.get(2), 'digest', 32), manifestDigest(manifest)) ||
+    !equal(asBytes(seal.get(3), 'overall root', 32), manifest.overall)
+  )
     throw new Broken('SealMismatch', 'the entry does not seal this manifest');
-  if (manifest.signature && (seal.get(4) !== manifest.signedBy || !equal(asBytes(seal.get(5), 'signature'), manifest.signature)))
-    throw new Broken('SealMismatch', 'the entry names another signer or signature than the manifest');
-  const signed = checkpoint && (trust.keys ?? []).some((key) => checkNote(checkpoint, key) === 'signed');
+  if (
+    manifest.signature &&
+    (seal.get(4) !== manifest.signedBy ||
+      !equal(asBytes(seal.get(5), 'signature'), manifest.signature))
+  )
+    throw new Broken(
+      'SealMismatch',
+      'the entry names another signer or signature than the manifest',
+    );
+  const signed =
+    checkpoint && (trust.keys ?? []).some((key) => checkNote(checkpoint, key) === 'signed');
   if (signed || trust.journalRoot) report.anchors.push('seal');
 }
 
@@ -332,7 +448,8 @@ function checkPack(report: Report, map: Map<number | string, Cbor>, trust: Trust
   const value = decode(asBytes(map.get(3), 'proof'));
   const manifest = (report.manifest = readManifest(asBytes(map.get(4), 'manifest')));
   report.scheme = manifest.scheme.name;
-  if (map.get(2) !== manifest.scheme.name) throw new Broken('SchemeMismatch', 'pack and manifest are of different schemes');
+  if (map.get(2) !== manifest.scheme.name)
+    throw new Broken('SchemeMismatch', 'pack and manifest are of different schemes');
   if (!namesItsRoot(manifest)) checkRoots(report, {} as StateProof, manifest);
   schemeOfProof(value);
   const proof = readAfterRoots(report, value, manifest);
@@ -367,12 +484,18 @@ function checkConsistency(report: Report, map: Map<number | string, Cbor>, trust
     report.message = 'Give the older and the newer journal root.';
     return;
   }
-  const size1 = asNumber(map.get(2), 'size'), size2 = asNumber(map.get(3), 'size');
+  const size1 = asNumber(map.get(2), 'size'),
+    size2 = asNumber(map.get(3), 'size');
   const path = asList(map.get(4), 'path').map((hash) => asBytes(hash, 'path', 32));
   const grown = foldConsistency(scheme, trust.olderRoot, size1, size2, path, trust.journalRoot);
   report.chains.push({
-    title: `${size1} of ${size2} entries`, from: 'hashes of the older journal', start: null, steps: grown.steps,
-    computed: grown.newer, expected: trust.journalRoot, expectedIs: 'the newer journal root you gave',
+    title: `${size1} of ${size2} entries`,
+    from: 'hashes of the older journal',
+    start: null,
+    steps: grown.steps,
+    computed: grown.newer,
+    expected: trust.journalRoot,
+    expectedIs: 'the newer journal root you gave',
   });
   if (!equal(grown.older, trust.olderRoot) || !equal(grown.newer, trust.journalRoot))
     throw new Broken('RootMismatch', 'the path leads elsewhere');
@@ -383,7 +506,8 @@ function checkConsistency(report: Report, map: Map<number | string, Cbor>, trust
 function checkNoteFile(report: Report, text: string, trust: Trust): void {
   report.checkpoint = readCheckpoint(text);
   const results = (trust.keys ?? []).map((key) => checkNote(report.checkpoint!, key));
-  if (results.includes('forged')) throw new Broken('SignatureInvalid', 'a key that you trust did not make its signature');
+  if (results.includes('forged'))
+    throw new Broken('SignatureInvalid', 'a key that you trust did not make its signature');
   if (results.includes('signed')) report.anchors.push('checkpoint');
   report.limits.push(LIMITS.journal);
 }
@@ -392,7 +516,9 @@ function checkNoteFile(report: Report, text: string, trust: Trust): void {
 export function checkFile(bytes: Uint8Array, trust: Trust = {}): Report {
   if (bytes.length > 0 && bytes[0]! >= 0x20 && bytes[0]! < 0x7f) {
     const note = blank('checkpoint');
-    judged(note, () => checkNoteFile(note, new TextDecoder('utf-8', {fatal: true}).decode(bytes), trust));
+    judged(note, () =>
+      checkNoteFile(note, new TextDecoder('utf-8', {fatal: true}).decode(bytes), trust),
+    );
     conclude(note);
     return note;
   }
@@ -406,11 +532,27 @@ export function checkFile(bytes: Uint8Array, trust: Trust = {}): Report {
       report.kind = 'manifest';
       report.manifest = readManifest(bytes);
       report.scheme = report.manifest.scheme.name;
-      checkRoots(report, {scheme: report.manifest.scheme, namespace: 'memories', root: report.manifest.memories, keys: []}, report.manifest);
+      checkRoots(
+        report,
+        {
+          scheme: report.manifest.scheme,
+          namespace: 'memories',
+          root: report.manifest.memories,
+          keys: [],
+        },
+        report.manifest,
+      );
       anchorManifest(report, trust);
-    } else if (Array.isArray(map.get(4)) && typeof map.get(1) === 'string' && typeof map.get(3) === 'number') {
+    } else if (
+      Array.isArray(map.get(4)) &&
+      typeof map.get(1) === 'string' &&
+      typeof map.get(3) === 'number'
+    ) {
       // Inclusion has its index in 3, consistency its newer size; an entry or the order of the two tells.
-      report.kind = map.has(5) || asNumber(map.get(3), 'index') < asNumber(map.get(2), 'size') ? 'inclusion' : 'consistency';
+      report.kind =
+        map.has(5) || asNumber(map.get(3), 'index') < asNumber(map.get(2), 'size')
+          ? 'inclusion'
+          : 'consistency';
       if (report.kind === 'consistency') return checkConsistency(report, map, trust);
       const proof = readInclusion(map);
       report.scheme = proof.scheme.name;
@@ -418,7 +560,10 @@ export function checkFile(bytes: Uint8Array, trust: Trust = {}): Report {
       if (trust.journalRoot) report.anchors.push('journal_root');
       report.limits.push(LIMITS.journal);
     } else {
-      throw new Broken('NotRecognised', 'this is no proof that the page knows; cortex-verify knows more kinds');
+      throw new Broken(
+        'NotRecognised',
+        'this is no proof that the page knows; cortex-verify knows more kinds',
+      );
     }
   });
   if (report.reason !== 'NoRoot') conclude(report);

@@ -20,13 +20,18 @@ class Told {
   private place = 0;
   private at = 0;
 
-  constructor(private readonly hashes: Uint8Array, private readonly presence: Uint8Array) {}
+  constructor(
+    private readonly hashes: Uint8Array,
+    private readonly presence: Uint8Array,
+  ) {}
 
   next(): Uint8Array {
-    if (this.place >= this.presence.length * 8) throw new Malformed('a sibling of which nothing is said');
+    if (this.place >= this.presence.length * 8)
+      throw new Malformed('a sibling of which nothing is said');
     if (bit(this.presence, this.place++) === 0) return ZEROS;
     const hash = this.hashes.subarray(this.at, (this.at += 32));
-    if (hash.length !== 32 || equal(hash, ZEROS)) throw new Malformed('a sibling that is said to be there and is not');
+    if (hash.length !== 32 || equal(hash, ZEROS))
+      throw new Malformed('a sibling that is said to be there and is not');
     return hash;
   }
 
@@ -34,7 +39,8 @@ class Told {
     if (this.at !== this.hashes.length || Math.ceil(this.place / 8) !== this.presence.length)
       throw new Malformed('siblings are left over');
     for (; this.place < this.presence.length * 8; this.place++)
-      if (bit(this.presence, this.place) === 1) throw new Malformed('a bit is set behind the last sibling');
+      if (bit(this.presence, this.place) === 1)
+        throw new Malformed('a bit is set behind the last sibling');
   }
 }
 
@@ -49,7 +55,8 @@ function checkKeys(placed: readonly Placed[]): void {
     if (i > 0 && !ascends(placed[i - 1]!.key.key, key.key))
       throw new Malformed('keys that do not ascend');
     for (let k = 0; key.other && k < depth; k++)
-      if (bit(key.other.key, k) !== bit(key.key, k)) throw new Malformed('the other leaf stands elsewhere');
+      if (bit(key.other.key, k) !== bit(key.key, k))
+        throw new Malformed('the other leaf stands elsewhere');
   });
 }
 
@@ -58,10 +65,15 @@ function checkKeys(placed: readonly Placed[]): void {
  * one's stands, and the other's own path will not lead to the root unless it says the same.
  */
 export function expand(
-  scheme: Scheme, placed: readonly Placed[], hashes: Uint8Array, presence: Uint8Array, end: (one: Placed) => Uint8Array,
+  scheme: Scheme,
+  placed: readonly Placed[],
+  hashes: Uint8Array,
+  presence: Uint8Array,
+  end: (one: Placed) => Uint8Array,
 ): void {
   // No key, or a key twice: that is said by another name, and there is nothing to walk to.
-  if (placed.length === 0 || new Set(placed.map(({key}) => toHex(key.key))).size !== placed.length) return;
+  if (placed.length === 0 || new Set(placed.map(({key}) => toHex(key.key))).size !== placed.length)
+    return;
   const told = new Told(hashes, presence);
   checkKeys(placed);
   const below = (from: number, to: number, depth: number): Uint8Array => {

@@ -3,7 +3,18 @@
 
 import {ascii, concat, equal, toHex} from './bytes';
 import {asBytes, asMap, asNumber, decode, joinMap, splitMap, type Cbor} from './cbor';
-import {blank, Broken, checkFile, checkInclusion, judged, readInclusion, type Chain, type Entry, type Report, type Verdict} from './check';
+import {
+  blank,
+  Broken,
+  checkFile,
+  checkInclusion,
+  judged,
+  readInclusion,
+  type Chain,
+  type Entry,
+  type Report,
+  type Verdict,
+} from './check';
 import {verifyEd25519} from './ed25519';
 import {isEvidence, readBlock, readEvidence, type Evidence, type Journal} from './evidence_read';
 import {checkCommit, checkRun, readObject} from './evidence_run';
@@ -64,16 +75,28 @@ export class Checker {
   bodiesMissing = 0;
   filesListed = 0;
 
-  constructor(readonly evidence: Evidence, readonly trust: EvidenceTrust) {
+  constructor(
+    readonly evidence: Evidence,
+    readonly trust: EvidenceTrust,
+  ) {
     this.entries = evidence.entries.map(() => null);
     this.payloads = evidence.entries.map(() => null);
   }
 
   /** The first broken one is always kept. */
-  find(part: Part, number: number, verdict: Finding['verdict'], reason: string, message: string): void {
-    const isFirstBroken = verdict === 'broken' && !this.findings.some((one) => one.verdict === 'broken');
-    if (this.findings.length < FINDINGS_MAX) this.findings.push({part, number, verdict, reason, message});
-    else if (isFirstBroken) this.findings[FINDINGS_MAX - 1] = {part, number, verdict, reason, message};
+  find(
+    part: Part,
+    number: number,
+    verdict: Finding['verdict'],
+    reason: string,
+    message: string,
+  ): void {
+    const isFirstBroken =
+      verdict === 'broken' && !this.findings.some((one) => one.verdict === 'broken');
+    if (this.findings.length < FINDINGS_MAX)
+      this.findings.push({part, number, verdict, reason, message});
+    else if (isFirstBroken)
+      this.findings[FINDINGS_MAX - 1] = {part, number, verdict, reason, message};
   }
 
   limit(text: string): void {
@@ -104,7 +127,11 @@ function namesActorWeakly(origin: string, actor: string): boolean {
 
 /** The same key under the name of a journal: one key signs many, each under a name of its own. */
 function keyNamed(key: VerifierKey, name: string): VerifierKey {
-  return {name, key: key.key, id: sha256(ascii(name), Uint8Array.of(10, 1), key.key).subarray(0, 4)};
+  return {
+    name,
+    key: key.key,
+    id: sha256(ascii(name), Uint8Array.of(10, 1), key.key).subarray(0, 4),
+  };
 }
 
 function isSigned(c: Checker, journal: Journal, number: number): boolean {
@@ -112,23 +139,44 @@ function isSigned(c: Checker, journal: Journal, number: number): boolean {
   try {
     note = readCheckpoint(new TextDecoder('utf-8', {fatal: true}).decode(journal.checkpoint!));
   } catch (error) {
-    c.find('journal', number, 'broken', 'BadNote', `its checkpoint is no signed note: ${(error as Error).message}`);
+    c.find(
+      'journal',
+      number,
+      'broken',
+      'BadNote',
+      `its checkpoint is no signed note: ${(error as Error).message}`,
+    );
     return false;
   }
   if (!namesActor(note.origin, journal.actor) && namesActorWeakly(note.origin, journal.actor)) {
-    c.find('journal', number, 'indeterminate', 'WeakOrigin',
-      'the checkpoint names its journal by 16 digits of a hash, as version 0.1 did, which more names than one can have');
+    c.find(
+      'journal',
+      number,
+      'indeterminate',
+      'WeakOrigin',
+      'the checkpoint names its journal by 16 digits of a hash, as version 0.1 did, which more names than one can have',
+    );
     return false;
   }
-  const mismatch = note.size !== journal.size || !equal(note.root, journal.root) ? 'the checkpoint is of another journal, or of another moment'
-    : !namesActor(note.origin, journal.actor) ? 'the checkpoint is of a journal that is called otherwise' : null;
+  const mismatch =
+    note.size !== journal.size || !equal(note.root, journal.root)
+      ? 'the checkpoint is of another journal, or of another moment'
+      : !namesActor(note.origin, journal.actor)
+        ? 'the checkpoint is of a journal that is called otherwise'
+        : null;
   if (mismatch) {
     c.find('journal', number, 'broken', 'CheckpointMismatch', mismatch);
     return false;
   }
   const results = c.trust.keys.map((key) => checkNote(note, keyNamed(key, note.origin)));
   if (!results.includes('forged')) return results.includes('signed');
-  c.find('journal', number, 'broken', 'SignatureInvalid', 'a key that you trust did not make its signature');
+  c.find(
+    'journal',
+    number,
+    'broken',
+    'SignatureInvalid',
+    'a key that you trust did not make its signature',
+  );
   return false;
 }
 
@@ -145,7 +193,8 @@ function checkJournals(c: Checker): void {
 /** What a check that throws would say, as a finding. */
 function tried(c: Checker, part: Part, number: number, work: () => void): boolean {
   const report = judged(blank('unknown'), work);
-  if (report.verdict === 'broken') c.find(part, number, 'broken', report.reason ?? 'NotRead', report.message);
+  if (report.verdict === 'broken')
+    c.find(part, number, 'broken', report.reason ?? 'NotRead', report.message);
   return report.verdict === 'holds';
 }
 
@@ -159,26 +208,50 @@ function checkPayload(c: Checker, number: number, entry: Entry): void {
   const {salt, payload: shown} = c.evidence.entries[number]!;
   if (!entry.commitment) {
     c.payloads[number] = entry.payload ?? new Uint8Array(0);
-    if (salt) c.find('entry', number, 'broken', 'PayloadMismatch', 'the entry commits to no content, and some is shown');
+    if (salt)
+      c.find(
+        'entry',
+        number,
+        'broken',
+        'PayloadMismatch',
+        'the entry commits to no content, and some is shown',
+      );
     return;
   }
   if (!salt) {
     c.bodiesMissing++;
-    return c.find('entry', number, 'indeterminate', 'BodyMissing', 'its content was erased, or is not in the file');
+    return c.find(
+      'entry',
+      number,
+      'indeterminate',
+      'BodyMissing',
+      'its content was erased, or is not in the file',
+    );
   }
   const payload = shown ?? new Uint8Array(0);
-  if (equal(commitmentOf(salt, payload), entry.commitment) && payload.length === entry.payloadSize) c.payloads[number] = payload;
-  else c.find('entry', number, 'broken', 'PayloadMismatch', 'the content shown is not what the entry commits to');
+  if (equal(commitmentOf(salt, payload), entry.commitment) && payload.length === entry.payloadSize)
+    c.payloads[number] = payload;
+  else
+    c.find(
+      'entry',
+      number,
+      'broken',
+      'PayloadMismatch',
+      'the content shown is not what the entry commits to',
+    );
 }
 
 function checkEntry(c: Checker, number: number): void {
-  const given = c.evidence.entries[number]!, journal = c.evidence.journals[given.journal]!;
+  const given = c.evidence.entries[number]!,
+    journal = c.evidence.journals[given.journal]!;
   const report = blank('inclusion');
   const good = tried(c, 'entry', number, () => {
     const proof = readInclusion(decode(given.inclusion));
-    if (proof.size !== journal.size) throw new Broken('SizeMismatch', 'the proof is of a journal of another size');
+    if (proof.size !== journal.size)
+      throw new Broken('SizeMismatch', 'the proof is of a journal of another size');
     checkInclusion(report, proof, journal.root, `the root of journal ${given.journal + 1}`);
-    if (proof.scheme !== journal.scheme) throw new Broken('SchemeMismatch', 'the proof is of another scheme than its journal');
+    if (proof.scheme !== journal.scheme)
+      throw new Broken('SchemeMismatch', 'the proof is of another scheme than its journal');
   });
   c.chains.push(...report.chains);
   if (!good) return;
@@ -193,47 +266,92 @@ function checkSubject(c: Checker): void {
   const isShown: Record<string, () => boolean> = {
     run: () => evidence.files.length > 0,
     commit: () => evidence.commit !== null,
-    trace: () => evidence.entries.some((one, i) => c.isGood(i, 'trace.received') &&
-      ((c.entries[i]!.commitment !== null && !one.salt) || readObject(c.payloads[i] ?? null)?.['trace_id'] === evidence.id)),
+    trace: () =>
+      evidence.entries.some(
+        (one, i) =>
+          c.isGood(i, 'trace.received') &&
+          ((c.entries[i]!.commitment !== null && !one.salt) ||
+            readObject(c.payloads[i] ?? null)?.['trace_id'] === evidence.id),
+      ),
     memory: () => evidence.memories.some((one) => one.uri === evidence.id),
   };
-  if (!(isShown[evidence.kind]?.() ?? false)) c.find('page', 0, 'broken', 'SubjectMissing', 'what it says it is about is not in it');
+  if (!(isShown[evidence.kind]?.() ?? false))
+    c.find('page', 0, 'broken', 'SubjectMissing', 'what it says it is about is not in it');
 }
 
 /* --- decisions and memories --------------------------------------------------------------------- */
 
-const base64 = (bytes: Uint8Array): string => btoa(String.fromCharCode(...bytes)).replace(/=+$/, '');
+const base64 = (bytes: Uint8Array): string =>
+  btoa(String.fromCharCode(...bytes)).replace(/=+$/, '');
 
 function checkDecision(c: Checker, number: number): void {
   const decision = c.evidence.decisions[number]!;
   if (!c.entries[decision.entry]) return; // said already
-  if (!c.isGood(decision.entry, 'trace.received')) return c.find('trace', number, 'broken', 'EntryMismatch', 'its entry is no received trace');
+  if (!c.isGood(decision.entry, 'trace.received'))
+    return c.find('trace', number, 'broken', 'EntryMismatch', 'its entry is no received trace');
   const payload = new TextDecoder().decode(c.payloads[decision.entry] ?? new Uint8Array(0));
-  const plain = base64(decision.signature), url = plain.replace(/\+/g, '-').replace(/\//g, '_');
+  const plain = base64(decision.signature),
+    url = plain.replace(/\+/g, '-').replace(/\//g, '_');
   if (!(payload.includes(url) || payload.includes(plain)) || !payload.includes(decision.keyId))
-    c.find('trace', number, 'broken', 'TraceMismatch', 'the trace in the ledger does not carry this signature');
+    c.find(
+      'trace',
+      number,
+      'broken',
+      'TraceMismatch',
+      'the trace in the ledger does not carry this signature',
+    );
   const key = c.evidence.keys.find((one) => one.role === 'trace' && one.id === decision.keyId);
-  if (!key) return c.find('trace', number, 'indeterminate', 'NoKey', 'the key that signed it is not in the file');
+  if (!key)
+    return c.find(
+      'trace',
+      number,
+      'indeterminate',
+      'NoKey',
+      'the key that signed it is not in the file',
+    );
   if (!verifyEd25519(key.key, decision.canonical, decision.signature))
-    c.find('trace', number, 'broken', 'SignatureInvalid', 'the bytes shown were not signed by the key that is named');
+    c.find(
+      'trace',
+      number,
+      'broken',
+      'SignatureInvalid',
+      'the bytes shown were not signed by the key that is named',
+    );
   else if (c.trust.keys.some((one) => equal(one.key, key.key))) c.tracesSigned++;
-  else c.limit('Whose key signed a decision is as the file says: trust that key at the left to have it compared.');
+  else
+    c.limit(
+      'Whose key signed a decision is as the file says: trust that key at the left to have it compared.',
+    );
   c.limit('A signed decision is what the agent said about itself.');
-  c.limit('What is shown of a decision are the bytes that were signed; that they are the canonical form of the trace received is computed by cortex verify only.');
+  c.limit(
+    'What is shown of a decision are the bytes that were signed; that they are the canonical form of the trace received is computed by cortex verify only.',
+  );
 }
 
 /** Field 12 of a version is the hash of the version with 32 zero bytes there. */
 function versionHash(bytes: Uint8Array): Uint8Array {
   const zeros = concat(Uint8Array.of(12, 0x58, 32), new Uint8Array(32));
   const members = splitMap(bytes).map((one) => (one.key === 12 ? {bytes: zeros} : one));
-  return sha256(ascii('matrix.cortex.memory.v1'), Uint8Array.of(asNumber(asMap(decode(bytes), 'version').get(3), 'type')), joinMap(members));
+  return sha256(
+    ascii('matrix.cortex.memory.v1'),
+    Uint8Array.of(asNumber(asMap(decode(bytes), 'version').get(3), 'type')),
+    joinMap(members),
+  );
 }
 
-function writes(c: Checker, number: number): {id: Uint8Array; version: number; type: number; hash: Uint8Array} | null {
+function writes(
+  c: Checker,
+  number: number,
+): {id: Uint8Array; version: number; type: number; hash: Uint8Array} | null {
   if (!c.isGood(number, 'write', 'update')) return null;
   try {
     const map = asMap(decode(c.payloads[number]!), 'write');
-    return {id: asBytes(map.get(1), 'id', 16), version: asNumber(map.get(2), 'version'), type: asNumber(map.get(3), 'type'), hash: asBytes(map.get(4), 'hash', 32)};
+    return {
+      id: asBytes(map.get(1), 'id', 16),
+      version: asNumber(map.get(2), 'version'),
+      type: asNumber(map.get(3), 'type'),
+      hash: asBytes(map.get(4), 'hash', 32),
+    };
   } catch {
     return null;
   }
@@ -242,23 +360,52 @@ function writes(c: Checker, number: number): {id: Uint8Array; version: number; t
 function checkMemory(c: Checker, number: number): void {
   const memory = c.evidence.memories[number]!;
   if (!c.entries[memory.entry]) return;
-  const written = writes(c, memory.entry), subject = readUri(memory.uri);
+  const written = writes(c, memory.entry),
+    subject = readUri(memory.uri);
   const id = ulid(/\/([^/#]+)#/.exec(memory.uri)?.[1] ?? '');
-  if (!written || subject?.namespace !== 'memories' || !id || !equal(id, written.id) || subject.version !== written.version || subject.type !== written.type)
-    return c.find('memory', number, 'broken', 'EntryMismatch', 'its entry did not write this version of this memory');
+  if (
+    !written ||
+    subject?.namespace !== 'memories' ||
+    !id ||
+    !equal(id, written.id) ||
+    subject.version !== written.version ||
+    subject.type !== written.type
+  )
+    return c.find(
+      'memory',
+      number,
+      'broken',
+      'EntryMismatch',
+      'its entry did not write this version of this memory',
+    );
   if (!memory.version) {
     c.bodiesMissing++;
-    return c.find('memory', number, 'indeterminate', 'BodyMissing', 'its content was erased, or is not in the file');
+    return c.find(
+      'memory',
+      number,
+      'indeterminate',
+      'BodyMissing',
+      'its content was erased, or is not in the file',
+    );
   }
   const version = memory.version;
   let isGood = false;
   try {
     const hash = versionHash(version);
-    isGood = equal(hash, written.hash) && equal(hash, asBytes(asMap(decode(version), 'version').get(12), 'hash', 32));
+    isGood =
+      equal(hash, written.hash) &&
+      equal(hash, asBytes(asMap(decode(version), 'version').get(12), 'hash', 32));
   } catch {
     isGood = false;
   }
-  if (!isGood) c.find('memory', number, 'broken', 'VersionMismatch', 'the memory shown does not have the hash that was recorded');
+  if (!isGood)
+    c.find(
+      'memory',
+      number,
+      'broken',
+      'VersionMismatch',
+      'the memory shown does not have the hash that was recorded',
+    );
   c.limit('That what a memory says is true, and where it comes from, is what its writer said.');
 }
 
@@ -266,12 +413,17 @@ function checkMemory(c: Checker, number: number): void {
 
 function seals(c: Checker, number: number, manifest: Manifest): boolean {
   if (!c.isGood(number, 'seal') || !manifest.signature) return false;
-  if (c.evidence.journals[c.evidence.entries[number]!.journal]!.actor !== manifest.actor) return false;
+  if (c.evidence.journals[c.evidence.entries[number]!.journal]!.actor !== manifest.actor)
+    return false;
   try {
     const seal = asMap(decode(c.payloads[number]!), 'seal');
     const signature: Cbor | undefined = seal.get(5);
-    return equal(asBytes(seal.get(2), 'digest', 32), manifestDigest(manifest)) && (seal.get(4) ?? '') === manifest.signedBy &&
-      signature instanceof Uint8Array && equal(signature, manifest.signature);
+    return (
+      equal(asBytes(seal.get(2), 'digest', 32), manifestDigest(manifest)) &&
+      (seal.get(4) ?? '') === manifest.signedBy &&
+      signature instanceof Uint8Array &&
+      equal(signature, manifest.signature)
+    );
   } catch {
     return false;
   }
@@ -280,43 +432,91 @@ function seals(c: Checker, number: number, manifest: Manifest): boolean {
 function checkPack(c: Checker, number: number): void {
   const bytes = c.evidence.packs[number]!;
   const first = checkFile(bytes);
-  const root = first.manifest && c.trust.roots.includes(toHex(first.manifest.overall)) ? first.manifest.overall : undefined;
+  const root =
+    first.manifest && c.trust.roots.includes(toHex(first.manifest.overall))
+      ? first.manifest.overall
+      : undefined;
   const report = root ? checkFile(bytes, {overallRoot: root}) : first;
   c.proofs.push(report);
   c.chains.push(...report.chains);
   // That nothing bears it is said as a limit here: what bears it is the seal, below.
   const isSound = report.verdict === 'holds' || report.reason === 'NotAnchored';
-  if (isSound && report.kind !== 'pack') return c.find('proof', number, 'broken', 'BadProof', 'it is no proof pack');
-  if (!isSound) return c.find('proof', number, report.verdict === 'broken' ? 'broken' : 'indeterminate', report.reason ?? 'BadProof', report.message);
+  if (isSound && report.kind !== 'pack')
+    return c.find('proof', number, 'broken', 'BadProof', 'it is no proof pack');
+  if (!isSound)
+    return c.find(
+      'proof',
+      number,
+      report.verdict === 'broken' ? 'broken' : 'indeterminate',
+      report.reason ?? 'BadProof',
+      report.message,
+    );
   const manifest = report.manifest!;
   const isSealed = c.evidence.entries.some((_, i) => seals(c, i, manifest));
   if (!isSealed && manifest.signature)
-    c.find('proof', number, 'broken', 'SealMismatch', 'its snapshot is signed, and no entry here sealed it so');
-  else if (!isSealed && !root) c.limit('A proof of state is borne by nothing but itself: no entry here seals its snapshot.');
+    c.find(
+      'proof',
+      number,
+      'broken',
+      'SealMismatch',
+      'its snapshot is signed, and no entry here sealed it so',
+    );
+  else if (!isSealed && !root)
+    c.limit('A proof of state is borne by nothing but itself: no entry here seals its snapshot.');
 }
 
 /* --- the verdict -------------------------------------------------------------------------------- */
 
 function conclude(c: Checker): void {
-  const count = c.evidence.journals.length, keys = c.trust.keys.length > 0;
+  const count = c.evidence.journals.length,
+    keys = c.trust.keys.length > 0;
   if (count === 0) c.find('journal', 0, 'indeterminate', 'NoRoot', 'it shows no journal at all');
   if (c.journalsSigned < count && c.journalsSigned > 0)
-    c.find('journal', 0, 'indeterminate', 'NotSigned', `it holds in itself, but the keys that you trust have signed ${c.journalsSigned} of ${count} journals`);
+    c.find(
+      'journal',
+      0,
+      'indeterminate',
+      'NotSigned',
+      `it holds in itself, but the keys that you trust have signed ${c.journalsSigned} of ${count} journals`,
+    );
   else if (c.journalsAnchored < count)
-    c.find('journal', 0, 'indeterminate', keys && c.journalsAnchored === 0 ? 'NotSigned' : 'NotAnchored',
-      `it holds in itself, but ${count - c.journalsAnchored} of ${count} journals are borne by nothing that you trust`);
-  if (c.journalsAnchored < count) c.limit('Nobody vouches here for a journal that no key you trust has signed: anyone can make one that holds in itself.');
-  if (c.evidence.journals.some((one) => !one.checkpoint)) c.limit('Whose journal it is, is as the file says where nobody signed a checkpoint.');
+    c.find(
+      'journal',
+      0,
+      'indeterminate',
+      keys && c.journalsAnchored === 0 ? 'NotSigned' : 'NotAnchored',
+      `it holds in itself, but ${count - c.journalsAnchored} of ${count} journals are borne by nothing that you trust`,
+    );
+  if (c.journalsAnchored < count)
+    c.limit(
+      'Nobody vouches here for a journal that no key you trust has signed: anyone can make one that holds in itself.',
+    );
+  if (c.evidence.journals.some((one) => !one.checkpoint))
+    c.limit('Whose journal it is, is as the file says where nobody signed a checkpoint.');
   c.limit('That nothing was left out is not proven: a file shows what its maker chose.');
   c.limit('That what was recorded is true is not proven.');
 }
 
-export const PAGE_NOT_CHECKED = 'That the page which this file shows in a browser is what its data says: cortex-verify makes that page again and compares every byte, this page does not. Read what stands here, or run cortex-verify.';
+export const PAGE_NOT_CHECKED =
+  'That the page which this file shows in a browser is what its data says: cortex-verify makes that page again and compares every byte, this page does not. Read what stands here, or run cortex-verify.';
 
 function empty(reason: string, message: string): EvidenceReport {
   return {
-    verdict: 'broken', reason, message, evidence: null, findings: [{part: 'page', number: 0, verdict: 'broken', reason, message}],
-    entries: [], payloads: [], chains: [], proofs: [], journalsSigned: 0, journalsAnchored: 0, tracesSigned: 0, bodiesMissing: 0, filesListed: 0, limits: [],
+    verdict: 'broken',
+    reason,
+    message,
+    evidence: null,
+    findings: [{part: 'page', number: 0, verdict: 'broken', reason, message}],
+    entries: [],
+    payloads: [],
+    chains: [],
+    proofs: [],
+    journalsSigned: 0,
+    journalsAnchored: 0,
+    tracesSigned: 0,
+    bodiesMissing: 0,
+    filesListed: 0,
+    limits: [],
   };
 }
 
@@ -324,7 +524,8 @@ function empty(reason: string, message: string): EvidenceReport {
 export function checkEvidence(data: Uint8Array, trust: EvidenceTrust): EvidenceReport {
   let c!: Checker;
   const read = judged(blank('unknown'), () => (c = new Checker(readEvidence(data), trust)));
-  if (read.verdict === 'broken') return empty(read.reason === 'NotRead' ? 'NonCanonical' : read.reason!, read.message);
+  if (read.verdict === 'broken')
+    return empty(read.reason === 'NotRead' ? 'NonCanonical' : read.reason!, read.message);
   checkJournals(c);
   c.evidence.entries.forEach((_, i) => checkEntry(c, i));
   checkSubject(c);
@@ -336,10 +537,36 @@ export function checkEvidence(data: Uint8Array, trust: EvidenceTrust): EvidenceR
   conclude(c);
   c.limits.unshift(PAGE_NOT_CHECKED);
   const worst = c.findings.find((one) => one.verdict === 'broken') ?? c.findings[0];
-  const {evidence, findings, entries, payloads, chains, proofs, journalsSigned, journalsAnchored, tracesSigned, bodiesMissing, filesListed, limits} = c;
+  const {
+    evidence,
+    findings,
+    entries,
+    payloads,
+    chains,
+    proofs,
+    journalsSigned,
+    journalsAnchored,
+    tracesSigned,
+    bodiesMissing,
+    filesListed,
+    limits,
+  } = c;
   return {
-    verdict: worst?.verdict ?? 'holds', reason: worst?.reason ?? null, message: worst?.message ?? '', evidence, findings, entries, payloads, chains,
-    proofs, journalsSigned, journalsAnchored, tracesSigned, bodiesMissing, filesListed, limits: worst?.verdict === 'broken' ? [] : limits,
+    verdict: worst?.verdict ?? 'holds',
+    reason: worst?.reason ?? null,
+    message: worst?.message ?? '',
+    evidence,
+    findings,
+    entries,
+    payloads,
+    chains,
+    proofs,
+    journalsSigned,
+    journalsAnchored,
+    tracesSigned,
+    bodiesMissing,
+    filesListed,
+    limits: worst?.verdict === 'broken' ? [] : limits,
   };
 }
 
@@ -347,7 +574,9 @@ export function checkEvidence(data: Uint8Array, trust: EvidenceTrust): EvidenceR
 export function checkEvidenceFile(bytes: Uint8Array, trust: EvidenceTrust): EvidenceReport {
   let data!: Uint8Array;
   const read = judged(blank('unknown'), () => (data = readBlock(bytes)));
-  return read.verdict === 'broken' ? empty(read.reason ?? 'BadEvidence', read.message) : checkEvidence(data, trust);
+  return read.verdict === 'broken'
+    ? empty(read.reason ?? 'BadEvidence', read.message)
+    : checkEvidence(data, trust);
 }
 
 export {isEvidence, readBlock};

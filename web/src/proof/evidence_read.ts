@@ -79,28 +79,34 @@ export function readBlock(bytes: Uint8Array): Uint8Array {
   if (!equal(bytes.subarray(0, FIRST.length + 4), ascii(FIRST + '1">\n')))
     refuse('it was made for another version of the page');
   const end = bytes.length - END.length;
-  if (end < 0 || !equal(bytes.subarray(end), ascii(END))) refuse('it does not end with a block of data');
+  if (end < 0 || !equal(bytes.subarray(end), ascii(END)))
+    refuse('it does not end with a block of data');
   // Base64 has no '<': the last one before the end begins the block.
   const open = bytes.lastIndexOf(0x3c, end - 1);
-  if (open < 0 || !equal(bytes.subarray(open, open + BEGIN.length), ascii(BEGIN))) refuse('found no block of data at its end');
+  if (open < 0 || !equal(bytes.subarray(open, open + BEGIN.length), ascii(BEGIN)))
+    refuse('found no block of data at its end');
   const lines = new TextDecoder('latin1').decode(bytes.subarray(open + BEGIN.length, end));
   const text = lines.replace(/\n/g, '');
-  if (!/^[A-Za-z0-9+/]*={0,2}$/.test(text) || text.length % 4 !== 0) refuse('its block is no base64');
+  if (!/^[A-Za-z0-9+/]*={0,2}$/.test(text) || text.length % 4 !== 0)
+    refuse('its block is no base64');
   let data: Uint8Array;
   try {
     data = fromBase64(text);
   } catch {
     return refuse('its block is no base64');
   }
-  if (lines !== blockOf(data)) throw new Broken('PageMismatch', 'its block is not spelled as the data makes it');
-  if (data.length > DATA_MAX) throw new Broken('EvidenceTooLarge', 'its data is larger than 16 MiB');
+  if (lines !== blockOf(data))
+    throw new Broken('PageMismatch', 'its block is not spelled as the data makes it');
+  if (data.length > DATA_MAX)
+    throw new Broken('EvidenceTooLarge', 'its data is larger than 16 MiB');
   return data;
 }
 
 /** Base64 in lines; a slice at a time, because a call takes only so many arguments. */
 function blockOf(data: Uint8Array): string {
   let text = '';
-  for (let at = 0; at < data.length; at += 57) text += btoa(String.fromCharCode(...data.subarray(at, at + 57))) + '\n';
+  for (let at = 0; at < data.length; at += 57)
+    text += btoa(String.fromCharCode(...data.subarray(at, at + 57))) + '\n';
   return text;
 }
 
@@ -115,7 +121,12 @@ function name(value: Cbor | undefined, what: string): string {
   return text;
 }
 
-function some(map: Map<number | string, Cbor>, key: number, what: string, size?: number): Uint8Array | null {
+function some(
+  map: Map<number | string, Cbor>,
+  key: number,
+  what: string,
+  size?: number,
+): Uint8Array | null {
   if (!map.has(key)) return null;
   const bytes = asBytes(map.get(key), what, size);
   if (bytes.length === 0) throw new Wrong(`${what}: nothing is left out, not empty`);
@@ -134,7 +145,14 @@ function members(value: Cbor, what: string, known: number[]): Map<number | strin
   return map;
 }
 
-function list<T>(map: Map<number | string, Cbor>, key: number, what: string, most: number, isNeeded: boolean, read: (value: Cbor) => T): T[] {
+function list<T>(
+  map: Map<number | string, Cbor>,
+  key: number,
+  what: string,
+  most: number,
+  isNeeded: boolean,
+  read: (value: Cbor) => T,
+): T[] {
   if (!map.has(key) && !isNeeded) return [];
   const found = asList(map.get(key), what);
   if (found.length > most) throw new Wrong(`${what}: expected at most ${most}`);
@@ -147,7 +165,10 @@ function readJournal(value: Cbor): Journal {
   const scheme = schemeNamed(asText(map.get(1), 'scheme'));
   if (!scheme) throw new Wrong('journal: found a scheme that is not known');
   return {
-    actor: name(map.get(0), 'actor'), scheme, size: whole(map.get(2), 'size'), root: asBytes(map.get(3), 'root', 32),
+    actor: name(map.get(0), 'actor'),
+    scheme,
+    size: whole(map.get(2), 'size'),
+    root: asBytes(map.get(3), 'root', 32),
     checkpoint: some(map, 4, 'checkpoint'),
   };
 }
@@ -160,11 +181,13 @@ function within(value: Cbor | undefined, what: string, count: number): number {
 
 export function readEvidence(data: Uint8Array): Evidence {
   const map = members(decode(data), 'evidence', [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]);
-  if (map.get(0) !== 1 || map.get(1) !== 'cortex.evidence') throw new Wrong('evidence: expected version 1 of cortex.evidence');
+  if (map.get(0) !== 1 || map.get(1) !== 'cortex.evidence')
+    throw new Wrong('evidence: expected version 1 of cortex.evidence');
   const journals = list(map, 5, 'journals', MOST.journals, true, readJournal);
   const entries = list(map, 6, 'entries', MOST.entries, true, (value): ShownEntry => {
     const of = members(value, 'entry', [0, 1, 2, 3]);
-    const payload = some(of, 2, 'payload'), salt = some(of, 3, 'salt', 32);
+    const payload = some(of, 2, 'payload'),
+      salt = some(of, 3, 'salt', 32);
     if (payload && !salt) throw new Wrong('a payload needs its salt');
     const inclusion = some(of, 1, 'inclusion');
     if (!inclusion) throw new Wrong('entry: its proof is missing');
@@ -175,25 +198,44 @@ export function readEvidence(data: Uint8Array): Evidence {
     return {path: name(of.get(0), 'path'), bytes: asBytes(of.get(1), 'file')};
   });
   for (let i = 1; i < files.length; i++)
-    if (compare(ascii(files[i - 1]!.path), ascii(files[i]!.path)) >= 0) throw new Wrong('files are not in the order of their paths');
+    if (compare(ascii(files[i - 1]!.path), ascii(files[i]!.path)) >= 0)
+      throw new Wrong('files are not in the order of their paths');
   const entryOf = (value: Cbor | undefined): number => within(value, 'entry', entries.length);
   const made = asNumber(map.get(4), 'time');
   return {
-    kind: name(map.get(2), 'kind'), id: name(map.get(3), 'id'), madeAtNs: made, journals, entries, files,
+    kind: name(map.get(2), 'kind'),
+    id: name(map.get(3), 'id'),
+    madeAtNs: made,
+    journals,
+    entries,
+    files,
     decisions: list(map, 8, 'decisions', MOST.parts, false, (value): Decision => {
       const of = members(value, 'decision', [0, 1, 2, 3]);
       const canonical = some(of, 1, 'signed bytes');
       if (!canonical) throw new Wrong('decision: its bytes are missing');
-      return {entry: entryOf(of.get(0)), canonical, signature: asBytes(of.get(2), 'signature', 64), keyId: name(of.get(3), 'key id')};
+      return {
+        entry: entryOf(of.get(0)),
+        canonical,
+        signature: asBytes(of.get(2), 'signature', 64),
+        keyId: name(of.get(3), 'key id'),
+      };
     }),
     memories: list(map, 9, 'memories', MOST.parts, false, (value): Memory => {
       const of = members(value, 'memory', [0, 1, 2]);
-      return {uri: name(of.get(0), 'uri'), entry: entryOf(of.get(1)), version: some(of, 2, 'version')};
+      return {
+        uri: name(of.get(0), 'uri'),
+        entry: entryOf(of.get(1)),
+        version: some(of, 2, 'version'),
+      };
     }),
     packs: list(map, 10, 'proofs', MOST.parts, false, (value) => asBytes(value, 'proof')),
     keys: list(map, 11, 'keys', MOST.parts, false, (value): ClaimedKey => {
       const of = members(value, 'key', [0, 1, 2]);
-      return {id: name(of.get(0), 'key id'), key: asBytes(of.get(1), 'key', 32), role: name(of.get(2), 'role')};
+      return {
+        id: name(of.get(0), 'key id'),
+        key: asBytes(of.get(1), 'key', 32),
+        role: name(of.get(2), 'role'),
+      };
     }),
     commit: some(map, 12, 'commit'),
   };

@@ -29,8 +29,13 @@ function half(n: number): number {
 }
 
 /** The root that a leaf's path leads to. */
-export function foldInclusion(scheme: Scheme, leafHash: Uint8Array, index: number, size: number,
-                              path: readonly Uint8Array[]): Folded {
+export function foldInclusion(
+  scheme: Scheme,
+  leafHash: Uint8Array,
+  index: number,
+  size: number,
+  path: readonly Uint8Array[],
+): Folded {
   if (!(index >= 0 && index < size)) throw new Malformed('the index is not in the tree');
   const steps: Step[] = [];
   let used = path.length;
@@ -57,8 +62,14 @@ export interface Grown {
 }
 
 /** Both roots that a consistency proof leads to. */
-export function foldConsistency(scheme: Scheme, olderRoot: Uint8Array, size1: number, size2: number,
-                                path: readonly Uint8Array[], newerRoot: Uint8Array): Grown {
+export function foldConsistency(
+  scheme: Scheme,
+  olderRoot: Uint8Array,
+  size1: number,
+  size2: number,
+  path: readonly Uint8Array[],
+  newerRoot: Uint8Array,
+): Grown {
   if (size1 > size2) throw new Malformed('the older journal is the longer one');
   if (size1 === 0 || size1 === size2) {
     if (path.length !== 0) throw new Malformed('the path is too long');
@@ -70,7 +81,12 @@ export function foldConsistency(scheme: Scheme, olderRoot: Uint8Array, size1: nu
     if (used === 0) throw new Malformed('the path is too short');
     return path[--used]!;
   };
-  const join = (left: Uint8Array, right: Uint8Array, perfect: boolean, ours: 'left' | 'right'): Uint8Array => {
+  const join = (
+    left: Uint8Array,
+    right: Uint8Array,
+    perfect: boolean,
+    ours: 'left' | 'right',
+  ): Uint8Array => {
     const result = scheme.join(left, right, perfect);
     steps.push({left, right, result, ours});
     return result;

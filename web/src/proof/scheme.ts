@@ -23,7 +23,8 @@ export interface Scheme {
 }
 
 const ZEROS = new Uint8Array(32);
-const b0 = Uint8Array.of(0), b1 = Uint8Array.of(1);
+const b0 = Uint8Array.of(0),
+  b1 = Uint8Array.of(1);
 const domain = (name: string): Uint8Array => ascii(`matrix.cortex.${name}.v1`);
 
 export function entryLeafHash(entry: Uint8Array): Uint8Array {
@@ -53,14 +54,16 @@ function matrixEmpties(): Uint8Array[] {
   if (empties) return empties;
   const made = new Array<Uint8Array>(257);
   made[256] = sha256(domain('snapshot.smt.empty'));
-  for (let depth = 255; depth >= 0; depth--) made[depth] = matrix1.node(made[depth + 1]!, made[depth + 1]!);
+  for (let depth = 255; depth >= 0; depth--)
+    made[depth] = matrix1.node(made[depth + 1]!, made[depth + 1]!);
   return (empties = made);
 }
 
 const matrix1: Scheme = {
   name: 'matrix-1',
   entryNode: (leafHash) => leafHash,
-  join: (left, right, perfect) => sha256(domain(perfect ? 'snapshot.mmr.node' : 'snapshot.mmr.bag'), left, right),
+  join: (left, right, perfect) =>
+    sha256(domain(perfect ? 'snapshot.mmr.node' : 'snapshot.mmr.bag'), left, right),
   journalRoot: (acc, size) => sha256(domain('snapshot.mmr.root'), u64be(size), acc),
   emptyJournal: sha256(domain('snapshot.mmr.root'), u64be(0), ZEROS),
   startGiven: false,
@@ -71,9 +74,15 @@ const matrix1: Scheme = {
   leaf: (key, value) => sha256(domain('snapshot.smt.leaf'), key, value),
   node: (left, right) => sha256(domain('snapshot.smt.node'), left, right),
   empty: (depth) => matrixEmpties()[depth]!,
-  overall: (journal, memories, edges) => sha256(
-    domain('snapshot.overall'), b1, journal, Uint8Array.of(0, 2),
-    concat(Uint8Array.of(5), ascii('edges'), edges), concat(Uint8Array.of(8), ascii('memories'), memories)),
+  overall: (journal, memories, edges) =>
+    sha256(
+      domain('snapshot.overall'),
+      b1,
+      journal,
+      Uint8Array.of(0, 2),
+      concat(Uint8Array.of(5), ascii('edges'), edges),
+      concat(Uint8Array.of(8), ascii('memories'), memories),
+    ),
 };
 
 export function schemeNamed(name: string): Scheme | null {

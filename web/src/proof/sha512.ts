@@ -4,7 +4,8 @@ const MASK = (1n << 64n) - 1n;
 
 /** Whole part of the root of the given power. */
 function root(value: bigint, exponent: bigint): bigint {
-  let low = 0n, high = 1n << (BigInt(value.toString(2).length) / exponent + 1n);
+  let low = 0n,
+    high = 1n << (BigInt(value.toString(2).length) / exponent + 1n);
   while (low < high) {
     const middle = (low + high + 1n) / 2n;
     if (middle ** exponent <= value) low = middle;
@@ -15,7 +16,8 @@ function root(value: bigint, exponent: bigint): bigint {
 
 function primes(count: number): bigint[] {
   const found: number[] = [];
-  for (let n = 2; found.length < count; n++) if (found.every((prime) => n % prime !== 0)) found.push(n);
+  for (let n = 2; found.length < count; n++)
+    if (found.every((prime) => n % prime !== 0)) found.push(n);
   return found.map(BigInt);
 }
 
@@ -35,16 +37,42 @@ function block(state: bigint[], view: DataView, at: number, k: readonly bigint[]
   const w: bigint[] = [];
   for (let i = 0; i < 16; i++) w.push(view.getBigUint64(at + 8 * i));
   for (let i = 16; i < 80; i++) {
-    const x = w[i - 15]!, y = w[i - 2]!;
-    w.push((w[i - 16]! + (rotate(x, 1n) ^ rotate(x, 8n) ^ (x >> 7n)) + w[i - 7]! +
-      (rotate(y, 19n) ^ rotate(y, 61n) ^ (y >> 6n))) & MASK);
+    const x = w[i - 15]!,
+      y = w[i - 2]!;
+    w.push(
+      (w[i - 16]! +
+        (rotate(x, 1n) ^ rotate(x, 8n) ^ (x >> 7n)) +
+        w[i - 7]! +
+        (rotate(y, 19n) ^ rotate(y, 61n) ^ (y >> 6n))) &
+        MASK,
+    );
   }
-  let [a, b, c, d, e, f, g, h] = state as [bigint, bigint, bigint, bigint, bigint, bigint, bigint, bigint];
+  let [a, b, c, d, e, f, g, h] = state as [
+    bigint,
+    bigint,
+    bigint,
+    bigint,
+    bigint,
+    bigint,
+    bigint,
+    bigint,
+  ];
   for (let i = 0; i < 80; i++) {
-    const t1 = h + (rotate(e, 14n) ^ rotate(e, 18n) ^ rotate(e, 41n)) + ((e & f) ^ (~e & MASK & g)) + k[i]! + w[i]!;
+    const t1 =
+      h +
+      (rotate(e, 14n) ^ rotate(e, 18n) ^ rotate(e, 41n)) +
+      ((e & f) ^ (~e & MASK & g)) +
+      k[i]! +
+      w[i]!;
     const t2 = (rotate(a, 28n) ^ rotate(a, 34n) ^ rotate(a, 39n)) + ((a & b) ^ (a & c) ^ (b & c));
-    h = g; g = f; f = e; e = (d + t1) & MASK;
-    d = c; c = b; b = a; a = (t1 + t2) & MASK;
+    h = g;
+    g = f;
+    f = e;
+    e = (d + t1) & MASK;
+    d = c;
+    c = b;
+    b = a;
+    a = (t1 + t2) & MASK;
   }
   [a, b, c, d, e, f, g, h].forEach((value, i) => (state[i] = (state[i]! + value) & MASK));
 }

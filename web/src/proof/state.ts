@@ -33,7 +33,8 @@ const isZero = (bytes: Uint8Array): boolean => equal(bytes, ZEROS);
 
 function readNamespace(value: Cbor | undefined): 'memories' | 'edges' {
   const name = asText(value, 'namespace');
-  if (name !== 'memories' && name !== 'edges') throw new Wrong('namespace: expected memories or edges');
+  if (name !== 'memories' && name !== 'edges')
+    throw new Wrong('namespace: expected memories or edges');
   return name;
 }
 
@@ -54,13 +55,18 @@ function readKey(map: Map<number | string, Cbor>): KeyProof {
   if ([record, other, valueHash].filter((one) => one !== null).length > 1)
     throw new Malformed('a key says more than one thing of itself');
   return {
-    key: asBytes(map.get(0), 'key hash', 32), record, other, valueHash, siblings: [],
+    key: asBytes(map.get(0), 'key hash', 32),
+    record,
+    other,
+    valueHash,
+    siblings: [],
     membership: record !== null ? 'member' : valueHash !== null ? 'erased' : 'absent',
   };
 }
 
 function readPooledKey(value: Cbor, pool: readonly Uint8Array[], used: Set<number>): KeyProof {
-  const map = asMap(value, 'key'), key = readKey(map);
+  const map = asMap(value, 'key'),
+    key = readKey(map);
   key.siblings = asList(map.get(2), 'siblings').map((one) => {
     const number = asNumber(one, 'sibling');
     if (number > pool.length) throw new Malformed('a sibling that is not in the pool');
@@ -85,7 +91,12 @@ function readCortex(map: Map<number | string, Cbor>): StateProof {
   const used = new Set<number>();
   const keys = asList(map.get(3), 'keys').map((one) => readPooledKey(one, pool, used));
   if (used.size !== pool.length) throw new Malformed('a hash of the pool is not used');
-  return {scheme, namespace: readNamespace(map.get(1)), root: asBytes(map.get(2), 'root', 32), keys};
+  return {
+    scheme,
+    namespace: readNamespace(map.get(1)),
+    root: asBytes(map.get(2), 'root', 32),
+    keys,
+  };
 }
 
 /** Of a compact proof every key gets the siblings that it leaves out (compact.ts). */
@@ -99,7 +110,12 @@ function readCompact(map: Map<number | string, Cbor>): StateProof {
   const ends = (place: Placed): Uint8Array => start(scheme, place.key);
   expand(scheme, placed, asBytes(map.get(5), 'siblings'), asBytes(map.get(6), 'presence'), ends);
   const keys = placed.map((place) => place.key);
-  return {scheme, namespace: readNamespace(map.get(1)), root: asBytes(map.get(2), 'root', 32), keys};
+  return {
+    scheme,
+    namespace: readNamespace(map.get(1)),
+    root: asBytes(map.get(2), 'root', 32),
+    keys,
+  };
 }
 
 function readMatrix(map: Map<number | string, Cbor>): StateProof {
@@ -111,14 +127,19 @@ function readMatrix(map: Map<number | string, Cbor>): StateProof {
     const siblings = asList(one.get('Siblings'), 'Siblings').map((s) => asBytes(s, 'sibling', 32));
     if (siblings.length !== 256) throw new Malformed('expected 256 siblings');
     return {
-      key: asBytes(one.get('KeyHash'), 'KeyHash', 32), record: null, other: null, siblings,
+      key: asBytes(one.get('KeyHash'), 'KeyHash', 32),
+      record: null,
+      other: null,
+      siblings,
       valueHash: isZero(valueHash) ? null : valueHash,
       membership: isZero(valueHash) ? 'absent' : 'member',
     };
   });
   return {
-    scheme: schemeNamed('matrix-1')!, namespace: readNamespace(map.get(1)),
-    root: asBytes(map.get(2), 'root', 32), keys,
+    scheme: schemeNamed('matrix-1')!,
+    namespace: readNamespace(map.get(1)),
+    root: asBytes(map.get(2), 'root', 32),
+    keys,
   };
 }
 
@@ -137,7 +158,8 @@ function start(scheme: Scheme, key: KeyProof): Uint8Array {
   if (key.other === null) return scheme.empty(scheme.name === 'matrix-1' ? 256 : 0);
   if (equal(key.other.key, key.key)) throw new Malformed('the other leaf is this one');
   for (let i = 0; i < key.siblings.length; i++)
-    if (bit(key.other.key, i) !== bit(key.key, i)) throw new Malformed('the other leaf stands elsewhere');
+    if (bit(key.other.key, i) !== bit(key.key, i))
+      throw new Malformed('the other leaf stands elsewhere');
   return scheme.leaf(key.other.key, key.other.value);
 }
 
@@ -145,10 +167,11 @@ function start(scheme: Scheme, key: KeyProof): Uint8Array {
 export function foldKey(scheme: Scheme, key: KeyProof): Folded {
   const steps: Step[] = [];
   let now = start(scheme, key);
-  for (let i = key.siblings.length; i-- > 0;) {
+  for (let i = key.siblings.length; i-- > 0; ) {
     const sibling = key.siblings[i]!;
     const ours = bit(key.key, i) === 0 ? 'left' : 'right';
-    const left = ours === 'left' ? now : sibling, right = ours === 'left' ? sibling : now;
+    const left = ours === 'left' ? now : sibling,
+      right = ours === 'left' ? sibling : now;
     now = scheme.node(left, right);
     steps.push({left, right, result: now, ours});
   }

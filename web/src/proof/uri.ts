@@ -3,10 +3,32 @@
 import {asMap, asNumber, decode} from './cbor';
 import type {Scheme} from './scheme';
 
-const TYPES = ['Identity', 'Fact', 'Preference', 'Belief', 'Event', 'Goal', 'Constraint', 'Capability', 'Pattern'];
+const TYPES = [
+  'Identity',
+  'Fact',
+  'Preference',
+  'Belief',
+  'Event',
+  'Goal',
+  'Constraint',
+  'Capability',
+  'Pattern',
+];
 const EDGES = [
-  'derived_from', 'supersedes', 'references', 'contradicts', 'corroborates', 'consents_to', 'dispatched_to',
-  'attested_by', 'cited_in', 'tombstones', 'part_of', 'instance_of', 'caused_by', 'observed_by',
+  'derived_from',
+  'supersedes',
+  'references',
+  'contradicts',
+  'corroborates',
+  'consents_to',
+  'dispatched_to',
+  'attested_by',
+  'cited_in',
+  'tombstones',
+  'part_of',
+  'instance_of',
+  'caused_by',
+  'observed_by',
 ];
 const DIGITS = '0123456789ABCDEFGHJKMNPQRSTVWXYZ';
 
@@ -31,14 +53,27 @@ export function ulid(text: string): Uint8Array | null {
 export function readUri(uri: string): Subject | null {
   const edge = /^matrix:\/\/cortex\/edge\/([^/]+)\/([a-z_]+)\/([^/]+)$/.exec(uri);
   if (edge) {
-    const source = ulid(edge[1]!), destination = ulid(edge[3]!), type = EDGES.indexOf(edge[2]!) + 1;
+    const source = ulid(edge[1]!),
+      destination = ulid(edge[3]!),
+      type = EDGES.indexOf(edge[2]!) + 1;
     if (!source || !destination || type === 0) return null;
-    return {namespace: 'edges', type, version: 0, key: (scheme) => scheme.edgeKey(source, type, destination)};
+    return {
+      namespace: 'edges',
+      type,
+      version: 0,
+      key: (scheme) => scheme.edgeKey(source, type, destination),
+    };
   }
   const memory = /^matrix:\/\/cortex\/([A-Za-z]+)\/([^/#]+)#([1-9][0-9]*)$/.exec(uri);
-  const id = memory && ulid(memory[2]!), type = memory ? TYPES.indexOf(memory[1]!) + 1 : 0;
+  const id = memory && ulid(memory[2]!),
+    type = memory ? TYPES.indexOf(memory[1]!) + 1 : 0;
   if (!memory || !id || type === 0) return null;
-  return {namespace: 'memories', type, version: Number(memory[3]), key: (scheme) => scheme.memoryKey(id)};
+  return {
+    namespace: 'memories',
+    type,
+    version: Number(memory[3]),
+    key: (scheme) => scheme.memoryKey(id),
+  };
 }
 
 /** Null when the record that is shown answers the question; else why not. */
@@ -46,6 +81,7 @@ export function unlike(subject: Subject, record: Uint8Array): string | null {
   if (subject.namespace === 'edges') return null;
   const map = asMap(decode(record), 'record');
   if (asNumber(map.get(2), 'type') !== subject.type) return 'the memory is of another type';
-  if (asNumber(map.get(3), 'version') < subject.version) return 'the memory has not reached the version asked about';
+  if (asNumber(map.get(3), 'version') < subject.version)
+    return 'the memory has not reached the version asked about';
   return null;
 }

@@ -6,11 +6,23 @@ import {Icon, type IconName} from './icon';
 export type Tone = 'good' | 'bad' | 'warn' | 'info' | 'plain';
 
 const ICONS: Record<Tone, IconName | null> = {
-  good: 'check', bad: 'cross', warn: 'warn', info: 'dot', plain: null,
+  good: 'check',
+  bad: 'cross',
+  warn: 'warn',
+  info: 'dot',
+  plain: null,
 };
 
-export function Badge({tone = 'plain', icon, title, children}: {
-  tone?: Tone; icon?: IconName | null; title?: string; children: ComponentChildren;
+export function Badge({
+  tone = 'plain',
+  icon,
+  title,
+  children,
+}: {
+  tone?: Tone;
+  icon?: IconName | null;
+  title?: string;
+  children: ComponentChildren;
 }) {
   const shape = icon === undefined ? ICONS[tone] : icon;
   return (

@@ -4,7 +4,11 @@ import {useEffect, useRef} from 'preact/hooks';
 import {allCommands, helpIsOpen} from '../base/keys';
 
 const SPELLED: Record<string, string> = {
-  ArrowLeft: '\u2190', ArrowRight: '\u2192', ArrowUp: '\u2191', ArrowDown: '\u2193', ' ': 'Space',
+  ArrowLeft: '\u2190',
+  ArrowRight: '\u2192',
+  ArrowUp: '\u2191',
+  ArrowDown: '\u2193',
+  ' ': 'Space',
 };
 
 export function Help() {
@@ -17,22 +21,44 @@ export function Help() {
   const commands = allCommands();
   const groups = [...new Set(commands.map((command) => command.group))];
   return (
-    <dialog ref={dialog} class="help" aria-labelledby="help-title" onClose={() => (helpIsOpen.value = false)}>
+    <dialog
+      ref={dialog}
+      class="help"
+      aria-labelledby="help-title"
+      onClose={() => (helpIsOpen.value = false)}
+    >
       <header>
         <h2 id="help-title">Keys</h2>
-        <button type="button" onClick={() => (helpIsOpen.value = false)}>Close</button>
+        <button type="button" onClick={() => (helpIsOpen.value = false)}>
+          Close
+        </button>
       </header>
       <div class="help-groups">
         {groups.map((group) => (
           <section key={group}>
             <h3>{group}</h3>
             <dl>
-              {commands.filter((command) => command.group === group).map((command) => (
-                <div key={command.keys}>
-                  <dt>{command.keys.split(' ').filter(Boolean).map((key) => <kbd key={key}>{SPELLED[key] ?? key.replace(/Arrow(Left|Right|Up|Down)/, (_, way: string) => SPELLED[`Arrow${way}`]!)}</kbd>)}</dt>
-                  <dd>{command.what}</dd>
-                </div>
-              ))}
+              {commands
+                .filter((command) => command.group === group)
+                .map((command) => (
+                  <div key={command.keys}>
+                    <dt>
+                      {command.keys
+                        .split(' ')
+                        .filter(Boolean)
+                        .map((key) => (
+                          <kbd key={key}>
+                            {SPELLED[key] ??
+                              key.replace(
+                                /Arrow(Left|Right|Up|Down)/,
+                                (_, way: string) => SPELLED[`Arrow${way}`]!,
+                              )}
+                          </kbd>
+                        ))}
+                    </dt>
+                    <dd>{command.what}</dd>
+                  </div>
+                ))}
             </dl>
           </section>
         ))}

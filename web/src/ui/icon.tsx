@@ -32,10 +32,23 @@ export type IconName = keyof typeof PATHS;
 
 export function Icon({name, label, class: more}: {name: IconName; label?: string; class?: string}) {
   return (
-    <svg class={`icon ${more ?? ''}`} viewBox="0 0 16 16" width="16" height="16"
-         role={label ? 'img' : undefined} aria-label={label} aria-hidden={label ? undefined : 'true'}>
-      <path d={PATHS[name]} fill="none" stroke="currentColor" stroke-width="1.5"
-            stroke-linecap="round" stroke-linejoin="round" />
+    <svg
+      class={`icon ${more ?? ''}`}
+      viewBox="0 0 16 16"
+      width="16"
+      height="16"
+      role={label ? 'img' : undefined}
+      aria-label={label}
+      aria-hidden={label ? undefined : 'true'}
+    >
+      <path
+        d={PATHS[name]}
+        fill="none"
+        stroke="currentColor"
+        stroke-width="1.5"
+        stroke-linecap="round"
+        stroke-linejoin="round"
+      />
     </svg>
   );
 }

@@ -46,7 +46,10 @@ export function VirtualList<T>(props: Props<T>) {
   }, [active]);
 
   const first = Math.max(0, Math.floor(window_.top / rowHeight) - BEYOND);
-  const last = Math.min(items.length, Math.ceil((window_.top + window_.height) / rowHeight) + BEYOND);
+  const last = Math.min(
+    items.length,
+    Math.ceil((window_.top + window_.height) / rowHeight) + BEYOND,
+  );
   useEffect(() => {
     if (last >= items.length) props.onEnd?.();
   }, [last, items.length]);
@@ -54,8 +57,12 @@ export function VirtualList<T>(props: Props<T>) {
   const step = (event: KeyboardEvent): void => {
     const page = Math.max(1, Math.floor(window_.height / rowHeight) - 1);
     const moves: Record<string, number> = {
-      ArrowDown: active + 1, ArrowUp: active - 1, PageDown: active + page, PageUp: active - page,
-      Home: 0, End: items.length - 1,
+      ArrowDown: active + 1,
+      ArrowUp: active - 1,
+      PageDown: active + page,
+      PageUp: active - page,
+      Home: 0,
+      End: items.length - 1,
     };
     const to = moves[event.key];
     if (to !== undefined && items.length > 0) {
@@ -73,23 +80,42 @@ export function VirtualList<T>(props: Props<T>) {
   for (let i = first; i < last; i++) {
     const item = items[i]!;
     rows.push(
-      <div key={props.keyOf(item, i)} id={`${props.label}-${i}`.replace(/\W+/g, '-')} role="option"
-           aria-selected={i === active} aria-setsize={items.length} aria-posinset={i + 1}
-           class={`row ${i === active ? 'row-active' : ''}`}
-           style={{transform: `translateY(${i * rowHeight}px)`, height: `${rowHeight}px`}}
-           onClick={() => {
-             props.onActive?.(i);
-             props.onOpen?.(i);
-           }}>
+      <div
+        key={props.keyOf(item, i)}
+        id={`${props.label}-${i}`.replace(/\W+/g, '-')}
+        role="option"
+        aria-selected={i === active}
+        aria-setsize={items.length}
+        aria-posinset={i + 1}
+        class={`row ${i === active ? 'row-active' : ''}`}
+        style={{transform: `translateY(${i * rowHeight}px)`, height: `${rowHeight}px`}}
+        onClick={() => {
+          props.onActive?.(i);
+          props.onOpen?.(i);
+        }}
+      >
         {props.render(item, i, i === active)}
-      </div>);
+      </div>,
+    );
   }
   return (
-    <div ref={box} class={`list ${props.class ?? ''}`} role="listbox" tabIndex={0}
-         aria-label={props.label} onScroll={measure} onKeyDown={step}
-         aria-activedescendant={active >= first && active < last
-           ? `${props.label}-${active}`.replace(/\W+/g, '-') : undefined}>
-      <div class="list-room" role="presentation" style={{height: `${items.length * rowHeight}px`}}>{rows}</div>
+    <div
+      ref={box}
+      class={`list ${props.class ?? ''}`}
+      role="listbox"
+      tabIndex={0}
+      aria-label={props.label}
+      onScroll={measure}
+      onKeyDown={step}
+      aria-activedescendant={
+        active >= first && active < last
+          ? `${props.label}-${active}`.replace(/\W+/g, '-')
+          : undefined
+      }
+    >
+      <div class="list-room" role="presentation" style={{height: `${items.length * rowHeight}px`}}>
+        {rows}
+      </div>
     </div>
   );
 }

@@ -9,18 +9,31 @@ export function SignIn() {
   const [error, setError] = useState<Error | null>(null);
   const submit = (event: Event): void => {
     event.preventDefault();
-    startSession(token.trim()).then(() => setToken(''), (reason: Error) => setError(reason));
+    startSession(token.trim()).then(
+      () => setToken(''),
+      (reason: Error) => setError(reason),
+    );
   };
   return (
     <main class="alone">
       <form class="sign-in" onSubmit={submit}>
         <h1>cortex</h1>
-        <p>This server shows its records to whoever has a token. <code>cortex serve</code> prints an
-          address with one in it; <code>cortex token add</code> makes more.</p>
+        <p>
+          This server shows its records to whoever has a token. <code>cortex serve</code> prints an
+          address with one in it; <code>cortex token add</code> makes more.
+        </p>
         <label for="token">Token</label>
-        <input id="token" type="password" autocomplete="off" spellcheck={false} value={token}
-               onInput={(event) => setToken(event.currentTarget.value)} />
-        <button type="submit" class="primary" disabled={token.trim() === ''}>Open</button>
+        <input
+          id="token"
+          type="password"
+          autocomplete="off"
+          spellcheck={false}
+          value={token}
+          onInput={(event) => setToken(event.currentTarget.value)}
+        />
+        <button type="submit" class="primary" disabled={token.trim() === ''}>
+          Open
+        </button>
         {error && <Failed error={error} />}
       </form>
     </main>

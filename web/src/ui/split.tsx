@@ -41,8 +41,11 @@ export function Split({direction, name, initial, least = 0.1, children}: Props) 
     bar.setPointerCapture(event.pointerId);
     const area = at.getBoundingClientRect();
     bar.onpointermove = (now) =>
-      move(direction === 'row' ? (now.clientX - area.left) / area.width
-        : (now.clientY - area.top) / area.height);
+      move(
+        direction === 'row'
+          ? (now.clientX - area.left) / area.width
+          : (now.clientY - area.top) / area.height,
+      );
     bar.onpointerup = () => (bar.onpointermove = null);
   };
   const step = (event: KeyboardEvent): void => {
@@ -55,12 +58,25 @@ export function Split({direction, name, initial, least = 0.1, children}: Props) 
   };
   return (
     <div ref={box} class={`split split-${direction}`}>
-      <div class="split-pane" style={{flexGrow: share, flexBasis: 0}}>{children[0]}</div>
-      <div class="split-bar" role="separator" tabIndex={0} aria-label={`Resize ${name}`}
-           aria-orientation={direction === 'row' ? 'vertical' : 'horizontal'}
-           aria-valuenow={Math.round(share * 100)} aria-valuemin={5} aria-valuemax={95}
-           onPointerDown={drag} onKeyDown={step} onDblClick={() => move(initial)} />
-      <div class="split-pane" style={{flexGrow: 1 - share, flexBasis: 0}}>{children[1]}</div>
+      <div class="split-pane" style={{flexGrow: share, flexBasis: 0}}>
+        {children[0]}
+      </div>
+      <div
+        class="split-bar"
+        role="separator"
+        tabIndex={0}
+        aria-label={`Resize ${name}`}
+        aria-orientation={direction === 'row' ? 'vertical' : 'horizontal'}
+        aria-valuenow={Math.round(share * 100)}
+        aria-valuemin={5}
+        aria-valuemax={95}
+        onPointerDown={drag}
+        onKeyDown={step}
+        onDblClick={() => move(initial)}
+      />
+      <div class="split-pane" style={{flexGrow: 1 - share, flexBasis: 0}}>
+        {children[1]}
+      </div>
     </div>
   );
 }

@@ -24,20 +24,36 @@ export function Tabs({label, tabs, active, onActive, children}: Props) {
     const at = tabs.findIndex((tab) => tab.id === active);
     const next = tabs[(at + by + tabs.length) % tabs.length]!;
     onActive(next.id);
-    (event.currentTarget as HTMLElement).querySelector<HTMLElement>(`[data-tab="${next.id}"]`)?.focus();
+    (event.currentTarget as HTMLElement)
+      .querySelector<HTMLElement>(`[data-tab="${next.id}"]`)
+      ?.focus();
   };
   return (
     <div class="tabs">
       <div class="tab-bar" role="tablist" aria-label={label} onKeyDown={step}>
         {tabs.map((tab) => (
-          <button key={tab.id} type="button" role="tab" data-tab={tab.id} id={`tab-${tab.id}`}
-                  aria-selected={tab.id === active} aria-controls={`panel-${tab.id}`}
-                  tabIndex={tab.id === active ? 0 : -1} class="tab" onClick={() => onActive(tab.id)}>
+          <button
+            key={tab.id}
+            type="button"
+            role="tab"
+            data-tab={tab.id}
+            id={`tab-${tab.id}`}
+            aria-selected={tab.id === active}
+            aria-controls={`panel-${tab.id}`}
+            tabIndex={tab.id === active ? 0 : -1}
+            class="tab"
+            onClick={() => onActive(tab.id)}
+          >
             {tab.title}
           </button>
         ))}
       </div>
-      <div class="tab-panel" role="tabpanel" id={`panel-${active}`} aria-labelledby={`tab-${active}`}>
+      <div
+        class="tab-panel"
+        role="tabpanel"
+        id={`panel-${active}`}
+        aria-labelledby={`tab-${active}`}
+      >
         {children}
       </div>
     </div>

@@ -18,13 +18,23 @@ export function Text({text, most = 2000, class: name}: Props) {
   return (
     <span class={name} dir="auto">
       {pieces(cut.text).map((piece, i) =>
-        piece.sign ? <span key={i} class="sign" title={`the character ${piece.sign}`}>{piece.sign}</span>
-          : piece.text)}
+        piece.sign ? (
+          <span key={i} class="sign" title={`the character ${piece.sign}`}>
+            {piece.sign}
+          </span>
+        ) : (
+          piece.text
+        ),
+      )}
       {cut.left > 0 && (
-        <button type="button" class="more" onClick={(event) => {
-          event.stopPropagation();
-          setLimit(limit * 10);
-        }}>
+        <button
+          type="button"
+          class="more"
+          onClick={(event) => {
+            event.stopPropagation();
+            setLimit(limit * 10);
+          }}
+        >
           {`\u2026 ${count(cut.left)} more`}
         </button>
       )}
@@ -35,9 +45,20 @@ export function Text({text, most = 2000, class: name}: Props) {
 /** The same in one short line; the whole of it on hovering, within reason. */
 export function Line({text, most = 120, class: name}: Props) {
   return (
-    <span class={`line ${name ?? ''}`} dir="auto" title={text.length > most ? plain(text, 1000) : undefined}>
+    <span
+      class={`line ${name ?? ''}`}
+      dir="auto"
+      title={text.length > most ? plain(text, 1000) : undefined}
+    >
       {pieces(shorten(text, most).text.replace(/[\n\r\t]+/g, ' ')).map((piece, i) =>
-        piece.sign ? <span key={i} class="sign">{piece.sign}</span> : piece.text)}
+        piece.sign ? (
+          <span key={i} class="sign">
+            {piece.sign}
+          </span>
+        ) : (
+          piece.text
+        ),
+      )}
       {text.length > most ? '\u2026' : ''}
     </span>
   );

@@ -20,13 +20,19 @@ export function say(text: string, tone: Toast['tone'] = 'plain'): void {
 export function Toasts() {
   return (
     <div class="toasts" role="status" aria-live="polite">
-      {toasts.value.map((toast) => <div key={toast.id} class={`toast toast-${toast.tone}`}>{toast.text}</div>)}
+      {toasts.value.map((toast) => (
+        <div key={toast.id} class={`toast toast-${toast.tone}`}>
+          {toast.text}
+        </div>
+      ))}
     </div>
   );
 }
 
 /** To the clipboard, and says so. */
 export function copy(text: string, what: string): void {
-  navigator.clipboard.writeText(text).then(() => say(`${what} copied`),
-    () => say('The browser does not allow copying here', 'bad'));
+  navigator.clipboard.writeText(text).then(
+    () => say(`${what} copied`),
+    () => say('The browser does not allow copying here', 'bad'),
+  );
 }

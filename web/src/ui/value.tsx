@@ -14,10 +14,28 @@ export interface Sent {
 
 /** In one line; `-` for what is not there. */
 export function Short({value, most = 120}: {value: Sent | null | undefined; most?: number}) {
-  if (!value) return <span class="value-none" title="not there">{'\u2014'}</span>;
+  if (!value)
+    return (
+      <span class="value-none" title="not there">
+        {'\u2014'}
+      </span>
+    );
   const json = readJson(value.text.slice(0, most * 6));
-  const kind = json.kind === 'string' ? 'string' : json.kind === 'number' ? 'number' : json.kind === 'word' ? 'word' : 'mixed';
-  return <Line class={`mono value-${kind}`} text={oneLine(json, most) + (value.cut ? '\u2026' : '')} most={most} />;
+  const kind =
+    json.kind === 'string'
+      ? 'string'
+      : json.kind === 'number'
+        ? 'number'
+        : json.kind === 'word'
+          ? 'word'
+          : 'mixed';
+  return (
+    <Line
+      class={`mono value-${kind}`}
+      text={oneLine(json, most) + (value.cut ? '\u2026' : '')}
+      most={most}
+    />
+  );
 }
 
 function summary(json: Json): string {
@@ -28,29 +46,67 @@ function summary(json: Json): string {
 
 const CHILDREN = 200;
 
-function Branch({name, json, depth, open: isOpenAtFirst}: {
-  name: string | null; json: Json; depth: number; open: boolean;
+function Branch({
+  name,
+  json,
+  depth,
+  open: isOpenAtFirst,
+}: {
+  name: string | null;
+  json: Json;
+  depth: number;
+  open: boolean;
 }) {
   const [isOpen, setOpen] = useState(isOpenAtFirst);
   const [most, setMost] = useState(CHILDREN);
-  const label = name !== null && <span class="value-key"><Line text={name} most={200} /></span>;
+  const label = name !== null && (
+    <span class="value-key">
+      <Line text={name} most={200} />
+    </span>
+  );
   if (json.kind !== 'array' && json.kind !== 'object') {
-    return <div class="value-leaf">{label}<Leaf json={json} /></div>;
+    return (
+      <div class="value-leaf">
+        {label}
+        <Leaf json={json} />
+      </div>
+    );
   }
-  const children: [string, Json][] = json.kind === 'array'
-    ? json.items.map((item, i) => [String(i), item]) : json.members;
-  if (children.length === 0) return <div class="value-leaf">{label}<span class="dim mono">{json.kind === 'array' ? '[ ]' : '{ }'}</span></div>;
+  const children: [string, Json][] =
+    json.kind === 'array' ? json.items.map((item, i) => [String(i), item]) : json.members;
+  if (children.length === 0)
+    return (
+      <div class="value-leaf">
+        {label}
+        <span class="dim mono">{json.kind === 'array' ? '[ ]' : '{ }'}</span>
+      </div>
+    );
   return (
     <div class="value-branch">
-      <button type="button" class="link value-open" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
-        <span class="twist" aria-hidden="true">{isOpen ? '\u25be' : '\u25b8'}</span>
-        {label}<span class="dim mono">{summary(json)}</span>
+      <button
+        type="button"
+        class="link value-open"
+        aria-expanded={isOpen}
+        onClick={() => setOpen(!isOpen)}
+      >
+        <span class="twist" aria-hidden="true">
+          {isOpen ? '\u25be' : '\u25b8'}
+        </span>
+        {label}
+        <span class="dim mono">{summary(json)}</span>
         {!isOpen && <Line class="dim mono" text={oneLine(json, 80)} most={80} />}
       </button>
       {isOpen && (
         <div class="value-children">
-          {children.slice(0, most).map(([key, child], i) =>
-            <Branch key={i} name={key} json={child} depth={depth + 1} open={depth < 1 && children.length < 20} />)}
+          {children.slice(0, most).map(([key, child], i) => (
+            <Branch
+              key={i}
+              name={key}
+              json={child}
+              depth={depth + 1}
+              open={depth < 1 && children.length < 20}
+            />
+          ))}
           {children.length > most && (
             <button type="button" class="more" onClick={() => setMost(most + CHILDREN * 5)}>
               {`${count(children.length - most)} more`}
@@ -73,14 +129,21 @@ export function Value({value, hide = []}: {value: Sent; hide?: readonly string[]
   const json = useMemo(() => {
     const read = readJson(value.text);
     return read.kind === 'object' && hide.length > 0
-      ? {...read, members: read.members.filter(([name]) => !hide.includes(name))} : read;
+      ? {...read, members: read.members.filter(([name]) => !hide.includes(name))}
+      : read;
   }, [value.text]);
   return (
     <div class="value">
-      {json.kind === 'object'
-        ? json.members.map(([name, child], i) => <Branch key={i} name={name} json={child} depth={0} open={false} />)
-        : <Branch name={null} json={json} depth={0} open />}
-      {value.cut && <p class="dim">{`The first ${bytes(value.text.length)} of ${bytes(value.size)}.`}</p>}
+      {json.kind === 'object' ? (
+        json.members.map(([name, child], i) => (
+          <Branch key={i} name={name} json={child} depth={0} open={false} />
+        ))
+      ) : (
+        <Branch name={null} json={json} depth={0} open />
+      )}
+      {value.cut && (
+        <p class="dim">{`The first ${bytes(value.text.length)} of ${bytes(value.size)}.`}</p>
+      )}
     </div>
   );
 }

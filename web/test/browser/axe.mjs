@@ -8,9 +8,26 @@ const source = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe
 /** Evaluated by the debugger's protocol, which the page's own policy does not bind. */
 export async function nothingSerious(page, options = {}) {
   if (!(await page.evaluate(() => 'axe' in globalThis))) await page.evaluate(source);
-  const found = await page.evaluate((more) => globalThis.axe.run(document, {resultTypes: ['violations'], ...more}), options);
+  const found = await page.evaluate(
+    (more) => globalThis.axe.run(document, {resultTypes: ['violations'], ...more}),
+    options,
+  );
   const serious = found.violations.filter((one) => ['serious', 'critical'].includes(one.impact));
   if (serious.length > 0)
-    throw new Error('axe found:\n' + serious.map((one) =>
-      `  ${one.id}: ${one.help}\n` + one.nodes.slice(0, 4).map((node) => `    ${node.html.slice(0, 160)} ${node.failureSummary?.replace(/\s+/g, ' ').slice(0, 200)}`).join('\n')).join('\n'));
+    throw new Error(
+      'axe found:\n' +
+        serious
+          .map(
+            (one) =>
+              `  ${one.id}: ${one.help}\n` +
+              one.nodes
+                .slice(0, 4)
+                .map(
+                  (node) =>
+                    `    ${node.html.slice(0, 160)} ${node.failureSummary?.replace(/\s+/g, ' ').slice(0, 200)}`,
+                )
+                .join('\n'),
+          )
+          .join('\n'),
+    );
 }

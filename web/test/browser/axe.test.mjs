@@ -14,26 +14,51 @@ const FIXED = goldenId('fix_loop');
 const COLOURS = {runOnly: ['color-contrast', 'link-in-text-block']};
 const SHAPES = {rules: {'color-contrast': {enabled: false}}};
 const LOOKS = [
-  ['light, 1280', 'light', 1280, {}], ['dark', 'dark', 1280, COLOURS], ['390', 'light', 390, SHAPES],
+  ['light, 1280', 'light', 1280, {}],
+  ['dark', 'dark', 1280, COLOURS],
+  ['390', 'light', 390, SHAPES],
 ];
 
 async function every(page, s) {
   await page.goto(s.url('/inbox'));
   await page.locator('nav.bar a').first().waitFor();
-  const bar = await page.locator('nav.bar a').evaluateAll((links) => links.map((link) => link.getAttribute('href')));
+  const bar = await page
+    .locator('nav.bar a')
+    .evaluateAll((links) => links.map((link) => link.getAttribute('href')));
   const trace = '#/trace/' + encodeURIComponent(s.trace);
   const found = [];
-  for (const address of [...new Set([...bar, '#/debugger/all', trace, `#/run/${OUTSIDE}`, `#/run/${FIXED}?tab=events&event=30`,
-    `#/run/${FIXED}?tab=files&file=contract.json`, `#/run/${OUTSIDE}?tab=changes`, `#/run/${FIXED}?tab=replay`, '#/run/none'])]) {
+  for (const address of [
+    ...new Set([
+      ...bar,
+      '#/debugger/all',
+      trace,
+      `#/run/${OUTSIDE}`,
+      `#/run/${FIXED}?tab=events&event=30`,
+      `#/run/${FIXED}?tab=files&file=contract.json`,
+      `#/run/${OUTSIDE}?tab=changes`,
+      `#/run/${FIXED}?tab=replay`,
+      '#/run/none',
+    ]),
+  ]) {
     await page.evaluate((hash) => (location.hash = hash), address);
     await page.locator('main.screen').waitFor();
-    await page.waitForFunction(() => document.querySelector('.state-loading') === null &&
-      document.querySelector('main').textContent.trim() !== '', null, {timeout: 60000});
+    await page.waitForFunction(
+      () =>
+        document.querySelector('.state-loading') === null &&
+        document.querySelector('main').textContent.trim() !== '',
+      null,
+      {timeout: 60000},
+    );
     for (const [name, colorScheme, width, options] of LOOKS) {
       await page.emulateMedia({colorScheme, reducedMotion: 'reduce'});
       await page.setViewportSize({width, height: 800});
-      await page.waitForFunction((theme) => document.documentElement.dataset.theme === theme, colorScheme);
-      await nothingSerious(page, options).catch((error) => found.push(`${address}, ${name}: ${error.message}`));
+      await page.waitForFunction(
+        (theme) => document.documentElement.dataset.theme === theme,
+        colorScheme,
+      );
+      await nothingSerious(page, options).catch((error) =>
+        found.push(`${address}, ${name}: ${error.message}`),
+      );
     }
   }
   if (found.length > 0) throw new Error(found.join('\n'));
@@ -41,13 +66,16 @@ async function every(page, s) {
 
 export default {
   async begin() {
-    const served = await serveRuns((runs) => {
-      putBundle(runs, 'out_of_scope');
-      putBundle(runs, 'fix_loop');
-    }, (home) => {
-      cortex(['key', 'add', '--home', home, join(TRACES, 'trust.json')]);
-      cortex(['record', '--home', home, join(TRACES, 'alpha.json'), join(TRACES, 'beta.json')]);
-    });
+    const served = await serveRuns(
+      (runs) => {
+        putBundle(runs, 'out_of_scope');
+        putBundle(runs, 'fix_loop');
+      },
+      (home) => {
+        cortex(['key', 'add', '--home', home, join(TRACES, 'trust.json')]);
+        cortex(['record', '--home', home, join(TRACES, 'alpha.json'), join(TRACES, 'beta.json')]);
+      },
+    );
     return {...served, trace: 'trace-976dbe5047633d39-000000'};
   },
   end: (s) => s.close(),

@@ -3,20 +3,31 @@
 import {existsSync} from 'node:fs';
 import {chromium} from 'playwright-core';
 
-export const CHROMIUM = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome']
-  .find((path) => existsSync(path));
+export const CHROMIUM = [
+  '/usr/bin/chromium',
+  '/usr/bin/chromium-browser',
+  '/usr/bin/google-chrome',
+].find((path) => existsSync(path));
 
 export function launch() {
   return chromium.launch({
     executablePath: CHROMIUM,
     // A container's root has no sandbox; what is opened here is our own page.
-    args: ['--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage', '--force-color-profile=srgb'],
+    args: [
+      '--no-sandbox',
+      '--disable-gpu',
+      '--disable-dev-shm-usage',
+      '--force-color-profile=srgb',
+    ],
   });
 }
 
 async function openContext(browser, options) {
   const context = await browser.newContext({
-    viewport: {width: 1280, height: 800}, colorScheme: 'light', reducedMotion: 'reduce', ...options,
+    viewport: {width: 1280, height: 800},
+    colorScheme: 'light',
+    reducedMotion: 'reduce',
+    ...options,
   });
   context.setDefaultTimeout(30000);
   return context;
@@ -33,10 +44,12 @@ export function pagePool(browser) {
       return openPage(browser, options, contexts.get(key));
     },
     async leave({context, page}) {
-      await page.evaluate(() => {
-        localStorage.clear();
-        sessionStorage.clear();
-      }).catch(() => {}); // a page of a file, or one that was never opened, has none
+      await page
+        .evaluate(() => {
+          localStorage.clear();
+          sessionStorage.clear();
+        })
+        .catch(() => {}); // a page of a file, or one that was never opened, has none
       for (const one of context.pages()) await one.close();
       await context.clearCookies();
     },
@@ -48,7 +61,7 @@ export function pagePool(browser) {
 
 /** A page that notes what must not happen: errors, broken policies, requests to anywhere else. */
 export async function openPage(browser, options = {}, shared = null) {
-  const context = shared ?? await openContext(browser, options);
+  const context = shared ?? (await openContext(browser, options));
   const page = await context.newPage();
   const complaints = [];
   page.on('pageerror', (error) => complaints.push(`error: ${error.message}`));
@@ -58,7 +71,10 @@ export async function openPage(browser, options = {}, shared = null) {
   });
   page.on('request', (request) => {
     const url = new URL(request.url());
-    if (!['127.0.0.1', 'localhost'].includes(url.hostname) && !['data:', 'file:', 'blob:'].includes(url.protocol))
+    if (
+      !['127.0.0.1', 'localhost'].includes(url.hostname) &&
+      !['data:', 'file:', 'blob:'].includes(url.protocol)
+    )
       complaints.push(`asked for ${request.url()}`);
   });
   return {context, page, complaints};

@@ -16,7 +16,9 @@ function render(from, to, ...more) {
 }
 
 const said = (page) =>
-  page.evaluate(() => ['.event', '.state', '.why'].map((pane) => document.querySelector(pane)?.innerText ?? ''));
+  page.evaluate(() =>
+    ['.event', '.state', '.why'].map((pane) => document.querySelector(pane)?.innerText ?? ''),
+  );
 
 /** Brings both to a moment and waits until they say the same of it. */
 async function agree(page, other, hash, agent) {
@@ -36,7 +38,11 @@ async function agree(page, other, hash, agent) {
 export default {
   async begin() {
     const folder = mkdtempSync(join(tmpdir(), 'cortex-web-'));
-    return {folder, server: await viewFile(INCIDENT), file: render(INCIDENT, join(folder, 'incident.html'))};
+    return {
+      folder,
+      server: await viewFile(INCIDENT),
+      file: render(INCIDENT, join(folder, 'incident.html')),
+    };
   },
 
   async end(s) {
@@ -51,16 +57,35 @@ export default {
       await other.goto(s.server.url);
       await page.locator('.event-agent').waitFor();
       await other.locator('.event-agent').waitFor();
-      await agree(page, other, '#/debugger/file?node=@reviewer&key=memory.refund_limit', 'reviewer');
+      await agree(
+        page,
+        other,
+        '#/debugger/file?node=@reviewer&key=memory.refund_limit',
+        'reviewer',
+      );
       await agree(page, other, '#/debugger/file?node=@coder&key=memory.phase', 'coder');
       await agree(page, other, '#/debugger/file?node=@planner&key=beliefs.refund_limit', 'planner');
     },
 
     async 'a part of a long history says what it is a part of'(page, s) {
       const writer = new Writer();
-      for (let i = 0; i < 3000; i++) writer.add('agent-' + (i % 3), {action: 'step', i}, {['k' + (i % 7)]: i, first: i < 3 ? i : 0});
+      for (let i = 0; i < 3000; i++)
+        writer.add(
+          'agent-' + (i % 3),
+          {action: 'step', i},
+          {['k' + (i % 7)]: i, first: i < 3 ? i : 0},
+        );
       writeFileSync(join(s.folder, 'long.jsonl'), writer.text());
-      await page.goto(render(join(s.folder, 'long.jsonl'), join(s.folder, 'part.html'), '--first', '1500', '--max', '100'));
+      await page.goto(
+        render(
+          join(s.folder, 'long.jsonl'),
+          join(s.folder, 'part.html'),
+          '--first',
+          '1500',
+          '--max',
+          '100',
+        ),
+      );
       await page.getByText('This file holds 100 of 3000 events').waitFor();
       await page.evaluate(() => (location.hash = '#/debugger/file?node=%231530&key=memory.k4'));
       await page.locator('.event-head', {hasText: '#510'}).waitFor();
@@ -72,7 +97,12 @@ export default {
 
     async 'hostile text cannot leave its place'(page, s) {
       const writer = new Writer();
-      for (const text of ['</script><script>window.pwned=1</script>', '<!--<script>', ']]>', '\u2028</SCRIPT >'])
+      for (const text of [
+        '</script><script>window.pwned=1</script>',
+        '<!--<script>',
+        ']]>',
+        '\u2028</SCRIPT >',
+      ])
         writer.add('agent ' + text, {action: text}, {[text]: text});
       writeFileSync(join(s.folder, 'nasty <script>.jsonl'), writer.text());
       await page.goto(render(join(s.folder, 'nasty <script>.jsonl'), join(s.folder, 'nasty.html')));

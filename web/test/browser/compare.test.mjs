@@ -13,8 +13,18 @@ import {ROOT, viewFile} from './server.mjs';
 function parted() {
   const writer = new Writer();
   const root = writer.add('begin', {action: 'begin'}, {k: 0});
-  for (const [who, steps] of [['left', ['look', 'ask', 'think', 'pay', 'end']], ['right', ['look', 'think', 'pay', 'end']]])
-    steps.forEach((action, i) => writer.add(who, {action}, action === 'pay' ? {paid: {sum: who}} : {[action]: 1}, i === 0 ? {parents: [root]} : {}));
+  for (const [who, steps] of [
+    ['left', ['look', 'ask', 'think', 'pay', 'end']],
+    ['right', ['look', 'think', 'pay', 'end']],
+  ])
+    steps.forEach((action, i) =>
+      writer.add(
+        who,
+        {action},
+        action === 'pay' ? {paid: {sum: who}} : {[action]: 1},
+        i === 0 ? {parents: [root]} : {},
+      ),
+    );
   return writer.text();
 }
 
@@ -25,12 +35,23 @@ export default {
     const folder = mkdtempSync(join(tmpdir(), 'cortex-web-'));
     const file = join(folder, 'steps.jsonl');
     writeFileSync(file, parted());
-    const [incident, steps, runs] = await Promise.all([viewFile(join(ROOT, 'examples/incident.jsonl')), viewFile(file),
+    const [incident, steps, runs] = await Promise.all([
+      viewFile(join(ROOT, 'examples/incident.jsonl')),
+      viewFile(file),
       serveRuns((to) => {
         putBundle(to, 'out_of_scope');
         putBundle(to, 'fix_loop');
-      })]);
-    return {...incident, folder, incident, steps, runs, outside: goldenId('out_of_scope'), fixed: goldenId('fix_loop')};
+      }),
+    ]);
+    return {
+      ...incident,
+      folder,
+      incident,
+      steps,
+      runs,
+      outside: goldenId('out_of_scope'),
+      fixed: goldenId('fix_loop'),
+    };
   },
 
   async end(s) {
@@ -62,10 +83,16 @@ export default {
 
     async 'a step that only one of them took moves nothing that follows'(page, s) {
       await page.goto(at(s.steps.url, '/compare/file?a=@left&b=@right'));
-      await page.getByText('3 the same, 1 alike with other values, 1 only in a, 0 only in b').waitFor();
+      await page
+        .getByText('3 the same, 1 alike with other values, 1 only in a, 0 only in b')
+        .waitFor();
       const rows = page.locator('.compare-steps tbody tr');
       assert.equal(await rows.count(), 5);
-      await rows.nth(1).filter({hasText: 'only in a'}).filter({hasText: 'first difference'}).waitFor();
+      await rows
+        .nth(1)
+        .filter({hasText: 'only in a'})
+        .filter({hasText: 'first difference'})
+        .waitFor();
       await rows.nth(3).filter({hasText: 'alike'}).filter({hasText: 'paid'}).waitFor();
       await rows.nth(4).getByLabel('the same').waitFor();
       await nothingSerious(page);
@@ -79,17 +106,35 @@ export default {
       await page.locator('.compare-runs a').first().click();
       await page.getByText('run id counting as equal').waitFor();
       await page.locator('tr', {hasText: 'gate.diff'}).first().waitFor();
-      await page.locator('.compare-parting', {hasText: 'policy_violation'}).filter({hasText: 'only in a'}).waitFor();
+      await page
+        .locator('.compare-parting', {hasText: 'policy_violation'})
+        .filter({hasText: 'only in a'})
+        .waitFor();
       await page.locator('.compare-first', {hasText: 'last.RUN_CREATED.contract_sha256'}).waitFor();
       await nothingSerious(page);
       // An event of the other run opens in the other run.
-      await page.locator('.compare-steps td:nth-child(3) a', {hasText: 'MERGE_APPLIED'}).first().waitFor();
-      assert.match(await page.locator('.compare-steps td:nth-child(3) a', {hasText: 'MERGE_APPLIED'}).getAttribute('href'), new RegExp(s.fixed));
+      await page
+        .locator('.compare-steps td:nth-child(3) a', {hasText: 'MERGE_APPLIED'})
+        .first()
+        .waitFor();
+      assert.match(
+        await page
+          .locator('.compare-steps td:nth-child(3) a', {hasText: 'MERGE_APPLIED'})
+          .getAttribute('href'),
+        new RegExp(s.fixed),
+      );
       await page.keyboard.press('x');
-      await page.locator('.compare-steps tr', {hasText: 'policy_violation'}).filter({hasText: 'only in b'}).waitFor();
+      await page
+        .locator('.compare-steps tr', {hasText: 'policy_violation'})
+        .filter({hasText: 'only in b'})
+        .waitFor();
       assert.match(page.url(), new RegExp(`compare/run/${s.fixed}`));
       // Against one branch of the other only.
-      await page.getByLabel('Side b').selectOption({label: await page.getByLabel('Side b').locator('option').nth(1).textContent()});
+      await page
+        .getByLabel('Side b')
+        .selectOption({
+          label: await page.getByLabel('Side b').locator('option').nth(1).textContent(),
+        });
       await page.getByText(/There are \d+ steps of a/).waitFor();
       assert.match(page.url(), /b=%40run/);
     },
@@ -106,7 +151,9 @@ export default {
       await page.getByRole('application').focus();
       await page.keyboard.press('ArrowRight');
       await page.keyboard.press('ArrowRight');
-      await page.locator('.heat-words', {hasText: 'user, from step 2: 1 branch off in 1 event'}).waitFor();
+      await page
+        .locator('.heat-words', {hasText: 'user, from step 2: 1 branch off in 1 event'})
+        .waitFor();
       await page.keyboard.press('Enter');
       await page.locator('.event-agent', {hasText: 'user'}).waitFor();
       await page.goBack();

@@ -13,15 +13,29 @@ const MEGABYTE = 'A'.repeat(1 << 20);
 
 /** Everything that has ever fooled a page, as names, keys and values. */
 const HOSTILE = [
-  '<script>window.pwned=1</script>', '"><img src=x onerror=window.pwned=1>', '\' onmouseover=window.pwned=1 x=\'',
-  'javascript:window.pwned=1', '</script><script>window.pwned=1</script>', '{{constructor.constructor("window.pwned=1")()}}',
-  '\u202egnp.exe\u202c', '\u2066iso\u2069', '\u001b[31mred\u001b[0m\u0007', 'a\u0000b', '\ufeffbom\u200bzero', '__proto__', 'constructor',
+  '<script>window.pwned=1</script>',
+  '"><img src=x onerror=window.pwned=1>',
+  "' onmouseover=window.pwned=1 x='",
+  'javascript:window.pwned=1',
+  '</script><script>window.pwned=1</script>',
+  '{{constructor.constructor("window.pwned=1")()}}',
+  '\u202egnp.exe\u202c',
+  '\u2066iso\u2069',
+  '\u001b[31mred\u001b[0m\u0007',
+  'a\u0000b',
+  '\ufeffbom\u200bzero',
+  '__proto__',
+  'constructor',
 ];
 
 function hostile() {
   const writer = new Writer();
   for (const [i, text] of HOSTILE.entries())
-    writer.add('agent ' + text, {action: text, reasoning: text, [text]: text}, {[text]: text, ['k' + i]: {[text]: [text]}});
+    writer.add(
+      'agent ' + text,
+      {action: text, reasoning: text, [text]: text},
+      {[text]: text, ['k' + i]: {[text]: [text]}},
+    );
   writer.add('big', {action: 'big', text: MEGABYTE}, {big: MEGABYTE, number: 1});
   return writer.text();
 }
@@ -29,7 +43,11 @@ function hostile() {
 function long(nodes) {
   const writer = new Writer();
   for (let i = 0; i < nodes; i++)
-    writer.add('agent-' + (i % 4), {action: 'step', i}, i % 1000 === 7 ? {wrong: i} : {['k' + (i % 50)]: i});
+    writer.add(
+      'agent-' + (i % 4),
+      {action: 'step', i},
+      i % 1000 === 7 ? {wrong: i} : {['k' + (i % 50)]: i},
+    );
   return writer.text();
 }
 
@@ -48,11 +66,17 @@ export default {
       return join(folder, name);
     };
     // One word of one event is another one, as somebody would change it who wants to be cleared.
-    const changed = readFileSync(INCIDENT, 'utf8').replace('A person has to look at this.', 'Nobody has to look at this.');
+    const changed = readFileSync(INCIDENT, 'utf8').replace(
+      'A person has to look at this.',
+      'Nobody has to look at this.',
+    );
     assert.notEqual(changed, readFileSync(INCIDENT, 'utf8'));
     const [incident, tampered, nasty, many] = await Promise.all([
-      viewFile(INCIDENT), viewFile(file('tampered.jsonl', changed)), viewFile(file('hostile.jsonl', hostile())),
-      viewFile(file('long.jsonl', long(20000)))]);
+      viewFile(INCIDENT),
+      viewFile(file('tampered.jsonl', changed)),
+      viewFile(file('hostile.jsonl', hostile())),
+      viewFile(file('long.jsonl', long(20000))),
+    ]);
     return {folder, incident, tampered, nasty, many};
   },
 
@@ -91,7 +115,8 @@ export default {
     async 'the keyboard alone is enough'(page, s) {
       await page.goto(at(s.incident.url, '/debugger/file?node=@coder&key=memory.phase'));
       await page.locator('.event-agent', {hasText: 'coder'}).waitFor();
-      const seq = async () => Number((await page.locator('.event-head .mono').textContent()).slice(1));
+      const seq = async () =>
+        Number((await page.locator('.event-head .mono').textContent()).slice(1));
       const last = await seq();
       await page.keyboard.press('ArrowLeft');
       await moment(page, 'coder', last - 1);
@@ -121,14 +146,20 @@ export default {
       await page.locator('.finding', {hasText: 'E_HASH'}).waitFor();
       await page.locator('.finding', {hasText: 'does not match its hash'}).waitFor();
       await page.locator('.lane-name', {hasText: 'reviewer'}).getByLabel('does not hold').waitFor();
-      await page.locator('.lane-name', {hasText: 'user'}).getByLabel('holds', {exact: true}).waitFor();
+      await page
+        .locator('.lane-name', {hasText: 'user'})
+        .getByLabel('holds', {exact: true})
+        .waitFor();
     },
 
     async 'hostile text is text'(page, s, {complaints}) {
       page.on('dialog', (dialog) => complaints.push(`dialog: ${dialog.message()}`));
       await page.goto(s.nasty.url);
       for (let i = 0; i < HOSTILE.length; i++) {
-        await page.evaluate((n) => (location.hash = `#/debugger/file?node=%23${n}&key=memory.k${n}`), i);
+        await page.evaluate(
+          (n) => (location.hash = `#/debugger/file?node=%23${n}&key=memory.k${n}`),
+          i,
+        );
         await page.locator('.event-head', {hasText: 'agent '}).waitFor();
         await page.locator('.why h2', {hasText: `memory.k${i}`}).waitFor();
         await page.locator(`[data-pointer="/memory/k${i}"]`).waitFor();
@@ -141,7 +172,12 @@ export default {
       await page.locator('.event-agent', {hasText: 'big'}).waitFor();
       await page.locator('.event .value').waitFor();
       assert.equal(await page.evaluate(() => window.pwned), undefined);
-      assert.equal(await page.evaluate(() => document.querySelectorAll('#page script, #page img, #page iframe').length), 0);
+      assert.equal(
+        await page.evaluate(
+          () => document.querySelectorAll('#page script, #page img, #page iframe').length,
+        ),
+        0,
+      );
       // A megabyte is not put into the page at once.
       assert.ok((await page.evaluate(() => document.body.textContent.length)) < 100000);
     },
@@ -171,7 +207,13 @@ export default {
       await page.getByRole('button', {name: 'Open'}).click();
       await page.locator('.event-agent').waitFor();
       // The token is nowhere a script could find it afterwards.
-      const kept = await page.evaluate(() => location.href + document.cookie + JSON.stringify(localStorage) + document.documentElement.outerHTML);
+      const kept = await page.evaluate(
+        () =>
+          location.href +
+          document.cookie +
+          JSON.stringify(localStorage) +
+          document.documentElement.outerHTML,
+      );
       assert.ok(!/cortex_[A-Za-z0-9_-]{43}/.test(kept));
     },
 
@@ -187,7 +229,9 @@ export default {
     'nothing serious for axe, dark, 390 pixels': {
       options: {colorScheme: 'dark', viewport: {width: 390, height: 844}},
       async run(page, s) {
-        await page.goto(at(s.incident.url, '/debugger/file?node=@reviewer&key=memory.refund_limit'));
+        await page.goto(
+          at(s.incident.url, '/debugger/file?node=@reviewer&key=memory.refund_limit'),
+        );
         await page.locator('.chain').waitFor();
         await nothingSerious(page);
         await page.getByRole('tab', {name: 'State'}).click();

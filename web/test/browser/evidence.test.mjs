@@ -10,7 +10,8 @@ import {nothingSerious} from './axe.mjs';
 import {cortex, ROOT, serveHome} from './server.mjs';
 
 const ACTOR = 'ada';
-const HOSTILE = '<script>window.pwned=1</script>"><img src=x onerror=window.pwned=1>\u202egnp.exe\u202c';
+const HOSTILE =
+  '<script>window.pwned=1</script>"><img src=x onerror=window.pwned=1>\u202egnp.exe\u202c';
 
 function must(args) {
   const done = cortex(args);
@@ -21,10 +22,17 @@ function must(args) {
 /** A home with memories, a sealed snapshot, a signed checkpoint and entries after it. */
 async function begin() {
   const folder = mkdtempSync(join(tmpdir(), 'cortex-evidence-'));
-  const key = join(folder, 'ada.key'), proof = join(folder, 'answer.proof');
+  const key = join(folder, 'ada.key'),
+    proof = join(folder, 'answer.proof');
   const of = (home) => ['--home', home, '--actor', ACTOR];
-  const write = (home, n) => must(['memory', 'write', 'Belief',
-    JSON.stringify({subject: 'build', statement: `belief ${n}`, stance: 'believe'}), ...of(home)]).trim();
+  const write = (home, n) =>
+    must([
+      'memory',
+      'write',
+      'Belief',
+      JSON.stringify({subject: 'build', statement: `belief ${n}`, stance: 'believe'}),
+      ...of(home),
+    ]).trim();
   const made = {folder, uris: []};
   const server = await serveHome((home) => {
     made.key = must(['key', 'new', '--name', 'log.example/ada', key, '--home', home]).trim();
@@ -34,8 +42,16 @@ async function begin() {
     must(['checkpoint', '--sign', key, ...of(home)]);
     for (let n = 4; n < 7; n++) made.uris.push(write(home, n));
     must(['snapshot', 'make', ...of(home)]);
-    made.hostile = must(['memory', 'write', 'Belief', JSON.stringify({subject: 'x', statement: HOSTILE, stance: 'believe'}),
-      '--home', home, '--actor', 'eve']).trim();
+    made.hostile = must([
+      'memory',
+      'write',
+      'Belief',
+      JSON.stringify({subject: 'x', statement: HOSTILE, stance: 'believe'}),
+      '--home',
+      home,
+      '--actor',
+      'eve',
+    ]).trim();
     must(['prove', '--at', '0', '-o', proof, made.uris[1], ...of(home)]);
   });
   return {...server, ...made, proof, bytes: readFileSync(proof)};
@@ -48,7 +64,12 @@ const VECTORS = join(ROOT, 'tests/vectors/evidence');
 /** The key of the vectors, as people hand keys on. */
 function vectorKey() {
   const key = Buffer.from(readFileSync(join(VECTORS, 'key.txt'), 'utf8').trim(), 'hex');
-  const id = createHash('sha256').update('vectors').update(Buffer.of(10, 1)).update(key).digest('hex').slice(0, 8);
+  const id = createHash('sha256')
+    .update('vectors')
+    .update(Buffer.of(10, 1))
+    .update(key)
+    .digest('hex')
+    .slice(0, 8);
   return `vectors+${id}+${Buffer.concat([Buffer.of(1), key]).toString('base64')}`;
 }
 
@@ -59,14 +80,18 @@ async function settled(page) {
   await page.locator('.snapshot', {hasText: 'memories'}).first().waitFor();
 }
 
-const choose = (page, file) => page.getByLabel('A proof, manifest, checkpoint or evidence file').setInputFiles(file);
+const choose = (page, file) =>
+  page.getByLabel('A proof, manifest, checkpoint or evidence file').setInputFiles(file);
 
 async function drop(page, name, latin1) {
-  const transfer = await page.evaluateHandle(([called, text]) => {
-    const held = new DataTransfer();
-    held.items.add(new File([Uint8Array.from(text, (c) => c.charCodeAt(0))], called));
-    return held;
-  }, [name, latin1]);
+  const transfer = await page.evaluateHandle(
+    ([called, text]) => {
+      const held = new DataTransfer();
+      held.items.add(new File([Uint8Array.from(text, (c) => c.charCodeAt(0))], called));
+      return held;
+    },
+    [name, latin1],
+  );
   await page.dispatchEvent('.own', 'drop', {dataTransfer: transfer});
 }
 
@@ -124,7 +149,9 @@ export default {
       const asked = [];
       page.on('request', (request) => asked.push(request.url()));
       await trust(page, s.key);
-      await page.getByLabel('A proof, manifest, checkpoint or evidence file').setInputFiles(s.proof);
+      await page
+        .getByLabel('A proof, manifest, checkpoint or evidence file')
+        .setInputFiles(s.proof);
       await verdict(page, 'holds');
       await page.locator('.questions', {hasText: s.uris[1]}).waitFor();
       const forged = join(s.folder, 'forged.proof');
@@ -140,12 +167,20 @@ export default {
     },
 
     async 'proof and checkpoint are saved, and hold for cortex-verify'(page, s) {
-      await page.goto(s.url(`/evidence?actor=${ACTOR}&what=state&at=0&uri=${encodeURIComponent(s.uris[1])}`));
+      await page.goto(
+        s.url(`/evidence?actor=${ACTOR}&what=state&at=0&uri=${encodeURIComponent(s.uris[1])}`),
+      );
       await verdict(page, 'indeterminate');
-      const [proof] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', {name: 'state.proof'}).click()]);
+      const [proof] = await Promise.all([
+        page.waitForEvent('download'),
+        page.getByRole('button', {name: 'state.proof'}).click(),
+      ]);
       await proof.saveAs(join(s.folder, 'saved.proof'));
       assert.equal(cortex(['verify', join(s.folder, 'saved.proof'), '--key', s.key]).status, 0);
-      const [note] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', {name: 'Save the checkpoint of log.example/ada'}).click()]);
+      const [note] = await Promise.all([
+        page.waitForEvent('download'),
+        page.getByRole('button', {name: 'Save the checkpoint of log.example/ada'}).click(),
+      ]);
       assert.equal(note.suggestedFilename(), 'log.example-ada.checkpoint');
       await note.saveAs(join(s.folder, 'saved.checkpoint'));
       const done = cortex(['verify', join(s.folder, 'saved.checkpoint'), '--key', s.key]);
@@ -153,7 +188,9 @@ export default {
       // The page reads what it gave out.
       await page.getByRole('tab', {name: 'A file of yours'}).click();
       await trust(page, s.key);
-      await page.getByLabel('A proof, manifest, checkpoint or evidence file').setInputFiles(join(s.folder, 'saved.checkpoint'));
+      await page
+        .getByLabel('A proof, manifest, checkpoint or evidence file')
+        .setInputFiles(join(s.folder, 'saved.checkpoint'));
       await verdict(page, 'holds');
     },
 
@@ -161,7 +198,7 @@ export default {
       await page.goto(s.url(`/evidence?actor=${ACTOR}&what=state`));
       const shown = page.locator('.snapshot', {hasText: 'memories'});
       await shown.first().waitFor();
-      assert.deepEqual((await shown.locator('.mono').allTextContents()), ['#1', '#0']);
+      assert.deepEqual(await shown.locator('.mono').allTextContents(), ['#1', '#0']);
       await shown.nth(1).filter({hasText: 'sealed'}).click();
       await page.waitForFunction(() => location.hash.includes('at=0'));
       // What was written later is not there then.
@@ -211,7 +248,11 @@ export default {
       await drop(page, 'spelled.cxe', whole.slice(0, begins) + '\n' + whole.slice(begins));
       await page.locator('.report-why', {hasText: 'PageMismatch'}).waitFor();
       const at = begins + 3000;
-      await drop(page, 'forged.cxe', whole.slice(0, at) + (whole[at] === 'A' ? 'B' : 'A') + whole.slice(at + 1));
+      await drop(
+        page,
+        'forged.cxe',
+        whole.slice(0, at) + (whole[at] === 'A' ? 'B' : 'A') + whole.slice(at + 1),
+      );
       await page.locator('.report-head .badge', {hasText: 'broken'}).waitFor();
       // A page that says something else is what this page cannot see, and says so; cortex-verify sees it.
       const lied = whole.replace('</h1>', ' and all is well</h1>');
@@ -236,7 +277,12 @@ export default {
         await page.getByText('cortex-verify').first().waitFor();
         await nothingSerious(page);
         assert.deepEqual([...new Set(asked)], ['file://' + html]);
-        assert.equal(await page.evaluate(() => document.querySelectorAll('script:not([type]), script[src], link, img').length), 0);
+        assert.equal(
+          await page.evaluate(
+            () => document.querySelectorAll('script:not([type]), script[src], link, img').length,
+          ),
+          0,
+        );
       }
     },
 
@@ -261,7 +307,8 @@ export default {
       await page.getByRole('alert').waitFor();
       await page.getByLabel('Run, trace, commit or memory').fill(s.uris[0]);
       const [saved] = await Promise.all([
-        page.waitForEvent('download'), page.getByRole('button', {name: 'Make the file'}).click(),
+        page.waitForEvent('download'),
+        page.getByRole('button', {name: 'Make the file'}).click(),
       ]);
       assert.equal(saved.suggestedFilename(), 'evidence.cxe');
       await saved.saveAs(join(s.folder, 'saved.cxe'));

@@ -9,17 +9,25 @@ const BETA = '0f1710aec6e6a530';
 
 /** Signs in with a token of these scopes. */
 async function open(page, s, scopes, to) {
-  const made = cortex(['token', 'add', '--home', s.home, '--json', ...scopes.flatMap((scope) => ['--scope', scope])]);
+  const made = cortex([
+    'token',
+    'add',
+    '--home',
+    s.home,
+    '--json',
+    ...scopes.flatMap((scope) => ['--scope', scope]),
+  ]);
   assert.equal(made.status, 0, made.stderr);
   await page.goto(`${s.base}/#token=${JSON.parse(made.stdout).token}&to=${encodeURIComponent(to)}`);
 }
 
 export default {
-  begin: () => serveHome((home) => {
-    cortex(['key', 'add', '--home', home, join(TRACES, 'trust.json')]);
-    cortex(['record', '--home', home, join(TRACES, 'alpha.json'), join(TRACES, 'beta.json')]);
-    assert.equal(cortex(['detect', '--home', home]).status, 1);
-  }),
+  begin: () =>
+    serveHome((home) => {
+      cortex(['key', 'add', '--home', home, join(TRACES, 'trust.json')]);
+      cortex(['record', '--home', home, join(TRACES, 'alpha.json'), join(TRACES, 'beta.json')]);
+      assert.equal(cortex(['detect', '--home', home]).status, 1);
+    }),
   end: (s) => s.close(),
 
   tests: {
@@ -27,7 +35,11 @@ export default {
       await page.goto(s.url('/fleet'));
       await page.locator('.fleet-table tbody tr').first().getByText('1 mismatch').waitFor();
       await page.getByText('too few').first().waitFor();
-      assert.equal(await page.getByRole('button', {name: 'Resolve', exact: true}).count(), 0, 'a token without key:admin silences nothing');
+      assert.equal(
+        await page.getByRole('button', {name: 'Resolve', exact: true}).count(),
+        0,
+        'a token without key:admin silences nothing',
+      );
       await page.getByRole('link', {name: `trace-${BETA}-000005`}).click();
       await page.getByText('entry 6 does not follow from the one in front of it').waitFor();
     },

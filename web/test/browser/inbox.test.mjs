@@ -13,13 +13,17 @@ const head = (page, text) => page.locator('.screen-head', {hasText: text}).waitF
 const choose = (page, name) => page.locator('.facets').getByRole('button', {name}).click();
 
 export default {
-  begin: () => serveRuns((runs) => {
-    putBundle(runs, 'out_of_scope');
-    putBundle(runs, 'fix_loop');
-  }, (home) => {
-    cortex(['key', 'add', '--home', home, join(TRACES, 'trust.json')]);
-    cortex(['record', '--home', home, join(TRACES, 'alpha.json'), join(TRACES, 'beta.json')]);
-  }),
+  begin: () =>
+    serveRuns(
+      (runs) => {
+        putBundle(runs, 'out_of_scope');
+        putBundle(runs, 'fix_loop');
+      },
+      (home) => {
+        cortex(['key', 'add', '--home', home, join(TRACES, 'trust.json')]);
+        cortex(['record', '--home', home, join(TRACES, 'alpha.json'), join(TRACES, 'beta.json')]);
+      },
+    ),
   end: (s) => s.close(),
 
   tests: {
@@ -49,15 +53,25 @@ export default {
     async 'words are looked for in what was said, too'(page, s) {
       await page.goto(s.url('/inbox?q=page said'));
       await head(page, 'record');
-      const found = await (await fetch(`${s.base}/api/v1/covenant/traces?text=page+said&level=full_traces`, {headers: {Authorization: `Bearer ${s.token}`}})).json();
+      const found = await (
+        await fetch(`${s.base}/api/v1/covenant/traces?text=page+said&level=full_traces`, {
+          headers: {Authorization: `Bearer ${s.token}`},
+        })
+      ).json();
       assert.ok(found.count > 0 && found.count < 16);
-      await page.waitForFunction((n) => document.querySelectorAll('.item-trace').length === n, found.count);
+      await page.waitForFunction(
+        (n) => document.querySelectorAll('.item-trace').length === n,
+        found.count,
+      );
     },
 
     async 'a run of the list opens, and one that failed tells its gate'(page, s) {
       await page.goto(s.url('/inbox?kind=run&verdict=failed'));
       await page.locator('.item-run').first().click();
-      await page.waitForFunction((id) => location.hash.startsWith(`#/run/${id}`), goldenId('out_of_scope'));
+      await page.waitForFunction(
+        (id) => location.hash.startsWith(`#/run/${id}`),
+        goldenId('out_of_scope'),
+      );
     },
 
     async 'a history opens in the debugger'(page, s) {
@@ -83,7 +97,8 @@ export default {
       await page.goto(s.url('/inbox'));
       await page.getByText('live', {exact: true}).waitFor();
       const answer = await fetch(s.base + '/api/v1/covenant/events', {
-        method: 'POST', headers: {'Authorization': `Bearer ${s.token}`, 'Content-Type': 'application/json'},
+        method: 'POST',
+        headers: {Authorization: `Bearer ${s.token}`, 'Content-Type': 'application/json'},
         body: readFileSync(join(TRACES, 'later.json')),
       });
       assert.equal(answer.status, 200);

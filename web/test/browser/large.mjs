@@ -12,10 +12,15 @@ const FRAMES = 200;
 const sizes = process.argv.slice(2).map(Number);
 
 function write(path, nodes) {
-  const file = openSync(path, 'w'), writer = new Writer();
+  const file = openSync(path, 'w'),
+    writer = new Writer();
   for (let i = 0; i < nodes; i++) {
     const wrong = i % Math.ceil(nodes / 100) === 7;
-    writer.add('agent-' + (i % 8), {action: 'step', i, text: 'x'.repeat(100)}, wrong ? {wrong: i} : {['k' + (i % 64)]: i});
+    writer.add(
+      'agent-' + (i % 8),
+      {action: 'step', i, text: 'x'.repeat(100)},
+      wrong ? {wrong: i} : {['k' + (i % 64)]: i},
+    );
     if (writer.lines.length === 10000) {
       writeSync(file, writer.text());
       writer.lines = [];
@@ -65,9 +70,11 @@ async function measure(browser, nodes) {
     const frames = await page.evaluate(() => window.frames_);
     const heap = await page.evaluate(() => performance.memory?.usedJSHeapSize ?? 0);
     const elements = await page.evaluate(() => document.querySelectorAll('*').length);
-    console.log(`${nodes} nodes: opened and shown in ${opened} ms, shown again in ${again} ms, why in ${why} ms, `
-      + `${median(frames).toFixed(1)} ms a frame while panning (most ${Math.max(...frames).toFixed(0)}), `
-      + `${(heap / 1e6).toFixed(1)} MB in the page, ${elements} elements`);
+    console.log(
+      `${nodes} nodes: opened and shown in ${opened} ms, shown again in ${again} ms, why in ${why} ms, ` +
+        `${median(frames).toFixed(1)} ms a frame while panning (most ${Math.max(...frames).toFixed(0)}), ` +
+        `${(heap / 1e6).toFixed(1)} MB in the page, ${elements} elements`,
+    );
     await context.close();
     await server.close();
   } finally {

@@ -6,8 +6,14 @@ import {createHash} from 'node:crypto';
 export function canonical(value) {
   if (Array.isArray(value)) return `[${value.map(canonical).join(',')}]`;
   if (value && typeof value === 'object')
-    return `{${Object.keys(value).sort().map((key) => `${canonical(key)}:${canonical(value[key])}`).join(',')}}`;
-  return JSON.stringify(value).replace(/[\u007f-\uffff]/g, (c) => '\\u' + c.charCodeAt(0).toString(16).padStart(4, '0'));
+    return `{${Object.keys(value)
+      .sort()
+      .map((key) => `${canonical(key)}:${canonical(value[key])}`)
+      .join(',')}}`;
+  return JSON.stringify(value).replace(
+    /[\u007f-\uffff]/g,
+    (c) => '\\u' + c.charCodeAt(0).toString(16).padStart(4, '0'),
+  );
 }
 
 export class Writer {
@@ -20,11 +26,22 @@ export class Writer {
     const prev = before?.hash ?? more.parents?.[0] ?? '0'.repeat(64);
     const seq = before ? before.seq + 1 : 0;
     const hash = createHash('sha256')
-      .update(prev + canonical(event) + seq + agent + '2.0.0' + [...parents].sort().join(',')).digest('hex');
-    this.lines.push(JSON.stringify({
-      node_id: hash, agent_id: agent, seq, timestamp: more.timestamp ?? 1767600000 + this.lines.length, event,
-      state_delta: {memory}, prev_hash: prev, hash, parents, fork_type: more.fork ?? null,
-    }));
+      .update(prev + canonical(event) + seq + agent + '2.0.0' + [...parents].sort().join(','))
+      .digest('hex');
+    this.lines.push(
+      JSON.stringify({
+        node_id: hash,
+        agent_id: agent,
+        seq,
+        timestamp: more.timestamp ?? 1767600000 + this.lines.length,
+        event,
+        state_delta: {memory},
+        prev_hash: prev,
+        hash,
+        parents,
+        fork_type: more.fork ?? null,
+      }),
+    );
     this.heads.set(agent, {hash, seq});
     return hash;
   }

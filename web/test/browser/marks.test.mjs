@@ -15,7 +15,13 @@ const at = (url, path) => url + '&to=' + encodeURIComponent(path);
 function overridden() {
   const writer = new Writer();
   for (let i = 0; i < 30; i++)
-    writer.add('agent', {action: 'step', i}, i === 9 || i === 21 ? {conscience: {action_was_overridden: true, i}} : {k: i % 7 === 0 ? i : 0});
+    writer.add(
+      'agent',
+      {action: 'step', i},
+      i === 9 || i === 21
+        ? {conscience: {action_was_overridden: true, i}}
+        : {k: i % 7 === 0 ? i : 0},
+    );
   return writer.text();
 }
 
@@ -33,13 +39,16 @@ export default {
     const folder = mkdtempSync(join(tmpdir(), 'cortex-web-'));
     const file = join(folder, 'overridden.jsonl');
     writeFileSync(file, overridden());
-    const [view, served] = await Promise.all([viewFile(file), serveHome((home) => {
-      cortex(['key', 'add', '--home', home, join(TRACES, 'trust.json')]);
-      cortex(['record', '--home', home, join(TRACES, 'alpha.json')]);
-      snapshot(home, ALPHA);
-      cortex(['record', '--home', home, join(TRACES, 'later.json')]);
-      snapshot(home, ALPHA);
-    })]);
+    const [view, served] = await Promise.all([
+      viewFile(file),
+      serveHome((home) => {
+        cortex(['key', 'add', '--home', home, join(TRACES, 'trust.json')]);
+        cortex(['record', '--home', home, join(TRACES, 'alpha.json')]);
+        snapshot(home, ALPHA);
+        cortex(['record', '--home', home, join(TRACES, 'later.json')]);
+        snapshot(home, ALPHA);
+      }),
+    ]);
     return {folder, view, served};
   },
 
@@ -89,9 +98,13 @@ export default {
       await page.keyboard.press('s');
       // Eight traces of six components.
       await moment(page, 47);
-      await page.locator('.event-held', {hasText: 'Snapshot 0 was taken behind this event'}).waitFor();
+      await page
+        .locator('.event-held', {hasText: 'Snapshot 0 was taken behind this event'})
+        .waitFor();
       await page.keyboard.press('s');
-      await page.locator('.event-held', {hasText: 'Snapshot 1 was taken behind this event'}).waitFor();
+      await page
+        .locator('.event-held', {hasText: 'Snapshot 1 was taken behind this event'})
+        .waitFor();
       await page.keyboard.press('S');
       await moment(page, 47);
       await nothingSerious(page);

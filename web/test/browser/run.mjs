@@ -18,11 +18,14 @@ if (!existsSync(join(HERE, '../../node_modules/playwright-core')))
 const {CHROMIUM, launch, pagePool} = await import('./browser.mjs');
 const {cortex} = await import('./server.mjs');
 if (!CHROMIUM) skip('there is no chromium; scripts/install-deps.sh test installs it');
-if (!cortex(['lattice', 'view', '--help']).stdout?.includes('lattice view')) skip('the program has no page');
+if (!cortex(['lattice', 'view', '--help']).stdout?.includes('lattice view'))
+  skip('the program has no page');
 
 const wanted = process.argv.slice(2);
-const files = readdirSync(HERE).filter((name) => name.endsWith('.test.mjs'))
-  .filter((name) => wanted.length === 0 || wanted.some((part) => name.includes(part))).sort();
+const files = readdirSync(HERE)
+  .filter((name) => name.endsWith('.test.mjs'))
+  .filter((name) => wanted.length === 0 || wanted.some((part) => name.includes(part)))
+  .sort();
 let browser;
 try {
   browser = await launch();
@@ -48,7 +51,8 @@ async function runFile(file) {
     const open = await pages.open(test.options);
     try {
       await (test.run ?? test)(open.page, shared, open);
-      if (open.complaints.length > 0) throw new Error(`the page complained:\n  ${open.complaints.join('\n  ')}`);
+      if (open.complaints.length > 0)
+        throw new Error(`the page complained:\n  ${open.complaints.join('\n  ')}`);
       passed++;
       console.log(`ok ${name} (${Date.now() - began} ms)`);
     } catch (error) {

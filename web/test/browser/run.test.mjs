@@ -15,8 +15,10 @@ const FILES = 500;
 const LINES = 100;
 
 function largePatch() {
-  const file = (i) => `diff --git a/src/app/f${i}.c b/src/app/f${i}.c\nnew file mode 100644\n--- /dev/null\n` +
-    `+++ b/src/app/f${i}.c\n@@ -0,0 +1,${LINES} @@\n` + Array.from({length: LINES}, (_, k) => `+line ${k} of ${i}\n`).join('');
+  const file = (i) =>
+    `diff --git a/src/app/f${i}.c b/src/app/f${i}.c\nnew file mode 100644\n--- /dev/null\n` +
+    `+++ b/src/app/f${i}.c\n@@ -0,0 +1,${LINES} @@\n` +
+    Array.from({length: LINES}, (_, k) => `+line ${k} of ${i}\n`).join('');
   return Array.from({length: FILES}, (_, i) => file(i)).join('');
 }
 
@@ -31,13 +33,17 @@ async function open(page, s, id, query = '') {
 }
 
 export default {
-  begin: () => serveRuns((runs) => {
-    putBundle(runs, 'out_of_scope');
-    putBundle(runs, 'fix_loop');
-    const tampered = putBundle(runs, 'tests_fail');
-    rewrite(join(tampered, 'patch.diff'), goldenText('tests_fail', 'patch.diff').replace('/*', '/* not'));
-    rewrite(join(putBundle(runs, 'tool_gate'), 'patch.diff'), largePatch());
-  }),
+  begin: () =>
+    serveRuns((runs) => {
+      putBundle(runs, 'out_of_scope');
+      putBundle(runs, 'fix_loop');
+      const tampered = putBundle(runs, 'tests_fail');
+      rewrite(
+        join(tampered, 'patch.diff'),
+        goldenText('tests_fail', 'patch.diff').replace('/*', '/* not'),
+      );
+      rewrite(join(putBundle(runs, 'tool_gate'), 'patch.diff'), largePatch());
+    }),
   end: (s) => s.close(),
 
   tests: {
@@ -48,7 +54,10 @@ export default {
       await page.locator('.stop-failed', {hasText: 'Failed'}).waitFor();
       await page.locator('.changes-head', {hasText: '1 file outside the allowed paths'}).waitFor();
       await page.locator('.diff-outside', {hasText: 'README.md'}).waitFor();
-      assert.equal(await page.locator('.changes-files .row', {hasText: 'main.c'}).getByText('outside').count(), 0);
+      assert.equal(
+        await page.locator('.changes-files .row', {hasText: 'main.c'}).getByText('outside').count(),
+        0,
+      );
       await page.locator('.gate-bad').getByRole('button', {name: 'event 21'}).click();
       await page.locator('.event-detail', {hasText: 'DIFF_GATE_RESULT'}).waitFor();
       assert.match(page.url(), new RegExp(`${OUTSIDE}\\?event=21`));
@@ -60,7 +69,10 @@ export default {
       await open(page, s, FIXED);
       assert.equal(await page.locator('.rail-row').count(), 2);
       await page.locator('.rail-fix .stop-done', {hasText: 'Done'}).waitFor();
-      await page.locator('.rail-fix').getByRole('button', {name: /^Tests|Tests/}).click();
+      await page
+        .locator('.rail-fix')
+        .getByRole('button', {name: /^Tests|Tests/})
+        .click();
       await page.locator('.events-count', {hasText: '5 of 52'}).waitFor();
       await page.getByLabel('Filter the events').fill('gate_failed');
       await page.locator('.events-count', {hasText: '1 of 52'}).waitFor();
@@ -80,7 +92,10 @@ export default {
       await page.locator('.stop-now', {hasText: 'Work'}).waitFor();
       await page.getByRole('option', {name: /WORKTREE_CREATED/}).waitFor();
       await page.getByRole('button', {name: 'Follow', exact: true}).waitFor();
-      appendFileSync(join(folder, 'events.jsonl'), lines.slice(8, 24).join('') + lines[24].slice(0, 30));
+      appendFileSync(
+        join(folder, 'events.jsonl'),
+        lines.slice(8, 24).join('') + lines[24].slice(0, 30),
+      );
       await page.locator('.stop-now', {hasText: 'Review'}).waitFor();
       await page.locator('.gate', {hasText: 'Diff'}).waitFor();
       await page.locator('.events-count', {hasText: '24'}).waitFor();
@@ -116,12 +131,14 @@ export default {
     async 'a large patch: only what is in view is in the page'(page, s) {
       await open(page, s, LARGE);
       await page.locator('.changes-head', {hasText: /500 files/}).waitFor();
-      assert.ok(await page.locator('.changes-rows .row').count() < 200);
+      assert.ok((await page.locator('.changes-rows .row').count()) < 200);
       await page.getByRole('listbox', {name: 'Changed files'}).focus();
       await page.keyboard.press('End');
-      await page.locator('.changes-rows .diff-file', {hasText: `src/app/f${FILES - 1}.c`}).waitFor();
+      await page
+        .locator('.changes-rows .diff-file', {hasText: `src/app/f${FILES - 1}.c`})
+        .waitFor();
       await page.locator('.changes-rows', {hasText: `line 3 of ${FILES - 1}`}).waitFor();
-      assert.ok(await page.locator('.row').count() < 400);
+      assert.ok((await page.locator('.row').count()) < 400);
     },
 
     async 'a run that is not there, and how it is said'(page, s) {

@@ -19,10 +19,16 @@ export function goldenText(scenario, path) {
 
 function git(folder, ...args) {
   const done = spawnSync('git', args, {
-    cwd: folder, encoding: 'utf8',
+    cwd: folder,
+    encoding: 'utf8',
     env: {
-      ...process.env, GIT_CONFIG_GLOBAL: '/dev/null', GIT_CONFIG_NOSYSTEM: '1', GIT_AUTHOR_NAME: 'Cortex Test',
-      GIT_AUTHOR_EMAIL: 'test@example.invalid', GIT_COMMITTER_NAME: 'Cortex Test', GIT_COMMITTER_EMAIL: 'test@example.invalid',
+      ...process.env,
+      GIT_CONFIG_GLOBAL: '/dev/null',
+      GIT_CONFIG_NOSYSTEM: '1',
+      GIT_AUTHOR_NAME: 'Cortex Test',
+      GIT_AUTHOR_EMAIL: 'test@example.invalid',
+      GIT_COMMITTER_NAME: 'Cortex Test',
+      GIT_COMMITTER_EMAIL: 'test@example.invalid',
     },
   });
   if (done.status !== 0) throw new Error(`git ${args[0]}: ${done.stderr ?? done.error}`);
@@ -38,7 +44,8 @@ export function putBundle(runs, scenario) {
 /** All of a golden bundle but its events, beside those that are there. */
 export function putRest(runs, scenario) {
   cpSync(join(GOLDEN, scenario, 'bundle'), join(runs, goldenId(scenario)), {
-    recursive: true, filter: (path) => !path.endsWith('/bundle/events.jsonl'),
+    recursive: true,
+    filter: (path) => !path.endsWith('/bundle/events.jsonl'),
   });
 }
 
@@ -56,7 +63,8 @@ export async function serveRuns(fill, fillHome = () => {}) {
   await fill(runs);
   const served = await serveHome(fillHome, '--repo', repo);
   return {
-    ...served, runs,
+    ...served,
+    runs,
     async close() {
       await served.close();
       rmSync(folder, {recursive: true, force: true});

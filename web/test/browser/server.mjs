@@ -22,16 +22,19 @@ function firstLine(child) {
 }
 
 function ending(child) {
-  return () => new Promise((resolve) => {
-    if (child.exitCode !== null) return resolve();
-    child.once('exit', resolve);
-    child.kill('SIGTERM');
-  });
+  return () =>
+    new Promise((resolve) => {
+      if (child.exitCode !== null) return resolve();
+      child.once('exit', resolve);
+      child.kill('SIGTERM');
+    });
 }
 
 /** `cortex lattice view FILE`: {url, close}; the address signs in. */
 export async function viewFile(file, ...more) {
-  const child = spawn(BIN, ['lattice', 'view', file, '--json', ...more], {stdio: ['ignore', 'pipe', 'pipe']});
+  const child = spawn(BIN, ['lattice', 'view', file, '--json', ...more], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
   return {url: JSON.parse(await firstLine(child)).url, close: ending(child)};
 }
 
@@ -48,13 +51,18 @@ export async function serveHome(fill = () => {}, ...more) {
   const made = cortex(['init', '--no-repo', '--home', home]);
   if (made.status !== 0) throw new Error(made.stderr);
   await fill(home);
-  const child = spawn(BIN, ['serve', '--home', home, '--listen', '127.0.0.1:0', '--json', ...more],
-    {stdio: ['ignore', 'pipe', 'pipe']});
+  const child = spawn(
+    BIN,
+    ['serve', '--home', home, '--listen', '127.0.0.1:0', '--json', ...more],
+    {stdio: ['ignore', 'pipe', 'pipe']},
+  );
   const {url} = JSON.parse(await firstLine(child));
   const end = ending(child);
   const token = readFileSync(join(home, 'token'), 'utf8').trim();
   return {
-    home, token, base: url,
+    home,
+    token,
+    base: url,
     /** An address that signs in and then shows `to` ("/inbox"). */
     url: (to = '') => `${url}/#token=${token}${to ? '&to=' + encodeURIComponent(to) : ''}`,
     async close() {

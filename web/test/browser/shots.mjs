@@ -15,8 +15,10 @@ const browser = await launch();
 
 const NARROW = {width: 390, height: 844};
 const LOOKS = [
-  ['light', {}], ['dark', {colorScheme: 'dark'}],
-  ['light-390', {viewport: NARROW}], ['dark-390', {viewport: NARROW, colorScheme: 'dark'}],
+  ['light', {}],
+  ['dark', {colorScheme: 'dark'}],
+  ['light-390', {viewport: NARROW}],
+  ['dark-390', {viewport: NARROW, colorScheme: 'dark'}],
 ];
 
 /** Each: a name, an address, and what brings the page there. */
@@ -29,7 +31,9 @@ async function shoot(name, url, act = async () => {}) {
     await act(page);
     // Not until the network is idle: some screens keep a stream open.
     await page.waitForFunction(() => !document.querySelector('.state-loading'));
-    await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
+    await page.evaluate(
+      () => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))),
+    );
     await page.screenshot({path: join(to, `${name}-${look}.png`)});
     if (complaints.length) console.log(name, look, complaints);
     await context.close();
@@ -42,8 +46,15 @@ const waitFor = (selector) => (page) => page.waitForSelector(selector);
 async function openEvidence(page) {
   const vectors = join(ROOT, 'tests/vectors/evidence');
   const key = Buffer.from(readFileSync(join(vectors, 'key.txt'), 'utf8').trim(), 'hex');
-  const id = createHash('sha256').update('recorder').update(Buffer.of(10, 1)).update(key).digest('hex').slice(0, 8);
-  await page.getByLabel('A key or root that came to you another way').fill(`recorder+${id}+${Buffer.concat([Buffer.of(1), key]).toString('base64')}`);
+  const id = createHash('sha256')
+    .update('recorder')
+    .update(Buffer.of(10, 1))
+    .update(key)
+    .digest('hex')
+    .slice(0, 8);
+  await page
+    .getByLabel('A key or root that came to you another way')
+    .fill(`recorder+${id}+${Buffer.concat([Buffer.of(1), key]).toString('base64')}`);
   await page.getByRole('button', {name: 'Trust', exact: true}).click();
   await page.locator('#own-file').setInputFiles(join(vectors, 'commit.cxe'));
   await page.waitForSelector('.parts');
@@ -54,7 +65,11 @@ async function shootFile() {
   const incident = await viewFile(join(ROOT, 'examples/incident.jsonl'));
   const at = (path) => `${incident.url}&to=${encodeURIComponent(path)}`;
   try {
-    await shoot('debugger', at('/debugger/file?node=@reviewer&key=memory.refund_limit'), waitFor('.why h2, .tab'));
+    await shoot(
+      'debugger',
+      at('/debugger/file?node=@reviewer&key=memory.refund_limit'),
+      waitFor('.why h2, .tab'),
+    );
     await shoot('compare', at('/compare/file?a=@coder&b=@planner'), waitFor('.compare-first'));
     await shoot('heatmap', at('/heatmap/file'), waitFor('.heat-hottest'));
   } finally {
@@ -63,20 +78,25 @@ async function shootFile() {
 }
 
 async function shootHome() {
-  const traces = join(ROOT, 'examples/traces'), alpha = '976dbe5047633d39';
-  const outside = goldenId('out_of_scope'), fixed = goldenId('fix_loop');
-  const home = await serveRuns((runs) => {
-    putBundle(runs, 'out_of_scope');
-    putBundle(runs, 'fix_loop');
-  }, (path) => {
-    const of = ['--home', path];
-    cortex(['key', 'add', ...of, join(traces, 'trust.json')]);
-    cortex(['record', ...of, join(traces, 'alpha.json')]);
-    cortex(['snapshot', 'make', ...of, '--actor', alpha]);
-    cortex(['record', ...of, join(traces, 'beta.json'), join(traces, 'later.json')]);
-    cortex(['snapshot', 'make', ...of, '--actor', alpha]);
-    cortex(['detect', ...of]);
-  });
+  const traces = join(ROOT, 'examples/traces'),
+    alpha = '976dbe5047633d39';
+  const outside = goldenId('out_of_scope'),
+    fixed = goldenId('fix_loop');
+  const home = await serveRuns(
+    (runs) => {
+      putBundle(runs, 'out_of_scope');
+      putBundle(runs, 'fix_loop');
+    },
+    (path) => {
+      const of = ['--home', path];
+      cortex(['key', 'add', ...of, join(traces, 'trust.json')]);
+      cortex(['record', ...of, join(traces, 'alpha.json')]);
+      cortex(['snapshot', 'make', ...of, '--actor', alpha]);
+      cortex(['record', ...of, join(traces, 'beta.json'), join(traces, 'later.json')]);
+      cortex(['snapshot', 'make', ...of, '--actor', alpha]);
+      cortex(['detect', ...of]);
+    },
+  );
   try {
     await shoot('inbox', home.url('/inbox'), waitFor('.item-trace'));
     await shoot('trace', home.url('/trace/trace-0f1710aec6e6a530-000005'), waitFor('.trace-here'));
@@ -88,8 +108,16 @@ async function shootHome() {
     await shoot('run-changes', home.url(`/run/${fixed}?tab=changes`), waitFor('.run-panes'));
     await shoot('run-events', home.url(`/run/${fixed}?tab=events&event=30`), waitFor('.run-panes'));
     await shoot('run-verify', home.url(`/run/${fixed}?tab=replay`), waitFor('.replay .facts'));
-    await shoot('compare-runs', home.url(`/compare/run/${outside}?with=${encodeURIComponent('run/' + fixed)}`), waitFor('.compare-parting'));
-    await shoot('evidence', home.url(`/evidence?actor=${alpha}&what=entry&seq=3`), waitFor('.proof-rung'));
+    await shoot(
+      'compare-runs',
+      home.url(`/compare/run/${outside}?with=${encodeURIComponent('run/' + fixed)}`),
+      waitFor('.compare-parting'),
+    );
+    await shoot(
+      'evidence',
+      home.url(`/evidence?actor=${alpha}&what=entry&seq=3`),
+      waitFor('.proof-rung'),
+    );
     await shoot('evidence-file', home.url(`/evidence?actor=${alpha}&what=file`), openEvidence);
   } finally {
     await home.close();

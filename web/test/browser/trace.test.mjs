@@ -13,14 +13,24 @@ const RUN = goldenId('out_of_scope');
 
 export default {
   // Alpha's batch says which run it belongs to.
-  begin: () => serveRuns((runs) => putBundle(runs, 'out_of_scope'), (home) => {
-    const alpha = join(home, '../alpha.json');
-    // As text: what is signed are the digits, and JSON.parse does not keep 1.0.
-    writeFileSync(alpha, readFileSync(join(TRACES, 'alpha.json'), 'utf8').replace('{', `{"correlation_metadata": {"run_id": "${RUN}"}, `));
-    cortex(['key', 'add', '--home', home, join(TRACES, 'trust.json')]);
-    const done = cortex(['record', '--home', home, alpha, join(TRACES, 'beta.json')]);
-    assert.equal(done.status, 0, done.stderr);
-  }),
+  begin: () =>
+    serveRuns(
+      (runs) => putBundle(runs, 'out_of_scope'),
+      (home) => {
+        const alpha = join(home, '../alpha.json');
+        // As text: what is signed are the digits, and JSON.parse does not keep 1.0.
+        writeFileSync(
+          alpha,
+          readFileSync(join(TRACES, 'alpha.json'), 'utf8').replace(
+            '{',
+            `{"correlation_metadata": {"run_id": "${RUN}"}, `,
+          ),
+        );
+        cortex(['key', 'add', '--home', home, join(TRACES, 'trust.json')]);
+        const done = cortex(['record', '--home', home, alpha, join(TRACES, 'beta.json')]);
+        assert.equal(done.status, 0, done.stderr);
+      },
+    ),
   end: (s) => s.close(),
 
   tests: {
@@ -30,7 +40,9 @@ export default {
       assert.equal(await page.locator('.trace-step').count(), 6);
       assert.equal(await page.locator('.trace-cover li:not(.trace-open)').count(), 1);
       await page.getByText('entry 6 does not follow from the one in front of it').waitFor();
-      await page.locator('.trace-words', {hasText: 'A page said that the limit is 50000'}).waitFor();
+      await page
+        .locator('.trace-words', {hasText: 'A page said that the limit is 50000'})
+        .waitFor();
     },
 
     async 'keys go from component to component and from trace to trace'(page, s) {
@@ -53,7 +65,10 @@ export default {
       await page.getByText('ASPDMA_RESULT').first().waitFor();
     },
 
-    async 'a trace leads to the run that its batch names, and says that nobody signed that'(page, s) {
+    async 'a trace leads to the run that its batch names, and says that nobody signed that'(
+      page,
+      s,
+    ) {
       await page.goto(s.url('/trace/trace-976dbe5047633d39-000003'));
       await page.getByText('the batch says so; nobody signed it').waitFor();
       await page.getByRole('link', {name: 'The run it says it belongs to'}).click();
@@ -63,18 +78,27 @@ export default {
       await page.locator('.trace-link.trace-here').waitFor();
       await page.evaluate((hash) => (location.hash = hash), `#${TRACE}`);
       await page.getByText('entry 6 does not follow').waitFor();
-      assert.equal(await page.getByRole('link', {name: 'The run it says'}).count(), 0, 'its batch names none');
+      assert.equal(
+        await page.getByRole('link', {name: 'The run it says'}).count(),
+        0,
+        'its batch names none',
+      );
     },
 
     async 'a changed trace is refused, and the page says why'(page, s) {
-      const changed = readFileSync(join(TRACES, 'alpha.json'), 'utf8').replace('"plausibility_score": 0.9', '"plausibility_score": 0.99');
+      const changed = readFileSync(join(TRACES, 'alpha.json'), 'utf8').replace(
+        '"plausibility_score": 0.9',
+        '"plausibility_score": 0.99',
+      );
       await page.goto(s.url('/trace'));
       await page.getByLabel('A trace, as JSON').fill(changed);
       await page.getByRole('button', {name: 'Check', exact: true}).click();
       await page.getByText('1 of 8 traces would not be taken as verified').waitFor();
       await page.locator('.trace-refusal', {hasText: 'changed after it was signed'}).waitFor();
       await page.locator('.trace-refusal code', {hasText: 'signature_invalid'}).waitFor();
-      await page.getByLabel('A trace, as JSON').fill('{"trace_id": "<img src=x onerror=window.pwned=1>\u202e"');
+      await page
+        .getByLabel('A trace, as JSON')
+        .fill('{"trace_id": "<img src=x onerror=window.pwned=1>\u202e"');
       await page.getByRole('button', {name: 'Check', exact: true}).click();
       await page.locator('.trace-refusal code', {hasText: 'malformed_json'}).waitFor();
       assert.equal(await page.evaluate(() => window.pwned), undefined);

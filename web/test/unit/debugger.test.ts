@@ -4,11 +4,32 @@ import {clampView} from '../../src/screens/debugger/model';
 import {escapePointer} from '../../src/screens/debugger/state';
 
 const scene: Scene = {
-  width: 1000, height: 300, from: 0, to: 10, scroll: 0, lanes: [], far: null, focusNode: null, focusCol: null, hover: null,
+  width: 1000,
+  height: 300,
+  from: 0,
+  to: 10,
+  scroll: 0,
+  lanes: [],
+  far: null,
+  focusNode: null,
+  focusCol: null,
+  hover: null,
   writes: new Map(),
   near: {
-    cut: false, edges: [], from: 0, to: 10,
-    nodes: {code: [19, 19], col: [1, 2], fold: [0, 0], fork: [0, 0], lane: [0, 1], marks: [0, 0], n: [7, 8], t: [1, 2]},
+    cut: false,
+    edges: [],
+    from: 0,
+    to: 10,
+    nodes: {
+      code: [19, 19],
+      col: [1, 2],
+      fold: [0, 0],
+      fork: [0, 0],
+      lane: [0, 1],
+      marks: [0, 0],
+      n: [7, 8],
+      t: [1, 2],
+    },
   },
 };
 

@@ -5,7 +5,14 @@ import {readFileSync} from 'node:fs';
 import {describe, expect, it} from 'vitest';
 import {ascii, concat, fromHex, toHex} from '../../src/proof/bytes';
 import {decode, type Cbor} from '../../src/proof/cbor';
-import {checkEvidence, checkEvidenceFile, isEvidence, readBlock, type EvidenceReport, type EvidenceTrust} from '../../src/proof/evidence';
+import {
+  checkEvidence,
+  checkEvidenceFile,
+  isEvidence,
+  readBlock,
+  type EvidenceReport,
+  type EvidenceTrust,
+} from '../../src/proof/evidence';
 import {sha1} from '../../src/proof/sha1';
 
 const VECTORS = new URL('../../../tests/vectors/evidence/', import.meta.url);
@@ -35,7 +42,8 @@ function encode(value: Cbor): Uint8Array {
   if (typeof value === 'string') return concat(head(3, ascii(value).length), ascii(value));
   if (value instanceof Uint8Array) return concat(head(2, value.length), value);
   if (Array.isArray(value)) return concat(head(4, value.length), ...value.map(encode));
-  if (value instanceof Map) return concat(head(5, value.size), ...[...value].flatMap(([k, v]) => [encode(k), encode(v)]));
+  if (value instanceof Map)
+    return concat(head(5, value.size), ...[...value].flatMap(([k, v]) => [encode(k), encode(v)]));
   return Uint8Array.of(value === null ? 0xf6 : value ? 0xf5 : 0xf4);
 }
 
@@ -53,8 +61,11 @@ const flip = (bytes: Cbor | undefined, byte = 0): Uint8Array => {
   copy[byte < 0 ? copy.length + byte : byte]! ^= 1;
   return copy;
 };
-const reasons = (report: EvidenceReport): string[] => [...new Set(report.findings.map((one) => `${one.part} ${one.reason}`))];
-const fileAt = (map: Fields, path: string): Fields => (map.get(7) as Fields[]).find((one) => one.get(0) === path)!;
+const reasons = (report: EvidenceReport): string[] => [
+  ...new Set(report.findings.map((one) => `${one.part} ${one.reason}`)),
+];
+const fileAt = (map: Fields, path: string): Fields =>
+  (map.get(7) as Fields[]).find((one) => one.get(0) === path)!;
 
 /* --- tests -------------------------------------------------------------------------------------- */
 
@@ -62,28 +73,53 @@ describe('evidence files', () => {
   it('are what cortex-verify says they are', () => {
     const commit = checkEvidenceFile(read('commit.cxe'), trust);
     expect(commit.findings).toEqual([]);
-    expect([commit.verdict, commit.evidence!.kind, commit.evidence!.id]).toEqual(['holds', 'commit', '10564aa0b6ea95132a44785dd0a477d242419a7c']);
-    expect([commit.entries.length, commit.evidence!.files.length, commit.filesListed, commit.evidence!.decisions.length]).toEqual([40, 34, 33, 1]);
-    expect([commit.journalsSigned, commit.journalsAnchored, commit.tracesSigned, commit.bodiesMissing]).toEqual([3, 3, 0, 0]);
+    expect([commit.verdict, commit.evidence!.kind, commit.evidence!.id]).toEqual([
+      'holds',
+      'commit',
+      '10564aa0b6ea95132a44785dd0a477d242419a7c',
+    ]);
+    expect([
+      commit.entries.length,
+      commit.evidence!.files.length,
+      commit.filesListed,
+      commit.evidence!.decisions.length,
+    ]).toEqual([40, 34, 33, 1]);
+    expect([
+      commit.journalsSigned,
+      commit.journalsAnchored,
+      commit.tracesSigned,
+      commit.bodiesMissing,
+    ]).toEqual([3, 3, 0, 0]);
     expect(commit.limits[0]).toContain('cortex-verify makes that page again');
     expect(checkEvidenceFile(read('trace.cxe'), trust).verdict).toBe('holds');
     const memory = checkEvidenceFile(read('memory.cxe'), trust);
     expect([memory.verdict, memory.proofs.length]).toEqual(['holds', 1]);
     const erased = checkEvidenceFile(read('erased.cxe'), trust);
-    expect([erased.verdict, reasons(erased), erased.bodiesMissing]).toEqual(['indeterminate', ['memory BodyMissing'], 1]);
+    expect([erased.verdict, reasons(erased), erased.bodiesMissing]).toEqual([
+      'indeterminate',
+      ['memory BodyMissing'],
+      1,
+    ]);
   });
 
   it('rest on nothing without a key, and on another key not at all', () => {
     const alone = checkEvidenceFile(read('commit.cxe'), none);
     expect([alone.verdict, alone.reason]).toEqual(['indeterminate', 'NotAnchored']);
-    const other = checkEvidenceFile(read('commit.cxe'), {keys: [{name: 'x', id: new Uint8Array(4), key: flip(key)}], roots: []});
+    const other = checkEvidenceFile(read('commit.cxe'), {
+      keys: [{name: 'x', id: new Uint8Array(4), key: flip(key)}],
+      roots: [],
+    });
     expect([other.verdict, other.reason]).toEqual(['indeterminate', 'NotSigned']);
   });
 
   it('rest on roots that are trusted', () => {
-    const roots = checkEvidenceFile(read('trace.cxe'), none).evidence!.journals.map((one) => toHex(one.root));
+    const roots = checkEvidenceFile(read('trace.cxe'), none).evidence!.journals.map((one) =>
+      toHex(one.root),
+    );
     expect(checkEvidenceFile(read('trace.cxe'), {keys: [], roots}).verdict).toBe('holds');
-    expect(checkEvidenceFile(read('trace.cxe'), {keys: [], roots: roots.slice(1)}).reason).toBe('NotAnchored');
+    expect(checkEvidenceFile(read('trace.cxe'), {keys: [], roots: roots.slice(1)}).reason).toBe(
+      'NotAnchored',
+    );
   });
 });
 
@@ -96,15 +132,38 @@ describe('a file that is no evidence file', () => {
     expect(isEvidence(ascii('<html></html>'))).toBe(false);
     expect(reason(file.subarray(0, file.length - 1))).toBe('BadEvidence');
     expect(reason(concat(file, ascii('\n')))).toBe('BadEvidence');
-    expect(reason(ascii(new TextDecoder().decode(file).replace('data-cortex-evidence="1"', 'data-cortex-evidence="2"')))).toBe('BadEvidence');
-    expect(reason(ascii(new TextDecoder().decode(file).replace('id="evidence">\n', 'id="evidence">\n\n')))).toBe('PageMismatch');
-    expect(reason(ascii(new TextDecoder().decode(file).replace('id="evidence">\n', 'id="evidence">\n*')))).toBe('BadEvidence');
-    expect(reason(ascii('<!DOCTYPE html>\n<html lang="en" data-cortex-evidence="1">\n'))).toBe('BadEvidence');
+    expect(
+      reason(
+        ascii(
+          new TextDecoder()
+            .decode(file)
+            .replace('data-cortex-evidence="1"', 'data-cortex-evidence="2"'),
+        ),
+      ),
+    ).toBe('BadEvidence');
+    expect(
+      reason(
+        ascii(new TextDecoder().decode(file).replace('id="evidence">\n', 'id="evidence">\n\n')),
+      ),
+    ).toBe('PageMismatch');
+    expect(
+      reason(
+        ascii(new TextDecoder().decode(file).replace('id="evidence">\n', 'id="evidence">\n*')),
+      ),
+    ).toBe('BadEvidence');
+    expect(reason(ascii('<!DOCTYPE html>\n<html lang="en" data-cortex-evidence="1">\n'))).toBe(
+      'BadEvidence',
+    );
   });
 
   it('says nothing about data that is spelled otherwise', () => {
     const data = readBlock(file);
-    for (const bytes of [data.subarray(1), concat(data, Uint8Array.of(0)), new Uint8Array(0), Uint8Array.of(0xa0)]) {
+    for (const bytes of [
+      data.subarray(1),
+      concat(data, Uint8Array.of(0)),
+      new Uint8Array(0),
+      Uint8Array.of(0xa0),
+    ]) {
       const report = checkEvidence(bytes, trust);
       expect([report.verdict, report.reason]).toEqual(['broken', 'NonCanonical']);
     }
@@ -116,65 +175,190 @@ describe('a file that is no evidence file', () => {
 
 /** What is changed, in which file, and what has to be found. */
 const FORGED: [string, string, (map: Fields) => void, string[]][] = [
-  ['the root of a journal', 'trace.cxe', (map) => at(map, 5, 0).set(3, flip(at(map, 5, 0).get(3))), ['journal CheckpointMismatch', 'entry RootMismatch']],
-  ['the size of a journal', 'trace.cxe', (map) => at(map, 5, 1).set(2, 4), ['journal CheckpointMismatch', 'entry SizeMismatch']],
-  ['whose journal it is', 'trace.cxe', (map) => at(map, 5, 1).set(0, 'mallory'), ['journal CheckpointMismatch']],
-  ['a signature of a checkpoint', 'trace.cxe', (map) => {
-    const text = new TextDecoder().decode(at(map, 5, 0).get(4) as Uint8Array);
-    const line = /\u2014 \S+ (\S+)\n$/.exec(text)![1]!;
-    at(map, 5, 0).set(4, ascii(text.replace(line, line.slice(0, 20) + (line[20] === 'A' ? 'B' : 'A') + line.slice(21))));
-  }, ['journal SignatureInvalid']],
-  ['a checkpoint that is none', 'trace.cxe', (map) => at(map, 5, 0).set(4, ascii('hello')), ['journal BadNote']],
+  [
+    'the root of a journal',
+    'trace.cxe',
+    (map) => at(map, 5, 0).set(3, flip(at(map, 5, 0).get(3))),
+    ['journal CheckpointMismatch', 'entry RootMismatch'],
+  ],
+  [
+    'the size of a journal',
+    'trace.cxe',
+    (map) => at(map, 5, 1).set(2, 4),
+    ['journal CheckpointMismatch', 'entry SizeMismatch'],
+  ],
+  [
+    'whose journal it is',
+    'trace.cxe',
+    (map) => at(map, 5, 1).set(0, 'mallory'),
+    ['journal CheckpointMismatch'],
+  ],
+  [
+    'a signature of a checkpoint',
+    'trace.cxe',
+    (map) => {
+      const text = new TextDecoder().decode(at(map, 5, 0).get(4) as Uint8Array);
+      const line = /\u2014 \S+ (\S+)\n$/.exec(text)![1]!;
+      at(map, 5, 0).set(
+        4,
+        ascii(
+          text.replace(line, line.slice(0, 20) + (line[20] === 'A' ? 'B' : 'A') + line.slice(21)),
+        ),
+      );
+    },
+    ['journal SignatureInvalid'],
+  ],
+  [
+    'a checkpoint that is none',
+    'trace.cxe',
+    (map) => at(map, 5, 0).set(4, ascii('hello')),
+    ['journal BadNote'],
+  ],
   ['no checkpoint', 'trace.cxe', (map) => at(map, 5, 0).delete(4), ['journal NotSigned']],
   // 20 bytes before its end are in the commitment.
-  ['an entry', 'trace.cxe', (map) => at(map, 6, 0).set(1, flip(at(map, 6, 0).get(1), -20)), ['entry RootMismatch']],
-  ['a content', 'trace.cxe', (map) => {
-    const entry = (map.get(6) as Fields[]).find((one) => one.has(3))!;
-    entry.set(2, flip(entry.get(2), 30));
-  }, ['entry PayloadMismatch']],
-  ['a salt', 'trace.cxe', (map) => {
-    const entry = (map.get(6) as Fields[]).find((one) => one.has(3))!;
-    entry.set(3, flip(entry.get(3)));
-  }, ['entry PayloadMismatch']],
-  ['a content left out', 'trace.cxe', (map) => {
-    const entry = (map.get(6) as Fields[]).find((one) => one.has(3))!;
-    entry.delete(2);
-    entry.delete(3);
-  }, ['entry BodyMissing', 'trace TraceMismatch']],
-  ['a decision', 'trace.cxe', (map) => at(map, 8, 0).set(1, flip(at(map, 8, 0).get(1), 50)), ['trace SignatureInvalid']],
-  ['the signature of a decision', 'trace.cxe', (map) => at(map, 8, 0).set(2, flip(at(map, 8, 0).get(2), 5)), ['trace TraceMismatch', 'trace SignatureInvalid']],
-  ['a key of another agent', 'trace.cxe', (map) => {
-    const own = (map.get(11) as Fields[]).find((one) => one.get(2) === 'trace')!;
-    own.set(1, flip(own.get(1)));
-  }, ['trace SignatureInvalid']],
-  ['the key left out', 'trace.cxe', (map) => map.set(11, (map.get(11) as Fields[]).filter((one) => one.get(2) !== 'trace')), ['trace NoKey']],
-  ['another subject', 'trace.cxe', (map) => map.set(3, 'trace-of-somebody-else'), ['page SubjectMissing']],
+  [
+    'an entry',
+    'trace.cxe',
+    (map) => at(map, 6, 0).set(1, flip(at(map, 6, 0).get(1), -20)),
+    ['entry RootMismatch'],
+  ],
+  [
+    'a content',
+    'trace.cxe',
+    (map) => {
+      const entry = (map.get(6) as Fields[]).find((one) => one.has(3))!;
+      entry.set(2, flip(entry.get(2), 30));
+    },
+    ['entry PayloadMismatch'],
+  ],
+  [
+    'a salt',
+    'trace.cxe',
+    (map) => {
+      const entry = (map.get(6) as Fields[]).find((one) => one.has(3))!;
+      entry.set(3, flip(entry.get(3)));
+    },
+    ['entry PayloadMismatch'],
+  ],
+  [
+    'a content left out',
+    'trace.cxe',
+    (map) => {
+      const entry = (map.get(6) as Fields[]).find((one) => one.has(3))!;
+      entry.delete(2);
+      entry.delete(3);
+    },
+    ['entry BodyMissing', 'trace TraceMismatch'],
+  ],
+  [
+    'a decision',
+    'trace.cxe',
+    (map) => at(map, 8, 0).set(1, flip(at(map, 8, 0).get(1), 50)),
+    ['trace SignatureInvalid'],
+  ],
+  [
+    'the signature of a decision',
+    'trace.cxe',
+    (map) => at(map, 8, 0).set(2, flip(at(map, 8, 0).get(2), 5)),
+    ['trace TraceMismatch', 'trace SignatureInvalid'],
+  ],
+  [
+    'a key of another agent',
+    'trace.cxe',
+    (map) => {
+      const own = (map.get(11) as Fields[]).find((one) => one.get(2) === 'trace')!;
+      own.set(1, flip(own.get(1)));
+    },
+    ['trace SignatureInvalid'],
+  ],
+  [
+    'the key left out',
+    'trace.cxe',
+    (map) =>
+      map.set(
+        11,
+        (map.get(11) as Fields[]).filter((one) => one.get(2) !== 'trace'),
+      ),
+    ['trace NoKey'],
+  ],
+  [
+    'another subject',
+    'trace.cxe',
+    (map) => map.set(3, 'trace-of-somebody-else'),
+    ['page SubjectMissing'],
+  ],
   ['a kind that is none', 'trace.cxe', (map) => map.set(2, 'hearsay'), ['page SubjectMissing']],
-  ['a file', 'commit.cxe', (map) => fileAt(map, 'patch.diff').set(1, ascii('nothing')), ['run FileMismatch']],
-  ['a file more', 'commit.cxe', (map) => {
-    const files = map.get(7) as Fields[];
-    files.push(new Map<number, Cbor>([[0, 'zz.txt'], [1, ascii('x')]]));
-  }, ['run FileUnlisted']],
-  ['the manifest', 'commit.cxe', (map) => {
-    const file = fileAt(map, 'manifest.json');
-    file.set(1, concat(file.get(1) as Uint8Array, ascii(' ')));
-  }, ['run SealMismatch']],
-  ['the commit', 'commit.cxe', (map) => map.set(12, flip(map.get(12), -3)), ['commit CommitMismatch']],
-  ['the commit in other evidence', 'trace.cxe', (map) => map.set(12, ascii('tree 0')), ['commit CommitMismatch']],
-  ['a memory', 'memory.cxe', (map) => at(map, 9, 0).set(2, flip(at(map, 9, 0).get(2), 60)), ['memory VersionMismatch']],
-  ['which memory it is', 'memory.cxe', (map) => at(map, 9, 0).set(0, (at(map, 9, 0).get(0) as string).replace('#1', '#2')), ['page SubjectMissing', 'memory EntryMismatch']],
-  ['a proof of state', 'memory.cxe', (map) => {
-    const pack = decode((map.get(10) as Uint8Array[])[0]!) as Fields;
-    pack.set(3, flip(pack.get(3), -5));
-    (map.get(10) as Uint8Array[])[0] = encode(pack);
-  }, ['proof ']],
+  [
+    'a file',
+    'commit.cxe',
+    (map) => fileAt(map, 'patch.diff').set(1, ascii('nothing')),
+    ['run FileMismatch'],
+  ],
+  [
+    'a file more',
+    'commit.cxe',
+    (map) => {
+      const files = map.get(7) as Fields[];
+      files.push(
+        new Map<number, Cbor>([
+          [0, 'zz.txt'],
+          [1, ascii('x')],
+        ]),
+      );
+    },
+    ['run FileUnlisted'],
+  ],
+  [
+    'the manifest',
+    'commit.cxe',
+    (map) => {
+      const file = fileAt(map, 'manifest.json');
+      file.set(1, concat(file.get(1) as Uint8Array, ascii(' ')));
+    },
+    ['run SealMismatch'],
+  ],
+  [
+    'the commit',
+    'commit.cxe',
+    (map) => map.set(12, flip(map.get(12), -3)),
+    ['commit CommitMismatch'],
+  ],
+  [
+    'the commit in other evidence',
+    'trace.cxe',
+    (map) => map.set(12, ascii('tree 0')),
+    ['commit CommitMismatch'],
+  ],
+  [
+    'a memory',
+    'memory.cxe',
+    (map) => at(map, 9, 0).set(2, flip(at(map, 9, 0).get(2), 60)),
+    ['memory VersionMismatch'],
+  ],
+  [
+    'which memory it is',
+    'memory.cxe',
+    (map) => at(map, 9, 0).set(0, (at(map, 9, 0).get(0) as string).replace('#1', '#2')),
+    ['page SubjectMissing', 'memory EntryMismatch'],
+  ],
+  [
+    'a proof of state',
+    'memory.cxe',
+    (map) => {
+      const pack = decode((map.get(10) as Uint8Array[])[0]!) as Fields;
+      pack.set(3, flip(pack.get(3), -5));
+      (map.get(10) as Uint8Array[])[0] = encode(pack);
+    },
+    ['proof '],
+  ],
 ];
 
 describe('forged evidence', () => {
   for (const [what, name, change, expected] of FORGED)
     it(`is seen: ${what}`, () => {
       const report = changed(name, change);
-      if (expected[0] === 'proof ') expect(reasons(report).some((one) => one.startsWith('proof '))).toBe(true);
+      if (expected[0] === 'proof ')
+        expect(reasons(report).some((one) => one.startsWith('proof '))).toBe(true);
       else expect(reasons(report)).toEqual(expect.arrayContaining(expected));
       const mild = expected.every((one) => /BodyMissing|NotSigned|NoKey/.test(one));
       expect(report.verdict).toBe(mild ? 'indeterminate' : 'broken');
@@ -192,8 +376,10 @@ describe('forged evidence', () => {
       const report = checkEvidence(copy, trust);
       if (report.verdict !== 'holds') continue;
       held++;
-      const map = decode(data) as Fields, other = decode(copy) as Fields;
-      for (const field of [2, 3, 5, 6, 8]) expect(toHex(encode(other.get(field)!))).toBe(toHex(encode(map.get(field)!)));
+      const map = decode(data) as Fields,
+        other = decode(copy) as Fields;
+      for (const field of [2, 3, 5, 6, 8])
+        expect(toHex(encode(other.get(field)!))).toBe(toHex(encode(map.get(field)!)));
     }
     expect(held).toBeLessThan(10);
   }, 120000);

@@ -1,5 +1,14 @@
 import {describe, expect, it} from 'vitest';
-import {ago, bytes, count, duration, plural, shortAgent, shortId, time} from '../../src/base/format';
+import {
+  ago,
+  bytes,
+  count,
+  duration,
+  plural,
+  shortAgent,
+  shortId,
+  time,
+} from '../../src/base/format';
 
 describe('numbers and times', () => {
   it('are the same for everybody', () => {

@@ -1,11 +1,32 @@
 import {describe, expect, it} from 'vitest';
-import {hrefOf, isBehind, keyOf, renewed, seconds, textsOf, told, type Item} from '../../src/screens/inbox/items';
+import {
+  hrefOf,
+  isBehind,
+  keyOf,
+  renewed,
+  seconds,
+  textsOf,
+  told,
+  type Item,
+} from '../../src/screens/inbox/items';
 
 const trace = (id: string): Item => ({
-  kind: 'trace', agent: 'aa', id, when: '2026-01-01T00:00:00.123456789Z',
+  kind: 'trace',
+  agent: 'aa',
+  id,
+  when: '2026-01-01T00:00:00.123456789Z',
   value: {
-    agent_id_hash: 'aa', trace_id: id, timestamp: null, selected_action: null, signature_verified: true, trace_level: 'generic', trace_type: null,
-    task_id: 'T', cognitive_state: null, conscience: {overridden: null, passed: null}, idma: {fragility_flag: null, phase_computed: null},
+    agent_id_hash: 'aa',
+    trace_id: id,
+    timestamp: null,
+    selected_action: null,
+    signature_verified: true,
+    trace_level: 'generic',
+    trace_type: null,
+    task_id: 'T',
+    cognitive_state: null,
+    conscience: {overridden: null, passed: null},
+    idma: {fragility_flag: null, phase_computed: null},
     scores: {csdma: null, dsdma: null, k_eff: null},
   },
 });
@@ -48,6 +69,14 @@ describe('the inbox', () => {
 
   it('leads to where the thing is looked at', () => {
     expect(hrefOf(trace('a/b'))).toBe('#/trace/a/b?agent=aa');
-    expect(hrefOf({kind: 'history', agent: null, id: 'otel/x', when: null, value: {name: 'otel/x', entries: 1}})).toBe('#/debugger/otel/x');
+    expect(
+      hrefOf({
+        kind: 'history',
+        agent: null,
+        id: 'otel/x',
+        when: null,
+        value: {name: 'otel/x', entries: 1},
+      }),
+    ).toBe('#/debugger/otel/x');
   });
 });

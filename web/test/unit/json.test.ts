@@ -5,12 +5,18 @@ describe('canonical JSON', () => {
   it('keeps every digit', () => {
     expect(readJson('9007199254740993')).toEqual({kind: 'number', text: '9007199254740993'});
     expect(readJson('-1e-07')).toEqual({kind: 'number', text: '-1e-07'});
-    expect(oneLine(readJson('{"a":[1.0,null,true],"b":"x"}'))).toBe('{a: [1.0, null, true], b: "x"}');
+    expect(oneLine(readJson('{"a":[1.0,null,true],"b":"x"}'))).toBe(
+      '{a: [1.0, null, true], b: "x"}',
+    );
   });
 
   it('keeps the order and the names as they are', () => {
     const json = readJson('{"__proto__":1,"b":2,"a":3}');
-    expect(json.kind === 'object' && json.members.map(([name]) => name)).toEqual(['__proto__', 'b', 'a']);
+    expect(json.kind === 'object' && json.members.map(([name]) => name)).toEqual([
+      '__proto__',
+      'b',
+      'a',
+    ]);
   });
 
   it('decodes strings, lone surrogates too', () => {
@@ -21,7 +27,8 @@ describe('canonical JSON', () => {
 
   it('reads what was cut as far as it goes', () => {
     for (const whole of ['{"a":[1,2,{"b":"text"}],"c":{}}', '[[[[1]]]]', '"abc"', 'true'])
-      for (let size = 0; size < whole.length; size++) expect(() => readJson(whole.slice(0, size))).not.toThrow();
+      for (let size = 0; size < whole.length; size++)
+        expect(() => readJson(whole.slice(0, size))).not.toThrow();
     const cut = readJson('{"a":"long te');
     expect(cut.kind === 'object' && cut.members[0]).toEqual(['a', {kind: 'cut', text: '"long te'}]);
   });

@@ -1,5 +1,13 @@
 import {expect, test} from 'vitest';
-import {counts, KINDS, marksOf, nextMark, OVERRIDE, roundMark, WRITE} from '../../src/screens/debugger/marks';
+import {
+  counts,
+  KINDS,
+  marksOf,
+  nextMark,
+  OVERRIDE,
+  roundMark,
+  WRITE,
+} from '../../src/screens/debugger/marks';
 
 const marks = marksOf([0, 5, 50, 6, 5, 51, 6, 9, 90, 7, 2, 20], [{col: 7, n: 70}]);
 

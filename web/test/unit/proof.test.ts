@@ -30,7 +30,10 @@ describe('hashes', () => {
 describe('Ed25519', () => {
   it('accepts and refuses what the vectors say', () => {
     for (const one of read('crypto/ed25519_edges.json'))
-      expect(verifyEd25519(fromHex(one.key), fromHex(one.message), fromHex(one.signature)), one.comment).toBe(one.good);
+      expect(
+        verifyEd25519(fromHex(one.key), fromHex(one.message), fromHex(one.signature)),
+        one.comment,
+      ).toBe(one.good);
   });
 });
 
@@ -51,28 +54,39 @@ for (const name of ['cortex-1', 'matrix-1'] as const) {
   const scheme = schemeNamed(name)!;
   const tree = read(`ledger/${name}/journal_tree.json`);
   const leaf = (i: number) => sha256(ascii(`matrix-mmr-leaf-${i}`));
-  const roots = new Map<number, Uint8Array>(tree.roots.map((one: {n: number; root: string}) => [Number(one.n), fromHex(one.root)]));
+  const roots = new Map<number, Uint8Array>(
+    tree.roots.map((one: {n: number; root: string}) => [Number(one.n), fromHex(one.root)]),
+  );
 
   describe(`the journal of ${name}`, () => {
     it('follows every path of inclusion, and no other', () => {
       for (const one of tree.inclusion) {
-        const index = Number(one.index), size = Number(one.size), path = one.path.map(fromHex);
+        const index = Number(one.index),
+          size = Number(one.size),
+          path = one.path.map(fromHex);
         const root = roots.get(size);
         const folded = foldInclusion(scheme, leaf(index), index, size, path);
         if (root) expect(toHex(folded.root)).toBe(toHex(root));
         for (let i = 0; i < path.length; i++) {
-          const bent = path.map((hash: Uint8Array, k: number) => (k === i ? concat(Uint8Array.of(hash[0]! ^ 1), hash.subarray(1)) : hash));
-          expect(equal(foldInclusion(scheme, leaf(index), index, size, bent).root, folded.root)).toBe(false);
+          const bent = path.map((hash: Uint8Array, k: number) =>
+            k === i ? concat(Uint8Array.of(hash[0]! ^ 1), hash.subarray(1)) : hash,
+          );
+          expect(
+            equal(foldInclusion(scheme, leaf(index), index, size, bent).root, folded.root),
+          ).toBe(false);
         }
-        if (path.length > 0) expect(() => foldInclusion(scheme, leaf(index), index, size, path.slice(1))).toThrow();
+        if (path.length > 0)
+          expect(() => foldInclusion(scheme, leaf(index), index, size, path.slice(1))).toThrow();
         expect(() => foldInclusion(scheme, leaf(index), index, size, [...path, leaf(0)])).toThrow();
       }
     });
     it('follows every path of growth', () => {
       let tried = 0;
       for (const one of tree.consistency) {
-        const size1 = Number(one.size1), size2 = Number(one.size2);
-        const older = roots.get(size1), newer = roots.get(size2);
+        const size1 = Number(one.size1),
+          size2 = Number(one.size2);
+        const older = roots.get(size1),
+          newer = roots.get(size2);
         if (!older || !newer) continue;
         tried++;
         const grown = foldConsistency(scheme, older, size1, size2, one.path.map(fromHex), newer);
@@ -105,7 +119,9 @@ describe('files of the program', () => {
     expect(report.message).toBe('');
     expect(report.verdict).toBe('holds');
     expect(report.anchors).toEqual(['manifest_signature', 'seal']);
-    expect(report.questions.map((one) => [one.uri, one.claim])).toEqual(made.uris.map((uri: string) => [uri, 'member']));
+    expect(report.questions.map((one) => [one.uri, one.claim])).toEqual(
+      made.uris.map((uri: string) => [uri, 'member']),
+    );
     expect(report.chains.length).toBe(4);
   });
   it('hold by nothing when nothing is trusted, and say so', () => {
@@ -117,10 +133,12 @@ describe('files of the program', () => {
     expect([report.verdict, report.questions[0]!.claim]).toEqual(['holds', 'absent']);
   });
   it('lead to a root that is given, and to no other', () => {
-    const root = fromBase64(made.newer_root), entry = fromBase64(made.entry);
+    const root = fromBase64(made.newer_root),
+      entry = fromBase64(made.entry);
     expect(checkFile(entry, {journalRoot: root}).verdict).toBe('holds');
     expect(checkFile(entry, {journalRoot: sha256(root)}).reason).toBe('RootMismatch');
-    const older = readCheckpoint(made.checkpoint).root, grown = fromBase64(made.grown);
+    const older = readCheckpoint(made.checkpoint).root,
+      grown = fromBase64(made.grown);
     expect(checkFile(grown, {journalRoot: root, olderRoot: older}).verdict).toBe('holds');
     expect(checkFile(grown, {journalRoot: older, olderRoot: root}).verdict).toBe('broken');
     expect(checkFile(grown).reason).toBe('NoRoot');
@@ -133,7 +151,9 @@ describe('files of the program', () => {
       const report = checkFile(bent, {keys: [key]});
       if (report.verdict === 'holds') {
         expect(report.anchors.length, `byte ${i}`).toBe(1);
-        expect(toHex(report.manifest!.overall), `byte ${i}`).toBe(toHex(checkFile(pack).manifest!.overall));
+        expect(toHex(report.manifest!.overall), `byte ${i}`).toBe(
+          toHex(checkFile(pack).manifest!.overall),
+        );
       }
     }
   });
@@ -149,12 +169,23 @@ describe('files of the program', () => {
 function manifestOf(memories: Uint8Array): Uint8Array {
   const hash = (bytes: Uint8Array) => concat(Uint8Array.of(0x58, 32), bytes);
   const text = (word: string) => concat(Uint8Array.of(0x60 + word.length), ascii(word));
-  const journal = sha256(ascii('')), edges = new Uint8Array(32);
+  const journal = sha256(ascii('')),
+    edges = new Uint8Array(32);
   return concat(
-    Uint8Array.of(0xaa, 0, 2, 1), text('andrew'), Uint8Array.of(2, 0, 3, 0, 4), hash(journal),
-    Uint8Array.of(5, 0xa2), text('edges'), hash(edges), text('memories'), hash(memories),
-    Uint8Array.of(6), hash(sha256(concat(journal, memories, edges))),
-    Uint8Array.of(7, 0, 11, 0xa2, 1, 0, 2, 0, 12), text('cortex-1'));
+    Uint8Array.of(0xaa, 0, 2, 1),
+    text('andrew'),
+    Uint8Array.of(2, 0, 3, 0, 4),
+    hash(journal),
+    Uint8Array.of(5, 0xa2),
+    text('edges'),
+    hash(edges),
+    text('memories'),
+    hash(memories),
+    Uint8Array.of(6),
+    hash(sha256(concat(journal, memories, edges))),
+    Uint8Array.of(7, 0, 11, 0xa2, 1, 0, 2, 0, 12),
+    text('cortex-1'),
+  );
 }
 
 describe('compact proofs of state', () => {
@@ -164,7 +195,8 @@ describe('compact proofs of state', () => {
       const report = checkStateProof(fromHex(one.cbor), manifestOf(fromHex(one.root)));
       expect([report.verdict, report.message], one.label).toEqual(['holds', '']);
       expect(report.questions.map((q) => [toHex(q.key), q.claim])).toEqual(
-        one.keys.map((key: {key: string; kind: string}) => [key.key, key.kind]));
+        one.keys.map((key: {key: string; kind: string}) => [key.key, key.kind]),
+      );
       readStateProof(decode(fromHex(one.cbor))).keys.forEach((key, i) => {
         expect(key.siblings.length).toBe(one.keys[i].depth);
         expect(toHex(sha256(concat(...key.siblings))), one.label).toBe(one.keys[i].siblings_digest);
@@ -182,12 +214,16 @@ describe('compact proofs of state', () => {
         expect(one.reason).toBe('NonCanonical');
       }
       const report = checkStateProof(bytes, manifestOf(root));
-      expect([report.verdict, report.reason], `${one.label}: ${report.message}`).toEqual(['broken', one.reason]);
+      expect([report.verdict, report.reason], `${one.label}: ${report.message}`).toEqual([
+        'broken',
+        one.reason,
+      ]);
     }
   });
   it('never hold for a key that is there with a bit turned over', () => {
     const one = vectors.whole.find((c: {label: string}) => c.label === 'every leaf asked');
-    const bytes = fromHex(one.cbor), manifest = manifestOf(fromHex(one.root));
+    const bytes = fromHex(one.cbor),
+      manifest = manifestOf(fromHex(one.root));
     for (let i = 0; i < bytes.length * 8; i++) {
       const bent = bytes.slice();
       bent[i >> 3]! ^= 1 << (i & 7);

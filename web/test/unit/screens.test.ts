@@ -1,50 +1,133 @@
 import {describe, expect, it} from 'vitest';
-import {firstTwo, folded, variance, whose, type Difference, type Pair} from '../../src/screens/compare/model';
+import {
+  firstTwo,
+  folded,
+  variance,
+  whose,
+  type Difference,
+  type Pair,
+} from '../../src/screens/compare/model';
 import {chainWords, leftOut, newest, worstFirst, type Agent} from '../../src/screens/fleet/model';
-import {amount, binStart, cellsOf, hottest, step, strength, type HeatAnswer} from '../../src/screens/heatmap/model';
+import {
+  amount,
+  binStart,
+  cellsOf,
+  hottest,
+  step,
+  strength,
+  type HeatAnswer,
+} from '../../src/screens/heatmap/model';
 
-const pair = (same: boolean): Pair => ({a: null, b: null, same, how: same ? 'same' : 'only', differs: [], differ_count: 0});
+const pair = (same: boolean): Pair => ({
+  a: null,
+  b: null,
+  same,
+  how: same ? 'same' : 'only',
+  differs: [],
+  differ_count: 0,
+});
 const sent = {cut: false, size: 1, text: '1'};
 
 describe('compare', () => {
   it('folds stretches of the same, and keeps places', () => {
-    const rows = folded([pair(true), pair(true), pair(true), pair(false), pair(true), pair(false)], 10);
-    expect(rows.map((row) => [row.kind, row.index])).toEqual([['same', 10], ['pair', 13], ['pair', 14], ['pair', 15]]);
+    const rows = folded(
+      [pair(true), pair(true), pair(true), pair(false), pair(true), pair(false)],
+      10,
+    );
+    expect(rows.map((row) => [row.kind, row.index])).toEqual([
+      ['same', 10],
+      ['pair', 13],
+      ['pair', 14],
+      ['pair', 15],
+    ]);
     expect(rows[0]).toMatchObject({count: 3});
     expect(folded([pair(true), pair(true), pair(true)], 0, Infinity)).toHaveLength(3);
     expect(folded([], 0)).toEqual([]);
   });
 
   it('counts who knows what', () => {
-    const of = (a: Difference['a'], b: Difference['b']): Difference => ({a, b, key: 'k', section: 'memory'});
+    const of = (a: Difference['a'], b: Difference['b']): Difference => ({
+      a,
+      b,
+      key: 'k',
+      section: 'memory',
+    });
     expect(whose(of(sent, null))).toBe('a');
-    expect(variance([of(sent, null), of(null, sent), of(sent, sent), of(sent, sent)])).toEqual({a: 1, b: 1, both: 2});
+    expect(variance([of(sent, null), of(null, sent), of(sent, sent), of(sent, sent)])).toEqual({
+      a: 1,
+      b: 1,
+      both: 2,
+    });
   });
 
   it('begins with the two that did most', () => {
-    expect(firstTwo([{agent: 'x', nodes: 1}, {agent: 'y', nodes: 9}, {agent: 'z', nodes: 5}, {agent: '?', nodes: 99}])).toEqual(['@y', '@z']);
+    expect(
+      firstTwo([
+        {agent: 'x', nodes: 1},
+        {agent: 'y', nodes: 9},
+        {agent: 'z', nodes: 5},
+        {agent: '?', nodes: 99},
+      ]),
+    ).toEqual(['@y', '@z']);
     expect(firstTwo([{agent: 'x', nodes: 1}])).toBeNull();
   });
 });
 
 describe('fleet', () => {
   const agent = (name: string, verdict: string, capacity: (number | null)[]): Agent => ({
-    agent: name, capacity, fragile: 0, k_eff: [], last: null, overridden: 0, plausibility: [], traces: [],
-    chain: {entries: 1, gap: 2, duplicate: 0, fork: 0, reorder: 0, mismatch: 1, unchecked: 5, profile: 'agent', verdict},
+    agent: name,
+    capacity,
+    fragile: 0,
+    k_eff: [],
+    last: null,
+    overridden: 0,
+    plausibility: [],
+    traces: [],
+    chain: {
+      entries: 1,
+      gap: 2,
+      duplicate: 0,
+      fork: 0,
+      reorder: 0,
+      mismatch: 1,
+      unchecked: 5,
+      profile: 'agent',
+      verdict,
+    },
   });
 
   it('shows what is worst first', () => {
-    const sorted = worstFirst([agent('b', 'holds', [0.9]), agent('a', 'holds', [0.2]), agent('d', 'holds', [null]), agent('c', 'broken', [0.9])]);
+    const sorted = worstFirst([
+      agent('b', 'holds', [0.9]),
+      agent('a', 'holds', [0.2]),
+      agent('d', 'holds', [null]),
+      agent('c', 'broken', [0.9]),
+    ]);
     expect(sorted.map((one) => one.agent)).toEqual(['c', 'a', 'b', 'd']);
   });
 
   it('says what it does not show, and nothing when it shows all', () => {
-    const fleet = {agents: [agent('a', 'holds', [])], capacity_step: 1, days: [], left_out: {agents: 0, traces: 0}, more: false};
+    const fleet = {
+      agents: [agent('a', 'holds', [])],
+      capacity_step: 1,
+      days: [],
+      left_out: {agents: 0, traces: 0},
+      more: false,
+    };
     expect(leftOut(fleet, 40)).toEqual([]);
-    expect(leftOut({...fleet, capacity_step: 3, left_out: {agents: 1200, traces: 1}, more: true}, 0)).toEqual([
+    expect(
+      leftOut({...fleet, capacity_step: 3, left_out: {agents: 1200, traces: 1}, more: true}, 0),
+    ).toEqual([
       '1\u202f200 agents with fewer traces (1 trace in these days) are left out; findings are of all agents.',
-      'The charts draw the 0 worst of the 1 agents in the table.', 'Capacity is computed for every 3rd day.']);
-    for (const [step, word] of [[2, '2nd'], [4, '4th'], [11, '11th'], [21, '21st']] as const)
+      'The charts draw the 0 worst of the 1 agents in the table.',
+      'Capacity is computed for every 3rd day.',
+    ]);
+    for (const [step, word] of [
+      [2, '2nd'],
+      [4, '4th'],
+      [11, '11th'],
+      [21, '21st'],
+    ] as const)
       expect(leftOut({...fleet, capacity_step: step}, 40)[0]).toContain(word);
   });
 
@@ -56,7 +139,16 @@ describe('fleet', () => {
 });
 
 describe('heatmap', () => {
-  const answer: HeatAnswer = {axis: 'time', bins: 4, cells: [0, 0, 3, 0, 7, 0, 2, 1, 4, 8, 1, 3, 2, 1, 9], from: 100, lanes: 2, max: 4, to: 300, total: 5};
+  const answer: HeatAnswer = {
+    axis: 'time',
+    bins: 4,
+    cells: [0, 0, 3, 0, 7, 0, 2, 1, 4, 8, 1, 3, 2, 1, 9],
+    from: 100,
+    lanes: 2,
+    max: 4,
+    to: 300,
+    total: 5,
+  };
   const cells = cellsOf(answer);
 
   it('reads cells and places', () => {

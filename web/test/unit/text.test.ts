@@ -3,7 +3,11 @@ import {pieces, plain, shorten} from '../../src/base/text';
 
 describe('text of others', () => {
   it('shows what would act as signs', () => {
-    expect(pieces('a\u001b[31mb')).toEqual([{text: 'a'}, {text: '\u001b', sign: 'ESC'}, {text: '[31mb'}]);
+    expect(pieces('a\u001b[31mb')).toEqual([
+      {text: 'a'},
+      {text: '\u001b', sign: 'ESC'},
+      {text: '[31mb'},
+    ]);
     expect(pieces('x\u202ey').map((piece) => piece.sign)).toEqual([undefined, 'RLO', undefined]);
     expect(pieces('\u0000')[0]?.sign).toBe('NUL');
     expect(pieces('\u0085')[0]?.sign).toBe('U+0085');

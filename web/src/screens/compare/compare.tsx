@@ -20,7 +20,17 @@ import {Empty, Failed, Loading} from '../../ui/states';
 import {Line, Text} from '../../ui/text';
 import {Short, Value} from '../../ui/value';
 import type {NodeRef, Summary} from '../debugger/types';
-import {firstTwo, folded, rowWords, runOf, variance, type Comparison, type Difference, type Side, type StepRow} from './model';
+import {
+  firstTwo,
+  folded,
+  rowWords,
+  runOf,
+  variance,
+  type Comparison,
+  type Difference,
+  type Side,
+  type StepRow,
+} from './model';
 import {nameWords, OtherRuns, WithWhat} from './others';
 
 const STEPS = 200;
@@ -46,12 +56,20 @@ function Opened({name, summary}: {name: string; summary: Summary}) {
   const beside = useAnswer<Summary>(other ? `${pathOf(other)}/summary` : null, {}, false);
   const two = other ? null : firstTwo(summary.lanes);
   const {a: askedA, b: askedB} = route.value.query;
-  const a = askedA ?? two?.[0], b = askedB ?? two?.[1];
+  const a = askedA ?? two?.[0],
+    b = askedB ?? two?.[1];
   const isAsked = other !== undefined || (a !== undefined && b !== undefined);
   // A run is looked at beside other runs; two of its branches are compared when somebody asks for them.
-  const isOpen = runOf(name) !== null && !other && !askedA && !askedB && session.value?.repo === true;
+  const isOpen =
+    runOf(name) !== null && !other && !askedA && !askedB && session.value?.repo === true;
   const from = Number(route.value.query['from'] ?? 0) || 0;
-  const of = useAnswer<Comparison>(isAsked && !isOpen ? `${pathOf(name)}/compare` : null, {a, b, with: other, from, max: STEPS});
+  const of = useAnswer<Comparison>(isAsked && !isOpen ? `${pathOf(name)}/compare` : null, {
+    a,
+    b,
+    with: other,
+    from,
+    max: STEPS,
+  });
   const names: Names = {a: name, b: other ?? name};
   useKeys(names, a, b, of.value);
   const otherSummary = other ? beside.value : summary;
@@ -59,22 +77,59 @@ function Opened({name, summary}: {name: string; summary: Summary}) {
     <>
       <header class="screen-head compare-head">
         <h1>Compare</h1>
-        <a class="dim" href={linkTo('debugger', name)}><Line text={nameWords(name)} most={40} /></a>
-        {!isOpen && <Choice letter="a" value={a ?? ''} summary={summary} canBeAll={other !== undefined} />}
-        {!isOpen && <button type="button" title="The other way round (x)" aria-label="Swap a and b" disabled={!isAsked} onClick={() => swap(names, a, b)}>{'\u21c4'}</button>}
+        <a class="dim" href={linkTo('debugger', name)}>
+          <Line text={nameWords(name)} most={40} />
+        </a>
+        {!isOpen && (
+          <Choice letter="a" value={a ?? ''} summary={summary} canBeAll={other !== undefined} />
+        )}
+        {!isOpen && (
+          <button
+            type="button"
+            title="The other way round (x)"
+            aria-label="Swap a and b"
+            disabled={!isAsked}
+            onClick={() => swap(names, a, b)}
+          >
+            {'\u21c4'}
+          </button>
+        )}
         <WithWhat name={name} other={other} />
-        {!isOpen && otherSummary && <Choice letter="b" value={b ?? ''} summary={otherSummary} canBeAll={other !== undefined} />}
+        {!isOpen && otherSummary && (
+          <Choice
+            letter="b"
+            value={b ?? ''}
+            summary={otherSummary}
+            canBeAll={other !== undefined}
+          />
+        )}
         <span class="grow" />
-        {!summary.verified && <Badge tone="bad">{other ? 'a does not hold' : 'the history does not hold'}</Badge>}
-        {other && beside.value && !beside.value.verified && <Badge tone="bad">b does not hold</Badge>}
+        {!summary.verified && (
+          <Badge tone="bad">{other ? 'a does not hold' : 'the history does not hold'}</Badge>
+        )}
+        {other && beside.value && !beside.value.verified && (
+          <Badge tone="bad">b does not hold</Badge>
+        )}
       </header>
       <div class="compare-body">
-        {isOpen ? <OtherRuns name={name} two={two} />
-          : !isAsked ? <Empty title="There is only one agent here"><p>Choose two moments by their ids, another history above, or look at <a href={linkTo('compare', 'all')}>everything that is recorded</a>.</p></Empty>
-            : beside.error ? <Failed error={beside.error} />
-              : of.error ? <Failed error={of.error} />
-                : !of.value ? <Loading what="Comparing" />
-                  : <Shown names={names} of={of.value} from={from} />}
+        {isOpen ? (
+          <OtherRuns name={name} two={two} />
+        ) : !isAsked ? (
+          <Empty title="There is only one agent here">
+            <p>
+              Choose two moments by their ids, another history above, or look at{' '}
+              <a href={linkTo('compare', 'all')}>everything that is recorded</a>.
+            </p>
+          </Empty>
+        ) : beside.error ? (
+          <Failed error={beside.error} />
+        ) : of.error ? (
+          <Failed error={of.error} />
+        ) : !of.value ? (
+          <Loading what="Comparing" />
+        ) : (
+          <Shown names={names} of={of.value} from={from} />
+        )}
       </div>
     </>
   );
@@ -88,45 +143,100 @@ function swap(names: Names, a: string | undefined, b: string | undefined): void 
   go('compare', names.b, query);
 }
 
-function useKeys(names: Names, a: string | undefined, b: string | undefined, of: Comparison | null): void {
+function useKeys(
+  names: Names,
+  a: string | undefined,
+  b: string | undefined,
+  of: Comparison | null,
+): void {
   const to = (row: number | null | undefined, selector: string): void => {
     const shown = document.querySelector<HTMLElement>(selector);
     if (shown) shown.scrollIntoView({block: 'center'});
     else if (row != null) adjust({from: String(Math.max(0, row - 5))});
   };
-  useEffect(() => addCommands([
-    {keys: 'x', what: 'Swap a and b', group: 'Compare', run: () => of && swap(names, a, b)},
-    {keys: 'f', what: 'To the first difference', group: 'Compare', run: () => to(of?.first, '.compare-first')},
-    {keys: 'w', what: 'To where the ways part', group: 'Compare', run: () => to(of?.parted, '.compare-parting')},
-    {keys: 'd', what: 'The first difference in the debugger', group: 'Compare', run: () => {
-      const pair = of?.first == null ? undefined : of.steps[of.first - of.from];
-      const node = pair?.a ?? pair?.b ?? of?.a;
-      if (node) go('debugger', pair && !pair.a ? names.b : names.a, {node: node.id});
-    }},
-  ]), [names.a, names.b, a, b, of]);
+  useEffect(
+    () =>
+      addCommands([
+        {keys: 'x', what: 'Swap a and b', group: 'Compare', run: () => of && swap(names, a, b)},
+        {
+          keys: 'f',
+          what: 'To the first difference',
+          group: 'Compare',
+          run: () => to(of?.first, '.compare-first'),
+        },
+        {
+          keys: 'w',
+          what: 'To where the ways part',
+          group: 'Compare',
+          run: () => to(of?.parted, '.compare-parting'),
+        },
+        {
+          keys: 'd',
+          what: 'The first difference in the debugger',
+          group: 'Compare',
+          run: () => {
+            const pair = of?.first == null ? undefined : of.steps[of.first - of.from];
+            const node = pair?.a ?? pair?.b ?? of?.a;
+            if (node) go('debugger', pair && !pair.a ? names.b : names.a, {node: node.id});
+          },
+        },
+      ]),
+    [names.a, names.b, a, b, of],
+  );
 }
 
 /** An agent's newest, or a node that is named. */
-function Choice({letter, value, summary, canBeAll}: {letter: 'a' | 'b'; value: string; summary: Summary; canBeAll: boolean}) {
+function Choice({
+  letter,
+  value,
+  summary,
+  canBeAll,
+}: {
+  letter: 'a' | 'b';
+  value: string;
+  summary: Summary;
+  canBeAll: boolean;
+}) {
   const isHead = summary.lanes.some((lane) => `@${lane.agent}` === value);
   const [typing, setTyping] = useState(false);
   const set = (text: string): void => adjust({[letter]: text || null, from: null});
   if (typing)
     return (
-      <input class="mono compare-node" aria-label={`Node ${letter}`} placeholder="id, hash, #K or @AGENT" autofocus defaultValue={isHead ? '' : value}
-             onKeyDown={(event) => event.key === 'Escape' && setTyping(false)}
-             onChange={(event) => {
-               setTyping(false);
-               if (event.currentTarget.value.trim()) set(event.currentTarget.value.trim());
-             }} />
+      <input
+        class="mono compare-node"
+        aria-label={`Node ${letter}`}
+        placeholder="id, hash, #K or @AGENT"
+        autofocus
+        defaultValue={isHead ? '' : value}
+        onKeyDown={(event) => event.key === 'Escape' && setTyping(false)}
+        onChange={(event) => {
+          setTyping(false);
+          if (event.currentTarget.value.trim()) set(event.currentTarget.value.trim());
+        }}
+      />
     );
   return (
     <label class={`compare-choice compare-${letter}`}>
-      <span class="compare-letter" aria-hidden="true">{letter}</span>
-      <select aria-label={`Side ${letter}`} value={value} onChange={(event) => (event.currentTarget.value === '?' ? setTyping(true) : set(event.currentTarget.value))}>
+      <span class="compare-letter" aria-hidden="true">
+        {letter}
+      </span>
+      <select
+        aria-label={`Side ${letter}`}
+        value={value}
+        onChange={(event) =>
+          event.currentTarget.value === '?' ? setTyping(true) : set(event.currentTarget.value)
+        }
+      >
         {canBeAll && <option value="">all of it</option>}
         {!isHead && value && <option value={value}>{plain(shortId(value), 60)}</option>}
-        {summary.lanes.filter((lane) => lane.agent !== '?').slice(0, 500).map((lane) => <option key={lane.agent} value={`@${lane.agent}`}>{plain(shortAgent(lane.agent), 60)}</option>)}
+        {summary.lanes
+          .filter((lane) => lane.agent !== '?')
+          .slice(0, 500)
+          .map((lane) => (
+            <option key={lane.agent} value={`@${lane.agent}`}>
+              {plain(shortAgent(lane.agent), 60)}
+            </option>
+          ))}
         <option value="?">a moment{'\u2026'}</option>
       </select>
     </label>
@@ -136,9 +246,14 @@ function Choice({letter, value, summary, canBeAll}: {letter: 'a' | 'b'; value: s
 function Moment({name, node, words}: {name: string; node: NodeRef; words: string}) {
   return (
     <a class="compare-moment" href={linkTo('debugger', name, {node: node.id})}>
-      <span class="lane-mark" style={{background: `var(--lane-${node.lane % 8})`}} aria-hidden="true" />
+      <span
+        class="lane-mark"
+        style={{background: `var(--lane-${node.lane % 8})`}}
+        aria-hidden="true"
+      />
       <span class="dim">{words}</span>
-      <Line text={shortAgent(node.agent)} most={40} /><span class="mono dim">{`#${node.seq}`}</span>
+      <Line text={shortAgent(node.agent)} most={40} />
+      <span class="mono dim">{`#${node.seq}`}</span>
       {node.t !== null && <span class="dim">{time(node.t)}</span>}
     </a>
   );
@@ -149,10 +264,13 @@ function Account({of}: {of: Comparison}) {
   const {alike, only, same} = of.matched;
   if (of.counts[0] + of.counts[1] === 0) return <p>Both are the same moment.</p>;
   return (
-    <p>{`${of.common ? 'Since then' : 'There are'} ${plural(of.counts[0], 'step')} of a and ${count(of.counts[1])} of b: `}
-      {of.first === null ? 'all of them the same.'
+    <p>
+      {`${of.common ? 'Since then' : 'There are'} ${plural(of.counts[0], 'step')} of a and ${count(of.counts[1])} of b: `}
+      {of.first === null
+        ? 'all of them the same.'
         : `${count(same)} the same, ${count(alike)} alike with other values, ${count(only[0])} only in a, ${count(only[1])} only in b; ${of.first === 0 ? 'different from the first on' : `the first ${count(of.first)} the same`}${of.parted === null ? ', and no step without a counterpart' : of.parted !== of.first ? `, and from row ${count(of.parted + 1)} on the ways part` : ''}.`}
-      {!of.aligned && ' They are too long and too different: what comes last stands side by side by its number.'}
+      {!of.aligned &&
+        ' They are too long and too different: what comes last stands side by side by its number.'}
     </p>
   );
 }
@@ -163,15 +281,41 @@ function Shown({names, of, from}: {names: Names; of: Comparison; from: number}) 
   return (
     <>
       <section class="compare-parted">
-        {of.common ? <Moment name={name} node={of.common} words="Common until" />
-          : <p class="dim">They have no common ancestor: each began by itself, so they are aligned from their first steps on{names.a !== names.b && runOf(names.a) && runOf(names.b) ? ', each other\u2019s run id counting as equal' : ''}.</p>}
-        <div class="compare-heads"><Moment name={names.a} node={of.a} words="a" /><Moment name={names.b} node={of.b} words="b" /></div>
+        {of.common ? (
+          <Moment name={name} node={of.common} words="Common until" />
+        ) : (
+          <p class="dim">
+            They have no common ancestor: each began by itself, so they are aligned from their first
+            steps on
+            {names.a !== names.b && runOf(names.a) && runOf(names.b)
+              ? ', each other\u2019s run id counting as equal'
+              : ''}
+            .
+          </p>
+        )}
+        <div class="compare-heads">
+          <Moment name={names.a} node={of.a} words="a" />
+          <Moment name={names.b} node={of.b} words="b" />
+        </div>
         <Account of={of} />
-        {of.knowledge.filter((one) => one.id !== of.common?.id).map((one) => <Moment key={one.id} name={name} node={one} words="Both knew of" />)}
+        {of.knowledge
+          .filter((one) => one.id !== of.common?.id)
+          .map((one) => (
+            <Moment key={one.id} name={name} node={one} words="Both knew of" />
+          ))}
       </section>
       <section class="compare-part">
-        <h2>What they know differently{of.diff.length > 0 && <span class="dim">{` ${count(of.diff.length)}${of.more_diff ? ' and more' : ''}: ${counts.both} with other values, ${counts.a} only in a, ${counts.b} only in b`}</span>}</h2>
-        {of.diff.length === 0 ? <p class="dim">Nothing: their states are equal.</p> : <Differences names={names} of={of} />}
+        <h2>
+          What they know differently
+          {of.diff.length > 0 && (
+            <span class="dim">{` ${count(of.diff.length)}${of.more_diff ? ' and more' : ''}: ${counts.both} with other values, ${counts.a} only in a, ${counts.b} only in b`}</span>
+          )}
+        </h2>
+        {of.diff.length === 0 ? (
+          <p class="dim">Nothing: their states are equal.</p>
+        ) : (
+          <Differences names={names} of={of} />
+        )}
       </section>
       <section class="compare-part">
         <h2>Step by step</h2>
@@ -185,8 +329,22 @@ function Differences({names, of}: {names: Names; of: Comparison}) {
   return (
     <div class="compare-scroll" tabIndex={0} role="region" aria-label="Differences">
       <table class="compare-table">
-        <thead><tr><th scope="col">Key</th><th scope="col"><span class="compare-letter compare-a">a</span></th><th scope="col"><span class="compare-letter compare-b">b</span></th></tr></thead>
-        <tbody>{of.diff.map((one, i) => <DiffRow key={i} names={names} one={one} of={of} />)}</tbody>
+        <thead>
+          <tr>
+            <th scope="col">Key</th>
+            <th scope="col">
+              <span class="compare-letter compare-a">a</span>
+            </th>
+            <th scope="col">
+              <span class="compare-letter compare-b">b</span>
+            </th>
+          </tr>
+        </thead>
+        <tbody>
+          {of.diff.map((one, i) => (
+            <DiffRow key={i} names={names} one={one} of={of} />
+          ))}
+        </tbody>
       </table>
     </div>
   );
@@ -196,24 +354,52 @@ function DiffRow({names, one, of}: {names: Names; one: Difference; of: Compariso
   const [open, setOpen] = useState(false);
   const key = keyText({section: one.section, key: one.key});
   const side = (value: Difference['a'], node: NodeRef, letter: 'a' | 'b') => (
-    <td><div class="compare-value">
-      {open && value ? <Value value={value} /> : <Short value={value} most={160} />}
-      {value && <a class="compare-why" href={linkTo('debugger', names[letter], {node: node.id, key})} aria-label={`Why ${letter} has this value of ${key}`}>why</a>}
-    </div></td>
+    <td>
+      <div class="compare-value">
+        {open && value ? <Value value={value} /> : <Short value={value} most={160} />}
+        {value && (
+          <a
+            class="compare-why"
+            href={linkTo('debugger', names[letter], {node: node.id, key})}
+            aria-label={`Why ${letter} has this value of ${key}`}
+          >
+            why
+          </a>
+        )}
+      </div>
+    </td>
   );
   return (
     <tr>
-      <th scope="row"><button type="button" class="link mono" aria-expanded={open} onClick={() => setOpen(!open)}><span class="twist" aria-hidden="true">{open ? '\u25be' : '\u25b8'}</span><Line text={key} most={60} /></button></th>
-      {side(one.a, of.a, 'a')}{side(one.b, of.b, 'b')}
+      <th scope="row">
+        <button type="button" class="link mono" aria-expanded={open} onClick={() => setOpen(!open)}>
+          <span class="twist" aria-hidden="true">
+            {open ? '\u25be' : '\u25b8'}
+          </span>
+          <Line text={key} most={60} />
+        </button>
+      </th>
+      {side(one.a, of.a, 'a')}
+      {side(one.b, of.b, 'b')}
     </tr>
   );
 }
 
-function Cell({name, side, children}: {name: string; side: Side | null; children?: ComponentChildren}) {
+function Cell({
+  name,
+  side,
+  children,
+}: {
+  name: string;
+  side: Side | null;
+  children?: ComponentChildren;
+}) {
   if (!side) return <td class="dim">{'\u2013'}</td>;
   return (
     <td>
-      <a href={linkTo('debugger', name, {node: side.id})}><Text text={side.label || `#${side.seq}`} most={90} /></a>
+      <a href={linkTo('debugger', name, {node: side.id})}>
+        <Text text={side.label || `#${side.seq}`} most={90} />
+      </a>
       <span class="mono dim">{` #${side.seq}`}</span>
       {children}
     </td>
@@ -222,20 +408,61 @@ function Cell({name, side, children}: {name: string; side: Side | null; children
 
 /** Steps that are alike, and which of their values are not. */
 function Differing({names}: {names: readonly string[]}) {
-  return <span class="compare-differs">{names.map((one) => <span key={one} class="mono"><Line text={one.replace(/^(memory|beliefs)\./, '')} most={60} /></span>)}</span>;
+  return (
+    <span class="compare-differs">
+      {names.map((one) => (
+        <span key={one} class="mono">
+          <Line text={one.replace(/^(memory|beliefs)\./, '')} most={60} />
+        </span>
+      ))}
+    </span>
+  );
 }
 
-function PairRow({row, names, of}: {row: Extract<StepRow, {kind: 'pair'}>; names: Names; of: Comparison}) {
+function PairRow({
+  row,
+  names,
+  of,
+}: {
+  row: Extract<StepRow, {kind: 'pair'}>;
+  names: Names;
+  of: Comparison;
+}) {
   const {pair, index} = row;
   const {words, isFirst} = rowWords(pair, index, of);
   const isParting = index === of.parted;
   return (
     <tr class={`${isFirst ? 'compare-first' : ''} ${isParting ? 'compare-parting' : ''}`}>
-      <td class="mono dim">{count(index + 1)} {pair.same ? <Icon name="check" label="the same" /> : <span class="compare-how">{words}</span>}
-        {isFirst && <Badge tone="warn" icon="fork">first difference</Badge>}
-        {isParting && !isFirst && <Badge tone="warn" icon="fork">the ways part</Badge>}</td>
+      <td class="mono dim">
+        {count(index + 1)}{' '}
+        {pair.same ? (
+          <Icon name="check" label="the same" />
+        ) : (
+          <span class="compare-how">{words}</span>
+        )}
+        {isFirst && (
+          <Badge tone="warn" icon="fork">
+            first difference
+          </Badge>
+        )}
+        {isParting && !isFirst && (
+          <Badge tone="warn" icon="fork">
+            the ways part
+          </Badge>
+        )}
+      </td>
       <Cell name={names.a} side={pair.a} />
-      <Cell name={names.b} side={pair.b}>{pair.differ_count > 0 && <Differing names={pair.differ_count > pair.differs.length ? [...pair.differs, `and ${pair.differ_count - pair.differs.length} more`] : pair.differs} />}</Cell>
+      <Cell name={names.b} side={pair.b}>
+        {pair.differ_count > 0 && (
+          <Differing
+            names={
+              pair.differ_count > pair.differs.length
+                ? [...pair.differs, `and ${pair.differ_count - pair.differs.length} more`]
+                : pair.differs
+            }
+          />
+        )}
+      </Cell>
     </tr>
   );
 }
@@ -249,19 +476,58 @@ function Steps({names, of, from}: {names: Names; of: Comparison; from: number}) 
     <>
       <div class="compare-scroll" tabIndex={0} role="region" aria-label="Steps">
         <table class="compare-table compare-steps">
-          <thead><tr><th scope="col">Row</th><th scope="col"><span class="compare-letter compare-a">a</span></th><th scope="col"><span class="compare-letter compare-b">b</span></th></tr></thead>
+          <thead>
+            <tr>
+              <th scope="col">Row</th>
+              <th scope="col">
+                <span class="compare-letter compare-a">a</span>
+              </th>
+              <th scope="col">
+                <span class="compare-letter compare-b">b</span>
+              </th>
+            </tr>
+          </thead>
           <tbody>
-            {rows.map((row) => row.kind === 'same'
-              ? <tr key={row.index} class="compare-same"><td class="mono dim">{count(row.index + 1)}</td><td colSpan={2}><button type="button" class="link" onClick={() => setUnfolded(true)}>{`${count(row.count)} steps the same`}</button></td></tr>
-              : <PairRow key={row.index} row={row} names={names} of={of} />)}
+            {rows.map((row) =>
+              row.kind === 'same' ? (
+                <tr key={row.index} class="compare-same">
+                  <td class="mono dim">{count(row.index + 1)}</td>
+                  <td colSpan={2}>
+                    <button
+                      type="button"
+                      class="link"
+                      onClick={() => setUnfolded(true)}
+                    >{`${count(row.count)} steps the same`}</button>
+                  </td>
+                </tr>
+              ) : (
+                <PairRow key={row.index} row={row} names={names} of={of} />
+              ),
+            )}
           </tbody>
         </table>
       </div>
       {most > STEPS && (
         <p class="compare-pages">
-          <button type="button" disabled={from === 0} onClick={() => adjust({from: String(Math.max(0, from - STEPS)) === '0' ? null : String(from - STEPS)})}>Before</button>
+          <button
+            type="button"
+            disabled={from === 0}
+            onClick={() =>
+              adjust({
+                from: String(Math.max(0, from - STEPS)) === '0' ? null : String(from - STEPS),
+              })
+            }
+          >
+            Before
+          </button>
           <span class="dim">{`rows ${count(from + 1)} to ${count(Math.min(most, from + STEPS))} of ${count(most)}`}</span>
-          <button type="button" disabled={from + STEPS >= most} onClick={() => adjust({from: String(from + STEPS)})}>Behind</button>
+          <button
+            type="button"
+            disabled={from + STEPS >= most}
+            onClick={() => adjust({from: String(from + STEPS)})}
+          >
+            Behind
+          </button>
         </p>
       )}
     </>

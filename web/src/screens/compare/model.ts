@@ -45,12 +45,14 @@ export interface Comparison {
   verified: boolean;
 }
 
-export type StepRow = {kind: 'pair'; index: number; pair: Pair} | {kind: 'same'; index: number; count: number};
+export type StepRow =
+  | {kind: 'pair'; index: number; pair: Pair}
+  | {kind: 'same'; index: number; count: number};
 
 /** Steps that are the same and have such ones on both sides become one row. */
 export function folded(steps: readonly Pair[], from: number, least = 3): StepRow[] {
   const rows: StepRow[] = [];
-  for (let i = 0; i < steps.length;) {
+  for (let i = 0; i < steps.length; ) {
     let end = i;
     while (end < steps.length && steps[end]!.same) end++;
     if (end - i >= least) {
@@ -65,7 +67,11 @@ export function folded(steps: readonly Pair[], from: number, least = 3): StepRow
 }
 
 /** What a row is called, and the first of all rows that differ. */
-export function rowWords(pair: Pair, index: number, of: Comparison): {words: string; isFirst: boolean} {
+export function rowWords(
+  pair: Pair,
+  index: number,
+  of: Comparison,
+): {words: string; isFirst: boolean} {
   const isFirst = index === of.first;
   if (pair.same) return {words: 'the same', isFirst};
   if (pair.how === 'alike') return {words: 'alike', isFirst};
@@ -89,7 +95,9 @@ export function variance(diff: readonly Difference[]): {a: number; b: number; bo
 }
 
 /** The two that are compared when nobody has chosen: those who did most. */
-export function firstTwo(lanes: readonly {agent: string; nodes: number}[]): [string, string] | null {
+export function firstTwo(
+  lanes: readonly {agent: string; nodes: number}[],
+): [string, string] | null {
   const named = lanes.filter((lane) => lane.agent !== '?');
   const most = [...named].sort((x, y) => y.nodes - x.nodes || (x.agent < y.agent ? -1 : 1));
   return most.length < 2 ? null : [`@${most[0]!.agent}`, `@${most[1]!.agent}`];

@@ -17,17 +17,29 @@ interface Histories {
 
 export function nameWords(name: string): string {
   const run = runOf(name);
-  return run ? `${shortId(run)}${name.slice(4 + run.length)}` : name === 'all' ? 'all recorded traces' : shortAgent(name);
+  return run
+    ? `${shortId(run)}${name.slice(4 + run.length)}`
+    : name === 'all'
+      ? 'all recorded traces'
+      : shortAgent(name);
 }
 
 /** Lists what could stand at the other side; the newest 50 runs, and histories that are recorded. */
 function useOthers(name: string): {name: string; words: string}[] {
   const isFile = session.value?.file !== null && session.value?.file !== undefined;
-  const runs = useAnswer<{items: RunItem[]}>(session.value?.repo ? '/api/v1/runs' : null, {limit: 50});
+  const runs = useAnswer<{items: RunItem[]}>(session.value?.repo ? '/api/v1/runs' : null, {
+    limit: 50,
+  });
   const histories = useAnswer<Histories>(isFile ? null : '/api/v1/view', {});
   return [
-    ...(runs.value?.items ?? []).map((one) => ({name: `run/${one.run_id}`, words: `${plain(one.task_id || 'run', 40)}, ${plain(one.status, 20).toLowerCase()}, ${shortId(one.run_id)}`})),
-    ...(histories.value?.histories ?? []).map((one) => ({name: one.name, words: plain(shortAgent(one.name), 80)})),
+    ...(runs.value?.items ?? []).map((one) => ({
+      name: `run/${one.run_id}`,
+      words: `${plain(one.task_id || 'run', 40)}, ${plain(one.status, 20).toLowerCase()}, ${shortId(one.run_id)}`,
+    })),
+    ...(histories.value?.histories ?? []).map((one) => ({
+      name: one.name,
+      words: plain(shortAgent(one.name), 80),
+    })),
   ].filter((one) => one.name !== name);
 }
 
@@ -39,10 +51,27 @@ export function WithWhat({name, other}: {name: string; other: string | undefined
   return (
     <label class="compare-choice">
       <span class="dim">with</span>
-      <select aria-label="With" value={other ?? ''} onChange={(event) => adjust({with: event.currentTarget.value || null, b: null, from: null, ...(other ? {} : {a: null})})}>
-        <option value="">{runOf(name) && route.value.query['a'] === undefined ? 'choose\u2026' : 'itself'}</option>
+      <select
+        aria-label="With"
+        value={other ?? ''}
+        onChange={(event) =>
+          adjust({
+            with: event.currentTarget.value || null,
+            b: null,
+            from: null,
+            ...(other ? {} : {a: null}),
+          })
+        }
+      >
+        <option value="">
+          {runOf(name) && route.value.query['a'] === undefined ? 'choose\u2026' : 'itself'}
+        </option>
         {!isListed && other && <option value={other}>{plain(nameWords(other), 80)}</option>}
-        {others.map((one) => <option key={one.name} value={one.name}>{one.words.slice(0, 80)}</option>)}
+        {others.map((one) => (
+          <option key={one.name} value={one.name}>
+            {one.words.slice(0, 80)}
+          </option>
+        ))}
       </select>
     </label>
   );
@@ -58,15 +87,25 @@ export function OtherRuns({name, two}: {name: string; two: [string, string] | nu
       <Answer of={runs} what="Runs">
         {(found) => {
           const others = found.items.filter((one) => one.run_id !== own);
-          if (others.length === 0) return <Empty title="There is no other run here"><p>Two runs of one contract, say, are aligned event by event.</p></Empty>;
+          if (others.length === 0)
+            return (
+              <Empty title="There is no other run here">
+                <p>Two runs of one contract, say, are aligned event by event.</p>
+              </Empty>
+            );
           return (
             <ul class="compare-runs">
               {others.map((one) => (
                 <li key={one.run_id}>
                   <a href={linkTo('compare', name, {with: `run/${one.run_id}`})}>
-                    <Badge tone={statusTone(one.status)}>{plain(one.status, 20).toLowerCase()}</Badge>
-                    <Line text={one.task_id || one.run_id} most={60} /><span class="mono dim">{shortId(one.run_id)}</span>
-                    {Number.isFinite(seconds(one.created_at)) && <span class="dim">{ago(seconds(one.created_at))}</span>}
+                    <Badge tone={statusTone(one.status)}>
+                      {plain(one.status, 20).toLowerCase()}
+                    </Badge>
+                    <Line text={one.task_id || one.run_id} most={60} />
+                    <span class="mono dim">{shortId(one.run_id)}</span>
+                    {Number.isFinite(seconds(one.created_at)) && (
+                      <span class="dim">{ago(seconds(one.created_at))}</span>
+                    )}
                   </a>
                 </li>
               ))}
@@ -74,7 +113,13 @@ export function OtherRuns({name, two}: {name: string; two: [string, string] | nu
           );
         }}
       </Answer>
-      {two && <p><a href={linkTo('compare', name, {a: two[0], b: two[1]})}>Compare two branches of this run</a></p>}
+      {two && (
+        <p>
+          <a href={linkTo('compare', name, {a: two[0], b: two[1]})}>
+            Compare two branches of this run
+          </a>
+        </p>
+      )}
     </section>
   );
 }

@@ -29,7 +29,10 @@ export function Debugger() {
   if (!name)
     return (
       <Empty title="No history is open">
-        <p>Choose one in the <a href={linkTo('inbox')}>inbox</a>, or look at <a href={linkTo('debugger', 'all')}>all recorded traces</a> as one.</p>
+        <p>
+          Choose one in the <a href={linkTo('inbox')}>inbox</a>, or look at{' '}
+          <a href={linkTo('debugger', 'all')}>all recorded traces</a> as one.
+        </p>
       </Empty>
     );
   return <Opened key={name} name={name} />;
@@ -57,14 +60,18 @@ function Opened({name}: {name: string}) {
           <Panes model={model} />
         </Split>
       </div>
-      <p id="focus-words" class="sr" aria-live="polite">{words(model)}</p>
+      <p id="focus-words" class="sr" aria-live="polite">
+        {words(model)}
+      </p>
     </>
   );
 }
 
 /** Where there is something wrong, there; else at the newest event. */
 function selectFirst(model: Model, summary: Summary): void {
-  const wrong = summary.findings.find((finding) => finding.n !== undefined && finding.code.startsWith('E'));
+  const wrong = summary.findings.find(
+    (finding) => finding.n !== undefined && finding.code.startsWith('E'),
+  );
   const lane = [...summary.lanes].sort((a, b) => b.last - a.last)[0];
   if (wrong?.n !== undefined) model.select(wrong.n, true);
   else if (lane && lane.agent !== '?') adjust({node: '@' + lane.agent}, false);
@@ -81,21 +88,74 @@ function Head({name, summary, model}: {name: string; summary: Summary; model: Mo
   const file = session.value?.file;
   return (
     <header class="screen-head">
-      <h1 class="line" title={file ?? undefined}><Text text={name === 'file' && file ? file.slice(file.lastIndexOf('/') + 1) : name === 'all' ? 'All recorded traces' : name} most={120} /></h1>
-      {summary.verified
-        ? <Badge tone="good" title="Every hash, link and branch was recomputed when it was opened">holds</Badge>
-        : <button type="button" class="quiet" onClick={() => adjust({pane: 'findings'})}><Badge tone="bad">{`does not hold: ${plural(summary.errors, 'finding')}`}</Badge></button>}
-      <span class="dim">{`${plural(summary.nodes, 'event')}, ${plural(summary.agents, 'agent')}`}
-        {first !== undefined && last !== undefined && last > first ? `, ${duration(last - first)}` : ''}</span>
-      {isLive() && <span class="group"><a href={linkTo('compare', name)}>Compare</a><a href={linkTo('heatmap', name)}>Heatmap</a></span>}
+      <h1 class="line" title={file ?? undefined}>
+        <Text
+          text={
+            name === 'file' && file
+              ? file.slice(file.lastIndexOf('/') + 1)
+              : name === 'all'
+                ? 'All recorded traces'
+                : name
+          }
+          most={120}
+        />
+      </h1>
+      {summary.verified ? (
+        <Badge tone="good" title="Every hash, link and branch was recomputed when it was opened">
+          holds
+        </Badge>
+      ) : (
+        <button type="button" class="quiet" onClick={() => adjust({pane: 'findings'})}>
+          <Badge tone="bad">{`does not hold: ${plural(summary.errors, 'finding')}`}</Badge>
+        </button>
+      )}
+      <span class="dim">
+        {`${plural(summary.nodes, 'event')}, ${plural(summary.agents, 'agent')}`}
+        {first !== undefined && last !== undefined && last > first
+          ? `, ${duration(last - first)}`
+          : ''}
+      </span>
+      {isLive() && (
+        <span class="group">
+          <a href={linkTo('compare', name)}>Compare</a>
+          <a href={linkTo('heatmap', name)}>Heatmap</a>
+        </span>
+      )}
       <span class="grow" />
       <Find />
       <span class="group" role="group" aria-label="View">
-        <button type="button" aria-pressed={model.fold.value} title="Fold quiet stretches (f)" onClick={() => model.toggleFold()}>
-          <Icon name="fold" /> Fold</button>
-        <button type="button" aria-label="Zoom out" title="Zoom out (-)" onClick={() => model.zoom(1.6)}><Icon name="minus" /></button>
-        <button type="button" aria-label="Zoom in" title="Zoom in (+)" onClick={() => model.zoom(0.625)}><Icon name="plus" /></button>
-        <button type="button" aria-label="Show all of it" title="All of it (0)" onClick={() => model.fit()}><Icon name="fit" /></button>
+        <button
+          type="button"
+          aria-pressed={model.fold.value}
+          title="Fold quiet stretches (f)"
+          onClick={() => model.toggleFold()}
+        >
+          <Icon name="fold" /> Fold
+        </button>
+        <button
+          type="button"
+          aria-label="Zoom out"
+          title="Zoom out (-)"
+          onClick={() => model.zoom(1.6)}
+        >
+          <Icon name="minus" />
+        </button>
+        <button
+          type="button"
+          aria-label="Zoom in"
+          title="Zoom in (+)"
+          onClick={() => model.zoom(0.625)}
+        >
+          <Icon name="plus" />
+        </button>
+        <button
+          type="button"
+          aria-label="Show all of it"
+          title="All of it (0)"
+          onClick={() => model.fit()}
+        >
+          <Icon name="fit" />
+        </button>
       </span>
     </header>
   );
@@ -104,12 +164,22 @@ function Head({name, summary, model}: {name: string; summary: Summary; model: Mo
 function Find() {
   const [text, setText] = useState('');
   return (
-    <form class="find" role="search" onSubmit={(event) => {
-      event.preventDefault();
-      if (text.trim()) adjust({node: text.trim()});
-    }}>
-      <input id="find" type="search" placeholder="Go to: id, hash, #number, @agent" aria-label="Go to an event: id, hash, #number or @agent"
-             value={text} onInput={(event) => setText(event.currentTarget.value)} />
+    <form
+      class="find"
+      role="search"
+      onSubmit={(event) => {
+        event.preventDefault();
+        if (text.trim()) adjust({node: text.trim()});
+      }}
+    >
+      <input
+        id="find"
+        type="search"
+        placeholder="Go to: id, hash, #number, @agent"
+        aria-label="Go to an event: id, hash, #number or @agent"
+        value={text}
+        onInput={(event) => setText(event.currentTarget.value)}
+      />
     </form>
   );
 }
@@ -122,27 +192,66 @@ function Panes({model}: {model: Model}) {
   if (narrow) {
     const active = pane ?? (focus.key.value ? 'why' : 'event');
     return (
-      <Tabs label="Panes" active={active} onActive={(id) => adjust({pane: id}, false)}
-            tabs={[{id: 'event', title: 'Event'}, {id: 'state', title: 'State'}, {id: 'why', title: 'Why'},
-              ...(wrong > 0 ? [{id: 'findings', title: `Findings ${count(wrong)}`}] : [])]}>
-        {active === 'state' ? <StatePane model={model} /> : active === 'why' ? <WhyPane model={model} />
-          : active === 'findings' ? <Findings model={model} /> : <EventPane model={model} />}
+      <Tabs
+        label="Panes"
+        active={active}
+        onActive={(id) => adjust({pane: id}, false)}
+        tabs={[
+          {id: 'event', title: 'Event'},
+          {id: 'state', title: 'State'},
+          {id: 'why', title: 'Why'},
+          ...(wrong > 0 ? [{id: 'findings', title: `Findings ${count(wrong)}`}] : []),
+        ]}
+      >
+        {active === 'state' ? (
+          <StatePane model={model} />
+        ) : active === 'why' ? (
+          <WhyPane model={model} />
+        ) : active === 'findings' ? (
+          <Findings model={model} />
+        ) : (
+          <EventPane model={model} />
+        )}
       </Tabs>
     );
   }
   const right = pane === 'findings' && wrong > 0 ? 'findings' : 'why';
   return (
     <Split direction="row" name="event and state" initial={0.36}>
-      <section class="pane" aria-label="Event"><h2 class="pane-title">Event</h2><div class="pane-body"><EventPane model={model} /></div></section>
+      <section class="pane" aria-label="Event">
+        <h2 class="pane-title">Event</h2>
+        <div class="pane-body">
+          <EventPane model={model} />
+        </div>
+      </section>
       <Split direction="row" name="state and why" initial={0.5}>
-        <section class="pane" aria-label="State"><h2 class="pane-title">State</h2><div class="pane-body"><StatePane model={model} /></div></section>
+        <section class="pane" aria-label="State">
+          <h2 class="pane-title">State</h2>
+          <div class="pane-body">
+            <StatePane model={model} />
+          </div>
+        </section>
         <section class="pane" aria-label="Why">
           {wrong > 0 ? (
-            <Tabs label="Why and findings" active={right} onActive={(id) => adjust({pane: id === 'why' ? null : id}, false)}
-                  tabs={[{id: 'why', title: 'Why'}, {id: 'findings', title: `Findings ${count(wrong)}`}]}>
+            <Tabs
+              label="Why and findings"
+              active={right}
+              onActive={(id) => adjust({pane: id === 'why' ? null : id}, false)}
+              tabs={[
+                {id: 'why', title: 'Why'},
+                {id: 'findings', title: `Findings ${count(wrong)}`},
+              ]}
+            >
               {right === 'findings' ? <Findings model={model} /> : <WhyPane model={model} />}
             </Tabs>
-          ) : <><h2 class="pane-title">Why</h2><div class="pane-body"><WhyPane model={model} /></div></>}
+          ) : (
+            <>
+              <h2 class="pane-title">Why</h2>
+              <div class="pane-body">
+                <WhyPane model={model} />
+              </div>
+            </>
+          )}
         </section>
       </Split>
     </Split>
@@ -161,27 +270,90 @@ function useNarrow(): boolean {
 }
 
 function useKeys(model: Model): void {
-  useEffect(() => addCommands([
-    {keys: 'ArrowLeft', what: 'Previous event of the agent', group: 'Debugger', run: () => model.step(-1)},
-    {keys: 'ArrowRight', what: 'Next event of the agent', group: 'Debugger', run: () => model.step(1)},
-    {keys: 'ArrowUp', what: 'Nearest event, lane above', group: 'Debugger', run: () => model.stepLane(-1)},
-    {keys: 'ArrowDown', what: 'Nearest event, lane below', group: 'Debugger', run: () => model.stepLane(1)},
-    {keys: '[', what: 'Previous write of the key', group: 'Debugger', run: () => model.previousWrite()},
-    {keys: ']', what: 'Next write of the key', group: 'Debugger', run: () => model.nextWrite()},
-    {keys: 'n', what: 'Next mark: violation, fork, merge, override, snapshot, write', group: 'Marks', run: () => model.stepMark(1)},
-    {keys: 'p', what: 'Previous mark', group: 'Marks', run: () => model.stepMark(-1)},
-    ...KINDS.flatMap(({key, word}, kind) => key ? [
-      {keys: key, what: `Next ${word}`, group: 'Marks', run: () => model.stepMark(1, kind)},
-      {keys: key.toUpperCase(), what: `Previous ${word}`, group: 'Marks', run: () => model.stepMark(-1, kind)},
-    ] : []),
-    {keys: '+ =', what: 'Zoom in', group: 'View', run: () => model.zoom(0.625)},
-    {keys: '-', what: 'Zoom out', group: 'View', run: () => model.zoom(1.6)},
-    {keys: '0', what: 'All of it', group: 'View', run: () => model.fit()},
-    {keys: 'f', what: 'Fold or unfold quiet stretches', group: 'View', run: () => model.toggleFold()},
-    {keys: '/', what: 'Go to an event', group: 'View', run: () => document.getElementById('find')?.focus()},
-    {keys: 'Escape', what: 'Leave the key, or the field', group: 'View', run: (event) => {
-      (event.target as HTMLElement | null)?.blur();
-      adjust({key: null, pane: null});
-    }},
-  ]), [model]);
+  useEffect(
+    () =>
+      addCommands([
+        {
+          keys: 'ArrowLeft',
+          what: 'Previous event of the agent',
+          group: 'Debugger',
+          run: () => model.step(-1),
+        },
+        {
+          keys: 'ArrowRight',
+          what: 'Next event of the agent',
+          group: 'Debugger',
+          run: () => model.step(1),
+        },
+        {
+          keys: 'ArrowUp',
+          what: 'Nearest event, lane above',
+          group: 'Debugger',
+          run: () => model.stepLane(-1),
+        },
+        {
+          keys: 'ArrowDown',
+          what: 'Nearest event, lane below',
+          group: 'Debugger',
+          run: () => model.stepLane(1),
+        },
+        {
+          keys: '[',
+          what: 'Previous write of the key',
+          group: 'Debugger',
+          run: () => model.previousWrite(),
+        },
+        {keys: ']', what: 'Next write of the key', group: 'Debugger', run: () => model.nextWrite()},
+        {
+          keys: 'n',
+          what: 'Next mark: violation, fork, merge, override, snapshot, write',
+          group: 'Marks',
+          run: () => model.stepMark(1),
+        },
+        {keys: 'p', what: 'Previous mark', group: 'Marks', run: () => model.stepMark(-1)},
+        ...KINDS.flatMap(({key, word}, kind) =>
+          key
+            ? [
+                {
+                  keys: key,
+                  what: `Next ${word}`,
+                  group: 'Marks',
+                  run: () => model.stepMark(1, kind),
+                },
+                {
+                  keys: key.toUpperCase(),
+                  what: `Previous ${word}`,
+                  group: 'Marks',
+                  run: () => model.stepMark(-1, kind),
+                },
+              ]
+            : [],
+        ),
+        {keys: '+ =', what: 'Zoom in', group: 'View', run: () => model.zoom(0.625)},
+        {keys: '-', what: 'Zoom out', group: 'View', run: () => model.zoom(1.6)},
+        {keys: '0', what: 'All of it', group: 'View', run: () => model.fit()},
+        {
+          keys: 'f',
+          what: 'Fold or unfold quiet stretches',
+          group: 'View',
+          run: () => model.toggleFold(),
+        },
+        {
+          keys: '/',
+          what: 'Go to an event',
+          group: 'View',
+          run: () => document.getElementById('find')?.focus(),
+        },
+        {
+          keys: 'Escape',
+          what: 'Leave the key, or the field',
+          group: 'View',
+          run: (event) => {
+            (event.target as HTMLElement | null)?.blur();
+            adjust({key: null, pane: null});
+          },
+        },
+      ]),
+    [model],
+  );
 }

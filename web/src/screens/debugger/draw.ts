@@ -29,9 +29,27 @@ export interface Palette {
   [name: string]: string;
 }
 
-const NAMES = ['pane', 'line', 'line-strong', 'text', 'text-2', 'text-3', 'accent', 'bad', 'warn', 'merge', 'raised',
-  'lit-line', 'fork-natural', 'fork-observation', 'fork-injection', 'accent-ground', 'override', 'snapshot',
-  ...Array.from({length: 8}, (_, i) => `lane-${i}`)];
+const NAMES = [
+  'pane',
+  'line',
+  'line-strong',
+  'text',
+  'text-2',
+  'text-3',
+  'accent',
+  'bad',
+  'warn',
+  'merge',
+  'raised',
+  'lit-line',
+  'fork-natural',
+  'fork-observation',
+  'fork-injection',
+  'accent-ground',
+  'override',
+  'snapshot',
+  ...Array.from({length: 8}, (_, i) => `lane-${i}`),
+];
 
 export function palette(): Palette {
   const found: Palette = {};
@@ -100,7 +118,13 @@ function drawNear(ctx: CanvasRenderingContext2D, scene: Scene, near: Window, p: 
   if (step >= 26 && nodes.label) drawLabels(ctx, scene, nodes, step, p);
 }
 
-function drawEdge(ctx: CanvasRenderingContext2D, scene: Scene, e: readonly number[], i: number, p: Palette): void {
+function drawEdge(
+  ctx: CanvasRenderingContext2D,
+  scene: Scene,
+  e: readonly number[],
+  i: number,
+  p: Palette,
+): void {
   const x1 = xOf(scene, e[i + 1]!);
   const y1 = yOf(scene, e[i + 2]!);
   const x2 = xOf(scene, e[i + 4]!);
@@ -111,8 +135,14 @@ function drawEdge(ctx: CanvasRenderingContext2D, scene: Scene, e: readonly numbe
   if (Math.max(y1, y2) < 0 || Math.min(y1, y2) > scene.height) return;
   ctx.lineWidth = type === EDGE.lineage ? 2 : 1.4;
   ctx.setLineDash(type === EDGE.merge ? [5, 3] : type === EDGE.causal ? [1.5, 3] : []);
-  ctx.strokeStyle = type === EDGE.merge ? p['merge']! : type === EDGE.causal ? p['text-3']!
-    : fork ? p[FORK_COLOUR[fork]!]! : laneColour(p, e[i + 5]!);
+  ctx.strokeStyle =
+    type === EDGE.merge
+      ? p['merge']!
+      : type === EDGE.causal
+        ? p['text-3']!
+        : fork
+          ? p[FORK_COLOUR[fork]!]!
+          : laneColour(p, e[i + 5]!);
   ctx.globalAlpha = type === EDGE.causal ? 0.5 : 0.9;
   ctx.beginPath();
   ctx.moveTo(x1, y1);
@@ -127,7 +157,13 @@ function drawEdge(ctx: CanvasRenderingContext2D, scene: Scene, e: readonly numbe
   ctx.globalAlpha = 1;
 }
 
-function shape(ctx: CanvasRenderingContext2D, kind: 'circle' | 'diamond' | 'triangle' | 'square', x: number, y: number, r: number): void {
+function shape(
+  ctx: CanvasRenderingContext2D,
+  kind: 'circle' | 'diamond' | 'triangle' | 'square',
+  x: number,
+  y: number,
+  r: number,
+): void {
   ctx.beginPath();
   if (kind === 'circle') {
     ctx.arc(x, y, r, 0, 2 * Math.PI);
@@ -147,8 +183,17 @@ function shape(ctx: CanvasRenderingContext2D, kind: 'circle' | 'diamond' | 'tria
   }
 }
 
-function drawNode(ctx: CanvasRenderingContext2D, scene: Scene, nodes: Window['nodes'], i: number,
-                  x: number, y: number, r: number, step: number, p: Palette): void {
+function drawNode(
+  ctx: CanvasRenderingContext2D,
+  scene: Scene,
+  nodes: Window['nodes'],
+  i: number,
+  x: number,
+  y: number,
+  r: number,
+  step: number,
+  p: Palette,
+): void {
   const marks = nodes.marks[i]!;
   const fork = nodes.fork[i]!;
   const n = nodes.n[i]!;
@@ -182,7 +227,8 @@ function drawNode(ctx: CanvasRenderingContext2D, scene: Scene, nodes: Window['no
     }
     return;
   }
-  const kind = fork === 2 ? 'diamond' : fork === 3 ? 'triangle' : marks & MARK.merge ? 'square' : 'circle';
+  const kind =
+    fork === 2 ? 'diamond' : fork === 3 ? 'triangle' : marks & MARK.merge ? 'square' : 'circle';
   shape(ctx, kind, x, y, r);
   ctx.fillStyle = fork ? p[FORK_COLOUR[fork]!]! : marks & MARK.merge ? p['merge']! : own;
   ctx.fill();
@@ -203,11 +249,18 @@ function drawNode(ctx: CanvasRenderingContext2D, scene: Scene, nodes: Window['no
     ctx.stroke();
   }
   if (marks & MARK.override) drawMark(ctx, OVERRIDE, x, y - r - 13, p['override']!);
-  if (marks & (MARK.error | MARK.leftOut | MARK.noOrder)) drawCross(ctx, x + r + 3, y - r - 3, p['bad']!);
+  if (marks & (MARK.error | MARK.leftOut | MARK.noOrder))
+    drawCross(ctx, x + r + 3, y - r - 3, p['bad']!);
   else if (marks & MARK.warning) drawCross(ctx, x + r + 3, y - r - 3, p['warn']!, true);
 }
 
-function drawCross(ctx: CanvasRenderingContext2D, x: number, y: number, tone: string, isWarning = false): void {
+function drawCross(
+  ctx: CanvasRenderingContext2D,
+  x: number,
+  y: number,
+  tone: string,
+  isWarning = false,
+): void {
   ctx.strokeStyle = tone;
   ctx.lineWidth = 2;
   ctx.beginPath();
@@ -226,13 +279,19 @@ function drawCross(ctx: CanvasRenderingContext2D, x: number, y: number, tone: st
 }
 
 /* Words stand under their node, as far as the next node of the lane leaves room. */
-function drawLabels(ctx: CanvasRenderingContext2D, scene: Scene, nodes: Window['nodes'], step: number, p: Palette): void {
+function drawLabels(
+  ctx: CanvasRenderingContext2D,
+  scene: Scene,
+  nodes: Window['nodes'],
+  step: number,
+  p: Palette,
+): void {
   ctx.font = '10.5px system-ui, sans-serif';
   ctx.textAlign = 'left';
   ctx.textBaseline = 'alphabetic';
   const nextCol: number[] = new Array<number>(nodes.n.length);
   const seen = new Map<number, number>();
-  for (let i = nodes.n.length; i-- > 0;) {
+  for (let i = nodes.n.length; i-- > 0; ) {
     nextCol[i] = seen.get(nodes.lane[i]!) ?? Infinity;
     seen.set(nodes.lane[i]!, nodes.col[i]!);
   }
@@ -248,7 +307,11 @@ function drawLabels(ctx: CanvasRenderingContext2D, scene: Scene, nodes: Window['
   }
 }
 
-export function fitted(ctx: {measureText(text: string): {width: number}}, text: string, room: number): string {
+export function fitted(
+  ctx: {measureText(text: string): {width: number}},
+  text: string,
+  room: number,
+): string {
   if (ctx.measureText(text).width <= room) return text;
   let low = 0;
   let high = text.length;
@@ -309,6 +372,7 @@ export function describe(near: Window, i: number, lanes: readonly Lane[]): strin
   const folded = nodes.fold[i]!;
   const agent = lanes[nodes.lane[i]!]?.agent ?? '?';
   const label = nodes.label?.[i];
-  return folded > 0 ? `${plain(agent, 60)}: ${count(folded)} quiet events`
+  return folded > 0
+    ? `${plain(agent, 60)}: ${count(folded)} quiet events`
     : `${plain(agent, 60)}${label ? ': ' + plain(label, 80) : ''}`;
 }

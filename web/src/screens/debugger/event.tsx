@@ -25,60 +25,160 @@ export function EventPane({model}: {model: Model}) {
   const of = model.node.signal.value;
   if (!of.value && !of.error && !of.isLoading)
     return <Empty title="No event is chosen">Click one in the lanes, or press an arrow key.</Empty>;
-  return <Answer of={of} what="Reading the event">{(node) => <Event node={node} model={model} />}</Answer>;
+  return (
+    <Answer of={of} what="Reading the event">
+      {(node) => <Event node={node} model={model} />}
+    </Answer>
+  );
 }
 
 function Event({node, model}: {node: NodeDetail; model: Model}) {
   const fork = FORKS[node.fork];
   const event = readJson(node.event.text);
-  const traceId = stringMember(event, 'source') === 'trace' ? stringMember(event, 'trace_id') : undefined;
+  const traceId =
+    stringMember(event, 'source') === 'trace' ? stringMember(event, 'trace_id') : undefined;
   return (
     <div class="event">
       <div class="event-head">
-        <span class="lane-mark" style={{background: `var(--lane-${node.lane % 8})`}} aria-hidden="true" />
-        <h3 class="event-agent line"><Text text={shortAgent(node.agent)} most={80} /></h3>
+        <span
+          class="lane-mark"
+          style={{background: `var(--lane-${node.lane % 8})`}}
+          aria-hidden="true"
+        />
+        <h3 class="event-agent line">
+          <Text text={shortAgent(node.agent)} most={80} />
+        </h3>
         <span class="mono dim">{`#${node.seq}`}</span>
-        {fork && <Badge tone={fork.tone} icon="fork">{fork.words}</Badge>}
+        {fork && (
+          <Badge tone={fork.tone} icon="fork">
+            {fork.words}
+          </Badge>
+        )}
         {node.parents.length > 1 && <Badge icon="merge">{`merge of ${node.parents.length}`}</Badge>}
-        {node.override > 0 && <Badge tone="warn" icon="warn" title={node.agent.startsWith('run/') ? 'A person lifted what the contract forbids' : 'The conscience set the agent\u2019s choice aside'}>overridden</Badge>}
+        {node.override > 0 && (
+          <Badge
+            tone="warn"
+            icon="warn"
+            title={
+              node.agent.startsWith('run/')
+                ? 'A person lifted what the contract forbids'
+                : 'The conscience set the agent\u2019s choice aside'
+            }
+          >
+            overridden
+          </Badge>
+        )}
         {!node.in_graph && <Badge tone="bad">left out of the history</Badge>}
       </div>
       <p class="event-when">
-        <span title={node.t === null ? '' : ago(node.t)}>{node.t === null ? '' : time(node.t)}</span>
-        <button type="button" class="link mono" title="Copy the id" onClick={() => copy(node.id, 'Id')}>
+        <span title={node.t === null ? '' : ago(node.t)}>
+          {node.t === null ? '' : time(node.t)}
+        </span>
+        <button
+          type="button"
+          class="link mono"
+          title="Copy the id"
+          onClick={() => copy(node.id, 'Id')}
+        >
           <Line text={shortId(node.id)} most={40} />
         </button>
         {node.line > 0 && <span class="dim">{`line ${count(node.line)}`}</span>}
-        {traceId && <a href={linkTo('trace', traceId, node.agent.startsWith('agent/') ? {agent: node.agent.slice(6)} : {})}>the signed trace</a>}
-        {node.fold > 0 && <button type="button" class="link" onClick={() => model.toggleFold()}>{`one of ${count(node.fold)} folded: unfold`}</button>}
+        {traceId && (
+          <a
+            href={linkTo(
+              'trace',
+              traceId,
+              node.agent.startsWith('agent/') ? {agent: node.agent.slice(6)} : {},
+            )}
+          >
+            the signed trace
+          </a>
+        )}
+        {node.fold > 0 && (
+          <button
+            type="button"
+            class="link"
+            onClick={() => model.toggleFold()}
+          >{`one of ${count(node.fold)} folded: unfold`}</button>
+        )}
       </p>
       {node.findings.map((finding, i) => (
-        <div key={i} class={`finding ${finding.code.startsWith('W') ? 'finding-warning' : ''}`} role="note">
+        <div
+          key={i}
+          class={`finding ${finding.code.startsWith('W') ? 'finding-warning' : ''}`}
+          role="note"
+        >
           <Badge tone={finding.code.startsWith('W') ? 'warn' : 'bad'}>{finding.code}</Badge>
-          <div><p>{`${finding.code.startsWith('W') ? 'It holds, but' : 'This event does not hold:'} ${MEANING[finding.code] ?? 'see lattice.md'}.`}</p>
-            {finding.detail && <p class="dim"><Text text={finding.detail} most={300} /></p>}</div>
+          <div>
+            <p>{`${finding.code.startsWith('W') ? 'It holds, but' : 'This event does not hold:'} ${MEANING[finding.code] ?? 'see lattice.md'}.`}</p>
+            {finding.detail && (
+              <p class="dim">
+                <Text text={finding.detail} most={300} />
+              </p>
+            )}
+          </div>
         </div>
       ))}
       {node.snapshots.map((one) => (
         <p key={`${one.actor} ${one.number}`} class="event-held">
-          <Icon name="lock" /><span>{`Snapshot ${one.number}${one.sealed ? ', sealed,' : ''} was taken behind this event, ${time(Math.floor(one.created_ns / 1e9))}, with ${plural(one.entries, 'entry', 'entries')}.`}</span>
-          {isLive() && <a href={linkTo('evidence', undefined, {actor: one.actor, what: 'state', at: String(one.number)})}>Evidence</a>}
+          <Icon name="lock" />
+          <span>{`Snapshot ${one.number}${one.sealed ? ', sealed,' : ''} was taken behind this event, ${time(Math.floor(one.created_ns / 1e9))}, with ${plural(one.entries, 'entry', 'entries')}.`}</span>
+          {isLive() && (
+            <a
+              href={linkTo('evidence', undefined, {
+                actor: one.actor,
+                what: 'state',
+                at: String(one.number),
+              })}
+            >
+              Evidence
+            </a>
+          )}
         </p>
       ))}
       <Value key={node.n} value={node.event} hide={['__seal']} />
-      <h3>{node.changes.length === 0 ? 'It changed nothing' : `It changed ${plural(node.changes.length, 'value')}${node.more_changes ? ' and more' : ''}`}</h3>
-      <ul class="changes">{node.changes.map((change, i) => <li key={i}><ChangeRow change={change} /></li>)}</ul>
+      <h3>
+        {node.changes.length === 0
+          ? 'It changed nothing'
+          : `It changed ${plural(node.changes.length, 'value')}${node.more_changes ? ' and more' : ''}`}
+      </h3>
+      <ul class="changes">
+        {node.changes.map((change, i) => (
+          <li key={i}>
+            <ChangeRow change={change} />
+          </li>
+        ))}
+      </ul>
       <div class="kin">
-        <Kin title={node.parents.length === 0 ? 'Begins here' : 'After'} nodes={node.parents} model={model} lineage={node.lineage} />
-        <Kin title={node.child_count === 0 ? 'Nothing follows' : 'Then'} nodes={node.children} model={model} lineage={null}
-             more={node.child_count - node.children.length} />
+        <Kin
+          title={node.parents.length === 0 ? 'Begins here' : 'After'}
+          nodes={node.parents}
+          model={model}
+          lineage={node.lineage}
+        />
+        <Kin
+          title={node.child_count === 0 ? 'Nothing follows' : 'Then'}
+          nodes={node.children}
+          model={model}
+          lineage={null}
+          more={node.child_count - node.children.length}
+        />
       </div>
       <details class="hashes">
         <summary>Hashes</summary>
         <dl>
-          <dt>hash</dt><dd class="mono"><Text text={node.hash} most={80} /></dd>
-          <dt>previous</dt><dd class="mono"><Text text={node.prev_hash} most={80} /></dd>
-          <dt>id</dt><dd class="mono"><Text text={node.id} most={200} /></dd>
+          <dt>hash</dt>
+          <dd class="mono">
+            <Text text={node.hash} most={80} />
+          </dd>
+          <dt>previous</dt>
+          <dd class="mono">
+            <Text text={node.prev_hash} most={80} />
+          </dd>
+          <dt>id</dt>
+          <dd class="mono">
+            <Text text={node.id} most={200} />
+          </dd>
         </dl>
       </details>
     </div>
@@ -88,18 +188,45 @@ function Event({node, model}: {node: NodeDetail; model: Model}) {
 export function ChangeRow({change}: {change: Change}) {
   const key = {section: change.section, key: change.key};
   return (
-    <button type="button" class="change" onClick={() => focusKey(key)} title="Why is it this value?">
-      <span class="change-key"><Line text={keyText(key)} most={80} /></span>
-      <span class="change-old"><Short value={change.old} most={60} /></span>
-      <span class="change-arrow" aria-label="became">{'\u2192'}</span>
-      <span class="change-new"><Short value={change.new} most={80} /></span>
-      {change.via === 'merge' && <Badge icon="merge" title="Branches met here">merged</Badge>}
+    <button
+      type="button"
+      class="change"
+      onClick={() => focusKey(key)}
+      title="Why is it this value?"
+    >
+      <span class="change-key">
+        <Line text={keyText(key)} most={80} />
+      </span>
+      <span class="change-old">
+        <Short value={change.old} most={60} />
+      </span>
+      <span class="change-arrow" aria-label="became">
+        {'\u2192'}
+      </span>
+      <span class="change-new">
+        <Short value={change.new} most={80} />
+      </span>
+      {change.via === 'merge' && (
+        <Badge icon="merge" title="Branches met here">
+          merged
+        </Badge>
+      )}
     </button>
   );
 }
 
-function Kin({title, nodes, model, lineage, more = 0}: {
-  title: string; nodes: readonly NodeRef[]; model: Model; lineage: number | null; more?: number;
+function Kin({
+  title,
+  nodes,
+  model,
+  lineage,
+  more = 0,
+}: {
+  title: string;
+  nodes: readonly NodeRef[];
+  model: Model;
+  lineage: number | null;
+  more?: number;
 }) {
   return (
     <section>
@@ -108,9 +235,16 @@ function Kin({title, nodes, model, lineage, more = 0}: {
         {nodes.map((node) => (
           <li key={node.n}>
             <button type="button" class="link kin-node" onClick={() => model.select(node.n)}>
-              <span class="lane-mark" style={{background: `var(--lane-${node.lane % 8})`}} aria-hidden="true" />
-              <Line text={shortAgent(node.agent)} most={50} /><span class="mono dim">{`#${node.seq}`}</span>
-              {node.n === lineage && nodes.length > 1 && <Icon name="up" label="the one it follows from" />}
+              <span
+                class="lane-mark"
+                style={{background: `var(--lane-${node.lane % 8})`}}
+                aria-hidden="true"
+              />
+              <Line text={shortAgent(node.agent)} most={50} />
+              <span class="mono dim">{`#${node.seq}`}</span>
+              {node.n === lineage && nodes.length > 1 && (
+                <Icon name="up" label="the one it follows from" />
+              )}
             </button>
           </li>
         ))}

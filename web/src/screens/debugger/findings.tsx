@@ -16,20 +16,30 @@ export function Findings({model}: {model: Model}) {
       <ul>
         {summary.findings.map((finding, i) => (
           <li key={i}>
-            <button type="button" class={`finding-row ${finding.n === at ? 'step-now' : ''}`} disabled={finding.n === undefined}
-                    onClick={() => finding.n !== undefined && model.select(finding.n)}>
+            <button
+              type="button"
+              class={`finding-row ${finding.n === at ? 'step-now' : ''}`}
+              disabled={finding.n === undefined}
+              onClick={() => finding.n !== undefined && model.select(finding.n)}
+            >
               <span class="step-who">
                 <Badge tone={finding.code.startsWith('W') ? 'warn' : 'bad'}>{finding.code}</Badge>
                 {finding.agent !== undefined && <Line text={shortAgent(finding.agent)} most={50} />}
                 {finding.seq !== undefined && <span class="mono dim">{`#${finding.seq}`}</span>}
               </span>
               <span>{MEANING[finding.code] ?? ''}</span>
-              {finding.detail && <span class="dim"><Text text={finding.detail} most={200} /></span>}
+              {finding.detail && (
+                <span class="dim">
+                  <Text text={finding.detail} most={200} />
+                </span>
+              )}
             </button>
           </li>
         ))}
       </ul>
-      {total > summary.findings.length && <p class="dim note">{`The first ${count(summary.findings.length)} of ${count(total)}.`}</p>}
+      {total > summary.findings.length && (
+        <p class="dim note">{`The first ${count(summary.findings.length)} of ${count(total)}.`}</p>
+      )}
     </div>
   );
 }

@@ -9,12 +9,13 @@ import {describe, draw, hit, LANE, palette, RULER, xOf, type Scene} from './draw
 import type {Model} from './model';
 import type {Lane} from './types';
 
-const VERDICTS: Record<Lane['verdict'], {icon: 'check' | 'cross' | 'warn' | 'dot'; word: string}> = {
-  valid: {icon: 'check', word: 'holds'},
-  invalid: {icon: 'cross', word: 'does not hold'},
-  tainted: {icon: 'warn', word: 'descends from something that does not hold'},
-  unchecked: {icon: 'dot', word: 'not checked'},
-};
+const VERDICTS: Record<Lane['verdict'], {icon: 'check' | 'cross' | 'warn' | 'dot'; word: string}> =
+  {
+    valid: {icon: 'check', word: 'holds'},
+    invalid: {icon: 'cross', word: 'does not hold'},
+    tainted: {icon: 'warn', word: 'descends from something that does not hold'},
+    unchecked: {icon: 'dot', word: 'not checked'},
+  };
 
 export function Lanes({model}: {model: Model}) {
   const box = useRef<HTMLDivElement>(null);
@@ -58,9 +59,17 @@ export function Lanes({model}: {model: Model}) {
           const index = first + i;
           const verdict = VERDICTS[lane.verdict];
           return (
-            <div key={index} role="listitem" class={`lane-name ${model.detail.value?.lane === index ? 'lane-focus' : ''}`}
-                 style={{top: `${RULER + index * LANE - scene.scroll}px`, height: `${LANE}px`}}>
-              <span class="lane-mark" style={{background: `var(--lane-${index % 8})`}} aria-hidden="true" />
+            <div
+              key={index}
+              role="listitem"
+              class={`lane-name ${model.detail.value?.lane === index ? 'lane-focus' : ''}`}
+              style={{top: `${RULER + index * LANE - scene.scroll}px`, height: `${LANE}px`}}
+            >
+              <span
+                class="lane-mark"
+                style={{background: `var(--lane-${index % 8})`}}
+                aria-hidden="true"
+              />
               <Line text={shortAgent(lane.agent)} most={60} />
               <Icon name={verdict.icon} label={verdict.word} class={`verdict-${lane.verdict}`} />
             </div>
@@ -68,11 +77,26 @@ export function Lanes({model}: {model: Model}) {
         })}
       </div>
       <div ref={box} class="lane-box">
-        <canvas ref={canvas} class="lane-canvas" tabIndex={0} role="application"
-                aria-label="The history, one lane an agent. Arrow keys move the focus between events."
-                aria-describedby="focus-words" />
+        <canvas
+          ref={canvas}
+          class="lane-canvas"
+          tabIndex={0}
+          role="application"
+          aria-label="The history, one lane an agent. Arrow keys move the focus between events."
+          aria-describedby="focus-words"
+        />
         <Ruler scene={scene} model={model} />
-        {hover && <div class="hover" style={{left: `${Math.min(hover.x + 12, size.width - 180)}px`, top: `${hover.y + 14}px`}}>{hover.text}</div>}
+        {hover && (
+          <div
+            class="hover"
+            style={{
+              left: `${Math.min(hover.x + 12, size.width - 180)}px`,
+              top: `${hover.y + 14}px`,
+            }}
+          >
+            {hover.text}
+          </div>
+        )}
       </div>
     </div>
   );
@@ -84,13 +108,21 @@ function sceneOf(model: Model, size: {width: number; height: number}): Scene {
   const most = Math.max(0, RULER + lanes.length * LANE - size.height + 8);
   const detail = model.detail.value;
   const writes = new Map<number, number>();
-  for (const write of model.writes.signal.value.value?.changes ?? []) writes.set(write.n, write.col);
+  for (const write of model.writes.signal.value.value?.changes ?? [])
+    writes.set(write.n, write.col);
   return {
-    width: size.width, height: size.height, from, to, scroll: Math.min(model.scroll.value, most), lanes,
+    width: size.width,
+    height: size.height,
+    from,
+    to,
+    scroll: Math.min(model.scroll.value, most),
+    lanes,
     near: model.isClose.value ? model.near.signal.value.value : null,
     far: model.isClose.value ? null : model.far.signal.value.value,
-    focusNode: detail?.n ?? null, focusCol: detail?.col ?? null,
-    hover: model.hover.value?.n ?? null, writes,
+    focusNode: detail?.n ?? null,
+    focusCol: detail?.col ?? null,
+    hover: model.hover.value?.n ?? null,
+    writes,
   };
 }
 
@@ -103,7 +135,8 @@ function usePointer(canvas: {current: HTMLCanvasElement | null}, scene: Scene, m
     const at = canvas.current;
     if (!at) return;
     let drag: {x: number; y: number; moved: boolean; scroll: number} | null = null;
-    const perPixel = (): number => (now.current.to - now.current.from) / Math.max(1, now.current.width);
+    const perPixel = (): number =>
+      (now.current.to - now.current.from) / Math.max(1, now.current.width);
     const place = (event: MouseEvent): [number, number] => {
       const area = at.getBoundingClientRect();
       return [event.clientX - area.left, event.clientY - area.top];
@@ -130,8 +163,10 @@ function usePointer(canvas: {current: HTMLCanvasElement | null}, scene: Scene, m
       const i = hit(now.current, x, y);
       const near = now.current.near;
       at.style.cursor = i >= 0 ? 'pointer' : 'grab';
-      model.hover.value = i >= 0 && near
-        ? {n: near.nodes.n[i]!, x, y, text: describe(near, i, now.current.lanes)} : null;
+      model.hover.value =
+        i >= 0 && near
+          ? {n: near.nodes.n[i]!, x, y, text: describe(near, i, now.current.lanes)}
+          : null;
     };
     const up = (event: PointerEvent): void => {
       const [x, y] = place(event);
@@ -151,8 +186,7 @@ function usePointer(canvas: {current: HTMLCanvasElement | null}, scene: Scene, m
         model.zoom(Math.exp(Math.sign(event.deltaY) * 0.2), now.current.from + x * perPixel());
       else if (event.shiftKey || Math.abs(event.deltaX) > Math.abs(event.deltaY) || !overflow)
         model.pan((event.deltaX || event.deltaY) * perPixel());
-      else
-        model.scroll.value = Math.max(0, now.current.scroll + event.deltaY);
+      else model.scroll.value = Math.max(0, now.current.scroll + event.deltaY);
     };
     const leave = (): void => {
       model.hover.value = null;
@@ -196,7 +230,11 @@ function Ruler({scene, model}: {scene: Scene; model: Model}) {
   }
   return (
     <div class="ruler" aria-hidden="true" style={{height: `${RULER}px`}}>
-      {marks.map((mark) => <span key={mark.x} style={{left: `${Math.round(mark.x)}px`}}>{mark.text}</span>)}
+      {marks.map((mark) => (
+        <span key={mark.x} style={{left: `${Math.round(mark.x)}px`}}>
+          {mark.text}
+        </span>
+      ))}
     </div>
   );
 }

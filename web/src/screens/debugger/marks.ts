@@ -18,15 +18,74 @@ export interface MarkKind {
 
 /** In the order in which the server numbers them (docs/formats/view.md); writes are the page's own. */
 export const KINDS: readonly MarkKind[] = [
-  {word: 'violation', words: 'violations', path: 'M2 2L8 8M8 2L2 8', isFilled: false, tone: 'bad', row: 0, key: 'v'},
-  {word: 'warning', words: 'warnings', path: 'M5 1V6M5 8V9.4', isFilled: false, tone: 'warn', row: 0},
-  {word: 'natural fork', words: 'natural forks', path: 'M5 2A3 3 0 1 1 4.99 2Z', isFilled: true, tone: 'fork-natural', row: 0},
-  {word: 'fork by observation', words: 'forks by observation', path: 'M5 1L9 5L5 9L1 5Z', isFilled: true, tone: 'fork-observation', row: 0},
-  {word: 'fork by injection', words: 'forks by injection', path: 'M5 1L9 9H1Z', isFilled: true, tone: 'fork-injection', row: 0},
+  {
+    word: 'violation',
+    words: 'violations',
+    path: 'M2 2L8 8M8 2L2 8',
+    isFilled: false,
+    tone: 'bad',
+    row: 0,
+    key: 'v',
+  },
+  {
+    word: 'warning',
+    words: 'warnings',
+    path: 'M5 1V6M5 8V9.4',
+    isFilled: false,
+    tone: 'warn',
+    row: 0,
+  },
+  {
+    word: 'natural fork',
+    words: 'natural forks',
+    path: 'M5 2A3 3 0 1 1 4.99 2Z',
+    isFilled: true,
+    tone: 'fork-natural',
+    row: 0,
+  },
+  {
+    word: 'fork by observation',
+    words: 'forks by observation',
+    path: 'M5 1L9 5L5 9L1 5Z',
+    isFilled: true,
+    tone: 'fork-observation',
+    row: 0,
+  },
+  {
+    word: 'fork by injection',
+    words: 'forks by injection',
+    path: 'M5 1L9 9H1Z',
+    isFilled: true,
+    tone: 'fork-injection',
+    row: 0,
+  },
   {word: 'merge', words: 'merges', path: 'M2 2H8V8H2Z', isFilled: true, tone: 'merge', row: 0},
-  {word: 'override', words: 'overrides', path: 'M5 1.2A3.8 3.8 0 1 1 4.99 1.2ZM2.4 7.6L7.6 2.4', isFilled: false, tone: 'override', row: 1, key: 'o'},
-  {word: 'snapshot', words: 'snapshots', path: 'M2.5 9.5V0.8L9 3.4L2.5 6V9.5Z', isFilled: true, tone: 'snapshot', row: 1, key: 's'},
-  {word: 'write of the key', words: 'writes of the key', path: 'M5 2A3 3 0 1 1 4.99 2Z', isFilled: true, tone: 'lit-line', row: 2},
+  {
+    word: 'override',
+    words: 'overrides',
+    path: 'M5 1.2A3.8 3.8 0 1 1 4.99 1.2ZM2.4 7.6L7.6 2.4',
+    isFilled: false,
+    tone: 'override',
+    row: 1,
+    key: 'o',
+  },
+  {
+    word: 'snapshot',
+    words: 'snapshots',
+    path: 'M2.5 9.5V0.8L9 3.4L2.5 6V9.5Z',
+    isFilled: true,
+    tone: 'snapshot',
+    row: 1,
+    key: 's',
+  },
+  {
+    word: 'write of the key',
+    words: 'writes of the key',
+    path: 'M5 2A3 3 0 1 1 4.99 2Z',
+    isFilled: true,
+    tone: 'lit-line',
+    row: 2,
+  },
 ];
 
 export const OVERRIDE = 6;
@@ -41,9 +100,13 @@ export interface Mark {
 }
 
 /** `marks` as the overview has them, and the writes of the key in focus. */
-export function marksOf(marks: readonly number[], writes: readonly {col: number; n: number}[]): Mark[] {
+export function marksOf(
+  marks: readonly number[],
+  writes: readonly {col: number; n: number}[],
+): Mark[] {
   const list: Mark[] = [];
-  for (let i = 0; i + 2 < marks.length; i += 3) list.push({kind: marks[i]!, col: marks[i + 1]!, n: marks[i + 2]!});
+  for (let i = 0; i + 2 < marks.length; i += 3)
+    list.push({kind: marks[i]!, col: marks[i + 1]!, n: marks[i + 2]!});
   for (const {col, n} of writes) list.push({kind: WRITE, col, n});
   return list;
 }
@@ -55,22 +118,43 @@ export function counts(marks: readonly Mark[]): number[] {
 }
 
 /** The nearest mark behind (or before) a place; marks of one column follow each other by node. */
-export function nextMark(marks: readonly Mark[], at: {col: number; n: number} | null, by: -1 | 1, kind?: number): Mark | null {
-  const order = (a: {col: number; n: number}, b: {col: number; n: number}): number => (a.col - b.col || a.n - b.n) * by;
+export function nextMark(
+  marks: readonly Mark[],
+  at: {col: number; n: number} | null,
+  by: -1 | 1,
+  kind?: number,
+): Mark | null {
+  const order = (a: {col: number; n: number}, b: {col: number; n: number}): number =>
+    (a.col - b.col || a.n - b.n) * by;
   let best: Mark | null = null;
   for (const mark of marks)
-    if ((kind === undefined || mark.kind === kind) && (!at || order(mark, at) > 0) && (!best || order(mark, best) < 0)) best = mark;
+    if (
+      (kind === undefined || mark.kind === kind) &&
+      (!at || order(mark, at) > 0) &&
+      (!best || order(mark, best) < 0)
+    )
+      best = mark;
   return best;
 }
 
 /** The same, and behind the last one the first again: for the legend, where there is one button. */
-export function roundMark(marks: readonly Mark[], at: {col: number; n: number} | null, kind: number): Mark | null {
+export function roundMark(
+  marks: readonly Mark[],
+  at: {col: number; n: number} | null,
+  kind: number,
+): Mark | null {
   return nextMark(marks, at, 1, kind) ?? nextMark(marks, null, 1, kind);
 }
 
 const paths = new Map<number, Path2D>();
 
-export function drawMark(ctx: CanvasRenderingContext2D, kind: number, x: number, y: number, tone: string): void {
+export function drawMark(
+  ctx: CanvasRenderingContext2D,
+  kind: number,
+  x: number,
+  y: number,
+  tone: string,
+): void {
   const of = KINDS[kind];
   if (!of) return;
   let path = paths.get(kind);

@@ -27,7 +27,7 @@ export class Model {
   /** Quiet stretches folded: as the address says, else as the server chose. */
   readonly fold = computed(() => {
     const asked = route.value.query['fold'];
-    return asked ? asked === '1' : this.summary.signal.value.value?.fold ?? false;
+    return asked ? asked === '1' : (this.summary.signal.value.value?.fold ?? false);
   });
   private readonly askedFold = computed(() => route.value.query['fold'] || undefined);
   /** Columns in view; may reach beyond both ends. */
@@ -45,8 +45,10 @@ export class Model {
   readonly detail = computed(() => this.node.signal.value.value);
   readonly marks = computed(() => {
     const writes = focus.key.value ? this.writes.signal.value.value : null;
-    return marksOf(this.whole.signal.value.value?.marks ?? [],
-      writes ? [...writes.changes, ...(writes.next ? [writes.next] : [])] : []);
+    return marksOf(
+      this.whole.signal.value.value?.marks ?? [],
+      writes ? [...writes.changes, ...(writes.next ? [writes.next] : [])] : [],
+    );
   });
   readonly isClose = computed(() => this.view.value.to - this.view.value.from <= CLOSE_COLUMNS);
 
@@ -72,7 +74,8 @@ export class Model {
 
   close(): void {
     for (const end of this.ends) end();
-    for (const loader of [this.summary, this.whole, this.near, this.far, this.node, this.writes]) loader.stop();
+    for (const loader of [this.summary, this.whole, this.near, this.far, this.node, this.writes])
+      loader.stop();
   }
 
   get foldQuery(): string | undefined {
@@ -86,7 +89,10 @@ export class Model {
     const at = this.detail.peek();
     const width = Math.min(columns, 46);
     const middle = at && at.col < columns ? at.col : width / 2;
-    this.view.value = columns <= 60 ? {from: -1, to: columns + 0.5} : clampView(middle - width / 2, middle + width / 2, columns);
+    this.view.value =
+      columns <= 60
+        ? {from: -1, to: columns + 0.5}
+        : clampView(middle - width / 2, middle + width / 2, columns);
   }
 
   /** Asks for half a view more on both sides, and again only when the view leaves that. */
@@ -100,10 +106,18 @@ export class Model {
     const last = Math.min(columns, Math.ceil(to / step + 1) * step);
     if (this.isClose.value)
       this.near.ask(`${this.path}/window`, {
-        fold: this.foldQuery, from: first, to: last, labels: span <= LABEL_COLUMNS ? 1 : undefined,
+        fold: this.foldQuery,
+        from: first,
+        to: last,
+        labels: span <= LABEL_COLUMNS ? 1 : undefined,
       });
     else
-      this.far.ask(`${this.path}/overview`, {fold: this.foldQuery, from: first, to: last, bins: 1200});
+      this.far.ask(`${this.path}/overview`, {
+        fold: this.foldQuery,
+        from: first,
+        to: last,
+        bins: 1200,
+      });
   }
 
   private askNode(): void {
@@ -114,9 +128,13 @@ export class Model {
   private askWrites(): void {
     const key = focus.key.value;
     const at = this.detail.value;
-    if (!key || key.key === null || !at || (key.section !== 'memory' && key.section !== 'beliefs')) return;
+    if (!key || key.key === null || !at || (key.section !== 'memory' && key.section !== 'beliefs'))
+      return;
     this.writes.ask(`${this.path}/writes`, {
-      node: '#' + at.n, section: key.section, key: key.key, fold: this.foldQuery,
+      node: '#' + at.n,
+      section: key.section,
+      key: key.key,
+      fold: this.foldQuery,
     });
   }
 
@@ -179,7 +197,11 @@ export class Model {
     for (let lane = at.lane + by; lane >= 0 && lane < this.lanes.value.length; lane += by) {
       let best = -1;
       near.nodes.lane.forEach((of, i) => {
-        if (of === lane && (best < 0 || Math.abs(near.nodes.col[i]! - at.col) < Math.abs(near.nodes.col[best]! - at.col)))
+        if (
+          of === lane &&
+          (best < 0 ||
+            Math.abs(near.nodes.col[i]! - at.col) < Math.abs(near.nodes.col[best]! - at.col))
+        )
           best = i;
       });
       if (best >= 0) return this.select(near.nodes.n[best]!, true);

@@ -62,7 +62,13 @@ export function Scrubber({model}: {model: Model}) {
   const moment = useRef<AbortController | null>(null);
   const seek = (event: PointerEvent): void => {
     const area = canvas.current!.getBoundingClientRect();
-    const col = Math.max(0, Math.min(columns - 1, Math.round(((event.clientX - area.left) / area.width) * (columns + 1.5) - 1)));
+    const col = Math.max(
+      0,
+      Math.min(
+        columns - 1,
+        Math.round(((event.clientX - area.left) / area.width) * (columns + 1.5) - 1),
+      ),
+    );
     const span = to - from;
     model.view.value = clampView(col - span / 2, col + span / 2, columns);
     moment.current?.abort();
@@ -71,16 +77,23 @@ export function Scrubber({model}: {model: Model}) {
   };
   return (
     <div class="scrubber">
-      <canvas ref={canvas} style={{width: '100%', height: `${height}px`}} role="slider" tabIndex={0}
-              aria-label="Moment" aria-valuemin={0} aria-valuemax={Math.max(0, columns - 1)}
-              aria-valuenow={focusCol ?? 0}
-              onPointerDown={(event) => {
-                event.currentTarget.setPointerCapture(event.pointerId);
-                seek(event);
-              }}
-              onPointerMove={(event) => {
-                if (event.buttons & 1) seek(event);
-              }} />
+      <canvas
+        ref={canvas}
+        style={{width: '100%', height: `${height}px`}}
+        role="slider"
+        tabIndex={0}
+        aria-label="Moment"
+        aria-valuemin={0}
+        aria-valuemax={Math.max(0, columns - 1)}
+        aria-valuenow={focusCol ?? 0}
+        onPointerDown={(event) => {
+          event.currentTarget.setPointerCapture(event.pointerId);
+          seek(event);
+        }}
+        onPointerMove={(event) => {
+          if (event.buttons & 1) seek(event);
+        }}
+      />
       <Legend model={model} marks={marks} />
     </div>
   );
@@ -90,7 +103,11 @@ export function Scrubber({model}: {model: Model}) {
 async function nearest(model: Model, col: number, abort: AbortSignal): Promise<void> {
   const fold = model.foldQuery;
   try {
-    const near = await get<Window>(`${model.path}/window`, {fold, from: Math.max(0, col - 40), to: col + 1, max: 400}, abort);
+    const near = await get<Window>(
+      `${model.path}/window`,
+      {fold, from: Math.max(0, col - 40), to: col + 1, max: 400},
+      abort,
+    );
     const lane = model.detail.value?.lane;
     let best = -1;
     for (let i = 0; i < near.nodes.n.length; i++)
@@ -101,9 +118,16 @@ async function nearest(model: Model, col: number, abort: AbortSignal): Promise<v
   }
 }
 
-function drawDensity(ctx: CanvasRenderingContext2D, whole: Overview, width: number, height: number, p: Palette): void {
+function drawDensity(
+  ctx: CanvasRenderingContext2D,
+  whole: Overview,
+  width: number,
+  height: number,
+  p: Palette,
+): void {
   const sums = new Array<number>(whole.bins).fill(0);
-  for (let i = 0; i + 3 < whole.cells.length; i += 4) sums[whole.cells[i + 1]!]! += whole.cells[i + 2]!;
+  for (let i = 0; i + 3 < whole.cells.length; i += 4)
+    sums[whole.cells[i + 1]!]! += whole.cells[i + 2]!;
   const most = Math.max(1, ...sums);
   ctx.fillStyle = p['line-strong']!;
   const per = (whole.to - whole.from) / Math.max(1, whole.bins);
@@ -118,7 +142,13 @@ function drawDensity(ctx: CanvasRenderingContext2D, whole: Overview, width: numb
 }
 
 /* Each kind has a shape of its own; kinds that often meet stand in rows of their own. */
-function drawMarks(ctx: CanvasRenderingContext2D, marks: readonly Mark[], columns: number, width: number, p: Palette): void {
+function drawMarks(
+  ctx: CanvasRenderingContext2D,
+  marks: readonly Mark[],
+  columns: number,
+  width: number,
+  p: Palette,
+): void {
   for (const {kind, col} of marks) {
     const of = KINDS[kind];
     if (of) drawMark(ctx, kind, place(col, columns, width), ROW_TOP[of.row], p[of.tone]!);
@@ -131,17 +161,37 @@ function Legend({model, marks}: {model: Model; marks: readonly Mark[]}) {
   if (marks.length === 0) return null;
   return (
     <ul class="scrub-legend" aria-label="Marks">
-      {KINDS.map((kind, i) => many[i]! > 0 && (
-        <li key={kind.word}>
-          <button type="button" class="quiet scrub-kind" onClick={() => model.stepKind(i)}
-                  title={`Next ${kind.word}${kind.key ? ` (${kind.key}, back with ${kind.key.toUpperCase()})` : i === WRITE ? ' (back with [, forward with ])' : ' (n and p go through all marks)'}`}>
-            <svg class="scrub-sign" viewBox="0 0 10 10" width="10" height="10" aria-hidden="true">
-              <path d={kind.path} style={kind.isFilled ? {fill: `var(--${kind.tone})`} : {fill: 'none', stroke: `var(--${kind.tone})`, strokeWidth: '1.8'}} />
-            </svg>
-            {many[i] === 1 ? kind.word : `${count(many[i]!)} ${kind.words}`}
-          </button>
-        </li>
-      ))}
+      {KINDS.map(
+        (kind, i) =>
+          many[i]! > 0 && (
+            <li key={kind.word}>
+              <button
+                type="button"
+                class="quiet scrub-kind"
+                onClick={() => model.stepKind(i)}
+                title={`Next ${kind.word}${kind.key ? ` (${kind.key}, back with ${kind.key.toUpperCase()})` : i === WRITE ? ' (back with [, forward with ])' : ' (n and p go through all marks)'}`}
+              >
+                <svg
+                  class="scrub-sign"
+                  viewBox="0 0 10 10"
+                  width="10"
+                  height="10"
+                  aria-hidden="true"
+                >
+                  <path
+                    d={kind.path}
+                    style={
+                      kind.isFilled
+                        ? {fill: `var(--${kind.tone})`}
+                        : {fill: 'none', stroke: `var(--${kind.tone})`, strokeWidth: '1.8'}
+                    }
+                  />
+                </svg>
+                {many[i] === 1 ? kind.word : `${count(many[i]!)} ${kind.words}`}
+              </button>
+            </li>
+          ),
+      )}
     </ul>
   );
 }

@@ -33,8 +33,13 @@ export function StatePane({model}: {model: Model}) {
   return (
     <div class="state">
       <div class="pane-tools">
-        <input type="search" placeholder="Filter keys" aria-label="Filter keys" value={filter}
-               onInput={(event) => setFilter(event.currentTarget.value)} />
+        <input
+          type="search"
+          placeholder="Filter keys"
+          aria-label="Filter keys"
+          value={filter}
+          onInput={(event) => setFilter(event.currentTarget.value)}
+        />
         <span class="dim">after this event</span>
       </div>
       <LevelView model={model} n={node.n} pointer="" depth={0} filter={filter.toLowerCase()} />
@@ -42,45 +47,106 @@ export function StatePane({model}: {model: Model}) {
   );
 }
 
-function LevelView({model, n, pointer, depth, filter}: {
-  model: Model; n: number; pointer: string; depth: number; filter: string;
+function LevelView({
+  model,
+  n,
+  pointer,
+  depth,
+  filter,
+}: {
+  model: Model;
+  n: number;
+  pointer: string;
+  depth: number;
+  filter: string;
 }) {
   const of = useAnswer<Level>(`${model.path}/values`, {node: '#' + n, pointer});
   const more = useMemo(() => signal<Entry[]>([]), [n, pointer]);
   const [isDone, setDone] = useState(false);
   // Inside of a tree only its items may stand, also while one is on its way.
   if (depth > 0 && of.value === null && of.error === null)
-    return <div role="treeitem" aria-busy="true" class="state-loading">{'Building the state\u2026'}</div>;
+    return (
+      <div role="treeitem" aria-busy="true" class="state-loading">
+        {'Building the state\u2026'}
+      </div>
+    );
   return (
     <Answer of={of} what="Building the state">
       {(level) => {
         const entries = [...level.entries, ...more.value];
-        const shown = filter && depth > 0 ? entries.filter((entry) => depth > 1 || entry.key.toLowerCase().includes(filter)) : entries;
-        if (level.value) return <div class="state-leaf" style={{paddingLeft: `${depth * 14 + 8}px`}}><Value value={level.value} /></div>;
+        const shown =
+          filter && depth > 0
+            ? entries.filter((entry) => depth > 1 || entry.key.toLowerCase().includes(filter))
+            : entries;
+        if (level.value)
+          return (
+            <div class="state-leaf" style={{paddingLeft: `${depth * 14 + 8}px`}}>
+              <Value value={level.value} />
+            </div>
+          );
         const rows = (
           <>
-            {shown.map((entry) => <EntryRow key={entry.key} model={model} n={n} entry={entry} depth={depth} filter={filter}
-                                            pointer={`${pointer}/${escapePointer(entry.key)}`} />)}
+            {shown.map((entry) => (
+              <EntryRow
+                key={entry.key}
+                model={model}
+                n={n}
+                entry={entry}
+                depth={depth}
+                filter={filter}
+                pointer={`${pointer}/${escapePointer(entry.key)}`}
+              />
+            ))}
             {level.more && !isDone && (
-              <button type="button" class="more" onClick={() => {
-                void get<Level>(`${model.path}/values`, {node: '#' + n, pointer, after: entries[entries.length - 1]?.key}).then((next) => {
-                  more.value = [...more.value, ...next.entries];
-                  setDone(!next.more);
-                });
-              }}>more keys</button>
+              <button
+                type="button"
+                class="more"
+                onClick={() => {
+                  void get<Level>(`${model.path}/values`, {
+                    node: '#' + n,
+                    pointer,
+                    after: entries[entries.length - 1]?.key,
+                  }).then((next) => {
+                    more.value = [...more.value, ...next.entries];
+                    setDone(!next.more);
+                  });
+                }}
+              >
+                more keys
+              </button>
             )}
           </>
         );
-        return depth === 0 ? <div role="tree" aria-label="State">{rows}</div> : rows;
+        return depth === 0 ? (
+          <div role="tree" aria-label="State">
+            {rows}
+          </div>
+        ) : (
+          rows
+        );
       }}
     </Answer>
   );
 }
 
-function EntryRow({model, n, entry, depth, filter, pointer}: {
-  model: Model; n: number; entry: Entry; depth: number; filter: string; pointer: string;
+function EntryRow({
+  model,
+  n,
+  entry,
+  depth,
+  filter,
+  pointer,
+}: {
+  model: Model;
+  n: number;
+  entry: Entry;
+  depth: number;
+  filter: string;
+  pointer: string;
 }) {
-  const isBranch = (entry.kind === 'object' && (entry.count ?? 0) > 0) || (entry.value?.cut ?? false) ||
+  const isBranch =
+    (entry.kind === 'object' && (entry.count ?? 0) > 0) ||
+    (entry.value?.cut ?? false) ||
     (entry.kind === 'array' && (entry.value?.size ?? 0) > 60);
   const isOpen = isBranch && open.value.has(pointer);
   const section = pointer.split('/')[1] as Section;
@@ -89,23 +155,49 @@ function EntryRow({model, n, entry, depth, filter, pointer}: {
   const isFocus = at !== null && at.section === section && at.key === top && depth <= 1;
   return (
     <>
-      <div role="treeitem" tabIndex={0} aria-expanded={isBranch ? isOpen : undefined} aria-level={depth + 1} aria-selected={isFocus}
-           class={`state-row ${entry.changed ? 'state-changed' : ''} ${isFocus ? 'state-focus' : ''} ${depth === 0 ? 'state-section' : ''}`}
-           style={{paddingLeft: `${depth * 14 + 4}px`}} data-pointer={pointer}
-           onClick={() => choose()} onKeyDown={press}>
-        <span class="twist" aria-hidden="true" onClick={(event) => {
-          event.stopPropagation();
-          if (isBranch) toggle(pointer);
-        }}>{isBranch ? (isOpen ? '\u25be' : '\u25b8') : ''}</span>
-        <span class="state-key"><Line text={entry.key} most={100} /></span>
-        <span class="state-value">
-          {entry.kind === 'object'
-            ? <span class="dim mono">{`{ ${entry.count === 0 ? '' : count(entry.count ?? 0) + (entry.many ? '+' : '')} }`}</span>
-            : <Short value={entry.value} most={100} />}
+      <div
+        role="treeitem"
+        tabIndex={0}
+        aria-expanded={isBranch ? isOpen : undefined}
+        aria-level={depth + 1}
+        aria-selected={isFocus}
+        class={`state-row ${entry.changed ? 'state-changed' : ''} ${isFocus ? 'state-focus' : ''} ${depth === 0 ? 'state-section' : ''}`}
+        style={{paddingLeft: `${depth * 14 + 4}px`}}
+        data-pointer={pointer}
+        onClick={() => choose()}
+        onKeyDown={press}
+      >
+        <span
+          class="twist"
+          aria-hidden="true"
+          onClick={(event) => {
+            event.stopPropagation();
+            if (isBranch) toggle(pointer);
+          }}
+        >
+          {isBranch ? (isOpen ? '\u25be' : '\u25b8') : ''}
         </span>
-        {entry.changed && <span class="changed-mark" title="This event changed it">changed</span>}
+        <span class="state-key">
+          <Line text={entry.key} most={100} />
+        </span>
+        <span class="state-value">
+          {entry.kind === 'object' ? (
+            <span class="dim mono">{`{ ${entry.count === 0 ? '' : count(entry.count ?? 0) + (entry.many ? '+' : '')} }`}</span>
+          ) : (
+            <Short value={entry.value} most={100} />
+          )}
+        </span>
+        {entry.changed && (
+          <span class="changed-mark" title="This event changed it">
+            changed
+          </span>
+        )}
       </div>
-      {isOpen && <div role="group"><LevelView model={model} n={n} pointer={pointer} depth={depth + 1} filter={filter} /></div>}
+      {isOpen && (
+        <div role="group">
+          <LevelView model={model} n={n} pointer={pointer} depth={depth + 1} filter={filter} />
+        </div>
+      )}
     </>
   );
 
@@ -119,7 +211,9 @@ function EntryRow({model, n, entry, depth, filter, pointer}: {
 
   function press(event: KeyboardEvent): void {
     const row = event.currentTarget as HTMLElement;
-    const rows = [...row.closest('[role="tree"]')!.querySelectorAll<HTMLElement>('[role="treeitem"]')];
+    const rows = [
+      ...row.closest('[role="tree"]')!.querySelectorAll<HTMLElement>('[role="treeitem"]'),
+    ];
     const i = rows.indexOf(row);
     if (event.key === 'Enter' || event.key === ' ') choose();
     else if (event.key === 'ArrowDown') rows[i + 1]?.focus();

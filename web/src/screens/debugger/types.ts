@@ -57,8 +57,15 @@ export interface Window {
   from: number;
   to: number;
   nodes: {
-    code: number[]; col: number[]; fold: number[]; fork: number[]; label?: string[]; lane: number[];
-    marks: number[]; n: number[]; t: (number | null)[];
+    code: number[];
+    col: number[];
+    fold: number[];
+    fork: number[];
+    label?: string[];
+    lane: number[];
+    marks: number[];
+    n: number[];
+    t: (number | null)[];
   };
 }
 
@@ -135,13 +142,38 @@ export interface Writes {
   section: Section;
 }
 
-export const MARK = {merge: 1, head: 2, root: 4, error: 8, warning: 16, noOrder: 32, leftOut: 64, override: 128} as const;
+export const MARK = {
+  merge: 1,
+  head: 2,
+  root: 4,
+  error: 8,
+  warning: 16,
+  noOrder: 32,
+  leftOut: 64,
+  override: 128,
+} as const;
 export const EDGE = {lineage: 0, fork: 1, merge: 2, causal: 3} as const;
 export const FORKS = ['', 'natural', 'observation', 'injection', 'unknown'] as const;
 export const CODES = [
-  'E_AMBIGUOUS', 'E_CONTAIN', 'E_CYCLE', 'E_DUP_ID', 'E_FORK_TYPE', 'E_HASH', 'E_HEAD', 'E_ID', 'E_LINEAGE',
-  'E_MISSING_PARENT', 'E_ROOT', 'E_SCHEMA', 'E_SEAL', 'E_SEAL_MISSING', 'E_SEQ_DUP', 'E_SEQ_GAP', 'E_TIME',
-  'E_VERSION', 'W_TIME',
+  'E_AMBIGUOUS',
+  'E_CONTAIN',
+  'E_CYCLE',
+  'E_DUP_ID',
+  'E_FORK_TYPE',
+  'E_HASH',
+  'E_HEAD',
+  'E_ID',
+  'E_LINEAGE',
+  'E_MISSING_PARENT',
+  'E_ROOT',
+  'E_SCHEMA',
+  'E_SEAL',
+  'E_SEAL_MISSING',
+  'E_SEQ_DUP',
+  'E_SEQ_GAP',
+  'E_TIME',
+  'E_VERSION',
+  'W_TIME',
 ] as const;
 
 /** What the codes mean, for people. */

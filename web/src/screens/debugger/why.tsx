@@ -16,19 +16,30 @@ export function WhyPane({model}: {model: Model}) {
   if (!key)
     return (
       <Empty title="Why is it so?">
-        <p>Click a value in the state, or something that an event changed: this shows every change that led to it.</p>
+        <p>
+          Click a value in the state, or something that an event changed: this shows every change
+          that led to it.
+        </p>
       </Empty>
     );
   if (key.key === null || (key.section !== 'memory' && key.section !== 'beliefs'))
-    return <Empty title="Not told for lists">{`The ${key.section.replace('_', ' ')} are replaced as a whole; the events tell when.`}</Empty>;
+    return (
+      <Empty title="Not told for lists">{`The ${key.section.replace('_', ' ')} are replaced as a whole; the events tell when.`}</Empty>
+    );
   return (
     <div class="why">
       <div class="why-head">
         <Icon name="key" />
-        <h2 class="mono line"><Line text={keyText(key)} most={100} /></h2>
-        <button type="button" class="quiet" aria-label="Close" onClick={() => focusKey(null)}><Icon name="cross" /></button>
+        <h2 class="mono line">
+          <Line text={keyText(key)} most={100} />
+        </h2>
+        <button type="button" class="quiet" aria-label="Close" onClick={() => focusKey(null)}>
+          <Icon name="cross" />
+        </button>
       </div>
-      <Answer of={model.writes.signal.value} what="Looking back">{(writes) => <Chain writes={writes} model={model} />}</Answer>
+      <Answer of={model.writes.signal.value} what="Looking back">
+        {(writes) => <Chain writes={writes} model={model} />}
+      </Answer>
     </div>
   );
 }
@@ -38,20 +49,35 @@ function Chain({writes, model}: {writes: Writes; model: Model}) {
   const newest = writes.changes[0];
   const before = writes.changes.find((write) => write.n !== at);
   // Merges pass a value on; the event that brought it in is the oldest that made it by itself.
-  const origin = [...writes.changes].reverse().find((write) =>
-    write.via === 'delta' && write.new !== null && write.new.text === newest?.new?.text);
+  const origin = [...writes.changes]
+    .reverse()
+    .find(
+      (write) =>
+        write.via === 'delta' && write.new !== null && write.new.text === newest?.new?.text,
+    );
   return (
     <>
       <div class="why-now">
-        {newest ? <><span class="dim">{newest.n === at ? 'This event made it' : 'It is'}</span>
-          {newest.new ? <Value key={`${newest.n}`} value={newest.new} /> : <span class="value-none">gone</span>}</>
-          : <span class="dim">It was never there before this moment.</span>}
+        {newest ? (
+          <>
+            <span class="dim">{newest.n === at ? 'This event made it' : 'It is'}</span>
+            {newest.new ? (
+              <Value key={`${newest.n}`} value={newest.new} />
+            ) : (
+              <span class="value-none">gone</span>
+            )}
+          </>
+        ) : (
+          <span class="dim">It was never there before this moment.</span>
+        )}
       </div>
       <div class="why-steps">
         <button type="button" disabled={!before} onClick={() => model.previousWrite()} title="[">
-          <Icon name="prev" /> Previous write</button>
+          <Icon name="prev" /> Previous write
+        </button>
         <button type="button" disabled={!writes.next} onClick={() => model.nextWrite()} title="]">
-          Next write <Icon name="next" /></button>
+          Next write <Icon name="next" />
+        </button>
       </div>
       {writes.changes.length > 0 && (
         <h3>{plural(writes.changes.length + writes.more, 'change')} led here</h3>
@@ -59,32 +85,75 @@ function Chain({writes, model}: {writes: Writes; model: Model}) {
       <ol class="chain" aria-label="Changes, newest first">
         {writes.changes.map((write, i) => (
           <li key={write.n}>
-            <Step write={write} model={model} isNow={write.n === at}
-                  isFirst={i === writes.changes.length - 1 && writes.more === 0} isOrigin={write === origin} />
+            <Step
+              write={write}
+              model={model}
+              isNow={write.n === at}
+              isFirst={i === writes.changes.length - 1 && writes.more === 0}
+              isOrigin={write === origin}
+            />
           </li>
         ))}
       </ol>
-      {writes.more > 0 && <p class="dim">{`${count(writes.more)} older changes are not listed; go to the oldest one here to see them.`}</p>}
-      <p class="note">These are recorded changes, not causes: the event says what the agent gave as its reason.</p>
+      {writes.more > 0 && (
+        <p class="dim">{`${count(writes.more)} older changes are not listed; go to the oldest one here to see them.`}</p>
+      )}
+      <p class="note">
+        These are recorded changes, not causes: the event says what the agent gave as its reason.
+      </p>
     </>
   );
 }
 
-function Step({write, model, isNow, isFirst, isOrigin}: {
-  write: Write; model: Model; isNow: boolean; isFirst: boolean; isOrigin: boolean;
+function Step({
+  write,
+  model,
+  isNow,
+  isFirst,
+  isOrigin,
+}: {
+  write: Write;
+  model: Model;
+  isNow: boolean;
+  isFirst: boolean;
+  isOrigin: boolean;
 }) {
   return (
-    <button type="button" class={`step ${isNow ? 'step-now' : ''}`} data-node={write.n} aria-current={isNow ? 'step' : undefined}
-            onClick={() => model.select(write.n)}>
+    <button
+      type="button"
+      class={`step ${isNow ? 'step-now' : ''}`}
+      data-node={write.n}
+      aria-current={isNow ? 'step' : undefined}
+      onClick={() => model.select(write.n)}
+    >
       <span class="step-who">
-        <span class="lane-mark" style={{background: `var(--lane-${write.lane % 8})`}} aria-hidden="true" />
-        <Line text={shortAgent(write.agent)} most={50} /><span class="mono dim">{`#${write.seq}`}</span>
+        <span
+          class="lane-mark"
+          style={{background: `var(--lane-${write.lane % 8})`}}
+          aria-hidden="true"
+        />
+        <Line text={shortAgent(write.agent)} most={50} />
+        <span class="mono dim">{`#${write.seq}`}</span>
         <span class="dim step-when">{write.t === null ? '' : clock(write.t)}</span>
-        {write.via === 'merge' && <Badge icon="merge" title="Branches met here">merged</Badge>}
-        {isOrigin ? <Badge tone="info" icon="key">wrote this value</Badge> : isFirst && <Badge>first write</Badge>}
+        {write.via === 'merge' && (
+          <Badge icon="merge" title="Branches met here">
+            merged
+          </Badge>
+        )}
+        {isOrigin ? (
+          <Badge tone="info" icon="key">
+            wrote this value
+          </Badge>
+        ) : (
+          isFirst && <Badge>first write</Badge>
+        )}
       </span>
       <span class="step-what">
-        <Short value={write.old} most={50} /><span class="change-arrow" aria-label="became">{'\u2192'}</span><Short value={write.new} most={70} />
+        <Short value={write.old} most={50} />
+        <span class="change-arrow" aria-label="became">
+          {'\u2192'}
+        </span>
+        <Short value={write.new} most={70} />
       </span>
     </button>
   );

@@ -29,11 +29,15 @@ export interface Proof {
 }
 
 export function proofOf(answer: ProofAnswer, file: string, checkpoint?: string): Proof {
-  const root = (text: string | undefined): Uint8Array | undefined => (text ? fromHex(text) : undefined);
+  const root = (text: string | undefined): Uint8Array | undefined =>
+    text ? fromHex(text) : undefined;
   return {
-    bytes: fromBase64(answer.proof), file, checkpoint,
+    bytes: fromBase64(answer.proof),
+    file,
+    checkpoint,
     stated: {
-      journal: root(answer.to_root ?? answer.journal_root), older: root(answer.from_root),
+      journal: root(answer.to_root ?? answer.journal_root),
+      older: root(answer.from_root),
       overall: root(answer.overall_root),
     },
   };
@@ -48,7 +52,10 @@ function isSigned(root: Uint8Array | undefined, note: string | undefined, trust:
   if (!root || !note) return false;
   try {
     const checkpoint = readCheckpoint(note);
-    return equal(checkpoint.root, root) && trust.keys.some((key) => checkNote(checkpoint, key) === 'signed');
+    return (
+      equal(checkpoint.root, root) &&
+      trust.keys.some((key) => checkNote(checkpoint, key) === 'signed')
+    );
   } catch {
     return false;
   }
@@ -68,20 +75,29 @@ export function bent(bytes: Uint8Array, at: number): Uint8Array {
 export function judge(proof: Proof, bytes: Uint8Array, trust: Trusted): Report {
   const overall = isTrusted(proof.stated.overall, trust) ? proof.stated.overall : undefined;
   const report = checkFile(bytes, {
-    keys: [...trust.keys], journalRoot: proof.stated.journal, olderRoot: proof.stated.older, overallRoot: overall,
+    keys: [...trust.keys],
+    journalRoot: proof.stated.journal,
+    olderRoot: proof.stated.older,
+    overallRoot: overall,
   });
-  const rests = isTrusted(proof.stated.journal, trust) || isSigned(proof.stated.journal, proof.checkpoint, trust);
+  const rests =
+    isTrusted(proof.stated.journal, trust) ||
+    isSigned(proof.stated.journal, proof.checkpoint, trust);
   const byJournal = report.anchors.includes('journal_root') || report.anchors.includes('seal');
   if (rests) return report;
   for (const chain of report.chains)
-    if (proof.stated.journal) chain.expectedIs = chain.expectedIs.replace('you gave', 'that this server states');
+    if (proof.stated.journal)
+      chain.expectedIs = chain.expectedIs.replace('you gave', 'that this server states');
   if (report.verdict !== 'holds' || !byJournal) return report;
-  report.anchors = report.anchors.filter((anchor) => anchor !== 'journal_root' && anchor !== 'seal');
+  report.anchors = report.anchors.filter(
+    (anchor) => anchor !== 'journal_root' && anchor !== 'seal',
+  );
   if (report.anchors.length > 0) return report;
   report.verdict = 'indeterminate';
   report.reason = 'NotAnchored';
-  report.message = 'Every hash is right, and the last one is the root that this server states of itself. '
-    + 'Compare it with a root or a signed checkpoint that you keep elsewhere.';
+  report.message =
+    'Every hash is right, and the last one is the root that this server states of itself. ' +
+    'Compare it with a root or a signed checkpoint that you keep elsewhere.';
   report.limits.unshift('That the server shows everybody the same record: it could keep two.');
   return report;
 }

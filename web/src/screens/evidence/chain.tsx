@@ -14,7 +14,14 @@ function Hash({bytes, kind}: {bytes: Uint8Array; kind: 'ours' | 'given' | 'empty
   const hex = toHex(bytes);
   return (
     <span class={`hash hash-${kind}`} title={hex}>
-      {kind === 'empty' ? 'empty' : <>{hex.slice(0, 8)}<span class="hash-rest">{'\u2026' + hex.slice(-4)}</span></>}
+      {kind === 'empty' ? (
+        'empty'
+      ) : (
+        <>
+          {hex.slice(0, 8)}
+          <span class="hash-rest">{'\u2026' + hex.slice(-4)}</span>
+        </>
+      )}
     </span>
   );
 }
@@ -28,9 +35,13 @@ function Rung({step, number}: {step: Step; number: number}) {
     <li class="proof-rung">
       <span class="rung-number">{number}</span>
       <Hash bytes={step.left} kind={kind('left', step.left)} />
-      <span class="rung-join" aria-hidden="true">{'\u2016'}</span>
+      <span class="rung-join" aria-hidden="true">
+        {'\u2016'}
+      </span>
       <Hash bytes={step.right} kind={kind('right', step.right)} />
-      <span class="rung-arrow" aria-label="gives">{'\u2192'}</span>
+      <span class="rung-arrow" aria-label="gives">
+        {'\u2192'}
+      </span>
       <Hash bytes={step.result} kind="result" />
     </li>
   );
@@ -42,11 +53,18 @@ export function ChainView({chain}: {chain: Chain}) {
   const shown = all || chain.steps.length <= FEW ? chain.steps : chain.steps.slice(0, FEW);
   return (
     <section class="proof-chain">
-      <h3><Text text={chain.title} most={120} /></h3>
-      <p class="dim">{`From ${chain.from}`}{chain.steps.length > 0 ? `, ${plural(chain.steps.length, 'hash', 'hashes')} up` : ''}</p>
+      <h3>
+        <Text text={chain.title} most={120} />
+      </h3>
+      <p class="dim">
+        {`From ${chain.from}`}
+        {chain.steps.length > 0 ? `, ${plural(chain.steps.length, 'hash', 'hashes')} up` : ''}
+      </p>
       {shown.length > 0 && (
         <ol class="proof-ladder">
-          {shown.map((step, i) => <Rung key={i} step={step} number={i + 1} />)}
+          {shown.map((step, i) => (
+            <Rung key={i} step={step} number={i + 1} />
+          ))}
         </ol>
       )}
       {shown.length < chain.steps.length && (
@@ -56,10 +74,17 @@ export function ChainView({chain}: {chain: Chain}) {
       )}
       <div class={`proof-end ${chain.expected === null ? '' : good ? 'proof-good' : 'proof-bad'}`}>
         <dl>
-          <dt>computed here</dt><dd class="mono">{toHex(chain.computed)}</dd>
-          <dt>{chain.expectedIs}</dt><dd class="mono">{chain.expected ? toHex(chain.expected) : 'not given'}</dd>
+          <dt>computed here</dt>
+          <dd class="mono">{toHex(chain.computed)}</dd>
+          <dt>{chain.expectedIs}</dt>
+          <dd class="mono">{chain.expected ? toHex(chain.expected) : 'not given'}</dd>
         </dl>
-        {chain.expected && <span class="proof-mark"><Icon name={good ? 'check' : 'cross'} label={good ? 'equal' : 'different'} />{good ? 'equal' : 'different'}</span>}
+        {chain.expected && (
+          <span class="proof-mark">
+            <Icon name={good ? 'check' : 'cross'} label={good ? 'equal' : 'different'} />
+            {good ? 'equal' : 'different'}
+          </span>
+        )}
       </div>
     </section>
   );

@@ -22,16 +22,32 @@ import type {Actor, Checkpoints, Memories, Roots} from './types';
 const FILE_BYTES_MAX = 64 << 20;
 
 const TABS = [
-  {id: 'entry', title: 'An entry'}, {id: 'state', title: 'A memory'}, {id: 'growth', title: 'Growth'},
-  {id: 'file', title: 'A file of yours'}, {id: 'auditor', title: 'For somebody else'},
+  {id: 'entry', title: 'An entry'},
+  {id: 'state', title: 'A memory'},
+  {id: 'growth', title: 'Growth'},
+  {id: 'file', title: 'A file of yours'},
+  {id: 'auditor', title: 'For somebody else'},
 ];
 
 type Query = Record<string, string | number | boolean | undefined>;
 
 /** Fetches a proof and shows its report; asked again when the question changes. */
-function Fetched({path, query, file, checkpoint}: {path: string; query: Query; file: string; checkpoint?: string}) {
+function Fetched({
+  path,
+  query,
+  file,
+  checkpoint,
+}: {
+  path: string;
+  query: Query;
+  file: string;
+  checkpoint?: string;
+}) {
   const of = useAnswer<ProofAnswer>(path, query, false);
-  const proof = useMemo(() => (of.value ? proofOf(of.value, file, checkpoint) : null), [of.value, checkpoint]);
+  const proof = useMemo(
+    () => (of.value ? proofOf(of.value, file, checkpoint) : null),
+    [of.value, checkpoint],
+  );
   if (of.error) return <Failed error={of.error} />;
   if (!proof) return <Loading what="Asking for the proof" />;
   return <ReportView proof={proof} />;
@@ -41,14 +57,31 @@ function numberOf(text: string | undefined, otherwise: number): number {
   return text !== undefined && /^[0-9]{1,15}$/.test(text) ? Number(text) : otherwise;
 }
 
-function NumberField({id, label, value, max, onValue}: {
-  id: string; label: string; value: number; max: number; onValue(value: number): void;
+function NumberField({
+  id,
+  label,
+  value,
+  max,
+  onValue,
+}: {
+  id: string;
+  label: string;
+  value: number;
+  max: number;
+  onValue(value: number): void;
 }) {
   return (
     <>
       <label for={id}>{label}</label>
-      <input id={id} type="number" min={0} max={max} value={value} class="number"
-             onChange={(event) => onValue(numberOf(event.currentTarget.value, value))} />
+      <input
+        id={id}
+        type="number"
+        min={0}
+        max={max}
+        value={value}
+        class="number"
+        onChange={(event) => onValue(numberOf(event.currentTarget.value, value))}
+      />
     </>
   );
 }
@@ -65,34 +98,85 @@ function EntryProof({actor, note}: Of) {
   return (
     <>
       <div class="ask">
-        <NumberField id="entry-seq" label="Entry" value={seq} max={size - 1} onValue={(value) => adjust({seq: String(value)})} />
+        <NumberField
+          id="entry-seq"
+          label="Entry"
+          value={seq}
+          max={size - 1}
+          onValue={(value) => adjust({seq: String(value)})}
+        />
         <span class="dim">{`of ${size}, in the journal ${note ? 'of the checkpoint' : 'as it is now'}`}</span>
       </div>
-      {actor.journal_size === 0 ? <Empty title="This journal has no entries" />
-        : seq >= size ? <Empty title="The journal was shorter then"><p>{`Entry ${seq} came after the checkpoint, which is about the first ${size} entries.`}</p></Empty>
-          : <Fetched path="/api/v1/proofs/entry" query={{actor: actor.actor, seq, size}} file={`entry-${seq}.proof`} checkpoint={note?.note} />}
+      {actor.journal_size === 0 ? (
+        <Empty title="This journal has no entries" />
+      ) : seq >= size ? (
+        <Empty title="The journal was shorter then">
+          <p>{`Entry ${seq} came after the checkpoint, which is about the first ${size} entries.`}</p>
+        </Empty>
+      ) : (
+        <Fetched
+          path="/api/v1/proofs/entry"
+          query={{actor: actor.actor, seq, size}}
+          file={`entry-${seq}.proof`}
+          checkpoint={note?.note}
+        />
+      )}
     </>
   );
 }
 
 function MemoryProof({actor}: Of) {
   const {uri, at, absent} = route.value.query;
-  const memories = useAnswer<Memories>('/api/v1/memories', {actor: actor.actor, all: true, limit: 200});
+  const memories = useAnswer<Memories>('/api/v1/memories', {
+    actor: actor.actor,
+    all: true,
+    limit: 200,
+  });
   return (
     <>
-      <form class="ask" onSubmit={(event) => {
-        event.preventDefault();
-        const field = event.currentTarget.elements.namedItem('uri') as HTMLInputElement;
-        adjust({uri: field.value.trim() || null});
-      }}>
+      <form
+        class="ask"
+        onSubmit={(event) => {
+          event.preventDefault();
+          const field = event.currentTarget.elements.namedItem('uri') as HTMLInputElement;
+          adjust({uri: field.value.trim() || null});
+        }}
+      >
         <label for="memory-uri">URI</label>
-        <input id="memory-uri" name="uri" class="uri" key={uri} defaultValue={uri} placeholder="matrix://cortex/Fact/\u2026#1" spellcheck={false} />
+        <input
+          id="memory-uri"
+          name="uri"
+          class="uri"
+          key={uri}
+          defaultValue={uri}
+          placeholder="matrix://cortex/Fact/\u2026#1"
+          spellcheck={false}
+        />
         <button type="submit">Prove</button>
-        <label class="check"><input type="checkbox" checked={absent === '1'} onChange={(event) => adjust({absent: event.currentTarget.checked ? '1' : null})} /> that it is not there</label>
+        <label class="check">
+          <input
+            type="checkbox"
+            checked={absent === '1'}
+            onChange={(event) => adjust({absent: event.currentTarget.checked ? '1' : null})}
+          />{' '}
+          that it is not there
+        </label>
         <span class="dim">{at ? `at snapshot ${at}` : 'at the newest snapshot'}</span>
       </form>
-      {uri ? <Fetched path="/api/v1/proofs/memory" query={{actor: actor.actor, uri, at: at || undefined, absent: absent === '1' || undefined}} file="state.proof" />
-        : <Choose of={memories} />}
+      {uri ? (
+        <Fetched
+          path="/api/v1/proofs/memory"
+          query={{
+            actor: actor.actor,
+            uri,
+            at: at || undefined,
+            absent: absent === '1' || undefined,
+          }}
+          file="state.proof"
+        />
+      ) : (
+        <Choose of={memories} />
+      )}
     </>
   );
 }
@@ -100,9 +184,15 @@ function MemoryProof({actor}: Of) {
 function Choose({of}: {of: Loaded<Memories>}) {
   return (
     <Answer of={of} what="Memories">
-      {(found) => found.memories.length === 0
-        ? <Empty title="This actor remembers nothing"><p>Traces and runs are entries: prove one of those. <code>cortex memory write</code> makes a memory.</p></Empty>
-        : (
+      {(found) =>
+        found.memories.length === 0 ? (
+          <Empty title="This actor remembers nothing">
+            <p>
+              Traces and runs are entries: prove one of those. <code>cortex memory write</code>{' '}
+              makes a memory.
+            </p>
+          </Empty>
+        ) : (
           <ul class="memories" aria-label="Memories">
             {found.memories.map((one) => (
               <li key={one.uri}>
@@ -113,22 +203,40 @@ function Choose({of}: {of: Loaded<Memories>}) {
               </li>
             ))}
           </ul>
-        )}
+        )
+      }
     </Answer>
   );
 }
 
 function GrowthProof({actor, note}: Of) {
-  const from = numberOf(route.value.query['from'], note ? note.size : Math.min(1, actor.journal_size));
+  const from = numberOf(
+    route.value.query['from'],
+    note ? note.size : Math.min(1, actor.journal_size),
+  );
   return (
     <>
       <div class="ask">
-        <NumberField id="growth-from" label="The first" value={from} max={actor.journal_size} onValue={(value) => adjust({from: String(value)})} />
+        <NumberField
+          id="growth-from"
+          label="The first"
+          value={from}
+          max={actor.journal_size}
+          onValue={(value) => adjust({from: String(value)})}
+        />
         <span class="dim">{`of ${actor.journal_size} entries are unchanged`}</span>
       </div>
-      {from < 1 || from > actor.journal_size
-        ? <Empty title="Nothing to compare"><p>{`Choose a size from 1 to ${actor.journal_size}.`}</p></Empty>
-        : <Fetched path="/api/v1/proofs/consistency" query={{actor: actor.actor, from, to: actor.journal_size}} file={`growth-${from}-${actor.journal_size}.proof`} />}
+      {from < 1 || from > actor.journal_size ? (
+        <Empty title="Nothing to compare">
+          <p>{`Choose a size from 1 to ${actor.journal_size}.`}</p>
+        </Empty>
+      ) : (
+        <Fetched
+          path="/api/v1/proofs/consistency"
+          query={{actor: actor.actor, from, to: actor.journal_size}}
+          file={`growth-${from}-${actor.journal_size}.proof`}
+        />
+      )}
     </>
   );
 }
@@ -141,23 +249,44 @@ function OwnFile() {
     if (!file) return;
     setWhy(null);
     setProof(null);
-    if (file.size > FILE_BYTES_MAX) return setWhy(new Error('This file is larger than 64 MiB, which no proof is.'));
+    if (file.size > FILE_BYTES_MAX)
+      return setWhy(new Error('This file is larger than 64 MiB, which no proof is.'));
     setProof({bytes: new Uint8Array(await file.arrayBuffer()), file: file.name, stated: {}});
   };
   return (
-    <div class="own" onDragOver={(event) => event.preventDefault()} onDrop={(event) => {
-      event.preventDefault();
-      void take(event.dataTransfer?.files[0]);
-    }}>
+    <div
+      class="own"
+      onDragOver={(event) => event.preventDefault()}
+      onDrop={(event) => {
+        event.preventDefault();
+        void take(event.dataTransfer?.files[0]);
+      }}
+    >
       <div class="ask">
         <label for="own-file">A proof, manifest, checkpoint or evidence file</label>
-        <input id="own-file" type="file" onChange={(event) => void take(event.currentTarget.files?.[0])} />
+        <input
+          id="own-file"
+          type="file"
+          onChange={(event) => void take(event.currentTarget.files?.[0])}
+        />
       </div>
       {why && <Failed error={why} />}
-      {proof ? isEvidence(proof.bytes) ? <EvidenceFileView key={proof.file} file={proof} /> : <ReportView proof={proof} /> : !why && (
-        <Empty title="Checked here, sent nowhere">
-          <p>Choose a file that <code>cortex prove</code>, <code>cortex checkpoint</code>, <code>cortex evidence</code> or somebody else has given you, or drop it here. What you trust stands at the left.</p>
-        </Empty>
+      {proof ? (
+        isEvidence(proof.bytes) ? (
+          <EvidenceFileView key={proof.file} file={proof} />
+        ) : (
+          <ReportView proof={proof} />
+        )
+      ) : (
+        !why && (
+          <Empty title="Checked here, sent nowhere">
+            <p>
+              Choose a file that <code>cortex prove</code>, <code>cortex checkpoint</code>,{' '}
+              <code>cortex evidence</code> or somebody else has given you, or drop it here. What you
+              trust stands at the left.
+            </p>
+          </Empty>
+        )
       )}
     </div>
   );
@@ -166,7 +295,11 @@ function OwnFile() {
 /** Everything about one thing in one file, which cortex-verify checks and a browser shows. */
 function ForAuditor() {
   const id = route.value.query['id'] ?? '';
-  const [state, setState] = useState<{busy: boolean; why: Error | null; made: string}>({busy: false, why: null, made: ''});
+  const [state, setState] = useState<{busy: boolean; why: Error | null; made: string}>({
+    busy: false,
+    why: null,
+    made: '',
+  });
   const fetchFile = async (wanted: string): Promise<void> => {
     setState({busy: true, why: null, made: ''});
     try {
@@ -179,20 +312,52 @@ function ForAuditor() {
   };
   return (
     <>
-      <form class="ask" onSubmit={(event) => {
-        event.preventDefault();
-        const wanted = (event.currentTarget.elements.namedItem('id') as HTMLInputElement).value.trim();
-        adjust({id: wanted || null});
-        if (wanted) void fetchFile(wanted);
-      }}>
+      <form
+        class="ask"
+        onSubmit={(event) => {
+          event.preventDefault();
+          const wanted = (
+            event.currentTarget.elements.namedItem('id') as HTMLInputElement
+          ).value.trim();
+          adjust({id: wanted || null});
+          if (wanted) void fetchFile(wanted);
+        }}
+      >
         <label for="evidence-id">Run, trace, commit or memory</label>
-        <input id="evidence-id" name="id" class="uri" key={id} defaultValue={id} placeholder="its id, or the first digits of its hash" spellcheck={false} />
-        <button type="submit" disabled={state.busy}>Make the file</button>
+        <input
+          id="evidence-id"
+          name="id"
+          class="uri"
+          key={id}
+          defaultValue={id}
+          placeholder="its id, or the first digits of its hash"
+          spellcheck={false}
+        />
+        <button type="submit" disabled={state.busy}>
+          Make the file
+        </button>
       </form>
-      {state.why ? <Failed error={state.why} /> : state.busy ? <Loading what="Gathering entries and proofs" /> : (
-        <Empty title={state.made ? `evidence.cxe, ${state.made}, is saved` : 'One file for somebody who has nothing else'}>
-          <p>It holds the entries with their proofs, the signed decisions, the run's files and a page that says all of it in words. <code>cortex-verify evidence.cxe</code> checks it with no home and no network; renamed to <code>.html</code> a browser shows it.</p>
-          <p>This server signs nothing. <code>cortex evidence ID --sign KEY</code> makes the same file with a signed checkpoint, so that its reader can know whose journal it is.</p>
+      {state.why ? (
+        <Failed error={state.why} />
+      ) : state.busy ? (
+        <Loading what="Gathering entries and proofs" />
+      ) : (
+        <Empty
+          title={
+            state.made
+              ? `evidence.cxe, ${state.made}, is saved`
+              : 'One file for somebody who has nothing else'
+          }
+        >
+          <p>
+            It holds the entries with their proofs, the signed decisions, the run's files and a page
+            that says all of it in words. <code>cortex-verify evidence.cxe</code> checks it with no
+            home and no network; renamed to <code>.html</code> a browser shows it.
+          </p>
+          <p>
+            This server signs nothing. <code>cortex evidence ID --sign KEY</code> makes the same
+            file with a signed checkpoint, so that its reader can know whose journal it is.
+          </p>
         </Empty>
       )}
     </>
@@ -209,16 +374,37 @@ function Opened({actors}: {actors: readonly Actor[]}) {
   }, [actor, name]);
   return (
     <>
-      <header class="screen-head"><h1>Evidence</h1><span class="dim">Proofs, recomputed here</span></header>
+      <header class="screen-head">
+        <h1>Evidence</h1>
+        <span class="dim">Proofs, recomputed here</span>
+      </header>
       <div class="evidence">
         <Split direction="row" name="record and proof" initial={0.27}>
           <Side actors={actors} actor={actor} />
-          <Tabs label="What to prove" tabs={TABS} active={what} onActive={(id) => adjust({what: id})}>
-            {what === 'file' ? <OwnFile /> : what === 'auditor' ? <ForAuditor />
-              : actor === null ? <Empty title="Nobody has written to this home yet"><p><code>cortex demo</code> or <code>cortex record</code> gives it something to prove.</p></Empty>
-                : what === 'state' ? <MemoryProof actor={actor} note={note} />
-                  : what === 'growth' ? <GrowthProof actor={actor} note={note} />
-                    : <EntryProof actor={actor} note={note} />}
+          <Tabs
+            label="What to prove"
+            tabs={TABS}
+            active={what}
+            onActive={(id) => adjust({what: id})}
+          >
+            {what === 'file' ? (
+              <OwnFile />
+            ) : what === 'auditor' ? (
+              <ForAuditor />
+            ) : actor === null ? (
+              <Empty title="Nobody has written to this home yet">
+                <p>
+                  <code>cortex demo</code> or <code>cortex record</code> gives it something to
+                  prove.
+                </p>
+              </Empty>
+            ) : what === 'state' ? (
+              <MemoryProof actor={actor} note={note} />
+            ) : what === 'growth' ? (
+              <GrowthProof actor={actor} note={note} />
+            ) : (
+              <EntryProof actor={actor} note={note} />
+            )}
           </Tabs>
         </Split>
       </div>
@@ -228,5 +414,9 @@ function Opened({actors}: {actors: readonly Actor[]}) {
 
 export function Evidence() {
   const of = useAnswer<Roots>('/api/v1/roots');
-  return <Answer of={of} what="Roots">{(roots) => <Opened actors={roots.actors} />}</Answer>;
+  return (
+    <Answer of={of} what="Roots">
+      {(roots) => <Opened actors={roots.actors} />}
+    </Answer>
+  );
 }

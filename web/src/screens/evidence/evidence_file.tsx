@@ -9,7 +9,13 @@ import {saveAs} from '../../base/save';
 import {toHex} from '../../proof/bytes';
 import {asMap, decode} from '../../proof/cbor';
 import {blank, judged, type Report} from '../../proof/check';
-import {checkEvidence, checkEvidenceFile, readBlock, type EvidenceReport, type Part} from '../../proof/evidence';
+import {
+  checkEvidence,
+  checkEvidenceFile,
+  readBlock,
+  type EvidenceReport,
+  type Part,
+} from '../../proof/evidence';
 import {Badge} from '../../ui/badge';
 import {Icon} from '../../ui/icon';
 import {Line, Text} from '../../ui/text';
@@ -35,26 +41,78 @@ export function EvidenceFileView({file}: {file: Proof}) {
   useEffect(() => setAt(null), [file]);
   const trust = trusted.value;
   const data = useMemo(() => dataOf(file), [file]);
-  const report = useMemo(() => (data === null ? checkEvidenceFile(file.bytes, trust) : checkEvidence(at === null ? data : bent(data, at), trust)), [file, data, at, trust]);
+  const report = useMemo(
+    () =>
+      data === null
+        ? checkEvidenceFile(file.bytes, trust)
+        : checkEvidence(at === null ? data : bent(data, at), trust),
+    [file, data, at, trust],
+  );
   const {evidence} = report;
   return (
     <article class="report" aria-label="Verdict">
       <header class="report-head" aria-live="polite">
-        <Badge tone={TONES[report.verdict]}>{evidence ? `data ${report.verdict}` : report.verdict}</Badge>
-        {evidence && <Badge tone="warn" icon="warn" title="cortex-verify makes the page again and compares every byte; this page does not">page not checked here</Badge>}
-        <h2>{evidence ? <>{`Evidence about a ${['run', 'trace', 'commit', 'memory'].includes(evidence.kind) ? evidence.kind : 'thing'} `}<Line class="mono" text={evidence.id} most={60} /></> : 'Evidence file'}</h2>
+        <Badge tone={TONES[report.verdict]}>
+          {evidence ? `data ${report.verdict}` : report.verdict}
+        </Badge>
+        {evidence && (
+          <Badge
+            tone="warn"
+            icon="warn"
+            title="cortex-verify makes the page again and compares every byte; this page does not"
+          >
+            page not checked here
+          </Badge>
+        )}
+        <h2>
+          {evidence ? (
+            <>
+              {`Evidence about a ${['run', 'trace', 'commit', 'memory'].includes(evidence.kind) ? evidence.kind : 'thing'} `}
+              <Line class="mono" text={evidence.id} most={60} />
+            </>
+          ) : (
+            'Evidence file'
+          )}
+        </h2>
         <span class="dim">{size(file.bytes.length)}</span>
         <span class="grow" />
-        <button type="button" onClick={() => saveAs(new Blob([file.bytes as BlobPart], {type: 'application/octet-stream'}), file.file)}><Icon name="out" /> <Line text={file.file} most={40} /></button>
+        <button
+          type="button"
+          onClick={() =>
+            saveAs(
+              new Blob([file.bytes as BlobPart], {type: 'application/octet-stream'}),
+              file.file,
+            )
+          }
+        >
+          <Icon name="out" /> <Line text={file.file} most={40} />
+        </button>
       </header>
-      {at !== null && <p class="report-bent"><Icon name="warn" /> {`This is not what is in the file: bit ${at} of its data is turned over.`}</p>}
-      {report.message && <p class="report-why">{report.reason && <code>{report.reason}</code>} <Text text={report.message} /></p>}
+      {at !== null && (
+        <p class="report-bent">
+          <Icon name="warn" />{' '}
+          {`This is not what is in the file: bit ${at} of its data is turned over.`}
+        </p>
+      )}
+      {report.message && (
+        <p class="report-why">
+          {report.reason && <code>{report.reason}</code>} <Text text={report.message} />
+        </p>
+      )}
       <Parts report={report} />
       <div class="report-columns">
         <Rests report={report} />
         <section>
           <h3>What this does not prove</h3>
-          {report.limits.length === 0 ? <p class="dim">Anything at all.</p> : <ul>{report.limits.map((limit) => <li key={limit}>{limit}</li>)}</ul>}
+          {report.limits.length === 0 ? (
+            <p class="dim">Anything at all.</p>
+          ) : (
+            <ul>
+              {report.limits.map((limit) => (
+                <li key={limit}>{limit}</li>
+              ))}
+            </ul>
+          )}
         </section>
       </div>
       {data !== null && <Tamper size={data.length} at={at} setAt={setAt} />}
@@ -67,20 +125,44 @@ export function EvidenceFileView({file}: {file: Proof}) {
 /* --- what was checked --------------------------------------------------------------------------- */
 
 const NAMES: Record<Part, string> = {
-  page: 'Subject', journal: 'Journals', entry: 'Entries', run: 'Run', commit: 'Commit', trace: 'Decisions', memory: 'Memories', proof: 'Proofs of state',
+  page: 'Subject',
+  journal: 'Journals',
+  entry: 'Entries',
+  run: 'Run',
+  commit: 'Commit',
+  trace: 'Decisions',
+  memory: 'Memories',
+  proof: 'Proofs of state',
 };
 
 /** How many of each there are, and what that means when all is well. */
 function accounts(report: EvidenceReport): [Part, number, string][] {
   const e = report.evidence!;
-  const entries = e.entries.length, shown = entries - report.bodiesMissing;
+  const entries = e.entries.length,
+    shown = entries - report.bodiesMissing;
   return [
     ['page', 1, 'what it is about is in it'],
-    ['journal', e.journals.length, `${report.journalsSigned} signed by a key that you trust, ${report.journalsAnchored} borne by a key or root that you trust`],
-    ['entry', entries, `each leads to the root of its journal; ${shown === entries ? 'every content is what its entry commits to' : `${report.bodiesMissing} without their content`}`],
-    ['run', e.files.length, `${e.files.length} files, ${report.filesListed} named by the manifest; hashes, chain of events, contract and manifest are those that were sealed`],
+    [
+      'journal',
+      e.journals.length,
+      `${report.journalsSigned} signed by a key that you trust, ${report.journalsAnchored} borne by a key or root that you trust`,
+    ],
+    [
+      'entry',
+      entries,
+      `each leads to the root of its journal; ${shown === entries ? 'every content is what its entry commits to' : `${report.bodiesMissing} without their content`}`,
+    ],
+    [
+      'run',
+      e.files.length,
+      `${e.files.length} files, ${report.filesListed} named by the manifest; hashes, chain of events, contract and manifest are those that were sealed`,
+    ],
     ['commit', e.commit ? 1 : 0, 'its bytes have its name, and an event of the run made it'],
-    ['trace', e.decisions.length, `signed by the key that the file names, and so received; ${report.tracesSigned} by a key that you trust`],
+    [
+      'trace',
+      e.decisions.length,
+      `signed by the key that the file names, and so received; ${report.tracesSigned} by a key that you trust`,
+    ],
     ['memory', e.memories.length, 'each is the version that an entry recorded'],
     ['proof', e.packs.length, 'each path leads to the root of its snapshot'],
   ];
@@ -91,23 +173,66 @@ function Parts({report}: {report: EvidenceReport}) {
   return (
     <div class="parts-scroll" tabIndex={0} role="region" aria-label="What was checked">
       <table class="parts">
-        <thead><tr><th scope="col">Part</th><th scope="col">Here</th><th scope="col">Found</th></tr></thead>
+        <thead>
+          <tr>
+            <th scope="col">Part</th>
+            <th scope="col">Here</th>
+            <th scope="col">Found</th>
+          </tr>
+        </thead>
         <tbody>
-          <tr><th scope="row">Page</th><td><Badge tone="warn" icon="warn">not checked</Badge></td><td>{'that it is what the data makes it is computed by '}<code>cortex-verify</code>{'; only its beginning and the block at its end were read here'}</td></tr>
-          {accounts(report).filter(([, many]) => many > 0).map(([part, many, good]) => {
-            const found = report.findings.filter((one) => one.part === part);
-            const worst = found.some((one) => one.verdict === 'broken') ? 'broken' : found.length > 0 ? 'indeterminate' : 'holds';
-            return (
-              <tr key={part} class={`part-${part}`}>
-                <th scope="row">{NAMES[part]}{part !== 'page' && part !== 'run' && part !== 'commit' ? ` ${count(many)}` : ''}</th>
-                <td><Badge tone={TONES[worst]}>{worst}</Badge></td>
-                <td>{found.length === 0 ? good : (
-                  <ul>{found.slice(0, 8).map((one, i) => <li key={i}><code>{one.reason}</code>{` ${many > 1 ? `no. ${one.number + 1}: ` : ''}`}<Text text={one.message} most={300} /></li>)}
-                    {found.length > 8 && <li class="dim">{`and ${found.length - 8} more`}</li>}</ul>
-                )}</td>
-              </tr>
-            );
-          })}
+          <tr>
+            <th scope="row">Page</th>
+            <td>
+              <Badge tone="warn" icon="warn">
+                not checked
+              </Badge>
+            </td>
+            <td>
+              {'that it is what the data makes it is computed by '}
+              <code>cortex-verify</code>
+              {'; only its beginning and the block at its end were read here'}
+            </td>
+          </tr>
+          {accounts(report)
+            .filter(([, many]) => many > 0)
+            .map(([part, many, good]) => {
+              const found = report.findings.filter((one) => one.part === part);
+              const worst = found.some((one) => one.verdict === 'broken')
+                ? 'broken'
+                : found.length > 0
+                  ? 'indeterminate'
+                  : 'holds';
+              return (
+                <tr key={part} class={`part-${part}`}>
+                  <th scope="row">
+                    {NAMES[part]}
+                    {part !== 'page' && part !== 'run' && part !== 'commit'
+                      ? ` ${count(many)}`
+                      : ''}
+                  </th>
+                  <td>
+                    <Badge tone={TONES[worst]}>{worst}</Badge>
+                  </td>
+                  <td>
+                    {found.length === 0 ? (
+                      good
+                    ) : (
+                      <ul>
+                        {found.slice(0, 8).map((one, i) => (
+                          <li key={i}>
+                            <code>{one.reason}</code>
+                            {` ${many > 1 ? `no. ${one.number + 1}: ` : ''}`}
+                            <Text text={one.message} most={300} />
+                          </li>
+                        ))}
+                        {found.length > 8 && <li class="dim">{`and ${found.length - 8} more`}</li>}
+                      </ul>
+                    )}
+                  </td>
+                </tr>
+              );
+            })}
         </tbody>
       </table>
     </div>
@@ -117,14 +242,32 @@ function Parts({report}: {report: EvidenceReport}) {
 function Rests({report}: {report: EvidenceReport}) {
   const journals = report.evidence?.journals.length ?? 0;
   const rests = [
-    ...(report.journalsSigned > 0 ? [`a key that you trust: it signed ${report.journalsSigned} of ${plural(journals, 'journal')}`] : []),
-    ...(report.journalsAnchored > report.journalsSigned ? [`a root that you trust: that of ${plural(report.journalsAnchored - report.journalsSigned, 'journal')}`] : []),
-    ...(report.tracesSigned > 0 ? [`a key that you trust: it signed ${plural(report.tracesSigned, 'decision')}`] : []),
+    ...(report.journalsSigned > 0
+      ? [
+          `a key that you trust: it signed ${report.journalsSigned} of ${plural(journals, 'journal')}`,
+        ]
+      : []),
+    ...(report.journalsAnchored > report.journalsSigned
+      ? [
+          `a root that you trust: that of ${plural(report.journalsAnchored - report.journalsSigned, 'journal')}`,
+        ]
+      : []),
+    ...(report.tracesSigned > 0
+      ? [`a key that you trust: it signed ${plural(report.tracesSigned, 'decision')}`]
+      : []),
   ];
   return (
     <section>
       <h3>What it rests on</h3>
-      {rests.length === 0 || report.verdict === 'broken' ? <p class="dim">Nothing that you have said you trust.</p> : <ul>{rests.map((one) => <li key={one}>{one}</li>)}</ul>}
+      {rests.length === 0 || report.verdict === 'broken' ? (
+        <p class="dim">Nothing that you have said you trust.</p>
+      ) : (
+        <ul>
+          {rests.map((one) => (
+            <li key={one}>{one}</li>
+          ))}
+        </ul>
+      )}
     </section>
   );
 }
@@ -133,11 +276,23 @@ function Rests({report}: {report: EvidenceReport}) {
 
 function Shown({bytes, name}: {bytes: Uint8Array; name: string}) {
   const text = words(bytes.subarray(0, SHOWN));
-  const isJson = bytes.length <= SHOWN && /^\s*[{[]/.test(text) && readJson(text).kind !== 'cut' && !name.endsWith('.jsonl');
+  const isJson =
+    bytes.length <= SHOWN &&
+    /^\s*[{[]/.test(text) &&
+    readJson(text).kind !== 'cut' &&
+    !name.endsWith('.jsonl');
   return (
     <div class="shown">
-      {isJson ? <Value value={{cut: false, size: bytes.length, text}} /> : <pre><Text text={text} most={4000} /></pre>}
-      {bytes.length > SHOWN && <p class="dim">{`the first ${size(SHOWN)} of ${size(bytes.length)}`}</p>}
+      {isJson ? (
+        <Value value={{cut: false, size: bytes.length, text}} />
+      ) : (
+        <pre>
+          <Text text={text} most={4000} />
+        </pre>
+      )}
+      {bytes.length > SHOWN && (
+        <p class="dim">{`the first ${size(SHOWN)} of ${size(bytes.length)}`}</p>
+      )}
     </div>
   );
 }
@@ -147,28 +302,59 @@ function Fold({title, children}: {title: ComponentChildren; children: () => Comp
   const [isOpen, setOpen] = useState(false);
   return (
     <li>
-      <button type="button" class="link fold-open" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}><span class="twist" aria-hidden="true">{isOpen ? '\u25be' : '\u25b8'}</span>{title}</button>
+      <button
+        type="button"
+        class="link fold-open"
+        aria-expanded={isOpen}
+        onClick={() => setOpen(!isOpen)}
+      >
+        <span class="twist" aria-hidden="true">
+          {isOpen ? '\u25be' : '\u25b8'}
+        </span>
+        {title}
+      </button>
       {isOpen && children()}
     </li>
   );
 }
 
-function Some<T>({of, most = 50, title, row}: {of: readonly T[]; most?: number; title: string; row(one: T, i: number): ComponentChildren}) {
+function Some<T>({
+  of,
+  most = 50,
+  title,
+  row,
+}: {
+  of: readonly T[];
+  most?: number;
+  title: string;
+  row(one: T, i: number): ComponentChildren;
+}) {
   const [limit, setLimit] = useState(most);
   if (of.length === 0) return null;
   return (
     <section class="contents">
       <h3>{title}</h3>
       <ul>{of.slice(0, limit).map(row)}</ul>
-      {of.length > limit && <button type="button" class="more" onClick={() => setLimit(limit * 10)}>{`${count(of.length - limit)} more`}</button>}
+      {of.length > limit && (
+        <button
+          type="button"
+          class="more"
+          onClick={() => setLimit(limit * 10)}
+        >{`${count(of.length - limit)} more`}</button>
+      )}
     </section>
   );
 }
 
 /** The content of a memory, as far as it is text. */
 function MemoryShown({version}: {version: Uint8Array}) {
-  const map = judgedMap(version), data = map?.get(4);
-  return data instanceof Uint8Array ? <Shown bytes={data} name="" /> : <p class="dim">it has no content</p>;
+  const map = judgedMap(version),
+    data = map?.get(4);
+  return data instanceof Uint8Array ? (
+    <Shown bytes={data} name="" />
+  ) : (
+    <p class="dim">it has no content</p>
+  );
 }
 
 function judgedMap(bytes: Uint8Array): ReturnType<typeof asMap> | null {
@@ -183,19 +369,109 @@ function Contents({report}: {report: EvidenceReport}) {
     <>
       <h2 class="chains-title">What it shows</h2>
       <p class="dim">{`Made ${time(e.madeAtNs / 1e9)}, its maker says. Everything below is read from the data that was checked.`}</p>
-      <Some of={e.journals} title="Journals" row={(one, i) => (
-        <li key={i} class="content-line"><Line text={shortAgent(one.actor)} most={60} /><span class="dim">{plural(one.size, 'entry', 'entries')}</span><code title={toHex(one.root)}>{toHex(one.root).slice(0, 16) + '\u2026'}</code>{!one.checkpoint && <span class="dim">no checkpoint</span>}</li>
-      )} />
-      <Some of={e.decisions} title="Decisions" row={(one, i) => <Fold key={i} title={<>{`Decision ${i + 1}, signed by `}<Line class="mono" text={one.keyId} most={40} /></>}>{() => <Shown bytes={one.canonical} name="" />}</Fold>} />
-      <Some of={e.memories} title="Memories" row={(one, i) => <Fold key={i} title={<Line class="mono" text={one.uri} most={90} />}>{() => (one.version ? <MemoryShown version={one.version} /> : <p class="dim">its content was erased, or is not in the file</p>)}</Fold>} />
-      {e.commit && <Some of={[e.commit]} title="Commit" row={(one) => <Fold key="commit" title={<code>{e.id.slice(0, 80)}</code>}>{() => <Shown bytes={one} name="" />}</Fold>} />}
-      <Some of={e.files} title="Files of the run" row={(one, i) => <Fold key={i} title={<><Line class="mono" text={one.path} most={90} /><span class="dim">{` ${size(one.bytes.length)}`}</span></>}>{() => <Shown bytes={one.bytes} name={one.path} />}</Fold>} />
-      <Some of={e.entries} title="Entries" row={(_, i) => {
-        const entry = report.entries[i], payload = report.payloads[i];
-        return entry
-          ? <Fold key={i} title={<>{`${e.entries[i]!.journal + 1} / ${entry.seq} `}<code><Line text={entry.kind} most={64} /></code><span class="dim">{` ${time(entry.createdNs / 1e9)}`}</span></>}>{() => (payload ? <Shown bytes={payload} name="" /> : <p class="dim">without its content</p>)}</Fold>
-          : <li key={i} class="content-line"><Icon name="cross" label="does not hold" />{`entry ${i + 1} does not stand in its journal`}</li>;
-      }} />
+      <Some
+        of={e.journals}
+        title="Journals"
+        row={(one, i) => (
+          <li key={i} class="content-line">
+            <Line text={shortAgent(one.actor)} most={60} />
+            <span class="dim">{plural(one.size, 'entry', 'entries')}</span>
+            <code title={toHex(one.root)}>{toHex(one.root).slice(0, 16) + '\u2026'}</code>
+            {!one.checkpoint && <span class="dim">no checkpoint</span>}
+          </li>
+        )}
+      />
+      <Some
+        of={e.decisions}
+        title="Decisions"
+        row={(one, i) => (
+          <Fold
+            key={i}
+            title={
+              <>
+                {`Decision ${i + 1}, signed by `}
+                <Line class="mono" text={one.keyId} most={40} />
+              </>
+            }
+          >
+            {() => <Shown bytes={one.canonical} name="" />}
+          </Fold>
+        )}
+      />
+      <Some
+        of={e.memories}
+        title="Memories"
+        row={(one, i) => (
+          <Fold key={i} title={<Line class="mono" text={one.uri} most={90} />}>
+            {() =>
+              one.version ? (
+                <MemoryShown version={one.version} />
+              ) : (
+                <p class="dim">its content was erased, or is not in the file</p>
+              )
+            }
+          </Fold>
+        )}
+      />
+      {e.commit && (
+        <Some
+          of={[e.commit]}
+          title="Commit"
+          row={(one) => (
+            <Fold key="commit" title={<code>{e.id.slice(0, 80)}</code>}>
+              {() => <Shown bytes={one} name="" />}
+            </Fold>
+          )}
+        />
+      )}
+      <Some
+        of={e.files}
+        title="Files of the run"
+        row={(one, i) => (
+          <Fold
+            key={i}
+            title={
+              <>
+                <Line class="mono" text={one.path} most={90} />
+                <span class="dim">{` ${size(one.bytes.length)}`}</span>
+              </>
+            }
+          >
+            {() => <Shown bytes={one.bytes} name={one.path} />}
+          </Fold>
+        )}
+      />
+      <Some
+        of={e.entries}
+        title="Entries"
+        row={(_, i) => {
+          const entry = report.entries[i],
+            payload = report.payloads[i];
+          return entry ? (
+            <Fold
+              key={i}
+              title={
+                <>
+                  {`${e.entries[i]!.journal + 1} / ${entry.seq} `}
+                  <code>
+                    <Line text={entry.kind} most={64} />
+                  </code>
+                  <span class="dim">{` ${time(entry.createdNs / 1e9)}`}</span>
+                </>
+              }
+            >
+              {() =>
+                payload ? <Shown bytes={payload} name="" /> : <p class="dim">without its content</p>
+              }
+            </Fold>
+          ) : (
+            <li key={i} class="content-line">
+              <Icon name="cross" label="does not hold" />
+              {`entry ${i + 1} does not stand in its journal`}
+            </li>
+          );
+        }}
+      />
     </>
   );
 }
@@ -206,8 +482,16 @@ function Chains({report}: {report: EvidenceReport}) {
   return (
     <>
       <h2 class="chains-title">{`Recomputed in this page: ${plural(report.chains.length, 'chain')}`}</h2>
-      {report.chains.slice(0, most).map((chain: Report['chains'][number], i) => <ChainView key={i} chain={chain} />)}
-      {report.chains.length > most && <button type="button" class="more" onClick={() => setMost(most * 10)}>{`${count(report.chains.length - most)} more`}</button>}
+      {report.chains.slice(0, most).map((chain: Report['chains'][number], i) => (
+        <ChainView key={i} chain={chain} />
+      ))}
+      {report.chains.length > most && (
+        <button
+          type="button"
+          class="more"
+          onClick={() => setMost(most * 10)}
+        >{`${count(report.chains.length - most)} more`}</button>
+      )}
     </>
   );
 }

@@ -15,13 +15,20 @@ import type {Actor, Checkpoints, Snapshots} from './types';
 
 function Roots({actor}: {actor: Actor}) {
   const rows: [string, string][] = [
-    ['overall', actor.overall_root], ['journal', actor.journal_root],
-    ['memories', actor.memories_root], ['edges', actor.edges_root],
+    ['overall', actor.overall_root],
+    ['journal', actor.journal_root],
+    ['memories', actor.memories_root],
+    ['edges', actor.edges_root],
   ];
   return (
     <dl class="roots">
       {rows.map(([name, root]) => (
-        <div key={name}><dt>{name}</dt><dd class="mono" title={root}>{/^0+$/.test(root) ? 'empty' : root.slice(0, 16) + '\u2026'}</dd></div>
+        <div key={name}>
+          <dt>{name}</dt>
+          <dd class="mono" title={root}>
+            {/^0+$/.test(root) ? 'empty' : root.slice(0, 16) + '\u2026'}
+          </dd>
+        </div>
       ))}
     </dl>
   );
@@ -31,24 +38,51 @@ function SnapshotList({of}: {of: Loaded<Snapshots>}) {
   const at = route.value.query['at'] ?? '';
   return (
     <Answer of={of} what="Snapshots">
-      {(found) => found.items.length === 0
-        ? <p class="dim">None. <code>cortex snapshot make</code> holds the present state, so that it can be proven later.</p>
-        : (
+      {(found) =>
+        found.items.length === 0 ? (
+          <p class="dim">
+            None. <code>cortex snapshot make</code> holds the present state, so that it can be
+            proven later.
+          </p>
+        ) : (
           <ul class="snapshots">
             {found.items.map((one) => (
               <li key={one.snapshot}>
-                <button type="button" class="snapshot" aria-pressed={at === String(one.snapshot)}
-                        onClick={() => adjust({what: 'state', at: at === String(one.snapshot) ? null : String(one.snapshot)})}>
+                <button
+                  type="button"
+                  class="snapshot"
+                  aria-pressed={at === String(one.snapshot)}
+                  onClick={() =>
+                    adjust({
+                      what: 'state',
+                      at: at === String(one.snapshot) ? null : String(one.snapshot),
+                    })
+                  }
+                >
                   <span class="mono">{`#${one.snapshot}`}</span>
                   <span>{time(Math.floor(one.created_ns / 1e9))}</span>
-                  {one.sealed && <Badge tone="info" icon="lock" title={`signed by ${one.signed_by ?? 'somebody'}`}>sealed</Badge>}
+                  {one.sealed && (
+                    <Badge
+                      tone="info"
+                      icon="lock"
+                      title={`signed by ${one.signed_by ?? 'somebody'}`}
+                    >
+                      sealed
+                    </Badge>
+                  )}
                   <span class="dim">{`${count(one.journal_size)} entries, ${count(one.live_memories)} memories`}</span>
                 </button>
               </li>
             ))}
-            {found.count > found.items.length && <li class="dim">{`and ${count(found.count - found.items.length)} older ones: `}<code>cortex snapshot list</code></li>}
+            {found.count > found.items.length && (
+              <li class="dim">
+                {`and ${count(found.count - found.items.length)} older ones: `}
+                <code>cortex snapshot list</code>
+              </li>
+            )}
           </ul>
-        )}
+        )
+      }
     </Answer>
   );
 }
@@ -57,23 +91,43 @@ function CheckpointList({of}: {of: Loaded<Checkpoints>}) {
   const chosen = route.value.query['checkpoint'] ?? '';
   return (
     <Answer of={of} what="Checkpoints">
-      {(found) => found.items.length === 0
-        ? <p class="dim">None is kept. <code>cortex checkpoint --sign KEY</code> makes one for others to keep.</p>
-        : (
+      {(found) =>
+        found.items.length === 0 ? (
+          <p class="dim">
+            None is kept. <code>cortex checkpoint --sign KEY</code> makes one for others to keep.
+          </p>
+        ) : (
           <ul class="snapshots">
             {found.items.map((one) => (
               <li key={one.origin} class="checkpoint">
-                <button type="button" class="snapshot" aria-pressed={chosen === one.origin}
-                        onClick={() => adjust({checkpoint: chosen === one.origin ? null : one.origin})}>
+                <button
+                  type="button"
+                  class="snapshot"
+                  aria-pressed={chosen === one.origin}
+                  onClick={() => adjust({checkpoint: chosen === one.origin ? null : one.origin})}
+                >
                   <Line class="snapshot-name" text={one.origin} most={60} />
                   <span class="dim">{`${count(one.size)} entries, root ${one.root.slice(0, 10)}`}</span>
                 </button>
-                <button type="button" class="quiet" aria-label={`Save the checkpoint of ${plain(one.origin, 80)}`} title="Save it: kept elsewhere, it shows later that nothing before it was changed"
-                        onClick={() => saveAs(new Blob([one.note], {type: 'text/plain'}), one.origin.replace(/[^A-Za-z0-9.-]+/g, '-').slice(0, 80) + '.checkpoint')}><Icon name="out" /></button>
+                <button
+                  type="button"
+                  class="quiet"
+                  aria-label={`Save the checkpoint of ${plain(one.origin, 80)}`}
+                  title="Save it: kept elsewhere, it shows later that nothing before it was changed"
+                  onClick={() =>
+                    saveAs(
+                      new Blob([one.note], {type: 'text/plain'}),
+                      one.origin.replace(/[^A-Za-z0-9.-]+/g, '-').slice(0, 80) + '.checkpoint',
+                    )
+                  }
+                >
+                  <Icon name="out" />
+                </button>
               </li>
             ))}
           </ul>
-        )}
+        )
+      }
     </Answer>
   );
 }
@@ -95,16 +149,35 @@ function Trust() {
     <form class="trust" onSubmit={add}>
       <label for="trust-line">A key or root that came to you another way</label>
       <div class="trust-row">
-        <input id="trust-line" value={text} placeholder="name+id+key, or a root" spellcheck={false} autocomplete="off"
-               onInput={(event) => setText(event.currentTarget.value)} aria-invalid={why !== ''} aria-describedby="trust-why" />
-        <button type="submit" disabled={text.trim() === ''}>Trust</button>
+        <input
+          id="trust-line"
+          value={text}
+          placeholder="name+id+key, or a root"
+          spellcheck={false}
+          autocomplete="off"
+          onInput={(event) => setText(event.currentTarget.value)}
+          aria-invalid={why !== ''}
+          aria-describedby="trust-why"
+        />
+        <button type="submit" disabled={text.trim() === ''}>
+          Trust
+        </button>
       </div>
-      <p id="trust-why" class="trust-why" role={why ? 'alert' : undefined}>{why}</p>
+      <p id="trust-why" class="trust-why" role={why ? 'alert' : undefined}>
+        {why}
+      </p>
       <ul>
         {trusted.value.lines.map((line) => (
           <li key={line}>
             <Line class="mono" text={line} most={40} />
-            <button type="button" class="quiet" aria-label={`Trust ${line.slice(0, 20)} no more`} onClick={() => dropTrusted(line)}>{'\u00d7'}</button>
+            <button
+              type="button"
+              class="quiet"
+              aria-label={`Trust ${line.slice(0, 20)} no more`}
+              onClick={() => dropTrusted(line)}
+            >
+              {'\u00d7'}
+            </button>
           </li>
         ))}
       </ul>
@@ -119,16 +192,40 @@ export function Side({actors, actor}: {actors: readonly Actor[]; actor: Actor | 
     <div class="evidence-side">
       <section>
         <label for="evidence-actor">Whose record</label>
-        <select id="evidence-actor" value={actor?.actor ?? ''}
-                onChange={(event) => adjust({actor: event.currentTarget.value, at: null, uri: null, seq: null})}>
-          {actors.map((one) => <option key={one.actor} value={one.actor}>{`${plain(shortAgent(one.actor), 80)} \u2013 ${count(one.journal_size)}`}</option>)}
+        <select
+          id="evidence-actor"
+          value={actor?.actor ?? ''}
+          onChange={(event) =>
+            adjust({actor: event.currentTarget.value, at: null, uri: null, seq: null})
+          }
+        >
+          {actors.map((one) => (
+            <option
+              key={one.actor}
+              value={one.actor}
+            >{`${plain(shortAgent(one.actor), 80)} \u2013 ${count(one.journal_size)}`}</option>
+          ))}
         </select>
-        {actor && <p class="dim"><Text text={actor.actor} most={90} />{`, ${count(actor.journal_size)} entries, ${actor.scheme}`}</p>}
+        {actor && (
+          <p class="dim">
+            <Text text={actor.actor} most={90} />
+            {`, ${count(actor.journal_size)} entries, ${actor.scheme}`}
+          </p>
+        )}
         {actor && <Roots actor={actor} />}
       </section>
-      <section><h2>Snapshots</h2><SnapshotList of={snapshots} /></section>
-      <section><h2>Checkpoints</h2><CheckpointList of={checkpoints} /></section>
-      <section><h2>What you trust</h2><Trust /></section>
+      <section>
+        <h2>Snapshots</h2>
+        <SnapshotList of={snapshots} />
+      </section>
+      <section>
+        <h2>Checkpoints</h2>
+        <CheckpointList of={checkpoints} />
+      </section>
+      <section>
+        <h2>What you trust</h2>
+        <Trust />
+      </section>
     </div>
   );
 }

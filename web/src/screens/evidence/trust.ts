@@ -20,11 +20,15 @@ export function readLine(line: string): VerifierKey | string {
   if (line.includes('+') && /^[^\s]+\+[0-9a-f]{8}\+/.test(line)) return readVerifierKey(line);
   if (/^[0-9a-f]{64}$/.test(line)) return toHex(fromHex(line));
   if (/^[A-Za-z0-9+/]{43}=$/.test(line)) return toHex(fromBase64(line));
-  throw new Error('Expected a verifier key (name+id+key), or a root: 64 hex digits, or base64 as in a checkpoint.');
+  throw new Error(
+    'Expected a verifier key (name+id+key), or a root: 64 hex digits, or base64 as in a checkpoint.',
+  );
 }
 
 export function trustOf(lines: readonly string[]): Trusted {
-  const keys: VerifierKey[] = [], roots: string[] = [], good: string[] = [];
+  const keys: VerifierKey[] = [],
+    roots: string[] = [],
+    good: string[] = [];
   for (const line of lines.slice(0, MOST)) {
     try {
       const read = readLine(line);
@@ -41,7 +45,9 @@ export function trustOf(lines: readonly string[]): Trusted {
 function kept(): string[] {
   try {
     const lines: unknown = JSON.parse(localStorage.getItem(KEPT) ?? '[]');
-    return Array.isArray(lines) ? lines.filter((line): line is string => typeof line === 'string') : [];
+    return Array.isArray(lines)
+      ? lines.filter((line): line is string => typeof line === 'string')
+      : [];
   } catch {
     return [];
   }

@@ -20,10 +20,17 @@ export function Alerts({alerts, again}: {alerts: readonly Alert[]; again(): void
   return (
     <>
       {!allowed && alerts.length > 0 && (
-        <p class="dim fleet-note">To acknowledge or resolve takes a token of scope <code>key:admin</code>: an agent that may write must not be able to silence what is said about it.</p>
+        <p class="dim fleet-note">
+          To acknowledge or resolve takes a token of scope <code>key:admin</code>: an agent that may
+          write must not be able to silence what is said about it.
+        </p>
       )}
       <ul class="fleet-alerts">
-        {alerts.map((alert) => <li key={alert.alert_id}><One alert={alert} allowed={allowed} again={again} /></li>)}
+        {alerts.map((alert) => (
+          <li key={alert.alert_id}>
+            <One alert={alert} allowed={allowed} again={again} />
+          </li>
+        ))}
       </ul>
     </>
   );
@@ -32,39 +39,101 @@ export function Alerts({alerts, again}: {alerts: readonly Alert[]; again(): void
 function One({alert, allowed, again}: {alert: Alert; allowed: boolean; again(): void}) {
   const [notes, setNotes] = useState('');
   const mark = (what: 'acknowledge' | 'resolve'): void => {
-    change('POST', `/api/v1/covenant/alerts/${encodeURIComponent(alert.alert_id)}/${what}`, notes ? {notes} : {}).then(
+    change(
+      'POST',
+      `/api/v1/covenant/alerts/${encodeURIComponent(alert.alert_id)}/${what}`,
+      notes ? {notes} : {},
+    ).then(
       () => {
         say(what === 'resolve' ? 'Resolved' : 'Acknowledged');
         again();
-      }, (error: Error) => say(error.message, 'bad'));
+      },
+      (error: Error) => say(error.message, 'bad'),
+    );
   };
   return (
     <article class={`fleet-alert ${alert.resolved ? 'fleet-done' : ''}`}>
       <header>
         <Badge tone={alert.severity === 'critical' ? 'bad' : 'warn'}>{alert.severity}</Badge>
-        <h3>{MECHANISMS[alert.detection_mechanism] ?? <Text text={alert.detection_mechanism} most={60} />}</h3>
-        {alert.resolved ? <Badge tone="good">resolved</Badge> : alert.acknowledged && <Badge tone="info">seen</Badge>}
+        <h3>
+          {MECHANISMS[alert.detection_mechanism] ?? (
+            <Text text={alert.detection_mechanism} most={60} />
+          )}
+        </h3>
+        {alert.resolved ? (
+          <Badge tone="good">resolved</Badge>
+        ) : (
+          alert.acknowledged && <Badge tone="info">seen</Badge>
+        )}
       </header>
       <p class="dim">
-        {alert.agent_id_hash && <a class="mono" href={linkTo('fleet', '', {agent: alert.agent_id_hash})}><Line text={shortAgent(alert.agent_id_hash)} most={40} /></a>}
-        {alert.domain && <>{' in '}<Text text={alert.domain} most={60} /></>}
+        {alert.agent_id_hash && (
+          <a class="mono" href={linkTo('fleet', '', {agent: alert.agent_id_hash})}>
+            <Line text={shortAgent(alert.agent_id_hash)} most={40} />
+          </a>
+        )}
+        {alert.domain && (
+          <>
+            {' in '}
+            <Text text={alert.domain} most={60} />
+          </>
+        )}
         {` ${when(alert.timestamp)}`}
       </p>
-      {alert.value !== null && <p class="mono">{`${alert.metric ?? 'value'} ${number(alert.value)}`}{alert.baseline !== null && <span class="dim">{` beside ${number(alert.baseline)}`}</span>}{alert.deviation !== null && <span class="dim">{`, deviation ${number(alert.deviation)}`}</span>}</p>}
-      {alert.recommended_action && <p><Text text={alert.recommended_action} most={400} /></p>}
+      {alert.value !== null && (
+        <p class="mono">
+          {`${alert.metric ?? 'value'} ${number(alert.value)}`}
+          {alert.baseline !== null && (
+            <span class="dim">{` beside ${number(alert.baseline)}`}</span>
+          )}
+          {alert.deviation !== null && (
+            <span class="dim">{`, deviation ${number(alert.deviation)}`}</span>
+          )}
+        </p>
+      )}
+      {alert.recommended_action && (
+        <p>
+          <Text text={alert.recommended_action} most={400} />
+        </p>
+      )}
       {alert.evidence_traces.length > 0 && (
-        <p>{`${plural(alert.evidence_traces.length, 'trace')}: `}{alert.evidence_traces.slice(0, 5).map((id) => (
-          <a key={id} class="mono fleet-evidence" href={linkTo('trace', id, alert.agent_id_hash ? {agent: alert.agent_id_hash} : {})}><Line text={id} most={48} /></a>
-        ))}</p>
+        <p>
+          {`${plural(alert.evidence_traces.length, 'trace')}: `}
+          {alert.evidence_traces.slice(0, 5).map((id) => (
+            <a
+              key={id}
+              class="mono fleet-evidence"
+              href={linkTo('trace', id, alert.agent_id_hash ? {agent: alert.agent_id_hash} : {})}
+            >
+              <Line text={id} most={48} />
+            </a>
+          ))}
+        </p>
       )}
       {allowed && !alert.resolved && (
         <div class="fleet-act">
-          <input aria-label="Notes" placeholder="Notes" value={notes} maxLength={500} onInput={(event) => setNotes(event.currentTarget.value)} />
-          {!alert.acknowledged && <button type="button" onClick={() => mark('acknowledge')}>Acknowledge</button>}
-          <button type="button" onClick={() => mark('resolve')}>Resolve</button>
+          <input
+            aria-label="Notes"
+            placeholder="Notes"
+            value={notes}
+            maxLength={500}
+            onInput={(event) => setNotes(event.currentTarget.value)}
+          />
+          {!alert.acknowledged && (
+            <button type="button" onClick={() => mark('acknowledge')}>
+              Acknowledge
+            </button>
+          )}
+          <button type="button" onClick={() => mark('resolve')}>
+            Resolve
+          </button>
         </div>
       )}
-      {(alert.acknowledged_by ?? alert.resolved_by) && <p class="dim">by <Text text={(alert.resolved_by ?? alert.acknowledged_by)!} most={60} /></p>}
+      {(alert.acknowledged_by ?? alert.resolved_by) && (
+        <p class="dim">
+          by <Text text={(alert.resolved_by ?? alert.acknowledged_by)!} most={60} />
+        </p>
+      )}
     </article>
   );
 }

@@ -8,12 +8,20 @@ import {ABOUT, daySeconds, type Agent, type Series} from './model';
 const DAY_S = 86400;
 const DASHES = [[], [6, 3], [2, 3], [8, 3, 2, 3]];
 
-function lines(agents: readonly Agent[], names: readonly string[], chosen: string | null): uPlot.Series[] {
+function lines(
+  agents: readonly Agent[],
+  names: readonly string[],
+  chosen: string | null,
+): uPlot.Series[] {
   return agents.map((agent) => {
     const place = names.indexOf(agent.agent);
     return {
-      label: agent.agent, spanGaps: true, stroke: colour(`lane-${place % 8}`), dash: DASHES[Math.floor(place / 8) % DASHES.length],
-      width: chosen === agent.agent ? 3 : chosen ? 1 : 1.75, alpha: chosen && chosen !== agent.agent ? 0.35 : 1,
+      label: agent.agent,
+      spanGaps: true,
+      stroke: colour(`lane-${place % 8}`),
+      dash: DASHES[Math.floor(place / 8) % DASHES.length],
+      width: chosen === agent.agent ? 3 : chosen ? 1 : 1.75,
+      alpha: chosen && chosen !== agent.agent ? 0.35 : 1,
       points: {show: true, size: chosen === agent.agent ? 8 : 6, fill: colour(`lane-${place % 8}`)},
     };
   });
@@ -40,8 +48,18 @@ function threshold(mark: number | undefined): uPlot.Plugin {
   };
 }
 
-export function Chart({series, agents, names, days, chosen}: {
-  series: Series; agents: readonly Agent[]; names: readonly string[]; days: readonly string[]; chosen: string | null;
+export function Chart({
+  series,
+  agents,
+  names,
+  days,
+  chosen,
+}: {
+  series: Series;
+  agents: readonly Agent[];
+  names: readonly string[];
+  days: readonly string[];
+  chosen: string | null;
 }) {
   const box = useRef<HTMLDivElement>(null);
   const about = ABOUT[series];
@@ -50,18 +68,45 @@ export function Chart({series, agents, names, days, chosen}: {
     const at = box.current;
     if (!at) return;
     const axis: uPlot.Axis = {
-      stroke: colour('text-2'), grid: {stroke: colour('line'), width: 1}, ticks: {stroke: colour('line'), width: 1},
+      stroke: colour('text-2'),
+      grid: {stroke: colour('line'), width: 1},
+      ticks: {stroke: colour('line'), width: 1},
       font: '11px system-ui, sans-serif',
     };
-    const plot = new uPlot({
-      width: Math.max(200, at.clientWidth), height: 190, tzDate: (ts) => uPlot.tzDate(new Date(ts * 1000), 'Etc/UTC'),
-      legend: {show: false}, cursor: {show: false},
-      // Half a day more on both sides: the points of the first and the last day are whole.
-      scales: {x: {range: (_plot, low, high) => [low - DAY_S / 2, high + DAY_S / 2]}, y: {range: (_plot, low, high) => (low === null ? [0, 1] : [Math.min(0, low), Math.max(high * 1.1, (about.mark ?? 0) * 1.15, 1)])}},
-      axes: [{...axis, values: (_plot, splits) => splits.map((one) => new Date(one * 1000).toISOString().slice(5, 10))}, {...axis, size: 40}],
-      series: [{}, ...lines(agents, names, chosen)], plugins: [threshold(about.mark)],
-    }, [daySeconds(days), ...agents.map((agent) => agent[series])] as uPlot.AlignedData, at);
-    const observer = new ResizeObserver(() => plot.setSize({width: Math.max(200, at.clientWidth), height: 190}));
+    const plot = new uPlot(
+      {
+        width: Math.max(200, at.clientWidth),
+        height: 190,
+        tzDate: (ts) => uPlot.tzDate(new Date(ts * 1000), 'Etc/UTC'),
+        legend: {show: false},
+        cursor: {show: false},
+        // Half a day more on both sides: the points of the first and the last day are whole.
+        scales: {
+          x: {range: (_plot, low, high) => [low - DAY_S / 2, high + DAY_S / 2]},
+          y: {
+            range: (_plot, low, high) =>
+              low === null
+                ? [0, 1]
+                : [Math.min(0, low), Math.max(high * 1.1, (about.mark ?? 0) * 1.15, 1)],
+          },
+        },
+        axes: [
+          {
+            ...axis,
+            values: (_plot, splits) =>
+              splits.map((one) => new Date(one * 1000).toISOString().slice(5, 10)),
+          },
+          {...axis, size: 40},
+        ],
+        series: [{}, ...lines(agents, names, chosen)],
+        plugins: [threshold(about.mark)],
+      },
+      [daySeconds(days), ...agents.map((agent) => agent[series])] as uPlot.AlignedData,
+      at,
+    );
+    const observer = new ResizeObserver(() =>
+      plot.setSize({width: Math.max(200, at.clientWidth), height: 190}),
+    );
     observer.observe(at);
     return () => {
       observer.disconnect();
@@ -71,9 +116,21 @@ export function Chart({series, agents, names, days, chosen}: {
   const empty = agents.every((agent) => agent[series].every((value) => value === null));
   return (
     <figure class="fleet-chart">
-      <figcaption><strong>{about.title}</strong> <span class="dim">{about.words}</span></figcaption>
-      {empty ? <p class="dim">Nothing to draw in these days{series === 'capacity' ? ': a score needs ten decisions in thirty days' : ''}.</p>
-        : <div ref={box} role="img" aria-label={`${about.title} of ${agents.length} agents by day; the table below has the newest values`} />}
+      <figcaption>
+        <strong>{about.title}</strong> <span class="dim">{about.words}</span>
+      </figcaption>
+      {empty ? (
+        <p class="dim">
+          Nothing to draw in these days
+          {series === 'capacity' ? ': a score needs ten decisions in thirty days' : ''}.
+        </p>
+      ) : (
+        <div
+          ref={box}
+          role="img"
+          aria-label={`${about.title} of ${agents.length} agents by day; the table below has the newest values`}
+        />
+      )}
     </figure>
   );
 }

@@ -16,7 +16,16 @@ import {Line} from '../../ui/text';
 import {when} from '../trace/model';
 import {Alerts} from './alerts';
 import {Chart} from './chart';
-import {chainWords, leftOut, newest, total, worstFirst, type Agent, type Alert, type Fleet as FleetData} from './model';
+import {
+  chainWords,
+  leftOut,
+  newest,
+  total,
+  worstFirst,
+  type Agent,
+  type Alert,
+  type Fleet as FleetData,
+} from './model';
 
 const TONES: Record<string, Tone> = {holds: 'good', broken: 'bad', indeterminate: 'plain'};
 const DAYS = ['7', '30', '90'];
@@ -34,9 +43,26 @@ export function Fleet() {
       <Head fleet={of.value} days={days} only={only} />
       <div class="fleet-body">
         <div class="fleet-main">
-          {agents.length === 0 && only ? <Empty title="No agent of this name has sent a verified trace"><button type="button" onClick={() => adjust({only: null})}>All agents</button></Empty>
-            : agents.length === 0 ? <Empty title="No agent has sent a verified trace yet"><p>Pin their keys with <code>cortex key add</code>, then record what they send: <code>cortex record FILE</code>, or POST /api/v1/covenant/events.</p></Empty>
-              : <><Charts fleet={of.value} agents={agents} /><LeftOut fleet={of.value} /><Agents agents={agents} /></>}
+          {agents.length === 0 && only ? (
+            <Empty title="No agent of this name has sent a verified trace">
+              <button type="button" onClick={() => adjust({only: null})}>
+                All agents
+              </button>
+            </Empty>
+          ) : agents.length === 0 ? (
+            <Empty title="No agent has sent a verified trace yet">
+              <p>
+                Pin their keys with <code>cortex key add</code>, then record what they send:{' '}
+                <code>cortex record FILE</code>, or POST /api/v1/covenant/events.
+              </p>
+            </Empty>
+          ) : (
+            <>
+              <Charts fleet={of.value} agents={agents} />
+              <LeftOut fleet={of.value} />
+              <Agents agents={agents} />
+            </>
+          )}
         </div>
         <AlertSide />
       </div>
@@ -50,12 +76,26 @@ function Head({fleet, days, only}: {fleet: FleetData; days: string; only: string
   return (
     <header class="screen-head">
       <h1>Fleet</h1>
-      <span class="dim">{plural(fleet.agents.length, 'agent')}{fleet.left_out.agents > 0 ? ` of ${fleet.agents.length + fleet.left_out.agents}` : ''}</span>
-      {only && <button type="button" onClick={() => adjust({only: null, agent: null})}>Show all agents</button>}
+      <span class="dim">
+        {plural(fleet.agents.length, 'agent')}
+        {fleet.left_out.agents > 0 ? ` of ${fleet.agents.length + fleet.left_out.agents}` : ''}
+      </span>
+      {only && (
+        <button type="button" onClick={() => adjust({only: null, agent: null})}>
+          Show all agents
+        </button>
+      )}
       <span class="grow" />
       {fleet.left_out.agents > 0 && <LookUp />}
       <div class="fleet-days" role="group" aria-label="Days shown">
-        {DAYS.map((one) => <button key={one} type="button" aria-pressed={one === days} onClick={() => adjust({days: one})}>{`${one} days`}</button>)}
+        {DAYS.map((one) => (
+          <button
+            key={one}
+            type="button"
+            aria-pressed={one === days}
+            onClick={() => adjust({days: one})}
+          >{`${one} days`}</button>
+        ))}
       </div>
     </header>
   );
@@ -65,11 +105,21 @@ function Head({fleet, days, only}: {fleet: FleetData; days: string; only: string
 function LookUp() {
   const [name, setName] = useState('');
   return (
-    <form class="fleet-look" onSubmit={(event) => {
-      event.preventDefault();
-      if (name.trim()) adjust({only: name.trim()});
-    }}>
-      <input type="search" aria-label="Look up an agent" placeholder="Look up an agent" maxLength={200} value={name} onInput={(event) => setName(event.currentTarget.value)} />
+    <form
+      class="fleet-look"
+      onSubmit={(event) => {
+        event.preventDefault();
+        if (name.trim()) adjust({only: name.trim()});
+      }}
+    >
+      <input
+        type="search"
+        aria-label="Look up an agent"
+        placeholder="Look up an agent"
+        maxLength={200}
+        value={name}
+        onInput={(event) => setName(event.currentTarget.value)}
+      />
     </form>
   );
 }
@@ -77,7 +127,11 @@ function LookUp() {
 /** What is not shown is said where it is missed. */
 function LeftOut({fleet}: {fleet: FleetData}) {
   const words = leftOut(fleet, DRAWN);
-  return words.length === 0 ? null : <p class="fleet-left dim" role="note">{words.join(' ')}</p>;
+  return words.length === 0 ? null : (
+    <p class="fleet-left dim" role="note">
+      {words.join(' ')}
+    </p>
+  );
 }
 
 function choose(agent: string | null): void {
@@ -89,18 +143,38 @@ function useKeys(agents: readonly Agent[]): void {
     const step = (by: number): void => {
       if (agents.length === 0) return;
       const now = agents.findIndex((one) => one.agent === route.value.query['agent']);
-      const next = now < 0 ? (by > 0 ? 0 : agents.length - 1) : Math.max(0, Math.min(agents.length - 1, now + by));
+      const next =
+        now < 0
+          ? by > 0
+            ? 0
+            : agents.length - 1
+          : Math.max(0, Math.min(agents.length - 1, now + by));
       adjust({agent: agents[next]!.agent}, false);
     };
     return addCommands([
       {keys: 'ArrowDown j', what: 'Next agent', group: 'Fleet', run: () => step(1)},
       {keys: 'ArrowUp k', what: 'Agent before', group: 'Fleet', run: () => step(-1)},
-      {keys: 'Escape', what: 'All agents alike', group: 'Fleet', run: () => adjust({agent: null}, false)},
-      {keys: 'a', what: 'Open alerts, or all', group: 'Fleet', run: () => adjust({alerts: route.value.query['alerts'] ? null : 'all'})},
-      {keys: 'd', what: 'The agent in the debugger', group: 'Fleet', run: () => {
-        const agent = route.value.query['agent'];
-        if (agent) go('debugger', `agent/${agent}`);
-      }},
+      {
+        keys: 'Escape',
+        what: 'All agents alike',
+        group: 'Fleet',
+        run: () => adjust({agent: null}, false),
+      },
+      {
+        keys: 'a',
+        what: 'Open alerts, or all',
+        group: 'Fleet',
+        run: () => adjust({alerts: route.value.query['alerts'] ? null : 'all'}),
+      },
+      {
+        keys: 'd',
+        what: 'The agent in the debugger',
+        group: 'Fleet',
+        run: () => {
+          const agent = route.value.query['agent'];
+          if (agent) go('debugger', `agent/${agent}`);
+        },
+      },
     ]);
   }, [agents]);
 }
@@ -111,8 +185,16 @@ function Charts({fleet, agents}: {fleet: FleetData; agents: readonly Agent[]}) {
   const shown = useMemo(() => agents.slice(0, DRAWN), [agents]);
   return (
     <div class="fleet-charts">
-      {(['k_eff', 'capacity'] as const).map((series) =>
-        <Chart key={series} series={series} agents={shown} names={names} days={fleet.days} chosen={chosen} />)}
+      {(['k_eff', 'capacity'] as const).map((series) => (
+        <Chart
+          key={series}
+          series={series}
+          agents={shown}
+          names={names}
+          days={fleet.days}
+          chosen={chosen}
+        />
+      ))}
     </div>
   );
 }
@@ -123,9 +205,27 @@ function Agents({agents}: {agents: readonly Agent[]}) {
   return (
     <div class="fleet-scroll" tabIndex={0} role="region" aria-label="Agents">
       <table class="fleet-table">
-        <thead><tr><th scope="col">Agent</th><th scope="col">Traces</th><th scope="col">k_eff</th><th scope="col">Capacity</th><th scope="col">Fragile</th><th scope="col">Overridden</th><th scope="col">Audit chain</th><th scope="col">Newest</th></tr></thead>
+        <thead>
+          <tr>
+            <th scope="col">Agent</th>
+            <th scope="col">Traces</th>
+            <th scope="col">k_eff</th>
+            <th scope="col">Capacity</th>
+            <th scope="col">Fragile</th>
+            <th scope="col">Overridden</th>
+            <th scope="col">Audit chain</th>
+            <th scope="col">Newest</th>
+          </tr>
+        </thead>
         <tbody>
-          {agents.map((one) => <AgentRow key={one.agent} one={one} chosen={one.agent === chosen} lane={names.indexOf(one.agent) % 8} />)}
+          {agents.map((one) => (
+            <AgentRow
+              key={one.agent}
+              one={one}
+              chosen={one.agent === chosen}
+              lane={names.indexOf(one.agent) % 8}
+            />
+          ))}
         </tbody>
       </table>
     </div>
@@ -133,21 +233,67 @@ function Agents({agents}: {agents: readonly Agent[]}) {
 }
 
 function AgentRow({one, chosen, lane}: {one: Agent; chosen: boolean; lane: number}) {
-  const traces = total(one.traces), k = newest(one.k_eff), capacity = newest(one.capacity);
+  const traces = total(one.traces),
+    k = newest(one.k_eff),
+    capacity = newest(one.capacity);
   const wrong = chainWords(one.chain);
   return (
     <tr class={chosen ? 'fleet-chosen' : ''}>
-      <th scope="row"><div class="fleet-name">
-        <span class="lane-mark fleet-lane" style={{background: `var(--lane-${lane})`}} aria-hidden="true" />
-        <button type="button" class="link mono" aria-pressed={chosen} onClick={() => choose(one.agent)}><Line text={shortAgent(one.agent)} most={30} /></button>
-        <a href={linkTo('debugger', `agent/${one.agent}`)} aria-label={`Open ${plain(one.agent)} in the debugger`} title="In the debugger"><Icon name="lanes" /></a>
-      </div></th>
-      <td class="mono">{count(traces)}<Spark values={one.traces} /></td>
-      <td class={`mono ${k !== null && k < 2 ? 'fleet-low' : ''}`}>{k === null ? '\u2013' : k.toFixed(2)}</td>
-      <td class={`mono ${capacity !== null && capacity < 0.3 ? 'fleet-low' : ''}`}>{capacity === null ? <span class="dim" title="fewer than ten decisions in thirty days">too few</span> : capacity.toFixed(2)}</td>
-      <td class="mono">{traces === 0 ? '\u2013' : `${Math.round((100 * one.fragile) / traces)} %`}</td>
+      <th scope="row">
+        <div class="fleet-name">
+          <span
+            class="lane-mark fleet-lane"
+            style={{background: `var(--lane-${lane})`}}
+            aria-hidden="true"
+          />
+          <button
+            type="button"
+            class="link mono"
+            aria-pressed={chosen}
+            onClick={() => choose(one.agent)}
+          >
+            <Line text={shortAgent(one.agent)} most={30} />
+          </button>
+          <a
+            href={linkTo('debugger', `agent/${one.agent}`)}
+            aria-label={`Open ${plain(one.agent)} in the debugger`}
+            title="In the debugger"
+          >
+            <Icon name="lanes" />
+          </a>
+        </div>
+      </th>
+      <td class="mono">
+        {count(traces)}
+        <Spark values={one.traces} />
+      </td>
+      <td class={`mono ${k !== null && k < 2 ? 'fleet-low' : ''}`}>
+        {k === null ? '\u2013' : k.toFixed(2)}
+      </td>
+      <td class={`mono ${capacity !== null && capacity < 0.3 ? 'fleet-low' : ''}`}>
+        {capacity === null ? (
+          <span class="dim" title="fewer than ten decisions in thirty days">
+            too few
+          </span>
+        ) : (
+          capacity.toFixed(2)
+        )}
+      </td>
+      <td class="mono">
+        {traces === 0 ? '\u2013' : `${Math.round((100 * one.fragile) / traces)} %`}
+      </td>
       <td class="mono">{count(one.overridden)}</td>
-      <td class="fleet-chain"><Badge tone={TONES[one.chain.verdict]} title={`${one.chain.entries} entries, profile ${one.chain.profile}`}>{one.chain.verdict}</Badge>{wrong && <span class={one.chain.verdict === 'broken' ? 'fleet-wrong' : 'dim'}>{wrong}</span>}</td>
+      <td class="fleet-chain">
+        <Badge
+          tone={TONES[one.chain.verdict]}
+          title={`${one.chain.entries} entries, profile ${one.chain.profile}`}
+        >
+          {one.chain.verdict}
+        </Badge>
+        {wrong && (
+          <span class={one.chain.verdict === 'broken' ? 'fleet-wrong' : 'dim'}>{wrong}</span>
+        )}
+      </td>
       <td class="dim">{one.last ? when(one.last).slice(0, 10) : '\u2013'}</td>
     </tr>
   );
@@ -159,7 +305,19 @@ function Spark({values}: {values: readonly number[]}) {
   const width = 64 / values.length;
   return (
     <svg class="fleet-spark" viewBox="0 0 64 16" width="64" height="16" aria-hidden="true">
-      {values.map((value, i) => value > 0 && <rect key={i} x={i * width} y={16 - (16 * value) / most} width={Math.max(1, width - 0.5)} height={(16 * value) / most} fill="currentColor" />)}
+      {values.map(
+        (value, i) =>
+          value > 0 && (
+            <rect
+              key={i}
+              x={i * width}
+              y={16 - (16 * value) / most}
+              width={Math.max(1, width - 0.5)}
+              height={(16 * value) / most}
+              fill="currentColor"
+            />
+          ),
+      )}
     </svg>
   );
 }
@@ -172,7 +330,13 @@ function AlertSide() {
     <aside class="fleet-side" aria-label="What the detectors found">
       <header class="fleet-side-head">
         <h2>Found by the detectors</h2>
-        <button type="button" aria-pressed={all} onClick={() => adjust({alerts: all ? null : 'all'})}>with resolved</button>
+        <button
+          type="button"
+          aria-pressed={all}
+          onClick={() => adjust({alerts: all ? null : 'all'})}
+        >
+          with resolved
+        </button>
       </header>
       <AlertList key={turn} all={all} agent={agent} again={() => setTurn(turn + 1)} />
     </aside>
@@ -182,18 +346,42 @@ function AlertSide() {
 const MOST = 200;
 
 function AlertList({all, agent, again}: {all: boolean; agent: string | undefined; again(): void}) {
-  const of = useAnswer<{alerts: Alert[]}>('/api/v1/covenant/alerts', {status: all ? 'all' : 'open', limit: MOST});
+  const of = useAnswer<{alerts: Alert[]}>('/api/v1/covenant/alerts', {
+    status: all ? 'all' : 'open',
+    limit: MOST,
+  });
   return (
     <Answer of={of} what="Alerts">
       {(found) => {
-        const shown = agent ? found.alerts.filter((one) => one.agent_id_hash === agent) : found.alerts;
+        const shown = agent
+          ? found.alerts.filter((one) => one.agent_id_hash === agent)
+          : found.alerts;
         return (
           <>
-            {found.alerts.length >= MOST && <p class="fleet-note dim">{`The newest ${MOST}; `}<a href={linkTo('inbox', '', {kind: 'alert'})}>all are in the inbox</a>.</p>}
-            {agent && <p class="fleet-note dim">{`${shown.length} of ${found.alerts.length}, of the chosen agent. `}<button type="button" class="link" onClick={() => adjust({agent: null}, false)}>All</button></p>}
-            {shown.length === 0
-              ? <Empty title={all ? 'Nothing was ever found' : 'Nothing is open'}><p>The five detectors look when <code>cortex detect</code> runs: over scores, chains, drift and overrides.</p></Empty>
-              : <Alerts alerts={shown} again={again} />}
+            {found.alerts.length >= MOST && (
+              <p class="fleet-note dim">
+                {`The newest ${MOST}; `}
+                <a href={linkTo('inbox', '', {kind: 'alert'})}>all are in the inbox</a>.
+              </p>
+            )}
+            {agent && (
+              <p class="fleet-note dim">
+                {`${shown.length} of ${found.alerts.length}, of the chosen agent. `}
+                <button type="button" class="link" onClick={() => adjust({agent: null}, false)}>
+                  All
+                </button>
+              </p>
+            )}
+            {shown.length === 0 ? (
+              <Empty title={all ? 'Nothing was ever found' : 'Nothing is open'}>
+                <p>
+                  The five detectors look when <code>cortex detect</code> runs: over scores, chains,
+                  drift and overrides.
+                </p>
+              </Empty>
+            ) : (
+              <Alerts alerts={shown} again={again} />
+            )}
           </>
         );
       }}

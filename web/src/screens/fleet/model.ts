@@ -68,9 +68,20 @@ export const SERIES = ['k_eff', 'capacity', 'plausibility'] as const;
 export type Series = (typeof SERIES)[number];
 
 export const ABOUT: Record<Series, {title: string; words: string; mark?: number}> = {
-  k_eff: {title: 'k_eff', words: 'how many independent sources a decision rests on; below 2 is fragile', mark: 2},
-  capacity: {title: 'Capacity', words: 'how far the agent can be relied on, 0 to 1; below 0.3 is fragile', mark: 0.3},
-  plausibility: {title: 'Plausibility', words: 'how plausible its analyses found what they decided on'},
+  k_eff: {
+    title: 'k_eff',
+    words: 'how many independent sources a decision rests on; below 2 is fragile',
+    mark: 2,
+  },
+  capacity: {
+    title: 'Capacity',
+    words: 'how far the agent can be relied on, 0 to 1; below 0.3 is fragile',
+    mark: 0.3,
+  },
+  plausibility: {
+    title: 'Plausibility',
+    words: 'how plausible its analyses found what they decided on',
+  },
 };
 
 export function total(values: readonly number[]): number {
@@ -79,19 +90,26 @@ export function total(values: readonly number[]): number {
 
 /** The newest value that there is. */
 export function newest(values: readonly (number | null)[]): number | null {
-  for (let i = values.length; i-- > 0;) if (values[i] !== null) return values[i]!;
+  for (let i = values.length; i-- > 0; ) if (values[i] !== null) return values[i]!;
   return null;
 }
 
-const ordinal = (n: number): string => `${n}${n % 10 === 1 && n % 100 !== 11 ? 'st' : n % 10 === 2 && n % 100 !== 12 ? 'nd' : n % 10 === 3 && n % 100 !== 13 ? 'rd' : 'th'}`;
+const ordinal = (n: number): string =>
+  `${n}${n % 10 === 1 && n % 100 !== 11 ? 'st' : n % 10 === 2 && n % 100 !== 12 ? 'nd' : n % 10 === 3 && n % 100 !== 13 ? 'rd' : 'th'}`;
 
 /** What the charts and the table do not show, in sentences; empty when they show all. */
 export function leftOut(fleet: Fleet, drawn: number): string[] {
   const words: string[] = [];
   if (fleet.left_out.agents > 0)
-    words.push(`${plural(fleet.left_out.agents, 'agent')} with fewer traces (${plural(fleet.left_out.traces, 'trace')} in these days) are left out; findings are of all agents.`);
-  if (fleet.agents.length > drawn) words.push(`The charts draw the ${drawn} worst of the ${fleet.agents.length} agents in the table.`);
-  if (fleet.capacity_step > 1) words.push(`Capacity is computed for every ${ordinal(fleet.capacity_step)} day.`);
+    words.push(
+      `${plural(fleet.left_out.agents, 'agent')} with fewer traces (${plural(fleet.left_out.traces, 'trace')} in these days) are left out; findings are of all agents.`,
+    );
+  if (fleet.agents.length > drawn)
+    words.push(
+      `The charts draw the ${drawn} worst of the ${fleet.agents.length} agents in the table.`,
+    );
+  if (fleet.capacity_step > 1)
+    words.push(`Capacity is computed for every ${ordinal(fleet.capacity_step)} day.`);
   return words;
 }
 
@@ -104,13 +122,20 @@ export function daySeconds(days: readonly string[]): number[] {
 export function chainWords(chain: ChainCounts): string {
   const words: string[] = [];
   for (const kind of ['gap', 'fork', 'mismatch', 'reorder', 'duplicate'] as const)
-    if (chain[kind] > 0) words.push(`${chain[kind]} ${kind}${chain[kind] > 1 ? (kind === 'mismatch' ? 'es' : 's') : ''}`);
+    if (chain[kind] > 0)
+      words.push(
+        `${chain[kind]} ${kind}${chain[kind] > 1 ? (kind === 'mismatch' ? 'es' : 's') : ''}`,
+      );
   return words.join(', ');
 }
 
 /** Worst first: broken chains, then what is most fragile, then by name. */
 export function worstFirst(agents: readonly Agent[]): Agent[] {
   const rank = (agent: Agent): number => (agent.chain.verdict === 'broken' ? 0 : 1);
-  return [...agents].sort((a, b) => rank(a) - rank(b)
-    || (newest(a.capacity) ?? 2) - (newest(b.capacity) ?? 2) || (a.agent < b.agent ? -1 : 1));
+  return [...agents].sort(
+    (a, b) =>
+      rank(a) - rank(b) ||
+      (newest(a.capacity) ?? 2) - (newest(b.capacity) ?? 2) ||
+      (a.agent < b.agent ? -1 : 1),
+  );
 }

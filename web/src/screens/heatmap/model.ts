@@ -6,10 +6,22 @@ export const LAYERS = ['divergence', 'time', 'cost', 'overrides'] as const;
 export type Layer = (typeof LAYERS)[number];
 
 export const ABOUT: Record<Layer, {title: string; words: string; none: string}> = {
-  divergence: {title: 'Divergence', words: 'where histories branch', none: 'Nothing branches in this history.'},
-  time: {title: 'Time', words: 'how long it took since the step before', none: 'All steps happened at once.'},
+  divergence: {
+    title: 'Divergence',
+    words: 'where histories branch',
+    none: 'Nothing branches in this history.',
+  },
+  time: {
+    title: 'Time',
+    words: 'how long it took since the step before',
+    none: 'All steps happened at once.',
+  },
   cost: {title: 'Cost', words: 'what steps say they cost', none: 'No step says what it cost.'},
-  overrides: {title: 'Overrides', words: 'decisions that the conscience replaced', none: 'No decision was overridden.'},
+  overrides: {
+    title: 'Overrides',
+    words: 'decisions that the conscience replaced',
+    none: 'No decision was overridden.',
+  },
 };
 
 export interface HeatAnswer {
@@ -35,7 +47,13 @@ export interface HeatCell {
 export function cellsOf(answer: HeatAnswer): HeatCell[] {
   const cells: HeatCell[] = [];
   for (let i = 0; i + 4 < answer.cells.length; i += 5) {
-    const [lane, bin, nodes, value, node] = answer.cells.slice(i, i + 5) as [number, number, number, number, number];
+    const [lane, bin, nodes, value, node] = answer.cells.slice(i, i + 5) as [
+      number,
+      number,
+      number,
+      number,
+      number,
+    ];
     cells.push({lane, bin, nodes, value, node});
   }
   return cells;
@@ -48,10 +66,14 @@ export function strength(value: number, max: number): number {
 
 export function amount(layer: Layer, value: number): string {
   switch (layer) {
-    case 'divergence': return plural(value, 'branch off', 'branches off');
-    case 'time': return duration(value);
-    case 'cost': return `${trimmed(value)} cents`;
-    case 'overrides': return `${value} overridden`;
+    case 'divergence':
+      return plural(value, 'branch off', 'branches off');
+    case 'time':
+      return duration(value);
+    case 'cost':
+      return `${trimmed(value)} cents`;
+    case 'overrides':
+      return `${value} overridden`;
   }
 }
 
@@ -61,15 +83,25 @@ export function binStart(answer: HeatAnswer, bin: number): number {
 }
 
 export function hottest(cells: readonly HeatCell[], most: number): HeatCell[] {
-  return cells.filter((cell) => cell.value > 0).sort((a, b) => b.value - a.value || a.lane - b.lane || a.bin - b.bin).slice(0, most);
+  return cells
+    .filter((cell) => cell.value > 0)
+    .sort((a, b) => b.value - a.value || a.lane - b.lane || a.bin - b.bin)
+    .slice(0, most);
 }
 
 /** The nearest cell that holds something, in a direction; the same when there is none. */
-export function step(cells: readonly HeatCell[], at: HeatCell | null, dx: number, dy: number): HeatCell | null {
+export function step(
+  cells: readonly HeatCell[],
+  at: HeatCell | null,
+  dx: number,
+  dy: number,
+): HeatCell | null {
   if (!at) return cells[0] ?? null;
-  let best = at, distance = Infinity;
+  let best = at,
+    distance = Infinity;
   for (const cell of cells) {
-    const x = cell.bin - at.bin, y = cell.lane - at.lane;
+    const x = cell.bin - at.bin,
+      y = cell.lane - at.lane;
     if (dx !== 0 ? y !== 0 || Math.sign(x) !== dx : Math.sign(y) !== dy) continue;
     const far = dx !== 0 ? Math.abs(x) : Math.abs(y) * 10000 + Math.abs(x);
     if (far < distance) {

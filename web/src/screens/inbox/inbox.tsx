@@ -38,40 +38,97 @@ export function Inbox() {
   const facets = recorded.facets.value;
   const [active, setActive] = useState(-1);
   const [isOpen, setOpen] = useState(false);
-  useEffect(() => addCommands([
-    {keys: '/', what: 'Search', group: 'Inbox', run: () => document.getElementById('inbox-search')?.focus()},
-    {keys: 'Escape', what: 'Leave the search', group: 'Inbox', run: (event) => (event.target as HTMLElement | null)?.blur()},
-  ]), []);
+  useEffect(
+    () =>
+      addCommands([
+        {
+          keys: '/',
+          what: 'Search',
+          group: 'Inbox',
+          run: () => document.getElementById('inbox-search')?.focus(),
+        },
+        {
+          keys: 'Escape',
+          what: 'Leave the search',
+          group: 'Inbox',
+          run: (event) => (event.target as HTMLElement | null)?.blur(),
+        },
+      ]),
+    [],
+  );
   const isNarrowed = Object.keys(chosen).length > 0;
   return (
     <>
       <header class="screen-head">
         <h1>Inbox</h1>
         {facets && !recorded.error.value && (
-          <span class="dim" role="status">{facets.complete ? plural(facets.total, 'record') : `${count(facets.total)} records and more`}{isNarrowed ? ' found' : ''}</span>
+          <span class="dim" role="status">
+            {facets.complete
+              ? plural(facets.total, 'record')
+              : `${count(facets.total)} records and more`}
+            {isNarrowed ? ' found' : ''}
+          </span>
         )}
-        {recorded.isUp.value && <Badge tone="info" title="What is recorded now appears by itself">live</Badge>}
+        {recorded.isUp.value && (
+          <Badge tone="info" title="What is recorded now appears by itself">
+            live
+          </Badge>
+        )}
         {recorded.fresh.value.size > 0 && (
-          <button type="button" onClick={() => (recorded.fresh.value = new Set())}>{`${count(recorded.fresh.value.size)} new: mark as seen`}</button>
+          <button
+            type="button"
+            onClick={() => (recorded.fresh.value = new Set())}
+          >{`${count(recorded.fresh.value.size)} new: mark as seen`}</button>
         )}
         <span class="grow" />
-        <button type="button" class="facets-toggle" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>Filter</button>
-        <input id="inbox-search" type="search" placeholder="Search everything" aria-label="Search everything" maxLength={80}
-               title="Words of what was said, and beginnings of ids, actions and types; all must be there"
-               value={chosen['q'] ?? ''} onInput={(event) => adjust({q: event.currentTarget.value}, false)} />
+        <button
+          type="button"
+          class="facets-toggle"
+          aria-expanded={isOpen}
+          onClick={() => setOpen(!isOpen)}
+        >
+          Filter
+        </button>
+        <input
+          id="inbox-search"
+          type="search"
+          placeholder="Search everything"
+          aria-label="Search everything"
+          maxLength={80}
+          title="Words of what was said, and beginnings of ids, actions and types; all must be there"
+          value={chosen['q'] ?? ''}
+          onInput={(event) => adjust({q: event.currentTarget.value}, false)}
+        />
       </header>
-      {recorded.error.value ? <Failed error={recorded.error.value} again={() => location.reload()} />
-        : !items || !facets ? <Loading what="Looking what is recorded" /> : (
-          <div class="inbox">
-            <FacetSide facets={facets} chosen={chosen} isOpen={isOpen} />
-            {items.length === 0 ? (isNarrowed ? <NothingFound /> : <Nothing />) : (
-              <VirtualList items={items} rowHeight={46} label="Records" class="inbox-list" keyOf={keyOf}
-                           active={active} onActive={setActive} onOpen={(i) => (location.hash = hrefOf(items[i]!))}
-                           onEnd={() => void recorded.more()}
-                           render={(item) => <Row item={item} isFresh={recorded.fresh.value.has(keyOf(item))} />} />
-            )}
-          </div>
-        )}
+      {recorded.error.value ? (
+        <Failed error={recorded.error.value} again={() => location.reload()} />
+      ) : !items || !facets ? (
+        <Loading what="Looking what is recorded" />
+      ) : (
+        <div class="inbox">
+          <FacetSide facets={facets} chosen={chosen} isOpen={isOpen} />
+          {items.length === 0 ? (
+            isNarrowed ? (
+              <NothingFound />
+            ) : (
+              <Nothing />
+            )
+          ) : (
+            <VirtualList
+              items={items}
+              rowHeight={46}
+              label="Records"
+              class="inbox-list"
+              keyOf={keyOf}
+              active={active}
+              onActive={setActive}
+              onOpen={(i) => (location.hash = hrefOf(items[i]!))}
+              onEnd={() => void recorded.more()}
+              render={(item) => <Row item={item} isFresh={recorded.fresh.value.has(keyOf(item))} />}
+            />
+          )}
+        </div>
+      )}
     </>
   );
 }
@@ -83,8 +140,13 @@ function clear(): void {
 function NothingFound() {
   return (
     <Empty title="Nothing matches">
-      <p>Looked for are whole words of what agents said, and beginnings of ids, actions and types; all of them must be there.</p>
-      <button type="button" onClick={clear}>Clear the filter</button>
+      <p>
+        Looked for are whole words of what agents said, and beginnings of ids, actions and types;
+        all of them must be there.
+      </p>
+      <button type="button" onClick={clear}>
+        Clear the filter
+      </button>
     </Empty>
   );
 }
@@ -92,9 +154,16 @@ function NothingFound() {
 function Nothing() {
   return (
     <Empty title="Nothing is recorded here yet">
-      <p>Agents send their signed traces to <code>/api/v1/covenant/events</code>; <code>cortex record FILE</code> takes them from files.</p>
-      <p>Governed runs appear when the server is started with <code>--repo DIR</code>.</p>
-      <p>A single history needs no server: <code>cortex lattice view FILE</code>.</p>
+      <p>
+        Agents send their signed traces to <code>/api/v1/covenant/events</code>;{' '}
+        <code>cortex record FILE</code> takes them from files.
+      </p>
+      <p>
+        Governed runs appear when the server is started with <code>--repo DIR</code>.
+      </p>
+      <p>
+        A single history needs no server: <code>cortex lattice view FILE</code>.
+      </p>
     </Empty>
   );
 }
@@ -104,39 +173,100 @@ const SHOWN = 12;
 function FacetSide({facets, chosen, isOpen}: {facets: Facets; chosen: Chosen; isOpen: boolean}) {
   return (
     <aside class={`facets ${isOpen ? 'facets-open' : ''}`} aria-label="Filter">
-      {!facets.complete && <p class="facets-note">Very many have these words: the counts are of the newest 20 000 traces among them.</p>}
-      {FACETS.map((facet) => <Facet key={facet.id} facets={facets} id={facet.id} title={facet.title} chosen={chosen[facet.id]} />)}
-      {Object.keys(chosen).length > 0 && <button type="button" onClick={clear}>Clear the filter</button>}
+      {!facets.complete && (
+        <p class="facets-note">
+          Very many have these words: the counts are of the newest 20 000 traces among them.
+        </p>
+      )}
+      {FACETS.map((facet) => (
+        <Facet
+          key={facet.id}
+          facets={facets}
+          id={facet.id}
+          title={facet.title}
+          chosen={chosen[facet.id]}
+        />
+      ))}
+      {Object.keys(chosen).length > 0 && (
+        <button type="button" onClick={clear}>
+          Clear the filter
+        </button>
+      )}
     </aside>
   );
 }
 
-function Facet({facets, id, title, chosen}: {facets: Facets; id: string; title: string; chosen: string | undefined}) {
+function Facet({
+  facets,
+  id,
+  title,
+  chosen,
+}: {
+  facets: Facets;
+  id: string;
+  title: string;
+  chosen: string | undefined;
+}) {
   const [isAll, setAll] = useState(false);
   const {values, more} = facets.facets[id]!;
-  const all = chosen !== undefined && !values.some((one) => one.value === chosen) ? [...values, {value: chosen, count: 0}] : values;
+  const all =
+    chosen !== undefined && !values.some((one) => one.value === chosen)
+      ? [...values, {value: chosen, count: 0}]
+      : values;
   if (all.length < 2 && chosen === undefined) return null;
   const shown = isAll ? all : all.filter((one, i) => i < SHOWN || one.value === chosen);
   return (
     <fieldset>
       <legend>{title}</legend>
-      {shown.map((one) => <Choice key={one.value} facet={id} value={one.value} n={one.count} isOn={chosen === one.value} />)}
-      {shown.length < all.length && <button type="button" class="link facets-more" onClick={() => setAll(true)}>{`${count(all.length - shown.length)} more`}</button>}
-      {isAll && more > 0 && <p class="dim facets-more">{`${count(more)} others are rarer: search for them`}</p>}
+      {shown.map((one) => (
+        <Choice
+          key={one.value}
+          facet={id}
+          value={one.value}
+          n={one.count}
+          isOn={chosen === one.value}
+        />
+      ))}
+      {shown.length < all.length && (
+        <button
+          type="button"
+          class="link facets-more"
+          onClick={() => setAll(true)}
+        >{`${count(all.length - shown.length)} more`}</button>
+      )}
+      {isAll && more > 0 && (
+        <p class="dim facets-more">{`${count(more)} others are rarer: search for them`}</p>
+      )}
     </fieldset>
   );
 }
 
 function Choice({facet, value, n, isOn}: {facet: string; value: string; n: number; isOn: boolean}) {
   return (
-    <button type="button" class="choice" aria-pressed={isOn} onClick={() => adjust({[facet]: isOn ? null : value})}>
-      <Line text={told(facet, value)} most={40} /><span class="choice-count">{count(n)}</span>
+    <button
+      type="button"
+      class="choice"
+      aria-pressed={isOn}
+      onClick={() => adjust({[facet]: isOn ? null : value})}
+    >
+      <Line text={told(facet, value)} most={40} />
+      <span class="choice-count">{count(n)}</span>
     </button>
   );
 }
 
-const ICONS: Record<Item['kind'], IconName> = {trace: 'shield', run: 'next', history: 'lanes', alert: 'warn'};
-const KINDS: Record<Item['kind'], string> = {trace: 'trace', run: 'run', history: 'history', alert: 'finding'};
+const ICONS: Record<Item['kind'], IconName> = {
+  trace: 'shield',
+  run: 'next',
+  history: 'lanes',
+  alert: 'warn',
+};
+const KINDS: Record<Item['kind'], string> = {
+  trace: 'trace',
+  run: 'run',
+  history: 'history',
+  alert: 'finding',
+};
 
 function Row({item, isFresh}: {item: Item; isFresh: boolean}) {
   const [title, sub] = textsOf(item);
@@ -145,12 +275,23 @@ function Row({item, isFresh}: {item: Item; isFresh: boolean}) {
     <div class={`item item-${item.kind}`}>
       <Icon name={ICONS[item.kind]} label={KINDS[item.kind]} />
       <div class="item-what">
-        <span class="item-title"><Line text={title} most={120} />{isFresh && <Badge tone="info">new</Badge>}</span>
-        <span class="item-sub dim"><Line text={sub} most={160} /></span>
+        <span class="item-title">
+          <Line text={title} most={120} />
+          {isFresh && <Badge tone="info">new</Badge>}
+        </span>
+        <span class="item-sub dim">
+          <Line text={sub} most={160} />
+        </span>
       </div>
-      <div class="item-signs"><Signs item={item} /></div>
-      <span class="item-agent mono dim"><Line text={item.agent ? shortId(item.agent) : ''} most={24} /></span>
-      <span class="item-when dim" title={when === null ? undefined : time(when)}>{when === null ? '' : ago(when)}</span>
+      <div class="item-signs">
+        <Signs item={item} />
+      </div>
+      <span class="item-agent mono dim">
+        <Line text={item.agent ? shortId(item.agent) : ''} most={24} />
+      </span>
+      <span class="item-when dim" title={when === null ? undefined : time(when)}>
+        {when === null ? '' : ago(when)}
+      </span>
     </div>
   );
 }
@@ -163,8 +304,17 @@ function Signs({item}: {item: Item}) {
         {conscience.overridden && <Badge tone="warn">overridden</Badge>}
         {conscience.passed === false && <Badge tone="warn">conscience</Badge>}
         {idma.fragility_flag && <Badge tone="plain">fragile</Badge>}
-        {scores.k_eff !== null && <span class="dim" title="effective number of independent sources">{`k ${trimmed(scores.k_eff)}`}</span>}
-        {signature_verified ? <Badge tone="good">verified</Badge> : <Badge tone="bad">not verified</Badge>}
+        {scores.k_eff !== null && (
+          <span
+            class="dim"
+            title="effective number of independent sources"
+          >{`k ${trimmed(scores.k_eff)}`}</span>
+        )}
+        {signature_verified ? (
+          <Badge tone="good">verified</Badge>
+        ) : (
+          <Badge tone="bad">not verified</Badge>
+        )}
       </>
     );
   }
@@ -172,15 +322,31 @@ function Signs({item}: {item: Item}) {
     const {failed_gate, sealed, status} = item.value;
     return (
       <>
-        {failed_gate && <Badge tone="warn"><Line text={failed_gate} most={40} /></Badge>}
+        {failed_gate && (
+          <Badge tone="warn">
+            <Line text={failed_gate} most={40} />
+          </Badge>
+        )}
         {sealed && <Badge icon="lock">sealed</Badge>}
-        {status === 'SUCCESS' ? <Badge tone="good">merged</Badge> : status === 'RUNNING' ? <Badge tone="info">running</Badge> : <Badge tone="bad">failed</Badge>}
+        {status === 'SUCCESS' ? (
+          <Badge tone="good">merged</Badge>
+        ) : status === 'RUNNING' ? (
+          <Badge tone="info">running</Badge>
+        ) : (
+          <Badge tone="bad">failed</Badge>
+        )}
       </>
     );
   }
   if (item.kind === 'alert') {
     const {acknowledged, resolved} = item.value;
-    return resolved ? <Badge tone="plain">resolved</Badge> : acknowledged ? <Badge tone="info">acknowledged</Badge> : <Badge tone="warn">open</Badge>;
+    return resolved ? (
+      <Badge tone="plain">resolved</Badge>
+    ) : acknowledged ? (
+      <Badge tone="info">acknowledged</Badge>
+    ) : (
+      <Badge tone="warn">open</Badge>
+    );
   }
   return <span class="dim">{plural(item.value.entries, 'record')}</span>;
 }

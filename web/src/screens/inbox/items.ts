@@ -41,8 +41,13 @@ interface Place {
   when: string | null;
 }
 
-export type Item = Place & (
-  {kind: 'trace'; value: TraceRow} | {kind: 'run'; value: RunRow} | {kind: 'history'; value: History} | {kind: 'alert'; value: Alert});
+export type Item = Place &
+  (
+    | {kind: 'trace'; value: TraceRow}
+    | {kind: 'run'; value: RunRow}
+    | {kind: 'history'; value: History}
+    | {kind: 'alert'; value: Alert}
+  );
 
 /** A page of the list. */
 export interface Page {
@@ -60,13 +65,29 @@ export interface Facets {
 
 /** In the order in which they stand. */
 export const FACETS: readonly {id: string; title: string}[] = [
-  {id: 'kind', title: 'Kind'}, {id: 'verdict', title: 'Verdict'}, {id: 'gate', title: 'Conscience or gate'},
-  {id: 'k_eff', title: 'k_eff'}, {id: 'level', title: 'Level'}, {id: 'time', title: 'Time'}, {id: 'agent', title: 'Agent'},
+  {id: 'kind', title: 'Kind'},
+  {id: 'verdict', title: 'Verdict'},
+  {id: 'gate', title: 'Conscience or gate'},
+  {id: 'k_eff', title: 'k_eff'},
+  {id: 'level', title: 'Level'},
+  {id: 'time', title: 'Time'},
+  {id: 'agent', title: 'Agent'},
 ];
 
 const WORDS: Record<string, string> = {
-  trace: 'traces', run: 'runs', history: 'histories', alert: 'findings', unverified: 'not verified', not_passed: 'not passed', below_2: 'below 2',
-  '2_to_5': '2 to 5', '5_and_more': '5 and more', full_traces: 'full traces', '1h': 'Last hour', '24h': 'Last day', '7d': 'Last week',
+  trace: 'traces',
+  run: 'runs',
+  history: 'histories',
+  alert: 'findings',
+  unverified: 'not verified',
+  not_passed: 'not passed',
+  below_2: 'below 2',
+  '2_to_5': '2 to 5',
+  '5_and_more': '5 and more',
+  full_traces: 'full traces',
+  '1h': 'Last hour',
+  '24h': 'Last day',
+  '7d': 'Last week',
 };
 
 /** A facet's value for people; agents are shortened, days stand as they are. */
@@ -87,24 +108,44 @@ export function seconds(text: string | null): number | null {
 
 export function hrefOf(item: Item): string {
   switch (item.kind) {
-    case 'trace': return linkTo('trace', item.id, item.agent ? {agent: item.agent} : {});
-    case 'run': return linkTo('run', item.id);
-    case 'history': return linkTo('debugger', item.id);
-    case 'alert': return linkTo('fleet', '', {...(item.agent ? {agent: item.agent} : {}), ...(item.value.resolved ? {alerts: 'all'} : {})});
+    case 'trace':
+      return linkTo('trace', item.id, item.agent ? {agent: item.agent} : {});
+    case 'run':
+      return linkTo('run', item.id);
+    case 'history':
+      return linkTo('debugger', item.id);
+    case 'alert':
+      return linkTo('fleet', '', {
+        ...(item.agent ? {agent: item.agent} : {}),
+        ...(item.value.resolved ? {alerts: 'all'} : {}),
+      });
   }
 }
 
-const joined = (parts: readonly (string | null | undefined)[]): string => parts.filter(Boolean).join(' \u00b7 ');
+const joined = (parts: readonly (string | null | undefined)[]): string =>
+  parts.filter(Boolean).join(' \u00b7 ');
 
 /** The line of an item, and the one below it. */
 export function textsOf(item: Item): [string, string] {
   switch (item.kind) {
-    case 'trace': return [item.value.selected_action ?? item.value.trace_type ?? 'trace', joined([item.value.trace_type, item.value.task_id, item.id])];
-    case 'run': return [item.value.task_id ?? item.id, item.id];
-    case 'history': return [shortAgent(item.id), item.agent ? 'history of an agent\u2019s signed traces' : 'history'];
+    case 'trace':
+      return [
+        item.value.selected_action ?? item.value.trace_type ?? 'trace',
+        joined([item.value.trace_type, item.value.task_id, item.id]),
+      ];
+    case 'run':
+      return [item.value.task_id ?? item.id, item.id];
+    case 'history':
+      return [
+        shortAgent(item.id),
+        item.agent ? 'history of an agent\u2019s signed traces' : 'history',
+      ];
     case 'alert': {
       const name = item.value.detection_mechanism;
-      return [Object.hasOwn(MECHANISMS, name) ? MECHANISMS[name]! : name, joined([item.value.severity, item.value.metric, item.value.domain])];
+      return [
+        Object.hasOwn(MECHANISMS, name) ? MECHANISMS[name]! : name,
+        joined([item.value.severity, item.value.metric, item.value.domain]),
+      ];
     }
   }
 }
@@ -117,10 +158,19 @@ export function isBehind(a: string, b: string): boolean {
 
 /** What is there now and what came with a newer first page: in order, each once.  `isWhole` is false when more came than
  *  the page holds, so that there is a hole between the two; then only the page is left. */
-export function renewed(before: readonly Item[], page: readonly Item[], isLast: boolean): {items: Item[]; fresh: string[]; isWhole: boolean} {
+export function renewed(
+  before: readonly Item[],
+  page: readonly Item[],
+  isLast: boolean,
+): {items: Item[]; fresh: string[]; isWhole: boolean} {
   const known = new Set(before.map(keyOf));
   const now = new Set(page.map(keyOf));
   const fresh = page.map(keyOf).filter((key) => !known.has(key));
   const isWhole = isLast || before.length === 0 || fresh.length < page.length;
-  return {items: isWhole && !isLast ? [...page, ...before.filter((item) => !now.has(keyOf(item)))] : [...page], fresh, isWhole};
+  return {
+    items:
+      isWhole && !isLast ? [...page, ...before.filter((item) => !now.has(keyOf(item)))] : [...page],
+    fresh,
+    isWhole,
+  };
 }

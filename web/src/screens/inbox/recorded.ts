@@ -31,9 +31,15 @@ export class Recorded {
   private wanted = '';
 
   constructor() {
-    this.stream = session.value?.traces && may('trace:read')
-      ? follow('/api/v1/feed?hints=true', ['trace', 'conflict', 'alert', 'run'], (_name, _data, id) => this.heard(id), (up) => (this.isUp.value = up))
-      : null;
+    this.stream =
+      session.value?.traces && may('trace:read')
+        ? follow(
+            '/api/v1/feed?hints=true',
+            ['trace', 'conflict', 'alert', 'run'],
+            (_name, _data, id) => this.heard(id),
+            (up) => (this.isUp.value = up),
+          )
+        : null;
   }
 
   close(): void {
@@ -106,10 +112,17 @@ export class Recorded {
     if (this.isMore || this.cursor === null) return;
     this.isMore = true;
     try {
-      const page = await get<Page>('/api/v1/inbox', {...this.chosen, limit: PAGE, cursor: this.cursor}, abort);
+      const page = await get<Page>(
+        '/api/v1/inbox',
+        {...this.chosen, limit: PAGE, cursor: this.cursor},
+        abort,
+      );
       if (abort.aborted) return;
       const known = new Set(this.items.value?.map(keyOf));
-      this.items.value = [...(this.items.value ?? []), ...page.items.filter((item) => !known.has(keyOf(item)))];
+      this.items.value = [
+        ...(this.items.value ?? []),
+        ...page.items.filter((item) => !known.has(keyOf(item))),
+      ];
       this.cursor = page.next_cursor;
       this.hasMore.value = this.cursor !== null;
     } catch (error) {

@@ -8,7 +8,14 @@ export function CodeText({text, most}: {text: string; most: number}) {
   return (
     <span class="code-text" dir="ltr">
       {pieces(cut.text).map((piece, i) =>
-        piece.sign ? <span key={i} class="sign" title={`the character ${piece.sign}`}>{piece.sign}</span> : piece.text)}
+        piece.sign ? (
+          <span key={i} class="sign" title={`the character ${piece.sign}`}>
+            {piece.sign}
+          </span>
+        ) : (
+          piece.text
+        ),
+      )}
       {cut.left > 0 && <span class="dim">{` \u2026 ${count(cut.left)} more`}</span>}
     </span>
   );

@@ -39,7 +39,15 @@ export interface Diff {
 const ROWS_MAX = 400_000;
 
 const ESCAPES: Readonly<Record<string, number>> = {
-  a: 7, b: 8, t: 9, n: 10, v: 11, f: 12, r: 13, '"': 34, '\\': 92,
+  a: 7,
+  b: 8,
+  t: 9,
+  n: 10,
+  v: 11,
+  f: 12,
+  r: 13,
+  '"': 34,
+  '\\': 92,
 };
 
 /** A name between quotes as git writes it; `end` is behind the closing one. */
@@ -57,7 +65,7 @@ export function unquote(text: string, start = 0): {name: string; end: number} | 
     }
     const octal = /^[0-3][0-7]{2}/.exec(text.slice(at + 1, at + 4));
     const escape = text[at + 1] ?? '';
-    bytes.push(octal ? parseInt(octal[0], 8) : ESCAPES[escape] ?? 63);
+    bytes.push(octal ? parseInt(octal[0], 8) : (ESCAPES[escape] ?? 63));
     at += octal ? 4 : 2;
   }
   if (text[at] !== '"') return null;
@@ -65,7 +73,7 @@ export function unquote(text: string, start = 0): {name: string; end: number} | 
 }
 
 function name(text: string, prefix: string): string | null {
-  const whole = text.startsWith('"') ? unquote(text)?.name ?? text : text.replace(/\t$/, '');
+  const whole = text.startsWith('"') ? (unquote(text)?.name ?? text) : text.replace(/\t$/, '');
   if (whole === '/dev/null') return null;
   return whole.startsWith(prefix) ? whole.slice(prefix.length) : whole;
 }
@@ -75,7 +83,8 @@ function namesOf(rest: string): string {
   const quoted = unquote(rest);
   if (quoted) return quoted.name.replace(/^a\//, '');
   const middle = (rest.length - 1) / 2;
-  if (rest[middle] === ' ' && rest.slice(2, middle) === rest.slice(middle + 3)) return rest.slice(2, middle);
+  if (rest[middle] === ' ' && rest.slice(2, middle) === rest.slice(middle + 3))
+    return rest.slice(2, middle);
   const second = rest.indexOf(' b/');
   return second < 0 ? rest : rest.slice(second + 3);
 }
@@ -106,7 +115,13 @@ class Parser {
 
   private begin(rest: string): void {
     this.file = {
-      path: namesOf(rest), from: null, kind: 'changed', added: 0, removed: 0, isBinary: false, mode: '',
+      path: namesOf(rest),
+      from: null,
+      kind: 'changed',
+      added: 0,
+      removed: 0,
+      isBinary: false,
+      mode: '',
       row: this.diff.rows.length,
     };
     this.diff.files.push(this.file);

@@ -32,7 +32,10 @@ export function groupsOf(gates: Gates): Group[] {
 }
 
 const SHORT: readonly [string, string][] = [
-  ['policy_gate', 'Policy'], ['diff_gate', 'Diff'], ['review_gate', 'Review'], ['tests_gate', 'Tests'],
+  ['policy_gate', 'Policy'],
+  ['diff_gate', 'Diff'],
+  ['review_gate', 'Review'],
+  ['tests_gate', 'Tests'],
 ];
 
 export function GatesPane({model}: {model: RunModel}) {
@@ -42,11 +45,21 @@ export function GatesPane({model}: {model: RunModel}) {
         const groups = groupsOf(gates);
         const open = SHORT.filter(([gate]) => gates.gates[gate]?.reached === false);
         if (groups.length === 0)
-          return <Empty title="No gate was asked yet">{model.isRunning.value ? 'They appear here as the run comes to them.' : 'The run ended before the first one.'}</Empty>;
+          return (
+            <Empty title="No gate was asked yet">
+              {model.isRunning.value
+                ? 'They appear here as the run comes to them.'
+                : 'The run ended before the first one.'}
+            </Empty>
+          );
         return (
           <div class="gates">
-            {groups.map((group) => <GateRow key={group.gate} group={group} model={model} />)}
-            {open.length > 0 && <p class="dim gates-open">{`Not reached: ${open.map(([, name]) => name).join(', ')}.`}</p>}
+            {groups.map((group) => (
+              <GateRow key={group.gate} group={group} model={model} />
+            ))}
+            {open.length > 0 && (
+              <p class="dim gates-open">{`Not reached: ${open.map(([, name]) => name).join(', ')}.`}</p>
+            )}
           </div>
         );
       }}
@@ -60,14 +73,26 @@ function GateRow({group, model}: {group: Group; model: RunModel}) {
   return (
     <details class={`gate ${last.passed ? '' : 'gate-bad'}`} open={!last.passed}>
       <summary>
-        <Icon name={last.passed ? 'check' : 'cross'} class={last.passed ? 'good' : 'bad'} label={last.passed ? 'passed' : 'rejected'} />
-        <span class="gate-name"><Text text={group.name} most={60} /></span>
+        <Icon
+          name={last.passed ? 'check' : 'cross'}
+          class={last.passed ? 'good' : 'bad'}
+          label={last.passed ? 'passed' : 'rejected'}
+        />
+        <span class="gate-name">
+          <Text text={group.name} most={60} />
+        </span>
         <span class="gate-meaning dim">{group.meaning}</span>
-        {last.passed && rejected.length > 0 && <Badge tone="warn">{`rejected ${count(rejected.length)}\u00d7 before`}</Badge>}
-        {group.verdicts.length > 1 && <span class="dim">{`${count(group.verdicts.length)}\u00d7`}</span>}
+        {last.passed && rejected.length > 0 && (
+          <Badge tone="warn">{`rejected ${count(rejected.length)}\u00d7 before`}</Badge>
+        )}
+        {group.verdicts.length > 1 && (
+          <span class="dim">{`${count(group.verdicts.length)}\u00d7`}</span>
+        )}
       </summary>
       <ol class="gate-times">
-        {group.verdicts.map((one) => <Said key={one.index} said={one} model={model} />)}
+        {group.verdicts.map((one) => (
+          <Said key={one.index} said={one} model={model} />
+        ))}
       </ol>
     </details>
   );
@@ -76,25 +101,49 @@ function GateRow({group, model}: {group: Group; model: RunModel}) {
 function Said({said, model}: {said: Verdict; model: RunModel}) {
   const event = model.events.value[said.index - 1];
   const file = entry(REPORT_OF, said.gate);
-  const there = file !== undefined && model.files.signal.value.value?.items.some((one) => one.path === file);
+  const there =
+    file !== undefined && model.files.signal.value.value?.items.some((one) => one.path === file);
   return (
     <li class="said">
       <p class="said-head">
         <Badge tone={said.passed ? 'good' : 'bad'}>{said.passed ? 'passed' : 'rejected'}</Badge>
-        {said.attempt !== null && <span class="dim">{said.attempt === 0 ? 'first attempt' : `fix ${said.attempt}`}</span>}
+        {said.attempt !== null && (
+          <span class="dim">{said.attempt === 0 ? 'first attempt' : `fix ${said.attempt}`}</span>
+        )}
         <span class="dim">{clock(seconds(said.ts))}</span>
-        <button type="button" class="link" onClick={() => adjust({tab: 'events', event: String(said.index), filter: null})}>{`event ${count(said.index)}`}</button>
-        {there && <button type="button" class="link" onClick={() => adjust({tab: 'files', file})}>{file}</button>}
-        {said.gate === 'diff' && <button type="button" class="link" onClick={() => adjust({tab: 'changes'})}>changes</button>}
+        <button
+          type="button"
+          class="link"
+          onClick={() => adjust({tab: 'events', event: String(said.index), filter: null})}
+        >{`event ${count(said.index)}`}</button>
+        {there && (
+          <button type="button" class="link" onClick={() => adjust({tab: 'files', file})}>
+            {file}
+          </button>
+        )}
+        {said.gate === 'diff' && (
+          <button type="button" class="link" onClick={() => adjust({tab: 'changes'})}>
+            changes
+          </button>
+        )}
       </p>
       {said.violations.length > 0 && (
         <ul class="violations" aria-label={plural(said.violations.length, 'violation')}>
-          {said.violations.slice(0, 200).map((text, i) => <Violation key={i} text={text} />)}
-          {said.violations.length > 200 && <li class="dim">{`and ${count(said.violations.length - 200)} more`}</li>}
+          {said.violations.slice(0, 200).map((text, i) => (
+            <Violation key={i} text={text} />
+          ))}
+          {said.violations.length > 200 && (
+            <li class="dim">{`and ${count(said.violations.length - 200)} more`}</li>
+          )}
         </ul>
       )}
       {event && event.index === said.index && (
-        <div class="said-facts"><Value value={{cut: false, size: event.payload.length, text: event.payload}} hide={['violations']} /></div>
+        <div class="said-facts">
+          <Value
+            value={{cut: false, size: event.payload.length, text: event.payload}}
+            hide={['violations']}
+          />
+        </div>
       )}
     </li>
   );
@@ -104,8 +153,17 @@ function Violation({text}: {text: string}) {
   const read = readViolation(text);
   return (
     <li>
-      {read.rule && <Badge tone="bad" icon={null}>{read.rule}</Badge>}
-      <span>{read.meaning && `${read.meaning}: `}<code><Text text={read.about} most={200} /></code></span>
+      {read.rule && (
+        <Badge tone="bad" icon={null}>
+          {read.rule}
+        </Badge>
+      )}
+      <span>
+        {read.meaning && `${read.meaning}: `}
+        <code>
+          <Text text={read.about} most={200} />
+        </code>
+      </span>
     </li>
   );
 }

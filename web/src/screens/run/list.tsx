@@ -29,9 +29,21 @@ export function RunList() {
   const [active, setActive] = useState(0);
   const read = (cursor: string | null, before: readonly RunItem[]): AbortController => {
     const abort = new AbortController();
-    get<{items: RunItem[]; next: string | null}>('/api/v1/runs', {limit: 200, status, cursor}, abort.signal).then(
-      (page) => setListed({items: [...before, ...page.items], next: page.next, error: null, isReading: false}),
-      (error: Error) => !abort.signal.aborted && setListed({items: before, next: null, error, isReading: false}));
+    get<{items: RunItem[]; next: string | null}>(
+      '/api/v1/runs',
+      {limit: 200, status, cursor},
+      abort.signal,
+    ).then(
+      (page) =>
+        setListed({
+          items: [...before, ...page.items],
+          next: page.next,
+          error: null,
+          isReading: false,
+        }),
+      (error: Error) =>
+        !abort.signal.aborted && setListed({items: before, next: null, error, isReading: false}),
+    );
     return abort;
   };
   useEffect(() => {
@@ -44,31 +56,74 @@ export function RunList() {
       <header class="screen-head">
         <h1>Runs</h1>
         <span class="run-choices" role="group" aria-label="Which runs">
-          {STATUSES.map((one, i) => <button key={one} type="button" aria-pressed={one === status} onClick={() => adjust({status: one})}>{WORDS[i]}</button>)}
+          {STATUSES.map((one, i) => (
+            <button
+              key={one}
+              type="button"
+              aria-pressed={one === status}
+              onClick={() => adjust({status: one})}
+            >
+              {WORDS[i]}
+            </button>
+          ))}
         </span>
       </header>
-      <div class="run-list"><Items listed={listed} active={active} setActive={setActive} more={() => {
-        if (listed.next === null || listed.isReading) return;
-        setListed({...listed, isReading: true});
-        read(listed.next, listed.items);
-      }} /></div>
+      <div class="run-list">
+        <Items
+          listed={listed}
+          active={active}
+          setActive={setActive}
+          more={() => {
+            if (listed.next === null || listed.isReading) return;
+            setListed({...listed, isReading: true});
+            read(listed.next, listed.items);
+          }}
+        />
+      </div>
     </>
   );
 }
 
-function Items({listed, active, setActive, more}: {
-  listed: Listed; active: number; setActive: (index: number) => void; more: () => void;
+function Items({
+  listed,
+  active,
+  setActive,
+  more,
+}: {
+  listed: Listed;
+  active: number;
+  setActive: (index: number) => void;
+  more: () => void;
 }) {
   if (listed.error instanceof ApiError && listed.error.status === 501)
-    return <Empty title="No repository is served">Start <code>cortex serve --repo DIR</code> in a repository whose runs are to be seen here.</Empty>;
+    return (
+      <Empty title="No repository is served">
+        Start <code>cortex serve --repo DIR</code> in a repository whose runs are to be seen here.
+      </Empty>
+    );
   if (listed.error) return <Failed error={listed.error} />;
   if (listed.items.length === 0)
-    return listed.isReading ? <Loading what="Reading the runs" />
-      : <Empty title="No runs here"><p><code>cortex contract new</code> makes a contract, <code>cortex run</code> starts one.</p></Empty>;
+    return listed.isReading ? (
+      <Loading what="Reading the runs" />
+    ) : (
+      <Empty title="No runs here">
+        <p>
+          <code>cortex contract new</code> makes a contract, <code>cortex run</code> starts one.
+        </p>
+      </Empty>
+    );
   return (
-    <VirtualList items={listed.items} rowHeight={44} label="Runs" keyOf={(run) => run.run_id} active={active}
-                 onActive={setActive} onOpen={(i) => go('run', listed.items[i]!.run_id)} onEnd={more}
-                 render={(run) => <Row run={run} />} />
+    <VirtualList
+      items={listed.items}
+      rowHeight={44}
+      label="Runs"
+      keyOf={(run) => run.run_id}
+      active={active}
+      onActive={setActive}
+      onOpen={(i) => go('run', listed.items[i]!.run_id)}
+      onEnd={more}
+      render={(run) => <Row run={run} />}
+    />
   );
 }
 
@@ -77,12 +132,29 @@ function Row({run}: {run: RunItem}) {
   const to = seconds(run.finished_at);
   return (
     <span class="run-row">
-      <span class="run-row-status"><Badge tone={statusTone(run.status)} icon={run.status === 'RUNNING' ? 'clock' : undefined}>{plain(run.status, 20).toLowerCase()}</Badge></span>
-      <span class="run-row-name"><Line text={run.task_id ?? run.run_id} most={100} /><Line class="dim mono" text={run.run_id} most={60} /></span>
-      {run.failed_gate && <span class="dim">gate <b><Line text={run.failed_gate} most={30} /></b></span>}
+      <span class="run-row-status">
+        <Badge tone={statusTone(run.status)} icon={run.status === 'RUNNING' ? 'clock' : undefined}>
+          {plain(run.status, 20).toLowerCase()}
+        </Badge>
+      </span>
+      <span class="run-row-name">
+        <Line text={run.task_id ?? run.run_id} most={100} />
+        <Line class="dim mono" text={run.run_id} most={60} />
+      </span>
+      {run.failed_gate && (
+        <span class="dim">
+          gate{' '}
+          <b>
+            <Line text={run.failed_gate} most={30} />
+          </b>
+        </span>
+      )}
       <span class="grow" />
       {run.sealed && <Icon name="shield" class="good" label="sealed in the ledger" />}
-      <span class="dim run-row-time">{Number.isFinite(from) ? ago(from) : ''}{to >= from ? `, ${duration(to - from)}` : ''}</span>
+      <span class="dim run-row-time">
+        {Number.isFinite(from) ? ago(from) : ''}
+        {to >= from ? `, ${duration(to - from)}` : ''}
+      </span>
     </span>
   );
 }

@@ -6,7 +6,14 @@ import {get} from '../../base/api';
 import {readJson, member, stringMember} from '../../base/json';
 import {Loader} from '../../base/load';
 import {follow, type Stream} from '../../base/stream';
-import {seconds, type FileItem, type Gates, type RunShown, type Timeline, type Verified} from './types';
+import {
+  seconds,
+  type FileItem,
+  type Gates,
+  type RunShown,
+  type Timeline,
+  type Verified,
+} from './types';
 
 export interface RunEvent {
   index: number;
@@ -25,7 +32,8 @@ const AHEAD = 20_000;
 const REFRESH_MS = 300;
 
 /** What the server names its events by (run.md 17); one that is missing here is found by the gap. */
-const TYPES = ('RUN_CREATED SCHEMA_REGISTRY_CHECK CONTRACT_VALIDATED POLICY_PACK_SELECTED POLICY_GATE_RESULT ' +
+const TYPES = (
+  'RUN_CREATED SCHEMA_REGISTRY_CHECK CONTRACT_VALIDATED POLICY_PACK_SELECTED POLICY_GATE_RESULT ' +
   'STATE_TRANSITION WORKTREE_CREATED WORKTREE_REMOVED LOCK_ACQUIRED LOCK_FAILED LOCK_RECLAIMED LOCK_RELEASED ' +
   'INTEGRATED_GATE_RESULT MCP_CONCURRENCY_CHECK NETWORK_GATE_RESULT MCP_TOOL_GATE_RESULT MCP_SAMPLING_GATE_RESULT ' +
   'TOOL_GATE_RESULT SANDBOX_APPLIED SANDBOX_DEGRADED RUNNER_SELECTED RUNNER_STARTED RUNNER_FINISHED ' +
@@ -33,7 +41,8 @@ const TYPES = ('RUN_CREATED SCHEMA_REGISTRY_CHECK CONTRACT_VALIDATED POLICY_PACK
   'ROLLBACK_APPLIED REVIEWER_GATE_RESULT REVIEW_RESULT TEST_COMMAND_RESULT TEST_RESULT FIX_LOOP_TRIGGERED ' +
   'FIX_LOOP_EXHAUSTED HUMAN_APPROVAL_REQUIRED HUMAN_APPROVAL_COMPLETED HUMAN_APPROVAL_REJECTED ' +
   'HUMAN_APPROVAL_TIMEOUT MERGE_APPLIED MERGE_REFUSED LOG_RECOVERED RUN_FINISHED gate_failed ' +
-  'policy_violation').split(' ');
+  'policy_violation'
+).split(' ');
 
 /** A line of events.jsonl; numbers stay the digits they were written with. */
 export function readEvent(index: number, raw: string): RunEvent {
@@ -41,12 +50,14 @@ export function readEvent(index: number, raw: string): RunEvent {
   const attempt = member(json, 'attempt');
   const place = raw.indexOf('"payload":');
   return {
-    index, raw,
+    index,
+    raw,
     type: stringMember(json, 'event_type') ?? 'unreadable',
     level: stringMember(json, 'level') ?? '',
     at: seconds(stringMember(json, 'ts')),
     attempt: attempt?.kind === 'number' ? attempt.text : '',
-    payload: place < 0 || json.kind !== 'object' ? raw : raw.slice(place + 10, raw.lastIndexOf('}')),
+    payload:
+      place < 0 || json.kind !== 'object' ? raw : raw.slice(place + 10, raw.lastIndexOf('}')),
   };
 }
 
@@ -102,9 +113,14 @@ export class RunModel {
       for (;;) {
         const from = this.last + 1;
         const page = await get<{items: {index: number; raw: string}[]; next: number | null}>(
-          this.path('/events'), {from, limit: PAGE, raw: true}, this.abort.signal);
+          this.path('/events'),
+          {from, limit: PAGE, raw: true},
+          this.abort.signal,
+        );
         if (this.isClosed) return;
-        const more = page.items.filter((item) => item.index > this.last).map((item) => readEvent(item.index, item.raw));
+        const more = page.items
+          .filter((item) => item.index > this.last)
+          .map((item) => readEvent(item.index, item.raw));
         batch(() => {
           if (more.length > 0) this.events.value = [...this.events.value, ...more];
           this.hasMore.value = page.next !== null;
@@ -127,13 +143,19 @@ export class RunModel {
 
   private followNew(): void {
     if (this.isClosed || this.isOver || this.eventsError.value || this.hasMore.value) return;
-    this.stream = follow(this.path(`/events/stream?after=${this.last}`), TYPES, (_name, _data, id, text) => {
-      const index = Number(id);
-      if (index === this.last + 1) this.events.value = [...this.events.value, readEvent(index, text)];
-      else if (index > this.last) void this.readOn().then(() => this.noteEnd());
-      this.noteEnd();
-      this.refreshSoon();
-    }, (up) => (this.isUp.value = up));
+    this.stream = follow(
+      this.path(`/events/stream?after=${this.last}`),
+      TYPES,
+      (_name, _data, id, text) => {
+        const index = Number(id);
+        if (index === this.last + 1)
+          this.events.value = [...this.events.value, readEvent(index, text)];
+        else if (index > this.last) void this.readOn().then(() => this.noteEnd());
+        this.noteEnd();
+        this.refreshSoon();
+      },
+      (up) => (this.isUp.value = up),
+    );
   }
 
   private noteEnd(): void {
@@ -156,19 +178,22 @@ export class RunModel {
 
   /** The seal comes a little behind the last event. */
   private seeSealed(tries: number): void {
-    get<RunShown>(this.path(), {}, this.abort.signal).then((shown) => {
-      if (this.isClosed) return;
-      if (shown.status === 'RUNNING' || (shown.sealed !== true && tries > 0)) {
-        this.timer = window.setTimeout(() => {
-          this.timer = 0;
-          this.seeSealed(tries - 1);
-        }, REFRESH_MS);
-        if (tries % 5 !== 0) return;
-      }
-      this.ask();
-      this.verify();
-      this.ending.value++;
-    }, () => {});
+    get<RunShown>(this.path(), {}, this.abort.signal).then(
+      (shown) => {
+        if (this.isClosed) return;
+        if (shown.status === 'RUNNING' || (shown.sealed !== true && tries > 0)) {
+          this.timer = window.setTimeout(() => {
+            this.timer = 0;
+            this.seeSealed(tries - 1);
+          }, REFRESH_MS);
+          if (tries % 5 !== 0) return;
+        }
+        this.ask();
+        this.verify();
+        this.ending.value++;
+      },
+      () => {},
+    );
   }
 
   close(): void {
@@ -176,6 +201,7 @@ export class RunModel {
     this.abort.abort();
     clearTimeout(this.timer);
     this.stream?.close();
-    for (const loader of [this.show, this.gates, this.timeline, this.verdict, this.files]) loader.stop();
+    for (const loader of [this.show, this.gates, this.timeline, this.verdict, this.files])
+      loader.stop();
   }
 }

@@ -17,8 +17,15 @@ export interface Visit {
 
 /** Rows of visits: the first attempt, then one for each fix. */
 export function rowsOf(states: readonly Transition[], created: number): Visit[][] {
-  const begin = (state: string, from: number, first: number): Visit =>
-    ({state, from, to: NaN, reason: null, next: null, first, last: 0});
+  const begin = (state: string, from: number, first: number): Visit => ({
+    state,
+    from,
+    to: NaN,
+    reason: null,
+    next: null,
+    first,
+    last: 0,
+  });
   let visit = begin(states[0]?.from ?? 'S0', created, 1);
   let row = [visit];
   const rows = [row];

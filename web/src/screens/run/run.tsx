@@ -40,7 +40,9 @@ function Opened({id}: {id: string}) {
   return (
     <>
       <Head shown={of.value} model={model} />
-      {model.verdict.signal.value.value?.verdict === 'broken' && <Broken verified={model.verdict.signal.value.value} />}
+      {model.verdict.signal.value.value?.verdict === 'broken' && (
+        <Broken verified={model.verdict.signal.value.value} />
+      )}
       {timeline && <Rail timeline={timeline} shown={of.value} choose={(visit) => choose(visit)} />}
       <Panes model={model} />
     </>
@@ -59,24 +61,84 @@ function Head({shown, model}: {shown: RunShown; model: RunModel}) {
   const changed = commit !== undefined && commit !== shown.repo?.baseline_ref;
   return (
     <header class="screen-head run-head">
-      <h1 class="line"><Text text={shown.task_id || shown.run_id} most={100} /></h1>
-      <Badge tone={statusTone(shown.status)} icon={shown.status === 'RUNNING' ? 'clock' : undefined}>{plain(shown.status, 20).toLowerCase()}</Badge>
-      {shown.failure_reason && <span class="dim">at the gate <b><Text text={shown.failure_reason} most={40} /></b></span>}
-      {shown.status !== 'RUNNING' && (verified.value
-        ? <button type="button" class="quiet run-verdict" title={verdictWords(verified.value)} onClick={() => adjust({tab: 'replay'})}>
-          <Badge tone={verdictTone(verified.value.verdict)} icon={verified.value.verdict === 'holds' ? 'shield' : undefined}>{verified.value.verdict === 'indeterminate' ? 'not sealed' : `record ${verified.value.verdict}`}</Badge></button>
-        : verified.isLoading ? <span class="dim">{'checking\u2026'}</span> : null)}
-      {shown.user_request && <span class="run-request"><Line text={shown.user_request} most={160} /></span>}
+      <h1 class="line">
+        <Text text={shown.task_id || shown.run_id} most={100} />
+      </h1>
+      <Badge
+        tone={statusTone(shown.status)}
+        icon={shown.status === 'RUNNING' ? 'clock' : undefined}
+      >
+        {plain(shown.status, 20).toLowerCase()}
+      </Badge>
+      {shown.failure_reason && (
+        <span class="dim">
+          at the gate{' '}
+          <b>
+            <Text text={shown.failure_reason} most={40} />
+          </b>
+        </span>
+      )}
+      {shown.status !== 'RUNNING' &&
+        (verified.value ? (
+          <button
+            type="button"
+            class="quiet run-verdict"
+            title={verdictWords(verified.value)}
+            onClick={() => adjust({tab: 'replay'})}
+          >
+            <Badge
+              tone={verdictTone(verified.value.verdict)}
+              icon={verified.value.verdict === 'holds' ? 'shield' : undefined}
+            >
+              {verified.value.verdict === 'indeterminate'
+                ? 'not sealed'
+                : `record ${verified.value.verdict}`}
+            </Badge>
+          </button>
+        ) : verified.isLoading ? (
+          <span class="dim">{'checking\u2026'}</span>
+        ) : null)}
+      {shown.user_request && (
+        <span class="run-request">
+          <Line text={shown.user_request} most={160} />
+        </span>
+      )}
       <span class="grow" />
       <span class="run-facts dim">
         {Number.isFinite(from) && <span title={time(from)}>{ago(from)}</span>}
         {to >= from && <span>{duration(to - from)}</span>}
-        {changed && <button type="button" class="link mono" title="Copy the commit" onClick={() => copy(commit, 'Commit')}>{plain(shortId(commit), 40)}</button>}
-        {shown.trace?.trace_id && <button type="button" class="link" title={plain(`Copy the trace id ${shortId(shown.trace.trace_id)}`)} onClick={() => copy(shown.trace!.trace_id!, 'Trace id')}>trace id</button>}
+        {changed && (
+          <button
+            type="button"
+            class="link mono"
+            title="Copy the commit"
+            onClick={() => copy(commit, 'Commit')}
+          >
+            {plain(shortId(commit), 40)}
+          </button>
+        )}
+        {shown.trace?.trace_id && (
+          <button
+            type="button"
+            class="link"
+            title={plain(`Copy the trace id ${shortId(shown.trace.trace_id)}`)}
+            onClick={() => copy(shown.trace!.trace_id!, 'Trace id')}
+          >
+            trace id
+          </button>
+        )}
       </span>
-      <a class="run-link" href={linkTo('debugger', `run/${shown.run_id}`)}><Icon name="lanes" /> Debugger</a>
-      <a class="run-link" href={linkTo('compare', `run/${shown.run_id}`)}><Icon name="fork" /> Compare</a>
-      {shown.sealed && <a class="run-link" href={linkTo('evidence', '', {what: 'auditor', id: shown.run_id})}><Icon name="shield" /> Evidence</a>}
+      <a class="run-link" href={linkTo('debugger', `run/${shown.run_id}`)}>
+        <Icon name="lanes" /> Debugger
+      </a>
+      <a class="run-link" href={linkTo('compare', `run/${shown.run_id}`)}>
+        <Icon name="fork" /> Compare
+      </a>
+      {shown.sealed && (
+        <a class="run-link" href={linkTo('evidence', '', {what: 'auditor', id: shown.run_id})}>
+          <Icon name="shield" /> Evidence
+        </a>
+      )}
     </header>
   );
 }
@@ -84,7 +146,10 @@ function Head({shown, model}: {shown: RunShown; model: RunModel}) {
 function Broken({verified}: {verified: Verified}) {
   return (
     <div class="run-broken" role="alert">
-      <p><Icon name="cross" /> <strong>{verdictWords(verified)}</strong> What is below is what it says all the same.</p>
+      <p>
+        <Icon name="cross" /> <strong>{verdictWords(verified)}</strong> What is below is what it
+        says all the same.
+      </p>
       <Codes verified={verified} />
     </div>
   );
@@ -104,7 +169,9 @@ function useWide(): boolean {
 }
 
 const TABS: readonly Tab[] = [
-  {id: 'changes', title: 'Changes'}, {id: 'events', title: 'Events'}, {id: 'files', title: 'Files'},
+  {id: 'changes', title: 'Changes'},
+  {id: 'events', title: 'Events'},
+  {id: 'files', title: 'Files'},
   {id: 'replay', title: 'Verify'},
 ];
 
@@ -116,16 +183,29 @@ function Panes({model}: {model: RunModel}) {
   const active = tabs.some((one) => one.id === tab) ? tab! : standard;
   const panes = (
     <Tabs label="The run" tabs={tabs} active={active} onActive={(id) => adjust({tab: id}, false)}>
-      {active === 'gates' ? <GatesPane model={model} /> : active === 'events' ? <EventsPane model={model} />
-        : active === 'files' ? <FilesPane model={model} /> : active === 'replay' ? <ReplayPane model={model} />
-          : <ChangesPane model={model} />}
+      {active === 'gates' ? (
+        <GatesPane model={model} />
+      ) : active === 'events' ? (
+        <EventsPane model={model} />
+      ) : active === 'files' ? (
+        <FilesPane model={model} />
+      ) : active === 'replay' ? (
+        <ReplayPane model={model} />
+      ) : (
+        <ChangesPane model={model} />
+      )}
     </Tabs>
   );
   if (!isWide) return <div class="run-panes">{panes}</div>;
   return (
     <div class="run-panes">
       <Split direction="row" name="gates and record" initial={0.36}>
-        <section class="pane" aria-label="Gates"><h2 class="pane-title">{gatesTitle(model)}</h2><div class="pane-body"><GatesPane model={model} /></div></section>
+        <section class="pane" aria-label="Gates">
+          <h2 class="pane-title">{gatesTitle(model)}</h2>
+          <div class="pane-body">
+            <GatesPane model={model} />
+          </div>
+        </section>
         {panes}
       </Split>
     </div>
@@ -135,23 +215,53 @@ function Panes({model}: {model: RunModel}) {
 function gatesTitle(model: RunModel): string {
   const verdicts = model.gates.signal.value.value?.verdicts ?? [];
   const bad = verdicts.filter((one) => !one.passed).length;
-  return verdicts.length === 0 ? 'Gates' : `Gates: asked ${plural(verdicts.length, 'time')}, rejected ${plural(bad, 'time')}`;
+  return verdicts.length === 0
+    ? 'Gates'
+    : `Gates: asked ${plural(verdicts.length, 'time')}, rejected ${plural(bad, 'time')}`;
 }
 
 function useKeys(model: RunModel): void {
-  useEffect(() => addCommands([
-    ...TABS.map((tab, i) => ({keys: String(i + 1), what: String(tab.title), group: 'Run', run: () => adjust({tab: tab.id}, false)})),
-    {keys: '/', what: 'Filter the events', group: 'Run', run: () => {
-      adjust({tab: 'events'}, false);
-      setTimeout(() => document.getElementById('run-filter')?.focus());
-    }},
-    {keys: 'v', what: 'Check the record again', group: 'Run', run: () => model.verify()},
-    {keys: 'd', what: 'Open it in the debugger', group: 'Run', run: () => go('debugger', `run/${model.id}`)},
-    {keys: 'c', what: 'Compare it with another run', group: 'Run', run: () => go('compare', `run/${model.id}`)},
-    {keys: 'Escape', what: 'Leave the event, or the field', group: 'Run', run: (event) => {
-      (event.target as HTMLElement | null)?.blur();
-      adjust({event: null, filter: null}, false);
-    }},
-  ]), [model]);
+  useEffect(
+    () =>
+      addCommands([
+        ...TABS.map((tab, i) => ({
+          keys: String(i + 1),
+          what: String(tab.title),
+          group: 'Run',
+          run: () => adjust({tab: tab.id}, false),
+        })),
+        {
+          keys: '/',
+          what: 'Filter the events',
+          group: 'Run',
+          run: () => {
+            adjust({tab: 'events'}, false);
+            setTimeout(() => document.getElementById('run-filter')?.focus());
+          },
+        },
+        {keys: 'v', what: 'Check the record again', group: 'Run', run: () => model.verify()},
+        {
+          keys: 'd',
+          what: 'Open it in the debugger',
+          group: 'Run',
+          run: () => go('debugger', `run/${model.id}`),
+        },
+        {
+          keys: 'c',
+          what: 'Compare it with another run',
+          group: 'Run',
+          run: () => go('compare', `run/${model.id}`),
+        },
+        {
+          keys: 'Escape',
+          what: 'Leave the event, or the field',
+          group: 'Run',
+          run: (event) => {
+            (event.target as HTMLElement | null)?.blur();
+            adjust({event: null, filter: null}, false);
+          },
+        },
+      ]),
+    [model],
+  );
 }
-

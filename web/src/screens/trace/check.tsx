@@ -21,15 +21,24 @@ export function CheckTrace() {
   const [state, setState] = useState<State>({});
   const [chosen, setChosen] = useState(0);
   const check = (what: string): void => {
-    if (what.length > BYTES_MAX) return setState({error: new Error('That is longer than 8 MiB; check it with: cortex trace verify FILE')});
+    if (what.length > BYTES_MAX)
+      return setState({
+        error: new Error('That is longer than 8 MiB; check it with: cortex trace verify FILE'),
+      });
     setState({busy: true});
     setChosen(0);
     sendText<Checked>('/api/v1/covenant/check', what).then(
       (checked) => {
-        setChosen(Math.max(0, checked.results.findIndex((one) => one.verdict !== 'holds')));
+        setChosen(
+          Math.max(
+            0,
+            checked.results.findIndex((one) => one.verdict !== 'holds'),
+          ),
+        );
         setState({checked});
       },
-      (error: Error) => setState({error}));
+      (error: Error) => setState({error}),
+    );
   };
   const take = (file: File | undefined): void => {
     void file?.text().then((found) => {
@@ -39,46 +48,100 @@ export function CheckTrace() {
   };
   return (
     <>
-      <header class="screen-head"><h1>Traces</h1></header>
+      <header class="screen-head">
+        <h1>Traces</h1>
+      </header>
       <div class="trace-body">
-        <div class="trace-main"
-             onDragOver={(event) => event.preventDefault()}
-             onDrop={(event) => {
-               event.preventDefault();
-               take(event.dataTransfer?.files[0]);
-             }}>
+        <div
+          class="trace-main"
+          onDragOver={(event) => event.preventDefault()}
+          onDrop={(event) => {
+            event.preventDefault();
+            take(event.dataTransfer?.files[0]);
+          }}
+        >
           <section class="trace-ask">
             <h2>Check a trace</h2>
-            <p class="dim">Paste a trace or a batch, or drop a file here. It is judged with the keys that are trusted here; nothing is recorded.</p>
-            <label class="sr" for="trace-text">A trace, as JSON</label>
-            <textarea id="trace-text" rows={6} spellcheck={false} placeholder={'{"trace_id": \u2026'} value={text}
-                      onInput={(event) => setText(event.currentTarget.value)} />
+            <p class="dim">
+              Paste a trace or a batch, or drop a file here. It is judged with the keys that are
+              trusted here; nothing is recorded.
+            </p>
+            <label class="sr" for="trace-text">
+              A trace, as JSON
+            </label>
+            <textarea
+              id="trace-text"
+              rows={6}
+              spellcheck={false}
+              placeholder={'{"trace_id": \u2026'}
+              value={text}
+              onInput={(event) => setText(event.currentTarget.value)}
+            />
             <div class="trace-row">
-              <button type="button" class="primary" disabled={text.trim() === '' || state.busy} onClick={() => check(text)}>Check</button>
-              <label class="trace-file">or a file <input type="file" accept=".json,application/json" onChange={(event) => take(event.currentTarget.files?.[0])} /></label>
+              <button
+                type="button"
+                class="primary"
+                disabled={text.trim() === '' || state.busy}
+                onClick={() => check(text)}
+              >
+                Check
+              </button>
+              <label class="trace-file">
+                or a file{' '}
+                <input
+                  type="file"
+                  accept=".json,application/json"
+                  onChange={(event) => take(event.currentTarget.files?.[0])}
+                />
+              </label>
             </div>
           </section>
           {state.busy && <Loading what="Checking" />}
           {state.error && <Failed error={state.error} />}
-          {state.checked && <Results checked={state.checked} chosen={chosen} onChosen={setChosen} />}
+          {state.checked && (
+            <Results checked={state.checked} chosen={chosen} onChosen={setChosen} />
+          )}
         </div>
-        <aside class="trace-side"><Newest /></aside>
+        <aside class="trace-side">
+          <Newest />
+        </aside>
       </div>
     </>
   );
 }
 
-function Results({checked, chosen, onChosen}: {checked: Checked; chosen: number; onChosen(index: number): void}) {
+function Results({
+  checked,
+  chosen,
+  onChosen,
+}: {
+  checked: Checked;
+  chosen: number;
+  onChosen(index: number): void;
+}) {
   const one = checked.results[chosen];
   const bad = checked.results.filter((result) => result.verdict !== 'holds').length;
   return (
     <section class="trace-results" aria-live="polite">
-      <p class="state-title">{bad === 0 ? `${plural(checked.results.length, 'trace')}: ${checked.results.length === 1 ? 'it holds' : 'all hold'}`
-        : `${bad} of ${plural(checked.results.length, 'trace')} would not be taken as verified`}{checked.left_out > 0 && `; ${plural(checked.left_out, 'more')} not looked at`}</p>
+      <p class="state-title">
+        {bad === 0
+          ? `${plural(checked.results.length, 'trace')}: ${checked.results.length === 1 ? 'it holds' : 'all hold'}`
+          : `${bad} of ${plural(checked.results.length, 'trace')} would not be taken as verified`}
+        {checked.left_out > 0 && `; ${plural(checked.left_out, 'more')} not looked at`}
+      </p>
       {checked.results.length > 1 && (
         <ul class="trace-list">
           {checked.results.map((result, i) => (
-            <li key={i}><button type="button" class="trace-pick" aria-pressed={i === chosen} onClick={() => onChosen(i)}><Verdicted verdict={result} /></button></li>
+            <li key={i}>
+              <button
+                type="button"
+                class="trace-pick"
+                aria-pressed={i === chosen}
+                onClick={() => onChosen(i)}
+              >
+                <Verdicted verdict={result} />
+              </button>
+            </li>
           ))}
         </ul>
       )}
@@ -86,7 +149,11 @@ function Results({checked, chosen, onChosen}: {checked: Checked; chosen: number;
         <>
           <Refusal verdict={one} />
           <SignedPanel verdict={one} />
-          {one.trace_id && one.verdict === 'holds' && <p><a href={linkTo('trace', one.trace_id)}>Is it recorded here?</a></p>}
+          {one.trace_id && one.verdict === 'holds' && (
+            <p>
+              <a href={linkTo('trace', one.trace_id)}>Is it recorded here?</a>
+            </p>
+          )}
         </>
       )}
     </section>
@@ -97,7 +164,9 @@ function Verdicted({verdict}: {verdict: Verdict}) {
   return (
     <>
       <Badge tone={TONES[verdict.verdict]}>{verdict.verdict}</Badge>
-      <span class="mono"><Line text={verdict.trace_id ?? 'without an id'} most={60} /></span>
+      <span class="mono">
+        <Line text={verdict.trace_id ?? 'without an id'} most={60} />
+      </span>
       {verdict.reason && <span class="dim">{verdict.reason.replaceAll('_', ' ')}</span>}
     </>
   );
@@ -107,20 +176,32 @@ function Newest() {
   const of = useAnswer<{traces: Row[]}>('/api/v1/covenant/traces', {limit: 30});
   return (
     <section class="trace-panel">
-      <header><h2>Newest here</h2><a href={linkTo('inbox')}>all</a></header>
+      <header>
+        <h2>Newest here</h2>
+        <a href={linkTo('inbox')}>all</a>
+      </header>
       <Answer of={of} what="Traces">
-        {(found) => found.traces.length === 0 ? <p class="dim">Nothing is recorded yet.</p> : (
-          <ul class="trace-list">
-            {found.traces.map((row) => (
-              <li key={row.agent_id_hash + row.trace_id}>
-                <a class="trace-pick" href={linkTo('trace', row.trace_id, {agent: row.agent_id_hash})}>
-                  <span class="mono"><Line text={row.trace_id} most={48} /></span>
-                  <span class="dim">{when(row.timestamp).slice(0, 16)}</span>
-                </a>
-              </li>
-            ))}
-          </ul>
-        )}
+        {(found) =>
+          found.traces.length === 0 ? (
+            <p class="dim">Nothing is recorded yet.</p>
+          ) : (
+            <ul class="trace-list">
+              {found.traces.map((row) => (
+                <li key={row.agent_id_hash + row.trace_id}>
+                  <a
+                    class="trace-pick"
+                    href={linkTo('trace', row.trace_id, {agent: row.agent_id_hash})}
+                  >
+                    <span class="mono">
+                      <Line text={row.trace_id} most={48} />
+                    </span>
+                    <span class="dim">{when(row.timestamp).slice(0, 16)}</span>
+                  </a>
+                </li>
+              ))}
+            </ul>
+          )
+        }
       </Answer>
     </section>
   );

@@ -5,10 +5,14 @@ import {member, stringMember, type Json} from '../../base/json';
 /** A JSON value as text again, numbers spelled as they came. */
 export function jsonText(json: Json): string {
   switch (json.kind) {
-    case 'string': return JSON.stringify(json.text);
-    case 'array': return `[${json.items.map(jsonText).join(',')}]`;
-    case 'object': return `{${json.members.map(([name, value]) => `${JSON.stringify(name)}:${jsonText(value)}`).join(',')}}`;
-    default: return json.text;
+    case 'string':
+      return JSON.stringify(json.text);
+    case 'array':
+      return `[${json.items.map(jsonText).join(',')}]`;
+    case 'object':
+      return `{${json.members.map(([name, value]) => `${JSON.stringify(name)}:${jsonText(value)}`).join(',')}}`;
+    default:
+      return json.text;
   }
 }
 
@@ -32,7 +36,9 @@ export interface Digits {
 
 export function numberAt(json: Json | undefined, path: string): Digits | undefined {
   const found = at(json, path);
-  return found?.kind === 'number' && Number.isFinite(Number(found.text)) ? {text: found.text, value: Number(found.text)} : undefined;
+  return found?.kind === 'number' && Number.isFinite(Number(found.text))
+    ? {text: found.text, value: Number(found.text)}
+    : undefined;
 }
 
 export function flagAt(json: Json | undefined, path: string): boolean | undefined {
@@ -68,9 +74,16 @@ export function componentsOf(trace: Json): Component[] {
 }
 
 export const TITLES: Record<string, string> = {
-  THOUGHT_START: 'Observation', SNAPSHOT_AND_CONTEXT: 'Context', DMA_RESULTS: 'Analysis', IDMA_RESULT: 'Independence',
-  ASPDMA_RESULT: 'Rationale', TSASPDMA_RESULT: 'Tool rationale', CONSCIENCE_RESULT: 'Conscience', ACTION_RESULT: 'Action',
-  LLM_CALL: 'Model call', VERB_SECOND_PASS_RESULT: 'Second pass',
+  THOUGHT_START: 'Observation',
+  SNAPSHOT_AND_CONTEXT: 'Context',
+  DMA_RESULTS: 'Analysis',
+  IDMA_RESULT: 'Independence',
+  ASPDMA_RESULT: 'Rationale',
+  TSASPDMA_RESULT: 'Tool rationale',
+  CONSCIENCE_RESULT: 'Conscience',
+  ACTION_RESULT: 'Action',
+  LLM_CALL: 'Model call',
+  VERB_SECOND_PASS_RESULT: 'Second pass',
 };
 
 /** A time as it is written, to the second, for people; what is no time stays as it is. */
@@ -81,7 +94,8 @@ export function when(timestamp: string): string {
 
 /** Seconds between two timestamps as they are written; null when one is none. */
 export function secondsBetween(first: string, second: string): number | null {
-  const a = Date.parse(first), b = Date.parse(second);
+  const a = Date.parse(first),
+    b = Date.parse(second);
   return Number.isFinite(a) && Number.isFinite(b) ? (b - a) / 1000 : null;
 }
 
@@ -98,15 +112,21 @@ export function coverage(signed: string | null): Covered[] {
   return [
     {name: 'components', signed: signed !== null},
     {name: 'trace_level', signed: all || signed === 'components+level'},
-    ...['trace_id', 'task_id', 'thought_id', 'agent_id_hash', 'started_at', 'completed_at']
-      .map((name) => ({name, signed: all})),
+    ...['trace_id', 'task_id', 'thought_id', 'agent_id_hash', 'started_at', 'completed_at'].map(
+      (name) => ({name, signed: all}),
+    ),
   ];
 }
 
 export const FORMS: Record<string, string> = {
-  A: 'SHA-256 of envelope and components, compact', B: 'components as Python writes them: the form of spec 1.0',
-  C: 'components, compact', D: 'components, compact, empty members left out', E: 'components and level, empty members left out',
-  F: 'envelope, level and components, stamped 2.7.0', G: 'envelope with profile, stamped 2.7.9', H: 'envelope by RFC 8785, stamped 3.0.0',
+  A: 'SHA-256 of envelope and components, compact',
+  B: 'components as Python writes them: the form of spec 1.0',
+  C: 'components, compact',
+  D: 'components, compact, empty members left out',
+  E: 'components and level, empty members left out',
+  F: 'envelope, level and components, stamped 2.7.0',
+  G: 'envelope with profile, stamped 2.7.9',
+  H: 'envelope by RFC 8785, stamped 3.0.0',
 };
 
 /** Why a trace is refused, for somebody who has not read trace.md. */
@@ -130,7 +150,8 @@ export const REASONS: Record<string, string> = {
   key_not_yet_valid: 'It is dated before its key was valid.',
   key_expired: 'It is dated after its key had expired.',
   key_revoked: 'Its key was revoked.',
-  signature_invalid: 'The signature does not fit what the trace says: it was changed after it was signed, or another key signed it.',
+  signature_invalid:
+    'The signature does not fit what the trace says: it was changed after it was signed, or another key signed it.',
   level_violation: 'It says more than its level allows.',
   signature_replayed: 'The same signature was already seen under another id.',
   trace_id_conflict: 'Another trace is stored under this id.',
@@ -148,16 +169,38 @@ export interface Check {
 
 export function checksOf(data: Json): Check[] {
   return [
-    {name: 'Entropy', passed: flagAt(data, 'entropy_passed'),
-     score: numberAt(data, 'entropy_score') ?? numberAt(data, 'entropy_level') ?? numberAt(data, 'epistemic_data.entropy_level'),
-     threshold: numberAt(data, 'entropy_threshold'), reason: textAt(data, 'entropy_reason')},
-    {name: 'Coherence', passed: flagAt(data, 'coherence_passed'),
-     score: numberAt(data, 'coherence_score') ?? numberAt(data, 'coherence_level') ?? numberAt(data, 'epistemic_data.coherence_level'),
-     threshold: numberAt(data, 'coherence_threshold'), reason: textAt(data, 'coherence_reason')},
-    {name: 'Optimization veto', passed: flagAt(data, 'optimization_veto_passed'),
-     score: numberAt(data, 'optimization_veto_entropy_ratio'), reason: textAt(data, 'optimization_veto_justification')},
-    {name: 'Humility', passed: flagAt(data, 'epistemic_humility_passed'),
-     score: numberAt(data, 'epistemic_humility_certainty'), reason: textAt(data, 'epistemic_humility_justification')},
+    {
+      name: 'Entropy',
+      passed: flagAt(data, 'entropy_passed'),
+      score:
+        numberAt(data, 'entropy_score') ??
+        numberAt(data, 'entropy_level') ??
+        numberAt(data, 'epistemic_data.entropy_level'),
+      threshold: numberAt(data, 'entropy_threshold'),
+      reason: textAt(data, 'entropy_reason'),
+    },
+    {
+      name: 'Coherence',
+      passed: flagAt(data, 'coherence_passed'),
+      score:
+        numberAt(data, 'coherence_score') ??
+        numberAt(data, 'coherence_level') ??
+        numberAt(data, 'epistemic_data.coherence_level'),
+      threshold: numberAt(data, 'coherence_threshold'),
+      reason: textAt(data, 'coherence_reason'),
+    },
+    {
+      name: 'Optimization veto',
+      passed: flagAt(data, 'optimization_veto_passed'),
+      score: numberAt(data, 'optimization_veto_entropy_ratio'),
+      reason: textAt(data, 'optimization_veto_justification'),
+    },
+    {
+      name: 'Humility',
+      passed: flagAt(data, 'epistemic_humility_passed'),
+      score: numberAt(data, 'epistemic_humility_certainty'),
+      reason: textAt(data, 'epistemic_humility_justification'),
+    },
   ];
 }
 
@@ -176,16 +219,29 @@ export interface Idma {
 
 export function idmaOf(components: readonly Component[]): Idma | null {
   const own = components.filter((one) => one.event === 'IDMA_RESULT').pop()?.data;
-  const data = own ?? at(components.filter((one) => one.event === 'DMA_RESULTS').pop()?.data, 'idma');
+  const data =
+    own ?? at(components.filter((one) => one.event === 'DMA_RESULTS').pop()?.data, 'idma');
   if (!data) return null;
   const stated = numberAt(data, 'k_eff') ?? numberAt(data, 'idma_k_eff');
   const risk = numberAt(data, 'correlation_risk') ?? numberAt(data, 'idma_correlation_risk');
   const sources = countAt(data, 'sources_identified');
   const usable = sources !== undefined && risk !== undefined && risk.value >= 0 && risk.value <= 1;
   const computed = !usable ? null : sources === 0 ? 0 : sources / (1 + risk.value * (sources - 1));
-  const check = computed === null || !stated ? 'indeterminate'
-    : Math.abs(stated.value - computed) <= 0.01 ? 'consistent' : 'mismatch';
-  return {stated, sources, risk, computed, check, flag: flagAt(data, 'fragility_flag'), phase: textAt(data, 'phase')};
+  const check =
+    computed === null || !stated
+      ? 'indeterminate'
+      : Math.abs(stated.value - computed) <= 0.01
+        ? 'consistent'
+        : 'mismatch';
+  return {
+    stated,
+    sources,
+    risk,
+    computed,
+    check,
+    flag: flagAt(data, 'fragility_flag'),
+    phase: textAt(data, 'phase'),
+  };
 }
 
 /* --- the audit chain (trace.md §5) ------------------------------------------------------------ */
@@ -211,14 +267,22 @@ export interface Chain {
 
 export function findingWords(finding: ChainFinding): string {
   switch (finding.kind) {
-    case 'gap': return `${finding.missing ?? 'Some'} missing between ${finding.seq} and ${finding.next}`;
-    case 'duplicate': return `entry ${finding.seq} stands in two traces`;
-    case 'fork': return `two different entries have number ${finding.seq}`;
-    case 'reorder': return `entry ${finding.seq} is dated before the one in front of it`;
-    case 'mismatch': return `entry ${finding.seq} does not follow from the one in front of it`;
-    case 'unchecked': return `entry ${finding.seq} has nothing in front of it to be checked by`;
-    case 'empty': return 'no entry';
-    default: return finding.kind;
+    case 'gap':
+      return `${finding.missing ?? 'Some'} missing between ${finding.seq} and ${finding.next}`;
+    case 'duplicate':
+      return `entry ${finding.seq} stands in two traces`;
+    case 'fork':
+      return `two different entries have number ${finding.seq}`;
+    case 'reorder':
+      return `entry ${finding.seq} is dated before the one in front of it`;
+    case 'mismatch':
+      return `entry ${finding.seq} does not follow from the one in front of it`;
+    case 'unchecked':
+      return `entry ${finding.seq} has nothing in front of it to be checked by`;
+    case 'empty':
+      return 'no entry';
+    default:
+      return finding.kind;
   }
 }
 

@@ -17,7 +17,15 @@ import {Line} from '../../ui/text';
 import {copy} from '../../ui/toast';
 import {CheckTrace} from './check';
 import {componentsOf, when} from './model';
-import {ChainPanel, ElsewherePanel, IdmaPanel, LedgerPanel, Refusal, SignedPanel, TONES} from './panels';
+import {
+  ChainPanel,
+  ElsewherePanel,
+  IdmaPanel,
+  LedgerPanel,
+  Refusal,
+  SignedPanel,
+  TONES,
+} from './panels';
 import {Pipeline} from './pipeline';
 import type {Around, Row, TraceAnswer} from './types';
 
@@ -35,9 +43,20 @@ function Recorded({id}: {id: string}) {
   const agent = route.value.query['agent'];
   const path = `/api/v1/covenant/traces/${encodeURIComponent(id)}`;
   const of = useText(path, {agent_id_hash: agent});
-  const read = useMemo<Read | null>(() => (of.value === null ? null
-    : {answer: JSON.parse(of.value) as TraceAnswer, trace: member(readJson(of.value), 'trace')!}), [of.value]);
-  const around = useAnswer<Around>(read ? `${path}/around` : null, {agent_id_hash: agent, nodes: true});
+  const read = useMemo<Read | null>(
+    () =>
+      of.value === null
+        ? null
+        : {
+            answer: JSON.parse(of.value) as TraceAnswer,
+            trace: member(readJson(of.value), 'trace')!,
+          },
+    [of.value],
+  );
+  const around = useAnswer<Around>(read ? `${path}/around` : null, {
+    agent_id_hash: agent,
+    nodes: true,
+  });
   if (of.error instanceof ApiError && of.error.status === 404) return <Missing id={id} />;
   if (of.error) return <Failed error={of.error} again={() => location.reload()} />;
   if (!read) return <Loading what="Reading the trace" />;
@@ -47,9 +66,16 @@ function Recorded({id}: {id: string}) {
 function Missing({id}: {id: string}) {
   return (
     <Empty title="This trace is not recorded here">
-      <p class="mono"><Line text={id} most={200} /></p>
-      <p>A trace that was refused is not kept: only its batch says how many were, and why. If you have the trace, <a href={linkTo('trace')}>check it</a> and see what is wrong with it.</p>
-      <p>One that came just now may take a moment. <a href={linkTo('inbox')}>Back to the inbox</a></p>
+      <p class="mono">
+        <Line text={id} most={200} />
+      </p>
+      <p>
+        A trace that was refused is not kept: only its batch says how many were, and why. If you
+        have the trace, <a href={linkTo('trace')}>check it</a> and see what is wrong with it.
+      </p>
+      <p>
+        One that came just now may take a moment. <a href={linkTo('inbox')}>Back to the inbox</a>
+      </p>
     </Empty>
   );
 }
@@ -67,20 +93,50 @@ function useKeys(around: Around | null, parts: number): void {
       document.getElementById(`component-${next - 1}`)?.scrollIntoView({block: 'nearest'});
     };
     return addCommands([
-      {keys: '[ p', what: 'The agent\u2019s trace before', group: 'Trace', run: () => open(around?.previous)},
-      {keys: '] n', what: 'The agent\u2019s trace behind', group: 'Trace', run: () => open(around?.next)},
+      {
+        keys: '[ p',
+        what: 'The agent\u2019s trace before',
+        group: 'Trace',
+        run: () => open(around?.previous),
+      },
+      {
+        keys: '] n',
+        what: 'The agent\u2019s trace behind',
+        group: 'Trace',
+        run: () => open(around?.next),
+      },
       {keys: 'ArrowDown j', what: 'Next component', group: 'Trace', run: () => step(1)},
       {keys: 'ArrowUp k', what: 'Component before', group: 'Trace', run: () => step(-1)},
-      {keys: 'd', what: 'In the debugger', group: 'Trace',
-       run: () => around && go('debugger', `agent/${around.agent_id_hash}`, around.nodes[0] ? {node: around.nodes[0]} : {})},
+      {
+        keys: 'd',
+        what: 'In the debugger',
+        group: 'Trace',
+        run: () =>
+          around &&
+          go(
+            'debugger',
+            `agent/${around.agent_id_hash}`,
+            around.nodes[0] ? {node: around.nodes[0]} : {},
+          ),
+      },
     ]);
   }, [around, parts]);
 }
 
 function Step({row, way}: {row: Row | null | undefined; way: 'prev' | 'next'}) {
-  const words = way === 'prev' ? 'The agent\u2019s trace before ([)' : 'The agent\u2019s trace behind (])';
+  const words =
+    way === 'prev' ? 'The agent\u2019s trace before ([)' : 'The agent\u2019s trace behind (])';
   return (
-    <button type="button" class="quiet" title={words} aria-label={words} disabled={!row} onClick={() => open(row)}><Icon name={way} /></button>
+    <button
+      type="button"
+      class="quiet"
+      title={words}
+      aria-label={words}
+      disabled={!row}
+      onClick={() => open(row)}
+    >
+      <Icon name={way} />
+    </button>
   );
 }
 
@@ -89,7 +145,8 @@ function Shown({id, read, around}: {id: string; read: Read; around: Around | nul
   const components = useMemo(() => componentsOf(trace), [trace]);
   const {verdict} = answer;
   const agent = around?.agent_id_hash ?? answer.entry.actor;
-  const at = stringMember(trace, 'completed_at') ?? components[components.length - 1]?.timestamp ?? '';
+  const at =
+    stringMember(trace, 'completed_at') ?? components[components.length - 1]?.timestamp ?? '';
   const part = route.value.query['part'];
   const chosen = part ? Number(part) - 1 : null;
   useKeys(around, components.length);
@@ -98,22 +155,57 @@ function Shown({id, read, around}: {id: string; read: Read; around: Around | nul
     <>
       <header class="screen-head">
         <Step row={around?.previous} way="prev" />
-        <h1 class="line"><button type="button" class="link trace-id mono" title="Copy the id" onClick={() => copy(id, 'Id')}><Line text={id} most={80} /></button></h1>
+        <h1 class="line">
+          <button
+            type="button"
+            class="link trace-id mono"
+            title="Copy the id"
+            onClick={() => copy(id, 'Id')}
+          >
+            <Line text={id} most={80} />
+          </button>
+        </h1>
         <Step row={around?.next} way="next" />
         <Badge tone={TONES[verdict.verdict]}>{verdict.verdict}</Badge>
-        <Badge title="What the agent shared of its decision">{answer.level.replace('_', ' ')}</Badge>
-        {verdict.trace_type && <Badge tone="info"><Line text={verdict.trace_type} most={40} /></Badge>}
+        <Badge title="What the agent shared of its decision">
+          {answer.level.replace('_', ' ')}
+        </Badge>
+        {verdict.trace_type && (
+          <Badge tone="info">
+            <Line text={verdict.trace_type} most={40} />
+          </Badge>
+        )}
         <span class="grow" />
-        <span class="dim">agent <span class="mono"><Line text={shortAgent(agent)} most={40} /></span></span>
-        <span class="dim"><Line text={when(at)} most={40} /></span>
+        <span class="dim">
+          agent{' '}
+          <span class="mono">
+            <Line text={shortAgent(agent)} most={40} />
+          </span>
+        </span>
+        <span class="dim">
+          <Line text={when(at)} most={40} />
+        </span>
       </header>
       <div class="trace-body">
         <div class="trace-main">
           <Refusal verdict={verdict} />
-          {lowered && <p class="trace-note"><Icon name="warn" /> You see less than is recorded: your token reads up to {answer.level.replace('_', ' ')}. What is left out is still signed and in the ledger.</p>}
-          <Pipeline components={components} isSigned={verdict.verdict === 'holds' && verdict.signed !== null} chosen={chosen}
-                    onChoose={(index) => adjust({part: chosen === index ? null : String(index + 1)}, false)}
-                    nodeLink={(index) => (around?.nodes[index] ? linkTo('debugger', `agent/${agent}`, {node: around.nodes[index]!}) : null)} />
+          {lowered && (
+            <p class="trace-note">
+              <Icon name="warn" /> You see less than is recorded: your token reads up to{' '}
+              {answer.level.replace('_', ' ')}. What is left out is still signed and in the ledger.
+            </p>
+          )}
+          <Pipeline
+            components={components}
+            isSigned={verdict.verdict === 'holds' && verdict.signed !== null}
+            chosen={chosen}
+            onChoose={(index) => adjust({part: chosen === index ? null : String(index + 1)}, false)}
+            nodeLink={(index) =>
+              around?.nodes[index]
+                ? linkTo('debugger', `agent/${agent}`, {node: around.nodes[index]!})
+                : null
+            }
+          />
         </div>
         <aside class="trace-side" aria-label="What is known about the trace">
           <SignedPanel verdict={verdict} />

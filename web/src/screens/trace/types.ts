@@ -41,14 +41,22 @@ export interface Row {
   signature_verified: boolean;
   conscience: {passed: boolean | null; overridden: boolean | null};
   scores: {csdma: number | null; k_eff: number | null};
-  idma: {check: string | null; fragility_flag: boolean | null; phase: string | null; phase_computed: string | null};
+  idma: {
+    check: string | null;
+    fragility_flag: boolean | null;
+    phase: string | null;
+    phase_computed: string | null;
+  };
   audit: {seq: number | null; hash: string | null};
 }
 
 export interface Around {
   agent_id_hash: string;
   batch: {
-    batch_id: string; received: number; accepted: number; rejected: number;
+    batch_id: string;
+    received: number;
+    accepted: number;
+    rejected: number;
     correlation_metadata: Record<string, unknown> | null;
   } | null;
   next: Row | null;
