@@ -160,7 +160,7 @@ add_test(NAME install COMMAND install/test_install.sh ${CMAKE_BINARY_DIR} ${CMAK
 set_tests_properties(install PROPERTIES LABELS install)
 
 # The page's own tests, where node and what its lock file names are there.
-foreach(kind unit browser)
+foreach(kind lint unit browser)
   cx_script(web_${kind} web ${CMAKE_CURRENT_SOURCE_DIR}/web.sh ${kind})
 endforeach()
 set_tests_properties(web_browser PROPERTIES PROCESSORS 2)

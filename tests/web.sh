@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# web.sh unit|browser - the page's own tests; 77 with the reason where they cannot run.
+# web.sh lint|unit|browser - the page's own tests; 77 with the reason where they cannot run.
 set -euo pipefail
 cd "$(dirname "$0")/../web"
 
@@ -12,6 +12,10 @@ command -v node >/dev/null || skip "node is not there (scripts/install-deps.sh b
 [ -d node_modules/vitest ] || skip "web/node_modules is not there (scripts/npm-ci.sh test)"
 
 case "${1:-}" in
+lint)
+    [ -d node_modules/@biomejs/biome ] || skip "Biome is not there (scripts/npm-ci.sh test)"
+    exec node node_modules/@biomejs/biome/bin/biome ci --colors=off --error-on-warnings .
+    ;;
 unit)
     node node_modules/typescript/bin/tsc --noEmit
     out=$(mktemp)
@@ -25,7 +29,7 @@ unit)
     ;;
 browser) exec node test/browser/run.mjs ;;
 *)
-    echo "usage: $0 unit|browser" >&2
+    echo "usage: $0 lint|unit|browser" >&2
     exit 2
     ;;
 esac

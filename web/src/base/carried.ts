@@ -210,7 +210,9 @@ export class Carried implements Answers {
     const path: NodeDetail[] = [];
     let at = n;
     let state: State | undefined;
-    while (at !== null && !(state = this.states.get(at))) {
+    while (at !== null) {
+      state = this.states.get(at);
+      if (state) break;
       const node = this.byNumber.get(at);
       if (!node) break;
       path.push(node);

@@ -1,8 +1,8 @@
 // load.ts - an answer that is on its way, here, or has failed, as a signal.
 
-import {signal, type ReadonlySignal} from '@preact/signals';
+import {type ReadonlySignal, signal} from '@preact/signals';
 import {useEffect, useMemo} from 'preact/hooks';
-import {ApiError, get, getAsWritten, type Query} from './api';
+import {type ApiError, get, getAsWritten, type Query} from './api';
 
 export interface Loaded<T> {
   /** What came last, kept while something newer is on its way. */

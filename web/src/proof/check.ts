@@ -224,7 +224,8 @@ export function checkStateProof(proofBytes: Uint8Array, manifestBytes: Uint8Arra
   const report = blank('multiproof');
   return judged(report, () => {
     const value = decode(proofBytes);
-    const manifest = (report.manifest = readManifest(manifestBytes));
+    const manifest = readManifest(manifestBytes);
+    report.manifest = manifest;
     if (!namesItsRoot(manifest)) checkRoots(report, {} as StateProof, manifest);
     schemeOfProof(value);
     const proof = readAfterRoots(report, value, manifest);
@@ -348,7 +349,8 @@ export function checkInclusion(
   expectedIs: string,
 ): Uint8Array {
   if (!proof.entry) throw new Broken('NoLeaf', 'the entry is not in the proof');
-  const entry = (report.entry = readEntry(proof.entry));
+  const entry = readEntry(proof.entry);
+  report.entry = entry;
   if (entry.seq !== proof.index) throw new Broken('LeafMismatch', 'the entry has another number');
   const folded = foldInclusion(
     proof.scheme,
@@ -446,7 +448,8 @@ function checkPack(report: Report, map: Map<number | string, Cbor>, trust: Trust
   if (map.get(0) !== 1) throw new Wrong('pack: unknown schema');
   if (map.has(6) && map.get(2) !== 'matrix-1') throw new Wrong('pack: records stand in the proof');
   const value = decode(asBytes(map.get(3), 'proof'));
-  const manifest = (report.manifest = readManifest(asBytes(map.get(4), 'manifest')));
+  const manifest = readManifest(asBytes(map.get(4), 'manifest'));
+  report.manifest = manifest;
   report.scheme = manifest.scheme.name;
   if (map.get(2) !== manifest.scheme.name)
     throw new Broken('SchemeMismatch', 'pack and manifest are of different schemes');

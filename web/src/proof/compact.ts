@@ -29,7 +29,8 @@ class Told {
     if (this.place >= this.presence.length * 8)
       throw new Malformed('a sibling of which nothing is said');
     if (bit(this.presence, this.place++) === 0) return ZEROS;
-    const hash = this.hashes.subarray(this.at, (this.at += 32));
+    const hash = this.hashes.subarray(this.at, this.at + 32);
+    this.at += 32;
     if (hash.length !== 32 || equal(hash, ZEROS))
       throw new Malformed('a sibling that is said to be there and is not');
     return hash;

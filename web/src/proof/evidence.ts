@@ -19,7 +19,7 @@ import {verifyEd25519} from './ed25519';
 import {isEvidence, readBlock, readEvidence, type Evidence, type Journal} from './evidence_read';
 import {checkCommit, checkRun, readObject} from './evidence_run';
 import {manifestDigest, type Manifest} from './manifest';
-import {checkNote, readCheckpoint, type VerifierKey} from './note';
+import {checkNote, type Checkpoint, readCheckpoint, type VerifierKey} from './note';
 import {sha256} from './sha256';
 import {readUri, ulid} from './uri';
 
@@ -135,7 +135,7 @@ function keyNamed(key: VerifierKey, name: string): VerifierKey {
 }
 
 function isSigned(c: Checker, journal: Journal, number: number): boolean {
-  let note;
+  let note: Checkpoint;
   try {
     note = readCheckpoint(new TextDecoder('utf-8', {fatal: true}).decode(journal.checkpoint!));
   } catch (error) {
@@ -527,13 +527,13 @@ export function checkEvidence(data: Uint8Array, trust: EvidenceTrust): EvidenceR
   if (read.verdict === 'broken')
     return empty(read.reason === 'NotRead' ? 'NonCanonical' : read.reason!, read.message);
   checkJournals(c);
-  c.evidence.entries.forEach((_, i) => checkEntry(c, i));
+  for (const i of c.evidence.entries.keys()) checkEntry(c, i);
   checkSubject(c);
   checkRun(c);
   checkCommit(c);
-  c.evidence.decisions.forEach((_, i) => checkDecision(c, i));
-  c.evidence.memories.forEach((_, i) => checkMemory(c, i));
-  c.evidence.packs.forEach((_, i) => checkPack(c, i));
+  for (const i of c.evidence.decisions.keys()) checkDecision(c, i);
+  for (const i of c.evidence.memories.keys()) checkMemory(c, i);
+  for (const i of c.evidence.packs.keys()) checkPack(c, i);
   conclude(c);
   c.limits.unshift(PAGE_NOT_CHECKED);
   const worst = c.findings.find((one) => one.verdict === 'broken') ?? c.findings[0];

@@ -56,7 +56,8 @@ function matrixEmpties(): Uint8Array[] {
   made[256] = sha256(domain('snapshot.smt.empty'));
   for (let depth = 255; depth >= 0; depth--)
     made[depth] = matrix1.node(made[depth + 1]!, made[depth + 1]!);
-  return (empties = made);
+  empties = made;
+  return made;
 }
 
 const matrix1: Scheme = {

@@ -20,7 +20,9 @@ function block(h: Uint32Array, view: DataView, at: number, w: Uint32Array): void
     b = a;
     a = t;
   }
-  [a, b, c, d, e].forEach((value, i) => (h[i] = h[i]! + value));
+  [a, b, c, d, e].forEach((value, i) => {
+    h[i] = h[i]! + value;
+  });
 }
 
 export function sha1(message: Uint8Array): Uint8Array {
@@ -33,6 +35,8 @@ export function sha1(message: Uint8Array): Uint8Array {
     w = new Uint32Array(80);
   for (let at = 0; at < padded.length; at += 64) block(h, view, at, w);
   const out = new Uint8Array(20);
-  h.forEach((word, i) => new DataView(out.buffer).setUint32(4 * i, word));
+  h.forEach((word, i) => {
+    new DataView(out.buffer).setUint32(4 * i, word);
+  });
   return out;
 }

@@ -59,7 +59,9 @@ function block(state: Uint32Array, view: DataView, at: number, w: Uint32Array): 
     b = a;
     a = (t1 + t2) | 0;
   }
-  [a, b, c, d, e, f, g, h].forEach((value, i) => (state[i] = state[i]! + value));
+  [a, b, c, d, e, f, g, h].forEach((value, i) => {
+    state[i] = state[i]! + value;
+  });
 }
 
 export function sha256(...parts: readonly Uint8Array[]): Uint8Array {
@@ -73,6 +75,8 @@ export function sha256(...parts: readonly Uint8Array[]): Uint8Array {
     w = new Uint32Array(64);
   for (let at = 0; at < padded.length; at += 64) block(state, view, at, w);
   const out = new Uint8Array(32);
-  state.forEach((word, i) => new DataView(out.buffer).setUint32(4 * i, word));
+  state.forEach((word, i) => {
+    new DataView(out.buffer).setUint32(4 * i, word);
+  });
   return out;
 }

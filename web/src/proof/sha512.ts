@@ -25,10 +25,11 @@ let constants: {k: bigint[]; start: bigint[]} | null = null;
 
 /** The first 64 bits of the fractions of cube and square roots of the first primes. */
 function tables(): {k: bigint[]; start: bigint[]} {
-  return (constants ??= {
+  constants ??= {
     k: primes(80).map((prime) => root(prime << 192n, 3n) & MASK),
     start: primes(8).map((prime) => root(prime << 128n, 2n) & MASK),
-  });
+  };
+  return constants;
 }
 
 const rotate = (x: bigint, by: bigint): bigint => ((x >> by) | (x << (64n - by))) & MASK;
@@ -74,7 +75,9 @@ function block(state: bigint[], view: DataView, at: number, k: readonly bigint[]
     b = a;
     a = (t1 + t2) & MASK;
   }
-  [a, b, c, d, e, f, g, h].forEach((value, i) => (state[i] = (state[i]! + value) & MASK));
+  [a, b, c, d, e, f, g, h].forEach((value, i) => {
+    state[i] = (state[i]! + value) & MASK;
+  });
 }
 
 export function sha512(message: Uint8Array): Uint8Array {
@@ -87,6 +90,8 @@ export function sha512(message: Uint8Array): Uint8Array {
   const state = [...start];
   for (let at = 0; at < padded.length; at += 128) block(state, view, at, k);
   const out = new Uint8Array(64);
-  state.forEach((word, i) => new DataView(out.buffer).setBigUint64(8 * i, word));
+  state.forEach((word, i) => {
+    new DataView(out.buffer).setBigUint64(8 * i, word);
+  });
   return out;
 }

@@ -80,6 +80,7 @@ export function VirtualList<T>(props: Props<T>) {
   for (let i = first; i < last; i++) {
     const item = items[i]!;
     rows.push(
+      // biome-ignore lint/a11y/useKeyWithClickEvents: the list takes the keys of its rows
       <div
         key={props.keyOf(item, i)}
         id={`${props.label}-${i}`.replace(/\W+/g, '-')}

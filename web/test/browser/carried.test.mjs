@@ -17,7 +17,7 @@ function render(from, to, ...more) {
 
 const said = (page) =>
   page.evaluate(() =>
-    ['.event', '.state', '.why'].map((pane) => document.querySelector(pane)?.innerText ?? ''),
+    ['.event', '.state', '.why'].map((pane) => document.querySelector(pane)?.textContent ?? ''),
   );
 
 /** Brings both to a moment and waits until they say the same of it. */

@@ -17,14 +17,13 @@ function parted() {
     ['left', ['look', 'ask', 'think', 'pay', 'end']],
     ['right', ['look', 'think', 'pay', 'end']],
   ])
-    steps.forEach((action, i) =>
+    for (const [i, action] of steps.entries())
       writer.add(
         who,
         {action},
         action === 'pay' ? {paid: {sum: who}} : {[action]: 1},
         i === 0 ? {parents: [root]} : {},
-      ),
-    );
+      );
   return writer.text();
 }
 
@@ -130,11 +129,9 @@ export default {
         .waitFor();
       assert.match(page.url(), new RegExp(`compare/run/${s.fixed}`));
       // Against one branch of the other only.
-      await page
-        .getByLabel('Side b')
-        .selectOption({
-          label: await page.getByLabel('Side b').locator('option').nth(1).textContent(),
-        });
+      await page.getByLabel('Side b').selectOption({
+        label: await page.getByLabel('Side b').locator('option').nth(1).textContent(),
+      });
       await page.getByText(/There are \d+ steps of a/).waitFor();
       assert.match(page.url(), /b=%40run/);
     },

@@ -21,6 +21,7 @@ export const HOSTILE = [
   '--><style>*{display:none}</style><!--',
   '</textarea></title></style><script>alert(1)</script>',
   '{{constructor.constructor("window.pwned=1")()}}',
+  // biome-ignore lint/suspicious/noTemplateCurlyInString: a template that must stay text
   '${window.pwned=1}',
   '\u202egnp.exe\u202c',
   '\u2066iso\u2069',

@@ -200,7 +200,7 @@ export function ChangeRow({change}: {change: Change}) {
       <span class="change-old">
         <Short value={change.old} most={60} />
       </span>
-      <span class="change-arrow" aria-label="became">
+      <span class="change-arrow" role="img" aria-label="became">
         {'\u2192'}
       </span>
       <span class="change-new">

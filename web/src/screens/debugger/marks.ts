@@ -158,7 +158,10 @@ export function drawMark(
   const of = KINDS[kind];
   if (!of) return;
   let path = paths.get(kind);
-  if (!path) paths.set(kind, (path = new Path2D(of.path)));
+  if (!path) {
+    path = new Path2D(of.path);
+    paths.set(kind, path);
+  }
   ctx.save();
   ctx.translate(x - 5, y);
   ctx.fillStyle = ctx.strokeStyle = tone;

@@ -150,7 +150,7 @@ function Step({
       </span>
       <span class="step-what">
         <Short value={write.old} most={50} />
-        <span class="change-arrow" aria-label="became">
+        <span class="change-arrow" role="img" aria-label="became">
           {'\u2192'}
         </span>
         <Short value={write.new} most={70} />

@@ -39,7 +39,7 @@ function Rung({step, number}: {step: Step; number: number}) {
         {'\u2016'}
       </span>
       <Hash bytes={step.right} kind={kind('right', step.right)} />
-      <span class="rung-arrow" aria-label="gives">
+      <span class="rung-arrow" role="img" aria-label="gives">
         {'\u2192'}
       </span>
       <Hash bytes={step.result} kind="result" />

@@ -254,6 +254,7 @@ function OwnFile() {
     setProof({bytes: new Uint8Array(await file.arrayBuffer()), file: file.name, stated: {}});
   };
   return (
+    // biome-ignore lint/a11y/noStaticElementInteractions: the input does the same without a mouse
     <div
       class="own"
       onDragOver={(event) => event.preventDefault()}

@@ -64,8 +64,8 @@ export function unquote(text: string, start = 0): {name: string; end: number} | 
       continue;
     }
     const octal = /^[0-3][0-7]{2}/.exec(text.slice(at + 1, at + 4));
-    const escape = text[at + 1] ?? '';
-    bytes.push(octal ? parseInt(octal[0], 8) : (ESCAPES[escape] ?? 63));
+    const letter = text[at + 1] ?? '';
+    bytes.push(octal ? parseInt(octal[0], 8) : (ESCAPES[letter] ?? 63));
     at += octal ? 4 : 2;
   }
   if (text[at] !== '"') return null;

@@ -179,7 +179,7 @@ export function entry<T>(table: Readonly<Record<string, T>>, key: string): T | u
 
 /** "D07 README.md" as rule, what the rule says, and what it is about. */
 export function readViolation(text: string): {rule: string; meaning: string; about: string} {
-  const match = /^([A-Z]\d\d|[a-z_]{3,40})(?: ([^]*))?$/.exec(text);
+  const match = /^([A-Z]\d\d|[a-z_]{3,40})(?: ([\s\S]*))?$/.exec(text);
   const rule = match?.[1] ?? '';
   if (!match || (entry(RULES, rule) === undefined && !/^[A-Z]\d\d$/.test(rule)))
     return {rule: '', meaning: '', about: text};

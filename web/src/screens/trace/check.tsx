@@ -52,6 +52,7 @@ export function CheckTrace() {
         <h1>Traces</h1>
       </header>
       <div class="trace-body">
+        {/* biome-ignore lint/a11y/noStaticElementInteractions: the input does the same without a mouse */}
         <div
           class="trace-main"
           onDragOver={(event) => event.preventDefault()}
