@@ -130,6 +130,7 @@ endif()
 
 if(Python3_FOUND)
   cx_check(check_layers ${Python3_EXECUTABLE} tools/check_layers.py)
+  cx_check(check_api_types ${Python3_EXECUTABLE} tools/api_types.py --check $<TARGET_FILE:cortex>)
   cx_check(check_docs ${Python3_EXECUTABLE} tools/check_docs.py)
   cx_check(check_packages ${Python3_EXECUTABLE} tools/check_packages.py)
   cx_check(check_layers_selftest ${Python3_EXECUTABLE} tools/check_layers.py --selftest)

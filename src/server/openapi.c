@@ -2,6 +2,7 @@
  * openapi.c - the OpenAPI 3.1 document, made from the table of routes.
  */
 #include "json/json.h"
+#include "server/openapi_type.h"
 #include "server/param.h"
 #include "server/route.h"
 
@@ -56,16 +57,35 @@ static void add_params(cx_buf *out, const cx_route *route)
     cx_buf_add_z(out, "],");
 }
 
-static void add_code(cx_buf *out, const char *code, const char *type)
+/* {"MEDIA":{"schema":{..}}}; `type` NULL: without a schema. */
+static void add_content(cx_buf *out, const char *media, const char *type)
 {
+    cx_buf_add_byte(out, '{');
+    str(out, media);
+    cx_buf_add_z(out, ":{");
+    if (type != NULL) {
+        cx_buf_add_z(out, "\"schema\":");
+        cx_api_type_schema(type, out);
+    }
+    cx_buf_add_z(out, "}}");
+}
+
+static void add_code(cx_buf *out, const char *code, const cx_route *route)
+{
+    bool is_good = code[0] == '2', is_problem = code[0] >= '4';
     cx_buf_add_byte(out, '"');
     cx_buf_add(out, code, 3);
-    cx_buf_add_z(out, "\":{\"content\":{");
-    str(out, type);
-    cx_buf_add_z(out, strcmp(type, "application/problem+json") == 0
-                          ? ":{\"schema\":{\"$ref\":\"#/components/schemas/problem\"}}"
-                          : ":{}");
-    cx_buf_printf(out, "},\"description\":\"%s\"}", code[0] == '2' ? "answered" : "a problem");
+    cx_buf_add_z(out, "\":{");
+    if (is_good || is_problem) {
+        cx_buf_add_z(out, "\"content\":");
+        add_content(out, is_good ? route->answers : "application/problem+json",
+                    is_good ? route->response_type : "Problem");
+        cx_buf_add_byte(out, ',');
+    }
+    cx_buf_printf(out, "\"description\":\"%s\"}",
+                  is_good      ? "answered"
+                  : is_problem ? "a problem"
+                               : "not modified");
 }
 
 static void add_answers(cx_buf *out, const cx_route *route)
@@ -76,15 +96,15 @@ static void add_answers(cx_buf *out, const cx_route *route)
     for (const char *code = route->codes; *code != 0; code += code[3] == ' ' ? 4 : 3, any = true) {
         if (any)
             cx_buf_add_byte(out, ',');
-        add_code(out, code, code[0] == '2' ? route->answers : "application/problem+json");
+        add_code(out, code, route);
     }
     for (size_t i = 0; i < CX_COUNT_OF(guarded) && !route->open; i++) {
         cx_buf_add_byte(out, ',');
-        add_code(out, guarded[i], "application/problem+json");
+        add_code(out, guarded[i], route);
     }
     if (route->has_body) {
         cx_buf_add_byte(out, ',');
-        add_code(out, "415", "application/problem+json");
+        add_code(out, "415", route);
     }
     cx_buf_add_byte(out, '}');
 }
@@ -117,10 +137,11 @@ static void add_operation(cx_buf *out, const cx_route *route)
         cx_buf_add_byte(out, (uint8_t)(*c | 0x20));
     cx_buf_add_z(out, "\":{");
     add_params(out, route);
-    if (route->has_body)
-        cx_buf_printf(out,
-                      "\"requestBody\":{\"content\":{\"application/json\":{}},\"required\":%s},",
-                      route->body_optional ? "false" : "true");
+    if (route->has_body) {
+        cx_buf_add_z(out, "\"requestBody\":{\"content\":");
+        add_content(out, "application/json", route->request_type);
+        cx_buf_printf(out, ",\"required\":%s},", route->body_optional ? "false" : "true");
+    }
     add_answers(out, route);
     add_scopes(out, route);
     cx_buf_add_z(out, ",\"summary\":");
@@ -170,16 +191,26 @@ static bool is_first(size_t at)
     return true;
 }
 
+static void add_types(cx_buf *out)
+{
+    for (size_t i = 0; i < cx_api_type_count; i++) {
+        cx_buf_add_z(out, i > 0 ? ",\"" : "\"");
+        cx_buf_add_z(out, cx_api_types[i].name);
+        cx_buf_add_z(out, "\":");
+        cx_api_type_schema(cx_api_types[i].notation, out);
+    }
+}
+
 cx_status cx_route_openapi(cx_buf *out, cx_err *err)
 {
     bool any = false;
     cx_buf_printf(out,
                   "{\"openapi\":\"3.1.0\",\"info\":{\"title\":\"Cortex\",\"version\":\"%s\"},"
-                  "\"components\":{\"schemas\":{\"problem\":{\"type\":\"object\",\"required\":"
-                  "[\"type\",\"title\",\"status\",\"detail\",\"instance\",\"errors\"]}},"
-                  "\"securitySchemes\":{\"bearer\":{\"type\":\"http\",\"scheme\":\"bearer\"}}},"
-                  "\"paths\":{",
+                  "\"components\":{\"securitySchemes\":{\"bearer\":{\"type\":\"http\","
+                  "\"scheme\":\"bearer\"}},\"schemas\":{",
                   cx_version());
+    add_types(out);
+    cx_buf_add_z(out, "}},\"paths\":{");
     for (size_t i = 0; i < cx_route_count; i++) {
         if (cx_routes[i].otlp || !is_first(i))
             continue;

@@ -91,15 +91,16 @@ static const cx_route_param cx_inbox_params[] = {
     {.name = "cursor", .type = CX_PARAM_TEXT, .help = "next_cursor of the answer before."}};
 static const cx_route_param cx_inbox_facets_params[] = {CX_INBOX_PARAMS};
 
-#define CX_INBOX(end, list, function, what)                                                 \
+#define CX_INBOX(end, list, type, function, what)                                           \
     {.method = "GET", .path = "/api/v1/inbox" end, .homeless = true,                        \
      .scopes = CX_SCOPE_READ | CX_SCOPE_RUN_READ, .where = CX_RUN_READ, PARAMS(list),       \
-     .answers = JSON, .codes = "200 503", .handler = function, .summary = what}
+     .answers = JSON, .response_type = (type), .codes = "200 503", .handler = function,     \
+     .summary = what}
 
-#define CX_VIEW(end, list, function, what)                                                  \
+#define CX_VIEW(end, list, type, function, what)                                            \
     {.method = "GET", .path = "/api/v1/view/{branch...}/" end, .homeless = true,            \
-     READING_ALL, PARAMS(list), .answers = JSON, .codes = "200 404 503",                    \
-     .handler = function, .summary = what}
+     READING_ALL, PARAMS(list), .answers = JSON, .response_type = (type),                   \
+     .codes = "200 404 503", .handler = function, .summary = what}
 
 #define CX_ROUTES_OF_PAGE                                                                \
     {.method = "GET",                                                                    \
@@ -125,6 +126,7 @@ static const cx_route_param cx_inbox_facets_params[] = {CX_INBOX_PARAMS};
          .homeless = true,                                                               \
          .where = CX_RUN_HERE,                                                           \
          .answers = JSON,                                                                \
+         .response_type = "Session",                                                     \
          .codes = "200",                                                                 \
          .handler = cx_api_session_begin,                                                \
          .summary = "Turns the bearer token into a session, held by an HttpOnly cookie"}, \
@@ -133,6 +135,7 @@ static const cx_route_param cx_inbox_facets_params[] = {CX_INBOX_PARAMS};
          .homeless = true,                                                               \
          .where = CX_RUN_HERE,                                                           \
          .answers = JSON,                                                                \
+         .response_type = "Session",                                                     \
          .codes = "200",                                                                 \
          .handler = cx_api_session,                                                      \
          .summary = "Who asks, what the token may, and what is served here"},            \
@@ -141,6 +144,7 @@ static const cx_route_param cx_inbox_facets_params[] = {CX_INBOX_PARAMS};
          .homeless = true,                                                               \
          .where = CX_RUN_HERE,                                                           \
          .answers = JSON,                                                                \
+         .response_type = "Empty",                                                       \
          .codes = "200",                                                                 \
          .handler = cx_api_session_end,                                                  \
          .summary = "Ends the session"},                                                 \
@@ -149,28 +153,29 @@ static const cx_route_param cx_inbox_facets_params[] = {CX_INBOX_PARAMS};
          .homeless = true,                                                               \
          READING_ALL,                                                                    \
          .answers = JSON,                                                                \
+         .response_type = "Histories",                                                   \
          .codes = "200 503",                                                             \
          .handler = cx_api_view_list,                                                    \
          .summary = "The histories that can be looked at"},                              \
-        CX_INBOX("", cx_inbox_params, cx_api_inbox,                                      \
+        CX_INBOX("", cx_inbox_params, "InboxPage", cx_api_inbox,                         \
                  "Traces, histories, runs and alerts in one list, newest first"),        \
-        CX_INBOX("/facets", cx_inbox_facets_params, cx_api_inbox_facets,                 \
+        CX_INBOX("/facets", cx_inbox_facets_params, "InboxFacets", cx_api_inbox_facets,  \
                  "How that list divides: how many there are of each value"),             \
-        CX_VIEW("summary", cx_view_params, cx_api_view_summary,                          \
+        CX_VIEW("summary", cx_view_params, "ViewSummary", cx_api_view_summary,           \
                 "A history's lanes, extent, verdict and findings"),                      \
-        CX_VIEW("overview", cx_view_overview_params, cx_api_view_overview,               \
+        CX_VIEW("overview", cx_view_overview_params, "ViewOverview", cx_api_view_overview, \
                 "A history from far away: what stands where, counted"),                  \
-        CX_VIEW("window", cx_view_window_params, cx_api_view_window,                     \
+        CX_VIEW("window", cx_view_window_params, "ViewWindow", cx_api_view_window,       \
                 "Nodes and edges between two columns"),                                  \
-        CX_VIEW("node", cx_view_node_params, cx_api_view_node,                           \
+        CX_VIEW("node", cx_view_node_params, "ViewNode", cx_api_view_node,               \
                 "One node: event, changes, parents, children, findings"),                \
-        CX_VIEW("values", cx_view_values_params, cx_api_view_values,                     \
+        CX_VIEW("values", cx_view_values_params, "ViewLevel", cx_api_view_values,        \
                 "One level of the state at a node"),                                     \
-        CX_VIEW("writes", cx_view_writes_params, cx_api_view_writes,                     \
+        CX_VIEW("writes", cx_view_writes_params, "ViewWrites", cx_api_view_writes,       \
                 "The changes of a key before a node, and the next one behind it"),       \
-        CX_VIEW("compare", cx_view_compare_params, cx_api_view_compare,                  \
+        CX_VIEW("compare", cx_view_compare_params, "ViewComparison", cx_api_view_compare, \
                 "Two nodes side by side, from their common ancestor"),                   \
-        CX_VIEW("heat", cx_view_heat_params, cx_api_view_heat,                           \
+        CX_VIEW("heat", cx_view_heat_params, "ViewHeat", cx_api_view_heat,               \
                 "Where branches, time, cost or overrides gather: agents by time"),
 
 #endif

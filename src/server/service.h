@@ -195,6 +195,7 @@ typedef struct cx_route {
     size_t param_count;
     const char *summary;
     const char *answers; /* "application/json"; NULL = no body worth describing */
+    const char *request_type, *response_type; /* of openapi_type.h; NULL = none is described */
     const char *codes;   /* what it answers besides 401, 403, 405, 415, 422: "200 404" */
     cx_handler *handler;
 } cx_route;

@@ -29,6 +29,7 @@ import warnings
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 from agent import Agent, batch  # noqa: E402
+import shapes  # noqa: E402,F401  JSON answers are checked against docs/openapi.json
 
 BIN = os.path.abspath(sys.argv[1] if len(sys.argv) > 1 else os.environ["CORTEX_BIN"])
 FULL = os.environ.get("CORTEX_HTTP_FULL") == "1"

@@ -15,6 +15,7 @@ import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "cli"))
+import shapes  # noqa: E402,F401  JSON answers are checked against docs/openapi.json
 from kit import BIN, TESTS, Folder, check, main, run, test  # noqa: E402
 from run_kit import GOLDEN, Repo, golden  # noqa: E402
 

@@ -12,6 +12,8 @@ import sys
 import tempfile
 import urllib.parse
 
+import shapes  # noqa: F401  JSON answers are checked against docs/openapi.json
+
 BIN = os.environ.get("CORTEX_BIN", "cortex")
 tests = []
 

@@ -16,6 +16,7 @@ import tempfile
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "cli"))
+import shapes  # noqa: E402,F401  JSON answers are checked against docs/openapi.json
 from kit import BIN, Folder, check, main, test  # noqa: E402
 from run_kit import GOLDEN, SCENARIOS, Repo, approve, clean_env, contract, golden  # noqa: E402
 from run_kit import planned, sandboxed, says, with_planner, with_policies  # noqa: E402

@@ -10,6 +10,8 @@ import tempfile
 import time
 import urllib.parse
 
+import shapes  # noqa: F401  JSON answers are checked against docs/openapi.json
+
 BIN = os.environ.get("CORTEX_BIN", "cortex")
 EXAMPLES = pathlib.Path(__file__).resolve().parents[2] / "examples" / "traces"
 ALPHA, BETA = "976dbe5047633d39", "0f1710aec6e6a530"

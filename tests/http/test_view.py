@@ -11,6 +11,7 @@ import tempfile
 import urllib.parse
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "cli"))
+import shapes  # noqa: E402,F401  JSON answers are checked against docs/openapi.json
 from kit import BIN, TESTS, check, main, skip, test  # noqa: E402
 
 EXAMPLES = TESTS.parent / "examples"

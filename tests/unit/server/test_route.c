@@ -1,4 +1,5 @@
 /* The table of routes, and the document that is made from it. */
+#include "server/openapi_type.h"
 #include "tests/unit/server/asking.h"
 
 static cx_call call;
@@ -75,6 +76,72 @@ CX_TEST(route_table_is_whole)
                   strcmp(cx_routes[j].method, route->method) != 0);
     }
     CHECK_INT(open, 4);
+}
+
+/* What is JSON has a type, on the way in and out; the document does not describe OTLP. */
+CX_TEST(route_bodies_have_types)
+{
+    for (size_t i = 0; i < cx_route_count; i++) {
+        const cx_route *route = &cx_routes[i];
+        if (route->otlp)
+            continue;
+        CHECK((route->response_type != NULL) == (strcmp(route->answers, "application/json") == 0));
+        CHECK((route->request_type != NULL) == route->has_body);
+    }
+}
+
+static bool is_schema(const char *notation, const char *expected)
+{
+    cx_buf text;
+    cx_buf_init(&text, cx_alloc_default());
+    cx_api_type_schema(notation, &text);
+    bool is = cx_str_is(cx_buf_str(&text), expected);
+    if (!is)
+        printf("%s: %.*s\n", notation, (int)text.size, (const char *)text.data);
+    cx_buf_done(&text);
+    return is;
+}
+
+CX_TEST(type_notation)
+{
+    CHECK(is_schema("any", "{}"));
+    CHECK(is_schema("string", "{\"type\":\"string\"}"));
+    CHECK(is_schema("NodeRef", "{\"$ref\":\"#/components/schemas/NodeRef\"}"));
+    CHECK(is_schema("'a b'|null", "{\"anyOf\":[{\"const\":\"a b\"},{\"type\":\"null\"}]}"));
+    CHECK(is_schema("(integer|null)[][]",
+                    "{\"type\":\"array\",\"items\":{\"type\":\"array\",\"items\":{\"anyOf\":"
+                    "[{\"type\":\"integer\"},{\"type\":\"null\"}]}}}"));
+    CHECK(is_schema("[integer, string[]]",
+                    "{\"type\":\"array\",\"prefixItems\":[{\"type\":\"integer\"},{\"type\":"
+                    "\"array\",\"items\":{\"type\":\"string\"}}],\"items\":false,"
+                    "\"minItems\":2}"));
+    CHECK(is_schema("{}", "{\"type\":\"object\"}"));
+    CHECK(is_schema("{*: boolean}",
+                    "{\"type\":\"object\",\"additionalProperties\":{\"type\":\"boolean\"}}"));
+    CHECK(is_schema("{a: {b: string}, c?: number, d: integer, *: any}",
+                    "{\"type\":\"object\",\"required\":[\"a\",\"d\"],\"properties\":{\"a\":"
+                    "{\"type\":\"object\",\"required\":[\"b\"],\"properties\":{\"b\":{\"type\":"
+                    "\"string\"}}},\"c\":{\"type\":\"number\"},\"d\":{\"type\":\"integer\"}},"
+                    "\"additionalProperties\":{}}"));
+}
+
+/* Every type is well-formed, has one place, and is used by a route or by another type. */
+CX_TEST(types_are_used)
+{
+    cx_buf text;
+    cx_err err;
+    cx_buf_init(&text, cx_alloc_default());
+    CHECK_STATUS(cx_route_openapi(&text, &err), &err);
+    cx_str document = cx_buf_str(&text);
+    for (size_t i = 0; i < cx_api_type_count; i++) {
+        char reference[96];
+        int size = snprintf(reference, sizeof reference, "\"#/components/schemas/%s\"",
+                            cx_api_types[i].name);
+        REQUIRE(size > 0 && (size_t)size < sizeof reference);
+        CHECK(memmem(document.data, document.size, reference, (size_t)size) != NULL);
+        CHECK(cx_api_type_find(cx_str_z(cx_api_types[i].name)) == &cx_api_types[i]);
+    }
+    cx_buf_done(&text);
 }
 
 static size_t operations(const cx_json *paths)

@@ -1,0 +1,365 @@
+/*
+ * openapi_types.c - the table of types: what bodies of requests and responses consist of.
+ *
+ * Tests check answers of a running server against these types, and a member that is missing here
+ * fails them; the types of web/src/base/api-types.ts are generated from here.
+ */
+#include "server/openapi_type.h"
+
+#define NODE_MEMBERS                                                                     \
+    "agent: string, col: integer, id: string, lane: integer, n: integer, seq: integer, " \
+    "t: number|null"
+#define FILE_MEMBERS \
+    "media_type: string, name: string, path: string, sha256: string, size_bytes: integer"
+
+/* clang-format off */
+const cx_api_type cx_api_types[] = {
+    /* --- problems and sessions --------------------------------------------------------------- */
+
+    {"Problem", "{type: string, title: string, status: integer, detail: string, "
+                "instance?: string, errors?: ProblemError[], max_bytes?: integer}"},
+    {"ProblemError", "{parameter?: string, pointer?: string, reason: string}"},
+    {"Health", "{status: string}"},
+    {"Ready", "{index: string, status: string}"},
+    {"Session", "{file: string|null, level: TraceLevel, name: string, repo: boolean, "
+                "scopes: string[], traces: boolean, version: string}"},
+    {"Empty", "{}"},
+
+    /* --- traces ------------------------------------------------------------------------------ */
+
+    {"TraceLevel", "'generic'|'detailed'|'full_traces'"},
+    {"CheckVerdict", "'holds'|'broken'|'indeterminate'"},
+    {"Batch", "{events: any[], batch_timestamp?: string, consent_timestamp?: string, "
+              "trace_level?: string, correlation_metadata?: any, *: any}"},
+    {"BatchResult",
+     "{accepted: integer, errors: string[], received: integer, rejected: integer, "
+     "rejected_traces: string[], results: EventResult[], status: 'ok'|'partial'|'rejected'}"},
+    {"EventResult",
+     "{content_sha256?: string, detail?: string, entry?: EntryRef, form?: string, index: integer, "
+     "numbers?: string, path?: string, reason?: string, "
+     "status: 'stored'|'duplicate'|'conflict'|'unverified'|'rejected', stripped?: string[], "
+     "trace_id: string|null}"},
+    {"EntryRef", "{actor: string, seq: integer}"},
+    {"TraceRow",
+     "{action_success: boolean|null, agent_id_hash: string, "
+     "audit: {hash: string|null, seq: integer|null}, canonical_form: string|null, "
+     "cognitive_state: string|null, conscience: Conscience, envelope_signed: boolean, "
+     "idma: IdmaRow, scores: Scores, selected_action: string|null, signature_verified: boolean, "
+     "task_id: string|null, thought_id: string|null, timestamp: string, trace_id: string, "
+     "trace_level: TraceLevel, trace_type: string|null}"},
+    {"Conscience",
+     "{coherence_passed: boolean|null, entropy_passed: boolean|null, "
+     "epistemic_humility_passed: boolean|null, optimization_veto_passed: boolean|null, "
+     "overridden: boolean|null, passed: boolean|null, thought_depth_triggered: boolean|null, "
+     "updated_status_detected: boolean|null}"},
+    {"IdmaRow", "{check: string|null, fragility_flag: boolean|null, phase: string|null, "
+                "phase_computed: string|null}"},
+    {"Scores", "{coherence_level: number|null, correlation_risk: number|null, csdma: number|null, "
+               "dsdma: number|null, entropy_level: number|null, k_eff: number|null}"},
+    {"TraceRows", "{count: integer, next_cursor: string|null, traces: TraceRow[]}"},
+    {"TraceAnswer",
+     "{conflicts: TraceConflict[], entry: TraceEntry, level: TraceLevel, proof: TraceProof, "
+     "trace: any, verdict: TraceVerdict}"},
+    /* With raw=true: the trace as it was received. */
+    {"ReceivedTrace", "{components: any, trace_id: string, *: any}"},
+    {"TraceConflict", "{actor: string, content_sha256: string, received_at: string, seq: integer}"},
+    {"TraceEntry", "{actor: string, capture: string, content_sha256: string, received_at: string, "
+                   "seq: integer}"},
+    {"TraceProof", "{inclusion: string, journal_root: string, journal_size: integer, leaf: string, "
+                   "payload_salt: string|null}"},
+    {"TraceVerdict",
+     "{agent_id_hash: string|null, canonical_len: integer|null, canonical_sha256: string|null, "
+     "detail: string|null, form: string|null, key_id: string|null, numbers: string|null, "
+     "path: string|null, paths: string[], pqc: string|null, reason: string|null, "
+     "signed: string|null, trace_id: string|null, trace_level: string|null, "
+     "trace_type: string|null, verdict: CheckVerdict, warnings: string[]}"},
+    {"TraceCheck", "{left_out: integer, results: TraceVerdict[]}"},
+    {"TraceAround",
+     "{agent_id_hash: string, batch: TraceBatch|null, next: TraceRow|null, "
+     "nodes: (string|null)[], previous: TraceRow|null, row: TraceRow}"},
+    {"TraceBatch", "{accepted: integer, batch_id: string, correlation_metadata: {*: any}|null, "
+                   "received: integer, rejected: integer}"},
+
+    /* --- agents ------------------------------------------------------------------------------ */
+
+    {"Fleet", "{agents: FleetAgent[], capacity_step: integer, days: string[], "
+              "left_out: {agents: integer, traces: integer}, more: boolean}"},
+    {"FleetAgent",
+     "{agent: string, capacity: (number|null)[], chain: ChainCounts, fragile: integer, "
+     "k_eff: (number|null)[], last: string|null, overridden: integer, "
+     "plausibility: (number|null)[], traces: integer[]}"},
+    {"ChainCounts",
+     "{duplicate: integer, entries: integer, fork: integer, gap: integer, mismatch: integer, "
+     "profile: string, reorder: integer, unchecked: integer, verdict: CheckVerdict}"},
+    {"Chain", "{agent: string, entries: integer, findings: ChainFinding[], profile: string, "
+              "verdict: CheckVerdict}"},
+    {"ChainFinding",
+     "{expected?: string, found?: string, kind: string, missing?: integer, next?: integer, "
+     "previous?: string, seq?: integer, trace_ids?: string[]}"},
+    {"Wakeup", "{agent: string, complete: boolean, wakeups: WakeupRow[]}"},
+    {"WakeupRow", "{began_at: string|null, complete: boolean, "
+                  "types: {*: {state: string, trace_id: string|null}}}"},
+    {"Capacity",
+     "{agent: string, category: string|null, confidence: string, "
+     "factors: {c: number|null, i_inc: number|null, i_int: number|null, r: number|null, "
+     "s: number|null}, fragility: number|null, inputs: {*: any}, n: integer, "
+     "n_eff: {columns: any[], entropy: number|null, participation: number|null, rows: integer}, "
+     "score: number|null}"},
+    {"NewKey",
+     "{key_id: string, public_key_base64: string, agents?: string[], not_before?: string|null, "
+     "not_after?: string|null, replaces?: string|null, chain_profile?: string|null, "
+     "description?: string|null}"},
+    {"Key",
+     "{added_at: string, added_by: string, agents: string[], algorithm: string, "
+     "chain_profile?: string, description?: string, key_id: string, not_after: string|null, "
+     "not_before: string|null, public_key: string, replaces: string|null, "
+     "revoked_at: string|null, revoked_reason?: string}"},
+    {"Keys", "{format: string, keys: Key[]}"},
+    {"KeyStatus", "{key_id: string, status: string}"},
+    {"Revocation", "{reason: string, compromised_since?: string|null}"},
+
+    /* --- alerts ------------------------------------------------------------------------------ */
+
+    {"Alert",
+     "{acknowledged: boolean, acknowledged_at: string|null, acknowledged_by: string|null, "
+     "acknowledged_notes: string|null, agent_id_hash: string|null, alert_id: string, "
+     "baseline: number|null, detection_mechanism: string, deviation: number|null, "
+     "domain: string|null, evidence_traces: string[], inputs: any, metric: string|null, "
+     "recommended_action: string|null, resolved: boolean, resolved_at: string|null, "
+     "resolved_by: string|null, resolved_notes: string|null, severity: 'critical'|'warning', "
+     "timestamp: string, value: number|null, window_end: string|null}"},
+    {"Alerts", "{alerts: Alert[], count: integer}"},
+    {"AlertNote", "{by?: string|null, notes?: string|null}"},
+    {"AlertStatus", "{alert_id: string, by: string, status: string}"},
+
+    /* --- lattice: answers of `cortex lattice` ------------------------------------------------ */
+
+    {"LatticeState",
+     "{base: 'lca'|'none', conflicts: string[], node: string, state: any, "
+     "strategy: 'lww'|'confidence'|'policy'|'manual', verified: boolean}"},
+    {"LatticeWhy", "{changes: LatticeChange[], key: string, node: string, verified: boolean}"},
+    {"LatticeChange", "{agent: string, new?: any, node: string, old?: any, "
+                      "section: 'memory'|'beliefs', seq: integer, via: Via}"},
+    {"LatticeHeatmap", "{nodes: {D: integer, node: string}[], verified: boolean}"},
+    {"LatticeCompare",
+     "{agents: string[], causal_lca: string[], "
+     "diff: {a?: any, b?: any, key?: string, section: string}[], heads: string[], "
+     "lca: string|null, paths: string[][], verified: boolean}"},
+    {"LatticeHeads", "{heads: {agent: string, hash: string, node: string, seq: integer}[], "
+                     "verified: boolean}"},
+    {"LatticeNode", "{children: string[], line: integer, lineage: string|null, node: any, "
+                    "parents: string[], verified: boolean}"},
+    {"LatticeBisect",
+     "{first: string|null, holds_at_end: boolean, node: string, predicate: string, "
+     "steps: integer, turns: {agent: string, holds: boolean, node: string, seq: integer}[], "
+     "verified: boolean}"},
+    {"LatticePicture",
+     "{columns: integer, edges: any[], first: integer, lanes: any[], nodes: integer, rows: any[], "
+     "total: integer, verdict: string|null, *: any}"},
+    {"LatticeVerify",
+     "{branches: {*: string}, errors: LatticeFinding[], evidence: {*: any}, nodes: integer, "
+     "ok: boolean, tainted: string[], warnings: LatticeFinding[]}"},
+    {"LatticeFinding", "{agent: string, code: string, detail: string, node: string}"},
+
+    /* --- views: windows into a history (docs/formats/view.md) -------------------------------- */
+
+    {"Section", "'memory'|'beliefs'"},
+    {"StateSection", "'memory'|'beliefs'|'goals'|'context_stack'"},
+    {"Via", "'delta'|'merge'"},
+    /* Canonical JSON; its first bytes only when it is cut. */
+    {"Value", "{cut: boolean, size: integer, text: string}"},
+    {"NodeRef", "{" NODE_MEMBERS "}"},
+    {"Histories", "{histories: History[]}"},
+    {"History", "{entries: integer, name: string}"},
+    {"ViewLane", "{agent: string, first: integer, last: integer, nodes: integer, "
+                 "verdict: 'unchecked'|'valid'|'tainted'|'invalid'}"},
+    {"ViewFinding", "{agent?: string, col?: integer, id?: string, lane?: integer, n?: integer, "
+                    "seq?: integer, t?: number|null, code: string, detail: string}"},
+    {"ViewSummary",
+     "{agents: integer, columns: integer, errors: integer, findings: ViewFinding[], "
+     "fold: boolean, lanes: ViewLane[], nodes: integer, rows: integer, time: number[], "
+     "verified: boolean, warnings: integer}"},
+    /* cells: lane, bin, nodes, marks; marks: kind, column, node; again and again */
+    {"ViewOverview",
+     "{bins: integer, cells: integer[], from: integer, marks: integer[], to: integer}"},
+    /* edges: parent, its column, its lane, child, its column, its lane, type, fork */
+    {"ViewWindow", "{cut: boolean, edges: integer[], from: integer, nodes: ViewNodes, "
+                   "to: integer}"},
+    {"ViewNodes",
+     "{code: integer[], col: integer[], fold: integer[], fork: integer[], label?: string[], "
+     "lane: integer[], marks: integer[], n: integer[], t: (number|null)[]}"},
+    {"ViewChange", "{key: string|null, new: Value|null, old: Value|null, section: StateSection, "
+                   "via: Via}"},
+    {"ViewSnapshot", "{actor: string, created_ns: integer, entries: integer, number: integer, "
+                     "root: string, sealed: boolean}"},
+    {"ViewNode",
+     "{" NODE_MEMBERS ", changes: ViewChange[], child_count: integer, children: NodeRef[], "
+     "event: Value, findings: {code: string, detail: string}[], fold: integer, fork: string, "
+     "hash: string, in_graph: boolean, line: integer, lineage: integer|null, "
+     "more_changes: boolean, next_own: integer|null, override: integer, parents: NodeRef[], "
+     "prev_hash: string, prev_own: integer|null, snapshots: ViewSnapshot[], verified: boolean}"},
+    {"JsonKind", "'object'|'array'|'string'|'number'|'boolean'|'null'"},
+    {"ViewEntry", "{changed: boolean, count?: integer, key: string, kind: JsonKind, "
+                  "many?: boolean, value?: Value|null}"},
+    {"ViewLevel", "{entries: ViewEntry[], kind: JsonKind, more: boolean, pointer: string, "
+                  "value?: Value|null}"},
+    {"ViewWrite", "{" NODE_MEMBERS ", new: Value|null, old: Value|null, via: Via}"},
+    {"ViewWrites", "{changes: ViewWrite[], key: string, more: integer, next: NodeRef|null, "
+                   "node: string, section: Section}"},
+    {"CompareSide", "{" NODE_MEMBERS ", label: string}"},
+    {"CompareStep",
+     "{a: CompareSide|null, b: CompareSide|null, differ_count: integer, differs: string[], "
+     "how: 'only'|'alike'|'same', same: boolean}"},
+    {"CompareValue", "{a: Value|null, b: Value|null, key: string|null, section: StateSection}"},
+    {"ViewComparison",
+     "{a: NodeRef, aligned: boolean, b: NodeRef, common: NodeRef|null, "
+     "counts: [integer, integer], diff: CompareValue[], first: integer|null, from: integer, "
+     "knowledge: NodeRef[], "
+     "matched: {alike: integer, only: [integer, integer], same: integer}, more_diff: boolean, "
+     "parted: integer|null, rows: integer, steps: CompareStep[], verified: boolean}"},
+    /* cells: lane, bin, nodes, value, hottest node; again and again */
+    {"ViewHeat", "{axis: 'time'|'order', bins: integer, cells: number[], from: number, "
+                 "lanes: integer, max: number, to: number, total: number}"},
+
+    /* --- inbox ------------------------------------------------------------------------------- */
+
+    {"InboxTrace", "{agent: string|null, id: string, kind: 'trace', value: TraceRow, "
+                   "when: string|null}"},
+    {"InboxRun",
+     "{agent: string|null, id: string, kind: 'run', value: RunItem, when: string|null}"},
+    {"InboxHistory",
+     "{agent: string|null, id: string, kind: 'history', value: History, when: string|null}"},
+    {"InboxAlert",
+     "{agent: string|null, id: string, kind: 'alert', value: Alert, when: string|null}"},
+    {"InboxItem", "InboxTrace|InboxRun|InboxHistory|InboxAlert"},
+    {"InboxPage", "{index: string|null, items: InboxItem[], next_cursor: string|null}"},
+    {"InboxFacet", "{more: integer, values: {count: integer, value: string}[]}"},
+    {"InboxFacets", "{complete: boolean, facets: {*: InboxFacet}, index: string|null, "
+                    "total: integer}"},
+
+    /* --- objects and their provenance (docs/formats/story.md) -------------------------------- */
+
+    {"Thing", "{by: string, facts: any, here: boolean, id: string, kind: string, "
+              "links: ThingLink[], links_cut: boolean, matched: string, next: string[], "
+              "title: string, verdict: CheckVerdict, where: {*: any}}"},
+    {"ThingLink",
+     "{by: string, id: string, kind: string, relation: string, verdict: CheckVerdict}"},
+    {"Candidates", "{candidates: {id: string, kind: string, matched: string, title: string}[]}"},
+    {"ThingAnswer", "Thing|Candidates"},
+    {"Provenance", "{cut: boolean, not_proven: string[], question: string, "
+                   "steps: ProvenanceStep[], verdict: CheckVerdict}"},
+    {"ProvenanceStep",
+     "{by: string, depth: integer, facts: any, id: string|null, kind: string, "
+     "link: {by: string, from: integer, relation: string, verdict: CheckVerdict}|null, "
+     "n: integer, next: string|null, title: string, verdict: CheckVerdict}"},
+    {"ProvenanceAnswer", "Provenance|Candidates"},
+
+    /* --- memories, proofs, snapshots --------------------------------------------------------- */
+
+    {"Memory", "{forms: {short: string, *: any}, uri: string, *: any}"},
+    {"Memories", "{actor: string, count: integer, memories: Memory[], next: string|null}"},
+    {"MemoryAnswer", "{*: any}"},
+    {"EntryProof", "{actor: string, bytes: integer, journal_root: string, journal_size: integer, "
+                   "leaf_hash: string, proof: string, seq: integer}"},
+    {"ConsistencyProof", "{actor: string, bytes: integer, from: integer, from_root: string, "
+                         "proof: string, to: integer, to_root: string}"},
+    {"MemoryProof",
+     "{actor: string, bytes: integer, claims: {claim: 'absent'|'member', uri: string}[], "
+     "overall_root: string, proof: string, snapshot: integer}"},
+    {"SchemeName", "'cortex-1'|'matrix-1'"},
+    {"ActorRoots",
+     "{actor: string, edges_root: string, journal_root: string, journal_size: integer, "
+     "memories_root: string, overall_root: string, scheme: SchemeName}"},
+    {"Roots", "{actors: ActorRoots[], scheme: SchemeName}"},
+    {"Snapshot",
+     "{created_ns: integer, edges: integer, edges_root: string, journal_root: string, "
+     "journal_size: integer, live_memories: integer, memories_root: string, "
+     "overall_root: string, sealed: boolean, signed_by: string|null, snapshot: integer, "
+     "tombstoned: integer, trigger: string}"},
+    {"Snapshots", "{actor: string, count: integer, items: Snapshot[]}"},
+    {"Checkpoint", "{note: string, origin: string, root: string, size: integer}"},
+    {"Checkpoints", "{items: Checkpoint[]}"},
+
+    /* --- governed runs ----------------------------------------------------------------------- */
+
+    {"RunItem",
+     "{created_at: string|null, failed_gate: string|null, finished_at: string|null, "
+     "run_id: string, sealed: boolean, status: string, task_id: string|null}"},
+    {"RunItems", "{items: RunItem[], next: string|null, execution_authority?: string}"},
+    {"RunStart", "{contract?: any, intent?: string, runner?: string, no_merge?: boolean}"},
+    {"RunStarted", "{run_id: string}"},
+    /* The members of the run's manifest as it is stored, and what the server adds. */
+    {"Run",
+     "{codes: string[], created_at?: string|null, failure_reason?: string, "
+     "finished_at?: string|null, policy_pack?: string, "
+     "repo?: {baseline_ref?: string, final_ref?: string, *: any}, run_id: string, "
+     "runner?: {name?: string, *: any}, sealed: boolean, state: string|null, status: string, "
+     "task_id?: string|null, trace?: {trace_id?: string, *: any}, user_request?: string, "
+     "verdict: string, *: any}"},
+    {"RunEvents", "{items: RunEvent[], next: integer|null}"},
+    /* The members of the event, or its line as it is stored with raw=true. */
+    {"RunEvent", "{index: integer, raw?: string, *: any}"},
+    {"RunFile", "{" FILE_MEMBERS "}"},
+    {"RunFiles", "{items: RunFile[]}"},
+    {"GateState", "{passed: boolean, reached: boolean}"},
+    {"GateVerdict",
+     "{attempt: integer|null, event_type: string, gate: string, index: integer, passed: boolean, "
+     "task_id: string|null, ts: string, violations: string[]}"},
+    {"RunGates", "{gates: {*: GateState}, run_id: string, verdicts: GateVerdict[]}"},
+    {"RunTransition",
+     "{attempt: integer|null, from: string, index: integer, reason: string, "
+     "task_id: string|null, to: string, ts: string}"},
+    {"RunMoment", "{attempt: integer|null, event_type: string, index: integer, level: string, "
+                  "task_id: string|null, ts: string}"},
+    {"RunTimeline", "{items: RunMoment[], run_id: string, state: string|null, "
+                    "states: RunTransition[]}"},
+    {"RunVerify",
+     "{chain_head: string, codes: string[], details: RunDetail[], events: integer, "
+     "files: integer, manifest_sha256: string|null, reason: string, run_id: string, seal: string, "
+     "verdict: CheckVerdict}"},
+    {"RunDetail", "{code: string, message: string, path: string}"},
+    {"RunReplayRequest", "{against?: string}"},
+    {"RunReplay",
+     "{baseline_run_id: string|null, codes: string[], events_count: integer, "
+     "evidence_hashes: {extra: string[], mismatched: string[], missing: string[]}, "
+     "first_divergence: {actual: any, expected: any, field: string, index: integer}|null, "
+     "gates: {*: GateState}, mismatches: any[], params_equal: boolean|null, "
+     "reports: {*: {error: string|null, ok: boolean, schema: string|null}}, run_id: string, "
+     "states: RunTransition[], status: string, "
+     "timeline: {event_type: string, index: integer, task_id: string|null, ts: string}[], "
+     "verdict: CheckVerdict}"},
+    {"ContractItem",
+     "{agent_id: string|null, parent_task_id: string|null, role: string|null, run_id: string, "
+     "sha256: string, spec: string, status: string, task_id: string}"},
+    {"Contracts", "{execution_authority: string, items: ContractItem[], next?: null}"},
+    {"Contract", "{contract: any, execution_authority: string, role_binding_read_model: any, "
+                 "run_id: string, sha256: string}"},
+    {"Lock", "{acquired_at: string|null, path: string, reason: string, renewed_at: string|null, "
+             "run_id: string|null, stale: boolean, task_id: string|null, ttl_sec: integer}"},
+    {"Locks", "{execution_authority: string, items: Lock[], next?: null}"},
+    {"Worktree", "{branch: string, head: string, orphan: boolean, path: string, run_id: string}"},
+    {"Worktrees", "{execution_authority: string, items: Worktree[]}"},
+    {"PolicyFile", "{path: string, sha256: string, size_bytes: integer}"},
+    {"Policies", "{built_in: boolean, commit: string, execution_authority: string, "
+                 "items: PolicyFile[], problems: any[]}"},
+    {"Agents", "{commit: string, execution_authority: string, items: any[], problems: any[], "
+               "role_contracts: any}"},
+    {"Approval",
+     "{approval_id: string|null, approver: string|null, contract_sha256: string|null, "
+     "expires_at: string|null, file: string, issued_at: string|null, reason: string|null, "
+     "run_id: string|null, scopes: any, sha256: string, *: any}"},
+    {"Approvals", "{execution_authority: string, items: Approval[], next?: null}"},
+    /* DSSE */
+    {"Envelope", "{payload: string, payloadType: string, signatures: any[]}"},
+    {"ApprovalStored", "{approval_id: string, path: string, sha256: string}"},
+
+    /* --- external records -------------------------------------------------------------------- */
+
+    {"OtelTrace", "{first_seq: integer, spans: integer, trace_id: string}"},
+    {"OtelTraces", "{next_after: string|null, traces: OtelTrace[]}"},
+    {"ArchivedSession", "{bytes: integer, file: string, format: string, generation: integer, "
+                        "session: string}"},
+    {"ArchivedSessions", "{next_after: null, sessions: ArchivedSession[]}"},
+};
+/* clang-format on */
+const size_t cx_api_type_count = CX_COUNT_OF(cx_api_types);
