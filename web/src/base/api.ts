@@ -1,16 +1,9 @@
 // api.ts - asking the server: one function, one kind of error, and every question can be taken back.
 
 import {signal} from '@preact/signals';
+import type {Problem} from './api-types';
 
-/** RFC 9457, as the server spells it. */
-export interface Problem {
-  type: string;
-  title: string;
-  status: number;
-  detail: string;
-  instance?: string;
-  errors?: {parameter?: string; pointer?: string; reason?: string}[];
-}
+export type {Problem};
 
 export class ApiError extends Error {
   constructor(readonly problem: Problem) {

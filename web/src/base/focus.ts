@@ -2,9 +2,10 @@
 // whoever moves it; it lives in the address, so a link is a focus.
 
 import {computed} from '@preact/signals';
+import type {StateSection as Section} from './api-types';
 import {adjust, go, route} from './router';
 
-export type Section = 'memory' | 'beliefs' | 'goals' | 'context_stack';
+export type {Section};
 
 /** A value of a state: its section and its top-level key (null = the section itself). */
 export interface Key {

@@ -2,17 +2,7 @@
 
 import {signal} from '@preact/signals';
 import {get, isSignedOut, signIn} from './api';
-
-export interface Session {
-  /** The one file that is shown, where there is no home. */
-  file: string | null;
-  level: string;
-  name: string;
-  repo: boolean;
-  scopes: string[];
-  traces: boolean;
-  version: string;
-}
+import type {Session} from './api-types';
 
 export const session = signal<Session | null>(null);
 

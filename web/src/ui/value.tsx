@@ -1,16 +1,12 @@
 // value.tsx - a recorded value: in one line, or as a tree whose branches open.
 
 import {useMemo, useState} from 'preact/hooks';
+import type {Value as Sent} from '../base/api-types';
 import {bytes, count} from '../base/format';
 import {oneLine, readJson, type Json} from '../base/json';
 import {Line, Text} from './text';
 
-/** As the server sends a value: canonical JSON, the first bytes only when it is cut. */
-export interface Sent {
-  cut: boolean;
-  size: number;
-  text: string;
-}
+export type {Sent};
 
 /** In one line; `-` for what is not there. */
 export function Short({value, most = 120}: {value: Sent | null | undefined; most?: number}) {

@@ -123,6 +123,7 @@ describe('the rail', () => {
     index,
     reason,
     attempt: 0,
+    task_id: null,
     ts: `2026-01-01T00:00:${String(index).padStart(2, '0')}Z`,
   });
 

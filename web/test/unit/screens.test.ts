@@ -74,7 +74,11 @@ describe('compare', () => {
 });
 
 describe('fleet', () => {
-  const agent = (name: string, verdict: string, capacity: (number | null)[]): Agent => ({
+  const agent = (
+    name: string,
+    verdict: 'holds' | 'broken',
+    capacity: (number | null)[],
+  ): Agent => ({
     agent: name,
     capacity,
     fragile: 0,

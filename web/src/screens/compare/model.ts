@@ -1,49 +1,13 @@
 // model.ts - two nodes side by side, as view/compare sends them, and how the steps are folded.  Pure.
 
-import type {NodeRef} from '../debugger/types';
-import type {Section} from '../../base/focus';
-import type {Sent} from '../../ui/value';
+import type {
+  CompareSide as Side,
+  CompareStep as Pair,
+  CompareValue as Difference,
+  ViewComparison as Comparison,
+} from '../../base/api-types';
 
-export interface Side extends NodeRef {
-  label: string;
-}
-
-export interface Pair {
-  a: Side | null;
-  b: Side | null;
-  /** Of steps that are alike: which values are other ones, some of them by name. */
-  differs: string[];
-  differ_count: number;
-  how: 'only' | 'alike' | 'same';
-  same: boolean;
-}
-
-export interface Difference {
-  a: Sent | null;
-  b: Sent | null;
-  key: string | null;
-  section: Section;
-}
-
-export interface Comparison {
-  a: NodeRef;
-  /** False when the histories are too long and too different: the end stands side by side by number. */
-  aligned: boolean;
-  b: NodeRef;
-  common: NodeRef | null;
-  counts: [number, number];
-  diff: Difference[];
-  first: number | null;
-  from: number;
-  knowledge: NodeRef[];
-  matched: {alike: number; only: [number, number]; same: number};
-  more_diff: boolean;
-  /** The first row where a step has no counterpart. */
-  parted: number | null;
-  rows: number;
-  steps: Pair[];
-  verified: boolean;
-}
+export type {Comparison, Difference, Pair, Side};
 
 export type StepRow =
   | {kind: 'pair'; index: number; pair: Pair}

@@ -1,5 +1,6 @@
 // others.tsx - which other history stands beside this one: a run beside a run, an agent beside an agent.
 
+import type {Histories, RunItems} from '../../base/api-types';
 import {ago, shortAgent, shortId} from '../../base/format';
 import {useAnswer} from '../../base/load';
 import {adjust, linkTo, route} from '../../base/router';
@@ -8,12 +9,8 @@ import {Badge} from '../../ui/badge';
 import {plain} from '../../base/text';
 import {Answer, Empty} from '../../ui/states';
 import {Line} from '../../ui/text';
-import {seconds, statusTone, type RunItem} from '../run/types';
+import {seconds, statusTone} from '../run/types';
 import {runOf} from './model';
-
-interface Histories {
-  histories: {entries: number; name: string}[];
-}
 
 export function nameWords(name: string): string {
   const run = runOf(name);
@@ -27,7 +24,7 @@ export function nameWords(name: string): string {
 /** Lists what could stand at the other side; the newest 50 runs, and histories that are recorded. */
 function useOthers(name: string): {name: string; words: string}[] {
   const isFile = session.value?.file !== null && session.value?.file !== undefined;
-  const runs = useAnswer<{items: RunItem[]}>(session.value?.repo ? '/api/v1/runs' : null, {
+  const runs = useAnswer<RunItems>(session.value?.repo ? '/api/v1/runs' : null, {
     limit: 50,
   });
   const histories = useAnswer<Histories>(isFile ? null : '/api/v1/view', {});
@@ -79,7 +76,7 @@ export function WithWhat({name, other}: {name: string; other: string | undefined
 
 /** Where nothing is chosen yet: other runs, newest first. */
 export function OtherRuns({name, two}: {name: string; two: [string, string] | null}) {
-  const runs = useAnswer<{items: RunItem[]}>('/api/v1/runs', {limit: 50});
+  const runs = useAnswer<RunItems>('/api/v1/runs', {limit: 50});
   const own = runOf(name);
   return (
     <section class="compare-part">

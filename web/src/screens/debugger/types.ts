@@ -1,146 +1,20 @@
-// types.ts - what /api/v1/view answers (docs/formats/view.md).
+// types.ts - what /api/v1/view answers (docs/formats/view.md), and what its numbers and codes mean.
 
-import type {Section} from '../../base/focus';
-import type {Sent} from '../../ui/value';
-
-export interface NodeRef {
-  agent: string;
-  col: number;
-  id: string;
-  lane: number;
-  n: number;
-  seq: number;
-  t: number | null;
-}
-
-export interface Lane {
-  agent: string;
-  first: number;
-  last: number;
-  nodes: number;
-  verdict: 'unchecked' | 'valid' | 'tainted' | 'invalid';
-}
-
-export interface Finding extends Partial<NodeRef> {
-  code: string;
-  detail: string;
-}
-
-export interface Summary {
-  agents: number;
-  columns: number;
-  errors: number;
-  findings: Finding[];
-  fold: boolean;
-  lanes: Lane[];
-  nodes: number;
-  rows: number;
-  time: [number, number] | [];
-  verified: boolean;
-  warnings: number;
-}
-
-export interface Overview {
-  bins: number;
-  /** lane, bin, nodes, marks; again and again */
-  cells: number[];
-  from: number;
-  to: number;
-  /** kind, column, node */
-  marks: number[];
-}
-
-export interface Window {
-  cut: boolean;
-  /** parent, its column, its lane, child, its column, its lane, type, fork */
-  edges: number[];
-  from: number;
-  to: number;
-  nodes: {
-    code: number[];
-    col: number[];
-    fold: number[];
-    fork: number[];
-    label?: string[];
-    lane: number[];
-    marks: number[];
-    n: number[];
-    t: (number | null)[];
-  };
-}
-
-export interface Change {
-  key: string | null;
-  new: Sent | null;
-  old: Sent | null;
-  section: Section;
-  via: 'delta' | 'merge';
-}
-
-/** A state that the ledger holds, taken behind this event. */
-export interface Held {
-  actor: string;
-  created_ns: number;
-  entries: number;
-  number: number;
-  root: string;
-  sealed: boolean;
-}
-
-export interface NodeDetail extends NodeRef {
-  changes: Change[];
-  more_changes: boolean;
-  children: NodeRef[];
-  child_count: number;
-  event: Sent;
-  findings: {code: string; detail: string}[];
-  fold: number;
-  fork: string;
-  hash: string;
-  in_graph: boolean;
-  line: number;
-  lineage: number | null;
-  next_own: number | null;
-  /** How often somebody's decision was set aside. */
-  override: number;
-  parents: NodeRef[];
-  prev_hash: string;
-  prev_own: number | null;
-  snapshots: Held[];
-  verified: boolean;
-}
-
-export interface Entry {
-  changed: boolean;
-  key: string;
-  kind: 'object' | 'array' | 'string' | 'number' | 'boolean' | 'null';
-  value?: Sent | null;
-  count?: number;
-  many?: boolean;
-}
-
-export interface Level {
-  entries: Entry[];
-  kind: Entry['kind'];
-  more: boolean;
-  pointer: string;
-  value?: Sent | null;
-}
-
-export interface Write extends NodeRef {
-  new: Sent | null;
-  old: Sent | null;
-  via: 'delta' | 'merge';
-}
-
-export interface Writes {
-  changes: Write[];
-  key: string;
-  more: number;
-  next: NodeRef | null;
-  node: string;
-  section: Section;
-}
+export type {
+  NodeRef,
+  ViewChange as Change,
+  ViewEntry as Entry,
+  ViewFinding as Finding,
+  ViewLane as Lane,
+  ViewLevel as Level,
+  ViewNode as NodeDetail,
+  ViewOverview as Overview,
+  ViewSnapshot as Held,
+  ViewSummary as Summary,
+  ViewWindow as Window,
+  ViewWrite as Write,
+  ViewWrites as Writes,
+} from '../../base/api-types';
 
 export const MARK = {
   merge: 1,

@@ -1,22 +1,15 @@
 // asked.ts - a proof that was fetched or handed in, and checking it again whenever trust changes or a bit is
 // turned over.
 
+import type {ConsistencyProof, EntryProof, MemoryProof} from '../../base/api-types';
 import {equal, fromBase64, fromHex, toHex} from '../../proof/bytes';
 import {checkFile, type Report} from '../../proof/check';
 import {checkNote, readCheckpoint} from '../../proof/note';
 import type {Trusted} from './trust';
 
 /** What the endpoints of proofs answer; members that a kind does not have are missing. */
-export interface ProofAnswer {
-  proof: string;
-  bytes: number;
-  journal_root?: string;
-  journal_size?: number;
-  from_root?: string;
-  to_root?: string;
-  overall_root?: string;
-  snapshot?: number;
-}
+export type ProofAnswer = Pick<EntryProof, 'bytes' | 'proof'> &
+  Partial<EntryProof & ConsistencyProof & MemoryProof>;
 
 export interface Proof {
   bytes: Uint8Array;

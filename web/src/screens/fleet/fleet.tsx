@@ -3,6 +3,7 @@
 //
 //   #/fleet?agent=HASH&days=7|30|90&alerts=all&only=HASH
 
+import type {Alerts as AlertPage} from '../../base/api-types';
 import {useEffect, useMemo, useState} from 'preact/hooks';
 import {count, plural, shortAgent} from '../../base/format';
 import {addCommands} from '../../base/keys';
@@ -23,7 +24,6 @@ import {
   total,
   worstFirst,
   type Agent,
-  type Alert,
   type Fleet as FleetData,
 } from './model';
 
@@ -346,7 +346,7 @@ function AlertSide() {
 const MOST = 200;
 
 function AlertList({all, agent, again}: {all: boolean; agent: string | undefined; again(): void}) {
-  const of = useAnswer<{alerts: Alert[]}>('/api/v1/covenant/alerts', {
+  const of = useAnswer<AlertPage>('/api/v1/covenant/alerts', {
     status: all ? 'all' : 'open',
     limit: MOST,
   });

@@ -1,59 +1,9 @@
 // model.ts - the fleet as the server sends it (covenant/fleet, covenant/alerts), and what is made of it.  Pure.
 
+import type {Alert, ChainCounts, Fleet, FleetAgent as Agent} from '../../base/api-types';
 import {plural} from '../../base/format';
 
-export interface ChainCounts {
-  entries: number;
-  gap: number;
-  duplicate: number;
-  fork: number;
-  reorder: number;
-  mismatch: number;
-  unchecked: number;
-  profile: string;
-  verdict: string;
-}
-
-export interface Agent {
-  agent: string;
-  capacity: (number | null)[];
-  chain: ChainCounts;
-  fragile: number;
-  k_eff: (number | null)[];
-  last: string | null;
-  overridden: number;
-  plausibility: (number | null)[];
-  traces: number[];
-}
-
-export interface Fleet {
-  agents: Agent[];
-  /** A capacity is given for every so many days, the last one always. */
-  capacity_step: number;
-  days: string[];
-  /** Agents with fewer traces than those shown, and their traces in these days. */
-  left_out: {agents: number; traces: number};
-  more: boolean;
-}
-
-export interface Alert {
-  alert_id: string;
-  acknowledged: boolean;
-  acknowledged_by: string | null;
-  agent_id_hash: string | null;
-  baseline: number | null;
-  detection_mechanism: string;
-  deviation: number | null;
-  domain: string | null;
-  evidence_traces: string[];
-  metric: string | null;
-  recommended_action: string | null;
-  resolved: boolean;
-  resolved_by: string | null;
-  severity: string;
-  timestamp: string;
-  value: number | null;
-}
+export type {Agent, Alert, Fleet};
 
 export const MECHANISMS: Record<string, string> = {
   cross_agent_divergence: 'Scores unlike those of the others',

@@ -1,6 +1,9 @@
 // model.ts - cells of a heatmap as view/heat sends them.  Pure.
 
+import type {ViewHeat as HeatAnswer} from '../../base/api-types';
 import {duration, plural, trimmed} from '../../base/format';
+
+export type {HeatAnswer};
 
 export const LAYERS = ['divergence', 'time', 'cost', 'overrides'] as const;
 export type Layer = (typeof LAYERS)[number];
@@ -23,18 +26,6 @@ export const ABOUT: Record<Layer, {title: string; words: string; none: string}> 
     none: 'No decision was overridden.',
   },
 };
-
-export interface HeatAnswer {
-  axis: 'time' | 'order';
-  bins: number;
-  /** lane, bin, nodes, value, hottest node; again and again */
-  cells: number[];
-  from: number;
-  lanes: number;
-  max: number;
-  to: number;
-  total: number;
-}
 
 export interface HeatCell {
   lane: number;

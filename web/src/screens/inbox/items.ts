@@ -1,67 +1,13 @@
 // items.ts - what the server answers about the inbox (docs/formats/view.md), and how its items and
 // the values of its facets are told.  Pure.
 
+import type {InboxItem as Item} from '../../base/api-types';
 import {shortAgent} from '../../base/format';
 import {linkTo} from '../../base/router';
-import {MECHANISMS, type Alert} from '../fleet/model';
+import {MECHANISMS} from '../fleet/model';
 
-export interface TraceRow {
-  agent_id_hash: string | null;
-  trace_id: string;
-  timestamp: string | null;
-  selected_action: string | null;
-  signature_verified: boolean;
-  trace_level: string | null;
-  trace_type: string | null;
-  task_id: string | null;
-  cognitive_state: string | null;
-  conscience: {overridden: boolean | null; passed: boolean | null};
-  idma: {fragility_flag: boolean | null; phase_computed: string | null};
-  scores: {csdma: number | null; dsdma: number | null; k_eff: number | null};
-}
-
-export interface RunRow {
-  run_id: string;
-  task_id: string | null;
-  status: string;
-  created_at: string | null;
-  finished_at: string | null;
-  failed_gate: string | null;
-  sealed: boolean;
-}
-
-export interface History {
-  name: string;
-  entries: number;
-}
-
-interface Place {
-  agent: string | null;
-  id: string;
-  when: string | null;
-}
-
-export type Item = Place &
-  (
-    | {kind: 'trace'; value: TraceRow}
-    | {kind: 'run'; value: RunRow}
-    | {kind: 'history'; value: History}
-    | {kind: 'alert'; value: Alert}
-  );
-
-/** A page of the list. */
-export interface Page {
-  index: string | null;
-  items: Item[];
-  next_cursor: string | null;
-}
-
-export interface Facets {
-  complete: boolean;
-  facets: Record<string, {more: number; values: {count: number; value: string}[]}>;
-  index: string | null;
-  total: number;
-}
+export type {InboxFacets as Facets, InboxPage as Page} from '../../base/api-types';
+export type {Item};
 
 /** In the order in which they stand. */
 export const FACETS: readonly {id: string; title: string}[] = [

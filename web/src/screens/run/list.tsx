@@ -1,5 +1,6 @@
 // list.tsx - all governed runs, newest first.
 
+import type {RunItems} from '../../base/api-types';
 import {useEffect, useState} from 'preact/hooks';
 import {ApiError, get} from '../../base/api';
 import {ago, duration} from '../../base/format';
@@ -29,11 +30,7 @@ export function RunList() {
   const [active, setActive] = useState(0);
   const read = (cursor: string | null, before: readonly RunItem[]): AbortController => {
     const abort = new AbortController();
-    get<{items: RunItem[]; next: string | null}>(
-      '/api/v1/runs',
-      {limit: 200, status, cursor},
-      abort.signal,
-    ).then(
+    get<RunItems>('/api/v1/runs', {limit: 200, status, cursor}, abort.signal).then(
       (page) =>
         setListed({
           items: [...before, ...page.items],

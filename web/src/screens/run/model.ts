@@ -1,6 +1,7 @@
 // model.ts - one run: what is asked of the server, its events as far as they are here, and what
 // comes while it goes on.
 
+import type {RunEvents} from '../../base/api-types';
 import {batch, computed, signal} from '@preact/signals';
 import {get} from '../../base/api';
 import {readJson, member, stringMember} from '../../base/json';
@@ -112,7 +113,7 @@ export class RunModel {
     try {
       for (;;) {
         const from = this.last + 1;
-        const page = await get<{items: {index: number; raw: string}[]; next: number | null}>(
+        const page = await get<RunEvents>(
           this.path('/events'),
           {from, limit: PAGE, raw: true},
           this.abort.signal,
@@ -120,7 +121,7 @@ export class RunModel {
         if (this.isClosed) return;
         const more = page.items
           .filter((item) => item.index > this.last)
-          .map((item) => readEvent(item.index, item.raw));
+          .map((item) => readEvent(item.index, item.raw ?? ''));
         batch(() => {
           if (more.length > 0) this.events.value = [...this.events.value, ...more];
           this.hasMore.value = page.next !== null;

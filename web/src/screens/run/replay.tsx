@@ -1,6 +1,7 @@
 // replay.tsx - whether the bundle says what happened: verification, telling the run again from its
 // events, comparing it with another one, and what doing it again gave.
 
+import type {RunItems} from '../../base/api-types';
 import {useEffect, useState} from 'preact/hooks';
 import {change} from '../../base/api';
 import {count, plural} from '../../base/format';
@@ -12,7 +13,7 @@ import {Answer, Failed} from '../../ui/states';
 import {Line, Text} from '../../ui/text';
 import {Value} from '../../ui/value';
 import type {RunModel} from './model';
-import {meaningOf, verdictTone, type Replayed, type RunItem, type Verified} from './types';
+import {meaningOf, verdictTone, type Replayed, type Verified} from './types';
 
 export function ReplayPane({model}: {model: RunModel}) {
   return (
@@ -106,7 +107,7 @@ function Verification({model}: {model: RunModel}) {
 }
 
 function Again({model}: {model: RunModel}) {
-  const others = useAnswer<{items: RunItem[]}>('/api/v1/runs', {limit: 200});
+  const others = useAnswer<RunItems>('/api/v1/runs', {limit: 200});
   const [against, setAgainst] = useState('');
   const [isBusy, setBusy] = useState(false);
   const [got, setGot] = useState<Replayed | Error | null>(null);

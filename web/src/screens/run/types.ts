@@ -2,94 +2,17 @@
 
 import type {Tone} from '../../ui/badge';
 
-export interface RunItem {
-  run_id: string;
-  task_id: string | null;
-  status: string;
-  created_at: string | null;
-  finished_at: string | null;
-  failed_gate: string | null;
-  sealed: boolean;
-}
-
-export interface RunShown {
-  run_id: string;
-  task_id?: string | null;
-  status: string;
-  state?: string | null;
-  verdict?: string;
-  sealed?: boolean;
-  codes?: string[];
-  created_at?: string | null;
-  finished_at?: string | null;
-  failure_reason?: string;
-  user_request?: string;
-  policy_pack?: string;
-  repo?: {baseline_ref?: string; final_ref?: string};
-  runner?: {name?: string};
-  trace?: {trace_id?: string};
-}
-
-export interface Verdict {
-  attempt: number | null;
-  event_type: string;
-  gate: string;
-  index: number;
-  passed: boolean;
-  ts: string;
-  violations: string[];
-}
-
-export interface Gates {
-  gates: Record<string, {passed: boolean; reached: boolean}>;
-  verdicts: Verdict[];
-}
-
-export interface Transition {
-  attempt: number | null;
-  from: string;
-  to: string;
-  index: number;
-  reason: string;
-  ts: string;
-}
-
-export interface Timeline {
-  state: string | null;
-  states: Transition[];
-}
-
-export interface Verified {
-  verdict: string;
-  reason?: string;
-  codes: string[];
-  details: {code: string; path: string; message: string}[];
-  events: number;
-  files: number;
-  seal: string;
-  chain_head: string;
-  manifest_sha256: string;
-}
-
-export interface FileItem {
-  name: string;
-  path: string;
-  sha256: string;
-  media_type: string;
-  size_bytes: number;
-}
-
-export interface Replayed {
-  status: string;
-  verdict: string;
-  codes: string[];
-  events_count: number;
-  baseline_run_id: string | null;
-  evidence_hashes: {missing: string[]; mismatched: string[]; extra: string[]};
-  mismatches: unknown[];
-  reports: Record<string, {ok: boolean; schema: string | null; error: string | null}>;
-  first_divergence: {index: number} | null;
-}
+export type {
+  GateVerdict as Verdict,
+  Run as RunShown,
+  RunFile as FileItem,
+  RunGates as Gates,
+  RunItem,
+  RunReplay as Replayed,
+  RunTimeline as Timeline,
+  RunTransition as Transition,
+  RunVerify as Verified,
+} from '../../base/api-types';
 
 export const STATES: Readonly<Record<string, string>> = {
   S0: 'Contract',

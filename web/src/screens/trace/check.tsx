@@ -1,5 +1,6 @@
 // check.tsx - a trace that somebody has, judged with the keys that are trusted here; nothing is recorded.
 
+import type {TraceRows} from '../../base/api-types';
 import {useState} from 'preact/hooks';
 import {sendText} from '../../base/api';
 import {plural} from '../../base/format';
@@ -10,7 +11,7 @@ import {Answer, Failed, Loading} from '../../ui/states';
 import {Line} from '../../ui/text';
 import {when} from './model';
 import {Refusal, SignedPanel, TONES} from './panels';
-import type {Checked, Row, Verdict} from './types';
+import type {Checked, Verdict} from './types';
 
 const BYTES_MAX = 8 << 20;
 
@@ -174,7 +175,7 @@ function Verdicted({verdict}: {verdict: Verdict}) {
 }
 
 function Newest() {
-  const of = useAnswer<{traces: Row[]}>('/api/v1/covenant/traces', {limit: 30});
+  const of = useAnswer<TraceRows>('/api/v1/covenant/traces', {limit: 30});
   return (
     <section class="trace-panel">
       <header>

@@ -1,6 +1,9 @@
 // model.ts - what a trace says, taken out of its JSON without changing a digit.  Pure.
 
+import type {Chain, ChainFinding} from '../../base/api-types';
 import {member, stringMember, type Json} from '../../base/json';
+
+export type {Chain, ChainFinding};
 
 /** A JSON value as text again, numbers spelled as they came. */
 export function jsonText(json: Json): string {
@@ -245,25 +248,6 @@ export function idmaOf(components: readonly Component[]): Idma | null {
 }
 
 /* --- the audit chain (trace.md §5) ------------------------------------------------------------ */
-
-export interface ChainFinding {
-  kind: string;
-  seq?: number;
-  next?: number;
-  missing?: number;
-  trace_ids?: string[];
-  expected?: string;
-  found?: string;
-  previous?: string;
-}
-
-export interface Chain {
-  agent: string;
-  entries: number;
-  findings: ChainFinding[];
-  profile: string;
-  verdict: string;
-}
 
 export function findingWords(finding: ChainFinding): string {
   switch (finding.kind) {
