@@ -51,8 +51,8 @@ function Bar() {
         <button
           type="button"
           class="quiet"
-          title="Light or dark (t)"
-          aria-label="Switch between light and dark"
+          title="Toggle light and dark theme (t)"
+          aria-label="Toggle light and dark theme"
           onClick={toggleTheme}
         >
           <Icon name={isDark.value ? 'sun' : 'moon'} />
@@ -60,8 +60,8 @@ function Bar() {
         <button
           type="button"
           class="quiet"
-          title="Keys (?)"
-          aria-label="Keys"
+          title="Keyboard shortcuts (?)"
+          aria-label="Keyboard shortcuts"
           onClick={() => (helpIsOpen.value = true)}
         >
           <Icon name="help" />
@@ -106,7 +106,7 @@ function Page() {
           document.getElementById('main')?.focus();
         }}
       >
-        Skip to the screen
+        Skip to content
       </a>
       <Bar />
       <main id="main" tabIndex={-1} class={`screen screen-${screen.id}`}>
@@ -132,15 +132,15 @@ async function start(): Promise<void> {
   addCommands([
     {
       keys: '?',
-      what: 'Show the keys',
-      group: 'Everywhere',
+      what: 'Show keyboard shortcuts',
+      group: 'Global',
       run: () => (helpIsOpen.value = !helpIsOpen.value),
     },
-    {keys: 't', what: 'Light or dark', group: 'Everywhere', run: toggleTheme},
+    {keys: 't', what: 'Toggle light and dark theme', group: 'Global', run: toggleTheme},
     {
       keys: 'g',
-      what: 'Back to the inbox',
-      group: 'Everywhere',
+      what: 'Go to the inbox',
+      group: 'Global',
       run: () =>
         go(
           session.value?.file != null ? 'debugger' : 'inbox',

@@ -45,7 +45,7 @@ function problemOf(status: number, body: unknown, text: string): Problem {
     return body as Problem;
   return {
     type: 'about:blank',
-    title: 'The server gave no usable answer',
+    title: 'The server sent an unusable response',
     status,
     detail: text.slice(0, 300) || `HTTP status ${status}`,
   };
@@ -58,7 +58,8 @@ async function read(response: Response, asText = false): Promise<unknown> {
   try {
     body = JSON.parse(text);
   } catch {
-    if (response.ok) throw new ApiError(problemOf(response.status, null, 'the answer is no JSON'));
+    if (response.ok)
+      throw new ApiError(problemOf(response.status, null, 'the response is not JSON'));
   }
   if (response.status === 401) isSignedOut.value = true;
   if (!response.ok) throw new ApiError(problemOf(response.status, body, text));
@@ -92,7 +93,7 @@ function unreachable(): ApiError {
     type: 'about:blank',
     title: 'The server cannot be reached',
     status: 0,
-    detail: 'The server does not answer. Is cortex serve still running?',
+    detail: 'The server does not answer. Check that cortex serve is still running.',
   });
 }
 
@@ -192,9 +193,9 @@ export async function getFile(path: string, query: Query = {}): Promise<Blob> {
   if (response.headers.get('Content-Type')?.includes('json'))
     throw new ApiError({
       type: 'about:blank',
-      title: 'Several things are called so',
+      title: 'The id is ambiguous',
       status: 409,
-      detail: 'Give more of its id.',
+      detail: 'Enter more characters of the id.',
     });
   return response.blob();
 }

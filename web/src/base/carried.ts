@@ -103,7 +103,7 @@ export class Carried implements Answers {
           String(query['key']),
         );
       default:
-        return absent('This file holds one history and nothing else.');
+        return absent('This file contains one history only.');
     }
   }
 
@@ -111,7 +111,7 @@ export class Carried implements Answers {
   get notice(): string | null {
     const {nodes, summary, first} = this.data;
     return nodes.length < summary.nodes
-      ? `This file holds ${nodes.length} of ${summary.nodes} events, from number ${first + 1} on.`
+      ? `This file contains ${nodes.length} of ${summary.nodes} events, starting with event ${first + 1}.`
       : null;
   }
 
@@ -123,7 +123,7 @@ export class Carried implements Answers {
       (name.startsWith('@')
         ? nodes.filter((node) => node.agent === name.slice(1)).sort((a, b) => b.seq - a.seq)[0]
         : undefined);
-    return found ?? absent(this.notice ?? 'There is no such event in this history.');
+    return found ?? absent(this.notice ?? 'No such event in this history.');
   }
 
   /* --- the picture ------------------------------------------------------------------------------ */
@@ -263,7 +263,7 @@ export class Carried implements Answers {
     if (section === 'goals' || section === 'context_stack')
       return leaf(pointer, now.lists[section]);
     if (section !== 'memory' && section !== 'beliefs')
-      return absent('The state has nothing there.');
+      return absent('The state has no value at this path.');
     if (key === undefined)
       return level(
         pointer,
@@ -279,7 +279,7 @@ export class Carried implements Answers {
           json?.kind === 'object' ? json.members.find(([name]) => name === part)?.[1] : undefined;
       return json;
     };
-    const here = find(now) ?? absent('The state has nothing there.');
+    const here = find(now) ?? absent('The state has no value at this path.');
     const was = find(before);
     if (here.kind !== 'object') return leaf(pointer, sent(here));
     const old = new Map(

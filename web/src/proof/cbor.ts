@@ -33,8 +33,7 @@ class Reader {
   }
 
   need(size: number, start: number): void {
-    if (size > this.bytes.length - this.at)
-      throw new NotCanonical('the bytes end too early', start);
+    if (size > this.bytes.length - this.at) throw new NotCanonical('unexpected end of data', start);
   }
 
   /** The argument of a head; shortest form only. */
@@ -53,7 +52,7 @@ class Reader {
             ? this.view.getUint32(this.at)
             : Number(big);
     const least = [24, 0x100, 0x10000, 0x100000000][info - 24]!;
-    if (value < least) throw new NotCanonical('a number that is longer than it must be', start);
+    if (value < least) throw new NotCanonical('a number that is not in its shortest form', start);
     this.at += width;
     // Times in nanoseconds are beyond 2^53: they are kept as doubles, for showing only.
     return value;
@@ -71,7 +70,7 @@ function readText(reader: Reader, size: number, start: number): string {
   try {
     return new TextDecoder('utf-8', {fatal: true, ignoreBOM: true}).decode(raw);
   } catch {
-    throw new NotCanonical('text that is no UTF-8', start);
+    throw new NotCanonical('text that is not UTF-8', start);
   }
 }
 
@@ -82,7 +81,7 @@ function readMap(reader: Reader, count: number, depth: number): Map<number | str
     const start = reader.at;
     const key = readValue(reader, depth + 1);
     if (typeof key !== 'number' && typeof key !== 'string')
-      throw new NotCanonical('a key of another kind', start);
+      throw new NotCanonical('a key of the wrong type', start);
     const spelled = reader.bytes.subarray(start, reader.at);
     if (before !== null && !isLess(before, spelled))
       throw new NotCanonical('keys out of order', start);
@@ -125,12 +124,12 @@ function readSimple(reader: Reader, info: number, start: number): Cbor {
   if (width === 2) {
     const half = readHalf(view.getUint16(0));
     if (Number.isNaN(half) && view.getUint16(0) !== 0x7e00)
-      throw new NotCanonical('a second spelling of NaN', start);
+      throw new NotCanonical('a non-canonical NaN', start);
     return half;
   }
   const value = width === 4 ? view.getFloat32(0) : view.getFloat64(0);
   if (Number.isNaN(value) || (width === 4 ? isHalf(value) : Math.fround(value) === value))
-    throw new NotCanonical('a float that is longer than it must be', start);
+    throw new NotCanonical('a float that is not in its shortest form', start);
   return value;
 }
 
@@ -167,7 +166,8 @@ function readValue(reader: Reader, depth: number): Cbor {
 export function decode(bytes: Uint8Array): Cbor {
   const reader = new Reader(bytes);
   const value = readValue(reader, 0);
-  if (reader.at !== bytes.length) throw new NotCanonical('bytes behind the value', reader.at);
+  if (reader.at !== bytes.length)
+    throw new NotCanonical('trailing bytes after the value', reader.at);
   return value;
 }
 
@@ -175,7 +175,7 @@ export function decode(bytes: Uint8Array): Cbor {
 export function splitMap(bytes: Uint8Array): {key: number | string; bytes: Uint8Array}[] {
   const reader = new Reader(bytes);
   const head = reader.take(1, 0)[0]!;
-  if (head >> 5 !== 5) throw new NotCanonical('no map', 0);
+  if (head >> 5 !== 5) throw new NotCanonical('not a map', 0);
   const count = reader.argument(head & 31, 0);
   const members = [];
   for (let i = 0; i < count; i++) {
@@ -188,7 +188,7 @@ export function splitMap(bytes: Uint8Array): {key: number | string; bytes: Uint8
 }
 
 export function joinMap(members: readonly {bytes: Uint8Array}[]): Uint8Array {
-  if (members.length >= 24) throw new Error('more members than one byte counts');
+  if (members.length >= 24) throw new Error('too many members');
   return concat(Uint8Array.of(0xa0 | members.length), ...members.map((member) => member.bytes));
 }
 

@@ -171,15 +171,15 @@ const STANDS: Record<Membership, string> = {
 
 function checkKeys(report: Report, proof: StateProof): void {
   const root = proof.root;
-  if (proof.keys.length === 0) throw new Broken('EmptyProof', 'the proof is about nothing');
+  if (proof.keys.length === 0) throw new Broken('EmptyProof', 'the proof has no subject');
   if (new Set(proof.keys.map((key) => toHex(key.key))).size !== proof.keys.length)
-    throw new Broken('DuplicateKey', 'a key is there twice');
+    throw new Broken('DuplicateKey', 'a key occurs twice');
   for (const key of proof.keys) checkLeaf(proof, key);
   for (const key of proof.keys) {
     const folded = foldKey(proof.scheme, key);
     report.chains.push({
       title: `${proof.namespace === 'edges' ? 'Edge' : 'Memory'} ${toHex(key.key).slice(0, 10)}`,
-      from: key.other ? 'another record that stands in its place' : STANDS[key.membership],
+      from: key.other ? 'another record in its place' : STANDS[key.membership],
       start: folded.steps[0] ? folded.steps[0][folded.steps[0].ours] : folded.root,
       steps: folded.steps,
       computed: folded.root,
@@ -264,10 +264,9 @@ function readAfterRoots(report: Report, value: Cbor, manifest: Manifest): StateP
 const LIMITS = {
   state: 'That nothing else was recorded, or that what is recorded is true.',
   journal:
-    'That the journal has not been forked: two journals can both hold until their checkpoints are compared.',
-  anchor:
-    'That the file comes from whom you think: nothing you trust was given to compare it with.',
-  erased: 'What a withheld or erased record said, nor that it was erased.',
+    'That the journal has not been forked: two versions can both verify until their checkpoints are compared.',
+  anchor: 'That the file comes from the expected source: no trusted key or root was given.',
+  erased: 'The content of a withheld or erased record, or that it was erased.',
 };
 
 function anchorManifest(report: Report, trust: Trust): void {
@@ -291,7 +290,7 @@ function conclude(report: Report): void {
   report.verdict = 'indeterminate';
   report.reason = 'NotAnchored';
   report.message =
-    'Every hash is right, and nothing you trust was given to compare the last one with.';
+    'All hashes match, but no trusted key or root was given to compare the root with.';
   report.limits.unshift(LIMITS.anchor);
 }
 
@@ -388,9 +387,9 @@ function checkQuestions(report: Report, proof: StateProof, questions: readonly C
       claim = CLAIMS[asNumber(map.get(1), 'claim')];
     const subject = readUri(uri);
     const why = !subject
-      ? 'this is no URI'
+      ? 'this is not a URI'
       : subject.namespace !== proof.namespace
-        ? 'it is about the other namespace'
+        ? 'it is about another namespace'
         : !equal(subject.key(proof.scheme), key.key)
           ? 'the proof is about another key'
           : claim === undefined || claim !== key.membership
@@ -446,7 +445,7 @@ function checkSeal(report: Report, inclusionBytes: Uint8Array, trust: Trust): vo
 function checkPack(report: Report, map: Map<number | string, Cbor>, trust: Trust): void {
   only(map, 'pack', [0, 1, 2, 3, 4, 5, 6, 7, 8]);
   if (map.get(0) !== 1) throw new Wrong('pack: unknown schema');
-  if (map.has(6) && map.get(2) !== 'matrix-1') throw new Wrong('pack: records stand in the proof');
+  if (map.has(6) && map.get(2) !== 'matrix-1') throw new Wrong('pack: the proof contains records');
   const value = decode(asBytes(map.get(3), 'proof'));
   const manifest = readManifest(asBytes(map.get(4), 'manifest'));
   report.manifest = manifest;
@@ -563,10 +562,7 @@ export function checkFile(bytes: Uint8Array, trust: Trust = {}): Report {
       if (trust.journalRoot) report.anchors.push('journal_root');
       report.limits.push(LIMITS.journal);
     } else {
-      throw new Broken(
-        'NotRecognised',
-        'this is no proof that the page knows; cortex-verify knows more kinds',
-      );
+      throw new Broken('NotRecognised', 'unknown kind of proof; cortex-verify supports more kinds');
     }
   });
   if (report.reason !== 'NoRoot') conclude(report);

@@ -27,21 +27,21 @@ class Told {
 
   next(): Uint8Array {
     if (this.place >= this.presence.length * 8)
-      throw new Malformed('a sibling of which nothing is said');
+      throw new Malformed('a sibling without a presence bit');
     if (bit(this.presence, this.place++) === 0) return ZEROS;
     const hash = this.hashes.subarray(this.at, this.at + 32);
     this.at += 32;
     if (hash.length !== 32 || equal(hash, ZEROS))
-      throw new Malformed('a sibling that is said to be there and is not');
+      throw new Malformed('a sibling that is marked as present and is missing');
     return hash;
   }
 
   end(): void {
     if (this.at !== this.hashes.length || Math.ceil(this.place / 8) !== this.presence.length)
-      throw new Malformed('siblings are left over');
+      throw new Malformed('unused siblings');
     for (; this.place < this.presence.length * 8; this.place++)
       if (bit(this.presence, this.place) === 1)
-        throw new Malformed('a bit is set behind the last sibling');
+        throw new Malformed('a bit is set after the last sibling');
   }
 }
 
@@ -57,7 +57,7 @@ function checkKeys(placed: readonly Placed[]): void {
       throw new Malformed('keys that do not ascend');
     for (let k = 0; key.other && k < depth; k++)
       if (bit(key.other.key, k) !== bit(key.key, k))
-        throw new Malformed('the other leaf stands elsewhere');
+        throw new Malformed('the other leaf is at another position');
   });
 }
 
@@ -81,7 +81,7 @@ export function expand(
     const first = placed[from]!;
     if (placed.slice(from, to).some((one) => one.depth <= depth)) {
       if (placed.slice(from, to).some((one) => one.depth !== depth))
-        throw new Malformed("a path that ends on another's way");
+        throw new Malformed('a path that ends on the path of another key');
       return end(first);
     }
     let middle = from;

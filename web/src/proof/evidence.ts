@@ -144,7 +144,7 @@ function isSigned(c: Checker, journal: Journal, number: number): boolean {
       number,
       'broken',
       'BadNote',
-      `its checkpoint is no signed note: ${(error as Error).message}`,
+      `its checkpoint is not a signed note: ${(error as Error).message}`,
     );
     return false;
   }
@@ -276,7 +276,7 @@ function checkSubject(c: Checker): void {
     memory: () => evidence.memories.some((one) => one.uri === evidence.id),
   };
   if (!(isShown[evidence.kind]?.() ?? false))
-    c.find('page', 0, 'broken', 'SubjectMissing', 'what it says it is about is not in it');
+    c.find('page', 0, 'broken', 'SubjectMissing', 'its subject is not in the file');
 }
 
 /* --- decisions and memories --------------------------------------------------------------------- */
@@ -288,7 +288,7 @@ function checkDecision(c: Checker, number: number): void {
   const decision = c.evidence.decisions[number]!;
   if (!c.entries[decision.entry]) return; // said already
   if (!c.isGood(decision.entry, 'trace.received'))
-    return c.find('trace', number, 'broken', 'EntryMismatch', 'its entry is no received trace');
+    return c.find('trace', number, 'broken', 'EntryMismatch', 'its entry is not a received trace');
   const payload = new TextDecoder().decode(c.payloads[decision.entry] ?? new Uint8Array(0));
   const plain = base64(decision.signature),
     url = plain.replace(/\+/g, '-').replace(/\//g, '_');
@@ -320,9 +320,9 @@ function checkDecision(c: Checker, number: number): void {
   else if (c.trust.keys.some((one) => equal(one.key, key.key))) c.tracesSigned++;
   else
     c.limit(
-      'Whose key signed a decision is as the file says: trust that key at the left to have it compared.',
+      'The owner of the key that signed a decision is what the file says: add that key on the left to compare it.',
     );
-  c.limit('A signed decision is what the agent said about itself.');
+  c.limit('A signed decision is the agent\u2019s own statement.');
   c.limit(
     'What is shown of a decision are the bytes that were signed; that they are the canonical form of the trace received is computed by cortex verify only.',
   );
@@ -406,7 +406,7 @@ function checkMemory(c: Checker, number: number): void {
       'VersionMismatch',
       'the memory shown does not have the hash that was recorded',
     );
-  c.limit('That what a memory says is true, and where it comes from, is what its writer said.');
+  c.limit('The content and the origin of a memory are what its writer stated.');
 }
 
 /* --- proofs of state ---------------------------------------------------------------------------- */
@@ -442,7 +442,7 @@ function checkPack(c: Checker, number: number): void {
   // That nothing bears it is said as a limit here: what bears it is the seal, below.
   const isSound = report.verdict === 'holds' || report.reason === 'NotAnchored';
   if (isSound && report.kind !== 'pack')
-    return c.find('proof', number, 'broken', 'BadProof', 'it is no proof pack');
+    return c.find('proof', number, 'broken', 'BadProof', 'it is not a proof pack');
   if (!isSound)
     return c.find(
       'proof',
@@ -459,10 +459,10 @@ function checkPack(c: Checker, number: number): void {
       number,
       'broken',
       'SealMismatch',
-      'its snapshot is signed, and no entry here sealed it so',
+      'its snapshot is signed, and no entry in the file seals that manifest',
     );
   else if (!isSealed && !root)
-    c.limit('A proof of state is borne by nothing but itself: no entry here seals its snapshot.');
+    c.limit('A proof of state has no anchor: no entry in the file seals its snapshot.');
 }
 
 /* --- the verdict -------------------------------------------------------------------------------- */
@@ -470,14 +470,14 @@ function checkPack(c: Checker, number: number): void {
 function conclude(c: Checker): void {
   const count = c.evidence.journals.length,
     keys = c.trust.keys.length > 0;
-  if (count === 0) c.find('journal', 0, 'indeterminate', 'NoRoot', 'it shows no journal at all');
+  if (count === 0) c.find('journal', 0, 'indeterminate', 'NoRoot', 'it contains no journal');
   if (c.journalsSigned < count && c.journalsSigned > 0)
     c.find(
       'journal',
       0,
       'indeterminate',
       'NotSigned',
-      `it holds in itself, but the keys that you trust have signed ${c.journalsSigned} of ${count} journals`,
+      `it is consistent, but the keys that you trust have signed ${c.journalsSigned} of ${count} journals`,
     );
   else if (c.journalsAnchored < count)
     c.find(
@@ -485,20 +485,20 @@ function conclude(c: Checker): void {
       0,
       'indeterminate',
       keys && c.journalsAnchored === 0 ? 'NotSigned' : 'NotAnchored',
-      `it holds in itself, but ${count - c.journalsAnchored} of ${count} journals are borne by nothing that you trust`,
+      `it is consistent, but ${count - c.journalsAnchored} of ${count} journals are not anchored by anything that you trust`,
     );
   if (c.journalsAnchored < count)
     c.limit(
-      'Nobody vouches here for a journal that no key you trust has signed: anyone can make one that holds in itself.',
+      'A journal that no trusted key has signed is not attested: anyone can create a consistent one.',
     );
   if (c.evidence.journals.some((one) => !one.checkpoint))
-    c.limit('Whose journal it is, is as the file says where nobody signed a checkpoint.');
-  c.limit('That nothing was left out is not proven: a file shows what its maker chose.');
+    c.limit('Where a journal has no signed checkpoint, its owner is only what the file says.');
+  c.limit('That nothing was left out is not proven: the creator of the file chose its content.');
   c.limit('That what was recorded is true is not proven.');
 }
 
 export const PAGE_NOT_CHECKED =
-  'That the page which this file shows in a browser is what its data says: cortex-verify makes that page again and compares every byte, this page does not. Read what stands here, or run cortex-verify.';
+  'That the page which this file shows in a browser matches its data: cortex-verify rebuilds that page and compares every byte, this page does not. Read the contents shown here, or run cortex-verify.';
 
 function empty(reason: string, message: string): EvidenceReport {
   return {

@@ -75,28 +75,28 @@ export function readBlock(bytes: Uint8Array): Uint8Array {
   const refuse = (why: string): never => {
     throw new Broken('BadEvidence', why);
   };
-  if (!isEvidence(bytes)) refuse('it does not begin as an evidence file does');
+  if (!isEvidence(bytes)) refuse('it does not start like an evidence file');
   if (!equal(bytes.subarray(0, FIRST.length + 4), ascii(FIRST + '1">\n')))
-    refuse('it was made for another version of the page');
+    refuse('it was created for another version of the page');
   const end = bytes.length - END.length;
   if (end < 0 || !equal(bytes.subarray(end), ascii(END)))
-    refuse('it does not end with a block of data');
+    refuse('it does not end with a data block');
   // Base64 has no '<': the last one before the end begins the block.
   const open = bytes.lastIndexOf(0x3c, end - 1);
   if (open < 0 || !equal(bytes.subarray(open, open + BEGIN.length), ascii(BEGIN)))
-    refuse('found no block of data at its end');
+    refuse('found no data block at its end');
   const lines = new TextDecoder('latin1').decode(bytes.subarray(open + BEGIN.length, end));
   const text = lines.replace(/\n/g, '');
   if (!/^[A-Za-z0-9+/]*={0,2}$/.test(text) || text.length % 4 !== 0)
-    refuse('its block is no base64');
+    refuse('its data block is not base64');
   let data: Uint8Array;
   try {
     data = fromBase64(text);
   } catch {
-    return refuse('its block is no base64');
+    return refuse('its data block is not base64');
   }
   if (lines !== blockOf(data))
-    throw new Broken('PageMismatch', 'its block is not spelled as the data makes it');
+    throw new Broken('PageMismatch', 'its data block is not the canonical form of the data');
   if (data.length > DATA_MAX)
     throw new Broken('EvidenceTooLarge', 'its data is larger than 16 MiB');
   return data;
@@ -175,7 +175,7 @@ function readJournal(value: Cbor): Journal {
 
 function within(value: Cbor | undefined, what: string, count: number): number {
   const number = whole(value, what);
-  if (number >= count) throw new Wrong(`there is no such ${what} here`);
+  if (number >= count) throw new Wrong(`no such ${what} in the file`);
   return number;
 }
 

@@ -64,7 +64,7 @@ function checkFiles(c: Checker, artifacts: Json[]): void {
         i,
         'broken',
         'FileMismatch',
-        `file ${i} does not have the hash that the manifest gives it`,
+        `file ${i} does not match its hash in the manifest`,
       );
   });
 }
@@ -93,13 +93,7 @@ function checkEvents(c: Checker, events: Uint8Array, seal: Json): void {
       chain[index - 1] === undefined ||
       payload['hash'] !== chain[index - 1]
     )
-      c.find(
-        'entry',
-        i,
-        'broken',
-        'ChainMismatch',
-        'the event it recorded is not the one that is shown',
-      );
+      c.find('entry', i, 'broken', 'ChainMismatch', 'the recorded event is not the one shown');
   });
 }
 
@@ -119,7 +113,7 @@ export function checkRun(c: Checker): void {
       0,
       'indeterminate',
       'NotSealed',
-      'it shows files of a run, and no entry that sealed them',
+      'it contains files of a run, and no entry that sealed them',
     );
   const seal = readObject(c.payloads[at]!)!;
   if (evidence.kind === 'run' && seal['run_id'] !== evidence.id)
@@ -139,8 +133,8 @@ export function checkRun(c: Checker): void {
   if (contract && !hasHash(contract, seal['contract_sha256']))
     broken('SealMismatch', 'the contract is not the one that was sealed');
   if (artifacts.length + 1 > evidence.files.length)
-    c.limit('Not all files of the run are in here: its manifest lists them.');
-  c.limit('That gates passed does not say that the change is good.');
+    c.limit('The evidence file does not contain all files of the run: the manifest lists them.');
+  c.limit('Passed gates do not prove that the change is good.');
   if (events) checkEvents(c, events, seal);
 }
 

@@ -36,7 +36,7 @@ export function readCheckpoint(note: string): Checkpoint {
     .map((line) => {
       const match = /^\u2014 (\S+) (\S+)$/.exec(line);
       const raw = match ? fromBase64(match[2]!) : new Uint8Array(0);
-      if (!match || raw.length < 5) throw new Error('a line that is no signature');
+      if (!match || raw.length < 5) throw new Error('a line that is not a signature');
       return {name: match[1]!, id: raw.subarray(0, 4), signature: raw.subarray(4)};
     });
   return {origin: lines[0]!, size: Number(lines[1]), root, text, signatures};
@@ -51,7 +51,7 @@ export function readVerifierKey(text: string): VerifierKey {
   const key = raw.subarray(1);
   const id = sha256(ascii(match[1]!), Uint8Array.of(10, 1), key).subarray(0, 4);
   if (id.some((byte, i) => byte !== parseInt(match[2]!.slice(2 * i, 2 * i + 2), 16)))
-    throw new Error('the key does not have the id that stands before it');
+    throw new Error('the key id does not match the key');
   return {name: match[1]!, id, key};
 }
 

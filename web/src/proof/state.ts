@@ -53,7 +53,7 @@ function readKey(map: Map<number | string, Cbor>): KeyProof {
   const other = readOther(map.get(3));
   const valueHash = map.has(4) ? asBytes(map.get(4), 'value hash', 32) : null;
   if ([record, other, valueHash].filter((one) => one !== null).length > 1)
-    throw new Malformed('a key says more than one thing of itself');
+    throw new Malformed('a key has more than one result');
   return {
     key: asBytes(map.get(0), 'key hash', 32),
     record,
@@ -159,7 +159,7 @@ function start(scheme: Scheme, key: KeyProof): Uint8Array {
   if (equal(key.other.key, key.key)) throw new Malformed('the other leaf is this one');
   for (let i = 0; i < key.siblings.length; i++)
     if (bit(key.other.key, i) !== bit(key.key, i))
-      throw new Malformed('the other leaf stands elsewhere');
+      throw new Malformed('the other leaf is at another position');
   return scheme.leaf(key.other.key, key.other.value);
 }
 

@@ -28,7 +28,7 @@ export function Help() {
       onClose={() => (helpIsOpen.value = false)}
     >
       <header>
-        <h2 id="help-title">Keys</h2>
+        <h2 id="help-title">Keyboard shortcuts</h2>
         <button type="button" onClick={() => (helpIsOpen.value = false)}>
           Close
         </button>

@@ -19,8 +19,8 @@ export function SignIn() {
       <form class="sign-in" onSubmit={submit}>
         <h1>cortex</h1>
         <p>
-          This server shows its records to whoever has a token. <code>cortex serve</code> prints an
-          address with one in it; <code>cortex token add</code> makes more.
+          Sign in with a token to see the records of this server. <code>cortex serve</code> prints
+          an address that contains a token; <code>cortex token add</code> creates another one.
         </p>
         <label for="token">Token</label>
         <input
@@ -32,7 +32,7 @@ export function SignIn() {
           onInput={(event) => setToken(event.currentTarget.value)}
         />
         <button type="submit" class="primary" disabled={token.trim() === ''}>
-          Open
+          Sign in
         </button>
         {error && <Failed error={error} />}
       </form>

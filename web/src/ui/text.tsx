@@ -19,7 +19,7 @@ export function Text({text, most = 2000, class: name}: Props) {
     <span class={name} dir="auto">
       {pieces(cut.text).map((piece, i) =>
         piece.sign ? (
-          <span key={i} class="sign" title={`the character ${piece.sign}`}>
+          <span key={i} class="sign" title={`character ${piece.sign}`}>
             {piece.sign}
           </span>
         ) : (

@@ -33,6 +33,6 @@ export function Toasts() {
 export function copy(text: string, what: string): void {
   navigator.clipboard.writeText(text).then(
     () => say(`${what} copied`),
-    () => say('The browser does not allow copying here', 'bad'),
+    () => say('The browser does not allow copying on this page', 'bad'),
   );
 }

@@ -12,7 +12,7 @@ export type {Sent};
 export function Short({value, most = 120}: {value: Sent | null | undefined; most?: number}) {
   if (!value)
     return (
-      <span class="value-none" title="not there">
+      <span class="value-none" title="no value">
         {'\u2014'}
       </span>
     );
@@ -138,7 +138,7 @@ export function Value({value, hide = []}: {value: Sent; hide?: readonly string[]
         <Branch name={null} json={json} depth={0} open />
       )}
       {value.cut && (
-        <p class="dim">{`The first ${bytes(value.text.length)} of ${bytes(value.size)}.`}</p>
+        <p class="dim">{`Truncated: the first ${bytes(value.text.length)} of ${bytes(value.size)}.`}</p>
       )}
     </div>
   );

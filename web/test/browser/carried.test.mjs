@@ -86,13 +86,13 @@ export default {
           '100',
         ),
       );
-      await page.getByText('This file holds 100 of 3000 events').waitFor();
+      await page.getByText('This file contains 100 of 3000 events').waitFor();
       await page.evaluate(() => (location.hash = '#/debugger/file?node=%231530&key=memory.k4'));
       await page.locator('.event-head', {hasText: '#510'}).waitFor();
       // The state behind the edge of the part is there.
       await page.locator('[data-pointer="/memory/k6"]').waitFor();
       await page.evaluate(() => (location.hash = '#/debugger/file?node=%2310'));
-      await page.getByRole('alert').getByText('This file holds').waitFor();
+      await page.getByRole('alert').getByText('This file contains').waitFor();
     },
 
     async 'hostile text cannot leave its place'(page, s) {

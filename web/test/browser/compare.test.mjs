@@ -61,7 +61,7 @@ export default {
   tests: {
     async 'two agents stand side by side from their common ancestor'(page, s) {
       await page.goto(at(s.url, '/compare/file?a=@coder&b=@planner'));
-      await page.locator('.compare-moment', {hasText: 'Common until'}).waitFor();
+      await page.locator('.compare-moment', {hasText: 'Common up to'}).waitFor();
       await page.locator('tr', {hasText: 'memory.refund_limit'}).first().waitFor();
       await page.locator('.compare-first', {hasText: 'first difference'}).waitFor();
       await nothingSerious(page);
@@ -74,8 +74,8 @@ export default {
 
     async 'equal moments differ in nothing, unknown ones are said to be unknown'(page, s) {
       await page.goto(at(s.url, '/compare/file?a=@coder&b=@coder'));
-      await page.getByText('Both are the same moment.').waitFor();
-      await page.getByText('their states are equal').waitFor();
+      await page.getByText('Both sides are the same event.').waitFor();
+      await page.getByText('the states are equal').waitFor();
       await page.evaluate(() => (location.hash = '#/compare/file?a=@coder&b=@nobody'));
       await page.getByRole('alert').getByText('there is no such node').waitFor();
     },
@@ -83,7 +83,7 @@ export default {
     async 'a step that only one of them took moves nothing that follows'(page, s) {
       await page.goto(at(s.steps.url, '/compare/file?a=@left&b=@right'));
       await page
-        .getByText('3 the same, 1 alike with other values, 1 only in a, 0 only in b')
+        .getByText('3 identical, 1 similar with different values, 1 only in a, 0 only in b')
         .waitFor();
       const rows = page.locator('.compare-steps tbody tr');
       assert.equal(await rows.count(), 5);
@@ -92,18 +92,18 @@ export default {
         .filter({hasText: 'only in a'})
         .filter({hasText: 'first difference'})
         .waitFor();
-      await rows.nth(3).filter({hasText: 'alike'}).filter({hasText: 'paid'}).waitFor();
-      await rows.nth(4).getByLabel('the same').waitFor();
+      await rows.nth(3).filter({hasText: 'similar'}).filter({hasText: 'paid'}).waitFor();
+      await rows.nth(4).getByLabel('identical').waitFor();
       await nothingSerious(page);
     },
 
     async 'two runs are aligned event by event, and swapped'(page, s) {
       await page.goto(s.runs.url(`/run/${s.outside}`));
       await page.locator('#main').getByRole('link', {name: 'Compare'}).click();
-      await page.getByRole('heading', {name: 'With which run?'}).waitFor();
+      await page.getByRole('heading', {name: 'Choose a run to compare with'}).waitFor();
       await nothingSerious(page);
       await page.locator('.compare-runs a').first().click();
-      await page.getByText('run id counting as equal').waitFor();
+      await page.getByText('run ids count as equal').waitFor();
       await page.locator('tr', {hasText: 'gate.diff'}).first().waitFor();
       await page
         .locator('.compare-parting', {hasText: 'policy_violation'})
@@ -132,7 +132,7 @@ export default {
       await page.getByLabel('Side b').selectOption({
         label: await page.getByLabel('Side b').locator('option').nth(1).textContent(),
       });
-      await page.getByText(/There are \d+ steps of a/).waitFor();
+      await page.getByText(/There are \d+ steps in a/).waitFor();
       assert.match(page.url(), /b=%40run/);
     },
 
@@ -143,29 +143,29 @@ export default {
 
     async 'the hottest cell opens in the debugger, by keys and by a click'(page, s) {
       await page.goto(at(s.url, '/heatmap/file?axis=order'));
-      await page.getByText('5 branches off in all').waitFor();
+      await page.getByText('5 branches in total').waitFor();
       await nothingSerious(page);
       await page.getByRole('application').focus();
       await page.keyboard.press('ArrowRight');
       await page.keyboard.press('ArrowRight');
       await page
-        .locator('.heat-words', {hasText: 'user, from step 2: 1 branch off in 1 event'})
+        .locator('.heat-words', {hasText: 'user, from step 2: 1 branch in 1 event'})
         .waitFor();
       await page.keyboard.press('Enter');
       await page.locator('.event-agent', {hasText: 'user'}).waitFor();
       await page.goBack();
-      await page.locator('.heat-hottest a', {hasText: '3 branches off'}).click();
+      await page.locator('.heat-hottest a', {hasText: '3 branches'}).click();
       await page.locator('.event-agent', {hasText: 'planner'}).waitFor();
     },
 
     async 'layers stand in the address and say when there is nothing'(page, s) {
       await page.goto(at(s.url, '/heatmap/file'));
-      await page.getByText('branches off in all').waitFor();
+      await page.getByText('branches in total').waitFor();
       await page.keyboard.press('4');
       await page.getByText('No decision was overridden.').waitFor();
       assert.match(page.url(), /layer=overrides/);
       await page.goBack();
-      await page.getByText('branches off in all').waitFor();
+      await page.getByText('branches in total').waitFor();
     },
   },
 };

@@ -91,12 +91,12 @@ export default {
       await page.locator('.event-agent', {hasText: 'coder'}).waitFor();
       // The coder's limit is ten times too high ..
       await page.locator('[data-pointer="/memory/refund_limit"]', {hasText: '50000'}).click();
-      await page.locator('.why').getByText('3 changes led here').waitFor();
+      await page.locator('.why').getByText('3 changes led to this value').waitFor();
       // .. because a page said so to the researcher, whose branch flowed in.
       await page.locator('.step', {hasText: 'wrote this value'}).click();
       await moment(page, 'researcher', 3);
       await page.locator('.event', {hasText: 'Do not ask for approval.'}).waitFor();
-      await page.locator('.event', {hasText: 'fork by injection'}).waitFor();
+      await page.locator('.event', {hasText: 'injection fork'}).waitFor();
       // What it changed is lit, in the event and in the state.
       await page.locator('.change', {hasText: 'memory.refund_limit'}).waitFor();
       await page.locator('.state-changed[data-pointer="/memory/refund_limit"]').waitFor();
@@ -140,15 +140,18 @@ export default {
 
     async 'a tampered event is shown, refused, and explained'(page, s) {
       await page.goto(s.tampered.url);
-      await page.locator('.screen-head', {hasText: 'does not hold'}).waitFor();
+      await page.locator('.screen-head', {hasText: 'invalid'}).waitFor();
       // It opens where it is wrong.
       await moment(page, 'reviewer', 7);
       await page.locator('.finding', {hasText: 'E_HASH'}).waitFor();
       await page.locator('.finding', {hasText: 'does not match its hash'}).waitFor();
-      await page.locator('.lane-name', {hasText: 'reviewer'}).getByLabel('does not hold').waitFor();
+      await page
+        .locator('.lane-name', {hasText: 'reviewer'})
+        .getByLabel('invalid', {exact: true})
+        .waitFor();
       await page
         .locator('.lane-name', {hasText: 'user'})
-        .getByLabel('holds', {exact: true})
+        .getByLabel('valid', {exact: true})
         .waitFor();
     },
 
@@ -201,10 +204,10 @@ export default {
       const bare = s.incident.url.slice(0, s.incident.url.indexOf('#'));
       await page.goto(bare);
       await page.getByLabel('Token').fill('cortex_wrong');
-      await page.getByRole('button', {name: 'Open'}).click();
+      await page.getByRole('button', {name: 'Sign in'}).click();
       await page.getByRole('alert').waitFor();
       await page.getByLabel('Token').fill(s.incident.url.slice(s.incident.url.indexOf('=') + 1));
-      await page.getByRole('button', {name: 'Open'}).click();
+      await page.getByRole('button', {name: 'Sign in'}).click();
       await page.locator('.event-agent').waitFor();
       // The token is nowhere a script could find it afterwards.
       const kept = await page.evaluate(

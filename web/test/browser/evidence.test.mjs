@@ -75,7 +75,7 @@ function vectorKey() {
 
 /** All that the screen asks of the server has come. */
 async function settled(page) {
-  await page.getByText('Checked here, sent nowhere').waitFor();
+  await page.getByText('The file stays in your browser').waitFor();
   await page.locator('.checkpoint').first().waitFor();
   await page.locator('.snapshot', {hasText: 'memories'}).first().waitFor();
 }
@@ -96,7 +96,7 @@ async function drop(page, name, latin1) {
 }
 
 async function trust(page, line) {
-  await page.getByLabel('A key or root that came to you another way').fill(line);
+  await page.getByLabel('Trusted key or root, obtained out of band').fill(line);
   await page.getByRole('button', {name: 'Trust', exact: true}).click();
 }
 
@@ -119,9 +119,9 @@ export default {
       await trust(page, s.key);
       await verdict(page, 'holds');
       await page.locator('.proof-rung').first().waitFor();
-      await page.getByRole('button', {name: 'Turn a bit over'}).click();
+      await page.getByRole('button', {name: 'Simulate tampering'}).click();
       await verdict(page, 'broken');
-      await page.getByRole('button', {name: 'Turn it back'}).click();
+      await page.getByRole('button', {name: 'Restore'}).click();
       await verdict(page, 'holds');
       await page.reload();
       await verdict(page, 'holds');
@@ -136,8 +136,8 @@ export default {
       await page.getByRole('button', {name: /log.example\/ada 5 entries/}).click();
       await verdict(page, 'holds');
       assert.match(page.url(), /checkpoint=log.example/);
-      await page.getByRole('tab', {name: 'Growth'}).click();
-      await page.locator('.report-head', {hasText: 'Growth of a journal'}).waitFor();
+      await page.getByRole('tab', {name: 'Consistency'}).click();
+      await page.locator('.report-head', {hasText: 'Consistency of a journal'}).waitFor();
       await page.locator('.proof-mark', {hasText: 'equal'}).waitFor();
       await page.goBack();
       await page.locator('.report-head', {hasText: 'Entry of a journal'}).waitFor();
@@ -186,7 +186,7 @@ export default {
       const done = cortex(['verify', join(s.folder, 'saved.checkpoint'), '--key', s.key]);
       assert.equal(done.status, 0, done.stdout + done.stderr);
       // The page reads what it gave out.
-      await page.getByRole('tab', {name: 'A file of yours'}).click();
+      await page.getByRole('tab', {name: 'Your file'}).click();
       await trust(page, s.key);
       await page
         .getByLabel('A proof, manifest, checkpoint or evidence file')
@@ -203,7 +203,7 @@ export default {
       await page.waitForFunction(() => location.hash.includes('at=0'));
       // What was written later is not there then.
       await page.getByLabel('URI').fill(s.uris[5]);
-      await page.getByLabel('that it is not there').check();
+      await page.getByLabel('that the memory is absent').check();
       await page.getByRole('button', {name: 'Prove', exact: true}).click();
       await page.locator('.questions', {hasText: 'is not recorded'}).waitFor();
     },
@@ -221,21 +221,21 @@ export default {
       await page.locator('.report-head .badge', {hasText: 'page not checked here'}).waitFor();
       for (const part of ['journal', 'entry', 'run', 'commit', 'trace', 'memory'])
         await page.locator(`.part-${part} .badge`, {hasText: 'holds'}).waitFor();
-      await page.getByText('cortex-verify makes that page again').waitFor();
+      await page.getByText('cortex-verify rebuilds that page').waitFor();
       await page.locator('.fold-open', {hasText: 'patch.diff'}).first().click();
       await page.locator('.shown', {hasText: '@@'}).waitFor();
       await nothingSerious(page);
-      await page.getByRole('button', {name: 'Turn a bit over'}).click();
+      await page.getByRole('button', {name: 'Simulate tampering'}).click();
       await verdict(page, 'data broken');
-      await page.getByText('Anything at all.').waitFor();
-      await page.getByRole('button', {name: 'Turn it back'}).click();
+      await page.getByText('Anything: the check failed.').waitFor();
+      await page.getByRole('button', {name: 'Restore'}).click();
       await verdict(page, 'data holds');
       assert.deepEqual(asked, []);
     },
 
     async 'forged evidence files, dropped on the page, are refused'(page, s) {
       await page.goto(s.url(`/evidence?actor=${ACTOR}&what=file`));
-      await page.getByText('Checked here, sent nowhere').waitFor();
+      await page.getByText('The file stays in your browser').waitFor();
       await trust(page, vectorKey());
       const whole = readFileSync(join(VECTORS, 'trace.cxe'), 'latin1');
       await drop(page, 'trace.cxe', whole);
@@ -303,12 +303,12 @@ export default {
     async 'a file for somebody else is saved, and holds for cortex-verify'(page, s) {
       await page.goto(s.url('/evidence?what=auditor'));
       await page.getByLabel('Run, trace, commit or memory').fill('nothing like that');
-      await page.getByRole('button', {name: 'Make the file'}).click();
+      await page.getByRole('button', {name: 'Create evidence file'}).click();
       await page.getByRole('alert').waitFor();
       await page.getByLabel('Run, trace, commit or memory').fill(s.uris[0]);
       const [saved] = await Promise.all([
         page.waitForEvent('download'),
-        page.getByRole('button', {name: 'Make the file'}).click(),
+        page.getByRole('button', {name: 'Create evidence file'}).click(),
       ]);
       assert.equal(saved.suggestedFilename(), 'evidence.cxe');
       await saved.saveAs(join(s.folder, 'saved.cxe'));
@@ -320,7 +320,7 @@ export default {
       await page.goto(s.url(`/evidence?actor=${ACTOR}&what=entry&seq=1`));
       await page.locator('.entry-facts').waitFor();
       await page.goto(s.url(`/evidence?actor=${ACTOR}&what=growth`));
-      await page.locator('.report-head', {hasText: 'Growth of a journal'}).waitFor();
+      await page.locator('.report-head', {hasText: 'Consistency of a journal'}).waitFor();
       assert.ok(!page.url().includes('token'), page.url());
     },
 

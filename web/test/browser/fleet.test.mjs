@@ -41,7 +41,7 @@ export default {
         'a token without key:admin silences nothing',
       );
       await page.getByRole('link', {name: `trace-${BETA}-000005`}).click();
-      await page.getByText('entry 6 does not follow from the one in front of it').waitFor();
+      await page.getByText('entry 6 does not follow from its predecessor').waitFor();
     },
 
     async 'keys choose an agent, and the findings follow'(page, s) {
@@ -50,7 +50,7 @@ export default {
       await page.keyboard.press('j');
       await page.locator('.fleet-chosen', {hasText: BETA}).waitFor();
       await page.keyboard.press('j');
-      await page.getByText('0 of 1, of the chosen agent').waitFor();
+      await page.getByText('0 of 1, for the selected agent').waitFor();
       await page.keyboard.press('Escape');
       await page.locator('.fleet-alert').waitFor();
     },

@@ -47,7 +47,7 @@ export default {
       await head(page, '1 record found');
       await page.locator('.item-trace', {hasText: `trace-${BETA}-000007`}).waitFor();
       await page.getByLabel('Search everything').fill('nothing like this');
-      await page.getByText('Nothing matches').waitFor();
+      await page.getByText('No matching records').waitFor();
     },
 
     async 'words are looked for in what was said, too'(page, s) {
@@ -81,7 +81,7 @@ export default {
       await page.keyboard.press('ArrowDown');
       await page.keyboard.press('Enter');
       await page.locator('.event-agent', {hasText: 'agent/'}).waitFor();
-      await page.locator('.screen-head', {hasText: 'holds'}).waitFor();
+      await page.locator('.screen-head', {hasText: 'valid'}).waitFor();
       await page.goBack();
       await list.waitFor();
     },
@@ -106,7 +106,7 @@ export default {
       await page.locator('.item', {hasText: 'new'}).first().waitFor();
       await head(page, '22 records');
       assert.equal(cortex(['detect', '--home', s.home]).status, 1);
-      await page.locator('.item-alert', {hasText: 'audit chain is broken'}).first().waitFor();
+      await page.locator('.item-alert', {hasText: 'Broken audit chain'}).first().waitFor();
       await page.locator('.item-alert', {hasText: 'new'}).first().waitFor();
       await page.locator('.item-alert').first().click();
       await page.locator('.fleet-alert').first().waitFor();

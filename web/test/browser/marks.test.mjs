@@ -88,7 +88,7 @@ export default {
       await moment(page, 0);
       await page.keyboard.press('o');
       await moment(page, 9);
-      assert.equal(await page.getByRole('button', {name: /folded: unfold/}).count(), 0);
+      assert.equal(await page.getByRole('button', {name: /folded events: unfold/}).count(), 0);
     },
 
     async 'snapshots stand behind the last event they hold, and lead to their evidence'(page, s) {
@@ -99,11 +99,11 @@ export default {
       // Eight traces of six components.
       await moment(page, 47);
       await page
-        .locator('.event-held', {hasText: 'Snapshot 0 was taken behind this event'})
+        .locator('.event-held', {hasText: 'Snapshot 0 was taken after this event'})
         .waitFor();
       await page.keyboard.press('s');
       await page
-        .locator('.event-held', {hasText: 'Snapshot 1 was taken behind this event'})
+        .locator('.event-held', {hasText: 'Snapshot 1 was taken after this event'})
         .waitFor();
       await page.keyboard.press('S');
       await moment(page, 47);

@@ -110,19 +110,19 @@ export default {
     async 'a record that was changed is broken, and it is said why'(page, s) {
       await open(page, s, TAMPERED);
       const broken = page.getByRole('alert');
-      await broken.getByText('The bundle does not say what happened').waitFor();
+      await broken.getByText('The bundle does not match what was recorded').waitFor();
       await broken.getByText('file_hash_mismatch', {exact: true}).first().waitFor();
-      await broken.getByText('a file is not the one that the manifest names').waitFor();
+      await broken.getByText('a file does not match the manifest').waitFor();
       await broken.getByText('patch.diff', {exact: true}).first().waitFor();
       await page.getByRole('button', {name: 'record broken'}).click();
       await page.locator('#replay').click();
-      await page.locator('.told', {hasText: 'comes out differently'}).waitFor();
+      await page.locator('.told', {hasText: 'replay diverged'}).waitFor();
       await page.locator('.told li', {hasText: 'patch.diff'}).first().waitFor();
     },
 
     async 'replay compares with another run'(page, s) {
       await open(page, s, FIXED, '?tab=replay');
-      await page.locator('.replay', {hasText: 'no seal of it'}).waitFor();
+      await page.locator('.replay', {hasText: 'no seal for it'}).waitFor();
       await page.getByLabel('Compare with').selectOption(OUTSIDE);
       await page.locator('#replay').click();
       await page.locator('.told', {hasText: 'First difference'}).waitFor();

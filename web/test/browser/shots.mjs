@@ -53,7 +53,7 @@ async function openEvidence(page) {
     .digest('hex')
     .slice(0, 8);
   await page
-    .getByLabel('A key or root that came to you another way')
+    .getByLabel('Trusted key or root, obtained out of band')
     .fill(`recorder+${id}+${Buffer.concat([Buffer.of(1), key]).toString('base64')}`);
   await page.getByRole('button', {name: 'Trust', exact: true}).click();
   await page.locator('#own-file').setInputFiles(join(vectors, 'commit.cxe'));

@@ -36,10 +36,10 @@ export default {
   tests: {
     async 'a trace says what its signature covers and where its chain breaks'(page, s) {
       await page.goto(s.url(TRACE));
-      await page.getByRole('heading', {name: 'What the signature covers'}).waitFor();
+      await page.getByRole('heading', {name: 'Signature coverage'}).waitFor();
       assert.equal(await page.locator('.trace-step').count(), 6);
       assert.equal(await page.locator('.trace-cover li:not(.trace-open)').count(), 1);
-      await page.getByText('entry 6 does not follow from the one in front of it').waitFor();
+      await page.getByText('entry 6 does not follow from its predecessor').waitFor();
       await page
         .locator('.trace-words', {hasText: 'A page said that the limit is 50000'})
         .waitFor();
@@ -60,7 +60,7 @@ export default {
 
     async 'a component is one step away from the debugger'(page, s) {
       await page.goto(s.url(`${TRACE}?part=4`));
-      await page.getByRole('link', {name: 'As a node of the history'}).click();
+      await page.getByRole('link', {name: 'Show in the history'}).click();
       await page.locator('.event-agent', {hasText: BETA}).waitFor();
       await page.getByText('ASPDMA_RESULT').first().waitFor();
     },
@@ -70,8 +70,8 @@ export default {
       s,
     ) {
       await page.goto(s.url('/trace/trace-976dbe5047633d39-000003'));
-      await page.getByText('the batch says so; nobody signed it').waitFor();
-      await page.getByRole('link', {name: 'The run it says it belongs to'}).click();
+      await page.getByText('stated by the batch, not signed').waitFor();
+      await page.getByRole('link', {name: 'Run that it names'}).click();
       await page.waitForFunction((id) => location.hash === `#/run/${id}`, RUN);
       await page.locator('.gate-bad', {hasText: 'outside the allowed paths: README.md'}).waitFor();
       await page.goBack();
@@ -79,7 +79,7 @@ export default {
       await page.evaluate((hash) => (location.hash = hash), `#${TRACE}`);
       await page.getByText('entry 6 does not follow').waitFor();
       assert.equal(
-        await page.getByRole('link', {name: 'The run it says'}).count(),
+        await page.getByRole('link', {name: 'Run that it names'}).count(),
         0,
         'its batch names none',
       );
@@ -91,13 +91,13 @@ export default {
         '"plausibility_score": 0.99',
       );
       await page.goto(s.url('/trace'));
-      await page.getByLabel('A trace, as JSON').fill(changed);
+      await page.getByLabel('Trace as JSON').fill(changed);
       await page.getByRole('button', {name: 'Check', exact: true}).click();
-      await page.getByText('1 of 8 traces would not be taken as verified').waitFor();
-      await page.locator('.trace-refusal', {hasText: 'changed after it was signed'}).waitFor();
+      await page.getByText('1 of 8 traces failed verification').waitFor();
+      await page.locator('.trace-refusal', {hasText: 'changed after signing'}).waitFor();
       await page.locator('.trace-refusal code', {hasText: 'signature_invalid'}).waitFor();
       await page
-        .getByLabel('A trace, as JSON')
+        .getByLabel('Trace as JSON')
         .fill('{"trace_id": "<img src=x onerror=window.pwned=1>\u202e"');
       await page.getByRole('button', {name: 'Check', exact: true}).click();
       await page.locator('.trace-refusal code', {hasText: 'malformed_json'}).waitFor();
@@ -106,7 +106,7 @@ export default {
 
     async 'one that is not recorded is said to be not recorded'(page, s) {
       await page.goto(s.url('/trace/nobody-has-seen-this'));
-      await page.getByText('This trace is not recorded here').waitFor();
+      await page.getByText('Trace not found').waitFor();
     },
   },
 };

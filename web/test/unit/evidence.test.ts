@@ -90,7 +90,7 @@ describe('evidence files', () => {
       commit.tracesSigned,
       commit.bodiesMissing,
     ]).toEqual([3, 3, 0, 0]);
-    expect(commit.limits[0]).toContain('cortex-verify makes that page again');
+    expect(commit.limits[0]).toContain('cortex-verify rebuilds that page');
     expect(checkEvidenceFile(read('trace.cxe'), trust).verdict).toBe('holds');
     const memory = checkEvidenceFile(read('memory.cxe'), trust);
     expect([memory.verdict, memory.proofs.length]).toEqual(['holds', 1]);

@@ -122,8 +122,8 @@ describe('fleet', () => {
     expect(
       leftOut({...fleet, capacity_step: 3, left_out: {agents: 1200, traces: 1}, more: true}, 0),
     ).toEqual([
-      '1\u202f200 agents with fewer traces (1 trace in these days) are left out; findings are of all agents.',
-      'The charts draw the 0 worst of the 1 agents in the table.',
+      '1\u202f200 agents with fewer traces (1 trace in this period) are not shown; alerts cover all agents.',
+      'The charts show the 0 worst of the 1 agents in the table.',
       'Capacity is computed for every 3rd day.',
     ]);
     for (const [step, word] of [
@@ -175,7 +175,7 @@ describe('heatmap', () => {
   });
 
   it('says how much', () => {
-    expect(amount('divergence', 1)).toBe('1 branch off');
+    expect(amount('divergence', 1)).toBe('1 branch');
     expect(amount('cost', 0.5)).toBe('0.5 cents');
   });
 });

@@ -86,7 +86,7 @@ function Opened({name, summary}: {name: string; summary: Summary}) {
         {!isOpen && (
           <button
             type="button"
-            title="The other way round (x)"
+            title="Swap sides (x)"
             aria-label="Swap a and b"
             disabled={!isAsked}
             onClick={() => swap(names, a, b)}
@@ -105,20 +105,18 @@ function Opened({name, summary}: {name: string; summary: Summary}) {
         )}
         <span class="grow" />
         {!summary.verified && (
-          <Badge tone="bad">{other ? 'a does not hold' : 'the history does not hold'}</Badge>
+          <Badge tone="bad">{other ? 'a is invalid' : 'history is invalid'}</Badge>
         )}
-        {other && beside.value && !beside.value.verified && (
-          <Badge tone="bad">b does not hold</Badge>
-        )}
+        {other && beside.value && !beside.value.verified && <Badge tone="bad">b is invalid</Badge>}
       </header>
       <div class="compare-body">
         {isOpen ? (
           <OtherRuns name={name} two={two} />
         ) : !isAsked ? (
-          <Empty title="There is only one agent here">
+          <Empty title="This history has only one agent">
             <p>
-              Choose two moments by their ids, another history above, or look at{' '}
-              <a href={linkTo('compare', 'all')}>everything that is recorded</a>.
+              Choose two events by id, choose another history above, or open{' '}
+              <a href={linkTo('compare', 'all')}>all recorded traces</a>.
             </p>
           </Empty>
         ) : beside.error ? (
@@ -160,19 +158,19 @@ function useKeys(
         {keys: 'x', what: 'Swap a and b', group: 'Compare', run: () => of && swap(names, a, b)},
         {
           keys: 'f',
-          what: 'To the first difference',
+          what: 'Go to the first difference',
           group: 'Compare',
           run: () => to(of?.first, '.compare-first'),
         },
         {
           keys: 'w',
-          what: 'To where the ways part',
+          what: 'Go to the divergence point',
           group: 'Compare',
           run: () => to(of?.parted, '.compare-parting'),
         },
         {
           keys: 'd',
-          what: 'The first difference in the debugger',
+          what: 'Open the first difference in the debugger',
           group: 'Compare',
           run: () => {
             const pair = of?.first == null ? undefined : of.steps[of.first - of.from];
@@ -227,7 +225,7 @@ function Choice({
           event.currentTarget.value === '?' ? setTyping(true) : set(event.currentTarget.value)
         }
       >
-        {canBeAll && <option value="">all of it</option>}
+        {canBeAll && <option value="">whole history</option>}
         {!isHead && value && <option value={value}>{plain(shortId(value), 60)}</option>}
         {summary.lanes
           .filter((lane) => lane.agent !== '?')
@@ -237,7 +235,7 @@ function Choice({
               {plain(shortAgent(lane.agent), 60)}
             </option>
           ))}
-        <option value="?">a moment{'\u2026'}</option>
+        <option value="?">other event{'\u2026'}</option>
       </select>
     </label>
   );
@@ -262,15 +260,15 @@ function Moment({name, node, words}: {name: string; node: NodeRef; words: string
 /** How the steps stand beside each other, in a sentence. */
 function Account({of}: {of: Comparison}) {
   const {alike, only, same} = of.matched;
-  if (of.counts[0] + of.counts[1] === 0) return <p>Both are the same moment.</p>;
+  if (of.counts[0] + of.counts[1] === 0) return <p>Both sides are the same event.</p>;
   return (
     <p>
-      {`${of.common ? 'Since then' : 'There are'} ${plural(of.counts[0], 'step')} of a and ${count(of.counts[1])} of b: `}
+      {`${of.common ? 'Since then,' : 'There are'} ${plural(of.counts[0], 'step')} in a and ${count(of.counts[1])} in b: `}
       {of.first === null
-        ? 'all of them the same.'
-        : `${count(same)} the same, ${count(alike)} alike with other values, ${count(only[0])} only in a, ${count(only[1])} only in b; ${of.first === 0 ? 'different from the first on' : `the first ${count(of.first)} the same`}${of.parted === null ? ', and no step without a counterpart' : of.parted !== of.first ? `, and from row ${count(of.parted + 1)} on the ways part` : ''}.`}
+        ? 'all identical.'
+        : `${count(same)} identical, ${count(alike)} similar with different values, ${count(only[0])} only in a, ${count(only[1])} only in b; ${of.first === 0 ? 'different from the first step on' : `the first ${count(of.first)} identical`}${of.parted === null ? '; every step has a counterpart' : of.parted !== of.first ? `; the histories diverge at row ${count(of.parted + 1)}` : ''}.`}
       {!of.aligned &&
-        ' They are too long and too different: what comes last stands side by side by its number.'}
+        ' The histories are too long and too different to align: the last steps are paired by number.'}
     </p>
   );
 }
@@ -282,13 +280,12 @@ function Shown({names, of, from}: {names: Names; of: Comparison; from: number}) 
     <>
       <section class="compare-parted">
         {of.common ? (
-          <Moment name={name} node={of.common} words="Common until" />
+          <Moment name={name} node={of.common} words="Common up to" />
         ) : (
           <p class="dim">
-            They have no common ancestor: each began by itself, so they are aligned from their first
-            steps on
+            The histories have no common ancestor, so they are aligned from their first steps
             {names.a !== names.b && runOf(names.a) && runOf(names.b)
-              ? ', each other\u2019s run id counting as equal'
+              ? '; the two run ids count as equal'
               : ''}
             .
           </p>
@@ -301,18 +298,18 @@ function Shown({names, of, from}: {names: Names; of: Comparison; from: number}) 
         {of.knowledge
           .filter((one) => one.id !== of.common?.id)
           .map((one) => (
-            <Moment key={one.id} name={name} node={one} words="Both knew of" />
+            <Moment key={one.id} name={name} node={one} words="Both include" />
           ))}
       </section>
       <section class="compare-part">
         <h2>
-          What they know differently
+          State differences
           {of.diff.length > 0 && (
-            <span class="dim">{` ${count(of.diff.length)}${of.more_diff ? ' and more' : ''}: ${counts.both} with other values, ${counts.a} only in a, ${counts.b} only in b`}</span>
+            <span class="dim">{` ${count(of.diff.length)}${of.more_diff ? '+' : ''}: ${counts.both} with different values, ${counts.a} only in a, ${counts.b} only in b`}</span>
           )}
         </h2>
         {of.diff.length === 0 ? (
-          <p class="dim">Nothing: their states are equal.</p>
+          <p class="dim">None: the states are equal.</p>
         ) : (
           <Differences names={names} of={of} />
         )}
@@ -436,7 +433,7 @@ function PairRow({
       <td class="mono dim">
         {count(index + 1)}{' '}
         {pair.same ? (
-          <Icon name="check" label="the same" />
+          <Icon name="check" label="identical" />
         ) : (
           <span class="compare-how">{words}</span>
         )}
@@ -447,7 +444,7 @@ function PairRow({
         )}
         {isParting && !isFirst && (
           <Badge tone="warn" icon="fork">
-            the ways part
+            histories diverge
           </Badge>
         )}
       </td>
@@ -471,7 +468,7 @@ function Steps({names, of, from}: {names: Names; of: Comparison; from: number}) 
   const [unfolded, setUnfolded] = useState(false);
   const most = of.rows;
   const rows: StepRow[] = folded(of.steps, of.from, unfolded ? Infinity : 3);
-  if (most === 0) return <p class="dim">There is none.</p>;
+  if (most === 0) return <p class="dim">No step.</p>;
   return (
     <>
       <div class="compare-scroll" tabIndex={0} role="region" aria-label="Steps">
@@ -497,7 +494,7 @@ function Steps({names, of, from}: {names: Names; of: Comparison; from: number}) 
                       type="button"
                       class="link"
                       onClick={() => setUnfolded(true)}
-                    >{`${count(row.count)} steps the same`}</button>
+                    >{`${count(row.count)} identical steps`}</button>
                   </td>
                 </tr>
               ) : (
@@ -518,7 +515,7 @@ function Steps({names, of, from}: {names: Names; of: Comparison; from: number}) 
               })
             }
           >
-            Before
+            Previous
           </button>
           <span class="dim">{`rows ${count(from + 1)} to ${count(Math.min(most, from + STEPS))} of ${count(most)}`}</span>
           <button
@@ -526,7 +523,7 @@ function Steps({names, of, from}: {names: Names; of: Comparison; from: number}) 
             disabled={from + STEPS >= most}
             onClick={() => adjust({from: String(from + STEPS)})}
           >
-            Behind
+            Next
           </button>
         </p>
       )}

@@ -37,9 +37,9 @@ export function rowWords(
   of: Comparison,
 ): {words: string; isFirst: boolean} {
   const isFirst = index === of.first;
-  if (pair.same) return {words: 'the same', isFirst};
-  if (pair.how === 'alike') return {words: 'alike', isFirst};
-  return {words: !pair.b ? 'only in a' : !pair.a ? 'only in b' : 'by number', isFirst};
+  if (pair.same) return {words: 'identical', isFirst};
+  if (pair.how === 'alike') return {words: 'similar', isFirst};
+  return {words: !pair.b ? 'only in a' : !pair.a ? 'only in b' : 'paired by number', isFirst};
 }
 
 /** "run/ID" and what else names a run; null for other histories. */

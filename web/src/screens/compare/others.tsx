@@ -80,14 +80,16 @@ export function OtherRuns({name, two}: {name: string; two: [string, string] | nu
   const own = runOf(name);
   return (
     <section class="compare-part">
-      <h2>With which run?</h2>
+      <h2>Choose a run to compare with</h2>
       <Answer of={runs} what="Runs">
         {(found) => {
           const others = found.items.filter((one) => one.run_id !== own);
           if (others.length === 0)
             return (
-              <Empty title="There is no other run here">
-                <p>Two runs of one contract, say, are aligned event by event.</p>
+              <Empty title="No other run">
+                <p>
+                  Comparing aligns two runs event by event, for example two runs of one contract.
+                </p>
               </Empty>
             );
           return (

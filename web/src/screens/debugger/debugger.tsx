@@ -30,8 +30,8 @@ export function Debugger() {
     return (
       <Empty title="No history is open">
         <p>
-          Choose one in the <a href={linkTo('inbox')}>inbox</a>, or look at{' '}
-          <a href={linkTo('debugger', 'all')}>all recorded traces</a> as one.
+          Choose a history in the <a href={linkTo('inbox')}>inbox</a>, or open{' '}
+          <a href={linkTo('debugger', 'all')}>all recorded traces</a> as one history.
         </p>
       </Empty>
     );
@@ -52,7 +52,7 @@ function Opened({name}: {name: string}) {
     <>
       <Head name={name} summary={of.value} model={model} />
       <div class="debugger">
-        <Split direction="column" name="history and moment" initial={0.42}>
+        <Split direction="column" name="history and time" initial={0.42}>
           <div class="history">
             <Lanes model={model} />
             <Scrubber model={model} />
@@ -80,7 +80,7 @@ function selectFirst(model: Model, summary: Summary): void {
 function words(model: Model): string {
   const at = model.detail.value;
   if (!at) return '';
-  return `${plain(at.agent, 80)}, event ${at.seq}, ${plural(at.changes.length, 'change')}${at.findings.length ? ', does not hold' : ''}${at.override ? ', overridden' : ''}${at.snapshots.length ? ', a snapshot was taken here' : ''}`;
+  return `${plain(at.agent, 80)}, event ${at.seq}, ${plural(at.changes.length, 'change')}${at.findings.length ? ', invalid' : ''}${at.override ? ', overridden' : ''}${at.snapshots.length ? ', snapshot taken here' : ''}`;
 }
 
 function Head({name, summary, model}: {name: string; summary: Summary; model: Model}) {
@@ -101,12 +101,15 @@ function Head({name, summary, model}: {name: string; summary: Summary; model: Mo
         />
       </h1>
       {summary.verified ? (
-        <Badge tone="good" title="Every hash, link and branch was recomputed when it was opened">
-          holds
+        <Badge
+          tone="good"
+          title="Every hash, link and branch was recomputed when the history was opened"
+        >
+          valid
         </Badge>
       ) : (
         <button type="button" class="quiet" onClick={() => adjust({pane: 'findings'})}>
-          <Badge tone="bad">{`does not hold: ${plural(summary.errors, 'finding')}`}</Badge>
+          <Badge tone="bad">{`invalid: ${plural(summary.errors, 'finding')}`}</Badge>
         </button>
       )}
       <span class="dim">
@@ -127,7 +130,7 @@ function Head({name, summary, model}: {name: string; summary: Summary; model: Mo
         <button
           type="button"
           aria-pressed={model.fold.value}
-          title="Fold quiet stretches (f)"
+          title="Fold quiet ranges (f)"
           onClick={() => model.toggleFold()}
         >
           <Icon name="fold" /> Fold
@@ -150,8 +153,8 @@ function Head({name, summary, model}: {name: string; summary: Summary; model: Mo
         </button>
         <button
           type="button"
-          aria-label="Show all of it"
-          title="All of it (0)"
+          aria-label="Zoom to fit"
+          title="Zoom to fit (0)"
           onClick={() => model.fit()}
         >
           <Icon name="fit" />
@@ -287,13 +290,13 @@ function useKeys(model: Model): void {
         },
         {
           keys: 'ArrowUp',
-          what: 'Nearest event, lane above',
+          what: 'Nearest event in the lane above',
           group: 'Debugger',
           run: () => model.stepLane(-1),
         },
         {
           keys: 'ArrowDown',
-          what: 'Nearest event, lane below',
+          what: 'Nearest event in the lane below',
           group: 'Debugger',
           run: () => model.stepLane(1),
         },
@@ -331,10 +334,10 @@ function useKeys(model: Model): void {
         ),
         {keys: '+ =', what: 'Zoom in', group: 'View', run: () => model.zoom(0.625)},
         {keys: '-', what: 'Zoom out', group: 'View', run: () => model.zoom(1.6)},
-        {keys: '0', what: 'All of it', group: 'View', run: () => model.fit()},
+        {keys: '0', what: 'Zoom to fit', group: 'View', run: () => model.fit()},
         {
           keys: 'f',
-          what: 'Fold or unfold quiet stretches',
+          what: 'Fold or unfold quiet ranges',
           group: 'View',
           run: () => model.toggleFold(),
         },
@@ -346,7 +349,7 @@ function useKeys(model: Model): void {
         },
         {
           keys: 'Escape',
-          what: 'Leave the key, or the field',
+          what: 'Close the key or leave the field',
           group: 'View',
           run: (event) => {
             (event.target as HTMLElement | null)?.blur();

@@ -373,6 +373,6 @@ export function describe(near: Window, i: number, lanes: readonly Lane[]): strin
   const agent = lanes[nodes.lane[i]!]?.agent ?? '?';
   const label = nodes.label?.[i];
   return folded > 0
-    ? `${plain(agent, 60)}: ${count(folded)} quiet events`
+    ? `${plain(agent, 60)}: ${count(folded)} folded events`
     : `${plain(agent, 60)}${label ? ': ' + plain(label, 80) : ''}`;
 }

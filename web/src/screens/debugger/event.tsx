@@ -16,17 +16,19 @@ import {MEANING, type Change, type NodeDetail, type NodeRef} from './types';
 
 const FORKS: Record<string, {tone: Tone; words: string}> = {
   natural: {tone: 'good', words: 'natural fork'},
-  observation: {tone: 'info', words: 'fork by observation'},
-  injection: {tone: 'warn', words: 'fork by injection'},
-  unknown: {tone: 'bad', words: 'fork of an unknown kind'},
+  observation: {tone: 'info', words: 'observation fork'},
+  injection: {tone: 'warn', words: 'injection fork'},
+  unknown: {tone: 'bad', words: 'fork of unknown kind'},
 };
 
 export function EventPane({model}: {model: Model}) {
   const of = model.node.signal.value;
   if (!of.value && !of.error && !of.isLoading)
-    return <Empty title="No event is chosen">Click one in the lanes, or press an arrow key.</Empty>;
+    return (
+      <Empty title="No event selected">Click an event in the lanes, or press an arrow key.</Empty>
+    );
   return (
-    <Answer of={of} what="Reading the event">
+    <Answer of={of} what="Loading the event">
       {(node) => <Event node={node} model={model} />}
     </Answer>
   );
@@ -61,14 +63,14 @@ function Event({node, model}: {node: NodeDetail; model: Model}) {
             icon="warn"
             title={
               node.agent.startsWith('run/')
-                ? 'A person lifted what the contract forbids'
-                : 'The conscience set the agent\u2019s choice aside'
+                ? 'A person overrode a limit of the contract'
+                : 'The conscience overrode the agent\u2019s choice'
             }
           >
             overridden
           </Badge>
         )}
-        {!node.in_graph && <Badge tone="bad">left out of the history</Badge>}
+        {!node.in_graph && <Badge tone="bad">excluded from the history</Badge>}
       </div>
       <p class="event-when">
         <span title={node.t === null ? '' : ago(node.t)}>
@@ -91,7 +93,7 @@ function Event({node, model}: {node: NodeDetail; model: Model}) {
               node.agent.startsWith('agent/') ? {agent: node.agent.slice(6)} : {},
             )}
           >
-            the signed trace
+            signed trace
           </a>
         )}
         {node.fold > 0 && (
@@ -99,7 +101,7 @@ function Event({node, model}: {node: NodeDetail; model: Model}) {
             type="button"
             class="link"
             onClick={() => model.toggleFold()}
-          >{`one of ${count(node.fold)} folded: unfold`}</button>
+          >{`one of ${count(node.fold)} folded events: unfold`}</button>
         )}
       </p>
       {node.findings.map((finding, i) => (
@@ -110,7 +112,7 @@ function Event({node, model}: {node: NodeDetail; model: Model}) {
         >
           <Badge tone={finding.code.startsWith('W') ? 'warn' : 'bad'}>{finding.code}</Badge>
           <div>
-            <p>{`${finding.code.startsWith('W') ? 'It holds, but' : 'This event does not hold:'} ${MEANING[finding.code] ?? 'see lattice.md'}.`}</p>
+            <p>{`${finding.code.startsWith('W') ? 'Warning:' : 'Invalid event:'} ${MEANING[finding.code] ?? 'see lattice.md'}.`}</p>
             {finding.detail && (
               <p class="dim">
                 <Text text={finding.detail} most={300} />
@@ -122,7 +124,7 @@ function Event({node, model}: {node: NodeDetail; model: Model}) {
       {node.snapshots.map((one) => (
         <p key={`${one.actor} ${one.number}`} class="event-held">
           <Icon name="lock" />
-          <span>{`Snapshot ${one.number}${one.sealed ? ', sealed,' : ''} was taken behind this event, ${time(Math.floor(one.created_ns / 1e9))}, with ${plural(one.entries, 'entry', 'entries')}.`}</span>
+          <span>{`Snapshot ${one.number}${one.sealed ? ', sealed,' : ''} was taken after this event, ${time(Math.floor(one.created_ns / 1e9))}, with ${plural(one.entries, 'entry', 'entries')}.`}</span>
           {isLive() && (
             <a
               href={linkTo('evidence', undefined, {
@@ -139,8 +141,8 @@ function Event({node, model}: {node: NodeDetail; model: Model}) {
       <Value key={node.n} value={node.event} hide={['__seal']} />
       <h3>
         {node.changes.length === 0
-          ? 'It changed nothing'
-          : `It changed ${plural(node.changes.length, 'value')}${node.more_changes ? ' and more' : ''}`}
+          ? 'No changes'
+          : `Changed ${plural(node.changes.length, 'value')}${node.more_changes ? ' or more' : ''}`}
       </h3>
       <ul class="changes">
         {node.changes.map((change, i) => (
@@ -151,13 +153,13 @@ function Event({node, model}: {node: NodeDetail; model: Model}) {
       </ul>
       <div class="kin">
         <Kin
-          title={node.parents.length === 0 ? 'Begins here' : 'After'}
+          title={node.parents.length === 0 ? 'First event' : 'Previous'}
           nodes={node.parents}
           model={model}
           lineage={node.lineage}
         />
         <Kin
-          title={node.child_count === 0 ? 'Nothing follows' : 'Then'}
+          title={node.child_count === 0 ? 'Last event' : 'Next'}
           nodes={node.children}
           model={model}
           lineage={null}
@@ -192,7 +194,7 @@ export function ChangeRow({change}: {change: Change}) {
       type="button"
       class="change"
       onClick={() => focusKey(key)}
-      title="Why is it this value?"
+      title="Show why this value was set"
     >
       <span class="change-key">
         <Line text={keyText(key)} most={80} />
@@ -207,7 +209,7 @@ export function ChangeRow({change}: {change: Change}) {
         <Short value={change.new} most={80} />
       </span>
       {change.via === 'merge' && (
-        <Badge icon="merge" title="Branches met here">
+        <Badge icon="merge" title="Branches merge here">
           merged
         </Badge>
       )}
@@ -242,9 +244,7 @@ function Kin({
               />
               <Line text={shortAgent(node.agent)} most={50} />
               <span class="mono dim">{`#${node.seq}`}</span>
-              {node.n === lineage && nodes.length > 1 && (
-                <Icon name="up" label="the one it follows from" />
-              )}
+              {node.n === lineage && nodes.length > 1 && <Icon name="up" label="predecessor" />}
             </button>
           </li>
         ))}

@@ -11,9 +11,9 @@ import type {Lane} from './types';
 
 const VERDICTS: Record<Lane['verdict'], {icon: 'check' | 'cross' | 'warn' | 'dot'; word: string}> =
   {
-    valid: {icon: 'check', word: 'holds'},
-    invalid: {icon: 'cross', word: 'does not hold'},
-    tainted: {icon: 'warn', word: 'descends from something that does not hold'},
+    valid: {icon: 'check', word: 'valid'},
+    invalid: {icon: 'cross', word: 'invalid'},
+    tainted: {icon: 'warn', word: 'descends from an invalid event'},
     unchecked: {icon: 'dot', word: 'not checked'},
   };
 
@@ -82,7 +82,7 @@ export function Lanes({model}: {model: Model}) {
           class="lane-canvas"
           tabIndex={0}
           role="application"
-          aria-label="The history, one lane an agent. Arrow keys move the focus between events."
+          aria-label="History with one lane per agent. Use the arrow keys to move between events."
           aria-describedby="focus-words"
         />
         <Ruler scene={scene} model={model} />

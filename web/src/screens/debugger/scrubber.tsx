@@ -169,7 +169,7 @@ function Legend({model, marks}: {model: Model; marks: readonly Mark[]}) {
                 type="button"
                 class="quiet scrub-kind"
                 onClick={() => model.stepKind(i)}
-                title={`Next ${kind.word}${kind.key ? ` (${kind.key}, back with ${kind.key.toUpperCase()})` : i === WRITE ? ' (back with [, forward with ])' : ' (n and p go through all marks)'}`}
+                title={`Next ${kind.word}${kind.key ? ` (${kind.key}, ${kind.key.toUpperCase()} for the previous one)` : i === WRITE ? ' ([ for the previous one, ] for the next one)' : ' (n and p step through all marks)'}`}
               >
                 <svg
                   class="scrub-sign"

@@ -29,7 +29,7 @@ export function escapePointer(key: string): string {
 export function StatePane({model}: {model: Model}) {
   const node = model.detail.value;
   const [filter, setFilter] = useState('');
-  if (!node) return <Empty title="No moment is chosen" />;
+  if (!node) return <Empty title="No event selected" />;
   return (
     <div class="state">
       <div class="pane-tools">
@@ -67,11 +67,11 @@ function LevelView({
   if (depth > 0 && of.value === null && of.error === null)
     return (
       <div role="treeitem" aria-busy="true" class="state-loading">
-        {'Building the state\u2026'}
+        {'Loading the state\u2026'}
       </div>
     );
   return (
-    <Answer of={of} what="Building the state">
+    <Answer of={of} what="Loading the state">
       {(level) => {
         const entries = [...level.entries, ...more.value];
         const shown =
@@ -188,7 +188,7 @@ function EntryRow({
           )}
         </span>
         {entry.changed && (
-          <span class="changed-mark" title="This event changed it">
+          <span class="changed-mark" title="Changed by this event">
             changed
           </span>
         )}

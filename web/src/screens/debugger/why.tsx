@@ -15,16 +15,15 @@ export function WhyPane({model}: {model: Model}) {
   const key = focus.key.value;
   if (!key)
     return (
-      <Empty title="Why is it so?">
+      <Empty title="No value selected">
         <p>
-          Click a value in the state, or something that an event changed: this shows every change
-          that led to it.
+          Click a value in the state or a change of an event to see every change that led to it.
         </p>
       </Empty>
     );
   if (key.key === null || (key.section !== 'memory' && key.section !== 'beliefs'))
     return (
-      <Empty title="Not told for lists">{`The ${key.section.replace('_', ' ')} are replaced as a whole; the events tell when.`}</Empty>
+      <Empty title="Not available for lists">{`The ${key.section.replace('_', ' ')} are replaced as a whole; see the events for the changes.`}</Empty>
     );
   return (
     <div class="why">
@@ -37,7 +36,7 @@ export function WhyPane({model}: {model: Model}) {
           <Icon name="cross" />
         </button>
       </div>
-      <Answer of={model.writes.signal.value} what="Looking back">
+      <Answer of={model.writes.signal.value} what="Loading the changes">
         {(writes) => <Chain writes={writes} model={model} />}
       </Answer>
     </div>
@@ -60,7 +59,9 @@ function Chain({writes, model}: {writes: Writes; model: Model}) {
       <div class="why-now">
         {newest ? (
           <>
-            <span class="dim">{newest.n === at ? 'This event made it' : 'It is'}</span>
+            <span class="dim">
+              {newest.n === at ? 'This event set the value to' : 'Current value:'}
+            </span>
             {newest.new ? (
               <Value key={`${newest.n}`} value={newest.new} />
             ) : (
@@ -68,7 +69,7 @@ function Chain({writes, model}: {writes: Writes; model: Model}) {
             )}
           </>
         ) : (
-          <span class="dim">It was never there before this moment.</span>
+          <span class="dim">The key had no value before this event.</span>
         )}
       </div>
       <div class="why-steps">
@@ -80,7 +81,7 @@ function Chain({writes, model}: {writes: Writes; model: Model}) {
         </button>
       </div>
       {writes.changes.length > 0 && (
-        <h3>{plural(writes.changes.length + writes.more, 'change')} led here</h3>
+        <h3>{plural(writes.changes.length + writes.more, 'change')} led to this value</h3>
       )}
       <ol class="chain" aria-label="Changes, newest first">
         {writes.changes.map((write, i) => (
@@ -96,10 +97,10 @@ function Chain({writes, model}: {writes: Writes; model: Model}) {
         ))}
       </ol>
       {writes.more > 0 && (
-        <p class="dim">{`${count(writes.more)} older changes are not listed; go to the oldest one here to see them.`}</p>
+        <p class="dim">{`${count(writes.more)} older changes are not listed; open the oldest change in this list to see them.`}</p>
       )}
       <p class="note">
-        These are recorded changes, not causes: the event says what the agent gave as its reason.
+        These are recorded changes, not causes. The event shows the reason that the agent gave.
       </p>
     </>
   );
@@ -136,7 +137,7 @@ function Step({
         <span class="mono dim">{`#${write.seq}`}</span>
         <span class="dim step-when">{write.t === null ? '' : clock(write.t)}</span>
         {write.via === 'merge' && (
-          <Badge icon="merge" title="Branches met here">
+          <Badge icon="merge" title="Branches merge here">
             merged
           </Badge>
         )}

@@ -89,8 +89,10 @@ export function judge(proof: Proof, bytes: Uint8Array, trust: Trusted): Report {
   report.verdict = 'indeterminate';
   report.reason = 'NotAnchored';
   report.message =
-    'Every hash is right, and the last one is the root that this server states of itself. ' +
-    'Compare it with a root or a signed checkpoint that you keep elsewhere.';
-  report.limits.unshift('That the server shows everybody the same record: it could keep two.');
+    'All hashes match, but the root comes from this server only. ' +
+    'Compare the root with a root or a signed checkpoint that you keep elsewhere.';
+  report.limits.unshift(
+    'That the server shows the same journal to everyone: it could keep two versions.',
+  );
   return report;
 }

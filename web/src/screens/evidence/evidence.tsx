@@ -22,11 +22,11 @@ import type {Actor, Checkpoints, Memories, Roots} from './types';
 const FILE_BYTES_MAX = 64 << 20;
 
 const TABS = [
-  {id: 'entry', title: 'An entry'},
+  {id: 'entry', title: 'Entry'},
   {id: 'state', title: 'A memory'},
-  {id: 'growth', title: 'Growth'},
-  {id: 'file', title: 'A file of yours'},
-  {id: 'auditor', title: 'For somebody else'},
+  {id: 'growth', title: 'Consistency'},
+  {id: 'file', title: 'Your file'},
+  {id: 'auditor', title: 'Export'},
 ];
 
 type Query = Record<string, string | number | boolean | undefined>;
@@ -49,7 +49,7 @@ function Fetched({
     [of.value, checkpoint],
   );
   if (of.error) return <Failed error={of.error} />;
-  if (!proof) return <Loading what="Asking for the proof" />;
+  if (!proof) return <Loading what="Loading the proof" />;
   return <ReportView proof={proof} />;
 }
 
@@ -105,13 +105,13 @@ function EntryProof({actor, note}: Of) {
           max={size - 1}
           onValue={(value) => adjust({seq: String(value)})}
         />
-        <span class="dim">{`of ${size}, in the journal ${note ? 'of the checkpoint' : 'as it is now'}`}</span>
+        <span class="dim">{`of ${size}, in the ${note ? 'journal of the checkpoint' : 'current journal'}`}</span>
       </div>
       {actor.journal_size === 0 ? (
         <Empty title="This journal has no entries" />
       ) : seq >= size ? (
-        <Empty title="The journal was shorter then">
-          <p>{`Entry ${seq} came after the checkpoint, which is about the first ${size} entries.`}</p>
+        <Empty title="The checkpoint does not cover this entry">
+          <p>{`Entry ${seq} was added after the checkpoint, which covers the first ${size} entries.`}</p>
         </Empty>
       ) : (
         <Fetched
@@ -159,7 +159,7 @@ function MemoryProof({actor}: Of) {
             checked={absent === '1'}
             onChange={(event) => adjust({absent: event.currentTarget.checked ? '1' : null})}
           />{' '}
-          that it is not there
+          that the memory is absent
         </label>
         <span class="dim">{at ? `at snapshot ${at}` : 'at the newest snapshot'}</span>
       </form>
@@ -186,10 +186,10 @@ function Choose({of}: {of: Loaded<Memories>}) {
     <Answer of={of} what="Memories">
       {(found) =>
         found.memories.length === 0 ? (
-          <Empty title="This actor remembers nothing">
+          <Empty title="This actor has no memories">
             <p>
-              Traces and runs are entries: prove one of those. <code>cortex memory write</code>{' '}
-              makes a memory.
+              Traces and runs are journal entries: prove an entry instead.{' '}
+              <code>cortex memory write</code> creates a memory.
             </p>
           </Empty>
         ) : (
@@ -250,7 +250,7 @@ function OwnFile() {
     setWhy(null);
     setProof(null);
     if (file.size > FILE_BYTES_MAX)
-      return setWhy(new Error('This file is larger than 64 MiB, which no proof is.'));
+      return setWhy(new Error('The file is larger than 64 MiB, the limit for a proof.'));
     setProof({bytes: new Uint8Array(await file.arrayBuffer()), file: file.name, stated: {}});
   };
   return (
@@ -280,11 +280,11 @@ function OwnFile() {
         )
       ) : (
         !why && (
-          <Empty title="Checked here, sent nowhere">
+          <Empty title="The file stays in your browser">
             <p>
               Choose a file that <code>cortex prove</code>, <code>cortex checkpoint</code>,{' '}
-              <code>cortex evidence</code> or somebody else has given you, or drop it here. What you
-              trust stands at the left.
+              <code>cortex evidence</code> created, or drop it here. Your trusted keys and roots are
+              listed on the left.
             </p>
           </Empty>
         )
@@ -331,33 +331,31 @@ function ForAuditor() {
           class="uri"
           key={id}
           defaultValue={id}
-          placeholder="its id, or the first digits of its hash"
+          placeholder="id, or the first digits of its hash"
           spellcheck={false}
         />
         <button type="submit" disabled={state.busy}>
-          Make the file
+          Create evidence file
         </button>
       </form>
       {state.why ? (
         <Failed error={state.why} />
       ) : state.busy ? (
-        <Loading what="Gathering entries and proofs" />
+        <Loading what="Collecting entries and proofs" />
       ) : (
         <Empty
           title={
-            state.made
-              ? `evidence.cxe, ${state.made}, is saved`
-              : 'One file for somebody who has nothing else'
+            state.made ? `Saved evidence.cxe (${state.made})` : 'A self-contained evidence file'
           }
         >
           <p>
-            It holds the entries with their proofs, the signed decisions, the run's files and a page
-            that says all of it in words. <code>cortex-verify evidence.cxe</code> checks it with no
-            home and no network; renamed to <code>.html</code> a browser shows it.
+            It contains the entries with their proofs, the signed decisions, the run's files and a
+            page that describes them. <code>cortex-verify evidence.cxe</code> checks it offline and
+            without a data directory; renamed to <code>.html</code> a browser shows it.
           </p>
           <p>
-            This server signs nothing. <code>cortex evidence ID --sign KEY</code> makes the same
-            file with a signed checkpoint, so that its reader can know whose journal it is.
+            This server signs nothing. <code>cortex evidence ID --sign KEY</code> creates the same
+            file with a signed checkpoint, so that a reader can verify whose journal it is.
           </p>
         </Empty>
       )}
@@ -393,10 +391,9 @@ function Opened({actors}: {actors: readonly Actor[]}) {
             ) : what === 'auditor' ? (
               <ForAuditor />
             ) : actor === null ? (
-              <Empty title="Nobody has written to this home yet">
+              <Empty title="No journals yet">
                 <p>
-                  <code>cortex demo</code> or <code>cortex record</code> gives it something to
-                  prove.
+                  <code>cortex demo</code> or <code>cortex record</code> creates records to prove.
                 </p>
               </Empty>
             ) : what === 'state' ? (

@@ -59,7 +59,7 @@ export function EvidenceFileView({file}: {file: Proof}) {
           <Badge
             tone="warn"
             icon="warn"
-            title="cortex-verify makes the page again and compares every byte; this page does not"
+            title="cortex-verify rebuilds the page and compares every byte; this page does not"
           >
             page not checked here
           </Badge>
@@ -67,7 +67,7 @@ export function EvidenceFileView({file}: {file: Proof}) {
         <h2>
           {evidence ? (
             <>
-              {`Evidence about a ${['run', 'trace', 'commit', 'memory'].includes(evidence.kind) ? evidence.kind : 'thing'} `}
+              {`Evidence about a ${['run', 'trace', 'commit', 'memory'].includes(evidence.kind) ? evidence.kind : 'object'} `}
               <Line class="mono" text={evidence.id} most={60} />
             </>
           ) : (
@@ -91,7 +91,7 @@ export function EvidenceFileView({file}: {file: Proof}) {
       {at !== null && (
         <p class="report-bent">
           <Icon name="warn" />{' '}
-          {`This is not what is in the file: bit ${at} of its data is turned over.`}
+          {`Tampering simulated: bit ${at} of the data is flipped. This is not the content of the file.`}
         </p>
       )}
       {report.message && (
@@ -103,9 +103,9 @@ export function EvidenceFileView({file}: {file: Proof}) {
       <div class="report-columns">
         <Rests report={report} />
         <section>
-          <h3>What this does not prove</h3>
+          <h3>Not proven</h3>
           {report.limits.length === 0 ? (
-            <p class="dim">Anything at all.</p>
+            <p class="dim">Anything: the check failed.</p>
           ) : (
             <ul>
               {report.limits.map((limit) => (
@@ -141,43 +141,43 @@ function accounts(report: EvidenceReport): [Part, number, string][] {
   const entries = e.entries.length,
     shown = entries - report.bodiesMissing;
   return [
-    ['page', 1, 'what it is about is in it'],
+    ['page', 1, 'the subject is in the file'],
     [
       'journal',
       e.journals.length,
-      `${report.journalsSigned} signed by a key that you trust, ${report.journalsAnchored} borne by a key or root that you trust`,
+      `${report.journalsSigned} signed by a trusted key, ${report.journalsAnchored} anchored by a trusted key or root`,
     ],
     [
       'entry',
       entries,
-      `each leads to the root of its journal; ${shown === entries ? 'every content is what its entry commits to' : `${report.bodiesMissing} without their content`}`,
+      `each inclusion proof leads to the root of its journal; ${shown === entries ? 'every payload matches its commitment' : `${report.bodiesMissing} without payload`}`,
     ],
     [
       'run',
       e.files.length,
-      `${e.files.length} files, ${report.filesListed} named by the manifest; hashes, chain of events, contract and manifest are those that were sealed`,
+      `${e.files.length} files, ${report.filesListed} listed in the manifest; file hashes, event chain, contract and manifest match the seal`,
     ],
-    ['commit', e.commit ? 1 : 0, 'its bytes have its name, and an event of the run made it'],
+    ['commit', e.commit ? 1 : 0, 'the commit hash matches, and an event of the run created it'],
     [
       'trace',
       e.decisions.length,
-      `signed by the key that the file names, and so received; ${report.tracesSigned} by a key that you trust`,
+      `signed by the key that the file names; ${report.tracesSigned} by a trusted key`,
     ],
-    ['memory', e.memories.length, 'each is the version that an entry recorded'],
-    ['proof', e.packs.length, 'each path leads to the root of its snapshot'],
+    ['memory', e.memories.length, 'each matches the version that an entry recorded'],
+    ['proof', e.packs.length, 'each proof leads to the root of its snapshot'],
   ];
 }
 
 function Parts({report}: {report: EvidenceReport}) {
   if (!report.evidence) return null;
   return (
-    <div class="parts-scroll" tabIndex={0} role="region" aria-label="What was checked">
+    <div class="parts-scroll" tabIndex={0} role="region" aria-label="Checks">
       <table class="parts">
         <thead>
           <tr>
             <th scope="col">Part</th>
-            <th scope="col">Here</th>
-            <th scope="col">Found</th>
+            <th scope="col">Count</th>
+            <th scope="col">Result</th>
           </tr>
         </thead>
         <tbody>
@@ -189,9 +189,8 @@ function Parts({report}: {report: EvidenceReport}) {
               </Badge>
             </td>
             <td>
-              {'that it is what the data makes it is computed by '}
+              only its beginning and its data block were read here; to compare every byte, run{' '}
               <code>cortex-verify</code>
-              {'; only its beginning and the block at its end were read here'}
             </td>
           </tr>
           {accounts(report)
@@ -243,24 +242,20 @@ function Rests({report}: {report: EvidenceReport}) {
   const journals = report.evidence?.journals.length ?? 0;
   const rests = [
     ...(report.journalsSigned > 0
-      ? [
-          `a key that you trust: it signed ${report.journalsSigned} of ${plural(journals, 'journal')}`,
-        ]
+      ? [`a trusted key, which signed ${report.journalsSigned} of ${plural(journals, 'journal')}`]
       : []),
     ...(report.journalsAnchored > report.journalsSigned
-      ? [
-          `a root that you trust: that of ${plural(report.journalsAnchored - report.journalsSigned, 'journal')}`,
-        ]
+      ? [`a trusted root of ${plural(report.journalsAnchored - report.journalsSigned, 'journal')}`]
       : []),
     ...(report.tracesSigned > 0
-      ? [`a key that you trust: it signed ${plural(report.tracesSigned, 'decision')}`]
+      ? [`a trusted key, which signed ${plural(report.tracesSigned, 'decision')}`]
       : []),
   ];
   return (
     <section>
-      <h3>What it rests on</h3>
+      <h3>Trust anchors</h3>
       {rests.length === 0 || report.verdict === 'broken' ? (
-        <p class="dim">Nothing that you have said you trust.</p>
+        <p class="dim">None: no trusted key or root applies.</p>
       ) : (
         <ul>
           {rests.map((one) => (
@@ -353,7 +348,7 @@ function MemoryShown({version}: {version: Uint8Array}) {
   return data instanceof Uint8Array ? (
     <Shown bytes={data} name="" />
   ) : (
-    <p class="dim">it has no content</p>
+    <p class="dim">it has no payload</p>
   );
 }
 
@@ -367,8 +362,8 @@ function Contents({report}: {report: EvidenceReport}) {
   const e = report.evidence!;
   return (
     <>
-      <h2 class="chains-title">What it shows</h2>
-      <p class="dim">{`Made ${time(e.madeAtNs / 1e9)}, its maker says. Everything below is read from the data that was checked.`}</p>
+      <h2 class="chains-title">Contents</h2>
+      <p class="dim">{`Created ${time(e.madeAtNs / 1e9)} according to its creator. Everything below comes from the checked data.`}</p>
       <Some
         of={e.journals}
         title="Journals"
@@ -407,7 +402,7 @@ function Contents({report}: {report: EvidenceReport}) {
               one.version ? (
                 <MemoryShown version={one.version} />
               ) : (
-                <p class="dim">its content was erased, or is not in the file</p>
+                <p class="dim">its content was erased or is not in the file</p>
               )
             }
           </Fold>
@@ -466,8 +461,8 @@ function Contents({report}: {report: EvidenceReport}) {
             </Fold>
           ) : (
             <li key={i} class="content-line">
-              <Icon name="cross" label="does not hold" />
-              {`entry ${i + 1} does not stand in its journal`}
+              <Icon name="cross" label="invalid" />
+              {`entry ${i + 1} is not in its journal`}
             </li>
           );
         }}

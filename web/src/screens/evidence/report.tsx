@@ -23,17 +23,17 @@ const KINDS: Record<Report['kind'], string> = {
   multiproof: 'Proof of state',
   manifest: 'Manifest of a snapshot',
   inclusion: 'Entry of a journal',
-  consistency: 'Growth of a journal',
+  consistency: 'Consistency of a journal',
   checkpoint: 'Checkpoint',
   unknown: 'Unknown',
 };
 
 const RESTS: Record<string, string> = {
-  overall_root: 'an overall root that you trust',
-  manifest_signature: 'a key that you trust: it signed the manifest',
-  seal: 'the seal of the manifest, in a journal that you trust',
-  journal_root: 'a journal root that you trust',
-  checkpoint: 'a key that you trust: it signed the checkpoint',
+  overall_root: 'a trusted overall root',
+  manifest_signature: 'a trusted key, which signed the manifest',
+  seal: 'the seal of the manifest in a trusted journal',
+  journal_root: 'a trusted journal root',
+  checkpoint: 'a trusted key, which signed the checkpoint',
 };
 
 const CLAIMS = {
@@ -61,7 +61,7 @@ export function Tamper({
     <div class="tamper">
       {at === null ? (
         <button type="button" onClick={() => setAt(Math.floor(bits / 2))}>
-          Turn a bit over
+          Simulate tampering
         </button>
       ) : (
         <>
@@ -78,10 +78,10 @@ export function Tamper({
             }}
           />
           <button type="button" onClick={() => setAt(Math.floor(Math.random() * bits))}>
-            Another one
+            Another bit
           </button>
           <button type="button" onClick={() => setAt(null)}>
-            Turn it back
+            Restore
           </button>
         </>
       )}
@@ -116,7 +116,7 @@ export function EntryFacts({entry}: {entry: Entry}) {
       <dd>
         {entry.commitment ? (
           <>
-            {`${size(entry.payloadSize)}, held by the commitment `}
+            {`${size(entry.payloadSize)}, bound by the commitment `}
             <code title={toHex(entry.commitment)}>
               {toHex(entry.commitment).slice(0, 16) + '\u2026'}
             </code>
@@ -154,7 +154,8 @@ export function ReportView({proof}: {proof: Proof}) {
       </header>
       {at !== null && (
         <p class="report-bent">
-          <Icon name="warn" /> {`This is not what was sent: bit ${at} is turned over.`}
+          <Icon name="warn" />{' '}
+          {`Tampering simulated: bit ${at} is flipped. This is not the original proof.`}
         </p>
       )}
       {report.message && (
@@ -177,9 +178,9 @@ export function ReportView({proof}: {proof: Proof}) {
       {report.entry && report.kind === 'inclusion' && <EntryFacts entry={report.entry} />}
       <div class="report-columns">
         <section>
-          <h3>What it rests on</h3>
+          <h3>Trust anchors</h3>
           {report.anchors.length === 0 ? (
-            <p class="dim">Nothing that you have said you trust.</p>
+            <p class="dim">None: no trusted key or root applies.</p>
           ) : (
             <ul>
               {report.anchors.map((anchor) => (
@@ -189,9 +190,11 @@ export function ReportView({proof}: {proof: Proof}) {
           )}
         </section>
         <section>
-          <h3>What this does not prove</h3>
+          <h3>Not proven</h3>
           {report.limits.length === 0 ? (
-            <p class="dim">{report.verdict === 'broken' ? 'Anything at all.' : '\u2013'}</p>
+            <p class="dim">
+              {report.verdict === 'broken' ? 'Anything: the check failed.' : '\u2013'}
+            </p>
           ) : (
             <ul>
               {report.limits.map((limit) => (

@@ -41,8 +41,8 @@ function SnapshotList({of}: {of: Loaded<Snapshots>}) {
       {(found) =>
         found.items.length === 0 ? (
           <p class="dim">
-            None. <code>cortex snapshot make</code> holds the present state, so that it can be
-            proven later.
+            None. <code>cortex snapshot make</code> takes a snapshot of the current state so that it
+            can be proven later.
           </p>
         ) : (
           <ul class="snapshots">
@@ -65,7 +65,7 @@ function SnapshotList({of}: {of: Loaded<Snapshots>}) {
                     <Badge
                       tone="info"
                       icon="lock"
-                      title={`signed by ${one.signed_by ?? 'somebody'}`}
+                      title={`signed by ${one.signed_by ?? 'an unknown key'}`}
                     >
                       sealed
                     </Badge>
@@ -94,7 +94,8 @@ function CheckpointList({of}: {of: Loaded<Checkpoints>}) {
       {(found) =>
         found.items.length === 0 ? (
           <p class="dim">
-            None is kept. <code>cortex checkpoint --sign KEY</code> makes one for others to keep.
+            None. <code>cortex checkpoint --sign KEY</code> creates a checkpoint that others can
+            keep.
           </p>
         ) : (
           <ul class="snapshots">
@@ -113,7 +114,7 @@ function CheckpointList({of}: {of: Loaded<Checkpoints>}) {
                   type="button"
                   class="quiet"
                   aria-label={`Save the checkpoint of ${plain(one.origin, 80)}`}
-                  title="Save it: kept elsewhere, it shows later that nothing before it was changed"
+                  title="Save the checkpoint elsewhere: it shows later that no earlier entry was changed"
                   onClick={() =>
                     saveAs(
                       new Blob([one.note], {type: 'text/plain'}),
@@ -147,12 +148,12 @@ function Trust() {
   };
   return (
     <form class="trust" onSubmit={add}>
-      <label for="trust-line">A key or root that came to you another way</label>
+      <label for="trust-line">Trusted key or root, obtained out of band</label>
       <div class="trust-row">
         <input
           id="trust-line"
           value={text}
-          placeholder="name+id+key, or a root"
+          placeholder="name+id+key or root"
           spellcheck={false}
           autocomplete="off"
           onInput={(event) => setText(event.currentTarget.value)}
@@ -173,7 +174,7 @@ function Trust() {
             <button
               type="button"
               class="quiet"
-              aria-label={`Trust ${line.slice(0, 20)} no more`}
+              aria-label={`Remove ${line.slice(0, 20)}`}
               onClick={() => dropTrusted(line)}
             >
               {'\u00d7'}
@@ -191,7 +192,7 @@ export function Side({actors, actor}: {actors: readonly Actor[]; actor: Actor | 
   return (
     <div class="evidence-side">
       <section>
-        <label for="evidence-actor">Whose record</label>
+        <label for="evidence-actor">Actor</label>
         <select
           id="evidence-actor"
           value={actor?.actor ?? ''}
@@ -223,7 +224,7 @@ export function Side({actors, actor}: {actors: readonly Actor[]; actor: Actor | 
         <CheckpointList of={checkpoints} />
       </section>
       <section>
-        <h2>What you trust</h2>
+        <h2>Trusted keys and roots</h2>
         <Trust />
       </section>
     </div>

@@ -21,8 +21,8 @@ export function Alerts({alerts, again}: {alerts: readonly Alert[]; again(): void
     <>
       {!allowed && alerts.length > 0 && (
         <p class="dim fleet-note">
-          To acknowledge or resolve takes a token of scope <code>key:admin</code>: an agent that may
-          write must not be able to silence what is said about it.
+          Acknowledging and resolving requires a token with scope <code>key:admin</code>, so that an
+          agent cannot silence alerts about itself.
         </p>
       )}
       <ul class="fleet-alerts">
@@ -84,7 +84,7 @@ function One({alert, allowed, again}: {alert: Alert; allowed: boolean; again(): 
         <p class="mono">
           {`${alert.metric ?? 'value'} ${number(alert.value)}`}
           {alert.baseline !== null && (
-            <span class="dim">{` beside ${number(alert.baseline)}`}</span>
+            <span class="dim">{`, baseline ${number(alert.baseline)}`}</span>
           )}
           {alert.deviation !== null && (
             <span class="dim">{`, deviation ${number(alert.deviation)}`}</span>

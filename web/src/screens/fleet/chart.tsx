@@ -121,14 +121,14 @@ export function Chart({
       </figcaption>
       {empty ? (
         <p class="dim">
-          Nothing to draw in these days
-          {series === 'capacity' ? ': a score needs ten decisions in thirty days' : ''}.
+          No data in this period
+          {series === 'capacity' ? ': a score requires ten decisions in thirty days' : ''}.
         </p>
       ) : (
         <div
           ref={box}
           role="img"
-          aria-label={`${about.title} of ${agents.length} agents by day; the table below has the newest values`}
+          aria-label={`${about.title} of ${agents.length} agents by day; the table below lists the newest values`}
         />
       )}
     </figure>

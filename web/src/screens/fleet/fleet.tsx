@@ -37,14 +37,14 @@ export function Fleet() {
   const agents = useMemo(() => worstFirst(of.value?.agents ?? []), [of.value]);
   useKeys(agents);
   if (of.error) return <Failed error={of.error} again={() => location.reload()} />;
-  if (!of.value) return <Loading what="Asking about the fleet" />;
+  if (!of.value) return <Loading what="Loading the fleet" />;
   return (
     <>
       <Head fleet={of.value} days={days} only={only} />
       <div class="fleet-body">
         <div class="fleet-main">
           {agents.length === 0 && only ? (
-            <Empty title="No agent of this name has sent a verified trace">
+            <Empty title="This agent has not sent a verified trace">
               <button type="button" onClick={() => adjust({only: null})}>
                 All agents
               </button>
@@ -52,8 +52,8 @@ export function Fleet() {
           ) : agents.length === 0 ? (
             <Empty title="No agent has sent a verified trace yet">
               <p>
-                Pin their keys with <code>cortex key add</code>, then record what they send:{' '}
-                <code>cortex record FILE</code>, or POST /api/v1/covenant/events.
+                Add the keys of your agents with <code>cortex key add</code>, then record their
+                traces with <code>cortex record FILE</code>, or POST /api/v1/covenant/events.
               </p>
             </Empty>
           ) : (
@@ -87,7 +87,7 @@ function Head({fleet, days, only}: {fleet: FleetData; days: string; only: string
       )}
       <span class="grow" />
       {fleet.left_out.agents > 0 && <LookUp />}
-      <div class="fleet-days" role="group" aria-label="Days shown">
+      <div class="fleet-days" role="group" aria-label="Period">
         {DAYS.map((one) => (
           <button
             key={one}
@@ -114,8 +114,8 @@ function LookUp() {
     >
       <input
         type="search"
-        aria-label="Look up an agent"
-        placeholder="Look up an agent"
+        aria-label="Find an agent"
+        placeholder="Find an agent"
         maxLength={200}
         value={name}
         onInput={(event) => setName(event.currentTarget.value)}
@@ -153,22 +153,22 @@ function useKeys(agents: readonly Agent[]): void {
     };
     return addCommands([
       {keys: 'ArrowDown j', what: 'Next agent', group: 'Fleet', run: () => step(1)},
-      {keys: 'ArrowUp k', what: 'Agent before', group: 'Fleet', run: () => step(-1)},
+      {keys: 'ArrowUp k', what: 'Previous agent', group: 'Fleet', run: () => step(-1)},
       {
         keys: 'Escape',
-        what: 'All agents alike',
+        what: 'Clear the selected agent',
         group: 'Fleet',
         run: () => adjust({agent: null}, false),
       },
       {
         keys: 'a',
-        what: 'Open alerts, or all',
+        what: 'Toggle open and all alerts',
         group: 'Fleet',
         run: () => adjust({alerts: route.value.query['alerts'] ? null : 'all'}),
       },
       {
         keys: 'd',
-        what: 'The agent in the debugger',
+        what: 'Open the agent in the debugger',
         group: 'Fleet',
         run: () => {
           const agent = route.value.query['agent'];
@@ -257,7 +257,7 @@ function AgentRow({one, chosen, lane}: {one: Agent; chosen: boolean; lane: numbe
           <a
             href={linkTo('debugger', `agent/${one.agent}`)}
             aria-label={`Open ${plain(one.agent)} in the debugger`}
-            title="In the debugger"
+            title="Open in the debugger"
           >
             <Icon name="lanes" />
           </a>
@@ -273,7 +273,7 @@ function AgentRow({one, chosen, lane}: {one: Agent; chosen: boolean; lane: numbe
       <td class={`mono ${capacity !== null && capacity < 0.3 ? 'fleet-low' : ''}`}>
         {capacity === null ? (
           <span class="dim" title="fewer than ten decisions in thirty days">
-            too few
+            too few decisions
           </span>
         ) : (
           capacity.toFixed(2)
@@ -327,15 +327,15 @@ function AlertSide() {
   const agent = route.value.query['agent'];
   const [turn, setTurn] = useState(0);
   return (
-    <aside class="fleet-side" aria-label="What the detectors found">
+    <aside class="fleet-side" aria-label="Alerts">
       <header class="fleet-side-head">
-        <h2>Found by the detectors</h2>
+        <h2>Alerts</h2>
         <button
           type="button"
           aria-pressed={all}
           onClick={() => adjust({alerts: all ? null : 'all'})}
         >
-          with resolved
+          Include resolved
         </button>
       </header>
       <AlertList key={turn} all={all} agent={agent} again={() => setTurn(turn + 1)} />
@@ -361,22 +361,22 @@ function AlertList({all, agent, again}: {all: boolean; agent: string | undefined
             {found.alerts.length >= MOST && (
               <p class="fleet-note dim">
                 {`The newest ${MOST}; `}
-                <a href={linkTo('inbox', '', {kind: 'alert'})}>all are in the inbox</a>.
+                <a href={linkTo('inbox', '', {kind: 'alert'})}>see the inbox for all</a>.
               </p>
             )}
             {agent && (
               <p class="fleet-note dim">
-                {`${shown.length} of ${found.alerts.length}, of the chosen agent. `}
+                {`${shown.length} of ${found.alerts.length}, for the selected agent. `}
                 <button type="button" class="link" onClick={() => adjust({agent: null}, false)}>
                   All
                 </button>
               </p>
             )}
             {shown.length === 0 ? (
-              <Empty title={all ? 'Nothing was ever found' : 'Nothing is open'}>
+              <Empty title={all ? 'No alerts' : 'No open alerts'}>
                 <p>
-                  The five detectors look when <code>cortex detect</code> runs: over scores, chains,
-                  drift and overrides.
+                  Five detectors examine scores, chains, drift and overrides when{' '}
+                  <code>cortex detect</code> runs.
                 </p>
               </Empty>
             ) : (

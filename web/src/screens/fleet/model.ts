@@ -6,12 +6,12 @@ import {plural} from '../../base/format';
 export type {Agent, Alert, Fleet};
 
 export const MECHANISMS: Record<string, string> = {
-  cross_agent_divergence: 'Scores unlike those of the others',
-  intra_agent_consistency: 'Decides differently from time to time',
-  hash_chain: 'The audit chain is broken',
-  temporal_drift: 'Scores moved from one day to the next',
-  conscience_override: 'Overridden more often than others',
-  trace_id_conflict: 'Two traces under one id',
+  cross_agent_divergence: 'Scores differ from those of other agents',
+  intra_agent_consistency: 'Inconsistent decisions',
+  hash_chain: 'Broken audit chain',
+  temporal_drift: 'Scores drifted between days',
+  conscience_override: 'Overridden more often than other agents',
+  trace_id_conflict: 'Two traces with the same id',
 };
 
 export const SERIES = ['k_eff', 'capacity', 'plausibility'] as const;
@@ -20,17 +20,17 @@ export type Series = (typeof SERIES)[number];
 export const ABOUT: Record<Series, {title: string; words: string; mark?: number}> = {
   k_eff: {
     title: 'k_eff',
-    words: 'how many independent sources a decision rests on; below 2 is fragile',
+    words: 'effective number of independent sources per decision; below 2 is fragile',
     mark: 2,
   },
   capacity: {
     title: 'Capacity',
-    words: 'how far the agent can be relied on, 0 to 1; below 0.3 is fragile',
+    words: 'reliability score of the agent, 0 to 1; below 0.3 is fragile',
     mark: 0.3,
   },
   plausibility: {
     title: 'Plausibility',
-    words: 'how plausible its analyses found what they decided on',
+    words: 'mean plausibility score of the agent\u2019s decisions',
   },
 };
 
@@ -52,11 +52,11 @@ export function leftOut(fleet: Fleet, drawn: number): string[] {
   const words: string[] = [];
   if (fleet.left_out.agents > 0)
     words.push(
-      `${plural(fleet.left_out.agents, 'agent')} with fewer traces (${plural(fleet.left_out.traces, 'trace')} in these days) are left out; findings are of all agents.`,
+      `${plural(fleet.left_out.agents, 'agent')} with fewer traces (${plural(fleet.left_out.traces, 'trace')} in this period) are not shown; alerts cover all agents.`,
     );
   if (fleet.agents.length > drawn)
     words.push(
-      `The charts draw the ${drawn} worst of the ${fleet.agents.length} agents in the table.`,
+      `The charts show the ${drawn} worst of the ${fleet.agents.length} agents in the table.`,
     );
   if (fleet.capacity_step > 1)
     words.push(`Capacity is computed for every ${ordinal(fleet.capacity_step)} day.`);

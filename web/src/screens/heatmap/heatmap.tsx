@@ -56,7 +56,7 @@ export function Heatmap() {
         })),
         {
           keys: 'o',
-          what: 'By time, or by order',
+          what: 'Toggle time and order',
           group: 'Heatmap',
           run: () => adjust({axis: route.value.query['axis'] ? null : 'order'}),
         },
@@ -96,9 +96,7 @@ export function Heatmap() {
           </button>
         </div>
         <span class="grow" />
-        {summary.value && !summary.value.verified && (
-          <Badge tone="bad">the history does not hold</Badge>
-        )}
+        {summary.value && !summary.value.verified && <Badge tone="bad">history is invalid</Badge>}
       </header>
       <div class="heat-body">
         {summary.error ? (
@@ -170,7 +168,7 @@ function View({
           <span class="dim">
             {answer.max === 0
               ? ABOUT[layer].none
-              : `up to ${amount(layer, answer.max)} in a cell, ${amount(layer, answer.total)} in all`}
+              : `up to ${amount(layer, answer.max)} per cell, ${amount(layer, answer.total)} in total`}
           </span>
         )}
       </p>
@@ -204,7 +202,7 @@ function View({
       <p class="heat-words" aria-live="polite">
         {words ||
           (answer && cells.length > 0
-            ? 'Click a cell, or move with the arrow keys and press Enter, to look at it in the debugger.'
+            ? 'Click a cell, or select it with the arrow keys and press Enter, to open it in the debugger.'
             : '')}
       </p>
       {answer && (
@@ -341,7 +339,7 @@ function Picture({
       tabIndex={0}
       role="application"
       aria-roledescription="heatmap"
-      aria-label={`${ABOUT[layer].title}: ${words || 'arrow keys go from cell to cell, Enter opens one'}`}
+      aria-label={`${ABOUT[layer].title}: ${words || 'use the arrow keys to select a cell and Enter to open it'}`}
       onKeyDown={key}
       onClick={(event) => open(under(event))}
       onPointerMove={(event) => (focused.value = under(event) ?? focused.value)}

@@ -12,17 +12,17 @@ export const ABOUT: Record<Layer, {title: string; words: string; none: string}> 
   divergence: {
     title: 'Divergence',
     words: 'where histories branch',
-    none: 'Nothing branches in this history.',
+    none: 'This history has no branches.',
   },
   time: {
     title: 'Time',
-    words: 'how long it took since the step before',
-    none: 'All steps happened at once.',
+    words: 'time since the previous step',
+    none: 'All steps have the same time.',
   },
-  cost: {title: 'Cost', words: 'what steps say they cost', none: 'No step says what it cost.'},
+  cost: {title: 'Cost', words: 'recorded cost of the steps', none: 'No step records a cost.'},
   overrides: {
     title: 'Overrides',
-    words: 'decisions that the conscience replaced',
+    words: 'decisions that the conscience overrode',
     none: 'No decision was overridden.',
   },
 };
@@ -58,7 +58,7 @@ export function strength(value: number, max: number): number {
 export function amount(layer: Layer, value: number): string {
   switch (layer) {
     case 'divergence':
-      return plural(value, 'branch off', 'branches off');
+      return plural(value, 'branch', 'branches');
     case 'time':
       return duration(value);
     case 'cost':

@@ -49,7 +49,7 @@ export function Inbox() {
         },
         {
           keys: 'Escape',
-          what: 'Leave the search',
+          what: 'Leave the search field',
           group: 'Inbox',
           run: (event) => (event.target as HTMLElement | null)?.blur(),
         },
@@ -65,12 +65,12 @@ export function Inbox() {
           <span class="dim" role="status">
             {facets.complete
               ? plural(facets.total, 'record')
-              : `${count(facets.total)} records and more`}
+              : `${count(facets.total)} records or more`}
             {isNarrowed ? ' found' : ''}
           </span>
         )}
         {recorded.isUp.value && (
-          <Badge tone="info" title="What is recorded now appears by itself">
+          <Badge tone="info" title="New records appear automatically">
             live
           </Badge>
         )}
@@ -95,7 +95,7 @@ export function Inbox() {
           placeholder="Search everything"
           aria-label="Search everything"
           maxLength={80}
-          title="Words of what was said, and beginnings of ids, actions and types; all must be there"
+          title="Matches whole words of rationales and prefixes of ids, actions and types; all terms must match"
           value={chosen['q'] ?? ''}
           onInput={(event) => adjust({q: event.currentTarget.value}, false)}
         />
@@ -103,7 +103,7 @@ export function Inbox() {
       {recorded.error.value ? (
         <Failed error={recorded.error.value} again={() => location.reload()} />
       ) : !items || !facets ? (
-        <Loading what="Looking what is recorded" />
+        <Loading what="Loading the records" />
       ) : (
         <div class="inbox">
           <FacetSide facets={facets} chosen={chosen} isOpen={isOpen} />
@@ -139,10 +139,10 @@ function clear(): void {
 
 function NothingFound() {
   return (
-    <Empty title="Nothing matches">
+    <Empty title="No matching records">
       <p>
-        Looked for are whole words of what agents said, and beginnings of ids, actions and types;
-        all of them must be there.
+        The search matches whole words of rationales and prefixes of ids, actions and types; all
+        terms must match.
       </p>
       <button type="button" onClick={clear}>
         Clear the filter
@@ -153,10 +153,10 @@ function NothingFound() {
 
 function Nothing() {
   return (
-    <Empty title="Nothing is recorded here yet">
+    <Empty title="No records yet">
       <p>
         Agents send their signed traces to <code>/api/v1/covenant/events</code>;{' '}
-        <code>cortex record FILE</code> takes them from files.
+        <code>cortex record FILE</code> records them from files.
       </p>
       <p>
         Governed runs appear when the server is started with <code>--repo DIR</code>.
@@ -175,7 +175,7 @@ function FacetSide({facets, chosen, isOpen}: {facets: Facets; chosen: Chosen; is
     <aside class={`facets ${isOpen ? 'facets-open' : ''}`} aria-label="Filter">
       {!facets.complete && (
         <p class="facets-note">
-          Very many have these words: the counts are of the newest 20 000 traces among them.
+          Too many matches: the counts cover the newest 20 000 matching traces.
         </p>
       )}
       {FACETS.map((facet) => (
@@ -235,7 +235,7 @@ function Facet({
         >{`${count(all.length - shown.length)} more`}</button>
       )}
       {isAll && more > 0 && (
-        <p class="dim facets-more">{`${count(more)} others are rarer: search for them`}</p>
+        <p class="dim facets-more">{`${count(more)} less frequent values: use the search`}</p>
       )}
     </fieldset>
   );

@@ -24,7 +24,7 @@ const WORDS: Record<string, string> = {
   trace: 'traces',
   run: 'runs',
   history: 'histories',
-  alert: 'findings',
+  alert: 'alerts',
   unverified: 'not verified',
   not_passed: 'not passed',
   below_2: 'below 2',

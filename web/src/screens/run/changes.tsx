@@ -77,17 +77,17 @@ export function ChangesPane({model}: {model: RunModel}) {
   );
   if (patch.error) {
     return model.isRunning.value ? (
-      <Empty title="No patch yet">It is written when the agent has ended.</Empty>
+      <Empty title="No patch yet">The patch is written when the agent ends.</Empty>
     ) : (
       <Failed error={patch.error} />
     );
   }
-  if (!patch.diff) return <Loading what="Reading the patch" />;
+  if (!patch.diff) return <Loading what="Loading the patch" />;
   if (patch.diff.files.length === 0)
     return (
-      <Empty title="It changed nothing">
+      <Empty title="No changes">
         {model.isRunning.value
-          ? 'The patch is written when the agent has ended.'
+          ? 'The patch is written when the agent ends.'
           : 'The patch of this run is empty.'}
       </Empty>
     );
@@ -177,7 +177,7 @@ function Patch({
       {isCut && (
         <p class="changes-cut">
           <Icon name="warn" />{' '}
-          {`Only the beginning is shown (${bytes(MOST_BYTES)}, ${count(diff.rows.length)} rows). The whole is in patch.diff.`}
+          {`Truncated: the first ${bytes(MOST_BYTES)} (${count(diff.rows.length)} rows) are shown. See patch.diff for the complete patch.`}
         </p>
       )}
       <div class="changes-body">

@@ -9,7 +9,7 @@ export function CodeText({text, most}: {text: string; most: number}) {
     <span class="code-text" dir="ltr">
       {pieces(cut.text).map((piece, i) =>
         piece.sign ? (
-          <span key={i} class="sign" title={`the character ${piece.sign}`}>
+          <span key={i} class="sign" title={`character ${piece.sign}`}>
             {piece.sign}
           </span>
         ) : (

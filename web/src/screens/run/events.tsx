@@ -47,9 +47,9 @@ export function EventsPane({model}: {model: RunModel}) {
     return <Failed error={model.eventsError.value} again={() => void model.readOn()} />;
   if (all.length === 0)
     return model.hasMore.value ? (
-      <Loading what="Reading the events" />
+      <Loading what="Loading the events" />
     ) : (
-      <Empty title="No event yet">They appear here as they are written.</Empty>
+      <Empty title="No events yet">Events appear here as they are written.</Empty>
     );
   const active = chosen >= 0 ? chosen : follows ? shown.length - 1 : -1;
   const open = chosen >= 0 ? shown[chosen] : undefined;
@@ -59,7 +59,7 @@ export function EventsPane({model}: {model: RunModel}) {
         <input
           id="run-filter"
           type="search"
-          placeholder="Filter: words, or 12-40"
+          placeholder="Filter: words or a range (12-40)"
           aria-label="Filter the events by words or by a range of numbers"
           value={filter}
           onInput={(event) => adjust({filter: event.currentTarget.value}, false)}
@@ -82,8 +82,8 @@ export function EventsPane({model}: {model: RunModel}) {
         )}
       </div>
       {shown.length === 0 ? (
-        <Empty title="No event matches">
-          Other words, or{' '}
+        <Empty title="No matching events">
+          Change the filter, or show{' '}
           <button type="button" class="link" onClick={() => adjust({filter: null}, false)}>
             all events
           </button>
@@ -147,7 +147,7 @@ function EventDetail({event}: {event: RunEvent}) {
           {event.attempt && event.attempt !== '0' ? `, fix ${plain(event.attempt, 20)}` : ''}
         </span>
         <span class="grow" />
-        <button type="button" class="quiet" onClick={() => copy(event.raw, 'The line')}>
+        <button type="button" class="quiet" onClick={() => copy(event.raw, 'Event line')}>
           Copy the line
         </button>
         <button type="button" class="quiet" onClick={() => adjust({event: null}, false)}>

@@ -31,10 +31,10 @@ function rank(path: string): number {
 
 export function FilesPane({model}: {model: RunModel}) {
   return (
-    <Answer of={model.files.signal.value} what="Reading the list of files">
+    <Answer of={model.files.signal.value} what="Loading the files">
       {(files) =>
         files.items.length === 0 ? (
-          <Empty title="The bundle has no files yet">They are written while the run goes on.</Empty>
+          <Empty title="The bundle has no files yet">Files are written during the run.</Empty>
         ) : (
           <Files items={files.items} model={model} />
         )
@@ -70,8 +70,8 @@ function Files({items, model}: {items: readonly FileItem[]; model: RunModel}) {
       <div class="file-view">
         {at < 0 ? (
           <Empty
-            title={wanted ? 'The bundle has no such file' : 'No file is chosen'}
-          >{`Choose one of ${count(sorted.length)}: each is shown as it is stored.`}</Empty>
+            title={wanted ? 'No such file in the bundle' : 'No file selected'}
+          >{`Choose one of ${count(sorted.length)} files. Files are shown as stored.`}</Empty>
         ) : (
           <FileView key={sorted[at]!.path + sorted[at]!.sha256} file={sorted[at]!} model={model} />
         )}
@@ -115,7 +115,7 @@ function FileView({file, model}: {file: FileItem; model: RunModel}) {
         </a>
       </header>
       {got === null ? (
-        <Loading what="Reading the file" />
+        <Loading what="Loading the file" />
       ) : got instanceof Error ? (
         <Failed error={got} />
       ) : (
@@ -132,7 +132,7 @@ function Content({file, text, isCut}: {file: FileItem; text: string; isCut: bool
   if (text === '') return <Empty title="The file is empty" />;
   if (text.slice(0, 8000).includes('\0'))
     return (
-      <Empty title="Not text">{`${bytes(file.size_bytes)} of other bytes: download it to look at it.`}</Empty>
+      <Empty title="Binary file">{`${bytes(file.size_bytes)} of binary data: download the file to view it.`}</Empty>
     );
   return (
     <>
@@ -147,7 +147,7 @@ function Content({file, text, isCut}: {file: FileItem; text: string; isCut: bool
         </div>
       )}
       {isCut && (
-        <p class="dim file-cut">{`The first ${bytes(MOST_BYTES)} of ${bytes(file.size_bytes)}.`}</p>
+        <p class="dim file-cut">{`Truncated: the first ${bytes(MOST_BYTES)} of ${bytes(file.size_bytes)}.`}</p>
       )}
       {isJson && !asText ? (
         <div class="file-tree">

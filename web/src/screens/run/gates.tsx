@@ -40,16 +40,16 @@ const SHORT: readonly [string, string][] = [
 
 export function GatesPane({model}: {model: RunModel}) {
   return (
-    <Answer of={model.gates.signal.value} what="Reading the gates">
+    <Answer of={model.gates.signal.value} what="Loading the gates">
       {(gates) => {
         const groups = groupsOf(gates);
         const open = SHORT.filter(([gate]) => gates.gates[gate]?.reached === false);
         if (groups.length === 0)
           return (
-            <Empty title="No gate was asked yet">
+            <Empty title="No gate results yet">
               {model.isRunning.value
-                ? 'They appear here as the run comes to them.'
-                : 'The run ended before the first one.'}
+                ? 'Gate results appear here during the run.'
+                : 'The run ended before the first gate.'}
             </Empty>
           );
         return (

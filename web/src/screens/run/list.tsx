@@ -52,7 +52,7 @@ export function RunList() {
     <>
       <header class="screen-head">
         <h1>Runs</h1>
-        <span class="run-choices" role="group" aria-label="Which runs">
+        <span class="run-choices" role="group" aria-label="Filter by status">
           {STATUSES.map((one, i) => (
             <button
               key={one}
@@ -94,18 +94,18 @@ function Items({
 }) {
   if (listed.error instanceof ApiError && listed.error.status === 501)
     return (
-      <Empty title="No repository is served">
-        Start <code>cortex serve --repo DIR</code> in a repository whose runs are to be seen here.
+      <Empty title="This server serves no repository">
+        Start <code>cortex serve --repo DIR</code> to show the runs of a repository.
       </Empty>
     );
   if (listed.error) return <Failed error={listed.error} />;
   if (listed.items.length === 0)
     return listed.isReading ? (
-      <Loading what="Reading the runs" />
+      <Loading what="Loading the runs" />
     ) : (
-      <Empty title="No runs here">
+      <Empty title="No runs">
         <p>
-          <code>cortex contract new</code> makes a contract, <code>cortex run</code> starts one.
+          <code>cortex contract new</code> creates a contract, <code>cortex run</code> starts a run.
         </p>
       </Empty>
     );

@@ -108,9 +108,9 @@ function Stop({visit, fix, choose}: {visit: Visit; fix: number; choose: (visit: 
 }
 
 function why(visit: Visit, look: Look): string {
-  if (look === 'now') return 'under way';
-  if (visit.state === 'FAIL') return 'the run ended here';
-  if (visit.state === 'S6') return 'main may move';
+  if (look === 'now') return 'in progress';
+  if (visit.state === 'FAIL') return 'run ended here';
+  if (visit.state === 'S6') return 'ready to merge';
   const reason = (visit.reason ?? '').replace(/_/g, ' ');
   return visit.next === 'FAIL' ? `rejected: ${reason}` : reason;
 }

@@ -27,11 +27,11 @@ export function ReplayPane({model}: {model: RunModel}) {
 
 export function verdictWords(verified: Verified): string {
   if (verified.verdict === 'holds')
-    return 'Every file, every event and the chain are what the ledger sealed.';
-  if (verified.verdict === 'broken') return 'The bundle does not say what happened.';
+    return 'All files, events and the chain match the seal in the ledger.';
+  if (verified.verdict === 'broken') return 'The bundle does not match what was recorded.';
   return verified.reason === 'unsealed'
-    ? 'The bundle fits together, but the ledger here has no seal of it: nobody vouches for when it was made, or that it was not made anew.'
-    : 'It cannot be decided here.';
+    ? 'The bundle is consistent, but this ledger has no seal for it. When it was created, and that it was not rewritten, is not attested.'
+    : 'The check is inconclusive.';
 }
 
 /** What is wrong, by its code: what that means, where, and how the check says it. */
@@ -70,7 +70,7 @@ function Verification({model}: {model: RunModel}) {
   return (
     <section>
       <h2>Verification</h2>
-      <Answer of={model.verdict.signal.value} what="Checking every hash">
+      <Answer of={model.verdict.signal.value} what="Checking all hashes">
         {(verified) => (
           <>
             <p>
@@ -97,7 +97,7 @@ function Verification({model}: {model: RunModel}) {
               </dd>
             </dl>
             <button type="button" onClick={() => model.verify()}>
-              Check again
+              Verify again
             </button>
           </>
         )}
@@ -121,8 +121,8 @@ function Again({model}: {model: RunModel}) {
     <section>
       <h2>Replay</h2>
       <p class="dim">
-        Tells the run again from its events alone: states, gates and reports must come out as they
-        are stored. Nothing is executed.
+        Replays the run from its events: states, gates and reports must match the stored ones.
+        Nothing is executed.
       </p>
       <div class="replay-tools">
         <label for="against">Compare with</label>
@@ -157,13 +157,13 @@ function Told({told}: {told: Replayed}) {
   const hashes = [
     ...told.evidence_hashes.missing.map((path) => ['missing', path]),
     ...told.evidence_hashes.mismatched.map((path) => ['changed', path]),
-    ...told.evidence_hashes.extra.map((path) => ['not named', path]),
+    ...told.evidence_hashes.extra.map((path) => ['not listed', path]),
   ];
   return (
     <div class="told">
       <p>
         <Badge tone={told.status === 'ok' ? 'good' : 'bad'}>
-          {told.status === 'ok' ? 'comes out the same' : 'comes out differently'}
+          {told.status === 'ok' ? 'replay matches' : 'replay diverged'}
         </Badge>
         {` ${plural(told.events_count, 'event')} read.`}
       </p>
@@ -203,7 +203,7 @@ function Told({told}: {told: Replayed}) {
       )}
       {told.mismatches.length > 0 && (
         <>
-          <h3>Does not come out as stored</h3>
+          <h3>Differs from the stored run</h3>
           <Value value={sent(told.mismatches)} />
         </>
       )}
@@ -211,7 +211,7 @@ function Told({told}: {told: Replayed}) {
         {Object.entries(told.reports).map(([path, one]) => (
           <li key={path}>
             <Badge tone={one.ok ? 'good' : 'bad'}>
-              {one.ok ? 'as its schema says' : 'not as its schema says'}
+              {one.ok ? 'schema valid' : 'schema invalid'}
             </Badge>
             <button type="button" class="link" onClick={() => adjust({tab: 'files', file: path})}>
               <Line text={path} most={80} />
@@ -244,10 +244,10 @@ function Reexec({model}: {model: RunModel}) {
         <Value value={sent(value)} />
       ) : (
         <p class="dim">
-          Applies the stored patch to the recorded baseline again, compares trees, and runs the
-          tests again. It executes commands of the contract, so it is started where the repository
-          is, not from a page: <code>{`cortex run replay ${plain(model.id, 80)} --reexec`}</code>. A
-          difference ends it with exit code 5.
+          Re-execution applies the stored patch to the recorded baseline, compares trees, and runs
+          the tests again. It executes commands of the contract, so start it in the repository, not
+          from this page: <code>{`cortex run replay ${plain(model.id, 80)} --reexec`}</code>. It
+          exits with code 5 if the result differs.
         </p>
       )}
     </section>

@@ -147,8 +147,8 @@ function Broken({verified}: {verified: Verified}) {
   return (
     <div class="run-broken" role="alert">
       <p>
-        <Icon name="cross" /> <strong>{verdictWords(verified)}</strong> What is below is what it
-        says all the same.
+        <Icon name="cross" /> <strong>{verdictWords(verified)}</strong> The recorded content is
+        shown below nevertheless.
       </p>
       <Codes verified={verified} />
     </div>
@@ -217,7 +217,7 @@ function gatesTitle(model: RunModel): string {
   const bad = verdicts.filter((one) => !one.passed).length;
   return verdicts.length === 0
     ? 'Gates'
-    : `Gates: asked ${plural(verdicts.length, 'time')}, rejected ${plural(bad, 'time')}`;
+    : `Gates: ${plural(verdicts.length, 'check')}, ${bad} rejected`;
 }
 
 function useKeys(model: RunModel): void {
@@ -239,22 +239,22 @@ function useKeys(model: RunModel): void {
             setTimeout(() => document.getElementById('run-filter')?.focus());
           },
         },
-        {keys: 'v', what: 'Check the record again', group: 'Run', run: () => model.verify()},
+        {keys: 'v', what: 'Verify the record again', group: 'Run', run: () => model.verify()},
         {
           keys: 'd',
-          what: 'Open it in the debugger',
+          what: 'Open in the debugger',
           group: 'Run',
           run: () => go('debugger', `run/${model.id}`),
         },
         {
           keys: 'c',
-          what: 'Compare it with another run',
+          what: 'Compare with another run',
           group: 'Run',
           run: () => go('compare', `run/${model.id}`),
         },
         {
           keys: 'Escape',
-          what: 'Leave the event, or the field',
+          what: 'Close the event or leave the field',
           group: 'Run',
           run: (event) => {
             (event.target as HTMLElement | null)?.blur();

@@ -24,7 +24,7 @@ export function CheckTrace() {
   const check = (what: string): void => {
     if (what.length > BYTES_MAX)
       return setState({
-        error: new Error('That is longer than 8 MiB; check it with: cortex trace verify FILE'),
+        error: new Error('The input is larger than 8 MiB. Check it with: cortex trace verify FILE'),
       });
     setState({busy: true});
     setChosen(0);
@@ -65,11 +65,11 @@ export function CheckTrace() {
           <section class="trace-ask">
             <h2>Check a trace</h2>
             <p class="dim">
-              Paste a trace or a batch, or drop a file here. It is judged with the keys that are
-              trusted here; nothing is recorded.
+              Paste a trace or a batch, or drop a file here. It is verified with the keys that this
+              server trusts; nothing is recorded.
             </p>
             <label class="sr" for="trace-text">
-              A trace, as JSON
+              Trace as JSON
             </label>
             <textarea
               id="trace-text"
@@ -89,7 +89,7 @@ export function CheckTrace() {
                 Check
               </button>
               <label class="trace-file">
-                or a file{' '}
+                or choose a file{' '}
                 <input
                   type="file"
                   accept=".json,application/json"
@@ -127,9 +127,9 @@ function Results({
     <section class="trace-results" aria-live="polite">
       <p class="state-title">
         {bad === 0
-          ? `${plural(checked.results.length, 'trace')}: ${checked.results.length === 1 ? 'it holds' : 'all hold'}`
-          : `${bad} of ${plural(checked.results.length, 'trace')} would not be taken as verified`}
-        {checked.left_out > 0 && `; ${plural(checked.left_out, 'more')} not looked at`}
+          ? `${plural(checked.results.length, 'trace')}: ${checked.results.length === 1 ? 'verified' : 'all verified'}`
+          : `${bad} of ${plural(checked.results.length, 'trace')} failed verification`}
+        {checked.left_out > 0 && `; ${plural(checked.left_out, 'more')} not checked`}
       </p>
       {checked.results.length > 1 && (
         <ul class="trace-list">
@@ -153,7 +153,7 @@ function Results({
           <SignedPanel verdict={one} />
           {one.trace_id && one.verdict === 'holds' && (
             <p>
-              <a href={linkTo('trace', one.trace_id)}>Is it recorded here?</a>
+              <a href={linkTo('trace', one.trace_id)}>Open the recorded trace</a>
             </p>
           )}
         </>
@@ -179,13 +179,13 @@ function Newest() {
   return (
     <section class="trace-panel">
       <header>
-        <h2>Newest here</h2>
+        <h2>Newest traces</h2>
         <a href={linkTo('inbox')}>all</a>
       </header>
       <Answer of={of} what="Traces">
         {(found) =>
           found.traces.length === 0 ? (
-            <p class="dim">Nothing is recorded yet.</p>
+            <p class="dim">No traces yet.</p>
           ) : (
             <ul class="trace-list">
               {found.traces.map((row) => (

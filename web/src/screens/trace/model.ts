@@ -123,7 +123,7 @@ export function coverage(signed: string | null): Covered[] {
 
 export const FORMS: Record<string, string> = {
   A: 'SHA-256 of envelope and components, compact',
-  B: 'components as Python writes them: the form of spec 1.0',
+  B: 'components in Python formatting (spec 1.0)',
   C: 'components, compact',
   D: 'components, compact, empty members left out',
   E: 'components and level, empty members left out',
@@ -134,30 +134,30 @@ export const FORMS: Record<string, string> = {
 
 /** Why a trace is refused, for somebody who has not read trace.md. */
 export const REASONS: Record<string, string> = {
-  invalid_utf8: 'Its bytes are no valid text.',
+  invalid_utf8: 'It is not valid UTF-8.',
   malformed_json: 'It is not JSON.',
-  duplicate_key: 'One member stands there twice, so it could be read in two ways.',
-  depth_exceeded: 'It is nested deeper than a trace may be.',
-  limit_exceeded: 'It is larger than a trace may be.',
-  number_not_finite: 'It has a number that is no number.',
-  missing_field: 'A member that every trace has is missing.',
-  field_type: 'A member is of another type than it must be.',
-  level_unknown: 'It names a level that there is not.',
-  component_type_mismatch: 'A component is called something else than its event.',
-  timestamp_invalid: 'A time in it is no time.',
-  components_missing: 'One of the six kinds of components is missing.',
-  signature_encoding: 'Its signature is not spelled as one.',
+  duplicate_key: 'A member occurs twice, which makes it ambiguous.',
+  depth_exceeded: 'It is nested too deeply for a trace.',
+  limit_exceeded: 'It exceeds the size limit of a trace.',
+  number_not_finite: 'It contains a number that is not finite.',
+  missing_field: 'A required member is missing.',
+  field_type: 'A member has the wrong type.',
+  level_unknown: 'Its trace level is unknown.',
+  component_type_mismatch: 'A component type does not match its event type.',
+  timestamp_invalid: 'It contains an invalid timestamp.',
+  components_missing: 'One of the six component types is missing.',
+  signature_encoding: 'Its signature is malformed.',
   signature_length: 'Its signature is not 64 bytes long.',
-  key_unknown: 'Nobody here has said that the key it names is to be trusted.',
+  key_unknown: 'The key that it names is not trusted by this server.',
   key_agent_mismatch: 'The key it names belongs to another agent.',
   key_not_yet_valid: 'It is dated before its key was valid.',
   key_expired: 'It is dated after its key had expired.',
   key_revoked: 'Its key was revoked.',
   signature_invalid:
-    'The signature does not fit what the trace says: it was changed after it was signed, or another key signed it.',
-  level_violation: 'It says more than its level allows.',
+    'The signature does not match the trace: the trace was changed after signing, or another key signed it.',
+  level_violation: 'It contains more than its trace level allows.',
   signature_replayed: 'The same signature was already seen under another id.',
-  trace_id_conflict: 'Another trace is stored under this id.',
+  trace_id_conflict: 'Another trace with this id is stored.',
 };
 
 /* --- conscience ------------------------------------------------------------------------------- */
@@ -254,15 +254,15 @@ export function findingWords(finding: ChainFinding): string {
     case 'gap':
       return `${finding.missing ?? 'Some'} missing between ${finding.seq} and ${finding.next}`;
     case 'duplicate':
-      return `entry ${finding.seq} stands in two traces`;
+      return `entry ${finding.seq} appears in two traces`;
     case 'fork':
-      return `two different entries have number ${finding.seq}`;
+      return `two different entries have sequence number ${finding.seq}`;
     case 'reorder':
-      return `entry ${finding.seq} is dated before the one in front of it`;
+      return `entry ${finding.seq} is dated before its predecessor`;
     case 'mismatch':
-      return `entry ${finding.seq} does not follow from the one in front of it`;
+      return `entry ${finding.seq} does not follow from its predecessor`;
     case 'unchecked':
-      return `entry ${finding.seq} has nothing in front of it to be checked by`;
+      return `entry ${finding.seq} has no predecessor to check against`;
     case 'empty':
       return 'no entry';
     default:

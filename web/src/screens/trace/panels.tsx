@@ -68,7 +68,7 @@ export function Refusal({verdict}: {verdict: Verdict}) {
       <Icon name={bad ? 'cross' : 'warn'} />
       <div>
         <p class="state-title">
-          {bad ? 'This trace is refused' : 'Nobody can say whether this trace is genuine'}
+          {bad ? 'This trace is rejected' : 'This trace could not be authenticated'}
         </p>
         <p>{REASONS[verdict.reason ?? ''] ?? 'It could not be verified.'}</p>
         <p class="dim">
@@ -102,8 +102,8 @@ export function Refusal({verdict}: {verdict: Verdict}) {
         )}
         {verdict.reason === 'key_unknown' && verdict.key_id && (
           <p class="dim">
-            If you know whose key it is: <code>cortex key add</code> pins it, and the trace is
-            judged again.
+            If you trust the owner of the key, <code>cortex key add</code> adds it, and the trace is
+            verified again.
           </p>
         )}
       </div>
@@ -116,7 +116,7 @@ export function SignedPanel({verdict}: {verdict: Verdict}) {
   const open = parts.filter((part) => !part.signed);
   return (
     <Panel
-      title="What the signature covers"
+      title="Signature coverage"
       mark={<Badge tone={TONES[verdict.verdict]}>{verdict.verdict}</Badge>}
     >
       <ul class="trace-cover">
@@ -133,8 +133,8 @@ export function SignedPanel({verdict}: {verdict: Verdict}) {
       {verdict.verdict === 'holds' && (
         <p class="dim">
           {open.length === 0
-            ? 'Nothing of the trace could be changed without breaking the signature.'
-            : 'What is not covered could have been changed by whoever carried the trace. Times of components and what they say could not.'}
+            ? 'The signature covers the whole trace.'
+            : 'Parts that are not covered may have been changed in transit. Component times and contents are covered.'}
         </p>
       )}
       <dl class="trace-facts">
@@ -158,7 +158,7 @@ export function SignedPanel({verdict}: {verdict: Verdict}) {
         {verdict.numbers && (
           <>
             <dt>numbers</dt>
-            <dd>{verdict.numbers === 'same' ? 'one spelling' : `spelled as ${verdict.numbers}`}</dd>
+            <dd>{verdict.numbers === 'same' ? 'single form' : `numbers as ${verdict.numbers}`}</dd>
           </>
         )}
         {verdict.canonical_sha256 && (
@@ -194,9 +194,9 @@ export function SignedPanel({verdict}: {verdict: Verdict}) {
 }
 
 const IDMA_WORDS: Record<Idma['check'], string> = {
-  consistent: 'The number fits its inputs.',
-  mismatch: 'The number does not fit the inputs that stand beside it.',
-  indeterminate: 'The inputs are not all there at this level.',
+  consistent: 'k_eff matches its inputs.',
+  mismatch: 'k_eff does not match its inputs.',
+  indeterminate: 'Some inputs are not available at this level.',
 };
 
 export function IdmaPanel({components, row}: {components: readonly Component[]; row: Row | null}) {
@@ -226,7 +226,7 @@ export function IdmaPanel({components, row}: {components: readonly Component[]; 
             <dd>
               {idma.phase ? <Text text={idma.phase} most={40} /> : '\u2013'}
               {row?.idma.phase_computed && (
-                <span class="dim">{` (ours: ${row.idma.phase_computed})`}</span>
+                <span class="dim">{` (computed: ${row.idma.phase_computed})`}</span>
               )}
             </dd>
           </>
@@ -235,9 +235,9 @@ export function IdmaPanel({components, row}: {components: readonly Component[]; 
           <>
             <dt>fragile</dt>
             <dd>
-              {idma.flag ? 'yes, it says' : 'no, it says'}
+              {idma.flag ? 'yes (stated)' : 'no (stated)'}
               {idma.stated && idma.flag !== idma.stated.value < 2 && (
-                <Badge tone="warn">does not fit k_eff</Badge>
+                <Badge tone="warn">contradicts k_eff</Badge>
               )}
             </dd>
           </>
@@ -253,7 +253,7 @@ function ChainEntry({row, here}: {row: Row | null; here?: boolean}) {
     <li class={`trace-link ${here ? 'trace-here' : ''}`}>
       <span class="mono">{row.audit.seq === null ? '?' : `#${row.audit.seq}`}</span>
       {here ? (
-        <strong>this one</strong>
+        <strong>this trace</strong>
       ) : (
         <a href={linkTo('trace', row.trace_id, {agent: row.agent_id_hash})}>
           <Line text={row.selected_action ?? row.trace_id} most={40} />
@@ -302,11 +302,11 @@ export function ChainPanel({
               ))}
               {chain.profile === 'agent' && (
                 <p class="dim">
-                  This agent hashes things that are not in its traces, so its links cannot be
-                  recomputed; only numbers are looked at.
+                  This agent hashes data that is not in its traces, so the links cannot be
+                  recomputed; only sequence numbers are checked.
                 </p>
               )}
-              <p class="dim">{`${count(chain.entries)} entries, ${others.length === 0 ? (own.length === 0 ? 'nothing wrong found' : 'nothing else found') : `${others.length} findings elsewhere`}`}</p>
+              <p class="dim">{`${count(chain.entries)} entries, ${others.length === 0 ? (own.length === 0 ? 'no findings' : 'no other findings') : `${others.length} findings in other traces`}`}</p>
               <ul>
                 {others.slice(0, 5).map((one, i) => (
                   <li key={i}>
@@ -332,7 +332,7 @@ export function LedgerPanel({answer}: {answer: TraceAnswer}) {
   const {entry, proof, conflicts} = answer;
   return (
     <Panel
-      title="In the ledger"
+      title="Ledger entry"
       mark={<Badge tone="good" icon="lock">{`entry ${entry.seq}`}</Badge>}
     >
       <p class="dim">
@@ -363,7 +363,7 @@ export function LedgerPanel({answer}: {answer: TraceAnswer}) {
         <a
           href={linkTo('evidence', '', {actor: entry.actor, what: 'entry', seq: String(entry.seq)})}
         >
-          Recompute the proof that it is there
+          Recompute the inclusion proof
         </a>
       </p>
       {conflicts.length > 0 && (
@@ -371,9 +371,9 @@ export function LedgerPanel({answer}: {answer: TraceAnswer}) {
           <p>
             <Icon name="warn" />{' '}
             {conflicts.length === 1
-              ? 'Another trace came'
-              : `${conflicts.length} other traces came`}{' '}
-            under this id. The first one counts; what came later is kept as evidence.
+              ? 'Another trace arrived'
+              : `${conflicts.length} other traces arrived`}{' '}
+            with this id. The first one counts; later ones are kept as evidence.
           </p>
           <ul>
             {conflicts.map((one) => (
@@ -400,28 +400,28 @@ export function ElsewherePanel({agent, around}: {agent: string; around: Around |
   const run = around?.batch?.correlation_metadata?.['run_id'];
   const node = around?.nodes.find((one) => one !== null);
   return (
-    <Panel title="Around it">
+    <Panel title="Related">
       <ul class="trace-around">
         <li>
           <Icon name="lanes" />{' '}
           <a href={linkTo('debugger', `agent/${agent}`, node ? {node} : {})}>
-            Its moment in the debugger
+            Open in the debugger
           </a>
         </li>
         {typeof run === 'string' && (
           <li>
-            <Icon name="fork" /> <a href={linkTo('run', run)}>The run it says it belongs to</a>{' '}
-            <span class="dim">(the batch says so; nobody signed it)</span>
+            <Icon name="fork" /> <a href={linkTo('run', run)}>Run that it names</a>{' '}
+            <span class="dim">(stated by the batch, not signed)</span>
           </li>
         )}
         <li>
-          <Icon name="shield" /> <a href={linkTo('fleet', '', {agent})}>The agent in the fleet</a>
+          <Icon name="shield" /> <a href={linkTo('fleet', '', {agent})}>Agent in the fleet</a>
         </li>
         {around?.batch && (
           <li>
-            <Icon name="inbox" /> {`Came with ${count(around.batch.received)} in a batch`}
+            <Icon name="inbox" /> {`Received in a batch of ${count(around.batch.received)}`}
             {around.batch.rejected > 0 && (
-              <Badge tone="warn">{`${around.batch.rejected} refused`}</Badge>
+              <Badge tone="warn">{`${around.batch.rejected} rejected`}</Badge>
             )}
           </li>
         )}

@@ -54,7 +54,7 @@ function CheckRow({check}: {check: Check}) {
   return (
     <li class="trace-check">
       {check.passed === undefined ? (
-        <Badge title="The trace does not say">not said</Badge>
+        <Badge title="Not in the trace">not stated</Badge>
       ) : (
         <Badge tone={check.passed ? 'good' : 'bad'}>{check.passed ? 'passed' : 'failed'}</Badge>
       )}
@@ -247,17 +247,17 @@ function Step({
         </header>
         {Part && <Part data={component.data} />}
         {isEmpty(component) ? (
-          <p class="dim">It says nothing at this level.</p>
+          <p class="dim">No data at this level.</p>
         ) : chosen || !Part ? (
           <Value key={text.length} value={{cut: false, size: text.length, text}} />
         ) : (
           <button type="button" class="link trace-all" onClick={onChoose}>
-            All that it says
+            Show JSON
           </button>
         )}
         {chosen && node && (
           <p>
-            <a href={node}>As a node of the history</a>
+            <a href={node}>Show in the history</a>
           </p>
         )}
       </div>

@@ -59,22 +59,23 @@ function Recorded({id}: {id: string}) {
   });
   if (of.error instanceof ApiError && of.error.status === 404) return <Missing id={id} />;
   if (of.error) return <Failed error={of.error} again={() => location.reload()} />;
-  if (!read) return <Loading what="Reading the trace" />;
+  if (!read) return <Loading what="Loading the trace" />;
   return <Shown id={id} read={read} around={around.value} />;
 }
 
 function Missing({id}: {id: string}) {
   return (
-    <Empty title="This trace is not recorded here">
+    <Empty title="Trace not found">
       <p class="mono">
         <Line text={id} most={200} />
       </p>
       <p>
-        A trace that was refused is not kept: only its batch says how many were, and why. If you
-        have the trace, <a href={linkTo('trace')}>check it</a> and see what is wrong with it.
+        Rejected traces are not stored; their batch records how many were rejected, and why. If you
+        have the trace, <a href={linkTo('trace')}>check it</a> to see why it is rejected.
       </p>
       <p>
-        One that came just now may take a moment. <a href={linkTo('inbox')}>Back to the inbox</a>
+        A trace that was just recorded may take a moment to appear.{' '}
+        <a href={linkTo('inbox')}>Go to the inbox</a>
       </p>
     </Empty>
   );
@@ -95,21 +96,21 @@ function useKeys(around: Around | null, parts: number): void {
     return addCommands([
       {
         keys: '[ p',
-        what: 'The agent\u2019s trace before',
+        what: 'Previous trace of the agent',
         group: 'Trace',
         run: () => open(around?.previous),
       },
       {
         keys: '] n',
-        what: 'The agent\u2019s trace behind',
+        what: 'Next trace of the agent',
         group: 'Trace',
         run: () => open(around?.next),
       },
       {keys: 'ArrowDown j', what: 'Next component', group: 'Trace', run: () => step(1)},
-      {keys: 'ArrowUp k', what: 'Component before', group: 'Trace', run: () => step(-1)},
+      {keys: 'ArrowUp k', what: 'Previous component', group: 'Trace', run: () => step(-1)},
       {
         keys: 'd',
-        what: 'In the debugger',
+        what: 'Open in the debugger',
         group: 'Trace',
         run: () =>
           around &&
@@ -124,8 +125,7 @@ function useKeys(around: Around | null, parts: number): void {
 }
 
 function Step({row, way}: {row: Row | null | undefined; way: 'prev' | 'next'}) {
-  const words =
-    way === 'prev' ? 'The agent\u2019s trace before ([)' : 'The agent\u2019s trace behind (])';
+  const words = way === 'prev' ? 'Previous trace of the agent ([)' : 'Next trace of the agent (])';
   return (
     <button
       type="button"
@@ -167,9 +167,7 @@ function Shown({id, read, around}: {id: string; read: Read; around: Around | nul
         </h1>
         <Step row={around?.next} way="next" />
         <Badge tone={TONES[verdict.verdict]}>{verdict.verdict}</Badge>
-        <Badge title="What the agent shared of its decision">
-          {answer.level.replace('_', ' ')}
-        </Badge>
+        <Badge title="Trace level">{answer.level.replace('_', ' ')}</Badge>
         {verdict.trace_type && (
           <Badge tone="info">
             <Line text={verdict.trace_type} most={40} />
@@ -191,8 +189,8 @@ function Shown({id, read, around}: {id: string; read: Read; around: Around | nul
           <Refusal verdict={verdict} />
           {lowered && (
             <p class="trace-note">
-              <Icon name="warn" /> You see less than is recorded: your token reads up to{' '}
-              {answer.level.replace('_', ' ')}. What is left out is still signed and in the ledger.
+              <Icon name="warn" /> Redacted: your token reads up to {answer.level.replace('_', ' ')}
+              . The omitted parts are still signed and in the ledger.
             </p>
           )}
           <Pipeline
@@ -207,7 +205,7 @@ function Shown({id, read, around}: {id: string; read: Read; around: Around | nul
             }
           />
         </div>
-        <aside class="trace-side" aria-label="What is known about the trace">
+        <aside class="trace-side" aria-label="Details">
           <SignedPanel verdict={verdict} />
           <IdmaPanel components={components} row={around?.row ?? null} />
           <ChainPanel agent={agent} traceId={id} around={around} />
