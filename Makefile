@@ -26,8 +26,8 @@ install: all ## install under PREFIX (default /usr/local)
 demo: all ## show the main job
 	@./build/$(PRESET)/bin/cortex demo
 
-format: ## clang-format on our C files
-	@find include src verify tests fuzz bench examples -name '*.[ch]' 2>/dev/null | xargs clang-format -i
+format: ## lay our C files out (clang-format 14)
+	@./tools/check_format.py --fix
 
 symbols: all ## accept the exported symbols as they are now
 	@./tools/check_symbols.sh --update build/$(PRESET)/libcortex.so

@@ -11,10 +11,10 @@ build_packages=(gcc libc6-dev cmake ninja-build pkgconf libsodium-dev libssl-dev
     libsqlite3-dev libmicrohttpd-dev libmicrohttpd12 libpq-dev libpq5 zlib1g-dev zlib1g curl
     git bubblewrap libseccomp-dev libseccomp2 libpcre2-dev libpcre2-8-0 libutf8proc-dev libutf8proc2
     libzstd-dev libzstd1)
-# To run every check: the scripts, the second compiler, public headers read as C++, pytest, whose
+# To run every check: the scripts, the second compiler, the layout, public headers read as C++, pytest, whose
 # reports governed runs read, and strace, which watches the governor for programs of an agent.
 test_packages=(python3 clang libclang-rt-14-dev llvm-14 g++ openssl wrk postgresql-15 sqlite3 chromium
-    python3-pytest strace)
+    clang-format-14 python3-pytest strace)
 
 # To build the page: node's own packages bring npm along, Debian's keep it apart.
 if ! command -v node >/dev/null; then
