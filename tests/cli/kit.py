@@ -9,8 +9,11 @@ work in.
     main()        # at the end of the file
 
 A test fails by an exception, is skipped by skip("why"), and is chosen by words on the command line.
-The program is $CORTEX_BIN, or the first argument when that is a file.
+The program is $CORTEX_BIN, or the first argument when that is a file.  A script that counts by itself
+ends with finish().
 """
+import contextlib
+import json
 import os
 import pathlib
 import shutil
@@ -18,6 +21,7 @@ import stat
 import subprocess
 import sys
 import tempfile
+import time
 import traceback
 
 arguments = sys.argv[1:]
@@ -27,8 +31,11 @@ else:
     BIN = os.path.abspath(os.environ["CORTEX_BIN"])
 TESTS = pathlib.Path(os.environ.get("CX_TEST_ROOT", pathlib.Path(__file__).resolve().parent.parent))
 TIMEOUT_S = 300  # of one command: only there so that a test that hangs ends
+SLOW_S = 5       # a test that takes longer is printed with its time
+SKIPPED = 77     # exit code of a script that could not test anything
 
 collected = []
+at_end = []
 
 
 class Skipped(Exception):
@@ -40,8 +47,21 @@ def test(function):
     return function
 
 
+def afterwards(function):
+    """Runs after the tests, whatever came of them; it is no test, but can fail like one."""
+    at_end.append(function)
+    return function
+
+
 def skip(why):
     raise Skipped(why)
+
+
+def need_program(path):
+    """Skips the whole script where the build did not make this program."""
+    if not os.path.exists(path):
+        print(f"skip: there is no {path}")
+        finish(0, 0, 1, code=SKIPPED)
 
 
 def check(condition, *what):
@@ -85,21 +105,92 @@ class Folder:
         remove(self.path)
 
 
-def main():
-    passed = failed = skipped = 0
-    for function in collected:
-        if arguments and not any(word in function.__name__ for word in arguments):
-            continue
-        try:
-            function()
-            passed += 1
-        except Skipped as why:
-            print(f"skip {function.__name__}: {why}")
-            skipped += 1
-        except Exception:  # a test may fail in any way
-            print(f"FAIL {function.__name__}")
-            traceback.print_exc(file=sys.stdout)
-            failed += 1
-        sys.stdout.flush()
+class Place:
+    """with Place() as p: a folder with a data directory in it, and the program run over it as the actor
+    andrew, without the settings of whoever runs the tests."""
+
+    OTHERS = ("CORTEX_HOME", "CORTEX_ACTOR", "XDG_DATA_HOME", "LOGNAME", "USER")
+
+    def __init__(self, init=True, scheme="cortex-1"):
+        self.init, self.scheme = init, scheme
+
+    def __enter__(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="cortex-place-")).resolve()
+        self.home = self.folder / "home"
+        self.env = {**{k: v for k, v in os.environ.items() if k not in self.OTHERS},
+                    "CORTEX_HOME": str(self.home), "CORTEX_ACTOR": "andrew", "HOME": str(self.folder)}
+        if self.init:
+            self.ok("init", "--segment-size", "256K", "--scheme", self.scheme)
+        return self
+
+    def __exit__(self, *_):
+        remove(self.folder)
+
+    def run(self, *args, input=b"", env=None, program=BIN, cwd=None):
+        return subprocess.run([program, *map(str, args)], input=input, capture_output=True,
+                              env={**self.env, **(env or {})}, cwd=cwd or self.folder,
+                              timeout=TIMEOUT_S, check=False)
+
+    def expect(self, code, *args, out=None, err=None, **more):
+        """The finished process, whose exit code is `code` and whose streams have these texts."""
+        return expect(self.run(*args, **more), code, out, err)
+
+    def ok(self, *args, **more):
+        return self.expect(0, *args, **more).stdout.decode().rstrip("\n")
+
+    def json(self, *args, code=0, **more):
+        """The one line that --json prints."""
+        done = self.expect(code, *args, "--json", **more)
+        assert done.stdout.count(b"\n") == 1, (args, done.stdout)
+        return json.loads(done.stdout)
+
+
+def expect(done, code, out=None, err=None):
+    """`done`, whose exit code is `code` and whose streams have these texts."""
+    said, problems = (done.stdout or b"").decode(errors="replace"), done.stderr.decode(errors="replace")
+    assert done.returncode == code, \
+        f"{done.args[1:]}: exit {done.returncode}, expected {code}\n{said[:900]}\n{problems[:900]}"
+    if out is not None:
+        assert out in said, f"{done.args[1:]}: no {out!r} in\n{said[:900]}"
+    if err is not None:
+        assert err in problems, f"{done.args[1:]}: no {err!r} in {problems!r}"
+    return done
+
+
+def finish(passed, failed, skipped=0, code=None):
+    """The closing line of a script, and its end."""
     print(f"{passed} passed, {failed} failed, {skipped} skipped")
-    sys.exit(1 if failed else 0)
+    sys.stdout.flush()
+    sys.exit(code if code is not None else failed != 0 or passed + skipped == 0)
+
+
+def call(function, *given):
+    """'passed', 'failed' or 'skipped'."""
+    began = time.monotonic()
+    try:
+        function(*given)
+        outcome = "passed"
+    except Skipped as why:
+        print(f"skip {function.__name__}: {why}")
+        outcome = "skipped"
+    except Exception:  # a test may fail in any way
+        print(f"FAIL {function.__name__}")
+        traceback.print_exc(file=sys.stdout)
+        outcome = "failed"
+    if time.monotonic() - began > SLOW_S:
+        print(f"  {function.__name__}: {time.monotonic() - began:.1f} s")
+    sys.stdout.flush()
+    return outcome
+
+
+def main(shared=None):
+    """`shared` makes a context manager; what it gives is the argument of every test."""
+    counts = {"passed": 0, "failed": 0, "skipped": 0}
+    with contextlib.ExitStack() as stack:
+        given = [stack.enter_context(shared())] if shared else []
+        for function in collected:
+            if not arguments or any(word in function.__name__ for word in arguments):
+                counts[call(function, *given)] += 1
+        for function in at_end:
+            counts["failed"] += call(function, *given) == "failed"
+    finish(**counts)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The program from outside: exit codes, what goes to which stream, errors, files, help, completion.
 
-    test_cli.py [PROGRAM]     PROGRAM defaults to $CORTEX_BIN
+    test_cli.py [PROGRAM] [WORD..]     PROGRAM defaults to $CORTEX_BIN
 
 Answers themselves are judged elsewhere against the vectors; here it is the command line that is
 tried.  Closes with `N passed, N failed, N skipped`.
@@ -14,42 +14,18 @@ import re
 import shutil
 import subprocess
 import sys
-import tempfile
-import traceback
+
+from kit import BIN, Folder, expect, main, skip, test
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-BIN = os.path.abspath(sys.argv[1] if len(sys.argv) > 1 else os.environ["CORTEX_BIN"])
 INCIDENT = str(ROOT / "examples/incident.jsonl")
 MERGE = str(ROOT / "examples/merge.jsonl")
 ENV = {k: v for k, v in os.environ.items() if k not in ("NO_COLOR", "TERM")}
 ERROR_LINE = re.compile(r"^cortex: (.+):(\d+):(\d+): (U_[A-Z0-9]+): .+$", re.M)
 
-tests = []
-
-
-def test(function):
-    tests.append(function)
-    return function
-
-
-class Skip(Exception):
-    pass
-
-
 def run(*args, input=None, env=None, stdout=subprocess.PIPE, cwd=None, **more):
     return subprocess.run([BIN, *args], input=input, stdout=stdout, stderr=subprocess.PIPE,
                           env={**ENV, **(env or {})}, cwd=cwd, timeout=60, **more)
-
-
-def expect(done, code, out=None, err=None):
-    said = done.stdout or b""
-    assert done.returncode == code, f"{done.args[1:]}: exit {done.returncode}, expected {code}\n" \
-        f"{said.decode(errors='replace')[:600]}\n{done.stderr.decode(errors='replace')[:600]}"
-    if out is not None:
-        assert out in said.decode(), f"{done.args[1:]}: no {out!r} in\n{said.decode()[:900]}"
-    if err is not None:
-        assert err in done.stderr.decode(), f"{done.args[1:]}: no {err!r} in {done.stderr!r}"
-    return done
 
 
 def expect_refused(done, code_name):
@@ -59,15 +35,6 @@ def expect_refused(done, code_name):
     assert len(lines) == 1 and ERROR_LINE.match(lines[0]), lines
     assert ERROR_LINE.match(lines[0]).group(4) == code_name, lines
     return ERROR_LINE.match(lines[0])
-
-
-class Folder:
-    def __enter__(self):
-        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="cortex-cli-"))
-        return self.folder
-
-    def __exit__(self, *_):
-        shutil.rmtree(self.folder, ignore_errors=True)
 
 
 def commands():
@@ -584,7 +551,7 @@ def completion_has_every_option_and_parses():
 def bash_completes():
     bash = shutil.which("bash")
     if not bash:
-        raise Skip("bash is not installed")
+        skip("bash is not installed")
     script = run("completion", "bash").stdout.decode()
 
     def complete(*words):
@@ -606,22 +573,4 @@ def bash_completes():
     assert "lattice" in complete("help", "lat")
 
 
-def main():
-    passed = failed = skipped = 0
-    for function in tests:
-        try:
-            function()
-            passed += 1
-        except Skip as why:
-            skipped += 1
-            print(f"SKIP {function.__name__}: {why}")
-        except Exception as problem:
-            failed += 1
-            print(f"FAIL {function.__name__}")
-            print("".join(traceback.format_exception(problem, limit=-2)))
-    print(f"{passed} passed, {failed} failed, {skipped} skipped")
-    sys.exit(1 if failed or not passed else 0)
-
-
-if __name__ == "__main__":
-    main()
+main()

@@ -2,38 +2,24 @@
 """Commands that write while another process holds the home: through its socket, with the same
 answers as without it.
 
-    test_holder.py [PROGRAM]     PROGRAM defaults to $CORTEX_BIN; cortex-holder lies beside it
+    test_holder.py [PROGRAM] [WORD..]     PROGRAM defaults to $CORTEX_BIN; cortex-holder lies beside it
 
 Closes with `N passed, N failed, N skipped`.
 """
 import json
-import os
-import pathlib
 import re
-import shutil
 import signal
 import stat
 import subprocess
-import sys
-import tempfile
 import threading
 import time
-import traceback
 
-BIN = os.path.abspath(sys.argv[1] if len(sys.argv) > 1 else os.environ["CORTEX_BIN"])
-HOLDER = os.path.join(os.path.dirname(BIN), "cortex-holder")
-ENV = {k: v for k, v in os.environ.items()
-       if k not in ("CORTEX_HOME", "CORTEX_ACTOR", "XDG_DATA_HOME", "LOGNAME", "USER")}
+import kit
+from kit import BIN, beside, main, need_program, test
+
+HOLDER = beside("cortex-holder")
 FACT = '{"statement":"sky is blue","subject":"sky","predicate":"is"}'
 GREY = '{"statement":"sky is grey","subject":"sky","predicate":"is"}'
-
-tests = []
-
-
-def test(function):
-    tests.append(function)
-    return function
-
 
 class Holder:
     """cortex-holder over a home; gone at the end of the with block, if not before."""
@@ -71,36 +57,7 @@ class Holder:
             assert code == 0, f"the holder ended with {code}"
 
 
-class Place:
-    """A folder with a home in it, and the program run over it as the actor andrew."""
-
-    def __enter__(self):
-        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="cortex-holder-"))
-        self.home = self.folder / "home"
-        self.env = {**ENV, "CORTEX_HOME": str(self.home), "CORTEX_ACTOR": "andrew",
-                    "HOME": str(self.folder)}
-        self.ok("init", "--segment-size", "256K")
-        return self
-
-    def __exit__(self, *_):
-        shutil.rmtree(self.folder, ignore_errors=True)
-
-    def run(self, *args, input=b""):
-        return subprocess.run([BIN, *map(str, args)], input=input, capture_output=True,
-                              env=self.env, cwd=self.folder, timeout=120)
-
-    def expect(self, code, *args, **more):
-        done = self.run(*args, **more)
-        assert done.returncode == code, f"{args}: exit {done.returncode}, expected {code}\n" \
-            f"{done.stdout.decode(errors='replace')[:900]}\n{done.stderr.decode(errors='replace')[:900]}"
-        return done
-
-    def ok(self, *args, **more):
-        return self.expect(0, *args, **more).stdout.decode().rstrip("\n")
-
-    def json(self, *args, **more):
-        return json.loads(self.ok(*args, "--json", **more))
-
+class Place(kit.Place):
     def size(self, actor="andrew"):
         """Entries of an actor's journal."""
         return self.json("roots", "--actor", actor)["actors"][0]["journal_size"]
@@ -362,22 +319,5 @@ def two_do_not_sign_at_once():
         assert len(set(notes)) == 1  # Ed25519 of the same text
 
 
-def main():
-    if not os.path.exists(HOLDER):
-        print("0 passed, 0 failed, 1 skipped")
-        return 77
-    passed = failed = 0
-    for function in tests:
-        try:
-            function()
-            passed += 1
-        except Exception:  # noqa: BLE001 - a test that fails, whatever the reason
-            failed += 1
-            print(f"FAIL {function.__name__}", file=sys.stderr)
-            traceback.print_exc()
-    print(f"{passed} passed, {failed} failed, 0 skipped")
-    return failed != 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+need_program(HOLDER)
+main()

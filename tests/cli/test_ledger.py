@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The ledger from outside: real homes, every command, wrong inputs, and what others can check.
 
-    test_ledger.py [PROGRAM]     PROGRAM defaults to $CORTEX_BIN; cortex-verify lies beside it
+    test_ledger.py [PROGRAM] [WORD..]     PROGRAM defaults to $CORTEX_BIN; cortex-verify lies beside it
 
 Closes with `N passed, N failed, N skipped`.
 """
@@ -18,69 +18,21 @@ import subprocess
 import sys
 import tempfile
 import time
-import traceback
+
+import kit
+from kit import BIN, beside, main, skip, test
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-BIN = os.path.abspath(sys.argv[1] if len(sys.argv) > 1 else os.environ["CORTEX_BIN"])
-VERIFY = os.path.join(os.path.dirname(BIN), "cortex-verify")
+VERIFY = beside("cortex-verify")
 ENV = {k: v for k, v in os.environ.items()
        if k not in ("CORTEX_HOME", "CORTEX_ACTOR", "XDG_DATA_HOME", "LOGNAME", "USER")}
 ABSENT = "matrix://cortex/Fact/01HF7YAT000000000000000003#1"
 FACT = '{"statement":"sky is blue","subject":"sky","predicate":"is"}'
 GREY = '{"statement":"sky is grey","subject":"sky","predicate":"is"}'
 
-tests = []
-
-
-def test(function):
-    tests.append(function)
-    return function
-
-
-class Skip(Exception):
-    pass
-
-
-class Place:
-    """A folder with a home in it, and the program run over it as the actor andrew."""
-
+class Place(kit.Place):
     def __init__(self, scheme="cortex-1", init=True):
-        self.scheme, self.init = scheme, init
-
-    def __enter__(self):
-        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="cortex-ledger-"))
-        self.home = self.folder / "home"
-        self.env = {**ENV, "CORTEX_HOME": str(self.home), "CORTEX_ACTOR": "andrew",
-                    "HOME": str(self.folder)}
-        if self.init:
-            self.ok("init", "--segment-size", "256K", "--scheme", self.scheme)
-        return self
-
-    def __exit__(self, *_):
-        shutil.rmtree(self.folder, ignore_errors=True)
-
-    def run(self, *args, input=b"", env=None, program=BIN, cwd=None):
-        return subprocess.run([program, *map(str, args)], input=input, capture_output=True,
-                              env={**self.env, **(env or {})}, cwd=cwd or self.folder, timeout=120)
-
-    def expect(self, code, *args, out=None, err=None, **more):
-        done = self.run(*args, **more)
-        assert done.returncode == code, f"{args}: exit {done.returncode}, expected {code}\n" \
-            f"{done.stdout.decode(errors='replace')[:900]}\n{done.stderr.decode(errors='replace')[:900]}"
-        if out is not None:
-            assert out in done.stdout.decode(), f"{args}: no {out!r} in\n{done.stdout.decode()[:900]}"
-        if err is not None:
-            assert err in done.stderr.decode(), f"{args}: no {err!r} in {done.stderr!r}"
-        return done
-
-    def ok(self, *args, **more):
-        done = self.expect(0, *args, **more)
-        return done.stdout.decode().rstrip("\n")
-
-    def json(self, *args, code=0, **more):
-        done = self.expect(code, *args, "--json", **more)
-        assert done.stdout.count(b"\n") == 1, (args, done.stdout)
-        return json.loads(done.stdout)
+        super().__init__(init, scheme)
 
     def refused(self, code, tag, *args, **more):
         """The exit code, a line that names the reason, and the same in JSON."""
@@ -1173,7 +1125,7 @@ def changed_tables_are_told():
         db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         db.close()
         if changed == 0:
-            raise Skip("the tables have another shape")
+            skip("the tables have another shape")
         done = p.expect(1, "verify", p.home, "--json")
         assert any(f["check"] == "table" for f in json.loads(done.stdout)["findings"])
         p.refused(1, "RootMismatch", "tables", "rebuild")
@@ -1469,25 +1421,4 @@ def a_full_disk_on_standard_output_is_3():
                 assert done.returncode == 3, (words, done)
 
 
-def main():
-    passed = failed = skipped = 0
-    wanted = sys.argv[2:]
-    for function in tests:
-        if wanted and function.__name__ not in wanted:
-            continue
-        try:
-            function()
-            passed += 1
-        except Skip as why:
-            skipped += 1
-            print(f"SKIP {function.__name__}: {why}")
-        except Exception as problem:
-            failed += 1
-            print(f"FAIL {function.__name__}")
-            print("".join(traceback.format_exception(problem, limit=-3)))
-    print(f"{passed} passed, {failed} failed, {skipped} skipped")
-    sys.exit(1 if failed or not passed else 0)
-
-
-if __name__ == "__main__":
-    main()
+main()

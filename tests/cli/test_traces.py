@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Signed traces from outside: recording files, verifying, finding, chains, keys, branches.
 
-    test_traces.py [PROGRAM]     PROGRAM defaults to $CORTEX_BIN
+    test_traces.py [PROGRAM] [WORD..]     PROGRAM defaults to $CORTEX_BIN
 
 The answers themselves are judged by cortex-vectors; here it is the commands that are tried, over the
 same vectors.  Closes with `N passed, N failed, N skipped`.
@@ -12,16 +12,14 @@ import hashlib
 import json
 import os
 import pathlib
-import shutil
 import sqlite3
 import subprocess
-import sys
-import tempfile
-import traceback
+
+import kit
+from kit import BIN, main, skip, test
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 VECTORS = ROOT / "vectors/trace"
-BIN = os.path.abspath(sys.argv[1] if len(sys.argv) > 1 else os.environ["CORTEX_BIN"])
 ENV = {k: v for k, v in os.environ.items()
        if k not in ("CORTEX_HOME", "CORTEX_ACTOR", "XDG_DATA_HOME", "LOGNAME", "USER")}
 CASES = json.loads((VECTORS / "index.json").read_text())["cases"]
@@ -30,63 +28,22 @@ ALPHA, ALPHA_KEY = "976dbe5047633d39", "agent-976dbe504763"
 BRANCH = f"@agent/{ALPHA}"
 TWO = VECTORS / "batches/ingest-two-a-0.json"
 
-tests = []
-
-
-def test(function):
-    tests.append(function)
-    return function
-
-
-class Skip(Exception):
-    pass
-
-
 def cases(op):
     return [c for c in CASES if c["op"] == op]
 
 
-class Place:
-    """A folder with a home in it that knows the vectors' keys."""
+class Place(kit.Place):
+    """One that knows the vectors' keys."""
 
     def __init__(self, init=True, keys=True):
-        self.init, self.keys = init, keys
+        super().__init__(init)
+        self.keys = keys
 
     def __enter__(self):
-        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="cortex-traces-"))
-        self.home = self.folder / "home"
-        self.env = {**ENV, "CORTEX_HOME": str(self.home), "CORTEX_ACTOR": "andrew",
-                    "HOME": str(self.folder)}
-        if self.init:
-            self.ok("init", "--segment-size", "256K")
+        super().__enter__()
         if self.init and self.keys:
             self.ok("key", "add", TRUST)
         return self
-
-    def __exit__(self, *_):
-        shutil.rmtree(self.folder, ignore_errors=True)
-
-    def run(self, *args, input=b"", env=None):
-        return subprocess.run([BIN, *map(str, args)], input=input, capture_output=True,
-                              env={**self.env, **(env or {})}, cwd=self.folder, timeout=120)
-
-    def expect(self, code, *args, out=None, err=None, **more):
-        done = self.run(*args, **more)
-        assert done.returncode == code, f"{args}: exit {done.returncode}, expected {code}\n" \
-            f"{done.stdout.decode(errors='replace')[:900]}\n{done.stderr.decode(errors='replace')[:900]}"
-        if out is not None:
-            assert out in done.stdout.decode(), f"{args}: no {out!r} in\n{done.stdout.decode()[:900]}"
-        if err is not None:
-            assert err in done.stderr.decode(), f"{args}: no {err!r} in {done.stderr!r}"
-        return done
-
-    def ok(self, *args, **more):
-        return self.expect(0, *args, **more).stdout.decode().rstrip("\n")
-
-    def json(self, *args, code=0, **more):
-        done = self.expect(code, *args, "--json", **more)
-        assert done.stdout.count(b"\n") == 1, (args, done.stdout)
-        return json.loads(done.stdout)
 
     def file(self, name, contents):
         path = self.folder / name
@@ -932,7 +889,7 @@ def an_index_that_cannot_be_written_is_read():
         try:
             done = ask("trace", "query", "--json")
         except PermissionError:
-            raise Skip("others cannot run the program") from None
+            skip("others cannot run the program")
         finally:
             for path in [p.folder, p.home, *p.home.rglob("*")]:
                 path.chmod(0o755 if path.is_dir() else 0o644)
@@ -964,7 +921,7 @@ def everything_works_while_a_server_holds_the_home():
                                   cwd=p.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         try:
             if b"listens" not in server.stdout.readline():
-                raise Skip("no server here: " + server.communicate(timeout=60)[1].decode().strip())
+                skip("no server here: " + server.communicate(timeout=60)[1].decode().strip())
             p.ok("record", p.file("f", lines[0]), "--level", level)
             assert p.json("trace", "query")["count"] == 1
             p.expect(1, "record", "-", "--level", level, input=b"{}", out="rejected")
@@ -1031,25 +988,4 @@ def a_full_disk_on_standard_output_is_3():
                 assert done.returncode == 3, (words, done)
 
 
-def main():
-    passed = failed = skipped = 0
-    wanted = sys.argv[2:]
-    for function in tests:
-        if wanted and function.__name__ not in wanted:
-            continue
-        try:
-            function()
-            passed += 1
-        except Skip as why:
-            skipped += 1
-            print(f"SKIP {function.__name__}: {why}")
-        except Exception as problem:
-            failed += 1
-            print(f"FAIL {function.__name__}")
-            print("".join(traceback.format_exception(problem, limit=-3)))
-    print(f"{passed} passed, {failed} failed, {skipped} skipped")
-    sys.exit(1 if failed or not passed else 0)
-
-
-if __name__ == "__main__":
-    main()
+main()

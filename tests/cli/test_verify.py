@@ -2,7 +2,7 @@
 """cortex-verify from outside: what it recognises, exit codes, streams, JSON, and that nothing is
 written.
 
-    test_verify.py [PROGRAM]     PROGRAM defaults to cortex-verify beside $CORTEX_BIN
+    test_verify.py [PROGRAM] [WORD..]     cortex-verify is next to PROGRAM, else to $CORTEX_BIN
 
 Files are made from the vectors of tests/vectors/ledger; packs are written here by an encoder of its
 own.  Closes with `N passed, N failed, N skipped`.
@@ -14,29 +14,17 @@ import pathlib
 import shutil
 import stat
 import subprocess
-import sys
 import tempfile
-import traceback
+
+import kit
+from kit import beside, expect, main, need_program, skip, test
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 VECTORS = ROOT / "vectors/ledger"
-BIN = os.path.abspath(sys.argv[1]) if len(sys.argv) > 1 else \
-    os.path.join(os.path.dirname(os.path.abspath(os.environ["CORTEX_BIN"])), "cortex-verify")
+BIN = beside("cortex-verify")
 MEMBERS = ["anchors", "checkpoint", "file", "index", "journal", "key", "keys", "kind", "limits",
            "manifest", "message", "namespace", "offset", "older", "reason", "scheme", "scope",
            "signed", "verdict"]
-
-tests = []
-
-
-def test(function):
-    tests.append(function)
-    return function
-
-
-class Skip(Exception):
-    pass
-
 
 def run(*args, input=None, cwd=None, stdout=subprocess.PIPE, env=None):
     return subprocess.run([BIN, *map(str, args)], input=input, stdout=stdout,
@@ -45,17 +33,6 @@ def run(*args, input=None, cwd=None, stdout=subprocess.PIPE, env=None):
 
 # That a file agrees with itself is enough.
 SELF = "--self-consistent"
-
-
-def expect(done, code, out=None, err=None):
-    said = (done.stdout or b"").decode(errors="replace")
-    assert done.returncode == code, f"{done.args[1:]}: exit {done.returncode}, expected {code}\n" \
-        f"{said[:900]}\n{done.stderr.decode(errors='replace')[:600]}"
-    if out is not None:
-        assert out in said, f"{done.args[1:]}: no {out!r} in\n{said[:900]}"
-    if err is not None:
-        assert err in done.stderr.decode(), f"{done.args[1:]}: no {err!r} in {done.stderr!r}"
-    return done
 
 
 def answer(*args, code=0):
@@ -117,11 +94,11 @@ def pack(proof=PROOF, manifest=SIGNED, scheme="cortex-1", uris=URIS, claims=(1, 
     return cbor(value)
 
 
-class Folder:
+class Folder(kit.Folder):
     """A folder with one file of each kind."""
 
     def __enter__(self):
-        self.path = pathlib.Path(tempfile.mkdtemp(prefix="cortex-verify-"))
+        super().__enter__()
         for name, contents in {
                 "answer.proof": pack(),
                 "unsigned.proof": pack(manifest=MANIFEST),
@@ -146,9 +123,6 @@ class Folder:
         }.items():
             (self.path / name).write_bytes(contents)
         return self.path
-
-    def __exit__(self, *_):
-        shutil.rmtree(self.path, ignore_errors=True)
 
 
 # --- usage -----------------------------------------------------------------------------------------
@@ -470,7 +444,7 @@ def nothing_is_written_and_nothing_is_needed():
 @test
 def lost_output_is_not_success():
     if not os.path.exists("/dev/full"):
-        raise Skip
+        skip("there is no /dev/full")
     with Folder() as f, open("/dev/full", "wb") as full:
         expect(run(SELF, f / "answer.proof", stdout=full), 3, err="standard output")
 
@@ -478,33 +452,14 @@ def lost_output_is_not_success():
 @test
 def it_is_small():
     if os.environ.get("CX_SANITIZED") or b"__asan" in pathlib.Path(BIN).read_bytes():
-        raise Skip
+        skip("built with a sanitizer")
     with tempfile.TemporaryDirectory() as folder:
         stripped = os.path.join(folder, "verify")
         if shutil.which("strip") is None:
-            raise Skip
+            skip("there is no strip")
         subprocess.run(["strip", "-o", stripped, BIN], check=True)
         assert os.path.getsize(stripped) < 300_000, os.path.getsize(stripped)
 
 
-def main():
-    if not os.path.exists(BIN):
-        print(f"no {BIN}")
-        return 77
-    passed = failed = skipped = 0
-    for function in tests:
-        try:
-            function()
-            passed += 1
-        except Skip:
-            skipped += 1
-        except Exception:
-            failed += 1
-            print(f"FAILED {function.__name__}")
-            traceback.print_exc(limit=-3, file=sys.stdout)
-    print(f"{passed} passed, {failed} failed, {skipped} skipped")
-    return failed != 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+need_program(BIN)
+main()

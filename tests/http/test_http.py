@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The server from outside: every route, every code, limits, tokens, ends.
 
-    test_http.py [PROGRAM]     PROGRAM defaults to $CORTEX_BIN
+    test_http.py [PROGRAM] [WORD..]     PROGRAM defaults to $CORTEX_BIN
 
 CORTEX_HTTP_FULL=1 does it at full size (9,000 idle connections, 200 kills).  Closes with
 `N passed, N failed, N skipped`.
@@ -24,31 +24,19 @@ import sys
 import tempfile
 import threading
 import time
-import traceback
 import warnings
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE), str(HERE.parent / "cli")]
 from agent import Agent, batch  # noqa: E402
+from kit import BIN, afterwards, main, skip, test  # noqa: E402
 import shapes  # noqa: E402,F401  JSON answers are checked against docs/openapi.json
 
-BIN = os.path.abspath(sys.argv[1] if len(sys.argv) > 1 else os.environ["CORTEX_BIN"])
 FULL = os.environ.get("CORTEX_HTTP_FULL") == "1"
 ENV = {k: v for k, v in os.environ.items()
        if k not in ("CORTEX_HOME", "CORTEX_ACTOR", "XDG_DATA_HOME")}
 API = "/api/v1/covenant"
 JSON = "application/json"
-
-tests = []
-
-
-def test(function):
-    tests.append(function)
-    return function
-
-
-class Skip(Exception):
-    pass
-
 
 class Answer:
     def __init__(self, response, body):
@@ -365,7 +353,7 @@ def proofs_hold_for_the_program_that_checks_them(s):
     assert bytes_.type == "application/octet-stream"
     assert bytes_.body == base64.b64decode(answer["proof"]), "raw=1 gives the same proof"
     if not os.path.exists(verify):
-        raise Skip("no cortex-verify beside the program")
+        skip("no cortex-verify beside the program")
     with tempfile.NamedTemporaryFile(suffix=".proof") as file:
         file.write(bytes_.body)
         file.flush()
@@ -384,7 +372,7 @@ def an_evidence_file_goes_out_to_be_kept(s):
     s.problem(404, "not-found", "GET", "/api/v1/evidence?id=nothing-of-that-name")
     verify = os.path.join(os.path.dirname(BIN), "cortex-verify")
     if not os.path.exists(verify):
-        raise Skip("no cortex-verify beside the program")
+        skip("no cortex-verify beside the program")
     with tempfile.NamedTemporaryFile(suffix=".cxe") as file:
         file.write(answer.body)
         file.flush()
@@ -1084,7 +1072,7 @@ def idle_connections_cost_little_and_stop_nobody():
     count = 9000 if FULL else 1000
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if hard != resource.RLIM_INFINITY and hard < count + 500:
-        raise Skip("too few descriptors")
+        skip("too few descriptors")
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     with Server("--header-timeout", "600") as s:
         agent = Agent("a1b2c3d4e5f60718")
@@ -1182,7 +1170,7 @@ def a_full_queue_says_so_and_stores_nothing():
 @test
 def a_load_generator_drives_it():
     if shutil.which("wrk") is None:
-        raise Skip("no wrk")
+        skip("no wrk")
     with Server() as s, tempfile.TemporaryDirectory() as folder:
         agent = Agent("a1b2c3d4e5f60718")
         s.register(agent)
@@ -1417,7 +1405,7 @@ def it_says_where_it_listens_and_how_to_ask():
             assert lines[0].startswith("cortex ") and "http://127.0.0.1:" in lines[0], lines
             assert any(line.startswith("token ") and home + "/token" in line for line in lines), lines
             if shutil.which("curl") is None:
-                raise Skip("no curl")
+                skip("no curl")
             agent = Agent("a1b2c3d4e5f60718")
             pathlib.Path(folder, "batch.json").write_text(json.dumps(batch(agent.trace("t"))))
             command = lines[-1].removeprefix("try").strip()
@@ -1432,7 +1420,7 @@ def it_says_where_it_listens_and_how_to_ask():
 @test
 def tls():
     if shutil.which("openssl") is None:
-        raise Skip("no openssl")
+        skip("no openssl")
     with tempfile.TemporaryDirectory() as folder:
         cert, key = folder + "/cert.pem", folder + "/key.pem"
         subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt",
@@ -1490,36 +1478,14 @@ def policies():
         s.stop()
 
 
-def main():
-    passed = failed = skipped = 0
-    wanted = os.environ.get("CORTEX_HTTP_TESTS")
-    for function in tests:
-        if wanted and wanted not in function.__name__:
-            continue
-        start = time.time()
-        try:
-            function()
-            passed += 1
-        except Skip as why:
-            print(f"skip {function.__name__}: {why}")
-            skipped += 1
-        except Exception:
-            print(f"FAIL {function.__name__}")
-            traceback.print_exc()
-            failed += 1
-        if time.time() - start > 5:
-            print(f"  {function.__name__}: {time.time() - start:.1f} s")
+@afterwards
+def the_common_server_ends_well():
     if _common:
         try:
             said = _common[0].stop()
             assert "AddressSanitizer" not in said and "runtime error" not in said, said
-        except AssertionError:
-            traceback.print_exc()
-            failed += 1
-        _common[0].__exit__()
-    print(f"{passed} passed, {failed} failed, {skipped} skipped")
-    return failed != 0 or passed == 0
+        finally:
+            _common[0].__exit__()
 
 
-if __name__ == "__main__":
-    sys.exit(main())
+main()

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """The page that `cortex serve` gives to a browser, and the sessions of browsers, from outside."""
+import contextlib
 import gzip
 import hashlib
 import http.client
@@ -12,19 +13,9 @@ import sys
 import tempfile
 import urllib.parse
 
-import shapes  # noqa: F401  JSON answers are checked against docs/openapi.json
-
-BIN = os.environ.get("CORTEX_BIN", "cortex")
-tests = []
-
-
-def test(function):
-    tests.append(function)
-    return function
-
-
-class Skip(Exception):
-    pass
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "cli"))
+from kit import BIN, main, skip, test  # noqa: E402
+import shapes  # noqa: E402,F401  JSON answers are checked against docs/openapi.json
 
 
 class Server:
@@ -68,7 +59,7 @@ class Server:
 
 def need_page(s):
     if s.ask("GET", "/").status == 404:
-        raise Skip("the program was built without the page")
+        skip("the program was built without the page")
 
 
 @test
@@ -192,26 +183,4 @@ def a_revoked_token_ends_its_sessions(s):
     assert s.ask("GET", "/api/v1/session", Cookie=value).status == 401
 
 
-def main():
-    passed = failed = skipped = 0
-    server = Server()
-    try:
-        for function in tests:
-            try:
-                function(server)
-                passed += 1
-            except Skip as why:
-                print(f"skipped {function.__name__}: {why}")
-                skipped += 1
-            except Exception:
-                import traceback
-                print(f"FAIL {function.__name__}")
-                traceback.print_exc(file=sys.stdout)
-                failed += 1
-    finally:
-        server.close()
-    print(f"{passed} passed, {failed} failed, {skipped} skipped")
-    return 1 if failed else 0
-
-
-sys.exit(main())
+main(lambda: contextlib.closing(Server()))

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """What the page's screens ask: around a trace, a check, the fleet, two nodes, heat; from outside."""
+import contextlib
 import http.client
 import json
 import os
@@ -10,19 +11,11 @@ import tempfile
 import time
 import urllib.parse
 
-import shapes  # noqa: F401  JSON answers are checked against docs/openapi.json
-
-BIN = os.environ.get("CORTEX_BIN", "cortex")
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "cli"))
+from kit import BIN, main, test  # noqa: E402
+import shapes  # noqa: E402,F401  JSON answers are checked against docs/openapi.json
 EXAMPLES = pathlib.Path(__file__).resolve().parents[2] / "examples" / "traces"
 ALPHA, BETA = "976dbe5047633d39", "0f1710aec6e6a530"
-tests = []
-
-
-def test(function):
-    tests.append(function)
-    return function
-
-
 class Server:
     def __init__(self):
         self.folder = tempfile.TemporaryDirectory()
@@ -190,20 +183,4 @@ def heat_adds_up_to_the_same_however_it_is_cut(s):
     assert s.ask("GET", "/api/v1/view/all/heat?layer=moods")[0] == 422
 
 
-def main():
-    passed = failed = 0
-    server = Server()
-    for function in tests:
-        try:
-            function(server)
-            passed += 1
-        except Exception as error:  # each test is told by itself
-            failed += 1
-            print(f"FAIL {function.__name__}: {type(error).__name__}: {error}")
-    server.close()
-    print(f"{passed} passed, {failed} failed, 0 skipped")
-    return 1 if failed else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+main(lambda: contextlib.closing(Server()))
