@@ -10,7 +10,7 @@ work in.
 
 A test fails by an exception, is skipped by skip("why"), and is chosen by words on the command line.
 The program is $CORTEX_BIN, or the first argument when that is a file.  A script that counts by itself
-ends with finish().
+ends with finish(), or calls count() for each of its checks and ends with finish_counted().
 """
 import contextlib
 import json
@@ -32,10 +32,12 @@ else:
 TESTS = pathlib.Path(os.environ.get("CX_TEST_ROOT", pathlib.Path(__file__).resolve().parent.parent))
 TIMEOUT_S = 300  # of one command: only there so that a test that hangs ends
 SLOW_S = 5       # a test that takes longer is printed with its time
+SHOWN = 3000     # characters of what count() shows
 SKIPPED = 77     # exit code of a script that could not test anything
 
 collected = []
 at_end = []
+counted = {True: 0, False: 0}
 
 
 class Skipped(Exception):
@@ -155,6 +157,17 @@ def expect(done, code, out=None, err=None):
     if err is not None:
         assert err in problems, f"{done.args[1:]}: no {err!r} in {problems!r}"
     return done
+
+
+def count(what, holds, shown=""):
+    """One test of a script that goes on when it fails; finish_counted() is its end."""
+    counted[bool(holds)] += 1
+    if not holds:
+        print("FAIL", what, str(shown)[:SHOWN])
+
+
+def finish_counted():
+    finish(counted[True], counted[False])
 
 
 def finish(passed, failed, skipped=0, code=None):

@@ -23,6 +23,7 @@ MERGE = str(ROOT / "examples/merge.jsonl")
 ENV = {k: v for k, v in os.environ.items() if k not in ("NO_COLOR", "TERM")}
 ERROR_LINE = re.compile(r"^cortex: (.+):(\d+):(\d+): (U_[A-Z0-9]+): .+$", re.M)
 
+
 def run(*args, input=None, env=None, stdout=subprocess.PIPE, cwd=None, **more):
     return subprocess.run([BIN, *args], input=input, stdout=stdout, stderr=subprocess.PIPE,
                           env={**ENV, **(env or {})}, cwd=cwd, timeout=60, **more)

@@ -21,6 +21,7 @@ HOLDER = beside("cortex-holder")
 FACT = '{"statement":"sky is blue","subject":"sky","predicate":"is"}'
 GREY = '{"statement":"sky is grey","subject":"sky","predicate":"is"}'
 
+
 class Holder:
     """cortex-holder over a home; gone at the end of the with block, if not before."""
 

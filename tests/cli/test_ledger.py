@@ -30,6 +30,7 @@ ABSENT = "matrix://cortex/Fact/01HF7YAT000000000000000003#1"
 FACT = '{"statement":"sky is blue","subject":"sky","predicate":"is"}'
 GREY = '{"statement":"sky is grey","subject":"sky","predicate":"is"}'
 
+
 class Place(kit.Place):
     def __init__(self, scheme="cortex-1", init=True):
         super().__init__(init, scheme)

@@ -28,6 +28,7 @@ ALPHA, ALPHA_KEY = "976dbe5047633d39", "agent-976dbe504763"
 BRANCH = f"@agent/{ALPHA}"
 TWO = VECTORS / "batches/ingest-two-a-0.json"
 
+
 def cases(op):
     return [c for c in CASES if c["op"] == op]
 

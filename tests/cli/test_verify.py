@@ -26,6 +26,7 @@ MEMBERS = ["anchors", "checkpoint", "file", "index", "journal", "key", "keys", "
            "manifest", "message", "namespace", "offset", "older", "reason", "scheme", "scope",
            "signed", "verdict"]
 
+
 def run(*args, input=None, cwd=None, stdout=subprocess.PIPE, env=None):
     return subprocess.run([BIN, *map(str, args)], input=input, stdout=stdout,
                           stderr=subprocess.PIPE, cwd=cwd, timeout=60, env=env)

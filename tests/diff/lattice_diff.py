@@ -15,12 +15,14 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "cli"))
+from kit import BIN, arguments, count, finish_counted  # noqa: E402
+
 from lattice_model import (SECTIONS, STRATEGIES, Lattice, NoForm, Real, canonical, compare,
                            hash_of, markers, read, seal_of, states_of, verify, why)
 
-PROGRAM = sys.argv[1]
-ROUNDS = int(sys.argv[2]) if len(sys.argv) > 2 else 60
-RANDOM = random.Random(int(sys.argv[3]) if len(sys.argv) > 3 else 20)
+ROUNDS = int(arguments[0]) if arguments else 60
+RANDOM = random.Random(int(arguments[1]) if len(arguments) > 1 else 20)
 AGENTS = ["a", "b", "syst\u00e8me", "7up", "a,b", "x\ny", "q'uote", "\U0001f600", "\uff5e", "zz"]
 KEYS = ["x", "y", "d", "\u00e9", "a/b", "~t"]
 NUMBERS = [0, 1, -1, 2**53, 2**53 + 1, 10**25, Real("1.0"), Real("-0.0"), Real("1e-7"),
@@ -31,7 +33,6 @@ OPTIONS = ["--content-ids", "--require-seals", "--strict-time", "--strict"]
 FOLDER = tempfile.TemporaryDirectory()
 FILE = pathlib.Path(FOLDER.name) / "lattice"
 ANCHOR = pathlib.Path(FOLDER.name) / "anchor"
-passed = failed = 0
 
 
 def pick(*items):
@@ -183,15 +184,14 @@ def write(records, default):
 
 
 def ask(*words):
-    done = subprocess.run([PROGRAM, "lattice", *map(str, words)], capture_output=True)
+    done = subprocess.run([BIN, "lattice", *map(str, words)], capture_output=True)
     return done.returncode, done.stdout.decode()
 
 
 def check(what, found, expected):
-    global passed, failed
-    passed, failed = passed + (found == expected), failed + (found != expected)
-    if found != expected:
-        print(f"FAIL {what} of\n{FILE.read_text()}\n  found    {found}\n  expected {expected}")
+    holds = found == expected
+    count(what, holds, "" if holds else
+          f"of\n{FILE.read_text()}\n  found    {found}\n  expected {expected}")
 
 
 def check_verdict(records, default):
@@ -260,5 +260,4 @@ def play():
 for _ in range(ROUNDS):
     play()
 FOLDER.cleanup()
-print(f"{passed} passed, {failed} failed, 0 skipped")
-sys.exit(failed != 0)
+finish_counted()

@@ -38,6 +38,7 @@ ENV = {k: v for k, v in os.environ.items()
 API = "/api/v1/covenant"
 JSON = "application/json"
 
+
 class Answer:
     def __init__(self, response, body):
         self.status, self.headers, self.body = response.status, response.headers, body

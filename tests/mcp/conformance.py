@@ -20,13 +20,15 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "cli"))
+import kit  # noqa: E402
+from kit import count, finish_counted  # noqa: E402
+
 HERE = pathlib.Path(__file__).resolve().parent
 INSTALLED = HERE / "node_modules" / "@modelcontextprotocol" / "conformance" / "dist" / "index.js"
 SUITE = os.environ.get("CORTEX_MCP_CONFORMANCE") or str(INSTALLED)
 NODE = shutil.which("node")
 TIMEOUT_S = 300
-
-passed = failed = 0
 
 
 def suite(*words):
@@ -35,12 +37,7 @@ def suite(*words):
 
 
 def judge(name, done):
-    global passed, failed
-    if done.returncode == 0:
-        passed += 1
-        return
-    failed += 1
-    print(f"FAIL {name}\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}")
+    count(name, done.returncode == 0, f"\n{done.stdout[-1500:]}\n{done.stderr[-1500:]}")
 
 
 def client(program, folder):
@@ -118,14 +115,13 @@ def main():
     why = missing()
     if why is not None:
         print("skip: " + why)
-        sys.exit(77)
+        sys.exit(kit.SKIPPED)
     with tempfile.TemporaryDirectory() as folder:
         client(os.path.abspath(sys.argv[1]), pathlib.Path(folder))
         server(pathlib.Path(folder))
         if len(sys.argv) > 2:
             our_server(os.path.abspath(sys.argv[2]), pathlib.Path(folder))
-    print(f"{passed} passed, {failed} failed, 0 skipped")
-    sys.exit(1 if failed else 0)
+    finish_counted()
 
 
 main()

@@ -10,16 +10,10 @@ import pathlib
 import subprocess
 import sys
 
-program = sys.argv[1]
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / 'cli'))
+from kit import BIN as program, count as check, finish_counted  # noqa: E402
+
 vectors = pathlib.Path(__file__).resolve().parent.parent / 'vectors'
-passed = failed = 0
-
-
-def check(what, holds, shown=''):
-    global passed, failed
-    passed, failed = passed + bool(holds), failed + (not holds)
-    if not holds:
-        print('FAIL', what, str(shown)[:600])
 
 
 def lines_of(room, folder):
@@ -124,5 +118,4 @@ def compare_lattice():
 compare_trace()
 compare_run(vectors / 'run')
 compare_lattice()
-print(f'{passed} passed, {failed} failed, 0 skipped')
-sys.exit(failed != 0)
+finish_counted()

@@ -16,9 +16,10 @@ import subprocess
 import sys
 import tempfile
 
-program = sys.argv[1]
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / 'cli'))
+from kit import BIN as program, count as check, finish_counted  # noqa: E402
+
 original = pathlib.Path(__file__).resolve().parent.parent / 'vectors' / 'ledger'
-passed = failed = 0
 
 # Places, with * for an index, and how the file spells what is expected there: a member of the
 # object, or None for the value itself.
@@ -82,13 +83,6 @@ REQUIRED = [
 READ = {'cbor', 'cbor_final', 'entry', 'meta_cbor', 'pos', 'edges_multiproof_cbor', 'size', 'index',
         'clock_ns_after', 'entry_cbor'}
 DERIVED_CBOR = ('scenario', 'journal_proofs', 'journal.json', 'salience/scores', 'embed')
-
-
-def check(what, holds, shown=''):
-    global passed, failed
-    passed, failed = passed + bool(holds), failed + (not holds)
-    if not holds:
-        print('FAIL', what, shown)
 
 
 def got_of(folder):
@@ -186,6 +180,7 @@ def garble(folder, files):
 
 
 # --- a model -------------------------------------------------------------------------------------
+
 
 def sha(*parts):
     return hashlib.sha256(b''.join(parts)).digest()
@@ -380,5 +375,4 @@ def main():
 
 
 main()
-print(f'{passed} passed, {failed} failed, 0 skipped')
-sys.exit(failed != 0)
+finish_counted()

@@ -11,16 +11,10 @@ import subprocess
 import sys
 import tempfile
 
-program = sys.argv[1]
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / 'cli'))
+from kit import BIN as program, count as check, finish_counted  # noqa: E402
+
 original = pathlib.Path(__file__).resolve().parent.parent / 'vectors' / 'lattice'
-passed = failed = 0
-
-
-def check(what, holds, shown=''):
-    global passed, failed
-    passed, failed = passed + bool(holds), failed + (not holds)
-    if not holds:
-        print('FAIL', what, shown)
 
 
 def run(*words, **more):
@@ -194,5 +188,4 @@ def main():
 
 
 main()
-print(f'{passed} passed, {failed} failed, 0 skipped')
-sys.exit(failed != 0)
+finish_counted()
