@@ -65,8 +65,8 @@ through=()
 
 # run_tests PRESET [CTEST-ARGUMENT...]
 #
-# A test that failed beside others runs once more with nothing beside it: what then passes is named and
-# counts as passed, since the tests of this machine share two cores; what is wrong fails again.
+# What failed runs once more, alone, so that the log tells a test that is flaky from code that is wrong.
+# Both count as failed; a flaky test counts as passed only while tests/quarantine.txt lists it.
 run_tests() {
     local preset=$1 counts more_passed more_failed more_skipped
     local folder=$PWD/build/$preset ended=0

@@ -83,7 +83,7 @@ def one_banner(match):
 def with_banners(text):
     text = BANNER.sub(one_banner, text)
     text = re.sub(r'(?<!\n)\n(/\* --- .*- \*/\n)', r'\n\n\1', text)
-    return re.sub(r'(\n/\* --- .*- \*/\n)(?!\n)', r'\1\n', text)
+    return re.sub(r'^(/\* --- .*- \*/\n)(?!\n)', r'\1\n', text, flags=re.M)
 
 
 # --- comments ---------------------------------------------------------------------------------
@@ -211,4 +211,5 @@ def main():
     print(f'{len(paths)} files')
 
 
-main()
+if __name__ == '__main__':
+    main()

@@ -225,4 +225,5 @@ def main():
                                    'tools/check_prose.py --update' if spare > 0 else ''))
 
 
-main()
+if __name__ == '__main__':
+    main()

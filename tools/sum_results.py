@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """sum_results.py RESULTS.xml [AGAIN.xml] - prints `PASSED FAILED SKIPPED` of one ctest run.
 
-Reads what `ctest --output-junit` wrote.  AGAIN, where it is there, holds the tests that ran a second
-time: their second outcome counts, and those it changed are named on standard error.
+Reads what `ctest --output-junit` wrote.  AGAIN, where it is there, holds the tests that failed and ran a
+second time, alone.  One that passed then is flaky: it is named on standard error and counts as failed,
+unless tests/quarantine.txt lists it.
 
 A test whose output has a closing line `N passed, N failed, N skipped` counts what the last such line
 says; any other test counts as one.
@@ -13,6 +14,8 @@ import os
 import re
 import sys
 import xml.etree.ElementTree as xml
+
+import quarantine
 
 CLOSING = re.compile(r'^(\d+) passed, (\d+) failed, (\d+) skipped\s*$', re.M)
 
@@ -48,14 +51,26 @@ def cases_of(path):
     return {case.get('name'): count(case) for case in xml.parse(path).getroot().iter('testcase')}
 
 
+def with_second(first, second, known):
+    """(the counts after a second run, [what there is to say of it]); `known`: {name: reason}"""
+    counts, remarks = dict(first), []
+    for name, again in second.items():
+        if again[1] != 0 or name not in first:
+            counts[name] = again
+        elif name in known:
+            counts[name] = again
+            remarks.append(f'{name}: flaky, in quarantine: {known[name]}')
+        else:
+            remarks.append(f'FLAKY: {name} failed, and passed when it ran alone; it counts as failed')
+    return counts, remarks
+
+
 def main():
     try:
         counts = cases_of(sys.argv[1])
         if len(sys.argv) > 2 and os.path.exists(sys.argv[2]):
-            for name, again in cases_of(sys.argv[2]).items():
-                if again[1] == 0:
-                    print(f'{name}: failed beside other tests, passed alone', file=sys.stderr)
-                counts[name] = again
+            counts, remarks = with_second(counts, cases_of(sys.argv[2]), quarantine.read()[0])
+            print(*remarks, sep='\n', end='\n' if remarks else '', file=sys.stderr)
     except (OSError, xml.ParseError) as problem:
         print(f'{sys.argv[0]}: {problem}', file=sys.stderr)
         print('0 1 0')
@@ -63,4 +78,5 @@ def main():
     print(*(sum(column) for column in zip((0, 0, 0), *counts.values())))
 
 
-main()
+if __name__ == '__main__':
+    main()
