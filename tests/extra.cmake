@@ -1,6 +1,6 @@
 # What runs as a test besides the test programs.  Labels: unit, threads, cli, differential, check,
-# install, torture, attack, once (starts many programs; not again under the sanitizers); `ctest -L cli` runs one kind,
-# `ctest -LE check` leaves one out.
+# install, torture, attack, once (starts many programs; not again under the sanitizers), slow (not in
+# `scripts/test.sh --quick`); `ctest -L cli` runs one kind, `ctest -LE check` leaves one out.
 #
 #   cli/test_*.sh, .py   the program from outside; $CORTEX_BIN says where it is
 #   http/test_*.py       the same of its server
@@ -169,3 +169,14 @@ foreach(kind lint unit browser)
   cx_script(web_${kind} web ${CMAKE_CURRENT_SOURCE_DIR}/web.sh ${kind})
 endforeach()
 set_tests_properties(web_browser PROPERTIES PROCESSORS 2)
+
+# What `scripts/test.sh --quick` leaves out of unit, check, cli and vectors: most of what starts many
+# governed runs, servers or compilers.  What is left must take less than four minutes on two cores.
+foreach(name cli_attack cli_canary cli_diff cli_http cli_intent cli_mcp cli_replay cli_run cli_run_approvals
+    cli_run_life cli_run_merge cli_run_projects cli_runs_http cli_watch check_headers vectors_attack
+    vectors_run)
+  if(NOT TEST ${name})
+    message(FATAL_ERROR "tests/extra.cmake lists ${name} as slow, and there is no such test")
+  endif()
+  set_property(TEST ${name} APPEND PROPERTY LABELS slow)
+endforeach()
