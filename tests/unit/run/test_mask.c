@@ -3,6 +3,8 @@
  *
  * Tokens are put together from two halves, so that no scanner takes this file for a leak.
  */
+#include <string.h>
+
 #include "run/mask.h"
 
 #include "tests/test.h"
@@ -106,6 +108,123 @@ CX_TEST(mask_takes_out_what_looks_like_a_token)
     CHECK_STR(masked(&b, "-----BEGIN PRIVATE KEY"
                          "-----\nMII"),
               "[masked]");
+    end(&b);
+}
+
+/* Each shape of a token at its least length, one byte shorter, and with a byte that ends it. */
+CX_TEST(mask_each_shape_has_its_least_length)
+{
+    static const struct {
+        const char *first, *second; /* of the prefix */
+        size_t least;
+        char inside, outside;
+    } shapes[] = {
+        {"gh", "p_", 30, 'a', '-'},
+        {"gh", "o_", 30, 'Z', '_'},
+        {"gh", "u_", 30, '0', '.'},
+        {"gh", "s_", 30, 'a', '-'},
+        {"gh", "r_", 30, 'a', '-'},
+        {"github", "_pat_", 22, '_', '-'},
+        {"gl", "pat-", 20, '-', '.'},
+        {"s", "k-", 20, '-', '.'},
+        {"sk", "_live_", 16, 'a', '-'},
+        {"sk", "_test_", 16, 'a', '_'},
+        {"rk", "_live_", 16, 'a', '_'},
+        {"AK", "IA", 16, 'A', 'a'},
+        {"AS", "IA", 16, '7', 'a'},
+        {"AI", "za", 35, '_', '.'},
+        {"ya", "29.", 20, '-', '.'},
+        {"xo", "xa-", 10, '-', '.'},
+        {"xo", "xb-", 10, 'a', ' '},
+        {"xo", "xp-", 10, '1', ' '},
+        {"xo", "xr-", 10, 'a', '.'},
+        {"xo", "xs-", 10, 'a', '.'},
+        {"xa", "pp-", 10, '-', '.'},
+        {"n", "pm_", 36, 'a', '_'},
+        {"py", "pi-", 30, '_', '.'},
+        {"h", "f_", 30, 'a', '_'},
+        {"dckr", "_pat_", 20, '-', '.'},
+        {"S", "G.", 40, '.', '+'},
+        {"ey", "J", 60, '.', '+'},
+        {"hv", "s.", 20, '_', '.'},
+        {"AGE-", "SECRET-KEY-1", 50, 'Q', '-'},
+    };
+    bench b;
+    begin(&b);
+    for (size_t i = 0; i < CX_COUNT_OF(shapes); i++) {
+        char text[200], rest[100];
+        memset(rest, shapes[i].inside, sizeof rest);
+        int least = (int)shapes[i].least;
+        (void)snprintf(text, sizeof text, "(%s%s%.*s%cz", shapes[i].first, shapes[i].second, least,
+                       rest, shapes[i].outside);
+        char expected[32];
+        (void)snprintf(expected, sizeof expected, "([masked]%cz", shapes[i].outside);
+        CHECK_STR(masked(&b, text), expected);
+        (void)snprintf(text, sizeof text, "(%s%s%.*s%cz", shapes[i].first, shapes[i].second,
+                       least - 1, rest, shapes[i].outside);
+        CHECK_STR(masked(&b, text), text);
+        /* Within a word it is none; behind an underscore it is. */
+        (void)snprintf(text, sizeof text, "x%s%s%.*s", shapes[i].first, shapes[i].second, least,
+                       rest);
+        CHECK_STR(masked(&b, text), text);
+        text[0] = '_';
+        CHECK_STR(masked(&b, text), "_[masked]");
+    }
+    end(&b);
+}
+
+CX_TEST(mask_words_that_follow_bearer_and_basic)
+{
+    bench b;
+    begin(&b);
+    CHECK_STR(masked(&b, "BASIC dXNlcjpwYXNzd29yZA=="), "BASIC [masked]");
+    CHECK_STR(masked(&b, "bearer 0123456789abcdef, x"), "bearer [masked], x"); /* 16 bytes */
+    CHECK_STR(masked(&b, "bearer 0123456789abcde"), "bearer 0123456789abcde");
+    CHECK_STR(masked(&b, "bearer  0123456789abcdef"), "bearer  0123456789abcdef");
+    end(&b);
+}
+
+CX_TEST(mask_passwords_of_urls)
+{
+    bench b;
+    begin(&b);
+    CHECK_STR(masked(&b, "ftp://u:p@h ssh://v:q@i"), "ftp://u:[masked]@h ssh://v:[masked]@i");
+    CHECK_STR(masked(&b, "https://u:a:b@h"), "https://u:[masked]@h");
+    CHECK_STR(masked(&b, "https://user@host:443/x"), "https://user@host:443/x");
+    CHECK_STR(masked(&b, "u:p@h"), "u:p@h"); /* no URL */
+    CHECK_STR(masked(&b, "https://u:p\n@h"), "https://u:p\n@h");
+    end(&b);
+}
+
+/* The longest first, whatever the order in which they were added; too short ones are none. */
+CX_TEST(mask_secrets_that_lie_in_each_other)
+{
+    bench b;
+    begin(&b);
+    const size_t before = b.mask.secrets.count;
+    CHECK_STATUS(cx_run_mask_add(&b.mask, CX_STR("inner1"), &b.err), &b.err);
+    CHECK_STATUS(cx_run_mask_add(&b.mask, CX_STR("<inner1>"), &b.err), &b.err);
+    CHECK_STATUS(cx_run_mask_add(&b.mask, CX_STR("inner"), &b.err), &b.err); /* five bytes */
+    CHECK_INT(b.mask.secrets.count, before + 2);
+    for (size_t i = 1; i < b.mask.secrets.count; i++)
+        CHECK(b.mask.secrets.items[i - 1].size >= b.mask.secrets.items[i].size);
+    CHECK_STR(masked(&b, "<inner1> inner1 inner"), "[masked] [masked] inner");
+    CHECK_STR(masked(&b, "inner1inner1"), "[masked][masked]");
+    end(&b);
+}
+
+/* What was masked has nothing left to mask, so that masking twice is masking once. */
+CX_TEST(mask_is_done_once)
+{
+    static const char *const texts[] = {"a hunter2-hunter2", "https://me:pass-word@host/x",
+                                        "Bearer abcdefghijklmnop.qrst"};
+    bench b;
+    begin(&b);
+    for (size_t i = 0; i < CX_COUNT_OF(texts); i++) {
+        cx_str once = masked(&b, texts[i]), twice;
+        CHECK_STATUS(cx_run_mask_text(&b.mask, once, &b.arena, &twice, &b.err), &b.err);
+        CHECK(!cx_str_is(once, texts[i]) && cx_str_eq(once, twice));
+    }
     end(&b);
 }
 

@@ -235,6 +235,11 @@ CX_TEST(policy_cortex_json_that_cannot_be_read_rejects)
 
 /* --- judging ---------------------------------------------------------------------------------- */
 
+static cx_str text_or_absent(const char *text)
+{
+    return text == NULL ? (cx_str){NULL, 0} : cx_str_z(text);
+}
+
 CX_TEST(policy_judges_each_field)
 {
     loaded it;
@@ -277,6 +282,85 @@ CX_TEST(policy_full_access_is_never_a_rows)
     CHECK(cx_run_policy_judge(&it.policy, CX_STR("WORKER"), CX_STR("root"), &asked, &exceeds) !=
           NULL);
     CHECK_INT(exceeds, CX_EXCEEDS_FILESYSTEM);
+    unload(&it);
+}
+
+/* Every request against every row: a row covers what is not above it; what is unknown is above every
+ * row, and an absent member asks for the least. */
+CX_TEST(policy_every_request_against_every_row)
+{
+    static const char *const filesystems[] = {"read-only", "workspace-write", "danger-full-access",
+                                              "rw", NULL};
+    static const char *const shells[] = {"deny",       "never",  "untrusted",
+                                         "on-request", "always", NULL};
+    static const char *const networks[] = {"deny", "on-request", "allow", "Deny", NULL};
+    loaded it;
+    load(&it, NULL);
+    for (int fs = 0; fs < CX_FS_UNKNOWN; fs++)
+        for (int shell = 0; shell < CX_SHELL_UNKNOWN; shell++)
+            for (int network = 0; network < CX_NETWORK_UNKNOWN; network++) {
+                const cx_run_agent row[1] = {{.agent_id = CX_STR("a"),
+                                              .role = CX_ROLE_WORKER,
+                                              .filesystem = (cx_run_filesystem)fs,
+                                              .shell = (cx_run_shell)shell,
+                                              .network = (cx_run_network)network}};
+                it.policy.agents = row;
+                it.policy.agent_count = 1;
+                for (size_t f = 0; f < CX_COUNT_OF(filesystems); f++)
+                    for (size_t s = 0; s < CX_COUNT_OF(shells); s++)
+                        for (size_t n = 0; n < CX_COUNT_OF(networks); n++) {
+                            int least_fs = filesystems[f] == NULL ? 0 : (int)f;
+                            int least_shell = shells[s] == NULL ? 0 : (int)s;
+                            int least_network = networks[n] == NULL ? 0 : (int)n;
+                            unsigned expected = 0, exceeds = 99;
+                            if (least_fs > fs || least_fs == CX_FS_DANGER)
+                                expected |= CX_EXCEEDS_FILESYSTEM;
+                            if (least_shell > shell)
+                                expected |= CX_EXCEEDS_SHELL;
+                            if (least_network > network)
+                                expected |= CX_EXCEEDS_NETWORK;
+                            const cx_run_permissions asked = {text_or_absent(filesystems[f]),
+                                                              text_or_absent(shells[s]),
+                                                              text_or_absent(networks[n]),
+                                                              {NULL, 0}};
+                            const char *why = cx_run_policy_judge(&it.policy, CX_STR("WORKER"),
+                                                                  CX_STR("a"), &asked, &exceeds);
+                            if ((why == NULL) == (expected == 0) && exceeds == expected)
+                                continue;
+                            cx_test_fail(__FILE__, __LINE__,
+                                         "row %d %d %d, asked %zu %zu %zu: exceeds %u, expected %u",
+                                         fs, shell, network, f, s, n, exceeds, expected);
+                            unload(&it);
+                            return;
+                        }
+            }
+    unload(&it);
+}
+
+/* A row belongs to one role and one agent, both spelled exactly. */
+CX_TEST(policy_a_row_is_of_its_role_and_agent_alone)
+{
+    const cx_run_agent rows[] = {{.agent_id = CX_STR("a"), .role = CX_ROLE_WORKER},
+                                 {.agent_id = CX_STR("a"), .role = CX_ROLE_REVIEWER},
+                                 {.agent_id = CX_STR("b"), .role = CX_ROLE_WORKER}};
+    const cx_run_permissions nothing = {{NULL, 0}, {NULL, 0}, {NULL, 0}, {NULL, 0}};
+    unsigned exceeds;
+    loaded it;
+    load(&it, NULL);
+    it.policy.agents = rows;
+    it.policy.agent_count = CX_COUNT_OF(rows);
+    CHECK(cx_run_policy_agent(&it.policy, CX_STR("WORKER"), CX_STR("a")) == &rows[0]);
+    CHECK(cx_run_policy_agent(&it.policy, CX_STR("REVIEWER"), CX_STR("a")) == &rows[1]);
+    CHECK(cx_run_policy_agent(&it.policy, CX_STR("WORKER"), CX_STR("b")) == &rows[2]);
+    static const char *const strangers[][2] = {{"REVIEWER", "b"}, {"PM", "a"},     {"worker", "a"},
+                                               {"WORKER ", "a"},  {"WORKER", "A"}, {"WORKER", ""},
+                                               {"", "a"},         {"WORKER", "ab"}};
+    for (size_t i = 0; i < CX_COUNT_OF(strangers); i++) {
+        cx_str role = cx_str_z(strangers[i][0]), agent = cx_str_z(strangers[i][1]);
+        CHECK(cx_run_policy_agent(&it.policy, role, agent) == NULL);
+        const char *why = cx_run_policy_judge(&it.policy, role, agent, &nothing, &exceeds);
+        CHECK(why != NULL && strcmp(why, "agent_not_registered") == 0 && exceeds == 0);
+    }
     unload(&it);
 }
 
