@@ -483,7 +483,7 @@ static cx_status add_commit(maker *m, const cx_thing *thing, bool *out_found, cx
                             cx_err *err)
 {
     cx_described described;
-    cx_commit_facts commit;
+    cx_recorded_commit commit;
     const cx_tie *ties;
     size_t count;
     bool cut;

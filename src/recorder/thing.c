@@ -484,7 +484,7 @@ static cx_status describe_actor(const cx_sources *sources, const cx_thing *thing
 static cx_status describe_commit(const cx_sources *sources, const cx_thing *thing, cx_arena *arena,
                                  cx_described *out, cx_err *err)
 {
-    cx_commit_facts commit;
+    cx_recorded_commit commit;
     cx_status status = cx_commit_read(sources, thing->id, arena, &commit, err);
     if (status.code == CX_E_NOT_FOUND)
         return CX_SUCCESS;

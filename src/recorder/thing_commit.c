@@ -42,7 +42,7 @@ static void take(cx_str line, const char *name, cx_str *out)
 }
 
 /* "author NAME <MAIL> SECONDS ZONE" */
-static void take_author(cx_str line, cx_arena *arena, cx_commit_facts *out)
+static void take_author(cx_str line, cx_arena *arena, cx_recorded_commit *out)
 {
     cx_str author = {NULL, 0};
     take(line, "author ", &author);
@@ -62,7 +62,7 @@ static void take_author(cx_str line, cx_arena *arena, cx_commit_facts *out)
 }
 
 static cx_status read_note(const cx_sources *sources, const char *name, cx_arena *arena,
-                           cx_commit_facts *out, cx_err *err)
+                           cx_recorded_commit *out, cx_err *err)
 {
     cx_str listed, blob, note, line;
     int code = 0;
@@ -85,7 +85,7 @@ static cx_status read_note(const cx_sources *sources, const char *name, cx_arena
 }
 
 cx_status cx_commit_read(const cx_sources *sources, cx_str id, cx_arena *arena,
-                         cx_commit_facts *out, cx_err *err)
+                         cx_recorded_commit *out, cx_err *err)
 {
     cx_oid oid;
     int code = 0;

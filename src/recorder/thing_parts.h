@@ -20,16 +20,16 @@ CX_RESULT cx_thing_locate(const cx_sources *sources, cx_thing *thing, cx_arena *
 
 /* --- commits (thing_commit.c) ----------------------------------------------------------------- */
 
-typedef struct cx_commit_facts {
+typedef struct cx_recorded_commit {
     cx_str raw; /* the object as git hashes it, without its header */
     cx_str author, author_time, subject;
     cx_str run_id, task_id, contract_sha256; /* trailers; data NULL = none */
     cx_str note_run_id, note_manifest_sha256; /* of the note refs/notes/cortex */
     bool is_hash;                             /* its bytes have its name */
-} cx_commit_facts;
+} cx_recorded_commit;
 /* CX_E_NOT_FOUND when there is no such commit. */
 CX_RESULT cx_commit_read(const cx_sources *sources, cx_str id, cx_arena *arena,
-                         cx_commit_facts *out, cx_err *err);
+                         cx_recorded_commit *out, cx_err *err);
 /* All commits whose name begins so; ids in full. */
 CX_RESULT cx_commits_like(const cx_sources *sources, cx_str prefix, cx_arena *arena, cx_str **out,
                           size_t *out_count, cx_err *err);
