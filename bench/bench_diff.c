@@ -6,10 +6,10 @@
  */
 #include <string.h>
 
-#include "base/folder.h"
+#include "os/folder.h"
 #include "base/thread.h"
 #include "bench/bench.h"
-#include "run/diff.h"
+#include "candidate/diff.h"
 
 #define CALLS_MAX 64
 

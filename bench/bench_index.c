@@ -18,8 +18,8 @@
 #include "db/db.h"
 #include "db/pg.h"
 #include "tests/test.h"
-#include "tests/unit/trace/rows.h"
-#include "trace/index_internal.h"
+#include "tests/support/rows.h"
+#include "index/index_internal.h"
 
 #define T3_ROWS 20000
 #define T3_TURNS 5

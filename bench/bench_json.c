@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/diag.h"
-#include "base/proc.h"
+#include "os/proc.h"
 #include "bench/bench.h"
 #include "json/json.h"
 

@@ -13,7 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/proc.h"
+#include "os/proc.h"
 #include "bench/bench.h"
 #include "bench/lattice_gen.h"
 #include "crypto/digest.h"

@@ -15,9 +15,9 @@
 
 #include "bench/bench.h"
 #include "base/diag.h"
-#include "ledger/mmr.h"
-#include "ledger/proof.h"
-#include "ledger/smt.h"
+#include "tree/mmr.h"
+#include "proof/proof.h"
+#include "tree/smt.h"
 
 enum { MILLION = 1000000, BATCH = 4096, BATCH_COUNT = 40, SMALL_KEYS = 100000, PROOF_KEYS = 1000 };
 

@@ -3,7 +3,7 @@
  *
  * bench_program CORTEX    path of the cortex program, default the one built beside this one
  */
-#include "base/proc.h"
+#include "os/proc.h"
 #include "bench/bench.h"
 
 #ifndef CX_BENCH_CORTEX

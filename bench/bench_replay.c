@@ -12,12 +12,12 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
-#include "base/folder.h"
-#include "base/spawn.h"
+#include "os/folder.h"
+#include "os/spawn.h"
 #include "crypto/digest.h"
 #include "crypto/text.h"
-#include "recorder/run_lattice.h"
-#include "run/replay.h"
+#include "provenance/run_lattice.h"
+#include "audit/replay.h"
 
 #define REPEATED_LINE 18 /* TOOL_INVOCATION, from 1 */
 #define FILES_MAX 64

@@ -15,11 +15,11 @@
  */
 #include <string.h>
 
-#include "base/folder.h"
+#include "os/folder.h"
 #include "bench/bench.h"
 #include "bench/bench_run_parts.h"
 #include "json/json.h"
-#include "run/git.h"
+#include "git/git.h"
 
 #ifndef CX_BENCH_CORTEX
 #define CX_BENCH_CORTEX "cortex"

@@ -6,12 +6,12 @@
  */
 #include <string.h>
 
-#include "base/folder.h"
+#include "os/folder.h"
 #include "bench/bench.h"
-#include "run/bundle.h"
-#include "run/contract_command.h"
-#include "run/contract_repo.h"
-#include "run/schemas.h"
+#include "bundle/bundle.h"
+#include "contract/contract_command.h"
+#include "contract/contract_repo.h"
+#include "rules/schemas.h"
 
 #define REPO_FILES 100
 #define BUNDLE_FILES 200

@@ -9,10 +9,10 @@
 
 #include "base/diag.h"
 #include "base/io.h"
-#include "base/proc.h"
+#include "os/proc.h"
 #include "bench/bench.h"
-#include "run/assets.h"
-#include "run/schemas.h"
+#include "rules/assets.h"
+#include "rules/schemas.h"
 
 #define TARGET 0.5
 #define PEER_TURNS 7

@@ -14,8 +14,8 @@
 #include "bench/bench.h"
 #include "crypto/digest.h"
 #include "crypto/text.h"
-#include "ledger/entry.h"
-#include "ledger/scheme.h"
+#include "proof/entry.h"
+#include "tree/scheme.h"
 #include "trace/trace.h"
 
 enum { TRACE_COUNT = 400, TEAM_MAX = 2, BATCH = 16 };

@@ -1,9 +1,9 @@
 # cx_assets(TARGET FOLDER...): every file below the folders becomes part of TARGET, as the table that
-# src/run/assets.h declares.
+# src/rules/assets.h declares.
 #
 # Called as a script (cmake -DROOT= -DLIST= -DOUT= -P) it writes that table.
 if(CMAKE_SCRIPT_MODE_FILE)
-  set(text "/* Made by cmake/assets.cmake. */\n#include \"run/assets_table.h\"\n\n")
+  set(text "/* Made by cmake/assets.cmake. */\n#include \"rules/assets_table.h\"\n\n")
   set(table "")
   set(count 0)
   file(STRINGS ${LIST} FILES)

@@ -39,7 +39,7 @@ target_compile_options(cx_flags INTERFACE
   -Wpointer-arith -Wwrite-strings -Wformat=2 -Wno-format-nonliteral
   $<$<BOOL:${CORTEX_WERROR}>:-Werror>
   -fno-strict-overflow -fstack-protector-strong
-  # A section each, so that a program carries only what it calls (cortex-verify: rooms.cmake).
+  # A section each, so that a program carries only what it calls (cortex-verify: modules.cmake).
   $<$<CONFIG:Release>:-ffunction-sections> $<$<CONFIG:Release>:-fdata-sections>
   # Paths of the building machine never reach a binary.
   -ffile-prefix-map=${PROJECT_SOURCE_DIR}/= -ffile-prefix-map=${PROJECT_BINARY_DIR}=build)

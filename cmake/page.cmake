@@ -1,5 +1,5 @@
 # cx_page(TARGET): the debugger's files, built by web/build.mjs, become part of TARGET as the table
-# that src/server/page_table.h declares.  Without node, or without web/node_modules, the table is
+# that src/server/page/page_table.h declares.  Without node, or without web/node_modules, the table is
 # empty: everything else is built all the same, and the server says how to get the page.
 find_program(CORTEX_NODE NAMES node nodejs)
 set(web ${PROJECT_SOURCE_DIR}/web)
@@ -23,7 +23,7 @@ function(cx_page target)
   if(NOT CX_PAGE)
     file(CONFIGURE OUTPUT ${out} CONTENT
 "/* Made by cmake/page.cmake: built without the page. */
-#include \"server/page_table.h\"
+#include \"server/page/page_table.h\"
 
 const cx_page_file cx_page_table[1] = {{0}};
 const size_t cx_page_count = 0;

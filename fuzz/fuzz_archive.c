@@ -3,8 +3,8 @@
  * reason, or it is a bundle whose files can be read and that is written again as the same archive.
  */
 #include "fuzz/fuzz.h"
-#include "run/archive.h"
-#include "run/bundle_internal.h"
+#include "bundle/archive.h"
+#include "bundle/bundle_internal.h"
 
 static cx_err err;
 

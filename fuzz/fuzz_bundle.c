@@ -7,10 +7,10 @@
 #include <string.h>
 
 #include "fuzz/fuzz.h"
-#include "run/archive.h"
-#include "run/bundle_internal.h"
-#include "run/lock_internal.h"
-#include "run/verify_internal.h"
+#include "bundle/archive.h"
+#include "bundle/bundle_internal.h"
+#include "approval/lock_internal.h"
+#include "audit/verify_internal.h"
 
 #define RUN "run_20260101_000000_aee408847d35e44e99430f0979c3357b"
 #define FILES_MAX 64

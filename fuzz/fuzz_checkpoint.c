@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "fuzz/fuzz.h"
-#include "ledger/export.h"
-#include "ledger/uri.h"
+#include "proof/export.h"
+#include "proof/uri.h"
 
 static void expect_same(const cx_buf *out, cx_bytes bytes)
 {

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "fuzz/fuzz.h"
-#include "run/approval.h"
-#include "run/command.h"
+#include "approval/approval.h"
+#include "command/command.h"
 
 static cx_arena arena;
 static cx_err err;

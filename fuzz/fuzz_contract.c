@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "fuzz/fuzz.h"
-#include "run/contract_command.h"
+#include "contract/contract_command.h"
 
 typedef struct one_file {
     const char *path;

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "fuzz/fuzz.h"
-#include "run/git_index.h"
-#include "run/git_pack.h"
+#include "git/git_index.h"
+#include "git/git_pack.h"
 
 static void check_index(cx_bytes file, size_t oid_size, cx_arena *arena)
 {

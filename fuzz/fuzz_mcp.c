@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "fuzz/fuzz.h"
-#include "run/mcp_agent.h"
+#include "agent/mcp_agent.h"
 
 typedef struct feed {
     cx_str rest;

@@ -6,7 +6,7 @@
 
 #include "fuzz/fuzz.h"
 #include "json/json.h"
-#include "server/mcpd.h"
+#include "server/mcp/mcpd.h"
 #include "server/query.h"
 #include "server/route.h"
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/arena.h"
-#include "base/gzip.h"
+#include "os/gzip.h"
 #include "fuzz/fuzz.h"
 #include "import/otlp_scan.h"
 

@@ -5,7 +5,7 @@
 
 #include "base/utf8.h"
 #include "fuzz/fuzz.h"
-#include "run/path.h"
+#include "rules/path.h"
 
 /* What passes the lint is what everything else counts on. */
 static void check_entry(cx_str entry, cx_arena *arena)

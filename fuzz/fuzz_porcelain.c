@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "fuzz/fuzz.h"
-#include "run/candidate.h"
-#include "run/snapshot.h"
+#include "candidate/candidate.h"
+#include "git/snapshot.h"
 
 static void check_raw(cx_str text, bool commits, cx_arena *arena)
 {

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "fuzz/fuzz.h"
-#include "ledger/check.h"
+#include "proof/check.h"
 
 static cx_verdict verdict_of(cx_bytes bytes, cx_arena *arena)
 {

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "fuzz/fuzz.h"
-#include "ledger/remote_wire.h"
+#include "socket/remote_wire.h"
 
 static void try_request(cx_bytes bytes, cx_arena *arena, cx_buf *out)
 {

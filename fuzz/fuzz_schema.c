@@ -5,7 +5,7 @@
  */
 #include "base/alloc.h"
 #include "fuzz/fuzz.h"
-#include "json/schema.h"
+#include "schema/schema.h"
 
 static bool check(const cx_schema *schema, const cx_json *instance, uint32_t errors_max,
                   cx_arena *arena, cx_schema_report *out)

@@ -6,7 +6,7 @@
 
 #include "fuzz/fuzz.h"
 #include "memory/forms.h"
-#include "ledger/scope.h"
+#include "proof/scope.h"
 
 static cx_status some_key(void *arg, cx_str agent, cx_pubkey *out, bool *out_found, cx_err *err)
 {

@@ -4,7 +4,7 @@
  */
 #include <string.h>
 
-#include "base/settings.h"
+#include "os/settings.h"
 #include "base/utf8.h"
 #include "fuzz/fuzz.h"
 

@@ -6,7 +6,7 @@
 
 #include "base/utf8.h"
 #include "fuzz/fuzz.h"
-#include "run/tests_report.h"
+#include "rules/tests_report.h"
 
 static void check_report(const cx_tests_report *report, cx_arena *arena)
 {

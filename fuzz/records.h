@@ -6,7 +6,7 @@
 #define CX_FUZZ_RECORDS_H
 
 #include "cbor/cbor.h"
-#include "ledger/record.h"
+#include "proof/record.h"
 
 typedef bool record_again(cx_bytes bytes, cx_arena *arena, cx_buf *out);
 

@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "run/sandbox.h"
+#include "sandbox/sandbox.h"
 
 enum { LIST_MAX = 16 };
 

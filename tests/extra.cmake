@@ -14,24 +14,25 @@ find_package(Python3 COMPONENTS Interpreter)
 
 # The programs whose tests start threads; ThreadSanitizer runs these.
 add_custom_target(threaded_tests)
-foreach(program test_base test_crypto test_log test_ledger test_lattice test_memory
-    test_run test_server test_home_threads)
+foreach(program test_base test_os test_crypto test_log test_ledger test_socket test_proof test_lattice test_memory
+    test_git test_sandbox test_bundle test_approval test_agent test_candidate test_audit test_governor test_server
+    test_home_threads)
   if(TARGET ${program})
     set_property(TEST ${program} APPEND PROPERTY LABELS threads)
     add_dependencies(threaded_tests ${program})
   endif()
 endforeach()
 
-add_dependencies(threaded_tests cortex) # test_run puts programs into sandboxes
+add_dependencies(threaded_tests cortex) # some put programs into sandboxes
 
-foreach(room base json crypto cbor log db ledger evidence lattice memory trace run import recorder server cli)
-  if(TARGET test_${room})
-    set_property(TEST test_${room} APPEND PROPERTY LABELS unit)
+foreach(module ${CX_UNIT_MODULES})
+  if(TARGET test_${module})
+    set_property(TEST test_${module} APPEND PROPERTY LABELS unit)
   endif()
 endforeach()
 
 # Where there is a PostgreSQL, these share it, and one of them stops it now and then.
-foreach(program test_db test_trace)
+foreach(program test_db test_index)
   if(TARGET ${program})
     set_property(TEST ${program} PROPERTY RESOURCE_LOCK postgresql)
   endif()

@@ -13,7 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "ledger/remote.h"
+#include "socket/remote.h"
 #include "recorder/recorder.h"
 
 typedef struct holder {

@@ -1,5 +1,5 @@
 /*
- * mcp_main.c - cortex-mcp, the client of src/run/mcp.h as a program: starts a server, shakes hands,
+ * mcp_main.c - cortex-mcp, the client of src/agent/mcp.h as a program: starts a server, shakes hands,
  * prints its tools, and calls one.
  *
  *     cortex-mcp [--call TOOL ARGUMENTS] -- PROGRAM WORDS..
@@ -9,8 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/spawn.h"
-#include "run/mcp.h"
+#include "os/spawn.h"
+#include "agent/mcp.h"
 
 enum { WORDS_MAX = 64, TIMEOUT_MS = 60000 };
 

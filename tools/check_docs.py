@@ -7,7 +7,7 @@ Every word in backquotes that looks like a name of the code or the tree is looke
     folder/file, file.c  must exist (from the top, under src/, or anywhere under src/ for a bare name)
 
 every test that docs/threat-model.md names in a column "test", or in a sentence as `some_test_name`, must
-exist, and every room of src/ must have its paragraph in ARCHITECTURE.md.  A placeholder has a capital word in it
+exist, and every module of src/ must have its paragraph in ARCHITECTURE.md.  A placeholder has a capital word in it
 (cmd_NAME.c) and a pattern a star; a pattern must match something.
 """
 import fnmatch
@@ -32,7 +32,7 @@ def tree():
 
 
 def exists(word, files):
-    if re.search(r'(?<![A-Za-z])(NAME|ROOM)(?![A-Za-z])', word.replace('_', ' ')):
+    if re.search(r'(?<![A-Za-z])(NAME|MODULE|JOB)(?![A-Za-z])', word.replace('_', ' ')):
         return True
     return any(fnmatch.fnmatch(f, word) or fnmatch.fnmatch(f, '*/' + word) for f in files)
 
@@ -80,9 +80,9 @@ def main():
     if count < 50:
         wrong.append(f'docs/threat-model.md: only {count} tests are named')
     text = (ROOT / 'ARCHITECTURE.md').read_text()
-    for room in sorted(p.name for p in (ROOT / 'src').iterdir() if p.is_dir()):
-        if f'\n**{room}** ' not in text:
-            wrong.append(f'ARCHITECTURE.md: nothing about the room {room}')
+    for module in sorted(p.name for p in (ROOT / 'src').iterdir() if p.is_dir()):
+        if f'\n**{module}** ' not in text:
+            wrong.append(f'ARCHITECTURE.md: nothing about the module {module}')
     print('\n'.join(wrong) if wrong else f'{len(PAGES)} pages, everything they name is there')
     sys.exit(1 if wrong else 0)
 

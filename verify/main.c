@@ -8,11 +8,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/io.h"
-#include "base/shown.h"
-#include "crypto/text.h"
-#include "evidence/evidence.h"
-#include "ledger/check.h"
+#include "base/api.h"
+#include "crypto/api.h"
+#include "evidence/api.h"
+#include "proof/api.h"
 
 enum { EXIT_HOLDS = 0, EXIT_BROKEN = 1, EXIT_USAGE = 2, EXIT_UNCHECKED = 3 };
 enum { STANDARD_OUTPUT = 1, KEY_FILE_MAX = 4096 };

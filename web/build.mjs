@@ -110,7 +110,7 @@ function bytesOf(name, bytes) {
 }
 
 function table(files, one) {
-  let text = '/* Made by web/build.mjs. */\n#include "server/page_table.h"\n\n';
+  let text = '/* Made by web/build.mjs. */\n#include "server/page/page_table.h"\n\n';
   let rows = '';
   files.forEach((file, i) => {
     const bodies = packed(file.bytes);

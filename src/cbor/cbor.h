@@ -9,9 +9,7 @@
 #ifndef CX_CBOR_CBOR_H
 #define CX_CBOR_CBOR_H
 
-#include "base/buf.h"
-#include "base/bytes.h"
-#include "base/status.h"
+#include "base/api.h"
 
 /* Nested arrays, maps and tags (ledger.md §13). */
 #define CX_CBOR_DEPTH_MAX 32

@@ -4,8 +4,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "base/diag.h"
-#include "base/utf8.h"
+#include "base/api.h"
 #include "cbor/cbor.h"
 
 void cx_cbor_begin(cx_cbor_reader *reader, cx_bytes bytes, const char *what)

@@ -1,7 +1,7 @@
 /*
  * write.c - deterministic CBOR out (RFC 8949 §4.2.1).
  */
-#include "base/utf8.h"
+#include "base/api.h"
 #include "cbor/cbor.h"
 
 /* The head of an item: major type and argument, in the shortest of five forms. */

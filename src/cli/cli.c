@@ -6,12 +6,12 @@
 #include <cortex/lattice.h>
 #include <string.h>
 
-#include "base/folder.h"
-#include "cli/ledger.h"
-#include "cli/run_where.h"
-#include "recorder/recorder.h"
-#include "recorder/run_lattice.h"
-#include "server/foreign.h"
+#include "os/api.h"
+#include "cli/ledger/ledger.h"
+#include "cli/run/run_where.h"
+#include "recorder/api.h"
+#include "provenance/api.h"
+#include "server/api.h"
 
 /* The name of what went wrong: the library's own, else by kind. */
 static const char *error_name(const cx_err *err)

@@ -6,7 +6,7 @@
 
 #include "cli/opt.h"
 #include "cli/out.h"
-#include "json/json.h"
+#include "json/api.h"
 
 /* Exit codes of the whole project (lattice.md §4.3). */
 enum { CX_EXIT_HOLDS = 0, CX_EXIT_BROKEN = 1, CX_EXIT_USAGE = 2, CX_EXIT_UNCHECKED = 3 };

@@ -2,7 +2,7 @@
  * cmd_version.c - `cortex version`.
  */
 #include "cli/cli.h"
-#include "crypto/digest.h"
+#include "crypto/api.h"
 
 static int run(cx_cli *cli, const cx_cli_args *args);
 

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/folder.h"
+#include "os/api.h"
 
 #define SYSTEM_FILE "/etc/cortex/config.toml"
 #define KEYS_MAX 400

@@ -14,7 +14,7 @@
 #ifndef CX_CLI_CONFIG_H
 #define CX_CLI_CONFIG_H
 
-#include "base/settings.h"
+#include "os/api.h"
 #include "cli/cli.h"
 
 typedef enum cx_config_where {

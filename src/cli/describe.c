@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "cli/opt.h"
-#include "json/json.h"
+#include "json/api.h"
 
 enum { TEXT_WIDTH = 80, OPTION_INDENT = 6 };
 

@@ -8,8 +8,8 @@
 
 #include "cli/cli.h"
 #include "cli/config.h"
-#include "run/agent_ops.h"
-#include "run/sandbox.h"
+#include "agent/api.h"
+#include "sandbox/api.h"
 
 /* In the order of help; commands of one group stand together. */
 static const cx_cli_command *const table[] = {

@@ -5,7 +5,7 @@
  * (exit 2) whose message names what was expected and the closest thing there is.
  */
 #include "cli/opt.h"
-#include "base/utf8.h"
+#include "base/api.h"
 
 #include <string.h>
 

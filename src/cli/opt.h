@@ -8,8 +8,7 @@
 #ifndef CX_CLI_OPT_H
 #define CX_CLI_OPT_H
 
-#include "base/arena.h"
-#include "base/buf.h"
+#include "base/api.h"
 
 struct cx_cli;
 typedef struct cx_cli_args cx_cli_args;

@@ -12,8 +12,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "base/alloc.h"
-#include "base/shown.h"
+#include "base/api.h"
 
 /* --- standard output ----------------------------------------------------------------------- */
 

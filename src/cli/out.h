@@ -8,8 +8,7 @@
 #ifndef CX_CLI_OUT_H
 #define CX_CLI_OUT_H
 
-#include "base/buf.h"
-#include "base/io.h"
+#include "base/api.h"
 
 /*
  * Nothing that acts on a terminal leaves through here (base/shown.h).  What came from outside is

@@ -6,8 +6,8 @@
 #include <sodium.h>
 #include <string.h>
 
-#include "base/proc.h"
-#include "crypto/text.h"
+#include "os/api.h"
+#include "crypto/api.h"
 
 #define KEY_PREFIX "PRIVATE+KEY+"
 

@@ -11,7 +11,7 @@
 #define CX_CLI_SIGNER_H
 
 #include "cli/cli.h"
-#include "ledger/export.h"
+#include "proof/api.h"
 
 #define CX_CLI_OPTIONS_SIGNER                                      \
     CX_CLI_OPT("sign", 0, CX_CLI_FILE, "KEYFILE",                  \

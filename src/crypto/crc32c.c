@@ -20,8 +20,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "base/bytes.h"
-#include "base/diag.h"
+#include "base/api.h"
 
 #ifdef __x86_64__
 #include <immintrin.h>

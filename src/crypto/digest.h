@@ -8,8 +8,7 @@
 #ifndef CX_CRYPTO_DIGEST_H
 #define CX_CRYPTO_DIGEST_H
 
-#include "base/bytes.h"
-#include "base/status.h"
+#include "base/api.h"
 
 typedef enum cx_digest_kernel {
     CX_DIGEST_PORTABLE, /* OpenSSL libcrypto, whatever it chooses */

@@ -7,7 +7,7 @@
 #ifndef CX_CRYPTO_INTERNAL_H
 #define CX_CRYPTO_INTERNAL_H
 
-#include "base/diag.h"
+#include "base/api.h"
 #include "crypto/digest.h"
 
 #if defined(__x86_64__) || defined(__i386__)

@@ -11,7 +11,7 @@
 
 #include <sodium.h>
 
-#include "base/diag.h"
+#include "base/api.h"
 #include "crypto/key_lanes.h"
 
 _Static_assert(sizeof(cx_pubkey) == crypto_sign_PUBLICKEYBYTES, "libsodium's key size");

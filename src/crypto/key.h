@@ -8,8 +8,7 @@
 #ifndef CX_CRYPTO_KEY_H
 #define CX_CRYPTO_KEY_H
 
-#include "base/bytes.h"
-#include "base/status.h"
+#include "base/api.h"
 
 /* True when the signature is good.  Thread-safe. */
 bool cx_ed25519_verify(const cx_pubkey *key, cx_bytes message, const cx_signature *signature);

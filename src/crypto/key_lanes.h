@@ -13,7 +13,7 @@
 #ifndef CX_CRYPTO_KEY_LANES_H
 #define CX_CRYPTO_KEY_LANES_H
 
-#include "base/diag.h"
+#include "base/api.h"
 #include "crypto/key.h"
 
 #if defined(__x86_64__)

@@ -5,7 +5,7 @@
 
 #include <pthread.h>
 
-#include "base/library.h"
+#include "os/api.h"
 
 static struct {
     pthread_once_t once;

@@ -8,7 +8,7 @@
 #ifndef CX_CRYPTO_SHA1_H
 #define CX_CRYPTO_SHA1_H
 
-#include "base/bytes.h"
+#include "base/api.h"
 
 #define CX_SHA1_SIZE 20
 

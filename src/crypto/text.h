@@ -4,8 +4,7 @@
 #ifndef CX_CRYPTO_TEXT_H
 #define CX_CRYPTO_TEXT_H
 
-#include "base/buf.h"
-#include "base/bytes.h"
+#include "base/api.h"
 
 /* Writes 2 * bytes.size lower-case digits, no terminator. */
 void cx_hex_encode(cx_bytes bytes, char *out);

@@ -17,10 +17,8 @@
 #include <sqlite3.h>
 #include <stdio.h>
 
-#include "base/alloc.h"
-#include "base/buf.h"
-#include "base/io.h"
-#include "base/share.h"
+#include "base/api.h"
+#include "os/api.h"
 
 /* How long a reader or writer waits for another process's short lock. */
 #define BUSY_TIMEOUT_MS 10000

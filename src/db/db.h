@@ -9,8 +9,7 @@
 #ifndef CX_DB_DB_H
 #define CX_DB_DB_H
 
-#include "base/bytes.h"
-#include "base/status.h"
+#include "base/api.h"
 
 typedef struct cx_db cx_db;
 typedef struct cx_db_statement cx_db_statement;

@@ -9,7 +9,7 @@
 
 #include <stdio.h>
 
-#include "base/alloc.h"
+#include "base/api.h"
 #include "db/pg_internal.h"
 #include "db/pg_value.h"
 

@@ -18,9 +18,7 @@
 #ifndef CX_DB_PG_H
 #define CX_DB_PG_H
 
-#include "base/buf.h"
-#include "base/bytes.h"
-#include "base/status.h"
+#include "base/api.h"
 
 typedef struct cx_pg cx_pg;
 

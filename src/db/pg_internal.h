@@ -4,8 +4,7 @@
 #ifndef CX_DB_PG_INTERNAL_H
 #define CX_DB_PG_INTERNAL_H
 
-#include "base/arena.h"
-#include "base/map.h"
+#include "base/api.h"
 #include "db/pg.h"
 #include "db/pg_library.h"
 

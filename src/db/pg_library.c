@@ -8,7 +8,7 @@
 
 #include "db/pg_library.h"
 
-#include "base/library.h"
+#include "os/api.h"
 
 cx_status cx_pg_library_load(cx_pg_library *out, cx_err *err)
 {

@@ -6,7 +6,7 @@
 
 #include <postgresql/libpq-fe.h>
 
-#include "base/status.h"
+#include "base/api.h"
 
 #define CX_PG_FUNCTIONS(X)  \
     X(PQclear)              \

@@ -14,9 +14,8 @@
  */
 #include "db/pg_value.h"
 
-#include "base/alloc.h"
-#include "base/cursor.h"
-#include "json/json.h"
+#include "base/api.h"
+#include "json/api.h"
 
 /* Between 1970 and 2000. */
 #define EPOCH_US INT64_C(946684800000000)

@@ -12,9 +12,9 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "crypto/text.h"
+#include "crypto/api.h"
 #include "evidence/internal.h"
-#include "ledger/uri.h"
+#include "proof/api.h"
 
 /* --- saying what was found -------------------------------------------------------------------- */
 

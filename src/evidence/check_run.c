@@ -5,8 +5,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "crypto/sha1.h"
-#include "crypto/text.h"
+#include "crypto/api.h"
 #include "evidence/internal.h"
 
 typedef struct sealed {

@@ -14,7 +14,7 @@
 #ifndef CX_EVIDENCE_EVIDENCE_H
 #define CX_EVIDENCE_EVIDENCE_H
 
-#include "ledger/check.h"
+#include "proof/api.h"
 
 #define CX_EVIDENCE_MAGIC "cortex.evidence"
 #define CX_EVIDENCE_DATA_MAX (UINT32_C(16) << 20) /* bytes of the data */
@@ -144,7 +144,7 @@ typedef struct cx_evidence_result {
 CX_RESULT cx_evidence_check(cx_bytes bytes, const cx_check_options *options, cx_arena *arena,
                             cx_evidence_result *out, cx_err *err);
 /* The sentence that stands in `limits` until somebody who can read traces has computed the canonical
- * bytes again (recorder/evidence_make.h). */
+ * bytes again (provenance/evidence_make.h). */
 extern const char cx_evidence_limit_canonical[];
 /* Adds what was found elsewhere; a verdict never gets better by it. */
 void cx_evidence_add(cx_evidence_result *result, const char *part, size_t number,

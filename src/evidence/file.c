@@ -6,9 +6,9 @@
  *   E2  The block is base64 in lines of 76 characters inside a script element of a type that no
  *       browser runs.
  */
-#include "crypto/text.h"
+#include "crypto/api.h"
 #include "evidence/evidence.h"
-#include "ledger/proof_internal.h"
+#include "proof/proof_internal.h"
 
 static const char first_bytes[] = "<!DOCTYPE html>\n<html lang=\"en\" data-cortex-evidence=\"1\">\n";
 static const char block_begin[] =

@@ -3,9 +3,8 @@
  */
 #include "evidence/html.h"
 
-#include "base/civil.h"
-#include "base/utf8.h"
-#include "crypto/text.h"
+#include "base/api.h"
+#include "crypto/api.h"
 
 /* Not seen, or seen elsewhere than it stands. */
 static bool hidden(uint32_t code)

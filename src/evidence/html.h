@@ -8,8 +8,8 @@
 #ifndef CX_EVIDENCE_HTML_H
 #define CX_EVIDENCE_HTML_H
 
-#include "base/buf.h"
-#include "crypto/digest.h"
+#include "base/api.h"
+#include "crypto/api.h"
 
 /* On one line: line ends and tabs are shown as codes, too. */
 void cx_html_text(cx_buf *out, cx_str text);

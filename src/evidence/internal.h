@@ -5,8 +5,8 @@
 #define CX_EVIDENCE_INTERNAL_H
 
 #include "evidence/evidence.h"
-#include "json/json.h"
-#include "ledger/proof_internal.h"
+#include "json/api.h"
+#include "proof/proof_internal.h"
 
 /* One check of one file. */
 typedef struct cx_evidence_checker {

@@ -9,8 +9,8 @@
  *      9: [{0: uri, 1: entry, 2: version record (o)}...] (o),
  *     10: [proof pack...] (o), 11: [{0: id, 1: public key, 2: role}...] (o), 12: commit object (o)}
  */
-#include "base/utf8.h"
-#include "cbor/cbor.h"
+#include "base/api.h"
+#include "cbor/api.h"
 #include "evidence/evidence.h"
 
 /* --- writing ---------------------------------------------------------------------------------- */

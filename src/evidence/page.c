@@ -9,11 +9,11 @@
  *       forbids them.
  *   P4  What is shown is bounded; what is left out is said, and is in the data.
  */
-#include "cbor/cbor.h"
-#include "crypto/text.h"
+#include "cbor/api.h"
+#include "crypto/api.h"
 #include "evidence/evidence.h"
 #include "evidence/html.h"
-#include "json/json.h"
+#include "json/api.h"
 
 typedef struct page {
     const cx_evidence *e;

@@ -2,9 +2,9 @@
  * report.c - what was found about an evidence file: lines for people, and one JSON object
  * (docs/formats/evidence.md).
  */
-#include "base/utf8.h"
+#include "base/api.h"
 #include "evidence/evidence.h"
-#include "json/json.h"
+#include "json/api.h"
 
 static const char *verdict_word(cx_verdict verdict)
 {

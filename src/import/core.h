@@ -9,7 +9,7 @@
 #ifndef CX_IMPORT_CORE_H
 #define CX_IMPORT_CORE_H
 
-#include "crypto/digest.h"
+#include "crypto/api.h"
 #include "import/internal.h"
 
 /* The node wraps a record in two levels, and the lattice allows 1024 (lattice.md §1.2). */

@@ -10,10 +10,10 @@
 
 #include <stdio.h>
 
-#include "crypto/text.h"
-#include "json/number.h"
-#include "base/utf8.h"
-#include "lattice/lattice.h"
+#include "crypto/api.h"
+#include "json/api.h"
+#include "base/api.h"
+#include "lattice/api.h"
 
 #define VERSION "2.0.0"
 #define GENESIS "0000000000000000000000000000000000000000000000000000000000000000"

@@ -15,11 +15,7 @@
 #ifndef CX_IMPORT_IMPORT_H
 #define CX_IMPORT_IMPORT_H
 
-#include "base/arena.h"
-#include "base/buf.h"
-#include "base/io.h"
-#include "base/map.h"
-#include "base/vec.h"
+#include "base/api.h"
 
 typedef struct cx_import_format_info {
     const char *name;        /* what the command line calls it */

@@ -21,7 +21,7 @@
 #define CX_IMPORT_INTERNAL_H
 
 #include "import/import.h"
-#include "json/json.h"
+#include "json/api.h"
 
 typedef enum cx_import_kind {
     CX_KIND_RUN,

@@ -13,7 +13,7 @@
  */
 #include "import/gen_ai.h"
 
-#include "crypto/text.h"
+#include "crypto/api.h"
 
 #define SPAN_SPACE 's'
 #define NO_BATCH UINT64_MAX

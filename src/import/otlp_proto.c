@@ -9,10 +9,9 @@
  */
 #include "import/otlp_proto.h"
 
-#include "base/utf8.h"
-#include "crypto/text.h"
-#include "json/json.h"
-#include "json/number.h"
+#include "base/api.h"
+#include "crypto/api.h"
+#include "json/api.h"
 
 /* --- the wire ---------------------------------------------------------------------------------- */
 

@@ -9,7 +9,7 @@
 #ifndef CX_IMPORT_OTLP_PROTO_H
 #define CX_IMPORT_OTLP_PROTO_H
 
-#include "base/buf.h"
+#include "base/api.h"
 
 #define CX_OTLP_DEPTH_MAX 64                        /* messages in messages */
 #define CX_OTLP_JSON_BYTES_MAX (UINT64_C(256) << 20) /* of the JSON made */

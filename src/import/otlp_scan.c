@@ -4,8 +4,7 @@
  */
 #include "import/otlp_scan.h"
 
-#include "crypto/digest.h"
-#include "crypto/text.h"
+#include "crypto/api.h"
 #include "import/gen_ai.h"
 
 /* As deep as a request may nest in protobuf, where a value takes up to three levels of JSON. */

@@ -9,7 +9,7 @@
 #define CX_IMPORT_OTLP_SCAN_H
 
 #include "import/otlp_proto.h"
-#include "json/json.h"
+#include "json/api.h"
 
 #define CX_OTLP_TRACE_ID_SIZE 16
 #define CX_OTLP_SPAN_ID_SIZE 8

@@ -10,7 +10,7 @@
 
 #include <stdio.h>
 
-#include "crypto/text.h"
+#include "crypto/api.h"
 
 static const char *const kind_names[] = {"run",         "message", "reason", "act",    "observe",
                                          "tool_result", "error",   "state",  "config", "bad"};

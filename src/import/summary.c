@@ -3,7 +3,7 @@
  */
 #include "import/core.h"
 
-#include "crypto/text.h"
+#include "crypto/api.h"
 
 static const char *const issue_names[] = {
     "bad_time",       "dangling_parent", "duplicate_id",       "no_time",

@@ -3,9 +3,8 @@
  */
 #include "import/internal.h"
 
-#include "base/civil.h"
-#include "crypto/digest.h"
-#include "crypto/text.h"
+#include "base/api.h"
+#include "crypto/api.h"
 
 #define NS_PER_SECOND 1000000000
 

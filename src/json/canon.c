@@ -8,7 +8,7 @@
  * I2  What was read in canonical spelling is copied: plain strings, numbers marked as canonical.
  * I3  Room is made before a piece is written, never inside of it; a failed buffer ends the walk.
  */
-#include "base/utf8.h"
+#include "base/api.h"
 #include "json/internal.h"
 #include "json/number.h"
 

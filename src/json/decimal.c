@@ -3,9 +3,7 @@
  */
 #include "json/decimal.h"
 
-#include "base/diag.h"
-#include "base/map.h"
-#include "base/wide.h"
+#include "base/api.h"
 
 #define EXPONENT_MAX INT64_C(1000000000000000000)
 

@@ -7,7 +7,7 @@
 #ifndef CX_JSON_DECIMAL_H
 #define CX_JSON_DECIMAL_H
 
-#include "base/bytes.h"
+#include "base/api.h"
 
 /* value = digits * 10^exponent, the digits without leading and trailing zeros; zero has none. */
 typedef struct cx_decimal {

@@ -8,8 +8,7 @@
 #ifndef CX_JSON_INTERNAL_H
 #define CX_JSON_INTERNAL_H
 
-#include "base/alloc.h"
-#include "base/diag.h"
+#include "base/api.h"
 #include "json/json.h"
 
 #if defined(__SSE2__) && !defined(CX_JSON_PORTABLE)

@@ -13,11 +13,7 @@
 #ifndef CX_JSON_JSON_H
 #define CX_JSON_JSON_H
 
-#include "base/arena.h"
-#include "base/buf.h"
-#include "base/bytes.h"
-#include "base/status.h"
-#include "base/vec.h"
+#include "base/api.h"
 
 typedef enum cx_json_type {
     CX_JSON_NULL,

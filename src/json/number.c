@@ -23,8 +23,7 @@
 
 #include <float.h>
 
-#include "base/diag.h"
-#include "base/wide.h"
+#include "base/api.h"
 #include "json/number_tables.h"
 
 #define WORD_DIGITS 19   /* any 19 digits fit a uint64_t */

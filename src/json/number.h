@@ -4,7 +4,7 @@
 #ifndef CX_JSON_NUMBER_H
 #define CX_JSON_NUMBER_H
 
-#include "base/bytes.h"
+#include "base/api.h"
 
 #define CX_NUMBER_TEXT_SIZE 32 /* enough for every form below */
 

@@ -14,7 +14,7 @@
  * Functions that read something take the place where it starts and return the place behind it, or
  * NULL after a failure, with `status` set.
  */
-#include "base/utf8.h"
+#include "base/api.h"
 #include "json/internal.h"
 #include <stdio.h>
 #include "json/number.h"

@@ -3,8 +3,7 @@
  *
  * It is still JSON: reading it back gives an equal value.
  */
-#include "base/shown.h"
-#include "base/utf8.h"
+#include "base/api.h"
 #include "json/internal.h"
 
 static void write_text(cx_buf *out, const cx_json *string)

@@ -18,7 +18,7 @@
 #ifndef CX_JSON_SPAN_H
 #define CX_JSON_SPAN_H
 
-#include "base/buf.h"
+#include "base/api.h"
 
 typedef struct cx_json_span {
     const char *at; /* what comes next */

@@ -1,7 +1,7 @@
 /*
  * value.c - looking at values, making them, copying and comparing them.
  */
-#include "base/utf8.h"
+#include "base/api.h"
 #include "json/internal.h"
 #include "json/number.h"
 

@@ -8,9 +8,8 @@
  */
 #include "lattice/report.h"
 
-#include "base/alloc.h"
-#include "crypto/digest.h"
-#include "crypto/text.h"
+#include "base/api.h"
+#include "crypto/api.h"
 #include "lattice/record.h"
 
 static void write_line(cx_buf *out, const cx_lattice *lattice, cx_node n)

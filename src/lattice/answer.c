@@ -8,7 +8,7 @@
  */
 #include "lattice/answer.h"
 
-#include "base/shown.h"
+#include "base/api.h"
 #include "lattice/record.h"
 #include "lattice/state.h"
 

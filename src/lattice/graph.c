@@ -10,8 +10,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/alloc.h"
-#include "json/number.h"
+#include "base/api.h"
+#include "json/api.h"
 
 /* --- order by time ---------------------------------------------------------------------------- */
 

@@ -9,8 +9,8 @@
 
 #include <stdio.h>
 
-#include "base/alloc.h"
-#include "crypto/text.h"
+#include "base/api.h"
+#include "crypto/api.h"
 
 #define FIRST_SLOTS ((size_t)1 << 12)
 

@@ -8,8 +8,7 @@
 #ifndef CX_LATTICE_INTERNAL_H
 #define CX_LATTICE_INTERNAL_H
 
-#include "base/map.h"
-#include "base/vec.h"
+#include "base/api.h"
 #include "lattice/lattice.h"
 
 enum {

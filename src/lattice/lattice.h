@@ -10,10 +10,8 @@
 
 #include <cortex/lattice.h>
 
-#include "base/arena.h"
-#include "base/buf.h"
-#include "base/io.h"
-#include "json/json.h"
+#include "base/api.h"
+#include "json/api.h"
 
 /* As cx_lattice_open, with the files behind `io`. */
 CX_RESULT cx_lattice_open_io(const cx_io *io, const char *path, const cx_lattice_options *options,

@@ -13,8 +13,7 @@
 
 #include <errno.h>
 
-#include "base/alloc.h"
-#include "base/thread.h"
+#include "base/api.h"
 
 /* --- what the readers share
  * ----------------------------------------------------------------------- */

@@ -12,7 +12,7 @@
  */
 #include "lattice/load.h"
 
-#include "base/thread.h"
+#include "base/api.h"
 
 #define THREADS_MAX 8u
 /* A block and what is made of it stay in the cache of a core until they are absorbed. */

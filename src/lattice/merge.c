@@ -20,7 +20,7 @@
  */
 #include "lattice/merge.h"
 
-#include "base/map.h"
+#include "base/api.h"
 
 void cx_merger_init(merger *merge, cx_forest *forest, tree_work *work, patcher *patch,
                     const cx_alloc *alloc)

@@ -7,7 +7,7 @@
 #ifndef CX_LATTICE_PATCH_H
 #define CX_LATTICE_PATCH_H
 
-#include "json/json.h"
+#include "json/api.h"
 #include "lattice/tree.h"
 
 /* An object being patched whose inner one is worked on. */

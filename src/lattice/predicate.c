@@ -15,7 +15,7 @@
  */
 #include "lattice/predicate.h"
 
-#include "base/utf8.h"
+#include "base/api.h"
 
 /* --- reading ------------------------------------------------------------------------------- */
 

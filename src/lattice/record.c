@@ -6,8 +6,7 @@
  */
 #include "lattice/record.h"
 
-#include "crypto/digest.h"
-#include "crypto/text.h"
+#include "crypto/api.h"
 
 void cx_lattice_batch_init(batch *b, const cx_alloc *alloc, uint64_t seed,
                            const cx_json_limits *limits)

@@ -8,7 +8,7 @@
 #ifndef CX_LATTICE_RECORD_H
 #define CX_LATTICE_RECORD_H
 
-#include "json/recode.h"
+#include "json/api.h"
 #include "lattice/internal.h"
 
 /* A parents entry as written, and its hash under the lattice's seed. */

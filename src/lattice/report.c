@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-#include "base/shown.h"
+#include "base/api.h"
 
 #define RED "\033[31m"
 #define GREEN "\033[32m"

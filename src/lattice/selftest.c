@@ -9,8 +9,7 @@
 
 #include <stdio.h>
 
-#include "crypto/digest.h"
-#include "crypto/text.h"
+#include "crypto/api.h"
 
 #define LENGTH 4
 

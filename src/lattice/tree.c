@@ -12,8 +12,8 @@
  */
 #include "lattice/tree.h"
 
-#include "base/map.h"
-#include "json/json.h"
+#include "base/api.h"
+#include "json/api.h"
 
 void cx_tree_work_done(tree_work *work)
 {

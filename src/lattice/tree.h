@@ -15,9 +15,7 @@
 #ifndef CX_LATTICE_TREE_H
 #define CX_LATTICE_TREE_H
 
-#include "base/arena.h"
-#include "base/buf.h"
-#include "base/vec.h"
+#include "base/api.h"
 
 typedef struct tree tree;
 

@@ -5,7 +5,7 @@
  * so a map's nodes are sent for first.  Where they are says the directory (settle.c), or, in maps
  * that are too large to have one, a walk level by level.
  */
-#include "json/json.h"
+#include "json/api.h"
 #include "lattice/tree_runs.h"
 
 /* --- sending for what is needed ------------------------------------------------------------ */

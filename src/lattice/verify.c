@@ -9,8 +9,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "base/alloc.h"
-#include "base/thread.h"
+#include "base/api.h"
 
 /* From so many nodes on a second thread is worth its start. */
 #define MANY_NODES 65536u

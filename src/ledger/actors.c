@@ -1,7 +1,7 @@
 /*
  * actors.c - the actors a home knows.
  */
-#include "base/alloc.h"
+#include "base/api.h"
 #include "ledger/internal.h"
 
 cx_actor *cx_home_find_actor(cx_home *home, cx_str name)

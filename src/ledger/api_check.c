@@ -4,11 +4,10 @@
  */
 #include <cortex/proof.h>
 
-#include "base/alloc.h"
-#include "base/owned.h"
-#include "crypto/text.h"
-#include "ledger/api.h"
-#include "ledger/check.h"
+#include "base/api.h"
+#include "crypto/api.h"
+#include "ledger/handle.h"
+#include "proof/api.h"
 
 _Static_assert(CX_PROOF_SIZE_UNKNOWN == CX_JOURNAL_SIZE_UNKNOWN, "one word for it");
 

@@ -5,11 +5,10 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "base/alloc.h"
-#include "base/utf8.h"
-#include "crypto/text.h"
-#include "ledger/api.h"
-#include "ledger/uri.h"
+#include "base/api.h"
+#include "crypto/api.h"
+#include "ledger/handle.h"
+#include "proof/api.h"
 
 _Static_assert(CX_DIGEST_TEXT_SIZE == 2 * sizeof(cx_digest) + 1, "two digits a byte");
 

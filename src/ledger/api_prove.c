@@ -5,8 +5,8 @@
  */
 #include <cortex/proof.h>
 
-#include "ledger/api.h"
-#include "ledger/check.h"
+#include "ledger/handle.h"
+#include "proof/api.h"
 #include "ledger/snapshot.h"
 
 _Static_assert(CX_PROOF_URIS_MAX == CX_PROOF_KEYS_MAX, "a name a key");

@@ -2,8 +2,8 @@
  * api_snapshot.c - the installed calls on snapshots (cortex/journal.h), and the report on a whole
  * home.
  */
-#include "base/alloc.h"
-#include "ledger/api.h"
+#include "base/api.h"
+#include "ledger/handle.h"
 #include "ledger/snapshot.h"
 
 /* --- manifests -----------------------------------------------------------------------------------

@@ -6,7 +6,7 @@
  * are read again after a crash, or make a new database. A2  Old bytes that a retained snapshot saw
  * are kept as hist/<key>/<snapshot> (ledger.md §9.1).
  */
-#include "base/alloc.h"
+#include "base/api.h"
 #include "ledger/internal.h"
 
 struct cx_derive {

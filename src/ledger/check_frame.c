@@ -4,8 +4,8 @@
  */
 #include <stdio.h>
 
-#include "base/alloc.h"
-#include "crypto/text.h"
+#include "base/api.h"
+#include "crypto/api.h"
 #include "ledger/internal.h"
 
 typedef struct frame_check {

@@ -9,7 +9,7 @@
  * The row's value is 0 and the target's sequence number (redact), or 1 and the memory's id
  * (redact_memory), whose frames before the entry lose their copies.
  */
-#include "base/alloc.h"
+#include "base/api.h"
 #include "ledger/internal.h"
 
 enum { ERASE_PAYLOAD = 0, ERASE_SUBJECT = 1 };

@@ -7,7 +7,7 @@
  */
 #include "ledger/frame.h"
 
-#include "base/cursor.h"
+#include "base/api.h"
 
 enum { FRAME_FORMAT = 1 };
 enum { HAS_ENTRY = 1, HAS_COMMITTED = 2, HAS_SUBJECT = 4 };

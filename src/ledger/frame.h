@@ -24,7 +24,7 @@
 #define CX_LEDGER_FRAME_H
 
 #include "ledger/home.h"
-#include "log/log.h"
+#include "log/api.h"
 
 typedef struct cx_ledger_frame {
     cx_str actor;

@@ -16,8 +16,8 @@
 
 #include <errno.h>
 
-#include "base/alloc.h"
-#include "crypto/text.h"
+#include "base/api.h"
+#include "crypto/api.h"
 #include "ledger/internal.h"
 
 /* A change of the tables' layout or of what apply.c derives is a new number. */

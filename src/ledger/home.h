@@ -17,13 +17,9 @@
 #ifndef CX_LEDGER_HOME_H
 #define CX_LEDGER_HOME_H
 
-#include "base/arena.h"
-#include "base/io.h"
-#include "ledger/entry.h"
-#include "ledger/mmr.h"
-#include "ledger/record.h"
-#include "ledger/scheme.h"
-#include "ledger/smt.h"
+#include "base/api.h"
+#include "proof/api.h"
+#include "tree/api.h"
 
 #define CX_ACTOR_SIZE_MAX 256
 #define CX_KEY_SIZE_MAX 1024
@@ -90,7 +86,7 @@ typedef struct cx_home_options {
 CX_RESULT cx_home_create(const char *path, cx_scheme scheme, const cx_home_options *options,
                          cx_err *err);
 /* CX_E_NOT_FOUND "NoHome"; CX_E_BUSY "Locked" names the process that writes.  With `or_remote` see
- * ledger/remote.h. */
+ * socket/remote.h. */
 CX_RESULT cx_home_open(const char *path, const cx_home_options *options, cx_home **out,
                        cx_err *err);
 /* Brings the tables up to date; the first failure of that is returned, the home is closed anyway.

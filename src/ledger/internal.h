@@ -8,7 +8,7 @@
 #ifndef CX_LEDGER_INTERNAL_H
 #define CX_LEDGER_INTERNAL_H
 
-#include "base/thread.h"
+#include "base/api.h"
 #include "ledger/frame.h"
 #include "ledger/home.h"
 #include "ledger/store.h"

@@ -6,7 +6,7 @@
  * put back (ledger.md §9.1); afterwards the present values return.  Roots do not depend on the
  * order of changes, so the tree is then the same as before.
  */
-#include "base/alloc.h"
+#include "base/api.h"
 #include "ledger/internal.h"
 #include "ledger/snapshot.h"
 

@@ -4,7 +4,7 @@
  * What is shown to a caller is on the disk: a value of a commit that is still being written is
  * waited for.
  */
-#include "base/alloc.h"
+#include "base/api.h"
 #include "ledger/internal.h"
 
 static cx_status wait_shown(cx_home *home, uint64_t commit, cx_err *err)

@@ -9,7 +9,7 @@
  */
 #include <stdio.h>
 
-#include "base/alloc.h"
+#include "base/api.h"
 #include "ledger/internal.h"
 #include "ledger/verify.h"
 

@@ -3,7 +3,7 @@
  */
 #include "ledger/snapshot.h"
 
-#include "base/utf8.h"
+#include "base/api.h"
 #include "ledger/internal.h"
 
 typedef struct snap_key {

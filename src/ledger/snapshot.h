@@ -7,7 +7,7 @@
 #define CX_LEDGER_SNAPSHOT_H
 
 #include "ledger/home.h"
-#include "ledger/proof.h"
+#include "proof/api.h"
 
 /* One consistent view; no entry, no root changes.  Manifest text lives in the arena. */
 CX_RESULT cx_snapshot_make(cx_home *home, cx_str actor, cx_str trigger, int64_t now_ns,

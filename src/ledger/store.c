@@ -16,7 +16,7 @@
  *     record(actor, key, value)  records and derived rows by logical key (ledger.md §5); behind the
  *                             value its checksum, 4 bytes
  */
-#include "base/alloc.h"
+#include "base/api.h"
 #include "ledger/internal.h"
 #include "ledger/store_internal.h"
 

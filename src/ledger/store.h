@@ -11,12 +11,10 @@
 #ifndef CX_LEDGER_STORE_H
 #define CX_LEDGER_STORE_H
 
-#include "base/arena.h"
-#include "base/map.h"
-#include "base/vec.h"
-#include "db/db.h"
+#include "base/api.h"
+#include "db/api.h"
 #include "ledger/home.h"
-#include "log/log.h"
+#include "log/api.h"
 
 typedef struct cx_row {
     int64_t actor;

@@ -1,7 +1,7 @@
 /*
  * store_read.c - point reads through both generations to the database, and ranges of the database.
  */
-#include "base/alloc.h"
+#include "base/api.h"
 #include "ledger/internal.h"
 #include "ledger/store_internal.h"
 

@@ -1,7 +1,7 @@
 /*
  * store_sum.c - the checksum that every row of the tables carries over itself (S3 in store.c).
  */
-#include "crypto/crc32c.h"
+#include "crypto/api.h"
 #include "ledger/store_internal.h"
 
 /* Rows are short, and most of their parts a few bytes: gathered, they cost one call of the sum. */

@@ -4,7 +4,7 @@
  * A tail reads the log and nothing else, so it sees what is on the disk and not what waits for it,
  * and an index that keeps its position can be carried on by any process at any time.
  */
-#include "base/alloc.h"
+#include "base/api.h"
 #include "ledger/internal.h"
 
 struct cx_tail {

@@ -1,7 +1,7 @@
 /*
  * trees.c - an actor's trees: built when first asked for (trees_build.c), kept up to date after.
  */
-#include "base/alloc.h"
+#include "base/api.h"
 #include "ledger/internal.h"
 
 /* Every bit of the digest counts: each step can be undone, so that no change of one word is lost.

@@ -10,7 +10,7 @@
  * the turn and the lock; the thread touches the actor's trees of state and nothing else of the
  * home.
  */
-#include "base/alloc.h"
+#include "base/api.h"
 #include "ledger/internal.h"
 
 #define LEAF_BATCH 1024

@@ -7,8 +7,7 @@
  * T3  While memory follows, the disk has begun already.  What memory could not follow is taken back
  *     from the log before the error is told, unless another caller's wait has synced it meanwhile.
  */
-#include "base/alloc.h"
-#include "base/utf8.h"
+#include "base/api.h"
 #include "ledger/internal.h"
 
 /* Above this many rows on their way to the tables, writers wait for them. */

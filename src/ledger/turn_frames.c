@@ -6,7 +6,7 @@
  *     together: many hashes at once take a fraction of the time (crypto/digest.h).
  * F3  A committed payload lies right behind its salt, as in the log (cx_frame_erasable_in_place).
  */
-#include "base/alloc.h"
+#include "base/api.h"
 #include "ledger/internal.h"
 
 #define SALT_SIZE 32

@@ -13,8 +13,8 @@
 
 #include <stdio.h>
 
-#include "base/alloc.h"
-#include "crypto/text.h"
+#include "base/api.h"
+#include "crypto/api.h"
 #include "ledger/internal.h"
 
 #define FINDINGS_MAX 1000

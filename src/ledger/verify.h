@@ -9,7 +9,7 @@
 #define CX_LEDGER_VERIFY_H
 
 #include "ledger/home.h"
-#include "ledger/proof.h"
+#include "proof/api.h"
 
 /* Something outside the home that was true once: a checkpoint's size and root, or a manifest. */
 typedef struct cx_anchor_point {

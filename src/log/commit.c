@@ -13,7 +13,7 @@
  *   I5  a group that was begun is the one before the pending one; it is finished before the next is
  *       begun, by the first who waits for either.
  */
-#include "crypto/crc32c.h"
+#include "crypto/api.h"
 #include "log/internal.h"
 
 /* A segment of this size or more is prepared by a thread of its own while the one before fills;

@@ -15,9 +15,7 @@
 
 #include <stdatomic.h>
 
-#include "base/alloc.h"
-#include "base/thread.h"
-#include "base/vec.h"
+#include "base/api.h"
 #include "log/log.h"
 
 #define CX_LOG_DAMAGED "LogDamaged"

@@ -21,8 +21,7 @@
  * "Position" is home id, segment number and the offset of the frame or mark in the file: bytes that
  * stand where they were not written never pass.
  */
-#include "crypto/crc32c.h"
-#include "crypto/digest.h"
+#include "crypto/api.h"
 #include "log/internal.h"
 
 static const uint8_t header_magic[8] = {0x89, 'C', 'X', 'L', 'O', 'G', '\r', '\n'};

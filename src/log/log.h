@@ -18,9 +18,7 @@
 #ifndef CX_LOG_LOG_H
 #define CX_LOG_LOG_H
 
-#include "base/buf.h"
-#include "base/io.h"
-#include "base/status.h"
+#include "base/api.h"
 
 #define CX_LOG_SEGMENT_DEFAULT (UINT64_C(64) << 20)
 #define CX_LOG_SEGMENT_MIN (UINT64_C(64) << 10)

@@ -16,7 +16,7 @@
 #include <errno.h>
 #include <stdio.h>
 
-#include "crypto/crc32c.h"
+#include "crypto/api.h"
 #include "log/internal.h"
 
 const char cx_log_spare_name[] = "spare";

@@ -8,8 +8,8 @@
  * not asked for that, since they change; but in the last group one that was neither written whole
  * nor erased is a torn write too.
  */
-#include "base/bytes.h"
-#include "crypto/crc32c.h"
+#include "base/api.h"
+#include "crypto/api.h"
 #include "log/internal.h"
 
 enum { STEP_SIZE = 256 << 10, SEARCH_SIZE = 1 << 20 };

@@ -2,7 +2,7 @@
  * api_read.c - the installed calls that read an actor's memories, and answer in JSON
  * (cortex/memory.h).
  */
-#include "memory/api.h"
+#include "memory/handle.h"
 #include "memory/internal.h"
 #include "memory/view.h"
 

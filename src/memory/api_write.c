@@ -1,9 +1,8 @@
 /*
  * api_write.c - the installed calls that open and change an actor's memories (cortex/memory.h).
  */
-#include "base/alloc.h"
-#include "base/utf8.h"
-#include "memory/api.h"
+#include "base/api.h"
+#include "memory/handle.h"
 
 _Static_assert(CX_URI_TEXT_SIZE > 16 + 5 + 2 * CX_ULID_SIZE + 2 + 32, "the longest URI fits");
 

@@ -7,9 +7,9 @@
  */
 #include "memory/apply.h"
 
-#include "base/alloc.h"
-#include "crypto/text.h"
-#include "ledger/snapshot.h"
+#include "base/api.h"
+#include "crypto/api.h"
+#include "ledger/api.h"
 #include "memory/embedder.h"
 #include "memory/internal.h"
 

@@ -31,7 +31,7 @@
 #ifndef CX_MEMORY_APPLY_H
 #define CX_MEMORY_APPLY_H
 
-#include "json/json.h"
+#include "json/api.h"
 #include "memory/memory.h"
 
 typedef struct cx_apply cx_apply;

@@ -5,8 +5,8 @@
  *
  * I1  encode(decode(bytes)) == bytes for all bytes that decode.
  */
-#include "base/utf8.h"
-#include "cbor/cbor.h"
+#include "base/api.h"
+#include "cbor/api.h"
 #include "memory/data_shape.h"
 
 /* --- what is empty --------------------------------------------------------------------------- */

@@ -6,9 +6,9 @@
  */
 #include <math.h>
 
-#include "base/utf8.h"
-#include "crypto/text.h"
-#include "json/number.h"
+#include "base/api.h"
+#include "crypto/api.h"
+#include "json/api.h"
 #include "memory/data_shape.h"
 #include "memory/forms.h"
 

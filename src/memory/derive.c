@@ -11,7 +11,7 @@
  * idx/at/<id> remembers these: u64be time of the write, then tags (8 bytes of hash, u64be time),
  * behind a byte that counts them, then frames (verb, kind, 16 bytes of hash, u64be time) likewise.
  */
-#include "base/cursor.h"
+#include "base/api.h"
 #include "memory/internal.h"
 
 typedef struct placed_tag {

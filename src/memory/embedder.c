@@ -9,9 +9,8 @@
 
 #include <math.h>
 
-#include "base/cursor.h"
-#include "crypto/digest.h"
-#include "crypto/text.h"
+#include "base/api.h"
+#include "crypto/api.h"
 
 #if defined(__clang__)
 #pragma STDC FP_CONTRACT OFF

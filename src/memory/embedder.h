@@ -5,7 +5,7 @@
 #ifndef CX_MEMORY_EMBEDDER_H
 #define CX_MEMORY_EMBEDDER_H
 
-#include "base/bytes.h"
+#include "base/api.h"
 
 #define CX_EMBEDDER_MODEL_SIZE 18
 #define CX_EMBEDDER_BY "embedder" /* created_by of its entries */

@@ -10,8 +10,7 @@
 
 #include <inttypes.h>
 
-#include "base/civil.h"
-#include "base/utf8.h"
+#include "base/api.h"
 
 #define DASH " \xe2\x80\x94 "          /* U+2014 between spaces */
 #define ELLIPSIS "\xe2\x80\xa6"        /* U+2026 */

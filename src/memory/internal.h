@@ -4,7 +4,7 @@
 #ifndef CX_MEMORY_INTERNAL_H
 #define CX_MEMORY_INTERNAL_H
 
-#include "base/diag.h"
+#include "base/api.h"
 #include "memory/forms.h"
 #include "memory/memory.h"
 

@@ -3,8 +3,7 @@
  */
 #include "memory/memory.h"
 
-#include "base/alloc.h"
-#include "base/utf8.h"
+#include "base/api.h"
 #include "memory/internal.h"
 
 static const cx_memory_options no_options;

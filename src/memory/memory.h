@@ -10,11 +10,10 @@
 #ifndef CX_MEMORY_MEMORY_H
 #define CX_MEMORY_MEMORY_H
 
-#include "ledger/home.h"
-#include "ledger/record.h"
+#include "ledger/api.h"
+#include "proof/api.h"
 #include "memory/near.h"
 #include "memory/salience.h"
-#include "ledger/scope.h"
 #include "memory/type.h"
 #include "memory/uri.h"
 

@@ -11,7 +11,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/diag.h"
+#include "base/api.h"
 
 #if defined(__clang__)
 #pragma STDC FP_CONTRACT OFF

@@ -8,7 +8,7 @@
 #ifndef CX_MEMORY_NEAR_H
 #define CX_MEMORY_NEAR_H
 
-#include "base/status.h"
+#include "base/api.h"
 
 #define CX_NEAR_DIM_MAX 16384
 #define CX_NEAR_TOP_MAX 10000

@@ -10,9 +10,7 @@
 
 #include <math.h>
 
-#include "base/arena.h"
-#include "base/map.h"
-#include "base/vec.h"
+#include "base/api.h"
 
 #if defined(__clang__)
 #pragma STDC FP_CONTRACT OFF

@@ -9,8 +9,8 @@
 #ifndef CX_MEMORY_SALIENCE_H
 #define CX_MEMORY_SALIENCE_H
 
-#include "base/alloc.h"
-#include "ledger/record.h"
+#include "base/api.h"
+#include "proof/api.h"
 
 #define CX_SALIENCE_ALPHA 0.05f
 #define CX_SALIENCE_PINNED_MIN 0.7f

@@ -3,7 +3,7 @@
  */
 #include "memory/type.h"
 
-#include "crypto/digest.h"
+#include "crypto/api.h"
 #include "memory/data_shape.h"
 
 static const char *const verbs[] = {"find",    "acquire",   "build",    "modify",  "deliver",

@@ -12,13 +12,12 @@
 #ifndef CX_MEMORY_TYPE_H
 #define CX_MEMORY_TYPE_H
 
-#include "base/arena.h"
-#include "json/json.h"
-#include "ledger/record.h"
-#include "ledger/uri.h"
+#include "base/api.h"
+#include "json/api.h"
+#include "proof/api.h"
 
 /* Names and codes of memory types and edge types are cx_uri_type_name, cx_uri_type_code,
- * cx_uri_edge_type_name, cx_uri_edge_type_code of ledger/uri.h. */
+ * cx_uri_edge_type_name, cx_uri_edge_type_code of proof/uri.h. */
 typedef enum cx_type {
     CX_TYPE_IDENTITY = 1,
     CX_TYPE_FACT,

@@ -3,8 +3,7 @@
  */
 #include "memory/uri.h"
 
-#include "base/thread.h"
-#include "base/utf8.h"
+#include "base/api.h"
 
 cx_status cx_memory_uri_parse(cx_str text, cx_uri *out, cx_err *err)
 {

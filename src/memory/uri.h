@@ -1,12 +1,12 @@
 /*
  * uri.h - names of memories for their calls: strict URIs, new ids, actors, compactions (ledger.md
- * §4.3).  ULIDs and URIs as such are ledger/uri.h.
+ * §4.3).  ULIDs and URIs as such are proof/uri.h.
  */
 #ifndef CX_MEMORY_URI_H
 #define CX_MEMORY_URI_H
 
-#include "base/io.h"
-#include "ledger/uri.h"
+#include "base/api.h"
+#include "proof/api.h"
 
 #define CX_ACTOR_NAME_MAX 256
 #define CX_COMPACT_NAME_MAX 255

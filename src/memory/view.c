@@ -5,9 +5,8 @@
 
 #include <math.h>
 
-#include "base/utf8.h"
-#include "crypto/digest.h"
-#include "crypto/text.h"
+#include "base/api.h"
+#include "crypto/api.h"
 #include "memory/forms.h"
 
 /* --- members -------------------------------------------------------------------------------------

@@ -1,7 +1,7 @@
 /*
  * walk.c - Walk (ledger.md §10): breadth-first over live edges, each memory once, bounded.
  */
-#include "base/map.h"
+#include "base/api.h"
 #include "memory/internal.h"
 
 typedef struct walk {

@@ -7,9 +7,8 @@
  *
  *     {"alert_id":"..","by":"..","notes":"..","state":"acknowledged" or "resolved"}
  */
-#include "base/alloc.h"
-#include "crypto/digest.h"
-#include "crypto/text.h"
+#include "base/api.h"
+#include "crypto/api.h"
 #include "recorder/internal.h"
 
 #define ALERT_ID_SIZE 32

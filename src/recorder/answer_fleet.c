@@ -19,9 +19,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "base/io.h"
-#include "base/map.h"
-#include "base/vec.h"
+#include "base/api.h"
 #include "recorder/reply.h"
 
 #define DAY_NS (INT64_C(86400) * 1000000000)

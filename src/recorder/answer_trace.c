@@ -1,8 +1,8 @@
 /*
  * answer_trace.c - one trace with its verdict, its place in the ledger, and the proof of that.
  */
-#include "crypto/text.h"
-#include "ledger/snapshot.h"
+#include "crypto/api.h"
+#include "ledger/api.h"
 #include "recorder/reply.h"
 
 /* --- one trace -------------------------------------------------------------------------------- */

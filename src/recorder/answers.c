@@ -2,8 +2,7 @@
  * answers.c - lists of traces, alerts and keys as JSON (trace.md §11): what the command line and
  * the server both print.
  */
-#include "crypto/digest.h"
-#include "crypto/text.h"
+#include "crypto/api.h"
 #include "recorder/reply.h"
 
 /* --- rows of GET /traces ---------------------------------------------------------------------- */

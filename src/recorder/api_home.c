@@ -2,9 +2,9 @@
  * api_home.c - the installed calls that open a home (cortex/journal.h).  They stand in this room,
  * and not in ledger/ like the others, because a home is opened with what all rooms derive.
  */
-#include "base/alloc.h"
+#include "base/api.h"
 #include "ledger/api.h"
-#include "memory/memory.h"
+#include "memory/api.h"
 #include "recorder/recorder.h"
 
 static const cx_ledger_options no_options = CX_LEDGER_OPTIONS_INIT;

@@ -9,7 +9,7 @@
  * was meant; a duplicate member, a number that is not finite, or too much depth inside an event is
  * that event's alone.
  */
-#include "json/span.h"
+#include "json/api.h"
 #include "recorder/internal.h"
 
 static cx_str text_of(cx_bytes bytes)

@@ -14,8 +14,8 @@
  *     fork_type     injection where the conscience overrode an action, observation where it saw a
  *                   changed status or too deep a thought
  */
-#include "base/alloc.h"
-#include "lattice/lattice.h"
+#include "base/api.h"
+#include "lattice/api.h"
 #include "recorder/internal.h"
 #include "recorder/node.h"
 

@@ -11,8 +11,8 @@
  * F4  Kinds mean something in the journals that the recorder keeps, and nowhere else: what somebody
  *     writes under such a name elsewhere, or in another form, is not indexed and stops nothing.
  */
-#include "base/alloc.h"
-#include "crypto/text.h"
+#include "base/api.h"
+#include "crypto/api.h"
 #include "recorder/internal.h"
 
 /* Frames in one transaction. */

@@ -7,9 +7,9 @@
  */
 #include "recorder/held.h"
 
-#include "crypto/text.h"
-#include "lattice/lattice.h"
-#include "ledger/snapshot.h"
+#include "crypto/api.h"
+#include "lattice/api.h"
+#include "ledger/api.h"
 
 typedef struct holding {
     cx_home *home;

@@ -4,8 +4,8 @@
 #ifndef CX_RECORDER_HELD_H
 #define CX_RECORDER_HELD_H
 
-#include "ledger/home.h"
-#include "lattice/stage.h"
+#include "ledger/api.h"
+#include "view/api.h"
 
 #define CX_HELD_MAX 10000 /* told of one lattice */
 

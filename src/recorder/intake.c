@@ -9,10 +9,8 @@
  */
 #include "recorder/recorder.h"
 
-#include "base/alloc.h"
-#include "base/utf8.h"
-#include "crypto/digest.h"
-#include "crypto/text.h"
+#include "base/api.h"
+#include "crypto/api.h"
 #include "recorder/internal.h"
 
 typedef struct item {

@@ -1,7 +1,7 @@
 /*
  * intake_json.c - what a batch is answered (trace.md §11), as one line of canonical JSON.
  */
-#include "crypto/text.h"
+#include "crypto/api.h"
 #include "recorder/internal.h"
 
 static cx_json text(cx_str value)

@@ -4,11 +4,9 @@
 #ifndef CX_RECORDER_INTERNAL_H
 #define CX_RECORDER_INTERNAL_H
 
-#include "base/map.h"
-#include "base/thread.h"
-#include "base/vec.h"
+#include "base/api.h"
 #include "recorder/recorder.h"
-#include "trace/record.h"
+#include "index/api.h"
 
 /* Actors of the recorder's own (decision 0015). */
 #define CX_ACTOR_TRUST CX_STR("trust")

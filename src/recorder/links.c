@@ -8,15 +8,12 @@
  */
 #include "recorder/links.h"
 
-#include "base/alloc.h"
-#include "base/map.h"
-#include "base/vec.h"
-#include "crypto/text.h"
-#include "ledger/record.h"
-#include "ledger/uri.h"
+#include "base/api.h"
+#include "crypto/api.h"
+#include "proof/api.h"
 #include "recorder/internal.h"
-#include "run/run.h"
-#include "run/store.h"
+#include "rules/api.h"
+#include "bundle/api.h"
 
 #define PENDING_MAX 65536 /* traces whose batch was not read yet; the oldest are let go */
 

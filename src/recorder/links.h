@@ -14,7 +14,7 @@
 #ifndef CX_RECORDER_LINKS_H
 #define CX_RECORDER_LINKS_H
 
-#include "ledger/home.h"
+#include "ledger/api.h"
 
 #define CX_LINKS_MAX 4000000 /* of one home; more is CX_E_LIMIT */
 #define CX_LINKS_PER_ENTRY_MAX 1024 /* texts of one trace that look like links; the rest is left out */

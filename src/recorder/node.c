@@ -5,9 +5,8 @@
 
 #include <stdio.h>
 
-#include "crypto/digest.h"
-#include "crypto/text.h"
-#include "lattice/lattice.h"
+#include "crypto/api.h"
+#include "lattice/api.h"
 
 #define VERSION "2.0.0"
 #define SECOND_NS INT64_C(1000000000)

@@ -11,9 +11,9 @@
 
 #include <stdlib.h>
 
-#include "base/alloc.h"
-#include "crypto/digest.h"
-#include "ledger/codec.h"
+#include "base/api.h"
+#include "crypto/api.h"
+#include "proof/api.h"
 #include "recorder/internal.h"
 
 #define SPAN_PREFIX "otlp/span/"

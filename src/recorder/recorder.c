@@ -3,8 +3,8 @@
  */
 #include "recorder/recorder.h"
 
-#include "base/alloc.h"
-#include "memory/memory.h"
+#include "base/api.h"
+#include "memory/api.h"
 #include "recorder/internal.h"
 
 static cx_status derive(cx_derive *at, const cx_entry *entry, const cx_change *changes,

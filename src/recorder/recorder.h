@@ -17,10 +17,10 @@
 
 #include <cortex/lattice.h>
 
-#include "base/arena.h"
-#include "ledger/home.h"
-#include "trace/index.h"
-#include "trace/trace.h"
+#include "base/api.h"
+#include "ledger/api.h"
+#include "index/api.h"
+#include "trace/api.h"
 
 #define CX_BATCH_BYTES_MAX (UINT32_C(8) << 20)
 #define CX_BATCH_EVENTS_MAX 1000

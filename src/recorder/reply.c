@@ -3,7 +3,7 @@
  */
 #include "recorder/reply.h"
 
-#include "crypto/text.h"
+#include "crypto/api.h"
 
 void cx_reply_begin(cx_reply *a, const cx_alloc *alloc, cx_err *err)
 {

@@ -12,7 +12,7 @@
  * Views are immutable: a verification under way keeps the one it began with, and notices by the
  * number of entries that there is a newer one.
  */
-#include "base/alloc.h"
+#include "base/api.h"
 #include "recorder/internal.h"
 
 /* --- entries onto a store --------------------------------------------------------------------- */

@@ -15,13 +15,11 @@
 
 #include <microhttpd.h>
 
-#include "base/alloc.h"
-#include "base/library.h"
-#include "base/tcp.h"
-#include "base/thread.h"
-#include "crypto/digest.h"
-#include "server/hub.h"
-#include "server/runs.h"
+#include "base/api.h"
+#include "os/api.h"
+#include "crypto/api.h"
+#include "server/feed/hub.h"
+#include "server/feed/runs.h"
 #include "server/pool.h"
 #include "server/route.h"
 

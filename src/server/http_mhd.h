@@ -1,7 +1,7 @@
 /*
  * http_mhd.h - HTTP: connections, requests and answers, by libmicrohttpd.
  *
- * The library is loaded at run time (base/library.h): linking it would cost every start of the
+ * The library is loaded at run time (os/library.h): linking it would cost every start of the
  * program two milliseconds.  Nothing outside http_mhd.c knows it.
  *
  * A few threads do all sending and receiving; handlers run in two pools, one that waits for the

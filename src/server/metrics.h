@@ -6,7 +6,7 @@
 
 #include <stdatomic.h>
 
-#include "base/buf.h"
+#include "base/api.h"
 
 #define CX_METRICS_ROUTES_MAX 128
 #define CX_METRICS_CLASSES 6 /* by the first digit of a status code */

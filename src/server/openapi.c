@@ -1,7 +1,7 @@
 /*
  * openapi.c - the OpenAPI 3.1 document, made from the table of routes.
  */
-#include "json/json.h"
+#include "json/api.h"
 #include "server/openapi_type.h"
 #include "server/param.h"
 #include "server/route.h"

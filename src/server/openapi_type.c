@@ -3,7 +3,7 @@
  */
 #include "server/openapi_type.h"
 
-#include "json/json.h"
+#include "json/api.h"
 
 #define DEPTH_MAX 16
 

@@ -17,8 +17,7 @@
 #ifndef CX_SERVER_OPENAPI_TYPE_H
 #define CX_SERVER_OPENAPI_TYPE_H
 
-#include "base/buf.h"
-#include "base/diag.h"
+#include "base/api.h"
 
 typedef struct cx_api_type {
     const char *name;

@@ -7,7 +7,7 @@
  */
 #include "server/otlp_answer.h"
 
-#include "json/json.h"
+#include "json/api.h"
 
 #define MESSAGE_MAX 1000
 

@@ -3,8 +3,8 @@
  */
 #include "server/param.h"
 
-#include "crypto/text.h"
-#include "json/number.h"
+#include "crypto/api.h"
+#include "json/api.h"
 
 #define TEXT_MAX_DEFAULT 1024
 

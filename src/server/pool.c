@@ -3,7 +3,7 @@
  */
 #include "server/pool.h"
 
-#include "base/alloc.h"
+#include "base/api.h"
 
 struct cx_pool {
     cx_service *service;

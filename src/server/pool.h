@@ -7,7 +7,7 @@
 #ifndef CX_SERVER_POOL_H
 #define CX_SERVER_POOL_H
 
-#include "base/thread.h"
+#include "base/api.h"
 #include "server/service.h"
 
 typedef struct cx_pool cx_pool;

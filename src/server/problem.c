@@ -6,7 +6,7 @@
  */
 #include <stdio.h>
 
-#include "json/json.h"
+#include "json/api.h"
 #include "server/otlp_answer.h"
 
 #define DETAIL_MAX 1000

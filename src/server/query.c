@@ -5,8 +5,7 @@
  */
 #include "server/query.h"
 
-#include "base/diag.h"
-#include "base/utf8.h"
+#include "base/api.h"
 
 static int hex_digit(char c)
 {

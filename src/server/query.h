@@ -9,7 +9,7 @@
 #ifndef CX_SERVER_QUERY_H
 #define CX_SERVER_QUERY_H
 
-#include "base/bytes.h"
+#include "base/api.h"
 
 #define CX_TARGET_BYTES_MAX 8192
 #define CX_TARGET_SEGMENTS_MAX 24

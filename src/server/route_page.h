@@ -5,8 +5,8 @@
 #ifndef CX_SERVER_ROUTE_PAGE_H
 #define CX_SERVER_ROUTE_PAGE_H
 
-#include "lattice/stage.h"
-#include "recorder/inbox.h"
+#include "view/api.h"
+#include "stores/api.h"
 #include "server/route.h"
 
 #define CX_VIEW_FOLD                                                                        \

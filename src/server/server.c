@@ -3,9 +3,9 @@
  */
 #include "server/server.h"
 
-#include "base/alloc.h"
+#include "base/api.h"
 #include "server/http_mhd.h"
-#include "server/hub.h"
+#include "server/feed/hub.h"
 #include "server/service.h"
 
 #define PEM_MAX ((size_t)1 << 20)

@@ -7,11 +7,11 @@
 #ifndef CX_SERVER_SERVER_H
 #define CX_SERVER_SERVER_H
 
-#include "base/tcp.h"
-#include "recorder/recorder.h"
+#include "os/api.h"
+#include "recorder/api.h"
 #include "server/token.h"
 
-typedef struct cx_runs cx_runs; /* server/runs.h */
+typedef struct cx_runs cx_runs; /* server/feed/runs.h */
 
 typedef struct cx_server cx_server;
 

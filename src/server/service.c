@@ -10,14 +10,13 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "base/alloc.h"
-#include "base/shown.h"
-#include "server/hub.h"
+#include "base/api.h"
+#include "server/feed/hub.h"
 #include "server/origin.h"
 #include "server/otlp_answer.h"
 #include "server/param.h"
 #include "server/route.h"
-#include "server/shelf.h"
+#include "server/feed/shelf.h"
 
 /* --- opening ---------------------------------------------------------------------------------- */
 

@@ -13,7 +13,7 @@
 
 #include <stdatomic.h>
 
-#include "recorder/recorder.h"
+#include "recorder/api.h"
 #include "server/metrics.h"
 #include "server/query.h"
 #include "server/session.h"
@@ -22,8 +22,8 @@
 typedef struct cx_service cx_service;
 typedef struct cx_call cx_call;
 typedef struct cx_hub cx_hub;
-typedef struct cx_runs cx_runs;   /* server/runs.h */
-typedef struct cx_shelf cx_shelf; /* server/shelf.h */
+typedef struct cx_runs cx_runs;   /* server/feed/runs.h */
+typedef struct cx_shelf cx_shelf; /* server/feed/shelf.h */
 
 /* --- what is served --------------------------------------------------------------------------- */
 

@@ -7,8 +7,8 @@
 
 #include <string.h>
 
-#include "base/alloc.h"
-#include "crypto/text.h"
+#include "base/api.h"
+#include "crypto/api.h"
 
 #define SECOND_NS UINT64_C(1000000000)
 

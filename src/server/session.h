@@ -10,10 +10,8 @@
 #ifndef CX_SERVER_SESSION_H
 #define CX_SERVER_SESSION_H
 
-#include "base/bytes.h"
-#include "base/io.h"
-#include "base/thread.h"
-#include "crypto/digest.h"
+#include "base/api.h"
+#include "crypto/api.h"
 
 #define CX_SESSIONS_MAX 256       /* the one that was used longest ago makes room */
 #define CX_SESSION_SECONDS 43200  /* from its beginning: half a day */

@@ -8,8 +8,7 @@
 
 #include <string.h>
 
-#include "crypto/digest.h"
-#include "crypto/text.h"
+#include "crypto/api.h"
 
 #define FILE_MAX ((size_t)16 << 20)
 #define FORMAT "cortex-tokens-1"

@@ -14,10 +14,8 @@
 #ifndef CX_SERVER_TOKEN_H
 #define CX_SERVER_TOKEN_H
 
-#include "base/arena.h"
-#include "base/io.h"
-#include "base/thread.h"
-#include "trace/trace.h"
+#include "base/api.h"
+#include "trace/api.h"
 
 enum {
     CX_SCOPE_WRITE = 1,

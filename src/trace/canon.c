@@ -9,9 +9,8 @@
  */
 #include "trace/internal.h"
 
-#include "base/alloc.h"
-#include "base/vec.h"
-#include "crypto/digest.h"
+#include "base/api.h"
+#include "crypto/api.h"
 
 /* An open array or object. */
 typedef struct frame {

@@ -6,8 +6,7 @@
  */
 #include "trace/internal.h"
 
-#include "crypto/digest.h"
-#include "crypto/text.h"
+#include "crypto/api.h"
 
 typedef enum stripping {
     STRIP_NOTHING,

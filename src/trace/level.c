@@ -7,8 +7,8 @@
  */
 #include "trace/internal.h"
 
-#include "crypto/text.h"
-#include "json/span.h"
+#include "crypto/api.h"
+#include "json/api.h"
 
 /* --- one member ------------------------------------------------------------------------------- */
 

@@ -7,7 +7,7 @@
  */
 #include "trace/internal.h"
 
-#include "crypto/text.h"
+#include "crypto/api.h"
 
 #include <stdlib.h>
 

@@ -7,8 +7,8 @@
  */
 #include "trace/internal.h"
 
-#include "base/utf8.h"
-#include "json/span.h"
+#include "base/api.h"
+#include "json/api.h"
 
 typedef struct reading {
     cx_arena *arena;

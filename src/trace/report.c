@@ -3,7 +3,7 @@
  */
 #include "trace/internal.h"
 
-#include "crypto/text.h"
+#include "crypto/api.h"
 
 /* --- JSON ------------------------------------------------------------------------------------- */
 

@@ -3,7 +3,7 @@
  */
 #include "trace/trace.h"
 
-#include "base/civil.h"
+#include "base/api.h"
 
 #define NS_PER_SECOND INT64_C(1000000000)
 

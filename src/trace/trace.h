@@ -13,9 +13,8 @@
 #ifndef CX_TRACE_TRACE_H
 #define CX_TRACE_TRACE_H
 
-#include "base/arena.h"
-#include "base/buf.h"
-#include "json/json.h"
+#include "base/api.h"
+#include "json/api.h"
 #include "trace/trust.h"
 
 /* Limits (§1, §11). */

@@ -5,7 +5,7 @@
  */
 #include "trace/internal.h"
 
-#include "crypto/text.h"
+#include "crypto/api.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -7,9 +7,8 @@
 #ifndef CX_TRACE_TRUST_H
 #define CX_TRACE_TRUST_H
 
-#include "base/arena.h"
-#include "base/buf.h"
-#include "json/json.h"
+#include "base/api.h"
+#include "json/api.h"
 
 #define CX_TRUST_KEYS_MAX 100000
 #define CX_TRUST_KEY_ID_BYTES_MAX 256

@@ -14,9 +14,7 @@
  */
 #include "trace/internal.h"
 
-#include "crypto/digest.h"
-#include "crypto/key.h"
-#include "crypto/text.h"
+#include "crypto/api.h"
 
 /* Traces that are verified side by side: two rounds of eight lanes, and two of sixteen for digests.
  */

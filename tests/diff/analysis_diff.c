@@ -9,8 +9,8 @@
 
 #include "crypto/text.h"
 #include "json/json.h"
-#include "trace/detect.h"
-#include "trace/idma.h"
+#include "analysis/detect.h"
+#include "analysis/idma.h"
 
 typedef struct asked {
     const cx_json *question;

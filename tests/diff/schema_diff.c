@@ -6,7 +6,7 @@
 
 #include "base/alloc.h"
 #include "base/io.h"
-#include "json/schema.h"
+#include "schema/schema.h"
 
 static void answer_instances(const cx_schema *schema, const cx_json *instances, cx_arena *arena)
 {

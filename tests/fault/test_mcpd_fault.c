@@ -4,7 +4,7 @@
  * answer of an undisturbed run (said as a refusal where only words were lost); nothing leaks.
  */
 #include "base/alloc.h"
-#include "server/mcpd.h"
+#include "server/mcp/mcpd.h"
 #include "tests/support/fault.h"
 #include "tests/test.h"
 

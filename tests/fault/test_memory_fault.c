@@ -4,7 +4,7 @@
  */
 #include "memory/forms.h"
 #include "memory/salience.h"
-#include "ledger/scope.h"
+#include "proof/scope.h"
 #include "tests/support/fault.h"
 #include "tests/unit/memory/fixture.h"
 

@@ -6,9 +6,9 @@
 #include "base/alloc.h"
 #include "import/otlp_scan.h"
 #include "recorder/otlp_book.h"
-#include "server/foreign.h"
+#include "server/feed/foreign.h"
 #include "tests/support/fault.h"
-#include "tests/unit/recorder/stage.h"
+#include "tests/support/recorder_fixture.h"
 
 /* Ids in base64, which needs memory to be read. */
 static const char request_text[] =

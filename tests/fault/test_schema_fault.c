@@ -3,7 +3,7 @@
  * for every n until nothing fires.  Each time the answer is "out of memory", or the very answer of
  * an undisturbed run; nothing leaks.
  */
-#include "json/schema.h"
+#include "schema/schema.h"
 
 #include "base/alloc.h"
 #include "tests/support/fault.h"

@@ -2,7 +2,7 @@
  * test_merge_laws.c - states and merges against a naive model: the rules of lattice.md §6 and §7
  * written down once more, plainly, by recursion over parsed JSON, and the laws merges keep.
  */
-#include "tests/unit/lattice/fixture.h"
+#include "tests/support/lattice_fixture.h"
 
 typedef struct model {
     cx_arena arena;

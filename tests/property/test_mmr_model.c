@@ -3,7 +3,7 @@
  * stands: all sizes up to 64 with every leaf and every pair of sizes, larger ones at random, both
  * schemes.
  */
-#include "ledger/mmr.h"
+#include "tree/mmr.h"
 
 #include <stdlib.h>
 

@@ -3,7 +3,7 @@
  * sorted array: random keys, keys that share long beginnings, and a tree whose keys differ in their
  * first eight bits only, each in both schemes; lazily and eagerly, one by one and many at once.
  */
-#include "ledger/smt.h"
+#include "tree/smt.h"
 
 #include <stdlib.h>
 

@@ -2,7 +2,7 @@
  * test_trace_laws.c - what no random fleet may change: the order rows come in, the unit scores are
  * in, and another agent's rows in another domain.
  */
-#include "tests/unit/trace/scores.h"
+#include "tests/support/scores.h"
 
 static double uniform(uint64_t *random)
 {

@@ -4,7 +4,7 @@
 #ifndef CX_TESTS_RUNNER_LEDGER_H
 #define CX_TESTS_RUNNER_LEDGER_H
 
-#include "ledger/proof.h"
+#include "proof/proof.h"
 #include "tests/runner/runner.h"
 
 /* The file at hand. */

@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "fuzz/records.h"
-#include "ledger/seed.h"
+#include "proof/seed.h"
 #include "memory/forms.h"
 #include "memory/uri.h"
 #include "tests/runner/ledger.h"

@@ -12,7 +12,7 @@
 
 #include "cbor/cbor.h"
 #include "crypto/text.h"
-#include "ledger/entry.h"
+#include "proof/entry.h"
 #include "tests/runner/ledger.h"
 
 typedef enum show {

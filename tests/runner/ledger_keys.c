@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "ledger/mmr.h"
+#include "tree/mmr.h"
 #include "memory/type.h"
 #include "memory/uri.h"
 #include "tests/runner/ledger.h"

@@ -3,7 +3,7 @@
  * subtrees, and what is exported.
  */
 #include "cbor/cbor.h"
-#include "ledger/export.h"
+#include "proof/export.h"
 #include "memory/forms.h"
 #include "tests/runner/ledger.h"
 #include "tests/support/signer.h"

@@ -1,7 +1,7 @@
 /*
  * ledger_scope.c - scopes: verdicts, signatures, and scopes whose bytes the file does not give.
  */
-#include "ledger/scope.h"
+#include "proof/scope.h"
 
 #include "fuzz/records.h"
 #include "tests/runner/ledger.h"

@@ -3,7 +3,7 @@
  */
 #include <stdio.h>
 
-#include "ledger/export.h"
+#include "proof/export.h"
 #include "tests/runner/ledger.h"
 
 static CX_RESULT grow(uint64_t size, cx_mmr **out, cx_err *err)

@@ -4,7 +4,7 @@
 #ifndef CX_TESTS_RUNNER_RUN_ANSWERS_H
 #define CX_TESTS_RUNNER_RUN_ANSWERS_H
 
-#include "run/policy.h"
+#include "contract/policy.h"
 #include "tests/runner/run.h"
 
 static inline cx_json run_text_or_null(const char *text)

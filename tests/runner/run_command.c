@@ -7,9 +7,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/folder.h"
-#include "run/command.h"
-#include "run/script.h"
+#include "os/folder.h"
+#include "command/command.h"
+#include "agent/script.h"
 #include "tests/runner/run.h"
 #include "tests/support/folder.h"
 

@@ -3,9 +3,9 @@
  *
  * The cases' repository: see run_answers.h.  Of the prompts that references name it has one.
  */
-#include "run/contract_command.h"
+#include "contract/contract_command.h"
 #include "crypto/text.h"
-#include "run/assets.h"
+#include "rules/assets.h"
 #include "tests/runner/run_answers.h"
 
 static const char the_commit[] = "0123456789012345678901234567890123456789";

@@ -4,9 +4,9 @@
  */
 #include <stdio.h>
 
-#include "run/candidate.h"
-#include "run/isolation.h"
-#include "run/worktree.h"
+#include "candidate/candidate.h"
+#include "candidate/isolation.h"
+#include "git/worktree.h"
 #include "tests/runner/run.h"
 #include "tests/support/repo_kit.h"
 

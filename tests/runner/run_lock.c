@@ -1,7 +1,7 @@
 /*
  * run_lock.c - lock.json: names of locks, taking them all or none, which are stale (run.md §11).
  */
-#include "run/lock.h"
+#include "approval/lock.h"
 #include "tests/runner/run_answers.h"
 #include "tests/support/folder.h"
 

@@ -1,7 +1,7 @@
 /*
  * run_paths.c - allowed_paths_lint.json, path_match.json, path_overlap.json (run.md §7).
  */
-#include "run/path.h"
+#include "rules/path.h"
 #include "tests/runner/run_answers.h"
 
 cx_status run_path_lint_got(runner *r, const cx_json *item, cx_json *out, cx_err *err)

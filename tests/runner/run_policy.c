@@ -3,7 +3,7 @@
  * handoff_chain.json, simple_gates.json (run.md §4, §5, K12, §13), by the policies that the program
  * carries.
  */
-#include "run/gates.h"
+#include "contract/gates.h"
 #include "tests/runner/run_answers.h"
 
 /* Text, or a text without data when it is null or absent. */

@@ -2,7 +2,7 @@
  * run_schema.c - report_schema.json (run.md §2): whether a document matches the schema of its kind,
  * with date-time as an annotation and asserted.
  */
-#include "run/schemas.h"
+#include "rules/schemas.h"
 #include "tests/runner/run_answers.h"
 
 static cx_status holds(runner *r, const cx_schema *schema, const cx_json *instance,

@@ -1,9 +1,9 @@
 /*
  * run_tamper.c - tamper.json, and the golden bundles as they are (run.md §17, §18).
  */
-#include "base/folder.h"
+#include "os/folder.h"
 #include "base/io.h"
-#include "run/verify.h"
+#include "audit/verify.h"
 #include "tests/runner/run.h"
 #include "tests/support/tamper.h"
 

@@ -4,8 +4,8 @@
 #include "tests/runner/trace.h"
 
 #include "crypto/text.h"
-#include "trace/chain.h"
-#include "trace/idma.h"
+#include "analysis/chain.h"
+#include "analysis/idma.h"
 
 /* --- chains ---------------------------------------------------------------------------------- */
 

@@ -4,7 +4,7 @@
 #include "tests/support/index_dump.h"
 
 #include "base/alloc.h"
-#include "trace/index_internal.h"
+#include "index/index_internal.h"
 
 typedef struct dumper {
     cx_buf *out;

@@ -7,7 +7,7 @@
 #ifndef CX_TESTS_INDEX_DUMP_H
 #define CX_TESTS_INDEX_DUMP_H
 
-#include "trace/index.h"
+#include "index/index.h"
 
 CX_RESULT index_dump(cx_index *index, cx_buf *out, cx_err *err);
 

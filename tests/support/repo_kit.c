@@ -5,7 +5,7 @@
 
 #include <stdio.h>
 
-#include "base/spawn.h"
+#include "os/spawn.h"
 #include "crypto/text.h"
 
 static const char *const environment[] = {"PATH=/usr/local/bin:/usr/bin:/bin",

@@ -5,9 +5,9 @@
 #ifndef CX_TESTS_REPO_KIT_H
 #define CX_TESTS_REPO_KIT_H
 
-#include "base/folder.h"
+#include "os/folder.h"
 #include "json/json.h"
-#include "run/git.h"
+#include "git/git.h"
 #include "tests/support/folder.h"
 
 typedef struct repo_kit {

@@ -5,7 +5,7 @@
 
 #include <stdio.h>
 
-#include "ledger/uri.h"
+#include "proof/uri.h"
 
 /* A step is written as JSON text and read back: what is tested is what a script would say. */
 typedef struct maker {

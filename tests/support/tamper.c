@@ -7,12 +7,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/folder.h"
+#include "os/folder.h"
 #include "base/io.h"
 #include "base/vec.h"
 #include "crypto/digest.h"
 #include "crypto/text.h"
-#include "run/run.h"
+#include "rules/run.h"
 
 #define FILE_MAX ((size_t)64 << 20)
 

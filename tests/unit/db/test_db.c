@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
-#include "base/share.h"
+#include "os/share.h"
 #include "tests/support/folder.h"
 #include "tests/test.h"
 

@@ -3,7 +3,7 @@
  */
 #include "lattice/ancestors.h"
 
-#include "fixture.h"
+#include "tests/support/lattice_fixture.h"
 
 enum { NODES = 60 };
 

@@ -1,7 +1,7 @@
 /*
  * test_answer.c - the answer to `state`: its frame, and the pointers of conflicts.
  */
-#include "fixture.h"
+#include "tests/support/lattice_fixture.h"
 
 static cx_str answer(fixture *f, const char *name, bool inherited, const cx_answer_options *options)
 {

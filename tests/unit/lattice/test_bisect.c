@@ -1,7 +1,7 @@
 /*
  * test_bisect.c - first and later turns of a predicate on a node's path.
  */
-#include "fixture.h"
+#include "tests/support/lattice_fixture.h"
 
 static cx_str bisect(fixture *f, const char *name, const char *text,
                      const cx_answer_options *options)

@@ -1,7 +1,7 @@
 /*
  * test_compare.c - two agents side by side.
  */
-#include "fixture.h"
+#include "tests/support/lattice_fixture.h"
 
 static cx_str compare(fixture *f, const char *a, const char *b, const cx_answer_options *options)
 {

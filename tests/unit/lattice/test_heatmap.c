@@ -1,7 +1,7 @@
 /*
  * test_heatmap.c - branching nodes and heads.
  */
-#include "fixture.h"
+#include "tests/support/lattice_fixture.h"
 
 CX_TEST(heatmap_most_children_first_then_by_id)
 {

@@ -3,7 +3,7 @@
  */
 #include "lattice/merge.h"
 
-#include "fixture.h"
+#include "tests/support/lattice_fixture.h"
 
 static const char *const strategy_names[] = {"lww", "confidence", "policy", "manual"};
 

@@ -3,7 +3,7 @@
  */
 #include "lattice/predicate.h"
 
-#include "fixture.h"
+#include "tests/support/lattice_fixture.h"
 
 static bool holds(fixture *f, const char *name, const char *text)
 {

@@ -5,7 +5,7 @@
 #include <sys/mman.h>
 
 #include "lattice/tree_runs.h"
-#include "tests/unit/lattice/tree_model.h"
+#include "tests/support/tree_model.h"
 
 /* I1 to I3 of settle.c: the number of keys, or 0 when something is wrong. */
 static unsigned settled_count(const tree *t)

@@ -1,7 +1,7 @@
 /*
  * test_show.c - one node with everything its source says.
  */
-#include "fixture.h"
+#include "tests/support/lattice_fixture.h"
 
 static cx_str show(fixture *f, cx_node which, const cx_answer_options *options)
 {

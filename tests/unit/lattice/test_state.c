@@ -1,7 +1,7 @@
 /*
  * test_state.c - states of whole lattices: inheriting, asking for parts, and what has no state.
  */
-#include "fixture.h"
+#include "tests/support/lattice_fixture.h"
 
 #include <pthread.h>
 

@@ -1,7 +1,7 @@
 /*
  * test_tree.c - persistent maps against a plain sorted array, old versions included.
  */
-#include "tests/unit/lattice/tree_model.h"
+#include "tests/support/tree_model.h"
 
 /* Differing keys counted in the order they come. */
 typedef struct diff_log {

@@ -1,7 +1,7 @@
 /*
  * test_why.c - where a key's value came from.
  */
-#include "fixture.h"
+#include "tests/support/lattice_fixture.h"
 
 static cx_str why(fixture *f, const char *name, const char *key, const char *section,
                   const cx_answer_options *options)

@@ -9,7 +9,7 @@
 #include "base/io.h"
 #include "crypto/text.h"
 #include "json/json.h"
-#include "ledger/entry.h"
+#include "proof/entry.h"
 #include "tests/test.h"
 
 typedef struct fixture {

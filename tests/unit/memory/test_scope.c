@@ -2,12 +2,12 @@
  * test_scope.c - scopes: vectors of both schemes, every verdict and their order, strict bytes,
  * flipped bits, and what a scope lets through.
  */
-#include "ledger/scope.h"
+#include "proof/scope.h"
 #include "memory/type.h"
 
 #include <sodium.h>
 
-#include "ledger/smt.h"
+#include "tree/smt.h"
 #include "tests/unit/memory/fixture.h"
 
 #define NOW INT64_C(1700000100000000000)

@@ -1,7 +1,7 @@
 /*
  * The envelope of POST /events: strict as a whole, each event on its own.
  */
-#include "tests/unit/recorder/stage.h"
+#include "tests/support/recorder_fixture.h"
 
 #define TIMES \
     "\"batch_timestamp\":\"2026-01-12T00:00:00Z\",\"consent_timestamp\":\"2026-01-01T00:00:00Z\""

@@ -3,7 +3,7 @@
  */
 #include "memory/memory.h"
 #include "recorder/internal.h"
-#include "tests/unit/recorder/stage.h"
+#include "tests/support/recorder_fixture.h"
 
 static cx_index *open_index(stage *s)
 {

@@ -1,10 +1,10 @@
 /*
  * test_held.c - snapshots of a journal, found behind the nodes they were taken behind.
  */
-#include "lattice/layout.h"
+#include "view/layout.h"
 #include "ledger/snapshot.h"
 #include "recorder/held.h"
-#include "stage.h"
+#include "tests/support/recorder_fixture.h"
 
 typedef struct shown {
     cx_buf lines;

@@ -1,7 +1,7 @@
 /*
  * Traces into the ledger: exactly once, told apart, and never called verified without it.
  */
-#include "tests/unit/recorder/stage.h"
+#include "tests/support/recorder_fixture.h"
 
 static const maker_wish generic = MAKER_WISH_INIT;
 

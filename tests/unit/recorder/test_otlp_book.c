@@ -3,7 +3,7 @@
  */
 #include "recorder/otlp_book.h"
 
-#include "tests/unit/recorder/stage.h"
+#include "tests/support/recorder_fixture.h"
 
 static const uint8_t trace_a[16] = {1}, trace_b[16] = {2};
 static const uint8_t span_1[8] = {1}, span_2[8] = {2};

@@ -8,7 +8,7 @@
 #include "memory/memory.h"
 #include "tests/support/home_kit.h"
 #include "tests/support/index_dump.h"
-#include "tests/unit/recorder/stage.h"
+#include "tests/support/recorder_fixture.h"
 
 enum { AGENTS = 3, SENT_MAX = 400 };
 

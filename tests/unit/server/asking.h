@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "server/route.h"
-#include "tests/unit/recorder/stage.h"
+#include "tests/support/recorder_fixture.h"
 
 typedef struct asking {
     stage stage;

@@ -1,5 +1,5 @@
 /* The feed: each event once, in order, from any position; slow readers are dropped. */
-#include "server/hub.h"
+#include "server/feed/hub.h"
 
 #include "base/thread.h"
 #include "tests/unit/server/asking.h"

@@ -4,7 +4,7 @@
 
 #include "base/map.h"
 #include "base/thread.h"
-#include "recorder/inbox.h"
+#include "stores/inbox.h"
 
 #define INBOX "/api/v1/inbox"
 #define FACETS INBOX "/facets"

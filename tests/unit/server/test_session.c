@@ -2,7 +2,7 @@
 #include "server/session.h"
 
 #include "server/origin.h"
-#include "server/page.h"
+#include "server/page/page.h"
 #include "tests/test.h"
 
 /* A clock that stands where it is put. */

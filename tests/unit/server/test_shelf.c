@@ -1,5 +1,5 @@
 /* Opened histories: kept, opened again when they have changed, lent to many at once. */
-#include "server/shelf.h"
+#include "server/feed/shelf.h"
 
 #include "base/thread.h"
 #include "tests/unit/server/asking.h"

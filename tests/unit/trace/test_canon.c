@@ -1,7 +1,7 @@
 /*
  * Canonical bytes (trace.md §3): the worked examples, all forms of one trace, stripping, spellings.
  */
-#include "tests/unit/trace/kit.h"
+#include "tests/support/trace_kit.h"
 
 #include "crypto/digest.h"
 #include "crypto/text.h"

@@ -2,7 +2,7 @@
  * Levels (trace.md §2): which field may be there from which level on, told in received order.
  */
 #include "trace/internal.h"
-#include "tests/unit/trace/kit.h"
+#include "tests/support/trace_kit.h"
 
 /* Violations as one text. */
 static cx_str violations(kit *k, cx_event_type event, const char *data, const char *more,

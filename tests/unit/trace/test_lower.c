@@ -1,7 +1,7 @@
 /*
  * Views of a lower level (trace.md §2): what is gone, what is told, what never is.
  */
-#include "tests/unit/trace/kit.h"
+#include "tests/support/trace_kit.h"
 
 /* The view as text; the trace is read again from it, as a kept view is. */
 static cx_str lower(kit *k, cx_trace_level from, cx_trace_level to)

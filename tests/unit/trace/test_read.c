@@ -1,7 +1,7 @@
 /*
  * Reading traces (trace.md §1, §4.3): which reason, at which path, and in which order.
  */
-#include "tests/unit/trace/kit.h"
+#include "tests/support/trace_kit.h"
 
 static void check(kit *k, cx_str text, const char *reason, const char *path)
 {

@@ -1,7 +1,7 @@
 /*
  * Timestamps of traces (trace.md §1): what is one, which moment it is, and back.
  */
-#include "tests/unit/trace/kit.h"
+#include "tests/support/trace_kit.h"
 
 CX_TEST(trace_times_are_read)
 {

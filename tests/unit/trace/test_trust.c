@@ -1,7 +1,7 @@
 /*
  * The trust store (trace.md §4): reading, writing, finding.
  */
-#include "tests/unit/trace/kit.h"
+#include "tests/support/trace_kit.h"
 
 #define KEY "LxJNYuOCOAYdSPXfsMTLJq62nw8MP6ZjEzKttkQgSUM"
 #define STORE(keys) "{\"format\":\"cortex-trust-1\",\"keys\":[" keys "]}"

@@ -1,7 +1,7 @@
 /*
  * Verification (trace.md §4): signature text, keys in time, forms, levels, and what is reported.
  */
-#include "tests/unit/trace/kit.h"
+#include "tests/support/trace_kit.h"
 
 #include "crypto/text.h"
 

@@ -1,0 +1,125 @@
+/*
+ * detect.h - what a fleet's traces say together: the five coherence-ratchet detectors, capacity,
+ * N_eff (trace.md §12).  Pure: rows in, findings out, whatever database they came from.
+ *
+ * Only verified primary rows are to be given, except where a count of all is asked for.  A score
+ * that is absent is NAN and left out; it is never read as 0.  Sample deviation (n - 1) throughout.
+ */
+#ifndef CX_ANALYSIS_DETECT_H
+#define CX_ANALYSIS_DETECT_H
+
+#include "base/api.h"
+#include "json/api.h"
+#include "analysis/chain.h"
+
+typedef enum cx_tri { CX_NULL = -1, CX_FALSE = 0, CX_TRUE = 1 } cx_tri; /* a boolean column */
+
+/* What the detectors need of an index row.  Texts with NULL data are NULL. */
+typedef struct cx_score_row {
+    cx_str trace_id, agent, agent_name, trace_type, domain, selected_action;
+    int64_t timestamp_ns;
+    double csdma, dsdma, coherence, entropy, k_eff, rho;
+    double entropy_score, coherence_score, veto_ratio, humility_certainty;
+    int8_t fragility_flag, entropy_passed, coherence_passed, veto_passed, humility_passed;
+    int8_t conscience_passed, overridden, action_success, has_positive_moment; /* cx_tri */
+    bool has_audit_seq;
+} cx_score_row;
+
+typedef enum cx_mechanism {
+    CX_DETECT_CROSS_AGENT_DIVERGENCE,
+    CX_DETECT_INTRA_AGENT_CONSISTENCY,
+    CX_DETECT_HASH_CHAIN,
+    CX_DETECT_TEMPORAL_DRIFT,
+    CX_DETECT_CONSCIENCE_OVERRIDE,
+    CX_DETECT_COUNT
+} cx_mechanism;
+const char *cx_mechanism_name(cx_mechanism mechanism); /* "cross_agent_divergence", .. */
+#define CX_DETECT_CROSS_AGENT_DAYS 7
+#define CX_DETECT_INTRA_AGENT_DAYS 30
+#define CX_DETECT_DRIFT_DAYS 30
+#define CX_DETECT_OVERRIDE_DAYS 7
+#define CX_DETECT_EVIDENCE_MAX 5
+
+/* One alert.  NAN where there is no number; texts with NULL data where there is none. */
+typedef struct cx_alert {
+    cx_mechanism mechanism;
+    bool critical; /* else a warning */
+    cx_str agent, domain, metric;
+    double value, baseline, deviation;
+    int64_t window_end_ns;  /* alerts are one a (mechanism, agent, domain, metric, day of this) */
+    const cx_str *evidence; /* trace ids, at most CX_DETECT_EVIDENCE_MAX */
+    size_t evidence_count;
+    cx_str recommended_action;
+    cx_json inputs; /* what it was computed from: counts, means, deviations */
+} cx_alert;
+
+typedef struct cx_alerts {
+    const cx_alert *items;
+    size_t count;
+} cx_alerts;
+
+/* Each takes the rows of its window [now - days, now); rows outside are left out.  Alerts come in
+ * a fixed order (domain, agent, metric, time); memory from the arena. */
+CX_RESULT cx_detect_cross_agent(const cx_score_row *rows, size_t count, int64_t now_ns,
+                                cx_arena *arena, cx_alerts *out, cx_err *err);
+CX_RESULT cx_detect_intra_agent(const cx_score_row *rows, size_t count, int64_t now_ns,
+                                cx_arena *arena, cx_alerts *out, cx_err *err);
+CX_RESULT cx_detect_drift(const cx_score_row *rows, size_t count, int64_t now_ns, cx_arena *arena,
+                          cx_alerts *out, cx_err *err);
+CX_RESULT cx_detect_override(const cx_score_row *rows, size_t count, int64_t now_ns,
+                             cx_arena *arena, cx_alerts *out, cx_err *err);
+/* An alert when the report is broken, none when it is indeterminate. */
+CX_RESULT cx_detect_chain(cx_str agent, const cx_chain_report *report, int64_t now_ns,
+                          cx_arena *arena, cx_alerts *out, cx_err *err);
+
+/* As members of an alert's JSON: what `trace.alert` entries hold and `cortex detect --json` shows.
+ * `alert_id` is a digest of what makes it unique. */
+CX_RESULT cx_alert_json(const cx_alert *alert, cx_arena *arena, cx_json *out, cx_err *err);
+
+/* --- capacity --------------------------------------------------------------------------------- */
+
+#define CX_CAPACITY_DAYS 30
+typedef struct cx_capacity_input {
+    const cx_score_row *rows; /* of the agent, last 30 days, the four actions or not */
+    size_t count;
+    const cx_score_row *baseline; /* of the 30 days before */
+    size_t baseline_count;
+    uint64_t received_count; /* all of the 30 days, unverified included */
+    cx_verdict chain;        /* broken -> I_int = 0 */
+    int64_t now_ns;
+} cx_capacity_input;
+
+typedef enum cx_confidence {
+    CX_CONFIDENCE_INSUFFICIENT,
+    CX_CONFIDENCE_LOW,
+    CX_CONFIDENCE_MEDIUM,
+    CX_CONFIDENCE_HIGH
+} cx_confidence;
+
+typedef struct cx_capacity {
+    uint64_t n; /* traces with one of the four actions */
+    cx_confidence confidence;
+    double c, i_int, r, i_inc, s; /* each 0 .. 1 */
+    bool r_known;
+    double score, fragility; /* valid unless insufficient */
+    const char *category;    /* "high_fragility", "moderate", "healthy", "high_capacity" */
+    cx_json inputs;          /* all that went in, by factor */
+} cx_capacity;
+CX_RESULT cx_capacity_compute(const cx_capacity_input *input, cx_arena *arena, cx_capacity *out,
+                              cx_err *err);
+CX_RESULT cx_capacity_json(cx_buf *out, cx_str agent, const cx_capacity *capacity, cx_err *err);
+
+/* --- N_eff ------------------------------------------------------------------------------------ */
+
+typedef struct cx_n_eff {
+    uint64_t rows_used;
+    unsigned columns_used;
+    bool enough; /* >= 20 rows and at least one column left */
+    double participation, entropy;
+    double eigenvalues[17];  /* columns_used of them, descending */
+    const char *columns[17]; /* names of those used */
+} cx_n_eff;
+CX_RESULT cx_n_eff_compute(const cx_score_row *rows, size_t count, cx_arena *arena, cx_n_eff *out,
+                           cx_err *err);
+
+#endif

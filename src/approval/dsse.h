@@ -1,0 +1,50 @@
+/*
+ * dsse.h - Dead Simple Signing Envelopes with Ed25519 (run.md §22): strict reading, the bytes that
+ * are signed, checking.  The library never signs: a caller brings a function that does.
+ *
+ *     {"payloadType", "payload": base64, "signatures": [{"keyid", "sig": base64}]}
+ *
+ * keyid = hex SHA-256 of the 32 bytes of the public key.
+ */
+#ifndef CX_APPROVAL_DSSE_H
+#define CX_APPROVAL_DSSE_H
+
+#include "rules/api.h"
+
+#define CX_RUN_DSSE_BYTES_MAX (UINT32_C(1) << 20)
+#define CX_RUN_DSSE_SIGNATURES_MAX 16
+
+#define CX_RUN_DSSE_ATTESTATION "application/vnd.in-toto+json"
+#define CX_RUN_DSSE_APPROVAL "application/vnd.cortex.approval+json"
+
+typedef struct cx_run_dsse_signature {
+    cx_digest keyid;
+    cx_signature signature;
+} cx_run_dsse_signature;
+
+typedef struct cx_run_dsse {
+    cx_str payload_type;
+    cx_bytes payload;
+    const cx_run_dsse_signature *signatures; /* at least one, keyids distinct */
+    size_t signature_count;
+} cx_run_dsse;
+
+/* Text and bytes live in the arena.  CX_E_FORMAT, CX_E_SYNTAX, CX_E_LIMIT. */
+CX_RESULT cx_run_dsse_read(cx_str text, cx_arena *arena, cx_run_dsse *out, cx_err *err);
+
+/* "DSSEv1" SP len(type) SP type SP len(payload) SP payload. */
+void cx_run_dsse_pae(cx_str payload_type, cx_bytes payload, cx_buf *out);
+cx_digest cx_run_dsse_keyid(const cx_pubkey *key);
+
+/* Whether `key` signed the envelope. */
+CX_RESULT cx_run_dsse_verify(const cx_run_dsse *envelope, const cx_pubkey *key,
+                             const cx_alloc *alloc, bool *out_good, cx_err *err);
+
+/* Signs `message`; the key stays with whoever implements it. */
+typedef cx_status (*cx_run_sign)(void *arg, cx_bytes message, cx_signature *out, cx_err *err);
+
+/* Appends the envelope as a file (§1 R5), signed by `sign` and checked with `key`. */
+CX_RESULT cx_run_dsse_write(cx_str payload_type, cx_bytes payload, const cx_pubkey *key,
+                            cx_run_sign sign, void *sign_arg, cx_buf *out, cx_err *err);
+
+#endif

@@ -1,0 +1,114 @@
+/*
+ * events_read.c - events as they stand in a file (run.md §17).
+ */
+#include "bundle/events.h"
+
+/* All types of §17. */
+static const char *const types[] = {
+    "RUN_CREATED",
+    "SCHEMA_REGISTRY_CHECK",
+    "CONTRACT_VALIDATED",
+    "POLICY_PACK_SELECTED",
+    "POLICY_GATE_RESULT",
+    "STATE_TRANSITION",
+    "WORKTREE_CREATED",
+    "WORKTREE_REMOVED",
+    "LOCK_ACQUIRED",
+    "LOCK_FAILED",
+    "LOCK_RECLAIMED",
+    "LOCK_RELEASED",
+    "INTEGRATED_GATE_RESULT",
+    "MCP_CONCURRENCY_CHECK",
+    "NETWORK_GATE_RESULT",
+    "MCP_TOOL_GATE_RESULT",
+    "MCP_SAMPLING_GATE_RESULT",
+    "TOOL_GATE_RESULT",
+    "SANDBOX_APPLIED",
+    "SANDBOX_DEGRADED",
+    "RUNNER_SELECTED",
+    "RUNNER_STARTED",
+    "RUNNER_FINISHED",
+    "TOOL_INVOCATION",
+    "OUTPUT_SCHEMA_ENFORCED",
+    "TASK_RESULT_RECORDED",
+    "DIFF_GATE_RESULT",
+    "CANDIDATE_COMMITTED",
+    "ROLLBACK_APPLIED",
+    "REVIEWER_GATE_RESULT",
+    "REVIEW_RESULT",
+    "TEST_COMMAND_RESULT",
+    "TEST_RESULT",
+    "FIX_LOOP_TRIGGERED",
+    "FIX_LOOP_EXHAUSTED",
+    "HUMAN_APPROVAL_REQUIRED",
+    "HUMAN_APPROVAL_COMPLETED",
+    "HUMAN_APPROVAL_REJECTED",
+    "HUMAN_APPROVAL_TIMEOUT",
+    "MERGE_APPLIED",
+    "MERGE_REFUSED",
+    "LOG_RECOVERED",
+    "RUN_FINISHED",
+    "gate_failed",
+    "policy_violation",
+};
+
+bool cx_run_event_known(cx_str type)
+{
+    for (size_t i = 0; i < CX_COUNT_OF(types); i++)
+        if (cx_str_is(type, types[i]))
+            return true;
+    return false;
+}
+
+static cx_status text_of(const cx_json *object, const char *name, uint64_t index, cx_str *out,
+                         cx_err *err)
+{
+    *out = cx_json_get_str(object, cx_str_z(name));
+    if (out->data == NULL)
+        return cx_fail(err, CX_E_FORMAT, "event %llu has no text '%s'", (unsigned long long)index,
+                       name);
+    return CX_SUCCESS;
+}
+
+cx_status cx_run_event_parse(cx_str line, uint64_t index, cx_arena *arena, cx_run_event_read *out,
+                             cx_err *err)
+{
+    cx_run_event_read event = {.line = line, .index = index};
+    CX_TRY(cx_run_json_read(line, CX_RUN_EVENT_BYTES_MAX, arena, &event.whole, err));
+    if (event.whole.type != CX_JSON_OBJECT)
+        return cx_fail(err, CX_E_FORMAT, "event %llu is %s, expected an object",
+                       (unsigned long long)index, cx_json_type_name(&event.whole));
+    CX_TRY(text_of(&event.whole, "ts", index, &event.ts, err));
+    CX_TRY(text_of(&event.whole, "level", index, &event.level, err));
+    CX_TRY(text_of(&event.whole, "event_type", index, &event.type, err));
+    CX_TRY(text_of(&event.whole, "run_id", index, &event.run_id, err));
+    CX_TRY(text_of(&event.whole, "trace_id", index, &event.trace_id, err));
+    const cx_json *task = CX_JSON_GET(&event.whole, "task_id");
+    const cx_json *attempt = CX_JSON_GET(&event.whole, "attempt");
+    const cx_json *payload = CX_JSON_GET(&event.whole, "payload");
+    if (task == NULL || (task->type != CX_JSON_STRING && task->type != CX_JSON_NULL))
+        return cx_fail(err, CX_E_FORMAT, "event %llu has no 'task_id' (text or null)",
+                       (unsigned long long)index);
+    if (task->type == CX_JSON_STRING)
+        event.task_id = cx_json_text(task);
+    if (attempt == NULL || (attempt->type != CX_JSON_NULL && !cx_json_is_number(attempt)))
+        return cx_fail(err, CX_E_FORMAT, "event %llu has no 'attempt' (an integer or null)",
+                       (unsigned long long)index);
+    event.has_attempt = cx_json_int64(attempt, &event.attempt);
+    if (payload == NULL || payload->type != CX_JSON_OBJECT)
+        return cx_fail(err, CX_E_FORMAT, "event %llu has no object 'payload'",
+                       (unsigned long long)index);
+    event.payload = *payload;
+    *out = event;
+    return CX_SUCCESS;
+}
+
+bool cx_run_next_line(cx_str *text, cx_str *out_line)
+{
+    const char *end = text->size == 0 ? NULL : memchr(text->data, '\n', text->size);
+    if (end == NULL)
+        return false;
+    *out_line = cx_str_from(text->data, (size_t)(end - text->data));
+    *text = cx_str_from(end + 1, text->size - out_line->size - 1);
+    return true;
+}

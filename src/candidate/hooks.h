@@ -1,0 +1,63 @@
+/*
+ * hooks.h - git hooks of a repository: small scripts that ask `cortex hook <name>`, with the hooks
+ * that were there kept and run after them (run.md §19).
+ */
+#ifndef CX_CANDIDATE_HOOKS_H
+#define CX_CANDIDATE_HOOKS_H
+
+#include "candidate/diff.h"
+#include "bundle/api.h"
+
+typedef enum cx_hook_state {
+    CX_HOOK_ABSENT,
+    CX_HOOK_INSTALLED,
+    CX_HOOK_OUTDATED, /* ours, but not what this program writes */
+    CX_HOOK_FOREIGN   /* somebody else's */
+} cx_hook_state;
+
+typedef struct cx_hook {
+    const char *name; /* "pre-commit", "pre-push" */
+    const char *path; /* absolute */
+    cx_hook_state state;
+    bool chained; /* the hook from before is kept beside it */
+} cx_hook;
+
+#define CX_HOOK_COUNT 2
+
+const char *cx_hook_state_name(cx_hook_state state);
+
+/* `program` is the absolute path of cortex, which the scripts name.  Text lives in the arena. */
+CX_RESULT cx_hooks_status(const cx_git *git, const char *program, cx_arena *arena,
+                          cx_hook out[CX_HOOK_COUNT], cx_err *err);
+/* Installs all of them, or none when one cannot be: CX_E_EXISTS when a foreign hook stands there
+ * and one from before is kept already. */
+CX_RESULT cx_hooks_install(const cx_git *git, const char *program, cx_arena *arena,
+                           cx_hook out[CX_HOOK_COUNT], cx_err *err);
+/* Removes ours and puts back those from before; foreign ones stay. */
+CX_RESULT cx_hooks_remove(const cx_git *git, const char *program, cx_arena *arena,
+                          cx_hook out[CX_HOOK_COUNT], cx_err *err);
+
+/*
+ * What a hook judges by: the contract of the one active run that the work tree's branch belongs to.
+ * Findings "hook_contract" say why there is none; a rejection, no error.
+ */
+typedef struct cx_hook_judgement {
+    cx_run_findings findings;
+    cx_str run_id;
+    cx_str branch;
+} cx_hook_judgement;
+
+typedef struct cx_hook_options {
+    const cx_git *git;
+    const cx_run_store *store;
+    const char *index_file; /* GIT_INDEX_FILE as git gave it to the hook; NULL */
+    cx_str input;           /* pre-push: the lines on standard input */
+} cx_hook_options;
+
+/* Findings list: call cx_run_findings_done.  Text lives in the arena. */
+CX_RESULT cx_hook_pre_commit(const cx_hook_options *options, cx_arena *arena,
+                             cx_hook_judgement *out, cx_err *err);
+CX_RESULT cx_hook_pre_push(const cx_hook_options *options, cx_arena *arena, cx_hook_judgement *out,
+                           cx_err *err);
+
+#endif

@@ -1,0 +1,361 @@
+/*
+ * cmd_lattice_query.c - questions about a history: state why heatmap compare heads show bisect
+ * (lattice.md §8).
+ *
+ * All run the same way: open, verify, find what is asked about, build the states the answer needs,
+ * answer.  The exit code says what verification said (0 holds, 1 does not), because an answer from
+ * a damaged history is an answer about a damaged history.
+ */
+#include <string.h>
+
+#include "cli/cli.h"
+#include "lattice/api.h"
+
+/* What a question needs before it can be answered. */
+typedef struct query {
+    cx_cli *cli;
+    const cx_cli_args *args;
+    const char *path;
+    cx_lattice *lattice;
+    cx_states *states;
+    cx_state_options state_options;
+    cx_answer_options answer;
+    cx_buf out;
+    cx_node targets[2];
+    size_t target_count;
+} query;
+
+/* --- finding what is meant ----------------------------------------------------------------- */
+
+static cx_status find_node(query *q, const char *name, cx_err *err)
+{
+    cx_node node = cx_lattice_find(q->lattice, cx_str_z(name));
+    cx_lattice_node_info info;
+    if (node != CX_NODE_NONE)
+        cx_lattice_node(q->lattice, node, &info);
+    if (node == CX_NODE_NONE || !info.in_graph)
+        return cx_fail(err, CX_E_USAGE,
+                       "found no node '%s', expected a node_id, a hash, or @AGENT for that "
+                       "agent's newest node ('cortex lattice heads' lists them)",
+                       name);
+    q->targets[q->target_count++] = node;
+    return CX_SUCCESS;
+}
+
+static cx_status find_agent(query *q, const char *name, cx_err *err)
+{
+    cx_str head = cx_arena_printf(&q->cli->arena, "@%s", name);
+    if (head.data == NULL)
+        return cx_fail_nomem(err);
+    cx_node node = cx_lattice_find(q->lattice, head);
+    if (node == CX_NODE_NONE)
+        return cx_fail(err, CX_E_USAGE, "found no agent '%s' ('cortex lattice heads' lists them)",
+                       name);
+    q->targets[q->target_count++] = node;
+    return CX_SUCCESS;
+}
+
+/* --- state options ------------------------------------------------------------------------- */
+
+/* AGENT=NUMBER; the locale is never set, so the decimal point is a point. */
+static cx_status parse_priority(const char *text, cx_arena *arena, cx_agent_priority *out,
+                                cx_err *err)
+{
+    const char *equals = strrchr(text, '=');
+    cx_json number;
+    if (equals != NULL && equals != text &&
+        !cx_failed(cx_json_parse_text(cx_str_z(equals + 1), arena, &number, NULL)) &&
+        cx_json_double(&number, &out->priority)) {
+        out->agent = cx_str_from(text, (size_t)(equals - text));
+        return CX_SUCCESS;
+    }
+    return cx_fail(err, CX_E_USAGE, "option --priority: found '%s', expected AGENT=NUMBER", text);
+}
+
+static cx_merge_strategy strategy_named(const char *name)
+{
+    if (name == NULL || strcmp(name, "lww") == 0)
+        return CX_MERGE_LWW;
+    if (strcmp(name, "confidence") == 0)
+        return CX_MERGE_CONFIDENCE;
+    return strcmp(name, "policy") == 0 ? CX_MERGE_POLICY : CX_MERGE_MANUAL;
+}
+
+static cx_status read_state_options(query *q, cx_err *err)
+{
+    const cx_cli_args *args = q->args;
+    const char *base = cx_cli_value(args, "base");
+    q->state_options.strategy = strategy_named(cx_cli_value(args, "strategy"));
+    q->state_options.base_none = base != NULL && strcmp(base, "none") == 0;
+    cx_agent_priority *list =
+        CX_ARENA_ARRAY(&q->cli->arena, cx_agent_priority, args->given_count + 1);
+    if (list == NULL)
+        return cx_fail_nomem(err);
+    const cx_cli_given *given = NULL;
+    while ((given = cx_cli_next(args, "priority", given)) != NULL)
+        CX_TRY(parse_priority(given->values[0], &q->cli->arena,
+                              &list[q->state_options.priority_count++], err));
+    q->state_options.priorities = list;
+    return CX_SUCCESS;
+}
+
+/* --- the run of a question ----------------------------------------------------------------- */
+
+typedef struct question {
+    bool states; /* needs the states of its targets and takes the state options */
+    bool node;   /* its second operand is a node */
+    bool agents; /* its second and third operands are agents */
+    cx_status (*answer)(query *q, cx_err *err);
+} question;
+
+static cx_status verify(query *q, cx_err *err)
+{
+    cx_lattice_report *report = NULL;
+    CX_TRY(cx_lattice_verify(q->lattice, NULL, &report, err));
+    q->answer.verified = cx_lattice_report_verdict(report) == CX_HOLDS;
+    cx_lattice_report_close(report);
+    return CX_SUCCESS;
+}
+
+static cx_status ask(query *q, const question *asked, cx_err *err)
+{
+    CX_TRY(verify(q, err));
+    if (asked->node)
+        CX_TRY(find_node(q, q->args->operands[1], err));
+    for (size_t i = 1; asked->agents && i <= 2; i++)
+        CX_TRY(find_agent(q, q->args->operands[i], err));
+    if (asked->states)
+        CX_TRY(cx_states_open_for(q->lattice, &q->state_options, q->targets, q->target_count,
+                                  &q->states, err));
+    return asked->answer(q, err);
+}
+
+static int run_question(cx_cli *cli, const cx_cli_args *args, const question *asked)
+{
+    cx_err err;
+    query q = {.cli = cli, .args = args, .path = args->operands[0]};
+    q.answer.json = cx_cli_has(args, "json");
+    q.answer.colour = cx_cli_colour(&cli->out, cx_cli_value(args, "color"));
+    if (asked->states && cx_failed(read_state_options(&q, &err)))
+        return cx_cli_misuse(args, err.message);
+    int code;
+    q.lattice = cx_cli_open_lattice(
+        cli, args, q.path, asked->states ? CX_CLI_KEEP_DELTAS : CX_CLI_KEEP_NOTHING, &code);
+    if (q.lattice == NULL)
+        return code;
+    cx_buf_init(&q.out, cli->alloc);
+    if (cx_failed(ask(&q, asked, &err))) {
+        code = cx_cli_fail(cli, q.path, &err, q.answer.json);
+    } else {
+        code = cx_cli_answer(cli, &q.out, q.answer.verified ? CX_EXIT_HOLDS : CX_EXIT_BROKEN);
+        if (!q.answer.verified && !q.answer.json)
+            cx_cli_complain("%s does not hold; 'cortex lattice verify' says why", q.path);
+    }
+    cx_buf_done(&q.out);
+    cx_states_close(q.states);
+    cx_lattice_close(q.lattice);
+    return code;
+}
+
+/* --- the questions ------------------------------------------------------------------------- */
+
+static const cx_cli_operand file_only[] = {{"FILE", CX_CLI_FILE, NULL, false, false}};
+static const cx_cli_operand file_node[] = {{"FILE", CX_CLI_FILE, NULL, false, false},
+                                           {"NODE", CX_CLI_TEXT, NULL, false, false}};
+
+#define OPTION_JSON CX_CLI_OPT_FLAG("json", 0, "One line of canonical JSON instead of text.")
+#define OPTIONS_STATE                                                                          \
+    CX_CLI_OPT("strategy", 0, CX_CLI_CHOICE, "lww|confidence|policy|manual",                   \
+               "How competing values merge where the node does not say itself; default lww."), \
+        CX_CLI_OPT("base", 0, CX_CLI_CHOICE, "lca|none",                                       \
+                   "Merge against the best common ancestors (lca, the default) or two-way "    \
+                   "(none)."),                                                                 \
+        CX_CLI_OPT_MANY("priority", 0, CX_CLI_TEXT, "AGENT=NUMBER",                            \
+                        "Priority of an agent for --strategy policy; others have 0. May be "   \
+                        "repeated.")
+
+#define EXITS                                                          \
+    "0 answered, and the lattice holds\n"                              \
+    "1 answered, but the lattice does not hold (\"verified\":false)\n" \
+    "2 usage error, or an unknown node or agent\n"                     \
+    "3 unreadable, or a cycle is in the way of the answer"
+
+#define COMMAND(symbol, words, what, text, operand_list, option_list, sample, function) \
+    const cx_cli_command symbol = {                                                     \
+        .name = words,                                                                  \
+        .purpose = what,                                                                \
+        .about = text,                                                                  \
+        .operands = operand_list,                                                       \
+        .operand_count = CX_COUNT_OF(operand_list),                                     \
+        .options = option_list,                                                         \
+        .option_count = CX_COUNT_OF(option_list),                                       \
+        .exits = EXITS,                                                                 \
+        .example = sample,                                                              \
+        .run = function,                                                                \
+    }
+
+/* state */
+
+static cx_status answer_state(query *q, cx_err *err)
+{
+    return cx_lattice_answer_state(&q->out, q->states, q->targets[0],
+                                   cx_cli_has(q->args, "inherited"), &q->answer, err);
+}
+
+static int run_state(cx_cli *cli, const cx_cli_args *args)
+{
+    static const question asked = {.states = true, .node = true, .answer = answer_state};
+    return run_question(cli, args, &asked);
+}
+
+static const cx_cli_option state_options[] = {
+    CX_CLI_OPT_FLAG("inherited", 0, "The state before the node's own changes."), OPTIONS_STATE,
+    OPTION_JSON, CX_CLI_OPTIONS_READING, CX_CLI_OPTIONS_COMMON};
+
+COMMAND(cx_cli_lattice_state, "lattice state", "what an agent knew at a node",
+        "Rebuilds memory, beliefs, goals and context at NODE from everything before it, merging "
+        "branches where they meet. NODE is a node_id, a hash, or @AGENT for that agent's newest "
+        "node. Merges that could not be decided (strategy manual) are listed as conflicts.",
+        file_node, state_options, "cortex lattice state history.jsonl @coder", run_state);
+
+/* why */
+
+static cx_status answer_why(query *q, cx_err *err)
+{
+    const char *section = cx_cli_value(q->args, "section");
+    return cx_lattice_answer_why(&q->out, q->states, q->targets[0], cx_str_z(q->args->operands[2]),
+                                 cx_str_z(section == NULL ? "" : section), &q->answer, err);
+}
+
+static int run_why(cx_cli *cli, const cx_cli_args *args)
+{
+    static const question asked = {.states = true, .node = true, .answer = answer_why};
+    return run_question(cli, args, &asked);
+}
+
+static const cx_cli_operand why_operands[] = {{"FILE", CX_CLI_FILE, NULL, false, false},
+                                              {"NODE", CX_CLI_TEXT, NULL, false, false},
+                                              {"KEY", CX_CLI_TEXT, NULL, false, false}};
+static const cx_cli_option why_options[] = {
+    CX_CLI_OPT("section", 0, CX_CLI_CHOICE, "memory|beliefs", "Look only there; default both."),
+    OPTIONS_STATE, OPTION_JSON, CX_CLI_OPTIONS_READING, CX_CLI_OPTIONS_COMMON};
+
+COMMAND(cx_cli_lattice_why, "lattice why", "every change that led to a value",
+        "Lists, newest first, each node before NODE (and NODE itself) that changed KEY, a "
+        "top-level key of memory or beliefs: who, from what, to what, and whether by its own "
+        "doing (delta) or because branches met (merge). It shows recorded changes, not causes.",
+        why_operands, why_options, "cortex lattice why history.jsonl @coder refund_limit", run_why);
+
+/* heatmap */
+
+static cx_status answer_heatmap(query *q, cx_err *err)
+{
+    return cx_lattice_answer_heatmap(&q->out, q->lattice, &q->answer, err);
+}
+
+static int run_heatmap(cx_cli *cli, const cx_cli_args *args)
+{
+    static const question asked = {.answer = answer_heatmap};
+    return run_question(cli, args, &asked);
+}
+
+static const cx_cli_option plain_options[] = {OPTION_JSON, CX_CLI_OPTIONS_READING,
+                                              CX_CLI_OPTIONS_COMMON};
+
+COMMAND(cx_cli_lattice_heatmap, "lattice heatmap", "the nodes where histories part most",
+        "Lists the nodes with more than one child, most children first: the places where one "
+        "decision or observation spread to several branches.",
+        file_only, plain_options, "cortex lattice heatmap history.jsonl", run_heatmap);
+
+/* compare */
+
+static cx_status answer_compare(query *q, cx_err *err)
+{
+    return cx_lattice_answer_compare(&q->out, q->states, cx_str_z(q->args->operands[1]),
+                                     cx_str_z(q->args->operands[2]), &q->answer, err);
+}
+
+static int run_compare(cx_cli *cli, const cx_cli_args *args)
+{
+    static const question asked = {.states = true, .agents = true, .answer = answer_compare};
+    return run_question(cli, args, &asked);
+}
+
+static const cx_cli_operand compare_operands[] = {{"FILE", CX_CLI_FILE, NULL, false, false},
+                                                  {"AGENT_A", CX_CLI_TEXT, NULL, false, false},
+                                                  {"AGENT_B", CX_CLI_TEXT, NULL, false, false}};
+static const cx_cli_option compare_options[] = {OPTIONS_STATE, OPTION_JSON, CX_CLI_OPTIONS_READING,
+                                                CX_CLI_OPTIONS_COMMON};
+
+COMMAND(cx_cli_lattice_compare, "lattice compare", "where two agents part, and how they differ",
+        "Shows the last node both agents' lines share, what each did since, the best common "
+        "ancestors of both newest nodes through all parents, and where their states differ.",
+        compare_operands, compare_options, "cortex lattice compare history.jsonl coder reviewer",
+        run_compare);
+
+/* heads */
+
+static cx_status answer_heads(query *q, cx_err *err)
+{
+    return cx_lattice_answer_heads(&q->out, q->lattice, &q->answer, err);
+}
+
+static int run_heads(cx_cli *cli, const cx_cli_args *args)
+{
+    static const question asked = {.answer = answer_heads};
+    return run_question(cli, args, &asked);
+}
+
+COMMAND(cx_cli_lattice_heads, "lattice heads", "each agent's newest node",
+        "Lists every agent with its newest node: the names that @AGENT stands for elsewhere.",
+        file_only, plain_options, "cortex lattice heads history.jsonl", run_heads);
+
+/* show */
+
+static cx_status answer_show(query *q, cx_err *err)
+{
+    return cx_lattice_answer_show(&q->out, q->lattice, q->targets[0], &q->answer, err);
+}
+
+static int run_show(cx_cli *cli, const cx_cli_args *args)
+{
+    static const question asked = {.node = true, .answer = answer_show};
+    return run_question(cli, args, &asked);
+}
+
+COMMAND(cx_cli_lattice_show, "lattice show", "one node, in full",
+        "Shows a node as it was recorded, with its resolved parents and its children. NODE is a "
+        "node_id, a hash, or @AGENT for that agent's newest node.",
+        file_node, plain_options, "cortex lattice show history.jsonl @planner", run_show);
+
+/* bisect */
+
+static cx_status answer_bisect(query *q, cx_err *err)
+{
+    cx_predicate predicate;
+    cx_err parse_err;
+    if (cx_failed(cx_predicate_parse(cx_str_z(q->args->operands[2]), &q->cli->arena, &predicate,
+                                     &parse_err)))
+        return cx_fail(err, CX_E_USAGE, "predicate '%s': %s", q->args->operands[2],
+                       parse_err.message);
+    return cx_lattice_answer_bisect(&q->out, q->states, q->targets[0], &predicate, &q->answer, err);
+}
+
+static int run_bisect(cx_cli *cli, const cx_cli_args *args)
+{
+    static const question asked = {.states = true, .node = true, .answer = answer_bisect};
+    return run_question(cli, args, &asked);
+}
+
+static const cx_cli_operand bisect_operands[] = {{"FILE", CX_CLI_FILE, NULL, false, false},
+                                                 {"NODE", CX_CLI_TEXT, NULL, false, false},
+                                                 {"PREDICATE", CX_CLI_TEXT, NULL, false, false}};
+
+COMMAND(cx_cli_lattice_bisect, "lattice bisect", "the first node where something became true",
+        "Walks the line from the start to NODE and names the first node whose state makes the "
+        "predicate true, and each later node where that changes.\n\n"
+        "PREDICATE is a JSON pointer into the state, alone (it is there) or followed by =VALUE, "
+        "!=VALUE, <N, <=N, >N, >=N, or ~TEXT (the string holds TEXT). VALUE is JSON, or plain "
+        "text when it is no JSON. Quote it for the shell.",
+        bisect_operands, compare_options,
+        "cortex lattice bisect history.jsonl @coder '/memory/refund_limit>=50000'", run_bisect);

@@ -1,0 +1,41 @@
+/*
+ * checkpoint.h - signed statements about a journal: what all that sign one share.
+ *
+ *   S1  Nothing is signed under an origin that does not follow from the checkpoint signed last
+ *       under it, which is kept in the home's keys/ folder.
+ */
+#ifndef CX_CLI_CHECKPOINT_H
+#define CX_CLI_CHECKPOINT_H
+
+#include "cli/ledger/ledger.h"
+#include "cli/signer.h"
+
+#define CX_CLI_OPTION_ORIGIN                                                                   \
+    CX_CLI_OPT("origin", 0, CX_CLI_TEXT, "NAME",                                               \
+               "What the log is called; default the signing key's name, else the name of the " \
+               "home's folder, '/', the actor.")
+
+/* A checkpoint as people keep it: a signed note, or the three lines alone. */
+typedef struct cx_cli_kept_checkpoint {
+    cx_checkpoint checkpoint;
+    cx_bytes bytes;
+    bool is_note;
+} cx_cli_kept_checkpoint;
+/* CX_E_FORMAT "BadNote". */
+CX_RESULT cx_cli_take_checkpoint(cx_cli *cli, const char *path, cx_cli_kept_checkpoint *out,
+                                 cx_err *err);
+
+/* The origin that options and key (NULL = none) name, checked. */
+CX_RESULT cx_cli_take_origin(cx_cli_ledger *l, const cx_cli_signer *signer, cx_str *out,
+                             cx_err *err);
+
+/* The actor's journal as it is now; CX_E_UNSUPPORTED "SchemeUnsupported". */
+CX_RESULT cx_cli_checkpoint_now(cx_cli_ledger *l, cx_str origin, cx_checkpoint *out, cx_err *err);
+/* CX_E_CONFLICT "Truncated" or "Forked" when the journal does not follow from `older`. */
+CX_RESULT cx_cli_check_follows(cx_cli_ledger *l, const cx_checkpoint *older,
+                               const cx_checkpoint *now, cx_consistency *out_proof, cx_err *err);
+/* The signed note, appended.  S1; the home must be open for writing. */
+CX_RESULT cx_cli_checkpoint_sign(cx_cli_ledger *l, const cx_checkpoint *now, cx_cli_signer *signer,
+                                 cx_buf *out, cx_err *err);
+
+#endif

@@ -1,0 +1,153 @@
+/*
+ * cmd_checkpoint.c - `cortex checkpoint`: a statement about the journal for somebody to keep.
+ */
+#include <string.h>
+
+#include "cli/ledger/checkpoint.h"
+#include "ledger/api.h"
+
+typedef struct state {
+    cx_cli_signer signer;
+    bool has_signer;
+    bool has_older;
+    cx_cli_kept_checkpoint older;
+} state;
+
+static cx_status prepare(cx_cli_ledger *l, void *arg, cx_err *err)
+{
+    state *s = arg;
+    const char *older = cx_cli_value(l->args, "consistency-from");
+    s->has_older = older != NULL;
+    if (cx_cli_has(l->args, "proof") && older == NULL)
+        return cx_fail(err, CX_E_USAGE, "--proof FILE needs --consistency-from OLD");
+    if (older != NULL)
+        CX_TRY(cx_cli_take_checkpoint(l->cli, older, &s->older, err));
+    if (!cx_cli_signer_wanted(l->args))
+        return CX_SUCCESS;
+    CX_TRY(cx_cli_signer_open(l->cli, l->args, &s->signer, err));
+    s->has_signer = true;
+    return CX_SUCCESS;
+}
+
+static cx_status write_proof(cx_cli_ledger *l, const cx_consistency *proof, cx_err *err)
+{
+    const char *path = cx_cli_value(l->args, "proof");
+    if (path == NULL)
+        return CX_SUCCESS;
+    cx_buf bytes;
+    cx_buf_init(&bytes, l->cli->alloc);
+    cx_consistency_encode(proof, &bytes);
+    cx_cli_file file;
+    cx_status status = cx_buf_check(&bytes, err);
+    if (!cx_failed(status))
+        status = cx_cli_file_begin(&file, l->cli->io, path, err);
+    if (!cx_failed(status)) {
+        status = cx_cli_file_write(&file, cx_buf_bytes(&bytes), err);
+        if (cx_failed(status))
+            cx_cli_file_abort(&file);
+        else
+            status = cx_cli_file_commit(&file, err);
+    }
+    cx_buf_done(&bytes);
+    return status;
+}
+
+static cx_status check_older(cx_cli_ledger *l, const state *s, const cx_checkpoint *now,
+                             cx_err *err)
+{
+    cx_consistency proof;
+    if (!s->has_older)
+        return CX_SUCCESS;
+    CX_TRY(cx_cli_check_follows(l, &s->older.checkpoint, now, &proof, err));
+    CX_TRY(write_proof(l, &proof, err));
+    if (!l->json)
+        cx_cli_complain("consistent: the first %llu of %llu entries are unchanged",
+                        (unsigned long long)s->older.checkpoint.size,
+                        (unsigned long long)now->size);
+    return CX_SUCCESS;
+}
+
+static cx_status answer_json(cx_cli_ledger *l, const state *s, const cx_checkpoint *now,
+                             cx_str note, cx_err *err)
+{
+    cx_json_list json = cx_json_list_begin(l->arena);
+    cx_cli_put_str(&json, "actor", l->actor);
+    cx_cli_put_str(&json, "checkpoint", note);
+    if (s->has_older)
+        cx_cli_put_uint(&json, "consistent_from", s->older.checkpoint.size);
+    else
+        cx_cli_put_null(&json, "consistent_from");
+    cx_cli_put_str(&json, "origin", now->origin);
+    cx_cli_put_digest(&json, "root", &now->root);
+    cx_cli_put_bool(&json, "signed", s->has_signer);
+    cx_cli_put_uint(&json, "size", now->size);
+    return cx_cli_end_json(&json, &l->out, err);
+}
+
+static cx_status work(cx_cli_ledger *l, void *arg, cx_err *err)
+{
+    state *s = arg;
+    cx_checkpoint now;
+    cx_str origin;
+    cx_buf note;
+    CX_TRY(cx_cli_take_origin(l, s->has_signer ? &s->signer : NULL, &origin, err));
+    CX_TRY(cx_cli_checkpoint_now(l, origin, &now, err));
+    CX_TRY(check_older(l, s, &now, err));
+    cx_buf_init(&note, l->cli->alloc);
+    cx_status status = CX_SUCCESS;
+    if (s->has_signer)
+        status = cx_cli_checkpoint_sign(l, &now, &s->signer, &note, err);
+    else
+        cx_checkpoint_text(&now, &note);
+    if (!cx_failed(status))
+        status = cx_buf_check(&note, err);
+    if (!cx_failed(status) && cx_cli_has(l->args, "output"))
+        status = cx_cli_deliver(l->cli, l->args, cx_buf_bytes(&note), err);
+    else if (!cx_failed(status) && !l->json)
+        cx_cli_out_write_exact(&l->cli->out, cx_buf_bytes(&note));
+    if (!cx_failed(status) && l->json)
+        status = answer_json(l, s, &now, cx_buf_str(&note), err);
+    cx_buf_done(&note);
+    return status;
+}
+
+static int run(cx_cli *cli, const cx_cli_args *args)
+{
+    /* Signing keeps what was signed: that is a write, and two must not sign at once. */
+    static const cx_cli_job signs = {CX_CLI_SIGN, false, prepare, work};
+    static const cx_cli_job shows = {CX_CLI_READ, false, prepare, work};
+    state s = {.has_signer = false};
+    int code = cx_cli_run_job(cli, args, cx_cli_signer_wanted(args) ? &signs : &shows, &s);
+    cx_cli_signer_done(&s.signer);
+    return code;
+}
+
+static const cx_cli_option options[] = {
+    CX_CLI_OPTIONS_SIGNER,
+    CX_CLI_OPTION_ORIGIN,
+    CX_CLI_OPT("consistency-from", 0, CX_CLI_FILE, "OLD",
+               "A checkpoint kept from earlier: the journal must follow from it."),
+    CX_CLI_OPT("proof", 0, CX_CLI_FILE, "FILE",
+               "Write the consistency proof from OLD to FILE, for 'cortex-verify'."),
+    CX_CLI_OPTION_OUTPUT("the checkpoint"),
+    CX_CLI_OPTIONS_LEDGER,
+    CX_CLI_OPTIONS_COMMON};
+
+const cx_cli_command cx_cli_checkpoint = {
+    .name = "checkpoint",
+    .purpose = "a statement about the journal for somebody else to keep",
+    .about =
+        "Prints origin, size and root of the actor's journal as a C2SP checkpoint; with --sign "
+        "or --signer as a signed note. Whoever keeps one can later show with 'cortex verify "
+        "--home DIR --checkpoint NOTE' whether the journal was cut or rewritten.\n\n"
+        "A checkpoint that does not follow from the one signed last under its origin is not "
+        "signed.",
+    .options = options,
+    .option_count = CX_COUNT_OF(options),
+    .exits = "0 printed\n"
+             "1 the journal does not follow from OLD, or from the checkpoint signed last\n"
+             "2 usage error, no such actor, or not a cortex-1 journal\n"
+             "3 it could not be made: no home, unreadable, the signer failed",
+    .example = "cortex checkpoint --sign ~/keys/cortex.key -o checkpoint.txt",
+    .run = run,
+};

@@ -1,0 +1,196 @@
+/*
+ * cmd_init.c - `cortex init`: making a home, and inside of a git repository what runs need there.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/run/init_repo.h"
+#include "cli/ledger/ledger.h"
+
+static int run(cx_cli *cli, const cx_cli_args *args);
+
+static const cx_cli_operand operands[] = {{"DIR", CX_CLI_FILE, NULL, true, false}};
+
+static const cx_cli_option options[] = {
+    CX_CLI_OPT("scheme", 0, CX_CLI_CHOICE, "cortex-1|matrix-1",
+               "How the home commits to what it holds: cortex-1 (the default) is what "
+               "transparency-log tools read; matrix-1 is byte for byte that of the older system. "
+               "It never changes."),
+    CX_CLI_OPT("segment-size", 0, CX_CLI_SIZE, "SIZE",
+               "Size of the log's first file, 64K at least; default 64M. The room is taken at "
+               "once."),
+    CX_CLI_OPT_FLAG("no-repo", 0, "Leave the git repository alone that this is run in."),
+    CX_CLI_OPTION_HOME, CX_CLI_OPTION_JSON, CX_CLI_OPTIONS_COMMON};
+
+const cx_cli_command cx_cli_init = {
+    .name = "init",
+    .purpose = "make a home: the place where everything is recorded",
+    .about = "Makes the folder DIR (or the one --home and the environment name) with an empty log. "
+             "From then on 'cortex memory write' and the others record there, each actor in a "
+             "journal of its own, and 'cortex roots' says the 32 bytes that all of it comes to.\n\n"
+             "Inside of a git repository it also makes what governed runs need: the runtime root "
+             "(.runtime-cache/cortexpilot, or $CORTEXPILOT_RUNTIME_ROOT), its line in .gitignore, "
+             "and the files of policies/ and schemas/ to commit. A file that is there already is "
+             "never changed, and a home that is there already is used.",
+    .operands = operands,
+    .operand_count = CX_COUNT_OF(operands),
+    .options = options,
+    .option_count = CX_COUNT_OF(options),
+    .exits = "0 made\n1 there is a home already, and no repository to prepare\n2 usage error\n3 it could not be made",
+    .example = "cortex init ~/.local/share/cortex",
+    .run = run,
+};
+
+/* Makes the folders above `path` that are missing. */
+static cx_status make_parents(cx_cli *cli, const char *path, cx_err *err)
+{
+    cx_str copy = cx_arena_printf(&cli->arena, "%s", path);
+    char *text = copy.data == NULL ? NULL : cx_arena_push(&cli->arena, copy.size + 1, 1);
+    if (text == NULL)
+        return cx_fail_nomem(err);
+    memcpy(text, copy.data, copy.size + 1);
+    for (char *at = text + 1; *at != 0; at++) {
+        if (*at != '/' || at[1] == 0)
+            continue;
+        *at = 0;
+        int failed = cli->io->mkdir(cli->io, text);
+        cx_file folder;
+        if (failed != 0 && cli->io->open(cli->io, text, CX_IO_READ | CX_IO_DIRECTORY, &folder) != 0)
+            return cx_fail_os(err, -failed, "cannot make the folder %s", text);
+        if (failed != 0)
+            (void)cli->io->close(cli->io, folder);
+        *at = '/';
+    }
+    return CX_SUCCESS;
+}
+
+static cx_status make(cx_cli *cli, const cx_cli_args *args, const char **out_path,
+                      cx_scheme *out_scheme, cx_err *err)
+{
+    const char *scheme = cx_cli_value(args, "scheme");
+    if (args->operand_count == 1 && cx_cli_has(args, "home"))
+        return cx_fail(err, CX_E_USAGE, "expected either DIR or --home DIR");
+    if (args->operand_count == 1)
+        *out_path = args->operands[0];
+    else
+        CX_TRY(cx_cli_home_path(cli, args, out_path, err));
+    *out_scheme = CX_SCHEME_CORTEX_1;
+    if (scheme != NULL && !cx_scheme_parse(cx_str_z(scheme), out_scheme))
+        return cx_fail(err, CX_E_USAGE, "option --scheme: there is no scheme '%s'", scheme);
+    cx_home_options home = cx_cli_home_options(cli, CX_CLI_WRITE, NULL);
+    home.segment_bytes = cx_cli_number(args, "segment-size", 0);
+    CX_TRY(cx_cli_outside_homes(cli->io, *out_path, err));
+    CX_TRY(make_parents(cli, *out_path, err));
+    cx_status status = cx_home_create(*out_path, *out_scheme, &home, err);
+    if (status.code != CX_E_EXISTS)
+        return status;
+    return cx_fail(err, CX_E_EXISTS,
+                   "there is a home at %s already, and nothing was changed; 'cortex status' shows "
+                   "it",
+                   *out_path);
+}
+
+/* What one init did. */
+typedef struct init_done {
+    const char *path; /* of the home */
+    cx_scheme scheme;
+    bool made; /* false: there was a home already, which is fine inside of a repository */
+    cx_cli_prepared repo;
+} init_done;
+
+static cx_status put_home(cx_cli *cli, const init_done *done, cx_str *out, cx_err *err)
+{
+    char *real = realpath(done->path, NULL);
+    *out = cx_arena_copy_str(&cli->arena, cx_str_z(real == NULL ? done->path : real));
+    free(real);
+    return out->data == NULL ? cx_fail_nomem(err) : CX_SUCCESS;
+}
+
+static cx_status answer_json(cx_cli *cli, const init_done *done, cx_str home, cx_buf *out,
+                             cx_err *err)
+{
+    const cx_cli_prepared *repo = &done->repo;
+    cx_json_list json = cx_json_list_begin(&cli->arena);
+    cx_cli_put_str(&json, "home", home);
+    if (done->made)
+        cx_cli_put_str(&json, "scheme", cx_scheme_name(done->scheme));
+    if (repo->prepared) {
+        cx_cli_put_bool(&json, "home_made", done->made);
+        cx_cli_put_str(&json, "runtime_root", cx_str_z(repo->root));
+        cx_cli_put_texts(&json, "created", repo->created.items, repo->created.count);
+        cx_cli_put_str(&json, "gitignore", cx_str_z(repo->gitignore));
+        cx_cli_put_texts(&json, "policies", repo->policies.items, repo->policies.count);
+        cx_cli_put_texts(&json, "schemas", repo->schemas.items, repo->schemas.count);
+    }
+    return cx_cli_end_json(&json, out, err);
+}
+
+static void answer_text(const init_done *done, cx_str home, cx_buf *out)
+{
+    const cx_cli_prepared *repo = &done->repo;
+    cx_buf_add_z(out, done->made ? "made " : "found the home ");
+    cx_cli_add_text(out, home);
+    if (done->made)
+        cx_buf_printf(out, " (%.*s)", (int)cx_scheme_name(done->scheme).size,
+                      cx_scheme_name(done->scheme).data);
+    cx_buf_add_byte(out, '\n');
+    if (!repo->prepared)
+        return;
+    cx_buf_add_z(out, "runs are kept in ");
+    cx_cli_add_text(out, cx_str_z(repo->root));
+    cx_buf_add_byte(out, '\n');
+    for (size_t i = 0; i < repo->created.count; i++) {
+        cx_buf_add_z(out, "made ");
+        cx_cli_add_text(out, repo->created.items[i]);
+        cx_buf_add_byte(out, '\n');
+    }
+    if (strcmp(repo->gitignore, "refused") == 0)
+        cx_buf_add_z(out, "git does not ignore the runtime root, and .gitignore could not be "
+                          "changed: add .runtime-cache/ to it\n");
+    if (repo->policies.count != 0)
+        cx_buf_add_z(out, "commit policies/ and schemas/: runs read them from the baseline\n");
+}
+
+/* Home first: what cannot be recorded need not be prepared. */
+static cx_status init(cx_cli *cli, const cx_cli_args *args, init_done *done, cx_err *err)
+{
+    cx_err own = {0};
+    cx_status status = make(cli, args, &done->path, &done->scheme, &own);
+    done->made = !cx_failed(status);
+    if (cx_failed(status) && status.code != CX_E_EXISTS) {
+        *err = own;
+        return status;
+    }
+    if (!cx_cli_has(args, "no-repo")) {
+        cx_status prepared = cx_cli_prepare_repo(cli, &done->repo, err);
+        if (prepared.code == CX_E_EXISTS) /* something in the way, not a home that is there */
+            return (cx_status){err->code = CX_E_IO};
+        CX_TRY(prepared);
+    }
+    if (!done->made && !done->repo.prepared) {
+        *err = own;
+        return status;
+    }
+    return CX_SUCCESS;
+}
+
+static int run(cx_cli *cli, const cx_cli_args *args)
+{
+    cx_err err = {0};
+    init_done done = {.path = "", .scheme = CX_SCHEME_CORTEX_1};
+    cx_str home = CX_STR("");
+    cx_buf out;
+    cx_buf_init(&out, cli->alloc);
+    cx_status status = init(cli, args, &done, &err);
+    if (!cx_failed(status))
+        status = put_home(cli, &done, &home, &err);
+    if (!cx_failed(status) && cx_cli_has(args, "json"))
+        status = answer_json(cli, &done, home, &out, &err);
+    else if (!cx_failed(status))
+        answer_text(&done, home, &out);
+    int code = cx_failed(status) ? cx_cli_ledger_fail(cli, args, &err)
+                                 : cx_cli_answer(cli, &out, CX_EXIT_HOLDS);
+    cx_cli_prepared_done(cli, &done.repo);
+    cx_buf_done(&out);
+    return code;
+}

@@ -1,0 +1,190 @@
+/*
+ * cmd_log.c - `cortex log`: the journal as it was written; `cortex append`: an entry of one's own.
+ */
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/ledger/entry_view.h"
+
+enum { LAST_DEFAULT = 20, FOLLOW_PAUSE_US = 500000 };
+
+typedef struct state {
+    uint64_t next; /* the entry to show next */
+    const char *kind;
+} state;
+
+/* --kind write, or --kind trace for all kinds that begin with "trace." */
+static bool is_wanted(const state *s, cx_str kind)
+{
+    if (s->kind == NULL)
+        return true;
+    size_t size = strlen(s->kind);
+    return kind.size >= size && memcmp(kind.data, s->kind, size) == 0 &&
+           (kind.size == size || kind.data[size] == '.');
+}
+
+/* One line on standard output, at once: a follower waits for it. */
+static cx_status show(cx_cli_ledger *l, const cx_entry_view *view, cx_err *err)
+{
+    cx_buf_clear(&l->out);
+    if (l->json) {
+        cx_json_list json = cx_json_list_begin(l->arena);
+        cx_cli_put_str(&json, "actor", l->actor);
+        CX_TRY(cx_cli_entry_json(view, &json, err));
+        CX_TRY(cx_cli_end_json(&json, &l->out, err));
+    } else {
+        CX_TRY(cx_cli_entry_line(view, l->arena, &l->out, err));
+    }
+    CX_TRY(cx_buf_check(&l->out, err));
+    cx_cli_out_write(&l->cli->out, cx_buf_str(&l->out));
+    cx_buf_clear(&l->out);
+    return CX_SUCCESS;
+}
+
+static cx_status show_until(cx_cli_ledger *l, state *s, uint64_t end, cx_err *err)
+{
+    for (; s->next < end && !l->cli->out.failed; s->next++) {
+        cx_arena_mark mark = cx_arena_mark_now(l->arena);
+        cx_entry_view view;
+        CX_TRY(cx_home_entry(l->home, l->actor, s->next, l->arena, &view, err));
+        if (is_wanted(s, view.entry.kind))
+            CX_TRY(show(l, &view, err));
+        cx_arena_reset(l->arena, mark);
+    }
+    return CX_SUCCESS;
+}
+
+/* A home opened for reading shows what was there then: a follower opens it again and again. */
+static cx_status follow(cx_cli_ledger *l, state *s, cx_err *err)
+{
+    const cx_home_options options = cx_cli_home_options(l->cli, CX_CLI_READ, NULL);
+    while (!l->cli->out.failed) {
+        cx_actor_info actor;
+        (void)usleep(FOLLOW_PAUSE_US);
+        cx_home *home = l->home;
+        l->home = NULL;
+        CX_TRY(cx_home_close(home, err));
+        CX_TRY(cx_home_open(l->path, &options, &l->home, err));
+        CX_TRY(cx_home_actor(l->home, l->actor, &actor, err));
+        CX_TRY(show_until(l, s, actor.entry_count, err));
+    }
+    return CX_SUCCESS;
+}
+
+static cx_status work(cx_cli_ledger *l, void *arg, cx_err *err)
+{
+    state *s = arg;
+    cx_actor_info actor;
+    uint64_t last = cx_cli_number(l->args, "last", LAST_DEFAULT);
+    CX_TRY(cx_home_actor(l->home, l->actor, &actor, err));
+    if (s->kind != NULL && !cx_entry_kind_ok(cx_str_z(s->kind)))
+        return cx_fail(err, CX_E_USAGE,
+                       "option --kind: found '%s', expected a kind such as write or "
+                       "trace.received, or what comes before its dot",
+                       s->kind);
+    if (cx_cli_has(l->args, "from"))
+        s->next = cx_cli_number(l->args, "from", 0);
+    else if (!cx_cli_has(l->args, "all") && actor.entry_count > last)
+        s->next = actor.entry_count - last;
+    CX_TRY(show_until(l, s, actor.entry_count, err));
+    return cx_cli_has(l->args, "follow") ? follow(l, s, err) : CX_SUCCESS;
+}
+
+static int run_log(cx_cli *cli, const cx_cli_args *args)
+{
+    static const cx_cli_job job = {CX_CLI_READ, false, NULL, work};
+    state s = {.kind = cx_cli_value(args, "kind")};
+    if (cx_cli_has(args, "from") + cx_cli_has(args, "all") + cx_cli_has(args, "last") > 1)
+        return cx_cli_misuse(args, "expected at most one of --last, --from, --all");
+    return cx_cli_run_job(cli, args, &job, &s);
+}
+
+static const cx_cli_option log_options[] = {
+    CX_CLI_OPT("last", 'n', CX_CLI_COUNT, "N", "The newest N entries; default 20."),
+    CX_CLI_OPT("from", 0, CX_CLI_COUNT, "SEQ", "From this entry on."),
+    CX_CLI_OPT_FLAG("all", 0, "From the first entry on."),
+    CX_CLI_OPT("kind", 0, CX_CLI_TEXT, "KIND",
+               "Only entries of this kind, or of the kinds below it ('trace' shows trace.received "
+               "and the others)."),
+    CX_CLI_OPT_FLAG("follow", 'f', "Then go on with what is written, until stopped."),
+    CX_CLI_OPTION_HOME,
+    CX_CLI_OPTION_ACTOR,
+    CX_CLI_OPT_FLAG("json", 0, "One JSON object a line, one line an entry."),
+    CX_CLI_OPTIONS_COMMON};
+
+const cx_cli_command cx_cli_log = {
+    .name = "log",
+    .purpose = "the journal, entry by entry",
+    .about = "Shows the actor's entries in order: number, time, kind, who, and what about. Nothing "
+             "is ever changed or taken out; content that was erased is said to be so.",
+    .options = log_options,
+    .option_count = CX_COUNT_OF(log_options),
+    .exits = CX_CLI_EXITS_READ,
+    .example = "cortex log --follow --kind write",
+    .run = run_log,
+};
+
+/* --- append -------------------------------------------------------------------------------------
+ */
+
+static cx_status prepare_append(cx_cli_ledger *l, void *arg, cx_err *err)
+{
+    const char *kind = l->args->operands[0];
+    if (!cx_entry_kind_ok(cx_str_z(kind)) ||
+        (strcmp(kind, "raw") != 0 && strchr(kind, '.') == NULL))
+        return cx_fail(err, CX_E_USAGE,
+                       "KIND: found '%s', expected raw, or words of a-z, 0-9, _ with dots between "
+                       "them such as note.deploy",
+                       kind);
+    return cx_cli_take_text(l->cli, l->args->operands[1], arg, err);
+}
+
+static cx_status do_append(cx_cli_ledger *l, void *arg, cx_err *err)
+{
+    const cx_bytes *payload = arg;
+    const char *by = cx_cli_value(l->args, "by");
+    uint64_t seq;
+    CX_TRY(cx_memory_raw(l->memory, cx_str_z(l->args->operands[0]), *payload,
+                         cx_cli_has(l->args, "committed"), by == NULL ? l->actor : cx_str_z(by),
+                         &seq, err));
+    if (!l->json) {
+        cx_buf_printf(&l->out, "%llu\n", (unsigned long long)seq);
+        return CX_SUCCESS;
+    }
+    cx_json_list json = cx_json_list_begin(l->arena);
+    cx_cli_put_str(&json, "actor", l->actor);
+    cx_cli_put_str(&json, "kind", cx_str_z(l->args->operands[0]));
+    cx_cli_put_uint(&json, "seq", seq);
+    return cx_cli_end_json(&json, &l->out, err);
+}
+
+static int run_append(cx_cli *cli, const cx_cli_args *args)
+{
+    static const cx_cli_job job = {CX_CLI_WRITE, true, prepare_append, do_append};
+    cx_bytes payload;
+    return cx_cli_run_job(cli, args, &job, &payload);
+}
+
+static const cx_cli_operand append_operands[] = {{"KIND", CX_CLI_TEXT, NULL, false, false},
+                                                 {"PAYLOAD", CX_CLI_TEXT, NULL, false, false}};
+
+static const cx_cli_option append_options[] = {
+    CX_CLI_OPT_FLAG("committed", 0,
+                    "The journal holds only a salted hash of the payload, which stands beside it "
+                    "and can be destroyed with 'cortex erase SEQ'."),
+    CX_CLI_OPT("by", 0, CX_CLI_TEXT, "NAME", "Who writes; default the actor."),
+    CX_CLI_OPTIONS_LEDGER, CX_CLI_OPTIONS_COMMON};
+
+const cx_cli_command cx_cli_append = {
+    .name = "append",
+    .purpose = "an entry of your own in the journal",
+    .about = "Writes an entry of KIND, raw or a name with dots, with any bytes as PAYLOAD: text, "
+             "@FILE, or - for standard input. Prints its number.",
+    .operands = append_operands,
+    .operand_count = CX_COUNT_OF(append_operands),
+    .options = append_options,
+    .option_count = CX_COUNT_OF(append_options),
+    .exits = CX_CLI_EXITS_WRITE,
+    .example = "cortex append note.deploy @deploy.json --committed",
+    .run = run_append,
+};

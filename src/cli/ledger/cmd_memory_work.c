@@ -1,0 +1,295 @@
+/*
+ * cmd_memory_work.c - `cortex memory attest`, `compact`, `embed`.
+ */
+#include <string.h>
+
+#include "cli/ledger/memory_view.h"
+
+static const char *value_or(const cx_cli_args *args, const char *option, const char *fallback)
+{
+    const char *value = cx_cli_value(args, option);
+    return value == NULL ? fallback : value;
+}
+
+/* The URIs behind the first `skip` operands, or of a repeatable option. */
+static cx_status take_uris(cx_cli *cli, const char *const *texts, size_t count, const cx_uri **out,
+                           cx_err *err)
+{
+    cx_uri *uris = CX_ARENA_ARRAY(&cli->arena, cx_uri, count + 1);
+    if (uris == NULL)
+        return cx_fail_nomem(err);
+    for (size_t i = 0; i < count; i++)
+        CX_TRY(cx_memory_uri_parse(cx_str_z(texts[i]), &uris[i], err));
+    *out = uris;
+    return CX_SUCCESS;
+}
+
+/* --- attest -------------------------------------------------------------------------------------
+ */
+
+static cx_status prepare_attest(cx_cli_ledger *l, void *state, cx_err *err)
+{
+    cx_memory_attest *attest = state;
+    size_t count = l->args->operand_count - 2;
+    cx_str *cited = CX_ARENA_ARRAY(l->arena, cx_str, count + 1);
+    if (cited == NULL)
+        return cx_fail_nomem(err);
+    for (size_t i = 0; i < count; i++)
+        cited[i] = cx_str_z(l->args->operands[i + 2]);
+    if (strcmp(l->args->operands[1], "success") != 0 &&
+        strcmp(l->args->operands[1], "failure") != 0)
+        return cx_fail_at(err, CX_E_USAGE, "InvalidOutcome", CX_NO_OFFSET,
+                          "OUTCOME: found '%s', expected success or failure", l->args->operands[1]);
+    *attest = (cx_memory_attest){
+        .intent = cx_str_z(l->args->operands[0]),
+        .outcome = strcmp(l->args->operands[1], "failure") == 0,
+        .reason = cx_str_z(value_or(l->args, "reason", "")),
+        .cited = cited,
+        .cited_count = count,
+        .by = l->actor,
+    };
+    if (cx_cli_has(l->args, "by"))
+        attest->by = cx_str_z(cx_cli_value(l->args, "by"));
+    return CX_SUCCESS;
+}
+
+static cx_status do_attest(cx_cli_ledger *l, void *state, cx_err *err)
+{
+    const cx_memory_attest *attest = state;
+    cx_weights_record now;
+    cx_memory_attested done;
+    CX_TRY(cx_memory_attest_outcome(l->memory, attest, &done, err));
+    CX_TRY(cx_memory_weights_now(l->memory, &now, err));
+    const cx_weights *w = &now.weights;
+    if (!l->json) {
+        cx_buf_printf(
+            &l->out,
+            "attested as entry %llu with %zu of %zu cited; weights %s: recency %.3f access "
+            "%.3f citations %.3f declared %.3f vector %.3f\n",
+            (unsigned long long)done.seq, done.used, attest->cited_count,
+            done.learned ? "now" : "as before", (double)w->r, (double)w->a, (double)w->c,
+            (double)w->d, (double)w->v);
+        return CX_SUCCESS;
+    }
+    cx_json_list json = cx_json_list_begin(l->arena), weights = cx_json_list_begin(l->arena);
+    cx_cli_put_float(&weights, "access", w->a);
+    cx_cli_put_float(&weights, "citations", w->c);
+    cx_cli_put_float(&weights, "declared", w->d);
+    cx_cli_put_float(&weights, "recency", w->r);
+    cx_cli_put_float(&weights, "vector", w->v);
+    cx_cli_put_str(&json, "actor", l->actor);
+    cx_cli_put_str(&json, "intent", attest->intent);
+    cx_cli_put_str(&json, "outcome", attest->outcome == 0 ? CX_STR("success") : CX_STR("failure"));
+    cx_cli_put_bool(&json, "learned", done.learned);
+    cx_cli_put_uint(&json, "seq", done.seq);
+    cx_cli_put_uint(&json, "used", done.used);
+    CX_TRY(cx_cli_put_object(&json, "weights", &weights, err));
+    return cx_cli_end_json(&json, &l->out, err);
+}
+
+static int run_attest(cx_cli *cli, const cx_cli_args *args)
+{
+    static const cx_cli_job job = {CX_CLI_WRITE, true, prepare_attest, do_attest};
+    cx_memory_attest state;
+    return cx_cli_run_job(cli, args, &job, &state);
+}
+
+static const cx_cli_operand attest_operands[] = {
+    {"INTENT", CX_CLI_TEXT, NULL, false, false},
+    {"OUTCOME", CX_CLI_CHOICE, "success|failure", false, false},
+    {"URI", CX_CLI_TEXT, NULL, false, true}};
+
+static const cx_cli_option attest_options[] = {
+    CX_CLI_OPT("reason", 0, CX_CLI_TEXT, "TEXT",
+               "Why it failed; factual_error and wrong_assumption count against what was cited."),
+    CX_CLI_OPT("by", 0, CX_CLI_TEXT, "NAME", "Who says so; default the actor."),
+    CX_CLI_OPTIONS_LEDGER, CX_CLI_OPTIONS_COMMON};
+
+const cx_cli_command cx_cli_memory_attest = {
+    .name = "memory attest",
+    .purpose = "say how it went, and which memories it rested on",
+    .about = "Journals the outcome of INTENT with the memories cited, and learns from it how much "
+             "recency, access, citations and declared importance count. URIs that are unknown or "
+             "dead are skipped.",
+    .operands = attest_operands,
+    .operand_count = CX_COUNT_OF(attest_operands),
+    .options = attest_options,
+    .option_count = CX_COUNT_OF(attest_options),
+    .exits = CX_CLI_EXITS_WRITE,
+    .example = "cortex memory attest deploy-42 success "
+               "'matrix://cortex/Fact/01HF7YAT000000000000000003#1'",
+    .run = run_attest,
+};
+
+/* --- compact ------------------------------------------------------------------------------------
+ */
+
+static cx_status prepare_compact(cx_cli_ledger *l, void *state, cx_err *err)
+{
+    cx_memory_compact *compact = state;
+    const char **bearing = CX_ARENA_ARRAY(l->arena, const char *, l->args->given_count + 1);
+    if (bearing == NULL)
+        return cx_fail_nomem(err);
+    *compact = (cx_memory_compact){
+        .intent = cx_str_z(l->args->operands[0]),
+        .step = cx_str_z(l->args->operands[1]),
+        .in_context_count = l->args->operand_count - 2,
+        .budget = cx_cli_number(l->args, "budget", 0),
+    };
+    const cx_cli_given *given = NULL;
+    while ((given = cx_cli_next(l->args, "load-bearing", given)) != NULL)
+        bearing[compact->load_bearing_count++] = given->values[0];
+    CX_TRY(take_uris(l->cli, l->args->operands + 2, compact->in_context_count, &compact->in_context,
+                     err));
+    return take_uris(l->cli, bearing, compact->load_bearing_count, &compact->load_bearing, err);
+}
+
+static cx_status answer_compact_json(cx_cli_ledger *l, const cx_checkpoint_record *record,
+                                     cx_str uri, cx_err *err)
+{
+    cx_json_list json = cx_json_list_begin(l->arena), list = cx_json_list_begin(l->arena);
+    for (size_t i = 0; i < record->compacted_count; i++) {
+        cx_json_list item = cx_json_list_begin(l->arena);
+        cx_cli_put_float(&item, "salience", record->compacted[i].salience);
+        cx_cli_put_str(&item, "short", record->compacted[i].brief);
+        cx_cli_put_str(&item, "uri", record->compacted[i].uri);
+        CX_TRY(cx_cli_add_object(&list, &item, err));
+    }
+    cx_cli_put_str(&json, "actor", l->actor);
+    cx_cli_put_uint(&json, "budget", record->budget);
+    cx_cli_put_texts(&json, "kept", record->kept, record->kept_count);
+    cx_cli_put_str(&json, "uri", uri);
+    CX_TRY(cx_cli_put_array(&json, "compacted", &list, err));
+    return cx_cli_end_json(&json, &l->out, err);
+}
+
+static cx_status do_compact(cx_cli_ledger *l, void *state, cx_err *err)
+{
+    const cx_memory_compact *compact = state;
+    cx_checkpoint_record record;
+    CX_TRY(cx_memory_compact_context(l->memory, compact, l->arena, &record, err));
+    cx_buf name;
+    cx_buf_init(&name, l->cli->alloc);
+    cx_compact_uri_add(compact->intent, compact->step, &name);
+    cx_str uri = cx_arena_copy_str(l->arena, cx_buf_str(&name));
+    cx_buf_done(&name);
+    if (uri.data == NULL)
+        return cx_fail_nomem(err);
+    if (l->json)
+        return answer_compact_json(l, &record, uri, err);
+    cx_cli_add_text(&l->out, uri);
+    cx_buf_add_byte(&l->out, '\n');
+    for (size_t i = 0; i < record.kept_count; i++) {
+        cx_buf_add_z(&l->out, "kept       ");
+        cx_cli_add_text(&l->out, record.kept[i]);
+        cx_buf_add_byte(&l->out, '\n');
+    }
+    for (size_t i = 0; i < record.compacted_count; i++) {
+        cx_buf_add_z(&l->out, "compacted  ");
+        cx_cli_add_text(&l->out, record.compacted[i].uri);
+        cx_buf_add_z(&l->out, "  ");
+        cx_cli_add_text(&l->out, record.compacted[i].brief);
+        cx_buf_add_byte(&l->out, '\n');
+    }
+    return CX_SUCCESS;
+}
+
+static int run_compact(cx_cli *cli, const cx_cli_args *args)
+{
+    static const cx_cli_job job = {CX_CLI_WRITE, true, prepare_compact, do_compact};
+    cx_memory_compact state;
+    return cx_cli_run_job(cli, args, &job, &state);
+}
+
+static const cx_cli_operand compact_operands[] = {{"INTENT", CX_CLI_TEXT, NULL, false, false},
+                                                  {"STEP", CX_CLI_TEXT, NULL, false, false},
+                                                  {"URI", CX_CLI_TEXT, NULL, false, true}};
+
+static const cx_cli_option compact_options[] = {
+    CX_CLI_OPT_MANY("load-bearing", 0, CX_CLI_TEXT, "URI", "Must be kept whole; may be repeated."),
+    CX_CLI_OPT("budget", 0, CX_CLI_COUNT, "TOKENS", "For all texts together; default 4000."),
+    CX_CLI_OPTIONS_LEDGER, CX_CLI_OPTIONS_COMMON};
+
+const cx_cli_command cx_cli_memory_compact = {
+    .name = "memory compact",
+    .purpose = "make a context smaller, and keep what was in it",
+    .about = "Of the memories in context, keeps whole what bears the load: --load-bearing, "
+             "identities, hard constraints, active goals. The others become one line each, the "
+             "dead are dropped. The result is journaled under INTENT and STEP.",
+    .operands = compact_operands,
+    .operand_count = CX_COUNT_OF(compact_operands),
+    .options = compact_options,
+    .option_count = CX_COUNT_OF(compact_options),
+    .exits = CX_CLI_EXITS_WRITE,
+    .example = "cortex memory compact deploy-42 step-3 "
+               "'matrix://cortex/Fact/01HF7YAT000000000000000003#1'",
+    .run = run_compact,
+};
+
+/* --- embed --------------------------------------------------------------------------------------
+ */
+
+typedef struct embed_state {
+    cx_uri uri;
+    const char *model;
+    const float *values;
+    size_t dim;
+} embed_state;
+
+static cx_status prepare_embed(cx_cli_ledger *l, void *state, cx_err *err)
+{
+    embed_state *s = state;
+    s->model = cx_cli_value(l->args, "model");
+    if (s->model == NULL || s->model[0] == 0)
+        return cx_fail(err, CX_E_USAGE, "expected --model NAME: which model made the vector");
+    CX_TRY(cx_memory_uri_parse(cx_str_z(l->args->operands[0]), &s->uri, err));
+    return cx_cli_take_vector(l->cli, l->args->operands[1], &s->values, &s->dim, err);
+}
+
+static cx_status do_embed(cx_cli_ledger *l, void *state, cx_err *err)
+{
+    const embed_state *s = state;
+    CX_TRY(cx_memory_embed(l->memory, &s->uri.id, s->uri.version, cx_str_z(s->model), s->values,
+                           s->dim, err));
+    if (!l->json) {
+        cx_cli_add_uri(&l->out, &s->uri);
+        cx_buf_add_byte(&l->out, '\n');
+        return CX_SUCCESS;
+    }
+    cx_json_list json = cx_json_list_begin(l->arena);
+    cx_cli_put_str(&json, "actor", l->actor);
+    cx_cli_put_uint(&json, "dim", s->dim);
+    cx_cli_put_str(&json, "model", cx_str_z(s->model));
+    cx_cli_put_uri(&json, "uri", &s->uri);
+    return cx_cli_end_json(&json, &l->out, err);
+}
+
+static int run_embed(cx_cli *cli, const cx_cli_args *args)
+{
+    static const cx_cli_job job = {CX_CLI_WRITE, true, prepare_embed, do_embed};
+    embed_state state;
+    return cx_cli_run_job(cli, args, &job, &state);
+}
+
+static const cx_cli_operand embed_operands[] = {{"URI", CX_CLI_TEXT, NULL, false, false},
+                                                {"VECTOR", CX_CLI_TEXT, NULL, false, false}};
+
+static const cx_cli_option embed_options[] = {
+    CX_CLI_OPT("model", 0, CX_CLI_TEXT, "NAME", "The model that made the vector; needed."),
+    CX_CLI_OPTIONS_LEDGER, CX_CLI_OPTIONS_COMMON};
+
+const cx_cli_command cx_cli_memory_embed = {
+    .name = "memory embed",
+    .purpose = "give a memory its vector",
+    .about = "Keeps a vector that a model made from the memory's text, for 'cortex memory near'. "
+             "URI must name the current version. VECTOR is a JSON array of numbers, @FILE, or - "
+             "for standard input.",
+    .operands = embed_operands,
+    .operand_count = CX_COUNT_OF(embed_operands),
+    .options = embed_options,
+    .option_count = CX_COUNT_OF(embed_options),
+    .exits = CX_CLI_EXITS_WRITE,
+    .example = "cortex memory embed 'matrix://cortex/Fact/01HF7YAT000000000000000003#1' "
+               "@v.json --model m",
+    .run = run_embed,
+};

@@ -1,0 +1,492 @@
+/*
+ * cmd_prove.c - `cortex prove`: a file that shows somebody without the home that something was, or
+ * was not, in it.
+ *
+ *   P1  What is written has been verified as its reader will.
+ */
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/ledger/checkpoint.h"
+#include "proof/api.h"
+#include "ledger/api.h"
+
+typedef struct question {
+    const char *text; /* as given */
+    bool latest;      /* a ULID: version and type are what the proof shows */
+    cx_uri uri;
+} question;
+
+typedef struct state {
+    bool entry; /* of the journal, in place of URIs */
+    uint64_t seq;
+    uint64_t size; /* 0 = now */
+    bool at;
+    uint64_t snapshot;
+    question *questions;
+    size_t count;
+    cx_cli_kept_checkpoint checkpoint;
+    bool has_checkpoint;
+} state;
+
+/* --- what is asked ------------------------------------------------------------------------------
+ */
+
+static cx_status take_question(const char *text, question *out, cx_err *err)
+{
+    *out = (question){.text = text};
+    out->latest = cx_ulid_parse(cx_str_z(text), &out->uri.id);
+    return out->latest ? CX_SUCCESS : cx_uri_parse(cx_str_z(text), &out->uri, err);
+}
+
+static cx_status check_options(cx_cli_ledger *l, state *s, cx_err *err)
+{
+    const cx_cli_args *args = l->args;
+    if (s->entry == (args->operand_count != 0))
+        return cx_fail(err, CX_E_USAGE, "expected URI..., or --entry SEQ");
+    if (s->entry &&
+        (cx_cli_has(args, "absent") || cx_cli_has(args, "compact") || cx_cli_has(args, "edges") ||
+         cx_cli_has(args, "at") || cx_cli_has(args, "fresh") || s->has_checkpoint))
+        return cx_fail(err, CX_E_USAGE,
+                       "--absent, --compact, --edges, --at, --fresh and --checkpoint are about "
+                       "URIs, not about an entry");
+    if (!s->entry && cx_cli_has(args, "size"))
+        return cx_fail(err, CX_E_USAGE, "--size N needs --entry SEQ");
+    if (s->at && cx_cli_has(args, "fresh"))
+        return cx_fail(err, CX_E_USAGE, "expected either --at SNAPSHOT or --fresh");
+    const char *path = cx_cli_value(args, "output");
+    bool to_stdout = path == NULL || strcmp(path, "-") == 0;
+    if (to_stdout && l->json)
+        return cx_fail(err, CX_E_USAGE, "--json needs --output FILE for the proof itself");
+    if (to_stdout && isatty(STDOUT_FILENO) == 1)
+        return cx_fail(err, CX_E_USAGE, "expected --output FILE: a proof is not text");
+    return CX_SUCCESS;
+}
+
+static cx_status prepare(cx_cli_ledger *l, void *arg, cx_err *err)
+{
+    state *s = arg;
+    const cx_cli_args *args = l->args;
+    const char *checkpoint = cx_cli_value(args, "checkpoint");
+    s->entry = cx_cli_has(args, "entry");
+    s->seq = cx_cli_number(args, "entry", 0);
+    s->size = cx_cli_number(args, "size", 0);
+    s->at = cx_cli_has(args, "at");
+    s->snapshot = cx_cli_number(args, "at", 0);
+    s->has_checkpoint = checkpoint != NULL;
+    CX_TRY(check_options(l, s, err));
+    if (checkpoint != NULL)
+        CX_TRY(cx_cli_take_checkpoint(l->cli, checkpoint, &s->checkpoint, err));
+    s->questions = CX_ARENA_ARRAY(l->arena, question, args->operand_count + 1);
+    if (s->questions == NULL)
+        return cx_fail_nomem(err);
+    for (size_t i = 0; i < args->operand_count; i++)
+        CX_TRY(take_question(args->operands[i], &s->questions[s->count++], err));
+    return CX_SUCCESS;
+}
+
+/* With --edges: all edges from the memories asked, in place of them. */
+static cx_status expand_edges(cx_cli_ledger *l, state *s, cx_err *err)
+{
+    CX_VEC(question) all = {0};
+    cx_status status = CX_SUCCESS;
+    for (size_t i = 0; i < s->count; i++) {
+        const cx_edge_view *edges;
+        size_t count;
+        if (s->questions[i].uri.is_edge)
+            CX_GO(status, cx_fail(err, CX_E_USAGE, "--edges: expected memories, found the edge %s",
+                                  s->questions[i].text));
+        CX_GO(status, cx_memory_edges(l->memory, &s->questions[i].uri.id, false, 0, true,
+                                      CX_PROOF_KEYS_MAX, l->arena, &edges, &count, err));
+        for (size_t j = 0; j < count; j++) {
+            const cx_edge *e = &edges[j].edge;
+            question *slot = cx_vec_push(&all, l->cli->alloc);
+            if (slot == NULL)
+                CX_GO(status, cx_fail_nomem(err));
+            *slot =
+                (question){.text = s->questions[i].text,
+                           .uri = {.is_edge = true, .type = e->type, .id = e->src, .dst = e->dst}};
+        }
+    }
+    if (all.count == 0)
+        CX_GO(status, cx_fail_at(err, CX_E_NOT_FOUND, "EmptyProof", CX_NO_OFFSET,
+                                 "there are no edges from what was asked"));
+    s->questions = CX_ARENA_ARRAY(l->arena, question, all.count);
+    if (s->questions == NULL)
+        CX_GO(status, cx_fail_nomem(err));
+    memcpy(s->questions, all.items, all.count * sizeof *all.items);
+    s->count = all.count;
+done:
+    cx_vec_done(&all, l->cli->alloc);
+    return status;
+}
+
+static cx_status make_request(cx_cli_ledger *l, const state *s, cx_proof_request *out, cx_err *err)
+{
+    cx_id *ids = CX_ARENA_ARRAY(l->arena, cx_id, s->count + 1);
+    cx_edge *edges = CX_ARENA_ARRAY(l->arena, cx_edge, s->count + 1);
+    if (ids == NULL || edges == NULL)
+        return cx_fail_nomem(err);
+    bool are_edges = s->questions[0].uri.is_edge;
+    for (size_t i = 0; i < s->count; i++) {
+        const cx_uri *uri = &s->questions[i].uri;
+        if (uri->is_edge != are_edges)
+            return cx_fail(err, CX_E_USAGE,
+                           "one proof is about memories or about edges; make two for both");
+        ids[i] = uri->id;
+        edges[i] = (cx_edge){.type = uri->type, .src = uri->id, .dst = uri->dst};
+    }
+    *out = (cx_proof_request){
+        .name_space = are_edges ? CX_NAMESPACE_EDGES : CX_NAMESPACE_MEMORIES,
+        .ids = ids,
+        .id_count = are_edges ? 0 : s->count,
+        .edges = edges,
+        .edge_count = are_edges ? s->count : 0,
+        .compact = cx_cli_has(l->args, "compact"),
+    };
+    return CX_SUCCESS;
+}
+
+/* --- the proof ----------------------------------------------------------------------------------
+ */
+
+static cx_status choose_snapshot(cx_cli_ledger *l, state *s, cx_err *err)
+{
+    const cx_manifest *manifests;
+    cx_manifest made;
+    size_t count;
+    if (s->at)
+        return CX_SUCCESS;
+    if (cx_cli_has(l->args, "fresh")) {
+        CX_TRY(cx_snapshot_make(l->home, l->actor, CX_STR("explicit"),
+                                (int64_t)l->cli->io->wall_ns(l->cli->io), l->arena, &made, err));
+        s->snapshot = made.snapshot_seq;
+        return cx_cli_go_on_reading(l, err);
+    }
+    CX_TRY(cx_snapshot_list(l->home, l->actor, l->arena, &manifests, &count, err));
+    if (count == 0)
+        return cx_fail_at(err, CX_E_NOT_FOUND, "SnapshotNotFound", CX_NO_OFFSET,
+                          "there is no snapshot to prove against; --fresh makes one");
+    s->snapshot = manifests[count - 1].snapshot_seq;
+    return CX_SUCCESS;
+}
+
+/* A ULID becomes the URI of what the proof shows. */
+static cx_status complete_uri(cx_cli_ledger *l, question *q, cx_bytes leaf, cx_membership kind,
+                              cx_err *err)
+{
+    cx_head head;
+    if (!q->latest)
+        return CX_SUCCESS;
+    if (leaf.size != 0) {
+        CX_TRY(cx_head_decode(leaf, l->arena, &head, err));
+        q->uri.type = head.type;
+        q->uri.version = head.current_version;
+        return CX_SUCCESS;
+    }
+    if (kind == CX_ABSENT)
+        return cx_fail(err, CX_E_USAGE,
+                       "%s is not there; to prove that, give a whole URI, such as "
+                       "matrix://cortex/Fact/%s#1",
+                       q->text, q->text);
+    cx_memory_view view;
+    CX_TRY(cx_memory_resolve_latest(l->memory, &q->uri.id, l->arena, &view, err));
+    q->uri = view.uri;
+    return CX_SUCCESS;
+}
+
+static const char *claim_name(cx_membership kind)
+{
+    return kind == CX_MEMBER ? "member" : kind == CX_MEMBER_ERASED ? "erased" : "absent";
+}
+
+/* The claims of the pack, one a key, and whether they are what was hoped for. */
+static cx_status make_claims(cx_cli_ledger *l, state *s, const cx_state_proof *proof,
+                             cx_pack_question **out, cx_err *err)
+{
+    bool absent = cx_cli_has(l->args, "absent");
+    cx_pack_question *claims = CX_ARENA_ARRAY(l->arena, cx_pack_question, s->count);
+    if (claims == NULL)
+        return cx_fail_nomem(err);
+    for (size_t i = 0; i < s->count; i++) {
+        cx_membership kind = proof->proof.items[i].kind;
+        question *asked = &s->questions[cx_state_proof_asked(proof, i)];
+        cx_buf uri;
+        if ((kind == CX_ABSENT) != absent)
+            return cx_fail_at(err, CX_E_CONFLICT, absent ? "NotAbsent" : "NotMember", CX_NO_OFFSET,
+                              "%s is %s in snapshot %llu%s", asked->text, absent ? "there" : "not",
+                              (unsigned long long)s->snapshot,
+                              absent ? "" : "; --absent proves that");
+        CX_TRY(complete_uri(l, asked, proof->leaves[i], kind, err));
+        cx_buf_init(&uri, l->cli->alloc);
+        cx_uri_add(&asked->uri, &uri);
+        claims[i] = (cx_pack_question){cx_arena_copy_str(l->arena, cx_buf_str(&uri)), kind};
+        cx_buf_done(&uri);
+        if (claims[i].uri.data == NULL)
+            return cx_fail_nomem(err);
+    }
+    *out = claims;
+    return CX_SUCCESS;
+}
+
+/* The seal entry of a sealed manifest stands behind the journal that the manifest speaks of. */
+static cx_status find_seal(cx_cli_ledger *l, const cx_manifest *manifest, uint64_t journal_size,
+                           uint64_t *out_seq, bool *out_found, cx_err *err)
+{
+    *out_found = false;
+    if (manifest->signature.null)
+        return CX_SUCCESS;
+    for (uint64_t seq = manifest->journal_size; seq < journal_size; seq++) {
+        cx_entry_view view;
+        cx_payload payload;
+        cx_arena_mark mark = cx_arena_mark_now(l->arena);
+        CX_TRY(cx_home_entry(l->home, l->actor, seq, l->arena, &view, err));
+        bool found = cx_str_is(view.entry.kind, "seal");
+        if (found) {
+            CX_TRY(cx_payload_decode(CX_ENTRY_SEAL, view.payload, l->arena, &payload, err));
+            found = payload.as.seal.snapshot_seq == manifest->snapshot_seq;
+        }
+        cx_arena_reset(l->arena, mark);
+        if (found) {
+            *out_seq = seq;
+            *out_found = true;
+            return CX_SUCCESS;
+        }
+    }
+    return CX_SUCCESS;
+}
+
+/* The seal's place in the journal, at the checkpoint's size when there is one. */
+static cx_status add_seal(cx_cli_ledger *l, const state *s, const cx_manifest *manifest,
+                          cx_pack *pack, cx_buf *bytes, cx_err *err)
+{
+    cx_actor_info actor;
+    cx_inclusion inclusion;
+    cx_digest root;
+    uint64_t seq;
+    bool found;
+    CX_TRY(cx_home_actor(l->home, l->actor, &actor, err));
+    uint64_t size = s->has_checkpoint ? s->checkpoint.checkpoint.size : actor.entry_count;
+    CX_TRY(find_seal(l, manifest, size, &seq, &found, err));
+    if (!found && s->has_checkpoint)
+        return cx_fail_at(err, CX_E_CONFLICT, "NotSealed", CX_NO_OFFSET,
+                          "the first %llu entries hold no seal of snapshot %llu, so the checkpoint "
+                          "says nothing about it; 'cortex snapshot seal' it, then make a new "
+                          "checkpoint",
+                          (unsigned long long)size, (unsigned long long)s->snapshot);
+    if (!found)
+        return CX_SUCCESS;
+    CX_TRY(cx_proof_journal(l->home, l->actor, seq, size, true, l->arena, &inclusion, &root, err));
+    if (s->has_checkpoint && !cx_digest_eq(&root, &s->checkpoint.checkpoint.root))
+        return cx_fail_at(err, CX_E_CONFLICT, "Forked", CX_NO_OFFSET,
+                          "the journal's first %llu entries are not those of the checkpoint",
+                          (unsigned long long)size);
+    cx_inclusion_encode(&inclusion, bytes);
+    CX_TRY(cx_buf_check(bytes, err));
+    pack->inclusion = cx_buf_bytes(bytes);
+    if (s->has_checkpoint && s->checkpoint.is_note)
+        pack->checkpoint = s->checkpoint.bytes;
+    return CX_SUCCESS;
+}
+
+/* P1 */
+static cx_status check_made(cx_cli_ledger *l, cx_bytes made, cx_err *err)
+{
+    static const cx_check_options trust = {.expect = CX_EXPECT_ANY};
+    cx_check_result result;
+    CX_TRY(cx_check_run(made, &trust, l->arena, &result, err));
+    if (result.finding.verdict != CX_BROKEN)
+        return CX_SUCCESS;
+    return cx_fail_at(err, CX_E_CONFLICT, result.finding.reason, CX_NO_OFFSET,
+                      "no proof can be made of what was asked: %s", result.finding.message);
+}
+
+static cx_status answer_pack(cx_cli_ledger *l, const state *s, const cx_pack *pack, size_t size,
+                             cx_err *err)
+{
+    const char *path = cx_cli_value(l->args, "output");
+    cx_json_list json = cx_json_list_begin(l->arena), list = cx_json_list_begin(l->arena);
+    cx_manifest manifest;
+    CX_TRY(cx_manifest_decode(pack->manifest, &manifest, err));
+    for (size_t i = 0; i < pack->question_count && l->json; i++) {
+        cx_json_list item = cx_json_list_begin(l->arena);
+        cx_cli_put_str(&item, "claim", cx_str_z(claim_name(pack->questions[i].claim)));
+        cx_cli_put_str(&item, "uri", pack->questions[i].uri);
+        CX_TRY(cx_cli_add_object(&list, &item, err));
+    }
+    if (!l->json) {
+        if (path == NULL || strcmp(path, "-") == 0)
+            return CX_SUCCESS;
+        cx_cli_add_text(&l->out, cx_str_z(path));
+        cx_buf_printf(&l->out, ": %s of %zu %s in snapshot %llu, overall root ",
+                      cx_cli_has(l->args, "absent") ? "absence" : "presence", pack->question_count,
+                      s->questions[0].uri.is_edge
+                          ? (pack->question_count == 1 ? "edge" : "edges")
+                          : (pack->question_count == 1 ? "memory" : "memories"),
+                      (unsigned long long)s->snapshot);
+        cx_cli_add_digest(&l->out, &manifest.overall_root);
+        cx_buf_add_byte(&l->out, '\n');
+        return CX_SUCCESS;
+    }
+    cx_cli_put_str(&json, "actor", l->actor);
+    cx_cli_put_uint(&json, "bytes", size);
+    cx_cli_put_bool(&json, "compact", cx_cli_has(l->args, "compact"));
+    cx_cli_put_str(&json, "file", cx_str_z(path));
+    cx_cli_put_digest(&json, "overall_root", &manifest.overall_root);
+    cx_cli_put_bool(&json, "sealed", pack->inclusion.size != 0);
+    cx_cli_put_uint(&json, "snapshot", s->snapshot);
+    CX_TRY(cx_cli_put_array(&json, "claims", &list, err));
+    return cx_cli_end_json(&json, &l->out, err);
+}
+
+static cx_status write_pack(cx_cli_ledger *l, const state *s, const cx_pack *pack, cx_err *err)
+{
+    cx_buf bytes;
+    cx_buf_init(&bytes, l->cli->alloc);
+    cx_status status = cx_pack_encode(pack, &bytes, err);
+    if (!cx_failed(status))
+        status = check_made(l, cx_buf_bytes(&bytes), err);
+    if (!cx_failed(status))
+        status = cx_cli_deliver(l->cli, l->args, cx_buf_bytes(&bytes), err);
+    if (!cx_failed(status))
+        status = answer_pack(l, s, pack, bytes.size, err);
+    cx_buf_done(&bytes);
+    return status;
+}
+
+static cx_status prove_state(cx_cli_ledger *l, state *s, cx_err *err)
+{
+    cx_proof_request request;
+    cx_state_proof proof;
+    cx_manifest manifest;
+    cx_pack_question *claims = NULL;
+    CX_TRY(cx_cli_can_deliver(l->cli, l->args, err));
+    CX_TRY(choose_snapshot(l, s, err));
+    if (cx_cli_has(l->args, "edges"))
+        CX_TRY(expand_edges(l, s, err));
+    CX_TRY(make_request(l, s, &request, err));
+    if (s->at)
+        CX_TRY(cx_proof_at(l->home, l->actor, &request, s->snapshot, l->arena, &proof, err));
+    else
+        CX_TRY(cx_proof_now(l->home, l->actor, &request, s->snapshot, l->arena, &proof, err));
+    CX_TRY(make_claims(l, s, &proof, &claims, err));
+    CX_TRY(cx_manifest_decode(proof.manifest, &manifest, err));
+    cx_pack pack = {
+        .scheme = manifest.scheme,
+        .proof = proof.bytes,
+        .manifest = proof.manifest,
+        .questions = claims,
+        .question_count = s->count,
+        .leaves = manifest.scheme == CX_SCHEME_MATRIX_1 ? proof.leaves : NULL,
+    };
+    cx_buf inclusion;
+    cx_buf_init(&inclusion, l->cli->alloc);
+    cx_status status = add_seal(l, s, &manifest, &pack, &inclusion, err);
+    if (!cx_failed(status))
+        status = write_pack(l, s, &pack, err);
+    cx_buf_done(&inclusion);
+    return status;
+}
+
+/* --- an entry -----------------------------------------------------------------------------------
+ */
+
+static cx_status answer_entry(cx_cli_ledger *l, const cx_inclusion *proof, const cx_digest *root,
+                              size_t size, cx_err *err)
+{
+    const char *path = cx_cli_value(l->args, "output");
+    cx_digest leaf = cx_scheme_entry(proof->entry);
+    if (!l->json) {
+        if (path == NULL || strcmp(path, "-") == 0)
+            return CX_SUCCESS;
+        cx_cli_add_text(&l->out, cx_str_z(path));
+        cx_buf_printf(&l->out, ": entry %llu of %llu, journal root ",
+                      (unsigned long long)proof->index, (unsigned long long)proof->tree_size);
+        cx_cli_add_digest(&l->out, root);
+        cx_buf_add_byte(&l->out, '\n');
+        return CX_SUCCESS;
+    }
+    cx_json_list json = cx_json_list_begin(l->arena);
+    cx_cli_put_str(&json, "actor", l->actor);
+    cx_cli_put_uint(&json, "bytes", size);
+    cx_cli_put_str(&json, "file", cx_str_z(path));
+    cx_cli_put_digest(&json, "journal_root", root);
+    cx_cli_put_uint(&json, "journal_size", proof->tree_size);
+    cx_cli_put_digest(&json, "leaf_hash", &leaf);
+    cx_cli_put_uint(&json, "seq", proof->index);
+    return cx_cli_end_json(&json, &l->out, err);
+}
+
+static cx_status prove_entry(cx_cli_ledger *l, const state *s, cx_err *err)
+{
+    cx_inclusion proof;
+    cx_digest root;
+    cx_buf bytes;
+    CX_TRY(
+        cx_proof_journal(l->home, l->actor, s->seq, s->size, true, l->arena, &proof, &root, err));
+    cx_buf_init(&bytes, l->cli->alloc);
+    cx_inclusion_encode(&proof, &bytes);
+    cx_status status = cx_buf_check(&bytes, err);
+    if (!cx_failed(status))
+        status = check_made(l, cx_buf_bytes(&bytes), err);
+    if (!cx_failed(status))
+        status = cx_cli_deliver(l->cli, l->args, cx_buf_bytes(&bytes), err);
+    if (!cx_failed(status))
+        status = answer_entry(l, &proof, &root, bytes.size, err);
+    cx_buf_done(&bytes);
+    return status;
+}
+
+static cx_status work(cx_cli_ledger *l, void *arg, cx_err *err)
+{
+    state *s = arg;
+    return s->entry ? prove_entry(l, s, err) : prove_state(l, s, err);
+}
+
+static int run(cx_cli *cli, const cx_cli_args *args)
+{
+    static const cx_cli_job reads = {CX_CLI_READ, true, prepare, work};
+    static const cx_cli_job makes = {CX_CLI_WRITE, true, prepare, work};
+    state s = {.entry = false};
+    return cx_cli_run_job(cli, args, cx_cli_has(args, "fresh") ? &makes : &reads, &s);
+}
+
+static const cx_cli_operand operands[] = {{"URI", CX_CLI_TEXT, NULL, true, true}};
+
+static const cx_cli_option options[] = {
+    CX_CLI_OPT_FLAG("absent", 0, "Prove that none of them is there."),
+    CX_CLI_OPT_FLAG("compact", 0,
+                    "Leave out of the proof what follows from the rest of it: of many URIs it is "
+                    "about a quarter shorter. Its reader must know schema 3."),
+    CX_CLI_OPT("at", 0, CX_CLI_COUNT, "SNAPSHOT",
+               "Prove the state as it was in this snapshot; default the newest, which must still "
+               "be the present state."),
+    CX_CLI_OPT_FLAG("fresh", 0, "Make a snapshot first, and prove against that."),
+    CX_CLI_OPT_FLAG("edges", 0, "Prove the edges from these memories in place of the memories."),
+    CX_CLI_OPT("checkpoint", 0, CX_CLI_FILE, "NOTE",
+               "Put this checkpoint in, so that the snapshot's seal can be followed to it."),
+    CX_CLI_OPT("entry", 0, CX_CLI_COUNT, "SEQ", "Prove that this entry is in the journal."),
+    CX_CLI_OPT("size", 0, CX_CLI_COUNT, "N",
+               "With --entry: in the journal of the first N entries; default all."),
+    CX_CLI_OPTION_OUTPUT("the proof"),
+    CX_CLI_OPTIONS_LEDGER,
+    CX_CLI_OPTIONS_COMMON};
+
+const cx_cli_command cx_cli_prove = {
+    .name = "prove",
+    .purpose = "show somebody without the home what is in it",
+    .about = "Writes one file that proves, against a snapshot, that the memories or edges named "
+             "are recorded as they are, or with --absent that they are not. 'cortex-verify FILE' "
+             "checks it anywhere; it rests on the overall root or the signature that its reader "
+             "trusts. URI is a memory's, a ULID, or an edge's as 'cortex memory link' prints it.",
+    .operands = operands,
+    .operand_count = CX_COUNT_OF(operands),
+    .options = options,
+    .option_count = CX_COUNT_OF(options),
+    .exits = "0 proven\n"
+             "1 it is not so, or the state has moved on since the snapshot\n"
+             "2 usage error, or something named that is not there\n"
+             "3 it could not be proven: no home, unreadable, damaged",
+    .example = "cortex prove --fresh 01HF7YAT000000000000000003 -o answer.proof",
+    .run = run,
+};

@@ -1,0 +1,88 @@
+/*
+ * cmd_roots.c - `cortex roots`: what everything comes to, in 32 bytes.
+ */
+#include "cli/ledger/ledger.h"
+
+static cx_status add_roots(cx_cli_ledger *l, const cx_actor_info *actor, const cx_roots *roots,
+                           cx_json_list *list, cx_err *err)
+{
+    const struct {
+        const char *name;
+        const cx_digest *root;
+    } rows[] = {{"journal", &roots->journal},
+                {"memories", &roots->memories},
+                {"edges", &roots->edges},
+                {"overall", &roots->overall}};
+    cx_json_list item = cx_json_list_begin(l->arena);
+    if (!l->json) {
+        cx_cli_add_text(&l->out, actor->name);
+        cx_buf_printf(&l->out, " (%s, %llu entries)\n", cx_scheme_name(actor->scheme).data,
+                      (unsigned long long)roots->journal_size);
+        for (size_t i = 0; i < CX_COUNT_OF(rows); i++) {
+            cx_buf_printf(&l->out, "  %-9s ", rows[i].name);
+            cx_cli_add_digest(&l->out, rows[i].root);
+            cx_buf_add_byte(&l->out, '\n');
+        }
+        return CX_SUCCESS;
+    }
+    cx_cli_put_str(&item, "actor", actor->name);
+    cx_cli_put_digest(&item, "edges_root", &roots->edges);
+    cx_cli_put_digest(&item, "journal_root", &roots->journal);
+    cx_cli_put_uint(&item, "journal_size", roots->journal_size);
+    cx_cli_put_digest(&item, "memories_root", &roots->memories);
+    cx_cli_put_digest(&item, "overall_root", &roots->overall);
+    cx_cli_put_str(&item, "scheme", cx_scheme_name(actor->scheme));
+    return cx_cli_add_object(list, &item, err);
+}
+
+static cx_status work(cx_cli_ledger *l, void *state, cx_err *err)
+{
+    const cx_actor_info *actors;
+    cx_actor_info one;
+    size_t count = 1;
+    cx_roots roots;
+    (void)state;
+    if (cx_cli_has(l->args, "actor")) {
+        CX_TRY(cx_home_actor(l->home, l->actor, &one, err));
+        actors = &one;
+    } else {
+        CX_TRY(cx_home_actors(l->home, l->arena, &actors, &count, err));
+    }
+    cx_json_list list = cx_json_list_begin(l->arena), json = cx_json_list_begin(l->arena);
+    for (size_t i = 0; i < count; i++) {
+        CX_TRY(cx_home_roots(l->home, actors[i].name, &roots, err));
+        CX_TRY(add_roots(l, &actors[i], &roots, &list, err));
+    }
+    if (!l->json) {
+        if (count == 0)
+            cx_buf_add_z(&l->out, "nobody has written anything yet\n");
+        return CX_SUCCESS;
+    }
+    cx_cli_put_str(&json, "scheme", cx_scheme_name(cx_home_scheme(l->home)));
+    CX_TRY(cx_cli_put_array(&json, "actors", &list, err));
+    return cx_cli_end_json(&json, &l->out, err);
+}
+
+static int run(cx_cli *cli, const cx_cli_args *args)
+{
+    static const cx_cli_job job = {CX_CLI_READ, false, NULL, work};
+    return cx_cli_run_job(cli, args, &job, NULL);
+}
+
+static const cx_cli_option options[] = {
+    CX_CLI_OPTION_HOME,
+    CX_CLI_OPT("actor", 0, CX_CLI_TEXT, "NAME", "Only this actor's; default: of all actors."),
+    CX_CLI_OPTION_JSON, CX_CLI_OPTIONS_COMMON};
+
+const cx_cli_command cx_cli_roots = {
+    .name = "roots",
+    .purpose = "the 32 bytes that all that is recorded comes to",
+    .about = "Shows, for each actor, the root of the journal, of the memories and of the edges, "
+             "and the overall root that commits to all three. Whoever keeps an overall root can "
+             "later tell whether anything before it was changed.",
+    .options = options,
+    .option_count = CX_COUNT_OF(options),
+    .exits = CX_CLI_EXITS_READ,
+    .example = "cortex roots --json",
+    .run = run,
+};

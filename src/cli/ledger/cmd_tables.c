@@ -1,0 +1,258 @@
+/*
+ * cmd_tables.c - `cortex tables status`, `tables rebuild`, and `backup`: looking after a home.
+ *
+ * There are two kinds of tables, both made from the log: those of the ledger, and the trace index,
+ * which may be another program's database.
+ */
+#include "cli/trace/index_view.h"
+#include "cli/trace/trace.h"
+#include "ledger/api.h"
+
+/* --- status ----------------------------------------------------------------------------------- */
+
+static cx_status do_status(cx_cli_ledger *l, void *state, cx_err *err)
+{
+    cx_tables_status tables;
+    const char *where;
+    cx_cli_index_view index;
+    (void)state;
+    CX_TRY(cx_home_tables_status(l->home, &tables, err));
+    CX_TRY(cx_cli_index_where(l, &where, err));
+    cx_cli_index_look(l->home, where, &index);
+    /* Who names an index wants to know about that one. */
+    if (!index.there && cx_cli_has(l->args, "db")) {
+        *err = index.why_not;
+        return (cx_status){index.why_not.code};
+    }
+    if (!l->json) {
+        cx_buf_printf(
+            &l->out, "log     %llu commits\ntables  %llu commits, %llu entries, %llu records\n",
+            (unsigned long long)tables.log_commits, (unsigned long long)tables.table_commits,
+            (unsigned long long)tables.entry_rows, (unsigned long long)tables.record_rows);
+        cx_cli_index_tell(&l->out, &index, &tables);
+        return CX_SUCCESS;
+    }
+    cx_json_list json = cx_json_list_begin(l->arena);
+    cx_cli_put_uint(&json, "entries", tables.entry_rows);
+    CX_TRY(cx_cli_index_put(&json, &index, &tables, err));
+    cx_cli_put_uint(&json, "log_commits", tables.log_commits);
+    cx_cli_put_uint(&json, "records", tables.record_rows);
+    cx_cli_put_uint(&json, "table_commits", tables.table_commits);
+    return cx_cli_end_json(&json, &l->out, err);
+}
+
+static int run_status(cx_cli *cli, const cx_cli_args *args)
+{
+    static const cx_cli_job job = {CX_CLI_READ, false, NULL, do_status};
+    return cx_cli_run_job(cli, args, &job, NULL);
+}
+
+static const cx_cli_option status_options[] = {CX_CLI_OPTIONS_TRACES, CX_CLI_OPTIONS_COMMON};
+
+const cx_cli_command cx_cli_tables_status = {
+    .name = "tables status",
+    .purpose = "how far the tables have followed the log",
+    .about =
+        "The log is the only truth. The tables in cortex.db and the trace index (cirislens.db, "
+        "or the database that --db names) are made from it, and can be deleted at any time. "
+        "The index follows when something asks it: being behind means nothing is wrong.",
+    .options = status_options,
+    .option_count = CX_COUNT_OF(status_options),
+    .exits = CX_CLI_EXITS_READ,
+    .example = "cortex tables status\n"
+               "cortex tables status --db postgresql:///traces",
+    .run = run_status,
+};
+
+/* --- rebuild ---------------------------------------------------------------------------------- */
+
+typedef struct rebuilt {
+    cx_rebuild_result tables;
+    cx_index_status index; /* engine NULL = left alone */
+} rebuilt;
+
+static cx_status empty_index(const char *where, cx_err *err)
+{
+    cx_index *index;
+    CX_TRY(cx_index_open(where, CX_INDEX_WRITE, &index, err));
+    cx_status status = cx_index_clear(index, err);
+    cx_index_close(index);
+    return status;
+}
+
+static cx_status look_again(const char *where, cx_index_status *out, cx_err *err)
+{
+    cx_index *index;
+    CX_TRY(cx_index_open(where, CX_INDEX_READ, &index, err));
+    cx_status status = cx_index_get_status(index, out, err);
+    cx_index_close(index);
+    return status;
+}
+
+/* Emptied, and filled from the log's beginning. */
+static cx_status rebuild_index(cx_cli_ledger *l, cx_index_status *out, cx_err *err)
+{
+    const char *where;
+    cx_home *home = NULL;
+    cx_recorder *recorder = NULL;
+    const cx_home_options options = cx_cli_home_options(l->cli, CX_CLI_READ, NULL);
+    cx_status status;
+    CX_TRY(cx_cli_index_where(l, &where, err));
+    CX_TRY(empty_index(where, err));
+    CX_GO(status, cx_home_open(l->path, &options, &home, err));
+    CX_GO(status, cx_recorder_open(home, NULL, &recorder, err));
+    CX_GO(status, cx_recorder_feed_now(recorder, where, err));
+    CX_GO(status, look_again(where, out, err));
+done:
+    cx_recorder_close(recorder);
+    cx_status closed = cx_home_close(home, NULL);
+    (void)closed; /* nothing was written */
+    return status;
+}
+
+static cx_status rebuild_tables(cx_cli_ledger *l, bool verify_only, cx_rebuild_result *out,
+                                cx_err *err)
+{
+    cx_cli_progress progress;
+    cx_rebuild_mode mode = verify_only                      ? CX_REBUILD_VERIFY_ONLY
+                           : cx_cli_has(l->args, "replace") ? CX_REBUILD_REPLACE
+                                                            : CX_REBUILD;
+    cx_cli_progress_init(&progress, l->cli->io, "tables");
+    cx_home_options options = cx_cli_home_options(l->cli, CX_CLI_WRITE, &progress);
+    cx_status status = cx_home_rebuild(l->path, &options, mode, out, err);
+    cx_cli_progress_end(&progress);
+    return status;
+}
+
+static void tell_rebuilt(cx_buf *out, const rebuilt *done, bool verify_only)
+{
+    const cx_rebuild_result *tables = &done->tables;
+    cx_buf_printf(out, "%s %llu entries and %llu records from %llu commits%s; the old tables %s\n",
+                  verify_only ? "derived" : "made", (unsigned long long)tables->entries,
+                  (unsigned long long)tables->records, (unsigned long long)tables->commits,
+                  tables->resumed ? " (took up an earlier run)" : "",
+                  tables->changed ? "were absent or different" : "were the same");
+    if (done->index.engine != NULL)
+        cx_buf_printf(out, "made the index anew: %llu traces, %llu unverified, %llu alerts (%s)\n",
+                      (unsigned long long)done->index.trace_rows,
+                      (unsigned long long)done->index.unverified_rows,
+                      (unsigned long long)done->index.alert_rows, done->index.engine);
+}
+
+static cx_status put_rebuilt(cx_arena *arena, const rebuilt *done, cx_buf *out, cx_err *err)
+{
+    cx_json_list json = cx_json_list_begin(arena), list = cx_json_list_begin(arena);
+    cx_cli_put_bool(&json, "changed", done->tables.changed);
+    cx_cli_put_uint(&json, "commits", done->tables.commits);
+    cx_cli_put_uint(&json, "entries", done->tables.entries);
+    cx_cli_put_uint(&json, "records", done->tables.records);
+    cx_cli_put_bool(&json, "resumed", done->tables.resumed);
+    if (done->index.engine == NULL) {
+        cx_cli_put_null(&json, "index");
+        return cx_cli_end_json(&json, out, err);
+    }
+    cx_cli_put_uint(&list, "alerts", done->index.alert_rows);
+    cx_cli_put_str(&list, "engine", cx_str_z(done->index.engine));
+    cx_cli_put_uint(&list, "traces", done->index.trace_rows);
+    cx_cli_put_uint(&list, "unverified", done->index.unverified_rows);
+    CX_TRY(cx_cli_put_object(&json, "index", &list, err));
+    return cx_cli_end_json(&json, out, err);
+}
+
+static cx_status rebuild(cx_cli_ledger *l, cx_err *err)
+{
+    rebuilt done = {0};
+    bool verify_only = cx_cli_has(l->args, "verify-only");
+    CX_TRY(cx_cli_home_path(l->cli, l->args, &l->path, err));
+    CX_TRY(rebuild_tables(l, verify_only, &done.tables, err));
+    if (!verify_only)
+        CX_TRY(rebuild_index(l, &done.index, err));
+    if (cx_cli_has(l->args, "json"))
+        return put_rebuilt(l->arena, &done, &l->out, err);
+    tell_rebuilt(&l->out, &done, verify_only);
+    return CX_SUCCESS;
+}
+
+static int run_rebuild(cx_cli *cli, const cx_cli_args *args)
+{
+    cx_err err = {0};
+    cx_cli_ledger l = {.cli = cli, .args = args, .arena = &cli->arena};
+    if (cx_cli_has(args, "replace") && cx_cli_has(args, "verify-only"))
+        return cx_cli_misuse(args, "expected either --replace or --verify-only");
+    cx_buf_init(&l.out, cli->alloc);
+    int code = cx_failed(rebuild(&l, &err)) ? cx_cli_ledger_fail(cli, args, &err)
+                                            : cx_cli_answer(cli, &l.out, CX_EXIT_HOLDS);
+    cx_buf_done(&l.out);
+    return code;
+}
+
+static const cx_cli_option rebuild_options[] = {
+    CX_CLI_OPT_FLAG("replace", 0, "Take the new tables even where the old ones say otherwise."),
+    CX_CLI_OPT_FLAG("verify-only", 0, "Compare only; write nothing, and leave the index alone."),
+    CX_CLI_OPTIONS_TRACES, CX_CLI_OPTIONS_COMMON};
+
+const cx_cli_command cx_cli_tables_rebuild = {
+    .name = "tables rebuild",
+    .purpose = "make the tables anew from the log",
+    .about = "Derives all tables from the log beside the old ones, compares them with the "
+             "manifests and with the old ones, and puts them in their place. A run that was "
+             "interrupted is taken up again; until the end the old tables stay. Then the trace "
+             "index is emptied and filled anew: in the home, or where --db says.",
+    .options = rebuild_options,
+    .option_count = CX_COUNT_OF(rebuild_options),
+    .exits = "0 done\n1 the old tables say otherwise: they stay\n2 usage error\n"
+             "3 it could not be done: no home, held by another process, damaged",
+    .example = "cortex tables rebuild\n"
+               "cortex tables rebuild --db postgresql:///traces",
+    .run = run_rebuild,
+};
+
+/* --- backup ----------------------------------------------------------------------------------- */
+
+static cx_status do_backup(cx_cli_ledger *l, void *state, cx_err *err)
+{
+    const char *to = l->args->operands[0];
+    (void)state;
+    CX_TRY(cx_cli_outside_homes(l->cli->io, to, err));
+    cx_status copied = cx_home_backup(l->home, to, err);
+    if (copied.code == CX_E_EXISTS)
+        return cx_fail(err, CX_E_EXISTS, "%s exists; expected a folder that is not there yet", to);
+    CX_TRY(copied);
+    if (!l->json) {
+        cx_buf_add_z(&l->out, "copied to ");
+        cx_cli_add_text(&l->out, cx_str_z(to));
+        cx_buf_add_byte(&l->out, '\n');
+        return CX_SUCCESS;
+    }
+    cx_json_list json = cx_json_list_begin(l->arena);
+    cx_cli_put_str(&json, "backup", cx_str_z(to));
+    cx_cli_put_str(&json, "home", cx_str_z(l->path));
+    return cx_cli_end_json(&json, &l->out, err);
+}
+
+static int run_backup(cx_cli *cli, const cx_cli_args *args)
+{
+    static const cx_cli_job job = {CX_CLI_READ, false, NULL, do_backup};
+    return cx_cli_run_job(cli, args, &job, NULL);
+}
+
+static const cx_cli_operand backup_operands[] = {{"DIR", CX_CLI_FILE, NULL, false, false}};
+
+static const cx_cli_option backup_options[] = {CX_CLI_OPTION_HOME, CX_CLI_OPTION_JSON,
+                                               CX_CLI_OPTIONS_COMMON};
+
+const cx_cli_command cx_cli_backup = {
+    .name = "backup",
+    .purpose = "copy a home while it is written to",
+    .about = "Copies everything acknowledged so far to the new folder DIR, which is a home of its "
+             "own right. Others may go on writing meanwhile. 'cortex verify --home DIR' checks the "
+             "copy.",
+    .operands = backup_operands,
+    .operand_count = CX_COUNT_OF(backup_operands),
+    .options = backup_options,
+    .option_count = CX_COUNT_OF(backup_options),
+    .exits = "0 copied\n1 DIR exists\n2 usage error\n"
+             "3 it could not be copied: no home, unreadable, full disk",
+    .example = "cortex backup /mnt/backup/cortex-2026-11-21",
+    .run = run_backup,
+};

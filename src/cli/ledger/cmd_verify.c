@@ -1,0 +1,193 @@
+/*
+ * cmd_verify.c - `cortex verify`: what is this, and does it hold?
+ *
+ * Recognises a proof file, a home, or a lattice, and hands it to who can check it.  A foreign trace
+ * cannot be checked as it is, and the message says which import turns it into something that can.
+ */
+#include <string.h>
+
+#include "cli/ledger/verify_parts.h"
+#include "evidence/api.h"
+#include "import/api.h"
+
+enum { HEAD_SIZE = 1 << 16 };
+
+static int run(cx_cli *cli, const cx_cli_args *args);
+
+static const cx_cli_operand operands[] = {{"FILE", CX_CLI_FILE, NULL, true, false}};
+
+static const cx_cli_option options[] = {
+    CX_CLI_OPT_MANY("key", 0, CX_CLI_TEXT, "KEY",
+                    "A public key that is trusted: a verifier key, 64 hex digits, or a file with "
+                    "one of them. May be repeated."),
+    CX_CLI_OPT("seal-key", 0, CX_CLI_TEXT, "KEY",
+               "A home: the public key that signed its snapshots."),
+    CX_CLI_OPT("checkpoint", 0, CX_CLI_FILE, "NOTE",
+               "A checkpoint kept elsewhere: the journal must follow from it."),
+    CX_CLI_OPT("cosigners", 0, CX_CLI_COUNT, "N", "It must be cosigned by N of the keys."),
+    CX_CLI_OPT(
+        "require", 0, CX_CLI_CHOICE, "anchored|signed",
+        "anchored, the default for files: something given must bear it out; signed: a key given "
+        "must have signed it. Otherwise the verdict is indeterminate."),
+    CX_CLI_OPT_FLAG("self-consistent", 0,
+                    "A file: that it agrees with itself is enough. Anybody can make such a file."),
+    CX_CLI_OPT("manifest", 0, CX_CLI_FILE, "FILE",
+               "A home: a manifest kept elsewhere. A state proof that comes alone: its manifest."),
+    CX_CLI_OPT("root", 0, CX_CLI_TEXT, "HEX", "The root of the journal, or of the newer one."),
+    CX_CLI_OPT("size", 0, CX_CLI_COUNT, "N", "How many entries that journal has."),
+    CX_CLI_OPT("actor", 0, CX_CLI_TEXT, "NAME",
+               "A home: only this actor, whose checkpoint or root is given; default all, or with "
+               "a checkpoint the actor as everywhere."),
+    CX_CLI_OPT("home", 0, CX_CLI_FILE, "DIR", "Verify this home, in place of FILE."),
+    CX_CLI_OPT("overall-root", 0, CX_CLI_TEXT, "HEX", "A proof: the overall root of its manifest."),
+    CX_CLI_OPT("from-root", 0, CX_CLI_TEXT, "HEX",
+               "A consistency proof: the root of the older journal."),
+    CX_CLI_OPT("from-size", 0, CX_CLI_COUNT, "N", "How many entries the older journal has."),
+    CX_CLI_OPT("from-checkpoint", 0, CX_CLI_FILE, "NOTE",
+               "A checkpoint of the older journal in place of both."),
+    CX_CLI_OPT("entry", 0, CX_CLI_FILE, "FILE",
+               "The entry that an inclusion proof, tlog-proof or receipt is about."),
+    CX_CLI_OPT("leaf", 0, CX_CLI_TEXT, "HEX", "Its leaf hash."),
+    CX_CLI_OPT("namespace", 0, CX_CLI_CHOICE, "memories|edges",
+               "A proof of the other one is broken."),
+    CX_CLI_OPT_FLAG("members", 0, "A proof: every key must be a member, erased or not."),
+    CX_CLI_OPT_FLAG("absent", 0, "A proof: every key must be absent."),
+    CX_CLI_OPTIONS_VERIFY,
+    CX_CLI_OPTIONS_LIMITS,
+    CX_CLI_OPTIONS_COMMON};
+
+const cx_cli_command cx_cli_verify = {
+    .name = "verify",
+    .purpose = "find out what a file is and whether it holds",
+    .about = "Looks at the first bytes of FILE (\"-\" is standard input). Proofs, manifests, "
+             "checkpoints and receipts are checked as by 'cortex-verify', against what the options "
+             "say is trusted. A lattice is verified as by 'cortex lattice verify', with the same "
+             "options. A trace of another tool has no hashes to check: it is named, together with "
+             "the import that makes it a lattice.\n\n"
+             "With --home DIR everything recorded there is checked from the first byte, and "
+             "nothing is written. Only a checkpoint, manifest or root kept elsewhere can show that "
+             "the end of a journal was not cut off, and its past not told anew.",
+    .operands = operands,
+    .operand_count = CX_COUNT_OF(operands),
+    .options = options,
+    .option_count = CX_COUNT_OF(options),
+    .exits = "0 it holds\n"
+             "1 it does not hold\n"
+             "2 usage error\n"
+             "3 it could not be checked, or what is needed for an answer is missing",
+    .example = "cortex verify answer.proof --key auditor.pub\n"
+               "cortex verify --home ~/.local/share/cortex --checkpoint kept.note --key log.pub\n"
+               "cortex verify history.jsonl",
+    .run = run,
+};
+
+/* Keys every lattice node has and no foreign trace does; a quoted copy has backslashes. */
+static bool looks_like_lattice(cx_bytes head)
+{
+    static const char id[] = "\"node_id\"", prev[] = "\"prev_hash\"";
+    return head.size != 0 && (memmem(head.data, head.size, id, sizeof id - 1) != NULL ||
+                              memmem(head.data, head.size, prev, sizeof prev - 1) != NULL);
+}
+
+/* Reads the first bytes; a file that cannot be opened is left to the room that will say so. */
+static size_t read_head(const cx_io *io, const char *path, uint8_t *head)
+{
+    cx_file file;
+    size_t size = 0;
+    if (io->open(io, path, CX_IO_READ, &file) != 0)
+        return 0;
+    if (cx_failed(cx_io_read_some(io, file, path, head, HEAD_SIZE, &size, NULL)))
+        size = 0;
+    (void)io->close(io, file);
+    return size;
+}
+
+static int refuse_foreign(cx_cli *cli, const cx_cli_args *args, const char *format)
+{
+    cx_err err;
+    const char *path = args->operands[0];
+    (void)cx_fail_at(&err, CX_E_UNSUPPORTED, "U_FOREIGN", 0,
+                     "found a %s trace, expected a lattice; make one with: cortex import %s %s "
+                     "-o history.jsonl",
+                     format, format, path);
+    return cx_cli_fail(cli, path, &err, cx_cli_has(args, "json"));
+}
+
+/* What 'cortex-verify' checks, seen from its first bytes. */
+static bool is_proof(cx_bytes bytes)
+{
+    return cx_evidence_recognise(bytes) || cx_check_recognise(bytes) != CX_CHECK_UNKNOWN;
+}
+
+static int verify_standard_input(cx_cli *cli, const cx_cli_args *args)
+{
+    cx_err err;
+    cx_buf text;
+    int code;
+    cx_buf_init(&text, cli->alloc);
+    uint64_t limit = cx_cli_number(args, "max-bytes", 0);
+    if (cx_failed(cx_io_read_file(cli->io, "-",
+                                  limit == 0 || limit > SIZE_MAX ? SIZE_MAX : (size_t)limit, &text,
+                                  &err))) {
+        code = cx_cli_fail(cli, "-", &err, cx_cli_has(args, "json"));
+    } else if (is_proof(cx_buf_bytes(&text))) {
+        code = cx_cli_verify_proof(cli, args, "-", cx_buf_bytes(&text));
+    } else {
+        cx_bytes head = {text.data, text.size < HEAD_SIZE ? text.size : HEAD_SIZE};
+        const char *format = looks_like_lattice(head) ? NULL : cx_import_detect(head);
+        cli->standard_input = &text;
+        code = format != NULL ? refuse_foreign(cli, args, format)
+                              : cx_cli_run_lattice_verify(cli, args);
+        cli->standard_input = NULL;
+    }
+    cx_buf_done(&text);
+    return code;
+}
+
+static int verify_proof_file(cx_cli *cli, const cx_cli_args *args, const char *path)
+{
+    cx_err err;
+    cx_buf bytes;
+    cx_buf_init(&bytes, cli->alloc);
+    int code = cx_failed(cx_io_read_file(cli->io, path, CX_PROOF_BYTES_MAX, &bytes, &err))
+                   ? cx_cli_fail(cli, path, &err, cx_cli_has(args, "json"))
+                   : cx_cli_verify_proof(cli, args, path, cx_buf_bytes(&bytes));
+    cx_buf_done(&bytes);
+    return code;
+}
+
+/* A folder with a log in it. */
+static bool is_home(cx_cli *cli, const char *path)
+{
+    cx_file folder;
+    cx_str log = cx_arena_printf(&cli->arena, "%s/log", path);
+    if (log.data == NULL ||
+        cli->io->open(cli->io, log.data, CX_IO_READ | CX_IO_DIRECTORY, &folder) != 0)
+        return false;
+    (void)cli->io->close(cli->io, folder);
+    return true;
+}
+
+static int run(cx_cli *cli, const cx_cli_args *args)
+{
+    static uint8_t head[HEAD_SIZE];
+    const char *home = cx_cli_value(args, "home");
+    if ((home == NULL) == (args->operand_count == 0))
+        return cx_cli_misuse(args, home == NULL
+                                       ? "expected FILE or --home DIR, for example: cortex "
+                                         "verify answer.proof"
+                                       : "expected either FILE or --home DIR");
+    const char *path = home != NULL ? home : args->operands[0];
+    if (home != NULL)
+        return cx_cli_verify_home(cli, args, path);
+    if (strcmp(path, "-") == 0)
+        return verify_standard_input(cli, args);
+    if (is_home(cli, path))
+        return cx_cli_verify_home(cli, args, path);
+    cx_bytes seen = {head, read_head(cli->io, path, head)};
+    if (cx_evidence_recognise(seen) || (!looks_like_lattice(seen) && is_proof(seen)))
+        return verify_proof_file(cli, args, path);
+    const char *format = looks_like_lattice(seen) ? NULL : cx_import_detect(seen);
+    return format != NULL ? refuse_foreign(cli, args, format)
+                          : cx_cli_run_lattice_verify(cli, args);
+}

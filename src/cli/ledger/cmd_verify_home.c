@@ -1,0 +1,337 @@
+/*
+ * cmd_verify_home.c - `cortex verify --home DIR`: everything that is recorded, from the first byte.
+ *
+ * Nothing is written.  A checkpoint, manifest or root kept elsewhere shows what a home alone
+ * cannot: that its end was not cut and its past not told anew.
+ */
+#include <string.h>
+
+#include "cli/ledger/verify_parts.h"
+#include "ledger/api.h"
+
+enum { ANCHORS_MAX = 3 };
+
+typedef struct audit {
+    cx_cli *cli;
+    const cx_cli_args *args;
+    const char *path;
+    bool json;
+    cx_check_options trust;
+    cx_home_verify_options options;
+    cx_anchor_point anchors[ANCHORS_MAX];
+    cx_manifest manifest;
+    cx_vkey seal_key;
+    cx_finding note; /* of the checkpoint's signatures */
+    bool is_signed;  /* by a key given */
+    cx_home_report *report;
+    cx_verdict verdict;
+    const char *reason; /* of a verdict that is not the report's own */
+    cx_str detail;
+    cx_buf out;
+} audit;
+
+/* --- what is trusted ----------------------------------------------------------------------------
+ */
+
+/* Keys without a name stand for the origin's. */
+static cx_status check_note(audit *a, const cx_checkpoint *checkpoint, cx_err *err)
+{
+    cx_vkey *keys = CX_ARENA_ARRAY(&a->cli->arena, cx_vkey, a->trust.key_count + 1);
+    cx_note_result result;
+    if (keys == NULL)
+        return cx_fail_nomem(err);
+    for (size_t i = 0; i < a->trust.key_count; i++) {
+        keys[i] = a->trust.keys[i];
+        if (keys[i].name.size == 0)
+            cx_vkey_make(checkpoint->origin, CX_VKEY_NOTE, &a->trust.keys[i].key, &keys[i]);
+    }
+    const cx_note_check check = {keys, a->trust.key_count, a->trust.cosigners_required};
+    CX_TRY(cx_note_verify(a->trust.checkpoint, &check, a->cli->alloc, &result, &a->note, err));
+    a->is_signed = a->note.verdict == CX_HOLDS;
+    return CX_SUCCESS;
+}
+
+static cx_status take_checkpoint(audit *a, cx_err *err)
+{
+    cx_cli_kept_checkpoint kept;
+    const char *path = cx_cli_value(a->args, "checkpoint");
+    if (path == NULL)
+        return CX_SUCCESS;
+    CX_TRY(cx_cli_take_checkpoint(a->cli, path, &kept, err));
+    a->anchors[a->options.anchor_count++] =
+        (cx_anchor_point){.size = kept.checkpoint.size, .journal_root = kept.checkpoint.root};
+    if (kept.is_note && a->trust.key_count != 0)
+        CX_TRY(check_note(a, &kept.checkpoint, err));
+    return CX_SUCCESS;
+}
+
+static cx_status take_anchors(audit *a, cx_err *err)
+{
+    CX_TRY(take_checkpoint(a, err));
+    if (a->trust.journal != NULL) {
+        if (a->trust.journal->size == CX_JOURNAL_SIZE_UNKNOWN)
+            return cx_fail(err, CX_E_USAGE, "--root HEX needs --size N");
+        a->anchors[a->options.anchor_count++] = (cx_anchor_point){
+            .size = a->trust.journal->size, .journal_root = a->trust.journal->root};
+    }
+    if (a->trust.manifest.size != 0) {
+        CX_TRY(cx_manifest_decode(a->trust.manifest, &a->manifest, err));
+        a->anchors[a->options.anchor_count++] =
+            (cx_anchor_point){.size = a->manifest.journal_size,
+                              .journal_root = a->manifest.journal_root,
+                              .manifest = &a->manifest};
+        if (!cx_cli_has(a->args, "actor"))
+            a->options.actor = a->manifest.actor;
+    }
+    return CX_SUCCESS;
+}
+
+static cx_status prepare(audit *a, cx_err *err)
+{
+    static const char *const of_proofs[] = {"overall-root",    "from-root", "from-size",
+                                            "from-checkpoint", "entry",     "leaf",
+                                            "namespace",       "members",   "absent"};
+    for (size_t i = 0; i < CX_COUNT_OF(of_proofs); i++)
+        if (cx_cli_has(a->args, of_proofs[i]))
+            return cx_fail(err, CX_E_USAGE, "option --%s is about a proof file, not about a home",
+                           of_proofs[i]);
+    const char *seal_key = cx_cli_value(a->args, "seal-key");
+    CX_TRY(cx_cli_take_trust(a->cli, a->args, &a->trust, err));
+    if (a->trust.key_count != 0 && a->trust.checkpoint.size == 0)
+        return cx_fail(err, CX_E_USAGE,
+                       "option --key is of a checkpoint's signer: expected --checkpoint NOTE too "
+                       "(--seal-key is of snapshots' signer)");
+    if (seal_key != NULL) {
+        CX_TRY(cx_cli_take_key(a->cli, "option --seal-key", seal_key, &a->seal_key, err));
+        a->options.seal_key = &a->seal_key.key;
+    }
+    CX_TRY(take_anchors(a, err));
+    if (cx_cli_has(a->args, "actor") ||
+        (a->options.anchor_count != 0 && a->options.actor.size == 0))
+        CX_TRY(cx_cli_actor_name(a->cli, a->args, &a->options.actor, err));
+    a->options.anchors = a->anchors;
+    a->options.require_anchored = cx_cli_has(a->args, "require");
+    return CX_SUCCESS;
+}
+
+/* --- the verdict --------------------------------------------------------------------------------
+ */
+
+static void judge(audit *a)
+{
+    a->verdict = cx_home_report_verdict(a->report);
+    const cx_home_totals *totals = cx_home_report_totals(a->report);
+    if (a->note.verdict == CX_BROKEN) {
+        a->verdict = CX_BROKEN;
+        a->reason = a->note.reason;
+        a->detail = cx_str_z(a->note.message);
+    } else if (a->verdict == CX_INDETERMINATE && a->options.require_anchored && !totals->anchored) {
+        a->reason = "NotAnchored";
+        a->detail = CX_STR("nothing from outside the home says how long the journal was; give "
+                           "--checkpoint, --manifest, or --root and --size");
+    } else if (a->verdict == CX_HOLDS && !a->is_signed &&
+               (a->trust.require == CX_REQUIRE_SIGNED || a->trust.key_count != 0)) {
+        a->verdict = CX_INDETERMINATE;
+        a->reason = "NotSigned";
+        a->detail = CX_STR("no checkpoint signed by a key given bears it out; give --checkpoint "
+                           "with a signed note, and --key KEY");
+    }
+}
+
+/* What "holds" does not say. */
+static size_t list_limits(const audit *a, const char *out[4])
+{
+    const cx_home_totals *totals = cx_home_report_totals(a->report);
+    size_t count = 0;
+    if (!totals->anchored)
+        out[count++] = "without a checkpoint or manifest from outside, it cannot be seen whether "
+                       "the end was cut off or the past told anew";
+    if (a->options.seal_key == NULL && totals->manifests != 0)
+        out[count++] = "seals' signatures were not checked: no --seal-key was given";
+    if (!totals->tables_checked)
+        out[count++] = "the tables were not checked; they are made from the log";
+    return count;
+}
+
+/* --- showing it ---------------------------------------------------------------------------------
+ */
+
+static void write_totals(const cx_home_totals *t, cx_buf *out)
+{
+    cx_buf_printf(
+        out,
+        "  actors %llu, entries %llu, memories %llu, versions %llu, edges %llu, snapshots "
+        "%llu, commits %llu\n",
+        (unsigned long long)t->actors, (unsigned long long)t->entries,
+        (unsigned long long)t->memories, (unsigned long long)t->versions,
+        (unsigned long long)t->edges, (unsigned long long)t->manifests,
+        (unsigned long long)t->commits);
+    if (t->erased != 0)
+        cx_buf_printf(out, "  erased contents %llu, each by an entry that says so\n",
+                      (unsigned long long)t->erased);
+    if (t->torn_bytes != 0)
+        cx_buf_printf(out, "  %llu bytes of an unfinished write at the end: nothing acknowledged\n",
+                      (unsigned long long)t->torn_bytes);
+}
+
+static void write_actors(const cx_home_report *report, cx_buf *out)
+{
+    for (size_t i = 0; i < cx_home_report_actor_count(report); i++) {
+        cx_actor_info actor;
+        cx_roots roots;
+        cx_home_report_actor(report, i, &actor, &roots);
+        cx_buf_add_z(out, "  ");
+        cx_cli_add_text(out, actor.name);
+        cx_buf_add_z(out, "  overall root ");
+        cx_cli_add_digest(out, &roots.overall);
+        cx_buf_add_byte(out, '\n');
+    }
+}
+
+static void write_findings(const cx_home_report *report, cx_buf *out)
+{
+    const cx_home_totals *t = cx_home_report_totals(report);
+    size_t count = cx_home_report_count(report);
+    for (size_t i = 0; i < count; i++) {
+        const cx_home_finding *f = cx_home_report_finding(report, i);
+        cx_buf_printf(out, "  %s %s: ", f->check, f->reason);
+        cx_cli_add_text(out, f->actor);
+        cx_buf_add_z(out, f->actor.size == 0 ? "" : ", ");
+        cx_cli_add_text(out, f->where);
+        cx_buf_add_z(out, f->where.size == 0 ? "" : ": ");
+        cx_cli_add_text(out, f->message);
+        cx_buf_add_byte(out, '\n');
+    }
+    if (t->findings > count)
+        cx_buf_printf(out, "  and %llu findings more\n", (unsigned long long)(t->findings - count));
+}
+
+static void write_text(audit *a)
+{
+    const char *limits[4];
+    cx_buf *out = &a->out;
+    cx_cli_add_text(out, cx_str_z(a->path));
+    cx_buf_printf(out, ": %s", cx_verdict_name(a->verdict));
+    if (a->reason != NULL) {
+        cx_buf_printf(out, " %s: ", a->reason);
+        cx_cli_add_text(out, a->detail);
+    }
+    cx_buf_add_byte(out, '\n');
+    write_totals(cx_home_report_totals(a->report), out);
+    write_actors(a->report, out);
+    write_findings(a->report, out);
+    size_t count = a->verdict == CX_BROKEN ? 0 : list_limits(a, limits);
+    for (size_t i = 0; i < count; i++)
+        cx_buf_printf(out, "  note: %s\n", limits[i]);
+}
+
+static cx_status put_actors(audit *a, cx_json_list *json, cx_err *err)
+{
+    cx_json_list list = cx_json_list_begin(&a->cli->arena);
+    for (size_t i = 0; i < cx_home_report_actor_count(a->report); i++) {
+        cx_actor_info actor;
+        cx_roots roots;
+        cx_json_list item = cx_json_list_begin(&a->cli->arena);
+        cx_home_report_actor(a->report, i, &actor, &roots);
+        cx_cli_put_str(&item, "actor", actor.name);
+        cx_cli_put_digest(&item, "edges_root", &roots.edges);
+        cx_cli_put_digest(&item, "journal_root", &roots.journal);
+        cx_cli_put_uint(&item, "journal_size", roots.journal_size);
+        cx_cli_put_digest(&item, "memories_root", &roots.memories);
+        cx_cli_put_digest(&item, "overall_root", &roots.overall);
+        cx_cli_put_str(&item, "scheme", cx_scheme_name(actor.scheme));
+        CX_TRY(cx_cli_add_object(&list, &item, err));
+    }
+    return cx_cli_put_array(json, "actors", &list, err);
+}
+
+static cx_status put_findings(audit *a, cx_json_list *json, cx_err *err)
+{
+    cx_json_list list = cx_json_list_begin(&a->cli->arena);
+    for (size_t i = 0; i < cx_home_report_count(a->report); i++) {
+        const cx_home_finding *f = cx_home_report_finding(a->report, i);
+        cx_json_list item = cx_json_list_begin(&a->cli->arena);
+        cx_cli_put_maybe(&item, "actor", f->actor);
+        cx_cli_put_str(&item, "check", cx_str_z(f->check));
+        cx_cli_put_str(&item, "message", f->message);
+        cx_cli_put_str(&item, "reason", cx_str_z(f->reason));
+        cx_cli_put_str(&item, "where", f->where);
+        CX_TRY(cx_cli_add_object(&list, &item, err));
+    }
+    return cx_cli_put_array(json, "findings", &list, err);
+}
+
+static cx_status put_totals(audit *a, cx_json_list *json, cx_err *err)
+{
+    const cx_home_totals *t = cx_home_report_totals(a->report);
+    cx_json_list totals = cx_json_list_begin(&a->cli->arena);
+    cx_cli_put_uint(&totals, "actors", t->actors);
+    cx_cli_put_uint(&totals, "commits", t->commits);
+    cx_cli_put_uint(&totals, "edges", t->edges);
+    cx_cli_put_uint(&totals, "entries", t->entries);
+    cx_cli_put_uint(&totals, "erased", t->erased);
+    cx_cli_put_uint(&totals, "findings", t->findings);
+    cx_cli_put_uint(&totals, "memories", t->memories);
+    cx_cli_put_uint(&totals, "payloads", t->payloads);
+    cx_cli_put_uint(&totals, "snapshots", t->manifests);
+    cx_cli_put_uint(&totals, "torn_bytes", t->torn_bytes);
+    cx_cli_put_uint(&totals, "versions", t->versions);
+    return cx_cli_put_object(json, "totals", &totals, err);
+}
+
+static cx_status write_json(audit *a, cx_err *err)
+{
+    const cx_home_totals *t = cx_home_report_totals(a->report);
+    const char *limits[4];
+    cx_str texts[4];
+    size_t count = list_limits(a, limits);
+    for (size_t i = 0; i < count; i++)
+        texts[i] = cx_str_z(limits[i]);
+    cx_json_list json = cx_json_list_begin(&a->cli->arena);
+    CX_TRY(put_actors(a, &json, err));
+    cx_cli_put_bool(&json, "anchored", t->anchored);
+    cx_cli_put_maybe(&json, "detail", a->detail);
+    CX_TRY(put_findings(a, &json, err));
+    cx_cli_put_str(&json, "home", cx_str_z(a->path));
+    cx_cli_put_texts(&json, "limits", texts, count);
+    cx_cli_put_maybe(&json, "reason", cx_str_z(a->reason == NULL ? "" : a->reason));
+    cx_cli_put_bool(&json, "signed", a->is_signed);
+    cx_cli_put_bool(&json, "tables_checked", t->tables_checked);
+    CX_TRY(put_totals(a, &json, err));
+    cx_cli_put_str(&json, "verdict", cx_str_z(cx_verdict_name(a->verdict)));
+    return cx_cli_end_json(&json, &a->out, err);
+}
+
+static cx_status verify(audit *a, cx_err *err)
+{
+    cx_cli_progress progress;
+    CX_TRY(prepare(a, err));
+    cx_cli_progress_init(&progress, a->cli->io, "verifying");
+    a->options.home = cx_cli_home_options(a->cli, CX_CLI_READ, &progress);
+    cx_status status = cx_home_verify(a->path, &a->options, &a->report, err);
+    cx_cli_progress_end(&progress);
+    CX_TRY(status);
+    judge(a);
+    if (a->json)
+        return write_json(a, err);
+    write_text(a);
+    return CX_SUCCESS;
+}
+
+int cx_cli_verify_home(cx_cli *cli, const cx_cli_args *args, const char *path)
+{
+    cx_err err = {0};
+    audit a = {.cli = cli, .args = args, .path = path, .json = cx_cli_has(args, "json")};
+    cx_buf_init(&a.out, cli->alloc);
+    int code;
+    if (cx_failed(verify(&a, &err)))
+        code = cx_cli_ledger_fail(cli, args, &err);
+    else
+        code = cx_cli_answer(cli, &a.out,
+                             a.verdict == CX_HOLDS    ? CX_EXIT_HOLDS
+                             : a.verdict == CX_BROKEN ? CX_EXIT_BROKEN
+                                                      : CX_EXIT_UNCHECKED);
+    cx_home_report_close(a.report);
+    cx_buf_done(&a.out);
+    return code;
+}

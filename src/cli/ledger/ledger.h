@@ -1,0 +1,171 @@
+/*
+ * ledger.h - what the commands of the ledger share: which home, whose journal, opening it, reading
+ * arguments, answering.
+ *
+ * A command is a job of two steps.  `prepare` reads arguments and files while nothing is open, so
+ * that a mistake is found before anything is locked; `work` has the home.  Both may leave an answer
+ * in `out` and an exit code; what they return is said on standard error.
+ */
+#ifndef CX_CLI_LEDGER_H
+#define CX_CLI_LEDGER_H
+
+#include "cli/cli.h"
+#include "ledger/api.h"
+#include "memory/api.h"
+
+/* Longest argument read from a file or standard input. */
+#define CX_CLI_ARGUMENT_MAX ((size_t)64 << 20)
+
+#define CX_CLI_OPTION_HOME                                                         \
+    CX_CLI_OPT("home", 0, CX_CLI_FILE, "DIR",                                      \
+               "The home; default $CORTEX_HOME, else $XDG_DATA_HOME/cortex, else " \
+               "~/.local/share/cortex.")
+#define CX_CLI_OPTION_ACTOR                     \
+    CX_CLI_OPT("actor", 0, CX_CLI_TEXT, "NAME", \
+               "Whose journal; default $CORTEX_ACTOR, else $LOGNAME or $USER, else \"local\".")
+#define CX_CLI_OPTION_JSON CX_CLI_OPT_FLAG("json", 0, "One line of JSON instead of text.")
+/* What every command over one actor's journal takes. */
+#define CX_CLI_OPTIONS_LEDGER CX_CLI_OPTION_HOME, CX_CLI_OPTION_ACTOR, CX_CLI_OPTION_JSON
+#define CX_CLI_OPTION_OUTPUT(what)                 \
+    CX_CLI_OPT("output", 'o', CX_CLI_FILE, "FILE", \
+               "Write " what " to FILE; default standard output.")
+
+#define CX_CLI_EXITS_WRITE                                              \
+    "0 done, and on the disk\n"                                         \
+    "1 refused because of what the ledger holds: nothing was changed\n" \
+    "2 usage error, or something named that is not there\n"             \
+    "3 it could not be done: no home, held by another process, unreadable, full disk"
+#define CX_CLI_EXITS_READ                                   \
+    "0 answered\n"                                          \
+    "1 not allowed to the reader\n"                         \
+    "2 usage error, or something named that is not there\n" \
+    "3 it could not be answered: no home, unreadable, damaged"
+
+/* CX_CLI_SIGN reads, and signs what it has read: one such command at a time. */
+typedef enum cx_cli_access { CX_CLI_READ, CX_CLI_WRITE, CX_CLI_SIGN } cx_cli_access;
+
+typedef struct cx_cli_ledger {
+    cx_cli *cli;
+    const cx_cli_args *args;
+    cx_arena *arena; /* the command's */
+    bool json;
+    const char *path;  /* of the home */
+    cx_str actor;      /* empty when the command takes none */
+    cx_home *home;     /* NULL while preparing */
+    cx_memory *memory; /* of the actor; NULL unless the job wants it */
+    cx_file signing;   /* who has it locked signs; CX_FILE_NONE */
+    cx_buf out;        /* the answer */
+    int exit_code;     /* of the answer */
+} cx_cli_ledger;
+
+typedef struct cx_cli_job {
+    cx_cli_access access;
+    bool wants_memory;
+    cx_status (*prepare)(cx_cli_ledger *l, void *state, cx_err *err); /* may be NULL */
+    cx_status (*work)(cx_cli_ledger *l, void *state, cx_err *err);
+} cx_cli_job;
+
+/* Runs a job from options to exit code. */
+int cx_cli_run_job(cx_cli *cli, const cx_cli_args *args, const cx_cli_job *job, void *state);
+
+/*
+ * A command that writes works through the process that holds the home, when there is one.  What it
+ * then reads may need the files: from here on the home is one opened for reading.  Nothing happens
+ * to a home that this process holds itself.
+ */
+CX_RESULT cx_cli_go_on_reading(cx_cli_ledger *l, cx_err *err);
+
+/* Says what went wrong, with what to do where that is known; returns the exit code. */
+int cx_cli_ledger_fail(cx_cli *cli, const cx_cli_args *args, const cx_err *err);
+
+/* --- where and who -------------------------------------------------------------------------- */
+
+/* The home that the options and the environment name; text in the arena. */
+CX_RESULT cx_cli_home_path(cx_cli *cli, const cx_cli_args *args, const char **out, cx_err *err);
+CX_RESULT cx_cli_actor_name(cx_cli *cli, const cx_cli_args *args, cx_str *out, cx_err *err);
+/* The options every command opens a home with; `progress` may be NULL. */
+cx_home_options cx_cli_home_options(cx_cli *cli, cx_cli_access access, cx_cli_progress *progress);
+/* "<name of the home's folder>/<actor>": what a log is called when nobody said otherwise. */
+CX_RESULT cx_cli_default_origin(cx_cli *cli, const char *home_path, cx_str actor, cx_str *out,
+                                cx_err *err);
+
+/* --- arguments ------------------------------------------------------------------------------ */
+
+/* The text itself, the contents of FILE for "@FILE", standard input for "-"; in the arena. */
+CX_RESULT cx_cli_take_text(cx_cli *cli, const char *argument, cx_bytes *out, cx_err *err);
+/* A file's contents ("-" = standard input), in the arena. */
+CX_RESULT cx_cli_take_file(cx_cli *cli, const char *path, cx_bytes *out, cx_err *err);
+CX_RESULT cx_cli_take_json(cx_cli *cli, const char *what, const char *argument, cx_json *out,
+                           cx_err *err);
+/* 64 hex digits. */
+CX_RESULT cx_cli_take_digest(const char *what, const char *text, cx_digest *out, cx_err *err);
+CX_RESULT cx_cli_take_number(const char *what, const char *text, uint64_t *out, cx_err *err);
+/* RFC 3339, or seconds since 1970. */
+CX_RESULT cx_cli_take_time(const char *what, const char *text, int64_t *out_seconds, cx_err *err);
+/* A finite number, as a float. */
+CX_RESULT cx_cli_take_float(const char *what, const char *text, float *out, cx_err *err);
+/* Numbers as a JSON array, "@FILE" or "-". */
+CX_RESULT cx_cli_take_vector(cx_cli *cli, const char *argument, const float **out, size_t *out_dim,
+                             cx_err *err);
+/* A name in one of the vocabularies; the message lists them all. */
+CX_RESULT cx_cli_take_word(const char *what, const char *text, cx_str (*name)(uint8_t code),
+                           uint8_t max, uint8_t *out, cx_err *err);
+/* All values of a repeatable option, in order. */
+CX_RESULT cx_cli_take_all(cx_cli *cli, const cx_cli_args *args, const char *option,
+                          const cx_str **out, size_t *out_count, cx_err *err);
+
+/* A memory as people name it: a URI, or a ULID alone for whatever is current. */
+typedef struct cx_cli_name {
+    bool latest; /* only uri.id is set */
+    cx_uri uri;
+} cx_cli_name;
+CX_RESULT cx_cli_take_name(const char *text, cx_cli_name *out, cx_err *err);
+/* The URI meant: looked up when it was a ULID. */
+CX_RESULT cx_cli_find_uri(cx_cli_ledger *l, const cx_cli_name *name, cx_uri *out, cx_err *err);
+
+/* --- answers -------------------------------------------------------------------------------- */
+
+void cx_cli_put_str(cx_json_list *list, const char *name, cx_str text);   /* empty: "" */
+void cx_cli_put_maybe(cx_json_list *list, const char *name, cx_str text); /* empty: null */
+void cx_cli_put_uint(cx_json_list *list, const char *name, uint64_t value);
+void cx_cli_put_int(cx_json_list *list, const char *name, int64_t value);
+void cx_cli_put_bool(cx_json_list *list, const char *name, bool value);
+void cx_cli_put_null(cx_json_list *list, const char *name);
+/* A number that JSON cannot spell becomes null. */
+void cx_cli_put_float(cx_json_list *list, const char *name, float value);
+void cx_cli_put_digest(cx_json_list *list, const char *name, const cx_digest *digest);
+void cx_cli_put_hex(cx_json_list *list, const char *name, cx_bytes bytes);
+void cx_cli_put_id(cx_json_list *list, const char *name, const cx_id *id); /* as a ULID */
+void cx_cli_put_uri(cx_json_list *list, const char *name, const cx_uri *uri);
+/* RFC 3339 in seconds, or null. */
+void cx_cli_put_time(cx_json_list *list, const char *name, bool present, int64_t seconds);
+/* Text in UTF-8 as it is, other bytes as {"hex":".."}. */
+void cx_cli_put_bytes(cx_json_list *list, const char *name, cx_bytes bytes);
+void cx_cli_put_texts(cx_json_list *list, const char *name, const cx_str *texts, size_t count);
+/* Ends an object or array inside another. */
+CX_RESULT cx_cli_put_object(cx_json_list *list, const char *name, cx_json_list *inner, cx_err *err);
+CX_RESULT cx_cli_put_array(cx_json_list *list, const char *name, cx_json_list *inner, cx_err *err);
+CX_RESULT cx_cli_add_object(cx_json_list *list, cx_json_list *inner, cx_err *err);
+/* The whole object as one line into `out`. */
+CX_RESULT cx_cli_end_json(cx_json_list *list, cx_buf *out, cx_err *err);
+
+/* Text from outside, as it may stand on a terminal: cx_shown_add. */
+void cx_cli_add_text(cx_buf *out, cx_str text);
+/* JSON has no way to say bytes that are no text, such as those of a file's name: they are shown. */
+cx_str cx_cli_valid_text(cx_arena *arena, cx_str text); /* data NULL = out of memory */
+cx_json cx_cli_json_str(cx_json_list *list, cx_str text);
+/* The same, written. */
+void cx_cli_add_json_text(cx_buf *out, cx_str text);
+void cx_cli_add_uri(cx_buf *out, const cx_uri *uri);
+void cx_cli_add_digest(cx_buf *out, const cx_digest *digest);
+void cx_cli_add_time(cx_buf *out, int64_t seconds);
+/* Seconds of a time in nanoseconds, towards the past. */
+int64_t cx_cli_seconds(int64_t ns);
+
+/* Fails when --output names a new file that cannot be made: asked before something is written to the
+ * home for its sake. */
+CX_RESULT cx_cli_can_deliver(cx_cli *cli, const cx_cli_args *args, cx_err *err);
+/* Bytes to --output, or to standard output when that is not given. */
+CX_RESULT cx_cli_deliver(cx_cli *cli, const cx_cli_args *args, cx_bytes bytes, cx_err *err);
+
+#endif

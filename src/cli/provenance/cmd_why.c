@@ -1,0 +1,268 @@
+/*
+ * cmd_why.c - `cortex why`: from a line of code, or anything else, to what it came from
+ * (docs/formats/story.md).
+ */
+#include <string.h>
+
+#include "cli/ledger/ledger.h"
+#include "cli/provenance/story.h"
+#include "lattice/api.h"
+
+#define NODES_MAX 64 /* that changed a value and are followed */
+
+/* --- for people ------------------------------------------------------------------------------- */
+
+static uint64_t number_of(const cx_json *object, const char *name)
+{
+    const cx_json *value = cx_json_get(object, cx_str_z(name));
+    uint64_t number = 0;
+    return value != NULL && cx_json_uint64(value, &number) ? number : 0;
+}
+
+static void indent(cx_buf *out, uint64_t depth)
+{
+    for (uint64_t i = 0; i < depth; i++)
+        cx_buf_add_z(out, "  ");
+}
+
+static const char *colour_of(cx_str verdict)
+{
+    return cx_str_is(verdict, "holds") ? "\033[32m"
+           : cx_str_is(verdict, "broken") ? "\033[31m"
+                                          : "\033[33m";
+}
+
+static void add_verdict(cx_buf *out, cx_str verdict, bool colour)
+{
+    cx_buf_printf(out, "%s%.*s%s", colour ? colour_of(verdict) : "", (int)verdict.size,
+                  verdict.data, colour ? "\033[0m" : "");
+}
+
+static void add_step(cx_buf *out, const cx_json *step, bool colour)
+{
+    const cx_json *link = CX_JSON_GET(step, "link");
+    uint64_t depth = number_of(step, "depth");
+    cx_str kind = CX_JSON_GET_STR(step, "kind"), verdict = CX_JSON_GET_STR(step, "verdict");
+    bool linked = link != NULL && link->type == CX_JSON_OBJECT;
+    cx_str own = CX_JSON_GET_STR(step, "by");
+    cx_str by = linked ? CX_JSON_GET_STR(link, "by") : own;
+    indent(out, depth);
+    if (linked) {
+        cx_str relation = CX_JSON_GET_STR(link, "relation");
+        cx_buf_printf(out, "%.*s: ", (int)relation.size, relation.data);
+    }
+    cx_str name = cx_json_get_str(step, cx_str_z(cx_str_is(kind, "component") ? "title" : "id"));
+    cx_buf_printf(out, "%.*s%s", (int)kind.size, kind.data, name.size == 0 ? "" : " ");
+    cx_cli_add_text(out, name);
+    cx_buf_add_byte(out, '\n');
+    if (cx_str_is(kind, "component"))
+        return;
+    indent(out, depth);
+    cx_buf_add_z(out, "    ");
+    cx_cli_add_text(out, CX_JSON_GET_STR(step, "title"));
+    cx_buf_add_byte(out, '\n');
+    indent(out, depth);
+    cx_buf_add_z(out, "    ");
+    add_verdict(out, verdict, colour);
+    cx_buf_add_z(out, ": ");
+    cx_cli_add_text(out, own);
+    cx_buf_add_byte(out, '\n');
+    if (!linked || cx_str_eq(by, own))
+        return;
+    indent(out, depth);
+    cx_buf_add_z(out, "    link ");
+    add_verdict(out, CX_JSON_GET_STR(link, "verdict"), colour);
+    cx_buf_add_z(out, ": ");
+    cx_cli_add_text(out, by);
+    cx_buf_add_byte(out, '\n');
+}
+
+static void tell(cx_buf *out, const cx_json *answer, bool colour)
+{
+    const cx_json *steps = CX_JSON_GET(answer, "steps"), *limits = CX_JSON_GET(answer, "not_proven");
+    cx_buf_add_z(out, "Why ");
+    cx_cli_add_text(out, CX_JSON_GET_STR(answer, "question"));
+    cx_buf_add_z(out, "?\n");
+    for (uint32_t i = 0; steps != NULL && i < steps->count; i++)
+        add_step(out, &steps->items[i], colour);
+    cx_buf_add_z(out, "verdict: ");
+    add_verdict(out, CX_JSON_GET_STR(answer, "verdict"), colour);
+    cx_buf_add_byte(out, '\n');
+    for (uint32_t i = 0; limits != NULL && i < limits->count; i++) {
+        cx_buf_add_z(out, "not proven: ");
+        cx_cli_add_text(out, cx_json_text(&limits->items[i]));
+        cx_buf_add_byte(out, '\n');
+    }
+}
+
+/* --- a value of a lattice --------------------------------------------------------------------- */
+
+/* The nodes of an answer of `lattice why`, each as a thing of the branch it stands in. */
+static cx_status nodes_of(cx_cli *cli, cx_str answer, const char *branch, cx_thing *out,
+                          size_t *out_count, cx_err *err)
+{
+    cx_json value;
+    CX_TRY(cx_json_parse_text(answer, &cli->arena, &value, err));
+    const cx_json *changes = CX_JSON_GET(&value, "changes");
+    *out_count = 0;
+    for (uint32_t i = 0; changes != NULL && i < changes->count && *out_count < NODES_MAX; i++) {
+        cx_str node = CX_JSON_GET_STR(&changes->items[i], "node");
+        cx_str agent = CX_JSON_GET_STR(&changes->items[i], "agent");
+        cx_thing thing = {.kind = CX_THING_NODE,
+                          .id = node,
+                          .actor = agent.size != 0 ? agent : cx_str_z(branch + 1),
+                          .matched = "node_hash",
+                          .known = true};
+        out[(*out_count)++] = thing;
+    }
+    return CX_SUCCESS;
+}
+
+static cx_status ask_lattice(cx_cli *cli, const cx_cli_args *args, const cx_lattice *lattice,
+                             cx_thing *out, size_t *out_count, cx_err *err)
+{
+    const char *name = args->operands[1], *key = args->operands[2];
+    const cx_answer_options json = {.verified = true, .json = true};
+    const cx_state_options merging = CX_STATE_OPTIONS_INIT;
+    cx_node node = cx_lattice_find(lattice, cx_str_z(name));
+    cx_states *states = NULL;
+    cx_buf answer;
+    if (node == CX_NODE_NONE)
+        return cx_fail(err, CX_E_USAGE,
+                       "found no node '%s' ('cortex lattice heads %s' lists the newest)", name,
+                       args->operands[0]);
+    CX_TRY(cx_states_open_for(lattice, &merging, &node, 1, &states, err));
+    cx_buf_init(&answer, cli->alloc);
+    cx_status status = cx_lattice_answer_why(&answer, states, node, cx_str_z(key),
+                                             (cx_str){NULL, 0}, &json, err);
+    if (!cx_failed(status)) {
+        cx_str text = cx_arena_copy_str(&cli->arena, cx_buf_str(&answer));
+        status = text.data == NULL
+                     ? cx_fail_nomem(err)
+                     : nodes_of(cli, text, args->operands[0], out, out_count, err);
+    }
+    cx_buf_done(&answer);
+    cx_states_close(states);
+    return status;
+}
+
+/* --- the command ------------------------------------------------------------------------------ */
+
+typedef struct asking {
+    cx_thing things[NODES_MAX];
+    size_t count;
+    cx_str question;
+    cx_json candidates;
+} asking;
+
+static cx_status work(cx_cli *cli, const cx_cli_args *args, cx_cli_story *story, asking *asked,
+                      cx_buf *out, int *code, cx_err *err)
+{
+    cx_json answer;
+    if (asked->count == 0) {
+        CX_TRY(cx_cli_story_find(cli, story, args->operands[0], true, &asked->things[0],
+                                 &asked->candidates, err));
+        asked->count = 1;
+        asked->question = asked->things[0].id;
+    }
+    CX_TRY(cx_why_of_many(&story->sources, asked->things, asked->count, asked->question,
+                          &cli->arena, &answer, err));
+    cx_str verdict = CX_JSON_GET_STR(&answer, "verdict");
+    *code = cx_str_is(verdict, "holds")    ? CX_EXIT_HOLDS
+            : cx_str_is(verdict, "broken") ? CX_EXIT_BROKEN
+                                           : CX_EXIT_UNCHECKED;
+    if (!cx_cli_has(args, "json")) {
+        tell(out, &answer, cx_cli_colour(&args->cli->out, cx_cli_value(args, "color")));
+        return cx_buf_check(out, err);
+    }
+    CX_TRY(cx_json_write(out, &answer, CX_JSON_PY_COMPACT, err));
+    cx_buf_add_byte(out, '\n');
+    return cx_buf_check(out, err);
+}
+
+/* With @BRANCH NODE KEY: the nodes that made the value; *out_exit is set when there are none. */
+static bool take_lattice(cx_cli *cli, const cx_cli_args *args, asking *asked, int *out_exit)
+{
+    cx_err err;
+    cx_lattice *lattice =
+        cx_cli_open_lattice(cli, args, args->operands[0], CX_CLI_KEEP_DELTAS, out_exit);
+    if (lattice == NULL)
+        return false;
+    cx_status status = ask_lattice(cli, args, lattice, asked->things, &asked->count, &err);
+    cx_lattice_close(lattice);
+    asked->question = cx_arena_printf(&cli->arena, "%s %s %s", args->operands[0],
+                                      args->operands[1], args->operands[2]);
+    if (!cx_failed(status) && asked->count == 0)
+        status = cx_fail(&err, CX_E_USAGE, "no node changed '%s'", args->operands[2]);
+    if (cx_failed(status))
+        *out_exit = cx_cli_fail(cli, args->operands[0], &err, cx_cli_has(args, "json"));
+    return !cx_failed(status);
+}
+
+static int answer_for(cx_cli *cli, const cx_cli_args *args, asking *asked)
+{
+    cx_err err = {0};
+    cx_cli_story story = {0};
+    cx_buf out;
+    int code = CX_EXIT_HOLDS;
+    cx_buf_init(&out, cli->alloc);
+    cx_status status = cx_cli_story_open(cli, args, &story, &err);
+    if (!cx_failed(status))
+        status = work(cli, args, &story, asked, &out, &code, &err);
+    if (cx_failed(status)) {
+        cx_buf_clear(&out);
+        if (asked->candidates.type == CX_JSON_OBJECT && !cx_cli_has(args, "json"))
+            cx_cli_story_candidates(&out, &asked->candidates);
+        (void)cx_cli_answer(cli, &out, 0);
+        code = cx_cli_story_fail(cli, args, &err);
+    } else {
+        code = cx_cli_answer(cli, &out, code);
+    }
+    cx_cli_story_close(&story);
+    cx_buf_done(&out);
+    return code;
+}
+
+static int run(cx_cli *cli, const cx_cli_args *args)
+{
+    asking *asked = CX_ARENA_NEW(&cli->arena, asking);
+    int code = CX_EXIT_UNCHECKED;
+    if (asked == NULL)
+        return CX_EXIT_UNCHECKED;
+    memset(asked, 0, sizeof *asked);
+    bool lattice = args->operands[0][0] == '@';
+    if (lattice != (args->operand_count == 3) || args->operand_count == 2)
+        return cx_cli_misuse(args, "expected one ID, or @BRANCH NODE KEY");
+    if (lattice && !take_lattice(cli, args, asked, &code))
+        return code;
+    return answer_for(cli, args, asked);
+}
+
+static const cx_cli_operand operands[] = {{"ID", CX_CLI_TEXT, NULL, false, false},
+                                          {"NODE", CX_CLI_TEXT, NULL, true, false},
+                                          {"KEY", CX_CLI_TEXT, NULL, true, false}};
+static const cx_cli_option options[] = {CX_CLI_OPTIONS_STORY, CX_CLI_OPTIONS_LIMITS,
+                                        CX_CLI_OPTION_JSON, CX_CLI_OPTIONS_COMMON};
+
+const cx_cli_command cx_cli_why = {
+    .name = "why",
+    .purpose = "what did this come from: line, commit, run, decision, memory",
+    .about =
+        "ID is a line of a file (FILE:LINE), a commit, a run, an event (RUN/N), a trace, a memory, a "
+        "URI (matrix://.., cortex://trace/ID, cortex://run/ID), an entry (ACTOR/SEQ) or a lattice "
+        "node; or @BRANCH NODE KEY asks who made a value of a lattice what it is. The answer walks "
+        "across rooms: the commit that wrote the line, the governed run that made the commit, its "
+        "contract and gates, the signed decisions behind it, the memories they read and wrote. Each "
+        "step and each link has a verdict and says what it rests on: `indeterminate` is what is only "
+        "stated. 'cortex lattice why' answers within one lattice.",
+    .operands = operands,
+    .operand_count = CX_COUNT_OF(operands),
+    .options = options,
+    .option_count = CX_COUNT_OF(options),
+    .exits = "0 every step and every link holds\n"
+             "1 one is broken\n"
+             "2 usage error, nothing is called so, or several things are\n"
+             "3 one is only stated or not here, or it could not be answered",
+    .example = "cortex why src/refund.py:2",
+    .run = run,
+};

@@ -1,0 +1,330 @@
+/*
+ * cmd_locks.c - `cortex locks list|release`: which run may change which paths (run.md §11).
+ */
+#include "cli/ledger/ledger.h"
+#include "cli/run/run_fail.h"
+#include "cli/run/run_ledger.h"
+#include "cli/run/run_place.h"
+#include "crypto/api.h"
+#include "approval/api.h"
+#include "bundle/api.h"
+#include "git/api.h"
+
+typedef struct locking {
+    cx_cli *cli;
+    const cx_cli_args *args;
+    cx_cli_place place;
+    cx_run_store store;
+    cx_buf out;
+    bool json;
+} locking;
+
+static int work(cx_cli *cli, const cx_cli_args *args, cx_status (*job)(locking *, cx_err *))
+{
+    locking l = {.cli = cli, .args = args, .json = cx_cli_has(args, "json")};
+    cx_err err = {0};
+    cx_buf_init(&l.out, cli->alloc);
+    cx_status status = cx_cli_place_open(cli, args, &l.place, &err);
+    if (!cx_failed(status))
+        status = cx_run_store_open(&l.store, l.place.root, false, cli->io, cli->alloc, &err);
+    if (!cx_failed(status))
+        status = job(&l, &err);
+    int code;
+    if (status.code == CX_E_DENIED) { /* a gate refused, it is no failure */
+        code = CX_RUN_EXIT_REJECTED;
+        cx_cli_complain("%s: %s", args->command->name, err.message);
+        if (l.json)
+            cx_cli_write_error_json(cli, &err);
+    } else {
+        code = cx_failed(status) ? cx_cli_run_fail(cli, args, &err)
+                                 : cx_cli_answer(cli, &l.out, CX_EXIT_HOLDS);
+    }
+    cx_cli_place_close(&l.place);
+    cx_buf_done(&l.out);
+    return code;
+}
+
+static cx_status put_lock(locking *l, cx_json_list *object, const cx_run_lock *lock,
+                          cx_run_lock_reason reason)
+{
+    (void)l;
+    cx_cli_put_str(object, "path", lock->path);
+    cx_cli_put_maybe(object, "run_id", lock->run_id);
+    cx_cli_put_maybe(object, "task_id", lock->task_id);
+    cx_cli_put_maybe(object, "host", lock->owner.host);
+    cx_cli_put_uint(object, "pid", lock->owner.pid);
+    cx_cli_put_maybe(object, "acquired_at", lock->acquired_at);
+    cx_cli_put_maybe(object, "renewed_at", lock->renewed_at);
+    cx_cli_put_uint(object, "ttl_sec", lock->ttl_sec);
+    cx_cli_put_bool(object, "stale", cx_run_lock_stale(reason));
+    cx_cli_put_str(object, "reason", cx_str_z(cx_run_lock_reason_name(reason)));
+    return CX_SUCCESS;
+}
+
+/* --- list ------------------------------------------------------------------------------------- */
+
+static const cx_cli_option list_options[] = {CX_CLI_OPTION_REPO, CX_CLI_OPTION_JSON,
+                                             CX_CLI_OPTIONS_COMMON};
+
+static cx_status list(locking *l, cx_err *err)
+{
+    cx_run_lock *locks;
+    cx_run_lock_reason *reasons;
+    size_t count;
+    cx_json_list items = cx_json_list_begin(&l->cli->arena);
+    CX_TRY(cx_run_lock_list(&l->store, &l->cli->arena, &locks, &reasons, &count, err));
+    for (size_t i = 0; i < count; i++) {
+        cx_json_list object = cx_json_list_begin(&l->cli->arena);
+        CX_TRY(put_lock(l, &object, &locks[i], reasons[i]));
+        CX_TRY(cx_cli_add_object(&items, &object, err));
+        if (l->json)
+            continue;
+        cx_cli_add_text(&l->out, locks[i].path);
+        cx_buf_add_z(&l->out, "  ");
+        cx_cli_add_text(&l->out,
+                        locks[i].run_id.size == 0 ? CX_STR("(unreadable)") : locks[i].run_id);
+        cx_buf_printf(&l->out, "  pid %llu  %s%s\n", (unsigned long long)locks[i].owner.pid,
+                      cx_run_lock_stale(reasons[i]) ? "stale: " : "",
+                      reasons[i] == CX_RUN_LOCK_HELD ? "held"
+                                                     : cx_run_lock_reason_name(reasons[i]));
+    }
+    if (!l->json) {
+        if (count == 0)
+            cx_buf_add_z(&l->out, "No locks.\n");
+        return cx_buf_check(&l->out, err);
+    }
+    cx_json_list object = cx_json_list_begin(&l->cli->arena);
+    CX_TRY(cx_cli_put_array(&object, "items", &items, err));
+    return cx_cli_end_json(&object, &l->out, err);
+}
+
+static int run_list(cx_cli *cli, const cx_cli_args *args)
+{
+    return work(cli, args, list);
+}
+
+const cx_cli_command cx_cli_locks_list = {
+    .name = "locks list",
+    .purpose = "which run holds which paths",
+    .about = "Each lock with its holder. Stale are locks of runs that have ended or whose process "
+             "is dead, and of other hosts when their lease ran out; a lock whose process lives is "
+             "never stale, at most overdue.",
+    .options = list_options,
+    .option_count = CX_COUNT_OF(list_options),
+    .exits = "0 listed\n2 usage error\n3 it could not be read",
+    .example = "cortex locks list --json",
+    .run = run_list,
+};
+
+/* --- release ---------------------------------------------------------------------------------- */
+
+static const cx_cli_operand release_operands[] = {{"PATH", CX_CLI_TEXT, NULL, true, false}};
+
+static const cx_cli_option release_options[] = {
+    CX_CLI_OPT_FLAG("stale", 0, "Release every stale lock."),
+    CX_CLI_OPT_MANY(
+        "approval", 0, CX_CLI_FILE, "FILE",
+        "A signed approval with the scope unlock:PATH, for the contract of the run that "
+        "holds the lock."),
+    CX_CLI_OPTION_REPO,
+    CX_CLI_OPTION_HOME,
+    CX_CLI_OPTION_JSON,
+    CX_CLI_OPTIONS_COMMON,
+};
+
+/* The digest of the contract that the holder runs by. */
+static cx_status contract_of(locking *l, cx_str run_id, cx_digest *out, cx_err *err)
+{
+    cx_run_bundle *bundle;
+    cx_str path = cx_run_store_path(&l->store, &l->cli->arena, "runs", run_id);
+    if (path.data == NULL)
+        return cx_fail_nomem(err);
+    CX_TRY(cx_run_bundle_open(l->cli->io, l->cli->alloc, path.data, &bundle, err));
+    cx_status status = cx_run_bundle_digest(bundle, CX_STR("contract.json"), out, err);
+    cx_run_bundle_close(bundle);
+    return status;
+}
+
+/* An approval on its way to the journal of the run whose lock is released. */
+typedef struct noting {
+    cx_cli_run_ledger ledger;
+    cx_str run_id;
+} noting;
+
+static cx_status record_nonce(void *arg, const cx_run_approval *approval, bool *out_first,
+                              cx_err *err)
+{
+    noting *n = arg;
+    const cx_run_ledger *ledger = n->ledger.home == NULL ? NULL : &n->ledger.ledger;
+    return cx_run_approval_record(ledger, n->run_id, approval, out_first, err);
+}
+
+/* The journal of the repository's runs.  Where there is no home, no run has recorded anything. */
+static cx_status open_ledger(locking *l, noting *n, cx_err *err)
+{
+    cx_git_options how = CX_GIT_OPTIONS_INIT;
+    cx_git *git;
+    cx_oid root;
+    cx_str actor;
+    char text[CX_OID_TEXT_SIZE];
+    CX_TRY(cx_git_open(".", &how, l->cli->alloc, &git, err));
+    cx_status status = cx_git_root_commit(git, &root, err);
+    cx_git_close(git);
+    CX_TRY(status);
+    cx_oid_text(&root, text);
+    CX_TRY(cx_cli_run_actor(text, &l->cli->arena, &actor, err));
+    status = cx_cli_run_ledger_open(&n->ledger, l->cli, l->args, actor, err);
+    if (status.code == CX_E_NOT_FOUND && !cx_cli_has(l->args, "home")) {
+        cx_cli_run_ledger_close(&n->ledger);
+        memset(&n->ledger, 0, sizeof n->ledger);
+        return CX_SUCCESS;
+    }
+    return status;
+}
+
+static cx_status use_approval(locking *l, const cx_run_lock *lock, noting *n, cx_err *err);
+
+/* §13: a signed approval for exactly this path, used up by this. */
+static cx_status take_approval(locking *l, const cx_run_lock *lock, cx_err *err)
+{
+    noting n = {.run_id = lock->run_id};
+    cx_status status = open_ledger(l, &n, err);
+    if (!cx_failed(status))
+        status = use_approval(l, lock, &n, err);
+    cx_cli_run_ledger_close(&n.ledger);
+    return status;
+}
+
+static cx_status use_approval(locking *l, const cx_run_lock *lock, noting *n, cx_err *err)
+{
+    cx_run_findings findings;
+    cx_run_policy policy;
+    cx_str commit;
+    const cx_cli_given *given = NULL;
+    const cx_run_approval *used = NULL;
+    cx_run_approvals set;
+    cx_run_approval_context context = {
+        .io = l->cli->io, .runtime_root = l->store.root, .policy = &policy, .run_id = lock->run_id,
+        .record = record_nonce, .record_arg = n};
+    cx_str scope =
+        cx_arena_printf(&l->cli->arena, "unlock:%.*s", (int)lock->path.size, lock->path.data);
+    if (scope.data == NULL)
+        return cx_fail_nomem(err);
+    CX_TRY(contract_of(l, lock->run_id, &context.contract_sha256, err));
+    context.resolved_sha256 = context.contract_sha256;
+    cx_run_findings_init(&findings, &l->cli->arena);
+    cx_status status =
+        l->place.repo.resolve(l->place.repo.arg, CX_STR("HEAD"), &l->cli->arena, &commit, err);
+    if (!cx_failed(status))
+        status =
+            cx_run_policy_load(&l->place.repo, commit, &l->cli->arena, &findings, &policy, err);
+    if (!cx_failed(status) && findings.refusing != 0)
+        status = cx_fail(err, CX_E_DENIED, "the repository's policies cannot be read");
+    cx_run_findings_done(&findings);
+    CX_TRY(status);
+    cx_run_approvals_init(&set, &context, &l->cli->arena);
+    status = cx_run_approvals_add_folder(&set, err);
+    while (!cx_failed(status) && (given = cx_cli_next(l->args, "approval", given)) != NULL)
+        status = cx_run_approvals_add_file(&set, given->values[0], err);
+    if (!cx_failed(status))
+        status = cx_run_approvals_use(&set, scope, &used, err);
+    if (!cx_failed(status) && used == NULL)
+        status = cx_fail(err, CX_E_DENIED,
+                         "%.*s is held by run %.*s; releasing it needs a signed approval '%s'",
+                         (int)lock->path.size, lock->path.data, (int)lock->run_id.size,
+                         lock->run_id.data, scope.data);
+    cx_run_approvals_done(&set);
+    return status;
+}
+
+static cx_status answer_released(locking *l, const cx_run_lock *locks,
+                                 const cx_run_lock_reason *reasons, size_t count, cx_err *err)
+{
+    cx_json_list items = cx_json_list_begin(&l->cli->arena);
+    for (size_t i = 0; i < count; i++) {
+        cx_json_list object = cx_json_list_begin(&l->cli->arena);
+        CX_TRY(put_lock(l, &object, &locks[i], reasons[i]));
+        CX_TRY(cx_cli_add_object(&items, &object, err));
+        if (!l->json) {
+            cx_buf_add_z(&l->out, "Released ");
+            cx_cli_add_text(&l->out, locks[i].path);
+            cx_buf_add_byte(&l->out, '\n');
+        }
+    }
+    if (!l->json) {
+        if (count == 0)
+            cx_buf_add_z(&l->out, "No stale locks.\n");
+        return cx_buf_check(&l->out, err);
+    }
+    cx_json_list object = cx_json_list_begin(&l->cli->arena);
+    CX_TRY(cx_cli_put_array(&object, "released", &items, err));
+    return cx_cli_end_json(&object, &l->out, err);
+}
+
+static cx_status release_one(locking *l, cx_str path, cx_err *err)
+{
+    cx_run_lock *locks, released;
+    cx_run_lock_reason *reasons;
+    size_t count;
+    cx_str normal;
+    cx_digest key;
+    cx_status found = cx_run_lock_name(path, &l->cli->arena, &normal, &key, err);
+    if (found.code == CX_E_FORMAT)
+        return cx_fail(err, CX_E_USAGE, "'%.*s' is no path that can be locked", (int)path.size,
+                       path.data);
+    CX_TRY(found);
+    CX_TRY(cx_run_lock_list(&l->store, &l->cli->arena, &locks, &reasons, &count, err));
+    for (size_t i = 0; i < count; i++) {
+        if (!cx_digest_eq(&locks[i].key, &key))
+            continue;
+        if (!cx_run_lock_stale(reasons[i])) {
+            if (locks[i].run_id.size == 0)
+                return cx_fail(err, CX_E_FORMAT,
+                               "the lock on %.*s cannot be read; remove the file "
+                               "by hand when it is nobody's",
+                               (int)normal.size, normal.data);
+            CX_TRY(take_approval(l, &locks[i], err));
+        }
+        CX_TRY(cx_run_lock_force(&l->store, path, &l->cli->arena, &released, err));
+        return answer_released(l, &released, &reasons[i], 1, err);
+    }
+    return cx_fail(err, CX_E_NOT_FOUND, "nobody holds a lock on %.*s", (int)normal.size,
+                   normal.data);
+}
+
+static cx_status release(locking *l, cx_err *err)
+{
+    cx_run_lock *locks;
+    cx_run_lock_reason *reasons;
+    size_t count;
+    bool stale = cx_cli_has(l->args, "stale");
+    if (stale == (l->args->operand_count != 0))
+        return cx_fail(err, CX_E_USAGE, "expected either PATH or --stale");
+    if (!stale)
+        return release_one(l, cx_str_z(l->args->operands[0]), err);
+    CX_TRY(cx_run_lock_reclaim(&l->store, &l->cli->arena, &locks, &reasons, &count, err));
+    return answer_released(l, locks, reasons, count, err);
+}
+
+static int run_release(cx_cli *cli, const cx_cli_args *args)
+{
+    return work(cli, args, release);
+}
+
+const cx_cli_command cx_cli_locks_release = {
+    .name = "locks release",
+    .purpose = "give back stale locks, or one by force",
+    .about = "With --stale removes every stale lock. With PATH removes the lock on exactly that "
+             "path: at once when it is stale, else only with a signed approval whose scope is "
+             "unlock:PATH.",
+    .operands = release_operands,
+    .operand_count = CX_COUNT_OF(release_operands),
+    .options = release_options,
+    .option_count = CX_COUNT_OF(release_options),
+    .exits = "0 released\n"
+             "2 usage error\n"
+             "3 it could not be done, or there is no such lock\n"
+             "4 refused: somebody holds it and nobody approved",
+    .example = "cortex locks release --stale\ncortex locks release src/app --approval unlock.json",
+    .run = run_release,
+};

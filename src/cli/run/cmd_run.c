@@ -1,0 +1,229 @@
+/*
+ * cmd_run.c - `cortex run CONTRACT`: one governed run, from a contract to a sealed bundle.
+ */
+#include <stdio.h>
+#include <unistd.h>
+
+#include "cli/ledger/ledger.h"
+#include "cli/run/run_start.h"
+
+typedef struct running {
+    cx_cli *cli;
+    const cx_cli_args *args;
+    bool json, follow, live;
+    cx_run_options options;
+    cx_cli_run_ledger ledger;
+    cx_bytes contract;
+    uint64_t shown;
+} running;
+
+/* --- progress ----------------------------------------------------------------------------------------- */
+
+static void on_event(void *arg, cx_str type, cx_str line)
+{
+    running *r = arg;
+    r->shown++;
+    if (r->follow) {
+        cx_cli_out_write_exact(&r->cli->out, cx_str_bytes(line));
+        cx_cli_out_write(&r->cli->out, CX_STR("\n"));
+    } else if (r->live) {
+        cx_cli_remark("%4llu  %.*s", (unsigned long long)r->shown, (int)type.size,
+                      type.data);
+    }
+}
+
+/* --- what is asked -------------------------------------------------------------------------------------- */
+
+static cx_status take_options(running *r, cx_err *err)
+{
+    const char *intent = cx_cli_value(r->args, "intent");
+    cx_bytes request = {NULL, 0};
+    if ((intent != NULL) == (r->args->operand_count != 0))
+        return cx_fail(err, CX_E_USAGE, "expected a CONTRACT, or --intent REQUEST in place of it");
+    if (intent != NULL && cx_cli_has(r->args, "dry-run"))
+        return cx_fail(err, CX_E_USAGE,
+                       "option --dry-run: expected a CONTRACT; there is none before an agent has made "
+                       "it of the request");
+    if (intent != NULL)
+        CX_TRY(cx_cli_take_text(r->cli, intent, &request, err));
+    else
+        CX_TRY(cx_cli_take_file(r->cli, r->args->operands[0], &r->contract, err));
+    if (intent != NULL && request.size == 0)
+        return cx_fail(err, CX_E_USAGE, "option --intent: expected a request, found nothing");
+    CX_TRY(cx_cli_run_options(r->cli, r->args, &r->options, err));
+    r->options.contract = r->contract;
+    r->options.intent = cx_bytes_str(request);
+    r->options.progress = on_event;
+    r->options.progress_arg = r;
+    return CX_SUCCESS;
+}
+
+/* --- answers --------------------------------------------------------------------------------------------- */
+
+static cx_status answer_json(const running *r, const cx_run_outcome *o, cx_buf *out, cx_err *err)
+{
+    cx_json_list list = cx_json_list_begin(&r->cli->arena);
+    cx_json_list seal = cx_json_list_begin(&r->cli->arena);
+    cx_cli_put_maybe(&list, "run_id", o->run_id);
+    cx_cli_put_str(&list, "status", o->status);
+    cx_cli_put_str(&list, "task_status", o->task_status);
+    cx_cli_put_maybe(&list, "failed_gate", o->failed_gate);
+    cx_cli_put_maybe(&list, "reason", o->reason);
+    cx_cli_put_maybe(&list, "hint", o->hint);
+    cx_json_list_put(&list, CX_STR("violations"), o->violations);
+    cx_cli_put_uint(&list, "attempts", o->attempts);
+    cx_cli_put_maybe(&list, "baseline_commit", o->baseline_commit);
+    cx_cli_put_maybe(&list, "final_commit", o->final_commit);
+    cx_cli_put_maybe(&list, "merged", o->merged);
+    cx_cli_put_maybe(&list, "patch_sha256", o->patch_sha256);
+    cx_cli_put_maybe(&list, "manifest_sha256", o->manifest_sha256);
+    if (o->sealed) {
+        cx_cli_put_uint(&seal, "index", o->seal_index);
+        CX_TRY(cx_cli_put_object(&list, "seal", &seal, err));
+    } else {
+        cx_cli_put_null(&list, "seal");
+    }
+    cx_cli_put_maybe(&list, "bundle", o->bundle);
+    return cx_cli_end_json(&list, out, err);
+}
+
+static void add_line(cx_buf *out, const char *name, cx_str text)
+{
+    if (text.size == 0)
+        return;
+    cx_buf_printf(out, "%-9s ", name);
+    cx_cli_add_text(out, text);
+    cx_buf_add_byte(out, '\n');
+}
+
+static void answer_text(const cx_run_outcome *o, cx_buf *out)
+{
+    cx_cli_add_text(out, o->status);
+    cx_buf_add_z(out, "  ");
+    cx_cli_add_text(out, o->run_id);
+    cx_buf_add_byte(out, '\n');
+    if (o->failed_gate.size != 0) {
+        cx_buf_add_z(out, "gate      ");
+        cx_cli_add_text(out, o->failed_gate);
+        cx_buf_add_z(out, ": ");
+        cx_cli_add_text(out, o->reason);
+        cx_buf_add_byte(out, '\n');
+    }
+    for (uint32_t i = 0; i < o->violations.count; i++)
+        add_line(out, i == 0 ? "because" : "", cx_json_text(&o->violations.items[i]));
+    if (o->violations.count != 1 || !cx_str_eq(cx_json_text(&o->violations.items[0]), o->hint))
+        add_line(out, "hint", o->hint);
+    add_line(out, "merged", o->merged);
+    add_line(out, "commit", o->final_commit);
+    add_line(out, "bundle", o->bundle);
+    if (o->sealed)
+        cx_buf_printf(out, "sealed    entry %llu\n", (unsigned long long)o->seal_index);
+}
+
+static cx_status answer(running *r, const cx_run_outcome *o, cx_err *err)
+{
+    cx_buf out;
+    cx_status status = CX_SUCCESS;
+    cx_buf_init(&out, r->cli->alloc);
+    if (r->json)
+        status = answer_json(r, o, &out, err);
+    else
+        answer_text(o, &out);
+    if (!cx_failed(status))
+        status = cx_buf_check(&out, err);
+    if (!cx_failed(status))
+        cx_cli_out_write(&r->cli->out, cx_buf_str(&out));
+    cx_buf_done(&out);
+    return status;
+}
+
+/* --- running --------------------------------------------------------------------------------------------- */
+
+static cx_status run_dry(running *r, int *out_code, cx_err *err)
+{
+    cx_json verdict;
+    cx_buf out;
+    bool allow;
+    CX_TRY(cx_run_dry(&r->options, &r->cli->arena, &verdict, &allow, err));
+    cx_buf_init(&out, r->cli->alloc);
+    cx_status status = r->json ? cx_json_write(&out, &verdict, CX_JSON_PY_COMPACT, err)
+                               : cx_json_write_pretty(&out, &verdict, 0, err);
+    cx_buf_add_byte(&out, '\n');
+    if (!cx_failed(status))
+        status = cx_buf_check(&out, err);
+    if (!cx_failed(status))
+        cx_cli_out_write(&r->cli->out, cx_buf_str(&out));
+    cx_buf_done(&out);
+    *out_code = allow ? CX_EXIT_HOLDS : CX_RUN_EXIT_REJECTED;
+    return status;
+}
+
+static cx_status run_all(running *r, int *out_code, cx_err *err)
+{
+    cx_run_outcome outcome;
+    CX_TRY(take_options(r, err));
+    if (cx_cli_has(r->args, "dry-run"))
+        return run_dry(r, out_code, err);
+    CX_TRY(cx_cli_run_ledger_begin(&r->ledger, r->cli, r->args, &r->options, err));
+    CX_TRY(cx_run_execute(&r->options, &r->cli->arena, &outcome, err));
+    *out_code = outcome.exit_code;
+    return answer(r, &outcome, err);
+}
+
+static int run(cx_cli *cli, const cx_cli_args *args)
+{
+    cx_err err = {0};
+    int code = CX_EXIT_HOLDS;
+    running r = {.cli = cli,
+                 .args = args,
+                 .json = cx_cli_has(args, "json"),
+                 .follow = cx_cli_has(args, "follow")};
+    r.live = !r.json && !r.follow && isatty(2) != 0;
+    cx_status status = run_all(&r, &code, &err);
+    cx_cli_run_ledger_close(&r.ledger);
+    if (cx_failed(status))
+        return cx_cli_fail(cli, args->operand_count == 0 ? "run" : args->operands[0], &err, r.json);
+    return code;
+}
+
+/* --- the table ------------------------------------------------------------------------------------------- */
+
+static const cx_cli_operand operands[] = {{"CONTRACT", CX_CLI_FILE, NULL, true, false}};
+
+static const cx_cli_option options[] = {
+    CX_CLI_OPTION_HOME,
+    CX_CLI_OPT("intent", 0, CX_CLI_TEXT, "REQUEST|@FILE|-",
+               "What is wanted, in place of a CONTRACT: the runner of the role PM in "
+               "policies/cortex.json makes one, unless --runner or --script say who does."),
+    CX_CLI_OPTIONS_RUN,
+    CX_CLI_OPT_FLAG("follow", 0, "Print each event as a line of JSON when it is written."),
+    CX_CLI_OPT_FLAG("dry-run", 0, "Judge all that can be judged before an agent starts, and write "
+                                  "nothing."),
+    CX_CLI_OPTION_JSON,
+    CX_CLI_OPTIONS_COMMON};
+
+const cx_cli_command cx_cli_run = {
+    .name = "run",
+    .purpose = "carry out a task contract under gates, and keep the evidence",
+    .about =
+        "Lets an agent work on the contract in a worktree of its own, inside a sandbox, and judges "
+        "everything it did: paths, commands, review, tests. Only what passes every gate is merged. "
+        "Whatever happens, the run leaves a bundle of evidence that is sealed in the home's ledger; "
+        "'cortex run verify' checks it.\n\n"
+        "With --intent an agent writes the contract first, on a read-only checkout of HEAD: its whole "
+        "reply must be one task contract, which is then judged as any other. It is configured by "
+        "'cortex runner add NAME ...' and \"roles\": {\"PM\": \"NAME\"} in policies/cortex.json.\n\n"
+        "A run that is refused leaves the repository as it was. An interrupt ends the run in order: "
+        "a bundle with status FAILURE, locks and worktrees given back.",
+    .operands = operands,
+    .operand_count = CX_COUNT_OF(operands),
+    .options = options,
+    .option_count = CX_COUNT_OF(options),
+    .exits = "0 every gate passed, and the result is merged unless told otherwise\n"
+             "2 usage error\n"
+             "3 the run could not be started, or its evidence could not be written\n"
+             "4 a gate refused",
+    .example = "cortex run contracts/fix-login.json --follow\n"
+               "cortex run --intent 'Nobody gets back more than was paid'",
+    .run = run,
+};

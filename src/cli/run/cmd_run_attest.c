@@ -1,0 +1,248 @@
+/*
+ * cmd_run_attest.c - `cortex run attest`: a run as a signed in-toto statement, and checking one
+ * (run.md §22).
+ */
+#include <string.h>
+
+#include "cli/ledger/ledger.h"
+#include "cli/run/run_place.h"
+#include "cli/run/run_where.h"
+#include "cli/signer.h"
+#include "approval/api.h"
+#include "audit/api.h"
+
+static int run(cx_cli *cli, const cx_cli_args *args);
+
+static const cx_cli_operand operands[] = {{"RUN|DIR", CX_CLI_FILE, NULL, false, false}};
+
+static const cx_cli_option options[] = {
+    CX_CLI_OPTIONS_SIGNER_KEY,
+    CX_CLI_OPTION_OUTPUT("the envelope"),
+    CX_CLI_OPT("check", 0, CX_CLI_FILE, "ENVELOPE",
+               "Check this envelope against the bundle instead of making one."),
+    CX_CLI_OPT_MANY("trusted", 0, CX_CLI_TEXT, "KEY",
+                    "With --check: a public key that may have signed it: a verifier key, 64 hex "
+                    "digits, or a file with one of them."),
+    CX_CLI_OPTION_HOME,
+    CX_CLI_OPTION_REPO,
+    CX_CLI_OPTION_JSON,
+    CX_CLI_OPTIONS_COMMON};
+
+const cx_cli_command cx_cli_run_attest = {
+    .name = "run attest",
+    .purpose = "sign what a finished run did, or check such a statement",
+    .about =
+        "Makes an in-toto Statement v1 about a run's commit, patch and manifest - contract, "
+        "gates, tests, events, sandbox, approvals - from the files of its bundle, and signs it "
+        "as a DSSE envelope. When the home's ledger has the run's seal, the statement says where: "
+        "journal, index, size and root. A bundle that is broken, or not the one that was sealed, "
+        "is not attested.\n\nWith --check, verifies "
+        "an envelope: its signature over the received bytes, then every field beside the "
+        "bundle.",
+    .operands = operands,
+    .operand_count = CX_COUNT_OF(operands),
+    .options = options,
+    .option_count = CX_COUNT_OF(options),
+    .exits = "0 signed; with --check: it holds\n"
+             "1 the bundle is broken; with --check: it does not hold\n"
+             "2 usage error\n3 it could not be done; with --check: no key was given that signed it",
+    .example = "cortex run attest RUN --key ~/keys/ci.key -o run.dsse.json\n"
+               "cortex run attest bundle/ --check run.dsse.json --trusted ci.pub",
+    .run = run,
+};
+
+typedef struct attest_job {
+    cx_cli *cli;
+    const cx_cli_args *args;
+    cx_run_bundle *bundle;
+    cx_run_known known; /* what the home's ledger says of the run */
+    cx_buf out;
+    int exit_code;
+} attest_job;
+
+static cx_status open_bundle(attest_job *job, cx_err *err)
+{
+    return cx_cli_run_open(job->cli, cx_cli_value(job->args, "repo"), job->args->operands[0],
+                           &job->bundle, err);
+}
+
+/* What is not true is not signed.  *out_broken: a line about it was said. */
+static cx_status check_bundle(attest_job *job, bool *out_broken, cx_err *err)
+{
+    cx_run_verdict verdict;
+    CX_TRY(
+        cx_cli_run_known(job->cli, job->args, cx_run_bundle_name(job->bundle), &job->known, err));
+    CX_TRY(cx_run_verify(job->bundle, &job->known.witness, &job->cli->arena, &verdict, err));
+    *out_broken = verdict.verdict == CX_BROKEN;
+    if (*out_broken && verdict.findings.list.count != 0) {
+        const cx_run_finding *first = &verdict.findings.list.items[0];
+        cx_cli_complain("run attest: the bundle is broken: %s %.*s: %.*s", first->rule,
+                        (int)first->where.size, first->where.data, (int)first->message.size,
+                        first->message.data);
+    }
+    cx_run_findings_done(&verdict.findings);
+    return CX_SUCCESS;
+}
+
+/* Where the seal stands, as the home says now; all empty without one. */
+static cx_status find_ledger(attest_job *job, cx_run_attest_ledger *out, cx_err *err)
+{
+    const char *path;
+    cx_home *home = NULL;
+    cx_roots roots = {0};
+    memset(out, 0, sizeof *out);
+    if (!job->known.sealed)
+        return CX_SUCCESS;
+    CX_TRY(cx_cli_home_path(job->cli, job->args, &path, err));
+    CX_TRY(cx_cli_default_origin(job->cli, path, job->known.actor, &out->origin, err));
+    const cx_home_options reading = cx_cli_home_options(job->cli, CX_CLI_READ, NULL);
+    CX_TRY(cx_home_open(path, &reading, &home, err));
+    cx_status status = cx_home_roots(home, job->known.actor, &roots, err);
+    cx_status closed = cx_home_close(home, NULL);
+    (void)closed; /* nothing was written */
+    out->index = job->known.seal_index;
+    out->size = roots.journal_size;
+    out->root = roots.journal;
+    return status;
+}
+
+static cx_status sign(void *arg, cx_bytes message, cx_signature *out, cx_err *err)
+{
+    return cx_cli_signer_sign(arg, message, out, err);
+}
+
+static cx_status make_envelope(attest_job *job, cx_cli_signer *signer, cx_buf *file, cx_err *err)
+{
+    cx_run_attest_ledger ledger;
+    cx_json statement;
+    cx_buf payload;
+    CX_TRY(find_ledger(job, &ledger, err));
+    CX_TRY(cx_run_attest_read(job->bundle, &ledger, &job->cli->arena, &statement, err));
+    cx_buf_init(&payload, job->cli->alloc);
+    cx_status status = cx_run_attest_payload(&statement, &payload, err);
+    if (!cx_failed(status))
+        status = cx_run_dsse_write(CX_STR(CX_RUN_DSSE_ATTESTATION), cx_buf_bytes(&payload),
+                                   &signer->key, sign, signer, file, err);
+    cx_buf_done(&payload);
+    return status;
+}
+
+static cx_status answer_made(attest_job *job, const cx_cli_signer *signer, const cx_buf *file,
+                             cx_err *err)
+{
+    const char *path = cx_cli_value(job->args, "output");
+    cx_digest keyid = cx_run_dsse_keyid(&signer->key);
+    if (path == NULL) {
+        cx_buf_add_str(&job->out, cx_buf_str(file));
+        return CX_SUCCESS;
+    }
+    cx_cli_file written;
+    memset(&written, 0, sizeof written);
+    CX_TRY(cx_cli_file_begin(&written, job->cli->io, path, err));
+    cx_status status = cx_cli_file_write(&written, cx_buf_bytes(file), err);
+    if (cx_failed(status)) {
+        cx_cli_file_abort(&written);
+        return status;
+    }
+    CX_TRY(cx_cli_file_commit(&written, err));
+    if (!cx_cli_has(job->args, "json"))
+        return CX_SUCCESS;
+    cx_json_list object = cx_json_list_begin(&job->cli->arena);
+    cx_cli_put_str(&object, "path", cx_str_z(path));
+    cx_cli_put_digest(&object, "keyid", &keyid);
+    return cx_cli_end_json(&object, &job->out, err);
+}
+
+static cx_status make(attest_job *job, cx_err *err)
+{
+    cx_cli_signer signer;
+    cx_buf file;
+    bool broken;
+    CX_TRY(cx_cli_signer_open_key(job->cli, job->args, &signer, err));
+    cx_buf_init(&file, job->cli->alloc);
+    cx_status status = open_bundle(job, err);
+    if (!cx_failed(status))
+        status = check_bundle(job, &broken, err);
+    if (!cx_failed(status) && broken) {
+        job->exit_code = CX_EXIT_BROKEN;
+    } else if (!cx_failed(status)) {
+        status = make_envelope(job, &signer, &file, err);
+        if (!cx_failed(status))
+            status = answer_made(job, &signer, &file, err);
+    }
+    cx_buf_done(&file);
+    cx_cli_signer_done(&signer);
+    return status;
+}
+
+static cx_status take_keys(attest_job *job, cx_pubkey **out, size_t *out_count, cx_err *err)
+{
+    const cx_cli_given *given = NULL;
+    size_t count = 0;
+    while ((given = cx_cli_next(job->args, "trusted", given)) != NULL)
+        count++;
+    *out = CX_ARENA_ARRAY(&job->cli->arena, cx_pubkey, count + 1);
+    *out_count = count;
+    if (*out == NULL)
+        return cx_fail_nomem(err);
+    for (count = 0; (given = cx_cli_next(job->args, "trusted", given)) != NULL; count++) {
+        cx_vkey vkey;
+        CX_TRY(cx_cli_take_key(job->cli, "option --trusted", given->values[0], &vkey, err));
+        (*out)[count] = vkey.key;
+    }
+    return CX_SUCCESS;
+}
+
+static cx_status check(attest_job *job, cx_err *err)
+{
+    cx_pubkey *keys;
+    size_t key_count;
+    cx_bytes envelope;
+    cx_run_attest_verdict verdict;
+    CX_TRY(take_keys(job, &keys, &key_count, err));
+    CX_TRY(cx_cli_take_file(job->cli, cx_cli_value(job->args, "check"), &envelope, err));
+    CX_TRY(open_bundle(job, err));
+    CX_TRY(cx_run_attest_check(cx_bytes_str(envelope), job->bundle, keys, key_count, NULL,
+                               &job->cli->arena, &verdict, err));
+    bool unknown = verdict.reason != NULL && strcmp(verdict.reason, "key_unknown") == 0;
+    const char *word = verdict.holds ? "holds" : unknown ? "indeterminate" : "broken";
+    job->exit_code = verdict.holds ? CX_EXIT_HOLDS : unknown ? CX_EXIT_UNCHECKED : CX_EXIT_BROKEN;
+    if (!cx_cli_has(job->args, "json")) {
+        cx_buf_printf(&job->out, "%s%s%s%s", word, verdict.reason == NULL ? "" : ": ",
+                      verdict.reason == NULL ? "" : verdict.reason,
+                      verdict.where.size == 0 ? "" : " ");
+        cx_cli_add_text(&job->out, verdict.where);
+        cx_buf_add_byte(&job->out, '\n');
+        return CX_SUCCESS;
+    }
+    cx_json_list object = cx_json_list_begin(&job->cli->arena);
+    cx_cli_put_str(&object, "verdict", cx_str_z(word));
+    cx_cli_put_maybe(&object, "reason",
+                     verdict.reason == NULL ? (cx_str){NULL, 0} : cx_str_z(verdict.reason));
+    cx_cli_put_maybe(&object, "path", verdict.where);
+    if (verdict.holds)
+        cx_cli_put_digest(&object, "keyid", &verdict.keyid);
+    else
+        cx_cli_put_null(&object, "keyid");
+    return cx_cli_end_json(&object, &job->out, err);
+}
+
+static int run(cx_cli *cli, const cx_cli_args *args)
+{
+    attest_job *job = CX_ARENA_NEW(&cli->arena, attest_job);
+    cx_err err = {0};
+    if (job == NULL)
+        return cx_cli_misuse(args, "out of memory");
+    memset(job, 0, sizeof *job);
+    job->cli = cli;
+    job->args = args;
+    cx_buf_init(&job->out, cli->alloc);
+    bool checks = cx_cli_has(args, "check");
+    cx_status status = checks ? check(job, &err) : make(job, &err);
+    int code = cx_failed(status)
+                   ? cx_cli_fail(cli, args->operands[0], &err, cx_cli_has(args, "json"))
+                   : cx_cli_answer_exact(cli, &job->out, job->exit_code);
+    cx_run_bundle_close(job->bundle);
+    cx_buf_done(&job->out);
+    return code;
+}

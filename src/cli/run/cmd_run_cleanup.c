@@ -1,0 +1,285 @@
+/*
+ * cmd_run_cleanup.c - `cortex run cleanup`: what died runs left behind (run.md §20, §23).
+ */
+#include <string.h>
+
+#include "os/api.h"
+#include "cli/ledger/ledger.h"
+#include "cli/run/run_fail.h"
+#include "cli/run/run_ledger.h"
+#include "cli/run/run_place.h"
+#include "cli/run/run_where.h"
+#include "governor/api.h"
+#include "git/api.h"
+
+static int run(cx_cli *cli, const cx_cli_args *args);
+
+static const cx_cli_option options[] = {
+    CX_CLI_OPT_FLAG("apply", 0, "Do it; without, only say what would be done."),
+    CX_CLI_OPT("older", 0, CX_CLI_TEXT, "AGE",
+               "Leave alone what is younger: a number and s, m, h or d behind it."),
+    CX_CLI_OPTION_HOME,
+    CX_CLI_OPTION_JSON,
+    CX_CLI_OPTION_REPO,
+    CX_CLI_OPTIONS_COMMON};
+
+const cx_cli_command cx_cli_run_cleanup = {
+    .name = "run cleanup",
+    .purpose = "end runs whose process is gone, and clear what they left",
+    .about =
+        "Looks for runs without an end whose process is dead, stale locks, work trees, branches "
+        "and temporary files of runs that are over. With --apply such a run is ended: its events are "
+        "repaired where the crash cut them, what is missing is filled with what the events say, "
+        "and it is sealed as FAILURE, never as anything else. Finished bundles are not changed; "
+        "one whose process died between its manifest and its seal is sealed when it agrees with "
+        "the ledger. A checkout of the main branch that a merge left behind follows.",
+    .options = options,
+    .option_count = CX_COUNT_OF(options),
+    .exits = "0 nothing to do, or said, or done\n"
+             "2 usage error\n"
+             "3 something could not be done",
+    .example = "cortex run cleanup\ncortex run cleanup --apply --older 1h",
+    .run = run,
+};
+
+typedef struct tidying {
+    cx_cli *cli;
+    const cx_cli_args *args;
+    cx_run_store store;
+    cx_cli_run_ledger ledger;
+    bool apply, stuck;
+    cx_json_list items;
+    cx_buf text;
+} tidying;
+
+static cx_status take_age(const char *text, uint64_t *out, cx_err *err)
+{
+    static const char units[] = "smhd";
+    static const uint64_t seconds[] = {1, 60, 3600, 86400};
+    size_t size = text == NULL ? 0 : strlen(text);
+    *out = 0;
+    if (text == NULL)
+        return CX_SUCCESS;
+    const char *unit = size < 2 ? NULL : strchr(units, text[size - 1]);
+    uint64_t value = 0;
+    for (size_t i = 0; unit != NULL && i + 1 < size; i++) {
+        if (text[i] < '0' || text[i] > '9' || value > 1000000)
+            unit = NULL;
+        value = value * 10 + (uint64_t)(text[i] - '0');
+    }
+    if (unit == NULL)
+        return cx_fail(err, CX_E_USAGE,
+                       "option --older: found '%s', expected a number and s, m, h or d", text);
+    *out = value * seconds[unit - units];
+    return CX_SUCCESS;
+}
+
+static cx_status add_item(tidying *t, const char *kind, cx_str name, cx_str reason, bool done,
+                          cx_err *err)
+{
+    cx_json_list item = cx_json_list_begin(&t->cli->arena);
+    cx_cli_put_str(&item, "kind", cx_str_z(kind));
+    cx_cli_put_str(&item, "name", name);
+    cx_cli_put_str(&item, "reason", reason);
+    cx_cli_put_bool(&item, "done", done);
+    t->stuck |= t->apply && !done;
+    cx_buf_printf(&t->text, "%-8s ", kind);
+    cx_cli_add_text(&t->text, name);
+    cx_buf_add_z(&t->text, "  ");
+    cx_cli_add_text(&t->text, reason);
+    cx_buf_add_z(&t->text, done ? "  done\n" : t->apply ? "  NOT DONE\n" : "\n");
+    return cx_cli_add_object(&t->items, &item, err);
+}
+
+/* Whether a run that this work tree belongs to may still want it. */
+static bool is_wanted(void *arg, cx_str run_id)
+{
+    tidying *t = arg;
+    cx_run_owner owner;
+    return !cx_failed(cx_run_active_owner(&t->store, run_id, &t->cli->arena, &owner, NULL)) &&
+           cx_run_owner_look(&owner) != CX_RUN_OWNER_DEAD;
+}
+
+/* Work trees git knows of, below the runtime root. */
+static cx_status tidy_worktrees(tidying *t, const cx_git *git, cx_err *err)
+{
+    cx_worktree_listed *list;
+    size_t count;
+    CX_TRY(cx_run_worktree_list(git, t->store.root, &t->cli->arena, &list, &count, err));
+    for (size_t i = 0; i < count; i++) {
+        bool done = false;
+        cx_err why = {0};
+        cx_str reason = list[i].prunable ? CX_STR("folder_gone") : CX_STR("run_finished");
+        if (!list[i].ours || is_wanted(t, list[i].run_id))
+            continue;
+        if (t->apply) {
+            done = !cx_failed(cx_run_worktree_drop(git, t->store.root, &list[i], &why));
+            if (!done)
+                reason = cx_arena_copy_str(&t->cli->arena, cx_str_z(why.message));
+        }
+        if (reason.data == NULL)
+            return cx_fail_nomem(err);
+        CX_TRY(add_item(t, "worktree", list[i].path, reason, done, err));
+    }
+    return CX_SUCCESS;
+}
+
+/* Branches and git directories of runs that died while they made a work tree or took one away. */
+static cx_status tidy_strays(tidying *t, const cx_git *git, cx_err *err)
+{
+    cx_worktree_stray *list;
+    size_t count;
+    CX_TRY(cx_run_worktree_strays(git, t->store.root, is_wanted, t, t->apply, &t->cli->arena, &list,
+                                  &count, err));
+    for (size_t i = 0; i < count; i++)
+        CX_TRY(add_item(t, list[i].branch ? "branch" : "worktree", list[i].name,
+                        list[i].why.size != 0 ? list[i].why : CX_STR("folder_gone"), list[i].done,
+                        err));
+    return CX_SUCCESS;
+}
+
+/* A checkout whose branch was moved by a run that died before it had followed. */
+static cx_status tidy_checkout(tidying *t, const cx_git *git, cx_err *err)
+{
+    cx_follow begun;
+    cx_file lock;
+    cx_err why = {0};
+    bool behind = false;
+    const char *followed;
+    CX_TRY(cx_run_worktrees_lock(git, 0, &lock, err));
+    cx_status status = cx_run_follow_find(git, &t->cli->arena, &begun, &behind, &why);
+    bool begins = status.code != CX_E_NOT_FOUND;
+    if (!cx_failed(status) && t->apply)
+        status = cx_run_follow_resume(git, t->store.root, &t->cli->arena, &followed, &why);
+    cx_flock_release(lock);
+    if (!begins || (!cx_failed(status) && !behind))
+        return CX_SUCCESS;
+    cx_str reason = cx_failed(status) ? cx_arena_copy_str(&t->cli->arena, cx_str_z(why.message))
+                                      : CX_STR("branch_moved");
+    if (reason.data == NULL)
+        return cx_fail_nomem(err);
+    return add_item(t, "checkout", behind ? begun.ref : CX_STR("cortex-follow"), reason,
+                    t->apply && !cx_failed(status), err);
+}
+
+/* What is left below worktrees/ when git has let go. */
+static cx_status tidy_folder(tidying *t, const cx_run_leftover *left, cx_err *err)
+{
+    cx_facts facts;
+    cx_str path = cx_run_store_path(&t->store, &t->cli->arena, "worktrees", left->name);
+    if (path.data == NULL)
+        return cx_fail_nomem(err);
+    if (cx_failed(cx_path_facts(path.data, false, &facts, NULL)))
+        return CX_SUCCESS;
+    bool done = t->apply && !cx_failed(cx_path_remove_tree(path.data, NULL));
+    return add_item(t, "folder", left->name, left->reason, done, err);
+}
+
+/* The journal of the repository's runs, when there is a home; a run ended without one stays
+ * unsealed, which is said. */
+static cx_status open_ledger(tidying *t, const cx_git *git, cx_err *err)
+{
+    cx_oid root;
+    cx_str actor;
+    char text[CX_OID_TEXT_SIZE];
+    CX_TRY(cx_git_root_commit(git, &root, err));
+    cx_oid_text(&root, text);
+    CX_TRY(cx_cli_run_actor(text, &t->cli->arena, &actor, err));
+    cx_status status = cx_cli_run_ledger_open(&t->ledger, t->cli, t->args, actor, err);
+    if (status.code == CX_E_NOT_FOUND && !cx_cli_has(t->args, "home")) {
+        cx_cli_complain("run cleanup: there is no home; runs that are ended stay unsealed");
+        memset(&t->ledger, 0, sizeof t->ledger);
+        return CX_SUCCESS;
+    }
+    return status;
+}
+
+/* The book is opened each time: an append may have had to open the home anew. */
+static cx_status find_witness(void *ctx, cx_str run_id, cx_arena *arena, cx_run_witness *out,
+                              cx_err *err)
+{
+    tidying *t = ctx;
+    cx_run_book *book;
+    cx_run_known *known = CX_ARENA_ARRAY(arena, cx_run_known, 1);
+    if (known == NULL)
+        return cx_fail_nomem(err);
+    CX_TRY(cx_run_book_open(t->ledger.home, t->cli->alloc, &book, err));
+    cx_status status = cx_run_book_find(book, run_id, arena, known, err);
+    if (!cx_failed(status))
+        *out = known->witness;
+    cx_run_book_close(book);
+    return status;
+}
+
+static cx_status tidy(tidying *t, cx_err *err)
+{
+    cx_git *git = NULL;
+    const cx_run_witnesses witnesses = {t, find_witness};
+    cx_run_cleanup_options how = {.store = &t->store, .witnesses = &witnesses, .apply = t->apply};
+    cx_run_leftover *list = NULL;
+    size_t count = 0;
+    const char *repo = cx_cli_value(t->args, "repo");
+    CX_TRY(take_age(cx_cli_value(t->args, "older"), &how.older_sec, err));
+    CX_TRY(cx_cli_run_store(t->cli, repo, false, &t->store, err));
+    cx_facts facts;
+    if (cx_path_facts(t->store.root, true, &facts, NULL).code == CX_E_NOT_FOUND)
+        return CX_SUCCESS; /* no run was ever made */
+    cx_status status = cx_git_open(repo == NULL ? "." : repo, NULL, t->cli->alloc, &git, err);
+    if (!cx_failed(status) && t->apply)
+        status = open_ledger(t, git, err);
+    if (t->ledger.home != NULL)
+        how.ledger = &t->ledger.ledger;
+    if (!cx_failed(status))
+        status = cx_run_cleanup(&how, &t->cli->arena, &list, &count, err);
+    for (size_t i = 0; i < count && !cx_failed(status); i++)
+        if (list[i].kind != CX_RUN_LEFTOVER_FOLDER)
+            status = add_item(t, cx_run_leftover_name(list[i].kind), list[i].name, list[i].reason,
+                              list[i].done, err);
+    if (!cx_failed(status))
+        status = tidy_checkout(t, git, err);
+    if (!cx_failed(status))
+        status = tidy_worktrees(t, git, err);
+    if (!cx_failed(status))
+        status = tidy_strays(t, git, err);
+    for (size_t i = 0; i < count && !cx_failed(status); i++)
+        if (list[i].kind == CX_RUN_LEFTOVER_FOLDER)
+            status = tidy_folder(t, &list[i], err);
+    cx_git_close(git);
+    return status;
+}
+
+static cx_status answer(tidying *t, cx_buf *out, cx_err *err)
+{
+    if (!cx_cli_has(t->args, "json")) {
+        cx_buf_add_str(out, cx_buf_str(&t->text));
+        if (t->items.count == 0)
+            cx_buf_add_z(out, "Nothing to do.\n");
+        else if (!t->apply)
+            cx_buf_add_z(out, "Nothing was changed; --apply does it.\n");
+        return cx_buf_check(out, err);
+    }
+    cx_json_list object = cx_json_list_begin(&t->cli->arena);
+    cx_cli_put_bool(&object, "applied", t->apply);
+    CX_TRY(cx_cli_put_array(&object, "items", &t->items, err));
+    return cx_cli_end_json(&object, out, err);
+}
+
+static int run(cx_cli *cli, const cx_cli_args *args)
+{
+    tidying t = {.cli = cli, .args = args, .apply = cx_cli_has(args, "apply")};
+    cx_err err = {0};
+    cx_buf out;
+    t.items = cx_json_list_begin(&cli->arena);
+    cx_buf_init(&t.text, cli->alloc);
+    cx_buf_init(&out, cli->alloc);
+    cx_status status = tidy(&t, &err);
+    cx_cli_run_ledger_close(&t.ledger);
+    if (!cx_failed(status))
+        status = answer(&t, &out, &err);
+    int code = cx_failed(status)
+                   ? cx_cli_run_fail(cli, args, &err)
+                   : cx_cli_answer(cli, &out, t.stuck ? CX_EXIT_UNCHECKED : CX_EXIT_HOLDS);
+    cx_buf_done(&out);
+    cx_buf_done(&t.text);
+    return code;
+}

@@ -1,0 +1,442 @@
+/*
+ * cmd_run_read.c - `cortex run list|show|events|diff|reports`: looking at runs (run.md §20, §21).
+ */
+#include <string.h>
+
+#include "cli/ledger/ledger.h"
+#include "cli/run/run_fail.h"
+#include "cli/run/run_place.h"
+#include "cli/run/run_where.h"
+
+typedef struct looking {
+    cx_cli *cli;
+    const cx_cli_args *args;
+    cx_run_bundle *bundle;
+    cx_buf out;
+    bool json;
+    bool exact; /* the answer is a file of the bundle, or lines of one */
+} looking;
+
+static cx_status add_value(looking *l, const cx_json *value, cx_err *err)
+{
+    CX_TRY(cx_json_write(&l->out, value, CX_JSON_PY_COMPACT, err));
+    cx_buf_add_byte(&l->out, '\n');
+    return cx_buf_check(&l->out, err);
+}
+
+/* Runs `work`, on the run that the first operand names when there is one. */
+static int look(cx_cli *cli, const cx_cli_args *args, cx_status (*work)(looking *, cx_err *))
+{
+    looking l = {.cli = cli, .args = args, .json = cx_cli_has(args, "json")};
+    cx_err err = {0};
+    cx_status status = CX_SUCCESS;
+    int code;
+    cx_buf_init(&l.out, cli->alloc);
+    if (args->operand_count != 0)
+        status =
+            cx_cli_run_look(cli, cx_cli_value(args, "repo"), args->operands[0], &l.bundle, &err);
+    if (!cx_failed(status))
+        status = work(&l, &err);
+    if (cx_failed(status))
+        code = cx_cli_run_fail(cli, args, &err);
+    else
+        code = l.exact ? cx_cli_answer_exact(cli, &l.out, CX_EXIT_HOLDS)
+                       : cx_cli_answer(cli, &l.out, CX_EXIT_HOLDS);
+    cx_run_bundle_close(l.bundle);
+    cx_buf_done(&l.out);
+    return code;
+}
+
+#define RUN_OPERAND                                \
+    {                                              \
+        "RUN|DIR", CX_CLI_FILE, NULL, false, false \
+    }
+#define EXITS "0 answered\n2 usage error\n3 it could not be answered: no such run, unreadable"
+
+/* --- run list --------------------------------------------------------------------------------- */
+
+static const cx_cli_option list_options[] = {
+    CX_CLI_OPT("status", 0, CX_CLI_CHOICE, "RUNNING|SUCCESS|FAILURE", "Only runs that ended so."),
+    CX_CLI_OPT("limit", 'n', CX_CLI_COUNT, "N", "At most N runs; default 50, at most 1000."),
+    CX_CLI_OPT("cursor", 0, CX_CLI_TEXT, "ID", "Go on behind this run: `next` of the page before."),
+    CX_CLI_OPTION_HOME,
+    CX_CLI_OPTION_JSON,
+    CX_CLI_OPTION_REPO,
+    CX_CLI_OPTIONS_COMMON,
+};
+
+static void add_padded(cx_buf *out, cx_str text, size_t width)
+{
+    size_t start = out->size;
+    cx_cli_add_text(out, text);
+    for (size_t i = out->size - start; i < width; i++)
+        cx_buf_add_byte(out, ' ');
+}
+
+static void add_cell(cx_buf *out, const cx_json *item, const char *name, size_t width)
+{
+    cx_str text = cx_json_get_str(item, cx_str_z(name));
+    add_padded(out, text.data == NULL ? CX_STR("-") : text, width + 1);
+}
+
+static cx_status work_list(looking *l, cx_err *err)
+{
+    const char *status = cx_cli_value(l->args, "status"), *cursor = cx_cli_value(l->args, "cursor");
+    cx_run_list_query query = {.limit = (size_t)cx_cli_number(l->args, "limit", 0)};
+    cx_run_store store;
+    cx_json page;
+    if (status != NULL)
+        query.status = cx_str_z(status);
+    if (cursor != NULL)
+        query.cursor = cx_str_z(cursor);
+    if (query.limit > CX_RUN_PAGE_MAX)
+        return cx_fail(err, CX_E_USAGE, "option --limit: expected at most %d", CX_RUN_PAGE_MAX);
+    CX_TRY(cx_cli_run_store(l->cli, cx_cli_value(l->args, "repo"), false, &store, err));
+    CX_TRY(cx_cli_run_page(l->cli, l->args, &store, &query, &page, err));
+    if (l->json)
+        return add_value(l, &page, err);
+    const cx_json *items = CX_JSON_GET(&page, "items");
+    for (uint32_t i = 0; items != NULL && i < items->count; i++) {
+        const cx_json *item = &items->items[i];
+        add_cell(&l->out, item, "run_id", 52);
+        add_cell(&l->out, item, "status", 7);
+        add_cell(&l->out, item, "created_at", 27);
+        add_cell(&l->out, item, "failed_gate", 14); /* "output_schema" */
+        cx_cli_add_text(&l->out, CX_JSON_GET_STR(item, "task_id"));
+        cx_buf_add_byte(&l->out, '\n');
+    }
+    if (items == NULL || items->count == 0)
+        cx_buf_add_z(&l->out, "No runs.\n");
+    cx_str next = CX_JSON_GET_STR(&page, "next");
+    if (next.data != NULL) {
+        cx_buf_add_z(&l->out, "More: --cursor ");
+        cx_cli_add_text(&l->out, next);
+        cx_buf_add_byte(&l->out, '\n');
+    }
+    return cx_buf_check(&l->out, err);
+}
+
+static int run_list(cx_cli *cli, const cx_cli_args *args)
+{
+    return look(cli, args, work_list);
+}
+
+const cx_cli_command cx_cli_run_list = {
+    .name = "run list",
+    .purpose = "the runs of this repository, newest first",
+    .about = "Lists bundles below the runtime root ($CORTEXPILOT_RUNTIME_ROOT, else "
+             ".runtime-cache/cortexpilot of the repository). A run without a manifest is shown as "
+             "RUNNING; `cortex run cleanup` ends those whose process is gone. `sealed` says whether "
+             "the home's ledger has a seal of the run; `cortex run verify` says whether it holds.",
+    .options = list_options,
+    .option_count = CX_COUNT_OF(list_options),
+    .exits = EXITS,
+    .example = "cortex run list --status FAILURE",
+    .run = run_list,
+};
+
+/* --- run show --------------------------------------------------------------------------------- */
+
+static const cx_cli_operand run_operands[] = {RUN_OPERAND};
+static const cx_cli_option show_options[] = {CX_CLI_OPTION_HOME, CX_CLI_OPTION_JSON,
+                                             CX_CLI_OPTION_REPO, CX_CLI_OPTIONS_COMMON};
+
+static void add_row(cx_buf *out, const char *label, cx_str text)
+{
+    if (text.size == 0)
+        return;
+    cx_buf_printf(out, "%-10s ", label);
+    cx_cli_add_text(out, text);
+    cx_buf_add_byte(out, '\n');
+}
+
+static cx_status add_gates(looking *l, cx_err *err)
+{
+    cx_run_story story;
+    cx_status status = cx_run_view_story(l->bundle, &l->cli->arena, &story, err);
+    for (unsigned i = 0; !cx_failed(status) && i < CX_RUN_GATE_COUNT; i++) {
+        bool reached = false;
+        for (size_t t = 0; t < story.tasks.count; t++)
+            reached |= story.tasks.items[t].gates[i].reached;
+        cx_buf_printf(&l->out, "%-12s %s\n", cx_run_gate_names[i],
+                      cx_run_story_passed(&story, i) ? "passed"
+                      : reached                      ? "not passed"
+                                                     : "not run");
+    }
+    if (!cx_failed(status) && story.failed_gate.size != 0) {
+        cx_buf_add_z(&l->out, "failed at  ");
+        cx_cli_add_text(&l->out, story.failed_gate);
+        cx_buf_add_z(&l->out, ": ");
+        cx_cli_add_text(&l->out, story.reason);
+        cx_buf_add_byte(&l->out, '\n');
+    }
+    cx_run_story_done(&story, &l->cli->arena);
+    return status;
+}
+
+/* "unit: 12 passed, 0 failed, 1 skipped (junit)", and what of it was not as demanded. */
+static void add_test(cx_buf *out, const cx_json *command)
+{
+    static const char *const counts[] = {"passed", "failed", "skipped"};
+    const cx_json *report = cx_json_get_typed(command, CX_STR("report"), CX_JSON_OBJECT);
+    const char *between = ": ";
+    if (report == NULL)
+        return;
+    cx_buf_printf(out, "%-12s ", "report");
+    cx_cli_add_text(out, CX_JSON_GET_STR(command, "name"));
+    for (size_t i = 0; i < CX_COUNT_OF(counts); i++) {
+        const cx_json *count = cx_json_get(report, cx_str_z(counts[i]));
+        if (count == NULL || !cx_json_is_number(count))
+            continue;
+        cx_buf_add_z(out, between);
+        cx_buf_add_str(out, cx_json_text(count));
+        cx_buf_printf(out, " %s", counts[i]);
+        between = ", ";
+    }
+    cx_buf_add_z(out, " (");
+    cx_cli_add_text(out, CX_JSON_GET_STR(report, "format"));
+    cx_buf_add_z(out, ")");
+    if (CX_JSON_GET(report, "problem") != NULL) {
+        cx_buf_add_z(out, ": ");
+        cx_cli_add_text(out, CX_JSON_GET_STR(report, "problem"));
+    }
+    cx_buf_add_byte(out, '\n');
+}
+
+/* Reports of tests; a bundle that has none, or one that cannot be read, has nothing to show here. */
+static cx_status add_tests(looking *l, cx_err *err)
+{
+    cx_bytes bytes;
+    cx_json report;
+    cx_err why = {0};
+    cx_status status = cx_run_bundle_read(l->bundle, CX_STR("reports/test_report.json"),
+                                          CX_RUN_JSON_BYTES_MAX, &bytes, &why);
+    if (!cx_failed(status))
+        status = cx_run_json_read(cx_bytes_str(bytes), 0, &l->cli->arena, &report, &why);
+    if (status.code == CX_E_NOMEM)
+        return cx_fail_nomem(err);
+    const cx_json *commands = cx_failed(status) ? NULL : CX_JSON_GET(&report, "commands");
+    for (uint32_t i = 0;
+         commands != NULL && commands->type == CX_JSON_ARRAY && i < commands->count; i++)
+        add_test(&l->out, &commands->items[i]);
+    return CX_SUCCESS;
+}
+
+static cx_status work_show(looking *l, cx_err *err)
+{
+    cx_run_known known;
+    cx_json view;
+    CX_TRY(cx_cli_run_known(l->cli, l->args, cx_run_bundle_name(l->bundle), &known, err));
+    CX_TRY(cx_run_view_show(l->bundle, &known.witness, &l->cli->arena, &view, err));
+    if (l->json)
+        return add_value(l, &view, err);
+    const cx_json *repo = CX_JSON_GET(&view, "repo");
+    add_row(&l->out, "run", CX_JSON_GET_STR(&view, "run_id"));
+    add_row(&l->out, "task", CX_JSON_GET_STR(&view, "task_id"));
+    add_row(&l->out, "asked", CX_JSON_GET_STR(&view, "user_request"));
+    add_row(&l->out, "status", CX_JSON_GET_STR(&view, "status"));
+    add_row(&l->out, "state", CX_JSON_GET_STR(&view, "state"));
+    add_row(&l->out, "verdict", CX_JSON_GET_STR(&view, "verdict"));
+    add_row(&l->out, "created", CX_JSON_GET_STR(&view, "created_at"));
+    add_row(&l->out, "finished", CX_JSON_GET_STR(&view, "finished_at"));
+    if (repo != NULL) {
+        add_row(&l->out, "baseline", CX_JSON_GET_STR(repo, "baseline_ref"));
+        add_row(&l->out, "final", CX_JSON_GET_STR(repo, "final_ref"));
+    }
+    CX_TRY(add_gates(l, err));
+    return add_tests(l, err);
+}
+
+static int run_show(cx_cli *cli, const cx_cli_args *args)
+{
+    return look(cli, args, work_show);
+}
+
+const cx_cli_command cx_cli_run_show = {
+    .name = "run show",
+    .purpose = "one run: what was asked, how it ended, what the gates said",
+    .about =
+        "Takes a run id of this repository, or the folder or archive of a bundle. With --json: "
+        "the manifest, with `sealed`, `verdict`, `state` and the read models added. What a "
+        "view shows of a contract has no authority: execution_authority names what has.",
+    .operands = run_operands,
+    .operand_count = CX_COUNT_OF(run_operands),
+    .options = show_options,
+    .option_count = CX_COUNT_OF(show_options),
+    .exits = EXITS,
+    .example = "cortex run show run_20260101_000000_aee408847d35e44e99430f0979c3357b",
+    .run = run_show,
+};
+
+/* --- run events ------------------------------------------------------------------------------- */
+
+static const cx_cli_option events_options[] = {
+    CX_CLI_OPT("from", 0, CX_CLI_COUNT, "N", "Begin with event N; the first is 1."),
+    CX_CLI_OPT("limit", 'n', CX_CLI_COUNT, "N", "At most N events; default: all."),
+    CX_CLI_OPT("type", 0, CX_CLI_TEXT, "TYPE", "Only events of this type."),
+    CX_CLI_OPT_FLAG("json", 0, "The lines of events.jsonl, byte for byte."),
+    CX_CLI_OPTION_REPO,
+    CX_CLI_OPTIONS_COMMON,
+};
+
+static cx_status work_events(looking *l, cx_err *err)
+{
+    const char *type = cx_cli_value(l->args, "type");
+    uint64_t from = cx_cli_number(l->args, "from", 1);
+    uint64_t left = cx_cli_number(l->args, "limit", UINT64_MAX);
+    cx_run_story story;
+    l->exact = l->json;
+    cx_status status = cx_run_view_story(l->bundle, &l->cli->arena, &story, err);
+    for (size_t i = 0; !cx_failed(status) && i < story.moments.count && left != 0; i++) {
+        const cx_run_moment *moment = &story.moments.items[i];
+        if (moment->index < from || (type != NULL && !cx_str_is(moment->type, type)))
+            continue;
+        left--;
+        if (l->json) {
+            cx_buf_add_str(&l->out, moment->line);
+        } else {
+            cx_buf_printf(&l->out, "%5llu  ", (unsigned long long)moment->index);
+            cx_cli_add_text(&l->out, moment->ts);
+            cx_buf_add_z(&l->out, "  ");
+            add_padded(&l->out, moment->level, 6);
+            cx_buf_add_byte(&l->out, ' ');
+            cx_cli_add_text(&l->out, moment->type);
+        }
+        cx_buf_add_byte(&l->out, '\n');
+    }
+    cx_run_story_done(&story, &l->cli->arena);
+    return cx_failed(status) ? status : cx_buf_check(&l->out, err);
+}
+
+static int run_events(cx_cli *cli, const cx_cli_args *args)
+{
+    return look(cli, args, work_events);
+}
+
+const cx_cli_command cx_cli_run_events = {
+    .name = "run events",
+    .purpose = "what happened in a run, event by event",
+    .about = "Shows events.jsonl, of a run that is going on too.",
+    .operands = run_operands,
+    .operand_count = CX_COUNT_OF(run_operands),
+    .options = events_options,
+    .option_count = CX_COUNT_OF(events_options),
+    .exits = EXITS,
+    .example = "cortex run events bundle/ --type gate_failed --json",
+    .run = run_events,
+};
+
+/* --- run diff --------------------------------------------------------------------------------- */
+
+static const cx_cli_option diff_options[] = {
+    CX_CLI_OPT_FLAG("names", 0, "Only the paths that changed, one a line."),
+    CX_CLI_OPTION_JSON,
+    CX_CLI_OPTION_REPO,
+    CX_CLI_OPTIONS_COMMON,
+};
+
+#define DIFF_BYTES_MAX ((size_t)256 << 20)
+
+static cx_status work_diff(looking *l, cx_err *err)
+{
+    bool names = cx_cli_has(l->args, "names");
+    cx_bytes bytes;
+    cx_str path = names ? CX_STR("diff_name_only.txt") : CX_STR("patch.diff");
+    CX_TRY(cx_run_bundle_read(l->bundle, path, DIFF_BYTES_MAX, &bytes, err));
+    if (!l->json) {
+        l->exact = true;
+        cx_buf_add(&l->out, bytes.data, bytes.size);
+        return cx_buf_check(&l->out, err);
+    }
+    cx_digest digest;
+    cx_str text = cx_bytes_str(bytes), line;
+    CX_TRY(cx_run_bundle_digest(l->bundle, path, &digest, err));
+    cx_json_list object = cx_json_list_begin(&l->cli->arena);
+    cx_cli_put_str(&object, "run_id", cx_run_bundle_name(l->bundle));
+    cx_cli_put_digest(&object, "sha256", &digest);
+    if (names) {
+        cx_json_list list = cx_json_list_begin(&l->cli->arena);
+        while (cx_run_next_line(&text, &line))
+            cx_json_list_add(&list, cx_cli_json_str(&list, line));
+        CX_TRY(cx_cli_put_array(&object, "names", &list, err));
+    } else {
+        cx_cli_put_bytes(&object, "patch", bytes);
+    }
+    return cx_cli_end_json(&object, &l->out, err);
+}
+
+static int run_diff(cx_cli *cli, const cx_cli_args *args)
+{
+    return look(cli, args, work_diff);
+}
+
+const cx_cli_command cx_cli_run_diff = {
+    .name = "run diff",
+    .purpose = "the patch of a run, as it was judged",
+    .about = "Prints patch.diff of the bundle, byte for byte: it can be given to `git apply`. On a "
+             "terminal, which a patch could act on, controls and what turns text around are shown "
+             "instead, as \\u001b.",
+    .operands = run_operands,
+    .operand_count = CX_COUNT_OF(run_operands),
+    .options = diff_options,
+    .option_count = CX_COUNT_OF(diff_options),
+    .exits = EXITS,
+    .example = "cortex run diff RUN | git apply --check",
+    .run = run_diff,
+};
+
+/* --- run reports ------------------------------------------------------------------------------ */
+
+static const cx_cli_operand reports_operands[] = {
+    RUN_OPERAND,
+    {"NAME", CX_CLI_TEXT, NULL, true, false},
+};
+
+static const cx_cli_option reports_options[] = {CX_CLI_OPTION_JSON, CX_CLI_OPTION_REPO,
+                                                CX_CLI_OPTIONS_COMMON};
+
+static cx_status work_reports(looking *l, cx_err *err)
+{
+    cx_json files;
+    cx_bytes bytes;
+    if (l->args->operand_count > 1) {
+        const char *name = l->args->operands[1];
+        cx_str path = cx_arena_printf(&l->cli->arena, "reports/%s%s", name,
+                                      cx_str_ends(cx_str_z(name), CX_STR(".json")) ? "" : ".json");
+        if (path.data == NULL)
+            return cx_fail_nomem(err);
+        CX_TRY(cx_run_bundle_read(l->bundle, path, CX_RUN_JSON_BYTES_MAX, &bytes, err));
+        l->exact = true;
+        cx_buf_add(&l->out, bytes.data, bytes.size);
+        return cx_buf_check(&l->out, err);
+    }
+    CX_TRY(cx_run_view_files(l->bundle, CX_STR("reports/"), &l->cli->arena, &files, err));
+    if (l->json)
+        return add_value(l, &files, err);
+    const cx_json *items = CX_JSON_GET(&files, "items");
+    for (uint32_t i = 0; items != NULL && i < items->count; i++) {
+        add_cell(&l->out, &items->items[i], "name", 24);
+        cx_cli_add_text(&l->out, CX_JSON_GET_STR(&items->items[i], "sha256"));
+        cx_buf_add_byte(&l->out, '\n');
+    }
+    return cx_buf_check(&l->out, err);
+}
+
+static int run_reports(cx_cli *cli, const cx_cli_args *args)
+{
+    return look(cli, args, work_reports);
+}
+
+const cx_cli_command cx_cli_run_reports = {
+    .name = "run reports",
+    .purpose = "the reports of a run, or one of them",
+    .about = "Without NAME lists them; with NAME (task_result, review_report, test_report, "
+             "evidence_bundle, evidence_report, work_report) prints the file as it is stored.",
+    .operands = reports_operands,
+    .operand_count = CX_COUNT_OF(reports_operands),
+    .options = reports_options,
+    .option_count = CX_COUNT_OF(reports_options),
+    .exits = EXITS,
+    .example = "cortex run reports RUN test_report",
+    .run = run_reports,
+};

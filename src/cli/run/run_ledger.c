@@ -1,0 +1,209 @@
+/*
+ * run_ledger.c - entries of a run, each durable before the run goes on.
+ *
+ * An entry is never written twice: when an answer of the holder is lost, the journal is asked
+ * whether the entry with the number we were given has our bytes.
+ */
+#include "cli/run/run_ledger.h"
+
+#include "base/api.h"
+#include "cli/ledger/ledger.h"
+
+/* A holder that ends gives the home free in moments. */
+#define WAIT_MS 30000
+#define POLL_MS 20
+
+cx_status cx_cli_run_actor(const char *root_commit, cx_arena *arena, cx_str *out, cx_err *err)
+{
+    *out = cx_arena_printf(arena, "run:%.16s", root_commit);
+    return out->data == NULL ? cx_fail_nomem(err) : CX_SUCCESS;
+}
+
+static void pause_shortly(void)
+{
+    cx_lock pause;
+    cx_lock_init(&pause);
+    cx_lock_enter(&pause);
+    cx_lock_wait_for(&pause, POLL_MS);
+    cx_lock_leave(&pause);
+    cx_lock_done(&pause);
+}
+
+/* --- opening ---------------------------------------------------------------------------------- */
+
+static cx_status open_home(cx_cli_run_ledger *l, cx_err *err)
+{
+    const cx_io *io = l->cli->io;
+    cx_home_options options = cx_cli_home_options(l->cli, CX_CLI_WRITE, NULL);
+    uint64_t end = io->monotonic_ns(io) + WAIT_MS * UINT64_C(1000000);
+    cx_status status;
+    while ((status = cx_home_open(l->path, &options, &l->home, err)).code == CX_E_BUSY &&
+           io->monotonic_ns(io) < end)
+        pause_shortly();
+    if (cx_failed(status))
+        return status;
+    if (!cx_home_is_remote(l->home))
+        return cx_home_serve_begin(l->home, NULL, &l->remote, err);
+    return CX_SUCCESS;
+}
+
+static void close_home(cx_cli_run_ledger *l, const char *complaint)
+{
+    cx_err err;
+    cx_home_serve_end(l->remote);
+    l->remote = NULL;
+    if (l->home != NULL && cx_failed(cx_home_close(l->home, &err)) && complaint != NULL)
+        cx_cli_complain("%s (%s); the log has everything", complaint, err.message);
+    l->home = NULL;
+}
+
+/* --- appending -------------------------------------------------------------------------------- */
+
+/* An entry to append; `subject` may be NULL. */
+typedef struct new_entry {
+    const char *kind;
+    const cx_id *subject;
+    cx_bytes payload;
+} new_entry;
+
+static cx_status write_entry(cx_cli_run_ledger *l, const new_entry *entry, uint64_t *out_seq,
+                             bool *out_asked, cx_err *err)
+{
+    const cx_io *io = l->cli->io;
+    cx_turn *turn;
+    cx_entry_draft draft = {
+        .kind = cx_str_z(entry->kind),
+        .created_at_ns = (int64_t)io->wall_ns(io),
+        .created_by = cx_str_bytes(CX_STR("cortex")),
+        .payload = entry->payload,
+        .subject = entry->subject,
+    };
+    *out_asked = false;
+    CX_TRY(cx_turn_begin(l->home, l->actor, &turn, err));
+    cx_status status = cx_turn_entry(turn, &draft, out_seq, err);
+    if (cx_failed(status)) {
+        cx_turn_abort(turn);
+        return status;
+    }
+    *out_asked = true;
+    return cx_turn_commit(turn, err);
+}
+
+/* Whether the entry of that number is there and is ours. */
+static cx_status is_there(cx_cli_run_ledger *l, uint64_t seq, const new_entry *entry, bool *out,
+                          cx_err *err)
+{
+    cx_arena arena;
+    cx_entry_view view;
+    cx_arena_init(&arena, l->cli->alloc, 0);
+    cx_status status = cx_home_entry(l->home, l->actor, seq, &arena, &view, err);
+    *out = !cx_failed(status) && cx_str_is(view.entry.kind, entry->kind) &&
+           cx_str_eq(cx_bytes_str(view.payload), cx_bytes_str(entry->payload));
+    if (status.code == CX_E_NOT_FOUND)
+        status = CX_SUCCESS;
+    cx_arena_done(&arena);
+    return status;
+}
+
+static bool tag_is(const cx_err *err, const char *tag)
+{
+    return err->tag != NULL && strcmp(err->tag, tag) == 0;
+}
+
+static bool holder_ended(const cx_err *err)
+{
+    return tag_is(err, "HolderGone") || tag_is(err, "HolderEnds") || tag_is(err, "TurnTimedOut") ||
+           tag_is(err, "AnswerLost");
+}
+
+static cx_status append_alone(cx_cli_run_ledger *l, const new_entry *entry, uint64_t *out_index,
+                              cx_err *err)
+{
+    uint64_t seq = 0;
+    bool asked = false, there = false;
+    if (l->home == NULL) /* an earlier append could not get it back */
+        CX_TRY(open_home(l, err));
+    cx_status status = write_entry(l, entry, &seq, &asked, err);
+    for (int tries = 0; cx_failed(status) && tries < 3 && holder_ended(err); tries++) {
+        bool lost = asked && tag_is(err, "AnswerLost");
+        close_home(l, NULL);
+        CX_TRY(open_home(l, err));
+        if (lost)
+            CX_TRY(is_there(l, seq, entry, &there, err));
+        if (there)
+            status = CX_SUCCESS;
+        else
+            status = write_entry(l, entry, &seq, &asked, err);
+    }
+    CX_TRY(status);
+    if (out_index != NULL)
+        *out_index = seq;
+    return CX_SUCCESS;
+}
+
+static cx_status append(void *ctx, const char *kind, cx_str run_id, cx_bytes payload,
+                        uint64_t *out_index, cx_err *err)
+{
+    cx_cli_run_ledger *l = ctx;
+    (void)run_id;
+    new_entry entry = {kind, NULL, payload};
+    cx_lock_enter(&l->lock);
+    cx_status status = append_alone(l, &entry, out_index, err);
+    cx_lock_leave(&l->lock);
+    return status;
+}
+
+/* Whether the entry `seq` is the first about its subject. */
+static cx_status is_first(cx_cli_run_ledger *l, const cx_id *subject, uint64_t seq, bool *out,
+                          cx_err *err)
+{
+    cx_arena arena;
+    const uint64_t *seqs;
+    size_t count = 0;
+    cx_arena_init(&arena, l->cli->alloc, 0);
+    cx_status status =
+        cx_home_entries_about(l->home, l->actor, subject, &arena, &seqs, &count, err);
+    if (!cx_failed(status) && count == 0)
+        status = cx_fail(err, CX_E_IO, "the ledger does not know the entry just written");
+    *out = !cx_failed(status) && seqs[0] == seq;
+    cx_arena_done(&arena);
+    return status;
+}
+
+static cx_status append_once(void *ctx, const char *kind, const cx_digest *about, cx_bytes payload,
+                             bool *out_first, cx_err *err)
+{
+    cx_cli_run_ledger *l = ctx;
+    cx_id subject;
+    uint64_t seq;
+    new_entry entry = {kind, &subject, payload};
+    memcpy(subject.bytes, about->bytes, sizeof subject.bytes);
+    *out_first = false;
+    cx_lock_enter(&l->lock);
+    cx_status status = append_alone(l, &entry, &seq, err);
+    if (!cx_failed(status))
+        status = is_first(l, &subject, seq, out_first, err);
+    cx_lock_leave(&l->lock);
+    return status;
+}
+
+cx_status cx_cli_run_ledger_open(cx_cli_run_ledger *l, cx_cli *cli, const cx_cli_args *args,
+                                 cx_str actor, cx_err *err)
+{
+    memset(l, 0, sizeof *l);
+    l->cli = cli;
+    l->actor = actor;
+    l->ledger = (cx_run_ledger){l, append, append_once};
+    cx_lock_init(&l->lock);
+    l->has_lock = true;
+    CX_TRY(cx_cli_home_path(cli, args, &l->path, err));
+    return open_home(l, err);
+}
+
+void cx_cli_run_ledger_close(cx_cli_run_ledger *l)
+{
+    close_home(l, "run: note: the tables could not be brought up to date");
+    if (l->has_lock)
+        cx_lock_done(&l->lock);
+    l->has_lock = false;
+}

@@ -1,0 +1,121 @@
+/*
+ * run_where.c - from a name on the command line to a bundle and its witness.
+ */
+#include "cli/run/run_where.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "os/api.h"
+#include "cli/ledger/ledger.h"
+#include "git/api.h"
+
+cx_status cx_cli_run_store(cx_cli *cli, const char *where, bool make, cx_run_store *out,
+                           cx_err *err)
+{
+    const char *configured = getenv(CX_RUN_ROOT_ENV), *root;
+    cx_git *git = NULL;
+    cx_str repo = CX_STR("");
+    if (configured == NULL || configured[0] == 0) {
+        CX_TRY(cx_git_open(where == NULL ? "." : where, NULL, cli->alloc, &git, err));
+        repo = cx_arena_copy_str(&cli->arena, cx_str_z(cx_git_worktree(git)));
+        if (cx_git_is_linked(git)) /* runs belong to the main checkout */
+            repo = cx_arena_printf(&cli->arena, "%s/..", cx_git_common_dir(git));
+        cx_git_close(git);
+        if (repo.data == NULL)
+            return cx_fail_nomem(err);
+    }
+    CX_TRY(cx_run_store_root(repo.data, configured, &cli->arena, &root, err));
+    return cx_run_store_open(out, root, make, cli->io, cli->alloc, err);
+}
+
+static bool is_there(const char *path)
+{
+    cx_facts facts;
+    return !cx_failed(cx_path_facts(path, true, &facts, NULL));
+}
+
+cx_status cx_cli_run_open(cx_cli *cli, const char *repo, const char *name, cx_run_bundle **out,
+                          cx_err *err)
+{
+    cx_run_store store;
+    if (strchr(name, '/') != NULL || !cx_run_id_valid(cx_str_z(name)))
+        return cx_run_bundle_open(cli->io, cli->alloc, name, out, err);
+    cx_status status = cx_cli_run_store(cli, repo, false, &store, err);
+    if (!cx_failed(status))
+        status = cx_run_view_open(&store, cx_str_z(name), out, err);
+    if (cx_failed(status) && is_there(name))
+        status = cx_run_bundle_open(cli->io, cli->alloc, name, out, err);
+    return status;
+}
+
+cx_status cx_cli_run_look(cx_cli *cli, const char *repo, const char *name, cx_run_bundle **out,
+                          cx_err *err)
+{
+    static const char *const signs[] = {"manifest.json", "events.jsonl", "contract.json"};
+    CX_TRY(cx_cli_run_open(cli, repo, name, out, err));
+    for (size_t i = 0; i < CX_COUNT_OF(signs); i++) {
+        if (cx_run_bundle_find(*out, cx_str_z(signs[i])) != NULL)
+            return CX_SUCCESS;
+    }
+    cx_run_bundle_close(*out);
+    *out = NULL;
+    return cx_fail(err, CX_E_NOT_FOUND,
+                   "%s is no bundle of a run: expected manifest.json, events.jsonl or contract.json "
+                   "in it; 'cortex run list' lists the runs",
+                   name);
+}
+
+/* *out_home and *out_book are NULL when there is no home, and nobody asked for one. */
+static cx_status open_book(cx_cli *cli, const cx_cli_args *args, cx_home **out_home,
+                           cx_run_book **out_book, cx_err *err)
+{
+    const char *path;
+    const cx_home_options reading = cx_cli_home_options(cli, CX_CLI_READ, NULL);
+    *out_home = NULL;
+    *out_book = NULL;
+    if (cx_failed(cx_cli_home_path(cli, args, &path, err)) || !is_there(path))
+        return cx_cli_has(args, "home") ? cx_fail(err, CX_E_NOT_FOUND, "there is no home at %s",
+                                                  cx_cli_value(args, "home"))
+                                        : CX_SUCCESS; /* nobody knows anything */
+    CX_TRY(cx_home_open(path, &reading, out_home, err));
+    return cx_run_book_open(*out_home, cli->alloc, out_book, err);
+}
+
+static void close_book(cx_home *home, cx_run_book *book)
+{
+    cx_run_book_close(book);
+    cx_status closed = home == NULL ? CX_SUCCESS : cx_home_close(home, NULL);
+    (void)closed; /* nothing was written */
+}
+
+static cx_status is_sealed(void *ctx, cx_str run_id, bool *out, cx_err *err)
+{
+    return cx_run_book_sealed(ctx, run_id, out, err);
+}
+
+cx_status cx_cli_run_page(cx_cli *cli, const cx_cli_args *args, const cx_run_store *store,
+                          const cx_run_list_query *query, cx_json *out, cx_err *err)
+{
+    cx_home *home;
+    cx_run_book *book;
+    cx_status status = open_book(cli, args, &home, &book, err);
+    cx_run_seals seals = {.ctx = book, .sealed = book == NULL ? NULL : is_sealed};
+    if (!cx_failed(status))
+        status = cx_run_view_list(store, &seals, query, &cli->arena, out, err);
+    close_book(home, book);
+    return status;
+}
+
+cx_status cx_cli_run_known(cx_cli *cli, const cx_cli_args *args, cx_str run_id, cx_run_known *out,
+                           cx_err *err)
+{
+    cx_home *home;
+    cx_run_book *book;
+    memset(out, 0, sizeof *out);
+    cx_status status = open_book(cli, args, &home, &book, err);
+    if (!cx_failed(status) && book != NULL)
+        status = cx_run_book_find(book, run_id, &cli->arena, out, err);
+    close_book(home, book);
+    return status;
+}

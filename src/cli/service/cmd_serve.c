@@ -1,0 +1,477 @@
+/*
+ * cmd_serve.c - `cortex serve`: a home over HTTP, until it is told to end.
+ */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <unistd.h>
+
+#include "base/api.h"
+#include "os/api.h"
+#include "cli/ledger/ledger.h"
+#include "socket/api.h"
+#include "git/api.h"
+#include "server/api.h"
+
+#define INDEX_DAYS_MAX 36500
+#define LOCK_WAIT_MS 5000
+#define GRACE_S_DEFAULT 15
+
+typedef struct serving {
+    cx_cli *cli;
+    const cx_cli_args *args;
+    const char *path; /* of the home, as given */
+    cx_home *home;
+    cx_remote *remote;
+    cx_recorder *recorder;
+    cx_runs *runs; /* NULL = no --repo */
+    cx_server *server;
+    const char *token_path; /* HOME/token; NULL = somebody else keeps the tokens */
+    cx_str token_text;      /* what stands in it; only for a person at a terminal */
+    bool first_token;       /* made by this start */
+} serving;
+
+/* --- what is asked ---------------------------------------------------------------------------- */
+
+static void log_line(void *arg, const char *line)
+{
+    (void)arg;
+    cx_cli_complain("%s", line);
+}
+
+static cx_status take_milliseconds(const cx_cli_args *args, const char *name, uint32_t *out,
+                                   cx_err *err)
+{
+    uint64_t seconds = cx_cli_number(args, name, 0);
+    if (cx_cli_has(args, name) && (seconds == 0 || seconds > 86400))
+        return cx_fail(err, CX_E_USAGE, "option --%s: expected 1 to 86400 seconds", name);
+    *out = (uint32_t)seconds * 1000;
+    return CX_SUCCESS;
+}
+
+static cx_status take_count(const cx_cli_args *args, const char *name, uint64_t max, unsigned *out,
+                            cx_err *err)
+{
+    uint64_t count = cx_cli_number(args, name, 0);
+    if (cx_cli_has(args, name) && (count == 0 || count > max))
+        return cx_fail(err, CX_E_USAGE, "option --%s: expected 1 to %llu", name,
+                       (unsigned long long)max);
+    *out = (unsigned)count;
+    return CX_SUCCESS;
+}
+
+static cx_status take_names(serving *s, cx_server_options *options, cx_err *err)
+{
+    const cx_cli_given *given = NULL;
+    const char **names = CX_ARENA_ARRAY(&s->cli->arena, const char *, s->args->given_count + 1);
+    if (names == NULL)
+        return cx_fail_nomem(err);
+    while ((given = cx_cli_next(s->args, "name", given)) != NULL)
+        names[options->name_count++] = given->values[0];
+    options->names = names;
+    return CX_SUCCESS;
+}
+
+/* Nobody asked for the usual address: when it is taken, the server goes on without. */
+static cx_status take_otlp(const cx_cli_args *args, cx_server_options *options, cx_err *err)
+{
+    const char *where = cx_cli_value(args, "otlp");
+    options->otlp = where == NULL || strcmp(where, "off") != 0;
+    options->otlp_must = where != NULL;
+    options->otlp_tokens = cx_cli_has(args, "otlp-tokens");
+    if (!options->otlp)
+        return CX_SUCCESS;
+    return cx_tcp_address_parse(where == NULL ? "127.0.0.1:4318" : where, &options->otlp_address,
+                                err);
+}
+
+static cx_status take_options(serving *s, cx_server_options *out, cx_err *err)
+{
+    const cx_cli_args *args = s->args;
+    const char *listen = cx_cli_value(args, "listen");
+    cx_server_options options = {
+        .alloc = s->cli->alloc,
+        .io = s->cli->io,
+        .home_path = s->path,
+        .index_where = cx_cli_value(args, "db"),
+        .tls_cert_path = cx_cli_value(args, "tls-cert"),
+        .tls_key_path = cx_cli_value(args, "tls-key"),
+        .insecure = cx_cli_has(args, "insecure"),
+        .body_max = (size_t)cx_cli_number(args, "max-body", 0),
+        .body_memory = (size_t)cx_cli_number(args, "body-memory", 0),
+        .log = log_line,
+    };
+    CX_TRY(cx_tcp_address_parse(listen == NULL ? "127.0.0.1:8420" : listen, &options.address, err));
+    CX_TRY(take_otlp(args, &options, err));
+    if (options.body_max > CX_BATCH_BYTES_MAX)
+        return cx_fail(err, CX_E_USAGE, "option --max-body: expected at most 8M");
+    CX_TRY(take_count(args, "workers", 256, &options.workers, err));
+    CX_TRY(take_count(args, "readers", 64, &options.readers, err));
+    CX_TRY(take_count(args, "io-threads", 64, &options.io_threads, err));
+    CX_TRY(take_count(args, "queue", 100000, &options.queue, err));
+    CX_TRY(take_count(args, "connections", 1000000, &options.connections, err));
+    CX_TRY(take_count(args, "connections-per-address", 1000000, &options.connections_per_address,
+                      err));
+    CX_TRY(take_milliseconds(args, "header-timeout", &options.header_ms, err));
+    CX_TRY(take_milliseconds(args, "body-timeout", &options.body_ms, err));
+    CX_TRY(take_milliseconds(args, "answer-timeout", &options.answer_ms, err));
+    CX_TRY(take_names(s, &options, err));
+    *out = options;
+    return CX_SUCCESS;
+}
+
+static bool chose(const cx_cli_args *args, const char *option, const char *word)
+{
+    const char *value = cx_cli_value(args, option);
+    return value != NULL && strcmp(value, word) == 0;
+}
+
+/* --- opening ---------------------------------------------------------------------------------- */
+
+/* Commands hold a home for moments. */
+static cx_status open_home(serving *s, cx_err *err)
+{
+    cx_cli_progress progress;
+    cx_cli_progress_init(&progress, s->cli->io, "tables");
+    cx_home_options options = cx_cli_home_options(s->cli, CX_CLI_WRITE, &progress);
+    /* A server is the one that others write through. */
+    options.or_remote = false;
+    uint64_t end = s->cli->io->monotonic_ns(s->cli->io) + LOCK_WAIT_MS * UINT64_C(1000000);
+    cx_lock pause;
+    cx_status status;
+    cx_lock_init(&pause);
+    while ((status = cx_home_open(s->path, &options, &s->home, err)).code == CX_E_BUSY &&
+           s->cli->io->monotonic_ns(s->cli->io) < end) {
+        cx_lock_enter(&pause);
+        cx_lock_wait_for(&pause, 20);
+        cx_lock_leave(&pause);
+    }
+    cx_lock_done(&pause);
+    cx_cli_progress_end(&progress);
+    return status;
+}
+
+static cx_status open_recorder(serving *s, cx_err *err)
+{
+    cx_recorder_options options = {
+        .alloc = s->cli->alloc,
+        .keep_unknown = chose(s->args, "unknown-key", "keep"),
+        .strip_level = chose(s->args, "level-policy", "strip"),
+    };
+    uint64_t days = cx_cli_number(s->args, "index-days", 0);
+    options.index_days = days > INDEX_DAYS_MAX ? INDEX_DAYS_MAX : (unsigned)days;
+    const char *forms = cx_cli_value(s->args, "forms");
+    if (forms != NULL && !cx_trace_forms_parse(cx_str_z(forms), &options.forms))
+        return cx_fail(err, CX_E_USAGE,
+                       "option --forms: found '%s', expected letters such as A,B,H", forms);
+    CX_TRY(open_home(s, err));
+    CX_TRY(cx_home_serve_begin(s->home, NULL, &s->remote, err));
+    return cx_recorder_open(s->home, &options, &s->recorder, err);
+}
+
+/* The first start makes a token, so that there is something to begin with. */
+static cx_status need_token(serving *s, cx_err *err)
+{
+    const cx_io *io = s->cli->io;
+    char text[CX_TOKEN_TEXT_SIZE + 2];
+    cx_token token = {.name = "first",
+                      .scopes = CX_SCOPE_WRITE | CX_SCOPE_READ | CX_SCOPE_RUN_READ,
+                      .level = CX_LEVEL_FULL,
+                      .expires_ns = CX_TIME_NONE};
+    cx_str path = cx_arena_printf(&s->cli->arena, "%s/token", s->path);
+    cx_tokens tokens;
+    cx_buf kept;
+    if (path.data == NULL)
+        return cx_fail_nomem(err);
+    CX_TRY(cx_tokens_read(io, s->path, &s->cli->arena, &tokens, err));
+    if (tokens.count == 0) {
+        CX_TRY(cx_token_add(io, s->path, &token, text, &token, err));
+        text[CX_TOKEN_TEXT_SIZE] = '\n';
+        CX_TRY(cx_io_replace_private_file(io, path.data,
+                                          cx_bytes_from(text, CX_TOKEN_TEXT_SIZE + 1), err));
+        s->first_token = true;
+    }
+    cx_buf_init(&kept, s->cli->alloc);
+    if (!cx_failed(cx_io_read_file(io, path.data, 4096, &kept, NULL))) {
+        s->token_path = path.data;
+        while (kept.size != 0 && kept.data[kept.size - 1] == '\n')
+            kept.size--;
+        if (kept.size == CX_TOKEN_TEXT_SIZE)
+            s->token_text = cx_arena_copy_str(&s->cli->arena, cx_buf_str(&kept));
+    }
+    cx_buf_done(&kept);
+    return CX_SUCCESS;
+}
+
+/* A path with every link resolved, in the arena. */
+static cx_status real_path(serving *s, const char *path, const char **out, cx_err *err)
+{
+    cx_buf text;
+    cx_buf_init(&text, s->cli->alloc);
+    cx_status status = cx_path_real(path, &text, err);
+    if (!cx_failed(status)) {
+        *out = cx_arena_copy_str(&s->cli->arena, cx_buf_str(&text)).data;
+        status = *out == NULL ? cx_fail_nomem(err) : CX_SUCCESS;
+    }
+    cx_buf_done(&text);
+    return status;
+}
+
+static cx_status open_runs(serving *s, cx_err *err)
+{
+    const char *repo = cx_cli_value(s->args, "repo");
+    cx_git *git = NULL;
+    if (repo == NULL)
+        return CX_SUCCESS;
+    CX_TRY(cx_git_open(repo, NULL, s->cli->alloc, &git, err));
+    cx_str worktree = cx_arena_copy_str(&s->cli->arena, cx_str_z(cx_git_worktree(git)));
+    bool linked = cx_git_is_linked(git);
+    cx_git_close(git);
+    cx_runs_options options = {.alloc = s->cli->alloc,
+                               .io = s->cli->io,
+                               .repo = worktree.data,
+                               .envp = (const char *const *)environ,
+                               .home = s->home};
+    if (worktree.data == NULL)
+        return cx_fail_nomem(err);
+    if (linked)
+        return cx_fail(err, CX_E_USAGE,
+                       "option --repo: expected the main checkout of a repository, and %s is a "
+                       "linked work tree",
+                       repo);
+    CX_TRY(cx_run_store_root(options.repo, getenv(CX_RUN_ROOT_ENV), &s->cli->arena,
+                             &options.runtime_root, err));
+    CX_TRY(real_path(s, s->path, &options.home_path, err));
+    if (cx_failed(real_path(s, "/proc/self/exe", &options.program, NULL)))
+        options.program = NULL; /* nothing can be started then, and that is said when it is asked */
+    return cx_runs_open(&options, &s->runs, err);
+}
+
+static cx_status open_all(serving *s, cx_err *err)
+{
+    cx_server_options options;
+    CX_TRY(cx_cli_home_path(s->cli, s->args, &s->path, err));
+    CX_TRY(take_options(s, &options, err));
+    CX_TRY(open_recorder(s, err));
+    CX_TRY(need_token(s, err));
+    CX_TRY(open_runs(s, err));
+    options.recorder = s->recorder;
+    options.runs = s->runs;
+    return cx_server_open(&options, &s->server, err);
+}
+
+/* --- running ---------------------------------------------------------------------------------- */
+
+static void add_url(const cx_tcp_address *address, bool tls, cx_buf *out)
+{
+    cx_buf_printf(out, "%s://%s%s%s:%u", tls ? "https" : "http", address->is_v6 ? "[" : "",
+                  address->host, address->is_v6 ? "]" : "", (unsigned)address->port);
+}
+
+/* The address that signs a browser in goes to a terminal, never to a log. */
+static void say_page(const serving *s, cx_str url, cx_buf *out)
+{
+    if (!cx_page_is_there()) {
+        cx_buf_add_z(out, "page   not in this program: it was built without (see README.md)\n");
+        return;
+    }
+    cx_buf_printf(out, "page   %.*s/", (int)url.size, url.data);
+    if (s->token_text.data != NULL && isatty(1))
+        cx_buf_printf(out, "#token=%.*s", (int)s->token_text.size, s->token_text.data);
+    cx_buf_add_byte(out, '\n');
+}
+
+/* Of the listener for OTLP; nothing when there is none. */
+static void add_otlp_url(const serving *s, cx_buf *out)
+{
+    const cx_tcp_address *address = cx_server_otlp_address(s->server);
+    if (address != NULL)
+        add_url(address, cx_cli_has(s->args, "tls-cert") && !address->is_loopback, out);
+}
+
+static void say_where_text(const serving *s, cx_str url, cx_str otlp, cx_buf *out)
+{
+    cx_buf_printf(out, "cortex %s listens on %.*s\n", cx_version(), (int)url.size, url.data);
+    cx_buf_add_z(out, "home   ");
+    cx_cli_add_text(out, cx_str_z(s->path));
+    cx_buf_add_byte(out, '\n');
+    if (otlp.size != 0)
+        cx_buf_printf(out, "otlp   OTEL_EXPORTER_OTLP_ENDPOINT=%.*s\n", (int)otlp.size, otlp.data);
+    if (s->token_path == NULL) {
+        cx_buf_add_z(out, "token  made with 'cortex token add'; 'cortex token list' shows them\n");
+        say_page(s, url, out);
+        return;
+    }
+    cx_buf_add_z(out, "token  in ");
+    cx_cli_add_text(out, cx_str_z(s->token_path));
+    cx_buf_printf(out, "%s\n",
+                  s->first_token ? " (made now: may write, and read everything)" : "");
+    cx_buf_printf(out, "try    curl -sS%s -H \"Authorization: Bearer $(cat '",
+                  cx_cli_has(s->args, "tls-cert") ? " --cacert CERT" : "");
+    cx_cli_add_text(out, cx_str_z(s->token_path));
+    cx_buf_printf(out,
+                  "')\" -H 'Content-Type: application/json' --data-binary @batch.json "
+                  "%.*s/api/v1/covenant/events\n",
+                  (int)url.size, url.data);
+    say_page(s, url, out);
+}
+
+static cx_status say_where(const serving *s, cx_err *err)
+{
+    cx_buf out, url, otlp;
+    cx_json_list json = cx_json_list_begin(&s->cli->arena);
+    cx_buf_init(&out, s->cli->alloc);
+    cx_buf_init(&url, s->cli->alloc);
+    cx_buf_init(&otlp, s->cli->alloc);
+    add_url(cx_server_address(s->server), cx_cli_has(s->args, "tls-cert"), &url);
+    add_otlp_url(s, &otlp);
+    cx_status status = cx_buf_check(&url, err);
+    if (!cx_failed(status))
+        status = cx_buf_check(&otlp, err);
+    if (!cx_failed(status) && cx_cli_has(s->args, "json")) {
+        cx_cli_put_str(&json, "home", cx_str_z(s->path));
+        cx_cli_put_maybe(&json, "otlp_url", cx_buf_str(&otlp));
+        cx_cli_put_maybe(&json, "token_file", cx_str_z(s->token_path == NULL ? "" : s->token_path));
+        cx_cli_put_str(&json, "url", cx_buf_str(&url));
+        status = cx_cli_end_json(&json, &out, err);
+    } else if (!cx_failed(status)) {
+        say_where_text(s, cx_buf_str(&url), cx_buf_str(&otlp), &out);
+        status = cx_buf_check(&out, err);
+    }
+    if (!cx_failed(status))
+        cx_cli_out_write(&s->cli->out, cx_buf_str(&out));
+    cx_buf_done(&out);
+    cx_buf_done(&url);
+    cx_buf_done(&otlp);
+    return status;
+}
+
+static void begin_signals(sigset_t *ends, sigset_t *before)
+{
+    (void)sigemptyset(ends);
+    (void)sigaddset(ends, SIGTERM);
+    (void)sigaddset(ends, SIGINT);
+    /* Threads that are started from now on leave them to us. */
+    (void)pthread_sigmask(SIG_BLOCK, ends, before);
+}
+
+static void wait_for_end(const sigset_t *ends, const sigset_t *before)
+{
+    int got;
+    while (sigwait(ends, &got) != 0)
+        continue;
+    /* A second one ends it at once: what was acknowledged is on the disk. */
+    (void)pthread_sigmask(SIG_SETMASK, before, NULL);
+}
+
+static void close_all(serving *s, uint32_t grace_ms)
+{
+    cx_err err;
+    cx_server_close(s->server, grace_ms);
+    cx_runs_close(s->runs);
+    cx_home_serve_end(s->remote);
+    cx_recorder_close(s->recorder);
+    if (cx_failed(cx_home_close(s->home, &err)))
+        cx_cli_complain("serve: note: the tables could not be brought up to date (%s); the log has "
+                        "everything",
+                        err.message);
+}
+
+static int run(cx_cli *cli, const cx_cli_args *args)
+{
+    cx_err err = {0};
+    serving s = {.cli = cli, .args = args};
+    sigset_t ends, before;
+    uint32_t grace_ms = (uint32_t)(cx_cli_number(args, "grace", GRACE_S_DEFAULT) % 86400) * 1000;
+    cx_alloc_return_large();
+    begin_signals(&ends, &before);
+    cx_status status = open_all(&s, &err);
+    if (!cx_failed(status))
+        status = say_where(&s, &err);
+    int code = CX_EXIT_HOLDS;
+    if (cx_failed(status)) {
+        code = cx_cli_ledger_fail(cli, args, &err);
+        grace_ms = 0;
+    } else {
+        wait_for_end(&ends, &before);
+        cx_cli_complain("serve: ending; requests under way are finished");
+    }
+    close_all(&s, grace_ms);
+    return code;
+}
+
+/* --- the table -------------------------------------------------------------------------------- */
+
+static const cx_cli_option options[] = {
+    CX_CLI_OPTION_HOME,
+    CX_CLI_OPT("listen", 0, CX_CLI_TEXT, "ADDR:PORT",
+               "Where to listen; default 127.0.0.1:8420. Port 0 takes any that is free. An address "
+               "that others can reach needs TLS, or --insecure."),
+    CX_CLI_OPT("otlp", 0, CX_CLI_TEXT, "ADDR:PORT|off",
+               "Where OpenTelemetry exporters send spans and logs by OTLP/HTTP; default "
+               "127.0.0.1:4318, and without it when somebody else has that. On loopback no token "
+               "is needed."),
+    CX_CLI_OPT_FLAG("otlp-tokens", 0, "OTLP needs a token of scope trace:write on loopback, too."),
+    CX_CLI_OPT(
+        "repo", 0, CX_CLI_FILE, "DIR",
+        "Also show the governed runs of this git repository, and start runs in it for tokens "
+        "that may."),
+    CX_CLI_OPT("tls-cert", 0, CX_CLI_FILE, "FILE", "Certificate chain in PEM."),
+    CX_CLI_OPT("tls-key", 0, CX_CLI_FILE, "FILE", "Its private key in PEM."),
+    CX_CLI_OPT_FLAG("insecure", 0, "Listen on any address without TLS."),
+    CX_CLI_OPT_MANY("name", 0, CX_CLI_TEXT, "NAME",
+                    "A name by which browsers may call this server, besides addresses and "
+                    "localhost. May be repeated; not needed with TLS."),
+    CX_CLI_OPT("db", 0, CX_CLI_TEXT, "WHERE",
+               "The index: a file, or postgresql://...; default HOME/cirislens.db."),
+    CX_CLI_OPT("index-days", 0, CX_CLI_COUNT, "N",
+               "Traces older than N days leave the index, not the ledger; default: they stay."),
+    CX_CLI_OPT("unknown-key", 0, CX_CLI_CHOICE, "reject|keep",
+               "Traces signed by a key that is not registered: reject them (the default), or keep "
+               "them as unverified until it is."),
+    CX_CLI_OPT("level-policy", 0, CX_CLI_CHOICE, "reject|strip",
+               "Traces that hold more than their level allows: reject them (the default), or keep "
+               "what is allowed."),
+    CX_CLI_OPT("forms", 0, CX_CLI_TEXT, "LETTERS",
+               "Canonical forms that are tried, such as B,H; default all."),
+    CX_CLI_OPT("workers", 0, CX_CLI_COUNT, "N", "Threads that verify and write; default 4 a core."),
+    CX_CLI_OPT("readers", 0, CX_CLI_COUNT, "N", "Threads that answer questions; default 1 a core."),
+    CX_CLI_OPT("io-threads", 0, CX_CLI_COUNT, "N",
+               "Threads that send and receive; default 2 to 4."),
+    CX_CLI_OPT("queue", 0, CX_CLI_COUNT, "N",
+               "Writing requests that may wait; default 1024. More are answered with 503."),
+    CX_CLI_OPT("max-body", 0, CX_CLI_SIZE, "SIZE", "Longest body; at most, and by default, 8M."),
+    CX_CLI_OPT("body-memory", 0, CX_CLI_SIZE, "SIZE",
+               "Memory for all bodies at once; default 256M."),
+    CX_CLI_OPT("connections", 0, CX_CLI_COUNT, "N", "Connections at once; default 16384."),
+    CX_CLI_OPT("connections-per-address", 0, CX_CLI_COUNT, "N",
+               "The same from one address; default 1024, on loopback no limit."),
+    CX_CLI_OPT("header-timeout", 0, CX_CLI_COUNT, "SECONDS",
+               "For a whole header, and for a connection that sends nothing; default 30."),
+    CX_CLI_OPT("body-timeout", 0, CX_CLI_COUNT, "SECONDS", "For a whole body; default 120."),
+    CX_CLI_OPT("answer-timeout", 0, CX_CLI_COUNT, "SECONDS",
+               "For reading a whole answer; default 300."),
+    CX_CLI_OPT("grace", 0, CX_CLI_COUNT, "SECONDS",
+               "For requests under way when it is told to end; default 15."),
+    CX_CLI_OPT_FLAG("json", 0, "Say where it listens as one line of JSON."),
+    CX_CLI_OPTIONS_COMMON};
+
+const cx_cli_command cx_cli_serve = {
+    .name = "serve",
+    .purpose = "receive traces and answer questions over HTTP",
+    .about = "Serves the home: agents send their signed traces, every one is checked, and who sees "
+             "the answer 200 has it on the disk. Questions about traces, agents, proofs and "
+             "histories are answered as the commands answer with --json. /openapi.json describes "
+             "everything that can be asked.\n\n"
+             "Everything but /healthz and /readyz needs a token (see 'cortex token'); the first "
+             "start makes one and says where it is. SIGTERM or an interrupt ends it: requests "
+             "under way are finished first. A second one ends it at once.",
+    .options = options,
+    .option_count = CX_COUNT_OF(options),
+    .exits = "0 it was told to end, and did\n"
+             "2 usage error, or something named that is not there\n"
+             "3 it could not serve: no home, held by another process, address in use",
+    .example = "cortex serve --listen 127.0.0.1:8420",
+    .run = run,
+};

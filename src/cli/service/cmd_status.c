@@ -1,0 +1,528 @@
+/*
+ * cmd_status.c - `cortex status`: where the home stands, in one look: ledger, roots, tables, who
+ * holds it, runs that go on, room on the disk.
+ *
+ * Nothing is changed and nobody is waited for longer than a reader always waits.  A part that
+ * cannot be learnt is said to be so; only when the ledger itself cannot be read is the exit code 3.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "os/api.h"
+#include "cli/ledger/checkpoint.h"
+#include "cli/ledger/holder.h"
+#include "cli/trace/index_view.h"
+#include "cli/run/run_place.h"
+#include "cli/trace/trace.h"
+#include "ledger/api.h"
+#include "approval/api.h"
+#include "git/api.h"
+#include "server/api.h"
+
+/* Up to so many entries roots are computed unasked: the trees of more take noticeable time. */
+#define ROOTS_UNASKED_MAX 20000
+#define ACTORS_SHOWN 12
+#define NAMES_MAX 4096
+
+typedef struct actor_line {
+    cx_actor_info info;
+    bool has_roots, has_snapshot;
+    cx_roots roots;
+    cx_manifest snapshot; /* the newest */
+} actor_line;
+
+typedef struct standing {
+    cx_cli *cli;
+    const cx_cli_args *args;
+    const char *path;
+    bool there;
+    cx_facts facts;
+    uint64_t log_bytes, segments, free_bytes, all_bytes;
+    bool has_room;
+    cx_cli_holder holder;
+    size_t tokens;
+    cx_err ledger_err; /* code CX_OK: what follows is known */
+    uint64_t entries;
+    actor_line *actors;
+    size_t actor_count;
+    cx_scheme scheme;
+    cx_tables_status tables;
+    cx_cli_index_view index;
+    cx_cli_kept_checkpoint *checkpoints;
+    size_t checkpoint_count;
+    bool in_repository;
+    const char *worktree;
+    cx_str *runs; /* going on */
+    size_t run_count, dead_runs, locks, stale_locks, worktrees;
+} standing;
+
+/* --- files ------------------------------------------------------------------------------------ */
+
+typedef struct names {
+    standing *s;
+    cx_str items[NAMES_MAX];
+    size_t count;
+} names;
+
+static bool take_name(void *arg, const char *name)
+{
+    names *n = arg;
+    n->items[n->count] = cx_arena_copy_str(&n->s->cli->arena, cx_str_z(name));
+    n->count += n->items[n->count].data != NULL;
+    return n->count < NAMES_MAX;
+}
+
+static names *list(standing *s, const char *folder)
+{
+    names *n = CX_ARENA_NEW(&s->cli->arena, names);
+    if (n == NULL)
+        return NULL;
+    n->s = s;
+    n->count = 0;
+    (void)s->cli->io->list(s->cli->io, folder, take_name, n);
+    return n;
+}
+
+static void look_at_log(standing *s)
+{
+    cx_str folder = cx_arena_printf(&s->cli->arena, "%s/log", s->path);
+    names *n = folder.data == NULL ? NULL : list(s, folder.data);
+    for (size_t i = 0; n != NULL && i < n->count; i++) {
+        cx_str path = cx_arena_printf(&s->cli->arena, "%s/%s", folder.data, n->items[i].data);
+        cx_facts facts;
+        if (!cx_str_ends(n->items[i], CX_STR(".seg")) || path.data == NULL ||
+            cx_failed(cx_path_facts(path.data, false, &facts, NULL)))
+            continue;
+        s->segments++;
+        s->log_bytes += facts.size_bytes;
+    }
+}
+
+static void look_at_checkpoints(standing *s)
+{
+    cx_str folder = cx_arena_printf(&s->cli->arena, "%s/keys", s->path);
+    names *n = folder.data == NULL ? NULL : list(s, folder.data);
+    size_t count = n == NULL ? 0 : n->count;
+    s->checkpoints = CX_ARENA_ARRAY(&s->cli->arena, cx_cli_kept_checkpoint, count + 1);
+    for (size_t i = 0; s->checkpoints != NULL && i < count; i++) {
+        cx_str path = cx_arena_printf(&s->cli->arena, "%s/%s", folder.data, n->items[i].data);
+        cx_err why;
+        if (path.data != NULL && cx_str_starts(n->items[i], CX_STR("checkpoint-")) &&
+            !cx_failed(cx_cli_take_checkpoint(s->cli, path.data,
+                                              &s->checkpoints[s->checkpoint_count], &why)))
+            s->checkpoint_count++;
+    }
+}
+
+/* --- the ledger ------------------------------------------------------------------------------- */
+
+static cx_status look_at_actor(standing *s, cx_home *home, actor_line *line, bool roots,
+                               cx_err *err)
+{
+    const cx_manifest *manifests;
+    size_t count;
+    s->entries += line->info.entry_count;
+    if (roots)
+        CX_TRY(cx_home_roots(home, line->info.name, &line->roots, err));
+    line->has_roots = roots;
+    if (line->info.snapshot_count == 0)
+        return CX_SUCCESS;
+    CX_TRY(cx_snapshot_list(home, line->info.name, &s->cli->arena, &manifests, &count, err));
+    line->has_snapshot = count != 0;
+    if (count != 0)
+        line->snapshot = manifests[count - 1];
+    return CX_SUCCESS;
+}
+
+static cx_status look_at_actors(standing *s, cx_home *home, cx_err *err)
+{
+    const cx_actor_info *infos;
+    uint64_t entries = 0;
+    CX_TRY(cx_home_actors(home, &s->cli->arena, &infos, &s->actor_count, err));
+    s->actors = CX_ARENA_ARRAY(&s->cli->arena, actor_line, s->actor_count + 1);
+    if (s->actors == NULL)
+        return cx_fail_nomem(err);
+    for (size_t i = 0; i < s->actor_count; i++)
+        entries += infos[i].entry_count;
+    bool roots = cx_cli_has(s->args, "roots") || entries <= ROOTS_UNASKED_MAX;
+    for (size_t i = 0; i < s->actor_count; i++) {
+        s->actors[i] = (actor_line){.info = infos[i]};
+        s->actors[i].info.name = cx_arena_copy_str(&s->cli->arena, infos[i].name);
+        CX_TRY(look_at_actor(s, home, &s->actors[i], roots, err));
+    }
+    return CX_SUCCESS;
+}
+
+static cx_status look_at_home(standing *s, cx_home *home, cx_err *err)
+{
+    const char *where = cx_cli_value(s->args, "db");
+    if (where == NULL)
+        where = cx_recorder_index_path(s->path, &s->cli->arena);
+    if (where == NULL)
+        return cx_fail_nomem(err);
+    s->scheme = cx_home_scheme(home);
+    CX_TRY(cx_home_tables_status(home, &s->tables, err));
+    cx_cli_index_look(home, where, &s->index);
+    return look_at_actors(s, home, err);
+}
+
+static void look_at_ledger(standing *s)
+{
+    const cx_home_options reading = cx_cli_home_options(s->cli, CX_CLI_READ, NULL);
+    cx_home *home = NULL;
+    cx_status status = cx_home_open(s->path, &reading, &home, &s->ledger_err);
+    if (!cx_failed(status))
+        status = look_at_home(s, home, &s->ledger_err);
+    if (!cx_failed(status))
+        s->ledger_err.code = CX_OK;
+    cx_status closed = cx_home_close(home, NULL);
+    (void)closed; /* nothing was written */
+}
+
+/* --- the repository --------------------------------------------------------------------------- */
+
+static void look_at_runs(standing *s, const cx_run_store *store)
+{
+    cx_run_lock *locks;
+    cx_run_lock_reason *reasons;
+    size_t count;
+    cx_err err;
+    if (!cx_failed(cx_run_active_list(store, &s->cli->arena, &s->runs, &count, &err))) {
+        size_t kept = 0;
+        for (size_t i = 0; i < count; i++) {
+            cx_run_owner owner;
+            if (cx_failed(cx_run_active_owner(store, s->runs[i], &s->cli->arena, &owner, &err)) ||
+                cx_run_owner_look(&owner) == CX_RUN_OWNER_DEAD)
+                s->dead_runs++;
+            else
+                s->runs[kept++] = s->runs[i];
+        }
+        s->run_count = kept;
+    }
+    if (cx_failed(cx_run_lock_list(store, &s->cli->arena, &locks, &reasons, &count, &err)))
+        return;
+    s->locks = count;
+    for (size_t i = 0; i < count; i++)
+        s->stale_locks += cx_run_lock_stale(reasons[i]);
+}
+
+static void look_at_repository(standing *s)
+{
+    cx_cli_place place;
+    cx_run_store store;
+    cx_worktree_listed *items;
+    size_t count;
+    cx_err err;
+    if (!cx_failed(cx_cli_place_open(s->cli, s->args, &place, &err))) {
+        s->in_repository = true;
+        s->worktree = cx_arena_copy_str(&s->cli->arena, cx_str_z(place.worktree)).data;
+        if (!cx_failed(
+                cx_run_store_open(&store, place.root, false, s->cli->io, s->cli->alloc, &err)))
+            look_at_runs(s, &store);
+        if (!cx_failed(
+                cx_run_worktree_list(place.git, place.root, &s->cli->arena, &items, &count, &err)))
+            for (size_t i = 0; i < count; i++)
+                s->worktrees += items[i].ours;
+    }
+    cx_cli_place_close(&place);
+}
+
+static cx_status look(standing *s, cx_err *err)
+{
+    cx_tokens tokens;
+    CX_TRY(cx_cli_home_path(s->cli, s->args, &s->path, err));
+    s->there = !cx_failed(cx_path_facts(s->path, true, &s->facts, NULL));
+    s->has_room = s->there && !cx_failed(cx_path_room(s->path, &s->free_bytes, &s->all_bytes, err));
+    look_at_log(s);
+    cx_cli_holder_look(s->cli, s->path, &s->holder);
+    look_at_checkpoints(s);
+    if (!cx_failed(cx_tokens_read(s->cli->io, s->path, &s->cli->arena, &tokens, NULL)))
+        s->tokens = tokens.count;
+    look_at_ledger(s);
+    look_at_repository(s);
+    return CX_SUCCESS;
+}
+
+/* --- text ------------------------------------------------------------------------------------- */
+
+/* "12.3 GiB" */
+static void add_size(cx_buf *out, uint64_t bytes)
+{
+    static const char *const units[] = {"bytes", "KiB", "MiB", "GiB", "TiB"};
+    double value = (double)bytes;
+    size_t unit = 0;
+    for (; value >= 1024 && unit + 1 < CX_COUNT_OF(units); unit++)
+        value /= 1024;
+    cx_buf_printf(out, unit == 0 ? "%.0f %s" : "%.1f %s", value, units[unit]);
+}
+
+static bool is_private(const standing *s)
+{
+    return (s->facts.mode & 077) == 0;
+}
+
+static void tell_ledger(const standing *s, cx_buf *out)
+{
+    if (s->ledger_err.code != CX_OK) {
+        cx_buf_add_z(out, "ledger  cannot be read: ");
+        cx_cli_add_text(out, cx_str_z(s->ledger_err.message));
+        cx_buf_add_byte(out, '\n');
+        return;
+    }
+    cx_buf_printf(out, "ledger  %" PRIu64 " entries of %zu actors, ", s->entries, s->actor_count);
+    add_size(out, s->log_bytes);
+    cx_buf_printf(out, " in %" PRIu64 " segments, %" PRIu64 " commits, scheme %s\n", s->segments,
+                  s->tables.log_commits, cx_scheme_name(s->scheme).data);
+    cx_buf_printf(out, "tables  %" PRIu64 " commits, %" PRIu64 " behind\n", s->tables.table_commits,
+                  s->tables.log_commits - s->tables.table_commits);
+    cx_cli_index_tell(out, &s->index, &s->tables);
+}
+
+static void tell_actors(const standing *s, cx_buf *out)
+{
+    for (size_t i = 0; i < s->actor_count && i < ACTORS_SHOWN; i++) {
+        const actor_line *line = &s->actors[i];
+        cx_buf_add_z(out, "actor   ");
+        cx_cli_add_text(out, line->info.name);
+        cx_buf_printf(out, "  %" PRIu64 " entries", line->info.entry_count);
+        if (line->has_roots) {
+            cx_buf_add_z(out, "  root ");
+            cx_cli_add_digest(out, &line->roots.overall);
+        }
+        if (line->has_snapshot) {
+            cx_buf_printf(out, "  snapshot %" PRIu64 " of ", line->snapshot.snapshot_seq);
+            cx_cli_add_time(out, cx_cli_seconds(line->snapshot.created_ns));
+        }
+        cx_buf_add_byte(out, '\n');
+    }
+    if (s->actor_count > ACTORS_SHOWN)
+        cx_buf_printf(out, "        and %zu more; --json has all\n", s->actor_count - ACTORS_SHOWN);
+    if (s->actor_count != 0 && !s->actors[0].has_roots)
+        cx_buf_add_z(out, "        roots are computed with --roots, or 'cortex roots'\n");
+    for (size_t i = 0; i < s->checkpoint_count; i++) {
+        cx_buf_add_z(out, "signed  ");
+        cx_cli_add_text(out, s->checkpoints[i].checkpoint.origin);
+        cx_buf_printf(out, " at %" PRIu64 " entries\n", s->checkpoints[i].checkpoint.size);
+    }
+}
+
+static void tell_holder(const standing *s, cx_buf *out)
+{
+    if (!s->holder.held) {
+        cx_buf_add_z(out, "holder  nobody: commands open the home themselves\n");
+        return;
+    }
+    cx_buf_printf(out, "holder  process %s", s->holder.pid[0] == 0 ? "?" : s->holder.pid);
+    if (s->holder.command.size != 0) {
+        cx_buf_add_z(out, " (");
+        cx_cli_add_text(out, s->holder.command);
+        cx_buf_add_byte(out, ')');
+    }
+    cx_buf_add_z(out, s->holder.socket ? "; others write through its socket\n"
+                                       : "; it serves no socket, so others cannot write\n");
+}
+
+static void tell_repository(const standing *s, cx_buf *out)
+{
+    if (!s->in_repository)
+        return;
+    cx_buf_add_z(out, "runs    ");
+    cx_buf_printf(out, "%zu going on, %zu left behind, %zu locks (%zu stale), %zu work trees in ",
+                  s->run_count, s->dead_runs, s->locks, s->stale_locks, s->worktrees);
+    cx_cli_add_text(out, cx_str_z(s->worktree == NULL ? "" : s->worktree));
+    cx_buf_add_byte(out, '\n');
+    for (size_t i = 0; i < s->run_count; i++) {
+        cx_buf_add_z(out, "        ");
+        cx_cli_add_text(out, s->runs[i]);
+        cx_buf_add_byte(out, '\n');
+    }
+    if (s->dead_runs != 0 || s->stale_locks != 0)
+        cx_buf_add_z(out, "        'cortex run cleanup' and 'cortex locks release --stale' clear "
+                          "them up\n");
+}
+
+static void tell(const standing *s, cx_buf *out)
+{
+    cx_buf_add_z(out, "home    ");
+    cx_cli_add_text(out, cx_str_z(s->path));
+    if (s->there)
+        cx_buf_printf(
+            out, " (mode %04o%s)\n", s->facts.mode,
+            is_private(s) || s->ledger_err.code != CX_OK ? "" : ": others may read it; chmod 700");
+    else
+        cx_buf_add_z(out, " (not there)\n");
+    tell_ledger(s, out);
+    tell_actors(s, out);
+    if (s->there)
+        tell_holder(s, out);
+    if (s->tokens != 0)
+        cx_buf_printf(out, "tokens  %zu\n", s->tokens);
+    tell_repository(s, out);
+    if (s->has_room) {
+        cx_buf_add_z(out, "disk    ");
+        add_size(out, s->free_bytes);
+        cx_buf_add_z(out, " free of ");
+        add_size(out, s->all_bytes);
+        cx_buf_add_z(out, "; contents are not encrypted by cortex\n");
+    }
+}
+
+/* --- JSON ------------------------------------------------------------------------------------- */
+
+static cx_status put_actors(const standing *s, cx_json_list *json, cx_err *err)
+{
+    cx_json_list items = cx_json_list_begin(json->arena);
+    for (size_t i = 0; i < s->actor_count; i++) {
+        const actor_line *line = &s->actors[i];
+        cx_json_list item = cx_json_list_begin(json->arena), snapshot = item;
+        cx_cli_put_str(&item, "actor", line->info.name);
+        cx_cli_put_uint(&item, "entries", line->info.entry_count);
+        if (line->has_roots) {
+            cx_cli_put_digest(&item, "edges_root", &line->roots.edges);
+            cx_cli_put_digest(&item, "journal_root", &line->roots.journal);
+            cx_cli_put_digest(&item, "memories_root", &line->roots.memories);
+            cx_cli_put_digest(&item, "overall_root", &line->roots.overall);
+        }
+        cx_cli_put_uint(&item, "memories", line->info.live_memories);
+        if (line->has_snapshot) {
+            snapshot = cx_json_list_begin(json->arena);
+            cx_cli_put_time(&snapshot, "created_at", true,
+                            cx_cli_seconds(line->snapshot.created_ns));
+            cx_cli_put_uint(&snapshot, "number", line->snapshot.snapshot_seq);
+            cx_cli_put_digest(&snapshot, "overall_root", &line->snapshot.overall_root);
+            CX_TRY(cx_cli_put_object(&item, "snapshot", &snapshot, err));
+        } else {
+            cx_cli_put_null(&item, "snapshot");
+        }
+        CX_TRY(cx_cli_add_object(&items, &item, err));
+    }
+    return cx_cli_put_array(json, "actors", &items, err);
+}
+
+static cx_status put_ledger(const standing *s, cx_json_list *json, cx_err *err)
+{
+    cx_json_list ledger = cx_json_list_begin(json->arena), kept = ledger;
+    if (s->ledger_err.code != CX_OK) {
+        cx_cli_put_str(&ledger, "error", cx_str_z(s->ledger_err.message));
+        return cx_cli_put_object(json, "ledger", &ledger, err);
+    }
+    kept = cx_json_list_begin(json->arena);
+    CX_TRY(put_actors(s, &ledger, err));
+    for (size_t i = 0; i < s->checkpoint_count; i++) {
+        cx_json_list item = cx_json_list_begin(json->arena);
+        cx_cli_put_str(&item, "origin", s->checkpoints[i].checkpoint.origin);
+        cx_cli_put_digest(&item, "root", &s->checkpoints[i].checkpoint.root);
+        cx_cli_put_uint(&item, "size", s->checkpoints[i].checkpoint.size);
+        CX_TRY(cx_cli_add_object(&kept, &item, err));
+    }
+    CX_TRY(cx_cli_put_array(&ledger, "checkpoints", &kept, err));
+    cx_cli_put_uint(&ledger, "commits", s->tables.log_commits);
+    cx_cli_put_uint(&ledger, "entries", s->entries);
+    CX_TRY(cx_cli_index_put(&ledger, &s->index, &s->tables, err));
+    cx_cli_put_uint(&ledger, "log_bytes", s->log_bytes);
+    cx_cli_put_str(&ledger, "scheme", cx_scheme_name(s->scheme));
+    cx_cli_put_uint(&ledger, "segments", s->segments);
+    cx_cli_put_uint(&ledger, "table_commits", s->tables.table_commits);
+    return cx_cli_put_object(json, "ledger", &ledger, err);
+}
+
+static cx_status put_holder(const standing *s, cx_json_list *json, cx_err *err)
+{
+    cx_json_list holder = cx_json_list_begin(json->arena);
+    if (!s->holder.held) {
+        cx_cli_put_null(json, "holder");
+        return CX_SUCCESS;
+    }
+    cx_cli_put_maybe(&holder, "command", s->holder.command);
+    cx_cli_put_uint(&holder, "pid", strtoull(s->holder.pid, NULL, 10));
+    cx_cli_put_bool(&holder, "serves_socket", s->holder.socket);
+    return cx_cli_put_object(json, "holder", &holder, err);
+}
+
+static cx_status put_repository(const standing *s, cx_json_list *json, cx_err *err)
+{
+    cx_json_list runs = cx_json_list_begin(json->arena);
+    if (!s->in_repository) {
+        cx_cli_put_null(json, "repository");
+        return CX_SUCCESS;
+    }
+    cx_cli_put_uint(&runs, "left_behind", s->dead_runs);
+    cx_cli_put_uint(&runs, "locks", s->locks);
+    cx_cli_put_str(&runs, "path", cx_str_z(s->worktree == NULL ? "" : s->worktree));
+    cx_cli_put_texts(&runs, "runs", s->runs, s->run_count);
+    cx_cli_put_uint(&runs, "stale_locks", s->stale_locks);
+    cx_cli_put_uint(&runs, "worktrees", s->worktrees);
+    return cx_cli_put_object(json, "repository", &runs, err);
+}
+
+static cx_status put_all(const standing *s, cx_buf *out, cx_err *err)
+{
+    cx_json_list json = cx_json_list_begin(&s->cli->arena), home = json, disk = json;
+    home = cx_json_list_begin(&s->cli->arena);
+    disk = cx_json_list_begin(&s->cli->arena);
+    if (s->has_room) {
+        cx_cli_put_uint(&disk, "free_bytes", s->free_bytes);
+        cx_cli_put_uint(&disk, "total_bytes", s->all_bytes);
+        CX_TRY(cx_cli_put_object(&json, "disk", &disk, err));
+    } else {
+        cx_cli_put_null(&json, "disk");
+    }
+    CX_TRY(put_holder(s, &json, err));
+    cx_cli_put_bool(&home, "encrypted", false);
+    cx_cli_put_bool(&home, "exists", s->there);
+    cx_cli_put_str(&home, "path", cx_str_z(s->path));
+    cx_cli_put_bool(&home, "private", s->there && is_private(s));
+    cx_cli_put_uint(&home, "tokens", s->tokens);
+    CX_TRY(cx_cli_put_object(&json, "home", &home, err));
+    CX_TRY(put_ledger(s, &json, err));
+    CX_TRY(put_repository(s, &json, err));
+    cx_cli_put_str(&json, "version", cx_str_z(cx_version()));
+    return cx_cli_end_json(&json, out, err);
+}
+
+/* --- the command ------------------------------------------------------------------------------ */
+
+static int run(cx_cli *cli, const cx_cli_args *args)
+{
+    standing s = {.cli = cli, .args = args};
+    cx_err err = {0};
+    cx_buf out;
+    cx_buf_init(&out, cli->alloc);
+    cx_status status = look(&s, &err);
+    if (!cx_failed(status) && cx_cli_has(args, "json"))
+        status = put_all(&s, &out, &err);
+    else if (!cx_failed(status))
+        tell(&s, &out);
+    int code;
+    if (cx_failed(status))
+        code = cx_cli_ledger_fail(cli, args, &err);
+    else
+        code = cx_cli_answer(cli, &out,
+                             s.ledger_err.code == CX_OK ? CX_EXIT_HOLDS : CX_EXIT_UNCHECKED);
+    cx_buf_done(&out);
+    return code;
+}
+
+static const cx_cli_option options[] = {
+    CX_CLI_OPTION_HOME,
+    CX_CLI_OPTION_DB,
+    CX_CLI_OPTION_REPO,
+    CX_CLI_OPT_FLAG("roots", 0, "Compute the roots of a large ledger too, which takes a while."),
+    CX_CLI_OPTION_JSON,
+    CX_CLI_OPTIONS_COMMON};
+
+const cx_cli_command cx_cli_status = {
+    .name = "status",
+    .purpose = "where the home stands: ledger, roots, tables, holder, runs, disk",
+    .about = "Shows the home and its size, each actor with its overall root and newest snapshot, "
+             "the checkpoint signed last, how far tables and index have followed the log, which "
+             "process holds the home, and in a git repository the governed runs that go on, with "
+             "locks and work trees. It only reads, also while a server or a run holds the home; "
+             "'cortex verify' judges what it shows, 'cortex doctor' the machine.",
+    .options = options,
+    .option_count = CX_COUNT_OF(options),
+    .exits = "0 shown\n2 usage error\n3 the ledger cannot be read, or there is none",
+    .example = "cortex status --json",
+    .run = run,
+};

@@ -1,0 +1,343 @@
+/*
+ * cmd_watch.c - `cortex watch`: session files of coding agents into the ledger as they are written.
+ *
+ * The home is held only while something is appended, so that servers and other commands come and go
+ * as they like.
+ */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/api.h"
+#include "cli/ledger/ledger.h"
+#include "cli/service/watch.h"
+#include "crypto/api.h"
+
+/* Changes of one moment are taken together. */
+#define SETTLE_MS 100
+#define WAKE_MS 500
+#define RESCAN_S_DEFAULT 30
+#define RESCAN_BLIND_S 2
+
+static volatile sig_atomic_t told_to_end;
+
+static void on_end(int number)
+{
+    (void)number;
+    told_to_end = 1;
+}
+
+/* A second one ends it at once: what was appended is on the disk. */
+static void begin_signals(void)
+{
+    struct sigaction action = {.sa_handler = on_end, .sa_flags = (int)SA_RESETHAND};
+    (void)sigaction(SIGTERM, &action, NULL);
+    (void)sigaction(SIGINT, &action, NULL);
+}
+
+/* --- where ------------------------------------------------------------------------------------ */
+
+static cx_status real_path(cx_cli *cli, const char *path, const char **out, cx_err *err)
+{
+    cx_buf text;
+    cx_buf_init(&text, cli->alloc);
+    cx_status status = cx_path_real(path, &text, err);
+    if (!cx_failed(status)) {
+        *out = cx_arena_copy_str(&cli->arena, cx_buf_str(&text)).data;
+        status = *out == NULL ? cx_fail_nomem(err) : CX_SUCCESS;
+    }
+    cx_buf_done(&text);
+    return status;
+}
+
+static const char *variable(const char *name)
+{
+    const char *value = getenv(name);
+    return value == NULL || value[0] == 0 ? NULL : value;
+}
+
+/* Where the programs keep their sessions; those that are there. */
+static cx_status usual_folders(cx_watch *w, const char **folders, cx_err *err)
+{
+    static const struct {
+        const char *variable, *otherwise, *below;
+    } places[] = {{"CLAUDE_CONFIG_DIR", ".claude", "projects"},
+                  {"CODEX_HOME", ".codex", "sessions"}};
+    const char *home = variable("HOME");
+    for (size_t i = 0; i < CX_COUNT_OF(places); i++) {
+        const char *given = variable(places[i].variable);
+        cx_str path = {NULL, 0};
+        if (given != NULL)
+            path = cx_arena_printf(&w->cli->arena, "%s/%s", given, places[i].below);
+        else if (home != NULL)
+            path = cx_arena_printf(&w->cli->arena, "%s/%s/%s", home, places[i].otherwise,
+                                   places[i].below);
+        else
+            continue;
+        if (path.data == NULL)
+            return cx_fail_nomem(err);
+        if (!cx_failed(real_path(w->cli, path.data, &folders[w->folder_count], NULL)))
+            w->folder_count++;
+    }
+    if (w->folder_count == 0)
+        return cx_fail(
+            err, CX_E_NOT_FOUND,
+            "neither ~/.claude/projects nor ~/.codex/sessions is there; name the DIR that "
+            "holds session files");
+    return CX_SUCCESS;
+}
+
+static cx_status find_folders(cx_watch *w, const cx_cli_args *args, cx_err *err)
+{
+    const char **folders = CX_ARENA_ARRAY(&w->cli->arena, const char *, args->operand_count + 2);
+    if (folders == NULL)
+        return cx_fail_nomem(err);
+    w->folders = folders;
+    if (args->operand_count == 0)
+        return usual_folders(w, folders, err);
+    for (size_t i = 0; i < args->operand_count; i++) {
+        cx_facts facts;
+        cx_status status = real_path(w->cli, args->operands[i], &folders[i], err);
+        if (status.code == CX_E_NOT_FOUND)
+            return cx_fail(err, CX_E_USAGE,
+                           "%s is not there; expected the folder that holds session "
+                           "files",
+                           args->operands[i]);
+        CX_TRY(status);
+        CX_TRY(cx_path_facts(folders[i], true, &facts, err));
+        if (facts.kind != CX_FILE_FOLDER)
+            return cx_fail(err, CX_E_USAGE,
+                           "%s is no folder; expected the one that holds session "
+                           "files",
+                           args->operands[i]);
+        w->folder_count++;
+    }
+    return CX_SUCCESS;
+}
+
+/* --- going on --------------------------------------------------------------------------------- */
+
+typedef struct seeing {
+    cx_watch *w;
+    bool rescan;
+    cx_status status;
+    cx_err *err;
+} seeing;
+
+static void on_change(void *arg, const char *folder, const char *name, bool is_folder)
+{
+    seeing *at = arg;
+    at->rescan |= is_folder;
+    if (!is_folder && !cx_failed(at->status))
+        at->status = cx_watch_see(at->w, folder, name, at->err);
+}
+
+static void sleep_ms(uint32_t milliseconds)
+{
+    cx_lock pause;
+    cx_lock_init(&pause);
+    cx_lock_enter(&pause);
+    cx_lock_wait_for(&pause, milliseconds);
+    cx_lock_leave(&pause);
+    cx_lock_done(&pause);
+}
+
+/* Until something changed, it is time to look at everything again, or it is told to end. */
+static cx_status wait_for_change(cx_watch *w, uint64_t until_ns, bool *out_rescan, cx_err *err)
+{
+    const cx_io *io = w->cli->io;
+    seeing at = {.w = w, .status = CX_SUCCESS, .err = err};
+    *out_rescan = false;
+    while (!told_to_end && !*out_rescan && !cx_watch_any_dirty(w)) {
+        bool lost = false;
+        if (w->notify == NULL)
+            sleep_ms(WAKE_MS);
+        else
+            CX_TRY(cx_notify_wait(w->notify, WAKE_MS, on_change, &at, &lost, err));
+        CX_TRY(at.status);
+        *out_rescan = lost || at.rescan || io->monotonic_ns(io) >= until_ns;
+    }
+    if (!told_to_end)
+        sleep_ms(SETTLE_MS);
+    return CX_SUCCESS;
+}
+
+/* A home that cannot be had now is waited for: nothing is lost, the files are there. */
+static bool is_passing(const cx_err *err)
+{
+    return err->code == CX_E_BUSY || err->code == CX_E_TIMEOUT ||
+           (err->tag != NULL &&
+            (strcmp(err->tag, "HolderGone") == 0 || strcmp(err->tag, "AnswerLost") == 0));
+}
+
+static cx_status go_on(cx_watch *w, uint64_t rescan_s, cx_err *err)
+{
+    const cx_io *io = w->cli->io;
+    bool complained = false, rescan = false;
+    while (!told_to_end) {
+        uint64_t seconds = w->notify == NULL ? RESCAN_BLIND_S : rescan_s;
+        uint64_t until = io->monotonic_ns(io) + seconds * UINT64_C(1000000000);
+        CX_TRY(wait_for_change(w, until, &rescan, err));
+        if (rescan)
+            CX_TRY(cx_watch_scan(w, err));
+        cx_status status = cx_watch_take(w, err);
+        if (cx_failed(status) && !is_passing(err))
+            return status;
+        if (cx_failed(status) && !complained)
+            cx_cli_complain("watch: waiting for the home: %s", err->message);
+        complained = cx_failed(status);
+        if (cx_failed(status))
+            sleep_ms(WAKE_MS);
+    }
+    return CX_SUCCESS;
+}
+
+/* --- the command ------------------------------------------------------------------------------ */
+
+static void sum_up(cx_watch *w)
+{
+    for (size_t i = 0; i < w->files.count; i++) {
+        w->counts.unknown += w->files.items[i].unknown;
+        w->counts.waiting += w->files.items[i].waiting;
+    }
+    w->counts.files = w->files.count;
+}
+
+static void tell(cx_watch *w)
+{
+    const cx_watch_counts *c = &w->counts;
+    sum_up(w);
+    cx_buf_clear(&w->text);
+    cx_buf_printf(&w->text,
+                  w->json ? "{\"bytes\":%llu,\"failed\":%llu,\"files\":%llu,\"lines\":%llu,"
+                            "\"pieces\":%llu,\"sessions\":%llu,\"unknown\":%llu,"
+                            "\"waiting_bytes\":%llu}\n"
+                          : "archived %llu bytes; %llu files could not be read, %llu seen; %llu "
+                            "lines in %llu pieces of %llu sessions; %llu files are no sessions, "
+                            "%llu bytes wait for the end of their line\n",
+                  (unsigned long long)c->bytes, (unsigned long long)c->failed,
+                  (unsigned long long)c->files, (unsigned long long)c->lines,
+                  (unsigned long long)c->pieces, (unsigned long long)c->sessions,
+                  (unsigned long long)c->unknown, (unsigned long long)c->waiting);
+    cx_cli_out_write(&w->cli->out, cx_buf_str(&w->text));
+}
+
+static cx_status work(cx_watch *w, const cx_cli_args *args, cx_err *err)
+{
+    bool once = cx_cli_has(args, "once");
+    uint64_t rescan_s = cx_cli_number(args, "rescan", RESCAN_S_DEFAULT);
+    if (rescan_s == 0 || rescan_s > 86400)
+        return cx_fail(err, CX_E_USAGE, "option --rescan: expected 1 to 86400 seconds");
+    CX_TRY(cx_cli_home_path(w->cli, args, &w->home_path, err));
+    CX_TRY(find_folders(w, args, err));
+    if (!once && cx_failed(cx_notify_open(w->cli->alloc, &w->notify, NULL)))
+        cx_cli_complain(
+            "watch: note: the kernel does not say what changes; every file is looked at "
+            "every few seconds");
+    CX_TRY(cx_watch_scan(w, err));
+    CX_TRY(cx_watch_take(w, err));
+    return once ? CX_SUCCESS : go_on(w, rescan_s, err);
+}
+
+static cx_status list_sessions(cx_cli_ledger *l, void *state, cx_err *err);
+
+static int run(cx_cli *cli, const cx_cli_args *args)
+{
+    static const cx_cli_job listing = {.access = CX_CLI_READ, .work = list_sessions};
+    cx_err err = {0};
+    if (cx_cli_has(args, "list"))
+        return cx_cli_run_job(cli, args, &listing, NULL);
+    cx_watch w = {.cli = cli, .json = cx_cli_has(args, "json")};
+    cx_arena_init(&w.arena, cli->alloc, 0);
+    cx_arena_init(&w.sessions_arena, cli->alloc, 0);
+    cx_map_init(&w.by_path, cli->alloc, cx_io_seed(cli->io));
+    cx_buf_init(&w.text, cli->alloc);
+    cx_buf_init(&w.record, cli->alloc);
+    begin_signals();
+    cx_status status = work(&w, args, &err);
+    int code = CX_EXIT_HOLDS;
+    if (cx_failed(status))
+        code = cx_cli_ledger_fail(cli, args, &err);
+    else
+        tell(&w);
+    if (code == CX_EXIT_HOLDS && cx_cli_has(args, "once") && w.counts.failed != 0)
+        code = CX_EXIT_UNCHECKED;
+    cx_notify_close(w.notify);
+    cx_vec_done(&w.files, cli->alloc);
+    cx_vec_done(&w.sessions, cli->alloc);
+    cx_map_done(&w.by_path);
+    cx_buf_done(&w.text);
+    cx_buf_done(&w.record);
+    cx_arena_done(&w.sessions_arena);
+    cx_arena_done(&w.arena);
+    return code;
+}
+
+/* --- what is archived ------------------------------------------------------------------------- */
+
+static void list_one(const cx_recorded_session *s, bool json, cx_buf *out)
+{
+    char id[2 * CX_SESSION_ID_SIZE];
+    cx_hex_encode(cx_bytes_from(s->id, CX_SESSION_ID_SIZE), id);
+    if (json) {
+        cx_buf_printf(out, "{\"bytes\":%llu,\"file\":", (unsigned long long)s->offset);
+        cx_cli_add_json_text(out, s->path);
+        cx_buf_printf(out, ",\"format\":\"%s\",\"generation\":%llu,\"session\":\"%.*s\"}\n",
+                      cx_recorded_session_format_name(s->format), (unsigned long long)s->generation,
+                      (int)sizeof id, id);
+        return;
+    }
+    cx_buf_printf(out, "%.*s  %-11s  %10llu bytes  ", (int)sizeof id, id,
+                  cx_recorded_session_format_name(s->format), (unsigned long long)s->offset);
+    cx_cli_add_text(out, s->path);
+    if (s->generation != 0)
+        cx_buf_printf(out, "  (generation %llu)", (unsigned long long)s->generation);
+    cx_buf_add_byte(out, '\n');
+}
+
+static cx_status list_sessions(cx_cli_ledger *l, void *state, cx_err *err)
+{
+    const cx_recorded_session *sessions;
+    size_t count;
+    (void)state;
+    CX_TRY(cx_recorder_sessions(l->home, l->arena, &sessions, &count, err));
+    for (size_t i = 0; i < count; i++)
+        list_one(&sessions[i], l->json, &l->out);
+    return CX_SUCCESS;
+}
+
+static const cx_cli_operand operands[] = {{"DIR", CX_CLI_FILE, NULL, true, true}};
+
+static const cx_cli_option options[] = {
+    CX_CLI_OPTION_HOME,
+    CX_CLI_OPT_FLAG("once", 0, "Archive what is there, and end."),
+    CX_CLI_OPT_FLAG("list", 0, "Show which sessions the home has, and do nothing else."),
+    CX_CLI_OPT("rescan", 0, CX_CLI_COUNT, "SECONDS",
+               "How often everything is looked at besides what the kernel reports; default 30."),
+    CX_CLI_OPT_FLAG("json", 0, "One line of JSON for each step, and one at the end."),
+    CX_CLI_OPTIONS_COMMON};
+
+const cx_cli_command cx_cli_watch = {
+    .name = "watch",
+    .purpose = "archive session files of coding agents as they are written",
+    .about =
+        "Follows the session files of Claude Code (~/.claude/projects) and Codex "
+        "(~/.codex/sessions), or those below each DIR, and appends every line that is complete to "
+        "the home's ledger, each byte once: after a restart, a kill or a rename it goes on where "
+        "the ledger says. A file that was cut or told anew is another session. "
+        "'cortex lattice .. @session/NAME' asks about one, NAME being the file's without its "
+        "ending.\n\n"
+        "The home is held only while something is appended; while a server holds it, what is "
+        "appended goes through the server. Session files may hold secrets: the ledger then holds "
+        "them, too, until they are erased ('cortex erase').",
+    .operands = operands,
+    .operand_count = CX_COUNT_OF(operands),
+    .options = options,
+    .option_count = CX_COUNT_OF(options),
+    .exits = "0 everything was archived, or it was told to end\n"
+             "2 usage error, or a DIR that is not there\n"
+             "3 it could not go on: no home, full disk; with --once also: a file could not be read",
+    .example = "cortex watch",
+    .run = run,
+};

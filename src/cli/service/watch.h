@@ -1,0 +1,59 @@
+/*
+ * watch.h - session files of coding agents, found, looked at, and archived as they grow
+ * (docs/formats/sessions.md).
+ */
+#ifndef CX_CLI_WATCH_H
+#define CX_CLI_WATCH_H
+
+#include "os/api.h"
+#include "base/api.h"
+#include "cli/cli.h"
+#include "ledger/api.h"
+#include "stores/api.h"
+
+typedef struct cx_watch_counts {
+    uint64_t files, sessions; /* looked at; with something new */
+    uint64_t pieces, bytes, lines;
+    uint64_t unknown; /* files that are no sessions */
+    uint64_t waiting; /* bytes of lines without an end */
+    uint64_t failed;  /* files that could not be read */
+} cx_watch_counts;
+
+/* A file that was seen. */
+typedef struct cx_watch_file {
+    const char *path; /* in the watch's arena */
+    bool dirty;       /* to be looked at */
+    bool unknown;     /* no session, as long as it has no more than `size` bytes */
+    bool complained;
+    uint64_t waiting; /* bytes of a line without an end */
+    uint64_t device, inode, size;
+    int64_t modified_ns;
+} cx_watch_file;
+
+typedef struct cx_watch {
+    cx_cli *cli;
+    const char *home_path;
+    bool json;
+    const char *const *folders; /* real paths */
+    size_t folder_count;
+    cx_notify *notify; /* NULL = the kernel does not say: everything is looked at again and again */
+    cx_arena arena;
+    cx_map by_path; /* path -> place in files */
+    CX_VEC(cx_watch_file) files;
+    cx_home *home; /* open only while something is written */
+    cx_arena sessions_arena;
+    CX_VEC(cx_recorded_session) sessions; /* as the ledger has them, as far as we know */
+    cx_watch_counts counts;
+    cx_buf text, record;
+} cx_watch;
+
+/* watch_scan.c: finds the files below all folders; those that changed become dirty. */
+CX_RESULT cx_watch_scan(cx_watch *w, cx_err *err);
+/* One file, as its folder names it. */
+CX_RESULT cx_watch_see(cx_watch *w, const char *folder, const char *name, cx_err *err);
+bool cx_watch_any_dirty(const cx_watch *w);
+
+/* watch_take.c: archives what is dirty; a file that cannot be read is complained of and left. */
+CX_RESULT cx_watch_take(cx_watch *w, cx_err *err);
+
+#endif

@@ -1,0 +1,133 @@
+/*
+ * watch_scan.c - which files there are, and which of them changed since they were last looked at.
+ *
+ * Links are not followed.  What the kernel reports only says where to look.
+ */
+#include "cli/service/watch.h"
+
+#include <string.h>
+
+
+#define DEPTH_MAX 8
+
+static bool ends_with(const char *name, const char *end)
+{
+    size_t size = strlen(name), of_end = strlen(end);
+    return size > of_end && strcmp(name + size - of_end, end) == 0;
+}
+
+bool cx_watch_any_dirty(const cx_watch *w)
+{
+    for (size_t i = 0; i < w->files.count; i++)
+        if (w->files.items[i].dirty)
+            return true;
+    return false;
+}
+
+static cx_status take_facts(cx_watch *w, const char *path, const cx_facts *facts, cx_err *err)
+{
+    uint64_t *place;
+    bool is_new = false;
+    cx_watch_file *file;
+    if ((place = cx_map_find(&w->by_path, cx_str_z(path))) == NULL) {
+        cx_str kept = cx_arena_copy_str(&w->arena, cx_str_z(path));
+        if (kept.data == NULL || (file = cx_vec_push(&w->files, w->cli->alloc)) == NULL)
+            return cx_fail_nomem(err);
+        CX_TRY(cx_map_put(&w->by_path, kept, &place, &is_new, err));
+        *place = w->files.count - 1;
+        *file = (cx_watch_file){.path = kept.data};
+    }
+    file = &w->files.items[*place];
+    if (!is_new && file->device == facts->device && file->inode == facts->inode &&
+        file->size == facts->size_bytes && file->modified_ns == facts->modified_ns)
+        return CX_SUCCESS;
+    file->device = facts->device;
+    file->inode = facts->inode;
+    file->size = facts->size_bytes;
+    file->modified_ns = facts->modified_ns;
+    file->dirty = true;
+    return CX_SUCCESS;
+}
+
+cx_status cx_watch_see(cx_watch *w, const char *folder, const char *name, cx_err *err)
+{
+    cx_facts facts;
+    if (!ends_with(name, ".jsonl"))
+        return CX_SUCCESS;
+    cx_buf_clear(&w->text);
+    cx_buf_printf(&w->text, "%s/%s", folder, name);
+    const char *path = cx_buf_z(&w->text);
+    if (path == NULL)
+        return cx_fail_nomem(err);
+    if (!cx_failed(cx_path_facts(path, false, &facts, NULL)) && facts.kind == CX_FILE_REGULAR)
+        return take_facts(w, path, &facts, err);
+    const uint64_t *place = cx_map_find(&w->by_path, cx_str_z(path));
+    if (place != NULL) /* it went: what comes under this name is new */
+        w->files.items[*place] = (cx_watch_file){.path = w->files.items[*place].path};
+    return CX_SUCCESS;
+}
+
+typedef struct walking {
+    cx_watch *w;
+    const char *folder;
+    cx_status status;
+    cx_err *err;
+} walking;
+
+/* A folder that the kernel cannot follow is looked at again and again. */
+static void follow(cx_watch *w, const char *folder)
+{
+    cx_err err;
+    if (w->notify == NULL || !cx_failed(cx_notify_add(w->notify, folder, &err)) ||
+        err.code == CX_E_NOT_FOUND)
+        return;
+    cx_cli_complain("watch: note: %s; every file is looked at every few seconds", err.message);
+    cx_notify_close(w->notify);
+    w->notify = NULL;
+}
+
+static cx_walk_step visit(void *arg, const cx_walk_entry *entry)
+{
+    walking *at = arg;
+    bool is_folder = entry->facts.kind == CX_FILE_FOLDER;
+    if (!is_folder && (entry->facts.kind != CX_FILE_REGULAR || !ends_with(entry->name, ".jsonl")))
+        return CX_WALK_ON;
+    cx_str path = cx_arena_printf(&at->w->cli->arena, "%s/%s", at->folder, entry->path);
+    if (path.data == NULL)
+        at->status = cx_fail_nomem(at->err);
+    else if (is_folder)
+        follow(at->w, path.data);
+    else
+        at->status = take_facts(at->w, path.data, &entry->facts, at->err);
+    return cx_failed(at->status) ? CX_WALK_STOP : CX_WALK_ON;
+}
+
+static cx_status scan_folder(cx_watch *w, const char *folder, cx_err *err)
+{
+    const cx_walk_limits limits = {.entries = 2000000, .depth = DEPTH_MAX};
+    walking at = {.w = w, .folder = folder, .status = CX_SUCCESS, .err = err};
+    cx_file handle;
+    cx_arena_mark mark = cx_arena_mark_now(&w->cli->arena);
+    follow(w, folder); /* first: what comes while it is walked is told */
+    CX_TRY(cx_folder_open(folder, &handle, err));
+    cx_status status = cx_folder_walk(handle, &limits, visit, &at, err);
+    cx_folder_close(handle);
+    cx_arena_reset(&w->cli->arena, mark);
+    return cx_failed(at.status) ? at.status : status;
+}
+
+/* A folder that went, or changed while it was walked, is found again by the next scan. */
+cx_status cx_watch_scan(cx_watch *w, cx_err *err)
+{
+    for (size_t i = 0; i < w->folder_count; i++) {
+        cx_err found;
+        cx_status status = scan_folder(w, w->folders[i], &found);
+        if (status.code == CX_E_NOT_FOUND)
+            continue;
+        if (cx_failed(status)) {
+            *err = found;
+            return status;
+        }
+    }
+    return CX_SUCCESS;
+}

@@ -1,0 +1,394 @@
+/*
+ * watch_take.c - from a file that changed to pieces in the ledger.
+ *
+ *   W1  Only whole lines are taken: what stands behind the last line feed waits for its end.
+ *   W2  A file goes on where the ledger says, when its first and last bytes taken are still there;
+ *       else it is another session.
+ */
+#include "cli/service/watch.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/api.h"
+#include "cli/ledger/ledger.h"
+#include "crypto/api.h"
+#include "import/api.h"
+
+#define PIECES_A_TURN 16
+#define WAIT_MS 30000
+#define POLL_MS 20
+#define STALE_MAX 100
+
+/* One file being taken. */
+typedef struct taking {
+    cx_watch *w;
+    cx_watch_file *of;
+    cx_file file;
+    uint64_t size;            /* of the file, as it was opened */
+    uint64_t end;             /* behind its last line feed */
+    cx_recorded_session base; /* what it is appended to */
+    cx_buf bytes;             /* of one turn */
+} taking;
+
+/* --- the home --------------------------------------------------------------------------------- */
+
+static void pause_shortly(void)
+{
+    cx_lock pause;
+    cx_lock_init(&pause);
+    cx_lock_enter(&pause);
+    cx_lock_wait_for(&pause, POLL_MS);
+    cx_lock_leave(&pause);
+    cx_lock_done(&pause);
+}
+
+static cx_status read_sessions(cx_watch *w, cx_err *err)
+{
+    cx_arena_done(&w->sessions_arena);
+    cx_arena_init(&w->sessions_arena, w->cli->alloc, 0);
+    const cx_recorded_session *found;
+    size_t count;
+    CX_TRY(cx_recorder_sessions(w->home, &w->sessions_arena, &found, &count, err));
+    w->sessions.count = 0;
+    for (size_t i = 0; i < count; i++) {
+        cx_recorded_session *room = cx_vec_push(&w->sessions, w->cli->alloc);
+        if (room == NULL)
+            return cx_fail_nomem(err);
+        *room = found[i];
+    }
+    return CX_SUCCESS;
+}
+
+/* What was just written, without asking for everything again. */
+static cx_status remember(cx_watch *w, const cx_recorded_session *session, cx_err *err)
+{
+    cx_recorded_session *room = NULL;
+    for (size_t i = 0; i < w->sessions.count && room == NULL; i++)
+        if (memcmp(w->sessions.items[i].id, session->id, sizeof session->id) == 0)
+            room = &w->sessions.items[i];
+    if (room == NULL && (room = cx_vec_push(&w->sessions, w->cli->alloc)) == NULL)
+        return cx_fail_nomem(err);
+    *room = *session;
+    return CX_SUCCESS;
+}
+
+/* Others hold a home for moments, or serve it. */
+static cx_status open_home(cx_watch *w, cx_err *err)
+{
+    const cx_io *io = w->cli->io;
+    const cx_home_options options = cx_cli_home_options(w->cli, CX_CLI_WRITE, NULL);
+    uint64_t end = io->monotonic_ns(io) + WAIT_MS * UINT64_C(1000000);
+    cx_status status;
+    while ((status = cx_home_open(w->home_path, &options, &w->home, err)).code == CX_E_BUSY &&
+           io->monotonic_ns(io) < end)
+        pause_shortly();
+    CX_TRY(status);
+    return read_sessions(w, err);
+}
+
+static cx_status close_home(cx_watch *w, cx_err *err)
+{
+    cx_home *home = w->home;
+    w->home = NULL;
+    return home == NULL ? CX_SUCCESS : cx_home_close(home, err);
+}
+
+/* --- knowing a file again (W2) ---------------------------------------------------------------- */
+
+static cx_status digest_at(taking *t, uint64_t offset, uint64_t size, cx_digest *out, cx_err *err)
+{
+    uint8_t bytes[CX_SESSION_MARK_SIZE];
+    size_t got = 0;
+    CX_ASSERT(size <= sizeof bytes);
+    CX_TRY(
+        cx_io_read_at(t->w->cli->io, t->file, t->of->path, bytes, (size_t)size, offset, &got, err));
+    *out = cx_digest_of(cx_bytes_from(bytes, got));
+    return CX_SUCCESS;
+}
+
+static cx_status goes_on(taking *t, const cx_recorded_session *session, bool *out, cx_err *err)
+{
+    cx_digest head, tail;
+    *out = false;
+    if (t->size < session->offset)
+        return CX_SUCCESS;
+    CX_TRY(digest_at(t, 0, session->head_size, &head, err));
+    CX_TRY(digest_at(t, session->offset - session->tail_size, session->tail_size, &tail, err));
+    *out = cx_digest_eq(&head, &session->head) && cx_digest_eq(&tail, &session->tail);
+    return CX_SUCCESS;
+}
+
+/* The newest generation of the path. */
+static const cx_recorded_session *session_of_path(const cx_watch *w, cx_str path)
+{
+    const cx_recorded_session *found = NULL;
+    for (size_t i = 0; i < w->sessions.count; i++)
+        if (cx_str_eq(w->sessions.items[i].path, path) &&
+            (found == NULL || w->sessions.items[i].generation > found->generation))
+            found = &w->sessions.items[i];
+    return found;
+}
+
+/* A file that was called otherwise, and is not there any more under that name. */
+static const cx_recorded_session *session_that_moved(const cx_watch *w, const cx_watch_file *file)
+{
+    for (size_t i = 0; i < w->sessions.count; i++) {
+        const cx_recorded_session *s = &w->sessions.items[i];
+        cx_facts facts;
+        if (s->inode != file->inode || s->device != file->device)
+            continue;
+        cx_str path = cx_arena_copy_str(&w->cli->arena, s->path);
+        if (path.data == NULL || (!cx_failed(cx_path_facts(path.data, false, &facts, NULL)) &&
+                                  facts.inode == file->inode && facts.device == file->device))
+            continue;
+        return s;
+    }
+    return NULL;
+}
+
+/* By its first lines, or else by where it lies; false when it is no session. */
+static cx_status find_format(taking *t, cx_recorded_session_format *out, bool *out_known,
+                             cx_err *err)
+{
+    uint8_t *head = cx_arena_push(&t->w->cli->arena, 65536, 1);
+    size_t got = 0;
+    if (head == NULL)
+        return cx_fail_nomem(err);
+    CX_TRY(cx_io_read_at(t->w->cli->io, t->file, t->of->path, head, 65536, 0, &got, err));
+    const char *format = cx_import_detect(cx_bytes_from(head, got));
+    if (format == NULL && strstr(t->of->path, "/.codex/") != NULL)
+        format = "codex";
+    if (format == NULL && strstr(t->of->path, "/.claude/") != NULL)
+        format = "claude-code";
+    *out =
+        format != NULL && strcmp(format, "codex") == 0 ? CX_SESSION_CODEX : CX_SESSION_CLAUDE_CODE;
+    *out_known = format != NULL && strcmp(format, cx_recorded_session_format_name(*out)) == 0;
+    return CX_SUCCESS;
+}
+
+static cx_status find_base(taking *t, bool *out_known, cx_err *err)
+{
+    cx_str path = cx_str_z(t->of->path);
+    const cx_recorded_session *here = session_of_path(t->w, path);
+    const cx_recorded_session *moved = here == NULL ? session_that_moved(t->w, t->of) : NULL;
+    const cx_recorded_session *base = here != NULL ? here : moved;
+    bool same = false;
+    *out_known = true;
+    if (base != NULL)
+        CX_TRY(goes_on(t, base, &same, err));
+    if (same) {
+        t->base = *base;
+        return CX_SUCCESS;
+    }
+    t->base =
+        (cx_recorded_session){.path = path, .generation = here == NULL ? 0 : here->generation + 1};
+    cx_recorded_session_name(&t->base);
+    return find_format(t, &t->base.format, out_known, err);
+}
+
+/* --- taking ----------------------------------------------------------------------------------- */
+
+/* W1 */
+static cx_status find_end(taking *t, uint64_t from, cx_err *err)
+{
+    uint8_t bytes[4096];
+    uint64_t at = t->size;
+    t->end = from;
+    while (at > from) {
+        size_t size = at - from < sizeof bytes ? (size_t)(at - from) : sizeof bytes, got = 0;
+        CX_TRY(
+            cx_io_read_at(t->w->cli->io, t->file, t->of->path, bytes, size, at - size, &got, err));
+        for (size_t i = got; i > 0; i--)
+            if (bytes[i - 1] == '\n') {
+                t->end = at - size + i;
+                return CX_SUCCESS;
+            }
+        at -= size;
+    }
+    return CX_SUCCESS;
+}
+
+/* Pieces end behind a line where they can. */
+static size_t cut(cx_bytes left)
+{
+    if (left.size <= CX_SESSION_PIECE_MAX)
+        return left.size;
+    for (size_t i = CX_SESSION_PIECE_MAX; i > 0; i--)
+        if (left.data[i - 1] == '\n')
+            return i;
+    return CX_SESSION_PIECE_MAX;
+}
+
+static void mark_ends(taking *t, cx_recorded_session *after, cx_bytes taken)
+{
+    size_t tail = taken.size < CX_SESSION_MARK_SIZE ? taken.size : CX_SESSION_MARK_SIZE;
+    if (after->head_size == 0) {
+        after->head_size = tail;
+        after->head = cx_digest_of(cx_bytes_from(taken.data, tail));
+    }
+    after->tail_size = tail;
+    after->tail = cx_digest_of(cx_bytes_from(taken.data + taken.size - tail, tail));
+    after->path = cx_str_z(t->of->path);
+    after->device = t->of->device;
+    after->inode = t->of->inode;
+}
+
+static void say_taken(taking *t, const cx_recorded_session *after, uint64_t bytes, uint64_t lines,
+                      uint64_t seq)
+{
+    cx_watch *w = t->w;
+    char id[2 * CX_SESSION_ID_SIZE];
+    cx_hex_encode(cx_bytes_from(after->id, CX_SESSION_ID_SIZE), id);
+    cx_buf_clear(&w->text);
+    if (w->json) {
+        cx_buf_printf(&w->text, "{\"bytes\":%llu,\"file\":", (unsigned long long)bytes);
+        cx_cli_add_json_text(&w->text, cx_str_z(t->of->path));
+        cx_buf_printf(&w->text,
+                      ",\"format\":\"%s\",\"lines\":%llu,\"offset\":%llu,\"seq\":%llu,"
+                      "\"session\":\"%.*s\"}\n",
+                      cx_recorded_session_format_name(after->format), (unsigned long long)lines,
+                      (unsigned long long)t->base.offset, (unsigned long long)seq, (int)sizeof id,
+                      id);
+    } else {
+        cx_buf_printf(&w->text, "%.*s  +%llu lines, %llu bytes  ", (int)sizeof id, id,
+                      (unsigned long long)lines, (unsigned long long)bytes);
+        cx_cli_add_text(&w->text, cx_str_z(t->of->path));
+        cx_buf_add_byte(&w->text, '\n');
+    }
+    cx_cli_out_write(&w->cli->out, cx_buf_str(&w->text));
+}
+
+/* Up to PIECES_A_TURN pieces from where the base ends. */
+static cx_status take_some(taking *t, bool *out_stale, cx_err *err)
+{
+    cx_watch *w = t->w;
+    cx_bytes pieces[PIECES_A_TURN];
+    uint64_t left = t->end - t->base.offset, seq = 0, lines = 0;
+    size_t want = PIECES_A_TURN * CX_SESSION_PIECE_MAX, got = 0;
+    want = left < want ? (size_t)left : want;
+    cx_buf_clear(&t->bytes);
+    uint8_t *room = cx_buf_reserve(&t->bytes, want);
+    if (room == NULL)
+        return cx_fail_nomem(err);
+    CX_TRY(cx_io_read_at(w->cli->io, t->file, t->of->path, room, want, t->base.offset, &got, err));
+    if (got < want)
+        return cx_fail(err, CX_E_CONFLICT, "%s became shorter while it was read", t->of->path);
+    cx_recorded_session after = t->base;
+    cx_recorded_session_step step = {.before = &t->base, .after = &after, .pieces = pieces};
+    size_t used = 0;
+    while (used < got && step.piece_count < PIECES_A_TURN) {
+        cx_bytes piece = cx_bytes_from(room + used, got - used);
+        piece.size = cut(piece);
+        pieces[step.piece_count++] = piece;
+        used += piece.size;
+    }
+    for (size_t i = 0; i < used; i++)
+        lines += room[i] == '\n';
+    after.offset += used;
+    mark_ends(t, &after, cx_bytes_from(room, used));
+    CX_TRY(cx_recorder_session_append(w->home, &step, &w->record, &seq, out_stale, err));
+    if (*out_stale)
+        return CX_SUCCESS;
+    w->counts.pieces += step.piece_count;
+    w->counts.bytes += used;
+    w->counts.lines += lines;
+    say_taken(t, &after, used, lines, seq);
+    t->base = after;
+    cx_str record = cx_arena_copy_str(&w->sessions_arena, cx_buf_str(&w->record));
+    if (record.data == NULL)
+        return cx_fail_nomem(err);
+    t->base.record = cx_str_bytes(record);
+    return remember(w, &t->base, err);
+}
+
+static cx_status take_open(taking *t, cx_err *err)
+{
+    cx_watch *w = t->w;
+    bool known = false, stale = false, some = false;
+    CX_TRY(find_base(t, &known, err));
+    t->of->unknown = !known;
+    if (!known)
+        return CX_SUCCESS;
+    CX_TRY(find_end(t, t->base.offset, err));
+    t->of->waiting = t->size - t->end;
+    for (int tries = 0; t->base.offset < t->end;) {
+        CX_TRY(take_some(t, &stale, err));
+        some |= !stale;
+        if (!stale)
+            continue;
+        if (++tries == STALE_MAX)
+            return cx_fail(err, CX_E_CONFLICT, "another program archives %s, too", t->of->path);
+        CX_TRY(read_sessions(w, err));
+        CX_TRY(find_base(t, &known, err));
+        CX_TRY(find_end(t, t->base.offset, err));
+    }
+    w->counts.sessions += some;
+    return CX_SUCCESS;
+}
+
+static cx_status take_file(cx_watch *w, cx_watch_file *of, cx_err *err)
+{
+    const cx_io *io = w->cli->io;
+    taking t = {.w = w, .of = of, .file = CX_FILE_NONE};
+    cx_facts facts;
+    int failure = io->open(io, of->path, CX_IO_READ | CX_IO_NO_FOLLOW, &t.file);
+    if (failure == -ENOENT) { /* it went, perhaps to another name */
+        *of = (cx_watch_file){.path = of->path};
+        return CX_SUCCESS;
+    }
+    if (failure != 0)
+        return cx_fail_os(err, -failure, "cannot open %s", of->path);
+    cx_buf_init(&t.bytes, w->cli->alloc);
+    cx_arena_mark mark = cx_arena_mark_now(&w->cli->arena);
+    cx_status status = cx_file_facts(t.file, &facts, err);
+    if (!cx_failed(status)) {
+        of->device = facts.device;
+        of->inode = facts.inode;
+        t.size = facts.size_bytes;
+        status = take_open(&t, err);
+    }
+    cx_arena_reset(&w->cli->arena, mark);
+    cx_buf_done(&t.bytes);
+    (void)io->close(io, t.file);
+    return status;
+}
+
+/* Of one file alone: it went, may not be read, or changes under us. */
+static bool is_of_the_file(const cx_watch_file *file, const cx_err *err)
+{
+    return (err->os_errno != 0 || err->code == CX_E_CONFLICT) &&
+           strstr(err->message, file->path) != NULL;
+}
+
+cx_status cx_watch_take(cx_watch *w, cx_err *err)
+{
+    cx_status status = CX_SUCCESS;
+    cx_err closing;
+    if (!cx_watch_any_dirty(w))
+        return CX_SUCCESS;
+    CX_TRY(open_home(w, err));
+    for (size_t i = 0; i < w->files.count && !cx_failed(status); i++) {
+        cx_watch_file *file = &w->files.items[i];
+        if (!file->dirty)
+            continue;
+        status = take_file(w, file, err);
+        if (cx_failed(status) && !is_of_the_file(file, err))
+            break;
+        file->dirty = false;
+        if (cx_failed(status)) {
+            w->counts.failed++;
+            if (!file->complained)
+                cx_cli_complain("watch: %s", err->message);
+            status = CX_SUCCESS;
+            file->complained = true;
+            file->modified_ns = 0; /* it is looked at again by the next scan */
+        }
+    }
+    cx_status closed = close_home(w, &closing);
+    if (cx_failed(closed))
+        cx_cli_complain("watch: note: the tables could not be brought up to date (%s); the log has "
+                        "everything",
+                        closing.message);
+    return status;
+}

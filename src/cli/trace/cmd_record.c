@@ -1,0 +1,589 @@
+/*
+ * cmd_record.c - `cortex record`: signed traces from files into the ledger (trace.md §9, §11).
+ *
+ * A file is a batch as POST /events takes it, one trace, or JSON Lines of either; which, its first
+ * line tells.  Lines are taken as they come, so that the end of a pipe need not be waited for, and
+ * one bad line costs no other.
+ */
+#include <string.h>
+
+#include "base/api.h"
+#include "cli/trace/trace.h"
+#include "json/api.h"
+
+/* A batch and a trace are at most that long; one byte more shows that it is too much. */
+#define TEXT_BYTES_MAX ((size_t)CX_BATCH_BYTES_MAX + 1)
+#define CHUNK_BYTES ((size_t)256 << 10)
+/* Lines that share one write. */
+#define GROUP_TRACES 256
+#define GROUP_BYTES ((size_t)8 << 20)
+
+typedef struct record_state {
+    cx_trace_level level;
+    uint64_t received, counts[CX_TAKE_REJECTED + 1];
+    bool unreadable; /* a file, or a part of one */
+} record_state;
+
+/* One file on its way in. */
+typedef struct reading {
+    cx_cli_traces *t;
+    record_state *state;
+    const char *path;
+    cx_file file;
+    bool owned; /* the file is to be closed */
+    bool ended;
+    bool failed_reading;
+    cx_buf text; /* what was read; used up to `at` */
+    size_t at;
+    cx_arena arena;         /* of one group */
+    CX_VEC(cx_bytes) group; /* traces of lines that wait to be taken */
+    size_t group_size;
+    CX_VEC(cx_taken) taken; /* with --json: all of the file, in the command's arena */
+    bool said_kind;
+} reading;
+
+/* --- reading ---------------------------------------------------------------------------------- */
+
+static cx_status fill(reading *r, cx_err *err)
+{
+    const cx_io *io = r->t->l->cli->io;
+    if (r->at != 0) {
+        memmove(r->text.data, r->text.data + r->at, r->text.size - r->at);
+        r->text.size -= r->at;
+        r->at = 0;
+    }
+    uint8_t *room = cx_buf_reserve(&r->text, CHUNK_BYTES);
+    if (room == NULL)
+        return cx_fail_nomem(err);
+    /* One call: what a pipe has now is taken now. */
+    int64_t got = io->read(io, r->file, room, CHUNK_BYTES);
+    r->failed_reading = got < 0;
+    if (got < 0)
+        return cx_fail_os(err, (int)-got, "cannot read %s", r->path);
+    cx_buf_advance(&r->text, (size_t)got);
+    r->ended = got == 0;
+    return CX_SUCCESS;
+}
+
+static cx_str rest(const reading *r)
+{
+    return cx_str_from((const char *)r->text.data + r->at, r->text.size - r->at);
+}
+
+static bool is_space(char c)
+{
+    return c == ' ' || c == '\t' || c == '\r' || c == '\n';
+}
+
+static cx_str trimmed(cx_str text)
+{
+    while (text.size != 0 && is_space(text.data[0]))
+        text = cx_str_from(text.data + 1, text.size - 1);
+    while (text.size != 0 && is_space(text.data[text.size - 1]))
+        text.size--;
+    return text;
+}
+
+/*
+ * The next line that holds anything, without its end; *out_there is false behind the last.  Of a
+ * line that is too long its beginning, which is then refused for its length; the rest is skipped.
+ */
+static cx_status next_line(reading *r, cx_str *out, bool *out_there, cx_err *err)
+{
+    size_t seen = 0;
+    for (;;) {
+        cx_str text = rest(r);
+        const char *end =
+            seen == text.size ? NULL : memchr(text.data + seen, '\n', text.size - seen);
+        if (end == NULL && !r->ended && text.size < TEXT_BYTES_MAX) {
+            seen = text.size;
+            CX_TRY(fill(r, err));
+            continue;
+        }
+        size_t size = end != NULL ? (size_t)(end - text.data) : text.size;
+        *out = trimmed(cx_str_from(text.data, size));
+        *out_there = out->size != 0;
+        r->at += end != NULL ? size + 1 : size;
+        if (*out_there || (end == NULL && r->ended))
+            return CX_SUCCESS;
+        seen = 0;
+    }
+}
+
+/* Behind a line that was too long to be read to its end. */
+static cx_status skip_line(reading *r, cx_err *err)
+{
+    for (;;) {
+        cx_str text = rest(r);
+        const char *end = text.size == 0 ? NULL : memchr(text.data, '\n', text.size);
+        r->at += end != NULL ? (size_t)(end - text.data) + 1 : text.size;
+        if (end != NULL || r->ended)
+            return CX_SUCCESS;
+        CX_TRY(fill(r, err));
+    }
+}
+
+/* --- what it is ------------------------------------------------------------------------------- */
+
+/* One value whose brackets balance. */
+static bool is_closed(cx_str text)
+{
+    cx_json_span span;
+    cx_str name, value;
+    if (!cx_json_span_begin(&span, text))
+        return false;
+    while (cx_json_span_next(&span, &name, &value))
+        continue;
+    return span.done && !span.bad;
+}
+
+/* An object with a member "events"; a trace has none. */
+static bool is_batch(cx_str text)
+{
+    cx_json_span span;
+    cx_str name, value;
+    bool found = false;
+    if (text.size == 0 || text.data[0] != '{' || !cx_json_span_begin(&span, text))
+        return false;
+    while (!found && cx_json_span_next(&span, &name, &value))
+        found = cx_str_is(name, "\"events\"");
+    return found;
+}
+
+/* --- saying what became of them --------------------------------------------------------------- */
+
+static void say_kind(reading *r, const char *kind)
+{
+    if (r->said_kind || r->t->l->json)
+        return;
+    r->said_kind = true;
+    cx_cli_add_text(&r->t->l->out, cx_str_z(r->path));
+    cx_buf_printf(&r->t->l->out, ": %s\n", kind);
+}
+
+static void add_foreign(cx_buf *out, cx_str text)
+{
+    cx_cli_add_text(out, text.data == NULL ? CX_STR("(no id)") : text);
+}
+
+static void say_reason(cx_buf *out, const cx_trace_verdict *verdict)
+{
+    const cx_trace_problem *problem = &verdict->problem;
+    cx_buf_printf(out, "  %s", cx_trace_reason_name(problem->reason));
+    if (problem->path.size != 0) {
+        cx_buf_add_byte(out, ' ');
+        cx_cli_add_text(out, problem->path);
+    }
+    if (verdict->path_count > 1)
+        cx_buf_printf(out, " and %llu more", (unsigned long long)(verdict->path_count - 1));
+    if (problem->detail.size != 0) {
+        cx_buf_add_z(out, ": ");
+        cx_cli_add_text(out, problem->detail);
+    }
+}
+
+static void say_taken(cx_buf *out, const cx_taken *taken)
+{
+    cx_buf_printf(out, "  %-10s ", cx_take_status_name(taken->status));
+    add_foreign(out, taken->trace_id);
+    if (taken->status == CX_TAKE_STORED)
+        cx_buf_printf(out, "  form %s", cx_trace_form_name(taken->verdict.form));
+    else if (taken->status != CX_TAKE_DUPLICATE)
+        say_reason(out, &taken->verdict);
+    if (taken->stripped_count != 0)
+        cx_buf_printf(out, "  %llu fields left out", (unsigned long long)taken->stripped_count);
+    cx_buf_add_byte(out, '\n');
+}
+
+/* Standard output now, so that who reads along sees what is on the disk. */
+static cx_status flush_text(reading *r, cx_err *err)
+{
+    cx_cli_ledger *l = r->t->l;
+    CX_TRY(cx_buf_check(&l->out, err));
+    cx_cli_out_write(&l->cli->out, cx_buf_str(&l->out));
+    cx_buf_clear(&l->out);
+    return CX_SUCCESS;
+}
+
+static bool copy_text(cx_arena *arena, cx_str *text)
+{
+    if (text->data == NULL)
+        return true;
+    *text = cx_arena_copy_str(arena, *text);
+    return text->data != NULL;
+}
+
+static bool copy_texts(cx_arena *arena, const cx_str **texts, size_t count)
+{
+    cx_str *copy = CX_ARENA_ARRAY(arena, cx_str, count + 1);
+    for (size_t i = 0; copy != NULL && i < count; i++) {
+        copy[i] = (*texts)[i];
+        if (!copy_text(arena, &copy[i]))
+            return false;
+    }
+    *texts = copy;
+    return copy != NULL;
+}
+
+/* For the answer about the whole file, which comes at its end. */
+static cx_status keep_taken(reading *r, const cx_taken *taken, cx_err *err)
+{
+    cx_cli_ledger *l = r->t->l;
+    cx_taken *slot = cx_vec_push(&r->taken, l->cli->alloc);
+    if (slot == NULL)
+        return cx_fail_nomem(err);
+    *slot = *taken;
+    cx_trace_verdict *verdict = &slot->verdict;
+    bool good = copy_text(l->arena, &slot->trace_id) && copy_text(l->arena, &slot->signing_key) &&
+                copy_text(l->arena, &slot->actor) && copy_text(l->arena, &verdict->problem.path) &&
+                copy_text(l->arena, &verdict->problem.detail) &&
+                copy_texts(l->arena, &verdict->paths, verdict->path_count) &&
+                copy_texts(l->arena, &slot->stripped, slot->stripped_count);
+    return good ? CX_SUCCESS : cx_fail_nomem(err);
+}
+
+static cx_status note(reading *r, const cx_taken *taken, cx_err *err)
+{
+    r->state->received++;
+    r->state->counts[taken->status]++;
+    if (r->t->l->json)
+        return keep_taken(r, taken, err);
+    say_taken(&r->t->l->out, taken);
+    return CX_SUCCESS;
+}
+
+static cx_status note_all(reading *r, const cx_intake *intake, cx_err *err)
+{
+    for (size_t i = 0; i < intake->received; i++)
+        CX_TRY(note(r, &intake->events[i], err));
+    return CX_SUCCESS;
+}
+
+/* What could not be read as JSON at all counts as one trace that was rejected. */
+static cx_status note_problem(reading *r, const cx_batch_problem *problem, cx_err *err)
+{
+    static const struct {
+        const char *type;
+        cx_trace_reason reason;
+    } reasons[] = {{"invalid-utf8", CX_REASON_INVALID_UTF8},
+                   {"duplicate-key", CX_REASON_DUPLICATE_KEY},
+                   {"too-large", CX_REASON_LIMIT_EXCEEDED},
+                   {"invalid-batch", CX_REASON_FIELD_TYPE}};
+    cx_taken taken = {.status = CX_TAKE_REJECTED,
+                      .verdict = {.verdict = CX_BROKEN,
+                                  .problem = {.reason = CX_REASON_MALFORMED_JSON,
+                                              .path = problem->pointer,
+                                              .detail = problem->detail},
+                                  .form = CX_FORM_NONE}};
+    for (size_t i = 0; i < CX_COUNT_OF(reasons); i++)
+        if (strcmp(reasons[i].type, problem->type) == 0)
+            taken.verdict.problem.reason = reasons[i].reason;
+    return note(r, &taken, err);
+}
+
+/* --- taking ----------------------------------------------------------------------------------- */
+
+static cx_status take_batch(reading *r, cx_str text, cx_err *err)
+{
+    cx_intake intake;
+    CX_TRY(cx_recorder_take(r->t->recorder, cx_str_bytes(text), CX_CAPTURE_IMPORTED, &r->arena,
+                            &intake, err));
+    return intake.problem.http != 0 ? note_problem(r, &intake.problem, err)
+                                    : note_all(r, &intake, err);
+}
+
+static cx_status take_traces(reading *r, const cx_bytes *traces, size_t count, cx_err *err)
+{
+    cx_intake intake;
+    CX_TRY(cx_recorder_take_traces(r->t->recorder, traces, count, r->state->level,
+                                   CX_CAPTURE_IMPORTED, &r->arena, &intake, err));
+    return note_all(r, &intake, err);
+}
+
+static cx_status take_group(reading *r, cx_err *err)
+{
+    if (r->group.count != 0)
+        CX_TRY(take_traces(r, r->group.items, r->group.count, err));
+    r->group.count = 0;
+    r->group_size = 0;
+    cx_arena_done(&r->arena);
+    cx_arena_init(&r->arena, r->t->l->cli->alloc, 0);
+    return r->t->l->json ? CX_SUCCESS : flush_text(r, err);
+}
+
+static cx_status add_to_group(reading *r, cx_str line, cx_err *err)
+{
+    cx_bytes *slot = cx_vec_push(&r->group, r->t->l->cli->alloc);
+    cx_str copy = cx_arena_copy_str(&r->arena, line);
+    if (slot == NULL || copy.data == NULL)
+        return cx_fail_nomem(err);
+    *slot = cx_str_bytes(copy);
+    r->group_size += line.size;
+    return CX_SUCCESS;
+}
+
+/* Whether a line is there already: a group is not held back for what a pipe brings later. */
+static bool has_line(const reading *r)
+{
+    cx_str text = rest(r);
+    return r->ended || (text.size != 0 && memchr(text.data, '\n', text.size) != NULL);
+}
+
+static cx_status take_line(reading *r, cx_str line, cx_err *err)
+{
+    bool long_line = line.size >= TEXT_BYTES_MAX;
+    if (is_batch(line)) {
+        CX_TRY(take_group(r, err));
+        CX_TRY(take_batch(r, line, err));
+        CX_TRY(take_group(r, err));
+    } else {
+        CX_TRY(add_to_group(r, line, err));
+    }
+    if (long_line)
+        CX_TRY(skip_line(r, err));
+    bool full = r->group.count >= GROUP_TRACES || r->group_size >= GROUP_BYTES;
+    return full || !has_line(r) ? take_group(r, err) : CX_SUCCESS;
+}
+
+static cx_status take_lines(reading *r, cx_str line, cx_err *err)
+{
+    bool there = true;
+    say_kind(r, "JSON Lines");
+    while (there) {
+        CX_TRY(take_line(r, line, err));
+        CX_TRY(next_line(r, &line, &there, err));
+    }
+    return take_group(r, err);
+}
+
+/* The whole text is one document. */
+static cx_status take_document(reading *r, cx_err *err)
+{
+    while (!r->ended && rest(r).size < TEXT_BYTES_MAX)
+        CX_TRY(fill(r, err));
+    cx_str text = rest(r);
+    if (text.size > TEXT_BYTES_MAX)
+        text.size = TEXT_BYTES_MAX;
+    if (is_batch(trimmed(text))) {
+        say_kind(r, "a batch");
+        CX_TRY(take_batch(r, text, err));
+    } else {
+        say_kind(r, "one trace");
+        cx_str trace = trimmed(text);
+        const cx_bytes bytes = cx_str_bytes(trace);
+        CX_TRY(take_traces(r, &bytes, 1, err));
+    }
+    return take_group(r, err);
+}
+
+/* The first line in `text` that holds anything, and what is behind it. */
+static void split_line(cx_str text, cx_str *out_line, cx_str *out_behind)
+{
+    while (text.size != 0 && is_space(text.data[0]))
+        text = cx_str_from(text.data + 1, text.size - 1);
+    const char *end = text.size == 0 ? NULL : memchr(text.data, '\n', text.size);
+    size_t size = end == NULL ? text.size : (size_t)(end - text.data);
+    *out_line = trimmed(cx_str_from(text.data, size));
+    *out_behind = cx_str_from(text.data + size, text.size - size);
+}
+
+/* Reads on until the first line is there and, where that costs no waiting, the beginning of the
+ * next.  Nothing is used up. */
+static cx_status look_ahead(reading *r, cx_err *err)
+{
+    const cx_io *io = r->t->l->cli->io;
+    uint64_t size;
+    bool regular = false;
+    if (io->size(io, r->file, &size, &regular) != 0)
+        regular = false;
+    for (;;) {
+        cx_str line, behind;
+        split_line(rest(r), &line, &behind);
+        bool enough = regular || !is_closed(line) ? trimmed(behind).size != 0 : behind.size != 0;
+        if (enough || r->ended || rest(r).size >= TEXT_BYTES_MAX)
+            return CX_SUCCESS;
+        CX_TRY(fill(r, err));
+    }
+}
+
+static cx_status take_whole_line(reading *r, cx_str line, cx_err *err)
+{
+    say_kind(r, is_batch(line) ? "a batch" : "one trace");
+    return take_document(r, err);
+}
+
+/*
+ * The first line tells.  When it is a value of its own and more follows, the file is one of lines.
+ * In a document the line behind an open brace begins with a name, so that another brace there means
+ * lines, too, and one spoilt line is no more than that.
+ */
+static cx_status take_file(reading *r, cx_err *err)
+{
+    cx_str line, behind, next, unused;
+    bool there;
+    CX_TRY(look_ahead(r, err));
+    split_line(rest(r), &line, &behind);
+    split_line(behind, &next, &unused);
+    bool is_open = line.size != 0 && (line.data[0] == '{' || line.data[0] == '[');
+    if (line.size == 0) {
+        say_kind(r, "nothing in it");
+        return take_group(r, err);
+    }
+    if (is_closed(line) && next.size == 0 && r->ended)
+        return take_whole_line(r, line, err);
+    if (is_open && !is_closed(line) && (next.size == 0 || next.data[0] != '{'))
+        return take_document(r, err);
+    CX_TRY(next_line(r, &line, &there, err));
+    return there ? take_lines(r, line, err) : CX_SUCCESS;
+}
+
+/* --- files ------------------------------------------------------------------------------------ */
+
+static cx_status open_file(reading *r, cx_err *err)
+{
+    const cx_io *io = r->t->l->cli->io;
+    if (strcmp(r->path, "-") == 0) {
+        r->file = CX_FILE_STDIN;
+        return CX_SUCCESS;
+    }
+    int failed = io->open(io, r->path, CX_IO_READ, &r->file);
+    r->failed_reading = failed != 0;
+    if (failed != 0)
+        return cx_fail_os(err, -failed, "cannot open %s", r->path);
+    r->owned = true;
+    return CX_SUCCESS;
+}
+
+/* With --json: what POST /events would have answered to all of the file. */
+static cx_status answer_file(reading *r, cx_err *err)
+{
+    cx_intake all = {.events = r->taken.items, .received = r->taken.count};
+    if (!r->t->l->json)
+        return CX_SUCCESS;
+    for (size_t i = 0; i < all.received; i++)
+        all.accepted += all.events[i].status <= CX_TAKE_UNVERIFIED;
+    all.rejected = all.received - all.accepted;
+    CX_TRY(cx_intake_json(&r->t->l->out, &all, err));
+    return flush_text(r, err);
+}
+
+/* Only the ledger's failures come out of this: of a file that cannot be read that is said, and the
+ * next one is taken. */
+static cx_status record_file(cx_cli_traces *t, record_state *s, const char *path, cx_err *err)
+{
+    cx_cli *cli = t->l->cli;
+    reading r = {.t = t, .state = s, .path = path, .file = CX_FILE_NONE};
+    cx_buf_init(&r.text, cli->alloc);
+    cx_arena_init(&r.arena, cli->alloc, 0);
+    cx_status status = open_file(&r, err);
+    if (!cx_failed(status))
+        status = take_file(&r, err);
+    bool unreadable = cx_failed(status) && r.failed_reading;
+    if (unreadable) {
+        (void)cx_cli_fail(cli, path, err, t->l->json);
+        s->unreadable = true;
+        status = CX_SUCCESS;
+    }
+    if (!cx_failed(status) && (!unreadable || r.taken.count != 0))
+        status = answer_file(&r, err);
+    if (r.owned)
+        (void)cli->io->close(cli->io, r.file);
+    cx_vec_done(&r.group, cli->alloc);
+    cx_vec_done(&r.taken, cli->alloc);
+    cx_arena_done(&r.arena);
+    cx_buf_done(&r.text);
+    return status;
+}
+
+static void sum_up(cx_cli_traces *t, const record_state *s)
+{
+    bool first = true;
+    cx_buf *out = &t->l->out;
+    if (t->l->json)
+        return;
+    cx_buf_printf(out, "%llu %s", (unsigned long long)s->received,
+                  s->received == 1 ? "trace" : "traces");
+    for (size_t i = 0; i < CX_COUNT_OF(s->counts); i++) {
+        if (s->counts[i] == 0)
+            continue;
+        cx_buf_printf(out, "%s %llu %s", first ? ":" : ",", (unsigned long long)s->counts[i],
+                      cx_take_status_name((cx_take_status)i));
+        first = false;
+    }
+    cx_buf_add_byte(out, '\n');
+}
+
+static cx_status work(cx_cli_traces *t, void *arg, cx_err *err)
+{
+    record_state *s = arg;
+    const cx_cli_args *args = t->l->args;
+    for (size_t i = 0; i < args->operand_count; i++)
+        CX_TRY(record_file(t, s, args->operands[i], err));
+    sum_up(t, s);
+    if (s->counts[CX_TAKE_REJECTED] + s->counts[CX_TAKE_CONFLICT] != 0)
+        t->l->exit_code = CX_EXIT_BROKEN;
+    if (s->unreadable)
+        t->l->exit_code = CX_EXIT_UNCHECKED;
+    return CX_SUCCESS;
+}
+
+/* --- the command ------------------------------------------------------------------------------ */
+
+static bool chose(const cx_cli_args *args, const char *option, const char *word)
+{
+    const char *value = cx_cli_value(args, option);
+    return value != NULL && strcmp(value, word) == 0;
+}
+
+static int run(cx_cli *cli, const cx_cli_args *args)
+{
+    const cx_recorder_options policy = {
+        .keep_unknown = chose(args, "unknown-key", "keep"),
+        .strip_level = chose(args, "level-policy", "strip"),
+    };
+    const cx_cli_trace_job job = {
+        .access = CX_CLI_WRITE, .feeds_index = true, .options = &policy, .work = work};
+    record_state s = {.level = cx_cli_level_option(args, "level", CX_LEVEL_ABSENT)};
+    return cx_cli_run_traces(cli, args, &job, &s);
+}
+
+static const cx_cli_operand operands[] = {{"FILE", CX_CLI_FILE, NULL, false, true}};
+
+static const cx_cli_option options[] = {
+    CX_CLI_OPT("level", 0, CX_CLI_CHOICE, CX_CLI_LEVELS,
+               "The level of traces that do not say theirs and stand in no batch; default "
+               "generic."),
+    CX_CLI_OPT("unknown-key", 0, CX_CLI_CHOICE, "reject|keep",
+               "What to do with a trace whose key is not registered: reject it (the default), or "
+               "keep it unverified, out of all scores, until its key is."),
+    CX_CLI_OPT("level-policy", 0, CX_CLI_CHOICE, "reject|strip",
+               "What to do with a trace that carries more than its level allows: reject it (the "
+               "default), or check its signature and store what is left when that is removed."),
+    CX_CLI_OPTIONS_TRACES, CX_CLI_OPTIONS_COMMON};
+
+const cx_cli_command cx_cli_record = {
+    .name = "record",
+    .purpose = "take signed traces from files into the ledger",
+    .about =
+        "Each FILE (\"-\" is standard input) is a batch as 'POST /events' takes it, one trace, or "
+        "JSON Lines of traces or batches; which of them is found out and said. Every trace is "
+        "checked as one that comes over HTTP: canonical bytes, signature, key, level. What is "
+        "accepted is on the disk when its line is printed, and is there once, however often it is "
+        "recorded.\n\n"
+        "A trace is stored, duplicate (there already), unverified (kept although its key is "
+        "unknown), conflict (other bytes under an id that is taken: kept as evidence), or rejected "
+        "with a reason and the place of it. Keys are registered with 'cortex key add'. With --json "
+        "one line a file: what 'POST /events' answers.",
+    .operands = operands,
+    .operand_count = CX_COUNT_OF(operands),
+    .options = options,
+    .option_count = CX_COUNT_OF(options),
+    .exits = "0 all were accepted: stored, duplicate or unverified\n"
+             "1 something was rejected, or is in conflict with what is stored\n"
+             "2 usage error\n"
+             "3 something could not be read or written: no home, held by another process, full "
+             "disk",
+    .example = "cortex record batch.json traces.jsonl\n"
+               "tail -n +1 -F traces.jsonl | cortex record -",
+    .run = run,
+};

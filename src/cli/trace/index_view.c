@@ -1,0 +1,62 @@
+/*
+ * index_view.c - how far the trace index is.
+ */
+#include "cli/trace/index_view.h"
+
+void cx_cli_index_look(cx_home *home, const char *where, cx_cli_index_view *out)
+{
+    cx_index *index;
+    *out = (cx_cli_index_view){.where = where};
+    if (cx_failed(cx_index_open(where, CX_INDEX_READ, &index, &out->why_not)))
+        return;
+    out->there = !cx_failed(cx_index_get_status(index, &out->status, &out->why_not));
+    out->ours = cx_cli_index_is_ours(home, index);
+    cx_index_close(index);
+}
+
+uint64_t cx_cli_index_lag(const cx_cli_index_view *view, const cx_tables_status *tables)
+{
+    uint64_t done = view->ours ? view->status.position.commit : 0;
+    return done < tables->log_commits ? tables->log_commits - done : 0;
+}
+
+void cx_cli_index_tell(cx_buf *out, const cx_cli_index_view *view, const cx_tables_status *tables)
+{
+    const cx_index_status *status = &view->status;
+    if (!view->there) {
+        bool absent = view->why_not.code == CX_E_NOT_FOUND;
+        cx_buf_add_z(out, "index   none");
+        cx_buf_add_z(out, absent ? " yet: it is made when something asks it" : ": ");
+        if (!absent)
+            cx_cli_add_text(out, cx_str_z(view->why_not.message));
+        cx_buf_add_byte(out, '\n');
+        return;
+    }
+    cx_buf_printf(
+        out, "index   %llu commits, %llu behind; %llu traces, %llu unverified, %llu alerts",
+        (unsigned long long)status->position.commit,
+        (unsigned long long)cx_cli_index_lag(view, tables), (unsigned long long)status->trace_rows,
+        (unsigned long long)status->unverified_rows, (unsigned long long)status->alert_rows);
+    cx_buf_printf(out, " (%s, version %u%s)\n", status->engine, status->schema_version,
+                  view->ours ? "" : ", of another home");
+}
+
+cx_status cx_cli_index_put(cx_json_list *json, const cx_cli_index_view *view,
+                           const cx_tables_status *tables, cx_err *err)
+{
+    const cx_index_status *status = &view->status;
+    if (!view->there) {
+        cx_cli_put_null(json, "index");
+        return CX_SUCCESS;
+    }
+    cx_json_list list = cx_json_list_begin(json->arena);
+    cx_cli_put_uint(&list, "alerts", status->alert_rows);
+    cx_cli_put_uint(&list, "commits", status->position.commit);
+    cx_cli_put_str(&list, "engine", cx_str_z(status->engine));
+    cx_cli_put_uint(&list, "lag", cx_cli_index_lag(view, tables));
+    cx_cli_put_bool(&list, "ours", view->ours);
+    cx_cli_put_uint(&list, "traces", status->trace_rows);
+    cx_cli_put_uint(&list, "unverified", status->unverified_rows);
+    cx_cli_put_uint(&list, "version", status->schema_version);
+    return cx_cli_put_object(json, "index", &list, err);
+}

@@ -1,0 +1,26 @@
+/*
+ * index_view.h - how far the trace index has followed the ledger, asked without making or changing
+ * anything.
+ */
+#ifndef CX_CLI_INDEX_VIEW_H
+#define CX_CLI_INDEX_VIEW_H
+
+#include "cli/trace/trace.h"
+
+typedef struct cx_cli_index_view {
+    const char *where;
+    bool there, ours; /* ours: it is of this home */
+    cx_index_status status;
+    cx_err why_not; /* when it is not there */
+} cx_cli_index_view;
+
+void cx_cli_index_look(cx_home *home, const char *where, cx_cli_index_view *out);
+/* Commits of the log that it does not have. */
+uint64_t cx_cli_index_lag(const cx_cli_index_view *view, const cx_tables_status *tables);
+/* One line, "index   12 commits, .." */
+void cx_cli_index_tell(cx_buf *out, const cx_cli_index_view *view, const cx_tables_status *tables);
+/* The member "index": an object, or null when it is not there. */
+CX_RESULT cx_cli_index_put(cx_json_list *json, const cx_cli_index_view *view,
+                           const cx_tables_status *tables, cx_err *err);
+
+#endif

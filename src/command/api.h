@@ -1,0 +1,11 @@
+/*
+ * command - the command gate: which commands may run, and which program that is.
+ *
+ * One exact lexer, a table of rows, the first match decides; no shell.
+ */
+#ifndef CX_COMMAND_API_H
+#define CX_COMMAND_API_H
+
+#include "command/command.h"
+
+#endif

@@ -1,0 +1,540 @@
+/*
+ * command.c - the command gate: rows C03 .. C16 of run.md §8, in order; the first that matches
+ * decides.
+ *
+ * Row C14 stands in the table twice.  A script outside the repository, or behind a symbolic link,
+ * is refused whether or not a prefix allows its interpreter; whether it is the baseline's is asked
+ * only of what a prefix allows.
+ */
+#include "command/command.h"
+
+#include "rules/api.h"
+
+typedef struct judge {
+    const cx_run_command_options *options;
+    const cx_run_argv *argv;
+    cx_arena *arena;
+    cx_err *err;
+    cx_status status; /* of what could not be asked */
+    cx_str base;      /* of argv[0] */
+    cx_str script;    /* the script that is run, as given; no data = none */
+    cx_run_word_path script_path;
+    cx_str reason;
+    cx_run_executable executable;
+    size_t ignored_actions;
+} judge;
+
+/* A row: false when it does not match; else `reason` says why. */
+typedef bool (*row_check)(judge *j);
+
+static bool refuse(judge *j, const char *text)
+{
+    j->reason = cx_str_z(text);
+    return true;
+}
+
+/* "TEXT 'WORD'" */
+static bool refuse_word(judge *j, const char *text, cx_str word)
+{
+    int size = word.size > 200 ? 200 : (int)word.size;
+    j->reason = cx_arena_printf(j->arena, "%s '%.*s'", text, size, word.data);
+    if (j->reason.data == NULL)
+        j->status = cx_fail_nomem(j->err);
+    return true;
+}
+
+/* Something could not be asked: no row may be passed any more. */
+static bool stop(judge *j, cx_status status)
+{
+    j->status = status;
+    return true;
+}
+
+static bool is_one_of(cx_str word, const char *const *list, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (cx_str_is(word, list[i]))
+            return true;
+    }
+    return false;
+}
+#define IS_ONE_OF(word, list) is_one_of((word), (list), CX_COUNT_OF(list))
+
+static bool has_scheme(cx_str word)
+{
+    for (size_t i = 0; i + 3 <= word.size; i++) {
+        if (memcmp(word.data + i, "://", 3) == 0)
+            return true;
+    }
+    return false;
+}
+
+static bool has_slash(cx_str word)
+{
+    return word.size != 0 && memchr(word.data, '/', word.size) != NULL;
+}
+
+/* --- C03 .. C09 --------------------------------------------------------------------------------
+ */
+
+static bool no_program(judge *j)
+{
+    if (j->argv->count == 0)
+        return refuse(j, "there is no command");
+    return cx_run_word_trim(j->argv->items[0]).size == 0 &&
+           refuse(j, "the name of the program is empty");
+}
+
+static bool is_letter(char c)
+{
+    return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '_';
+}
+
+static bool sets_variable(judge *j)
+{
+    cx_str word = j->argv->items[0];
+    size_t i = 0;
+    while (i < word.size &&
+           (is_letter(word.data[i]) || (i > 0 && word.data[i] >= '0' && word.data[i] <= '9')))
+        i++;
+    return i > 0 && i < word.size && word.data[i] == '=' &&
+           refuse(j, "it sets an environment variable; the environment is the governor's");
+}
+
+static bool network_unclear(judge *j)
+{
+    static const char *const policies[] = {"deny", "on-request", "allow"};
+    return !IS_ONE_OF(j->options->network_policy, policies) &&
+           refuse_word(j, "expected a network policy of deny, on-request or allow, found",
+                       j->options->network_policy);
+}
+
+static bool pack_unknown(judge *j)
+{
+    return (j->options->rules == NULL || !j->options->rules->pack_known) &&
+           refuse(j, "the policy pack is not known: expected low, medium or high");
+}
+
+static bool is_forbidden(judge *j)
+{
+    const cx_run_command_rules *rules = j->options->rules;
+    for (size_t i = 0; i < rules->forbidden_count; i++) {
+        bool matches;
+        cx_str action = rules->forbidden[i];
+        if (cx_run_word_trim(action).size == 0) {
+            j->ignored_actions++;
+            continue;
+        }
+        cx_status status = cx_run_action_matches(action, j->argv, j->arena, &matches, j->err);
+        if (cx_failed(status))
+            return stop(j, status);
+        if (matches)
+            return refuse_word(j, "it does what is forbidden, or what cannot be read as forbidden:",
+                               action);
+    }
+    return false;
+}
+
+static bool reaches_network(judge *j)
+{
+    static const char *const tools[] = {"curl",   "wget", "ssh",      "scp",    "sftp",  "ftp",
+                                        "telnet", "nc",   "ncat",     "netcat", "socat", "ping",
+                                        "rsync",  "dig",  "nslookup", "host"};
+    if (cx_str_is(j->options->network_policy, "allow") ||
+        (cx_str_is(j->options->network_policy, "on-request") && j->options->network_approved))
+        return false;
+    if (IS_ONE_OF(j->argv->items[0], tools))
+        return refuse_word(
+            j, "the network is not granted, which is what this is for:", j->argv->items[0]);
+    for (size_t i = 1; i < j->argv->count; i++) {
+        if (has_scheme(j->argv->items[i]))
+            return refuse_word(j, "the network is not granted, found an address in",
+                               j->argv->items[i]);
+    }
+    return false;
+}
+
+static bool is_wrapper(judge *j)
+{
+    static const char *const wrappers[] = {
+        "env",     "nice",    "nohup",  "timeout", "xargs",  "sudo",     "doas",    "su",
+        "runuser", "busybox", "toybox", "setsid",  "stdbuf", "unshare",  "nsenter", "chroot",
+        "strace",  "ltrace",  "gdb",    "script",  "watch",  "parallel", "find",    "awk",
+        "gawk",    "sed",     "perl",   "ruby",    "lua",    "php",      "expect",  "ssh",
+        "make",    "cmake",   "ninja",  "docker",  "podman"};
+    return IS_ONE_OF(j->base, wrappers) &&
+           refuse_word(j, "it starts other programs, which nobody has judged:", j->base);
+}
+
+/* --- C10 .. C13 --------------------------------------------------------------------------------
+ */
+
+/* Whether a word of a prefix stands for a word of the command (C13). */
+static bool prefix_word_matches(judge *j, cx_str wanted, cx_str word)
+{
+    cx_run_word_path path, wanted_path;
+    if (!has_slash(wanted))
+        return cx_str_eq(wanted, word);
+    bool below = wanted.data[wanted.size - 1] == '/';
+    if (cx_failed(j->status))
+        return false;
+    j->status = cx_run_word_as_path(word, j->arena, &path, j->err);
+    if (!cx_failed(j->status))
+        j->status = cx_run_word_as_path(wanted, j->arena, &wanted_path, j->err);
+    if (cx_failed(j->status) || path.absolute || path.escapes || wanted_path.plain.size == 0)
+        return false;
+    if (!below)
+        return cx_str_eq(path.plain, wanted_path.plain);
+    return path.plain.size > wanted_path.plain.size + 1 &&
+           cx_str_starts(path.plain, wanted_path.plain) &&
+           path.plain.data[wanted_path.plain.size] == '/';
+}
+
+/* An allowlisted script of the repository: the first word of some prefix is its path. */
+static bool is_repo_script(judge *j, cx_str word)
+{
+    const cx_run_command_rules *rules = j->options->rules;
+    for (size_t i = 0; i < rules->allow_count; i++) {
+        if (rules->allow[i].count != 0 && has_slash(rules->allow[i].items[0]) &&
+            prefix_word_matches(j, rules->allow[i].items[0], word))
+            return true;
+    }
+    return false;
+}
+
+static bool is_foreign_path(judge *j)
+{
+    cx_str word = j->argv->items[0];
+    cx_run_word_path path;
+    if (!has_slash(word))
+        return false;
+    cx_status status = cx_run_word_as_path(word, j->arena, &path, j->err);
+    if (cx_failed(status))
+        return stop(j, status);
+    if (path.absolute || path.dots || !is_repo_script(j, word))
+        return refuse_word(j,
+                           "a program is named, not given as a path, unless it is a script of the "
+                           "allowlist:",
+                           word);
+    j->script = word;
+    j->script_path = path;
+    return false;
+}
+
+static bool is_interpreter(cx_str name)
+{
+    static const char *const names[] = {"sh",   "bash", "dash",   "ash",  "zsh", "ksh",
+                                        "fish", "node", "nodejs", "deno", "bun"};
+    return IS_ONE_OF(name, names) || cx_str_starts(name, CX_STR("python"));
+}
+
+static bool runs_text(cx_str word)
+{
+    static const char *const options[] = {"-c", "-e",     "-p",     "-s",     "-i",
+                                          "-",  "--eval", "--exec", "--print"};
+    return IS_ONE_OF(word, options) || cx_str_starts(word, CX_STR("-c")) ||
+           cx_str_starts(word, CX_STR("-e")) || cx_str_starts(word, CX_STR("--eval=")) ||
+           cx_str_starts(word, CX_STR("--exec=")) || cx_str_starts(word, CX_STR("--print="));
+}
+
+/* `python -m MODULE`, the one option that an interpreter may begin with. */
+static bool is_python_module(const judge *j)
+{
+    const cx_run_argv *argv = j->argv;
+    return cx_str_starts(argv->items[0], CX_STR("python")) && argv->count > 2 &&
+           cx_str_is(argv->items[1], "-m") && argv->items[2].size != 0 &&
+           argv->items[2].data[0] != '-';
+}
+
+static bool interprets_text(judge *j)
+{
+    const cx_run_argv *argv = j->argv;
+    if (has_slash(argv->items[0]) || !is_interpreter(argv->items[0]))
+        return false;
+    for (size_t i = 1; i < argv->count; i++) {
+        if (runs_text(argv->items[i]))
+            return refuse_word(j, "an interpreter would run what is no file:", argv->items[i]);
+    }
+    if (argv->count < 2)
+        return refuse(j, "an interpreter needs a script");
+    if (is_python_module(j))
+        return false;
+    cx_str script = argv->items[1];
+    if (script.size != 0 && script.data[0] == '-')
+        return refuse_word(j, "an interpreter takes no option before its script, found", script);
+    cx_status status = cx_run_word_as_path(script, j->arena, &j->script_path, j->err);
+    if (cx_failed(status))
+        return stop(j, status);
+    j->script = script;
+    return false;
+}
+
+/* -O of `git grep` starts a pager; it may stand behind letters that take no value. */
+static bool opens_pager(cx_str word)
+{
+    if (word.size < 2 || word.data[0] != '-' || word.data[1] == '-')
+        return false;
+    for (size_t i = 1; i < word.size; i++) {
+        if (word.data[i] == 'O')
+            return true;
+        if (strchr("efABCm", word.data[i]) != NULL)
+            return false;
+    }
+    return false;
+}
+
+static bool changes_by_git(judge *j)
+{
+    static const char *const reading[] = {
+        "status",   "diff",  "log",  "show",     "rev-parse",  "rev-list", "ls-files", "ls-tree",
+        "cat-file", "blame", "grep", "describe", "merge-base", "name-rev", "shortlog"};
+    const cx_run_argv *argv = j->argv;
+    if (!cx_str_is(argv->items[0], "git"))
+        return false;
+    if (argv->count < 2)
+        return refuse(j, "git needs one of the sub-commands that only read");
+    if (!IS_ONE_OF(argv->items[1], reading))
+        return refuse_word(j, "git may do what only reads (status, diff, log, ..), found",
+                           argv->items[1]);
+    bool grep = cx_str_is(argv->items[1], "grep");
+    for (size_t i = 2; i < argv->count; i++) {
+        if (grep && opens_pager(argv->items[i]))
+            return refuse_word(j, "an option with which git starts programs:", argv->items[i]);
+    }
+    return false;
+}
+
+static bool has_refused_option(judge *j)
+{
+    const cx_run_argv *argv = j->argv;
+    cx_str sub = argv->count > 1 ? argv->items[1] : CX_STR("");
+    for (size_t i = 1; i < argv->count; i++) {
+        if (cx_run_option_refused(argv->items[0], sub, argv->items[i]))
+            return refuse_word(j,
+                               "an option, whole or abbreviated, with which the program writes "
+                               "files, leaves the repository or starts programs:",
+                               argv->items[i]);
+    }
+    return false;
+}
+
+static bool matches_prefix(judge *j, const cx_run_argv *prefix)
+{
+    if (prefix->count == 0 || prefix->count > j->argv->count)
+        return false;
+    for (size_t i = 0; i < prefix->count; i++) {
+        if (!prefix_word_matches(j, prefix->items[i], j->argv->items[i]))
+            return false;
+    }
+    return true;
+}
+
+static bool not_allowed(judge *j)
+{
+    const cx_run_command_rules *rules = j->options->rules;
+    for (size_t i = 0; i < rules->allow_count; i++) {
+        if (matches_prefix(j, &rules->allow[i]))
+            return cx_failed(j->status);
+    }
+    if (cx_failed(j->status))
+        return true;
+    return refuse_word(j, "no prefix of the allowlist matches", j->argv->items[0]);
+}
+
+/* --- C14 .. C16 --------------------------------------------------------------------------------
+ */
+
+/* What the script is, when that can be asked. */
+static bool look_at_script(judge *j, cx_run_script *out)
+{
+    const cx_run_command_options *options = j->options;
+    cx_status status =
+        options->script(options->script_arg, j->script, j->script_path.plain, out, j->err);
+    if (cx_failed(status))
+        j->status = status;
+    return !cx_failed(status);
+}
+
+static bool script_elsewhere(judge *j)
+{
+    cx_run_script found;
+    if (j->script.data == NULL || j->options->lint)
+        return false;
+    if (j->script_path.absolute || j->script_path.escapes)
+        return refuse_word(j, "the script lies outside the repository:", j->script);
+    if (j->options->script == NULL || j->script_path.plain.size == 0)
+        return false;
+    if (!look_at_script(j, &found))
+        return true;
+    if (found == CX_RUN_SCRIPT_OUTSIDE)
+        return refuse_word(j, "the script lies outside the repository:", j->script);
+    return found == CX_RUN_SCRIPT_SYMLINK &&
+           refuse_word(j, "the script is reached through a symbolic link:", j->script);
+}
+
+static bool script_changed(judge *j)
+{
+    cx_run_script found;
+    if (j->script.data == NULL || j->options->lint)
+        return false;
+    if (j->options->script == NULL)
+        return refuse_word(j, "there is no baseline to compare the script with:", j->script);
+    if (!look_at_script(j, &found))
+        return true;
+    if (found == CX_RUN_SCRIPT_SAME)
+        return false;
+    if (found == CX_RUN_SCRIPT_MISSING)
+        return refuse_word(j, "there is no such script:", j->script);
+    if (found != CX_RUN_SCRIPT_DIFFERS)
+        return refuse_word(j, "the script is no regular file:", j->script);
+    cx_str scope = cx_arena_printf(j->arena, "script:%.*s", (int)j->script_path.plain.size,
+                                   j->script_path.plain.data);
+    if (scope.data == NULL)
+        return stop(j, cx_fail_nomem(j->err));
+    if (j->options->granted != NULL && j->options->granted(j->options->granted_arg, scope))
+        return false;
+    return refuse_word(j,
+                       "the script is not the one of the baseline (an approval script:PATH would "
+                       "allow that):",
+                       j->script);
+}
+
+static bool leaves_worktree(judge *j, cx_str value)
+{
+    cx_run_word_path path;
+    if (has_scheme(value))
+        return false;
+    cx_status status = cx_run_word_as_path(value, j->arena, &path, j->err);
+    if (cx_failed(status))
+        return stop(j, status);
+    return path.absolute || path.escapes;
+}
+
+static bool names_outside(judge *j)
+{
+    for (size_t i = 1; i < j->argv->count; i++) {
+        cx_str value = j->argv->items[i];
+        while (true) {
+            if (leaves_worktree(j, value))
+                return refuse_word(j, "an argument leads out of the worktree:", j->argv->items[i]);
+            const char *equals = value.size == 0 ? NULL : memchr(value.data, '=', value.size);
+            if (equals == NULL)
+                break;
+            value = cx_str_from(equals + 1, value.size - (size_t)(equals + 1 - value.data));
+        }
+    }
+    return false;
+}
+
+static bool not_trusted(judge *j)
+{
+    const cx_run_command_options *options = j->options;
+    cx_str name = j->argv->items[0];
+    const char *why = NULL;
+    cx_status status;
+    if (options->lint)
+        return false;
+    if (!has_slash(name))
+        status = cx_run_trusted_find(options->trust, name, j->arena, &j->executable, &why, j->err);
+    else if (options->worktree == NULL)
+        return refuse_word(j, "there is no worktree to run the script from:", name);
+    else
+        status = cx_run_trusted_script(options->worktree, j->script_path.plain, j->arena,
+                                       &j->executable, &why, j->err);
+    if (cx_failed(status))
+        return stop(j, status);
+    if (why == NULL)
+        return false;
+    j->reason = cx_arena_printf(j->arena, "'%.*s' cannot be run: %s",
+                                name.size > 200 ? 200 : (int)name.size, name.data, why);
+    return j->reason.data == NULL ? stop(j, cx_fail_nomem(j->err)) : true;
+}
+
+/* --- the table ---------------------------------------------------------------------------------
+ */
+
+static const struct {
+    const char *rule;
+    row_check matches;
+} rows[] = {
+    {"C03", no_program},     {"C04", sets_variable},    {"C05", network_unclear},
+    {"C06", pack_unknown},   {"C07", is_forbidden},     {"C08", reaches_network},
+    {"C09", is_wrapper},     {"C10", is_foreign_path},  {"C11", interprets_text},
+    {"C12", changes_by_git}, {"C12", has_refused_option}, {"C14", script_elsewhere},
+    {"C13", not_allowed},    {"C14", script_changed},     {"C15", names_outside},
+    {"C16", not_trusted},
+};
+
+cx_status cx_run_argv_judge(const cx_run_command_options *options, const cx_run_argv *argv,
+                            cx_arena *arena, cx_run_command_verdict *out, cx_err *err)
+{
+    cx_run_command_verdict verdict = {.rule = "C16", .lexed = true, .argv = *argv, .allow = true};
+    judge j = {.options = options, .argv = argv, .arena = arena, .err = err, .status = CX_SUCCESS};
+    if (argv->count != 0)
+        j.base = cx_run_word_base(argv->items[0]);
+    for (size_t i = 0; i < CX_COUNT_OF(rows) && verdict.allow; i++) {
+        if (!rows[i].matches(&j))
+            continue;
+        verdict.allow = false;
+        verdict.rule = rows[i].rule;
+    }
+    CX_TRY(j.status);
+    verdict.reason = j.reason;
+    verdict.executable = j.executable;
+    verdict.ignored_actions = j.ignored_actions;
+    *out = verdict;
+    return CX_SUCCESS;
+}
+
+cx_status cx_run_command_judge(const cx_run_command_options *options, cx_str text, cx_arena *arena,
+                               cx_run_command_verdict *out, cx_err *err)
+{
+    cx_run_lexed lexed;
+    CX_TRY(cx_run_lex(text, arena, &lexed, err));
+    if (lexed.rule == NULL)
+        return cx_run_argv_judge(options, &lexed.argv, arena, out, err);
+    memset(out, 0, sizeof *out);
+    out->rule = lexed.rule;
+    out->reason = cx_arena_printf(arena, "found %s at byte %zu; the command is run without a shell",
+                                  lexed.why, lexed.offset);
+    return out->reason.data == NULL ? cx_fail_nomem(err) : CX_SUCCESS;
+}
+
+static cx_status executable_json(const cx_run_executable *executable, cx_arena *arena, cx_json *out,
+                                 cx_err *err)
+{
+    cx_json_list object = cx_json_list_begin(arena);
+    char hex[2 * sizeof executable->sha256.bytes];
+    static const char digits[] = "0123456789abcdef";
+    for (size_t i = 0; i < sizeof executable->sha256.bytes; i++) {
+        hex[2 * i] = digits[executable->sha256.bytes[i] >> 4];
+        hex[2 * i + 1] = digits[executable->sha256.bytes[i] & 15];
+    }
+    cx_str sha256 = cx_arena_copy_str(arena, cx_str_from(hex, sizeof hex));
+    if (sha256.data == NULL)
+        return cx_fail_nomem(err);
+    cx_json_list_put(&object, CX_STR("path"), cx_json_make_str(executable->name));
+    cx_json_list_put(&object, CX_STR("sha256"), cx_json_make_str(sha256));
+    return cx_json_list_end_object(&object, out, err);
+}
+
+cx_status cx_run_command_verdict_json(const cx_run_command_verdict *verdict, cx_str text,
+                                      cx_arena *arena, cx_json *out, cx_err *err)
+{
+    cx_json_list object = cx_json_list_begin(arena);
+    cx_json value;
+    cx_json_list_put(&object, CX_STR("passed"), cx_json_make_bool(verdict->allow));
+    cx_json_list_put(&object, CX_STR("rule"), cx_json_make_str(cx_str_z(verdict->rule)));
+    if (verdict->lexed) {
+        CX_TRY(cx_run_argv_json(&verdict->argv, arena, &value, err));
+        cx_json_list_put(&object, CX_STR("argv"), value);
+    }
+    if (!verdict->allow) {
+        cx_json_list_put(&object, CX_STR("cmd"), cx_json_make_str(text));
+        cx_json_list_put(&object, CX_STR("reason"), cx_json_make_str(verdict->reason));
+    } else if (verdict->executable.path.data != NULL) {
+        CX_TRY(executable_json(&verdict->executable, arena, &value, err));
+        cx_json_list_put(&object, CX_STR("executable"), value);
+    }
+    return cx_json_list_end_object(&object, out, err);
+}

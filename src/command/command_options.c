@@ -1,0 +1,108 @@
+/*
+ * command_options.c - options that a program of the allowlist never gets (row C12 of the command gate).
+ *
+ * A parser that abbreviates takes any beginning of a long option's name, so every beginning of a
+ * refused name is refused, from one letter on: which beginnings are ambiguous depends on the
+ * version of the program, and an ambiguous one fails anyway.  A beginning that is an option's whole
+ * name is that option, and is listed as such (`exact`).
+ */
+#include <string.h>
+
+#include "command/command.h"
+
+static const cx_run_refused_option REFUSED[] = {
+    /* git: writes files, starts programs, or leaves the repository. */
+    {"git", NULL, "output"},
+    {"git", NULL, "output-directory"},
+    {"git", NULL, "ext-diff"},
+    {"git", NULL, "textconv"},
+    {"git", NULL, "filters"},
+    {"git", NULL, "no-index"},
+    {"git", NULL, "open-files-in-pager"},
+    {"git", NULL, "upload-pack"},
+    {"git", NULL, "exec"},
+    {"git", NULL, "exec-path"},
+    {"git", NULL, "show-signature"},
+    {"git", NULL, "git-dir"},
+    {"git", NULL, "work-tree"},
+    {"git", NULL, "remerge-diff"}, /* runs merge drivers */
+    {"git", "rev-parse", "parseopt"},
+    /* npm: runs the script of another package, or with another shell (nopt abbreviates). */
+    {"npm", NULL, "script-shell"},
+    {"npm", NULL, "shell"},
+    {"npm", NULL, "node-options"},
+    {"npm", NULL, "prefix"},
+    {"npm", NULL, "userconfig"},
+    {"npm", NULL, "globalconfig"},
+    /* getopt_long: starts programs, or writes where it is told to. */
+    {"sort", NULL, "compress-program"},
+    {"sort", NULL, "output"},
+    {"split", NULL, "filter"},
+    {"tar", NULL, "checkpoint-action"},
+    {"tar", NULL, "info-script"},
+    {"tar", NULL, "new-volume-script"},
+    {"tar", NULL, "rmt-command"},
+    {"tar", NULL, "rsh-command"},
+    {"tar", NULL, "to-command"},
+    {"tar", NULL, "use-compress-program"},
+};
+
+/* Whole names that are beginnings of refused ones. */
+static const cx_run_refused_option EXACT[] = {
+    {"git", "diff", "text"},
+    {"git", "grep", "text"},
+    {"git", "log", "text"},
+    {"git", "show", "text"},
+};
+
+const cx_run_refused_option *cx_run_refused_options(size_t *out_count)
+{
+    *out_count = CX_COUNT_OF(REFUSED);
+    return REFUSED;
+}
+
+static bool concerns(const cx_run_refused_option *option, cx_str program, cx_str sub)
+{
+    return cx_str_is(program, option->program) &&
+           (option->sub == NULL || cx_str_is(sub, option->sub));
+}
+
+static bool is_exact(cx_str program, cx_str sub, cx_str name)
+{
+    for (size_t i = 0; i < CX_COUNT_OF(EXACT); i++) {
+        if (concerns(&EXACT[i], program, sub) && cx_str_is(name, EXACT[i].name))
+            return true;
+    }
+    return false;
+}
+
+/* "%G.." of a pretty format starts gpg. */
+static bool asks_for_signatures(cx_str program, cx_str sub, cx_str word)
+{
+    if (!cx_str_is(program, "git") || cx_str_is(sub, "grep"))
+        return false;
+    for (size_t i = 0; i + 1 < word.size; i++) {
+        if (word.data[i] == '%' && word.data[i + 1] == 'G')
+            return true;
+    }
+    return false;
+}
+
+bool cx_run_option_refused(cx_str program, cx_str sub, cx_str word)
+{
+    if (asks_for_signatures(program, sub, word))
+        return true;
+    if (word.size < 3 || memcmp(word.data, "--", 2) != 0)
+        return false;
+    cx_str name = cx_str_from(word.data + 2, word.size - 2);
+    const char *equals = memchr(name.data, '=', name.size);
+    if (equals != NULL)
+        name.size = (size_t)(equals - name.data);
+    if (name.size == 0 || is_exact(program, sub, name))
+        return false;
+    for (size_t i = 0; i < CX_COUNT_OF(REFUSED); i++) {
+        if (concerns(&REFUSED[i], program, sub) && cx_str_starts(cx_str_z(REFUSED[i].name), name))
+            return true;
+    }
+    return false;
+}

@@ -1,0 +1,15 @@
+/*
+ * crypto - SHA-256 and SHA-512, Ed25519 verification, hex and base64, keys as text.
+ *
+ * Holds no secret key and never signs.
+ */
+#ifndef CX_CRYPTO_API_H
+#define CX_CRYPTO_API_H
+
+#include "crypto/crc32c.h"
+#include "crypto/digest.h"
+#include "crypto/key.h"
+#include "crypto/sha1.h"
+#include "crypto/text.h"
+
+#endif

@@ -1,0 +1,18 @@
+/*
+ * git - the repository of a governed run: objects, references, work trees, snapshots.
+ *
+ * Git is never given what an agent can write (decision 0013). Knows nothing of runs and gates.
+ */
+#ifndef CX_GIT_API_H
+#define CX_GIT_API_H
+
+#include "git/follow.h"
+#include "git/git.h"
+#include "git/git_pack.h"
+#include "git/git_parts.h"
+#include "git/repo.h"
+#include "git/snapshot.h"
+#include "git/snapshot_parts.h"
+#include "git/worktree.h"
+
+#endif

@@ -1,0 +1,537 @@
+/*
+ * git.c - running the git program (run.md §1 R3), and finding the repository.
+ *
+ * Invariants:
+ *   I1  argv begins with what R3 fixes, whatever the caller asks for; the environment is built here
+ *       from nothing.
+ *   I2  which repository is meant was found once, at opening, and is said outright afterwards.
+ *   I3  a git directory, a work tree or an index that an agent can write is never given to git: a
+ *       handle on such a work tree answers from the repository alone.
+ */
+#include "git/git.h"
+
+#include <stdio.h>
+
+#include "os/api.h"
+#include "git/git_parts.h"
+
+#define NO_HOME "/nonexistent" /* Debian's name for a home that must not exist */
+#define ERRORS_KEPT_BYTES 4096
+
+/* R3, and what keeps a repository's own configuration from starting anything else. */
+static const char *const fixed_options[] = {"core.hooksPath=/dev/null",
+                                            "core.fsmonitor=false",
+                                            "core.untrackedCache=false",
+                                            "diff.external=",
+                                            "core.pager=cat",
+                                            "core.attributesFile=/dev/null",
+                                            "protocol.allow=never",
+                                            "gc.auto=0",
+                                            "commit.gpgSign=false",
+                                            "tag.gpgSign=false",
+                                            "maintenance.auto=false",
+                                            "submodule.recurse=false",
+                                            "core.quotePath=false",
+                                            "core.splitIndex=false",
+                                            "index.sparse=false",
+                                            "core.logAllRefUpdates=false",
+                                            "core.fsyncMethod=batch"};
+
+static const char literal_paths[] = "GIT_LITERAL_PATHSPECS=1";
+
+/* GIT_ALLOW_PROTOCOL beats every protocol.*.allow of a configuration; a missing object is an error
+ * and never a reason to fetch it. */
+static const char *const fixed_env[] = {
+    "PATH=/usr/bin:/bin",       "LC_ALL=C",
+    "GIT_CONFIG_NOSYSTEM=1",    "GIT_CONFIG_GLOBAL=/dev/null",
+    "GIT_TERMINAL_PROMPT=0",    "GIT_OPTIONAL_LOCKS=0",
+    "GIT_NO_REPLACE_OBJECTS=1", "GIT_ALLOW_PROTOCOL=none",
+    "GIT_NO_LAZY_FETCH=1",      "GIT_ATTR_NOSYSTEM=1",
+    "GIT_EDITOR=/bin/false",    "GIT_SEQUENCE_EDITOR=/bin/false",
+    "GIT_ASKPASS=/bin/false",   "SSH_ASKPASS=/bin/false",
+    "GIT_SSH=/bin/false",       literal_paths};
+
+enum {
+    ARGS_MAX = 80,
+    ENV_MAX = 32,
+};
+
+struct cx_git {
+    const cx_alloc *alloc;
+    cx_arena arena;
+    cx_git_options options; /* text copied */
+    const char *home;       /* "HOME=.." */
+    const char *worktree;
+    const char *git_dir;
+    const char *common_dir;
+    const char *main_worktree;
+    const char *git_dir_option; /* "--git-dir=.." */
+    const char *common_option;  /* the same for the repository */
+    const char *work_tree_option;
+    const char *common_env; /* "GIT_COMMON_DIR=.." of a linked work tree, else NULL */
+    size_t oid_size;
+    bool linked;
+    bool hostile; /* I3 */
+};
+
+/* --- the program ------------------------------------------------------------------------------ */
+
+static bool is_trusted_program(const char *path)
+{
+    cx_facts facts;
+    return !cx_failed(cx_path_facts(path, true, &facts, NULL)) && facts.kind == CX_FILE_REGULAR &&
+           (facts.mode & 0111) != 0 && (facts.mode & 022) == 0 &&
+           (facts.owner_id == 0 || facts.owner_id == cx_user_id());
+}
+
+const char *cx_git_program(void)
+{
+    static const char *const places[] = {"/usr/local/bin/git", "/usr/bin/git", "/bin/git"};
+    for (size_t i = 0; i < CX_COUNT_OF(places); i++)
+        if (is_trusted_program(places[i]))
+            return places[i];
+    return NULL;
+}
+
+/* --- running ---------------------------------------------------------------------------------- */
+
+/* The first line of what git complained, without "fatal: ". */
+static cx_str complaint(const cx_buf *errors)
+{
+    cx_str text = cx_buf_str(errors);
+    const char *end = text.size == 0 ? NULL : memchr(text.data, '\n', text.size);
+    if (end != NULL)
+        text.size = (size_t)(end - text.data);
+    static const char *const heads[] = {"fatal: ", "error: "};
+    for (size_t i = 0; i < CX_COUNT_OF(heads); i++) {
+        cx_str head = cx_str_z(heads[i]);
+        if (cx_str_starts(text, head))
+            return (cx_str){text.data + head.size, text.size - head.size};
+    }
+    return text.size == 0 ? CX_STR("it did not say why") : text;
+}
+
+/* git has no way of its own to say this but words, in every version the same. */
+static bool ran_out_of_memory(const cx_buf *errors)
+{
+    static const char *const words[] = {"Out of memory, ", "out of memory",
+                                        "mmap failed: Cannot allocate"};
+    cx_str text = cx_buf_str(errors);
+    for (size_t i = 0; i < CX_COUNT_OF(words); i++)
+        if (text.size != 0 && memmem(text.data, text.size, words[i], strlen(words[i])) != NULL)
+            return true;
+    return false;
+}
+
+static cx_status run_argv(const cx_git_options *with, const char *const *argv,
+                          const char *const *envp, const char *cwd, const cx_git_call *call,
+                          cx_buf *out, int *out_exit, cx_err *err)
+{
+    cx_spawn_options how = CX_SPAWN_OPTIONS_INIT;
+    cx_spawn_result result;
+    cx_buf errors;
+    uint64_t limit = call->output_limit_bytes != 0   ? call->output_limit_bytes
+                     : with->output_limit_bytes != 0 ? with->output_limit_bytes
+                                                     : CX_RUN_OUTPUT_BYTES_MAX;
+    cx_buf_init(&errors, cx_alloc_default());
+    how.argv = argv;
+    how.envp = envp;
+    how.cwd = cwd;
+    how.in = call->input.size == 0 ? CX_SPAWN_IN_NULL : CX_SPAWN_IN_BYTES;
+    how.input = call->input;
+    if (out != NULL)
+        how.out = cx_spawn_to_buf(out, limit);
+    how.errout = cx_spawn_to_buf(&errors, ERRORS_KEPT_BYTES);
+    how.errout.limit_fails = false;
+    how.timeout_ms = call->timeout_ms != 0   ? call->timeout_ms
+                     : with->timeout_ms != 0 ? with->timeout_ms
+                                             : CX_GIT_TIMEOUT_MS;
+    how.cancel = with->cancel;
+    const cx_spawn_limits limits = {.memory_bytes = call->memory_bytes};
+    how.limits = call->memory_bytes != 0 ? &limits : NULL;
+    size_t at = 0;
+    while (call->args[at] != NULL && strcmp(call->args[at], "-c") == 0 &&
+           call->args[at + 1] != NULL)
+        at += 2;
+    const char *word = call->args[at] == NULL ? "" : call->args[at];
+    cx_status status = cx_spawn_run(&how, &result, err);
+    if (cx_failed(status))
+        goto done;
+    if (result.timed_out || result.cancelled)
+        status = cx_fail(err, CX_E_TIMEOUT, "git %s %s", word,
+                         result.cancelled ? "was cancelled" : "took longer than allowed");
+    else if (call->memory_bytes != 0 && result.exit_code != 0 && ran_out_of_memory(&errors))
+        status = cx_fail(err, CX_E_LIMIT,
+                         "git %s needs more than %llu MiB of memory for what the agent left", word,
+                         (unsigned long long)(call->memory_bytes >> 20));
+    else if (result.signal != 0)
+        status = cx_fail(err, CX_E_IO, "git %s was ended by signal %d", word, result.signal);
+    else if (out_exit != NULL)
+        *out_exit = result.exit_code;
+    else if (result.exit_code != 0) {
+        cx_str why = complaint(&errors);
+        status = cx_fail(err, CX_E_FORMAT, "git %s failed (exit %d): %.*s", word, result.exit_code,
+                         (int)(why.size > 200 ? 200 : why.size), why.data);
+    }
+done:
+    cx_buf_done(&errors);
+    return status;
+}
+
+/* The repository that a call is about, as options and environment say it; NULL = not said. */
+typedef struct call_place {
+    const char *home;
+    const char *git_dir;    /* "--git-dir=.." */
+    const char *work_tree;  /* "--work-tree=.." */
+    const char *common_env; /* "GIT_COMMON_DIR=.." */
+} call_place;
+
+/* Fills argv and environment; `index` is storage for GIT_INDEX_FILE. */
+static cx_status prepare(const cx_git_options *with, const call_place *place,
+                         const cx_git_call *call, const char **argv, const char **envp, char *index,
+                         size_t index_size, cx_err *err)
+{
+    size_t count = 0, env_count = 0;
+    argv[count++] = with->program;
+    for (size_t i = 0; i < CX_COUNT_OF(fixed_options); i++) {
+        argv[count++] = "-c";
+        argv[count++] = fixed_options[i];
+    }
+    if (place->git_dir != NULL)
+        argv[count++] = place->git_dir;
+    if (place->work_tree != NULL)
+        argv[count++] = place->work_tree;
+    for (size_t i = 0; call->args[i] != NULL; i++) {
+        if (count + 1 == ARGS_MAX)
+            return cx_fail(err, CX_E_LIMIT, "git is called with too many arguments");
+        argv[count++] = call->args[i];
+    }
+    argv[count] = NULL;
+    for (size_t i = 0; i < CX_COUNT_OF(fixed_env); i++)
+        if (!(call->plain_paths && fixed_env[i] == literal_paths))
+            envp[env_count++] = fixed_env[i];
+    envp[env_count++] = place->home;
+    if (place->common_env != NULL)
+        envp[env_count++] = place->common_env;
+    if (call->index_file != NULL) {
+        int size = snprintf(index, index_size, "GIT_INDEX_FILE=%s", call->index_file);
+        if (size < 0 || (size_t)size >= index_size)
+            return cx_fail(err, CX_E_LIMIT, "the path of a temporary index is too long");
+        envp[env_count++] = index;
+    }
+    for (size_t i = 0; call->env != NULL && call->env[i] != NULL; i++) {
+        if (env_count + 1 == ENV_MAX)
+            return cx_fail(err, CX_E_LIMIT, "git is called with too many variables");
+        envp[env_count++] = call->env[i];
+    }
+    envp[env_count] = NULL;
+    return CX_SUCCESS;
+}
+
+/* Where a call works, and from which folder; `other` is storage for a place of its own. */
+static cx_status place_call(const cx_git *git, const cx_git_call *call, char *other, size_t room,
+                            call_place *place, const char **cwd, cx_err *err)
+{
+    bool common = call->common || call->work_tree != NULL || git->hostile;
+    bool elsewhere = call->git_dir != NULL || call->work_tree != NULL;
+    int size = call->git_dir != NULL     ? snprintf(other, room, "--git-dir=%s", call->git_dir)
+               : call->work_tree != NULL ? snprintf(other, room, "--work-tree=%s", call->work_tree)
+                                         : 0;
+    if (size < 0 || (size_t)size >= room)
+        return cx_fail(err, CX_E_LIMIT, "the path of a temporary folder is too long");
+    *place = (call_place){.home = git->home};
+    if (call->git_dir != NULL) {
+        place->git_dir = other;
+    } else {
+        place->git_dir = common ? git->common_option : git->git_dir_option;
+        place->common_env = common ? NULL : git->common_env;
+        if (elsewhere || !call->bare)
+            place->work_tree = elsewhere ? other : git->work_tree_option;
+    }
+    *cwd = call->git_dir != NULL     ? call->git_dir
+           : call->work_tree != NULL ? call->work_tree
+           : call->bare              ? git->common_dir
+                                     : git->worktree;
+    return CX_SUCCESS;
+}
+
+cx_status cx_git_call_run(const cx_git *git, const cx_git_call *call, cx_buf *out, int *out_exit,
+                          cx_err *err)
+{
+    const char *argv[ARGS_MAX], *envp[ENV_MAX], *cwd = NULL;
+    char index[CX_PATH_BYTES_MAX + 32], other[CX_PATH_BYTES_MAX + 32];
+    call_place place;
+    CX_ASSERT(call->bare || call->work_tree != NULL || call->git_dir != NULL ||
+              !git->hostile); /* I3 */
+    if (git->options.seen != NULL)
+        git->options.seen(git->options.seen_arg, call);
+    CX_TRY(place_call(git, call, other, sizeof other, &place, &cwd, err));
+    CX_TRY(prepare(&git->options, &place, call, argv, envp, index, sizeof index, err));
+    cx_git_call limited = *call;
+    if (git->hostile && limited.memory_bytes == 0)
+        limited.memory_bytes = CX_GIT_HOSTILE_MEMORY_BYTES;
+    return run_argv(&git->options, argv, envp, cwd, &limited, out, out_exit, err);
+}
+
+cx_status cx_git_no_index(const cx_git *git, char *out, cx_err *err)
+{
+    uint64_t random[2] = {0, 0};
+    if (cx_io_system()->random(cx_io_system(), random, sizeof random) < 0)
+        return cx_fail(err, CX_E_IO, "cannot read random bytes");
+    int size =
+        snprintf(out, CX_PATH_BYTES_MAX + 1, "%s/cortex-no-index-%016llx%016llx", git->common_dir,
+                 (unsigned long long)random[0], (unsigned long long)random[1]);
+    return size < 0 || size > CX_PATH_BYTES_MAX
+               ? cx_fail(err, CX_E_LIMIT, "the path of the repository is too long")
+               : CX_SUCCESS;
+}
+
+cx_status cx_git_run(const cx_git *git, const char *const *args, cx_buf *out, cx_err *err)
+{
+    return cx_git_call_run(git, &(cx_git_call){.args = args}, out, NULL, err);
+}
+
+/* "git version 2.39.5", perhaps with more behind it, into parts; a third number may be missing. */
+static bool read_version(const char *z, unsigned parts[3])
+{
+    static const char before[] = "git version ";
+    size_t count = 0;
+    if (strncmp(z, before, sizeof before - 1) != 0)
+        return false;
+    for (z += sizeof before - 1; count < 3 && *z >= '0' && *z <= '9'; count++) {
+        for (parts[count] = 0; *z >= '0' && *z <= '9' && parts[count] < 10000; z++)
+            parts[count] = parts[count] * 10 + (unsigned)(*z - '0');
+        if (*z == '.')
+            z++;
+    }
+    return count >= 2;
+}
+
+cx_status cx_git_version(const char *program, unsigned *out, cx_err *err)
+{
+    const char *argv[ARGS_MAX], *envp[ENV_MAX];
+    cx_git_options with = CX_GIT_OPTIONS_INIT;
+    cx_git_call call = {.args = CX_GIT_ARGS("version")};
+    unsigned parts[3] = {0, 0, 0};
+    cx_buf text;
+    with.program = program != NULL ? program : cx_git_program();
+    if (with.program == NULL)
+        return cx_fail(err, CX_E_NOT_FOUND,
+                       "there is no git in /usr/local/bin, /usr/bin or /bin; install it");
+    cx_buf_init(&text, cx_alloc_default());
+    const call_place nowhere = {.home = "HOME=" NO_HOME};
+    cx_status status = prepare(&with, &nowhere, &call, argv, envp, NULL, 0, err);
+    if (!cx_failed(status))
+        status = run_argv(&with, argv, envp, "/", &call, &text, NULL, err);
+    const char *z = cx_failed(status) ? NULL : cx_buf_z(&text);
+    if (z != NULL && !read_version(z, parts))
+        status = cx_fail(err, CX_E_FORMAT, "%s does not say which version it is", with.program);
+    cx_buf_done(&text);
+    CX_TRY(status);
+    *out = parts[0] * 10000 + parts[1] * 100 + (parts[2] > 99 ? 99 : parts[2]);
+    return CX_SUCCESS;
+}
+
+/* --- opening ---------------------------------------------------------------------------------- */
+
+static const char *keep(cx_git *git, const char *prefix, cx_str text)
+{
+    return cx_arena_printf(&git->arena, "%s%.*s", prefix, (int)text.size, text.data).data;
+}
+
+/* The five lines of rev-parse, in the order asked for. */
+static cx_status take_places(cx_git *git, cx_str text, cx_err *err)
+{
+    cx_str lines[4];
+    size_t count = 0;
+    while (text.size != 0 && count < CX_COUNT_OF(lines)) {
+        const char *end = memchr(text.data, '\n', text.size);
+        size_t size = end == NULL ? text.size : (size_t)(end - text.data);
+        lines[count++] = (cx_str){text.data, size};
+        text.data += size + (end != NULL);
+        text.size -= size + (end != NULL);
+    }
+    if (count != CX_COUNT_OF(lines) || text.size != 0)
+        return cx_fail(err, CX_E_UNSUPPORTED,
+                       "the path of the repository has a line break in it: move it");
+    for (size_t i = 0; i < 3; i++)
+        if (lines[i].size == 0 || lines[i].data[0] != '/' ||
+            lines[i].size > CX_PATH_BYTES_MAX - 256)
+            return cx_fail(err, CX_E_UNSUPPORTED, "git names no usable path of the repository");
+    git->oid_size = cx_str_is(lines[3], "sha1") ? 20 : cx_str_is(lines[3], "sha256") ? 32 : 0;
+    if (git->oid_size == 0)
+        return cx_fail(err, CX_E_UNSUPPORTED, "the repository's object format '%.*s' is unknown",
+                       (int)lines[3].size, lines[3].data);
+    git->worktree = keep(git, "", lines[0]);
+    git->git_dir = keep(git, "", lines[1]);
+    git->common_dir = keep(git, "", lines[2]);
+    cx_str main = lines[2];
+    if (cx_str_ends(main, CX_STR("/.git")) && main.size > 5)
+        main.size -= 5;
+    else
+        main = lines[0];
+    git->main_worktree = keep(git, "", main);
+    git->git_dir_option = keep(git, "--git-dir=", lines[1]);
+    git->common_option = keep(git, "--git-dir=", lines[2]);
+    git->work_tree_option = keep(git, "--work-tree=", lines[0]);
+    git->linked = !cx_str_eq(lines[1], lines[2]);
+    git->common_env = git->linked ? keep(git, "GIT_COMMON_DIR=", lines[2]) : NULL;
+    return (git->linked && git->common_env == NULL) || git->worktree == NULL ||
+                   git->git_dir == NULL || git->common_dir == NULL || git->main_worktree == NULL ||
+                   git->git_dir_option == NULL || git->common_option == NULL ||
+                   git->work_tree_option == NULL
+               ? cx_fail_nomem(err)
+               : CX_SUCCESS;
+}
+
+static cx_status find_repository(cx_git *git, const char *folder, cx_err *err)
+{
+    const char *argv[ARGS_MAX], *envp[ENV_MAX];
+    cx_git_call call = {.args = CX_GIT_ARGS("rev-parse", "--path-format=absolute",
+                                            "--show-toplevel", "--absolute-git-dir",
+                                            "--git-common-dir", "--show-object-format")};
+    cx_buf text;
+    int code = 0;
+    cx_buf_init(&text, git->alloc);
+    cx_status status;
+    const call_place unknown = {.home = git->home};
+    CX_GO(status, prepare(&git->options, &unknown, &call, argv, envp, NULL, 0, err));
+    CX_GO(status, run_argv(&git->options, argv, envp, folder, &call, &text, &code, err));
+    if (code != 0)
+        status = cx_fail(err, CX_E_NOT_FOUND,
+                         "%s is not in the work tree of a git repository that this user may use",
+                         folder);
+    else
+        status = take_places(git, cx_buf_str(&text), err);
+done:
+    cx_buf_done(&text);
+    return status;
+}
+
+static cx_git *new_git(const cx_git_options *options, const cx_alloc *alloc)
+{
+    cx_git *git = alloc->resize(alloc->ctx, NULL, 0, sizeof *git);
+    if (git == NULL)
+        return NULL;
+    memset(git, 0, sizeof *git);
+    git->alloc = alloc;
+    cx_arena_init(&git->arena, alloc, 0);
+    git->options = options == NULL ? CX_GIT_OPTIONS_INIT : *options;
+    return git;
+}
+
+/* Copies the paths of the program and of its home. */
+static cx_status keep_program(cx_git *git, const char *program, const char *home, cx_err *err)
+{
+    git->options.program = keep(git, "", cx_str_z(program));
+    git->options.home = keep(git, "", cx_str_z(home));
+    git->home = keep(git, "HOME=", cx_str_z(home));
+    return git->options.program == NULL || git->options.home == NULL || git->home == NULL
+               ? cx_fail_nomem(err)
+               : CX_SUCCESS;
+}
+
+cx_status cx_git_open(const char *folder, const cx_git_options *options, const cx_alloc *alloc,
+                      cx_git **out, cx_err *err)
+{
+    cx_git *git = new_git(options, alloc == NULL ? cx_alloc_default() : alloc);
+    if (git == NULL)
+        return cx_fail_nomem(err);
+    const char *program = git->options.program != NULL ? git->options.program : cx_git_program();
+    const char *home = git->options.home != NULL ? git->options.home : NO_HOME;
+    cx_status status;
+    if (program == NULL)
+        status = cx_fail(err, CX_E_NOT_FOUND,
+                         "there is no git in /usr/local/bin, /usr/bin or /bin; install it");
+    else if (program[0] != '/' || home[0] != '/')
+        status = cx_fail(err, CX_E_USAGE, "git and its home are given by absolute paths");
+    else
+        status = keep_program(git, program, home, err);
+    if (!cx_failed(status))
+        status = find_repository(git, folder, err);
+    if (cx_failed(status)) {
+        cx_git_close(git);
+        return status;
+    }
+    *out = git;
+    return CX_SUCCESS;
+}
+
+cx_status cx_git_open_checkout(const cx_git *repo, const cx_git_checkout *where, cx_git **out,
+                               cx_err *err)
+{
+    cx_git *git = new_git(&repo->options, repo->alloc);
+    if (git == NULL)
+        return cx_fail_nomem(err);
+    CX_ASSERT(where->path[0] == '/' && where->git_dir[0] == '/');
+    cx_str path = cx_str_z(where->path), git_dir = cx_str_z(where->git_dir);
+    cx_str common = cx_str_z(repo->common_dir);
+    cx_status status = keep_program(git, repo->options.program, repo->options.home, err);
+    git->worktree = keep(git, "", path);
+    git->git_dir = keep(git, "", git_dir);
+    git->common_dir = keep(git, "", common);
+    git->main_worktree = keep(git, "", cx_str_z(repo->main_worktree));
+    git->git_dir_option = keep(git, "--git-dir=", git_dir);
+    git->common_option = keep(git, "--git-dir=", common);
+    git->work_tree_option = keep(git, "--work-tree=", path);
+    git->common_env = keep(git, "GIT_COMMON_DIR=", common);
+    git->oid_size = repo->oid_size;
+    git->hostile = where->hostile;
+    git->linked = !cx_str_eq(git_dir, common);
+    if (!cx_failed(status) &&
+        (git->worktree == NULL || git->git_dir == NULL || git->common_dir == NULL ||
+         git->main_worktree == NULL || git->git_dir_option == NULL || git->common_option == NULL ||
+         git->work_tree_option == NULL || git->common_env == NULL))
+        status = cx_fail_nomem(err);
+    if (!cx_failed(status) && path.size > CX_PATH_BYTES_MAX - 256)
+        status = cx_fail(err, CX_E_LIMIT, "the path of the work tree is too long");
+    if (cx_failed(status)) {
+        cx_git_close(git);
+        return status;
+    }
+    if (!git->linked)
+        git->common_env = NULL;
+    *out = git;
+    return CX_SUCCESS;
+}
+
+void cx_git_close(cx_git *git)
+{
+    if (git == NULL)
+        return;
+    cx_arena_done(&git->arena);
+    git->alloc->resize(git->alloc->ctx, git, sizeof *git, 0);
+}
+
+const char *cx_git_worktree(const cx_git *git)
+{
+    return git->worktree;
+}
+const char *cx_git_dir(const cx_git *git)
+{
+    return git->git_dir;
+}
+const char *cx_git_common_dir(const cx_git *git)
+{
+    return git->common_dir;
+}
+const char *cx_git_main_worktree(const cx_git *git)
+{
+    return git->main_worktree;
+}
+bool cx_git_is_linked(const cx_git *git)
+{
+    return git->linked;
+}
+bool cx_git_is_hostile(const cx_git *git)
+{
+    return git->hostile;
+}
+size_t cx_git_oid_size(const cx_git *git)
+{
+    return git->oid_size;
+}
+cx_git_options cx_git_options_of(const cx_git *git)
+{
+    return git->options;
+}

@@ -1,0 +1,56 @@
+/*
+ * record.h - what stands beside a received trace in the ledger: how it came and what was found
+ * then (docs/formats/trace.md).
+ *
+ * The entry `trace.received` holds the received bytes; the record, in the same frame, what they do
+ * not say.  Its key is trace/<level>/<trace_id> with level g, d or f, so that it also tells whether
+ * a trace is there already (trace.md §9).  Conflicting evidence stands under
+ * conflict/<level>/<trace_id>/<content digest>.
+ */
+#ifndef CX_INDEX_RECORD_H
+#define CX_INDEX_RECORD_H
+
+#include "ledger/api.h"
+#include "trace/api.h"
+
+#define CX_TRACE_BATCH_ID_SIZE 16
+
+typedef struct cx_trace_record {
+    uint64_t seq; /* of the entry */
+    cx_trace_level level;
+    uint8_t batch[CX_TRACE_BATCH_ID_SIZE]; /* all zero = none */
+    cx_str capture;                        /* "signed", "authenticated", "open", "imported" */
+    int64_t received_ns;
+    int64_t consent_ns; /* CX_TIME_NONE */
+    cx_digest content;
+    cx_digest signature; /* SHA-256 of the 64 bytes */
+    cx_str key_id;
+    bool verified;
+    cx_trace_reason reason; /* why not */
+    cx_trace_form form;     /* CX_FORM_NONE when not verified */
+    cx_trace_numbers numbers;
+    cx_digest canonical; /* with a form */
+    bool is_view;        /* the payload is the lowered view: the bytes that were signed are gone */
+} cx_trace_record;
+
+#define CX_TRACE_RECORD_KEY_MAX (9 + 2 + CX_TRACE_ID_BYTES_MAX + 1 + 32)
+typedef struct cx_trace_record_key {
+    uint8_t bytes[CX_TRACE_RECORD_KEY_MAX];
+    size_t size;
+} cx_trace_record_key;
+
+cx_bytes cx_trace_record_name(cx_trace_record_key *out, cx_trace_level level, cx_str trace_id);
+cx_bytes cx_trace_conflict_name(cx_trace_record_key *out, cx_trace_level level, cx_str trace_id,
+                                const cx_digest *content);
+/* The common row that tells whether a signature was seen at a level; it holds the trace's id. */
+cx_bytes cx_trace_signature_name(cx_trace_record_key *out, cx_trace_level level,
+                                 const cx_digest *signature);
+
+void cx_trace_record_encode(const cx_trace_record *record, cx_buf *out);
+/* Texts are borrowed. */
+CX_RESULT cx_trace_record_decode(cx_bytes bytes, cx_trace_record *out, cx_err *err);
+
+/* What this room derives: the common rows of signatures.  For cx_home_options. */
+extern const cx_deriver cx_trace_deriver;
+
+#endif

@@ -1,0 +1,22 @@
+/*
+ * os - the operating system: folders that cannot be trusted, processes, sockets, threads' limits,
+ * settings, libraries that are loaded when they are needed.
+ *
+ * Knows nothing of formats and nothing of agents. All system calls beyond plain files are here.
+ */
+#ifndef CX_OS_API_H
+#define CX_OS_API_H
+
+#include "os/confine.h"
+#include "os/folder.h"
+#include "os/gzip.h"
+#include "os/library.h"
+#include "os/net.h"
+#include "os/notify.h"
+#include "os/proc.h"
+#include "os/settings.h"
+#include "os/share.h"
+#include "os/spawn.h"
+#include "os/tcp.h"
+
+#endif

@@ -1,0 +1,416 @@
+/*
+ * folder.c - folders whose contents are not to be trusted: opening them, and looking.
+ *
+ * Every way in goes through cx_folder_beneath: openat2 with RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS,
+ * or, on a kernel or in a sandbox without it, one O_NOFOLLOW open per component.  Invariants: I1 no
+ * link is followed below a folder that was opened, whoever changes it meanwhile. I2  nothing is
+ * left out silently: what cannot be read is an error.
+ */
+#include "os/folder.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <sys/file.h>
+#include <sys/syscall.h>
+#include <sys/vfs.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "os/folder_parts.h"
+
+/* --- opening --------------------------------------------------------------------------------- */
+
+/* EXDEV is what openat2 says of a path that leads outside. */
+static int open_by_component(int folder, const char *path, int flags, mode_t mode)
+{
+    int at = folder;
+    for (const char *rest = path;;) {
+        char name[NAME_MAX + 1];
+        size_t size = strcspn(rest, "/");
+        const char *next = rest + size + strspn(rest + size, "/");
+        bool last = *next == '\0';
+        int file = -1;
+        if (size > NAME_MAX) {
+            errno = ENAMETOOLONG;
+        } else {
+            memcpy(name, rest, size);
+            name[size] = '\0';
+            if (strcmp(name, "..") == 0)
+                errno = EXDEV;
+            else if (last)
+                file = openat(at, name, flags | O_NOFOLLOW, mode);
+            else
+                file = openat(at, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        }
+        int code = errno;
+        /* A link that is opened as a folder is ENOTDIR here; openat2 says ELOOP. */
+        struct stat link;
+        if (file < 0 && code == ENOTDIR && fstatat(at, name, &link, AT_SYMLINK_NOFOLLOW) == 0 &&
+            S_ISLNK(link.st_mode))
+            code = ELOOP;
+        if (at != folder)
+            close(at);
+        errno = code;
+        if (file < 0 || last)
+            return file;
+        at = file;
+        rest = next;
+    }
+}
+
+int cx_folder_beneath(int folder, const char *path, int flags, mode_t mode)
+{
+    static atomic_bool absent; /* of openat2; asked once, both answers are right */
+    if (path[0] == '/') {
+        errno = EXDEV;
+        return -1;
+    }
+    if (path[0] == '\0')
+        path = ".";
+    flags |=
+        flags & O_PATH ? O_CLOEXEC : O_CLOEXEC | O_NOCTTY; /* openat2 checks what goes together */
+    for (;;) {
+        if (atomic_load_explicit(&absent, memory_order_relaxed))
+            return open_by_component(folder, path, flags, mode);
+        struct open_how how = {.flags = (uint64_t)(unsigned)flags | O_NOFOLLOW,
+                               .mode = flags & O_CREAT ? mode : 0,
+                               .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS};
+        long file = syscall(SYS_openat2, folder, path, &how, sizeof how);
+        if (file >= 0)
+            return (int)file;
+        /* A sandbox that does not know the call says EPERM. */
+        if (errno == ENOSYS || errno == EPERM)
+            atomic_store_explicit(&absent, true, memory_order_relaxed);
+        else if (errno != EINTR && errno != EAGAIN)
+            return -1;
+    }
+}
+
+cx_status cx_folder_fail(cx_err *err, int code, const char *what, const char *path)
+{
+    if (code == ELOOP || code == EXDEV)
+        return cx_fail(err, CX_E_DENIED,
+                       "cannot %s %s: the path leads through a link or out of its folder", what,
+                       path);
+    return cx_fail_os(err, code, "cannot %s %s", what, path);
+}
+
+cx_status cx_folder_check_path(const char *path, cx_err *err)
+{
+    if (strnlen(path, CX_PATH_BYTES_MAX + 1) > CX_PATH_BYTES_MAX)
+        return cx_fail(err, CX_E_LIMIT, "a path is longer than %d bytes", CX_PATH_BYTES_MAX);
+    return CX_SUCCESS;
+}
+
+cx_status cx_folder_open(const char *path, cx_file *out, cx_err *err)
+{
+    CX_TRY(cx_folder_check_path(path, err));
+    int file = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (file < 0)
+        return cx_fail_os(err, errno, "cannot open the folder %s", path);
+    *out = file;
+    return CX_SUCCESS;
+}
+
+cx_status cx_folder_open_in(cx_file folder, const char *path, unsigned flags, cx_file *out,
+                            cx_err *err)
+{
+    int how = O_RDONLY;
+    CX_TRY(cx_folder_check_path(path, err));
+    if (flags & CX_IO_WRITE)
+        how = flags & CX_IO_READ ? O_RDWR : O_WRONLY;
+    how |= flags & CX_IO_CREATE ? O_CREAT : 0;
+    how |= flags & CX_IO_EXCLUSIVE ? O_EXCL : 0;
+    how |= flags & CX_IO_TRUNCATE ? O_TRUNC : 0;
+    how |= flags & CX_IO_APPEND ? O_APPEND : 0;
+    how |= flags & CX_IO_DIRECTORY ? O_DIRECTORY : 0;
+    int file =
+        cx_folder_beneath(folder, path, how | O_NONBLOCK, flags & CX_IO_PUBLIC ? 0666 : 0600);
+    if (file < 0)
+        return cx_folder_fail(err, errno, "open", path);
+    *out = file;
+    return CX_SUCCESS;
+}
+
+void cx_folder_close(cx_file folder)
+{
+    if (folder != CX_FILE_NONE)
+        close(folder);
+}
+
+/* --- places ---------------------------------------------------------------------------------- */
+
+cx_status cx_place_find(cx_file folder, const char *path, cx_place *out, cx_err *err)
+{
+    CX_TRY(cx_folder_check_path(path, err));
+    size_t size = strlen(path);
+    while (size > 0 && path[size - 1] == '/')
+        size--;
+    size_t start = size;
+    while (start > 0 && path[start - 1] != '/')
+        start--;
+    size_t name_size = size - start;
+    if (name_size == 0 || (name_size == 1 && path[start] == '.') ||
+        (name_size == 2 && path[start] == '.' && path[start + 1] == '.'))
+        return cx_fail(err, CX_E_DENIED, "'%s' names nothing inside its folder", path);
+    if (name_size > NAME_MAX)
+        return cx_fail(err, CX_E_LIMIT, "a name is longer than %d bytes", NAME_MAX);
+    memcpy(out->name, path + start, name_size);
+    out->name[name_size] = '\0';
+    out->folder = folder;
+    out->opened = false;
+    if (start == 0)
+        return CX_SUCCESS;
+    char parent[CX_PATH_BYTES_MAX + 1];
+    memcpy(parent, path, start);
+    parent[start] = '\0';
+    int file = cx_folder_beneath(folder, parent, O_PATH | O_DIRECTORY, 0);
+    if (file < 0)
+        return cx_folder_fail(err, errno, "reach", path);
+    out->folder = file;
+    out->opened = true;
+    return CX_SUCCESS;
+}
+
+void cx_place_done(const cx_place *p)
+{
+    if (p->opened)
+        close(p->folder);
+}
+
+cx_status cx_place_end(const cx_place *p, bool worked, const char *what, const char *path,
+                       cx_err *err)
+{
+    int code = errno;
+    cx_place_done(p);
+    return worked ? CX_SUCCESS : cx_folder_fail(err, code, what, path);
+}
+
+/* --- looking --------------------------------------------------------------------------------- */
+
+static int64_t time_ns(struct timespec time)
+{
+    return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
+}
+
+void cx_folder_take_facts(const struct stat *info, cx_facts *out)
+{
+    out->kind = S_ISREG(info->st_mode)   ? CX_FILE_REGULAR
+                : S_ISDIR(info->st_mode) ? CX_FILE_FOLDER
+                : S_ISLNK(info->st_mode) ? CX_FILE_LINK
+                                         : CX_FILE_SPECIAL;
+    out->mode = info->st_mode & 07777;
+    out->owner_id = info->st_uid;
+    out->group_id = info->st_gid;
+    out->size_bytes = (uint64_t)info->st_size;
+    out->link_count = (uint64_t)info->st_nlink;
+    out->device = (uint64_t)info->st_dev;
+    out->inode = (uint64_t)info->st_ino;
+    out->modified_ns = time_ns(info->st_mtim);
+    out->changed_ns = time_ns(info->st_ctim);
+}
+
+cx_status cx_folder_facts(cx_file folder, const char *path, cx_facts *out, cx_err *err)
+{
+    struct stat info;
+    cx_place p;
+    if (path[0] == '\0' || strcmp(path, ".") == 0)
+        return cx_file_facts(folder, out, err);
+    CX_TRY(cx_place_find(folder, path, &p, err));
+    bool found = fstatat(p.folder, p.name, &info, AT_SYMLINK_NOFOLLOW) == 0;
+    CX_TRY(cx_place_end(&p, found, "look at", path, err));
+    cx_folder_take_facts(&info, out);
+    return CX_SUCCESS;
+}
+
+cx_status cx_path_facts(const char *path, bool follow, cx_facts *out, cx_err *err)
+{
+    struct stat info;
+    if (fstatat(AT_FDCWD, path, &info, follow ? 0 : AT_SYMLINK_NOFOLLOW) != 0)
+        return cx_fail_os(err, errno, "cannot look at %s", path);
+    cx_folder_take_facts(&info, out);
+    return CX_SUCCESS;
+}
+
+cx_status cx_file_facts(cx_file file, cx_facts *out, cx_err *err)
+{
+    struct stat info;
+    if (fstat(file, &info) != 0)
+        return cx_fail_os(err, errno, "cannot look at an open file");
+    cx_folder_take_facts(&info, out);
+    return CX_SUCCESS;
+}
+
+static cx_status read_opened(int file, const char *path, size_t limit_bytes, cx_buf *out,
+                             cx_err *err)
+{
+    cx_facts facts;
+    size_t total = 0;
+    CX_TRY(cx_file_facts(file, &facts, err));
+    if (facts.kind != CX_FILE_REGULAR)
+        return cx_fail(err, CX_E_DENIED, "%s is no regular file", path);
+    if (facts.size_bytes > limit_bytes)
+        return cx_fail(err, CX_E_LIMIT, "%s is longer than %zu bytes", path, limit_bytes);
+    for (;;) {
+        size_t want = facts.size_bytes > total ? (size_t)facts.size_bytes - total : 4096;
+        uint8_t *room = cx_buf_reserve(out, want);
+        if (room == NULL)
+            return cx_fail_nomem(err);
+        ssize_t count = read(file, room, want);
+        if (count < 0 && errno == EINTR)
+            continue;
+        if (count < 0)
+            return cx_fail_os(err, errno, "cannot read %s", path);
+        if (count == 0)
+            return CX_SUCCESS;
+        total += (size_t)count;
+        if (total > limit_bytes)
+            return cx_fail(err, CX_E_LIMIT, "%s is longer than %zu bytes", path, limit_bytes);
+        cx_buf_advance(out, (size_t)count);
+    }
+}
+
+cx_status cx_folder_read_file(cx_file folder, const char *path, size_t limit_bytes, cx_buf *out,
+                              cx_err *err)
+{
+    CX_TRY(cx_folder_check_path(path, err));
+    int file = cx_folder_beneath(folder, path, O_RDONLY | O_NONBLOCK, 0);
+    if (file < 0)
+        return cx_folder_fail(err, errno, "open", path);
+    cx_status status = read_opened(file, path, limit_bytes, out, err);
+    close(file);
+    return status;
+}
+
+cx_status cx_folder_read_link(cx_file folder, const char *path, cx_buf *out, cx_err *err)
+{
+    char target[CX_PATH_BYTES_MAX + 1];
+    cx_place p;
+    CX_TRY(cx_place_find(folder, path, &p, err));
+    ssize_t size = readlinkat(p.folder, p.name, target, sizeof target);
+    CX_TRY(cx_place_end(&p, size >= 0, "read the link", path, err));
+    if ((size_t)size > CX_PATH_BYTES_MAX)
+        return cx_fail(err, CX_E_LIMIT, "the target of the link %s is too long", path);
+    cx_buf_add(out, target, (size_t)size);
+    return cx_buf_check(out, err);
+}
+
+cx_status cx_path_real(const char *path, cx_buf *out, cx_err *err)
+{
+    char *real = realpath(path, NULL);
+    if (real == NULL)
+        return cx_fail_os(err, errno, "cannot resolve %s", path);
+    cx_buf_add_z(out, real);
+    free(real);
+    return cx_buf_check(out, err);
+}
+
+cx_status cx_folder_list(cx_file folder, const char *path, cx_io_name *name, void *arg, cx_err *err)
+{
+    CX_TRY(cx_folder_check_path(path, err));
+    int file = cx_folder_beneath(folder, path, O_RDONLY | O_DIRECTORY, 0);
+    if (file < 0)
+        return cx_folder_fail(err, errno, "open the folder", path);
+    DIR *dir = fdopendir(file);
+    if (dir == NULL) {
+        int code = errno;
+        close(file);
+        return cx_fail_os(err, code, "cannot read the folder %s", path);
+    }
+    for (;;) {
+        errno = 0;
+        const struct dirent *entry = readdir(dir);
+        if (entry == NULL)
+            break;
+        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0 &&
+            !name(arg, entry->d_name)) {
+            errno = 0;
+            break;
+        }
+    }
+    int code = errno;
+    (void)closedir(dir);
+    return code == 0 ? CX_SUCCESS : cx_fail_os(err, code, "cannot read the folder %s", path);
+}
+
+uint32_t cx_user_id(void)
+{
+    return (uint32_t)geteuid();
+}
+
+/* --- flock ------------------------------------------------------------------------------------ */
+
+static uint64_t now_ms(void)
+{
+    struct timespec now = {0};
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000u + (uint64_t)now.tv_nsec / 1000000u;
+}
+
+cx_status cx_flock_take(const char *path, uint64_t wait_ms, cx_file *out, cx_err *err)
+{
+    int file = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (file < 0)
+        return cx_fail_os(err, errno, "cannot open the lock %s", path);
+    uint64_t began = now_ms();
+    long nap_ns = 500000;
+    while (flock(file, LOCK_EX | LOCK_NB) != 0) {
+        int code = errno;
+        if (code == EINTR)
+            continue;
+        if (code != EWOULDBLOCK || now_ms() - began >= wait_ms) {
+            close(file);
+            return code == EWOULDBLOCK
+                       ? cx_fail(err, CX_E_BUSY, "somebody else holds the lock %s", path)
+                       : cx_fail_os(err, code, "cannot lock %s", path);
+        }
+        struct timespec nap = {0, nap_ns};
+        (void)nanosleep(&nap, NULL);
+        nap_ns = nap_ns < 20000000 ? nap_ns * 2 : nap_ns;
+    }
+    *out = file;
+    return CX_SUCCESS;
+}
+
+void cx_flock_release(cx_file file)
+{
+    cx_folder_close(file);
+}
+
+cx_status cx_path_room(const char *path, uint64_t *out_free, uint64_t *out_all, cx_err *err)
+{
+    struct statfs info;
+    if (statfs(path, &info) != 0)
+        return cx_fail_os(err, errno, "looking at the file system of %s", path);
+    uint64_t block = (uint64_t)info.f_bsize;
+    *out_free = (uint64_t)info.f_bavail * block;
+    *out_all = (uint64_t)info.f_blocks * block;
+    return CX_SUCCESS;
+}
+
+/* --- times ------------------------------------------------------------------------------------ */
+
+bool cx_folder_keeps_times(cx_file folder)
+{
+    /* linux/magic.h: ext2 to ext4, XFS and Btrfs stamp with nanoseconds, at the first write to a
+     * page that is mapped too. */
+    enum { EXT = 0xEF53, XFS = 0x58465342 };
+    const uint32_t btrfs = 0x9123683Eu;
+    struct statfs info;
+    if (fstatfs(folder, &info) != 0)
+        return false;
+    uint32_t type = (uint32_t)info.f_type;
+    return type == EXT || type == XFS || type == btrfs;
+}
+
+int64_t cx_folder_clock_ns(void)
+{
+    struct timespec now = {0};
+    if (clock_gettime(CLOCK_REALTIME_COARSE, &now) != 0)
+        return 0; /* then no file is old enough */
+    return time_ns(now);
+}

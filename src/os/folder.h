@@ -1,0 +1,150 @@
+/*
+ * folder.h - folders whose contents are not to be trusted: no link is followed on the way, nothing
+ * outside is reached, and what is found is told as it is (lstat), of whatever kind it is.
+ *
+ * A folder is an open descriptor (a cx_file).  Paths given beside one are relative to it, '/'
+ * between components; every component but the last must be a real folder, "..", an absolute path
+ * or a link on the way is CX_E_DENIED (openat2 with RESOLVE_BENEATH and RESOLVE_NO_SYMLINKS where
+ * the kernel has it, the same component by component where not).  "" or "." is the folder itself.
+ * Functions named cx_path_ take an ordinary path of a trusted place instead.  All are thread-safe.
+ */
+#ifndef CX_OS_FOLDER_H
+#define CX_OS_FOLDER_H
+
+#include "base/api.h"
+
+#define CX_PATH_BYTES_MAX 4095 /* of one path; longer ones are CX_E_LIMIT */
+
+typedef enum cx_file_kind {
+    CX_FILE_REGULAR,
+    CX_FILE_FOLDER,
+    CX_FILE_LINK,
+    CX_FILE_SPECIAL /* FIFO, socket, device */
+} cx_file_kind;
+
+typedef struct cx_facts {
+    cx_file_kind kind;
+    uint32_t mode; /* permission bits with set-uid, set-gid and sticky: 07777 */
+    uint32_t owner_id;
+    uint32_t group_id;
+    uint64_t size_bytes;
+    uint64_t link_count;
+    uint64_t device;
+    uint64_t inode;
+    int64_t modified_ns; /* since 1970 */
+    int64_t changed_ns;  /* the kernel's own time of the last change to contents or facts */
+} cx_facts;
+
+/* --- opening and looking -------------------------------------------------------------------- */
+
+/* A trusted place: links on the way are followed. */
+CX_RESULT cx_folder_open(const char *path, cx_file *out, cx_err *err);
+/* Something in it, with the CX_IO_ flags of io.h (CX_IO_DIRECTORY for a folder); the last component
+ * is no link either.  Opening never waits for the other end of a FIFO. */
+CX_RESULT cx_folder_open_in(cx_file folder, const char *path, unsigned flags, cx_file *out,
+                            cx_err *err);
+void cx_folder_close(cx_file folder); /* CX_FILE_NONE is fine */
+
+/* lstat.  CX_E_NOT_FOUND when there is nothing; the message is then not worth keeping. */
+CX_RESULT cx_folder_facts(cx_file folder, const char *path, cx_facts *out, cx_err *err);
+CX_RESULT cx_path_facts(const char *path, bool follow, cx_facts *out, cx_err *err);
+CX_RESULT cx_file_facts(cx_file file, cx_facts *out, cx_err *err);
+
+/* Appends.  Only of a regular file (CX_E_DENIED else); CX_E_LIMIT when it is longer. */
+CX_RESULT cx_folder_read_file(cx_file folder, const char *path, size_t limit_bytes, cx_buf *out,
+                              cx_err *err);
+/* Appends what a symbolic link holds. */
+CX_RESULT cx_folder_read_link(cx_file folder, const char *path, cx_buf *out, cx_err *err);
+/* Appends the path with every link resolved. */
+CX_RESULT cx_path_real(const char *path, cx_buf *out, cx_err *err);
+/* Names in no order; the callback's false stops. */
+CX_RESULT cx_folder_list(cx_file folder, const char *path, cx_io_name *name, void *arg,
+                         cx_err *err);
+
+/* --- walking -------------------------------------------------------------------------------- */
+
+typedef struct cx_walk_entry {
+    const char *path; /* from the folder walked, terminated; only during the call */
+    size_t path_size;
+    const char *name; /* its last component */
+    cx_facts facts;
+    cx_file parent; /* the folder that holds it, open during the call */
+} cx_walk_entry;
+
+typedef enum cx_walk_step {
+    CX_WALK_ON,
+    CX_WALK_SKIP /* what is below */,
+    CX_WALK_STOP
+} cx_walk_step;
+typedef cx_walk_step cx_walk_visit(void *arg, const cx_walk_entry *entry);
+
+typedef struct cx_walk_limits {
+    uint64_t entries;
+    unsigned depth;
+} cx_walk_limits;
+
+/*
+ * Visits everything below a folder, a folder before what it holds, otherwise in no order.  What it
+ * cannot see it does not leave out: a folder that cannot be read is an error.  CX_E_LIMIT beyond
+ * the limits (NULL: 2 million entries, 256 levels) and for paths over CX_PATH_BYTES_MAX.
+ */
+CX_RESULT cx_folder_walk(cx_file folder, const cx_walk_limits *limits, cx_walk_visit *visit,
+                         void *arg, cx_err *err);
+
+/*
+ * The same by up to `threads` threads (1 to CX_WALK_THREADS_MAX), each of which visits with its own
+ * of `args`; which of them sees what is left to chance, and a stop by one may come too late for the
+ * others' next entry.  Each thread holds a descriptor for every level that it went down.
+ */
+#define CX_WALK_THREADS_MAX 3
+CX_RESULT cx_folder_walk_many(cx_file folder, const cx_walk_limits *limits, unsigned threads,
+                              cx_walk_visit *visit, void *const *args, cx_err *err);
+
+/* --- changing ------------------------------------------------------------------------------- */
+
+/* Makes a trusted path and what is missing above it, mode 0700.  There already: fine. */
+CX_RESULT cx_path_make_folders(const char *path, cx_err *err);
+/* Makes a new folder of mode 0700 below TMPDIR or /tmp, under a name that nobody can guess.  `out`
+ * has room for CX_PATH_BYTES_MAX + 1 bytes. */
+CX_RESULT cx_path_make_temporary(char *out, cx_err *err);
+/* cx_path_make_folders in a folder, with a mode. */
+CX_RESULT cx_folder_make_folders(cx_file folder, const char *path, uint32_t mode, cx_err *err);
+CX_RESULT cx_folder_make_link(cx_file folder, const char *target, const char *path, cx_err *err);
+CX_RESULT cx_folder_make_hard_link(cx_file folder, const char *from, const char *to, cx_err *err);
+CX_RESULT cx_folder_make_fifo(cx_file folder, const char *path, cx_err *err);
+CX_RESULT cx_folder_rename(cx_file folder, const char *from, const char *to, cx_err *err);
+/* Of a file or folder, never through a link. */
+CX_RESULT cx_folder_set_mode(cx_file folder, const char *path, uint32_t mode, cx_err *err);
+CX_RESULT cx_path_set_mode(const char *path, uint32_t mode, cx_err *err);
+/* Sets access and modification time to now. */
+CX_RESULT cx_folder_touch(cx_file folder, const char *path, cx_err *err);
+
+/* A file, a link, or an empty folder.  Not there: CX_E_NOT_FOUND. */
+CX_RESULT cx_folder_remove(cx_file folder, const char *path, cx_err *err);
+/* Everything at and below it, at any depth and without following links; folders closed to us are
+ * opened first.  Not there: fine. */
+CX_RESULT cx_folder_remove_tree(cx_file folder, const char *path, cx_err *err);
+CX_RESULT cx_path_remove_tree(const char *path, cx_err *err);
+
+/* Who this process acts as: the effective user. */
+uint32_t cx_user_id(void);
+
+/* --- flock ----------------------------------------------------------------------------------- */
+
+/* The exclusive flock(2) of a file that is made when absent (0600); ends with cx_flock_release or
+ * the process.  CX_E_BUSY when somebody has it for longer than that; 0 = do not wait. */
+CX_RESULT cx_flock_take(const char *path, uint64_t wait_ms, cx_file *out, cx_err *err);
+void cx_flock_release(cx_file file); /* CX_FILE_NONE is fine */
+
+/* What the file system of a path has room for, in bytes: what this user may still write, and all.
+ */
+CX_RESULT cx_path_room(const char *path, uint64_t *out_free, uint64_t *out_all, cx_err *err);
+
+/* Whether a later change to a file of this folder is sure to show in its changed_ns: the file
+ * systems of which that is known, and not tmpfs (memory-mapped writes leave no trace there). */
+bool cx_folder_keeps_times(cx_file folder);
+/* A clock of the kind that file systems stamp with; a file whose changed_ns is below it now will
+ * show every later change, as long as the clock is not set back. */
+int64_t cx_folder_clock_ns(void);
+
+#endif

@@ -1,0 +1,34 @@
+/*
+ * library.c - shared libraries at run time, over dlopen.
+ */
+#include "os/library.h"
+
+#include <dlfcn.h>
+
+/* What dlopen returns is all there is to a library; the struct is never defined. */
+
+cx_status cx_library_load(const char *name, cx_library **out, cx_err *err)
+{
+    void *handle = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+    if (handle == NULL)
+        return cx_fail(err, CX_E_UNSUPPORTED, "%s is not installed", name);
+    *out = handle;
+    return CX_SUCCESS;
+}
+
+cx_status cx_library_symbol(cx_library *library, const char *name, void *out, cx_err *err)
+{
+    void *address = dlsym(library, name);
+    if (address == NULL)
+        return cx_fail(err, CX_E_UNSUPPORTED, "the installed library has no %s: it is too old",
+                       name);
+    /* ISO C has no conversion from an object's address to a function's; POSIX promises the bits. */
+    memcpy(out, &address, sizeof address);
+    return CX_SUCCESS;
+}
+
+void cx_library_close(cx_library *library)
+{
+    if (library != NULL)
+        (void)dlclose(library);
+}

@@ -1,0 +1,302 @@
+/*
+ * net.c - Unix stream sockets.
+ *
+ * All sockets are non-blocking; waiting is done by poll, with a deadline that counts for a call as
+ * a whole.  A path longer than a socket's address has room for is reached through its folder.
+ */
+#include "os/net.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+/* Clients that have connected and were not accepted yet. */
+#define BACKLOG 128
+
+static uint64_t now_ms(void)
+{
+    struct timespec now = {0};
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+static uint64_t deadline_of(uint32_t timeout_ms)
+{
+    return timeout_ms == CX_NET_FOREVER ? UINT64_MAX : now_ms() + timeout_ms;
+}
+
+/* As poll wants it; 0 when the time is over. */
+static int left_ms(uint64_t deadline)
+{
+    if (deadline == UINT64_MAX)
+        return -1;
+    uint64_t now = now_ms();
+    if (now >= deadline)
+        return 0;
+    return deadline - now > 1000000 ? 1000000 : (int)(deadline - now);
+}
+
+/* False when the time is over first. */
+static bool wait_until(struct pollfd *fds, nfds_t count, uint64_t deadline)
+{
+    for (;;) {
+        int left = left_ms(deadline);
+        int ready = poll(fds, count, left);
+        if (ready > 0 || (ready < 0 && errno != EINTR))
+            return true;
+        if (left == 0)
+            return false;
+    }
+}
+
+/* --- addresses ------------------------------------------------------------------------------- */
+
+typedef struct address {
+    struct sockaddr_un name;
+    int folder; /* that the name leads through; -1 = none */
+} address;
+
+static cx_status make_address(const char *path, address *out, cx_err *err)
+{
+    *out = (address){.name = {.sun_family = AF_UNIX}, .folder = -1};
+    size_t room = sizeof out->name.sun_path;
+    if (strlen(path) < room) {
+        memcpy(out->name.sun_path, path, strlen(path) + 1);
+        return CX_SUCCESS;
+    }
+    const char *slash = strrchr(path, '/');
+    char *folder = slash == NULL ? NULL : strndup(path, (size_t)(slash - path) + 1);
+    if (folder == NULL)
+        return slash == NULL ? cx_fail_os(err, ENAMETOOLONG, "%s", path) : cx_fail_nomem(err);
+    int fd = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    int code = errno;
+    free(folder);
+    if (fd < 0)
+        return cx_fail_os(err, code, "cannot open the folder of %s", path);
+    int size = snprintf(out->name.sun_path, room, "/proc/self/fd/%d/%s", fd, slash + 1);
+    if (size < 0 || (size_t)size >= room) {
+        (void)close(fd);
+        return cx_fail_os(err, ENAMETOOLONG, "%s", path);
+    }
+    out->folder = fd;
+    return CX_SUCCESS;
+}
+
+static void address_done(const address *at)
+{
+    if (at->folder >= 0)
+        (void)close(at->folder);
+}
+
+static cx_status open_socket(cx_socket *out, cx_err *err)
+{
+    *out = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    return *out < 0 ? cx_fail_os(err, errno, "cannot make a socket") : CX_SUCCESS;
+}
+
+/* --- listening ------------------------------------------------------------------------------- */
+
+/* What a killed process left; anything that is no socket stays. */
+static cx_status remove_stale(const char *path, cx_err *err)
+{
+    struct stat info;
+    if (lstat(path, &info) != 0)
+        return errno == ENOENT ? CX_SUCCESS : cx_fail_os(err, errno, "cannot look at %s", path);
+    if (!S_ISSOCK(info.st_mode))
+        return cx_fail_os(err, EEXIST, "%s is no socket", path);
+    if (unlink(path) != 0 && errno != ENOENT)
+        return cx_fail_os(err, errno, "cannot remove %s", path);
+    return CX_SUCCESS;
+}
+
+static cx_status bind_at(cx_socket socket, const char *path, cx_err *err)
+{
+    address at;
+    CX_TRY(make_address(path, &at, err));
+    cx_status status = CX_SUCCESS;
+    /* The file takes its mode from the socket: there is no moment in which others could connect. */
+    if (fchmod(socket, S_IRUSR | S_IWUSR) != 0 ||
+        bind(socket, (const struct sockaddr *)&at.name, sizeof at.name) != 0)
+        status = cx_fail_os(err, errno, "cannot listen at %s", path);
+    address_done(&at);
+    return status;
+}
+
+cx_status cx_net_listen(const char *path, cx_listener *out, cx_err *err)
+{
+    cx_listener made = {CX_SOCKET_NONE, CX_SOCKET_NONE};
+    cx_status status = CX_SUCCESS;
+    CX_GO(status, remove_stale(path, err));
+    CX_GO(status, open_socket(&made.socket, err));
+    made.stop = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (made.stop < 0)
+        CX_GO(status, cx_fail_os(err, errno, "cannot make an event"));
+    CX_GO(status, bind_at(made.socket, path, err));
+    if (listen(made.socket, BACKLOG) != 0) {
+        status = cx_fail_os(err, errno, "cannot listen at %s", path);
+        (void)unlink(path);
+    }
+done:
+    if (cx_failed(status))
+        cx_net_listen_end(&made);
+    else
+        *out = made;
+    return status;
+}
+
+void cx_net_stop(const cx_listener *listener)
+{
+    const uint64_t one = 1;
+    (void)!write(listener->stop, &one, sizeof one); /* never read: it stays readable */
+}
+
+void cx_net_listen_end(cx_listener *listener)
+{
+    cx_net_close(listener->socket);
+    cx_net_close(listener->stop);
+    *listener = (cx_listener){CX_SOCKET_NONE, CX_SOCKET_NONE};
+}
+
+/* Errors of a connection that was given up before it was accepted. */
+static bool is_passing(int code)
+{
+    return code == EAGAIN || code == EINTR || code == ECONNABORTED || code == EPROTO;
+}
+
+cx_status cx_net_accept(const cx_listener *listener, cx_socket *out, bool *out_stopped, cx_err *err)
+{
+    for (;;) {
+        *out_stopped = cx_net_wait(listener->socket, listener, CX_NET_FOREVER) == CX_NET_STOPPED;
+        if (*out_stopped)
+            return CX_SUCCESS;
+        int accepted = accept4(listener->socket, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+        if (accepted >= 0) {
+            *out = accepted;
+            return CX_SUCCESS;
+        }
+        if (!is_passing(errno))
+            return cx_fail_os(err, errno, "cannot accept a connection");
+    }
+}
+
+/* --- connecting ------------------------------------------------------------------------------ */
+
+cx_status cx_net_connect(const char *path, cx_socket *out, cx_err *err)
+{
+    address at;
+    cx_socket made = CX_SOCKET_NONE;
+    CX_TRY(make_address(path, &at, err));
+    cx_status status = open_socket(&made, err);
+    if (!cx_failed(status) &&
+        connect(made, (const struct sockaddr *)&at.name, sizeof at.name) != 0) {
+        int code = errno;
+        status = code == ECONNREFUSED
+                     ? cx_fail(err, CX_E_NOT_FOUND, "nobody listens at %s any more", path)
+                     : cx_fail_os(err, code, "cannot connect to %s", path);
+    }
+    address_done(&at);
+    if (cx_failed(status))
+        cx_net_close(made);
+    else
+        *out = made;
+    return status;
+}
+
+void cx_net_close(cx_socket socket)
+{
+    if (socket >= 0)
+        (void)close(socket);
+}
+
+/* --- talking --------------------------------------------------------------------------------- */
+
+cx_net_event cx_net_wait(cx_socket socket, const cx_listener *listener, uint32_t timeout_ms)
+{
+    struct pollfd fds[2] = {{.fd = listener == NULL ? -1 : listener->stop, .events = POLLIN},
+                            {.fd = socket, .events = POLLIN}};
+    if (!wait_until(fds, 2, deadline_of(timeout_ms)))
+        return CX_NET_LATE;
+    return fds[0].revents != 0 ? CX_NET_STOPPED : CX_NET_READY;
+}
+
+static cx_status late(const char *what, uint32_t timeout_ms, cx_err *err)
+{
+    return cx_fail(err, CX_E_TIMEOUT, "the other side %s within %u ms", what, timeout_ms);
+}
+
+cx_status cx_net_read(cx_socket socket, void *data, size_t size, uint32_t timeout_ms,
+                      size_t *out_size, cx_err *err)
+{
+    uint64_t deadline = deadline_of(timeout_ms);
+    size_t done = 0;
+    while (done < size) {
+        ssize_t got = recv(socket, (uint8_t *)data + done, size - done, 0);
+        if (got == 0)
+            break;
+        if (got > 0) {
+            done += (size_t)got;
+            continue;
+        }
+        if (errno == EINTR)
+            continue;
+        if (errno != EAGAIN)
+            return cx_fail_os(err, errno, "cannot read from a socket");
+        struct pollfd fds = {.fd = socket, .events = POLLIN};
+        if (!wait_until(&fds, 1, deadline))
+            return late("sent nothing", timeout_ms, err);
+    }
+    *out_size = done;
+    return CX_SUCCESS;
+}
+
+cx_status cx_net_write(cx_socket socket, const void *data, size_t size, uint32_t timeout_ms,
+                       cx_err *err)
+{
+    uint64_t deadline = deadline_of(timeout_ms);
+    size_t done = 0;
+    while (done < size) {
+        ssize_t put = send(socket, (const uint8_t *)data + done, size - done, MSG_NOSIGNAL);
+        if (put >= 0) {
+            done += (size_t)put;
+            continue;
+        }
+        if (errno == EINTR)
+            continue;
+        if (errno != EAGAIN)
+            return cx_fail_os(err, errno, "cannot write to a socket");
+        struct pollfd fds = {.fd = socket, .events = POLLOUT};
+        if (!wait_until(&fds, 1, deadline))
+            return late("took nothing", timeout_ms, err);
+    }
+    return CX_SUCCESS;
+}
+
+/* --- who ------------------------------------------------------------------------------------- */
+
+cx_status cx_net_peer_of(cx_socket socket, cx_net_peer *out, cx_err *err)
+{
+    struct ucred who;
+    socklen_t size = sizeof who;
+    if (getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &who, &size) != 0)
+        return cx_fail_os(err, errno, "cannot ask who is at the other end of a socket");
+    *out = (cx_net_peer){.user = who.uid, .process = who.pid > 0 ? (uint64_t)who.pid : 0};
+    return CX_SUCCESS;
+}
+
+bool cx_net_peer_ok(const cx_net_peer *peer, uint64_t user)
+{
+    return peer->user == user;
+}
+
+uint64_t cx_net_user(void)
+{
+    return geteuid();
+}

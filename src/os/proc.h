@@ -1,0 +1,37 @@
+/*
+ * proc.h - starting other programs: by argv, never through a shell.
+ *
+ * The child gets exactly `envp` (nothing inherited unless asked), no descriptors but 0, 1, 2, its
+ * own process group, and is killed with the group when the time is up.
+ */
+#ifndef CX_OS_PROC_H
+#define CX_OS_PROC_H
+
+#include "base/api.h"
+
+typedef struct cx_proc_options {
+    const char *const *argv;   /* argv[0] is a path, or a name looked up in this process's PATH */
+    const char *const *envp;   /* NULL = empty environment */
+    bool inherit_env;          /* give the child this process's environment instead */
+    const char *cwd;           /* NULL = this process's */
+    cx_bytes input;            /* fed to standard input, then closed */
+    uint64_t timeout_ms;       /* 0 = none */
+    size_t output_limit_bytes; /* on each of stdout and stderr; 0 = 64 MiB; beyond it the child is
+                                  killed and CX_E_LIMIT returned */
+} cx_proc_options;
+
+typedef struct cx_proc_result {
+    int exit_code; /* -1 when ended by a signal */
+    int signal;    /* 0 when it exited */
+    bool timed_out;
+    uint64_t duration_ns;
+} cx_proc_result;
+
+/*
+ * Runs to the end.  `out` and `errout` may be NULL (discarded).  A program that ran and failed is
+ * a result, not an error; CX_E_NOT_FOUND when there is no such program.
+ */
+CX_RESULT cx_proc_run(const cx_proc_options *options, cx_buf *out, cx_buf *errout,
+                      cx_proc_result *result, cx_err *err);
+
+#endif

@@ -1,0 +1,168 @@
+/*
+ * spawn.h - other programs under control: what they get, what they may write, when they end.
+ *
+ * A child gets exactly `argv` and `envp`, no descriptors but 0, 1, 2 and those listed, its own
+ * session and process group, default signals, and umask 022.  It is never reached through a shell.
+ * Starting costs about what posix_spawn costs, whatever the size of this process.  When the time is
+ * up, or somebody cancels, the whole group gets SIGTERM, after `grace_ms` SIGKILL.  When the child
+ * itself has ended, what is left of its group is killed too; a grandchild that left the group is
+ * not waited for (sandbox.h has a process namespace against those).
+ *
+ *     cx_spawn_options how = CX_SPAWN_OPTIONS_INIT;
+ *     how.argv = argv, how.envp = envp, how.out = cx_spawn_to_buf(&text, 1 << 20);
+ *     CX_TRY(cx_spawn_run(&how, &result, err));
+ *
+ * Thread-safe: any number of threads may start children at once; one child belongs to one thread
+ * at a time.  No signal handler is touched.
+ */
+#ifndef CX_OS_SPAWN_H
+#define CX_OS_SPAWN_H
+
+#include <stdatomic.h>
+
+#include "base/api.h"
+
+#define CX_SPAWN_OUTPUT_DEFAULT (UINT64_C(64) << 20) /* bytes of one stream */
+#define CX_SPAWN_GRACE_MS 5000                       /* between SIGTERM and SIGKILL */
+#define CX_SPAWN_LAST_MS 20000                       /* for who is to end others before it ends */
+#define CX_SPAWN_KEEP_MAX 16
+#define CX_SPAWN_FOREVER UINT64_MAX
+
+typedef enum cx_spawn_in {
+    CX_SPAWN_IN_NULL,  /* /dev/null */
+    CX_SPAWN_IN_BYTES, /* `input`, then the end; never blocks, whatever its size */
+    CX_SPAWN_IN_PIPE,  /* cx_spawn_write; only with cx_spawn_open */
+    CX_SPAWN_IN_FILE   /* `input_file` */
+} cx_spawn_in;
+
+typedef enum cx_spawn_out {
+    CX_SPAWN_OUT_NULL,  /* /dev/null */
+    CX_SPAWN_OUT_BUF,   /* appended to `buf` */
+    CX_SPAWN_OUT_FILE,  /* written to `file` from where it stands; it stays open */
+    CX_SPAWN_OUT_LINES, /* cx_spawn_read_line; only with cx_spawn_open, and only for `out` */
+    CX_SPAWN_OUT_JOIN   /* only for `errout`: the same pipe as `out`, interleaved as written */
+} cx_spawn_out;
+
+typedef struct cx_spawn_output {
+    cx_spawn_out to;
+    cx_buf *buf;
+    cx_file file;
+    uint64_t limit_bytes; /* 0 = CX_SPAWN_OUTPUT_DEFAULT.  What comes after is read and thrown away
+                             (result: truncated); the child does not notice */
+    bool limit_fails;     /* instead: kill it, and CX_E_LIMIT */
+} cx_spawn_output;
+
+static inline cx_spawn_output cx_spawn_to_buf(cx_buf *buf, uint64_t limit_bytes)
+{
+    return (cx_spawn_output){CX_SPAWN_OUT_BUF, buf, CX_FILE_NONE, limit_bytes, true};
+}
+static inline cx_spawn_output cx_spawn_to_file(cx_file file, uint64_t limit_bytes)
+{
+    return (cx_spawn_output){CX_SPAWN_OUT_FILE, NULL, file, limit_bytes, false};
+}
+
+/* An open descriptor of ours that the child has under the number `as` (3 .. 255, each once). */
+typedef struct cx_spawn_keep {
+    cx_file file;
+    int as;
+} cx_spawn_keep;
+
+/* Soft and hard limits set in the child; 0 = as they are.  No core file is ever written. */
+typedef struct cx_spawn_limits {
+    uint64_t cpu_seconds;
+    uint64_t processes;
+    uint64_t file_bytes;
+    uint64_t open_files;
+    uint64_t
+        memory_bytes; /* private and writable; a program built with sanitizers needs terabytes */
+} cx_spawn_limits;
+
+typedef struct cx_spawn_options {
+    const char *const *argv; /* ends with NULL; argv[0] is what the program is told */
+    const char *path;        /* the program's file; NULL = argv[0].  No search in PATH: it must
+                                contain a slash */
+    cx_file executable; /* the opened program: what was checked is what is run.  A script, which
+                           cannot be run so, is run by `path`.  CX_FILE_NONE = by path */
+    const char *const *envp; /* ends with NULL; NULL = empty */
+    const char *cwd;         /* NULL = this process's */
+    cx_spawn_in in;
+    cx_bytes input;
+    cx_file input_file;
+    cx_spawn_output out, errout;
+    const cx_spawn_keep *keep;
+    size_t keep_count;             /* <= CX_SPAWN_KEEP_MAX */
+    const cx_spawn_limits *limits; /* NULL = none */
+    const cx_file *join;           /* files that the child writes "0" to before it is the program:
+                                      cgroup.procs of where it belongs; NULL = none */
+    size_t join_count;
+    bool die_with_starter; /* SIGKILL for it when the thread that starts it ends, from the first
+                              moment on */
+    cx_file term_file;     /* "t" is written here where the group would get SIGTERM, and "k" where
+                              it would get SIGKILL, which it then gets CX_SPAWN_LAST_MS later:
+                              for a program that ends others, and itself after them.
+                              CX_FILE_NONE = signals */
+    uint64_t timeout_ms;   /* from the start; 0 = none */
+    uint64_t grace_ms;     /* 0 = CX_SPAWN_GRACE_MS */
+    const atomic_bool *cancel; /* NULL = none; looked at every 50 ms */
+} cx_spawn_options;
+
+#define CX_SPAWN_OPTIONS_INIT \
+    ((cx_spawn_options){      \
+        .executable = CX_FILE_NONE, .input_file = CX_FILE_NONE, .term_file = CX_FILE_NONE})
+
+typedef struct cx_spawn_stream {
+    uint64_t total_bytes; /* written by the child, as far as we read */
+    uint64_t kept_bytes;
+    bool truncated; /* kept < total */
+} cx_spawn_stream;
+
+typedef struct cx_spawn_result {
+    int exit_code; /* -1 when ended by a signal */
+    int signal;    /* 0 when it exited */
+    bool timed_out;
+    bool cancelled;
+    bool killed; /* SIGTERM was not enough */
+    bool lost;   /* nor was "k": what it was to end may still be there */
+    uint64_t duration_ns;
+    uint64_t cpu_ns; /* of it and the children it waited for */
+    cx_spawn_stream out, errout;
+} cx_spawn_result;
+
+/* As a shell says it (run.md §12): 124 after a timeout, 128 + n after signal n. */
+int cx_spawn_exit(const cx_spawn_result *result);
+
+/*
+ * Runs it to its end.  A program that ran and failed, was killed, or ran out of time is a result,
+ * not an error.  CX_E_NOT_FOUND, CX_E_DENIED, ..: it could not be started (a shell says 127, 126).
+ */
+CX_RESULT cx_spawn_run(const cx_spawn_options *options, cx_spawn_result *result, cx_err *err);
+
+/* --- a child to talk with ------------------------------------------------------------------- */
+
+typedef struct cx_spawn_child cx_spawn_child;
+
+/* Starts it.  Buffers, files and `cancel` of the options must live until the close; the rest is
+ * copied.  After `timeout_ms` every call below ends the child and answers CX_E_TIMEOUT. */
+CX_RESULT cx_spawn_open(const cx_spawn_options *options, cx_spawn_child **out, cx_err *err);
+
+/* Writes all of it (CX_SPAWN_IN_PIPE), reading outputs meanwhile, so that neither side can block
+ * the other.  CX_E_IO (EPIPE) when the child reads no more, CX_E_TIMEOUT after `timeout_ms` of this
+ * call (what was written stays written). */
+CX_RESULT cx_spawn_write(cx_spawn_child *child, cx_bytes data, uint64_t timeout_ms, cx_err *err);
+/* Says that nothing more will come. */
+void cx_spawn_end_input(cx_spawn_child *child);
+
+/*
+ * The next line (CX_SPAWN_OUT_LINES) without its line feed, borrowed until the next call;
+ * `*out_end` true (and an empty line) when there is none any more.  A last line without a line feed
+ * counts.  CX_E_LIMIT when a line is longer than `limit_bytes`, CX_E_TIMEOUT after `timeout_ms`.
+ */
+CX_RESULT cx_spawn_read_line(cx_spawn_child *child, size_t limit_bytes, uint64_t timeout_ms,
+                             cx_str *out_line, bool *out_end, cx_err *err);
+
+/* Closes its input, waits `wait_ms` for it to end by itself, then ends the group as after a
+ * timeout.  Frees `child` in every case; NULL is fine.  `result` may be NULL. */
+CX_RESULT cx_spawn_close(cx_spawn_child *child, uint64_t wait_ms, cx_spawn_result *result,
+                         cx_err *err);
+
+#endif

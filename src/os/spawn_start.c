@@ -1,0 +1,337 @@
+/*
+ * spawn_start.c - starting another program.
+ *
+ * The child shares this process's memory until it has become the other program (clone with
+ * CLONE_VM | CLONE_VFORK, as posix_spawn does it), so starting costs the same whatever our size.
+ *
+ *   I1  Between clone and exec the child makes only async-signal-safe calls, on a stack of its own.
+ *   I2  No handler of ours runs in the child: all signals are blocked from before the clone until
+ *       each is back to its default.
+ *   I3  Every descriptor it may not have is closed by its exec; the numbers it may have are set
+ *       last, from copies that no number of the list can hit.
+ *   I4  What kept it from starting comes back through a pipe that a successful exec closes.
+ */
+#include "os/spawn_start.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/close_range.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* The child needs a few hundred bytes; a sanitizer's interceptors would need more. */
+#define CHILD_STACK_BYTES 32768
+
+/* Sanitizers keep books about a process's memory, which a child that shares it would confuse. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define SPAWN_BY_FORK 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || \
+    __has_feature(memory_sanitizer)
+#define SPAWN_BY_FORK 1
+#endif
+#endif
+
+/* What the child does, laid out before it exists. */
+typedef struct plan {
+    const char *path;
+    char *const *argv;
+    char *const *envp;
+    const char *cwd;
+    int executable;
+    int report;
+    cx_spawn_keep keep[3 + CX_SPAWN_KEEP_MAX]; /* 0, 1, 2 first */
+    size_t keep_count;
+    int first_free; /* above every number of `keep` */
+    cx_spawn_limits limits;
+    const cx_file *join;
+    size_t join_count;
+    pid_t starter; /* whose end is the child's; 0 = it may outlive us */
+} plan;
+
+/* --- the child's side --------------------------------------------------------------------------
+ */
+
+static void set_limit(int which, uint64_t value)
+{
+    if (value == 0)
+        return;
+    struct rlimit now;
+    rlim_t wanted = (rlim_t)value;
+    /* A limit that already is lower stays. */
+    if (getrlimit((__rlimit_resource_t)which, &now) == 0 && now.rlim_max != RLIM_INFINITY &&
+        now.rlim_max < wanted)
+        wanted = now.rlim_max;
+    struct rlimit both = {wanted, wanted};
+    (void)setrlimit((__rlimit_resource_t)which, &both);
+}
+
+void cx_spawn_limit_self(const cx_spawn_limits *limits)
+{
+    struct rlimit none = {0, 0};
+    (void)setrlimit(RLIMIT_CORE, &none);
+    set_limit(RLIMIT_CPU, limits->cpu_seconds);
+    set_limit(RLIMIT_NPROC, limits->processes);
+    set_limit(RLIMIT_FSIZE, limits->file_bytes);
+    set_limit(RLIMIT_NOFILE, limits->open_files);
+    set_limit(RLIMIT_DATA, limits->memory_bytes);
+}
+
+/* I2. */
+static void reset_signals(void)
+{
+    struct sigaction plain;
+    memset(&plain, 0, sizeof plain);
+    plain.sa_handler = SIG_DFL;
+    for (int number = 1; number < NSIG; number++)
+        (void)sigaction(number, &plain, NULL); /* KILL, STOP and the C library's own say no */
+    sigset_t none;
+    sigemptyset(&none);
+    (void)sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+/* Out of the way of all numbers of the list. */
+static bool move_up(int *file, int first_free)
+{
+    if (*file < 0 || *file >= first_free)
+        return true;
+    *file = fcntl(*file, F_DUPFD_CLOEXEC, first_free);
+    return *file >= 0;
+}
+
+static void close_on_exec_from_3(void)
+{
+    if (syscall(SYS_close_range, 3u, ~0u, CLOSE_RANGE_CLOEXEC) == 0)
+        return;
+    /* Before Linux 5.11. */
+    struct rlimit files;
+    int end = getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur < 1048576
+                  ? (int)files.rlim_cur
+                  : 1048576;
+    for (int file = 3; file < end; file++)
+        (void)fcntl(file, F_SETFD, FD_CLOEXEC);
+}
+
+/* I3. */
+static bool set_descriptors(plan *p)
+{
+    for (size_t i = 0; i < p->keep_count; i++)
+        if (!move_up(&p->keep[i].file, p->first_free))
+            return false;
+    if (!move_up(&p->executable, p->first_free))
+        return false;
+    close_on_exec_from_3();
+    for (size_t i = 0; i < p->keep_count; i++)
+        if (dup2(p->keep[i].file, p->keep[i].as) < 0)
+            return false;
+    return true;
+}
+
+static bool join_groups(const plan *p)
+{
+    for (size_t i = 0; i < p->join_count; i++)
+        if (write(p->join[i], "0", 1) != 1)
+            return false;
+    return true;
+}
+
+static int child_main(void *arg)
+{
+    /* With CLONE_VM this is the parent's: it waits and does not look at it afterwards. */
+    plan *p = arg;
+    (void)setsid();
+    if (p->starter != 0 && (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != p->starter))
+        _exit(127);
+    (void)umask(022);
+    reset_signals();
+    if (join_groups(p) && move_up(&p->report, p->first_free) && set_descriptors(p) &&
+        (p->cwd == NULL || chdir(p->cwd) == 0)) {
+        cx_spawn_limit_self(&p->limits);
+        if (p->executable >= 0)
+            (void)syscall(SYS_execveat, p->executable, "", p->argv, p->envp, AT_EMPTY_PATH);
+        /* ENOENT: its interpreter could not open a descriptor that is closed by then. */
+        if (p->executable < 0 || errno == ENOENT || errno == ENOSYS)
+            (void)execve(p->path, p->argv, p->envp);
+    }
+    int code = errno;
+    (void)!write(p->report, &code, sizeof code);
+    _exit(127);
+}
+
+static pid_t make_child(plan *p)
+{
+#ifdef SPAWN_BY_FORK
+    pid_t pid = fork();
+    if (pid == 0)
+        (void)child_main(p);
+    return pid;
+#else
+    _Alignas(16) unsigned char stack[CHILD_STACK_BYTES];
+    return clone(child_main, stack + sizeof stack, CLONE_VM | CLONE_VFORK | SIGCHLD, p);
+#endif
+}
+
+/* --- ours --------------------------------------------------------------------------------------
+ */
+
+static void close_all(const int *files, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (files[i] >= 0)
+            (void)close(files[i]);
+}
+
+/* A file of no name that holds the input: whoever reads it cannot make us wait. */
+static cx_status open_input(cx_bytes input, int *out, cx_err *err)
+{
+    int file = memfd_create("input", MFD_CLOEXEC);
+    if (file < 0)
+        return cx_fail_os(err, errno, "cannot hold the input of a program");
+    cx_status status = cx_io_write_all(cx_io_system(), file, "input", input.data, input.size, err);
+    if (!cx_failed(status) && lseek(file, 0, SEEK_SET) != 0)
+        status = cx_fail_os(err, errno, "cannot hold the input of a program");
+    if (cx_failed(status))
+        (void)close(file);
+    else
+        *out = file;
+    return status;
+}
+
+/* `ends`: theirs and ours; ours does not block. */
+static cx_status open_pipe(int *theirs, int *ours, bool they_read, cx_err *err)
+{
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) != 0)
+        return cx_fail_os(err, errno, "cannot make a pipe");
+    *theirs = they_read ? ends[0] : ends[1];
+    *ours = they_read ? ends[1] : ends[0];
+    (void)fcntl(*ours, F_SETFL, O_NONBLOCK);
+    return CX_SUCCESS;
+}
+
+static bool needs_pipe(cx_spawn_out to)
+{
+    return to == CX_SPAWN_OUT_BUF || to == CX_SPAWN_OUT_FILE || to == CX_SPAWN_OUT_LINES;
+}
+
+enum { NULL_FILE, INPUT, OUTPUT, ERRORS, REPORT, OPENED }; /* what is open for the child */
+
+static cx_status open_streams(const cx_spawn_options *options, int opened[OPENED],
+                              cx_spawn_ends *ends, plan *p, cx_err *err)
+{
+    opened[NULL_FILE] = open("/dev/null", O_RDWR | O_CLOEXEC);
+    if (opened[NULL_FILE] < 0)
+        return cx_fail_os(err, errno, "cannot open /dev/null");
+    if (options->in == CX_SPAWN_IN_PIPE)
+        CX_TRY(open_pipe(&opened[INPUT], &ends->input, true, err));
+    else if (options->in == CX_SPAWN_IN_BYTES && options->input.size != 0)
+        CX_TRY(open_input(options->input, &opened[INPUT], err));
+    if (needs_pipe(options->out.to))
+        CX_TRY(open_pipe(&opened[OUTPUT], &ends->output, false, err));
+    if (needs_pipe(options->errout.to))
+        CX_TRY(open_pipe(&opened[ERRORS], &ends->errors, false, err));
+    int input = options->in == CX_SPAWN_IN_FILE ? options->input_file : opened[INPUT];
+    int output = opened[OUTPUT] >= 0 ? opened[OUTPUT] : opened[NULL_FILE];
+    int errors = options->errout.to == CX_SPAWN_OUT_JOIN ? output : opened[ERRORS];
+    p->keep[0] = (cx_spawn_keep){input >= 0 ? input : opened[NULL_FILE], 0};
+    p->keep[1] = (cx_spawn_keep){output, 1};
+    p->keep[2] = (cx_spawn_keep){errors >= 0 ? errors : opened[NULL_FILE], 2};
+    p->keep_count = 3;
+    p->first_free = 3;
+    return CX_SUCCESS;
+}
+
+static cx_status plan_keeps(const cx_spawn_options *options, plan *p, cx_err *err)
+{
+    if (options->keep_count > CX_SPAWN_KEEP_MAX)
+        return cx_fail(err, CX_E_LIMIT, "a program is handed at most %d descriptors",
+                       CX_SPAWN_KEEP_MAX);
+    for (size_t i = 0; i < options->keep_count; i++) {
+        CX_ASSERT(options->keep[i].as >= 3 && options->keep[i].as < 256);
+        p->keep[p->keep_count++] = options->keep[i];
+        if (options->keep[i].as >= p->first_free)
+            p->first_free = options->keep[i].as + 1;
+    }
+    return CX_SUCCESS;
+}
+
+/* 0 when the program runs, otherwise the errno that kept it from it (I4). */
+static int await_exec(int report)
+{
+    int code = 0;
+    ssize_t count;
+    do {
+        count = read(report, &code, sizeof code);
+    } while (count < 0 && errno == EINTR);
+    return count == (ssize_t)sizeof code ? code : 0;
+}
+
+static cx_status launch(plan *p, int opened[OPENED], cx_spawn_ends *ends, cx_err *err)
+{
+    int report[2];
+    if (pipe2(report, O_CLOEXEC) != 0)
+        return cx_fail_os(err, errno, "cannot make a pipe");
+    opened[REPORT] = p->report = report[1];
+    sigset_t all, before;
+    sigfillset(&all);
+    (void)pthread_sigmask(SIG_SETMASK, &all, &before);
+    pid_t pid = make_child(p);
+    int code = errno;
+    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    (void)close(opened[REPORT]);
+    opened[REPORT] = -1;
+    if (pid > 0) {
+        code = await_exec(report[0]);
+        if (code != 0)
+            while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+                continue;
+    }
+    (void)close(report[0]);
+    if (pid < 0 || code != 0)
+        return cx_fail_os(err, code, "cannot start %s", p->path);
+    ends->pid = pid;
+    return CX_SUCCESS;
+}
+
+cx_status cx_spawn_start(const cx_spawn_options *options, cx_spawn_ends *out, cx_err *err)
+{
+    static char *const empty[] = {NULL};
+    const char *path = options->path != NULL ? options->path : options->argv[0];
+    if (path == NULL || strchr(path, '/') == NULL)
+        return cx_fail(err, CX_E_USAGE, "'%s' names no file: a program is started by its path",
+                       path == NULL ? "" : path);
+    plan p = {
+        .path = path,
+        .argv = (char *const *)(uintptr_t)options->argv,
+        .envp = options->envp == NULL ? empty : (char *const *)(uintptr_t)options->envp,
+        .cwd = options->cwd,
+        .executable = options->executable,
+        .join = options->join,
+        .join_count = options->join == NULL ? 0 : options->join_count,
+        .starter = options->die_with_starter ? getpid() : 0,
+    };
+    if (options->limits != NULL)
+        p.limits = *options->limits;
+    int opened[OPENED] = {-1, -1, -1, -1, -1};
+    cx_spawn_ends ends = {-1, -1, -1, -1};
+    cx_status status = open_streams(options, opened, &ends, &p, err);
+    if (!cx_failed(status))
+        status = plan_keeps(options, &p, err);
+    if (!cx_failed(status))
+        status = launch(&p, opened, &ends, err);
+    close_all(opened, OPENED);
+    if (cx_failed(status))
+        close_all((const int[]){ends.input, ends.output, ends.errors}, 3);
+    else
+        *out = ends;
+    return status;
+}

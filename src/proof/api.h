@@ -1,0 +1,18 @@
+/*
+ * proof - entries, records, trees as arithmetic, proofs, their containers and their checking.
+ *
+ * Needs no data directory, no file and no network: what cortex-verify is made of. Never signs.
+ */
+#ifndef CX_PROOF_API_H
+#define CX_PROOF_API_H
+
+#include "proof/check.h"
+#include "proof/codec.h"
+#include "proof/entry.h"
+#include "proof/export.h"
+#include "proof/proof.h"
+#include "proof/record.h"
+#include "proof/scope.h"
+#include "proof/uri.h"
+
+#endif

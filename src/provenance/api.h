@@ -1,0 +1,13 @@
+/*
+ * provenance - what is this, where did it come from, on what does that rest.
+ *
+ * Objects of every kind by any name, references between them, why, and evidence files.
+ */
+#ifndef CX_PROVENANCE_API_H
+#define CX_PROVENANCE_API_H
+
+#include "provenance/evidence_make.h"
+#include "provenance/run_lattice.h"
+#include "provenance/thing.h"
+
+#endif

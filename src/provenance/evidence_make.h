@@ -1,0 +1,46 @@
+/*
+ * evidence_make.h - gathering what one thing's evidence file holds (evidence/evidence.h): from a
+ * home, its runs and the repository.
+ *
+ * A run brings its bundle, its entries, the decisions and memories that are linked with it; a commit
+ * the run that made it; a decision the entry, the key's entry, and the memories it names; a memory
+ * its entries, a proof of state from the newest snapshot that has it, and the decisions it comes
+ * from.
+ */
+#ifndef CX_PROVENANCE_EVIDENCE_MAKE_H
+#define CX_PROVENANCE_EVIDENCE_MAKE_H
+
+#include "evidence/api.h"
+#include "provenance/thing.h"
+
+#define CX_EVIDENCE_EVENTS_MAX 1000 /* of a run, whose entries are put in; else only the seal */
+#define CX_EVIDENCE_BUNDLE_FILE_MAX (UINT32_C(1) << 20) /* a longer file is left to its hash */
+#define CX_EVIDENCE_BUNDLE_MAX (UINT32_C(8) << 20)      /* of all files */
+
+typedef struct cx_evidence_options {
+    int64_t now_ns;
+    /* A signed note of the actor's journal at this point, in the arena; NULL = none is made. */
+    cx_status (*sign)(void *arg, cx_str actor, const cx_journal_point *point, cx_arena *arena,
+                      cx_bytes *out_note, cx_err *err);
+    void *sign_arg;
+    const cx_pubkey *signer; /* named as a claim; NULL = none */
+    cx_str signer_name;
+} cx_evidence_options;
+
+/*
+ * Appends the file.  CX_E_NOT_FOUND "NoEvidence": the thing is not here, or there is nothing to show
+ * for it; CX_E_CONFLICT with the finding's reason: what is here does not hold; CX_E_LIMIT.  The home
+ * must not be written to meanwhile by the caller.
+ */
+CX_RESULT cx_evidence_make(const cx_sources *sources, const cx_thing *thing,
+                           const cx_evidence_options *options, cx_arena *arena, cx_buf *out,
+                           cx_evidence_result *out_result, cx_err *err);
+
+/*
+ * What cortex-verify cannot do: that the bytes shown of each decision are a canonical form of the
+ * trace in its entry.  Adds "CanonicalMismatch" (broken), or takes the sentence about it out of the
+ * result's limits.  For results that were read; borrowed memory as in cx_evidence_check.
+ */
+CX_RESULT cx_evidence_check_traces(cx_evidence_result *result, cx_arena *arena, cx_err *err);
+
+#endif

@@ -1,0 +1,16 @@
+/*
+ * recorder - records in, exactly once; the feed into the index; answers; traces as lattices.
+ *
+ * Knows the ledger and the index, and nothing of HTTP.
+ */
+#ifndef CX_RECORDER_API_H
+#define CX_RECORDER_API_H
+
+#include "recorder/held.h"
+#include "recorder/links.h"
+#include "recorder/node.h"
+#include "recorder/otlp_book.h"
+#include "recorder/recorder.h"
+#include "recorder/reply.h"
+
+#endif

@@ -1,0 +1,244 @@
+/*
+ * lex.c - the lexer of run.md §8, one pass, byte by byte.
+ *
+ *     any       not UTF-8, NUL, > 8192 bytes, > 256 words: C01; controls but TAB, 0x7F: C02
+ *     unquoted  space and TAB end a word; quotes open; '\' takes the next character as it is,
+ * unless that is a metacharacter (C02) or the end (C01); metacharacters: C02; '#' and '~' at the
+ * start of a word: C02 single    literal up to the next quote double    '\' escapes " \ $ ` and is
+ * literal before anything else; bare $ and ` : C02
+ *
+ * What is true of the text as a whole (length, UTF-8, NUL) is decided first.
+ */
+#include "rules/lex.h"
+
+#include "base/api.h"
+
+static const char METACHARACTERS[] = ";&|<>()$`*?[]{}!";
+
+typedef struct lexer {
+    cx_str text;
+    size_t at;
+    char *out; /* words, one behind the other, each terminated */
+    size_t used;
+    size_t start; /* of the word being read */
+    bool in_word;
+    size_t starts[CX_RUN_COMMAND_WORDS_MAX], ends[CX_RUN_COMMAND_WORDS_MAX];
+    size_t count;
+    const char *rule, *why;
+} lexer;
+
+static bool is_meta(char c)
+{
+    return c != 0 && strchr(METACHARACTERS, c) != NULL;
+}
+
+static void refuse(lexer *lex, const char *rule, const char *why)
+{
+    if (lex->rule == NULL) {
+        lex->rule = rule;
+        lex->why = why;
+    }
+}
+
+/* From here on a word is being read, be it an empty one. */
+static void open_word(lexer *lex)
+{
+    if (lex->in_word)
+        return;
+    if (lex->count == CX_RUN_COMMAND_WORDS_MAX) {
+        refuse(lex, "C01", "more than 256 words");
+        return;
+    }
+    lex->in_word = true;
+    lex->start = lex->used;
+}
+
+static void close_word(lexer *lex)
+{
+    if (!lex->in_word)
+        return;
+    lex->in_word = false;
+    lex->starts[lex->count] = lex->start;
+    lex->ends[lex->count] = lex->used;
+    lex->count++;
+    lex->out[lex->used++] = 0;
+}
+
+static void put(lexer *lex, char c)
+{
+    lex->out[lex->used++] = c;
+}
+
+/* Controls mean something to terminals and line readers, wherever they stand. */
+static bool check_byte(lexer *lex, char c)
+{
+    unsigned char byte = (unsigned char)c;
+    if ((byte < 0x20 && byte != '\t') || byte == 0x7F)
+        refuse(lex, "C02", "a control character");
+    return lex->rule == NULL;
+}
+
+static void read_single(lexer *lex)
+{
+    for (lex->at++; lex->at < lex->text.size; lex->at++) {
+        char c = lex->text.data[lex->at];
+        if (!check_byte(lex, c) || c == '\'')
+            return;
+        put(lex, c);
+    }
+    refuse(lex, "C01", "a single quote that is not closed");
+}
+
+static void read_double(lexer *lex)
+{
+    for (lex->at++; lex->at < lex->text.size; lex->at++) {
+        char c = lex->text.data[lex->at];
+        if (!check_byte(lex, c) || c == '"')
+            return;
+        if (c == '$' || c == '`') {
+            refuse(lex, "C02", "$ or ` between double quotes");
+            return;
+        }
+        if (c == '\\' && lex->at + 1 < lex->text.size) {
+            char next = lex->text.data[lex->at + 1];
+            if (next == '"' || next == '\\' || next == '$' || next == '`') {
+                c = next;
+                lex->at++;
+            }
+        }
+        put(lex, c);
+    }
+    refuse(lex, "C01", "a double quote that is not closed");
+}
+
+static void read_escape(lexer *lex)
+{
+    if (lex->at + 1 == lex->text.size) {
+        refuse(lex, "C01", "a backslash at the end");
+        return;
+    }
+    char c = lex->text.data[++lex->at];
+    if (is_meta(c))
+        refuse(lex, "C02", "a metacharacter of shells behind a backslash");
+    else if (check_byte(lex, c))
+        put(lex, c);
+}
+
+static void read_plain(lexer *lex, char c)
+{
+    if (is_meta(c)) {
+        refuse(lex, "C02", "a metacharacter of shells");
+    } else if (c == ' ' || c == '\t') {
+        close_word(lex);
+    } else if (!lex->in_word && (c == '#' || c == '~')) {
+        refuse(lex, "C02", "# or ~ at the start of a word");
+    } else {
+        open_word(lex);
+        if (lex->rule != NULL)
+            return;
+        if (c == '\'')
+            read_single(lex);
+        else if (c == '"')
+            read_double(lex);
+        else if (c == '\\')
+            read_escape(lex);
+        else
+            put(lex, c);
+    }
+}
+
+static void read_all(lexer *lex)
+{
+    if (lex->text.size > CX_RUN_COMMAND_BYTES_MAX) {
+        lex->at = CX_RUN_COMMAND_BYTES_MAX;
+        refuse(lex, "C01", "more than 8192 bytes");
+        return;
+    }
+    lex->at = cx_utf8_valid_prefix(lex->text);
+    if (lex->at < lex->text.size) {
+        refuse(lex, "C01", "bytes that are not UTF-8");
+        return;
+    }
+    const char *nul = lex->text.size == 0 ? NULL : memchr(lex->text.data, 0, lex->text.size);
+    if (nul != NULL) {
+        lex->at = (size_t)(nul - lex->text.data);
+        refuse(lex, "C01", "a NUL byte");
+        return;
+    }
+    for (lex->at = 0; lex->at < lex->text.size && lex->rule == NULL; lex->at++) {
+        char c = lex->text.data[lex->at];
+        if (check_byte(lex, c))
+            read_plain(lex, c);
+        if (lex->rule != NULL)
+            return;
+    }
+    close_word(lex);
+}
+
+/* Lists of the same words twice: with sizes, and as execve takes them. */
+static cx_status make_argv(const cx_str *words, size_t count, cx_arena *arena, cx_run_argv *out,
+                           cx_err *err)
+{
+    cx_str *items = CX_ARENA_ARRAY(arena, cx_str, count + 1);
+    const char **pointers = CX_ARENA_ARRAY(arena, const char *, count + 1);
+    if (items == NULL || pointers == NULL)
+        return cx_fail_nomem(err);
+    for (size_t i = 0; i < count; i++) {
+        items[i] = words[i];
+        pointers[i] = words[i].data;
+    }
+    items[count] = (cx_str){NULL, 0};
+    pointers[count] = NULL;
+    *out = (cx_run_argv){items, pointers, count};
+    return CX_SUCCESS;
+}
+
+cx_status cx_run_lex(cx_str text, cx_arena *arena, cx_run_lexed *out, cx_err *err)
+{
+    cx_str words[CX_RUN_COMMAND_WORDS_MAX];
+    lexer *lex = CX_ARENA_NEW(arena, lexer);
+    if (lex == NULL)
+        return cx_fail_nomem(err);
+    memset(lex, 0, sizeof *lex);
+    lex->text = text;
+    /* No word is longer than what it was read from, and each has an end of its own. */
+    size_t room = text.size > CX_RUN_COMMAND_BYTES_MAX ? 0 : text.size;
+    lex->out = CX_ARENA_ARRAY(arena, char, room + CX_RUN_COMMAND_WORDS_MAX);
+    if (lex->out == NULL)
+        return cx_fail_nomem(err);
+    read_all(lex);
+    memset(out, 0, sizeof *out);
+    if (lex->rule != NULL) {
+        out->rule = lex->rule;
+        out->why = lex->why;
+        out->offset = lex->at > text.size ? text.size : lex->at;
+        return CX_SUCCESS;
+    }
+    for (size_t i = 0; i < lex->count; i++)
+        words[i] = cx_str_from(lex->out + lex->starts[i], lex->ends[i] - lex->starts[i]);
+    return make_argv(words, lex->count, arena, &out->argv, err);
+}
+
+cx_status cx_run_argv_make(const cx_str *words, size_t count, cx_arena *arena, cx_run_argv *out,
+                           cx_err *err)
+{
+    cx_str *copies = CX_ARENA_ARRAY(arena, cx_str, count + 1);
+    if (copies == NULL)
+        return cx_fail_nomem(err);
+    for (size_t i = 0; i < count; i++) {
+        if (words[i].size != 0 && memchr(words[i].data, 0, words[i].size) != NULL)
+            return cx_fail(err, CX_E_FORMAT, "word %zu of a command has a NUL byte in it", i);
+        copies[i] = cx_arena_copy_str(arena, words[i]);
+        if (copies[i].data == NULL)
+            return cx_fail_nomem(err);
+    }
+    return make_argv(copies, count, arena, out, err);
+}
+
+cx_status cx_run_argv_json(const cx_run_argv *argv, cx_arena *arena, cx_json *out, cx_err *err)
+{
+    cx_json_list list = cx_json_list_begin(arena);
+    for (size_t i = 0; i < argv->count; i++)
+        cx_json_list_add(&list, cx_json_make_str(argv->items[i]));
+    return cx_json_list_end_array(&list, out, err);
+}

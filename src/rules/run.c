@@ -1,0 +1,156 @@
+/*
+ * run.c - findings, and JSON as this room reads and writes it.
+ */
+#include "rules/run.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "base/api.h"
+
+void cx_run_findings_init(cx_run_findings *findings, cx_arena *arena)
+{
+    memset(findings, 0, sizeof *findings);
+    findings->arena = arena;
+}
+
+void cx_run_findings_done(cx_run_findings *findings)
+{
+    if (findings->arena != NULL)
+        cx_vec_done(&findings->list, findings->arena->alloc);
+}
+
+cx_str cx_run_text(cx_str text, cx_arena *arena)
+{
+    if (cx_utf8_valid(text))
+        return text;
+    cx_buf out;
+    cx_buf_init(&out, arena->alloc);
+    while (text.size != 0) {
+        size_t good = cx_utf8_valid_prefix(text);
+        cx_buf_add(&out, text.data, good);
+        if (good < text.size)
+            cx_buf_printf(&out, "\\%03o", (unsigned)(uint8_t)text.data[good++]);
+        text = (cx_str){text.data + good, text.size - good};
+    }
+    cx_str copy = out.failed ? (cx_str){NULL, 0} : cx_arena_copy_str(arena, cx_buf_str(&out));
+    cx_buf_done(&out);
+    return copy;
+}
+
+/* A copy that can stand in JSON. */
+static cx_str copy_text(cx_str text, cx_arena *arena)
+{
+    cx_str said = cx_run_text(text, arena);
+    return said.data == text.data && said.data != NULL ? cx_arena_copy_str(arena, text) : said;
+}
+
+static void add(cx_run_findings *findings, const cx_run_finding *finding, const char *format,
+                va_list args)
+{
+    char message[512];
+    cx_run_finding *slot = cx_vec_push(&findings->list, findings->arena->alloc);
+    if (!finding->informs)
+        findings->refusing++;
+    if (slot == NULL) {
+        findings->failed = true;
+        return;
+    }
+    (void)vsnprintf(message, sizeof message, format, args);
+    *slot = *finding;
+    slot->where = copy_text(finding->where.data == NULL ? CX_STR("") : finding->where, findings->arena);
+    slot->detail = copy_text(finding->detail.data == NULL ? CX_STR("") : finding->detail, findings->arena);
+    slot->message = copy_text(cx_str_z(message), findings->arena);
+    if (slot->where.data == NULL || slot->detail.data == NULL || slot->message.data == NULL) {
+        findings->failed = true;
+        findings->list.count--;
+    }
+}
+
+void cx_run_refuse(cx_run_findings *findings, const char *rule, cx_str where, cx_str detail,
+                   const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    add(findings, &(cx_run_finding){rule, where, detail, {NULL, 0}, false}, format, args);
+    va_end(args);
+}
+
+void cx_run_inform(cx_run_findings *findings, const char *rule, cx_str where, cx_str detail,
+                   const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    add(findings, &(cx_run_finding){rule, where, detail, {NULL, 0}, true}, format, args);
+    va_end(args);
+}
+
+bool cx_run_findings_have(const cx_run_findings *findings, const char *rule)
+{
+    for (size_t i = 0; i < findings->list.count; i++) {
+        const cx_run_finding *finding = &findings->list.items[i];
+        if (!finding->informs && strcmp(finding->rule, rule) == 0)
+            return true;
+    }
+    return false;
+}
+
+cx_status cx_run_findings_check(const cx_run_findings *findings, cx_err *err)
+{
+    return findings->failed ? cx_fail_nomem(err) : CX_SUCCESS;
+}
+
+cx_status cx_run_findings_json(const cx_run_findings *findings, cx_arena *arena, cx_json *out,
+                               cx_err *err)
+{
+    cx_json_list array = cx_json_list_begin(arena);
+    CX_TRY(cx_run_findings_check(findings, err));
+    for (size_t i = 0; i < findings->list.count; i++) {
+        const cx_run_finding *finding = &findings->list.items[i];
+        if (finding->informs)
+            continue;
+        cx_json_list object = cx_json_list_begin(arena);
+        cx_json value;
+        cx_json_list_put(&object, CX_STR("rule"), cx_json_make_str(cx_str_z(finding->rule)));
+        cx_json_list_put(&object, CX_STR("path"), cx_json_make_str(finding->where));
+        cx_json_list_put(&object, CX_STR("message"), cx_json_make_str(finding->message));
+        if (finding->detail.size != 0)
+            cx_json_list_put(&object, CX_STR("view"), cx_json_make_str(finding->detail));
+        CX_TRY(cx_json_list_end_object(&object, &value, err));
+        cx_json_list_add(&array, value);
+    }
+    return cx_json_list_end_array(&array, out, err);
+}
+
+cx_status cx_run_json_read(cx_str text, size_t limit_bytes, cx_arena *arena, cx_json *out,
+                           cx_err *err)
+{
+    cx_json_limits limits = CX_JSON_LIMITS_INIT;
+    cx_json_parser parser;
+    limits.depth = CX_RUN_JSON_DEPTH_MAX;
+    limits.bytes = limit_bytes == 0 ? CX_RUN_JSON_BYTES_MAX : limit_bytes;
+    cx_json_parser_init(&parser, arena->alloc, &limits);
+    cx_status status = cx_json_parse(&parser, text, arena, out, err);
+    cx_json_parser_done(&parser);
+    return status;
+}
+
+cx_status cx_run_json_write(cx_buf *out, const cx_json *value, cx_err *err)
+{
+    CX_TRY(cx_json_write_pretty(out, value, 0, err));
+    cx_buf_add_byte(out, '\n');
+    return cx_buf_check(out, err);
+}
+
+void cx_run_time_text(int64_t ns, char out[28])
+{
+    int64_t seconds = ns / 1000000000, rest = ns % 1000000000;
+    if (rest < 0) {
+        rest += 1000000000;
+        seconds--;
+    }
+    cx_civil_time time = cx_civil_of_seconds(seconds);
+    (void)snprintf(out, 28, "%04u-%02u-%02uT%02u:%02u:%02u.%06uZ", (unsigned)time.date.year % 10000,
+                   time.date.month % 100, time.date.day % 100, time.hour % 100, time.minute % 100,
+                   time.second % 100, (unsigned)(rest / 1000) % 1000000);
+}

@@ -1,0 +1,208 @@
+/*
+ * tests_report_tap.c - the Test Anything Protocol, versions 13 and 14, with subtests.
+ *
+ *     TAP version 13
+ *     # Subtest: parent                   comments say nothing
+ *         ok 1 - child                    a subtest is four spaces further in, with a plan of its
+ * own 1..1 ok 1 - parent                       the point that the subtests belong to
+ *       ---                               two spaces further in: YAML, up to its "..."
+ *       ...
+ *     not ok 2 - other # TODO reason      SKIP and TODO: skipped, whatever is before them
+ *     1..2
+ *
+ *   I1  Each level has exactly one plan, and as many points as it says.  Numbers of points are not
+ *       compared: node gives them wrongly when there are several files.
+ */
+#include <string.h>
+
+#include "rules/tests_report_parts.h"
+
+typedef struct level {
+    bool planned;
+    uint32_t plan, points;
+    bool open;    /* subtests wait for their point */
+    size_t first; /* test that is below this level's next point, when `open` */
+} level;
+
+typedef struct tap {
+    cx_tests_reader *r;
+    level levels[CX_TESTS_DEPTH_MAX];
+    size_t depth;     /* of the level that is read */
+    bool after_point; /* YAML may follow */
+} tap;
+
+static size_t spaces(cx_str line)
+{
+    size_t count = 0;
+    while (count < line.size && line.data[count] == ' ')
+        count++;
+    return count;
+}
+
+static cx_str behind(cx_str text, size_t count)
+{
+    return cx_str_from(text.data + count, text.size - count);
+}
+
+static cx_str trimmed(cx_str text)
+{
+    while (text.size != 0 && (text.data[0] == ' ' || text.data[0] == '\t'))
+        text = behind(text, 1);
+    while (text.size != 0 && (text.data[text.size - 1] == ' ' || text.data[text.size - 1] == '\t'))
+        text.size--;
+    return text;
+}
+
+static bool starts_folded(cx_str text, const char *lower)
+{
+    for (size_t i = 0; lower[i] != 0; i++) {
+        if (i == text.size)
+            return false;
+        char c = text.data[i];
+        if ((c >= 'A' && c <= 'Z' ? c + ('a' - 'A') : c) != lower[i])
+            return false;
+    }
+    return true;
+}
+
+static cx_status check_plan(tap *t, const level *l)
+{
+    if (l->open)
+        return cx_tests_wrong(t->r, "subtests end without the point that they belong to");
+    if (!l->planned)
+        return cx_tests_wrong(t->r, "there is no plan (1..N) for the tests above");
+    if (l->plan != l->points)
+        return cx_tests_wrong(t->r, "the plan says %u, and the number of tests is %u", l->plan,
+                              l->points);
+    return CX_SUCCESS;
+}
+
+/* Goes to the level of a line. */
+static cx_status enter(tap *t, size_t depth)
+{
+    for (; t->depth > depth; t->depth--)
+        CX_TRY(check_plan(t, &t->levels[t->depth]));
+    if (depth == t->depth)
+        return CX_SUCCESS;
+    level *above = &t->levels[t->depth];
+    if (depth != t->depth + 1 || depth >= CX_TESTS_DEPTH_MAX)
+        return cx_tests_wrong(t->r, "it is %zu levels too far in", depth - t->depth);
+    if (above->open)
+        return cx_tests_wrong(t->r, "subtests begin before those above have their point");
+    above->open = true;
+    above->first = t->r->tests.count;
+    t->levels[++t->depth] = (level){0};
+    return CX_SUCCESS;
+}
+
+/* The description up to an unescaped " #", and what is behind that. */
+static cx_str split_directive(cx_str text, cx_str *out_directive)
+{
+    *out_directive = cx_str_from(NULL, 0);
+    for (size_t i = 0; i < text.size; i++) {
+        if (text.data[i] == '\\' && i + 1 < text.size) {
+            i++;
+            continue;
+        }
+        if (text.data[i] == '#' && (i == 0 || text.data[i - 1] == ' ')) {
+            *out_directive = trimmed(behind(text, i + 1));
+            text.size = i;
+        }
+    }
+    return trimmed(text);
+}
+
+static cx_status read_point(tap *t, cx_str text, bool ok)
+{
+    cx_str directive;
+    level *l = &t->levels[t->depth];
+    text = trimmed(text);
+    size_t digits = 0;
+    while (digits < text.size && text.data[digits] >= '0' && text.data[digits] <= '9')
+        digits++;
+    if (digits != 0 && (digits == text.size || text.data[digits] == ' '))
+        text = trimmed(behind(text, digits));
+    if (cx_str_starts(text, CX_STR("- ")))
+        text = behind(text, 2);
+    cx_str name = split_directive(text, &directive);
+    bool skipped = starts_folded(directive, "skip") || starts_folded(directive, "todo");
+    cx_tests_state state = skipped ? CX_TEST_SKIPPED : ok ? CX_TEST_PASSED : CX_TEST_FAILED;
+    if (name.size == 0)
+        name = CX_STR("(no name)");
+    l->points++;
+    t->after_point = true;
+    if (!l->open)
+        return cx_tests_add(t->r, CX_STR(""), "", name, state);
+    l->open = false;
+    CX_TRY(cx_tests_group(t->r, l->first, name));
+    /* It is no test, but it can fail when all below it passed. */
+    return state == CX_TEST_FAILED ? cx_tests_add(t->r, CX_STR(""), "", name, state) : CX_SUCCESS;
+}
+
+static cx_status read_plan(tap *t, cx_str text)
+{
+    cx_str directive;
+    level *l = &t->levels[t->depth];
+    cx_str count = split_directive(text, &directive);
+    if (l->planned)
+        return cx_tests_wrong(t->r, "there is a second plan");
+    if (!cx_tests_number(count, &l->plan))
+        return cx_tests_wrong(t->r, "the plan has no number of tests");
+    l->planned = true;
+    return CX_SUCCESS;
+}
+
+static cx_status skip_yaml(tap *t, size_t indent)
+{
+    cx_str line;
+    size_t start = t->r->line;
+    while (cx_tests_line(t->r, &line))
+        if (spaces(line) == indent && cx_str_is(behind(line, indent), "..."))
+            return CX_SUCCESS;
+    return cx_tests_wrong(t->r, "the block that line %zu begins has no end", start);
+}
+
+static cx_status read_statement(tap *t, cx_str text)
+{
+    if (cx_str_is(text, "ok") || cx_str_starts(text, CX_STR("ok ")))
+        return read_point(t, behind(text, 2), true);
+    if (cx_str_is(text, "not ok") || cx_str_starts(text, CX_STR("not ok ")))
+        return read_point(t, behind(text, 6), false);
+    if (cx_str_starts(text, CX_STR("1..")))
+        return read_plan(t, behind(text, 3));
+    if (starts_folded(text, "bail out!"))
+        return cx_tests_wrong(t->r, "the run bailed out");
+    if (cx_str_starts(text, CX_STR("pragma ")))
+        return CX_SUCCESS;
+    return cx_tests_wrong(t->r, "'%.*s' is no line of TAP", cx_tests_shown(text), text.data);
+}
+
+static cx_status read_line(tap *t, cx_str line)
+{
+    size_t indent = spaces(line);
+    cx_str text = behind(line, indent);
+    bool may_be_yaml = t->after_point;
+    t->after_point = false;
+    if (text.size == 0 || text.data[0] == '#')
+        return CX_SUCCESS;
+    if (may_be_yaml && indent == 4 * t->depth + 2 && cx_str_is(text, "---"))
+        return skip_yaml(t, indent);
+    if (indent % 4 != 0)
+        return cx_tests_wrong(t->r, "it begins with %zu spaces, which is no level of subtests",
+                              indent);
+    CX_TRY(enter(t, indent / 4));
+    return read_statement(t, text);
+}
+
+cx_status cx_tests_read_tap(cx_tests_reader *r)
+{
+    cx_str line = {NULL, 0};
+    tap t = {.r = r};
+    if (!cx_tests_line(r, &line) ||
+        !(cx_str_is(line, "TAP version 13") || cx_str_is(line, "TAP version 14")))
+        return cx_tests_wrong(r, "it does not begin with 'TAP version 13' or 14");
+    while (cx_tests_line(r, &line))
+        CX_TRY(read_line(&t, line));
+    CX_TRY(enter(&t, 0));
+    return check_plan(&t, &t.levels[0]);
+}

@@ -1,0 +1,482 @@
+/*
+ * sandbox_args.c - the command line of a sandboxed program, and its environment (run.md §1 R4,
+ * §16).
+ *
+ * What is shown of the file system, in this order: the system, read-only; an empty /tmp, home, /dev
+ * and /proc; then what the run shows and hides, outer paths before inner ones, so that the more
+ * exact statement holds.  The root itself is read-only at the end.
+ */
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "os/api.h"
+#include "sandbox/sandbox_internal.h"
+
+/* --- lists of words -----------------------------------------------------------------------------
+ */
+
+void cx_sandbox_words_init(words *w, cx_arena *arena)
+{
+    *w = (words){.arena = arena};
+}
+
+void cx_sandbox_words_done(words *w)
+{
+    cx_vec_done(&w->list, w->arena->alloc);
+}
+
+void cx_sandbox_word(words *w, const char *word)
+{
+    const char **slot = word == NULL ? NULL : cx_vec_push(&w->list, w->arena->alloc);
+    if (slot == NULL)
+        w->failed = true;
+    else
+        *slot = word;
+}
+
+void cx_sandbox_wordf(words *w, const char *format, ...)
+{
+    char text[64];
+    va_list args, again;
+    va_start(args, format);
+    va_copy(again, args);
+    int size = vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    char *copy = size < 0 ? NULL : CX_ARENA_ARRAY(w->arena, char, (size_t)size + 1);
+    if (copy != NULL)
+        (void)vsnprintf(copy, (size_t)size + 1, format, again);
+    va_end(again);
+    cx_sandbox_word(w, copy);
+}
+
+cx_status cx_sandbox_words_end(words *w, const char *const **out, cx_err *err)
+{
+    const char **list = CX_ARENA_ARRAY(w->arena, const char *, w->list.count + 1);
+    if (list == NULL || w->failed)
+        return cx_fail_nomem(err);
+    if (w->list.count != 0)
+        memcpy(list, w->list.items, w->list.count * sizeof *list);
+    list[w->list.count] = NULL;
+    *out = list;
+    return CX_SUCCESS;
+}
+
+static void word2(words *w, const char *option, const char *a)
+{
+    cx_sandbox_word(w, option);
+    cx_sandbox_word(w, a);
+}
+
+static void word3(words *w, const char *option, const char *a, const char *b)
+{
+    word2(w, option, a);
+    cx_sandbox_word(w, b);
+}
+
+/* --- the system ---------------------------------------------------------------------------------
+ */
+
+static const char *const system_folders[] = {"/bin",   "/sbin",  "/lib",
+                                             "/lib32", "/lib64", "/libx32"};
+
+/* Of /etc only what programs need and everybody may read. */
+static const char *const etc[] = {
+    "alternatives",
+    "bash.bashrc",
+    "ca-certificates",
+    "ca-certificates.conf",
+    "debian_version",
+    "fonts",
+    "group",
+    "host.conf",
+    "inputrc",
+    "ld.so.cache",
+    "ld.so.conf",
+    "ld.so.conf.d",
+    "localtime",
+    "magic",
+    "mime.types",
+    "nsswitch.conf",
+    "os-release",
+    "passwd",
+    "perl",
+    "pki",
+    "protocols",
+    "python3",
+    "rpc",
+    "services",
+    "ssl/certs",
+    "ssl/openssl.cnf",
+    "terminfo",
+    "timezone",
+    "xattr.conf",
+};
+static const char *const etc_online[] = {"gai.conf", "hosts", "resolv.conf"};
+
+/* Kept out even where /usr shows it. */
+static bool is_below(const char *path, const char *folder)
+{
+    size_t size = strlen(folder);
+    return strncmp(path, folder, size) == 0 && (path[size] == '/' || path[size] == 0);
+}
+
+static void show_etc(words *w, const char *const *names, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        cx_str path = cx_arena_printf(w->arena, "/etc/%s", names[i]);
+        word3(w, "--ro-bind-try", path.data, path.data);
+    }
+}
+
+static cx_status show_system(words *w, bool network, cx_err *err)
+{
+    word3(w, "--ro-bind", "/usr", "/usr");
+    for (size_t i = 0; i < CX_COUNT_OF(system_folders); i++) {
+        const char *path = system_folders[i];
+        cx_facts facts;
+        if (cx_failed(cx_path_facts(path, false, &facts, NULL)))
+            continue;
+        if (facts.kind != CX_FILE_LINK) {
+            word3(w, "--ro-bind", path, path);
+            continue;
+        }
+        cx_buf target;
+        cx_buf_init(&target, w->arena->alloc);
+        cx_file root = CX_FILE_NONE;
+        cx_status status = cx_folder_open("/", &root, err);
+        if (!cx_failed(status))
+            status = cx_folder_read_link(root, path + 1, &target, err);
+        cx_folder_close(root);
+        if (!cx_failed(status))
+            word3(w, "--symlink", cx_arena_copy_str(w->arena, cx_buf_str(&target)).data, path);
+        cx_buf_done(&target);
+        CX_TRY(status);
+    }
+    show_etc(w, etc, CX_COUNT_OF(etc));
+    if (network)
+        show_etc(w, etc_online, CX_COUNT_OF(etc_online));
+    return CX_SUCCESS;
+}
+
+/* --- what the run shows and hides ----------------------------------------------------------------
+ */
+
+typedef enum view { VIEW_HIDE, VIEW_READ, VIEW_WRITE } view;
+
+typedef struct place {
+    const char *path;
+    const char *source; /* what is shown there: the same, or a copy */
+    view as;
+    size_t order; /* of saying: later holds where paths are the same */
+} place;
+
+typedef struct places {
+    cx_arena *arena;
+    CX_VEC(place) list;
+    bool failed;
+} places;
+
+static void put_copy(places *all, const char *path, const char *source, view as)
+{
+    place *slot = path == NULL ? NULL : cx_vec_push(&all->list, all->arena->alloc);
+    if (slot == NULL)
+        all->failed |= path != NULL;
+    else
+        *slot = (place){path, source, as, all->list.count};
+}
+
+static void put(places *all, const char *path, view as)
+{
+    put_copy(all, path, path, as);
+}
+
+/* A folder above another sorts before it. */
+static int by_path(const void *a, const void *b)
+{
+    const place *x = a, *y = b;
+    int order = strcmp(x->path, y->path);
+    return order != 0 ? order : (x->order > y->order) - (x->order < y->order);
+}
+
+static cx_status find_places(const cx_sandbox *box, const cx_sandbox_spec *spec, places *all,
+                             cx_err *err)
+{
+    const cx_sandbox_options *options = &box->inner->options;
+    for (size_t i = 0; i < options->read_count; i++)
+        put(all, options->read[i], VIEW_READ);
+    for (size_t i = 0; i < options->trusted_count; i++)
+        if (!is_below(options->trusted[i], "/usr") && !is_below(options->trusted[i], "/bin"))
+            put(all, options->trusted[i], VIEW_READ);
+    for (size_t i = 0; i < options->hide_count; i++)
+        put(all, options->hide[i], VIEW_HIDE);
+    for (size_t i = 0; i < spec->bind_count; i++)
+        put(all, spec->binds[i].path, spec->binds[i].writable ? VIEW_WRITE : VIEW_READ);
+    if (spec->git != NULL) {
+        put(all, spec->git->common_dir, VIEW_READ);
+        if (!spec->read_only && spec->git->git_dir_copy != NULL) {
+            put_copy(all, spec->git->git_dir, spec->git->git_dir_copy, VIEW_WRITE);
+            put(all, spec->git->object_dir, VIEW_WRITE);
+            if (spec->git->ref_dir_copy != NULL)
+                put_copy(all, spec->git->ref_dir, spec->git->ref_dir_copy, VIEW_WRITE);
+        }
+    }
+    put(all, spec->worktree, spec->read_only ? VIEW_READ : VIEW_WRITE);
+    if (all->failed)
+        return cx_fail_nomem(err);
+    for (size_t i = 0; i < all->list.count; i++)
+        if (all->list.items[i].path[0] != '/')
+            return cx_fail(err, CX_E_USAGE,
+                           "'%s' is not absolute: a sandbox shows paths as they are",
+                           all->list.items[i].path);
+    if (all->list.count != 0)
+        qsort(all->list.items, all->list.count, sizeof *all->list.items, by_path);
+    return CX_SUCCESS;
+}
+
+/* Whether something is shown that `path` lies in, so that it would be seen. */
+static bool is_seen(const places *all, const char *path)
+{
+    bool seen = is_below(path, "/usr");
+    for (size_t i = 0; i < all->list.count && !seen; i++)
+        seen = all->list.items[i].as != VIEW_HIDE && is_below(path, all->list.items[i].path) &&
+               strcmp(path, all->list.items[i].path) != 0;
+    return seen;
+}
+
+static void show_places(words *w, const places *all)
+{
+    for (size_t i = 0; i < all->list.count; i++) {
+        const place *at = &all->list.items[i];
+        cx_facts facts;
+        if (at->as == VIEW_WRITE)
+            word3(w, "--bind", at->source, at->path);
+        else if (at->as == VIEW_READ)
+            word3(w, "--ro-bind", at->source, at->path);
+        else if (is_seen(all, at->path) && !cx_failed(cx_path_facts(at->path, true, &facts, NULL)))
+            word2(w, "--tmpfs", at->path);
+    }
+}
+
+/* --- the command line ----------------------------------------------------------------------------
+ */
+
+static const char *cwd_of(const cx_sandbox_spec *spec)
+{
+    return spec->cwd != NULL ? spec->cwd : spec->worktree != NULL ? spec->worktree : "/";
+}
+
+static cx_status add_bwrap(words *w, const cx_sandbox *box, const cx_sandbox_spec *spec,
+                           const places *all, uint64_t tmp_bytes, cx_err *err)
+{
+    /* Not --die-with-parent: bubblewrap killed half way leaves its other half waiting for it, or
+     * going on by itself.  The stage ends when we do (sandbox.c, I4), and bubblewrap with it. */
+    static const char *const always[] = {"--unshare-user", "--unshare-pid",        "--unshare-ipc",
+                                         "--unshare-uts",  "--unshare-cgroup-try", "--as-pid-1",
+                                         "--new-session"};
+    cx_sandbox_word(w, box->inner->bwrap);
+    for (size_t i = 0; i < CX_COUNT_OF(always); i++)
+        cx_sandbox_word(w, always[i]);
+    if (!spec->network)
+        cx_sandbox_word(w, "--unshare-net");
+    word2(w, "--cap-drop", "ALL");
+    word2(w, "--hostname", "sandbox");
+    CX_TRY(show_system(w, spec->network, err));
+    word2(w, "--proc", "/proc");
+    /* Root of the machine owns these and needs no capability to write them. */
+    static const char *const kernel[] = {"/proc/sys", "/proc/sysrq-trigger", "/proc/fs"};
+    for (size_t i = 0; i < CX_COUNT_OF(kernel); i++)
+        word3(w, "--ro-bind-try", kernel[i], kernel[i]);
+    word2(w, "--dev", "/dev");
+    static const char *const empty[] = {"/tmp", "/home"};
+    for (size_t i = 0; i < CX_COUNT_OF(empty); i++) {
+        if (tmp_bytes != UINT64_MAX) {
+            cx_sandbox_word(w, "--size");
+            cx_sandbox_wordf(w, "%" PRIu64, tmp_bytes);
+        }
+        word2(w, "--tmpfs", empty[i]);
+    }
+    word2(w, "--dir", SANDBOX_HOME);
+    word3(w, "--ro-bind", box->inner->program, SANDBOX_STAGE_PATH);
+    show_places(w, all);
+    word2(w, "--remount-ro", "/");
+    word2(w, "--chdir", cwd_of(spec));
+    cx_sandbox_word(w, "--");
+    cx_sandbox_word(w, SANDBOX_STAGE_PATH);
+    return CX_SUCCESS;
+}
+
+/* What Landlock leaves: inside mounts all may be read; without them only the system and what is
+ * shown. */
+static void add_landlock(words *w, const char *own_program, const places *all, bool mounts,
+                         const cx_sandbox_places *at)
+{
+    static const char *const devices[] = {"/dev/null",   "/dev/zero",    "/dev/full",
+                                          "/dev/random", "/dev/urandom", "/dev/tty"};
+    cx_sandbox_word(w, "--landlock");
+    /* Also by themselves: an opened program is reached through the mounts outside. */
+    word2(w, "--read", "/usr");
+    for (size_t i = 0; i < CX_COUNT_OF(system_folders); i++)
+        word2(w, "--read", system_folders[i]);
+    if (mounts) {
+        word2(w, "--read", "/");
+        word2(w, "--write", "/dev");
+        word2(w, "--write", "/home");
+    } else {
+        word2(w, "--read", "/proc");
+        word2(w, "--read", own_program); /* it does the work of scripts */
+        for (size_t i = 0; i < CX_COUNT_OF(etc); i++)
+            word2(w, "--read", cx_arena_printf(w->arena, "/etc/%s", etc[i]).data);
+        for (size_t i = 0; i < CX_COUNT_OF(devices); i++)
+            word2(w, "--write", devices[i]);
+        word2(w, "--write", at->home);
+    }
+    word2(w, "--write", at->tmp);
+    for (size_t i = 0; i < all->list.count; i++)
+        if (all->list.items[i].as != VIEW_HIDE)
+            word2(w, all->list.items[i].as == VIEW_WRITE ? "--write" : "--read",
+                  all->list.items[i].path);
+}
+
+static uint64_t finite(uint64_t value)
+{
+    return value == UINT64_MAX ? 0 : value;
+}
+
+/* Our own program, built with a sanitizer, keeps books over terabytes that are never touched. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define OWN_PROGRAM_IS_VAST true
+#elif defined(__has_feature)
+#define OWN_PROGRAM_IS_VAST                                                 \
+    (__has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || \
+     __has_feature(memory_sanitizer))
+#else
+#define OWN_PROGRAM_IS_VAST false
+#endif
+
+static void add_stage(words *w, const cx_sandbox *box, const cx_sandbox_spec *spec, unsigned layers,
+                      const places *all, const cx_sandbox_places *at)
+{
+    cx_sandbox_limits limits = cx_sandbox_limits_of(box, spec);
+    bool mounts = (layers & CX_SANDBOX_FILES) != 0;
+    const char *program = spec->path != NULL ? spec->path : spec->argv[0];
+    if (OWN_PROGRAM_IS_VAST && strcmp(program, cx_sandbox_program(box, spec)) == 0)
+        limits.memory_bytes = UINT64_MAX;
+    cx_sandbox_word(w, CX_SANDBOX_STAGE);
+    if (mounts)
+        cx_sandbox_word(w, "--alone");
+    if ((layers & CX_SANDBOX_SECCOMP) != 0)
+        cx_sandbox_word(w, "--filter");
+    if (spec->network)
+        cx_sandbox_word(w, "--online");
+    if (spec->executable != CX_FILE_NONE)
+        cx_sandbox_word(w, "--opened");
+    if ((layers & CX_SANDBOX_LANDLOCK) != 0)
+        add_landlock(w, box->inner->program, all, mounts, at);
+    cx_sandbox_word(w, "--limits");
+    cx_sandbox_wordf(w, "%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64,
+                     finite(limits.cpu_seconds), finite(limits.processes),
+                     finite(limits.file_bytes), finite(limits.open_files),
+                     finite(limits.memory_bytes));
+    word2(w, "--program", program);
+    cx_sandbox_word(w, "--");
+    for (size_t i = 0; spec->argv[i] != NULL; i++)
+        cx_sandbox_word(w, spec->argv[i]);
+}
+
+cx_status cx_sandbox_args(const cx_sandbox *box, const cx_sandbox_spec *spec, unsigned layers,
+                          const cx_sandbox_places *at, cx_arena *arena, const char *const **out,
+                          cx_err *err)
+{
+    words w;
+    places all = {.arena = arena};
+    cx_sandbox_words_init(&w, arena);
+    cx_status status;
+    CX_GO(status, find_places(box, spec, &all, err));
+    if ((layers & CX_SANDBOX_FILES) != 0)
+        CX_GO(status,
+              add_bwrap(&w, box, spec, &all, cx_sandbox_limits_of(box, spec).tmp_bytes, err));
+    else
+        cx_sandbox_word(&w, box->inner->program);
+    add_stage(&w, box, spec, layers, &all, at);
+    status = cx_sandbox_words_end(&w, out, err);
+done:
+    cx_vec_done(&all.list, arena->alloc);
+    cx_sandbox_words_done(&w);
+    return status;
+}
+
+/* --- the environment (R4) ------------------------------------------------------------------------
+ */
+
+static size_t name_size(const char *variable)
+{
+    const char *end = strchr(variable, '=');
+    return end == NULL ? strlen(variable) : (size_t)(end - variable);
+}
+
+/* The first who sets a name is heard: those of R4 cannot be changed by others. */
+static void set(words *w, const char *variable)
+{
+    size_t size = variable == NULL ? 0 : name_size(variable);
+    for (size_t i = 0; variable != NULL && i < w->list.count; i++)
+        if (name_size(w->list.items[i]) == size && memcmp(w->list.items[i], variable, size) == 0)
+            return;
+    cx_sandbox_word(w, variable);
+}
+
+static void setf(words *w, const char *name, const char *value)
+{
+    if (value != NULL)
+        set(w, cx_arena_printf(w->arena, "%s=%s", name, value).data);
+}
+
+static int by_text(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+cx_status cx_sandbox_env(const cx_sandbox *box, const cx_sandbox_spec *spec,
+                         const cx_sandbox_places *at, cx_arena *arena, const char *const **out,
+                         cx_err *err)
+{
+    const cx_sandbox_options *options = &box->inner->options;
+    words w;
+    cx_sandbox_words_init(&w, arena);
+    setf(&w, "PATH", box->inner->path_env);
+    set(&w, "LANG=C.UTF-8");
+    set(&w, "LC_ALL=C.UTF-8");
+    setf(&w, "HOME", at->home);
+    setf(&w, "TMPDIR", at->tmp);
+    set(&w, "PYTHONDONTWRITEBYTECODE=1");
+    setf(&w, "CORTEX_RUN_ID", spec->run_id);
+    setf(&w, "CORTEX_TASK_ID", spec->task_id);
+    if (spec->git != NULL && spec->git->object_dir != NULL && !spec->read_only) {
+        setf(&w, "GIT_OBJECT_DIRECTORY", spec->git->object_dir);
+        set(&w, cx_arena_printf(arena, "GIT_ALTERNATE_OBJECT_DIRECTORIES=%s/objects",
+                                spec->git->common_dir)
+                    .data);
+        /* The logs of references are the repository's, which is read-only; so is its gc. */
+        set(&w, "GIT_CONFIG_COUNT=4");
+        set(&w, "GIT_CONFIG_KEY_0=core.logAllRefUpdates");
+        set(&w, "GIT_CONFIG_VALUE_0=false");
+        set(&w, "GIT_CONFIG_KEY_1=gc.auto");
+        set(&w, "GIT_CONFIG_VALUE_1=0");
+        /* An index of one file, which the governor can read. */
+        set(&w, "GIT_CONFIG_KEY_2=core.splitIndex");
+        set(&w, "GIT_CONFIG_VALUE_2=false");
+        set(&w, "GIT_CONFIG_KEY_3=core.fsmonitor");
+        set(&w, "GIT_CONFIG_VALUE_3=false");
+    }
+    for (size_t i = 0; spec->env != NULL && spec->env[i] != NULL; i++)
+        set(&w, spec->env[i]);
+    for (size_t i = 0; i < options->env_name_count; i++)
+        setf(&w, options->env_names[i], getenv(options->env_names[i]));
+    if (w.list.count != 0)
+        qsort(w.list.items, w.list.count, sizeof *w.list.items, by_text);
+    cx_status status = cx_sandbox_words_end(&w, out, err);
+    cx_sandbox_words_done(&w);
+    return status;
+}

@@ -1,0 +1,90 @@
+/*
+ * sandbox_internal.h - what the files of the sandbox share.
+ *
+ * A start is the command line of bubblewrap, which ends with that of the stage, which ends with the
+ * program's.  Descriptors that go all the way in have these numbers there:
+ */
+#ifndef CX_SANDBOX_SANDBOX_INTERNAL_H
+#define CX_SANDBOX_SANDBOX_INTERNAL_H
+
+#include "sandbox/sandbox.h"
+
+#define STAGE_REPORT 10  /* the stage's report; the program does not get it */
+#define STAGE_FILTER 11  /* of seccomp */
+#define STAGE_PROGRAM 12 /* the opened program */
+#define STAGE_CONTROL 13 /* a byte: ask it to end; the end: we are gone */
+
+#define SANDBOX_HOME "/home/agent"
+#define SANDBOX_STAGE_PATH "/run/cortex" /* our program, inside */
+
+/* What the stage tells, as bytes in a file of memory; all zero: it was never reached. */
+typedef struct cx_sandbox_report {
+    uint32_t magic; /* STAGE_MAGIC */
+    uint32_t layers;
+    int32_t exec_errno; /* the program could not be executed */
+    int32_t landlock_abi;
+    char trouble[480]; /* a layer could not be applied: why; terminated */
+} cx_sandbox_report;
+
+#define STAGE_MAGIC UINT32_C(0x43585342)
+
+typedef struct cx_sandbox_inner {
+    cx_arena arena;
+    cx_sandbox_options options;         /* all text copied */
+    const char *bwrap;                  /* NULL = none */
+    const char *program;                /* ours */
+    const char *path_env;               /* PATH inside */
+    cx_file filter[2];                  /* without and with network; CX_FILE_NONE = no seccomp */
+    struct cx_sandbox_cgroups *cgroups; /* NULL = none */
+} cx_sandbox_inner;
+
+/* A list of words that ends with NULL; memory running out is said at the end. */
+typedef struct words {
+    cx_arena *arena;
+    CX_VEC(const char *) list;
+    bool failed;
+} words;
+
+void cx_sandbox_words_init(words *w, cx_arena *arena);
+void cx_sandbox_words_done(words *w);
+void cx_sandbox_word(words *w, const char *word); /* borrowed */
+void cx_sandbox_wordf(words *w, const char *format, ...) CX_PRINTF(2, 3);
+CX_RESULT cx_sandbox_words_end(words *w, const char *const **out, cx_err *err);
+
+/* The limits of a start: spec over options over defaults; UINT64_MAX = none. */
+cx_sandbox_limits cx_sandbox_limits_of(const cx_sandbox *box, const cx_sandbox_spec *spec);
+
+/* Where the program's home and temporary folder are. */
+typedef struct cx_sandbox_places {
+    const char *home;
+    const char *tmp;
+} cx_sandbox_places;
+
+/* sandbox_args.c: the whole command line, and the environment ("NAME=value", sorted). */
+CX_RESULT cx_sandbox_args(const cx_sandbox *box, const cx_sandbox_spec *spec, unsigned layers,
+                          const cx_sandbox_places *places, cx_arena *arena, const char *const **out,
+                          cx_err *err);
+CX_RESULT cx_sandbox_env(const cx_sandbox *box, const cx_sandbox_spec *spec,
+                         const cx_sandbox_places *places, cx_arena *arena, const char *const **out,
+                         cx_err *err);
+
+/* sandbox_filter.c: the deny list of §16 as a file of memory; CX_E_UNSUPPORTED without libseccomp.
+ */
+CX_RESULT cx_sandbox_filter_make(bool network, cx_file *out, cx_err *err);
+
+/* sandbox_cgroup.c */
+typedef struct cx_sandbox_cgroups cx_sandbox_cgroups;
+typedef struct cx_sandbox_group { /* of one start */
+    char *paths[2];
+    cx_file join[2];
+    size_t count;
+} cx_sandbox_group;
+
+/* Finds where groups with limits of memory and processes may be made; *why otherwise. */
+CX_RESULT cx_sandbox_cgroups_open(cx_arena *arena, cx_sandbox_cgroups **out, const char **why,
+                                  cx_err *err);
+CX_RESULT cx_sandbox_group_make(const cx_sandbox_cgroups *groups, const cx_sandbox_limits *limits,
+                                cx_sandbox_group *out, cx_err *err);
+void cx_sandbox_group_end(cx_sandbox_group *group);
+
+#endif

@@ -1,0 +1,138 @@
+/*
+ * sandbox_stage.c - the program that bubblewrap starts inside (run.md §16): ours, once more.
+ *
+ *     cortex sandbox-stage [--alone] [--landlock] [--filter] [--online] [--opened] --limits
+ * A,B,C,D,E
+ *                          [--write PATH].. [--read PATH].. --program PATH -- ARGV..
+ *
+ * It divides in two: one half watches, so that a program can be asked to end and nothing outlives
+ * it; the other restricts itself by Landlock and seccomp, sets limits, tells what it did, and
+ * becomes the program.
+ *
+ *   I1  What it was asked to apply and could not, ends it: the program is never started with less.
+ *   I2  The program inherits 0, 1 and 2 only; the report cannot be written by it.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "os/api.h"
+#include "sandbox/sandbox_internal.h"
+
+enum { PATHS_MAX = 256, EXIT_STAGE = 125 };
+
+typedef struct stage {
+    bool alone, landlock, filter, online, opened;
+    cx_spawn_limits limits;
+    bool limited;
+    cx_confine_path paths[PATHS_MAX];
+    size_t path_count;
+    const char *program;
+    char **argv;
+    cx_sandbox_report report;
+} stage;
+
+static bool read_limits(const char *text, cx_spawn_limits *out)
+{
+    uint64_t *const all[] = {&out->cpu_seconds, &out->processes, &out->file_bytes, &out->open_files,
+                             &out->memory_bytes};
+    for (size_t i = 0; i < CX_COUNT_OF(all); i++) {
+        char *end = NULL;
+        *all[i] = strtoull(text, &end, 10);
+        if (end == text || *end != (i + 1 < CX_COUNT_OF(all) ? ',' : 0))
+            return false;
+        text = end + 1;
+    }
+    return true;
+}
+
+static bool read_arguments(stage *s, int argc, char **argv)
+{
+    for (int i = 0; i < argc; i++) {
+        const char *name = argv[i];
+        if (strcmp(name, "--") == 0) {
+            s->argv = argv + i + 1;
+            return i + 1 < argc && s->program != NULL && s->limited;
+        }
+        bool *flag = strcmp(name, "--alone") == 0      ? &s->alone
+                     : strcmp(name, "--landlock") == 0 ? &s->landlock
+                     : strcmp(name, "--filter") == 0   ? &s->filter
+                     : strcmp(name, "--online") == 0   ? &s->online
+                     : strcmp(name, "--opened") == 0   ? &s->opened
+                                                       : NULL;
+        if (flag != NULL) {
+            *flag = true;
+            continue;
+        }
+        if (++i == argc)
+            return false;
+        bool writes = strcmp(name, "--write") == 0;
+        if (strcmp(name, "--program") == 0)
+            s->program = argv[i];
+        else if (strcmp(name, "--limits") == 0)
+            s->limited = read_limits(argv[i], &s->limits);
+        else if ((writes || strcmp(name, "--read") == 0) && s->path_count < PATHS_MAX)
+            s->paths[s->path_count++] = (cx_confine_path){argv[i], writes};
+        else
+            return false;
+    }
+    return false;
+}
+
+static void tell(const stage *s)
+{
+    const cx_io *io = cx_io_system();
+    (void)io->pwrite(io, STAGE_REPORT, &s->report, sizeof s->report, 0);
+}
+
+static _Noreturn void stop(stage *s, const char *what, const cx_err *err)
+{
+    (void)snprintf(s->report.trouble, sizeof s->report.trouble, "%s: %s", what, err->message);
+    tell(s);
+    (void)fprintf(stderr, "cortex: sandbox: %s\n", s->report.trouble);
+    _Exit(EXIT_STAGE);
+}
+
+static void apply(stage *s)
+{
+    cx_err err = {0};
+    if (cx_failed(cx_confine_privileges(&err)))
+        stop(s, "privileges", &err);
+    if (s->landlock) {
+        if (cx_failed(cx_confine_landlock(s->paths, s->path_count, s->online, &err)))
+            stop(s, "landlock", &err);
+        s->report.landlock_abi = cx_confine_landlock_abi();
+        s->report.layers |= CX_SANDBOX_LANDLOCK;
+    }
+    if (s->filter) {
+        if (cx_failed(cx_confine_seccomp(STAGE_FILTER, &err)))
+            stop(s, "seccomp", &err);
+        s->report.layers |= CX_SANDBOX_SECCOMP;
+    }
+    cx_confine_limits(&s->limits); /* last: they are the program's, not ours */
+    s->report.layers |= CX_SANDBOX_RLIMITS;
+}
+
+int cx_sandbox_stage(int argc, char **argv)
+{
+    static stage s = {.report = {.magic = STAGE_MAGIC}};
+    cx_err err = {0};
+    if (!read_arguments(&s, argc, argv)) {
+        (void)snprintf(err.message, sizeof err.message, "not called by a sandbox");
+        stop(&s, "arguments", &err);
+    }
+    cx_confine_close_on_exec(); /* I2 */
+    if (!cx_confine_watched(STAGE_CONTROL, s.alone)) {
+        (void)snprintf(err.message, sizeof err.message, "no process can be made");
+        stop(&s, "watching", &err);
+    }
+    apply(&s);
+    tell(&s);
+    int code = cx_confine_exec(s.opened ? STAGE_PROGRAM : CX_FILE_NONE, s.program, s.argv);
+    s.report.exec_errno = code;
+    tell(&s);
+    (void)fprintf(stderr, "cortex: sandbox: cannot execute %s: %s\n", s.program, strerror(code));
+    _Exit(code == ENOENT ? 127 : 126);
+}

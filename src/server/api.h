@@ -1,0 +1,16 @@
+/*
+ * server - HTTP: routes, tokens, the page, OTLP, MCP.
+ *
+ * Formats requests and answers; what they mean is decided below.
+ */
+#ifndef CX_SERVER_API_H
+#define CX_SERVER_API_H
+
+#include "server/feed/foreign.h"
+#include "server/feed/runs.h"
+#include "server/mcp/mcpd.h"
+#include "server/page/page.h"
+#include "server/server.h"
+#include "server/token.h"
+
+#endif

@@ -1,0 +1,213 @@
+/*
+ * api_health.c - whether it lives, whether it can take batches, what it counts, what can be asked;
+ * and the way into the feed.
+ */
+#include "server/feed/hub.h"
+#include "server/route.h"
+
+cx_status cx_api_healthz(cx_call *call, cx_err *err)
+{
+    (void)err;
+    cx_buf_add_z(&call->response.body, "{\"status\":\"ok\"}\n");
+    cx_call_answer(call, 200, "application/json");
+    return CX_SUCCESS;
+}
+
+static const char *index_state(const cx_feed_status *feed)
+{
+    if (!feed->running)
+        return "stopped";
+    if (feed->away)
+        return "away";
+    return feed->index_commits < feed->log_commits ? "behind" : "current";
+}
+
+/* Batches are taken also while the database of the index is away: the index catches up later. */
+cx_status cx_api_readyz(cx_call *call, cx_err *err)
+{
+    cx_service *service = call->service;
+    cx_feed_status feed = {.running = false};
+    (void)err;
+    if (atomic_load(&service->stopping) || atomic_load(&service->ledger_failed)) {
+        cx_service_refuse(call, 503,
+                          atomic_load(&service->stopping)
+                              ? "the server is about to end"
+                              : "the ledger could not be written; the server must be started anew");
+        return CX_SUCCESS;
+    }
+    if (service->recorder != NULL)
+        cx_recorder_feed_get_status(service->recorder, &feed);
+    cx_buf_printf(&call->response.body, "{\"index\":\"%s\",\"status\":\"ready\"}\n",
+                  index_state(&feed));
+    cx_call_answer(call, 200, "application/json");
+    return CX_SUCCESS;
+}
+
+/* --- metrics ---------------------------------------------------------------------------------- */
+
+static void write_requests(cx_buf *out, const cx_metrics *metrics)
+{
+    char labels[192];
+    cx_metrics_head(out, "cortex_http_requests_total", "counter", "Answers by route and class.");
+    for (size_t i = 0; i <= cx_route_count; i++)
+        for (unsigned class = 1; class < CX_METRICS_CLASSES; class ++) {
+            uint64_t count = cx_counter(&metrics->requests[i][class]);
+            if (count == 0)
+                continue;
+            (void)snprintf(labels, sizeof labels, "method=\"%s\",route=\"%s\",code=\"%uxx\"",
+                           i == cx_route_count ? "-" : cx_routes[i].method,
+                           i == cx_route_count ? "-" : cx_routes[i].path, class);
+            cx_metrics_value(out, "cortex_http_requests_total", labels, count);
+        }
+}
+
+static void write_gauge(cx_buf *out, const char *name, const char *help, uint64_t value)
+{
+    cx_metrics_head(out, name, "gauge", help);
+    cx_metrics_value(out, name, NULL, value);
+}
+
+static void write_counter(cx_buf *out, const char *name, const char *help, uint64_t value)
+{
+    cx_metrics_head(out, name, "counter", help);
+    cx_metrics_value(out, name, NULL, value);
+}
+
+static void write_events(cx_buf *out, const cx_metrics *metrics)
+{
+    char labels[64];
+    cx_metrics_head(out, "cortex_events_total", "counter",
+                    "Events of batches by what became of them.");
+    for (int i = CX_TAKE_STORED; i <= CX_TAKE_REJECTED; i++) {
+        (void)snprintf(labels, sizeof labels, "status=\"%s\"",
+                       cx_take_status_name((cx_take_status)i));
+        cx_metrics_value(out, "cortex_events_total", labels, cx_counter(&metrics->events[i]));
+    }
+}
+
+static void write_otlp(cx_buf *out, const cx_metrics *metrics)
+{
+    static const char *const signals[] = {"traces", "logs"};
+    static const char *const results[CX_OTLP_RESULTS] = {"stored", "duplicate", "conflict",
+                                                         "rejected"};
+    char labels[64];
+    cx_metrics_head(out, "cortex_otlp_records_total", "counter",
+                    "Spans and log records received over OTLP by what became of them.");
+    for (size_t s = 0; s < CX_COUNT_OF(signals); s++)
+        for (size_t r = 0; r < CX_OTLP_RESULTS; r++) {
+            (void)snprintf(labels, sizeof labels, "signal=\"%s\",result=\"%s\"", signals[s],
+                           results[r]);
+            cx_metrics_value(out, "cortex_otlp_records_total", labels,
+                             cx_counter(&metrics->otlp[s][r]));
+        }
+    write_counter(out, "cortex_otlp_bytes_total", "Bytes of OTLP requests taken in, unpacked.",
+                  cx_counter(&metrics->otlp_bytes));
+}
+
+static void write_feed(cx_buf *out, cx_recorder *recorder)
+{
+    cx_feed_status feed;
+    if (recorder == NULL)
+        return;
+    cx_recorder_feed_get_status(recorder, &feed);
+    write_gauge(out, "cortex_log_commits", "Commits of the ledger on the disk.", feed.log_commits);
+    write_gauge(out, "cortex_index_commits", "Commits that the index has.", feed.index_commits);
+    write_gauge(out, "cortex_index_away", "1 while the index cannot be reached.", feed.away);
+}
+
+/* Resident pages, from the second number of statm. */
+static void write_memory(cx_buf *out, const cx_io *io, const cx_alloc *alloc)
+{
+    cx_buf text;
+    uint64_t pages = 0;
+    size_t i = 0;
+    cx_buf_init(&text, alloc);
+    if (!cx_failed(cx_io_read_file(io, "/proc/self/statm", 4096, &text, NULL))) {
+        while (i < text.size && text.data[i] != ' ')
+            i++;
+        for (i++; i < text.size && text.data[i] >= '0' && text.data[i] <= '9'; i++)
+            pages = pages * 10 + (uint64_t)(text.data[i] - '0');
+        write_gauge(out, "process_resident_memory_bytes", "Memory in use, by pages of 4 KiB.",
+                    pages * 4096);
+    }
+    cx_buf_done(&text);
+}
+
+cx_status cx_api_metrics(cx_call *call, cx_err *err)
+{
+    const cx_metrics *m = &call->service->metrics;
+    cx_buf *out = &call->response.body;
+    (void)err;
+    write_requests(out, m);
+    cx_metrics_head(out, "cortex_http_request_seconds", "histogram",
+                    "Time from the headers to the end of the answer.");
+    cx_histogram_write(out, "cortex_http_request_seconds", "pool=\"intake\"", &m->intake);
+    cx_histogram_write(out, "cortex_http_request_seconds", "pool=\"read\"", &m->reads);
+    write_events(out, m);
+    write_otlp(out, m);
+    write_counter(out, "cortex_http_body_bytes_total", "Bytes of bodies received.",
+                  cx_counter(&m->body_bytes));
+    write_gauge(out, "cortex_http_connections", "Open connections.", cx_gauge(&m->connections));
+    write_gauge(out, "cortex_http_in_flight", "Requests not answered yet.",
+                cx_gauge(&m->in_flight));
+    write_gauge(out, "cortex_http_queued_intake", "Writing requests that wait for a worker.",
+                cx_gauge(&m->queued_intake));
+    write_gauge(out, "cortex_http_queued_reads", "Reading requests that wait for a worker.",
+                cx_gauge(&m->queued_reads));
+    write_gauge(out, "cortex_http_body_memory_bytes", "Memory held by bodies.",
+                cx_gauge(&m->body_memory));
+    write_counter(out, "cortex_http_refused_full_total", "Requests refused with 503: no room.",
+                  cx_counter(&m->refused_full));
+    write_counter(out, "cortex_http_refused_rate_total", "Requests refused with 429.",
+                  cx_counter(&m->refused_slow));
+    write_counter(out, "cortex_http_cut_total", "Connections cut for being too slow.",
+                  cx_counter(&m->cut_slow));
+    write_gauge(out, "cortex_feed_readers", "Readers of the feed.", cx_gauge(&m->feed_readers));
+    write_counter(out, "cortex_feed_events_total", "Events given to readers of the feed.",
+                  cx_counter(&m->feed_events));
+    write_counter(out, "cortex_feed_dropped_total", "Readers dropped for being too slow.",
+                  cx_counter(&m->feed_dropped));
+    write_feed(out, call->service->recorder);
+    write_memory(out, call->service->io, call->service->alloc);
+    cx_call_answer(call, 200, "text/plain; version=0.0.4; charset=utf-8");
+    return CX_SUCCESS;
+}
+
+/* --- the document, the feed ------------------------------------------------------------------- */
+
+cx_status cx_api_openapi(cx_call *call, cx_err *err)
+{
+    CX_TRY(cx_route_openapi(&call->response.body, err));
+    cx_call_answer(call, 200, "application/json");
+    return CX_SUCCESS;
+}
+
+cx_status cx_api_feed(cx_call *call, cx_err *err)
+{
+    cx_response *response = &call->response;
+    cx_str after = call->request.last_event_id;
+    (void)err;
+    if (call->service->hub == NULL) {
+        cx_service_refuse(call, 503, "there is no feed now");
+        return CX_SUCCESS;
+    }
+    if (after.data == NULL || after.size == 0)
+        after = cx_call_text(call, "after");
+    if (after.data != NULL) {
+        if (!cx_hub_position_parse(after, &response->after)) {
+            const cx_problem problem = {
+                .status = 422,
+                .type = "invalid-parameter",
+                .detail = CX_STR("the position to go on from is none of this feed's"),
+                .parameter = CX_STR("after"),
+                .reason = CX_STR("expected the id of an event, such as 17.2")};
+            cx_call_problem(call, &problem);
+            return CX_SUCCESS;
+        }
+        response->after_given = true;
+    }
+    response->stream = cx_hub_stream;
+    cx_call_answer(call, 200, "text/event-stream");
+    cx_call_header(call, "X-Accel-Buffering", "no");
+    return CX_SUCCESS;
+}

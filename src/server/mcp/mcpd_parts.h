@@ -1,0 +1,73 @@
+/*
+ * mcpd_parts.h - what the files of the MCP server share; no other file opens it.
+ */
+#ifndef CX_SERVER_MCPD_PARTS_H
+#define CX_SERVER_MCPD_PARTS_H
+
+#include "json/api.h"
+#include "server/mcp/mcpd.h"
+
+enum {
+    CX_MCPD_NO_METHOD = -32601,
+    CX_MCPD_PARAMS = -32602,
+    CX_MCPD_INTERNAL = -32603,
+    CX_MCPD_NO_RESOURCE = -32002
+};
+
+/* One request on its way. */
+typedef struct cx_mcpd_call {
+    const cx_mcpd_host *host;
+    cx_mcpd_version version;
+    cx_arena *arena;       /* of this request */
+    const cx_json *params; /* an object, or NULL */
+    cx_buf *result;        /* the value of "result" */
+    int code;              /* 0 = `result` holds it, else an error of the protocol .. */
+    cx_str why;            /* .. and this */
+} cx_mcpd_call;
+
+/* Makes it an error of the protocol. */
+void cx_mcpd_fault(cx_mcpd_call *call, int code, const char *format, ...) CX_PRINTF(3, 4);
+/* A text as JSON; what is no UTF-8 in it becomes U+FFFD. */
+void cx_mcpd_add_text(cx_buf *out, cx_str text);
+/* Lists are one page: a cursor can only be a wrong one. */
+bool cx_mcpd_first_page(cx_mcpd_call *call);
+/* `text` as a part of a path or a query: all but unreserved characters as %XX. */
+void cx_mcpd_add_escaped(cx_buf *out, cx_str text);
+/* What a refused question says, from its problem document and log; in the arena. */
+cx_str cx_mcpd_problem_text(const cx_mcpd_reply *reply, cx_arena *arena);
+
+typedef cx_status cx_mcpd_method(cx_mcpd_call *call, cx_err *err);
+cx_mcpd_method cx_mcpd_tools_list, cx_mcpd_tools_call;         /* mcpd_tools.c */
+cx_mcpd_method cx_mcpd_resources_list, cx_mcpd_templates_list, /* mcpd_guide.c */
+    cx_mcpd_resources_read, cx_mcpd_prompts_list, cx_mcpd_prompts_get;
+
+/* --- tools ------------------------------------------------------------------------------------ */
+
+typedef struct cx_mcpd_way {
+    const char *route;     /* the path of a GET route */
+    const char *capture;   /* the argument in its first braces; NULL = none */
+    const char *capture2;  /* .. in its second */
+    const char *otherwise; /* the first one's value when not given; NULL = it must be */
+    const char *leave_out; /* a parameter of the route that is no argument; NULL = none */
+} cx_mcpd_way;
+
+typedef struct cx_mcpd_tool {
+    const char *name, *title, *about;
+    const cx_mcpd_way *ways;
+    size_t way_count;
+} cx_mcpd_tool;
+
+#define CX_MCPD_SHOWN_ARGS 2
+/* What every tool takes besides: from_byte and max_bytes. */
+extern const cx_route_param cx_mcpd_shown_params[CX_MCPD_SHOWN_ARGS];
+bool cx_mcpd_is_shown_arg(cx_str name);
+
+const cx_mcpd_tool *cx_mcpd_find_tool(cx_str name); /* NULL when there is none */
+const cx_route *cx_mcpd_route_of(const cx_mcpd_way *w);
+/* A parameter of the route that is an argument; NULL when there is none of that name. */
+const cx_route_param *cx_mcpd_param_of(const cx_mcpd_way *w, cx_str name);
+bool cx_mcpd_way_knows(const cx_mcpd_way *w, cx_str name);
+/* T1: an argument that must be given and is not; NULL when there is none. */
+const char *cx_mcpd_way_lacks(const cx_mcpd_way *w, const cx_json *arguments);
+
+#endif

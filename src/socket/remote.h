@@ -1,0 +1,49 @@
+/*
+ * remote.h - one writer, many programs: a process that holds a home does the writing of others
+ * (docs/formats/socket.md).
+ *
+ *     the holder   cx_home_open, cx_home_serve_begin .. cx_home_serve_end, cx_home_close
+ *     the others   cx_home_open with `or_remote`: a home whose calls go through the holder's socket
+ *
+ * A home opened that way answers as the holder would.  What needs the files themselves - trees,
+ * tails, backups - is CX_E_BUSY "Remote" there; a home opened for reading does it.
+ *
+ * Nothing is done twice: when the answer to a commit or an erasure is lost, the call fails with
+ * CX_E_IO "AnswerLost", and whether it was done is not known.  With CX_E_IO "HolderGone" and the
+ * holder's notices (CX_E_BUSY "HolderEnds", CX_E_TIMEOUT "TurnTimedOut") nothing was done.
+ */
+#ifndef CX_SOCKET_REMOTE_H
+#define CX_SOCKET_REMOTE_H
+
+#include "ledger/api.h"
+
+#define CX_REMOTE_CLIENTS_MAX 64
+/* Of silence inside a turn, and of one message on its way. */
+#define CX_REMOTE_TURN_MS 10000
+/* How long one who asks waits for an answer. */
+#define CX_REMOTE_ANSWER_MS 120000
+
+typedef struct cx_remote cx_remote;
+
+typedef struct cx_remote_options {
+    unsigned clients_max;     /* at once; 0 = CX_REMOTE_CLIENTS_MAX */
+    uint32_t turn_timeout_ms; /* 0 = CX_REMOTE_TURN_MS */
+} cx_remote_options;
+
+/*
+ * Serves HOME/socket from threads of its own.  The home is open for writing; its owner goes on
+ * using it.  `options` may be NULL.
+ */
+CX_RESULT cx_home_serve_begin(cx_home *home, const cx_remote_options *options, cx_remote **out,
+                              cx_err *err);
+/* Removes the socket, lets turns under way end, and waits for them.  To be called before the home
+ * is closed, and not inside a turn.  NULL is fine. */
+void cx_home_serve_end(cx_remote *remote);
+/* Clients being served now. */
+unsigned cx_home_serve_clients(cx_remote *remote);
+
+/* Whether the calls of this home go to another process, and which that is (0 = itself). */
+bool cx_home_is_remote(const cx_home *home);
+uint64_t cx_home_holder(const cx_home *home);
+
+#endif

@@ -1,0 +1,721 @@
+/*
+ * remote_client.c - the calls of a home that another process holds: each is a request through the
+ * holder's socket.
+ *
+ * R1  One request at a time is under way; a connection on which something went wrong is not used
+ *     again, and what is asked from then on fails.
+ * R2  A request is never sent twice.  Where it writes and all of it was sent, an answer that does
+ *     not come is "AnswerLost"; where a part of it was not sent, the holder cannot have acted on
+ * it. R3  A turn gathers here what it puts, and is sent as one request with its commit; what it
+ * reads comes from the turn that the holder keeps open for it meanwhile.
+ */
+#include "base/api.h"
+#include "os/api.h"
+#include "ledger/internal.h"
+#include "socket/remote.h"
+#include "socket/remote_wire.h"
+
+/* Rows of a scan's first page; each page is four times the one before, up to the last. */
+#define PAGE_FIRST 16
+#define PAGE_LAST 4096
+
+/* A holder that is alive greets at once. */
+#define GREETING_MS 5000
+
+struct cx_remote_client {
+    cx_socket socket;
+    uint64_t holder; /* process id */
+    uint32_t timeout_ms;
+    uint8_t home_id[16];
+    cx_lock lock; /* one request at a time (R1) */
+    uint64_t last_number;
+    bool broken;
+    cx_buf out;
+};
+
+bool cx_home_is_remote(const cx_home *home)
+{
+    return home->remote != NULL;
+}
+
+uint64_t cx_home_holder(const cx_home *home)
+{
+    return home->remote == NULL ? 0 : home->remote->holder;
+}
+
+void cx_remote_home_id(const cx_home *home, uint8_t out[16])
+{
+    memcpy(out, home->remote->home_id, sizeof home->remote->home_id);
+}
+
+cx_status cx_remote_refuse(const cx_home *home, const char *what, cx_err *err)
+{
+    return cx_fail_at(err, CX_E_BUSY, "Remote", CX_NO_OFFSET,
+                      "process %llu holds this home, and %s needs its files; open it for reading, "
+                      "or wait until that process has ended",
+                      (unsigned long long)home->remote->holder, what);
+}
+
+/* --- one request -------------------------------------------------------------------------------
+ */
+
+static cx_status holder_gone(const cx_remote_client *client, const char *why, cx_err *err)
+{
+    return cx_fail_at(err, CX_E_IO, "HolderGone", CX_NO_OFFSET,
+                      "process %llu, which holds this home, does not answer any more, and nothing "
+                      "was done: %s",
+                      (unsigned long long)client->holder, why);
+}
+
+static cx_status answer_lost(const cx_remote_client *client, const char *why, cx_err *err)
+{
+    return cx_fail_at(err, CX_E_IO, "AnswerLost", CX_NO_OFFSET,
+                      "process %llu, which holds this home, did not answer any more: it is not "
+                      "known whether this was stored (%s)",
+                      (unsigned long long)client->holder, why);
+}
+
+static bool is_writing(cx_remote_op op)
+{
+    return op == CX_REMOTE_TURN_COMMIT || op == CX_REMOTE_ERASE;
+}
+
+/* Exactly so many bytes; a peer that has ended is an error. */
+static cx_status receive_within(const cx_remote_client *client, uint32_t timeout_ms, void *data,
+                                size_t size, cx_err *err)
+{
+    size_t got = 0;
+    CX_TRY(cx_net_read(client->socket, data, size, timeout_ms, &got, err));
+    return got == size ? CX_SUCCESS : cx_fail(err, CX_E_IO, "it has ended the connection");
+}
+
+static cx_status receive(const cx_remote_client *client, void *data, size_t size, cx_err *err)
+{
+    return receive_within(client, client->timeout_ms, data, size, err);
+}
+
+static cx_status receive_answer(const cx_remote_client *client, cx_remote_op op, cx_arena *arena,
+                                cx_remote_answer *out, cx_err *err)
+{
+    uint8_t head[4];
+    CX_TRY(receive(client, head, sizeof head, err));
+    size_t size = (size_t)head[0] << 24 | (size_t)head[1] << 16 | (size_t)head[2] << 8 | head[3];
+    if (size == 0 || size > CX_REMOTE_MESSAGE_MAX)
+        return cx_fail(err, CX_E_FORMAT, "an answer of %zu bytes", size);
+    uint8_t *bytes = cx_arena_push(arena, size, 1);
+    if (bytes == NULL)
+        return cx_fail_nomem(err);
+    CX_TRY(receive(client, bytes, size, err));
+    return cx_remote_answer_decode(cx_bytes_from(bytes, size), op, arena, out, err);
+}
+
+/* The message, with its length before it. */
+static cx_status encode(cx_remote_client *client, const cx_remote_request *request, cx_err *err)
+{
+    cx_buf *out = &client->out;
+    cx_buf_clear(out);
+    cx_buf_add(out, "\0\0\0\0", 4);
+    cx_remote_request_encode(request, out);
+    CX_TRY(cx_buf_check(out, err));
+    size_t size = out->size - 4;
+    if (size > CX_REMOTE_MESSAGE_MAX)
+        return cx_fail_at(
+            err, CX_E_LIMIT, "TurnTooLarge", CX_NO_OFFSET,
+            "%zu bytes are more than the %u that can be written at once while process "
+            "%llu holds this home",
+            size, (unsigned)CX_REMOTE_MESSAGE_MAX, (unsigned long long)client->holder);
+    for (unsigned i = 0; i < 4; i++)
+        out->data[i] = (uint8_t)(size >> (8 * (3 - i)));
+    return CX_SUCCESS;
+}
+
+/* What the holder said when it hung up, if it did. */
+static cx_status final_notice(const cx_remote_client *client, cx_remote_op op, cx_arena *arena,
+                              const char *why, cx_err *err)
+{
+    cx_remote_answer answer;
+    if (!cx_failed(receive_answer(client, op, arena, &answer, NULL)) && answer.number == 0) {
+        if (err != NULL)
+            *err = answer.err;
+        return (cx_status){answer.err.code};
+    }
+    return holder_gone(client, why, err);
+}
+
+/* With the lock held. */
+static cx_status exchange(cx_remote_client *client, const cx_remote_request *request,
+                          cx_arena *arena, cx_remote_answer *out, cx_err *err)
+{
+    cx_err why = {0};
+    if (client->broken)
+        return holder_gone(client, "the connection broke before", err);
+    CX_TRY(encode(client, request, err));
+    client->broken = true; /* until all has gone well (R1) */
+    cx_status status =
+        cx_net_write(client->socket, client->out.data, client->out.size, client->timeout_ms, &why);
+    if (cx_failed(status))
+        return final_notice(client, request->op, arena, why.message, err);
+    status = receive_answer(client, request->op, arena, out, &why);
+    if (!cx_failed(status) && out->number == 0) {
+        if (err != NULL)
+            *err = out->err;
+        return (cx_status){out->err.code};
+    }
+    if (!cx_failed(status) && out->number != request->number)
+        status = cx_fail(&why, CX_E_FORMAT, "it answered another request");
+    if (cx_failed(status))
+        return is_writing(request->op) ? answer_lost(client, why.message, err)
+                                       : holder_gone(client, why.message, err);
+    client->broken = false;
+    return CX_SUCCESS;
+}
+
+/* The answer lives in the arena. */
+static cx_status ask(cx_home *home, cx_remote_request *request, cx_arena *arena,
+                     cx_remote_answer *out, cx_err *err)
+{
+    cx_remote_client *client = home->remote;
+    cx_lock_enter(&client->lock);
+    request->number = ++client->last_number;
+    cx_status status = exchange(client, request, arena, out, err);
+    cx_lock_leave(&client->lock);
+    if (cx_failed(status) || !out->failed)
+        return status;
+    if (err != NULL)
+        *err = out->err;
+    return (cx_status){out->err.code};
+}
+
+/* For answers of which nothing is kept but numbers. */
+static cx_status ask_small(cx_home *home, cx_remote_request *request, cx_remote_answer *out,
+                           cx_err *err)
+{
+    cx_arena arena;
+    cx_arena_init(&arena, home->alloc, 0);
+    cx_status status = ask(home, request, &arena, out, err);
+    cx_arena_done(&arena);
+    return status;
+}
+
+static cx_status check_key(cx_bytes key, cx_err *err)
+{
+    if (key.size > CX_KEY_SIZE_MAX)
+        return cx_fail(err, CX_E_LIMIT, "record key of %zu bytes", key.size);
+    return CX_SUCCESS;
+}
+
+/* --- joining -----------------------------------------------------------------------------------
+ */
+
+static cx_status check_peer(cx_remote_client *client, const char *path, cx_err *err)
+{
+    cx_net_peer peer;
+    CX_TRY(cx_net_peer_of(client->socket, &peer, err));
+    client->holder = peer.process;
+    if (cx_net_peer_ok(&peer, cx_net_user()))
+        return CX_SUCCESS;
+    return cx_fail_at(err, CX_E_DENIED, "OtherUser", CX_NO_OFFSET,
+                      "%s is served by user %llu, expected the user of this process (%llu)", path,
+                      (unsigned long long)peer.user, (unsigned long long)cx_net_user());
+}
+
+static cx_status greet(cx_remote_client *client, cx_err *err)
+{
+    uint8_t ours[CX_REMOTE_GREETING_SIZE], theirs[CX_REMOTE_GREETING_SIZE];
+    unsigned version = 0;
+    cx_err why = {0};
+    cx_remote_greeting(ours);
+    /* A holder that has no room for us says so and hangs up, perhaps before it has heard us. */
+    uint32_t limit_ms = client->timeout_ms < GREETING_MS ? client->timeout_ms : GREETING_MS;
+    (void)cx_net_write(client->socket, ours, sizeof ours, limit_ms, NULL).code;
+    if (cx_failed(receive_within(client, limit_ms, theirs, sizeof theirs, &why)))
+        return cx_fail_at(err, CX_E_BUSY, "HolderEnds", CX_NO_OFFSET,
+                          "process %llu, which holds this home, does not answer: %s",
+                          (unsigned long long)client->holder, why.message);
+    bool known = cx_remote_greeting_read(theirs, &version);
+    if (known && version == CX_REMOTE_VERSION)
+        return CX_SUCCESS;
+    return cx_fail_at(err, CX_E_UNSUPPORTED, "OtherVersion", CX_NO_OFFSET,
+                      "process %llu, which holds this home, speaks version %u of its protocol, "
+                      "expected %d: stop it, or use its version of this program",
+                      (unsigned long long)client->holder, version, CX_REMOTE_VERSION);
+}
+
+static cx_status say_hello(cx_home *home, cx_err *err)
+{
+    cx_remote_answer answer;
+    cx_buf names;
+    cx_buf_init(&names, home->alloc);
+    for (size_t i = 0; i < home->options.deriver_count; i++) {
+        cx_buf_add_z(&names, i == 0 ? "" : " ");
+        cx_buf_add_z(&names, home->options.derivers[i].name);
+    }
+    cx_remote_request request = {.op = CX_REMOTE_HELLO, .derivers = cx_buf_bytes(&names)};
+    cx_status status = cx_buf_check(&names, err);
+    if (!cx_failed(status))
+        status = ask_small(home, &request, &answer, err);
+    cx_buf_done(&names);
+    CX_TRY(status);
+    home->scheme = answer.scheme;
+    memcpy(home->remote->home_id, answer.home_id, sizeof answer.home_id);
+    return CX_SUCCESS;
+}
+
+static cx_status connect_to(cx_home *home, const char *path, cx_err *err)
+{
+    cx_remote_client *client = home->remote;
+    CX_TRY(cx_net_connect(path, &client->socket, err));
+    CX_TRY(check_peer(client, path, err));
+    CX_TRY(greet(client, err));
+    return say_hello(home, err);
+}
+
+cx_status cx_remote_join(cx_home *home, cx_err *err)
+{
+    cx_remote_client *client = cx_alloc_zeroed(home->alloc, 1, sizeof *client);
+    if (client == NULL)
+        return cx_fail_nomem(err);
+    client->socket = CX_SOCKET_NONE;
+    client->timeout_ms = home->options.answer_timeout_ms;
+    if (client->timeout_ms == 0)
+        client->timeout_ms = CX_REMOTE_ANSWER_MS;
+    cx_lock_init(&client->lock);
+    cx_buf_init(&client->out, home->alloc);
+    home->remote = client;
+    cx_buf path;
+    cx_buf_init(&path, home->alloc);
+    cx_buf_add_z(&path, home->path);
+    cx_buf_add_z(&path, "/socket");
+    const char *name = cx_buf_z(&path);
+    cx_status status = name == NULL ? cx_fail_nomem(err) : connect_to(home, name, err);
+    cx_buf_done(&path);
+    if (cx_failed(status))
+        cx_remote_leave(home);
+    return status;
+}
+
+void cx_remote_leave(cx_home *home)
+{
+    cx_remote_client *client = home->remote;
+    if (client == NULL)
+        return;
+    cx_net_close(client->socket);
+    cx_buf_done(&client->out);
+    cx_lock_done(&client->lock);
+    cx_alloc_free(home->alloc, client, sizeof *client);
+    home->remote = NULL;
+}
+
+/* --- reading -----------------------------------------------------------------------------------
+ */
+
+/* A name that lives as long as the home. */
+static cx_status keep_name(cx_home *home, const cx_actor_info *info, cx_str *out, cx_err *err)
+{
+    cx_lock_enter(&home->lock);
+    cx_status status = CX_SUCCESS;
+    cx_actor *actor = cx_home_find_actor(home, info->name);
+    if (actor == NULL)
+        status = cx_home_add_actor(home, (int64_t)home->actor_count, info->name, info->scheme,
+                                   &actor, err);
+    if (!cx_failed(status))
+        *out = actor->info.name;
+    cx_lock_leave(&home->lock);
+    return status;
+}
+
+cx_status cx_remote_actor(cx_home *home, cx_str actor, cx_actor_info *out, cx_err *err)
+{
+    cx_remote_request request = {.op = CX_REMOTE_ACTOR, .actor = cx_str_bytes(actor)};
+    cx_remote_answer answer;
+    cx_arena arena;
+    cx_arena_init(&arena, home->alloc, 0);
+    cx_status status = ask(home, &request, &arena, &answer, err);
+    if (!cx_failed(status)) {
+        cx_actor_info info = answer.actors[0];
+        status = keep_name(home, &info, &info.name, err);
+        if (!cx_failed(status))
+            *out = info;
+    }
+    cx_arena_done(&arena);
+    return status;
+}
+
+typedef struct actor_list {
+    CX_VEC(cx_actor_info) items;
+} actor_list;
+
+static cx_status gather_actors(cx_home *home, cx_arena *arena, actor_list *list, cx_err *err)
+{
+    bool more = true;
+    while (more) {
+        cx_remote_request request = {.op = CX_REMOTE_ACTORS, .seq = list->items.count};
+        cx_remote_answer answer;
+        CX_TRY(ask(home, &request, arena, &answer, err));
+        for (size_t i = 0; i < answer.actor_count; i++) {
+            cx_actor_info *slot = cx_vec_push(&list->items, home->alloc);
+            if (slot == NULL)
+                return cx_fail_nomem(err);
+            *slot = answer.actors[i];
+        }
+        more = answer.more && answer.actor_count != 0;
+    }
+    return CX_SUCCESS;
+}
+
+cx_status cx_remote_actors(cx_home *home, cx_arena *arena, const cx_actor_info **out,
+                           size_t *out_count, cx_err *err)
+{
+    actor_list list = {{NULL, 0, 0}};
+    cx_status status = gather_actors(home, arena, &list, err);
+    cx_actor_info *infos = NULL;
+    if (!cx_failed(status)) {
+        infos = CX_ARENA_ARRAY(arena, cx_actor_info, list.items.count + 1);
+        if (infos == NULL)
+            status = cx_fail_nomem(err);
+    }
+    if (!cx_failed(status)) {
+        if (list.items.count != 0)
+            memcpy(infos, list.items.items, list.items.count * sizeof *infos);
+        *out = infos;
+        *out_count = list.items.count;
+    }
+    cx_vec_done(&list.items, home->alloc);
+    return status;
+}
+
+cx_status cx_remote_get(cx_home *home, cx_str actor, cx_bytes key, cx_arena *arena,
+                        cx_bytes *out_value, bool *out_found, cx_err *err)
+{
+    cx_remote_request request = {.op = CX_REMOTE_GET, .actor = cx_str_bytes(actor), .key = key};
+    cx_remote_answer answer;
+    CX_TRY(check_key(key, err));
+    CX_TRY(ask(home, &request, arena, &answer, err));
+    *out_found = answer.has_value;
+    if (answer.has_value)
+        *out_value = answer.value;
+    return CX_SUCCESS;
+}
+
+cx_status cx_remote_get_at(cx_home *home, cx_str actor, uint64_t snapshot_seq, cx_bytes key,
+                           cx_arena *arena, cx_bytes *out_value, bool *out_found, bool *out_erased,
+                           cx_digest *out_value_hash, cx_err *err)
+{
+    cx_remote_request request = {
+        .op = CX_REMOTE_GET_AT, .actor = cx_str_bytes(actor), .key = key, .seq = snapshot_seq};
+    cx_remote_answer answer;
+    CX_TRY(check_key(key, err));
+    CX_TRY(ask(home, &request, arena, &answer, err));
+    *out_found = answer.has_value || answer.erased;
+    *out_erased = answer.erased;
+    if (answer.erased)
+        *out_value_hash = answer.value_hash;
+    if (answer.has_value)
+        *out_value = answer.value;
+    return CX_SUCCESS;
+}
+
+/* --- scanning: page by page --------------------------------------------------------------------
+ */
+
+typedef struct scan_state {
+    cx_home *home;
+    const cx_scan *scan;
+    uint8_t last[CX_KEY_SIZE_MAX]; /* the key of the last row seen */
+    size_t last_size;
+    bool any;
+    bool stop;
+    uint64_t limit;
+} scan_state;
+
+static cx_status take_page(scan_state *state, const cx_remote_answer *page, cx_err *err)
+{
+    for (size_t i = 0; i < page->row_count && !state->stop; i++) {
+        const cx_remote_row *row = &page->rows[i];
+        memcpy(state->last, row->key.data, row->key.size);
+        state->last_size = row->key.size;
+        state->any = true;
+        CX_TRY(state->scan->row(state->scan->arg, row->key, row->value, &state->stop, err));
+    }
+    return CX_SUCCESS;
+}
+
+static cx_status next_page(scan_state *state, cx_arena *arena, bool *out_more, cx_err *err)
+{
+    const cx_scan *scan = state->scan;
+    cx_remote_request request = {
+        .op = CX_REMOTE_SCAN,
+        .actor = cx_str_bytes(scan->actor),
+        .prefix = scan->prefix,
+        .from = state->any ? cx_bytes_from(state->last, state->last_size) : scan->from,
+        .backwards = scan->backwards,
+        .behind = state->any,
+        .limit = state->limit,
+    };
+    cx_remote_answer page;
+    CX_TRY(ask(state->home, &request, arena, &page, err));
+    CX_TRY(take_page(state, &page, err));
+    *out_more = page.more && page.row_count != 0 && !state->stop;
+    state->limit = state->limit * 4 > PAGE_LAST ? PAGE_LAST : state->limit * 4;
+    return CX_SUCCESS;
+}
+
+cx_status cx_remote_scan(cx_home *home, const cx_scan *scan, cx_err *err)
+{
+    if (scan->prefix.size > CX_KEY_SIZE_MAX || scan->from.size > CX_KEY_SIZE_MAX)
+        return cx_fail(err, CX_E_USAGE, "a scan needs a prefix");
+    scan_state *state = cx_alloc_zeroed(home->alloc, 1, sizeof *state);
+    if (state == NULL)
+        return cx_fail_nomem(err);
+    *state = (scan_state){.home = home, .scan = scan, .limit = PAGE_FIRST};
+    cx_arena arena;
+    cx_arena_init(&arena, home->alloc, 0);
+    const cx_arena_mark empty = cx_arena_mark_now(&arena);
+    cx_status status = CX_SUCCESS;
+    bool more = true;
+    while (more && !cx_failed(status)) {
+        status = next_page(state, &arena, &more, err);
+        cx_arena_reset(&arena, empty);
+    }
+    cx_arena_done(&arena);
+    cx_alloc_free(home->alloc, state, sizeof *state);
+    return status;
+}
+
+/* --- entries -----------------------------------------------------------------------------------
+ */
+
+cx_status cx_remote_entry(cx_home *home, cx_str actor, uint64_t seq, cx_arena *arena,
+                          cx_entry_view *out, cx_err *err)
+{
+    cx_remote_request request = {.op = CX_REMOTE_ENTRY, .actor = cx_str_bytes(actor), .seq = seq};
+    cx_remote_answer answer;
+    CX_TRY(ask(home, &request, arena, &answer, err));
+    cx_entry_view view = {.bytes = answer.entry,
+                          .leaf_hash = cx_scheme_entry(answer.entry),
+                          .payload_erased = answer.erased,
+                          .has_subject = answer.has_subject,
+                          .subject = answer.subject};
+    CX_TRY(cx_entry_decode(answer.entry, &view.entry, err));
+    view.payload = view.entry.committed ? answer.payload : view.entry.payload;
+    memcpy(view.salt, answer.salt, sizeof view.salt);
+    *out = view;
+    return CX_SUCCESS;
+}
+
+typedef struct seq_list {
+    CX_VEC(uint64_t) items;
+} seq_list;
+
+static cx_status gather_seqs(cx_home *home, cx_str actor, const cx_id *subject, cx_arena *scratch,
+                             seq_list *list, cx_err *err)
+{
+    cx_remote_request request = {
+        .op = CX_REMOTE_ABOUT, .actor = cx_str_bytes(actor), .subject = *subject};
+    const cx_arena_mark empty = cx_arena_mark_now(scratch);
+    bool more = true;
+    while (more) {
+        cx_remote_answer answer;
+        CX_TRY(ask(home, &request, scratch, &answer, err));
+        for (size_t i = 0; i < answer.seq_count; i++) {
+            uint64_t *slot = cx_vec_push(&list->items, home->alloc);
+            if (slot == NULL)
+                return cx_fail_nomem(err);
+            *slot = answer.seqs[i];
+            request.seq = answer.seqs[i] + 1;
+        }
+        more = answer.more && answer.seq_count != 0;
+        cx_arena_reset(scratch, empty);
+    }
+    return CX_SUCCESS;
+}
+
+cx_status cx_remote_entries_about(cx_home *home, cx_str actor, const cx_id *subject,
+                                  cx_arena *arena, const uint64_t **out_seqs, size_t *out_count,
+                                  cx_err *err)
+{
+    seq_list list = {{NULL, 0, 0}};
+    cx_arena scratch;
+    cx_arena_init(&scratch, home->alloc, 0);
+    cx_status status = gather_seqs(home, actor, subject, &scratch, &list, err);
+    uint64_t *seqs = NULL;
+    if (!cx_failed(status)) {
+        seqs = CX_ARENA_ARRAY(arena, uint64_t, list.items.count + 1);
+        if (seqs == NULL)
+            status = cx_fail_nomem(err);
+    }
+    if (!cx_failed(status)) {
+        if (list.items.count != 0)
+            memcpy(seqs, list.items.items, list.items.count * sizeof *seqs);
+        *out_seqs = seqs;
+        *out_count = list.items.count;
+    }
+    cx_vec_done(&list.items, home->alloc);
+    cx_arena_done(&scratch);
+    return status;
+}
+
+/* --- the whole home ----------------------------------------------------------------------------
+ */
+
+/* What needs the holder's turn needs the turn of this process first: a thread that has it and asks
+ * for the holder's would wait for itself there. */
+static cx_status ask_in_turn(cx_home *home, cx_remote_request *request, cx_remote_answer *out,
+                             cx_err *err)
+{
+    cx_lock_enter(&home->lock);
+    cx_status status = cx_home_take_turn(home, err);
+    cx_lock_leave(&home->lock);
+    CX_TRY(status);
+    status = ask_small(home, request, out, err);
+    cx_lock_enter(&home->lock);
+    cx_home_give_turn(home);
+    cx_lock_leave(&home->lock);
+    return status;
+}
+
+cx_status cx_remote_roots(cx_home *home, cx_str actor, cx_roots *out, cx_err *err)
+{
+    cx_remote_request request = {.op = CX_REMOTE_ROOTS, .actor = cx_str_bytes(actor)};
+    cx_remote_answer answer;
+    CX_TRY(ask_in_turn(home, &request, &answer, err));
+    *out = answer.roots;
+    return CX_SUCCESS;
+}
+
+cx_status cx_remote_erase(cx_home *home, cx_str actor, cx_err *err)
+{
+    cx_remote_request request = {.op = CX_REMOTE_ERASE, .actor = cx_str_bytes(actor)};
+    cx_remote_answer answer;
+    return ask_in_turn(home, &request, &answer, err);
+}
+
+cx_status cx_remote_tables_status(cx_home *home, cx_tables_status *out, cx_err *err)
+{
+    cx_remote_request request = {.op = CX_REMOTE_TABLES};
+    cx_remote_answer answer;
+    CX_TRY(ask_small(home, &request, &answer, err));
+    *out = answer.tables;
+    return CX_SUCCESS;
+}
+
+cx_status cx_remote_settle(cx_home *home, cx_err *err)
+{
+    cx_remote_request request = {.op = CX_REMOTE_SETTLE};
+    cx_remote_answer answer;
+    return ask_small(home, &request, &answer, err);
+}
+
+cx_status cx_remote_sync(cx_home *home, cx_err *err)
+{
+    cx_remote_request request = {.op = CX_REMOTE_SYNC};
+    cx_remote_answer answer;
+    return ask_small(home, &request, &answer, err);
+}
+
+/* --- turns -------------------------------------------------------------------------------------
+ */
+
+cx_status cx_remote_turn_begin(cx_turn *turn, cx_str actor, const cx_scheme *scheme, cx_err *err)
+{
+    cx_remote_request request = {.op = CX_REMOTE_TURN_BEGIN,
+                                 .actor = cx_str_bytes(actor),
+                                 .has_scheme = true,
+                                 .scheme = *scheme};
+    cx_remote_answer answer;
+    CX_TRY(ask(turn->home, &request, &turn->arena, &answer, err));
+    turn->info = answer.actors[0];
+    turn->info.name = cx_str_from(turn->name, actor.size);
+    turn->is_new = answer.is_new;
+    turn->next_seq = turn->info.entry_count;
+    return CX_SUCCESS;
+}
+
+cx_status cx_remote_turn_get(cx_turn *turn, cx_bytes key, bool common, cx_bytes *out_value,
+                             bool *out_found, cx_err *err)
+{
+    cx_remote_request request = {.op = CX_REMOTE_TURN_GET, .key = key, .common = common};
+    cx_remote_answer answer;
+    CX_TRY(check_key(key, err));
+    CX_TRY(ask(turn->home, &request, &turn->arena, &answer, err));
+    *out_found = answer.has_value;
+    if (answer.has_value)
+        *out_value = answer.value;
+    return CX_SUCCESS;
+}
+
+cx_status cx_remote_turn_roots(cx_turn *turn, cx_roots *out, cx_err *err)
+{
+    cx_remote_request request = {.op = CX_REMOTE_TURN_ROOTS};
+    cx_remote_answer answer;
+    CX_TRY(ask(turn->home, &request, &turn->arena, &answer, err));
+    *out = answer.roots;
+    return CX_SUCCESS;
+}
+
+/* What the holder would refuse as no message of ours is refused here, as it would be at home. */
+static cx_status check_size(const cx_turn *turn, cx_err *err)
+{
+    if (turn->frames.count > CX_REMOTE_FRAMES_MAX)
+        return cx_fail_at(err, CX_E_LIMIT, "TurnTooLarge", CX_NO_OFFSET,
+                          "a turn of %zu entries; at most %d are allowed while process %llu holds "
+                          "this home",
+                          turn->frames.count, CX_REMOTE_FRAMES_MAX,
+                          (unsigned long long)turn->home->remote->holder);
+    for (size_t i = 0; i < turn->frames.count; i++) {
+        const cx_turn_frame *frame = &turn->frames.items[i];
+        if (frame->changes.count > CX_REMOTE_CHANGES_MAX)
+            return cx_fail(err, CX_E_LIMIT, "%zu changes with one entry; at most %d are allowed",
+                           frame->changes.count, CX_REMOTE_CHANGES_MAX);
+        for (size_t j = 0; j < frame->changes.count; j++)
+            CX_TRY(cx_change_check(&frame->changes.items[j], err));
+    }
+    return CX_SUCCESS;
+}
+
+/* The holder's own turn puts what a new actor begins with. */
+static cx_remote_frame frame_of(const cx_turn *turn, size_t index)
+{
+    const cx_turn_frame *frame = &turn->frames.items[index];
+    size_t own = turn->is_new && index == 0 ? CX_TURN_BIRTH_CHANGES : 0;
+    CX_ASSERT(frame->changes.count >= own);
+    return (cx_remote_frame){.has_entry = frame->has_draft,
+                             .draft = frame->draft,
+                             .changes =
+                                 own == 0 ? frame->changes.items : frame->changes.items + own,
+                             .change_count = frame->changes.count - own};
+}
+
+static cx_status send_commit(cx_turn *turn, uint64_t *out_commit, cx_err *err)
+{
+    size_t count = turn->frames.count;
+    CX_TRY(check_size(turn, err));
+    cx_remote_frame *frames = CX_ARENA_ARRAY(&turn->arena, cx_remote_frame, count);
+    if (frames == NULL)
+        return cx_fail_nomem(err);
+    for (size_t i = 0; i < count; i++)
+        frames[i] = frame_of(turn, i);
+    cx_remote_request request = {
+        .op = CX_REMOTE_TURN_COMMIT, .frames = frames, .frame_count = count};
+    cx_remote_answer answer;
+    CX_TRY(ask(turn->home, &request, &turn->arena, &answer, err));
+    *out_commit = answer.commit;
+    return CX_SUCCESS;
+}
+
+cx_status cx_remote_turn_commit(cx_turn *turn, uint64_t *out_commit, cx_err *err)
+{
+    cx_status status = send_commit(turn, out_commit, err);
+    /* A turn that was not sent stands open at the holder; one that was has ended there. */
+    if (cx_failed(status))
+        cx_remote_turn_abort(turn);
+    return status;
+}
+
+void cx_remote_turn_abort(cx_turn *turn)
+{
+    cx_remote_request request = {.op = CX_REMOTE_TURN_ABORT};
+    cx_remote_answer answer;
+    /* A connection that broke has ended the turn as well. */
+    (void)ask_small(turn->home, &request, &answer, NULL).code;
+}
