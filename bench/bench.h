@@ -8,7 +8,8 @@
  *     ID what: ours X, reference Y, ratio Z [MIN..MAX] (target T): ok
  *
  * The ratio is the median of the turns' ratios where the sides took turns, so that a machine whose
- * speed drifts slows both of a pair; else that of the medians.  A row that cannot be measured here is printed as skipped, never as ok.
+ * speed drifts slows both of a pair; else that of the medians.  A row that cannot be measured here
+ * is printed as skipped, never as ok.
  */
 #ifndef CX_BENCH_BENCH_H
 #define CX_BENCH_BENCH_H
@@ -27,9 +28,9 @@
 #define BENCH_TURNS_MAX 64
 
 typedef struct bench_rate {
-    double min, median, max; /* units a second */
-    double cpu_share;        /* CPU time / wall time of all turns */
-    size_t turns;            /* 0 = not remembered */
+    double min, median, max;         /* units a second */
+    double cpu_share;                /* CPU time / wall time of all turns */
+    size_t turns;                    /* 0 = not remembered */
     double by_turn[BENCH_TURNS_MAX]; /* units a second, in the order they were measured */
 } bench_rate;
 

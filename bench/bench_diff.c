@@ -23,8 +23,7 @@ static void need(cx_status status, const char *what)
     }
 }
 
-/* --- the calls of one gate, to be made again ---------------------------------------------------
- */
+/* --- the calls of one gate, to be made again -------------------------------------------------- */
 
 typedef struct calls {
     cx_arena arena;
@@ -114,8 +113,7 @@ static void diff_and_status(void *arg)
     call_plain(arg, CX_GIT_ARGS("status", "--porcelain=v2", "-z", "-uall", "--ignored=matching"));
 }
 
-/* --- the repository ----------------------------------------------------------------------------
- */
+/* --- the repository --------------------------------------------------------------------------- */
 
 static void put(cx_file folder, const char *path, const char *text)
 {

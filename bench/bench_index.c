@@ -434,12 +434,12 @@ static void bench_inbox(const char *path, size_t row_count)
         const char *name, *words;
         void (*work)(void *arg);
     } asked[] = {{"facets of all", NULL, facets},
-                {"page, newest first", NULL, find_first},
-                {"page, an id", "trace-77-", find_first},
-                {"page, a rare word", "answer 77", find_first},
-                {"page, a word of all", "summary", find_first},
-                {"facets, a rare word", "answer 77", facets},
-                {"facets, a word of all", "summary", facets}};
+                 {"page, newest first", NULL, find_first},
+                 {"page, an id", "trace-77-", find_first},
+                 {"page, a rare word", "answer 77", find_first},
+                 {"page, a word of all", "summary", find_first},
+                 {"facets, a rare word", "answer 77", facets},
+                 {"facets, a word of all", "summary", facets}};
     cx_err err = {0};
     printf("     the inbox over %zu rows:\n", row_count);
     for (size_t i = 0; i < CX_COUNT_OF(asked); i++) {

@@ -52,8 +52,7 @@ static void load_and_verify(void *arg)
     cx_lattice_close(lattice);
 }
 
-/* --- the file ------------------------------------------------------------------------------------
- */
+/* --- the file --------------------------------------------------------------------------------- */
 
 static cx_status emit_to_file(void *arg, cx_bytes chunk, cx_err *err)
 {
@@ -75,8 +74,7 @@ static void generate(const char *path, uint32_t nodes)
     }
 }
 
-/* --- L1: the model in Python ---------------------------------------------------------------------
- */
+/* --- L1: the model in Python ------------------------------------------------------------------ */
 
 /* Nodes a second of the model; 0 when there is no python3. */
 static double model_rate(const char *path)
@@ -120,8 +118,7 @@ static bool measure_l1(const char *path, uint32_t nodes, const char *models)
     return bench_print_row("L1", what, &rate, &reference, 1e3, 50);
 }
 
-/* --- L2: the floor
- * -------------------------------------------------------------------------------- */
+/* --- L2: the floor ---------------------------------------------------------------------------- */
 
 typedef struct floor_work {
     cx_buf bytes;
@@ -165,8 +162,7 @@ static void scan_and_hash(void *arg)
     cx_digest_many(work->b.messages.items, work->b.digests.items, work->b.jobs.count);
 }
 
-/* --- L4: states
- * ------------------------------------------------------------------------------------ */
+/* --- L4: states ------------------------------------------------------------------------------- */
 
 typedef struct asking {
     cx_states *states;
@@ -239,8 +235,7 @@ static bool measure_states(const char *path)
     return good;
 }
 
-/* --- memory
- * ----------------------------------------------------------------------------------------- */
+/* --- memory ----------------------------------------------------------------------------------- */
 
 static void print_peak(const char *path, uint32_t nodes)
 {

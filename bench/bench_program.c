@@ -25,7 +25,8 @@ int main(int argc, char **argv)
 {
     const char *version[] = {argc > 1 ? argv[1] : CX_BENCH_CORTEX, "version", NULL};
     const char *nothing[] = {"/bin/true", NULL};
-    bench_side sides[] = {{.name = "cortex version", .work = run, .arg = version, .units = 1}, {.name = "true", .work = run, .arg = nothing, .units = 1}};
+    bench_side sides[] = {{.name = "cortex version", .work = run, .arg = version, .units = 1},
+                          {.name = "true", .work = run, .arg = nothing, .units = 1}};
     bench_measure(sides, 2);
     for (size_t i = 0; i < 2; i++)
         bench_print_side(sides[i].name, &sides[i].rate, 1, "starts/s");

@@ -54,8 +54,7 @@ static const char *joined(cx_arena *arena, const char *folder, const char *name)
     return text;
 }
 
-/* --- the repository of the golden runs ---------------------------------------------------------
- */
+/* --- the repository of the golden runs -------------------------------------------------------- */
 
 typedef struct place {
     cx_arena arena;
@@ -178,8 +177,7 @@ static void back_to_base(place *p)
     git_plain(p, CX_GIT_ARGS("reset", "-q", "--hard", p->commit));
 }
 
-/* --- a run -------------------------------------------------------------------------------------
- */
+/* --- a run ------------------------------------------------------------------------------------ */
 
 static const char *cortex = CX_BENCH_CORTEX;
 
@@ -207,8 +205,7 @@ static void whole_run(place *p)
     start(argv, p->repo, envp);
 }
 
-/* --- its bare parts ----------------------------------------------------------------------------
- */
+/* --- its bare parts --------------------------------------------------------------------------- */
 
 /* The places of the list, filled in; lives as long as the place. */
 static const char *filled(place *p, const char *word)
@@ -429,8 +426,7 @@ static void foresee(place *p)
     }
 }
 
-/* --- measuring ---------------------------------------------------------------------------------
- */
+/* --- measuring -------------------------------------------------------------------------------- */
 
 int main(int argc, char **argv)
 {

@@ -56,8 +56,7 @@ static void print_row(const char *what, bench_side *sides)
     (void)bench_print_row("-", what, &sides[0].rate, &sides[1].rate, 1, 0);
 }
 
-/* --- a contract --------------------------------------------------------------------------------
- */
+/* --- a contract ------------------------------------------------------------------------------- */
 
 static cx_str contract_text;
 static cx_git *git;
@@ -130,8 +129,7 @@ static void measure_contract(void)
     cx_git_close(git);
 }
 
-/* --- a bundle ----------------------------------------------------------------------------------
- */
+/* --- a bundle --------------------------------------------------------------------------------- */
 
 static const char *const named[] = {"contract.json",
                                     "patch.diff",

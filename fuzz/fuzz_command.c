@@ -57,8 +57,8 @@ static void check_gate(cx_str action, cx_str text)
     cx_run_command_verdict verdict;
     bool trivial;
     for (size_t i = 0; i < 4; i++)
-        FUZZ_CHECK(!cx_failed(
-            cx_run_argv_make(words + starts[i], counts[i], &arena, &allow[i], &err)));
+        FUZZ_CHECK(
+            !cx_failed(cx_run_argv_make(words + starts[i], counts[i], &arena, &allow[i], &err)));
     const cx_run_command_rules rules = {true, allow, 4, &action, 1};
     for (size_t i = 0; i < 3; i++) {
         const cx_run_command_options options = {

@@ -39,10 +39,9 @@ static cx_status read_file(void *arg, cx_str commit, cx_str path, size_t limit_b
 
 static void check_policies(cx_bytes bytes, cx_arena *arena)
 {
-    static const char *const paths[] = {"policies/agent_registry.json", "policies/packs/low.json",
-                                        "policies/mcp_allowlist.json",
-                                        "policies/skills_bundle_registry.json",
-                                        "policies/approvers.json"};
+    static const char *const paths[] = {
+        "policies/agent_registry.json", "policies/packs/low.json", "policies/mcp_allowlist.json",
+        "policies/skills_bundle_registry.json", "policies/approvers.json"};
     for (size_t i = 0; i < CX_COUNT_OF(paths); i++) {
         one_file file = {paths[i], bytes};
         const cx_run_repo repo = {&file, resolve, in_head, read_file, NULL, NULL};
@@ -50,9 +49,9 @@ static void check_policies(cx_bytes bytes, cx_arena *arena)
         cx_run_policy policy;
         cx_err err;
         cx_run_findings_init(&findings, arena);
-        FUZZ_CHECK(!cx_failed(cx_run_policy_load(
-            &repo, CX_STR("0123456789012345678901234567890123456789"), arena, &findings, &policy,
-            &err)));
+        FUZZ_CHECK(
+            !cx_failed(cx_run_policy_load(&repo, CX_STR("0123456789012345678901234567890123456789"),
+                                          arena, &findings, &policy, &err)));
         FUZZ_CHECK(policy.approver_count == 0); /* nobody pinned these bytes */
         cx_run_findings_done(&findings);
     }
@@ -70,16 +69,16 @@ static void check_contract(cx_bytes bytes, cx_arena *arena)
     cx_buf_init(&out, cx_alloc_default());
     cx_run_findings_init(&findings, arena);
     cx_run_findings_init(&again, arena);
-    FUZZ_CHECK(!cx_failed(cx_run_contract_check(cx_bytes_str(bytes), &repo, NULL,
-                                                &cx_run_contract_judges, arena, &findings,
-                                                &contract, &policy, &err)));
+    FUZZ_CHECK(
+        !cx_failed(cx_run_contract_check(cx_bytes_str(bytes), &repo, NULL, &cx_run_contract_judges,
+                                         arena, &findings, &contract, &policy, &err)));
     if (findings.refusing == 0) {
         FUZZ_CHECK(contract.output_schema != NULL && contract.baseline_commit.size != 0);
         FUZZ_CHECK(cx_run_task_id_ok(contract.task_id));
         FUZZ_CHECK(!cx_failed(cx_run_contract_resolve(&contract, &policy, arena, &out, &err)));
-        FUZZ_CHECK(!cx_failed(cx_run_contract_check(cx_buf_str(&out), &repo, NULL,
-                                                    &cx_run_contract_judges, arena, &again,
-                                                    &resolved, &policy, &err)));
+        FUZZ_CHECK(
+            !cx_failed(cx_run_contract_check(cx_buf_str(&out), &repo, NULL, &cx_run_contract_judges,
+                                             arena, &again, &resolved, &policy, &err)));
         FUZZ_CHECK(again.refusing == 0);
     }
     cx_run_findings_done(&findings);

@@ -1,5 +1,6 @@
 /*
- * fuzz_otlp.c - any bytes as OTLP in protobuf: what is accepted is one JSON value, and the same again.
+ * fuzz_otlp.c - any bytes as OTLP in protobuf: what is accepted is one JSON value, and the same
+ * again.
  */
 #include <string.h>
 

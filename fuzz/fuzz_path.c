@@ -16,7 +16,8 @@ static void check_entry(cx_str entry, cx_arena *arena)
     bool folds = cx_run_path_fold(entry, once, sizeof once, &once_size);
     FUZZ_CHECK(folds || cx_run_path_protected(entry, NULL));
     if (folds && once_size <= CX_RUN_PATH_BYTES_MAX) {
-        FUZZ_CHECK(cx_run_path_fold(cx_str_from(once, once_size), twice, sizeof twice, &twice_size));
+        FUZZ_CHECK(
+            cx_run_path_fold(cx_str_from(once, once_size), twice, sizeof twice, &twice_size));
         FUZZ_CHECK(cx_str_eq(cx_str_from(once, once_size), cx_str_from(twice, twice_size)));
     }
     if (rule != NULL) {

@@ -1,6 +1,6 @@
 /*
- * mcp_main.c - cortex-mcp, the client of src/agent/mcp.h as a program: starts a server, shakes hands,
- * prints its tools, and calls one.
+ * mcp_main.c - cortex-mcp, the client of src/agent/mcp.h as a program: starts a server, shakes
+ * hands, prints its tools, and calls one.
  *
  *     cortex-mcp [--call TOOL ARGUMENTS] -- PROGRAM WORDS..
  *

@@ -43,7 +43,8 @@ static const char usage[] =
     "  --members, --absent     every key must be a member (erased or not), or absent\n"
     "  --require WHAT          anchored, the default: something given must bear it out; signed: a\n"
     "                          key given must have signed it; else the verdict is indeterminate\n"
-    "  --self-consistent       that a file agrees with itself is enough: anybody can make such one\n"
+    "  --self-consistent       that a file agrees with itself is enough: anybody can make such "
+    "one\n"
     "\n"
     "  --details               also show roots and counts of signatures\n"
     "  --json                  one JSON object a file\n"
@@ -359,8 +360,8 @@ static cx_status write_all(program *p, cx_bytes bytes, cx_err *err)
     cx_shown_add_lines(&shown, cx_bytes_str(bytes), false);
     cx_status status = cx_buf_check(&shown, err);
     if (!cx_failed(status))
-        status = cx_io_write_all(p->io, STANDARD_OUTPUT, "standard output", shown.data, shown.size,
-                                 err);
+        status =
+            cx_io_write_all(p->io, STANDARD_OUTPUT, "standard output", shown.data, shown.size, err);
     cx_buf_done(&shown);
     return status;
 }

@@ -330,8 +330,7 @@ CX_API CX_RESULT cx_ledger_rebuild(const char *path, const cx_ledger_options *op
                                    cx_ledger_rebuild_mode mode, cx_ledger_rebuilt *out,
                                    cx_err *err);
 
-/* --- roots as text ------------------------------------------------------------------------------
- */
+/* --- roots as text ---------------------------------------------------------------------------- */
 
 #define CX_DIGEST_TEXT_SIZE 65
 /* 64 lower-case hex digits and a zero byte. */

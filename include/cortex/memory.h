@@ -226,8 +226,7 @@ CX_API CX_RESULT cx_memories_compact(cx_memories *memories,
                                      const cx_memories_compaction *compaction, cx_owned *out,
                                      cx_err *err);
 
-/* --- reading ------------------------------------------------------------------------------------
- */
+/* --- reading ---------------------------------------------------------------------------------- */
 
 /* CX_E_NOT_FOUND "NotFound"; CX_E_CONFLICT "TypeMismatch" when the URI's type is not
  * the memory's. */

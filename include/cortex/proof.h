@@ -70,8 +70,7 @@ CX_API CX_RESULT cx_proof_make_consistency(cx_ledger *ledger, const char *actor,
                                            uint64_t older_size, uint64_t newer_size, cx_owned *out,
                                            cx_err *err);
 
-/* --- checking ----------------------------------------------------------------------------------
- */
+/* --- checking --------------------------------------------------------------------------------- */
 
 /* A journal as its reader knows it. */
 typedef struct cx_proof_journal_root {
@@ -188,9 +187,7 @@ CX_API CX_RESULT cx_proof_report_json(const cx_proof_report *report, const char 
 CX_API CX_RESULT cx_proof_report_text(const cx_proof_report *report, const char *name, bool details,
                                       cx_owned *out, cx_err *err);
 
-/* --- checkpoints (§12; C2SP tlog-checkpoint, signed-note)
- * -----------------------------------------
- */
+/* --- checkpoints (§12; C2SP tlog-checkpoint, signed-note) ------------------------------------- */
 
 /*
  * The journal as it is now.  Checkpoints exist for cortex-1 only: CX_E_UNSUPPORTED

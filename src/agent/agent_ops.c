@@ -28,8 +28,7 @@ typedef struct work {
 
 typedef cx_status operation(work *w, cx_err *err);
 
-/* --- files --------------------------------------------------------------------------------------
- */
+/* --- files ------------------------------------------------------------------------------------ */
 
 static cx_status make_parents(work *w, const char *path, cx_err *err)
 {
@@ -149,8 +148,7 @@ static cx_status op_touch(work *w, cx_err *err)
     return cx_folder_touch(w->folder, w->words[1], err);
 }
 
-/* --- git ----------------------------------------------------------------------------------------
- */
+/* --- git -------------------------------------------------------------------------------------- */
 
 /* The sandbox says where new objects go (sandbox.h); everything else is fixed. */
 static void pass_on(work *w, const char *name, const char **slot)
@@ -227,8 +225,7 @@ static cx_status op_gitlink(work *w, cx_err *err)
     return run_git(w, add, NULL, err);
 }
 
-/* --- the list -----------------------------------------------------------------------------------
- */
+/* --- the list --------------------------------------------------------------------------------- */
 
 static const struct {
     const char *name;
@@ -314,8 +311,7 @@ done:
     return status;
 }
 
-/* --- the program --------------------------------------------------------------------------------
- */
+/* --- the program ------------------------------------------------------------------------------ */
 
 static cx_status say_failure(size_t index, const cx_json *op, const cx_err *failure,
                              cx_arena *arena, cx_err *err)

@@ -75,7 +75,7 @@ static cx_status check_characters(reader *r)
     return starts(r, "\xEF\xBB\xBF") ? refuse(r, "a byte order mark") : CX_SUCCESS;
 }
 
-/* --- strings ------------------------------------------------------------------------------------ */
+/* --- strings ---------------------------------------------------------------------------------- */
 
 static int hex_of(char c)
 {
@@ -184,7 +184,7 @@ static cx_status read_string(reader *r, bool may_be_multi, cx_str *out)
     return status;
 }
 
-/* --- keys --------------------------------------------------------------------------------------- */
+/* --- keys ------------------------------------------------------------------------------------- */
 
 static bool is_bare(int c)
 {
@@ -236,7 +236,7 @@ static cx_status note_server(reader *r, cx_str name)
     return CX_SUCCESS;
 }
 
-/* --- values ------------------------------------------------------------------------------------- */
+/* --- values ----------------------------------------------------------------------------------- */
 
 /* What a value stands under. */
 typedef struct under {
@@ -336,7 +336,8 @@ static cx_status read_scalar(reader *r)
         return refuse(r, "expected a value");
     /* "1979-05-27 07:32:00" */
     if (text.size == 10 && text.data[4] == '-' && text.data[7] == '-' && peek(r) == ' ' &&
-        r->at + 1 < r->text.size && r->text.data[r->at + 1] >= '0' && r->text.data[r->at + 1] <= '9')
+        r->at + 1 < r->text.size && r->text.data[r->at + 1] >= '0' &&
+        r->text.data[r->at + 1] <= '9')
         for (r->at++; is_scalar(peek(r));)
             r->at++;
     return CX_SUCCESS;
@@ -358,7 +359,7 @@ static cx_status read_value(reader *r, under where)
     return where.secret && r->secret != NULL ? r->secret(r->arg, text, r->err) : CX_SUCCESS;
 }
 
-/* --- statements --------------------------------------------------------------------------------- */
+/* --- statements ------------------------------------------------------------------------------- */
 
 /* The table that statements are in. */
 typedef struct table {

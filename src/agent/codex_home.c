@@ -28,7 +28,7 @@ typedef struct copying {
     cx_sha256 listing;
 } copying;
 
-/* --- what there is -------------------------------------------------------------------------------- */
+/* --- what there is ---------------------------------------------------------------------------- */
 
 /* Of the base itself: what earlier sessions left, and the logins of MCP servers. */
 static bool is_session(const char *path)
@@ -74,7 +74,7 @@ static cx_status look(copying *c, cx_err *err)
     return CX_SUCCESS;
 }
 
-/* --- secrets -------------------------------------------------------------------------------------- */
+/* --- secrets ---------------------------------------------------------------------------------- */
 
 static cx_status keep_secret(void *mask, cx_str value, cx_err *err)
 {
@@ -106,7 +106,7 @@ static cx_status read_login(copying *c, cx_str text, cx_err *err)
     return keep_secrets(c->mask, &login, false, err);
 }
 
-/* --- copying -------------------------------------------------------------------------------------- */
+/* --- copying ---------------------------------------------------------------------------------- */
 
 static void write_listing(copying *c, cx_str path, cx_bytes bytes)
 {
@@ -141,8 +141,8 @@ static cx_status copy_file(copying *c, cx_str path, const char *to, cx_err *err)
     cx_buf text, filtered;
     cx_buf_init(&text, c->arena->alloc);
     cx_buf_init(&filtered, c->arena->alloc);
-    cx_status status = cx_folder_read_file(c->base, path.data,
-                                           (size_t)(CX_CODEX_HOME_BYTES_MAX - c->bytes), &text, err);
+    cx_status status = cx_folder_read_file(
+        c->base, path.data, (size_t)(CX_CODEX_HOME_BYTES_MAX - c->bytes), &text, err);
     if (!cx_failed(status)) {
         c->bytes += text.size;
         status = copy_bytes(c, path, to, cx_buf_str(&text), &filtered, err);
@@ -207,7 +207,7 @@ static cx_status make_evidence(copying *c, cx_json *out, cx_err *err)
     return cx_json_list_end_object(&object, out, err);
 }
 
-/* --- the base ------------------------------------------------------------------------------------- */
+/* --- the base --------------------------------------------------------------------------------- */
 
 static cx_status open_base(const char *base, cx_file *out, cx_err *err)
 {

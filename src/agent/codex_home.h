@@ -3,13 +3,14 @@
  * for each agent, private, and gone after the run.
  *
  * CORTEXPILOT_CODEX_BASE_HOME names the folder that the person who starts runs keeps for Codex: its
- * configuration, its login.  An agent never sees that folder.  It gets a copy, as CODEX_HOME, in which
- * config.toml has no `mcp_servers`: which tools an agent has is said by the contract and the gates
- * (§13), not by somebody's settings.
+ * configuration, its login.  An agent never sees that folder.  It gets a copy, as CODEX_HOME, in
+ * which config.toml has no `mcp_servers`: which tools an agent has is said by the contract and the
+ * gates (§13), not by somebody's settings.
  *
- * What is copied: regular files and folders.  Left out: links, sockets and the like, and what earlier
- * sessions left behind (sessions, archived_sessions, log, history.jsonl).  Anything that cannot be
- * read in full, or is beyond the limits, is an error: an agent gets all of it or does not start (R1).
+ * What is copied: regular files and folders.  Left out: links, sockets and the like, and what
+ * earlier sessions left behind (sessions, archived_sessions, log, history.jsonl).  Anything that
+ * cannot be read in full, or is beyond the limits, is an error: an agent gets all of it or does not
+ * start (R1).
  */
 #ifndef CX_AGENT_CODEX_HOME_H
 #define CX_AGENT_CODEX_HOME_H
@@ -37,17 +38,17 @@ typedef cx_status cx_codex_secret(void *arg, cx_str value, cx_err *err);
  * for byte.  CX_E_FORMAT, with the line, for what is not TOML 1.0 as far as it was read: keys,
  * headers, strings and brackets are; numbers and dates are only recognised.
  *
- * Each name of a server that was left out, once and in order, is added to `removed`, a JSON array in
- * the making; `secret` may be NULL.
+ * Each name of a server that was left out, once and in order, is added to `removed`, a JSON array
+ * in the making; `secret` may be NULL.
  */
 CX_RESULT cx_codex_config_filter(cx_str config, cx_codex_secret *secret, void *arg, cx_arena *arena,
                                  cx_json_list *removed, cx_buf *out, cx_err *err);
 
 /*
- * Copies `base` (absolute) to the new folder `to`.  Tokens of auth.json and secrets of config.toml are
- * added to `mask`.  *out is the evidence, without content and without a path of the machine:
- * {files[], left_out[], mcp_servers_removed[], listing_sha256}, the last over "<sha256>  <path>\n" of
- * each file of the copy, in the order of paths.
+ * Copies `base` (absolute) to the new folder `to`.  Tokens of auth.json and secrets of config.toml
+ * are added to `mask`.  *out is the evidence, without content and without a path of the machine:
+ * {files[], left_out[], mcp_servers_removed[], listing_sha256}, the last over "<sha256>  <path>\n"
+ * of each file of the copy, in the order of paths.
  */
 CX_RESULT cx_codex_home_make(const char *base, const char *to, cx_run_mask *mask, cx_arena *arena,
                              cx_json *out, cx_err *err);

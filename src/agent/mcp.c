@@ -83,8 +83,7 @@ static void end_by(waiting *w, cx_status status, const cx_err *why)
         end_with(w, CX_MCP_BROKEN, "the server is gone: %.200s", why->message);
 }
 
-/* --- lines -------------------------------------------------------------------------------------
- */
+/* --- lines ------------------------------------------------------------------------------------ */
 
 /* Evidence that has no more room ends the session, too. */
 static cx_status note_raw(waiting *w, cx_bytes line)
@@ -155,8 +154,7 @@ static cx_status take_line(waiting *w, cx_str *out)
     return CX_SUCCESS;
 }
 
-/* --- messages ----------------------------------------------------------------------------------
- */
+/* --- messages --------------------------------------------------------------------------------- */
 
 static void put_head(cx_json_list *message, const cx_json *id)
 {
@@ -332,8 +330,7 @@ static waiting begin(cx_mcp *client, uint64_t timeout_ms, cx_mcp_end *end, cx_er
     return w;
 }
 
-/* --- connecting --------------------------------------------------------------------------------
- */
+/* --- connecting ------------------------------------------------------------------------------- */
 
 static cx_status make_hello(waiting *w, cx_json *out)
 {
@@ -520,8 +517,7 @@ bool cx_mcp_tool_requires(const cx_mcp *client, cx_str name, cx_str argument)
     return false;
 }
 
-/* --- calling -----------------------------------------------------------------------------------
- */
+/* --- calling ---------------------------------------------------------------------------------- */
 
 /* Text of the content, joined. */
 static cx_status join_text(const cx_json *value, cx_arena *arena, cx_str *out, cx_err *err)
@@ -589,8 +585,7 @@ cx_status cx_mcp_call(cx_mcp *client, cx_str tool, const cx_json *arguments, uin
     return out->kind == CX_MCP_OK ? take_result(&w, &answer, arena, result) : CX_SUCCESS;
 }
 
-/* --- life --------------------------------------------------------------------------------------
- */
+/* --- life ------------------------------------------------------------------------------------- */
 
 cx_status cx_mcp_open(const cx_mcp_options *options, cx_mcp **out, cx_err *err)
 {

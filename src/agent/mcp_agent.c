@@ -18,8 +18,7 @@ static const struct {
     {"sampling/createMessage", "sampling"},
 };
 
-/* --- text that agents wrote --------------------------------------------------------------------
- */
+/* --- text that agents wrote ------------------------------------------------------------------- */
 
 /* At most so many bytes, cut between characters. */
 static cx_str shorten(cx_str text)
@@ -70,8 +69,7 @@ static cx_status command_text(const cx_json *command, cx_arena *arena, cx_str *o
     return status;
 }
 
-/* --- requests ----------------------------------------------------------------------------------
- */
+/* --- requests --------------------------------------------------------------------------------- */
 
 /* "exec" of "exec-approval"; empty when it is no approval. */
 static cx_str elicited(const cx_json *params)
@@ -133,8 +131,7 @@ cx_status cx_mcp_make_answer(const cx_runner_request *request, bool granted, cx_
     return cx_json_list_end_object(&result, &out->result, err);
 }
 
-/* --- notifications -----------------------------------------------------------------------------
- */
+/* --- notifications ---------------------------------------------------------------------------- */
 
 static const cx_json *event_of(cx_str method, const cx_json *params)
 {

@@ -1,6 +1,6 @@
 /*
- * prompt.h - what an agent is told: a fixed instruction, the contract as data, the schema of its reply
- * (run.md §6).  Contract text never becomes part of the instruction.
+ * prompt.h - what an agent is told: a fixed instruction, the contract as data, the schema of its
+ * reply (run.md §6).  Contract text never becomes part of the instruction.
  */
 #ifndef CX_AGENT_PROMPT_H
 #define CX_AGENT_PROMPT_H

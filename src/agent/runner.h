@@ -1,11 +1,11 @@
 /*
- * runner.h - who does the work of a turn: an agent behind MCP, a program, or a script that is replayed
- * (run.md §16).  The machine sees all of them through this one interface.
+ * runner.h - who does the work of a turn: an agent behind MCP, a program, or a script that is
+ * replayed (run.md §16).  The machine sees all of them through this one interface.
  *
- * A runner starts what it needs inside the sandbox it is given, hands over the prompt, and returns the
- * reply as bytes.  It judges nothing: the reply, the files and the ref it left behind are judged by the
- * gates, whoever the runner was.  What an agent asks for on the way (approvals) goes to the host, which
- * is the machine, and never to the agent's own taste.
+ * A runner starts what it needs inside the sandbox it is given, hands over the prompt, and returns
+ * the reply as bytes.  It judges nothing: the reply, the files and the ref it left behind are
+ * judged by the gates, whoever the runner was.  What an agent asks for on the way (approvals) goes
+ * to the host, which is the machine, and never to the agent's own taste.
  *
  *     cx_runner_open .. start .. turn, turn, .. stop
  *
@@ -41,7 +41,7 @@ typedef struct cx_runner_settings {
     uint32_t connect_ms;   /* mcp: for the handshake */
     uint32_t close_ms;     /* mcp: to end by itself when its input ends */
     const char *script;    /* replay-script: the file */
-    cx_str task_id;        /* replay-script: whose turns, of a file that has those of several tasks */
+    cx_str task_id; /* replay-script: whose turns, of a file that has those of several tasks */
 } cx_runner_settings;
 
 /* What an agent wants to be allowed, in the middle of a turn (§5). */
@@ -56,27 +56,27 @@ typedef struct cx_runner_host {
     void *arg;
     /* A tool was used: becomes a TOOL_INVOCATION at once.  `payload` is an object with "tool". */
     cx_status (*tool)(void *arg, const cx_json *payload, cx_err *err);
-    /* May the agent do that?  *out_granted false is the ordinary answer (§5).  An error (CX_E_DENIED)
-     * means that having asked is a violation: the turn has to end with that error. */
+    /* May the agent do that?  *out_granted false is the ordinary answer (§5).  An error
+     * (CX_E_DENIED) means that having asked is a violation: the turn has to end with that error. */
     cx_status (*ask)(void *arg, const cx_runner_request *request, bool *out_granted, cx_err *err);
     /* One raw line of the session, both ways, without '\n': codex/<task>/events.jsonl. */
     cx_status (*raw)(void *arg, cx_bytes line, cx_err *err);
 } cx_runner_host;
 
 /*
- * One turn.  The prompt is assembled by the governor in three parts that runners keep apart, in this
- * order, each under its own heading: instruction, contract, schema (§6).  Nothing of the contract is
- * ever part of the instruction.
+ * One turn.  The prompt is assembled by the governor in three parts that runners keep apart, in
+ * this order, each under its own heading: instruction, contract, schema (§6).  Nothing of the
+ * contract is ever part of the instruction.
  */
 typedef struct cx_runner_turn {
     uint32_t attempt; /* 0, 1, .. */
     cx_str task_id;   /* of the original task, which the bundle's folders are named after */
     cx_str run_id;
-    cx_str instruction;   /* fixed text: answer in JSON only */
-    cx_str contract;      /* JSON, as stored in tasks/ */
-    cx_str schema;        /* JSON: what the reply has to match */
-    const char *prompt;   /* the three together, terminated, as they are sent */
-    size_t prompt_size;   /* */
+    cx_str instruction;      /* fixed text: answer in JSON only */
+    cx_str contract;         /* JSON, as stored in tasks/ */
+    cx_str schema;           /* JSON: what the reply has to match */
+    const char *prompt;      /* the three together, terminated, as they are sent */
+    size_t prompt_size;      /* */
     const char *schema_path; /* the same schema as a file, for --output-schema and {schema}; it is
                                 visible inside the sandbox under this path */
     const char *worktree;    /* absolute; cwd of the agent, same path inside the sandbox */
@@ -87,9 +87,9 @@ typedef struct cx_runner_turn {
     bool shell_tool;         /* false: shell tools are to be disabled */
     cx_str thread_id;        /* continue that thread; empty = a new one */
     uint64_t timeout_ms;     /* for the whole turn */
-    const char *program;            /* argv[0] as the tool gate resolved it (C16): the spec's `path`;
+    const char *program;     /* argv[0] as the tool gate resolved it (C16): the spec's `path`;
                                        NULL when there is no argv */
-    const cx_sandbox *box;          /* where its processes run: cx_sandbox_run, cx_sandbox_start */
+    const cx_sandbox *box;   /* where its processes run: cx_sandbox_run, cx_sandbox_start */
     const cx_sandbox_spec *sandbox; /* copy it, then set path, argv, input and outputs */
     const atomic_bool *cancel;      /* turned true: end soon, with CX_E_BUSY "Cancelled" */
     cx_arena *arena;                /* of the reply */
@@ -122,7 +122,8 @@ struct cx_runner {
     size_t argv_count;
     bool network;
     cx_str thread_id; /* known before the first turn (a script's); else empty */
-    /* Processes, handshake, list of tools; the turn is the first one that will be given to `turn`. */
+    /* Processes, handshake, list of tools; the turn is the first one that will be given to
+     * `turn`. */
     cx_status (*start)(cx_runner *self, const cx_runner_host *host, const cx_runner_turn *turn,
                        cx_err *err);
     /* An error is one of ours (no memory, no disk); what the agent did is in `out->end`. */

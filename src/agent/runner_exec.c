@@ -1,11 +1,11 @@
 /*
- * runner_exec.c - an agent that is a program: started once a turn, prompt on standard input, reply as
- * the last line of standard output that is a JSON object, or in the file that {output} names (run.md
- * §16).
+ * runner_exec.c - an agent that is a program: started once a turn, prompt on standard input, reply
+ * as the last line of standard output that is a JSON object, or in the file that {output} names
+ * (run.md §16).
  *
- * Whole tokens of the template are replaced: {cwd} the worktree, {schema} the schema's file, {output} a
- * file in the scratch folder, {thread} the thread to continue ({thread} and an option before it, such
- * as --resume {thread}, are left out when there is none).
+ * Whole tokens of the template are replaced: {cwd} the worktree, {schema} the schema's file,
+ * {output} a file in the scratch folder, {thread} the thread to continue ({thread} and an option
+ * before it, such as --resume {thread}, are left out when there is none).
  */
 #include "os/api.h"
 #include "agent/runner.h"
@@ -21,7 +21,7 @@ typedef struct exec_runner {
     const cx_io *io;
 } exec_runner;
 
-/* --- argv -------------------------------------------------------------------------------------------- */
+/* --- argv ------------------------------------------------------------------------------------- */
 
 static bool is_option(const char *word)
 {
@@ -61,7 +61,7 @@ static cx_status make_argv(exec_runner *x, const cx_runner_turn *turn, const cha
     return CX_SUCCESS;
 }
 
-/* --- what it said ------------------------------------------------------------------------------------ */
+/* --- what it said ----------------------------------------------------------------------------- */
 
 typedef struct heard {
     cx_str last;   /* the last line that is a JSON object; in the turn's arena */
@@ -109,7 +109,8 @@ static cx_status hear(const cx_runner_host *host, const cx_runner_turn *turn, cx
 }
 
 /* The agent wrote it, so nothing on the way there may be a link. */
-static cx_status read_output(const cx_runner_turn *turn, cx_bytes *out, bool *out_there, cx_err *err)
+static cx_status read_output(const cx_runner_turn *turn, cx_bytes *out, bool *out_there,
+                             cx_err *err)
 {
     cx_file folder;
     cx_buf text;
@@ -130,7 +131,7 @@ static cx_status read_output(const cx_runner_turn *turn, cx_bytes *out, bool *ou
     return status;
 }
 
-/* --- the turn ---------------------------------------------------------------------------------------- */
+/* --- the turn --------------------------------------------------------------------------------- */
 
 static void judge_end(const cx_runner_turn *turn, const cx_sandbox_result *result, cx_str complaint,
                       cx_runner_reply *out)
@@ -146,9 +147,9 @@ static void judge_end(const cx_runner_turn *turn, const cx_sandbox_result *resul
         while (size != 0 && (uint8_t)complaint.data[size - 1] <= 0x20)
             size--;
         out->end = CX_RUNNER_FAILED;
-        out->message = cx_arena_printf(turn->arena, "the agent ended with exit code %d%s%.*s",
-                                       result->exit_code, size == 0 ? "" : ": ", (int)size,
-                                       complaint.data);
+        out->message =
+            cx_arena_printf(turn->arena, "the agent ended with exit code %d%s%.*s",
+                            result->exit_code, size == 0 ? "" : ": ", (int)size, complaint.data);
     }
 }
 

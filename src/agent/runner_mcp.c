@@ -43,8 +43,7 @@ static bool is_cancelled(const mcp_runner *m)
     return m->cancel != NULL && atomic_load(m->cancel);
 }
 
-/* --- lines of the child ------------------------------------------------------------------------
- */
+/* --- lines of the child ----------------------------------------------------------------------- */
 
 /* A cancelled child is killed at a moment of its own: it may show as one out of time, as a pipe
  * that nobody reads, or as the end of what it says. */
@@ -71,8 +70,7 @@ static cx_status receive_line(void *arg, size_t limit_bytes, uint64_t timeout_ms
     return told(m, status, !cx_failed(status) && *out_end, err);
 }
 
-/* --- what the server says on its own -----------------------------------------------------------
- */
+/* --- what the server says on its own ---------------------------------------------------------- */
 
 static cx_status on_raw(void *arg, cx_bytes line, cx_err *err)
 {
@@ -122,8 +120,7 @@ static cx_status on_notified(void *arg, cx_str method, const cx_json *params, cx
     return status;
 }
 
-/* --- starting ----------------------------------------------------------------------------------
- */
+/* --- starting --------------------------------------------------------------------------------- */
 
 static cx_status start_child(mcp_runner *m, const cx_runner_turn *turn, cx_err *err)
 {
@@ -216,8 +213,7 @@ static cx_status mcp_start(cx_runner *self, const cx_runner_host *host, const cx
     return connect(m, turn, err);
 }
 
-/* --- the turn ----------------------------------------------------------------------------------
- */
+/* --- the turn --------------------------------------------------------------------------------- */
 
 static void put_str(cx_json_list *object, const char *name, cx_str text)
 {
@@ -372,8 +368,7 @@ static cx_status mcp_turn(cx_runner *self, const cx_runner_host *host, const cx_
     return judge_result(m, turn, &result, out, err);
 }
 
-/* --- the end -----------------------------------------------------------------------------------
- */
+/* --- the end ---------------------------------------------------------------------------------- */
 
 static void mcp_stop(cx_runner *self)
 {

@@ -4,9 +4,9 @@
  *     {"format":"cortex.replay-script.v1","thread_id",
  *      "turns":[{"ops":[[name, args..],..],"tool_calls":[{"tool",..}],"output":<the reply>}]}
  *
- * or, of several tasks of one run, "tasks":{"<task_id>":{"thread_id","turns"},..} in place of the last
- * two.  Turn i serves attempt i.  Operations are applied by a stage of this program inside the sandbox; the
- * output is the reply and passes the output gate like any other.
+ * or, of several tasks of one run, "tasks":{"<task_id>":{"thread_id","turns"},..} in place of the
+ * last two.  Turn i serves attempt i.  Operations are applied by a stage of this program inside the
+ * sandbox; the output is the reply and passes the output gate like any other.
  */
 #include "agent/agent_ops.h"
 #include "agent/runner.h"
@@ -24,7 +24,7 @@ typedef struct script_runner {
     const cx_json *turns;
 } script_runner;
 
-/* --- reading ----------------------------------------------------------------------------------------- */
+/* --- reading ---------------------------------------------------------------------------------- */
 
 static bool only_members(const cx_json *object, const char *const *names, size_t count)
 {
@@ -45,7 +45,8 @@ static cx_status check_turn(const cx_json *turn, uint32_t index, cx_err *err)
     if (turn->type != CX_JSON_OBJECT || CX_JSON_GET(turn, "output") == NULL ||
         !only_members(turn, names, CX_COUNT_OF(names)))
         return cx_fail(err, CX_E_FORMAT,
-                       "turn %u of the script: expected an object {ops, tool_calls, output}", index);
+                       "turn %u of the script: expected an object {ops, tool_calls, output}",
+                       index);
     for (uint32_t i = 0; calls != NULL && i < calls->count; i++)
         if (calls->type != CX_JSON_ARRAY || CX_JSON_GET_STR(&calls->items[i], "tool").size == 0)
             return cx_fail(err, CX_E_FORMAT,
@@ -88,8 +89,8 @@ static cx_status check_script(script_runner *s, cx_str task_id, cx_err *err)
     return CX_SUCCESS;
 }
 
-static cx_status read_script(script_runner *s, const cx_io *io,
-                             const cx_runner_settings *settings, cx_err *err)
+static cx_status read_script(script_runner *s, const cx_io *io, const cx_runner_settings *settings,
+                             cx_err *err)
 {
     cx_buf text;
     cx_buf_init(&text, s->alloc);
@@ -106,7 +107,7 @@ static cx_status read_script(script_runner *s, const cx_io *io,
     return cx_failed(status) ? status : check_script(s, settings->task_id, err);
 }
 
-/* --- a turn ------------------------------------------------------------------------------------------ */
+/* --- a turn ----------------------------------------------------------------------------------- */
 
 static void fail_turn(const cx_runner_turn *turn, cx_runner_end end, cx_str message,
                       cx_runner_reply *out)
@@ -124,8 +125,8 @@ static cx_status apply(script_runner *s, const cx_runner_turn *turn, const cx_js
     cx_sandbox_result result;
     cx_buf input, said;
 #ifdef CX_ARENA_ASAN
-    /* The stage is this program: AddressSanitizer maps terabytes that it never touches, and its leak
-     * checker traces itself, which the sandbox does not let anybody do. */
+    /* The stage is this program: AddressSanitizer maps terabytes that it never touches, and its
+     * leak checker traces itself, which the sandbox does not let anybody do. */
     static const char *const env[] = {"ASAN_OPTIONS=detect_leaks=0", NULL};
     const cx_sandbox_limits limits = {.memory_bytes = UINT64_MAX};
     spec.limits = &limits;
@@ -151,7 +152,8 @@ static cx_status apply(script_runner *s, const cx_runner_turn *turn, const cx_js
                   out);
     else if (!cx_failed(status) && result.exit_code != 0)
         fail_turn(turn, CX_RUNNER_FAILED,
-                  said.size == 0 ? CX_STR("the operations could not be applied") : cx_buf_str(&said),
+                  said.size == 0 ? CX_STR("the operations could not be applied")
+                                 : cx_buf_str(&said),
                   out);
     cx_buf_done(&input);
     cx_buf_done(&said);
@@ -176,8 +178,8 @@ static cx_status write_raw(script_runner *s, const cx_runner_host *host, const c
     return status;
 }
 
-/* A text is a reply as it is, so that scripts can say what is no JSON at all; anything else is sent as
- * the JSON it is. */
+/* A text is a reply as it is, so that scripts can say what is no JSON at all; anything else is sent
+ * as the JSON it is. */
 static cx_status make_reply(script_runner *s, const cx_json *output, const cx_runner_turn *turn,
                             cx_runner_reply *out, cx_err *err)
 {
@@ -197,8 +199,8 @@ static cx_status make_reply(script_runner *s, const cx_json *output, const cx_ru
     return status;
 }
 
-static cx_status script_turn(cx_runner *self, const cx_runner_host *host, const cx_runner_turn *turn,
-                             cx_runner_reply *out, cx_err *err)
+static cx_status script_turn(cx_runner *self, const cx_runner_host *host,
+                             const cx_runner_turn *turn, cx_runner_reply *out, cx_err *err)
 {
     script_runner *s = (script_runner *)self;
     memset(out, 0, sizeof *out);

@@ -24,8 +24,7 @@ static int64_t now_of(const cx_run_approval_context *context)
     return context->now_ns != 0 ? context->now_ns : (int64_t)context->io->wall_ns(context->io);
 }
 
-/* --- one envelope ------------------------------------------------------------------------------
- */
+/* --- one envelope ----------------------------------------------------------------------------- */
 
 /* The approver whose key signed, or NULL with a reason. */
 static cx_status find_signer(const cx_run_policy *policy, const cx_run_dsse *envelope,
@@ -126,8 +125,7 @@ cx_status cx_run_approval_was_used(const cx_io *io, const char *runtime_root,
     return CX_SUCCESS;
 }
 
-/* --- the set -----------------------------------------------------------------------------------
- */
+/* --- the set ---------------------------------------------------------------------------------- */
 
 void cx_run_approvals_init(cx_run_approvals *set, const cx_run_approval_context *context,
                            cx_arena *arena)
@@ -309,8 +307,7 @@ cx_status cx_run_approvals_add_folder(cx_run_approvals *set, cx_err *err)
     return status;
 }
 
-/* --- using -------------------------------------------------------------------------------------
- */
+/* --- using ------------------------------------------------------------------------------------ */
 
 const cx_run_approval *cx_run_approvals_find(const cx_run_approvals *set, cx_str scope)
 {
@@ -380,9 +377,8 @@ static cx_status take_nonce(cx_run_approvals *set, const cx_run_approval *approv
     (void)io->close(io, file);
     CX_TRY(status);
     CX_TRY(cx_io_sync_folder(io, folder.data, err));
-    return context->record == NULL
-               ? CX_SUCCESS
-               : context->record(context->record_arg, approval, out_taken, err);
+    return context->record == NULL ? CX_SUCCESS
+                                   : context->record(context->record_arg, approval, out_taken, err);
 }
 
 static void drop(cx_run_approvals *set, size_t index)

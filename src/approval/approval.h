@@ -65,10 +65,10 @@ bool cx_run_scope_valid(cx_str scope);
 
 /* Takes note of a nonce in the journal before it is used; an error stops the use, and so does
  * *out_first = false: the journal knows of an earlier use. */
-typedef cx_status (*cx_run_nonce_record)(void *arg, const cx_run_approval *approval, bool *out_first,
-                                         cx_err *err);
-/* The entry `run.approval` of that note, about the digest of the nonce.  Without a ledger the folder
- * of used nonces is all there is to ask, and *out_first is true. */
+typedef cx_status (*cx_run_nonce_record)(void *arg, const cx_run_approval *approval,
+                                         bool *out_first, cx_err *err);
+/* The entry `run.approval` of that note, about the digest of the nonce.  Without a ledger the
+ * folder of used nonces is all there is to ask, and *out_first is true. */
 CX_RESULT cx_run_approval_record(const cx_run_ledger *ledger, cx_str run_id,
                                  const cx_run_approval *approval, bool *out_first, cx_err *err);
 

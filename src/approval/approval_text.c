@@ -6,8 +6,7 @@
 #include "approval/approval.h"
 #include "rules/api.h"
 
-/* --- scopes ------------------------------------------------------------------------------------
- */
+/* --- scopes ----------------------------------------------------------------------------------- */
 
 typedef enum scope_value { NO_VALUE, A_PATH, A_FIELD } scope_value;
 
@@ -53,8 +52,7 @@ bool cx_run_scope_valid(cx_str scope)
     return false;
 }
 
-/* --- reading -----------------------------------------------------------------------------------
- */
+/* --- reading ---------------------------------------------------------------------------------- */
 
 static const char *const members[] = {"version",    "approval_id", "run_id",   "contract_sha256",
                                       "scopes",     "reason",      "approver", "issued_at",
@@ -181,8 +179,7 @@ cx_status cx_run_approval_decode(cx_bytes payload, cx_arena *arena, cx_run_appro
     return CX_SUCCESS;
 }
 
-/* --- writing -----------------------------------------------------------------------------------
- */
+/* --- writing ---------------------------------------------------------------------------------- */
 
 static void put_str(cx_json_list *object, const char *name, cx_str text)
 {

@@ -12,8 +12,7 @@ static cx_status say(cx_run_attest_verdict *out, const char *reason, cx_arena *a
     return out->message.data == NULL ? cx_fail_nomem(err) : CX_SUCCESS;
 }
 
-/* --- comparing ---------------------------------------------------------------------------------
- */
+/* --- comparing -------------------------------------------------------------------------------- */
 
 /* What has still to be compared: pairs, each with the pointer that leads to it. */
 typedef struct pair {
@@ -117,8 +116,7 @@ static bool ledger_is_sound(const cx_json *statement)
            cx_json_uint64(at, &index) && cx_json_uint64(of, &size) && index < size;
 }
 
-/* --- the check ---------------------------------------------------------------------------------
- */
+/* --- the check -------------------------------------------------------------------------------- */
 
 static cx_status check_signature(const cx_run_dsse *envelope, const cx_pubkey *keys,
                                  size_t key_count, cx_arena *arena, cx_run_attest_verdict *out,

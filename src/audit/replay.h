@@ -22,8 +22,8 @@ typedef struct cx_run_rehydration {
     int exit_code; /* 0, 1 broken or not what manifest and reports say, 3 unsealed, 5 diverged */
 } cx_run_rehydration;
 
-/* No agent, no git.  `against` NULL = nothing to compare with.  The document borrows from `bundle`, not
- * from `against`. */
+/* No agent, no git.  `against` NULL = nothing to compare with.  The document borrows from `bundle`,
+ * not from `against`. */
 CX_RESULT cx_run_rehydrate(cx_run_bundle *bundle, const cx_run_witness *witness,
                            cx_run_bundle *against, cx_arena *arena, cx_run_rehydration *out,
                            cx_err *err);

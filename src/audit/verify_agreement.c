@@ -35,7 +35,8 @@ static bool happened(const cx_run_verification *v, const char *type)
     return false;
 }
 
-/* Whether it is said of the run's own task: its documents say nothing of those it was split into. */
+/* Whether it is said of the run's own task: its documents say nothing of those it was split
+ * into. */
 static bool of_whole(const cx_run_verification *v, const cx_run_moment *moment)
 {
     bool split = false;
@@ -222,9 +223,9 @@ static cx_status check_counts(cx_run_verification *v, uint32_t index, const cx_j
         return CX_SUCCESS; /* it could not be taken, and does not hold */
     if (path.size != 0)
         CX_TRY(cx_run_verify_bytes(v, path, CX_TESTS_REPORT_BYTES_MAX, &bytes));
-    cx_status status = cx_tests_report_read(
-        cx_tests_format_parse(CX_JSON_GET_STR(report, "format")), cx_bytes_str(bytes), CX_STR(""),
-        v->arena, &read, &why);
+    cx_status status =
+        cx_tests_report_read(cx_tests_format_parse(CX_JSON_GET_STR(report, "format")),
+                             cx_bytes_str(bytes), CX_STR(""), v->arena, &read, &why);
     if (status.code == CX_E_NOMEM)
         return cx_fail_nomem(v->err);
     if (cx_failed(status)) {
@@ -346,8 +347,7 @@ static cx_status check_command_file(cx_run_verification *v)
     return CX_SUCCESS;
 }
 
-/* --- baseline and references of the manifest ----------------------------------------------------
- */
+/* --- baseline and references of the manifest -------------------------------------------------- */
 
 static bool is_commit(cx_str text)
 {

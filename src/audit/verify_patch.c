@@ -18,8 +18,7 @@
 
 typedef CX_VEC(cx_str) path_list;
 
-/* --- names as git quotes them -------------------------------------------------------------------
- */
+/* --- names as git quotes them ----------------------------------------------------------------- */
 
 static bool octal(char c)
 {

@@ -10,7 +10,7 @@
 typedef struct one_task {
     cx_run_verification *v;
     cx_str id;
-    cx_str status; /* as the manifest has it */
+    cx_str status;                 /* as the manifest has it */
     const cx_run_story_task *told; /* NULL: no event of it, or no events */
 } one_task;
 
@@ -61,13 +61,13 @@ static cx_status check_result(const one_task *one)
                               "it is SUCCESS, but %s has not passed", cx_run_gate_names[i]);
         if (passed && one->v->has_story && !told)
             cx_run_verify_say(one->v, CX_RUN_STATUS_MISMATCH, path,
-                              "%s has passed here, by the events it has not",
-                              cx_run_gate_names[i]);
+                              "%s has passed here, by the events it has not", cx_run_gate_names[i]);
     }
     return CX_SUCCESS;
 }
 
-static cx_status texts_of(const one_task *one, const cx_json *array, cx_str **out, size_t *out_count)
+static cx_status texts_of(const one_task *one, const cx_json *array, cx_str **out,
+                          size_t *out_count)
 {
     uint32_t count = array == NULL ? 0 : array->count;
     *out = CX_ARENA_ARRAY(one->v->arena, cx_str, (size_t)count + 1);
@@ -80,7 +80,8 @@ static cx_status texts_of(const one_task *one, const cx_json *array, cx_str **ou
     return CX_SUCCESS;
 }
 
-/* What a task that succeeded has changed lies in its own paths, and those in the paths of the whole. */
+/* What a task that succeeded has changed lies in its own paths, and those in the paths of the
+ * whole. */
 static cx_status check_scope(const one_task *one)
 {
     cx_run_verification *v = one->v;

@@ -44,7 +44,8 @@ CX_RESULT cx_run_view_contracts(const cx_run_store *store, size_t limit, cx_aren
  * has a task of that id.  CX_E_NOT_FOUND. */
 CX_RESULT cx_run_view_contract(const cx_run_store *store, cx_str task_id, cx_arena *arena,
                                cx_json *out, cx_err *err);
-/* {items:[{path, run_id, task_id, acquired_at, renewed_at, ttl_sec, stale, reason}], .. authority} */
+/* {items:[{path, run_id, task_id, acquired_at, renewed_at, ttl_sec, stale, reason}], ..
+ * authority} */
 CX_RESULT cx_run_view_locks(const cx_run_store *store, cx_arena *arena, cx_json *out, cx_err *err);
 /* {items:[{approval_id, run_id, contract_sha256, scopes, reason, approver, issued_at, expires_at,
  * sha256, file}]}: as stated in the files; whether one is good is judged when it is used. */

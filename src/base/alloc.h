@@ -19,9 +19,9 @@ static inline void cx_alloc_free(const cx_alloc *alloc, void *block, size_t size
 }
 
 /*
- * For a process that lives long, called before it starts threads: blocks from 1 MiB on come from the
- * system and go back to it when freed.  Left alone, the C library raises that limit to the largest block
- * it has seen, and what one large answer took stays with its thread for ever.
+ * For a process that lives long, called before it starts threads: blocks from 1 MiB on come from
+ * the system and go back to it when freed.  Left alone, the C library raises that limit to the
+ * largest block it has seen, and what one large answer took stays with its thread for ever.
  */
 void cx_alloc_return_large(void);
 

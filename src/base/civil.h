@@ -1,8 +1,10 @@
 /*
- * civil.h - the proleptic Gregorian calendar, in UTC: days and dates, without a time zone or locale.
+ * civil.h - the proleptic Gregorian calendar, in UTC: days and dates, without a time zone or
+ * locale.
  *
- * Days count from 1970-01-01.  The arithmetic takes years that begin in March, so that the leap day is
- * the last of its year, in eras of 400 (H. Hinnant, "chrono-compatible low-level date algorithms").
+ * Days count from 1970-01-01.  The arithmetic takes years that begin in March, so that the leap day
+ * is the last of its year, in eras of 400 (H. Hinnant, "chrono-compatible low-level date
+ * algorithms").
  */
 #ifndef CX_BASE_CIVIL_H
 #define CX_BASE_CIVIL_H

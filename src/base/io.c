@@ -396,8 +396,8 @@ static cx_status sync_folder_of(const cx_io *io, const char *path, cx_err *err)
     return cx_io_sync_folder(io, slash == NULL ? "." : size == 0 ? "/" : folder, err);
 }
 
-static cx_status replace_file(const cx_io *io, const char *path, cx_bytes contents,
-                              unsigned flags, cx_err *err)
+static cx_status replace_file(const cx_io *io, const char *path, cx_bytes contents, unsigned flags,
+                              cx_err *err)
 {
     char temporary[4096];
     uint64_t tail = cx_io_seed(io);

@@ -18,16 +18,17 @@
     }
 
 /*
- * Grows *capacity to hold at least `needed` items; the old items array stays on failure.  `items` is
- * the address of a pointer to items of whatever type: it is copied, never read as a void pointer.
+ * Grows *capacity to hold at least `needed` items; the old items array stays on failure.  `items`
+ * is the address of a pointer to items of whatever type: it is copied, never read as a void
+ * pointer.
  */
 bool cx_vec_reserve_raw(void *items, size_t *capacity, size_t needed, size_t item_size_bytes,
                         const cx_alloc *alloc);
 
 /* True when at least `needed` items fit. */
-#define cx_vec_reserve(vec, needed, alloc)                                                       \
-    ((needed) <= (vec)->capacity || cx_vec_reserve_raw(&(vec)->items, &(vec)->capacity, \
-                                                       (needed), sizeof *(vec)->items, (alloc)))
+#define cx_vec_reserve(vec, needed, alloc) \
+    ((needed) <= (vec)->capacity ||        \
+     cx_vec_reserve_raw(&(vec)->items, &(vec)->capacity, (needed), sizeof *(vec)->items, (alloc)))
 
 /* A pointer to one new uninitialised item, or NULL. */
 #define cx_vec_push(vec, alloc) \

@@ -188,8 +188,8 @@ static cx_status find_regular(const cx_run_bundle *bundle, cx_str path, const cx
     return CX_SUCCESS;
 }
 
-/* Whether a file may grow while it is looked at: the log of a run that is going on.  What was listed of
- * it is then a prefix, and as good as if one had looked a moment earlier. */
+/* Whether a file may grow while it is looked at: the log of a run that is going on.  What was
+ * listed of it is then a prefix, and as good as if one had looked a moment earlier. */
 static bool may_grow(const cx_run_bundle *bundle, const cx_run_entry *entry)
 {
     return (cx_str_is(entry->path, "events.jsonl") ||

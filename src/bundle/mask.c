@@ -10,8 +10,7 @@
 
 extern char **environ;
 
-/* --- what is secret ------------------------------------------------------------------------------
- */
+/* --- what is secret --------------------------------------------------------------------------- */
 
 static char lower(char c)
 {
@@ -172,8 +171,7 @@ static size_t pem_at(cx_str text, size_t at)
     return text.size - at;
 }
 
-/* --- the set -------------------------------------------------------------------------------------
- */
+/* --- the set ---------------------------------------------------------------------------------- */
 
 cx_status cx_run_mask_add(cx_run_mask *mask, cx_str value, cx_err *err)
 {
@@ -269,8 +267,7 @@ cx_status cx_run_mask_text(const cx_run_mask *mask, cx_str text, cx_arena *arena
     return status;
 }
 
-/* --- JSON ----------------------------------------------------------------------------------------
- */
+/* --- JSON ------------------------------------------------------------------------------------- */
 
 static cx_status mask_string(const cx_run_mask *mask, const cx_json *value, cx_arena *arena,
                              cx_json *out, cx_err *err)

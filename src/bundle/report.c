@@ -334,7 +334,8 @@ static void put_command(cx_json_list *array, const cx_run_command_facts *command
     cx_run_part_add_object(array, &object);
 }
 
-/* PASS needs a must_pass command that ran, and none that failed or whose report was refused (§12). */
+/* PASS needs a must_pass command that ran, and none that failed or whose report was refused
+ * (§12). */
 static cx_run_test_status test_status(const cx_run_test_facts *facts)
 {
     size_t good = 0;

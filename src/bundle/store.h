@@ -33,7 +33,8 @@ CX_RESULT cx_run_store_root(const char *repo, const char *configured, cx_arena *
 
 /*
  * `root` must be absolute and stay there while the store is used.  With `make` it and its folders
- * are made (0700); else it may be absent, and nothing is found in it.  `io` and `alloc` may be NULL.
+ * are made (0700); else it may be absent, and nothing is found in it.  `io` and `alloc` may be
+ * NULL.
  */
 CX_RESULT cx_run_store_open(cx_run_store *store, const char *root, bool make, const cx_io *io,
                             const cx_alloc *alloc, cx_err *err);

@@ -38,8 +38,7 @@ cx_status cx_tests_left_read(const cx_tests_demand *demand, cx_str text, cx_str 
     return out->trouble.data == NULL ? cx_fail_nomem(err) : CX_SUCCESS;
 }
 
-/* --- what is wrong -------------------------------------------------------------------------------
- */
+/* --- what is wrong ---------------------------------------------------------------------------- */
 
 /* ": a, b and 3 more" */
 static void say_name(judging *j, size_t index, size_t count, cx_str name, bool skipped)
@@ -101,8 +100,7 @@ static void find_problem(judging *j)
         say_lost(j);
 }
 
-/* --- as JSON -------------------------------------------------------------------------------------
- */
+/* --- as JSON ---------------------------------------------------------------------------------- */
 
 static void put_counts(cx_json_list *object, const cx_tests_left *left)
 {

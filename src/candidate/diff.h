@@ -41,8 +41,9 @@ typedef struct cx_diff_options {
     const cx_oid
         *expected_tree;     /* a re-check: another candidate tree is a violation ("D00"); NULL */
     const char *index_file; /* another index than the work tree's (a hook's); NULL */
-    const cx_agent_git *agent; /* what the agent has in place of the work tree's own; NULL: nothing */
-    bool index_only;        /* hook pre-commit: index and HEAD alone */
+    const cx_agent_git
+        *agent;      /* what the agent has in place of the work tree's own; NULL: nothing */
+    bool index_only; /* hook pre-commit: index and HEAD alone */
     /* The common git directory was read-only for the agent: references that moved and work trees
      * that came or went since the snapshot are other people's doing (two runs, the user), which is
      * said and not refused. */

@@ -461,7 +461,8 @@ static void judge_refs(cx_diff_job *job)
                        "the task branch became a name for another reference");
             continue;
         }
-        tell_repository(job, "D03", name, job->options->shared &&
+        tell_repository(job, "D03", name,
+                        job->options->shared &&
                             (job->options->has_siblings || !is_beside_branch(a, name)),
                         old == NULL   ? "a reference was created"
                         : now == NULL ? "a reference was deleted"

@@ -15,9 +15,9 @@
 #include "git/api.h"
 
 typedef struct cx_merge_options {
-    const cx_git *git;        /* of the main checkout */
-    const char *runtime_root; /* work trees below it are never a checkout that follows */
-    cx_str main_ref;          /* "refs/heads/main" */
+    const cx_git *git;          /* of the main checkout */
+    const char *runtime_root;   /* work trees below it are never a checkout that follows */
+    cx_str main_ref;            /* "refs/heads/main" */
     const cx_git *own_checkout; /* of main_ref: a work tree of this run that no agent can write, and
                                    that goes when the run dies; NULL: one of the user's is found */
     cx_oid baseline;

@@ -42,8 +42,7 @@ typedef struct job {
     bool over; /* the first must_pass failed, or a command was refused */
 } job;
 
-/* --- evidence ------------------------------------------------------------------------------------
- */
+/* --- evidence --------------------------------------------------------------------------------- */
 
 static cx_str evidence_path(const job *j, const char *name)
 {
@@ -167,8 +166,7 @@ static cx_status write_commands(const job *j, cx_err *err)
     return status;
 }
 
-/* --- one command ---------------------------------------------------------------------------------
- */
+/* --- one command ------------------------------------------------------------------------------ */
 
 static cx_status refuse(job *j, const cx_run_test *test, const char *rule, cx_err *err)
 {
@@ -257,8 +255,7 @@ static cx_status count_result(job *j, const cx_run_test *test, const cx_run_comm
     return facts->failure.data == NULL ? cx_fail_nomem(err) : CX_SUCCESS;
 }
 
-/* --- reports -------------------------------------------------------------------------------------
- */
+/* --- reports ---------------------------------------------------------------------------------- */
 
 static bool has_report(const cx_run_test *test)
 {
@@ -371,8 +368,7 @@ static cx_status judge_report(const job *j, size_t index, const cx_run_test *tes
     return CX_SUCCESS;
 }
 
-/* --- one test ------------------------------------------------------------------------------------
- */
+/* --- one test --------------------------------------------------------------------------------- */
 
 static cx_status run_command(job *j, size_t index, const cx_run_test *test,
                              const cx_run_command_verdict *verdict, cx_run_command_facts *facts,
@@ -448,8 +444,7 @@ static cx_status run_one_before(job *j, size_t index, const cx_run_test *test, c
     return left->trouble.data == NULL ? cx_fail_nomem(err) : CX_SUCCESS;
 }
 
-/* --- all of them ---------------------------------------------------------------------------------
- */
+/* --- all of them ------------------------------------------------------------------------------ */
 
 static void conclude(const job *j, size_t reached)
 {

@@ -411,8 +411,7 @@ void cx_cbor_require(cx_cbor_reader *reader, const cx_cbor_members *members, uin
         }
 }
 
-/* --- lists, of which proofs have long ones ------------------------------------------------------
- */
+/* --- lists, of which proofs have long ones ---------------------------------------------------- */
 
 static bool are_digests(const uint8_t *data, size_t count)
 {

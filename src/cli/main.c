@@ -203,11 +203,12 @@ static bool asks_for_json(const char *const *words, size_t word_count)
     return false;
 }
 
-/* Those that tell about the configuration, or about the program alone, work with a wrong one too. */
+/* Those that tell about the configuration, or about the program alone, work with a wrong one
+ * too. */
 static bool reads_config(const cx_cli_command *command)
 {
-    static const char *const none[] = {"config",  "help",       "version",
-                                       "doctor",  "completion", "lattice selftest"};
+    static const char *const none[] = {"config", "help",       "version",
+                                       "doctor", "completion", "lattice selftest"};
     for (size_t i = 0; i < CX_COUNT_OF(none); i++)
         if (strcmp(command->name, none[i]) == 0)
             return false;

@@ -181,8 +181,7 @@ void cx_cli_write_man(cx_buf *out, cx_cli_commands commands)
         add_section(out, commands.items[i]);
 }
 
-/* --- pages of their own --------------------------------------------------------------------------
- */
+/* --- pages of their own ----------------------------------------------------------------------- */
 
 static bool begins_with_word(const cx_cli_command *command, const char *word)
 {

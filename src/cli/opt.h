@@ -85,7 +85,7 @@ struct cx_cli_args {
     size_t operand_count;
     cx_cli_given *given; /* in the order they were given */
     size_t given_count;
-    bool help; /* --help was among them: operands were not counted */
+    bool help;          /* --help was among them: operands were not counted */
     struct cx_cli *cli; /* where misuse is answered in JSON; NULL = nowhere */
 };
 

@@ -240,8 +240,7 @@ static bool is_home(const cx_io *io, const char *folder)
     char segment[PATH_MAX];
     cx_file file;
     int size = snprintf(segment, sizeof segment, "%s/log/000000.seg", folder);
-    if (size < 0 || (size_t)size >= sizeof segment ||
-        io->open(io, segment, CX_IO_READ, &file) != 0)
+    if (size < 0 || (size_t)size >= sizeof segment || io->open(io, segment, CX_IO_READ, &file) != 0)
         return false;
     (void)io->close(io, file);
     return true;

@@ -27,7 +27,8 @@ typedef struct cx_cli_out {
 void cx_cli_out_init(cx_cli_out *out, const cx_io *io);
 /* Lines of the program's own, of JSON too. */
 void cx_cli_out_write(cx_cli_out *out, cx_str text);
-/* What must be exact: a file, a proof, a patch.  Only a terminal gets it as lines that are shown. */
+/* What must be exact: a file, a proof, a patch.  Only a terminal gets it as lines that are
+ * shown. */
 void cx_cli_out_write_exact(cx_cli_out *out, cx_bytes bytes);
 /* Closes standard output, where some systems report a failure only then. */
 CX_RESULT cx_cli_out_end(cx_cli_out *out, cx_err *err);

@@ -74,8 +74,7 @@ static bool has_slash(cx_str word)
     return word.size != 0 && memchr(word.data, '/', word.size) != NULL;
 }
 
-/* --- C03 .. C09 --------------------------------------------------------------------------------
- */
+/* --- C03 .. C09 ------------------------------------------------------------------------------- */
 
 static bool no_program(judge *j)
 {
@@ -129,8 +128,8 @@ static bool is_forbidden(judge *j)
         if (cx_failed(status))
             return stop(j, status);
         if (matches)
-            return refuse_word(j, "it does what is forbidden, or what cannot be read as forbidden:",
-                               action);
+            return refuse_word(
+                j, "it does what is forbidden, or what cannot be read as forbidden:", action);
     }
     return false;
 }
@@ -166,8 +165,7 @@ static bool is_wrapper(judge *j)
            refuse_word(j, "it starts other programs, which nobody has judged:", j->base);
 }
 
-/* --- C10 .. C13 --------------------------------------------------------------------------------
- */
+/* --- C10 .. C13 ------------------------------------------------------------------------------- */
 
 /* Whether a word of a prefix stands for a word of the command (C13). */
 static bool prefix_word_matches(judge *j, cx_str wanted, cx_str word)
@@ -341,8 +339,7 @@ static bool not_allowed(judge *j)
     return refuse_word(j, "no prefix of the allowlist matches", j->argv->items[0]);
 }
 
-/* --- C14 .. C16 --------------------------------------------------------------------------------
- */
+/* --- C14 .. C16 ------------------------------------------------------------------------------- */
 
 /* What the script is, when that can be asked. */
 static bool look_at_script(judge *j, cx_run_script *out)
@@ -450,16 +447,15 @@ static bool not_trusted(judge *j)
     return j->reason.data == NULL ? stop(j, cx_fail_nomem(j->err)) : true;
 }
 
-/* --- the table ---------------------------------------------------------------------------------
- */
+/* --- the table -------------------------------------------------------------------------------- */
 
 static const struct {
     const char *rule;
     row_check matches;
 } rows[] = {
-    {"C03", no_program},     {"C04", sets_variable},    {"C05", network_unclear},
-    {"C06", pack_unknown},   {"C07", is_forbidden},     {"C08", reaches_network},
-    {"C09", is_wrapper},     {"C10", is_foreign_path},  {"C11", interprets_text},
+    {"C03", no_program},     {"C04", sets_variable},      {"C05", network_unclear},
+    {"C06", pack_unknown},   {"C07", is_forbidden},       {"C08", reaches_network},
+    {"C09", is_wrapper},     {"C10", is_foreign_path},    {"C11", interprets_text},
     {"C12", changes_by_git}, {"C12", has_refused_option}, {"C14", script_elsewhere},
     {"C13", not_allowed},    {"C14", script_changed},     {"C15", names_outside},
     {"C16", not_trusted},

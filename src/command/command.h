@@ -89,7 +89,8 @@ typedef struct cx_run_refused_option {
 
 /* The table of them; static storage. */
 const cx_run_refused_option *cx_run_refused_options(size_t *out_count);
-/* Whether `word` is such an option of `program`, or any beginning of one, with or without "=VALUE". */
+/* Whether `word` is such an option of `program`, or any beginning of one, with or without
+ * "=VALUE". */
 bool cx_run_option_refused(cx_str program, cx_str sub, cx_str word);
 
 /* Judges a command's text.  A refusal is a verdict; errors are memory and reading files (callers

@@ -1,5 +1,6 @@
 /*
- * command_options.c - options that a program of the allowlist never gets (row C12 of the command gate).
+ * command_options.c - options that a program of the allowlist never gets (row C12 of the command
+ * gate).
  *
  * A parser that abbreviates takes any beginning of a long option's name, so every beginning of a
  * refused name is refused, from one letter on: which beginnings are ambiguous depends on the

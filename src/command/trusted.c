@@ -138,7 +138,8 @@ cx_status cx_run_trusted_find(const cx_run_trust *trust, cx_str name, cx_arena *
     const cx_str *folders = own ? default_folders : trust->folders;
     size_t count = own ? CX_COUNT_OF(default_folders) : trust->folder_count;
     cx_run_executable found = {0};
-    *out_why = "no trusted folder has an executable of that name (trusted_dirs in policies/cortex.json)";
+    *out_why =
+        "no trusted folder has an executable of that name (trusted_dirs in policies/cortex.json)";
     if (name.size == 0 || memchr(name.data, '/', name.size) != NULL || cx_str_is(name, ".") ||
         cx_str_is(name, ".."))
         return CX_SUCCESS;

@@ -6,7 +6,10 @@
 #include "contract/decode.h"
 #include "rules/api.h"
 
-#define LITERAL(text) {(text), sizeof(text) - 1}
+#define LITERAL(text)            \
+    {                            \
+        (text), sizeof(text) - 1 \
+    }
 
 static const cx_str default_argv[] = {LITERAL("codex"), LITERAL("mcp-server")};
 static const cx_str default_provides[] = {LITERAL("codex"), LITERAL("01-filesystem")};
@@ -75,7 +78,8 @@ static void check_absolute(cx_decoder *decoder, cx_run_words words, const char *
 {
     for (size_t i = 0; i < words.count; i++)
         if (!is_absolute(words.items[i]))
-            cx_decode_fault(decoder, where, "absolute paths without '.', '..' and a '/' at the end");
+            cx_decode_fault(decoder, where,
+                            "absolute paths without '.', '..' and a '/' at the end");
 }
 
 /* `[A-Za-z_][A-Za-z0-9_]*`, as names of the environment are. */
@@ -183,8 +187,7 @@ static void read_integrations(cx_decoder *decoder, const cx_json *root, cx_run_c
     const cx_json *value = named(decoder, root, "integrations");
     if (value == NULL)
         return;
-    cx_run_integration *list =
-        CX_ARENA_ARRAY(decoder->arena, cx_run_integration, value->count + 1);
+    cx_run_integration *list = CX_ARENA_ARRAY(decoder->arena, cx_run_integration, value->count + 1);
     if (list == NULL) {
         decoder->failed = true;
         (void)cx_fail_nomem(decoder->err);
@@ -254,8 +257,7 @@ static void read_limits(cx_decoder *decoder, const cx_json *root, cx_run_config_
     cx_decode_u32(decoder, value, "limits.processes", 8, 65536, &limits->processes);
     cx_decode_u32(decoder, value, "limits.open_files", 16, 65536, &limits->open_files);
     cx_decode_u32(decoder, value, "limits.command_sec", 1, 3600, &limits->command_sec);
-    cx_decode_u32(decoder, value, "limits.approval_wait_sec", 0, 86400,
-                  &limits->approval_wait_sec);
+    cx_decode_u32(decoder, value, "limits.approval_wait_sec", 0, 86400, &limits->approval_wait_sec);
     cx_decode_u32(decoder, value, "limits.lock_ttl_sec", 0, 86400, &limits->lock_ttl_sec);
 }
 
@@ -284,8 +286,7 @@ static void read_trust(cx_decoder *decoder, const cx_json *root, cx_run_config *
     const cx_json *approvers = decoder->failed ? NULL : cx_json_get(root, CX_STR("approvers"));
     if (approvers == NULL)
         return;
-    cx_decode_object(decoder, approvers, "approvers", approver_names,
-                     CX_COUNT_OF(approver_names));
+    cx_decode_object(decoder, approvers, "approvers", approver_names, CX_COUNT_OF(approver_names));
     cx_decode_str(decoder, approvers, "approvers.path", &out->approvers_path);
     if (!decoder->failed && cx_run_path_lint(out->approvers_path, NULL) != NULL)
         cx_decode_fault(decoder, "approvers.path", "a path of the repository");
@@ -305,10 +306,10 @@ static bool is_branch(cx_str name)
 
 static void read_all(cx_decoder *decoder, const cx_json *root, cx_run_config *out)
 {
-    static const char *const names[] = {
-        "version",      "runner",      "runners",   "roles",     "integrations",
-        "trusted_dirs", "trusted_uid", "env",       "read_only", "approvers",
-        "main_branch",  "mcp",         "limits"};
+    static const char *const names[] = {"version",      "runner",       "runners",     "roles",
+                                        "integrations", "trusted_dirs", "trusted_uid", "env",
+                                        "read_only",    "approvers",    "main_branch", "mcp",
+                                        "limits"};
     static const char *const mcp_names[] = {"concurrency"};
     cx_decode_object(decoder, root, "", names, CX_COUNT_OF(names));
     cx_decode_version(decoder, root);

@@ -2,8 +2,8 @@
  * config.h - `policies/cortex.json`: how runs of a repository are done.
  *
  * Read from the baseline commit, never from a work tree; a repository without policies has the
- * built-in ones.  docs/formats/run-config.md has each member.  Everything is borrowed from the arena it was
- * loaded into.
+ * built-in ones.  docs/formats/run-config.md has each member.  Everything is borrowed from the
+ * arena it was loaded into.
  */
 #ifndef CX_CONTRACT_CONFIG_H
 #define CX_CONTRACT_CONFIG_H
@@ -23,14 +23,15 @@ typedef enum cx_run_runner_kind { CX_RUNNER_MCP, CX_RUNNER_EXEC } cx_run_runner_
 typedef struct cx_run_runner_config {
     cx_str name;
     cx_run_runner_kind kind;
-    cx_run_words argv;   /* of the server, or the template of exec: {cwd} {schema} {thread} {output} */
-    cx_run_words env;    /* names passed on besides those of R4 */
-    cx_str model;        /* empty: not sent */
-    bool needs_network;  /* the agent talks to a service (§13 network) */
+    cx_run_words
+        argv;         /* of the server, or the template of exec: {cwd} {schema} {thread} {output} */
+    cx_run_words env; /* names passed on besides those of R4 */
+    cx_str model;     /* empty: not sent */
+    bool needs_network;    /* the agent talks to a service (§13 network) */
     cx_run_words provides; /* MCP tools that come with it and need no server of their own */
-    const cx_json *sent; /* mcp: `config` of the codex tool; NULL when absent */
-    uint32_t connect_sec; /* default 20 */
-    uint32_t close_sec;   /* default 5 */
+    const cx_json *sent;   /* mcp: `config` of the codex tool; NULL when absent */
+    uint32_t connect_sec;  /* default 20 */
+    uint32_t close_sec;    /* default 5 */
 } cx_run_runner_config;
 
 /* One member of `integrations`: a tool and the program behind it (§13 integrated). */
@@ -42,22 +43,22 @@ typedef struct cx_run_integration {
 } cx_run_integration;
 
 typedef struct cx_run_config_limits {
-    uint64_t changed_paths;       /* D15: 10,000 */
-    uint64_t changed_bytes;       /* D15: 64 MiB */
-    uint64_t output_bytes;        /* of one stream of one process: 64 MiB */
-    uint64_t file_bytes;          /* RLIMIT_FSIZE in a sandbox: 1 GiB */
-    uint64_t memory_bytes;        /* of one process, and of all of a sandbox where control
+    uint64_t changed_paths;     /* D15: 10,000 */
+    uint64_t changed_bytes;     /* D15: 64 MiB */
+    uint64_t output_bytes;      /* of one stream of one process: 64 MiB */
+    uint64_t file_bytes;        /* RLIMIT_FSIZE in a sandbox: 1 GiB */
+    uint64_t memory_bytes;      /* of one process, and of all of a sandbox where control
                                      groups are delegated: 4 GiB; UINT64_MAX (null): none */
-    uint32_t processes;           /* of a sandbox: 256 */
-    uint32_t open_files;          /* of a process: 1024 */
-    uint32_t command_sec;         /* the most that one command gets: 3600 */
-    uint32_t approval_wait_sec;   /* 0: not waiting */
-    uint32_t lock_ttl_sec;        /* 900; 0: no lease */
+    uint32_t processes;         /* of a sandbox: 256 */
+    uint32_t open_files;        /* of a process: 1024 */
+    uint32_t command_sec;       /* the most that one command gets: 3600 */
+    uint32_t approval_wait_sec; /* 0: not waiting */
+    uint32_t lock_ttl_sec;      /* 900; 0: no lease */
 } cx_run_config_limits;
 
 typedef struct cx_run_config {
-    bool mcp_only;             /* runner.mcp_only, true when absent */
-    cx_str default_runner;     /* runner.default: a name of `runners`, "mcp" when absent */
+    bool mcp_only;         /* runner.mcp_only, true when absent */
+    cx_str default_runner; /* runner.default: a name of `runners`, "mcp" when absent */
     const cx_run_runner_config *runners;
     size_t runner_count;
     cx_str role_runners[CX_ROLE_COUNT]; /* roles.PM = "planner"; empty: the default runner */
@@ -66,12 +67,12 @@ typedef struct cx_run_config {
     cx_run_words trusted_dirs; /* absolute; /usr/local/bin /usr/bin /bin */
     bool has_trusted_uid;      /* besides root */
     uint32_t trusted_uid;
-    cx_run_words env;          /* R4: names passed to every process */
-    cx_run_words read_only;    /* absolute paths that sandboxes also see, read-only */
-    cx_str approvers_path;     /* relative to the repository */
-    cx_str approvers_sha256;   /* lower-case hex; empty: nobody can approve */
-    cx_str main_branch;        /* "main" */
-    cx_str mcp_concurrency;    /* data NULL: absent */
+    cx_run_words env;        /* R4: names passed to every process */
+    cx_run_words read_only;  /* absolute paths that sandboxes also see, read-only */
+    cx_str approvers_path;   /* relative to the repository */
+    cx_str approvers_sha256; /* lower-case hex; empty: nobody can approve */
+    cx_str main_branch;      /* "main" */
+    cx_str mcp_concurrency;  /* data NULL: absent */
     cx_run_config_limits limits;
 } cx_run_config;
 

@@ -16,7 +16,8 @@ cx_status cx_run_contract_check(cx_str bytes, const cx_run_repo *repo, const cx_
     if (findings->refusing != before)
         return CX_SUCCESS; /* K01: there is nothing to judge */
     CX_TRY(cx_run_contract_baseline(out, repo, findings, err));
-    /* Without a baseline there are no policies of it; the built-in ones let the other lints speak. */
+    /* Without a baseline there are no policies of it; the built-in ones let the other lints
+     * speak. */
     const cx_run_repo *from = out->baseline_commit.size == 0 ? NULL : repo;
     before = findings->refusing;
     CX_TRY(cx_run_policy_load(from, out->baseline_commit, arena, findings, out_policy, err));
@@ -25,8 +26,8 @@ cx_status cx_run_contract_check(cx_str bytes, const cx_run_repo *repo, const cx_
     return cx_run_contract_lint(out, out_policy, repo, ground, judges, arena, findings, err);
 }
 
-/* json.dumps(sort_keys=True, ensure_ascii=False): strings as RFC 8785 writes them, numbers as Python
- * does.  Depth is that of the reader. */
+/* json.dumps(sort_keys=True, ensure_ascii=False): strings as RFC 8785 writes them, numbers as
+ * Python does.  Depth is that of the reader. */
 static void write_legacy(cx_buf *out, const cx_json *value)
 {
     if (value->type == CX_JSON_OBJECT || value->type == CX_JSON_ARRAY) {

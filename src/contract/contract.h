@@ -54,8 +54,8 @@ typedef enum cx_contract_type {
 } cx_contract_type;
 
 typedef struct cx_contract {
-    cx_json json; /* all of it; browser_policy and log_refs are read from here */
-    cx_str bytes; /* as given */
+    cx_json json;     /* all of it; browser_policy and log_refs are read from here */
+    cx_str bytes;     /* as given */
     cx_digest sha256; /* of `bytes` */
     cx_str task_id;
     cx_contract_type task_type;
@@ -109,23 +109,25 @@ typedef struct cx_contract_judges {
 } cx_contract_judges;
 
 /* Reads and decodes; what is wrong with it is a finding K01, and then *out has nothing but `bytes`
- * and `sha256` (and task_id where it is readable text, to name a bundle by).  `bytes` is borrowed. */
+ * and `sha256` (and task_id where it is readable text, to name a bundle by).  `bytes` is
+ * borrowed. */
 CX_RESULT cx_run_contract_read(cx_str bytes, cx_arena *arena, cx_run_findings *findings,
                                cx_contract *out, cx_err *err);
 
-/* K05 for baseline_ref; fills baseline_commit.  `repo` NULL: not resolved, no finding but on text. */
+/* K05 for baseline_ref; fills baseline_commit.  `repo` NULL: not resolved, no finding but on
+ * text. */
 CX_RESULT cx_run_contract_baseline(cx_contract *contract, const cx_run_repo *repo,
                                    cx_run_findings *findings, cx_err *err);
 
-/* K02..K15 but K05's baseline, which must be resolved when there is a `repo`.  With a NULL repo files
- * are looked for among the built-in ones only. */
+/* K02..K15 but K05's baseline, which must be resolved when there is a `repo`.  With a NULL repo
+ * files are looked for among the built-in ones only. */
 CX_RESULT cx_run_contract_lint(cx_contract *contract, const cx_run_policy *policy,
                                const cx_run_repo *repo, const cx_run_ground *ground,
                                const cx_contract_judges *judges, cx_arena *arena,
                                cx_run_findings *findings, cx_err *err);
 
-/* Appends the contract as it is run (§17): baseline_ref the commit id, role_contract resolved, members in
- * the order of the schema, 2 spaces, final newline.  The contract must have passed. */
+/* Appends the contract as it is run (§17): baseline_ref the commit id, role_contract resolved,
+ * members in the order of the schema, 2 spaces, final newline.  The contract must have passed. */
 CX_RESULT cx_run_contract_resolve(const cx_contract *contract, const cx_run_policy *policy,
                                   cx_arena *arena, cx_buf *out, cx_err *err);
 
@@ -137,17 +139,19 @@ CX_RESULT cx_run_contract_check(cx_str bytes, const cx_run_repo *repo, const cx_
 
 /* K14 alone: whether a task id may name files and branches. */
 bool cx_run_task_id_ok(cx_str task_id);
-/* K15 for one artifact, also when it is handed to the agent: its bytes, or a finding. `where` is its
- * pointer. */
-CX_RESULT cx_run_contract_artifact(const cx_contract *contract, const cx_contract_artifact *artifact,
-                                   cx_str where, const cx_run_repo *repo, cx_arena *arena,
+/* K15 for one artifact, also when it is handed to the agent: its bytes, or a finding. `where` is
+ * its pointer. */
+CX_RESULT cx_run_contract_artifact(const cx_contract *contract,
+                                   const cx_contract_artifact *artifact, cx_str where,
+                                   const cx_run_repo *repo, cx_arena *arena,
                                    cx_run_findings *findings, cx_bytes *out, cx_err *err);
 /* The derived role_contract (§6), members in the order of the schema. */
 CX_RESULT cx_run_role_contract(const cx_contract *contract, const cx_run_policy *policy,
                                cx_arena *arena, cx_json *out, cx_err *err);
-/* What previews show of it (role_contract_summary): {role, agent_id, purpose, filesystem, shell, network,
- * mcp_tool_set[], runner, provider, handoff{eligible, chain_roles[]}, fail_closed_conditions[], source:
- * "contract" | "registry" | "none", execution_authority: "task_contract"}.  A view, never an authority. */
+/* What previews show of it (role_contract_summary): {role, agent_id, purpose, filesystem, shell,
+ * network, mcp_tool_set[], runner, provider, handoff{eligible, chain_roles[]},
+ * fail_closed_conditions[], source: "contract" | "registry" | "none", execution_authority:
+ * "task_contract"}.  A view, never an authority. */
 CX_RESULT cx_run_role_summary(const cx_contract *contract, const cx_run_policy *policy,
                               cx_arena *arena, cx_json *out, cx_err *err);
 /* SHA-256 of the sorted-key form that foreign bundles name a contract by. */

@@ -17,8 +17,8 @@ cx_status cx_run_policy_rules(const cx_run_policy *policy, cx_run_pack pack, cx_
     if (allow == NULL || forbidden == NULL)
         return cx_fail_nomem(err);
     for (size_t i = 0; i < rules->allow_count; i++)
-        CX_TRY(cx_run_argv_make(rules->allow[i].items, rules->allow[i].count, arena, &allow[i],
-                                err));
+        CX_TRY(
+            cx_run_argv_make(rules->allow[i].items, rules->allow[i].count, arena, &allow[i], err));
     count = 0;
     for (size_t i = 0; i < CX_COUNT_OF(lists); i++)
         for (size_t k = 0; k < lists[i].count; k++)
@@ -45,8 +45,8 @@ static cx_status judge(const cx_run_policy *policy, const cx_contract *contract,
     CX_TRY(cx_run_policy_rules(policy, contract->pack, contract->forbidden_actions, arena, &rules,
                                err));
     cx_run_command_options options = {.rules = &rules,
-                                      .network_policy = cx_str_z(
-                                          cx_run_network_name(contract->network)),
+                                      .network_policy =
+                                          cx_str_z(cx_run_network_name(contract->network)),
                                       .lint = true};
     CX_TRY(cx_run_command_judge(&options, command, arena, &verdict, err));
     *out_row = verdict.allow ? NULL : verdict.rule;

@@ -8,8 +8,8 @@
 #include "contract/contract.h"
 
 /*
- * The rules of a pack: its prefixes, and the forbidden actions of the repository, of the pack and of
- * `actions` (a contract's; may be empty).  CX_PACK_NONE is a command of no contract.
+ * The rules of a pack: its prefixes, and the forbidden actions of the repository, of the pack and
+ * of `actions` (a contract's; may be empty).  CX_PACK_NONE is a command of no contract.
  */
 CX_RESULT cx_run_policy_rules(const cx_run_policy *policy, cx_run_pack pack, cx_run_words actions,
                               cx_arena *arena, cx_run_command_rules *out, cx_err *err);

@@ -25,9 +25,8 @@ static void lint_paths(contract_lint *lint)
         cx_str path = contract->allowed_paths.items[i];
         const char *rule = cx_run_path_lint(path, lint->ground);
         if (rule != NULL)
-            cx_run_refuse(lint->findings, "K02",
-                          cx_contract_where(lint, "/allowed_paths", i, NULL), cx_str_z(rule),
-                          "the path '%.*s' %s", CX_CONTRACT_SHOW(path, 100),
+            cx_run_refuse(lint->findings, "K02", cx_contract_where(lint, "/allowed_paths", i, NULL),
+                          cx_str_z(rule), "the path '%.*s' %s", CX_CONTRACT_SHOW(path, 100),
                           cx_run_path_rule_text(rule));
     }
     for (size_t i = 0; i < contract->output_count; i++) {

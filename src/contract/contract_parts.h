@@ -26,12 +26,12 @@ static inline cx_str cx_contract_text(const cx_json *object, const char *name)
 }
 
 /* For "%.*s": at most `most` bytes of text from outside. */
-#define CX_CONTRACT_SHOW(text, most) \
+#define CX_CONTRACT_SHOW(text, most)                                    \
     (int)((text).size < (size_t)(most) ? (text).size : (size_t)(most)), \
         (text).data == NULL ? "" : (text).data
 
-/* "/allowed_paths/3" and, with a member, "/inputs/artifacts/0/uri"; "" when out of memory, which the
- * findings then say. */
+/* "/allowed_paths/3" and, with a member, "/inputs/artifacts/0/uri"; "" when out of memory, which
+ * the findings then say. */
 cx_str cx_contract_where(contract_lint *lint, const char *list, size_t index, const char *name);
 
 /* A number that the schema calls an integer: 60, 60.0 and 6e1 are one.  Capped at 2^32 - 1, never

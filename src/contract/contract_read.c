@@ -2,8 +2,8 @@
  * contract_read.c - bytes into a cx_contract (K01).
  *
  * The schema is the judge of shape; decoding comes behind it and therefore asks no more questions.
- * Nothing is normalised and nothing missing is filled in, except for what §4 says of absent members:
- * the least right, and the role's pack.
+ * Nothing is normalised and nothing missing is filled in, except for what §4 says of absent
+ * members: the least right, and the role's pack.
  */
 #include "crypto/api.h"
 #include "json/api.h"
@@ -84,10 +84,9 @@ static bool decode_lists(const cx_json *root, cx_arena *arena, cx_contract *out)
     cx_contract_artifact *artifacts =
         CX_ARENA_ARRAY(arena, cx_contract_artifact, out->artifact_count + 1);
     for (size_t i = 0; artifacts != NULL && i < out->artifact_count; i++)
-        artifacts[i] =
-            (cx_contract_artifact){cx_contract_text(&from[i], "name"),
-                                   cx_contract_text(&from[i], "uri"),
-                                   cx_contract_text(&from[i], "sha256")};
+        artifacts[i] = (cx_contract_artifact){cx_contract_text(&from[i], "name"),
+                                              cx_contract_text(&from[i], "uri"),
+                                              cx_contract_text(&from[i], "sha256")};
     from = objects(root, "required_outputs", &out->output_count);
     cx_contract_output *outputs = CX_ARENA_ARRAY(arena, cx_contract_output, out->output_count + 1);
     for (size_t i = 0; outputs != NULL && i < out->output_count; i++)
@@ -143,10 +142,9 @@ static bool decode_rest(const cx_json *root, cx_arena *arena, cx_contract *out)
     out->timeout_sec = integer(retry, "timeout_sec");
     out->max_retries = integer(retry, "max_retries");
     out->retry_backoff_sec = integer(retry, "retry_backoff_sec");
-    out->rollback = cx_str_eq(strategy, CX_STR("worktree_drop")) ? CX_ROLLBACK_WORKTREE_DROP
-                    : cx_str_eq(strategy, CX_STR("git_revert_commit"))
-                        ? CX_ROLLBACK_REVERT_COMMIT
-                        : CX_ROLLBACK_RESET_HARD;
+    out->rollback = cx_str_eq(strategy, CX_STR("worktree_drop"))       ? CX_ROLLBACK_WORKTREE_DROP
+                    : cx_str_eq(strategy, CX_STR("git_revert_commit")) ? CX_ROLLBACK_REVERT_COMMIT
+                                                                       : CX_ROLLBACK_RESET_HARD;
     out->baseline_ref = cx_contract_text(rollback, "baseline_ref");
     out->target_ref = cx_contract_text(rollback, "target_ref");
     out->has_handoff = chain != NULL;
@@ -192,9 +190,10 @@ cx_status cx_run_contract_read(cx_str bytes, cx_arena *arena, cx_run_findings *f
     }
     out->task_id = cx_contract_text(root, "task_id");
     if ((root->flags & (CX_JSON_OVERFLOW | CX_JSON_SURROGATE)) != 0)
-        cx_run_refuse(findings, "K01", CX_STR(""), CX_STR(""),
-                      "a number is too large for any reader, or text has half of a character; write "
-                      "what is meant");
+        cx_run_refuse(
+            findings, "K01", CX_STR(""), CX_STR(""),
+            "a number is too large for any reader, or text has half of a character; write "
+            "what is meant");
     CX_TRY(cx_run_schema_check("task_contract.v1.json", root, "K01", findings, err));
     if (findings->refusing != before)
         return cx_run_findings_check(findings, err);

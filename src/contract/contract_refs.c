@@ -234,8 +234,7 @@ static cx_status judge_ref(contract_lint *lint, cx_str ref, bool fragment_allowe
                      : kind == CX_BLOB_TOO_BIG ? "names a file of more than 256 KiB"
                                                : "names what is no regular file";
     else if (hash != NULL) {
-        cx_str fragment =
-            cx_str_from(hash + 1, ref.size - (size_t)(hash + 1 - ref.data));
+        cx_str fragment = cx_str_from(hash + 1, ref.size - (size_t)(hash + 1 - ref.data));
         const cx_json *root =
             cx_str_is(path, registry) ? &lint->policy->registry : &lint->policy->skills;
         if (!selects(root, fragment))

@@ -7,8 +7,8 @@
 #include "git/api.h"
 
 /*
- * Keeps the tree of the commit that was asked about last, so that asking for a file that is not there
- * starts no process.  For one thread at a time; `git` and `arena` outlive it.
+ * Keeps the tree of the commit that was asked about last, so that asking for a file that is not
+ * there starts no process.  For one thread at a time; `git` and `arena` outlive it.
  */
 typedef struct cx_run_git_repo {
     const cx_git *git;
@@ -21,8 +21,8 @@ typedef struct cx_run_git_repo {
 /* The struct of functions borrows `out`.  Its `artifact` is NULL: the caller puts one there. */
 cx_run_repo cx_run_git_repo_init(cx_run_git_repo *out, const cx_git *git, cx_arena *arena);
 
-/* Where `runtime_root` lies inside of the worktree (both absolute, without '/' at the end); an empty
- * text when it does not.  Borrows. */
+/* Where `runtime_root` lies inside of the worktree (both absolute, without '/' at the end); an
+ * empty text when it does not.  Borrows. */
 cx_run_ground cx_run_ground_of(const char *worktree, const char *runtime_root);
 
 #endif

@@ -12,10 +12,10 @@
 enum { ARTIFACT_BYTES_MAX = 64 << 20 };
 
 /*
- * Editions of our schemas that others have published under the same name: they accept and refuse the
- * same instances (tests/vectors/run/report_schema.json holds for both), so a contract that binds one
- * of them is served by ours.  Known by their bytes' digest; asked for only where the baseline has no
- * such file.
+ * Editions of our schemas that others have published under the same name: they accept and refuse
+ * the same instances (tests/vectors/run/report_schema.json holds for both), so a contract that
+ * binds one of them is served by ours.  Known by their bytes' digest; asked for only where the
+ * baseline has no such file.
  */
 static const struct {
     const char *file, *sha256;
@@ -102,13 +102,10 @@ static bool has_digest(const found_bytes *found, cx_str uri, cx_str stated)
 static const char *expected_schema(cx_run_role role)
 {
     switch (role) {
-    case CX_ROLE_REVIEWER:
-        return "review_report.v1.json";
+    case CX_ROLE_REVIEWER: return "review_report.v1.json";
     case CX_ROLE_TEST:
-    case CX_ROLE_TEST_RUNNER:
-        return "test_report.v1.json";
-    default:
-        return "agent_task_result.v1.json";
+    case CX_ROLE_TEST_RUNNER: return "test_report.v1.json";
+    default: return "agent_task_result.v1.json";
     }
 }
 
@@ -202,8 +199,9 @@ cx_status cx_contract_lint_schema(contract_lint *lint)
 
 /* --- K15 -------------------------------------------------------------------------------------- */
 
-cx_status cx_run_contract_artifact(const cx_contract *contract, const cx_contract_artifact *artifact,
-                                   cx_str where, const cx_run_repo *repo, cx_arena *arena,
+cx_status cx_run_contract_artifact(const cx_contract *contract,
+                                   const cx_contract_artifact *artifact, cx_str where,
+                                   const cx_run_repo *repo, cx_arena *arena,
                                    cx_run_findings *findings, cx_bytes *out, cx_err *err)
 {
     found_bytes found;

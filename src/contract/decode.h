@@ -7,8 +7,8 @@
  *     return cx_decode_end(&decoder);
  *
  * The first fault is kept in the error, named by file and member; everything after it does nothing.
- * A member that is absent leaves its output as it was.  `where` is how messages call the member; its last
- * part, behind the last dot, is its name.
+ * A member that is absent leaves its output as it was.  `where` is how messages call the member;
+ * its last part, behind the last dot, is its name.
  */
 #ifndef CX_CONTRACT_DECODE_H
 #define CX_CONTRACT_DECODE_H

@@ -13,14 +13,10 @@ bool cx_run_is_granted(const cx_run_grants *grants, cx_str scope)
 const char *cx_run_gate_network(cx_str policy, bool needs_network, bool approved)
 {
     switch (cx_run_network_parse(policy)) {
-    case CX_NETWORK_DENY:
-        return needs_network ? "denied" : NULL;
-    case CX_NETWORK_ON_REQUEST:
-        return needs_network && !approved ? "approval_missing" : NULL;
-    case CX_NETWORK_ALLOW:
-        return NULL;
-    case CX_NETWORK_UNKNOWN:
-        break;
+    case CX_NETWORK_DENY: return needs_network ? "denied" : NULL;
+    case CX_NETWORK_ON_REQUEST: return needs_network && !approved ? "approval_missing" : NULL;
+    case CX_NETWORK_ALLOW: return NULL;
+    case CX_NETWORK_UNKNOWN: break;
     }
     return "invalid_policy";
 }
@@ -168,12 +164,12 @@ static cx_status judge_field(policy_gate *gate, const char *field, cx_str value,
     CX_TRY(permission_scope(gate, field, value, &scope));
     if (known && cx_run_is_granted(gate->grants, scope))
         return CX_SUCCESS;
-    cx_run_refuse(gate->findings, "permission_exceeds_role", cx_str_z(field),
-                  known ? scope : CX_STR(""),
-                  "asks for %s '%.*s', but the registry gives this agent '%s'; ask for less, or get "
-                  "an approval for this run",
-                  field, (int)(value.size < 64 ? value.size : 64),
-                  value.data == NULL ? "" : value.data, allowed);
+    cx_run_refuse(
+        gate->findings, "permission_exceeds_role", cx_str_z(field), known ? scope : CX_STR(""),
+        "asks for %s '%.*s', but the registry gives this agent '%s'; ask for less, or get "
+        "an approval for this run",
+        field, (int)(value.size < 64 ? value.size : 64), value.data == NULL ? "" : value.data,
+        allowed);
     return CX_SUCCESS;
 }
 
@@ -235,8 +231,8 @@ static cx_status judge_path(policy_gate *gate, cx_str path, const cx_run_tree *t
                       cx_run_path_rule_text(rule), rule);
         return CX_SUCCESS;
     }
-    cx_str scope = cx_arena_printf(gate->findings->arena, "wide_path:%.*s", (int)path.size,
-                                   path.data);
+    cx_str scope =
+        cx_arena_printf(gate->findings->arena, "wide_path:%.*s", (int)path.size, path.data);
     if (scope.data == NULL)
         return cx_fail_nomem(gate->err);
     if (cx_run_path_wide(path, tree) && !cx_run_is_granted(gate->grants, scope))
@@ -269,9 +265,9 @@ cx_status cx_run_gate_violations(const cx_run_findings *findings, cx_arena *aren
         const cx_run_finding *finding = &findings->list.items[i];
         if (finding->informs)
             continue;
-        cx_str text = cx_arena_printf(arena, "%s%s%.*s", finding->rule,
-                                      finding->where.size == 0 ? "" : " ",
-                                      (int)finding->where.size, finding->where.data);
+        cx_str text =
+            cx_arena_printf(arena, "%s%s%.*s", finding->rule, finding->where.size == 0 ? "" : " ",
+                            (int)finding->where.size, finding->where.data);
         if (text.data == NULL)
             return cx_fail_nomem(err);
         cx_json_list_add(&list, cx_json_make_str(text));

@@ -23,8 +23,8 @@ bool cx_run_is_granted(const cx_run_grants *grants, cx_str scope); /* grants may
 
 /* --- network ---------------------------------------------------------------------------------- */
 
-/* NULL when it passes, else "denied", "approval_missing" or "invalid_policy".  A policy without data
- * is an absent one: deny. */
+/* NULL when it passes, else "denied", "approval_missing" or "invalid_policy".  A policy without
+ * data is an absent one: deny. */
 const char *cx_run_gate_network(cx_str policy, bool needs_network, bool approved);
 /* Whether a task needs the network: its runner (may be NULL), its tools or its type say so. */
 bool cx_run_task_needs_network(const cx_contract *contract, const cx_run_runner_config *runner);

@@ -71,9 +71,8 @@ static cx_status fetch(policy_loader *loader, cx_str path, bool *out_found)
     *out_found = false;
     if (loader->repo == NULL)
         return CX_SUCCESS;
-    CX_TRY(loader->repo->read(loader->repo->arg, loader->commit, path,
-                              CX_RUN_POLICY_FILE_BYTES_MAX, loader->arena, &kind, &bytes,
-                              loader->err));
+    CX_TRY(loader->repo->read(loader->repo->arg, loader->commit, path, CX_RUN_POLICY_FILE_BYTES_MAX,
+                              loader->arena, &kind, &bytes, loader->err));
     if (kind == CX_BLOB_NONE)
         return CX_SUCCESS;
     *out_found = true;
@@ -150,7 +149,6 @@ static void say_decoded(policy_loader *loader, const cx_decoder *decoder)
 }
 
 /* --- the registry ----------------------------------------------------------------------------- */
-
 
 static void read_ref(cx_decoder *decoder, const cx_json *object, const char *where, cx_str *out)
 {
@@ -232,16 +230,15 @@ static void read_agent(cx_decoder *decoder, const cx_json *value, cx_run_agent *
     if (capabilities != NULL) {
         cx_decode_object(decoder, capabilities, "agents[].capabilities", capability_names,
                          CX_COUNT_OF(capability_names));
-        cx_decode_words(decoder, capabilities, "agents[].capabilities.mcp_tools",
-                        &out->mcp_tools);
+        cx_decode_words(decoder, capabilities, "agents[].capabilities.mcp_tools", &out->mcp_tools);
     }
 }
 
 static void read_agents(cx_decoder *decoder, const cx_json *root, cx_run_policy *policy)
 {
     const cx_json *value = cx_decode_need(decoder, root, "agents");
-    if (value != NULL && (value->type != CX_JSON_ARRAY || value->count == 0 ||
-                          value->count > AGENTS_MAX))
+    if (value != NULL &&
+        (value->type != CX_JSON_ARRAY || value->count == 0 || value->count > AGENTS_MAX))
         cx_decode_fault(decoder, "agents", "an array of 1 to 4096 agents");
     if (value == NULL || decoder->failed)
         return;
@@ -301,8 +298,7 @@ static void join_words(cx_decoder *decoder, cx_run_words *list, cx_run_words mor
     *list = (cx_run_words){items, list->count + more.count};
 }
 
-static void read_prefix(cx_decoder *decoder, const cx_json *item, cx_run_words *list,
-                        size_t *count)
+static void read_prefix(cx_decoder *decoder, const cx_json *item, cx_run_words *list, size_t *count)
 {
     if (*count == PREFIXES_MAX) {
         cx_decode_fault(decoder, "allow", "at most 1024 prefixes");
@@ -315,8 +311,8 @@ static void read_prefix(cx_decoder *decoder, const cx_json *item, cx_run_words *
 }
 
 /*
- * "allow" is an array of prefixes; an item may also be {"exec", "argv_prefixes": [prefix..]}, as older
- * files group them.  An empty list allows nothing.
+ * "allow" is an array of prefixes; an item may also be {"exec", "argv_prefixes": [prefix..]}, as
+ * older files group them.  An empty list allows nothing.
  */
 static void read_prefixes(cx_decoder *decoder, const cx_json *root, cx_run_pack_rules *out)
 {
@@ -351,8 +347,7 @@ static void read_prefixes(cx_decoder *decoder, const cx_json *root, cx_run_pack_
 /* A pack, or the list for commands without one. */
 static void read_pack(policy_loader *loader, const char *path, cx_run_pack_rules *out)
 {
-    static const char *const names[] = {"version", "allow", "deny_substrings",
-                                        "forbidden_actions"};
+    static const char *const names[] = {"version", "allow", "deny_substrings", "forbidden_actions"};
     cx_err err = {0};
     cx_json root;
     cx_run_words forbidden = {NULL, 0}, denied = {NULL, 0};
@@ -453,8 +448,7 @@ static void read_approvers(policy_loader *loader)
     if (value != NULL && (value->type != CX_JSON_ARRAY || value->count > AGENTS_MAX))
         cx_decode_fault(&decoder, "approvers", "an array");
     if (value != NULL && !decoder.failed) {
-        cx_run_approver *list =
-            CX_ARENA_ARRAY(loader->arena, cx_run_approver, value->count + 1);
+        cx_run_approver *list = CX_ARENA_ARRAY(loader->arena, cx_run_approver, value->count + 1);
         for (uint32_t i = 0; list != NULL && i < value->count && !decoder.failed; i++)
             read_approver(&decoder, &value->items[i], &list[i]);
         policy->approvers = list;
@@ -500,8 +494,8 @@ static cx_status load_approvers(policy_loader *loader)
         return cx_fail_nomem(loader->err);
     loader->policy->config.approvers_path = path;
     if (kept(loader, path.data) == NULL)
-        CX_TRY(fetch_optional(loader, path.data,
-                              cx_str_eq(path, CX_STR("policies/approvers.json"))));
+        CX_TRY(
+            fetch_optional(loader, path.data, cx_str_eq(path, CX_STR("policies/approvers.json"))));
     read_approvers(loader);
     return CX_SUCCESS;
 }

@@ -2,8 +2,9 @@
  * policy.h - what a repository lets its agents do: registry, packs, forbidden actions, tools,
  * approvers (run.md §4), all from one commit.
  *
- * A baseline with a `policies/` folder must have every file of it, each readable: a missing or broken one rejects
- * (§4).  A baseline without that folder has the policies that are built into the program.
+ * A baseline with a `policies/` folder must have every file of it, each readable: a missing or
+ * broken one rejects (§4).  A baseline without that folder has the policies that are built into the
+ * program.
  */
 #ifndef CX_CONTRACT_POLICY_H
 #define CX_CONTRACT_POLICY_H
@@ -89,7 +90,12 @@ typedef struct cx_run_permissions {
     cx_run_words mcp_tools;
 } cx_run_permissions;
 
-enum { CX_EXCEEDS_FILESYSTEM = 1, CX_EXCEEDS_SHELL = 2, CX_EXCEEDS_NETWORK = 4, CX_EXCEEDS_MCP_TOOLS = 8 };
+enum {
+    CX_EXCEEDS_FILESYSTEM = 1,
+    CX_EXCEEDS_SHELL = 2,
+    CX_EXCEEDS_NETWORK = 4,
+    CX_EXCEEDS_MCP_TOOLS = 8
+};
 
 /* Request against row.  *out_exceeds: which fields; returns NULL, "agent_not_registered" or
  * "permission_exceeds_role". */

@@ -4,8 +4,8 @@
 #include "contract/role.h"
 
 static const char *const role_names[CX_ROLE_COUNT] = {
-    "PM",  "TECH_LEAD", "SEARCHER", "RESEARCHER", "UI_UX",    "FRONTEND", "BACKEND", "AI",
-    "SECURITY", "INFRA", "OPS",     "WORKER",     "REVIEWER", "TEST",     "TEST_RUNNER"};
+    "PM",       "TECH_LEAD", "SEARCHER", "RESEARCHER", "UI_UX",    "FRONTEND", "BACKEND",    "AI",
+    "SECURITY", "INFRA",     "OPS",      "WORKER",     "REVIEWER", "TEST",     "TEST_RUNNER"};
 static const char *const pack_names[CX_PACK_COUNT] = {"", "low", "medium", "high"};
 static const char *const filesystem_names[] = {"read-only", "workspace-write",
                                                "danger-full-access"};
@@ -58,9 +58,9 @@ cx_run_pack cx_run_role_pack(cx_run_role role)
 
 cx_run_filesystem cx_run_filesystem_parse(cx_str text)
 {
-    return text.data == NULL ? CX_FS_READ_ONLY
-                             : (cx_run_filesystem)find(filesystem_names,
-                                                       CX_COUNT_OF(filesystem_names), text);
+    return text.data == NULL
+               ? CX_FS_READ_ONLY
+               : (cx_run_filesystem)find(filesystem_names, CX_COUNT_OF(filesystem_names), text);
 }
 
 cx_run_shell cx_run_shell_parse(cx_str text)

@@ -1,8 +1,8 @@
 /*
  * openssl.h - the functions of libcrypto that are used, found when they are first needed.
  *
- * Linked, libcrypto is most of the time that the program takes to start, and with SHA-NI nothing of it
- * is called (docs/decisions/0007).
+ * Linked, libcrypto is most of the time that the program takes to start, and with SHA-NI nothing of
+ * it is called (docs/decisions/0007).
  */
 #ifndef CX_CRYPTO_OPENSSL_H
 #define CX_CRYPTO_OPENSSL_H

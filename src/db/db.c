@@ -51,8 +51,8 @@ static cx_status fail(cx_db *db, int code, const char *long_doing, cx_err *err)
     case SQLITE_CORRUPT:
     case SQLITE_NOTADB:
         return cx_fail_at(err, CX_E_FORMAT, "DatabaseDamaged", CX_NO_OFFSET,
-                          "database: %s: %s; 'cortex tables rebuild --replace' makes it anew", doing,
-                          text);
+                          "database: %s: %s; 'cortex tables rebuild --replace' makes it anew",
+                          doing, text);
     case SQLITE_CANTOPEN: return cx_fail(err, CX_E_NOT_FOUND, "database: %s: %s", doing, text);
     case SQLITE_READONLY:
     case SQLITE_PERM:

@@ -25,9 +25,9 @@ static cx_verdict worse(cx_verdict a, cx_verdict b)
     return a == CX_INDETERMINATE || b == CX_INDETERMINATE ? CX_INDETERMINATE : CX_HOLDS;
 }
 
-const char cx_evidence_limit_canonical[] =
-    "what is shown of a decision are the bytes that were signed; that they are the canonical form of "
-    "the trace received is computed by 'cortex verify' only";
+const char cx_evidence_limit_canonical[] = "what is shown of a decision are the bytes that were "
+                                           "signed; that they are the canonical form of "
+                                           "the trace received is computed by 'cortex verify' only";
 
 void cx_evidence_add(cx_evidence_result *out, const char *part, size_t number,
                      const cx_finding *finding)
@@ -99,8 +99,8 @@ static cx_status keys_for(cx_evidence_checker *c, cx_str origin, const cx_vkey *
     return CX_SUCCESS;
 }
 
-/* "HOME/ACTOR", or the whole hash of a name that no origin can hold: entries do not name their actor,
- * so the checkpoint has to.  No actor's name has a '/'. */
+/* "HOME/ACTOR", or the whole hash of a name that no origin can hold: entries do not name their
+ * actor, so the checkpoint has to.  No actor's name has a '/'. */
 static bool names_actor(cx_str origin, cx_str actor)
 {
     char hashed[CX_ORIGIN_HASHED_SIZE];
@@ -112,8 +112,8 @@ static bool names_actor(cx_str origin, cx_str actor)
            memchr(actor.data, '/', actor.size) == NULL;
 }
 
-/* "cortex/" and 16 hex digits of the name's hash, as version 0.1 wrote it: another name with the same
- * digits can be found, and an actor can be called what the digits are. */
+/* "cortex/" and 16 hex digits of the name's hash, as version 0.1 wrote it: another name with the
+ * same digits can be found, and an actor can be called what the digits are. */
 static bool names_actor_weakly(cx_str origin, cx_str actor)
 {
     char hex[16];
@@ -353,8 +353,8 @@ static cx_status check_memory(cx_evidence_checker *c, size_t number, cx_err *err
         return CX_SUCCESS;
     bool fits = (kind == CX_ENTRY_WRITE || kind == CX_ENTRY_UPDATE) &&
                 cx_evidence_ok(c, cx_uri_parse(memory->uri, &uri, NULL)) && !uri.is_edge &&
-                cx_evidence_ok(c, cx_payload_decode(kind, c->payloads[memory->entry], c->arena, &payload,
-                                             NULL)) &&
+                cx_evidence_ok(c, cx_payload_decode(kind, c->payloads[memory->entry], c->arena,
+                                                    &payload, NULL)) &&
                 memcmp(payload.as.write.id.bytes, uri.id.bytes, sizeof uri.id.bytes) == 0 &&
                 payload.as.write.version == uri.version && payload.as.write.type == uri.type;
     if (!fits) {
@@ -391,8 +391,8 @@ static cx_status seals(cx_evidence_checker *c, size_t number, const cx_manifest 
     const cx_evidence_journal *journal = &c->e->journals[c->e->entries[number].journal];
     *out = c->good[number] && cx_entry_kind_of(c->entries[number].kind) == CX_ENTRY_SEAL &&
            !manifest->signature.null && cx_str_eq(journal->actor, manifest->actor) &&
-           cx_evidence_ok(c, cx_payload_decode(CX_ENTRY_SEAL, c->payloads[number], c->arena, &payload,
-                                        NULL));
+           cx_evidence_ok(
+               c, cx_payload_decode(CX_ENTRY_SEAL, c->payloads[number], c->arena, &payload, NULL));
     if (!*out)
         return CX_SUCCESS;
     CX_TRY(cx_manifest_digest(manifest, c->arena->alloc, &digest, err));
@@ -443,21 +443,22 @@ static void conclude(cx_evidence_checker *c)
     bool must_sign = c->options->require == CX_REQUIRE_SIGNED || (keys && out->traces_signed == 0);
     if (journals == 0)
         cx_evidence_find(c, "journal", 0, CX_INDETERMINATE, "NoRoot", "it shows no journal at all");
-    if (out->journals_signed < journals &&
-        (must_sign || (keys && out->journals_signed != 0)))
+    if (out->journals_signed < journals && (must_sign || (keys && out->journals_signed != 0)))
         cx_evidence_find(c, "journal", 0, CX_INDETERMINATE, "NotSigned",
                          keys ? "it agrees with itself, but the keys given have signed %zu of %zu "
                                 "journals"
                               : "it agrees with itself, but no key was given (%zu of %zu journals)",
                          out->journals_signed, journals);
     else if (out->journals_anchored < journals && c->options->require == CX_REQUIRE_ANCHORED)
-        cx_evidence_find(c, "journal", 0, CX_INDETERMINATE, "NotAnchored",
-                         "it agrees with itself, as anybody can make it do, but nothing given bears "
-                         "out %zu of %zu journals; give --key with the key of their checkpoints",
-                         journals - out->journals_anchored, journals);
+        cx_evidence_find(
+            c, "journal", 0, CX_INDETERMINATE, "NotAnchored",
+            "it agrees with itself, as anybody can make it do, but nothing given bears "
+            "out %zu of %zu journals; give --key with the key of their checkpoints",
+            journals - out->journals_anchored, journals);
     if (out->journals_anchored < journals)
-        cx_evidence_limit(c, "nobody vouches here for a journal that no given key has signed: anyone "
-                             "can make one that holds in itself");
+        cx_evidence_limit(c,
+                          "nobody vouches here for a journal that no given key has signed: anyone "
+                          "can make one that holds in itself");
     for (size_t i = 0; i < journals; i++)
         if (c->e->journals[i].checkpoint.size == 0)
             cx_evidence_limit(c, "whose journal it is, is as the file says where nobody signed a "
@@ -476,7 +477,7 @@ static bool shows_trace(cx_evidence_checker *c, cx_str id)
         if (!c->good[i] || !cx_str_is(c->entries[i].kind, "trace.received"))
             continue;
         if (missing || (cx_evidence_ok(c, cx_json_parse_text(cx_bytes_str(c->payloads[i]), c->arena,
-                                                      &trace, NULL)) &&
+                                                             &trace, NULL)) &&
                         cx_str_eq(CX_JSON_GET_STR(&trace, "trace_id"), id)))
             return true;
     }

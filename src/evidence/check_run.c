@@ -22,7 +22,8 @@ static void broken(cx_evidence_checker *c, const char *reason, const char *messa
 static bool read_payload(cx_evidence_checker *c, size_t number, const char *kind, cx_json *out)
 {
     return c->good[number] && cx_str_is(c->entries[number].kind, kind) &&
-           cx_evidence_ok(c, cx_json_parse_text(cx_bytes_str(c->payloads[number]), c->arena, out, NULL)) &&
+           cx_evidence_ok(
+               c, cx_json_parse_text(cx_bytes_str(c->payloads[number]), c->arena, out, NULL)) &&
            out->type == CX_JSON_OBJECT;
 }
 
@@ -161,17 +162,15 @@ static cx_status check_sealed(cx_evidence_checker *c, const sealed *seal, cx_err
         broken(c, "SealMismatch", "the manifest is not the one that was sealed");
         return CX_SUCCESS;
     }
-    if (!cx_evidence_ok(c, cx_json_parse_text(cx_bytes_str(manifest->bytes), c->arena, &value,
-                                            NULL))) {
+    if (!cx_evidence_ok(
+            c, cx_json_parse_text(cx_bytes_str(manifest->bytes), c->arena, &value, NULL))) {
         broken(c, "SealMismatch", "the manifest cannot be read");
         return CX_SUCCESS;
     }
-    const cx_json *artifacts =
-        cx_json_get_typed(&value, CX_STR("artifacts"), CX_JSON_ARRAY);
+    const cx_json *artifacts = cx_json_get_typed(&value, CX_STR("artifacts"), CX_JSON_ARRAY);
     c->out->bundle_files_listed = artifacts == NULL ? 0 : artifacts->count;
     check_files(c, artifacts);
-    if (contract != NULL &&
-        !hash_is(contract, CX_JSON_GET_STR(&seal->payload, "contract_sha256")))
+    if (contract != NULL && !hash_is(contract, CX_JSON_GET_STR(&seal->payload, "contract_sha256")))
         broken(c, "SealMismatch", "the contract is not the one that was sealed");
     if (c->out->bundle_files_listed + 1 > c->e->file_count)
         cx_evidence_limit(c, "not all files of the run are in here: its manifest lists them");
@@ -209,7 +208,8 @@ bool cx_evidence_run_made(cx_evidence_checker *c, cx_str commit)
         cx_arena_mark mark = cx_arena_mark_now(c->arena);
         cx_json event;
         bool found = false;
-        if (cx_evidence_ok(c, cx_json_parse_text(cx_str_from(text.data, size), c->arena, &event, NULL))) {
+        if (cx_evidence_ok(
+                c, cx_json_parse_text(cx_str_from(text.data, size), c->arena, &event, NULL))) {
             cx_str type = CX_JSON_GET_STR(&event, "event_type");
             const cx_json *payload = CX_JSON_GET(&event, "payload");
             found = (cx_str_is(type, "MERGE_APPLIED") || cx_str_is(type, "CANDIDATE_COMMITTED")) &&

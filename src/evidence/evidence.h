@@ -22,8 +22,8 @@
 #define CX_EVIDENCE_JOURNALS_MAX 64
 #define CX_EVIDENCE_ENTRIES_MAX 4096
 #define CX_EVIDENCE_FILES_MAX 4096
-#define CX_EVIDENCE_PARTS_MAX 256 /* traces, memories, packs, keys: each */
-#define CX_EVIDENCE_NAME_MAX 1024 /* bytes of an id, a path, an actor */
+#define CX_EVIDENCE_PARTS_MAX 256                        /* traces, memories, packs, keys: each */
+#define CX_EVIDENCE_NAME_MAX 1024                        /* bytes of an id, a path, an actor */
 #define CX_EVIDENCE_SHOWN_MAX (UINT32_C(64) << 10)       /* of one text on the page */
 #define CX_EVIDENCE_SHOWN_ALL_MAX (UINT32_C(1536) << 10) /* of all texts on the page */
 
@@ -36,9 +36,9 @@ typedef struct cx_evidence_journal {
 } cx_evidence_journal;
 
 typedef struct cx_evidence_entry {
-    size_t journal;     /* its place in `journals` */
-    cx_bytes inclusion; /* an inclusion proof with its entry */
-    cx_bytes payload;   /* of a committed payload that is shown */
+    size_t journal;      /* its place in `journals` */
+    cx_bytes inclusion;  /* an inclusion proof with its entry */
+    cx_bytes payload;    /* of a committed payload that is shown */
     const uint8_t *salt; /* 32 bytes beside it; NULL = not shown, or erased */
 } cx_evidence_entry;
 
@@ -126,13 +126,13 @@ typedef struct cx_evidence_finding {
 typedef struct cx_evidence_result {
     cx_evidence evidence; /* valid when `read` */
     bool read;
-    cx_finding finding; /* the worst; the verdict of the file */
+    cx_finding finding;                                     /* the worst; the verdict of the file */
     cx_evidence_finding findings[CX_EVIDENCE_FINDINGS_MAX]; /* all that do not hold */
     size_t finding_count;
     size_t journals_signed, journals_anchored; /* by a key given; by anything given */
     size_t traces_signed;                      /* by a key given */
     size_t entries_shown, bodies_missing;
-    size_t bundle_files_listed; /* that the run's manifest names */
+    size_t bundle_files_listed;                 /* that the run's manifest names */
     const char *limits[CX_EVIDENCE_LIMITS_MAX]; /* what is not proven; static storage */
     size_t limit_count;
 } cx_evidence_result;
@@ -143,8 +143,8 @@ typedef struct cx_evidence_result {
  */
 CX_RESULT cx_evidence_check(cx_bytes bytes, const cx_check_options *options, cx_arena *arena,
                             cx_evidence_result *out, cx_err *err);
-/* The sentence that stands in `limits` until somebody who can read traces has computed the canonical
- * bytes again (provenance/evidence_make.h). */
+/* The sentence that stands in `limits` until somebody who can read traces has computed the
+ * canonical bytes again (provenance/evidence_make.h). */
 extern const char cx_evidence_limit_canonical[];
 /* Adds what was found elsewhere; a verdict never gets better by it. */
 void cx_evidence_add(cx_evidence_result *result, const char *part, size_t number,

@@ -10,7 +10,8 @@
 #include "evidence/evidence.h"
 #include "proof/proof_internal.h"
 
-static const char first_bytes[] = "<!DOCTYPE html>\n<html lang=\"en\" data-cortex-evidence=\"1\">\n";
+static const char first_bytes[] =
+    "<!DOCTYPE html>\n<html lang=\"en\" data-cortex-evidence=\"1\">\n";
 static const char block_begin[] =
     "<script type=\"application/vnd.cortex.evidence\" id=\"evidence\">\n";
 static const char block_end[] = "</script>\n</body>\n</html>\n";
@@ -92,8 +93,7 @@ static cx_status decode_block(cx_str block, cx_buf *out, bool *out_good, cx_err 
         if (block.data[i] != '\n')
             cx_buf_add_byte(&text, (uint8_t)block.data[i]);
     cx_status status = cx_buf_check(&text, err);
-    *out_good = !cx_failed(status) &&
-                cx_base64_decode(cx_buf_str(&text), CX_BASE64, out);
+    *out_good = !cx_failed(status) && cx_base64_decode(cx_buf_str(&text), CX_BASE64, out);
     cx_buf_done(&text);
     return cx_failed(status) ? status : cx_buf_check(out, err);
 }

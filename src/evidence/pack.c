@@ -217,8 +217,7 @@ static void read_journal(reader *r, cx_evidence_journal *out)
         switch (members.key) {
         case 0: out->actor = read_name(r); break;
         case 1:
-            if (!cx_scheme_parse(cx_cbor_read_text(&r->cbor), &out->scheme) &&
-                cx_cbor_ok(&r->cbor))
+            if (!cx_scheme_parse(cx_cbor_read_text(&r->cbor), &out->scheme) && cx_cbor_ok(&r->cbor))
                 cx_cbor_refuse(&r->cbor, members.key_offset, "found a scheme that is not known");
             break;
         case 2: out->point.size = cx_cbor_read_uint_max(&r->cbor, UINT64_MAX - 1); break;
@@ -333,20 +332,20 @@ static void check_order(reader *r, size_t offset)
             cx_cbor_refuse(&r->cbor, offset, "expected files sorted by path, each once");
 }
 
-#define READ_LIST(type, items, count, max, read_one)                       \
-    do {                                                                   \
-        size_t at_ = r->cbor.offset;                                       \
-        size_t n_ = cx_cbor_read_array(&r->cbor, (max));                   \
-        type *list_ = CX_ARENA_ARRAY(r->arena, type, n_ + 1);              \
-        r->no_memory = r->no_memory || list_ == NULL;                      \
+#define READ_LIST(type, items, count, max, read_one)                                  \
+    do {                                                                              \
+        size_t at_ = r->cbor.offset;                                                  \
+        size_t n_ = cx_cbor_read_array(&r->cbor, (max));                              \
+        type *list_ = CX_ARENA_ARRAY(r->arena, type, n_ + 1);                         \
+        r->no_memory = r->no_memory || list_ == NULL;                                 \
         for (size_t i_ = 0; i_ < n_ && cx_cbor_ok(&r->cbor) && !r->no_memory; i_++) { \
-            memset(&list_[i_], 0, sizeof list_[i_]);                       \
-            read_one(r, &list_[i_]);                                       \
-        }                                                                  \
-        r->out.items = list_;                                              \
-        r->out.count = n_;                                                 \
-        if (n_ == 0 && optional && cx_cbor_ok(&r->cbor))                   \
-            cx_cbor_refuse(&r->cbor, at_, "an empty list is left out");    \
+            memset(&list_[i_], 0, sizeof list_[i_]);                                  \
+            read_one(r, &list_[i_]);                                                  \
+        }                                                                             \
+        r->out.items = list_;                                                         \
+        r->out.count = n_;                                                            \
+        if (n_ == 0 && optional && cx_cbor_ok(&r->cbor))                              \
+            cx_cbor_refuse(&r->cbor, at_, "an empty list is left out");               \
     } while (0)
 
 static void read_pack(reader *r, cx_bytes *out)

@@ -95,7 +95,8 @@ static void block(page *p, cx_str text)
     cx_html_block(p->out, cx_str_from(text.data, size));
     raw(p, "</pre>\n");
     if (size < text.size)
-        cx_buf_printf(p->out, "<p><b>%zu more bytes are in the data at the end of this file.</b></p>\n",
+        cx_buf_printf(p->out,
+                      "<p><b>%zu more bytes are in the data at the end of this file.</b></p>\n",
                       text.size - size);
 }
 
@@ -140,8 +141,8 @@ static void content(page *p, cx_bytes bytes)
     cx_arena_mark mark = cx_arena_mark_now(&p->arena);
     cx_buf_init(&text, p->out->alloc);
     bool json = bytes.size != 0 && bytes.size <= 4 * CX_EVIDENCE_SHOWN_MAX &&
-                (bytes.data[0] == '{' || bytes.data[0] == '[') &&
-                parse(p, words, &value) && pretty(p, &value, &text);
+                (bytes.data[0] == '{' || bytes.data[0] == '[') && parse(p, words, &value) &&
+                pretty(p, &value, &text);
     if (json) {
         block(p, cx_buf_str(&text));
     } else if (is_text(bytes)) {
@@ -205,12 +206,13 @@ static void beginning(page *p)
     term(p, "about", p->e->id);
     raw(p, "<dt>made</dt><dd>");
     cx_html_time(p->out, p->e->made_at_ns);
-    raw(p, ", as its maker says</dd>\n</dl>\n"
-           "<div class=\"note\"><p>A browser checks nothing. This page is made from the data at the "
-           "end of the file, and</p>\n<pre>cortex-verify --key KEY FILE</pre>\n<p>makes it again, "
-           "compares every byte, and says whether the entries below stand in journals that somebody "
-           "signed whose key you have from elsewhere. Until then, take it for what a stranger told "
-           "you.</p></div>\n");
+    raw(p,
+        ", as its maker says</dd>\n</dl>\n"
+        "<div class=\"note\"><p>A browser checks nothing. This page is made from the data at the "
+        "end of the file, and</p>\n<pre>cortex-verify --key KEY FILE</pre>\n<p>makes it again, "
+        "compares every byte, and says whether the entries below stand in journals that somebody "
+        "signed whose key you have from elsewhere. Until then, take it for what a stranger told "
+        "you.</p></div>\n");
 }
 
 static void commit(page *p)
@@ -251,8 +253,9 @@ static void decision(page *p, const cx_evidence_trace *trace)
     term_hex(p, "signature", trace->signature.bytes, sizeof trace->signature.bytes);
     raw(p, "</dl>\n");
     bool read = parse(p, cx_bytes_str(trace->canonical), &value);
-    const cx_json *components =
-        !read ? NULL : value.type == CX_JSON_ARRAY ? &value : CX_JSON_GET(&value, "components");
+    const cx_json *components = !read                         ? NULL
+                                : value.type == CX_JSON_ARRAY ? &value
+                                                              : CX_JSON_GET(&value, "components");
     if (components != NULL && components->type == CX_JSON_ARRAY && components->count <= 256) {
         raw(p, "<table>\n");
         for (uint32_t i = 0; i < components->count; i++)
@@ -436,9 +439,10 @@ static void entries(page *p)
 
 static void journals(page *p)
 {
-    heading(p, "Journals",
-            "Where each journal was when this file was made. A signature of a key that you know ends "
-            "any doubt about what came before.");
+    heading(
+        p, "Journals",
+        "Where each journal was when this file was made. A signature of a key that you know ends "
+        "any doubt about what came before.");
     for (size_t i = 0; i < p->e->journal_count; i++) {
         const cx_evidence_journal *j = &p->e->journals[i];
         raw(p, "<dl>\n");

@@ -101,8 +101,7 @@ cx_status cx_agent_git_make(const cx_worktree *worktree, const char *hidden, con
     return CX_SUCCESS;
 }
 
-/* --- taken over from it ------------------------------------------------------------------------
- */
+/* --- taken over from it ----------------------------------------------------------------------- */
 
 void cx_agent_objects_init(cx_agent_objects *objects)
 {

@@ -157,8 +157,7 @@ static cx_status read_entries(index_reader *r)
     return CX_SUCCESS;
 }
 
-/* --- the file system monitor -------------------------------------------------------------------
- */
+/* --- the file system monitor ------------------------------------------------------------------ */
 
 /* A bitmap of EWAH: words of 64 bits, of which some say how many equal ones follow.  Its bits are
  * the entries that git has to look at; all others it would believe unseen. */

@@ -61,10 +61,10 @@ typedef struct cx_snapshot_options {
     const char *skip; /* a folder of the work tree that is not looked at (the runtime root
                          inside the main checkout), relative; NULL = none */
     unsigned threads; /* 0 = as many as pay */
-    const char *index_file; /* another index than the work tree's (a hook's); NULL */
+    const char *index_file;    /* another index than the work tree's (a hook's); NULL */
     const cx_agent_git *agent; /* HEAD, index and branch are what the agent has; NULL: the work
                                   tree's own */
-    bool repository_only;   /* no files: index, references and the repository's own files */
+    bool repository_only;      /* no files: index, references and the repository's own files */
 } cx_snapshot_options;
 
 #define CX_SNAPSHOT_OPTIONS_INIT ((cx_snapshot_options){.before = NULL})

@@ -154,8 +154,7 @@ static cx_status check_absent(const names *n, cx_err *err)
     return cx_fail(err, CX_E_EXISTS, "there is a work tree %s already", n->relative);
 }
 
-/* --- a folder with the files of a commit -------------------------------------------------------
- */
+/* --- a folder with the files of a commit ------------------------------------------------------ */
 
 static cx_status write_text(cx_file folder, const char *name, cx_str text, cx_err *err)
 {
@@ -732,8 +731,7 @@ cx_status cx_run_worktree_drop(const cx_git *repo, const char *runtime_root,
     return status;
 }
 
-/* --- what no work tree belongs to any more -----------------------------------------------------
- */
+/* --- what no work tree belongs to any more ---------------------------------------------------- */
 
 typedef struct sweep {
     const cx_git *repo;

@@ -79,8 +79,7 @@ static cx_status read_story(ending *e)
     return CX_SUCCESS;
 }
 
-/* --- events of the end --------------------------------------------------------------------------
- */
+/* --- events of the end ------------------------------------------------------------------------ */
 
 static cx_status say(ending *e, cx_run_level level, const char *type, cx_str task_id,
                      int64_t attempt, cx_json_list *payload)
@@ -372,8 +371,8 @@ static cx_status take_command(ending *e, const cx_json *test, const cx_json *pay
     out->argv = lexed.argv.items;
     out->argv_count = lexed.rule == NULL ? lexed.argv.count : 0;
     out->report = cx_json_get_typed(payload, CX_STR("report"), CX_JSON_OBJECT);
-    out->report_refused = out->report != NULL && cx_json_get_typed(out->report, CX_STR("holds"),
-                                                                   CX_JSON_TRUE) == NULL;
+    out->report_refused = out->report != NULL &&
+                          cx_json_get_typed(out->report, CX_STR("holds"), CX_JSON_TRUE) == NULL;
     CX_TRY(take_report_file(e, index, out));
     CX_TRY(fill(e, names[0], CX_STR("")));
     CX_TRY(fill(e, names[1], CX_STR("")));

@@ -3,12 +3,13 @@
  *
  *     {"version":"v1","chain_id","steps":[{"name","contract","depends_on":[]}]}
  *
- * Each step is a governed run of its own, with its own bundle and seal.  A step starts when all that it
- * depends on have succeeded, beside others that may; one whose predecessor did not succeed is skipped.
- * Locks keep steps that touch the same paths apart: give such steps an order, or the later one fails.
+ * Each step is a governed run of its own, with its own bundle and seal.  A step starts when all
+ * that it depends on have succeeded, beside others that may; one whose predecessor did not succeed
+ * is skipped. Locks keep steps that touch the same paths apart: give such steps an order, or the
+ * later one fails.
  *
- * What happened stands in ROOT/chains/<chain_run_id>/manifest.json, which is written anew after each
- * step, and at the end its hash goes to the ledger (kind `run.chain`).
+ * What happened stands in ROOT/chains/<chain_run_id>/manifest.json, which is written anew after
+ * each step, and at the end its hash goes to the ledger (kind `run.chain`).
  */
 #ifndef CX_GOVERNOR_CHAIN_H
 #define CX_GOVERNOR_CHAIN_H
@@ -22,7 +23,7 @@
 
 typedef struct cx_run_chain_step {
     cx_str name;
-    cx_bytes contract; /* as its file or the chain has it */
+    cx_bytes contract;     /* as its file or the chain has it */
     const uint32_t *after; /* indices of the steps it depends on */
     size_t after_count;
 } cx_run_chain_step;
@@ -52,7 +53,8 @@ typedef enum cx_run_chain_state {
 } cx_run_chain_state;
 const char *cx_run_chain_state_name(cx_run_chain_state state); /* "WAITING", "RUNNING", .. */
 
-/* A step that changed its state; borrowed for the call, which comes from any thread, one at a time. */
+/* A step that changed its state; borrowed for the call, which comes from any thread, one at a
+ * time. */
 typedef struct cx_run_chain_news {
     const cx_run_chain_step *step;
     cx_run_chain_state state;
@@ -63,7 +65,7 @@ typedef struct cx_run_chain_options {
     cx_run_options run; /* what every step's run gets; `contract` is the step's; its ledger must be
                            usable by several threads at once */
     const cx_run_store *store;
-    uint32_t parallel; /* 0 = CX_RUN_CHAIN_PARALLEL_DEFAULT */
+    uint32_t parallel;                                      /* 0 = CX_RUN_CHAIN_PARALLEL_DEFAULT */
     void (*news)(void *arg, const cx_run_chain_news *news); /* may be NULL */
     void *news_arg;
 } cx_run_chain_options;

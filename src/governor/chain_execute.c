@@ -1,7 +1,8 @@
 /*
  * chain_execute.c - running a chain: workers take steps that are ready until none is left.
  *
- * I1  A step's state goes WAITING -> RUNNING -> SUCCESS or FAILED, or WAITING -> SKIPPED; under the lock.
+ * I1  A step's state goes WAITING -> RUNNING -> SUCCESS or FAILED, or WAITING -> SKIPPED; under the
+ *     lock.
  * I2  A step runs only when all that it depends on are SUCCESS.
  * I3  The manifest on the disk is what is known after each change; the last one is what is sealed.
  */
@@ -58,7 +59,7 @@ static cx_str hex_of(work *w, cx_bytes bytes)
     return cx_arena_copy_str(w->arena, cx_str_from(hex, 64));
 }
 
-/* --- the manifest ------------------------------------------------------------------------------ */
+/* --- the manifest ----------------------------------------------------------------------------- */
 
 static void put_text(cx_json_list *list, const char *name, cx_str text)
 {
@@ -127,7 +128,7 @@ static cx_status write_manifest(work *w, cx_buf *text, cx_json *out, cx_err *err
     return cx_run_write_file(w->io, w->path.data, cx_buf_bytes(text), err);
 }
 
-/* --- steps ------------------------------------------------------------------------------------- */
+/* --- steps ------------------------------------------------------------------------------------ */
 
 /* Under the lock: something changed, which the manifest and the caller are told. */
 static void tell(work *w, size_t index)
@@ -253,7 +254,7 @@ static void worker(void *arg, unsigned index)
     }
 }
 
-/* --- the chain --------------------------------------------------------------------------------- */
+/* --- the chain -------------------------------------------------------------------------------- */
 
 static cx_status make_place(work *w, cx_err *err)
 {
@@ -263,9 +264,8 @@ static cx_status make_place(work *w, cx_err *err)
     if (w->run_id.data == NULL)
         return cx_fail_nomem(err);
     cx_str folder = cx_run_store_path(w->options->store, w->arena, "chains", w->run_id);
-    w->path = folder.data == NULL
-                  ? folder
-                  : cx_arena_printf(w->arena, "%s/manifest.json", folder.data);
+    w->path =
+        folder.data == NULL ? folder : cx_arena_printf(w->arena, "%s/manifest.json", folder.data);
     if (w->path.data == NULL)
         return cx_fail_nomem(err);
     return cx_path_make_folders(folder.data, err);
@@ -290,7 +290,8 @@ static cx_status seal(work *w, cx_bytes manifest, bool *out_sealed, cx_err *err)
     cx_buf_init(&text, w->arena->alloc);
     cx_status status = cx_json_write(&text, &value, CX_JSON_PY_COMPACT, err);
     if (!cx_failed(status))
-        status = ledger->append(ledger->ctx, "run.chain", w->run_id, cx_buf_bytes(&text), NULL, err);
+        status =
+            ledger->append(ledger->ctx, "run.chain", w->run_id, cx_buf_bytes(&text), NULL, err);
     *out_sealed = !cx_failed(status);
     cx_buf_done(&text);
     return status;

@@ -58,7 +58,8 @@ cx_status cx_task_advance(cx_machine_task *t, cx_err *err)
     return cx_task_refuse(t, "state", "illegal_transition", false, NULL, err);
 }
 
-/* M1: what could not be evaluated is refused; only a run that cannot write events any more fails. */
+/* M1: what could not be evaluated is refused; only a run that cannot write events any more
+ * fails. */
 static cx_status run_stage(cx_machine_task *t, cx_err *err)
 {
     cx_err why;

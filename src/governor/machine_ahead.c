@@ -140,7 +140,8 @@ cx_status cx_ahead_integrated(const cx_ahead *a, cx_texts *out, cx_err *err)
 
 /* --- programs --------------------------------------------------------------------------------- */
 
-/* C16 for a program that is named.  A script of the repository is judged where there is a work tree. */
+/* C16 for a program that is named.  A script of the repository is judged where there is a work
+ * tree. */
 static cx_status program_fault(const cx_ahead *a, const cx_run_trust *trust, cx_str name,
                                const char **out, cx_err *err)
 {
@@ -178,9 +179,9 @@ cx_status cx_ahead_tests(const cx_ahead *a, cx_texts *out, cx_err *err)
         CX_TRY(program_fault(a, &trust, words.argv.items[0], &fault, err));
         if (fault == NULL)
             continue;
-        cx_str what = cx_arena_printf(a->arena, "%.*s: C16 '%.*s'", (int)test->name.size,
-                                      test->name.data, (int)words.argv.items[0].size,
-                                      words.argv.items[0].data);
+        cx_str what =
+            cx_arena_printf(a->arena, "%.*s: C16 '%.*s'", (int)test->name.size, test->name.data,
+                            (int)words.argv.items[0].size, words.argv.items[0].data);
         if (what.data == NULL)
             return cx_fail_nomem(err);
         CX_TRY(add(a, out, a->contract->test_count, what, fault, err));

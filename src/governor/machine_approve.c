@@ -1,8 +1,8 @@
 /*
  * machine_approve.c - asking a human, and what they signed (run.md §13).
  *
- * Only files in approvals/ and those named on the command line count.  Nothing is used up unless all
- * that is asked for is approved.
+ * Only files in approvals/ and those named on the command line count.  Nothing is used up unless
+ * all that is asked for is approved.
  */
 #include "base/api.h"
 #include "governor/machine_internal.h"
@@ -38,9 +38,9 @@ static cx_status keep_grants(cx_machine *m, const cx_texts *scopes, cx_err *err)
     if (items == NULL)
         return cx_fail_nomem(err);
     for (size_t i = 0; i < count; i++)
-        items[i] = i < m->granted.count ? m->granted.items[i]
-                                        : cx_arena_copy_str(m->arena,
-                                                            scopes->items[i - m->granted.count]);
+        items[i] = i < m->granted.count
+                       ? m->granted.items[i]
+                       : cx_arena_copy_str(m->arena, scopes->items[i - m->granted.count]);
     m->granted = (cx_texts){items, count};
     return CX_SUCCESS;
 }

@@ -1,6 +1,6 @@
 /*
- * machine_codex.c - the settings folder that an agent of a run gets: one for each row of the registry,
- * aside of what agents may write, gone when the task ends (codex_home.h).
+ * machine_codex.c - the settings folder that an agent of a run gets: one for each row of the
+ * registry, aside of what agents may write, gone when the task ends (codex_home.h).
  */
 #include "os/api.h"
 #include "agent/api.h"
@@ -55,7 +55,6 @@ cx_status cx_task_worker_codex_home(cx_machine_task *t, cx_err *err)
     t->gate = "runner";
     if (t->runner->argv_count == 0) /* a script: no program reads settings */
         return CX_SUCCESS;
-    const cx_run_agent *row =
-        cx_run_policy_agent(&t->m->policy, agent->role_name, agent->agent_id);
+    const cx_run_agent *row = cx_run_policy_agent(&t->m->policy, agent->role_name, agent->agent_id);
     return cx_task_codex_home(t, row, agent->agent_id, &t->spec_env[0], &t->codex_home, err);
 }

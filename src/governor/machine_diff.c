@@ -4,7 +4,7 @@
  */
 #include "governor/machine_internal.h"
 
-/* --- judging -------------------------------------------------------------------------------------- */
+/* --- judging ---------------------------------------------------------------------------------- */
 
 /* D12: exact paths of required outputs that may be binary. */
 static cx_status binary_paths(cx_machine_task *t, cx_texts *out, cx_err *err)
@@ -68,8 +68,8 @@ static cx_status violations_json(cx_machine_task *t, const cx_run_findings *find
         if (finding->informs || seen == texts->count)
             continue;
         cx_str pair = cx_arena_printf(&t->arena, "%s%s%.*s", finding->rule,
-                                      finding->where.size == 0 ? "" : " ",
-                                      (int)finding->where.size, finding->where.data);
+                                      finding->where.size == 0 ? "" : " ", (int)finding->where.size,
+                                      finding->where.data);
         if (!cx_str_eq(pair, texts->items[seen]))
             continue;
         seen++;
@@ -116,7 +116,7 @@ static cx_status write_result(cx_machine_task *t, const char *phase, const cx_di
                          &payload, err);
 }
 
-/* --- commits of the agent -------------------------------------------------------------------------- */
+/* --- commits of the agent --------------------------------------------------------------------- */
 
 static cx_status take_objects(cx_machine_task *t, cx_err *err)
 {
@@ -125,8 +125,8 @@ static cx_status take_objects(cx_machine_task *t, cx_err *err)
     return cx_agent_git_take_objects(t->worktree.git, t->spec_git.object_dir, &t->objects, err);
 }
 
-/* The agent moved a branch of its own copy.  The repository's follows when it was judged: commits of
- * a refused run are evidence, too, and stay reachable. */
+/* The agent moved a branch of its own copy.  The repository's follows when it was judged: commits
+ * of a refused run are evidence, too, and stay reachable. */
 static cx_status publish_head(cx_machine_task *t, cx_err *err)
 {
     cx_oid now, commit;
@@ -144,7 +144,7 @@ static cx_status publish_head(cx_machine_task *t, cx_err *err)
                : cx_git_ref_set(t->worktree.git, t->worktree.branch, &commit, &now, err);
 }
 
-/* --- what is kept ----------------------------------------------------------------------------------- */
+/* --- what is kept ----------------------------------------------------------------------------- */
 
 static cx_status write_both(cx_machine_task *t, const char *a, const char *b, cx_bytes bytes,
                             cx_err *err)
@@ -175,8 +175,7 @@ cx_status cx_task_write_patch(cx_machine_task *t, cx_err *err)
     cx_buf patch, names;
     cx_buf_init(&patch, t->m->alloc);
     cx_buf_init(&names, t->m->alloc);
-    cx_status status =
-        cx_run_candidate_patch(t->worktree.git, &t->diff, &patch, &names, err);
+    cx_status status = cx_run_candidate_patch(t->worktree.git, &t->diff, &patch, &names, err);
     if (!cx_failed(status))
         status = cx_names_of(cx_buf_str(&names), &t->arena, &t->changed, err);
     if (!cx_failed(status))
@@ -186,7 +185,7 @@ cx_status cx_task_write_patch(cx_machine_task *t, cx_err *err)
     return status;
 }
 
-/* --- back ------------------------------------------------------------------------------------------- */
+/* --- back ------------------------------------------------------------------------------------- */
 
 static cx_rollback_strategy strategy_of(cx_contract_rollback rollback)
 {
@@ -240,14 +239,22 @@ static const char *reason_of(const cx_run_findings *findings)
     static const struct {
         const char *rule, *reason;
     } known[] = {
-        {"D00", "candidate_changed"},   {"D01", "baseline_unresolved"},
-        {"D02", "repository_changed"},  {"D03", "refs_changed"},
-        {"D04", "index_flags"},         {"D05", "nested_repository"},
-        {"D06", "protected_path"},      {"D07", "outside_allowed_paths"},
-        {"D08", "special_file"},        {"D09", "symlink"},
-        {"D10", "gitlink"},             {"D11", "mode"},
-        {"D12", "binary"},              {"D13", "copy_from_outside"},
-        {"D14", "path_collision"},      {"D15", "too_much"},
+        {"D00", "candidate_changed"},
+        {"D01", "baseline_unresolved"},
+        {"D02", "repository_changed"},
+        {"D03", "refs_changed"},
+        {"D04", "index_flags"},
+        {"D05", "nested_repository"},
+        {"D06", "protected_path"},
+        {"D07", "outside_allowed_paths"},
+        {"D08", "special_file"},
+        {"D09", "symlink"},
+        {"D10", "gitlink"},
+        {"D11", "mode"},
+        {"D12", "binary"},
+        {"D13", "copy_from_outside"},
+        {"D14", "path_collision"},
+        {"D15", "too_much"},
     };
     for (size_t i = 0; i < findings->list.count; i++) {
         if (findings->list.items[i].informs)
@@ -259,7 +266,7 @@ static const char *reason_of(const cx_run_findings *findings)
     return "violation";
 }
 
-/* --- instructions to agents ------------------------------------------------------------------------- */
+/* --- instructions to agents ------------------------------------------------------------------- */
 
 /* §4: files by which an agent could change what the next one is told. */
 static bool overrides_agents(cx_str path)
@@ -302,7 +309,7 @@ static cx_status check_overrides(cx_machine_task *t, cx_err *err)
     return CX_SUCCESS;
 }
 
-/* --- the gate --------------------------------------------------------------------------------------- */
+/* --- the gate --------------------------------------------------------------------------------- */
 
 static cx_status take_report(cx_machine_task *t, const char *phase, cx_err *err)
 {

@@ -1,5 +1,6 @@
 /*
- * machine_dry.c - `--dry-run`: what would be refused before an agent starts, without writing anything.
+ * machine_dry.c - `--dry-run`: what would be refused before an agent starts, without writing
+ * anything.
  */
 #include "governor/machine_internal.h"
 
@@ -20,8 +21,8 @@ static cx_status judge_policy(cx_machine *m, cx_arena *arena, cx_texts *out, cx_
 {
     cx_run_findings findings;
     cx_run_findings_init(&findings, arena);
-    cx_status status = cx_run_gate_policy(&m->policy, &m->contract, &m->tree, &m->ground, NULL,
-                                          &findings, err);
+    cx_status status =
+        cx_run_gate_policy(&m->policy, &m->contract, &m->tree, &m->ground, NULL, &findings, err);
     if (!cx_failed(status))
         status = cx_findings_texts(&findings, arena, out, err);
     cx_run_findings_done(&findings);
@@ -68,8 +69,9 @@ static cx_status put_gates(cx_machine *m, cx_arena *arena, cx_json_list *out, bo
     CX_TRY(cx_ahead_tests(&ahead, &tests, err));
     cx_texts network =
         one_text(arena, cx_run_gate_network(m->contract.permissions.network, needs, false));
-    cx_texts sampling = one_text(
-        arena, cx_run_sampling_requested(m->contract.permissions.mcp_tools) ? "approval_missing" : NULL);
+    cx_texts sampling = one_text(arena, cx_run_sampling_requested(m->contract.permissions.mcp_tools)
+                                            ? "approval_missing"
+                                            : NULL);
     cx_texts concurrency = one_text(
         arena, cx_run_gate_concurrency(m->policy.config.mcp_concurrency) ? NULL : "unknown_mode");
     put_texts_gate(&gates, arena, "policy", &policy);

@@ -6,7 +6,7 @@
 #include "governor/machine_internal.h"
 #include "candidate/api.h"
 
-/* --- references ------------------------------------------------------------------------------------- */
+/* --- references ------------------------------------------------------------------------------- */
 
 cx_status cx_task_add_artifact(cx_machine_task *t, cx_str path, cx_err *err)
 {
@@ -50,7 +50,7 @@ static cx_status write_document(cx_machine_task *t, const char *path, const char
     return cx_run_file_write_json(t->m->run, other, &masked, err);
 }
 
-/* --- files that always exist ------------------------------------------------------------------------ */
+/* --- files that always exist ------------------------------------------------------------------ */
 
 static cx_status write_if_missing(cx_machine_task *t, cx_str path, cx_bytes bytes, cx_err *err)
 {
@@ -90,7 +90,8 @@ cx_status cx_task_write_session(cx_machine_task *t, cx_err *err)
 
 static cx_status write_always(cx_machine_task *t, cx_err *err)
 {
-    static const char *const tests[] = {"tests/command.txt", "tests/stdout.log", "tests/stderr.log"};
+    static const char *const tests[] = {"tests/command.txt", "tests/stdout.log",
+                                        "tests/stderr.log"};
     static const char *const patches[] = {"patch.diff", "diff_name_only.txt", "git/patch.diff",
                                           "git/diff_name_only.txt"};
     const cx_bytes empty = {NULL, 0};
@@ -118,7 +119,7 @@ static cx_status write_always(cx_machine_task *t, cx_err *err)
     return cx_task_write_session(t, err);
 }
 
-/* --- the reports of a task -------------------------------------------------------------------------- */
+/* --- the reports of a task -------------------------------------------------------------------- */
 
 static cx_run_task_status status_of(const cx_machine_task *t)
 {
@@ -192,10 +193,18 @@ static cx_status add_artifacts(cx_machine_task *t, cx_run_task_facts *facts, cx_
 static cx_status missing_files(cx_machine_task *t, cx_str **out, size_t *out_count, cx_err *err)
 {
     static const char *const needed[] = {
-        "contract.json",          "events.jsonl",          "patch.diff",
-        "diff_name_only.txt",     "worktree_ref.txt",      "reports/task_result.json",
-        "reports/review_report.json", "reports/test_report.json", "reports/work_report.json",
-        "reports/evidence_bundle.json", "git/baseline_commit.txt", "trace/trace_id.txt",
+        "contract.json",
+        "events.jsonl",
+        "patch.diff",
+        "diff_name_only.txt",
+        "worktree_ref.txt",
+        "reports/task_result.json",
+        "reports/review_report.json",
+        "reports/test_report.json",
+        "reports/work_report.json",
+        "reports/evidence_bundle.json",
+        "git/baseline_commit.txt",
+        "trace/trace_id.txt",
     };
     cx_str *items = CX_ARENA_ARRAY(&t->arena, cx_str, CX_COUNT_OF(needed));
     size_t count = 0;
@@ -219,7 +228,8 @@ static cx_status write_reports(cx_machine_task *t, cx_err *err)
     CX_TRY(task_facts(t, &facts, err));
     CX_TRY(add_artifacts(t, &facts, err));
     CX_TRY(cx_run_report_task_result(&facts, arena, &document, err));
-    CX_TRY(write_document(t, "reports/task_result.json", "results", "/result.json", &document, err));
+    CX_TRY(
+        write_document(t, "reports/task_result.json", "results", "/result.json", &document, err));
     CX_TRY(cx_run_report_review(&facts, &t->review, arena, &document, err));
     CX_TRY(write_document(t, "reports/review_report.json", "reviews", ".json", &document, err));
     CX_TRY(cx_run_report_tests(&facts, &t->tests, arena, &document, err));
@@ -235,7 +245,7 @@ static cx_status write_reports(cx_machine_task *t, cx_err *err)
     return write_document(t, "reports/evidence_report.json", NULL, NULL, &document, err);
 }
 
-/* --- the run ------------------------------------------------------------------------------------------ */
+/* --- the run ---------------------------------------------------------------------------------- */
 
 static cx_status write_meta(cx_machine *m, cx_err *err)
 {
@@ -324,8 +334,8 @@ static cx_status make_manifest(cx_machine *m, cx_run_status status, const cx_run
     return cx_run_report_manifest(&facts, m->arena, out, err);
 }
 
-/* §15: the merge commit names the manifest, which is sealed only now.  A note that cannot be written
- * takes nothing from the run. */
+/* §15: the merge commit names the manifest, which is sealed only now.  A note that cannot be
+ * written takes nothing from the run. */
 static void add_note(cx_machine *m, const cx_digest *manifest)
 {
     cx_machine_task *t = &m->tasks[0];
@@ -343,7 +353,7 @@ static void add_note(cx_machine *m, const cx_digest *manifest)
                                         NULL));
 }
 
-/* --- the outcome -------------------------------------------------------------------------------------- */
+/* --- the outcome ------------------------------------------------------------------------------ */
 
 static cx_str kept(cx_arena *arena, cx_str text)
 {
@@ -359,7 +369,8 @@ static cx_status violations_json(const cx_texts *texts, cx_arena *arena, cx_json
 }
 
 /* A contract whose task_id cannot name anything: refused without a bundle. */
-static cx_status outcome_without_run(cx_machine *m, cx_run_outcome *out, cx_arena *arena, cx_err *err)
+static cx_status outcome_without_run(cx_machine *m, cx_run_outcome *out, cx_arena *arena,
+                                     cx_err *err)
 {
     cx_texts texts;
     CX_TRY(cx_findings_texts(&m->findings, m->arena, &texts, err));
@@ -415,8 +426,8 @@ static cx_status show_last_event(cx_machine *m, cx_err *err)
 {
     cx_buf text;
     cx_buf_init(&text, m->alloc);
-    cx_status status =
-        cx_run_file_read(m->run, CX_STR("events.jsonl"), (size_t)CX_RUN_EVENTS_BYTES_MAX, &text, err);
+    cx_status status = cx_run_file_read(m->run, CX_STR("events.jsonl"),
+                                        (size_t)CX_RUN_EVENTS_BYTES_MAX, &text, err);
     if (!cx_failed(status) && text.size != 0) {
         size_t end = text.size - 1, start = end; /* the line's own end is not part of it */
         while (start != 0 && text.data[start - 1] != '\n')

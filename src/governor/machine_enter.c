@@ -9,7 +9,7 @@
 
 #define ACTIVE "active/runs"
 
-/* --- worktree ------------------------------------------------------------------------------------ */
+/* --- worktree --------------------------------------------------------------------------------- */
 
 static cx_status add_worktree(cx_machine_task *t, cx_err *err)
 {
@@ -30,7 +30,7 @@ static cx_status add_worktree(cx_machine_task *t, cx_err *err)
     return cx_snapshot_take(t->worktree.git, NULL, &t->snapshot, err);
 }
 
-/* --- locks --------------------------------------------------------------------------------------- */
+/* --- locks ------------------------------------------------------------------------------------ */
 
 static cx_status write_reclaimed(cx_machine_task *t, const cx_run_lock_result *result, cx_err *err)
 {
@@ -99,7 +99,7 @@ static cx_status take_locks(cx_machine_task *t, cx_err *err)
     return cx_task_event(t, CX_RUN_INFO, "LOCK_ACQUIRED", &payload, err);
 }
 
-/* --- runner -------------------------------------------------------------------------------------- */
+/* --- runner ----------------------------------------------------------------------------------- */
 
 static cx_status open_runner(cx_machine_task *t, cx_err *err)
 {
@@ -130,7 +130,7 @@ static cx_status say_selected(cx_machine_task *t, cx_err *err)
     return cx_task_event(t, CX_RUN_INFO, "RUNNER_SELECTED", &payload, err);
 }
 
-/* --- scratch ------------------------------------------------------------------------------------- */
+/* --- scratch ---------------------------------------------------------------------------------- */
 
 /* The bytes of the bound schema (§6), as K04 has found them. */
 static cx_status read_schema(cx_machine_task *t, cx_err *err)
@@ -173,7 +173,7 @@ static cx_status make_scratch(cx_machine_task *t, cx_err *err)
     return CX_SUCCESS;
 }
 
-/* --- sandbox ------------------------------------------------------------------------------------- */
+/* --- sandbox ---------------------------------------------------------------------------------- */
 
 /* <common>/refs/heads/cortex/<run>: the folder of the task's branch. */
 static cx_status ref_folder(cx_machine_task *t, const char **out, cx_err *err)
@@ -270,11 +270,21 @@ static cx_status make_spec(cx_machine_task *t, cx_err *err)
 cx_status cx_task_enter(cx_machine_task *t, cx_err *err)
 {
     static cx_machine_stage *const steps[] = {
-        add_worktree,          take_locks,        make_scratch,
-        open_runner,           cx_gate_integrated, cx_gate_concurrency_check,
-        cx_gate_network_check, cx_gate_mcp_check, cx_gate_sampling_check,
-        cx_gate_sandbox,       cx_task_worker_codex_home, make_spec,
-        say_selected,          cx_gate_runner_argv, cx_gate_test_programs,
+        add_worktree,
+        take_locks,
+        make_scratch,
+        open_runner,
+        cx_gate_integrated,
+        cx_gate_concurrency_check,
+        cx_gate_network_check,
+        cx_gate_mcp_check,
+        cx_gate_sampling_check,
+        cx_gate_sandbox,
+        cx_task_worker_codex_home,
+        make_spec,
+        say_selected,
+        cx_gate_runner_argv,
+        cx_gate_test_programs,
     };
     for (size_t i = 0; i < CX_COUNT_OF(steps); i++) {
         CX_TRY(steps[i](t, err));

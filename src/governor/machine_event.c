@@ -288,9 +288,9 @@ cx_status cx_findings_texts(const cx_run_findings *findings, cx_arena *arena, cx
         const cx_run_finding *finding = &findings->list.items[i];
         if (finding->informs)
             continue;
-        items[count] = cx_arena_printf(arena, "%s%s%.*s", finding->rule,
-                                       finding->where.size == 0 ? "" : " ",
-                                       (int)finding->where.size, finding->where.data);
+        items[count] =
+            cx_arena_printf(arena, "%s%s%.*s", finding->rule, finding->where.size == 0 ? "" : " ",
+                            (int)finding->where.size, finding->where.data);
         if (items[count++].data == NULL)
             return cx_fail_nomem(err);
     }

@@ -2,15 +2,15 @@
  * machine_fix.c - S5: another attempt under a new contract, or the end (run.md §15).
  *
  * The new contract is the old one with another task_id, its parent's, and one artifact more: the
- * evidence of the failure.  It goes through all of S0's checks again; nothing in it can widen what the
- * old one allowed, because nothing else is written.
+ * evidence of the failure.  It goes through all of S0's checks again; nothing in it can widen what
+ * the old one allowed, because nothing else is written.
  */
 #include "base/api.h"
 #include "crypto/api.h"
 #include "contract/api.h"
 #include "governor/machine_internal.h"
 
-/* --- the new contract ------------------------------------------------------------------------------- */
+/* --- the new contract ------------------------------------------------------------------------- */
 
 static cx_status failed_artifact(cx_machine_task *t, cx_json *out, cx_err *err)
 {
@@ -73,7 +73,7 @@ static cx_status next_contract(cx_machine_task *t, uint32_t attempt, cx_str *out
     return cx_run_json_write(out, &fresh, err);
 }
 
-/* --- S0 again --------------------------------------------------------------------------------------- */
+/* --- S0 again --------------------------------------------------------------------------------- */
 
 cx_status cx_task_validate(cx_machine_task *t, cx_str given, cx_contract *out, cx_str *out_text,
                            cx_texts *faults, cx_err *err)
@@ -112,8 +112,8 @@ cx_status cx_task_check_policy(cx_machine_task *t, const cx_contract *contract, 
     cx_run_findings findings;
     cx_run_grants grants = cx_machine_grants(m);
     cx_run_findings_init(&findings, &t->arena);
-    cx_status status = cx_run_gate_policy(&m->policy, contract, &m->tree, &m->ground, &grants,
-                                          &findings, err);
+    cx_status status =
+        cx_run_gate_policy(&m->policy, contract, &m->tree, &m->ground, &grants, &findings, err);
     if (!cx_failed(status))
         status = cx_findings_texts(&findings, &t->arena, faults, err);
     cx_run_findings_done(&findings);
@@ -136,7 +136,7 @@ static cx_status take_contract(cx_machine_task *t, cx_str given, cx_err *err)
     return CX_SUCCESS;
 }
 
-/* --- the stage --------------------------------------------------------------------------------------- */
+/* --- the stage -------------------------------------------------------------------------------- */
 
 static void wait_backoff(cx_machine_task *t, uint32_t seconds)
 {
@@ -198,8 +198,8 @@ cx_status cx_stage_fix(cx_machine_task *t, cx_err *err)
     wait_backoff(t, t->contract.retry_backoff_sec);
     cx_buf_init(&text, t->m->alloc);
     cx_status status = next_contract(t, next, &id, &text, err);
-    cx_str given = cx_failed(status) ? (cx_str){NULL, 0}
-                                     : cx_arena_copy_str(&t->arena, cx_buf_str(&text));
+    cx_str given =
+        cx_failed(status) ? (cx_str){NULL, 0} : cx_arena_copy_str(&t->arena, cx_buf_str(&text));
     cx_buf_done(&text);
     CX_TRY(status);
     cx_str path = cx_arena_printf(&t->arena, "tasks/%.*s.json", (int)id.size, id.data);

@@ -1,6 +1,7 @@
 /*
- * machine_gates.c - the gates between a worktree and an agent, in the order of run.md §13: integrated,
- * concurrency, network, MCP, sampling, sandbox, and the tool gate over the runner's own argv.
+ * machine_gates.c - the gates between a worktree and an agent, in the order of run.md §13:
+ * integrated, concurrency, network, MCP, sampling, sandbox, and the tool gate over the runner's own
+ * argv.
  */
 #include "crypto/api.h"
 #include "command/api.h"
@@ -12,7 +13,7 @@ static cx_status refuse_one(cx_machine_task *t, const char *gate, const char *re
     return cx_task_refuse(t, gate, reason, true, violations, err);
 }
 
-/* --- integrated ----------------------------------------------------------------------------------- */
+/* --- integrated ------------------------------------------------------------------------------- */
 
 cx_ahead cx_task_ahead(cx_machine_task *t)
 {
@@ -36,7 +37,7 @@ cx_status cx_gate_integrated(cx_machine_task *t, cx_err *err)
                              : refuse_one(t, "integrated", "tool_not_integrated", &faults, err);
 }
 
-/* --- concurrency, network, MCP, sampling ------------------------------------------------------------ */
+/* --- concurrency, network, MCP, sampling ------------------------------------------------------ */
 
 cx_status cx_gate_concurrency_check(cx_machine_task *t, cx_err *err)
 {
@@ -44,7 +45,8 @@ cx_status cx_gate_concurrency_check(cx_machine_task *t, cx_err *err)
     bool passed = cx_run_gate_concurrency(mode);
     cx_texts violations = {&mode, 1};
     t->gate = "concurrency";
-    CX_TRY(cx_task_gate_event(t, "MCP_CONCURRENCY_CHECK", passed, passed ? NULL : &violations, err));
+    CX_TRY(
+        cx_task_gate_event(t, "MCP_CONCURRENCY_CHECK", passed, passed ? NULL : &violations, err));
     return passed ? CX_SUCCESS : refuse_one(t, "concurrency", "unknown_mode", &violations, err);
 }
 
@@ -127,9 +129,10 @@ cx_status cx_gate_sampling_check(cx_machine_task *t, cx_err *err)
     return passed ? CX_SUCCESS : refuse_one(t, "sampling", "approval_missing", &scopes, err);
 }
 
-/* --- sandbox ---------------------------------------------------------------------------------------- */
+/* --- sandbox ---------------------------------------------------------------------------------- */
 
-static cx_status words_as_z(cx_arena *arena, cx_run_words words, const char *const **out, cx_err *err)
+static cx_status words_as_z(cx_arena *arena, cx_run_words words, const char *const **out,
+                            cx_err *err)
 {
     const char **items = CX_ARENA_ARRAY(arena, const char *, words.count + 1);
     if (items == NULL)
@@ -147,7 +150,8 @@ static cx_status box_options(cx_machine *m, cx_arena *arena, cx_sandbox_options 
 {
     const cx_run_config *config = &m->policy.config;
     const char **hide = CX_ARENA_ARRAY(arena, const char *, 2);
-    cx_str *names = CX_ARENA_ARRAY(arena, cx_str, config->env.count + m->runner_settings.env_count + 1);
+    cx_str *names =
+        CX_ARENA_ARRAY(arena, cx_str, config->env.count + m->runner_settings.env_count + 1);
     size_t name_count = 0;
     cx_sandbox_options options = {.program = m->options->program};
     if (hide == NULL || names == NULL)
@@ -226,9 +230,9 @@ static cx_status missing_layers(cx_machine_task *t, cx_texts *out, cx_err *err)
     for (unsigned i = 0; i < CX_SANDBOX_LAYER_COUNT; i++) {
         if ((box->missing & (1u << i)) == 0)
             continue;
-        items[count] = cx_arena_printf(&t->arena, "%s: %s",
-                                       cx_sandbox_layer_name((cx_sandbox_layer)(1u << i)),
-                                       box->reason[i] == NULL ? "not available" : box->reason[i]);
+        items[count] =
+            cx_arena_printf(&t->arena, "%s: %s", cx_sandbox_layer_name((cx_sandbox_layer)(1u << i)),
+                            box->reason[i] == NULL ? "not available" : box->reason[i]);
         if (items[count++].data == NULL)
             return cx_fail_nomem(err);
     }
@@ -320,7 +324,7 @@ cx_status cx_gate_sandbox(cx_machine_task *t, cx_err *err)
     return describe_box(t, err);
 }
 
-/* --- the runner's own argv ---------------------------------------------------------------------------- */
+/* --- the runner's own argv -------------------------------------------------------------------- */
 
 static cx_status look_script(void *arg, cx_str path, cx_str plain, cx_run_script *out, cx_err *err)
 {
@@ -328,8 +332,8 @@ static cx_status look_script(void *arg, cx_str path, cx_str plain, cx_run_script
     return cx_task_look_script(arg, plain, out, err);
 }
 
-/* The configuration of the baseline allows exactly this program; all other rows judge it as any other
- * command. */
+/* The configuration of the baseline allows exactly this program; all other rows judge it as any
+ * other command. */
 cx_status cx_task_judge_argv(cx_machine_task *t, const cx_runner *runner, bool network,
                              cx_run_command_verdict *out, cx_err *err)
 {
@@ -373,7 +377,7 @@ cx_status cx_gate_runner_argv(cx_machine_task *t, cx_err *err)
     return cx_task_refuse(t, "tool", "runner_argv", true, &violations, err);
 }
 
-/* --- the acceptance tests' programs ------------------------------------------------------------ */
+/* --- the acceptance tests' programs ----------------------------------------------------------- */
 
 /* A program that is not there is not there later either: no agent works in vain. */
 cx_status cx_gate_test_programs(cx_machine_task *t, cx_err *err)

@@ -1,16 +1,18 @@
 /*
  * machine_intent.c - S0 by an agent: a request becomes a contract (run.md §14 S0, decision 0021).
  *
- * The planner works before there is a contract, so nothing that it is held to comes from one: it has a
- * read-only checkout of HEAD, no shell approvals, no network but what the registry's row of its role
- * allows, and the limits of HEAD's policies.  What it answers is data.  It passes the output gate or
- * the run ends; then it is read and judged by every lint and gate as a contract file is.
+ * The planner works before there is a contract, so nothing that it is held to comes from one: it
+ * has a read-only checkout of HEAD, no shell approvals, no network but what the registry's row of
+ * its role allows, and the limits of HEAD's policies.  What it answers is data.  It passes the
+ * output gate or the run ends; then it is read and judged by every lint and gate as a contract file
+ * is.
  *
- * RUN_CREATED names the contract, so the events of this turn wait until it is written (machine_event.c).
+ * RUN_CREATED names the contract, so the events of this turn wait until it is written
+ * (machine_event.c).
  *
  *   N1  The request stands in the prompt's data part only, never in the instruction.
- *   N2  A planner that is refused leaves a bundle too: its task, named after the request, is then the
- *       run's only one.
+ *   N2  A planner that is refused leaves a bundle too: its task, named after the request, is then
+ *       the run's only one.
  *   N3  A planned contract starts from the commit that was planned on: an older one might have
  *       policies that allow more.
  */
@@ -24,7 +26,7 @@
 #define SCHEMA "task_contract.v1.json"
 #define SECONDS_MAX 900
 
-/* --- who --------------------------------------------------------------------------------------- */
+/* --- who -------------------------------------------------------------------------------------- */
 
 static cx_status find_commit(cx_machine *m, cx_err *err)
 {
@@ -45,11 +47,10 @@ static cx_status load_policies(cx_machine *m, cx_err *err)
         status = cx_run_findings_check(&findings, err);
     for (size_t i = 0; i < findings.list.count && !cx_failed(status); i++)
         if (!findings.list.items[i].informs)
-            status = cx_fail(err, CX_E_FORMAT, "%.*s of HEAD: %.*s",
-                             (int)findings.list.items[i].where.size,
-                             findings.list.items[i].where.data,
-                             (int)findings.list.items[i].message.size,
-                             findings.list.items[i].message.data);
+            status = cx_fail(
+                err, CX_E_FORMAT, "%.*s of HEAD: %.*s", (int)findings.list.items[i].where.size,
+                findings.list.items[i].where.data, (int)findings.list.items[i].message.size,
+                findings.list.items[i].message.data);
     cx_run_findings_done(&findings);
     return status;
 }
@@ -59,15 +60,17 @@ static cx_status choose_planner(cx_machine *m, cx_err *err)
     const cx_run_options *options = m->options;
     if (options->runner == NULL && options->script == NULL &&
         m->policy.config.role_runners[CX_ROLE_PM].size == 0)
-        return cx_fail(err, CX_E_USAGE,
-                       "no runner makes contracts of requests: name one in policies/cortex.json, "
-                       "\"roles\": {\"PM\": \"NAME\"}, after 'cortex runner add NAME ...', and commit "
-                       "it; or use --runner NAME or --script FILE");
+        return cx_fail(
+            err, CX_E_USAGE,
+            "no runner makes contracts of requests: name one in policies/cortex.json, "
+            "\"roles\": {\"PM\": \"NAME\"}, after 'cortex runner add NAME ...', and commit "
+            "it; or use --runner NAME or --script FILE");
     CX_TRY(cx_machine_choose_runner(m, err));
     if (m->runner_settings.name.size == 0)
-        return cx_fail(err, CX_E_USAGE,
-                       "roles.PM of policies/cortex.json names '%.*s', which is none of its runners",
-                       (int)m->runner_settings.profile.size, m->runner_settings.profile.data);
+        return cx_fail(
+            err, CX_E_USAGE,
+            "roles.PM of policies/cortex.json names '%.*s', which is none of its runners",
+            (int)m->runner_settings.profile.size, m->runner_settings.profile.data);
     return CX_SUCCESS;
 }
 
@@ -117,7 +120,7 @@ static cx_status make_task(cx_planner *p, cx_err *err)
     return CX_SUCCESS;
 }
 
-/* --- where it works --------------------------------------------------------------------------------- */
+/* --- where it works --------------------------------------------------------------------------- */
 
 static cx_status make_folders(cx_planner *p, cx_err *err)
 {
@@ -161,9 +164,10 @@ static cx_status open_checkout(cx_planner *p, cx_err *err)
     return CX_SUCCESS;
 }
 
-/* --- gates of §13 that do not need a contract ------------------------------------------------------ */
+/* --- gates of §13 that do not need a contract ------------------------------------------------- */
 
-static cx_status refuse(cx_planner *p, const char *gate, const char *reason, const char *why, cx_err *err)
+static cx_status refuse(cx_planner *p, const char *gate, const char *reason, const char *why,
+                        cx_err *err)
 {
     cx_str text = cx_str_z(why == NULL ? "" : why);
     cx_texts violations = {&text, 1};
@@ -197,7 +201,8 @@ static cx_status gate_network(cx_planner *p, cx_err *err)
     const char *fault = cx_run_gate_network(t->contract.permissions.network, needs, false);
     if (fault != NULL)
         return refuse(p, "network", fault,
-                      "its runner needs the network, which agent_registry.json does not allow PM", err);
+                      "its runner needs the network, which agent_registry.json does not allow PM",
+                      err);
     t->network_on = needs;
     return CX_SUCCESS;
 }
@@ -207,10 +212,11 @@ static cx_status gate_tools(cx_planner *p, cx_err *err)
 {
     cx_run_words tools = {p->t->runner->tools, p->t->runner->tool_count};
     cx_run_tool_verdict verdict;
-    CX_TRY(cx_run_gate_mcp(p->m->policy.mcp_allow, p->m->policy.mcp_deny, tools, tools, &p->t->arena,
-                           &verdict, err));
+    CX_TRY(cx_run_gate_mcp(p->m->policy.mcp_allow, p->m->policy.mcp_deny, tools, tools,
+                           &p->t->arena, &verdict, err));
     if (!verdict.ok)
-        return refuse(p, "mcp", "tool_not_allowed", "its runner needs a tool that is not allowed", err);
+        return refuse(p, "mcp", "tool_not_allowed", "its runner needs a tool that is not allowed",
+                      err);
     return CX_SUCCESS;
 }
 
@@ -240,7 +246,7 @@ static cx_status gate_sandbox(cx_planner *p, cx_err *err)
     return cx_task_event_json(t, CX_RUN_INFO, "SANDBOX_APPLIED", &described, err);
 }
 
-/* --- the turn -------------------------------------------------------------------------------------- */
+/* --- the turn --------------------------------------------------------------------------------- */
 
 static cx_status say_started(cx_planner *p, cx_err *err)
 {
@@ -329,7 +335,7 @@ static cx_status take_turn(cx_planner *p, cx_runner_reply *reply, cx_err *err)
     return say_finished(p, reply, err);
 }
 
-/* --- the output gate (§6) ---------------------------------------------------------------------------- */
+/* --- the output gate (§6) --------------------------------------------------------------------- */
 
 static cx_status judge_reply(cx_planner *p, cx_str body, cx_texts *faults, cx_err *err)
 {
@@ -386,7 +392,7 @@ static cx_status gate_output(cx_planner *p, cx_bytes body, cx_err *err)
     return cx_task_event(t, CX_RUN_INFO, "OUTPUT_SCHEMA_ENFORCED", &payload, err);
 }
 
-/* --- all of it --------------------------------------------------------------------------------------- */
+/* --- all of it -------------------------------------------------------------------------------- */
 
 typedef cx_status plan_step(cx_planner *p, cx_err *err);
 
@@ -402,9 +408,8 @@ static cx_status gate_argv(cx_planner *p, cx_err *err)
 
 static cx_status plan(cx_planner *p, cx_err *err)
 {
-    static plan_step *const steps[] = {open_checkout, make_folders, open_runner,
-                                       gate_integrated, gate_network, gate_tools,
-                                       gate_sandbox, gate_argv};
+    static plan_step *const steps[] = {open_checkout, make_folders, open_runner,  gate_integrated,
+                                       gate_network,  gate_tools,   gate_sandbox, gate_argv};
     cx_runner_reply reply;
     for (size_t i = 0; i < CX_COUNT_OF(steps); i++) {
         CX_TRY(steps[i](p, err));

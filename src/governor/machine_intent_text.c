@@ -8,7 +8,7 @@
 
 #define INTENT "artifacts/intent.json"
 
-/* --- what it is given ---------------------------------------------------------------------------- */
+/* --- what it is given ------------------------------------------------------------------------- */
 
 static void put_object(cx_json_list *to, const char *name, cx_json_list *object)
 {
@@ -98,7 +98,7 @@ cx_status cx_planner_request(cx_planner *p, cx_err *err)
     return status;
 }
 
-/* --- what is kept ----------------------------------------------------------------------------------- */
+/* --- what is kept ----------------------------------------------------------------------------- */
 
 /* N2: what the bundle says in place of a contract. */
 cx_status cx_planner_keep_refused(cx_planner *p, cx_err *err)
@@ -133,8 +133,8 @@ cx_status cx_planner_keep_refused(cx_planner *p, cx_err *err)
 /* As it came: contract.json is the resolved form, and of a refused reply there is no other copy. */
 static cx_status write_reply(cx_planner *p, cx_err *err)
 {
-    cx_str path = cx_arena_printf(p->m->arena, "codex/%.*s/reply.txt", (int)p->t->id.size,
-                                  p->t->id.data);
+    cx_str path =
+        cx_arena_printf(p->m->arena, "codex/%.*s/reply.txt", (int)p->t->id.size, p->t->id.data);
     if (path.data == NULL)
         return cx_fail_nomem(err);
     return p->reply.data == NULL ? CX_SUCCESS

@@ -1,10 +1,10 @@
 /*
  * machine_internal.h - what the files of the machine share.
  *
- * A machine is one run; a task is one contract inside it, from its worktree to its merge.  Stages are
- * functions over a task: each does the work of one state, writes its events, and says with cx_task_go
- * which transition it asks for, or with cx_task_refuse which gate refused.  Only machine.c moves a task
- * from state to state, by the table of §14.
+ * A machine is one run; a task is one contract inside it, from its worktree to its merge.  Stages
+ * are functions over a task: each does the work of one state, writes its events, and says with
+ * cx_task_go which transition it asks for, or with cx_task_refuse which gate refused.  Only
+ * machine.c moves a task from state to state, by the table of §14.
  *
  * M1  A stage that returns an error has not passed: the loop makes a refusal of it (R1).
  * M2  Nothing is released before the evidence of why is written, except by the end of the run.
@@ -77,7 +77,7 @@ typedef struct cx_machine_trial {
 typedef struct cx_machine_task {
     cx_machine *m;
     cx_arena arena;
-    cx_str id;            /* of the original contract; folders, branch and events are named after it */
+    cx_str id; /* of the original contract; folders, branch and events are named after it */
     cx_contract contract; /* as run now: the original, or that of the fix loop */
     cx_str contract_text; /* its resolved bytes */
     cx_machine_state state;
@@ -97,7 +97,7 @@ typedef struct cx_machine_task {
     /* §14: a contract of a tech lead is split, and what it is split into are parts of it */
     bool plans; /* has no agent but the one that plans; its candidate is what the parts join to */
     bool part;
-    cx_runner_settings settings; /* of its runner */
+    cx_runner_settings settings;               /* of its runner */
     const cx_run_runner_config *runner_config; /* NULL: replay-script */
 
     /* what there is to give back */
@@ -120,7 +120,7 @@ typedef struct cx_machine_task {
     cx_str schema; /* the bound schema's text */
     cx_sandbox_spec spec;
     cx_sandbox_git spec_git;
-    cx_agent_git agent_git; /* its private copies; git_dir NULL: it has none */
+    cx_agent_git agent_git;   /* its private copies; git_dir NULL: it has none */
     cx_agent_objects objects; /* taken over from it */
     cx_sandbox_bind spec_binds[2];
     const char *spec_env[2]; /* CODEX_HOME, or nothing */
@@ -184,7 +184,7 @@ struct cx_machine {
     cx_run_approvals approvals;
     bool approvals_open;
     size_t refusals_said; /* of approvals.refused */
-    cx_texts granted; /* scopes of approvals that were used */
+    cx_texts granted;     /* scopes of approvals that were used */
 
     /* the runner and its sandbox */
     cx_runner_settings runner_settings;
@@ -200,8 +200,8 @@ struct cx_machine {
     cx_run_lock_keeper keeper;
     bool keeping;
 
-    /* While parts are worked on, all that a machine has is touched inside the lock alone; it is left
-     * for the turns of agents and for tests. */
+    /* While parts are worked on, all that a machine has is touched inside the lock alone; it is
+     * left for the turns of agents and for tests. */
     cx_lock lock;
     bool shared;
 
@@ -251,8 +251,8 @@ cx_str cx_digest_text(const cx_digest *digest, cx_arena *arena);
 /* Counts an event; tests of crashes end the process here. */
 void cx_machine_fault(cx_machine *m);
 /* An event of the run itself, and of a task; the list is ended.  NULL is {}. */
-CX_RESULT cx_machine_event(cx_machine *m, cx_run_level level, const char *type, cx_json_list *payload,
-                           cx_err *err);
+CX_RESULT cx_machine_event(cx_machine *m, cx_run_level level, const char *type,
+                           cx_json_list *payload, cx_err *err);
 CX_RESULT cx_task_event(cx_machine_task *t, cx_run_level level, const char *type,
                         cx_json_list *payload, cx_err *err);
 CX_RESULT cx_task_event_json(cx_machine_task *t, cx_run_level level, const char *type,
@@ -269,8 +269,8 @@ CX_RESULT cx_machine_tell_events(cx_machine *m, cx_err *err);
 
 /* The stage is done and asks for this transition. */
 void cx_task_go(cx_machine_task *t, const char *why);
-/* Writes policy_violation when the contract was broken (`violates`), then gate_failed, and keeps the
- * violations for reports and the outcome; texts are copied.  The task goes on. */
+/* Writes policy_violation when the contract was broken (`violates`), then gate_failed, and keeps
+ * the violations for reports and the outcome; texts are copied.  The task goes on. */
 CX_RESULT cx_task_gate_failed(cx_machine_task *t, const char *gate, const char *reason,
                               bool violates, const cx_texts *violations, cx_err *err);
 /* The same, and the task ends. */
@@ -278,8 +278,8 @@ CX_RESULT cx_task_refuse(cx_machine_task *t, const char *gate, const char *reaso
                          const cx_texts *violations, cx_err *err);
 /* The same for what could not be evaluated, from an error. */
 CX_RESULT cx_task_refuse_error(cx_machine_task *t, const cx_err *why, cx_err *err);
-/* An error's message as evidence has it: RUNTIME_ROOT, LEDGER_HOME and REPOSITORY stand for folders of
- * this machine.  Data is NULL when out of memory. */
+/* An error's message as evidence has it: RUNTIME_ROOT, LEDGER_HOME and REPOSITORY stand for folders
+ * of this machine.  Data is NULL when out of memory. */
 cx_str cx_machine_message(const cx_machine *m, const cx_err *why, cx_arena *arena);
 bool cx_task_cancelled(const cx_machine_task *t);
 /* The paths of a diff_name_only.txt; all text in the arena. */
@@ -299,8 +299,8 @@ void cx_machine_close(cx_machine *m);
 /* Folder, owner and empty log, before there is anything to say. */
 CX_RESULT cx_machine_begin_bundle(cx_machine *m, cx_str task_id, cx_err *err);
 
-/* machine_intent.c: S0 by an agent, between opening the repository and reading the contract; then, with
- * the evidence of it, behind RUN_CREATED. */
+/* machine_intent.c: S0 by an agent, between opening the repository and reading the contract; then,
+ * with the evidence of it, behind RUN_CREATED. */
 CX_RESULT cx_machine_plan_intent(cx_machine *m, cx_err *err);
 void cx_machine_check_intent(cx_machine *m);
 CX_RESULT cx_machine_tell_intent(cx_machine *m, cx_err *err);
@@ -309,7 +309,8 @@ void cx_machine_task_init(cx_machine_task *t, cx_machine *m, cx_str id);
 /* RFC 3339, now; data NULL when out of memory. */
 cx_str cx_machine_now(cx_machine *m, cx_arena *arena);
 
-/* machine_ahead.c: what stops a run before its agent starts, and can be known without a work tree. */
+/* machine_ahead.c: what stops a run before its agent starts, and can be known without a work
+ * tree. */
 typedef struct cx_ahead {
     const cx_machine *m;
     const cx_contract *contract;
@@ -319,10 +320,12 @@ typedef struct cx_ahead {
     cx_arena *arena;
 } cx_ahead;
 
-/* Where programs of a run may come from (C16): not from the repository, runtime root or work tree. */
+/* Where programs of a run may come from (C16): not from the repository, runtime root or work
+ * tree. */
 CX_RESULT cx_ahead_trust(const cx_ahead *ahead, cx_run_trust *out, cx_err *err);
 /* Each lists "WHAT: why" for what is refused; an empty list passes. */
-CX_RESULT cx_ahead_runner(const cx_ahead *ahead, const char **out_reason, cx_texts *out, cx_err *err);
+CX_RESULT cx_ahead_runner(const cx_ahead *ahead, const char **out_reason, cx_texts *out,
+                          cx_err *err);
 CX_RESULT cx_ahead_integrated(const cx_ahead *ahead, cx_texts *out, cx_err *err);
 CX_RESULT cx_ahead_runner_argv(const cx_ahead *ahead, cx_texts *out, cx_err *err);
 CX_RESULT cx_ahead_tests(const cx_ahead *ahead, cx_texts *out, cx_err *err);
@@ -351,8 +354,8 @@ cx_machine_stage cx_task_turn;
 /* The commit is the candidate from now on. */
 CX_RESULT cx_task_take_candidate(cx_machine_task *t, const cx_oid *commit, cx_err *err);
 
-/* machine_fix.c: all lints of a contract over the policies that the run already has, then the policy
- * gate; `faults` empty when it holds.  *out_text: as it is run. */
+/* machine_fix.c: all lints of a contract over the policies that the run already has, then the
+ * policy gate; `faults` empty when it holds.  *out_text: as it is run. */
 CX_RESULT cx_task_validate(cx_machine_task *t, cx_str given, cx_contract *out, cx_str *out_text,
                            cx_texts *faults, cx_err *err);
 CX_RESULT cx_task_check_policy(cx_machine_task *t, const cx_contract *contract, cx_texts *faults,
@@ -366,8 +369,9 @@ CX_RESULT cx_task_refuse_merge(cx_machine_task *t, cx_str reason, cx_str detail,
 /* machine_enter.c: worktree, locks, gates of §13, sandbox, runner; before the first turn. */
 cx_machine_stage cx_task_enter;
 
-/* machine_codex.c: what an agent finds under CODEX_HOME, a new folder of t->aside that has to be bound;
- * *out_env is NULL when no base home is set.  Secrets of the base home are masked from then on. */
+/* machine_codex.c: what an agent finds under CODEX_HOME, a new folder of t->aside that has to be
+ * bound; *out_env is NULL when no base home is set.  Secrets of the base home are masked from then
+ * on. */
 CX_RESULT cx_task_codex_home(cx_machine_task *t, const cx_run_agent *row, cx_str agent_id,
                              const char **out_env, cx_json *out_evidence, cx_err *err);
 /* The folder of such a variable. */
@@ -400,22 +404,24 @@ bool cx_machine_granted(void *machine, cx_str scope);
 bool cx_machine_may_be_approved(cx_machine *m, const cx_texts *scopes);
 cx_run_grants cx_machine_grants(cx_machine *m);
 
-/* machine_diff.c: judges the worktree; `phase` empty, "after_review", "after_tests".  A refusal rolls
- * back. */
+/* machine_diff.c: judges the worktree; `phase` empty, "after_review", "after_tests".  A refusal
+ * rolls back. */
 CX_RESULT cx_task_judge_diff(cx_machine_task *t, const char *phase, cx_err *err);
 CX_RESULT cx_task_write_patch(cx_machine_task *t, cx_err *err);
-CX_RESULT cx_task_write_patch_bytes(cx_machine_task *t, cx_bytes patch, cx_bytes names, cx_err *err);
+CX_RESULT cx_task_write_patch_bytes(cx_machine_task *t, cx_bytes patch, cx_bytes names,
+                                    cx_err *err);
 /* machine_enter.c: what the agent has in place of the work tree's git directory; NULL: nothing. */
 const cx_agent_git *cx_task_agent_git(const cx_machine_task *t);
 
 /* machine_test.c: the tests again, on a merge of the candidate with a branch that moved. */
-CX_RESULT cx_task_test_merge(cx_machine_task *t, const cx_oid *commit, bool *out_passed, cx_err *err);
+CX_RESULT cx_task_test_merge(cx_machine_task *t, const cx_oid *commit, bool *out_passed,
+                             cx_err *err);
 
 /* Names a file of artifacts/ in the reports, once. */
 CX_RESULT cx_task_add_artifact(cx_machine_task *t, cx_str path, cx_err *err);
 
-/* machine_leave.c: worktree and locks given back, with their events; and, when events can no longer be
- * written, without them. */
+/* machine_leave.c: worktree and locks given back, with their events; and, when events can no longer
+ * be written, without them. */
 CX_RESULT cx_task_leave(cx_machine_task *t, cx_err *err);
 void cx_task_drop(cx_machine_task *t);
 /* machine_end.c: codex/<task>/. */

@@ -1,11 +1,11 @@
 /*
- * machine_join.c - S2 of a contract that was split: its parts side by side, then what they made, joined
- * on the branch of the task (run.md §14, §15).
+ * machine_join.c - S2 of a contract that was split: its parts side by side, then what they made,
+ * joined on the branch of the task (run.md §14, §15).
  *
  *   I1  Each part goes through its own S2 to S5 and waits in S4; only when all of them have passed
  *       anything is joined, in their order, each judged against what was joined before.
- *   I2  The join is a candidate as any other: judged, reviewed, tested, and merged at once or not at
- *       all.
+ *   I2  The join is a candidate as any other: judged, reviewed, tested, and merged at once or not
+ *       at all.
  *   I3  While threads work, whoever holds the machine's lock has all of the machine.
  */
 #include "governor/machine_internal.h"
@@ -13,7 +13,7 @@
 
 #define THREADS_MAX 4u
 
-/* --- side by side ---------------------------------------------------------------------------------- */
+/* --- side by side ----------------------------------------------------------------------------- */
 
 typedef struct team {
     cx_machine *m;
@@ -55,7 +55,7 @@ static cx_status run_parts(cx_machine_task *t, cx_err *err)
     return w.status;
 }
 
-/* --- all of them, or none -------------------------------------------------------------------------- */
+/* --- all of them, or none --------------------------------------------------------------------- */
 
 static cx_status refuse_split(cx_machine_task *t, const char *reason, cx_err *err)
 {
@@ -68,8 +68,9 @@ static cx_status refuse_split(cx_machine_task *t, const char *reason, cx_err *er
         const cx_machine_task *part = &m->tasks[i];
         if (!part->refused)
             continue;
-        items[count] = cx_arena_printf(&t->arena, "%.*s: %s %.*s", (int)part->id.size, part->id.data,
-                                       part->failed, (int)part->reason.size, part->reason.data);
+        items[count] =
+            cx_arena_printf(&t->arena, "%.*s: %s %.*s", (int)part->id.size, part->id.data,
+                            part->failed, (int)part->reason.size, part->reason.data);
         if (items[count++].data == NULL)
             return cx_fail_nomem(err);
     }
@@ -86,7 +87,7 @@ static bool any_refused(const cx_machine *m)
     return false;
 }
 
-/* --- joining --------------------------------------------------------------------------------------- */
+/* --- joining ---------------------------------------------------------------------------------- */
 
 static cx_status say_joined(cx_machine_task *part, cx_str branch, const cx_merge_plan *plan,
                             cx_err *err)

@@ -13,10 +13,12 @@ static cx_status release_locks(cx_machine_task *t, cx_err *err)
         return CX_SUCCESS;
     cx_run_lock_keep_fewer(&m->keeper, t->lock_count);
     t->lock_count = 0;
-    CX_TRY(cx_run_lock_release(&m->store, cx_run_id(m->run), t->id, &t->arena, &paths, &count, err));
+    CX_TRY(
+        cx_run_lock_release(&m->store, cx_run_id(m->run), t->id, &t->arena, &paths, &count, err));
     t->has_locks = false;
     cx_json_list payload = cx_json_list_begin(&t->arena);
-    cx_put_texts(&payload, "paths", t->contract.allowed_paths.items, t->contract.allowed_paths.count);
+    cx_put_texts(&payload, "paths", t->contract.allowed_paths.items,
+                 t->contract.allowed_paths.count);
     return cx_task_event(t, CX_RUN_INFO, "LOCK_RELEASED", &payload, err);
 }
 
@@ -37,7 +39,8 @@ static cx_status remove_worktree(cx_machine_task *t, cx_err *err)
     return cx_task_event(t, CX_RUN_INFO, "WORKTREE_REMOVED", &payload, err);
 }
 
-/* What cannot be given back now is left for `run cleanup`, and said; the run still ends and is sealed. */
+/* What cannot be given back now is left for `run cleanup`, and said; the run still ends and is
+ * sealed. */
 static cx_status try_to(cx_machine_task *t, cx_machine_stage *step, const char *gate, cx_err *err)
 {
     cx_err why;

@@ -1,8 +1,8 @@
 /*
  * machine_merge.c - S6: bringing the candidate to the main branch (run.md §15).
  *
- * When main has moved, what will be merged is another tree than the one that was judged: it is judged
- * again, against main, and tested again, before main is moved by compare and swap.
+ * When main has moved, what will be merged is another tree than the one that was judged: it is
+ * judged again, against main, and tested again, before main is moved by compare and swap.
  */
 #include "governor/machine_internal.h"
 #include "candidate/api.h"
@@ -75,8 +75,9 @@ cx_status cx_task_judge_merge(cx_machine_task *t, const cx_merge_plan *plan, cx_
     bool passed = false;
     CX_TRY(cx_task_test_merge(t, &plan->commit, &passed, err));
     if (!passed && !t->refused)
-        return cx_task_refuse_merge(t, CX_STR("tests_failed"),
-                            CX_STR("the tests do not pass on the merge with the moved branch"), err);
+        return cx_task_refuse_merge(
+            t, CX_STR("tests_failed"),
+            CX_STR("the tests do not pass on the merge with the moved branch"), err);
     return CX_SUCCESS;
 }
 
@@ -126,13 +127,14 @@ cx_status cx_stage_done(cx_machine_task *t, cx_err *err)
     bool again = true;
     t->gate = "merge";
     if (!gates_passed(t))
-        return cx_task_refuse_merge(t, CX_STR("gates_not_passed"), CX_STR("a gate did not pass"), err);
+        return cx_task_refuse_merge(t, CX_STR("gates_not_passed"), CX_STR("a gate did not pass"),
+                                    err);
     if (m->options->no_merge || cx_machine_is_diagnostic(m) || t->contract.audit_only ||
         t->changed.count == 0)
         return CX_SUCCESS;
-    cx_str ref = cx_arena_printf(&t->arena, "refs/heads/%.*s",
-                                 (int)m->policy.config.main_branch.size,
-                                 m->policy.config.main_branch.data);
+    cx_str ref =
+        cx_arena_printf(&t->arena, "refs/heads/%.*s", (int)m->policy.config.main_branch.size,
+                        m->policy.config.main_branch.data);
     if (ref.data == NULL)
         return cx_fail_nomem(err);
     cx_merge_options options = {
@@ -148,6 +150,7 @@ cx_status cx_stage_done(cx_machine_task *t, cx_err *err)
     };
     for (int tries = 0; again && tries < TRIES; tries++)
         CX_TRY(try_merge(t, &options, &again, err));
-    return again ? cx_task_refuse_merge(t, CX_STR("moved"), CX_STR("the branch moved again and again"), err)
+    return again ? cx_task_refuse_merge(t, CX_STR("moved"),
+                                        CX_STR("the branch moved again and again"), err)
                  : CX_SUCCESS;
 }

@@ -1,5 +1,6 @@
 /*
- * machine_prepare.c - S0 and S1: schema registry, contract, pack, policy; then how the work is split.
+ * machine_prepare.c - S0 and S1: schema registry, contract, pack, policy; then how the work is
+ * split.
  *
  * The contract was read and judged before the bundle existed (machine_start.c), because its task id
  * names the bundle's folders; here the verdict is written down and acted on.
@@ -7,7 +8,7 @@
 #include "governor/machine_internal.h"
 #include "rules/api.h"
 
-/* --- schema registry --------------------------------------------------------------------------- */
+/* --- schema registry -------------------------------------------------------------------------- */
 
 typedef struct registry_source {
     cx_machine *m;
@@ -71,7 +72,7 @@ static cx_status check_registry(cx_machine_task *t, cx_err *err)
     return CX_SUCCESS;
 }
 
-/* --- contract ------------------------------------------------------------------------------------ */
+/* --- contract --------------------------------------------------------------------------------- */
 
 /* The first rule that refuses names the reason; all of them are listed. */
 static cx_status check_contract(cx_machine_task *t, cx_err *err)
@@ -95,7 +96,8 @@ static cx_status check_contract(cx_machine_task *t, cx_err *err)
     cx_put_z(&payload, "schema", "task_contract.v1.json");
     cx_put_z(&payload, "lints", "K02-K15");
     CX_TRY(cx_task_event(t, CX_RUN_INFO, "CONTRACT_VALIDATED", &payload, err));
-    return cx_run_active_contract(&m->store, cx_run_id(m->run), cx_str_bytes(m->contract_text), err);
+    return cx_run_active_contract(&m->store, cx_run_id(m->run), cx_str_bytes(m->contract_text),
+                                  err);
 }
 
 static cx_status select_pack(cx_machine_task *t, cx_err *err)
@@ -106,7 +108,7 @@ static cx_status select_pack(cx_machine_task *t, cx_err *err)
     return cx_task_event(t, CX_RUN_INFO, "POLICY_PACK_SELECTED", &payload, err);
 }
 
-/* --- policy -------------------------------------------------------------------------------------- */
+/* --- policy ----------------------------------------------------------------------------------- */
 
 /* The scopes that would lift all findings; count 0 when one of them cannot be lifted. */
 static cx_status scopes_wanted(const cx_run_findings *findings, cx_arena *arena, cx_texts *out,
@@ -141,8 +143,8 @@ static cx_status judge_policy(cx_machine_task *t, policy_verdict *out, cx_err *e
     cx_run_grants grants = cx_machine_grants(m);
     memset(out, 0, sizeof *out);
     cx_run_findings_init(&findings, &t->arena);
-    cx_status status = cx_run_gate_policy(&m->policy, &t->contract, &m->tree, &m->ground, &grants,
-                                          &findings, err);
+    cx_status status =
+        cx_run_gate_policy(&m->policy, &t->contract, &m->tree, &m->ground, &grants, &findings, err);
     if (!cx_failed(status))
         status = cx_findings_texts(&findings, &t->arena, &out->violations, err);
     if (!cx_failed(status))
@@ -157,8 +159,8 @@ static cx_status judge_policy(cx_machine_task *t, policy_verdict *out, cx_err *e
 static cx_status write_policy(cx_machine_task *t, const policy_verdict *verdict, cx_err *err)
 {
     bool passed = verdict->violations.count == 0;
-    t->policy_gate = (cx_run_gate){true, passed, verdict->violations.items,
-                                   verdict->violations.count};
+    t->policy_gate =
+        (cx_run_gate){true, passed, verdict->violations.items, verdict->violations.count};
     return cx_task_gate_event(t, "POLICY_GATE_RESULT", passed, &verdict->violations, err);
 }
 
@@ -180,7 +182,7 @@ static cx_status check_policy(cx_machine_task *t, cx_err *err)
     return cx_task_refuse(t, "policy", verdict.reason, true, &verdict.violations, err);
 }
 
-/* --- the stages ---------------------------------------------------------------------------------- */
+/* --- the stages ------------------------------------------------------------------------------- */
 
 cx_status cx_stage_contract(cx_machine_task *t, cx_err *err)
 {

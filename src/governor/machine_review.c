@@ -8,7 +8,7 @@
 #include "governor/machine_internal.h"
 #include "governor/machine_review.h"
 
-/* --- the built-in checks ---------------------------------------------------------------------------- */
+/* --- the built-in checks ---------------------------------------------------------------------- */
 
 static bool output_is_there(cx_machine_task *t, const cx_contract_output *output)
 {
@@ -35,8 +35,8 @@ static bool output_is_there(cx_machine_task *t, const cx_contract_output *output
 static cx_status built_in(cx_machine_task *t, cx_err *err)
 {
     static const char *const evidence[] = {"contract.json", "patch.diff", "diff_name_only.txt"};
-    cx_str *found = CX_ARENA_ARRAY(&t->arena, cx_str,
-                                   t->contract.output_count + CX_COUNT_OF(evidence) + 1);
+    cx_str *found =
+        CX_ARENA_ARRAY(&t->arena, cx_str, t->contract.output_count + CX_COUNT_OF(evidence) + 1);
     size_t count = 0;
     if (found == NULL)
         return cx_fail_nomem(err);
@@ -60,12 +60,13 @@ static cx_status built_in(cx_machine_task *t, cx_err *err)
     t->review.violations = found;
     t->review.violation_count = count;
     t->review.agent_id = CX_STR("cortex");
-    t->review.summary = count == 0 ? CX_STR("built-in checks: no finding")
-                                   : CX_STR("built-in checks: required outputs or evidence missing");
+    t->review.summary = count == 0
+                            ? CX_STR("built-in checks: no finding")
+                            : CX_STR("built-in checks: required outputs or evidence missing");
     return CX_SUCCESS;
 }
 
-/* --- isolation --------------------------------------------------------------------------------------- */
+/* --- isolation -------------------------------------------------------------------------------- */
 
 static cx_status compare_with(cx_machine_task *t, const cx_snapshot *before,
                               cx_run_findings *findings, cx_err *err)
@@ -109,8 +110,8 @@ static cx_status review_isolated(cx_machine_task *t, cx_err *err)
     cx_snapshot_options options = {.before = t->snapshot, .agent = cx_task_agent_git(t)};
     CX_TRY(cx_snapshot_take(t->worktree.git, &options, &before, err));
     cx_run_findings_init(&findings, &t->arena);
-    cx_status status = cx_machine_has_reviewer(t->m) ? cx_task_agent_review(t, &findings, err)
-                                                     : built_in(t, err);
+    cx_status status =
+        cx_machine_has_reviewer(t->m) ? cx_task_agent_review(t, &findings, err) : built_in(t, err);
     if (!cx_failed(status))
         status = compare_with(t, before, &findings, err);
     if (!cx_failed(status))
@@ -120,7 +121,7 @@ static cx_status review_isolated(cx_machine_task *t, cx_err *err)
     return status;
 }
 
-/* --- the verdict ------------------------------------------------------------------------------------- */
+/* --- the verdict ------------------------------------------------------------------------------ */
 
 static cx_status write_verdict(cx_machine_task *t, cx_err *err)
 {
@@ -129,8 +130,8 @@ static cx_status write_verdict(cx_machine_task *t, cx_err *err)
     cx_put_z(&payload, "verdict", cx_run_review_verdict_name(t->review.verdict));
     if (t->review.violation_count != 0)
         cx_put_texts(&payload, "violations", t->review.violations, t->review.violation_count);
-    t->review_gate = (cx_run_gate){true, passed, t->review.violations,
-                                   passed ? 0 : t->review.violation_count};
+    t->review_gate =
+        (cx_run_gate){true, passed, t->review.violations, passed ? 0 : t->review.violation_count};
     return cx_task_event(t, passed ? CX_RUN_INFO : CX_RUN_ERROR, "REVIEW_RESULT", &payload, err);
 }
 
@@ -147,8 +148,8 @@ static cx_status keep_failure(cx_machine_task *t, cx_err *err)
     return cx_task_add_artifact(t, path, err);
 }
 
-/* audit_only: nothing was worked on yet, but worktree, locks and sandbox are needed all the same, and
- * whatever differs from the baseline is a fault. */
+/* audit_only: nothing was worked on yet, but worktree, locks and sandbox are needed all the same,
+ * and whatever differs from the baseline is a fault. */
 static cx_status enter_audit(cx_machine_task *t, cx_err *err)
 {
     if (t->has_worktree)

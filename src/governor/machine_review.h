@@ -10,8 +10,8 @@
 bool cx_machine_has_reviewer(const cx_machine *m);
 
 /*
- * Runs it over a checkout of its own, read-only; fills t->review (BLOCKED when it failed) and adds to
- * `findings` whatever it changed there.
+ * Runs it over a checkout of its own, read-only; fills t->review (BLOCKED when it failed) and adds
+ * to `findings` whatever it changed there.
  */
 CX_RESULT cx_task_agent_review(cx_machine_task *t, cx_run_findings *findings, cx_err *err);
 

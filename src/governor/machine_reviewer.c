@@ -35,13 +35,13 @@ bool cx_machine_has_reviewer(const cx_machine *m)
 static void block(cx_machine_task *t, const char *why)
 {
     t->review.verdict = CX_RUN_REVIEW_BLOCKED;
-    t->review.summary = cx_arena_printf(&t->arena, "the reviewer failed: %s",
-                                        why == NULL ? "no memory" : why);
+    t->review.summary =
+        cx_arena_printf(&t->arena, "the reviewer failed: %s", why == NULL ? "no memory" : why);
     if (t->review.summary.data == NULL)
         t->review.summary = CX_STR("the reviewer failed");
 }
 
-/* --- what it is given -------------------------------------------------------------------------------- */
+/* --- what it is given ------------------------------------------------------------------------- */
 
 static cx_status copy_evidence(reviewer *r, const char *name, const char *as, cx_err *err)
 {
@@ -129,7 +129,7 @@ static cx_status open_runner(reviewer *r, cx_err *err)
     return cx_runner_open(&r->settings, m->alloc, m->io, &r->runner, err);
 }
 
-/* --- its reply --------------------------------------------------------------------------------------- */
+/* --- its reply -------------------------------------------------------------------------------- */
 
 static cx_status texts_of(cx_machine_task *t, const cx_json *array, const cx_str **out,
                           size_t *out_count, cx_err *err)
@@ -170,7 +170,8 @@ static cx_status judge_reply(reviewer *r, cx_bytes body, cx_err *err)
     cx_json reply;
     cx_err why;
     cx_run_findings findings;
-    cx_str own = cx_arena_copy_str(&t->arena, cx_bytes_str(body)); /* what is read borrows from it */
+    cx_str own =
+        cx_arena_copy_str(&t->arena, cx_bytes_str(body)); /* what is read borrows from it */
     if (own.data == NULL)
         return cx_fail_nomem(err);
     if (cx_failed(cx_run_json_read(own, CX_RUN_JSON_BYTES_MAX, &t->arena, &reply, &why))) {

@@ -4,7 +4,7 @@
  */
 #include "governor/machine_internal.h"
 
-/* --- which one ---------------------------------------------------------------------------------- */
+/* --- which one -------------------------------------------------------------------------------- */
 
 static const char *kind_name(cx_run_runner_kind kind)
 {
@@ -133,7 +133,7 @@ bool cx_machine_is_diagnostic(const cx_machine *m)
     return m->pm_diagnostic || (m->options->diagnostic && exec);
 }
 
-/* --- what a runner may ask ------------------------------------------------------------------------ */
+/* --- what a runner may ask -------------------------------------------------------------------- */
 
 static cx_status on_tool(void *arg, const cx_json *payload, cx_err *err)
 {
@@ -157,8 +157,8 @@ static cx_status write_asked(cx_machine_task *t, const cx_runner_request *reques
 }
 
 /* §5: deny - a violation; never - denied; on-request, untrusted - the approval flow. */
-static cx_status judge_asked(cx_machine_task *t, const cx_runner_request *request, bool *out_granted,
-                             cx_err *err)
+static cx_status judge_asked(cx_machine_task *t, const cx_runner_request *request,
+                             bool *out_granted, cx_err *err)
 {
     cx_str scope = cx_str_is(request->kind, "sampling")
                        ? CX_STR("sampling")

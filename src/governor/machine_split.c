@@ -1,8 +1,8 @@
 /*
  * machine_split.c - S1 of a tech lead: a contract is split into parts (run.md §14).
  *
- * The agent takes one turn that may change nothing; its reply has the contracts of the parts.  Each goes
- * through all that a contract of a run goes through, and none may ask for more than the whole:
+ * The agent takes one turn that may change nothing; its reply has the contracts of the parts.  Each
+ * goes through all that a contract of a run goes through, and none may ask for more than the whole:
  *
  *   I1  what a part may change, the whole may change, and no other part may.
  *   I2  a part has the baseline, the owner and the forbidden actions of the whole.
@@ -17,13 +17,13 @@ typedef struct plan {
     struct part {
         cx_contract contract;
         cx_str text; /* as it is run */
-    } *parts;
+    } * parts;
     size_t count;
     CX_VEC(cx_str) faults;
     const char *reason; /* of the first fault */
 } plan;
 
-/* --- what a part's files are named ----------------------------------------------------------------- */
+/* --- what a part's files are named ------------------------------------------------------------ */
 
 cx_str cx_task_file(cx_machine_task *t, const char *path)
 {
@@ -48,7 +48,7 @@ cx_str cx_task_file(cx_machine_task *t, const char *path)
     return cx_arena_printf(&t->arena, "results/%.*s/%s", size, t->id.data, path);
 }
 
-/* --- faults ---------------------------------------------------------------------------------------- */
+/* --- faults ----------------------------------------------------------------------------------- */
 
 /* `text` comes from cx_arena_printf: no data when out of memory. */
 static cx_status fault(plan *p, const char *reason, cx_str text, cx_err *err)
@@ -71,22 +71,24 @@ static cx_status fault_of(plan *p, const char *reason, cx_str id, cx_str what, c
                  err);
 }
 
-static cx_status faults_of(plan *p, const char *reason, cx_str id, const cx_texts *texts, cx_err *err)
+static cx_status faults_of(plan *p, const char *reason, cx_str id, const cx_texts *texts,
+                           cx_err *err)
 {
     for (size_t i = 0; i < texts->count; i++)
         CX_TRY(fault_of(p, reason, id, texts->items[i], err));
     return CX_SUCCESS;
 }
 
-/* --- I1, I2 ---------------------------------------------------------------------------------------- */
+/* --- I1, I2 ----------------------------------------------------------------------------------- */
 
-/* What an entry of a part covers, an entry of the whole covers: a folder's is asked for a file in it. */
+/* What an entry of a part covers, an entry of the whole covers: a folder's is asked for a file in
+ * it. */
 static bool covered(plan *p, cx_str entry)
 {
     const cx_run_words *whole = &p->t->contract.allowed_paths;
     bool folder = entry.size != 0 && entry.data[entry.size - 1] == '/';
-    cx_str path = cx_arena_printf(&p->t->arena, "%.*s%s", (int)entry.size, entry.data,
-                                  folder ? "x" : "");
+    cx_str path =
+        cx_arena_printf(&p->t->arena, "%.*s%s", (int)entry.size, entry.data, folder ? "x" : "");
     return path.data != NULL && cx_run_path_covered(whole->items, whole->count, path);
 }
 
@@ -146,7 +148,7 @@ static cx_status judge_place(plan *p, const cx_contract *part, cx_err *err)
     return CX_SUCCESS;
 }
 
-/* --- a part's contract ----------------------------------------------------------------------------- */
+/* --- a part's contract ------------------------------------------------------------------------ */
 
 /* Those of the part, then those of the whole that it left out. */
 static cx_status forbidden_actions(plan *p, const cx_json *given, cx_json *out, cx_err *err)
@@ -239,7 +241,7 @@ static cx_status judge_part(plan *p, const cx_json *given, cx_err *err)
     return CX_SUCCESS;
 }
 
-/* --- between parts --------------------------------------------------------------------------------- */
+/* --- between parts ---------------------------------------------------------------------------- */
 
 /* Work trees, references and contracts are named after tasks: "a" has "a.test" and "a.fix1". */
 static bool names_of_other(cx_str id, cx_str other)
@@ -294,7 +296,7 @@ static cx_status judge_together(plan *p, cx_err *err)
     return CX_SUCCESS;
 }
 
-/* --- the tasks ------------------------------------------------------------------------------------- */
+/* --- the tasks -------------------------------------------------------------------------------- */
 
 /* What S0 writes of a contract, of each part. */
 static cx_status say_part(cx_machine_task *t, cx_err *err)
@@ -337,17 +339,17 @@ static cx_status make_parts(plan *p, cx_err *err)
     return CX_SUCCESS;
 }
 
-/* --- the stage ------------------------------------------------------------------------------------- */
+/* --- the stage -------------------------------------------------------------------------------- */
 
 static cx_status read_plan(plan *p, cx_err *err)
 {
     const cx_json *given = cx_json_get_typed(&p->t->reply, CX_STR("contracts"), CX_JSON_ARRAY);
     size_t count = given == NULL ? 0 : given->count;
     if (count == 0 || count > PARTS_MAX)
-        return fault(p, count == 0 ? "no_contracts" : "too_many_contracts",
-                     cx_arena_printf(&p->t->arena, "%zu contracts; expected 1 to %d", count,
-                                     PARTS_MAX),
-                     err);
+        return fault(
+            p, count == 0 ? "no_contracts" : "too_many_contracts",
+            cx_arena_printf(&p->t->arena, "%zu contracts; expected 1 to %d", count, PARTS_MAX),
+            err);
     p->parts = CX_ARENA_ARRAY(&p->t->arena, struct part, count);
     if (p->parts == NULL)
         return cx_fail_nomem(err);

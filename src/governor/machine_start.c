@@ -1,6 +1,6 @@
 /*
- * machine_start.c - before the first event: which repository, where its runs live, what the contract
- * says, which commit it starts from; and giving all of that back.
+ * machine_start.c - before the first event: which repository, where its runs live, what the
+ * contract says, which commit it starts from; and giving all of that back.
  */
 #include "crypto/api.h"
 #include "contract/api.h"
@@ -8,7 +8,7 @@
 
 #define GIT_VERSION_MIN 23800 /* §9: merge-tree --write-tree */
 
-/* --- where -------------------------------------------------------------------------------------- */
+/* --- where ------------------------------------------------------------------------------------ */
 
 static cx_status open_git(cx_machine *m, cx_err *err)
 {
@@ -40,14 +40,14 @@ static cx_status open_store(cx_machine *m, cx_err *err)
         CX_TRY(cx_git_is_ignored(m->git, inside.data, &ignored, err));
         if (!ignored)
             return cx_fail_at(err, CX_E_DENIED, "RuntimeRootNotIgnored", CX_NO_OFFSET,
-                              "%s is not ignored by git; 'cortex init' adds it to .gitignore, or set "
-                              CX_RUN_ROOT_ENV " to a folder outside",
+                              "%s is not ignored by git; 'cortex init' adds it to .gitignore, or "
+                              "set " CX_RUN_ROOT_ENV " to a folder outside",
                               inside.data);
     }
     return m->dry ? CX_SUCCESS : cx_run_store_open(&m->store, root, true, m->io, m->alloc, err);
 }
 
-/* --- what --------------------------------------------------------------------------------------- */
+/* --- what ------------------------------------------------------------------------------------- */
 
 /* K15: files of the bundle that a contract of the fix loop refers to. */
 static cx_status read_artifact(void *arg, cx_str path, size_t limit_bytes, cx_arena *arena,
@@ -184,7 +184,7 @@ cx_status cx_machine_open(cx_machine *m, cx_err *err)
     return read_contract(m, err);
 }
 
-/* --- the bundle ---------------------------------------------------------------------------------- */
+/* --- the bundle ------------------------------------------------------------------------------- */
 
 /* The contract as run: what the resolved text says is what every gate judges. */
 static cx_status decode_resolved(cx_machine *m, cx_err *err)
@@ -336,7 +336,7 @@ cx_status cx_machine_begin(cx_machine *m, cx_err *err)
     return m->pm == NULL ? CX_SUCCESS : cx_machine_tell_intent(m, err);
 }
 
-/* --- giving back --------------------------------------------------------------------------------- */
+/* --- giving back ------------------------------------------------------------------------------ */
 
 static void close_task(cx_machine_task *t)
 {

@@ -13,10 +13,10 @@ typedef struct testing {
     cx_str refused_why;
 } testing;
 
-/* --- events ------------------------------------------------------------------------------------------ */
+/* --- events ----------------------------------------------------------------------------------- */
 
-static cx_status on_judged(void *arg, const cx_run_test *test, const cx_run_command_verdict *verdict,
-                           cx_err *err)
+static cx_status on_judged(void *arg, const cx_run_test *test,
+                           const cx_run_command_verdict *verdict, cx_err *err)
 {
     testing *s = arg;
     cx_json payload;
@@ -26,8 +26,7 @@ static cx_status on_judged(void *arg, const cx_run_test *test, const cx_run_comm
         s->refused_cmd = test->cmd;
         s->refused_why = cx_arena_copy_str(&s->t->arena, verdict->reason);
     }
-    cx_status status =
-        cx_run_command_verdict_json(verdict, test->cmd, &s->t->arena, &payload, err);
+    cx_status status = cx_run_command_verdict_json(verdict, test->cmd, &s->t->arena, &payload, err);
     if (!cx_failed(status))
         status = cx_task_event_json(s->t, verdict->allow ? CX_RUN_INFO : CX_RUN_ERROR,
                                     "TOOL_GATE_RESULT", &payload, err);
@@ -42,7 +41,8 @@ static cx_status on_ran(void *arg, const cx_run_test *test, const cx_run_command
     cx_json_list payload = cx_json_list_begin(&s->t->arena);
     (void)test;
     cx_put_str(&payload, "name", facts->name);
-    cx_json_list_put(&payload, CX_STR("exit_code"), cx_json_make_int(&s->t->arena, facts->exit_code));
+    cx_json_list_put(&payload, CX_STR("exit_code"),
+                     cx_json_make_int(&s->t->arena, facts->exit_code));
     if (facts->report != NULL)
         cx_json_list_put(&payload, CX_STR("report"), *facts->report);
     bool good = facts->exit_code == 0 && !facts->report_refused;
@@ -61,7 +61,7 @@ static bool is_granted(void *machine, cx_str scope)
     return granted;
 }
 
-/* --- running ------------------------------------------------------------------------------------------ */
+/* --- running ---------------------------------------------------------------------------------- */
 
 static cx_status list_tests(cx_machine_task *t, const cx_run_test **out, cx_err *err)
 {
@@ -93,8 +93,8 @@ static cx_status run_tests(testing *s, const test_run *what, cx_run_test_facts *
     cx_str folder = cx_task_file(t, what->folder);
     if (folder.data == NULL)
         return cx_fail_nomem(err);
-    CX_TRY(cx_run_policy_rules(&m->policy, t->contract.pack, t->contract.forbidden_actions, &t->arena,
-                               &rules, err));
+    CX_TRY(cx_run_policy_rules(&m->policy, t->contract.pack, t->contract.forbidden_actions,
+                               &t->arena, &rules, err));
     CX_TRY(list_tests(t, &tests, err));
     cx_run_command_options judge = {
         .rules = &rules,
@@ -153,7 +153,7 @@ static cx_status ask_for_script(testing *s, bool *out_granted, cx_err *err)
     return CX_SUCCESS;
 }
 
-/* --- what came of it ----------------------------------------------------------------------------------- */
+/* --- what came of it -------------------------------------------------------------------------- */
 
 static const char *tool_reason(const char *rule)
 {
@@ -257,7 +257,8 @@ cx_status cx_stage_tests(cx_machine_task *t, cx_err *err)
 }
 
 /* The evidence of the candidate's own tests stays what it was. */
-cx_status cx_task_test_merge(cx_machine_task *t, const cx_oid *commit, bool *out_passed, cx_err *err)
+cx_status cx_task_test_merge(cx_machine_task *t, const cx_oid *commit, bool *out_passed,
+                             cx_err *err)
 {
     testing s = {.t = t};
     test_run what = {*commit, "tests/merge", 0};
@@ -271,7 +272,7 @@ cx_status cx_task_test_merge(cx_machine_task *t, const cx_oid *commit, bool *out
     return CX_SUCCESS;
 }
 
-/* --- scripts of a runner's argv -------------------------------------------------------------------------- */
+/* --- scripts of a runner's argv --------------------------------------------------------------- */
 
 cx_status cx_task_look_script(cx_machine_task *t, cx_str plain, cx_run_script *out, cx_err *err)
 {

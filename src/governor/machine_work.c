@@ -1,6 +1,6 @@
 /*
- * machine_work.c - S2: one turn of the agent, its reply through the output gate, its work through the
- * diff gate, and the candidate commit (run.md §6, §9, §16).
+ * machine_work.c - S2: one turn of the agent, its reply through the output gate, its work through
+ * the diff gate, and the candidate commit (run.md §6, §9, §16).
  */
 #include "governor/machine_internal.h"
 #include "agent/api.h"
@@ -9,18 +9,18 @@
 #define REPLY_BYTES_MAX CX_RUN_JSON_BYTES_MAX
 #define SUMMARY_BYTES_MAX 4096
 
-/* --- the turn ------------------------------------------------------------------------------------ */
+/* --- the turn --------------------------------------------------------------------------------- */
 
 static cx_status make_turn(cx_machine_task *t, cx_runner_turn *out, cx_err *err)
 {
     cx_machine *m = t->m;
     const cx_contract *contract = &t->contract;
-    cx_run_shell_map shell = cx_run_shell_mapping(contract->permissions.shell,
-                                                  contract->permissions.network);
+    cx_run_shell_map shell =
+        cx_run_shell_mapping(contract->permissions.shell, contract->permissions.network);
     uint64_t seconds = contract->timeout_sec, most = m->policy.config.limits.command_sec;
     bool reviewer = contract->assigned.role == CX_ROLE_REVIEWER;
-    cx_str prompt, instruction =
-                       t->plans ? cx_run_prompt_split() : cx_run_prompt_instruction(false);
+    cx_str prompt,
+        instruction = t->plans ? cx_run_prompt_split() : cx_run_prompt_instruction(false);
     if (shell.error != NULL)
         return cx_fail(err, CX_E_FORMAT, "tool_permissions: %s", shell.error);
     CX_TRY(cx_run_prompt(instruction, t->contract_text, t->schema, &t->arena, &prompt, err));
@@ -36,10 +36,11 @@ static cx_status make_turn(cx_machine_task *t, cx_runner_turn *out, cx_err *err)
         .schema_path = t->schema_path,
         .worktree = t->worktree.path,
         .scratch = t->scratch,
-        .sandbox_mode = cx_str_z(reviewer || t->plans ? cx_run_filesystem_name(CX_FS_READ_ONLY)
+        .sandbox_mode =
+            cx_str_z(reviewer || t->plans ? cx_run_filesystem_name(CX_FS_READ_ONLY)
                                           : cx_run_filesystem_name(contract->filesystem)),
-        .approval_policy = shell.approval_policy == NULL ? CX_STR("")
-                                                         : cx_str_z(shell.approval_policy),
+        .approval_policy =
+            shell.approval_policy == NULL ? CX_STR("") : cx_str_z(shell.approval_policy),
         .shell_tool = shell.shell_tool,
         .thread_id = t->thread_id,
         .timeout_ms = (seconds < most ? seconds : most) * 1000,
@@ -175,7 +176,7 @@ static cx_status run_agent(cx_machine_task *t, cx_runner_reply *reply, cx_err *e
     return reply->end == CX_RUNNER_OK ? CX_SUCCESS : refuse_end(t, reply, err);
 }
 
-/* --- the output gate (§6) ------------------------------------------------------------------------- */
+/* --- the output gate (§6) --------------------------------------------------------------------- */
 
 /* The reply's task_id is the original's or, in the fix loop, that of the new contract. */
 static bool names_task(const cx_machine_task *t, const cx_json *reply)
@@ -189,7 +190,8 @@ static cx_status judge_reply(cx_machine_task *t, cx_bytes body, cx_texts *faults
     cx_run_findings findings;
     cx_err why;
     cx_str *one = CX_ARENA_NEW(&t->arena, cx_str);
-    cx_str own = cx_arena_copy_str(&t->arena, cx_bytes_str(body)); /* what is read borrows from it */
+    cx_str own =
+        cx_arena_copy_str(&t->arena, cx_bytes_str(body)); /* what is read borrows from it */
     if (one == NULL || own.data == NULL)
         return cx_fail_nomem(err);
     cx_status status = cx_run_json_read(own, REPLY_BYTES_MAX, &t->arena, &t->reply, &why);
@@ -261,7 +263,7 @@ static cx_status record_result(cx_machine_task *t, cx_err *err)
     return CX_SUCCESS;
 }
 
-/* --- the candidate --------------------------------------------------------------------------------- */
+/* --- the candidate ---------------------------------------------------------------------------- */
 
 cx_status cx_task_take_candidate(cx_machine_task *t, const cx_oid *commit, cx_err *err)
 {
@@ -295,7 +297,7 @@ static cx_status commit_candidate(cx_machine_task *t, cx_err *err)
     return cx_task_take_candidate(t, &commit, err);
 }
 
-/* --- the stage ------------------------------------------------------------------------------------- */
+/* --- the stage -------------------------------------------------------------------------------- */
 
 cx_status cx_task_turn(cx_machine_task *t, cx_err *err)
 {

@@ -1,8 +1,8 @@
 /*
  * otlp_proto.c - a table of the messages, and one reader that walks any of them.
  *
- * Fields of a message may come in any order and repeated ones apart from each other, while JSON wants
- * each name once; so a message is walked once for each field that it was seen to have.
+ * Fields of a message may come in any order and repeated ones apart from each other, while JSON
+ * wants each name once; so a message is walked once for each field that it was seen to have.
  *
  * I1  A message is checked as a whole (tags, lengths) before anything of it is written.
  * I2  Every field of the input is written exactly once: under its name, or under "_unknown".
@@ -13,7 +13,7 @@
 #include "crypto/api.h"
 #include "json/api.h"
 
-/* --- the wire ---------------------------------------------------------------------------------- */
+/* --- the wire --------------------------------------------------------------------------------- */
 
 enum { WIRE_VARINT = 0, WIRE_FIXED64 = 1, WIRE_BYTES = 2, WIRE_FIXED32 = 5 };
 
@@ -103,7 +103,7 @@ static cx_status take_field(walk *w, message *m, field *out)
     }
 }
 
-/* --- the messages ------------------------------------------------------------------------------ */
+/* --- the messages ----------------------------------------------------------------------------- */
 
 typedef enum kind {
     TEXT,
@@ -135,13 +135,12 @@ struct shape {
 
 static const shape any_value, key_value;
 
-#define SHAPE(name, record, ...)                                                      \
-    static const member name##_members[] = {__VA_ARGS__};                             \
-    static const shape name = {name##_members, sizeof name##_members / sizeof(member), \
-                               (record)}
+#define SHAPE(name, record, ...)                          \
+    static const member name##_members[] = {__VA_ARGS__}; \
+    static const shape name = {name##_members, sizeof name##_members / sizeof(member), (record)}
 
-#define ATTRIBUTES(number)                                 \
-    {                                                      \
+#define ATTRIBUTES(number)                                \
+    {                                                     \
         (number), MESSAGE, true, "attributes", &key_value \
     }
 #define PLAIN(number, is, name)           \
@@ -161,9 +160,9 @@ SHAPE(array_value, false, MANY(1, "values", any_value));
 SHAPE(key_value_list, false, MANY(1, "values", key_value));
 
 static const member any_value_members[] = {
-    PLAIN(1, TEXT, "stringValue"),       PLAIN(2, FLAG, "boolValue"),
-    PLAIN(3, SIGNED, "intValue"),        PLAIN(4, REAL, "doubleValue"),
-    ONE(5, "arrayValue", array_value),   ONE(6, "kvlistValue", key_value_list),
+    PLAIN(1, TEXT, "stringValue"),     PLAIN(2, FLAG, "boolValue"),
+    PLAIN(3, SIGNED, "intValue"),      PLAIN(4, REAL, "doubleValue"),
+    ONE(5, "arrayValue", array_value), ONE(6, "kvlistValue", key_value_list),
     PLAIN(7, BASE64, "bytesValue"),
 };
 static const shape any_value = {any_value_members, 7, false};
@@ -197,16 +196,16 @@ SHAPE(traces_request, false, MANY(1, "resourceSpans", resource_spans));
 SHAPE(log_record, true, PLAIN(1, COUNT, "timeUnixNano"), PLAIN(2, NUMBER, "severityNumber"),
       PLAIN(3, TEXT, "severityText"), ONE(5, "body", any_value), ATTRIBUTES(6),
       PLAIN(7, NUMBER, "droppedAttributesCount"), PLAIN(8, NUMBER, "flags"),
-      PLAIN(9, HEX, "traceId"), PLAIN(10, HEX, "spanId"),
-      PLAIN(11, COUNT, "observedTimeUnixNano"), PLAIN(12, TEXT, "eventName"));
+      PLAIN(9, HEX, "traceId"), PLAIN(10, HEX, "spanId"), PLAIN(11, COUNT, "observedTimeUnixNano"),
+      PLAIN(12, TEXT, "eventName"));
 SHAPE(scope_logs, false, ONE(1, "scope", scope), MANY(2, "logRecords", log_record),
       PLAIN(3, TEXT, "schemaUrl"));
 SHAPE(resource_logs, false, ONE(1, "resource", resource), MANY(2, "scopeLogs", scope_logs),
       PLAIN(3, TEXT, "schemaUrl"));
 SHAPE(logs_request, false, MANY(1, "resourceLogs", resource_logs));
 
-/* Whether a field is what its member says; flags and times are fixed on the wire, counts are not, and
- * a sender that mixes them up is understood where the value is the same. */
+/* Whether a field is what its member says; flags and times are fixed on the wire, counts are not,
+ * and a sender that mixes them up is understood where the value is the same. */
 static bool fits(const member *m, const field *f)
 {
     switch (m->is) {
@@ -231,7 +230,7 @@ static size_t find_member(const shape *of, const field *f)
     return of->count;
 }
 
-/* --- writing ----------------------------------------------------------------------------------- */
+/* --- writing ---------------------------------------------------------------------------------- */
 
 static cx_status put_message(walk *w, const shape *of, cx_bytes bytes, unsigned depth);
 
@@ -302,7 +301,8 @@ static cx_status put_value(walk *w, const member *m, const field *f, unsigned de
     return CX_SUCCESS;
 }
 
-/* All values of one member: a list, or the last one; earlier ones of a single member are unknown. */
+/* All values of one member: a list, or the last one; earlier ones of a single member are
+ * unknown. */
 static cx_status put_member(walk *w, const shape *of, size_t index, cx_bytes bytes, unsigned depth)
 {
     const member *m = &of->members[index];

@@ -1,17 +1,17 @@
 /*
- * otlp_proto.h - OTLP in protobuf (opentelemetry/proto/{trace,logs,common,resource}/v1) becomes OTLP in
- * JSON, which is what importing reads.
+ * otlp_proto.h - OTLP in protobuf (opentelemetry/proto/{trace,logs,common,resource}/v1) becomes
+ * OTLP in JSON, which is what importing reads.
  *
- * Nothing is left out: fields that this version of the protocol does not know, or that come in another
- * wire type than they should, stand in `"_unknown":[{"field","wire","value"}]` of their message, with
- * varints as decimal text and everything else as hex.
+ * Nothing is left out: fields that this version of the protocol does not know, or that come in
+ * another wire type than they should, stand in `"_unknown":[{"field","wire","value"}]` of their
+ * message, with varints as decimal text and everything else as hex.
  */
 #ifndef CX_IMPORT_OTLP_PROTO_H
 #define CX_IMPORT_OTLP_PROTO_H
 
 #include "base/api.h"
 
-#define CX_OTLP_DEPTH_MAX 64                        /* messages in messages */
+#define CX_OTLP_DEPTH_MAX 64                         /* messages in messages */
 #define CX_OTLP_JSON_BYTES_MAX (UINT64_C(256) << 20) /* of the JSON made */
 
 typedef enum cx_otlp_signal { CX_OTLP_TRACES, CX_OTLP_LOGS } cx_otlp_signal;

@@ -59,10 +59,14 @@ static cx_status ask_words(cx_index *index, const cx_trace_query *query, cx_sql_
 {
     static const cx_cell_type types[] = {CX_CELL_TEXT, CX_CELL_TEXT, CX_CELL_BOOL,
                                          CX_CELL_INT,  CX_CELL_INT,  CX_CELL_TIME};
-    cx_buf_add_z(&s->sql, "SELECT t.agent_id_hash, t.trace_level, t.signature_verified,"
-                          " CAST(" CX_SQL_K_EFF_CLASS("t.") " AS bigint),"
-                          " CAST(" CX_SQL_GATE_CLASS("t.") " AS bigint), t.timestamp"
-                          " FROM cirislens.covenant_traces t WHERE t.primary_row = TRUE");
+    cx_buf_add_z(
+        &s->sql,
+        "SELECT t.agent_id_hash, t.trace_level, t.signature_verified,"
+        " CAST(" CX_SQL_K_EFF_CLASS(
+            "t.") " AS bigint),"
+                  " CAST(" CX_SQL_GATE_CLASS(
+                      "t.") " AS bigint), t.timestamp"
+                            " FROM cirislens.covenant_traces t WHERE t.primary_row = TRUE");
     CX_TRY(cx_index_add_beginnings(index, s, query, err));
     const char *plus = s->sorts ? "+" : "";
     cx_buf_printf(&s->sql, " ORDER BY %st.timestamp DESC, %st.id DESC LIMIT %d", plus, plus,

@@ -154,7 +154,8 @@ typedef struct cx_conflict_row {
 } cx_conflict_row;
 /* Its payload was erased: no row of that entry stays, and no text of it anywhere. */
 CX_RESULT cx_index_forget(cx_index *index, cx_str actor, uint64_t seq, cx_err *err);
-/* An agent's traces were judged again: the phases computed for those that came later (§6) follow. */
+/* An agent's traces were judged again: the phases computed for those that came later (§6)
+ * follow. */
 CX_RESULT cx_index_settle_phases(cx_index *index, cx_str agent, cx_err *err);
 CX_RESULT cx_index_put_conflict(cx_index *index, const cx_conflict_row *row, cx_err *err);
 /* `alert`: the object of cx_alert_json. */
@@ -200,27 +201,27 @@ typedef struct cx_trace_query {
     int8_t conscience_passed, overridden, fragility_flag;
     double min_plausibility, max_plausibility; /* NAN = any */
     cx_trace_level level; /* highest level that may be shown: the caller lowers what is above it */
-    bool every_level; /* one row for each level a trace is kept at; else its primary row alone */
-    bool components;  /* the JSON columns too; they are null otherwise */
-    uint32_t limit;   /* 1 .. 1000 */
+    bool every_level;  /* one row for each level a trace is kept at; else its primary row alone */
+    bool components;   /* the JSON columns too; they are null otherwise */
+    uint32_t limit;    /* 1 .. 1000 */
     bool oldest_first; /* the other way round, also for what is behind the cursor */
     bool has_cursor;   /* behind this row */
     int64_t cursor_ns;
     int64_t cursor_id;
-    /* At most CX_INDEX_WORDS_MAX words between spaces; each must begin an id, an action or a type of
-     * the trace, or be a word, or some in a row, of its action_rationale; data NULL = any. */
+    /* At most CX_INDEX_WORDS_MAX words between spaces; each must begin an id, an action or a type
+     * of the trace, or be a word, or some in a row, of its action_rationale; data NULL = any. */
     cx_str words;
-    bool names_only;  /* not in its rationale, which a lower level hides */
-    int8_t gate;      /* cx_gate_class; -1 = any */
-    int8_t k_eff;     /* cx_k_eff_class; -1 = any */
-    int8_t kept_at;   /* cx_trace_level of the row; -1 = any */
+    bool names_only; /* not in its rationale, which a lower level hides */
+    int8_t gate;     /* cx_gate_class; -1 = any */
+    int8_t k_eff;    /* cx_k_eff_class; -1 = any */
+    int8_t kept_at;  /* cx_trace_level of the row; -1 = any */
 } cx_trace_query;
-#define CX_TRACE_QUERY_INIT                                                                       \
-    {                                                                                             \
-        .from_ns = CX_TIME_NONE, .to_ns = CX_TIME_NONE, .verified = CX_TRUE,                      \
-        .conscience_passed = CX_NULL, .overridden = CX_NULL, .fragility_flag = CX_NULL,           \
-        .min_plausibility = NAN, .max_plausibility = NAN, .level = CX_LEVEL_GENERIC,              \
-        .limit = 100, .gate = -1, .k_eff = -1, .kept_at = -1                                      \
+#define CX_TRACE_QUERY_INIT                                                                        \
+    {                                                                                              \
+        .from_ns = CX_TIME_NONE, .to_ns = CX_TIME_NONE, .verified = CX_TRUE,                       \
+        .conscience_passed = CX_NULL, .overridden = CX_NULL, .fragility_flag = CX_NULL,            \
+        .min_plausibility = NAN, .max_plausibility = NAN, .level = CX_LEVEL_GENERIC, .limit = 100, \
+        .gate = -1, .k_eff = -1, .kept_at = -1                                                     \
     }
 #define CX_INDEX_WORDS_MAX 6
 

@@ -277,7 +277,7 @@ cx_status cx_index_number(cx_index *index, const char *sql, const cx_sql_value *
 /* Copies a vector's items to the arena; *out is set to the first of them. */
 CX_RESULT cx_index_give(const void *items, size_t count, size_t item_size, size_t align,
                         cx_arena *arena, void *out, cx_err *err);
-#define CX_INDEX_GIVE(vec, arena, out, err)                                                  \
+#define CX_INDEX_GIVE(vec, arena, out, err)                                                     \
     cx_index_give((vec).items, (vec).count, sizeof *(vec).items, alignof(max_align_t), (arena), \
                   (out), (err))
 
@@ -296,15 +296,15 @@ unsigned cx_sql_statement_value(cx_sql_statement *s, cx_sql_value value);
 void cx_sql_add_text(cx_sql_statement *s, const char *column, cx_str text);
 void cx_sql_add_time(cx_sql_statement *s, const char *comparison, int64_t ns);
 /* Appends " AND .." for each word of query->words: words.c. */
-cx_status cx_index_add_beginnings(cx_index *index, cx_sql_statement *s,
-                                  const cx_trace_query *query, cx_err *err);
+cx_status cx_index_add_beginnings(cx_index *index, cx_sql_statement *s, const cx_trace_query *query,
+                                  cx_err *err);
 /* The classes of columns of covenant_traces; `row` is what stands before their names. */
-#define CX_SQL_K_EFF_CLASS(row)                                                            \
-    "CASE WHEN " row "idma_k_eff IS NULL THEN 0 WHEN " row "idma_k_eff < 2 THEN 1"         \
+#define CX_SQL_K_EFF_CLASS(row)                                                    \
+    "CASE WHEN " row "idma_k_eff IS NULL THEN 0 WHEN " row "idma_k_eff < 2 THEN 1" \
     " WHEN " row "idma_k_eff < 5 THEN 2 ELSE 3 END"
-#define CX_SQL_GATE_CLASS(row)                                                             \
-    "CASE WHEN " row "action_was_overridden = TRUE THEN 3"                                 \
-    " WHEN " row "conscience_passed = TRUE THEN 1"                                         \
+#define CX_SQL_GATE_CLASS(row)                             \
+    "CASE WHEN " row "action_was_overridden = TRUE THEN 3" \
+    " WHEN " row "conscience_passed = TRUE THEN 1"         \
     " WHEN " row "conscience_passed = FALSE THEN 2 ELSE 0 END"
 
 /* The statement of cx_index_find and its values, at most CX_SQL_VALUES_MAX of them. */
@@ -330,8 +330,7 @@ void cx_index_forget_agents(cx_index *index);
 cx_status cx_index_learn_trace(cx_index *index, cx_agent_state *state, cx_str trace_id,
                                const cx_cell *k_eff, cx_err *err);
 
-/* --- the feed's line ---------------------------------------------------------------------------
- */
+/* --- the feed's line -------------------------------------------------------------------------- */
 
 /* The one row of cortex_index_feed: how far the tables are true. */
 typedef struct cx_feed_line {

@@ -368,16 +368,18 @@ const cx_index_driver cx_index_pg_driver = {
                        " @@ plainto_tsquery('simple', $%u)",
     .quotes_words = false,
     .phrase_condition = "to_tsvector('simple', left(t.action_rationale, 100000))"
-                           " @@ to_tsquery('simple', $%u)",
+                        " @@ to_tsquery('simple', $%u)",
     .phrase_parts = {"'", "' <-> '", "'"},
     .facets_sql =
         "SELECT agent_id_hash, trace_level, signature_verified, k_eff, gate,"
         " CAST(extract(epoch FROM hour) / 3600 AS bigint), traces FROM (SELECT t.agent_id_hash,"
-        " t.trace_level, t.signature_verified, CAST(" CX_SQL_K_EFF_CLASS("t.") " AS bigint) AS k_eff,"
-        " CAST(" CX_SQL_GATE_CLASS("t.") " AS bigint) AS gate,"
-        " date_trunc('hour', t.timestamp, 'UTC') AS hour, count(*) AS traces"
-        " FROM cirislens.covenant_traces t WHERE t.primary_row = TRUE"
-        " GROUP BY 1, 2, 3, 4, 5, 6) c",
+        " t.trace_level, t.signature_verified, CAST(" CX_SQL_K_EFF_CLASS(
+            "t.") " AS bigint) AS k_eff,"
+                  " CAST(" CX_SQL_GATE_CLASS(
+                      "t.") " AS bigint) AS gate,"
+                            " date_trunc('hour', t.timestamp, 'UTC') AS hour, count(*) AS traces"
+                            " FROM cirislens.covenant_traces t WHERE t.primary_row = TRUE"
+                            " GROUP BY 1, 2, 3, 4, 5, 6) c",
 };
 
 cx_status cx_index_pg_open(cx_index *index, const char *url, cx_err *err)

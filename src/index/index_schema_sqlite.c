@@ -69,35 +69,44 @@ static cx_status make_hourly(cx_index *index, cx_err *err)
  */
 /* Times of traces are of 1970 and later (time.c). */
 #define HOUR(row) "CAST(strftime('%s', substr(" row "timestamp, 1, 19)) AS INTEGER) / 3600"
-#define CLASSES(row)                                                                    \
-    row "agent_id_hash, " row "trace_level, " row "signature_verified,\n        "       \
-    CX_SQL_K_EFF_CLASS(row) ",\n        " CX_SQL_GATE_CLASS(row) ",\n        " HOUR(row)
-#define COUNT_IN                                                                         \
-    "    INSERT INTO covenant_traces_facets SELECT " CLASSES("new.") ", 1\n"             \
-    "        WHERE new.primary_row = TRUE\n"                                             \
-    "        ON CONFLICT DO UPDATE SET traces = traces + 1;\n"
-#define COUNT_OUT                                                                        \
+#define CLASSES(row)                                                                             \
+    row "agent_id_hash, " row "trace_level, " row                                                \
+        "signature_verified,\n        " CX_SQL_K_EFF_CLASS(row) ",\n        " CX_SQL_GATE_CLASS( \
+            row) ",\n        " HOUR(row)
+#define COUNT_IN                                              \
+    "    INSERT INTO covenant_traces_facets SELECT " CLASSES( \
+        "new.") ", 1\n"                                       \
+                "        WHERE new.primary_row = TRUE\n"      \
+                "        ON CONFLICT DO UPDATE SET traces = traces + 1;\n"
+#define COUNT_OUT                                                                                  \
     "    UPDATE covenant_traces_facets SET traces = traces - 1 WHERE old.primary_row = TRUE AND\n" \
-    "        (agent_id_hash, trace_level, verified, k_eff, gate, hour) = (" CLASSES("old.") ");\n" \
-    "    DELETE FROM covenant_traces_facets WHERE old.primary_row = TRUE AND traces <= 0 AND\n"   \
-    "        (agent_id_hash, trace_level, verified, k_eff, gate, hour) = (" CLASSES("old.") ");\n"
+    "        (agent_id_hash, trace_level, verified, k_eff, gate, hour) = (" CLASSES(               \
+        "old.") ");\n"                                                                             \
+                "    DELETE FROM covenant_traces_facets WHERE old.primary_row = TRUE AND traces "  \
+                "<= 0 AND\n"                                                                       \
+                "        (agent_id_hash, trace_level, verified, k_eff, gate, hour) = (" CLASSES(   \
+                    "old.") ");\n"
 
 static const char facets[] =
     "CREATE TABLE cirislens.covenant_traces_facets (agent_id_hash @T NOT NULL,\n"
     "    trace_level @T NOT NULL, verified @B NOT NULL, k_eff @I NOT NULL, gate @I NOT NULL,\n"
     "    hour @I NOT NULL, traces @I NOT NULL,\n"
     "    PRIMARY KEY (agent_id_hash, trace_level, verified, k_eff, gate, hour)) WITHOUT ROWID;\n"
-    "INSERT INTO cirislens.covenant_traces_facets SELECT " CLASSES("t.") ", count(*)\n"
-    "    FROM cirislens.covenant_traces t WHERE t.primary_row = TRUE GROUP BY 1, 2, 3, 4, 5, 6;\n"
-    "CREATE TRIGGER cirislens.covenant_traces_facets_insert AFTER INSERT ON covenant_traces BEGIN\n"
-    COUNT_IN "END;\n"
-    "CREATE TRIGGER cirislens.covenant_traces_facets_delete AFTER DELETE ON covenant_traces BEGIN\n"
-    COUNT_OUT "END;\n"
-    "CREATE TRIGGER cirislens.covenant_traces_facets_update AFTER UPDATE OF agent_id_hash,\n"
-    "    trace_level, timestamp, signature_verified, idma_k_eff, action_was_overridden,\n"
-    "    conscience_passed, primary_row ON covenant_traces BEGIN\n" COUNT_OUT COUNT_IN "END;\n"
-    /* Found by the beginning of its id, whoever's it is. */
-    "CREATE INDEX cirislens.covenant_traces_by_trace ON covenant_traces (trace_id);\n";
+    "INSERT INTO cirislens.covenant_traces_facets SELECT " CLASSES(
+        "t.") ", count(*)\n"
+              "    FROM cirislens.covenant_traces t WHERE t.primary_row = TRUE GROUP BY 1, 2, 3, "
+              "4, 5, 6;\n"
+              "CREATE TRIGGER cirislens.covenant_traces_facets_insert AFTER INSERT ON "
+              "covenant_traces BEGIN\n" COUNT_IN "END;\n"
+              "CREATE TRIGGER cirislens.covenant_traces_facets_delete AFTER DELETE ON "
+              "covenant_traces BEGIN\n" COUNT_OUT "END;\n"
+              "CREATE TRIGGER cirislens.covenant_traces_facets_update AFTER UPDATE OF "
+              "agent_id_hash,\n"
+              "    trace_level, timestamp, signature_verified, idma_k_eff, action_was_overridden,\n"
+              "    conscience_passed, primary_row ON covenant_traces BEGIN\n" COUNT_OUT COUNT_IN
+              "END;\n"
+              /* Found by the beginning of its id, whoever's it is. */
+              "CREATE INDEX cirislens.covenant_traces_by_trace ON covenant_traces (trace_id);\n";
 
 static cx_status make_facets(cx_index *index, cx_err *err)
 {

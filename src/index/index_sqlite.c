@@ -282,7 +282,7 @@ const cx_index_driver cx_index_sqlite_driver = {
                        " WHERE covenant_traces_text MATCH $%u)",
     .quotes_words = true,
     .phrase_condition = "EXISTS (SELECT 1 FROM cirislens.covenant_traces_text"
-                           " WHERE covenant_traces_text MATCH $%u AND rowid = t.id)",
+                        " WHERE covenant_traces_text MATCH $%u AND rowid = t.id)",
     .phrase_parts = {"\"", " ", "\""},
     .facets_sql = "SELECT agent_id_hash, trace_level, verified, k_eff, gate, hour, traces"
                   " FROM cirislens.covenant_traces_facets",

@@ -132,7 +132,8 @@ static void add_classes(statement *s, const cx_trace_query *query)
     if (query->k_eff >= 0)
         cx_buf_add_z(&s->sql, k_effs[query->k_eff]);
     if (query->kept_at >= 0)
-        cx_sql_add_text(s, "trace_level", cx_str_z(cx_trace_level_name((cx_trace_level)query->kept_at)));
+        cx_sql_add_text(s, "trace_level",
+                        cx_str_z(cx_trace_level_name((cx_trace_level)query->kept_at)));
 }
 
 static bool is_selected(const cx_trace_query *query, unsigned column)

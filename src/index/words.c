@@ -16,7 +16,7 @@
 #define SPELLINGS 3 /* as given, in upper case, in lower case */
 
 typedef struct beginning {
-    cx_str said;                         /* for the full-text index; size 0 = it is not asked */
+    cx_str said;                           /* for the full-text index; size 0 = it is not asked */
     cx_str from[SPELLINGS], to[SPELLINGS]; /* names: from <= name < to; `count` of them */
     unsigned count;
     int64_t ids; /* how many, up to some_ids + 1 */
@@ -191,8 +191,8 @@ static void add_sets(const cx_index *index, cx_sql_statement *s, const beginning
     }
 }
 
-cx_status cx_index_add_beginnings(cx_index *index, cx_sql_statement *s,
-                                  const cx_trace_query *query, cx_err *err)
+cx_status cx_index_add_beginnings(cx_index *index, cx_sql_statement *s, const cx_trace_query *query,
+                                  cx_err *err)
 {
     beginning words[CX_INDEX_WORDS_MAX];
     size_t count = 0;
@@ -207,8 +207,8 @@ cx_status cx_index_add_beginnings(cx_index *index, cx_sql_statement *s,
         if (count == CX_INDEX_WORDS_MAX)
             return cx_fail_at(err, CX_E_LIMIT, "TooManyWords", CX_NO_OFFSET,
                               "at most %d words can be looked for together", CX_INDEX_WORDS_MAX);
-        CX_TRY(make_beginning(index->engine, cx_str_from(text.data + i, end - i),
-                              query->names_only, s->arena, &words[count], err));
+        CX_TRY(make_beginning(index->engine, cx_str_from(text.data + i, end - i), query->names_only,
+                              s->arena, &words[count], err));
         if (index->engine->has_sets)
             CX_TRY(count_ids(index, s->arena, &words[count], err));
         count++;

@@ -525,8 +525,7 @@ static inline cx_json_shape *expected_shape(reading *r)
         return NULL;
     size_t member = (r->waiting - outer->first) / 2;
     cx_json_shape *known = member < CX_JSON_SHAPE_MEMBERS ? outer->shape->inside[member] : NULL;
-    return known != NULL ? known
-                         : cx_json_shape_inside(r->parser->shapes, outer->shape, member);
+    return known != NULL ? known : cx_json_shape_inside(r->parser->shapes, outer->shape, member);
 }
 
 static bool open_bracket(reading *r, const uint8_t *at)

@@ -314,7 +314,8 @@ static bool sort_parts(cx_json_part *parts, uint32_t count)
 /* --- composing ----------------------------------------------------------------------------- */
 
 /* As memcpy, but whole blocks are read and stored: up to 15 bytes behind the last (I4).  Those may
- * lie in `to` itself when a piece stands right before it, so a block is read before it is stored. */
+ * lie in `to` itself when a piece stands right before it, so a block is read before it is
+ * stored. */
 static inline uint8_t *put(uint8_t *to, const char *from, size_t size)
 {
     uint8_t block[16];

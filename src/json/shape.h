@@ -1,12 +1,14 @@
 /*
  * shape.h - expecting the next object to look like the last one in its place.
  *
- * Records repeat: the same names in the same order, line after line.  A shape remembers the names of
- * the last object that stood in one place of the document, as they were spelled, and their sorted
- * order.  While an object follows its shape, a name costs one comparison of bytes, and sorting and the
- * search for duplicates cost nothing, because they were done for the same names before.
+ * Records repeat: the same names in the same order, line after line.  A shape remembers the names
+ * of the last object that stood in one place of the document, as they were spelled, and their
+ * sorted order.  While an object follows its shape, a name costs one comparison of bytes, and
+ * sorting and the search for duplicates cost nothing, because they were done for the same names
+ * before.
  *
- * It is a cache: an object that differs is read the ordinary way, and what is read never depends on it.
+ * It is a cache: an object that differs is read the ordinary way, and what is read never depends on
+ * it.
  */
 #ifndef CX_JSON_SHAPE_H
 #define CX_JSON_SHAPE_H
@@ -23,7 +25,7 @@ struct cx_json_shape {
     uint32_t count;  /* members; 0: nothing learned yet */
     uint32_t misses; /* since the last object that followed it */
     uint8_t order[CX_JSON_SHAPE_MEMBERS];
-    uint8_t size[CX_JSON_SHAPE_MEMBERS]; /* of each name, with its quotes */
+    uint8_t size[CX_JSON_SHAPE_MEMBERS];          /* of each name, with its quotes */
     cx_json_shape *inside[CX_JSON_SHAPE_MEMBERS]; /* of objects that are values of the members */
     char name[CX_JSON_SHAPE_MEMBERS][CX_JSON_SHAPE_NAME]; /* as spelled, with quotes */
 };
@@ -46,7 +48,8 @@ static inline bool cx_json_same_16(const uint8_t *a, const char *b, size_t size)
 #endif
 }
 
-/* Where member `index` of the shape, spelled as expected, ends in [at, end); NULL when it differs. */
+/* Where member `index` of the shape, spelled as expected, ends in [at, end); NULL when it
+ * differs. */
 static inline const uint8_t *cx_json_shape_match(const cx_json_shape *shape, size_t index,
                                                  const uint8_t *at, const uint8_t *end)
 {

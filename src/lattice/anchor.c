@@ -103,7 +103,8 @@ cx_status cx_lattice_anchor_json(cx_buf *out, const cx_lattice *lattice, cx_err 
 static cx_status fail_anchor(cx_err *err, const char *what)
 {
     return cx_fail_at(err, CX_E_FORMAT, "U_SHAPE", CX_NO_OFFSET,
-                      "not an anchor: expected %s; make one with `cortex lattice anchor FILE`", what);
+                      "not an anchor: expected %s; make one with `cortex lattice anchor FILE`",
+                      what);
 }
 
 cx_status cx_lattice_anchor_parse(cx_str text, cx_arena *arena, cx_lattice_anchor *out, cx_err *err)

@@ -92,7 +92,7 @@ typedef struct comparison {
     state_section section; /* being compared */
     size_t diff_count;
     size_t only[2], changed; /* keys with one side, keys with both */
-    bool starved; /* a difference could not be written: memory ran out */
+    bool starved;            /* a difference could not be written: memory ran out */
 } comparison;
 
 static cx_status find_head(const cx_lattice *lattice, cx_str agent_name, cx_node *out, cx_err *err)

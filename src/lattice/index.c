@@ -14,7 +14,10 @@
 
 #define FIRST_SLOTS ((size_t)1 << 12)
 
-static uint32_t tag_of(uint64_t hash) { return (uint32_t)(hash >> 32); }
+static uint32_t tag_of(uint64_t hash)
+{
+    return (uint32_t)(hash >> 32);
+}
 
 static cx_status grow_to(node_index *index, size_t size, const cx_alloc *alloc, cx_err *err)
 {
@@ -178,7 +181,8 @@ static cx_node scan_hash(const cx_lattice *lattice, cx_str hash)
     for (cx_node n = 0; n < lattice->nodes.count; n++) {
         const node *item = node_at(lattice, n);
         if (in_graph(item) && cx_str_eq(cx_lattice_hash_text(lattice, n, scratch), hash) &&
-            (best == CX_NODE_NONE || cx_str_cmp(node_id(item), node_id(node_at(lattice, best))) < 0))
+            (best == CX_NODE_NONE ||
+             cx_str_cmp(node_id(item), node_id(node_at(lattice, best))) < 0))
             best = n;
     }
     return best;
@@ -241,7 +245,10 @@ cx_str cx_lattice_agent_label(const cx_lattice *lattice, cx_node n)
     return item->agent == NO_AGENT ? CX_STR("?") : lattice->agents.items[item->agent].name;
 }
 
-uint32_t cx_lattice_count(const cx_lattice *lattice) { return (uint32_t)lattice->nodes.count; }
+uint32_t cx_lattice_count(const cx_lattice *lattice)
+{
+    return (uint32_t)lattice->nodes.count;
+}
 
 uint32_t cx_lattice_agent_count(const cx_lattice *lattice)
 {

@@ -15,8 +15,7 @@
 
 #include "base/api.h"
 
-/* --- what the readers share
- * ----------------------------------------------------------------------- */
+/* --- what the readers share ------------------------------------------------------------------- */
 
 cx_status cx_lattice_fail_io(cx_err *err, int code, const char *name)
 {
@@ -99,8 +98,7 @@ void cx_lattice_progress(const cx_lattice_options *options, uint64_t done, uint6
         options->progress(options->progress_arg, done, total);
 }
 
-/* --- choosing the form
- * ---------------------------------------------------------------------------- */
+/* --- choosing the form ------------------------------------------------------------------------ */
 
 typedef enum form {
     FORM_LINES,
@@ -260,8 +258,7 @@ static cx_status load_by_form(cx_lattice *lattice, const source *from,
     return load_object_file(lattice, from, found, options, err);
 }
 
-/* --- opening and closing
- * ----------------------------------------------------------------------------- */
+/* --- opening and closing ---------------------------------------------------------------------- */
 
 static cx_status new_lattice(const cx_io *io, const cx_lattice_options *options, cx_lattice **out,
                              cx_err *err)
@@ -435,8 +432,7 @@ cx_status cx_lattice_open_bytes(cx_bytes bytes, const cx_lattice_options *option
     return status;
 }
 
-/* --- the source of one node
- * ---------------------------------------------------------------------------- */
+/* --- the source of one node ------------------------------------------------------------------- */
 
 /* Grows `buf` until one value from `offset` on is complete in it, then parses that. */
 static cx_status read_value(const cx_lattice *lattice, cx_file file, uint64_t offset,

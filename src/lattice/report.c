@@ -24,8 +24,7 @@ static const char *anchored_name(cx_lattice_anchored anchored)
     return names[anchored];
 }
 
-/* --- JSON ----------------------------------------------------------------------------------------
- */
+/* --- JSON ------------------------------------------------------------------------------------- */
 
 static void json_text(cx_buf *out, cx_str text)
 {
@@ -118,8 +117,7 @@ cx_status cx_lattice_report_json(cx_buf *out, const cx_lattice *lattice,
     return cx_buf_check(out, err);
 }
 
-/* --- text ----------------------------------------------------------------------------------------
- */
+/* --- text ------------------------------------------------------------------------------------- */
 
 /* A name as it stands in the printout: quotes and backslashes escaped, the rest as cx_shown_add. */
 static void text_quoted(cx_buf *out, cx_str text, char quote)

@@ -53,7 +53,10 @@ static cx_status seal_step(step *s, int index, const char *version, const char *
 }
 
 /* Generation 1 writers knew no parents. */
-static bool has_parents(const char *version) { return version[0] == '2'; }
+static bool has_parents(const char *version)
+{
+    return version[0] == '2';
+}
 
 static cx_status build_steps(step *steps, const char *version, cx_arena *arena, cx_err *err)
 {

@@ -1,8 +1,9 @@
 /*
  * verify.c - the judgement over a lattice that was read (§4).
  *
- * Hashes, seals and fields were checked while reading; here follow the graph, the three invariants of
- * each branch, the external anchor, and who is tainted by whose errors.  Every failure is listed.
+ * Hashes, seals and fields were checked while reading; here follow the graph, the three invariants
+ * of each branch, the external anchor, and who is tainted by whose errors.  Every failure is
+ * listed.
  */
 #include "lattice/report.h"
 
@@ -61,7 +62,7 @@ static cx_status find_apart(judge *j, cx_lattice_code code, cx_str agent_name, c
     return CX_SUCCESS;
 }
 
-/* --- what reading found ------------------------------------------------------------------------ */
+/* --- what reading found ----------------------------------------------------------------------- */
 
 static cx_status take_complaints(judge *j)
 {
@@ -78,13 +79,13 @@ static cx_status take_complaints(judge *j)
         const missing_parent *m = &lattice->missing.items[i];
         cx_str name = shortened(m->text, 80);
         CX_TRY(find(j, CX_E_MISSING_PARENT, m->node,
-                    cx_arena_printf(&j->report->arena, "no node is called %.*s",
-                                    (int)name.size, name.data)));
+                    cx_arena_printf(&j->report->arena, "no node is called %.*s", (int)name.size,
+                                    name.data)));
     }
     return CX_SUCCESS;
 }
 
-/* --- node by node ------------------------------------------------------------------------------- */
+/* --- node by node ----------------------------------------------------------------------------- */
 
 static cx_status check_time(judge *j, cx_node n, const node *item)
 {
@@ -95,8 +96,8 @@ static cx_status check_time(judge *j, cx_node n, const node *item)
             continue;
         cx_str id = shortened(node_id(node_at(j->lattice, parent)), 80);
         CX_TRY(find(j, j->checks->strict_time ? CX_E_TIME : CX_W_TIME, n,
-                    cx_arena_printf(&j->report->arena, "earlier than its parent %.*s",
-                                    (int)id.size, id.data)));
+                    cx_arena_printf(&j->report->arena, "earlier than its parent %.*s", (int)id.size,
+                                    id.data)));
         j->report->evidence.time_ordered = false;
     }
     return CX_SUCCESS;
@@ -144,14 +145,14 @@ static cx_status check_nodes(judge *j)
         CX_TRY(check_node(j, n, item));
     }
     j->report->evidence.content_ids &= count != 0;
-    j->report->evidence.seals = bad_seals != 0                    ? CX_SEALS_BAD
-                                : sealed == 0                     ? CX_SEALS_NONE
-                                : sealed == count                 ? CX_SEALS_ALL
-                                                                  : CX_SEALS_SOME;
+    j->report->evidence.seals = bad_seals != 0    ? CX_SEALS_BAD
+                                : sealed == 0     ? CX_SEALS_NONE
+                                : sealed == count ? CX_SEALS_ALL
+                                                  : CX_SEALS_SOME;
     return CX_SUCCESS;
 }
 
-/* --- branch by branch --------------------------------------------------------------------------- */
+/* --- branch by branch ------------------------------------------------------------------------- */
 
 /* The nodes of one agent and one seq. */
 typedef struct step {
@@ -161,7 +162,10 @@ typedef struct step {
     bool odd;          /* some hash is no hex: search them one by one */
 } step;
 
-static int compare_digests(const void *a, const void *b) { return memcmp(a, b, sizeof(cx_digest)); }
+static int compare_digests(const void *a, const void *b)
+{
+    return memcmp(a, b, sizeof(cx_digest));
+}
 
 /* Whether any node of the step has the hash this node calls prev_hash. */
 static cx_status step_has_prev(judge *j, step *s, const node *item, bool *out)
@@ -180,7 +184,8 @@ static cx_status step_has_prev(judge *j, step *s, const node *item, bool *out)
         s->sorted = sorted;
     }
     if (s->count > FEW && !s->odd && (item->flags & NODE_PREV_ODD) == 0) {
-        *out = bsearch(&item->prev, s->sorted, s->count, sizeof *s->sorted, compare_digests) != NULL;
+        *out =
+            bsearch(&item->prev, s->sorted, s->count, sizeof *s->sorted, compare_digests) != NULL;
         return CX_SUCCESS;
     }
     for (uint32_t i = 0; i < s->count && !*out; i++)
@@ -259,7 +264,8 @@ static cx_status check_step(judge *j, const step *now, step *before, bool is_fir
     return CX_SUCCESS;
 }
 
-/* Nodes of a branch lie apart from each other: what will be looked at soon is brought on its way. */
+/* Nodes of a branch lie apart from each other: what will be looked at soon is brought on its
+ * way. */
 static void prefetch_branch(const judge *j, const agent *a, uint32_t at)
 {
     enum { AHEAD = 8 };
@@ -280,8 +286,7 @@ static cx_status check_branch(judge *j, const agent *a)
         for (end = start + 1; end < a->count && node_at(j->lattice, nodes[end])->seq == seq;)
             end++;
         step now = {.nodes = nodes + start, .count = end - start};
-        bool follows =
-            before.count != 0 && node_at(j->lattice, before.nodes[0])->seq == seq - 1;
+        bool follows = before.count != 0 && node_at(j->lattice, before.nodes[0])->seq == seq - 1;
         CX_TRY(check_step(j, &now, follows ? &before : NULL, start == 0));
         before = now;
     }
@@ -372,7 +377,7 @@ static cx_status check_nodes_and_branches(judge *j)
     return take_found(j, status, &rest, &j->report->branch_arenas[1]);
 }
 
-/* --- anchor (§5.2) -------------------------------------------------------------------------------- */
+/* --- anchor (§5.2) ---------------------------------------------------------------------------- */
 
 static cx_status check_head(judge *j, const cx_lattice_head *head)
 {
@@ -450,7 +455,7 @@ done:
     return status;
 }
 
-/* --- summing up ------------------------------------------------------------------------------------ */
+/* --- summing up ------------------------------------------------------------------------------- */
 
 static int compare_findings(const void *a, const void *b)
 {
@@ -649,13 +654,12 @@ static cx_status sum_up(judge *j)
         const branch_place *place = &places[i];
         cx_lattice_branch *b = &r->branches[i];
         *b = (cx_lattice_branch){.agent = place->name};
-        b->errors =
-            findings_of(r->by_branch.items, r->errors.count, place->name, &b->error_count);
+        b->errors = findings_of(r->by_branch.items, r->errors.count, place->name, &b->error_count);
         b->warnings = findings_of(r->warnings_by_branch.items, r->warnings.count, place->name,
                                   &b->warning_count);
         b->valid = b->error_count == 0;
-        b->tainted = b->valid && any_suspect &&
-                     has_suspect(j, &lattice->agents.items[place->agent]);
+        b->tainted =
+            b->valid && any_suspect && has_suspect(j, &lattice->agents.items[place->agent]);
         r->invalid_count += !b->valid;
     }
     return CX_SUCCESS;
@@ -663,7 +667,7 @@ static cx_status sum_up(judge *j)
 
 static cx_status judge_all(judge *j)
 {
-    j->report->evidence = (cx_lattice_evidence){true, true, true, true, true,
+    j->report->evidence = (cx_lattice_evidence){true,          true, true, true,          true,
                                                 CX_SEALS_NONE, true, true, CX_ANCHOR_NONE};
     CX_TRY(take_complaints(j));
     CX_TRY(check_nodes_and_branches(j));
@@ -743,24 +747,15 @@ const cx_lattice_branch *cx_lattice_report_branches(const cx_lattice_report *rep
 const char *cx_lattice_code_name(cx_lattice_code code)
 {
     static const char *const names[CX_LATTICE_CODE_COUNT] = {
-        [CX_E_AMBIGUOUS] = "E_AMBIGUOUS",
-        [CX_E_CONTAIN] = "E_CONTAIN",
-        [CX_E_CYCLE] = "E_CYCLE",
-        [CX_E_DUP_ID] = "E_DUP_ID",
-        [CX_E_FORK_TYPE] = "E_FORK_TYPE",
-        [CX_E_HASH] = "E_HASH",
-        [CX_E_HEAD] = "E_HEAD",
-        [CX_E_ID] = "E_ID",
-        [CX_E_LINEAGE] = "E_LINEAGE",
-        [CX_E_MISSING_PARENT] = "E_MISSING_PARENT",
-        [CX_E_ROOT] = "E_ROOT",
-        [CX_E_SCHEMA] = "E_SCHEMA",
-        [CX_E_SEAL] = "E_SEAL",
-        [CX_E_SEAL_MISSING] = "E_SEAL_MISSING",
-        [CX_E_SEQ_DUP] = "E_SEQ_DUP",
-        [CX_E_SEQ_GAP] = "E_SEQ_GAP",
-        [CX_E_TIME] = "E_TIME",
-        [CX_E_VERSION] = "E_VERSION",
+        [CX_E_AMBIGUOUS] = "E_AMBIGUOUS", [CX_E_CONTAIN] = "E_CONTAIN",
+        [CX_E_CYCLE] = "E_CYCLE",         [CX_E_DUP_ID] = "E_DUP_ID",
+        [CX_E_FORK_TYPE] = "E_FORK_TYPE", [CX_E_HASH] = "E_HASH",
+        [CX_E_HEAD] = "E_HEAD",           [CX_E_ID] = "E_ID",
+        [CX_E_LINEAGE] = "E_LINEAGE",     [CX_E_MISSING_PARENT] = "E_MISSING_PARENT",
+        [CX_E_ROOT] = "E_ROOT",           [CX_E_SCHEMA] = "E_SCHEMA",
+        [CX_E_SEAL] = "E_SEAL",           [CX_E_SEAL_MISSING] = "E_SEAL_MISSING",
+        [CX_E_SEQ_DUP] = "E_SEQ_DUP",     [CX_E_SEQ_GAP] = "E_SEQ_GAP",
+        [CX_E_TIME] = "E_TIME",           [CX_E_VERSION] = "E_VERSION",
         [CX_W_TIME] = "W_TIME",
     };
     CX_ASSERT((size_t)code < CX_COUNT_OF(names));

@@ -18,8 +18,7 @@ struct cx_proof_report {
     cx_proof_summary summary;
 };
 
-/* --- what the reader trusts ----------------------------------------------------------------------
- */
+/* --- what the reader trusts ------------------------------------------------------------------- */
 
 static cx_status keep(cx_arena *arena, cx_bytes bytes, cx_bytes *out, cx_err *err)
 {
@@ -128,8 +127,7 @@ static cx_status take_trust(cx_arena *arena, const cx_proof_trust *trust, cx_che
     return keep(arena, trust->entry, &out->entry, err);
 }
 
-/* --- checking ------------------------------------------------------------------------------------
- */
+/* --- checking --------------------------------------------------------------------------------- */
 
 static void summarize(cx_proof_report *report)
 {
@@ -251,8 +249,7 @@ cx_status cx_proof_report_text(const cx_proof_report *report, const char *name, 
     return cx_owned_take(&text, out, err);
 }
 
-/* --- checkpoints ---------------------------------------------------------------------------------
- */
+/* --- checkpoints ------------------------------------------------------------------------------ */
 
 static cx_status take_origin(const char *text, const char *what, cx_str *out, cx_err *err)
 {

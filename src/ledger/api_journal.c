@@ -12,8 +12,7 @@
 
 _Static_assert(CX_DIGEST_TEXT_SIZE == 2 * sizeof(cx_digest) + 1, "two digits a byte");
 
-/* --- what all share ------------------------------------------------------------------------------
- */
+/* --- what all share --------------------------------------------------------------------------- */
 
 cx_status cx_api_refuse(cx_err *err, const char *format, ...)
 {
@@ -98,8 +97,7 @@ bool cx_digest_from_text(const char *text, cx_digest *out)
     return true;
 }
 
-/* --- the home ------------------------------------------------------------------------------------
- */
+/* --- the home --------------------------------------------------------------------------------- */
 
 cx_status cx_ledger_close(cx_ledger *ledger, cx_err *err)
 {
@@ -157,8 +155,7 @@ cx_status cx_ledger_each_actor(cx_ledger *ledger,
     return status;
 }
 
-/* --- appending -----------------------------------------------------------------------------------
- */
+/* --- appending -------------------------------------------------------------------------------- */
 
 /* Kinds of ledger.md have payloads of their own shape, and calls of their own. */
 static cx_status take_kind(const char *text, cx_str *out, cx_err *err)
@@ -234,8 +231,7 @@ cx_status cx_ledger_sync(cx_ledger *ledger, cx_err *err)
     return cx_home_sync(ledger->home, err);
 }
 
-/* --- reading -------------------------------------------------------------------------------------
- */
+/* --- reading ---------------------------------------------------------------------------------- */
 
 /* `memory` holds the entry's bytes and then its payload; the rest borrows from there. */
 static cx_status give_entry(const cx_entry_view *view, cx_owned memory, cx_ledger_entry *out,

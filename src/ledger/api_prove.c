@@ -34,8 +34,7 @@ static cx_status check_made(maker *m, cx_bytes made, cx_err *err)
                       "no proof can be made of what was asked: %.200s", result.finding.message);
 }
 
-/* --- what is asked -------------------------------------------------------------------------------
- */
+/* --- what is asked ---------------------------------------------------------------------------- */
 
 static cx_status take_uris(maker *m, cx_err *err)
 {
@@ -129,8 +128,7 @@ static cx_status take_claims(maker *m, const cx_state_proof *proof, cx_err *err)
     return CX_SUCCESS;
 }
 
-/* --- the seal ------------------------------------------------------------------------------------
- */
+/* --- the seal --------------------------------------------------------------------------------- */
 
 /* The seal entry of a sealed manifest stands behind the journal that the manifest speaks of. */
 static cx_status find_seal(maker *m, const cx_manifest *manifest, uint64_t journal_size,
@@ -199,8 +197,7 @@ static cx_status add_seal(maker *m, const cx_manifest *manifest, cx_pack *pack, 
     return CX_SUCCESS;
 }
 
-/* --- the proof -----------------------------------------------------------------------------------
- */
+/* --- the proof -------------------------------------------------------------------------------- */
 
 static cx_status make_pack(maker *m, cx_buf *inclusion, cx_buf *out, cx_err *err)
 {

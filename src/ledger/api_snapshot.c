@@ -6,8 +6,7 @@
 #include "ledger/handle.h"
 #include "ledger/snapshot.h"
 
-/* --- manifests -----------------------------------------------------------------------------------
- */
+/* --- manifests -------------------------------------------------------------------------------- */
 
 static cx_status give_manifest(cx_ledger *ledger, const cx_manifest *from, cx_ledger_manifest *out,
                                cx_err *err)
@@ -167,8 +166,7 @@ cx_status cx_ledger_snapshot_drop(cx_ledger *ledger, const char *actor, uint64_t
     return cx_snapshot_drop(ledger->home, name, snapshot, who, cx_api_now(ledger), err);
 }
 
-/* --- the report on a whole home ------------------------------------------------------------------
- */
+/* --- the report on a whole home --------------------------------------------------------------- */
 
 void cx_ledger_report_close(cx_ledger_report *report)
 {

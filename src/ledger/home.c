@@ -233,9 +233,7 @@ cx_status cx_home_catch_up(cx_home *home, cx_err *err)
     return status;
 }
 
-/* --- opening
- * ------------------------------------------------------------------------------------------------------
- */
+/* --- opening ---------------------------------------------------------------------------------- */
 
 static cx_status make_identity(cx_home *home, cx_err *err)
 {
@@ -351,8 +349,8 @@ static cx_store_mode reading_mode(const cx_home *home, const char *db_path)
     return wal_size(home, db_path) == 0 ? CX_STORE_IMMUTABLE : CX_STORE_ALONE;
 }
 
-/* What is found without a writer stays as it is while it is read (D1), even when one comes.  One that
- * has come in between has perhaps changed it before: then its locks are used after all. */
+/* What is found without a writer stays as it is while it is read (D1), even when one comes.  One
+ * that has come in between has perhaps changed it before: then its locks are used after all. */
 static cx_status open_as_found(const cx_home *home, const char *path, cx_store *out,
                                bool *out_stale, cx_err *err)
 {

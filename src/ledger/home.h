@@ -50,8 +50,8 @@ typedef struct cx_deriver {
     const char *name; /* with a version, "memory/1": another one means the tables are made anew */
     cx_status (*derive)(cx_derive *at, const cx_entry *entry, const cx_change *changes,
                         size_t count, cx_err *err);
-    /* Fails for a frame on which `derive` would: it must never be committed.  Asked about what other
-     * processes write through this one; may be NULL. */
+    /* Fails for a frame on which `derive` would: it must never be committed.  Asked about what
+     * other processes write through this one; may be NULL. */
     cx_status (*check)(const cx_entry *entry, const cx_change *changes, size_t count,
                        cx_arena *arena, cx_err *err);
 } cx_deriver;

@@ -75,6 +75,7 @@ struct cx_home {
 };
 
 /* --- actors.c -------------------------------------------------------------------------------- */
+
 cx_actor *cx_home_find_actor(cx_home *home, cx_str name); /* NULL = none */
 CX_RESULT cx_home_add_actor(cx_home *home, int64_t id, cx_str name, cx_scheme scheme,
                             cx_actor **out, cx_err *err);
@@ -86,6 +87,7 @@ CX_RESULT cx_home_save_actors(cx_home *home, cx_err *err); /* the dirty ones, in
 CX_RESULT cx_home_know_retained(cx_home *home, cx_actor *actor, cx_err *err);
 
 /* --- apply.c: one frame of the log into memory ----------------------------------------------- */
+
 typedef struct cx_applied {
     cx_log_place place;
     uint64_t commit;
@@ -98,6 +100,7 @@ CX_RESULT cx_home_apply(cx_home *home, const cx_ledger_frame *frame, const cx_ap
 bool cx_value_erased(cx_bytes value, cx_digest *out_hash);
 
 /* --- flush.c --------------------------------------------------------------------------------- */
+
 CX_RESULT cx_home_start_flusher(cx_home *home, cx_err *err);
 void cx_home_stop_flusher(cx_home *home);
 /* Everything applied is in the tables when this returns.  Lets go of the lock meanwhile. */
@@ -108,6 +111,7 @@ CX_RESULT cx_home_drain_locked(cx_home *home, cx_err *err);
 CX_RESULT cx_home_flush_now(cx_home *home, cx_err *err);
 
 /* --- turn.c ---------------------------------------------------------------------------------- */
+
 typedef struct cx_turn_frame {
     cx_ledger_frame frame; /* its changes are set when it is encoded */
     CX_VEC(cx_change) changes;
@@ -131,7 +135,11 @@ struct cx_turn {
     uint64_t next_seq;
 };
 
-/* --- turn_frames.c: entries and hashes of the frames that have none yet (not of a remote home) */
+/* --- turn_frames.c: entries and hashes of the frames that have none yet ----------------------- */
+
+/*
+ * (not of a remote home)
+ */
 CX_RESULT cx_turn_complete(cx_turn *turn, cx_err *err);
 
 /* What an actor's first frame begins with: it comes into being there. */
@@ -179,6 +187,7 @@ CX_RESULT cx_remote_turn_commit(cx_turn *turn, uint64_t *out_commit, cx_err *err
 void cx_remote_turn_abort(cx_turn *turn);
 
 /* --- remote_check.c -------------------------------------------------------------------------- */
+
 /* CX_E_FORMAT "BadFrame" unless what another process put into its turn can be applied: a log with a
  * frame that cannot would never open again. */
 CX_RESULT cx_remote_check_turn(cx_turn *turn, cx_err *err);
@@ -187,6 +196,7 @@ CX_RESULT cx_remote_check_turn(cx_turn *turn, cx_err *err);
 CX_RESULT cx_home_sync_shown(cx_home *home, cx_err *err);
 
 /* --- trees.c ------------------------------------------------------------------------------- */
+
 /* Under the turn and the lock. */
 CX_RESULT cx_home_need_trees(cx_home *home, cx_actor *actor, cx_err *err);
 /* trees_build.c: from the tables, which have all of it; has_trees even when it fails. */
@@ -208,18 +218,19 @@ uint64_t cx_sum_of_state(const cx_digest *key, const cx_digest *value);
 /* Tree key and namespace of a record's logical key; false for records that are in no tree. */
 bool cx_state_key(cx_scheme scheme, cx_bytes record_key, cx_digest *out, bool *out_edge);
 
-/* --- erase.c: content that an entry on the disk says is to be destroyed */
+/* --- erase.c: content that an entry on the disk says is to be destroyed ----------------------- */
+
 /* The row that remembers what is still to be destroyed; it goes when that is done. */
 CX_RESULT cx_home_plan_erasure(cx_derive *at, const cx_entry *entry, const cx_ledger_frame *frame,
                                cx_err *err);
 CX_RESULT cx_home_finish_all_erasures(cx_home *home, cx_err *err);
 
-/* --- rebuild.c: what an interrupted run left; only whoever holds the lock may ask */
+/* --- rebuild.c: what an interrupted run left; only whoever holds the lock may ask ------------- */
+
 void cx_home_remove_new_tables(const cx_io *io, const char *path);
 
-/* --- home.c
- * ----------------------------------------------------------------------------------------------------
- */
+/* --- home.c ----------------------------------------------------------------------------------- */
+
 CX_RESULT cx_home_check_alive(const cx_home *home, cx_err *err);
 /* Applies what the log has and the tables do not; `open_tables` must be ready. */
 CX_RESULT cx_home_catch_up(cx_home *home, cx_err *err);

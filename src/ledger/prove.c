@@ -381,9 +381,7 @@ cx_status cx_proof_at(cx_home *home, cx_str actor, const cx_proof_request *reque
     return status;
 }
 
-/* --- the journal
- * ------------------------------------------------------------------------------------------------------
- */
+/* --- the journal ------------------------------------------------------------------------------ */
 
 static cx_status copy_path(const cx_mmr_path *path, cx_arena *arena, const cx_digest **out,
                            cx_err *err)

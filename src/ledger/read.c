@@ -166,9 +166,7 @@ cx_status cx_home_get_at(cx_home *home, cx_str actor, uint64_t snapshot_seq, cx_
     return CX_SUCCESS;
 }
 
-/* --- entries
- * ---------------------------------------------------------------------------------------------------
- */
+/* --- entries ---------------------------------------------------------------------------------- */
 
 static cx_status find_place(cx_home *home, cx_str actor, uint64_t seq, cx_entry_row *out,
                             cx_err *err)
@@ -297,9 +295,7 @@ cx_status cx_home_entries_about(cx_home *home, cx_str actor, const cx_id *subjec
     return status;
 }
 
-/* --- tables
- * -----------------------------------------------------------------------------------------------------------
- */
+/* --- tables ----------------------------------------------------------------------------------- */
 
 cx_status cx_home_settle(cx_home *home, cx_err *err)
 {

@@ -133,9 +133,7 @@ static cx_status tell_unexplained(verifier *check, cx_err *err)
     return CX_SUCCESS;
 }
 
-/* --- the log
- * ----------------------------------------------------------------------------------------------------
- */
+/* --- the log ---------------------------------------------------------------------------------- */
 
 static cx_status check_item(verifier *check, const cx_log_item *item, uint64_t commit, cx_err *err)
 {
@@ -429,9 +427,7 @@ static cx_status check_state(verifier *check, cx_actor *actor, cx_err *err)
     return CX_SUCCESS;
 }
 
-/* --- the home's tables
- * --------------------------------------------------------------------------------------------------
- */
+/* --- the home's tables ------------------------------------------------------------------------ */
 
 typedef struct table_check {
     verifier *check;
@@ -476,7 +472,8 @@ static cx_status compare_tables(verifier *check, cx_store *tables, cx_err *err)
                 err);
 }
 
-/* Whether the log has `at` by now: somebody writes while we verify, and the tables went on with it. */
+/* Whether the log has `at` by now: somebody writes while we verify, and the tables went on with
+ * it. */
 static bool log_went_on(const cx_home *home, cx_position at)
 {
     const cx_log_options options = {.alloc = home->alloc, .io = home->io, .read_only = true};
@@ -517,8 +514,8 @@ static cx_status check_tables(verifier *check, cx_err *err)
                              " rows; they are made anew when the home is opened",
                              err);
     else if (cx_position_before(end, at) && log_went_on(home, at))
-        status = note_tables(check,
-                             "the tables were not compared: the home was written to meanwhile", err);
+        status = note_tables(
+            check, "the tables were not compared: the home was written to meanwhile", err);
     else if (cx_position_before(end, at) && !check->damaged)
         status = told(check, "log", "LogCut", (cx_str){NULL, 0}, "cortex.db",
                       "the tables know commits that the log does not have: the log was cut", err);
@@ -530,9 +527,7 @@ static cx_status check_tables(verifier *check, cx_err *err)
     return status;
 }
 
-/* --- anchors (§11)
- * ------------------------------------------------------------------------------------------------------------
- */
+/* --- anchors (§11) ---------------------------------------------------------------------------- */
 
 /* A manifest somebody kept, where its snapshot is still retained: the state roots must be the same.
  */
@@ -589,9 +584,7 @@ static cx_status check_anchors(verifier *check, cx_err *err)
     return CX_SUCCESS;
 }
 
-/* --- the whole
- * ----------------------------------------------------------------------------------------------------------------------
- */
+/* --- the whole -------------------------------------------------------------------------------- */
 
 static cx_status keep_roots(verifier *check, cx_actor *actor, cx_err *err)
 {

@@ -51,7 +51,8 @@ typedef struct cx_home_totals {
     bool anchored;       /* an anchor held: the past up to it is not cut or rewritten */
     bool tables_checked; /* false: absent or not readable, see tables_note */
     cx_str tables_note;
-    uint64_t half_erased; /* of `erased`: bytes of what was destroyed are left, a crash came between */
+    uint64_t
+        half_erased; /* of `erased`: bytes of what was destroyed are left, a crash came between */
     uint64_t torn_bytes; /* an incomplete group at the end: a crash, nothing acknowledged */
 } cx_home_totals;
 const cx_home_totals *cx_home_report_totals(const cx_home_report *report);

@@ -87,8 +87,8 @@ CX_RESULT cx_log_submit(cx_log *log, const cx_log_frame *frames, size_t count,
 void cx_log_start(cx_log *log);
 /*
  * For who cannot go on with what it submitted: whatever is not on the disk yet, and that nobody is
- * syncing, is never acknowledged.  What was started is overwritten with zeros and synced, so that it
- * is not found again; then the log is "Poisoned" because of `cause`.
+ * syncing, is never acknowledged.  What was started is overwritten with zeros and synced, so that
+ * it is not found again; then the log is "Poisoned" because of `cause`.
  */
 void cx_log_give_up(cx_log *log, const cx_err *cause);
 /* Returns when that commit is on the disk. */

@@ -8,8 +8,7 @@
 
 _Static_assert(CX_MEMORIES_LIMIT <= CX_FIND_LIMIT_MAX, "the default is allowed");
 
-/* --- the frame of a call -------------------------------------------------------------------------
- */
+/* --- the frame of a call ---------------------------------------------------------------------- */
 
 typedef cx_status reader(cx_memories *memories, const void *question, cx_json_list *answer,
                          cx_err *err);
@@ -63,8 +62,7 @@ static cx_status put_hits(cx_memories *memories, const cx_memory_hit *hits, size
     return cx_view_put_array(answer, "memories", &list, err);
 }
 
-/* --- one memory ----------------------------------------------------------------------------------
- */
+/* --- one memory ------------------------------------------------------------------------------- */
 
 static cx_status read_one(cx_memories *memories, const void *question, cx_json_list *answer,
                           cx_err *err)
@@ -123,8 +121,7 @@ cx_status cx_memories_history(cx_memories *memories, const char *memory, cx_owne
     return answer_with(memories, read_history, memory, out, err);
 }
 
-/* --- many ----------------------------------------------------------------------------------------
- */
+/* --- many ------------------------------------------------------------------------------------- */
 
 static cx_status read_list(cx_memories *memories, const void *question, cx_json_list *answer,
                            cx_err *err)
@@ -245,8 +242,7 @@ cx_status cx_memories_context(cx_memories *memories, uint64_t budget_tokens, cx_
     return answer_with(memories, read_context, &budget_tokens, out, err);
 }
 
-/* --- edges ---------------------------------------------------------------------------------------
- */
+/* --- edges ------------------------------------------------------------------------------------ */
 
 typedef struct edge_question {
     const char *memory;
@@ -337,8 +333,7 @@ cx_status cx_memories_walk(cx_memories *memories, const char *memory, unsigned d
     return answer_with(memories, read_walk, &question, out, err);
 }
 
-/* --- compaction: it writes, but what it is about is the answer -----------------------------------
- */
+/* --- compaction: it writes, but what it is about is the answer -------------------------------- */
 
 static cx_status take_uris(cx_memories *memories, const char *const *texts, size_t count,
                            cx_arena *arena, const cx_uri **out, cx_err *err)

@@ -6,8 +6,7 @@
 
 _Static_assert(CX_URI_TEXT_SIZE > 16 + 5 + 2 * CX_ULID_SIZE + 2 + 32, "the longest URI fits");
 
-/* --- names and words -----------------------------------------------------------------------------
- */
+/* --- names and words -------------------------------------------------------------------------- */
 
 cx_status cx_api_memory_id(const char *text, cx_id *out, cx_err *err)
 {
@@ -72,8 +71,7 @@ static void give_uri(const cx_uri *uri, cx_uri_text *out)
     out->text[text.size] = 0;
 }
 
-/* --- opening -------------------------------------------------------------------------------------
- */
+/* --- opening ---------------------------------------------------------------------------------- */
 
 static cx_status give_id(void *arg, cx_id *out, cx_err *err)
 {
@@ -135,8 +133,7 @@ void cx_memories_close(cx_memories *memories)
     cx_alloc_free(memories->alloc, memories, sizeof *memories);
 }
 
-/* --- what writes take ----------------------------------------------------------------------------
- */
+/* --- what writes take ------------------------------------------------------------------------- */
 
 /* The CBOR of a type's data, from either form. */
 static cx_status take_data(const cx_memories_content *content, uint8_t type, cx_arena *arena,
@@ -234,8 +231,7 @@ static cx_status take_labels(const cx_memories_labels *from, cx_arena *arena, ta
     return take_frames(from, arena, &out->frames, err);
 }
 
-/* --- versions ------------------------------------------------------------------------------------
- */
+/* --- versions --------------------------------------------------------------------------------- */
 
 static cx_status write_in(cx_memories *memories, const cx_memories_draft *draft, cx_arena *arena,
                           cx_uri *out, cx_err *err)
@@ -359,8 +355,7 @@ cx_status cx_memories_update_labels(cx_memories *memories, const char *memory,
     return status;
 }
 
-/* --- the end of memories -------------------------------------------------------------------------
- */
+/* --- the end of memories ---------------------------------------------------------------------- */
 
 typedef cx_status ender(cx_memory *memory, const cx_uri *uri, cx_str reason, cx_str by,
                         cx_err *err);
@@ -391,8 +386,7 @@ cx_status cx_memories_erase(cx_memories *memories, const char *memory, const cha
     return end_with(memories, cx_memory_redact_memory, memory, reason, by, err);
 }
 
-/* --- edges ---------------------------------------------------------------------------------------
- */
+/* --- edges ------------------------------------------------------------------------------------ */
 
 cx_status cx_memories_link(cx_memories *memories, const cx_memories_edge *edge,
                            cx_uri_text *out_uri, bool *out_written, cx_err *err)
@@ -435,8 +429,7 @@ cx_status cx_memories_unlink(cx_memories *memories, const char *edge_uri, const 
     return CX_SUCCESS;
 }
 
-/* --- embedding, attesting ------------------------------------------------------------------------
- */
+/* --- embedding, attesting --------------------------------------------------------------------- */
 
 cx_status cx_memories_embed(cx_memories *memories, const char *memory, const char *model,
                             const float *values, size_t dim, cx_err *err)

@@ -399,8 +399,9 @@ static cx_status made(step *s, const cx_uri *uri)
     return status;
 }
 
-/* --- the calls ---------------------------------------------------------------------------------
- *
+/* --- the calls -------------------------------------------------------------------------------- */
+
+/*
  * Each takes its members, refuses what is no step, and calls; `reason` gets what the call says.
  */
 

@@ -99,9 +99,10 @@ bool cx_memory_is_expired(const cx_version_record *version, int64_t now_ns);
 CX_RESULT cx_memory_make_view(const cx_memory_source *from, const cx_memory_head *head,
                               uint64_t version, cx_memory_view *out, cx_err *err);
 
-/* --- one call that writes ------------------------------------------------------------------------
- *
- *     CX_TRY(cx_memory_begin(memory, &call, err));
+/* --- one call that writes --------------------------------------------------------------------- */
+
+/*
+ * CX_TRY(cx_memory_begin(memory, &call, err));
  *     return cx_memory_end(&call, body(&call, .., err), err);
  */
 typedef struct cx_memory_call {

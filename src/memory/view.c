@@ -9,8 +9,7 @@
 #include "crypto/api.h"
 #include "memory/forms.h"
 
-/* --- members -------------------------------------------------------------------------------------
- */
+/* --- members ---------------------------------------------------------------------------------- */
 
 void cx_view_put_str(cx_json_list *list, const char *name, cx_str text)
 {
@@ -141,8 +140,7 @@ cx_status cx_view_add_object(cx_json_list *list, cx_json_list *inner, cx_err *er
     return CX_SUCCESS;
 }
 
-/* --- memories ------------------------------------------------------------------------------------
- */
+/* --- memories --------------------------------------------------------------------------------- */
 
 /* The data with readable names; bytes that are none of the type's as {"cbor":hex}. */
 static cx_status put_data(const cx_version_record *version, cx_json_list *out, cx_err *err)
@@ -268,8 +266,7 @@ cx_status cx_view_hit(const cx_memory_hit *hit, bool near, cx_json_list *out, cx
     return cx_view_memory(&hit->view, out, err);
 }
 
-/* --- edges ---------------------------------------------------------------------------------------
- */
+/* --- edges ------------------------------------------------------------------------------------ */
 
 /* As text where it is text, else {"hex":..}. */
 static cx_status put_edge_data(const cx_edge *edge, cx_json_list *out, cx_err *err)

@@ -42,9 +42,9 @@ static cx_status take_edge(void *arg, cx_bytes key, cx_bytes value, bool *stop, 
     cx_arena_mark mark = cx_arena_mark_now(&w->scratch);
     CX_TRY(cx_edge_decode(value, &w->scratch, &edge, err));
     const cx_memory_step step = {.id = w->backwards ? edge.src : edge.dst,
-                               .depth = w->steps[w->at].depth + 1,
-                               .reached_from = w->steps[w->at].id,
-                               .by_type = edge.type};
+                                 .depth = w->steps[w->at].depth + 1,
+                                 .reached_from = w->steps[w->at].id,
+                                 .by_type = edge.type};
     bool live = !edge.tombstoned;
     cx_arena_reset(&w->scratch, mark);
     if (live)

@@ -26,8 +26,7 @@
 
 #include "os/spawn_start.h"
 
-/* --- Landlock ----------------------------------------------------------------------------------
- */
+/* --- Landlock --------------------------------------------------------------------------------- */
 
 #define SYS_LANDLOCK_CREATE_RULESET 444
 #define SYS_LANDLOCK_ADD_RULE 445
@@ -120,8 +119,7 @@ cx_status cx_confine_landlock(const cx_confine_path *paths, size_t count, bool n
     return status;
 }
 
-/* --- seccomp, privileges, limits ----------------------------------------------------------------
- */
+/* --- seccomp, privileges, limits -------------------------------------------------------------- */
 
 bool cx_confine_has_seccomp(void)
 {
@@ -167,8 +165,7 @@ void cx_confine_limits(const cx_spawn_limits *limits)
     cx_spawn_limit_self(limits);
 }
 
-/* --- descriptors -------------------------------------------------------------------------------
- */
+/* --- descriptors ------------------------------------------------------------------------------ */
 
 cx_status cx_confine_memory_file(cx_file *out, cx_err *err)
 {
@@ -199,8 +196,7 @@ int cx_confine_exec(cx_file executable, const char *path, char *const *argv)
     return errno;
 }
 
-/* --- watching ----------------------------------------------------------------------------------
- */
+/* --- watching --------------------------------------------------------------------------------- */
 
 /* Those whose parent ended, or is this process.  As nobody else reaps them, no number is reused. */
 static bool kill_children(void)

@@ -58,8 +58,7 @@ static bool is_stopped(crew *c)
     return atomic_load_explicit(&c->stopped, memory_order_relaxed);
 }
 
-/* --- one walker --------------------------------------------------------------------------------
- */
+/* --- one walker ------------------------------------------------------------------------------- */
 
 static cx_status walk_folder(walk *w, int file, size_t path_size, unsigned depth, cx_err *err);
 
@@ -153,8 +152,7 @@ static cx_status walk_folder(walk *w, int file, size_t path_size, unsigned depth
     return status;
 }
 
-/* --- the crew ----------------------------------------------------------------------------------
- */
+/* --- the crew --------------------------------------------------------------------------------- */
 
 static cx_status walk_offer(walk *w, const offer *o, cx_err *err)
 {

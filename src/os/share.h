@@ -1,10 +1,11 @@
 /*
- * share.h - a lock on the folder that a file lies in: shared by those who need the file to stay as it is,
- * taken alone by who changes it.  Nothing is written for it; it ends with the process.
+ * share.h - a lock on the folder that a file lies in: shared by those who need the file to stay as
+ * it is, taken alone by who changes it.  Nothing is written for it; it ends with the process.
  *
- * On the folder, because closing a descriptor of the file itself drops all POSIX locks that the process
- * has on it, and SQLite's are such.  Where a folder cannot be opened or locked there is no lock, and
- * everybody may do everything: it guards reading that is not otherwise guarded, and is no promise.
+ * On the folder, because closing a descriptor of the file itself drops all POSIX locks that the
+ * process has on it, and SQLite's are such.  Where a folder cannot be opened or locked there is no
+ * lock, and everybody may do everything: it guards reading that is not otherwise guarded, and is no
+ * promise.
  */
 #ifndef CX_OS_SHARE_H
 #define CX_OS_SHARE_H

@@ -73,8 +73,7 @@ static uint64_t least(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-/* --- streams -----------------------------------------------------------------------------------
- */
+/* --- streams ---------------------------------------------------------------------------------- */
 
 static void close_end(int *file)
 {
@@ -162,8 +161,7 @@ static ssize_t write_quietly(int file, cx_bytes data)
     return count;
 }
 
-/* --- time and end ------------------------------------------------------------------------------
- */
+/* --- time and end ----------------------------------------------------------------------------- */
 
 static bool has_ended(const cx_spawn_child *child)
 {
@@ -288,8 +286,7 @@ static cx_status reap(cx_spawn_child *child, cx_spawn_result *result, cx_err *er
     return CX_SUCCESS;
 }
 
-/* --- opening and closing -----------------------------------------------------------------------
- */
+/* --- opening and closing ---------------------------------------------------------------------- */
 
 static cx_status check_options(const cx_spawn_options *options, bool talking, cx_err *err)
 {
@@ -408,8 +405,7 @@ cx_status cx_spawn_close(cx_spawn_child *child, uint64_t wait_ms, cx_spawn_resul
     return status;
 }
 
-/* --- talking -----------------------------------------------------------------------------------
- */
+/* --- talking ---------------------------------------------------------------------------------- */
 
 /* Ends a child whose time is over, and says so. */
 static cx_status check_time(cx_spawn_child *child, uint64_t until_ns, cx_err *err)

@@ -58,8 +58,7 @@ typedef struct plan {
     pid_t starter; /* whose end is the child's; 0 = it may outlive us */
 } plan;
 
-/* --- the child's side --------------------------------------------------------------------------
- */
+/* --- the child's side ------------------------------------------------------------------------- */
 
 static void set_limit(int which, uint64_t value)
 {
@@ -180,8 +179,7 @@ static pid_t make_child(plan *p)
 #endif
 }
 
-/* --- ours --------------------------------------------------------------------------------------
- */
+/* --- ours ------------------------------------------------------------------------------------- */
 
 static void close_all(const int *files, size_t count)
 {

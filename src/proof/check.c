@@ -25,10 +25,9 @@ typedef struct checker {
 
 const char *cx_check_kind_name(cx_check_kind kind)
 {
-    static const char *const names[] = {"unknown",    "pack",       "multiproof",
-                                        "manifest",   "inclusion",  "consistency",
-                                        "checkpoint", "tlog_proof", "receipt",
-                                        "scope"};
+    static const char *const names[] = {"unknown",   "pack",        "multiproof", "manifest",
+                                        "inclusion", "consistency", "checkpoint", "tlog_proof",
+                                        "receipt",   "scope"};
     return names[kind];
 }
 
@@ -671,8 +670,8 @@ static void check_scope_terms(checker *c)
         limit(c, "that it has not ended: no time was given");
 }
 
-/* Named keys are for grantors of that name, bare ones for all; as with manifests, a key that was given
- * for it and did not sign makes it broken. */
+/* Named keys are for grantors of that name, bare ones for all; as with manifests, a key that was
+ * given for it and did not sign makes it broken. */
 static cx_status check_scope_signature(checker *c, cx_err *err)
 {
     const cx_scope *scope = &c->out->scope;

@@ -60,8 +60,8 @@ typedef struct cx_check_options {
     cx_namespace name_space;
     cx_check_expect expect;
     cx_check_require require;
-    bool now_given;  /* compare a scope's end with: */
-    int64_t now_ns;  /* since 1970 */
+    bool now_given; /* compare a scope's end with: */
+    int64_t now_ns; /* since 1970 */
 } cx_check_options;
 
 /* What the verdict rests on: bits. */
@@ -92,12 +92,13 @@ typedef struct cx_check_result {
     cx_journal_point older;
     cx_note_result note;
     unsigned anchors;
-    bool is_signed;                          /* by a trusted key, directly or through the journal */
-    /* What the manifest says besides its roots (actor, number, journal size, times, counters), and who
-     * signed it: borne out by a signature, a seal, or the caller.  Else it is what the file says. */
+    bool is_signed; /* by a trusted key, directly or through the journal */
+    /* What the manifest says besides its roots (actor, number, journal size, times, counters), and
+     * who signed it: borne out by a signature, a seal, or the caller.  Else it is what the file
+     * says. */
     bool manifest_covered, signer_covered;
     bool has_scope;
-    cx_scope scope; /* of a scope file */
+    cx_scope scope;                          /* of a scope file */
     const char *limits[CX_CHECK_LIMITS_MAX]; /* what is not proven; static storage */
     size_t limit_count;
 } cx_check_result;

@@ -54,10 +54,9 @@ static void add_hex(cx_buf *out, const cx_digest *digest)
 
 static const char *kind_text(cx_check_kind kind)
 {
-    static const char *const names[] = {"unknown file",      "proof pack",      "state proof",
-                                        "manifest",          "inclusion proof", "consistency proof",
-                                        "signed checkpoint", "tlog-proof",      "COSE receipt",
-                                        "scope"};
+    static const char *const names[] = {
+        "unknown file",      "proof pack",        "state proof", "manifest",     "inclusion proof",
+        "consistency proof", "signed checkpoint", "tlog-proof",  "COSE receipt", "scope"};
     return names[kind];
 }
 

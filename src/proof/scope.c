@@ -517,7 +517,8 @@ const char *cx_scope_ids_fault(const cx_scope *scope, const cx_multiproof *proof
     const cx_selector *include = &scope->include;
     *out_index = SIZE_MAX;
     if (proof->compact)
-        return "its proof is a compact one (schema 3); expected one of schema 2, whose keys stand in "
+        return "its proof is a compact one (schema 3); expected one of schema 2, whose keys stand "
+               "in "
                "the order of the ids";
     if (proof->count != include->id_count)
         return "its proof has another number of keys than it has ids";

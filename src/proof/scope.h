@@ -96,9 +96,10 @@ CX_RESULT cx_scope_verify(cx_bytes scope, const cx_scope_check *check, cx_arena 
 /* Whether `key` signed it. */
 CX_RESULT cx_scope_signed_by(const cx_scope *scope, const cx_pubkey *key, const cx_alloc *alloc,
                              bool *out, cx_err *err);
-/* Whether the proof's keys are those of include.ids, in their order: NULL when they are, else why not
- * (static storage), with *out_index the first that is not, or SIZE_MAX. */
-const char *cx_scope_ids_fault(const cx_scope *scope, const cx_multiproof *proof, size_t *out_index);
+/* Whether the proof's keys are those of include.ids, in their order: NULL when they are, else why
+ * not (static storage), with *out_index the first that is not, or SIZE_MAX. */
+const char *cx_scope_ids_fault(const cx_scope *scope, const cx_multiproof *proof,
+                               size_t *out_index);
 
 bool cx_selector_is_empty(const cx_selector *selector);
 bool cx_selector_matches(const cx_selector *selector, const cx_head *head);

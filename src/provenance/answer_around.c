@@ -89,8 +89,8 @@ static cx_status put_batch(around *a, cx_json_list *list, cx_err *err)
     cx_json metadata = cx_json_make_null();
     cx_str id;
     CX_TRY(batch_of(a, &id, err));
-    cx_status status = id.data == NULL ? CX_SUCCESS
-                                       : cx_index_batch(a->index, id, a->arena, &found, err);
+    cx_status status =
+        id.data == NULL ? CX_SUCCESS : cx_index_batch(a->index, id, a->arena, &found, err);
     if (id.data == NULL || status.code == CX_E_NOT_FOUND) { /* the index may be behind */
         cx_reply_put(list, "batch", cx_json_make_null());
         return CX_SUCCESS;
@@ -192,8 +192,8 @@ static cx_status check_all(cx_recorder *recorder, cx_bytes body, cx_arena *arena
     CX_TRY(cx_batch_read(body, arena, &batch, &problem, err));
     if (problem.http != 0) /* no batch: one trace, or what cannot be read as one */
         batch = (cx_batch){.events = &alone, .event_count = 1, .level = CX_LEVEL_ABSENT};
-    size_t count = batch.event_count < CX_CHECK_TRACES_MAX ? batch.event_count
-                                                           : CX_CHECK_TRACES_MAX;
+    size_t count =
+        batch.event_count < CX_CHECK_TRACES_MAX ? batch.event_count : CX_CHECK_TRACES_MAX;
     CX_TRY(cx_recorder_trust_take(recorder, &view, err));
     cx_buf_printf(out, "{\"left_out\":%zu,\"results\":[", batch.event_count - count);
     for (size_t i = 0; i < count && !cx_failed(status); i++) {

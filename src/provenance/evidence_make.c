@@ -181,10 +181,10 @@ static cx_status add_key_entry(maker *m, cx_str key_id, cx_err *err)
         cx_json value;
         cx_arena_mark mark = cx_arena_mark_now(m->arena);
         CX_TRY(cx_home_entry(m->sources->home, CX_ACTOR_TRUST, seq, m->arena, &view, err));
-        bool fits = cx_str_eq(view.entry.kind, CX_KIND_KEY) && view.payload.size != 0 &&
-                    !cx_failed(cx_json_parse_text(cx_bytes_str(view.payload), m->arena, &value,
-                                                  NULL)) &&
-                    cx_str_eq(CX_JSON_GET_STR(&value, "key_id"), key_id);
+        bool fits =
+            cx_str_eq(view.entry.kind, CX_KIND_KEY) && view.payload.size != 0 &&
+            !cx_failed(cx_json_parse_text(cx_bytes_str(view.payload), m->arena, &value, NULL)) &&
+            cx_str_eq(CX_JSON_GET_STR(&value, "key_id"), key_id);
         cx_arena_reset(m->arena, mark);
         if (fits)
             return add_entry(m, CX_ACTOR_TRUST, seq, &ignored, err);
@@ -268,10 +268,10 @@ static cx_status add_seal(maker *m, cx_str actor, const cx_manifest *manifest, c
         cx_payload payload;
         cx_arena_mark mark = cx_arena_mark_now(m->arena);
         CX_TRY(cx_home_entry(m->sources->home, actor, seq, m->arena, &view, err));
-        bool ours = cx_entry_kind_of(view.entry.kind) == CX_ENTRY_SEAL &&
-                    !cx_failed(cx_payload_decode(CX_ENTRY_SEAL, view.payload, m->arena, &payload,
-                                                 NULL)) &&
-                    payload.as.seal.snapshot_seq == manifest->snapshot_seq;
+        bool ours =
+            cx_entry_kind_of(view.entry.kind) == CX_ENTRY_SEAL &&
+            !cx_failed(cx_payload_decode(CX_ENTRY_SEAL, view.payload, m->arena, &payload, NULL)) &&
+            payload.as.seal.snapshot_seq == manifest->snapshot_seq;
         cx_arena_reset(m->arena, mark);
         if (ours)
             return add_entry(m, actor, seq, &ignored, err);
@@ -313,8 +313,7 @@ static cx_status add_state(maker *m, cx_str actor, const cx_uri *uri, cx_str tex
                           .manifest = proof.manifest,
                           .questions = &question,
                           .question_count = 1,
-                          .leaves = manifest->scheme == CX_SCHEME_MATRIX_1 ? proof.leaves
-                                                                           : NULL};
+                          .leaves = manifest->scheme == CX_SCHEME_MATRIX_1 ? proof.leaves : NULL};
     cx_buf_init(&bytes, m->sources->alloc);
     cx_status status = cx_pack_encode(&pack, &bytes, err);
     if (cx_failed(status)) {
@@ -415,8 +414,8 @@ static cx_status add_event_entries(maker *m, const cx_run_known *known, cx_str r
     size_t left = known->witness.event_count, ignored;
     if (left > CX_EVIDENCE_EVENTS_MAX)
         return CX_SUCCESS;
-    for (uint64_t seq = known->seal_index; left != 0 && seq-- > 0 &&
-                                           known->seal_index - seq < LOOK_BACK_MAX;) {
+    for (uint64_t seq = known->seal_index;
+         left != 0 && seq-- > 0 && known->seal_index - seq < LOOK_BACK_MAX;) {
         cx_entry_view view;
         cx_arena_mark mark = cx_arena_mark_now(m->arena);
         CX_TRY(cx_home_entry(m->sources->home, known->actor, seq, m->arena, &view, err));
@@ -492,8 +491,7 @@ static cx_status add_commit(maker *m, const cx_thing *thing, bool *out_found, cx
     *out_found = count != 0 && ties[0].other.kind == CX_THING_RUN && ties[0].verdict == CX_HOLDS;
     if (!*out_found)
         return cx_fail_at(err, CX_E_NOT_FOUND, "NoEvidence", CX_NO_OFFSET,
-                          count == 0 ? "no governed run is recorded for this commit%.*s"
-                                     : "%.*s",
+                          count == 0 ? "no governed run is recorded for this commit%.*s" : "%.*s",
                           count == 0 ? 0 : (int)ties[0].by.size, count == 0 ? "" : ties[0].by.data);
     CX_TRY(cx_commit_read(m->sources, thing->id, m->arena, &commit, err));
     m->ev.commit = cx_str_bytes(commit.raw);

@@ -2,10 +2,10 @@
  * evidence_make.h - gathering what one thing's evidence file holds (evidence/evidence.h): from a
  * home, its runs and the repository.
  *
- * A run brings its bundle, its entries, the decisions and memories that are linked with it; a commit
- * the run that made it; a decision the entry, the key's entry, and the memories it names; a memory
- * its entries, a proof of state from the newest snapshot that has it, and the decisions it comes
- * from.
+ * A run brings its bundle, its entries, the decisions and memories that are linked with it; a
+ * commit the run that made it; a decision the entry, the key's entry, and the memories it names; a
+ * memory its entries, a proof of state from the newest snapshot that has it, and the decisions it
+ * comes from.
  */
 #ifndef CX_PROVENANCE_EVIDENCE_MAKE_H
 #define CX_PROVENANCE_EVIDENCE_MAKE_H
@@ -28,9 +28,9 @@ typedef struct cx_evidence_options {
 } cx_evidence_options;
 
 /*
- * Appends the file.  CX_E_NOT_FOUND "NoEvidence": the thing is not here, or there is nothing to show
- * for it; CX_E_CONFLICT with the finding's reason: what is here does not hold; CX_E_LIMIT.  The home
- * must not be written to meanwhile by the caller.
+ * Appends the file.  CX_E_NOT_FOUND "NoEvidence": the thing is not here, or there is nothing to
+ * show for it; CX_E_CONFLICT with the finding's reason: what is here does not hold; CX_E_LIMIT.
+ * The home must not be written to meanwhile by the caller.
  */
 CX_RESULT cx_evidence_make(const cx_sources *sources, const cx_thing *thing,
                            const cx_evidence_options *options, cx_arena *arena, cx_buf *out,

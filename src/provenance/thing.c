@@ -117,11 +117,11 @@ static cx_status in_journal(const cx_sources *sources, cx_str actor, uint64_t se
     cx_inclusion_encode(out_proof, &bytes);
     cx_status status = cx_buf_check(&bytes, err);
     if (!cx_failed(status))
-        status = cx_inclusion_leads_to(cx_buf_bytes(&bytes), NULL, arena, NULL, &point, &finding,
-                                       err);
+        status =
+            cx_inclusion_leads_to(cx_buf_bytes(&bytes), NULL, arena, NULL, &point, &finding, err);
     cx_buf_done(&bytes);
-    *out_in = !cx_failed(status) && finding.verdict == CX_HOLDS &&
-              cx_digest_eq(&point.root, out_root);
+    *out_in =
+        !cx_failed(status) && finding.verdict == CX_HOLDS && cx_digest_eq(&point.root, out_root);
     return status;
 }
 
@@ -170,8 +170,7 @@ static cx_status describe_entry(const cx_sources *sources, const cx_thing *thing
     cx_digest root;
     cx_json payload;
     bool in = false;
-    cx_status status =
-        cx_home_entry(sources->home, thing->actor, thing->seq, arena, &entry, err);
+    cx_status status = cx_home_entry(sources->home, thing->actor, thing->seq, arena, &entry, err);
     if (status.code == CX_E_NOT_FOUND)
         return CX_SUCCESS;
     CX_TRY(status);
@@ -318,8 +317,7 @@ static cx_status judge_trace(const cx_sources *sources, const cx_recorded *recor
         return CX_SUCCESS;
     }
     cx_buf_init(&scratch, sources->alloc);
-    cx_status status =
-        cx_trace_verify(&recorded->trace, &check, &scratch, arena, &verdict, err);
+    cx_status status = cx_trace_verify(&recorded->trace, &check, &scratch, arena, &verdict, err);
     cx_buf_done(&scratch);
     CX_TRY(status);
     cx_reply_z(facts, "signed", cx_trace_signed_name(verdict.covers));
@@ -327,12 +325,11 @@ static cx_status judge_trace(const cx_sources *sources, const cx_recorded *recor
     if (!payload_fits(&recorded->entry))
         out->by = CX_STR("its bytes are not what its entry committed to");
     else if (out->verdict == CX_HOLDS)
-        out->by = CX_SAY(arena, "signed by key %.*s; its bytes are what entry %llu committed to",
-                         CX_S(recorded->trace.key_id),
-                         (unsigned long long)recorded->entry.entry.seq);
+        out->by =
+            CX_SAY(arena, "signed by key %.*s; its bytes are what entry %llu committed to",
+                   CX_S(recorded->trace.key_id), (unsigned long long)recorded->entry.entry.seq);
     else
-        out->by = CX_SAY(arena, "its signature: %s",
-                         cx_trace_reason_name(verdict.problem.reason));
+        out->by = CX_SAY(arena, "its signature: %s", cx_trace_reason_name(verdict.problem.reason));
     return CX_SUCCESS;
 }
 
@@ -404,8 +401,8 @@ static cx_status describe_snapshot(const cx_sources *sources, const cx_thing *th
     cx_manifest manifest;
     cx_bytes bytes;
     cx_digest root, digest;
-    cx_status status = cx_snapshot_get(sources->home, thing->actor, thing->seq, arena, &manifest,
-                                       &bytes, err);
+    cx_status status =
+        cx_snapshot_get(sources->home, thing->actor, thing->seq, arena, &manifest, &bytes, err);
     if (status.code == CX_E_NOT_FOUND)
         return CX_SUCCESS;
     CX_TRY(status);
@@ -425,8 +422,8 @@ static cx_status describe_snapshot(const cx_sources *sources, const cx_thing *th
     CX_TRY(cx_json_list_end_object(&facts, &out->facts, err));
     cx_digest overall = cx_manifest_overall(&manifest);
     out->here = true;
-    out->title = CX_SAY(arena, "snapshot %llu of %.*s", (unsigned long long)thing->seq,
-                        CX_S(thing->actor));
+    out->title =
+        CX_SAY(arena, "snapshot %llu of %.*s", (unsigned long long)thing->seq, CX_S(thing->actor));
     bool holds = cx_digest_eq(&overall, &manifest.overall_root) &&
                  cx_digest_eq(&root, &manifest.journal_root);
     out->verdict = holds ? CX_HOLDS : CX_BROKEN;
@@ -436,8 +433,8 @@ static cx_status describe_snapshot(const cx_sources *sources, const cx_thing *th
     return CX_SUCCESS;
 }
 
-static cx_status describe_journal(const cx_sources *sources, const cx_thing *thing,
-                                  cx_arena *arena, cx_described *out, cx_err *err)
+static cx_status describe_journal(const cx_sources *sources, const cx_thing *thing, cx_arena *arena,
+                                  cx_described *out, cx_err *err)
 {
     cx_digest root;
     CX_TRY(root_at(sources, thing->actor, thing->seq, &root, err));
@@ -497,8 +494,7 @@ static cx_status describe_commit(const cx_sources *sources, const cx_thing *thin
     cx_reply_text(&facts, "task_id", cx_run_text(commit.task_id, arena));
     cx_reply_text(&facts, "contract_sha256", cx_run_text(commit.contract_sha256, arena));
     cx_reply_text(&facts, "note_run_id", cx_run_text(commit.note_run_id, arena));
-    cx_reply_text(&facts, "note_manifest_sha256",
-                  cx_run_text(commit.note_manifest_sha256, arena));
+    cx_reply_text(&facts, "note_manifest_sha256", cx_run_text(commit.note_manifest_sha256, arena));
     CX_TRY(cx_json_list_end_object(&facts, &out->facts, err));
     out->here = true;
     out->title = cx_run_text(commit.subject, arena);

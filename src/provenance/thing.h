@@ -50,8 +50,8 @@ typedef struct cx_thing {
 
 /*
  * What `text` may mean, most certain first; none is CX_E_NOT_FOUND "NoThing", whose message says
- * where was looked.  Ids, URIs, ACTOR/SEQ, ACTOR@SNAPSHOT, RUN/EVENT and names of actors and keys are
- * exact; hashes and ids may be cut to CX_THING_PREFIX_MIN characters, and then all that fit are
+ * where was looked.  Ids, URIs, ACTOR/SEQ, ACTOR@SNAPSHOT, RUN/EVENT and names of actors and keys
+ * are exact; hashes and ids may be cut to CX_THING_PREFIX_MIN characters, and then all that fit are
  * listed (at most CX_THINGS_MAX).  A hash reads the whole log.
  */
 CX_RESULT cx_things_find(const cx_sources *sources, cx_str text, cx_arena *arena,
@@ -69,7 +69,8 @@ typedef struct cx_described {
 CX_RESULT cx_thing_describe(const cx_sources *sources, const cx_thing *thing, cx_arena *arena,
                             cx_described *out, cx_err *err);
 
-/* {kind, id, title, verdict, by, matched, where, facts, links[], next[]} (docs/formats/story.md). */
+/* {kind, id, title, verdict, by, matched, where, facts, links[], next[]}
+ * (docs/formats/story.md). */
 CX_RESULT cx_thing_show(const cx_sources *sources, const cx_thing *thing, cx_arena *arena,
                         cx_json *out, cx_err *err);
 /* {candidates:[{kind, id, matched, title}]}: of several. */
@@ -79,8 +80,8 @@ CX_RESULT cx_things_list(const cx_sources *sources, const cx_thing *things, size
 #define CX_WHY_STEPS_MAX 400
 #define CX_WHY_DEPTH_MAX 12
 /*
- * {question, verdict, steps:[..], cut, not_proven:[..]}: from the thing to what it came from, across rooms.
- * The verdict is the worst of the steps' and links'.
+ * {question, verdict, steps:[..], cut, not_proven:[..]}: from the thing to what it came from,
+ * across rooms. The verdict is the worst of the steps' and links'.
  */
 CX_RESULT cx_why_of(const cx_sources *sources, const cx_thing *thing, cx_arena *arena, cx_json *out,
                     cx_err *err);

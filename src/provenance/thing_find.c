@@ -46,14 +46,12 @@ static cx_status put_numbered(finder *f, cx_thing_kind kind, cx_str actor, uint6
 {
     const char *between = kind == CX_THING_ENTRY ? "/" : kind == CX_THING_SNAPSHOT ? "@" : ":";
     cx_str id = CX_SAY(f->arena, "%.*s%s%llu", CX_S(actor), between, (unsigned long long)seq);
-    return id.data == NULL ? cx_fail_nomem(err)
-                           : put(f,
-                                 (cx_thing){.kind = kind,
-                                            .id = id,
-                                            .actor = actor,
-                                            .seq = seq,
-                                            .matched = matched},
-                                 err);
+    return id.data == NULL
+               ? cx_fail_nomem(err)
+               : put(f,
+                     (cx_thing){
+                         .kind = kind, .id = id, .actor = actor, .seq = seq, .matched = matched},
+                     err);
 }
 
 /* --- names in full ---------------------------------------------------------------------------- */
@@ -175,8 +173,8 @@ static cx_status match_run_entry(finder *f, const cx_tail_item *item, cx_err *er
     static const char *const of_seal[] = {"manifest_sha256", "chain_head", "contract_sha256", NULL};
     cx_json payload;
     bool seal = cx_str_is(item->entry.kind, "run.seal");
-    if (item->erased || cx_failed(cx_run_json_read(cx_bytes_str(item->payload), 0, f->arena,
-                                                   &payload, NULL)))
+    if (item->erased ||
+        cx_failed(cx_run_json_read(cx_bytes_str(item->payload), 0, f->arena, &payload, NULL)))
         return CX_SUCCESS;
     cx_str run = CX_JSON_GET_STR(&payload, "run_id");
     const char *matched = member_fits(f, &payload, seal ? of_seal : of_event);
@@ -187,9 +185,11 @@ static cx_status match_run_entry(finder *f, const cx_tail_item *item, cx_err *er
                   (f->hex && run.size == CX_RUN_ID_SIZE - 1 && f->text.size <= 32 &&
                    memcmp(run.data + 20, f->text.data, f->text.size) == 0);
     if (seal && (matched != NULL || begins))
-        return put(f, (cx_thing){.kind = CX_THING_RUN,
-                                 .id = run,
-                                 .matched = matched == NULL ? "id" : matched}, err);
+        return put(f,
+                   (cx_thing){.kind = CX_THING_RUN,
+                              .id = run,
+                              .matched = matched == NULL ? "id" : matched},
+                   err);
     const cx_json *index = CX_JSON_GET(&payload, "index");
     uint64_t number;
     if (matched == NULL || index == NULL || !cx_json_uint64(index, &number))
@@ -209,11 +209,10 @@ static cx_status match_trace(finder *f, const cx_tail_item *item, cx_err *err)
             change->removed || cx_failed(cx_trace_record_decode(change->value, &record, NULL)))
             continue;
         cx_str id = {(const char *)change->key.data + 8, change->key.size - 8};
-        const char *matched = cx_str_starts(id, f->text)           ? "id"
-                              : digest_fits(f, &record.content)    ? "content_sha256"
-                              : digest_fits(f, &record.signature)  ? "signature_sha256"
-                              : record.form != CX_FORM_NONE &&
-                                      digest_fits(f, &record.canonical)
+        const char *matched = cx_str_starts(id, f->text)          ? "id"
+                              : digest_fits(f, &record.content)   ? "content_sha256"
+                              : digest_fits(f, &record.signature) ? "signature_sha256"
+                              : record.form != CX_FORM_NONE && digest_fits(f, &record.canonical)
                                   ? "canonical_sha256"
                                   : NULL;
         if (matched != NULL)
@@ -315,15 +314,15 @@ static cx_status match_manifest(finder *f, cx_str actor, const cx_manifest *mani
 {
     cx_digest digest;
     CX_TRY(cx_manifest_digest(manifest, f->sources->alloc, &digest, err));
-    const char *matched = digest_fits(f, &manifest->overall_root)   ? "overall_root"
+    const char *matched = digest_fits(f, &manifest->overall_root)    ? "overall_root"
                           : digest_fits(f, &manifest->memories_root) ? "memories_root"
                           : digest_fits(f, &manifest->edges_root)    ? "edges_root"
                           : digest_fits(f, &manifest->journal_root)  ? "journal_root"
                           : digest_fits(f, &digest)                  ? "manifest_digest"
                                                                      : NULL;
-    return matched == NULL ? CX_SUCCESS
-                           : put_numbered(f, CX_THING_SNAPSHOT, actor, manifest->snapshot_seq,
-                                          matched, err);
+    return matched == NULL
+               ? CX_SUCCESS
+               : put_numbered(f, CX_THING_SNAPSHOT, actor, manifest->snapshot_seq, matched, err);
 }
 
 static cx_status match_sizes(finder *f, const cx_actor_info *actor, cx_err *err)
@@ -380,7 +379,8 @@ static cx_status search_roots(finder *f, cx_err *err)
 
 /* --- lattice nodes ---------------------------------------------------------------------------- */
 
-/* The id of a node is its hash, the last member of a line is not fixed: looked for as text first. */
+/* The id of a node is its hash, the last member of a line is not fixed: looked for as text
+ * first. */
 static cx_status match_nodes(finder *f, cx_str lines, cx_str run, cx_err *err)
 {
     cx_str line;

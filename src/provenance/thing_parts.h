@@ -23,7 +23,7 @@ CX_RESULT cx_thing_locate(const cx_sources *sources, cx_thing *thing, cx_arena *
 typedef struct cx_recorded_commit {
     cx_str raw; /* the object as git hashes it, without its header */
     cx_str author, author_time, subject;
-    cx_str run_id, task_id, contract_sha256; /* trailers; data NULL = none */
+    cx_str run_id, task_id, contract_sha256;  /* trailers; data NULL = none */
     cx_str note_run_id, note_manifest_sha256; /* of the note refs/notes/cortex */
     bool is_hash;                             /* its bytes have its name */
 } cx_recorded_commit;
@@ -72,7 +72,7 @@ CX_RESULT cx_run_event_describe(const cx_sources *sources, cx_str id, cx_arena *
 /* "RUN/INDEX" */
 bool cx_run_event_split(cx_str id, cx_str *out_run, uint64_t *out_index);
 
-/* --- ties (thing_ties.c) ------------------------------------------------------------------------ */
+/* --- ties (thing_ties.c) ---------------------------------------------------------------------- */
 
 typedef enum cx_tie_role {
     CX_TIE_CAUSE,  /* `why` follows it */

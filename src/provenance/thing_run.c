@@ -62,8 +62,8 @@ typedef struct commit_look {
 static bool look_for_commit(void *arg, const cx_run_event_read *event)
 {
     commit_look *l = arg;
-    bool made = cx_str_is(event->type, "CANDIDATE_COMMITTED") ||
-                cx_str_is(event->type, "MERGE_APPLIED");
+    bool made =
+        cx_str_is(event->type, "CANDIDATE_COMMITTED") || cx_str_is(event->type, "MERGE_APPLIED");
     if (made && cx_str_eq(CX_JSON_GET_STR(&event->payload, "commit"), l->commit))
         *l->out = (cx_run_commit_event){true, event->type, event->index};
     return true;
@@ -74,8 +74,7 @@ cx_status cx_run_find_commit(const cx_run_seen *seen, cx_str commit, cx_arena *a
 {
     commit_look look = {commit, out};
     memset(out, 0, sizeof *out);
-    return seen->bundle == NULL ? CX_SUCCESS
-                                : each_event(seen, arena, look_for_commit, &look, err);
+    return seen->bundle == NULL ? CX_SUCCESS : each_event(seen, arena, look_for_commit, &look, err);
 }
 
 /* --- what a run is ---------------------------------------------------------------------------- */
@@ -122,8 +121,8 @@ static cx_status bundle_facts(const cx_run_seen *seen, cx_json_list *facts, cx_a
                               cx_err *err)
 {
     cx_json view, copy;
-    static const char *const names[] = {"task_id", "user_request", "status", "state",
-                                        "created_at", "finished_at"};
+    static const char *const names[] = {"task_id", "user_request", "status",
+                                        "state",   "created_at",   "finished_at"};
     CX_TRY(cx_run_view_show(seen->bundle, &seen->known.witness, arena, &view, err));
     CX_TRY(cx_json_copy(&view, arena, &copy, err)); /* the bundle will be closed */
     for (size_t i = 0; i < CX_COUNT_OF(names); i++)
@@ -156,12 +155,13 @@ static void judge(const cx_run_seen *seen, cx_arena *arena, cx_described *out)
     out->verdict = seen->verdict.verdict;
     unsigned long long files = seen->verdict.file_count, events = seen->verdict.event_count;
     if (out->verdict == CX_HOLDS)
-        out->by = CX_SAY(arena, "%llu files and %llu events are what entry %llu of %.*s sealed",
-                         files, events, (unsigned long long)seen->known.seal_index,
-                         CX_S(seen->known.actor));
+        out->by =
+            CX_SAY(arena, "%llu files and %llu events are what entry %llu of %.*s sealed", files,
+                   events, (unsigned long long)seen->known.seal_index, CX_S(seen->known.actor));
     else if (out->verdict == CX_BROKEN)
-        out->by = CX_SAY(arena, "the bundle is not what was sealed: %zu findings, see 'cortex run "
-                                "verify'",
+        out->by = CX_SAY(arena,
+                         "the bundle is not what was sealed: %zu findings, see 'cortex run "
+                         "verify'",
                          seen->verdict.findings.refusing);
     else
         out->by = CX_STR("no seal of it is known: 'cortex run verify' says what is there");
@@ -185,8 +185,7 @@ static cx_status describe_seen(const cx_run_seen *seen, cx_arena *arena, cx_desc
     out->here = true;
     cx_str asked = CX_JSON_GET_STR(&out->facts, "user_request");
     out->title = CX_SAY(arena, "%.*s%stask %.*s: %.*s", CX_S(asked), asked.size != 0 ? "; " : "",
-                        CX_S(task),
-                        status.data == NULL ? 7 : (int)status.size,
+                        CX_S(task), status.data == NULL ? 7 : (int)status.size,
                         status.data == NULL ? "RUNNING" : status.data);
     return CX_SUCCESS;
 }

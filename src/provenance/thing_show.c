@@ -22,8 +22,8 @@ cx_str cx_thing_command(const cx_thing *thing, cx_arena *arena)
     cx_str id = quoted(thing->id, arena), actor = quoted(thing->actor, arena), run;
     uint64_t index;
     switch (thing->kind) {
-    case CX_THING_MEMORY: return CX_SAY(arena, "cortex memory get %.*s --actor %.*s", CX_S(id),
-                                        CX_S(actor));
+    case CX_THING_MEMORY:
+        return CX_SAY(arena, "cortex memory get %.*s --actor %.*s", CX_S(id), CX_S(actor));
     case CX_THING_TRACE: return CX_SAY(arena, "cortex trace show %.*s", CX_S(id));
     case CX_THING_RUN: return CX_SAY(arena, "cortex run verify %.*s", CX_S(id));
     case CX_THING_EVENT:
@@ -35,10 +35,12 @@ cx_str cx_thing_command(const cx_thing *thing, cx_arena *arena)
     case CX_THING_ENTRY:
         return CX_SAY(arena, "cortex prove --entry %llu --actor %.*s -o entry.proof",
                       (unsigned long long)thing->seq, CX_S(actor));
-    case CX_THING_SNAPSHOT: return CX_SAY(arena, "cortex snapshot show %llu --actor %.*s",
-                                          (unsigned long long)thing->seq, CX_S(actor));
+    case CX_THING_SNAPSHOT:
+        return CX_SAY(arena, "cortex snapshot show %llu --actor %.*s",
+                      (unsigned long long)thing->seq, CX_S(actor));
     case CX_THING_JOURNAL: return CX_SAY(arena, "cortex checkpoint --actor %.*s", CX_S(actor));
-    case CX_THING_NODE: return CX_SAY(arena, "cortex lattice show @%.*s %.*s", CX_S(actor), CX_S(id));
+    case CX_THING_NODE:
+        return CX_SAY(arena, "cortex lattice show @%.*s %.*s", CX_S(actor), CX_S(id));
     case CX_THING_KEY: return CX_STR("cortex key list");
     case CX_THING_ACTOR: return CX_SAY(arena, "cortex log --actor %.*s", CX_S(id));
     case CX_THING_LINE:

@@ -79,10 +79,11 @@ static cx_status judge_made(ties *t, cx_str run_id, cx_str said, cx_tie *tie, cx
                          (unsigned long long)event.index, CX_S(event.event_type));
     } else {
         tie->verdict = CX_BROKEN;
-        tie->by = CX_SAY(t->arena,
-                         "%.*s, but no event of the sealed run names this commit: it was rewritten, "
-                         "or the words were copied",
-                         CX_S(said));
+        tie->by =
+            CX_SAY(t->arena,
+                   "%.*s, but no event of the sealed run names this commit: it was rewritten, "
+                   "or the words were copied",
+                   CX_S(said));
     }
     cx_run_unsee(&seen);
     return status;
@@ -90,9 +91,8 @@ static cx_status judge_made(ties *t, cx_str run_id, cx_str said, cx_tie *tie, cx
 
 static cx_status put_made(ties *t, cx_str run_id, cx_str said, cx_err *err)
 {
-    cx_tie tie = {.relation = "made_by",
-                  .role = CX_TIE_CAUSE,
-                  .other = cx_thing_named(CX_THING_RUN, run_id)};
+    cx_tie tie = {
+        .relation = "made_by", .role = CX_TIE_CAUSE, .other = cx_thing_named(CX_THING_RUN, run_id)};
     if (!cx_run_id_valid(run_id))
         return CX_SUCCESS;
     CX_TRY(judge_made(t, run_id, said, &tie, err));
@@ -147,7 +147,8 @@ static void judge_link(ties *t, const cx_link *link, bool from_here, cx_tie *tie
         source = cx_failed(*status) ? CX_INDETERMINATE : other.verdict;
     }
     tie->verdict = source;
-    const char *where = link->from_kind == CX_THING_TRACE ? "it stands in the bytes that were signed"
+    const char *where = link->from_kind == CX_THING_TRACE
+                            ? "it stands in the bytes that were signed"
                         : link->from_kind == CX_THING_MEMORY
                             ? "it stands in the memory's hashed bytes: its writer said so"
                             : "it stands in the run's seal";
@@ -256,12 +257,13 @@ static cx_status edge_ties(ties *t, bool to, cx_err *err)
         char ulid[CX_ULID_SIZE];
         cx_ulid_format(other, ulid);
         bool cause = !to && (edge->type == CX_EDGE_DERIVED_FROM || edge->type == CX_EDGE_CAUSED_BY);
-        cx_tie tie = {.relation = cx_uri_edge_type_name(edge->type).data,
-                      .role = cause ? CX_TIE_CAUSE : CX_TIE_OTHER,
-                      .other = cx_thing_named(CX_THING_MEMORY, cx_arena_copy_str(
-                                                                   t->arena, cx_str_from(ulid, sizeof ulid))),
-                      .verdict = CX_HOLDS,
-                      .by = CX_STR("an edge of the same actor's journal")};
+        cx_tie tie = {
+            .relation = cx_uri_edge_type_name(edge->type).data,
+            .role = cause ? CX_TIE_CAUSE : CX_TIE_OTHER,
+            .other = cx_thing_named(CX_THING_MEMORY,
+                                    cx_arena_copy_str(t->arena, cx_str_from(ulid, sizeof ulid))),
+            .verdict = CX_HOLDS,
+            .by = CX_STR("an edge of the same actor's journal")};
         CX_TRY(cx_thing_locate(t->sources, &tie.other, t->arena, &found, err));
         if (found)
             put(t, tie);
@@ -376,13 +378,12 @@ static cx_status node_ties(ties *t, cx_err *err)
     cx_str branch = t->thing->actor;
     if (cx_str_starts(branch, CX_STR("run/"))) {
         const char *end = memchr(branch.data + 4, '/', branch.size - 4);
-        cx_str run = cx_str_from(branch.data + 4, end == NULL
-                                                      ? branch.size - 4
-                                                      : (size_t)(end - branch.data) - 4);
+        cx_str run = cx_str_from(branch.data + 4,
+                                 end == NULL ? branch.size - 4 : (size_t)(end - branch.data) - 4);
         if (cx_run_id_valid(run))
-            put(t, (cx_tie){"stands_for_an_event_of", CX_TIE_CAUSE,
-                            cx_thing_named(CX_THING_RUN, run), CX_HOLDS,
-                            CX_STR("the node is made from a line of the run's events")});
+            put(t,
+                (cx_tie){"stands_for_an_event_of", CX_TIE_CAUSE, cx_thing_named(CX_THING_RUN, run),
+                         CX_HOLDS, CX_STR("the node is made from a line of the run's events")});
         return CX_SUCCESS;
     }
     if (!cx_str_starts(branch, CX_STR("agent/")) || t->sources->home == NULL)

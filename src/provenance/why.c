@@ -88,8 +88,10 @@ static cx_str name_gates(const cx_json *gates, uint32_t passed, uint32_t rulings
         *list = CX_SAY(arena, "%.*s%s%.*s", CX_S(*list), list->size == 0 ? "" : ", ", CX_S(name));
     }
     return CX_SAY(arena, "%.*s%s%.*s%s (%u of %u rulings)", CX_S(good),
-                  good.size == 0 ? "" : bad.size == 0 ? " passed" : " passed; ", CX_S(bad),
-                  bad.size == 0 ? "" : " did not pass", passed, rulings);
+                  good.size == 0  ? ""
+                  : bad.size == 0 ? " passed"
+                                  : " passed; ",
+                  CX_S(bad), bad.size == 0 ? "" : " did not pass", passed, rulings);
 }
 
 static cx_status gates_step(walk *w, const cx_described *run, size_t from, unsigned depth,
@@ -120,7 +122,8 @@ static cx_status gates_step(walk *w, const cx_described *run, size_t from, unsig
 /* The part of a component that says most in one line, for people. */
 static cx_str gist(const cx_json *data, cx_arena *arena)
 {
-    static const char *const telling[] = {"action_rationale", "observation", "thought", "summary",
+    static const char *const telling[] = {"action_rationale", "observation",
+                                          "thought",          "summary",
                                           "task_description", "action_executed"};
     for (size_t i = 0; data != NULL && i < CX_COUNT_OF(telling); i++) {
         cx_str text = cx_json_get_str(data, cx_str_z(telling[i]));
@@ -131,8 +134,8 @@ static cx_str gist(const cx_json *data, cx_arena *arena)
     cx_buf_init(&line, arena->alloc);
     cx_str out = CX_STR("");
     if (data != NULL && !cx_failed(cx_json_write(&line, data, CX_JSON_PY_COMPACT, NULL)))
-        out = cx_arena_copy_str(arena, cx_str_from((const char *)line.data,
-                                                   line.size < 120 ? line.size : 120));
+        out = cx_arena_copy_str(
+            arena, cx_str_from((const char *)line.data, line.size < 120 ? line.size : 120));
     cx_buf_done(&line);
     return out.data == NULL ? CX_STR("") : out;
 }
@@ -160,8 +163,7 @@ static cx_status component_steps(walk *w, const cx_thing *trace, const cx_descri
         cx_reply_put(&facts, "data", data == NULL ? cx_json_make_null() : *data);
         made->kind = "component";
         made->id = CX_SAY(w->arena, "%.*s/%u", CX_S(trace->id), i);
-        made->title = CX_SAY(w->arena, "%.*s %.*s: %.*s",
-                             CX_S(CX_JSON_GET_STR(one, "component")),
+        made->title = CX_SAY(w->arena, "%.*s %.*s: %.*s", CX_S(CX_JSON_GET_STR(one, "component")),
                              CX_S(CX_JSON_GET_STR(one, "event_type")), CX_S(gist(data, w->arena)));
         made->verdict = made->link_verdict = described->verdict;
         made->relation = "consists_of";
@@ -299,16 +301,16 @@ static void put_limits(const walk *w, cx_json_list *list)
         cx_json_list_add(list, cx_json_make_str(CX_STR(
                                    "that gates passed does not say that the change is good")));
     if (w->has_memory)
-        cx_json_list_add(list, cx_json_make_str(CX_STR(
-                                   "where a memory comes from is what its writer said")));
+        cx_json_list_add(
+            list, cx_json_make_str(CX_STR("where a memory comes from is what its writer said")));
     if (w->stated)
         cx_json_list_add(list, cx_json_make_str(CX_STR(
                                    "links marked indeterminate are only stated: nobody signed or "
                                    "sealed them")));
     if (w->cut)
         cx_json_list_add(list, cx_json_make_str(CX_STR("there is more than is told here")));
-    cx_json_list_add(list, cx_json_make_str(CX_STR(
-                               "that what is not recorded played no part is not proven")));
+    cx_json_list_add(
+        list, cx_json_make_str(CX_STR("that what is not recorded played no part is not proven")));
 }
 
 static cx_status answer(const walk *w, cx_str question, cx_json *out, cx_err *err)

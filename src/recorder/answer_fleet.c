@@ -43,8 +43,8 @@ typedef struct fleet {
     cx_str only;            /* data NULL = all agents */
     cx_map by_agent;        /* -> place in `agents` */
     CX_VEC(counted_agent) agents;
-    size_t shown_count;         /* the first of them, after choosing */
-    unsigned step;              /* F2 */
+    size_t shown_count; /* the first of them, after choosing */
+    unsigned step;      /* F2 */
     uint64_t left_agents, left_traces;
 } fleet;
 
@@ -67,10 +67,10 @@ static cx_status put_means(const fleet *f, cx_json_list *list, const char *name,
     cx_json_list items = cx_json_list_begin(f->arena);
     cx_json value;
     for (unsigned d = 0; d < f->days; d++)
-        cx_json_list_add(&items, means[d].count == 0
-                                     ? cx_json_make_null()
-                                     : cx_json_make_double(f->arena,
-                                                           means[d].sum / means[d].count));
+        cx_json_list_add(&items,
+                         means[d].count == 0
+                             ? cx_json_make_null()
+                             : cx_json_make_double(f->arena, means[d].sum / means[d].count));
     CX_TRY(cx_json_list_end_array(&items, &value, err));
     cx_reply_put(list, name, value);
     return CX_SUCCESS;
@@ -182,9 +182,8 @@ static cx_status agent_json(const fleet *f, const counted_agent *counted, cx_jso
 {
     const cx_chain_options options = {.profile = CX_CHAIN_AUTO};
     agent_rows r = {.counted = counted};
-    CX_TRY(cx_index_scores(f->index, counted->agent,
-                           f->from_ns - 2 * CX_CAPACITY_DAYS * DAY_NS, f->to_ns, f->arena, &r.rows,
-                           &r.count, err));
+    CX_TRY(cx_index_scores(f->index, counted->agent, f->from_ns - 2 * CX_CAPACITY_DAYS * DAY_NS,
+                           f->to_ns, f->arena, &r.rows, &r.count, err));
     CX_TRY(cx_recorder_chain(f->recorder, f->index, counted->agent, &options, f->arena, &r.chain,
                              err));
     cx_json_list list = cx_json_list_begin(f->arena);

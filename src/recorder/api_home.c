@@ -75,8 +75,7 @@ cx_status cx_ledger_erase(cx_ledger *ledger, const char *actor, uint64_t seq, co
     return status;
 }
 
-/* --- verifying -----------------------------------------------------------------------------------
- */
+/* --- verifying -------------------------------------------------------------------------------- */
 
 static cx_status take_anchors(const cx_ledger_verify_options *options, cx_arena *arena,
                               const cx_anchor_point **out, cx_err *err)
@@ -142,8 +141,7 @@ cx_status cx_ledger_verify(const char *path, const cx_ledger_verify_options *opt
     return CX_SUCCESS;
 }
 
-/* --- rebuilding ----------------------------------------------------------------------------------
- */
+/* --- rebuilding ------------------------------------------------------------------------------- */
 
 cx_status cx_ledger_rebuild(const char *path, const cx_ledger_options *options,
                             cx_ledger_rebuild_mode mode, cx_ledger_rebuilt *out, cx_err *err)

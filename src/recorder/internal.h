@@ -54,6 +54,7 @@ CX_RESULT cx_recorder_trust_take(cx_recorder *recorder, cx_trust_view **out, cx_
 void cx_recorder_trust_drop(cx_recorder *recorder, cx_trust_view *view);
 /* Entries of the trust actor: another number than a view's means that it is old. */
 CX_RESULT cx_recorder_trust_entries(cx_home *home, uint64_t *out, cx_err *err);
+
 /* --- batch.c ---------------------------------------------------------------------------------- */
 
 /* One event as it stood in the batch. */

@@ -86,8 +86,8 @@ bool cx_thing_next_uri(cx_str *text, cx_thing_kind *out_kind, cx_str *out_id)
     const char *start = text->data, *at = start, *end = start + text->size;
     while (text->size != 0 && (at = memmem(at, (size_t)(end - at), "://", 3)) != NULL) {
         const char *scheme = at - 6;
-        bool ours = at - start >= 6 && (memcmp(scheme, "cortex", 6) == 0 ||
-                                        memcmp(scheme, "matrix", 6) == 0);
+        bool ours = at - start >= 6 &&
+                    (memcmp(scheme, "cortex", 6) == 0 || memcmp(scheme, "matrix", 6) == 0);
         at += 3;
         if (!ours)
             continue;
@@ -113,7 +113,8 @@ static cx_str name_of(cx_thing_kind kind, cx_str id, char storage[2 + CX_ACTOR_S
         return cx_str_from(storage, size + CX_ULID_SIZE);
     }
     size_t room = 2 + CX_ACTOR_SIZE_MAX + 64 - size;
-    size_t used = id.size < room ? id.size : room; /* ids are shorter: what is cut matches nothing */
+    size_t used =
+        id.size < room ? id.size : room; /* ids are shorter: what is cut matches nothing */
     memcpy(storage + size, id.data, used);
     return cx_str_from(storage, size + used);
 }
@@ -151,8 +152,7 @@ static cx_status add(cx_links *links, const cx_link *link, cx_err *err)
     made->link.from = cx_arena_copy_str(&links->arena, link->from);
     made->link.to = cx_arena_copy_str(&links->arena, link->to);
     made->link.actor = cx_arena_copy_str(&links->arena, link->actor);
-    if (made->link.from.data == NULL || made->link.to.data == NULL ||
-        made->link.actor.data == NULL)
+    if (made->link.from.data == NULL || made->link.to.data == NULL || made->link.actor.data == NULL)
         return cx_fail_nomem(err);
     CX_TRY(chain(links, 0, name_of(link->from_kind, link->from, name), place, err));
     return chain(links, 1, name_of(link->to_kind, link->to, name), place, err);
@@ -192,8 +192,8 @@ cx_status cx_links_to(const cx_links *links, cx_thing_kind kind, cx_str id, cx_a
 
 /* --- traces ----------------------------------------------------------------------------------- */
 
-/* "run_YYYYMMDD_HHMMSS_" and 32 hex digits: what this program calls runs.  Others are found by their
- * URI alone. */
+/* "run_YYYYMMDD_HHMMSS_" and 32 hex digits: what this program calls runs.  Others are found by
+ * their URI alone. */
 static bool is_made_id(cx_str id)
 {
     uint8_t random[16];
@@ -291,8 +291,8 @@ static cx_status take_batch(cx_links *links, const cx_tail_item *item, cx_arena 
     cx_json batch;
     uint8_t id[CX_TRACE_BATCH_ID_SIZE];
     size_t kept = 0;
-    if (item->erased || cx_failed(cx_json_parse_text(cx_bytes_str(item->payload), arena, &batch,
-                                                     NULL)))
+    if (item->erased ||
+        cx_failed(cx_json_parse_text(cx_bytes_str(item->payload), arena, &batch, NULL)))
         return CX_SUCCESS;
     cx_str text = CX_JSON_GET_STR(&batch, "batch_id");
     const cx_json *metadata = CX_JSON_GET(&batch, "correlation_metadata");

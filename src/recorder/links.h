@@ -1,15 +1,15 @@
 /*
  * links.h - what points to what across the rooms of a home (decision 0022).
  *
- *     trace  -> run                  correlation_metadata.run_id of its batch, or the run's id inside
- *                                    the trace's own bytes
+ *     trace  -> run                  correlation_metadata.run_id of its batch, or the run's id
+ *                                    inside the trace's own bytes
  *     trace  -> memory, trace, run   URIs inside its bytes: matrix://cortex/.., cortex://trace/ID,
  *                                    cortex://run/ID
  *     memory -> memory, trace, run   derived_from of its provenance
  *     run    -> commit               final_commit of its seal
  *
- * The book is made by reading the log once; cx_links_refresh reads on from where it ended.  It holds
- * links, not things: what a link names need not exist.  Belongs to one thread at a time.
+ * The book is made by reading the log once; cx_links_refresh reads on from where it ended.  It
+ * holds links, not things: what a link names need not exist.  Belongs to one thread at a time.
  */
 #ifndef CX_RECORDER_LINKS_H
 #define CX_RECORDER_LINKS_H
@@ -17,7 +17,8 @@
 #include "ledger/api.h"
 
 #define CX_LINKS_MAX 4000000 /* of one home; more is CX_E_LIMIT */
-#define CX_LINKS_PER_ENTRY_MAX 1024 /* texts of one trace that look like links; the rest is left out */
+#define CX_LINKS_PER_ENTRY_MAX \
+    1024 /* texts of one trace that look like links; the rest is left out */
 
 typedef enum cx_thing_kind {
     CX_THING_NONE,
@@ -72,8 +73,8 @@ CX_RESULT cx_links_to(const cx_links *links, cx_thing_kind kind, cx_str id, cx_a
  * id is borrowed from `uri`. */
 bool cx_thing_of_uri(cx_str uri, cx_thing_kind *out_kind, cx_str *out_id);
 
-/* The next such URI in a text that is not only of them (JSON, prose); `*text` then begins behind it.
- * One ends at a space, a quote, a bracket, .. and at a full stop that ends a sentence. */
+/* The next such URI in a text that is not only of them (JSON, prose); `*text` then begins behind
+ * it. One ends at a space, a quote, a bracket, .. and at a full stop that ends a sentence. */
 bool cx_thing_next_uri(cx_str *text, cx_thing_kind *out_kind, cx_str *out_id);
 
 #endif

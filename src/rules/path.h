@@ -26,8 +26,8 @@ const char *cx_run_path_lint(cx_str entry, const cx_run_ground *ground);
 /* One clause on a rule, for messages: "has a wildcard; write the folder or the file itself". */
 const char *cx_run_path_rule_text(const char *rule);
 
-/* Whether one entry, or one of several, covers `path`.  An entry that fails the lint covers nothing,
- * a path with a `..` component is covered by nothing. */
+/* Whether one entry, or one of several, covers `path`.  An entry that fails the lint covers
+ * nothing, a path with a `..` component is covered by nothing. */
 bool cx_run_path_covers(cx_str entry, cx_str path);
 bool cx_run_path_covered(const cx_str *entries, size_t count, cx_str path);
 

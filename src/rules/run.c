@@ -58,8 +58,10 @@ static void add(cx_run_findings *findings, const cx_run_finding *finding, const 
     }
     (void)vsnprintf(message, sizeof message, format, args);
     *slot = *finding;
-    slot->where = copy_text(finding->where.data == NULL ? CX_STR("") : finding->where, findings->arena);
-    slot->detail = copy_text(finding->detail.data == NULL ? CX_STR("") : finding->detail, findings->arena);
+    slot->where =
+        copy_text(finding->where.data == NULL ? CX_STR("") : finding->where, findings->arena);
+    slot->detail =
+        copy_text(finding->detail.data == NULL ? CX_STR("") : finding->detail, findings->arena);
     slot->message = copy_text(cx_str_z(message), findings->arena);
     if (slot->where.data == NULL || slot->detail.data == NULL || slot->message.data == NULL) {
         findings->failed = true;

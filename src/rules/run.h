@@ -3,8 +3,8 @@
  * says why it refuses.  docs/formats/run.md is the format; § numbers are of that page.
  *
  * The room reads like a run: contract.h -> policy.h, gates.h -> lock.h, worktree.h, snapshot.h ->
- * sandbox.h, runner.h -> diff.h, isolation.h, command.h, tests_gate.h -> merge.h -> bundle.h; machine.h
- * is the order in which they happen, verify.h and replay.h look back at it.
+ * sandbox.h, runner.h -> diff.h, isolation.h, command.h, tests_gate.h -> merge.h -> bundle.h;
+ * machine.h is the order in which they happen, verify.h and replay.h look back at it.
  */
 #ifndef CX_RULES_RUN_H
 #define CX_RULES_RUN_H
@@ -28,10 +28,10 @@
  */
 typedef struct cx_run_finding {
     const char *rule; /* "K02", "C07", "D09", ..; static storage */
-    cx_str where;     /* a JSON pointer of the contract, or a path of the repository; may be empty */
-    cx_str detail;    /* which view of the diff, which attempt, ..; may be empty */
-    cx_str message;   /* one sentence: what was found, what was expected, what to do */
-    bool informs;     /* true: worth saying, no reason to refuse */
+    cx_str where;   /* a JSON pointer of the contract, or a path of the repository; may be empty */
+    cx_str detail;  /* which view of the diff, which attempt, ..; may be empty */
+    cx_str message; /* one sentence: what was found, what was expected, what to do */
+    bool informs;   /* true: worth saying, no reason to refuse */
 } cx_run_finding;
 
 typedef struct cx_run_findings {
@@ -51,8 +51,9 @@ void cx_run_refuse(cx_run_findings *findings, const char *rule, cx_str where, cx
 void cx_run_inform(cx_run_findings *findings, const char *rule, cx_str where, cx_str detail,
                    const char *format, ...) CX_PRINTF(5, 6);
 bool cx_run_findings_have(const cx_run_findings *findings, const char *rule);
-/* `text` as it can stand in JSON: itself when it is UTF-8, else a copy in which each byte that is not
- * is written \ooo, as git quotes it.  Names of files are any bytes.  Data is NULL when out of memory. */
+/* `text` as it can stand in JSON: itself when it is UTF-8, else a copy in which each byte that is
+ * not is written \ooo, as git quotes it.  Names of files are any bytes.  Data is NULL when out of
+ * memory. */
 cx_str cx_run_text(cx_str text, cx_arena *arena);
 /* CX_E_NOMEM when one was lost: then nothing may be called passed. */
 CX_RESULT cx_run_findings_check(const cx_run_findings *findings, cx_err *err);

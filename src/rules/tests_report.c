@@ -28,8 +28,7 @@ const char *cx_tests_format_name(cx_tests_format format)
     return format_names[format];
 }
 
-/* --- what the readers share ----------------------------------------------------------------------
- */
+/* --- what the readers share ------------------------------------------------------------------- */
 
 bool cx_tests_line(cx_tests_reader *r, cx_str *out)
 {
@@ -142,8 +141,7 @@ cx_status cx_tests_group(cx_tests_reader *r, size_t first, cx_str group)
     return CX_SUCCESS;
 }
 
-/* --- reading -------------------------------------------------------------------------------------
- */
+/* --- reading ---------------------------------------------------------------------------------- */
 
 static cx_status read_format(cx_tests_reader *r, cx_tests_format format)
 {
@@ -190,8 +188,7 @@ cx_status cx_tests_report_read(cx_tests_format format, cx_str text, cx_str root,
     return status;
 }
 
-/* --- comparing -----------------------------------------------------------------------------------
- */
+/* --- comparing -------------------------------------------------------------------------------- */
 
 enum { SKIPPED_SHIFT = 32 }; /* the counts of one name: passed below, skipped above */
 

@@ -53,8 +53,7 @@ typedef struct junit {
     bool rooted;
 } junit;
 
-/* --- bytes ---------------------------------------------------------------------------------------
- */
+/* --- bytes ------------------------------------------------------------------------------------ */
 
 static int peek(const junit *j)
 {
@@ -125,8 +124,7 @@ static cx_status skip_to(junit *j, const char *end, const char *what)
     return cx_tests_wrong(j->r, "%s has no end", what);
 }
 
-/* --- references ----------------------------------------------------------------------------------
- */
+/* --- references ------------------------------------------------------------------------------- */
 
 /* Of "&lt;" and the like at the start of `text`: the character and the size, 0 for none. */
 static size_t read_reference(cx_str text, uint32_t *out)
@@ -198,8 +196,7 @@ static cx_status decode(junit *j, cx_str raw, cx_str *out)
     return CX_SUCCESS;
 }
 
-/* --- attributes ----------------------------------------------------------------------------------
- */
+/* --- attributes ------------------------------------------------------------------------------- */
 
 static cx_status read_value(junit *j, cx_str *out)
 {
@@ -248,8 +245,7 @@ static cx_status read_attribute(junit *j)
     return CX_SUCCESS;
 }
 
-/* --- elements ------------------------------------------------------------------------------------
- */
+/* --- elements --------------------------------------------------------------------------------- */
 
 static element_kind kind_of(cx_str name)
 {

@@ -16,8 +16,7 @@
 #include "json/api.h"
 #include "rules/tests_report_parts.h"
 
-/* --- go test -json -------------------------------------------------------------------------------
- */
+/* --- go test -json ---------------------------------------------------------------------------- */
 
 typedef struct go_reader {
     cx_tests_reader *r;
@@ -133,8 +132,7 @@ cx_status cx_tests_read_go_json(cx_tests_reader *r)
     return status;
 }
 
-/* --- cargo test ----------------------------------------------------------------------------------
- */
+/* --- cargo test ------------------------------------------------------------------------------- */
 
 typedef struct cargo_block {
     bool open;

@@ -33,7 +33,7 @@ static bool find(unicode_library *out)
             handle = NULL;
     if (handle == NULL)
         return false;
-#define FIND(name) \
+#define FIND(name)                                                                 \
     if (cx_failed(cx_library_symbol(handle, "utf8proc_" #name, &out->name, NULL))) \
         return false;
     FIND(decompose_char)
@@ -99,8 +99,8 @@ bool cx_unicode_compose(const int32_t *codes, size_t count, bool fold_case, char
         used += (size_t)got;
     }
     order_marks(work, used);
-    utf8proc_ssize_t composed = library.normalize_utf32(
-        work, (utf8proc_ssize_t)used, UTF8PROC_COMPOSE | UTF8PROC_STABLE);
+    utf8proc_ssize_t composed =
+        library.normalize_utf32(work, (utf8proc_ssize_t)used, UTF8PROC_COMPOSE | UTF8PROC_STABLE);
     if (composed < 0)
         return false;
     for (utf8proc_ssize_t i = 0; i < composed; i++) {

@@ -35,8 +35,7 @@ const char *cx_sandbox_layer_name(cx_sandbox_layer layer)
     return "";
 }
 
-/* --- limits -------------------------------------------------------------------------------------
- */
+/* --- limits ----------------------------------------------------------------------------------- */
 
 static uint64_t first_set(uint64_t a, uint64_t b, uint64_t otherwise)
 {
@@ -59,8 +58,7 @@ cx_sandbox_limits cx_sandbox_limits_of(const cx_sandbox *box, const cx_sandbox_s
     };
 }
 
-/* --- one start ----------------------------------------------------------------------------------
- */
+/* --- one start -------------------------------------------------------------------------------- */
 
 typedef struct launch {
     cx_arena arena;
@@ -269,8 +267,7 @@ cx_status cx_sandbox_run(const cx_sandbox *box, const cx_sandbox_spec *spec,
     return run_with(box, spec, box->layers, result, err);
 }
 
-/* --- talking ------------------------------------------------------------------------------------
- */
+/* --- talking ---------------------------------------------------------------------------------- */
 
 struct cx_sandbox_child {
     launch launch;
@@ -322,8 +319,7 @@ cx_status cx_sandbox_end(cx_sandbox_child *child, uint64_t wait_ms, cx_sandbox_r
     return status;
 }
 
-/* --- opening ------------------------------------------------------------------------------------
- */
+/* --- opening ---------------------------------------------------------------------------------- */
 
 static void say(cx_sandbox *box, unsigned layers, const char *reason, const char *fix)
 {
@@ -549,8 +545,7 @@ const char *cx_sandbox_program(const cx_sandbox *box, const cx_sandbox_spec *spe
     return mounts ? SANDBOX_STAGE_PATH : box->inner->program;
 }
 
-/* --- telling ------------------------------------------------------------------------------------
- */
+/* --- telling ---------------------------------------------------------------------------------- */
 
 cx_status cx_sandbox_describe(const cx_sandbox *box, bool network, cx_arena *arena, cx_json *out,
                               cx_err *err)

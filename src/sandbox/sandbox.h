@@ -96,12 +96,12 @@ typedef struct cx_sandbox_bind {
 
 /* What lets git work, and commit, in a worktree whose common folder is read-only (§11). */
 typedef struct cx_sandbox_git {
-    const char *common_dir; /* shown read-only */
-    const char *git_dir;    /* <common>/worktrees/<name> */
+    const char *common_dir;   /* shown read-only */
+    const char *git_dir;      /* <common>/worktrees/<name> */
     const char *git_dir_copy; /* shown, writable, in place of git_dir; NULL = git may look, and
                                  change nothing (unless `unconfined`) */
     const char *object_dir; /* new objects go here: writable, an alternate of nobody until taken */
-    const char *ref_dir; /* <common>/refs/heads/cortex/<run>; NULL = refs cannot move */
+    const char *ref_dir;    /* <common>/refs/heads/cortex/<run>; NULL = refs cannot move */
     const char *ref_dir_copy; /* shown, writable, in place of it */
 } cx_sandbox_git;
 

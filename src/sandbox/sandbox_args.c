@@ -15,8 +15,7 @@
 #include "os/api.h"
 #include "sandbox/sandbox_internal.h"
 
-/* --- lists of words -----------------------------------------------------------------------------
- */
+/* --- lists of words --------------------------------------------------------------------------- */
 
 void cx_sandbox_words_init(words *w, cx_arena *arena)
 {
@@ -76,8 +75,7 @@ static void word3(words *w, const char *option, const char *a, const char *b)
     cx_sandbox_word(w, b);
 }
 
-/* --- the system ---------------------------------------------------------------------------------
- */
+/* --- the system ------------------------------------------------------------------------------- */
 
 static const char *const system_folders[] = {"/bin",   "/sbin",  "/lib",
                                              "/lib32", "/lib64", "/libx32"};
@@ -161,8 +159,7 @@ static cx_status show_system(words *w, bool network, cx_err *err)
     return CX_SUCCESS;
 }
 
-/* --- what the run shows and hides ----------------------------------------------------------------
- */
+/* --- what the run shows and hides ------------------------------------------------------------- */
 
 typedef enum view { VIEW_HIDE, VIEW_READ, VIEW_WRITE } view;
 
@@ -260,8 +257,7 @@ static void show_places(words *w, const places *all)
     }
 }
 
-/* --- the command line ----------------------------------------------------------------------------
- */
+/* --- the command line ------------------------------------------------------------------------- */
 
 static const char *cwd_of(const cx_sandbox_spec *spec)
 {
@@ -408,8 +404,7 @@ done:
     return status;
 }
 
-/* --- the environment (R4) ------------------------------------------------------------------------
- */
+/* --- the environment (R4) --------------------------------------------------------------------- */
 
 static size_t name_size(const char *variable)
 {

@@ -25,8 +25,7 @@ struct cx_sandbox_cgroups {
     size_t count;
 };
 
-/* --- finding ------------------------------------------------------------------------------------
- */
+/* --- finding ---------------------------------------------------------------------------------- */
 
 static cx_str next_line(cx_str *text)
 {
@@ -157,8 +156,7 @@ static void look_v1(cx_str mounts, cx_str groups, const char *controller, cx_are
         all->places[all->count++] = (place){folder.data, memory, !memory, false};
 }
 
-/* --- what was left behind -----------------------------------------------------------------------
- */
+/* --- what was left behind --------------------------------------------------------------------- */
 
 /* Nobody starts a sandbox that long after it made the group. */
 #define STALE_NS (INT64_C(3600) * 1000000000)
@@ -213,8 +211,7 @@ cx_status cx_sandbox_cgroups_open(cx_arena *arena, cx_sandbox_cgroups **out, con
     return CX_SUCCESS;
 }
 
-/* --- using --------------------------------------------------------------------------------------
- */
+/* --- using ------------------------------------------------------------------------------------ */
 
 static cx_status write_value(const char *folder, const char *name, uint64_t value, cx_err *err)
 {

@@ -17,8 +17,7 @@
 #include "os/api.h"
 #include "sandbox/sandbox_internal.h"
 
-/* --- the ABI of libseccomp.so.2 -----------------------------------------------------------------
- */
+/* --- the ABI of libseccomp.so.2 --------------------------------------------------------------- */
 
 typedef struct compare {
     unsigned int argument;
@@ -61,8 +60,7 @@ done:
     return status;
 }
 
-/* --- the list -----------------------------------------------------------------------------------
- */
+/* --- the list --------------------------------------------------------------------------------- */
 
 static const char *const denied[] = {
     /* mounts and roots */

@@ -71,8 +71,7 @@ static cx_status get_library(const pcre2_library **out, cx_err *err)
     return CX_SUCCESS;
 }
 
-/* --- memory: PCRE2 frees without a size, so that stands in front -------------------------------
- */
+/* --- memory: PCRE2 frees without a size, so that stands in front ------------------------------ */
 
 #define PREFIX 16
 
@@ -102,7 +101,7 @@ static void take_back(void *block, void *arg)
 /* --- patterns --------------------------------------------------------------------------------- */
 
 struct cx_pattern {
-    cx_alloc alloc; /* a copy: PCRE2 wants a pointer that is not const */
+    cx_alloc alloc;             /* a copy: PCRE2 wants a pointer that is not const */
     const pcre2_library *pcre2; /* NULL: it is plain */
     cx_pattern_plain plain;
     pcre2_general_context *general;

@@ -77,8 +77,7 @@ static bool check_at(schema_checker *c, const schema_node *node, const schema_vi
     return check_node(c, node, &inner);
 }
 
-/* --- arrays ------------------------------------------------------------------------------------
- */
+/* --- arrays ----------------------------------------------------------------------------------- */
 
 static bool check_items(schema_checker *c, const schema_test *test, const schema_visit *v)
 {
@@ -130,6 +129,7 @@ SCHEMA_APART static bool check_contains(schema_checker *c, const schema_node *no
                              (unsigned long long)test->contains_max);
     return true;
 }
+
 /* --- objects ---------------------------------------------------------------------------------- */
 
 SCHEMA_APART static bool check_names(schema_checker *c, const schema_node *node,
@@ -461,8 +461,8 @@ cx_status cx_schema_check(const cx_schema *schema, const cx_json *instance,
 {
     schema_checker c = {.options = options, .arena = arena, .alloc = &schema->alloc, .err = err};
     const schema_place top = {NULL, {NULL, 0}, 0};
-    if (schema->root->quick != NULL && schema_quick_holds(schema->root->quick, instance,
-                                                          options->depth_max, options->steps_max)) {
+    if (schema->root->quick != NULL &&
+        schema_quick_holds(schema->root->quick, instance, options->depth_max, options->steps_max)) {
         *out = (cx_schema_report){true, false, NULL, 0};
         return CX_SUCCESS;
     }

@@ -167,8 +167,7 @@ SCHEMA_APART static bool check_format(schema_checker *c, const schema_node *node
     return schema_report(c, node, "format", v->at, "%s is no %s", found.text, format.text);
 }
 
-/* --- equal items -------------------------------------------------------------------------------
- */
+/* --- equal items ------------------------------------------------------------------------------ */
 
 typedef struct hashed {
     uint64_t hash;
@@ -223,8 +222,7 @@ SCHEMA_APART static bool check_unique(schema_checker *c, const schema_node *node
                          (unsigned)(first < second ? second : first));
 }
 
-/* --- all of them -------------------------------------------------------------------------------
- */
+/* --- all of them ------------------------------------------------------------------------------ */
 
 bool schema_check_value(schema_checker *c, const schema_node *node, const schema_test *test,
                         const schema_visit *v)

@@ -61,8 +61,7 @@ typedef struct schema_visit {
     schema_notes *notes; /* NULL: nobody asks */
 } schema_visit;
 
-/* --- schema_report.c: each returns false, so that a test can end with it -----------------------
- */
+/* --- schema_report.c: each returns false, so that a test can end with it ---------------------- */
 
 bool schema_stop(schema_checker *c, cx_status status);
 bool schema_out_of_memory(schema_checker *c);
@@ -135,8 +134,7 @@ static inline int schema_name_order(cx_str a, cx_str b)
     return (a.size > b.size) - (a.size < b.size);
 }
 
-/* --- schema_check_value.c ----------------------------------------------------------------------
- */
+/* --- schema_check_value.c --------------------------------------------------------------------- */
 
 /* The tests that look at one value and need no other schema; `test` is of one of those kinds. */
 bool schema_check_value(schema_checker *c, const schema_node *node, const schema_test *test,

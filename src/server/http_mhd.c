@@ -345,8 +345,7 @@ static enum MHD_Result answer(exchange *x)
                                                                  MHD_RESPMEM_PERSISTENT));
 }
 
-/* --- bodies that come as they happen
- * --------------------------------------------------------------------------------- */
+/* --- bodies that come as they happen ---------------------------------------------------------- */
 
 static void rest_stream(void *arg)
 {

@@ -22,8 +22,8 @@ typedef struct cx_metrics {
     atomic_uint_fast64_t requests[CX_METRICS_ROUTES_MAX + 1][CX_METRICS_CLASSES];
     cx_histogram intake, reads;                                   /* time from headers to answer */
     atomic_uint_fast64_t events[5];                               /* by cx_take_status */
-    atomic_uint_fast64_t otlp[2][CX_OTLP_RESULTS]; /* spans, log records */
-    atomic_uint_fast64_t otlp_bytes;               /* of their requests, unpacked */
+    atomic_uint_fast64_t otlp[2][CX_OTLP_RESULTS];                /* spans, log records */
+    atomic_uint_fast64_t otlp_bytes;                              /* of their requests, unpacked */
     atomic_uint_fast64_t body_bytes;                              /* received */
     atomic_int_fast64_t connections, in_flight;                   /* now */
     atomic_int_fast64_t queued_intake, queued_reads, body_memory; /* now */

@@ -67,7 +67,9 @@ static const cx_route_param fleet_params[] = {
      .min = 1,
      .max = CX_FLEET_DAYS_MAX,
      .help = "Default 30."},
-    {.name = "to", .type = CX_PARAM_TIME, .help = "The last day; default that of the newest trace."},
+    {.name = "to",
+     .type = CX_PARAM_TIME,
+     .help = "The last day; default that of the newest trace."},
     TEXT("agent", "Only this agent; default those with most traces in these days."),
 };
 
@@ -217,7 +219,8 @@ static const cx_route_param roots_params[] = {TEXT("actor", "Only this actor's."
 static const cx_route_param feed_params[] = {
     TEXT("agent_id_hash", "Only this agent's traces."),
     TEXT("after", "Where to go on, as the Last-Event-ID header; 0.0 = from the beginning."),
-    FLAG("hints", "Also events `alert` and `run`: something of the kind is new, or was dealt with."),
+    FLAG("hints",
+         "Also events `alert` and `run`: something of the kind is new, or was dealt with."),
 };
 
 /* --- routes ----------------------------------------------------------------------------------- */
@@ -564,8 +567,7 @@ const cx_route cx_routes[] = {
      .handler = cx_api_feed,
      .summary = "Newly recorded traces, as they come (server-sent events)"},
 
-    CX_ROUTES_OF_RUNS
-    CX_ROUTES_OF_PAGE
+    CX_ROUTES_OF_RUNS CX_ROUTES_OF_PAGE
 
     {.method = "POST",
      .path = "/mcp",

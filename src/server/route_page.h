@@ -9,173 +9,232 @@
 #include "stores/api.h"
 #include "server/route.h"
 
-#define CX_VIEW_FOLD                                                                        \
-    {.name = "fold", .type = CX_PARAM_FLAG, .help = "Quiet stretches take one column; default in long histories."}
-#define CX_VIEW_RANGE                                                                       \
-    {.name = "from", .type = CX_PARAM_COUNT, .max = UINT32_MAX, .help = "First column."},   \
-        {.name = "to", .type = CX_PARAM_COUNT, .max = UINT32_MAX,                           \
-         .help = "The column behind the last; default and 0: to the end."}
-#define CX_VIEW_NODE                                                                        \
-    {.name = "node", .type = CX_PARAM_TEXT, .required = true,                               \
-     .help = "A node_id, a hash, #K for the K-th node, or @AGENT for that agent's newest."}
+#define CX_VIEW_FOLD                                                          \
+    {                                                                         \
+        .name = "fold", .type = CX_PARAM_FLAG,                                \
+        .help = "Quiet stretches take one column; default in long histories." \
+    }
+#define CX_VIEW_RANGE                                                                     \
+    {.name = "from", .type = CX_PARAM_COUNT, .max = UINT32_MAX, .help = "First column."}, \
+    {                                                                                     \
+        .name = "to", .type = CX_PARAM_COUNT, .max = UINT32_MAX,                          \
+        .help = "The column behind the last; default and 0: to the end."                  \
+    }
+#define CX_VIEW_NODE                                                                          \
+    {                                                                                         \
+        .name = "node", .type = CX_PARAM_TEXT, .required = true,                              \
+        .help = "A node_id, a hash, #K for the K-th node, or @AGENT for that agent's newest." \
+    }
 
 static const cx_route_param cx_view_params[] = {CX_VIEW_FOLD};
 static const cx_route_param cx_view_overview_params[] = {
-    CX_VIEW_FOLD, CX_VIEW_RANGE,
-    {.name = "bins", .type = CX_PARAM_COUNT, .min = 1, .max = CX_STAGE_BINS_MAX,
+    CX_VIEW_FOLD,
+    CX_VIEW_RANGE,
+    {.name = "bins",
+     .type = CX_PARAM_COUNT,
+     .min = 1,
+     .max = CX_STAGE_BINS_MAX,
      .help = "Into how many parts the columns are put; default 400."}};
 static const cx_route_param cx_view_window_params[] = {
-    CX_VIEW_FOLD, CX_VIEW_RANGE,
-    {.name = "max", .type = CX_PARAM_COUNT, .min = 1, .max = CX_STAGE_ROWS_MAX,
+    CX_VIEW_FOLD,
+    CX_VIEW_RANGE,
+    {.name = "max",
+     .type = CX_PARAM_COUNT,
+     .min = 1,
+     .max = CX_STAGE_ROWS_MAX,
      .help = "Nodes at most."},
     {.name = "labels", .type = CX_PARAM_FLAG, .help = "With what the events say they are."}};
 static const cx_route_param cx_view_node_params[] = {CX_VIEW_FOLD, CX_VIEW_NODE};
 static const cx_route_param cx_view_values_params[] = {
-    CX_VIEW_FOLD, CX_VIEW_NODE,
-    {.name = "pointer", .type = CX_PARAM_TEXT, .max = 4096,
+    CX_VIEW_FOLD,
+    CX_VIEW_NODE,
+    {.name = "pointer",
+     .type = CX_PARAM_TEXT,
+     .max = 4096,
      .help = "JSON pointer into the state; default its four sections."},
     {.name = "after", .type = CX_PARAM_TEXT, .max = 4096, .help = "Go on behind this key."},
-    {.name = "max", .type = CX_PARAM_COUNT, .min = 1, .max = CX_STAGE_VALUES_MAX,
+    {.name = "max",
+     .type = CX_PARAM_COUNT,
+     .min = 1,
+     .max = CX_STAGE_VALUES_MAX,
      .help = "Members at most."}};
 static const cx_route_param cx_view_writes_params[] = {
-    CX_VIEW_FOLD, CX_VIEW_NODE,
+    CX_VIEW_FOLD,
+    CX_VIEW_NODE,
     {.name = "section", .type = CX_PARAM_TEXT, .required = true, .help = "memory or beliefs."},
-    {.name = "key", .type = CX_PARAM_TEXT, .required = true, .max = 4096,
+    {.name = "key",
+     .type = CX_PARAM_TEXT,
+     .required = true,
+     .max = 4096,
      .help = "A top-level key."}};
 
 static const cx_route_param cx_view_compare_params[] = {
     CX_VIEW_FOLD,
-    {.name = "a", .type = CX_PARAM_TEXT,
+    {.name = "a",
+     .type = CX_PARAM_TEXT,
      .help = "A node, as node= elsewhere; with another history, all of this one by default."},
-    {.name = "b", .type = CX_PARAM_TEXT, .help = "Another node, of the other history if there is one."},
-    {.name = "with", .type = CX_PARAM_TEXT, .max = 300, .help = "Another history, named as this one."},
+    {.name = "b",
+     .type = CX_PARAM_TEXT,
+     .help = "Another node, of the other history if there is one."},
+    {.name = "with",
+     .type = CX_PARAM_TEXT,
+     .max = 300,
+     .help = "Another history, named as this one."},
     {.name = "from", .type = CX_PARAM_COUNT, .max = UINT32_MAX, .help = "First row."},
-    {.name = "max", .type = CX_PARAM_COUNT, .min = 1, .max = CX_STAGE_STEPS_MAX,
+    {.name = "max",
+     .type = CX_PARAM_COUNT,
+     .min = 1,
+     .max = CX_STAGE_STEPS_MAX,
      .help = "Rows at most."}};
 static const cx_route_param cx_view_heat_params[] = {
     CX_VIEW_FOLD,
-    {.name = "layer", .type = CX_PARAM_CHOICE, .choices = "divergence|time|cost|overrides",
+    {.name = "layer",
+     .type = CX_PARAM_CHOICE,
+     .choices = "divergence|time|cost|overrides",
      .help = "What is added up; default divergence."},
     {.name = "axis", .type = CX_PARAM_CHOICE, .choices = "time|order", .help = "Default time."},
-    {.name = "from", .type = CX_PARAM_NUMBER, .help = "First place on the axis; default the first."},
+    {.name = "from",
+     .type = CX_PARAM_NUMBER,
+     .help = "First place on the axis; default the first."},
     {.name = "to", .type = CX_PARAM_NUMBER, .help = "Last place on the axis; default the last."},
-    {.name = "bins", .type = CX_PARAM_COUNT, .min = 1, .max = CX_STAGE_HEAT_BINS_MAX,
+    {.name = "bins",
+     .type = CX_PARAM_COUNT,
+     .min = 1,
+     .max = CX_STAGE_HEAT_BINS_MAX,
      .help = "Into how many parts the axis is put; default 120."}};
 
 /* What can be chosen in the inbox. */
-#define CX_INBOX_PARAMS                                                                     \
-    {.name = "kind", .type = CX_PARAM_CHOICE, .choices = "alert|run|history|trace",         \
-     .help = "Only these."},                                                                \
-        {.name = "verdict", .type = CX_PARAM_CHOICE,                                        \
-         .choices = "verified|unverified|merged|running|failed|open|acknowledged|resolved", \
-         .help = "Of traces, of runs, of alerts."},                                         \
-        {.name = "gate", .type = CX_PARAM_TEXT, .max = 256,                                 \
+#define CX_INBOX_PARAMS                                                                           \
+    {.name = "kind",                                                                              \
+     .type = CX_PARAM_CHOICE,                                                                     \
+     .choices = "alert|run|history|trace",                                                        \
+     .help = "Only these."},                                                                      \
+        {.name = "verdict",                                                                       \
+         .type = CX_PARAM_CHOICE,                                                                 \
+         .choices = "verified|unverified|merged|running|failed|open|acknowledged|resolved",       \
+         .help = "Of traces, of runs, of alerts."},                                               \
+        {.name = "gate",                                                                          \
+         .type = CX_PARAM_TEXT,                                                                   \
+         .max = 256,                                                                              \
          .help = "Conscience or gate: passed, not_passed, overridden, unknown, or the gate that " \
-                 "rejected a run."},                                                        \
-        {.name = "k_eff", .type = CX_PARAM_CHOICE,                                          \
-         .choices = "below_2|2_to_5|5_and_more|unknown", .help = "Effective sources."},     \
-        {.name = "level", .type = CX_PARAM_CHOICE,                                          \
-         .choices = "generic|detailed|full_traces", .help = "At which traces are kept."},   \
-        {.name = "agent", .type = CX_PARAM_TEXT, .help = "agent_id_hash."},                 \
-        {.name = "time", .type = CX_PARAM_TEXT, .max = 16,                                  \
-         .help = "1h, 24h or 7d, from the full hour before; or a day of UTC: 2026-01-31."}, \
-    {                                                                                       \
-        .name = "q", .type = CX_PARAM_TEXT, .max = CX_INBOX_WORDS_BYTES_MAX,                \
-        .help = "Up to six words: beginnings of ids, actions and types, or, for a token of the " \
-                "level full_traces, words of the rationale."                                \
+                 "rejected a run."},                                                              \
+        {.name = "k_eff",                                                                         \
+         .type = CX_PARAM_CHOICE,                                                                 \
+         .choices = "below_2|2_to_5|5_and_more|unknown",                                          \
+         .help = "Effective sources."},                                                           \
+        {.name = "level",                                                                         \
+         .type = CX_PARAM_CHOICE,                                                                 \
+         .choices = "generic|detailed|full_traces",                                               \
+         .help = "At which traces are kept."},                                                    \
+        {.name = "agent", .type = CX_PARAM_TEXT, .help = "agent_id_hash."},                       \
+        {.name = "time",                                                                          \
+         .type = CX_PARAM_TEXT,                                                                   \
+         .max = 16,                                                                               \
+         .help = "1h, 24h or 7d, from the full hour before; or a day of UTC: 2026-01-31."},       \
+    {                                                                                             \
+        .name = "q", .type = CX_PARAM_TEXT, .max = CX_INBOX_WORDS_BYTES_MAX,                      \
+        .help = "Up to six words: beginnings of ids, actions and types, or, for a token of the "  \
+                "level full_traces, words of the rationale."                                      \
     }
 static const cx_route_param cx_inbox_params[] = {
     CX_INBOX_PARAMS,
-    {.name = "limit", .type = CX_PARAM_COUNT, .min = 1, .max = CX_INBOX_LIMIT_MAX,
+    {.name = "limit",
+     .type = CX_PARAM_COUNT,
+     .min = 1,
+     .max = CX_INBOX_LIMIT_MAX,
      .help = "Default 100."},
     {.name = "cursor", .type = CX_PARAM_TEXT, .help = "next_cursor of the answer before."}};
 static const cx_route_param cx_inbox_facets_params[] = {CX_INBOX_PARAMS};
 
-#define CX_INBOX(end, list, type, function, what)                                           \
-    {.method = "GET", .path = "/api/v1/inbox" end, .homeless = true,                        \
-     .scopes = CX_SCOPE_READ | CX_SCOPE_RUN_READ, .where = CX_RUN_READ, PARAMS(list),       \
-     .answers = JSON, .response_type = (type), .codes = "200 503", .handler = function,     \
-     .summary = what}
+#define CX_INBOX(end, list, type, function, what)                                          \
+    {                                                                                      \
+        .method = "GET", .path = "/api/v1/inbox" end, .homeless = true,                    \
+        .scopes = CX_SCOPE_READ | CX_SCOPE_RUN_READ, .where = CX_RUN_READ, PARAMS(list),   \
+        .answers = JSON, .response_type = (type), .codes = "200 503", .handler = function, \
+        .summary = what                                                                    \
+    }
 
-#define CX_VIEW(end, list, type, function, what)                                            \
-    {.method = "GET", .path = "/api/v1/view/{branch...}/" end, .homeless = true,            \
-     READING_ALL, PARAMS(list), .answers = JSON, .response_type = (type),                   \
-     .codes = "200 404 503", .handler = function, .summary = what}
+#define CX_VIEW(end, list, type, function, what)                                                 \
+    {                                                                                            \
+        .method = "GET", .path = "/api/v1/view/{branch...}/" end, .homeless = true, READING_ALL, \
+        PARAMS(list), .answers = JSON, .response_type = (type), .codes = "200 404 503",          \
+        .handler = function, .summary = what                                                     \
+    }
 
-#define CX_ROUTES_OF_PAGE                                                                \
-    {.method = "GET",                                                                    \
-     .path = "/",                                                                        \
-     .open = true,                                                                       \
-     .homeless = true,                                                                   \
-     .where = CX_RUN_HERE,                                                               \
-     .answers = "text/html; charset=utf-8",                                              \
-     .codes = "200 304 404 421",                                                         \
-     .handler = cx_api_page,                                                             \
-     .summary = "The debugger, for a browser"},                                          \
-        {.method = "GET",                                                                \
-         .path = "/assets/{file}",                                                       \
-         .open = true,                                                                   \
-         .homeless = true,                                                               \
-         .where = CX_RUN_HERE,                                                           \
-         .answers = "text/javascript; charset=utf-8",                                    \
-         .codes = "200 304 404 421",                                                     \
-         .handler = cx_api_page_file,                                                    \
-         .summary = "A file of the debugger; its name has its hash"},                    \
-        {.method = "POST",                                                               \
-         .path = "/api/v1/session",                                                      \
-         .homeless = true,                                                               \
-         .where = CX_RUN_HERE,                                                           \
-         .answers = JSON,                                                                \
-         .response_type = "Session",                                                     \
-         .codes = "200",                                                                 \
-         .handler = cx_api_session_begin,                                                \
-         .summary = "Turns the bearer token into a session, held by an HttpOnly cookie"}, \
-        {.method = "GET",                                                                \
-         .path = "/api/v1/session",                                                      \
-         .homeless = true,                                                               \
-         .where = CX_RUN_HERE,                                                           \
-         .answers = JSON,                                                                \
-         .response_type = "Session",                                                     \
-         .codes = "200",                                                                 \
-         .handler = cx_api_session,                                                      \
-         .summary = "Who asks, what the token may, and what is served here"},            \
-        {.method = "DELETE",                                                             \
-         .path = "/api/v1/session",                                                      \
-         .homeless = true,                                                               \
-         .where = CX_RUN_HERE,                                                           \
-         .answers = JSON,                                                                \
-         .response_type = "Empty",                                                       \
-         .codes = "200",                                                                 \
-         .handler = cx_api_session_end,                                                  \
-         .summary = "Ends the session"},                                                 \
-        {.method = "GET",                                                                \
-         .path = "/api/v1/view",                                                         \
-         .homeless = true,                                                               \
-         READING_ALL,                                                                    \
-         .answers = JSON,                                                                \
-         .response_type = "Histories",                                                   \
-         .codes = "200 503",                                                             \
-         .handler = cx_api_view_list,                                                    \
-         .summary = "The histories that can be looked at"},                              \
-        CX_INBOX("", cx_inbox_params, "InboxPage", cx_api_inbox,                         \
-                 "Traces, histories, runs and alerts in one list, newest first"),        \
-        CX_INBOX("/facets", cx_inbox_facets_params, "InboxFacets", cx_api_inbox_facets,  \
-                 "How that list divides: how many there are of each value"),             \
-        CX_VIEW("summary", cx_view_params, "ViewSummary", cx_api_view_summary,           \
-                "A history's lanes, extent, verdict and findings"),                      \
+#define CX_ROUTES_OF_PAGE                                                                  \
+    {.method = "GET",                                                                      \
+     .path = "/",                                                                          \
+     .open = true,                                                                         \
+     .homeless = true,                                                                     \
+     .where = CX_RUN_HERE,                                                                 \
+     .answers = "text/html; charset=utf-8",                                                \
+     .codes = "200 304 404 421",                                                           \
+     .handler = cx_api_page,                                                               \
+     .summary = "The debugger, for a browser"},                                            \
+        {.method = "GET",                                                                  \
+         .path = "/assets/{file}",                                                         \
+         .open = true,                                                                     \
+         .homeless = true,                                                                 \
+         .where = CX_RUN_HERE,                                                             \
+         .answers = "text/javascript; charset=utf-8",                                      \
+         .codes = "200 304 404 421",                                                       \
+         .handler = cx_api_page_file,                                                      \
+         .summary = "A file of the debugger; its name has its hash"},                      \
+        {.method = "POST",                                                                 \
+         .path = "/api/v1/session",                                                        \
+         .homeless = true,                                                                 \
+         .where = CX_RUN_HERE,                                                             \
+         .answers = JSON,                                                                  \
+         .response_type = "Session",                                                       \
+         .codes = "200",                                                                   \
+         .handler = cx_api_session_begin,                                                  \
+         .summary = "Turns the bearer token into a session, held by an HttpOnly cookie"},  \
+        {.method = "GET",                                                                  \
+         .path = "/api/v1/session",                                                        \
+         .homeless = true,                                                                 \
+         .where = CX_RUN_HERE,                                                             \
+         .answers = JSON,                                                                  \
+         .response_type = "Session",                                                       \
+         .codes = "200",                                                                   \
+         .handler = cx_api_session,                                                        \
+         .summary = "Who asks, what the token may, and what is served here"},              \
+        {.method = "DELETE",                                                               \
+         .path = "/api/v1/session",                                                        \
+         .homeless = true,                                                                 \
+         .where = CX_RUN_HERE,                                                             \
+         .answers = JSON,                                                                  \
+         .response_type = "Empty",                                                         \
+         .codes = "200",                                                                   \
+         .handler = cx_api_session_end,                                                    \
+         .summary = "Ends the session"},                                                   \
+        {.method = "GET",                                                                  \
+         .path = "/api/v1/view",                                                           \
+         .homeless = true,                                                                 \
+         READING_ALL,                                                                      \
+         .answers = JSON,                                                                  \
+         .response_type = "Histories",                                                     \
+         .codes = "200 503",                                                               \
+         .handler = cx_api_view_list,                                                      \
+         .summary = "The histories that can be looked at"},                                \
+        CX_INBOX("", cx_inbox_params, "InboxPage", cx_api_inbox,                           \
+                 "Traces, histories, runs and alerts in one list, newest first"),          \
+        CX_INBOX("/facets", cx_inbox_facets_params, "InboxFacets", cx_api_inbox_facets,    \
+                 "How that list divides: how many there are of each value"),               \
+        CX_VIEW("summary", cx_view_params, "ViewSummary", cx_api_view_summary,             \
+                "A history's lanes, extent, verdict and findings"),                        \
         CX_VIEW("overview", cx_view_overview_params, "ViewOverview", cx_api_view_overview, \
-                "A history from far away: what stands where, counted"),                  \
-        CX_VIEW("window", cx_view_window_params, "ViewWindow", cx_api_view_window,       \
-                "Nodes and edges between two columns"),                                  \
-        CX_VIEW("node", cx_view_node_params, "ViewNode", cx_api_view_node,               \
-                "One node: event, changes, parents, children, findings"),                \
-        CX_VIEW("values", cx_view_values_params, "ViewLevel", cx_api_view_values,        \
-                "One level of the state at a node"),                                     \
-        CX_VIEW("writes", cx_view_writes_params, "ViewWrites", cx_api_view_writes,       \
-                "The changes of a key before a node, and the next one behind it"),       \
-        CX_VIEW("compare", cx_view_compare_params, "ViewComparison", cx_api_view_compare, \
-                "Two nodes side by side, from their common ancestor"),                   \
-        CX_VIEW("heat", cx_view_heat_params, "ViewHeat", cx_api_view_heat,               \
+                "A history from far away: what stands where, counted"),                    \
+        CX_VIEW("window", cx_view_window_params, "ViewWindow", cx_api_view_window,         \
+                "Nodes and edges between two columns"),                                    \
+        CX_VIEW("node", cx_view_node_params, "ViewNode", cx_api_view_node,                 \
+                "One node: event, changes, parents, children, findings"),                  \
+        CX_VIEW("values", cx_view_values_params, "ViewLevel", cx_api_view_values,          \
+                "One level of the state at a node"),                                       \
+        CX_VIEW("writes", cx_view_writes_params, "ViewWrites", cx_api_view_writes,         \
+                "The changes of a key before a node, and the next one behind it"),         \
+        CX_VIEW("compare", cx_view_compare_params, "ViewComparison", cx_api_view_compare,  \
+                "Two nodes side by side, from their common ancestor"),                     \
+        CX_VIEW("heat", cx_view_heat_params, "ViewHeat", cx_api_view_heat,                 \
                 "Where branches, time, cost or overrides gather: agents by time"),
 
 #endif

@@ -22,15 +22,15 @@ typedef struct cx_server_options {
     const char *home_path;
     const char *const *names; /* by which browsers may call it (cx_origin_host) */
     size_t name_count;
-    const char *file_path; /* in place of recorder and home: shows this one file, */
+    const char *file_path;          /* in place of recorder and home: shows this one file, */
     const cx_lattice *only_lattice; /* which was opened with keep_deltas and outlives the server */
-    const cx_token *only_token; /* then: what opens it */
+    const cx_token *only_token;     /* then: what opens it */
     cx_runs *runs;           /* of a repository; outlives the server; NULL = none is served */
     const char *index_where; /* NULL = HOME/cirislens.db */
     cx_tcp_address address;
-    bool otlp;                   /* also a listener for OpenTelemetry exporters */
-    bool otlp_must;              /* it was asked for: not having its address is an error */
-    bool otlp_tokens;            /* it needs a token on loopback, too */
+    bool otlp;        /* also a listener for OpenTelemetry exporters */
+    bool otlp_must;   /* it was asked for: not having its address is an error */
+    bool otlp_tokens; /* it needs a token on loopback, too */
     cx_tcp_address otlp_address;
     const char *tls_cert_path, *tls_key_path; /* both or none */
     bool insecure;                            /* any address, without TLS */

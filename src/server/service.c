@@ -25,8 +25,8 @@ static cx_status prepare(cx_service *service, cx_err *err)
     const cx_service_options *options = &service->options;
     (void)snprintf(service->cookie, sizeof service->cookie, "cortex_%u", (unsigned)options->port);
     cx_sessions_init(&service->sessions, service->io);
-    cx_str home = cx_arena_copy_str(
-        &service->arena, cx_str_z(options->home_path == NULL ? "" : options->home_path));
+    cx_str home = cx_arena_copy_str(&service->arena,
+                                    cx_str_z(options->home_path == NULL ? "" : options->home_path));
     if (home.data == NULL)
         return cx_fail_nomem(err);
     cx_token_guard_init(&service->guard, service->io, service->alloc, home.data);
@@ -211,10 +211,9 @@ static bool know_sender(cx_call *call)
     cx_str text = bearer(call->request.authorization);
     bool known = false, asked = false;
     cx_err err;
-    cx_status status =
-        text.data != NULL
-            ? cx_token_guard_check(&call->service->guard, text, &call->token, &known, &err)
-            : know_session(call, &asked, &known, &err);
+    cx_status status = text.data != NULL ? cx_token_guard_check(&call->service->guard, text,
+                                                                &call->token, &known, &err)
+                                         : know_session(call, &asked, &known, &err);
     if (call->response.status != 0)
         return false;
     if (cx_failed(status)) {

@@ -40,11 +40,11 @@ typedef struct cx_service_options {
     size_t body_max;         /* bytes; 0 = CX_SERVER_BODY_MAX_DEFAULT */
     cx_runs *runs;           /* of a repository; outlives the service; NULL = none is served */
     bool tls;                /* requests come through it */
-    uint16_t port;           /* that is listened on: cookies of several servers of one host differ */
+    uint16_t port; /* that is listened on: cookies of several servers of one host differ */
     const char *const *names; /* by which browsers may call it, besides addresses and localhost */
     size_t name_count;
     /* Without a recorder: the one file that is shown, and the one token that opens it. */
-    const char *file_path; /* its name for people; NULL = none */
+    const char *file_path;          /* its name for people; NULL = none */
     const cx_lattice *only_lattice; /* opened with keep_deltas; outlives the service */
     const cx_token *only_token;
     /* Called with one line without its end, by any thread; NULL = nobody listens. */
@@ -196,7 +196,7 @@ typedef struct cx_route {
     const char *summary;
     const char *answers; /* "application/json"; NULL = no body worth describing */
     const char *request_type, *response_type; /* of openapi_type.h; NULL = none is described */
-    const char *codes;   /* what it answers besides 401, 403, 405, 415, 422: "200 404" */
+    const char *codes; /* what it answers besides 401, 403, 405, 415, 422: "200 404" */
     cx_handler *handler;
 } cx_route;
 

@@ -13,9 +13,9 @@
 #include "base/api.h"
 #include "crypto/api.h"
 
-#define CX_SESSIONS_MAX 256       /* the one that was used longest ago makes room */
-#define CX_SESSION_SECONDS 43200  /* from its beginning: half a day */
-#define CX_SESSION_TEXT_SIZE 43   /* base64url of 32 bytes */
+#define CX_SESSIONS_MAX 256      /* the one that was used longest ago makes room */
+#define CX_SESSION_SECONDS 43200 /* from its beginning: half a day */
+#define CX_SESSION_TEXT_SIZE 43  /* base64url of 32 bytes */
 
 typedef struct cx_session {
     cx_digest id;    /* SHA-256 of its text */

@@ -20,12 +20,9 @@ static const struct scope_name {
     unsigned scope;
     cx_str name;
 } scope_names[] = {
-    {CX_SCOPE_WRITE, {"trace:write", 11}},
-    {CX_SCOPE_READ, {"trace:read", 10}},
-    {CX_SCOPE_KEYS, {"key:admin", 9}},
-    {CX_SCOPE_RUN_READ, {"run:read", 8}},
-    {CX_SCOPE_RUN_START, {"run:start", 9}},
-    {CX_SCOPE_RUN_APPROVE, {"run:approve", 11}},
+    {CX_SCOPE_WRITE, {"trace:write", 11}},  {CX_SCOPE_READ, {"trace:read", 10}},
+    {CX_SCOPE_KEYS, {"key:admin", 9}},      {CX_SCOPE_RUN_READ, {"run:read", 8}},
+    {CX_SCOPE_RUN_START, {"run:start", 9}}, {CX_SCOPE_RUN_APPROVE, {"run:approve", 11}},
 };
 
 cx_str cx_scope_name(unsigned scope)
@@ -466,8 +463,8 @@ cx_status cx_token_guard_check(cx_token_guard *guard, cx_str text, cx_token *out
     return cx_token_guard_check_digest(guard, &digest, out, out_known, err);
 }
 
-cx_status cx_token_guard_check_digest(cx_token_guard *guard, const cx_digest *digest,
-                                      cx_token *out, bool *out_known, cx_err *err)
+cx_status cx_token_guard_check_digest(cx_token_guard *guard, const cx_digest *digest, cx_token *out,
+                                      bool *out_known, cx_err *err)
 {
     uint64_t now = guard->io->monotonic_ns(guard->io);
     cx_status status = CX_SUCCESS;

@@ -83,7 +83,7 @@ typedef struct cx_token_guard {
     cx_digest seen; /* of the file */
     bool known;     /* the file was read */
     uint64_t looked_ns;
-    bool only;      /* there is no file: `one` is all there is */
+    bool only; /* there is no file: `one` is all there is */
     cx_token one;
 } cx_token_guard;
 
@@ -97,8 +97,8 @@ void cx_token_guard_done(cx_token_guard *guard);
 CX_RESULT cx_token_guard_check(cx_token_guard *guard, cx_str text, cx_token *out, bool *out_known,
                                cx_err *err);
 /* The same by the SHA-256 of its text, which a session keeps. */
-CX_RESULT cx_token_guard_check_digest(cx_token_guard *guard, const cx_digest *digest,
-                                      cx_token *out, bool *out_known, cx_err *err);
+CX_RESULT cx_token_guard_check_digest(cx_token_guard *guard, const cx_digest *digest, cx_token *out,
+                                      bool *out_known, cx_err *err);
 /* The digest of one token that no file holds, in place of those of a home: for a server of one
  * file. */
 void cx_token_guard_only(cx_token_guard *guard, const cx_token *token);

@@ -46,8 +46,7 @@ static const members of_answer[CX_REMOTE_OP_END] = {
     [CX_REMOTE_TURN_COMMIT] = {BIT(COMMIT), 0},
 };
 
-/* --- errors ------------------------------------------------------------------------------------
- */
+/* --- errors ----------------------------------------------------------------------------------- */
 
 enum {
     ERR_CODE = 0,
@@ -150,8 +149,7 @@ static void read_error(cx_cbor_reader *reader, cx_err *out)
     out->column = told.column;
 }
 
-/* --- answers -----------------------------------------------------------------------------------
- */
+/* --- answers ---------------------------------------------------------------------------------- */
 
 static void put_actors(const cx_remote_answer *answer, cx_buf *out)
 {

@@ -56,8 +56,7 @@ cx_status cx_remote_refuse(const cx_home *home, const char *what, cx_err *err)
                       (unsigned long long)home->remote->holder, what);
 }
 
-/* --- one request -------------------------------------------------------------------------------
- */
+/* --- one request ------------------------------------------------------------------------------ */
 
 static cx_status holder_gone(const cx_remote_client *client, const char *why, cx_err *err)
 {
@@ -204,8 +203,7 @@ static cx_status check_key(cx_bytes key, cx_err *err)
     return CX_SUCCESS;
 }
 
-/* --- joining -----------------------------------------------------------------------------------
- */
+/* --- joining ---------------------------------------------------------------------------------- */
 
 static cx_status check_peer(cx_remote_client *client, const char *path, cx_err *err)
 {
@@ -306,8 +304,7 @@ void cx_remote_leave(cx_home *home)
     home->remote = NULL;
 }
 
-/* --- reading -----------------------------------------------------------------------------------
- */
+/* --- reading ---------------------------------------------------------------------------------- */
 
 /* A name that lives as long as the home. */
 static cx_status keep_name(cx_home *home, const cx_actor_info *info, cx_str *out, cx_err *err)
@@ -415,8 +412,7 @@ cx_status cx_remote_get_at(cx_home *home, cx_str actor, uint64_t snapshot_seq, c
     return CX_SUCCESS;
 }
 
-/* --- scanning: page by page --------------------------------------------------------------------
- */
+/* --- scanning: page by page ------------------------------------------------------------------- */
 
 typedef struct scan_state {
     cx_home *home;
@@ -482,8 +478,7 @@ cx_status cx_remote_scan(cx_home *home, const cx_scan *scan, cx_err *err)
     return status;
 }
 
-/* --- entries -----------------------------------------------------------------------------------
- */
+/* --- entries ---------------------------------------------------------------------------------- */
 
 cx_status cx_remote_entry(cx_home *home, cx_str actor, uint64_t seq, cx_arena *arena,
                           cx_entry_view *out, cx_err *err)
@@ -555,8 +550,7 @@ cx_status cx_remote_entries_about(cx_home *home, cx_str actor, const cx_id *subj
     return status;
 }
 
-/* --- the whole home ----------------------------------------------------------------------------
- */
+/* --- the whole home --------------------------------------------------------------------------- */
 
 /* What needs the holder's turn needs the turn of this process first: a thread that has it and asks
  * for the holder's would wait for itself there. */
@@ -613,8 +607,7 @@ cx_status cx_remote_sync(cx_home *home, cx_err *err)
     return ask_small(home, &request, &answer, err);
 }
 
-/* --- turns -------------------------------------------------------------------------------------
- */
+/* --- turns ------------------------------------------------------------------------------------ */
 
 cx_status cx_remote_turn_begin(cx_turn *turn, cx_str actor, const cx_scheme *scheme, cx_err *err)
 {

@@ -50,8 +50,7 @@ struct cx_remote {
     bool stopping;
 };
 
-/* --- pages -------------------------------------------------------------------------------------
- */
+/* --- pages ------------------------------------------------------------------------------------ */
 
 typedef struct page {
     cx_arena *arena;
@@ -137,8 +136,7 @@ static cx_status do_about(connection *c, const cx_remote_request *request, cx_re
     return CX_SUCCESS;
 }
 
-/* --- reading ------------------------------------------------------------------------------------
- */
+/* --- reading ---------------------------------------------------------------------------------- */
 
 /* "memory/1 trace/1": rows that others derived would not be what a client looks for. */
 static cx_status check_derivers(const connection *c, cx_bytes asked, cx_err *err)
@@ -208,8 +206,7 @@ static cx_status do_entry(connection *c, const cx_remote_request *request, cx_re
     return CX_SUCCESS;
 }
 
-/* --- turns --------------------------------------------------------------------------------------
- */
+/* --- turns ------------------------------------------------------------------------------------ */
 
 static bool is_stopping(cx_remote *remote)
 {
@@ -278,8 +275,7 @@ static cx_status do_commit(connection *c, const cx_remote_request *request, cx_r
     return cx_home_wait(c->remote->home, out->commit, err);
 }
 
-/* --- one request --------------------------------------------------------------------------------
- */
+/* --- one request ------------------------------------------------------------------------------ */
 
 static cx_status check_place(const connection *c, cx_remote_op op, cx_err *err)
 {
@@ -334,8 +330,7 @@ static cx_status perform(connection *c, const cx_remote_request *request, cx_rem
     return cx_fail_at(err, CX_E_USAGE, "BadMessage", CX_NO_OFFSET, "no call %d", request->op);
 }
 
-/* --- messages -----------------------------------------------------------------------------------
- */
+/* --- messages --------------------------------------------------------------------------------- */
 
 static bool send_answer(connection *c, const cx_remote_answer *answer, cx_remote_op op)
 {
@@ -507,8 +502,7 @@ static void serve_connection(void *arg)
     cx_lock_leave(&remote->lock);
 }
 
-/* --- connections --------------------------------------------------------------------------------
- */
+/* --- connections ------------------------------------------------------------------------------ */
 
 /* Those that have ended, or all of them, whose end is waited for. */
 static void take_away(cx_remote *remote, bool all)
@@ -606,8 +600,7 @@ static void accept_all(void *arg)
     }
 }
 
-/* --- beginning and ending -----------------------------------------------------------------------
- */
+/* --- beginning and ending --------------------------------------------------------------------- */
 
 static cx_status claim(cx_home *home, cx_err *err)
 {

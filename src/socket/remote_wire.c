@@ -44,8 +44,7 @@ static const members of_request[CX_REMOTE_OP_END] = {
     [CX_REMOTE_TURN_COMMIT] = {BIT(FRAMES), 0},
 };
 
-/* --- frames of a turn --------------------------------------------------------------------------
- */
+/* --- frames of a turn ------------------------------------------------------------------------- */
 
 enum {
     FRAME_KIND = 0,
@@ -190,8 +189,7 @@ static void read_frames(cx_cbor_reader *reader, cx_arena *arena, cx_remote_reque
     out->frame_count = count;
 }
 
-/* --- requests ----------------------------------------------------------------------------------
- */
+/* --- requests --------------------------------------------------------------------------------- */
 
 static uint64_t flags_of(const cx_remote_request *request)
 {
@@ -301,8 +299,7 @@ cx_status cx_remote_request_decode(cx_bytes bytes, cx_arena *arena, cx_remote_re
     return CX_SUCCESS;
 }
 
-/* --- greetings ---------------------------------------------------------------------------------
- */
+/* --- greetings -------------------------------------------------------------------------------- */
 
 void cx_remote_greeting(uint8_t out[CX_REMOTE_GREETING_SIZE])
 {

@@ -104,15 +104,15 @@ static cx_status read_cursor(cx_recorder *recorder, cx_str text, cx_arena *arena
     bool good = cx_base64_decode(text, CX_BASE64_URL, &bytes) && bytes.size >= FIXED + TAG;
     if (good) {
         cursor_tag(recorder, cx_bytes_from(bytes.data, bytes.size - TAG), tag);
-        good = memcmp(tag, bytes.data + bytes.size - TAG, TAG) == 0 &&
-               bytes.data[8] < CX_INBOX_KINDS;
+        good =
+            memcmp(tag, bytes.data + bytes.size - TAG, TAG) == 0 && bytes.data[8] < CX_INBOX_KINDS;
     }
     if (good) {
         *out = (place){.when_ns = (int64_t)be64(bytes.data),
                        .kind = bytes.data[8],
                        .number = (int64_t)be64(bytes.data + 9)};
-        out->id = cx_arena_copy_str(arena, cx_str_from((const char *)bytes.data + FIXED,
-                                                       bytes.size - FIXED - TAG));
+        out->id = cx_arena_copy_str(
+            arena, cx_str_from((const char *)bytes.data + FIXED, bytes.size - FIXED - TAG));
         if (out->id.data == NULL) {
             cx_buf_done(&bytes);
             return cx_fail_nomem(err);

@@ -41,9 +41,9 @@ const char *cx_facet_name(cx_facet facet);
 typedef struct cx_inbox_thing {
     cx_inbox_kind kind;
     cx_str id;
-    int64_t when_ns;           /* CX_TIME_NONE: nobody says; behind all others */
-    cx_str values[CX_FACETS];  /* of KIND to AGENT; data NULL = it has none */
-    cx_str words[4];           /* what is looked through besides the id; size 0 = nothing */
+    int64_t when_ns;          /* CX_TIME_NONE: nobody says; behind all others */
+    cx_str values[CX_FACETS]; /* of KIND to AGENT; data NULL = it has none */
+    cx_str words[4];          /* what is looked through besides the id; size 0 = nothing */
     cx_json value;
 } cx_inbox_thing;
 

@@ -39,7 +39,10 @@ static bool read_day(cx_str text, int64_t *out_hour)
 
 static int64_t hours_back(cx_str text)
 {
-    return cx_str_is(text, "1h") ? 1 : cx_str_is(text, "24h") ? 24 : cx_str_is(text, "7d") ? 168 : 0;
+    return cx_str_is(text, "1h")    ? 1
+           : cx_str_is(text, "24h") ? 24
+           : cx_str_is(text, "7d")  ? 168
+                                    : 0;
 }
 
 bool cx_inbox_time_is(cx_str text)
@@ -202,8 +205,8 @@ cx_status cx_inbox_gather(cx_index *index, const cx_inbox_query *query,
     const cx_json *alerts = NULL;
     size_t alert_count = 0;
     if (index != NULL && query->traces)
-        CX_TRY(cx_index_alerts(index, false, CX_INBOX_ALERTS_MAX, arena, &alerts, &alert_count,
-                               err));
+        CX_TRY(
+            cx_index_alerts(index, false, CX_INBOX_ALERTS_MAX, arena, &alerts, &alert_count, err));
     cx_inbox_thing *all = CX_ARENA_ARRAY(arena, cx_inbox_thing, count + alert_count + 1);
     if (all == NULL)
         return cx_fail_nomem(err);

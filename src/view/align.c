@@ -217,13 +217,10 @@ static cx_status trace(alignment *a, const window *w, cx_err *err)
 {
     size_t i = 0, j = 0;
     while (i < w->count[0] || j < w->count[1]) {
-        uint8_t way = i == w->count[0]   ? WAY_B
-                      : j == w->count[1] ? WAY_A
-                                         : w->ways[cell(w, i, j)];
+        uint8_t way = i == w->count[0] ? WAY_B : j == w->count[1] ? WAY_A : w->ways[cell(w, i, j)];
         size_t left = way == WAY_B ? ALIGN_NONE : w->first[0] + i;
         size_t right = way == WAY_A ? ALIGN_NONE : w->first[1] + j;
-        align_how how =
-            way == WAY_PAIR ? how_of(&w->steps[0][i], &w->steps[1][j]) : ALIGN_ONLY;
+        align_how how = way == WAY_PAIR ? how_of(&w->steps[0][i], &w->steps[1][j]) : ALIGN_ONLY;
         CX_TRY(add_row(a, left, right, how, err));
         i += way != WAY_B;
         j += way != WAY_A;
@@ -293,8 +290,7 @@ static cx_status align_rest(alignment *a, cx_err *err)
 
 /* --- all of it -------------------------------------------------------------------------------- */
 
-cx_status cx_align_init(alignment *a, const align_side sides[2], const cx_alloc *alloc,
-                        cx_err *err)
+cx_status cx_align_init(alignment *a, const align_side sides[2], const cx_alloc *alloc, cx_err *err)
 {
     *a = (alignment){.sides = {sides[0], sides[1]}, .alloc = alloc};
     cx_arena_init(&a->arena, alloc, 0);

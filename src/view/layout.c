@@ -4,7 +4,8 @@
  * Invariants:
  *   I1  every node of the file is in exactly one row;
  *   I2  an edge between nodes with a topological place goes from a smaller row to a greater one;
- *   I3  folding never hides an edge between lanes, a fork, a finding, a head, a root or an override;
+ *   I3  folding never hides an edge between lanes, a fork, a finding, a head, a root or an
+ *       override;
  *   I4  every edge with an end in the window is listed once; edges within a fold are not.
  *
  * Passes over all nodes are loops over flat arrays: nothing recurses, and what they need beside the

@@ -27,7 +27,7 @@ enum {
     LAYOUT_IS_ROOT = 1 << 2, /* has no resolved parents */
     LAYOUT_HAS_ERROR = 1 << 3,
     LAYOUT_HAS_WARNING = 1 << 4,
-    LAYOUT_NO_ORDER = 1 << 5, /* on or behind a cycle */
+    LAYOUT_NO_ORDER = 1 << 5,   /* on or behind a cycle */
     LAYOUT_LEFT_OUT = 1 << 6,   /* unusable, or a repeated node_id */
     LAYOUT_IS_OVERRIDE = 1 << 7 /* see cx_lattice_overrides; only when deltas were kept */
 };

@@ -68,8 +68,7 @@ static bool is_unsafe(uint32_t code)
         {0x34F, 0x34F},   {0x115F, 0x1160}, {0x17B4, 0x17B5}, {0x180B, 0x180F}, {0x3164, 0x3164},
         {0xFDD0, 0xFDEF}, {0xFE00, 0xFE0F}, {0xFFA0, 0xFFA0}, {0xFFF0, 0xFFF8},
     };
-    return cx_shown_acts(code) ||
-           (code >= 0x7F && in_ranges(code, unsafe, CX_COUNT_OF(unsafe))) ||
+    return cx_shown_acts(code) || (code >= 0x7F && in_ranges(code, unsafe, CX_COUNT_OF(unsafe))) ||
            (code & 0xFFFE) == 0xFFFE;
 }
 
@@ -327,10 +326,10 @@ static void add_marks(cx_buf *out, unsigned marks)
     static const struct {
         unsigned bit;
         const char *name;
-    } names[] = {{LAYOUT_HAS_ERROR, "error"},    {LAYOUT_IS_HEAD, "head"},
-                 {LAYOUT_LEFT_OUT, "left_out"},  {LAYOUT_IS_MERGE, "merge"},
-                 {LAYOUT_NO_ORDER, "no_order"},  {LAYOUT_IS_OVERRIDE, "override"},
-                 {LAYOUT_IS_ROOT, "root"},       {LAYOUT_HAS_WARNING, "warning"}};
+    } names[] = {{LAYOUT_HAS_ERROR, "error"},   {LAYOUT_IS_HEAD, "head"},
+                 {LAYOUT_LEFT_OUT, "left_out"}, {LAYOUT_IS_MERGE, "merge"},
+                 {LAYOUT_NO_ORDER, "no_order"}, {LAYOUT_IS_OVERRIDE, "override"},
+                 {LAYOUT_IS_ROOT, "root"},      {LAYOUT_HAS_WARNING, "warning"}};
     const char *separator = "";
     cx_buf_add_byte(out, '[');
     for (size_t i = 0; i < CX_COUNT_OF(names); i++) {

@@ -4,7 +4,8 @@
  *   summary   {"agents","columns","errors","findings":[{"code","col","detail","id","lane","n"}],
  *              "fold","lanes":[{"agent","first","last","nodes","verdict"}],"nodes","rows",
  *              "time":[first,last],"verified","warnings"}
- *   overview  {"bins","cells":[lane,bin,nodes,marks, ..],"from","marks":[kind,column,node, ..],"to"}
+ *   overview  {"bins","cells":[lane,bin,nodes,marks, ..],"from","marks":[kind,column,node,
+ *             ..],"to"}
  *   window    {"cut","edges":[parent,its column,its lane,child,its column,its lane,type,fork, ..],
  *              "from","nodes":{"code","col","fold","fork","label","lane","marks","n","t"},"to"}
  *
@@ -111,9 +112,9 @@ void cx_stage_put_node(cx_buf *out, const cx_stage *stage, cx_node n)
     cx_answer_str(out, cx_lattice_agent_label(lattice, n));
     cx_buf_printf(out, ",\"col\":%lu,\"id\":", (unsigned long)stage_column(stage, n));
     cx_answer_node_str(out, lattice, n);
-    cx_buf_printf(out, ",\"lane\":%lu,\"n\":%lu,\"seq\":%lld,\"t\":",
-                  (unsigned long)stage_lane(stage, n), (unsigned long)n,
-                  (long long)node_at(lattice, n)->seq);
+    cx_buf_printf(
+        out, ",\"lane\":%lu,\"n\":%lu,\"seq\":%lld,\"t\":", (unsigned long)stage_lane(stage, n),
+        (unsigned long)n, (long long)node_at(lattice, n)->seq);
     cx_stage_put_double(out, cx_stage_time(lattice, n));
 }
 
@@ -415,10 +416,12 @@ cx_status cx_stage_window(cx_buf *out, const cx_stage *stage, const cx_stage_ran
                           cx_err *err)
 {
     uint32_t from, to;
-    uint32_t most = range->count == 0 || range->count > CX_STAGE_ROWS_MAX ? CX_STAGE_ROWS_MAX
-                                                                          : range->count;
+    uint32_t most =
+        range->count == 0 || range->count > CX_STAGE_ROWS_MAX ? CX_STAGE_ROWS_MAX : range->count;
     clip(stage, range, &from, &to);
-    window w = {.stage = stage, .out = out, .first = stage->column_row[from],
+    window w = {.stage = stage,
+                .out = out,
+                .first = stage->column_row[from],
                 .last = stage->column_row[to]};
     if (w.last - w.first > most) {
         w.last = w.first + most;

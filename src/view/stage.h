@@ -28,16 +28,16 @@
 #include "base/api.h"
 
 #define CX_STAGE_BINS_MAX 2000
-#define CX_STAGE_ROWS_MAX 4000    /* nodes of one window */
-#define CX_STAGE_EDGES_MAX 16000  /* edges of one window */
-#define CX_STAGE_LABELS_MAX 400   /* nodes of a window that are given with their words */
-#define CX_STAGE_LANES_MAX 5000   /* lanes listed; the others are counted */
-#define CX_STAGE_VALUES_MAX 500   /* members of one level of a state */
-#define CX_STAGE_CHANGES_MAX 500  /* changes told of one key, or of one node */
-#define CX_STAGE_STEPS_MAX 400    /* rows of a comparison */
+#define CX_STAGE_ROWS_MAX 4000   /* nodes of one window */
+#define CX_STAGE_EDGES_MAX 16000 /* edges of one window */
+#define CX_STAGE_LABELS_MAX 400  /* nodes of a window that are given with their words */
+#define CX_STAGE_LANES_MAX 5000  /* lanes listed; the others are counted */
+#define CX_STAGE_VALUES_MAX 500  /* members of one level of a state */
+#define CX_STAGE_CHANGES_MAX 500 /* changes told of one key, or of one node */
+#define CX_STAGE_STEPS_MAX 400   /* rows of a comparison */
 #define CX_STAGE_HEAT_BINS_MAX 400
 #define CX_STAGE_HEAT_LANES_MAX 500
-#define CX_STAGE_VALUE_BYTES 2048 /* of a value beside others; longer ones are cut */
+#define CX_STAGE_VALUE_BYTES 2048                /* of a value beside others; longer ones are cut */
 #define CX_STAGE_WHOLE_BYTES ((size_t)256 << 10) /* of a value that was asked for, or an event */
 
 typedef struct cx_stage cx_stage;
@@ -90,12 +90,12 @@ typedef struct cx_stage_level {
 } cx_stage_level;
 
 /* CX_E_NOT_FOUND when nothing is there. */
-CX_RESULT cx_stage_values(cx_buf *out, const cx_stage *stage, const cx_states *states,
-                          cx_node node, const cx_stage_level *level, cx_err *err);
+CX_RESULT cx_stage_values(cx_buf *out, const cx_stage *stage, const cx_states *states, cx_node node,
+                          const cx_stage_level *level, cx_err *err);
 
 /* A top-level key of "memory" or "beliefs". */
-CX_RESULT cx_stage_writes(cx_buf *out, const cx_stage *stage, const cx_states *states,
-                          cx_node node, cx_str section, cx_str key, cx_err *err);
+CX_RESULT cx_stage_writes(cx_buf *out, const cx_stage *stage, const cx_states *states, cx_node node,
+                          cx_str section, cx_str key, cx_err *err);
 
 /* --- what a page carries with it -------------------------------------------------------------- */
 
@@ -125,8 +125,8 @@ typedef struct cx_stage_side {
     cx_str id;    /* equal to the other side's wherever they stand in texts; empty = nothing */
 } cx_stage_side;
 
-/* Two nodes of a history, or two histories; rows from .. from + count - 1 of the alignment (`to` and
- * `labels` are not looked at).  CX_E_NOT_FOUND "NoState", "NoNode" (nothing is there). */
+/* Two nodes of a history, or two histories; rows from .. from + count - 1 of the alignment (`to`
+ * and `labels` are not looked at).  CX_E_NOT_FOUND "NoState", "NoNode" (nothing is there). */
 CX_RESULT cx_stage_compare(cx_buf *out, const cx_stage_side sides[2], const cx_stage_range *rows,
                            cx_err *err);
 

@@ -5,7 +5,8 @@
  *    "nodes":[as cx_stage_node],"summary","title","window"}
  *
  * `bases` has the state after each lineage parent that is not among the nodes, and each value is as
- * in stage_state.c; so the state at any node here is a base (or nothing) and the changes from there.
+ * in stage_state.c; so the state at any node here is a base (or nothing) and the changes from
+ * there.
  */
 #include "lattice/answer.h"
 #include "view/stage_internal.h"

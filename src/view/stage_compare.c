@@ -92,8 +92,8 @@ static bool has_one_hash(const pairing *p, size_t step)
     char scratch[2][64];
     cx_str hash[2];
     for (unsigned side = 0; side < 2; side++)
-        hash[side] = cx_lattice_hash_text(lattice_of(p, side), p->paths[side].path[step],
-                                          scratch[side]);
+        hash[side] =
+            cx_lattice_hash_text(lattice_of(p, side), p->paths[side].path[step], scratch[side]);
     return hash[0].size != 0 && cx_str_eq(hash[0], hash[1]);
 }
 
@@ -115,8 +115,8 @@ static cx_status find_paths(pairing *p, cx_err *err)
         CX_TRY(take_path(p, side, err));
     if (one && p->sides[0].node != CX_NODE_NONE && p->sides[1].node != CX_NODE_NONE) {
         lineage_paths paths;
-        CX_TRY(cx_lattice_lineage(lattice_of(p, 0), p->heads[0], p->heads[1], &p->arena, &paths,
-                                  err));
+        CX_TRY(
+            cx_lattice_lineage(lattice_of(p, 0), p->heads[0], p->heads[1], &p->arena, &paths, err));
         p->common = paths.lca;
         for (unsigned side = 0; side < 2; side++) {
             p->paths[side].path = paths.path[side];
@@ -148,8 +148,7 @@ static cx_status are_equal(differing *d, const cx_json *a, const cx_json *b, boo
         if (values[side] != NULL)
             CX_TRY(cx_json_write(&d->texts[side], values[side], CX_JSON_PY_COMPACT, d->err));
     }
-    *out = (a == NULL) == (b == NULL) &&
-           is_equal_text(d->p, &d->texts[0], &d->texts[1]);
+    *out = (a == NULL) == (b == NULL) && is_equal_text(d->p, &d->texts[0], &d->texts[1]);
     return CX_SUCCESS;
 }
 
@@ -176,10 +175,10 @@ static cx_status put_differing(differing *d, const cx_json *a, const cx_json *b,
     while (i < a->count || k < b->count) {
         const cx_json_member *left = i < a->count ? &a->members[i] : NULL;
         const cx_json_member *right = k < b->count ? &b->members[k] : NULL;
-        int order = left == NULL    ? 1
-                    : right == NULL ? -1
-                                    : cx_str_cmp(cx_json_text(&left->name),
-                                                     cx_json_text(&right->name));
+        int order = left == NULL ? 1
+                    : right == NULL
+                        ? -1
+                        : cx_str_cmp(cx_json_text(&left->name), cx_json_text(&right->name));
         const cx_json *one = order <= 0 ? &left->value : NULL;
         const cx_json *other = order >= 0 ? &right->value : NULL;
         bool equal;
@@ -211,8 +210,7 @@ static cx_status put_differs(pairing *p, const align_row *row, cx_err *err)
         cx_buf_init(&d.texts[side], p->alloc);
         if (row->how != ALIGN_ALIKE || cx_failed(status))
             continue;
-        texts[side] =
-            lattice_of(p, side)->deltas.items[p->paths[side].path[row->step[side]]];
+        texts[side] = lattice_of(p, side)->deltas.items[p->paths[side].path[row->step[side]]];
         status = cx_json_parse_text(texts[side], &p->arena, &deltas[side], err);
     }
     if (row->how == ALIGN_ALIKE && !cx_failed(status) && deltas[0].type == CX_JSON_OBJECT &&
@@ -294,8 +292,7 @@ static void put_matched(pairing *p)
             parted = p->a.prefix + i;
     }
     size_t pairs = counts[ALIGN_ALIKE] + counts[ALIGN_SAME];
-    cx_buf_printf(p->out,
-                  ",\"matched\":{\"alike\":%zu,\"only\":[%zu,%zu],\"same\":%zu}",
+    cx_buf_printf(p->out, ",\"matched\":{\"alike\":%zu,\"only\":[%zu,%zu],\"same\":%zu}",
                   counts[ALIGN_ALIKE], p->a.placed[0] - pairs, p->a.placed[1] - pairs,
                   counts[ALIGN_SAME]);
     put_place(p, "parted", parted);

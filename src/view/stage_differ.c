@@ -14,8 +14,8 @@
 typedef struct differences {
     cx_buf *out;
     const cx_stage_side *sides;
-    tree_work work;        /* of the walk */
-    tree_work inner;       /* of a value in it */
+    tree_work work;  /* of the walk */
+    tree_work inner; /* of a value in it */
     cx_buf texts[2];
     state_section section; /* being compared */
     uint32_t told;

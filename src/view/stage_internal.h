@@ -12,9 +12,9 @@ struct cx_stage {
     const cx_lattice *lattice;
     const cx_lattice_report *report;
     bool fold;
-    layout l;             /* of everything, without labels */
-    uint32_t *row_of;     /* by node */
-    uint32_t *column_row; /* by column its first row; one more entry behind the last */
+    layout l;                     /* of everything, without labels */
+    uint32_t *row_of;             /* by node */
+    uint32_t *column_row;         /* by column its first row; one more entry behind the last */
     cx_stage_snapshot *snapshots; /* by column, then as given */
     size_t snapshot_count;
 };

@@ -199,8 +199,8 @@ static cx_status put_members(level *l, cx_value v, cx_value old, cx_err *err)
 /* A value inside an array is looked at with the whole of it. */
 static cx_status put_leaf(level *l, const state_spot *spot, cx_err *err)
 {
-    cx_buf_printf(l->out, "{\"entries\":[],\"kind\":\"%s\",\"more\":false,\"value\":",
-                  kind_of(spot->v));
+    cx_buf_printf(l->out,
+                  "{\"entries\":[],\"kind\":\"%s\",\"more\":false,\"value\":", kind_of(spot->v));
     return cx_stage_put_value(l->out, &l->work, spot->v, CX_STAGE_WHOLE_BYTES, err);
 }
 
@@ -363,9 +363,8 @@ static cx_status put_event(cx_buf *out, const cx_lattice *lattice, cx_node which
     cx_status status = cx_lattice_source(lattice, which, &arena, &source, err);
     const cx_json *event = cx_failed(status) ? NULL : CX_JSON_GET(&source, "event");
     if (event != NULL)
-        status = cx_json_has_canonical(event)
-                     ? cx_json_write(&text, event, CX_JSON_PY_COMPACT, err)
-                     : cx_json_write_pretty(&text, event, 0, err);
+        status = cx_json_has_canonical(event) ? cx_json_write(&text, event, CX_JSON_PY_COMPACT, err)
+                                              : cx_json_write_pretty(&text, event, 0, err);
     if (!cx_failed(status)) {
         cx_buf_add_z(out, ",\"event\":");
         cx_stage_put_text(out, cx_buf_str(&text), CX_STAGE_WHOLE_BYTES);
@@ -441,8 +440,9 @@ cx_status cx_stage_node(cx_buf *out, const cx_stage *stage, const cx_states *sta
                   (unsigned long)stage->l.rows[stage->row_of[which]].folded,
                   cx_lattice_render_fork(info.fork_type));
     cx_answer_str(out, cx_lattice_hash_text(lattice, which, scratch));
-    cx_buf_printf(out, ",\"in_graph\":%s,\"line\":%llu,\"lineage\":",
-                  info.in_graph ? "true" : "false", (unsigned long long)info.line);
+    cx_buf_printf(out,
+                  ",\"in_graph\":%s,\"line\":%llu,\"lineage\":", info.in_graph ? "true" : "false",
+                  (unsigned long long)info.line);
     if (info.lineage == CX_NODE_NONE)
         cx_buf_add_z(out, "null");
     else

@@ -5,9 +5,9 @@
  *   {"changes":[{node.., "new","old","via"}],"key","more":N,"next":{node..} or null,"node",
  *    "section"}
  *
- * As why.c sees a change: a value that differs from the one after the lineage parent.  `more` counts
- * the older changes that are not told.  `next` is the first in topological order that descends from
- * the node.
+ * As why.c sees a change: a value that differs from the one after the lineage parent.  `more`
+ * counts the older changes that are not told.  `next` is the first in topological order that
+ * descends from the node.
  */
 #include "lattice/ancestors.h"
 #include "lattice/answer.h"
@@ -90,7 +90,8 @@ static cx_status put_before(writes *w, uint64_t *bits, uint32_t position, cx_err
     return CX_SUCCESS;
 }
 
-/* Ends at the first change, so the whole of what follows is gone through only when there is none. */
+/* Ends at the first change, so the whole of what follows is gone through only when there is
+ * none. */
 static cx_status put_next(writes *w, uint64_t *bits, uint32_t position, cx_err *err)
 {
     const cx_lattice *lattice = w->lattice;

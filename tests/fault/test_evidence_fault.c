@@ -30,7 +30,8 @@ static cx_status write_again(cx_bytes file, const cx_alloc *alloc, bool *out_sam
     cx_status status = cx_evidence_read(file, &arena, &evidence, &finding, err);
     if (!cx_failed(status) && finding.verdict == CX_HOLDS)
         status = cx_evidence_write(&evidence, &out, err);
-    *out_same = out.size == file.size && out.size != 0 && memcmp(out.data, file.data, out.size) == 0;
+    *out_same =
+        out.size == file.size && out.size != 0 && memcmp(out.data, file.data, out.size) == 0;
     cx_buf_done(&out);
     cx_arena_done(&arena);
     return status;

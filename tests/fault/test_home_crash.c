@@ -47,8 +47,7 @@ static void make_text(uint64_t number, char out[STATEMENT_SIZE])
                    (unsigned long long)(number * 2654435761u % 0xffffffffu));
 }
 
-/* --- the one that is killed ----------------------------------------------------------------------
- */
+/* --- the one that is killed ------------------------------------------------------------------- */
 
 typedef struct child {
     cx_home *home;
@@ -242,8 +241,7 @@ static void run_child(const char *path, uint64_t seed, uint64_t round, int pipe_
     _exit(6);
 }
 
-/* --- the one that looks afterwards ---------------------------------------------------------------
- */
+/* --- the one that looks afterwards ------------------------------------------------------------ */
 
 typedef struct watcher {
     char path[FOLDER_PATH_SIZE];
@@ -526,8 +524,7 @@ CX_TEST(home_killed_at_any_moment_keeps_what_it_promised)
     cx_alloc_free(cx_alloc_default(), w, sizeof *w);
 }
 
-/* --- killed while it makes the tables anew -------------------------------------------------------
- */
+/* --- killed while it makes the tables anew ---------------------------------------------------- */
 
 static void fill_much(kit *k, unsigned count)
 {
@@ -590,8 +587,7 @@ CX_TEST(home_rebuild_killed_leaves_the_old_tables)
     kit_done(&k);
 }
 
-/* --- killed while it destroys --------------------------------------------------------------------
- */
+/* --- killed while it destroys ----------------------------------------------------------------- */
 
 #define SECRET "ThePayloadThatMustBeGoneAfterwards"
 

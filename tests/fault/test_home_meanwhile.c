@@ -1,6 +1,7 @@
 /*
- * test_home_meanwhile.c - a home that is written to while it is verified: between the reading of the
- * log and the opening of the tables.  Then the tables know more than was read, and that is no cut.
+ * test_home_meanwhile.c - a home that is written to while it is verified: between the reading of
+ * the log and the opening of the tables.  Then the tables know more than was read, and that is no
+ * cut.
  */
 #include <string.h>
 

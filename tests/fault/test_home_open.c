@@ -16,8 +16,7 @@
 #include "tests/support/home_kit.h"
 #include "tests/test.h"
 
-/* --- a second one --------------------------------------------------------------------------------
- */
+/* --- a second one ----------------------------------------------------------------------------- */
 
 static bool refused_busy(const char *path)
 {
@@ -68,8 +67,7 @@ CX_TEST(home_second_process)
     kit_done(&k);
 }
 
-/* --- looking changes nothing ---------------------------------------------------------------------
- */
+/* --- looking changes nothing ------------------------------------------------------------------ */
 
 static void look_at(const char *path)
 {
@@ -166,8 +164,7 @@ CX_TEST(home_looking_changes_no_byte_of_a_killed_writer)
     kit_done(&k);
 }
 
-/* --- read-only -----------------------------------------------------------------------------------
- */
+/* --- read-only -------------------------------------------------------------------------------- */
 
 /* In a child with a view of its own: the home's folder can only be read. */
 static int look_read_only(const char *path)
@@ -223,8 +220,7 @@ CX_TEST(home_in_a_folder_that_can_only_be_read)
     kit_done(&k);
 }
 
-/* --- a home that was never finished --------------------------------------------------------------
- */
+/* --- a home that was never finished ----------------------------------------------------------- */
 
 /* Making a home was cut short before its first frame: nothing is written to it by mistake. */
 CX_TEST(home_half_made)

@@ -107,8 +107,7 @@ static void subject_done(subject *s)
     kit_done(&s->k);
 }
 
-/* --- changing bytes ------------------------------------------------------------------------------
- */
+/* --- changing bytes --------------------------------------------------------------------------- */
 
 static void load(subject *s, const char *path)
 {
@@ -145,7 +144,8 @@ static bool try_all(void)
     return given != NULL && strcmp(given, "all") == 0;
 }
 
-/* Calls `attempt` with one byte of a file changed, for `tries` bytes spread evenly over it, or all. */
+/* Calls `attempt` with one byte of a file changed, for `tries` bytes spread evenly over it, or
+ * all. */
 static void each_change(subject *s, const char *path, size_t size, size_t tries,
                         bool (*attempt)(subject *s, const char *path, size_t at))
 {
@@ -174,8 +174,7 @@ static bool same_rows(subject *s, const char *path)
     return same;
 }
 
-/* --- verification --------------------------------------------------------------------------------
- */
+/* --- verification ----------------------------------------------------------------------------- */
 
 /* What holds must be what was written, and all of it must have been looked at. */
 static bool judged_rightly(subject *s)
@@ -286,8 +285,7 @@ CX_TEST(home_every_byte_of_the_database)
     subject_done(&s);
 }
 
-/* --- cut and removed files -----------------------------------------------------------------------
- */
+/* --- cut and removed files -------------------------------------------------------------------- */
 
 /* Shorter than it was: never holds, since a segment has its whole size from the beginning. */
 CX_TEST(home_segments_cut)
@@ -363,8 +361,7 @@ CX_TEST(home_empty_database)
     subject_done(&s);
 }
 
-/* --- whoever opens it ----------------------------------------------------------------------------
- */
+/* --- whoever opens it ------------------------------------------------------------------------- */
 
 static bool same_bytes(cx_bytes a, const cx_buf *b)
 {

@@ -282,8 +282,7 @@ CX_TEST(fault_every_allocation_of_the_vectors)
         cx_test_skip("tests/vectors/lattice is not there");
 }
 
-/* --- files ---------------------------------------------------------------------------------------
- */
+/* --- files ------------------------------------------------------------------------------------ */
 
 static void break_files(const char *what, const char *path, bool as_pipe, unsigned threads)
 {

@@ -108,8 +108,7 @@ static void grow(random_lattice *l, uint64_t *state)
     cx_buf_done(&unused);
 }
 
-/* --- the naive model ---------------------------------------------------------------------------
- */
+/* --- the naive model -------------------------------------------------------------------------- */
 
 typedef struct model {
     const random_lattice *l;
@@ -361,8 +360,7 @@ CX_TEST(load_verdicts_agree_with_a_naive_model)
     CHECK(holding > 100 && holding < 3000); /* both kinds were tried */
 }
 
-/* --- every way in ------------------------------------------------------------------------------
- */
+/* --- every way in ----------------------------------------------------------------------------- */
 
 static void full_report(cx_buf *out, const cx_lattice *lattice)
 {

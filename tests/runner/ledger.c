@@ -59,8 +59,7 @@ static cx_scheme scheme_of_folder(runner *r)
 
 static void run_large(runner *r, const char *folder, cx_scheme scheme)
 {
-    cx_str pattern =
-        cx_arena_printf(&r->arena, "%s/%sscenario_large*.json", r->folder, folder);
+    cx_str pattern = cx_arena_printf(&r->arena, "%s/%sscenario_large*.json", r->folder, folder);
     glob_t found;
     if (pattern.data == NULL || glob(pattern.data, 0, NULL, &found) != 0)
         return; /* none */

@@ -9,8 +9,7 @@
 #include "memory/uri.h"
 #include "tests/runner/ledger.h"
 
-/* --- cbor_strict.json ---------------------------------------------------------------------------
- */
+/* --- cbor_strict.json ------------------------------------------------------------------------- */
 
 static cx_status said(runner *r, bool accepted, cx_json *out, cx_err *err)
 {
@@ -44,8 +43,7 @@ static cx_status refused(runner *r, const cx_json *item, cx_json *out, cx_err *e
     return said(r, false, out, err);
 }
 
-/* --- what is decoded and encoded again -----------------------------------------------------------
- */
+/* --- what is decoded and encoded again -------------------------------------------------------- */
 
 static CX_RESULT again_hex(runner *r, record_again *again, cx_bytes bytes, cx_json *out,
                            cx_err *err)
@@ -89,10 +87,18 @@ static CX_RESULT put_digest(runner *r, cx_json_list *object, const char *name, c
 /* The members that both sides know of, as the case has them; those of the encoder only: refused. */
 static cx_status record_expect(runner *r, const cx_json *item, cx_json *out, cx_err *err)
 {
-    static const char *const names[] = {"cbor",         "cbor_final",     "cbor_with_zero_hash",
-                                        "smt_key_hash", "smt_value_hash", "head_sha256",
-                                        "version_hash", "sha256",         "overall_root",
-                                        "leaf_hash",    "from_key",       "to_key",
+    static const char *const names[] = {"cbor",
+                                        "cbor_final",
+                                        "cbor_with_zero_hash",
+                                        "smt_key_hash",
+                                        "smt_value_hash",
+                                        "head_sha256",
+                                        "version_hash",
+                                        "sha256",
+                                        "overall_root",
+                                        "leaf_hash",
+                                        "from_key",
+                                        "to_key",
                                         "type_code",
                                         "reencode_after_decode_equal"};
     if (!only_the_encoder(item))
@@ -154,8 +160,8 @@ static cx_status edge_record_got(runner *r, const cx_json *item, cx_json *out, c
     CX_TRY(put_digest(
         r, &object, "smt_key_hash",
         cx_scheme_edge_key(CX_SCHEME_MATRIX_1, edge.src.bytes, edge.type, edge.dst.bytes), err));
-    CX_TRY(put_digest(r, &object, "smt_value_hash", cx_scheme_value(CX_SCHEME_MATRIX_1, bytes),
-                      err));
+    CX_TRY(
+        put_digest(r, &object, "smt_value_hash", cx_scheme_value(CX_SCHEME_MATRIX_1, bytes), err));
     CX_TRY(put_edge_key(r, &object, "from_key", "e/from/", &edge.src, edge.type, &edge.dst, err));
     CX_TRY(put_edge_key(r, &object, "to_key", "e/to/", &edge.dst, edge.type, &edge.src, err));
     return cx_json_list_end_object(&object, out, err);
@@ -215,8 +221,7 @@ static cx_status entry_record_got(runner *r, const cx_json *item, cx_json *out, 
     return plain_got(r, item, again_entry, out, err);
 }
 
-/* --- journal.json --------------------------------------------------------------------------------
- */
+/* --- journal.json ----------------------------------------------------------------------------- */
 
 /* Encoded from the case's fields; decoded, its payload once more by its kind. */
 static cx_status journal_got(runner *r, const cx_json *item, cx_json *out, cx_err *err)
@@ -258,8 +263,7 @@ static cx_status journal_got(runner *r, const cx_json *item, cx_json *out, cx_er
     return cx_json_list_end_object(&object, out, err);
 }
 
-/* --- codec.json: data, forms, truncation
- * ------------------------------------------------------------ */
+/* --- codec.json: data, forms, truncation ------------------------------------------------------ */
 
 static cx_status data_got(runner *r, const cx_json *item, cx_json *out, cx_err *err)
 {
@@ -294,8 +298,7 @@ static cx_status data_got(runner *r, const cx_json *item, cx_json *out, cx_err *
 
 RUNNER_EXPECTS(data_expect, "cbor", "form_full", "form_short", "form_medium", "type")
 
-/* --- keys_uri.json, d11_seed.json
- * ------------------------------------------------------------------- */
+/* --- keys_uri.json, d11_seed.json ------------------------------------------------------------- */
 
 static cx_status uri_got(runner *r, const cx_json *item, cx_json *out, cx_err *err)
 {
@@ -362,8 +365,7 @@ static cx_status seed_expect(runner *r, const cx_json *item, cx_json *out, cx_er
     return runner_string(r, seed, out, err);
 }
 
-/* --- entries.json
- * -------------------------------------------------------------------------------------- */
+/* --- entries.json ----------------------------------------------------------------------------- */
 
 static cx_status commitment_got(runner *r, const cx_json *item, cx_json *out, cx_err *err)
 {
@@ -414,17 +416,17 @@ static CX_RESULT make_seal(runner *r, const cx_json *item, cx_buf *out, cx_err *
     if (key.size != sizeof signer.bytes)
         return cx_fail(err, CX_E_FORMAT, "'signer_pub' is not 32 bytes");
     memcpy(signer.bytes, key.data, key.size);
-    CX_TRY(cx_manifest_verify(manifest_bytes, &signer, cx_alloc_default(), &manifest, &finding,
-                              err));
+    CX_TRY(
+        cx_manifest_verify(manifest_bytes, &signer, cx_alloc_default(), &manifest, &finding, err));
     if (finding.verdict != CX_HOLDS)
         return cx_fail(err, CX_E_FORMAT, "the signed manifest does not hold: %s", finding.reason);
     CX_TRY(cx_entry_decode(entry_bytes, &entry, err));
     payload.as.seal = (cx_payload_seal){.snapshot_seq = manifest.snapshot_seq,
-                                     .overall_root = cx_manifest_overall(&manifest),
-                                     .signed_by = manifest.signed_by,
-                                     .signature = manifest.signature.bytes};
-    CX_TRY(cx_manifest_digest(&manifest, cx_alloc_default(), &payload.as.seal.manifest_digest,
-                              err));
+                                        .overall_root = cx_manifest_overall(&manifest),
+                                        .signed_by = manifest.signed_by,
+                                        .signature = manifest.signature.bytes};
+    CX_TRY(
+        cx_manifest_digest(&manifest, cx_alloc_default(), &payload.as.seal.manifest_digest, err));
     cx_buf_init(&made, cx_alloc_default());
     cx_payload_encode(&payload, &made);
     entry.payload = cx_buf_bytes(&made);

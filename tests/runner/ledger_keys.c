@@ -10,8 +10,9 @@
 #include "memory/uri.h"
 #include "tests/runner/ledger.h"
 
-/* --- keys_uri.json, keys: [{"key": "mv/<id>/v/<n=2>", "hex"}] ------------------------------------
- *
+/* --- keys_uri.json, keys: [{"key": "mv/<id>/v/<n=2>", "hex"}] --------------------------------- */
+
+/*
  * The label tells the kind of key and its parts: t=3, n=2, tag='x', ref='..', created=ns, verb=2,
  * kind=1, id1 or id2 of the file.  A part that a label leaves out is that of an earlier label.
  */
@@ -178,15 +179,24 @@ static const struct key_kind {
     const char *begins;
     void (*spell)(labelled *l);
 } key_kinds[] = {
-    {"mv/", version_key},         {"m/", id_key},
-    {"e/", edge_key},             {"j/", number_key},
-    {"tomb/", id_key},            {"snap/", number_key},
-    {"salience/", id_key},        {"vec/meta/", id_key},
-    {"idx/type", type_key},       {"idx/tag", tag_key},
-    {"idx/frame", frame_key},     {"idx/actor_obj", actor_object_key},
-    {"idx/smt/", tree_key},       {"accum/mmr/n/", number_key},
-    {"accum/", plain_key},        {"chk/", checkpoint_key},
-    {"meta/goal_state/", id_key}, {"meta/", plain_key},
+    {"mv/", version_key},
+    {"m/", id_key},
+    {"e/", edge_key},
+    {"j/", number_key},
+    {"tomb/", id_key},
+    {"snap/", number_key},
+    {"salience/", id_key},
+    {"vec/meta/", id_key},
+    {"idx/type", type_key},
+    {"idx/tag", tag_key},
+    {"idx/frame", frame_key},
+    {"idx/actor_obj", actor_object_key},
+    {"idx/smt/", tree_key},
+    {"accum/mmr/n/", number_key},
+    {"accum/", plain_key},
+    {"chk/", checkpoint_key},
+    {"meta/goal_state/", id_key},
+    {"meta/", plain_key},
 };
 
 static cx_status spell_key(runner *r, labelled *l, cx_json *out, cx_err *err)
@@ -269,8 +279,8 @@ static void nodes_upto(size_t positions, cx_digest *out)
         heights[depth] = 0;
         last[depth++] = at++;
         while (at < positions && depth > 1 && heights[depth - 1] == heights[depth - 2]) {
-            out[at] = cx_scheme_node(CX_SCHEME_MATRIX_1, &out[last[depth - 2]],
-                                     &out[last[depth - 1]]);
+            out[at] =
+                cx_scheme_node(CX_SCHEME_MATRIX_1, &out[last[depth - 2]], &out[last[depth - 1]]);
             depth--;
             heights[depth - 1]++;
             last[depth - 1] = at++;

@@ -112,8 +112,8 @@ static CX_RESULT matrix_item(runner *r, const cx_proof_item *item, cx_json_list 
     const cx_digest zeros = {{0}};
     const cx_smt_path *path = &item->path;
     cx_json value;
-    cx_digest all = cx_digest_of(
-        cx_bytes_from(path->siblings, path->sibling_count * sizeof *path->siblings));
+    cx_digest all =
+        cx_digest_of(cx_bytes_from(path->siblings, path->sibling_count * sizeof *path->siblings));
     CX_TRY(runner_put_digest(r, object, "value_hash", path->member ? &path->value : &zeros, err));
     CX_TRY(runner_put_digest(r, object, "sha256_of_256_siblings_concat", &all, err));
     CX_TRY(runner_non_default(r, path, &value, err));
@@ -224,8 +224,8 @@ static cx_status edges_proof(runner *r, runner_moment *m, const cx_json *item, c
         (void)snprintf(text, sizeof text, "%.*s", (int)key.size, key.data);
         if (sscanf(text, "(%u,%u,%u)", &src, &type, &dst) != 3 || type > 255)
             return cx_fail(err, CX_E_FORMAT, "'%s' names no edge", text);
-        edges[i] = (cx_edge){
-            .src = numbered_id(src), .type = (uint8_t)type, .dst = numbered_id(dst)};
+        edges[i] =
+            (cx_edge){.src = numbered_id(src), .type = (uint8_t)type, .dst = numbered_id(dst)};
     }
     const cx_proof_request request = {
         .name_space = CX_NAMESPACE_EDGES, .edges = edges, .edge_count = keys->count};
@@ -248,8 +248,8 @@ static cx_status match_edge(void *arg, cx_bytes key, cx_bytes value, bool *stop,
     (void)key;
     (void)stop;
     CX_TRY(cx_edge_decode(value, search->arena, &edge, err));
-    cx_digest of = cx_scheme_edge_key(search->asked->scheme, edge.src.bytes, edge.type,
-                                      edge.dst.bytes);
+    cx_digest of =
+        cx_scheme_edge_key(search->asked->scheme, edge.src.bytes, edge.type, edge.dst.bytes);
     for (size_t i = 0; i < search->asked->count; i++)
         if (cx_digest_eq(&of, &search->asked->items[i].path.key)) {
             search->found[i] = (cx_edge){.src = edge.src, .type = edge.type, .dst = edge.dst};
@@ -524,12 +524,10 @@ void runner_moment_step(runner *r, runner_moment *m, size_t index)
         return;
     if (kind == CX_ENTRY_LEARN_WEIGHTS) {
         runner_value_uint(r, member_pointer(r, list, "learn_seq"), view.entry.seq);
-        runner_value_uint(r, member_pointer(r, list, "seq"),
-                          payload.as.learn_weights.source_seq);
+        runner_value_uint(r, member_pointer(r, list, "seq"), payload.as.learn_weights.source_seq);
     } else if (kind == CX_ENTRY_COMPACT) {
         runner_value_uint(r, member_pointer(r, list, "kept"), payload.as.compact.kept);
-        runner_value_uint(r, member_pointer(r, list, "compacted"),
-                          payload.as.compact.compacted);
+        runner_value_uint(r, member_pointer(r, list, "compacted"), payload.as.compact.compacted);
     }
 }
 

@@ -115,9 +115,8 @@ static cx_status export_got(runner *r, const cx_json *item, cx_json *out, cx_err
     if (!cx_failed(status))
         status = put_buf(r, &object, "vkey", &text, err);
     if (!cx_failed(status))
-        status = runner_put_hex(r, &object, "pub",
-                                cx_bytes_from(by.signer.key.bytes, sizeof by.signer.key.bytes),
-                                err);
+        status = runner_put_hex(
+            r, &object, "pub", cx_bytes_from(by.signer.key.bytes, sizeof by.signer.key.bytes), err);
     cx_buf_done(&text);
     CX_TRY(status);
     return cx_json_list_end_object(&object, out, err);

@@ -36,10 +36,10 @@ static CX_RESULT tree_node(runner *r, runner_moment *m, uint64_t position, cx_js
     while (leaf + 1 < size && cx_mmr_leaf_position(leaf + 1) <= position)
         leaf++;
     uint64_t height = position - cx_mmr_leaf_position(leaf);
-    cx_status status = size == 0 || height > 63
-                           ? cx_fail(err, CX_E_NOT_FOUND, "no node has that position")
-                           : cx_mmr_node(trees.journal, (unsigned)height, leaf >> height, &node,
-                                         err);
+    cx_status status =
+        size == 0 || height > 63
+            ? cx_fail(err, CX_E_NOT_FOUND, "no node has that position")
+            : cx_mmr_node(trees.journal, (unsigned)height, leaf >> height, &node, err);
     cx_home_trees_end(m->home);
     CX_TRY(status);
     return runner_digest(r, &node, out, err);
@@ -93,7 +93,8 @@ cx_status runner_row(runner *r, runner_moment *m, const cx_json *item, cx_json *
 
 /* --- what a rebuild counts -------------------------------------------------------------------- */
 
-/* Memories whose salience an attestation changed: those it cites, when its outcome says anything. */
+/* Memories whose salience an attestation changed: those it cites, when its outcome says
+ * anything. */
 static CX_RESULT bumps(runner *r, runner_moment *m, uint64_t entries, uint64_t *out, cx_err *err)
 {
     *out = 0;

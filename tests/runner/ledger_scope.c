@@ -48,10 +48,8 @@ static CX_RESULT edges_proof(runner *r, const cx_digest *key, cx_buf *out, cx_er
     cx_smt *smt;
     const cx_smt_path *path;
     cx_proof_item item;
-    cx_multiproof proof = {.scheme = runner_file.scheme,
-                           .name_space = CX_STR("edges"),
-                           .count = 1,
-                           .items = &item};
+    cx_multiproof proof = {
+        .scheme = runner_file.scheme, .name_space = CX_STR("edges"), .count = 1, .items = &item};
     CX_TRY(cx_smt_open(runner_file.scheme, cx_alloc_default(), &smt, err));
     cx_status status = cx_smt_root(smt, &proof.root, err);
     if (!cx_failed(status))
@@ -202,8 +200,8 @@ static cx_status scope_expect(runner *r, const cx_json *item, cx_json *out, cx_e
 /* --- what the cases say about the bytes to sign ----------------------------------------------- */
 
 /* Of a case "tampered after signing" what widens the scope came later: it was signed without. */
-static CX_RESULT sign(runner *r, const cx_json *item, const cx_scope *scope,
-                      cx_signature *out, cx_err *err)
+static CX_RESULT sign(runner *r, const cx_json *item, const cx_scope *scope, cx_signature *out,
+                      cx_err *err)
 {
     test_signer signer;
     cx_bytes seed;

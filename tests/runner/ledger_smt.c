@@ -6,8 +6,9 @@
 
 #include "tests/runner/ledger.h"
 
-/* --- the tree as a list of nodes, by definition ------------------------------------------------
- *
+/* --- the tree as a list of nodes, by definition ----------------------------------------------- */
+
+/*
  * The original stored every node above a leaf under idx/smt/<namespace>/n/<depth><path>; the
  * other scheme counts branches, those above at least two keys.
  */

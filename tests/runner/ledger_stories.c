@@ -10,8 +10,7 @@
 #include "tests/support/folder.h"
 #include "tests/support/scenario.h"
 
-/* --- scenarios -----------------------------------------------------------------------------------
- */
+/* --- scenarios -------------------------------------------------------------------------------- */
 
 typedef struct stage {
     char path[FOLDER_PATH_SIZE];
@@ -132,11 +131,10 @@ static cx_status step_answer(runner *r, stage *s, cx_str actor, const scenario_s
 static cx_status step_expected(runner *r, const cx_json *item, const scenario_step *step,
                                cx_json *out, cx_err *err)
 {
-    static const char *const names[] = {"next_seq",          "journal_root",   "memories_root",
-                                        "edges_root",        "overall_root",   "overall",
-                                        "last_leaf_hash",    "leaf",           "clock_ns_after",
-                                        "last_journal_cbor", "now_ns",         "journaled",
-                                        "cbor",              "kind",           "seq"};
+    static const char *const names[] = {
+        "next_seq", "journal_root",   "memories_root", "edges_root",     "overall_root",
+        "overall",  "last_leaf_hash", "leaf",          "clock_ns_after", "last_journal_cbor",
+        "now_ns",   "journaled",      "cbor",          "kind",           "seq"};
     cx_json_list object = cx_json_list_begin(&r->arena);
     for (size_t i = 0; i < CX_COUNT_OF(names); i++) {
         const cx_json *value = cx_json_get(item, cx_str_z(names[i]));
@@ -184,8 +182,8 @@ static cx_status read_beside(runner *r, cx_str name, cx_json *out, cx_err *err)
 {
     const char *slash = strrchr(runner_file.path, '/');
     int size = slash == NULL ? 0 : (int)(slash - runner_file.path) + 1;
-    cx_str path = cx_arena_printf(&r->arena, "%.*s%.*s", size, runner_file.path, (int)name.size,
-                                  name.data);
+    cx_str path =
+        cx_arena_printf(&r->arena, "%.*s%.*s", size, runner_file.path, (int)name.size, name.data);
     return path.data == NULL ? cx_fail_nomem(err) : runner_read_json(r, path, out, err);
 }
 
@@ -198,8 +196,7 @@ static cx_status load(runner *r, load_story *story, cx_str name, const cx_json *
     cx_json calls;
     cx_status status = CX_SUCCESS;
     for (size_t i = 0; i < CX_COUNT_OF(places); i++) {
-        cx_str beside =
-            cx_arena_printf(&r->arena, "%s/%.*s", places[i], (int)name.size, name.data);
+        cx_str beside = cx_arena_printf(&r->arena, "%s/%.*s", places[i], (int)name.size, name.data);
         status = runner_read_json(r, beside, &calls, err);
         if (status.code != CX_E_NOT_FOUND)
             break;
@@ -268,8 +265,7 @@ static void tell_beside(runner *r)
         tell(r, scenario_main, NULL, CX_STR("scenario.json"), &file);
 }
 
-/* --- verdicts
- * ------------------------------------------------------------------------------------------ */
+/* --- verdicts --------------------------------------------------------------------------------- */
 
 static CX_RESULT verdict_text(runner *r, const cx_finding *finding, bool absent, cx_json *out,
                               cx_err *err)
@@ -320,7 +316,8 @@ static cx_status compact_got(runner *r, const cx_json *item, cx_json *out, cx_er
     cx_finding finding = {0};
     const cx_multiproof_check check = {.name_space = CX_NAMESPACE_ANY};
     CX_TRY(runner_bytes(r, item, "cbor", &proof, err));
-    CX_TRY(cx_multiproof_verify(proof, (cx_bytes){NULL, 0}, &check, &r->arena, NULL, &finding, err));
+    CX_TRY(
+        cx_multiproof_verify(proof, (cx_bytes){NULL, 0}, &check, &r->arena, NULL, &finding, err));
     return runner_string(r, cx_str_z(finding.verdict == CX_HOLDS ? "holds" : finding.reason), out,
                          err);
 }

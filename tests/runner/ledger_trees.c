@@ -224,8 +224,7 @@ static cx_status classic_got(runner *r, const cx_json *item, cx_json *out, cx_er
 
 RUNNER_EXPECTS(classic_expect, "roots")
 
-/* --- anchors.json, mmr.json
- * ------------------------------------------------------------------------ */
+/* --- anchors.json, mmr.json ------------------------------------------------------------------- */
 
 static cx_status anchors_got(runner *r, const cx_json *item, cx_json *out, cx_err *err)
 {
@@ -313,8 +312,7 @@ static cx_status position_got(runner *r, const cx_json *item, cx_json *out, cx_e
 
 RUNNER_EXPECTS(position_expect, "peaks", "root", "size")
 
-/* --- containers of journal proofs
- * ------------------------------------------------------------------------- */
+/* --- containers of journal proofs ------------------------------------------------------------- */
 
 /* Decoded, encoded again, and led to the root the file names. */
 static cx_status inclusion_container_got(runner *r, const cx_json *item, cx_json *out, cx_err *err)
@@ -364,9 +362,7 @@ static cx_status consistency_container_got(runner *r, const cx_json *item, cx_js
 
 RUNNER_EXPECTS(consistency_container_expect, "cbor", "size1", "size2")
 
-/* --- files
- * ------------------------------------------------------------------------------------------------
- */
+/* --- files ------------------------------------------------------------------------------------ */
 
 static const runner_kind tree_kinds[] = {{"/roots", root_got, root_expect},
                                          {"/inclusion", inclusion_got, path_expect},

@@ -90,9 +90,9 @@ cx_status run_case_policy(runner *r, cx_run_policy *out, cx_err *err)
     cx_status status =
         cx_run_policy_load(&repo, CX_STR(the_commit), &r->arena, &findings, out, err);
     if (!cx_failed(status) && findings.refusing != 0)
-        status = cx_fail(err, CX_E_FORMAT, "the policies cannot be read: %.*s",
-                         (int)findings.list.items[0].message.size,
-                         findings.list.items[0].message.data);
+        status =
+            cx_fail(err, CX_E_FORMAT, "the policies cannot be read: %.*s",
+                    (int)findings.list.items[0].message.size, findings.list.items[0].message.data);
     cx_run_findings_done(&findings);
     return status;
 }

@@ -123,8 +123,7 @@ cx_status run_isolation_got(runner *r, const cx_json *item, cx_json *out, cx_err
     return status;
 }
 
-/* --- attacks.json ------------------------------------------------------------------------------
- */
+/* --- attacks.json ----------------------------------------------------------------------------- */
 
 /* The work tree of a task beside the user's checkout, as a run has it. */
 typedef struct attack {

@@ -125,8 +125,7 @@ bool run_tamper_agrees(const cx_json *expected, const cx_json *got)
     return true;
 }
 
-/* --- golden/NAME: verify_sealed_exit and verify_without_ledger_exit -----------------------------
- */
+/* --- golden/NAME: verify_sealed_exit and verify_without_ledger_exit --------------------------- */
 
 cx_status run_golden_got(runner *r, const cx_json *item, cx_json *out, cx_err *err)
 {

@@ -15,8 +15,7 @@
 #include "db/db.h"
 #include "tests/test.h"
 
-/* --- clocks and ids ------------------------------------------------------------------------------
- */
+/* --- clocks and ids --------------------------------------------------------------------------- */
 
 enum { TICK_NS = 1500000000 };
 
@@ -52,8 +51,7 @@ cx_memory_options kit_memory_options(kit_source *source)
         .now_ns = source_now, .now_arg = source, .new_id = source_id, .new_id_arg = source};
 }
 
-/* --- making and opening --------------------------------------------------------------------------
- */
+/* --- making and opening ----------------------------------------------------------------------- */
 
 cx_home_options kit_options(void)
 {
@@ -103,8 +101,7 @@ void kit_done(kit *k)
     cx_arena_done(&k->arena);
 }
 
-/* --- short calls ---------------------------------------------------------------------------------
- */
+/* --- short calls ------------------------------------------------------------------------------ */
 
 void kit_fact_data(const char *statement, cx_buf *out)
 {
@@ -140,8 +137,7 @@ cx_status kit_update(cx_memory *memory, const cx_uri *uri, const char *statement
     return status;
 }
 
-/* --- every kind of call --------------------------------------------------------------------------
- */
+/* --- every kind of call ----------------------------------------------------------------------- */
 
 static uint64_t snapshot(kit *k, const char *trigger)
 {
@@ -235,8 +231,7 @@ void kit_fill(kit *k)
     CHECK_STATUS(kit_update(k->memory, &uris[3], "the last statement", &uris[3], &k->err), &k->err);
 }
 
-/* --- a home from outside -------------------------------------------------------------------------
- */
+/* --- a home from outside ---------------------------------------------------------------------- */
 
 static void note_roots(const cx_home_report *report, kit_verdict *out)
 {

@@ -50,8 +50,7 @@ cx_status kit_update(cx_memory *memory, const cx_uri *uri, const char *statement
 /* Every kind of call once or more; about 40 entries and 3 snapshots, of which one is dropped. */
 void kit_fill(kit *k);
 
-/* --- a home from outside -------------------------------------------------------------------------
- */
+/* --- a home from outside ---------------------------------------------------------------------- */
 
 typedef struct kit_verdict {
     cx_status status;

@@ -45,8 +45,7 @@ static inline const cx_io *foretold_io(void)
     return &io;
 }
 
-/* --- a home that is held, and a client of it -----------------------------------------------------
- */
+/* --- a home that is held, and a client of it -------------------------------------------------- */
 
 typedef struct held {
     char path[FOLDER_PATH_SIZE];

@@ -11,9 +11,9 @@ static cx_status resolve(void *arg, cx_str ref, cx_arena *arena, cx_str *out_com
     (void)arena;
     (void)err;
     bool main = cx_str_is(ref, "HEAD") || cx_str_is(ref, "main") || cx_str_is(ref, "v1");
-    *out_commit = main                        ? CX_STR(TABLE_COMMIT)
-                  : cx_str_is(ref, "side")    ? CX_STR(TABLE_SIDE)
-                                              : cx_str_from(NULL, 0);
+    *out_commit = main                     ? CX_STR(TABLE_COMMIT)
+                  : cx_str_is(ref, "side") ? CX_STR(TABLE_SIDE)
+                                           : cx_str_from(NULL, 0);
     return CX_SUCCESS;
 }
 
@@ -73,8 +73,7 @@ static cx_status artifact(void *arg, cx_str path, size_t limit_bytes, cx_arena *
     (void)arena;
     (void)err;
     *out = cx_str_bytes(CX_STR("failed\n"));
-    *out_kind =
-        table->bundle && cx_str_is(path, "artifacts/log.txt") ? CX_BLOB_FILE : CX_BLOB_NONE;
+    *out_kind = table->bundle && cx_str_is(path, "artifacts/log.txt") ? CX_BLOB_FILE : CX_BLOB_NONE;
     return CX_SUCCESS;
 }
 

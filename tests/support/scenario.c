@@ -92,8 +92,7 @@ static void add_now(maker *m, const scenario_step *step)
         cx_buf_printf(&m->text, ",\"now_ns\":%lld", (long long)step->clock_ns);
 }
 
-/* --- scenario.json -----------------------------------------------------------------------------
- */
+/* --- scenario.json ---------------------------------------------------------------------------- */
 
 static bool op_is(cx_str op, const char *word)
 {
@@ -138,7 +137,8 @@ static void make_update(maker *m, const cx_json *args)
     cx_buf_add_z(&m->text, "}");
 }
 
-/* "add_edge duplicate" is about the edge added last, "add_edge revive" about the one removed last. */
+/* "add_edge duplicate" is about the edge added last, "add_edge revive" about the one removed
+ * last. */
 static void make_edge(maker *m, const cx_json *args, cx_str op)
 {
     static const char *const which[] = {"src", "dst", "type", NULL};
@@ -219,9 +219,8 @@ static cx_status read_main(maker *m, const cx_json *row, const cx_json *roots, s
 {
     const cx_json *args = CX_JSON_GET(row, "args");
     cx_str op = CX_JSON_GET_STR(row, "op");
-    *out = (scenario_step){.runs = !op_is(op, "open"),
-                           .overall_name = "overall_root",
-                           .leaf_name = "last_leaf_hash"};
+    *out = (scenario_step){
+        .runs = !op_is(op, "open"), .overall_name = "overall_root", .leaf_name = "last_leaf_hash"};
     out->clock_ns = int_of(row, "clock_ns_after", &out->has_clock);
     out->next_seq = (uint64_t)int_of(row, "next_seq", &out->has_next_seq);
     out->entry = CX_JSON_GET_STR(row, "last_journal_cbor");
@@ -243,8 +242,7 @@ static cx_status read_main(maker *m, const cx_json *row, const cx_json *roots, s
     return finish(m, &out->step);
 }
 
-/* --- scenario_large_first60.json ----------------------------------------------------------------
- */
+/* --- scenario_large_first60.json -------------------------------------------------------------- */
 
 static void add_row_uri(maker *m, const cx_json *row, uint64_t version)
 {
@@ -319,8 +317,7 @@ static cx_status read_large(maker *m, const cx_json *row, const cx_json *roots, 
     return finish(m, &out->step);
 }
 
-/* --- both --------------------------------------------------------------------------------------
- */
+/* --- both ------------------------------------------------------------------------------------- */
 
 static cx_status read_all(const cx_json *file, const cx_json *other, const char *list,
                           const char *other_list, scenario_given given, cx_arena *arena,
@@ -358,8 +355,7 @@ cx_status scenario_large(const cx_json *file, const cx_json *other, scenario_giv
     return read_all(file, other, "ops", "roots", given, arena, read_large, out, err);
 }
 
-/* --- scenario_embed.json -----------------------------------------------------------------------
- */
+/* --- scenario_embed.json ---------------------------------------------------------------------- */
 
 /* What the four points of the file say in words. */
 static const struct embed_step {

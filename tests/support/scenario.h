@@ -22,7 +22,7 @@ typedef struct scenario_step {
     bool is_snapshot;
     bool at_point; /* the file tells of point number `point`, reached behind this step */
     size_t point;
-    bool refused;        /* Tombstoned */
+    bool refused; /* Tombstoned */
     bool has_clock;
     int64_t clock_ns; /* after it */
     bool has_next_seq;
@@ -30,9 +30,9 @@ typedef struct scenario_step {
     cx_str overall;    /* roots after it, hex; NULL data = not told */
     cx_str journal, memories, edges;
     const char *overall_name, *leaf_name; /* what the file calls them */
-    cx_str uri;   /* that it makes; NULL data = none */
-    cx_str entry; /* the journal's last, hex; NULL data = not told */
-    cx_str leaf;  /* .. its leaf hash */
+    cx_str uri;                           /* that it makes; NULL data = none */
+    cx_str entry;                         /* the journal's last, hex; NULL data = not told */
+    cx_str leaf;                          /* .. its leaf hash */
 } scenario_step;
 
 typedef struct scenario {

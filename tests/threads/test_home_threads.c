@@ -68,8 +68,7 @@ static cx_memory_view latest(crowd *c, const cx_id *id)
     return view;
 }
 
-/* --- compare-and-set -----------------------------------------------------------------------------
- */
+/* --- compare-and-set -------------------------------------------------------------------------- */
 
 static void update_once(void *arg, unsigned index)
 {
@@ -134,8 +133,7 @@ CX_TEST(home_forty_updates_with_retry)
     crowd_close(c);
 }
 
-/* --- nothing is lost -----------------------------------------------------------------------------
- */
+/* --- nothing is lost -------------------------------------------------------------------------- */
 
 /* Each thread does one kind of change to the same memory, and none of them undoes another's. */
 static cx_status change(crowd *c, unsigned index, cx_err *err)
@@ -233,8 +231,7 @@ CX_TEST(home_tombstone_among_changes)
     crowd_close(c);
 }
 
-/* --- snapshots beside writers --------------------------------------------------------------------
- */
+/* --- snapshots beside writers ----------------------------------------------------------------- */
 
 static void snapshot_once(void *arg, unsigned index)
 {
@@ -274,8 +271,7 @@ CX_TEST(home_snapshots_at_once)
     crowd_close(c);
 }
 
-/* --- readers beside writers ----------------------------------------------------------------------
- */
+/* --- readers beside writers ------------------------------------------------------------------- */
 
 enum { WRITERS = 4, READERS = 4, WRITES = 60 };
 
@@ -376,8 +372,7 @@ CX_TEST(home_readers_beside_writers)
     crowd_close(c);
 }
 
-/* --- trees from tables ---------------------------------------------------------------------------
- */
+/* --- trees from tables ------------------------------------------------------------------------ */
 
 enum { MANY = 12000, AT_ONCE = 3000 };
 

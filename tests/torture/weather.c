@@ -1,6 +1,6 @@
 /*
- * weather.c - a library put before a program (LD_PRELOAD) that makes its disk full and its clock jump,
- * for tests/torture.  Nothing of this is linked into any program.
+ * weather.c - a library put before a program (LD_PRELOAD) that makes its disk full and its clock
+ * jump, for tests/torture.  Nothing of this is linked into any program.
  *
  * $CORTEX_WEATHER names a file of 24 bytes, in the machine's byte order, shared by all who read it:
  *
@@ -40,12 +40,12 @@ static weather *sky = &fine;
 static const char *under = "";
 static size_t under_size;
 
-#define REAL(result, name, ...)                                               \
-    static result (*name##_next)(__VA_ARGS__);                                \
-    static void name##_find(void)                                             \
-    {                                                                         \
-        void *found = dlsym(RTLD_NEXT, #name);                                \
-        memcpy(&name##_next, &found, sizeof found);                           \
+#define REAL(result, name, ...)                     \
+    static result (*name##_next)(__VA_ARGS__);      \
+    static void name##_find(void)                   \
+    {                                               \
+        void *found = dlsym(RTLD_NEXT, #name);      \
+        memcpy(&name##_next, &found, sizeof found); \
     }
 
 REAL(ssize_t, write, int, const void *, size_t)

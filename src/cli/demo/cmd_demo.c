@@ -2,9 +2,10 @@
  * cmd_demo.c - `cortex demo`: the whole story in a folder, and the forensic part on two built-in
  * histories.
  *
- * Of the forensic part: first the two printouts that every copy of this program must give to the letter, then an
- * incident from the question to the node that answers it.  Every step checks what it shows: exit 0
- * means that all of it was as expected.  Nothing is read from or written to the disk.
+ * Of the forensic part: first the two printouts that every copy of this program must give to the
+ * letter, then an incident from the question to the node that answers it.  Every step checks what
+ * it shows: exit 0 means that all of it was as expected.  Nothing is read from or written to the
+ * disk.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -18,9 +19,10 @@
 static int run(cx_cli *cli, const cx_cli_args *args);
 
 static const cx_cli_option options[] = {
-    CX_CLI_OPT("dir", 0, CX_CLI_FILE, "DIR",
-               "Play the story in DIR, which must be empty or not there; default: a new folder below "
-               "$TMPDIR or /tmp."),
+    CX_CLI_OPT(
+        "dir", 0, CX_CLI_FILE, "DIR",
+        "Play the story in DIR, which must be empty or not there; default: a new folder below "
+        "$TMPDIR or /tmp."),
     CX_CLI_OPT_FLAG("forensic", 0, "Only the built-in incident: nothing is written, nothing left."),
     CX_CLI_OPTIONS_COMMON};
 
@@ -28,21 +30,29 @@ const cx_cli_command cx_cli_demo = {
     .name = "demo",
     .purpose = "play the whole story on real engines, and leave the folder",
     .about =
-        "Three agents sign what they decide; a governed run changes a small repository; memories name "
-        "the decision and the run they come from; a snapshot is sealed, and one evidence file is made "
-        "for an auditor. One byte is changed in each place and found: log, database, proof, bundle, "
-        "decision, page. Then the question: why did this line of code change? Every line behind $ was "
-        "run as it stands and can be typed; everything is left in DIR for a look. Without a sandbox "
+        "Three agents sign what they decide; a governed run changes a small repository; memories "
+        "name "
+        "the decision and the run they come from; a snapshot is sealed, and one evidence file is "
+        "made "
+        "for an auditor. One byte is changed in each place and found: log, database, proof, "
+        "bundle, "
+        "decision, page. Then the question: why did this line of code change? Every line behind $ "
+        "was "
+        "run as it stands and can be typed; everything is left in DIR for a look. Without a "
+        "sandbox "
         "for agents (see 'cortex doctor') the governed run is left out, and the exit code is 3.\n\n"
         "First, and with --forensic alone: a small history and the selftest are verified, then an "
-        "invented incident, in which a planted page raises a refund limit and an agent pays ten times "
-        "too much, is drawn, questioned and tampered with. It also lies in examples/incident.jsonl.",
+        "invented incident, in which a planted page raises a refund limit and an agent pays ten "
+        "times "
+        "too much, is drawn, questioned and tampered with. It also lies in "
+        "examples/incident.jsonl.",
     .options = options,
     .option_count = CX_COUNT_OF(options),
-    .exits = "0 everything was as expected\n"
-             "1 something was not; the output says what\n"
-             "2 usage error\n"
-             "3 a part could not be played, and it was said which; or the output could not be written",
+    .exits =
+        "0 everything was as expected\n"
+        "1 something was not; the output says what\n"
+        "2 usage error\n"
+        "3 a part could not be played, and it was said which; or the output could not be written",
     .example = "cortex demo --dir ~/cortex-demo",
     .run = run,
 };

@@ -1,6 +1,6 @@
 /*
- * demo.h - the two halves of `cortex demo`: a built-in incident, and a story played by the program's
- * own commands in a folder.
+ * demo.h - the two halves of `cortex demo`: a built-in incident, and a story played by the
+ * program's own commands in a folder.
  */
 #ifndef CX_CLI_DEMO_H
 #define CX_CLI_DEMO_H
@@ -20,11 +20,11 @@ int cx_cli_demo_story(cx_cli *cli, const cx_cli_args *args, const char *folder);
 /* --- what an agent of the story signs (demo_agents.c) ----------------------------------------- */
 
 typedef struct cx_demo_agent {
-    const char *name;    /* "researcher" */
-    char id[17];         /* agent_id_hash */
-    char key_id[32];     /* "agent-<12 hex>" */
-    cx_str key_file;     /* DIR/agents/NAME.key */
-    unsigned decisions;  /* so far */
+    const char *name;   /* "researcher" */
+    char id[17];        /* agent_id_hash */
+    char key_id[32];    /* "agent-<12 hex>" */
+    cx_str key_file;    /* DIR/agents/NAME.key */
+    unsigned decisions; /* so far */
 } cx_demo_agent;
 
 typedef struct cx_demo_decision {

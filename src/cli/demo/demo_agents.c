@@ -1,6 +1,6 @@
 /*
- * demo_agents.c - agents of `cortex demo`: their words are written down in advance, their signatures
- * are real (form H of docs/formats/trace.md: canonical JSON of the whole trace).
+ * demo_agents.c - agents of `cortex demo`: their words are written down in advance, their
+ * signatures are real (form H of docs/formats/trace.md: canonical JSON of the whole trace).
  */
 #include "cli/demo/demo.h"
 #include "cli/signer.h"
@@ -32,12 +32,13 @@ cx_status cx_demo_trust(cx_cli *cli, const cx_demo_agent *agents, size_t count, 
     for (size_t i = 0; i < count; i++) {
         cx_vkey vkey;
         CX_TRY(cx_cli_key_read(cli, agents[i].key_file.data, &vkey, err));
-        cx_buf_printf(out,
-                      "%s\n  {\"key_id\": \"%s\", \"algorithm\": \"ed25519\", \"agents\": [\"%s\"],\n"
-                      "   \"not_before\": \"2026-01-01T00:00:00Z\", \"not_after\": null,\n"
-                      "   \"revoked_at\": null, \"replaces\": null, \"description\": \"the %s of the "
-                      "demo\",\n   \"public_key\": \"",
-                      i == 0 ? "" : ",", agents[i].key_id, agents[i].id, agents[i].name);
+        cx_buf_printf(
+            out,
+            "%s\n  {\"key_id\": \"%s\", \"algorithm\": \"ed25519\", \"agents\": [\"%s\"],\n"
+            "   \"not_before\": \"2026-01-01T00:00:00Z\", \"not_after\": null,\n"
+            "   \"revoked_at\": null, \"replaces\": null, \"description\": \"the %s of the "
+            "demo\",\n   \"public_key\": \"",
+            i == 0 ? "" : ",", agents[i].key_id, agents[i].id, agents[i].name);
         cx_base64_add(out, cx_bytes_from(vkey.key.bytes, sizeof vkey.key.bytes), CX_BASE64_URL);
         cx_buf_add_z(out, "\"}");
     }
@@ -57,8 +58,8 @@ static void add_time(cx_buf *out, int64_t ns)
 static void add_component(cx_buf *out, const char *type, const char *event, int64_t ns,
                           const char *name, const char *words, const char *more)
 {
-    cx_buf_printf(out, "%s{\"component_type\":\"%s\",\"data\":{", out->data[out->size - 1] == '[' ? "" : ",",
-                  type);
+    cx_buf_printf(out, "%s{\"component_type\":\"%s\",\"data\":{",
+                  out->data[out->size - 1] == '[' ? "" : ",", type);
     if (name != NULL) {
         cx_buf_printf(out, "\"%s\":", name);
         cx_json_write_str(out, cx_str_z(words), CX_JSON_PY_COMPACT);
@@ -89,13 +90,14 @@ static void add_components(cx_buf *out, const cx_demo_decision *d, int64_t at)
 }
 
 /* Zero bytes stand where the signature will: it is not among what is signed. */
-static void add_trace(cx_buf *out, const cx_demo_agent *agent, const cx_demo_decision *d,
-                      cx_str id, int64_t at, const cx_signature *signature)
+static void add_trace(cx_buf *out, const cx_demo_agent *agent, const cx_demo_decision *d, cx_str id,
+                      int64_t at, const cx_signature *signature)
 {
-    cx_buf_printf(out,
-                  "{\"trace_id\":\"%.*s\",\"thought_id\":\"thought-%u\",\"task_id\":\"refund_limit\","
-                  "\"agent_id_hash\":\"%s\",\"started_at\":",
-                  (int)id.size, id.data, agent->decisions, agent->id);
+    cx_buf_printf(
+        out,
+        "{\"trace_id\":\"%.*s\",\"thought_id\":\"thought-%u\",\"task_id\":\"refund_limit\","
+        "\"agent_id_hash\":\"%s\",\"started_at\":",
+        (int)id.size, id.data, agent->decisions, agent->id);
     add_time(out, at);
     cx_buf_add_z(out, ",\"completed_at\":");
     add_time(out, at + INT64_C(600000000));

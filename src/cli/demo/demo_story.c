@@ -1,9 +1,9 @@
 /*
  * demo_story.c - the story of `cortex demo`, played by the program's own commands.
  *
- * Every line behind a "$" is a command that was started, in DIR or DIR/shop, with CORTEX_HOME set to
- * DIR/home; its output is shown shortened, its exit code must be the one that is expected.  What was
- * printed in full is in DIR/demo.log.
+ * Every line behind a "$" is a command that was started, in DIR or DIR/shop, with CORTEX_HOME set
+ * to DIR/home; its output is shown shortened, its exit code must be the one that is expected.  What
+ * was printed in full is in DIR/demo.log.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -112,14 +112,20 @@ static cx_status start(story *s, const char *cwd, const char *const *argv, int *
     cx_str home = cx_arena_printf(arena, "CORTEX_HOME=%s/home", s->folder);
     cx_str house = cx_arena_printf(arena, "HOME=%s", s->folder);
     cx_str temporary = cx_arena_printf(arena, "TMPDIR=%s", variable("TMPDIR", "/tmp"));
-    const char *const envp[] = {path.data, home.data, house.data, temporary.data,
-                                "CORTEX_ACTOR=desk", "LC_ALL=C.UTF-8",
-                                "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1",
-                                "GIT_AUTHOR_NAME=you", "GIT_AUTHOR_EMAIL=you@example.invalid",
+    const char *const envp[] = {path.data,
+                                home.data,
+                                house.data,
+                                temporary.data,
+                                "CORTEX_ACTOR=desk",
+                                "LC_ALL=C.UTF-8",
+                                "GIT_CONFIG_GLOBAL=/dev/null",
+                                "GIT_CONFIG_NOSYSTEM=1",
+                                "GIT_AUTHOR_NAME=you",
+                                "GIT_AUTHOR_EMAIL=you@example.invalid",
                                 "GIT_COMMITTER_NAME=you",
-                                "GIT_COMMITTER_EMAIL=you@example.invalid", NULL};
-    const cx_proc_options options = {
-        .argv = argv, .envp = envp, .cwd = cwd, .timeout_ms = 300000};
+                                "GIT_COMMITTER_EMAIL=you@example.invalid",
+                                NULL};
+    const cx_proc_options options = {.argv = argv, .envp = envp, .cwd = cwd, .timeout_ms = 300000};
     cx_proc_result result;
     cx_buf complaints;
     if (path.data == NULL || home.data == NULL || house.data == NULL || temporary.data == NULL)
@@ -218,9 +224,8 @@ static cx_status write_file(story *s, const char *name, cx_str text, cx_err *err
 /* The word behind `label` at the beginning of a line that was printed. */
 static cx_str word_behind(story *s, const char *label)
 {
-    const char *at = s->last.size == 0
-                         ? NULL
-                         : memmem(s->last.data, s->last.size, label, strlen(label));
+    const char *at =
+        s->last.size == 0 ? NULL : memmem(s->last.data, s->last.size, label, strlen(label));
     if (at == NULL)
         return (cx_str){NULL, 0};
     at += strlen(label);
@@ -290,7 +295,8 @@ static cx_status set_up(story *s, cx_err *err)
     CX_TRY(run_quietly(s, 0, err, "git init -q -b main ."));
     CX_TRY(run_quietly(s, 0, err, "git add -A"));
     CX_TRY(run_quietly(s, 0, err, "git commit -q -m 'a shop'"));
-    chapter(s, "A home for what is recorded, and a repository with a bug: refund() pays what is asked");
+    chapter(
+        s, "A home for what is recorded, and a repository with a bug: refund() pays what is asked");
     CX_TRY(run_shown(s, 0, err, "cortex init"));
     return run_shown(s, 0, err, "cortex key new ../auditor.key --name auditor");
 }
@@ -299,8 +305,8 @@ static cx_status decide(story *s, cx_demo_agent *agent, const cx_demo_decision *
                         cx_str *out_id, cx_err *err)
 {
     cx_buf batch;
-    cx_str name = cx_arena_printf(&s->cli->arena, "agents/%s-%u.json", agent->name,
-                                  agent->decisions);
+    cx_str name =
+        cx_arena_printf(&s->cli->arena, "agents/%s-%u.json", agent->name, agent->decisions);
     cx_buf_init(&batch, s->cli->alloc);
     cx_status status = cx_demo_decide(s->cli, agent, decision, &batch, out_id, err);
     if (!cx_failed(status))
@@ -327,10 +333,10 @@ static cx_status play_agents(story *s, cx_err *err)
     cx_buf_done(&trust);
     CX_TRY(status);
     CX_TRY(run_shown(s, 0, err, "cortex key add ../agents/trust.json"));
-    const cx_demo_decision found = {
-        "Ticket 4821: a customer got back ten times the order",
-        "The handbook, page 12: nobody gets back more than was paid",
-        "The handbook is the rule; what the code does is not it", "wrote down the rule", NULL};
+    const cx_demo_decision found = {"Ticket 4821: a customer got back ten times the order",
+                                    "The handbook, page 12: nobody gets back more than was paid",
+                                    "The handbook is the rule; what the code does is not it",
+                                    "wrote down the rule", NULL};
     CX_TRY(decide(s, &s->researcher, &found, &id, err));
     CX_TRY(run_shown(s, 0, err,
                      "cortex memory write Fact '{\"statement\":\"nobody gets back more than was "
@@ -358,8 +364,7 @@ static cx_status allow_tests(story *s, const char *name, cx_err *err)
     cx_buf_init(&text, s->cli->alloc);
     cx_buf_init(&changed, s->cli->alloc);
     cx_status status = cx_io_read_file(s->cli->io, path.data, 1 << 20, &text, err);
-    const char *at = cx_failed(status) ? NULL
-                                       : memmem(text.data, text.size, "\"allow\": [", 10);
+    const char *at = cx_failed(status) ? NULL : memmem(text.data, text.size, "\"allow\": [", 10);
     if (at != NULL) {
         size_t before = (size_t)(at - (const char *)text.data);
         cx_buf_add(&changed, text.data, before);
@@ -394,14 +399,14 @@ static cx_status play_run(story *s, cx_err *err)
     if (s->run.data == NULL || s->commit.data == NULL)
         return CX_SUCCESS;
     CX_TRY(run_shown(s, 0, err, "git log --oneline -3"));
-    cx_str rationale = cx_arena_printf(&s->cli->arena,
-                                       "In cortex://run/%.*s I capped refund(), as %.*s says",
-                                       (int)s->run.size, s->run.data, (int)s->fact.size,
-                                       s->fact.data);
+    cx_str rationale =
+        cx_arena_printf(&s->cli->arena, "In cortex://run/%.*s I capped refund(), as %.*s says",
+                        (int)s->run.size, s->run.data, (int)s->fact.size, s->fact.data);
     if (rationale.data == NULL)
         return cx_fail_nomem(err);
-    const cx_demo_decision did = {"refund(500, 5000) returned 5000", "The contract: src/refund.py only",
-                                  rationale.data, "changed src/refund.py", s->run.data};
+    const cx_demo_decision did = {"refund(500, 5000) returned 5000",
+                                  "The contract: src/refund.py only", rationale.data,
+                                  "changed src/refund.py", s->run.data};
     cx_str id;
     CX_TRY(decide(s, &s->coder, &did, &id, err));
     chapter(s, "What is remembered names the decision and the run it comes from");
@@ -452,13 +457,14 @@ static cx_status play_tampering(story *s, cx_err *err)
     CX_TRY(run_shown(s, 1, err, "cortex-verify ../tampered/fact.proof"));
     if (run.data != NULL) {
         say(s, "\nIn the bundle of the run:\n");
-        CX_TRY(run_quietly(s, 0, err, "cp -r .runtime-cache/cortexpilot/runs/%.*s ../tampered/bundle",
+        CX_TRY(run_quietly(s, 0, err,
+                           "cp -r .runtime-cache/cortexpilot/runs/%.*s ../tampered/bundle",
                            (int)run.size, run.data));
         CX_TRY(run_quietly(s, 0, err, "chmod -R u+w ../tampered/bundle"));
         CX_TRY(run_quietly(s, 0, err, "mv ../tampered/bundle ../tampered/%.*s", (int)run.size,
                            run.data));
-        cx_str patch = cx_arena_printf(&s->cli->arena, "tampered/%.*s/patch.diff", (int)run.size,
-                                       run.data);
+        cx_str patch =
+            cx_arena_printf(&s->cli->arena, "tampered/%.*s/patch.diff", (int)run.size, run.data);
         if (patch.data == NULL)
             return cx_fail_nomem(err);
         CX_TRY(tamper(s, patch.data, "min(paid", err));
@@ -512,12 +518,13 @@ static void look_around(story *s)
     bool ran = s->commit.data != NULL;
     cx_str thing = ran ? s->commit : s->trace;
     cx_str asked = ran ? CX_STR("src/refund.py:2") : s->trace;
-    say(s, "\n# All of it is in %s. Go on there:\n"
-           "  cd %s/shop && export CORTEX_HOME=%s/home\n"
-           "  cortex show %.*s\n"
-           "  cortex why %.*s\n"
-           "  cortex lattice render @agent/%s\n"
-           "  cortex serve --repo .      # all of it in a browser; evidence.cxe is a page by itself\n",
+    say(s,
+        "\n# All of it is in %s. Go on there:\n"
+        "  cd %s/shop && export CORTEX_HOME=%s/home\n"
+        "  cortex show %.*s\n"
+        "  cortex why %.*s\n"
+        "  cortex lattice render @agent/%s\n"
+        "  cortex serve --repo .      # all of it in a browser; evidence.cxe is a page by itself\n",
         s->folder, s->folder, s->folder, (int)thing.size, thing.data, (int)asked.size, asked.data,
         s->planner.id);
 }
@@ -582,7 +589,9 @@ static cx_status take_folder(story *s, const char *folder, cx_err *err)
 int cx_cli_demo_story(cx_cli *cli, const cx_cli_args *args, const char *folder)
 {
     cx_err err = {0};
-    story s = {.cli = cli, .lines = CX_DEMO_LINES_SHOWN, .colour = cx_cli_colour(&cli->out, cx_cli_value(args, "color"))};
+    story s = {.cli = cli,
+               .lines = CX_DEMO_LINES_SHOWN,
+               .colour = cx_cli_colour(&cli->out, cx_cli_value(args, "color"))};
     bool sandbox = true;
     cx_buf_init(&s.log, cli->alloc);
     cx_buf_init(&s.last, cli->alloc);

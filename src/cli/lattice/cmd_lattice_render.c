@@ -18,8 +18,9 @@ static const cx_cli_option options[] = {
     CX_CLI_OPT_FLAG("ascii", 0, "Text for a terminal, with nothing beyond ASCII in it."),
     CX_CLI_OPT_FLAG("svg", 0, "A picture for a browser."),
     CX_CLI_OPT_FLAG("dot", 0, "For Graphviz."),
-    CX_CLI_OPT_FLAG("html", 0,
-                    "The debugger with its data, in one file: for people who have nothing installed."),
+    CX_CLI_OPT_FLAG(
+        "html", 0,
+        "The debugger with its data, in one file: for people who have nothing installed."),
     CX_CLI_OPT_FLAG("layout-json", 0, "Where every node lies, for programs that draw."),
     CX_CLI_OPT_FLAG("fold", 0, "Quiet stretches of one agent become one row."),
     CX_CLI_OPT_FLAG("no-labels", 0, "Leave out what nodes say; faster on long histories."),
@@ -120,10 +121,10 @@ static cx_status draw_page(cx_cli *cli, const cx_cli_args *args, const cx_lattic
 {
     const cx_state_options merging = CX_STATE_OPTIONS_INIT;
     const char *path = args->operands[0], *name = strrchr(path, '/');
-    const cx_stage_part part = {.title = cx_cli_valid_text(
-                                    &cli->arena, cx_str_z(name == NULL ? path : name + 1)),
-                                .first = clamped(cx_cli_number(args, "first", 0)),
-                                .count = clamped(cx_cli_number(args, "max", 0))};
+    const cx_stage_part part = {
+        .title = cx_cli_valid_text(&cli->arena, cx_str_z(name == NULL ? path : name + 1)),
+        .first = clamped(cx_cli_number(args, "first", 0)),
+        .count = clamped(cx_cli_number(args, "max", 0))};
     cx_stage *stage = NULL;
     cx_states *states = NULL;
     uint32_t nodes = 0;
@@ -200,12 +201,12 @@ static int run(cx_cli *cli, const cx_cli_args *args)
 {
     cx_render_form form;
     if (!choose_form(args, &form))
-        return cx_cli_misuse(args, "expected one of --ascii, --svg, --dot, --html and --layout-json");
+        return cx_cli_misuse(args,
+                             "expected one of --ascii, --svg, --dot, --html and --layout-json");
     int code;
-    cx_lattice *lattice =
-        cx_cli_open_lattice(cli, args, args->operands[0],
-                            cx_cli_has(args, "html") ? CX_CLI_KEEP_DELTAS : CX_CLI_KEEP_NOTHING,
-                            &code);
+    cx_lattice *lattice = cx_cli_open_lattice(
+        cli, args, args->operands[0],
+        cx_cli_has(args, "html") ? CX_CLI_KEEP_DELTAS : CX_CLI_KEEP_NOTHING, &code);
     if (lattice == NULL)
         return code;
     code = draw_and_write(cli, args, lattice, form);

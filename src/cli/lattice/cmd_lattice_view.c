@@ -21,8 +21,7 @@ static const cx_cli_operand operands[] = {{"FILE", CX_CLI_FILE, NULL, false, fal
 static const cx_cli_option options[] = {
     CX_CLI_OPT("port", 0, CX_CLI_COUNT, "N", "Where to listen on 127.0.0.1; default 0, any free."),
     CX_CLI_OPT_FLAG("no-browser", 0, "Only say the address."),
-    CX_CLI_OPT_FLAG("json", 0, "Say the address as one line of JSON."),
-    CX_CLI_OPTIONS_READING,
+    CX_CLI_OPT_FLAG("json", 0, "Say the address as one line of JSON."), CX_CLI_OPTIONS_READING,
     CX_CLI_OPTIONS_COMMON};
 
 const cx_cli_command cx_cli_lattice_view = {

@@ -8,8 +8,7 @@
 #include "crypto/api.h"
 #include "ledger/api.h"
 
-/* --- reading ------------------------------------------------------------------------------------
- */
+/* --- reading ---------------------------------------------------------------------------------- */
 
 /* "origin\nsize\nroot\n", what an unsigned checkpoint is. */
 static bool parse_text(cx_str text, cx_checkpoint *out)
@@ -84,8 +83,7 @@ cx_status cx_cli_take_origin(cx_cli_ledger *l, const cx_cli_signer *signer, cx_s
     return CX_SUCCESS;
 }
 
-/* --- the journal now ----------------------------------------------------------------------------
- */
+/* --- the journal now -------------------------------------------------------------------------- */
 
 cx_status cx_cli_checkpoint_now(cx_cli_ledger *l, cx_str origin, cx_checkpoint *out, cx_err *err)
 {
@@ -122,8 +120,7 @@ cx_status cx_cli_check_follows(cx_cli_ledger *l, const cx_checkpoint *older,
     return CX_SUCCESS;
 }
 
-/* --- signing ------------------------------------------------------------------------------------
- */
+/* --- signing ---------------------------------------------------------------------------------- */
 
 /* HOME/keys/checkpoint-<32 hex digits of the origin's hash>: two actors that sign under one origin
  * meet there, and the second is refused. */

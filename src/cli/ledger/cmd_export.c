@@ -67,8 +67,7 @@ static const cx_cli_operand seq_operand[] = {{"SEQ", CX_CLI_TEXT, NULL, false, f
     "2 usage error, something named that is not there, or not a cortex-1 journal\n" \
     "3 it could not be written: no home, unreadable, the signer failed"
 
-/* --- entry --------------------------------------------------------------------------------------
- */
+/* --- entry ------------------------------------------------------------------------------------ */
 
 static cx_status prepare_entry(cx_cli_ledger *l, void *arg, cx_err *err)
 {
@@ -115,8 +114,7 @@ const cx_cli_command cx_cli_export_entry = {
     .run = run_entry,
 };
 
-/* --- tlog-proof ---------------------------------------------------------------------------------
- */
+/* --- tlog-proof ------------------------------------------------------------------------------- */
 
 static cx_status prepare_tlog(cx_cli_ledger *l, void *arg, cx_err *err)
 {
@@ -197,8 +195,7 @@ const cx_cli_command cx_cli_export_tlog_proof = {
     .run = run_tlog,
 };
 
-/* --- receipt ------------------------------------------------------------------------------------
- */
+/* --- receipt ---------------------------------------------------------------------------------- */
 
 static cx_status prepare_receipt(cx_cli_ledger *l, void *arg, cx_err *err)
 {
@@ -292,8 +289,7 @@ const cx_cli_command cx_cli_export_receipt = {
     .run = run_receipt,
 };
 
-/* --- tiles --------------------------------------------------------------------------------------
- */
+/* --- tiles ------------------------------------------------------------------------------------ */
 
 /* Writes one file below `folder`, making the folders of its path. */
 static cx_status write_below(cx_cli_ledger *l, const char *folder, cx_str name, cx_bytes bytes,

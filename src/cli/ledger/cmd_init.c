@@ -20,7 +20,9 @@ static const cx_cli_option options[] = {
                "Size of the log's first file, 64K at least; default 64M. The room is taken at "
                "once."),
     CX_CLI_OPT_FLAG("no-repo", 0, "Leave the git repository alone that this is run in."),
-    CX_CLI_OPTION_HOME, CX_CLI_OPTION_JSON, CX_CLI_OPTIONS_COMMON};
+    CX_CLI_OPTION_HOME,
+    CX_CLI_OPTION_JSON,
+    CX_CLI_OPTIONS_COMMON};
 
 const cx_cli_command cx_cli_init = {
     .name = "init",
@@ -36,7 +38,8 @@ const cx_cli_command cx_cli_init = {
     .operand_count = CX_COUNT_OF(operands),
     .options = options,
     .option_count = CX_COUNT_OF(options),
-    .exits = "0 made\n1 there is a home already, and no repository to prepare\n2 usage error\n3 it could not be made",
+    .exits = "0 made\n1 there is a home already, and no repository to prepare\n2 usage error\n3 it "
+             "could not be made",
     .example = "cortex init ~/.local/share/cortex",
     .run = run,
 };

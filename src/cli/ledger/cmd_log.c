@@ -124,8 +124,7 @@ const cx_cli_command cx_cli_log = {
     .run = run_log,
 };
 
-/* --- append -------------------------------------------------------------------------------------
- */
+/* --- append ----------------------------------------------------------------------------------- */
 
 static cx_status prepare_append(cx_cli_ledger *l, void *arg, cx_err *err)
 {

@@ -44,8 +44,7 @@ static cx_status take_bounds(cx_cli_ledger *l, find_state *s, size_t limit_defau
     return cx_cli_take_grant(l->cli, l->args, &s->grant, err);
 }
 
-/* --- find ---------------------------------------------------------------------------------------
- */
+/* --- find ------------------------------------------------------------------------------------- */
 
 /* FIELD OP VALUE; the longer operators first. */
 static cx_status take_where(cx_cli_ledger *l, const char *text, cx_memory_find *find, cx_err *err)
@@ -170,8 +169,7 @@ const cx_cli_command cx_cli_memory_find = {
     .run = run_find,
 };
 
-/* --- near ---------------------------------------------------------------------------------------
- */
+/* --- near ------------------------------------------------------------------------------------- */
 
 static cx_status prepare_near(cx_cli_ledger *l, void *state, cx_err *err)
 {

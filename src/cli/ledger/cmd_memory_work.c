@@ -24,8 +24,7 @@ static cx_status take_uris(cx_cli *cli, const char *const *texts, size_t count, 
     return CX_SUCCESS;
 }
 
-/* --- attest -------------------------------------------------------------------------------------
- */
+/* --- attest ----------------------------------------------------------------------------------- */
 
 static cx_status prepare_attest(cx_cli_ledger *l, void *state, cx_err *err)
 {
@@ -121,8 +120,7 @@ const cx_cli_command cx_cli_memory_attest = {
     .run = run_attest,
 };
 
-/* --- compact ------------------------------------------------------------------------------------
- */
+/* --- compact ---------------------------------------------------------------------------------- */
 
 static cx_status prepare_compact(cx_cli_ledger *l, void *state, cx_err *err)
 {
@@ -226,8 +224,7 @@ const cx_cli_command cx_cli_memory_compact = {
     .run = run_compact,
 };
 
-/* --- embed --------------------------------------------------------------------------------------
- */
+/* --- embed ------------------------------------------------------------------------------------ */
 
 typedef struct embed_state {
     cx_uri uri;

@@ -21,8 +21,7 @@ static cx_status answer_uri(cx_cli_ledger *l, const cx_uri *uri, cx_err *err)
     return cx_cli_end_json(&json, &l->out, err);
 }
 
-/* --- write --------------------------------------------------------------------------------------
- */
+/* --- write ------------------------------------------------------------------------------------ */
 
 typedef struct write_state {
     cx_memory_write write;
@@ -118,8 +117,7 @@ const cx_cli_command cx_cli_memory_write = {
     .run = run_write,
 };
 
-/* --- update -------------------------------------------------------------------------------------
- */
+/* --- update ----------------------------------------------------------------------------------- */
 
 typedef struct update_state {
     cx_cli_name name;
@@ -255,8 +253,7 @@ const cx_cli_command cx_cli_memory_update = {
     .run = run_update,
 };
 
-/* --- tombstone ----------------------------------------------------------------------------------
- */
+/* --- tombstone -------------------------------------------------------------------------------- */
 
 typedef struct name_state {
     cx_cli_name name;
@@ -316,8 +313,7 @@ const cx_cli_command cx_cli_memory_tombstone = {
     .run = run_tombstone,
 };
 
-/* --- link, unlink -------------------------------------------------------------------------------
- */
+/* --- link, unlink ----------------------------------------------------------------------------- */
 
 typedef struct link_state {
     cx_edge_name name;

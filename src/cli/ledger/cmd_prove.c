@@ -29,8 +29,7 @@ typedef struct state {
     bool has_checkpoint;
 } state;
 
-/* --- what is asked ------------------------------------------------------------------------------
- */
+/* --- what is asked ---------------------------------------------------------------------------- */
 
 static cx_status take_question(const char *text, question *out, cx_err *err)
 {
@@ -147,8 +146,7 @@ static cx_status make_request(cx_cli_ledger *l, const state *s, cx_proof_request
     return CX_SUCCESS;
 }
 
-/* --- the proof ----------------------------------------------------------------------------------
- */
+/* --- the proof -------------------------------------------------------------------------------- */
 
 static cx_status choose_snapshot(cx_cli_ledger *l, state *s, cx_err *err)
 {
@@ -388,8 +386,7 @@ static cx_status prove_state(cx_cli_ledger *l, state *s, cx_err *err)
     return status;
 }
 
-/* --- an entry -----------------------------------------------------------------------------------
- */
+/* --- an entry --------------------------------------------------------------------------------- */
 
 static cx_status answer_entry(cx_cli_ledger *l, const cx_inclusion *proof, const cx_digest *root,
                               size_t size, cx_err *err)

@@ -68,8 +68,7 @@ static cx_status take_seq(cx_cli_ledger *l, uint64_t *out, cx_err *err)
 
 static const cx_cli_operand seq_operand[] = {{"SNAPSHOT", CX_CLI_TEXT, NULL, false, false}};
 
-/* --- make ---------------------------------------------------------------------------------------
- */
+/* --- make ------------------------------------------------------------------------------------- */
 
 static cx_status do_make(cx_cli_ledger *l, void *state, cx_err *err)
 {
@@ -107,8 +106,7 @@ const cx_cli_command cx_cli_snapshot_make = {
     .run = run_make,
 };
 
-/* --- list ---------------------------------------------------------------------------------------
- */
+/* --- list ------------------------------------------------------------------------------------- */
 
 static cx_status do_list(cx_cli_ledger *l, void *state, cx_err *err)
 {
@@ -155,8 +153,7 @@ const cx_cli_command cx_cli_snapshot_list = {
     .run = run_list,
 };
 
-/* --- show ---------------------------------------------------------------------------------------
- */
+/* --- show ------------------------------------------------------------------------------------- */
 
 typedef struct show_state {
     bool by_root;
@@ -219,8 +216,7 @@ const cx_cli_command cx_cli_snapshot_show = {
     .run = run_show,
 };
 
-/* --- seal ---------------------------------------------------------------------------------------
- */
+/* --- seal ------------------------------------------------------------------------------------- */
 
 typedef struct seal_state {
     uint64_t seq;
@@ -327,8 +323,7 @@ const cx_cli_command cx_cli_snapshot_seal = {
     .run = run_seal,
 };
 
-/* --- drop ---------------------------------------------------------------------------------------
- */
+/* --- drop ------------------------------------------------------------------------------------- */
 
 static cx_status prepare_drop(cx_cli_ledger *l, void *state, cx_err *err)
 {

@@ -30,8 +30,7 @@ typedef struct audit {
     cx_buf out;
 } audit;
 
-/* --- what is trusted ----------------------------------------------------------------------------
- */
+/* --- what is trusted -------------------------------------------------------------------------- */
 
 /* Keys without a name stand for the origin's. */
 static cx_status check_note(audit *a, const cx_checkpoint *checkpoint, cx_err *err)
@@ -114,8 +113,7 @@ static cx_status prepare(audit *a, cx_err *err)
     return CX_SUCCESS;
 }
 
-/* --- the verdict --------------------------------------------------------------------------------
- */
+/* --- the verdict ------------------------------------------------------------------------------ */
 
 static void judge(audit *a)
 {
@@ -153,8 +151,7 @@ static size_t list_limits(const audit *a, const char *out[4])
     return count;
 }
 
-/* --- showing it ---------------------------------------------------------------------------------
- */
+/* --- showing it ------------------------------------------------------------------------------- */
 
 static void write_totals(const cx_home_totals *t, cx_buf *out)
 {

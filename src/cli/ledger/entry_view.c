@@ -6,8 +6,7 @@
 
 #include "base/api.h"
 
-/* --- JSON ---------------------------------------------------------------------------------------
- */
+/* --- JSON ------------------------------------------------------------------------------------- */
 
 static void put_weights(cx_json_list *list, const char *name, const cx_weights *w)
 {
@@ -204,8 +203,7 @@ cx_status cx_cli_entry_json(const cx_entry_view *view, cx_json_list *out, cx_err
     return put_payload(view, out, err);
 }
 
-/* --- text ---------------------------------------------------------------------------------------
- */
+/* --- text ------------------------------------------------------------------------------------- */
 
 static void add_id(cx_buf *out, const cx_id *id)
 {

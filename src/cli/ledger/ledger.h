@@ -162,8 +162,8 @@ void cx_cli_add_time(cx_buf *out, int64_t seconds);
 /* Seconds of a time in nanoseconds, towards the past. */
 int64_t cx_cli_seconds(int64_t ns);
 
-/* Fails when --output names a new file that cannot be made: asked before something is written to the
- * home for its sake. */
+/* Fails when --output names a new file that cannot be made: asked before something is written to
+ * the home for its sake. */
 CX_RESULT cx_cli_can_deliver(cx_cli *cli, const cx_cli_args *args, cx_err *err);
 /* Bytes to --output, or to standard output when that is not given. */
 CX_RESULT cx_cli_deliver(cx_cli *cli, const cx_cli_args *args, cx_bytes bytes, cx_err *err);

@@ -146,8 +146,7 @@ cx_status cx_cli_hits_answer(cx_cli_ledger *l, const cx_memory_hit *hits, size_t
     return cx_cli_end_json(&json, &l->out, err);
 }
 
-/* --- options ------------------------------------------------------------------------------------
- */
+/* --- options ---------------------------------------------------------------------------------- */
 
 cx_status cx_cli_take_version(cx_cli *cli, const cx_cli_args *args, cx_cli_version *out,
                               cx_err *err)

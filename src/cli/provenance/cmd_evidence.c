@@ -26,8 +26,9 @@ static cx_status prepare(cx_cli_ledger *l, void *arg, cx_err *err)
     if (to_stdout && l->json)
         return cx_fail(err, CX_E_USAGE, "--json needs --output FILE for the evidence itself");
     if (to_stdout && isatty(STDOUT_FILENO) == 1)
-        return cx_fail(err, CX_E_USAGE, "expected --output FILE, for example: cortex evidence %s "
-                                        "-o evidence.cxe",
+        return cx_fail(err, CX_E_USAGE,
+                       "expected --output FILE, for example: cortex evidence %s "
+                       "-o evidence.cxe",
                        l->args->operands[0]);
     return s->has_signer ? cx_cli_signer_open(l->cli, l->args, &s->signer, err) : CX_SUCCESS;
 }
@@ -89,8 +90,9 @@ static cx_status answer(cx_cli_ledger *l, const cx_evidence_result *result, size
                       plural(e->trace_count, "", "s"), e->memory_count,
                       plural(e->memory_count, "y", "ies"));
         if (result->bodies_missing != 0)
-            cx_buf_printf(&l->out, "%zu contents were erased: the verdict about it is "
-                                   "indeterminate\n",
+            cx_buf_printf(&l->out,
+                          "%zu contents were erased: the verdict about it is "
+                          "indeterminate\n",
                           result->bodies_missing);
         cx_buf_printf(&l->out, "a browser shows it; 'cortex-verify%s ",
                       is_signed != 0 ? " --key KEY" : "");
@@ -160,32 +162,39 @@ static int run(cx_cli *cli, const cx_cli_args *args)
 }
 
 static const cx_cli_operand operands[] = {{"ID", CX_CLI_TEXT, NULL, false, false}};
-static const cx_cli_option options[] = {CX_CLI_OPTIONS_SIGNER, CX_CLI_OPTION_OUTPUT("the evidence"),
+static const cx_cli_option options[] = {CX_CLI_OPTIONS_SIGNER,
+                                        CX_CLI_OPTION_OUTPUT("the evidence"),
                                         CX_CLI_OPT_FLAG("html", 0,
                                                         "Changes nothing: the file is an HTML "
                                                         "document with or without it."),
-                                        CX_CLI_OPTIONS_STORY, CX_CLI_OPTION_JSON,
+                                        CX_CLI_OPTIONS_STORY,
+                                        CX_CLI_OPTION_JSON,
                                         CX_CLI_OPTIONS_COMMON};
 
 const cx_cli_command cx_cli_evidence = {
     .name = "evidence",
     .purpose = "one file about a run, decision, commit or memory, for outsiders",
     .about =
-        "ID is a run, a trace, a commit or a memory, by any name that 'cortex show' understands. The "
-        "file holds its entries with their proofs, the bundle of the run, the decisions as they were "
-        "signed, the memories, and with --sign a signed checkpoint of each journal (of scheme cortex-1). It is an HTML "
+        "ID is a run, a trace, a commit or a memory, by any name that 'cortex show' understands. "
+        "The "
+        "file holds its entries with their proofs, the bundle of the run, the decisions as they "
+        "were "
+        "signed, the memories, and with --sign a signed checkpoint of each journal (of scheme "
+        "cortex-1). It is an HTML "
         "document that any browser shows, without scripts and without a network; 'cortex-verify' "
-        "checks it with nothing else at hand, makes the page again from the data and compares every "
+        "checks it with nothing else at hand, makes the page again from the data and compares "
+        "every "
         "byte. What was erased stays erased: the verdict then is indeterminate.\n\n"
         "Whoever receives it should get your public key in another way: 'cortex key show KEYFILE'.",
     .operands = operands,
     .operand_count = CX_COUNT_OF(operands),
     .options = options,
     .option_count = CX_COUNT_OF(options),
-    .exits = "0 written\n"
-             "1 what is here does not hold: nothing was written\n"
-             "2 usage error, nothing is called so, several things are, or there is nothing to show\n"
-             "3 it could not be made: no home, unreadable, the signer failed",
+    .exits =
+        "0 written\n"
+        "1 what is here does not hold: nothing was written\n"
+        "2 usage error, nothing is called so, several things are, or there is nothing to show\n"
+        "3 it could not be made: no home, unreadable, the signer failed",
     .example = "cortex evidence 6e908976 --sign ~/keys/log.key -o commit.cxe",
     .run = run,
 };

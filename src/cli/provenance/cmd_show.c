@@ -105,9 +105,8 @@ static int show_file(cx_cli *cli, const cx_cli_args *args, const char *path)
     if (cx_failed(cx_cli_take_file(cli, path, &bytes, &err)))
         return cx_cli_ledger_fail(cli, args, &err);
     cx_digest digest = cx_digest_of(bytes);
-    const char *kind = cx_evidence_recognise(bytes)
-                           ? "evidence"
-                           : cx_check_kind_name(cx_check_recognise(bytes));
+    const char *kind =
+        cx_evidence_recognise(bytes) ? "evidence" : cx_check_kind_name(cx_check_recognise(bytes));
     cx_buf_init(&out, cli->alloc);
     if (cx_cli_has(args, "json")) {
         cx_json_list list = cx_json_list_begin(&cli->arena);
@@ -148,8 +147,8 @@ static cx_status work(cx_cli *cli, const cx_cli_args *args, cx_cli_story *story,
     cx_json shown;
     CX_TRY(cx_cli_story_find(cli, story, args->operands[0], true, &thing, list, err));
     CX_TRY(cx_thing_show(&story->sources, &thing, &cli->arena, &shown, err));
-    *code = cx_str_is(CX_JSON_GET_STR(&shown, "verdict"), "broken") ? CX_EXIT_BROKEN
-                                                                    : CX_EXIT_HOLDS;
+    *code =
+        cx_str_is(CX_JSON_GET_STR(&shown, "verdict"), "broken") ? CX_EXIT_BROKEN : CX_EXIT_HOLDS;
     if (!cx_cli_has(args, "json")) {
         tell(out, &shown, &cli->arena);
         return cx_buf_check(out, err);
@@ -194,8 +193,8 @@ static int run(cx_cli *cli, const cx_cli_args *args)
         add_candidates(args, &list, &out);
         if (listed)
             cx_cli_complain("%s: %s", args->command->name, err.message);
-        code = listed ? cx_cli_answer(cli, &out, CX_EXIT_USAGE)
-                      : cx_cli_story_fail(cli, args, &err);
+        code =
+            listed ? cx_cli_answer(cli, &out, CX_EXIT_USAGE) : cx_cli_story_fail(cli, args, &err);
     } else {
         code = cx_cli_answer(cli, &out, code);
     }
@@ -210,11 +209,12 @@ static const cx_cli_option options[] = {CX_CLI_OPTIONS_STORY, CX_CLI_OPTION_JSON
 const cx_cli_command cx_cli_show = {
     .name = "show",
     .purpose = "what is this? anything by its id, hash, URI or root",
-    .about = "Finds memories, traces, runs, events, commits, entries (ACTOR/SEQ), snapshots "
-             "(ACTOR@N), journals, lattice nodes, keys, actors, lines (FILE:LINE) and proof files, and "
-             "says what they are, whether they are what was recorded, what is linked with them and "
-             "on what each link rests, and what to type next. Hashes and ids may be cut to 8 "
-             "characters: when several things fit, they are listed.",
+    .about =
+        "Finds memories, traces, runs, events, commits, entries (ACTOR/SEQ), snapshots "
+        "(ACTOR@N), journals, lattice nodes, keys, actors, lines (FILE:LINE) and proof files, and "
+        "says what they are, whether they are what was recorded, what is linked with them and "
+        "on what each link rests, and what to type next. Hashes and ids may be cut to 8 "
+        "characters: when several things fit, they are listed.",
     .operands = operands,
     .operand_count = CX_COUNT_OF(operands),
     .options = options,

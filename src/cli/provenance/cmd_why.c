@@ -27,7 +27,7 @@ static void indent(cx_buf *out, uint64_t depth)
 
 static const char *colour_of(cx_str verdict)
 {
-    return cx_str_is(verdict, "holds") ? "\033[32m"
+    return cx_str_is(verdict, "holds")    ? "\033[32m"
            : cx_str_is(verdict, "broken") ? "\033[31m"
                                           : "\033[33m";
 }
@@ -79,7 +79,8 @@ static void add_step(cx_buf *out, const cx_json *step, bool colour)
 
 static void tell(cx_buf *out, const cx_json *answer, bool colour)
 {
-    const cx_json *steps = CX_JSON_GET(answer, "steps"), *limits = CX_JSON_GET(answer, "not_proven");
+    const cx_json *steps = CX_JSON_GET(answer, "steps"),
+                  *limits = CX_JSON_GET(answer, "not_proven");
     cx_buf_add_z(out, "Why ");
     cx_cli_add_text(out, CX_JSON_GET_STR(answer, "question"));
     cx_buf_add_z(out, "?\n");
@@ -133,13 +134,12 @@ static cx_status ask_lattice(cx_cli *cli, const cx_cli_args *args, const cx_latt
                        args->operands[0]);
     CX_TRY(cx_states_open_for(lattice, &merging, &node, 1, &states, err));
     cx_buf_init(&answer, cli->alloc);
-    cx_status status = cx_lattice_answer_why(&answer, states, node, cx_str_z(key),
-                                             (cx_str){NULL, 0}, &json, err);
+    cx_status status =
+        cx_lattice_answer_why(&answer, states, node, cx_str_z(key), (cx_str){NULL, 0}, &json, err);
     if (!cx_failed(status)) {
         cx_str text = cx_arena_copy_str(&cli->arena, cx_buf_str(&answer));
-        status = text.data == NULL
-                     ? cx_fail_nomem(err)
-                     : nodes_of(cli, text, args->operands[0], out, out_count, err);
+        status = text.data == NULL ? cx_fail_nomem(err)
+                                   : nodes_of(cli, text, args->operands[0], out, out_count, err);
     }
     cx_buf_done(&answer);
     cx_states_close(states);
@@ -190,8 +190,8 @@ static bool take_lattice(cx_cli *cli, const cx_cli_args *args, asking *asked, in
         return false;
     cx_status status = ask_lattice(cli, args, lattice, asked->things, &asked->count, &err);
     cx_lattice_close(lattice);
-    asked->question = cx_arena_printf(&cli->arena, "%s %s %s", args->operands[0],
-                                      args->operands[1], args->operands[2]);
+    asked->question = cx_arena_printf(&cli->arena, "%s %s %s", args->operands[0], args->operands[1],
+                                      args->operands[2]);
     if (!cx_failed(status) && asked->count == 0)
         status = cx_fail(&err, CX_E_USAGE, "no node changed '%s'", args->operands[2]);
     if (cx_failed(status))
@@ -248,12 +248,15 @@ const cx_cli_command cx_cli_why = {
     .name = "why",
     .purpose = "what did this come from: line, commit, run, decision, memory",
     .about =
-        "ID is a line of a file (FILE:LINE), a commit, a run, an event (RUN/N), a trace, a memory, a "
+        "ID is a line of a file (FILE:LINE), a commit, a run, an event (RUN/N), a trace, a memory, "
+        "a "
         "URI (matrix://.., cortex://trace/ID, cortex://run/ID), an entry (ACTOR/SEQ) or a lattice "
         "node; or @BRANCH NODE KEY asks who made a value of a lattice what it is. The answer walks "
         "across rooms: the commit that wrote the line, the governed run that made the commit, its "
-        "contract and gates, the signed decisions behind it, the memories they read and wrote. Each "
-        "step and each link has a verdict and says what it rests on: `indeterminate` is what is only "
+        "contract and gates, the signed decisions behind it, the memories they read and wrote. "
+        "Each "
+        "step and each link has a verdict and says what it rests on: `indeterminate` is what is "
+        "only "
         "stated. 'cortex lattice why' answers within one lattice.",
     .operands = operands,
     .operand_count = CX_COUNT_OF(operands),

@@ -94,8 +94,8 @@ static cx_status line_of(cx_cli *cli, const cx_cli_story *story, const char *tex
     char *real = file.data == NULL ? NULL : realpath(file.data, NULL);
     size_t size = strlen(top);
     bool inside = real != NULL && strncmp(real, top, size) == 0 && real[size] == '/';
-    cx_str id = inside ? cx_arena_printf(&cli->arena, "%s%s", real + size + 1, colon)
-                       : (cx_str){NULL, 0};
+    cx_str id =
+        inside ? cx_arena_printf(&cli->arena, "%s%s", real + size + 1, colon) : (cx_str){NULL, 0};
     free(real);
     if (!inside)
         return cx_fail(err, CX_E_USAGE, "%s is not in the repository %s", file.data, top);

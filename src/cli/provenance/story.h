@@ -8,8 +8,8 @@
 #include "cli/run/run_place.h"
 #include "provenance/api.h"
 
-#define CX_CLI_OPTIONS_STORY                                                            \
-    CX_CLI_OPTION_HOME, CX_CLI_OPT("repo", 0, CX_CLI_FILE, "DIR",                       \
+#define CX_CLI_OPTIONS_STORY                                                                       \
+    CX_CLI_OPTION_HOME, CX_CLI_OPT("repo", 0, CX_CLI_FILE, "DIR",                                  \
                                    "A folder inside the repository; default: the one this is run " \
                                    "in, if it is one.")
 

@@ -72,8 +72,7 @@ const cx_cli_command cx_cli_approvals_list = {
     .run = run_list,
 };
 
-/* --- approve ------------------------------------------------------------------------------------
- */
+/* --- approve ---------------------------------------------------------------------------------- */
 
 /* "90m", "24h", "7d", or a time; behind `now`. */
 static cx_status take_expiry(const char *text, int64_t now_ns, int64_t *out_ns, cx_err *err)
@@ -315,8 +314,7 @@ static int run_approve(cx_cli *cli, const cx_cli_args *args)
     return run_with(cli, args, approve);
 }
 
-/* --- approvals list -----------------------------------------------------------------------------
- */
+/* --- approvals list --------------------------------------------------------------------------- */
 
 typedef struct listing {
     cx_cli *cli;

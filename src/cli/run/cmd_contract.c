@@ -166,7 +166,8 @@ static const cx_cli_option hash_options[] = {
 const cx_cli_command cx_cli_contract_hash = {
     .name = "contract hash",
     .purpose = "the digest that approvals and seals name a contract by",
-    .about = "Prints the SHA-256 of the bytes of CONTRACT. An approval holds for exactly these bytes.",
+    .about =
+        "Prints the SHA-256 of the bytes of CONTRACT. An approval holds for exactly these bytes.",
     .operands = contract_operand,
     .operand_count = CX_COUNT_OF(contract_operand),
     .options = hash_options,
@@ -254,8 +255,8 @@ static cx_status judge_policy(contract_job *job, cx_run_tree *tree, cx_err *err)
                               &job->findings, &job->policy, err));
     if (job->findings.refusing != 0)
         return CX_SUCCESS;
-    CX_TRY(job->place.repo.list(job->place.repo.arg, job->contract.baseline_commit, arena, tree,
-                                err));
+    CX_TRY(
+        job->place.repo.list(job->place.repo.arg, job->contract.baseline_commit, arena, tree, err));
     job->gate_judged = true;
     return cx_run_gate_policy(&job->policy, &job->contract, tree, &job->place.ground, NULL,
                               &job->findings, err);
@@ -294,10 +295,9 @@ static cx_status describe_policy(contract_job *job, cx_json *out, cx_err *err)
     cx_cli_put_bool(&object, "allow", job->findings.refusing == 0);
     CX_TRY(put_rules(job, &object, err));
     cx_json_list_put(&object, CX_STR("violations"), violations);
-    cx_cli_put_str(&object, "policy_pack",
-                   cx_str_z(job->contract.pack == CX_PACK_NONE
-                                ? ""
-                                : cx_run_pack_name(job->contract.pack)));
+    cx_cli_put_str(
+        &object, "policy_pack",
+        cx_str_z(job->contract.pack == CX_PACK_NONE ? "" : cx_run_pack_name(job->contract.pack)));
     cx_cli_put_maybe(&object, "baseline_commit", job->contract.baseline_commit);
     return cx_json_list_end_object(&object, out, err);
 }
@@ -309,8 +309,7 @@ static int run_policy(cx_cli *cli, const cx_cli_args *args)
     cx_run_tree tree = {NULL, 0};
     int code;
     job_init(&job, cli, args);
-    cx_cli_gate_report report = {
-        .gate = "policy", .subject = job.path, .findings = &job.findings};
+    cx_cli_gate_report report = {.gate = "policy", .subject = job.path, .findings = &job.findings};
     if (cx_failed(judge_policy(&job, &tree, &err)) ||
         cx_failed(describe_policy(&job, &report.json, &err))) {
         code = cx_cli_fail(cli, job.path, &err, cx_cli_gate_json(args));

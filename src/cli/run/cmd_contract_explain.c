@@ -213,8 +213,9 @@ static void write_text(const explain_job *job, cx_buf *out)
     const cx_contract *contract = &job->contract;
     const cx_run_role_row *row = &job->policy.roles[contract->assigned.role];
     say(out, "task", contract->task_id);
-    say(out, "baseline", contract->baseline_commit.size == 0 ? CX_STR("(does not resolve)")
-                                                              : contract->baseline_commit);
+    say(out, "baseline",
+        contract->baseline_commit.size == 0 ? CX_STR("(does not resolve)")
+                                            : contract->baseline_commit);
     cx_buf_printf(out, "%-12s %s ", "agent", cx_run_role_name(contract->assigned.role));
     cx_cli_add_text(out, contract->assigned.agent_id);
     cx_buf_add_byte(out, '\n');
@@ -231,8 +232,7 @@ static void write_text(const explain_job *job, cx_buf *out)
                       cx_run_path_wide(path, &job->tree) ? ", wide: needs an approval" : "");
     }
     for (size_t i = 0; i < contract->test_count; i++) {
-        cx_buf_printf(out, "%-12s ",
-                      contract->tests[i].must_pass ? "must pass" : "is run");
+        cx_buf_printf(out, "%-12s ", contract->tests[i].must_pass ? "must pass" : "is run");
         cx_cli_add_text(out, contract->tests[i].cmd);
         cx_buf_add_byte(out, '\n');
         say_demand(out, &contract->tests[i].report);
@@ -282,18 +282,18 @@ static int run(cx_cli *cli, const cx_cli_args *args)
 
 static const cx_cli_operand operands[] = {{"CONTRACT", CX_CLI_FILE, NULL, false, false}};
 
-static const cx_cli_option options[] = {CX_CLI_OPTION_REPO,
-                                        CX_CLI_OPT_FLAG("json", 0,
-                                                        "One line of JSON instead of text."),
-                                        CX_CLI_OPTIONS_COMMON};
+static const cx_cli_option options[] = {
+    CX_CLI_OPTION_REPO, CX_CLI_OPT_FLAG("json", 0, "One line of JSON instead of text."),
+    CX_CLI_OPTIONS_COMMON};
 
 const cx_cli_command cx_cli_contract_explain = {
     .name = "contract explain",
     .purpose = "what a run of a contract would be allowed to do",
-    .about = "Says in words what CONTRACT comes to by the policies of its baseline: who works, with "
-             "which rights, on which paths and how many files these have now, what must pass, and "
-             "what a run would refuse. It judges nothing by itself: 'contract lint' and 'gate "
-             "policy' have exit codes for that.",
+    .about =
+        "Says in words what CONTRACT comes to by the policies of its baseline: who works, with "
+        "which rights, on which paths and how many files these have now, what must pass, and "
+        "what a run would refuse. It judges nothing by itself: 'contract lint' and 'gate "
+        "policy' have exit codes for that.",
     .operands = operands,
     .operand_count = CX_COUNT_OF(operands),
     .options = options,

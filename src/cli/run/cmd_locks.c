@@ -203,9 +203,12 @@ static cx_status use_approval(locking *l, const cx_run_lock *lock, noting *n, cx
     const cx_cli_given *given = NULL;
     const cx_run_approval *used = NULL;
     cx_run_approvals set;
-    cx_run_approval_context context = {
-        .io = l->cli->io, .runtime_root = l->store.root, .policy = &policy, .run_id = lock->run_id,
-        .record = record_nonce, .record_arg = n};
+    cx_run_approval_context context = {.io = l->cli->io,
+                                       .runtime_root = l->store.root,
+                                       .policy = &policy,
+                                       .run_id = lock->run_id,
+                                       .record = record_nonce,
+                                       .record_arg = n};
     cx_str scope =
         cx_arena_printf(&l->cli->arena, "unlock:%.*s", (int)lock->path.size, lock->path.data);
     if (scope.data == NULL)

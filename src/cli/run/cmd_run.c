@@ -17,7 +17,7 @@ typedef struct running {
     uint64_t shown;
 } running;
 
-/* --- progress ----------------------------------------------------------------------------------------- */
+/* --- progress --------------------------------------------------------------------------------- */
 
 static void on_event(void *arg, cx_str type, cx_str line)
 {
@@ -27,12 +27,11 @@ static void on_event(void *arg, cx_str type, cx_str line)
         cx_cli_out_write_exact(&r->cli->out, cx_str_bytes(line));
         cx_cli_out_write(&r->cli->out, CX_STR("\n"));
     } else if (r->live) {
-        cx_cli_remark("%4llu  %.*s", (unsigned long long)r->shown, (int)type.size,
-                      type.data);
+        cx_cli_remark("%4llu  %.*s", (unsigned long long)r->shown, (int)type.size, type.data);
     }
 }
 
-/* --- what is asked -------------------------------------------------------------------------------------- */
+/* --- what is asked ---------------------------------------------------------------------------- */
 
 static cx_status take_options(running *r, cx_err *err)
 {
@@ -41,9 +40,10 @@ static cx_status take_options(running *r, cx_err *err)
     if ((intent != NULL) == (r->args->operand_count != 0))
         return cx_fail(err, CX_E_USAGE, "expected a CONTRACT, or --intent REQUEST in place of it");
     if (intent != NULL && cx_cli_has(r->args, "dry-run"))
-        return cx_fail(err, CX_E_USAGE,
-                       "option --dry-run: expected a CONTRACT; there is none before an agent has made "
-                       "it of the request");
+        return cx_fail(
+            err, CX_E_USAGE,
+            "option --dry-run: expected a CONTRACT; there is none before an agent has made "
+            "it of the request");
     if (intent != NULL)
         CX_TRY(cx_cli_take_text(r->cli, intent, &request, err));
     else
@@ -58,7 +58,7 @@ static cx_status take_options(running *r, cx_err *err)
     return CX_SUCCESS;
 }
 
-/* --- answers --------------------------------------------------------------------------------------------- */
+/* --- answers ---------------------------------------------------------------------------------- */
 
 static cx_status answer_json(const running *r, const cx_run_outcome *o, cx_buf *out, cx_err *err)
 {
@@ -137,7 +137,7 @@ static cx_status answer(running *r, const cx_run_outcome *o, cx_err *err)
     return status;
 }
 
-/* --- running --------------------------------------------------------------------------------------------- */
+/* --- running ---------------------------------------------------------------------------------- */
 
 static cx_status run_dry(running *r, int *out_code, cx_err *err)
 {
@@ -186,7 +186,7 @@ static int run(cx_cli *cli, const cx_cli_args *args)
     return code;
 }
 
-/* --- the table ------------------------------------------------------------------------------------------- */
+/* --- the table -------------------------------------------------------------------------------- */
 
 static const cx_cli_operand operands[] = {{"CONTRACT", CX_CLI_FILE, NULL, true, false}};
 
@@ -197,8 +197,9 @@ static const cx_cli_option options[] = {
                "policies/cortex.json makes one, unless --runner or --script say who does."),
     CX_CLI_OPTIONS_RUN,
     CX_CLI_OPT_FLAG("follow", 0, "Print each event as a line of JSON when it is written."),
-    CX_CLI_OPT_FLAG("dry-run", 0, "Judge all that can be judged before an agent starts, and write "
-                                  "nothing."),
+    CX_CLI_OPT_FLAG("dry-run", 0,
+                    "Judge all that can be judged before an agent starts, and write "
+                    "nothing."),
     CX_CLI_OPTION_JSON,
     CX_CLI_OPTIONS_COMMON};
 
@@ -208,12 +209,16 @@ const cx_cli_command cx_cli_run = {
     .about =
         "Lets an agent work on the contract in a worktree of its own, inside a sandbox, and judges "
         "everything it did: paths, commands, review, tests. Only what passes every gate is merged. "
-        "Whatever happens, the run leaves a bundle of evidence that is sealed in the home's ledger; "
+        "Whatever happens, the run leaves a bundle of evidence that is sealed in the home's "
+        "ledger; "
         "'cortex run verify' checks it.\n\n"
-        "With --intent an agent writes the contract first, on a read-only checkout of HEAD: its whole "
+        "With --intent an agent writes the contract first, on a read-only checkout of HEAD: its "
+        "whole "
         "reply must be one task contract, which is then judged as any other. It is configured by "
-        "'cortex runner add NAME ...' and \"roles\": {\"PM\": \"NAME\"} in policies/cortex.json.\n\n"
-        "A run that is refused leaves the repository as it was. An interrupt ends the run in order: "
+        "'cortex runner add NAME ...' and \"roles\": {\"PM\": \"NAME\"} in "
+        "policies/cortex.json.\n\n"
+        "A run that is refused leaves the repository as it was. An interrupt ends the run in "
+        "order: "
         "a bundle with status FAILURE, locks and worktrees given back.",
     .operands = operands,
     .operand_count = CX_COUNT_OF(operands),

@@ -28,10 +28,9 @@ static const char *folder_of(chaining *c, const char *path)
     const char *slash = strrchr(path, '/');
     if (slash == NULL)
         return ".";
-    return slash == path ? "/"
-                         : cx_arena_copy_str(&c->cli->arena,
-                                             cx_str_from(path, (size_t)(slash - path)))
-                               .data;
+    return slash == path
+               ? "/"
+               : cx_arena_copy_str(&c->cli->arena, cx_str_from(path, (size_t)(slash - path))).data;
 }
 
 static void on_news(void *arg, const cx_run_chain_news *news)
@@ -39,11 +38,11 @@ static void on_news(void *arg, const cx_run_chain_news *news)
     chaining *c = arg;
     if (c->live)
         cx_cli_remark("%-8s %.*s %.*s", cx_run_chain_state_name(news->state),
-                      (int)news->step->name.size, news->step->name.data,
-                      (int)news->reason.size, news->reason.size == 0 ? "" : news->reason.data);
+                      (int)news->step->name.size, news->step->name.data, (int)news->reason.size,
+                      news->reason.size == 0 ? "" : news->reason.data);
 }
 
-/* --- answers ----------------------------------------------------------------------------------- */
+/* --- answers ---------------------------------------------------------------------------------- */
 
 static cx_status refuse(chaining *c, cx_err *err)
 {
@@ -104,7 +103,7 @@ static cx_status answer(chaining *c, const cx_run_chain_outcome *o, cx_err *err)
     return CX_SUCCESS;
 }
 
-/* --- running ----------------------------------------------------------------------------------- */
+/* --- running ---------------------------------------------------------------------------------- */
 
 static cx_status run_all(chaining *c, cx_err *err)
 {
@@ -150,11 +149,9 @@ static int run(cx_cli *cli, const cx_cli_args *args)
 static const cx_cli_operand operands[] = {{"FILE", CX_CLI_FILE, NULL, false, false}};
 
 static const cx_cli_option options[] = {
-    CX_CLI_OPTION_HOME,
-    CX_CLI_OPTIONS_RUN,
+    CX_CLI_OPTION_HOME, CX_CLI_OPTIONS_RUN,
     CX_CLI_OPT("parallel", 0, CX_CLI_COUNT, "N", "Steps at once, at most 64; default 4."),
-    CX_CLI_OPTION_JSON,
-    CX_CLI_OPTIONS_COMMON};
+    CX_CLI_OPTION_JSON, CX_CLI_OPTIONS_COMMON};
 
 const cx_cli_command cx_cli_run_chain = {
     .name = "run chain",

@@ -28,7 +28,8 @@ const cx_cli_command cx_cli_run_cleanup = {
     .purpose = "end runs whose process is gone, and clear what they left",
     .about =
         "Looks for runs without an end whose process is dead, stale locks, work trees, branches "
-        "and temporary files of runs that are over. With --apply such a run is ended: its events are "
+        "and temporary files of runs that are over. With --apply such a run is ended: its events "
+        "are "
         "repaired where the crash cut them, what is missing is filled with what the events say, "
         "and it is sealed as FAILURE, never as anything else. Finished bundles are not changed; "
         "one whose process died between its manifest and its seal is sealed when it agrees with "

@@ -124,10 +124,11 @@ static int run_list(cx_cli *cli, const cx_cli_args *args)
 const cx_cli_command cx_cli_run_list = {
     .name = "run list",
     .purpose = "the runs of this repository, newest first",
-    .about = "Lists bundles below the runtime root ($CORTEXPILOT_RUNTIME_ROOT, else "
-             ".runtime-cache/cortexpilot of the repository). A run without a manifest is shown as "
-             "RUNNING; `cortex run cleanup` ends those whose process is gone. `sealed` says whether "
-             "the home's ledger has a seal of the run; `cortex run verify` says whether it holds.",
+    .about =
+        "Lists bundles below the runtime root ($CORTEXPILOT_RUNTIME_ROOT, else "
+        ".runtime-cache/cortexpilot of the repository). A run without a manifest is shown as "
+        "RUNNING; `cortex run cleanup` ends those whose process is gone. `sealed` says whether "
+        "the home's ledger has a seal of the run; `cortex run verify` says whether it holds.",
     .options = list_options,
     .option_count = CX_COUNT_OF(list_options),
     .exits = EXITS,
@@ -203,7 +204,8 @@ static void add_test(cx_buf *out, const cx_json *command)
     cx_buf_add_byte(out, '\n');
 }
 
-/* Reports of tests; a bundle that has none, or one that cannot be read, has nothing to show here. */
+/* Reports of tests; a bundle that has none, or one that cannot be read, has nothing to show
+ * here. */
 static cx_status add_tests(looking *l, cx_err *err)
 {
     cx_bytes bytes;
@@ -216,8 +218,8 @@ static cx_status add_tests(looking *l, cx_err *err)
     if (status.code == CX_E_NOMEM)
         return cx_fail_nomem(err);
     const cx_json *commands = cx_failed(status) ? NULL : CX_JSON_GET(&report, "commands");
-    for (uint32_t i = 0;
-         commands != NULL && commands->type == CX_JSON_ARRAY && i < commands->count; i++)
+    for (uint32_t i = 0; commands != NULL && commands->type == CX_JSON_ARRAY && i < commands->count;
+         i++)
         add_test(&l->out, &commands->items[i]);
     return CX_SUCCESS;
 }

@@ -10,8 +10,7 @@
 
 #include "base/api.h"
 
-/* --- text --------------------------------------------------------------------------------------
- */
+/* --- text ------------------------------------------------------------------------------------- */
 
 static void write_text(cx_buf *out, const cx_cli_gate_report *report)
 {
@@ -37,8 +36,7 @@ static void write_text(cx_buf *out, const cx_cli_gate_report *report)
     }
 }
 
-/* --- SARIF -------------------------------------------------------------------------------------
- */
+/* --- SARIF ------------------------------------------------------------------------------------ */
 
 static void add_json(cx_buf *out, cx_str text)
 {
@@ -153,8 +151,7 @@ static void write_sarif(cx_buf *out, const cx_cli_gate_report *report)
     cx_buf_add_z(out, "]}]}\n");
 }
 
-/* --- JUnit -------------------------------------------------------------------------------------
- */
+/* --- JUnit ------------------------------------------------------------------------------------ */
 
 /* XML 1.0 has no controls but tab, line feed and return, however they are written. */
 static void add_xml(cx_buf *out, cx_str text)
@@ -216,8 +213,7 @@ static void write_junit(cx_buf *out, const cx_cli_gate_report *report)
     cx_buf_add_z(out, "  </testsuite>\n</testsuites>\n");
 }
 
-/* --- answering ---------------------------------------------------------------------------------
- */
+/* --- answering -------------------------------------------------------------------------------- */
 
 /* The form asked for; NULL when it is none. */
 static const char *form_of(const cx_cli_args *args)

@@ -2,9 +2,9 @@
  * run_ledger.h - where a run's events and its seal go: the journal of the repository's runs in the
  * home (decisions 0008, 0015).
  *
- * While a run goes on it either holds the home and serves its socket, so that other commands go on, or
- * works through the process that holds it.  When that process ends in the middle, the run takes the
- * home itself.
+ * While a run goes on it either holds the home and serves its socket, so that other commands go on,
+ * or works through the process that holds it.  When that process ends in the middle, the run takes
+ * the home itself.
  */
 #ifndef CX_CLI_RUN_LEDGER_H
 #define CX_CLI_RUN_LEDGER_H

@@ -10,8 +10,8 @@ cx_status cx_cli_place_open_at(cx_cli *cli, const char *folder, cx_cli_place *ou
     memset(out, 0, sizeof *out);
     CX_TRY(cx_git_open(folder == NULL ? "." : folder, NULL, cli->alloc, &out->git, err));
     out->worktree = cx_git_worktree(out->git);
-    cx_status status =
-        cx_run_store_root(cx_git_main_worktree(out->git), getenv(CX_RUN_ROOT_ENV), &cli->arena, &out->root, err);
+    cx_status status = cx_run_store_root(cx_git_main_worktree(out->git), getenv(CX_RUN_ROOT_ENV),
+                                         &cli->arena, &out->root, err);
     if (cx_failed(status)) {
         cx_cli_place_close(out);
         return status;

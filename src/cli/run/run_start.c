@@ -14,8 +14,9 @@
 
 static atomic_bool told_to_end;
 
-/* Whichever of the two came first: the same one again finds its default action (SA_RESETHAND) as soon
- * as this returns.  The other waits until then (sa_mask), or it could run first and be taken for it. */
+/* Whichever of the two came first: the same one again finds its default action (SA_RESETHAND) as
+ * soon as this returns.  The other waits until then (sa_mask), or it could run first and be taken
+ * for it. */
 static void on_signal(int number)
 {
     if (atomic_exchange(&told_to_end, true))
@@ -36,9 +37,10 @@ static void catch_signals(void)
     (void)sigaction(SIGTERM, &action, NULL);
 }
 
-/* --- options -------------------------------------------------------------------------------------------- */
+/* --- options ---------------------------------------------------------------------------------- */
 
-static cx_status take_approvals(cx_cli *cli, const cx_cli_args *args, cx_run_options *out, cx_err *err)
+static cx_status take_approvals(cx_cli *cli, const cx_cli_args *args, cx_run_options *out,
+                                cx_err *err)
 {
     const cx_cli_given *given = NULL;
     size_t count = 0;
@@ -107,4 +109,3 @@ cx_status cx_cli_run_ledger_begin(cx_cli_run_ledger *ledger, cx_cli *cli, const 
     catch_signals();
     return CX_SUCCESS;
 }
-

@@ -60,10 +60,11 @@ cx_status cx_cli_run_look(cx_cli *cli, const char *repo, const char *name, cx_ru
     }
     cx_run_bundle_close(*out);
     *out = NULL;
-    return cx_fail(err, CX_E_NOT_FOUND,
-                   "%s is no bundle of a run: expected manifest.json, events.jsonl or contract.json "
-                   "in it; 'cortex run list' lists the runs",
-                   name);
+    return cx_fail(
+        err, CX_E_NOT_FOUND,
+        "%s is no bundle of a run: expected manifest.json, events.jsonl or contract.json "
+        "in it; 'cortex run list' lists the runs",
+        name);
 }
 
 /* *out_home and *out_book are NULL when there is no home, and nobody asked for one. */

@@ -16,8 +16,8 @@ CX_RESULT cx_cli_run_store(cx_cli *cli, const char *repo, bool make, cx_run_stor
  * archive of a bundle. */
 CX_RESULT cx_cli_run_open(cx_cli *cli, const char *repo, const char *name, cx_run_bundle **out,
                           cx_err *err);
-/* The same, but CX_E_NOT_FOUND for what has neither manifest nor events nor contract: there is nothing
- * to look at.  (Verifying and replaying say by themselves what is missing.) */
+/* The same, but CX_E_NOT_FOUND for what has neither manifest nor events nor contract: there is
+ * nothing to look at.  (Verifying and replaying say by themselves what is missing.) */
 CX_RESULT cx_cli_run_look(cx_cli *cli, const char *repo, const char *name, cx_run_bundle **out,
                           cx_err *err);
 /* As cx_run_view_list, with what the home knows of seals; without a home no run is sealed. */

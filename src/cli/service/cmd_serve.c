@@ -305,8 +305,7 @@ static void say_where_text(const serving *s, cx_str url, cx_str otlp, cx_buf *ou
     }
     cx_buf_add_z(out, "token  in ");
     cx_cli_add_text(out, cx_str_z(s->token_path));
-    cx_buf_printf(out, "%s\n",
-                  s->first_token ? " (made now: may write, and read everything)" : "");
+    cx_buf_printf(out, "%s\n", s->first_token ? " (made now: may write, and read everything)" : "");
     cx_buf_printf(out, "try    curl -sS%s -H \"Authorization: Bearer $(cat '",
                   cx_cli_has(s->args, "tls-cert") ? " --cacert CERT" : "");
     cx_cli_add_text(out, cx_str_z(s->token_path));

@@ -40,8 +40,7 @@ static cx_doctor_status lacking(const exam *e)
     return e->prepared ? CX_DOCTOR_FAIL : CX_DOCTOR_WARN;
 }
 
-/* --- the machine --------------------------------------------------------------------------------
- */
+/* --- the machine ------------------------------------------------------------------------------ */
 
 static void check_git(exam *e)
 {
@@ -98,8 +97,7 @@ static void check_sandbox(exam *e)
     note_layers(e, box, "cgroup", CX_SANDBOX_CGROUP, "memory or processes of a group are limited");
 }
 
-/* --- the repository ------------------------------------------------------------------------------
- */
+/* --- the repository --------------------------------------------------------------------------- */
 
 static bool is_there(const char *path)
 {
@@ -275,8 +273,7 @@ static void check_trusted(exam *e)
                    "programs come from %zu folders that only root changes", count);
 }
 
-/* --- the runner ----------------------------------------------------------------------------------
- */
+/* --- the runner ------------------------------------------------------------------------------- */
 
 static cx_status no_tool(void *arg, const cx_json *payload, cx_err *err)
 {

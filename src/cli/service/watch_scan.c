@@ -7,7 +7,6 @@
 
 #include <string.h>
 
-
 #define DEPTH_MAX 8
 
 static bool ends_with(const char *name, const char *end)

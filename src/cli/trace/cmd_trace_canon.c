@@ -61,8 +61,9 @@ static int run(cx_cli *cli, const cx_cli_args *args)
         return cx_cli_misuse(args,
                              "form H spells numbers in a way of its own: leave out --numbers");
     cx_buf_init(&out, cli->alloc);
-    int code = cx_failed(answer(cli, args, &out, &err)) ? cx_cli_ledger_fail(cli, args, &err)
-                                                        : cx_cli_answer_exact(cli, &out, CX_EXIT_HOLDS);
+    int code = cx_failed(answer(cli, args, &out, &err))
+                   ? cx_cli_ledger_fail(cli, args, &err)
+                   : cx_cli_answer_exact(cli, &out, CX_EXIT_HOLDS);
     cx_buf_done(&out);
     return code;
 }

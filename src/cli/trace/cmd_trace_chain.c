@@ -27,7 +27,8 @@ static cx_status write_report(cx_cli *cli, const cx_cli_args *args, cx_str agent
     if (cx_cli_has(args, "json"))
         return cx_chain_json(out, agent, report, err);
     (void)cli;
-    return cx_chain_text(out, agent, report, cx_cli_colour(&args->cli->out, cx_cli_value(args, "color")), err);
+    return cx_chain_text(out, agent, report,
+                         cx_cli_colour(&args->cli->out, cx_cli_value(args, "color")), err);
 }
 
 /* --- of a file -------------------------------------------------------------------------------- */

@@ -72,8 +72,9 @@ static int run(cx_cli *cli, const cx_cli_args *args)
     if (!cx_cli_has(args, "to"))
         return cx_cli_misuse(args, "expected --to LEVEL: generic, detailed or full_traces");
     cx_buf_init(&out, cli->alloc);
-    int code = cx_failed(answer(cli, args, &out, &err)) ? cx_cli_ledger_fail(cli, args, &err)
-                                                        : cx_cli_answer_exact(cli, &out, CX_EXIT_HOLDS);
+    int code = cx_failed(answer(cli, args, &out, &err))
+                   ? cx_cli_ledger_fail(cli, args, &err)
+                   : cx_cli_answer_exact(cli, &out, CX_EXIT_HOLDS);
     cx_buf_done(&out);
     return code;
 }

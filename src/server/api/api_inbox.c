@@ -28,12 +28,12 @@ static bool read_query(cx_call *call, cx_inbox_query *out)
         out->chosen[i] = cx_call_text(call, facets_given[i]);
     if (out->chosen[CX_FACET_TIME].data == NULL || cx_inbox_time_is(out->chosen[CX_FACET_TIME]))
         return true;
-    const cx_problem problem = {
-        .status = 422,
-        .type = "invalid-parameter",
-        .detail = CX_STR("the query has a parameter that cannot be used"),
-        .parameter = CX_STR("time"),
-        .reason = CX_STR("expected 1h, 24h, 7d or a day such as 2026-01-31")};
+    const cx_problem problem = {.status = 422,
+                                .type = "invalid-parameter",
+                                .detail = CX_STR("the query has a parameter that cannot be used"),
+                                .parameter = CX_STR("time"),
+                                .reason =
+                                    CX_STR("expected 1h, 24h, 7d or a day such as 2026-01-31")};
     cx_call_problem(call, &problem);
     return false;
 }

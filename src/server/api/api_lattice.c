@@ -2,7 +2,8 @@
  * api_lattice.c - questions about recorded traces as a history, answered as `cortex lattice` with
  * --json answers (lattice.md §8).
  *
- * The branch is "agent/<agent_id_hash>", "all" for everything that is recorded, or one of foreign.h.
+ * The branch is "agent/<agent_id_hash>", "all" for everything that is recorded, or one of
+ * foreign.h.
  */
 #include "lattice/api.h"
 #include "provenance/api.h"

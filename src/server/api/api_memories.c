@@ -7,8 +7,9 @@
 
 #define LIMIT_DEFAULT 50
 #define EDGES_MAX 1000
-#define PAGE 200             /* memories read at once */
-#define LOOKED_AT_MAX 100000 /* memories that one question looks at; then it says where to go on \
+#define PAGE 200 /* memories read at once */
+#define LOOKED_AT_MAX \
+    100000 /* memories that one question looks at; then it says where to go on \
                               */
 
 typedef struct search {

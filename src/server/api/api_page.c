@@ -110,9 +110,9 @@ static cx_status answer_who(cx_call *call, cx_err *err)
                      file == NULL ? cx_json_make_null() : cx_json_make_str(cx_str_z(file)));
     cx_json_list_put(&list, CX_STR("level"),
                      cx_json_make_str(cx_str_z(cx_trace_level_name(call->token.level))));
-    cx_json_list_put(&list, CX_STR("name"),
-                     cx_json_make_str(cx_str_z(call->token.name[0] == 0 ? call->token.id
-                                                                        : call->token.name)));
+    cx_json_list_put(
+        &list, CX_STR("name"),
+        cx_json_make_str(cx_str_z(call->token.name[0] == 0 ? call->token.id : call->token.name)));
     put_flag(&list, "repo", service->runs != NULL);
     cx_json_list_put(&list, CX_STR("scopes"), value);
     put_flag(&list, "traces", service->recorder != NULL);

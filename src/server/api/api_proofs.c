@@ -371,7 +371,8 @@ typedef struct noting {
     cx_err *err;
 } noting;
 
-/* A file that is no note is left out: whoever signs next is told about it (cli/ledger/checkpoint.c). */
+/* A file that is no note is left out: whoever signs next is told about it
+ * (cli/ledger/checkpoint.c). */
 static cx_status put_note(noting *n, const char *name)
 {
     cx_checkpoint checkpoint;

@@ -2,8 +2,8 @@
  * api_runs.c - GET /runs/..: one run and what is in its bundle (run.md §21).
  *
  *   A1  An id that cannot be one is a run that is not there; files are opened beneath the bundle
- * and no link is followed (audit/view.h, bundle/bundle.h). A2  Files are answered as they are stored,
- * with their SHA-256 as ETag.
+ * and no link is followed (audit/view.h, bundle/bundle.h). A2  Files are answered as they are
+ * stored, with their SHA-256 as ETag.
  */
 #include "crypto/api.h"
 #include "audit/api.h"
@@ -88,8 +88,8 @@ static cx_status answer_events(looking *l, cx_err *err)
     cx_json value;
     CX_TRY(tell(l, err));
     CX_TRY(cx_run_view_events(&l->story, from->given ? from->count : 1,
-                              limit->given ? (size_t)limit->count : 0,
-                              cx_call_flag(l->call, "raw"), l->call->arena, &value, err));
+                              limit->given ? (size_t)limit->count : 0, cx_call_flag(l->call, "raw"),
+                              l->call->arena, &value, err));
     return cx_call_answer_json(l->call, 200, &value, err);
 }
 

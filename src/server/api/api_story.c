@@ -3,8 +3,8 @@
  * why` answer with --json (docs/formats/story.md), and the evidence file of it, unsigned.
  *
  *   S1  Runs and repository are looked into only for tokens that may read runs.
- *   S2  An evidence file is a page by its bytes: it goes out as something to keep, never to be shown
- *       under this server's name.
+ *   S2  An evidence file is a page by its bytes: it goes out as something to keep, never to be
+ *       shown under this server's name.
  *   S3  A line is of a regular file of the work tree, reached without a link.
  */
 #include "os/api.h"

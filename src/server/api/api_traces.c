@@ -193,8 +193,8 @@ cx_status cx_api_fleet(cx_call *call, cx_err *err)
                                     .agent = cx_call_text(call, "agent")};
     cx_index *index;
     CX_TRY(cx_call_index(call, &index, err));
-    CX_TRY(cx_recorder_answer_fleet(call->service->recorder, index, &wanted,
-                                    &call->response.body, err));
+    CX_TRY(cx_recorder_answer_fleet(call->service->recorder, index, &wanted, &call->response.body,
+                                    err));
     cx_call_answer(call, 200, "application/json");
     return CX_SUCCESS;
 }

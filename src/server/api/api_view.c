@@ -28,8 +28,8 @@ typedef cx_status view_answer(viewing *v, cx_err *err);
 static cx_status prepare(viewing *v, bool node, cx_err *err)
 {
     const cx_param *fold = cx_call_param(v->call, "fold");
-    bool folded = fold->given ? fold->flag
-                              : cx_lattice_count(cx_shelf_lattice(v->book)) > FOLD_FROM_NODES;
+    bool folded =
+        fold->given ? fold->flag : cx_lattice_count(cx_shelf_lattice(v->book)) > FOLD_FROM_NODES;
     CX_TRY(cx_shelf_stage(v->book, folded, &v->stage, err));
     if (!node)
         return CX_SUCCESS;

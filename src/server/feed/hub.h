@@ -2,9 +2,9 @@
  * hub.h - the feed: what is newly recorded, told to whoever listens (server-sent events).
  *
  * One thread follows the log and puts an event for each trace, finding and run into the buffer of
- * every reader that wants it.  A reader that was given a position first gets what is between it and now, as fast as
- * it reads.  A reader that has caught up and then lets its buffer run full is dropped: nobody waits
- * for it, and it can come back with the id of the last event that it has.
+ * every reader that wants it.  A reader that was given a position first gets what is between it and
+ * now, as fast as it reads.  A reader that has caught up and then lets its buffer run full is
+ * dropped: nobody waits for it, and it can come back with the id of the last event that it has.
  *
  *     id: 17.2                 position behind the event: go on from here
  *     event: trace             or "conflict"

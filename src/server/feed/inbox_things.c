@@ -73,8 +73,8 @@ static cx_status add_actor(gathering *g, cx_home *home, const cx_actor_info *act
     cx_str none = {NULL, 0}, name = actor->name;
     CX_TRY(newest_of(home, actor, g->call->arena, &when_ns, err));
     if (!foreign)
-        name = cx_arena_printf(g->call->arena, "agent/%.*s", (int)actor->name.size,
-                               actor->name.data);
+        name =
+            cx_arena_printf(g->call->arena, "agent/%.*s", (int)actor->name.size, actor->name.data);
     return add_history(g, name, foreign ? none : actor->name, actor->entry_count, when_ns, err);
 }
 

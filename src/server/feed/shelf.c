@@ -101,8 +101,8 @@ static cx_status open_run(cx_shelf_book *book, cx_call *call, cx_str name,
     cx_status status =
         cx_run_bundle_read(bundle, CX_STR("events.jsonl"), CX_RUN_EVENTS_BYTES_MAX, &events, err);
     if (!cx_failed(status))
-        status = cx_run_lattice(cx_bytes_str(events), branch, options, &book->lines,
-                                &book->lattice, err);
+        status = cx_run_lattice(cx_bytes_str(events), branch, options, &book->lines, &book->lattice,
+                                err);
     cx_run_bundle_close(bundle);
     return status;
 }
@@ -113,8 +113,7 @@ static cx_status open_traces(cx_shelf_book *book, cx_home *home, const cx_lattic
     cx_str name = cx_str_z(book->name);
     CX_TRY(cx_recorder_lattice(home, cx_str_is(name, "all") ? (cx_str){NULL, 0} : name, options,
                                &book->lines, &book->lattice, err));
-    return cx_recorder_held(home, book->lattice, &book->arena, &book->held, &book->held_count,
-                            err);
+    return cx_recorder_held(home, book->lattice, &book->arena, &book->held, &book->held_count, err);
 }
 
 static cx_status open_lattice(cx_shelf_book *book, cx_call *call, cx_err *err)

@@ -17,6 +17,7 @@
 #define TRACES "/api/v1/covenant/traces"
 #define WAYS(list) .ways = (list), .way_count = CX_COUNT_OF(list)
 #define ARGS_MAX 32
+
 /* --- the table -------------------------------------------------------------------------------- */
 
 static const cx_mcpd_way verify_ways[] = {

@@ -11,8 +11,8 @@
 #include "server/page/page_table.h"
 
 /* What no script and no style of anybody else's can come through. */
-#define CX_PAGE_CSP                                                                               \
-    "default-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "           \
+#define CX_PAGE_CSP                                                                     \
+    "default-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; " \
     "object-src 'none'; require-trusted-types-for 'script'"
 
 /* False: the program was built without the page. */

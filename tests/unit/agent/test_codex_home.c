@@ -31,7 +31,8 @@ static void filter(filtered *f, cx_str text)
     cx_buf_init(&f->out, cx_alloc_default());
     cx_buf_init(&f->secrets, cx_alloc_default());
     cx_json_list removed = cx_json_list_begin(&f->arena);
-    f->status = cx_codex_config_filter(text, keep, &f->secrets, &f->arena, &removed, &f->out, &f->err);
+    f->status =
+        cx_codex_config_filter(text, keep, &f->secrets, &f->arena, &removed, &f->out, &f->err);
     CHECK_STATUS(cx_json_list_end_array(&removed, &f->removed, &f->err), &f->err);
 }
 
@@ -171,9 +172,10 @@ CX_TEST(codex_config_limits)
 CX_TEST(codex_config_names_secrets_and_servers)
 {
     filtered f;
-    filter(&f, CX_STR("name = \"n\"\napi_key = \"one\"\n[p.x]\nbearer_token = 'two'\nh = {\"X-Secret\" "
-                      "= \"th\\u0072ee\", q = \"no\"}\nkeys = [\"four\"]\n[tokens]\na = \"five\"\n"
-                      "[mcp_servers.s1]\n[mcp_servers.s0]\n"));
+    filter(&f,
+           CX_STR("name = \"n\"\napi_key = \"one\"\n[p.x]\nbearer_token = 'two'\nh = {\"X-Secret\" "
+                  "= \"th\\u0072ee\", q = \"no\"}\nkeys = [\"four\"]\n[tokens]\na = \"five\"\n"
+                  "[mcp_servers.s1]\n[mcp_servers.s0]\n"));
     CHECK_STATUS(f.status, &f.err);
     CHECK_STR(cx_buf_str(&f.secrets), "<one><two><three><four><five>");
     CHECK_INT(f.removed.count, 2);
@@ -182,7 +184,7 @@ CX_TEST(codex_config_names_secrets_and_servers)
     done(&f);
 }
 
-/* --- a home ------------------------------------------------------------------------------------- */
+/* --- a home ----------------------------------------------------------------------------------- */
 
 static char place[FOLDER_PATH_SIZE];
 static cx_arena arena;
@@ -219,7 +221,8 @@ static cx_code make(cx_json *out, cx_run_mask *mask, cx_err *err)
     static const char *const none[] = {NULL};
     cx_json unused;
     CHECK_STATUS(cx_run_mask_init(mask, none, &arena, err), err);
-    return cx_codex_home_make(at("base"), at("copy"), mask, &arena, out == NULL ? &unused : out, err)
+    return cx_codex_home_make(at("base"), at("copy"), mask, &arena, out == NULL ? &unused : out,
+                              err)
         .code;
 }
 

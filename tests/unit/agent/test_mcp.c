@@ -135,8 +135,7 @@ static bool has_sent(const session *s, const char *text)
            memmem(s->table.sent.data, s->table.sent.size, text, strlen(text)) != NULL;
 }
 
-/* --- what goes well ------------------------------------------------------------------------------
- */
+/* --- what goes well --------------------------------------------------------------------------- */
 
 CX_TEST(mcp_connects_and_calls)
 {
@@ -195,8 +194,7 @@ CX_TEST(mcp_connects_and_calls)
     close_session(&s);
 }
 
-/* --- what servers do wrong
- * ------------------------------------------------------------------------ */
+/* --- what servers do wrong -------------------------------------------------------------------- */
 
 typedef struct wrong {
     const char *line; /* in place of the answer to initialize */
@@ -334,8 +332,7 @@ CX_TEST(mcp_notifications_do_not_extend_the_time)
     close_session(&s);
 }
 
-/* --- requests of the server
- * ------------------------------------------------------------------------ */
+/* --- requests of the server ------------------------------------------------------------------- */
 
 #define ASK_EXEC                                                                   \
     "{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"elicitation/create\",\"params\":{" \

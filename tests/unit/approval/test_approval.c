@@ -22,8 +22,7 @@ static char place[FOLDER_PATH_SIZE];
 
 static const cx_digest contract = {{1, 2, 3}}, other_contract = {{9}};
 
-/* --- making approvals ---------------------------------------------------------------------------
- */
+/* --- making approvals ------------------------------------------------------------------------- */
 
 static const cx_str default_scopes[] = {CX_STR("network"), CX_STR("wide_path:src/")};
 
@@ -61,8 +60,7 @@ static cx_bytes sealed(const cx_run_approval *approval, const test_signer *signe
     return file;
 }
 
-/* --- a place where runs want approvals -----------------------------------------------------------
- */
+/* --- a place where runs want approvals -------------------------------------------------------- */
 
 static test_signer alice, mallory;
 static cx_run_approver approver;
@@ -475,8 +473,7 @@ CX_TEST(approval_times)
     }
 }
 
-/* --- envelopes
- * ------------------------------------------------------------------------------------ */
+/* --- envelopes -------------------------------------------------------------------------------- */
 
 CX_TEST(dsse_encoding_is_the_published_one)
 {
@@ -549,8 +546,7 @@ CX_TEST(dsse_signer_that_lies)
     end();
 }
 
-/* --- attestations
- * --------------------------------------------------------------------------------- */
+/* --- attestations ----------------------------------------------------------------------------- */
 
 static const char *const scenarios[] = {"success",  "out_of_scope", "tests_fail",
                                         "fix_loop", "tool_gate",    "wide_path"};

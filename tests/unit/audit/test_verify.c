@@ -279,8 +279,7 @@ CX_TEST(verify_asks_the_ledger_for_every_event)
     cx_arena_done(&arena);
 }
 
-/* --- names in patches
- * ----------------------------------------------------------------------------- */
+/* --- names in patches ------------------------------------------------------------------------- */
 
 static void check_paths(const char *patch, bool readable, const char *expected)
 {
@@ -326,7 +325,7 @@ CX_TEST(patch_paths_are_read_as_git_writes_them)
     check_paths("diff --git a/x b/x\n--- a/x\n+++ b/x", false, ""); /* torn */
 }
 
-/* --- faults --------------------------------------------------------------------------------------- */
+/* --- faults ----------------------------------------------------------------------------------- */
 
 /* When memory runs out there is an error or the right verdict, never another one, and no leak. */
 CX_TEST(verify_survives_any_failing_allocation)

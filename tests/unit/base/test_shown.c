@@ -35,9 +35,9 @@ CX_TEST(shown_every_code_point)
 {
     static const struct {
         uint32_t first, last;
-    } acts[] = {{0, 0x1F},          {0x7F, 0x9F},     {0xAD, 0xAD},     {0x61C, 0x61C},
-                {0x200B, 0x200F},   {0x2028, 0x202E}, {0x2060, 0x206F}, {0xD800, 0xDFFF},
-                {0xFEFF, 0xFEFF},   {0xFFF9, 0xFFFB}, {0xE0000, 0xE0FFF}};
+    } acts[] = {{0, 0x1F},        {0x7F, 0x9F},     {0xAD, 0xAD},      {0x61C, 0x61C},
+                {0x200B, 0x200F}, {0x2028, 0x202E}, {0x2060, 0x206F},  {0xD800, 0xDFFF},
+                {0xFEFF, 0xFEFF}, {0xFFF9, 0xFFFB}, {0xE0000, 0xE0FFF}};
     for (uint32_t code = 0; code <= 0x10FFFF; code++) {
         uint8_t bytes[4];
         char text[CX_SHOWN_SIZE_MAX];
@@ -45,8 +45,9 @@ CX_TEST(shown_every_code_point)
         bool wanted = false;
         for (size_t i = 0; i < CX_COUNT_OF(acts); i++)
             wanted = wanted || (code >= acts[i].first && code <= acts[i].last);
-        if (cx_shown_step(bytes, size, text, &count) != size ||
-            count != (!wanted ? 0u : code > 0xFFFF ? 12u : 6u)) {
+        if (cx_shown_step(bytes, size, text, &count) != size || count != (!wanted         ? 0u
+                                                                          : code > 0xFFFF ? 12u
+                                                                                          : 6u)) {
             cx_test_fail(__FILE__, __LINE__, "U+%04X is %zu bytes, %zu shown", (unsigned)code, size,
                          count);
             return;
@@ -60,8 +61,7 @@ CX_TEST(shown_lines_keep_lines_and_colours)
     cx_buf out;
     cx_buf_init(&out, cx_alloc_default());
     cx_shown_add_lines(&out, text, true);
-    CHECK_STR(cx_buf_str(&out),
-              "a\tb\n\x1b[1;31mred\x1b[0m \\u001b[2J \\u001b[31 \\u001b[\\u0007");
+    CHECK_STR(cx_buf_str(&out), "a\tb\n\x1b[1;31mred\x1b[0m \\u001b[2J \\u001b[31 \\u001b[\\u0007");
     cx_buf_clear(&out);
     cx_shown_add_lines(&out, text, false);
     CHECK_STR(cx_buf_str(&out), "a\tb\n\\u001b[1;31mred\\u001b[0m \\u001b[2J \\u001b[31 "

@@ -122,8 +122,7 @@ CX_TEST(archive_keeps_long_names)
     run_kit_done(&kit);
 }
 
-/* --- archives of others --------------------------------------------------------------------------
- */
+/* --- archives of others ----------------------------------------------------------------------- */
 
 /* One frame of zstd around a text that is not compressed: magic, content size, raw block. */
 static void frame(cx_buf *out, const cx_buf *tar)

@@ -169,8 +169,7 @@ CX_TEST(bundle_files_stream_append_and_are_read)
     run_kit_done(&kit);
 }
 
-/* --- runs that died ------------------------------------------------------------------------------
- */
+/* --- runs that died --------------------------------------------------------------------------- */
 
 /* A child that begins the golden run, writes `events` of it (0 = everything but the seal), and is
  * gone. */
@@ -391,8 +390,7 @@ CX_TEST(cleanup_seals_nothing_that_does_not_agree_with_the_ledger)
     }
 }
 
-/* --- faults --------------------------------------------------------------------------------------
- */
+/* --- faults ----------------------------------------------------------------------------------- */
 
 /* With the n-th call failing the run is not sealed, nothing leaks, and nothing that is there holds;
  * when nothing failed it does. */

@@ -193,8 +193,7 @@ CX_TEST(event_log_stops_when_the_ledger_does)
     run_kit_done(&kit);
 }
 
-/* --- after a crash ------------------------------------------------------------------------------
- */
+/* --- after a crash ---------------------------------------------------------------------------- */
 
 static cx_status recover(run_kit *kit, cx_run_events **log, cx_run_recovery *recovery)
 {

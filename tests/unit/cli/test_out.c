@@ -192,7 +192,8 @@ static cx_str through(cx_cli_out *out, cx_str text, bool exact, char *seen, size
 CX_TEST(out_lets_nothing_act_on_a_terminal)
 {
     static const char hostile[] = "a\tb\n\x1b[31mc\x1b[0m\x1b]0;t\x07\xc2\x9b\xff\r\n";
-    static const char shown[] = "a\tb\n\\u001b[31mc\\u001b[0m\\u001b]0;t\\u0007\\u009b\\xff\\u000d\n";
+    static const char shown[] =
+        "a\tb\n\\u001b[31mc\\u001b[0m\\u001b]0;t\\u0007\\u009b\\xff\\u000d\n";
     static const char with_colours[] =
         "a\tb\n\x1b[31mc\x1b[0m\\u001b]0;t\\u0007\\u009b\\xff\\u000d\n";
     char seen[256];

@@ -17,8 +17,7 @@
 static cx_arena arena;
 static cx_err err;
 
-/* --- judging without files ----------------------------------------------------------------------
- */
+/* --- judging without files -------------------------------------------------------------------- */
 
 static const char *const prefixes[][4] = {
     {"pytest"},
@@ -201,8 +200,8 @@ CX_TEST(command_refuses_abbreviated_options)
                 char words[64], text[160];
                 const char *pattern = forms[form];
                 const char *at = strstr(pattern, "%.*s");
-                snprintf(words, sizeof words, "%.*s%.*s%s", (int)(at - pattern), pattern,
-                         (int)size, option->name, at + 4);
+                snprintf(words, sizeof words, "%.*s%.*s%s", (int)(at - pattern), pattern, (int)size,
+                         option->name, at + 4);
                 snprintf(text, sizeof text, "%s %s %s", option->program, sub, words);
                 row one = {text, "C12"};
                 check_rows(&one, 1);
@@ -331,8 +330,7 @@ CX_TEST(command_without_ground_is_refused)
     cx_arena_done(&arena);
 }
 
-/* --- with files ---------------------------------------------------------------------------------
- */
+/* --- with files ------------------------------------------------------------------------------- */
 
 static char place[FOLDER_PATH_SIZE];
 

@@ -44,19 +44,20 @@ CX_TEST(config_without_a_file)
 CX_TEST(config_every_member)
 {
     cx_run_config config;
-    const char *wrong = fault(
-        "{\"version\":\"v1\",\"runner\":{\"mcp_only\":false,\"default\":\"app-server\"},"
-        "\"runners\":{\"app_server\":{\"kind\":\"exec\",\"argv\":[\"agent\",\"{cwd}\"],"
-        "\"env\":[\"API_KEY\"],\"model\":\"m\",\"network\":true,\"provides\":[\"codex\"],"
-        "\"config\":{\"a\":1},\"connect_sec\":5,\"close_sec\":2}},"
-        "\"roles\":{\"PM\":\"app_server\"},"
-        "\"integrations\":{\"app_server\":{\"argv\":[\"agent\"],\"version\":\"1.0\"}},"
-        "\"trusted_dirs\":[\"/opt/bin\"],\"trusted_uid\":1000,\"env\":[\"LC_TIME\"],"
-        "\"read_only\":[\"/opt/tool\"],\"main_branch\":\"trunk\",\"mcp\":{\"concurrency\":\"multi\"},"
-        "\"approvers\":{\"path\":\"ops/approvers.json\",\"sha256\":"
-        "\"0000000000000000000000000000000000000000000000000000000000000000\"},"
-        "\"limits\":{\"changed_paths\":5,\"command_sec\":10,\"lock_ttl_sec\":0}}",
-        &config);
+    const char *wrong =
+        fault("{\"version\":\"v1\",\"runner\":{\"mcp_only\":false,\"default\":\"app-server\"},"
+              "\"runners\":{\"app_server\":{\"kind\":\"exec\",\"argv\":[\"agent\",\"{cwd}\"],"
+              "\"env\":[\"API_KEY\"],\"model\":\"m\",\"network\":true,\"provides\":[\"codex\"],"
+              "\"config\":{\"a\":1},\"connect_sec\":5,\"close_sec\":2}},"
+              "\"roles\":{\"PM\":\"app_server\"},"
+              "\"integrations\":{\"app_server\":{\"argv\":[\"agent\"],\"version\":\"1.0\"}},"
+              "\"trusted_dirs\":[\"/opt/bin\"],\"trusted_uid\":1000,\"env\":[\"LC_TIME\"],"
+              "\"read_only\":[\"/opt/"
+              "tool\"],\"main_branch\":\"trunk\",\"mcp\":{\"concurrency\":\"multi\"},"
+              "\"approvers\":{\"path\":\"ops/approvers.json\",\"sha256\":"
+              "\"0000000000000000000000000000000000000000000000000000000000000000\"},"
+              "\"limits\":{\"changed_paths\":5,\"command_sec\":10,\"lock_ttl_sec\":0}}",
+              &config);
     CHECK_STR(cx_str_z(wrong == NULL ? "" : wrong), "");
     REQUIRE(wrong == NULL);
     const cx_run_runner_config *runner = cx_run_config_runner(&config, CX_STR("app_server"));

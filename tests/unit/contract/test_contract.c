@@ -19,11 +19,13 @@ static const char base[] =
     "\"assigned_agent\":{\"role\":\"WORKER\",\"agent_id\":\"agent-1\"},"
     "\"inputs\":{\"spec\":\"do it\",\"artifacts\":[{\"name\":\"output_schema.worker\","
     "\"uri\":\"schemas/agent_task_result.v1.json\",\"sha256\":\"@SHA@\"}]},"
-    "\"required_outputs\":[{\"name\":\"src/app/a.c\",\"type\":\"file\",\"acceptance\":\"compiles\"}],"
+    "\"required_outputs\":[{\"name\":\"src/app/"
+    "a.c\",\"type\":\"file\",\"acceptance\":\"compiles\"}],"
     "\"allowed_paths\":[\"src/app/\"],\"forbidden_actions\":[\"git push\"],"
     "\"acceptance_tests\":[{\"name\":\"unit\",\"cmd\":\"scripts/test.sh\",\"must_pass\":true}],"
     "\"tool_permissions\":{\"filesystem\":\"workspace-write\",\"shell\":\"never\","
-    "\"network\":\"deny\",\"mcp_tools\":[\"codex\"]},\"mcp_tool_set\":[\"codex\",\"01-filesystem\"],"
+    "\"network\":\"deny\",\"mcp_tools\":[\"codex\"]},\"mcp_tool_set\":[\"codex\",\"01-filesystem\"]"
+    ","
     "\"policy_pack\":\"low\","
     "\"timeout_retry\":{\"timeout_sec\":60,\"max_retries\":2,\"retry_backoff_sec\":0},"
     "\"rollback\":{\"strategy\":\"worktree_drop\",\"baseline_ref\":\"HEAD\"},"
@@ -83,8 +85,7 @@ static char *replaced(cx_arena *arena, const char *text, const char *from, const
     const char *at = strstr(text, from);
     if (at == NULL)
         return NULL;
-    cx_str made = cx_arena_printf(arena, "%.*s%s%s", (int)(at - text), text, to,
-                                  at + strlen(from));
+    cx_str made = cx_arena_printf(arena, "%.*s%s%s", (int)(at - text), text, to, at + strlen(from));
     return (char *)(uintptr_t)made.data;
 }
 
@@ -157,7 +158,7 @@ static void expect(const char *rule, const char *where, const change *changes, s
     end(&it);
 }
 
-#define EXPECT(rule, where, ...) \
+#define EXPECT(rule, where, ...)                       \
     expect(rule, where, (const change[]){__VA_ARGS__}, \
            sizeof((const change[]){__VA_ARGS__}) / sizeof(change))
 
@@ -216,8 +217,14 @@ CX_TEST(contract_decodes_what_is_optional)
 
 CX_TEST(k01_what_is_no_contract)
 {
-    static const char *const texts[] = {"", "{", "[]", "null", "{\"task_id\":\"task_one\"}",
-                                        "\xEF\xBB\xBF{}", "{\"a\":1,\"a\":2}", "{} {}"};
+    static const char *const texts[] = {"",
+                                        "{",
+                                        "[]",
+                                        "null",
+                                        "{\"task_id\":\"task_one\"}",
+                                        "\xEF\xBB\xBF{}",
+                                        "{\"a\":1,\"a\":2}",
+                                        "{} {}"};
     for (size_t i = 0; i < CX_COUNT_OF(texts); i++) {
         judged it;
         start(&it);
@@ -260,10 +267,10 @@ CX_TEST(k02_paths)
 
 CX_TEST(k03_agents)
 {
-    EXPECT("K03", "/owner_agent", {"\"TECH_LEAD\",\"agent_id\":\"agent-1\"",
-                                   "\"TECH_LEAD\",\"agent_id\":\"agent-2\""});
-    EXPECT("K03", "/assigned_agent", {"\"WORKER\",\"agent_id\":\"agent-1\"",
-                                      "\"WORKER\",\"agent_id\":\"agent-1 \""});
+    EXPECT("K03", "/owner_agent",
+           {"\"TECH_LEAD\",\"agent_id\":\"agent-1\"", "\"TECH_LEAD\",\"agent_id\":\"agent-2\""});
+    EXPECT("K03", "/assigned_agent",
+           {"\"WORKER\",\"agent_id\":\"agent-1\"", "\"WORKER\",\"agent_id\":\"agent-1 \""});
 }
 
 CX_TEST(k04_the_output_schema)
@@ -276,11 +283,12 @@ CX_TEST(k04_the_output_schema)
     EXPECT("K04", "/inputs/artifacts/0/uri",
            {"schemas/agent_task_result.v1.json", "schemas/../schemas/agent_task_result.v1.json"});
     EXPECT("K04", "/inputs/artifacts/0/uri", {"schemas/agent_task_result.v1.json", "schemas/"});
-    EXPECT("K04", "/inputs/artifacts/1/name",
-           {"\"artifacts\":[{\"name\":\"output_schema.worker\"",
-            "\"artifacts\":[{\"name\":\"output_schema\",\"uri\":\"schemas/agent_task_result.v1.json\","
-            "\"sha256\":\"48579fe57c2178dd2112d1517cf057ccbd04e530c254999d40588a322f8cc576\"},"
-            "{\"name\":\"output_schema.worker\""});
+    EXPECT(
+        "K04", "/inputs/artifacts/1/name",
+        {"\"artifacts\":[{\"name\":\"output_schema.worker\"",
+         "\"artifacts\":[{\"name\":\"output_schema\",\"uri\":\"schemas/agent_task_result.v1.json\","
+         "\"sha256\":\"48579fe57c2178dd2112d1517cf057ccbd04e530c254999d40588a322f8cc576\"},"
+         "{\"name\":\"output_schema.worker\""});
     EXPECT(NULL, "", {"output_schema.worker", "output_schema"});
 }
 
@@ -354,8 +362,16 @@ CX_TEST(k04_editions)
 
 CX_TEST(k05_baselines)
 {
-    static const char *const refs[] = {"",        " ",          "-x",       "--output=x", "a..b",
-                                       "HEAD@{1}", "HEAD~10000", "x^99999",  "nothing",    "a\\nb",
+    static const char *const refs[] = {"",
+                                       " ",
+                                       "-x",
+                                       "--output=x",
+                                       "a..b",
+                                       "HEAD@{1}",
+                                       "HEAD~10000",
+                                       "x^99999",
+                                       "nothing",
+                                       "a\\nb",
                                        "HEAD~00000000000010000"};
     for (size_t i = 0; i < CX_COUNT_OF(refs); i++) {
         char to[64];
@@ -524,8 +540,9 @@ CX_TEST(k08_drift)
          "\"shell\":\"deny\",\"network\":\"deny\"},\"resolved", "tool_permissions/shell"},
         {"\"network\":\"deny\"},\"resolved", "\"network\":\"allow\"},\"resolved",
          "tool_permissions/network"},
-        {"set\":[\"codex\",\"01-filesystem\"],\"handoff", "set\":[\"01-filesystem\",\"codex\"],"
-                                                          "\"handoff",
+        {"set\":[\"codex\",\"01-filesystem\"],\"handoff",
+         "set\":[\"01-filesystem\",\"codex\"],"
+         "\"handoff",
          "resolved_mcp_tool_set"},
         {"\"runner\":null", "\"runner\":\"codex\"", "runtime_binding/runner"},
         {"\"provider\":null", "\"provider\":\"\"", "runtime_binding/provider"},
@@ -571,8 +588,9 @@ CX_TEST(k12_chains)
     EXPECT("K12", "/handoff_chain",
            {"\"evidence_links\"", "\"handoff_chain\":{\"enabled\":true,\"roles\":[\"PM\","
                                   "\"TECH_LEAD\",\"WORKER\"]},\"evidence_links\""}); /* owner */
-    EXPECT(NULL, "", {"\"evidence_links\"", "\"handoff_chain\":{\"enabled\":false},"
-                                            "\"evidence_links\""});
+    EXPECT(NULL, "",
+           {"\"evidence_links\"", "\"handoff_chain\":{\"enabled\":false},"
+                                  "\"evidence_links\""});
 }
 
 CX_TEST(k13_outputs)
@@ -580,17 +598,18 @@ CX_TEST(k13_outputs)
     EXPECT("K13", "/required_outputs/0/name", {"src/app/a.c", "src/lib/a.c"});
     EXPECT("K13", "/required_outputs/0/name", {"src/app/a.c", "src/app"});
     EXPECT("K13", "/required_outputs/0/name", {"src/app/a.c", "src/app/.env"});
-    EXPECT(NULL, "", {"\"name\":\"src/app/a.c\",\"type\":\"file\"",
-                      "\"name\":\"anything *\",\"type\":\"report\""});
+    EXPECT(NULL, "",
+           {"\"name\":\"src/app/a.c\",\"type\":\"file\"",
+            "\"name\":\"anything *\",\"type\":\"report\""});
 }
 
 CX_TEST(k14_task_ids)
 {
     char longest[131];
     memset(longest, 'a', sizeof longest);
-    static const char *const refused[] = {"a/bcdefgh",    "a\\bcdefgh", ".abcdefgh", "-abcdefgh",
-                                          "abcd\nefgh",   "abcd\xC2\x80zzzz", "abcdefge\xCC\x81",
-                                          "..",           "",           "abc\xFF"};
+    static const char *const refused[] = {
+        "a/bcdefgh",        "a\\bcdefgh",       ".abcdefgh", "-abcdefgh", "abcd\nefgh",
+        "abcd\xC2\x80zzzz", "abcdefge\xCC\x81", "..",        "",          "abc\xFF"};
     for (size_t i = 0; i < CX_COUNT_OF(refused); i++)
         CHECK(!cx_run_task_id_ok(cx_str_z(refused[i])));
     CHECK(cx_run_task_id_ok(cx_str_from(longest, 128)));
@@ -601,9 +620,9 @@ CX_TEST(k14_task_ids)
 
 CX_TEST(k15_artifacts)
 {
-    static const char *const uris[] = {"docs/none.md", "/docs/notes.md",    "docs/../docs/notes.md",
-                                       "docs",         "https://x.y/z",     "docs/notes.md/",
-                                       "docs//notes.md", "file:docs/notes.md", "link.md", ""};
+    static const char *const uris[] = {
+        "docs/none.md",   "/docs/notes.md", "docs/../docs/notes.md", "docs",    "https://x.y/z",
+        "docs/notes.md/", "docs//notes.md", "file:docs/notes.md",    "link.md", ""};
     for (size_t i = 0; i < CX_COUNT_OF(uris); i++) {
         char to[256];
         snprintf(to, sizeof to,
@@ -612,11 +631,13 @@ CX_TEST(k15_artifacts)
         EXPECT("K15", "/inputs/artifacts/0", {"\"artifacts\":[", to});
     }
     EXPECT("K15", "/inputs/artifacts/0",
-           {"\"artifacts\":[", "\"artifacts\":[{\"name\":\"n\",\"uri\":\"roles/worker.md\",\"sha256\":"
-                               "\"" NOTES_SHA "\"},"});
+           {"\"artifacts\":[",
+            "\"artifacts\":[{\"name\":\"n\",\"uri\":\"roles/worker.md\",\"sha256\":"
+            "\"" NOTES_SHA "\"},"});
     EXPECT(NULL, "",
-           {"\"artifacts\":[", "\"artifacts\":[{\"name\":\"n\",\"uri\":\"docs/notes.md\",\"sha256\":"
-                               "\"" NOTES_SHA "\"},"});
+           {"\"artifacts\":[",
+            "\"artifacts\":[{\"name\":\"n\",\"uri\":\"docs/notes.md\",\"sha256\":"
+            "\"" NOTES_SHA "\"},"});
     /* printf 'failed\n' | sha256sum: an artifact of the bundle */
     EXPECT(NULL, "",
            {"\"artifacts\":[", "\"artifacts\":[{\"name\":\"failed_evidence.attempt_0\",\"uri\":"

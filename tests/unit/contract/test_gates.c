@@ -4,8 +4,9 @@
 #include "contract/gates.h"
 #include "tests/test.h"
 
-#define WORDS(...) \
-    ((cx_run_words){(const cx_str[]){__VA_ARGS__}, sizeof((const cx_str[]){__VA_ARGS__}) / sizeof(cx_str)})
+#define WORDS(...)                                 \
+    ((cx_run_words){(const cx_str[]){__VA_ARGS__}, \
+                    sizeof((const cx_str[]){__VA_ARGS__}) / sizeof(cx_str)})
 
 static const cx_run_words none = {NULL, 0};
 

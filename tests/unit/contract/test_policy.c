@@ -50,8 +50,8 @@ CX_TEST(policy_built_in)
     CHECK_INT(it.policy.packs[CX_PACK_LOW].allow_count, 9);
     CHECK_INT(it.policy.packs[CX_PACK_MEDIUM].allow_count, 15);
     CHECK_INT(it.policy.packs[CX_PACK_NONE].allow_count, 13);
-    CHECK(cx_run_words_have(it.policy.packs[CX_PACK_HIGH].forbidden_actions,
-                            CX_STR("npm install")));
+    CHECK(
+        cx_run_words_have(it.policy.packs[CX_PACK_HIGH].forbidden_actions, CX_STR("npm install")));
     CHECK(!cx_run_words_have(it.policy.packs[CX_PACK_MEDIUM].forbidden_actions,
                              CX_STR("npm install")));
     unload(&it);
@@ -118,7 +118,8 @@ CX_TEST(policy_registry_faults)
         const char *text, *says;
     } cases[] = {
         {"{\"version\":\"v1\",\"agents\":[]}", "agents"},
-        {"{\"version\":\"v1\",\"agents\":[{\"agent_id\":\"a\",\"role\":\"BOSS\",\"codex_home\":\"h\","
+        {"{\"version\":\"v1\",\"agents\":[{\"agent_id\":\"a\",\"role\":\"BOSS\",\"codex_home\":"
+         "\"h\","
          "\"defaults\":{\"sandbox\":\"read-only\",\"approval_policy\":\"never\",\"network\":"
          "\"deny\"}}]}",
          "role"},
@@ -129,7 +130,8 @@ CX_TEST(policy_registry_faults)
          "\"defaults\":{\"sandbox\":\"read-only\",\"approval_policy\":\"always\",\"network\":"
          "\"deny\"}}]}",
          "approval_policy"},
-        {"{\"version\":\"v1\",\"agents\":[{\"agent_id\":\"a\",\"role\":\"PM\",\"codex_home\":\"h\"}]}",
+        {"{\"version\":\"v1\",\"agents\":[{\"agent_id\":\"a\",\"role\":\"PM\",\"codex_home\":\"h\"}"
+         "]}",
          "defaults"},
         {"{\"version\":\"v1\",\"agents\":[{\"agent_id\":\"a\",\"role\":\"PM\",\"codex_home\":\"h\","
          "\"defaults\":{\"sandbox\":\"read-only\",\"approval_policy\":\"never\",\"network\":"
@@ -161,10 +163,11 @@ CX_TEST(policy_packs_of_the_older_shape)
     loaded it;
     repo_table table = {0};
     repo_table_put_policies(&table);
-    repo_table_put(&table, "policies/packs/low.json",
-                   "{\"version\":\"v1\",\"allow\":[{\"exec\":\"git\",\"argv_prefixes\":[[\"git\"]]},"
-                   "[\"make\",\"check\"]],\"deny_substrings\":[\"curl \"],"
-                   "\"forbidden_actions\":[\"git push\"]}");
+    repo_table_put(
+        &table, "policies/packs/low.json",
+        "{\"version\":\"v1\",\"allow\":[{\"exec\":\"git\",\"argv_prefixes\":[[\"git\"]]},"
+        "[\"make\",\"check\"]],\"deny_substrings\":[\"curl \"],"
+        "\"forbidden_actions\":[\"git push\"]}");
     load(&it, &table);
     REQUIRE(it.findings.refusing == 0);
     const cx_run_pack_rules *low = &it.policy.packs[CX_PACK_LOW];
@@ -246,8 +249,8 @@ CX_TEST(policy_judges_each_field)
     unsigned exceeds;
     const cx_str none = {NULL, 0}, tools[] = {CX_STR("codex"), CX_STR("search")};
     load(&it, NULL);
-    cx_run_permissions asked = {CX_STR("workspace-write"), CX_STR("never"), CX_STR("deny"),
-                                {tools, 1}};
+    cx_run_permissions asked = {
+        CX_STR("workspace-write"), CX_STR("never"), CX_STR("deny"), {tools, 1}};
     CHECK(cx_run_policy_judge(&it.policy, CX_STR("WORKER"), CX_STR("agent-1"), &asked, &exceeds) ==
           NULL);
     asked.mcp_tools.count = 2;
@@ -277,16 +280,16 @@ CX_TEST(policy_full_access_is_never_a_rows)
     load(&it, NULL);
     it.policy.agents = agents;
     it.policy.agent_count = 1;
-    cx_run_permissions asked = {CX_STR("danger-full-access"), CX_STR("never"), CX_STR("deny"),
-                                {NULL, 0}};
+    cx_run_permissions asked = {
+        CX_STR("danger-full-access"), CX_STR("never"), CX_STR("deny"), {NULL, 0}};
     CHECK(cx_run_policy_judge(&it.policy, CX_STR("WORKER"), CX_STR("root"), &asked, &exceeds) !=
           NULL);
     CHECK_INT(exceeds, CX_EXCEEDS_FILESYSTEM);
     unload(&it);
 }
 
-/* Every request against every row: a row covers what is not above it; what is unknown is above every
- * row, and an absent member asks for the least. */
+/* Every request against every row: a row covers what is not above it; what is unknown is above
+ * every row, and an absent member asks for the least. */
 CX_TEST(policy_every_request_against_every_row)
 {
     static const char *const filesystems[] = {"read-only", "workspace-write", "danger-full-access",
@@ -381,8 +384,7 @@ CX_TEST(policy_gate_names_scopes_and_takes_grants)
     cx_contract contract = {
         .assigned = {CX_STR("WORKER"), CX_ROLE_WORKER, CX_STR("agent-1"), CX_STR("")},
         .pack = CX_PACK_LOW,
-        .permissions = {CX_STR("danger-full-access"), CX_STR("never"), CX_STR("allow"),
-                        {NULL, 0}},
+        .permissions = {CX_STR("danger-full-access"), CX_STR("never"), CX_STR("allow"), {NULL, 0}},
         .allowed_paths = {paths, CX_COUNT_OF(paths)}};
     const cx_run_grants grants = {grant_two, NULL};
     load(&it, NULL);

@@ -64,8 +64,7 @@ static bool chain_holds(bool enabled, const char *roles, const char *owner, cons
         items[count++] = cx_str_from(at, size);
         at += size + (at[size] == ' ');
     }
-    return cx_run_handoff_fault(enabled, items, count, cx_str_z(owner), cx_str_z(assigned)) ==
-           NULL;
+    return cx_run_handoff_fault(enabled, items, count, cx_str_z(owner), cx_str_z(assigned)) == NULL;
 }
 
 CX_TEST(handoff_rules)

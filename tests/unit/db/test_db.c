@@ -1,5 +1,6 @@
 /*
- * test_db.c - a file that is read without locks stays as it is, whatever a writer does meanwhile (D1).
+ * test_db.c - a file that is read without locks stays as it is, whatever a writer does meanwhile
+ * (D1).
  */
 #include "db/db.h"
 
@@ -41,9 +42,10 @@ static bool place_init(place *p)
     cx_db *db = opened(p, CX_DB_WRITE);
     if (db == NULL)
         return false;
-    run(p, db, "CREATE TABLE t (id INTEGER PRIMARY KEY, v TEXT);"
-               "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 3000)"
-               " INSERT INTO t SELECT i, 'a' || hex(zeroblob(1000)) FROM n;");
+    run(p, db,
+        "CREATE TABLE t (id INTEGER PRIMARY KEY, v TEXT);"
+        "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 3000)"
+        " INSERT INTO t SELECT i, 'a' || hex(zeroblob(1000)) FROM n;");
     cx_db_close(db);
     return true;
 }

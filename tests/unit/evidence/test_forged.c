@@ -2,8 +2,8 @@
  * test_forged.c - evidence files that were made by the program, and everything that can be told
  * differently with the same means: data that was changed and whose page was made again.
  *
- * The vectors of tests/vectors/evidence/ pin the format: they must read, and be written again to the
- * byte.
+ * The vectors of tests/vectors/evidence/ pin the format: they must read, and be written again to
+ * the byte.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,16 +32,16 @@ static bool sample_open(sample *s, const char *name)
     cx_buf_init(&s->file, cx_alloc_default());
     cx_buf_init(&key, cx_alloc_default());
     (void)snprintf(path, sizeof path, CX_TEST_ROOT "/vectors/evidence/%s", name);
-    bool good = !cx_failed(cx_io_read_file(cx_io_system(), path, CX_EVIDENCE_FILE_MAX, &s->file,
-                                           &err));
+    bool good =
+        !cx_failed(cx_io_read_file(cx_io_system(), path, CX_EVIDENCE_FILE_MAX, &s->file, &err));
     (void)snprintf(path, sizeof path, CX_TEST_ROOT "/vectors/evidence/key.txt");
     good = good && !cx_failed(cx_io_read_file(cx_io_system(), path, 128, &key, &err)) &&
            key.size >= 64;
     if (good)
         memcpy(text, key.data, 64);
     good = good && cx_hex_decode(cx_str_z(text), s->key.key.bytes, 32) &&
-           !cx_failed(cx_evidence_read(cx_buf_bytes(&s->file), &s->arena, &s->evidence, &finding,
-                                       &err)) &&
+           !cx_failed(
+               cx_evidence_read(cx_buf_bytes(&s->file), &s->arena, &s->evidence, &finding, &err)) &&
            finding.verdict == CX_HOLDS;
     s->options = (cx_check_options){.keys = &s->key, .key_count = 1, .require = CX_REQUIRE_SIGNED};
     cx_buf_done(&key);
@@ -62,9 +62,8 @@ static cx_verdict verdict_of(const sample *s, cx_bytes file, const char **out_re
     cx_evidence_result *result = malloc(sizeof *result);
     cx_verdict verdict = CX_INDETERMINATE;
     cx_arena_init(&arena, cx_alloc_default(), 0);
-    cx_status status = result == NULL
-                           ? cx_fail_nomem(&err)
-                           : cx_evidence_check(file, &s->options, &arena, result, &err);
+    cx_status status = result == NULL ? cx_fail_nomem(&err)
+                                      : cx_evidence_check(file, &s->options, &arena, result, &err);
     CHECK(!cx_failed(status));
     if (!cx_failed(status)) {
         verdict = result->finding.verdict;
@@ -183,7 +182,8 @@ CX_TEST(parts_cannot_be_exchanged_or_left_out)
         forged = s.evidence;
         forged.file_count = 0;
         CHECK(verdict_of_forged(&s, &forged) == CX_BROKEN); /* no event made the commit */
-        cx_evidence_file *files = CX_ARENA_ARRAY(&s.arena, cx_evidence_file, forged.file_count + 64);
+        cx_evidence_file *files =
+            CX_ARENA_ARRAY(&s.arena, cx_evidence_file, forged.file_count + 64);
         forged = s.evidence;
         memcpy(files, forged.files, forged.file_count * sizeof *files);
         files[0].bytes = files[1].bytes;
@@ -286,9 +286,8 @@ static cx_verdict verdict_of_origin(sample *s, const char *origin, const char **
     cx_buf_init(&file, cx_alloc_default());
     CHECK(forged.journal_count != 0 && forged.journal_count <= CX_COUNT_OF(journals));
     memcpy(journals, s->evidence.journals, forged.journal_count * sizeof *journals);
-    const cx_checkpoint checkpoint = {.origin = cx_str_z(origin),
-                                      .size = journals[0].point.size,
-                                      .root = journals[0].point.root};
+    const cx_checkpoint checkpoint = {
+        .origin = cx_str_z(origin), .size = journals[0].point.size, .root = journals[0].point.root};
     cx_vkey_make(checkpoint.origin, CX_VKEY_NOTE, &s->key.key, &vkey);
     cx_checkpoint_note(&checkpoint, &vkey, &nobody, &note);
     journals[0].checkpoint = cx_buf_bytes(&note);

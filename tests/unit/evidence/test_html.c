@@ -17,7 +17,8 @@ static bool becomes(const char *text, size_t size, bool block, const char *wante
     return same;
 }
 
-#define BECOMES(literal, block, wanted) CHECK(becomes((literal), sizeof(literal) - 1, (block), (wanted)))
+#define BECOMES(literal, block, wanted) \
+    CHECK(becomes((literal), sizeof(literal) - 1, (block), (wanted)))
 
 CX_TEST(markup_is_text)
 {

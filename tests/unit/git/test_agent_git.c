@@ -239,7 +239,8 @@ static void add_vast_pack(cx_buf *out)
     const uint64_t size = UINT64_C(3) << 30;
     static const uint8_t head[] = {'P', 'A', 'C', 'K', 0, 0, 0, 2, 0, 0, 0, 1};
     static const uint8_t zlib_head[] = {0x78, 0xda};
-    /* One block with fixed codes: a zero, then "258 bytes, from one byte before" in 13 bits each. */
+    /* One block with fixed codes: a zero, then "258 bytes, from one byte before" in 13 bits
+     * each. */
     cx_buf_add(out, head, sizeof head);
     uint64_t rest = size >> 4;
     cx_buf_add_byte(out, (uint8_t)(2 << 4 | (size & 15) | 128));

@@ -181,7 +181,8 @@ CX_TEST(git_blames_lines_without_reading_the_work_tree)
     CHECK_STATUS(repo_commit(&kit, "more", &err), &err);
     blame_as(&kit, "two", "2", "2");
     blame_as(&kit, "two", "3", none);
-    blame_as(&kit, "two", "99999999999999999999999999999999999999999999999999999999999999999", none);
+    blame_as(&kit, "two", "99999999999999999999999999999999999999999999999999999999999999999",
+             none);
     blame_as(&kit, odd, "2", "2");
     /* Line ends as other systems have them, alone, and beside a change. */
     CHECK_STATUS(repo_write(&kit, "two", CX_STR("one\r\ntwo\r\n"), &err), &err);
@@ -199,8 +200,8 @@ CX_TEST(git_blames_lines_without_reading_the_work_tree)
     CHECK_STATUS(cx_folder_make_link(kit.folder, "two", "link", &err), &err);
     CHECK_STATUS(cx_folder_remove(kit.folder, "a/file.txt", &err), &err);
     CHECK_STATUS(cx_folder_make_fifo(kit.folder, "a/file.txt", &err), &err);
-    static const char *const not_there[] = {"new", "gone", "link", "a/file.txt", "a", "../two", "/two",
-                                            "absent/two", ".git/HEAD"};
+    static const char *const not_there[] = {"new",    "gone", "link",       "a/file.txt", "a",
+                                            "../two", "/two", "absent/two", ".git/HEAD"};
     for (size_t i = 0; i < CX_COUNT_OF(not_there); i++)
         blame_as(&kit, not_there[i], "1", none);
     repo_end(&kit);

@@ -266,7 +266,8 @@ CX_TEST(candidate_commit_has_one_parent_and_trailers)
     CHECK(cx_oid_eq(&commit, &head));
     CHECK_STATUS(cx_git_tree_of(f.tree.git, &commit, &tree, &f.err), &f.err);
     CHECK(cx_oid_eq(&tree, &report.tree));
-    cx_git_call show = {.args = CX_GIT_ARGS("cat-file", "commit", f.tree.branch.data), .bare = true};
+    cx_git_call show = {.args = CX_GIT_ARGS("cat-file", "commit", f.tree.branch.data),
+                        .bare = true};
     CHECK_STATUS(cx_git_call_run(f.tree.git, &show, &text, NULL, &f.err), &f.err);
     char base[CX_OID_TEXT_SIZE], parent[CX_OID_TEXT_SIZE + 64];
     cx_oid_text(&f.base, base);

@@ -22,8 +22,8 @@ static void read_chain(reading *r, const char *folder, const char *text)
     memset(r, 0, sizeof *r);
     cx_arena_init(&r->arena, cx_alloc_default(), 0);
     cx_run_findings_init(&r->findings, &r->arena);
-    r->status = cx_run_chain_read(cx_str_z(text), folder, &r->arena, &r->findings, &r->chain,
-                                  &r->err);
+    r->status =
+        cx_run_chain_read(cx_str_z(text), folder, &r->arena, &r->findings, &r->chain, &r->err);
     CHECK(!cx_failed(r->status));
 }
 
@@ -42,8 +42,7 @@ static void refused(const char *text, const char *rule)
     for (size_t i = 0; i < r.findings.list.count; i++)
         if (strcmp(r.findings.list.items[i].rule, rule) != 0)
             cx_test_fail(__FILE__, __LINE__, "%s: found %s: %.*s", rule,
-                         r.findings.list.items[i].rule,
-                         (int)r.findings.list.items[i].message.size,
+                         r.findings.list.items[i].rule, (int)r.findings.list.items[i].message.size,
                          r.findings.list.items[i].message.data);
     read_done(&r);
 }
@@ -54,8 +53,9 @@ CX_TEST(chain_refusals)
     refused("{\"version\":\"v1\",\"chain_id\":\"c\",\"steps\":[]}", "CH01");
     refused("{\"version\":\"v2\",\"chain_id\":\"c\",\"steps\":[{\"name\":\"a\",\"contract\":{}}]}",
             "CH01");
-    refused("{\"version\":\"v1\",\"chain_id\":\"../c\",\"steps\":[{\"name\":\"a\",\"contract\":{}}]}",
-            "CH01");
+    refused(
+        "{\"version\":\"v1\",\"chain_id\":\"../c\",\"steps\":[{\"name\":\"a\",\"contract\":{}}]}",
+        "CH01");
     refused("{\"version\":\"v1\",\"chain_id\":\"c\",\"steps\":[{\"name\":\"a\",\"contract\":{}},"
             "{\"name\":\"a\",\"contract\":{}}]}",
             "CH02");
@@ -112,7 +112,8 @@ CX_TEST(chain_takes_contracts_from_files_beside_it)
     folder_fresh(folder, "chain");
     CHECK_STATUS(cx_path_make_folders(folder, &err), &err);
     (void)snprintf(path, sizeof path, "%s/one.json", folder);
-    CHECK_STATUS(cx_io_replace_file(cx_io_system(), path, cx_bytes_from("{\"x\": 1}", 8), &err), &err);
+    CHECK_STATUS(cx_io_replace_file(cx_io_system(), path, cx_bytes_from("{\"x\": 1}", 8), &err),
+                 &err);
     read_chain(&r, folder,
                "{\"version\":\"v1\",\"chain_id\":\"c\",\"steps\":["
                "{\"name\":\"a\",\"contract\":\"one.json\"}]}");

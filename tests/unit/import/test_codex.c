@@ -138,11 +138,12 @@ CX_TEST(codex_calls_of_every_sort)
                      "\"type\":\"local_shell_call\",\"call_id\":\"l\",\"action\":{\"command\":["
                      "\"ls\"]}") OUTPUT("04", "l", "\"x\"")
                     ITEM("05", "\"type\":\"web_search_call\",\"id\":\"w\",\"status\":\"completed\","
-                               "\"action\":{}") ITEM(
-                        "06",
-                        "\"type\":\"function_call\",\"name\":\"update_plan\",\"call_id\":\"p\","
-                        "\"arguments\":\"{\\\"plan\\\":[{\\\"step\\\":\\\"dig\\\"}]}\"")
-                        ITEM("07", "\"type\":\"ghost\""));
+                               "\"action\":{}")
+                        ITEM(
+                            "06",
+                            "\"type\":\"function_call\",\"name\":\"update_plan\",\"call_id\":\"p\","
+                            "\"arguments\":\"{\\\"plan\\\":[{\\\"step\\\":\\\"dig\\\"}]}\"")
+                            ITEM("07", "\"type\":\"ghost\""));
     CHECK_STR(node_text(&in, 1, "/event/tool"), "apply_patch");
     CHECK(node_has_parent(&in, 2, 1));
     CHECK_STR(node_text(&in, 3, "/event/tool"), "local_shell");

@@ -333,10 +333,11 @@ CX_TEST(otlp_a_number_that_overflows_spoils_its_span_only)
 CX_TEST(otlp_logs_are_records_of_their_service)
 {
     imported in;
-    import_text(&in, "otlp",
-                LOGS("{\"timeUnixNano\":\"7\",\"severityNumber\":17,\"body\":{\"stringValue\":\"x\"}},"
-                     "{\"timeUnixNano\":\"0\",\"observedTimeUnixNano\":\"9\",\"eventName\":"
-                     "\"gen_ai.choice\",\"spanId\":\"" A "\"},{\"body\":{}},8"));
+    import_text(
+        &in, "otlp",
+        LOGS("{\"timeUnixNano\":\"7\",\"severityNumber\":17,\"body\":{\"stringValue\":\"x\"}},"
+             "{\"timeUnixNano\":\"0\",\"observedTimeUnixNano\":\"9\",\"eventName\":"
+             "\"gen_ai.choice\",\"spanId\":\"" A "\"},{\"body\":{}},8"));
     CHECK_INT(in.count, 5);
     CHECK_INT(in.summary.total.bad, 1);
     CHECK_INT(issue_count(&in, CX_ISSUE_DANGLING_PARENT), 1);
@@ -355,8 +356,8 @@ CX_TEST(otlp_logs_and_spans_in_lines)
 {
     imported in;
     import_text(&in, "otlp",
-                LOGS("{" T1 ",\"timeUnixNano\":\"5\",\"spanId\":\"" A "\"}") "\n" DOC(SPAN(A, "", "1", ""))
-                    "\n" LOGS("{\"timeUnixNano\":\"6\"}") "\n");
+                LOGS("{" T1 ",\"timeUnixNano\":\"5\",\"spanId\":\"" A "\"}") "\n" DOC(
+                    SPAN(A, "", "1", "")) "\n" LOGS("{\"timeUnixNano\":\"6\"}") "\n");
     CHECK_INT(in.count, 4);
     CHECK_INT(issue_count(&in, CX_ISSUE_DANGLING_PARENT), 0);
     size_t log = node_with(&in, "t_ns", "5");

@@ -1,6 +1,6 @@
 /*
- * test_otlp_proto.c - OTLP requests in protobuf, written here byte by byte, as JSON; and every way of
- * cutting or bending one.
+ * test_otlp_proto.c - OTLP requests in protobuf, written here byte by byte, as JSON; and every way
+ * of cutting or bending one.
  */
 #include "import/otlp_proto.h"
 
@@ -10,7 +10,7 @@
 #include "json/json.h"
 #include "tests/test.h"
 
-/* --- a small writer ------------------------------------------------------------------------------ */
+/* --- a small writer --------------------------------------------------------------------------- */
 
 static void put_varint(cx_buf *out, uint64_t value)
 {
@@ -51,7 +51,7 @@ static void put_inner(cx_buf *out, unsigned field, cx_buf *inner)
     cx_buf_clear(inner);
 }
 
-/* --- checks -------------------------------------------------------------------------------------- */
+/* --- checks ----------------------------------------------------------------------------------- */
 
 static void expect(cx_otlp_signal signal, const cx_buf *request, uint64_t records, const char *json)
 {
@@ -195,7 +195,8 @@ CX_TEST(otlp_deep_values_and_bad_text_are_refused)
     }
     put_inner(&inner, 5, &value);
     wrap(&inner, &request);
-    CHECK(cx_otlp_json(CX_OTLP_LOGS, cx_buf_bytes(&request), &value, NULL, &err).code == CX_E_LIMIT);
+    CHECK(cx_otlp_json(CX_OTLP_LOGS, cx_buf_bytes(&request), &value, NULL, &err).code ==
+          CX_E_LIMIT);
     CHECK(strcmp(err.tag, "U_DEPTH") == 0);
     cx_buf_clear(&request);
     put_text(&inner, 5, "\xC3(");

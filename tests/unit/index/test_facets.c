@@ -135,12 +135,11 @@ BOTH(facets_are_right_whatever_happens_to_rows)
                                .verified = true,
                                .form = CX_FORM_B};
     CHECK_STATUS(cx_index_rejudge(index, &other, &err), &err);
-    CHECK_STATUS(cx_index_remove(index, CX_STR("agent-b"), CX_STR("t-1-end"), CX_LEVEL_DETAILED,
-                                 &err),
-                 &err);
-    CHECK_STATUS(cx_index_remove(index, CX_STR("agent-a"), CX_STR("t-3-end"), CX_LEVEL_GENERIC,
-                                 &err),
-                 &err);
+    CHECK_STATUS(
+        cx_index_remove(index, CX_STR("agent-b"), CX_STR("t-1-end"), CX_LEVEL_DETAILED, &err),
+        &err);
+    CHECK_STATUS(
+        cx_index_remove(index, CX_STR("agent-a"), CX_STR("t-3-end"), CX_LEVEL_GENERIC, &err), &err);
     CHECK_STATUS(cx_index_commit(index, kit_home, kit_position, &err), &err);
     check_counts(index);
     /* What is rolled back was never there. */
@@ -180,15 +179,38 @@ BOTH(words_begin_names_or_are_said)
     static const struct {
         const char *words;
         uint64_t found, by_name;
-    } rows[] = {
-        {"even", 45, 0},      {"EVEN", 45, 0},        {"eve", 0, 0},        {"well-known", 45, 0},
-        {"known-well", 0, 0}, {"words", 90, 0},       {"even words", 45, 0}, {"even odd", 0, 0},
-        {"t-7", 11, 11},      {"T-7", 11, 11},        {"t-7-end", 1, 1},     {"-7-end", 0, 0},
-        {"agent-a", 30, 30},  {"agent-a even", 15, 0}, {"tool", 23, 23},     {"Speak odd", 45, 0},
-        {"task-1", 90, 90},   {"th-t-89", 1, 1},      {"zzz", 0, 0},         {"!!!", 0, 0},
-        {"' OR 1=1", 0, 0},   {"\"", 0, 0},           {"*", 0, 0},           {"NOT even", 0, 0},
-        {"%", 0, 0},          {"even* ^", 0, 0},      {"\xe2\x80\xae", 0, 0}, {"   ", 90, 90},
-        {"a:b", 0, 0},        {"NEAR(even)", 0, 0},   {"{even}", 45, 0},     {"\xff\xfe", 0, 0}};
+    } rows[] = {{"even", 45, 0},
+                {"EVEN", 45, 0},
+                {"eve", 0, 0},
+                {"well-known", 45, 0},
+                {"known-well", 0, 0},
+                {"words", 90, 0},
+                {"even words", 45, 0},
+                {"even odd", 0, 0},
+                {"t-7", 11, 11},
+                {"T-7", 11, 11},
+                {"t-7-end", 1, 1},
+                {"-7-end", 0, 0},
+                {"agent-a", 30, 30},
+                {"agent-a even", 15, 0},
+                {"tool", 23, 23},
+                {"Speak odd", 45, 0},
+                {"task-1", 90, 90},
+                {"th-t-89", 1, 1},
+                {"zzz", 0, 0},
+                {"!!!", 0, 0},
+                {"' OR 1=1", 0, 0},
+                {"\"", 0, 0},
+                {"*", 0, 0},
+                {"NOT even", 0, 0},
+                {"%", 0, 0},
+                {"even* ^", 0, 0},
+                {"\xe2\x80\xae", 0, 0},
+                {"   ", 90, 90},
+                {"a:b", 0, 0},
+                {"NEAR(even)", 0, 0},
+                {"{even}", 45, 0},
+                {"\xff\xfe", 0, 0}};
     static const int plans[][2] = {{5000, 50000}, {0, 50000}, {0, 0}, {20, 40}};
     rows_spec specs[ROWS];
     cx_err err = {0};

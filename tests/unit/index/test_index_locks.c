@@ -1,8 +1,9 @@
 /*
- * test_index_locks.c - opening an index once more in a process leaves the locks of the first one alone.
+ * test_index_locks.c - opening an index once more in a process leaves the locks of the first one
+ * alone.
  *
- * Closing any descriptor of a file drops all POSIX locks that the process has on it.  An index that has
- * lost them can be taken for closed by another process, which then removes its write-ahead log.
+ * Closing any descriptor of a file drops all POSIX locks that the process has on it.  An index that
+ * has lost them can be taken for closed by another process, which then removes its write-ahead log.
  */
 #include <fcntl.h>
 #include <sys/wait.h>
@@ -11,7 +12,8 @@
 #include "tests/test.h"
 #include "tests/support/index_kit.h"
 
-/* Whether another process sees a lock on the file: asked by a child, since one's own do not show. */
+/* Whether another process sees a lock on the file: asked by a child, since one's own do not
+ * show. */
 static bool is_locked(const char *path)
 {
     pid_t child = fork();

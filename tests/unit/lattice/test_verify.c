@@ -498,8 +498,7 @@ CX_TEST(verify_long_names_are_cut_between_characters)
     }
 }
 
-/* --- large shapes: must not be quadratic -------------------------------------------------------
- */
+/* --- large shapes: must not be quadratic ------------------------------------------------------ */
 
 static uint64_t seconds_since(uint64_t started)
 {

@@ -65,8 +65,7 @@ static cx_signature sign_bytes(const fixture *f, const cx_owned *bytes)
     return signature;
 }
 
-/* --- homes ---------------------------------------------------------------------------------------
- */
+/* --- homes ------------------------------------------------------------------------------------ */
 
 CX_TEST(api_home_is_made_opened_and_closed)
 {
@@ -277,8 +276,7 @@ CX_TEST(api_digests_as_text)
     CHECK(cx_digest_eq(&digest, &back));
 }
 
-/* --- snapshots -----------------------------------------------------------------------------------
- */
+/* --- snapshots -------------------------------------------------------------------------------- */
 
 static bool count_snapshot(void *arg, const cx_ledger_manifest *manifest)
 {
@@ -371,8 +369,7 @@ CX_TEST(api_seals_take_good_signatures_only)
     end(f);
 }
 
-/* --- whole homes ---------------------------------------------------------------------------------
- */
+/* --- whole homes ------------------------------------------------------------------------------ */
 
 CX_TEST(api_verify_reports_on_a_home)
 {
@@ -459,8 +456,7 @@ CX_TEST(api_rebuild_makes_the_tables_anew)
     end(f);
 }
 
-/* --- proofs --------------------------------------------------------------------------------------
- */
+/* --- proofs ----------------------------------------------------------------------------------- */
 
 #define ABSENT_URI "matrix://cortex/Fact/00000000000000000000000001#1"
 
@@ -798,8 +794,7 @@ CX_TEST(api_journal_proofs)
     end(f);
 }
 
-/* --- checkpoints ---------------------------------------------------------------------------------
- */
+/* --- checkpoints ------------------------------------------------------------------------------ */
 
 static cx_owned make_note(fixture *f, const char *origin, const cx_proof_journal_root *journal)
 {
@@ -897,8 +892,7 @@ CX_TEST(api_checkpoints_refuse_what_is_wrong)
     end(f);
 }
 
-/* --- memory --------------------------------------------------------------------------------------
- */
+/* --- memory ----------------------------------------------------------------------------------- */
 
 static cx_status use_all(const char *path, const cx_alloc *alloc)
 {

@@ -99,8 +99,7 @@ static inline void calls_done(calls *kit)
     cx_arena_done(&kit->arena);
 }
 
-/* --- short forms -------------------------------------------------------------------------------
- */
+/* --- short forms ------------------------------------------------------------------------------ */
 
 static inline uint64_t calls_entries(calls *kit)
 {

@@ -99,8 +99,7 @@ CX_TEST(edges_are_refused)
     calls_done(&kit);
 }
 
-/* --- Walk --------------------------------------------------------------------------------------
- */
+/* --- Walk ------------------------------------------------------------------------------------- */
 
 static size_t walk(calls *kit, uint64_t from, unsigned depth, bool backwards, bool *out_cut)
 {

@@ -108,8 +108,7 @@ CX_TEST(redact_destroys_the_payload)
     }
 }
 
-/* --- RedactMemory ------------------------------------------------------------------------------
- */
+/* --- RedactMemory ----------------------------------------------------------------------------- */
 
 static cx_status redact_memory(calls *kit, const cx_uri *uri)
 {

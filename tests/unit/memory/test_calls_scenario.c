@@ -144,8 +144,7 @@ CX_TEST(scenario_large_cortex)
     replay("scenario_large_first60", "bulk", scenario_large, CX_SCHEME_CORTEX_1, SCENARIO_WRITTEN);
 }
 
-/* --- records -----------------------------------------------------------------------------------
- */
+/* --- records ---------------------------------------------------------------------------------- */
 
 /* Keys whose values are the same in the original: canonical ones, and of the derived ones those
  * that our document writes down. */
@@ -273,8 +272,7 @@ CX_TEST(scenario_embed_under_both_schemes)
     }
 }
 
-/* --- made anew ---------------------------------------------------------------------------------
- */
+/* --- made anew -------------------------------------------------------------------------------- */
 
 static void dump_all(calls *kit, cx_buf *out)
 {

@@ -278,8 +278,7 @@ CX_TEST(scoped_find_follows_edges_of_then)
     calls_done(kit);
 }
 
-/* --- writing -----------------------------------------------------------------------------------
- */
+/* --- writing ---------------------------------------------------------------------------------- */
 
 static cx_status patch(world *w, uint64_t id, uint64_t version)
 {

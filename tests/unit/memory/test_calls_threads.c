@@ -93,8 +93,7 @@ CX_TEST(updates_with_retry_are_all_there)
     calls_done(&c.kit);
 }
 
-/* --- everything at once ------------------------------------------------------------------------
- */
+/* --- everything at once ----------------------------------------------------------------------- */
 
 typedef struct mixture {
     calls kit;

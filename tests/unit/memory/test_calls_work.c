@@ -8,8 +8,7 @@
     if (!calls_init(&kit, name, "andrew", CX_SCHEME_CORTEX_1)) \
         return;
 
-/* --- Embed -------------------------------------------------------------------------------------
- */
+/* --- Embed ------------------------------------------------------------------------------------ */
 
 static cx_status embed(calls *kit, const cx_id *id, uint64_t version, const char *model, size_t dim)
 {
@@ -50,8 +49,7 @@ CX_TEST(embed_touches_nothing_but_the_reference)
     calls_done(&kit);
 }
 
-/* --- Compact -----------------------------------------------------------------------------------
- */
+/* --- Compact ---------------------------------------------------------------------------------- */
 
 static cx_uri write_typed(calls *kit, uint8_t type, const char *json)
 {
@@ -119,8 +117,7 @@ CX_TEST(compact_keeps_what_must_stay)
     calls_done(&kit);
 }
 
-/* --- Attest ------------------------------------------------------------------------------------
- */
+/* --- Attest ----------------------------------------------------------------------------------- */
 
 static cx_memory_attest attest_of(const cx_str *cited, size_t count)
 {
@@ -223,8 +220,7 @@ CX_TEST(attest_refuses)
     calls_done(&kit);
 }
 
-/* --- Raw ---------------------------------------------------------------------------------------
- */
+/* --- Raw -------------------------------------------------------------------------------------- */
 
 CX_TEST(raw_takes_kinds_of_others_only)
 {

@@ -200,8 +200,7 @@ CX_TEST(write_refuses_references_to_nothing)
     calls_done(&kit);
 }
 
-/* --- Update ------------------------------------------------------------------------------------
- */
+/* --- Update ----------------------------------------------------------------------------------- */
 
 static cx_status update_to(calls *kit, const cx_uri *uri, const char *statement)
 {
@@ -260,8 +259,7 @@ CX_TEST(update_is_compare_and_set)
     calls_done(&kit);
 }
 
-/* --- UpdateHead and Tombstone ------------------------------------------------------------------
- */
+/* --- UpdateHead and Tombstone ----------------------------------------------------------------- */
 
 static cx_status patch_it(calls *kit, const cx_uri *uri, const cx_head_patch *patch)
 {
@@ -369,8 +367,7 @@ CX_TEST(tombstone_once)
     calls_done(&kit);
 }
 
-/* --- pinned ------------------------------------------------------------------------------------
- */
+/* --- pinned ----------------------------------------------------------------------------------- */
 
 CX_TEST(pinned_survives_being_derived_again)
 {
@@ -396,8 +393,7 @@ CX_TEST(pinned_survives_being_derived_again)
     calls_done(&kit);
 }
 
-/* --- steps -------------------------------------------------------------------------------------
- */
+/* --- steps ------------------------------------------------------------------------------------ */
 
 static void check_step(calls *kit, cx_apply *apply, const char *text, const char *tag, bool is_step)
 {

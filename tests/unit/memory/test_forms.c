@@ -146,8 +146,7 @@ CX_TEST(forms_of_callers)
     CHECK_INT(cx_forms_check(&forms, &err).code, CX_E_USAGE);
 }
 
-/* --- parts -------------------------------------------------------------------------------------
- */
+/* --- parts ------------------------------------------------------------------------------------ */
 
 typedef struct number_case {
     int64_t value;

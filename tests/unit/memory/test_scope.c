@@ -13,8 +13,7 @@
 #define NOW INT64_C(1700000100000000000)
 #define EXPIRES INT64_C(1700003600)
 
-/* --- asking ------------------------------------------------------------------------------------
- */
+/* --- asking ----------------------------------------------------------------------------------- */
 
 typedef struct world {
     fixture kit;
@@ -83,8 +82,7 @@ static const char *verdict_of(world *w, cx_bytes scope, const cx_scope_check *ch
         CHECK_STR(cx_str_z(found_), expected);                             \
     } while (0)
 
-/* --- vectors -----------------------------------------------------------------------------------
- */
+/* --- vectors ---------------------------------------------------------------------------------- */
 
 static bool world_load(world *w, const char *name, cx_json *file)
 {
@@ -250,8 +248,7 @@ CX_TEST(scope_flipped_bits_never_hold)
     check_flips("vectors/ledger/matrix-1/scope.json", 600);
 }
 
-/* --- a world of the test's own -----------------------------------------------------------------
- */
+/* --- a world of the test's own ---------------------------------------------------------------- */
 
 static void world_put(world *w, uint64_t number, const cx_head *like)
 {
@@ -656,12 +653,12 @@ CX_TEST(scope_messages_are_one_line)
     CHECK_STATUS(cx_scope_verify(world_sign(&w, &scope), &check, &w.kit.arena, &granted, &finding,
                                  &w.kit.err),
                  &w.kit.err);
-    CHECK_STR(cx_str_z(finding.message), "scope: found actor \"bob\\u000a\\u001b[31m\", expected \"andrew\"");
+    CHECK_STR(cx_str_z(finding.message),
+              "scope: found actor \"bob\\u000a\\u001b[31m\", expected \"andrew\"");
     world_done(&w);
 }
 
-/* --- bytes -------------------------------------------------------------------------------------
- */
+/* --- bytes ------------------------------------------------------------------------------------ */
 
 CX_TEST(scope_strict_bytes)
 {
@@ -799,8 +796,7 @@ CX_TEST(scope_strict_members)
     fixture_done(&kit);
 }
 
-/* --- what it lets through ----------------------------------------------------------------------
- */
+/* --- what it lets through --------------------------------------------------------------------- */
 
 CX_TEST(selectors)
 {

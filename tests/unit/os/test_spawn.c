@@ -364,8 +364,7 @@ CX_TEST(spawn_sets_limits)
     drop(&o);
 }
 
-/* --- talking -----------------------------------------------------------------------------------
- */
+/* --- talking ---------------------------------------------------------------------------------- */
 
 static bool open_shell(cx_spawn_child **out, const char *script, uint64_t timeout_ms, cx_err *err)
 {

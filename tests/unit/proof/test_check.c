@@ -449,7 +449,8 @@ CX_TEST(check_manifest_alone)
 {
     fixture f;
     REQUIRE(fixture_open(&f));
-    cx_check_options none = {.require = CX_REQUIRE_SELF_CONSISTENT}, keyed = {.keys = &f.alice_key, .key_count = 1};
+    cx_check_options none = {.require = CX_REQUIRE_SELF_CONSISTENT},
+                     keyed = {.keys = &f.alice_key, .key_count = 1};
     EXPECT_HOLDS(none, f.plain_manifest, 0);
     EXPECT_HOLDS(keyed, f.manifest, CX_CHECK_BY_MANIFEST_SIGNATURE);
     EXPECT(keyed, f.plain_manifest, CX_INDETERMINATE, "NotSigned");

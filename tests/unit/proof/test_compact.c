@@ -67,8 +67,7 @@ static void check_both(cx_multiproof *proof, cx_arena *arena, cx_buf *out)
     }
 }
 
-/* --- the vectors of make_compact.py ------------------------------------------------------------
- */
+/* --- the vectors of make_compact.py ----------------------------------------------------------- */
 
 static cx_smt *tree_of(const cx_json *pairs)
 {
@@ -158,8 +157,7 @@ CX_TEST(compact_broken_vectors)
     vectors_close(&v);
 }
 
-/* --- random states ------------------------------------------------------------------------------
- */
+/* --- random states ---------------------------------------------------------------------------- */
 
 /* Keys of a state, or, as often as not, near one: with the same beginning of any length. */
 static cx_digest near(const cx_digest *keys, size_t count, bool may_be_one, uint64_t *state)
@@ -327,8 +325,7 @@ CX_TEST(compact_leaves_out_what_follows)
     cx_arena_done(&arena);
 }
 
-/* --- what is refused ----------------------------------------------------------------------------
- */
+/* --- what is refused -------------------------------------------------------------------------- */
 
 static void expect_refused(const cx_multiproof *proof, cx_code code, const char *tag)
 {
@@ -416,8 +413,7 @@ CX_TEST(compact_every_bit)
     vectors_close(&v);
 }
 
-/* --- memory -------------------------------------------------------------------------------------
- */
+/* --- memory ----------------------------------------------------------------------------------- */
 
 CX_TEST(compact_every_allocation)
 {

@@ -464,9 +464,7 @@ CX_TEST(proof_encoding_refuses)
     cx_buf_done(&out);
 }
 
-/* --- many keys: folding together gives what folding one by one gives
- * ------------------------------
- */
+/* --- many keys: folding together gives what folding one by one gives -------------------------- */
 
 /* Proves every third key and some that are absent, of a tree of `count` random keys. */
 static void try_many(cx_scheme scheme, size_t count, bool clustered)

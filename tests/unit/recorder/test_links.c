@@ -49,8 +49,9 @@ CX_TEST(other_texts_name_nothing)
 
 CX_TEST(uris_are_found_in_texts)
 {
-    cx_str text = CX_STR("see cortex://trace/a. \"matrix://cortex/Fact/01HF7YAT000000000000000003#1\","
-                         "://x https://y cortex://run/(b) cortex://run/run-2?");
+    cx_str text =
+        CX_STR("see cortex://trace/a. \"matrix://cortex/Fact/01HF7YAT000000000000000003#1\","
+               "://x https://y cortex://run/(b) cortex://run/run-2?");
     static const char *const wanted[] = {"a", "matrix://cortex/Fact/01HF7YAT000000000000000003#1",
                                          "run-2"};
     cx_thing_kind kind;

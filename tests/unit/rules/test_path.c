@@ -25,11 +25,17 @@ CX_TEST(path_lint_finds_each_rule)
         {" a", "P02"},
         {"a ", "P02"},
         {"a\xC2\xA0", "P02"},
-        {"a\x7F" "b", "P02"},
-        {"a\xC2\x85" "b", "P02"}, /* a C1 control */
+        {"a\x7F"
+         "b",
+         "P02"},
+        {"a\xC2\x85"
+         "b",
+         "P02"}, /* a C1 control */
         {"a\x1F", "P02"},
         {"e\xCC\x81", "P03"},
-        {"a\xFF" "b", "P03"},
+        {"a\xFF"
+         "b",
+         "P03"},
         {"a/\xED\xA0\x80", "P03"}, /* a lone surrogate */
         {"\xE2\x84\xAB", "P03"},   /* ANGSTROM SIGN composes to another letter */
         {"src/*", "P04"},
@@ -175,7 +181,9 @@ CX_TEST(path_overlap_folds_and_goes_both_ways)
     CHECK(overlap("src/a", "src/ab") == CX_RUN_APART);
     CHECK(overlap("SRC/A", "src/a/b") == CX_RUN_OVERLAP);
     CHECK(overlap("\xC3\x89tat", "\xC3\xA9tat/x") == CX_RUN_OVERLAP);
-    CHECK(overlap("stra\xC3\x9F" "e", "STRASSE") == CX_RUN_OVERLAP);
+    CHECK(overlap("stra\xC3\x9F"
+                  "e",
+                  "STRASSE") == CX_RUN_OVERLAP);
     CHECK(overlap("a.", "a") == CX_RUN_OVERLAP);
     CHECK(overlap("a", "a*") == CX_RUN_OVERLAP_INVALID);
     CHECK(overlap("", "a") == CX_RUN_OVERLAP_INVALID);
@@ -236,7 +244,9 @@ CX_TEST(path_fold_is_what_file_systems_confuse)
     CHECK(folds("A. /b..", "a/b"));
     CHECK(folds("\xC3\x89", "\xC3\xA9"));
     CHECK(folds("E\xCC\x81", "\xC3\xA9")); /* decomposed and upper case */
-    CHECK(folds("a\xE2\x80\x8D" "b", "ab"));
+    CHECK(folds("a\xE2\x80\x8D"
+                "b",
+                "ab"));
     CHECK(folds("git~1", ".git"));
     CHECK(folds("x/.GIT:$DATA", "x/.git"));
     CHECK(folds("a\xFF", NULL));
@@ -251,9 +261,9 @@ CX_TEST(path_fold_is_what_file_systems_confuse)
 
 CX_TEST(path_fold_twice_is_fold_once)
 {
-    static const char *const pieces[] = {"a",        "A",        ".",   " ",           "/",
-                                         "\xC3\x9F", "\xC3\x89", "git", "\xE2\x80\x8C", "\xCC\x81",
-                                         "~1",       ":",        "\xC4\xB0", "\xCE\xA3"};
+    static const char *const pieces[] = {
+        "a",        "A",  ".", " ",        "/",       "\xC3\x9F", "\xC3\x89", "git", "\xE2\x80\x8C",
+        "\xCC\x81", "~1", ":", "\xC4\xB0", "\xCE\xA3"};
     uint64_t state = cx_test_seed();
     for (int round = 0; round < 2000; round++) {
         char text[64] = "", once[256], twice[1024];

@@ -84,7 +84,7 @@ static cx_status read_other(void *arg, const char *name, cx_arena *arena, cx_str
 
 #define REGISTRY(sha, bytes)                                                                       \
     "{\"version\":\"v1\",\"schemas\":{\"a.v1.json\":{\"sha256\":\"" sha "\",\"bytes\":" bytes "}}" \
-                                                                                              "}"
+    "}"
 /* Of "{}". */
 #define DIGEST "44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a"
 

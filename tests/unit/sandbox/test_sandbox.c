@@ -225,8 +225,7 @@ CX_TEST(sandbox_without_bubblewrap_refuses_or_is_degraded)
     close_room(&r);
 }
 
-/* --- who starts it is killed -------------------------------------------------------------------
- */
+/* --- who starts it is killed ------------------------------------------------------------------ */
 
 enum { GO_ON_MS = 20, NEVER_MS = 120000 };
 

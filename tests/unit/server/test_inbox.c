@@ -113,8 +113,9 @@ static size_t walk(inbox_stage *s, const char *query, unsigned limit)
     cx_map_init(&seen, cx_alloc_default(), 1);
     do {
         (void)snprintf(target, sizeof target, INBOX "?limit=%u%s%s%s%.*s", limit,
-                       query[0] == 0 ? "" : "&", query, cursor.data == NULL ? "" : "&cursor=",
-                       (int)cursor.size, cursor.data == NULL ? "" : cursor.data);
+                       query[0] == 0 ? "" : "&", query,
+                       cursor.data == NULL ? "" : "&cursor=", (int)cursor.size,
+                       cursor.data == NULL ? "" : cursor.data);
         const cx_json page = answer(s, target, 200);
         const cx_json *items = CX_JSON_GET(&page, "items");
         cursor = CX_JSON_GET_STR(&page, "next_cursor");
@@ -125,11 +126,10 @@ static size_t walk(inbox_stage *s, const char *query, unsigned limit)
             cx_str when = CX_JSON_GET_STR(item, "when");
             CHECK(when.size == 0 || cx_str_cmp(when, previous) <= 0);
             previous = when.size == 0 ? CX_STR("") : when;
-            cx_str name = cx_arena_printf(&s->arena, "%.*s %.*s",
-                                          (int)CX_JSON_GET_STR(item, "kind").size,
-                                          CX_JSON_GET_STR(item, "kind").data,
-                                          (int)CX_JSON_GET_STR(item, "id").size,
-                                          CX_JSON_GET_STR(item, "id").data);
+            cx_str name = cx_arena_printf(
+                &s->arena, "%.*s %.*s", (int)CX_JSON_GET_STR(item, "kind").size,
+                CX_JSON_GET_STR(item, "kind").data, (int)CX_JSON_GET_STR(item, "id").size,
+                CX_JSON_GET_STR(item, "id").data);
             uint64_t *place;
             bool is_new = false;
             CHECK_STATUS(cx_map_put(&seen, name, &place, &is_new, &s->a.stage.err),
@@ -163,13 +163,39 @@ CX_TEST(inbox_of_an_empty_home)
 CX_TEST(inbox_pages_and_facets_agree)
 {
     static const char *const queries[] = {
-        "", "kind=trace", "kind=history", "kind=alert", "kind=run", "verdict=verified",
-        "verdict=unverified", "verdict=open", "gate=overridden", "gate=passed", "gate=not_passed",
-        "gate=unknown", "gate=whatever", "k_eff=below_2", "k_eff=2_to_5", "k_eff=5_and_more",
-        "k_eff=unknown", "level=full_traces", "level=generic", "time=1h", "time=24h", "time=7d",
-        "time=2026-01-01", "time=1999-01-01", "q=harbour", "q=HARB%20alpha", "q=zzz", "q=TASK_",
-        "gate=overridden&k_eff=below_2", "q=note&gate=overridden&time=2026-01-01",
-        "kind=trace&verdict=verified&level=full_traces&gate=passed", "q=%20%20", "q=%22%27%3B--"};
+        "",
+        "kind=trace",
+        "kind=history",
+        "kind=alert",
+        "kind=run",
+        "verdict=verified",
+        "verdict=unverified",
+        "verdict=open",
+        "gate=overridden",
+        "gate=passed",
+        "gate=not_passed",
+        "gate=unknown",
+        "gate=whatever",
+        "k_eff=below_2",
+        "k_eff=2_to_5",
+        "k_eff=5_and_more",
+        "k_eff=unknown",
+        "level=full_traces",
+        "level=generic",
+        "time=1h",
+        "time=24h",
+        "time=7d",
+        "time=2026-01-01",
+        "time=1999-01-01",
+        "q=harbour",
+        "q=HARB%20alpha",
+        "q=zzz",
+        "q=TASK_",
+        "gate=overridden&k_eff=below_2",
+        "q=note&gate=overridden&time=2026-01-01",
+        "kind=trace&verdict=verified&level=full_traces&gate=passed",
+        "q=%20%20",
+        "q=%22%27%3B--"};
     static inbox_stage s;
     char target[512], query[256];
     begin(&s, "inbox-pages");
@@ -207,26 +233,16 @@ CX_TEST(inbox_refuses_what_it_cannot_use)
 {
     static const struct {
         const char *query, *says;
-    } bad[] = {{"limit=0", "from 1 to 500"},
-               {"limit=501", "from 1 to 500"},
-               {"limit=-1", "limit"},
-               {"kind=mood", "one of alert|run|history|trace"},
-               {"verdict=good", "verdict"},
-               {"k_eff=2", "k_eff"},
-               {"level=all", "level"},
-               {"time=", "time"},
-               {"time=2h", "2026-01-31"},
-               {"time=2026-02-30", "2026-01-31"},
-               {"time=2026-1-1", "time"},
-               {"time=9999-01-01", "time"},
-               {"gate=", "1 to 256 bytes"},
-               {"q=", "1 to 256 bytes"},
-               {"q=a&q=b", "more than once"},
-               {"q=a+b+c+d+e+f+g", "6 words"},
-               {"cursor=", "cursor"},
-               {"cursor=AAAA", "cursor"},
-               {"cursor=%00", "UTF-8"},
-               {"agent=%ff", "UTF-8"},
+    } bad[] = {{"limit=0", "from 1 to 500"},   {"limit=501", "from 1 to 500"},
+               {"limit=-1", "limit"},          {"kind=mood", "one of alert|run|history|trace"},
+               {"verdict=good", "verdict"},    {"k_eff=2", "k_eff"},
+               {"level=all", "level"},         {"time=", "time"},
+               {"time=2h", "2026-01-31"},      {"time=2026-02-30", "2026-01-31"},
+               {"time=2026-1-1", "time"},      {"time=9999-01-01", "time"},
+               {"gate=", "1 to 256 bytes"},    {"q=", "1 to 256 bytes"},
+               {"q=a&q=b", "more than once"},  {"q=a+b+c+d+e+f+g", "6 words"},
+               {"cursor=", "cursor"},          {"cursor=AAAA", "cursor"},
+               {"cursor=%00", "UTF-8"},        {"agent=%ff", "UTF-8"},
                {"mood=1", "no such parameter"}};
     static inbox_stage s;
     static char target[4096];
@@ -234,15 +250,14 @@ CX_TEST(inbox_refuses_what_it_cannot_use)
     feed(&s.a);
     for (size_t i = 0; i < CX_COUNT_OF(bad); i++)
         for (unsigned k = 0; k < 2; k++) {
-            bool of_list = strncmp(bad[i].query, "limit", 5) == 0 ||
-                           strncmp(bad[i].query, "cursor", 6) == 0;
+            bool of_list =
+                strncmp(bad[i].query, "limit", 5) == 0 || strncmp(bad[i].query, "cursor", 6) == 0;
             (void)snprintf(target, sizeof target, "%s?%s", k == 0 ? INBOX : FACETS, bad[i].query);
             CHECK_INT(asking_get(&s.a, target), 422);
             CHECK(asking_says(&s.a, "urn:cortex:problem:"));
             if (!asking_says(&s.a, bad[i].says) && !(k == 1 && of_list))
                 cx_test_fail(__FILE__, __LINE__, "%s: %.*s", bad[i].query,
-                             (int)s.a.call.response.body.size,
-                             (char *)s.a.call.response.body.data);
+                             (int)s.a.call.response.body.size, (char *)s.a.call.response.body.data);
         }
     for (size_t size = 257; size <= 1025; size += 768) {
         int at = snprintf(target, sizeof target, INBOX "?q=");
@@ -391,9 +406,8 @@ CX_TEST(inbox_facets_under_writing)
         last = atomic_load(&w.done);
         cx_arena_init(&arena, cx_alloc_default(), 0);
         CHECK_INT(asking_get(&reader, FACETS "?kind=trace"), 200);
-        CHECK_STATUS(cx_json_parse_text(cx_buf_str(&reader.call.response.body), &arena, &value,
-                                        &err),
-                     &err);
+        CHECK_STATUS(
+            cx_json_parse_text(cx_buf_str(&reader.call.response.body), &arena, &value, &err), &err);
         uint64_t total = number(&value, "total");
         CHECK(total >= before && total % 5 == 0);
         for (size_t i = 0; i < CX_COUNT_OF(names); i++)

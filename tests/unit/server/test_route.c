@@ -41,8 +41,13 @@ CX_TEST(route_alias)
 
 CX_TEST(route_unknown_paths_and_methods)
 {
-    static const char *const none[] = {
-        "/x", "/assets", "/assets/a/b", "/api", "/api/v1/lattice/state", "/api/v1/covenant/traces/a/b", "/healthz/x"};
+    static const char *const none[] = {"/x",
+                                       "/assets",
+                                       "/assets/a/b",
+                                       "/api",
+                                       "/api/v1/lattice/state",
+                                       "/api/v1/covenant/traces/a/b",
+                                       "/healthz/x"};
     char allow[64];
     for (size_t i = 0; i < CX_COUNT_OF(none); i++)
         CHECK(find("GET", none[i], allow) == CX_ROUTE_NO_PATH);
@@ -52,7 +57,8 @@ CX_TEST(route_unknown_paths_and_methods)
     CHECK_STR(cx_str_z(allow), "GET, HEAD");
 }
 
-/* Every route needs a token but the four that say so: health, and the page's files, and says what it needs. */
+/* Every route needs a token but the four that say so: health, and the page's files, and says what
+ * it needs. */
 CX_TEST(route_table_is_whole)
 {
     size_t open = 0;

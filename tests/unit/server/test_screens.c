@@ -213,8 +213,13 @@ CX_TEST(screens_of_an_empty_home)
 /* What needs contents needs a token that may see them. */
 CX_TEST(screens_need_their_scope_and_level)
 {
-    static const char *const full[] = {"/summary", "/window", "/overview", "/node?node=%230",
-                                       "/values?node=%230", "/compare?a=%230&b=%230", "/heat"};
+    static const char *const full[] = {"/summary",
+                                       "/window",
+                                       "/overview",
+                                       "/node?node=%230",
+                                       "/values?node=%230",
+                                       "/compare?a=%230&b=%230",
+                                       "/heat"};
     static screens s;
     begin(&s, "screens-scope");
     record(&s, &s.alpha, 1, MAKER_START_NS, 0);
@@ -252,8 +257,16 @@ CX_TEST(screens_of_a_trace)
     (void)ask(&s, target, 404);
     (void)ask(&s, TRACES "/%3Cscript%3E/around", 404);
     (void)ask(&s, TRACES "/x/around?nodes=perhaps", 422);
-    static const char *const bodies[] = {"", "{", "[]", "{}", "null", "{\"a\":1,\"a\":2}", "\xff",
-                                         "{\"events\":[]}", "{\"events\":{}}", "[[[[[[[[[["};
+    static const char *const bodies[] = {"",
+                                         "{",
+                                         "[]",
+                                         "{}",
+                                         "null",
+                                         "{\"a\":1,\"a\":2}",
+                                         "\xff",
+                                         "{\"events\":[]}",
+                                         "{\"events\":{}}",
+                                         "[[[[[[[[[["};
     for (size_t i = 0; i < CX_COUNT_OF(bodies); i++) {
         unsigned got = asking_ask(&s.a, "POST", CHECK_TRACES, cx_str_z(bodies[i]));
         CHECK(got == 200 || got == 400 || got == 422);
@@ -264,7 +277,8 @@ CX_TEST(screens_of_a_trace)
 
 /* --- the fleet -------------------------------------------------------------------------------- */
 
-/* The capacity of a day is what GET /capacity would say with that clock, for every day and agent. */
+/* The capacity of a day is what GET /capacity would say with that clock, for every day and
+ * agent. */
 CX_TEST(screens_fleet_has_every_day)
 {
     static screens s;
@@ -370,9 +384,9 @@ CX_TEST(screens_fleet_counts_what_it_leaves_out)
 
 CX_TEST(screens_fleet_refuses)
 {
-    static const char *const bad[] = {"?days=0", "?days=91", "?days=x", "?days=1&days=2",
-                                      "?to=yesterday", "?to=2026-13-01T00:00:00Z", "?agent=",
-                                      "?agent=%00", "?agents=x"};
+    static const char *const bad[] = {"?days=0",        "?days=91",      "?days=x",
+                                      "?days=1&days=2", "?to=yesterday", "?to=2026-13-01T00:00:00Z",
+                                      "?agent=",        "?agent=%00",    "?agents=x"};
     static screens s;
     char target[64];
     begin(&s, "screens-fleet-bad");

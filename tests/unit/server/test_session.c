@@ -77,10 +77,14 @@ CX_TEST(cookies_are_found_by_their_whole_name)
     static const struct {
         const char *header, *value; /* NULL = not there */
     } cases[] = {
-        {"cortex_1=abc", "abc"},         {"a=b; cortex_1=abc; c=d", "abc"},
-        {"xcortex_1=abc", NULL},         {"cortex_12=abc", NULL},
-        {"cortex_1=", ""},               {"cortex_1", NULL},
-        {"", NULL},                      {"; ;cortex_1=a=b", "a=b"},
+        {"cortex_1=abc", "abc"},
+        {"a=b; cortex_1=abc; c=d", "abc"},
+        {"xcortex_1=abc", NULL},
+        {"cortex_12=abc", NULL},
+        {"cortex_1=", ""},
+        {"cortex_1", NULL},
+        {"", NULL},
+        {"; ;cortex_1=a=b", "a=b"},
         {"cortex_1=one; cortex_1=two", "one"},
     };
     for (size_t i = 0; i < CX_COUNT_OF(cases); i++) {
@@ -164,10 +168,12 @@ CX_TEST(only_our_own_page_counts)
 CX_TEST(hosts_are_addresses_or_names_that_were_given)
 {
     static const char *const names[] = {"debugger.example"};
-    static const char *const yes[] = {"127.0.0.1", "127.0.0.1:80", "localhost:1", "10.0.0.7",
-                                      "[::1]:8420", "debugger.example", "debugger.example:99"};
-    static const char *const no[] = {"", "evil.example", "127.0.0.1.evil.example", "1.2.3",
-                                     "localhost.evil", "debugger.example.evil", ":80"};
+    static const char *const yes[] = {"127.0.0.1",          "127.0.0.1:80", "localhost:1",
+                                      "10.0.0.7",           "[::1]:8420",   "debugger.example",
+                                      "debugger.example:99"};
+    static const char *const no[] = {"",      "evil.example",   "127.0.0.1.evil.example",
+                                     "1.2.3", "localhost.evil", "debugger.example.evil",
+                                     ":80"};
     cx_service service = {.options = {.names = names, .name_count = 1}};
     for (size_t i = 0; i < CX_COUNT_OF(yes); i++)
         CHECK(cx_origin_host(&service, &(cx_request){.host = text(yes[i])}));

@@ -69,7 +69,8 @@ static void borrow(void *arg)
         if (cx_failed(cx_shelf_lend(b->service->shelf, &call, &book, &err)) ||
             cx_failed(cx_shelf_stage(book, i % 2 == 0, &shown, &err)) ||
             cx_failed(cx_shelf_states(book, &states, &err)) ||
-            cx_failed(cx_stage_writes(&out, shown, states, 1, CX_STR("memory"), CX_STR("k"), &err)) ||
+            cx_failed(
+                cx_stage_writes(&out, shown, states, 1, CX_STR("memory"), CX_STR("k"), &err)) ||
             memmem(out.data, out.size, "\"more\":0", 8) == NULL)
             b->wrong++;
         cx_buf_done(&out);

@@ -7,8 +7,7 @@
  */
 #include "tests/support/remote_kit.h"
 
-/* --- joining -------------------------------------------------------------------------------------
- */
+/* --- joining ---------------------------------------------------------------------------------- */
 
 CX_TEST(remote_home_says_whose_it_is)
 {
@@ -142,8 +141,7 @@ CX_TEST(remote_other_derivers_are_refused)
     release(h);
 }
 
-/* --- several at once -----------------------------------------------------------------------------
- */
+/* --- several at once -------------------------------------------------------------------------- */
 
 enum { WRITERS = 4, ROUNDS = 25 };
 
@@ -215,8 +213,7 @@ CX_TEST(remote_writers_take_turns)
     release(h);
 }
 
-/* --- clients that go away ------------------------------------------------------------------------
- */
+/* --- clients that go away --------------------------------------------------------------------- */
 
 CX_TEST(remote_a_client_that_dies_inside_a_turn_blocks_nobody)
 {
@@ -322,8 +319,7 @@ CX_TEST(remote_ending_lets_turns_under_way_end)
     release(h);
 }
 
-/* --- holders that go away ------------------------------------------------------------------------
- */
+/* --- holders that go away --------------------------------------------------------------------- */
 
 /* A holder that answers by hand, and hangs up where it is told to. */
 typedef struct impostor {

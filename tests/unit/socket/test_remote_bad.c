@@ -5,8 +5,7 @@
 #include "tests/support/fault.h"
 #include "tests/support/remote_kit.h"
 
-/* --- messages that are none ----------------------------------------------------------------------
- */
+/* --- messages that are none ------------------------------------------------------------------- */
 
 /* The holder is as well as before. */
 static void still_serves(held *h)

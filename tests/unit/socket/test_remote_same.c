@@ -4,8 +4,7 @@
  */
 #include "tests/support/remote_kit.h"
 
-/* --- the same answers ----------------------------------------------------------------------------
- */
+/* --- the same answers ------------------------------------------------------------------------- */
 
 static bool kit_begin(kit *k, const char *name, cx_home *(*open)(const char *path, cx_err *err))
 {

@@ -114,7 +114,7 @@ CX_TEST(equal_but_for_their_names)
     CHECK(cx_align_equal(none, none, CX_STR(""), CX_STR("")));
 }
 
-/* --- against all alignments that there are ----------------------------------------------------- */
+/* --- against all alignments that there are ---------------------------------------------------- */
 
 static unsigned worth(const char *a, const char *b)
 {
@@ -172,7 +172,7 @@ CX_TEST(alignments_are_the_best_there_are)
     }
 }
 
-/* --- windows ----------------------------------------------------------------------------------- */
+/* --- windows ---------------------------------------------------------------------------------- */
 
 static void long_one(fixture *f, const char *who, int count, int skipped)
 {
@@ -254,7 +254,7 @@ CX_TEST(alignment_of_strangers_ends_at_its_limit)
     fixture_done(&f[1]);
 }
 
-/* --- the answer -------------------------------------------------------------------------------- */
+/* --- the answer ------------------------------------------------------------------------------- */
 
 typedef struct shown {
     fixture f;
@@ -299,7 +299,8 @@ CX_TEST(two_agents_from_their_common_ancestor)
     fixture_node(&s.f, "a1", "a", 2, 2, "a0", "{\"memory\":{\"x\":1}}", "{\"type\":\"ask\"}");
     fixture_node(&s.f, "a2", "a", 3, 3, "a1", "{\"memory\":{\"y\":1}}", "{\"type\":\"pay\"}");
     fixture_node(&s.f, "b0", "b", 1, 1, "n0", "{\"memory\":{\"k\":2}}", "{\"type\":\"look\"}");
-    fixture_node(&s.f, "b1", "b", 2, 2, "b0", "{\"memory\":{\"y\":{\"z\":2}}}", "{\"type\":\"pay\"}");
+    fixture_node(&s.f, "b1", "b", 2, 2, "b0", "{\"memory\":{\"y\":{\"z\":2}}}",
+                 "{\"type\":\"pay\"}");
     shown_open(&s);
     cx_str all = compare(&s, side_of(&s, "@a", ""), side_of(&s, "@b", ""), (cx_stage_range){0});
     CHECK(contains(all, "\"common\":{\"agent\":\"system\""));
@@ -331,7 +332,8 @@ static void run_of(shown *s, const char *id, const char *failed)
     char who[32], delta[200];
     fixture_init(&s->f);
     (void)snprintf(who, sizeof who, "run/%s/t", id);
-    (void)snprintf(delta, sizeof delta, "{\"memory\":{\"last.RUN_STARTED\":{\"run_id\":\"%s\"}}}", id);
+    (void)snprintf(delta, sizeof delta, "{\"memory\":{\"last.RUN_STARTED\":{\"run_id\":\"%s\"}}}",
+                   id);
     fixture_node(&s->f, "r0", who, 0, 0, "", delta, "{\"event_type\":\"RUN_STARTED\"}");
     (void)snprintf(delta, sizeof delta,
                    "{\"memory\":{\"gate.tests\":{\"passed\":%s},\"last.TEST\":{\"path\":\"/runs/%s/"
@@ -346,8 +348,8 @@ CX_TEST(two_runs_are_compared_as_wholes_and_without_their_ids)
     shown a, b;
     run_of(&a, "run_1", "true");
     run_of(&b, "run_22", "false");
-    cx_str all = compare(&a, side_of(&a, NULL, "run_1"), side_of(&b, NULL, "run_22"),
-                         (cx_stage_range){0});
+    cx_str all =
+        compare(&a, side_of(&a, NULL, "run_1"), side_of(&b, NULL, "run_22"), (cx_stage_range){0});
     CHECK(contains(all, "\"common\":null,\"counts\":[2,2],\"knowledge\":[],"));
     CHECK(contains(all, "\"first\":1,"));
     CHECK(contains(all, "\"parted\":null,"));

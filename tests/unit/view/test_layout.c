@@ -7,8 +7,7 @@
 
 #include "tests/test.h"
 
-/* --- lattices for pictures: hashes are made up, since drawing does not ask for them -------------
- */
+/* --- lattices for pictures: hashes are made up, since drawing does not ask for them ----------- */
 
 static void add_node(cx_buf *out, const char *id, const char *who, int seq, double at,
                      const char *parents, const char *fork)
@@ -138,8 +137,7 @@ CX_TEST(layout_shows_what_has_no_topological_place)
     cx_buf_done(&text);
 }
 
-/* --- folding ------------------------------------------------------------------------------------
- */
+/* --- folding ---------------------------------------------------------------------------------- */
 
 /* A chain of `count` nodes; with `cross`, another agent branches off from that one. */
 static cx_lattice *open_chain(cx_buf *text, int count, int cross)
@@ -216,8 +214,7 @@ CX_TEST(layout_never_folds_a_finding_away)
     cx_buf_done(&text);
 }
 
-/* --- properties over random lattices
- * -------------------------------------------------------------- */
+/* --- properties over random lattices ---------------------------------------------------------- */
 
 #define RANDOM_NODES 60
 

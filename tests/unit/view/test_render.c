@@ -108,8 +108,7 @@ static void with_samples(const cx_render_options *options, void (*check)(cx_str 
     cx_buf_done(&text);
 }
 
-/* --- terminal ----------------------------------------------------------------------------------
- */
+/* --- terminal --------------------------------------------------------------------------------- */
 
 CX_TEST(render_terminal_shows_lanes_forks_and_merges)
 {
@@ -305,8 +304,7 @@ CX_TEST(render_text_is_cut_and_escaped)
     cx_buf_done(&out);
 }
 
-/* --- SVG: a checker of well-formedness of its own, for the subset of XML we write ----------------
- */
+/* --- SVG: a checker of well-formedness of its own, for the subset of XML we write ------------- */
 
 typedef struct xml {
     cx_str text;
@@ -441,8 +439,7 @@ CX_TEST(render_svg_draws_each_node_and_edge_once)
     cx_buf_done(&text);
 }
 
-/* --- DOT ----------------------------------------------------------------------------------------
- */
+/* --- DOT -------------------------------------------------------------------------------------- */
 
 /* Tokens of a Graphviz file: braces and brackets balance, strings close, names are plain. */
 static bool is_dot(cx_str text)
@@ -485,8 +482,7 @@ CX_TEST(render_dot_is_graphviz)
                  check_dot);
 }
 
-/* --- JSON, and what holds for all ----------------------------------------------------------------
- */
+/* --- JSON, and what holds for all ------------------------------------------------------------- */
 
 static void check_json(cx_str made)
 {

@@ -41,9 +41,9 @@ static cx_str overview(scene *s, const cx_stage_range *range)
 static cx_str detail(scene *s, const char *name)
 {
     cx_buf_clear(&s->f.out);
-    CHECK_STATUS(cx_stage_node(&s->f.out, s->stage, s->f.states, fixture_find(&s->f, name),
-                               &s->f.err),
-                 &s->f.err);
+    CHECK_STATUS(
+        cx_stage_node(&s->f.out, s->stage, s->f.states, fixture_find(&s->f, name), &s->f.err),
+        &s->f.err);
     return cx_buf_str(&s->f.out);
 }
 
@@ -103,7 +103,8 @@ CX_TEST(overrides_are_members_and_not_words)
     CHECK_INT(overrides_of("a", "{\"memory\":{\"action_was_overridden2\":true}}"), 0);
     CHECK_INT(overrides_of("a", "{}"), 0);
     /* A person's word counts in runs only: elsewhere it is an agent's name for something. */
-    static const char approved[] = "{\"memory\":{\"last.HUMAN_APPROVAL_COMPLETED\":{\"by\":\"x\"}}}";
+    static const char approved[] =
+        "{\"memory\":{\"last.HUMAN_APPROVAL_COMPLETED\":{\"by\":\"x\"}}}";
     CHECK_INT(overrides_of("run/r1/t1", approved), 1);
     CHECK_INT(overrides_of("a", approved), 0);
     CHECK_INT(overrides_of("run/r1/t1", "{\"memory\":{\"last.HUMAN_APPROVAL_REQUIRED\":{}}}"), 0);
@@ -146,11 +147,24 @@ CX_TEST(snapshots_are_marks_of_their_node)
     path(&s.f, "a", 6, -1, NULL);
     REQUIRE(scene_open(&s, false));
     const cx_stage_snapshot held[] = {
-        {.node = 4, .number = 1, .entries = 5, .created_ns = 9, .actor = CX_STR("a\"b"),
-         .root = CX_STR("ff"), .sealed = true},
-        {.node = 1, .number = 0, .entries = 2, .created_ns = -3, .actor = CX_STR("b"),
+        {.node = 4,
+         .number = 1,
+         .entries = 5,
+         .created_ns = 9,
+         .actor = CX_STR("a\"b"),
+         .root = CX_STR("ff"),
+         .sealed = true},
+        {.node = 1,
+         .number = 0,
+         .entries = 2,
+         .created_ns = -3,
+         .actor = CX_STR("b"),
          .root = CX_STR("00")},
-        {.node = 4, .number = 2, .entries = 5, .created_ns = 10, .actor = CX_STR("a\"b"),
+        {.node = 4,
+         .number = 2,
+         .entries = 5,
+         .created_ns = 10,
+         .actor = CX_STR("a\"b"),
          .root = CX_STR("ff")},
     };
     CHECK_STATUS(cx_stage_hold(s.stage, held, 3, &s.f.err), &s.f.err);
