@@ -24,7 +24,7 @@ int bench_folder_remove(void);
 const char *bench_path(const char *name);
 
 void bench_home_make(const char *name);
-/* `derived`: with what the room `memory` derives, too; else bare records and the trees. */
+/* `derived`: with what the module `memory` derives, too; else bare records and the trees. */
 cx_home *bench_home_open(const char *name, bool derived);
 
 /* The next frame of the turn writes the Head of memory `number` as of `time`. */

@@ -1,5 +1,5 @@
 /*
- * fuzz_json.c - any bytes through the JSON room.
+ * fuzz_json.c - any bytes through the JSON module.
  *
  * What is accepted must come back the same: canonical text parses to an equal value, and the
  * canonical text of that is the same text.  A prefix of an accepted document is never wrong, only

@@ -149,7 +149,7 @@ endif()
 cx_check(check_headers ${CMAKE_COMMAND} -E env CC=${CMAKE_C_COMPILER} CXX=${cxx}
   tools/check_headers.sh)
 
-# Built only by its test, with what every room is built with: each banned call must be refused.
+# Built only by its test, with what every module is built with: each banned call must be refused.
 add_library(banned_probe OBJECT EXCLUDE_FROM_ALL banned/probe.c)
 cx_own_sources(banned_probe)
 cx_check(banned_calls_do_not_compile ${CMAKE_COMMAND} --build ${CMAKE_BINARY_DIR}

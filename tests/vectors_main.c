@@ -1,30 +1,30 @@
 /*
- * vectors_main.c - cortex-vectors ROOM DIR [--got]: answers the test vectors of a folder.
+ * vectors_main.c - cortex-vectors SUITE DIR [--got]: answers the test vectors of a folder.
  *
- * See tests/vectors/README.md.  A room is one line of the table below and one file in runner/.
+ * See tests/vectors/README.md.  A suite is one line of the table below and one file in runner/.
  */
 #include <stdio.h>
 #include <string.h>
 
 #include "tests/runner/runner.h"
 
-typedef struct room {
+typedef struct suite {
     const char *name;
     void (*run)(runner *r);
-} room;
+} suite;
 
-static const room rooms[] = {
+static const suite suites[] = {
     {"lattice", runner_lattice},
     {"ledger", runner_ledger},
-    {"run", runner_run_room},
+    {"run", runner_run_suite},
     {"trace", runner_trace},
 };
 
 static int misuse(void)
 {
-    (void)fputs("usage: cortex-vectors ROOM DIR [--got]\nrooms:", stderr);
-    for (size_t i = 0; i < CX_COUNT_OF(rooms); i++)
-        (void)fprintf(stderr, " %s", rooms[i].name);
+    (void)fputs("usage: cortex-vectors SUITE DIR [--got]\nsuites:", stderr);
+    for (size_t i = 0; i < CX_COUNT_OF(suites); i++)
+        (void)fprintf(stderr, " %s", suites[i].name);
     (void)fputc('\n', stderr);
     return 2;
 }
@@ -44,12 +44,12 @@ int main(int argc, char **argv)
     }
     if (count != 2)
         return misuse();
-    for (size_t i = 0; i < CX_COUNT_OF(rooms); i++) {
-        if (strcmp(rooms[i].name, words[0]) != 0)
+    for (size_t i = 0; i < CX_COUNT_OF(suites); i++) {
+        if (strcmp(suites[i].name, words[0]) != 0)
             continue;
         runner r;
         runner_init(&r, words[1], got_only);
-        rooms[i].run(&r);
+        suites[i].run(&r);
         return runner_end(&r);
     }
     return misuse();

@@ -19,10 +19,11 @@ static const cx_cli_option options[] = {
 
 const cx_cli_command cx_cli_help = {
     .name = "help",
-    .purpose = "explain a command, or list them all",
-    .about =
-        "Without COMMAND, lists the commands. With one (\"lattice verify\"), shows its purpose, "
-        "options, exit codes and an example. 'cortex COMMAND --help' is the same.",
+    .purpose = "explain a command, or list all commands",
+    .about = "Without COMMAND, lists the commands to start with. With \"all\", lists all commands "
+             "by job. "
+             "With a command (\"lattice verify\"), shows its purpose, options, exit codes and an "
+             "example; 'cortex COMMAND --help' is the same.",
     .operands = operands,
     .operand_count = CX_COUNT_OF(operands),
     .options = options,
@@ -44,6 +45,10 @@ static const char *joined(cx_cli *cli, const cx_cli_args *args)
 static int explain(cx_cli *cli, const cx_cli_args *args, cx_buf *out)
 {
     size_t used = 0;
+    if (args->operand_count == 1 && strcmp(args->operands[0], "all") == 0) {
+        cx_cli_write_all(out, cli->commands);
+        return CX_EXIT_HOLDS;
+    }
     const cx_cli_command *command =
         cx_cli_find_command(cli->commands, args->operands, args->operand_count, &used);
     if (command != NULL && used == args->operand_count) {

@@ -119,6 +119,13 @@ static bool is_in_group(const cx_cli_command *command, const char *group)
     return size == 0 || (strncmp(command->name, group, size) == 0 && command->name[size] == ' ');
 }
 
+static void add_command_line(cx_buf *out, const cx_cli_command *command, size_t width)
+{
+    cx_buf_printf(out, "  %s", command->name);
+    add_spaces(out, width + 2 - strlen(command->name));
+    cx_buf_printf(out, "%s\n", command->purpose);
+}
+
 static void add_command_list(cx_buf *out, cx_cli_commands commands, const char *group)
 {
     size_t widest = 0;
@@ -131,30 +138,94 @@ static void add_command_list(cx_buf *out, cx_cli_commands commands, const char *
         const cx_cli_command *command = commands.items[i];
         if (!is_in_group(command, group))
             continue;
-        cx_buf_printf(out, "  %s", command->name);
-        add_spaces(out, widest + 2 - strlen(command->name));
-        cx_buf_printf(out, "%s\n", command->purpose);
+        add_command_line(out, command, widest);
     }
+}
+
+/* The jobs by which `cortex help all` groups commands: the first words of their names. */
+typedef struct job {
+    const char *title;
+    const char *words; /* " WORD WORD " */
+} job;
+
+static const job jobs[] = {
+    {"Start", " demo init status doctor config completion version help "},
+    {"Record and prove",
+     " memory append apply log roots snapshot prove verify checkpoint key export "
+     "scope erase tables backup evidence "},
+    {"Receive signed traces", " record trace detect capacity alert "},
+    {"Debug a history", " import lattice show why "},
+    {"Govern an agent", " run contract runner gate approve approvals hooks hook worktrees locks "},
+    {"Serve and archive", " serve watch otel mcp token "},
+};
+
+/* What a newcomer needs, in the order in which it is needed. */
+static const char *const first_commands[] = {"demo", "init",  "import",   "lattice view", "serve",
+                                             "run",  "watch", "evidence", "verify",       "why"};
+
+static bool is_job_of(const job *j, const char *name)
+{
+    size_t size = strcspn(name, " ");
+    for (const char *at = j->words; (at = strchr(at, ' ')) != NULL && at[1] != '\0'; at++)
+        if (strncmp(at + 1, name, size) == 0 && at[1 + size] == ' ')
+            return true;
+    return false;
+}
+
+static void add_exit_status(cx_buf *out)
+{
+    cx_buf_add_z(out,
+                 "\nExit status:\n"
+                 "  0  it holds, or it is done\n"
+                 "  1  it was checked and is broken\n"
+                 "  2  usage: the command was not understood, or names something that does not "
+                 "exist\n"
+                 "  3  it could not be checked, or the output could not be written\n"
+                 "  4  a gate rejected it\n"
+                 "  5  re-execution diverged\n");
+}
+
+static void add_usage(cx_buf *out, const char *group)
+{
+    if (group == NULL)
+        cx_buf_add_z(out, "cortex - flight recorder, run governor and forensic debugger for AI "
+                          "agents\n\nUsage: cortex COMMAND [OPTIONS] [OPERANDS]\n");
+    else
+        cx_buf_printf(out, "Usage: cortex %s COMMAND [OPTIONS] [OPERANDS]\n", group);
 }
 
 void cx_cli_write_overview(cx_buf *out, cx_cli_commands commands, const char *group)
 {
-    if (group == NULL)
-        cx_buf_add_z(out, "cortex - flight recorder and forensic debugger for AI agents\n\n"
-                          "Usage: cortex COMMAND [OPTIONS] [OPERANDS]\n\n"
-                          "New here? 'cortex demo' shows the main job in two seconds.\n");
-    else
-        cx_buf_printf(out, "Usage: cortex %s COMMAND [OPTIONS] [OPERANDS]\n", group);
-    cx_buf_add_z(out, "\nCommands:\n");
-    add_command_list(out, commands, group);
-    cx_buf_add_z(out, "\nExit status:\n"
-                      "  0  it holds, or it is done\n"
-                      "  1  it was checked and does not hold\n"
-                      "  2  the command was not understood, or names something that is not there\n"
-                      "  3  it could not be checked, or the output could not be written\n"
-                      "  4  a gate rejected it\n"
-                      "  5  done again, it came out otherwise\n"
-                      "\n'cortex help COMMAND' explains one command; cortex(1) is the manual.\n");
+    add_usage(out, group);
+    if (group != NULL) {
+        cx_buf_add_z(out, "\nCommands:\n");
+        add_command_list(out, commands, group);
+    } else {
+        cx_buf_add_z(out, "\nCommands to start with:\n");
+        for (size_t i = 0; i < CX_COUNT_OF(first_commands); i++)
+            for (size_t j = 0; j < commands.count; j++)
+                if (strcmp(commands.items[j]->name, first_commands[i]) == 0)
+                    add_command_line(out, commands.items[j], strlen("lattice view"));
+        cx_buf_add_z(out, "\n'cortex help all' lists all commands by job.\n");
+    }
+    add_exit_status(out);
+    cx_buf_add_z(out, "\n'cortex help COMMAND' explains one command; cortex(1) is the manual.\n");
+}
+
+void cx_cli_write_all(cx_buf *out, cx_cli_commands commands)
+{
+    size_t widest = 0;
+    for (size_t i = 0; i < commands.count; i++)
+        widest =
+            strlen(commands.items[i]->name) > widest ? strlen(commands.items[i]->name) : widest;
+    add_usage(out, NULL);
+    for (size_t i = 0; i < CX_COUNT_OF(jobs); i++) {
+        cx_buf_printf(out, "\n%s:\n", jobs[i].title);
+        for (size_t j = 0; j < commands.count; j++)
+            if (is_job_of(&jobs[i], commands.items[j]->name))
+                add_command_line(out, commands.items[j], widest);
+    }
+    add_exit_status(out);
 }
 
 /* --- for programs -------------------------------------------------------------------------- */

@@ -140,6 +140,8 @@ void cx_cli_write_synopsis(cx_buf *out, const cx_cli_command *command);
 void cx_cli_write_help(cx_buf *out, const cx_cli_command *command);
 /* What `cortex help` shows; with a group's word, what `cortex help GROUP` shows. */
 void cx_cli_write_overview(cx_buf *out, cx_cli_commands commands, const char *group);
+/* All commands, grouped by job. */
+void cx_cli_write_all(cx_buf *out, cx_cli_commands commands);
 /* The tables as one line of JSON, for programs. */
 void cx_cli_write_json(cx_buf *out, cx_cli_commands commands);
 

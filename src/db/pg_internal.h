@@ -1,5 +1,5 @@
 /*
- * pg_internal.h - a connection to PostgreSQL, inside this room.
+ * pg_internal.h - a connection to PostgreSQL, inside this module.
  */
 #ifndef CX_DB_PG_INTERNAL_H
 #define CX_DB_PG_INTERNAL_H

@@ -1,5 +1,5 @@
 /*
- * pg_value.h - values in PostgreSQL's binary formats, inside this room.
+ * pg_value.h - values in PostgreSQL's binary formats, inside this module.
  */
 #ifndef CX_DB_PG_VALUE_H
 #define CX_DB_PG_VALUE_H

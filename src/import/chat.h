@@ -1,5 +1,5 @@
 /*
- * chat.h - what the chat and session formats of this room share: calls in messages, short names,
+ * chat.h - what the chat and session formats of this module share: calls in messages, short names,
  * and a book of what earlier records said.
  */
 #ifndef CX_IMPORT_CHAT_H

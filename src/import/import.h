@@ -8,9 +8,9 @@
  *     cx_import_summary_done(&summary);
  *
  * Every source record becomes exactly one sealed node, bad ones included, behind one file node a
- * file.  The rules are those of docs/formats/imports.md (§ numbers in this room are of that page).
- * The same files in the same order give the same bytes: no clock, path, locale or random number
- * reaches the output.  Thread-safe as long as the callbacks are.
+ * file.  The rules are those of docs/formats/imports.md (§ numbers in this module are of that
+ * page). The same files in the same order give the same bytes: no clock, path, locale or random
+ * number reaches the output.  Thread-safe as long as the callbacks are.
  */
 #ifndef CX_IMPORT_IMPORT_H
 #define CX_IMPORT_IMPORT_H

@@ -1,5 +1,5 @@
 /*
- * internal.h - what the format files and the core of this room share.
+ * internal.h - what the format files and the core of this module share.
  *
  * A format file reads one family and describes each record to the core; everything the families
  * have in common (§1) is done there: ids, seals, order, parents, times, labels, deltas, bad

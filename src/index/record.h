@@ -50,7 +50,7 @@ void cx_trace_record_encode(const cx_trace_record *record, cx_buf *out);
 /* Texts are borrowed. */
 CX_RESULT cx_trace_record_decode(cx_bytes bytes, cx_trace_record *out, cx_err *err);
 
-/* What this room derives: the common rows of signatures.  For cx_home_options. */
+/* What this module derives: the common rows of signatures.  For cx_home_options. */
 extern const cx_deriver cx_trace_deriver;
 
 #endif

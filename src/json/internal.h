@@ -1,5 +1,5 @@
 /*
- * internal.h - what the files of this room share: finding the next byte of a string that needs
+ * internal.h - what the files of this module share: finding the next byte of a string that needs
  * care many bytes at a time, walking values without recursion, and sorting members.
  *
  * A *plain* byte is U+0020..U+007E except quote and backslash: it stands for itself in every form

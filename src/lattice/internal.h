@@ -1,5 +1,5 @@
 /*
- * internal.h - the skeleton every file of this room works on.
+ * internal.h - the skeleton every file of this module works on.
  *
  * A node costs 128 bytes, its id, 4 bytes an edge each way, and 24 bytes of indexes; its event and
  * (unless deltas are kept) its delta are gone once it is hashed.  All arrays are indexed by

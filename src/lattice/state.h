@@ -1,5 +1,5 @@
 /*
- * state.h - the states of a lattice, as the files of this room see them.
+ * state.h - the states of a lattice, as the files of this module see them.
  */
 #ifndef CX_LATTICE_STATE_H
 #define CX_LATTICE_STATE_H

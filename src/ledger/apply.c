@@ -1,5 +1,5 @@
 /*
- * apply.c - one frame of the log into memory: rows, counters, history, trees, and what the rooms
+ * apply.c - one frame of the log into memory: rows, counters, history, trees, and what the modules
  * above derive.
  *
  * A1  The same frames in the same order give the same rows, whether they have just been written,

@@ -1,5 +1,5 @@
 /*
- * internal.h - what the files of this room share.  No other room opens this.
+ * internal.h - what the files of this module share.  No other room opens this.
  *
  *   layout.c    bytes of header, frame and end mark (docs/formats/log.md §2)
  *   segment.c   segment files: names, preparing, opening; the lock file

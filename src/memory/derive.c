@@ -1,5 +1,5 @@
 /*
- * derive.c - what this room derives from entries and records (ledger.md §5): e/to/, idx/,
+ * derive.c - what this module derives from entries and records (ledger.md §5): e/to/, idx/,
  * salience/, meta/salience_weights, meta/embed_*.
  *
  * D1  Rows are a function of the log alone: the same frames give the same rows, live or rebuilt.

@@ -1,5 +1,5 @@
 /*
- * internal.h - what the calls of this room share: keys of records, reading them, one write turn.
+ * internal.h - what the calls of this module share: keys of records, reading them, one write turn.
  */
 #ifndef CX_MEMORY_INTERNAL_H
 #define CX_MEMORY_INTERNAL_H

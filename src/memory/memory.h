@@ -26,7 +26,7 @@
 #define CX_COMPACT_BUDGET 4000
 #define CX_COMPACT_URIS_MAX 4096
 
-/* What this room derives: idx/, salience/, meta/salience_weights.  For cx_home_options. */
+/* What this module derives: idx/, salience/, meta/salience_weights.  For cx_home_options. */
 extern const cx_deriver cx_memory_deriver;
 
 typedef struct cx_memory cx_memory;

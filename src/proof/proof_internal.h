@@ -1,5 +1,5 @@
 /*
- * proof_internal.h - what the proof files of this room share: a MultiProof as it is on the wire,
+ * proof_internal.h - what the proof files of this module share: a MultiProof as it is on the wire,
  * the way its keys go up together, and writing findings.
  */
 #ifndef CX_PROOF_PROOF_INTERNAL_H

@@ -81,7 +81,7 @@ CX_RESULT cx_things_list(const cx_sources *sources, const cx_thing *things, size
 #define CX_WHY_DEPTH_MAX 12
 /*
  * {question, verdict, steps:[..], cut, not_proven:[..]}: from the thing to what it came from,
- * across rooms. The verdict is the worst of the steps' and links'.
+ * across modules. The verdict is the worst of the steps' and links'.
  */
 CX_RESULT cx_why_of(const cx_sources *sources, const cx_thing *thing, cx_arena *arena, cx_json *out,
                     cx_err *err);

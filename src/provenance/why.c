@@ -1,5 +1,5 @@
 /*
- * why.c - from a thing to what it came from, across rooms: line, commit, run, contract and gates,
+ * why.c - from a thing to what it came from, across modules: line, commit, run, contract and gates,
  * decisions, memories, lattice nodes.
  *
  *   W1  Depth first, in the order of a thing's links; nothing is told twice.

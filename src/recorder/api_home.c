@@ -1,6 +1,6 @@
 /*
- * api_home.c - the installed calls that open a home (cortex/journal.h).  They stand in this room,
- * and not in ledger/ like the others, because a home is opened with what all rooms derive.
+ * api_home.c - the installed calls that open a home (cortex/journal.h).  They stand in this module,
+ * and not in ledger/ like the others, because a home is opened with what all modules derive.
  */
 #include "base/api.h"
 #include "ledger/api.h"

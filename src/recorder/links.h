@@ -1,5 +1,5 @@
 /*
- * links.h - what points to what across the rooms of a home (decision 0022).
+ * links.h - what points to what across the modules of a data directory (decision 0022).
  *
  *     trace  -> run                  correlation_metadata.run_id of its batch, or the run's id
  *                                    inside the trace's own bytes

@@ -11,7 +11,7 @@
  * content} otlp/log/<trace id 16><seq u64be>              has logs of the trace  {1 seq}
  *     otlp/request/<32>                              the same bytes before  {1 seq}
  *
- * What a request means is for the caller to say: this room does not read OTLP.  Thread-safe.
+ * What a request means is for the caller to say: this module does not read OTLP.  Thread-safe.
  */
 #ifndef CX_RECORDER_OTLP_BOOK_H
 #define CX_RECORDER_OTLP_BOOK_H

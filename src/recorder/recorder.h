@@ -25,7 +25,7 @@
 #define CX_BATCH_BYTES_MAX (UINT32_C(8) << 20)
 #define CX_BATCH_EVENTS_MAX 1000
 
-/* What every home is opened with: what all rooms derive, in one. */
+/* What every home is opened with: what all modules derive, in one. */
 extern const cx_deriver cx_recorder_deriver;
 
 typedef struct cx_recorder cx_recorder;

@@ -1,5 +1,5 @@
 /*
- * run.c - findings, and JSON as this room reads and writes it.
+ * run.c - findings, and JSON as this module reads and writes it.
  */
 #include "rules/run.h"
 

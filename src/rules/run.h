@@ -61,7 +61,7 @@ CX_RESULT cx_run_findings_check(const cx_run_findings *findings, cx_err *err);
 CX_RESULT cx_run_findings_json(const cx_run_findings *findings, cx_arena *arena, cx_json *out,
                                cx_err *err);
 
-/* --- JSON as this room reads and writes it (§1 R5) ------------------------------------------- */
+/* --- JSON as this module reads and writes it (§1 R5) ------------------------------------------ */
 
 /* Strict reading with the room's limits; `limit_bytes` 0 = CX_RUN_JSON_BYTES_MAX. */
 CX_RESULT cx_run_json_read(cx_str text, size_t limit_bytes, cx_arena *arena, cx_json *out,

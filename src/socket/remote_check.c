@@ -8,7 +8,7 @@
  * K2  A record that is read when a frame is applied can be read.
  * K3  An entry says what its records say (check_frame.c), and a kind of this format is not hidden
  *     behind a commitment, where it could not be read.
- * K4  The rooms above can derive from it (cx_deriver.check).
+ * K4  The modules above can derive from it (cx_deriver.check).
  */
 #include <stdio.h>
 

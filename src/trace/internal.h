@@ -1,5 +1,5 @@
 /*
- * internal.h - what the files of this room share: the table of fields and levels, canonical bytes
+ * internal.h - what the files of this module share: the table of fields and levels, canonical bytes
  * that say whether Python would have spelled them otherwise, views.
  */
 #ifndef CX_TRACE_INTERNAL_H

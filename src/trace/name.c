@@ -1,5 +1,5 @@
 /*
- * name.c - the words of this room, in both directions, and what follows from a trace's ids.
+ * name.c - the words of this module, in both directions, and what follows from a trace's ids.
  */
 #include "trace/internal.h"
 

@@ -46,8 +46,19 @@ def commands():
 
 
 @test
+def help_all_has_each_command_once_and_the_start_has_ten():
+    names = [command["name"] for command in commands()]
+    listed = [re.split("  +", line.strip())[0] for line in
+              expect(run("help", "all"), 0).stdout.decode().splitlines() if re.match("  [a-z]", line)]
+    assert sorted(listed) == sorted(names), set(names) ^ set(listed)
+    first = [re.split("  +", line.strip())[0] for line in
+             expect(run(), 0).stdout.decode().splitlines() if re.match("  [a-z]", line)]
+    assert len(first) == 10 and set(first) <= set(names), first
+
+
+@test
 def without_words_it_lists_commands():
-    plain = expect(run(), 0, "lattice verify")
+    plain = expect(run(), 0, "lattice view")
     assert plain.stdout == run("help").stdout == run("--help").stdout == run("-h").stdout
     assert plain.stderr == b""
 

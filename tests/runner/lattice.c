@@ -1,5 +1,5 @@
 /*
- * lattice.c - the lattice room's cases: index.json, verification, printouts, refused inputs.
+ * lattice.c - the lattice suite's cases: index.json, verification, printouts, refused inputs.
  *
  * Verification is asked for as `cortex lattice verify` asks, with the same exit codes
  * (lattice.md §4.3).

@@ -1,5 +1,5 @@
 /*
- * lattice.h - the parts of the lattice room's runner.
+ * lattice.h - the parts of the lattice suite's runner.
  */
 #ifndef CX_TESTS_RUNNER_LATTICE_H
 #define CX_TESTS_RUNNER_LATTICE_H

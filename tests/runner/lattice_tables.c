@@ -1,5 +1,5 @@
 /*
- * lattice_tables.c - the tables of the lattice room: canonical texts, hashes, seals, the recipe
+ * lattice_tables.c - the tables of the lattice suite: canonical texts, hashes, seals, the recipe
  * chain, patches, merges.
  *
  * Each case asks one small question of one function; what it asks and what it expects are fields

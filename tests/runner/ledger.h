@@ -1,5 +1,5 @@
 /*
- * ledger.h - the parts of the ledger room's runner.
+ * ledger.h - the parts of the ledger suite's runner.
  */
 #ifndef CX_TESTS_RUNNER_LEDGER_H
 #define CX_TESTS_RUNNER_LEDGER_H

@@ -165,7 +165,7 @@ static bool report_unknown(void *arg, const char *name)
     return true;
 }
 
-void runner_run_room(runner *r)
+void runner_run_suite(runner *r)
 {
     const cx_io *io = cx_io_system();
     for (size_t i = 0; i < CX_COUNT_OF(themes); i++)

@@ -1,5 +1,5 @@
 /*
- * run.h - the parts of the run room's runner.
+ * run.h - the parts of the run suite's runner.
  *
  * A folder of cases holds files {note, context.., cases: [{id, .., expected}]} (README.md of
  * tests/vectors/run).  Each file is a theme: one line of the table in run.c, its functions in

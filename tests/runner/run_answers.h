@@ -1,5 +1,5 @@
 /*
- * run_answers.h - the answers of the run room's runner, for the table in run.c.
+ * run_answers.h - the answers of the run suite's runner, for the table in run.c.
  */
 #ifndef CX_TESTS_RUNNER_RUN_ANSWERS_H
 #define CX_TESTS_RUNNER_RUN_ANSWERS_H

@@ -1,5 +1,5 @@
 /*
- * runner.c - what all rooms share, see runner.h: going through lists, comparing, printing.
+ * runner.c - what all modules share, see runner.h: going through lists, comparing, printing.
  */
 #include "tests/runner/runner.h"
 

@@ -1,10 +1,10 @@
 /*
- * runner.h - answering the cases of a folder of test vectors, room by room.
+ * runner.h - answering the cases of a folder of test vectors, suite by suite.
  *
- * A room is a list of kinds; a kind is a list of cases somewhere in the folder, a function that
+ * A suite is a list of kinds; a kind is a list of cases somewhere in the folder, a function that
  * answers one case and one that says what is expected.  Answering must not look at what is
  * expected: with --got the answers are all there is, and somebody else compares them.  Both are
- * JSON values, so that one comparison serves every room.
+ * JSON values, so that one comparison serves every module.
  *
  * The contract towards the outside is in tests/vectors/README.md.
  */
@@ -19,7 +19,7 @@ typedef bool (*runner_agrees)(const cx_json *expected, const cx_json *got);
 typedef struct runner {
     const char *folder;
     bool got_only;
-    const cx_json *index; /* index.json, once the room has read it */
+    const cx_json *index; /* index.json, once the suite has read it */
     const cx_json *root;  /* the file of the cases being answered */
     runner_agrees agrees; /* NULL: they must be equal */
     bool narrow;          /* objects: members that are not expected are not compared */
@@ -79,11 +79,11 @@ CX_RESULT runner_sha256(runner *r, cx_bytes bytes, cx_json *out, cx_err *err);
 CX_RESULT runner_pick(runner *r, const cx_json *object, const char *const *names, size_t count,
                       cx_json *out, cx_err *err);
 
-/* --- rooms --------------------------------------------------------------------------------- */
+/* --- modules --------------------------------------------------------------------------------- */
 
 void runner_lattice(runner *r);
 void runner_ledger(runner *r);
 void runner_trace(runner *r);
-void runner_run_room(runner *r);
+void runner_run_suite(runner *r);
 
 #endif

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""test_got.py CORTEX-VECTORS - are the lines of --got what the files expect, in every room?
+"""test_got.py CORTEX-VECTORS - are the lines of --got what the files expect, in every module?
 
 cortex-vectors compares by itself; here somebody else does, who knows only the lines it prints and
 the rule by which a case is called: its id or name, else its file, else FILE#/json/pointer.

@@ -1,5 +1,5 @@
 /*
- * trace.c - the trace room's vectors: one list of cases, each with an `op`.
+ * trace.c - the trace suite's vectors: one list of cases, each with an `op`.
  *
  * A result must contain what is expected and may hold more, so when comparing it is narrowed to the
  * members that the case names; numbers that agree to 1e-9 are equal.

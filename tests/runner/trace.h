@@ -1,5 +1,5 @@
 /*
- * trace.h - the parts of the trace room's runner.
+ * trace.h - the parts of the trace suite's runner.
  */
 #ifndef CX_TESTS_RUNNER_TRACE_H
 #define CX_TESTS_RUNNER_TRACE_H

@@ -28,7 +28,7 @@ static const cx_cli_option options[] = {
 
 const cx_cli_command cx_cli_demo = {
     .name = "demo",
-    .purpose = "play the whole story on real engines, and leave the folder",
+    .purpose = "run the whole story on real engines and keep its folder",
     .about =
         "Three agents sign what they decide; a governed run changes a small repository; memories "
         "name "

@@ -33,7 +33,7 @@ static const cx_cli_option options[] = {
 
 const cx_cli_command cx_cli_import = {
     .name = "import",
-    .purpose = "turn another tool's trace into a lattice",
+    .purpose = "convert another tool's trace into a lattice",
     .about =
         "Reads traces of FORMAT and writes a sealed lattice, one node a source record plus one a "
         "file; nothing is dropped, and records that cannot be read become nodes that say so. The "

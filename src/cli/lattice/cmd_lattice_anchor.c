@@ -14,7 +14,7 @@ static const cx_cli_option options[] = {
 
 const cx_cli_command cx_cli_lattice_anchor = {
     .name = "lattice anchor",
-    .purpose = "print what proves later that nothing was cut or replaced",
+    .purpose = "print an anchor that later reveals truncation or replacement",
     .about =
         "Prints one line of JSON: every agent's newest hash, the number of nodes, and a root over "
         "all of them. Keep it where whoever writes the history cannot write; 'cortex lattice "

@@ -212,7 +212,7 @@ static const cx_cli_option state_options[] = {
     CX_CLI_OPT_FLAG("inherited", 0, "The state before the node's own changes."), OPTIONS_STATE,
     OPTION_JSON, CX_CLI_OPTIONS_READING, CX_CLI_OPTIONS_COMMON};
 
-COMMAND(cx_cli_lattice_state, "lattice state", "what an agent knew at a node",
+COMMAND(cx_cli_lattice_state, "lattice state", "show what an agent knew at a node",
         "Rebuilds memory, beliefs, goals and context at NODE from everything before it, merging "
         "branches where they meet. NODE is a node_id, a hash, or @AGENT for that agent's newest "
         "node. Merges that could not be decided (strategy manual) are listed as conflicts.",
@@ -240,7 +240,7 @@ static const cx_cli_option why_options[] = {
     CX_CLI_OPT("section", 0, CX_CLI_CHOICE, "memory|beliefs", "Look only there; default both."),
     OPTIONS_STATE, OPTION_JSON, CX_CLI_OPTIONS_READING, CX_CLI_OPTIONS_COMMON};
 
-COMMAND(cx_cli_lattice_why, "lattice why", "every change that led to a value",
+COMMAND(cx_cli_lattice_why, "lattice why", "list every change that led to a value",
         "Lists, newest first, each node before NODE (and NODE itself) that changed KEY, a "
         "top-level key of memory or beliefs: who, from what, to what, and whether by its own "
         "doing (delta) or because branches met (merge). It shows recorded changes, not causes.",
@@ -262,7 +262,7 @@ static int run_heatmap(cx_cli *cli, const cx_cli_args *args)
 static const cx_cli_option plain_options[] = {OPTION_JSON, CX_CLI_OPTIONS_READING,
                                               CX_CLI_OPTIONS_COMMON};
 
-COMMAND(cx_cli_lattice_heatmap, "lattice heatmap", "the nodes where histories part most",
+COMMAND(cx_cli_lattice_heatmap, "lattice heatmap", "rank the nodes where histories diverge most",
         "Lists the nodes with more than one child, most children first: the places where one "
         "decision or observation spread to several branches.",
         file_only, plain_options, "cortex lattice heatmap history.jsonl", run_heatmap);
@@ -287,7 +287,8 @@ static const cx_cli_operand compare_operands[] = {{"FILE", CX_CLI_FILE, NULL, fa
 static const cx_cli_option compare_options[] = {OPTIONS_STATE, OPTION_JSON, CX_CLI_OPTIONS_READING,
                                                 CX_CLI_OPTIONS_COMMON};
 
-COMMAND(cx_cli_lattice_compare, "lattice compare", "where two agents part, and how they differ",
+COMMAND(cx_cli_lattice_compare, "lattice compare",
+        "show where two agents diverge and how they differ",
         "Shows the last node both agents' lines share, what each did since, the best common "
         "ancestors of both newest nodes through all parents, and where their states differ.",
         compare_operands, compare_options, "cortex lattice compare history.jsonl coder reviewer",
@@ -306,7 +307,7 @@ static int run_heads(cx_cli *cli, const cx_cli_args *args)
     return run_question(cli, args, &asked);
 }
 
-COMMAND(cx_cli_lattice_heads, "lattice heads", "each agent's newest node",
+COMMAND(cx_cli_lattice_heads, "lattice heads", "list each agent's newest node",
         "Lists every agent with its newest node: the names that @AGENT stands for elsewhere.",
         file_only, plain_options, "cortex lattice heads history.jsonl", run_heads);
 
@@ -323,7 +324,7 @@ static int run_show(cx_cli *cli, const cx_cli_args *args)
     return run_question(cli, args, &asked);
 }
 
-COMMAND(cx_cli_lattice_show, "lattice show", "one node, in full",
+COMMAND(cx_cli_lattice_show, "lattice show", "show one node in full",
         "Shows a node as it was recorded, with its resolved parents and its children. NODE is a "
         "node_id, a hash, or @AGENT for that agent's newest node.",
         file_node, plain_options, "cortex lattice show history.jsonl @planner", run_show);
@@ -351,7 +352,8 @@ static const cx_cli_operand bisect_operands[] = {{"FILE", CX_CLI_FILE, NULL, fal
                                                  {"NODE", CX_CLI_TEXT, NULL, false, false},
                                                  {"PREDICATE", CX_CLI_TEXT, NULL, false, false}};
 
-COMMAND(cx_cli_lattice_bisect, "lattice bisect", "the first node where something became true",
+COMMAND(cx_cli_lattice_bisect, "lattice bisect",
+        "find the first node where a condition became true",
         "Walks the line from the start to NODE and names the first node whose state makes the "
         "predicate true, and each later node where that changes.\n\n"
         "PREDICATE is a JSON pointer into the state, alone (it is there) or followed by =VALUE, "

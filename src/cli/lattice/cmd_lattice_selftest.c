@@ -12,7 +12,7 @@ static const cx_cli_option options[] = {
 
 const cx_cli_command cx_cli_lattice_selftest = {
     .name = "lattice selftest",
-    .purpose = "check that this program tells good histories from bad ones",
+    .purpose = "check this program against known good and bad histories",
     .about = "Verifies a built-in history and four corruptions of it (payload, sequence gap, "
              "swapped events, metadata), each under schema versions 1.0, 1.1 and 2.0.0. Reads no "
              "files.",

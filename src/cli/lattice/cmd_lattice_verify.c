@@ -13,7 +13,7 @@ static const cx_cli_option options[] = {CX_CLI_OPTIONS_VERIFY, CX_CLI_OPTIONS_RE
 
 const cx_cli_command cx_cli_lattice_verify = {
     .name = "lattice verify",
-    .purpose = "check every hash, link and branch of a history",
+    .purpose = "verify every hash, link and branch of a history",
     .about =
         "Reads a lattice (JSONL, a JSON array, or an object with \"nodes\"; \"-\" is standard "
         "input), recomputes every hash and checks that each branch is numbered without gaps, "

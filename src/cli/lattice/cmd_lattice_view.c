@@ -26,7 +26,7 @@ static const cx_cli_option options[] = {
 
 const cx_cli_command cx_cli_lattice_view = {
     .name = "lattice view",
-    .purpose = "look through a history in the browser",
+    .purpose = "open a history in the browser",
     .about = "Opens the debugger for one history: lanes of agents, every event, the state at any "
              "moment, and for each value the chain of changes that made it. The page is served on "
              "127.0.0.1 until an interrupt; its address holds a key that nobody else has. The file "

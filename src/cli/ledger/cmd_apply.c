@@ -161,7 +161,7 @@ static const cx_cli_option options[] = {
 
 const cx_cli_command cx_cli_apply = {
     .name = "apply",
-    .purpose = "run calls from a file, and show the roots after each",
+    .purpose = "run calls from a file and show the roots after each",
     .about =
         "Reads one JSON object a line (\"-\" is standard input): op, the call's members beside "
         "it or in args, and now_ns for the clock. Ops are write, update, update_head, "

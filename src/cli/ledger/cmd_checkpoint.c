@@ -135,7 +135,7 @@ static const cx_cli_option options[] = {
 
 const cx_cli_command cx_cli_checkpoint = {
     .name = "checkpoint",
-    .purpose = "a statement about the journal for somebody else to keep",
+    .purpose = "write a signed statement about the journal, for others to keep",
     .about =
         "Prints origin, size and root of the actor's journal as a C2SP checkpoint; with --sign "
         "or --signer as a signed note. Whoever keeps one can later show with 'cortex verify "

@@ -102,7 +102,7 @@ static const cx_cli_option entry_options[] = {CX_CLI_OPTION_OUTPUT("the entry"),
 
 const cx_cli_command cx_cli_export_entry = {
     .name = "export entry",
-    .purpose = "the bytes of one journal entry",
+    .purpose = "export the bytes of one journal entry",
     .about = "Writes an entry's canonical bytes: what receipts and tlog-proofs are about ('cortex-"
              "verify --entry').",
     .operands = seq_operand,
@@ -183,7 +183,7 @@ static const cx_cli_option tlog_options[] = {
 
 const cx_cli_command cx_cli_export_tlog_proof = {
     .name = "export tlog-proof",
-    .purpose = "an entry's place in a signed checkpoint, as c2sp.org/tlog-proof",
+    .purpose = "export an entry's inclusion as a c2sp.org/tlog-proof",
     .about = "Writes a proof that the entry is in the journal of a signed checkpoint, with the "
              "checkpoint in it. The log entry of these formats is the entry's leaf hash.",
     .operands = seq_operand,
@@ -277,7 +277,7 @@ static const cx_cli_option receipt_options[] = {
 
 const cx_cli_command cx_cli_export_receipt = {
     .name = "export receipt",
-    .purpose = "an entry's place in the journal, as a COSE receipt",
+    .purpose = "export an entry's inclusion as a COSE receipt",
     .about = "Writes a signed COSE receipt (RFC 9942) that the entry is in the journal as it is "
              "now, or that the journal follows from an earlier size.",
     .operands = maybe_seq,
@@ -436,7 +436,7 @@ static const cx_cli_option tiles_options[] = {CX_CLI_OPTIONS_SIGNER, CX_CLI_OPTI
 
 const cx_cli_command cx_cli_export_tiles = {
     .name = "export tiles",
-    .purpose = "the journal as static files for a web server",
+    .purpose = "export the journal as static tiles for a web server",
     .about = "Writes the journal's tree as c2sp.org/tlog-tiles below DIR, and with --sign or "
              "--signer the signed checkpoint beside them. Log entries are leaf hashes, so that "
              "nothing of the content is given away.",

@@ -26,7 +26,7 @@ static const cx_cli_option options[] = {
 
 const cx_cli_command cx_cli_init = {
     .name = "init",
-    .purpose = "make a home: the place where everything is recorded",
+    .purpose = "create a data directory, where everything is recorded",
     .about = "Makes the folder DIR (or the one --home and the environment name) with an empty log. "
              "From then on 'cortex memory write' and the others record there, each actor in a "
              "journal of its own, and 'cortex roots' says the 32 bytes that all of it comes to.\n\n"

@@ -30,7 +30,7 @@ static const cx_cli_option show_options[] = {CX_CLI_OPTION_HOME, CX_CLI_OPTION_J
 
 const cx_cli_command cx_cli_key_new = {
     .name = "key new",
-    .purpose = "make a signing key",
+    .purpose = "create a signing key",
     .about = "Writes a new Ed25519 signing key to FILE, readable by you only, and prints the "
              "verifier key to hand to others. FILE must not exist, and must not be inside a home.",
     .operands = operands,
@@ -45,7 +45,7 @@ const cx_cli_command cx_cli_key_new = {
 
 const cx_cli_command cx_cli_key_show = {
     .name = "key show",
-    .purpose = "the public half of a signing key, or a key that is trusted",
+    .purpose = "show a public key",
     .about =
         "When there is such a file: prints the verifier key of the signing key in it, which is "
         "what 'cortex verify --key' and 'cortex-verify --key' take. The secret is not shown. "

@@ -114,7 +114,7 @@ static const cx_cli_option log_options[] = {
 
 const cx_cli_command cx_cli_log = {
     .name = "log",
-    .purpose = "the journal, entry by entry",
+    .purpose = "show the journal, entry by entry",
     .about = "Shows the actor's entries in order: number, time, kind, who, and what about. Nothing "
              "is ever changed or taken out; content that was erased is said to be so.",
     .options = log_options,
@@ -176,7 +176,7 @@ static const cx_cli_option append_options[] = {
 
 const cx_cli_command cx_cli_append = {
     .name = "append",
-    .purpose = "an entry of your own in the journal",
+    .purpose = "append your own entry to the journal",
     .about = "Writes an entry of KIND, raw or a name with dots, with any bytes as PAYLOAD: text, "
              "@FILE, or - for standard input. Prints its number.",
     .operands = append_operands,

@@ -159,7 +159,7 @@ static const cx_cli_option find_options[] = {
 
 const cx_cli_command cx_cli_memory_find = {
     .name = "memory find",
-    .purpose = "memories by type, tag, frame, edge",
+    .purpose = "find memories by type, tag, frame or edge",
     .about = "Lists what fits all that is asked, most salient first, then by id; dead and expired "
              "memories are left out. At least one of --type, --tag, --frame, --from is needed.",
     .options = find_options,
@@ -226,7 +226,7 @@ static const cx_cli_option near_options[] = {
 
 const cx_cli_command cx_cli_memory_near = {
     .name = "memory near",
-    .purpose = "memories whose vectors are nearest",
+    .purpose = "find memories with the nearest vectors",
     .about = "Searches all vectors of that many numbers exactly, by cosine, and lists the nearest "
              "first. VECTOR is a JSON array of numbers, @FILE, or - for standard input; a "
              "memory's URI or ULID stands for its own vector.",

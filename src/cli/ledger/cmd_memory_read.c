@@ -190,7 +190,7 @@ static const cx_cli_option list_options[] = {
 
 const cx_cli_command cx_cli_memory_list = {
     .name = "memory list",
-    .purpose = "all memories, by id",
+    .purpose = "list all memories by id",
     .about = "Lists live memories, oldest id first.",
     .options = list_options,
     .option_count = CX_COUNT_OF(list_options),
@@ -237,7 +237,7 @@ static const cx_cli_option context_options[] = {
 
 const cx_cli_command cx_cli_memory_context = {
     .name = "memory context",
-    .purpose = "what to put before a model",
+    .purpose = "print memories as context for a model",
     .about = "Prints, within a budget, who the actor is, hard constraints, active goals, then "
              "facts by salience, one text a line.",
     .options = context_options,
@@ -323,7 +323,7 @@ static const cx_cli_option walk_options[] = {
 
 const cx_cli_command cx_cli_memory_walk = {
     .name = "memory walk",
-    .purpose = "what a memory leads to",
+    .purpose = "follow the edges of a memory",
     .about = "Follows live edges from a memory, nearest first, at most 10000 memories.",
     .operands = uri_operand,
     .operand_count = CX_COUNT_OF(uri_operand),

@@ -106,7 +106,7 @@ static const cx_cli_option attest_options[] = {
 
 const cx_cli_command cx_cli_memory_attest = {
     .name = "memory attest",
-    .purpose = "say how it went, and which memories it rested on",
+    .purpose = "record an outcome and the memories it rested on",
     .about = "Journals the outcome of INTENT with the memories cited, and learns from it how much "
              "recency, access, citations and declared importance count. URIs that are unknown or "
              "dead are skipped.",
@@ -210,7 +210,7 @@ static const cx_cli_option compact_options[] = {
 
 const cx_cli_command cx_cli_memory_compact = {
     .name = "memory compact",
-    .purpose = "make a context smaller, and keep what was in it",
+    .purpose = "shorten a context and record what was in it",
     .about = "Of the memories in context, keeps whole what bears the load: --load-bearing, "
              "identities, hard constraints, active goals. The others become one line each, the "
              "dead are dropped. The result is journaled under INTENT and STEP.",
@@ -277,7 +277,7 @@ static const cx_cli_option embed_options[] = {
 
 const cx_cli_command cx_cli_memory_embed = {
     .name = "memory embed",
-    .purpose = "give a memory its vector",
+    .purpose = "store the vector of a memory",
     .about = "Keeps a vector that a model made from the memory's text, for 'cortex memory near'. "
              "URI must name the current version. VECTOR is a JSON array of numbers, @FILE, or - "
              "for standard input.",

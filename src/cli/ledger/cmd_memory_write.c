@@ -97,7 +97,7 @@ static const cx_cli_option write_options[] = {
 
 const cx_cli_command cx_cli_memory_write = {
     .name = "memory write",
-    .purpose = "remember something",
+    .purpose = "write a memory",
     .about = "Writes a new memory of TYPE and prints its URI. DATA is a JSON object with the "
              "type's members, @FILE, or - for standard input:\n\n"
              "Identity name did wallets roles public_keys; Fact statement subject predicate object "
@@ -239,7 +239,7 @@ static const cx_cli_option update_options[] = {
 
 const cx_cli_command cx_cli_memory_update = {
     .name = "memory update",
-    .purpose = "a new version of a memory, or other tags",
+    .purpose = "write a new version of a memory, or change its tags",
     .about = "With DATA, writes a new version; URI must name the current one, so that no change "
              "of somebody else is lost. A ULID in place of URI takes whatever is current. Without "
              "DATA, changes tags, frames, importance or visibility and leaves the version.",
@@ -422,7 +422,7 @@ static const cx_cli_option unlink_options[] = {OPTION_REASON, OPTION_BY, CX_CLI_
 
 const cx_cli_command cx_cli_memory_link = {
     .name = "memory link",
-    .purpose = "say how two memories are related",
+    .purpose = "record how two memories are related",
     .about = "Adds an edge of TYPE from SRC to DST, each a URI or a ULID; both must exist. Prints "
              "the edge's URI. An edge that is there already is left as it is.",
     .operands = edge_operands,
@@ -437,7 +437,7 @@ const cx_cli_command cx_cli_memory_link = {
 
 const cx_cli_command cx_cli_memory_unlink = {
     .name = "memory unlink",
-    .purpose = "take an edge back",
+    .purpose = "remove an edge between memories",
     .about = "Marks the edge of TYPE from SRC to DST as removed; that it was there stays provable. "
              "An edge that is not there is left as it is.",
     .operands = edge_operands,

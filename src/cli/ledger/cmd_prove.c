@@ -471,7 +471,7 @@ static const cx_cli_option options[] = {
 
 const cx_cli_command cx_cli_prove = {
     .name = "prove",
-    .purpose = "show somebody without the home what is in it",
+    .purpose = "export an offline proof",
     .about = "Writes one file that proves, against a snapshot, that the memories or edges named "
              "are recorded as they are, or with --absent that they are not. 'cortex-verify FILE' "
              "checks it anywhere; it rests on the overall root or the signature that its reader "

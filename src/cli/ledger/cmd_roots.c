@@ -76,7 +76,7 @@ static const cx_cli_option options[] = {
 
 const cx_cli_command cx_cli_roots = {
     .name = "roots",
-    .purpose = "the 32 bytes that all that is recorded comes to",
+    .purpose = "show the root hashes",
     .about = "Shows, for each actor, the root of the journal, of the memories and of the edges, "
              "and the overall root that commits to all three. Whoever keeps an overall root can "
              "later tell whether anything before it was changed.",

@@ -237,7 +237,7 @@ static const cx_cli_option make_options[] = {
 
 const cx_cli_command cx_cli_scope_make = {
     .name = "scope make",
-    .purpose = "let another agent read some memories",
+    .purpose = "grant another agent access to some memories",
     .about = "Writes a signed scope: who may read which of the actor's memories, as they are in "
              "one snapshot. 'memory get', 'find' and 'context' take it with --scope.",
     .options = make_options,
@@ -335,7 +335,7 @@ static const cx_cli_option check_options[] = {
 
 const cx_cli_command cx_cli_scope_check = {
     .name = "scope check",
-    .purpose = "find out whether a scope holds",
+    .purpose = "verify a scope",
     .about = "Checks a scope's signature, time, snapshot and proof against the home. The key of "
              "whoever granted it must be given.",
     .operands = check_operands,

@@ -95,7 +95,7 @@ static const cx_cli_option make_options[] = {
 
 const cx_cli_command cx_cli_snapshot_make = {
     .name = "snapshot make",
-    .purpose = "hold the present state, so that it can be proven later",
+    .purpose = "take a snapshot, so that its state can be proven later",
     .about = "Makes a manifest of the actor's roots as they are, numbered from 0, and keeps what "
              "is needed to prove that state until the snapshot is dropped. 'cortex snapshot' "
              "alone is the same.",
@@ -144,7 +144,7 @@ static const cx_cli_option list_options[] = {CX_CLI_OPTIONS_LEDGER, CX_CLI_OPTIO
 
 const cx_cli_command cx_cli_snapshot_list = {
     .name = "snapshot list",
-    .purpose = "the snapshots that are kept",
+    .purpose = "list the snapshots that are kept",
     .about = "Lists number, time, overall root and reason of each retained snapshot.",
     .options = list_options,
     .option_count = CX_COUNT_OF(list_options),
@@ -205,7 +205,7 @@ static const cx_cli_option show_options[] = {
 
 const cx_cli_command cx_cli_snapshot_show = {
     .name = "snapshot show",
-    .purpose = "one snapshot's manifest",
+    .purpose = "show one snapshot's manifest",
     .about = "Shows the manifest of a snapshot, by number or by its overall root.",
     .operands = maybe_seq,
     .operand_count = CX_COUNT_OF(maybe_seq),
@@ -353,7 +353,7 @@ static int run_drop(cx_cli *cli, const cx_cli_args *args)
 
 const cx_cli_command cx_cli_snapshot_drop = {
     .name = "snapshot drop",
-    .purpose = "stop keeping a snapshot",
+    .purpose = "drop a snapshot",
     .about = "The state it held can no longer be proven from this home; proofs made before still "
              "verify. That it was dropped is journaled.",
     .operands = seq_operand,

@@ -51,7 +51,7 @@ static const cx_cli_option status_options[] = {CX_CLI_OPTIONS_TRACES, CX_CLI_OPT
 
 const cx_cli_command cx_cli_tables_status = {
     .name = "tables status",
-    .purpose = "how far the tables have followed the log",
+    .purpose = "show how far the tables have caught up with the log",
     .about =
         "The log is the only truth. The tables in cortex.db and the trace index (cirislens.db, "
         "or the database that --db names) are made from it, and can be deleted at any time. "
@@ -193,7 +193,7 @@ static const cx_cli_option rebuild_options[] = {
 
 const cx_cli_command cx_cli_tables_rebuild = {
     .name = "tables rebuild",
-    .purpose = "make the tables anew from the log",
+    .purpose = "rebuild the tables from the log",
     .about = "Derives all tables from the log beside the old ones, compares them with the "
              "manifests and with the old ones, and puts them in their place. A run that was "
              "interrupted is taken up again; until the end the old tables stay. Then the trace "
@@ -243,7 +243,7 @@ static const cx_cli_option backup_options[] = {CX_CLI_OPTION_HOME, CX_CLI_OPTION
 
 const cx_cli_command cx_cli_backup = {
     .name = "backup",
-    .purpose = "copy a home while it is written to",
+    .purpose = "copy a data directory while it is in use",
     .about = "Copies everything acknowledged so far to the new folder DIR, which is a home of its "
              "own right. Others may go on writing meanwhile. 'cortex verify --home DIR' checks the "
              "copy.",

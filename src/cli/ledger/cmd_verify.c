@@ -58,7 +58,7 @@ static const cx_cli_option options[] = {
 
 const cx_cli_command cx_cli_verify = {
     .name = "verify",
-    .purpose = "find out what a file is and whether it holds",
+    .purpose = "recognise a file and verify it",
     .about = "Looks at the first bytes of FILE (\"-\" is standard input). Proofs, manifests, "
              "checkpoints and receipts are checked as by 'cortex-verify', against what the options "
              "say is trusted. A lattice is verified as by 'cortex lattice verify', with the same "

@@ -173,7 +173,7 @@ static const cx_cli_option options[] = {CX_CLI_OPTIONS_SIGNER,
 
 const cx_cli_command cx_cli_evidence = {
     .name = "evidence",
-    .purpose = "one file about a run, decision, commit or memory, for outsiders",
+    .purpose = "write one file about a run, decision, commit or memory for outsiders",
     .about =
         "ID is a run, a trace, a commit or a memory, by any name that 'cortex show' understands. "
         "The "

@@ -208,7 +208,7 @@ static const cx_cli_option options[] = {CX_CLI_OPTIONS_STORY, CX_CLI_OPTION_JSON
 
 const cx_cli_command cx_cli_show = {
     .name = "show",
-    .purpose = "what is this? anything by its id, hash, URI or root",
+    .purpose = "show anything by its id, hash, URI or root",
     .about =
         "Finds memories, traces, runs, events, commits, entries (ACTOR/SEQ), snapshots "
         "(ACTOR@N), journals, lattice nodes, keys, actors, lines (FILE:LINE) and proof files, and "

@@ -246,13 +246,14 @@ static const cx_cli_option options[] = {CX_CLI_OPTIONS_STORY, CX_CLI_OPTIONS_LIM
 
 const cx_cli_command cx_cli_why = {
     .name = "why",
-    .purpose = "what did this come from: line, commit, run, decision, memory",
+    .purpose = "trace a line, commit, run, decision or memory to its origins",
     .about =
         "ID is a line of a file (FILE:LINE), a commit, a run, an event (RUN/N), a trace, a memory, "
         "a "
         "URI (matrix://.., cortex://trace/ID, cortex://run/ID), an entry (ACTOR/SEQ) or a lattice "
         "node; or @BRANCH NODE KEY asks who made a value of a lattice what it is. The answer walks "
-        "across rooms: the commit that wrote the line, the governed run that made the commit, its "
+        "across modules: the commit that wrote the line, the governed run that made the commit, "
+        "its "
         "contract and gates, the signed decisions behind it, the memories they read and wrote. "
         "Each "
         "step and each link has a verdict and says what it rests on: `indeterminate` is what is "

@@ -62,7 +62,7 @@ static const cx_cli_option list_options[] = {CX_CLI_OPTION_REPO, CX_CLI_OPTION_J
 
 const cx_cli_command cx_cli_approvals_list = {
     .name = "approvals list",
-    .purpose = "list the approvals of a repository and whether they are still of use",
+    .purpose = "list approvals and whether they can still be used",
     .about = "Shows each approval in the runtime root: usable, used, or why it would be refused. "
              "Whether it fits a contract is a run's to say.",
     .options = list_options,

@@ -104,7 +104,7 @@ static const cx_cli_option lint_options[] = {CX_CLI_OPTION_REPO, CX_CLI_OPTIONS_
 
 const cx_cli_command cx_cli_contract_lint = {
     .name = "contract lint",
-    .purpose = "say everything that is wrong with a task contract",
+    .purpose = "report everything that is wrong with a task contract",
     .about = "Checks CONTRACT as a run would before it starts anything: its schema, then the lints "
              "K02 to K15, against the repository's commit that the contract names as its baseline "
              "and the policies of that commit. All lints are judged; each finding names a place in "
@@ -165,7 +165,7 @@ static const cx_cli_option hash_options[] = {
 
 const cx_cli_command cx_cli_contract_hash = {
     .name = "contract hash",
-    .purpose = "the digest that approvals and seals name a contract by",
+    .purpose = "print the digest by which approvals and seals name a contract",
     .about =
         "Prints the SHA-256 of the bytes of CONTRACT. An approval holds for exactly these bytes.",
     .operands = contract_operand,
@@ -224,7 +224,7 @@ static int run_resolve(cx_cli *cli, const cx_cli_args *args)
 
 const cx_cli_command cx_cli_contract_resolve = {
     .name = "contract resolve",
-    .purpose = "the contract as it would be run",
+    .purpose = "print the contract with all defaults resolved",
     .about = "Prints CONTRACT with its baseline as a commit and with the role_contract that its "
              "role has in the registry. A contract that fails a lint has no such form: then its "
              "findings are the answer.",
@@ -323,7 +323,7 @@ static int run_policy(cx_cli *cli, const cx_cli_args *args)
 
 const cx_cli_command cx_cli_gate_policy = {
     .name = "gate policy",
-    .purpose = "whether a contract asks for more than its agent may have",
+    .purpose = "check whether a contract exceeds its agent's rights",
     .about = "Compares what CONTRACT asks for with the registry's row of its agent, and its paths "
              "with what is protected or wide, by the policies of the contract's baseline. No "
              "approval is looked for: the answer names the scopes that one would need.",

@@ -288,7 +288,7 @@ static const cx_cli_option options[] = {
 
 const cx_cli_command cx_cli_contract_explain = {
     .name = "contract explain",
-    .purpose = "what a run of a contract would be allowed to do",
+    .purpose = "show what a run of a contract would be allowed to do",
     .about =
         "Says in words what CONTRACT comes to by the policies of its baseline: who works, with "
         "which rights, on which paths and how many files these have now, what must pass, and "

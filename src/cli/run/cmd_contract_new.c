@@ -194,7 +194,7 @@ static const cx_cli_option options[] = {
 
 const cx_cli_command cx_cli_contract_new = {
     .name = "contract new",
-    .purpose = "a task contract to start from",
+    .purpose = "write a new task contract",
     .about =
         "Prints a contract for one task: SPEC says what is to be done ('@FILE' or '-' reads it), "
         "the paths are all that may be changed, the tests decide. Everything else is as narrow "

@@ -36,7 +36,7 @@ static const cx_cli_option options[] = {
 
 const cx_cli_command cx_cli_gate_command = {
     .name = "gate command",
-    .purpose = "judge a command as a run would before it is executed",
+    .purpose = "check a command by the rules of a run, without running it",
     .about =
         "Lexes COMMAND exactly, without a shell, and judges its words by the rows C01 to C16: "
         "forbidden actions, network, wrappers, interpreters, git, the allowlist of the policy "

@@ -26,7 +26,7 @@ static const cx_cli_option options[] = {
 
 const cx_cli_command cx_cli_gate_diff = {
     .name = "gate diff",
-    .purpose = "judge the changes in a work tree as a run would",
+    .purpose = "check the changes in a work tree by the rules of a run",
     .about =
         "Compares every commit since the baseline, HEAD, the index and the files on disk with the "
         "baseline, by contents and without filters, attributes or flags, and judges what changed "

@@ -140,7 +140,7 @@ static const cx_cli_option options[] = {
 
 const cx_cli_command cx_cli_gate_schema = {
     .name = "gate schema",
-    .purpose = "check a JSON file against a JSON Schema",
+    .purpose = "validate a JSON file against a JSON Schema",
     .about =
         "SCHEMA is a file with a schema of draft 2020-12 or draft-07, or the name of one that the "
         "program carries: task_contract.v1, run_manifest.v1 and the others of a run, and those of "

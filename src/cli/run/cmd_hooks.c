@@ -96,7 +96,7 @@ static const cx_cli_option hooks_options[] = {CX_CLI_OPTION_REPO, CX_CLI_OPTION_
 
 const cx_cli_command cx_cli_hooks_install = {
     .name = "hooks install",
-    .purpose = "let git ask before it commits and pushes",
+    .purpose = "install git hooks that check commits and pushes",
     .about =
         "Installs pre-commit and pre-push scripts that ask 'cortex hook'. A hook that is there "
         "already is kept as NAME.before-cortex and runs after ours has allowed. In a "
@@ -111,7 +111,7 @@ const cx_cli_command cx_cli_hooks_install = {
 
 const cx_cli_command cx_cli_hooks_remove = {
     .name = "hooks remove",
-    .purpose = "take the hooks away again",
+    .purpose = "remove the git hooks",
     .about = "Removes the scripts that 'hooks install' wrote and puts back what was there before. "
              "Other hooks stay as they are.",
     .options = hooks_options,
@@ -123,7 +123,7 @@ const cx_cli_command cx_cli_hooks_remove = {
 
 const cx_cli_command cx_cli_hooks_status = {
     .name = "hooks status",
-    .purpose = "which hooks are installed",
+    .purpose = "show which git hooks are installed",
     .about = "Tells of each hook whether it is absent, installed, outdated (ours, but of another "
              "program or version), or foreign.",
     .options = hooks_options,
@@ -234,7 +234,7 @@ static const cx_cli_option hook_options[] = {CX_CLI_OPTION_REPO, CX_CLI_OPTION_J
 
 const cx_cli_command cx_cli_hook_pre_commit = {
     .name = "hook pre-commit",
-    .purpose = "what the pre-commit hook asks",
+    .purpose = "run the check of the pre-commit hook",
     .about = "Finds the contract of the active run that this work tree's branch belongs to and "
              "judges the index beside its baseline by the diff gate. No contract, or more than "
              "one, rejects. The message names rule and path.",
@@ -247,7 +247,7 @@ const cx_cli_command cx_cli_hook_pre_commit = {
 
 const cx_cli_command cx_cli_hook_pre_push = {
     .name = "hook pre-push",
-    .purpose = "what the pre-push hook asks",
+    .purpose = "run the check of the pre-push hook",
     .about = "Reads the lines that git gives to a pre-push hook and judges every commit that would "
              "be pushed. Deleting a branch and pushing what is no fast-forward reject.",
     .options = hook_options,

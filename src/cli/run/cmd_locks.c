@@ -105,7 +105,7 @@ static int run_list(cx_cli *cli, const cx_cli_args *args)
 
 const cx_cli_command cx_cli_locks_list = {
     .name = "locks list",
-    .purpose = "which run holds which paths",
+    .purpose = "list locked paths and the runs that hold them",
     .about = "Each lock with its holder. Stale are locks of runs that have ended or whose process "
              "is dead, and of other hosts when their lease ran out; a lock whose process lives is "
              "never stale, at most overdue.",
@@ -316,7 +316,7 @@ static int run_release(cx_cli *cli, const cx_cli_args *args)
 
 const cx_cli_command cx_cli_locks_release = {
     .name = "locks release",
-    .purpose = "give back stale locks, or one by force",
+    .purpose = "release stale locks, or one by force",
     .about = "With --stale removes every stale lock. With PATH removes the lock on exactly that "
              "path: at once when it is stale, else only with a signed approval whose scope is "
              "unlock:PATH.",

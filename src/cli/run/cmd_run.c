@@ -205,7 +205,7 @@ static const cx_cli_option options[] = {
 
 const cx_cli_command cx_cli_run = {
     .name = "run",
-    .purpose = "carry out a task contract under gates, and keep the evidence",
+    .purpose = "run a task contract under its gates and record the evidence",
     .about =
         "Lets an agent work on the contract in a worktree of its own, inside a sandbox, and judges "
         "everything it did: paths, commands, review, tests. Only what passes every gate is merged. "

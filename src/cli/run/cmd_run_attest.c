@@ -30,7 +30,7 @@ static const cx_cli_option options[] = {
 
 const cx_cli_command cx_cli_run_attest = {
     .name = "run attest",
-    .purpose = "sign what a finished run did, or check such a statement",
+    .purpose = "sign a statement about a finished run, or verify one",
     .about =
         "Makes an in-toto Statement v1 about a run's commit, patch and manifest - contract, "
         "gates, tests, events, sandbox, approvals - from the files of its bundle, and signs it "

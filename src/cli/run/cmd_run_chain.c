@@ -155,7 +155,7 @@ static const cx_cli_option options[] = {
 
 const cx_cli_command cx_cli_run_chain = {
     .name = "run chain",
-    .purpose = "carry out several contracts, in the order that they need",
+    .purpose = "run several contracts in the order of their dependencies",
     .about =
         "FILE names the steps: {\"version\":\"v1\",\"chain_id\",\"steps\":[{\"name\",\"contract\","
         "\"depends_on\":[]}]}, a contract being a file beside FILE or the contract itself. Steps "

@@ -25,7 +25,7 @@ static const cx_cli_option options[] = {
 
 const cx_cli_command cx_cli_run_cleanup = {
     .name = "run cleanup",
-    .purpose = "end runs whose process is gone, and clear what they left",
+    .purpose = "end runs whose process died and remove what they left",
     .about =
         "Looks for runs without an end whose process is dead, stale locks, work trees, branches "
         "and temporary files of runs that are over. With --apply such a run is ended: its events "

@@ -123,7 +123,7 @@ static int run_list(cx_cli *cli, const cx_cli_args *args)
 
 const cx_cli_command cx_cli_run_list = {
     .name = "run list",
-    .purpose = "the runs of this repository, newest first",
+    .purpose = "list the runs of this repository, newest first",
     .about =
         "Lists bundles below the runtime root ($CORTEXPILOT_RUNTIME_ROOT, else "
         ".runtime-cache/cortexpilot of the repository). A run without a manifest is shown as "
@@ -256,7 +256,7 @@ static int run_show(cx_cli *cli, const cx_cli_args *args)
 
 const cx_cli_command cx_cli_run_show = {
     .name = "run show",
-    .purpose = "one run: what was asked, how it ended, what the gates said",
+    .purpose = "show one run: request, result, gates",
     .about =
         "Takes a run id of this repository, or the folder or archive of a bundle. With --json: "
         "the manifest, with `sealed`, `verdict`, `state` and the read models added. What a "
@@ -317,7 +317,7 @@ static int run_events(cx_cli *cli, const cx_cli_args *args)
 
 const cx_cli_command cx_cli_run_events = {
     .name = "run events",
-    .purpose = "what happened in a run, event by event",
+    .purpose = "list the events of a run",
     .about = "Shows events.jsonl, of a run that is going on too.",
     .operands = run_operands,
     .operand_count = CX_COUNT_OF(run_operands),
@@ -374,7 +374,7 @@ static int run_diff(cx_cli *cli, const cx_cli_args *args)
 
 const cx_cli_command cx_cli_run_diff = {
     .name = "run diff",
-    .purpose = "the patch of a run, as it was judged",
+    .purpose = "show the patch of a run",
     .about = "Prints patch.diff of the bundle, byte for byte: it can be given to `git apply`. On a "
              "terminal, which a patch could act on, controls and what turns text around are shown "
              "instead, as \\u001b.",
@@ -431,7 +431,7 @@ static int run_reports(cx_cli *cli, const cx_cli_args *args)
 
 const cx_cli_command cx_cli_run_reports = {
     .name = "run reports",
-    .purpose = "the reports of a run, or one of them",
+    .purpose = "show the reports of a run",
     .about = "Without NAME lists them; with NAME (task_result, review_report, test_report, "
              "evidence_bundle, evidence_report, work_report) prints the file as it is stored.",
     .operands = reports_operands,

@@ -280,7 +280,7 @@ static const cx_cli_option options[] = {
 
 const cx_cli_command cx_cli_run_replay = {
     .name = "run replay",
-    .purpose = "tell a finished run again, compare it, or do it again",
+    .purpose = "replay a run from its events, compare it, or re-execute it",
     .about =
         "RUN is the id of a run of this repository, or the folder or archive of a bundle.\n\n"
         "Verifies the bundle, tells its states, verdicts and timeline again from its events alone, "

@@ -20,7 +20,7 @@ static const cx_cli_option options[] = {
 
 const cx_cli_command cx_cli_run_verify = {
     .name = "run verify",
-    .purpose = "does a bundle say what happened, unchanged?",
+    .purpose = "verify the bundle of a run",
     .about =
         "Checks the bundle of a run - by its id, its folder, or an archive made by `run export`: "
         "every file against the manifest, the events against their chain and against the order "
@@ -136,7 +136,7 @@ static const cx_cli_option export_options[] = {
 
 const cx_cli_command cx_cli_run_export = {
     .name = "run export",
-    .purpose = "a bundle as one file",
+    .purpose = "export a bundle as one file",
     .about = "Writes the bundle of a run as a tar archive compressed with zstd: files in the order "
              "of their paths, no times, no owners, so that the same bundle gives the same file. "
              "`cortex run verify` reads it as it is; `tar --zstd -xf` unpacks it.",

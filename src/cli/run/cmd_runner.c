@@ -276,7 +276,7 @@ static const cx_cli_option list_options[] = {CX_CLI_OPTION_REPO, CX_CLI_OPTION_J
 
 const cx_cli_command cx_cli_runner_add = {
     .name = "runner add",
-    .purpose = "let a program be an agent of this repository",
+    .purpose = "register a program as an agent of this repository",
     .about = "Writes how the agent NAME is started into policies/cortex.json, and pins the program "
              "by its SHA-256: when it changes, runs refuse it until it is added again. PROGRAM is "
              "looked for in the trusted folders only; what follows it are its arguments, in which "
@@ -293,7 +293,7 @@ const cx_cli_command cx_cli_runner_add = {
 
 const cx_cli_command cx_cli_runner_list = {
     .name = "runner list",
-    .purpose = "the agents of this repository",
+    .purpose = "list the agents of this repository",
     .about = "Shows the runners of policies/cortex.json as it is in the work tree.",
     .options = list_options,
     .option_count = CX_COUNT_OF(list_options),

@@ -12,7 +12,7 @@ static const cx_cli_option options[] = {CX_CLI_OPTION_REPO, CX_CLI_OPTION_JSON,
 
 const cx_cli_command cx_cli_worktrees_list = {
     .name = "worktrees list",
-    .purpose = "the work trees of a repository and the runs they belong to",
+    .purpose = "list the work trees of a repository and their runs",
     .about = "Lists what git lists, the main checkout first. 'run cleanup' removes those of runs "
              "that are over.",
     .options = options,

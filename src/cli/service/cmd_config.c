@@ -210,7 +210,7 @@ static const cx_cli_option show_options[] = {
 
 const cx_cli_command cx_cli_config = {
     .name = "config",
-    .purpose = "what is set, and where each value comes from",
+    .purpose = "show settings and where each comes from",
     .about =
         "Shows the configuration files that were looked for and every setting with its effective "
         "value and its place. A flag wins over the environment, that over HOME/config.toml, that "
@@ -261,7 +261,7 @@ static const cx_cli_option check_options[] = {CX_CLI_OPTION_HOME, CX_CLI_OPTIONS
 
 const cx_cli_command cx_cli_config_check = {
     .name = "config check",
-    .purpose = "whether configuration files can be used",
+    .purpose = "check configuration files",
     .about = "Reads FILE, or all files that commands read, and says what is wrong and where: a "
              "setting there is not, a value of another kind, a file that others may change.",
     .operands = check_operands,
@@ -351,7 +351,7 @@ static const cx_cli_option default_options[] = {CX_CLI_OPTIONS_COMMON};
 
 const cx_cli_command cx_cli_config_default = {
     .name = "config default",
-    .purpose = "a configuration file with every setting, as comments",
+    .purpose = "print a configuration file with every setting",
     .about = "Prints a file that sets nothing: each setting with what it is for and its default, "
              "or an example where the default depends on the machine.",
     .options = default_options,

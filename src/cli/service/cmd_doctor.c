@@ -25,7 +25,7 @@ static const cx_cli_option options[] = {
 
 const cx_cli_command cx_cli_doctor = {
     .name = "doctor",
-    .purpose = "check this machine and what the program builds on",
+    .purpose = "check this machine and its dependencies",
     .about = "Tries the SHA-256 kernels, Ed25519 and canonical JSON on known answers, verifies the "
              "built-in histories, and looks at processor, memory, stack, descriptors, temporary "
              "folder and terminal; at the configuration and the home with its log, tables, index, "

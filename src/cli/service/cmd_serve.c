@@ -458,7 +458,7 @@ static const cx_cli_option options[] = {
 
 const cx_cli_command cx_cli_serve = {
     .name = "serve",
-    .purpose = "receive traces and answer questions over HTTP",
+    .purpose = "run the server: receive traces and answer queries over HTTP",
     .about = "Serves the home: agents send their signed traces, every one is checked, and who sees "
              "the answer 200 has it on the disk. Questions about traces, agents, proofs and "
              "histories are answered as the commands answer with --json. /openapi.json describes "

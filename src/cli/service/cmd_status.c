@@ -514,7 +514,7 @@ static const cx_cli_option options[] = {
 
 const cx_cli_command cx_cli_status = {
     .name = "status",
-    .purpose = "where the home stands: ledger, roots, tables, holder, runs, disk",
+    .purpose = "show the state of ledger, roots, tables, writer, runs and disk",
     .about = "Shows the home and its size, each actor with its overall root and newest snapshot, "
              "the checkpoint signed last, how far tables and index have followed the log, which "
              "process holds the home, and in a git repository the governed runs that go on, with "

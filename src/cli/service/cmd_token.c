@@ -145,7 +145,7 @@ static const cx_cli_option add_options[] = {
 
 const cx_cli_command cx_cli_token_add = {
     .name = "token add",
-    .purpose = "let somebody talk to the server",
+    .purpose = "create an API token",
     .about = "Makes a token and prints it once; the home keeps only its SHA-256. A running server "
              "knows it at once.",
     .options = add_options,
@@ -210,7 +210,7 @@ static const cx_cli_option list_options[] = {CX_CLI_OPTION_HOME, CX_CLI_OPTION_J
 
 const cx_cli_command cx_cli_token_list = {
     .name = "token list",
-    .purpose = "who may talk to the server",
+    .purpose = "list API tokens",
     .about = "Lists the tokens with what they allow, never the tokens themselves.",
     .options = list_options,
     .option_count = CX_COUNT_OF(list_options),
@@ -243,7 +243,7 @@ static const cx_cli_operand revoke_operands[] = {{"TOKEN", CX_CLI_TEXT, NULL, fa
 
 const cx_cli_command cx_cli_token_revoke = {
     .name = "token revoke",
-    .purpose = "a token is refused from now on",
+    .purpose = "revoke an API token",
     .about = "TOKEN is an id or a name, as 'cortex token list' shows them. When the command is "
              "done, a running server refuses it.",
     .operands = revoke_operands,

@@ -113,7 +113,7 @@ static const cx_cli_option detect_options[] = {
 
 const cx_cli_command cx_cli_detect = {
     .name = "detect",
-    .purpose = "look for drift, divergence and gaps in the recorded traces",
+    .purpose = "find drift, divergence and gaps in recorded traces",
     .about =
         "Runs the five detectors over verified traces: an agent whose scores differ from those of "
         "the others in its domain; one that decides differently with scores that scatter; a broken "
@@ -194,7 +194,7 @@ static const cx_cli_option capacity_options[] = {CX_CLI_OPTIONS_TRACES, CX_CLI_O
 
 const cx_cli_command cx_cli_capacity = {
     .name = "capacity",
-    .purpose = "how sound an agent's decisions of the last 30 days are",
+    .purpose = "compute the capacity of an agent over the last 30 days",
     .about = "Computes the capacity score of AGENT from its verified traces of the last 30 days, a "
              "product of five factors between 0 and 1, and how many independent dimensions its "
              "scores have (N_eff). With --json all inputs of every factor are reported. Under ten "
@@ -242,7 +242,7 @@ static const cx_cli_option list_options[] = {
 
 const cx_cli_command cx_cli_alert_list = {
     .name = "alert list",
-    .purpose = "alerts that are not settled",
+    .purpose = "list open alerts",
     .about =
         "Lists what 'cortex detect' found and what came in conflict with stored traces, newest "
         "first.",
@@ -311,7 +311,7 @@ static const cx_cli_option mark_options[] = {
 
 const cx_cli_command cx_cli_alert_ack = {
     .name = "alert ack",
-    .purpose = "say that somebody has seen an alert",
+    .purpose = "acknowledge an alert",
     .about = "Records who has seen the alert, and when. It stays open.",
     .operands = mark_operands,
     .operand_count = CX_COUNT_OF(mark_operands),
@@ -324,7 +324,7 @@ const cx_cli_command cx_cli_alert_ack = {
 
 const cx_cli_command cx_cli_alert_resolve = {
     .name = "alert resolve",
-    .purpose = "say that an alert is settled",
+    .purpose = "resolve an alert",
     .about = "Records who settled the alert, when, and how. 'cortex alert list' leaves it out from "
              "then on.",
     .operands = mark_operands,

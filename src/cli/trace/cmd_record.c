@@ -563,7 +563,7 @@ static const cx_cli_option options[] = {
 
 const cx_cli_command cx_cli_record = {
     .name = "record",
-    .purpose = "take signed traces from files into the ledger",
+    .purpose = "record signed traces from files",
     .about =
         "Each FILE (\"-\" is standard input) is a batch as 'POST /events' takes it, one trace, or "
         "JSON Lines of traces or batches; which of them is found out and said. Every trace is "

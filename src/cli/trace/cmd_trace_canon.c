@@ -84,7 +84,7 @@ static const cx_cli_option options[] = {
 
 const cx_cli_command cx_cli_trace_canon = {
     .name = "trace canon",
-    .purpose = "write the bytes a signature is made over",
+    .purpose = "write the bytes that a signature covers",
     .about =
         "Writes the canonical bytes of the trace in FILE (\"-\" is standard input) to standard "
         "output, exactly: no newline, nothing else. For comparing with what a sender signs. A "

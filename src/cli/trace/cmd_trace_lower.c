@@ -97,7 +97,7 @@ static const cx_cli_option options[] = {
 
 const cx_cli_command cx_cli_trace_lower = {
     .name = "trace lower",
-    .purpose = "a trace without what a lower level may not show",
+    .purpose = "redact a trace to a lower level",
     .about = "Prints the view of the trace in FILE (\"-\" is standard input) at a lower level, one "
              "line of JSON: what that level does not allow is removed, and so are the signatures, "
              "for a view never claims to be signed. Its member \"derived\" says what it was made "

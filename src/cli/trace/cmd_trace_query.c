@@ -180,7 +180,7 @@ static const cx_cli_option query_options[] = {
 
 const cx_cli_command cx_cli_trace_query = {
     .name = "trace query",
-    .purpose = "find recorded traces",
+    .purpose = "search recorded traces",
     .about = "Lists recorded traces, newest first, with their scores. Filters add up; what is not "
              "verified is left out unless asked for. With --json the answer is that of 'GET "
              "/traces'. The same rows can be asked in SQL: table covenant_traces of the index.",
@@ -272,7 +272,7 @@ static const cx_cli_option show_options[] = {
 
 const cx_cli_command cx_cli_trace_show = {
     .name = "trace show",
-    .purpose = "one recorded trace with its verdict and proof",
+    .purpose = "show a recorded trace with its verdict and proof",
     .about =
         "Shows the trace, judged with the keys as they are now, where it stands in the ledger, "
         "the proof that it does, and what came later under the same id. Below the stored "

@@ -126,7 +126,7 @@ static const cx_cli_option options[] = {
 
 const cx_cli_command cx_cli_trace_verify = {
     .name = "trace verify",
-    .purpose = "check one trace: form, signature, key, level",
+    .purpose = "verify one trace: form, signature, key, level",
     .about = "Reads the trace in FILE (\"-\" is standard input), finds the canonical form its "
              "signature was made over, and says whether a trusted key made it, which one, what the "
              "signature covers, and whether the trace carries more than its level allows. Nothing "

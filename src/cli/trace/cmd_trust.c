@@ -148,7 +148,7 @@ static const cx_cli_option add_options[] = {
 
 const cx_cli_command cx_cli_key_add = {
     .name = "key add",
-    .purpose = "register a key whose signed traces are accepted",
+    .purpose = "trust a key for signed traces",
     .about =
         "Adds all keys of FILE, a trust store of format cortex-trust-1, or the one that --id and "
         "--public-key name. The store is part of the ledger: who added a key and when stays. A key "
@@ -239,7 +239,7 @@ static const cx_cli_option list_options[] = {CX_CLI_OPTION_HOME, CX_CLI_OPTION_J
 
 const cx_cli_command cx_cli_key_list = {
     .name = "key list",
-    .purpose = "the keys whose signed traces are accepted",
+    .purpose = "list the keys that are trusted for signed traces",
     .about =
         "Lists the trust store of the home: each key's id, state, agents and time of validity. "
         "With --json it is a file of format cortex-trust-1, which 'cortex key add' and "
@@ -354,7 +354,7 @@ static const cx_cli_option revoke_options[] = {
 
 const cx_cli_command cx_cli_key_revoke = {
     .name = "key revoke",
-    .purpose = "accept nothing more from a key",
+    .purpose = "revoke a key for signed traces",
     .about = "From now on nothing signed with that key is accepted, however old it claims to be. "
              "Traces received before keep their verdict, unless --compromised-since reaches them. "
              "Revoking again keeps the first time and can only reach further back.",

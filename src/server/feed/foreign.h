@@ -2,7 +2,7 @@
  * foreign.h - what was received in foreign forms, as a lattice: `otel` branches
  * (docs/formats/otlp.md §4), and archived sessions (docs/formats/sessions.md §4).
  *
- * It stands in this room because it needs the book of the recorder and the readers of the import
+ * It stands in this module because it needs the book of the recorder and the readers of the import
  * room, which do not know each other; the command line asks here, too.
  */
 #ifndef CX_SERVER_FOREIGN_H

@@ -55,7 +55,8 @@ static const cx_mcpd_tool tools[] = {
      "(default all). The verdict is holds, broken or indeterminate, with each finding.",
      WAYS(verify_ways)},
     {"why", "Why a value is what it is",
-     "With id (FILE:LINE, a commit, a run, a trace, a memory, ..): what it came from across rooms: "
+     "With id (FILE:LINE, a commit, a run, a trace, a memory, ..): what it came from across "
+     "modules: "
      "the "
      "commit that wrote the line, the governed run, its contract and gates, the signed decisions "
      "and "

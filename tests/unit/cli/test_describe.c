@@ -77,7 +77,10 @@ CX_TEST(describe_overview_can_show_one_group)
     cx_buf out;
     cx_buf_init(&out, cx_alloc_default());
     cx_cli_write_overview(&out, commands, NULL);
-    CHECK(has(&out, "  lattice draw  draw it\n  solo          alone\n"));
+    CHECK(has(&out, "'cortex help all' lists all commands by job.\n"));
+    cx_buf_clear(&out);
+    cx_cli_write_all(&out, commands);
+    CHECK(has(&out, "\nDebug a history:\n  lattice draw  draw it\n"));
     cx_buf_clear(&out);
     cx_cli_write_overview(&out, commands, "lattice");
     CHECK(has(&out, "  lattice draw  draw it\n"));

@@ -1,5 +1,5 @@
 /*
- * fixture.h - what the tests of this room share: an arena, vectors read from files, hex.
+ * fixture.h - what the tests of this module share: an arena, vectors read from files, hex.
  */
 #ifndef CX_TESTS_MEMORY_FIXTURE_H
 #define CX_TESTS_MEMORY_FIXTURE_H

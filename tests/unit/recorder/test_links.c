@@ -1,5 +1,5 @@
 /*
- * test_links.c - URIs that link rooms (decision 0022).
+ * test_links.c - URIs that link modules (decision 0022).
  */
 #include "recorder/links.h"
 
