@@ -90,7 +90,7 @@ endif()
 
 # These play whole stories; their parts run under the sanitizers in unit tests, in cli_story and in
 # cli_intent, which splits contracts as cli_split does.
-foreach(name cli_demo cli_evidence cli_split cli_day1 cli_run_agents)
+foreach(name cli_demo cli_evidence cli_split cli_day1 cli_run_agents cli_hostile_text)
   if(TEST ${name})
     set_tests_properties(${name} PROPERTIES LABELS once)
   endif()
