@@ -219,7 +219,7 @@ static cx_status open_base(const char *base, cx_file *out, cx_err *err)
                        CX_CODEX_BASE_HOME_ENV " names no folder that can be read");
     cx_status status = cx_file_facts(*out, &facts, err);
     if (!cx_failed(status) && facts.owner_id != 0 && facts.owner_id != cx_user_id())
-        status = cx_fail(err, CX_E_DENIED, CX_CODEX_BASE_HOME_ENV " belongs to somebody else");
+        status = cx_fail(err, CX_E_DENIED, CX_CODEX_BASE_HOME_ENV " belongs to another user");
     if (!cx_failed(status) && (facts.mode & 0002) != 0)
         status = cx_fail(err, CX_E_DENIED, CX_CODEX_BASE_HOME_ENV ": anybody may write to it");
     if (cx_failed(status))

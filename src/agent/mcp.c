@@ -303,7 +303,7 @@ static cx_status wait_for_answer(waiting *w, message *out)
             if (host->notified != NULL)
                 CX_TRY(host->notified(host->arg, out->method, out->params, w->err));
         } else if (!cx_json_uint64(out->id, &id) || id != w->id) {
-            end_with(w, CX_MCP_BROKEN, "the server answered a request that nobody has made");
+            end_with(w, CX_MCP_BROKEN, "the server answered a request that was not made");
         } else {
             break;
         }

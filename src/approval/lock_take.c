@@ -400,7 +400,7 @@ cx_status cx_run_lock_force(const cx_run_store *store, cx_str path, cx_arena *ar
     CX_TRY(cx_run_lock_name(path, arena, &normal, &key, err));
     CX_TRY(cx_run_locks_open(&locks, store, true, arena, err));
     cx_status status =
-        cx_fail(err, CX_E_NOT_FOUND, "nobody holds a lock on %.*s", (int)normal.size, normal.data);
+        cx_fail(err, CX_E_NOT_FOUND, "no run holds a lock on %.*s", (int)normal.size, normal.data);
     for (size_t i = 0; i < locks.count; i++) {
         if (!cx_digest_eq(&locks.list[i].key, &key))
             continue;

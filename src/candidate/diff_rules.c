@@ -79,8 +79,7 @@ static void judge_change(cx_diff_job *job, const cx_diff_view *view, const cx_di
 {
     const cx_diff_options *options = job->options;
     if (cx_run_path_protected(change->path, options->ground))
-        refuse(job, "D06", change->path, view->name,
-               "the path is protected; nobody may change it in a run");
+        refuse(job, "D06", change->path, view->name, "the path is protected: no run may change it");
     else if (!cx_run_path_covered(options->allowed_paths, options->allowed_count, change->path))
         refuse(job, "D07", change->path, view->name,
                "the path is outside allowed_paths; undo the change or widen the contract");
@@ -401,7 +400,7 @@ static void tell_repository(cx_diff_job *job, const char *rule, cx_str name, boo
 {
     if (others)
         cx_run_inform(job->findings, rule, name, CX_STR("repository"),
-                      "%s, by somebody else: the agent cannot write there", message);
+                      "%s, by another process: the agent cannot write there", message);
     else
         refuse(job, rule, name, CX_STR("repository"), message);
 }

@@ -566,7 +566,7 @@ static cx_status mark_named(cx_str answer, cx_diff_change *changes, size_t count
     cx_str path;
     while (cx_git_field(&fields, &path)) {
         if (!cx_str_starts(path, CX_STR("./")))
-            return cx_fail(err, CX_E_FORMAT, "git names an ignored file that nobody asked about");
+            return cx_fail(err, CX_E_FORMAT, "git names an ignored file that was not asked about");
         cx_diff_change key = {.path = {path.data + 2, path.size - 2}};
         cx_diff_change *found = bsearch(&key, changes, count, sizeof key, compare_changes);
         if (found != NULL)

@@ -23,7 +23,7 @@ static void tell_shared(const comparison *c, cx_str where, const char *kind, con
     if (!c->shared)
         tell(c, where, kind, what);
     else if (c->findings->list.count < FINDINGS_MAX)
-        cx_run_inform(c->findings, RULE, where, cx_str_z(kind), "%s, by somebody else", what);
+        cx_run_inform(c->findings, RULE, where, cx_str_z(kind), "%s, by another process", what);
 }
 
 static const char *kind_of(const cx_snap_file *file)

@@ -68,7 +68,7 @@ static const group groups[] = {
     {"snapshot", "states that can be proven later",
      "A snapshot holds the state of all actors at one moment, under one root of 32 bytes."},
     {"tables", "the databases derived from the log",
-     "Tables follow the log and answer questions. They can be deleted and made anew at any time."},
+     "Tables follow the log and answer questions. They can be deleted and rebuilt at any time."},
     {"token", "who may talk to the server",
      "A token lets a program call 'cortex serve' over HTTP. It is shown once; the home keeps its "
      "hash."},

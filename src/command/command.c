@@ -162,7 +162,7 @@ static bool is_wrapper(judge *j)
         "gawk",    "sed",     "perl",   "ruby",    "lua",    "php",      "expect",  "ssh",
         "make",    "cmake",   "ninja",  "docker",  "podman"};
     return IS_ONE_OF(j->base, wrappers) &&
-           refuse_word(j, "it starts other programs, which nobody has judged:", j->base);
+           refuse_word(j, "it starts other programs, which are not checked:", j->base);
 }
 
 /* --- C10 .. C13 ------------------------------------------------------------------------------- */

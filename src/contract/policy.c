@@ -457,7 +457,7 @@ static void read_approvers(policy_loader *loader)
     say_decoded(loader, &decoder);
     if (!cx_digest_parse(pinned, &digest))
         policy->approvers_fault =
-            CX_STR("policies/cortex.json has no approvers.sha256, so nobody can approve");
+            CX_STR("policies/cortex.json has no approvers.sha256, so no approval is possible");
     else if (!cx_digest_eq(&digest, &file->sha256))
         policy->approvers_fault = CX_STR("the file of approvers is not the one whose digest is "
                                          "approvers.sha256 in policies/cortex.json");

@@ -45,7 +45,7 @@ static cx_status fail_state(const char *state, const char *doing, cx_err *err)
     if (is_class(state, "53") || is_class(state, "58"))
         return away(err, CX_E_IO, doing, "the server is out of disk, memory or locks", state);
     if (is_class(state, "40") || is_class(state, "55"))
-        return away(err, CX_E_BUSY, doing, "somebody else holds what is needed", state);
+        return away(err, CX_E_BUSY, doing, "another session holds what is needed", state);
     if (is_class(state, "28") || is_class(state, "42501") || is_class(state, "25006"))
         return cx_fail(err, CX_E_DENIED, "PostgreSQL: %s: the user may not do that, SQLSTATE %s",
                        doing, state);

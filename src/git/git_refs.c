@@ -278,7 +278,7 @@ cx_status cx_git_ref_set(const cx_git *git, cx_str name, const cx_oid *fresh, co
         return CX_SUCCESS;
     CX_TRY(ref_is(git, name, old, &is_old, err));
     return is_old ? cx_fail(err, CX_E_IO, "git cannot change the reference %s", z)
-                  : cx_fail(err, CX_E_CONFLICT, "the reference %s was moved by somebody else", z);
+                  : cx_fail(err, CX_E_CONFLICT, "the reference %s was moved by another process", z);
 }
 
 cx_status cx_git_is_ignored(const cx_git *git, const char *path, bool *out, cx_err *err)

@@ -325,7 +325,7 @@ cx_status cx_run_worktree_renew(const cx_git *repo, const cx_git *worktree, cx_s
     cx_file lock;
     const char *path = cx_git_worktree(worktree), *git_dir = cx_git_dir(worktree);
     if (!cx_git_is_linked(worktree))
-        return cx_fail(err, CX_E_USAGE, "the main checkout is not made anew");
+        return cx_fail(err, CX_E_USAGE, "the main checkout is not recreated");
     int size = snprintf(beside, sizeof beside, "%s.new", path);
     if (size < 0 || (size_t)size >= sizeof beside)
         return cx_fail(err, CX_E_LIMIT, "the path of the work tree is too long");

@@ -228,7 +228,7 @@ static cx_status text_compare(cx_buf *out, const cx_lattice *lattice, const cx_s
             text_paths(out, lattice, agents[i], paths.path[i], paths.count[i]);
     } else if (status.code == CX_E_FORMAT) {
         /* The lattice does not hold, and that is told; only this part has no answer. */
-        cx_buf_add_z(out, "unknown, a cycle of parents stands in the way\n");
+        cx_buf_add_z(out, "unknown: the parents form a cycle\n");
         status = CX_SUCCESS;
     }
     if (!cx_failed(status)) {

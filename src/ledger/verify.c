@@ -511,7 +511,7 @@ static cx_status check_tables(verifier *check, cx_err *err)
     else if (stale)
         status = note_tables(check,
                              "the tables were made by another version or for other derived"
-                             " rows; they are made anew when the home is opened",
+                             " rows; they are rebuilt when the data directory is opened",
                              err);
     else if (cx_position_before(end, at) && log_went_on(home, at))
         status = note_tables(

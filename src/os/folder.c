@@ -365,7 +365,7 @@ cx_status cx_flock_take(const char *path, uint64_t wait_ms, cx_file *out, cx_err
         if (code != EWOULDBLOCK || now_ms() - began >= wait_ms) {
             close(file);
             return code == EWOULDBLOCK
-                       ? cx_fail(err, CX_E_BUSY, "somebody else holds the lock %s", path)
+                       ? cx_fail(err, CX_E_BUSY, "another process holds the lock %s", path)
                        : cx_fail_os(err, code, "cannot lock %s", path);
         }
         struct timespec nap = {0, nap_ns};

@@ -199,7 +199,7 @@ cx_status cx_net_connect(const char *path, cx_socket *out, cx_err *err)
         connect(made, (const struct sockaddr *)&at.name, sizeof at.name) != 0) {
         int code = errno;
         status = code == ECONNREFUSED
-                     ? cx_fail(err, CX_E_NOT_FOUND, "nobody listens at %s any more", path)
+                     ? cx_fail(err, CX_E_NOT_FOUND, "no process listens at %s any more", path)
                      : cx_fail_os(err, code, "cannot connect to %s", path);
     }
     address_done(&at);

@@ -123,7 +123,7 @@ cx_status cx_notify_wait(cx_notify *notify, uint32_t timeout_ms, cx_notify_seen 
     *out_lost = false;
     int got = poll(&poller, 1, timeout_ms > INT_MAX ? INT_MAX : (int)timeout_ms);
     if (got < 0 && errno != EINTR)
-        return cx_fail_os(err, errno, "changes of files cannot be waited for");
+        return cx_fail_os(err, errno, "file watching is unavailable");
     if (got <= 0)
         return CX_SUCCESS;
     for (;;) {

@@ -268,7 +268,7 @@ static cx_status reap(cx_spawn_child *child, cx_spawn_result *result, cx_err *er
         done = wait4(child->ends.pid, &state, 0, &used);
     } while (done < 0 && errno == EINTR);
     if (done < 0)
-        return cx_fail_os(err, errno, "the end of a program was taken by somebody else");
+        return cx_fail_os(err, errno, "another part of this process reaped the program");
     uint64_t cpu_s = (uint64_t)used.ru_utime.tv_sec + (uint64_t)used.ru_stime.tv_sec;
     uint64_t cpu_us = (uint64_t)used.ru_utime.tv_usec + (uint64_t)used.ru_stime.tv_usec;
     *result = (cx_spawn_result){

@@ -103,7 +103,7 @@ static cx_status bind_and_listen(int socket, const any_address *to, socklen_t si
         getsockname(socket, &bound.any, &bound_size) != 0) {
         if (errno == EADDRINUSE)
             return cx_fail_at(err, CX_E_BUSY, "AddressInUse", CX_NO_OFFSET,
-                              "somebody else listens on %s port %u", address->host,
+                              "another program listens on %s port %u", address->host,
                               (unsigned)address->port);
         return cx_fail_os(err, errno, "cannot listen on %s port %u", address->host,
                           (unsigned)address->port);

@@ -437,8 +437,7 @@ static void check_terms(const verification *v)
         find(v, CX_BROKEN, "SchemaVersion", "scope: found schema %llu, expected %d",
              (unsigned long long)scope->schema, CX_SCOPE_SCHEMA);
     else if (v->check->key == NULL)
-        find(v, CX_INDETERMINATE, "NoKeyResolver",
-             "scope: there is nobody to ask for the key of its grantor");
+        find(v, CX_INDETERMINATE, "NoKeyResolver", "scope: no key of its grantor is given");
     else if (scope->actor.size == 0 || !cx_str_eq(scope->actor, v->check->actor))
         find(v, CX_BROKEN, "ActorMismatch", "scope: found actor \"%.*s\", expected \"%.*s\"",
              SHOWN(scope->actor), SHOWN(v->check->actor));

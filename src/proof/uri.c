@@ -149,7 +149,7 @@ static const char *parse(cx_str text, cx_uri *out)
 {
     cx_str type, base = CX_STR(BASE);
     if (!cx_str_starts(text, base))
-        return "it begins otherwise";
+        return "it must start with matrix://cortex/";
     cx_str rest = cx_str_from(text.data + base.size, text.size - base.size);
     if (!take_until(&rest, '/', &type))
         return "its parts are not there";

@@ -569,7 +569,7 @@ static cx_status take(cx_recorder *recorder, const cx_batch *batch, cx_capture c
     const cx_io *io = cx_home_io(recorder->home);
     cx_batch_problem problem = {0};
     if (io->random(io, in.batch_id, sizeof in.batch_id) != 0)
-        return cx_fail(err, CX_E_IO, "randomness is out of reach");
+        return cx_fail(err, CX_E_IO, "cannot read random bytes");
     CX_TRY(cx_recorder_trust_take(recorder, &in.view, err));
     cx_buf_init(&in.scratch, recorder->alloc);
     cx_trace_parser_init(&in.parser, recorder->alloc);

@@ -308,7 +308,7 @@ const char *cx_run_path_rule_text(const char *rule)
                 "otherwise; write it like \"src/app/\""},
         {"P06", "has a '..' component; write where it leads"},
         {"P07", "is the whole repository; name the folders that are meant"},
-        {"P08", "is protected: nobody may change it through a contract"},
+        {"P08", "is protected: no contract may allow changes to it"},
     };
     for (size_t i = 0; i < CX_COUNT_OF(texts); i++)
         if (strcmp(texts[i].rule, rule) == 0)

@@ -131,7 +131,7 @@ static void refuse(cx_call *call, unsigned status, const char *type, cx_str deta
 /* Exporters are often set up for all signals at once; what they get stands in their logs. */
 static void refuse_path(cx_call *call)
 {
-    cx_str said = CX_STR("there is nothing under this path");
+    cx_str said = CX_STR("no such endpoint");
     if (call->request.otlp)
         said = cx_str_starts(call->request.target, CX_STR("/v1/metrics"))
                    ? CX_STR("metrics are not kept here: send them elsewhere, or set "
@@ -165,7 +165,7 @@ static bool find_route(cx_call *call)
         return false;
     }
     if (found == CX_ROUTE_NO_METHOD) {
-        refuse(call, 405, "method", CX_STR("this path is not asked that way; see Allow"));
+        refuse(call, 405, "method", CX_STR("method not allowed; see Allow"));
         cx_call_header(call, "Allow", "%s", allow);
         return false;
     }

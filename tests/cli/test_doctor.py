@@ -231,7 +231,7 @@ def a_home_that_is_not_well():
         home.fails("tokens", "others can read")
         (home.path / "tokens.json").write_text("{")
         (home.path / "tokens.json").chmod(0o600)
-        home.fails("tokens", "nobody is let in")
+        home.fails("tokens", "all requests are refused")
         (home.path / "tokens.json").unlink()
         signed = next(home.path.glob("keys/checkpoint-*"))
         kept = signed.read_bytes()

@@ -150,7 +150,7 @@ def refusals_say_what_to_do():
         p.expect(3, "checkpoint", "--consistency-from", note, err=f"{note}: ")
         p.expect(2, "log", "--kind", "Not A Kind", err="option --kind: found 'Not A Kind'")
         p.expect(2, "memory", "get", "nonsense", err="found 'nonsense'")
-        p.expect(2, "memory", "get", "x" * 4000, err="x'.., it begins otherwise")
+        p.expect(2, "memory", "get", "x" * 4000, err="x'.., it must start with matrix://cortex/")
         p.ok("snapshot")
         scope = p.folder / "scope"
         p.ok("scope", "make", "--to", "bob", "--type", "Fact", "--sign", key, "-o", scope)
@@ -1053,7 +1053,7 @@ def verify_holds_and_writes_nothing():
         assert done["verdict"] == "holds" and done["findings"] == [] and done["anchored"] is False
         assert done["totals"]["entries"] == 6 and done["totals"]["payloads"] == 1
         assert done["actors"] == p.json("roots")["actors"]
-        assert any("cut off" in text for text in done["limits"])
+        assert any("truncated" in text for text in done["limits"])
         assert p.expect(0, "verify", p.home).stdout == p.run("verify", "--home", p.home).stdout
         p.expect(3, "verify", p.home, "--require", "anchored", out="NotAnchored")
         for words in (["roots"], ["memory", "get", uri, "--edges"], ["memory", "list"],

@@ -65,7 +65,7 @@ def it_shows_what_is_there():
         check(got["home"]["private"] and got["disk"]["free_bytes"] <= got["disk"]["total_bytes"], got)
         text = place.cortex("status")
         for word in ("home ", "ledger ", "tables ", "index ", "actor   ann", "signed  example.com/log",
-                     "holder  nobody", "disk "):
+                     "holder  none", "disk "):
             check(word in text, word, text)
 
 

@@ -29,7 +29,7 @@ const cx_cli_command cx_cli_init = {
     .purpose = "create a data directory, where everything is recorded",
     .about = "Makes the folder DIR (or the one --home and the environment name) with an empty log. "
              "From then on 'cortex memory write' and the others record there, each actor in a "
-             "journal of its own, and 'cortex roots' says the 32 bytes that all of it comes to.\n\n"
+             "journal of its own, and 'cortex roots' shows its root hashes.\n\n"
              "Inside of a git repository it also makes what governed runs need: the runtime root "
              "(.runtime-cache/cortexpilot, or $CORTEXPILOT_RUNTIME_ROOT), its line in .gitignore, "
              "and the files of policies/ and schemas/ to commit. A file that is there already is "

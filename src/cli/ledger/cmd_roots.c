@@ -55,7 +55,7 @@ static cx_status work(cx_cli_ledger *l, void *state, cx_err *err)
     }
     if (!l->json) {
         if (count == 0)
-            cx_buf_add_z(&l->out, "nobody has written anything yet\n");
+            cx_buf_add_z(&l->out, "nothing is recorded yet\n");
         return CX_SUCCESS;
     }
     cx_cli_put_str(&json, "scheme", cx_scheme_name(cx_home_scheme(l->home)));

@@ -337,7 +337,7 @@ const cx_cli_command cx_cli_scope_check = {
     .name = "scope check",
     .purpose = "verify a scope",
     .about = "Checks a scope's signature, time, snapshot and proof against the home. The key of "
-             "whoever granted it must be given.",
+             "its grantor must be given.",
     .operands = check_operands,
     .operand_count = CX_COUNT_OF(check_operands),
     .options = check_options,

@@ -66,7 +66,7 @@ const cx_cli_command cx_cli_verify = {
              "the import that makes it a lattice.\n\n"
              "With --home DIR everything recorded there is checked from the first byte, and "
              "nothing is written. Only a checkpoint, manifest or root kept elsewhere can show that "
-             "the end of a journal was not cut off, and its past not told anew.",
+             "the end of a journal was not truncated, and its history not rewritten.",
     .operands = operands,
     .operand_count = CX_COUNT_OF(operands),
     .options = options,

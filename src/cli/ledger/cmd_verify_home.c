@@ -143,7 +143,7 @@ static size_t list_limits(const audit *a, const char *out[4])
     size_t count = 0;
     if (!totals->anchored)
         out[count++] = "without a checkpoint or manifest from outside, it cannot be seen whether "
-                       "the end was cut off or the past told anew";
+                       "the end was truncated or the history rewritten";
     if (a->options.seal_key == NULL && totals->manifests != 0)
         out[count++] = "seals' signatures were not checked: no --seal-key was given";
     if (!totals->tables_checked)

@@ -116,12 +116,13 @@ cx_home_options cx_cli_home_options(cx_cli *cli, cx_cli_access access, cx_cli_pr
 static const struct advice {
     const char *tag, *text;
 } advices[] = {
-    {"Locked", "wait until it is done; reading commands work meanwhile"},
+    {"Locked", "wait until it ends; commands that read work meanwhile"},
     {"AnswerLost", "'cortex log' shows whether it is there; look before you do it again"},
     {"HolderGone", "nothing was changed; try again"},
     {"VersionConflict",
-     "somebody changed it first: read it with 'cortex memory get' and try again"},
-    {"HeadConflict", "somebody changed it first: read it with 'cortex memory get' and try again"},
+     "another writer changed it first: read it with 'cortex memory get' and try again"},
+    {"HeadConflict",
+     "another writer changed it first: read it with 'cortex memory get' and try again"},
     {"AlreadyExists", "'cortex memory update' makes a new version of what is there"},
     {"ManifestRootMismatch", "make a new snapshot with 'cortex snapshot', or prove the state as it "
                              "was with --at SNAPSHOT"},
@@ -202,7 +203,7 @@ static void name_actors(cx_cli_ledger *l)
         cx_buf_add_z(&line, ", ..");
     const char *text = cx_buf_z(&line);
     if (count == 0)
-        cx_cli_complain("nobody has written to %s yet", l->path);
+        cx_cli_complain("nothing is recorded in %s yet", l->path);
     else if (text != NULL)
         cx_cli_complain("the actors of %s are: %s (see --actor)", l->path, text);
     cx_buf_done(&line);

@@ -298,7 +298,7 @@ const cx_cli_command cx_cli_contract_explain = {
     .operand_count = CX_COUNT_OF(operands),
     .options = options,
     .option_count = CX_COUNT_OF(options),
-    .exits = "0 explained, whatever it comes to\n2 usage error\n3 it could not be read",
+    .exits = "0 explained, whatever the result\n2 usage error\n3 it could not be read",
     .example = "cortex contract explain task.json",
     .run = run,
 };

@@ -291,7 +291,7 @@ static cx_status release_one(locking *l, cx_str path, cx_err *err)
         CX_TRY(cx_run_lock_force(&l->store, path, &l->cli->arena, &released, err));
         return answer_released(l, &released, &reasons[i], 1, err);
     }
-    return cx_fail(err, CX_E_NOT_FOUND, "nobody holds a lock on %.*s", (int)normal.size,
+    return cx_fail(err, CX_E_NOT_FOUND, "no run holds a lock on %.*s", (int)normal.size,
                    normal.data);
 }
 
@@ -327,7 +327,7 @@ const cx_cli_command cx_cli_locks_release = {
     .exits = "0 released\n"
              "2 usage error\n"
              "3 it could not be done, or there is no such lock\n"
-             "4 refused: somebody holds it and nobody approved",
+             "4 refused: a run holds it, and there is no approval",
     .example = "cortex locks release --stale\ncortex locks release src/app --approval unlock.json",
     .run = run_release,
 };

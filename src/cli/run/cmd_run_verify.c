@@ -35,7 +35,7 @@ const cx_cli_command cx_cli_run_verify = {
     .exits = "0 it holds, and the seal agrees\n"
              "1 it is broken: the codes say where\n"
              "2 usage error\n"
-             "3 it could not be checked, or nobody knows its seal",
+             "3 it could not be checked, or its seal is unknown",
     .example = "cortex run verify run_20260101_000000_aee408847d35e44e99430f0979c3357b\n"
                "cortex run verify bundle.tar.zst --seal seal.json --json",
     .run = run_verify,

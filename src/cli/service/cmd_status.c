@@ -310,7 +310,7 @@ static void tell_actors(const standing *s, cx_buf *out)
 static void tell_holder(const standing *s, cx_buf *out)
 {
     if (!s->holder.held) {
-        cx_buf_add_z(out, "holder  nobody: commands open the home themselves\n");
+        cx_buf_add_z(out, "holder  none: commands open the data directory themselves\n");
         return;
     }
     cx_buf_printf(out, "holder  process %s", s->holder.pid[0] == 0 ? "?" : s->holder.pid);

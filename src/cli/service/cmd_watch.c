@@ -325,7 +325,7 @@ const cx_cli_command cx_cli_watch = {
         "Follows the session files of Claude Code (~/.claude/projects) and Codex "
         "(~/.codex/sessions), or those below each DIR, and appends every line that is complete to "
         "the home's ledger, each byte once: after a restart, a kill or a rename it goes on where "
-        "the ledger says. A file that was cut or told anew is another session. "
+        "the ledger says. A file that was truncated or rewritten is another session. "
         "'cortex lattice .. @session/NAME' asks about one, NAME being the file's without its "
         "ending.\n\n"
         "The home is held only while something is appended; while a server holds it, what is "

@@ -251,7 +251,7 @@ static void check_tokens(exam *e)
             cx_tokens_read(e->doctor->cli->io, e->path, &e->doctor->cli->arena, &tokens, &err))) {
         cx_doctor_note(e->doctor, "tokens", CX_DOCTOR_FAIL,
                        "put back HOME/tokens.json, or remove it and make new tokens",
-                       "nobody is let in: %s", err.message);
+                       "all requests are refused: %s", err.message);
         return;
     }
     for (size_t i = 0; i < tokens.count; i++)
@@ -271,7 +271,8 @@ static void check_holder(exam *e)
 {
     cx_cli_holder_look(e->doctor->cli, e->path, &e->holder);
     if (!e->holder.held)
-        cx_doctor_note(e->doctor, "holder", CX_DOCTOR_OK, NULL, "nobody holds the home");
+        cx_doctor_note(e->doctor, "holder", CX_DOCTOR_OK, NULL,
+                       "no writer process: commands open the data directory themselves");
     else if (e->holder.socket)
         cx_doctor_note(e->doctor, "holder", CX_DOCTOR_OK, NULL,
                        "process %s (%.*s) holds the home; others write through its socket",
@@ -316,8 +317,8 @@ static void check_port(exam *e, const char *name, const char *setting, const cha
     }
     bool ours = status.code == CX_E_BUSY && e->holder.held && e->holder.socket;
     cx_doctor_note(e->doctor, name, ours ? CX_DOCTOR_OK : CX_DOCTOR_WARN,
-                   "end whoever has it, or choose another address in section [serve]", "%s%s",
-                   err.message, ours ? " (the home is being served)" : "");
+                   "stop the program that uses it, or choose another address in section [serve]",
+                   "%s%s", err.message, ours ? " (the home is being served)" : "");
 }
 
 /* --- the machine ------------------------------------------------------------------------------ */

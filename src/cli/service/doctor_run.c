@@ -265,7 +265,7 @@ static void check_trusted(exam *e)
             (facts.owner_id == 0 || facts.owner_id == uid))
             continue;
         cx_doctor_note(e->doctor, "trusted-dirs", CX_DOCTOR_FAIL,
-                       "make it root's and writable by nobody else, or take it out of trusted_dirs",
+                       "make it owned and writable by root only, or take it out of trusted_dirs",
                        "%s can be changed by others than root", path.data);
         return;
     }

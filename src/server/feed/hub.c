@@ -444,7 +444,7 @@ static cx_status admit(cx_hub *hub, const cx_position *after, cx_position *out, 
     if (hub->ending || hub->reader_count >= CX_HUB_READERS_MAX)
         return cx_fail(err, CX_E_BUSY, "there are too many readers of the feed");
     if (after != NULL && after->commit > durable)
-        return cx_fail(err, CX_E_USAGE, "the position is behind the end of this ledger");
+        return cx_fail(err, CX_E_USAGE, "the position is past the end of the ledger");
     *out = after == NULL ? (cx_position){durable, 0} : *after;
     return CX_SUCCESS;
 }

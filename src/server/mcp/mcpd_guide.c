@@ -17,7 +17,7 @@ static const char guide[] =
     "decided, and why). Broken is an answer, not a failure of the tool.\n"
     "- **governed run**: a coding agent's change under a contract; its bundle is sealed.\n"
     "- **memory**: a typed, versioned record of an actor, named by a `matrix://cortex/..` URI.\n"
-    "- **proof**: bytes that show somebody without the ledger that something is (not) in it.\n\n"
+    "- **proof**: bytes that show, without the ledger, that something is (not) in it.\n\n"
     "How to go about it: `heads` or `runs` to see what there is; `why` and `bisect` to find the "
     "step that made a value what it is; `show` that step; `diff` what it changed; `verify` before "
     "you rely on it; `prove` when others shall believe it.\n\n"

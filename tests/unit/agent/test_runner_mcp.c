@@ -274,7 +274,7 @@ CX_TEST(runner_mcp_bad_starts)
         const char *script, *said;
     } rows[] = {
         {"{\"hello\":[{\"say\":\"Welcome!\"}]}", "no message"},
-        {"{\"hello\":[{\"wrong_id\":true}]}", "nobody has made"},
+        {"{\"hello\":[{\"wrong_id\":true}]}", "was not made"},
         {"{\"hello\":[{\"complain\":\"no licence\"},{\"exit\":3}]}", "no licence"},
         {"{\"hello\":[{\"huge\":17000000}]}", "more than is accepted"},
         {"{\"hello\":[{\"flood\":17000000},{\"hang\":true}]}", "more than is accepted"},
