@@ -340,7 +340,9 @@ MOVED = {".git/index", ".git/refs/heads/main", ".git/refs/notes/cortex", "refs"}
 
 def check_repository(place, before, changed=()):
     after = rows.snapshot(place.repo)
-    allowed = set(changed) | (MOVED if changed else set())
+    # A folder that a merged file brought is there with it.
+    folders = {str(folder) for name in changed for folder in pathlib.PurePath(name).parents}
+    allowed = set(changed) | folders | (MOVED if changed else set())
     wrong = [name for name in sorted(before.keys() | after.keys())
              if before.get(name) != after.get(name) and name not in allowed]
     hold(not wrong, "the user's repository changed:", wrong,
