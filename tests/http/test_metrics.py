@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 import urllib.request
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "cli"))
@@ -39,7 +40,14 @@ def scrape():
                         return answer.read().decode()
 
                 ask("/healthz")
-                return ask("/metrics")
+                # An answer is counted after it was sent.
+                text = ask("/metrics")
+                for _ in range(600):
+                    if "\ncortex_http_requests_total{" in text:
+                        break
+                    time.sleep(0.05)
+                    text = ask("/metrics")
+                return text
             finally:
                 server.send_signal(signal.SIGTERM)
                 server.wait(60)
