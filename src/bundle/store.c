@@ -93,6 +93,22 @@ bool cx_run_id_valid(cx_str id)
     return true;
 }
 
+bool cx_run_id_is_made(cx_str id)
+{
+    static const char form[] = "run_00000000_000000_aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
+    if (id.size != sizeof form - 1)
+        return false;
+    for (size_t i = 0; i < id.size; i++) {
+        char c = id.data[i];
+        bool is_digit = c >= '0' && c <= '9';
+        if (form[i] == '0'              ? !is_digit
+            : form[i] == 'a' && i >= 20 ? !is_digit && (c < 'a' || c > 'f')
+                                        : c != form[i])
+            return false;
+    }
+    return true;
+}
+
 cx_status cx_run_id_make(const cx_io *io, char out[CX_RUN_ID_SIZE], cx_err *err)
 {
     char time[28], hex[33] = {0};

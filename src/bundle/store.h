@@ -44,6 +44,8 @@ cx_str cx_run_store_path(const cx_run_store *store, cx_arena *arena, const char 
 
 /* R6: what is accepted as a run id. */
 bool cx_run_id_valid(cx_str id);
+/* Whether it has the form of those that cx_run_id_make makes. */
+bool cx_run_id_is_made(cx_str id);
 CX_RESULT cx_run_id_make(const cx_io *io, char out[CX_RUN_ID_SIZE], cx_err *err);
 
 /* The ids of all bundles, newest first (by id, descending); names that are no ids are left out. */

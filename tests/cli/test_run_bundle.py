@@ -294,7 +294,7 @@ def cleanup_ends_branches_without_a_work_tree():
         (active / "owner.json").write_text(json.dumps(
             {**owner_of(os.getpid()), "run_id": living, "task_id": "t"}))
         (repo.root / "runs" / living).mkdir(parents=True)
-        for name in (f"cortex/{dead}/t", f"cortex/{living}/t", "cortex/mine"):
+        for name in (f"cortex/{dead}/t", f"cortex/{living}/t", "cortex/mine", "cortex/feature/mine"):
             repo.git("branch", name, head)
         half = repo.path / ".git/worktrees" / ("cortex-" + "0" * 32)
         half.mkdir(parents=True)
@@ -313,7 +313,8 @@ def cleanup_ends_branches_without_a_work_tree():
         check(not half.exists(), "the git directory is there")
         names = repo.git("for-each-ref", "--format=%(refname)").split()
         check(f"refs/heads/cortex/{dead}/t" not in names, names)
-        for name in (f"refs/heads/cortex/{living}/t", "refs/heads/cortex/mine", f"refs/cortex/runs/{dead}/t"):
+        for name in (f"refs/heads/cortex/{living}/t", "refs/heads/cortex/mine", "refs/heads/cortex/feature/mine",
+                     f"refs/cortex/runs/{dead}/t"):
             check(name in names, name, names)
         check(strays() == [], strays())
 

@@ -93,9 +93,8 @@ static cx_status add_item(tidying *t, const char *kind, cx_str name, cx_str reas
 }
 
 /* Whether a run that this work tree belongs to may still want it. */
-static bool is_wanted(void *arg, cx_str run_id)
+static bool is_wanted(const tidying *t, cx_str run_id)
 {
-    tidying *t = arg;
     cx_run_owner owner;
     return !cx_failed(cx_run_active_owner(&t->store, run_id, &t->cli->arena, &owner, NULL)) &&
            cx_run_owner_look(&owner) != CX_RUN_OWNER_DEAD;
@@ -125,12 +124,18 @@ static cx_status tidy_worktrees(tidying *t, const cx_git *git, cx_err *err)
     return CX_SUCCESS;
 }
 
+/* The user's own branches may be called cortex/.., too: only ids that a run can have count. */
+static bool is_wanted_stray(void *arg, cx_str run_id)
+{
+    return !cx_run_id_is_made(run_id) || is_wanted(arg, run_id);
+}
+
 /* Branches and git directories of runs that died while they made a work tree or took one away. */
 static cx_status tidy_strays(tidying *t, const cx_git *git, cx_err *err)
 {
     cx_worktree_stray *list;
     size_t count;
-    CX_TRY(cx_run_worktree_strays(git, t->store.root, is_wanted, t, t->apply, &t->cli->arena, &list,
+    CX_TRY(cx_run_worktree_strays(git, t->store.root, is_wanted_stray, t, t->apply, &t->cli->arena, &list,
                                   &count, err));
     for (size_t i = 0; i < count; i++)
         CX_TRY(add_item(t, list[i].branch ? "branch" : "worktree", list[i].name,
