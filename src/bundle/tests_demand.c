@@ -78,7 +78,7 @@ static void say_untaken(judging *j, const char *of, cx_str trouble)
         cx_buf_add_z(&j->problem, "the standard output");
     else
         cx_buf_add_str(&j->problem, path);
-    cx_buf_printf(&j->problem, ", cannot be taken: %.*s", (int)trouble.size, trouble.data);
+    cx_buf_printf(&j->problem, ", cannot be read: %.*s", (int)trouble.size, trouble.data);
 }
 
 /* I1, in the order in which it is worth knowing. */
@@ -90,8 +90,9 @@ static void find_problem(judging *j)
     else if (made->report.failed != 0)
         say_failed(j);
     else if (made->report.passed < j->demand->min_tests)
-        cx_buf_printf(&j->problem, "%zu test%s ran, and at least %u must", made->report.passed,
-                      made->report.passed == 1 ? "" : "s", j->demand->min_tests);
+        cx_buf_printf(&j->problem, "%zu test%s passed; the contract demands at least %u",
+                      made->report.passed, made->report.passed == 1 ? "" : "s",
+                      j->demand->min_tests);
     else if (j->demand->same_as_baseline && j->baseline == NULL)
         cx_buf_add_z(&j->problem, "the tests were not run at the baseline");
     else if (j->demand->same_as_baseline && j->baseline->trouble.data != NULL)

@@ -105,7 +105,7 @@ static cx_status make_name(cx_tests_reader *r, cx_str group, const char *between
     return CX_SUCCESS;
 }
 
-/* The checkouts of baseline and candidate lie in two places, which some runners put into names. */
+/* Some runners put paths into names, and a bundle may be checked again from another checkout. */
 static cx_str without_root(const cx_tests_reader *r, cx_str name)
 {
     size_t used = 0, root = r->root.size;
@@ -154,7 +154,7 @@ static cx_status read_format(cx_tests_reader *r, cx_tests_format format)
     }
 }
 
-static cx_status take(cx_tests_reader *r, cx_tests_report *out)
+static cx_status finish_report(cx_tests_reader *r, cx_tests_report *out)
 {
     cx_tests_report report = {.count = r->tests.count};
     cx_tests_one *copy = CX_ARENA_ARRAY(r->arena, cx_tests_one, report.count + 1);
@@ -183,7 +183,7 @@ cx_status cx_tests_report_read(cx_tests_format format, cx_str text, cx_str root,
         return cx_fail(err, CX_E_FORMAT, "byte %zu is not UTF-8", cx_utf8_valid_prefix(text));
     cx_status status = read_format(&r, format);
     if (!cx_failed(status))
-        status = take(&r, out);
+        status = finish_report(&r, out);
     cx_vec_done(&r.tests, arena->alloc);
     return status;
 }
@@ -214,7 +214,7 @@ cx_status cx_tests_report_lost(const cx_tests_report *before, const cx_tests_rep
     cx_tests_lost *lost = CX_ARENA_ARRAY(arena, cx_tests_lost, before->passed + 1);
     if (lost == NULL)
         return cx_fail_nomem(err);
-    cx_map_init(&map, arena->alloc, (uint64_t)(uintptr_t)lost);
+    cx_map_init(&map, arena->alloc, cx_io_seed(cx_io_system()));
     cx_status status = count_names(&map, now, err);
     for (size_t i = 0; i < before->count && !cx_failed(status); i++) {
         const cx_tests_one *one = &before->tests[i];

@@ -9,10 +9,8 @@ import http.client
 import json
 import shutil
 import subprocess
-import sys
 import time
 
-sys.path.insert(0, str(__import__("pathlib").Path(__file__).resolve().parent.parent / "http"))
 from kit import BIN, Folder, check, main, run  # noqa: E402
 from run_kit import clean_env, contract, sandboxed  # noqa: E402
 from story_kit import Story  # noqa: E402
@@ -29,7 +27,6 @@ lattice view; lattice selftest; runner add; hooks install; hooks remove; locks r
 run chain; serve; watch; mcp; token add; token revoke; export tiles
 """.replace("\n", " ").strip().split("; "))
 
-# In the repository, with a run, and they have to succeed.
 HOOKS = ("pre-commit", "pre-push", "post-checkout", "post-index-change", "reference-transaction",
          "fsmonitor-watchman", "post-rewrite", "update", "pre-auto-gc", "commit-msg", "prepare-commit-msg")
 

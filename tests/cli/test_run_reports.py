@@ -133,7 +133,7 @@ def code_that_leaves_with_zero_has_no_report():
     need_pytest()
     with Folder() as folder:
         found = rejected(project(folder), with_xml(), wrote("src/calc.py", LEAVES),
-                         "unit report: the report, report.xml, cannot be taken: the tests left none")
+                         "unit report: the report, report.xml, cannot be read: the tests left none")
         check("passed" not in found and found["min_tests"] == 1, found)
 
 
@@ -259,7 +259,7 @@ def without_the_baseline_only_the_number_counts():
     with Folder() as folder:
         repo = project(folder)
         fewer = wrote("tests/test_calc.py", TESTS.replace("[1, 2]", "[1]"))
-        rejected(repo, with_xml(min_tests=3), fewer, "2 tests ran, and at least 3 must")
+        rejected(repo, with_xml(min_tests=3), fewer, "2 tests passed; the contract demands at least 3")
         done, answer = repo.run(with_xml(min_tests=2), fewer)
         check(done.returncode == 0, answer)
         command = report_of(repo, answer)["commands"][0]
@@ -275,7 +275,7 @@ def a_baseline_without_a_report_is_nothing_to_compare_with():
         repo.write("src/calc.py", LEAVES)
         repo.commit("leaves")
         rejected(repo, with_xml(same_as_baseline=True), wrote("src/calc.py", CALC),
-                 "the report of the baseline, report.xml, cannot be taken: the tests left none")
+                 "the report of the baseline, report.xml, cannot be read: the tests left none")
 
 
 @sandboxed
@@ -284,7 +284,7 @@ def a_report_that_is_a_link_is_not_taken():
     with Folder() as folder:
         rejected(project(folder), with_xml(),
                  wrote("src/calc.py", "import os\nos.symlink('other.xml', 'report.xml')\n" + CALC),
-                 "report.xml, cannot be taken")
+                 "report.xml, cannot be read")
 
 
 @sandboxed
@@ -294,7 +294,7 @@ def a_report_that_is_a_pipe_or_unreadable_is_not_taken():
         repo = project(folder)
         rejected(repo, with_xml(),
                  wrote("src/calc.py", "import os\nos.mkfifo('report.xml')\nos._exit(0)\n"),
-                 "report.xml, cannot be taken")
+                 "report.xml, cannot be read")
         rejected(repo, with_xml(),
                  wrote("src/calc.py", "import os\nopen('report.xml', 'w').write('<testsuite>')\n"
                                       "os._exit(0)\n"),
@@ -357,7 +357,7 @@ def node_counts_a_file_that_left_as_a_test():
     with Folder() as folder:
         repo = project(folder)
         leaves = wrote("src/add.js", "process.exit(0);\n")
-        rejected(repo, with_tap(), leaves, "1 test ran, and at least 2 must")
+        rejected(repo, with_tap(), leaves, "1 test passed; the contract demands at least 2")
         rejected(repo, with_tap(min_tests=1, same_as_baseline=True), leaves,
                  "2 tests that passed at the baseline did not run: adds, group > adds nothing")
         # As LIMITS.md has it: the number alone, when it is 1, is met by the file itself.

@@ -135,8 +135,8 @@ static cx_status tidy_strays(tidying *t, const cx_git *git, cx_err *err)
 {
     cx_worktree_stray *list;
     size_t count;
-    CX_TRY(cx_run_worktree_strays(git, t->store.root, is_wanted_stray, t, t->apply, &t->cli->arena, &list,
-                                  &count, err));
+    CX_TRY(cx_run_worktree_strays(git, t->store.root, is_wanted_stray, t, t->apply, &t->cli->arena,
+                                  &list, &count, err));
     for (size_t i = 0; i < count; i++)
         CX_TRY(add_item(t, list[i].branch ? "branch" : "worktree", list[i].name,
                         list[i].why.size != 0 ? list[i].why : CX_STR("folder_gone"), list[i].done,

@@ -369,15 +369,15 @@ typedef struct demand_case {
 
 static const demand_case demand_cases[] = {
     {NULL, "ok - a\n1..1\n", 1, false, ""},
-    {NULL, "ok - a\n1..1\n", 2, false, "1 test ran, and at least 2 must"},
-    {NULL, "ok - a # SKIP\n1..1\n", 1, false, "0 tests ran, and at least 1 must"},
+    {NULL, "ok - a\n1..1\n", 2, false, "1 test passed; the contract demands at least 2"},
+    {NULL, "ok - a # SKIP\n1..1\n", 1, false, "0 tests passed; the contract demands at least 1"},
     {NULL, "ok - a\nnot ok - b\n1..2\n", 1, false, "1 of its tests failed: b"},
     {NULL, "ok - a\n", 1, false,
-     "the report, the standard output, cannot be taken: line 2: there is no plan (1..N) for the "
+     "the report, the standard output, cannot be read: line 2: there is no plan (1..N) for the "
      "tests above"},
     {NULL, "ok - a\n1..1\n", 1, true, "the tests were not run at the baseline"},
     {"ok\n", "ok - a\n1..1\n", 1, true,
-     "the report of the baseline, the standard output, cannot be taken: line 2: there is no plan "
+     "the report of the baseline, the standard output, cannot be read: line 2: there is no plan "
      "(1..N) for the tests above"},
     {"ok - a\nnot ok - b\n1..2\n", "ok - a\n1..1\n", 1, true, ""},
     {"ok - 1\nok - 2\nok - 3\nok - 4\nok - 5\nok - 6\nok - 7\n1..7\n", "ok - 7\n1..1\n", 1, true,
