@@ -112,12 +112,15 @@ typedef struct cx_proof_trust {
     const char *name_space;     /* "memories" or "edges"; NULL = either */
     cx_proof_expect expect;
     cx_proof_require require;
+    bool now_given; /* whether the next is the time; without it a scope that ends is indeterminate
+                       "NoTime", since this library reads no clock */
+    int64_t now_ns; /* since 1970, UTC */
 } cx_proof_trust;
 
 #define CX_PROOF_TRUST_INIT                                                                   \
     {                                                                                         \
         NULL, 0, 0, NULL, NULL, NULL, {NULL, 0}, {NULL, 0}, {NULL, 0}, {NULL, 0}, NULL, NULL, \
-            CX_PROOF_EXPECT_ANY, CX_PROOF_REQUIRE_ANCHORED                                    \
+            CX_PROOF_EXPECT_ANY, CX_PROOF_REQUIRE_ANCHORED, false, 0                          \
     }
 
 typedef struct cx_proof_report cx_proof_report;
@@ -128,7 +131,7 @@ typedef struct cx_proof_summary {
     const char *reason; /* "RootMismatch", ..: stable; NULL when it holds.  Static storage */
     cx_str message;     /* expected, found; empty when it holds */
     const char *kind;   /* pack multiproof manifest inclusion consistency checkpoint tlog_proof
-                           receipt unknown */
+                           receipt scope unknown */
     const char *scheme; /* NULL when the file does not say */
     bool anchored;      /* something the reader trusts bears it */
     bool is_signed;     /* a trusted key signed it, directly or through the journal */

@@ -117,6 +117,8 @@ static cx_status take_trust(cx_arena *arena, const cx_proof_trust *trust, cx_che
 {
     CX_TRY(take_words(trust, out, err));
     CX_TRY(take_keys(arena, trust, out, err));
+    out->now_given = trust->now_given;
+    out->now_ns = trust->now_ns;
     CX_TRY(keep_digest(arena, trust->overall_root, &out->overall_root, err));
     CX_TRY(keep_digest(arena, trust->leaf_hash, &out->leaf_hash, err));
     CX_TRY(keep_point(arena, trust->journal, &out->journal, err));

@@ -666,8 +666,6 @@ static void check_scope_terms(checker *c)
         broken(c, "ScopeExpired", "the scope has ended");
     else if ((scope->include.id_count != 0) != (scope->multiproof.size != 0))
         broken(c, "ProofMismatch", "the scope has ids without a proof, or a proof without ids");
-    if (scope->expires && !c->options->now_given)
-        limit(c, "that it has not ended: no time was given");
 }
 
 /* Named keys are for grantors of that name, bare ones for all; as with manifests, a key that was
@@ -743,6 +741,9 @@ static cx_status check_scope(checker *c, cx_err *err)
     }
     if (holds(c))
         CX_TRY(check_scope_proof(c, err));
+    if (holds(c) && c->out->scope.expires && !c->options->now_given)
+        indeterminate(c, "NoTime",
+                      "the scope has an end, and no time was given to compare it with");
     if (holds(c))
         limit(c, "that the scope was not taken back, and who shows it: the data directory knows");
     return CX_SUCCESS;

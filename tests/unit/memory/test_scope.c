@@ -5,6 +5,7 @@
 #include "proof/scope.h"
 #include "memory/type.h"
 
+#include <cortex/proof.h>
 #include <sodium.h>
 
 #include "tree/smt.h"
@@ -202,6 +203,53 @@ CX_TEST(scope_vectors_cortex_1)
 CX_TEST(scope_vectors_matrix_1)
 {
     check_vectors("vectors/ledger/matrix-1/scope.json", 9);
+}
+
+/* By a recipient with the library alone, which reads no clock: without the time a scope that ends
+ * is not called good. */
+CX_TEST(scope_of_a_file_needs_the_time)
+{
+    static const struct {
+        bool given;
+        int64_t now_ns;
+        const char *reason;
+    } rows[] = {{false, 0, "NoTime"},
+                {true, NOW, NULL},
+                {true, EXPIRES * INT64_C(1000000000), NULL},
+                {true, (EXPIRES + 1) * INT64_C(1000000000), "ScopeExpired"}};
+    world w;
+    cx_json file;
+    size_t tried = 0;
+    if (world_load(&w, "vectors/ledger/cortex-1/scope.json", &file)) {
+        const cx_json *cases = CX_JSON_GET(&file, "cases");
+        const char *key = cx_arena_copy_str(&w.kit.arena, CX_JSON_GET_STR(&file, "pub")).data;
+        for (uint32_t i = 0; i < cases->count; i++) {
+            if (CX_JSON_GET(&cases->items[i], "cbor") == NULL ||
+                !cx_str_is(CX_JSON_GET_STR(&cases->items[i], "cortex_expects"), "holds"))
+                continue;
+            cx_bytes bytes = fixture_hex_of(&w.kit, &cases->items[i], "cbor");
+            for (size_t j = 0; j < CX_COUNT_OF(rows); j++) {
+                cx_proof_trust trust = CX_PROOF_TRUST_INIT;
+                cx_proof_report *report = NULL;
+                cx_err err;
+                trust.keys = &key;
+                trust.key_count = 1;
+                trust.now_given = rows[j].given;
+                trust.now_ns = rows[j].now_ns;
+                CHECK_STATUS(cx_proof_check(bytes, &trust, &report, &err), &err);
+                const cx_proof_summary *said = cx_proof_report_summary(report);
+                CHECK(strcmp(said->kind, "scope") == 0);
+                CHECK((said->verdict == CX_HOLDS) == (rows[j].reason == NULL));
+                if (rows[j].reason != NULL &&
+                    (said->reason == NULL || strcmp(said->reason, rows[j].reason) != 0))
+                    cx_test_fail(__FILE__, __LINE__, "case %u, row %zu: %s", i, j, said->reason);
+                cx_proof_report_close(report);
+                tried++;
+            }
+        }
+    }
+    CHECK(tried >= CX_COUNT_OF(rows));
+    fixture_done(&w.kit);
 }
 
 /* Every bit of every scope that holds, flipped: it never holds. */
