@@ -88,13 +88,13 @@ static void bench_nodes(void)
 
 typedef struct moulded {
     nodes n;
-    cx_digest_mould mould;
+    cx_digest_template template;
 } moulded;
 
 static void hash_moulded(void *arg)
 {
     moulded *m = arg;
-    cx_digest_moulded(&m->mould, m->n.pairs, m->n.out, NODE_COUNT);
+    cx_digest_moulded(&m->template, m->n.pairs, m->n.out, NODE_COUNT);
 }
 
 /* Nodes of RFC 6962 (65 bytes) and of the original system (98) beside bare ones (64). */
@@ -105,7 +105,8 @@ static void bench_prefixed(const char *what, size_t prefix_size)
         .n = {malloc(NODE_COUNT * 64), malloc(NODE_COUNT * sizeof(cx_digest)), cx_digest_chosen()}};
     CX_ASSERT(m.n.pairs != NULL && m.n.out != NULL);
     memset(m.n.pairs, 'x', NODE_COUNT * 64);
-    cx_digest_mould_init(&m.mould, cx_bytes_from(prefix, prefix_size), 64, cx_bytes_from(NULL, 0));
+    cx_digest_template_init(&m.template, cx_bytes_from(prefix, prefix_size), 64,
+                            cx_bytes_from(NULL, 0));
     side ours = {"cx_digest_moulded", hash_moulded, &m};
     side theirs = {"cx_digest_pairs", hash_nodes, &m.n};
     compare("C1i", what, &ours, &theirs, NODE_COUNT, "nodes/s", 0);

@@ -38,11 +38,11 @@ static void home_commit(void *arg)
                                   .created_at_ns = 1,
                                   .payload = cx_bytes_from(bench_record, sizeof bench_record),
                                   .committed = true};
-    cx_turn *turn;
-    bench_must(cx_turn_begin(a->home, CX_STR("bench"), &turn, &bench_err));
+    cx_txn *txn;
+    bench_must(cx_txn_begin(a->home, CX_STR("bench"), &txn, &bench_err));
     for (size_t i = 0; i < a->count; i++)
-        bench_must(cx_turn_entry(turn, &draft, NULL, &bench_err));
-    bench_must(cx_turn_commit(turn, &bench_err));
+        bench_must(cx_txn_entry(txn, &draft, NULL, &bench_err));
+    bench_must(cx_txn_commit(txn, &bench_err));
     bench_roots(a->home);
 }
 

@@ -31,8 +31,8 @@ typedef struct rows {
 typedef struct appending {
     cx_home *home;
     rows peer;
-    uint64_t seq;  /* of the peer's records */
-    uint64_t turn; /* of the home's */
+    uint64_t seq; /* of the peer's records */
+    uint64_t txn; /* of the home's */
 } appending;
 
 static uint64_t some_memory(uint64_t number)
@@ -45,18 +45,18 @@ static uint64_t some_memory(uint64_t number)
 static void home_commit(void *arg)
 {
     appending *a = arg;
-    cx_turn *turn;
-    bench_must(cx_turn_begin(a->home, CX_STR("bench"), &turn, &bench_err));
+    cx_txn *txn;
+    bench_must(cx_txn_begin(a->home, CX_STR("bench"), &txn, &bench_err));
     for (size_t i = 0; i < COUNT; i++) {
         const cx_entry_draft draft = {.kind = CX_STR("trace.received"),
                                       .created_at_ns = 1,
                                       .payload = cx_bytes_from(bench_record, sizeof bench_record),
                                       .committed = true};
-        bench_must(cx_turn_entry(turn, &draft, NULL, &bench_err));
-        bench_put_state(turn, some_memory(a->turn), (int64_t)(1700000000 + a->turn));
-        a->turn++;
+        bench_must(cx_txn_entry(txn, &draft, NULL, &bench_err));
+        bench_put_state(txn, some_memory(a->txn), (int64_t)(1700000000 + a->txn));
+        a->txn++;
     }
-    bench_must(cx_turn_commit(turn, &bench_err));
+    bench_must(cx_txn_commit(txn, &bench_err));
     bench_roots(a->home);
 }
 

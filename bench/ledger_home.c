@@ -111,21 +111,21 @@ static cx_bytes head_of(uint64_t number, int64_t time, cx_id *out_id)
     return cx_buf_bytes(&head);
 }
 
-static void put_head(cx_turn *turn, const cx_id *id, cx_bytes head)
+static void put_head(cx_txn *txn, const cx_id *id, cx_bytes head)
 {
     uint8_t key[18] = {'m', '/'};
     memcpy(key + 2, id->bytes, 16);
-    bench_must(cx_turn_put(turn, cx_bytes_from(key, sizeof key), head, true, &bench_err));
+    bench_must(cx_txn_put(txn, cx_bytes_from(key, sizeof key), head, true, &bench_err));
 }
 
-void bench_put_state(cx_turn *turn, uint64_t number, int64_t time)
+void bench_put_state(cx_txn *txn, uint64_t number, int64_t time)
 {
     cx_id id;
     cx_bytes head = head_of(number, time, &id);
-    put_head(turn, &id, head);
+    put_head(txn, &id, head);
 }
 
-void bench_put_memory(cx_turn *turn, uint64_t number, int64_t time)
+void bench_put_memory(cx_txn *txn, uint64_t number, int64_t time)
 {
     static cx_buf payload;
     cx_id id;
@@ -140,8 +140,8 @@ void bench_put_memory(cx_turn *turn, uint64_t number, int64_t time)
                                   .created_at_ns = 1,
                                   .payload = cx_buf_bytes(&payload),
                                   .subject = &id};
-    bench_must(cx_turn_entry(turn, &draft, NULL, &bench_err));
-    put_head(turn, &id, head);
+    bench_must(cx_txn_entry(txn, &draft, NULL, &bench_err));
+    put_head(txn, &id, head);
 }
 
 double bench_home_fill(const char *name, uint64_t records)
@@ -150,12 +150,12 @@ double bench_home_fill(const char *name, uint64_t records)
     cx_home *home = bench_home_open(name, false);
     double before = bench_seconds(CLOCK_MONOTONIC);
     for (uint64_t i = 0; i < records;) {
-        cx_turn *turn;
+        cx_txn *txn;
         uint64_t commit;
-        bench_must(cx_turn_begin(home, CX_STR("bench"), &turn, &bench_err));
+        bench_must(cx_txn_begin(home, CX_STR("bench"), &txn, &bench_err));
         for (int j = 0; j < 256 && i < records; j++)
-            bench_put_memory(turn, i++, 1700000000);
-        bench_must(cx_turn_commit_later(turn, &commit, &bench_err));
+            bench_put_memory(txn, i++, 1700000000);
+        bench_must(cx_txn_commit_later(txn, &commit, &bench_err));
     }
     bench_must(cx_home_close(home, &bench_err));
     return (double)records / (bench_seconds(CLOCK_MONOTONIC) - before);
@@ -168,55 +168,55 @@ typedef struct side {
     double cpu; /* of this thread, in all turns */
 } side;
 
-static void take_turn(side *s, size_t turn, void (*work)(void *), const bench_commits *what)
+static void take_turn(side *s, size_t txn, void (*work)(void *), const bench_commits *what)
 {
     double wall = bench_seconds(CLOCK_MONOTONIC), cpu = bench_seconds(CLOCK_THREAD_CPUTIME_ID);
     for (size_t i = 0; i < what->times; i++)
         work(what->arg);
     s->cpu += bench_seconds(CLOCK_THREAD_CPUTIME_ID) - cpu;
-    s->seconds[turn] = (bench_seconds(CLOCK_MONOTONIC) - wall) / (double)what->times;
+    s->seconds[txn] = (bench_seconds(CLOCK_MONOTONIC) - wall) / (double)what->times;
 }
 
-static void print_side(const char *name, side *s, size_t turns, const bench_commits *what)
+static void print_side(const char *name, side *s, size_t txns, const bench_commits *what)
 {
     double wall = 0;
-    for (size_t i = 0; i < turns; i++)
+    for (size_t i = 0; i < txns; i++)
         wall += s->seconds[i] * (double)what->times;
-    bench_rate rate = bench_rate_of(s->seconds, turns, (double)what->count, s->cpu / wall);
+    bench_rate rate = bench_rate_of(s->seconds, txns, (double)what->count, s->cpu / wall);
     bench_print_side(name, &rate, 1, "records/s");
     printf("     %-28s %.2f us of CPU a record\n", "",
-           s->cpu * 1e6 / (double)(turns * what->times * what->count));
+           s->cpu * 1e6 / (double)(txns * what->times * what->count));
 }
 
 void bench_compare_commits(const bench_commits *what)
 {
     static side ours, theirs;
     static double ratios[TURNS_MAX];
-    size_t turns = 0;
+    size_t txns = 0;
     ours.cpu = theirs.cpu = 0;
     what->theirs(what->arg);
     what->ours(what->arg);
     double end = bench_seconds(CLOCK_MONOTONIC) + what->seconds;
-    while (turns < TURNS_MAX && bench_seconds(CLOCK_MONOTONIC) < end) {
-        if (turns % 2 == 0)
-            take_turn(&theirs, turns, what->theirs, what);
-        take_turn(&ours, turns, what->ours, what);
-        if (turns % 2 != 0)
-            take_turn(&theirs, turns, what->theirs, what);
-        ratios[turns] = theirs.seconds[turns] / ours.seconds[turns];
-        turns++;
+    while (txns < TURNS_MAX && bench_seconds(CLOCK_MONOTONIC) < end) {
+        if (txns % 2 == 0)
+            take_turn(&theirs, txns, what->theirs, what);
+        take_turn(&ours, txns, what->ours, what);
+        if (txns % 2 != 0)
+            take_turn(&theirs, txns, what->theirs, what);
+        ratios[txns] = theirs.seconds[txns] / ours.seconds[txns];
+        txns++;
     }
-    qsort(ratios, turns, sizeof *ratios, bench_compare);
-    bench_rate home = bench_rate_of(ours.seconds, turns, (double)what->count, 0);
-    bench_rate reference = bench_rate_of(theirs.seconds, turns, (double)what->count, 0);
-    double ratio = ratios[turns / 2];
+    qsort(ratios, txns, sizeof *ratios, bench_compare);
+    bench_rate home = bench_rate_of(ours.seconds, txns, (double)what->count, 0);
+    bench_rate reference = bench_rate_of(theirs.seconds, txns, (double)what->count, 0);
+    double ratio = ratios[txns / 2];
     printf("%s@%zu %s, %zu a commit: ours %.4g, reference %.4g, ratio %.2f [%.2f..%.2f]"
            " (target %g): %s\n",
            what->id, what->count, what->what, what->count, home.median, reference.median, ratio,
-           ratios[turns / 4], ratios[turns * 3 / 4], what->target,
+           ratios[txns / 4], ratios[txns * 3 / 4], what->target,
            ratio >= what->target ? "ok" : "below");
-    print_side("home", &ours, turns, what);
-    print_side("reference", &theirs, turns, what);
+    print_side("home", &ours, txns, what);
+    print_side("reference", &theirs, txns, what);
 }
 
 void bench_print_times(const char *id, const char *what, double *ours, double *theirs, size_t n,

@@ -28,9 +28,9 @@ void bench_home_make(const char *name);
 cx_home *bench_home_open(const char *name, bool derived);
 
 /* The next frame of the turn writes the Head of memory `number` as of `time`. */
-void bench_put_memory(cx_turn *turn, uint64_t number, int64_t time);
+void bench_put_memory(cx_txn *txn, uint64_t number, int64_t time);
 /* The same Head with a frame that is there already. */
-void bench_put_state(cx_turn *turn, uint64_t number, int64_t time);
+void bench_put_state(cx_txn *txn, uint64_t number, int64_t time);
 /* A home with so many memories; returns how many a second were written. */
 double bench_home_fill(const char *name, uint64_t records);
 

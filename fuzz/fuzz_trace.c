@@ -72,7 +72,7 @@ static void view(desk *d, const cx_trace *trace, cx_trace_level from, cx_trace_l
     const cx_str *removed;
     size_t count;
     cx_json value;
-    FUZZ_CHECK(!cx_failed(cx_trace_lower(trace, &how, &d->arena, &value, &removed, &count, NULL)));
+    FUZZ_CHECK(!cx_failed(cx_trace_redact(trace, &how, &d->arena, &value, &removed, &count, NULL)));
     for (size_t i = 0; i < count; i++)
         FUZZ_CHECK(cx_json_pointer(trace->json, removed[i]) != NULL);
     cx_buf_clear(out);

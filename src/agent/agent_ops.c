@@ -300,9 +300,9 @@ cx_status cx_agent_op_apply(const char *worktree, const cx_json *op, const cx_al
         w.text = cx_json_text(&op->items[w.count]);
         w.words[w.count] = cx_arena_copy_str(&w.arena, w.text).data;
         if (w.words[w.count] == NULL)
-            CX_GO(status, cx_fail_nomem(err));
+            CX_TRY_GOTO(status, cx_fail_nomem(err));
     }
-    CX_GO(status, cx_folder_open(worktree, &w.folder, err));
+    CX_TRY_GOTO(status, cx_folder_open(worktree, &w.folder, err));
     status = operations[find_operation(op)].apply(&w, err);
     cx_folder_close(w.folder);
 done:

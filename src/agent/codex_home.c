@@ -239,10 +239,10 @@ cx_status cx_codex_home_make(const char *base, const char *to, cx_run_mask *mask
     cx_status status;
     CX_TRY(open_base(base, &c.base, err));
     cx_sha256_init(&c.listing);
-    CX_GO(status, cx_path_make_folders(to, err));
-    CX_GO(status, cx_path_set_mode(to, 0700, err));
-    CX_GO(status, look(&c, err));
-    CX_GO(status, copy_all(&c, err));
+    CX_TRY_GOTO(status, cx_path_make_folders(to, err));
+    CX_TRY_GOTO(status, cx_path_set_mode(to, 0700, err));
+    CX_TRY_GOTO(status, look(&c, err));
+    CX_TRY_GOTO(status, copy_all(&c, err));
     status = make_evidence(&c, out, err);
 done:
     cx_vec_done(&c.list, arena->alloc);

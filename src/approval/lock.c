@@ -191,9 +191,9 @@ cx_status cx_run_locks_open(cx_run_locks *locks, const cx_run_store *store, bool
     cx_status status;
     if (folder.data == NULL || mutex.data == NULL)
         return cx_fail_nomem(err);
-    CX_GO(status, cx_folder_open(folder.data, &locks->folder, err));
+    CX_TRY_GOTO(status, cx_folder_open(folder.data, &locks->folder, err));
     if (change)
-        CX_GO(status, cx_flock_take(mutex.data, MUTEX_WAIT_MS, &locks->mutex, err));
+        CX_TRY_GOTO(status, cx_flock_take(mutex.data, MUTEX_WAIT_MS, &locks->mutex, err));
     status = read_all(locks, err);
 done:
     if (cx_failed(status))

@@ -98,7 +98,7 @@ CX_RESULT cx_run_lock_keep(cx_run_lock_keeper *keeper, const cx_run_store *store
 void cx_run_lock_keep_more(cx_run_lock_keeper *keeper, size_t count);
 void cx_run_lock_keep_fewer(cx_run_lock_keeper *keeper, size_t count);
 /* Whether all renewals so far worked. */
-bool cx_run_lock_kept(cx_run_lock_keeper *keeper);
+bool cx_run_lock_held(cx_run_lock_keeper *keeper);
 /* Ends the thread; a keeper that was zeroed and never started is fine. */
 void cx_run_lock_keep_end(cx_run_lock_keeper *keeper);
 

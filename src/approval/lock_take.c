@@ -313,7 +313,7 @@ void cx_run_lock_keep_fewer(cx_run_lock_keeper *keeper, size_t count)
     cx_lock_leave(&keeper->lock);
 }
 
-bool cx_run_lock_kept(cx_run_lock_keeper *keeper)
+bool cx_run_lock_held(cx_run_lock_keeper *keeper)
 {
     if (!keeper->started)
         return true;

@@ -17,7 +17,7 @@
 typedef struct replay {
     cx_run_bundle *bundle, *against;
     cx_arena *arena;
-    cx_run_story story, other_story;
+    cx_run_projection projection, other_story;
     bool has_story, has_other_story;
     cx_run_verdict verdict;
     cx_json_list mismatches; /* {field, expected, actual} */
@@ -46,15 +46,15 @@ static cx_str text_at(const cx_json *value, const char *pointer)
 /* --- the story ------------------------------------------------------------------------------- */
 
 /* `*out_has` false: the events cannot be read, which is verification's finding. */
-static cx_status read_story(cx_run_bundle *bundle, cx_arena *arena, cx_run_story *story,
+static cx_status read_story(cx_run_bundle *bundle, cx_arena *arena, cx_run_projection *projection,
                             bool *out_has, cx_err *err)
 {
     cx_bytes events;
-    cx_run_story_init(story);
+    cx_run_projection_init(projection);
     cx_status status =
         cx_run_bundle_read(bundle, CX_STR("events.jsonl"), CX_RUN_EVENTS_BYTES_MAX, &events, err);
     if (!cx_failed(status))
-        status = cx_run_story_read(cx_bytes_str(events), arena, story, err);
+        status = cx_run_projection_read(cx_bytes_str(events), arena, projection, err);
     *out_has = !cx_failed(status);
     return status.code == CX_E_NOMEM || status.code == CX_E_IO ? status : CX_SUCCESS;
 }
@@ -86,12 +86,13 @@ static cx_str yes_no(bool value)
 static void compare_gates(replay *r, const char *path)
 {
     cx_json result = document(r->bundle, path);
-    const cx_run_story_task *task = cx_run_story_find(&r->story, text_at(&result, "/task_id"));
+    const cx_run_projection_task *task =
+        cx_run_projection_find(&r->projection, text_at(&result, "/task_id"));
     for (unsigned gate = 0; gate < CX_RUN_GATE_COUNT; gate++) {
         cx_str pointer = cx_arena_printf(r->arena, "/gates/%s/passed", cx_run_gate_names[gate]);
         const cx_json *stated = pointer.data == NULL ? NULL : cx_json_pointer(&result, pointer);
         bool says = stated != NULL && stated->type == CX_JSON_TRUE;
-        bool was = task != NULL && cx_run_story_task_passed(&r->story, task, gate);
+        bool was = task != NULL && cx_run_projection_task_passed(&r->projection, task, gate);
         if (says != was)
             mismatch(
                 r,
@@ -102,7 +103,8 @@ static void compare_gates(replay *r, const char *path)
 
 static void compare_task(replay *r, const cx_json *task)
 {
-    const cx_run_story_task *told = cx_run_story_find(&r->story, text_at(task, "/task_id"));
+    const cx_run_projection_task *told =
+        cx_run_projection_find(&r->projection, text_at(task, "/task_id"));
     bool success = cx_str_is(text_at(task, "/status"), "SUCCESS");
     if (told == NULL) {
         if (success)
@@ -111,7 +113,7 @@ static void compare_task(replay *r, const cx_json *task)
         return;
     }
     for (unsigned gate = 0; success && gate < CX_RUN_GATE_COUNT; gate++)
-        if (!cx_run_story_task_passed(&r->story, told, gate))
+        if (!cx_run_projection_task_passed(&r->projection, told, gate))
             mismatch(r,
                      cx_arena_printf(r->arena, "manifest.json/tasks/%s", cx_run_gate_names[gate]),
                      yes_no(false), CX_STR("SUCCESS"));
@@ -123,13 +125,14 @@ static void compare_with_manifest(replay *r)
     const cx_json *tasks = cx_json_get_typed(&manifest, CX_STR("tasks"), CX_JSON_ARRAY);
     if (!r->has_story || manifest.count == 0)
         return;
-    expect(r, CX_STR("manifest.json/run_id"), r->story.run_id, text_at(&manifest, "/run_id"));
-    expect(r, CX_STR("manifest.json/trace_id"), r->story.trace_id, text_at(&manifest, "/trace_id"));
+    expect(r, CX_STR("manifest.json/run_id"), r->projection.run_id, text_at(&manifest, "/run_id"));
+    expect(r, CX_STR("manifest.json/trace_id"), r->projection.trace_id,
+           text_at(&manifest, "/trace_id"));
     expect(r, CX_STR("manifest.json/status"),
-           r->story.status.data == NULL ? CX_STR("RUNNING") : r->story.status,
+           r->projection.status.data == NULL ? CX_STR("RUNNING") : r->projection.status,
            text_at(&manifest, "/status"));
     expect(r, CX_STR("manifest.json/repo/baseline_ref"),
-           r->story.baseline_commit.size == 0 ? CX_STR("none") : r->story.baseline_commit,
+           r->projection.baseline_commit.size == 0 ? CX_STR("none") : r->projection.baseline_commit,
            text_at(&manifest, "/repo/baseline_ref"));
     for (uint32_t i = 0; tasks != NULL && i < tasks->count; i++)
         compare_task(r, &tasks->items[i]);
@@ -235,8 +238,8 @@ static cx_status put_verdict(const replay *r, cx_json_list *object, cx_err *err)
 static void put_timeline(const replay *r, cx_json_list *object)
 {
     cx_json_list array = cx_json_list_begin(r->arena);
-    for (size_t i = 0; i < r->story.moments.count; i++) {
-        const cx_run_moment *moment = &r->story.moments.items[i];
+    for (size_t i = 0; i < r->projection.moments.count; i++) {
+        const cx_run_moment *moment = &r->projection.moments.items[i];
         cx_json_list one = cx_json_list_begin(r->arena);
         cx_run_part_put_uint(&one, "index", moment->index);
         cx_run_part_put_str(&one, "ts", moment->ts);
@@ -253,9 +256,9 @@ static void put_timeline(const replay *r, cx_json_list *object)
 static cx_status put_story(const replay *r, cx_json_list *object, cx_err *err)
 {
     cx_json states, gates;
-    CX_TRY(cx_run_story_states_json(&r->story, r->arena, &states, err));
-    CX_TRY(cx_run_story_gates_json(&r->story, r->arena, &gates, err));
-    cx_run_part_put_uint(object, "events_count", r->story.moments.count);
+    CX_TRY(cx_run_projection_states_json(&r->projection, r->arena, &states, err));
+    CX_TRY(cx_run_projection_gates_json(&r->projection, r->arena, &gates, err));
+    cx_run_part_put_uint(object, "events_count", r->projection.moments.count);
     cx_run_part_put(object, "states", states);
     cx_run_part_put(object, "gates", gates);
     put_timeline(r, object);
@@ -307,7 +310,7 @@ static cx_status compare(replay *r, cx_err *err)
                        "says what is wrong with it");
     if (!r->has_story)
         return CX_SUCCESS; /* broken already */
-    return cx_run_compare(r->against, &r->other_story, r->bundle, &r->story, r->arena,
+    return cx_run_compare(r->against, &r->other_story, r->bundle, &r->projection, r->arena,
                           &r->divergence, err);
 }
 
@@ -350,17 +353,17 @@ cx_status cx_run_rehydrate(cx_run_bundle *bundle, const cx_run_witness *witness,
 {
     replay r = {.bundle = bundle, .against = against, .arena = arena};
     r.mismatches = cx_json_list_begin(arena);
-    cx_run_story_init(&r.other_story);
+    cx_run_projection_init(&r.other_story);
     cx_status status = cx_run_verify(bundle, witness, arena, &r.verdict, err);
     if (cx_failed(status))
         return status;
-    CX_GO(status, read_story(bundle, arena, &r.story, &r.has_story, err));
+    CX_TRY_GOTO(status, read_story(bundle, arena, &r.projection, &r.has_story, err));
     compare_with_manifest(&r);
-    CX_GO(status, compare(&r, err));
+    CX_TRY_GOTO(status, compare(&r, err));
     status = write_document(&r, out, err);
 done:
-    cx_run_story_done(&r.story, arena);
-    cx_run_story_done(&r.other_story, arena);
+    cx_run_projection_done(&r.projection, arena);
+    cx_run_projection_done(&r.other_story, arena);
     cx_run_findings_done(&r.verdict.findings);
     return status;
 }

@@ -15,7 +15,7 @@
 
 typedef struct side {
     cx_run_bundle *bundle;
-    const cx_run_story *story;
+    const cx_run_projection *projection;
 } side;
 
 typedef struct comparison {
@@ -80,8 +80,8 @@ static bool same_text(comparison *c, cx_str a, cx_str b)
 {
     if (cx_str_eq(a, b))
         return true;
-    a = without_id(&c->left, a, c->expected.story->run_id);
-    b = without_id(&c->right, b, c->actual.story->run_id);
+    a = without_id(&c->left, a, c->expected.projection->run_id);
+    b = without_id(&c->right, b, c->actual.projection->run_id);
     return cx_str_eq(a, b);
 }
 
@@ -185,18 +185,19 @@ static cx_status compare_event(comparison *c, const cx_run_moment *a, const cx_r
 
 static cx_status compare_events(comparison *c, cx_err *err)
 {
-    size_t left = c->expected.story->moments.count, right = c->actual.story->moments.count;
+    size_t left = c->expected.projection->moments.count,
+           right = c->actual.projection->moments.count;
     cx_arena_mark mark = cx_arena_mark_now(&c->scratch);
     for (size_t i = 0; i < left && i < right && !c->out->found; i++) {
-        CX_TRY(compare_event(c, &c->expected.story->moments.items[i],
-                             &c->actual.story->moments.items[i], err));
+        CX_TRY(compare_event(c, &c->expected.projection->moments.items[i],
+                             &c->actual.projection->moments.items[i], err));
         cx_arena_reset(&c->scratch, mark);
     }
     if (left != right)
         diverge(c, (left < right ? left : right) + 1, CX_STR("event_type"),
-                left > right ? cx_json_make_str(c->expected.story->moments.items[right].type)
+                left > right ? cx_json_make_str(c->expected.projection->moments.items[right].type)
                              : cx_json_make_null(),
-                right > left ? cx_json_make_str(c->actual.story->moments.items[left].type)
+                right > left ? cx_json_make_str(c->actual.projection->moments.items[left].type)
                              : cx_json_make_null());
     return CX_SUCCESS;
 }
@@ -264,9 +265,9 @@ static void compare_reports(comparison *c)
     }
 }
 
-cx_status cx_run_compare(cx_run_bundle *expected, const cx_run_story *expected_story,
-                         cx_run_bundle *actual, const cx_run_story *actual_story, cx_arena *arena,
-                         cx_run_divergence *out, cx_err *err)
+cx_status cx_run_compare(cx_run_bundle *expected, const cx_run_projection *expected_story,
+                         cx_run_bundle *actual, const cx_run_projection *actual_story,
+                         cx_arena *arena, cx_run_divergence *out, cx_err *err)
 {
     comparison c = {.expected = {expected, expected_story},
                     .actual = {actual, actual_story},

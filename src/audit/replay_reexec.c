@@ -112,8 +112,8 @@ static cx_status read_scopes(cx_reexec *x, cx_err *err)
 {
     CX_VEC(cx_str) list = {0};
     cx_status status = CX_SUCCESS;
-    for (size_t i = 0; !cx_failed(status) && i < x->story.moments.count; i++) {
-        const cx_run_moment *moment = &x->story.moments.items[i];
+    for (size_t i = 0; !cx_failed(status) && i < x->projection.moments.count; i++) {
+        const cx_run_moment *moment = &x->projection.moments.items[i];
         cx_run_event_read event;
         if (!cx_str_is(moment->type, "HUMAN_APPROVAL_COMPLETED"))
             continue;
@@ -162,13 +162,13 @@ static cx_status read_recorded(cx_reexec *x, cx_err *err)
     CX_TRY(cx_run_bundle_json(x->bundle, CX_STR("reports/test_report.json"), &x->tests, err));
     CX_TRY(cx_run_bundle_read(x->bundle, CX_STR("events.jsonl"), CX_RUN_EVENTS_BYTES_MAX, &events,
                               err));
-    CX_TRY(cx_run_story_read(cx_bytes_str(events), x->arena, &x->story, err));
+    CX_TRY(cx_run_projection_read(cx_bytes_str(events), x->arena, &x->projection, err));
     CX_TRY(cx_run_bundle_read(x->bundle, CX_STR("git/baseline_commit.txt"), 256, &baseline, err));
     x->baseline_text = cx_bytes_str(baseline);
     while (x->baseline_text.size != 0 && x->baseline_text.data[x->baseline_text.size - 1] == '\n')
         x->baseline_text.size--;
     x->run_id = text_at(&x->manifest, "/run_id");
-    x->task = cx_run_story_find(&x->story, text_at(&x->result, "/task_id"));
+    x->task = cx_run_projection_find(&x->projection, text_at(&x->result, "/task_id"));
     CX_TRY(read_contract(x, err));
     return read_scopes(x, err);
 }
@@ -176,8 +176,8 @@ static cx_status read_recorded(cx_reexec *x, cx_err *err)
 /* The newest event of a type of our task, else NULL. */
 static const cx_run_moment *newest(const cx_reexec *x, const char *type)
 {
-    for (size_t i = x->story.moments.count; i > 0; i--) {
-        const cx_run_moment *moment = &x->story.moments.items[i - 1];
+    for (size_t i = x->projection.moments.count; i > 0; i--) {
+        const cx_run_moment *moment = &x->projection.moments.items[i - 1];
         if (cx_str_is(moment->type, type) && x->task != NULL &&
             cx_str_eq(moment->task_id, x->task->task_id))
             return moment;
@@ -301,8 +301,8 @@ static bool shows_in_patch(const cx_reexec *x)
 {
     static const char *const rules[] = {"D06", "D07", "D09", "D10", "D11", "D12", "D13", "D15"};
     bool shows = false;
-    for (size_t i = 0; i < x->story.rulings.count; i++) {
-        const cx_run_ruling *ruling = &x->story.rulings.items[i];
+    for (size_t i = 0; i < x->projection.rulings.count; i++) {
+        const cx_run_ruling *ruling = &x->projection.rulings.items[i];
         if (strcmp(ruling->judgement.gate, "diff") != 0)
             continue;
         shows = ruling->violation_count != 0;
@@ -318,7 +318,7 @@ static bool shows_in_patch(const cx_reexec *x)
 
 static void compare_gate(cx_reexec *x, unsigned gate, bool passed, bool can_show_refusal)
 {
-    bool was = cx_run_story_task_passed(&x->story, x->task, gate);
+    bool was = cx_run_projection_task_passed(&x->projection, x->task, gate);
     if (was == passed)
         return;
     if (!was && !can_show_refusal)
@@ -408,7 +408,7 @@ static cx_status candidate_of(cx_reexec *x, const cx_worktree *tree, const cx_di
 {
     cx_candidate_facts facts = {.run_id = cx_str_z(x->new_id),
                                 .task_id = x->contract.task_id,
-                                .contract_sha256 = x->story.contract_sha256,
+                                .contract_sha256 = x->projection.contract_sha256,
                                 .time_s = 0};
     return cx_run_candidate_commit(tree->git, report, &facts, out, err);
 }
@@ -538,7 +538,8 @@ static cx_status execute(cx_reexec *x, cx_err *err)
     CX_TRY(in_worktree(x, patch, &candidate, err));
     if (candidate.size != 0)
         CX_TRY(cx_reexec_tests(x, &candidate, err));
-    else if (x->hard.count == 0 && cx_run_story_task_passed(&x->story, x->task, CX_RUN_GATE_TESTS))
+    else if (x->hard.count == 0 &&
+             cx_run_projection_task_passed(&x->projection, x->task, CX_RUN_GATE_TESTS))
         cx_reexec_error(x, "there was nothing to test again although tests passed"); /* X2 */
     return x->options->script == NULL ? CX_SUCCESS : cx_reexec_agent(x, patch, err);
 }
@@ -582,7 +583,7 @@ cx_status cx_run_reexecute(cx_run_bundle *bundle, const cx_run_reexec_options *o
 {
     cx_reexec x = {.options = options, .bundle = bundle, .arena = arena};
     cx_err why = {0};
-    cx_run_story_init(&x.story);
+    cx_run_projection_init(&x.projection);
     cx_status status = execute(&x, &why);
     status = cx_reexec_note(&x, status, &why, "doing it again", err);
     if (!cx_failed(status))
@@ -590,7 +591,7 @@ cx_status cx_run_reexecute(cx_run_bundle *bundle, const cx_run_reexec_options *o
     remove_folder(&x);
     cx_sandbox_close(x.box);
     cx_git_close(x.git);
-    cx_run_story_done(&x.story, arena);
+    cx_run_projection_done(&x.projection, arena);
     cx_vec_done(&x.hard, arena->alloc);
     cx_vec_done(&x.soft, arena->alloc);
     cx_vec_done(&x.errors, arena->alloc);

@@ -15,8 +15,8 @@ typedef struct cx_reexec {
     cx_run_bundle *bundle;
     cx_arena *arena;
     /* What was recorded. */
-    cx_run_story story;
-    const cx_run_story_task *task; /* the one that is done again; NULL = none got that far */
+    cx_run_projection projection;
+    const cx_run_projection_task *task; /* the one that is done again; NULL = none got that far */
     cx_json manifest, contract_json, result, tests;
     cx_contract contract;
     cx_run_policy policy;

@@ -242,8 +242,8 @@ static cx_status run_turns(cx_reexec *x, const cx_worktree *tree, const cx_json 
     const cx_json *tasks = cx_json_get_typed(script, CX_STR("tasks"), CX_JSON_OBJECT);
     if (tasks == NULL)
         return run_own_turns(x, tree, script, x->task->attempt, err);
-    for (size_t i = 0; i < x->story.tasks.count; i++) {
-        const cx_run_story_task *task = &x->story.tasks.items[i];
+    for (size_t i = 0; i < x->projection.tasks.count; i++) {
+        const cx_run_projection_task *task = &x->projection.tasks.items[i];
         const cx_json *own = cx_json_get_typed(tasks, task->task_id, CX_JSON_OBJECT);
         if (task->task_id.size == 0)
             continue;

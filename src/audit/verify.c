@@ -204,7 +204,8 @@ static cx_status read_story(cx_run_verification *v)
     CX_TRY(cx_run_verify_bytes(v, CX_STR("events.jsonl"), CX_RUN_EVENTS_BYTES_MAX, &events));
     if (events.data == NULL)
         return CX_SUCCESS;
-    cx_status status = cx_run_story_read(cx_bytes_str(events), v->arena, &v->story, v->err);
+    cx_status status =
+        cx_run_projection_read(cx_bytes_str(events), v->arena, &v->projection, v->err);
     if (status.code == CX_E_NOMEM)
         return status;
     v->has_story = !cx_failed(status);
@@ -247,13 +248,13 @@ cx_status cx_run_verify(cx_run_bundle *bundle, const cx_run_witness *witness, cx
     size_t entries;
     *out = (cx_run_verdict){.reason = ""};
     cx_run_findings_init(&out->findings, arena);
-    cx_run_story_init(&v.story);
+    cx_run_projection_init(&v.projection);
     (void)cx_run_bundle_entries(bundle, &entries);
     out->file_count = entries;
     cx_status status = verify(&v);
     if (!cx_failed(status))
         status = cx_run_findings_check(&out->findings, err);
-    cx_run_story_done(&v.story, arena);
+    cx_run_projection_done(&v.projection, arena);
     if (cx_failed(status)) {
         cx_run_findings_done(&out->findings);
         return status;

@@ -29,8 +29,8 @@ static bool is_true(const cx_json *object, const char *name)
 
 static bool happened(const cx_run_verification *v, const char *type)
 {
-    for (size_t i = 0; i < v->story.moments.count; i++)
-        if (cx_str_is(v->story.moments.items[i].type, type))
+    for (size_t i = 0; i < v->projection.moments.count; i++)
+        if (cx_str_is(v->projection.moments.items[i].type, type))
             return true;
     return false;
 }
@@ -42,8 +42,8 @@ static bool of_whole(const cx_run_verification *v, const cx_run_moment *moment)
     bool split = false;
     if (moment->task_id.data == NULL || cx_str_eq(moment->task_id, v->task_id))
         return true;
-    for (size_t i = 0; i < v->story.transitions.count && !split; i++)
-        split = cx_str_is(v->story.transitions.items[i].reason, "plan_split");
+    for (size_t i = 0; i < v->projection.transitions.count && !split; i++)
+        split = cx_str_is(v->projection.transitions.items[i].reason, "plan_split");
     return !split;
 }
 
@@ -90,7 +90,7 @@ static bool refused_later(const cx_run_verification *v, unsigned gate)
         {"review", "isolation", "reviewer"},
         {"tests", "tool", NULL},
     };
-    cx_str failed = v->story.failed_gate;
+    cx_str failed = v->projection.failed_gate;
     for (size_t i = 0; i < 3 && failed.data != NULL; i++)
         if (named[gate][i] != NULL && cx_str_is(failed, named[gate][i]))
             return true;
@@ -104,11 +104,11 @@ static void check_gates(cx_run_verification *v)
     const cx_json *gates = cx_json_get_typed(&v->task_result, CX_STR("gates"), CX_JSON_OBJECT);
     const cx_json *tasks = cx_json_get_typed(&v->manifest, CX_STR("tasks"), CX_JSON_ARRAY);
     bool success = v->success || cx_str_is(CX_JSON_GET_STR(&v->task_result, "status"), "SUCCESS");
-    const cx_run_story_task *task = NULL;
+    const cx_run_projection_task *task = NULL;
     if (gates == NULL)
         return;
     if (v->has_story && tasks != NULL)
-        task = cx_run_story_find(&v->story, v->task_id);
+        task = cx_run_projection_find(&v->projection, v->task_id);
     if (task != NULL && tasks->count != 1 && !task->gates[CX_RUN_GATE_DIFF].reached)
         task = NULL; /* it has no work of its own */
     for (unsigned i = 0; i < CX_RUN_GATE_COUNT; i++) {
@@ -122,7 +122,7 @@ static void check_gates(cx_run_verification *v)
         if (passed && violations != NULL && violations->count != 0)
             cx_run_verify_say(v, CX_RUN_STATUS_MISMATCH, TASK_RESULT,
                               "%s has passed and has violations", cx_run_gate_names[i]);
-        bool told = task != NULL && cx_run_story_task_passed(&v->story, task, i);
+        bool told = task != NULL && cx_run_projection_task_passed(&v->projection, task, i);
         if (task != NULL && passed != told && (passed || !refused_later(v, i)))
             cx_run_verify_say(v, CX_RUN_STATUS_MISMATCH, TASK_RESULT,
                               "%s has %spassed here, by the events it has%s", cx_run_gate_names[i],
@@ -141,12 +141,12 @@ static cx_status check_verdict_events(cx_run_verification *v)
         cx_str told = cx_json_get_str(reports[i], cx_str_z(verdicts[i].member));
         if (told.data == NULL)
             continue;
-        for (size_t m = v->story.moments.count; m-- > 0;) {
+        for (size_t m = v->projection.moments.count; m-- > 0;) {
             cx_run_event_read event;
-            if (!cx_str_is(v->story.moments.items[m].type, verdicts[i].type) ||
-                !of_whole(v, &v->story.moments.items[m]))
+            if (!cx_str_is(v->projection.moments.items[m].type, verdicts[i].type) ||
+                !of_whole(v, &v->projection.moments.items[m]))
                 continue;
-            CX_TRY(cx_run_event_parse(v->story.moments.items[m].line, m + 1, v->arena, &event,
+            CX_TRY(cx_run_event_parse(v->projection.moments.items[m].line, m + 1, v->arena, &event,
                                       v->err));
             cx_str last = cx_json_get_str(&event.payload, cx_str_z(verdicts[i].member));
             if (last.data != NULL && !cx_str_eq(last, told))
@@ -161,16 +161,16 @@ static cx_status check_verdict_events(cx_run_verification *v)
 
 static void check_end(cx_run_verification *v, cx_str status)
 {
-    cx_str told = v->story.status;
+    cx_str told = v->projection.status;
     if (told.data != NULL && !cx_str_eq(told, status))
         cx_run_verify_say(v, CX_RUN_STATUS_MISMATCH, MANIFEST,
                           "the run is %.*s here and %.*s in RUN_FINISHED", shown(status),
                           status.data, shown(told), told.data);
-    if (told.data != NULL && v->story.exit_code >= 0 &&
-        (v->story.exit_code == 0) != cx_str_is(told, "SUCCESS"))
+    if (told.data != NULL && v->projection.exit_code >= 0 &&
+        (v->projection.exit_code == 0) != cx_str_is(told, "SUCCESS"))
         cx_run_verify_say(v, CX_RUN_STATUS_MISMATCH, CX_STR("events.jsonl"),
                           "RUN_FINISHED says %.*s and exit code %lld", shown(told), told.data,
-                          (long long)v->story.exit_code);
+                          (long long)v->projection.exit_code);
 }
 
 /* A single task whose report says PASS or FAIL while the gate in the result says otherwise. */
@@ -386,8 +386,8 @@ static cx_status check_baseline(cx_run_verification *v)
     }
     if (git != NULL)
         compare_baseline(v, TASK_RESULT, baseline, CX_JSON_GET_STR(git, "baseline_ref"));
-    if (v->has_story && v->story.baseline_commit.size != 0)
-        compare_baseline(v, CX_STR("events.jsonl"), baseline, v->story.baseline_commit);
+    if (v->has_story && v->projection.baseline_commit.size != 0)
+        compare_baseline(v, CX_STR("events.jsonl"), baseline, v->projection.baseline_commit);
     /* A contract that was refused early still has what it asked for, a branch perhaps. */
     cx_str asked = rollback == NULL ? CX_STR("") : CX_JSON_GET_STR(rollback, "baseline_ref");
     if (is_commit(baseline) &&
@@ -400,8 +400,8 @@ static cx_status check_baseline(cx_run_verification *v)
 static cx_status last_of(cx_run_verification *v, const char *type, const char *member, cx_str *out)
 {
     *out = (cx_str){NULL, 0};
-    for (size_t i = v->story.moments.count; i-- > 0;) {
-        const cx_run_moment *moment = &v->story.moments.items[i];
+    for (size_t i = v->projection.moments.count; i-- > 0;) {
+        const cx_run_moment *moment = &v->projection.moments.items[i];
         cx_run_event_read event;
         if (!cx_str_is(moment->type, type) || !of_whole(v, moment))
             continue;
@@ -450,8 +450,8 @@ static cx_status check_identity(cx_run_verification *v)
         if (stated.size != 0 && !cx_str_is(stated, hex))
             cx_run_verify_say(v, CX_RUN_REF_MISMATCH, MANIFEST,
                               "integrity.contract_sha256 is not that of contract.json");
-        if (v->has_story && v->story.contract_sha256.size == 64 &&
-            !cx_str_is(v->story.contract_sha256, hex))
+        if (v->has_story && v->projection.contract_sha256.size == 64 &&
+            !cx_str_is(v->projection.contract_sha256, hex))
             cx_run_verify_say(v, CX_RUN_REF_MISMATCH, CX_STR("contract.json"),
                               "RUN_CREATED names another contract");
     }

@@ -184,8 +184,8 @@ static cx_status check_reports(cx_run_verification *v)
 
 static bool happened(const cx_run_verification *v, const char *type)
 {
-    for (size_t i = 0; i < v->story.moments.count; i++)
-        if (cx_str_is(v->story.moments.items[i].type, type))
+    for (size_t i = 0; i < v->projection.moments.count; i++)
+        if (cx_str_is(v->projection.moments.items[i].type, type))
             return true;
     return false;
 }

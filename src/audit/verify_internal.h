@@ -56,7 +56,7 @@ typedef struct cx_run_verification {
     cx_str task_id;  /* of the manifest; empty when it names none */
     cx_str trace_id; /* of the manifest; empty when it names none */
     bool success;    /* the manifest says SUCCESS */
-    cx_run_story story;
+    cx_run_projection projection;
     bool has_story; /* events.jsonl could be read from end to end */
 } cx_run_verification;
 

@@ -29,16 +29,16 @@ static bool may(cx_str from, cx_str to, cx_str reason)
 
 /* The task's state before the transition number `at`; for one that appears only now, where it may
  * begin: a task that another was split into begins behind the plan. */
-static bool begins_where_it_was(const cx_run_story *story, size_t at)
+static bool begins_where_it_was(const cx_run_projection *projection, size_t at)
 {
-    const cx_run_transition *now = &story->transitions.items[at];
-    cx_str task = story->moments.items[now->moment].task_id;
+    const cx_run_transition *now = &projection->transitions.items[at];
+    cx_str task = projection->moments.items[now->moment].task_id;
     bool split = false, any = false;
     for (size_t i = at; i-- > 0;) {
-        const cx_run_transition *before = &story->transitions.items[i];
+        const cx_run_transition *before = &projection->transitions.items[i];
         any = true;
         split |= cx_str_is(before->reason, "plan_split");
-        if (cx_str_eq(story->moments.items[before->moment].task_id, task))
+        if (cx_str_eq(projection->moments.items[before->moment].task_id, task))
             return cx_str_eq(before->to, now->from);
     }
     if (cx_str_is(now->from, "S0"))
@@ -48,14 +48,14 @@ static bool begins_where_it_was(const cx_run_story *story, size_t at)
 
 static void check_transitions(cx_run_verification *v)
 {
-    const cx_run_story *story = &v->story;
-    for (size_t i = 0; i < story->transitions.count; i++) {
-        const cx_run_transition *t = &story->transitions.items[i];
-        if (may(t->from, t->to, t->reason) && begins_where_it_was(story, i))
+    const cx_run_projection *projection = &v->projection;
+    for (size_t i = 0; i < projection->transitions.count; i++) {
+        const cx_run_transition *t = &projection->transitions.items[i];
+        if (may(t->from, t->to, t->reason) && begins_where_it_was(projection, i))
             continue;
         cx_run_verify_say(v, CX_RUN_STATE_ORDER, EVENTS,
                           "line %llu: no run goes from %.*s to %.*s (%.*s) here",
-                          (unsigned long long)story->moments.items[t->moment].index,
+                          (unsigned long long)projection->moments.items[t->moment].index,
                           (int)(t->from.size > 40 ? 40 : t->from.size), t->from.data,
                           (int)(t->to.size > 40 ? 40 : t->to.size), t->to.data,
                           (int)(t->reason.size > 60 ? 60 : t->reason.size), t->reason.data);
@@ -68,15 +68,15 @@ static void check_transitions(cx_run_verification *v)
  */
 static void check_ends(cx_run_verification *v)
 {
-    const cx_run_story *story = &v->story;
-    size_t count = story->moments.count;
+    const cx_run_projection *projection = &v->projection;
+    size_t count = projection->moments.count;
     bool finished = false, recovered = false;
-    if (count == 0 || !cx_str_is(story->moments.items[0].type, "RUN_CREATED"))
+    if (count == 0 || !cx_str_is(projection->moments.items[0].type, "RUN_CREATED"))
         cx_run_verify_say(v, CX_RUN_STATE_ORDER, EVENTS, "the first event is not RUN_CREATED");
-    if (count == 0 || !cx_str_is(story->moments.items[count - 1].type, "RUN_FINISHED"))
+    if (count == 0 || !cx_str_is(projection->moments.items[count - 1].type, "RUN_FINISHED"))
         cx_run_verify_say(v, CX_RUN_STATE_ORDER, EVENTS, "the last event is not RUN_FINISHED");
     for (size_t i = 0; i < count; i++) {
-        const cx_run_moment *moment = &story->moments.items[i];
+        const cx_run_moment *moment = &projection->moments.items[i];
         if (i != 0 && cx_str_is(moment->type, "RUN_CREATED"))
             cx_run_verify_say(v, CX_RUN_STATE_ORDER, EVENTS, "line %llu: RUN_CREATED again",
                               (unsigned long long)moment->index);
@@ -95,14 +95,14 @@ static void check_ends(cx_run_verification *v)
 /* A run that succeeded is done or stopped before the merge; one that failed says where. */
 static void check_last_state(cx_run_verification *v)
 {
-    const cx_run_story *story = &v->story;
-    if (story->status.data == NULL)
+    const cx_run_projection *projection = &v->projection;
+    if (projection->status.data == NULL)
         return;
-    if (cx_str_is(story->status, "SUCCESS")) {
-        for (size_t i = 0; i < story->tasks.count; i++) {
-            const cx_run_story_task *task = &story->tasks.items[i];
+    if (cx_str_is(projection->status, "SUCCESS")) {
+        for (size_t i = 0; i < projection->tasks.count; i++) {
+            const cx_run_projection_task *task = &projection->tasks.items[i];
             bool whole = task->task_id.data == NULL;
-            bool split = cx_str_is(task->state, "S2") && story->tasks.count > 1;
+            bool split = cx_str_is(task->state, "S2") && projection->tasks.count > 1;
             /* Who made the contract (S0 of --intent) is no task: it has no states. */
             whole |= cx_str_is(task->state, "S0") && !cx_str_eq(task->task_id, v->task_id) &&
                      cx_str_starts(task->task_id, CX_STR("intent_"));
@@ -112,7 +112,7 @@ static void check_last_state(cx_run_verification *v)
                                   (int)(task->task_id.size > 128 ? 128 : task->task_id.size),
                                   task->task_id.data, (int)task->state.size, task->state.data);
         }
-    } else if (!cx_str_is(story->state, "FAIL")) {
+    } else if (!cx_str_is(projection->state, "FAIL")) {
         cx_run_verify_say(v, CX_RUN_STATE_ORDER, EVENTS, "the run failed without going to FAIL");
     }
 }

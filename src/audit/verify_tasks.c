@@ -10,8 +10,8 @@
 typedef struct one_task {
     cx_run_verification *v;
     cx_str id;
-    cx_str status;                 /* as the manifest has it */
-    const cx_run_story_task *told; /* NULL: no event of it, or no events */
+    cx_str status;                      /* as the manifest has it */
+    const cx_run_projection_task *told; /* NULL: no event of it, or no events */
 } one_task;
 
 static cx_status path_of(const one_task *one, const char *format, cx_str *out)
@@ -55,7 +55,8 @@ static cx_status check_result(const one_task *one)
         const cx_json *gate = cx_json_get(gates, cx_str_z(cx_run_gate_names[i]));
         bool passed =
             gate != NULL && cx_json_get_typed(gate, CX_STR("passed"), CX_JSON_TRUE) != NULL;
-        bool told = one->told != NULL && cx_run_story_task_passed(&one->v->story, one->told, i);
+        bool told =
+            one->told != NULL && cx_run_projection_task_passed(&one->v->projection, one->told, i);
         if (cx_str_is(status, "SUCCESS") && !passed)
             cx_run_verify_say(one->v, CX_RUN_STATUS_MISMATCH, path,
                               "it is SUCCESS, but %s has not passed", cx_run_gate_names[i]);
@@ -141,7 +142,7 @@ cx_status cx_run_verify_tasks(cx_run_verification *v)
         if (one.id.size == 0 || cx_str_eq(one.id, v->task_id))
             continue;
         if (v->has_story)
-            one.told = cx_run_story_find(&v->story, one.id);
+            one.told = cx_run_projection_find(&v->projection, one.id);
         CX_TRY(check_result(&one));
         CX_TRY(check_mirror(&one));
         if (cx_str_is(one.status, "SUCCESS"))

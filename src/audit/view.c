@@ -58,18 +58,18 @@ static cx_status read_first_event(const cx_run_store *store, cx_str run_id, cx_a
                                   summary *out, cx_err *err)
 {
     cx_run_bundle *bundle = NULL;
-    cx_run_story story;
+    cx_run_projection projection;
     cx_status status = cx_run_view_open(store, run_id, &bundle, err);
     if (cx_failed(status))
         return status.code == CX_E_NOMEM ? status : CX_SUCCESS;
-    status = cx_run_view_story(bundle, arena, &story, err);
-    if (!cx_failed(status) && story.moments.count != 0) {
-        out->created_at = cx_arena_copy_str(arena, story.moments.items[0].ts);
-        if (story.tasks.count != 0)
-            out->task_id = cx_arena_copy_str(arena, story.tasks.items[0].task_id);
-        out->failed_gate = cx_arena_copy_str(arena, story.failed_gate);
+    status = cx_run_view_projection(bundle, arena, &projection, err);
+    if (!cx_failed(status) && projection.moments.count != 0) {
+        out->created_at = cx_arena_copy_str(arena, projection.moments.items[0].ts);
+        if (projection.tasks.count != 0)
+            out->task_id = cx_arena_copy_str(arena, projection.tasks.items[0].task_id);
+        out->failed_gate = cx_arena_copy_str(arena, projection.failed_gate);
     }
-    cx_run_story_done(&story, arena);
+    cx_run_projection_done(&projection, arena);
     cx_run_bundle_close(bundle);
     return status.code == CX_E_NOMEM ? status : CX_SUCCESS;
 }

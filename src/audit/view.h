@@ -58,8 +58,10 @@ CX_RESULT cx_run_view_approvals(const cx_run_store *store, cx_arena *arena, cx_j
  * can be none (§1 R6). */
 CX_RESULT cx_run_view_open(const cx_run_store *store, cx_str run_id, cx_run_bundle **out,
                            cx_err *err);
-/* Its events as they are now; the story is to be ended with cx_run_story_done also after errors. */
-CX_RESULT cx_run_view_story(cx_run_bundle *bundle, cx_arena *arena, cx_run_story *out, cx_err *err);
+/* Its events as they are now; the story is to be ended with cx_run_projection_done also after
+ * errors. */
+CX_RESULT cx_run_view_projection(cx_run_bundle *bundle, cx_arena *arena, cx_run_projection *out,
+                                 cx_err *err);
 
 /* manifest + {sealed, verdict, codes, state, role_binding_read_model, workflow_case_read_model}; of
  * a run that is going on, or ended without a manifest, what its events say. */
@@ -67,12 +69,13 @@ CX_RESULT cx_run_view_show(cx_run_bundle *bundle, const cx_run_witness *witness,
                            cx_json *out, cx_err *err);
 /* {items, next}: events from index `from` (from 1), as values with their index, or with `raw` as
  * {index, raw: the line}. */
-CX_RESULT cx_run_view_events(const cx_run_story *story, uint64_t from, size_t limit, bool raw,
-                             cx_arena *arena, cx_json *out, cx_err *err);
+CX_RESULT cx_run_view_events(const cx_run_projection *projection, uint64_t from, size_t limit,
+                             bool raw, cx_arena *arena, cx_json *out, cx_err *err);
 /* {run_id, gates{}, verdicts[]} */
-CX_RESULT cx_run_view_gates(const cx_run_story *story, cx_arena *arena, cx_json *out, cx_err *err);
+CX_RESULT cx_run_view_gates(const cx_run_projection *projection, cx_arena *arena, cx_json *out,
+                            cx_err *err);
 /* {run_id, state, items:[{index, ts, level, event_type, task_id, attempt}], states[]} */
-CX_RESULT cx_run_view_timeline(const cx_run_story *story, cx_arena *arena, cx_json *out,
+CX_RESULT cx_run_view_timeline(const cx_run_projection *projection, cx_arena *arena, cx_json *out,
                                cx_err *err);
 /* {items:[{name, path, sha256, media_type, size_bytes}]}: files below `folder` ("reports/"). */
 CX_RESULT cx_run_view_files(cx_run_bundle *bundle, cx_str folder, cx_arena *arena, cx_json *out,

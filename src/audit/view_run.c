@@ -29,13 +29,14 @@ cx_status cx_run_view_open(const cx_run_store *store, cx_str run_id, cx_run_bund
     return status;
 }
 
-cx_status cx_run_view_story(cx_run_bundle *bundle, cx_arena *arena, cx_run_story *out, cx_err *err)
+cx_status cx_run_view_projection(cx_run_bundle *bundle, cx_arena *arena, cx_run_projection *out,
+                                 cx_err *err)
 {
     cx_bytes events;
-    cx_run_story_init(out);
+    cx_run_projection_init(out);
     CX_TRY(
         cx_run_bundle_read(bundle, CX_STR("events.jsonl"), CX_RUN_EVENTS_BYTES_MAX, &events, err));
-    return cx_run_story_read(cx_bytes_str(events), arena, out, err);
+    return cx_run_projection_read(cx_bytes_str(events), arena, out, err);
 }
 
 /* --- show ------------------------------------------------------------------------------------ */
@@ -58,14 +59,15 @@ static cx_status put_verdict(cx_json_list *object, const cx_run_verdict *verdict
 }
 
 /* What an operator looks at; the contract stays the authority (decision 0025). */
-static void put_case(cx_json_list *object, const cx_run_story *story, const cx_json *binding)
+static void put_case(cx_json_list *object, const cx_run_projection *projection,
+                     const cx_json *binding)
 {
     cx_json_list one = cx_json_list_begin(object->arena);
     cx_run_part_put_z(&one, "execution_authority", "task_contract");
     cx_run_part_put_z(&one, "source", "role_binding_summary of the run's manifest");
-    cx_run_part_put_str(&one, "run_id", story->run_id);
-    cx_run_part_put_str(&one, "state", story->state);
-    cx_run_part_put_or(&one, "status", story->status, "RUNNING");
+    cx_run_part_put_str(&one, "run_id", projection->run_id);
+    cx_run_part_put_str(&one, "state", projection->state);
+    cx_run_part_put_or(&one, "status", projection->status, "RUNNING");
     cx_run_part_put(&one, "role_binding_summary", binding == NULL ? cx_json_make_null() : *binding);
     cx_run_part_put_object(object, "workflow_case_read_model", &one);
 }
@@ -90,19 +92,19 @@ static cx_status find_binding(cx_run_bundle *bundle, const cx_json *manifest, cx
 }
 
 /* Without a manifest: what the events say. */
-static void put_events_facts(cx_json_list *object, const cx_run_story *story)
+static void put_events_facts(cx_json_list *object, const cx_run_projection *projection)
 {
-    cx_run_part_put_str(object, "run_id", story->run_id);
-    if (story->tasks.count != 0)
-        cx_run_part_put_str(object, "task_id", story->tasks.items[0].task_id);
-    if (story->moments.count != 0)
-        cx_run_part_put_str(object, "created_at", story->moments.items[0].ts);
+    cx_run_part_put_str(object, "run_id", projection->run_id);
+    if (projection->tasks.count != 0)
+        cx_run_part_put_str(object, "task_id", projection->tasks.items[0].task_id);
+    if (projection->moments.count != 0)
+        cx_run_part_put_str(object, "created_at", projection->moments.items[0].ts);
     cx_run_part_put_z(object, "status", "RUNNING"); /* it has ended when its manifest says so */
-    cx_run_part_put_str(object, "trace_id", story->trace_id);
-    cx_run_part_put_given(object, "failure_reason", story->failed_gate);
+    cx_run_part_put_str(object, "trace_id", projection->trace_id);
+    cx_run_part_put_given(object, "failure_reason", projection->failed_gate);
 }
 
-static cx_status write_show(cx_run_bundle *bundle, const cx_run_story *story,
+static cx_status write_show(cx_run_bundle *bundle, const cx_run_projection *projection,
                             const cx_run_verdict *verdict, cx_arena *arena, cx_json *out,
                             cx_err *err)
 {
@@ -122,12 +124,12 @@ static cx_status write_show(cx_run_bundle *bundle, const cx_run_story *story,
             cx_json_list_put(&object, name, manifest.members[i].value);
     }
     if (!has)
-        put_events_facts(&object, story);
+        put_events_facts(&object, projection);
     CX_TRY(put_verdict(&object, verdict, err));
-    cx_run_part_put_str(&object, "state", story->state);
+    cx_run_part_put_str(&object, "state", projection->state);
     CX_TRY(find_binding(bundle, has ? &manifest : NULL, arena, &binding, &bound, err));
     cx_run_part_put(&object, "role_binding_read_model", bound ? binding : cx_json_make_null());
-    put_case(&object, story, bound ? &binding : NULL);
+    put_case(&object, projection, bound ? &binding : NULL);
     return cx_json_list_end_object(&object, out, err);
 }
 
@@ -135,19 +137,19 @@ cx_status cx_run_view_show(cx_run_bundle *bundle, const cx_run_witness *witness,
                            cx_json *out, cx_err *err)
 {
     cx_run_verdict verdict;
-    cx_run_story story;
-    cx_status status = cx_run_view_story(bundle, arena, &story, err);
+    cx_run_projection projection;
+    cx_status status = cx_run_view_projection(bundle, arena, &projection, err);
     if (status.code == CX_E_NOMEM || status.code == CX_E_IO) {
-        cx_run_story_done(&story, arena);
+        cx_run_projection_done(&projection, arena);
         return status;
     }
     /* Events that cannot be read are verification's finding. */
     status = cx_run_verify(bundle, witness, arena, &verdict, err);
     if (!cx_failed(status)) {
-        status = write_show(bundle, &story, &verdict, arena, out, err);
+        status = write_show(bundle, &projection, &verdict, arena, out, err);
         cx_run_findings_done(&verdict.findings);
     }
-    cx_run_story_done(&story, arena);
+    cx_run_projection_done(&projection, arena);
     return status;
 }
 
@@ -186,42 +188,43 @@ static cx_status add_event(cx_json_list *items, const cx_run_moment *moment, boo
     return CX_SUCCESS;
 }
 
-cx_status cx_run_view_events(const cx_run_story *story, uint64_t from, size_t limit, bool raw,
-                             cx_arena *arena, cx_json *out, cx_err *err)
+cx_status cx_run_view_events(const cx_run_projection *projection, uint64_t from, size_t limit,
+                             bool raw, cx_arena *arena, cx_json *out, cx_err *err)
 {
     cx_json_list object = cx_json_list_begin(arena), items = cx_json_list_begin(arena);
-    size_t first = from == 0 ? 0 : (size_t)(from - 1), count = story->moments.count;
+    size_t first = from == 0 ? 0 : (size_t)(from - 1), count = projection->moments.count;
     if (limit == 0 || limit > CX_RUN_PAGE_MAX)
         limit = limit == 0 ? CX_RUN_PAGE_DEFAULT : CX_RUN_PAGE_MAX;
     size_t i = first;
     for (; i < count && i - first < limit; i++)
-        CX_TRY(add_event(&items, &story->moments.items[i], raw, err));
+        CX_TRY(add_event(&items, &projection->moments.items[i], raw, err));
     cx_run_part_put_array(&object, "items", &items);
     cx_run_part_put(&object, "next",
                     i < count ? cx_json_make_uint(arena, i + 1) : cx_json_make_null());
     return cx_json_list_end_object(&object, out, err);
 }
 
-cx_status cx_run_view_gates(const cx_run_story *story, cx_arena *arena, cx_json *out, cx_err *err)
+cx_status cx_run_view_gates(const cx_run_projection *projection, cx_arena *arena, cx_json *out,
+                            cx_err *err)
 {
     cx_json_list object = cx_json_list_begin(arena);
     cx_json gates, verdicts;
-    CX_TRY(cx_run_story_gates_json(story, arena, &gates, err));
-    CX_TRY(cx_run_story_rulings_json(story, arena, &verdicts, err));
-    cx_run_part_put_str(&object, "run_id", story->run_id);
+    CX_TRY(cx_run_projection_gates_json(projection, arena, &gates, err));
+    CX_TRY(cx_run_projection_rulings_json(projection, arena, &verdicts, err));
+    cx_run_part_put_str(&object, "run_id", projection->run_id);
     cx_run_part_put(&object, "gates", gates);
     cx_run_part_put(&object, "verdicts", verdicts);
     return cx_json_list_end_object(&object, out, err);
 }
 
-cx_status cx_run_view_timeline(const cx_run_story *story, cx_arena *arena, cx_json *out,
+cx_status cx_run_view_timeline(const cx_run_projection *projection, cx_arena *arena, cx_json *out,
                                cx_err *err)
 {
     cx_json_list object = cx_json_list_begin(arena), items = cx_json_list_begin(arena);
     cx_json states;
-    CX_TRY(cx_run_story_states_json(story, arena, &states, err));
-    for (size_t i = 0; i < story->moments.count; i++) {
-        const cx_run_moment *moment = &story->moments.items[i];
+    CX_TRY(cx_run_projection_states_json(projection, arena, &states, err));
+    for (size_t i = 0; i < projection->moments.count; i++) {
+        const cx_run_moment *moment = &projection->moments.items[i];
         cx_json_list one = cx_json_list_begin(arena);
         cx_run_part_put_uint(&one, "index", moment->index);
         cx_run_part_put_str(&one, "ts", moment->ts);
@@ -231,8 +234,8 @@ cx_status cx_run_view_timeline(const cx_run_story *story, cx_arena *arena, cx_js
         put_attempt(&one, moment->attempt);
         cx_run_part_add_object(&items, &one);
     }
-    cx_run_part_put_str(&object, "run_id", story->run_id);
-    cx_run_part_put_str(&object, "state", story->state);
+    cx_run_part_put_str(&object, "run_id", projection->run_id);
+    cx_run_part_put_str(&object, "state", projection->state);
     cx_run_part_put_array(&object, "items", &items);
     cx_run_part_put(&object, "states", states);
     return cx_json_list_end_object(&object, out, err);

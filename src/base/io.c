@@ -355,7 +355,7 @@ cx_status cx_io_read_file(const cx_io *io, const char *path, size_t limit_bytes,
             break;
         }
         size_t wanted = buf->capacity - buf->size, got;
-        CX_GO(status, cx_io_read_some(io, file, path, room, wanted, &got, err));
+        CX_TRY_GOTO(status, cx_io_read_some(io, file, path, room, wanted, &got, err));
         cx_buf_advance(buf, got);
         if (buf->size - start > limit_bytes) {
             status = cx_fail_at(err, CX_E_LIMIT, "U_LIMIT", limit_bytes,

@@ -2,7 +2,7 @@
  * status.h - raising and passing errors.
  *
  *     CX_TRY(cx_io_read_file(io, path, limit, &buf, err));      nothing owned yet: return
- *     CX_GO(status, cx_json_parse(text, ...));                  something owned: goto done
+ *     CX_TRY_GOTO(status, cx_json_parse(text, ...));                  something owned: goto done
  *
  * The library never logs, prints or exits; the message in cx_err is all it says.
  */
@@ -26,11 +26,11 @@ static inline bool cx_failed(cx_status status)
     } while (0)
 
 /* Needs a `done:` label below, where everything owned is released and `status` returned. */
-#define CX_GO(status, expression) \
-    do {                          \
-        (status) = (expression);  \
-        if (cx_failed(status))    \
-            goto done;            \
+#define CX_TRY_GOTO(status, expression) \
+    do {                                \
+        (status) = (expression);        \
+        if (cx_failed(status))          \
+            goto done;                  \
     } while (0)
 
 /* Writes `err` (when not NULL) and returns `code` as a status. */

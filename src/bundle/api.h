@@ -14,7 +14,7 @@
 #include "bundle/report_parts.h"
 #include "bundle/seal.h"
 #include "bundle/store.h"
-#include "bundle/story.h"
+#include "bundle/projection.h"
 #include "bundle/tests_demand.h"
 
 #endif

@@ -57,11 +57,13 @@ static cx_status load_zstd(zstd *z, cx_err *err)
 {
     cx_status status;
     CX_TRY(cx_library_load("libzstd.so.1", &z->library, err));
-    CX_GO(status, cx_library_symbol(z->library, "ZSTD_compressBound", &z->compress_bound, err));
-    CX_GO(status, cx_library_symbol(z->library, "ZSTD_compress", &z->compress, err));
-    CX_GO(status, cx_library_symbol(z->library, "ZSTD_decompress", &z->decompress, err));
-    CX_GO(status, cx_library_symbol(z->library, "ZSTD_getFrameContentSize", &z->content_size, err));
-    CX_GO(status, cx_library_symbol(z->library, "ZSTD_isError", &z->is_error, err));
+    CX_TRY_GOTO(status,
+                cx_library_symbol(z->library, "ZSTD_compressBound", &z->compress_bound, err));
+    CX_TRY_GOTO(status, cx_library_symbol(z->library, "ZSTD_compress", &z->compress, err));
+    CX_TRY_GOTO(status, cx_library_symbol(z->library, "ZSTD_decompress", &z->decompress, err));
+    CX_TRY_GOTO(status,
+                cx_library_symbol(z->library, "ZSTD_getFrameContentSize", &z->content_size, err));
+    CX_TRY_GOTO(status, cx_library_symbol(z->library, "ZSTD_isError", &z->is_error, err));
 done:
     if (cx_failed(status))
         cx_library_close(z->library);
@@ -232,10 +234,10 @@ cx_status cx_run_archive_write(cx_run_bundle *bundle, cx_buf *out, cx_err *err)
                              entry->path.data);
             goto done;
         }
-        CX_GO(status, add_file(bundle, entry, &tar, err));
+        CX_TRY_GOTO(status, add_file(bundle, entry, &tar, err));
     }
     cx_buf_add(&tar, end, sizeof end);
-    CX_GO(status, cx_buf_check(&tar, err));
+    CX_TRY_GOTO(status, cx_buf_check(&tar, err));
     status = pack(&tar, out, err);
 done:
     cx_buf_done(&tar);
@@ -384,7 +386,7 @@ cx_status cx_run_archive_list(cx_run_bundle *bundle, cx_err *err)
         }
         if (is_zeros(r.tar.data + r.at, BLOCK))
             break;
-        CX_GO(status, take_member(&r, (const uint8_t *)r.tar.data + r.at, &data, err));
+        CX_TRY_GOTO(status, take_member(&r, (const uint8_t *)r.tar.data + r.at, &data, err));
         if (data.data == NULL)
             continue;
         cx_bytes *slot = cx_vec_push(&contents, bundle->alloc);
@@ -399,7 +401,7 @@ cx_status cx_run_archive_list(cx_run_bundle *bundle, cx_err *err)
         status = refuse(err, r.at, "the archive does not end as 'run export' ends it");
         goto done;
     }
-    CX_GO(status, cx_run_bundle_settle(bundle, err));
+    CX_TRY_GOTO(status, cx_run_bundle_settle(bundle, err));
     for (size_t i = 0; i < contents.count; i++)
         bundle->contents[i] = (cx_run_contents){.bytes = contents.items[i], .loaded = true};
 done:

@@ -170,14 +170,14 @@ cx_status cx_run_begin(const cx_run_begin_options *options, cx_run **out, cx_err
     const cx_io *io = options->store->io;
     CX_TRY(prepare(options, &run, err));
     /* The owner first: what has no owner is nobody's, and may be ended by anybody. */
-    CX_GO(status, make_folder(io, run->active.data, "a run of that id is going on:", err));
-    CX_GO(status, write_owner(run, options->task_id, err));
+    CX_TRY_GOTO(status, make_folder(io, run->active.data, "a run of that id is going on:", err));
+    CX_TRY_GOTO(status, write_owner(run, options->task_id, err));
     status = make_folder(io, run->options.folder, "there is a bundle of that id:", err);
     if (cx_failed(status)) {
         (void)!cx_failed(cx_path_remove_tree(run->active.data, NULL));
         goto done;
     }
-    CX_GO(status, cx_folder_open(run->options.folder, &run->folder, err));
+    CX_TRY_GOTO(status, cx_folder_open(run->options.folder, &run->folder, err));
     status = cx_run_events_create(&run->options, &run->events, err);
 done:
     if (cx_failed(status))
@@ -208,7 +208,7 @@ cx_status cx_run_resume(const cx_run_begin_options *options, cx_run **out,
     cx_facts facts;
     CX_TRY(prepare(options, &run, err));
     cx_status status;
-    CX_GO(status, cx_folder_open(run->options.folder, &run->folder, err));
+    CX_TRY_GOTO(status, cx_folder_open(run->options.folder, &run->folder, err));
     if (!cx_failed(cx_folder_facts(run->folder, "manifest.json", &facts, NULL))) {
         status =
             cx_fail(err, CX_E_EXISTS, "%s has a manifest: the run has ended", run->options.folder);
@@ -223,12 +223,12 @@ cx_status cx_run_resume(const cx_run_begin_options *options, cx_run **out,
     }
     if (status.code != CX_E_NOT_FOUND && status.code != CX_E_FORMAT && status.code != CX_E_SYNTAX &&
         status.code != CX_E_MORE)
-        CX_GO(status, status);
-    CX_GO(status, cx_path_make_folders(run->active.data, err));
+        CX_TRY_GOTO(status, status);
+    CX_TRY_GOTO(status, cx_path_make_folders(run->active.data, err));
     /* Who comes second finds the lock taken, whatever owner.json says. */
-    CX_GO(status, cx_run_events_recover(&run->options, &run->events, out_recovery, err));
-    CX_GO(status, write_owner(run, options->task_id, err));
-    CX_GO(status, cx_folder_walk(run->folder, NULL, remove_temporary, NULL, err));
+    CX_TRY_GOTO(status, cx_run_events_recover(&run->options, &run->events, out_recovery, err));
+    CX_TRY_GOTO(status, write_owner(run, options->task_id, err));
+    CX_TRY_GOTO(status, cx_folder_walk(run->folder, NULL, remove_temporary, NULL, err));
     run->options.trace_id = cx_arena_copy_str(&run->arena, cx_run_events_trace_id(run->events));
     if (run->options.trace_id.data == NULL)
         status = cx_fail_nomem(err);
@@ -475,12 +475,13 @@ cx_status cx_run_seal(cx_run *run, const cx_json *manifest, const cx_run_seal_fa
                        run->options.run_id.data);
     cx_buf_init(&text, run->store->alloc);
     cx_status status;
-    CX_GO(status, cx_run_json_write(&text, manifest, err));
+    CX_TRY_GOTO(status, cx_run_json_write(&text, manifest, err));
     sealed.manifest_sha256 = cx_digest_of(cx_buf_bytes(&text));
-    CX_GO(status, cx_run_write_file_in(run->store->io, run->folder, "manifest.json",
-                                       cx_buf_bytes(&text), err));
+    CX_TRY_GOTO(status, cx_run_write_file_in(run->store->io, run->folder, "manifest.json",
+                                             cx_buf_bytes(&text), err));
     /* What is sealed is what the disk gives back. */
-    CX_GO(status, hash_file(run->store->io, run->folder, "manifest.json", &text, &stored, err));
+    CX_TRY_GOTO(status,
+                hash_file(run->store->io, run->folder, "manifest.json", &text, &stored, err));
     if (!cx_digest_eq(&stored.sha256, &sealed.manifest_sha256)) {
         status = cx_fail(err, CX_E_IO, "%s/manifest.json reads back otherwise than it was written",
                          run->options.folder);
@@ -491,9 +492,9 @@ cx_status cx_run_seal(cx_run *run, const cx_json *manifest, const cx_run_seal_fa
                                .contract_sha256 = run->contract_sha256,
                                .event_count = run->event_count,
                                .chain_head = cx_str_z(run->chain_head)};
-    CX_GO(status, cx_run_seal_tell(run->options.ledger, &about, facts, &sealed, err));
-    CX_GO(status, cx_run_seal_close(run->folder, run->options.folder, err));
-    CX_GO(status, cx_path_remove_tree(run->active.data, err));
+    CX_TRY_GOTO(status, cx_run_seal_tell(run->options.ledger, &about, facts, &sealed, err));
+    CX_TRY_GOTO(status, cx_run_seal_close(run->folder, run->options.folder, err));
+    CX_TRY_GOTO(status, cx_path_remove_tree(run->active.data, err));
     *out = sealed;
 done:
     cx_buf_done(&text);

@@ -132,11 +132,12 @@ cx_status cx_run_bundle_open(const cx_io *io, const cx_alloc *alloc, const char 
         return cx_fail_nomem(err);
     cx_status status;
     if (facts.kind == CX_FILE_FOLDER) {
-        CX_GO(status, cx_folder_open(path, &bundle->folder, err));
-        CX_GO(status, list_folder(bundle, path, err));
+        CX_TRY_GOTO(status, cx_folder_open(path, &bundle->folder, err));
+        CX_TRY_GOTO(status, list_folder(bundle, path, err));
     } else {
-        CX_GO(status, cx_io_read_file(bundle->io, path, ARCHIVE_BYTES_MAX, &bundle->scratch, err));
-        CX_GO(status, unpack(bundle, cx_buf_bytes(&bundle->scratch), err));
+        CX_TRY_GOTO(status,
+                    cx_io_read_file(bundle->io, path, ARCHIVE_BYTES_MAX, &bundle->scratch, err));
+        CX_TRY_GOTO(status, unpack(bundle, cx_buf_bytes(&bundle->scratch), err));
     }
     *out = bundle;
 done:

@@ -57,15 +57,15 @@ cx_status cx_run_events_open_files(const cx_run_events_options *options, uint32_
     cx_buf_init(&log->line, options->alloc);
     cx_buf_init(&log->link, options->alloc);
     cx_lock_init(&log->lock);
-    CX_GO(status, keep_text(log, &folder, err));
-    CX_GO(status, keep_text(log, &lock_path, err));
-    CX_GO(status, keep_text(log, &log->options.run_id, err));
-    CX_GO(status, keep_text(log, &log->options.trace_id, err));
+    CX_TRY_GOTO(status, keep_text(log, &folder, err));
+    CX_TRY_GOTO(status, keep_text(log, &lock_path, err));
+    CX_TRY_GOTO(status, keep_text(log, &log->options.run_id, err));
+    CX_TRY_GOTO(status, keep_text(log, &log->options.trace_id, err));
     log->options.folder = folder.data;
     log->options.lock_path = lock_path.data;
-    CX_GO(status, cx_flock_take(lock_path.data, wait_ms, &log->locked, err));
-    CX_GO(status, open_one(log, CX_RUN_EVENTS_NAME, &log->file, err));
-    CX_GO(status, open_one(log, CX_RUN_CHAIN_NAME, &log->chain, err));
+    CX_TRY_GOTO(status, cx_flock_take(lock_path.data, wait_ms, &log->locked, err));
+    CX_TRY_GOTO(status, open_one(log, CX_RUN_EVENTS_NAME, &log->file, err));
+    CX_TRY_GOTO(status, open_one(log, CX_RUN_CHAIN_NAME, &log->chain, err));
     status = cx_io_sync_folder(options->io, folder.data, err);
 done:
     if (cx_failed(status))

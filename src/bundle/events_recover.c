@@ -228,13 +228,13 @@ cx_status cx_run_events_recover(const cx_run_events_options *options, cx_run_eve
     CX_TRY(cx_run_events_open_files(options, 0, &log, err));
     cx_buf_init(&f.events, options->alloc);
     cx_buf_init(&f.chain, options->alloc);
-    CX_GO(status, read_one(log, CX_RUN_EVENTS_NAME, &f.events, &f.events_whole, err));
-    CX_GO(status, read_one(log, CX_RUN_CHAIN_NAME, &f.chain, &f.chain_whole, err));
-    CX_GO(status, compare(log, &f, err));
-    CX_GO(status, judge(&f, err));
-    CX_GO(status, repair(log, &f, err));
+    CX_TRY_GOTO(status, read_one(log, CX_RUN_EVENTS_NAME, &f.events, &f.events_whole, err));
+    CX_TRY_GOTO(status, read_one(log, CX_RUN_CHAIN_NAME, &f.chain, &f.chain_whole, err));
+    CX_TRY_GOTO(status, compare(log, &f, err));
+    CX_TRY_GOTO(status, judge(&f, err));
+    CX_TRY_GOTO(status, repair(log, &f, err));
     if (needs_saying(&f))
-        CX_GO(status, say_so(log, &f, err));
+        CX_TRY_GOTO(status, say_so(log, &f, err));
 done:
     cx_buf_done(&f.events);
     cx_buf_done(&f.chain);

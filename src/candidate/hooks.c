@@ -22,7 +22,7 @@ const char *cx_hook_state_name(cx_hook_state state)
     switch (state) {
     case CX_HOOK_INSTALLED: return "installed";
     case CX_HOOK_OUTDATED: return "outdated";
-    case CX_HOOK_FOREIGN: return "foreign";
+    case CX_HOOK_EXTERNAL: return "foreign";
     case CX_HOOK_ABSENT: break;
     }
     return "absent";
@@ -96,7 +96,7 @@ static cx_status look(cx_file folder, const char *program, cx_hook *hook, cx_err
     if (status.code == CX_E_NOT_FOUND)
         return CX_SUCCESS;
     CX_TRY(status);
-    hook->state = CX_HOOK_FOREIGN;
+    hook->state = CX_HOOK_EXTERNAL;
     if (facts.kind != CX_FILE_REGULAR || facts.size_bytes > SCRIPT_BYTES_MAX)
         return CX_SUCCESS;
     cx_buf_init(&have, cx_alloc_default());
@@ -172,7 +172,7 @@ static cx_status install_one(cx_file folder, cx_hook *hook, const char *program,
     (void)snprintf(kept, sizeof kept, "%s" KEPT, hook->name);
     if (hook->state == CX_HOOK_INSTALLED)
         return CX_SUCCESS;
-    if (hook->state == CX_HOOK_FOREIGN)
+    if (hook->state == CX_HOOK_EXTERNAL)
         CX_TRY(cx_folder_rename(folder, hook->name, kept, err));
     return write_hook(folder, hook, program, err);
 }
@@ -184,7 +184,7 @@ cx_status cx_hooks_install(const cx_git *git, const char *program, cx_arena *are
     CX_TRY(begin(git, program, true, arena, &folder, out, err));
     cx_status status = CX_SUCCESS;
     for (size_t i = 0; i < CX_HOOK_COUNT && !cx_failed(status); i++)
-        if (out[i].state == CX_HOOK_FOREIGN && out[i].chained)
+        if (out[i].state == CX_HOOK_EXTERNAL && out[i].chained)
             status = cx_fail(err, CX_E_EXISTS,
                              "%s is somebody else's, and so is %s" KEPT
                              " beside it: make one of the two, then install again",

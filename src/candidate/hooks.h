@@ -12,7 +12,7 @@ typedef enum cx_hook_state {
     CX_HOOK_ABSENT,
     CX_HOOK_INSTALLED,
     CX_HOOK_OUTDATED, /* ours, but not what this program writes */
-    CX_HOOK_FOREIGN   /* somebody else's */
+    CX_HOOK_EXTERNAL  /* somebody else's */
 } cx_hook_state;
 
 typedef struct cx_hook {

@@ -381,16 +381,16 @@ static cx_status run_command(job *j, size_t index, const cx_run_test *test,
     cx_buf_init(&said[0], j->arena->alloc);
     cx_buf_init(&said[1], j->arena->alloc);
     cx_status status;
-    CX_GO(status, open_evidence(j, paths[0], &streams[0], err));
-    CX_GO(status, open_evidence(j, paths[1], &streams[1], err));
-    CX_GO(status, look_before(j, test, left, err));
-    CX_GO(status, execute(j, verdict, streams, &result, err));
-    CX_GO(status,
-          settle_evidence(j, &streams[0], paths[0], j->all_out, &said[0], &facts->stdout_ref, err));
-    CX_GO(status,
-          settle_evidence(j, &streams[1], paths[1], j->all_err, &said[1], &facts->stderr_ref, err));
+    CX_TRY_GOTO(status, open_evidence(j, paths[0], &streams[0], err));
+    CX_TRY_GOTO(status, open_evidence(j, paths[1], &streams[1], err));
+    CX_TRY_GOTO(status, look_before(j, test, left, err));
+    CX_TRY_GOTO(status, execute(j, verdict, streams, &result, err));
+    CX_TRY_GOTO(status, settle_evidence(j, &streams[0], paths[0], j->all_out, &said[0],
+                                        &facts->stdout_ref, err));
+    CX_TRY_GOTO(status, settle_evidence(j, &streams[1], paths[1], j->all_err, &said[1],
+                                        &facts->stderr_ref, err));
     if (result.process.cancelled)
-        CX_GO(status, cx_fail(err, CX_E_BUSY, "the tests were cancelled"));
+        CX_TRY_GOTO(status, cx_fail(err, CX_E_BUSY, "the tests were cancelled"));
     facts->exit_code = result.exit_code;
     facts->duration_ms = result.process.duration_ns / 1000000u;
     status = take_report(j, index, test, cx_buf_str(&said[0]), facts, left, err);

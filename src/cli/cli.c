@@ -192,9 +192,9 @@ static cx_status open_recorded(cx_cli *cli, const cx_cli_args *args, const char 
     CX_TRY(cx_cli_home_path(cli, args, &path, err));
     CX_TRY(cx_home_open(path, &reading, &home, err));
     cx_buf_clear(&cli->recorded);
-    const cx_foreign_options wanted = {.branch = name};
-    cx_status status = cx_foreign_is(name)
-                           ? cx_foreign_lattice(home, &wanted, options, &cli->recorded, out, err)
+    const cx_external_options wanted = {.branch = name};
+    cx_status status = cx_external_is(name)
+                           ? cx_external_lattice(home, &wanted, options, &cli->recorded, out, err)
                            : cx_recorder_lattice(home, name, options, &cli->recorded, out, err);
     cx_status closed = cx_home_close(home, NULL);
     (void)closed; /* nothing was written */

@@ -167,7 +167,7 @@ extern const cx_cli_command cx_cli_trace_chain;
 extern const cx_cli_command cx_cli_trace_idma;
 extern const cx_cli_command cx_cli_trace_wakeup;
 extern const cx_cli_command cx_cli_trace_canon;
-extern const cx_cli_command cx_cli_trace_lower;
+extern const cx_cli_command cx_cli_trace_redact;
 extern const cx_cli_command cx_cli_detect;
 extern const cx_cli_command cx_cli_capacity;
 extern const cx_cli_command cx_cli_alert_list;

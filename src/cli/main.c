@@ -67,7 +67,7 @@ static const cx_cli_command *const table[] = {
     &cx_cli_trace_idma,
     &cx_cli_trace_wakeup,
     &cx_cli_trace_canon,
-    &cx_cli_trace_lower,
+    &cx_cli_trace_redact,
     &cx_cli_detect,
     &cx_cli_capacity,
     &cx_cli_alert_list,

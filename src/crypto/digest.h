@@ -50,26 +50,26 @@ void cx_digest_pairs(const uint8_t *pairs, cx_digest *out, size_t count);
  * their prefix are.  Whole blocks before that place are hashed once; the rest goes through the
  * lanes, already padded.
  */
-enum { CX_DIGEST_MOULD_SIZE_MAX = 192 };
+enum { CX_DIGEST_TEMPLATE_SIZE_MAX = 192 };
 
-typedef struct cx_digest_mould {
-    uint32_t state[8];                         /* behind the blocks that are hashed already */
-    uint8_t message[CX_DIGEST_MOULD_SIZE_MAX]; /* padded; own bytes are zero */
-    uint32_t size_bytes;                       /* of the message without padding */
+typedef struct cx_digest_template {
+    uint32_t state[8];                            /* behind the blocks that are hashed already */
+    uint8_t message[CX_DIGEST_TEMPLATE_SIZE_MAX]; /* padded; own bytes are zero */
+    uint32_t size_bytes;                          /* of the message without padding */
     uint32_t own_offset;
     uint32_t own_size;
     uint32_t done_count;  /* blocks hashed already */
     uint32_t block_count; /* blocks to come: 1 or 2 */
-} cx_digest_mould;
+} cx_digest_template;
 
 /* Messages are `before`, own_size bytes (1 to 64), `behind`.  At most 183 bytes together, of which
  * two padded blocks must hold everything from the block on in which the own bytes begin. */
-void cx_digest_mould_init(cx_digest_mould *mould, cx_bytes before, size_t own_size,
-                          cx_bytes behind);
+void cx_digest_template_init(cx_digest_template *template, cx_bytes before, size_t own_size,
+                             cx_bytes behind);
 
 /* out[i] = SHA-256 of the message whose own bytes are at own + own_size*i.  With own_size >= 32,
  * `out` may overlay `own` from its start. */
-void cx_digest_moulded(const cx_digest_mould *mould, const uint8_t *own, cx_digest *out,
+void cx_digest_moulded(const cx_digest_template *template, const uint8_t *own, cx_digest *out,
                        size_t count);
 
 /* Whether this machine can run a kernel; the one chosen; the same work on a named one (tests and
@@ -83,7 +83,7 @@ void cx_digest_many_with(cx_digest_kernel kernel, const cx_bytes *messages, cx_d
                          size_t count);
 void cx_digest_many_pieces_with(cx_digest_kernel kernel, const cx_digest_pieces *messages,
                                 cx_digest *out, size_t count);
-void cx_digest_moulded_with(cx_digest_kernel kernel, const cx_digest_mould *mould,
+void cx_digest_moulded_with(cx_digest_kernel kernel, const cx_digest_template *template,
                             const uint8_t *own, cx_digest *out, size_t count);
 cx_digest cx_digest_of_with(cx_digest_kernel kernel, cx_bytes message);
 

@@ -110,7 +110,7 @@ static cx_status open_handle(cx_db *db, const char *path, cx_db_mode mode, cx_er
     cx_buf_init(&uri, cx_alloc_default());
     cx_status status = CX_SUCCESS;
     if (mode != CX_DB_SCRATCH) {
-        CX_GO(status, add_uri(path, &uri, err));
+        CX_TRY_GOTO(status, add_uri(path, &uri, err));
         if (mode == CX_DB_IMMUTABLE)
             cx_buf_add_z(&uri, "?immutable=1");
         if (mode == CX_DB_ALONE)
@@ -245,7 +245,7 @@ cx_status cx_db_attach(cx_db *db, const char *path, cx_db_mode mode, const char 
     cx_buf uri;
     cx_buf_init(&uri, cx_alloc_default());
     cx_status status;
-    CX_GO(status, add_uri(path, &uri, err));
+    CX_TRY_GOTO(status, add_uri(path, &uri, err));
     if (mode == CX_DB_READ)
         cx_buf_add_z(&uri, "?mode=ro");
     const char *text = cx_buf_z(&uri);
@@ -262,7 +262,7 @@ cx_status cx_db_attach(cx_db *db, const char *path, cx_db_mode mode, const char 
         goto done;
     }
     if (mode == CX_DB_WRITE)
-        CX_GO(status, use_wal(db, name, err));
+        CX_TRY_GOTO(status, use_wal(db, name, err));
     (void)snprintf(settings, sizeof settings,
                    mode == CX_DB_READ
                        ? "PRAGMA query_only=ON; PRAGMA %s.cache_size=-16384;"

@@ -6,7 +6,7 @@
 #ifndef CX_GIT_API_H
 #define CX_GIT_API_H
 
-#include "git/follow.h"
+#include "git/checkout_update.h"
 #include "git/git.h"
 #include "git/git_pack.h"
 #include "git/git_parts.h"

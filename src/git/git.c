@@ -395,8 +395,8 @@ static cx_status find_repository(cx_git *git, const char *folder, cx_err *err)
     cx_buf_init(&text, git->alloc);
     cx_status status;
     const call_place unknown = {.home = git->home};
-    CX_GO(status, prepare(&git->options, &unknown, &call, argv, envp, NULL, 0, err));
-    CX_GO(status, run_argv(&git->options, argv, envp, folder, &call, &text, &code, err));
+    CX_TRY_GOTO(status, prepare(&git->options, &unknown, &call, argv, envp, NULL, 0, err));
+    CX_TRY_GOTO(status, run_argv(&git->options, argv, envp, folder, &call, &text, &code, err));
     if (code != 0)
         status = cx_fail(err, CX_E_NOT_FOUND,
                          "%s is not in the work tree of a git repository that this user may use",

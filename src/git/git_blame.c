@@ -218,12 +218,12 @@ cx_status cx_git_blame(const cx_git *git, const char *path, const char *line, cx
     cx_buf_init(&b.committed, cx_alloc_default());
     cx_buf_init(&b.now, cx_alloc_default());
     *out_now = (cx_oid){.size = 0};
-    CX_GO(status, read_now(&b, err));
-    CX_GO(status, read_committed(&b, err));
-    CX_GO(status, make_folder(&b, err));
+    CX_TRY_GOTO(status, read_now(&b, err));
+    CX_TRY_GOTO(status, read_committed(&b, err));
+    CX_TRY_GOTO(status, make_folder(&b, err));
     if (!is_unchanged(&b))
-        CX_GO(status, commit_now(&b, out_now, err));
-    CX_GO(status, ask(&b, line, out_now->size == 0 ? &b.head : out_now, out, err));
+        CX_TRY_GOTO(status, commit_now(&b, out_now, err));
+    CX_TRY_GOTO(status, ask(&b, line, out_now->size == 0 ? &b.head : out_now, out, err));
 done:
     cx_buf_done(&b.committed);
     cx_buf_done(&b.now);

@@ -8,6 +8,6 @@
 
 #include "governor/chain.h"
 #include "governor/cleanup.h"
-#include "governor/machine.h"
+#include "governor/governor.h"
 
 #endif

@@ -15,7 +15,7 @@
 #define CX_GOVERNOR_CHAIN_H
 
 #include "bundle/api.h"
-#include "governor/machine.h"
+#include "governor/governor.h"
 
 #define CX_RUN_CHAIN_BYTES_MAX (UINT32_C(16) << 20)
 #define CX_RUN_CHAIN_STEPS_MAX 256

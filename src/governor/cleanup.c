@@ -85,7 +85,7 @@ static void end_run(cleaning *c, cx_str run_id)
         return;
     }
     cx_status status =
-        cx_run_abandon(c->store, run_id, c->options->ledger, c->arena, &sealed, &err);
+        cx_run_recover(c->store, run_id, c->options->ledger, c->arena, &sealed, &err);
     add(c, CX_RUN_LEFTOVER_RUN, run_id,
         cx_failed(status) ? cx_str_z(err.message) : CX_STR("owner_dead"), !cx_failed(status));
 }

@@ -19,7 +19,7 @@
  * the reason "crashed".  CX_E_BUSY when the owner lives, CX_E_EXISTS when the run has a manifest,
  * CX_E_FORMAT when its events are not what a crash leaves: then nothing is changed.
  */
-CX_RESULT cx_run_abandon(const cx_run_store *store, cx_str run_id, const cx_run_ledger *ledger,
+CX_RESULT cx_run_recover(const cx_run_store *store, cx_str run_id, const cx_run_ledger *ledger,
                          cx_arena *arena, cx_run_sealed *out, cx_err *err);
 
 /*

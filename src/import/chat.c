@@ -86,42 +86,42 @@ void cx_import_tool_belief(cx_import_record *record, cx_str tool, bool ok)
 
 /* --- what earlier records said ------------------------------------------------------------- */
 
-cx_status cx_import_book_put(cx_import_sink *sink, cx_import_book *book, cx_str key, cx_str text,
-                             uint32_t record, cx_err *err)
+cx_status cx_import_index_put(cx_import_sink *sink, cx_import_index *index, cx_str key, cx_str text,
+                              uint32_t record, cx_err *err)
 {
     uint64_t *value;
     bool is_new;
     if (key.size == 0)
         return CX_SUCCESS;
-    if (!book->open) {
-        cx_map_init(&book->index, sink->options->alloc, sink->options->seed);
-        book->open = true;
+    if (!index->open) {
+        cx_map_init(&index->index, sink->options->alloc, sink->options->seed);
+        index->open = true;
     }
-    if (cx_map_find(&book->index, key) != NULL)
+    if (cx_map_find(&index->index, key) != NULL)
         return CX_SUCCESS;
-    cx_import_note *note = cx_vec_push(&book->notes, sink->options->alloc);
+    cx_import_note *note = cx_vec_push(&index->notes, sink->options->alloc);
     cx_str kept_key = cx_arena_copy_str(sink->keep, key);
     cx_str kept_text = cx_arena_copy_str(sink->keep, text);
     if (note == NULL || kept_key.data == NULL || kept_text.data == NULL)
         return cx_fail_nomem(err);
     *note = (cx_import_note){kept_text, record};
-    CX_TRY(cx_map_put(&book->index, kept_key, &value, &is_new, err));
-    *value = book->notes.count - 1;
+    CX_TRY(cx_map_put(&index->index, kept_key, &value, &is_new, err));
+    *value = index->notes.count - 1;
     return CX_SUCCESS;
 }
 
-const cx_import_note *cx_import_book_find(const cx_import_book *book, cx_str key)
+const cx_import_note *cx_import_index_find(const cx_import_index *index, cx_str key)
 {
-    const uint64_t *at = book->open && key.size != 0 ? cx_map_find(&book->index, key) : NULL;
-    return at == NULL ? NULL : &book->notes.items[*at];
+    const uint64_t *at = index->open && key.size != 0 ? cx_map_find(&index->index, key) : NULL;
+    return at == NULL ? NULL : &index->notes.items[*at];
 }
 
-void cx_import_book_done(cx_import_book *book, const cx_alloc *alloc)
+void cx_import_index_done(cx_import_index *index, const cx_alloc *alloc)
 {
-    if (book->open)
-        cx_map_done(&book->index);
-    cx_vec_done(&book->notes, alloc);
-    book->open = false;
+    if (index->open)
+        cx_map_done(&index->index);
+    cx_vec_done(&index->notes, alloc);
+    index->open = false;
 }
 
 /* Never cuts inside a character: names must stay UTF-8. */
@@ -137,16 +137,16 @@ static size_t short_size(cx_str id)
 }
 
 /* Puts the name down for the id; false when another id has it. */
-static cx_status claim(cx_import_sink *sink, cx_import_book *names, cx_str name, cx_str id,
+static cx_status claim(cx_import_sink *sink, cx_import_index *names, cx_str name, cx_str id,
                        bool *out_claimed, cx_err *err)
 {
-    CX_TRY(cx_import_book_put(sink, names, name, id, CX_RECORD_NONE, err));
-    const cx_import_note *owner = cx_import_book_find(names, name);
+    CX_TRY(cx_import_index_put(sink, names, name, id, CX_RECORD_NONE, err));
+    const cx_import_note *owner = cx_import_index_find(names, name);
     *out_claimed = owner == NULL || cx_str_eq(owner->text, id);
     return CX_SUCCESS;
 }
 
-cx_status cx_import_short_name(cx_import_sink *sink, cx_import_book *names, cx_str prefix,
+cx_status cx_import_short_name(cx_import_sink *sink, cx_import_index *names, cx_str prefix,
                                cx_str id, cx_str *out, cx_err *err)
 {
     const size_t room = prefix.size + id.size;

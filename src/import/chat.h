@@ -39,25 +39,25 @@ typedef struct cx_import_note {
 } cx_import_note;
 
 /* Zeroed = empty.  Keys and texts are copied to the sink's keep. */
-typedef struct cx_import_book {
+typedef struct cx_import_index {
     cx_map index;
     CX_VEC(cx_import_note) notes;
     bool open;
-} cx_import_book;
+} cx_import_index;
 
 /* The first note of a key stays; an empty key is ignored. */
-CX_RESULT cx_import_book_put(cx_import_sink *sink, cx_import_book *book, cx_str key, cx_str text,
-                             uint32_t record, cx_err *err);
+CX_RESULT cx_import_index_put(cx_import_sink *sink, cx_import_index *index, cx_str key, cx_str text,
+                              uint32_t record, cx_err *err);
 /* NULL when absent.  Valid until the next put. */
-const cx_import_note *cx_import_book_find(const cx_import_book *book, cx_str key);
-void cx_import_book_done(cx_import_book *book, const cx_alloc *alloc);
+const cx_import_note *cx_import_index_find(const cx_import_index *index, cx_str key);
+void cx_import_index_done(cx_import_index *index, const cx_alloc *alloc);
 
 /*
  * The prefix and the first eight characters of an id, or the whole id (and ~2, ~3) where another id
  * of the same book has that name: who differs in the source must stay different (§1.10), and ids
  * that start with a time agree in their first digits.
  */
-CX_RESULT cx_import_short_name(cx_import_sink *sink, cx_import_book *names, cx_str prefix,
+CX_RESULT cx_import_short_name(cx_import_sink *sink, cx_import_index *names, cx_str prefix,
                                cx_str id, cx_str *out, cx_err *err);
 
 #endif

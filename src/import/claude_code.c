@@ -27,12 +27,12 @@ typedef struct place {
 } place;
 
 typedef struct claude_state {
-    uint32_t file_seen;           /* file + 1 */
-    int64_t t_ns;                 /* of the last line in this file that has a time */
-    cx_import_book sessions;      /* session -> name of its main agent */
-    cx_import_book session_names; /* and back */
-    cx_import_book tools;         /* call id -> tool, line */
-    cx_import_book agent_ids;     /* agentId -> its number in subagents */
+    uint32_t file_seen;            /* file + 1 */
+    int64_t t_ns;                  /* of the last line in this file that has a time */
+    cx_import_index sessions;      /* session -> name of its main agent */
+    cx_import_index session_names; /* and back */
+    cx_import_index tools;         /* call id -> tool, line */
+    cx_import_index agent_ids;     /* agentId -> its number in subagents */
     CX_VEC(subagent) subagents;
     CX_VEC(place) nodes;
     CX_VEC(place) results;
@@ -73,12 +73,12 @@ static cx_status name_session(line *l, cx_str *out, cx_err *err)
     claude_state *state = l->state;
     cx_str id = CX_JSON_GET_STR(l->value, "sessionId");
     cx_str name = CX_STR("main");
-    const cx_import_note *known = cx_import_book_find(&state->sessions, id);
+    const cx_import_note *known = cx_import_index_find(&state->sessions, id);
     if (known == NULL && id.size != 0) {
         if (state->sessions.notes.count != 0)
             CX_TRY(cx_import_short_name(l->sink, &state->session_names, CX_STR("session-"), id,
                                         &name, err));
-        CX_TRY(cx_import_book_put(l->sink, &state->sessions, id, name, CX_RECORD_NONE, err));
+        CX_TRY(cx_import_index_put(l->sink, &state->sessions, id, name, CX_RECORD_NONE, err));
     }
     *out = known == NULL ? name : known->text;
     return CX_SUCCESS;
@@ -101,14 +101,14 @@ static cx_status name_agent(line *l, cx_err *err)
 static cx_status subagent_of(line *l, cx_str id, uint32_t *out, cx_err *err)
 {
     claude_state *state = l->state;
-    const cx_import_note *known = cx_import_book_find(&state->agent_ids, id);
+    const cx_import_note *known = cx_import_index_find(&state->agent_ids, id);
     if (known == NULL) {
         subagent *made = cx_vec_push(&state->subagents, l->sink->options->alloc);
         if (made == NULL)
             return cx_fail_nomem(err);
         *made = (subagent){0};
         *out = (uint32_t)state->subagents.count - 1;
-        return cx_import_book_put(l->sink, &state->agent_ids, id, CX_STR(""), *out, err);
+        return cx_import_index_put(l->sink, &state->agent_ids, id, CX_STR(""), *out, err);
     }
     *out = known->record;
     return CX_SUCCESS;
@@ -142,7 +142,7 @@ static void put_result(line *l, cx_import_record *r, const cx_json *block)
 {
     cx_str id = CX_JSON_GET_STR(block, "tool_use_id");
     const cx_json *is_error = CX_JSON_GET(block, "is_error");
-    const cx_import_note *call = cx_import_book_find(&l->state->tools, id);
+    const cx_import_note *call = cx_import_index_find(&l->state->tools, id);
     bool failed = is_error != NULL && is_error->type == CX_JSON_TRUE;
     if (id.size == 0)
         r->issues |= 1u << CX_ISSUE_ORPHAN_RESULT;
@@ -164,7 +164,7 @@ static void put_result(line *l, cx_import_record *r, const cx_json *block)
 static void put_user(line *l, cx_import_record *r)
 {
     uint32_t results = 0;
-    const cx_import_note *known = cx_import_book_find(&l->state->agent_ids, l->agent_id);
+    const cx_import_note *known = cx_import_index_find(&l->state->agent_ids, l->agent_id);
     for (uint32_t i = 0; i < block_count(l); i++) {
         if (is_block(&l->content->items[i], "tool_result")) {
             put_result(l, r, &l->content->items[i]);
@@ -246,8 +246,8 @@ static cx_status remember_calls(line *l, uint32_t record, cx_err *err)
     for (uint32_t i = 0; i < block_count(l); i++) {
         const cx_json *block = &l->content->items[i];
         if (is_block(block, "tool_use"))
-            CX_TRY(cx_import_book_put(l->sink, &l->state->tools, CX_JSON_GET_STR(block, "id"),
-                                      CX_JSON_GET_STR(block, "name"), record, err));
+            CX_TRY(cx_import_index_put(l->sink, &l->state->tools, CX_JSON_GET_STR(block, "id"),
+                                       CX_JSON_GET_STR(block, "name"), record, err));
     }
     return CX_SUCCESS;
 }
@@ -390,7 +390,7 @@ static cx_status link_spawns(cx_import_sink *sink, cx_err *err)
         if (i != 0 && node[-1].subagent == node->subagent)
             continue;
         cx_str spawn = state->subagents.items[node->subagent].spawn;
-        const cx_import_note *call = cx_import_book_find(&state->tools, spawn);
+        const cx_import_note *call = cx_import_index_find(&state->tools, spawn);
         if (call != NULL)
             CX_TRY(cx_import_link(sink, node->record, call->record, CX_REF_OPTIONAL, err));
     }
@@ -429,10 +429,10 @@ static void claude_done(cx_import_sink *sink)
 {
     claude_state *state = sink->state;
     const cx_alloc *alloc = sink->options->alloc;
-    cx_import_book_done(&state->sessions, alloc);
-    cx_import_book_done(&state->session_names, alloc);
-    cx_import_book_done(&state->tools, alloc);
-    cx_import_book_done(&state->agent_ids, alloc);
+    cx_import_index_done(&state->sessions, alloc);
+    cx_import_index_done(&state->session_names, alloc);
+    cx_import_index_done(&state->tools, alloc);
+    cx_import_index_done(&state->agent_ids, alloc);
     cx_vec_done(&state->subagents, alloc);
     cx_vec_done(&state->nodes, alloc);
     cx_vec_done(&state->results, alloc);

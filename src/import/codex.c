@@ -12,12 +12,12 @@
 typedef struct codex_state {
     bool started;
     uint32_t file;
-    uint32_t previous;    /* record before this one in the file */
-    bool named;           /* the file's first session_meta was seen */
-    cx_str agent;         /* who reasons and calls in this file */
-    cx_str scope;         /* of call ids: those of two files are different */
-    cx_import_book tools; /* scope, call id -> tool */
-    cx_import_book names; /* agent -> thread */
+    uint32_t previous;     /* record before this one in the file */
+    bool named;            /* the file's first session_meta was seen */
+    cx_str agent;          /* who reasons and calls in this file */
+    cx_str scope;          /* of call ids: those of two files are different */
+    cx_import_index tools; /* scope, call id -> tool */
+    cx_import_index names; /* agent -> thread */
 } codex_state;
 
 /* A line on its way to be a record. */
@@ -113,8 +113,8 @@ static cx_status put_call(const item *it, cx_import_record *r, const char *args_
         return CX_SUCCESS;
     }
     cx_import_call(r, it->state->scope, r->call_id, r->tool, args);
-    return cx_import_book_put(it->sink, &it->state->tools, tool_key(it, r, r->call_id), r->tool,
-                              CX_RECORD_NONE, err);
+    return cx_import_index_put(it->sink, &it->state->tools, tool_key(it, r, r->call_id), r->tool,
+                               CX_RECORD_NONE, err);
 }
 
 static bool is_zero(const cx_json *number)
@@ -173,7 +173,7 @@ static void put_output(const item *it, cx_import_record *r)
     bool ok = true, known = outcome_of(r, output, &ok);
     r->call_id = cx_import_scalar(CX_JSON_GET(it->payload, "call_id"));
     const cx_import_note *call =
-        cx_import_book_find(&it->state->tools, tool_key(it, r, r->call_id));
+        cx_import_index_find(&it->state->tools, tool_key(it, r, r->call_id));
     r->agent = CX_STR("tools");
     r->kind = CX_KIND_TOOL_RESULT;
     r->fork = CX_IMPORT_FORK_OBSERVATION;
@@ -342,8 +342,8 @@ static cx_status codex_line(cx_import_sink *sink, const cx_json *line, cx_err *e
 static void codex_done(cx_import_sink *sink)
 {
     codex_state *state = sink->state;
-    cx_import_book_done(&state->tools, sink->options->alloc);
-    cx_import_book_done(&state->names, sink->options->alloc);
+    cx_import_index_done(&state->tools, sink->options->alloc);
+    cx_import_index_done(&state->names, sink->options->alloc);
 }
 
 static int codex_detect(cx_bytes head, const cx_json *first)

@@ -560,9 +560,9 @@ cx_status cx_import_run(const cx_io *io, const char *format, const char *const *
     for (size_t f = 0; f < path_count; f++) {
         source *made = new_source(&core);
         if (made == NULL)
-            CX_GO(status, cx_fail_nomem(err));
+            CX_TRY_GOTO(status, cx_fail_nomem(err));
         made->path = paths[f];
-        CX_GO(status, prepare_path(&core, made, err));
+        CX_TRY_GOTO(status, prepare_path(&core, made, err));
     }
     status = import_sources(&core, format, write, write_arg, summary, err);
 done:
@@ -582,7 +582,7 @@ cx_status cx_import_run_bytes(const char *format, const cx_bytes *files, size_t 
     for (size_t f = 0; f < file_count; f++) {
         source *made = new_source(&core);
         if (made == NULL)
-            CX_GO(status, cx_fail_nomem(err));
+            CX_TRY_GOTO(status, cx_fail_nomem(err));
         made->bytes = files[f];
     }
     status = import_sources(&core, format, write, write_arg, summary, err);

@@ -430,15 +430,15 @@ static cx_status number_head(cx_import_sink *sink, const cx_json *batch, uint64_
         state->batched = true;
     }
     cx_buf_init(&text, sink->keep->alloc);
-    CX_GO(status, without_records(batch, sink->arena, &head, err));
-    CX_GO(status, cx_json_write(&text, &head, CX_JSON_PY_COMPACT, err));
-    CX_GO(status, cx_buf_check(&text, err));
+    CX_TRY_GOTO(status, without_records(batch, sink->arena, &head, err));
+    CX_TRY_GOTO(status, cx_json_write(&text, &head, CX_JSON_PY_COMPACT, err));
+    CX_TRY_GOTO(status, cx_buf_check(&text, err));
     if ((number = cx_map_find(&state->heads, cx_buf_str(&text))) == NULL) {
         cx_str key = cx_arena_copy_str(sink->keep, cx_buf_str(&text));
-        CX_GO(status, key.data == NULL ? cx_fail_nomem(err) : CX_SUCCESS);
-        CX_GO(status, cx_map_put(&state->heads, key, &number, &is_new, err));
+        CX_TRY_GOTO(status, key.data == NULL ? cx_fail_nomem(err) : CX_SUCCESS);
+        CX_TRY_GOTO(status, cx_map_put(&state->heads, key, &number, &is_new, err));
         *number = state->list.count;
-        CX_GO(status, cx_json_copy(&head, sink->keep, &kept, err));
+        CX_TRY_GOTO(status, cx_json_copy(&head, sink->keep, &kept, err));
         cx_json_list_add(&state->list, kept);
     }
     *out = *number;

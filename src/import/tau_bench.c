@@ -8,7 +8,7 @@
 #include "import/chat.h"
 
 typedef struct tau_bench_state {
-    cx_import_book runs; /* suffixes in use */
+    cx_import_index runs; /* suffixes in use */
 } tau_bench_state;
 
 /* The run being read. */
@@ -39,7 +39,7 @@ static cx_status unique_suffix(run *self, cx_str name, cx_err *err)
 {
     tau_bench_state *state = self->sink->state;
     cx_str suffix = name;
-    for (unsigned count = 2; cx_import_book_find(&state->runs, suffix) != NULL; count++) {
+    for (unsigned count = 2; cx_import_index_find(&state->runs, suffix) != NULL; count++) {
         cx_buf buf;
         cx_buf_init(&buf, self->sink->options->alloc);
         cx_buf_add_str(&buf, name);
@@ -52,7 +52,7 @@ static cx_status unique_suffix(run *self, cx_str name, cx_err *err)
             return cx_fail_nomem(err);
     }
     self->suffix = suffix;
-    return cx_import_book_put(self->sink, &state->runs, suffix, CX_STR(""), CX_RECORD_NONE, err);
+    return cx_import_index_put(self->sink, &state->runs, suffix, CX_STR(""), CX_RECORD_NONE, err);
 }
 
 static cx_status set_agent(const run *self, cx_import_record *r, cx_str role, cx_err *err)
@@ -172,7 +172,7 @@ static cx_status tau_bench_document(cx_import_sink *sink, const cx_json *documen
 static void tau_bench_done(cx_import_sink *sink)
 {
     tau_bench_state *state = sink->state;
-    cx_import_book_done(&state->runs, sink->options->alloc);
+    cx_import_index_done(&state->runs, sink->options->alloc);
 }
 
 static int tau_bench_detect(cx_bytes head, const cx_json *first)

@@ -346,14 +346,15 @@ static cx_status copy_keys(cx_pg_index *own_index, cx_err *err)
     cx_buf_init(&rows, cx_alloc_default());
     for (size_t i = 0; i < own_index->pending.count; i++)
         if (!own_index->pending.items[i].replaced)
-            CX_GO(status, add_key(&rows, &own_index->pending.items[i], err));
-    CX_GO(status, cx_buf_check(&rows, err));
-    CX_GO(status, cx_pg_copy_begin(own_index->pg,
-                                   "COPY cirislens.covenant_trace_keys (agent_id_hash, trace_id,"
-                                   " trace_level, timestamp, id, verified, signer_key_id,"
-                                   " action_executed, action_timestamp) FROM STDIN (FORMAT binary)",
-                                   err));
-    CX_GO(status, cx_pg_copy_rows(own_index->pg, cx_buf_bytes(&rows), err));
+            CX_TRY_GOTO(status, add_key(&rows, &own_index->pending.items[i], err));
+    CX_TRY_GOTO(status, cx_buf_check(&rows, err));
+    CX_TRY_GOTO(status,
+                cx_pg_copy_begin(own_index->pg,
+                                 "COPY cirislens.covenant_trace_keys (agent_id_hash, trace_id,"
+                                 " trace_level, timestamp, id, verified, signer_key_id,"
+                                 " action_executed, action_timestamp) FROM STDIN (FORMAT binary)",
+                                 err));
+    CX_TRY_GOTO(status, cx_pg_copy_rows(own_index->pg, cx_buf_bytes(&rows), err));
     status = cx_pg_copy_end(own_index->pg, err);
 done:
     cx_buf_done(&rows);

@@ -52,7 +52,7 @@ cx_status cx_lattice_root(const cx_lattice *lattice, cx_digest *out, cx_err *err
     cx_status status = CX_SUCCESS;
     cx_buf_init(&text, lattice->alloc);
     if (lines == NULL)
-        CX_GO(status, cx_fail_nomem(err));
+        CX_TRY_GOTO(status, cx_fail_nomem(err));
     for (cx_node n = 0; n < node_count; n++) {
         if (!in_graph(node_at(lattice, n)))
             continue;
@@ -60,7 +60,7 @@ cx_status cx_lattice_root(const cx_lattice *lattice, cx_digest *out, cx_err *err
         write_line(&text, lattice, n);
         lines[count++].size = text.size - start;
     }
-    CX_GO(status, cx_buf_check(&text, err));
+    CX_TRY_GOTO(status, cx_buf_check(&text, err));
     const char *at = (const char *)text.data;
     for (size_t i = 0; i < count; at += lines[i++].size)
         lines[i].data = at;

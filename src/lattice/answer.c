@@ -221,13 +221,13 @@ cx_status cx_lattice_answer_state(cx_buf *out, const cx_states *states, cx_node 
     conflict_walk walk = {.alloc = states->alloc, .arena = &arena};
     cx_buf_init(&walk.pointer, states->alloc);
     cx_status status;
-    CX_GO(status, cx_states_write(states, which, inherited, &canonical, err));
-    CX_GO(status, find_conflicts(&walk, cx_buf_str(&canonical), err));
+    CX_TRY_GOTO(status, cx_states_write(states, which, inherited, &canonical, err));
+    CX_TRY_GOTO(status, find_conflicts(&walk, cx_buf_str(&canonical), err));
     if (options->json)
         state_json(out, states, which, cx_buf_str(&canonical), &walk, options);
     else
-        CX_GO(status, state_text(out, states, which, inherited, cx_buf_str(&canonical), &walk,
-                                 options, err));
+        CX_TRY_GOTO(status, state_text(out, states, which, inherited, cx_buf_str(&canonical), &walk,
+                                       options, err));
     status = cx_buf_check(out, err);
 done:
     cx_vec_done(&walk.open, states->alloc);

@@ -111,9 +111,10 @@ cx_status cx_lattice_answer_bisect(cx_buf *out, const cx_states *states, cx_node
     cx_status status = cx_predicate_begin(&b.check, predicate, states->alloc, err);
     if (cx_failed(status))
         goto done;
-    CX_GO(status, cx_lattice_path(states->lattice, which, &b.arena, &b.path, &b.path_count, err));
-    CX_GO(status, ask_all(&b, err));
-    CX_GO(status, cx_predicate_write(predicate, &text, err));
+    CX_TRY_GOTO(status,
+                cx_lattice_path(states->lattice, which, &b.arena, &b.path, &b.path_count, err));
+    CX_TRY_GOTO(status, ask_all(&b, err));
+    CX_TRY_GOTO(status, cx_predicate_write(predicate, &text, err));
     if (options->json)
         bisect_json(&b, out, which, cx_buf_str(&text), options);
     else

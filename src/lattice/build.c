@@ -298,8 +298,8 @@ static cx_status fill(cx_states *states, cx_err *err)
     cx_ancestry_init(&search, states->lattice);
     cx_status status = CX_SUCCESS;
     if (!states->options.base_none && has_merges(states))
-        CX_GO(status, cx_ancestry_span(&search, err));
-    CX_GO(status, build_all(states, &build, &search, err));
+        CX_TRY_GOTO(status, cx_ancestry_span(&search, err));
+    CX_TRY_GOTO(status, build_all(states, &build, &search, err));
 done:
     cx_ancestry_done(&search);
     builder_done(&build);
@@ -324,16 +324,16 @@ static cx_status open_states(const cx_lattice *lattice, const cx_state_options *
     states->forest = (cx_forest){&states->arena, lattice->seed, 0, NULL};
 
     cx_status status;
-    CX_GO(status, set_priorities(states, &options, err));
+    CX_TRY_GOTO(status, set_priorities(states, &options, err));
     if (targets != NULL)
-        CX_GO(status, mark_wanted(states, targets, target_count, err));
+        CX_TRY_GOTO(status, mark_wanted(states, targets, target_count, err));
     size_t count = lattice->nodes.count == 0 ? 1 : lattice->nodes.count;
     states->items = cx_alloc_zeroed(states->alloc, count, sizeof *states->items);
     if (states->items == NULL) {
         status = cx_fail_nomem(err);
         goto done;
     }
-    CX_GO(status, fill(states, err));
+    CX_TRY_GOTO(status, fill(states, err));
     *out = states;
 done:
     if (cx_failed(status))

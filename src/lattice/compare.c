@@ -329,8 +329,8 @@ cx_status cx_lattice_answer_compare(cx_buf *out, const cx_states *states, cx_str
     cx_arena_init(&c.arena, states->alloc, 0);
     cx_tree_work_init(&c.work, states->alloc);
     cx_status status;
-    CX_GO(status, prepare(&c, err));
-    CX_GO(status, options->json ? answer_json(&c, err) : answer_text(&c, err));
+    CX_TRY_GOTO(status, prepare(&c, err));
+    CX_TRY_GOTO(status, options->json ? answer_json(&c, err) : answer_text(&c, err));
     status = cx_buf_check(out, err);
 done:
     cx_tree_work_done(&c.work);

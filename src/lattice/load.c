@@ -192,9 +192,9 @@ static cx_status find_form(cx_lattice *lattice, const source *from, form *out, c
         } else {
             size_t got = 0;
             uint8_t *room = cx_buf_reserve(&head, BLOCK_BYTES);
-            CX_GO(status, room == NULL
-                              ? cx_fail_nomem(err)
-                              : cx_lattice_source_read(from, offset, room, BLOCK_BYTES, &got, err));
+            CX_TRY_GOTO(status, room == NULL ? cx_fail_nomem(err)
+                                             : cx_lattice_source_read(from, offset, room,
+                                                                      BLOCK_BYTES, &got, err));
             text = cx_str_from((const char *)room, got);
         }
         offset += text.size;

@@ -194,10 +194,10 @@ cx_status cx_lattice_load_array(cx_lattice *lattice, const source *from,
     window_init(&w, lattice, from, options);
     w.b.parser.limits.depth--; /* the array itself is the first bracket */
     cx_status status;
-    CX_GO(status, window_peek(&w, &byte, err));
+    CX_TRY_GOTO(status, window_peek(&w, &byte, err));
     window_advance(&w, 1);
-    CX_GO(status, load_elements(&w, &version, true, err));
-    CX_GO(status, window_peek(&w, &byte, err));
+    CX_TRY_GOTO(status, load_elements(&w, &version, true, err));
+    CX_TRY_GOTO(status, window_peek(&w, &byte, err));
     if (byte >= 0)
         status = window_expected(&w, "the end of the file", err);
     else
@@ -330,15 +330,15 @@ cx_status cx_lattice_load_single(cx_lattice *lattice, const source *from,
     int byte;
     window_init(&w, lattice, from, options);
     cx_status status;
-    CX_GO(status, window_value(&w, &value, &offset, &line, err));
+    CX_TRY_GOTO(status, window_value(&w, &value, &offset, &line, err));
     if (cx_lattice_is_header(&value))
         status =
             cx_lattice_take_version(lattice, CX_JSON_GET(&value, "schema_version"), &version, err);
     else
         status = cx_lattice_batch_add(&w.b, &value, version, offset, line, err);
-    CX_GO(status, cx_lattice_relocate(status, 0, line, err));
-    CX_GO(status, window_flush(&w, err));
-    CX_GO(status, window_peek(&w, &byte, err));
+    CX_TRY_GOTO(status, cx_lattice_relocate(status, 0, line, err));
+    CX_TRY_GOTO(status, window_flush(&w, err));
+    CX_TRY_GOTO(status, window_peek(&w, &byte, err));
     if (byte >= 0)
         status = window_expected(&w, "the end of the file", err);
 done:

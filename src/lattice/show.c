@@ -102,9 +102,10 @@ cx_status cx_lattice_answer_show(cx_buf *out, const cx_lattice *lattice, cx_node
     cx_json source;
     cx_arena_init(&arena, lattice->alloc, 0);
     cx_status status;
-    CX_GO(status, cx_lattice_source(lattice, which, &arena, &source, err));
-    CX_GO(status, options->json ? show_json(out, lattice, &info, &source, options, err)
-                                : show_text(out, lattice, which, &info, &source, options, err));
+    CX_TRY_GOTO(status, cx_lattice_source(lattice, which, &arena, &source, err));
+    CX_TRY_GOTO(status, options->json
+                            ? show_json(out, lattice, &info, &source, options, err)
+                            : show_text(out, lattice, which, &info, &source, options, err));
     status = cx_buf_check(out, err);
 done:
     cx_arena_done(&arena);

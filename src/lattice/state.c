@@ -234,9 +234,9 @@ cx_status cx_states_write_at(const cx_states *states, cx_node which, cx_str poin
     cx_arena_init(&arena, states->alloc, 0);
     cx_tree_work_init(&work, states->alloc);
     cx_status status;
-    CX_GO(status, cx_state_find(&s, pointer, &arena, &spot, err));
+    CX_TRY_GOTO(status, cx_state_find(&s, pointer, &arena, &spot, err));
     if (spot.is_there)
-        CX_GO(status, cx_state_write_spot(&work, &s, &spot, &arena, out, err));
+        CX_TRY_GOTO(status, cx_state_write_spot(&work, &s, &spot, &arena, out, err));
     else
         status = cx_fail(err, CX_E_NOT_FOUND, "the state has nothing at '%.*s'",
                          (int)(pointer.size > 120 ? 120 : pointer.size), pointer.data);

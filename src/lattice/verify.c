@@ -436,12 +436,12 @@ static cx_status check_anchor(judge *j, const cx_lattice_anchor *anchor)
     cx_map_init(&anchored, j->lattice->alloc, j->lattice->seed);
     for (size_t i = 0; i < anchor->head_count; i++) {
         uint64_t *slot;
-        CX_GO(status, cx_map_put(&anchored, anchor->heads[i].agent, &slot, NULL, j->err));
-        CX_GO(status, check_head(j, &anchor->heads[i]));
+        CX_TRY_GOTO(status, cx_map_put(&anchored, anchor->heads[i].agent, &slot, NULL, j->err));
+        CX_TRY_GOTO(status, check_head(j, &anchor->heads[i]));
     }
-    CX_GO(status, check_agents(j, anchor, &anchored, &all));
+    CX_TRY_GOTO(status, check_agents(j, anchor, &anchored, &all));
     if (anchor->whole)
-        CX_GO(status, check_root(j, anchor));
+        CX_TRY_GOTO(status, check_root(j, anchor));
     cx_lattice_evidence *evidence = &j->report->evidence;
     if (j->report->errors.count != errors)
         evidence->anchor = CX_ANCHOR_BAD;

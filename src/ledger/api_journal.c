@@ -167,8 +167,7 @@ static cx_status take_kind(const char *text, cx_str *out, cx_err *err)
         err, "found kind '%.64s', expected raw or a dotted kind such as tool.called", text);
 }
 
-static cx_status append_one(cx_turn *turn, const cx_ledger_draft *draft, int64_t now_ns,
-                            cx_err *err)
+static cx_status append_one(cx_txn *txn, const cx_ledger_draft *draft, int64_t now_ns, cx_err *err)
 {
     cx_str kind, by;
     CX_TRY(take_kind(draft->kind, &kind, err));
@@ -180,7 +179,7 @@ static cx_status append_one(cx_turn *turn, const cx_ledger_draft *draft, int64_t
         .payload = draft->payload,
         .committed = draft->committed,
     };
-    return cx_turn_entry(turn, &entry, NULL, err);
+    return cx_txn_entry(txn, &entry, NULL, err);
 }
 
 cx_status cx_ledger_append_later(cx_ledger *ledger, const char *actor,
@@ -188,22 +187,22 @@ cx_status cx_ledger_append_later(cx_ledger *ledger, const char *actor,
                                  uint64_t *out_first_seq, uint64_t *out_ticket, cx_err *err)
 {
     cx_str name;
-    cx_turn *turn;
+    cx_txn *txn;
     uint64_t ticket = 0;
     CX_TRY(cx_api_text(actor, "the actor", &name, err));
     if (count == 0)
         return cx_api_refuse(err, "there is nothing to append");
-    CX_TRY(cx_turn_begin(ledger->home, name, &turn, err));
-    uint64_t first = cx_turn_next_seq(turn);
+    CX_TRY(cx_txn_begin(ledger->home, name, &txn, err));
+    uint64_t first = cx_txn_next_seq(txn);
     int64_t now_ns = cx_api_now(ledger);
     for (size_t i = 0; i < count; i++) {
-        cx_status status = append_one(turn, &drafts[i], now_ns, err);
+        cx_status status = append_one(txn, &drafts[i], now_ns, err);
         if (cx_failed(status)) {
-            cx_turn_abort(turn);
+            cx_txn_abort(txn);
             return status;
         }
     }
-    CX_TRY(cx_turn_commit_later(turn, &ticket, err));
+    CX_TRY(cx_txn_commit_later(txn, &ticket, err));
     if (out_first_seq != NULL)
         *out_first_seq = first;
     *out_ticket = ticket;

@@ -49,7 +49,7 @@ static void flush_once(cx_home *home)
 static bool nothing_to_do(const cx_home *home)
 {
     return home->store.flushing == NULL &&
-           (home->behind || cx_store_filling_rows(&home->store) == 0);
+           (home->behind || cx_store_memtable_rows(&home->store) == 0);
 }
 
 /* Lets rows gather.  Returns with the lock held. */
@@ -57,7 +57,7 @@ static void gather(cx_home *home)
 {
     uint64_t end = home->io->monotonic_ns(home->io) + GATHER_MS * UINT64_C(1000000);
     while (!home->closing && !home->settle_wanted &&
-           cx_store_filling_rows(&home->store) < GATHER_ROWS) {
+           cx_store_memtable_rows(&home->store) < GATHER_ROWS) {
         uint64_t now = home->io->monotonic_ns(home->io);
         if (now >= end)
             return;
@@ -128,7 +128,7 @@ static cx_status settle_until(cx_home *home, cx_position wanted, cx_err *err)
         return nothing_to_do(home) ? CX_SUCCESS : cx_home_flush_now(home, err);
     uint64_t limit_ms = home->options.settle_timeout_ms;
     uint64_t end = home->io->monotonic_ns(home->io) + limit_ms * UINT64_C(1000000);
-    while (cx_store_filling_rows(&home->store) != 0 || home->store.flushing != NULL) {
+    while (cx_store_memtable_rows(&home->store) != 0 || home->store.flushing != NULL) {
         if (home->behind)
             return cx_home_check_alive(home, err);
         if (!cx_position_before(home->store.flushed, wanted))

@@ -72,10 +72,10 @@ static cx_status write_first_frame(cx_log *log, cx_scheme scheme, const cx_alloc
     uint64_t commit = 0;
     cx_log_place place;
     cx_status status = CX_SUCCESS;
-    CX_GO(status, cx_frame_encode(&frame, &guarded, &erasable, err));
+    CX_TRY_GOTO(status, cx_frame_encode(&frame, &guarded, &erasable, err));
     const cx_log_frame parts = {cx_buf_bytes(&guarded), cx_buf_bytes(&erasable)};
-    CX_GO(status, cx_log_submit(log, &parts, 1, &place, &commit, err));
-    CX_GO(status, cx_log_wait(log, commit, err));
+    CX_TRY_GOTO(status, cx_log_submit(log, &parts, 1, &place, &commit, err));
+    CX_TRY_GOTO(status, cx_log_wait(log, commit, err));
 done:
     cx_buf_done(&guarded);
     cx_buf_done(&erasable);
@@ -194,7 +194,7 @@ static cx_status apply_all(cx_home *home, cx_log_scan *scan, cx_arena *arena, cx
             return CX_SUCCESS;
         CX_TRY(apply_commit(home, &commit, skip, arena, err));
         skip = 0;
-        if (cx_store_filling_rows(&home->store) >= CATCH_UP_ROWS) {
+        if (cx_store_memtable_rows(&home->store) >= CATCH_UP_ROWS) {
             CX_TRY(cx_home_flush_now(home, err));
             show_progress(home, commit.bytes_done, commit.bytes_total);
         }
@@ -226,7 +226,7 @@ cx_status cx_home_catch_up(cx_home *home, cx_err *err)
     cx_arena arena;
     cx_arena_init(&arena, home->alloc, 0);
     cx_status status = apply_all(home, scan, &arena, err);
-    if (!cx_failed(status) && cx_store_filling_rows(&home->store) != 0)
+    if (!cx_failed(status) && cx_store_memtable_rows(&home->store) != 0)
         status = cx_home_flush_now(home, err);
     cx_arena_done(&arena);
     cx_log_scan_end(scan);

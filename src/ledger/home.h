@@ -2,12 +2,12 @@
  * home.h - a home: many actors' journals in one log, the tables derived from it, and the trees over
  * both (ledger.md §1, §5).
  *
- *     write   cx_turn_begin .. cx_turn_get .. cx_turn_entry .. cx_turn_put .. cx_turn_commit
+ *     write   cx_txn_begin .. cx_txn_get .. cx_txn_entry .. cx_txn_put .. cx_txn_commit
  *     read    cx_home_get, cx_home_scan, cx_home_entry
  *     answer  cx_home_roots, ledger/snapshot.h, ledger/verify.h
  *
  * The log is the only truth.  What a turn commits is in memory at once (one lock, one turn at a
- * time) and on the disk when cx_turn_commit returns; turns of other threads share that sync. Tables
+ * time) and on the disk when cx_txn_commit returns; turns of other threads share that sync. Tables
  * follow in large transactions by a thread of the home; point reads look through what the tables
  * have not taken yet, and scans wait for the tables.  Trees are built when first asked for.
  *
@@ -26,7 +26,7 @@
 #define CX_VALUE_SIZE_MAX (UINT32_C(64) << 20)
 
 typedef struct cx_home cx_home;
-typedef struct cx_turn cx_turn;
+typedef struct cx_txn cx_txn;
 typedef struct cx_derive cx_derive;
 
 /* One change of a record, as a frame carries it. */
@@ -119,25 +119,23 @@ CX_RESULT cx_home_actors(cx_home *home, cx_arena *arena, const cx_actor_info **o
 
 /*
  * Begins the actor's write turn; others wait.  An actor that is new comes into being with the
- * turn's commit, under the home's scheme (or cx_turn_begin_as's).  Always ends with commit or
+ * turn's commit, under the home's scheme (or cx_txn_begin_as's).  Always ends with commit or
  * abort.
  */
-CX_RESULT cx_turn_begin(cx_home *home, cx_str actor, cx_turn **out, cx_err *err);
-CX_RESULT cx_turn_begin_as(cx_home *home, cx_str actor, cx_scheme scheme, cx_turn **out,
-                           cx_err *err);
-cx_scheme cx_turn_scheme(const cx_turn *turn);
-cx_arena *cx_turn_arena(cx_turn *turn); /* gone with the turn */
-uint64_t cx_turn_next_seq(const cx_turn *turn);
-const cx_actor_info *cx_turn_actor(const cx_turn *turn);
+CX_RESULT cx_txn_begin(cx_home *home, cx_str actor, cx_txn **out, cx_err *err);
+CX_RESULT cx_txn_begin_as(cx_home *home, cx_str actor, cx_scheme scheme, cx_txn **out, cx_err *err);
+cx_scheme cx_txn_scheme(const cx_txn *txn);
+cx_arena *cx_txn_arena(cx_txn *txn); /* gone with the turn */
+uint64_t cx_txn_next_seq(const cx_txn *txn);
+const cx_actor_info *cx_txn_actor(const cx_txn *txn);
 
 /* A record as this turn sees it, its own changes included; lives as long as the turn. */
-CX_RESULT cx_turn_get(cx_turn *turn, cx_bytes key, cx_bytes *out_value, bool *out_found,
-                      cx_err *err);
+CX_RESULT cx_txn_get(cx_txn *txn, cx_bytes key, cx_bytes *out_value, bool *out_found, cx_err *err);
 
 /* The same for a row that cx_derive_put_common made; rows of this turn's own frames are not among
  * them yet. */
-CX_RESULT cx_turn_get_common(cx_turn *turn, cx_bytes key, cx_bytes *out_value, bool *out_found,
-                             cx_err *err);
+CX_RESULT cx_txn_get_common(cx_txn *txn, cx_bytes key, cx_bytes *out_value, bool *out_found,
+                            cx_err *err);
 
 typedef struct cx_entry_draft {
     cx_str kind;
@@ -150,18 +148,18 @@ typedef struct cx_entry_draft {
 } cx_entry_draft;
 
 /* Begins the next frame; what is put from now on belongs to it. */
-CX_RESULT cx_turn_entry(cx_turn *turn, const cx_entry_draft *draft, uint64_t *out_seq, cx_err *err);
+CX_RESULT cx_txn_entry(cx_txn *txn, const cx_entry_draft *draft, uint64_t *out_seq, cx_err *err);
 /* Begins a frame without an entry (Snapshot). */
-CX_RESULT cx_turn_bare(cx_turn *turn, cx_err *err);
+CX_RESULT cx_txn_bare(cx_txn *txn, cx_err *err);
 /* `erasable`: cx_home_erase can destroy this copy later. */
-CX_RESULT cx_turn_put(cx_turn *turn, cx_bytes key, cx_bytes value, bool erasable, cx_err *err);
-CX_RESULT cx_turn_remove(cx_turn *turn, cx_bytes key, cx_err *err);
+CX_RESULT cx_txn_put(cx_txn *txn, cx_bytes key, cx_bytes value, bool erasable, cx_err *err);
+CX_RESULT cx_txn_remove(cx_txn *txn, cx_bytes key, cx_err *err);
 
 /* All frames of the turn in one commit; returns when they are on the disk.  Ends the turn. */
-CX_RESULT cx_turn_commit(cx_turn *turn, cx_err *err);
+CX_RESULT cx_txn_commit(cx_txn *txn, cx_err *err);
 /* The same without waiting: *out_commit is for cx_home_wait. */
-CX_RESULT cx_turn_commit_later(cx_turn *turn, uint64_t *out_commit, cx_err *err);
-void cx_turn_abort(cx_turn *turn); /* NULL is fine */
+CX_RESULT cx_txn_commit_later(cx_txn *txn, uint64_t *out_commit, cx_err *err);
+void cx_txn_abort(cx_txn *txn); /* NULL is fine */
 CX_RESULT cx_home_wait(cx_home *home, uint64_t commit, cx_err *err);
 /* Everything committed so far is on the disk. */
 CX_RESULT cx_home_sync(cx_home *home, cx_err *err);
@@ -271,7 +269,7 @@ typedef struct cx_roots {
 /* One consistent view, on the disk when this returns. */
 CX_RESULT cx_home_roots(cx_home *home, cx_str actor, cx_roots *out, cx_err *err);
 /* The same inside a turn, of the state before the turn's own changes. */
-CX_RESULT cx_turn_roots(cx_turn *turn, cx_roots *out, cx_err *err);
+CX_RESULT cx_txn_roots(cx_txn *txn, cx_roots *out, cx_err *err);
 
 /* The trees, for proofs: nobody else writes until cx_home_trees_end. */
 typedef struct cx_trees {

@@ -112,7 +112,7 @@ CX_RESULT cx_home_flush_now(cx_home *home, cx_err *err);
 
 /* --- turn.c ---------------------------------------------------------------------------------- */
 
-typedef struct cx_turn_frame {
+typedef struct cx_txn_frame {
     cx_ledger_frame frame; /* its changes are set when it is encoded */
     CX_VEC(cx_change) changes;
     bool has_draft;       /* there is to be an entry; a remote home's holder makes it */
@@ -121,16 +121,16 @@ typedef struct cx_turn_frame {
     uint8_t *salt;  /* of a committed payload, which lies behind it; NULL = none */
     cx_entry entry; /* made of the draft, and its hash */
     cx_digest leaf;
-} cx_turn_frame;
+} cx_txn_frame;
 
-struct cx_turn {
+struct cx_txn {
     cx_home *home;
     cx_actor *actor; /* NULL = new with this turn, or of a remote home */
     bool is_new;
     char name[CX_ACTOR_SIZE_MAX];
     cx_actor_info info; /* as at the beginning */
     cx_arena arena;
-    CX_VEC(cx_turn_frame) frames;
+    CX_VEC(cx_txn_frame) frames;
     size_t completed; /* frames that have entry and hashes */
     uint64_t next_seq;
 };
@@ -140,13 +140,13 @@ struct cx_turn {
 /*
  * (not of a remote home)
  */
-CX_RESULT cx_turn_complete(cx_turn *turn, cx_err *err);
+CX_RESULT cx_txn_complete(cx_txn *txn, cx_err *err);
 
 /* What an actor's first frame begins with: it comes into being there. */
-#define CX_TURN_BIRTH_CHANGES 2
+#define CX_TXN_BIRTH_CHANGES 2
 
-CX_RESULT cx_home_take_turn(cx_home *home, cx_err *err); /* with the lock held, also afterwards */
-void cx_home_give_turn(cx_home *home);
+CX_RESULT cx_home_take_txn(cx_home *home, cx_err *err); /* with the lock held, also afterwards */
+void cx_home_give_txn(cx_home *home);
 
 /* --- remote_client.c: the same calls of a home that another process holds --------------------- */
 
@@ -178,19 +178,19 @@ CX_RESULT cx_remote_erase(cx_home *home, cx_str actor, cx_err *err);
 void cx_remote_home_id(const cx_home *home, uint8_t out[16]);
 
 /* The turn's arena, home and name are set; the turn of this process is the caller's already. */
-CX_RESULT cx_remote_turn_begin(cx_turn *turn, cx_str actor, const cx_scheme *scheme, cx_err *err);
-CX_RESULT cx_remote_turn_get(cx_turn *turn, cx_bytes key, bool common, cx_bytes *out_value,
+CX_RESULT cx_remote_turn_begin(cx_txn *txn, cx_str actor, const cx_scheme *scheme, cx_err *err);
+CX_RESULT cx_remote_turn_get(cx_txn *txn, cx_bytes key, bool common, cx_bytes *out_value,
                              bool *out_found, cx_err *err);
-CX_RESULT cx_remote_turn_roots(cx_turn *turn, cx_roots *out, cx_err *err);
+CX_RESULT cx_remote_turn_roots(cx_txn *txn, cx_roots *out, cx_err *err);
 /* Ends the holder's turn, not the turn of this process. */
-CX_RESULT cx_remote_turn_commit(cx_turn *turn, uint64_t *out_commit, cx_err *err);
-void cx_remote_turn_abort(cx_turn *turn);
+CX_RESULT cx_remote_turn_commit(cx_txn *txn, uint64_t *out_commit, cx_err *err);
+void cx_remote_turn_abort(cx_txn *txn);
 
 /* --- remote_check.c -------------------------------------------------------------------------- */
 
 /* CX_E_FORMAT "BadFrame" unless what another process put into its turn can be applied: a log with a
  * frame that cannot would never open again. */
-CX_RESULT cx_remote_check_turn(cx_turn *turn, cx_err *err);
+CX_RESULT cx_remote_check_turn(cx_txn *txn, cx_err *err);
 
 /* What is handed out must be on the disk; a reader's view is. */
 CX_RESULT cx_home_sync_shown(cx_home *home, cx_err *err);

@@ -71,8 +71,8 @@ cx_status cx_home_scan(cx_home *home, const cx_scan *scan, cx_err *err)
     cx_lock_enter(&home->lock);
     cx_actor *found = NULL;
     cx_status status = CX_SUCCESS;
-    CX_GO(status, cx_home_need_actor(home, scan->actor, &found, err));
-    CX_GO(status, cx_home_settle_locked(home, err));
+    CX_TRY_GOTO(status, cx_home_need_actor(home, scan->actor, &found, err));
+    CX_TRY_GOTO(status, cx_home_settle_locked(home, err));
     status = cx_store_scan(&home->store, found->id, scan->prefix, scan->from, scan->backwards,
                            scan->row, scan->arg, err);
 done:
@@ -258,8 +258,8 @@ static cx_status list_about(cx_home *home, cx_str actor, const cx_id *subject, a
     cx_lock_enter(&home->lock);
     cx_actor *found = NULL;
     cx_status status = CX_SUCCESS;
-    CX_GO(status, cx_home_need_actor(home, actor, &found, err));
-    CX_GO(status, cx_home_settle_locked(home, err));
+    CX_TRY_GOTO(status, cx_home_need_actor(home, actor, &found, err));
+    CX_TRY_GOTO(status, cx_home_settle_locked(home, err));
     status = cx_store_scan_entries(&home->store, found->id, subject, take_about, list, err);
 done:
     cx_lock_leave(&home->lock);

@@ -67,7 +67,7 @@ static cx_status derive_commit(rebuild *work, const cx_log_commit *commit, uint6
         cx_arena_reset(&work->arena, mark);
     }
     work->result.commits++;
-    if (cx_store_filling_rows(&home->store) < FLUSH_ROWS)
+    if (cx_store_memtable_rows(&home->store) < FLUSH_ROWS)
         return CX_SUCCESS;
     CX_TRY(cx_home_flush_now(home, err));
     if (home->options.progress != NULL)
@@ -86,13 +86,13 @@ static cx_status derive_all(rebuild *work, cx_err *err)
     for (;;) {
         cx_log_commit commit;
         bool end = false;
-        CX_GO(status, cx_log_scan_next(scan, &commit, &end, err));
+        CX_TRY_GOTO(status, cx_log_scan_next(scan, &commit, &end, err));
         if (end)
             break;
-        CX_GO(status, derive_commit(work, &commit, skip, err));
+        CX_TRY_GOTO(status, derive_commit(work, &commit, skip, err));
         skip = 0;
     }
-    if (cx_store_filling_rows(&home->store) != 0)
+    if (cx_store_memtable_rows(&home->store) != 0)
         status = cx_home_flush_now(home, err);
 done:
     cx_log_scan_end(scan);

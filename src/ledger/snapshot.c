@@ -34,7 +34,7 @@ static cx_status check_text(cx_str text, const char *what, cx_err *err)
 
 /* --- making ---------------------------------------------------------------------------------- */
 
-static cx_status put_manifest(cx_turn *turn, const cx_manifest *manifest, cx_err *err)
+static cx_status put_manifest(cx_txn *txn, const cx_manifest *manifest, cx_err *err)
 {
     snap_key key;
     cx_buf bytes;
@@ -42,18 +42,18 @@ static cx_status put_manifest(cx_turn *turn, const cx_manifest *manifest, cx_err
     cx_manifest_encode(manifest, &bytes);
     cx_status status = cx_buf_check(&bytes, err);
     if (!cx_failed(status))
-        status = cx_turn_put(turn, name_snapshot(&key, manifest->snapshot_seq),
-                             cx_buf_bytes(&bytes), false, err);
+        status = cx_txn_put(txn, name_snapshot(&key, manifest->snapshot_seq), cx_buf_bytes(&bytes),
+                            false, err);
     cx_buf_done(&bytes);
     return status;
 }
 
-static cx_status fill_manifest(cx_turn *turn, cx_str trigger, int64_t now_ns, cx_manifest *out,
+static cx_status fill_manifest(cx_txn *txn, cx_str trigger, int64_t now_ns, cx_manifest *out,
                                cx_err *err)
 {
-    const cx_actor_info *actor = cx_turn_actor(turn);
+    const cx_actor_info *actor = cx_txn_actor(txn);
     cx_roots roots;
-    CX_TRY(cx_turn_roots(turn, &roots, err));
+    CX_TRY(cx_txn_roots(txn, &roots, err));
     *out = (cx_manifest){
         .scheme = actor->scheme,
         .actor = actor->name,
@@ -84,23 +84,23 @@ cx_status cx_snapshot_make(cx_home *home, cx_str actor, cx_str trigger, int64_t 
                        " allowed",
                        trigger.size);
     CX_TRY(check_text(trigger, "reason", err));
-    cx_turn *turn;
-    CX_TRY(cx_turn_begin(home, actor, &turn, err));
+    cx_txn *txn;
+    CX_TRY(cx_txn_begin(home, actor, &txn, err));
     cx_manifest manifest;
     cx_status status = CX_SUCCESS;
-    CX_GO(status, fill_manifest(turn, trigger, now_ns, &manifest, err));
+    CX_TRY_GOTO(status, fill_manifest(txn, trigger, now_ns, &manifest, err));
     manifest.actor = cx_arena_copy_str(arena, manifest.actor);
     manifest.trigger = cx_arena_copy_str(arena, trigger);
     if (manifest.actor.data == NULL || manifest.trigger.data == NULL) {
         status = cx_fail_nomem(err);
         goto done;
     }
-    CX_GO(status, cx_turn_bare(turn, err));
-    CX_GO(status, put_manifest(turn, &manifest, err));
-    status = cx_turn_commit(turn, err);
-    turn = NULL;
+    CX_TRY_GOTO(status, cx_txn_bare(txn, err));
+    CX_TRY_GOTO(status, put_manifest(txn, &manifest, err));
+    status = cx_txn_commit(txn, err);
+    txn = NULL;
 done:
-    cx_turn_abort(turn);
+    cx_txn_abort(txn);
     if (!cx_failed(status))
         *out = manifest;
     return status;
@@ -221,12 +221,12 @@ cx_status cx_snapshot_to_sign(cx_home *home, cx_str actor, uint64_t seq, cx_buf 
     return status;
 }
 
-static cx_status manifest_in_turn(cx_turn *turn, uint64_t seq, cx_manifest *out, cx_err *err)
+static cx_status manifest_in_turn(cx_txn *txn, uint64_t seq, cx_manifest *out, cx_err *err)
 {
     snap_key key;
     cx_bytes bytes = {NULL, 0};
     bool found = false;
-    CX_TRY(cx_turn_get(turn, name_snapshot(&key, seq), &bytes, &found, err));
+    CX_TRY(cx_txn_get(txn, name_snapshot(&key, seq), &bytes, &found, err));
     return found ? cx_manifest_decode(bytes, out, err) : not_found(seq, err);
 }
 
@@ -245,7 +245,7 @@ static cx_status check_signature(const cx_manifest *manifest, const cx_signature
 }
 
 /* The turn's one frame: an entry with this payload. */
-static cx_status add_entry(cx_turn *turn, const cx_payload *payload, cx_str by, int64_t now_ns,
+static cx_status add_entry(cx_txn *txn, const cx_payload *payload, cx_str by, int64_t now_ns,
                            cx_err *err)
 {
     cx_buf bytes;
@@ -257,17 +257,17 @@ static cx_status add_entry(cx_turn *turn, const cx_payload *payload, cx_str by, 
                                   .payload = cx_buf_bytes(&bytes)};
     cx_status status = cx_buf_check(&bytes, err);
     if (!cx_failed(status))
-        status = cx_turn_entry(turn, &draft, NULL, err);
+        status = cx_txn_entry(txn, &draft, NULL, err);
     cx_buf_done(&bytes);
     return status;
 }
 
-static cx_status seal_in_turn(cx_turn *turn, uint64_t seq, cx_str signed_by,
+static cx_status seal_in_turn(cx_txn *txn, uint64_t seq, cx_str signed_by,
                               const cx_signature *signature, const cx_pubkey *key, cx_str by,
                               int64_t now_ns, cx_err *err)
 {
     cx_manifest manifest;
-    CX_TRY(manifest_in_turn(turn, seq, &manifest, err));
+    CX_TRY(manifest_in_turn(txn, seq, &manifest, err));
     if (!manifest.signature.null)
         return cx_fail_at(err, CX_E_EXISTS, "AlreadySealed", CX_NO_OFFSET,
                           "snapshot %llu was sealed by \"%.*s\"", (unsigned long long)seq,
@@ -286,8 +286,8 @@ static cx_status seal_in_turn(cx_turn *turn, uint64_t seq, cx_str signed_by,
     manifest.signed_by = signed_by;
     manifest.signature =
         (cx_maybe_bytes){false, cx_bytes_from(signature->bytes, sizeof signature->bytes)};
-    CX_TRY(add_entry(turn, &payload, by, now_ns, err));
-    return put_manifest(turn, &manifest, err);
+    CX_TRY(add_entry(txn, &payload, by, now_ns, err));
+    return put_manifest(txn, &manifest, err);
 }
 
 cx_status cx_snapshot_seal(cx_home *home, cx_str actor, uint64_t seq, cx_str signed_by,
@@ -298,38 +298,38 @@ cx_status cx_snapshot_seal(cx_home *home, cx_str actor, uint64_t seq, cx_str sig
         return cx_fail(err, CX_E_LIMIT, "the signer's name has %zu bytes; at most 1024 are allowed",
                        signed_by.size);
     CX_TRY(check_text(signed_by, "signer", err));
-    cx_turn *turn;
-    CX_TRY(cx_turn_begin(home, actor, &turn, err));
-    cx_status status = seal_in_turn(turn, seq, signed_by, signature, key, by, now_ns, err);
+    cx_txn *txn;
+    CX_TRY(cx_txn_begin(home, actor, &txn, err));
+    cx_status status = seal_in_turn(txn, seq, signed_by, signature, key, by, now_ns, err);
     if (cx_failed(status)) {
-        cx_turn_abort(turn);
+        cx_txn_abort(txn);
         return status;
     }
-    return cx_turn_commit(turn, err);
+    return cx_txn_commit(txn, err);
 }
 
-static cx_status drop_in_turn(cx_turn *turn, uint64_t seq, cx_str by, int64_t now_ns, cx_err *err)
+static cx_status drop_in_turn(cx_txn *txn, uint64_t seq, cx_str by, int64_t now_ns, cx_err *err)
 {
     cx_manifest manifest;
     snap_key key;
-    CX_TRY(manifest_in_turn(turn, seq, &manifest, err));
+    CX_TRY(manifest_in_turn(txn, seq, &manifest, err));
     cx_payload payload = {.kind = CX_ENTRY_DROP_SNAPSHOT};
     payload.as.drop_snapshot.snapshot_seq = seq;
     CX_TRY(cx_manifest_digest(&manifest, cx_alloc_default(),
                               &payload.as.drop_snapshot.manifest_digest, err));
-    CX_TRY(add_entry(turn, &payload, by, now_ns, err));
-    return cx_turn_remove(turn, name_snapshot(&key, seq), err);
+    CX_TRY(add_entry(txn, &payload, by, now_ns, err));
+    return cx_txn_remove(txn, name_snapshot(&key, seq), err);
 }
 
 cx_status cx_snapshot_drop(cx_home *home, cx_str actor, uint64_t seq, cx_str by, int64_t now_ns,
                            cx_err *err)
 {
-    cx_turn *turn;
-    CX_TRY(cx_turn_begin(home, actor, &turn, err));
-    cx_status status = drop_in_turn(turn, seq, by, now_ns, err);
+    cx_txn *txn;
+    CX_TRY(cx_txn_begin(home, actor, &txn, err));
+    cx_status status = drop_in_turn(txn, seq, by, now_ns, err);
     if (cx_failed(status)) {
-        cx_turn_abort(turn);
+        cx_txn_abort(txn);
         return status;
     }
-    return cx_turn_commit(turn, err);
+    return cx_txn_commit(txn, err);
 }

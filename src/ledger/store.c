@@ -185,7 +185,7 @@ const cx_row *cx_store_find_row(const cx_generation *generation, cx_str name, ui
 
 cx_status cx_store_put(cx_store *store, const cx_row *row, cx_err *err)
 {
-    cx_generation *generation = store->filling;
+    cx_generation *generation = store->memtable;
     cx_row_name name;
     cx_str text = cx_store_name_row(row->actor, row->key, &name);
     /* As it will stand in the database, with its checksum behind it. */
@@ -223,7 +223,7 @@ cx_status cx_store_put(cx_store *store, const cx_row *row, cx_err *err)
 
 cx_status cx_store_put_actor(cx_store *store, const cx_actor_row *row, cx_err *err)
 {
-    cx_generation *generation = store->filling;
+    cx_generation *generation = store->memtable;
     cx_str name = cx_arena_copy_str(&generation->arena, row->name);
     if (name.data == NULL)
         return cx_fail_nomem(err);
@@ -235,11 +235,11 @@ cx_status cx_store_put_actor(cx_store *store, const cx_actor_row *row, cx_err *e
     return CX_SUCCESS;
 }
 
-size_t cx_store_filling_rows(const cx_store *store)
+size_t cx_store_memtable_rows(const cx_store *store)
 {
-    const cx_generation *filling = store->filling;
-    return filling->rows.count + filling->entries.count + filling->entries_written +
-           filling->actors.count;
+    const cx_generation *memtable = store->memtable;
+    return memtable->rows.count + memtable->entries.count + memtable->entries_written +
+           memtable->actors.count;
 }
 
 cx_status cx_store_turn_over(cx_store *store, cx_position end, cx_err *err)
@@ -248,9 +248,9 @@ cx_status cx_store_turn_over(cx_store *store, cx_position end, cx_err *err)
     cx_generation *next = generation_open(store);
     if (next == NULL)
         return cx_fail_nomem(err);
-    store->flushing = store->filling;
+    store->flushing = store->memtable;
     store->flushing->end = end;
-    store->filling = next;
+    store->memtable = next;
     return CX_SUCCESS;
 }
 
@@ -299,7 +299,7 @@ static cx_status write_entry(cx_tables *tables, const cx_entry_row *row, cx_err 
 
 cx_status cx_store_put_entry(cx_store *store, const cx_entry_row *row, cx_err *err)
 {
-    cx_generation *generation = store->filling;
+    cx_generation *generation = store->memtable;
     /* Entries come in the order of their table, and their transaction is open (S4). */
     if (store->derives) {
         generation->entries_written++;
@@ -449,10 +449,10 @@ static cx_status read_state(cx_store *store, cx_str identity, bool *out_stale, c
     bool found = false, has_commit = false, has_frames = false, has_sum = false;
     uint64_t sum = 0;
     cx_status status = CX_SUCCESS;
-    CX_GO(status, read_meta(db, "identity", &text, NULL, &found, err));
-    CX_GO(status, read_meta(db, "commit", NULL, &store->flushed.commit, &has_commit, err));
-    CX_GO(status, read_meta(db, "frames", NULL, &store->flushed.frames, &has_frames, err));
-    CX_GO(status, read_meta(db, "sum", NULL, &sum, &has_sum, err));
+    CX_TRY_GOTO(status, read_meta(db, "identity", &text, NULL, &found, err));
+    CX_TRY_GOTO(status, read_meta(db, "commit", NULL, &store->flushed.commit, &has_commit, err));
+    CX_TRY_GOTO(status, read_meta(db, "frames", NULL, &store->flushed.frames, &has_frames, err));
+    CX_TRY_GOTO(status, read_meta(db, "sum", NULL, &sum, &has_sum, err));
     bool none = !found && !has_commit && !has_frames && !has_sum;
     if (!none && (!found || !has_commit || !has_frames || !has_sum ||
                   sum != cx_store_sum_meta(cx_buf_str(&text), store->flushed)))
@@ -537,8 +537,8 @@ static cx_status open_parts(cx_store *store, const char *path, cx_store_mode mod
         CX_TRY(check_made(store->reading.db, err));
     }
     CX_TRY(prepare_reading(&store->reading, err));
-    store->filling = generation_open(store);
-    return store->filling == NULL ? cx_fail_nomem(err) : CX_SUCCESS;
+    store->memtable = generation_open(store);
+    return store->memtable == NULL ? cx_fail_nomem(err) : CX_SUCCESS;
 }
 
 cx_status cx_store_open(const char *path, cx_store_mode mode, const cx_alloc *alloc, uint64_t seed,
@@ -555,7 +555,7 @@ cx_status cx_store_open(const char *path, cx_store_mode mode, const cx_alloc *al
 
 void cx_store_close(cx_store *store)
 {
-    generation_close(store->alloc, store->filling);
+    generation_close(store->alloc, store->memtable);
     generation_close(store->alloc, store->flushing);
     cx_alloc_free(store->alloc, store->filter, FILTER_SIZE);
     if (store->reading.db != NULL) {

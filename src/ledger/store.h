@@ -72,7 +72,7 @@ typedef struct cx_store {
     bool shared;       /* reading and writing are one */
     bool derives;      /* a transaction is always open */
     uint64_t *filter;  /* of keys, while deriving from nothing; NULL = none */
-    cx_generation *filling;
+    cx_generation *memtable;
     cx_generation *flushing; /* NULL = none */
     cx_position flushed;     /* what the tables have */
     cx_store_view view;      /* of a store that others write to as well */
@@ -109,7 +109,7 @@ CX_RESULT cx_store_put_actor(cx_store *store, const cx_actor_row *row, cx_err *e
 /* CX_E_NOT_FOUND when there is none. */
 CX_RESULT cx_store_get_entry(cx_store *store, int64_t actor, uint64_t seq, cx_entry_row *out,
                              cx_err *err);
-size_t cx_store_filling_rows(const cx_store *store);
+size_t cx_store_memtable_rows(const cx_store *store);
 
 /* filling becomes flushing, an empty one takes its place. */
 CX_RESULT cx_store_turn_over(cx_store *store, cx_position end, cx_err *err);

@@ -65,12 +65,12 @@ cx_status cx_store_get(cx_store *store, int64_t actor, cx_bytes key, cx_arena *a
     }
     cx_row_name name;
     cx_str text = cx_store_name_row(actor, key, &name);
-    uint64_t hash = cx_map_hash(&store->filling->index, text);
+    uint64_t hash = cx_map_hash(&store->memtable->index, text);
     if (!cx_store_may_have(store->filter, hash)) {
         *out_found = false;
         return CX_SUCCESS;
     }
-    const cx_row *row = cx_store_find_row(store->filling, text, hash);
+    const cx_row *row = cx_store_find_row(store->memtable, text, hash);
     if (row == NULL)
         row = cx_store_find_row(store->flushing, text, hash);
     if (row == NULL) {
@@ -123,7 +123,7 @@ static const cx_entry_row *find_entry(const cx_generation *generation, int64_t a
 cx_status cx_store_get_entry(cx_store *store, int64_t actor, uint64_t seq, cx_entry_row *out,
                              cx_err *err)
 {
-    const cx_entry_row *row = find_entry(store->filling, actor, seq);
+    const cx_entry_row *row = find_entry(store->memtable, actor, seq);
     if (row == NULL)
         row = find_entry(store->flushing, actor, seq);
     if (row != NULL) {
@@ -189,16 +189,16 @@ scan(cx_store *store, int64_t actor, cx_bytes prefix, cx_bytes from, bool backwa
     cx_status status = CX_SUCCESS;
     bool more = true, stop = false;
     while (!stop) {
-        CX_GO(status, cx_db_step(statement, &more, err));
+        CX_TRY_GOTO(status, cx_db_step(statement, &more, err));
         if (!more)
             break;
         const cx_bytes key = cx_db_bytes(statement, 0);
         cx_bytes value = cx_db_bytes(statement, 1);
         if (check)
-            CX_GO(status, cx_store_check_row(actor, key, value, &value, err));
+            CX_TRY_GOTO(status, cx_store_check_row(actor, key, value, &value, err));
         else
             value.size -= value.size < CX_ROW_SUM_SIZE ? value.size : CX_ROW_SUM_SIZE;
-        CX_GO(status, row(arg, key, value, &stop, err));
+        CX_TRY_GOTO(status, row(arg, key, value, &stop, err));
     }
 done:
     cx_db_finish(statement);
@@ -241,7 +241,7 @@ cx_status cx_store_scan_entries(cx_store *store, int64_t actor, const cx_id *sub
     cx_status status = CX_SUCCESS;
     bool more = true, stop = false;
     while (!stop) {
-        CX_GO(status, cx_db_step(statement, &more, err));
+        CX_TRY_GOTO(status, cx_db_step(statement, &more, err));
         if (!more)
             break;
         cx_entry_row entry;
@@ -249,7 +249,7 @@ cx_status cx_store_scan_entries(cx_store *store, int64_t actor, const cx_id *sub
             status = cx_store_damaged("an entry's row is damaged", err);
             break;
         }
-        CX_GO(status, row(arg, &entry, &stop, err));
+        CX_TRY_GOTO(status, row(arg, &entry, &stop, err));
     }
 done:
     cx_db_finish(statement);
@@ -270,7 +270,7 @@ cx_status cx_store_scan_leaves(cx_store *store, int64_t actor,
     for (;;) {
         bool more = false;
         cx_digest leaf;
-        CX_GO(status, cx_db_step(statement, &more, err));
+        CX_TRY_GOTO(status, cx_db_step(statement, &more, err));
         if (!more)
             break;
         cx_bytes bytes = cx_db_bytes(statement, 1);
@@ -279,7 +279,7 @@ cx_status cx_store_scan_leaves(cx_store *store, int64_t actor,
             break;
         }
         memcpy(leaf.bytes, bytes.data, sizeof leaf.bytes);
-        CX_GO(status, row(arg, (uint64_t)cx_db_int(statement, 0), &leaf, err));
+        CX_TRY_GOTO(status, row(arg, (uint64_t)cx_db_int(statement, 0), &leaf, err));
     }
 done:
     cx_db_finish(statement);
@@ -296,7 +296,7 @@ cx_status cx_store_load_actors(cx_store *store,
     cx_status status = CX_SUCCESS;
     for (;;) {
         bool more = false;
-        CX_GO(status, cx_db_step(statement, &more, err));
+        CX_TRY_GOTO(status, cx_db_step(statement, &more, err));
         if (!more)
             break;
         cx_actor_row actor = {.id = cx_db_int(statement, 0)};
@@ -313,7 +313,7 @@ cx_status cx_store_load_actors(cx_store *store,
             status = cx_store_damaged("an actor's row is damaged", err);
             break;
         }
-        CX_GO(status, row(arg, &actor, err));
+        CX_TRY_GOTO(status, row(arg, &actor, err));
     }
 done:
     cx_db_finish(statement);

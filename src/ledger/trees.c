@@ -150,14 +150,14 @@ cx_status cx_home_trees_begin(cx_home *home, cx_str actor, cx_trees *out, cx_err
     cx_actor *found = NULL;
     bool turn = false;
     cx_status status = CX_SUCCESS;
-    CX_GO(status, cx_home_take_turn(home, err));
+    CX_TRY_GOTO(status, cx_home_take_txn(home, err));
     turn = true;
-    CX_GO(status, cx_home_need_actor(home, actor, &found, err));
-    CX_GO(status, cx_home_need_trees(home, found, err));
+    CX_TRY_GOTO(status, cx_home_need_actor(home, actor, &found, err));
+    CX_TRY_GOTO(status, cx_home_need_trees(home, found, err));
     *out = found->trees;
 done:
     if (cx_failed(status) && turn)
-        cx_home_give_turn(home);
+        cx_home_give_txn(home);
     cx_lock_leave(&home->lock);
     return status;
 }
@@ -165,7 +165,7 @@ done:
 void cx_home_trees_end(cx_home *home)
 {
     cx_lock_enter(&home->lock);
-    cx_home_give_turn(home);
+    cx_home_give_txn(home);
     cx_lock_leave(&home->lock);
 }
 
@@ -178,14 +178,14 @@ cx_status cx_home_roots(cx_home *home, cx_str actor, cx_roots *out, cx_err *err)
     bool turn = false;
     cx_roots roots;
     cx_status status = CX_SUCCESS;
-    CX_GO(status, cx_home_take_turn(home, err));
+    CX_TRY_GOTO(status, cx_home_take_txn(home, err));
     turn = true;
-    CX_GO(status, cx_home_need_actor(home, actor, &found, err));
-    CX_GO(status, cx_home_need_trees(home, found, err));
-    CX_GO(status, cx_actor_roots(found, &roots, err));
+    CX_TRY_GOTO(status, cx_home_need_actor(home, actor, &found, err));
+    CX_TRY_GOTO(status, cx_home_need_trees(home, found, err));
+    CX_TRY_GOTO(status, cx_actor_roots(found, &roots, err));
 done:
     if (turn)
-        cx_home_give_turn(home);
+        cx_home_give_txn(home);
     cx_lock_leave(&home->lock);
     /* What is handed out must not be lost with the machine's power. */
     if (!cx_failed(status))

@@ -200,7 +200,7 @@ static cx_status check_commit(verifier *check, const cx_log_commit *commit, cx_e
         cx_arena_reset(&check->arena, mark);
     }
     check->report->totals.commits++;
-    if (cx_store_filling_rows(&home->store) >= FLUSH_ROWS) {
+    if (cx_store_memtable_rows(&home->store) >= FLUSH_ROWS) {
         CX_TRY(cx_home_flush_now(home, err));
         if (home->options.progress != NULL)
             home->options.progress(home->options.progress_arg, "verify", commit->bytes_done,
@@ -221,8 +221,8 @@ static cx_status read_log(verifier *check, cx_err *err)
         cx_status step = cx_log_scan_next(scan, &commit, &end, &reason);
         if (step.code == CX_E_FORMAT) {
             check->damaged = true;
-            CX_GO(status,
-                  told(check, "log", "LogDamaged", (cx_str){NULL, 0}, "log", reason.message, err));
+            CX_TRY_GOTO(status, told(check, "log", "LogDamaged", (cx_str){NULL, 0}, "log",
+                                     reason.message, err));
             continue;
         }
         if (cx_failed(step)) {
@@ -234,7 +234,7 @@ static cx_status read_log(verifier *check, cx_err *err)
         if (end)
             break;
         if (!check->damaged)
-            CX_GO(status, check_commit(check, &commit, err));
+            CX_TRY_GOTO(status, check_commit(check, &commit, err));
     }
 done:
     cx_log_scan_end(scan);
@@ -623,7 +623,7 @@ static cx_status verify_all(verifier *check, cx_err *err)
 {
     check->report->totals.torn_bytes = check->home->torn_bytes;
     CX_TRY(read_log(check, err));
-    if (cx_store_filling_rows(&check->home->store) != 0)
+    if (cx_store_memtable_rows(&check->home->store) != 0)
         CX_TRY(cx_home_flush_now(check->home, err));
     CX_TRY(tell_unexplained(check, err));
     CX_TRY(check_actors(check, err));

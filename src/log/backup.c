@@ -129,10 +129,10 @@ static cx_status check_commits(cx_log *from, cx_log *to, uint64_t expected, cx_e
     CX_TRY(cx_log_scan_begin(to, 0, &scan, err));
     cx_status status = CX_SUCCESS;
     while (!end) {
-        CX_GO(status, cx_log_scan_next(scan, &commit, &end, err));
+        CX_TRY_GOTO(status, cx_log_scan_next(scan, &commit, &end, err));
         for (size_t i = 0; !end && i < commit.count; i++)
             if (commit.items[i].erasable_damaged)
-                CX_GO(status, mend(from, to, commit.items[i].place, err));
+                CX_TRY_GOTO(status, mend(from, to, commit.items[i].place, err));
         seen += end ? 0 : 1;
     }
     if (seen != expected)
@@ -153,17 +153,17 @@ cx_status cx_log_backup(cx_log *log, const char *to_folder, cx_err *err)
     cx_status status;
     int failed = log->io->mkdir(log->io, to_folder);
     if (failed != 0 && failed != -EEXIST)
-        CX_GO(status, cx_fail_os(err, -failed, "cannot make %s", to_folder));
-    CX_GO(status, cx_log_lock_take(to, err));
+        CX_TRY_GOTO(status, cx_fail_os(err, -failed, "cannot make %s", to_folder));
+    CX_TRY_GOTO(status, cx_log_lock_take(to, err));
     status = cx_log_segment_count(to, &count, err);
     if (!cx_failed(status) || status.code == CX_E_FORMAT)
-        CX_GO(status, cx_fail(err, CX_E_EXISTS, "there is a log in %s", to_folder));
+        CX_TRY_GOTO(status, cx_fail(err, CX_E_EXISTS, "there is a log in %s", to_folder));
     if (status.code != CX_E_NOT_FOUND)
         goto done;
-    CX_GO(status, copy_segments(log, to, &end, err));
+    CX_TRY_GOTO(status, copy_segments(log, to, &end, err));
     cx_log_close(to); /* and with it the lock */
     to = NULL;
-    CX_GO(status, cx_log_open(to_folder, &options, &copy, NULL, err));
+    CX_TRY_GOTO(status, cx_log_open(to_folder, &options, &copy, NULL, err));
     status = check_commits(log, copy, end.commits, err);
 done:
     cx_log_close(copy);

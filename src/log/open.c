@@ -125,14 +125,14 @@ cx_status cx_log_create(const char *folder, const cx_log_options *options, cx_er
     cx_status status;
     int failed = log->io->mkdir(log->io, folder);
     if (failed != 0 && failed != -EEXIST)
-        CX_GO(status, cx_fail_os(err, -failed, "cannot make %s", folder));
-    CX_GO(status, cx_log_lock_take(log, err));
+        CX_TRY_GOTO(status, cx_fail_os(err, -failed, "cannot make %s", folder));
+    CX_TRY_GOTO(status, cx_log_lock_take(log, err));
     status = cx_log_segment_count(log, &count, err);
     if (!cx_failed(status) || status.code == CX_E_FORMAT)
-        CX_GO(status, cx_fail(err, CX_E_EXISTS, "there is a log in %s", folder));
+        CX_TRY_GOTO(status, cx_fail(err, CX_E_EXISTS, "there is a log in %s", folder));
     if (status.code != CX_E_NOT_FOUND)
         goto done;
-    CX_GO(status, make_first_segment(log, err));
+    CX_TRY_GOTO(status, make_first_segment(log, err));
     status = cx_log_sync_above(log, err);
 done:
     cx_log_close(log);

@@ -32,7 +32,7 @@ cx_status cx_memory_raw(cx_memory *memory, cx_str kind, cx_bytes payload, bool c
                                   .created_by = cx_str_bytes(by),
                                   .payload = payload,
                                   .committed = committed};
-    cx_status status = cx_turn_entry(call.turn, &draft, &seq, err);
+    cx_status status = cx_txn_entry(call.txn, &draft, &seq, err);
     call.wrote = !cx_failed(status);
     CX_TRY(cx_memory_end(&call, status, err));
     *out_seq = seq;
@@ -58,7 +58,7 @@ static cx_status already(uint64_t seq, cx_err *err)
 static cx_status find_target(cx_memory_call *call, uint64_t seq, cx_entry_view *out, cx_err *err)
 {
     cx_memory *memory = call->memory;
-    if (seq >= cx_turn_next_seq(call->turn))
+    if (seq >= cx_txn_next_seq(call->txn))
         return cx_fail_at(err, CX_E_NOT_FOUND, "NotFound", CX_NO_OFFSET, "there is no entry %llu",
                           (unsigned long long)seq);
     CX_TRY(cx_home_entry(memory->home, cx_memory_actor(memory), seq, call->arena, out, err));
@@ -159,7 +159,7 @@ static cx_status redact_memory_body(cx_memory_call *call, const cx_uri *uri, cx_
     /* The earlier tombstone's copy is destroyed with the rest, so it is said again. */
     CX_TRY(cx_memory_bury(call, head, reason, by, false, err));
     cx_memory_key vector = cx_memory_key_of("vec/meta/", &head->id);
-    return cx_turn_remove(call->turn, cx_memory_key_bytes(&vector), err);
+    return cx_txn_remove(call->txn, cx_memory_key_bytes(&vector), err);
 }
 
 cx_status cx_memory_redact_memory(cx_memory *memory, const cx_uri *uri, cx_str reason, cx_str by,

@@ -524,11 +524,11 @@ cx_status cx_forms_render(const cx_data *data, cx_arena *arena, cx_forms *out, c
     add_short(data, &text);
     size_t short_size = text.size;
     add_parts(data, &text);
-    CX_GO(status, cx_buf_check(&text, err));
-    CX_GO(status, keep(cx_str_from((const char *)text.data, short_size), CX_FORM_SHORT_TOKENS,
-                       &scratch, arena, &forms.brief, err));
-    CX_GO(status,
-          keep(cx_buf_str(&text), CX_FORM_MEDIUM_TOKENS, &scratch, arena, &forms.medium, err));
+    CX_TRY_GOTO(status, cx_buf_check(&text, err));
+    CX_TRY_GOTO(status, keep(cx_str_from((const char *)text.data, short_size), CX_FORM_SHORT_TOKENS,
+                             &scratch, arena, &forms.brief, err));
+    CX_TRY_GOTO(status, keep(cx_buf_str(&text), CX_FORM_MEDIUM_TOKENS, &scratch, arena,
+                             &forms.medium, err));
     *out = forms;
 done:
     cx_buf_done(&scratch);

@@ -61,7 +61,7 @@ void cx_memory_put_u64(uint8_t *out, uint64_t value);
 typedef struct cx_memory_source {
     cx_memory *memory;
     cx_arena *arena;          /* results live here */
-    cx_turn *turn;            /* NULL = outside of a turn */
+    cx_txn *txn;              /* NULL = outside of a turn */
     const cx_granted *pinned; /* its snapshot's records; NULL = the current ones */
 } cx_memory_source;
 
@@ -108,7 +108,7 @@ CX_RESULT cx_memory_make_view(const cx_memory_source *from, const cx_memory_head
 typedef struct cx_memory_call {
     cx_memory_source from; /* inside the turn */
     cx_memory *memory;
-    cx_turn *turn;
+    cx_txn *txn;
     cx_arena *arena; /* the turn's */
     bool wrote;      /* an entry was begun */
     bool keep;       /* .. that is committed although the call is refused */

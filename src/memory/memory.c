@@ -169,8 +169,8 @@ cx_status cx_memory_fetch(const cx_memory_source *from, cx_bytes key, cx_bytes *
 {
     cx_memory *memory = from->memory;
     *out_found = false;
-    if (from->turn != NULL)
-        return cx_turn_get(from->turn, key, out, out_found, err);
+    if (from->txn != NULL)
+        return cx_txn_get(from->txn, key, out, out_found, err);
     cx_err found;
     cx_status status;
     if (from->pinned != NULL) {
@@ -320,16 +320,16 @@ cx_status cx_memory_make_view(const cx_memory_source *from, const cx_memory_head
 
 cx_status cx_memory_begin(cx_memory *memory, cx_memory_call *out, cx_err *err)
 {
-    cx_turn *turn = NULL;
+    cx_txn *txn = NULL;
     cx_str actor = cx_memory_actor(memory);
     if (memory->options.has_scheme)
-        CX_TRY(cx_turn_begin_as(memory->home, actor, memory->options.scheme, &turn, err));
+        CX_TRY(cx_txn_begin_as(memory->home, actor, memory->options.scheme, &txn, err));
     else
-        CX_TRY(cx_turn_begin(memory->home, actor, &turn, err));
-    cx_arena *arena = cx_turn_arena(turn);
-    *out = (cx_memory_call){.from = {.memory = memory, .arena = arena, .turn = turn},
+        CX_TRY(cx_txn_begin(memory->home, actor, &txn, err));
+    cx_arena *arena = cx_txn_arena(txn);
+    *out = (cx_memory_call){.from = {.memory = memory, .arena = arena, .txn = txn},
                             .memory = memory,
-                            .turn = turn,
+                            .txn = txn,
                             .arena = arena};
     cx_buf_init(&out->buf, memory->alloc);
     return CX_SUCCESS;
@@ -339,10 +339,10 @@ cx_status cx_memory_end(cx_memory_call *call, cx_status status, cx_err *err)
 {
     cx_buf_done(&call->buf);
     if (!call->wrote || (cx_failed(status) && !call->keep)) {
-        cx_turn_abort(call->turn);
+        cx_txn_abort(call->txn);
         return status;
     }
-    CX_TRY(cx_turn_commit(call->turn, err));
+    CX_TRY(cx_txn_commit(call->txn, err));
     return status;
 }
 
@@ -368,7 +368,7 @@ cx_status cx_memory_put_entry(cx_memory_call *call, const cx_payload *payload, c
         .payload = cx_buf_bytes(&call->buf),
         .subject = subject,
     };
-    CX_TRY(cx_turn_entry(call->turn, &draft, out_seq, err));
+    CX_TRY(cx_txn_entry(call->txn, &draft, out_seq, err));
     call->wrote = true;
     return CX_SUCCESS;
 }
@@ -376,7 +376,7 @@ cx_status cx_memory_put_entry(cx_memory_call *call, const cx_payload *payload, c
 cx_status cx_memory_put_record(cx_memory_call *call, const cx_memory_key *key, cx_bytes value,
                                bool erasable, cx_err *err)
 {
-    return cx_turn_put(call->turn, cx_memory_key_bytes(key), value, erasable, err);
+    return cx_txn_put(call->txn, cx_memory_key_bytes(key), value, erasable, err);
 }
 
 cx_status cx_memory_put_head(cx_memory_call *call, const cx_head *head, bool erasable, cx_err *err)

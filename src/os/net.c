@@ -134,12 +134,12 @@ cx_status cx_net_listen(const char *path, cx_listener *out, cx_err *err)
 {
     cx_listener made = {CX_SOCKET_NONE, CX_SOCKET_NONE};
     cx_status status = CX_SUCCESS;
-    CX_GO(status, remove_stale(path, err));
-    CX_GO(status, open_socket(&made.socket, err));
+    CX_TRY_GOTO(status, remove_stale(path, err));
+    CX_TRY_GOTO(status, open_socket(&made.socket, err));
     made.stop = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (made.stop < 0)
-        CX_GO(status, cx_fail_os(err, errno, "cannot make an event"));
-    CX_GO(status, bind_at(made.socket, path, err));
+        CX_TRY_GOTO(status, cx_fail_os(err, errno, "cannot make an event"));
+    CX_TRY_GOTO(status, bind_at(made.socket, path, err));
     if (listen(made.socket, BACKLOG) != 0) {
         status = cx_fail_os(err, errno, "cannot listen at %s", path);
         (void)unlink(path);

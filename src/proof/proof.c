@@ -193,8 +193,8 @@ static cx_status encode_pooled(const cx_multiproof *proof, cx_buf *out, cx_err *
     cx_buf_init(&pool.order, out->alloc);
     cx_proof_put_head(proof, CX_FORM_POOLED, 6, out);
     for (size_t i = 0; i < proof->count; i++)
-        CX_GO(status, encode_pooled_item(&proof->items[i], &pool, out, err));
-    CX_GO(status, cx_buf_check(&pool.order, err));
+        CX_TRY_GOTO(status, encode_pooled_item(&proof->items[i], &pool, out, err));
+    CX_TRY_GOTO(status, cx_buf_check(&pool.order, err));
     cx_cbor_uint(out, 4);
     cx_cbor_text(out, cx_scheme_name(proof->scheme));
     cx_cbor_uint(out, 5);
@@ -211,13 +211,14 @@ static cx_status check_keys_differ(const cx_multiproof *proof, const cx_alloc *a
     cx_map keys;
     cx_status status;
     cx_map_init(&keys, alloc, (uint64_t)(uintptr_t)proof->items);
-    CX_GO(status, cx_map_reserve(&keys, proof->count, err));
+    CX_TRY_GOTO(status, cx_map_reserve(&keys, proof->count, err));
     for (size_t i = 0; i < proof->count; i++) {
         const cx_digest *key = &proof->items[i].path.key;
         uint64_t *value;
         bool is_new;
-        CX_GO(status, cx_map_put(&keys, cx_str_from((const char *)key->bytes, sizeof key->bytes),
-                                 &value, &is_new, err));
+        CX_TRY_GOTO(status,
+                    cx_map_put(&keys, cx_str_from((const char *)key->bytes, sizeof key->bytes),
+                               &value, &is_new, err));
         if (!is_new) {
             status = cx_fail_at(err, CX_E_USAGE, "InvalidArgument", CX_NO_OFFSET,
                                 "key %zu is asked for twice", i);

@@ -265,8 +265,8 @@ static cx_status encode_all(const cx_multiproof *proof, const cx_trail *trails, 
     for (size_t i = 0; i < proof->count; i++)
         encode_item(&proof->items[i], out);
     add_siblings(proof, trails, &w);
-    CX_GO(status, cx_buf_check(&w.hashes, err));
-    CX_GO(status, cx_buf_check(&w.presence, err));
+    CX_TRY_GOTO(status, cx_buf_check(&w.hashes, err));
+    CX_TRY_GOTO(status, cx_buf_check(&w.presence, err));
     cx_cbor_uint(out, 4);
     cx_cbor_text(out, cx_scheme_name(proof->scheme));
     cx_cbor_uint(out, 5);

@@ -3,7 +3,7 @@
  */
 #include "crypto/api.h"
 #include "recorder/api.h"
-#include "provenance/thing_parts.h"
+#include "provenance/object_parts.h"
 
 /* --- around ----------------------------------------------------------------------------------- */
 

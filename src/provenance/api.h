@@ -8,6 +8,6 @@
 
 #include "provenance/evidence_make.h"
 #include "provenance/run_lattice.h"
-#include "provenance/thing.h"
+#include "provenance/object.h"
 
 #endif

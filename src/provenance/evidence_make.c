@@ -10,7 +10,7 @@
 #include "crypto/api.h"
 #include "ledger/api.h"
 #include "memory/api.h"
-#include "provenance/thing_parts.h"
+#include "provenance/object_parts.h"
 #include "audit/api.h"
 
 #define LOOK_BACK_MAX 50000 /* entries before a seal in which its events are looked for */
@@ -230,22 +230,22 @@ static cx_status add_signed(maker *m, const cx_recorded *recorded, size_t entry,
     return add_key_entry(m, trace->key_id, err);
 }
 
-static cx_status add_trace(maker *m, cx_thing thing, bool *out_found, cx_err *err)
+static cx_status add_trace(maker *m, cx_prov_object object, bool *out_found, cx_err *err)
 {
     cx_recorded *recorded = CX_ARENA_NEW(m->arena, cx_recorded);
     size_t entry;
     cx_status status = CX_SUCCESS;
     if (recorded == NULL)
         return cx_fail_nomem(err);
-    CX_TRY(cx_thing_locate(m->sources, &thing, m->arena, out_found, err));
+    CX_TRY(cx_prov_locate(m->sources, &object, m->arena, out_found, err));
     if (!*out_found)
         return CX_SUCCESS;
-    CX_TRY(add_entry(m, thing.actor, thing.seq, &entry, err));
+    CX_TRY(add_entry(m, object.actor, object.seq, &entry, err));
     for (size_t i = 0; i < m->ev.trace_count; i++)
         if (m->traces[i].entry == entry)
             return CX_SUCCESS;
     for (int level = CX_LEVEL_FULL; level >= CX_LEVEL_GENERIC; level--) {
-        status = cx_recorder_recorded(m->sources->home, thing.actor, thing.seq,
+        status = cx_recorder_recorded(m->sources->home, object.actor, object.seq,
                                       (cx_trace_level)level, m->arena, recorded, err);
         if (status.code != CX_E_NOT_FOUND)
             break;
@@ -323,20 +323,20 @@ static cx_status add_state(maker *m, cx_str actor, const cx_uri *uri, cx_str tex
     return keep_buf(m, &bytes, &m->packs[m->ev.pack_count++], err);
 }
 
-static cx_status add_version(maker *m, const cx_thing *thing, const cx_memory_view *view,
+static cx_status add_version(maker *m, const cx_prov_object *object, const cx_memory_view *view,
                              cx_err *err)
 {
     const uint64_t *seqs;
     size_t count, entry;
-    cx_evidence_memory made = {.uri = thing->id};
+    cx_evidence_memory made = {.uri = object->id};
     bool found = false;
-    CX_TRY(cx_home_entries_about(m->sources->home, thing->actor, &view->uri.id, m->arena, &seqs,
+    CX_TRY(cx_home_entries_about(m->sources->home, object->actor, &view->uri.id, m->arena, &seqs,
                                  &count, err));
     for (size_t i = 0; i < count && i < 64; i++) {
         cx_entry_view written;
         cx_payload payload;
-        CX_TRY(add_entry(m, thing->actor, seqs[i], &entry, err));
-        CX_TRY(cx_home_entry(m->sources->home, thing->actor, seqs[i], m->arena, &written, err));
+        CX_TRY(add_entry(m, object->actor, seqs[i], &entry, err));
+        CX_TRY(cx_home_entry(m->sources->home, object->actor, seqs[i], m->arena, &written, err));
         cx_entry_kind kind = cx_entry_kind_of(written.entry.kind);
         if (kind != CX_ENTRY_WRITE && kind != CX_ENTRY_UPDATE)
             continue;
@@ -355,24 +355,24 @@ static cx_status add_version(maker *m, const cx_thing *thing, const cx_memory_vi
         CX_TRY(keep_buf(m, &bytes, &made.version, err));
     }
     m->memories[m->ev.memory_count++] = made;
-    return add_state(m, thing->actor, &view->uri, thing->id, err);
+    return add_state(m, object->actor, &view->uri, object->id, err);
 }
 
-static cx_status add_memory(maker *m, cx_thing thing, bool *out_found, cx_err *err)
+static cx_status add_memory(maker *m, cx_prov_object object, bool *out_found, cx_err *err)
 {
     cx_memory *memory = NULL;
     cx_memory_view *view = CX_ARENA_NEW(m->arena, cx_memory_view);
     cx_uri uri;
     if (view == NULL)
         return cx_fail_nomem(err);
-    CX_TRY(cx_thing_locate(m->sources, &thing, m->arena, out_found, err));
-    *out_found = *out_found && !cx_failed(cx_uri_parse(thing.id, &uri, NULL));
+    CX_TRY(cx_prov_locate(m->sources, &object, m->arena, out_found, err));
+    *out_found = *out_found && !cx_failed(cx_uri_parse(object.id, &uri, NULL));
     if (!*out_found || m->ev.memory_count == CX_EVIDENCE_PARTS_MAX)
         return CX_SUCCESS;
     for (size_t i = 0; i < m->ev.memory_count; i++)
-        if (cx_str_eq(m->memories[i].uri, thing.id))
+        if (cx_str_eq(m->memories[i].uri, object.id))
             return CX_SUCCESS;
-    CX_TRY(cx_memory_open(m->sources->home, thing.actor, NULL, &memory, err));
+    CX_TRY(cx_memory_open(m->sources->home, object.actor, NULL, &memory, err));
     cx_status status = cx_memory_resolve(memory, &uri, m->arena, view, err);
     cx_memory_close(memory);
     if (status.code == CX_E_NOT_FOUND || status.code == CX_E_CONFLICT) {
@@ -380,8 +380,8 @@ static cx_status add_memory(maker *m, cx_thing thing, bool *out_found, cx_err *e
         return CX_SUCCESS;
     }
     CX_TRY(status);
-    thing.id = cx_arena_copy_str(m->arena, thing.id);
-    return thing.id.data == NULL ? cx_fail_nomem(err) : add_version(m, &thing, view, err);
+    object.id = cx_arena_copy_str(m->arena, object.id);
+    return object.id.data == NULL ? cx_fail_nomem(err) : add_version(m, &object, view, err);
 }
 
 /* --- runs ------------------------------------------------------------------------------------- */
@@ -438,14 +438,15 @@ static cx_status add_run(maker *m, cx_str run_id, bool *out_found, cx_err *err)
     cx_status status = CX_SUCCESS;
     *out_found = seen.bundle != NULL && seen.known.sealed;
     if (*out_found && seen.verdict.verdict == CX_BROKEN)
-        CX_GO(status, cx_fail_at(err, CX_E_CONFLICT, "RunBroken", CX_NO_OFFSET,
-                                 "the bundle of %.*s is not what was sealed: 'cortex run verify' "
-                                 "says where",
-                                 CX_S(run_id)));
+        CX_TRY_GOTO(status,
+                    cx_fail_at(err, CX_E_CONFLICT, "RunBroken", CX_NO_OFFSET,
+                               "the bundle of %.*s is not what was sealed: 'cortex run verify' "
+                               "says where",
+                               CX_S(run_id)));
     if (*out_found) {
-        CX_GO(status, add_entry(m, seen.known.actor, seen.known.seal_index, &ignored, err));
-        CX_GO(status, add_event_entries(m, &seen.known, run_id, err));
-        CX_GO(status, add_files(m, seen.bundle, err));
+        CX_TRY_GOTO(status, add_entry(m, seen.known.actor, seen.known.seal_index, &ignored, err));
+        CX_TRY_GOTO(status, add_event_entries(m, &seen.known, run_id, err));
+        CX_TRY_GOTO(status, add_files(m, seen.bundle, err));
     }
 done:
     cx_run_unsee(&seen);
@@ -455,73 +456,73 @@ done:
 /* --- what belongs to it ----------------------------------------------------------------------- */
 
 /* The decisions and memories that a thing is tied to, as many steps far as `depth` says. */
-static cx_status add_tied(maker *m, const cx_thing *thing, unsigned depth, cx_err *err)
+static cx_status add_tied(maker *m, const cx_prov_object *object, unsigned depth, cx_err *err)
 {
     cx_described described;
-    const cx_tie *ties;
+    const cx_tie *refs;
     size_t count;
     bool cut, found;
-    CX_TRY(cx_thing_describe(m->sources, thing, m->arena, &described, err));
-    CX_TRY(cx_thing_ties(m->sources, thing, &described, m->arena, &ties, &count, &cut, err));
+    CX_TRY(cx_prov_describe(m->sources, object, m->arena, &described, err));
+    CX_TRY(cx_prov_refs(m->sources, object, &described, m->arena, &refs, &count, &cut, err));
     for (size_t i = 0; i < count && i < 64; i++) {
-        if (ties[i].role == CX_TIE_OTHER)
+        if (refs[i].role == CX_TIE_OTHER)
             continue;
-        if (ties[i].other.kind == CX_THING_TRACE)
-            CX_TRY(add_trace(m, ties[i].other, &found, err));
-        else if (ties[i].other.kind == CX_THING_MEMORY)
-            CX_TRY(add_memory(m, ties[i].other, &found, err));
+        if (refs[i].other.kind == CX_PROV_TRACE)
+            CX_TRY(add_trace(m, refs[i].other, &found, err));
+        else if (refs[i].other.kind == CX_PROV_MEMORY)
+            CX_TRY(add_memory(m, refs[i].other, &found, err));
         else
             continue;
         if (depth > 1 && found)
-            CX_TRY(add_tied(m, &ties[i].other, depth - 1, err));
+            CX_TRY(add_tied(m, &refs[i].other, depth - 1, err));
     }
     return CX_SUCCESS;
 }
 
-static cx_status add_commit(maker *m, const cx_thing *thing, bool *out_found, cx_thing *out_run,
-                            cx_err *err)
+static cx_status add_commit(maker *m, const cx_prov_object *object, bool *out_found,
+                            cx_prov_object *out_run, cx_err *err)
 {
     cx_described described;
     cx_recorded_commit commit;
-    const cx_tie *ties;
+    const cx_tie *refs;
     size_t count;
     bool cut;
-    CX_TRY(cx_thing_describe(m->sources, thing, m->arena, &described, err));
-    CX_TRY(cx_thing_ties(m->sources, thing, &described, m->arena, &ties, &count, &cut, err));
-    *out_found = count != 0 && ties[0].other.kind == CX_THING_RUN && ties[0].verdict == CX_HOLDS;
+    CX_TRY(cx_prov_describe(m->sources, object, m->arena, &described, err));
+    CX_TRY(cx_prov_refs(m->sources, object, &described, m->arena, &refs, &count, &cut, err));
+    *out_found = count != 0 && refs[0].other.kind == CX_PROV_RUN && refs[0].verdict == CX_HOLDS;
     if (!*out_found)
         return cx_fail_at(err, CX_E_NOT_FOUND, "NoEvidence", CX_NO_OFFSET,
                           count == 0 ? "no governed run is recorded for this commit%.*s" : "%.*s",
-                          count == 0 ? 0 : (int)ties[0].by.size, count == 0 ? "" : ties[0].by.data);
-    CX_TRY(cx_commit_read(m->sources, thing->id, m->arena, &commit, err));
+                          count == 0 ? 0 : (int)refs[0].by.size, count == 0 ? "" : refs[0].by.data);
+    CX_TRY(cx_commit_read(m->sources, object->id, m->arena, &commit, err));
     m->ev.commit = cx_str_bytes(commit.raw);
-    *out_run = ties[0].other;
-    return add_run(m, ties[0].other.id, out_found, err);
+    *out_run = refs[0].other;
+    return add_run(m, refs[0].other.id, out_found, err);
 }
 
-static cx_status gather(maker *m, const cx_thing *thing, bool *out_found, cx_err *err)
+static cx_status gather(maker *m, const cx_prov_object *object, bool *out_found, cx_err *err)
 {
-    cx_thing run = *thing;
-    switch (thing->kind) {
-    case CX_THING_COMMIT: CX_TRY(add_commit(m, thing, out_found, &run, err)); break;
-    case CX_THING_RUN: CX_TRY(add_run(m, thing->id, out_found, err)); break;
-    case CX_THING_TRACE: CX_TRY(add_trace(m, *thing, out_found, err)); break;
-    case CX_THING_MEMORY: CX_TRY(add_memory(m, *thing, out_found, err)); break;
+    cx_prov_object run = *object;
+    switch (object->kind) {
+    case CX_PROV_COMMIT: CX_TRY(add_commit(m, object, out_found, &run, err)); break;
+    case CX_PROV_RUN: CX_TRY(add_run(m, object->id, out_found, err)); break;
+    case CX_PROV_TRACE: CX_TRY(add_trace(m, *object, out_found, err)); break;
+    case CX_PROV_MEMORY: CX_TRY(add_memory(m, *object, out_found, err)); break;
     default:
         return cx_fail(err, CX_E_USAGE,
                        "evidence is about a run, a trace, a commit or a memory, not about a%s %s",
-                       thing->kind == CX_THING_EDGE || thing->kind == CX_THING_ENTRY ||
-                               thing->kind == CX_THING_EVENT || thing->kind == CX_THING_ACTOR
+                       object->kind == CX_PROV_EDGE || object->kind == CX_PROV_ENTRY ||
+                               object->kind == CX_PROV_EVENT || object->kind == CX_PROV_ACTOR
                            ? "n"
                            : "",
-                       cx_thing_kind_name(thing->kind));
+                       cx_prov_kind_name(object->kind));
     }
     if (!*out_found)
         return cx_fail_at(err, CX_E_NOT_FOUND, "NoEvidence", CX_NO_OFFSET,
-                          thing->kind == CX_THING_RUN
+                          object->kind == CX_PROV_RUN
                               ? "the run's bundle is not here, or nothing has sealed it"
                               : "it is not in this home");
-    return add_tied(m, &run, thing->kind == CX_THING_RUN || thing->kind == CX_THING_COMMIT ? 3 : 1,
+    return add_tied(m, &run, object->kind == CX_PROV_RUN || object->kind == CX_PROV_COMMIT ? 3 : 1,
                     err);
 }
 
@@ -561,21 +562,21 @@ static cx_status check_made(maker *m, cx_bytes file, cx_evidence_result *out, cx
                       "no evidence can be made of what is here: %s", out->finding.message);
 }
 
-cx_status cx_evidence_make(const cx_sources *sources, const cx_thing *thing,
+cx_status cx_evidence_make(const cx_sources *sources, const cx_prov_object *object,
                            const cx_evidence_options *options, cx_arena *arena, cx_buf *out,
                            cx_evidence_result *out_result, cx_err *err)
 {
     maker m = {.sources = sources, .options = options, .arena = arena};
-    cx_thing located = *thing;
+    cx_prov_object located = *object;
     size_t start = out->size;
     bool found = false;
     if (sources->home == NULL)
         return cx_fail_at(err, CX_E_NOT_FOUND, "NoHome", CX_NO_OFFSET,
                           "evidence is of a home, and there is none");
     CX_TRY(begin(&m, err));
-    if (thing->kind == CX_THING_MEMORY || thing->kind == CX_THING_TRACE)
-        CX_TRY(cx_thing_locate(sources, &located, arena, &found, err));
-    m.ev.kind = cx_str_z(cx_thing_kind_name(thing->kind));
+    if (object->kind == CX_PROV_MEMORY || object->kind == CX_PROV_TRACE)
+        CX_TRY(cx_prov_locate(sources, &located, arena, &found, err));
+    m.ev.kind = cx_str_z(cx_prov_kind_name(object->kind));
     m.ev.id = located.id;
     m.ev.made_at_ns = options->now_ns;
     CX_TRY(gather(&m, &located, &found, err));
@@ -600,7 +601,7 @@ static cx_status check_canonical(const cx_evidence *e, size_t number, cx_arena *
     cx_trace_problem problem;
     cx_buf bytes;
     *out_same = false;
-    CX_TRY(cx_trace_read_kept(e->entries[shown->entry].payload, arena, &trace, &problem, err));
+    CX_TRY(cx_trace_read_stored(e->entries[shown->entry].payload, arena, &trace, &problem, err));
     if (problem.reason != CX_REASON_NONE)
         return CX_SUCCESS;
     cx_buf_init(&bytes, arena->alloc);

@@ -11,7 +11,7 @@
 #define CX_PROVENANCE_EVIDENCE_MAKE_H
 
 #include "evidence/api.h"
-#include "provenance/thing.h"
+#include "provenance/object.h"
 
 #define CX_EVIDENCE_EVENTS_MAX 1000 /* of a run, whose entries are put in; else only the seal */
 #define CX_EVIDENCE_BUNDLE_FILE_MAX (UINT32_C(1) << 20) /* a longer file is left to its hash */
@@ -32,7 +32,7 @@ typedef struct cx_evidence_options {
  * show for it; CX_E_CONFLICT with the finding's reason: what is here does not hold; CX_E_LIMIT.
  * The home must not be written to meanwhile by the caller.
  */
-CX_RESULT cx_evidence_make(const cx_sources *sources, const cx_thing *thing,
+CX_RESULT cx_evidence_make(const cx_sources *sources, const cx_prov_object *object,
                            const cx_evidence_options *options, cx_arena *arena, cx_buf *out,
                            cx_evidence_result *out_result, cx_err *err);
 

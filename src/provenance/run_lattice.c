@@ -30,7 +30,7 @@ typedef struct branch {
 } branch;
 
 typedef struct weaver {
-    cx_run_story story;
+    cx_run_projection projection;
     cx_arena arena;   /* of the whole */
     cx_arena scratch; /* of one node */
     cx_buf preimage;
@@ -154,24 +154,25 @@ static branch *branch_of(weaver *w, cx_str task_id)
 {
     if (task_id.data == NULL)
         return &w->branches[0];
-    const cx_run_story_task *task = cx_run_story_find(&w->story, task_id);
-    return &w->branches[1 + (size_t)(task - w->story.tasks.items)];
+    const cx_run_projection_task *task = cx_run_projection_find(&w->projection, task_id);
+    return &w->branches[1 + (size_t)(task - w->projection.tasks.items)];
 }
 
 static cx_status open_branches(weaver *w, cx_err *err)
 {
-    const cx_run_story *story = &w->story;
-    w->branch_count = story->tasks.count + 1;
+    const cx_run_projection *projection = &w->projection;
+    w->branch_count = projection->tasks.count + 1;
     w->branches = CX_ARENA_ARRAY(&w->arena, branch, w->branch_count);
     if (w->branches == NULL)
         return cx_fail_nomem(err);
     for (size_t i = 0; i < w->branch_count; i++) {
-        cx_str name = i == 0 ? CX_STR(CX_RUN_LATTICE_GOVERNOR) : story->tasks.items[i - 1].task_id;
+        cx_str name =
+            i == 0 ? CX_STR(CX_RUN_LATTICE_GOVERNOR) : projection->tasks.items[i - 1].task_id;
         w->branches[i] = (branch){
-            .agent_id = cx_arena_printf(&w->arena, "run/%.*s/%.*s", (int)story->run_id.size,
-                                        story->run_id.data, (int)name.size, name.data),
+            .agent_id = cx_arena_printf(&w->arena, "run/%.*s/%.*s", (int)projection->run_id.size,
+                                        projection->run_id.data, (int)name.size, name.data),
             .newest = NOTHING,
-            .last_moment = i == 0 ? NOTHING : story->tasks.items[i - 1].last,
+            .last_moment = i == 0 ? NOTHING : projection->tasks.items[i - 1].last,
         };
         if (w->branches[i].agent_id.data == NULL)
             return cx_fail_nomem(err);
@@ -181,7 +182,7 @@ static cx_status open_branches(weaver *w, cx_err *err)
 
 static cx_status weave(weaver *w, cx_err *err)
 {
-    size_t count = w->story.moments.count;
+    size_t count = w->projection.moments.count;
     CX_TRY(open_branches(w, err));
     /* Each node has one parent of its own, and each branch is spawned and joined once. */
     w->parent_capacity = count + 2 * w->branch_count;
@@ -193,7 +194,7 @@ static cx_status weave(weaver *w, cx_err *err)
         return cx_fail_nomem(err);
     cx_arena_mark mark = cx_arena_mark_now(&w->scratch);
     for (size_t i = 0; i < count; i++) {
-        const cx_run_moment *moment = &w->story.moments.items[i];
+        const cx_run_moment *moment = &w->projection.moments.items[i];
         cx_run_event_read event;
         CX_TRY(cx_run_event_parse(moment->line, moment->index, &w->scratch, &event, err));
         CX_TRY(write_node(w, branch_of(w, moment->task_id), i, &event, err));
@@ -205,7 +206,7 @@ static cx_status weave(weaver *w, cx_err *err)
 /* I3: what the newest node of a branch descends from, itself included.  Parents come first. */
 static cx_status write_descent(weaver *w, size_t newest, cx_buf *out, cx_err *err)
 {
-    size_t count = w->story.moments.count;
+    size_t count = w->projection.moments.count;
     bool *wanted = CX_ARENA_ARRAY(&w->arena, bool, count + 1);
     if (wanted == NULL)
         return cx_fail_nomem(err);
@@ -227,7 +228,7 @@ static cx_status write_branch(weaver *w, cx_str name, cx_buf *out, cx_err *err)
 {
     for (size_t i = 0; i < w->branch_count; i++) {
         cx_str known =
-            i == 0 ? CX_STR(CX_RUN_LATTICE_GOVERNOR) : w->story.tasks.items[i - 1].task_id;
+            i == 0 ? CX_STR(CX_RUN_LATTICE_GOVERNOR) : w->projection.tasks.items[i - 1].task_id;
         if (cx_str_eq(known, name) && w->branches[i].newest != NOTHING)
             return write_descent(w, w->branches[i].newest, out, err);
     }
@@ -244,9 +245,9 @@ cx_status cx_run_lattice_lines(cx_str events, cx_str branch_name, cx_buf *out, c
     cx_arena_init(&w.scratch, alloc, 0);
     cx_buf_init(&w.preimage, alloc);
     cx_buf_init(&w.lines, alloc);
-    cx_run_story_init(&w.story);
-    cx_status status = cx_run_story_read(events, &w.arena, &w.story, err);
-    if (!cx_failed(status) && w.story.moments.count == 0)
+    cx_run_projection_init(&w.projection);
+    cx_status status = cx_run_projection_read(events, &w.arena, &w.projection, err);
+    if (!cx_failed(status) && w.projection.moments.count == 0)
         status =
             cx_fail_at(err, CX_E_NOT_FOUND, "NoBranch", CX_NO_OFFSET, "the run has no events yet");
     if (!cx_failed(status))
@@ -257,7 +258,7 @@ cx_status cx_run_lattice_lines(cx_str events, cx_str branch_name, cx_buf *out, c
         cx_buf_add_str(out, cx_buf_str(&w.lines));
         status = cx_buf_check(out, err);
     }
-    cx_run_story_done(&w.story, &w.arena);
+    cx_run_projection_done(&w.projection, &w.arena);
     cx_buf_done(&w.lines);
     cx_buf_done(&w.preimage);
     cx_arena_done(&w.scratch);

@@ -7,7 +7,7 @@
  *   W3  The verdict is the worst of all steps and links.  So a chain with one link that is only
  *       stated is indeterminate, and says which.
  */
-#include "provenance/thing_parts.h"
+#include "provenance/object_parts.h"
 
 typedef struct step {
     size_t from; /* number of the step it hangs on, from 1; 0 = the question itself */
@@ -43,11 +43,11 @@ static step *add(walk *w, size_t from, unsigned depth)
 }
 
 /* W1 */
-static bool told(const walk *w, const cx_thing *thing)
+static bool told(const walk *w, const cx_prov_object *object)
 {
     for (size_t i = 0; i < w->count; i++)
-        if (strcmp(w->steps[i].kind, cx_thing_kind_name(thing->kind)) == 0 &&
-            cx_str_eq(w->steps[i].id, thing->id))
+        if (strcmp(w->steps[i].kind, cx_prov_kind_name(object->kind)) == 0 &&
+            cx_str_eq(w->steps[i].id, object->id))
             return true;
     return false;
 }
@@ -140,8 +140,9 @@ static cx_str gist(const cx_json *data, cx_arena *arena)
     return out.data == NULL ? CX_STR("") : out;
 }
 
-static cx_status component_steps(walk *w, const cx_thing *trace, const cx_described *described,
-                                 size_t from, unsigned depth, cx_err *err)
+static cx_status component_steps(walk *w, const cx_prov_object *trace,
+                                 const cx_described *described, size_t from, unsigned depth,
+                                 cx_err *err)
 {
     const cx_json *components = CX_JSON_GET(&described->facts, "components");
     cx_str *nodes;
@@ -197,64 +198,64 @@ static cx_status own_facts(walk *w, const cx_described *described, cx_json *out,
     return cx_json_list_end_object(&list, out, err);
 }
 
-static cx_status visit(walk *w, cx_thing thing, const cx_tie *tie, size_t from, unsigned depth,
-                       cx_err *err);
+static cx_status visit(walk *w, cx_prov_object object, const cx_tie *tie, size_t from,
+                       unsigned depth, cx_err *err);
 
-static cx_status follow(walk *w, const cx_thing *thing, const cx_described *described, size_t me,
-                        unsigned depth, cx_err *err)
+static cx_status follow(walk *w, const cx_prov_object *object, const cx_described *described,
+                        size_t me, unsigned depth, cx_err *err)
 {
-    const cx_tie *ties;
+    const cx_tie *refs;
     size_t count;
     bool cut = false;
     if (depth == CX_WHY_DEPTH_MAX) {
         w->cut = true;
         return CX_SUCCESS;
     }
-    if (thing->kind == CX_THING_RUN) {
+    if (object->kind == CX_PROV_RUN) {
         CX_TRY(contract_step(w, described, me, depth + 1, err));
         CX_TRY(gates_step(w, described, me, depth + 1, err));
-    } else if (thing->kind == CX_THING_TRACE) {
-        CX_TRY(component_steps(w, thing, described, me, depth + 1, err));
+    } else if (object->kind == CX_PROV_TRACE) {
+        CX_TRY(component_steps(w, object, described, me, depth + 1, err));
     }
-    CX_TRY(cx_thing_ties(w->sources, thing, described, w->arena, &ties, &count, &cut, err));
+    CX_TRY(cx_prov_refs(w->sources, object, described, w->arena, &refs, &count, &cut, err));
     w->cut = w->cut || cut;
     for (size_t i = 0; i < count; i++)
-        if (ties[i].role != CX_TIE_OTHER && !told(w, &ties[i].other))
-            CX_TRY(visit(w, ties[i].other, &ties[i], me, depth + 1, err));
+        if (refs[i].role != CX_TIE_OTHER && !told(w, &refs[i].other))
+            CX_TRY(visit(w, refs[i].other, &refs[i], me, depth + 1, err));
     return CX_SUCCESS;
 }
 
 /* At most CX_WHY_DEPTH_MAX deep. */
-static cx_status visit(walk *w, cx_thing thing, const cx_tie *tie, size_t from, unsigned depth,
-                       cx_err *err)
+static cx_status visit(walk *w, cx_prov_object object, const cx_tie *tie, size_t from,
+                       unsigned depth, cx_err *err)
 {
     cx_described described;
     bool found;
-    if (thing.kind == CX_THING_MEMORY || thing.kind == CX_THING_TRACE)
-        CX_TRY(cx_thing_locate(w->sources, &thing, w->arena, &found, err));
-    CX_TRY(cx_thing_describe(w->sources, &thing, w->arena, &described, err));
+    if (object.kind == CX_PROV_MEMORY || object.kind == CX_PROV_TRACE)
+        CX_TRY(cx_prov_locate(w->sources, &object, w->arena, &found, err));
+    CX_TRY(cx_prov_describe(w->sources, &object, w->arena, &described, err));
     step *made = add(w, from, depth);
     size_t me = w->count;
     if (made == NULL)
         return CX_SUCCESS;
-    made->kind = cx_thing_kind_name(thing.kind);
-    made->id = thing.id;
+    made->kind = cx_prov_kind_name(object.kind);
+    made->id = object.id;
     made->title = described.title;
     made->verdict = described.verdict;
     made->by = described.by;
-    made->next = cx_thing_command(&thing, w->arena);
+    made->next = cx_prov_command(&object, w->arena);
     made->relation = tie == NULL ? "" : tie->relation;
     made->link_verdict = tie == NULL ? CX_HOLDS : tie->verdict;
     made->link_by = tie == NULL ? CX_STR("") : tie->by;
-    w->has_trace = w->has_trace || thing.kind == CX_THING_TRACE;
-    w->has_run = w->has_run || thing.kind == CX_THING_RUN;
-    w->has_memory = w->has_memory || thing.kind == CX_THING_MEMORY;
-    w->has_commit = w->has_commit || thing.kind == CX_THING_COMMIT;
+    w->has_trace = w->has_trace || object.kind == CX_PROV_TRACE;
+    w->has_run = w->has_run || object.kind == CX_PROV_RUN;
+    w->has_memory = w->has_memory || object.kind == CX_PROV_MEMORY;
+    w->has_commit = w->has_commit || object.kind == CX_PROV_COMMIT;
     w->stated = w->stated || (tie != NULL && tie->verdict == CX_INDETERMINATE);
     CX_TRY(own_facts(w, &described, &made->facts, err));
     if (tie != NULL && tie->role == CX_TIE_EFFECT) /* W2 */
         return CX_SUCCESS;
-    return follow(w, &thing, &described, me, depth, err);
+    return follow(w, &object, &described, me, depth, err);
 }
 
 /* --- the answer ------------------------------------------------------------------------------- */
@@ -335,7 +336,7 @@ static cx_status answer(const walk *w, cx_str question, cx_json *out, cx_err *er
     return cx_json_list_end_object(&list, out, err);
 }
 
-cx_status cx_why_of_many(const cx_sources *sources, const cx_thing *things, size_t count,
+cx_status cx_why_of_many(const cx_sources *sources, const cx_prov_object *objects, size_t count,
                          cx_str question, cx_arena *arena, cx_json *out, cx_err *err)
 {
     walk w = {.sources = sources, .arena = arena};
@@ -343,13 +344,13 @@ cx_status cx_why_of_many(const cx_sources *sources, const cx_thing *things, size
     if (w.steps == NULL)
         return cx_fail_nomem(err);
     for (size_t i = 0; i < count; i++)
-        if (!told(&w, &things[i]))
-            CX_TRY(visit(&w, things[i], NULL, 0, 0, err));
+        if (!told(&w, &objects[i]))
+            CX_TRY(visit(&w, objects[i], NULL, 0, 0, err));
     return answer(&w, question, out, err);
 }
 
-cx_status cx_why_of(const cx_sources *sources, const cx_thing *thing, cx_arena *arena, cx_json *out,
-                    cx_err *err)
+cx_status cx_why_of(const cx_sources *sources, const cx_prov_object *object, cx_arena *arena,
+                    cx_json *out, cx_err *err)
 {
-    return cx_why_of_many(sources, thing, 1, thing->id, arena, out, err);
+    return cx_why_of_many(sources, object, 1, object->id, arena, out, err);
 }

@@ -28,7 +28,7 @@ static cx_bytes name_alert(alert_key *key, cx_str id)
 
 /* --- raising ---------------------------------------------------------------------------------- */
 
-static cx_status append_alert(cx_recorder *recorder, cx_turn *turn, const cx_json *alert,
+static cx_status append_alert(cx_recorder *recorder, cx_txn *txn, const cx_json *alert,
                               cx_bytes key, int64_t now, cx_err *err)
 {
     cx_buf text;
@@ -38,9 +38,9 @@ static cx_status append_alert(cx_recorder *recorder, cx_turn *turn, const cx_jso
     const cx_entry_draft draft = {
         .kind = CX_KIND_ALERT, .created_at_ns = now, .payload = cx_buf_bytes(&text)};
     if (!cx_failed(status))
-        status = cx_turn_entry(turn, &draft, &seq, err);
+        status = cx_txn_entry(txn, &draft, &seq, err);
     if (!cx_failed(status))
-        status = cx_turn_put(turn, key, cx_str_bytes(CX_STR("raised")), false, err);
+        status = cx_txn_put(txn, key, cx_str_bytes(CX_STR("raised")), false, err);
     cx_buf_done(&text);
     return status;
 }
@@ -49,28 +49,28 @@ static cx_status append_alert(cx_recorder *recorder, cx_turn *turn, const cx_jso
 static cx_status raise_new(cx_recorder *recorder, const cx_json *alerts, size_t count,
                            uint64_t *out_new, uint64_t *out_commit, cx_err *err)
 {
-    cx_turn *turn;
+    cx_txn *txn;
     cx_status status = CX_SUCCESS;
     int64_t now = cx_recorder_now(recorder);
     *out_new = 0;
     if (count == 0)
         return CX_SUCCESS;
-    CX_TRY(cx_turn_begin(recorder->home, CX_ACTOR_ALERTS, &turn, err));
+    CX_TRY(cx_txn_begin(recorder->home, CX_ACTOR_ALERTS, &txn, err));
     for (size_t i = 0; i < count && !cx_failed(status); i++) {
         alert_key name;
         cx_bytes value, key = name_alert(&name, CX_JSON_GET_STR(&alerts[i], "alert_id"));
         bool found = false;
-        status = cx_turn_get(turn, key, &value, &found, err);
+        status = cx_txn_get(txn, key, &value, &found, err);
         if (cx_failed(status) || found)
             continue;
-        status = append_alert(recorder, turn, &alerts[i], key, now, err);
+        status = append_alert(recorder, txn, &alerts[i], key, now, err);
         ++*out_new;
     }
     if (cx_failed(status) || *out_new == 0) {
-        cx_turn_abort(turn);
+        cx_txn_abort(txn);
         return status;
     }
-    return cx_turn_commit_later(turn, out_commit, err);
+    return cx_txn_commit_later(txn, out_commit, err);
 }
 
 static cx_status hex_text(const cx_digest *digest, size_t size, cx_arena *arena, cx_str *out,
@@ -240,7 +240,7 @@ static cx_status detect(detection *d, bool record, cx_buf *out, cx_err *err)
         CX_TRY(raise_new(d->recorder, d->found.items, d->found.count, &new_count, &commit, err));
     if (new_count != 0) {
         CX_TRY(cx_home_wait(d->recorder->home, commit, err));
-        cx_recorder_stir(d->recorder);
+        cx_recorder_notify(d->recorder);
     }
     return write_detection(d, new_count, out, err);
 }
@@ -262,7 +262,7 @@ cx_status cx_recorder_detect(cx_recorder *recorder, cx_index *index, bool record
 
 /* --- seen and settled ------------------------------------------------------------------------- */
 
-static cx_status append_mark(cx_recorder *recorder, cx_turn *turn, cx_str alert_id, bool resolved,
+static cx_status append_mark(cx_recorder *recorder, cx_txn *txn, cx_str alert_id, bool resolved,
                              cx_str by, cx_str notes, cx_err *err)
 {
     cx_json mark;
@@ -272,10 +272,10 @@ static cx_status append_mark(cx_recorder *recorder, cx_turn *turn, cx_str alert_
     cx_bytes value;
     bool found = false;
     if (alert_id.size == ALERT_ID_SIZE)
-        CX_TRY(cx_turn_get(turn, name_alert(&name, alert_id), &value, &found, err));
+        CX_TRY(cx_txn_get(txn, name_alert(&name, alert_id), &value, &found, err));
     if (!found)
         return cx_fail_at(err, CX_E_NOT_FOUND, "NoAlert", CX_NO_OFFSET, "there is no such alert");
-    cx_json_list list = cx_json_list_begin(cx_turn_arena(turn));
+    cx_json_list list = cx_json_list_begin(cx_txn_arena(txn));
     cx_json_list_put(&list, CX_STR("alert_id"), cx_json_make_str(alert_id));
     cx_json_list_put(&list, CX_STR("by"), cx_json_make_str(by));
     cx_json_list_put(&list, CX_STR("notes"), cx_json_make_str(notes));
@@ -288,7 +288,7 @@ static cx_status append_mark(cx_recorder *recorder, cx_turn *turn, cx_str alert_
                                   .created_at_ns = cx_recorder_now(recorder),
                                   .payload = cx_buf_bytes(&text)};
     if (!cx_failed(status))
-        status = cx_turn_entry(turn, &draft, &seq, err);
+        status = cx_txn_entry(txn, &draft, &seq, err);
     cx_buf_done(&text);
     return status;
 }
@@ -296,14 +296,14 @@ static cx_status append_mark(cx_recorder *recorder, cx_turn *turn, cx_str alert_
 cx_status cx_recorder_alert_mark(cx_recorder *recorder, cx_str alert_id, bool resolved, cx_str by,
                                  cx_str notes, cx_err *err)
 {
-    cx_turn *turn;
-    CX_TRY(cx_turn_begin(recorder->home, CX_ACTOR_ALERTS, &turn, err));
-    cx_status status = append_mark(recorder, turn, alert_id, resolved, by, notes, err);
+    cx_txn *txn;
+    CX_TRY(cx_txn_begin(recorder->home, CX_ACTOR_ALERTS, &txn, err));
+    cx_status status = append_mark(recorder, txn, alert_id, resolved, by, notes, err);
     if (cx_failed(status)) {
-        cx_turn_abort(turn);
+        cx_txn_abort(txn);
         return status;
     }
-    status = cx_turn_commit(turn, err);
-    cx_recorder_stir(recorder);
+    status = cx_txn_commit(txn, err);
+    cx_recorder_notify(recorder);
     return status;
 }

@@ -97,9 +97,9 @@ static cx_status verdict_json(cx_recorder *recorder, const cx_recorded *recorded
     cx_buf_init(&text, arena->alloc);
     cx_status status = CX_SUCCESS;
     if (!record->is_view)
-        CX_GO(status, cx_trace_verify(&recorded->trace, &check, &text, arena, &verdict, err));
+        CX_TRY_GOTO(status, cx_trace_verify(&recorded->trace, &check, &text, arena, &verdict, err));
     cx_buf_clear(&text);
-    CX_GO(status, cx_trace_verdict_json(&text, &recorded->trace, &verdict, err));
+    CX_TRY_GOTO(status, cx_trace_verdict_json(&text, &recorded->trace, &verdict, err));
     cx_str copy = cx_arena_copy_str(arena, cx_buf_str(&text));
     status = copy.data == NULL ? cx_fail_nomem(err) : cx_json_parse_text(copy, arena, out, err);
 done:
@@ -172,7 +172,7 @@ static cx_status shown_trace(const cx_recorded *recorded, cx_trace_level level, 
                                    .canonical = record->canonical,
                                    .content = record->content,
                                    .has_canonical = record->form != CX_FORM_NONE};
-    return cx_trace_lower(&recorded->trace, &how, arena, out, &removed, &removed_count, err);
+    return cx_trace_redact(&recorded->trace, &how, arena, out, &removed, &removed_count, err);
 }
 
 static cx_status entry_json(const place *at, const cx_recorded *recorded, cx_arena *arena,

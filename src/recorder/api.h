@@ -9,7 +9,7 @@
 #include "recorder/held.h"
 #include "recorder/links.h"
 #include "recorder/node.h"
-#include "recorder/otlp_book.h"
+#include "recorder/otlp_index.h"
 #include "recorder/recorder.h"
 #include "recorder/reply.h"
 

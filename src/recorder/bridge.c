@@ -101,7 +101,7 @@ static cx_status add_entry(bridge *b, uint64_t seq, cx_err *err)
     CX_TRY(cx_home_entry(b->home, b->actor, seq, &b->arena, &entry, err));
     if (!cx_str_eq(entry.entry.kind, CX_KIND_RECEIVED) || entry.payload_erased)
         return CX_SUCCESS;
-    CX_TRY(cx_trace_read_kept(entry.payload, &b->arena, &trace, &problem, err));
+    CX_TRY(cx_trace_read_stored(entry.payload, &b->arena, &trace, &problem, err));
     for (uint32_t i = 0; i < trace.component_count; i++)
         CX_TRY(add_node(b, &trace, seq, i, err));
     return CX_SUCCESS;

@@ -29,7 +29,7 @@ typedef struct feed {
     cx_position at;
     cx_arena arena; /* of one frame */
     cx_buf scratch;
-    cx_trust_book book; /* the keys as the first `book_entries` of their journal made them */
+    cx_trust_store store; /* the keys as the first `book_entries` of their journal made them */
     uint64_t book_entries;
 } feed;
 
@@ -57,7 +57,7 @@ static cx_status feed_trace(feed *f, const cx_tail_item *item, cx_err *err)
     if (change == NULL || item->erased)
         return CX_SUCCESS;
     CX_TRY(cx_trace_record_decode(change->value, &record, err));
-    CX_TRY(cx_trace_read_kept(item->payload, &f->arena, &trace, &problem, err));
+    CX_TRY(cx_trace_read_stored(item->payload, &f->arena, &trace, &problem, err));
     cx_trace_facts facts = {
         .level = record.level,
         .received_ns = record.received_ns,
@@ -167,8 +167,8 @@ static cx_status reach_entry(feed *f, uint64_t seq, cx_err *err)
 {
     const cx_trust_key *changed;
     if (seq < f->book_entries) { /* the index was made anew meanwhile */
-        cx_trust_book_done(&f->book);
-        cx_trust_book_init(&f->book, f->recorder->alloc);
+        cx_trust_store_done(&f->store);
+        cx_trust_store_init(&f->store, f->recorder->alloc);
         f->book_entries = 0;
     }
     for (; f->book_entries < seq; f->book_entries++) {
@@ -177,7 +177,7 @@ static cx_status reach_entry(feed *f, uint64_t seq, cx_err *err)
         CX_TRY(cx_home_entry(f->recorder->home, CX_ACTOR_TRUST, f->book_entries, &f->arena, &entry,
                              err));
         if (cx_str_eq(entry.entry.kind, CX_KIND_KEY))
-            CX_TRY(cx_trust_book_apply(&f->book, entry.payload, &changed, err));
+            CX_TRY(cx_trust_store_apply(&f->store, entry.payload, &changed, err));
         cx_arena_reset(&f->arena, mark);
     }
     return CX_SUCCESS;
@@ -187,7 +187,7 @@ static cx_status feed_key(feed *f, const cx_tail_item *item, cx_err *err)
 {
     const cx_trust_key *changed;
     CX_TRY(reach_entry(f, item->entry.seq, err));
-    CX_TRY(cx_trust_book_apply(&f->book, item->payload, &changed, err));
+    CX_TRY(cx_trust_store_apply(&f->store, item->payload, &changed, err));
     f->book_entries = item->entry.seq + 1;
     if (changed == NULL)
         return CX_SUCCESS;
@@ -415,7 +415,7 @@ static cx_status feed_open(feed *f, cx_recorder *recorder, const char *where, cx
     *f = (feed){.recorder = recorder};
     cx_arena_init(&f->arena, recorder->alloc, 0);
     cx_buf_init(&f->scratch, recorder->alloc);
-    cx_trust_book_init(&f->book, recorder->alloc);
+    cx_trust_store_init(&f->store, recorder->alloc);
     cx_home_id(recorder->home, f->home_id);
     cx_feed_position position;
     CX_TRY(cx_index_open(where, CX_INDEX_WRITE, &f->index, err));
@@ -427,7 +427,7 @@ static cx_status feed_open(feed *f, cx_recorder *recorder, const char *where, cx
 static void feed_close(feed *f)
 {
     cx_index_close(f->index);
-    cx_trust_book_done(&f->book);
+    cx_trust_store_done(&f->store);
     cx_buf_done(&f->scratch);
     cx_arena_done(&f->arena);
 }
@@ -569,7 +569,7 @@ void cx_recorder_feed_end(cx_recorder *recorder)
     *feeder = (cx_feeder){0};
 }
 
-void cx_recorder_stir(cx_recorder *recorder)
+void cx_recorder_notify(cx_recorder *recorder)
 {
     cx_lock_enter(&recorder->lock);
     cx_lock_wake(&recorder->lock);

@@ -15,7 +15,7 @@ typedef struct holding {
     cx_home *home;
     const cx_lattice *lattice;
     cx_arena *arena;
-    cx_stage_snapshot *list;
+    cx_lattice_view_snapshot *list;
     size_t count;
 } holding;
 
@@ -60,7 +60,7 @@ static cx_status note(holding *h, const cx_manifest *manifest, cx_node node, cx_
 {
     char root[64];
     cx_hex_encode(cx_bytes_from(manifest->overall_root.bytes, 32), root);
-    cx_stage_snapshot one = {
+    cx_lattice_view_snapshot one = {
         .node = node,
         .number = manifest->snapshot_seq,
         .entries = manifest->journal_size,
@@ -101,13 +101,13 @@ static cx_status add_actor(holding *h, cx_str actor, cx_arena *scratch, cx_err *
 }
 
 cx_status cx_recorder_held(cx_home *home, const cx_lattice *lattice, cx_arena *arena,
-                           cx_stage_snapshot **out, size_t *out_count, cx_err *err)
+                           cx_lattice_view_snapshot **out, size_t *out_count, cx_err *err)
 {
     const cx_actor_info *actors = NULL;
     size_t count = 0;
     cx_arena scratch;
     holding h = {.home = home, .lattice = lattice, .arena = arena};
-    h.list = CX_ARENA_ARRAY(arena, cx_stage_snapshot, CX_HELD_MAX);
+    h.list = CX_ARENA_ARRAY(arena, cx_lattice_view_snapshot, CX_HELD_MAX);
     if (h.list == NULL)
         return cx_fail_nomem(err);
     cx_arena_init(&scratch, arena->alloc, 0);

@@ -16,6 +16,6 @@
  * its texts live in the arena.
  */
 CX_RESULT cx_recorder_held(cx_home *home, const cx_lattice *lattice, cx_arena *arena,
-                           cx_stage_snapshot **out, size_t *out_count, cx_err *err);
+                           cx_lattice_view_snapshot **out, size_t *out_count, cx_err *err);
 
 #endif

@@ -122,8 +122,8 @@ static cx_status strip(intake *in, item *it, cx_err *err)
                                    .content = it->taken->content,
                                    .has_canonical = v->form != CX_FORM_NONE};
     cx_json view;
-    CX_TRY(cx_trace_lower(&it->trace, &how, in->arena, &view, &it->taken->stripped,
-                          &it->taken->stripped_count, err));
+    CX_TRY(cx_trace_redact(&it->trace, &how, in->arena, &view, &it->taken->stripped,
+                           &it->taken->stripped_count, err));
     const cx_canon_style style = {.spaces = false};
     cx_buf_clear(&in->scratch);
     CX_TRY(cx_trace_canon_value(&view, &style, &in->scratch, err));
@@ -263,25 +263,25 @@ static cx_status read_items(intake *in, cx_batch_problem *out_problem, cx_err *e
 
 /* --- storing (in the actor's turn) ------------------------------------------------------------ */
 
-static cx_status there_already(cx_turn *turn, const item *it, cx_trace_record *out, bool *out_found,
+static cx_status there_already(cx_txn *txn, const item *it, cx_trace_record *out, bool *out_found,
                                cx_err *err)
 {
     cx_trace_record_key name;
     cx_bytes value;
-    CX_TRY(cx_turn_get(turn, cx_trace_record_name(&name, it->level, it->trace.trace_id), &value,
-                       out_found, err));
+    CX_TRY(cx_txn_get(txn, cx_trace_record_name(&name, it->level, it->trace.trace_id), &value,
+                      out_found, err));
     return *out_found ? cx_trace_record_decode(value, out, err) : CX_SUCCESS;
 }
 
 /* The same signature under another id, in what is written or earlier in this turn (I2). */
-static cx_status is_replay(intake *in, cx_turn *turn, const item *it, bool *out, cx_err *err)
+static cx_status is_replay(intake *in, cx_txn *txn, const item *it, bool *out, cx_err *err)
 {
     cx_trace_record_key name;
     cx_bytes value;
     bool found = false;
     *out = false;
-    CX_TRY(cx_turn_get_common(turn, cx_trace_signature_name(&name, it->level, &it->signature),
-                              &value, &found, err));
+    CX_TRY(cx_txn_get_common(txn, cx_trace_signature_name(&name, it->level, &it->signature), &value,
+                             &found, err));
     if (found) {
         *out = !cx_str_eq(cx_bytes_str(value), it->trace.trace_id);
         return CX_SUCCESS;
@@ -301,7 +301,7 @@ static cx_str capture_of(const intake *in, const item *it)
     return it->taken->verdict.verdict == CX_HOLDS ? CX_STR("signed") : names[in->capture];
 }
 
-static cx_status append(intake *in, cx_turn *turn, const item *it, cx_str kind, cx_bytes key,
+static cx_status append(intake *in, cx_txn *txn, const item *it, cx_str kind, cx_bytes key,
                         cx_err *err)
 {
     const cx_trace_verdict *v = &it->taken->verdict;
@@ -323,17 +323,17 @@ static cx_status append(intake *in, cx_turn *turn, const item *it, cx_str kind, 
     memcpy(record.batch, in->batch_id, sizeof record.batch);
     const cx_entry_draft draft = {
         .kind = kind, .created_at_ns = in->now_ns, .payload = it->payload, .committed = true};
-    CX_TRY(cx_turn_entry(turn, &draft, &record.seq, err));
+    CX_TRY(cx_txn_entry(txn, &draft, &record.seq, err));
     it->taken->seq = record.seq;
     cx_buf_clear(&in->scratch);
     cx_trace_record_encode(&record, &in->scratch);
     CX_TRY(cx_buf_check(&in->scratch, err));
-    CX_TRY(cx_turn_put(turn, key, cx_buf_bytes(&in->scratch), false, err));
+    CX_TRY(cx_txn_put(txn, key, cx_buf_bytes(&in->scratch), false, err));
     in->wrote = true;
     return CX_SUCCESS;
 }
 
-static cx_status store_conflict(intake *in, cx_turn *turn, item *it, cx_err *err)
+static cx_status store_conflict(intake *in, cx_txn *txn, item *it, cx_err *err)
 {
     cx_trace_record_key name;
     cx_bytes value,
@@ -343,21 +343,21 @@ static cx_status store_conflict(intake *in, cx_turn *turn, item *it, cx_err *err
     it->taken->verdict.problem = (cx_trace_problem){
         CX_REASON_TRACE_ID_CONFLICT, CX_STR("/trace_id"),
         CX_STR("another trace is stored under this id; both are kept, the first one counts")};
-    CX_TRY(cx_turn_get(turn, key, &value, &found, err));
+    CX_TRY(cx_txn_get(txn, key, &value, &found, err));
     if (!found)
-        return append(in, turn, it, CX_KIND_CONFLICT, key, err);
+        return append(in, txn, it, CX_KIND_CONFLICT, key, err);
     cx_trace_record record;
     CX_TRY(cx_trace_record_decode(value, &record, err));
     it->taken->seq = record.seq;
     return CX_SUCCESS;
 }
 
-static cx_status store_item(intake *in, cx_turn *turn, item *it, cx_err *err)
+static cx_status store_item(intake *in, cx_txn *txn, item *it, cx_err *err)
 {
     cx_trace_record record;
     cx_trace_record_key name;
     bool found = false, replay = false;
-    CX_TRY(there_already(turn, it, &record, &found, err));
+    CX_TRY(there_already(txn, it, &record, &found, err));
     it->taken->actor = it->actor;
     it->taken->has_entry = true;
     if (found && cx_digest_eq(&record.content, &it->taken->content)) {
@@ -365,7 +365,7 @@ static cx_status store_item(intake *in, cx_turn *turn, item *it, cx_err *err)
         it->taken->seq = record.seq;
         return CX_SUCCESS;
     }
-    CX_TRY(is_replay(in, turn, it, &replay, err));
+    CX_TRY(is_replay(in, txn, it, &replay, err));
     if (replay) {
         it->taken->has_entry = false;
         reject(it, (cx_trace_problem){CX_REASON_SIGNATURE_REPLAYED, CX_STR("/signature"),
@@ -373,8 +373,8 @@ static cx_status store_item(intake *in, cx_turn *turn, item *it, cx_err *err)
         return CX_SUCCESS;
     }
     if (found)
-        return store_conflict(in, turn, it, err);
-    return append(in, turn, it, CX_KIND_RECEIVED,
+        return store_conflict(in, txn, it, err);
+    return append(in, txn, it, CX_KIND_RECEIVED,
                   cx_trace_record_name(&name, it->level, it->trace.trace_id), err);
 }
 
@@ -397,23 +397,23 @@ static cx_status judge_again(intake *in, cx_str actor, cx_err *err)
 
 static cx_status store_actor(intake *in, size_t first, cx_err *err)
 {
-    cx_turn *turn;
+    cx_txn *txn;
     cx_str actor = in->items[first].actor;
     bool before = in->wrote;
-    CX_TRY(cx_turn_begin(in->recorder->home, actor, &turn, err));
+    CX_TRY(cx_txn_begin(in->recorder->home, actor, &txn, err));
     in->wrote = false;
     cx_status status = judge_again(in, actor, err);
     for (size_t i = first; i < in->count && !cx_failed(status); i++) {
         item *it = &in->items[i];
         if (it->open && cx_str_eq(it->actor, actor)) {
-            status = store_item(in, turn, it, err);
+            status = store_item(in, txn, it, err);
             it->open = false;
         }
     }
     if (cx_failed(status) || !in->wrote)
-        cx_turn_abort(turn);
+        cx_txn_abort(txn);
     else
-        status = cx_turn_commit_later(turn, &in->last_commit, err);
+        status = cx_txn_commit_later(txn, &in->last_commit, err);
     in->wrote |= before;
     return status;
 }
@@ -489,7 +489,7 @@ static bool batch_is_news(const intake *in)
 
 static cx_status store_batch(intake *in, const cx_intake *sums, cx_err *err)
 {
-    cx_turn *turn;
+    cx_txn *txn;
     cx_json value;
     uint64_t seq;
     if (in->batch->batch_timestamp.data == NULL || !batch_is_news(in))
@@ -501,14 +501,14 @@ static cx_status store_batch(intake *in, const cx_intake *sums, cx_err *err)
                                   .created_at_ns = in->now_ns,
                                   .payload = cx_buf_bytes(&in->scratch),
                                   .committed = true};
-    CX_TRY(cx_turn_begin(in->recorder->home, CX_ACTOR_BATCHES, &turn, err));
-    cx_status status = cx_turn_entry(turn, &draft, &seq, err);
+    CX_TRY(cx_txn_begin(in->recorder->home, CX_ACTOR_BATCHES, &txn, err));
+    cx_status status = cx_txn_entry(txn, &draft, &seq, err);
     if (cx_failed(status)) {
-        cx_turn_abort(turn);
+        cx_txn_abort(txn);
         return status;
     }
     in->wrote = true;
-    return cx_turn_commit_later(turn, &in->last_commit, err);
+    return cx_txn_commit_later(txn, &in->last_commit, err);
 }
 
 static cx_status raise_conflicts(intake *in, cx_err *err)
@@ -553,7 +553,7 @@ static cx_status store_all(intake *in, cx_intake *out, cx_err *err)
         /* What is said to be there already is on the disk before that is said. */
         return out->received == 0 ? CX_SUCCESS : cx_home_sync(in->recorder->home, err);
     CX_TRY(cx_home_wait(in->recorder->home, in->last_commit, err));
-    cx_recorder_stir(in->recorder);
+    cx_recorder_notify(in->recorder);
     return CX_SUCCESS;
 }
 

@@ -23,26 +23,26 @@
 /* --- trust.c ---------------------------------------------------------------------------------- */
 
 /* A store that grows entry by entry.  Belongs to one thread. */
-typedef struct cx_trust_book {
+typedef struct cx_trust_store {
     const cx_alloc *alloc;
     cx_arena arena;
     CX_VEC(cx_trust_key) keys; /* in order of arrival */
     cx_map by_id;
-} cx_trust_book;
+} cx_trust_store;
 
-void cx_trust_book_init(cx_trust_book *book, const cx_alloc *alloc);
-void cx_trust_book_done(cx_trust_book *book);
+void cx_trust_store_init(cx_trust_store *store, const cx_alloc *alloc);
+void cx_trust_store_done(cx_trust_store *store);
 /* One trace.key entry: the key that was added or changed, borrowed until the next call; NULL when
  * the entry is no change.  CX_E_NOMEM, after which the book is good for nothing. */
-CX_RESULT cx_trust_book_apply(cx_trust_book *book, cx_bytes payload,
-                              const cx_trust_key **out_changed, cx_err *err);
+CX_RESULT cx_trust_store_apply(cx_trust_store *store, cx_bytes payload,
+                               const cx_trust_key **out_changed, cx_err *err);
 /* All keys as a store; sorted by id, texts borrowed from the book. */
-CX_RESULT cx_trust_book_store(const cx_trust_book *book, cx_arena *arena, cx_trust *out,
-                              cx_err *err);
+CX_RESULT cx_trust_store_store(const cx_trust_store *store, cx_arena *arena, cx_trust *out,
+                               cx_err *err);
 
 /* The store as the ledger had it after `entries` entries of the trust actor; never changed. */
 typedef struct cx_trust_view {
-    cx_trust_book book;
+    cx_trust_store store;
     cx_arena arena;
     cx_trust trust;
     uint64_t entries;
@@ -133,6 +133,6 @@ struct cx_recorder {
 };
 
 /* Tells the feed that there is something new. */
-void cx_recorder_stir(cx_recorder *recorder);
+void cx_recorder_notify(cx_recorder *recorder);
 
 #endif

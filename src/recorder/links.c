@@ -40,32 +40,32 @@ struct cx_links {
     CX_VEC(pending) waiting;
 };
 
-const char *cx_thing_kind_name(cx_thing_kind kind)
+const char *cx_prov_kind_name(cx_prov_kind kind)
 {
-    static const char *const names[CX_THING_COUNT] = {
+    static const char *const names[CX_PROV_KIND_COUNT] = {
         "none",  "memory",   "edge",    "trace", "run", "event", "commit",
         "entry", "snapshot", "journal", "node",  "key", "actor", "line"};
-    CX_ASSERT(kind < CX_THING_COUNT);
+    CX_ASSERT(kind < CX_PROV_KIND_COUNT);
     return names[kind];
 }
 
-bool cx_thing_of_uri(cx_str uri, cx_thing_kind *out_kind, cx_str *out_id)
+bool cx_prov_of_uri(cx_str uri, cx_prov_kind *out_kind, cx_str *out_id)
 {
     static const cx_str trace = {"cortex://trace/", 15}, run = {"cortex://run/", 13};
     cx_uri parsed;
     if (cx_str_starts(uri, trace) && uri.size > trace.size) {
-        *out_kind = CX_THING_TRACE;
+        *out_kind = CX_PROV_TRACE;
         *out_id = cx_str_from(uri.data + trace.size, uri.size - trace.size);
         return out_id->size <= CX_TRACE_ID_BYTES_MAX;
     }
     if (cx_str_starts(uri, run)) {
-        *out_kind = CX_THING_RUN;
+        *out_kind = CX_PROV_RUN;
         *out_id = cx_str_from(uri.data + run.size, uri.size - run.size);
         return cx_run_id_valid(*out_id);
     }
     if (cx_failed(cx_uri_parse(uri, &parsed, NULL)))
         return false;
-    *out_kind = parsed.is_edge ? CX_THING_EDGE : CX_THING_MEMORY;
+    *out_kind = parsed.is_edge ? CX_PROV_EDGE : CX_PROV_MEMORY;
     *out_id = uri;
     return true;
 }
@@ -81,7 +81,7 @@ static size_t uri_size(const char *at, const char *end)
     return (size_t)(stop - at);
 }
 
-bool cx_thing_next_uri(cx_str *text, cx_thing_kind *out_kind, cx_str *out_id)
+bool cx_prov_next_uri(cx_str *text, cx_prov_kind *out_kind, cx_str *out_id)
 {
     const char *start = text->data, *at = start, *end = start + text->size;
     while (text->size != 0 && (at = memmem(at, (size_t)(end - at), "://", 3)) != NULL) {
@@ -92,7 +92,7 @@ bool cx_thing_next_uri(cx_str *text, cx_thing_kind *out_kind, cx_str *out_id)
         if (!ours)
             continue;
         size_t size = uri_size(scheme, end);
-        if (!cx_thing_of_uri(cx_str_from(scheme, size), out_kind, out_id))
+        if (!cx_prov_of_uri(cx_str_from(scheme, size), out_kind, out_id))
             continue;
         *text = cx_str_from(at, (size_t)(end - at));
         return true;
@@ -103,12 +103,12 @@ bool cx_thing_next_uri(cx_str *text, cx_thing_kind *out_kind, cx_str *out_id)
 /* --- the chains ------------------------------------------------------------------------------- */
 
 /* The name of a thing in the maps: a memory's without its version. */
-static cx_str name_of(cx_thing_kind kind, cx_str id, char storage[2 + CX_ACTOR_SIZE_MAX + 64])
+static cx_str name_of(cx_prov_kind kind, cx_str id, char storage[2 + CX_ACTOR_SIZE_MAX + 64])
 {
     cx_uri uri;
     size_t size = 0;
     storage[size++] = (char)('A' + kind);
-    if (kind == CX_THING_MEMORY && !cx_failed(cx_uri_parse(id, &uri, NULL))) {
+    if (kind == CX_PROV_MEMORY && !cx_failed(cx_uri_parse(id, &uri, NULL))) {
         cx_ulid_format(&uri.id, storage + size);
         return cx_str_from(storage, size + CX_ULID_SIZE);
     }
@@ -158,7 +158,7 @@ static cx_status add(cx_links *links, const cx_link *link, cx_err *err)
     return chain(links, 1, name_of(link->to_kind, link->to, name), place, err);
 }
 
-static cx_status collect(const cx_links *links, unsigned side, cx_thing_kind kind, cx_str id,
+static cx_status collect(const cx_links *links, unsigned side, cx_prov_kind kind, cx_str id,
                          cx_arena *arena, const cx_link ***out, size_t *out_count, cx_err *err)
 {
     char name[2 + CX_ACTOR_SIZE_MAX + 64];
@@ -178,13 +178,13 @@ static cx_status collect(const cx_links *links, unsigned side, cx_thing_kind kin
     return CX_SUCCESS;
 }
 
-cx_status cx_links_from(const cx_links *links, cx_thing_kind kind, cx_str id, cx_arena *arena,
+cx_status cx_links_from(const cx_links *links, cx_prov_kind kind, cx_str id, cx_arena *arena,
                         const cx_link ***out, size_t *out_count, cx_err *err)
 {
     return collect(links, 0, kind, id, arena, out, out_count, err);
 }
 
-cx_status cx_links_to(const cx_links *links, cx_thing_kind kind, cx_str id, cx_arena *arena,
+cx_status cx_links_to(const cx_links *links, cx_prov_kind kind, cx_str id, cx_arena *arena,
                       const cx_link ***out, size_t *out_count, cx_err *err)
 {
     return collect(links, 1, kind, id, arena, out, out_count, err);
@@ -225,7 +225,7 @@ static cx_status take_mentions(cx_links *links, cx_link *link, cx_str text, cx_e
     size_t left = CX_LINKS_PER_ENTRY_MAX, from = links->slots.count;
     link->relation = "mentions";
     link->ground = CX_LINK_INSIDE;
-    while (cx_thing_next_uri(&rest, &link->to_kind, &link->to))
+    while (cx_prov_next_uri(&rest, &link->to_kind, &link->to))
         CX_TRY(mention(links, link, &left, from, err));
     at = text.data;
     while ((at = memmem(at, (size_t)(end - at), run_word, 4)) != NULL) {
@@ -233,7 +233,7 @@ static cx_status take_mentions(cx_links *links, cx_link *link, cx_str text, cx_e
         at += 4;
         if ((size_t)(end - id.data) < id.size || !is_made_id(id))
             continue;
-        link->to_kind = CX_THING_RUN;
+        link->to_kind = CX_PROV_RUN;
         link->to = id;
         CX_TRY(mention(links, link, &left, from, err));
     }
@@ -277,10 +277,8 @@ static cx_status take_trace(cx_links *links, const cx_tail_item *item, cx_err *e
         cx_failed(cx_trace_record_decode(change->value, &record, NULL)))
         return CX_SUCCESS; /* I2 */
     cx_str trace_id = {(const char *)change->key.data + 8, change->key.size - 8};
-    cx_link link = {.from_kind = CX_THING_TRACE,
-                    .from = trace_id,
-                    .actor = item->actor,
-                    .seq = item->entry.seq};
+    cx_link link = {
+        .from_kind = CX_PROV_TRACE, .from = trace_id, .actor = item->actor, .seq = item->entry.seq};
     CX_TRY(wait_for_batch(links, item, trace_id, &record, err));
     return item->erased ? CX_SUCCESS /* I3 */
                         : take_mentions(links, &link, cx_bytes_str(item->payload), err);
@@ -305,8 +303,8 @@ static cx_status take_batch(cx_links *links, const cx_tail_item *item, cx_arena 
             links->waiting.items[kept++] = *trace;
             continue;
         }
-        const cx_link link = {.from_kind = CX_THING_TRACE,
-                              .to_kind = CX_THING_RUN,
+        const cx_link link = {.from_kind = CX_PROV_TRACE,
+                              .to_kind = CX_PROV_RUN,
                               .from = trace->trace_id,
                               .to = run,
                               .relation = "performed_in",
@@ -334,7 +332,7 @@ static cx_status take_memory(cx_links *links, const cx_tail_item *item, cx_arena
     const cx_uri name = {.type = version.type, .id = version.id, .version = version.version};
     cx_buf_init(&uri, links->alloc);
     cx_uri_add(&name, &uri);
-    cx_link link = {.from_kind = CX_THING_MEMORY,
+    cx_link link = {.from_kind = CX_PROV_MEMORY,
                     .from = cx_buf_str(&uri),
                     .relation = "derived_from",
                     .ground = CX_LINK_INSIDE,
@@ -342,7 +340,7 @@ static cx_status take_memory(cx_links *links, const cx_tail_item *item, cx_arena
                     .seq = item->entry.seq};
     cx_status status = cx_buf_check(&uri, err);
     for (size_t i = 0; !cx_failed(status) && i < version.provenance.derived_count; i++)
-        if (cx_thing_of_uri(version.provenance.derived_from[i], &link.to_kind, &link.to))
+        if (cx_prov_of_uri(version.provenance.derived_from[i], &link.to_kind, &link.to))
             status = add(links, &link, err);
     cx_buf_done(&uri);
     return status;
@@ -354,8 +352,8 @@ static cx_status take_seal(cx_links *links, const cx_tail_item *item, cx_arena *
     if (item->erased ||
         cx_failed(cx_run_json_read(cx_bytes_str(item->payload), 0, arena, &seal, NULL)))
         return CX_SUCCESS;
-    cx_link link = {.from_kind = CX_THING_RUN,
-                    .to_kind = CX_THING_COMMIT,
+    cx_link link = {.from_kind = CX_PROV_RUN,
+                    .to_kind = CX_PROV_COMMIT,
                     .from = CX_JSON_GET_STR(&seal, "run_id"),
                     .to = CX_JSON_GET_STR(&seal, "final_commit"),
                     .relation = "ended_at",
@@ -389,13 +387,13 @@ cx_status cx_links_refresh(cx_links *links, cx_err *err)
     cx_status status;
     bool end = false;
     cx_arena_init(&arena, links->alloc, 0);
-    CX_GO(status, cx_tail_begin(links->home, links->at, &tail, err));
+    CX_TRY_GOTO(status, cx_tail_begin(links->home, links->at, &tail, err));
     for (;;) {
-        CX_GO(status, cx_tail_next(tail, &item, &end, err));
+        CX_TRY_GOTO(status, cx_tail_next(tail, &item, &end, err));
         if (end)
             break;
         cx_arena_mark mark = cx_arena_mark_now(&arena);
-        CX_GO(status, take_frame(links, &item, &arena, err));
+        CX_TRY_GOTO(status, take_frame(links, &item, &arena, err));
         links->at = item.behind;
         cx_arena_reset(&arena, mark);
     }

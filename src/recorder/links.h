@@ -20,25 +20,25 @@
 #define CX_LINKS_PER_ENTRY_MAX \
     1024 /* texts of one trace that look like links; the rest is left out */
 
-typedef enum cx_thing_kind {
-    CX_THING_NONE,
-    CX_THING_MEMORY,   /* matrix://cortex/Type/ULID#version */
-    CX_THING_EDGE,     /* matrix://cortex/edge/.. */
-    CX_THING_TRACE,    /* a trace_id */
-    CX_THING_RUN,      /* a run id */
-    CX_THING_EVENT,    /* RUN/INDEX, from 1 */
-    CX_THING_COMMIT,   /* hex */
-    CX_THING_ENTRY,    /* ACTOR/SEQ */
-    CX_THING_SNAPSHOT, /* ACTOR@NUMBER */
-    CX_THING_JOURNAL,  /* ACTOR:SIZE: the journal of that many entries */
-    CX_THING_NODE,     /* the hash of a lattice node */
-    CX_THING_KEY,      /* a key id of the trust store */
-    CX_THING_ACTOR,
-    CX_THING_LINE, /* FILE:LINE of a repository */
-    CX_THING_COUNT
-} cx_thing_kind;
+typedef enum cx_prov_kind {
+    CX_PROV_NONE,
+    CX_PROV_MEMORY,   /* matrix://cortex/Type/ULID#version */
+    CX_PROV_EDGE,     /* matrix://cortex/edge/.. */
+    CX_PROV_TRACE,    /* a trace_id */
+    CX_PROV_RUN,      /* a run id */
+    CX_PROV_EVENT,    /* RUN/INDEX, from 1 */
+    CX_PROV_COMMIT,   /* hex */
+    CX_PROV_ENTRY,    /* ACTOR/SEQ */
+    CX_PROV_SNAPSHOT, /* ACTOR@NUMBER */
+    CX_PROV_JOURNAL,  /* ACTOR:SIZE: the journal of that many entries */
+    CX_PROV_NODE,     /* the hash of a lattice node */
+    CX_PROV_KEY,      /* a key id of the trust store */
+    CX_PROV_ACTOR,
+    CX_PROV_LINE, /* FILE:LINE of a repository */
+    CX_PROV_KIND_COUNT
+} cx_prov_kind;
 /* "memory", "trace", ..; static storage. */
-const char *cx_thing_kind_name(cx_thing_kind kind);
+const char *cx_prov_kind_name(cx_prov_kind kind);
 
 /* What a link rests on. */
 typedef enum cx_link_ground {
@@ -47,7 +47,7 @@ typedef enum cx_link_ground {
 } cx_link_ground;
 
 typedef struct cx_link {
-    cx_thing_kind from_kind, to_kind;
+    cx_prov_kind from_kind, to_kind;
     cx_str from, to;      /* ids as above; live as long as the book */
     const char *relation; /* "performed_in", "mentions", "derived_from", "ended_at"; static */
     cx_link_ground ground;
@@ -64,17 +64,17 @@ void cx_links_close(cx_links *links); /* NULL is fine */
 
 /* In log order; borrowed until the next refresh.  A memory is found by its id whatever its version:
  * give a whole URI, look at each link's own. */
-CX_RESULT cx_links_from(const cx_links *links, cx_thing_kind kind, cx_str id, cx_arena *arena,
+CX_RESULT cx_links_from(const cx_links *links, cx_prov_kind kind, cx_str id, cx_arena *arena,
                         const cx_link ***out, size_t *out_count, cx_err *err);
-CX_RESULT cx_links_to(const cx_links *links, cx_thing_kind kind, cx_str id, cx_arena *arena,
+CX_RESULT cx_links_to(const cx_links *links, cx_prov_kind kind, cx_str id, cx_arena *arena,
                       const cx_link ***out, size_t *out_count, cx_err *err);
 
 /* matrix://cortex/.., cortex://trace/ID, cortex://run/ID: what it names; false for other text. The
  * id is borrowed from `uri`. */
-bool cx_thing_of_uri(cx_str uri, cx_thing_kind *out_kind, cx_str *out_id);
+bool cx_prov_of_uri(cx_str uri, cx_prov_kind *out_kind, cx_str *out_id);
 
 /* The next such URI in a text that is not only of them (JSON, prose); `*text` then begins behind
  * it. One ends at a space, a quote, a bracket, .. and at a full stop that ends a sentence. */
-bool cx_thing_next_uri(cx_str *text, cx_thing_kind *out_kind, cx_str *out_id);
+bool cx_prov_next_uri(cx_str *text, cx_prov_kind *out_kind, cx_str *out_id);
 
 #endif

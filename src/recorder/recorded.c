@@ -36,7 +36,7 @@ cx_status cx_recorder_recorded(cx_home *home, cx_str actor, uint64_t seq, cx_tra
     out->erased = out->entry.payload_erased;
     if (out->erased)
         return CX_SUCCESS;
-    CX_TRY(cx_trace_read_kept(out->entry.payload, arena, &out->trace, &problem, err));
+    CX_TRY(cx_trace_read_stored(out->entry.payload, arena, &out->trace, &problem, err));
     if (out->trace.trace_id.data == NULL)
         return no_trace(actor, seq, err);
     return find_record(home, actor, out->trace.trace_id, level, arena, &out->record, err);

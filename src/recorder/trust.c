@@ -34,27 +34,27 @@ static cx_status time_member(const cx_json *object, cx_str name, int64_t *out, c
     return CX_SUCCESS;
 }
 
-void cx_trust_book_init(cx_trust_book *book, const cx_alloc *alloc)
+void cx_trust_store_init(cx_trust_store *store, const cx_alloc *alloc)
 {
-    *book = (cx_trust_book){.alloc = alloc};
-    cx_arena_init(&book->arena, alloc, 0);
-    cx_map_init(&book->by_id, alloc, cx_io_seed(cx_io_system()));
+    *store = (cx_trust_store){.alloc = alloc};
+    cx_arena_init(&store->arena, alloc, 0);
+    cx_map_init(&store->by_id, alloc, cx_io_seed(cx_io_system()));
 }
 
-void cx_trust_book_done(cx_trust_book *book)
+void cx_trust_store_done(cx_trust_store *store)
 {
-    cx_vec_done(&book->keys, book->alloc);
-    cx_map_done(&book->by_id);
-    cx_arena_done(&book->arena);
+    cx_vec_done(&store->keys, store->alloc);
+    cx_map_done(&store->by_id);
+    cx_arena_done(&store->arena);
 }
 
-static cx_status apply_revoke(cx_trust_book *book, const cx_json *change,
+static cx_status apply_revoke(cx_trust_store *store, const cx_json *change,
                               const cx_trust_key **out_changed, cx_err *err)
 {
-    const uint64_t *index = cx_map_find(&book->by_id, CX_JSON_GET_STR(change, "key_id"));
+    const uint64_t *index = cx_map_find(&store->by_id, CX_JSON_GET_STR(change, "key_id"));
     if (index == NULL)
         return bad_entry("revokes a key that is not there", err);
-    cx_trust_key *key = &book->keys.items[*index];
+    cx_trust_key *key = &store->keys.items[*index];
     int64_t at, since;
     CX_TRY(time_member(change, CX_STR("at"), &at, err));
     CX_TRY(time_member(change, CX_STR("compromised_since"), &since, err));
@@ -65,7 +65,7 @@ static cx_status apply_revoke(cx_trust_book *book, const cx_json *change,
     return CX_SUCCESS;
 }
 
-static cx_status apply_add(cx_trust_book *book, const cx_json *change,
+static cx_status apply_add(cx_trust_store *store, const cx_json *change,
                            const cx_trust_key **out_changed, cx_err *err)
 {
     const cx_json *value = CX_JSON_GET(change, "key");
@@ -74,41 +74,41 @@ static cx_status apply_add(cx_trust_book *book, const cx_json *change,
     bool is_new = false;
     if (value == NULL)
         return bad_entry("adds no key", err);
-    CX_TRY(cx_trust_key_parse(value, CX_STR("/key"), &book->arena, &key, err));
-    CX_TRY(cx_map_put(&book->by_id, key.key_id, &index, &is_new, err));
+    CX_TRY(cx_trust_key_parse(value, CX_STR("/key"), &store->arena, &key, err));
+    CX_TRY(cx_map_put(&store->by_id, key.key_id, &index, &is_new, err));
     if (!is_new)
         return bad_entry("adds a key that is there: an id is never bound anew", err);
-    cx_trust_key *slot = cx_vec_push(&book->keys, book->alloc);
+    cx_trust_key *slot = cx_vec_push(&store->keys, store->alloc);
     if (slot == NULL)
         return cx_fail_nomem(err);
-    *index = book->keys.count - 1;
+    *index = store->keys.count - 1;
     *slot = key;
     *out_changed = slot;
     return CX_SUCCESS;
 }
 
-static cx_status apply(cx_trust_book *book, cx_bytes payload, const cx_trust_key **out_changed,
+static cx_status apply(cx_trust_store *store, cx_bytes payload, const cx_trust_key **out_changed,
                        cx_err *err)
 {
     cx_json change;
-    cx_str text = cx_arena_copy_str(&book->arena, cx_bytes_str(payload));
+    cx_str text = cx_arena_copy_str(&store->arena, cx_bytes_str(payload));
     if (text.data == NULL)
         return cx_fail_nomem(err);
-    CX_TRY(cx_json_parse_text(text, &book->arena, &change, err));
+    CX_TRY(cx_json_parse_text(text, &store->arena, &change, err));
     cx_str op = CX_JSON_GET_STR(&change, "op");
     if (cx_str_is(op, "revoke"))
-        return apply_revoke(book, &change, out_changed, err);
+        return apply_revoke(store, &change, out_changed, err);
     if (cx_str_is(op, "add"))
-        return apply_add(book, &change, out_changed, err);
+        return apply_add(store, &change, out_changed, err);
     return bad_entry("neither adds nor revokes a key", err);
 }
 
-cx_status cx_trust_book_apply(cx_trust_book *book, cx_bytes payload,
-                              const cx_trust_key **out_changed, cx_err *err)
+cx_status cx_trust_store_apply(cx_trust_store *store, cx_bytes payload,
+                               const cx_trust_key **out_changed, cx_err *err)
 {
     cx_err failure = {0};
     *out_changed = NULL;
-    cx_status status = apply(book, payload, out_changed, &failure);
+    cx_status status = apply(store, payload, out_changed, &failure);
     if (status.code == CX_E_NOMEM)
         return cx_fail_nomem(err);
     return CX_SUCCESS;
@@ -119,17 +119,17 @@ static int compare_ids(const void *a, const void *b)
     return cx_str_cmp(((const cx_trust_key *)a)->key_id, ((const cx_trust_key *)b)->key_id);
 }
 
-cx_status cx_trust_book_store(const cx_trust_book *book, cx_arena *arena, cx_trust *out,
-                              cx_err *err)
+cx_status cx_trust_store_store(const cx_trust_store *store, cx_arena *arena, cx_trust *out,
+                               cx_err *err)
 {
-    cx_trust_key *keys = CX_ARENA_ARRAY(arena, cx_trust_key, book->keys.count + 1);
+    cx_trust_key *keys = CX_ARENA_ARRAY(arena, cx_trust_key, store->keys.count + 1);
     if (keys == NULL)
         return cx_fail_nomem(err);
-    if (book->keys.count != 0) {
-        memcpy(keys, book->keys.items, book->keys.count * sizeof *keys);
-        qsort(keys, book->keys.count, sizeof *keys, compare_ids);
+    if (store->keys.count != 0) {
+        memcpy(keys, store->keys.items, store->keys.count * sizeof *keys);
+        qsort(keys, store->keys.count, sizeof *keys, compare_ids);
     }
-    *out = (cx_trust){keys, book->keys.count};
+    *out = (cx_trust){keys, store->keys.count};
     return CX_SUCCESS;
 }
 
@@ -156,15 +156,15 @@ static cx_status read_entries(cx_recorder *recorder, cx_trust_view *view, cx_err
         cx_arena_mark mark = cx_arena_mark_now(&view->arena);
         CX_TRY(cx_home_entry(recorder->home, CX_ACTOR_TRUST, seq, &view->arena, &entry, err));
         if (cx_str_eq(entry.entry.kind, CX_KIND_KEY))
-            CX_TRY(cx_trust_book_apply(&view->book, entry.payload, &changed, err));
+            CX_TRY(cx_trust_store_apply(&view->store, entry.payload, &changed, err));
         cx_arena_reset(&view->arena, mark);
     }
-    return cx_trust_book_store(&view->book, &view->arena, &view->trust, err);
+    return cx_trust_store_store(&view->store, &view->arena, &view->trust, err);
 }
 
 static void view_free(cx_recorder *recorder, cx_trust_view *view)
 {
-    cx_trust_book_done(&view->book);
+    cx_trust_store_done(&view->store);
     cx_arena_done(&view->arena);
     cx_alloc_free(recorder->alloc, view, sizeof *view);
 }
@@ -175,7 +175,7 @@ static cx_status view_make(cx_recorder *recorder, uint64_t entries, cx_trust_vie
     cx_trust_view *view = cx_alloc_zeroed(recorder->alloc, 1, sizeof *view);
     if (view == NULL)
         return cx_fail_nomem(err);
-    cx_trust_book_init(&view->book, recorder->alloc);
+    cx_trust_store_init(&view->store, recorder->alloc);
     cx_arena_init(&view->arena, recorder->alloc, 0);
     view->entries = entries;
     cx_status status = read_entries(recorder, view, err);
@@ -254,7 +254,7 @@ cx_status cx_recorder_trust(cx_recorder *recorder, cx_arena *arena, cx_trust *ou
 
 /* --- changing it ------------------------------------------------------------------------------ */
 
-static cx_status append_change(cx_recorder *recorder, cx_turn *turn, const cx_json *change,
+static cx_status append_change(cx_recorder *recorder, cx_txn *txn, const cx_json *change,
                                int64_t now, cx_err *err)
 {
     cx_buf text;
@@ -264,32 +264,32 @@ static cx_status append_change(cx_recorder *recorder, cx_turn *turn, const cx_js
     const cx_entry_draft draft = {
         .kind = CX_KIND_KEY, .created_at_ns = now, .payload = cx_buf_bytes(&text)};
     if (!cx_failed(status))
-        status = cx_turn_entry(turn, &draft, &seq, err);
+        status = cx_txn_entry(txn, &draft, &seq, err);
     cx_buf_done(&text);
     return status;
 }
 
 /* Inside the turn nobody else changes the store, so what it decides on stays true. */
-static cx_status begin_change(cx_recorder *recorder, cx_turn **out_turn, cx_trust_view **out_view,
+static cx_status begin_change(cx_recorder *recorder, cx_txn **out_turn, cx_trust_view **out_view,
                               cx_err *err)
 {
-    CX_TRY(cx_turn_begin(recorder->home, CX_ACTOR_TRUST, out_turn, err));
+    CX_TRY(cx_txn_begin(recorder->home, CX_ACTOR_TRUST, out_turn, err));
     cx_status status = cx_recorder_trust_take(recorder, out_view, err);
     if (cx_failed(status))
-        cx_turn_abort(*out_turn);
+        cx_txn_abort(*out_turn);
     return status;
 }
 
-static cx_status end_change(cx_recorder *recorder, cx_turn *turn, cx_trust_view *view,
-                            bool is_change, cx_status status, cx_err *err)
+static cx_status end_change(cx_recorder *recorder, cx_txn *txn, cx_trust_view *view, bool is_change,
+                            cx_status status, cx_err *err)
 {
     cx_recorder_trust_drop(recorder, view);
     if (cx_failed(status) || !is_change) {
-        cx_turn_abort(turn);
+        cx_txn_abort(txn);
         return status;
     }
-    status = cx_turn_commit(turn, err);
-    cx_recorder_stir(recorder);
+    status = cx_txn_commit(txn, err);
+    cx_recorder_notify(recorder);
     return status;
 }
 
@@ -298,10 +298,10 @@ static bool same_key(const cx_trust_key *a, const cx_trust_key *b)
     return memcmp(a->key.bytes, b->key.bytes, sizeof a->key.bytes) == 0;
 }
 
-static cx_status add_change(cx_recorder *recorder, cx_turn *turn, const cx_trust_key *key,
+static cx_status add_change(cx_recorder *recorder, cx_txn *txn, const cx_trust_key *key,
                             cx_err *err)
 {
-    cx_arena *arena = cx_turn_arena(turn);
+    cx_arena *arena = cx_txn_arena(txn);
     cx_trust_key added = *key;
     added.added_at = cx_recorder_now(recorder);
     cx_json value, change;
@@ -312,29 +312,29 @@ static cx_status add_change(cx_recorder *recorder, cx_turn *turn, const cx_trust
     cx_json_list_put(&list, CX_STR("op"), cx_json_make_str(CX_STR("add")));
     cx_json_list_put(&list, CX_STR("key"), value);
     CX_TRY(cx_json_list_end_object(&list, &change, err));
-    return append_change(recorder, turn, &change, added.added_at, err);
+    return append_change(recorder, txn, &change, added.added_at, err);
 }
 
 cx_status cx_recorder_key_add(cx_recorder *recorder, const cx_trust_key *key, bool *out_new,
                               cx_err *err)
 {
-    cx_turn *turn;
+    cx_txn *txn;
     cx_trust_view *view;
     cx_status status = CX_SUCCESS;
-    CX_TRY(begin_change(recorder, &turn, &view, err));
+    CX_TRY(begin_change(recorder, &txn, &view, err));
     const cx_trust_key *there = cx_trust_find(&view->trust, key->key_id);
     bool is_new = there == NULL;
     if (is_new && view->trust.count >= CX_TRUST_KEYS_MAX)
         status = cx_fail_at(err, CX_E_LIMIT, "TooManyKeys", CX_NO_OFFSET,
                             "the trust store holds %d keys, which is the limit", CX_TRUST_KEYS_MAX);
     else if (is_new)
-        status = add_change(recorder, turn, key, err);
+        status = add_change(recorder, txn, key, err);
     else if (!same_key(there, key))
         status = cx_fail_at(err, CX_E_CONFLICT, "KeyConflict", CX_NO_OFFSET,
                             "the key id %.*s belongs to another key and is never bound anew;"
                             " rotate with a new id that replaces it",
                             (int)key->key_id.size, key->key_id.data);
-    status = end_change(recorder, turn, view, is_new, status, err);
+    status = end_change(recorder, txn, view, is_new, status, err);
     if (!cx_failed(status))
         *out_new = is_new;
     return status;
@@ -356,11 +356,11 @@ static void put_time(cx_json_list *list, cx_str name, int64_t ns, cx_arena *aren
 cx_status cx_recorder_key_revoke(cx_recorder *recorder, cx_str key_id, cx_str reason, cx_str by,
                                  int64_t compromised_since, cx_err *err)
 {
-    cx_turn *turn;
+    cx_txn *txn;
     cx_trust_view *view;
     cx_json change;
-    CX_TRY(begin_change(recorder, &turn, &view, err));
-    cx_arena *arena = cx_turn_arena(turn);
+    CX_TRY(begin_change(recorder, &txn, &view, err));
+    cx_arena *arena = cx_txn_arena(txn);
     int64_t now = cx_recorder_now(recorder);
     const cx_trust_key *there = cx_trust_find(&view->trust, key_id);
     cx_status status = CX_SUCCESS;
@@ -385,7 +385,7 @@ cx_status cx_recorder_key_revoke(cx_recorder *recorder, cx_str key_id, cx_str re
         put_time(&list, CX_STR("compromised_since"), compromised_since, arena);
         status = cx_json_list_end_object(&list, &change, err);
         if (!cx_failed(status))
-            status = append_change(recorder, turn, &change, now, err);
+            status = append_change(recorder, txn, &change, now, err);
     }
-    return end_change(recorder, turn, view, is_change, status, err);
+    return end_change(recorder, txn, view, is_change, status, err);
 }

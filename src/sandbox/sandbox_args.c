@@ -390,10 +390,10 @@ cx_status cx_sandbox_args(const cx_sandbox *box, const cx_sandbox_spec *spec, un
     places all = {.arena = arena};
     cx_sandbox_words_init(&w, arena);
     cx_status status;
-    CX_GO(status, find_places(box, spec, &all, err));
+    CX_TRY_GOTO(status, find_places(box, spec, &all, err));
     if ((layers & CX_SANDBOX_FILES) != 0)
-        CX_GO(status,
-              add_bwrap(&w, box, spec, &all, cx_sandbox_limits_of(box, spec).tmp_bytes, err));
+        CX_TRY_GOTO(status,
+                    add_bwrap(&w, box, spec, &all, cx_sandbox_limits_of(box, spec).tmp_bytes, err));
     else
         cx_sandbox_word(&w, box->inner->program);
     add_stage(&w, box, spec, layers, &all, at);

@@ -48,12 +48,13 @@ static cx_status load(seccomp *s, cx_err *err)
 {
     CX_TRY(cx_library_load("libseccomp.so.2", &s->library, err));
     cx_status status;
-    CX_GO(status, cx_library_symbol(s->library, "seccomp_init", &s->init, err));
-    CX_GO(status, cx_library_symbol(s->library, "seccomp_release", &s->release, err));
-    CX_GO(status, cx_library_symbol(s->library, "seccomp_attr_set", &s->attr_set, err));
-    CX_GO(status, cx_library_symbol(s->library, "seccomp_syscall_resolve_name", &s->resolve, err));
-    CX_GO(status, cx_library_symbol(s->library, "seccomp_rule_add_array", &s->add, err));
-    CX_GO(status, cx_library_symbol(s->library, "seccomp_export_bpf", &s->export, err));
+    CX_TRY_GOTO(status, cx_library_symbol(s->library, "seccomp_init", &s->init, err));
+    CX_TRY_GOTO(status, cx_library_symbol(s->library, "seccomp_release", &s->release, err));
+    CX_TRY_GOTO(status, cx_library_symbol(s->library, "seccomp_attr_set", &s->attr_set, err));
+    CX_TRY_GOTO(status,
+                cx_library_symbol(s->library, "seccomp_syscall_resolve_name", &s->resolve, err));
+    CX_TRY_GOTO(status, cx_library_symbol(s->library, "seccomp_rule_add_array", &s->add, err));
+    CX_TRY_GOTO(status, cx_library_symbol(s->library, "seccomp_export_bpf", &s->export, err));
 done:
     if (cx_failed(status))
         cx_library_close(s->library);

@@ -162,8 +162,8 @@ cx_status cx_pattern_compile(cx_str text, const cx_alloc *alloc, cx_pattern **ou
     }
     pattern->alloc = *alloc;
     if (!cx_pattern_plain_read(text, &pattern->plain)) {
-        CX_GO(status, get_library(&pattern->pcre2, err));
-        CX_GO(status, compile(pattern, cx_buf_str(&translated), err));
+        CX_TRY_GOTO(status, get_library(&pattern->pcre2, err));
+        CX_TRY_GOTO(status, compile(pattern, cx_buf_str(&translated), err));
     }
     *out = pattern;
     pattern = NULL;

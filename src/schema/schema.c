@@ -104,19 +104,19 @@ static cx_status compile(cx_schema *schema, const cx_schema_options *options,
         status = cx_fail_nomem(err);
         goto done;
     }
-    CX_GO(status, cx_json_copy(document, &schema->arena, root, err));
-    CX_GO(status,
-          schema_uri_resolve(cx_str_from(NULL, 0), options->base_uri, &schema->arena, &uri, err));
+    CX_TRY_GOTO(status, cx_json_copy(document, &schema->arena, root, err));
+    CX_TRY_GOTO(status, schema_uri_resolve(cx_str_from(NULL, 0), options->base_uri, &schema->arena,
+                                           &uri, err));
     uri = schema_uri_split(uri, &fragment);
     schema_node *node;
-    CX_GO(status, schema_scan(&loader, root, uri, true, &node));
+    CX_TRY_GOTO(status, schema_scan(&loader, root, uri, true, &node));
     schema->root = node;
     /* References found on the way bring more. */
     for (size_t i = 0; i < loader.order.count; i++)
-        CX_GO(status, schema_compile_node(&loader, loader.order.items[i]));
+        CX_TRY_GOTO(status, schema_compile_node(&loader, loader.order.items[i]));
     if (options->strict)
-        CX_GO(status, refuse_circles(&loader));
-    CX_GO(status, schema_quick_compile(&loader, node));
+        CX_TRY_GOTO(status, refuse_circles(&loader));
+    CX_TRY_GOTO(status, schema_quick_compile(&loader, node));
 done:
     schema_loader_done(&loader);
     return status;

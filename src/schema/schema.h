@@ -6,9 +6,9 @@
  * and content; and draft-07.  docs/formats/schema.md says what is supported and what is not.
  *
  *     cx_schema_options options = CX_SCHEMA_OPTIONS_INIT;
- *     CX_GO(status, cx_schema_compile(&options, &document, &schema, err));
+ *     CX_TRY_GOTO(status, cx_schema_compile(&options, &document, &schema, err));
  *     cx_schema_check_options how = CX_SCHEMA_CHECK_INIT;
- *     CX_GO(status, cx_schema_check(schema, &instance, &how, arena, &report, err));
+ *     CX_TRY_GOTO(status, cx_schema_check(schema, &instance, &how, arena, &report, err));
  *     if (!report.valid) ... report.errors ...
  *     cx_schema_close(schema);
  *

@@ -6,7 +6,7 @@
 #ifndef CX_SERVER_API_H
 #define CX_SERVER_API_H
 
-#include "server/feed/foreign.h"
+#include "server/feed/external.h"
 #include "server/feed/runs.h"
 #include "server/mcp/mcpd.h"
 #include "server/page/page.h"

@@ -18,7 +18,7 @@
 #include "base/api.h"
 #include "os/api.h"
 #include "crypto/api.h"
-#include "server/feed/hub.h"
+#include "server/feed/live_feed.h"
 #include "server/feed/runs.h"
 #include "server/pool.h"
 #include "server/route.h"
@@ -412,10 +412,10 @@ static enum MHD_Result answer_stream(exchange *x)
 /* --- working ---------------------------------------------------------------------------------- */
 
 /* M1, M2 */
-static void run_job(cx_pool_job *job, cx_desk *desk)
+static void run_job(cx_pool_job *job, cx_worker *worker)
 {
     exchange *x = (exchange *)job;
-    cx_service_run(&x->call, desk);
+    cx_service_run(&x->call, worker);
     leave_sender(x);
     x->step = STEP_DONE;
     x->http->mhd.MHD_resume_connection(x->connection);
@@ -469,10 +469,10 @@ static enum MHD_Result work(exchange *x)
     call->request.body = cx_bytes_from(x->body, x->body_size);
     if (call->route->where != CX_RUN_HERE)
         return give_to_pool(x);
-    cx_desk desk;
-    cx_desk_init(&desk, x->http->service);
-    cx_service_run(call, &desk);
-    cx_desk_done(&desk);
+    cx_worker worker;
+    cx_worker_init(&worker, x->http->service);
+    cx_service_run(call, &worker);
+    cx_worker_done(&worker);
     return call->response.stream != NULL ? answer_stream(x) : answer(x);
 }
 
@@ -820,8 +820,8 @@ static void stop_daemon(cx_http *http, uint32_t grace_ms)
      * MHD_quiesce_daemon (0.9.75) ends the process when one of its threads is quicker than it to
      * take the socket out of that thread's epoll set. */
     cx_tcp_stop_listening(http->options.socket);
-    if (http->service->hub != NULL)
-        cx_hub_end(http->service->hub);
+    if (http->service->feed != NULL)
+        cx_live_feed_end(http->service->feed);
     if (http->service->runs != NULL)
         cx_runs_end(http->service->runs);
     wait_for_answers(http, grace_ms);

@@ -44,11 +44,11 @@ static cx_pool_job *next_job(cx_pool *pool)
 static void work(void *arg)
 {
     cx_pool *pool = arg;
-    cx_desk desk;
-    cx_desk_init(&desk, pool->service);
+    cx_worker worker;
+    cx_worker_init(&worker, pool->service);
     for (cx_pool_job *job; (job = next_job(pool)) != NULL;)
-        job->run(job, &desk);
-    cx_desk_done(&desk);
+        job->run(job, &worker);
+    cx_worker_done(&worker);
 }
 
 cx_status cx_pool_open(cx_service *service, unsigned threads, size_t places,

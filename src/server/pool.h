@@ -14,7 +14,7 @@ typedef struct cx_pool cx_pool;
 
 typedef struct cx_pool_job {
     struct cx_pool_job *next;
-    void (*run)(struct cx_pool_job *job, cx_desk *desk);
+    void (*run)(struct cx_pool_job *job, cx_worker *worker);
 } cx_pool_job;
 
 /* `waiting` counts what waits; borrowed. */

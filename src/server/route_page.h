@@ -33,7 +33,7 @@ static const cx_route_param cx_view_overview_params[] = {
     {.name = "bins",
      .type = CX_PARAM_COUNT,
      .min = 1,
-     .max = CX_STAGE_BINS_MAX,
+     .max = CX_LATTICE_VIEW_BINS_MAX,
      .help = "Into how many parts the columns are put; default 400."}};
 static const cx_route_param cx_view_window_params[] = {
     CX_VIEW_FOLD,
@@ -41,7 +41,7 @@ static const cx_route_param cx_view_window_params[] = {
     {.name = "max",
      .type = CX_PARAM_COUNT,
      .min = 1,
-     .max = CX_STAGE_ROWS_MAX,
+     .max = CX_LATTICE_VIEW_ROWS_MAX,
      .help = "Nodes at most."},
     {.name = "labels", .type = CX_PARAM_FLAG, .help = "With what the events say they are."}};
 static const cx_route_param cx_view_node_params[] = {CX_VIEW_FOLD, CX_VIEW_NODE};
@@ -56,7 +56,7 @@ static const cx_route_param cx_view_values_params[] = {
     {.name = "max",
      .type = CX_PARAM_COUNT,
      .min = 1,
-     .max = CX_STAGE_VALUES_MAX,
+     .max = CX_LATTICE_VIEW_VALUES_MAX,
      .help = "Members at most."}};
 static const cx_route_param cx_view_writes_params[] = {
     CX_VIEW_FOLD,
@@ -84,7 +84,7 @@ static const cx_route_param cx_view_compare_params[] = {
     {.name = "max",
      .type = CX_PARAM_COUNT,
      .min = 1,
-     .max = CX_STAGE_STEPS_MAX,
+     .max = CX_LATTICE_VIEW_STEPS_MAX,
      .help = "Rows at most."}};
 static const cx_route_param cx_view_heat_params[] = {
     CX_VIEW_FOLD,
@@ -100,7 +100,7 @@ static const cx_route_param cx_view_heat_params[] = {
     {.name = "bins",
      .type = CX_PARAM_COUNT,
      .min = 1,
-     .max = CX_STAGE_HEAT_BINS_MAX,
+     .max = CX_LATTICE_VIEW_HEAT_BINS_MAX,
      .help = "Into how many parts the axis is put; default 120."}};
 
 /* What can be chosen in the inbox. */

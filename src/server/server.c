@@ -5,7 +5,7 @@
 
 #include "base/api.h"
 #include "server/http_mhd.h"
-#include "server/feed/hub.h"
+#include "server/feed/live_feed.h"
 #include "server/service.h"
 
 #define PEM_MAX ((size_t)1 << 20)
@@ -88,7 +88,7 @@ static cx_status open_service(cx_server *server, cx_err *err)
         return CX_SUCCESS;
     CX_TRY(cx_recorder_feed_begin(options->recorder, server->service->index_where, err));
     server->feeds = true;
-    return cx_hub_open(server->service, &server->service->hub, err);
+    return cx_live_feed_open(server->service, &server->service->feed, err);
 }
 
 /* What both listeners are opened with. */

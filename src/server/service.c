@@ -11,12 +11,12 @@
 #include <stdio.h>
 
 #include "base/api.h"
-#include "server/feed/hub.h"
+#include "server/feed/live_feed.h"
 #include "server/origin.h"
 #include "server/otlp_answer.h"
 #include "server/param.h"
 #include "server/route.h"
-#include "server/feed/shelf.h"
+#include "server/feed/view_cache.h"
 
 /* --- opening ---------------------------------------------------------------------------------- */
 
@@ -37,7 +37,7 @@ static cx_status prepare(cx_service *service, cx_err *err)
         service->index_where = cx_recorder_index_path(home.data, &service->arena);
     if (service->index_where == NULL)
         return cx_fail_nomem(err);
-    return cx_shelf_open(service->alloc, &service->shelf, err);
+    return cx_view_cache_open(service->alloc, &service->cache, err);
 }
 
 cx_status cx_service_open(const cx_service_options *options, cx_service **out, cx_err *err)
@@ -68,8 +68,8 @@ void cx_service_close(cx_service *service)
 {
     if (service == NULL)
         return;
-    cx_hub_close(service->hub);
-    cx_shelf_close(service->shelf);
+    cx_live_feed_close(service->feed);
+    cx_view_cache_close(service->cache);
     cx_token_guard_done(&service->guard);
     cx_sessions_done(&service->sessions);
     cx_arena_done(&service->arena);
@@ -113,7 +113,7 @@ void cx_call_init(cx_call *call, cx_service *service, const cx_request *request,
     cx_buf_init(&call->response.body, service->alloc);
     call->room = room;
     call->began_ns = service->io->monotonic_ns(service->io);
-    call->desk = NULL;
+    call->worker = NULL;
     call->arena = NULL;
 }
 
@@ -380,35 +380,35 @@ void cx_service_refuse(cx_call *call, unsigned status, const char *why)
 
 /* --- running ---------------------------------------------------------------------------------- */
 
-void cx_desk_init(cx_desk *desk, cx_service *service)
+void cx_worker_init(cx_worker *worker, cx_service *service)
 {
-    *desk = (cx_desk){.service = service};
-    cx_arena_init(&desk->arena, service->alloc, 0);
+    *worker = (cx_worker){.service = service};
+    cx_arena_init(&worker->arena, service->alloc, 0);
 }
 
-void cx_desk_done(cx_desk *desk)
+void cx_worker_done(cx_worker *worker)
 {
-    cx_index_close(desk->index);
-    cx_arena_done(&desk->arena);
+    cx_index_close(worker->index);
+    cx_arena_done(&worker->arena);
 }
 
 /* A desk keeps its memory for the next call, but not what one large call took. */
 #define DESK_KEEPS_BYTES ((size_t)4 << 20)
 
-static void clear_desk(cx_desk *desk, cx_arena_mark empty)
+static void clear_desk(cx_worker *worker, cx_arena_mark empty)
 {
-    if (desk->arena.total_bytes > DESK_KEEPS_BYTES)
-        cx_arena_done(&desk->arena);
+    if (worker->arena.total_bytes > DESK_KEEPS_BYTES)
+        cx_arena_done(&worker->arena);
     else
-        cx_arena_reset(&desk->arena, empty);
+        cx_arena_reset(&worker->arena, empty);
 }
 
-void cx_service_run(cx_call *call, cx_desk *desk)
+void cx_service_run(cx_call *call, cx_worker *worker)
 {
     cx_err err = {0};
-    cx_arena_mark empty = cx_arena_mark_now(&desk->arena);
-    call->desk = desk;
-    call->arena = &desk->arena;
+    cx_arena_mark empty = cx_arena_mark_now(&worker->arena);
+    call->worker = worker;
+    call->arena = &worker->arena;
     cx_status status = call->route->handler(call, &err);
     if (!cx_failed(status))
         status = cx_buf_check(&call->response.body, &err);
@@ -416,12 +416,12 @@ void cx_service_run(cx_call *call, cx_desk *desk)
         cx_call_fail(call, &err);
     CX_ASSERT(call->response.status != 0);
     /* The connection may be what failed, so the next call makes a new one. */
-    if (cx_failed(status) && desk->index != NULL && call->response.status >= 500) {
-        cx_index_close(desk->index);
-        desk->index = NULL;
+    if (cx_failed(status) && worker->index != NULL && call->response.status >= 500) {
+        cx_index_close(worker->index);
+        worker->index = NULL;
     }
-    clear_desk(desk, empty);
-    call->desk = NULL;
+    clear_desk(worker, empty);
+    call->worker = NULL;
     call->arena = NULL;
 }
 
@@ -443,15 +443,15 @@ void cx_service_count(const cx_call *call)
 
 cx_status cx_call_index(cx_call *call, cx_index **out, cx_err *err)
 {
-    cx_desk *desk = call->desk;
+    cx_worker *worker = call->worker;
     cx_status status = CX_SUCCESS;
-    if (desk->index == NULL)
-        status = cx_index_open(call->service->index_where, CX_INDEX_READ, &desk->index, err);
+    if (worker->index == NULL)
+        status = cx_index_open(call->service->index_where, CX_INDEX_READ, &worker->index, err);
     /* The feed has yet to make it: that is not about what was asked for. */
     if (status.code == CX_E_NOT_FOUND)
         return cx_fail_at(err, CX_E_BUSY, "IndexNotThere", CX_NO_OFFSET, "there is no index yet");
     if (!cx_failed(status))
-        *out = desk->index;
+        *out = worker->index;
     return status;
 }
 

@@ -21,9 +21,9 @@
 
 typedef struct cx_service cx_service;
 typedef struct cx_call cx_call;
-typedef struct cx_hub cx_hub;
-typedef struct cx_runs cx_runs;   /* server/feed/runs.h */
-typedef struct cx_shelf cx_shelf; /* server/feed/shelf.h */
+typedef struct cx_live_feed cx_live_feed;
+typedef struct cx_runs cx_runs;             /* server/feed/runs.h */
+typedef struct cx_view_cache cx_view_cache; /* server/feed/view_cache.h */
 
 /* --- what is served --------------------------------------------------------------------------- */
 
@@ -64,9 +64,9 @@ struct cx_service {
     cx_sessions sessions;
     char cookie[24]; /* its name: "cortex_<port>" */
     cx_metrics metrics;
-    cx_hub *hub;   /* NULL = no feed */
-    cx_runs *runs; /* NULL = no repository */
-    cx_shelf *shelf;
+    cx_live_feed *feed; /* NULL = no feed */
+    cx_runs *runs;      /* NULL = no repository */
+    cx_view_cache *cache;
     uint64_t started_ns;
     atomic_size_t otlp_work; /* bytes of OTLP requests being read */
     atomic_bool stopping;
@@ -217,8 +217,8 @@ struct cx_call {
     cx_response response;
     char *room; /* of the decoded target; the caller's */
     uint64_t began_ns;
-    struct cx_desk *desk; /* while the handler runs */
-    cx_arena *arena;      /* likewise: the desk's, empty */
+    struct cx_worker *worker; /* while the handler runs */
+    cx_arena *arena;          /* likewise: the desk's, empty */
 };
 
 /*
@@ -237,15 +237,15 @@ void cx_service_too_large(cx_call *call);
 void cx_service_refuse(cx_call *call, unsigned status, const char *why);
 
 /* What one working thread has of its own. */
-typedef struct cx_desk {
+typedef struct cx_worker {
     cx_service *service;
     cx_arena arena;
     cx_index *index; /* NULL = not open */
-} cx_desk;
-void cx_desk_init(cx_desk *desk, cx_service *service);
-void cx_desk_done(cx_desk *desk);
+} cx_worker;
+void cx_worker_init(cx_worker *worker, cx_service *service);
+void cx_worker_done(cx_worker *worker);
 /* Always answers. */
-void cx_service_run(cx_call *call, cx_desk *desk);
+void cx_service_run(cx_call *call, cx_worker *worker);
 /* Counts the answer; once for each call, after it was sent or given up. */
 void cx_service_count(const cx_call *call);
 

@@ -19,7 +19,7 @@
 
 #define CX_REMOTE_CLIENTS_MAX 64
 /* Of silence inside a turn, and of one message on its way. */
-#define CX_REMOTE_TURN_MS 10000
+#define CX_REMOTE_TXN_MS 10000
 /* How long one who asks waits for an answer. */
 #define CX_REMOTE_ANSWER_MS 120000
 
@@ -27,7 +27,7 @@ typedef struct cx_remote cx_remote;
 
 typedef struct cx_remote_options {
     unsigned clients_max;     /* at once; 0 = CX_REMOTE_CLIENTS_MAX */
-    uint32_t turn_timeout_ms; /* 0 = CX_REMOTE_TURN_MS */
+    uint32_t turn_timeout_ms; /* 0 = CX_REMOTE_TXN_MS */
 } cx_remote_options;
 
 /*
@@ -44,6 +44,6 @@ unsigned cx_home_serve_clients(cx_remote *remote);
 
 /* Whether the calls of this home go to another process, and which that is (0 = itself). */
 bool cx_home_is_remote(const cx_home *home);
-uint64_t cx_home_holder(const cx_home *home);
+uint64_t cx_home_owner(const cx_home *home);
 
 #endif

@@ -40,10 +40,10 @@ static const members of_answer[CX_REMOTE_OP_END] = {
     [CX_REMOTE_ABOUT] = {BIT(SEQS), BIT(MORE)},
     [CX_REMOTE_ROOTS] = {BIT(ROOTS), 0},
     [CX_REMOTE_TABLES] = {BIT(COUNTS), 0},
-    [CX_REMOTE_TURN_BEGIN] = {BIT(ACTORS), BIT(IS_NEW)},
-    [CX_REMOTE_TURN_GET] = {0, BIT(VALUE)},
-    [CX_REMOTE_TURN_ROOTS] = {BIT(ROOTS), 0},
-    [CX_REMOTE_TURN_COMMIT] = {BIT(COMMIT), 0},
+    [CX_REMOTE_TXN_BEGIN] = {BIT(ACTORS), BIT(IS_NEW)},
+    [CX_REMOTE_TXN_GET] = {0, BIT(VALUE)},
+    [CX_REMOTE_TXN_ROOTS] = {BIT(ROOTS), 0},
+    [CX_REMOTE_TXN_COMMIT] = {BIT(COMMIT), 0},
 };
 
 /* --- errors ----------------------------------------------------------------------------------- */

@@ -106,31 +106,31 @@ static cx_status check_above(const cx_home *home, const cx_entry *entry,
     return CX_SUCCESS;
 }
 
-static cx_status check_frame(cx_turn *turn, const cx_ledger_frame *frame, size_t first, cx_err *err)
+static cx_status check_frame(cx_txn *txn, const cx_ledger_frame *frame, size_t first, cx_err *err)
 {
     cx_entry entry;
     bool has_entry = frame->entry.size != 0;
     for (size_t i = first; i < frame->change_count; i++) {
         CX_TRY(cx_change_check(&frame->changes[i], err));
         CX_TRY(check_name(frame->changes[i].key, err));
-        CX_TRY(check_record(&frame->changes[i], &turn->arena, err));
+        CX_TRY(check_record(&frame->changes[i], &txn->arena, err));
     }
     if (has_entry) {
         CX_TRY(cx_entry_decode(frame->entry, &entry, err));
-        CX_TRY(check_entry(frame, &entry, turn->info.scheme, &turn->arena, err));
+        CX_TRY(check_entry(frame, &entry, txn->info.scheme, &txn->arena, err));
     }
-    return check_above(turn->home, has_entry ? &entry : NULL, frame, &turn->arena, err);
+    return check_above(txn->home, has_entry ? &entry : NULL, frame, &txn->arena, err);
 }
 
-cx_status cx_remote_check_turn(cx_turn *turn, cx_err *err)
+cx_status cx_remote_check_turn(cx_txn *txn, cx_err *err)
 {
-    CX_TRY(cx_turn_complete(turn, err));
-    for (size_t i = 0; i < turn->frames.count; i++) {
-        const cx_turn_frame *frame = &turn->frames.items[i];
+    CX_TRY(cx_txn_complete(txn, err));
+    for (size_t i = 0; i < txn->frames.count; i++) {
+        const cx_txn_frame *frame = &txn->frames.items[i];
         cx_ledger_frame whole = frame->frame;
         whole.changes = frame->changes.items;
         whole.change_count = frame->changes.count;
-        CX_TRY(check_frame(turn, &whole, turn->is_new && i == 0 ? CX_TURN_BIRTH_CHANGES : 0, err));
+        CX_TRY(check_frame(txn, &whole, txn->is_new && i == 0 ? CX_TXN_BIRTH_CHANGES : 0, err));
     }
     return CX_SUCCESS;
 }

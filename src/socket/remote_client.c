@@ -24,7 +24,7 @@
 
 struct cx_remote_client {
     cx_socket socket;
-    uint64_t holder; /* process id */
+    uint64_t owner; /* process id */
     uint32_t timeout_ms;
     uint8_t home_id[16];
     cx_lock lock; /* one request at a time (R1) */
@@ -38,9 +38,9 @@ bool cx_home_is_remote(const cx_home *home)
     return home->remote != NULL;
 }
 
-uint64_t cx_home_holder(const cx_home *home)
+uint64_t cx_home_owner(const cx_home *home)
 {
-    return home->remote == NULL ? 0 : home->remote->holder;
+    return home->remote == NULL ? 0 : home->remote->owner;
 }
 
 void cx_remote_home_id(const cx_home *home, uint8_t out[16])
@@ -53,7 +53,7 @@ cx_status cx_remote_refuse(const cx_home *home, const char *what, cx_err *err)
     return cx_fail_at(err, CX_E_BUSY, "Remote", CX_NO_OFFSET,
                       "process %llu holds this home, and %s needs its files; open it for reading, "
                       "or wait until that process has ended",
-                      (unsigned long long)home->remote->holder, what);
+                      (unsigned long long)home->remote->owner, what);
 }
 
 /* --- one request ------------------------------------------------------------------------------ */
@@ -63,7 +63,7 @@ static cx_status holder_gone(const cx_remote_client *client, const char *why, cx
     return cx_fail_at(err, CX_E_IO, "HolderGone", CX_NO_OFFSET,
                       "process %llu, which holds this home, does not answer any more, and nothing "
                       "was done: %s",
-                      (unsigned long long)client->holder, why);
+                      (unsigned long long)client->owner, why);
 }
 
 static cx_status answer_lost(const cx_remote_client *client, const char *why, cx_err *err)
@@ -71,12 +71,12 @@ static cx_status answer_lost(const cx_remote_client *client, const char *why, cx
     return cx_fail_at(err, CX_E_IO, "AnswerLost", CX_NO_OFFSET,
                       "process %llu, which holds this home, did not answer any more: it is not "
                       "known whether this was stored (%s)",
-                      (unsigned long long)client->holder, why);
+                      (unsigned long long)client->owner, why);
 }
 
 static bool is_writing(cx_remote_op op)
 {
-    return op == CX_REMOTE_TURN_COMMIT || op == CX_REMOTE_ERASE;
+    return op == CX_REMOTE_TXN_COMMIT || op == CX_REMOTE_ERASE;
 }
 
 /* Exactly so many bytes; a peer that has ended is an error. */
@@ -122,7 +122,7 @@ static cx_status encode(cx_remote_client *client, const cx_remote_request *reque
             err, CX_E_LIMIT, "TurnTooLarge", CX_NO_OFFSET,
             "%zu bytes are more than the %u that can be written at once while process "
             "%llu holds this home",
-            size, (unsigned)CX_REMOTE_MESSAGE_MAX, (unsigned long long)client->holder);
+            size, (unsigned)CX_REMOTE_MESSAGE_MAX, (unsigned long long)client->owner);
     for (unsigned i = 0; i < 4; i++)
         out->data[i] = (uint8_t)(size >> (8 * (3 - i)));
     return CX_SUCCESS;
@@ -209,7 +209,7 @@ static cx_status check_peer(cx_remote_client *client, const char *path, cx_err *
 {
     cx_net_peer peer;
     CX_TRY(cx_net_peer_of(client->socket, &peer, err));
-    client->holder = peer.process;
+    client->owner = peer.process;
     if (cx_net_peer_ok(&peer, cx_net_user()))
         return CX_SUCCESS;
     return cx_fail_at(err, CX_E_DENIED, "OtherUser", CX_NO_OFFSET,
@@ -229,14 +229,14 @@ static cx_status greet(cx_remote_client *client, cx_err *err)
     if (cx_failed(receive_within(client, limit_ms, theirs, sizeof theirs, &why)))
         return cx_fail_at(err, CX_E_BUSY, "HolderEnds", CX_NO_OFFSET,
                           "process %llu, which holds this home, does not answer: %s",
-                          (unsigned long long)client->holder, why.message);
+                          (unsigned long long)client->owner, why.message);
     bool known = cx_remote_greeting_read(theirs, &version);
     if (known && version == CX_REMOTE_VERSION)
         return CX_SUCCESS;
     return cx_fail_at(err, CX_E_UNSUPPORTED, "OtherVersion", CX_NO_OFFSET,
                       "process %llu, which holds this home, speaks version %u of its protocol, "
                       "expected %d: stop it, or use its version of this program",
-                      (unsigned long long)client->holder, version, CX_REMOTE_VERSION);
+                      (unsigned long long)client->owner, version, CX_REMOTE_VERSION);
 }
 
 static cx_status say_hello(cx_home *home, cx_err *err)
@@ -558,12 +558,12 @@ static cx_status ask_in_turn(cx_home *home, cx_remote_request *request, cx_remot
                              cx_err *err)
 {
     cx_lock_enter(&home->lock);
-    cx_status status = cx_home_take_turn(home, err);
+    cx_status status = cx_home_take_txn(home, err);
     cx_lock_leave(&home->lock);
     CX_TRY(status);
     status = ask_small(home, request, out, err);
     cx_lock_enter(&home->lock);
-    cx_home_give_turn(home);
+    cx_home_give_txn(home);
     cx_lock_leave(&home->lock);
     return status;
 }
@@ -609,54 +609,54 @@ cx_status cx_remote_sync(cx_home *home, cx_err *err)
 
 /* --- turns ------------------------------------------------------------------------------------ */
 
-cx_status cx_remote_turn_begin(cx_turn *turn, cx_str actor, const cx_scheme *scheme, cx_err *err)
+cx_status cx_remote_turn_begin(cx_txn *txn, cx_str actor, const cx_scheme *scheme, cx_err *err)
 {
-    cx_remote_request request = {.op = CX_REMOTE_TURN_BEGIN,
+    cx_remote_request request = {.op = CX_REMOTE_TXN_BEGIN,
                                  .actor = cx_str_bytes(actor),
                                  .has_scheme = true,
                                  .scheme = *scheme};
     cx_remote_answer answer;
-    CX_TRY(ask(turn->home, &request, &turn->arena, &answer, err));
-    turn->info = answer.actors[0];
-    turn->info.name = cx_str_from(turn->name, actor.size);
-    turn->is_new = answer.is_new;
-    turn->next_seq = turn->info.entry_count;
+    CX_TRY(ask(txn->home, &request, &txn->arena, &answer, err));
+    txn->info = answer.actors[0];
+    txn->info.name = cx_str_from(txn->name, actor.size);
+    txn->is_new = answer.is_new;
+    txn->next_seq = txn->info.entry_count;
     return CX_SUCCESS;
 }
 
-cx_status cx_remote_turn_get(cx_turn *turn, cx_bytes key, bool common, cx_bytes *out_value,
+cx_status cx_remote_turn_get(cx_txn *txn, cx_bytes key, bool common, cx_bytes *out_value,
                              bool *out_found, cx_err *err)
 {
-    cx_remote_request request = {.op = CX_REMOTE_TURN_GET, .key = key, .common = common};
+    cx_remote_request request = {.op = CX_REMOTE_TXN_GET, .key = key, .common = common};
     cx_remote_answer answer;
     CX_TRY(check_key(key, err));
-    CX_TRY(ask(turn->home, &request, &turn->arena, &answer, err));
+    CX_TRY(ask(txn->home, &request, &txn->arena, &answer, err));
     *out_found = answer.has_value;
     if (answer.has_value)
         *out_value = answer.value;
     return CX_SUCCESS;
 }
 
-cx_status cx_remote_turn_roots(cx_turn *turn, cx_roots *out, cx_err *err)
+cx_status cx_remote_turn_roots(cx_txn *txn, cx_roots *out, cx_err *err)
 {
-    cx_remote_request request = {.op = CX_REMOTE_TURN_ROOTS};
+    cx_remote_request request = {.op = CX_REMOTE_TXN_ROOTS};
     cx_remote_answer answer;
-    CX_TRY(ask(turn->home, &request, &turn->arena, &answer, err));
+    CX_TRY(ask(txn->home, &request, &txn->arena, &answer, err));
     *out = answer.roots;
     return CX_SUCCESS;
 }
 
 /* What the holder would refuse as no message of ours is refused here, as it would be at home. */
-static cx_status check_size(const cx_turn *turn, cx_err *err)
+static cx_status check_size(const cx_txn *txn, cx_err *err)
 {
-    if (turn->frames.count > CX_REMOTE_FRAMES_MAX)
+    if (txn->frames.count > CX_REMOTE_FRAMES_MAX)
         return cx_fail_at(err, CX_E_LIMIT, "TurnTooLarge", CX_NO_OFFSET,
                           "a turn of %zu entries; at most %d are allowed while process %llu holds "
                           "this home",
-                          turn->frames.count, CX_REMOTE_FRAMES_MAX,
-                          (unsigned long long)turn->home->remote->holder);
-    for (size_t i = 0; i < turn->frames.count; i++) {
-        const cx_turn_frame *frame = &turn->frames.items[i];
+                          txn->frames.count, CX_REMOTE_FRAMES_MAX,
+                          (unsigned long long)txn->home->remote->owner);
+    for (size_t i = 0; i < txn->frames.count; i++) {
+        const cx_txn_frame *frame = &txn->frames.items[i];
         if (frame->changes.count > CX_REMOTE_CHANGES_MAX)
             return cx_fail(err, CX_E_LIMIT, "%zu changes with one entry; at most %d are allowed",
                            frame->changes.count, CX_REMOTE_CHANGES_MAX);
@@ -667,10 +667,10 @@ static cx_status check_size(const cx_turn *turn, cx_err *err)
 }
 
 /* The holder's own turn puts what a new actor begins with. */
-static cx_remote_frame frame_of(const cx_turn *turn, size_t index)
+static cx_remote_frame frame_of(const cx_txn *txn, size_t index)
 {
-    const cx_turn_frame *frame = &turn->frames.items[index];
-    size_t own = turn->is_new && index == 0 ? CX_TURN_BIRTH_CHANGES : 0;
+    const cx_txn_frame *frame = &txn->frames.items[index];
+    size_t own = txn->is_new && index == 0 ? CX_TXN_BIRTH_CHANGES : 0;
     CX_ASSERT(frame->changes.count >= own);
     return (cx_remote_frame){.has_entry = frame->has_draft,
                              .draft = frame->draft,
@@ -679,36 +679,36 @@ static cx_remote_frame frame_of(const cx_turn *turn, size_t index)
                              .change_count = frame->changes.count - own};
 }
 
-static cx_status send_commit(cx_turn *turn, uint64_t *out_commit, cx_err *err)
+static cx_status send_commit(cx_txn *txn, uint64_t *out_commit, cx_err *err)
 {
-    size_t count = turn->frames.count;
-    CX_TRY(check_size(turn, err));
-    cx_remote_frame *frames = CX_ARENA_ARRAY(&turn->arena, cx_remote_frame, count);
+    size_t count = txn->frames.count;
+    CX_TRY(check_size(txn, err));
+    cx_remote_frame *frames = CX_ARENA_ARRAY(&txn->arena, cx_remote_frame, count);
     if (frames == NULL)
         return cx_fail_nomem(err);
     for (size_t i = 0; i < count; i++)
-        frames[i] = frame_of(turn, i);
+        frames[i] = frame_of(txn, i);
     cx_remote_request request = {
-        .op = CX_REMOTE_TURN_COMMIT, .frames = frames, .frame_count = count};
+        .op = CX_REMOTE_TXN_COMMIT, .frames = frames, .frame_count = count};
     cx_remote_answer answer;
-    CX_TRY(ask(turn->home, &request, &turn->arena, &answer, err));
+    CX_TRY(ask(txn->home, &request, &txn->arena, &answer, err));
     *out_commit = answer.commit;
     return CX_SUCCESS;
 }
 
-cx_status cx_remote_turn_commit(cx_turn *turn, uint64_t *out_commit, cx_err *err)
+cx_status cx_remote_turn_commit(cx_txn *txn, uint64_t *out_commit, cx_err *err)
 {
-    cx_status status = send_commit(turn, out_commit, err);
+    cx_status status = send_commit(txn, out_commit, err);
     /* A turn that was not sent stands open at the holder; one that was has ended there. */
     if (cx_failed(status))
-        cx_remote_turn_abort(turn);
+        cx_remote_turn_abort(txn);
     return status;
 }
 
-void cx_remote_turn_abort(cx_turn *turn)
+void cx_remote_turn_abort(cx_txn *txn)
 {
-    cx_remote_request request = {.op = CX_REMOTE_TURN_ABORT};
+    cx_remote_request request = {.op = CX_REMOTE_TXN_ABORT};
     cx_remote_answer answer;
     /* A connection that broke has ended the turn as well. */
-    (void)ask_small(turn->home, &request, &answer, NULL).code;
+    (void)ask_small(txn->home, &request, &answer, NULL).code;
 }

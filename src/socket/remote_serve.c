@@ -32,7 +32,7 @@ typedef struct connection {
     cx_thread thread;
     bool ended;
     bool greeted; /* has said hello */
-    cx_turn *turn;
+    cx_txn *txn;
     cx_arena arena; /* of one request */
     cx_buf in, out;
 } connection;
@@ -227,31 +227,31 @@ static cx_status do_begin(connection *c, const cx_remote_request *request, cx_re
 {
     cx_home *home = c->remote->home;
     cx_scheme scheme = request->has_scheme ? request->scheme : cx_home_scheme(home);
-    CX_TRY(cx_turn_begin_as(home, cx_bytes_str(request->actor), scheme, &c->turn, err));
+    CX_TRY(cx_txn_begin_as(home, cx_bytes_str(request->actor), scheme, &c->txn, err));
     /* It may have been a long wait. */
     if (is_stopping(c->remote)) {
-        cx_turn_abort(c->turn);
-        c->turn = NULL;
+        cx_txn_abort(c->txn);
+        c->txn = NULL;
         return holder_ends(err);
     }
-    out->actors = cx_turn_actor(c->turn);
+    out->actors = cx_txn_actor(c->txn);
     out->actor_count = 1;
-    out->is_new = c->turn->is_new;
+    out->is_new = c->txn->is_new;
     return CX_SUCCESS;
 }
 
-static cx_status put_frame(cx_turn *turn, const cx_remote_frame *frame, cx_err *err)
+static cx_status put_frame(cx_txn *txn, const cx_remote_frame *frame, cx_err *err)
 {
     if (frame->has_entry)
-        CX_TRY(cx_turn_entry(turn, &frame->draft, NULL, err));
+        CX_TRY(cx_txn_entry(txn, &frame->draft, NULL, err));
     else
-        CX_TRY(cx_turn_bare(turn, err));
+        CX_TRY(cx_txn_bare(txn, err));
     for (size_t i = 0; i < frame->change_count; i++) {
         const cx_change *change = &frame->changes[i];
         if (change->removed)
-            CX_TRY(cx_turn_remove(turn, change->key, err));
+            CX_TRY(cx_txn_remove(txn, change->key, err));
         else
-            CX_TRY(cx_turn_put(turn, change->key, change->value, change->erasable, err));
+            CX_TRY(cx_txn_put(txn, change->key, change->value, change->erasable, err));
     }
     return CX_SUCCESS;
 }
@@ -260,18 +260,18 @@ static cx_status put_frame(cx_turn *turn, const cx_remote_frame *frame, cx_err *
 static cx_status do_commit(connection *c, const cx_remote_request *request, cx_remote_answer *out,
                            cx_err *err)
 {
-    cx_turn *turn = c->turn;
+    cx_txn *txn = c->txn;
     cx_status status = CX_SUCCESS;
-    c->turn = NULL;
+    c->txn = NULL;
     for (size_t i = 0; i < request->frame_count && !cx_failed(status); i++)
-        status = put_frame(turn, &request->frames[i], err);
+        status = put_frame(txn, &request->frames[i], err);
     if (!cx_failed(status))
-        status = cx_remote_check_turn(turn, err);
+        status = cx_remote_check_turn(txn, err);
     if (cx_failed(status)) {
-        cx_turn_abort(turn);
+        cx_txn_abort(txn);
         return status;
     }
-    CX_TRY(cx_turn_commit_later(turn, &out->commit, err));
+    CX_TRY(cx_txn_commit_later(txn, &out->commit, err));
     return cx_home_wait(c->remote->home, out->commit, err);
 }
 
@@ -279,16 +279,15 @@ static cx_status do_commit(connection *c, const cx_remote_request *request, cx_r
 
 static cx_status check_place(const connection *c, cx_remote_op op, cx_err *err)
 {
-    bool waits = op == CX_REMOTE_TURN_BEGIN || op == CX_REMOTE_ROOTS || op == CX_REMOTE_ERASE;
-    bool needs =
-        op == CX_REMOTE_TURN_GET || op == CX_REMOTE_TURN_ROOTS || op == CX_REMOTE_TURN_COMMIT;
+    bool waits = op == CX_REMOTE_TXN_BEGIN || op == CX_REMOTE_ROOTS || op == CX_REMOTE_ERASE;
+    bool needs = op == CX_REMOTE_TXN_GET || op == CX_REMOTE_TXN_ROOTS || op == CX_REMOTE_TXN_COMMIT;
     if (c->greeted == (op == CX_REMOTE_HELLO))
         return cx_fail_at(err, CX_E_USAGE, "BadMessage", CX_NO_OFFSET,
                           "hello comes first, and once");
-    if (waits && c->turn != NULL)
+    if (waits && c->txn != NULL)
         return cx_fail_at(err, CX_E_USAGE, "InTurn", CX_NO_OFFSET,
                           "call %d waits for the turn that this connection has", (int)op);
-    if (needs && c->turn == NULL)
+    if (needs && c->txn == NULL)
         return cx_fail_at(err, CX_E_USAGE, "NoTurn", CX_NO_OFFSET,
                           "call %d belongs into a turn, which this connection has not begun",
                           (int)op);
@@ -315,15 +314,15 @@ static cx_status perform(connection *c, const cx_remote_request *request, cx_rem
     case CX_REMOTE_SETTLE: return cx_home_settle(home, err);
     case CX_REMOTE_SYNC: return cx_home_sync(home, err);
     case CX_REMOTE_ERASE: return cx_home_erase(home, actor, err);
-    case CX_REMOTE_TURN_BEGIN: return do_begin(c, request, out, err);
-    case CX_REMOTE_TURN_GET:
-        return (request->common ? cx_turn_get_common : cx_turn_get)(
-            c->turn, request->key, &out->value, &out->has_value, err);
-    case CX_REMOTE_TURN_ROOTS: return cx_turn_roots(c->turn, &out->roots, err);
-    case CX_REMOTE_TURN_COMMIT: return do_commit(c, request, out, err);
-    case CX_REMOTE_TURN_ABORT:
-        cx_turn_abort(c->turn);
-        c->turn = NULL;
+    case CX_REMOTE_TXN_BEGIN: return do_begin(c, request, out, err);
+    case CX_REMOTE_TXN_GET:
+        return (request->common ? cx_txn_get_common : cx_txn_get)(c->txn, request->key, &out->value,
+                                                                  &out->has_value, err);
+    case CX_REMOTE_TXN_ROOTS: return cx_txn_roots(c->txn, &out->roots, err);
+    case CX_REMOTE_TXN_COMMIT: return do_commit(c, request, out, err);
+    case CX_REMOTE_TXN_ABORT:
+        cx_txn_abort(c->txn);
+        c->txn = NULL;
         return CX_SUCCESS;
     case CX_REMOTE_OP_END: break;
     }
@@ -359,7 +358,7 @@ static bool answer_request(connection *c, cx_remote_answer *answer, cx_remote_op
     if (send_answer(c, answer, op))
         return true;
     bool too_long = !c->out.failed && c->out.size > 4 && c->out.size - 4 > CX_REMOTE_MESSAGE_MAX;
-    bool wrote = op == CX_REMOTE_TURN_COMMIT || op == CX_REMOTE_ERASE;
+    bool wrote = op == CX_REMOTE_TXN_COMMIT || op == CX_REMOTE_ERASE;
     if (wrote || (!too_long && !c->out.failed))
         return false;
     *answer = (cx_remote_answer){.number = answer->number, .failed = true};
@@ -412,7 +411,7 @@ static cx_status read_request(connection *c, cx_remote_request *out, bool *out_e
 static bool await_request(connection *c)
 {
     cx_err why;
-    bool in_turn = c->turn != NULL;
+    bool in_turn = c->txn != NULL;
     bool timed = in_turn || !c->greeted;
     uint32_t limit_ms = timed ? c->remote->options.turn_timeout_ms : CX_NET_FOREVER;
     switch (cx_net_wait(c->socket, in_turn ? NULL : &c->remote->listener, limit_ms)) {
@@ -426,8 +425,8 @@ static bool await_request(connection *c)
         break;
     }
     /* Others need not wait until it was heard. */
-    cx_turn_abort(c->turn);
-    c->turn = NULL;
+    cx_txn_abort(c->txn);
+    c->txn = NULL;
     send_notice(c, &why);
     return false;
 }
@@ -491,7 +490,7 @@ static void serve_connection(void *arg)
         while (serve_request(c))
             let_go(c, start);
     }
-    cx_turn_abort(c->turn);
+    cx_txn_abort(c->txn);
     cx_net_close(c->socket);
     cx_arena_done(&c->arena);
     cx_buf_done(&c->in);
@@ -658,7 +657,7 @@ cx_status cx_home_serve_begin(cx_home *home, const cx_remote_options *options, c
     if (remote->options.clients_max == 0)
         remote->options.clients_max = CX_REMOTE_CLIENTS_MAX;
     if (remote->options.turn_timeout_ms == 0)
-        remote->options.turn_timeout_ms = CX_REMOTE_TURN_MS;
+        remote->options.turn_timeout_ms = CX_REMOTE_TXN_MS;
     remote->listener = (cx_listener){CX_SOCKET_NONE, CX_SOCKET_NONE};
     cx_buf_init(&remote->path, home->alloc);
     cx_lock_init(&remote->lock);

@@ -39,9 +39,9 @@ static const members of_request[CX_REMOTE_OP_END] = {
     [CX_REMOTE_ABOUT] = {BIT(ACTOR) | BIT(SEQ) | BIT(SUBJECT), 0},
     [CX_REMOTE_ROOTS] = {BIT(ACTOR), 0},
     [CX_REMOTE_ERASE] = {BIT(ACTOR), 0},
-    [CX_REMOTE_TURN_BEGIN] = {BIT(ACTOR), BIT(SCHEME)},
-    [CX_REMOTE_TURN_GET] = {BIT(KEY), BIT(FLAGS)},
-    [CX_REMOTE_TURN_COMMIT] = {BIT(FRAMES), 0},
+    [CX_REMOTE_TXN_BEGIN] = {BIT(ACTOR), BIT(SCHEME)},
+    [CX_REMOTE_TXN_GET] = {BIT(KEY), BIT(FLAGS)},
+    [CX_REMOTE_TXN_COMMIT] = {BIT(FRAMES), 0},
 };
 
 /* --- frames of a turn ------------------------------------------------------------------------- */

@@ -35,15 +35,15 @@ typedef enum cx_remote_op {
     CX_REMOTE_SETTLE = 11,
     CX_REMOTE_SYNC = 12,
     CX_REMOTE_ERASE = 13,
-    CX_REMOTE_TURN_BEGIN = 14,
-    CX_REMOTE_TURN_GET = 15,
-    CX_REMOTE_TURN_ROOTS = 16,
-    CX_REMOTE_TURN_COMMIT = 17,
-    CX_REMOTE_TURN_ABORT = 18,
+    CX_REMOTE_TXN_BEGIN = 14,
+    CX_REMOTE_TXN_GET = 15,
+    CX_REMOTE_TXN_ROOTS = 16,
+    CX_REMOTE_TXN_COMMIT = 17,
+    CX_REMOTE_TXN_ABORT = 18,
     CX_REMOTE_OP_END
 } cx_remote_op;
 
-/* One frame of a turn: what cx_turn_entry (or cx_turn_bare), _put and _remove were given. */
+/* One frame of a turn: what cx_txn_entry (or cx_txn_bare), _put and _remove were given. */
 typedef struct cx_remote_frame {
     bool has_entry;
     cx_entry_draft draft; /* `subject` points at the next one */

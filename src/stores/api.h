@@ -5,7 +5,7 @@
 #define CX_STORES_API_H
 
 #include "stores/inbox.h"
-#include "stores/run_book.h"
-#include "stores/session_book.h"
+#include "stores/run_index.h"
+#include "stores/session_index.h"
 
 #endif

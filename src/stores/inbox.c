@@ -30,9 +30,9 @@ static int compare(const place *a, const place *b)
     return cx_str_cmp(a->id, b->id);
 }
 
-static place place_of(const cx_inbox_thing *thing)
+static place place_of(const cx_inbox_object *object)
 {
-    return (place){thing->when_ns, (uint8_t)thing->kind, 0, thing->id};
+    return (place){object->when_ns, (uint8_t)object->kind, 0, object->id};
 }
 
 static int compare_things(const void *a, const void *b)
@@ -133,8 +133,8 @@ typedef struct listing {
     cx_arena *arena;
     bool has_after;
     place after;
-    cx_inbox_thing *things; /* chosen, in order, all behind `after` */
-    size_t thing_count, next_thing;
+    cx_inbox_object *objects; /* chosen, in order, all behind `after` */
+    size_t object_count, next_thing;
     const cx_found_row *rows; /* likewise */
     size_t row_count, next_row;
     bool more_rows;
@@ -144,15 +144,15 @@ typedef struct listing {
 static void choose_things(listing *l)
 {
     size_t kept = 0;
-    for (size_t i = 0; i < l->thing_count; i++) {
-        const place at = place_of(&l->things[i]);
-        if (cx_inbox_is_chosen(l->query, &l->things[i]) &&
+    for (size_t i = 0; i < l->object_count; i++) {
+        const place at = place_of(&l->objects[i]);
+        if (cx_inbox_is_chosen(l->query, &l->objects[i]) &&
             (!l->has_after || compare(&l->after, &at) < 0))
-            l->things[kept++] = l->things[i];
+            l->objects[kept++] = l->objects[i];
     }
-    l->thing_count = kept;
+    l->object_count = kept;
     if (kept != 0)
-        qsort(l->things, kept, sizeof *l->things, compare_things);
+        qsort(l->objects, kept, sizeof *l->objects, compare_things);
 }
 
 static cx_status find_rows(listing *l, cx_index *index, cx_err *err)
@@ -197,31 +197,31 @@ static cx_status add_row(listing *l, cx_json_list *items, const place *at, cx_er
 
 static cx_status add_thing(listing *l, cx_json_list *items, const place *at, cx_err *err)
 {
-    const cx_inbox_thing *thing = &l->things[l->next_thing++];
-    return add_item(items, at, thing->values[CX_FACET_AGENT], thing->id, thing->value, err);
+    const cx_inbox_object *object = &l->objects[l->next_thing++];
+    return add_item(items, at, object->values[CX_FACET_AGENT], object->id, object->value, err);
 }
 
 static cx_status merge(listing *l, cx_json_list *items, cx_err *err)
 {
     for (uint32_t n = 0; n < l->query->limit; n++) {
-        bool has_thing = l->next_thing < l->thing_count, has_row = l->next_row < l->row_count;
-        place thing = {0}, row = {0};
+        bool has_thing = l->next_thing < l->object_count, has_row = l->next_row < l->row_count;
+        place object = {0}, row = {0};
         if (has_thing)
-            thing = place_of(&l->things[l->next_thing]);
+            object = place_of(&l->objects[l->next_thing]);
         if (has_row)
             row = (place){l->rows[l->next_row].timestamp_ns, CX_INBOX_TRACE,
                           l->rows[l->next_row].id, CX_STR("")};
         if (!has_thing && !has_row)
             return CX_SUCCESS;
-        bool takes_thing = has_thing && (!has_row || compare(&thing, &row) < 0);
-        l->last = takes_thing ? thing : row;
-        CX_TRY(takes_thing ? add_thing(l, items, &thing, err) : add_row(l, items, &row, err));
+        bool takes_thing = has_thing && (!has_row || compare(&object, &row) < 0);
+        l->last = takes_thing ? object : row;
+        CX_TRY(takes_thing ? add_thing(l, items, &object, err) : add_row(l, items, &row, err));
     }
     return CX_SUCCESS;
 }
 
-static cx_status inbox_json(listing *l, cx_index *index, const cx_inbox_thing *things, size_t count,
-                            cx_json *out, cx_err *err)
+static cx_status inbox_json(listing *l, cx_index *index, const cx_inbox_object *objects,
+                            size_t count, cx_json *out, cx_err *err)
 {
     cx_json value;
     cx_str cursor = {NULL, 0};
@@ -231,12 +231,12 @@ static cx_status inbox_json(listing *l, cx_index *index, const cx_inbox_thing *t
         l->has_after = true;
     }
     CX_TRY(cx_inbox_put_position(l->recorder, index, &list, err));
-    CX_TRY(cx_inbox_gather(index, l->query, things, count, l->arena, &l->things, &l->thing_count,
+    CX_TRY(cx_inbox_gather(index, l->query, objects, count, l->arena, &l->objects, &l->object_count,
                            err));
     choose_things(l);
     CX_TRY(find_rows(l, index, err));
     CX_TRY(merge(l, &items, err));
-    if (l->next_thing < l->thing_count || l->next_row < l->row_count || l->more_rows)
+    if (l->next_thing < l->object_count || l->next_row < l->row_count || l->more_rows)
         CX_TRY(write_cursor(l->recorder, &l->last, l->arena, &cursor, err));
     CX_TRY(cx_json_list_end_array(&items, &value, err));
     cx_reply_put(&list, "items", value);
@@ -245,7 +245,7 @@ static cx_status inbox_json(listing *l, cx_index *index, const cx_inbox_thing *t
 }
 
 cx_status cx_recorder_inbox(cx_recorder *recorder, cx_index *index, const cx_inbox_query *query,
-                            const cx_inbox_thing *things, size_t count, cx_buf *out, cx_err *err)
+                            const cx_inbox_object *objects, size_t count, cx_buf *out, cx_err *err)
 {
     cx_reply reply;
     cx_json value;
@@ -254,5 +254,5 @@ cx_status cx_recorder_inbox(cx_recorder *recorder, cx_index *index, const cx_inb
                        CX_INBOX_LIMIT_MAX);
     cx_reply_begin(&reply, recorder == NULL ? cx_alloc_default() : recorder->alloc, err);
     listing l = {.recorder = recorder, .query = query, .arena = &reply.arena};
-    return cx_reply_end(&reply, inbox_json(&l, index, things, count, &value, err), &value, out);
+    return cx_reply_end(&reply, inbox_json(&l, index, objects, count, &value, err), &value, out);
 }

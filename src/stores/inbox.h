@@ -38,14 +38,14 @@ typedef enum cx_facet {
 const char *cx_facet_name(cx_facet facet);
 
 /* Something that is not in the index; texts and value live as long as the call. */
-typedef struct cx_inbox_thing {
+typedef struct cx_inbox_object {
     cx_inbox_kind kind;
     cx_str id;
     int64_t when_ns;          /* CX_TIME_NONE: nobody says; behind all others */
     cx_str values[CX_FACETS]; /* of KIND to AGENT; data NULL = it has none */
     cx_str words[4];          /* what is looked through besides the id; size 0 = nothing */
     cx_json value;
-} cx_inbox_thing;
+} cx_inbox_object;
 
 typedef struct cx_inbox_query {
     cx_str chosen[CX_FACETS]; /* data NULL = all */
@@ -68,7 +68,7 @@ bool cx_inbox_time_is(cx_str text);
  * CX_E_LIMIT "TooManyWords".
  */
 CX_RESULT cx_recorder_inbox(cx_recorder *recorder, cx_index *index, const cx_inbox_query *query,
-                            const cx_inbox_thing *things, size_t count, cx_buf *out, cx_err *err);
+                            const cx_inbox_object *objects, size_t count, cx_buf *out, cx_err *err);
 /*
  * {"complete":B,"facets":{NAME:{"more":N,"values":[{"count","value"}, ..]}, ..},"index","total"}
  *
@@ -77,7 +77,7 @@ CX_RESULT cx_recorder_inbox(cx_recorder *recorder, cx_index *index, const cx_inb
  * words that only the newest CX_FACET_ROWS_MAX were counted.
  */
 CX_RESULT cx_recorder_inbox_facets(cx_recorder *recorder, cx_index *index,
-                                   const cx_inbox_query *query, const cx_inbox_thing *things,
+                                   const cx_inbox_query *query, const cx_inbox_object *objects,
                                    size_t count, cx_buf *out, cx_err *err);
 
 #endif

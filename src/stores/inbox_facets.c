@@ -94,12 +94,12 @@ static cx_status take_cell(void *arg, const cx_facet_cell *cell, cx_err *err)
     return count_in(arg, values, cell->hour, cell->traces, err);
 }
 
-static cx_status count_all(counting *c, cx_index *index, const cx_inbox_thing *things, size_t count,
-                           bool *out_complete, cx_err *err)
+static cx_status count_all(counting *c, cx_index *index, const cx_inbox_object *objects,
+                           size_t count, bool *out_complete, cx_err *err)
 {
-    cx_inbox_thing *all;
+    cx_inbox_object *all;
     size_t all_count;
-    CX_TRY(cx_inbox_gather(index, c->query, things, count, c->arena, &all, &all_count, err));
+    CX_TRY(cx_inbox_gather(index, c->query, objects, count, c->arena, &all, &all_count, err));
     for (size_t i = 0; i < all_count; i++)
         if (cx_inbox_has_words(&all[i], c->query->words))
             CX_TRY(count_in(c, all[i].values, cx_inbox_hour(all[i].when_ns), 1, err));
@@ -162,13 +162,13 @@ static cx_status put_facet(counting *c, cx_json_list *facets, cx_facet facet, cx
     return cx_reply_end_object(facets, cx_facet_name(facet), &list, err);
 }
 
-static cx_status facets_json(counting *c, cx_index *index, const cx_inbox_thing *things,
+static cx_status facets_json(counting *c, cx_index *index, const cx_inbox_object *objects,
                              size_t count, cx_json *out, cx_err *err)
 {
     bool complete;
     cx_json_list list = cx_json_list_begin(c->arena), facets = cx_json_list_begin(c->arena);
     CX_TRY(cx_inbox_put_position(c->recorder, index, &list, err));
-    CX_TRY(count_all(c, index, things, count, &complete, err));
+    CX_TRY(count_all(c, index, objects, count, &complete, err));
     for (cx_facet f = CX_FACET_KIND; f < CX_FACETS; f++)
         CX_TRY(put_facet(c, &facets, f, err));
     cx_reply_put(&list, "complete", cx_json_make_bool(complete));
@@ -178,7 +178,7 @@ static cx_status facets_json(counting *c, cx_index *index, const cx_inbox_thing 
 }
 
 cx_status cx_recorder_inbox_facets(cx_recorder *recorder, cx_index *index,
-                                   const cx_inbox_query *query, const cx_inbox_thing *things,
+                                   const cx_inbox_query *query, const cx_inbox_object *objects,
                                    size_t count, cx_buf *out, cx_err *err)
 {
     cx_reply reply;
@@ -190,7 +190,7 @@ cx_status cx_recorder_inbox_facets(cx_recorder *recorder, cx_index *index,
         c.recent_hours[i] = cx_inbox_hours_of(cx_str_z(recent_names[i]), query->now_ns);
     for (cx_facet f = CX_FACET_KIND; f < CX_FACETS; f++)
         cx_map_init(&c.by_value[f], cx_alloc_default(), cx_io_seed(cx_io_system()));
-    cx_status status = facets_json(&c, index, things, count, &value, err);
+    cx_status status = facets_json(&c, index, objects, count, &value, err);
     for (cx_facet f = CX_FACET_KIND; f < CX_FACETS; f++) {
         cx_map_done(&c.by_value[f]);
         cx_vec_done(&c.tallies[f], cx_alloc_default());

@@ -85,7 +85,7 @@ static bool is_space(char c)
     return c == ' ' || (c >= '\t' && c <= '\r');
 }
 
-bool cx_inbox_has_words(const cx_inbox_thing *thing, cx_str words)
+bool cx_inbox_has_words(const cx_inbox_object *object, cx_str words)
 {
     for (size_t i = 0, end; i < words.size; i = end) {
         for (; i < words.size && is_space(words.data[i]); i++)
@@ -93,10 +93,10 @@ bool cx_inbox_has_words(const cx_inbox_thing *thing, cx_str words)
         for (end = i; end < words.size && !is_space(words.data[end]); end++)
             ;
         cx_str word = cx_str_from(words.data + i, end - i);
-        bool found = word.size == 0 || has_word(thing->id, word) ||
-                     has_word(thing->values[CX_FACET_AGENT], word);
-        for (size_t k = 0; k < CX_COUNT_OF(thing->words) && !found; k++)
-            found = has_word(thing->words[k], word);
+        bool found = word.size == 0 || has_word(object->id, word) ||
+                     has_word(object->values[CX_FACET_AGENT], word);
+        for (size_t k = 0; k < CX_COUNT_OF(object->words) && !found; k++)
+            found = has_word(object->words[k], word);
         if (!found)
             return false;
     }
@@ -109,14 +109,14 @@ bool cx_inbox_is_value(const cx_inbox_query *query, cx_facet facet, cx_str value
     return chosen.data == NULL || (value.data != NULL && cx_str_eq(chosen, value));
 }
 
-bool cx_inbox_is_chosen(const cx_inbox_query *query, const cx_inbox_thing *thing)
+bool cx_inbox_is_chosen(const cx_inbox_query *query, const cx_inbox_object *object)
 {
     for (cx_facet f = CX_FACET_KIND; f < CX_FACET_TIME; f++)
-        if (!cx_inbox_is_value(query, f, thing->values[f]))
+        if (!cx_inbox_is_value(query, f, object->values[f]))
             return false;
-    int64_t hour = cx_inbox_hour(thing->when_ns);
+    int64_t hour = cx_inbox_hour(object->when_ns);
     const cx_inbox_hours hours = cx_inbox_hours_of(query->chosen[CX_FACET_TIME], query->now_ns);
-    return hour >= hours.from && hour < hours.to && cx_inbox_has_words(thing, query->words);
+    return hour >= hours.from && hour < hours.to && cx_inbox_has_words(object, query->words);
 }
 
 /* The place of the chosen value; -1: nothing is chosen; false: it is none of these. */
@@ -178,13 +178,13 @@ static cx_str optional(const cx_json *object, const char *name)
     return text.size == 0 ? (cx_str){NULL, 0} : text;
 }
 
-static void make_alert(const cx_json *alert, cx_inbox_thing *out)
+static void make_alert(const cx_json *alert, cx_inbox_object *out)
 {
     bool naive;
-    *out = (cx_inbox_thing){.kind = CX_INBOX_ALERT,
-                            .id = cx_json_get_str(alert, CX_STR("alert_id")),
-                            .when_ns = CX_TIME_NONE,
-                            .value = *alert};
+    *out = (cx_inbox_object){.kind = CX_INBOX_ALERT,
+                             .id = cx_json_get_str(alert, CX_STR("alert_id")),
+                             .when_ns = CX_TIME_NONE,
+                             .value = *alert};
     if (!cx_trace_time_parse(cx_json_get_str(alert, CX_STR("timestamp")), &out->when_ns, &naive))
         out->when_ns = CX_TIME_NONE;
     out->values[CX_FACET_KIND] = CX_STR("alert");
@@ -199,19 +199,19 @@ static void make_alert(const cx_json *alert, cx_inbox_thing *out)
 }
 
 cx_status cx_inbox_gather(cx_index *index, const cx_inbox_query *query,
-                          const cx_inbox_thing *things, size_t count, cx_arena *arena,
-                          cx_inbox_thing **out, size_t *out_count, cx_err *err)
+                          const cx_inbox_object *objects, size_t count, cx_arena *arena,
+                          cx_inbox_object **out, size_t *out_count, cx_err *err)
 {
     const cx_json *alerts = NULL;
     size_t alert_count = 0;
     if (index != NULL && query->traces)
         CX_TRY(
             cx_index_alerts(index, false, CX_INBOX_ALERTS_MAX, arena, &alerts, &alert_count, err));
-    cx_inbox_thing *all = CX_ARENA_ARRAY(arena, cx_inbox_thing, count + alert_count + 1);
+    cx_inbox_object *all = CX_ARENA_ARRAY(arena, cx_inbox_object, count + alert_count + 1);
     if (all == NULL)
         return cx_fail_nomem(err);
     if (count != 0)
-        memcpy(all, things, count * sizeof *all);
+        memcpy(all, objects, count * sizeof *all);
     for (size_t i = 0; i < alert_count; i++)
         make_alert(&alerts[i], &all[count + i]);
     *out = all;

@@ -18,10 +18,10 @@ cx_inbox_hours cx_inbox_hours_of(cx_str time, int64_t now_ns);
 int64_t cx_inbox_hour(int64_t ns);
 
 /* Every word in one of its texts, in any case of ASCII letters. */
-bool cx_inbox_has_words(const cx_inbox_thing *thing, cx_str words);
+bool cx_inbox_has_words(const cx_inbox_object *object, cx_str words);
 /* CX_FACET_TIME apart. */
 bool cx_inbox_is_value(const cx_inbox_query *query, cx_facet facet, cx_str value);
-bool cx_inbox_is_chosen(const cx_inbox_query *query, const cx_inbox_thing *thing);
+bool cx_inbox_is_chosen(const cx_inbox_query *query, const cx_inbox_object *object);
 
 extern const char *const cx_inbox_kinds[CX_INBOX_KINDS];
 extern const char *const cx_inbox_gates[];  /* by cx_gate_class */
@@ -29,8 +29,8 @@ extern const char *const cx_inbox_k_effs[]; /* by cx_k_eff_class */
 
 /* The caller's things, and the alerts that the index has. */
 CX_RESULT cx_inbox_gather(cx_index *index, const cx_inbox_query *query,
-                          const cx_inbox_thing *things, size_t count, cx_arena *arena,
-                          cx_inbox_thing **out, size_t *out_count, cx_err *err);
+                          const cx_inbox_object *objects, size_t count, cx_arena *arena,
+                          cx_inbox_object **out, size_t *out_count, cx_err *err);
 /* The question to the index; false when no trace can be what was chosen. */
 bool cx_inbox_trace_query(const cx_inbox_query *query, cx_trace_query *out);
 /* Puts "index". */

@@ -4,7 +4,7 @@
  *
  *     cx_trace_read      bytes -> cx_trace, or the first reason why not
  *     cx_trace_verify    cx_trace + trust store -> verdict with its reason, form and paths
- *     cx_trace_lower     a view of a lower level, which never claims to be signed
+ *     cx_trace_redact     a view of a lower level, which never claims to be signed
  *
  * What is wrong with a trace is a verdict with a reason, never an error: errors are running out of
  * memory and misuse.  Reading is iterative, numbers and bytes are kept as they came.  A trace
@@ -154,8 +154,8 @@ CX_RESULT cx_trace_read(cx_bytes bytes, cx_arena *arena, cx_trace *out,
 
 /* The same for what the ledger keeps: a trace, or a lowered view of one (§2), which has neither
  * signature nor key id; those are then NULL. */
-CX_RESULT cx_trace_read_kept(cx_bytes bytes, cx_arena *arena, cx_trace *out,
-                             cx_trace_problem *out_problem, cx_err *err);
+CX_RESULT cx_trace_read_stored(cx_bytes bytes, cx_arena *arena, cx_trace *out,
+                               cx_trace_problem *out_problem, cx_err *err);
 
 /* The same with a parser that is kept between traces, which read alike: about twice as fast. */
 void cx_trace_parser_init(cx_json_parser *parser, const cx_alloc *alloc);
@@ -219,9 +219,9 @@ typedef struct cx_trace_lowering {
     bool has_canonical;
 } cx_trace_lowering;
 /* The lowered view as a JSON value, and what was removed. */
-CX_RESULT cx_trace_lower(const cx_trace *trace, const cx_trace_lowering *how, cx_arena *arena,
-                         cx_json *out, const cx_str **out_removed, size_t *out_removed_count,
-                         cx_err *err);
+CX_RESULT cx_trace_redact(const cx_trace *trace, const cx_trace_lowering *how, cx_arena *arena,
+                          cx_json *out, const cx_str **out_removed, size_t *out_removed_count,
+                          cx_err *err);
 
 /* --- verification (§4) ------------------------------------------------------------------------ */
 

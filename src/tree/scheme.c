@@ -16,39 +16,39 @@ enum { DEPTH_MAX = 256, SCHEME_COUNT = 2 };
 #define MATRIX_TREE "matrix.cortex.snapshot."
 #define VALUE_DOMAIN MATRIX_TREE "smt.value.v1"
 
-typedef struct moulds {
-    cx_digest_mould level0; /* cortex-1 alone */
-    cx_digest_mould node;
-    cx_digest_mould bag;
-    cx_digest_mould smt_leaf;
-    cx_digest_mould smt_node;
-} moulds;
+typedef struct templates {
+    cx_digest_template level0; /* cortex-1 alone */
+    cx_digest_template node;
+    cx_digest_template bag;
+    cx_digest_template smt_leaf;
+    cx_digest_template smt_node;
+} templates;
 
 static struct {
     pthread_once_t once;
-    moulds of[SCHEME_COUNT];
+    templates of[SCHEME_COUNT];
     /* Of a subtree whose root stands at that depth. */
     cx_digest empty[SCHEME_COUNT][DEPTH_MAX + 1];
     /* matrix-1: the branch whose left child at that depth is empty.  66 constant bytes come first,
      * so one block of two is hashed already. */
-    cx_digest_mould left_empty[DEPTH_MAX + 1];
+    cx_digest_template left_empty[DEPTH_MAX + 1];
 } table = {.once = PTHREAD_ONCE_INIT};
 
-static void make_moulds(moulds *m, cx_str level0, cx_str node, cx_str bag, cx_str smt_leaf,
+static void make_moulds(templates *m, cx_str level0, cx_str node, cx_str bag, cx_str smt_leaf,
                         cx_str smt_node)
 {
     const cx_bytes nothing = {NULL, 0};
-    cx_digest_mould_init(&m->level0, cx_str_bytes(level0), 32, nothing);
-    cx_digest_mould_init(&m->node, cx_str_bytes(node), 64, nothing);
-    cx_digest_mould_init(&m->bag, cx_str_bytes(bag), 64, nothing);
-    cx_digest_mould_init(&m->smt_leaf, cx_str_bytes(smt_leaf), 64, nothing);
-    cx_digest_mould_init(&m->smt_node, cx_str_bytes(smt_node), 64, nothing);
+    cx_digest_template_init(&m->level0, cx_str_bytes(level0), 32, nothing);
+    cx_digest_template_init(&m->node, cx_str_bytes(node), 64, nothing);
+    cx_digest_template_init(&m->bag, cx_str_bytes(bag), 64, nothing);
+    cx_digest_template_init(&m->smt_leaf, cx_str_bytes(smt_leaf), 64, nothing);
+    cx_digest_template_init(&m->smt_node, cx_str_bytes(smt_node), 64, nothing);
 }
 
 static void make_matrix_empties(void)
 {
     static const char prefix[] = MATRIX_TREE "smt.node.v1";
-    const moulds *m = &table.of[CX_SCHEME_MATRIX_1];
+    const templates *m = &table.of[CX_SCHEME_MATRIX_1];
     cx_digest *empty = table.empty[CX_SCHEME_MATRIX_1];
     uint8_t before[sizeof prefix - 1 + sizeof(cx_digest)];
     memcpy(before, prefix, sizeof prefix - 1);
@@ -57,8 +57,8 @@ static void make_matrix_empties(void)
         cx_digest pair[2] = {empty[depth], empty[depth]};
         cx_digest_moulded(&m->smt_node, pair[0].bytes, &empty[depth - 1], 1);
         memcpy(before + sizeof prefix - 1, empty[depth].bytes, sizeof(cx_digest));
-        cx_digest_mould_init(&table.left_empty[depth], cx_bytes_from(before, sizeof before), 32,
-                             cx_bytes_from(NULL, 0));
+        cx_digest_template_init(&table.left_empty[depth], cx_bytes_from(before, sizeof before), 32,
+                                cx_bytes_from(NULL, 0));
     }
 }
 
@@ -73,17 +73,17 @@ static void make_table(void)
     make_matrix_empties();
 }
 
-static const moulds *moulds_of(cx_scheme scheme)
+static const templates *moulds_of(cx_scheme scheme)
 {
     CX_ASSERT(pthread_once(&table.once, make_table) == 0);
     return &table.of[scheme];
 }
 
-static cx_digest pair_of(const cx_digest_mould *mould, const cx_digest *left,
+static cx_digest pair_of(const cx_digest_template *template, const cx_digest *left,
                          const cx_digest *right)
 {
     cx_digest pair[2] = {*left, *right}, out;
-    cx_digest_moulded(mould, pair[0].bytes, &out, 1);
+    cx_digest_moulded(template, pair[0].bytes, &out, 1);
     return out;
 }
 
@@ -237,7 +237,7 @@ void cx_scheme_smt_one_sided(cx_scheme scheme, unsigned depth, unsigned side,
 {
     enum { GROUP = 32 };
     CX_ASSERT(depth >= 1 && depth <= DEPTH_MAX);
-    const moulds *m = moulds_of(scheme);
+    const templates *m = moulds_of(scheme);
     if (count == 0)
         return;
     if (scheme == CX_SCHEME_MATRIX_1 && side == 1) {

@@ -6,6 +6,6 @@
 #ifndef CX_VIEW_API_H
 #define CX_VIEW_API_H
 
-#include "view/stage.h"
+#include "view/view.h"
 
 #endif

@@ -700,7 +700,7 @@ cx_status cx_lattice_render_terminal(cx_buf *out, const picture *pic, cx_err *er
     cx_arena_init(&arena, pic->lattice->alloc, 0);
     cx_buf_init(&scratch, pic->lattice->alloc);
     cx_status status;
-    CX_GO(status, open_terminal(&t, &arena, err));
+    CX_TRY_GOTO(status, open_terminal(&t, &arena, err));
     put_more(&t, t.l->first, "above");
     draw_rows(&t, &scratch);
     put_more(&t, (uint64_t)t.l->row_total - t.l->first - t.l->row_count, "below");
@@ -708,7 +708,7 @@ cx_status cx_lattice_render_terminal(cx_buf *out, const picture *pic, cx_err *er
     put_agents(&t);
     put_marks(&t);
     put_total(&t);
-    CX_GO(status, cx_buf_check(&scratch, err));
+    CX_TRY_GOTO(status, cx_buf_check(&scratch, err));
     status = cx_buf_check(out, err);
 done:
     cx_buf_done(&scratch);

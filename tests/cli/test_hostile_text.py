@@ -613,7 +613,7 @@ def there_is_one_way_out():
                         r"|\bstd(err|out)\b|\bSTD(OUT|ERR)_FILENO\b")
     # Comments and texts are not code; a child of a run writes to what is recorded.
     plain = re.compile(r'/\*.*?\*/|"(?:[^"\\]|\\.)*"', re.S)
-    may = {"cli/out.c", "base/diag.c", "sandbox/sandbox_stage.c", "agent/agent_ops.c"}
+    may = {"cli/out.c", "base/diag.c", "sandbox/sandbox_launcher.c", "agent/agent_ops.c"}
     looking = {"cli/provenance/cmd_evidence.c", "cli/ledger/cmd_prove.c"}  # whether standard output is a terminal
     found = []
     for path in sorted((ROOT / "src").rglob("*.c")):

@@ -58,8 +58,8 @@ static cx_status work_in_home(work *w, cx_err *err)
     options.alloc = own.alloc = w->alloc;
     cx_arena_init(&arena, w->alloc, 0);
     cx_status status = CX_SUCCESS;
-    CX_GO(status, cx_home_open(w->path, &options, &home, err));
-    CX_GO(status, cx_memory_open(home, KIT_ACTOR, &own, &memory, err));
+    CX_TRY_GOTO(status, cx_home_open(w->path, &options, &home, err));
+    CX_TRY_GOTO(status, cx_memory_open(home, KIT_ACTOR, &own, &memory, err));
     status = use(w, home, memory, &arena, err);
 done:
     cx_memory_close(memory);

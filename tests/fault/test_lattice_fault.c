@@ -39,10 +39,10 @@ static cx_status ask_states(const cx_lattice *lattice, cx_buf *out, cx_err *err)
         cx_lattice_node(lattice, n, &info);
         if (!info.in_graph)
             continue;
-        CX_GO(status, cx_lattice_answer_state(out, states, n, false, &json, err));
-        CX_GO(status,
-              cx_lattice_answer_why(out, states, n, CX_STR("k"), (cx_str){"", 0}, &json, err));
-        CX_GO(status, cx_lattice_answer_show(out, lattice, n, &json, err));
+        CX_TRY_GOTO(status, cx_lattice_answer_state(out, states, n, false, &json, err));
+        CX_TRY_GOTO(status, cx_lattice_answer_why(out, states, n, CX_STR("k"), (cx_str){"", 0},
+                                                  &json, err));
+        CX_TRY_GOTO(status, cx_lattice_answer_show(out, lattice, n, &json, err));
         if (n > 12)
             break;
     }
@@ -83,21 +83,21 @@ static cx_status ask_all(const job *j, cx_buf *out, cx_err *err)
     cx_arena_init(&arena, j->alloc, 0);
     cx_status status;
     if (j->path != NULL)
-        CX_GO(status, cx_lattice_open_io(j->io, j->path, &options, &lattice, err));
+        CX_TRY_GOTO(status, cx_lattice_open_io(j->io, j->path, &options, &lattice, err));
     else
-        CX_GO(status, cx_lattice_open_bytes(cx_str_bytes(j->text), &options, &lattice, err));
+        CX_TRY_GOTO(status, cx_lattice_open_bytes(cx_str_bytes(j->text), &options, &lattice, err));
     size_t start = out->size;
-    CX_GO(status, cx_lattice_anchor_json(out, lattice, err));
+    CX_TRY_GOTO(status, cx_lattice_anchor_json(out, lattice, err));
     cx_str kept = {(const char *)out->data + start, out->size - start};
     kept = cx_arena_copy_str(&arena, kept);
     if (kept.data == NULL)
-        CX_GO(status, cx_fail_nomem(err));
-    CX_GO(status, cx_lattice_anchor_parse(kept, &arena, &anchor, err));
-    CX_GO(status, cx_lattice_verify(lattice, &checks, &report, err));
-    CX_GO(status, cx_lattice_report_json(out, lattice, report, err));
+        CX_TRY_GOTO(status, cx_fail_nomem(err));
+    CX_TRY_GOTO(status, cx_lattice_anchor_parse(kept, &arena, &anchor, err));
+    CX_TRY_GOTO(status, cx_lattice_verify(lattice, &checks, &report, err));
+    CX_TRY_GOTO(status, cx_lattice_report_json(out, lattice, report, err));
     cx_lattice_text_options text = {.details = true};
-    CX_GO(status, cx_lattice_report_text(out, lattice, report, &text, err));
-    CX_GO(status, ask_pictures(lattice, report, out, err));
+    CX_TRY_GOTO(status, cx_lattice_report_text(out, lattice, report, &text, err));
+    CX_TRY_GOTO(status, ask_pictures(lattice, report, out, err));
     status = ask_states(lattice, out, err);
 done:
     cx_lattice_report_close(report);

@@ -45,10 +45,10 @@ static cx_status decode_and_show(const cx_alloc *alloc, void *arg, cx_err *err)
     cx_json json;
     cx_status status;
     cx_arena_init(&arena, alloc, 0);
-    CX_GO(status, cx_data_accept(CX_TYPE_GOAL, *bytes, &arena, &data, err));
-    CX_GO(status, cx_forms_render(&data, &arena, &forms, err));
-    CX_GO(status, cx_data_to_json(&data, &arena, &json, err));
-    CX_GO(status, cx_data_from_json(CX_TYPE_GOAL, &json, &arena, &again, err));
+    CX_TRY_GOTO(status, cx_data_accept(CX_TYPE_GOAL, *bytes, &arena, &data, err));
+    CX_TRY_GOTO(status, cx_forms_render(&data, &arena, &forms, err));
+    CX_TRY_GOTO(status, cx_data_to_json(&data, &arena, &json, err));
+    CX_TRY_GOTO(status, cx_data_from_json(CX_TYPE_GOAL, &json, &arena, &again, err));
     CHECK_STR(forms.brief, "[paused] ship");
     CHECK_STR(again.as.goal.created_by, "w");
 done:
@@ -76,7 +76,8 @@ static cx_status limit_many(const cx_alloc *alloc, void *arg, cx_err *err)
     CX_TRY(cx_rate_limit_open(alloc, CX_RATE_ATTEST, 1, &limit, err));
     for (uint32_t i = 0; i < 200; i++) {
         cx_str name = cx_str_from((const char *)&i, sizeof i);
-        CX_GO(status, cx_rate_limit_take(limit, CX_STR("a"), name, (int64_t)i * 10000000, err));
+        CX_TRY_GOTO(status,
+                    cx_rate_limit_take(limit, CX_STR("a"), name, (int64_t)i * 10000000, err));
     }
 done:
     cx_rate_limit_close(limit);

@@ -5,8 +5,8 @@
  */
 #include "base/alloc.h"
 #include "import/otlp_scan.h"
-#include "recorder/otlp_book.h"
-#include "server/feed/foreign.h"
+#include "recorder/otlp_index.h"
+#include "server/feed/external.h"
 #include "tests/support/fault.h"
 #include "tests/support/recorder_fixture.h"
 
@@ -55,12 +55,12 @@ CX_TEST(otlp_scan_without_memory)
 }
 
 /* The home has its own memory: what fails is the making of the branch. */
-static cx_status branch(stage *s, const cx_alloc *alloc, size_t *out_size, cx_err *err)
+static cx_status branch(fixture *s, const cx_alloc *alloc, size_t *out_size, cx_err *err)
 {
-    const cx_foreign_options wanted = {.branch = CX_STR("otel")};
+    const cx_external_options wanted = {.branch = CX_STR("otel")};
     cx_buf lines;
     cx_buf_init(&lines, alloc);
-    cx_status status = cx_foreign_lines(s->home, &wanted, &lines, err);
+    cx_status status = cx_external_lines(s->home, &wanted, &lines, err);
     *out_size = lines.size;
     cx_buf_done(&lines);
     return status;
@@ -68,14 +68,14 @@ static cx_status branch(stage *s, const cx_alloc *alloc, size_t *out_size, cx_er
 
 CX_TEST(otlp_branch_without_memory)
 {
-    stage s;
+    fixture s;
     cx_otlp_request request;
     cx_otlp_item items[2];
-    cx_otlp_kept kept;
+    cx_otlp_stored kept;
     size_t size, expected;
     bool finished = false;
     uint64_t at = 1;
-    stage_init(&s, "otlp-fault", NULL);
+    fixture_init(&s, "otlp-fault", NULL);
     cx_bytes text = cx_str_bytes(CX_STR(request_text));
     CHECK_STATUS(cx_otlp_scan(CX_OTLP_TRACES, true, text, &s.arena, &request, &s.err), &s.err);
     REQUIRE(request.count == 3);
@@ -105,5 +105,5 @@ CX_TEST(otlp_branch_without_memory)
             CHECK_INT(atomic_load(&memory.live_bytes), 0);
         }
     CHECK(finished && at > 20);
-    stage_done(&s);
+    fixture_done(&s);
 }

@@ -41,8 +41,8 @@ static cx_status answer(work *w, const cx_alloc *alloc, cx_err *err)
     cx_arena_init(&arena, alloc, 0);
     cx_buf_clear(&w->answer);
     cx_status status;
-    CX_GO(status, cx_schema_compile(&options, &w->schema, &schema, err));
-    CX_GO(status, cx_schema_check(schema, &w->instance, &how, &arena, &report, err));
+    CX_TRY_GOTO(status, cx_schema_compile(&options, &w->schema, &schema, err));
+    CX_TRY_GOTO(status, cx_schema_check(schema, &w->instance, &how, &arena, &report, err));
     for (size_t i = 0; i < report.error_count; i++) {
         cx_buf_add_str(&w->answer, report.errors[i].instance);
         cx_buf_add_str(&w->answer, report.errors[i].schema);

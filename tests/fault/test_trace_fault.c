@@ -24,7 +24,7 @@ static cx_status views(const cx_trace *trace, cx_arena *arena, cx_buf *out, cx_e
         const cx_str *removed;
         size_t count;
         cx_json view;
-        CX_TRY(cx_trace_lower(trace, &how, arena, &view, &removed, &count, err));
+        CX_TRY(cx_trace_redact(trace, &how, arena, &view, &removed, &count, err));
         CX_TRY(cx_trace_canon_value(&view, &strip, out, err));
     }
     return CX_SUCCESS;

@@ -121,10 +121,10 @@ static CX_RESULT root_of_rebuilt_copy(runner_moment *m, cx_digest *out, cx_err *
     cx_roots roots;
     folder_fresh(path, "vectors-rebuilt");
     cx_status status = cx_home_backup(m->home, path, err);
-    CX_GO(status, status);
-    CX_GO(status, cx_home_rebuild(path, &options, CX_REBUILD_REPLACE, &result, err));
-    CX_GO(status, cx_home_open(path, &options, &copy, err));
-    CX_GO(status, cx_home_roots(copy, m->actor, &roots, err));
+    CX_TRY_GOTO(status, status);
+    CX_TRY_GOTO(status, cx_home_rebuild(path, &options, CX_REBUILD_REPLACE, &result, err));
+    CX_TRY_GOTO(status, cx_home_open(path, &options, &copy, err));
+    CX_TRY_GOTO(status, cx_home_roots(copy, m->actor, &roots, err));
     *out = roots.overall;
 done:
     if (copy != NULL) {

@@ -129,12 +129,12 @@ static CX_RESULT tree_after(runner *r, uint64_t until, cx_smt **out, cx_err *err
     for (uint32_t i = 0; i < steps->count && !cx_failed(status); i++) {
         uint64_t number = 0;
         cx_digest key, value;
-        CX_GO(status, runner_number(&steps->items[i], "step", &number, err));
+        CX_TRY_GOTO(status, runner_number(&steps->items[i], "step", &number, err));
         if (number > until)
             break;
-        CX_GO(status, runner_digest_of(r, &steps->items[i], "key_hash", &key, err));
-        CX_GO(status, step_value(r, &steps->items[i], &value, err));
-        CX_GO(status, cx_smt_put(*out, &key, &value, err));
+        CX_TRY_GOTO(status, runner_digest_of(r, &steps->items[i], "key_hash", &key, err));
+        CX_TRY_GOTO(status, step_value(r, &steps->items[i], &value, err));
+        CX_TRY_GOTO(status, cx_smt_put(*out, &key, &value, err));
     }
 done:
     if (cx_failed(status))
@@ -434,11 +434,11 @@ static CX_RESULT after_deleting_all(runner *r, cx_digest *out_root, uint64_t *ou
     for (uint32_t i = 0; i < steps->count && !cx_failed(status); i++) {
         cx_digest key;
         bool was;
-        CX_GO(status, runner_digest_of(r, &steps->items[i], "key_hash", &key, err));
-        CX_GO(status, cx_smt_remove(smt, &key, &was, err));
+        CX_TRY_GOTO(status, runner_digest_of(r, &steps->items[i], "key_hash", &key, err));
+        CX_TRY_GOTO(status, cx_smt_remove(smt, &key, &was, err));
     }
     *out_count = cx_smt_count(smt) + cx_smt_branches(smt);
-    CX_GO(status, cx_smt_root(smt, out_root, err));
+    CX_TRY_GOTO(status, cx_smt_root(smt, out_root, err));
 done:
     cx_smt_close(smt);
     return status;

@@ -12,24 +12,24 @@
 
 /* --- scenarios -------------------------------------------------------------------------------- */
 
-typedef struct stage {
+typedef struct fixture {
     char path[FOLDER_PATH_SIZE];
     cx_home *home;
     cx_apply *apply;
     int64_t clock;
     uint64_t ids;
-} stage;
+} fixture;
 
-static int64_t stage_now(void *arg)
+static int64_t fixture_now(void *arg)
 {
-    stage *s = arg;
+    fixture *s = arg;
     return s->clock += SCENARIO_TICK_NS;
 }
 
 /* Id n = six bytes of milliseconds, two zero bytes, n. */
-static cx_status stage_id(void *arg, cx_id *out, cx_err *err)
+static cx_status fixture_id(void *arg, cx_id *out, cx_err *err)
 {
-    stage *s = arg;
+    fixture *s = arg;
     uint64_t ms = (uint64_t)(SCENARIO_START_NS / 1000000), n = ++s->ids;
     (void)err;
     memset(out->bytes, 0, sizeof out->bytes);
@@ -40,20 +40,20 @@ static cx_status stage_id(void *arg, cx_id *out, cx_err *err)
     return CX_SUCCESS;
 }
 
-static CX_RESULT stage_open(stage *s, cx_str actor, cx_err *err)
+static CX_RESULT fixture_open(fixture *s, cx_str actor, cx_err *err)
 {
     const cx_home_options options = {
         .segment_bytes = UINT64_C(65536), .derivers = &cx_memory_deriver, .deriver_count = 1};
     const cx_memory_options memory = {
-        .now_ns = stage_now, .now_arg = s, .new_id = stage_id, .new_id_arg = s};
-    *s = (stage){.clock = SCENARIO_START_NS};
+        .now_ns = fixture_now, .now_arg = s, .new_id = fixture_id, .new_id_arg = s};
+    *s = (fixture){.clock = SCENARIO_START_NS};
     folder_fresh(s->path, "vectors");
     CX_TRY(cx_home_create(s->path, runner_file.scheme, &options, err));
     CX_TRY(cx_home_open(s->path, &options, &s->home, err));
     return cx_apply_open(s->home, actor, &memory, &s->apply, err);
 }
 
-static void stage_close(stage *s, runner *r)
+static void fixture_close(fixture *s, runner *r)
 {
     cx_err err = {0};
     cx_apply_close(s->apply);
@@ -86,7 +86,7 @@ static CX_RESULT put_roots(runner *r, cx_json_list *object, const scenario_step 
 }
 
 /* The journal's last entry, under the names of the file. */
-static CX_RESULT put_last_entry(runner *r, stage *s, cx_str actor, uint64_t size,
+static CX_RESULT put_last_entry(runner *r, fixture *s, cx_str actor, uint64_t size,
                                 const scenario_step *step, cx_json_list *object, cx_err *err)
 {
     cx_entry_view view;
@@ -104,7 +104,7 @@ static CX_RESULT put_last_entry(runner *r, stage *s, cx_str actor, uint64_t size
 }
 
 /* What a step leaves behind. */
-static cx_status step_answer(runner *r, stage *s, cx_str actor, const scenario_step *step,
+static cx_status step_answer(runner *r, fixture *s, cx_str actor, const scenario_step *step,
                              cx_json *out, cx_err *err)
 {
     cx_applied_step done = {0};
@@ -112,7 +112,7 @@ static cx_status step_answer(runner *r, stage *s, cx_str actor, const scenario_s
     cx_json_list object = cx_json_list_begin(&r->arena);
     CX_TRY(roots_now(s->home, actor, &before, err));
     for (unsigned n = 0; n < step->idle_reads; n++)
-        (void)stage_now(s);
+        (void)fixture_now(s);
     if (step->runs)
         CX_TRY(cx_apply_step(s->apply, &step->step, &r->arena, &done, err));
     CX_TRY(roots_now(s->home, actor, &roots, err));
@@ -149,7 +149,7 @@ static cx_status step_expected(runner *r, const cx_json *item, const scenario_st
 
 /* The story being told, for the answers of its steps in order. */
 static struct telling {
-    stage stage;
+    fixture fixture;
     scenario story;
     size_t next;
 } telling;
@@ -157,7 +157,7 @@ static struct telling {
 static cx_status told_got(runner *r, const cx_json *item, cx_json *out, cx_err *err)
 {
     (void)item;
-    return step_answer(r, &telling.stage, telling.story.actor, &telling.story.steps[telling.next],
+    return step_answer(r, &telling.fixture, telling.story.actor, &telling.story.steps[telling.next],
                        out, err);
 }
 
@@ -227,13 +227,13 @@ static void tell(runner *r, load_story *story, const char *list, cx_str name, co
         return;
     }
     if (!cx_failed(status))
-        status = stage_open(&telling.stage, telling.story.actor, &err);
+        status = fixture_open(&telling.fixture, telling.story.actor, &err);
     runner_moment moment = {.actor = telling.story.actor,
                             .calls = &telling.story.file,
-                            .apply = telling.stage.apply,
-                            .home = telling.stage.home,
-                            .now_ns = stage_now,
-                            .now_arg = &telling.stage};
+                            .apply = telling.fixture.apply,
+                            .home = telling.fixture.home,
+                            .now_ns = fixture_now,
+                            .now_arg = &telling.fixture};
     for (telling.next = 0; !cx_failed(status) && telling.next < telling.story.count;
          telling.next++) {
         cx_json ignored;
@@ -248,7 +248,7 @@ static void tell(runner *r, load_story *story, const char *list, cx_str name, co
         runner_fail(r, name, err.message);
     else
         runner_moment_end(r, &moment);
-    stage_close(&telling.stage, r);
+    fixture_close(&telling.fixture, r);
 }
 
 /* Proofs about the journal that scenario.json beside this file leaves. */

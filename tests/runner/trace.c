@@ -167,9 +167,9 @@ static cx_status spell_both(runner *r, cx_str json, shower *show, const char *py
     cx_buf text;
     cx_buf_init(&text, cx_alloc_default());
     cx_status status;
-    CX_GO(status, cx_json_parse_text(json, &r->arena, &value, err));
-    CX_GO(status, cx_trace_canon_value(&value, &style, &text, err));
-    CX_GO(status, show(r, cx_buf_str(&text), &shown, err));
+    CX_TRY_GOTO(status, cx_json_parse_text(json, &r->arena, &value, err));
+    CX_TRY_GOTO(status, cx_trace_canon_value(&value, &style, &text, err));
+    CX_TRY_GOTO(status, show(r, cx_buf_str(&text), &shown, err));
     cx_json_list_put(&list, cx_str_z(python), shown);
     cx_buf_clear(&text);
     status = cx_json_write(&text, &value, CX_JSON_JCS, err);
@@ -178,7 +178,7 @@ static cx_status spell_both(runner *r, cx_str json, shower *show, const char *py
     else if (cx_failed(status))
         goto done;
     else
-        CX_GO(status, show(r, cx_buf_str(&text), &shown, err));
+        CX_TRY_GOTO(status, show(r, cx_buf_str(&text), &shown, err));
     cx_json_list_put(&list, cx_str_z(jcs), shown);
     status = cx_json_list_end_object(&list, out, err);
 done:
@@ -276,7 +276,7 @@ static cx_status lower(runner *r, const cx_json *item, cx_buf *text, cx_json *ou
     CX_TRY(read_level(item, "to", &how.to, err));
     CX_TRY(read_trace(r, item, &trace, &problem, err));
     how.from = cx_trace_level_of(&trace, CX_LEVEL_ABSENT, batch);
-    CX_TRY(cx_trace_lower(&trace, &how, &r->arena, &view, &removed, &count, err));
+    CX_TRY(cx_trace_redact(&trace, &how, &r->arena, &view, &removed, &count, err));
     cx_json_list list = cx_json_list_begin(&r->arena), paths = cx_json_list_begin(&r->arena);
     for (size_t i = 0; i < count; i++)
         cx_json_list_add(&paths, cx_json_make_str(removed[i]));

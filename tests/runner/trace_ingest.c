@@ -10,19 +10,19 @@
 #include "tests/runner/trace.h"
 #include "tests/support/folder.h"
 
-typedef struct stage {
+typedef struct fixture {
     char path[FOLDER_PATH_SIZE];
     int64_t now_ns;
     cx_home *home;
     cx_recorder *recorder;
-} stage;
+} fixture;
 
-static int64_t stage_now(void *arg)
+static int64_t fixture_now(void *arg)
 {
-    return ((const stage *)arg)->now_ns;
+    return ((const fixture *)arg)->now_ns;
 }
 
-static cx_status add_keys(runner *r, stage *s, const cx_json *item, cx_err *err)
+static cx_status add_keys(runner *r, fixture *s, const cx_json *item, cx_err *err)
 {
     cx_str file, text;
     cx_trust trust;
@@ -35,7 +35,7 @@ static cx_status add_keys(runner *r, stage *s, const cx_json *item, cx_err *err)
     return CX_SUCCESS;
 }
 
-static cx_status stage_open(runner *r, stage *s, const cx_json *item, cx_err *err)
+static cx_status fixture_open(runner *r, fixture *s, const cx_json *item, cx_err *err)
 {
     const cx_home_options options = {
         .segment_bytes = UINT64_C(1) << 20, .derivers = &cx_recorder_deriver, .deriver_count = 1};
@@ -43,11 +43,11 @@ static cx_status stage_open(runner *r, stage *s, const cx_json *item, cx_err *er
     cx_recorder_options recorder = {
         .keep_unknown = cx_str_is(CX_JSON_GET_STR(policy, "unknown_key"), "keep_unverified"),
         .strip_level = cx_str_is(CX_JSON_GET_STR(policy, "level"), "strip"),
-        .now_ns = stage_now,
+        .now_ns = fixture_now,
         .now_arg = s};
     cx_str now;
     bool naive;
-    *s = (stage){.now_ns = 0};
+    *s = (fixture){.now_ns = 0};
     CX_TRY(runner_text(item, "now", &now, err));
     if (!cx_trace_time_parse(now, &s->now_ns, &naive))
         return cx_fail(err, CX_E_FORMAT, "the case's time is none");
@@ -58,7 +58,7 @@ static cx_status stage_open(runner *r, stage *s, const cx_json *item, cx_err *er
     return add_keys(r, s, item, err);
 }
 
-static cx_status stage_close(stage *s, cx_status status, cx_err *err)
+static cx_status fixture_close(fixture *s, cx_status status, cx_err *err)
 {
     cx_err closing = {0};
     cx_recorder_close(s->recorder);
@@ -142,7 +142,7 @@ static cx_status intake_of(runner *r, const cx_intake *intake, cx_json *out, cx_
     return cx_json_list_end_object(&list, out, err);
 }
 
-static cx_status run_steps(runner *r, stage *s, const cx_json *steps, cx_json *out, cx_err *err)
+static cx_status run_steps(runner *r, fixture *s, const cx_json *steps, cx_json *out, cx_err *err)
 {
     cx_json_list list = cx_json_list_begin(&r->arena);
     for (uint32_t i = 0; i < steps->count; i++) {
@@ -161,10 +161,10 @@ static cx_status run_steps(runner *r, stage *s, const cx_json *steps, cx_json *o
 cx_status runner_trace_ingest(runner *r, const cx_json *item, cx_json *out, cx_err *err)
 {
     const cx_json *steps;
-    stage s;
+    fixture s;
     CX_TRY(runner_member(item, "steps", CX_JSON_ARRAY, &steps, err));
-    cx_status status = stage_open(r, &s, item, err);
+    cx_status status = fixture_open(r, &s, item, err);
     if (!cx_failed(status))
         status = run_steps(r, &s, steps, out, err);
-    return stage_close(&s, status, err);
+    return fixture_close(&s, status, err);
 }

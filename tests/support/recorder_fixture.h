@@ -9,7 +9,7 @@
 #include "tests/support/trace_maker.h"
 #include "tests/test.h"
 
-typedef struct stage {
+typedef struct fixture {
     char path[FOLDER_PATH_SIZE];
     int64_t now_ns;
     cx_home *home;
@@ -18,26 +18,26 @@ typedef struct stage {
     cx_arena arena;
     cx_err err;
     cx_intake took; /* the last batch */
-} stage;
+} fixture;
 
 #define STAGE_NOW_NS (MAKER_START_NS + INT64_C(864000000000000)) /* ten days later */
 
-static inline int64_t stage_now(void *arg)
+static inline int64_t fixture_now(void *arg)
 {
-    return ((const stage *)arg)->now_ns;
+    return ((const fixture *)arg)->now_ns;
 }
 
-static inline void stage_open(stage *s)
+static inline void fixture_open(fixture *s)
 {
     const cx_home_options options = {
         .segment_bytes = UINT64_C(1) << 20, .derivers = &cx_recorder_deriver, .deriver_count = 1};
-    s->options.now_ns = stage_now;
+    s->options.now_ns = fixture_now;
     s->options.now_arg = s;
     CHECK_STATUS(cx_home_open(s->path, &options, &s->home, &s->err), &s->err);
     CHECK_STATUS(cx_recorder_open(s->home, &s->options, &s->recorder, &s->err), &s->err);
 }
 
-static inline void stage_close(stage *s)
+static inline void fixture_close(fixture *s)
 {
     cx_recorder_close(s->recorder);
     s->recorder = NULL;
@@ -46,33 +46,33 @@ static inline void stage_close(stage *s)
     s->home = NULL;
 }
 
-static inline void stage_reopen(stage *s)
+static inline void fixture_reopen(fixture *s)
 {
-    stage_close(s);
-    stage_open(s);
+    fixture_close(s);
+    fixture_open(s);
 }
 
-static inline void stage_init(stage *s, const char *name, const cx_recorder_options *policy)
+static inline void fixture_init(fixture *s, const char *name, const cx_recorder_options *policy)
 {
     const cx_home_options options = {
         .segment_bytes = UINT64_C(1) << 20, .derivers = &cx_recorder_deriver, .deriver_count = 1};
-    *s = (stage){.now_ns = STAGE_NOW_NS};
+    *s = (fixture){.now_ns = STAGE_NOW_NS};
     if (policy != NULL)
         s->options = *policy;
     cx_arena_init(&s->arena, cx_alloc_default(), 0);
     folder_fresh(s->path, name);
     CHECK_STATUS(cx_home_create(s->path, CX_SCHEME_CORTEX_1, &options, &s->err), &s->err);
-    stage_open(s);
+    fixture_open(s);
 }
 
-static inline void stage_done(stage *s)
+static inline void fixture_done(fixture *s)
 {
-    stage_close(s);
+    fixture_close(s);
     folder_remove(s->path);
     cx_arena_done(&s->arena);
 }
 
-static inline void stage_trust(stage *s, const maker *m)
+static inline void fixture_trust(fixture *s, const maker *m)
 {
     const cx_trust_key key = maker_key(m);
     bool is_new = false;
@@ -80,7 +80,7 @@ static inline void stage_trust(stage *s, const maker *m)
     CHECK(is_new);
 }
 
-static inline void stage_take(stage *s, cx_str body)
+static inline void fixture_take(fixture *s, cx_str body)
 {
     CHECK_STATUS(cx_recorder_take(s->recorder, cx_str_bytes(body), CX_CAPTURE_AUTHENTICATED,
                                   &s->arena, &s->took, &s->err),
@@ -88,7 +88,7 @@ static inline void stage_take(stage *s, cx_str body)
 }
 
 /* A batch of one trace; its status, or the http code when it was refused whole. */
-static inline int stage_send(stage *s, cx_str trace, const char *level)
+static inline int fixture_send(fixture *s, cx_str trace, const char *level)
 {
     cx_buf batch;
     cx_buf_init(&batch, cx_alloc_default());
@@ -97,7 +97,7 @@ static inline int stage_send(stage *s, cx_str trace, const char *level)
     maker_batch_end(&batch, level);
     /* What was taken borrows from the body. */
     cx_str body = cx_arena_copy_str(&s->arena, cx_buf_str(&batch));
-    stage_take(s, body);
+    fixture_take(s, body);
     cx_buf_done(&batch);
     if (s->took.problem.http != 0)
         return s->took.problem.http;
@@ -105,7 +105,7 @@ static inline int stage_send(stage *s, cx_str trace, const char *level)
     return s->took.received == 1 ? (int)s->took.events[0].status : -1;
 }
 
-static inline cx_str stage_make(stage *s, maker *m, const maker_wish *wish)
+static inline cx_str fixture_make(fixture *s, maker *m, const maker_wish *wish)
 {
     cx_buf text;
     cx_buf_init(&text, cx_alloc_default());
@@ -116,7 +116,7 @@ static inline cx_str stage_make(stage *s, maker *m, const maker_wish *wish)
 }
 
 /* The text with the first `from` replaced. */
-static inline cx_str stage_replace(stage *s, cx_str text, const char *from, const char *to)
+static inline cx_str fixture_replace(fixture *s, cx_str text, const char *from, const char *to)
 {
     const char *at = memmem(text.data, text.size, from, strlen(from));
     if (at == NULL)
@@ -126,7 +126,7 @@ static inline cx_str stage_replace(stage *s, cx_str text, const char *from, cons
                            (int)(text.size - behind), text.data + behind);
 }
 
-static inline uint64_t stage_entries(stage *s, cx_str actor)
+static inline uint64_t fixture_entries(fixture *s, cx_str actor)
 {
     cx_actor_info info;
     return cx_failed(cx_home_actor(s->home, actor, &info, NULL)) ? 0 : info.entry_count;

@@ -117,14 +117,14 @@ static inline cx_status append(cx_home *home, const char *actor, const char *tex
     const cx_entry_draft draft = {.kind = CX_STR("test.said"),
                                   .created_at_ns = 1,
                                   .payload = cx_bytes_from(text, strlen(text))};
-    cx_turn *turn = NULL;
-    CX_TRY(cx_turn_begin(home, cx_str_z(actor), &turn, err));
-    cx_status status = cx_turn_entry(turn, &draft, NULL, err);
+    cx_txn *txn = NULL;
+    CX_TRY(cx_txn_begin(home, cx_str_z(actor), &txn, err));
+    cx_status status = cx_txn_entry(txn, &draft, NULL, err);
     if (cx_failed(status)) {
-        cx_turn_abort(turn);
+        cx_txn_abort(txn);
         return status;
     }
-    return cx_turn_commit(turn, err);
+    return cx_txn_commit(txn, err);
 }
 
 static inline uint64_t entries(cx_home *home, const char *actor)
@@ -228,7 +228,7 @@ static inline bool raw_hello(raw *r, const held *h)
 static inline bool raw_begin(raw *r, const char *actor)
 {
     cx_remote_answer answer;
-    const cx_remote_request begin = {.op = CX_REMOTE_TURN_BEGIN,
+    const cx_remote_request begin = {.op = CX_REMOTE_TXN_BEGIN,
                                      .actor = cx_str_bytes(cx_str_z(actor))};
     bool good = raw_ask(r, begin, &answer) && !answer.failed;
     CHECK(good);

@@ -98,7 +98,7 @@ static void update_until_done(void *arg, unsigned index)
     char text[32];
     cx_arena *arena = &c->arenas[index];
     (void)snprintf(text, sizeof text, "said by %u", index);
-    for (unsigned turn = 0; turn < 10000; turn++) {
+    for (unsigned txn = 0; txn < 10000; txn++) {
         cx_memory_view view;
         cx_uri uri;
         cx_err err = {0};
@@ -380,10 +380,10 @@ enum { MANY = 12000, AT_ONCE = 3000 };
 static void put_many(kit *k)
 {
     for (uint32_t i = 0; i < MANY;) {
-        cx_turn *turn;
+        cx_txn *txn;
         uint64_t commit;
-        REQUIRE(!cx_failed(cx_turn_begin(k->home, KIT_ACTOR, &turn, &k->err)));
-        CHECK_STATUS(cx_turn_bare(turn, &k->err), &k->err);
+        REQUIRE(!cx_failed(cx_txn_begin(k->home, KIT_ACTOR, &txn, &k->err)));
+        CHECK_STATUS(cx_txn_bare(txn, &k->err), &k->err);
         for (uint32_t end = i + AT_ONCE; i < end; i++) {
             uint8_t key[7 + 33] = {'m', '/'}, value[40] = {1};
             bool edge = i % 5 == 0;
@@ -392,11 +392,11 @@ static void put_many(kit *k)
                 memcpy(key, "e/from/", 7);
             memcpy(key + (edge ? 7 : 2), &mixed, sizeof mixed);
             memcpy(value + 1, &i, sizeof i);
-            CHECK_STATUS(cx_turn_put(turn, cx_bytes_from(key, edge ? 40 : 18),
-                                     cx_bytes_from(value, 5 + i % 30), i % 3 == 0, &k->err),
+            CHECK_STATUS(cx_txn_put(txn, cx_bytes_from(key, edge ? 40 : 18),
+                                    cx_bytes_from(value, 5 + i % 30), i % 3 == 0, &k->err),
                          &k->err);
         }
-        CHECK_STATUS(cx_turn_commit_later(turn, &commit, &k->err), &k->err);
+        CHECK_STATUS(cx_txn_commit_later(txn, &commit, &k->err), &k->err);
     }
 }
 

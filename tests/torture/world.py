@@ -120,8 +120,8 @@ class World:
         self.env = {k: v for k, v in os.environ.items() if not k.startswith(("CORTEX_", "XDG_", "GIT_"))}
         self.env.update(HOME=str(self.folder), CORTEX_HOME=str(self.home), CORTEX_ACTOR="nobody",
                         LC_ALL="C.UTF-8")
-        self.bad_env = {**self.env, "LD_PRELOAD": str(options.weather), "CORTEX_WEATHER": str(self.weather.path),
-                        "CORTEX_WEATHER_UNDER": str(self.disk)}
+        self.bad_env = {**self.env, "LD_PRELOAD": str(options.weather), "CORTEX_FAULTS": str(self.weather.path),
+                        "CORTEX_FAULTS_UNDER": str(self.disk)}
 
     # --- what goes wrong -----------------------------------------------------------------------
 

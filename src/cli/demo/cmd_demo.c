@@ -164,10 +164,10 @@ static cx_status show_merge(demo *d, cx_err *err)
     cx_status status;
     caption(d, "Four nodes, two agents that part and meet again: does the history hold?");
     command(d, "lattice verify examples/merge.jsonl --compare agent_a agent_b");
-    CX_GO(status, cx_lattice_open_bytes(cx_str_bytes(cx_str_z(cx_cli_demo_merge)), &reading,
-                                        &lattice, err));
-    CX_GO(status, cx_lattice_verify(lattice, NULL, &report, err));
-    CX_GO(status, cx_lattice_report_text(&d->out, lattice, report, &text, err));
+    CX_TRY_GOTO(status, cx_lattice_open_bytes(cx_str_bytes(cx_str_z(cx_cli_demo_merge)), &reading,
+                                              &lattice, err));
+    CX_TRY_GOTO(status, cx_lattice_verify(lattice, NULL, &report, err));
+    CX_TRY_GOTO(status, cx_lattice_report_text(&d->out, lattice, report, &text, err));
     expect(d, said_exactly(d, merge_expected), "the report differs from the one it must be");
 done:
     cx_lattice_report_close(report);
@@ -203,8 +203,8 @@ static cx_status show_strict(demo *d, const cx_lattice *lattice, cx_err *err)
     caption(d, "The incident: a customer asked for 4800.00, ten times the order, and an agent\n"
                "# paid it. First: can the record be trusted?");
     command(d, "lattice verify examples/incident.jsonl --strict");
-    CX_GO(status, cx_lattice_verify(lattice, &strict, &report, err));
-    CX_GO(status, show_verdict(d, lattice, report, err));
+    CX_TRY_GOTO(status, cx_lattice_verify(lattice, &strict, &report, err));
+    CX_TRY_GOTO(status, show_verdict(d, lattice, report, err));
     expect(d, cx_lattice_report_verdict(report) == CX_HOLDS, "the incident does not hold");
 done:
     cx_lattice_report_close(report);
@@ -222,9 +222,9 @@ static cx_status show_graph(demo *d, const cx_lattice *lattice, cx_err *err)
     cx_status status;
     caption(d, "What happened around the payment, one lane an agent:");
     command(d, "lattice render examples/incident.jsonl --first 10 --max 16");
-    CX_GO(status, cx_lattice_verify(lattice, NULL, &report, err));
+    CX_TRY_GOTO(status, cx_lattice_verify(lattice, NULL, &report, err));
     picture.report = report;
-    CX_GO(status, cx_lattice_render(&d->out, lattice, &picture, err));
+    CX_TRY_GOTO(status, cx_lattice_render(&d->out, lattice, &picture, err));
     expect(d, said(d, "researcher") && said(d, "coder"), "the picture lacks its agents");
 done:
     cx_lattice_report_close(report);
@@ -303,9 +303,9 @@ static cx_status question(demo *d, const cx_lattice *lattice, cx_err *err)
     cx_node researcher = cx_lattice_find(lattice, CX_STR("@researcher"));
     CX_ASSERT(coder != CX_NODE_NONE && researcher != CX_NODE_NONE);
     CX_TRY(cx_states_open(lattice, &merging, &states, err));
-    CX_GO(status, show_why(d, states, coder, err));
-    CX_GO(status, show_bisect(d, lattice, states, researcher, err));
-    CX_GO(status, show_compare(d, states, err));
+    CX_TRY_GOTO(status, show_why(d, states, coder, err));
+    CX_TRY_GOTO(status, show_bisect(d, lattice, states, researcher, err));
+    CX_TRY_GOTO(status, show_compare(d, states, err));
 done:
     cx_states_close(states);
     return status;
@@ -317,12 +317,12 @@ static cx_status show_incident(demo *d, cx_err *err)
     reading.keep_deltas = true;
     cx_lattice *lattice = NULL;
     cx_status status;
-    CX_GO(status, cx_lattice_open_bytes(cx_str_bytes(cx_str_z(cx_cli_demo_incident)), &reading,
-                                        &lattice, err));
-    CX_GO(status, show_strict(d, lattice, err));
-    CX_GO(status, show_graph(d, lattice, err));
-    CX_GO(status, show_heatmap(d, lattice, err));
-    CX_GO(status, question(d, lattice, err));
+    CX_TRY_GOTO(status, cx_lattice_open_bytes(cx_str_bytes(cx_str_z(cx_cli_demo_incident)),
+                                              &reading, &lattice, err));
+    CX_TRY_GOTO(status, show_strict(d, lattice, err));
+    CX_TRY_GOTO(status, show_graph(d, lattice, err));
+    CX_TRY_GOTO(status, show_heatmap(d, lattice, err));
+    CX_TRY_GOTO(status, question(d, lattice, err));
 done:
     cx_lattice_close(lattice);
     return status;
@@ -363,9 +363,9 @@ static cx_status show_forgery(demo *d, cx_err *err)
         return cx_fail_nomem(err);
     caption(d, title.data);
     command(d, "lattice verify copy.jsonl --details");
-    CX_GO(status, cx_lattice_open_bytes(cx_str_bytes(copy), &reading, &lattice, err));
-    CX_GO(status, cx_lattice_verify(lattice, NULL, &report, err));
-    CX_GO(status, show_verdict(d, lattice, report, err));
+    CX_TRY_GOTO(status, cx_lattice_open_bytes(cx_str_bytes(copy), &reading, &lattice, err));
+    CX_TRY_GOTO(status, cx_lattice_verify(lattice, NULL, &report, err));
+    CX_TRY_GOTO(status, show_verdict(d, lattice, report, err));
     size_t count;
     const cx_lattice_finding *errors = cx_lattice_report_errors(report, &count);
     bool found = count == 1 && errors[0].code == CX_E_HASH && errors[0].node != CX_NODE_NONE;
@@ -399,13 +399,13 @@ static int play_story(cx_cli *cli, const cx_cli_args *args)
     uint8_t random[6];
     char name[13] = "";
     if (folder != NULL)
-        return cx_cli_demo_story(cli, args, folder);
+        return cx_cli_demo_scenario(cli, args, folder);
     if (cli->io->random(cli->io, random, sizeof random) != 0)
         return CX_EXIT_UNCHECKED;
     cx_hex_encode(cx_bytes_from(random, sizeof random), name);
     cx_str path = cx_arena_printf(&cli->arena, "%s/cortex-demo-%s",
                                   base == NULL || base[0] != '/' ? "/tmp" : base, name);
-    return path.data == NULL ? CX_EXIT_UNCHECKED : cx_cli_demo_story(cli, args, path.data);
+    return path.data == NULL ? CX_EXIT_UNCHECKED : cx_cli_demo_scenario(cli, args, path.data);
 }
 
 static int run(cx_cli *cli, const cx_cli_args *args)

@@ -15,7 +15,7 @@
  * expected, 1 something was not, 2 the folder is not empty, 3 a part could not be played, and it
  * was said which and what to install.
  */
-int cx_cli_demo_story(cx_cli *cli, const cx_cli_args *args, const char *folder);
+int cx_cli_demo_scenario(cx_cli *cli, const cx_cli_args *args, const char *folder);
 
 /* --- what an agent of the story signs (demo_agents.c) ----------------------------------------- */
 

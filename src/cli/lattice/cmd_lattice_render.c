@@ -96,20 +96,20 @@ static cx_status draw(const cx_cli_args *args, const cx_lattice *lattice,
 
 /* Of recorded traces: which snapshots hold what is shown.  Everything else has none. */
 static cx_status hold_snapshots(cx_cli *cli, const cx_cli_args *args, const cx_lattice *lattice,
-                                cx_stage *stage, cx_arena *arena, cx_err *err)
+                                cx_lattice_view *view, cx_arena *arena, cx_err *err)
 {
     const char *path = args->operands[0];
-    cx_stage_snapshot *list;
+    cx_lattice_view_snapshot *list;
     size_t count;
     cx_home *home = NULL;
-    if (path[0] != '@' || strncmp(path, "@run/", 5) == 0 || cx_foreign_is(cx_str_z(path + 1)))
+    if (path[0] != '@' || strncmp(path, "@run/", 5) == 0 || cx_external_is(cx_str_z(path + 1)))
         return CX_SUCCESS;
     const cx_home_options reading = cx_cli_home_options(cli, CX_CLI_READ, NULL);
     CX_TRY(cx_cli_home_path(cli, args, &path, err));
     CX_TRY(cx_home_open(path, &reading, &home, err));
     cx_status status = cx_recorder_held(home, lattice, arena, &list, &count, err);
     if (!cx_failed(status))
-        status = cx_stage_hold(stage, list, count, err);
+        status = cx_lattice_view_hold(view, list, count, err);
     cx_status closed = cx_home_close(home, NULL);
     (void)closed; /* nothing was written */
     return status;
@@ -121,11 +121,11 @@ static cx_status draw_page(cx_cli *cli, const cx_cli_args *args, const cx_lattic
 {
     const cx_state_options merging = CX_STATE_OPTIONS_INIT;
     const char *path = args->operands[0], *name = strrchr(path, '/');
-    const cx_stage_part part = {
+    const cx_lattice_view_part part = {
         .title = cx_cli_valid_text(&cli->arena, cx_str_z(name == NULL ? path : name + 1)),
         .first = clamped(cx_cli_number(args, "first", 0)),
         .count = clamped(cx_cli_number(args, "max", 0))};
-    cx_stage *stage = NULL;
+    cx_lattice_view *view = NULL;
     cx_states *states = NULL;
     uint32_t nodes = 0;
     cx_arena arena;
@@ -137,12 +137,12 @@ static cx_status draw_page(cx_cli *cli, const cx_cli_args *args, const cx_lattic
     cx_arena_init(&arena, cli->alloc, 0);
     cx_status status = cx_states_open(lattice, &merging, &states, err);
     if (!cx_failed(status))
-        status = cx_stage_open(lattice, report, false, &stage, err);
+        status = cx_lattice_view_open(lattice, report, false, &view, err);
     if (!cx_failed(status))
-        status = hold_snapshots(cli, args, lattice, stage, &arena, err);
+        status = hold_snapshots(cli, args, lattice, view, &arena, err);
     if (!cx_failed(status))
-        status = cx_stage_carry(out, stage, states, &part, &nodes, err);
-    cx_stage_close(stage);
+        status = cx_lattice_view_carry(out, view, states, &part, &nodes, err);
+    cx_lattice_view_close(view);
     cx_states_close(states);
     cx_arena_done(&arena);
     CX_TRY(status);

@@ -38,7 +38,7 @@ static bool parse_text(cx_str text, cx_checkpoint *out)
     return good;
 }
 
-cx_status cx_cli_take_checkpoint(cx_cli *cli, const char *path, cx_cli_kept_checkpoint *out,
+cx_status cx_cli_take_checkpoint(cx_cli *cli, const char *path, cx_cli_stored_checkpoint *out,
                                  cx_err *err)
 {
     CX_TRY(cx_cli_take_file(cli, path, &out->bytes, err));
@@ -138,7 +138,7 @@ static cx_status last_path(cx_cli_ledger *l, cx_str origin, const char **out, cx
 static cx_status check_last(cx_cli_ledger *l, const char *path, const cx_checkpoint *now,
                             cx_err *err)
 {
-    cx_cli_kept_checkpoint last;
+    cx_cli_stored_checkpoint last;
     cx_err why;
     cx_status status = cx_cli_take_checkpoint(l->cli, path, &last, &why);
     if (status.code == CX_E_NOT_FOUND)

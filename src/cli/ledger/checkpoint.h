@@ -16,13 +16,13 @@
                "home's folder, '/', the actor.")
 
 /* A checkpoint as people keep it: a signed note, or the three lines alone. */
-typedef struct cx_cli_kept_checkpoint {
+typedef struct cx_cli_stored_checkpoint {
     cx_checkpoint checkpoint;
     cx_bytes bytes;
     bool is_note;
-} cx_cli_kept_checkpoint;
+} cx_cli_stored_checkpoint;
 /* CX_E_FORMAT "BadNote". */
-CX_RESULT cx_cli_take_checkpoint(cx_cli *cli, const char *path, cx_cli_kept_checkpoint *out,
+CX_RESULT cx_cli_take_checkpoint(cx_cli *cli, const char *path, cx_cli_stored_checkpoint *out,
                                  cx_err *err);
 
 /* The origin that options and key (NULL = none) name, checked. */

@@ -10,7 +10,7 @@ typedef struct state {
     cx_cli_signer signer;
     bool has_signer;
     bool has_older;
-    cx_cli_kept_checkpoint older;
+    cx_cli_stored_checkpoint older;
 } state;
 
 static cx_status prepare(cx_cli_ledger *l, void *arg, cx_err *err)

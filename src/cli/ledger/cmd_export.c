@@ -9,7 +9,7 @@
 typedef struct state {
     cx_cli_signer signer;
     bool has_signer;
-    cx_cli_kept_checkpoint checkpoint;
+    cx_cli_stored_checkpoint checkpoint;
     bool has_checkpoint;
     uint64_t seq;
     bool consistency;

@@ -25,7 +25,7 @@ typedef struct state {
     uint64_t snapshot;
     question *questions;
     size_t count;
-    cx_cli_kept_checkpoint checkpoint;
+    cx_cli_stored_checkpoint checkpoint;
     bool has_checkpoint;
 } state;
 
@@ -93,26 +93,27 @@ static cx_status expand_edges(cx_cli_ledger *l, state *s, cx_err *err)
         const cx_edge_view *edges;
         size_t count;
         if (s->questions[i].uri.is_edge)
-            CX_GO(status, cx_fail(err, CX_E_USAGE, "--edges: expected memories, found the edge %s",
-                                  s->questions[i].text));
-        CX_GO(status, cx_memory_edges(l->memory, &s->questions[i].uri.id, false, 0, true,
-                                      CX_PROOF_KEYS_MAX, l->arena, &edges, &count, err));
+            CX_TRY_GOTO(status,
+                        cx_fail(err, CX_E_USAGE, "--edges: expected memories, found the edge %s",
+                                s->questions[i].text));
+        CX_TRY_GOTO(status, cx_memory_edges(l->memory, &s->questions[i].uri.id, false, 0, true,
+                                            CX_PROOF_KEYS_MAX, l->arena, &edges, &count, err));
         for (size_t j = 0; j < count; j++) {
             const cx_edge *e = &edges[j].edge;
             question *slot = cx_vec_push(&all, l->cli->alloc);
             if (slot == NULL)
-                CX_GO(status, cx_fail_nomem(err));
+                CX_TRY_GOTO(status, cx_fail_nomem(err));
             *slot =
                 (question){.text = s->questions[i].text,
                            .uri = {.is_edge = true, .type = e->type, .id = e->src, .dst = e->dst}};
         }
     }
     if (all.count == 0)
-        CX_GO(status, cx_fail_at(err, CX_E_NOT_FOUND, "EmptyProof", CX_NO_OFFSET,
-                                 "there are no edges from what was asked"));
+        CX_TRY_GOTO(status, cx_fail_at(err, CX_E_NOT_FOUND, "EmptyProof", CX_NO_OFFSET,
+                                       "there are no edges from what was asked"));
     s->questions = CX_ARENA_ARRAY(l->arena, question, all.count);
     if (s->questions == NULL)
-        CX_GO(status, cx_fail_nomem(err));
+        CX_TRY_GOTO(status, cx_fail_nomem(err));
     memcpy(s->questions, all.items, all.count * sizeof *all.items);
     s->count = all.count;
 done:

@@ -99,10 +99,10 @@ static cx_status rebuild_index(cx_cli_ledger *l, cx_index_status *out, cx_err *e
     cx_status status;
     CX_TRY(cx_cli_index_where(l, &where, err));
     CX_TRY(empty_index(where, err));
-    CX_GO(status, cx_home_open(l->path, &options, &home, err));
-    CX_GO(status, cx_recorder_open(home, NULL, &recorder, err));
-    CX_GO(status, cx_recorder_feed_now(recorder, where, err));
-    CX_GO(status, look_again(where, out, err));
+    CX_TRY_GOTO(status, cx_home_open(l->path, &options, &home, err));
+    CX_TRY_GOTO(status, cx_recorder_open(home, NULL, &recorder, err));
+    CX_TRY_GOTO(status, cx_recorder_feed_now(recorder, where, err));
+    CX_TRY_GOTO(status, look_again(where, out, err));
 done:
     cx_recorder_close(recorder);
     cx_status closed = cx_home_close(home, NULL);

@@ -52,7 +52,7 @@ static cx_status check_note(audit *a, const cx_checkpoint *checkpoint, cx_err *e
 
 static cx_status take_checkpoint(audit *a, cx_err *err)
 {
-    cx_cli_kept_checkpoint kept;
+    cx_cli_stored_checkpoint kept;
     const char *path = cx_cli_value(a->args, "checkpoint");
     if (path == NULL)
         return CX_SUCCESS;

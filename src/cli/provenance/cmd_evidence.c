@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "cli/ledger/checkpoint.h"
-#include "cli/provenance/story.h"
+#include "cli/provenance/session.h"
 #include "crypto/api.h"
 #include "provenance/api.h"
 
@@ -115,16 +115,17 @@ static cx_status answer(cx_cli_ledger *l, const cx_evidence_result *result, size
     return cx_cli_end_json(&json, &l->out, err);
 }
 
-static cx_status make(cx_cli_ledger *l, state *s, cx_cli_story *story, cx_err *err)
+static cx_status make(cx_cli_ledger *l, state *s, cx_cli_session *session, cx_err *err)
 {
-    cx_thing thing;
+    cx_prov_object object;
     cx_json candidates = {0};
     cx_buf file;
     cx_evidence_result *result = CX_ARENA_NEW(l->arena, cx_evidence_result);
     cx_evidence_options options = {.now_ns = (int64_t)l->cli->io->wall_ns(l->cli->io)};
     if (result == NULL)
         return cx_fail_nomem(err);
-    CX_TRY(cx_cli_story_find(l->cli, story, l->args->operands[0], false, &thing, &candidates, err));
+    CX_TRY(cx_cli_session_find(l->cli, session, l->args->operands[0], false, &object, &candidates,
+                               err));
     if (s->has_signer) {
         options.sign = sign;
         options.sign_arg = s;
@@ -133,7 +134,7 @@ static cx_status make(cx_cli_ledger *l, state *s, cx_cli_story *story, cx_err *e
     }
     cx_buf_init(&file, l->cli->alloc);
     cx_status status =
-        cx_evidence_make(&story->sources, &thing, &options, l->arena, &file, result, err);
+        cx_evidence_make(&session->sources, &object, &options, l->arena, &file, result, err);
     if (!cx_failed(status))
         status = cx_cli_deliver(l->cli, l->args, cx_buf_bytes(&file), err);
     if (!cx_failed(status))
@@ -144,10 +145,10 @@ static cx_status make(cx_cli_ledger *l, state *s, cx_cli_story *story, cx_err *e
 
 static cx_status work(cx_cli_ledger *l, void *arg, cx_err *err)
 {
-    cx_cli_story story;
-    CX_TRY(cx_cli_story_open_over(l->cli, l->args, l->home, &story, err));
-    cx_status status = make(l, arg, &story, err);
-    cx_cli_story_close(&story);
+    cx_cli_session session;
+    CX_TRY(cx_cli_session_open_over(l->cli, l->args, l->home, &session, err));
+    cx_status status = make(l, arg, &session, err);
+    cx_cli_session_close(&session);
     return status;
 }
 
@@ -167,7 +168,7 @@ static const cx_cli_option options[] = {CX_CLI_OPTIONS_SIGNER,
                                         CX_CLI_OPT_FLAG("html", 0,
                                                         "Changes nothing: the file is an HTML "
                                                         "document with or without it."),
-                                        CX_CLI_OPTIONS_STORY,
+                                        CX_CLI_OPTIONS_SESSION,
                                         CX_CLI_OPTION_JSON,
                                         CX_CLI_OPTIONS_COMMON};
 

@@ -5,7 +5,7 @@
 
 #include "os/api.h"
 #include "cli/ledger/ledger.h"
-#include "cli/provenance/story.h"
+#include "cli/provenance/session.h"
 #include "crypto/api.h"
 #include "evidence/api.h"
 #include "proof/api.h"
@@ -140,13 +140,13 @@ static bool is_file(const char *path)
 
 /* --- the command ------------------------------------------------------------------------------ */
 
-static cx_status work(cx_cli *cli, const cx_cli_args *args, cx_cli_story *story, cx_buf *out,
+static cx_status work(cx_cli *cli, const cx_cli_args *args, cx_cli_session *session, cx_buf *out,
                       cx_json *list, int *code, cx_err *err)
 {
-    cx_thing thing;
+    cx_prov_object object;
     cx_json shown;
-    CX_TRY(cx_cli_story_find(cli, story, args->operands[0], true, &thing, list, err));
-    CX_TRY(cx_thing_show(&story->sources, &thing, &cli->arena, &shown, err));
+    CX_TRY(cx_cli_session_find(cli, session, args->operands[0], true, &object, list, err));
+    CX_TRY(cx_prov_show(&session->sources, &object, &cli->arena, &shown, err));
     *code =
         cx_str_is(CX_JSON_GET_STR(&shown, "verdict"), "broken") ? CX_EXIT_BROKEN : CX_EXIT_HOLDS;
     if (!cx_cli_has(args, "json")) {
@@ -166,7 +166,7 @@ static void add_candidates(const cx_cli_args *args, const cx_json *list, cx_buf 
     if (list->type != CX_JSON_OBJECT)
         return;
     if (!cx_cli_has(args, "json"))
-        cx_cli_story_candidates(out, list);
+        cx_cli_session_candidates(out, list);
     else if (!cx_failed(cx_json_write(out, list, CX_JSON_PY_COMPACT, &ignored)))
         cx_buf_add_byte(out, '\n');
 }
@@ -174,15 +174,15 @@ static void add_candidates(const cx_cli_args *args, const cx_json *list, cx_buf 
 static int run(cx_cli *cli, const cx_cli_args *args)
 {
     cx_err err = {0};
-    cx_cli_story story = {0};
+    cx_cli_session session = {0};
     cx_json list = {0};
     cx_buf out;
     int code = CX_EXIT_HOLDS;
     cx_buf_init(&out, cli->alloc);
-    cx_status status = cx_cli_story_open(cli, args, &story, &err);
+    cx_status status = cx_cli_session_open(cli, args, &session, &err);
     if (!cx_failed(status))
-        status = work(cli, args, &story, &out, &list, &code, &err);
-    cx_cli_story_close(&story);
+        status = work(cli, args, &session, &out, &list, &code, &err);
+    cx_cli_session_close(&session);
     if (status.code == CX_E_NOT_FOUND && err.tag != NULL && strcmp(err.tag, "NoThing") == 0 &&
         is_file(args->operands[0])) {
         cx_buf_done(&out);
@@ -194,7 +194,7 @@ static int run(cx_cli *cli, const cx_cli_args *args)
         if (listed)
             cx_cli_complain("%s: %s", args->command->name, err.message);
         code =
-            listed ? cx_cli_answer(cli, &out, CX_EXIT_USAGE) : cx_cli_story_fail(cli, args, &err);
+            listed ? cx_cli_answer(cli, &out, CX_EXIT_USAGE) : cx_cli_session_fail(cli, args, &err);
     } else {
         code = cx_cli_answer(cli, &out, code);
     }
@@ -203,7 +203,7 @@ static int run(cx_cli *cli, const cx_cli_args *args)
 }
 
 static const cx_cli_operand operands[] = {{"ID", CX_CLI_TEXT, NULL, false, false}};
-static const cx_cli_option options[] = {CX_CLI_OPTIONS_STORY, CX_CLI_OPTION_JSON,
+static const cx_cli_option options[] = {CX_CLI_OPTIONS_SESSION, CX_CLI_OPTION_JSON,
                                         CX_CLI_OPTIONS_COMMON};
 
 const cx_cli_command cx_cli_show = {

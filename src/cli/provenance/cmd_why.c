@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "cli/ledger/ledger.h"
-#include "cli/provenance/story.h"
+#include "cli/provenance/session.h"
 #include "lattice/api.h"
 
 #define NODES_MAX 64 /* that changed a value and are followed */
@@ -99,7 +99,7 @@ static void tell(cx_buf *out, const cx_json *answer, bool colour)
 /* --- a value of a lattice --------------------------------------------------------------------- */
 
 /* The nodes of an answer of `lattice why`, each as a thing of the branch it stands in. */
-static cx_status nodes_of(cx_cli *cli, cx_str answer, const char *branch, cx_thing *out,
+static cx_status nodes_of(cx_cli *cli, cx_str answer, const char *branch, cx_prov_object *out,
                           size_t *out_count, cx_err *err)
 {
     cx_json value;
@@ -109,18 +109,18 @@ static cx_status nodes_of(cx_cli *cli, cx_str answer, const char *branch, cx_thi
     for (uint32_t i = 0; changes != NULL && i < changes->count && *out_count < NODES_MAX; i++) {
         cx_str node = CX_JSON_GET_STR(&changes->items[i], "node");
         cx_str agent = CX_JSON_GET_STR(&changes->items[i], "agent");
-        cx_thing thing = {.kind = CX_THING_NODE,
-                          .id = node,
-                          .actor = agent.size != 0 ? agent : cx_str_z(branch + 1),
-                          .matched = "node_hash",
-                          .known = true};
-        out[(*out_count)++] = thing;
+        cx_prov_object object = {.kind = CX_PROV_NODE,
+                                 .id = node,
+                                 .actor = agent.size != 0 ? agent : cx_str_z(branch + 1),
+                                 .matched = "node_hash",
+                                 .known = true};
+        out[(*out_count)++] = object;
     }
     return CX_SUCCESS;
 }
 
 static cx_status ask_lattice(cx_cli *cli, const cx_cli_args *args, const cx_lattice *lattice,
-                             cx_thing *out, size_t *out_count, cx_err *err)
+                             cx_prov_object *out, size_t *out_count, cx_err *err)
 {
     const char *name = args->operands[1], *key = args->operands[2];
     const cx_answer_options json = {.verified = true, .json = true};
@@ -149,23 +149,23 @@ static cx_status ask_lattice(cx_cli *cli, const cx_cli_args *args, const cx_latt
 /* --- the command ------------------------------------------------------------------------------ */
 
 typedef struct asking {
-    cx_thing things[NODES_MAX];
+    cx_prov_object objects[NODES_MAX];
     size_t count;
     cx_str question;
     cx_json candidates;
 } asking;
 
-static cx_status work(cx_cli *cli, const cx_cli_args *args, cx_cli_story *story, asking *asked,
+static cx_status work(cx_cli *cli, const cx_cli_args *args, cx_cli_session *session, asking *asked,
                       cx_buf *out, int *code, cx_err *err)
 {
     cx_json answer;
     if (asked->count == 0) {
-        CX_TRY(cx_cli_story_find(cli, story, args->operands[0], true, &asked->things[0],
-                                 &asked->candidates, err));
+        CX_TRY(cx_cli_session_find(cli, session, args->operands[0], true, &asked->objects[0],
+                                   &asked->candidates, err));
         asked->count = 1;
-        asked->question = asked->things[0].id;
+        asked->question = asked->objects[0].id;
     }
-    CX_TRY(cx_why_of_many(&story->sources, asked->things, asked->count, asked->question,
+    CX_TRY(cx_why_of_many(&session->sources, asked->objects, asked->count, asked->question,
                           &cli->arena, &answer, err));
     cx_str verdict = CX_JSON_GET_STR(&answer, "verdict");
     *code = cx_str_is(verdict, "holds")    ? CX_EXIT_HOLDS
@@ -188,7 +188,7 @@ static bool take_lattice(cx_cli *cli, const cx_cli_args *args, asking *asked, in
         cx_cli_open_lattice(cli, args, args->operands[0], CX_CLI_KEEP_DELTAS, out_exit);
     if (lattice == NULL)
         return false;
-    cx_status status = ask_lattice(cli, args, lattice, asked->things, &asked->count, &err);
+    cx_status status = ask_lattice(cli, args, lattice, asked->objects, &asked->count, &err);
     cx_lattice_close(lattice);
     asked->question = cx_arena_printf(&cli->arena, "%s %s %s", args->operands[0], args->operands[1],
                                       args->operands[2]);
@@ -202,23 +202,23 @@ static bool take_lattice(cx_cli *cli, const cx_cli_args *args, asking *asked, in
 static int answer_for(cx_cli *cli, const cx_cli_args *args, asking *asked)
 {
     cx_err err = {0};
-    cx_cli_story story = {0};
+    cx_cli_session session = {0};
     cx_buf out;
     int code = CX_EXIT_HOLDS;
     cx_buf_init(&out, cli->alloc);
-    cx_status status = cx_cli_story_open(cli, args, &story, &err);
+    cx_status status = cx_cli_session_open(cli, args, &session, &err);
     if (!cx_failed(status))
-        status = work(cli, args, &story, asked, &out, &code, &err);
+        status = work(cli, args, &session, asked, &out, &code, &err);
     if (cx_failed(status)) {
         cx_buf_clear(&out);
         if (asked->candidates.type == CX_JSON_OBJECT && !cx_cli_has(args, "json"))
-            cx_cli_story_candidates(&out, &asked->candidates);
+            cx_cli_session_candidates(&out, &asked->candidates);
         (void)cx_cli_answer(cli, &out, 0);
-        code = cx_cli_story_fail(cli, args, &err);
+        code = cx_cli_session_fail(cli, args, &err);
     } else {
         code = cx_cli_answer(cli, &out, code);
     }
-    cx_cli_story_close(&story);
+    cx_cli_session_close(&session);
     cx_buf_done(&out);
     return code;
 }
@@ -241,7 +241,7 @@ static int run(cx_cli *cli, const cx_cli_args *args)
 static const cx_cli_operand operands[] = {{"ID", CX_CLI_TEXT, NULL, false, false},
                                           {"NODE", CX_CLI_TEXT, NULL, true, false},
                                           {"KEY", CX_CLI_TEXT, NULL, true, false}};
-static const cx_cli_option options[] = {CX_CLI_OPTIONS_STORY, CX_CLI_OPTIONS_LIMITS,
+static const cx_cli_option options[] = {CX_CLI_OPTIONS_SESSION, CX_CLI_OPTIONS_LIMITS,
                                         CX_CLI_OPTION_JSON, CX_CLI_OPTIONS_COMMON};
 
 const cx_cli_command cx_cli_why = {

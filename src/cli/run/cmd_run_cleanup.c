@@ -147,16 +147,16 @@ static cx_status tidy_strays(tidying *t, const cx_git *git, cx_err *err)
 /* A checkout whose branch was moved by a run that died before it had followed. */
 static cx_status tidy_checkout(tidying *t, const cx_git *git, cx_err *err)
 {
-    cx_follow begun;
+    cx_checkout_update begun;
     cx_file lock;
     cx_err why = {0};
     bool behind = false;
     const char *followed;
     CX_TRY(cx_run_worktrees_lock(git, 0, &lock, err));
-    cx_status status = cx_run_follow_find(git, &t->cli->arena, &begun, &behind, &why);
+    cx_status status = cx_run_find_update(git, &t->cli->arena, &begun, &behind, &why);
     bool begins = status.code != CX_E_NOT_FOUND;
     if (!cx_failed(status) && t->apply)
-        status = cx_run_follow_resume(git, t->store.root, &t->cli->arena, &followed, &why);
+        status = cx_run_resume_update(git, t->store.root, &t->cli->arena, &followed, &why);
     cx_flock_release(lock);
     if (!begins || (!cx_failed(status) && !behind))
         return CX_SUCCESS;
@@ -205,15 +205,15 @@ static cx_status find_witness(void *ctx, cx_str run_id, cx_arena *arena, cx_run_
                               cx_err *err)
 {
     tidying *t = ctx;
-    cx_run_book *book;
+    cx_run_index *index;
     cx_run_known *known = CX_ARENA_ARRAY(arena, cx_run_known, 1);
     if (known == NULL)
         return cx_fail_nomem(err);
-    CX_TRY(cx_run_book_open(t->ledger.home, t->cli->alloc, &book, err));
-    cx_status status = cx_run_book_find(book, run_id, arena, known, err);
+    CX_TRY(cx_run_index_open(t->ledger.home, t->cli->alloc, &index, err));
+    cx_status status = cx_run_index_find(index, run_id, arena, known, err);
     if (!cx_failed(status))
         *out = known->witness;
-    cx_run_book_close(book);
+    cx_run_index_close(index);
     return status;
 }
 

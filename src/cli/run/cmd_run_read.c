@@ -153,25 +153,25 @@ static void add_row(cx_buf *out, const char *label, cx_str text)
 
 static cx_status add_gates(looking *l, cx_err *err)
 {
-    cx_run_story story;
-    cx_status status = cx_run_view_story(l->bundle, &l->cli->arena, &story, err);
+    cx_run_projection projection;
+    cx_status status = cx_run_view_projection(l->bundle, &l->cli->arena, &projection, err);
     for (unsigned i = 0; !cx_failed(status) && i < CX_RUN_GATE_COUNT; i++) {
         bool reached = false;
-        for (size_t t = 0; t < story.tasks.count; t++)
-            reached |= story.tasks.items[t].gates[i].reached;
+        for (size_t t = 0; t < projection.tasks.count; t++)
+            reached |= projection.tasks.items[t].gates[i].reached;
         cx_buf_printf(&l->out, "%-12s %s\n", cx_run_gate_names[i],
-                      cx_run_story_passed(&story, i) ? "passed"
-                      : reached                      ? "not passed"
-                                                     : "not run");
+                      cx_run_projection_passed(&projection, i) ? "passed"
+                      : reached                                ? "not passed"
+                                                               : "not run");
     }
-    if (!cx_failed(status) && story.failed_gate.size != 0) {
+    if (!cx_failed(status) && projection.failed_gate.size != 0) {
         cx_buf_add_z(&l->out, "failed at  ");
-        cx_cli_add_text(&l->out, story.failed_gate);
+        cx_cli_add_text(&l->out, projection.failed_gate);
         cx_buf_add_z(&l->out, ": ");
-        cx_cli_add_text(&l->out, story.reason);
+        cx_cli_add_text(&l->out, projection.reason);
         cx_buf_add_byte(&l->out, '\n');
     }
-    cx_run_story_done(&story, &l->cli->arena);
+    cx_run_projection_done(&projection, &l->cli->arena);
     return status;
 }
 
@@ -286,11 +286,11 @@ static cx_status work_events(looking *l, cx_err *err)
     const char *type = cx_cli_value(l->args, "type");
     uint64_t from = cx_cli_number(l->args, "from", 1);
     uint64_t left = cx_cli_number(l->args, "limit", UINT64_MAX);
-    cx_run_story story;
+    cx_run_projection projection;
     l->exact = l->json;
-    cx_status status = cx_run_view_story(l->bundle, &l->cli->arena, &story, err);
-    for (size_t i = 0; !cx_failed(status) && i < story.moments.count && left != 0; i++) {
-        const cx_run_moment *moment = &story.moments.items[i];
+    cx_status status = cx_run_view_projection(l->bundle, &l->cli->arena, &projection, err);
+    for (size_t i = 0; !cx_failed(status) && i < projection.moments.count && left != 0; i++) {
+        const cx_run_moment *moment = &projection.moments.items[i];
         if (moment->index < from || (type != NULL && !cx_str_is(moment->type, type)))
             continue;
         left--;
@@ -306,7 +306,7 @@ static cx_status work_events(looking *l, cx_err *err)
         }
         cx_buf_add_byte(&l->out, '\n');
     }
-    cx_run_story_done(&story, &l->cli->arena);
+    cx_run_projection_done(&projection, &l->cli->arena);
     return cx_failed(status) ? status : cx_buf_check(&l->out, err);
 }
 

@@ -271,7 +271,7 @@ cx_status cx_cli_prepare_repo(cx_cli *cli, cx_cli_prepared *out, cx_err *err)
         *err = own;
         return status;
     }
-    CX_GO(status, is_own_folder(cli, &place, &out->prepared, err));
+    CX_TRY_GOTO(status, is_own_folder(cli, &place, &out->prepared, err));
     if (!out->prepared)
         goto done;
     cx_str root = cx_arena_copy_str(&cli->arena, cx_str_z(place.root));
@@ -279,10 +279,10 @@ cx_status cx_cli_prepare_repo(cx_cli *cli, cx_cli_prepared *out, cx_err *err)
     if (root.data == NULL)
         status = cx_fail_nomem(err);
     if (!cx_failed(status))
-        CX_GO(status, cx_folder_open(place.worktree, &p.folder, err));
-    CX_GO(status, ignore_root(&p, err));
-    CX_GO(status, make_root(&p, err));
-    CX_GO(status, make_assets(&p, err));
+        CX_TRY_GOTO(status, cx_folder_open(place.worktree, &p.folder, err));
+    CX_TRY_GOTO(status, ignore_root(&p, err));
+    CX_TRY_GOTO(status, make_root(&p, err));
+    CX_TRY_GOTO(status, make_assets(&p, err));
 done:
     cx_folder_close(p.folder);
     cx_cli_place_close(&place);

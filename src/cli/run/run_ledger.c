@@ -70,7 +70,7 @@ static cx_status write_entry(cx_cli_run_ledger *l, const new_entry *entry, uint6
                              bool *out_asked, cx_err *err)
 {
     const cx_io *io = l->cli->io;
-    cx_turn *turn;
+    cx_txn *txn;
     cx_entry_draft draft = {
         .kind = cx_str_z(entry->kind),
         .created_at_ns = (int64_t)io->wall_ns(io),
@@ -79,14 +79,14 @@ static cx_status write_entry(cx_cli_run_ledger *l, const new_entry *entry, uint6
         .subject = entry->subject,
     };
     *out_asked = false;
-    CX_TRY(cx_turn_begin(l->home, l->actor, &turn, err));
-    cx_status status = cx_turn_entry(turn, &draft, out_seq, err);
+    CX_TRY(cx_txn_begin(l->home, l->actor, &txn, err));
+    cx_status status = cx_txn_entry(txn, &draft, out_seq, err);
     if (cx_failed(status)) {
-        cx_turn_abort(turn);
+        cx_txn_abort(txn);
         return status;
     }
     *out_asked = true;
-    return cx_turn_commit(turn, err);
+    return cx_txn_commit(txn, err);
 }
 
 /* Whether the entry of that number is there and is ours. */

@@ -69,7 +69,7 @@ cx_status cx_cli_run_look(cx_cli *cli, const char *repo, const char *name, cx_ru
 
 /* *out_home and *out_book are NULL when there is no home, and nobody asked for one. */
 static cx_status open_book(cx_cli *cli, const cx_cli_args *args, cx_home **out_home,
-                           cx_run_book **out_book, cx_err *err)
+                           cx_run_index **out_book, cx_err *err)
 {
     const char *path;
     const cx_home_options reading = cx_cli_home_options(cli, CX_CLI_READ, NULL);
@@ -80,31 +80,31 @@ static cx_status open_book(cx_cli *cli, const cx_cli_args *args, cx_home **out_h
                                                   cx_cli_value(args, "home"))
                                         : CX_SUCCESS; /* nobody knows anything */
     CX_TRY(cx_home_open(path, &reading, out_home, err));
-    return cx_run_book_open(*out_home, cli->alloc, out_book, err);
+    return cx_run_index_open(*out_home, cli->alloc, out_book, err);
 }
 
-static void close_book(cx_home *home, cx_run_book *book)
+static void close_book(cx_home *home, cx_run_index *index)
 {
-    cx_run_book_close(book);
+    cx_run_index_close(index);
     cx_status closed = home == NULL ? CX_SUCCESS : cx_home_close(home, NULL);
     (void)closed; /* nothing was written */
 }
 
 static cx_status is_sealed(void *ctx, cx_str run_id, bool *out, cx_err *err)
 {
-    return cx_run_book_sealed(ctx, run_id, out, err);
+    return cx_run_index_sealed(ctx, run_id, out, err);
 }
 
 cx_status cx_cli_run_page(cx_cli *cli, const cx_cli_args *args, const cx_run_store *store,
                           const cx_run_list_query *query, cx_json *out, cx_err *err)
 {
     cx_home *home;
-    cx_run_book *book;
-    cx_status status = open_book(cli, args, &home, &book, err);
-    cx_run_seals seals = {.ctx = book, .sealed = book == NULL ? NULL : is_sealed};
+    cx_run_index *index;
+    cx_status status = open_book(cli, args, &home, &index, err);
+    cx_run_seals seals = {.ctx = index, .sealed = index == NULL ? NULL : is_sealed};
     if (!cx_failed(status))
         status = cx_run_view_list(store, &seals, query, &cli->arena, out, err);
-    close_book(home, book);
+    close_book(home, index);
     return status;
 }
 
@@ -112,11 +112,11 @@ cx_status cx_cli_run_known(cx_cli *cli, const cx_cli_args *args, cx_str run_id, 
                            cx_err *err)
 {
     cx_home *home;
-    cx_run_book *book;
+    cx_run_index *index;
     memset(out, 0, sizeof *out);
-    cx_status status = open_book(cli, args, &home, &book, err);
-    if (!cx_failed(status) && book != NULL)
-        status = cx_run_book_find(book, run_id, &cli->arena, out, err);
-    close_book(home, book);
+    cx_status status = open_book(cli, args, &home, &index, err);
+    if (!cx_failed(status) && index != NULL)
+        status = cx_run_index_find(index, run_id, &cli->arena, out, err);
+    close_book(home, index);
     return status;
 }

@@ -106,13 +106,13 @@ static cx_status ask(void *arg, cx_str target, cx_arena *arena, cx_mcpd_reply *o
 {
     serving *s = arg;
     opened o = {NULL, NULL, NULL, NULL};
-    cx_desk desk;
+    cx_worker worker;
     s->said[0] = 0;
     cx_status status = open_all(s, &o, err);
     if (!cx_failed(status)) {
-        cx_desk_init(&desk, o.service);
-        status = cx_mcpd_ask(&desk, &s->token, target, arena, out, err);
-        cx_desk_done(&desk);
+        cx_worker_init(&worker, o.service);
+        status = cx_mcpd_ask(&worker, &s->token, target, arena, out, err);
+        cx_worker_done(&worker);
     }
     if (!cx_failed(status) && out->status >= 500 && s->said[0] != 0)
         out->log = cx_arena_copy_str(arena, cx_str_z(s->said));

@@ -10,7 +10,7 @@
 
 static void add_row(const cx_otlp_trace_row *row, bool json, cx_buf *out)
 {
-    char id[2 * CX_OTLP_BOOK_TRACE_SIZE];
+    char id[2 * CX_OTLP_INDEX_TRACE_SIZE];
     cx_hex_encode(cx_bytes_from(row->trace_id, sizeof row->trace_id), id);
     cx_buf_printf(out,
                   json ? "{\"first_seq\":%llu,\"spans\":%llu,\"trace_id\":\"%.*s\"}\n"
@@ -23,7 +23,7 @@ static cx_status list_traces(cx_cli_ledger *l, void *state, cx_err *err)
 {
     uint64_t limit = cx_cli_number(l->args, "limit", LIMIT_DEFAULT);
     const char *after = cx_cli_value(l->args, "after");
-    uint8_t from[CX_OTLP_BOOK_TRACE_SIZE];
+    uint8_t from[CX_OTLP_INDEX_TRACE_SIZE];
     const cx_otlp_trace_row *rows;
     size_t count;
     (void)state;

@@ -11,7 +11,7 @@
 
 #include "os/api.h"
 #include "cli/ledger/checkpoint.h"
-#include "cli/ledger/holder.h"
+#include "cli/ledger/owner.h"
 #include "cli/trace/index_view.h"
 #include "cli/run/run_place.h"
 #include "cli/trace/trace.h"
@@ -40,7 +40,7 @@ typedef struct standing {
     cx_facts facts;
     uint64_t log_bytes, segments, free_bytes, all_bytes;
     bool has_room;
-    cx_cli_holder holder;
+    cx_cli_owner owner;
     size_t tokens;
     cx_err ledger_err; /* code CX_OK: what follows is known */
     uint64_t entries;
@@ -49,7 +49,7 @@ typedef struct standing {
     cx_scheme scheme;
     cx_tables_status tables;
     cx_cli_index_view index;
-    cx_cli_kept_checkpoint *checkpoints;
+    cx_cli_stored_checkpoint *checkpoints;
     size_t checkpoint_count;
     bool in_repository;
     const char *worktree;
@@ -104,7 +104,7 @@ static void look_at_checkpoints(standing *s)
     cx_str folder = cx_arena_printf(&s->cli->arena, "%s/keys", s->path);
     names *n = folder.data == NULL ? NULL : list(s, folder.data);
     size_t count = n == NULL ? 0 : n->count;
-    s->checkpoints = CX_ARENA_ARRAY(&s->cli->arena, cx_cli_kept_checkpoint, count + 1);
+    s->checkpoints = CX_ARENA_ARRAY(&s->cli->arena, cx_cli_stored_checkpoint, count + 1);
     for (size_t i = 0; s->checkpoints != NULL && i < count; i++) {
         cx_str path = cx_arena_printf(&s->cli->arena, "%s/%s", folder.data, n->items[i].data);
         cx_err why;
@@ -235,7 +235,7 @@ static cx_status look(standing *s, cx_err *err)
     s->there = !cx_failed(cx_path_facts(s->path, true, &s->facts, NULL));
     s->has_room = s->there && !cx_failed(cx_path_room(s->path, &s->free_bytes, &s->all_bytes, err));
     look_at_log(s);
-    cx_cli_holder_look(s->cli, s->path, &s->holder);
+    cx_cli_owner_find(s->cli, s->path, &s->owner);
     look_at_checkpoints(s);
     if (!cx_failed(cx_tokens_read(s->cli->io, s->path, &s->cli->arena, &tokens, NULL)))
         s->tokens = tokens.count;
@@ -309,18 +309,18 @@ static void tell_actors(const standing *s, cx_buf *out)
 
 static void tell_holder(const standing *s, cx_buf *out)
 {
-    if (!s->holder.held) {
+    if (!s->owner.held) {
         cx_buf_add_z(out, "holder  none: commands open the data directory themselves\n");
         return;
     }
-    cx_buf_printf(out, "holder  process %s", s->holder.pid[0] == 0 ? "?" : s->holder.pid);
-    if (s->holder.command.size != 0) {
+    cx_buf_printf(out, "holder  process %s", s->owner.pid[0] == 0 ? "?" : s->owner.pid);
+    if (s->owner.command.size != 0) {
         cx_buf_add_z(out, " (");
-        cx_cli_add_text(out, s->holder.command);
+        cx_cli_add_text(out, s->owner.command);
         cx_buf_add_byte(out, ')');
     }
-    cx_buf_add_z(out, s->holder.socket ? "; others write through its socket\n"
-                                       : "; it serves no socket, so others cannot write\n");
+    cx_buf_add_z(out, s->owner.socket ? "; others write through its socket\n"
+                                      : "; it serves no socket, so others cannot write\n");
 }
 
 static void tell_repository(const standing *s, cx_buf *out)
@@ -429,15 +429,15 @@ static cx_status put_ledger(const standing *s, cx_json_list *json, cx_err *err)
 
 static cx_status put_holder(const standing *s, cx_json_list *json, cx_err *err)
 {
-    cx_json_list holder = cx_json_list_begin(json->arena);
-    if (!s->holder.held) {
+    cx_json_list owner = cx_json_list_begin(json->arena);
+    if (!s->owner.held) {
         cx_cli_put_null(json, "holder");
         return CX_SUCCESS;
     }
-    cx_cli_put_maybe(&holder, "command", s->holder.command);
-    cx_cli_put_uint(&holder, "pid", strtoull(s->holder.pid, NULL, 10));
-    cx_cli_put_bool(&holder, "serves_socket", s->holder.socket);
-    return cx_cli_put_object(json, "holder", &holder, err);
+    cx_cli_put_maybe(&owner, "command", s->owner.command);
+    cx_cli_put_uint(&owner, "pid", strtoull(s->owner.pid, NULL, 10));
+    cx_cli_put_bool(&owner, "serves_socket", s->owner.socket);
+    return cx_cli_put_object(json, "holder", &owner, err);
 }
 
 static cx_status put_repository(const standing *s, cx_json_list *json, cx_err *err)

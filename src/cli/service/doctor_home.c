@@ -13,7 +13,7 @@
 #include "cli/ledger/checkpoint.h"
 #include "cli/config.h"
 #include "cli/service/doctor.h"
-#include "cli/ledger/holder.h"
+#include "cli/ledger/owner.h"
 #include "cli/trace/index_view.h"
 #include "recorder/api.h"
 #include "server/api.h"
@@ -31,7 +31,7 @@ typedef struct exam {
     cx_home *home;    /* NULL = it could not be opened */
     cx_config config;
     bool has_config;
-    cx_cli_holder holder;
+    cx_cli_owner owner;
 } exam;
 
 static const char *text(exam *e, const char *format, const char *what)
@@ -202,7 +202,7 @@ typedef struct signing {
 static bool look_at_signed(void *arg, const char *name)
 {
     signing *s = arg;
-    cx_cli_kept_checkpoint kept;
+    cx_cli_stored_checkpoint kept;
     cx_err err;
     cx_str path = cx_arena_printf(&s->e->doctor->cli->arena, "%s/keys/%s", s->e->path, name);
     if (strncmp(name, "checkpoint-", 11) != 0 || path.data == NULL)
@@ -269,19 +269,19 @@ static void check_tokens(exam *e)
 
 static void check_holder(exam *e)
 {
-    cx_cli_holder_look(e->doctor->cli, e->path, &e->holder);
-    if (!e->holder.held)
+    cx_cli_owner_find(e->doctor->cli, e->path, &e->owner);
+    if (!e->owner.held)
         cx_doctor_note(e->doctor, "holder", CX_DOCTOR_OK, NULL,
                        "no writer process: commands open the data directory themselves");
-    else if (e->holder.socket)
+    else if (e->owner.socket)
         cx_doctor_note(e->doctor, "holder", CX_DOCTOR_OK, NULL,
                        "process %s (%.*s) holds the home; others write through its socket",
-                       e->holder.pid, (int)e->holder.command.size,
-                       e->holder.command.data == NULL ? "" : e->holder.command.data);
+                       e->owner.pid, (int)e->owner.command.size,
+                       e->owner.command.data == NULL ? "" : e->owner.command.data);
     else
         cx_doctor_note(e->doctor, "holder", CX_DOCTOR_WARN, "wait until it is done, or end it",
                        "process %s holds the home and serves no socket: others cannot write",
-                       e->holder.pid);
+                       e->owner.pid);
 }
 
 static void check_library(exam *e, const char *name, const char *file, const char *fix,
@@ -315,7 +315,7 @@ static void check_port(exam *e, const char *name, const char *setting, const cha
                        set == NULL ? fallback : set);
         return;
     }
-    bool ours = status.code == CX_E_BUSY && e->holder.held && e->holder.socket;
+    bool ours = status.code == CX_E_BUSY && e->owner.held && e->owner.socket;
     cx_doctor_note(e->doctor, name, ours ? CX_DOCTOR_OK : CX_DOCTOR_WARN,
                    "stop the program that uses it, or choose another address in section [serve]",
                    "%s%s", err.message, ours ? " (the home is being served)" : "");

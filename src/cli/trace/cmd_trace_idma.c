@@ -158,7 +158,7 @@ static cx_status judge_file(cx_cli *cli, const cx_cli_args *args, const char *pa
     cx_trace_row row;
     cx_json item;
     CX_TRY(cx_cli_take_file(cli, path, &bytes, err));
-    CX_TRY(cx_trace_read_kept(bytes, &cli->arena, &trace, &problem, err));
+    CX_TRY(cx_trace_read_stored(bytes, &cli->arena, &trace, &problem, err));
     if (problem.reason != CX_REASON_NONE)
         return cx_fail_at(err, CX_E_FORMAT, cx_trace_reason_name(problem.reason), CX_NO_OFFSET,
                           "%s is no trace: %.*s", path, (int)problem.detail.size,

@@ -32,9 +32,9 @@ static cx_status feed_beside(cx_cli_ledger *l, const char *where, cx_err *err)
     cx_home *home = NULL;
     cx_recorder *recorder = NULL;
     cx_status status;
-    CX_GO(status, cx_home_open(l->path, &options, &home, err));
-    CX_GO(status, cx_recorder_open(home, NULL, &recorder, err));
-    CX_GO(status, cx_recorder_feed_now(recorder, where, err));
+    CX_TRY_GOTO(status, cx_home_open(l->path, &options, &home, err));
+    CX_TRY_GOTO(status, cx_recorder_open(home, NULL, &recorder, err));
+    CX_TRY_GOTO(status, cx_recorder_feed_now(recorder, where, err));
 done:
     cx_recorder_close(recorder);
     cx_status closed = cx_home_close(home, NULL);
@@ -151,11 +151,11 @@ static cx_status work(cx_cli_ledger *l, void *arg, cx_err *err)
     const running *r = arg;
     cx_cli_traces t = {.l = l};
     cx_status status;
-    CX_GO(status, cx_recorder_open(l->home, r->job->options, &t.recorder, err));
-    CX_GO(status, cx_cli_index_where(l, &t.where, err));
+    CX_TRY_GOTO(status, cx_recorder_open(l->home, r->job->options, &t.recorder, err));
+    CX_TRY_GOTO(status, cx_cli_index_where(l, &t.where, err));
     if (r->job->wants_index)
-        CX_GO(status, open_index(&t, err));
-    CX_GO(status, r->job->work(&t, r->state, err));
+        CX_TRY_GOTO(status, open_index(&t, err));
+    CX_TRY_GOTO(status, r->job->work(&t, r->state, err));
     /* What was done is in the ledger; the index follows now or when it is next asked. */
     cx_err failure = {0};
     if (r->job->feeds_index && cx_failed(cx_cli_feed(l, t.recorder, t.where, &failure)))

@@ -4,7 +4,7 @@
  * A batch that can be read is always answered with 200, whatever was found in it: senders send the
  * whole of it again after every other code.
  */
-#include "server/feed/hub.h"
+#include "server/feed/live_feed.h"
 #include "server/route.h"
 
 static cx_status answer_problem(cx_call *call, const cx_batch_problem *found)
@@ -45,7 +45,7 @@ cx_status cx_api_events(cx_call *call, cx_err *err)
         return answer_problem(call, &intake.problem);
     count_events(&service->metrics, &intake);
     if (intake.changed)
-        cx_hub_wake(service->hub);
+        cx_live_feed_wake(service->feed);
     CX_TRY(cx_intake_json(&call->response.body, &intake, err));
     cx_call_answer(call, 200, "application/json");
     return CX_SUCCESS;

@@ -2,7 +2,7 @@
  * api_health.c - whether it lives, whether it can take batches, what it counts, what can be asked;
  * and the way into the feed.
  */
-#include "server/feed/hub.h"
+#include "server/feed/live_feed.h"
 #include "server/route.h"
 
 cx_status cx_api_healthz(cx_call *call, cx_err *err)
@@ -187,14 +187,14 @@ cx_status cx_api_feed(cx_call *call, cx_err *err)
     cx_response *response = &call->response;
     cx_str after = call->request.last_event_id;
     (void)err;
-    if (call->service->hub == NULL) {
+    if (call->service->feed == NULL) {
         cx_service_refuse(call, 503, "there is no feed now");
         return CX_SUCCESS;
     }
     if (after.data == NULL || after.size == 0)
         after = cx_call_text(call, "after");
     if (after.data != NULL) {
-        if (!cx_hub_position_parse(after, &response->after)) {
+        if (!cx_live_feed_position_parse(after, &response->after)) {
             const cx_problem problem = {
                 .status = 422,
                 .type = "invalid-parameter",
@@ -206,7 +206,7 @@ cx_status cx_api_feed(cx_call *call, cx_err *err)
         }
         response->after_given = true;
     }
-    response->stream = cx_hub_stream;
+    response->stream = cx_live_feed_stream;
     cx_call_answer(call, 200, "text/event-stream");
     cx_call_header(call, "X-Accel-Buffering", "no");
     return CX_SUCCESS;

@@ -4,7 +4,7 @@
  * A token sees what its scopes and its level let it see elsewhere; what they do not is neither in
  * the list nor counted.
  */
-#include "server/feed/inbox_things.h"
+#include "server/feed/inbox_objects.h"
 #include "server/route.h"
 
 static const char *const facets_given[] = {"kind",  "verdict", "gate", "k_eff",
@@ -39,18 +39,18 @@ static bool read_query(cx_call *call, cx_inbox_query *out)
 }
 
 typedef cx_status inbox_answer(cx_recorder *recorder, cx_index *index, const cx_inbox_query *query,
-                               const cx_inbox_thing *things, size_t count, cx_buf *out,
+                               const cx_inbox_object *objects, size_t count, cx_buf *out,
                                cx_err *err);
 
 static cx_status answer(cx_call *call, const cx_inbox_query *query, inbox_answer *make, cx_err *err)
 {
-    const cx_inbox_thing *things;
+    const cx_inbox_object *objects;
     size_t count = 0;
     cx_index *index = NULL;
     if (call->service->recorder != NULL && query->traces)
         CX_TRY(cx_call_index(call, &index, err));
-    CX_TRY(cx_inbox_things(call, &things, &count, err));
-    CX_TRY(make(call->service->recorder, index, query, things, count, &call->response.body, err));
+    CX_TRY(cx_inbox_things(call, &objects, &count, err));
+    CX_TRY(make(call->service->recorder, index, query, objects, count, &call->response.body, err));
     cx_call_answer(call, 200, "application/json");
     return CX_SUCCESS;
 }

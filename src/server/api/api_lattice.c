@@ -7,7 +7,7 @@
  */
 #include "lattice/api.h"
 #include "provenance/api.h"
-#include "server/feed/foreign.h"
+#include "server/feed/external.h"
 #include "server/route.h"
 #include "server/feed/runs.h"
 
@@ -139,12 +139,12 @@ static cx_status run_question(question *q, const question_kind *kind, cx_err *er
     };
     if (kind->states)
         CX_TRY(take_state_options(q, err));
-    const cx_foreign_options foreign = {.branch = branch, .max_bytes = FOREIGN_BYTES_MAX};
+    const cx_external_options external = {.branch = branch, .max_bytes = FOREIGN_BYTES_MAX};
     if (cx_str_starts(branch, CX_STR("run/")))
         CX_TRY(open_run(q, cx_str_from(branch.data + 4, branch.size - 4), &options, err));
-    else if (cx_foreign_is(branch))
-        CX_TRY(cx_foreign_lattice(cx_recorder_home(call->service->recorder), &foreign, &options,
-                                  &q->lines, &q->lattice, err));
+    else if (cx_external_is(branch))
+        CX_TRY(cx_external_lattice(cx_recorder_home(call->service->recorder), &external, &options,
+                                   &q->lines, &q->lattice, err));
     else
         CX_TRY(cx_recorder_lattice(cx_recorder_home(call->service->recorder),
                                    cx_str_is(branch, "all") ? (cx_str){NULL, 0} : branch, &options,

@@ -77,7 +77,7 @@ static bool is_refused(cx_str answer)
 static cx_status ask(void *arg, cx_str target, cx_arena *arena, cx_mcpd_reply *out, cx_err *err)
 {
     cx_call *call = arg;
-    return cx_mcpd_ask(call->desk, &call->token, target, arena, out, err);
+    return cx_mcpd_ask(call->worker, &call->token, target, arena, out, err);
 }
 
 cx_status cx_api_mcp(cx_call *call, cx_err *err)

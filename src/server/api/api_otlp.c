@@ -96,7 +96,7 @@ static cx_status choose_items(export_call *x, cx_err *err)
     return CX_SUCCESS;
 }
 
-static void count(export_call *x, const cx_otlp_kept *kept)
+static void count(export_call *x, const cx_otlp_stored *kept)
 {
     cx_metrics *metrics = &x->call->service->metrics;
     const uint64_t counts[CX_OTLP_RESULTS] = {kept->stored, kept->duplicates, kept->conflicts,
@@ -106,7 +106,7 @@ static void count(export_call *x, const cx_otlp_kept *kept)
     cx_counter_add(&metrics->otlp_bytes, x->request.size);
 }
 
-static cx_status answer(export_call *x, const cx_otlp_kept *kept, cx_err *err)
+static cx_status answer(export_call *x, const cx_otlp_stored *kept, cx_err *err)
 {
     cx_otlp_outcome outcome = {.is_logs = x->signal == CX_OTLP_LOGS,
                                .rejected = x->read.count - x->item_count};
@@ -128,7 +128,7 @@ static cx_status answer(export_call *x, const cx_otlp_kept *kept, cx_err *err)
 static cx_status keep(export_call *x, cx_err *err)
 {
     cx_service *service = x->call->service;
-    cx_otlp_kept kept;
+    cx_otlp_stored kept;
     CX_TRY(choose_items(x, err));
     const cx_otlp_delivery delivery = {
         .is_logs = x->signal == CX_OTLP_LOGS,

@@ -19,7 +19,7 @@ typedef struct looking {
     cx_runs *runs;
     cx_run_store store;
     cx_run_bundle *bundle;
-    cx_run_story story;
+    cx_run_projection projection;
     bool told;
 } looking;
 
@@ -44,7 +44,7 @@ static cx_status open_run(looking *l, cx_err *err)
 static cx_status tell(looking *l, cx_err *err)
 {
     l->told = true;
-    return cx_run_view_story(l->bundle, l->call->arena, &l->story, err);
+    return cx_run_view_projection(l->bundle, l->call->arena, &l->projection, err);
 }
 
 typedef cx_status answer_function(looking *l, cx_err *err);
@@ -56,14 +56,15 @@ static cx_status look(cx_call *call, answer_function *answer, cx_err *err)
     if (!cx_failed(status))
         status = answer(&l, err);
     if (l.told)
-        cx_run_story_done(&l.story, call->arena);
+        cx_run_projection_done(&l.projection, call->arena);
     cx_run_bundle_close(l.bundle);
     return status;
 }
 
 static cx_status find_known(looking *l, cx_run_known *out, cx_err *err)
 {
-    return cx_run_book_find(cx_runs_book(l->runs), l->call->captures[0], l->call->arena, out, err);
+    return cx_run_index_find(cx_runs_index(l->runs), l->call->captures[0], l->call->arena, out,
+                             err);
 }
 
 /* --- one run ---------------------------------------------------------------------------------- */
@@ -87,7 +88,7 @@ static cx_status answer_events(looking *l, cx_err *err)
     const cx_param *from = cx_call_param(l->call, "from"), *limit = cx_call_param(l->call, "limit");
     cx_json value;
     CX_TRY(tell(l, err));
-    CX_TRY(cx_run_view_events(&l->story, from->given ? from->count : 1,
+    CX_TRY(cx_run_view_events(&l->projection, from->given ? from->count : 1,
                               limit->given ? (size_t)limit->count : 0, cx_call_flag(l->call, "raw"),
                               l->call->arena, &value, err));
     return cx_call_answer_json(l->call, 200, &value, err);
@@ -102,7 +103,7 @@ static cx_status answer_gates(looking *l, cx_err *err)
 {
     cx_json value;
     CX_TRY(tell(l, err));
-    CX_TRY(cx_run_view_gates(&l->story, l->call->arena, &value, err));
+    CX_TRY(cx_run_view_gates(&l->projection, l->call->arena, &value, err));
     return cx_call_answer_json(l->call, 200, &value, err);
 }
 
@@ -115,7 +116,7 @@ static cx_status answer_timeline(looking *l, cx_err *err)
 {
     cx_json value;
     CX_TRY(tell(l, err));
-    CX_TRY(cx_run_view_timeline(&l->story, l->call->arena, &value, err));
+    CX_TRY(cx_run_view_timeline(&l->projection, l->call->arena, &value, err));
     return cx_call_answer_json(l->call, 200, &value, err);
 }
 

@@ -41,7 +41,7 @@ static cx_status answer_nothing(cx_call *call, cx_err *err)
 
 static cx_status is_sealed(void *ctx, cx_str run_id, bool *out, cx_err *err)
 {
-    return cx_run_book_sealed(ctx, run_id, out, err);
+    return cx_run_index_sealed(ctx, run_id, out, err);
 }
 
 cx_status cx_api_runs(cx_call *call, cx_err *err)
@@ -62,7 +62,7 @@ cx_status cx_api_runs(cx_call *call, cx_err *err)
     if (query.cursor.data != NULL && !cx_run_id_valid(query.cursor))
         return cx_fail_at(err, CX_E_FORMAT, "BadCursor", CX_NO_OFFSET,
                           "cursor: expected `next` of the page before");
-    const cx_run_seals seals = {.ctx = cx_runs_book(runs), .sealed = is_sealed};
+    const cx_run_seals seals = {.ctx = cx_runs_index(runs), .sealed = is_sealed};
     CX_TRY(cx_run_view_list(&store, &seals, &query, call->arena, &value, err));
     return cx_call_answer_json(call, 200, &value, err);
 }

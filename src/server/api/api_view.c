@@ -7,18 +7,18 @@
 #include <math.h>
 
 #include "view/api.h"
-#include "server/feed/foreign.h"
-#include "server/feed/inbox_things.h"
+#include "server/feed/external.h"
+#include "server/feed/inbox_objects.h"
 #include "server/route.h"
-#include "server/feed/shelf.h"
+#include "server/feed/view_cache.h"
 
 /* A history of so many nodes can be read whole; a longer one is folded unless asked otherwise. */
 #define FOLD_FROM_NODES 600
 
 typedef struct viewing {
     cx_call *call;
-    cx_shelf_book *book;
-    const cx_stage *stage;
+    cx_cached_view *view_item;
+    const cx_lattice_view *view;
     const cx_states *states;
     cx_node node;
 } viewing;
@@ -28,24 +28,26 @@ typedef cx_status view_answer(viewing *v, cx_err *err);
 static cx_status prepare(viewing *v, bool node, cx_err *err)
 {
     const cx_param *fold = cx_call_param(v->call, "fold");
-    bool folded =
-        fold->given ? fold->flag : cx_lattice_count(cx_shelf_lattice(v->book)) > FOLD_FROM_NODES;
-    CX_TRY(cx_shelf_stage(v->book, folded, &v->stage, err));
+    bool folded = fold->given
+                      ? fold->flag
+                      : cx_lattice_count(cx_view_cache_lattice(v->view_item)) > FOLD_FROM_NODES;
+    CX_TRY(cx_view_cache_stage(v->view_item, folded, &v->view, err));
     if (!node)
         return CX_SUCCESS;
-    CX_TRY(cx_stage_find(cx_shelf_lattice(v->book), cx_call_text(v->call, "node"), &v->node, err));
-    return cx_shelf_states(v->book, &v->states, err);
+    CX_TRY(cx_lattice_view_find(cx_view_cache_lattice(v->view_item), cx_call_text(v->call, "node"),
+                                &v->node, err));
+    return cx_view_cache_states(v->view_item, &v->states, err);
 }
 
 static cx_status view(cx_call *call, bool node, view_answer *answer, cx_err *err)
 {
     viewing v = {.call = call};
     cx_call_answer(call, 200, "application/json");
-    CX_TRY(cx_shelf_lend(call->service->shelf, call, &v.book, err));
+    CX_TRY(cx_view_cache_acquire(call->service->cache, call, &v.view_item, err));
     cx_status status = prepare(&v, node, err);
     if (!cx_failed(status))
         status = answer(&v, err);
-    cx_shelf_give_back(call->service->shelf, v.book);
+    cx_view_cache_release(call->service->cache, v.view_item);
     return status;
 }
 
@@ -55,16 +57,16 @@ static uint32_t count_of(const cx_call *call, const char *name)
     return param->given ? (uint32_t)param->count : 0;
 }
 
-static cx_stage_range range_of(const viewing *v, const char *count)
+static cx_lattice_view_range range_of(const viewing *v, const char *count)
 {
-    return (cx_stage_range){.from = count_of(v->call, "from"),
-                            .to = count_of(v->call, "to"),
-                            .count = count_of(v->call, count)};
+    return (cx_lattice_view_range){.from = count_of(v->call, "from"),
+                                   .to = count_of(v->call, "to"),
+                                   .count = count_of(v->call, count)};
 }
 
 static cx_status answer_summary(viewing *v, cx_err *err)
 {
-    return cx_stage_summary(&v->call->response.body, v->stage, err);
+    return cx_lattice_view_summary(&v->call->response.body, v->view, err);
 }
 
 cx_status cx_api_view_summary(cx_call *call, cx_err *err)
@@ -74,8 +76,8 @@ cx_status cx_api_view_summary(cx_call *call, cx_err *err)
 
 static cx_status answer_overview(viewing *v, cx_err *err)
 {
-    const cx_stage_range range = range_of(v, "bins");
-    return cx_stage_overview(&v->call->response.body, v->stage, &range, err);
+    const cx_lattice_view_range range = range_of(v, "bins");
+    return cx_lattice_view_overview(&v->call->response.body, v->view, &range, err);
 }
 
 cx_status cx_api_view_overview(cx_call *call, cx_err *err)
@@ -85,9 +87,9 @@ cx_status cx_api_view_overview(cx_call *call, cx_err *err)
 
 static cx_status answer_window(viewing *v, cx_err *err)
 {
-    cx_stage_range range = range_of(v, "max");
+    cx_lattice_view_range range = range_of(v, "max");
     range.labels = cx_call_flag(v->call, "labels");
-    return cx_stage_window(&v->call->response.body, v->stage, &range, err);
+    return cx_lattice_view_window(&v->call->response.body, v->view, &range, err);
 }
 
 cx_status cx_api_view_window(cx_call *call, cx_err *err)
@@ -97,7 +99,7 @@ cx_status cx_api_view_window(cx_call *call, cx_err *err)
 
 static cx_status answer_node(viewing *v, cx_err *err)
 {
-    return cx_stage_node(&v->call->response.body, v->stage, v->states, v->node, err);
+    return cx_lattice_view_node(&v->call->response.body, v->view, v->states, v->node, err);
 }
 
 cx_status cx_api_view_node(cx_call *call, cx_err *err)
@@ -108,10 +110,11 @@ cx_status cx_api_view_node(cx_call *call, cx_err *err)
 static cx_status answer_values(viewing *v, cx_err *err)
 {
     cx_str pointer = cx_call_text(v->call, "pointer");
-    const cx_stage_level level = {.pointer = pointer.data == NULL ? CX_STR("") : pointer,
-                                  .after = cx_call_text(v->call, "after"),
-                                  .count = count_of(v->call, "max")};
-    return cx_stage_values(&v->call->response.body, v->stage, v->states, v->node, &level, err);
+    const cx_lattice_view_level level = {.pointer = pointer.data == NULL ? CX_STR("") : pointer,
+                                         .after = cx_call_text(v->call, "after"),
+                                         .count = count_of(v->call, "max")};
+    return cx_lattice_view_values(&v->call->response.body, v->view, v->states, v->node, &level,
+                                  err);
 }
 
 cx_status cx_api_view_values(cx_call *call, cx_err *err)
@@ -121,8 +124,9 @@ cx_status cx_api_view_values(cx_call *call, cx_err *err)
 
 static cx_status answer_writes(viewing *v, cx_err *err)
 {
-    return cx_stage_writes(&v->call->response.body, v->stage, v->states, v->node,
-                           cx_call_text(v->call, "section"), cx_call_text(v->call, "key"), err);
+    return cx_lattice_view_writes(&v->call->response.body, v->view, v->states, v->node,
+                                  cx_call_text(v->call, "section"), cx_call_text(v->call, "key"),
+                                  err);
 }
 
 cx_status cx_api_view_writes(cx_call *call, cx_err *err)
@@ -161,10 +165,10 @@ cx_status cx_api_view_list(cx_call *call, cx_err *err)
         CX_TRY(cx_home_actors(cx_recorder_home(call->service->recorder), call->arena, &actors,
                               &count, err));
         for (size_t i = 0; i < count && told < CX_VIEW_HISTORIES_MAX; i++) {
-            bool foreign = cx_foreign_is(actors[i].name);
-            if (!foreign && !cx_view_has_traces(actors[i].name))
+            bool external = cx_external_is(actors[i].name);
+            if (!external && !cx_view_has_traces(actors[i].name))
                 continue;
-            CX_TRY(add_history(call, &list, foreign ? "" : "agent/", actors[i].name,
+            CX_TRY(add_history(call, &list, external ? "" : "agent/", actors[i].name,
                                actors[i].entry_count, err));
             told++;
         }
@@ -187,50 +191,50 @@ static cx_str id_of(cx_str name)
                        slash == NULL ? name.size - 4 : (size_t)(slash - name.data) - 4);
 }
 
-static cx_status find_side(const viewing *v, const char *param, cx_str name, cx_stage_side *out,
-                           cx_err *err)
+static cx_status find_side(const viewing *v, const char *param, cx_str name,
+                           cx_lattice_view_side *out, cx_err *err)
 {
     const cx_param *node = cx_call_param(v->call, param);
-    *out = (cx_stage_side){v->stage, v->states, CX_NODE_NONE, id_of(name)};
-    return node->given ? cx_stage_find(cx_shelf_lattice(v->book), cx_call_text(v->call, param),
-                                       &out->node, err)
+    *out = (cx_lattice_view_side){v->view, v->states, CX_NODE_NONE, id_of(name)};
+    return node->given ? cx_lattice_view_find(cx_view_cache_lattice(v->view_item),
+                                              cx_call_text(v->call, param), &out->node, err)
                        : CX_SUCCESS;
 }
 
 /* Of two histories `b` is about the other one. */
-static cx_status compare_with(const viewing *v, cx_shelf_book *with, cx_err *err)
+static cx_status compare_with(const viewing *v, cx_cached_view *with, cx_err *err)
 {
     cx_str names[2] = {v->call->captures[0], cx_call_text(v->call, "with")};
-    viewing other = {.call = v->call, .book = with};
-    cx_stage_side sides[2];
-    const cx_stage_range rows = {.from = count_of(v->call, "from"),
-                                 .count = count_of(v->call, "max")};
+    viewing other = {.call = v->call, .view_item = with};
+    cx_lattice_view_side sides[2];
+    const cx_lattice_view_range rows = {.from = count_of(v->call, "from"),
+                                        .count = count_of(v->call, "max")};
     CX_TRY(prepare(&other, false, err));
-    CX_TRY(cx_shelf_states(with, &other.states, err));
+    CX_TRY(cx_view_cache_states(with, &other.states, err));
     CX_TRY(find_side(v, "a", names[0], &sides[0], err));
     CX_TRY(find_side(&other, "b", names[1].data == NULL ? names[0] : names[1], &sides[1], err));
     /* One run's id is no difference between two; between two moments of one it says nothing. */
     if (cx_str_eq(sides[0].id, sides[1].id))
         sides[0].id = sides[1].id = (cx_str){"", 0};
-    return cx_stage_compare(&v->call->response.body, sides, &rows, err);
+    return cx_lattice_view_compare(&v->call->response.body, sides, &rows, err);
 }
 
 static cx_status answer_compare(viewing *v, cx_err *err)
 {
     const cx_param *with = cx_call_param(v->call, "with");
-    cx_shelf *shelf = v->call->service->shelf;
-    cx_shelf_book *other = NULL;
-    CX_TRY(cx_shelf_states(v->book, &v->states, err));
+    cx_view_cache *cache = v->call->service->cache;
+    cx_cached_view *other = NULL;
+    CX_TRY(cx_view_cache_states(v->view_item, &v->states, err));
     if (!with->given) {
         if (!cx_call_param(v->call, "a")->given || !cx_call_param(v->call, "b")->given)
             return cx_fail(err, CX_E_USAGE,
                            "two moments of one history are named by a= and b=; another history by "
                            "with=");
-        return compare_with(v, v->book, err);
+        return compare_with(v, v->view_item, err);
     }
-    CX_TRY(cx_shelf_lend_named(shelf, v->call, cx_call_text(v->call, "with"), &other, err));
+    CX_TRY(cx_view_cache_acquire_named(cache, v->call, cx_call_text(v->call, "with"), &other, err));
     cx_status status = compare_with(v, other, err);
-    cx_shelf_give_back(shelf, other);
+    cx_view_cache_release(cache, other);
     return status;
 }
 
@@ -243,14 +247,14 @@ static cx_status answer_heat(viewing *v, cx_err *err)
 {
     const cx_param *layer = cx_call_param(v->call, "layer"), *axis = cx_call_param(v->call, "axis");
     const cx_param *from = cx_call_param(v->call, "from"), *to = cx_call_param(v->call, "to");
-    const cx_stage_heat_asked asked = {
+    const cx_lattice_view_heat_asked asked = {
         .layer = layer->given ? (cx_heat_layer)layer->choice : CX_HEAT_DIVERGENCE,
         .by_order = axis->given && axis->choice == 1,
         .from = from->given ? from->number : (double)NAN,
         .to = to->given ? to->number : (double)NAN,
         .bins = count_of(v->call, "bins"),
     };
-    return cx_stage_heat(&v->call->response.body, v->stage, &asked, err);
+    return cx_lattice_view_heat(&v->call->response.body, v->view, &asked, err);
 }
 
 cx_status cx_api_view_heat(cx_call *call, cx_err *err)

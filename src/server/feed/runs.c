@@ -36,7 +36,7 @@ typedef struct started {
 
 struct cx_runs {
     cx_runs_options options;
-    cx_run_book *book;
+    cx_run_index *index;
     cx_run_tails *tails;
     cx_lock lock;
     started *first;
@@ -53,7 +53,7 @@ cx_status cx_runs_open(const cx_runs_options *options, cx_runs **out, cx_err *er
         return cx_fail_nomem(err);
     runs->options = *options;
     cx_lock_init(&runs->lock);
-    cx_status status = cx_run_book_open(options->home, options->alloc, &runs->book, err);
+    cx_status status = cx_run_index_open(options->home, options->alloc, &runs->index, err);
     if (!cx_failed(status))
         status = cx_run_tails_open(options->io, options->alloc, &runs->tails, err);
     if (cx_failed(status))
@@ -97,7 +97,7 @@ void cx_runs_close(cx_runs *runs)
     cx_runs_end(runs);
     reap(runs, true);
     cx_run_tails_close(runs->tails);
-    cx_run_book_close(runs->book);
+    cx_run_index_close(runs->index);
     cx_lock_done(&runs->lock);
     cx_alloc_free(runs->options.alloc, runs, sizeof *runs);
 }
@@ -107,9 +107,9 @@ const char *cx_runs_repo(const cx_runs *runs)
     return runs->options.repo;
 }
 
-cx_run_book *cx_runs_book(const cx_runs *runs)
+cx_run_index *cx_runs_index(const cx_runs *runs)
 {
-    return runs->book;
+    return runs->index;
 }
 
 cx_status cx_runs_store(const cx_runs *runs, cx_run_store *out, cx_err *err)

@@ -42,7 +42,7 @@ CX_RESULT cx_api_runs_of(cx_call *call, cx_runs **out, cx_err *err);
 const char *cx_runs_repo(const cx_runs *runs);
 /* CX_E_NOT_FOUND as long as there is no runtime root: nothing ever ran here. */
 CX_RESULT cx_runs_store(const cx_runs *runs, cx_run_store *out, cx_err *err);
-cx_run_book *cx_runs_book(const cx_runs *runs);
+cx_run_index *cx_runs_index(const cx_runs *runs);
 
 /* --- tails ------------------------------------------------------------------------------------ */
 

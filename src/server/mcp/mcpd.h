@@ -81,7 +81,7 @@ typedef struct cx_mcpd_look_at {
 CX_RESULT cx_mcpd_look(cx_str message, cx_arena *arena, cx_mcpd_look_at *out, cx_err *err);
 
 /* What `ask` of a host is over a service: at `desk`, with the rights of `token`. */
-CX_RESULT cx_mcpd_ask(cx_desk *desk, const cx_token *token, cx_str target, cx_arena *arena,
+CX_RESULT cx_mcpd_ask(cx_worker *worker, const cx_token *token, cx_str target, cx_arena *arena,
                       cx_mcpd_reply *out, cx_err *err);
 
 #endif

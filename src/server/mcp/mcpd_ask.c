@@ -48,36 +48,36 @@ cx_str cx_mcpd_problem_text(const cx_mcpd_reply *reply, cx_arena *arena)
     return text.data == NULL ? CX_STR("out of memory") : text;
 }
 
-static cx_status carry(cx_call *call, const cx_token *token, cx_desk *desk, cx_arena *arena,
+static cx_status carry(cx_call *call, const cx_token *token, cx_worker *worker, cx_arena *arena,
                        cx_mcpd_reply *out, cx_err *err)
 {
     cx_service_begin_for(call, token);
     if (call->response.status == 0)
-        cx_service_run(call, desk);
+        cx_service_run(call, worker);
     out->status = call->response.status;
     out->body = cx_arena_copy_str(arena, cx_buf_str(&call->response.body));
     return out->body.data == NULL ? cx_fail_nomem(err) : CX_SUCCESS;
 }
 
-cx_status cx_mcpd_ask(cx_desk *desk, const cx_token *token, cx_str target, cx_arena *arena,
+cx_status cx_mcpd_ask(cx_worker *worker, const cx_token *token, cx_str target, cx_arena *arena,
                       cx_mcpd_reply *out, cx_err *err)
 {
     const cx_request request = {.method = CX_STR("GET"), .target = target, .has_length = true};
     char *room = CX_ARENA_ARRAY(arena, char, target.size + 1);
     cx_call *call = CX_ARENA_NEW(arena, cx_call);
-    cx_desk inner;
+    cx_worker inner;
     if (room == NULL || call == NULL)
         return cx_fail_nomem(err);
     /* The desk that asks may be in the middle of a call: this one gets an arena of its own, and
      * lends the index. */
-    cx_desk_init(&inner, desk->service);
-    inner.index = desk->index;
-    desk->index = NULL;
-    cx_call_init(call, desk->service, &request, room);
+    cx_worker_init(&inner, worker->service);
+    inner.index = worker->index;
+    worker->index = NULL;
+    cx_call_init(call, worker->service, &request, room);
     cx_status status = carry(call, token, &inner, arena, out, err);
     cx_call_done(call);
-    desk->index = inner.index;
+    worker->index = inner.index;
     inner.index = NULL;
-    cx_desk_done(&inner);
+    cx_worker_done(&inner);
     return status;
 }

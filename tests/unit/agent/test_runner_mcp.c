@@ -22,7 +22,7 @@ typedef struct seen {
     bool grant, deny_outright;
 } seen;
 
-typedef struct stage {
+typedef struct fixture {
     cx_arena arena;
     char place[FOLDER_PATH_SIZE];
     cx_str worktree, script, server;
@@ -37,7 +37,7 @@ typedef struct stage {
     seen seen;
     atomic_bool cancel;
     cx_err err;
-} stage;
+} fixture;
 
 static cx_status on_tool(void *arg, const cx_json *payload, cx_err *err)
 {
@@ -68,7 +68,7 @@ static cx_status on_raw(void *arg, cx_bytes line, cx_err *err)
 }
 
 /* False when there is no Python to run the server with. */
-static bool begin(stage *s, const char *name, const char *script)
+static bool begin(fixture *s, const char *name, const char *script)
 {
     memset(s, 0, sizeof *s);
     if (access(PYTHON, X_OK) != 0) {
@@ -123,7 +123,7 @@ static bool begin(stage *s, const char *name, const char *script)
     return s->runner != NULL;
 }
 
-static void end(stage *s)
+static void end(fixture *s)
 {
     if (s->runner != NULL)
         s->runner->stop(s->runner);
@@ -134,18 +134,18 @@ static void end(stage *s)
     cx_arena_done(&s->arena);
 }
 
-static cx_status start(stage *s)
+static cx_status start(fixture *s)
 {
     return s->runner->start(s->runner, &s->host, &s->turn, &s->err);
 }
 
-static cx_status take_turn(stage *s)
+static cx_status take_turn(fixture *s)
 {
     return s->runner->turn(s->runner, &s->host, &s->turn, &s->reply, &s->err);
 }
 
 /* Starts, takes one turn; the way it ended. */
-static cx_runner_end one_turn(stage *s)
+static cx_runner_end one_turn(fixture *s)
 {
     CHECK_STATUS(start(s), &s->err);
     CHECK_STATUS(take_turn(s), &s->err);
@@ -160,7 +160,7 @@ static bool has(const cx_buf *text, const char *part)
 
 CX_TEST(runner_mcp_two_turns_of_one_thread)
 {
-    stage s;
+    fixture s;
     cx_buf file;
     if (!begin(
             &s, "mcp-turns",
@@ -207,7 +207,7 @@ CX_TEST(runner_mcp_two_turns_of_one_thread)
 
 CX_TEST(runner_mcp_denied_shell)
 {
-    stage s;
+    fixture s;
     if (!begin(&s, "mcp-shell",
                "{\"turns\":[{\"output\":\"$ARGUMENTS\"},{\"actions\":[{\"notify\":[\"codex/event\","
                "{\"msg\":{\"type\":\"exec_command_begin\",\"command\":[\"ls\"]}}]}],\"output\":"
@@ -239,7 +239,7 @@ CX_TEST(runner_mcp_approvals)
         "{\"turns\":[{\"actions\":[{\"ask\":[\"elicitation/create\",{\"codex_elicitation\":"
         "\"exec-approval\",\"codex_command\":[\"make\"]}]},{\"ask\":[\"ping\",{}]},{\"ask\":["
         "\"sampling/createMessage\",{}]},{\"ask\":[\"roots/list\",{}]}],\"output\":\"$ANSWERS\"}]}";
-    stage s;
+    fixture s;
     if (!begin(&s, "mcp-approvals", script))
         return;
     CHECK_INT(one_turn(&s), CX_RUNNER_OK);
@@ -283,7 +283,7 @@ CX_TEST(runner_mcp_bad_starts)
         {"not json", "without an answer"},
     };
     for (size_t i = 0; i < CX_COUNT_OF(rows); i++) {
-        stage s;
+        fixture s;
         if (!begin(&s, "mcp-starts", rows[i].script))
             return;
         s.settings.close_ms = 100;
@@ -294,7 +294,7 @@ CX_TEST(runner_mcp_bad_starts)
         end(&s);
     }
     /* A thread to continue needs the tool for it. */
-    stage s;
+    fixture s;
     if (!begin(&s, "mcp-thread", "{\"tools\":[[\"codex\"]]}"))
         return;
     s.turn.thread_id = CX_STR("t");
@@ -326,7 +326,7 @@ CX_TEST(runner_mcp_bad_turns)
          CX_RUNNER_FAILED},
     };
     for (size_t i = 0; i < CX_COUNT_OF(rows); i++) {
-        stage s;
+        fixture s;
         char script[512];
         (void)snprintf(script, sizeof script, "{\"turns\":[%s]}", rows[i].turn);
         if (!begin(&s, "mcp-bad-turns", script))
@@ -343,7 +343,7 @@ CX_TEST(runner_mcp_bad_turns)
 /* It hangs and does not care that its input ends: time runs out, and nothing of it is left. */
 CX_TEST(runner_mcp_hangs)
 {
-    stage s;
+    fixture s;
     if (!begin(&s, "mcp-hangs", "{\"turns\":[{\"actions\":[{\"hang\":true}]}]}"))
         return;
     s.turn.timeout_ms = 300;
@@ -354,7 +354,7 @@ CX_TEST(runner_mcp_hangs)
 
 CX_TEST(runner_mcp_cancelled)
 {
-    stage s;
+    fixture s;
     if (!begin(&s, "mcp-cancelled", "{\"turns\":[{\"actions\":[{\"hang\":true}]}]}"))
         return;
     CHECK_STATUS(start(&s), &s.err);
@@ -366,7 +366,7 @@ CX_TEST(runner_mcp_cancelled)
 
 CX_TEST(runner_mcp_without_a_server)
 {
-    stage s;
+    fixture s;
     if (!begin(&s, "mcp-nothing", "{}"))
         return;
     s.turn.program = "/nowhere/server";

@@ -227,12 +227,12 @@ CX_TEST(lock_keeper_renews_and_says_when_it_cannot)
     cx_run_lock_keep_more(&keeper, 1);
     cx_run_lock_keep_fewer(&keeper, 1);
     cx_run_lock_keep_more(&keeper, 1);
-    CHECK(cx_run_lock_kept(&keeper));
+    CHECK(cx_run_lock_held(&keeper));
     CHECK_STATUS(cx_run_lock_force(&kit.store, CX_STR("a"), &kit.arena, &forced, &kit.err),
                  &kit.err);
-    for (unsigned i = 0; i < 6000 && cx_run_lock_kept(&keeper); i++)
+    for (unsigned i = 0; i < 6000 && cx_run_lock_held(&keeper); i++)
         (void)usleep(10000);
-    CHECK(!cx_run_lock_kept(&keeper));
+    CHECK(!cx_run_lock_held(&keeper));
     cx_run_lock_keep_end(&keeper);
     run_kit_done(&kit);
 }

@@ -107,7 +107,7 @@ CX_TEST(thread_cores_are_at_least_one)
     CHECK(cx_thread_cores() >= 1);
 }
 
-/* Also run with a clock that has been moved by a year: tests/torture/test_weather.py. */
+/* Also run with a clock that has been moved by a year: tests/torture/test_fault_injector.py. */
 CX_TEST(thread_a_wait_ends_in_its_time)
 {
     const cx_io *io = cx_io_system();

@@ -218,14 +218,14 @@ CX_TEST(bundle_of_a_dead_run_ends_as_a_failure_wherever_it_died)
             return;
         die_after(&kit, cases[i].events, cases[i].files, cases[i].finish);
         CHECK_STATUS(
-            cx_run_abandon(&kit.store, CX_STR(KIT_RUN), &kit.ledger, &kit.arena, &sealed, &kit.err),
+            cx_run_recover(&kit.store, CX_STR(KIT_RUN), &kit.ledger, &kit.arena, &sealed, &kit.err),
             &kit.err);
         CHECK_STR(status_of(&kit), "FAILURE");
         const char *verdict = run_kit_verdict(&kit, false);
         if (strcmp(verdict, "indeterminate") != 0)
             cx_test_fail(__FILE__, __LINE__, "case %zu: %s", i, verdict);
         CHECK_INT(
-            cx_run_abandon(&kit.store, CX_STR(KIT_RUN), &kit.ledger, &kit.arena, &sealed, &kit.err)
+            cx_run_recover(&kit.store, CX_STR(KIT_RUN), &kit.ledger, &kit.arena, &sealed, &kit.err)
                 .code,
             CX_E_EXISTS);
         run_kit_done(&kit);
@@ -241,7 +241,7 @@ CX_TEST(bundle_of_a_living_run_is_left_alone)
         return;
     CHECK_STATUS(run_kit_begin(&kit, &run, &kit.err), &kit.err);
     CHECK_INT(
-        cx_run_abandon(&kit.store, CX_STR(KIT_RUN), &kit.ledger, &kit.arena, &sealed, &kit.err)
+        cx_run_recover(&kit.store, CX_STR(KIT_RUN), &kit.ledger, &kit.arena, &sealed, &kit.err)
             .code,
         CX_E_BUSY);
     CHECK_STATUS(run_kit_fill(&kit, run, 0, &kit.err), &kit.err);

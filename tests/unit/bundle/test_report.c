@@ -10,27 +10,27 @@
 #include "rules/schemas.h"
 #include "tests/test.h"
 
-typedef struct stage {
+typedef struct fixture {
     cx_arena arena;
     cx_buf room;
     const char *scenario;
-} stage;
+} fixture;
 
-static void stage_begin(stage *s, const char *scenario)
+static void fixture_begin(fixture *s, const char *scenario)
 {
     cx_arena_init(&s->arena, cx_alloc_default(), 0);
     cx_buf_init(&s->room, cx_alloc_default());
     s->scenario = scenario;
 }
 
-static void stage_end(stage *s)
+static void fixture_end(fixture *s)
 {
     cx_buf_done(&s->room);
     cx_arena_done(&s->arena);
 }
 
 /* A document of the golden bundle; an empty object when there is none. */
-static cx_json golden(stage *s, const char *path)
+static cx_json golden(fixture *s, const char *path)
 {
     cx_err err;
     cx_json value = {.type = CX_JSON_OBJECT};
@@ -59,7 +59,7 @@ static uint64_t number_at(const cx_json *value, const char *pointer)
     return number;
 }
 
-static const cx_str *texts(stage *s, const cx_json *array, size_t *out_count)
+static const cx_str *texts(fixture *s, const cx_json *array, size_t *out_count)
 {
     cx_str *list = CX_ARENA_ARRAY(&s->arena, cx_str, array == NULL ? 1 : array->count + 1);
     *out_count = array == NULL ? 0 : array->count;
@@ -76,7 +76,7 @@ static cx_run_ref ref_at(const cx_json *object)
     return ref;
 }
 
-static cx_run_gate gate_at(stage *s, const cx_json *result, const char *pointer)
+static cx_run_gate gate_at(fixture *s, const cx_json *result, const char *pointer)
 {
     cx_run_gate gate = {.reached = true};
     const cx_json *object = cx_json_pointer(result, cx_str_z(pointer));
@@ -98,7 +98,7 @@ static cx_run_task_status task_status(cx_str name)
 }
 
 /* What the machine knew, taken from what the golden bundle says. */
-static cx_run_task_facts task_facts(stage *s)
+static cx_run_task_facts task_facts(fixture *s)
 {
     cx_json manifest = golden(s, "manifest.json"), result = golden(s, "reports/task_result.json");
     cx_json work = golden(s, "reports/work_report.json");
@@ -136,7 +136,7 @@ static cx_run_task_facts task_facts(stage *s)
 }
 
 /* Every document that has a schema is valid under it. */
-static void valid(stage *s, const char *schema, const cx_json *made)
+static void valid(fixture *s, const char *schema, const cx_json *made)
 {
     cx_err err;
     cx_run_findings findings;
@@ -150,7 +150,7 @@ static void valid(stage *s, const char *schema, const cx_json *made)
 }
 
 /* "reports/task_result.json" has task_result.v1.json; NULL = none. */
-static const char *schema_of(stage *s, const char *path)
+static const char *schema_of(fixture *s, const char *path)
 {
     cx_str name = cx_str_z(path);
     if (cx_str_is(name, "manifest.json"))
@@ -160,7 +160,7 @@ static const char *schema_of(stage *s, const char *path)
     return cx_arena_printf(&s->arena, "%.*s.v1.json", (int)(name.size - 13), path + 8).data;
 }
 
-static void same(stage *s, const char *path, cx_status status, const cx_json *made, cx_err *err)
+static void same(fixture *s, const char *path, cx_status status, const cx_json *made, cx_err *err)
 {
     cx_json wanted = golden(s, path);
     const char *schema = schema_of(s, path);
@@ -178,7 +178,7 @@ static void same(stage *s, const char *path, cx_status status, const cx_json *ma
     }
 }
 
-static const cx_run_command_facts *commands(stage *s, const cx_json *report, size_t *out_count)
+static const cx_run_command_facts *commands(fixture *s, const cx_json *report, size_t *out_count)
 {
     const cx_json *list = CX_JSON_GET(report, "commands");
     cx_run_command_facts *made =
@@ -200,7 +200,7 @@ static const cx_run_command_facts *commands(stage *s, const cx_json *report, siz
     return made;
 }
 
-static cx_run_test_facts test_facts(stage *s, const cx_json *report)
+static cx_run_test_facts test_facts(fixture *s, const cx_json *report)
 {
     cx_run_test_facts facts = {.failure = at(report, "/failure/message")};
     for (int i = 0; i <= CX_RUN_TESTS_ERROR; i++)
@@ -210,7 +210,7 @@ static cx_run_test_facts test_facts(stage *s, const cx_json *report)
     return facts;
 }
 
-static cx_run_manifest_facts manifest_facts(stage *s, const cx_json *manifest,
+static cx_run_manifest_facts manifest_facts(fixture *s, const cx_json *manifest,
                                             cx_run_manifest_task *task)
 {
     const cx_json *files = CX_JSON_GET(manifest, "artifacts");
@@ -249,7 +249,7 @@ static cx_run_manifest_facts manifest_facts(stage *s, const cx_json *manifest,
     };
 }
 
-static void check_reports(stage *s, const cx_run_task_facts *task)
+static void check_reports(fixture *s, const cx_run_task_facts *task)
 {
     cx_err err;
     cx_json made, review = golden(s, "reports/review_report.json");
@@ -275,11 +275,11 @@ static void check_reports(stage *s, const cx_run_task_facts *task)
 
 static void check_scenario(const char *scenario)
 {
-    stage s;
+    fixture s;
     cx_err err;
     cx_json made;
     cx_run_manifest_task manifest_task;
-    stage_begin(&s, scenario);
+    fixture_begin(&s, scenario);
     cx_json report = golden(&s, "reports/test_report.json"), manifest = golden(&s, "manifest.json");
     cx_json meta = golden(&s, "meta.json");
     cx_run_task_facts task = task_facts(&s);
@@ -298,7 +298,7 @@ static void check_scenario(const char *scenario)
                                .runner = at(&meta, "/params/runner"),
                                .env_hash = cx_digest_of(cx_bytes_from(NULL, 0))};
     same(&s, "meta.json", cx_run_report_meta(&about, &s.arena, &made, &err), &made, &err);
-    stage_end(&s);
+    fixture_end(&s);
 }
 
 CX_TEST(facts_of_golden_runs_give_golden_documents)
@@ -325,14 +325,14 @@ static cx_run_task_facts bare_facts(void)
 
 CX_TEST(nothing_reached_is_nothing_passed)
 {
-    stage s;
+    fixture s;
     cx_err err;
     cx_json result, review, tests, work, evidence;
     cx_run_task_facts task = bare_facts();
     const cx_run_review_facts no_review = {
         .reached = false, .verdict = CX_RUN_REVIEW_PASS, .scope_passed = true};
     const cx_run_test_facts no_tests = {.status = CX_RUN_TESTS_SKIPPED};
-    stage_begin(&s, "");
+    fixture_begin(&s, "");
     CHECK_STATUS(cx_run_report_task_result(&task, &s.arena, &result, &err), &err);
     CHECK_STATUS(cx_run_report_work_report(&task, &s.arena, &work, &err), &err);
     CHECK_STATUS(cx_run_report_review(&task, &no_review, &s.arena, &review, &err), &err);
@@ -353,17 +353,17 @@ CX_TEST(nothing_reached_is_nothing_passed)
     CHECK_STR(at(&review, "/verdict"), "BLOCKED");
     CHECK(cx_json_pointer(&review, CX_STR("/scope_check/passed"))->type == CX_JSON_FALSE);
     CHECK_STR(at(&tests, "/status"), "SKIPPED");
-    stage_end(&s);
+    fixture_end(&s);
 }
 
 CX_TEST(success_needs_four_gates)
 {
-    stage s;
+    fixture s;
     cx_err err;
     cx_json result;
     const cx_run_gate good = {.reached = true, .passed = true};
     cx_run_task_facts task = bare_facts();
-    stage_begin(&s, "");
+    fixture_begin(&s, "");
     task.status = CX_RUN_TASK_SUCCESS;
     task.diff_gate = task.policy_gate = task.review_gate = task.tests_gate = good;
     CHECK_STATUS(cx_run_report_task_result(&task, &s.arena, &result, &err), &err);
@@ -383,12 +383,12 @@ CX_TEST(success_needs_four_gates)
         }
         *gates[i] = good;
     }
-    stage_end(&s);
+    fixture_end(&s);
 }
 
 CX_TEST(tests_pass_only_when_a_must_pass_command_did)
 {
-    stage s;
+    fixture s;
     cx_err err;
     cx_json report;
     const cx_str argv = CX_STR("pytest");
@@ -397,7 +397,7 @@ CX_TEST(tests_pass_only_when_a_must_pass_command_did)
     cx_run_test_facts facts = {
         .status = CX_RUN_TESTS_PASS, .commands = &command, .command_count = 1};
     cx_run_task_facts task = bare_facts();
-    stage_begin(&s, "");
+    fixture_begin(&s, "");
     CHECK_STATUS(cx_run_report_tests(&task, &facts, &s.arena, &report, &err), &err);
     CHECK_STR(at(&report, "/status"), "ERROR"); /* nothing of what must pass ran */
     command.must_pass = true;
@@ -431,16 +431,16 @@ CX_TEST(tests_pass_only_when_a_must_pass_command_did)
     facts.failure = CX_STR("unit exit 124");
     CHECK_STATUS(cx_run_report_tests(&task, &facts, &s.arena, &report, &err), &err);
     valid(&s, "test_report.v1.json", &report);
-    stage_end(&s);
+    fixture_end(&s);
 }
 
 CX_TEST(manifest_needs_what_every_bundle_has)
 {
-    stage s;
+    fixture s;
     cx_err err;
     cx_json made;
     cx_run_manifest_task task;
-    stage_begin(&s, "success");
+    fixture_begin(&s, "success");
     cx_json manifest = golden(&s, "manifest.json");
     cx_run_manifest_facts facts = manifest_facts(&s, &manifest, &task);
     facts.task_count = 0;
@@ -463,17 +463,17 @@ CX_TEST(manifest_needs_what_every_bundle_has)
         cx_status status = cx_run_report_manifest(&less, &s.arena, &made, &err);
         CHECK_INT(status.code, strstr(needed, sought.data) != NULL ? CX_E_USAGE : CX_OK);
     }
-    stage_end(&s);
+    fixture_end(&s);
 }
 
 /* §24, sentence 37: no manifest violates its own schema, whatever the contract was. */
 CX_TEST(manifest_of_a_contract_that_says_nothing_is_valid)
 {
-    stage s;
+    fixture s;
     cx_err err;
     cx_json made, contract = {.type = CX_JSON_OBJECT};
     cx_run_manifest_task task;
-    stage_begin(&s, "success");
+    fixture_begin(&s, "success");
     cx_json manifest = golden(&s, "manifest.json");
     cx_run_manifest_facts facts = manifest_facts(&s, &manifest, &task);
     const cx_str nothing = CX_STR("");
@@ -488,15 +488,15 @@ CX_TEST(manifest_of_a_contract_that_says_nothing_is_valid)
     valid(&s, "run_manifest.v1.json", &made);
     CHECK_STR(at(&made, "/tasks/0/role"), "PM");
     CHECK_STR(at(&made, "/user_request"), "(none)");
-    stage_end(&s);
+    fixture_end(&s);
 }
 
 CX_TEST(role_binding_is_read_from_the_contract)
 {
-    stage s;
+    fixture s;
     cx_err err;
     cx_json contract, made;
-    stage_begin(&s, "");
+    fixture_begin(&s, "");
     CHECK_STATUS(
         cx_json_parse_text(
             CX_STR("{\"mcp_tool_set\":[\"codex\"],\"runtime_options\":{\"runner\":\"codex\"},"
@@ -513,12 +513,12 @@ CX_TEST(role_binding_is_read_from_the_contract)
     CHECK_STR(at(&made, "/mcp_bundle_ref/resolved_mcp_tool_set/1"), "x");
     CHECK_STR(at(&made, "/runtime_binding/summary/runner"), "mcp");
     CHECK_STR(at(&made, "/runtime_binding/status"), "partially-resolved");
-    stage_end(&s);
+    fixture_end(&s);
 }
 
 CX_TEST(reexecution_passes_only_without_hard_differences_and_errors)
 {
-    stage s;
+    fixture s;
     cx_err err;
     cx_json made;
     const cx_run_difference difference = {.key = CX_STR("patch.diff"),
@@ -529,7 +529,7 @@ CX_TEST(reexecution_passes_only_without_hard_differences_and_errors)
                                  .at = CX_STR("2026-01-01T00:00:00.000000Z"),
                                  .soft = &difference,
                                  .soft_count = 1};
-    stage_begin(&s, "");
+    fixture_begin(&s, "");
     CHECK_STATUS(cx_run_report_reexec(&facts, &s.arena, &made, &err), &err);
     CHECK_STR(at(&made, "/status"), "pass");
     CHECK(CX_JSON_GET(&made, "soft_equal_pass")->type == CX_JSON_FALSE);
@@ -544,12 +544,12 @@ CX_TEST(reexecution_passes_only_without_hard_differences_and_errors)
     CHECK_STR(at(&made, "/status"), "fail");
     valid(&s, "reexec_report.v1.json", &made);
     CHECK_STR(at(&made, "/hard_diffs/0/key"), "patch.diff");
-    stage_end(&s);
+    fixture_end(&s);
 }
 
 CX_TEST(names_that_are_no_utf8_stay_text)
 {
-    stage s;
+    fixture s;
     cx_err err;
     cx_json made;
     const cx_str changed[] = {{"a\xff"
@@ -557,11 +557,11 @@ CX_TEST(names_that_are_no_utf8_stay_text)
                                3},
                               {"c", 1}};
     cx_run_task_facts task = bare_facts();
-    stage_begin(&s, "");
+    fixture_begin(&s, "");
     task.changed = changed;
     task.changed_count = 2;
     CHECK_STATUS(cx_run_report_work_report(&task, &s.arena, &made, &err), &err);
     CHECK_STR(at(&made, "/diff_summary"), "a\xef\xbf\xbd"
                                           "b, c");
-    stage_end(&s);
+    fixture_end(&s);
 }

@@ -352,7 +352,7 @@ static void check_mould(const uint8_t *data, size_t before_size, size_t own_size
                                     16, 17, 21, 22, 31, 32, 33, MOULDED_MOST};
     uint8_t own[MOULDED_MOST * 64], message[192];
     cx_digest expected[MOULDED_MOST], got[MOULDED_MOST + 1], untouched;
-    cx_digest_mould mould;
+    cx_digest_template template;
     memset(&untouched, 0x5a, sizeof untouched);
     memcpy(own, data + 200, sizeof own);
     memcpy(message, data, before_size);
@@ -361,17 +361,17 @@ static void check_mould(const uint8_t *data, size_t before_size, size_t own_size
         memcpy(message + before_size, own + i * own_size, own_size);
         expected[i] = expected_of(cx_bytes_from(message, before_size + own_size + behind_size));
     }
-    cx_digest_mould_init(&mould, cx_bytes_from(before_size == 0 ? NULL : data, before_size),
-                         own_size, cx_bytes_from(data + 100, behind_size));
+    cx_digest_template_init(&template, cx_bytes_from(before_size == 0 ? NULL : data, before_size),
+                            own_size, cx_bytes_from(data + 100, behind_size));
     for (size_t k = 0; k <= CX_COUNT_OF(kernels); k++) {
         if (k < CX_COUNT_OF(kernels) && !cx_digest_has(kernels[k]))
             continue;
         for (size_t c = 0; c < CX_COUNT_OF(counts); c++) {
             memset(got, 0x5a, sizeof got);
             if (k < CX_COUNT_OF(kernels))
-                cx_digest_moulded_with(kernels[k], &mould, own, got, counts[c]);
+                cx_digest_moulded_with(kernels[k], &template, own, got, counts[c]);
             else
-                cx_digest_moulded(&mould, own, got, counts[c]);
+                cx_digest_moulded(&template, own, got, counts[c]);
             CHECK(memcmp(got, expected, counts[c] * sizeof *got) == 0);
             CHECK(cx_digest_eq(&got[counts[c]], &untouched));
         }
@@ -380,8 +380,8 @@ static void check_mould(const uint8_t *data, size_t before_size, size_t own_size
         /* Over its own input. */
         uint8_t both[sizeof own];
         memcpy(both, own, sizeof own);
-        cx_digest_moulded_with(k < CX_COUNT_OF(kernels) ? kernels[k] : cx_digest_chosen(), &mould,
-                               both, (cx_digest *)(void *)both, MOULDED_MOST);
+        cx_digest_moulded_with(k < CX_COUNT_OF(kernels) ? kernels[k] : cx_digest_chosen(),
+                               &template, both, (cx_digest *)(void *)both, MOULDED_MOST);
         CHECK(memcmp(both, expected, sizeof expected) == 0);
     }
 }

@@ -7,7 +7,7 @@
 #include "os/gzip.h"
 #include "crypto/sha1.h"
 #include "git/agent_git.h"
-#include "git/follow.h"
+#include "git/checkout_update.h"
 #include "git/git_index.h"
 #include "git/git_pack.h"
 #include "git/git_parts.h"
@@ -374,14 +374,14 @@ CX_TEST(work_trees_of_runs_are_listed_without_belief)
     for (size_t i = 1; i < count; i++)
         CHECK(items[i].of_a_run && (items[i].broken || items[i].prunable));
     /* Main is the user's checkout, whatever a work tree of a run says. */
-    CHECK_STATUS(cx_run_follow_checkout(kit.git, root, CX_STR("refs/heads/main"), &kit.arena,
+    CHECK_STATUS(cx_run_update_checkout(kit.git, root, CX_STR("refs/heads/main"), &kit.arena,
                                         &checkout, &err),
                  &err);
     REQUIRE(checkout != NULL);
     CHECK_STR(cx_str_z(cx_git_worktree(checkout)), kit.path);
     cx_git_close(checkout);
     CHECK_STATUS(repo_git(&kit, &err, "checkout", "-q", "--detach"), &err);
-    CHECK_STATUS(cx_run_follow_checkout(kit.git, root, CX_STR("refs/heads/main"), &kit.arena,
+    CHECK_STATUS(cx_run_update_checkout(kit.git, root, CX_STR("refs/heads/main"), &kit.arena,
                                         &checkout, &err),
                  &err);
     CHECK(checkout == NULL);

@@ -113,22 +113,22 @@ CX_TEST(chat_book_keeps_the_first_note)
     cx_arena keep;
     cx_err err = {0};
     cx_import_options options = CX_IMPORT_OPTIONS_INIT;
-    cx_import_book book = {0};
+    cx_import_index index = {0};
     options.alloc = cx_alloc_default();
     cx_arena_init(&keep, options.alloc, 0);
     cx_import_sink sink = {.options = &options, .keep = &keep};
-    CHECK(cx_import_book_find(&book, CX_STR("a")) == NULL);
-    CHECK_STATUS(cx_import_book_put(&sink, &book, CX_STR("a"), CX_STR("one"), 1, &err), &err);
-    CHECK_STATUS(cx_import_book_put(&sink, &book, CX_STR("a"), CX_STR("two"), 2, &err), &err);
-    CHECK_STATUS(cx_import_book_put(&sink, &book, CX_STR(""), CX_STR("no"), 3, &err), &err);
-    const cx_import_note *note = cx_import_book_find(&book, CX_STR("a"));
+    CHECK(cx_import_index_find(&index, CX_STR("a")) == NULL);
+    CHECK_STATUS(cx_import_index_put(&sink, &index, CX_STR("a"), CX_STR("one"), 1, &err), &err);
+    CHECK_STATUS(cx_import_index_put(&sink, &index, CX_STR("a"), CX_STR("two"), 2, &err), &err);
+    CHECK_STATUS(cx_import_index_put(&sink, &index, CX_STR(""), CX_STR("no"), 3, &err), &err);
+    const cx_import_note *note = cx_import_index_find(&index, CX_STR("a"));
     REQUIRE(note != NULL);
     CHECK_STR(note->text, "one");
     CHECK_INT(note->record, 1);
-    CHECK(cx_import_book_find(&book, CX_STR("")) == NULL);
-    CHECK_INT(book.notes.count, 1);
-    cx_import_book_done(&book, options.alloc);
-    cx_import_book_done(&book, options.alloc);
+    CHECK(cx_import_index_find(&index, CX_STR("")) == NULL);
+    CHECK_INT(index.notes.count, 1);
+    cx_import_index_done(&index, options.alloc);
+    cx_import_index_done(&index, options.alloc);
     cx_arena_done(&keep);
 }
 
@@ -149,17 +149,17 @@ CX_TEST(chat_short_names)
     cx_arena keep;
     cx_err err = {0};
     cx_import_options options = CX_IMPORT_OPTIONS_INIT;
-    cx_import_book book = {0};
+    cx_import_index index = {0};
     options.alloc = cx_alloc_default();
     cx_arena_init(&keep, options.alloc, 0);
     cx_import_sink sink = {.options = &options, .keep = &keep};
     for (size_t i = 0; i < CX_COUNT_OF(cases); i++) {
         cx_str name = {NULL, 0};
         CHECK_STATUS(
-            cx_import_short_name(&sink, &book, CX_STR("p-"), cx_str_z(cases[i][0]), &name, &err),
+            cx_import_short_name(&sink, &index, CX_STR("p-"), cx_str_z(cases[i][0]), &name, &err),
             &err);
         CHECK_STR(name, cases[i][1]);
     }
-    cx_import_book_done(&book, options.alloc);
+    cx_import_index_done(&index, options.alloc);
     cx_arena_done(&keep);
 }

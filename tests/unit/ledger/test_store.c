@@ -108,10 +108,10 @@ CX_TEST(store_derives_from_nothing)
     if (!open_derived(folder, &store))
         return;
     put_all(&store);
-    CHECK_INT(cx_store_filling_rows(&store), 2 * ROW_COUNT);
+    CHECK_INT(cx_store_memtable_rows(&store), 2 * ROW_COUNT);
     check_rows(&store, &arena);
     flush(&store);
-    CHECK_INT(cx_store_filling_rows(&store), 0);
+    CHECK_INT(cx_store_memtable_rows(&store), 0);
     check_rows(&store, &arena);
     CHECK(!has_index(&store));
     CHECK_STATUS(cx_store_scan_entries(&store, 1, &subject, count_entry, &count, &err), &err);

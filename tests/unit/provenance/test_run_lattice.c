@@ -8,13 +8,13 @@
 #include "provenance/run_lattice.h"
 #include "tests/test.h"
 
-typedef struct stage {
+typedef struct fixture {
     cx_buf events, lines;
     cx_lattice *lattice;
     cx_err err;
-} stage;
+} fixture;
 
-static void stage_begin(stage *s, const char *scenario)
+static void fixture_begin(fixture *s, const char *scenario)
 {
     char path[128];
     memset(s, 0, sizeof *s);
@@ -25,14 +25,14 @@ static void stage_begin(stage *s, const char *scenario)
                  &s->err);
 }
 
-static void stage_end(stage *s)
+static void fixture_end(fixture *s)
 {
     cx_lattice_close(s->lattice);
     cx_buf_done(&s->lines);
     cx_buf_done(&s->events);
 }
 
-static cx_status open_branch(stage *s, cx_str branch)
+static cx_status open_branch(fixture *s, cx_str branch)
 {
     cx_lattice_options options = CX_LATTICE_OPTIONS_INIT;
     options.threads = 1;
@@ -44,7 +44,7 @@ static cx_status open_branch(stage *s, cx_str branch)
                           &s->err);
 }
 
-static void holds(stage *s)
+static void holds(fixture *s)
 {
     cx_lattice_checks checks = CX_LATTICE_CHECKS_INIT;
     cx_lattice_report *report = NULL;
@@ -67,21 +67,21 @@ CX_TEST(golden_runs_are_lattices_that_hold)
     static const char *const scenarios[] = {"success",  "out_of_scope", "tests_fail",
                                             "fix_loop", "tool_gate",    "wide_path"};
     for (size_t i = 0; i < CX_COUNT_OF(scenarios); i++) {
-        stage s;
-        stage_begin(&s, scenarios[i]);
+        fixture s;
+        fixture_begin(&s, scenarios[i]);
         CHECK_STATUS(open_branch(&s, (cx_str){NULL, 0}), &s.err);
         CHECK_INT(cx_lattice_count(s.lattice), lines_of(&s.events));
         CHECK_INT(cx_lattice_agent_count(s.lattice), 2);
         holds(&s);
-        stage_end(&s);
+        fixture_end(&s);
     }
 }
 
 CX_TEST(tasks_descend_from_the_governor_and_back)
 {
-    stage s;
+    fixture s;
     cx_lattice_node_info info, parent;
-    stage_begin(&s, "success");
+    fixture_begin(&s, "success");
     CHECK_STATUS(open_branch(&s, (cx_str){NULL, 0}), &s.err);
     cx_node end = cx_lattice_find(
         s.lattice, CX_STR("@run/run_20260101_000000_aee408847d35e44e99430f0979c3357b/governor"));
@@ -106,26 +106,26 @@ CX_TEST(tasks_descend_from_the_governor_and_back)
     cx_lattice_node(s.lattice, info.parents[0], &parent);
     CHECK(cx_str_ends(parent.agent, CX_STR("/governor")));
     CHECK_INT(parent.seq, 1);
-    stage_end(&s);
+    fixture_end(&s);
 }
 
 CX_TEST(one_branch_comes_with_what_it_descends_from)
 {
-    stage s;
-    stage_begin(&s, "success");
+    fixture s;
+    fixture_begin(&s, "success");
     CHECK_STATUS(open_branch(&s, CX_STR("golden_success")), &s.err);
     CHECK_INT(cx_lattice_count(s.lattice), lines_of(&s.events) - 1); /* all but RUN_FINISHED */
     holds(&s);
     CHECK_STATUS(open_branch(&s, CX_STR("governor")), &s.err);
     CHECK_INT(cx_lattice_count(s.lattice), lines_of(&s.events));
     CHECK_INT(open_branch(&s, CX_STR("nobody")).code, CX_E_NOT_FOUND);
-    stage_end(&s);
+    fixture_end(&s);
 }
 
 CX_TEST(states_and_verdicts_are_memories)
 {
-    stage s;
-    stage_begin(&s, "out_of_scope");
+    fixture s;
+    fixture_begin(&s, "out_of_scope");
     CHECK_STATUS(open_branch(&s, (cx_str){NULL, 0}), &s.err);
     const char *text = cx_buf_z(&s.lines);
     CHECK(strstr(text, "\"state_delta\":{\"memory\":{\"gate.diff\":{\"passed\":false}}}") != NULL);
@@ -133,31 +133,31 @@ CX_TEST(states_and_verdicts_are_memories)
     CHECK(strstr(text, "\"state_delta\":{\"memory\":{\"last.gate_failed\":{\"gate\":\"diff\"") !=
           NULL);
     CHECK(strstr(text, "\"source\":\"run\"") != NULL);
-    stage_end(&s);
+    fixture_end(&s);
 }
 
 CX_TEST(the_same_events_give_the_same_nodes)
 {
-    stage s;
+    fixture s;
     cx_buf again;
-    stage_begin(&s, "fix_loop");
+    fixture_begin(&s, "fix_loop");
     cx_buf_init(&again, cx_alloc_default());
     CHECK_STATUS(open_branch(&s, (cx_str){NULL, 0}), &s.err);
     CHECK_STATUS(cx_run_lattice_lines(cx_buf_str(&s.events), (cx_str){NULL, 0}, &again, &s.err),
                  &s.err);
     CHECK(cx_str_eq(cx_buf_str(&again), cx_buf_str(&s.lines)));
     cx_buf_done(&again);
-    stage_end(&s);
+    fixture_end(&s);
 }
 
 CX_TEST(events_that_cannot_be_read_are_named_by_line)
 {
-    stage s;
-    stage_begin(&s, "success");
+    fixture s;
+    fixture_begin(&s, "success");
     s.events.data[0] = '[';
     CHECK(cx_failed(open_branch(&s, (cx_str){NULL, 0})));
     CHECK_INT(s.err.line, 1);
     cx_buf_clear(&s.events);
     CHECK_INT(open_branch(&s, (cx_str){NULL, 0}).code, CX_E_NOT_FOUND);
-    stage_end(&s);
+    fixture_end(&s);
 }

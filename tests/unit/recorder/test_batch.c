@@ -6,9 +6,9 @@
 #define TIMES \
     "\"batch_timestamp\":\"2026-01-12T00:00:00Z\",\"consent_timestamp\":\"2026-01-01T00:00:00Z\""
 
-static void check_whole(stage *s, unsigned line, const char *body, int http, const char *type)
+static void check_whole(fixture *s, unsigned line, const char *body, int http, const char *type)
 {
-    stage_take(s, cx_str_z(body));
+    fixture_take(s, cx_str_z(body));
     if (s->took.problem.http != http || (type != NULL && strcmp(s->took.problem.type, type) != 0))
         printf("line %u: %d %s\n", line, s->took.problem.http,
                s->took.problem.http == 0 ? "" : s->took.problem.type);
@@ -18,8 +18,8 @@ static void check_whole(stage *s, unsigned line, const char *body, int http, con
 
 CX_TEST(batch_whole)
 {
-    stage s;
-    stage_init(&s, "batch", NULL);
+    fixture s;
+    fixture_init(&s, "batch", NULL);
     WHOLE("{\"events\":[]," TIMES "}", 0, NULL);
     CHECK_INT(s.took.received, 0);
     WHOLE(" \n{ \"events\" : [ ] ," TIMES "} ", 0, NULL);
@@ -49,10 +49,10 @@ CX_TEST(batch_whole)
           422, "invalid-batch");
     WHOLE("{\"events\":[],\"trace_level\":\"most\"," TIMES "}", 422, "invalid-batch");
     WHOLE("{\"events\":[],\"trace_level\":7," TIMES "}", 422, "invalid-batch");
-    stage_done(&s);
+    fixture_done(&s);
 }
 
-static cx_trace_reason reason(const stage *s, size_t event)
+static cx_trace_reason reason(const fixture *s, size_t event)
 {
     return s->took.events[event].verdict.problem.reason;
 }
@@ -60,16 +60,16 @@ static cx_trace_reason reason(const stage *s, size_t event)
 /* One bad event costs its neighbours nothing (§14.22, §14.29). */
 CX_TEST(batch_events_are_on_their_own)
 {
-    stage s;
+    fixture s;
     maker m;
     static const maker_wish wish = MAKER_WISH_INIT;
-    stage_init(&s, "batch", NULL);
+    fixture_init(&s, "batch", NULL);
     maker_init(&m, "alpha");
-    stage_trust(&s, &m);
-    cx_str trace = stage_make(&s, &m, &wish);
-    cx_str doubled = stage_replace(&s, stage_make(&s, &m, &wish), "{\"trace_id\"",
-                                   "{\"x\":1,\"x\":2,\"trace_id\"");
-    cx_str not_finite = stage_replace(&s, stage_make(&s, &m, &wish), "0.9", "NaN");
+    fixture_trust(&s, &m);
+    cx_str trace = fixture_make(&s, &m, &wish);
+    cx_str doubled = fixture_replace(&s, fixture_make(&s, &m, &wish), "{\"trace_id\"",
+                                     "{\"x\":1,\"x\":2,\"trace_id\"");
+    cx_str not_finite = fixture_replace(&s, fixture_make(&s, &m, &wish), "0.9", "NaN");
     cx_str body = cx_arena_printf(
         &s.arena,
         "{\"events\":[{\"event_type\":\"complete_trace\",\"trace\":%s},"
@@ -80,7 +80,7 @@ CX_TEST(batch_events_are_on_their_own)
         "{\"event_type\":\"complete_trace\",\"trace\":{},\"trace_level\":\"most\"},"
         "{\"event_type\":\"complete_trace\",\"tr\\u0061ce\":%s}]," TIMES "}",
         doubled.data, not_finite.data, trace.data);
-    stage_take(&s, body);
+    fixture_take(&s, body);
     CHECK_INT(s.took.problem.http, 0);
     REQUIRE(s.took.received == 9);
     CHECK(reason(&s, 0) == CX_REASON_DUPLICATE_KEY);
@@ -93,25 +93,25 @@ CX_TEST(batch_events_are_on_their_own)
     CHECK(reason(&s, 7) == CX_REASON_LEVEL_UNKNOWN);
     CHECK_INT(s.took.events[8].status, CX_TAKE_STORED);
     CHECK_INT(s.took.accepted, 1);
-    stage_done(&s);
+    fixture_done(&s);
 }
 
 CX_TEST(batch_limits)
 {
-    stage s;
+    fixture s;
     cx_buf body;
-    stage_init(&s, "batch", NULL);
+    fixture_init(&s, "batch", NULL);
     cx_buf_init(&body, cx_alloc_default());
     cx_buf_add_z(&body, "{" TIMES ",\"events\":[1");
     for (unsigned i = 1; i < CX_BATCH_EVENTS_MAX; i++)
         cx_buf_add_z(&body, ",1");
     size_t size = body.size;
     cx_buf_add_z(&body, "]}");
-    stage_take(&s, cx_buf_str(&body));
+    fixture_take(&s, cx_buf_str(&body));
     CHECK_INT(s.took.received, CX_BATCH_EVENTS_MAX);
     body.size = size;
     cx_buf_add_z(&body, ",1]}");
-    stage_take(&s, cx_buf_str(&body));
+    fixture_take(&s, cx_buf_str(&body));
     CHECK_INT(s.took.problem.http, 422);
     /* Depth costs no stack, and only its own event. */
     cx_buf_clear(&body);
@@ -121,7 +121,7 @@ CX_TEST(batch_limits)
     for (unsigned i = 0; i < 1000000; i++)
         cx_buf_add_byte(&body, ']');
     cx_buf_add_z(&body, "}]}");
-    stage_take(&s, cx_buf_str(&body));
+    fixture_take(&s, cx_buf_str(&body));
     CHECK_INT(s.took.received, 1);
     CHECK(reason(&s, 0) == CX_REASON_DEPTH_EXCEEDED);
     /* At the limit of bytes, and one more. */
@@ -129,11 +129,11 @@ CX_TEST(batch_limits)
     cx_buf_add_z(&body, "{\"events\":[]," TIMES "}");
     while (body.size < CX_BATCH_BYTES_MAX)
         cx_buf_add_byte(&body, ' ');
-    stage_take(&s, cx_buf_str(&body));
+    fixture_take(&s, cx_buf_str(&body));
     CHECK_INT(s.took.problem.http, 0);
     cx_buf_add_byte(&body, ' ');
-    stage_take(&s, cx_buf_str(&body));
+    fixture_take(&s, cx_buf_str(&body));
     CHECK_INT(s.took.problem.http, 413);
     cx_buf_done(&body);
-    stage_done(&s);
+    fixture_done(&s);
 }

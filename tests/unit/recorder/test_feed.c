@@ -5,7 +5,7 @@
 #include "recorder/internal.h"
 #include "tests/support/recorder_fixture.h"
 
-static cx_index *open_index(stage *s)
+static cx_index *open_index(fixture *s)
 {
     cx_index *index = NULL;
     const char *path = cx_recorder_index_path(s->path, &s->arena);
@@ -13,13 +13,13 @@ static cx_index *open_index(stage *s)
     return index;
 }
 
-static void feed(stage *s)
+static void feed(fixture *s)
 {
     const char *path = cx_recorder_index_path(s->path, &s->arena);
     CHECK_STATUS(cx_recorder_feed_now(s->recorder, path, &s->err), &s->err);
 }
 
-static cx_json ask(stage *s, const cx_trace_query *query)
+static cx_json ask(fixture *s, const cx_trace_query *query)
 {
     cx_buf out;
     cx_json value = {.type = CX_JSON_NULL};
@@ -42,24 +42,24 @@ static int64_t count_of(const cx_json *answer)
 
 CX_TEST(feed_carries_and_resumes)
 {
-    stage s;
+    fixture s;
     maker m;
     static const maker_wish wish = MAKER_WISH_INIT;
     cx_trace_query query = CX_TRACE_QUERY_INIT;
-    stage_init(&s, "feed", NULL);
+    fixture_init(&s, "feed", NULL);
     maker_init(&m, "alpha");
-    stage_trust(&s, &m);
+    fixture_trust(&s, &m);
     feed(&s);
     cx_json none = ask(&s, &query);
     CHECK_INT(count_of(&none), 0);
     for (int64_t i = 1; i <= 5; i++) {
-        CHECK_INT(stage_send(&s, stage_make(&s, &m, &wish), "generic"), CX_TAKE_STORED);
+        CHECK_INT(fixture_send(&s, fixture_make(&s, &m, &wish), "generic"), CX_TAKE_STORED);
         feed(&s);
         feed(&s); /* nothing new */
         cx_json some = ask(&s, &query);
         CHECK_INT(count_of(&some), i);
     }
-    stage_reopen(&s);
+    fixture_reopen(&s);
     feed(&s);
     cx_json all = ask(&s, &query);
     CHECK_INT(count_of(&all), 5);
@@ -69,20 +69,20 @@ CX_TEST(feed_carries_and_resumes)
     double score = 0;
     CHECK(cx_json_double(cx_json_pointer(newest, CX_STR("/scores/csdma")), &score));
     CHECK(score == 0.9);
-    stage_done(&s);
+    fixture_done(&s);
 }
 
 CX_TEST(feed_pages_without_gaps)
 {
-    stage s;
+    fixture s;
     maker m;
     static const maker_wish wish = MAKER_WISH_INIT;
     cx_trace_query query = CX_TRACE_QUERY_INIT;
-    stage_init(&s, "feed", NULL);
+    fixture_init(&s, "feed", NULL);
     maker_init(&m, "alpha");
-    stage_trust(&s, &m);
+    fixture_trust(&s, &m);
     for (unsigned i = 0; i < 23; i++)
-        CHECK_INT(stage_send(&s, stage_make(&s, &m, &wish), "generic"), CX_TAKE_STORED);
+        CHECK_INT(fixture_send(&s, fixture_make(&s, &m, &wish), "generic"), CX_TAKE_STORED);
     feed(&s);
     query.limit = 5;
     unsigned seen = 0, pages = 0;
@@ -100,30 +100,30 @@ CX_TEST(feed_pages_without_gaps)
         if (more)
             CHECK_STATUS(cx_recorder_cursor_parse(s.recorder, cursor, &query, &s.err), &s.err);
         /* What comes in meanwhile is newer than what is left. */
-        CHECK_INT(stage_send(&s, stage_make(&s, &m, &wish), "generic"), CX_TAKE_STORED);
+        CHECK_INT(fixture_send(&s, fixture_make(&s, &m, &wish), "generic"), CX_TAKE_STORED);
         feed(&s);
     }
     CHECK_INT(seen, 23);
     CHECK_INT(pages, 5);
     CHECK(cx_recorder_cursor_parse(s.recorder, CX_STR("AAAA"), &query, &s.err).code == CX_E_FORMAT);
     CHECK_STR(cx_str_z(s.err.tag), "BadCursor");
-    stage_done(&s);
+    fixture_done(&s);
 }
 
 CX_TEST(feed_judges_again)
 {
     static const cx_recorder_options keep = {.keep_unknown = true};
-    stage s;
+    fixture s;
     maker m;
     static const maker_wish wish = MAKER_WISH_INIT;
     cx_trace_query query = CX_TRACE_QUERY_INIT;
-    stage_init(&s, "feed", &keep);
+    fixture_init(&s, "feed", &keep);
     maker_init(&m, "alpha");
-    CHECK_INT(stage_send(&s, stage_make(&s, &m, &wish), "generic"), CX_TAKE_UNVERIFIED);
+    CHECK_INT(fixture_send(&s, fixture_make(&s, &m, &wish), "generic"), CX_TAKE_UNVERIFIED);
     feed(&s);
     cx_json before = ask(&s, &query);
     CHECK_INT(count_of(&before), 0); /* nothing unverified by default */
-    stage_trust(&s, &m);
+    fixture_trust(&s, &m);
     feed(&s);
     cx_json now = ask(&s, &query);
     CHECK_INT(count_of(&now), 1);
@@ -137,10 +137,10 @@ CX_TEST(feed_judges_again)
     query.verified = CX_FALSE;
     cx_json hidden = ask(&s, &query);
     CHECK_INT(count_of(&hidden), 1);
-    stage_done(&s);
+    fixture_done(&s);
 }
 
-static cx_json trace_answer(stage *s, const cx_trace_wanted *wanted, cx_code expected)
+static cx_json trace_answer(fixture *s, const cx_trace_wanted *wanted, cx_code expected)
 {
     cx_buf out;
     cx_json value = {.type = CX_JSON_NULL};
@@ -159,18 +159,18 @@ static cx_json trace_answer(stage *s, const cx_trace_wanted *wanted, cx_code exp
 
 CX_TEST(answers_one_trace)
 {
-    stage s;
+    fixture s;
     maker m;
     cx_buf raw;
     maker_wish wish = MAKER_WISH_INIT;
-    stage_init(&s, "feed", NULL);
+    fixture_init(&s, "feed", NULL);
     maker_init(&m, "alpha");
-    stage_trust(&s, &m);
+    fixture_trust(&s, &m);
     wish.level = "full_traces";
     wish.rationale = "because it was asked";
     wish.trace_id = "trace-one";
-    cx_str trace = stage_make(&s, &m, &wish);
-    CHECK_INT(stage_send(&s, trace, "full_traces"), CX_TAKE_STORED);
+    cx_str trace = fixture_make(&s, &m, &wish);
+    CHECK_INT(fixture_send(&s, trace, "full_traces"), CX_TAKE_STORED);
     feed(&s);
     cx_trace_wanted wanted = {.trace_id = CX_STR("trace-one"), .level = CX_LEVEL_FULL};
     cx_json full = trace_answer(&s, &wanted, CX_OK);
@@ -194,44 +194,44 @@ CX_TEST(answers_one_trace)
     cx_index_close(index);
     wanted.trace_id = CX_STR("trace-two");
     (void)trace_answer(&s, &wanted, CX_E_NOT_FOUND);
-    stage_done(&s);
+    fixture_done(&s);
 }
 
 CX_TEST(answers_say_when_a_trace_is_ambiguous)
 {
-    stage s;
+    fixture s;
     maker alpha, beta;
     maker_wish wish = MAKER_WISH_INIT;
-    stage_init(&s, "feed", NULL);
+    fixture_init(&s, "feed", NULL);
     maker_init(&alpha, "alpha");
     maker_init(&beta, "beta");
-    stage_trust(&s, &alpha);
-    stage_trust(&s, &beta);
+    fixture_trust(&s, &alpha);
+    fixture_trust(&s, &beta);
     wish.trace_id = "trace-one";
-    CHECK_INT(stage_send(&s, stage_make(&s, &alpha, &wish), "generic"), CX_TAKE_STORED);
-    CHECK_INT(stage_send(&s, stage_make(&s, &beta, &wish), "generic"), CX_TAKE_STORED);
+    CHECK_INT(fixture_send(&s, fixture_make(&s, &alpha, &wish), "generic"), CX_TAKE_STORED);
+    CHECK_INT(fixture_send(&s, fixture_make(&s, &beta, &wish), "generic"), CX_TAKE_STORED);
     feed(&s);
     cx_trace_wanted wanted = {.trace_id = CX_STR("trace-one"), .level = CX_LEVEL_FULL};
     (void)trace_answer(&s, &wanted, CX_E_CONFLICT);
     wanted.agent = cx_str_z(beta.agent);
     cx_json found = trace_answer(&s, &wanted, CX_OK);
     CHECK_STR(CX_JSON_GET_STR(CX_JSON_GET(&found, "entry"), "actor"), beta.agent);
-    stage_done(&s);
+    fixture_done(&s);
 }
 
 /* The index forgets what the ledger has erased (decision 0023), the branch goes on. */
 CX_TEST(feed_forgets_what_was_erased)
 {
-    stage s;
+    fixture s;
     maker m;
     cx_memory *memory;
     static const maker_wish wish = MAKER_WISH_INIT;
     cx_trace_query query = CX_TRACE_QUERY_INIT;
-    stage_init(&s, "feed", NULL);
+    fixture_init(&s, "feed", NULL);
     maker_init(&m, "alpha");
-    stage_trust(&s, &m);
+    fixture_trust(&s, &m);
     for (unsigned i = 0; i < 3; i++)
-        CHECK_INT(stage_send(&s, stage_make(&s, &m, &wish), "generic"), CX_TAKE_STORED);
+        CHECK_INT(fixture_send(&s, fixture_make(&s, &m, &wish), "generic"), CX_TAKE_STORED);
     feed(&s);
     CHECK_STATUS(cx_memory_open(s.home, cx_str_z(m.agent), NULL, &memory, &s.err), &s.err);
     CHECK_STATUS(cx_memory_redact(memory, 1, CX_STR("asked"), CX_STR("me"), &s.err), &s.err);
@@ -239,50 +239,50 @@ CX_TEST(feed_forgets_what_was_erased)
     feed(&s);
     cx_json left = ask(&s, &query);
     CHECK_INT(count_of(&left), 2);
-    stage_done(&s);
+    fixture_done(&s);
 }
 
 CX_TEST(feed_by_a_thread)
 {
-    stage s;
+    fixture s;
     maker m;
     cx_feed_status status;
     static const maker_wish wish = MAKER_WISH_INIT;
     cx_trace_query query = CX_TRACE_QUERY_INIT;
-    stage_init(&s, "feed", NULL);
+    fixture_init(&s, "feed", NULL);
     maker_init(&m, "alpha");
-    stage_trust(&s, &m);
+    fixture_trust(&s, &m);
     const char *path = cx_recorder_index_path(s.path, &s.arena);
     CHECK_STATUS(cx_recorder_feed_begin(s.recorder, path, &s.err), &s.err);
     for (unsigned i = 0; i < 20; i++)
-        CHECK_INT(stage_send(&s, stage_make(&s, &m, &wish), "generic"), CX_TAKE_STORED);
+        CHECK_INT(fixture_send(&s, fixture_make(&s, &m, &wish), "generic"), CX_TAKE_STORED);
     CHECK_STATUS(cx_recorder_feed_wait(s.recorder, 30000, &s.err), &s.err);
     cx_json all = ask(&s, &query);
     CHECK_INT(count_of(&all), 20);
     cx_recorder_feed_get_status(s.recorder, &status);
     CHECK(status.running && !status.away);
     CHECK(status.index_commits >= status.log_commits);
-    stage_done(&s);
+    fixture_done(&s);
 }
 
 CX_TEST(branches_of_traces_hold)
 {
-    stage s;
+    fixture s;
     maker alpha, beta;
     cx_buf lines, again, answer;
     cx_lattice *lattice;
     cx_lattice_report *report;
     maker_wish wish = MAKER_WISH_INIT;
     cx_lattice_options options = CX_LATTICE_OPTIONS_INIT;
-    stage_init(&s, "bridge", NULL);
+    fixture_init(&s, "bridge", NULL);
     maker_init(&alpha, "alpha");
     maker_init(&beta, "beta");
-    stage_trust(&s, &alpha);
-    stage_trust(&s, &beta);
+    fixture_trust(&s, &alpha);
+    fixture_trust(&s, &beta);
     for (unsigned i = 0; i < 4; i++) {
         wish.overridden = i == 2;
-        CHECK_INT(stage_send(&s, stage_make(&s, &alpha, &wish), "generic"), CX_TAKE_STORED);
-        CHECK_INT(stage_send(&s, stage_make(&s, &beta, &wish), "generic"), CX_TAKE_STORED);
+        CHECK_INT(fixture_send(&s, fixture_make(&s, &alpha, &wish), "generic"), CX_TAKE_STORED);
+        CHECK_INT(fixture_send(&s, fixture_make(&s, &beta, &wish), "generic"), CX_TAKE_STORED);
     }
     options.keep_deltas = true;
     cx_buf_init(&lines, cx_alloc_default());
@@ -298,7 +298,7 @@ CX_TEST(branches_of_traces_hold)
     CHECK_INT(cx_lattice_count(lattice), 48);
     cx_lattice_report_close(report);
     cx_lattice_close(lattice);
-    stage_reopen(&s);
+    fixture_reopen(&s);
     CHECK_STATUS(cx_recorder_lattice_lines(s.home, none, &again, &s.err), &s.err);
     CHECK(cx_str_eq(cx_buf_str(&lines), cx_buf_str(&again)));
     CHECK(memmem(again.data, again.size, "\"injection\"", 11) != NULL);
@@ -311,5 +311,5 @@ CX_TEST(branches_of_traces_hold)
     cx_buf_done(&lines);
     cx_buf_done(&again);
     cx_buf_done(&answer);
-    stage_done(&s);
+    fixture_done(&s);
 }

@@ -9,11 +9,11 @@
 typedef struct shown {
     cx_buf lines;
     cx_lattice *lattice;
-    cx_stage_snapshot *list;
+    cx_lattice_view_snapshot *list;
     size_t count;
 } shown;
 
-static void show(stage *s, shown *out)
+static void show(fixture *s, shown *out)
 {
     cx_lattice_options options = CX_LATTICE_OPTIONS_INIT;
     cx_str none = {NULL, 0};
@@ -32,7 +32,7 @@ static void shown_done(shown *out)
     cx_buf_done(&out->lines);
 }
 
-static void snapshot(stage *s, const char *actor)
+static void snapshot(fixture *s, const char *actor)
 {
     cx_manifest made;
     CHECK_STATUS(cx_snapshot_make(s->home, cx_str_z(actor), CX_STR("explicit"), s->now_ns,
@@ -40,24 +40,24 @@ static void snapshot(stage *s, const char *actor)
                  &s->err);
 }
 
-static void send(stage *s, maker *m, bool overridden)
+static void send(fixture *s, maker *m, bool overridden)
 {
     maker_wish wish = MAKER_WISH_INIT;
     wish.overridden = overridden;
-    CHECK_INT(stage_send(s, stage_make(s, m, &wish), "generic"), CX_TAKE_STORED);
+    CHECK_INT(fixture_send(s, fixture_make(s, m, &wish), "generic"), CX_TAKE_STORED);
 }
 
 CX_TEST(snapshots_stand_behind_the_newest_event_they_hold)
 {
-    stage s;
+    fixture s;
     maker alpha, beta;
     shown all;
     cx_lattice_node_info info;
-    stage_init(&s, "held", NULL);
+    fixture_init(&s, "held", NULL);
     maker_init(&alpha, "alpha");
     maker_init(&beta, "beta");
-    stage_trust(&s, &alpha);
-    stage_trust(&s, &beta);
+    fixture_trust(&s, &alpha);
+    fixture_trust(&s, &beta);
     send(&s, &alpha, false);
     send(&s, &beta, false);
     send(&s, &alpha, false);
@@ -69,7 +69,7 @@ CX_TEST(snapshots_stand_behind_the_newest_event_they_hold)
     show(&s, &all);
     REQUIRE(all.count == 3);
     for (size_t i = 0; i < all.count; i++) {
-        const cx_stage_snapshot *one = &all.list[i];
+        const cx_lattice_view_snapshot *one = &all.list[i];
         bool is_alpha = cx_str_is(one->actor, alpha.agent);
         cx_lattice_node(all.lattice, one->node, &info);
         /* Two traces of six components each. */
@@ -87,17 +87,17 @@ CX_TEST(snapshots_stand_behind_the_newest_event_they_hold)
         overrides += cx_lattice_overrides(all.lattice, n);
     CHECK_INT(overrides, 1);
     shown_done(&all);
-    stage_done(&s);
+    fixture_done(&s);
 }
 
 CX_TEST(dropped_snapshots_and_those_of_nobody_here_are_not_shown)
 {
-    stage s;
+    fixture s;
     maker alpha;
     shown all;
-    stage_init(&s, "held_dropped", NULL);
+    fixture_init(&s, "held_dropped", NULL);
     maker_init(&alpha, "alpha");
-    stage_trust(&s, &alpha);
+    fixture_trust(&s, &alpha);
     send(&s, &alpha, false);
     snapshot(&s, alpha.agent);
     snapshot(&s, alpha.agent);
@@ -108,18 +108,18 @@ CX_TEST(dropped_snapshots_and_those_of_nobody_here_are_not_shown)
     CHECK_INT(all.list[0].number, 1);
     CHECK_INT(all.list[0].node, 5);
     shown_done(&all);
-    stage_done(&s);
+    fixture_done(&s);
 }
 
 /* The lattice is of an older state of the home: what came since is behind its last node. */
 CX_TEST(snapshots_newer_than_the_lattice_stand_at_its_end)
 {
-    stage s;
+    fixture s;
     maker alpha;
     shown all;
-    stage_init(&s, "held_newer", NULL);
+    fixture_init(&s, "held_newer", NULL);
     maker_init(&alpha, "alpha");
-    stage_trust(&s, &alpha);
+    fixture_trust(&s, &alpha);
     send(&s, &alpha, false);
     show(&s, &all);
     CHECK_INT(all.count, 0);
@@ -131,5 +131,5 @@ CX_TEST(snapshots_newer_than_the_lattice_stand_at_its_end)
     CHECK_INT(all.list[0].node, 5);
     CHECK_INT(all.list[0].entries, 2);
     shown_done(&all);
-    stage_done(&s);
+    fixture_done(&s);
 }

@@ -15,170 +15,171 @@ static maker_wish full(const char *rationale)
 
 CX_TEST(intake_stores_once)
 {
-    stage s;
+    fixture s;
     maker m;
-    stage_init(&s, "intake", NULL);
+    fixture_init(&s, "intake", NULL);
     maker_init(&m, "alpha");
-    stage_trust(&s, &m);
-    cx_str trace = stage_make(&s, &m, &generic);
-    CHECK_INT(stage_send(&s, trace, "generic"), CX_TAKE_STORED);
+    fixture_trust(&s, &m);
+    cx_str trace = fixture_make(&s, &m, &generic);
+    CHECK_INT(fixture_send(&s, trace, "generic"), CX_TAKE_STORED);
     CHECK(s.took.events[0].verdict.form == CX_FORM_B);
     CHECK(s.took.changed);
-    CHECK_INT(stage_entries(&s, cx_str_z(m.agent)), 1);
-    CHECK_INT(stage_entries(&s, CX_STR("batches")), 1);
-    CHECK_INT(stage_send(&s, trace, "generic"), CX_TAKE_DUPLICATE);
+    CHECK_INT(fixture_entries(&s, cx_str_z(m.agent)), 1);
+    CHECK_INT(fixture_entries(&s, CX_STR("batches")), 1);
+    CHECK_INT(fixture_send(&s, trace, "generic"), CX_TAKE_DUPLICATE);
     CHECK_INT(s.took.events[0].seq, 0);
     CHECK(!s.took.changed);
     /* Other white space is the same trace (§9). */
-    cx_str spaced = stage_replace(&s, trace, "{\"trace_id\": ", "{\n \"trace_id\" :\t");
-    CHECK_INT(stage_send(&s, spaced, "generic"), CX_TAKE_DUPLICATE);
-    stage_reopen(&s);
-    CHECK_INT(stage_send(&s, trace, "generic"), CX_TAKE_DUPLICATE);
-    CHECK_INT(stage_entries(&s, cx_str_z(m.agent)), 1);
-    CHECK_INT(stage_entries(&s, CX_STR("batches")), 1);
-    stage_done(&s);
+    cx_str spaced = fixture_replace(&s, trace, "{\"trace_id\": ", "{\n \"trace_id\" :\t");
+    CHECK_INT(fixture_send(&s, spaced, "generic"), CX_TAKE_DUPLICATE);
+    fixture_reopen(&s);
+    CHECK_INT(fixture_send(&s, trace, "generic"), CX_TAKE_DUPLICATE);
+    CHECK_INT(fixture_entries(&s, cx_str_z(m.agent)), 1);
+    CHECK_INT(fixture_entries(&s, CX_STR("batches")), 1);
+    fixture_done(&s);
 }
 
 CX_TEST(intake_twice_in_one_batch_is_once)
 {
-    stage s;
+    fixture s;
     maker m;
     cx_buf batch;
-    stage_init(&s, "intake", NULL);
+    fixture_init(&s, "intake", NULL);
     maker_init(&m, "alpha");
-    stage_trust(&s, &m);
-    cx_str trace = stage_make(&s, &m, &generic);
+    fixture_trust(&s, &m);
+    cx_str trace = fixture_make(&s, &m, &generic);
     cx_buf_init(&batch, cx_alloc_default());
     maker_batch_begin(&batch);
     maker_batch_add(&batch, trace);
     maker_batch_add(&batch, trace);
     /* .. and under another id, which form B does not sign. */
-    maker_batch_add(&batch, stage_replace(&s, trace, "\"trace-", "\"other-"));
+    maker_batch_add(&batch, fixture_replace(&s, trace, "\"trace-", "\"other-"));
     maker_batch_end(&batch, "generic");
-    stage_take(&s, cx_buf_str(&batch));
+    fixture_take(&s, cx_buf_str(&batch));
     REQUIRE(s.took.received == 3);
     CHECK_INT(s.took.events[0].status, CX_TAKE_STORED);
     CHECK_INT(s.took.events[1].status, CX_TAKE_DUPLICATE);
     CHECK_INT(s.took.events[2].status, CX_TAKE_REJECTED);
     CHECK(s.took.events[2].verdict.problem.reason == CX_REASON_SIGNATURE_REPLAYED);
     CHECK_INT(s.took.accepted, 2);
-    CHECK_INT(stage_entries(&s, cx_str_z(m.agent)), 1);
+    CHECK_INT(fixture_entries(&s, cx_str_z(m.agent)), 1);
     cx_buf_done(&batch);
-    stage_done(&s);
+    fixture_done(&s);
 }
 
 CX_TEST(intake_keeps_conflicting_evidence)
 {
-    stage s;
+    fixture s;
     maker m;
     maker_wish same = MAKER_WISH_INIT;
-    stage_init(&s, "intake", NULL);
+    fixture_init(&s, "intake", NULL);
     maker_init(&m, "alpha");
-    stage_trust(&s, &m);
+    fixture_trust(&s, &m);
     same.trace_id = "trace-same";
-    cx_str first = stage_make(&s, &m, &same), second = stage_make(&s, &m, &same);
-    CHECK_INT(stage_send(&s, first, "generic"), CX_TAKE_STORED);
-    CHECK_INT(stage_send(&s, second, "generic"), CX_TAKE_CONFLICT);
+    cx_str first = fixture_make(&s, &m, &same), second = fixture_make(&s, &m, &same);
+    CHECK_INT(fixture_send(&s, first, "generic"), CX_TAKE_STORED);
+    CHECK_INT(fixture_send(&s, second, "generic"), CX_TAKE_CONFLICT);
     CHECK_INT(s.took.rejected, 1);
     uint64_t seq = s.took.events[0].seq;
-    CHECK_INT(stage_send(&s, second, "generic"), CX_TAKE_CONFLICT);
+    CHECK_INT(fixture_send(&s, second, "generic"), CX_TAKE_CONFLICT);
     CHECK_INT(s.took.events[0].seq, seq);
-    CHECK_INT(stage_send(&s, first, "generic"), CX_TAKE_DUPLICATE);
-    CHECK_INT(stage_entries(&s, cx_str_z(m.agent)), 2);
-    CHECK_INT(stage_entries(&s, CX_STR("alerts")), 1);
-    stage_done(&s);
+    CHECK_INT(fixture_send(&s, first, "generic"), CX_TAKE_DUPLICATE);
+    CHECK_INT(fixture_entries(&s, cx_str_z(m.agent)), 2);
+    CHECK_INT(fixture_entries(&s, CX_STR("alerts")), 1);
+    fixture_done(&s);
 }
 
 CX_TEST(intake_rejects_what_is_not_signed_by_a_known_key)
 {
-    stage s;
+    fixture s;
     maker known, stranger;
-    stage_init(&s, "intake", NULL);
+    fixture_init(&s, "intake", NULL);
     maker_init(&known, "alpha");
     maker_init(&stranger, "stranger");
-    cx_str trace = stage_make(&s, &known, &generic);
+    cx_str trace = fixture_make(&s, &known, &generic);
     /* An empty trust store knows nobody (§14.9). */
-    CHECK_INT(stage_send(&s, trace, "generic"), CX_TAKE_REJECTED);
+    CHECK_INT(fixture_send(&s, trace, "generic"), CX_TAKE_REJECTED);
     CHECK(s.took.events[0].verdict.problem.reason == CX_REASON_KEY_UNKNOWN);
     CHECK(s.took.events[0].verdict.verdict == CX_INDETERMINATE);
-    stage_trust(&s, &known);
-    CHECK_INT(stage_send(&s, trace, "generic"), CX_TAKE_STORED); /* usable at once (§14.11) */
-    CHECK_INT(stage_send(&s, stage_make(&s, &stranger, &generic), "generic"), CX_TAKE_REJECTED);
-    cx_str changed = stage_replace(&s, stage_make(&s, &known, &generic), "0.9", "0.8");
-    CHECK_INT(stage_send(&s, changed, "generic"), CX_TAKE_REJECTED);
+    fixture_trust(&s, &known);
+    CHECK_INT(fixture_send(&s, trace, "generic"), CX_TAKE_STORED); /* usable at once (§14.11) */
+    CHECK_INT(fixture_send(&s, fixture_make(&s, &stranger, &generic), "generic"), CX_TAKE_REJECTED);
+    cx_str changed = fixture_replace(&s, fixture_make(&s, &known, &generic), "0.9", "0.8");
+    CHECK_INT(fixture_send(&s, changed, "generic"), CX_TAKE_REJECTED);
     CHECK(s.took.events[0].verdict.problem.reason == CX_REASON_SIGNATURE_INVALID);
-    CHECK_INT(stage_entries(&s, cx_str_z(known.agent)), 1);
-    CHECK_INT(stage_entries(&s, cx_str_z(stranger.agent)), 0);
-    stage_done(&s);
+    CHECK_INT(fixture_entries(&s, cx_str_z(known.agent)), 1);
+    CHECK_INT(fixture_entries(&s, cx_str_z(stranger.agent)), 0);
+    fixture_done(&s);
 }
 
 CX_TEST(intake_refuses_a_revoked_key_at_once)
 {
-    stage s;
+    fixture s;
     maker m;
-    stage_init(&s, "intake", NULL);
+    fixture_init(&s, "intake", NULL);
     maker_init(&m, "alpha");
-    stage_trust(&s, &m);
-    cx_str first = stage_make(&s, &m, &generic), second = stage_make(&s, &m, &generic);
-    CHECK_INT(stage_send(&s, first, "generic"), CX_TAKE_STORED);
+    fixture_trust(&s, &m);
+    cx_str first = fixture_make(&s, &m, &generic), second = fixture_make(&s, &m, &generic);
+    CHECK_INT(fixture_send(&s, first, "generic"), CX_TAKE_STORED);
     CHECK_STATUS(cx_recorder_key_revoke(s.recorder, cx_str_z(m.key_id), CX_STR("lost"),
                                         CX_STR("me"), CX_TIME_NONE, &s.err),
                  &s.err);
-    CHECK_INT(stage_send(&s, second, "generic"), CX_TAKE_REJECTED);
+    CHECK_INT(fixture_send(&s, second, "generic"), CX_TAKE_REJECTED);
     CHECK(s.took.events[0].verdict.problem.reason == CX_REASON_KEY_REVOKED);
-    uint64_t entries = stage_entries(&s, CX_STR("trust"));
+    uint64_t entries = fixture_entries(&s, CX_STR("trust"));
     CHECK_STATUS(cx_recorder_key_revoke(s.recorder, cx_str_z(m.key_id), CX_STR("again"),
                                         CX_STR("me"), CX_TIME_NONE, &s.err),
                  &s.err);
-    CHECK_INT(stage_entries(&s, CX_STR("trust")), entries);
+    CHECK_INT(fixture_entries(&s, CX_STR("trust")), entries);
     CHECK(cx_recorder_key_revoke(s.recorder, CX_STR("nobody"), CX_STR(""), CX_STR("me"),
                                  CX_TIME_NONE, &s.err)
               .code == CX_E_NOT_FOUND);
-    stage_done(&s);
+    fixture_done(&s);
 }
 
 CX_TEST(intake_never_binds_a_key_anew)
 {
-    stage s;
+    fixture s;
     maker alpha, beta;
     bool is_new = true;
-    stage_init(&s, "intake", NULL);
+    fixture_init(&s, "intake", NULL);
     maker_init(&alpha, "alpha");
     maker_init(&beta, "beta");
-    stage_trust(&s, &alpha);
+    fixture_trust(&s, &alpha);
     cx_trust_key key = maker_key(&alpha);
     CHECK_STATUS(cx_recorder_key_add(s.recorder, &key, &is_new, &s.err), &s.err);
     CHECK(!is_new);
     key.key = beta.public_key;
     CHECK(cx_recorder_key_add(s.recorder, &key, &is_new, &s.err).code == CX_E_CONFLICT);
     CHECK_STR(cx_str_z(s.err.tag), "KeyConflict");
-    CHECK_INT(stage_entries(&s, CX_STR("trust")), 1);
-    stage_done(&s);
+    CHECK_INT(fixture_entries(&s, CX_STR("trust")), 1);
+    fixture_done(&s);
 }
 
 CX_TEST(intake_keeps_the_unknown_apart_when_told_to)
 {
     static const cx_recorder_options keep = {.keep_unknown = true};
-    stage s;
+    fixture s;
     maker m;
-    stage_init(&s, "intake", &keep);
+    fixture_init(&s, "intake", &keep);
     maker_init(&m, "stranger");
-    cx_str trace = stage_make(&s, &m, &generic);
-    CHECK_INT(stage_send(&s, trace, "generic"), CX_TAKE_UNVERIFIED);
+    cx_str trace = fixture_make(&s, &m, &generic);
+    CHECK_INT(fixture_send(&s, trace, "generic"), CX_TAKE_UNVERIFIED);
     CHECK_INT(s.took.accepted, 1);
     CHECK(s.took.events[0].verdict.verdict == CX_INDETERMINATE);
-    CHECK_INT(stage_send(&s, trace, "generic"), CX_TAKE_DUPLICATE);
+    CHECK_INT(fixture_send(&s, trace, "generic"), CX_TAKE_DUPLICATE);
     /* Its text must not slip in below its level either. */
     maker_wish wish = full("words");
-    cx_str loud = stage_make(&s, &m, &wish);
-    CHECK_INT(stage_send(&s, stage_replace(&s, loud, "\"full_traces\"", "\"generic\""), "generic"),
-              CX_TAKE_REJECTED);
+    cx_str loud = fixture_make(&s, &m, &wish);
+    CHECK_INT(
+        fixture_send(&s, fixture_replace(&s, loud, "\"full_traces\"", "\"generic\""), "generic"),
+        CX_TAKE_REJECTED);
     CHECK(s.took.events[0].verdict.problem.reason == CX_REASON_LEVEL_VIOLATION);
-    stage_done(&s);
+    fixture_done(&s);
 }
 
 /* Whether the bytes are in any file of the home. */
-static bool home_holds(const stage *s, const char *needle)
+static bool home_holds(const fixture *s, const char *needle)
 {
     static const char *const folders[] = {"", "/log"};
     bool found = false;
@@ -197,83 +198,85 @@ static bool home_holds(const stage *s, const char *needle)
 CX_TEST(intake_strips_what_the_level_does_not_allow)
 {
     static const cx_recorder_options strip = {.strip_level = true};
-    stage s;
+    fixture s;
     maker m;
-    stage_init(&s, "intake", &strip);
+    fixture_init(&s, "intake", &strip);
     maker_init(&m, "alpha");
-    stage_trust(&s, &m);
+    fixture_trust(&s, &m);
     maker_wish wish = full("a secret reason");
     /* Form B does not sign the level. */
-    cx_str trace = stage_replace(&s, stage_make(&s, &m, &wish), "\"full_traces\"", "\"generic\"");
-    CHECK_INT(stage_send(&s, trace, "generic"), CX_TAKE_STORED);
+    cx_str trace =
+        fixture_replace(&s, fixture_make(&s, &m, &wish), "\"full_traces\"", "\"generic\"");
+    CHECK_INT(fixture_send(&s, trace, "generic"), CX_TAKE_STORED);
     CHECK(s.took.events[0].stripped_count >= 1);
-    CHECK_INT(stage_send(&s, trace, "generic"), CX_TAKE_DUPLICATE);
-    stage_close(&s);
+    CHECK_INT(fixture_send(&s, trace, "generic"), CX_TAKE_DUPLICATE);
+    fixture_close(&s);
     CHECK(!home_holds(&s, "a secret reason"));
     CHECK(home_holds(&s, "HandlerActionType.SPEAK"));
-    stage_open(&s);
-    stage_done(&s);
+    fixture_open(&s);
+    fixture_done(&s);
 }
 
 CX_TEST(intake_rejected_text_is_nowhere)
 {
-    stage s;
+    fixture s;
     maker m;
     cx_buf answer;
-    stage_init(&s, "intake", NULL);
+    fixture_init(&s, "intake", NULL);
     maker_init(&m, "alpha");
-    stage_trust(&s, &m);
+    fixture_trust(&s, &m);
     maker_wish wish = full("a secret reason");
-    cx_str trace = stage_replace(&s, stage_make(&s, &m, &wish), "\"full_traces\"", "\"generic\"");
-    CHECK_INT(stage_send(&s, trace, "generic"), CX_TAKE_REJECTED);
+    cx_str trace =
+        fixture_replace(&s, fixture_make(&s, &m, &wish), "\"full_traces\"", "\"generic\"");
+    CHECK_INT(fixture_send(&s, trace, "generic"), CX_TAKE_REJECTED);
     cx_buf_init(&answer, cx_alloc_default());
     CHECK_STATUS(cx_intake_json(&answer, &s.took, &s.err), &s.err);
     CHECK(memmem(answer.data, answer.size, "secret", 6) == NULL);
     CHECK(memmem(answer.data, answer.size, "/components/3/data/action_rationale", 35) != NULL);
     cx_buf_done(&answer);
-    stage_close(&s);
+    fixture_close(&s);
     CHECK(!home_holds(&s, "a secret reason"));
-    stage_open(&s);
-    stage_done(&s);
+    fixture_open(&s);
+    fixture_done(&s);
 }
 
 CX_TEST(intake_the_same_trace_at_two_levels_is_two_records)
 {
-    stage s;
+    fixture s;
     maker m;
-    stage_init(&s, "intake", NULL);
+    fixture_init(&s, "intake", NULL);
     maker_init(&m, "alpha");
-    stage_trust(&s, &m);
-    cx_str trace = stage_make(&s, &m, &generic);
-    cx_str detailed = stage_replace(&s, trace, "\"generic\"", "\"detailed\"");
-    CHECK_INT(stage_send(&s, trace, "generic"), CX_TAKE_STORED);
-    CHECK_INT(stage_send(&s, detailed, "generic"), CX_TAKE_STORED);
-    CHECK_INT(stage_entries(&s, cx_str_z(m.agent)), 2);
-    stage_done(&s);
+    fixture_trust(&s, &m);
+    cx_str trace = fixture_make(&s, &m, &generic);
+    cx_str detailed = fixture_replace(&s, trace, "\"generic\"", "\"detailed\"");
+    CHECK_INT(fixture_send(&s, trace, "generic"), CX_TAKE_STORED);
+    CHECK_INT(fixture_send(&s, detailed, "generic"), CX_TAKE_STORED);
+    CHECK_INT(fixture_entries(&s, cx_str_z(m.agent)), 2);
+    fixture_done(&s);
 }
 
 CX_TEST(intake_nobody_writes_into_anothers_journal)
 {
     static const char *const names[] = {"trust", "batches", "alerts", "key:x", "run:0", "a/b", ""};
     static const cx_recorder_options keep = {.keep_unknown = true};
-    stage s;
+    fixture s;
     maker m;
     char quoted[64];
-    stage_init(&s, "intake", &keep);
+    fixture_init(&s, "intake", &keep);
     maker_init(&m, "alpha");
     (void)snprintf(quoted, sizeof quoted, "\"%s\"", m.agent);
     for (size_t i = 0; i < CX_COUNT_OF(names); i++) {
         char name[64];
         (void)snprintf(name, sizeof name, "\"%s\"", names[i]);
-        cx_str trace = stage_replace(&s, stage_make(&s, &m, &generic), quoted, name);
-        CHECK_INT(stage_send(&s, trace, "generic"), CX_TAKE_REJECTED);
+        cx_str trace = fixture_replace(&s, fixture_make(&s, &m, &generic), quoted, name);
+        CHECK_INT(fixture_send(&s, trace, "generic"), CX_TAKE_REJECTED);
     }
-    CHECK_INT(stage_entries(&s, CX_STR("trust")), 0);
-    CHECK_INT(stage_entries(&s, CX_STR("alerts")), 0);
+    CHECK_INT(fixture_entries(&s, CX_STR("trust")), 0);
+    CHECK_INT(fixture_entries(&s, CX_STR("alerts")), 0);
     /* "unknown" and nothing are the key's own journal. */
-    cx_str trace = stage_replace(&s, stage_make(&s, &m, &generic), quoted, "\"unknown\"");
-    CHECK_INT(stage_send(&s, trace, "generic"), CX_TAKE_UNVERIFIED);
+    cx_str trace = fixture_replace(&s, fixture_make(&s, &m, &generic), quoted, "\"unknown\"");
+    CHECK_INT(fixture_send(&s, trace, "generic"), CX_TAKE_UNVERIFIED);
     cx_str actor = cx_arena_printf(&s.arena, "key:%s", m.key_id);
-    CHECK_INT(stage_entries(&s, actor), 1);
-    stage_done(&s);
+    CHECK_INT(fixture_entries(&s, actor), 1);
+    fixture_done(&s);
 }

@@ -5,31 +5,31 @@
 
 #include "tests/test.h"
 
-static bool names(const char *uri, cx_thing_kind wanted, const char *id)
+static bool names(const char *uri, cx_prov_kind wanted, const char *id)
 {
-    cx_thing_kind kind = CX_THING_NONE;
+    cx_prov_kind kind = CX_PROV_NONE;
     cx_str found = {NULL, 0};
-    return cx_thing_of_uri(cx_str_z(uri), &kind, &found) && kind == wanted && cx_str_is(found, id);
+    return cx_prov_of_uri(cx_str_z(uri), &kind, &found) && kind == wanted && cx_str_is(found, id);
 }
 
 static bool is_none(const char *uri)
 {
-    cx_thing_kind kind;
+    cx_prov_kind kind;
     cx_str id;
-    return !cx_thing_of_uri(cx_str_z(uri), &kind, &id);
+    return !cx_prov_of_uri(cx_str_z(uri), &kind, &id);
 }
 
 CX_TEST(uris_name_things)
 {
-    CHECK(names("cortex://trace/trace-1", CX_THING_TRACE, "trace-1"));
-    CHECK(names("cortex://run/run_20260101_000000_aee408847d35e44e99430f0979c3357b", CX_THING_RUN,
+    CHECK(names("cortex://trace/trace-1", CX_PROV_TRACE, "trace-1"));
+    CHECK(names("cortex://run/run_20260101_000000_aee408847d35e44e99430f0979c3357b", CX_PROV_RUN,
                 "run_20260101_000000_aee408847d35e44e99430f0979c3357b"));
-    CHECK(names("cortex://run/run-1", CX_THING_RUN, "run-1"));
-    CHECK(names("matrix://cortex/Fact/01HF7YAT000000000000000003#1", CX_THING_MEMORY,
+    CHECK(names("cortex://run/run-1", CX_PROV_RUN, "run-1"));
+    CHECK(names("matrix://cortex/Fact/01HF7YAT000000000000000003#1", CX_PROV_MEMORY,
                 "matrix://cortex/Fact/01HF7YAT000000000000000003#1"));
     CHECK(names("matrix://cortex/edge/01HF7YAT000000000000000003/derived_from/"
                 "01HF7YAT000000000000000004",
-                CX_THING_EDGE,
+                CX_PROV_EDGE,
                 "matrix://cortex/edge/01HF7YAT000000000000000003/derived_from/"
                 "01HF7YAT000000000000000004"));
 }
@@ -54,17 +54,17 @@ CX_TEST(uris_are_found_in_texts)
                "://x https://y cortex://run/(b) cortex://run/run-2?");
     static const char *const wanted[] = {"a", "matrix://cortex/Fact/01HF7YAT000000000000000003#1",
                                          "run-2"};
-    cx_thing_kind kind;
+    cx_prov_kind kind;
     cx_str id;
     for (size_t i = 0; i < CX_COUNT_OF(wanted); i++)
-        CHECK(cx_thing_next_uri(&text, &kind, &id) && cx_str_is(id, wanted[i]));
-    CHECK(!cx_thing_next_uri(&text, &kind, &id));
+        CHECK(cx_prov_next_uri(&text, &kind, &id) && cx_str_is(id, wanted[i]));
+    CHECK(!cx_prov_next_uri(&text, &kind, &id));
     text = CX_STR("");
-    CHECK(!cx_thing_next_uri(&text, &kind, &id));
+    CHECK(!cx_prov_next_uri(&text, &kind, &id));
 }
 
 CX_TEST(every_kind_has_a_name)
 {
-    for (int kind = CX_THING_NONE; kind < CX_THING_COUNT; kind++)
-        CHECK(cx_thing_kind_name((cx_thing_kind)kind)[0] != 0);
+    for (int kind = CX_PROV_NONE; kind < CX_PROV_KIND_COUNT; kind++)
+        CHECK(cx_prov_kind_name((cx_prov_kind)kind)[0] != 0);
 }

@@ -13,7 +13,7 @@
 enum { AGENTS = 3, SENT_MAX = 400 };
 
 typedef struct story {
-    stage s;
+    fixture s;
     uint64_t dice;
     maker agents[AGENTS];
     bool registered[AGENTS];
@@ -33,7 +33,7 @@ static const char *const levels[] = {"generic", "detailed", "full_traces"};
 
 static void send(story *t, cx_str trace)
 {
-    int status = stage_send(&t->s, trace, levels[0]);
+    int status = fixture_send(&t->s, trace, levels[0]);
     CHECK(status >= CX_TAKE_STORED && status <= CX_TAKE_REJECTED);
     if (t->sent_count < SENT_MAX)
         t->sent[t->sent_count++] = trace;
@@ -52,7 +52,7 @@ static void send_new(story *t)
     (void)snprintf(same, sizeof same, "trace-of-all-%llu", (unsigned long long)roll(t, 6));
     if (roll(t, 5) == 0)
         wish.trace_id = same; /* so that conflicts come */
-    send(t, stage_make(&t->s, m, &wish));
+    send(t, fixture_make(&t->s, m, &wish));
 }
 
 /* Form B does not sign the level, nor the id. */
@@ -62,19 +62,19 @@ static void send_again(story *t)
         return;
     cx_str trace = t->sent[roll(t, t->sent_count)];
     const char *from = levels[roll(t, 3)], *to = levels[roll(t, 3)];
-    cx_str other = stage_replace(&t->s, trace, from, to);
+    cx_str other = fixture_replace(&t->s, trace, from, to);
     if (roll(t, 8) == 0)
-        other = stage_replace(&t->s, trace, "\"trace-", "\"replayed-");
+        other = fixture_replace(&t->s, trace, "\"trace-", "\"replayed-");
     send(t, other.data == NULL ? trace : other);
 }
 
 static void change_key(story *t)
 {
-    stage *s = &t->s;
+    fixture *s = &t->s;
     unsigned agent = (unsigned)roll(t, AGENTS);
     maker *m = &t->agents[agent];
     if (!t->registered[agent]) {
-        stage_trust(s, m);
+        fixture_trust(s, m);
         t->registered[agent] = true;
         return;
     }
@@ -89,9 +89,9 @@ static void change_key(story *t)
 
 static void in_journal(story *t, cx_str actor, cx_str kind, bool raw)
 {
-    stage *s = &t->s;
+    fixture *s = &t->s;
     cx_memory *memory;
-    uint64_t seq = 0, count = stage_entries(s, actor);
+    uint64_t seq = 0, count = fixture_entries(s, actor);
     if (count == 0)
         return;
     CHECK_STATUS(cx_memory_open(s->home, actor, NULL, &memory, &s->err), &s->err);
@@ -132,7 +132,7 @@ static void write_by_hand(story *t)
 
 static void feed_into(story *t, const char *index)
 {
-    stage *s = &t->s;
+    fixture *s = &t->s;
     CHECK_STATUS(cx_recorder_feed_now(s->recorder, index, &s->err), &s->err);
 }
 
@@ -151,7 +151,7 @@ static void happen(story *t)
     else if (what < 73)
         write_by_hand(t);
     else if (what < 75)
-        stage_reopen(&t->s);
+        fixture_reopen(&t->s);
     else
         feed_into(t, t->index);
 }
@@ -161,7 +161,7 @@ static void happen(story *t)
 static void dump(story *t, const char *where, cx_buf *out)
 {
     cx_index *index = NULL;
-    stage *s = &t->s;
+    fixture *s = &t->s;
     CHECK_STATUS(cx_index_open(where, CX_INDEX_READ, &index, &s->err), &s->err);
     if (index != NULL)
         CHECK_STATUS(index_dump(index, out, &s->err), &s->err);
@@ -211,7 +211,7 @@ static bool tell(uint64_t seed, unsigned length)
     story *t = calloc(1, sizeof *t);
     CX_ASSERT(t != NULL);
     t->dice = seed;
-    stage_init(&t->s, "rebuild", &keep);
+    fixture_init(&t->s, "rebuild", &keep);
     t->index = cx_recorder_index_path(t->s.path, &t->s.arena);
     for (unsigned i = 0; i < AGENTS; i++)
         maker_init(&t->agents[i], names[i]);
@@ -222,7 +222,7 @@ static bool tell(uint64_t seed, unsigned length)
             same = same_rows(t);
     }
     same = same && same_rows(t);
-    stage_done(&t->s);
+    fixture_done(&t->s);
     free(t);
     return same;
 }

@@ -10,9 +10,9 @@
 #include "tests/support/recorder_fixture.h"
 
 typedef struct asking {
-    stage stage;
+    fixture fixture;
     cx_service *service;
-    cx_desk desk;
+    cx_worker worker;
     cx_token token;                           /* of `secret` */
     char secret[8 + CX_TOKEN_TEXT_SIZE];      /* "Bearer " and the token */
     cx_call call;                             /* the last one */
@@ -28,9 +28,9 @@ static inline void asking_token(asking *a, unsigned scopes, cx_trace_level level
 {
     const cx_token wanted = {.scopes = scopes, .level = level, .expires_ns = CX_TIME_NONE};
     memcpy(a->secret, "Bearer ", 7);
-    CHECK_STATUS(cx_token_add(cx_io_system(), a->stage.path, &wanted, a->secret + 7, &a->token,
-                              &a->stage.err),
-                 &a->stage.err);
+    CHECK_STATUS(cx_token_add(cx_io_system(), a->fixture.path, &wanted, a->secret + 7, &a->token,
+                              &a->fixture.err),
+                 &a->fixture.err);
     /* The guard may have looked a moment ago. */
     a->service->guard.known = false;
 }
@@ -38,10 +38,11 @@ static inline void asking_token(asking *a, unsigned scopes, cx_trace_level level
 static inline void asking_init(asking *a, const char *name)
 {
     memset(a, 0, sizeof *a);
-    stage_init(&a->stage, name, NULL);
-    const cx_service_options options = {.recorder = a->stage.recorder, .home_path = a->stage.path};
-    CHECK_STATUS(cx_service_open(&options, &a->service, &a->stage.err), &a->stage.err);
-    cx_desk_init(&a->desk, a->service);
+    fixture_init(&a->fixture, name, NULL);
+    const cx_service_options options = {.recorder = a->fixture.recorder,
+                                        .home_path = a->fixture.path};
+    CHECK_STATUS(cx_service_open(&options, &a->service, &a->fixture.err), &a->fixture.err);
+    cx_worker_init(&a->worker, a->service);
     asking_token(a, CX_SCOPES_ALL, CX_LEVEL_FULL);
     a->type = "application/json";
 }
@@ -56,9 +57,9 @@ static inline void asking_forget(asking *a)
 static inline void asking_done(asking *a)
 {
     asking_forget(a);
-    cx_desk_done(&a->desk);
+    cx_worker_done(&a->worker);
     cx_service_close(a->service);
-    stage_done(&a->stage);
+    fixture_done(&a->fixture);
 }
 
 static inline cx_str asking_optional(const char *text)
@@ -87,7 +88,7 @@ static inline unsigned asking_ask(asking *a, const char *method, const char *tar
     cx_service_begin(&a->call);
     if (a->call.response.status == 0) {
         a->call.request.body = cx_str_bytes(body);
-        cx_service_run(&a->call, &a->desk);
+        cx_service_run(&a->call, &a->worker);
     }
     cx_service_count(&a->call);
     return a->call.response.status;

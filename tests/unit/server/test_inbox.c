@@ -17,8 +17,9 @@ typedef struct inbox_stage {
 
 static void feed(asking *a)
 {
-    CHECK_STATUS(cx_recorder_feed_now(a->stage.recorder, a->service->index_where, &a->stage.err),
-                 &a->stage.err);
+    CHECK_STATUS(
+        cx_recorder_feed_now(a->fixture.recorder, a->service->index_where, &a->fixture.err),
+        &a->fixture.err);
 }
 
 /* Traces of one maker, one batch; the n-th is overridden when n % 3 == 0, and every fourth has a
@@ -35,11 +36,11 @@ static void send(inbox_stage *s, maker *m, unsigned count, const char *rationale
         wish.passed = i % 2 == 0;
         wish.k_eff = i % 5 == 0 ? 1.5 : 3.0;
         wish.rationale = i % 4 == 0 ? rationale : "nothing of note";
-        maker_batch_add(&batch, stage_make(&s->a.stage, m, &wish));
+        maker_batch_add(&batch, fixture_make(&s->a.fixture, m, &wish));
     }
     maker_batch_end(&batch, "full_traces");
-    stage_take(&s->a.stage, cx_arena_copy_str(&s->a.stage.arena, cx_buf_str(&batch)));
-    CHECK_INT(s->a.stage.took.accepted, count);
+    fixture_take(&s->a.fixture, cx_arena_copy_str(&s->a.fixture.arena, cx_buf_str(&batch)));
+    CHECK_INT(s->a.fixture.took.accepted, count);
     cx_buf_done(&batch);
 }
 
@@ -49,8 +50,8 @@ static void begin(inbox_stage *s, const char *name)
     cx_arena_init(&s->arena, cx_alloc_default(), 0);
     maker_init(&s->alpha, "alpha");
     maker_init(&s->beta, "beta");
-    stage_trust(&s->a.stage, &s->alpha);
-    stage_trust(&s->a.stage, &s->beta);
+    fixture_trust(&s->a.fixture, &s->alpha);
+    fixture_trust(&s->a.fixture, &s->beta);
 }
 
 static void end(inbox_stage *s)
@@ -68,7 +69,7 @@ static cx_json answer(inbox_stage *s, const char *target, unsigned status)
         cx_test_fail(__FILE__, __LINE__, "%s: %u %.*s", target, got,
                      (int)s->a.call.response.body.size, (char *)s->a.call.response.body.data);
     cx_str text = cx_arena_copy_str(&s->arena, cx_buf_str(&s->a.call.response.body));
-    CHECK_STATUS(cx_json_parse_text(text, &s->arena, &value, &s->a.stage.err), &s->a.stage.err);
+    CHECK_STATUS(cx_json_parse_text(text, &s->arena, &value, &s->a.fixture.err), &s->a.fixture.err);
     return value;
 }
 
@@ -132,8 +133,8 @@ static size_t walk(inbox_stage *s, const char *query, unsigned limit)
                 CX_JSON_GET_STR(item, "id").data);
             uint64_t *place;
             bool is_new = false;
-            CHECK_STATUS(cx_map_put(&seen, name, &place, &is_new, &s->a.stage.err),
-                         &s->a.stage.err);
+            CHECK_STATUS(cx_map_put(&seen, name, &place, &is_new, &s->a.fixture.err),
+                         &s->a.fixture.err);
             CHECK(is_new);
         }
         if (cursor.size == 0)
@@ -340,10 +341,11 @@ CX_TEST(inbox_has_alerts)
     send(&s, &s.alpha, 3, "x");
     feed(&s.a);
     cx_buf_init(&out, cx_alloc_default());
-    CHECK_STATUS(cx_index_open(s.a.service->index_where, CX_INDEX_READ, &index, &s.a.stage.err),
-                 &s.a.stage.err);
-    CHECK_STATUS(cx_recorder_detect(s.a.stage.recorder, index, true, &out, &found, &s.a.stage.err),
-                 &s.a.stage.err);
+    CHECK_STATUS(cx_index_open(s.a.service->index_where, CX_INDEX_READ, &index, &s.a.fixture.err),
+                 &s.a.fixture.err);
+    CHECK_STATUS(
+        cx_recorder_detect(s.a.fixture.recorder, index, true, &out, &found, &s.a.fixture.err),
+        &s.a.fixture.err);
     CHECK(found > 0);
     feed(&s.a);
     cx_json facets = answer(&s, FACETS "?kind=alert", 200);
@@ -353,9 +355,10 @@ CX_TEST(inbox_has_alerts)
     const cx_json *items = CX_JSON_GET(&list, "items");
     CHECK(items->count > 0);
     CHECK(cx_str_is(CX_JSON_GET_STR(&items->items[0], "agent"), s.alpha.agent));
-    CHECK_STATUS(cx_recorder_alert_mark(s.a.stage.recorder, CX_JSON_GET_STR(&items->items[0], "id"),
-                                        true, CX_STR("me"), CX_STR("seen"), &s.a.stage.err),
-                 &s.a.stage.err);
+    CHECK_STATUS(cx_recorder_alert_mark(s.a.fixture.recorder,
+                                        CX_JSON_GET_STR(&items->items[0], "id"), true, CX_STR("me"),
+                                        CX_STR("seen"), &s.a.fixture.err),
+                 &s.a.fixture.err);
     feed(&s.a);
     facets = answer(&s, FACETS "?kind=alert", 200);
     CHECK_INT(facet(&facets, "verdict", "resolved"), 1);
@@ -395,7 +398,7 @@ CX_TEST(inbox_facets_under_writing)
     feed(&s.a);
     /* A desk and a call of its own; the home is the writer's. */
     reader.service = s.a.service;
-    cx_desk_init(&reader.desk, s.a.service);
+    cx_worker_init(&reader.worker, s.a.service);
     memcpy(reader.secret, s.a.secret, sizeof reader.secret);
     reader.type = "application/json";
     CHECK(cx_thread_start(&thread, write_on, &w));
@@ -419,6 +422,6 @@ CX_TEST(inbox_facets_under_writing)
     CHECK_INT(before, 205);
     CHECK(asked > 0);
     asking_forget(&reader);
-    cx_desk_done(&reader.desk);
+    cx_worker_done(&reader.worker);
     end(&s);
 }

@@ -9,11 +9,11 @@ typedef struct work {
     atomic_bool *gate; /* waits until it is open */
 } work;
 
-static void run(cx_pool_job *job, cx_desk *desk)
+static void run(cx_pool_job *job, cx_worker *worker)
 {
     work *w = (work *)job;
     cx_lock pause;
-    CHECK(desk->service != NULL);
+    CHECK(worker->service != NULL);
     cx_lock_init(&pause);
     while (w->gate != NULL && !atomic_load(w->gate)) {
         cx_lock_enter(&pause);
@@ -34,7 +34,7 @@ CX_TEST(pool_runs_everything_and_says_when_it_is_full)
     atomic_int_fast64_t waiting = 0;
     cx_pool *pool;
     asking_init(&a, "pool");
-    REQUIRE(!cx_failed(cx_pool_open(a.service, 2, PLACES, &waiting, &pool, &a.stage.err)));
+    REQUIRE(!cx_failed(cx_pool_open(a.service, 2, PLACES, &waiting, &pool, &a.fixture.err)));
     unsigned put = 0, refused = 0;
     /* Two are being worked on at most, so at most seven fit. */
     for (unsigned i = 0; i < 20; i++) {
@@ -68,7 +68,7 @@ CX_TEST(pool_waits_at_its_end_for_a_place_that_was_reserved)
     atomic_int_fast64_t waiting = 0;
     cx_pool *pool;
     asking_init(&a, "pool-reserved");
-    REQUIRE(!cx_failed(cx_pool_open(a.service, 3, 4, &waiting, &pool, &a.stage.err)));
+    REQUIRE(!cx_failed(cx_pool_open(a.service, 3, 4, &waiting, &pool, &a.fixture.err)));
     CHECK(cx_pool_reserve(pool));
     cx_pool_end(pool);
     job = (work){{NULL, run}, &done, NULL};

@@ -16,8 +16,9 @@ typedef struct screens {
 
 static void feed(asking *a)
 {
-    CHECK_STATUS(cx_recorder_feed_now(a->stage.recorder, a->service->index_where, &a->stage.err),
-                 &a->stage.err);
+    CHECK_STATUS(
+        cx_recorder_feed_now(a->fixture.recorder, a->service->index_where, &a->fixture.err),
+        &a->fixture.err);
 }
 
 static void begin(screens *s, const char *name)
@@ -25,7 +26,7 @@ static void begin(screens *s, const char *name)
     asking_init(&s->a, name);
     cx_arena_init(&s->arena, cx_alloc_default(), 0);
     maker_init(&s->alpha, "alpha");
-    stage_trust(&s->a.stage, &s->alpha);
+    fixture_trust(&s->a.fixture, &s->alpha);
     (void)snprintf(s->view, sizeof s->view, "/api/v1/view/agent/%s", s->alpha.agent);
 }
 
@@ -49,11 +50,11 @@ static void record(screens *s, maker *m, unsigned count, int64_t first_ns, int64
         wish.level = "full_traces";
         wish.rationale = "because";
         wish.at_ns = first_ns + (int64_t)i * step_ns;
-        maker_batch_add(&batch, stage_make(&s->a.stage, m, &wish));
+        maker_batch_add(&batch, fixture_make(&s->a.fixture, m, &wish));
     }
     maker_batch_end(&batch, "full_traces");
-    stage_take(&s->a.stage, cx_arena_copy_str(&s->a.stage.arena, cx_buf_str(&batch)));
-    CHECK_INT(s->a.stage.took.accepted, count);
+    fixture_take(&s->a.fixture, cx_arena_copy_str(&s->a.fixture.arena, cx_buf_str(&batch)));
+    CHECK_INT(s->a.fixture.took.accepted, count);
     cx_buf_done(&batch);
     feed(&s->a);
 }
@@ -67,7 +68,7 @@ static cx_json ask(screens *s, const char *target, unsigned status)
         cx_test_fail(__FILE__, __LINE__, "%s: %u %.*s", target, got,
                      (int)s->a.call.response.body.size, (char *)s->a.call.response.body.data);
     cx_str text = cx_arena_copy_str(&s->arena, cx_buf_str(&s->a.call.response.body));
-    CHECK_STATUS(cx_json_parse_text(text, &s->arena, &value, &s->a.stage.err), &s->a.stage.err);
+    CHECK_STATUS(cx_json_parse_text(text, &s->arena, &value, &s->a.fixture.err), &s->a.fixture.err);
     if (status != 200)
         CHECK(cx_str_starts(CX_JSON_GET_STR(&value, "type"), CX_STR("urn:cortex:problem:")));
     return value;
@@ -289,7 +290,7 @@ CX_TEST(screens_fleet_has_every_day)
     for (size_t i = 0; i < CX_COUNT_OF(many); i++) {
         (void)snprintf(name, sizeof name, "agent-%zu", i);
         maker_init(&many[i], name);
-        stage_trust(&s.a.stage, &many[i]);
+        fixture_trust(&s.a.fixture, &many[i]);
         record(&s, &many[i], 12, MAKER_START_NS + 9 * DAY_NS, 60 * INT64_C(1000000000));
     }
     const cx_json fleet = ask(&s, FLEET "?days=10", 200);
@@ -328,8 +329,8 @@ CX_TEST(screens_fleet_says_what_capacity_says)
     const cx_json fleet = ask(&s, FLEET "?days=3", 200);
     const cx_json *capacity = CX_JSON_GET(&CX_JSON_GET(&fleet, "agents")->items[0], "capacity");
     CHECK(cx_json_double(&capacity->items[2], &of_fleet));
-    s.a.stage.now_ns = MAKER_START_NS + 10 * DAY_NS;
-    s.a.stage.now_ns += DAY_NS - s.a.stage.now_ns % DAY_NS;
+    s.a.fixture.now_ns = MAKER_START_NS + 10 * DAY_NS;
+    s.a.fixture.now_ns += DAY_NS - s.a.fixture.now_ns % DAY_NS;
     (void)snprintf(target, sizeof target, "/api/v1/covenant/capacity/%s", s.alpha.agent);
     const cx_json one = ask(&s, target, 200);
     const cx_json *value = CX_JSON_GET(&one, "score");
@@ -355,15 +356,15 @@ CX_TEST(screens_fleet_counts_what_it_leaves_out)
     for (unsigned i = 0; i < AGENTS; i++) {
         (void)snprintf(name, sizeof name, "agent-%u", i);
         maker_init(&many[i], name);
-        stage_trust(&s.a.stage, &many[i]);
+        fixture_trust(&s.a.fixture, &many[i]);
         for (unsigned k = 0; k < (i < 3 ? 1u : 2u); k++) { /* three have fewer than the others */
             maker_wish wish = MAKER_WISH_INIT;
-            maker_batch_add(&batch, stage_make(&s.a.stage, &many[i], &wish));
+            maker_batch_add(&batch, fixture_make(&s.a.fixture, &many[i], &wish));
         }
     }
     maker_batch_end(&batch, "generic");
-    stage_take(&s.a.stage, cx_arena_copy_str(&s.a.stage.arena, cx_buf_str(&batch)));
-    CHECK_INT(s.a.stage.took.accepted, 2 * AGENTS - 3);
+    fixture_take(&s.a.fixture, cx_arena_copy_str(&s.a.fixture.arena, cx_buf_str(&batch)));
+    CHECK_INT(s.a.fixture.took.accepted, 2 * AGENTS - 3);
     feed(&s.a);
     const cx_json fleet = ask(&s, FLEET "?days=1", 200), *left = CX_JSON_GET(&fleet, "left_out");
     const cx_json *agents = CX_JSON_GET(&fleet, "agents");
@@ -436,13 +437,13 @@ CX_TEST(screens_of_one_file)
     const cx_service_options options = {
         .file_path = "lines", .only_lattice = lattice, .only_token = &token};
     CHECK_STATUS(cx_service_open(&options, &a.service, &err), &err);
-    cx_desk_init(&a.desk, a.service);
+    cx_worker_init(&a.worker, a.service);
     for (size_t i = 0; i < CX_COUNT_OF(asked); i++)
         CHECK_INT(asking_get(&a, asked[i].target), asked[i].status);
     CHECK_INT(asking_get(&a, "/api/v1/inbox"), 200);
     CHECK(asking_says(&a, "\"kind\":\"history\"") && asking_says(&a, "\"index\":null"));
     asking_forget(&a);
-    cx_desk_done(&a.desk);
+    cx_worker_done(&a.worker);
     cx_service_close(a.service);
     cx_lattice_close(lattice);
 }

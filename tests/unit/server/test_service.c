@@ -143,7 +143,7 @@ CX_TEST(service_problems_escape_what_was_sent)
     CHECK(memchr(body.data, '<', body.size) == NULL && memchr(body.data, '&', body.size) == NULL);
     for (size_t i = 0; i < body.size; i++)
         CHECK((unsigned char)body.data[i] < 0x7f);
-    CHECK_STATUS(cx_json_parse_text(body, &a.stage.arena, &json, &a.stage.err), &a.stage.err);
+    CHECK_STATUS(cx_json_parse_text(body, &a.fixture.arena, &json, &a.fixture.err), &a.fixture.err);
     const cx_json *parameter = cx_json_pointer(&json, CX_STR("/errors/0/parameter"));
     REQUIRE(parameter != NULL);
     CHECK(cx_str_starts(cx_json_text(parameter), CX_STR("<script>\"\n&\xc3\xa9")));
@@ -156,11 +156,11 @@ static cx_str one_batch(asking *a, maker *m, maker_wish wish)
 {
     cx_buf text;
     cx_buf_init(&text, cx_alloc_default());
-    cx_str trace = stage_make(&a->stage, m, &wish);
+    cx_str trace = fixture_make(&a->fixture, m, &wish);
     maker_batch_begin(&text);
     maker_batch_add(&text, trace);
     maker_batch_end(&text, wish.level);
-    cx_str body = cx_arena_copy_str(&a->stage.arena, cx_buf_str(&text));
+    cx_str body = cx_arena_copy_str(&a->fixture.arena, cx_buf_str(&text));
     cx_buf_done(&text);
     return body;
 }
@@ -177,13 +177,13 @@ CX_TEST(service_takes_and_finds_a_trace)
     CHECK_INT(asking_get(&a, TRACES), 503); /* there is no index yet */
     CHECK_INT(asking_ask(&a, "POST", EVENTS, body), 200);
     CHECK(asking_says(&a, "Unknown signer key"));
-    stage_trust(&a.stage, &m);
+    fixture_trust(&a.fixture, &m);
     CHECK_INT(asking_ask(&a, "POST", EVENTS, body), 200);
     CHECK(asking_says(&a, "\"status\":\"stored\""));
     CHECK_INT(asking_ask(&a, "POST", EVENTS, body), 200);
     CHECK(asking_says(&a, "\"status\":\"duplicate\""));
-    CHECK_STATUS(cx_recorder_feed_now(a.stage.recorder, a.service->index_where, &a.stage.err),
-                 &a.stage.err);
+    CHECK_STATUS(cx_recorder_feed_now(a.fixture.recorder, a.service->index_where, &a.fixture.err),
+                 &a.fixture.err);
     CHECK_INT(asking_get(&a, TRACES "?selected_action=HandlerActionType.speak&limit=5"), 200);
     CHECK(asking_says(&a, "\"trace_id\":\"t/1\"") && asking_says(&a, "\"count\":1"));
     CHECK_INT(asking_get(&a, TRACES "?selected_action=TOOL"), 200);

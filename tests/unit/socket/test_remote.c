@@ -2,7 +2,7 @@
  * test_remote.c - a home that another process holds: joining it, turns that end with whoever began
  * them, and nothing done twice.
  *
- * Holder and client are of one process here (tests/cli/test_holder.py has two); what they say to
+ * Holder and client are of one process here (tests/cli/test_writer.py has two); what they say to
  * each other is the same.
  */
 #include "tests/support/remote_kit.h"
@@ -11,14 +11,14 @@
 
 CX_TEST(remote_home_says_whose_it_is)
 {
-    held holder, *h = &holder;
+    held owner, *h = &owner;
     uint8_t here[16], there[16];
     REQUIRE(hold(h, "remote-who"));
     cx_home *home = join(h);
     REQUIRE(home != NULL);
     CHECK(!cx_home_is_remote(h->home));
-    CHECK_INT(cx_home_holder(h->home), 0);
-    CHECK_INT(cx_home_holder(home), getpid());
+    CHECK_INT(cx_home_owner(h->home), 0);
+    CHECK_INT(cx_home_owner(home), getpid());
     CHECK_INT(cx_home_scheme(home), CX_SCHEME_CORTEX_1);
     CHECK_STR(cx_str_z(cx_home_path(home)), h->path);
     CHECK_INT(cx_home_torn_bytes(home), 0);
@@ -31,7 +31,7 @@ CX_TEST(remote_home_says_whose_it_is)
 
 CX_TEST(remote_without_asking_for_it_a_held_home_is_locked)
 {
-    held holder, *h = &holder;
+    held owner, *h = &owner;
     cx_home *home = NULL;
     const cx_home_options alone = options_of(false), either = options_of(true);
     REQUIRE(hold(h, "remote-locked"));
@@ -49,7 +49,7 @@ CX_TEST(remote_without_asking_for_it_a_held_home_is_locked)
 
 CX_TEST(remote_a_stale_socket_is_replaced)
 {
-    held holder, *h = &holder;
+    held owner, *h = &owner;
     cx_home *home = NULL;
     cx_listener killed;
     const cx_home_options either = options_of(true);
@@ -65,7 +65,7 @@ CX_TEST(remote_a_stale_socket_is_replaced)
 
 CX_TEST(remote_serving_is_done_once_by_who_holds_the_home)
 {
-    held holder, *h = &holder;
+    held owner, *h = &owner;
     cx_remote *second = NULL;
     cx_home *reader = NULL;
     cx_home_options reading = options_of(false);
@@ -94,7 +94,7 @@ CX_TEST(remote_serving_is_done_once_by_who_holds_the_home)
 
 CX_TEST(remote_too_many_clients_hear_so)
 {
-    held holder, *h = &holder;
+    held owner, *h = &owner;
     cx_home *home = NULL;
     const cx_home_options either = options_of(true);
     REQUIRE(hold_unserved(h, "remote-many"));
@@ -126,7 +126,7 @@ static cx_status derive_nothing(cx_derive *at, const cx_entry *entry, const cx_c
 
 CX_TEST(remote_other_derivers_are_refused)
 {
-    held holder, *h = &holder;
+    held owner, *h = &owner;
     cx_home *home = NULL;
     const cx_deriver other = {.name = "memory/2", .derive = derive_nothing};
     cx_home_options options = options_of(true);
@@ -156,23 +156,23 @@ static cx_status count_up(cx_home *home, cx_err *err)
 {
     const cx_bytes key = cx_str_bytes(CX_STR("test/counter"));
     const cx_entry_draft draft = {.kind = CX_STR("test.counted"), .created_at_ns = 1};
-    cx_turn *turn = NULL;
+    cx_txn *txn = NULL;
     cx_bytes value = {NULL, 0};
     bool found = false;
     uint8_t next = 1;
-    CX_TRY(cx_turn_begin(home, CX_STR("al"), &turn, err));
-    cx_status status = cx_turn_get(turn, key, &value, &found, err);
+    CX_TRY(cx_txn_begin(home, CX_STR("al"), &txn, err));
+    cx_status status = cx_txn_get(txn, key, &value, &found, err);
     if (!cx_failed(status) && found)
         next = (uint8_t)(value.data[0] + 1);
     if (!cx_failed(status))
-        status = cx_turn_entry(turn, &draft, NULL, err);
+        status = cx_txn_entry(txn, &draft, NULL, err);
     if (!cx_failed(status))
-        status = cx_turn_put(turn, key, cx_bytes_from(&next, 1), false, err);
+        status = cx_txn_put(txn, key, cx_bytes_from(&next, 1), false, err);
     if (cx_failed(status)) {
-        cx_turn_abort(turn);
+        cx_txn_abort(txn);
         return status;
     }
-    return cx_turn_commit(turn, err);
+    return cx_txn_commit(txn, err);
 }
 
 static void count_many(void *arg, unsigned index)
@@ -190,7 +190,7 @@ static void count_many(void *arg, unsigned index)
 /* One writer at home, one alone on its connection, two threads on one connection. */
 CX_TEST(remote_writers_take_turns)
 {
-    held holder, *h = &holder;
+    held owner, *h = &owner;
     cx_arena arena;
     cx_bytes value = {NULL, 0};
     bool found = false;
@@ -217,7 +217,7 @@ CX_TEST(remote_writers_take_turns)
 
 CX_TEST(remote_a_client_that_dies_inside_a_turn_blocks_nobody)
 {
-    held holder, *h = &holder;
+    held owner, *h = &owner;
     raw r;
     REQUIRE(hold_unserved(h, "remote-dies"));
     REQUIRE(serve(h, 60000, 0)); /* it is not the time limit that ends it */
@@ -237,17 +237,17 @@ CX_TEST(remote_a_client_that_dies_inside_a_turn_blocks_nobody)
 
 CX_TEST(remote_a_client_that_keeps_silent_inside_a_turn_loses_it)
 {
-    held holder, *h = &holder;
-    cx_turn *turn = NULL;
+    held owner, *h = &owner;
+    cx_txn *txn = NULL;
     const cx_entry_draft draft = {.kind = CX_STR("test.said")};
     REQUIRE(hold_unserved(h, "remote-silent"));
     REQUIRE(serve(h, SHORT_MS, 0));
     cx_home *home = join(h);
     REQUIRE(home != NULL);
-    CHECK_STATUS(cx_turn_begin(home, CX_STR("al"), &turn, &h->err), &h->err);
-    CHECK_STATUS(cx_turn_entry(turn, &draft, NULL, &h->err), &h->err);
+    CHECK_STATUS(cx_txn_begin(home, CX_STR("al"), &txn, &h->err), &h->err);
+    CHECK_STATUS(cx_txn_entry(txn, &draft, NULL, &h->err), &h->err);
     CHECK_STATUS(append(h->home, "al", "here", &h->err), &h->err); /* waits for that long */
-    CHECK_FAILS(cx_turn_commit(turn, &h->err), h->err, CX_E_TIMEOUT, "TurnTimedOut");
+    CHECK_FAILS(cx_txn_commit(txn, &h->err), h->err, CX_E_TIMEOUT, "TurnTimedOut");
     CHECK_INT(entries(h->home, "al"), 1);
     /* The connection is over, and says so. */
     CHECK_FAILS(append(home, "al", "again", &h->err), h->err, CX_E_IO, "HolderGone");
@@ -283,8 +283,8 @@ static void end_serving(void *arg)
 
 CX_TEST(remote_ending_lets_turns_under_way_end)
 {
-    held holder, *h = &holder;
-    cx_turn *turn = NULL;
+    held owner, *h = &owner;
+    cx_txn *txn = NULL;
     cx_thread thread;
     const cx_entry_draft draft = {.kind = CX_STR("test.said")};
     REQUIRE(hold(h, "remote-ending"));
@@ -292,7 +292,7 @@ CX_TEST(remote_ending_lets_turns_under_way_end)
     REQUIRE(home != NULL && idle != NULL);
     ending e = {.h = h};
     atomic_init(&e.done, false);
-    CHECK_STATUS(cx_turn_begin(home, CX_STR("al"), &turn, &h->err), &h->err);
+    CHECK_STATUS(cx_txn_begin(home, CX_STR("al"), &txn, &h->err), &h->err);
     REQUIRE(cx_thread_start(&thread, end_serving, &e));
     /* An idle connection ends at once .. */
     cx_roots roots;
@@ -306,8 +306,8 @@ CX_TEST(remote_ending_lets_turns_under_way_end)
                 "HolderEnds");
     CHECK(!atomic_load(&e.done));
     /* .. one with a turn when that has ended. */
-    CHECK_STATUS(cx_turn_entry(turn, &draft, NULL, &h->err), &h->err);
-    CHECK_STATUS(cx_turn_commit(turn, &h->err), &h->err);
+    CHECK_STATUS(cx_txn_entry(txn, &draft, NULL, &h->err), &h->err);
+    CHECK_STATUS(cx_txn_commit(txn, &h->err), &h->err);
     cx_thread_join(&thread);
     CHECK(atomic_load(&e.done));
     h->remote = NULL;
@@ -387,11 +387,11 @@ static void impostor_end(impostor *i)
 
 CX_TEST(remote_a_lost_answer_is_said_and_nothing_is_repeated)
 {
-    held holder, *h = &holder;
+    held owner, *h = &owner;
     impostor i;
     REQUIRE(hold_unserved(h, "remote-lost"));
     /* It has read the commit, and is gone. */
-    REQUIRE(impostor_begin(&i, h, CX_REMOTE_VERSION, CX_REMOTE_TURN_COMMIT));
+    REQUIRE(impostor_begin(&i, h, CX_REMOTE_VERSION, CX_REMOTE_TXN_COMMIT));
     cx_home *home = join(h);
     REQUIRE(home != NULL);
     CHECK_FAILS(append(home, "al", "once", &h->err), h->err, CX_E_IO, "AnswerLost");
@@ -406,7 +406,7 @@ CX_TEST(remote_a_lost_answer_is_said_and_nothing_is_repeated)
     leave(home);
     impostor_end(&i);
     /* What only reads, or has not begun to write, was not done. */
-    REQUIRE(impostor_begin(&i, h, CX_REMOTE_VERSION, CX_REMOTE_TURN_BEGIN));
+    REQUIRE(impostor_begin(&i, h, CX_REMOTE_VERSION, CX_REMOTE_TXN_BEGIN));
     home = join(h);
     CHECK_FAILS(append(home, "al", "once", &h->err), h->err, CX_E_IO, "HolderGone");
     CHECK(strstr(h->err.message, "nothing was done") != NULL);
@@ -417,7 +417,7 @@ CX_TEST(remote_a_lost_answer_is_said_and_nothing_is_repeated)
 
 CX_TEST(remote_another_version_is_named)
 {
-    held holder, *h = &holder;
+    held owner, *h = &owner;
     impostor i;
     cx_home *home = NULL;
     const cx_home_options options = options_of(true);

@@ -124,19 +124,19 @@ CX_TEST(remote_calls_have_their_place)
     CHECK_STR(cx_str_z(answer.err.tag), "BadMessage");
     /* What belongs into a turn. */
     const cx_remote_request inside[] = {
-        {.op = CX_REMOTE_TURN_GET, .key = al},
-        {.op = CX_REMOTE_TURN_ROOTS},
-        {.op = CX_REMOTE_TURN_COMMIT, .frames = &frame, .frame_count = 1}};
+        {.op = CX_REMOTE_TXN_GET, .key = al},
+        {.op = CX_REMOTE_TXN_ROOTS},
+        {.op = CX_REMOTE_TXN_COMMIT, .frames = &frame, .frame_count = 1}};
     for (size_t i = 0; i < CX_COUNT_OF(inside); i++) {
         REQUIRE(raw_ask(&r, inside[i], &answer));
         CHECK(answer.failed && answer.number == r.number);
         CHECK_STR(cx_str_z(answer.err.tag), "NoTurn");
     }
-    REQUIRE(raw_ask(&r, (cx_remote_request){.op = CX_REMOTE_TURN_ABORT}, &answer));
+    REQUIRE(raw_ask(&r, (cx_remote_request){.op = CX_REMOTE_TXN_ABORT}, &answer));
     CHECK(!answer.failed);
     /* What would wait for itself. */
     REQUIRE(raw_begin(&r, "al"));
-    const cx_remote_request outside[] = {{.op = CX_REMOTE_TURN_BEGIN, .actor = al},
+    const cx_remote_request outside[] = {{.op = CX_REMOTE_TXN_BEGIN, .actor = al},
                                          {.op = CX_REMOTE_ROOTS, .actor = al},
                                          {.op = CX_REMOTE_ERASE, .actor = al}};
     for (size_t i = 0; i < CX_COUNT_OF(outside); i++) {
@@ -144,7 +144,7 @@ CX_TEST(remote_calls_have_their_place)
         CHECK_STR(cx_str_z(answer.err.tag), "InTurn");
     }
     /* The turn is still there. */
-    REQUIRE(raw_ask(&r, (cx_remote_request){.op = CX_REMOTE_TURN_ROOTS}, &answer));
+    REQUIRE(raw_ask(&r, (cx_remote_request){.op = CX_REMOTE_TXN_ROOTS}, &answer));
     CHECK(!answer.failed && answer.roots.journal_size == 0);
     raw_close(&r);
     still_serves(h);
@@ -184,21 +184,21 @@ CX_TEST(remote_frames_that_would_not_hold_are_refused)
     REQUIRE(home != NULL);
     CHECK_STATUS(append(home, "al", "first", &h->err), &h->err);
     for (size_t i = 0; i < CX_COUNT_OF(cases); i++) {
-        cx_turn *turn = NULL;
+        cx_txn *txn = NULL;
         CHECK_STATUS(
-            cx_turn_begin(home, i % 2 == 0 ? CX_STR("al") : CX_STR("newcomer"), &turn, &h->err),
+            cx_txn_begin(home, i % 2 == 0 ? CX_STR("al") : CX_STR("newcomer"), &txn, &h->err),
             &h->err);
         if (cases[i].kind == NULL) {
-            CHECK_STATUS(cx_turn_bare(turn, &h->err), &h->err);
+            CHECK_STATUS(cx_txn_bare(txn, &h->err), &h->err);
         } else {
             const cx_entry_draft draft = {
                 .kind = cx_str_z(cases[i].kind), .payload = junk, .committed = cases[i].committed};
-            CHECK_STATUS(cx_turn_entry(turn, &draft, NULL, &h->err), &h->err);
+            CHECK_STATUS(cx_txn_entry(txn, &draft, NULL, &h->err), &h->err);
         }
         CHECK_STATUS(
-            cx_turn_put(turn, cx_bytes_from(cases[i].key, cases[i].key_size), junk, false, &h->err),
+            cx_txn_put(txn, cx_bytes_from(cases[i].key, cases[i].key_size), junk, false, &h->err),
             &h->err);
-        cx_status status = cx_turn_commit(turn, &h->err);
+        cx_status status = cx_txn_commit(txn, &h->err);
         if (status.code != CX_E_FORMAT)
             cx_test_fail(__FILE__, __LINE__, "case %zu: %s %s", i, cx_code_name(status.code),
                          cx_failed(status) ? h->err.message : "");
@@ -236,10 +236,10 @@ static cx_status check_strictly(const cx_entry *entry, const cx_change *changes,
 static cx_status append_kind(cx_home *home, cx_str kind, cx_err *err)
 {
     const cx_entry_draft draft = {.kind = kind};
-    cx_turn *turn = NULL;
-    CX_TRY(cx_turn_begin(home, CX_STR("al"), &turn, err));
-    CHECK_STATUS(cx_turn_entry(turn, &draft, NULL, err), err);
-    return cx_turn_commit(turn, err);
+    cx_txn *txn = NULL;
+    CX_TRY(cx_txn_begin(home, CX_STR("al"), &txn, err));
+    CHECK_STATUS(cx_txn_entry(txn, &draft, NULL, err), err);
+    return cx_txn_commit(txn, err);
 }
 
 /* A room above says what it can derive from. */
@@ -281,10 +281,10 @@ static cx_status try_client(const char *path, const cx_alloc *alloc, cx_err *err
     CX_TRY(cx_home_open(path, &options, &home, err));
     cx_arena_init(&arena, alloc, 0);
     cx_status status = CX_SUCCESS;
-    CX_GO(status, append(home, "al", "one", err));
-    CX_GO(status, cx_home_roots(home, CX_STR("al"), &roots, err));
-    CX_GO(status, cx_home_actors(home, &arena, &actors, &count, err));
-    CX_GO(status, cx_home_entry(home, CX_STR("al"), 0, &arena, &view, err));
+    CX_TRY_GOTO(status, append(home, "al", "one", err));
+    CX_TRY_GOTO(status, cx_home_roots(home, CX_STR("al"), &roots, err));
+    CX_TRY_GOTO(status, cx_home_actors(home, &arena, &actors, &count, err));
+    CX_TRY_GOTO(status, cx_home_entry(home, CX_STR("al"), 0, &arena, &view, err));
 done:
     cx_arena_done(&arena);
     cx_status closed = cx_home_close(home, NULL);

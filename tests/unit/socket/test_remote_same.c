@@ -143,19 +143,19 @@ static void say_roots(kit *k, cx_buf *out)
 {
     cx_roots roots = {0};
     cx_err err = {0};
-    cx_turn *turn = NULL;
+    cx_txn *txn = NULL;
     cx_tables_status tables = {0};
     add_status(out, cx_home_roots(k->home, KIT_ACTOR, &roots, &err), &err);
     add_roots(out, &roots);
     add_status(out, cx_home_roots(k->home, CX_STR("nobody"), &roots, &err), &err);
-    CHECK_STATUS(cx_turn_begin(k->home, CX_STR("newcomer"), &turn, &err), &err);
-    add_status(out, cx_turn_roots(turn, &roots, &err), &err);
+    CHECK_STATUS(cx_txn_begin(k->home, CX_STR("newcomer"), &txn, &err), &err);
+    add_status(out, cx_txn_roots(txn, &roots, &err), &err);
     add_roots(out, &roots);
-    cx_turn_abort(turn);
-    CHECK_STATUS(cx_turn_begin(k->home, KIT_ACTOR, &turn, &err), &err);
-    add_status(out, cx_turn_roots(turn, &roots, &err), &err);
+    cx_txn_abort(txn);
+    CHECK_STATUS(cx_txn_begin(k->home, KIT_ACTOR, &txn, &err), &err);
+    add_status(out, cx_txn_roots(txn, &roots, &err), &err);
     add_roots(out, &roots);
-    cx_turn_abort(turn);
+    cx_txn_abort(txn);
     add_status(out, cx_home_settle(k->home, &err), &err);
     add_status(out, cx_home_sync(k->home, &err), &err);
     add_status(out, cx_home_tables_status(k->home, &tables, &err), &err);
@@ -369,7 +369,7 @@ static void say_snapshots(kit *k, cx_buf *out)
 /* What a turn sees of itself, what it may not do, and what an actor's first turn makes. */
 static void say_turn(kit *k, cx_buf *out)
 {
-    cx_turn *turn = NULL;
+    cx_txn *txn = NULL;
     cx_err err = {0};
     cx_bytes value = {NULL, 0};
     bool found = false;
@@ -377,49 +377,47 @@ static void say_turn(kit *k, cx_buf *out)
     const cx_bytes key = cx_str_bytes(CX_STR("test/key"));
     const cx_id about = {{9, 9}};
     cx_entry_draft draft = {.kind = CX_STR("Wrong Kind"), .payload = key, .committed = true};
-    add_status(out, cx_turn_begin(k->home, CX_STR("a/b"), &turn, &err), &err);
-    add_status(out, cx_turn_begin_as(k->home, CX_STR("beth"), CX_SCHEME_MATRIX_1, &turn, &err),
-               &err);
-    REQUIRE(turn != NULL);
-    add_info(out, cx_turn_actor(turn));
-    cx_buf_printf(out, "%d ", (int)cx_turn_scheme(turn));
-    add_status(out, cx_turn_entry(turn, &draft, &seq, &err), &err);
+    add_status(out, cx_txn_begin(k->home, CX_STR("a/b"), &txn, &err), &err);
+    add_status(out, cx_txn_begin_as(k->home, CX_STR("beth"), CX_SCHEME_MATRIX_1, &txn, &err), &err);
+    REQUIRE(txn != NULL);
+    add_info(out, cx_txn_actor(txn));
+    cx_buf_printf(out, "%d ", (int)cx_txn_scheme(txn));
+    add_status(out, cx_txn_entry(txn, &draft, &seq, &err), &err);
     draft.kind = CX_STR("test.said");
     draft.subject = &about;
-    add_status(out, cx_turn_entry(turn, &draft, &seq, &err), &err);
+    add_status(out, cx_txn_entry(txn, &draft, &seq, &err), &err);
     cx_buf_printf(out, "%llu ", (unsigned long long)seq);
     static const char *const looked[] = {"test/key", "meta/scheme", "meta/actor", "other"};
     for (int round = 0; round < 3; round++) {
         for (size_t i = 0; i < CX_COUNT_OF(looked); i++) {
             value = (cx_bytes){NULL, 0};
             add_status(out,
-                       cx_turn_get(turn, cx_str_bytes(cx_str_z(looked[i])), &value, &found, &err),
+                       cx_txn_get(txn, cx_str_bytes(cx_str_z(looked[i])), &value, &found, &err),
                        &err);
             cx_buf_printf(out, "%d ", found);
             add_hex(out, value);
         }
-        add_status(out, cx_turn_get_common(turn, key, &value, &found, &err), &err);
+        add_status(out, cx_txn_get_common(txn, key, &value, &found, &err), &err);
         cx_buf_printf(out, "%d ", found);
-        add_status(out,
-                   round == 0 ? cx_turn_put(turn, key, key, true, &err)
-                              : cx_turn_remove(turn, key, &err),
-                   &err);
+        add_status(
+            out, round == 0 ? cx_txn_put(txn, key, key, true, &err) : cx_txn_remove(txn, key, &err),
+            &err);
     }
     static const uint8_t salt[32] = {4, 5, 6};
     draft.salt = salt;
-    add_status(out, cx_turn_entry(turn, &draft, &seq, &err), &err);
-    add_status(out, cx_turn_put(turn, key, key, true, &err), &err);
-    cx_buf_printf(out, "%llu ", (unsigned long long)cx_turn_next_seq(turn));
-    add_status(out, cx_turn_commit(turn, &err), &err);
+    add_status(out, cx_txn_entry(txn, &draft, &seq, &err), &err);
+    add_status(out, cx_txn_put(txn, key, key, true, &err), &err);
+    cx_buf_printf(out, "%llu ", (unsigned long long)cx_txn_next_seq(txn));
+    add_status(out, cx_txn_commit(txn, &err), &err);
     add_status(out, cx_home_get(k->home, CX_STR("beth"), key, &k->arena, &value, &found, &err),
                &err);
     add_hex(out, value);
     /* A change that no frame holds. */
     uint8_t longest[CX_KEY_SIZE_MAX + 1] = {'x'};
-    CHECK_STATUS(cx_turn_begin(k->home, CX_STR("beth"), &turn, &err), &err);
-    CHECK_STATUS(cx_turn_entry(turn, &draft, &seq, &err), &err);
-    CHECK_STATUS(cx_turn_put(turn, cx_bytes_from(longest, sizeof longest), key, false, &err), &err);
-    add_status(out, cx_turn_commit(turn, &err), &err);
+    CHECK_STATUS(cx_txn_begin(k->home, CX_STR("beth"), &txn, &err), &err);
+    CHECK_STATUS(cx_txn_entry(txn, &draft, &seq, &err), &err);
+    CHECK_STATUS(cx_txn_put(txn, cx_bytes_from(longest, sizeof longest), key, false, &err), &err);
+    add_status(out, cx_txn_commit(txn, &err), &err);
     add_status(out, cx_home_erase(k->home, CX_STR("beth"), &err), &err);
     add_status(out, cx_home_erase(k->home, CX_STR("nobody"), &err), &err);
     cx_buf_printf(out, "%llu", (unsigned long long)entries(k->home, "beth"));
@@ -503,7 +501,7 @@ CX_TEST(remote_what_needs_the_files_says_who_has_them)
 CX_TEST(remote_large_things_pass)
 {
     held holder, *h = &holder;
-    cx_turn *turn = NULL;
+    cx_txn *txn = NULL;
     cx_entry_view view;
     REQUIRE(hold_unserved(h, "remote-large") && serve(h, SLOW_TURN_MS, 0));
     cx_home *home = join(h);
@@ -515,16 +513,16 @@ CX_TEST(remote_large_things_pass)
         bytes[i] = (uint8_t)(i * 7 + i / 251);
     const cx_entry_draft draft = {
         .kind = CX_STR("test.large"), .payload = cx_bytes_from(bytes, size), .committed = true};
-    CHECK_STATUS(cx_turn_begin(home, CX_STR("al"), &turn, &h->err), &h->err);
-    CHECK_STATUS(cx_turn_entry(turn, &draft, NULL, &h->err), &h->err);
+    CHECK_STATUS(cx_txn_begin(home, CX_STR("al"), &txn, &h->err), &h->err);
+    CHECK_STATUS(cx_txn_entry(txn, &draft, NULL, &h->err), &h->err);
     for (unsigned i = 0; i < 20000; i++) {
         char key[32];
         int key_size = snprintf(key, sizeof key, "test/%05u", i);
-        CHECK_STATUS(cx_turn_put(turn, cx_bytes_from(key, (size_t)key_size),
-                                 cx_bytes_from(bytes, 200), false, &h->err),
+        CHECK_STATUS(cx_txn_put(txn, cx_bytes_from(key, (size_t)key_size),
+                                cx_bytes_from(bytes, 200), false, &h->err),
                      &h->err);
     }
-    CHECK_STATUS(cx_turn_commit(turn, &h->err), &h->err);
+    CHECK_STATUS(cx_txn_commit(txn, &h->err), &h->err);
     CHECK_STATUS(cx_home_entry(home, CX_STR("al"), 0, &h->arena, &view, &h->err), &h->err);
     CHECK_INT(view.payload.size, size);
     CHECK(view.payload.size == size && memcmp(view.payload.data, bytes, size) == 0);
@@ -547,7 +545,7 @@ CX_TEST(remote_large_things_pass)
 CX_TEST(remote_a_turn_that_is_too_large_is_refused_before_it_is_sent)
 {
     held holder, *h = &holder;
-    cx_turn *turn = NULL;
+    cx_txn *txn = NULL;
     REQUIRE(hold_unserved(h, "remote-too-large") && serve(h, SLOW_TURN_MS, 0));
     cx_home *home = join(h);
     REQUIRE(home != NULL);
@@ -556,9 +554,9 @@ CX_TEST(remote_a_turn_that_is_too_large_is_refused_before_it_is_sent)
     const cx_entry_draft draft = {.kind = CX_STR("test.large"),
                                   .payload = cx_bytes_from(bytes, CX_REMOTE_MESSAGE_MAX),
                                   .committed = true};
-    CHECK_STATUS(cx_turn_begin(home, CX_STR("al"), &turn, &h->err), &h->err);
-    CHECK_STATUS(cx_turn_entry(turn, &draft, NULL, &h->err), &h->err);
-    CHECK_FAILS(cx_turn_commit(turn, &h->err), h->err, CX_E_LIMIT, "TurnTooLarge");
+    CHECK_STATUS(cx_txn_begin(home, CX_STR("al"), &txn, &h->err), &h->err);
+    CHECK_STATUS(cx_txn_entry(txn, &draft, NULL, &h->err), &h->err);
+    CHECK_FAILS(cx_txn_commit(txn, &h->err), h->err, CX_E_LIMIT, "TurnTooLarge");
     free(bytes);
     /* The turn was given back, and the connection is as good as before. */
     CHECK_STATUS(append(home, "al", "small", &h->err), &h->err);

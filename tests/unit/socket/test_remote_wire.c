@@ -44,7 +44,7 @@ static void make_request(cx_remote_op op, cx_buf *out)
                                        .from = cx_str_bytes(CX_STR("m/x")),
                                        .backwards = op == CX_REMOTE_SCAN,
                                        .behind = op == CX_REMOTE_SCAN,
-                                       .common = op == CX_REMOTE_TURN_GET,
+                                       .common = op == CX_REMOTE_TXN_GET,
                                        .limit = 16,
                                        .has_scheme = true,
                                        .scheme = CX_SCHEME_MATRIX_1,

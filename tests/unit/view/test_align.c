@@ -3,7 +3,7 @@
  */
 #include "tests/support/lattice_fixture.h"
 #include "view/align.h"
-#include "view/stage.h"
+#include "view/view.h"
 
 /* A history of one agent from letters: an upper-case letter is a kind of event, the digit behind it
  * what it found.  "A1B1" = two events. */
@@ -259,34 +259,37 @@ CX_TEST(alignment_of_strangers_ends_at_its_limit)
 typedef struct shown {
     fixture f;
     cx_lattice_report *report;
-    cx_stage *stage;
+    cx_lattice_view *view;
 } shown;
 
 static void shown_open(shown *s)
 {
     REQUIRE(fixture_open(&s->f, NULL));
     CHECK_STATUS(cx_lattice_verify(s->f.lattice, NULL, &s->report, &s->f.err), &s->f.err);
-    CHECK_STATUS(cx_stage_open(s->f.lattice, s->report, false, &s->stage, &s->f.err), &s->f.err);
+    CHECK_STATUS(cx_lattice_view_open(s->f.lattice, s->report, false, &s->view, &s->f.err),
+                 &s->f.err);
 }
 
 static void shown_done(shown *s)
 {
-    cx_stage_close(s->stage);
+    cx_lattice_view_close(s->view);
     cx_lattice_report_close(s->report);
     fixture_done(&s->f);
 }
 
-static cx_stage_side side_of(const shown *s, const char *name, const char *id)
+static cx_lattice_view_side side_of(const shown *s, const char *name, const char *id)
 {
-    return (cx_stage_side){s->stage, s->f.states,
-                           name == NULL ? CX_NODE_NONE : fixture_find(&s->f, name), cx_str_z(id)};
+    return (cx_lattice_view_side){s->view, s->f.states,
+                                  name == NULL ? CX_NODE_NONE : fixture_find(&s->f, name),
+                                  cx_str_z(id)};
 }
 
-static cx_str compare(shown *s, cx_stage_side a, cx_stage_side b, cx_stage_range rows)
+static cx_str compare(shown *s, cx_lattice_view_side a, cx_lattice_view_side b,
+                      cx_lattice_view_range rows)
 {
-    const cx_stage_side sides[2] = {a, b};
+    const cx_lattice_view_side sides[2] = {a, b};
     cx_buf_clear(&s->f.out);
-    CHECK_STATUS(cx_stage_compare(&s->f.out, sides, &rows, &s->f.err), &s->f.err);
+    CHECK_STATUS(cx_lattice_view_compare(&s->f.out, sides, &rows, &s->f.err), &s->f.err);
     return cx_buf_str(&s->f.out);
 }
 
@@ -302,7 +305,8 @@ CX_TEST(two_agents_from_their_common_ancestor)
     fixture_node(&s.f, "b1", "b", 2, 2, "b0", "{\"memory\":{\"y\":{\"z\":2}}}",
                  "{\"type\":\"pay\"}");
     shown_open(&s);
-    cx_str all = compare(&s, side_of(&s, "@a", ""), side_of(&s, "@b", ""), (cx_stage_range){0});
+    cx_str all =
+        compare(&s, side_of(&s, "@a", ""), side_of(&s, "@b", ""), (cx_lattice_view_range){0});
     CHECK(contains(all, "\"common\":{\"agent\":\"system\""));
     CHECK(contains(all, "\"counts\":[3,2]"));
     CHECK(contains(all, "\"aligned\":true,\"from\":0,\"first\":1,\"matched\":{\"alike\":1,\"only\":"
@@ -312,16 +316,16 @@ CX_TEST(two_agents_from_their_common_ancestor)
     CHECK(contains(all, "\"label\":\"pay\"},\"differs\":[\"memory.y\"],\"differ_count\":1,\"how\":"
                         "\"alike\",\"same\":false}"));
     all = compare(&s, side_of(&s, "@a", ""), side_of(&s, "@b", ""),
-                  (cx_stage_range){.from = 2, .count = 1});
+                  (cx_lattice_view_range){.from = 2, .count = 1});
     CHECK(contains(all, "\"from\":2,\"first\":1,"));
     CHECK(!contains(all, "\"label\":\"ask\""));
-    all = compare(&s, side_of(&s, "@a", ""), side_of(&s, "a1", ""), (cx_stage_range){0});
+    all = compare(&s, side_of(&s, "@a", ""), side_of(&s, "a1", ""), (cx_lattice_view_range){0});
     CHECK(contains(all, "\"counts\":[1,0]"));
-    all = compare(&s, side_of(&s, "@a", ""), side_of(&s, "@a", ""), (cx_stage_range){0});
+    all = compare(&s, side_of(&s, "@a", ""), side_of(&s, "@a", ""), (cx_lattice_view_range){0});
     CHECK(contains(all, "\"first\":null,"));
     CHECK(contains(all, "\"rows\":0,\"steps\":[]"));
     /* All of it beside one branch of it: what both begin with has the same hash. */
-    all = compare(&s, side_of(&s, NULL, ""), side_of(&s, "a0", ""), (cx_stage_range){0});
+    all = compare(&s, side_of(&s, NULL, ""), side_of(&s, "a0", ""), (cx_lattice_view_range){0});
     CHECK(contains(all, "\"common\":{\"agent\":\"a\""));
     CHECK(contains(all, "\"counts\":[4,0]"));
     shown_done(&s);
@@ -348,8 +352,8 @@ CX_TEST(two_runs_are_compared_as_wholes_and_without_their_ids)
     shown a, b;
     run_of(&a, "run_1", "true");
     run_of(&b, "run_22", "false");
-    cx_str all =
-        compare(&a, side_of(&a, NULL, "run_1"), side_of(&b, NULL, "run_22"), (cx_stage_range){0});
+    cx_str all = compare(&a, side_of(&a, NULL, "run_1"), side_of(&b, NULL, "run_22"),
+                         (cx_lattice_view_range){0});
     CHECK(contains(all, "\"common\":null,\"counts\":[2,2],\"knowledge\":[],"));
     CHECK(contains(all, "\"first\":1,"));
     CHECK(contains(all, "\"parted\":null,"));
@@ -359,7 +363,7 @@ CX_TEST(two_runs_are_compared_as_wholes_and_without_their_ids)
     CHECK(contains(all, "\"key\":\"last.TEST\""));
     CHECK(!contains(all, "\"key\":\"last.RUN_STARTED\""));
     /* Without ids everything that names the run differs. */
-    all = compare(&a, side_of(&a, NULL, ""), side_of(&b, NULL, ""), (cx_stage_range){0});
+    all = compare(&a, side_of(&a, NULL, ""), side_of(&b, NULL, ""), (cx_lattice_view_range){0});
     CHECK(contains(all, "\"first\":0,"));
     CHECK(contains(all, "\"key\":\"last.RUN_STARTED\""));
     shown_done(&a);
@@ -387,7 +391,8 @@ CX_TEST(states_of_two_histories_are_compared_key_by_key)
     shown a, b;
     many_keys(&a, false);
     many_keys(&b, true);
-    cx_str all = compare(&a, side_of(&a, NULL, ""), side_of(&b, NULL, ""), (cx_stage_range){0});
+    cx_str all =
+        compare(&a, side_of(&a, NULL, ""), side_of(&b, NULL, ""), (cx_lattice_view_range){0});
     for (int k = 0; k < 200; k++) {
         char key[16];
         (void)snprintf(key, sizeof key, "\"key\":\"k%03d\"", k);
@@ -395,7 +400,7 @@ CX_TEST(states_of_two_histories_are_compared_key_by_key)
     }
     CHECK(contains(all, "\"b\":null,\"key\":\"k011\""));
     CHECK(!contains(all, "\"section\":\"goals\""));
-    all = compare(&a, side_of(&a, NULL, ""), side_of(&a, NULL, ""), (cx_stage_range){0});
+    all = compare(&a, side_of(&a, NULL, ""), side_of(&a, NULL, ""), (cx_lattice_view_range){0});
     CHECK(contains(all, "\"diff\":[],"));
     shown_done(&a);
     shown_done(&b);
@@ -411,7 +416,8 @@ CX_TEST(only_what_holds_is_common_by_its_hash)
     fixture_node(&b.f, "n0", "a", 0, 0, "", "{\"memory\":{\"k\":2}}", NULL);
     shown_open(&a);
     shown_open(&b);
-    cx_str all = compare(&a, side_of(&a, NULL, ""), side_of(&b, NULL, ""), (cx_stage_range){0});
+    cx_str all =
+        compare(&a, side_of(&a, NULL, ""), side_of(&b, NULL, ""), (cx_lattice_view_range){0});
     CHECK(contains(all, "\"common\":null,\"counts\":[1,1]"));
     CHECK(contains(all, "\"verified\":false"));
     shown_done(&a);
@@ -424,12 +430,12 @@ CX_TEST(comparing_what_has_no_place_is_refused)
     fixture_init(&s.f);
     fixture_node(&s.f, "x", "a", 0, 1, "x", "{}", NULL);
     shown_open(&s);
-    const cx_stage_side lost[2] = {side_of(&s, "x", ""), side_of(&s, "x", "")};
-    const cx_stage_side empty[2] = {side_of(&s, NULL, ""), side_of(&s, NULL, "")};
-    const cx_stage_range rows = {0};
-    CHECK_INT(cx_stage_compare(&s.f.out, lost, &rows, &s.f.err).code, CX_E_NOT_FOUND);
+    const cx_lattice_view_side lost[2] = {side_of(&s, "x", ""), side_of(&s, "x", "")};
+    const cx_lattice_view_side empty[2] = {side_of(&s, NULL, ""), side_of(&s, NULL, "")};
+    const cx_lattice_view_range rows = {0};
+    CHECK_INT(cx_lattice_view_compare(&s.f.out, lost, &rows, &s.f.err).code, CX_E_NOT_FOUND);
     CHECK_STR(cx_str_z(s.f.err.tag), "NoState");
-    CHECK_INT(cx_stage_compare(&s.f.out, empty, &rows, &s.f.err).code, CX_E_NOT_FOUND);
+    CHECK_INT(cx_lattice_view_compare(&s.f.out, empty, &rows, &s.f.err).code, CX_E_NOT_FOUND);
     CHECK_STR(cx_str_z(s.f.err.tag), "NoNode");
     shown_done(&s);
 }

@@ -1,0 +1,130 @@
+/*
+ * digest_mould.c - SHA-256 of many messages that differ in one place only.
+ *
+ * A Merkle node of RFC 6962 is 65 bytes, one of the original system 98: two blocks, of which each
+ * message brings 64 bytes that are at no multiple of anything.  Messages are therefore laid out,
+ * padding included, some at a time: the padding is written once for all of them, and the kernels
+ * read what has left the store buffer long ago.
+ *
+ * Invariants:
+ *   I1  message[] holds before ‖ zeros ‖ behind, padded as FIPS 180-4 §5.1.1 says, and ends with
+ *       the last block.
+ *   I2  own bytes are copied before the digests of their group are written: `out` may overlay them.
+ */
+#include "crypto/digest.h"
+#include "crypto/internal.h"
+
+enum { BLOCK = CX_DIGEST_BLOCK_SIZE, GROUP = CX_DIGEST_LANES_MAX, TAIL_MAX = 2 * BLOCK };
+
+static void store_size_bits(uint8_t *out, uint64_t size_bits)
+{
+    for (size_t i = 0; i < 8; i++)
+        out[i] = (uint8_t)(size_bits >> (56 - 8 * i));
+}
+
+void cx_digest_template_init(cx_digest_template *template, cx_bytes before, size_t own_size,
+                             cx_bytes behind)
+{
+    size_t size = before.size + own_size + behind.size;
+    size_t block_count = (size + 9 + BLOCK - 1) / BLOCK, done_count = before.size / BLOCK;
+    CX_ASSERT(own_size >= 1 && own_size <= BLOCK);
+    CX_ASSERT(block_count * BLOCK <= CX_DIGEST_TEMPLATE_SIZE_MAX && block_count - done_count <= 2);
+    memset(template, 0, sizeof *template);
+    if (before.size != 0)
+        memcpy(template->message, before.data, before.size);
+    if (behind.size != 0)
+        memcpy(template->message + before.size + own_size, behind.data, behind.size);
+    template->message[size] = 0x80;
+    store_size_bits(template->message + block_count * BLOCK - 8, (uint64_t)size * 8);
+    template->size_bytes = (uint32_t)size;
+    template->own_offset = (uint32_t)before.size;
+    template->own_size = (uint32_t)own_size;
+    template->done_count = (uint32_t)done_count;
+    template->block_count = (uint32_t)(block_count - done_count);
+    memcpy(template->state, cx_digest_first_state, sizeof template->state);
+    cx_digest_plain_compress(template->state, template->message, done_count);
+}
+
+/* The sizes of Merkle nodes are worth constant copies. */
+static void copy_own(uint8_t *to, const uint8_t *own, size_t own_size)
+{
+    if (own_size == 64)
+        memcpy(to, own, 64);
+    else if (own_size == 32)
+        memcpy(to, own, 32);
+    else
+        memcpy(to, own, own_size);
+}
+
+static void with_openssl(const cx_digest_template *template, const uint8_t *own, cx_digest *out,
+                         size_t count)
+{
+    uint8_t message[CX_DIGEST_TEMPLATE_SIZE_MAX];
+    memcpy(message, template->message, template->size_bytes);
+    for (size_t i = 0; i < count; i++) {
+        copy_own(message + template->own_offset, own + i * template->own_size, template->own_size);
+        out[i] =
+            cx_digest_of_with(CX_DIGEST_PORTABLE, cx_bytes_from(message, template->size_bytes));
+    }
+}
+
+#ifdef CX_DIGEST_X86
+
+/* As in digest.c: sixteen lanes cost about as much as six single messages with SHA-NI. */
+enum { WIDE_WORTH = 6, WIDE_WORTH_ALONE = 2 };
+
+static void with_lanes(const cx_digest_template *template, bool wide, bool narrow,
+                       const uint8_t *own, cx_digest *out, size_t count)
+{
+    uint8_t blocks[GROUP * TAIL_MAX];
+    const size_t stride = template->block_count * BLOCK;
+    const size_t worth = narrow ? WIDE_WORTH : WIDE_WORTH_ALONE;
+    const size_t at = template->own_offset - template->done_count * BLOCK;
+    /* All sixteen when a wide kernel will read them. */
+    size_t laid_count = wide || count > GROUP ? GROUP : count;
+    for (size_t i = 0; i < laid_count; i++)
+        memcpy(blocks + i * stride, template->message + template->done_count * BLOCK, stride);
+    for (size_t done = 0; done < count; done += GROUP) {
+        size_t left = count - done < GROUP ? count - done : GROUP;
+        for (size_t i = 0; i < left; i++)
+            copy_own(blocks + i * stride + at, own + (done + i) * template->own_size,
+                     template->own_size);
+        if (wide && (left >= worth || !narrow)) {
+            cx_digest digests[GROUP];
+            cx_digest_avx512_padded(template->state, blocks, template->block_count, digests, GROUP);
+            memcpy(out + done, digests, left * sizeof *out);
+        } else {
+            cx_digest_shani_padded(template->state, blocks, template->block_count, out + done,
+                                   left);
+        }
+    }
+}
+
+#endif
+
+void cx_digest_moulded_with(cx_digest_kernel kernel, const cx_digest_template *template,
+                            const uint8_t *own, cx_digest *out, size_t count)
+{
+    CX_ASSERT(cx_digest_has(kernel));
+    if (count == 0)
+        return;
+#ifdef CX_DIGEST_X86
+    bool narrow = cx_digest_has(CX_DIGEST_SHANI);
+    if (kernel == CX_DIGEST_AVX512 && (narrow || count >= WIDE_WORTH_ALONE)) {
+        with_lanes(template, count >= (narrow ? WIDE_WORTH : WIDE_WORTH_ALONE), narrow, own, out,
+                   count);
+        return;
+    }
+    if (kernel == CX_DIGEST_SHANI) {
+        with_lanes(template, false, true, own, out, count);
+        return;
+    }
+#endif
+    with_openssl(template, own, out, count);
+}
+
+void cx_digest_moulded(const cx_digest_template *template, const uint8_t *own, cx_digest *out,
+                       size_t count)
+{
+    cx_digest_moulded_with(cx_digest_chosen(), template, own, out, count);
+}

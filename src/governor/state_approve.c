@@ -1,0 +1,183 @@
+/*
+ * machine_approve.c - asking a human, and what they signed (run.md §13).
+ *
+ * Only files in approvals/ and those named on the command line count.  Nothing is used up unless
+ * all that is asked for is approved.
+ */
+#include "base/api.h"
+#include "governor/state_internal.h"
+
+#define POLL_MS 200
+
+bool cx_governor_granted(void *governor, cx_str scope)
+{
+    const cx_governor *m = governor;
+    for (size_t i = 0; i < m->granted.count; i++)
+        if (cx_str_eq(m->granted.items[i], scope))
+            return true;
+    return false;
+}
+
+cx_run_grants cx_governor_grants(cx_governor *m)
+{
+    return (cx_run_grants){cx_governor_granted, m};
+}
+
+static bool all_there(const cx_governor *m, const cx_texts *scopes)
+{
+    for (size_t i = 0; i < scopes->count; i++)
+        if (cx_run_approvals_find(&m->approvals, scopes->items[i]) == NULL)
+            return false;
+    return true;
+}
+
+static cx_status keep_grants(cx_governor *m, const cx_texts *scopes, cx_err *err)
+{
+    size_t count = m->granted.count + scopes->count;
+    cx_str *items = CX_ARENA_ARRAY(m->arena, cx_str, count);
+    if (items == NULL)
+        return cx_fail_nomem(err);
+    for (size_t i = 0; i < count; i++)
+        items[i] = i < m->granted.count
+                       ? m->granted.items[i]
+                       : cx_arena_copy_str(m->arena, scopes->items[i - m->granted.count]);
+    m->granted = (cx_texts){items, count};
+    return CX_SUCCESS;
+}
+
+/* The signed file is evidence of the run. */
+static cx_status keep_file(cx_governor_task *t, const cx_run_approval *approval, cx_err *err)
+{
+    cx_str path = cx_arena_printf(&t->arena, CX_RUN_APPROVALS_EVIDENCE "%.*s.json",
+                                  (int)approval->approval_id.size, approval->approval_id.data);
+    if (path.data == NULL)
+        return cx_fail_nomem(err);
+    if (cx_run_file_exists(t->m->run, path))
+        return CX_SUCCESS;
+    CX_TRY(cx_run_file_write(t->m->run, path, approval->file, err));
+    return cx_task_add_artifact(t, path, err);
+}
+
+/* Uses what was found; *out false when somebody else used it in between. */
+static cx_status use_all(cx_governor_task *t, const cx_texts *scopes, bool *out, cx_err *err)
+{
+    cx_governor *m = t->m;
+    cx_json_list used = cx_json_list_begin(&t->arena), payload = cx_json_list_begin(&t->arena);
+    cx_json list;
+    *out = false;
+    for (size_t i = 0; i < scopes->count; i++) {
+        const cx_run_approval *approval;
+        cx_json one;
+        CX_TRY(cx_run_approvals_use(&m->approvals, scopes->items[i], &approval, err));
+        if (approval == NULL)
+            return CX_SUCCESS;
+        CX_TRY(keep_file(t, approval, err));
+        CX_TRY(cx_run_approval_json(approval, true, &t->arena, &one, err));
+        cx_json_list_add(&used, one);
+    }
+    CX_TRY(cx_json_list_end_array(&used, &list, err));
+    cx_json_list_put(&payload, CX_STR("approvals"), list);
+    cx_put_texts(&payload, "scopes", scopes->items, scopes->count);
+    CX_TRY(cx_task_event(t, CX_RUN_INFO, "HUMAN_APPROVAL_COMPLETED", &payload, err));
+    *out = true;
+    return keep_grants(m, scopes, err);
+}
+
+static void pause_shortly(void)
+{
+    cx_lock pause;
+    cx_lock_init(&pause);
+    cx_lock_enter(&pause);
+    cx_lock_wait_for(&pause, POLL_MS);
+    cx_lock_leave(&pause);
+    cx_lock_done(&pause);
+}
+
+static bool said_before(const cx_run_findings *refused, size_t index)
+{
+    const cx_run_finding *it = &refused->list.items[index];
+    for (size_t i = 0; i < index; i++)
+        if (cx_str_eq(refused->list.items[i].where, it->where) &&
+            cx_str_eq(refused->list.items[i].message, it->message))
+            return true;
+    return false;
+}
+
+/* Without the folder: no path of the machine goes into a bundle. */
+static cx_str last_part(cx_str path)
+{
+    size_t start = path.size;
+    while (start != 0 && path.data[start - 1] != '/')
+        start--;
+    return (cx_str){path.data + start, path.size - start};
+}
+
+/* Each file that was refused, once. */
+static cx_status say_refused(cx_governor_task *t, cx_err *err)
+{
+    cx_governor *m = t->m;
+    cx_run_findings *refused = &m->approvals.refused;
+    CX_TRY(cx_run_findings_check(refused, err));
+    for (; m->refusals_said < refused->list.count; m->refusals_said++) {
+        const cx_run_finding *finding = &refused->list.items[m->refusals_said];
+        cx_json_list payload = cx_json_list_begin(&t->arena);
+        if (said_before(refused, m->refusals_said))
+            continue;
+        cx_put_str(&payload, "file", last_part(finding->where));
+        cx_put_str(&payload, "reason", finding->message);
+        CX_TRY(cx_task_event(t, CX_RUN_ERROR, "HUMAN_APPROVAL_REJECTED", &payload, err));
+    }
+    return CX_SUCCESS;
+}
+
+static uint64_t wait_seconds(const cx_governor *m)
+{
+    return m->options->approval_wait_s != 0 ? m->options->approval_wait_s
+                                            : m->policy.config.limits.approval_wait_sec;
+}
+
+/* Looks again and again until all is approved, the time is up, or the run is told to end. */
+static cx_status wait_for_all(cx_governor_task *t, const cx_texts *scopes, bool *out, cx_err *err)
+{
+    cx_governor *m = t->m;
+    uint64_t start = m->io->monotonic_ns(m->io), wait_ns = wait_seconds(m) * UINT64_C(1000000000);
+    bool late = false;
+    while (!*out && !late && !cx_task_cancelled(t)) {
+        late = m->io->monotonic_ns(m->io) - start >= wait_ns;
+        m->approval_context.now_ns = (int64_t)m->io->wall_ns(m->io);
+        CX_TRY(cx_run_approvals_add_folder(&m->approvals, err));
+        if (all_there(m, scopes))
+            CX_TRY(use_all(t, scopes, out, err));
+        if (!*out && !late) {
+            cx_governor_leave(m); /* other parts go on meanwhile */
+            pause_shortly();
+            cx_governor_enter(m);
+        }
+    }
+    return *out ? CX_SUCCESS : say_refused(t, err);
+}
+
+bool cx_governor_may_be_approved(cx_governor *m, const cx_texts *scopes)
+{
+    return wait_seconds(m) != 0 || all_there(m, scopes);
+}
+
+cx_status cx_task_ask_approval(cx_governor_task *t, const cx_texts *scopes, bool *out_granted,
+                               cx_err *err)
+{
+    cx_governor *m = t->m;
+    cx_json wanted;
+    uint64_t start = m->io->monotonic_ns(m->io);
+    cx_json_list payload = cx_json_list_begin(&t->arena);
+    *out_granted = false;
+    CX_TRY(cx_run_approval_wanted_json((cx_run_words){scopes->items, scopes->count},
+                                       &m->contract_sha256, wait_seconds(m), &t->arena, &wanted,
+                                       err));
+    CX_TRY(cx_task_event_json(t, CX_RUN_INFO, "HUMAN_APPROVAL_REQUIRED", &wanted, err));
+    CX_TRY(wait_for_all(t, scopes, out_granted, err));
+    if (*out_granted)
+        return CX_SUCCESS;
+    cx_put_uint(&payload, "waited_sec",
+                (m->io->monotonic_ns(m->io) - start) / UINT64_C(1000000000));
+    return cx_task_event(t, CX_RUN_WARN, "HUMAN_APPROVAL_TIMEOUT", &payload, err);
+}

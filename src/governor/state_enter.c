@@ -1,0 +1,295 @@
+/*
+ * machine_enter.c - what a task needs before its agent starts: a worktree of its own, a snapshot of
+ * it, its locks, the gates of §13, its sandbox and its runner (run.md §11, §13).
+ */
+#include "os/api.h"
+#include "candidate/api.h"
+#include "governor/state_internal.h"
+#include "rules/api.h"
+
+#define ACTIVE "active/runs"
+
+/* --- worktree --------------------------------------------------------------------------------- */
+
+static cx_status add_worktree(cx_governor_task *t, cx_err *err)
+{
+    cx_governor *m = t->m;
+    t->gate = "worktree";
+    t->worktree_options = (cx_worktree_options){.runtime_root = m->store.root,
+                                                .run_id = cx_run_id(m->run),
+                                                .task_id = t->id,
+                                                .commit = m->baseline_oid};
+    CX_TRY(cx_run_worktree_add(m->git, &t->worktree_options, &t->arena, &t->worktree, err));
+    t->has_worktree = true;
+    t->worktree_ref = cx_str_z(t->worktree.relative);
+    cx_json_list payload = cx_json_list_begin(&t->arena);
+    cx_put_z(&payload, "mode", "P1");
+    cx_put_str(&payload, "path", t->worktree_ref);
+    cx_put_str(&payload, "baseline_commit", m->baseline);
+    CX_TRY(cx_task_event(t, CX_RUN_INFO, "WORKTREE_CREATED", &payload, err));
+    return cx_snapshot_take(t->worktree.git, NULL, &t->snapshot, err);
+}
+
+/* --- locks ------------------------------------------------------------------------------------ */
+
+static cx_status write_reclaimed(cx_governor_task *t, const cx_run_lock_result *result, cx_err *err)
+{
+    for (size_t i = 0; i < result->reclaimed_count; i++) {
+        cx_json_list payload = cx_json_list_begin(&t->arena);
+        cx_put_str(&payload, "path", result->reclaimed[i].path);
+        cx_put_z(&payload, "reason", cx_run_lock_reason_name(result->reclaimed_why[i]));
+        cx_json_list_put(&payload, CX_STR("lock"), result->reclaimed[i].content);
+        CX_TRY(cx_task_event(t, CX_RUN_WARN, "LOCK_RECLAIMED", &payload, err));
+    }
+    return CX_SUCCESS;
+}
+
+static cx_status refuse_lock(cx_governor_task *t, const cx_run_lock_result *result, cx_err *err)
+{
+    cx_json_list payload = cx_json_list_begin(&t->arena);
+    bool invalid = result->invalid_count != 0;
+    size_t count = invalid ? result->invalid_count : result->conflict_count;
+    cx_str *items = CX_ARENA_ARRAY(&t->arena, cx_str, count + 1);
+    if (items == NULL)
+        return cx_fail_nomem(err);
+    for (size_t i = 0; i < count; i++) {
+        const cx_run_lock *other = invalid ? NULL : &result->conflicts[i];
+        items[i] = invalid ? result->invalid[i]
+                           : cx_arena_printf(&t->arena, "%.*s held by %.*s", (int)other->path.size,
+                                             other->path.data, (int)other->run_id.size,
+                                             other->run_id.data);
+        if (items[i].data == NULL)
+            return cx_fail_nomem(err);
+    }
+    cx_texts texts = {items, count};
+    const char *reason = invalid ? "invalid_path" : "path_locked";
+    cx_put_z(&payload, "reason", reason);
+    cx_put_texts(&payload, "conflicts", items, count);
+    CX_TRY(cx_task_event(t, CX_RUN_ERROR, "LOCK_FAILED", &payload, err));
+    return cx_task_refuse(t, "lock", reason, false, &texts, err);
+}
+
+static cx_status take_locks(cx_governor_task *t, cx_err *err)
+{
+    cx_governor *m = t->m;
+    cx_run_lock_result result;
+    uint64_t ttl = m->policy.config.limits.lock_ttl_sec;
+    cx_run_words paths = t->contract.allowed_paths;
+    t->gate = "lock";
+    if (t->plans) /* its parts lock what is theirs */
+        return CX_SUCCESS;
+    cx_run_lock_request request = {.run_id = cx_run_id(m->run),
+                                   .task_id = t->id,
+                                   .paths = paths.items,
+                                   .path_count = paths.count,
+                                   .ttl_sec = ttl};
+    CX_TRY(cx_run_lock_acquire(&m->store, &request, &t->arena, &result, err));
+    CX_TRY(write_reclaimed(t, &result, err));
+    if (!result.ok)
+        return refuse_lock(t, &result, err);
+    t->has_locks = true;
+    if (!m->keeping) {
+        CX_TRY(cx_run_lock_keep(&m->keeper, &m->store, cx_run_id(m->run), 0, ttl, err));
+        m->keeping = true;
+    }
+    t->lock_count = result.taken_count;
+    cx_run_lock_keep_more(&m->keeper, t->lock_count);
+    cx_json_list payload = cx_json_list_begin(&t->arena);
+    cx_put_texts(&payload, "paths", paths.items, paths.count);
+    return cx_task_event(t, CX_RUN_INFO, "LOCK_ACQUIRED", &payload, err);
+}
+
+/* --- runner ----------------------------------------------------------------------------------- */
+
+static cx_status open_runner(cx_governor_task *t, cx_err *err)
+{
+    cx_governor *m = t->m;
+    cx_ahead ahead = cx_task_ahead(t);
+    const char *reason;
+    cx_texts violations;
+    t->gate = "runner";
+    CX_TRY(cx_ahead_runner(&ahead, &reason, &violations, err));
+    if (reason != NULL) {
+        t->hint = violations.items[0];
+        return cx_task_refuse(t, "runner", reason, false, &violations, err);
+    }
+    return cx_runner_open(&t->settings, m->alloc, m->io, &t->runner, err);
+}
+
+static cx_status say_selected(cx_governor_task *t, cx_err *err)
+{
+    const cx_runner_settings *settings = &t->settings;
+    cx_json_list payload = cx_json_list_begin(&t->arena);
+    cx_put_str(&payload, "runner", settings->name);
+    if (settings->profile.size != 0)
+        cx_put_str(&payload, "profile", settings->profile);
+    if (cx_governor_is_diagnostic(t->m))
+        cx_put_bool(&payload, "diagnostic", true);
+    if (t->spec_env[0] != NULL)
+        cx_json_list_put(&payload, CX_STR("codex_home"), t->codex_home);
+    return cx_task_event(t, CX_RUN_INFO, "RUNNER_SELECTED", &payload, err);
+}
+
+/* --- scratch ---------------------------------------------------------------------------------- */
+
+/* The bytes of the bound schema (§6), as K04 has found them. */
+static cx_status read_schema(cx_governor_task *t, cx_err *err)
+{
+    cx_governor *m = t->m;
+    cx_run_findings findings;
+    cx_bytes bytes = {NULL, 0};
+    if (t->contract.output_schema == NULL)
+        return cx_fail(err, CX_E_NOT_FOUND, "the contract binds no output schema");
+    cx_run_findings_init(&findings, &t->arena);
+    cx_status status = cx_run_contract_artifact(&t->contract, t->contract.output_schema,
+                                                CX_STR("/inputs/artifacts"), &m->repo, &t->arena,
+                                                &findings, &bytes, err);
+    if (!cx_failed(status) && findings.refusing != 0)
+        status = cx_fail(err, CX_E_DENIED, "the bound output schema is not what the contract says");
+    cx_run_findings_done(&findings);
+    t->schema = cx_bytes_str(bytes);
+    return status;
+}
+
+static cx_status make_scratch(cx_governor_task *t, cx_err *err)
+{
+    cx_governor *m = t->m;
+    cx_str run = cx_run_id(m->run), id = cx_run_ref_component(t->id, &t->arena);
+    cx_str folder = cx_arena_printf(&t->arena, "%s/" ACTIVE "/%.*s/scratch/%.*s", m->store.root,
+                                    (int)run.size, run.data, (int)id.size, id.data);
+    cx_str schema = cx_arena_printf(&t->arena, "%s/output_schema.json", folder.data);
+    if (id.data == NULL || folder.data == NULL || schema.data == NULL)
+        return cx_fail_nomem(err);
+    CX_TRY(read_schema(t, err));
+    CX_TRY(cx_path_make_folders(folder.data, err));
+    CX_TRY(cx_run_write_file(m->io, schema.data, cx_str_bytes(t->schema), err));
+    cx_str aside = cx_arena_printf(&t->arena, "%s/" ACTIVE "/%.*s/aside/%.*s", m->store.root,
+                                   (int)run.size, run.data, (int)id.size, id.data);
+    if (aside.data == NULL)
+        return cx_fail_nomem(err);
+    t->scratch = folder.data;
+    t->aside = aside.data;
+    t->schema_path = schema.data;
+    return CX_SUCCESS;
+}
+
+/* --- sandbox ---------------------------------------------------------------------------------- */
+
+/* <common>/refs/heads/cortex/<run>: the folder of the task's branch. */
+static cx_status ref_folder(cx_governor_task *t, const char **out, cx_err *err)
+{
+    cx_str branch = t->worktree.branch;
+    size_t size = branch.size;
+    while (size != 0 && branch.data[size - 1] != '/')
+        size--;
+    *out = NULL;
+    if (size == 0)
+        return CX_SUCCESS;
+    cx_str path = cx_arena_printf(&t->arena, "%s/%.*s", cx_git_common_dir(t->worktree.git),
+                                  (int)(size - 1), branch.data);
+    *out = path.data;
+    return path.data == NULL ? cx_fail_nomem(err) : CX_SUCCESS;
+}
+
+const cx_agent_git *cx_task_agent_git(const cx_governor_task *t)
+{
+    return t->agent_git.git_dir == NULL ? NULL : &t->agent_git;
+}
+
+/* An agent without a sandbox writes in the repository itself; only its objects are apart. */
+static cx_status show_repository(cx_governor_task *t, cx_err *err)
+{
+    cx_str objects = cx_arena_printf(&t->arena, "%s/objects", t->scratch);
+    if (objects.data == NULL)
+        return cx_fail_nomem(err);
+    t->spec_git.object_dir = objects.data;
+    return cx_path_make_folders(objects.data, err);
+}
+
+/*
+ * Git in the sandbox: the repository is read-only, and where the agent must write lie copies of its
+ * own.  Without mounts a copy cannot lie over another place: then git can look, and change nothing.
+ */
+static cx_status make_git(cx_governor_task *t, cx_err *err)
+{
+    cx_governor *m = t->m;
+    /* The spec outlives the worktree: meta.json names its environment. */
+    cx_str common = cx_arena_copy_str(&t->arena, cx_str_z(cx_git_common_dir(t->worktree.git)));
+    cx_str own = cx_arena_copy_str(&t->arena, cx_str_z(cx_git_dir(t->worktree.git)));
+    if (common.data == NULL || own.data == NULL)
+        return cx_fail_nomem(err);
+    t->spec_git = (cx_sandbox_git){.common_dir = common.data, .git_dir = own.data};
+    if (t->spec.read_only)
+        return CX_SUCCESS;
+    if (m->unconfined)
+        return show_repository(t, err);
+    if (m->box == NULL || (m->box->layers & CX_SANDBOX_FILES) == 0)
+        return CX_SUCCESS;
+    /* The branches of all parts of a run lie in one folder: none of them may write there. */
+    CX_TRY(cx_agent_git_make(&t->worktree, t->aside, t->scratch, t->plans || t->part, &t->arena,
+                             &t->agent_git, err));
+    t->spec_git.git_dir_copy = t->agent_git.git_dir;
+    t->spec_git.object_dir = t->agent_git.object_dir;
+    t->spec_git.ref_dir_copy = t->agent_git.ref_dir;
+    if (t->agent_git.ref_dir != NULL) {
+        CX_TRY(ref_folder(t, &t->spec_git.ref_dir, err));
+        CX_TRY(cx_path_make_folders(t->spec_git.ref_dir, err)); /* packed, it has no folder */
+    }
+    return CX_SUCCESS;
+}
+
+/* What the agent's processes may see and do; the tests have a spec of their own. */
+static cx_status make_spec(cx_governor_task *t, cx_err *err)
+{
+    cx_governor *m = t->m;
+    cx_str run = cx_arena_copy_str(&t->arena, cx_run_id(m->run));
+    cx_str id = cx_arena_copy_str(&t->arena, t->id);
+    if (run.data == NULL || id.data == NULL)
+        return cx_fail_nomem(err);
+    t->spec_binds[0] = (cx_sandbox_bind){t->scratch, true};
+    t->spec = CX_SANDBOX_SPEC_INIT;
+    t->spec.worktree = t->worktree.path;
+    t->spec.read_only = t->plans || t->contract.filesystem == CX_FS_READ_ONLY;
+    t->spec.cwd = t->worktree.path;
+    t->spec.binds = t->spec_binds;
+    t->spec.bind_count = 1;
+    if (t->spec_env[0] != NULL)
+        t->spec_binds[t->spec.bind_count++] =
+            (cx_sandbox_bind){cx_codex_home_of(t->spec_env[0]), true};
+    t->spec.git = &t->spec_git;
+    t->spec.network = t->network_on;
+    t->spec.env = t->spec_env;
+    t->spec.run_id = run.data;
+    t->spec.task_id = id.data;
+    t->spec.may_miss = m->degraded ? m->box->missing : 0;
+    t->spec.unconfined = m->unconfined;
+    t->spec.cancel = m->options->cancel;
+    return make_git(t, err);
+}
+
+cx_status cx_task_enter(cx_governor_task *t, cx_err *err)
+{
+    static cx_governor_step *const steps[] = {
+        add_worktree,
+        take_locks,
+        make_scratch,
+        open_runner,
+        cx_gate_integrated,
+        cx_gate_concurrency_check,
+        cx_gate_network_check,
+        cx_gate_mcp_check,
+        cx_gate_sampling_check,
+        cx_gate_sandbox,
+        cx_task_worker_codex_home,
+        make_spec,
+        say_selected,
+        cx_gate_runner_argv,
+        cx_gate_test_programs,
+    };
+    for (size_t i = 0; i < CX_COUNT_OF(steps); i++) {
+        CX_TRY(steps[i](t, err));
+        if (t->refused)
+            return CX_SUCCESS;
+    }
+    return CX_SUCCESS;
+}

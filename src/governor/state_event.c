@@ -1,0 +1,299 @@
+/*
+ * machine_event.c - what a run writes down while it goes on, and how a gate's refusal is written.
+ */
+#include <stdlib.h>
+
+#include "crypto/api.h"
+#include "governor/state_internal.h"
+
+/* --- payloads --------------------------------------------------------------------------------- */
+
+/* Names of files come from an agent, and may be no UTF-8. */
+static cx_json as_json(cx_arena *arena, cx_str text)
+{
+    cx_str said = text.data == NULL ? CX_STR("") : cx_run_text(text, arena);
+    return said.data == NULL ? cx_json_make_null() : cx_json_make_str(said);
+}
+
+void cx_put_str(cx_json_list *list, const char *name, cx_str text)
+{
+    cx_json_list_put(list, cx_str_z(name), as_json(list->arena, text));
+}
+
+void cx_put_z(cx_json_list *list, const char *name, const char *text)
+{
+    cx_put_str(list, name, cx_str_z(text));
+}
+
+void cx_put_bool(cx_json_list *list, const char *name, bool value)
+{
+    cx_json_list_put(list, cx_str_z(name), cx_json_make_bool(value));
+}
+
+void cx_put_uint(cx_json_list *list, const char *name, uint64_t value)
+{
+    cx_json_list_put(list, cx_str_z(name), cx_json_make_uint(list->arena, value));
+}
+
+void cx_put_texts(cx_json_list *list, const char *name, const cx_str *texts, size_t count)
+{
+    cx_json_list array = cx_json_list_begin(list->arena);
+    cx_json value;
+    for (size_t i = 0; i < count; i++)
+        cx_json_list_add(&array, as_json(list->arena, texts[i]));
+    if (cx_failed(cx_json_list_end_array(&array, &value, NULL)))
+        list->failed = true;
+    else
+        cx_json_list_put(list, cx_str_z(name), value);
+}
+
+cx_str cx_digest_text(const cx_digest *digest, cx_arena *arena)
+{
+    char *text = CX_ARENA_ARRAY(arena, char, 2 * sizeof digest->bytes + 1);
+    if (text == NULL)
+        return (cx_str){NULL, 0};
+    cx_hex_encode((cx_bytes){digest->bytes, sizeof digest->bytes}, text);
+    return (cx_str){text, 2 * sizeof digest->bytes};
+}
+
+void cx_put_digest(cx_json_list *list, const char *name, const cx_digest *digest)
+{
+    cx_str text = cx_digest_text(digest, list->arena);
+    if (text.data == NULL)
+        list->failed = true;
+    else
+        cx_put_str(list, name, text);
+}
+
+/* --- events ----------------------------------------------------------------------------------- */
+
+void cx_governor_fault(cx_governor *m)
+{
+    if (++m->events == m->options->fault_event)
+        abort();
+}
+
+static cx_status hold_event(cx_governor *m, const cx_run_event *event, cx_err *err)
+{
+    cx_held_event *held = CX_ARENA_NEW(m->arena, cx_held_event);
+    if (held == NULL)
+        return cx_fail_nomem(err);
+    *held = (cx_held_event){*event, NULL};
+    CX_TRY(cx_json_copy(&event->payload, m->arena, &held->event.payload, err));
+    if (m->held == NULL)
+        m->held = held;
+    else
+        m->held_last->next = held;
+    m->held_last = held;
+    return CX_SUCCESS;
+}
+
+static cx_status write_event(cx_governor *m, const cx_run_event *event, cx_err *err)
+{
+    const cx_run_options *options = m->options;
+    cx_str line;
+    if (m->holding)
+        return hold_event(m, event, err);
+    if (m->broken)
+        return cx_fail(err, CX_E_IO, "an earlier event could not be written");
+    cx_status status = cx_run_event_append(m->run, event, &line, err);
+    if (cx_failed(status)) {
+        m->broken = true;
+        return status;
+    }
+    if (options->progress != NULL)
+        options->progress(options->progress_arg, cx_str_z(event->type), line);
+    cx_governor_fault(m);
+    return CX_SUCCESS;
+}
+
+void cx_governor_hold_events(cx_governor *m)
+{
+    m->holding = true;
+}
+
+cx_status cx_governor_record_events(cx_governor *m, cx_err *err)
+{
+    m->holding = false;
+    for (; m->held != NULL; m->held = m->held->next)
+        CX_TRY(write_event(m, &m->held->event, err));
+    return CX_SUCCESS;
+}
+
+static cx_status end_payload(cx_json_list *payload, cx_json *out, cx_err *err)
+{
+    memset(out, 0, sizeof *out);
+    return payload == NULL ? CX_SUCCESS : cx_json_list_end_object(payload, out, err);
+}
+
+cx_status cx_governor_event(cx_governor *m, cx_run_level level, const char *type,
+                            cx_json_list *payload, cx_err *err)
+{
+    cx_run_event event = {.level = level, .type = type, .attempt = CX_RUN_NO_ATTEMPT};
+    CX_TRY(end_payload(payload, &event.payload, err));
+    return write_event(m, &event, err);
+}
+
+cx_status cx_task_event_json(cx_governor_task *t, cx_run_level level, const char *type,
+                             const cx_json *payload, cx_err *err)
+{
+    cx_run_event event = {.level = level,
+                          .type = type,
+                          .task_id = t->id,
+                          .attempt = (int32_t)t->attempt,
+                          .payload = *payload};
+    return write_event(t->m, &event, err);
+}
+
+cx_status cx_task_event(cx_governor_task *t, cx_run_level level, const char *type,
+                        cx_json_list *payload, cx_err *err)
+{
+    cx_json value;
+    CX_TRY(end_payload(payload, &value, err));
+    return cx_task_event_json(t, level, type, &value, err);
+}
+
+cx_status cx_task_gate_event(cx_governor_task *t, const char *type, bool passed,
+                             const cx_texts *violations, cx_err *err)
+{
+    cx_json_list payload = cx_json_list_begin(&t->arena);
+    cx_put_bool(&payload, "passed", passed);
+    if (violations != NULL)
+        cx_put_texts(&payload, "violations", violations->items, violations->count);
+    return cx_task_event(t, passed ? CX_RUN_INFO : CX_RUN_ERROR, type, &payload, err);
+}
+
+/* --- going on, or not ------------------------------------------------------------------------- */
+
+void cx_task_go(cx_governor_task *t, const char *why)
+{
+    t->why = why;
+}
+
+bool cx_task_cancelled(const cx_governor_task *t)
+{
+    const atomic_bool *cancel = t->m->options->cancel;
+    return cancel != NULL && atomic_load(cancel);
+}
+
+cx_status cx_names_of(cx_str text, cx_arena *arena, cx_texts *out, cx_err *err)
+{
+    cx_str *items = NULL, own = cx_arena_copy_str(arena, text);
+    size_t count = 0;
+    if (own.data == NULL)
+        return cx_fail_nomem(err);
+    CX_TRY(cx_run_names_read(own, arena, &items, &count, err));
+    *out = (cx_texts){items, count};
+    return CX_SUCCESS;
+}
+
+static cx_status copy_texts(cx_arena *arena, const cx_texts *from, cx_texts *out, cx_err *err)
+{
+    cx_str *items = CX_ARENA_ARRAY(arena, cx_str, from->count + 1);
+    if (items == NULL)
+        return cx_fail_nomem(err);
+    for (size_t i = 0; i < from->count; i++) {
+        items[i] = cx_arena_copy_str(arena, from->items[i]);
+        if (items[i].data == NULL)
+            return cx_fail_nomem(err);
+    }
+    *out = (cx_texts){items, from->count};
+    return CX_SUCCESS;
+}
+
+/* Where `folder` stands in text at or behind *at, as a whole path or the start of one. */
+static bool find_folder(cx_str text, cx_str folder, size_t *at)
+{
+    for (size_t i = *at; folder.size > 1 && i + folder.size <= text.size; i++) {
+        char next = i + folder.size < text.size ? text.data[i + folder.size] : '/';
+        bool whole = next == '/' || next == '\'' || next == ' ' || next == ':' || next == ',';
+        *at = i;
+        if (whole && memcmp(text.data + i, folder.data, folder.size) == 0)
+            return true;
+    }
+    return false;
+}
+
+cx_str cx_governor_message(const cx_governor *m, const cx_err *why, cx_arena *arena)
+{
+    const char *const folders[] = {m->store.root, m->options->home, m->repo_root};
+    static const char *const names[] = {"RUNTIME_ROOT", "LEDGER_HOME", "REPOSITORY"};
+    cx_str text = cx_arena_copy_str(arena, cx_str_z(why->message));
+    for (size_t i = 0; i < CX_COUNT_OF(folders); i++) {
+        size_t at = 0;
+        cx_str folder = cx_str_z(folders[i] == NULL ? "" : folders[i]);
+        while (text.data != NULL && find_folder(text, folder, &at))
+            text = cx_arena_printf(arena, "%.*s%s%s", (int)at, text.data, names[i],
+                                   text.data + at + folder.size);
+    }
+    return text;
+}
+
+cx_status cx_task_gate_failed(cx_governor_task *t, const char *gate, const char *reason,
+                              bool violates, const cx_texts *violations, cx_err *err)
+{
+    static const cx_texts none = {NULL, 0};
+    cx_json_list payload = cx_json_list_begin(&t->arena);
+    const cx_texts *listed = violations == NULL ? &none : violations;
+    CX_TRY(copy_texts(&t->arena, listed, &t->violations, err));
+    if (violates) {
+        cx_json_list violation = cx_json_list_begin(&t->arena);
+        cx_put_z(&violation, "gate", gate);
+        cx_put_z(&violation, "reason", reason);
+        cx_put_texts(&violation, "violations", listed->items, listed->count);
+        CX_TRY(cx_task_event(t, CX_RUN_ERROR, "policy_violation", &violation, err));
+    }
+    cx_put_z(&payload, "gate", gate);
+    cx_put_z(&payload, "reason", reason);
+    if (!violates && listed->count != 0)
+        cx_put_texts(&payload, "violations", listed->items, listed->count);
+    return cx_task_event(t, CX_RUN_ERROR, "gate_failed", &payload, err);
+}
+
+cx_status cx_task_refuse(cx_governor_task *t, const char *gate, const char *reason, bool violates,
+                         const cx_texts *violations, cx_err *err)
+{
+    t->refused = true;
+    t->failed = gate;
+    t->reason = cx_arena_copy_str(&t->arena, cx_str_z(reason));
+    if (t->reason.data == NULL)
+        return cx_fail_nomem(err);
+    return cx_task_gate_failed(t, gate, reason, violates, violations, err);
+}
+
+cx_status cx_task_refuse_error(cx_governor_task *t, const cx_err *why, cx_err *err)
+{
+    const char *gate = t->gate == NULL ? "run" : t->gate;
+    cx_str text = cx_governor_message(t->m, why, &t->arena);
+    cx_texts violations = {&text, 1};
+    if (text.data == NULL)
+        return cx_fail_nomem(err);
+    t->hint = text;
+    if (cx_task_cancelled(t)) {
+        t->aborted = true;
+        return cx_task_refuse(t, "interrupted", "signal", false, NULL, err);
+    }
+    return cx_task_refuse(t, gate, "could_not_evaluate", false, &violations, err);
+}
+
+cx_status cx_findings_texts(const cx_run_findings *findings, cx_arena *arena, cx_texts *out,
+                            cx_err *err)
+{
+    cx_str *items = CX_ARENA_ARRAY(arena, cx_str, findings->refusing + 1);
+    size_t count = 0;
+    CX_TRY(cx_run_findings_check(findings, err));
+    if (items == NULL)
+        return cx_fail_nomem(err);
+    for (size_t i = 0; i < findings->list.count && count < findings->refusing; i++) {
+        const cx_run_finding *finding = &findings->list.items[i];
+        if (finding->informs)
+            continue;
+        items[count] =
+            cx_arena_printf(arena, "%s%s%.*s", finding->rule, finding->where.size == 0 ? "" : " ",
+                            (int)finding->where.size, finding->where.data);
+        if (items[count++].data == NULL)
+            return cx_fail_nomem(err);
+    }
+    *out = (cx_texts){items, count};
+    return CX_SUCCESS;
+}

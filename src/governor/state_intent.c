@@ -1,0 +1,487 @@
+/*
+ * machine_intent.c - S0 by an agent: a request becomes a contract (run.md §14 S0, decision 0021).
+ *
+ * The planner works before there is a contract, so nothing that it is held to comes from one: it
+ * has a read-only checkout of HEAD, no shell approvals, no network but what the registry's row of
+ * its role allows, and the limits of HEAD's policies.  What it answers is data.  It passes the
+ * output gate or the run ends; then it is read and judged by every lint and gate as a contract file
+ * is.
+ *
+ * RUN_CREATED names the contract, so the events of this turn wait until it is written
+ * (machine_event.c).
+ *
+ *   N1  The request stands in the prompt's data part only, never in the instruction.
+ *   N2  A planner that is refused leaves a bundle too: its task, named after the request, is then
+ *       the run's only one.
+ *   N3  A planned contract starts from the commit that was planned on: an older one might have
+ *       policies that allow more.
+ */
+#include "os/api.h"
+#include "crypto/api.h"
+#include "base/api.h"
+#include "rules/api.h"
+#include "governor/state_intent.h"
+#include "agent/api.h"
+
+#define SCHEMA "task_contract.v1.json"
+#define SECONDS_MAX 900
+
+/* --- who -------------------------------------------------------------------------------------- */
+
+static cx_status find_commit(cx_governor *m, cx_err *err)
+{
+    CX_TRY(m->repo.resolve(m->repo.arg, CX_STR("HEAD"), m->arena, &m->pm_commit, err));
+    if (m->pm_commit.size == 0 || !cx_oid_parse(m->pm_commit, &m->baseline_oid))
+        return cx_fail(err, CX_E_NOT_FOUND, "HEAD names no commit to plan on");
+    m->baseline = m->pm_commit; /* until the contract says it */
+    return CX_SUCCESS;
+}
+
+static cx_status load_policies(cx_governor *m, cx_err *err)
+{
+    cx_run_findings findings;
+    cx_run_findings_init(&findings, m->arena);
+    cx_status status =
+        cx_run_policy_load(&m->repo, m->pm_commit, m->arena, &findings, &m->policy, err);
+    if (!cx_failed(status))
+        status = cx_run_findings_check(&findings, err);
+    for (size_t i = 0; i < findings.list.count && !cx_failed(status); i++)
+        if (!findings.list.items[i].informs)
+            status = cx_fail(
+                err, CX_E_FORMAT, "%.*s of HEAD: %.*s", (int)findings.list.items[i].where.size,
+                findings.list.items[i].where.data, (int)findings.list.items[i].message.size,
+                findings.list.items[i].message.data);
+    cx_run_findings_done(&findings);
+    return status;
+}
+
+static cx_status choose_planner(cx_governor *m, cx_err *err)
+{
+    const cx_run_options *options = m->options;
+    if (options->runner == NULL && options->script == NULL &&
+        m->policy.config.role_runners[CX_ROLE_PM].size == 0)
+        return cx_fail(
+            err, CX_E_USAGE,
+            "no runner makes contracts of requests: name one in policies/cortex.json, "
+            "\"roles\": {\"PM\": \"NAME\"}, after 'cortex runner add NAME ...', and commit "
+            "it; or use --runner NAME or --script FILE");
+    CX_TRY(cx_governor_choose_runner(m, err));
+    if (m->runner_settings.name.size == 0)
+        return cx_fail(
+            err, CX_E_USAGE,
+            "roles.PM of policies/cortex.json names '%.*s', which is none of its runners",
+            (int)m->runner_settings.profile.size, m->runner_settings.profile.data);
+    return CX_SUCCESS;
+}
+
+/* The registry's row of the role: what it may do at most. */
+static const cx_run_agent *row_of(const cx_governor *m)
+{
+    for (size_t i = 0; i < m->policy.agent_count; i++)
+        if (m->policy.agents[i].role == CX_ROLE_PM)
+            return &m->policy.agents[i];
+    return NULL;
+}
+
+static cx_status make_task(cx_planner *p, cx_err *err)
+{
+    cx_governor *m = p->m;
+    cx_str intent = m->options->intent;
+    const cx_run_agent *row = row_of(m);
+    cx_digest digest = cx_digest_of(cx_str_bytes(intent));
+    cx_str hex = cx_digest_text(&digest, m->arena);
+    cx_governor_task *t = CX_ARENA_NEW(m->arena, cx_governor_task);
+    cx_str id = hex.data == NULL ? hex : cx_arena_printf(m->arena, "intent_%.12s", hex.data);
+    if (t == NULL || id.data == NULL)
+        return cx_fail_nomem(err);
+    memset(t, 0, sizeof *t);
+    cx_governor_task_init(t, m, id);
+    m->pm = p->t = t;
+    cx_contract_agent agent = {.role_name = cx_str_z(cx_run_role_name(CX_ROLE_PM)),
+                               .role = CX_ROLE_PM,
+                               .agent_id = row == NULL ? CX_STR("pm") : row->agent_id};
+    cx_run_network network = row == NULL ? CX_NETWORK_DENY : row->network;
+    t->contract = (cx_contract){
+        .task_id = id,
+        .owner = agent,
+        .assigned = agent,
+        .spec = intent,
+        .filesystem = CX_FS_READ_ONLY,
+        .shell = CX_SHELL_NEVER,
+        .network = network,
+        .permissions = {.filesystem = cx_str_z(cx_run_filesystem_name(CX_FS_READ_ONLY)),
+                        .shell = cx_str_z(cx_run_shell_name(CX_SHELL_NEVER)),
+                        .network = cx_str_z(cx_run_network_name(network))},
+    };
+    m->runner_settings.task_id = id;
+    t->settings = m->runner_settings;
+    t->runner_config = m->runner_config;
+    t->blocked = true; /* until it starts */
+    return CX_SUCCESS;
+}
+
+/* --- where it works --------------------------------------------------------------------------- */
+
+static cx_status make_folders(cx_planner *p, cx_err *err)
+{
+    cx_governor *m = p->m;
+    cx_governor_task *t = p->t;
+    cx_str run = cx_run_id(m->run);
+    cx_bytes schema;
+    cx_str base = cx_arena_printf(m->arena, "%s/active/runs/%.*s/scratch/%.*s", m->store.root,
+                                  (int)run.size, run.data, (int)t->id.size, t->id.data);
+    cx_str work = cx_arena_printf(m->arena, "%s/work", base.data);
+    cx_str facts = cx_arena_printf(m->arena, "%s/given", base.data);
+    cx_str path = cx_arena_printf(m->arena, "%s/given/output_schema.json", base.data);
+    if (base.data == NULL || work.data == NULL || facts.data == NULL || path.data == NULL)
+        return cx_fail_nomem(err);
+    if (!cx_run_asset("schemas/" SCHEMA, &schema))
+        return cx_fail(err, CX_E_NOT_FOUND, "the program carries no " SCHEMA);
+    CX_TRY(cx_path_make_folders(work.data, err));
+    p->base = base.data;
+    CX_TRY(cx_path_make_folders(facts.data, err));
+    CX_TRY(cx_run_write_file(m->io, path.data, schema, err));
+    t->scratch = work.data;
+    t->schema_path = path.data;
+    t->schema = cx_bytes_str(schema);
+    t->spec_binds[0] = (cx_sandbox_bind){facts.data, false};
+    t->spec_binds[1] = (cx_sandbox_bind){work.data, true};
+    return CX_SUCCESS;
+}
+
+static cx_status open_checkout(cx_planner *p, cx_err *err)
+{
+    cx_governor *m = p->m;
+    cx_governor_task *t = p->t;
+    t->gate = "worktree";
+    t->worktree_options = (cx_worktree_options){.runtime_root = m->store.root,
+                                                .run_id = cx_run_id(m->run),
+                                                .task_id = t->id,
+                                                .suffix = CX_STR(".plan"),
+                                                .commit = m->baseline_oid};
+    CX_TRY(cx_run_worktree_add(m->git, &t->worktree_options, m->arena, &t->worktree, err));
+    t->has_worktree = true;
+    return CX_SUCCESS;
+}
+
+/* --- gates of §13 that do not need a contract ------------------------------------------------- */
+
+static cx_status refuse(cx_planner *p, const char *gate, const char *reason, const char *why,
+                        cx_err *err)
+{
+    cx_str text = cx_str_z(why == NULL ? "" : why);
+    cx_texts violations = {&text, 1};
+    p->t->gate = gate;
+    p->t->hint = cx_arena_copy_str(p->m->arena, text);
+    return cx_task_refuse(p->t, gate, reason, false, why == NULL ? NULL : &violations, err);
+}
+
+static cx_status open_runner(cx_planner *p, cx_err *err)
+{
+    cx_governor *m = p->m;
+    bool exec = cx_str_is(m->runner_settings.name, CX_RUNNER_NAME_EXEC);
+    cx_json_list payload = cx_json_list_begin(&p->t->arena);
+    p->t->gate = "runner";
+    /* Decision 0018. */
+    if (exec && m->policy.config.mcp_only && !m->options->diagnostic)
+        return refuse(p, "runner", "mcp_only", "the runner of role PM is exec", err);
+    m->pm_diagnostic = exec && m->options->diagnostic;
+    CX_TRY(cx_runner_open(&m->runner_settings, m->alloc, m->io, &p->t->runner, err));
+    cx_put_str(&payload, "runner", m->runner_settings.name);
+    if (m->runner_settings.profile.size != 0)
+        cx_put_str(&payload, "profile", m->runner_settings.profile);
+    cx_put_z(&payload, "role", cx_run_role_name(CX_ROLE_PM));
+    return cx_task_event(p->t, CX_RUN_INFO, "RUNNER_SELECTED", &payload, err);
+}
+
+static cx_status gate_network(cx_planner *p, cx_err *err)
+{
+    cx_governor_task *t = p->t;
+    bool needs = p->m->runner_settings.network;
+    const char *fault = cx_run_gate_network(t->contract.permissions.network, needs, false);
+    if (fault != NULL)
+        return refuse(p, "network", fault,
+                      "its runner needs the network, which agent_registry.json does not allow PM",
+                      err);
+    t->network_on = needs;
+    return CX_SUCCESS;
+}
+
+/* Tools of the runner itself, by the global list: the role has no others. */
+static cx_status gate_tools(cx_planner *p, cx_err *err)
+{
+    cx_run_words tools = {p->t->runner->tools, p->t->runner->tool_count};
+    cx_run_tool_verdict verdict;
+    CX_TRY(cx_run_gate_mcp(p->m->policy.mcp_allow, p->m->policy.mcp_deny, tools, tools,
+                           &p->t->arena, &verdict, err));
+    if (!verdict.ok)
+        return refuse(p, "mcp", "tool_not_allowed", "its runner needs a tool that is not allowed",
+                      err);
+    return CX_SUCCESS;
+}
+
+/* A planner gets no approvals, so none for a missing layer either. */
+static cx_status gate_sandbox(cx_planner *p, cx_err *err)
+{
+    cx_governor *m = p->m;
+    cx_governor_task *t = p->t;
+    cx_json described;
+    t->gate = "sandbox";
+    CX_TRY(cx_governor_open_box(m, m->arena, err));
+    for (unsigned i = 0; i < CX_SANDBOX_LAYER_COUNT; i++)
+        if ((m->box->missing & (1u << i)) != 0)
+            return refuse(p, "sandbox", "sandbox_layer_missing",
+                          cx_sandbox_layer_name((cx_sandbox_layer)(1u << i)), err);
+    t->spec = CX_SANDBOX_SPEC_INIT;
+    t->spec.worktree = t->worktree.path;
+    t->spec.read_only = true;
+    t->spec.cwd = t->worktree.path;
+    t->spec.binds = t->spec_binds;
+    t->spec.bind_count = 2;
+    t->spec.network = t->network_on;
+    t->spec.run_id = cx_run_id(m->run).data;
+    t->spec.task_id = t->id.data;
+    t->spec.cancel = m->options->cancel;
+    CX_TRY(cx_sandbox_describe(m->box, t->network_on, m->arena, &described, err));
+    return cx_task_event_json(t, CX_RUN_INFO, "SANDBOX_APPLIED", &described, err);
+}
+
+/* --- the turn --------------------------------------------------------------------------------- */
+
+static cx_status say_started(cx_planner *p, cx_err *err)
+{
+    cx_json_list payload = cx_json_list_begin(&p->t->arena);
+    cx_put_str(&payload, "thread_id", p->t->thread_id);
+    cx_put_z(&payload, "sandbox", cx_run_filesystem_name(CX_FS_READ_ONLY));
+    cx_put_z(&payload, "approval_policy", "never");
+    cx_put_z(&payload, "cwd", p->t->worktree.relative);
+    return cx_task_event(p->t, CX_RUN_INFO, "RUNNER_STARTED", &payload, err);
+}
+
+static cx_status say_finished(cx_planner *p, const cx_runner_reply *reply, cx_err *err)
+{
+    static const char *const names[] = {"ok", "failed", "timeout", "cancelled", "violation"};
+    cx_governor_task *t = p->t;
+    cx_json_list payload = cx_json_list_begin(&t->arena);
+    bool good = reply->end == CX_RUNNER_OK;
+    cx_put_z(&payload, "exit", names[reply->end]);
+    if (!good)
+        cx_put_str(&payload, "message", reply->message);
+    CX_TRY(cx_task_event(t, good ? CX_RUN_INFO : CX_RUN_ERROR, "RUNNER_FINISHED", &payload, err));
+    if (good)
+        return CX_SUCCESS;
+    if (reply->end == CX_RUNNER_CANCELLED) {
+        t->aborted = true;
+        return cx_task_refuse(t, "interrupted", "signal", false, NULL, err);
+    }
+    return refuse(p, "runner", names[reply->end], reply->message.data, err);
+}
+
+static cx_status make_turn(cx_planner *p, cx_runner_turn *out, cx_err *err)
+{
+    cx_governor *m = p->m;
+    cx_governor_task *t = p->t;
+    uint32_t most = m->policy.config.limits.command_sec;
+    cx_str prompt, instruction = cx_run_prompt_planner();
+    CX_TRY(cx_run_prompt_of("REQUEST", instruction, p->request, t->schema, m->arena, &prompt, err));
+    *out = (cx_runner_turn){
+        .task_id = t->id,
+        .run_id = cx_run_id(m->run),
+        .instruction = instruction,
+        .contract = p->request,
+        .schema = t->schema,
+        .prompt = prompt.data,
+        .prompt_size = prompt.size,
+        .schema_path = t->schema_path,
+        .worktree = t->worktree.path,
+        .scratch = t->scratch,
+        .sandbox_mode = cx_str_z(cx_run_filesystem_name(CX_FS_READ_ONLY)),
+        .approval_policy = CX_STR("never"),
+        .shell_tool = true,
+        .thread_id = t->thread_id,
+        .timeout_ms = (uint64_t)(most < SECONDS_MAX ? most : SECONDS_MAX) * 1000,
+        .program = t->program,
+        .box = m->box,
+        .sandbox = &t->spec,
+        .cancel = m->options->cancel,
+        .arena = m->arena,
+    };
+    return CX_SUCCESS;
+}
+
+static cx_status take_turn(cx_planner *p, cx_runner_reply *reply, cx_err *err)
+{
+    cx_governor_task *t = p->t;
+    cx_runner_turn turn;
+    cx_runner_host host = cx_task_host(t);
+    cx_err why;
+    t->gate = "runner";
+    memset(reply, 0, sizeof *reply);
+    t->thread_id = cx_arena_copy_str(p->m->arena, t->runner->thread_id);
+    CX_TRY(make_turn(p, &turn, err));
+    CX_TRY(say_started(p, err));
+    t->blocked = false;
+    t->runner_started = true;
+    t->turns++;
+    cx_status status = t->runner->start(t->runner, &host, &turn, &why);
+    if (!cx_failed(status))
+        status = t->runner->turn(t->runner, &host, &turn, reply, &why);
+    if (cx_failed(status)) {
+        reply->end = cx_task_cancelled(t) ? CX_RUNNER_CANCELLED : CX_RUNNER_FAILED;
+        reply->message = cx_governor_message(p->m, &why, p->m->arena);
+    }
+    if (reply->thread_id.size != 0)
+        t->thread_id = cx_arena_copy_str(p->m->arena, reply->thread_id);
+    return say_finished(p, reply, err);
+}
+
+/* --- the output gate (§6) --------------------------------------------------------------------- */
+
+static cx_status judge_reply(cx_planner *p, cx_str body, cx_texts *faults, cx_err *err)
+{
+    cx_governor *m = p->m;
+    cx_run_findings findings;
+    cx_json reply;
+    cx_err why;
+    cx_str *one = CX_ARENA_NEW(m->arena, cx_str);
+    if (one == NULL)
+        return cx_fail_nomem(err);
+    *faults = (cx_texts){one, 1};
+    if (cx_failed(cx_run_json_read(body, CX_RUN_CONTRACT_BYTES_MAX, m->arena, &reply, &why))) {
+        *one = cx_arena_printf(m->arena, "not one JSON value: %s", why.message);
+        return one->data == NULL ? cx_fail_nomem(err) : CX_SUCCESS;
+    }
+    cx_run_findings_init(&findings, m->arena);
+    cx_status status = cx_run_schema_check(SCHEMA, &reply, "output_schema", &findings, err);
+    if (!cx_failed(status) && findings.refusing != 0)
+        status = cx_findings_texts(&findings, m->arena, faults, err);
+    bool valid = findings.refusing == 0;
+    cx_run_findings_done(&findings);
+    CX_TRY(status);
+    cx_str id = CX_JSON_GET_STR(&reply, "task_id");
+    if (valid && !cx_run_task_id_ok(id))
+        *one = CX_STR("task_id cannot name files");
+    else if (valid && cx_str_eq(id, p->t->id))
+        *one = CX_STR("task_id is that of the request");
+    else if (valid)
+        *faults = (cx_texts){NULL, 0};
+    return CX_SUCCESS;
+}
+
+static cx_status gate_output(cx_planner *p, cx_bytes body, cx_err *err)
+{
+    cx_governor *m = p->m;
+    cx_governor_task *t = p->t;
+    cx_texts faults;
+    cx_str own = cx_arena_copy_str(m->arena, cx_bytes_str(body)); /* the runner's goes with it */
+    if (own.data == NULL)
+        return cx_fail_nomem(err);
+    t->gate = "output_schema";
+    p->reply = own;
+    CX_TRY(judge_reply(p, own, &faults, err));
+    if (faults.count != 0)
+        return cx_task_refuse(t, "output_schema", "reply_not_valid", false, &faults, err);
+    m->given = cx_str_bytes(own);
+    cx_digest digest = cx_digest_of(m->given);
+    cx_json_list payload = cx_json_list_begin(&t->arena);
+    cx_put_z(&payload, "schema", SCHEMA);
+    cx_put_bool(&payload, "passed", true);
+    cx_put_digest(&payload, "contract_sha256", &digest);
+    cx_buf_add_z(&t->transcript, "- turn 0: a task contract\n");
+    CX_TRY(cx_buf_check(&t->transcript, err));
+    return cx_task_event(t, CX_RUN_INFO, "OUTPUT_SCHEMA_ENFORCED", &payload, err);
+}
+
+/* --- all of it -------------------------------------------------------------------------------- */
+
+typedef cx_status plan_step(cx_planner *p, cx_err *err);
+
+static cx_status gate_integrated(cx_planner *p, cx_err *err)
+{
+    return cx_gate_integrated(p->t, err);
+}
+
+static cx_status gate_argv(cx_planner *p, cx_err *err)
+{
+    return cx_gate_runner_argv(p->t, err);
+}
+
+static cx_status plan(cx_planner *p, cx_err *err)
+{
+    static plan_step *const steps[] = {open_checkout, make_folders, open_runner,  gate_integrated,
+                                       gate_network,  gate_tools,   gate_sandbox, gate_argv};
+    cx_runner_reply reply;
+    for (size_t i = 0; i < CX_COUNT_OF(steps); i++) {
+        CX_TRY(steps[i](p, err));
+        if (p->t->refused)
+            return CX_SUCCESS;
+    }
+    CX_TRY(take_turn(p, &reply, err));
+    return p->t->refused ? CX_SUCCESS : gate_output(p, reply.body, err);
+}
+
+/* Nothing of the planner's is there when others work: its checkout, its folder, its sandbox. */
+static cx_status give_back(cx_planner *p, cx_err *err)
+{
+    cx_governor *m = p->m;
+    cx_governor_task *t = p->t;
+    cx_status status = CX_SUCCESS;
+    cx_task_stop_runner(t);
+    if (t->has_worktree)
+        status = cx_run_worktree_remove(m->git, &t->worktree_options, &t->worktree, true, err);
+    t->has_worktree = false;
+    if (!cx_failed(status) && p->base != NULL)
+        status = cx_path_remove_tree(p->base, err);
+    t->scratch = NULL;
+    t->spec = CX_SANDBOX_SPEC_INIT;
+    cx_sandbox_close(m->box);
+    m->box = NULL;
+    return status;
+}
+
+static cx_status check_request(cx_str intent, cx_err *err)
+{
+    size_t at = 0;
+    if (intent.size > CX_RUN_INTENT_BYTES_MAX)
+        return cx_fail(err, CX_E_USAGE, "a request has at most %u bytes",
+                       (unsigned)CX_RUN_INTENT_BYTES_MAX);
+    while (at < intent.size && (uint8_t)intent.data[at] <= 0x20)
+        at++;
+    if (at == intent.size || !cx_utf8_valid(intent))
+        return cx_fail(err, CX_E_USAGE, "a request is text in UTF-8, and not blank");
+    return CX_SUCCESS;
+}
+
+cx_status cx_governor_plan_intent(cx_governor *m, cx_err *err)
+{
+    cx_planner p = {.m = m};
+    cx_err why;
+    CX_TRY(check_request(m->options->intent, err));
+    CX_TRY(find_commit(m, err));
+    CX_TRY(load_policies(m, err));
+    CX_TRY(choose_planner(m, err));
+    CX_TRY(make_task(&p, err));
+    CX_TRY(cx_planner_request(&p, err));
+    CX_TRY(cx_governor_begin_bundle(m, p.t->id, err));
+    cx_governor_hold_events(m);
+    p.started_at = m->created_at;
+    cx_status status = plan(&p, &why);
+    if (cx_failed(status) && !p.t->refused)
+        status = cx_task_refuse_error(p.t, &why, err); /* M1 */
+    cx_status given_back = give_back(&p, &why);
+    if (cx_failed(given_back) && !p.t->refused)
+        CX_TRY(cx_task_refuse_error(p.t, &why, err));
+    m->holding = false;
+    p.finished_at = cx_governor_now(m, m->arena);
+    if (p.finished_at.data == NULL)
+        return cx_fail_nomem(err);
+    CX_TRY(cx_planner_keep(&p, err));
+    m->baseline = CX_STR("");
+    m->baseline_oid = (cx_oid){.size = 0};
+    if (p.t->refused)
+        return cx_planner_keep_refused(&p, err);
+    /* The run's own runner is chosen by the contract. */
+    m->runner_config = NULL;
+    memset(&m->runner_settings, 0, sizeof m->runner_settings);
+    return CX_SUCCESS;
+}

@@ -1,0 +1,184 @@
+/*
+ * machine_intent_text.c - S0 by an agent: the documents of it.  What the planner is given, what the
+ * bundle keeps of its turn, and what stands there for a contract that was never made.
+ */
+#include "crypto/api.h"
+#include "rules/api.h"
+#include "governor/state_intent.h"
+
+#define INTENT "artifacts/intent.json"
+
+/* --- what it is given ------------------------------------------------------------------------- */
+
+static void put_object(cx_json_list *to, const char *name, cx_json_list *object)
+{
+    cx_json value;
+    if (cx_failed(cx_json_list_end_object(object, &value, NULL)))
+        to->failed = true;
+    else if (name == NULL)
+        cx_json_list_add(to, value);
+    else
+        cx_json_list_put(to, cx_str_z(name), value);
+}
+
+static void put_array(cx_json_list *to, const char *name, cx_json_list *array)
+{
+    cx_json value;
+    if (cx_failed(cx_json_list_end_array(array, &value, NULL)))
+        to->failed = true;
+    else
+        cx_json_list_put(to, cx_str_z(name), value);
+}
+
+static void put_agents(cx_planner *p, cx_json_list *to)
+{
+    const cx_run_policy *policy = &p->m->policy;
+    cx_json_list list = cx_json_list_begin(to->arena);
+    for (size_t i = 0; i < policy->agent_count; i++) {
+        const cx_run_agent *agent = &policy->agents[i];
+        cx_json_list one = cx_json_list_begin(to->arena);
+        cx_put_z(&one, "role", cx_run_role_name(agent->role));
+        cx_put_str(&one, "agent_id", agent->agent_id);
+        cx_put_z(&one, "filesystem", cx_run_filesystem_name(agent->filesystem));
+        cx_put_z(&one, "shell", cx_run_shell_name(agent->shell));
+        cx_put_z(&one, "network", cx_run_network_name(agent->network));
+        cx_put_texts(&one, "mcp_tools", agent->mcp_tools.items, agent->mcp_tools.count);
+        put_object(&list, NULL, &one);
+    }
+    put_array(to, "agents", &list);
+}
+
+/* K04: the file of HEAD, else the program's own. */
+static cx_status put_schema(cx_planner *p, cx_json_list *to, const char *file, const char *roles,
+                            cx_err *err)
+{
+    cx_governor *m = p->m;
+    cx_str path = cx_arena_printf(m->arena, "schemas/%s", file);
+    cx_run_blob kind;
+    cx_bytes bytes;
+    if (path.data == NULL)
+        return cx_fail_nomem(err);
+    CX_TRY(m->repo.read(m->repo.arg, m->pm_commit, path, CX_RUN_JSON_BYTES_MAX, m->arena, &kind,
+                        &bytes, err));
+    if (kind != CX_BLOB_FILE && !cx_run_asset(path.data, &bytes))
+        return cx_fail(err, CX_E_NOT_FOUND, "the program carries no %s", path.data);
+    cx_digest digest = cx_digest_of(bytes);
+    cx_json_list one = cx_json_list_begin(to->arena);
+    cx_put_z(&one, "for_roles", roles);
+    cx_put_str(&one, "uri", path);
+    cx_put_digest(&one, "sha256", &digest);
+    put_object(to, NULL, &one);
+    return CX_SUCCESS;
+}
+
+cx_status cx_planner_request(cx_planner *p, cx_err *err)
+{
+    cx_json_list list = cx_json_list_begin(p->m->arena);
+    cx_json_list schemas = cx_json_list_begin(p->m->arena);
+    cx_json value;
+    cx_buf text;
+    cx_put_str(&list, "request", p->t->contract.spec);
+    cx_put_str(&list, "baseline_commit", p->m->pm_commit);
+    put_agents(p, &list);
+    CX_TRY(put_schema(p, &schemas, "review_report.v1.json", "REVIEWER", err));
+    CX_TRY(put_schema(p, &schemas, "test_report.v1.json", "TEST, TEST_RUNNER", err));
+    CX_TRY(put_schema(p, &schemas, "agent_task_result.v1.json", "all others", err));
+    put_array(&list, "output_schemas", &schemas);
+    CX_TRY(cx_json_list_end_object(&list, &value, err));
+    cx_buf_init(&text, p->m->alloc);
+    cx_status status = cx_run_json_write(&text, &value, err);
+    if (!cx_failed(status))
+        status = cx_buf_check(&text, err);
+    if (!cx_failed(status)) {
+        p->request = cx_arena_copy_str(p->m->arena, cx_buf_str(&text));
+        if (p->request.data == NULL)
+            status = cx_fail_nomem(err);
+    }
+    cx_buf_done(&text);
+    return status;
+}
+
+/* --- what is kept ----------------------------------------------------------------------------- */
+
+/* N2: what the bundle says in place of a contract. */
+cx_status cx_planner_keep_refused(cx_planner *p, cx_err *err)
+{
+    cx_governor *m = p->m;
+    cx_json_list list = cx_json_list_begin(m->arena);
+    cx_json value;
+    cx_buf text;
+    cx_put_str(&list, "task_id", p->t->id);
+    cx_put_str(&list, "request", p->t->contract.spec);
+    CX_TRY(cx_json_list_end_object(&list, &value, err));
+    CX_TRY(cx_run_mask_json(&m->mask, &value, m->arena, &value, err)); /* R7 */
+    cx_buf_init(&text, m->alloc);
+    cx_status status = cx_run_json_write(&text, &value, err);
+    if (!cx_failed(status))
+        status = cx_buf_check(&text, err);
+    if (!cx_failed(status)) {
+        m->contract_text = cx_arena_copy_str(m->arena, cx_buf_str(&text));
+        if (m->contract_text.data == NULL)
+            status = cx_fail_nomem(err);
+    }
+    cx_buf_done(&text);
+    m->contract = p->t->contract;
+    m->given = cx_str_bytes(m->contract_text);
+    m->contract_sha256 = cx_digest_of(m->given);
+    p->t->contract_text = m->contract_text;
+    p->t->started_at = p->started_at;
+    cx_run_findings_init(&m->findings, m->arena);
+    return status;
+}
+
+/* As it came: contract.json is the resolved form, and of a refused reply there is no other copy. */
+static cx_status write_reply(cx_planner *p, cx_err *err)
+{
+    cx_str path =
+        cx_arena_printf(p->m->arena, "codex/%.*s/reply.txt", (int)p->t->id.size, p->t->id.data);
+    if (path.data == NULL)
+        return cx_fail_nomem(err);
+    return p->reply.data == NULL ? CX_SUCCESS
+                                 : cx_run_file_write(p->m->run, path, cx_str_bytes(p->reply), err);
+}
+
+cx_status cx_planner_keep(cx_planner *p, cx_err *err)
+{
+    cx_governor *m = p->m;
+    cx_json_list list = cx_json_list_begin(m->arena);
+    cx_json value;
+    cx_digest contract = cx_digest_of(m->given);
+    cx_digest request = cx_digest_of(cx_str_bytes(m->options->intent));
+    cx_put_str(&list, "request", m->options->intent);
+    cx_put_digest(&list, "request_sha256", &request);
+    cx_put_str(&list, "task_id", p->t->id);
+    cx_put_str(&list, "runner", m->runner_settings.name);
+    cx_put_str(&list, "profile", m->runner_settings.profile);
+    cx_put_str(&list, "commit", m->pm_commit);
+    cx_put_str(&list, "started_at", p->started_at);
+    cx_put_str(&list, "finished_at", p->finished_at);
+    if (p->t->refused)
+        cx_json_list_put(&list, CX_STR("contract_sha256"), cx_json_make_null());
+    else
+        cx_put_digest(&list, "contract_sha256", &contract);
+    CX_TRY(cx_json_list_end_object(&list, &value, err));
+    CX_TRY(cx_run_mask_json(&m->mask, &value, m->arena, &value, err)); /* R7 */
+    CX_TRY(cx_run_file_write_json(m->run, CX_STR(INTENT), &value, err));
+    return write_reply(p, err);
+}
+
+void cx_governor_check_intent(cx_governor *m)
+{
+    if (m->contract.baseline_commit.size != 0 &&
+        !cx_str_eq(m->contract.baseline_commit, m->pm_commit)) /* N3 */
+        cx_run_refuse(&m->findings, "K05", CX_STR("/rollback/baseline_ref"), CX_STR(""),
+                      "a contract that is made of a request starts from the commit it was planned "
+                      "on, %.12s; use HEAD",
+                      m->pm_commit.data);
+}
+
+cx_status cx_governor_record_intent(cx_governor *m, cx_err *err)
+{
+    CX_TRY(cx_governor_record_events(m, err));
+    CX_TRY(cx_task_add_artifact(&m->tasks[0], CX_STR(INTENT), err));
+    return m->pm->refused ? CX_SUCCESS : cx_task_write_session(m->pm, err);
+}

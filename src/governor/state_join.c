@@ -1,0 +1,192 @@
+/*
+ * machine_join.c - S2 of a contract that was split: its parts side by side, then what they made,
+ * joined on the branch of the task (run.md §14, §15).
+ *
+ *   I1  Each part goes through its own S2 to S5 and waits in S4; only when all of them have passed
+ *       anything is joined, in their order, each judged against what was joined before.
+ *   I2  The join is a candidate as any other: judged, reviewed, tested, and merged at once or not
+ *       at all.
+ *   I3  While threads work, whoever holds the machine's lock has all of the machine.
+ */
+#include "governor/state_internal.h"
+#include "candidate/api.h"
+
+#define THREADS_MAX 4u
+
+/* --- side by side ----------------------------------------------------------------------------- */
+
+typedef struct team {
+    cx_governor *m;
+    size_t next;
+    bool failed; /* an event could not be written */
+    cx_status status;
+    cx_err why;
+} team;
+
+static void work(void *arg, unsigned index)
+{
+    team *w = arg;
+    (void)index;
+    cx_governor_enter(w->m);
+    while (w->next < w->m->task_count && !w->failed) {
+        cx_err why;
+        cx_status status = cx_task_run(&w->m->tasks[w->next++], &why);
+        if (!cx_failed(status) || w->failed)
+            continue;
+        w->failed = true;
+        w->status = status;
+        w->why = why;
+    }
+    cx_governor_leave(w->m);
+}
+
+static cx_status run_parts(cx_governor_task *t, cx_err *err)
+{
+    cx_governor *m = t->m;
+    team w = {.m = m, .next = 1};
+    unsigned parts = (unsigned)(m->task_count - 1);
+    m->shared = true;
+    cx_thread_team(parts < THREADS_MAX ? parts : THREADS_MAX, work, &w);
+    m->shared = false;
+    if (!w.failed)
+        return CX_SUCCESS;
+    if (err != NULL)
+        *err = w.why;
+    return w.status;
+}
+
+/* --- all of them, or none --------------------------------------------------------------------- */
+
+static cx_status refuse_split(cx_governor_task *t, const char *reason, cx_err *err)
+{
+    cx_governor *m = t->m;
+    cx_str *items = CX_ARENA_ARRAY(&t->arena, cx_str, m->task_count);
+    size_t count = 0;
+    if (items == NULL)
+        return cx_fail_nomem(err);
+    for (size_t i = 1; i < m->task_count; i++) {
+        const cx_governor_task *part = &m->tasks[i];
+        if (!part->refused)
+            continue;
+        items[count] =
+            cx_arena_printf(&t->arena, "%.*s: %s %.*s", (int)part->id.size, part->id.data,
+                            part->failed, (int)part->reason.size, part->reason.data);
+        if (items[count++].data == NULL)
+            return cx_fail_nomem(err);
+    }
+    cx_texts violations = {items, count};
+    t->hint = count == 0 ? CX_STR("") : items[0];
+    return cx_task_refuse(t, "split", reason, false, &violations, err);
+}
+
+static bool any_refused(const cx_governor *m)
+{
+    for (size_t i = 1; i < m->task_count; i++)
+        if (m->tasks[i].refused)
+            return true;
+    return false;
+}
+
+/* --- joining ---------------------------------------------------------------------------------- */
+
+static cx_status say_joined(cx_governor_task *part, cx_str branch, const cx_merge_plan *plan,
+                            cx_err *err)
+{
+    static const char prefix[] = "refs/heads/";
+    char commit[CX_OID_TEXT_SIZE];
+    cx_json_list payload = cx_json_list_begin(&part->arena);
+    size_t skip = cx_str_starts(branch, CX_STR("refs/heads/")) ? sizeof prefix - 1 : 0;
+    cx_oid_text(&plan->commit, commit);
+    cx_put_str(&payload, "branch", (cx_str){branch.data + skip, branch.size - skip});
+    cx_put_z(&payload, "kind", plan->kind == CX_MERGE_REAL ? "merge" : "fast_forward");
+    cx_put_z(&payload, "commit", commit);
+    if (plan->detail.size != 0)
+        cx_put_str(&payload, "detail", plan->detail);
+    return cx_task_event(part, CX_RUN_INFO, "MERGE_APPLIED", &payload, err);
+}
+
+/* Into the branch of the task, whose work tree follows; nobody else moves that branch. */
+static cx_status join_into(cx_governor_task *t, cx_governor_task *part, const cx_git *checkout,
+                           cx_err *err)
+{
+    cx_governor *m = t->m;
+    cx_merge_plan plan;
+    cx_merge_options options = {
+        .git = m->git,
+        .runtime_root = m->store.root,
+        .main_ref = t->worktree.branch,
+        .own_checkout = checkout,
+        .baseline = m->baseline_oid,
+        .candidate = part->candidate,
+        .run_id = cx_run_id(m->run),
+        .task_id = part->id,
+        .contract_sha256 = cx_digest_text(&m->contract_sha256, &part->arena),
+        .time_s = (int64_t)(m->io->wall_ns(m->io) / UINT64_C(1000000000)),
+    };
+    CX_TRY(cx_run_merge_plan(&options, &part->arena, &plan, err));
+    if (plan.kind == CX_MERGE_REAL)
+        CX_TRY(cx_task_judge_merge(part, &plan, err));
+    if (part->refused)
+        return CX_SUCCESS;
+    if (plan.kind != CX_MERGE_REFUSED)
+        CX_TRY(cx_run_merge_apply(&options, &plan, &part->arena, err));
+    if (plan.kind == CX_MERGE_REFUSED)
+        return cx_task_refuse_merge(part, plan.reason, plan.detail, err);
+    return say_joined(part, t->worktree.branch, &plan, err);
+}
+
+/* The work tree of a task that was split was read-only for its agent: git may use it. */
+static cx_status join(cx_governor_task *t, cx_governor_task *part, cx_err *err)
+{
+    cx_git *checkout;
+    const cx_git_checkout where = {.path = cx_git_worktree(t->worktree.git),
+                                   .git_dir = cx_git_dir(t->worktree.git)};
+    CX_ASSERT(t->plans && t->spec.read_only);
+    CX_TRY(cx_git_open_checkout(t->m->git, &where, &checkout, err));
+    cx_status status = join_into(t, part, checkout, err);
+    cx_git_close(checkout);
+    return status;
+}
+
+/* S4 to S6 for all, then their merges in task order. */
+static cx_status join_all(cx_governor_task *t, cx_err *err)
+{
+    cx_governor *m = t->m;
+    for (size_t i = 1; i < m->task_count; i++)
+        CX_TRY(cx_task_advance(&m->tasks[i], err));
+    for (size_t i = 1; i < m->task_count && !any_refused(m); i++)
+        CX_TRY(join(t, &m->tasks[i], err));
+    return any_refused(m) ? refuse_split(t, "join_refused", err) : CX_SUCCESS;
+}
+
+/* The branch is the candidate when it is what the diff gate has seen. */
+static cx_status take_join(cx_governor_task *t, cx_err *err)
+{
+    cx_oid head, tree;
+    t->gate = "candidate";
+    CX_TRY(cx_git_ref(t->m->git, t->worktree.branch, &head, err));
+    CX_TRY(cx_git_tree_of(t->m->git, &head, &tree, err));
+    if (!cx_oid_eq(&tree, &t->diff.tree))
+        return cx_fail(err, CX_E_CONFLICT, "the work tree is not what its parts were joined to");
+    return cx_task_take_candidate(t, &head, err);
+}
+
+cx_status cx_task_work_parts(cx_governor_task *t, cx_err *err)
+{
+    t->gate = "split";
+    CX_TRY(run_parts(t, err));
+    if (cx_task_cancelled(t)) {
+        t->aborted = true;
+        return cx_task_refuse(t, "interrupted", "signal", false, NULL, err);
+    }
+    if (any_refused(t->m))
+        return refuse_split(t, "part_refused", err);
+    CX_TRY(join_all(t, err));
+    if (!t->refused)
+        CX_TRY(cx_task_judge_diff(t, NULL, err));
+    if (t->refused)
+        return CX_SUCCESS;
+    CX_TRY(take_join(t, err));
+    cx_task_go(t, CX_WHY_DIFF_PASSED);
+    return CX_SUCCESS;
+}

@@ -1,0 +1,93 @@
+/*
+ * machine_leave.c - giving back what a task holds: its agent, its locks, its worktree (M2).
+ */
+#include "os/api.h"
+#include "governor/state_internal.h"
+
+static cx_status release_locks(cx_governor_task *t, cx_err *err)
+{
+    cx_governor *m = t->m;
+    cx_str *paths;
+    size_t count;
+    if (!t->has_locks)
+        return CX_SUCCESS;
+    cx_run_lock_keep_fewer(&m->keeper, t->lock_count);
+    t->lock_count = 0;
+    CX_TRY(
+        cx_run_lock_release(&m->store, cx_run_id(m->run), t->id, &t->arena, &paths, &count, err));
+    t->has_locks = false;
+    cx_json_list payload = cx_json_list_begin(&t->arena);
+    cx_put_texts(&payload, "paths", t->contract.allowed_paths.items,
+                 t->contract.allowed_paths.count);
+    return cx_task_event(t, CX_RUN_INFO, "LOCK_RELEASED", &payload, err);
+}
+
+static cx_status remove_worktree(cx_governor_task *t, cx_err *err)
+{
+    cx_governor *m = t->m;
+    if (!t->has_worktree)
+        return CX_SUCCESS;
+    CX_TRY(cx_run_worktree_remove(m->git, &t->worktree_options, &t->worktree, t->merged.size != 0,
+                                  err));
+    t->has_worktree = false;
+    if (t->scratch != NULL)
+        CX_TRY(cx_path_remove_tree(t->scratch, err));
+    if (t->aside != NULL)
+        CX_TRY(cx_path_remove_tree(t->aside, err));
+    cx_json_list payload = cx_json_list_begin(&t->arena);
+    cx_put_str(&payload, "path", t->worktree_ref);
+    return cx_task_event(t, CX_RUN_INFO, "WORKTREE_REMOVED", &payload, err);
+}
+
+/* What cannot be given back now is left for `run cleanup`, and said; the run still ends and is
+ * sealed. */
+static cx_status try_to(cx_governor_task *t, cx_governor_step *step, const char *gate, cx_err *err)
+{
+    cx_err why;
+    cx_status status = step(t, &why);
+    if (!cx_failed(status))
+        return CX_SUCCESS;
+    if (t->m->broken) {
+        if (err != NULL)
+            *err = why;
+        return status;
+    }
+    cx_str text = cx_governor_message(t->m, &why, &t->arena);
+    cx_texts violations = {&text, 1};
+    if (text.data == NULL)
+        return cx_fail_nomem(err);
+    if (t->refused)
+        return cx_task_gate_failed(t, gate, "not_given_back", false, &violations, err);
+    return cx_task_refuse(t, gate, "not_given_back", false, &violations, err);
+}
+
+cx_status cx_task_leave(cx_governor_task *t, cx_err *err)
+{
+    cx_texts violations = t->violations;
+    cx_task_stop_runner(t);
+    CX_TRY(try_to(t, release_locks, "lock", err));
+    CX_TRY(try_to(t, remove_worktree, "worktree", err));
+    if (violations.count != 0)
+        t->violations = violations;
+    return CX_SUCCESS;
+}
+
+void cx_task_drop(cx_governor_task *t)
+{
+    cx_governor *m = t->m;
+    cx_str *paths;
+    size_t count;
+    cx_run_lock_keep_fewer(&m->keeper, t->lock_count);
+    t->lock_count = 0;
+    if (t->has_locks)
+        (void)cx_failed(cx_run_lock_release(&m->store, cx_run_id(m->run), t->id, &t->arena, &paths,
+                                            &count, NULL));
+    if (t->has_worktree)
+        (void)cx_failed(
+            cx_run_worktree_remove(m->git, &t->worktree_options, &t->worktree, false, NULL));
+    if (t->scratch != NULL)
+        (void)cx_failed(cx_path_remove_tree(t->scratch, NULL));
+    if (t->aside != NULL)
+        (void)cx_failed(cx_path_remove_tree(t->aside, NULL));
+    t->has_locks = t->has_worktree = false;
+}

@@ -1,0 +1,156 @@
+/*
+ * machine_merge.c - S6: bringing the candidate to the main branch (run.md §15).
+ *
+ * When main has moved, what will be merged is another tree than the one that was judged: it is
+ * judged again, against main, and tested again, before main is moved by compare and swap.
+ */
+#include "governor/state_internal.h"
+#include "candidate/api.h"
+
+#define TRIES 3 /* when others merge at the same moment */
+
+cx_status cx_task_refuse_merge(cx_governor_task *t, cx_str reason, cx_str detail, cx_err *err)
+{
+    cx_json_list payload = cx_json_list_begin(&t->arena);
+    cx_str why = cx_arena_copy_str(&t->arena, reason);
+    cx_texts violations = {&detail, detail.size == 0 ? 0u : 1u};
+    if (why.data == NULL)
+        return cx_fail_nomem(err);
+    t->gate = "merge";
+    t->hint = detail;
+    cx_put_str(&payload, "reason", reason);
+    cx_put_str(&payload, "detail", detail);
+    CX_TRY(cx_task_event(t, CX_RUN_ERROR, "MERGE_REFUSED", &payload, err));
+    return cx_task_refuse(t, "merge", why.data, false, &violations, err);
+}
+
+/* §15: the merge's tree against main stays inside allowed_paths. */
+static cx_status outside_paths(cx_governor_task *t, const cx_merge_plan *plan, cx_texts *changed,
+                               cx_texts *outside, cx_err *err)
+{
+    cx_governor *m = t->m;
+    cx_buf patch, names;
+    size_t out = 0;
+    cx_buf_init(&patch, m->alloc);
+    cx_buf_init(&names, m->alloc);
+    cx_status status = cx_run_patch_between(m->git, &plan->old, &plan->commit, &patch, &names, err);
+    if (!cx_failed(status))
+        status = cx_names_of(cx_buf_str(&names), &t->arena, changed, err);
+    cx_buf_done(&patch);
+    cx_buf_done(&names);
+    CX_TRY(status);
+    cx_str *items = CX_ARENA_ARRAY(&t->arena, cx_str, changed->count + 1);
+    if (items == NULL)
+        return cx_fail_nomem(err);
+    for (size_t i = 0; i < changed->count; i++) {
+        cx_str path = changed->items[i];
+        bool inside = cx_run_path_covered(t->contract.allowed_paths.items,
+                                          t->contract.allowed_paths.count, path);
+        bool closed = cx_run_path_protected(path, &m->ground);
+        if (inside && !closed)
+            continue;
+        items[out] = cx_arena_printf(&t->arena, "%s %.*s", closed ? "D06" : "D07", (int)path.size,
+                                     path.data);
+        if (items[out++].data == NULL)
+            return cx_fail_nomem(err);
+    }
+    *outside = (cx_texts){items, out};
+    return CX_SUCCESS;
+}
+
+cx_status cx_task_judge_merge(cx_governor_task *t, const cx_merge_plan *plan, cx_err *err)
+{
+    cx_texts changed = {NULL, 0}, outside = {NULL, 0};
+    t->gate = "merge";
+    CX_TRY(outside_paths(t, plan, &changed, &outside, err));
+    cx_json_list payload = cx_json_list_begin(&t->arena);
+    cx_put_bool(&payload, "passed", outside.count == 0);
+    cx_put_z(&payload, "phase", "merge");
+    cx_put_texts(&payload, "changed_files", changed.items, changed.count);
+    cx_put_texts(&payload, "violations", outside.items, outside.count);
+    CX_TRY(cx_task_event(t, outside.count == 0 ? CX_RUN_INFO : CX_RUN_ERROR, "DIFF_GATE_RESULT",
+                         &payload, err));
+    if (outside.count != 0)
+        return cx_task_refuse_merge(t, CX_STR("outside_allowed_paths"), outside.items[0], err);
+    bool passed = false;
+    CX_TRY(cx_task_test_merge(t, &plan->commit, &passed, err));
+    if (!passed && !t->refused)
+        return cx_task_refuse_merge(
+            t, CX_STR("tests_failed"),
+            CX_STR("the tests do not pass on the merge with the moved branch"), err);
+    return CX_SUCCESS;
+}
+
+static cx_status say_applied(cx_governor_task *t, const cx_merge_plan *plan, cx_err *err)
+{
+    char commit[CX_OID_TEXT_SIZE];
+    cx_json_list payload = cx_json_list_begin(&t->arena);
+    cx_oid_text(&plan->commit, commit);
+    t->merged = plan->commit;
+    t->merged_kind = plan->kind == CX_MERGE_REAL ? CX_STR("merge") : CX_STR("fast_forward");
+    cx_put_str(&payload, "branch", t->m->policy.config.main_branch);
+    cx_put_str(&payload, "kind", t->merged_kind);
+    cx_put_z(&payload, "commit", commit);
+    if (plan->detail.size != 0)
+        cx_put_str(&payload, "detail", plan->detail);
+    return cx_task_event(t, CX_RUN_INFO, "MERGE_APPLIED", &payload, err);
+}
+
+static cx_status try_merge(cx_governor_task *t, const cx_merge_options *options, bool *out_again,
+                           cx_err *err)
+{
+    cx_merge_plan plan;
+    *out_again = false;
+    CX_TRY(cx_run_merge_plan(options, &t->arena, &plan, err));
+    if (plan.kind == CX_MERGE_REAL)
+        CX_TRY(cx_task_judge_merge(t, &plan, err));
+    if (t->refused)
+        return CX_SUCCESS;
+    t->gate = "merge";
+    if (plan.kind != CX_MERGE_REFUSED)
+        CX_TRY(cx_run_merge_apply(options, &plan, &t->arena, err));
+    if (plan.kind != CX_MERGE_REFUSED)
+        return say_applied(t, &plan, err);
+    *out_again = cx_str_is(plan.reason, "moved");
+    return *out_again ? CX_SUCCESS : cx_task_refuse_merge(t, plan.reason, plan.detail, err);
+}
+
+static bool gates_passed(const cx_governor_task *t)
+{
+    return t->diff_gate.passed && t->policy_gate.passed && t->review_gate.passed &&
+           t->tests_gate.passed;
+}
+
+cx_status cx_lattice_view_done(cx_governor_task *t, cx_err *err)
+{
+    cx_governor *m = t->m;
+    bool again = true;
+    t->gate = "merge";
+    if (!gates_passed(t))
+        return cx_task_refuse_merge(t, CX_STR("gates_not_passed"), CX_STR("a gate did not pass"),
+                                    err);
+    if (m->options->no_merge || cx_governor_is_diagnostic(m) || t->contract.audit_only ||
+        t->changed.count == 0)
+        return CX_SUCCESS;
+    cx_str ref =
+        cx_arena_printf(&t->arena, "refs/heads/%.*s", (int)m->policy.config.main_branch.size,
+                        m->policy.config.main_branch.data);
+    if (ref.data == NULL)
+        return cx_fail_nomem(err);
+    cx_merge_options options = {
+        .git = m->git,
+        .runtime_root = m->store.root,
+        .main_ref = ref,
+        .baseline = m->baseline_oid,
+        .candidate = t->candidate,
+        .run_id = cx_run_id(m->run),
+        .task_id = t->id,
+        .contract_sha256 = cx_digest_text(&m->contract_sha256, &t->arena),
+        .time_s = (int64_t)(m->io->wall_ns(m->io) / UINT64_C(1000000000)),
+    };
+    for (int tries = 0; again && tries < TRIES; tries++)
+        CX_TRY(try_merge(t, &options, &again, err));
+    return again ? cx_task_refuse_merge(t, CX_STR("moved"),
+                                        CX_STR("the branch moved again and again"), err)
+                 : CX_SUCCESS;
+}

@@ -1,0 +1,198 @@
+/*
+ * machine_review.c - S3: the review, and proof that it changed nothing (run.md §10).
+ *
+ * Without a runner for the role REVIEWER the review is a list of checks made here, and says so.  An
+ * agent that fails as a reviewer is BLOCKED; the checks never stand in for it.
+ */
+#include "candidate/api.h"
+#include "governor/state_internal.h"
+#include "governor/state_review.h"
+
+/* --- the built-in checks ---------------------------------------------------------------------- */
+
+static bool output_is_there(cx_governor_task *t, const cx_contract_output *output)
+{
+    if (cx_str_is(output->type, "patch"))
+        return t->changed.count != 0 || t->contract.audit_only;
+    if (cx_str_is(output->type, "commit"))
+        return t->candidate.size != 0;
+    if (cx_str_is(output->type, "file")) {
+        cx_facts facts;
+        cx_file folder;
+        bool there = false;
+        if (!cx_failed(cx_folder_open(t->worktree.path, &folder, NULL))) {
+            cx_str path = cx_arena_copy_str(&t->arena, output->name);
+            there = path.data != NULL &&
+                    !cx_failed(cx_folder_facts(folder, path.data, &facts, NULL)) &&
+                    facts.kind == CX_FILE_REGULAR;
+            cx_folder_close(folder);
+        }
+        return there;
+    }
+    return t->has_reply || t->contract.audit_only; /* report, json: the reply that passed */
+}
+
+static cx_status built_in(cx_governor_task *t, cx_err *err)
+{
+    static const char *const evidence[] = {"contract.json", "patch.diff", "diff_name_only.txt"};
+    cx_str *found =
+        CX_ARENA_ARRAY(&t->arena, cx_str, t->contract.output_count + CX_COUNT_OF(evidence) + 1);
+    size_t count = 0;
+    if (found == NULL)
+        return cx_fail_nomem(err);
+    for (size_t i = 0; i < t->contract.output_count; i++)
+        if (!output_is_there(t, &t->contract.outputs[i]))
+            found[count++] = cx_arena_printf(&t->arena, "missing_output %.*s",
+                                             (int)t->contract.outputs[i].name.size,
+                                             t->contract.outputs[i].name.data);
+    for (size_t i = 0; i < CX_COUNT_OF(evidence); i++) {
+        cx_str path = cx_task_file(t, evidence[i]);
+        if (path.data == NULL)
+            return cx_fail_nomem(err);
+        if (!cx_run_file_exists(t->m->run, path))
+            found[count++] = cx_arena_printf(&t->arena, "missing_evidence %s", path.data);
+    }
+    for (size_t i = 0; i < count; i++)
+        if (found[i].data == NULL)
+            return cx_fail_nomem(err);
+    t->review.verdict = count == 0 ? CX_RUN_REVIEW_PASS : CX_RUN_REVIEW_FAIL;
+    t->review.scope_passed = count == 0;
+    t->review.violations = found;
+    t->review.violation_count = count;
+    t->review.agent_id = CX_STR("cortex");
+    t->review.summary = count == 0
+                            ? CX_STR("built-in checks: no finding")
+                            : CX_STR("built-in checks: required outputs or evidence missing");
+    return CX_SUCCESS;
+}
+
+/* --- isolation -------------------------------------------------------------------------------- */
+
+static cx_status compare_with(cx_governor_task *t, const cx_snapshot *before,
+                              cx_run_findings *findings, cx_err *err)
+{
+    cx_snapshot *after;
+    cx_snapshot_options options = {.before = before, .agent = cx_task_agent_git(t)};
+    CX_TRY(cx_snapshot_take(t->worktree.git, &options, &after, err));
+    cx_run_isolation_compare(before, after, !t->m->unconfined, findings);
+    cx_snapshot_close(after);
+    return CX_SUCCESS;
+}
+
+static cx_status write_isolation(cx_governor_task *t, const cx_run_findings *findings, cx_err *err)
+{
+    cx_json_list payload = cx_json_list_begin(&t->arena);
+    cx_str *items = CX_ARENA_ARRAY(&t->arena, cx_str, findings->refusing + 1);
+    size_t count = 0;
+    bool passed = findings->refusing == 0;
+    CX_TRY(cx_run_findings_check(findings, err));
+    if (items == NULL)
+        return cx_fail_nomem(err);
+    for (size_t i = 0; i < findings->list.count; i++)
+        if (!findings->list.items[i].informs)
+            items[count++] = findings->list.items[i].where;
+    cx_put_bool(&payload, "passed", passed);
+    cx_put_texts(&payload, "changed", items, count);
+    CX_TRY(cx_task_event(t, passed ? CX_RUN_INFO : CX_RUN_ERROR, "REVIEWER_GATE_RESULT", &payload,
+                         err));
+    if (passed)
+        return CX_SUCCESS;
+    cx_texts texts = {items, count};
+    t->review_gate = (cx_run_gate){true, false, items, count};
+    return cx_task_refuse(t, "review", "reviewer_side_effect", true, &texts, err);
+}
+
+/* Both trees: that of the task, and the reviewer's own checkout when an agent has one. */
+static cx_status review_isolated(cx_governor_task *t, cx_err *err)
+{
+    cx_snapshot *before = NULL;
+    cx_run_findings findings;
+    cx_snapshot_options options = {.before = t->snapshot, .agent = cx_task_agent_git(t)};
+    CX_TRY(cx_snapshot_take(t->worktree.git, &options, &before, err));
+    cx_run_findings_init(&findings, &t->arena);
+    cx_status status =
+        cx_governor_has_reviewer(t->m) ? cx_task_agent_review(t, &findings, err) : built_in(t, err);
+    if (!cx_failed(status))
+        status = compare_with(t, before, &findings, err);
+    if (!cx_failed(status))
+        status = write_isolation(t, &findings, err);
+    cx_run_findings_done(&findings);
+    cx_snapshot_close(before);
+    return status;
+}
+
+/* --- the verdict ------------------------------------------------------------------------------ */
+
+static cx_status write_verdict(cx_governor_task *t, cx_err *err)
+{
+    cx_json_list payload = cx_json_list_begin(&t->arena);
+    bool passed = t->review.verdict == CX_RUN_REVIEW_PASS;
+    cx_put_z(&payload, "verdict", cx_run_review_verdict_name(t->review.verdict));
+    if (t->review.violation_count != 0)
+        cx_put_texts(&payload, "violations", t->review.violations, t->review.violation_count);
+    t->review_gate =
+        (cx_run_gate){true, passed, t->review.violations, passed ? 0 : t->review.violation_count};
+    return cx_task_event(t, passed ? CX_RUN_INFO : CX_RUN_ERROR, "REVIEW_RESULT", &payload, err);
+}
+
+static cx_status keep_failure(cx_governor_task *t, cx_err *err)
+{
+    cx_json failed;
+    cx_str path = cx_arena_printf(&t->arena, "artifacts/review_failed_attempt_%u.json", t->attempt);
+    if (path.data != NULL)
+        path = cx_task_file(t, path.data);
+    if (path.data == NULL)
+        return cx_fail_nomem(err);
+    CX_TRY(cx_run_report_review_failed(t->attempt, &t->review, &t->arena, &failed, err));
+    CX_TRY(cx_run_file_write_json(t->m->run, path, &failed, err));
+    return cx_task_add_artifact(t, path, err);
+}
+
+/* audit_only: nothing was worked on yet, but worktree, locks and sandbox are needed all the same,
+ * and whatever differs from the baseline is a fault. */
+static cx_status enter_audit(cx_governor_task *t, cx_err *err)
+{
+    if (t->has_worktree)
+        return CX_SUCCESS;
+    CX_TRY(cx_task_enter(t, err));
+    if (!t->refused)
+        CX_TRY(cx_task_judge_diff(t, NULL, err));
+    t->candidate = t->m->baseline_oid;
+    t->candidate_commit = t->m->baseline;
+    return CX_SUCCESS;
+}
+
+cx_status cx_lattice_view_review(cx_governor_task *t, cx_err *err)
+{
+    cx_texts found;
+    CX_TRY(enter_audit(t, err));
+    if (t->refused)
+        return CX_SUCCESS;
+    t->gate = "review";
+    memset(&t->review, 0, sizeof t->review);
+    t->review.reached = true;
+    t->review.reviewed_at = cx_governor_now(t->m, &t->arena);
+    CX_TRY(review_isolated(t, err));
+    if (t->refused)
+        return CX_SUCCESS;
+    CX_TRY(write_verdict(t, err));
+    found = (cx_texts){t->review.violations, t->review.violation_count};
+    if (t->review.verdict != CX_RUN_REVIEW_PASS)
+        t->hint = t->review.summary;
+    if (t->review.verdict == CX_RUN_REVIEW_BLOCKED)
+        return cx_task_refuse(t, "review", "reviewer_blocked", false, &found, err);
+    CX_TRY(cx_task_judge_diff(t, "after_review", err));
+    if (t->refused)
+        return CX_SUCCESS;
+    t->gate = "review";
+    if (t->review.verdict == CX_RUN_REVIEW_PASS) {
+        cx_task_go(t, CX_WHY_REVIEW_PASSED);
+        return CX_SUCCESS;
+    }
+    CX_TRY(keep_failure(t, err));
+    if (t->contract.audit_only)
+        return cx_task_refuse(t, "review", "review_failed", false, &found, err);
+    CX_TRY(cx_task_gate_failed(t, "review", "review_failed", false, &found, err));
+    cx_task_go(t, CX_WHY_REVIEW_BLOCKING);
+    return CX_SUCCESS;
+}

@@ -1,0 +1,18 @@
+/*
+ * machine_review.h - an agent as reviewer (machine_reviewer.c), for machine_review.c alone.
+ */
+#ifndef CX_GOVERNOR_STATE_REVIEW_H
+#define CX_GOVERNOR_STATE_REVIEW_H
+
+#include "governor/state_internal.h"
+
+/* Whether the configuration has a runner for the role REVIEWER. */
+bool cx_governor_has_reviewer(const cx_governor *m);
+
+/*
+ * Runs it over a checkout of its own, read-only; fills t->review (BLOCKED when it failed) and adds
+ * to `findings` whatever it changed there.
+ */
+CX_RESULT cx_task_agent_review(cx_governor_task *t, cx_run_findings *findings, cx_err *err);
+
+#endif

@@ -1,0 +1,281 @@
+/*
+ * machine_test.c - S4: the acceptance tests on the candidate, then the diff gate once more (run.md
+ * §12); and the same tests on a merge.
+ */
+#include "contract/api.h"
+#include "governor/state_internal.h"
+#include "agent/api.h"
+
+typedef struct testing {
+    cx_governor_task *t;
+    const char *refused_rule; /* of the command gate; NULL: it refused nothing */
+    cx_str refused_cmd;
+    cx_str refused_why;
+} testing;
+
+/* --- events ----------------------------------------------------------------------------------- */
+
+static cx_status on_judged(void *arg, const cx_run_test *test,
+                           const cx_run_command_verdict *verdict, cx_err *err)
+{
+    testing *s = arg;
+    cx_json payload;
+    cx_governor_enter(s->t->m);
+    if (!verdict->allow) {
+        s->refused_rule = verdict->rule;
+        s->refused_cmd = test->cmd;
+        s->refused_why = cx_arena_copy_str(&s->t->arena, verdict->reason);
+    }
+    cx_status status = cx_run_command_verdict_json(verdict, test->cmd, &s->t->arena, &payload, err);
+    if (!cx_failed(status))
+        status = cx_task_event_json(s->t, verdict->allow ? CX_RUN_INFO : CX_RUN_ERROR,
+                                    "TOOL_GATE_RESULT", &payload, err);
+    cx_governor_leave(s->t->m);
+    return status;
+}
+
+static cx_status on_ran(void *arg, const cx_run_test *test, const cx_run_command_facts *facts,
+                        cx_err *err)
+{
+    testing *s = arg;
+    cx_json_list payload = cx_json_list_begin(&s->t->arena);
+    (void)test;
+    cx_put_str(&payload, "name", facts->name);
+    cx_json_list_put(&payload, CX_STR("exit_code"),
+                     cx_json_make_int(&s->t->arena, facts->exit_code));
+    if (facts->report != NULL)
+        cx_json_list_put(&payload, CX_STR("report"), *facts->report);
+    bool good = facts->exit_code == 0 && !facts->report_refused;
+    cx_governor_enter(s->t->m);
+    cx_status status = cx_task_event(s->t, good ? CX_RUN_INFO : CX_RUN_ERROR, "TEST_COMMAND_RESULT",
+                                     &payload, err);
+    cx_governor_leave(s->t->m);
+    return status;
+}
+
+static bool is_granted(void *governor, cx_str scope)
+{
+    cx_governor_enter(governor);
+    bool granted = cx_governor_granted(governor, scope);
+    cx_governor_leave(governor);
+    return granted;
+}
+
+/* --- running ---------------------------------------------------------------------------------- */
+
+static cx_status list_tests(cx_governor_task *t, const cx_run_test **out, cx_err *err)
+{
+    cx_run_test *tests = CX_ARENA_ARRAY(&t->arena, cx_run_test, t->contract.test_count + 1);
+    if (tests == NULL)
+        return cx_fail_nomem(err);
+    for (size_t i = 0; i < t->contract.test_count; i++)
+        tests[i] = (cx_run_test){t->contract.tests[i].name, t->contract.tests[i].cmd,
+                                 t->contract.tests[i].must_pass, t->contract.tests[i].report};
+    *out = tests;
+    return CX_SUCCESS;
+}
+
+typedef struct test_run {
+    cx_oid commit;
+    const char *folder; /* of the evidence */
+    uint32_t attempt;
+} test_run;
+
+static cx_status run_tests(testing *s, const test_run *what, cx_run_test_facts *out, cx_err *err)
+{
+    cx_governor_task *t = s->t;
+    cx_governor *m = t->m;
+    cx_run_command_rules rules;
+    const cx_run_test *tests = NULL;
+    const cx_str forbidden[] = {cx_str_z(m->repo_root), cx_str_z(m->store.root)};
+    cx_run_trust trust = cx_run_config_trust(&m->policy.config, forbidden, CX_COUNT_OF(forbidden));
+    cx_run_tests_host host = {s, on_judged, on_ran};
+    cx_str folder = cx_task_file(t, what->folder);
+    if (folder.data == NULL)
+        return cx_fail_nomem(err);
+    CX_TRY(cx_run_policy_rules(&m->policy, t->contract.pack, t->contract.forbidden_actions,
+                               &t->arena, &rules, err));
+    CX_TRY(list_tests(t, &tests, err));
+    cx_run_command_options judge = {
+        .rules = &rules,
+        .network_policy = t->contract.permissions.network.data == NULL
+                              ? CX_STR("deny")
+                              : t->contract.permissions.network,
+        .network_approved = cx_governor_granted(m, CX_STR("network")),
+        .granted = is_granted,
+        .granted_arg = m,
+        .trust = &trust,
+    };
+    cx_run_tests_options options = {
+        .git = m->git,
+        .runtime_root = m->store.root,
+        .run_id = cx_run_id(m->run),
+        .task_id = t->id,
+        .candidate = what->commit,
+        .baseline = m->baseline,
+        .tests = tests,
+        .test_count = t->contract.test_count,
+        .timeout_sec = t->contract.timeout_sec,
+        .output_bytes = m->policy.config.limits.output_bytes,
+        .judge = &judge,
+        .box = m->box,
+        .may_miss = m->degraded ? m->box->missing : 0,
+        .cancel = m->options->cancel,
+        .run = m->run,
+        .folder = folder.data,
+        .attempt = what->attempt,
+        .host = &host,
+    };
+    cx_governor_leave(m);
+    cx_status status = cx_run_tests(&options, &t->arena, out, err);
+    cx_governor_enter(m);
+    return status;
+}
+
+/* C14, §13: a script that differs from the baseline's may be run when a human signed for it. */
+static cx_status ask_for_script(testing *s, bool *out_granted, cx_err *err)
+{
+    cx_governor_task *t = s->t;
+    cx_run_lexed lexed;
+    *out_granted = false;
+    if (s->refused_rule == NULL || strcmp(s->refused_rule, "C14") != 0)
+        return CX_SUCCESS;
+    CX_TRY(cx_run_lex(s->refused_cmd, &t->arena, &lexed, err));
+    for (size_t i = 0; lexed.rule == NULL && i < lexed.argv.count && i < 2; i++) {
+        cx_str scope = cx_arena_printf(&t->arena, "script:%.*s", (int)lexed.argv.items[i].size,
+                                       lexed.argv.items[i].data);
+        cx_texts scopes = {&scope, 1};
+        if (scope.data == NULL)
+            return cx_fail_nomem(err);
+        if (cx_governor_may_be_approved(t->m, &scopes))
+            return cx_task_ask_approval(t, &scopes, out_granted, err);
+    }
+    return CX_SUCCESS;
+}
+
+/* --- what came of it -------------------------------------------------------------------------- */
+
+static const char *tool_reason(const char *rule)
+{
+    return strcmp(rule, "C14") == 0 ? "script_modified" : "command_rejected";
+}
+
+static cx_status refuse_tool(testing *s, cx_err *err)
+{
+    cx_governor_task *t = s->t;
+    cx_str *text = CX_ARENA_NEW(&t->arena, cx_str);
+    if (text == NULL)
+        return cx_fail_nomem(err);
+    *text = cx_arena_printf(&t->arena, "%s %.*s", s->refused_rule, (int)s->refused_cmd.size,
+                            s->refused_cmd.data);
+    if (text->data == NULL)
+        return cx_fail_nomem(err);
+    cx_texts violations = {text, 1};
+    t->tests_gate = (cx_run_gate){true, false, text, 1};
+    t->hint = s->refused_why;
+    return cx_task_refuse(t, "tool", tool_reason(s->refused_rule), true, &violations, err);
+}
+
+static cx_status say_result(cx_governor_task *t, const cx_run_test_facts *facts, cx_err *err)
+{
+    cx_json_list payload = cx_json_list_begin(&t->arena);
+    cx_put_z(&payload, "status", cx_run_test_status_name(facts->status));
+    return cx_task_event(t, CX_RUN_INFO, "TEST_RESULT", &payload, err);
+}
+
+static cx_status keep_failure(cx_governor_task *t, cx_err *err)
+{
+    cx_json failed;
+    cx_str path = cx_arena_printf(&t->arena, "artifacts/tests_failed_attempt_%u.json", t->attempt);
+    if (path.data != NULL)
+        path = cx_task_file(t, path.data);
+    if (path.data == NULL)
+        return cx_fail_nomem(err);
+    CX_TRY(cx_run_report_tests_failed(t->attempt, &t->tests, &t->arena, &failed, err));
+    CX_TRY(cx_run_file_write_json(t->m->run, path, &failed, err));
+    return cx_task_add_artifact(t, path, err);
+}
+
+static void keep_verdict(cx_governor_task *t)
+{
+    bool passed = t->tests.status == CX_RUN_TESTS_PASS;
+    cx_str *failure = CX_ARENA_NEW(&t->arena, cx_str);
+    t->tests_gate = (cx_run_gate){true, passed, NULL, 0};
+    if (passed || failure == NULL)
+        return;
+    *failure = t->tests.failure.size == 0 ? CX_STR("tests did not pass") : t->tests.failure;
+    t->tests_gate.violations = failure;
+    t->tests_gate.violation_count = 1;
+}
+
+static cx_status take_verdict(cx_governor_task *t, cx_err *err)
+{
+    CX_TRY(say_result(t, &t->tests, err));
+    keep_verdict(t);
+    cx_texts violations = {t->tests_gate.violations, t->tests_gate.violation_count};
+    if (t->tests.status == CX_RUN_TESTS_PASS) {
+        CX_TRY(cx_task_judge_diff(t, "after_tests", err));
+        if (!t->refused)
+            cx_task_go(t, CX_WHY_TESTS_PASSED);
+        return CX_SUCCESS;
+    }
+    if (t->tests.status != CX_RUN_TESTS_FAIL)
+        return cx_task_refuse(t, "tests", "tests_error", false, &violations, err);
+    CX_TRY(keep_failure(t, err));
+    if (t->contract.audit_only)
+        return cx_task_refuse(t, "tests", "must_pass_failed", false, &violations, err);
+    CX_TRY(cx_task_gate_failed(t, "tests", "must_pass_failed", false, &violations, err));
+    cx_task_go(t, CX_WHY_TESTS_FAILED);
+    return CX_SUCCESS;
+}
+
+cx_status cx_lattice_view_tests(cx_governor_task *t, cx_err *err)
+{
+    testing s = {.t = t};
+    test_run what = {t->candidate, "tests", t->attempt};
+    bool granted;
+    t->gate = "tests";
+    cx_status status = run_tests(&s, &what, &t->tests, err);
+    if (cx_failed(status)) {
+        keep_verdict(t);
+        return status;
+    }
+    if (s.refused_rule != NULL) {
+        CX_TRY(ask_for_script(&s, &granted, err));
+        if (!granted)
+            return refuse_tool(&s, err);
+        s.refused_rule = NULL;
+        CX_TRY(run_tests(&s, &what, &t->tests, err));
+        if (s.refused_rule != NULL)
+            return refuse_tool(&s, err);
+    }
+    if (cx_task_cancelled(t)) {
+        t->aborted = true;
+        return cx_task_refuse(t, "interrupted", "signal", false, NULL, err);
+    }
+    return take_verdict(t, err);
+}
+
+/* The evidence of the candidate's own tests stays what it was. */
+cx_status cx_task_test_merge(cx_governor_task *t, const cx_oid *commit, bool *out_passed,
+                             cx_err *err)
+{
+    testing s = {.t = t};
+    test_run what = {*commit, "tests/merge", 0};
+    cx_run_test_facts facts;
+    CX_TRY(run_tests(&s, &what, &facts, err));
+    *out_passed = false;
+    if (s.refused_rule != NULL)
+        return refuse_tool(&s, err);
+    CX_TRY(say_result(t, &facts, err));
+    *out_passed = facts.status == CX_RUN_TESTS_PASS;
+    return CX_SUCCESS;
+}
+
+/* --- scripts of a runner's argv --------------------------------------------------------------- */
+
+cx_status cx_task_look_script(cx_governor_task *t, cx_str plain, cx_run_script *out, cx_err *err)
+{
+    cx_run_script_ground ground = {t->worktree.path, &t->m->repo, t->m->baseline, t->m->alloc};
+    return cx_run_script_compare(&ground, plain, plain, out, err);
+}

@@ -1,0 +1,328 @@
+/*
+ * machine_work.c - S2: one turn of the agent, its reply through the output gate, its work through
+ * the diff gate, and the candidate commit (run.md §6, §9, §16).
+ */
+#include "governor/state_internal.h"
+#include "agent/api.h"
+#include "rules/api.h"
+
+#define REPLY_BYTES_MAX CX_RUN_JSON_BYTES_MAX
+#define SUMMARY_BYTES_MAX 4096
+
+/* --- the turn --------------------------------------------------------------------------------- */
+
+static cx_status make_turn(cx_governor_task *t, cx_runner_turn *out, cx_err *err)
+{
+    cx_governor *m = t->m;
+    const cx_contract *contract = &t->contract;
+    cx_run_shell_map shell =
+        cx_run_shell_mapping(contract->permissions.shell, contract->permissions.network);
+    uint64_t seconds = contract->timeout_sec, most = m->policy.config.limits.command_sec;
+    bool reviewer = contract->assigned.role == CX_ROLE_REVIEWER;
+    cx_str prompt,
+        instruction = t->plans ? cx_run_prompt_split() : cx_run_prompt_instruction(false);
+    if (shell.error != NULL)
+        return cx_fail(err, CX_E_FORMAT, "tool_permissions: %s", shell.error);
+    CX_TRY(cx_run_prompt(instruction, t->contract_text, t->schema, &t->arena, &prompt, err));
+    *out = (cx_runner_turn){
+        .attempt = t->attempt,
+        .task_id = t->id,
+        .run_id = cx_run_id(m->run),
+        .instruction = instruction,
+        .contract = t->contract_text,
+        .schema = t->schema,
+        .prompt = prompt.data,
+        .prompt_size = prompt.size,
+        .schema_path = t->schema_path,
+        .worktree = t->worktree.path,
+        .scratch = t->scratch,
+        .sandbox_mode =
+            cx_str_z(reviewer || t->plans ? cx_run_filesystem_name(CX_FS_READ_ONLY)
+                                          : cx_run_filesystem_name(contract->filesystem)),
+        .approval_policy =
+            shell.approval_policy == NULL ? CX_STR("") : cx_str_z(shell.approval_policy),
+        .shell_tool = shell.shell_tool,
+        .thread_id = t->thread_id,
+        .timeout_ms = (seconds < most ? seconds : most) * 1000,
+        .program = t->program,
+        .box = m->box,
+        .sandbox = &t->spec,
+        .cancel = m->options->cancel,
+        .arena = &t->arena,
+    };
+    if (reviewer)
+        out->approval_policy = CX_STR("never");
+    else if (m->unconfined)
+        out->sandbox_mode = cx_str_z(cx_run_filesystem_name(CX_FS_DANGER));
+    return CX_SUCCESS;
+}
+
+/* K15, once more when they are handed over: each artifact still has the stated bytes. */
+static cx_status check_artifacts(cx_governor_task *t, cx_err *err)
+{
+    cx_run_findings findings;
+    cx_texts faults = {NULL, 0};
+    cx_status status = CX_SUCCESS;
+    t->gate = "contract";
+    cx_run_findings_init(&findings, &t->arena);
+    for (size_t i = 0; i < t->contract.artifact_count && !cx_failed(status); i++) {
+        cx_bytes bytes;
+        cx_str where = cx_arena_printf(&t->arena, "/inputs/artifacts/%zu", i);
+        status = where.data == NULL
+                     ? cx_fail_nomem(err)
+                     : cx_run_contract_artifact(&t->contract, &t->contract.artifacts[i], where,
+                                                &t->m->repo, &t->arena, &findings, &bytes, err);
+    }
+    if (!cx_failed(status))
+        status = cx_findings_texts(&findings, &t->arena, &faults, err);
+    cx_run_findings_done(&findings);
+    CX_TRY(status);
+    return faults.count == 0
+               ? CX_SUCCESS
+               : cx_task_refuse(t, "contract", "artifact_changed", false, &faults, err);
+}
+
+static cx_status say_started(cx_governor_task *t, const cx_runner_turn *turn, cx_err *err)
+{
+    cx_json_list payload = cx_json_list_begin(&t->arena);
+    cx_put_str(&payload, "thread_id", t->thread_id);
+    cx_put_str(&payload, "sandbox", turn->sandbox_mode);
+    if (turn->approval_policy.size != 0)
+        cx_put_str(&payload, "approval_policy", turn->approval_policy);
+    cx_put_str(&payload, "cwd", t->worktree_ref);
+    return cx_task_event(t, CX_RUN_INFO, "RUNNER_STARTED", &payload, err);
+}
+
+static const char *end_name(cx_runner_end end)
+{
+    static const char *const names[] = {"ok", "failed", "timeout", "cancelled", "violation"};
+    return names[end];
+}
+
+static cx_status say_finished(cx_governor_task *t, const cx_runner_reply *reply, cx_err *err)
+{
+    bool good = reply->end == CX_RUNNER_OK;
+    cx_json_list payload = cx_json_list_begin(&t->arena);
+    cx_put_z(&payload, "exit", end_name(reply->end));
+    if (!good)
+        cx_put_str(&payload, "message", reply->message);
+    return cx_task_event(t, good ? CX_RUN_INFO : CX_RUN_ERROR, "RUNNER_FINISHED", &payload, err);
+}
+
+/* An error of ours in the middle of a turn still ends the turn in the events. */
+static cx_status take_turn(cx_governor_task *t, const cx_runner_turn *turn, cx_runner_reply *reply,
+                           cx_err *err)
+{
+    cx_runner_host host = cx_task_host(t);
+    cx_err why;
+    cx_status status = CX_SUCCESS;
+    memset(reply, 0, sizeof *reply);
+    cx_governor_leave(t->m);
+    if (!t->runner_started)
+        status = t->runner->start(t->runner, &host, turn, &why);
+    t->runner_started = true;
+    if (!cx_failed(status))
+        status = t->runner->turn(t->runner, &host, turn, reply, &why);
+    cx_governor_enter(t->m);
+    t->turns++;
+    if (!cx_failed(status) || t->m->broken)
+        return status;
+    reply->end = why.code == CX_E_DENIED && why.tag != NULL ? CX_RUNNER_VIOLATED : CX_RUNNER_FAILED;
+    if (cx_task_cancelled(t))
+        reply->end = CX_RUNNER_CANCELLED;
+    reply->message = cx_governor_message(t->m, &why, &t->arena);
+    return reply->message.data == NULL ? cx_fail_nomem(err) : CX_SUCCESS;
+}
+
+static cx_status refuse_end(cx_governor_task *t, const cx_runner_reply *reply, cx_err *err)
+{
+    cx_texts violations = {&reply->message, reply->message.size == 0 ? 0u : 1u};
+    t->hint = reply->message;
+    if (reply->end == CX_RUNNER_VIOLATED)
+        return cx_task_refuse(t, "runner", "shell_denied", true, &violations, err);
+    if (reply->end == CX_RUNNER_CANCELLED) {
+        t->aborted = true;
+        return cx_task_refuse(t, "interrupted", "signal", false, NULL, err);
+    }
+    return cx_task_refuse(t, "runner", end_name(reply->end), false, &violations, err);
+}
+
+/* It outlives the runner that named it. */
+static cx_status keep_thread(cx_governor_task *t, cx_str id, cx_err *err)
+{
+    t->thread_id = cx_arena_copy_str(&t->arena, id);
+    return t->thread_id.data == NULL ? cx_fail_nomem(err) : CX_SUCCESS;
+}
+
+static cx_status run_agent(cx_governor_task *t, cx_runner_reply *reply, cx_err *err)
+{
+    cx_runner_turn turn;
+    CX_TRY(check_artifacts(t, err));
+    if (t->refused)
+        return CX_SUCCESS;
+    t->gate = "runner";
+    if (t->thread_id.size == 0)
+        CX_TRY(keep_thread(t,
+                           t->runner->thread_id.size != 0 ? t->runner->thread_id
+                                                          : t->contract.assigned.codex_thread_id,
+                           err));
+    CX_TRY(make_turn(t, &turn, err));
+    CX_TRY(say_started(t, &turn, err));
+    t->blocked = false;
+    CX_TRY(take_turn(t, &turn, reply, err));
+    if (reply->thread_id.size != 0)
+        CX_TRY(keep_thread(t, reply->thread_id, err));
+    CX_TRY(say_finished(t, reply, err));
+    return reply->end == CX_RUNNER_OK ? CX_SUCCESS : refuse_end(t, reply, err);
+}
+
+/* --- the output gate (§6) --------------------------------------------------------------------- */
+
+/* The reply's task_id is the original's or, in the fix loop, that of the new contract. */
+static bool names_task(const cx_governor_task *t, const cx_json *reply)
+{
+    cx_str id = CX_JSON_GET_STR(reply, "task_id");
+    return cx_str_eq(id, t->id) || cx_str_eq(id, t->contract.task_id);
+}
+
+static cx_status judge_reply(cx_governor_task *t, cx_bytes body, cx_texts *faults, cx_err *err)
+{
+    cx_run_findings findings;
+    cx_err why;
+    cx_str *one = CX_ARENA_NEW(&t->arena, cx_str);
+    cx_str own =
+        cx_arena_copy_str(&t->arena, cx_bytes_str(body)); /* what is read borrows from it */
+    if (one == NULL || own.data == NULL)
+        return cx_fail_nomem(err);
+    cx_status status = cx_run_json_read(own, REPLY_BYTES_MAX, &t->arena, &t->reply, &why);
+    if (cx_failed(status)) {
+        *one = cx_arena_printf(&t->arena, "not one JSON value: %s", why.message);
+        *faults = (cx_texts){one, 1};
+        return one->data == NULL ? cx_fail_nomem(err) : CX_SUCCESS;
+    }
+    cx_run_findings_init(&findings, &t->arena);
+    status = cx_run_schema_check_bytes(t->schema, &t->reply, "output_schema", &findings, err);
+    if (!cx_failed(status))
+        status = cx_findings_texts(&findings, &t->arena, faults, err);
+    cx_run_findings_done(&findings);
+    CX_TRY(status);
+    if (faults->count == 0 && !names_task(t, &t->reply)) {
+        *one = CX_STR("task_id is not that of the contract");
+        *faults = (cx_texts){one, 1};
+    }
+    return CX_SUCCESS;
+}
+
+static cx_status add_transcript(cx_governor_task *t, cx_err *err)
+{
+    cx_buf_printf(&t->transcript, "- turn %u: ", t->attempt);
+    for (size_t i = 0; i < t->summary.size && i < SUMMARY_BYTES_MAX; i++)
+        cx_buf_add_byte(&t->transcript, (uint8_t)t->summary.data[i] < 0x20
+                                            ? (uint8_t)' '
+                                            : (uint8_t)t->summary.data[i]);
+    cx_buf_add_byte(&t->transcript, '\n');
+    return cx_buf_check(&t->transcript, err);
+}
+
+static cx_status gate_output(cx_governor_task *t, cx_bytes body, cx_err *err)
+{
+    cx_texts faults = {NULL, 0};
+    t->gate = "output_schema";
+    CX_TRY(judge_reply(t, body, &faults, err));
+    if (faults.count != 0)
+        return cx_task_refuse(t, "output_schema", "reply_not_valid", false, &faults, err);
+    CX_TRY(cx_run_mask_json(&t->m->mask, &t->reply, &t->arena, &t->reply, err)); /* R7 */
+    t->has_reply = true;
+    t->summary = CX_JSON_GET_STR(&t->reply, "summary");
+    CX_TRY(add_transcript(t, err));
+    cx_str path = cx_task_file(t, "artifacts/runner_result.json");
+    if (path.data == NULL)
+        return cx_fail_nomem(err);
+    CX_TRY(cx_run_file_write_json(t->m->run, path, &t->reply, err));
+    cx_json_list payload = cx_json_list_begin(&t->arena);
+    cx_put_str(&payload, "schema", t->contract.output_schema_file);
+    cx_put_bool(&payload, "passed", true);
+    return cx_task_event(t, CX_RUN_INFO, "OUTPUT_SCHEMA_ENFORCED", &payload, err);
+}
+
+/* An agent's SUCCESS proves nothing; that it gave up is believed. */
+static cx_status record_result(cx_governor_task *t, cx_err *err)
+{
+    cx_str status = CX_JSON_GET_STR(&t->reply, "status");
+    cx_json_list payload = cx_json_list_begin(&t->arena);
+    if (status.size == 0)
+        status = CX_JSON_GET_STR(&t->reply, "verdict");
+    cx_put_str(&payload, "status", status);
+    CX_TRY(cx_task_event(t, CX_RUN_INFO, "TASK_RESULT_RECORDED", &payload, err));
+    if (cx_str_is(status, "FAILED") || cx_str_is(status, "BLOCKED") ||
+        cx_str_is(status, "SKIPPED")) {
+        cx_texts violations = {&status, 1};
+        t->gate = "runner";
+        return cx_task_refuse(t, "runner", "agent_gave_up", false, &violations, err);
+    }
+    return CX_SUCCESS;
+}
+
+/* --- the candidate ---------------------------------------------------------------------------- */
+
+cx_status cx_task_take_candidate(cx_governor_task *t, const cx_oid *commit, cx_err *err)
+{
+    char text[CX_OID_TEXT_SIZE], tree[CX_OID_TEXT_SIZE];
+    t->candidate = *commit;
+    cx_oid_text(commit, text);
+    cx_oid_text(&t->diff.tree, tree);
+    t->candidate_commit = cx_arena_copy_str(&t->arena, cx_str_z(text));
+    t->candidate_tree = cx_arena_copy_str(&t->arena, cx_str_z(tree));
+    if (t->candidate_commit.data == NULL || t->candidate_tree.data == NULL)
+        return cx_fail_nomem(err);
+    cx_json_list payload = cx_json_list_begin(&t->arena);
+    cx_put_z(&payload, "commit", text);
+    cx_put_z(&payload, "tree", tree);
+    cx_put_str(&payload, "parent", t->m->baseline);
+    return cx_task_event(t, CX_RUN_INFO, "CANDIDATE_COMMITTED", &payload, err);
+}
+
+static cx_status commit_candidate(cx_governor_task *t, cx_err *err)
+{
+    cx_governor *m = t->m;
+    cx_oid commit;
+    cx_candidate_facts facts = {.run_id = cx_run_id(m->run),
+                                .task_id = t->id,
+                                .contract_sha256 = cx_digest_text(&m->contract_sha256, &t->arena),
+                                .attempt = t->attempt,
+                                .time_s = (int64_t)(m->io->wall_ns(m->io) / UINT64_C(1000000000)),
+                                .branch = t->worktree.branch};
+    t->gate = "candidate";
+    CX_TRY(cx_run_candidate_commit(t->worktree.git, &t->diff, &facts, &commit, err));
+    return cx_task_take_candidate(t, &commit, err);
+}
+
+/* --- the stage -------------------------------------------------------------------------------- */
+
+cx_status cx_task_turn(cx_governor_task *t, cx_err *err)
+{
+    cx_runner_reply reply;
+    CX_TRY(run_agent(t, &reply, err));
+    if (!t->refused)
+        CX_TRY(gate_output(t, reply.body, err));
+    if (!t->refused)
+        CX_TRY(record_result(t, err));
+    return t->refused ? CX_SUCCESS : cx_task_judge_diff(t, NULL, err);
+}
+
+cx_status cx_lattice_view_work(cx_governor_task *t, cx_err *err)
+{
+    if (t->plans)
+        return cx_task_work_parts(t, err);
+    if (!t->has_worktree) {
+        CX_TRY(cx_task_enter(t, err));
+        if (t->refused)
+            return CX_SUCCESS;
+    }
+    CX_TRY(cx_task_turn(t, err));
+    if (t->refused)
+        return CX_SUCCESS;
+    CX_TRY(commit_candidate(t, err));
+    cx_task_go(t, CX_WHY_DIFF_PASSED);
+    return CX_SUCCESS;
+}

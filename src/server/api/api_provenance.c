@@ -1,0 +1,147 @@
+/*
+ * api_story.c - anything by its name, and what it came from, answered as `cortex show` and `cortex
+ * why` answer with --json (docs/formats/story.md), and the evidence file of it, unsigned.
+ *
+ *   S1  Runs and repository are looked into only for tokens that may read runs.
+ *   S2  An evidence file is a page by its bytes: it goes out as something to keep, never to be
+ *       shown under this server's name.
+ *   S3  A line is of a regular file of the work tree, reached without a link.
+ */
+#include "os/api.h"
+#include "provenance/api.h"
+#include "server/route.h"
+#include "server/feed/runs.h"
+
+typedef struct story {
+    cx_sources sources;
+    cx_run_store store;
+    cx_git *git;
+    const char *repo; /* NULL = none that may be looked into */
+} story;
+
+/* S1 */
+static cx_status open_runs(cx_call *call, story *s, cx_err *err)
+{
+    cx_runs *runs = call->service->runs;
+    if (runs == NULL || (call->token.scopes & CX_SCOPE_RUN_READ) == 0)
+        return CX_SUCCESS;
+    s->repo = cx_runs_repo(runs);
+    CX_TRY(cx_git_open(s->repo, NULL, call->service->alloc, &s->git, err));
+    s->sources.git = s->git;
+    /* Nothing ever ran here. */
+    cx_status status = cx_runs_store(runs, &s->store, err);
+    if (!cx_failed(status))
+        s->sources.store = &s->store;
+    return status.code == CX_E_NOT_FOUND ? CX_SUCCESS : status;
+}
+
+static cx_status open_story(cx_call *call, story *s, cx_err *err)
+{
+    CX_TRY(cx_sources_open(cx_recorder_home(call->service->recorder), call->service->io,
+                           call->service->alloc, &s->sources, err));
+    return open_runs(call, s, err);
+}
+
+static void close_story(story *s)
+{
+    cx_sources_done(&s->sources);
+    cx_git_close(s->git);
+}
+
+/* S3: "src/refund.py:2" */
+static bool is_line(cx_call *call, const story *s, cx_str text)
+{
+    size_t colon = text.size;
+    cx_file folder;
+    cx_facts facts;
+    while (colon > 0 && text.data[colon - 1] >= '0' && text.data[colon - 1] <= '9')
+        colon--;
+    if (s->repo == NULL || colon < 2 || colon == text.size || text.data[colon - 1] != ':' ||
+        text.data[0] == '-' || text.data[0] == '/')
+        return false;
+    cx_str file = cx_arena_copy_str(call->arena, cx_str_from(text.data, colon - 1));
+    if (file.data == NULL || cx_failed(cx_folder_open(s->repo, &folder, NULL)))
+        return false;
+    bool is = !cx_failed(cx_folder_facts(folder, file.data, &facts, NULL)) &&
+              facts.kind == CX_FILE_REGULAR;
+    cx_folder_close(folder);
+    return is;
+}
+
+/* Answers with the candidates when there are several: then *out_count is not 1. */
+static cx_status find(cx_call *call, story *s, cx_prov_object *out, size_t *out_count, cx_err *err)
+{
+    cx_str text = cx_call_text(call, "id");
+    const cx_prov_object *objects;
+    cx_json list;
+    *out_count = 1;
+    if (is_line(call, s, text)) {
+        *out = (cx_prov_object){.kind = CX_PROV_LINE, .id = text, .matched = "line", .known = true};
+        return CX_SUCCESS;
+    }
+    CX_TRY(cx_prov_objects_find(&s->sources, text, call->arena, &objects, out_count, err));
+    *out = objects[0];
+    if (*out_count == 1)
+        return CX_SUCCESS;
+    CX_TRY(cx_prov_objects_list(&s->sources, objects, *out_count, call->arena, &list, err));
+    return cx_call_answer_json(call, 200, &list, err);
+}
+
+typedef cx_status teller(const cx_sources *sources, const cx_prov_object *object, cx_arena *arena,
+                         cx_json *out, cx_err *err);
+
+static cx_status tell(cx_call *call, teller *told, cx_err *err)
+{
+    story s = {.repo = NULL};
+    cx_prov_object object;
+    cx_json answer;
+    size_t count = 0;
+    cx_status status = open_story(call, &s, err);
+    if (!cx_failed(status))
+        status = find(call, &s, &object, &count, err);
+    if (!cx_failed(status) && count == 1)
+        status = told(&s.sources, &object, call->arena, &answer, err);
+    if (!cx_failed(status) && count == 1)
+        status = cx_call_answer_json(call, 200, &answer, err);
+    close_story(&s);
+    return status;
+}
+
+cx_status cx_api_thing(cx_call *call, cx_err *err)
+{
+    return tell(call, cx_prov_show, err);
+}
+
+cx_status cx_api_why(cx_call *call, cx_err *err)
+{
+    return tell(call, cx_why_of, err);
+}
+
+/* --- evidence --------------------------------------------------------------------------------- */
+
+static cx_status make_evidence(cx_call *call, const story *s, const cx_prov_object *object,
+                               cx_err *err)
+{
+    const cx_io *io = call->service->io;
+    const cx_evidence_options options = {.now_ns = (int64_t)io->wall_ns(io)};
+    cx_evidence_result result;
+    CX_TRY(cx_evidence_make(&s->sources, object, &options, call->arena, &call->response.body,
+                            &result, err));
+    cx_call_answer(call, 200, "application/vnd.cortex.evidence"); /* S2 */
+    cx_call_header(call, "Content-Disposition", "attachment; filename=\"evidence.cxe\"");
+    return CX_SUCCESS;
+}
+
+cx_status cx_api_evidence(cx_call *call, cx_err *err)
+{
+    story s = {.repo = NULL};
+    cx_prov_object object;
+    size_t count = 0;
+    cx_status status = open_story(call, &s, err);
+    if (!cx_failed(status))
+        status = find(call, &s, &object, &count, err);
+    if (!cx_failed(status) && count == 1)
+        status = make_evidence(call, &s, &object, err);
+    close_story(&s);
+    return status;
+}

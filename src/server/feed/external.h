@@ -1,0 +1,37 @@
+/*
+ * foreign.h - what was received in foreign forms, as a lattice: `otel` branches
+ * (docs/formats/otlp.md §4), and archived sessions (docs/formats/sessions.md §4).
+ *
+ * It stands in this module because it needs the book of the recorder and the readers of the import
+ * room, which do not know each other; the command line asks here, too.
+ */
+#ifndef CX_SERVER_EXTERNAL_H
+#define CX_SERVER_EXTERNAL_H
+
+#include <cortex/lattice.h>
+
+#include "base/api.h"
+#include "ledger/api.h"
+
+/* "otel", "otel/TRACE_ID", "otel/service/NAME", "session/NAME", "session/ID": names this file
+ * answers for. */
+bool cx_external_is(cx_str branch);
+
+typedef struct cx_external_options {
+    cx_str branch;    /* cx_external_is */
+    size_t max_bytes; /* of the requests or files read; 0 = no limit.  CX_E_LIMIT "U_LIMIT" */
+} cx_external_options;
+
+/*
+ * Appends the nodes as JSON Lines: a function of the records that were taken and are not erased,
+ * and of nothing else, neither the order in which they came nor the requests they came in.
+ * CX_E_NOT_FOUND "NoBranch", CX_E_USAGE for a branch that is named wrongly.
+ */
+CX_RESULT cx_external_lines(cx_home *home, const cx_external_options *wanted, cx_buf *out,
+                            cx_err *err);
+/* The same, loaded from `lines`, which must outlive it. */
+CX_RESULT cx_external_lattice(cx_home *home, const cx_external_options *wanted,
+                              const cx_lattice_options *options, cx_buf *lines, cx_lattice **out,
+                              cx_err *err);
+
+#endif

@@ -1,0 +1,13 @@
+/*
+ * foreign_internal.h - the two kinds of branches of foreign.h.
+ */
+#ifndef CX_SERVER_EXTERNAL_INTERNAL_H
+#define CX_SERVER_EXTERNAL_INTERNAL_H
+
+#include "server/feed/external.h"
+
+bool cx_external_is_session(cx_str branch);
+CX_RESULT cx_external_session_lines(cx_home *home, const cx_external_options *wanted, cx_buf *out,
+                                    cx_err *err);
+
+#endif

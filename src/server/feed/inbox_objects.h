@@ -1,0 +1,20 @@
+/*
+ * inbox_things.h - what stands in the inbox besides traces and alerts: histories and governed runs.
+ */
+#ifndef CX_SERVER_INBOX_THINGS_H
+#define CX_SERVER_INBOX_THINGS_H
+
+#include "stores/api.h"
+#include "server/service.h"
+
+#define CX_VIEW_HISTORIES_MAX 1000 /* in a list of them, the first that were recorded */
+#define CX_INBOX_RUNS_MAX 5000     /* in a list of them, the newest */
+
+/* Whether an actor's journal is the history of an agent's traces (recorder.h). */
+bool cx_view_has_traces(cx_str actor);
+
+/* What the token of the call may see; memory from the call's arena. */
+CX_RESULT cx_inbox_things(cx_call *call, const cx_inbox_object **out, size_t *out_count,
+                          cx_err *err);
+
+#endif

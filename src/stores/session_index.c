@@ -1,0 +1,307 @@
+/*
+ * session_book.c - where each byte of a session file stands, and that it stands there once.
+ *
+ *   I1  Pieces of a session follow each other without a gap: one begins where the record says that
+ *       the last one ended, which is asked inside the turn.
+ */
+#include "stores/session_index.h"
+
+#include <stdio.h>
+
+#include "crypto/api.h"
+#include "proof/api.h"
+
+#define FILE_PREFIX "session/file/"
+#define PIECE_PREFIX "session/piece/"
+#define REQUIRED (UINT64_C(0x3FE))
+
+static const cx_str kinds[] = {CX_STR("session.claude_code"), CX_STR("session.codex")};
+
+const char *cx_recorded_session_format_name(cx_recorded_session_format format)
+{
+    static const char *const names[] = {"claude-code", "codex"};
+    return names[format];
+}
+
+void cx_recorded_session_name(cx_recorded_session *session)
+{
+    cx_sha256 sha;
+    uint8_t generation[8];
+    for (unsigned i = 0; i < 8; i++)
+        generation[i] = (uint8_t)(session->generation >> (56 - 8 * i));
+    cx_sha256_init(&sha);
+    cx_sha256_add(&sha, session->path.data, session->path.size);
+    cx_sha256_add(&sha, "", 1);
+    cx_sha256_add(&sha, generation, sizeof generation);
+    cx_digest digest = cx_sha256_end(&sha);
+    memcpy(session->id, digest.bytes, sizeof session->id);
+}
+
+/* --- records ---------------------------------------------------------------------------------- */
+
+typedef struct key {
+    uint8_t bytes[64];
+    size_t size;
+} key;
+
+static key key_of(const char *prefix, const uint8_t *id)
+{
+    key k = {.size = strlen(prefix)};
+    memcpy(k.bytes, prefix, k.size);
+    if (id != NULL) {
+        memcpy(k.bytes + k.size, id, CX_SESSION_ID_SIZE);
+        k.size += CX_SESSION_ID_SIZE;
+    }
+    return k;
+}
+
+static key piece_key(const uint8_t *id, uint64_t offset)
+{
+    key k = key_of(PIECE_PREFIX, id);
+    for (unsigned i = 0; i < 8; i++)
+        k.bytes[k.size++] = (uint8_t)(offset >> (56 - 8 * i));
+    return k;
+}
+
+static cx_bytes bytes_of(const key *k)
+{
+    return cx_bytes_from(k->bytes, k->size);
+}
+
+static void encode(const cx_recorded_session *session, cx_buf *out)
+{
+    cx_cbor_fields fields;
+    cx_cbor_fields_begin(&fields, out);
+    cx_codec_uint(&fields, 1, session->format);
+    cx_codec_uint(&fields, 2, session->generation);
+    cx_codec_uint(&fields, 3, session->offset);
+    cx_codec_uint(&fields, 4, session->device);
+    cx_codec_uint(&fields, 5, session->inode);
+    cx_codec_uint(&fields, 6, session->head_size);
+    cx_codec_digest(&fields, 7, &session->head);
+    cx_codec_uint(&fields, 8, session->tail_size);
+    cx_codec_digest(&fields, 9, &session->tail);
+    cx_codec_bytes_o(&fields, 10, cx_str_bytes(session->path));
+    cx_cbor_fields_end(&fields);
+}
+
+static cx_status decode(cx_bytes bytes, cx_recorded_session *out, cx_err *err)
+{
+    cx_decoder d;
+    cx_decoder_begin(&d, bytes, "session record", NULL);
+    while (cx_decoder_next(&d)) {
+        cx_cbor_reader *r = &d.reader;
+        switch (d.members.key) {
+        case 1:
+            out->format = (cx_recorded_session_format)cx_cbor_read_uint_max(r, CX_SESSION_CODEX);
+            break;
+        case 2: out->generation = cx_cbor_read_uint(r); break;
+        case 3: out->offset = cx_cbor_read_uint(r); break;
+        case 4: out->device = cx_cbor_read_uint(r); break;
+        case 5: out->inode = cx_cbor_read_uint(r); break;
+        case 6: out->head_size = cx_cbor_read_uint_max(r, CX_SESSION_MARK_SIZE); break;
+        case 7: out->head = cx_cbor_read_digest(r); break;
+        case 8: out->tail_size = cx_cbor_read_uint_max(r, CX_SESSION_MARK_SIZE); break;
+        case 9: out->tail = cx_cbor_read_digest(r); break;
+        case 10: out->path = cx_bytes_str(cx_decode_bytes_o(&d)); break;
+        default: cx_cbor_refuse_member(r, &d.members);
+        }
+    }
+    return cx_decoder_end(&d, REQUIRED, err);
+}
+
+/* --- reading ---------------------------------------------------------------------------------- */
+
+typedef struct collecting {
+    cx_arena *arena;
+    cx_recorded_session *items;
+    size_t count, room;
+} collecting;
+
+static cx_status add_session(void *arg, cx_bytes name, cx_bytes value, bool *stop, cx_err *err)
+{
+    collecting *c = arg;
+    (void)stop;
+    if (c->count == c->room) {
+        size_t room = c->room == 0 ? 64 : 2 * c->room;
+        cx_recorded_session *grown = CX_ARENA_ARRAY(c->arena, cx_recorded_session, room);
+        if (grown == NULL)
+            return cx_fail_nomem(err);
+        if (c->count != 0)
+            memcpy(grown, c->items, c->count * sizeof *grown);
+        c->items = grown;
+        c->room = room;
+    }
+    cx_str kept = cx_arena_copy_str(c->arena, cx_bytes_str(value));
+    if (kept.data == NULL)
+        return cx_fail_nomem(err);
+    cx_recorded_session *session = &c->items[c->count];
+    *session = (cx_recorded_session){.record = cx_str_bytes(kept)};
+    if (name.size != strlen(FILE_PREFIX) + CX_SESSION_ID_SIZE)
+        return cx_fail(err, CX_E_FORMAT, "a session record has a name of %zu bytes", name.size);
+    memcpy(session->id, name.data + strlen(FILE_PREFIX), CX_SESSION_ID_SIZE);
+    CX_TRY(decode(session->record, session, err));
+    c->count++;
+    return CX_SUCCESS;
+}
+
+static cx_status scan(cx_home *home, const key *prefix,
+                      cx_status (*row)(void *, cx_bytes, cx_bytes, bool *, cx_err *), void *arg,
+                      cx_err *err)
+{
+    cx_actor_info actor;
+    cx_status status = cx_home_actor(home, CX_STR(CX_SESSION_ACTOR), &actor, err);
+    if (status.code == CX_E_NOT_FOUND)
+        return CX_SUCCESS;
+    CX_TRY(status);
+    const cx_scan what = {
+        .actor = CX_STR(CX_SESSION_ACTOR), .prefix = bytes_of(prefix), .row = row, .arg = arg};
+    return cx_home_scan(home, &what, err);
+}
+
+cx_status cx_recorder_sessions(cx_home *home, cx_arena *arena, const cx_recorded_session **out,
+                               size_t *out_count, cx_err *err)
+{
+    collecting c = {.arena = arena};
+    const key prefix = key_of(FILE_PREFIX, NULL);
+    CX_TRY(scan(home, &prefix, add_session, &c, err));
+    *out = c.items;
+    *out_count = c.count;
+    return CX_SUCCESS;
+}
+
+typedef struct piece_list {
+    cx_arena *arena;
+    uint64_t *seqs;
+    size_t count, room;
+} piece_list;
+
+static cx_status add_piece(void *arg, cx_bytes name, cx_bytes value, bool *stop, cx_err *err)
+{
+    piece_list *list = arg;
+    cx_decoder d;
+    uint64_t seq = 0;
+    (void)name;
+    (void)stop;
+    cx_decoder_begin(&d, value, "piece of a session", NULL);
+    while (cx_decoder_next(&d))
+        switch (d.members.key) {
+        case 1: seq = cx_cbor_read_uint(&d.reader); break;
+        case 2: (void)cx_cbor_read_uint(&d.reader); break;
+        default: cx_cbor_refuse_member(&d.reader, &d.members);
+        }
+    CX_TRY(cx_decoder_end(&d, 6, err));
+    if (list->count == list->room) {
+        size_t room = list->room == 0 ? 64 : 2 * list->room;
+        uint64_t *grown = CX_ARENA_ARRAY(list->arena, uint64_t, room);
+        if (grown == NULL)
+            return cx_fail_nomem(err);
+        if (list->count != 0)
+            memcpy(grown, list->seqs, list->count * sizeof *grown);
+        list->seqs = grown;
+        list->room = room;
+    }
+    list->seqs[list->count++] = seq;
+    return CX_SUCCESS;
+}
+
+cx_status cx_recorder_session_bytes(cx_home *home, const cx_recorded_session *session, cx_buf *out,
+                                    uint64_t *out_erased, cx_err *err)
+{
+    cx_arena arena, scratch;
+    piece_list list = {.arena = &arena};
+    const key prefix = key_of(PIECE_PREFIX, session->id);
+    *out_erased = 0;
+    cx_arena_init(&arena, out->alloc, 0);
+    cx_arena_init(&scratch, out->alloc, 0);
+    cx_status status = scan(home, &prefix, add_piece, &list, err);
+    for (size_t i = 0; i < list.count && !cx_failed(status); i++) {
+        cx_entry_view entry;
+        cx_arena_mark mark = cx_arena_mark_now(&scratch);
+        status = cx_home_entry(home, CX_STR(CX_SESSION_ACTOR), list.seqs[i], &scratch, &entry, err);
+        if (cx_failed(status))
+            break;
+        *out_erased += entry.payload_erased;
+        cx_buf_add(out, entry.payload.data, entry.payload.size);
+        cx_arena_reset(&scratch, mark);
+    }
+    cx_arena_done(&scratch);
+    cx_arena_done(&arena);
+    return cx_failed(status) ? status : cx_buf_check(out, err);
+}
+
+/* --- writing ---------------------------------------------------------------------------------- */
+
+static cx_status put_piece(cx_txn *txn, const cx_recorded_session_step *step, cx_bytes piece,
+                           uint64_t offset, int64_t now_ns, uint64_t *out_seq, cx_err *err)
+{
+    char who[80], id[2 * CX_SESSION_ID_SIZE];
+    uint8_t value[32];
+    cx_buf text;
+    cx_cbor_fields fields;
+    cx_hex_encode(cx_bytes_from(step->after->id, CX_SESSION_ID_SIZE), id);
+    int size = snprintf(who, sizeof who, "watch:%.*s@%llu", (int)sizeof id, id,
+                        (unsigned long long)offset);
+    const cx_entry_draft draft = {.kind = kinds[step->after->format],
+                                  .created_at_ns = now_ns,
+                                  .created_by = cx_bytes_from(who, (size_t)size),
+                                  .payload = piece,
+                                  .committed = true};
+    CX_TRY(cx_txn_entry(txn, &draft, out_seq, err));
+    cx_buf_init(&text, cx_alloc_default());
+    cx_cbor_fields_begin(&fields, &text);
+    cx_codec_uint(&fields, 1, *out_seq);
+    cx_codec_uint(&fields, 2, piece.size);
+    cx_cbor_fields_end(&fields);
+    cx_status status = cx_buf_check(&text, err);
+    size_t used = text.size;
+    if (!cx_failed(status))
+        memcpy(value, text.data, used);
+    cx_buf_done(&text);
+    CX_TRY(status);
+    const key k = piece_key(step->after->id, offset);
+    return cx_txn_put(txn, bytes_of(&k), cx_bytes_from(value, used), false, err);
+}
+
+/* I1 */
+static cx_status append(cx_txn *txn, const cx_recorded_session_step *step, int64_t now_ns,
+                        cx_buf *record, uint64_t *out_first_seq, bool *out_stale, cx_err *err)
+{
+    const key k = key_of(FILE_PREFIX, step->after->id);
+    cx_bytes there = {NULL, 0};
+    bool found = false;
+    uint64_t offset = step->before->offset, seq = 0;
+    CX_TRY(cx_txn_get(txn, bytes_of(&k), &there, &found, err));
+    if (found != (step->before->record.size != 0) ||
+        (found && !cx_str_eq(cx_bytes_str(there), cx_bytes_str(step->before->record)))) {
+        *out_stale = true;
+        return CX_SUCCESS;
+    }
+    for (size_t i = 0; i < step->piece_count; i++) {
+        CX_TRY(put_piece(txn, step, step->pieces[i], offset, now_ns, &seq, err));
+        if (i == 0)
+            *out_first_seq = seq;
+        offset += step->pieces[i].size;
+    }
+    CX_ASSERT(step->piece_count != 0 && offset == step->after->offset);
+    encode(step->after, record);
+    CX_TRY(cx_buf_check(record, err));
+    return cx_txn_put(txn, bytes_of(&k), cx_buf_bytes(record), false, err);
+}
+
+cx_status cx_recorder_session_append(cx_home *home, const cx_recorded_session_step *step,
+                                     cx_buf *record, uint64_t *out_first_seq, bool *out_stale,
+                                     cx_err *err)
+{
+    cx_txn *txn;
+    const cx_io *io = cx_home_io(home);
+    *out_stale = false;
+    cx_buf_clear(record);
+    CX_TRY(cx_txn_begin(home, CX_STR(CX_SESSION_ACTOR), &txn, err));
+    cx_status status =
+        append(txn, step, (int64_t)io->wall_ns(io), record, out_first_seq, out_stale, err);
+    if (!cx_failed(status) && !*out_stale)
+        return cx_txn_commit(txn, err);
+    cx_txn_abort(txn);
+    return status;
+}
