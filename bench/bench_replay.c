@@ -15,7 +15,7 @@
 #include "os/folder.h"
 #include "os/spawn.h"
 #include "crypto/digest.h"
-#include "crypto/text.h"
+#include "base/hex.h"
 #include "provenance/run_lattice.h"
 #include "audit/replay.h"
 

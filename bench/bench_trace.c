@@ -13,7 +13,7 @@
 #include "base/thread.h"
 #include "bench/bench.h"
 #include "crypto/digest.h"
-#include "crypto/text.h"
+#include "base/hex.h"
 #include "proof/entry.h"
 #include "tree/scheme.h"
 #include "trace/trace.h"

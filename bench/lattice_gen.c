@@ -9,7 +9,7 @@
 
 #include "base/alloc.h"
 #include "crypto/digest.h"
-#include "crypto/text.h"
+#include "base/hex.h"
 #include "lattice/lattice.h"
 
 #define CHUNK_BYTES ((size_t)1 << 20)

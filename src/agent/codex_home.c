@@ -178,7 +178,7 @@ static cx_status copy_all(copying *c, cx_err *err)
         cx_err why;
         cx_status status = copy_one(c, &c->list.items[i], &why);
         if (cx_failed(status)) {
-            cx_str name = cx_run_text(c->list.items[i].path, c->arena);
+            cx_str name = cx_json_quoted(c->list.items[i].path, c->arena);
             return cx_fail(err, status.code, CX_CODEX_BASE_HOME_ENV ": %.*s: %s", (int)name.size,
                            name.data == NULL ? "" : name.data,
                            status.code == CX_E_IO ? "it cannot be copied" : why.message);

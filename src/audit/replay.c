@@ -64,10 +64,10 @@ static cx_status read_story(cx_run_bundle *bundle, cx_arena *arena, cx_run_proje
 static void mismatch(replay *r, cx_str field, cx_str expected, cx_str actual)
 {
     cx_json_list one = cx_json_list_begin(r->arena);
-    cx_run_part_put_str(&one, "field", field);
-    cx_run_part_put_str(&one, "expected", expected); /* what the events say */
-    cx_run_part_put_str(&one, "actual", actual);
-    cx_run_part_add_object(&r->mismatches, &one);
+    cx_json_put_utf8(&one, "field", field);
+    cx_json_put_utf8(&one, "expected", expected); /* what the events say */
+    cx_json_put_utf8(&one, "actual", actual);
+    cx_json_add_object(&r->mismatches, &one);
     r->mismatch_count++;
 }
 
@@ -160,26 +160,26 @@ static cx_status judge_report(replay *r, const struct report_file *file, cx_json
     cx_json_list one = cx_json_list_begin(r->arena);
     cx_run_findings findings;
     bool ok = false;
-    cx_run_part_put_z(&one, "schema", file->schema);
+    cx_json_put_z(&one, "schema", file->schema);
     cx_run_findings_init(&findings, r->arena);
     cx_status status = cx_run_bundle_json(r->bundle, cx_str_z(file->path), &value, &why);
     if (status.code == CX_E_NOMEM) {
         *err = why;
     } else if (cx_failed(status)) {
-        cx_run_part_put_str(&one, "error", cx_arena_copy_str(r->arena, cx_str_z(why.message)));
+        cx_json_put_utf8(&one, "error", cx_arena_copy_str(r->arena, cx_str_z(why.message)));
         status = CX_SUCCESS;
     } else {
         status = cx_run_schema_check(file->schema, &value, "report_schema", &findings, err);
         ok = !cx_failed(status) && findings.refusing == 0;
         if (findings.list.count != 0)
-            cx_run_part_put_str(&one, "error", findings.list.items[0].message);
+            cx_json_put_utf8(&one, "error", findings.list.items[0].message);
         else
-            cx_run_part_put(&one, "error", cx_json_make_null());
+            cx_json_put(&one, "error", cx_json_make_null());
     }
     if (!cx_failed(status))
         status = cx_run_findings_check(&findings, err);
-    cx_run_part_put_bool(&one, "ok", ok);
-    cx_run_part_put_object(object, file->path, &one);
+    cx_json_put_bool(&one, "ok", ok);
+    cx_json_put_object(object, file->path, &one);
     r->reports_ok = r->reports_ok && ok;
     cx_run_findings_done(&findings);
     return status;
@@ -191,7 +191,7 @@ static cx_status judge_reports(replay *r, cx_json_list *object, cx_err *err)
     r->reports_ok = true;
     for (size_t i = 0; i < CX_COUNT_OF(report_files); i++)
         CX_TRY(judge_report(r, &report_files[i], &reports, err));
-    cx_run_part_put_object(object, "reports", &reports);
+    cx_json_put_object(object, "reports", &reports);
     return CX_SUCCESS;
 }
 
@@ -213,9 +213,9 @@ static void put_hashes(const replay *r, cx_json_list *object)
             if (strcmp(finding->rule, kinds[k].code) == 0)
                 cx_json_list_add(&array, cx_run_part_str(r->arena, finding->where));
         }
-        cx_run_part_put_array(&hashes, kinds[k].name, &array);
+        cx_json_put_array(&hashes, kinds[k].name, &array);
     }
-    cx_run_part_put_object(object, "evidence_hashes", &hashes);
+    cx_json_put_object(object, "evidence_hashes", &hashes);
 }
 
 static cx_status put_verdict(const replay *r, cx_json_list *object, cx_err *err)
@@ -226,11 +226,11 @@ static cx_status put_verdict(const replay *r, cx_json_list *object, cx_err *err)
     CX_TRY(cx_run_verdict_codes(&r->verdict, r->arena, &codes, &count, err));
     for (size_t i = 0; i < count; i++)
         cx_json_list_add(&array, cx_json_make_str(cx_str_z(codes[i])));
-    cx_run_part_put_z(object, "verdict",
-                      r->verdict.verdict == CX_HOLDS    ? "holds"
-                      : r->verdict.verdict == CX_BROKEN ? "broken"
-                                                        : "indeterminate");
-    cx_run_part_put_array(object, "codes", &array);
+    cx_json_put_z(object, "verdict",
+                  r->verdict.verdict == CX_HOLDS    ? "holds"
+                  : r->verdict.verdict == CX_BROKEN ? "broken"
+                                                    : "indeterminate");
+    cx_json_put_array(object, "codes", &array);
     return CX_SUCCESS;
 }
 
@@ -241,16 +241,16 @@ static void put_timeline(const replay *r, cx_json_list *object)
     for (size_t i = 0; i < r->projection.moments.count; i++) {
         const cx_run_moment *moment = &r->projection.moments.items[i];
         cx_json_list one = cx_json_list_begin(r->arena);
-        cx_run_part_put_uint(&one, "index", moment->index);
-        cx_run_part_put_str(&one, "ts", moment->ts);
-        cx_run_part_put_str(&one, "event_type", moment->type);
+        cx_json_put_uint(&one, "index", moment->index);
+        cx_json_put_utf8(&one, "ts", moment->ts);
+        cx_json_put_utf8(&one, "event_type", moment->type);
         if (moment->task_id.data == NULL)
-            cx_run_part_put(&one, "task_id", cx_json_make_null());
+            cx_json_put(&one, "task_id", cx_json_make_null());
         else
-            cx_run_part_put_str(&one, "task_id", moment->task_id);
-        cx_run_part_add_object(&array, &one);
+            cx_json_put_utf8(&one, "task_id", moment->task_id);
+        cx_json_add_object(&array, &one);
     }
-    cx_run_part_put_array(object, "timeline", &array);
+    cx_json_put_array(object, "timeline", &array);
 }
 
 static cx_status put_story(const replay *r, cx_json_list *object, cx_err *err)
@@ -258,9 +258,9 @@ static cx_status put_story(const replay *r, cx_json_list *object, cx_err *err)
     cx_json states, gates;
     CX_TRY(cx_run_projection_states_json(&r->projection, r->arena, &states, err));
     CX_TRY(cx_run_projection_gates_json(&r->projection, r->arena, &gates, err));
-    cx_run_part_put_uint(object, "events_count", r->projection.moments.count);
-    cx_run_part_put(object, "states", states);
-    cx_run_part_put(object, "gates", gates);
+    cx_json_put_uint(object, "events_count", r->projection.moments.count);
+    cx_json_put(object, "states", states);
+    cx_json_put(object, "gates", gates);
     put_timeline(r, object);
     return CX_SUCCESS;
 }
@@ -269,17 +269,17 @@ static void put_divergence(const replay *r, cx_json_list *object)
 {
     cx_json_list one = cx_json_list_begin(r->arena);
     if (!r->divergence.found) {
-        cx_run_part_put(object, "first_divergence", cx_json_make_null());
+        cx_json_put(object, "first_divergence", cx_json_make_null());
         return;
     }
     if (r->divergence.index == 0)
-        cx_run_part_put(&one, "index", cx_json_make_null());
+        cx_json_put(&one, "index", cx_json_make_null());
     else
-        cx_run_part_put_uint(&one, "index", r->divergence.index);
-    cx_run_part_put_str(&one, "field", r->divergence.field);
-    cx_run_part_put(&one, "expected", r->divergence.expected);
-    cx_run_part_put(&one, "actual", r->divergence.actual);
-    cx_run_part_put_object(object, "first_divergence", &one);
+        cx_json_put_uint(&one, "index", r->divergence.index);
+    cx_json_put_utf8(&one, "field", r->divergence.field);
+    cx_json_put(&one, "expected", r->divergence.expected);
+    cx_json_put(&one, "actual", r->divergence.actual);
+    cx_json_put_object(object, "first_divergence", &one);
 }
 
 /* --- the whole ------------------------------------------------------------------------------- */
@@ -329,20 +329,19 @@ static cx_status write_document(replay *r, cx_run_rehydration *out, cx_err *err)
     cx_json_list object = cx_json_list_begin(r->arena);
     CX_TRY(judge_reports(r, &object, err));
     out->exit_code = exit_of(r);
-    cx_run_part_put_str(&object, "run_id", r->verdict.run_id);
+    cx_json_put_utf8(&object, "run_id", r->verdict.run_id);
     if (r->against == NULL)
-        cx_run_part_put(&object, "baseline_run_id", cx_json_make_null());
+        cx_json_put(&object, "baseline_run_id", cx_json_make_null());
     else
-        cx_run_part_put_str(&object, "baseline_run_id",
-                            cx_arena_copy_str(r->arena, r->other_story.run_id));
-    cx_run_part_put_z(&object, "status",
-                      out->exit_code == 0 || out->exit_code == 3 ? "ok" : "fail");
+        cx_json_put_utf8(&object, "baseline_run_id",
+                         cx_arena_copy_str(r->arena, r->other_story.run_id));
+    cx_json_put_z(&object, "status", out->exit_code == 0 || out->exit_code == 3 ? "ok" : "fail");
     CX_TRY(put_verdict(r, &object, err));
     CX_TRY(put_story(r, &object, err));
     put_hashes(r, &object);
-    cx_run_part_put_array(&object, "mismatches", &r->mismatches);
-    cx_run_part_put(&object, "params_equal",
-                    r->params_compared ? cx_json_make_bool(r->params_equal) : cx_json_make_null());
+    cx_json_put_array(&object, "mismatches", &r->mismatches);
+    cx_json_put(&object, "params_equal",
+                r->params_compared ? cx_json_make_bool(r->params_equal) : cx_json_make_null());
     put_divergence(r, &object);
     return cx_json_list_end_object(&object, &out->document, err);
 }

@@ -98,22 +98,22 @@ static cx_status summarize(const cx_run_store *store, const cx_run_seals *seals,
 static void put_or_null(cx_json_list *object, const char *name, cx_str text)
 {
     if (text.size == 0)
-        cx_run_part_put(object, name, cx_json_make_null());
+        cx_json_put(object, name, cx_json_make_null());
     else
-        cx_run_part_put_str(object, name, text);
+        cx_json_put_utf8(object, name, text);
 }
 
 static void add_summary(cx_json_list *items, const summary *one)
 {
     cx_json_list object = cx_json_list_begin(items->arena);
-    cx_run_part_put_str(&object, "run_id", one->run_id);
+    cx_json_put_utf8(&object, "run_id", one->run_id);
     put_or_null(&object, "task_id", one->task_id);
-    cx_run_part_put_str(&object, "status", one->status);
+    cx_json_put_utf8(&object, "status", one->status);
     put_or_null(&object, "created_at", one->created_at);
     put_or_null(&object, "finished_at", one->finished_at);
     put_or_null(&object, "failed_gate", one->failed_gate);
-    cx_run_part_put_bool(&object, "sealed", one->sealed);
-    cx_run_part_add_object(items, &object);
+    cx_json_put_bool(&object, "sealed", one->sealed);
+    cx_json_add_object(items, &object);
 }
 
 cx_status cx_run_view_list(const cx_run_store *store, const cx_run_seals *seals,
@@ -138,7 +138,7 @@ cx_status cx_run_view_list(const cx_run_store *store, const cx_run_seals *seals,
         add_summary(&items, &one);
         shown++;
     }
-    cx_run_part_put_array(&object, "items", &items);
+    cx_json_put_array(&object, "items", &items);
     put_or_null(&object, "next", i < count ? last : CX_STR(""));
     return cx_json_list_end_object(&object, out, err);
 }
@@ -186,22 +186,22 @@ static cx_status list_json(const cx_run_store *store, const char *path, names *o
 
 static void put_hex(cx_json_list *object, const char *name, const cx_digest *digest)
 {
-    cx_run_part_put_digest(object, name, digest);
+    cx_json_put_digest(object, name, digest);
 }
 
 static void add_contract(cx_json_list *items, const cx_json *contract, const cx_digest *digest,
                          cx_str run_id, cx_str status)
 {
     cx_json_list object = cx_json_list_begin(items->arena);
-    cx_run_part_put_str(&object, "task_id", text_at(contract, "/task_id"));
-    cx_run_part_put_str(&object, "run_id", run_id);
+    cx_json_put_utf8(&object, "task_id", text_at(contract, "/task_id"));
+    cx_json_put_utf8(&object, "run_id", run_id);
     put_or_null(&object, "parent_task_id", text_at(contract, "/parent_task_id"));
     put_or_null(&object, "role", text_at(contract, "/assigned_agent/role"));
     put_or_null(&object, "agent_id", text_at(contract, "/assigned_agent/agent_id"));
-    cx_run_part_put_str(&object, "spec", text_at(contract, "/inputs/spec"));
+    cx_json_put_utf8(&object, "spec", text_at(contract, "/inputs/spec"));
     put_hex(&object, "sha256", digest);
-    cx_run_part_put_str(&object, "status", status);
-    cx_run_part_add_object(items, &object);
+    cx_json_put_utf8(&object, "status", status);
+    cx_json_add_object(items, &object);
 }
 
 static cx_status add_contracts_of(const cx_run_store *store, cx_str run_id, cx_json_list *items,
@@ -241,8 +241,8 @@ cx_status cx_run_view_contracts(const cx_run_store *store, size_t limit, cx_aren
     CX_TRY(cx_run_store_list(store, arena, &ids, &count, err));
     for (size_t i = 0; i < count && items.count < limit; i++)
         CX_TRY(add_contracts_of(store, ids[i], &items, limit, err));
-    cx_run_part_put_array(&object, "items", &items);
-    cx_run_part_put_z(&object, "execution_authority", "task_contract");
+    cx_json_put_array(&object, "items", &items);
+    cx_json_put_z(&object, "execution_authority", "task_contract");
     return cx_json_list_end_object(&object, out, err);
 }
 
@@ -266,11 +266,11 @@ cx_status cx_run_view_contract(const cx_run_store *store, cx_str task_id, cx_are
         if (!found)
             continue;
         CX_TRY(cx_run_report_role_binding(&contract, arena, &binding, err));
-        cx_run_part_put(&object, "contract", contract);
-        cx_run_part_put_str(&object, "run_id", ids[i]);
+        cx_json_put(&object, "contract", contract);
+        cx_json_put_utf8(&object, "run_id", ids[i]);
         put_hex(&object, "sha256", &digest);
-        cx_run_part_put(&object, "role_binding_read_model", binding);
-        cx_run_part_put_z(&object, "execution_authority", "task_contract");
+        cx_json_put(&object, "role_binding_read_model", binding);
+        cx_json_put_z(&object, "execution_authority", "task_contract");
         return cx_json_list_end_object(&object, out, err);
     }
     return cx_fail_at(err, CX_E_NOT_FOUND, "NoContract", CX_NO_OFFSET,
@@ -292,18 +292,18 @@ cx_status cx_run_view_locks(const cx_run_store *store, cx_arena *arena, cx_json 
         return status;
     for (size_t i = 0; i < count; i++) {
         cx_json_list one = cx_json_list_begin(arena);
-        cx_run_part_put_str(&one, "path", locks[i].path);
+        cx_json_put_utf8(&one, "path", locks[i].path);
         put_or_null(&one, "run_id", locks[i].run_id);
         put_or_null(&one, "task_id", locks[i].task_id);
         put_or_null(&one, "acquired_at", locks[i].acquired_at);
         put_or_null(&one, "renewed_at", locks[i].renewed_at);
-        cx_run_part_put_uint(&one, "ttl_sec", locks[i].ttl_sec);
-        cx_run_part_put_bool(&one, "stale", cx_run_lock_stale(reasons[i]));
-        cx_run_part_put_z(&one, "reason", cx_run_lock_reason_name(reasons[i]));
-        cx_run_part_add_object(&items, &one);
+        cx_json_put_uint(&one, "ttl_sec", locks[i].ttl_sec);
+        cx_json_put_bool(&one, "stale", cx_run_lock_stale(reasons[i]));
+        cx_json_put_z(&one, "reason", cx_run_lock_reason_name(reasons[i]));
+        cx_json_add_object(&items, &one);
     }
-    cx_run_part_put_array(&object, "items", &items);
-    cx_run_part_put_z(&object, "execution_authority", "task_contract");
+    cx_json_put_array(&object, "items", &items);
+    cx_json_put_z(&object, "execution_authority", "task_contract");
     return cx_json_list_end_object(&object, out, err);
 }
 
@@ -349,8 +349,8 @@ static cx_status add_approval(const cx_run_store *store, cx_str name, cx_json_li
     CX_TRY(cx_run_approval_json(&approval, true, arena, &value, err));
     for (uint32_t i = 0; i < value.count; i++)
         cx_json_list_put(&one, cx_json_text(&value.members[i].name), value.members[i].value);
-    cx_run_part_put_str(&one, "file", path);
-    cx_run_part_add_object(items, &one);
+    cx_json_put_utf8(&one, "file", path);
+    cx_json_add_object(items, &one);
     return CX_SUCCESS;
 }
 
@@ -365,7 +365,7 @@ cx_status cx_run_view_approvals(const cx_run_store *store, cx_arena *arena, cx_j
     cx_vec_done(&files.list, arena->alloc);
     if (cx_failed(status))
         return status;
-    cx_run_part_put_array(&object, "items", &items);
-    cx_run_part_put_z(&object, "execution_authority", "task_contract");
+    cx_json_put_array(&object, "items", &items);
+    cx_json_put_z(&object, "execution_authority", "task_contract");
     return cx_json_list_end_object(&object, out, err);
 }

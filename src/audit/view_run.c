@@ -49,12 +49,12 @@ static cx_status put_verdict(cx_json_list *object, const cx_run_verdict *verdict
     CX_TRY(cx_run_verdict_codes(verdict, object->arena, &codes, &count, err));
     for (size_t i = 0; i < count; i++)
         cx_json_list_add(&array, cx_json_make_str(cx_str_z(codes[i])));
-    cx_run_part_put_array(object, "codes", &array);
-    cx_run_part_put_z(object, "verdict",
-                      verdict->verdict == CX_HOLDS    ? "holds"
-                      : verdict->verdict == CX_BROKEN ? "broken"
-                                                      : "indeterminate");
-    cx_run_part_put_bool(object, "sealed", verdict->sealed);
+    cx_json_put_array(object, "codes", &array);
+    cx_json_put_z(object, "verdict",
+                  verdict->verdict == CX_HOLDS    ? "holds"
+                  : verdict->verdict == CX_BROKEN ? "broken"
+                                                  : "indeterminate");
+    cx_json_put_bool(object, "sealed", verdict->sealed);
     return CX_SUCCESS;
 }
 
@@ -63,13 +63,13 @@ static void put_case(cx_json_list *object, const cx_run_projection *projection,
                      const cx_json *binding)
 {
     cx_json_list one = cx_json_list_begin(object->arena);
-    cx_run_part_put_z(&one, "execution_authority", "task_contract");
-    cx_run_part_put_z(&one, "source", "role_binding_summary of the run's manifest");
-    cx_run_part_put_str(&one, "run_id", projection->run_id);
-    cx_run_part_put_str(&one, "state", projection->state);
+    cx_json_put_z(&one, "execution_authority", "task_contract");
+    cx_json_put_z(&one, "source", "role_binding_summary of the run's manifest");
+    cx_json_put_utf8(&one, "run_id", projection->run_id);
+    cx_json_put_utf8(&one, "state", projection->state);
     cx_run_part_put_or(&one, "status", projection->status, "RUNNING");
-    cx_run_part_put(&one, "role_binding_summary", binding == NULL ? cx_json_make_null() : *binding);
-    cx_run_part_put_object(object, "workflow_case_read_model", &one);
+    cx_json_put(&one, "role_binding_summary", binding == NULL ? cx_json_make_null() : *binding);
+    cx_json_put_object(object, "workflow_case_read_model", &one);
 }
 
 /* The binding that the manifest kept, else the one that the contract gives. */
@@ -94,13 +94,13 @@ static cx_status find_binding(cx_run_bundle *bundle, const cx_json *manifest, cx
 /* Without a manifest: what the events say. */
 static void put_events_facts(cx_json_list *object, const cx_run_projection *projection)
 {
-    cx_run_part_put_str(object, "run_id", projection->run_id);
+    cx_json_put_utf8(object, "run_id", projection->run_id);
     if (projection->tasks.count != 0)
-        cx_run_part_put_str(object, "task_id", projection->tasks.items[0].task_id);
+        cx_json_put_utf8(object, "task_id", projection->tasks.items[0].task_id);
     if (projection->moments.count != 0)
-        cx_run_part_put_str(object, "created_at", projection->moments.items[0].ts);
-    cx_run_part_put_z(object, "status", "RUNNING"); /* it has ended when its manifest says so */
-    cx_run_part_put_str(object, "trace_id", projection->trace_id);
+        cx_json_put_utf8(object, "created_at", projection->moments.items[0].ts);
+    cx_json_put_z(object, "status", "RUNNING"); /* it has ended when its manifest says so */
+    cx_json_put_utf8(object, "trace_id", projection->trace_id);
     cx_run_part_put_given(object, "failure_reason", projection->failed_gate);
 }
 
@@ -126,9 +126,9 @@ static cx_status write_show(cx_run_bundle *bundle, const cx_run_projection *proj
     if (!has)
         put_events_facts(&object, projection);
     CX_TRY(put_verdict(&object, verdict, err));
-    cx_run_part_put_str(&object, "state", projection->state);
+    cx_json_put_utf8(&object, "state", projection->state);
     CX_TRY(find_binding(bundle, has ? &manifest : NULL, arena, &binding, &bound, err));
-    cx_run_part_put(&object, "role_binding_read_model", bound ? binding : cx_json_make_null());
+    cx_json_put(&object, "role_binding_read_model", bound ? binding : cx_json_make_null());
     put_case(&object, projection, bound ? &binding : NULL);
     return cx_json_list_end_object(&object, out, err);
 }
@@ -157,26 +157,26 @@ cx_status cx_run_view_show(cx_run_bundle *bundle, const cx_run_witness *witness,
 
 static void put_attempt(cx_json_list *object, int64_t attempt)
 {
-    cx_run_part_put(object, "attempt",
-                    attempt == CX_RUN_NO_ATTEMPT ? cx_json_make_null()
-                                                 : cx_json_make_int(object->arena, attempt));
+    cx_json_put(object, "attempt",
+                attempt == CX_RUN_NO_ATTEMPT ? cx_json_make_null()
+                                             : cx_json_make_int(object->arena, attempt));
 }
 
 static void put_task(cx_json_list *object, cx_str task_id)
 {
     if (task_id.data == NULL)
-        cx_run_part_put(object, "task_id", cx_json_make_null());
+        cx_json_put(object, "task_id", cx_json_make_null());
     else
-        cx_run_part_put_str(object, "task_id", task_id);
+        cx_json_put_utf8(object, "task_id", task_id);
 }
 
 static cx_status add_event(cx_json_list *items, const cx_run_moment *moment, bool raw, cx_err *err)
 {
     cx_run_event_read event;
     cx_json_list one = cx_json_list_begin(items->arena);
-    cx_run_part_put_uint(&one, "index", moment->index);
+    cx_json_put_uint(&one, "index", moment->index);
     if (raw) {
-        cx_run_part_put_str(&one, "raw", moment->line);
+        cx_json_put_utf8(&one, "raw", moment->line);
     } else {
         CX_TRY(cx_run_event_parse(moment->line, moment->index, items->arena, &event, err));
         for (uint32_t i = 0; i < event.whole.count; i++)
@@ -184,7 +184,7 @@ static cx_status add_event(cx_json_list *items, const cx_run_moment *moment, boo
                 cx_json_list_put(&one, cx_json_text(&event.whole.members[i].name),
                                  event.whole.members[i].value);
     }
-    cx_run_part_add_object(items, &one);
+    cx_json_add_object(items, &one);
     return CX_SUCCESS;
 }
 
@@ -198,9 +198,8 @@ cx_status cx_run_view_events(const cx_run_projection *projection, uint64_t from,
     size_t i = first;
     for (; i < count && i - first < limit; i++)
         CX_TRY(add_event(&items, &projection->moments.items[i], raw, err));
-    cx_run_part_put_array(&object, "items", &items);
-    cx_run_part_put(&object, "next",
-                    i < count ? cx_json_make_uint(arena, i + 1) : cx_json_make_null());
+    cx_json_put_array(&object, "items", &items);
+    cx_json_put(&object, "next", i < count ? cx_json_make_uint(arena, i + 1) : cx_json_make_null());
     return cx_json_list_end_object(&object, out, err);
 }
 
@@ -211,9 +210,9 @@ cx_status cx_run_view_gates(const cx_run_projection *projection, cx_arena *arena
     cx_json gates, verdicts;
     CX_TRY(cx_run_projection_gates_json(projection, arena, &gates, err));
     CX_TRY(cx_run_projection_rulings_json(projection, arena, &verdicts, err));
-    cx_run_part_put_str(&object, "run_id", projection->run_id);
-    cx_run_part_put(&object, "gates", gates);
-    cx_run_part_put(&object, "verdicts", verdicts);
+    cx_json_put_utf8(&object, "run_id", projection->run_id);
+    cx_json_put(&object, "gates", gates);
+    cx_json_put(&object, "verdicts", verdicts);
     return cx_json_list_end_object(&object, out, err);
 }
 
@@ -226,18 +225,18 @@ cx_status cx_run_view_timeline(const cx_run_projection *projection, cx_arena *ar
     for (size_t i = 0; i < projection->moments.count; i++) {
         const cx_run_moment *moment = &projection->moments.items[i];
         cx_json_list one = cx_json_list_begin(arena);
-        cx_run_part_put_uint(&one, "index", moment->index);
-        cx_run_part_put_str(&one, "ts", moment->ts);
-        cx_run_part_put_str(&one, "level", moment->level);
-        cx_run_part_put_str(&one, "event_type", moment->type);
+        cx_json_put_uint(&one, "index", moment->index);
+        cx_json_put_utf8(&one, "ts", moment->ts);
+        cx_json_put_utf8(&one, "level", moment->level);
+        cx_json_put_utf8(&one, "event_type", moment->type);
         put_task(&one, moment->task_id);
         put_attempt(&one, moment->attempt);
-        cx_run_part_add_object(&items, &one);
+        cx_json_add_object(&items, &one);
     }
-    cx_run_part_put_str(&object, "run_id", projection->run_id);
-    cx_run_part_put_str(&object, "state", projection->state);
-    cx_run_part_put_array(&object, "items", &items);
-    cx_run_part_put(&object, "states", states);
+    cx_json_put_utf8(&object, "run_id", projection->run_id);
+    cx_json_put_utf8(&object, "state", projection->state);
+    cx_json_put_array(&object, "items", &items);
+    cx_json_put(&object, "states", states);
     return cx_json_list_end_object(&object, out, err);
 }
 
@@ -259,6 +258,6 @@ cx_status cx_run_view_files(cx_run_bundle *bundle, cx_str folder, cx_arena *aren
         CX_TRY(cx_run_ref_json(&ref, arena, &value, err));
         cx_json_list_add(&items, value);
     }
-    cx_run_part_put_array(&object, "items", &items);
+    cx_json_put_array(&object, "items", &items);
     return cx_json_list_end_object(&object, out, err);
 }

@@ -13,6 +13,7 @@
 #include "base/civil.h"
 #include "base/cursor.h"
 #include "base/diag.h"
+#include "base/hex.h"
 #include "base/io.h"
 #include "base/map.h"
 #include "base/owned.h"

@@ -274,7 +274,7 @@ static cx_status mask_string(const cx_run_mask *mask, const cx_json *value, cx_a
 {
     cx_str text = cx_json_text(value), masked;
     /* What an agent named a file may be no UTF-8: that must not reach a writer of JSON. */
-    cx_str said = (value->flags & CX_JSON_SURROGATE) != 0 ? text : cx_run_text(text, arena);
+    cx_str said = (value->flags & CX_JSON_SURROGATE) != 0 ? text : cx_json_quoted(text, arena);
     if (text.size != 0 && said.data == NULL)
         return cx_fail_nomem(err);
     masked = said;

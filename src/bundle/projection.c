@@ -354,16 +354,16 @@ bool cx_run_projection_passed(const cx_run_projection *projection, unsigned gate
 
 static void put_moment(cx_json_list *object, const cx_run_moment *moment)
 {
-    cx_run_part_put_uint(object, "index", moment->index);
-    cx_run_part_put_str(object, "ts", moment->ts);
+    cx_json_put_uint(object, "index", moment->index);
+    cx_json_put_utf8(object, "ts", moment->ts);
     if (moment->task_id.data == NULL)
-        cx_run_part_put(object, "task_id", cx_json_make_null());
+        cx_json_put(object, "task_id", cx_json_make_null());
     else
-        cx_run_part_put_str(object, "task_id", moment->task_id);
-    cx_run_part_put(object, "attempt",
-                    moment->attempt == CX_RUN_NO_ATTEMPT
-                        ? cx_json_make_null()
-                        : cx_json_make_int(object->arena, moment->attempt));
+        cx_json_put_utf8(object, "task_id", moment->task_id);
+    cx_json_put(object, "attempt",
+                moment->attempt == CX_RUN_NO_ATTEMPT
+                    ? cx_json_make_null()
+                    : cx_json_make_int(object->arena, moment->attempt));
 }
 
 cx_status cx_run_projection_states_json(const cx_run_projection *projection, cx_arena *arena,
@@ -374,10 +374,10 @@ cx_status cx_run_projection_states_json(const cx_run_projection *projection, cx_
         const cx_run_transition *one = &projection->transitions.items[i];
         cx_json_list object = cx_json_list_begin(arena);
         put_moment(&object, &projection->moments.items[one->moment]);
-        cx_run_part_put_str(&object, "from", one->from);
-        cx_run_part_put_str(&object, "to", one->to);
-        cx_run_part_put_str(&object, "reason", one->reason);
-        cx_run_part_add_object(&array, &object);
+        cx_json_put_utf8(&object, "from", one->from);
+        cx_json_put_utf8(&object, "to", one->to);
+        cx_json_put_utf8(&object, "reason", one->reason);
+        cx_json_add_object(&array, &object);
     }
     return cx_json_list_end_array(&array, out, err);
 }
@@ -390,11 +390,11 @@ cx_status cx_run_projection_rulings_json(const cx_run_projection *projection, cx
         const cx_run_ruling *one = &projection->rulings.items[i];
         cx_json_list object = cx_json_list_begin(arena);
         put_moment(&object, &projection->moments.items[one->moment]);
-        cx_run_part_put_str(&object, "event_type", projection->moments.items[one->moment].type);
-        cx_run_part_put_z(&object, "gate", one->judgement.gate);
-        cx_run_part_put_bool(&object, "passed", one->judgement.passed);
-        cx_run_part_put_texts(&object, "violations", one->violations, one->violation_count);
-        cx_run_part_add_object(&array, &object);
+        cx_json_put_utf8(&object, "event_type", projection->moments.items[one->moment].type);
+        cx_json_put_z(&object, "gate", one->judgement.gate);
+        cx_json_put_bool(&object, "passed", one->judgement.passed);
+        cx_json_put_utf8_strs(&object, "violations", one->violations, one->violation_count);
+        cx_json_add_object(&array, &object);
     }
     return cx_json_list_end_array(&array, out, err);
 }
@@ -408,9 +408,9 @@ cx_status cx_run_projection_gates_json(const cx_run_projection *projection, cx_a
         bool was = false;
         for (size_t i = 0; i < projection->tasks.count; i++)
             was = was || reached(&projection->tasks.items[i], gate);
-        cx_run_part_put_bool(&one, "passed", cx_run_projection_passed(projection, gate));
-        cx_run_part_put_bool(&one, "reached", was);
-        cx_run_part_put_object(&object, cx_run_gate_names[gate], &one);
+        cx_json_put_bool(&one, "passed", cx_run_projection_passed(projection, gate));
+        cx_json_put_bool(&one, "reached", was);
+        cx_json_put_object(&object, cx_run_gate_names[gate], &one);
     }
     return cx_json_list_end_object(&object, out, err);
 }

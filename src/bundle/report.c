@@ -35,12 +35,12 @@ static void put_gate(cx_json_list *gates, const char *name, const cx_run_gate *g
 {
     static const cx_str not_run = {"not run", 7};
     cx_json_list object = cx_json_list_begin(gates->arena);
-    cx_run_part_put_bool(&object, "passed", passed(gate));
+    cx_json_put_bool(&object, "passed", passed(gate));
     if (gate->reached)
-        cx_run_part_put_texts(&object, "violations", gate->violations, gate->violation_count);
+        cx_json_put_utf8_strs(&object, "violations", gate->violations, gate->violation_count);
     else
-        cx_run_part_put_texts(&object, "violations", &not_run, 1); /* I1 */
-    cx_run_part_put_object(gates, name, &object);
+        cx_json_put_utf8_strs(&object, "violations", &not_run, 1); /* I1 */
+    cx_json_put_object(gates, name, &object);
 }
 
 /* {role, agent_id, codex_thread_id} */
@@ -48,26 +48,26 @@ static void put_agent(cx_json_list *object, const char *name, cx_str role, cx_st
                       cx_str thread_id)
 {
     cx_json_list agent = cx_json_list_begin(object->arena);
-    cx_run_part_put_str(&agent, "role", role);
+    cx_json_put_utf8(&agent, "role", role);
     cx_run_part_put_or(&agent, "agent_id", agent_id, GOVERNOR);
     cx_run_part_put_given(&agent, "codex_thread_id", thread_id);
-    cx_run_part_put_object(object, name, &agent);
+    cx_json_put_object(object, name, &agent);
 }
 
 /* {message, hint} */
 static void put_failure(cx_json_list *object, cx_str message, cx_str hint)
 {
     cx_json_list failure = cx_json_list_begin(object->arena);
-    cx_run_part_put_str(&failure, "message", message);
-    cx_run_part_put_str(&failure, "hint", hint);
-    cx_run_part_put_object(object, "failure", &failure);
+    cx_json_put_utf8(&failure, "message", message);
+    cx_json_put_utf8(&failure, "hint", hint);
+    cx_json_put_object(object, "failure", &failure);
 }
 
 static void put_task(cx_json_list *object, const cx_run_task_facts *task)
 {
-    cx_run_part_put_str(object, "run_id", task->run_id);
-    cx_run_part_put_str(object, "task_id", task->task_id);
-    cx_run_part_put_uint(object, "attempt", task->attempt);
+    cx_json_put_utf8(object, "run_id", task->run_id);
+    cx_json_put_utf8(object, "task_id", task->task_id);
+    cx_json_put_uint(object, "attempt", task->attempt);
 }
 
 /* --- task_result ----------------------------------------------------------------------------- */
@@ -81,7 +81,7 @@ static void put_git(cx_json_list *object, const cx_run_task_facts *facts)
                        "none");
     cx_run_part_put_ref(&git, "changed_files", &facts->changed_files);
     cx_run_part_put_ref(&git, "patch", &facts->patch);
-    cx_run_part_put_object(object, "git", &git);
+    cx_json_put_object(object, "git", &git);
 }
 
 static void put_gates(cx_json_list *object, const cx_run_task_facts *facts)
@@ -91,16 +91,16 @@ static void put_gates(cx_json_list *object, const cx_run_task_facts *facts)
     put_gate(&gates, "policy_gate", &facts->policy_gate);
     put_gate(&gates, "review_gate", &facts->review_gate);
     put_gate(&gates, "tests_gate", &facts->tests_gate);
-    cx_run_part_put_object(object, "gates", &gates);
+    cx_json_put_object(object, "gates", &gates);
 }
 
 static void put_next_steps(cx_json_list *object, const cx_run_task_facts *facts)
 {
     cx_json_list next = cx_json_list_begin(object->arena);
-    cx_run_part_put_z(&next, "suggested_action",
-                      status_of(facts) == CX_RUN_TASK_SUCCESS ? "none" : "inspect");
-    cx_run_part_put_str(&next, "notes", facts->notes);
-    cx_run_part_put_object(object, "next_steps", &next);
+    cx_json_put_z(&next, "suggested_action",
+                  status_of(facts) == CX_RUN_TASK_SUCCESS ? "none" : "inspect");
+    cx_json_put_utf8(&next, "notes", facts->notes);
+    cx_json_put_object(object, "next_steps", &next);
 }
 
 /* What went wrong, in one word where a gate said no. */
@@ -124,9 +124,9 @@ cx_status cx_run_report_task_result(const cx_run_task_facts *facts, cx_arena *ar
     put_agent(&object, "producer",
               cx_run_part_is_role(facts->role) ? facts->role : CX_STR("ORCHESTRATOR"),
               facts->agent_id, facts->thread_id);
-    cx_run_part_put_z(&object, "status", cx_run_task_status_name(status_of(facts)));
-    cx_run_part_put_str(&object, "started_at", facts->started_at);
-    cx_run_part_put_str(&object, "finished_at", facts->finished_at);
+    cx_json_put_z(&object, "status", cx_run_task_status_name(status_of(facts)));
+    cx_json_put_utf8(&object, "started_at", facts->started_at);
+    cx_json_put_utf8(&object, "finished_at", facts->finished_at);
     cx_run_part_put_or(&object, "summary", facts->summary, "not started");
     cx_run_part_put_refs(&object, "artifacts", facts->artifacts, facts->artifact_count);
     put_git(&object, facts);
@@ -167,7 +167,7 @@ static void put_diff_summary(cx_json_list *object, const cx_run_task_facts *fact
             memcpy(text + used, facts->changed[i].data, facts->changed[i].size);
         used += facts->changed[i].size;
     }
-    cx_run_part_put_str(object, "diff_summary", cx_str_from(text, used));
+    cx_json_put_utf8(object, "diff_summary", cx_str_from(text, used));
 }
 
 cx_status cx_run_report_work_report(const cx_run_task_facts *facts, cx_arena *arena, cx_json *out,
@@ -178,13 +178,13 @@ cx_status cx_run_report_work_report(const cx_run_task_facts *facts, cx_arena *ar
     bool success = status_of(facts) == CX_RUN_TASK_SUCCESS;
     put_task(&object, facts);
     if (is_work_role(facts->role))
-        cx_run_part_put_str(&object, "role", facts->role);
-    cx_run_part_put_z(&object, "status", success ? "success" : facts->aborted ? "aborted" : "fail");
+        cx_json_put_utf8(&object, "role", facts->role);
+    cx_json_put_z(&object, "status", success ? "success" : facts->aborted ? "aborted" : "fail");
     cx_run_part_put_or(&object, "patch_ref", facts->patch.path, "patch.diff");
     put_diff_summary(&object, facts);
-    cx_run_part_put_z(&evidence, "task_result", "reports/task_result.json");
-    cx_run_part_put_object(&object, "evidence_refs", &evidence);
-    cx_run_part_put_str(&object, "failure_reason", failure_of(facts));
+    cx_json_put_z(&evidence, "task_result", "reports/task_result.json");
+    cx_json_put_object(&object, "evidence_refs", &evidence);
+    cx_json_put_utf8(&object, "failure_reason", failure_of(facts));
     return cx_json_list_end_object(&object, out, err);
 }
 
@@ -210,22 +210,22 @@ cx_status cx_run_report_evidence_bundle(const cx_run_task_facts *facts, cx_arena
     cx_str id = bundle_id(arena, facts->run_id);
     if (title.data == NULL || id.data == NULL)
         return cx_fail_nomem(err);
-    cx_run_part_put_str(&object, "bundle_id", id);
-    cx_run_part_put_str(&object, "created_at", facts->created_at);
-    cx_run_part_put_z(&by, "role", "ORCHESTRATOR");
-    cx_run_part_put_z(&by, "agent_id", GOVERNOR);
-    cx_run_part_put_object(&object, "requested_by", &by);
+    cx_json_put_utf8(&object, "bundle_id", id);
+    cx_json_put_utf8(&object, "created_at", facts->created_at);
+    cx_json_put_z(&by, "role", "ORCHESTRATOR");
+    cx_json_put_z(&by, "agent_id", GOVERNOR);
+    cx_json_put_object(&object, "requested_by", &by);
     cx_run_part_put_or(&query, "raw_question", facts->spec, "(none)");
     cx_run_part_put_or(&query, "refined_prompt", facts->spec, "(none)");
-    cx_run_part_put_object(&object, "query", &query);
-    cx_run_part_put_z(&source, "source_id", "src-0");
-    cx_run_part_put_z(&source, "kind", "repo");
-    cx_run_part_put_str(&source, "title", title);
-    cx_run_part_put_str(&source, "retrieved_at", facts->created_at);
-    cx_run_part_add_object(&sources, &source);
-    cx_run_part_put_array(&object, "sources", &sources);
-    cx_run_part_put_texts(&object, "claims", NULL, 0);
-    cx_run_part_put_texts(&object, "limitations", NULL, 0);
+    cx_json_put_object(&object, "query", &query);
+    cx_json_put_z(&source, "source_id", "src-0");
+    cx_json_put_z(&source, "kind", "repo");
+    cx_json_put_utf8(&source, "title", title);
+    cx_json_put_utf8(&source, "retrieved_at", facts->created_at);
+    cx_json_add_object(&sources, &source);
+    cx_json_put_array(&object, "sources", &sources);
+    cx_json_put_utf8_strs(&object, "claims", NULL, 0);
+    cx_json_put_utf8_strs(&object, "limitations", NULL, 0);
     return cx_json_list_end_object(&object, out, err);
 }
 
@@ -233,8 +233,8 @@ cx_status cx_run_report_evidence_report(const cx_str *missing, size_t count, cx_
                                         cx_json *out, cx_err *err)
 {
     cx_json_list object = cx_json_list_begin(arena);
-    cx_run_part_put_z(&object, "status", count == 0 ? "ok" : "fail");
-    cx_run_part_put_texts(&object, "missing", missing, count);
+    cx_json_put_z(&object, "status", count == 0 ? "ok" : "fail");
+    cx_json_put_utf8_strs(&object, "missing", missing, count);
     return cx_json_list_end_object(&object, out, err);
 }
 
@@ -248,10 +248,10 @@ cx_status cx_run_report_runner_stub(const cx_run_task_facts *facts, cx_arena *ar
         refused ? facts->failed_gate.data : failure_of(facts).data, refused ? " gate" : "");
     if (why.data == NULL)
         return cx_fail_nomem(err);
-    cx_run_part_put_str(&object, "task_id", facts->task_id);
-    cx_run_part_put_z(&object, "status", cx_run_task_status_name(status_of(facts)));
+    cx_json_put_utf8(&object, "task_id", facts->task_id);
+    cx_json_put_z(&object, "status", cx_run_task_status_name(status_of(facts)));
     cx_run_part_put_or(&object, "summary", facts->summary, "not started");
-    cx_run_part_put_object(&object, "evidence_refs", &refs);
+    cx_json_put_object(&object, "evidence_refs", &refs);
     put_failure(&object, why, facts->failure_hint);
     return cx_json_list_end_object(&object, out, err);
 }
@@ -263,14 +263,14 @@ static void put_scope(cx_json_list *object, const cx_run_task_facts *task,
 {
     cx_json_list scope = cx_json_list_begin(object->arena);
     bool reached = facts->reached;
-    cx_run_part_put_bool(&scope, "passed",
-                         reached && facts->scope_passed && facts->violation_count == 0);
+    cx_json_put_bool(&scope, "passed",
+                     reached && facts->scope_passed && facts->violation_count == 0);
     if (reached)
-        cx_run_part_put_texts(&scope, "violations", facts->violations, facts->violation_count);
+        cx_json_put_utf8_strs(&scope, "violations", facts->violations, facts->violation_count);
     else
-        cx_run_part_put_texts(&scope, "violations", task->diff_gate.violations,
+        cx_json_put_utf8_strs(&scope, "violations", task->diff_gate.violations,
                               task->diff_gate.reached ? task->diff_gate.violation_count : 0);
-    cx_run_part_put_object(object, "scope_check", &scope);
+    cx_json_put_object(object, "scope_check", &scope);
 }
 
 cx_status cx_run_report_review(const cx_run_task_facts *task, const cx_run_review_facts *facts,
@@ -281,11 +281,11 @@ cx_status cx_run_report_review(const cx_run_task_facts *task, const cx_run_revie
     put_task(&object, task);
     put_agent(&object, "reviewer", CX_STR("REVIEWER"),
               facts->agent_id.size != 0 ? facts->agent_id : task->agent_id, facts->thread_id);
-    cx_run_part_put_str(&object, "reviewed_at",
-                        reached && facts->reviewed_at.size != 0 ? facts->reviewed_at
-                                                                : task->started_at);
-    cx_run_part_put_z(&object, "verdict",
-                      cx_run_review_verdict_name(reached ? facts->verdict : CX_RUN_REVIEW_BLOCKED));
+    cx_json_put_utf8(&object, "reviewed_at",
+                     reached && facts->reviewed_at.size != 0 ? facts->reviewed_at
+                                                             : task->started_at);
+    cx_json_put_z(&object, "verdict",
+                  cx_run_review_verdict_name(reached ? facts->verdict : CX_RUN_REVIEW_BLOCKED));
     cx_run_part_put_or(&object, "summary", reached ? facts->summary : CX_STR(""),
                        reached ? "no finding" : "not reviewed");
     put_scope(&object, task, facts);
@@ -293,7 +293,7 @@ cx_status cx_run_report_review(const cx_run_task_facts *task, const cx_run_revie
         cx_run_part_put_refs(&object, "evidence", facts->evidence, facts->evidence_count);
     else
         cx_run_part_put_refs(&object, "evidence", &task->patch, task->patch.path.size != 0);
-    cx_run_part_put_bool(&object, "produced_diff", false);
+    cx_json_put_bool(&object, "produced_diff", false);
     cx_run_part_put_given(&object, "notes", facts->notes);
     return cx_json_list_end_object(&object, out, err);
 }
@@ -302,10 +302,10 @@ cx_status cx_run_report_review_failed(uint32_t attempt, const cx_run_review_fact
                                       cx_arena *arena, cx_json *out, cx_err *err)
 {
     cx_json_list object = cx_json_list_begin(arena);
-    cx_run_part_put_uint(&object, "attempt", attempt);
-    cx_run_part_put_z(&object, "verdict", cx_run_review_verdict_name(facts->verdict));
-    cx_run_part_put_str(&object, "summary", facts->summary);
-    cx_run_part_put_texts(&object, "violations", facts->violations, facts->violation_count);
+    cx_json_put_uint(&object, "attempt", attempt);
+    cx_json_put_z(&object, "verdict", cx_run_review_verdict_name(facts->verdict));
+    cx_json_put_utf8(&object, "summary", facts->summary);
+    cx_json_put_utf8_strs(&object, "violations", facts->violations, facts->violation_count);
     return cx_json_list_end_object(&object, out, err);
 }
 
@@ -315,23 +315,22 @@ static void put_command(cx_json_list *array, const cx_run_command_facts *command
 {
     cx_json_list object = cx_json_list_begin(array->arena);
     uint64_t ms = command->duration_ms;
-    cx_run_part_put_str(&object, "name", command->name);
-    cx_run_part_put_texts(&object, "cmd_argv", command->argv, command->argv_count);
-    cx_run_part_put_bool(&object, "must_pass", command->must_pass);
-    cx_run_part_put_uint(&object, "timeout_sec", command->timeout_sec);
-    cx_run_part_put(&object, "exit_code",
-                    cx_json_make_int(array->arena, (int64_t)command->exit_code));
-    cx_run_part_put(&object, "duration_sec",
-                    ms % 1000 == 0 ? cx_json_make_uint(array->arena, ms / 1000)
-                                   : cx_json_make_double(array->arena, (double)ms / 1000));
+    cx_json_put_utf8(&object, "name", command->name);
+    cx_json_put_utf8_strs(&object, "cmd_argv", command->argv, command->argv_count);
+    cx_json_put_bool(&object, "must_pass", command->must_pass);
+    cx_json_put_uint(&object, "timeout_sec", command->timeout_sec);
+    cx_json_put(&object, "exit_code", cx_json_make_int(array->arena, (int64_t)command->exit_code));
+    cx_json_put(&object, "duration_sec",
+                ms % 1000 == 0 ? cx_json_make_uint(array->arena, ms / 1000)
+                               : cx_json_make_double(array->arena, (double)ms / 1000));
     cx_run_part_put_given(&object, "cwd", command->cwd);
     cx_run_part_put_ref(&object, "stdout", &command->stdout_ref);
     cx_run_part_put_ref(&object, "stderr", &command->stderr_ref);
     if (command->report != NULL)
-        cx_run_part_put(&object, "report", *command->report);
+        cx_json_put(&object, "report", *command->report);
     if (command->report != NULL && command->report_ref.path.size != 0)
         cx_run_part_put_ref(&object, "report_file", &command->report_ref);
-    cx_run_part_add_object(array, &object);
+    cx_json_add_object(array, &object);
 }
 
 /* PASS needs a must_pass command that ran, and none that failed or whose report was refused
@@ -354,10 +353,10 @@ static cx_run_test_status test_status(const cx_run_test_facts *facts)
 static void put_counts(cx_json_list *object, const cx_run_test_facts *facts)
 {
     cx_json_list counts = cx_json_list_begin(object->arena);
-    cx_run_part_put_uint(&counts, "passed", facts->passed);
-    cx_run_part_put_uint(&counts, "failed", facts->failed);
-    cx_run_part_put_uint(&counts, "skipped", facts->skipped);
-    cx_run_part_put_object(object, "summary", &counts);
+    cx_json_put_uint(&counts, "passed", facts->passed);
+    cx_json_put_uint(&counts, "failed", facts->failed);
+    cx_json_put_uint(&counts, "skipped", facts->skipped);
+    cx_json_put_object(object, "summary", &counts);
 }
 
 cx_status cx_run_report_tests(const cx_run_task_facts *task, const cx_run_test_facts *facts,
@@ -367,14 +366,14 @@ cx_status cx_run_report_tests(const cx_run_task_facts *task, const cx_run_test_f
     put_task(&object, task);
     put_agent(&object, "runner", CX_STR("TEST_RUNNER"),
               facts->agent_id.size != 0 ? facts->agent_id : task->agent_id, CX_STR(""));
-    cx_run_part_put_str(&object, "started_at",
-                        facts->started_at.size != 0 ? facts->started_at : task->started_at);
-    cx_run_part_put_str(&object, "finished_at",
-                        facts->finished_at.size != 0 ? facts->finished_at : task->finished_at);
-    cx_run_part_put_z(&object, "status", cx_run_test_status_name(test_status(facts)));
+    cx_json_put_utf8(&object, "started_at",
+                     facts->started_at.size != 0 ? facts->started_at : task->started_at);
+    cx_json_put_utf8(&object, "finished_at",
+                     facts->finished_at.size != 0 ? facts->finished_at : task->finished_at);
+    cx_json_put_z(&object, "status", cx_run_test_status_name(test_status(facts)));
     for (size_t i = 0; i < facts->command_count; i++)
         put_command(&commands, &facts->commands[i]);
-    cx_run_part_put_array(&object, "commands", &commands);
+    cx_json_put_array(&object, "commands", &commands);
     cx_run_part_put_refs(&object, "artifacts", facts->artifacts, facts->artifact_count);
     if (facts->counted)
         put_counts(&object, facts);
@@ -387,20 +386,20 @@ cx_status cx_run_report_tests_failed(uint32_t attempt, const cx_run_test_facts *
                                      cx_arena *arena, cx_json *out, cx_err *err)
 {
     cx_json_list object = cx_json_list_begin(arena), failed = cx_json_list_begin(arena);
-    cx_run_part_put_uint(&object, "attempt", attempt);
+    cx_json_put_uint(&object, "attempt", attempt);
     for (size_t i = 0; i < facts->command_count; i++) {
         const cx_run_command_facts *command = &facts->commands[i];
         cx_json_list one = cx_json_list_begin(arena);
         if (!command->must_pass || (command->exit_code == 0 && !command->report_refused))
             continue;
-        cx_run_part_put_str(&one, "name", command->name);
-        cx_run_part_put(&one, "exit_code", cx_json_make_int(arena, (int64_t)command->exit_code));
-        cx_run_part_put_digest(&one, "stdout_sha256", &command->stdout_ref.sha256);
-        cx_run_part_put_digest(&one, "stderr_sha256", &command->stderr_ref.sha256);
+        cx_json_put_utf8(&one, "name", command->name);
+        cx_json_put(&one, "exit_code", cx_json_make_int(arena, (int64_t)command->exit_code));
+        cx_json_put_digest(&one, "stdout_sha256", &command->stdout_ref.sha256);
+        cx_json_put_digest(&one, "stderr_sha256", &command->stderr_ref.sha256);
         if (command->report != NULL)
-            cx_run_part_put(&one, "report", *command->report);
-        cx_run_part_add_object(&failed, &one);
+            cx_json_put(&one, "report", *command->report);
+        cx_json_add_object(&failed, &one);
     }
-    cx_run_part_put_array(&object, "failed", &failed);
+    cx_json_put_array(&object, "failed", &failed);
     return cx_json_list_end_object(&object, out, err);
 }

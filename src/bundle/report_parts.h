@@ -9,23 +9,13 @@
 
 #include "bundle/report.h"
 
-/* Text as JSON; what is no UTF-8 (names of files may not be) becomes U+FFFD. */
+/* Text as JSON; bytes that are not UTF-8 (names of files may have them) become U+FFFD. */
 cx_json cx_run_part_str(cx_arena *arena, cx_str text);
 
-void cx_run_part_put(cx_json_list *object, const char *name, cx_json value);
-void cx_run_part_put_z(cx_json_list *object, const char *name, const char *text);
-void cx_run_part_put_str(cx_json_list *object, const char *name, cx_str text);
-/* The same, `otherwise` in place of empty text. */
+/* As cx_json_put_utf8; `otherwise` in place of empty text. */
 void cx_run_part_put_or(cx_json_list *object, const char *name, cx_str text, const char *otherwise);
 /* The same, nothing in place of empty text. */
 void cx_run_part_put_given(cx_json_list *object, const char *name, cx_str text);
-void cx_run_part_put_bool(cx_json_list *object, const char *name, bool value);
-void cx_run_part_put_uint(cx_json_list *object, const char *name, uint64_t value);
-void cx_run_part_put_digest(cx_json_list *object, const char *name, const cx_digest *value);
-void cx_run_part_put_object(cx_json_list *object, const char *name, cx_json_list *child);
-void cx_run_part_put_array(cx_json_list *object, const char *name, cx_json_list *child);
-void cx_run_part_put_texts(cx_json_list *object, const char *name, const cx_str *texts,
-                           size_t count);
 void cx_run_part_put_ref(cx_json_list *object, const char *name, const cx_run_ref *ref);
 void cx_run_part_put_refs(cx_json_list *object, const char *name, const cx_run_ref *refs,
                           size_t count);

@@ -107,9 +107,9 @@ static void put_counts(cx_json_list *object, const cx_tests_left *left)
 {
     if (left->trouble.data != NULL)
         return;
-    cx_run_part_put_uint(object, "passed", left->report.passed);
-    cx_run_part_put_uint(object, "failed", left->report.failed);
-    cx_run_part_put_uint(object, "skipped", left->report.skipped);
+    cx_json_put_uint(object, "passed", left->report.passed);
+    cx_json_put_uint(object, "failed", left->report.failed);
+    cx_json_put_uint(object, "skipped", left->report.skipped);
 }
 
 static cx_status put_lost(judging *j, cx_json_list *object)
@@ -124,8 +124,8 @@ static cx_status put_lost(judging *j, cx_json_list *object)
         room -= names[kept].size;
     }
     if (count != 0) {
-        cx_run_part_put_uint(object, "lost_count", j->lost_count);
-        cx_run_part_put_texts(object, "lost", names, kept);
+        cx_json_put_uint(object, "lost_count", j->lost_count);
+        cx_json_put_utf8_strs(object, "lost", names, kept);
     }
     return CX_SUCCESS;
 }
@@ -134,19 +134,19 @@ static cx_status make_json(judging *j, cx_tests_verdict *out)
 {
     cx_json_list object = cx_json_list_begin(j->arena), baseline = cx_json_list_begin(j->arena);
     const cx_tests_demand *demand = j->demand;
-    cx_run_part_put_z(&object, "format", cx_tests_format_name(demand->format));
+    cx_json_put_z(&object, "format", cx_tests_format_name(demand->format));
     cx_run_part_put_given(&object, "path", demand->path);
-    cx_run_part_put_uint(&object, "min_tests", demand->min_tests);
-    cx_run_part_put_bool(&object, "same_as_baseline", demand->same_as_baseline);
-    cx_run_part_put_bool(&object, "holds", out->holds);
+    cx_json_put_uint(&object, "min_tests", demand->min_tests);
+    cx_json_put_bool(&object, "same_as_baseline", demand->same_as_baseline);
+    cx_json_put_bool(&object, "holds", out->holds);
     cx_run_part_put_given(&object, "problem", out->problem);
     put_counts(&object, j->made);
     CX_TRY(put_lost(j, &object));
     if (j->baseline != NULL) {
-        cx_run_part_put(&baseline, "exit_code",
-                        cx_json_make_int(j->arena, (int64_t)j->baseline->exit_code));
+        cx_json_put(&baseline, "exit_code",
+                    cx_json_make_int(j->arena, (int64_t)j->baseline->exit_code));
         put_counts(&baseline, j->baseline);
-        cx_run_part_put_object(&object, "baseline", &baseline);
+        cx_json_put_object(&object, "baseline", &baseline);
     }
     return cx_json_list_end_object(&object, &out->json, j->err);
 }

@@ -10,6 +10,5 @@
 #include "crypto/digest.h"
 #include "crypto/key.h"
 #include "crypto/sha1.h"
-#include "crypto/text.h"
 
 #endif

@@ -39,9 +39,9 @@ static cx_status write_transition(cx_governor_task *t, cx_governor_state to, con
                                   cx_err *err)
 {
     cx_json_list payload = cx_json_list_begin(&t->arena);
-    cx_put_z(&payload, "from", state_names[t->state]);
-    cx_put_z(&payload, "to", state_names[to]);
-    cx_put_z(&payload, "reason", why);
+    cx_json_put_z(&payload, "from", state_names[t->state]);
+    cx_json_put_z(&payload, "to", state_names[to]);
+    cx_json_put_z(&payload, "reason", why);
     CX_TRY(cx_task_event(t, to == CX_S_FAIL ? CX_RUN_ERROR : CX_RUN_INFO, "STATE_TRANSITION",
                          &payload, err));
     t->state = to;

@@ -41,7 +41,7 @@ cx_status cx_task_codex_home(cx_governor_task *t, const cx_run_agent *row, cx_st
     CX_TRY(cx_path_remove_tree(folder, err)); /* of the attempt before */
     CX_TRY(cx_codex_home_make(base, folder, &t->m->mask, &t->arena, &made, err));
     cx_json_list evidence = cx_json_list_begin(&t->arena);
-    cx_put_str(&evidence, "name", name);
+    cx_json_put_quoted(&evidence, "name", name);
     for (uint32_t i = 0; i < made.count; i++)
         cx_json_list_put(&evidence, cx_json_text(&made.members[i].name), made.members[i].value);
     CX_TRY(cx_json_list_end_object(&evidence, out_evidence, err));

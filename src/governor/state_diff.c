@@ -74,8 +74,8 @@ static cx_status violations_json(cx_governor_task *t, const cx_run_findings *fin
             continue;
         seen++;
         cx_json_list object = cx_json_list_begin(&t->arena);
-        cx_put_z(&object, "rule", finding->rule);
-        cx_put_str(&object, "path", finding->where);
+        cx_json_put_z(&object, "rule", finding->rule);
+        cx_json_put_quoted(&object, "path", finding->where);
         CX_TRY(cx_json_list_end_object(&object, &one, err));
         cx_json_list_add(&array, one);
     }
@@ -103,14 +103,14 @@ static cx_status write_result(cx_governor_task *t, const char *phase, const cx_d
     cx_json_list payload = cx_json_list_begin(&t->arena);
     cx_json list;
     CX_TRY(violations_json(t, &report->findings, violations, &list, err));
-    cx_put_bool(&payload, "passed", report->passed);
+    cx_json_put_bool(&payload, "passed", report->passed);
     if (phase != NULL)
-        cx_put_z(&payload, "phase", phase);
+        cx_json_put_z(&payload, "phase", phase);
     /* A refused one names what any view saw, also what is not in the candidate any more. */
     if (report->passed)
-        cx_put_texts(&payload, "changed_files", t->changed.items, t->changed.count);
+        cx_json_put_quoted_strs(&payload, "changed_files", t->changed.items, t->changed.count);
     else
-        cx_put_texts(&payload, "changed_files", report->paths, report->path_count);
+        cx_json_put_quoted_strs(&payload, "changed_files", report->paths, report->path_count);
     cx_json_list_put(&payload, CX_STR("violations"), list);
     return cx_task_event(t, report->passed ? CX_RUN_INFO : CX_RUN_ERROR, "DIFF_GATE_RESULT",
                          &payload, err);
@@ -221,11 +221,11 @@ static cx_status roll_back(cx_governor_task *t, cx_err *err)
         report.reason = cx_governor_message(t->m, &why, &t->arena);
     }
     cx_json_list payload = cx_json_list_begin(&t->arena);
-    cx_put_z(&payload, "strategy", strategy_name(t->contract.rollback));
-    cx_put_str(&payload, "baseline_commit", m->baseline);
-    cx_put_bool(&payload, "verified", report.verified);
+    cx_json_put_z(&payload, "strategy", strategy_name(t->contract.rollback));
+    cx_json_put_quoted(&payload, "baseline_commit", m->baseline);
+    cx_json_put_bool(&payload, "verified", report.verified);
     if (!report.verified)
-        cx_put_str(&payload, "reason", report.reason);
+        cx_json_put_quoted(&payload, "reason", report.reason);
     CX_TRY(cx_task_event(t, report.verified ? CX_RUN_INFO : CX_RUN_ERROR, "ROLLBACK_APPLIED",
                          &payload, err));
     cx_texts violations = t->violations;

@@ -9,8 +9,8 @@ static void put_texts_gate(cx_json_list *gates, cx_arena *arena, const char *nam
 {
     cx_json_list object = cx_json_list_begin(arena);
     cx_json value;
-    cx_put_bool(&object, "passed", violations->count == 0);
-    cx_put_texts(&object, "violations", violations->items, violations->count);
+    cx_json_put_bool(&object, "passed", violations->count == 0);
+    cx_json_put_quoted_strs(&object, "violations", violations->items, violations->count);
     if (cx_failed(cx_json_list_end_object(&object, &value, NULL)))
         gates->failed = true;
     else
@@ -97,19 +97,19 @@ static cx_status describe(cx_governor *m, cx_arena *arena, cx_json *out, bool *a
     cx_json errors, role;
     *allow = m->contract_ok;
     CX_TRY(cx_run_findings_json(&m->findings, arena, &errors, err));
-    cx_put_bool(&list, "valid", m->contract_ok);
+    cx_json_put_bool(&list, "valid", m->contract_ok);
     cx_json_list_put(&list, CX_STR("errors"), errors);
-    cx_put_str(&list, "baseline_commit", m->baseline);
+    cx_json_put_quoted(&list, "baseline_commit", m->baseline);
     if (m->contract_ok) {
         cx_str runner = m->runner_settings.name;
         CX_TRY(put_gates(m, arena, &list, allow, err));
         CX_TRY(cx_run_role_summary(&m->contract, &m->policy, arena, &role, err));
         cx_json_list_put(&list, CX_STR("role_contract_summary"), role);
-        cx_put_str(&list, "runner", runner.size == 0 ? CX_STR("none") : runner);
-        cx_put_texts(&list, "lock_paths", m->contract.allowed_paths.items,
-                     m->contract.allowed_paths.count);
+        cx_json_put_quoted(&list, "runner", runner.size == 0 ? CX_STR("none") : runner);
+        cx_json_put_quoted_strs(&list, "lock_paths", m->contract.allowed_paths.items,
+                                m->contract.allowed_paths.count);
     }
-    cx_put_bool(&list, "allow", *allow);
+    cx_json_put_bool(&list, "allow", *allow);
     CX_TRY(cx_json_list_end_object(&list, out, err));
     return cx_json_copy(out, arena, out, err);
 }

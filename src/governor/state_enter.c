@@ -23,9 +23,9 @@ static cx_status add_worktree(cx_governor_task *t, cx_err *err)
     t->has_worktree = true;
     t->worktree_ref = cx_str_z(t->worktree.relative);
     cx_json_list payload = cx_json_list_begin(&t->arena);
-    cx_put_z(&payload, "mode", "P1");
-    cx_put_str(&payload, "path", t->worktree_ref);
-    cx_put_str(&payload, "baseline_commit", m->baseline);
+    cx_json_put_z(&payload, "mode", "P1");
+    cx_json_put_quoted(&payload, "path", t->worktree_ref);
+    cx_json_put_quoted(&payload, "baseline_commit", m->baseline);
     CX_TRY(cx_task_event(t, CX_RUN_INFO, "WORKTREE_CREATED", &payload, err));
     return cx_snapshot_take(t->worktree.git, NULL, &t->snapshot, err);
 }
@@ -36,8 +36,8 @@ static cx_status write_reclaimed(cx_governor_task *t, const cx_run_lock_result *
 {
     for (size_t i = 0; i < result->reclaimed_count; i++) {
         cx_json_list payload = cx_json_list_begin(&t->arena);
-        cx_put_str(&payload, "path", result->reclaimed[i].path);
-        cx_put_z(&payload, "reason", cx_run_lock_reason_name(result->reclaimed_why[i]));
+        cx_json_put_quoted(&payload, "path", result->reclaimed[i].path);
+        cx_json_put_z(&payload, "reason", cx_run_lock_reason_name(result->reclaimed_why[i]));
         cx_json_list_put(&payload, CX_STR("lock"), result->reclaimed[i].content);
         CX_TRY(cx_task_event(t, CX_RUN_WARN, "LOCK_RECLAIMED", &payload, err));
     }
@@ -63,8 +63,8 @@ static cx_status refuse_lock(cx_governor_task *t, const cx_run_lock_result *resu
     }
     cx_texts texts = {items, count};
     const char *reason = invalid ? "invalid_path" : "path_locked";
-    cx_put_z(&payload, "reason", reason);
-    cx_put_texts(&payload, "conflicts", items, count);
+    cx_json_put_z(&payload, "reason", reason);
+    cx_json_put_quoted_strs(&payload, "conflicts", items, count);
     CX_TRY(cx_task_event(t, CX_RUN_ERROR, "LOCK_FAILED", &payload, err));
     return cx_task_refuse(t, "lock", reason, false, &texts, err);
 }
@@ -95,7 +95,7 @@ static cx_status take_locks(cx_governor_task *t, cx_err *err)
     t->lock_count = result.taken_count;
     cx_run_lock_keep_more(&m->keeper, t->lock_count);
     cx_json_list payload = cx_json_list_begin(&t->arena);
-    cx_put_texts(&payload, "paths", paths.items, paths.count);
+    cx_json_put_quoted_strs(&payload, "paths", paths.items, paths.count);
     return cx_task_event(t, CX_RUN_INFO, "LOCK_ACQUIRED", &payload, err);
 }
 
@@ -120,11 +120,11 @@ static cx_status say_selected(cx_governor_task *t, cx_err *err)
 {
     const cx_runner_settings *settings = &t->settings;
     cx_json_list payload = cx_json_list_begin(&t->arena);
-    cx_put_str(&payload, "runner", settings->name);
+    cx_json_put_quoted(&payload, "runner", settings->name);
     if (settings->profile.size != 0)
-        cx_put_str(&payload, "profile", settings->profile);
+        cx_json_put_quoted(&payload, "profile", settings->profile);
     if (cx_governor_is_diagnostic(t->m))
-        cx_put_bool(&payload, "diagnostic", true);
+        cx_json_put_bool(&payload, "diagnostic", true);
     if (t->spec_env[0] != NULL)
         cx_json_list_put(&payload, CX_STR("codex_home"), t->codex_home);
     return cx_task_event(t, CX_RUN_INFO, "RUNNER_SELECTED", &payload, err);

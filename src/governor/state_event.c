@@ -8,45 +8,6 @@
 
 /* --- payloads --------------------------------------------------------------------------------- */
 
-/* Names of files come from an agent, and may be no UTF-8. */
-static cx_json as_json(cx_arena *arena, cx_str text)
-{
-    cx_str said = text.data == NULL ? CX_STR("") : cx_run_text(text, arena);
-    return said.data == NULL ? cx_json_make_null() : cx_json_make_str(said);
-}
-
-void cx_put_str(cx_json_list *list, const char *name, cx_str text)
-{
-    cx_json_list_put(list, cx_str_z(name), as_json(list->arena, text));
-}
-
-void cx_put_z(cx_json_list *list, const char *name, const char *text)
-{
-    cx_put_str(list, name, cx_str_z(text));
-}
-
-void cx_put_bool(cx_json_list *list, const char *name, bool value)
-{
-    cx_json_list_put(list, cx_str_z(name), cx_json_make_bool(value));
-}
-
-void cx_put_uint(cx_json_list *list, const char *name, uint64_t value)
-{
-    cx_json_list_put(list, cx_str_z(name), cx_json_make_uint(list->arena, value));
-}
-
-void cx_put_texts(cx_json_list *list, const char *name, const cx_str *texts, size_t count)
-{
-    cx_json_list array = cx_json_list_begin(list->arena);
-    cx_json value;
-    for (size_t i = 0; i < count; i++)
-        cx_json_list_add(&array, as_json(list->arena, texts[i]));
-    if (cx_failed(cx_json_list_end_array(&array, &value, NULL)))
-        list->failed = true;
-    else
-        cx_json_list_put(list, cx_str_z(name), value);
-}
-
 cx_str cx_digest_text(const cx_digest *digest, cx_arena *arena)
 {
     char *text = CX_ARENA_ARRAY(arena, char, 2 * sizeof digest->bytes + 1);
@@ -54,15 +15,6 @@ cx_str cx_digest_text(const cx_digest *digest, cx_arena *arena)
         return (cx_str){NULL, 0};
     cx_hex_encode((cx_bytes){digest->bytes, sizeof digest->bytes}, text);
     return (cx_str){text, 2 * sizeof digest->bytes};
-}
-
-void cx_put_digest(cx_json_list *list, const char *name, const cx_digest *digest)
-{
-    cx_str text = cx_digest_text(digest, list->arena);
-    if (text.data == NULL)
-        list->failed = true;
-    else
-        cx_put_str(list, name, text);
 }
 
 /* --- events ----------------------------------------------------------------------------------- */
@@ -157,9 +109,9 @@ cx_status cx_task_gate_event(cx_governor_task *t, const char *type, bool passed,
                              const cx_texts *violations, cx_err *err)
 {
     cx_json_list payload = cx_json_list_begin(&t->arena);
-    cx_put_bool(&payload, "passed", passed);
+    cx_json_put_bool(&payload, "passed", passed);
     if (violations != NULL)
-        cx_put_texts(&payload, "violations", violations->items, violations->count);
+        cx_json_put_quoted_strs(&payload, "violations", violations->items, violations->count);
     return cx_task_event(t, passed ? CX_RUN_INFO : CX_RUN_ERROR, type, &payload, err);
 }
 
@@ -238,15 +190,15 @@ cx_status cx_task_gate_failed(cx_governor_task *t, const char *gate, const char 
     CX_TRY(copy_texts(&t->arena, listed, &t->violations, err));
     if (violates) {
         cx_json_list violation = cx_json_list_begin(&t->arena);
-        cx_put_z(&violation, "gate", gate);
-        cx_put_z(&violation, "reason", reason);
-        cx_put_texts(&violation, "violations", listed->items, listed->count);
+        cx_json_put_z(&violation, "gate", gate);
+        cx_json_put_z(&violation, "reason", reason);
+        cx_json_put_quoted_strs(&violation, "violations", listed->items, listed->count);
         CX_TRY(cx_task_event(t, CX_RUN_ERROR, "policy_violation", &violation, err));
     }
-    cx_put_z(&payload, "gate", gate);
-    cx_put_z(&payload, "reason", reason);
+    cx_json_put_z(&payload, "gate", gate);
+    cx_json_put_z(&payload, "reason", reason);
     if (!violates && listed->count != 0)
-        cx_put_texts(&payload, "violations", listed->items, listed->count);
+        cx_json_put_quoted_strs(&payload, "violations", listed->items, listed->count);
     return cx_task_event(t, CX_RUN_ERROR, "gate_failed", &payload, err);
 }
 

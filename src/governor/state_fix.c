@@ -25,9 +25,9 @@ static cx_status failed_artifact(cx_governor_task *t, cx_json *out, cx_err *err)
     if (name.data == NULL || uri.data == NULL)
         return cx_fail_nomem(err);
     CX_TRY(cx_run_file_ref(t->m->run, uri, &t->arena, &ref, err));
-    cx_put_str(&object, "name", name);
-    cx_put_str(&object, "uri", uri);
-    cx_put_digest(&object, "sha256", &ref.sha256);
+    cx_json_put_quoted(&object, "name", name);
+    cx_json_put_quoted(&object, "uri", uri);
+    cx_json_put_digest(&object, "sha256", &ref.sha256);
     return cx_json_list_end_object(&object, out, err);
 }
 
@@ -66,8 +66,8 @@ static cx_status next_contract(cx_governor_task *t, uint32_t attempt, cx_str *ou
             !cx_str_is(name, "parent_task_id"))
             cx_json_list_put(&object, name, old->members[i].value);
     }
-    cx_put_str(&object, "task_id", *out_id);
-    cx_put_str(&object, "parent_task_id", t->id);
+    cx_json_put_quoted(&object, "task_id", *out_id);
+    cx_json_put_quoted(&object, "parent_task_id", t->id);
     cx_json_list_put(&object, CX_STR("inputs"), inputs);
     CX_TRY(cx_json_list_end_object(&object, &fresh, err));
     return cx_run_json_write(out, &fresh, err);
@@ -158,7 +158,7 @@ static cx_status exhausted(cx_governor_task *t, cx_err *err)
 {
     cx_json_list payload = cx_json_list_begin(&t->arena);
     bool tests = t->tests_gate.reached && !t->tests_gate.passed;
-    cx_put_uint(&payload, "attempts", (uint64_t)t->attempt + 1);
+    cx_json_put_uint(&payload, "attempts", (uint64_t)t->attempt + 1);
     t->refused = true;
     t->failed = tests ? "tests" : "review";
     t->reason = tests ? CX_STR("must_pass_failed") : CX_STR("review_failed");
@@ -169,9 +169,9 @@ static cx_status say_triggered(cx_governor_task *t, cx_str path, cx_err *err)
 {
     cx_digest digest = cx_digest_of(cx_str_bytes(t->contract_text));
     cx_json_list payload = cx_json_list_begin(&t->arena);
-    cx_put_str(&payload, "parent_task_id", t->id);
-    cx_put_str(&payload, "contract", path);
-    cx_put_digest(&payload, "contract_sha256", &digest);
+    cx_json_put_quoted(&payload, "parent_task_id", t->id);
+    cx_json_put_quoted(&payload, "contract", path);
+    cx_json_put_digest(&payload, "contract_sha256", &digest);
     return cx_task_event(t, CX_RUN_INFO, "FIX_LOOP_TRIGGERED", &payload, err);
 }
 

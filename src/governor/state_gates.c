@@ -252,14 +252,15 @@ static cx_status describe_no_box(cx_governor_task *t, cx_json *out, cx_err *err)
             continue;
         cx_json item;
         cx_json_list one = cx_json_list_begin(&t->arena);
-        cx_put_str(&one, "layer", cx_str_z(cx_sandbox_layer_name((cx_sandbox_layer)(1u << i))));
-        cx_put_str(&one, "reason", CX_STR("danger-full-access by approval"));
+        cx_json_put_quoted(&one, "layer",
+                           cx_str_z(cx_sandbox_layer_name((cx_sandbox_layer)(1u << i))));
+        cx_json_put_quoted(&one, "reason", CX_STR("danger-full-access by approval"));
         CX_TRY(cx_json_list_end_object(&one, &item, err));
         cx_json_list_add(&list, item);
     }
     CX_TRY(cx_json_list_end_array(&list, &missing, err));
-    cx_put_str(&object, "mode", CX_STR("none"));
-    cx_put_str(&object, "network", CX_STR("on"));
+    cx_json_put_quoted(&object, "mode", CX_STR("none"));
+    cx_json_put_quoted(&object, "network", CX_STR("on"));
     cx_json_list_put(&object, CX_STR("layers"), layers);
     cx_json_list_put(&object, CX_STR("missing"), missing);
     return cx_json_list_end_object(&object, out, err);

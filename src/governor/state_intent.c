@@ -187,10 +187,10 @@ static cx_status open_runner(cx_planner *p, cx_err *err)
         return refuse(p, "runner", "mcp_only", "the runner of role PM is exec", err);
     m->pm_diagnostic = exec && m->options->diagnostic;
     CX_TRY(cx_runner_open(&m->runner_settings, m->alloc, m->io, &p->t->runner, err));
-    cx_put_str(&payload, "runner", m->runner_settings.name);
+    cx_json_put_quoted(&payload, "runner", m->runner_settings.name);
     if (m->runner_settings.profile.size != 0)
-        cx_put_str(&payload, "profile", m->runner_settings.profile);
-    cx_put_z(&payload, "role", cx_run_role_name(CX_ROLE_PM));
+        cx_json_put_quoted(&payload, "profile", m->runner_settings.profile);
+    cx_json_put_z(&payload, "role", cx_run_role_name(CX_ROLE_PM));
     return cx_task_event(p->t, CX_RUN_INFO, "RUNNER_SELECTED", &payload, err);
 }
 
@@ -251,10 +251,10 @@ static cx_status gate_sandbox(cx_planner *p, cx_err *err)
 static cx_status say_started(cx_planner *p, cx_err *err)
 {
     cx_json_list payload = cx_json_list_begin(&p->t->arena);
-    cx_put_str(&payload, "thread_id", p->t->thread_id);
-    cx_put_z(&payload, "sandbox", cx_run_filesystem_name(CX_FS_READ_ONLY));
-    cx_put_z(&payload, "approval_policy", "never");
-    cx_put_z(&payload, "cwd", p->t->worktree.relative);
+    cx_json_put_quoted(&payload, "thread_id", p->t->thread_id);
+    cx_json_put_z(&payload, "sandbox", cx_run_filesystem_name(CX_FS_READ_ONLY));
+    cx_json_put_z(&payload, "approval_policy", "never");
+    cx_json_put_z(&payload, "cwd", p->t->worktree.relative);
     return cx_task_event(p->t, CX_RUN_INFO, "RUNNER_STARTED", &payload, err);
 }
 
@@ -264,9 +264,9 @@ static cx_status say_finished(cx_planner *p, const cx_runner_reply *reply, cx_er
     cx_governor_task *t = p->t;
     cx_json_list payload = cx_json_list_begin(&t->arena);
     bool good = reply->end == CX_RUNNER_OK;
-    cx_put_z(&payload, "exit", names[reply->end]);
+    cx_json_put_z(&payload, "exit", names[reply->end]);
     if (!good)
-        cx_put_str(&payload, "message", reply->message);
+        cx_json_put_quoted(&payload, "message", reply->message);
     CX_TRY(cx_task_event(t, good ? CX_RUN_INFO : CX_RUN_ERROR, "RUNNER_FINISHED", &payload, err));
     if (good)
         return CX_SUCCESS;
@@ -384,9 +384,9 @@ static cx_status gate_output(cx_planner *p, cx_bytes body, cx_err *err)
     m->given = cx_str_bytes(own);
     cx_digest digest = cx_digest_of(m->given);
     cx_json_list payload = cx_json_list_begin(&t->arena);
-    cx_put_z(&payload, "schema", SCHEMA);
-    cx_put_bool(&payload, "passed", true);
-    cx_put_digest(&payload, "contract_sha256", &digest);
+    cx_json_put_z(&payload, "schema", SCHEMA);
+    cx_json_put_bool(&payload, "passed", true);
+    cx_json_put_digest(&payload, "contract_sha256", &digest);
     cx_buf_add_z(&t->transcript, "- turn 0: a task contract\n");
     CX_TRY(cx_buf_check(&t->transcript, err));
     return cx_task_event(t, CX_RUN_INFO, "OUTPUT_SCHEMA_ENFORCED", &payload, err);

@@ -37,12 +37,12 @@ static void put_agents(cx_planner *p, cx_json_list *to)
     for (size_t i = 0; i < policy->agent_count; i++) {
         const cx_run_agent *agent = &policy->agents[i];
         cx_json_list one = cx_json_list_begin(to->arena);
-        cx_put_z(&one, "role", cx_run_role_name(agent->role));
-        cx_put_str(&one, "agent_id", agent->agent_id);
-        cx_put_z(&one, "filesystem", cx_run_filesystem_name(agent->filesystem));
-        cx_put_z(&one, "shell", cx_run_shell_name(agent->shell));
-        cx_put_z(&one, "network", cx_run_network_name(agent->network));
-        cx_put_texts(&one, "mcp_tools", agent->mcp_tools.items, agent->mcp_tools.count);
+        cx_json_put_z(&one, "role", cx_run_role_name(agent->role));
+        cx_json_put_quoted(&one, "agent_id", agent->agent_id);
+        cx_json_put_z(&one, "filesystem", cx_run_filesystem_name(agent->filesystem));
+        cx_json_put_z(&one, "shell", cx_run_shell_name(agent->shell));
+        cx_json_put_z(&one, "network", cx_run_network_name(agent->network));
+        cx_json_put_quoted_strs(&one, "mcp_tools", agent->mcp_tools.items, agent->mcp_tools.count);
         put_object(&list, NULL, &one);
     }
     put_array(to, "agents", &list);
@@ -64,9 +64,9 @@ static cx_status put_schema(cx_planner *p, cx_json_list *to, const char *file, c
         return cx_fail(err, CX_E_NOT_FOUND, "the program carries no %s", path.data);
     cx_digest digest = cx_digest_of(bytes);
     cx_json_list one = cx_json_list_begin(to->arena);
-    cx_put_z(&one, "for_roles", roles);
-    cx_put_str(&one, "uri", path);
-    cx_put_digest(&one, "sha256", &digest);
+    cx_json_put_z(&one, "for_roles", roles);
+    cx_json_put_quoted(&one, "uri", path);
+    cx_json_put_digest(&one, "sha256", &digest);
     put_object(to, NULL, &one);
     return CX_SUCCESS;
 }
@@ -77,8 +77,8 @@ cx_status cx_planner_request(cx_planner *p, cx_err *err)
     cx_json_list schemas = cx_json_list_begin(p->m->arena);
     cx_json value;
     cx_buf text;
-    cx_put_str(&list, "request", p->t->contract.spec);
-    cx_put_str(&list, "baseline_commit", p->m->pm_commit);
+    cx_json_put_quoted(&list, "request", p->t->contract.spec);
+    cx_json_put_quoted(&list, "baseline_commit", p->m->pm_commit);
     put_agents(p, &list);
     CX_TRY(put_schema(p, &schemas, "review_report.v1.json", "REVIEWER", err));
     CX_TRY(put_schema(p, &schemas, "test_report.v1.json", "TEST, TEST_RUNNER", err));
@@ -107,8 +107,8 @@ cx_status cx_planner_keep_refused(cx_planner *p, cx_err *err)
     cx_json_list list = cx_json_list_begin(m->arena);
     cx_json value;
     cx_buf text;
-    cx_put_str(&list, "task_id", p->t->id);
-    cx_put_str(&list, "request", p->t->contract.spec);
+    cx_json_put_quoted(&list, "task_id", p->t->id);
+    cx_json_put_quoted(&list, "request", p->t->contract.spec);
     CX_TRY(cx_json_list_end_object(&list, &value, err));
     CX_TRY(cx_run_mask_json(&m->mask, &value, m->arena, &value, err)); /* R7 */
     cx_buf_init(&text, m->alloc);
@@ -148,18 +148,18 @@ cx_status cx_planner_keep(cx_planner *p, cx_err *err)
     cx_json value;
     cx_digest contract = cx_digest_of(m->given);
     cx_digest request = cx_digest_of(cx_str_bytes(m->options->intent));
-    cx_put_str(&list, "request", m->options->intent);
-    cx_put_digest(&list, "request_sha256", &request);
-    cx_put_str(&list, "task_id", p->t->id);
-    cx_put_str(&list, "runner", m->runner_settings.name);
-    cx_put_str(&list, "profile", m->runner_settings.profile);
-    cx_put_str(&list, "commit", m->pm_commit);
-    cx_put_str(&list, "started_at", p->started_at);
-    cx_put_str(&list, "finished_at", p->finished_at);
+    cx_json_put_quoted(&list, "request", m->options->intent);
+    cx_json_put_digest(&list, "request_sha256", &request);
+    cx_json_put_quoted(&list, "task_id", p->t->id);
+    cx_json_put_quoted(&list, "runner", m->runner_settings.name);
+    cx_json_put_quoted(&list, "profile", m->runner_settings.profile);
+    cx_json_put_quoted(&list, "commit", m->pm_commit);
+    cx_json_put_quoted(&list, "started_at", p->started_at);
+    cx_json_put_quoted(&list, "finished_at", p->finished_at);
     if (p->t->refused)
         cx_json_list_put(&list, CX_STR("contract_sha256"), cx_json_make_null());
     else
-        cx_put_digest(&list, "contract_sha256", &contract);
+        cx_json_put_digest(&list, "contract_sha256", &contract);
     CX_TRY(cx_json_list_end_object(&list, &value, err));
     CX_TRY(cx_run_mask_json(&m->mask, &value, m->arena, &value, err)); /* R7 */
     CX_TRY(cx_run_file_write_json(m->run, CX_STR(INTENT), &value, err));

@@ -241,12 +241,6 @@ cx_str cx_task_file(cx_governor_task *t, const char *path);
 
 /* --- machine_event.c -------------------------------------------------------------------------- */
 
-void cx_put_str(cx_json_list *list, const char *name, cx_str text);
-void cx_put_z(cx_json_list *list, const char *name, const char *text);
-void cx_put_bool(cx_json_list *list, const char *name, bool value);
-void cx_put_uint(cx_json_list *list, const char *name, uint64_t value);
-void cx_put_texts(cx_json_list *list, const char *name, const cx_str *texts, size_t count);
-void cx_put_digest(cx_json_list *list, const char *name, const cx_digest *digest);
 cx_str cx_digest_text(const cx_digest *digest, cx_arena *arena);
 
 /* Counts an event; tests of crashes end the process here. */

@@ -97,11 +97,11 @@ static cx_status say_joined(cx_governor_task *part, cx_str branch, const cx_merg
     cx_json_list payload = cx_json_list_begin(&part->arena);
     size_t skip = cx_str_starts(branch, CX_STR("refs/heads/")) ? sizeof prefix - 1 : 0;
     cx_oid_text(&plan->commit, commit);
-    cx_put_str(&payload, "branch", (cx_str){branch.data + skip, branch.size - skip});
-    cx_put_z(&payload, "kind", plan->kind == CX_MERGE_REAL ? "merge" : "fast_forward");
-    cx_put_z(&payload, "commit", commit);
+    cx_json_put_quoted(&payload, "branch", (cx_str){branch.data + skip, branch.size - skip});
+    cx_json_put_z(&payload, "kind", plan->kind == CX_MERGE_REAL ? "merge" : "fast_forward");
+    cx_json_put_z(&payload, "commit", commit);
     if (plan->detail.size != 0)
-        cx_put_str(&payload, "detail", plan->detail);
+        cx_json_put_quoted(&payload, "detail", plan->detail);
     return cx_task_event(part, CX_RUN_INFO, "MERGE_APPLIED", &payload, err);
 }
 

@@ -17,8 +17,8 @@ static cx_status release_locks(cx_governor_task *t, cx_err *err)
         cx_run_lock_release(&m->store, cx_run_id(m->run), t->id, &t->arena, &paths, &count, err));
     t->has_locks = false;
     cx_json_list payload = cx_json_list_begin(&t->arena);
-    cx_put_texts(&payload, "paths", t->contract.allowed_paths.items,
-                 t->contract.allowed_paths.count);
+    cx_json_put_quoted_strs(&payload, "paths", t->contract.allowed_paths.items,
+                            t->contract.allowed_paths.count);
     return cx_task_event(t, CX_RUN_INFO, "LOCK_RELEASED", &payload, err);
 }
 
@@ -35,7 +35,7 @@ static cx_status remove_worktree(cx_governor_task *t, cx_err *err)
     if (t->aside != NULL)
         CX_TRY(cx_path_remove_tree(t->aside, err));
     cx_json_list payload = cx_json_list_begin(&t->arena);
-    cx_put_str(&payload, "path", t->worktree_ref);
+    cx_json_put_quoted(&payload, "path", t->worktree_ref);
     return cx_task_event(t, CX_RUN_INFO, "WORKTREE_REMOVED", &payload, err);
 }
 

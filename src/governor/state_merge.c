@@ -18,8 +18,8 @@ cx_status cx_task_refuse_merge(cx_governor_task *t, cx_str reason, cx_str detail
         return cx_fail_nomem(err);
     t->gate = "merge";
     t->hint = detail;
-    cx_put_str(&payload, "reason", reason);
-    cx_put_str(&payload, "detail", detail);
+    cx_json_put_quoted(&payload, "reason", reason);
+    cx_json_put_quoted(&payload, "detail", detail);
     CX_TRY(cx_task_event(t, CX_RUN_ERROR, "MERGE_REFUSED", &payload, err));
     return cx_task_refuse(t, "merge", why.data, false, &violations, err);
 }
@@ -64,10 +64,10 @@ cx_status cx_task_judge_merge(cx_governor_task *t, const cx_merge_plan *plan, cx
     t->gate = "merge";
     CX_TRY(outside_paths(t, plan, &changed, &outside, err));
     cx_json_list payload = cx_json_list_begin(&t->arena);
-    cx_put_bool(&payload, "passed", outside.count == 0);
-    cx_put_z(&payload, "phase", "merge");
-    cx_put_texts(&payload, "changed_files", changed.items, changed.count);
-    cx_put_texts(&payload, "violations", outside.items, outside.count);
+    cx_json_put_bool(&payload, "passed", outside.count == 0);
+    cx_json_put_z(&payload, "phase", "merge");
+    cx_json_put_quoted_strs(&payload, "changed_files", changed.items, changed.count);
+    cx_json_put_quoted_strs(&payload, "violations", outside.items, outside.count);
     CX_TRY(cx_task_event(t, outside.count == 0 ? CX_RUN_INFO : CX_RUN_ERROR, "DIFF_GATE_RESULT",
                          &payload, err));
     if (outside.count != 0)
@@ -88,11 +88,11 @@ static cx_status say_applied(cx_governor_task *t, const cx_merge_plan *plan, cx_
     cx_oid_text(&plan->commit, commit);
     t->merged = plan->commit;
     t->merged_kind = plan->kind == CX_MERGE_REAL ? CX_STR("merge") : CX_STR("fast_forward");
-    cx_put_str(&payload, "branch", t->m->policy.config.main_branch);
-    cx_put_str(&payload, "kind", t->merged_kind);
-    cx_put_z(&payload, "commit", commit);
+    cx_json_put_quoted(&payload, "branch", t->m->policy.config.main_branch);
+    cx_json_put_quoted(&payload, "kind", t->merged_kind);
+    cx_json_put_z(&payload, "commit", commit);
     if (plan->detail.size != 0)
-        cx_put_str(&payload, "detail", plan->detail);
+        cx_json_put_quoted(&payload, "detail", plan->detail);
     return cx_task_event(t, CX_RUN_INFO, "MERGE_APPLIED", &payload, err);
 }
 

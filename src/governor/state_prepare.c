@@ -62,9 +62,9 @@ static cx_status check_registry(cx_governor_task *t, cx_err *err)
     cx_run_findings_done(&findings);
     CX_TRY(status);
     cx_json_list payload = cx_json_list_begin(&t->arena);
-    cx_put_z(&payload, "status", texts.count == 0 ? "match" : "mismatch");
+    cx_json_put_z(&payload, "status", texts.count == 0 ? "match" : "mismatch");
     if (texts.count != 0)
-        cx_put_texts(&payload, "violations", texts.items, texts.count);
+        cx_json_put_quoted_strs(&payload, "violations", texts.items, texts.count);
     CX_TRY(cx_governor_event(m, texts.count == 0 ? CX_RUN_INFO : CX_RUN_ERROR,
                              "SCHEMA_REGISTRY_CHECK", &payload, err));
     if (texts.count != 0)
@@ -93,8 +93,8 @@ static cx_status check_contract(cx_governor_task *t, cx_err *err)
         return cx_task_refuse(t, "contract", first, false, &texts, err);
     }
     cx_json_list payload = cx_json_list_begin(&t->arena);
-    cx_put_z(&payload, "schema", "task_contract.v1.json");
-    cx_put_z(&payload, "lints", "K02-K15");
+    cx_json_put_z(&payload, "schema", "task_contract.v1.json");
+    cx_json_put_z(&payload, "lints", "K02-K15");
     CX_TRY(cx_task_event(t, CX_RUN_INFO, "CONTRACT_VALIDATED", &payload, err));
     return cx_run_active_contract(&m->store, cx_run_id(m->run), cx_str_bytes(m->contract_text),
                                   err);
@@ -104,7 +104,7 @@ static cx_status select_pack(cx_governor_task *t, cx_err *err)
 {
     cx_json_list payload = cx_json_list_begin(&t->arena);
     t->gate = "policy";
-    cx_put_z(&payload, "policy_pack", cx_run_pack_name(t->contract.pack));
+    cx_json_put_z(&payload, "policy_pack", cx_run_pack_name(t->contract.pack));
     return cx_task_event(t, CX_RUN_INFO, "POLICY_PACK_SELECTED", &payload, err);
 }
 

@@ -91,8 +91,8 @@ static cx_status write_isolation(cx_governor_task *t, const cx_run_findings *fin
     for (size_t i = 0; i < findings->list.count; i++)
         if (!findings->list.items[i].informs)
             items[count++] = findings->list.items[i].where;
-    cx_put_bool(&payload, "passed", passed);
-    cx_put_texts(&payload, "changed", items, count);
+    cx_json_put_bool(&payload, "passed", passed);
+    cx_json_put_quoted_strs(&payload, "changed", items, count);
     CX_TRY(cx_task_event(t, passed ? CX_RUN_INFO : CX_RUN_ERROR, "REVIEWER_GATE_RESULT", &payload,
                          err));
     if (passed)
@@ -127,9 +127,10 @@ static cx_status write_verdict(cx_governor_task *t, cx_err *err)
 {
     cx_json_list payload = cx_json_list_begin(&t->arena);
     bool passed = t->review.verdict == CX_RUN_REVIEW_PASS;
-    cx_put_z(&payload, "verdict", cx_run_review_verdict_name(t->review.verdict));
+    cx_json_put_z(&payload, "verdict", cx_run_review_verdict_name(t->review.verdict));
     if (t->review.violation_count != 0)
-        cx_put_texts(&payload, "violations", t->review.violations, t->review.violation_count);
+        cx_json_put_quoted_strs(&payload, "violations", t->review.violations,
+                                t->review.violation_count);
     t->review_gate =
         (cx_run_gate){true, passed, t->review.violations, passed ? 0 : t->review.violation_count};
     return cx_task_event(t, passed ? CX_RUN_INFO : CX_RUN_ERROR, "REVIEW_RESULT", &payload, err);

@@ -262,9 +262,9 @@ static cx_status make_home(reviewer *r, cx_err *err)
         return CX_SUCCESS;
     r->binds[r->spec.bind_count++] = (cx_sandbox_bind){cx_codex_home_of(r->env[1]), true};
     cx_json_list payload = cx_json_list_begin(&t->arena);
-    cx_put_str(&payload, "runner", r->settings.name);
-    cx_put_str(&payload, "profile", r->settings.profile);
-    cx_put_z(&payload, "role", "REVIEWER");
+    cx_json_put_quoted(&payload, "runner", r->settings.name);
+    cx_json_put_quoted(&payload, "profile", r->settings.profile);
+    cx_json_put_z(&payload, "role", "REVIEWER");
     cx_json_list_put(&payload, CX_STR("codex_home"), evidence);
     return cx_task_event(t, CX_RUN_INFO, "RUNNER_SELECTED", &payload, err);
 }

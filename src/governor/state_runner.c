@@ -148,11 +148,11 @@ static cx_status write_asked(cx_governor_task *t, const cx_runner_request *reque
                              cx_err *err)
 {
     cx_json_list payload = cx_json_list_begin(&t->arena);
-    cx_put_z(&payload, "tool", "approval_request");
-    cx_put_str(&payload, "kind", request->kind);
+    cx_json_put_z(&payload, "tool", "approval_request");
+    cx_json_put_quoted(&payload, "kind", request->kind);
     if (request->command.size != 0)
-        cx_put_str(&payload, "command", request->command);
-    cx_put_bool(&payload, "granted", granted);
+        cx_json_put_quoted(&payload, "command", request->command);
+    cx_json_put_bool(&payload, "granted", granted);
     return cx_task_event(t, CX_RUN_INFO, "TOOL_INVOCATION", &payload, err);
 }
 

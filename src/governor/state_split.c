@@ -182,7 +182,7 @@ static cx_status complete(plan *p, const cx_json *given, cx_str *out, cx_err *er
                              given->members[i].value);
     cx_json_list_put(&object, CX_STR("forbidden_actions"), actions);
     if (CX_JSON_GET(given, "parent_task_id") == NULL)
-        cx_put_str(&object, "parent_task_id", p->t->id);
+        cx_json_put_quoted(&object, "parent_task_id", p->t->id);
     CX_TRY(cx_json_list_end_object(&object, &value, err));
     cx_buf_init(&text, p->t->m->alloc);
     cx_status status = cx_run_json_write(&text, &value, err);
@@ -307,10 +307,10 @@ static cx_status say_part(cx_governor_task *t, cx_err *err)
     if (path.data == NULL)
         return cx_fail_nomem(err);
     CX_TRY(cx_run_file_write(t->m->run, path, cx_str_bytes(t->contract_text), err));
-    cx_put_z(&valid, "schema", "task_contract.v1.json");
-    cx_put_z(&valid, "lints", "K02-K15");
+    cx_json_put_z(&valid, "schema", "task_contract.v1.json");
+    cx_json_put_z(&valid, "lints", "K02-K15");
     CX_TRY(cx_task_event(t, CX_RUN_INFO, "CONTRACT_VALIDATED", &valid, err));
-    cx_put_z(&pack, "policy_pack", cx_run_pack_name(t->contract.pack));
+    cx_json_put_z(&pack, "policy_pack", cx_run_pack_name(t->contract.pack));
     CX_TRY(cx_task_event(t, CX_RUN_INFO, "POLICY_PACK_SELECTED", &pack, err));
     t->policy_gate = (cx_run_gate){true, true, NULL, 0};
     return cx_task_gate_event(t, "POLICY_GATE_RESULT", true, &none, err);

@@ -268,9 +268,9 @@ static cx_status write_created(cx_governor *m, cx_err *err)
     cx_str inside = m->ground.runtime_root;
     cx_json_list payload = cx_json_list_begin(m->arena);
     /* No machine path leaves the machine. */
-    cx_put_str(&payload, "runtime_root", inside.size == 0 ? CX_STR("external") : inside);
-    cx_put_digest(&payload, "contract_sha256", &m->contract_sha256);
-    cx_put_str(&payload, "baseline_commit", m->baseline);
+    cx_json_put_quoted(&payload, "runtime_root", inside.size == 0 ? CX_STR("external") : inside);
+    cx_json_put_digest(&payload, "contract_sha256", &m->contract_sha256);
+    cx_json_put_quoted(&payload, "baseline_commit", m->baseline);
     return cx_governor_event(m, CX_RUN_INFO, "RUN_CREATED", &payload, err);
 }
 

@@ -40,7 +40,7 @@ static cx_status on_ran(void *arg, const cx_run_test *test, const cx_run_command
     testing *s = arg;
     cx_json_list payload = cx_json_list_begin(&s->t->arena);
     (void)test;
-    cx_put_str(&payload, "name", facts->name);
+    cx_json_put_quoted(&payload, "name", facts->name);
     cx_json_list_put(&payload, CX_STR("exit_code"),
                      cx_json_make_int(&s->t->arena, facts->exit_code));
     if (facts->report != NULL)
@@ -179,7 +179,7 @@ static cx_status refuse_tool(testing *s, cx_err *err)
 static cx_status say_result(cx_governor_task *t, const cx_run_test_facts *facts, cx_err *err)
 {
     cx_json_list payload = cx_json_list_begin(&t->arena);
-    cx_put_z(&payload, "status", cx_run_test_status_name(facts->status));
+    cx_json_put_z(&payload, "status", cx_run_test_status_name(facts->status));
     return cx_task_event(t, CX_RUN_INFO, "TEST_RESULT", &payload, err);
 }
 

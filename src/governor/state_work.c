@@ -85,11 +85,11 @@ static cx_status check_artifacts(cx_governor_task *t, cx_err *err)
 static cx_status say_started(cx_governor_task *t, const cx_runner_turn *turn, cx_err *err)
 {
     cx_json_list payload = cx_json_list_begin(&t->arena);
-    cx_put_str(&payload, "thread_id", t->thread_id);
-    cx_put_str(&payload, "sandbox", turn->sandbox_mode);
+    cx_json_put_quoted(&payload, "thread_id", t->thread_id);
+    cx_json_put_quoted(&payload, "sandbox", turn->sandbox_mode);
     if (turn->approval_policy.size != 0)
-        cx_put_str(&payload, "approval_policy", turn->approval_policy);
-    cx_put_str(&payload, "cwd", t->worktree_ref);
+        cx_json_put_quoted(&payload, "approval_policy", turn->approval_policy);
+    cx_json_put_quoted(&payload, "cwd", t->worktree_ref);
     return cx_task_event(t, CX_RUN_INFO, "RUNNER_STARTED", &payload, err);
 }
 
@@ -103,9 +103,9 @@ static cx_status say_finished(cx_governor_task *t, const cx_runner_reply *reply,
 {
     bool good = reply->end == CX_RUNNER_OK;
     cx_json_list payload = cx_json_list_begin(&t->arena);
-    cx_put_z(&payload, "exit", end_name(reply->end));
+    cx_json_put_z(&payload, "exit", end_name(reply->end));
     if (!good)
-        cx_put_str(&payload, "message", reply->message);
+        cx_json_put_quoted(&payload, "message", reply->message);
     return cx_task_event(t, good ? CX_RUN_INFO : CX_RUN_ERROR, "RUNNER_FINISHED", &payload, err);
 }
 
@@ -240,8 +240,8 @@ static cx_status gate_output(cx_governor_task *t, cx_bytes body, cx_err *err)
         return cx_fail_nomem(err);
     CX_TRY(cx_run_file_write_json(t->m->run, path, &t->reply, err));
     cx_json_list payload = cx_json_list_begin(&t->arena);
-    cx_put_str(&payload, "schema", t->contract.output_schema_file);
-    cx_put_bool(&payload, "passed", true);
+    cx_json_put_quoted(&payload, "schema", t->contract.output_schema_file);
+    cx_json_put_bool(&payload, "passed", true);
     return cx_task_event(t, CX_RUN_INFO, "OUTPUT_SCHEMA_ENFORCED", &payload, err);
 }
 
@@ -252,7 +252,7 @@ static cx_status record_result(cx_governor_task *t, cx_err *err)
     cx_json_list payload = cx_json_list_begin(&t->arena);
     if (status.size == 0)
         status = CX_JSON_GET_STR(&t->reply, "verdict");
-    cx_put_str(&payload, "status", status);
+    cx_json_put_quoted(&payload, "status", status);
     CX_TRY(cx_task_event(t, CX_RUN_INFO, "TASK_RESULT_RECORDED", &payload, err));
     if (cx_str_is(status, "FAILED") || cx_str_is(status, "BLOCKED") ||
         cx_str_is(status, "SKIPPED")) {
@@ -276,9 +276,9 @@ cx_status cx_task_take_candidate(cx_governor_task *t, const cx_oid *commit, cx_e
     if (t->candidate_commit.data == NULL || t->candidate_tree.data == NULL)
         return cx_fail_nomem(err);
     cx_json_list payload = cx_json_list_begin(&t->arena);
-    cx_put_z(&payload, "commit", text);
-    cx_put_z(&payload, "tree", tree);
-    cx_put_str(&payload, "parent", t->m->baseline);
+    cx_json_put_z(&payload, "commit", text);
+    cx_json_put_z(&payload, "tree", tree);
+    cx_json_put_quoted(&payload, "parent", t->m->baseline);
     return cx_task_event(t, CX_RUN_INFO, "CANDIDATE_COMMITTED", &payload, err);
 }
 

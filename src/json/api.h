@@ -9,6 +9,7 @@
 #include "json/decimal.h"
 #include "json/json.h"
 #include "json/number.h"
+#include "json/put.h"
 #include "json/recode.h"
 #include "json/span.h"
 

@@ -55,11 +55,12 @@ static cx_status put_hits(cx_memories *memories, const cx_memory_hit *hits, size
     for (size_t i = 0; i < count; i++) {
         cx_json_list item = cx_json_list_begin(answer->arena);
         CX_TRY(cx_view_hit(&hits[i], near, &item, err));
-        CX_TRY(cx_view_add_object(&list, &item, err));
+        cx_json_add_object(&list, &item);
     }
-    cx_view_put_str(answer, "actor", cx_api_actor_of(memories));
-    cx_view_put_uint(answer, "count", count);
-    return cx_view_put_array(answer, "memories", &list, err);
+    cx_json_put_str(answer, "actor", cx_api_actor_of(memories));
+    cx_json_put_uint(answer, "count", count);
+    cx_json_put_array(answer, "memories", &list);
+    return CX_SUCCESS;
 }
 
 /* --- one memory ------------------------------------------------------------------------------- */
@@ -111,9 +112,10 @@ static cx_status read_history(cx_memories *memories, const void *question, cx_js
     cx_json_list list = cx_json_list_begin(answer->arena);
     for (size_t i = 0; i < count; i++)
         cx_json_list_add(&list, cx_json_make_uint(answer->arena, seqs[i]));
-    cx_view_put_str(answer, "actor", cx_api_actor_of(memories));
-    cx_view_put_uint(answer, "count", count);
-    return cx_view_put_array(answer, "entries", &list, err);
+    cx_json_put_str(answer, "actor", cx_api_actor_of(memories));
+    cx_json_put_uint(answer, "count", count);
+    cx_json_put_array(answer, "entries", &list);
+    return CX_SUCCESS;
 }
 
 cx_status cx_memories_history(cx_memories *memories, const char *memory, cx_owned *out, cx_err *err)
@@ -142,15 +144,16 @@ static cx_status read_list(cx_memories *memories, const void *question, cx_json_
     for (size_t i = 0; i < count; i++) {
         cx_json_list item = cx_json_list_begin(answer->arena);
         CX_TRY(cx_view_memory(&views[i], &item, err));
-        CX_TRY(cx_view_add_object(&list, &item, err));
+        cx_json_add_object(&list, &item);
     }
-    cx_view_put_str(answer, "actor", cx_api_actor_of(memories));
-    cx_view_put_uint(answer, "count", count);
+    cx_json_put_str(answer, "actor", cx_api_actor_of(memories));
+    cx_json_put_uint(answer, "count", count);
     if (count == limit)
-        cx_view_put_id(answer, "next_after", &views[count - 1].uri.id);
+        cx_json_put_id(answer, "next_after", &views[count - 1].uri.id);
     else
-        cx_view_put_null(answer, "next_after");
-    return cx_view_put_array(answer, "memories", &list, err);
+        cx_json_put_null(answer, "next_after");
+    cx_json_put_array(answer, "memories", &list);
+    return CX_SUCCESS;
 }
 
 cx_status cx_memories_list(cx_memories *memories, const cx_memories_listing *listing, cx_owned *out,
@@ -265,12 +268,13 @@ static cx_status read_edges(cx_memories *memories, const void *question, cx_json
     cx_json_list list = cx_json_list_begin(answer->arena);
     for (size_t i = 0; i < count; i++) {
         cx_json_list item = cx_json_list_begin(answer->arena);
-        CX_TRY(cx_view_edge(&edges[i].edge, &item, err));
-        CX_TRY(cx_view_add_object(&list, &item, err));
+        cx_view_edge(&edges[i].edge, &item);
+        cx_json_add_object(&list, &item);
     }
-    cx_view_put_str(answer, "actor", cx_api_actor_of(memories));
-    cx_view_put_uint(answer, "count", count);
-    return cx_view_put_array(answer, "edges", &list, err);
+    cx_json_put_str(answer, "actor", cx_api_actor_of(memories));
+    cx_json_put_uint(answer, "count", count);
+    cx_json_put_array(answer, "edges", &list);
+    return CX_SUCCESS;
 }
 
 cx_status cx_memories_edges(cx_memories *memories, const char *memory,
@@ -293,18 +297,19 @@ static cx_status put_step(cx_memories *memories, const cx_memory_step *step, cx_
     cx_memory_view view;
     CX_TRY(cx_memory_resolve_latest(memories->memory, &step->id, steps->arena, &view, err));
     cx_json_list item = cx_json_list_begin(steps->arena);
-    cx_view_put_uint(&item, "depth", step->depth);
+    cx_json_put_uint(&item, "depth", step->depth);
     if (step->by_type == 0) {
-        cx_view_put_null(&item, "by");
-        cx_view_put_null(&item, "from");
+        cx_json_put_null(&item, "by");
+        cx_json_put_null(&item, "from");
     } else {
-        cx_view_put_str(&item, "by", cx_uri_edge_type_name(step->by_type));
-        cx_view_put_id(&item, "from", &step->reached_from);
+        cx_json_put_str(&item, "by", cx_uri_edge_type_name(step->by_type));
+        cx_json_put_id(&item, "from", &step->reached_from);
     }
-    cx_view_put_id(&item, "id", &step->id);
-    cx_view_put_str(&item, "short", view.head.forms.brief);
-    cx_view_put_uri(&item, "uri", &view.uri);
-    return cx_view_add_object(steps, &item, err);
+    cx_json_put_id(&item, "id", &step->id);
+    cx_json_put_str(&item, "short", view.head.forms.brief);
+    cx_json_put_uri(&item, "uri", &view.uri);
+    cx_json_add_object(steps, &item);
+    return CX_SUCCESS;
 }
 
 static cx_status read_walk(cx_memories *memories, const void *question, cx_json_list *answer,
@@ -321,9 +326,10 @@ static cx_status read_walk(cx_memories *memories, const void *question, cx_json_
     cx_json_list list = cx_json_list_begin(answer->arena);
     for (size_t i = 0; i < count; i++)
         CX_TRY(put_step(memories, &steps[i], &list, err));
-    cx_view_put_str(answer, "actor", cx_api_actor_of(memories));
-    cx_view_put_bool(answer, "cut", cut);
-    return cx_view_put_array(answer, "steps", &list, err);
+    cx_json_put_str(answer, "actor", cx_api_actor_of(memories));
+    cx_json_put_bool(answer, "cut", cut);
+    cx_json_put_array(answer, "steps", &list);
+    return CX_SUCCESS;
 }
 
 cx_status cx_memories_walk(cx_memories *memories, const char *memory, unsigned depth_max,
@@ -354,10 +360,10 @@ static cx_status put_compacted(cx_memories *memories, const cx_checkpoint_record
     cx_json_list list = cx_json_list_begin(answer->arena);
     for (size_t i = 0; i < record->compacted_count; i++) {
         cx_json_list item = cx_json_list_begin(answer->arena);
-        cx_view_put_float(&item, "salience", record->compacted[i].salience);
-        cx_view_put_str(&item, "short", record->compacted[i].brief);
-        cx_view_put_str(&item, "uri", record->compacted[i].uri);
-        CX_TRY(cx_view_add_object(&list, &item, err));
+        cx_json_put_float(&item, "salience", record->compacted[i].salience);
+        cx_json_put_str(&item, "short", record->compacted[i].brief);
+        cx_json_put_str(&item, "uri", record->compacted[i].uri);
+        cx_json_add_object(&list, &item);
     }
     cx_buf_init(&uri, answer->arena->alloc);
     cx_compact_uri_add(record->intent, record->step, &uri);
@@ -366,11 +372,12 @@ static cx_status put_compacted(cx_memories *memories, const cx_checkpoint_record
     cx_buf_done(&uri);
     if (failed)
         return cx_fail_nomem(err);
-    cx_view_put_str(answer, "actor", cx_api_actor_of(memories));
-    cx_view_put_uint(answer, "budget", record->budget);
-    cx_view_put_texts(answer, "kept", record->kept, record->kept_count);
-    cx_view_put_str(answer, "uri", kept);
-    return cx_view_put_array(answer, "compacted", &list, err);
+    cx_json_put_str(answer, "actor", cx_api_actor_of(memories));
+    cx_json_put_uint(answer, "budget", record->budget);
+    cx_json_put_strs(answer, "kept", record->kept, record->kept_count);
+    cx_json_put_str(answer, "uri", kept);
+    cx_json_put_array(answer, "compacted", &list);
+    return CX_SUCCESS;
 }
 
 static cx_status compact(cx_memories *memories, const void *question, cx_json_list *answer,

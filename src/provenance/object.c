@@ -487,17 +487,18 @@ static cx_status describe_commit(const cx_sources *sources, const cx_prov_object
     CX_TRY(status);
     cx_json_list facts = cx_json_list_begin(arena);
     cx_reply_text(&facts, "commit", object->id);
-    cx_reply_text(&facts, "author", cx_run_text(commit.author, arena));
+    cx_reply_text(&facts, "author", cx_json_quoted(commit.author, arena));
     cx_reply_text(&facts, "author_time", commit.author_time);
-    cx_reply_text(&facts, "subject", cx_run_text(commit.subject, arena));
-    cx_reply_text(&facts, "run_id", cx_run_text(commit.run_id, arena));
-    cx_reply_text(&facts, "task_id", cx_run_text(commit.task_id, arena));
-    cx_reply_text(&facts, "contract_sha256", cx_run_text(commit.contract_sha256, arena));
-    cx_reply_text(&facts, "note_run_id", cx_run_text(commit.note_run_id, arena));
-    cx_reply_text(&facts, "note_manifest_sha256", cx_run_text(commit.note_manifest_sha256, arena));
+    cx_reply_text(&facts, "subject", cx_json_quoted(commit.subject, arena));
+    cx_reply_text(&facts, "run_id", cx_json_quoted(commit.run_id, arena));
+    cx_reply_text(&facts, "task_id", cx_json_quoted(commit.task_id, arena));
+    cx_reply_text(&facts, "contract_sha256", cx_json_quoted(commit.contract_sha256, arena));
+    cx_reply_text(&facts, "note_run_id", cx_json_quoted(commit.note_run_id, arena));
+    cx_reply_text(&facts, "note_manifest_sha256",
+                  cx_json_quoted(commit.note_manifest_sha256, arena));
     CX_TRY(cx_json_list_end_object(&facts, &out->facts, err));
     out->here = true;
-    out->title = cx_run_text(commit.subject, arena);
+    out->title = cx_json_quoted(commit.subject, arena);
     out->verdict = commit.is_hash ? CX_HOLDS : CX_BROKEN;
     out->by = commit.is_hash ? CX_STR("its bytes have its name: git's hash of them")
                              : CX_STR("its bytes do not have the hash that is its name");
@@ -514,12 +515,12 @@ static cx_status describe_line(const cx_sources *sources, const cx_prov_object *
     CX_TRY(status);
     cx_json_list facts = cx_json_list_begin(arena);
     cx_reply_text(&facts, "commit", blamed.commit);
-    cx_reply_text(&facts, "path", cx_run_text(blamed.path, arena));
+    cx_reply_text(&facts, "path", cx_json_quoted(blamed.path, arena));
     cx_reply_uint(&facts, "line", blamed.line);
-    cx_reply_text(&facts, "text", cx_run_text(blamed.text, arena));
+    cx_reply_text(&facts, "text", cx_json_quoted(blamed.text, arena));
     CX_TRY(cx_json_list_end_object(&facts, &out->facts, err));
     out->here = true;
-    out->title = cx_run_text(blamed.text, arena);
+    out->title = cx_json_quoted(blamed.text, arena);
     bool committed = blamed.commit.data[strspn(blamed.commit.data, "0")] != ' ' &&
                      strspn(blamed.commit.data, "0") < blamed.commit.size;
     out->verdict = committed ? CX_HOLDS : CX_INDETERMINATE;

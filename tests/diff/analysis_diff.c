@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "crypto/text.h"
+#include "base/hex.h"
 #include "json/json.h"
 #include "analysis/detect.h"
 #include "analysis/idma.h"

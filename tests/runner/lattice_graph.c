@@ -10,7 +10,7 @@
 #include <stdio.h>
 
 #include "crypto/digest.h"
-#include "crypto/text.h"
+#include "base/hex.h"
 #include "lattice/record.h"
 
 typedef struct strategy_name {

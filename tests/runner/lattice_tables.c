@@ -11,7 +11,7 @@
 #include <stdlib.h>
 
 #include "crypto/digest.h"
-#include "crypto/text.h"
+#include "base/hex.h"
 #include "lattice/internal.h"
 #include "lattice/state.h"
 

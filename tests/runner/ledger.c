@@ -10,7 +10,7 @@
 #include <glob.h>
 #include <stdio.h>
 
-#include "crypto/text.h"
+#include "base/hex.h"
 
 runner_ledger_file runner_file;
 

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 
 #include "cbor/cbor.h"
-#include "crypto/text.h"
+#include "base/hex.h"
 #include "proof/entry.h"
 #include "tests/runner/ledger.h"
 

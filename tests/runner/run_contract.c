@@ -4,7 +4,7 @@
  * The cases' repository: see run_answers.h.  Of the prompts that references name it has one.
  */
 #include "contract/contract_command.h"
-#include "crypto/text.h"
+#include "base/hex.h"
 #include "rules/assets.h"
 #include "tests/runner/run_answers.h"
 

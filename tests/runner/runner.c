@@ -7,7 +7,7 @@
 
 #include "base/io.h"
 #include "crypto/digest.h"
-#include "crypto/text.h"
+#include "base/hex.h"
 
 #define FILE_LIMIT_BYTES ((size_t)1 << 30)
 #define SHOWN_BYTES 400

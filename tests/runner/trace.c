@@ -8,7 +8,7 @@
 
 #include "crypto/digest.h"
 #include "crypto/key.h"
-#include "crypto/text.h"
+#include "base/hex.h"
 #include "trace/trace.h"
 
 static cx_str text_or_none(const cx_json *item, const char *name)

@@ -3,7 +3,7 @@
  */
 #include "tests/runner/trace.h"
 
-#include "crypto/text.h"
+#include "base/hex.h"
 #include "analysis/chain.h"
 #include "analysis/idma.h"
 

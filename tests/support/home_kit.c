@@ -11,7 +11,7 @@
 
 #include "base/alloc.h"
 #include "base/io.h"
-#include "crypto/text.h"
+#include "base/hex.h"
 #include "db/db.h"
 #include "tests/test.h"
 

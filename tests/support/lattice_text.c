@@ -10,7 +10,7 @@
 
 #include "base/diag.h"
 #include "crypto/digest.h"
-#include "crypto/text.h"
+#include "base/hex.h"
 
 static void digest_hex(const cx_buf *preimage, char out[65])
 {

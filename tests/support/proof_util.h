@@ -7,7 +7,7 @@
 #include <sodium.h>
 
 #include "base/io.h"
-#include "crypto/text.h"
+#include "base/hex.h"
 #include "json/json.h"
 #include "proof/proof.h"
 #include "tests/test.h"

@@ -6,7 +6,7 @@
 #include <stdio.h>
 
 #include "os/spawn.h"
-#include "crypto/text.h"
+#include "base/hex.h"
 
 static const char *const environment[] = {"PATH=/usr/local/bin:/usr/bin:/bin",
                                           "HOME=/nonexistent",

@@ -1,7 +1,7 @@
 #include "tests/support/run_kit.h"
 
 #include "os/folder.h"
-#include "crypto/text.h"
+#include "base/hex.h"
 #include "tests/test.h"
 
 static cx_status take_entry(void *ctx, const char *kind, cx_str run_id, cx_bytes payload,

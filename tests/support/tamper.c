@@ -11,7 +11,7 @@
 #include "base/io.h"
 #include "base/vec.h"
 #include "crypto/digest.h"
-#include "crypto/text.h"
+#include "base/hex.h"
 #include "rules/run.h"
 
 #define FILE_MAX ((size_t)64 << 20)

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "crypto/digest.h"
-#include "crypto/text.h"
+#include "base/hex.h"
 #include "json/number.h"
 #include "trace/trace.h"
 

@@ -6,7 +6,7 @@
 #define CX_TESTS_LEDGER_TREE_VECTORS_H
 
 #include "base/io.h"
-#include "crypto/text.h"
+#include "base/hex.h"
 #include "json/json.h"
 #include "tree/scheme.h"
 #include "tests/test.h"

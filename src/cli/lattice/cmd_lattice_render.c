@@ -122,7 +122,7 @@ static cx_status draw_page(cx_cli *cli, const cx_cli_args *args, const cx_lattic
     const cx_state_options merging = CX_STATE_OPTIONS_INIT;
     const char *path = args->operands[0], *name = strrchr(path, '/');
     const cx_lattice_view_part part = {
-        .title = cx_cli_valid_text(&cli->arena, cx_str_z(name == NULL ? path : name + 1)),
+        .title = cx_json_shown(cx_str_z(name == NULL ? path : name + 1), &cli->arena),
         .first = clamped(cx_cli_number(args, "first", 0)),
         .count = clamped(cx_cli_number(args, "max", 0))};
     cx_lattice_view *view = NULL;

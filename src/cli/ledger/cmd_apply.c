@@ -41,11 +41,11 @@ static bool next_line(state *s, cx_str *out)
 
 static void put_roots(cx_json_list *json, const cx_roots *roots)
 {
-    cx_cli_put_digest(json, "edges_root", &roots->edges);
-    cx_cli_put_digest(json, "journal_root", &roots->journal);
-    cx_cli_put_uint(json, "journal_size", roots->journal_size);
-    cx_cli_put_digest(json, "memories_root", &roots->memories);
-    cx_cli_put_digest(json, "overall_root", &roots->overall);
+    cx_json_put_digest(json, "edges_root", &roots->edges);
+    cx_json_put_digest(json, "journal_root", &roots->journal);
+    cx_json_put_uint(json, "journal_size", roots->journal_size);
+    cx_json_put_digest(json, "memories_root", &roots->memories);
+    cx_json_put_digest(json, "overall_root", &roots->overall);
 }
 
 /* Steps are shown as they are done: one line of JSON, or of text, each. */
@@ -78,21 +78,21 @@ static cx_status show(cx_cli_ledger *l, const state *s, const cx_json *step,
         cx_buf_add_byte(&l->out, '\n');
     } else {
         cx_json_list json = cx_json_list_begin(l->arena);
-        cx_cli_put_uint(&json, "line", s->line);
-        cx_cli_put_str(&json, "op", CX_JSON_GET_STR(step, "op"));
-        cx_cli_put_maybe(&json, "refused",
-                         cx_str_z(!done->refused             ? ""
-                                  : done->reason.tag == NULL ? "Refused"
-                                                             : done->reason.tag));
+        cx_json_put_uint(&json, "line", s->line);
+        cx_json_put_str(&json, "op", CX_JSON_GET_STR(step, "op"));
+        cx_json_put_maybe(&json, "refused",
+                          cx_str_z(!done->refused             ? ""
+                                   : done->reason.tag == NULL ? "Refused"
+                                                              : done->reason.tag));
         if (done->wrote)
-            cx_cli_put_uint(&json, "seq", done->seq);
+            cx_json_put_uint(&json, "seq", done->seq);
         else
-            cx_cli_put_null(&json, "seq");
+            cx_json_put_null(&json, "seq");
         if (done->has_number)
-            cx_cli_put_uint(&json, "snapshot", done->number);
+            cx_json_put_uint(&json, "snapshot", done->number);
         else
-            cx_cli_put_null(&json, "snapshot");
-        cx_cli_put_maybe(&json, "uri", done->has_uri ? done->uri : (cx_str){NULL, 0});
+            cx_json_put_null(&json, "snapshot");
+        cx_json_put_maybe(&json, "uri", done->has_uri ? done->uri : (cx_str){NULL, 0});
         if (has_roots)
             put_roots(&json, &roots);
         CX_TRY(cx_cli_end_json(&json, &l->out, err));

@@ -71,16 +71,16 @@ static cx_status answer_json(cx_cli_ledger *l, const state *s, const cx_checkpoi
                              cx_str note, cx_err *err)
 {
     cx_json_list json = cx_json_list_begin(l->arena);
-    cx_cli_put_str(&json, "actor", l->actor);
-    cx_cli_put_str(&json, "checkpoint", note);
+    cx_json_put_str(&json, "actor", l->actor);
+    cx_json_put_str(&json, "checkpoint", note);
     if (s->has_older)
-        cx_cli_put_uint(&json, "consistent_from", s->older.checkpoint.size);
+        cx_json_put_uint(&json, "consistent_from", s->older.checkpoint.size);
     else
-        cx_cli_put_null(&json, "consistent_from");
-    cx_cli_put_str(&json, "origin", now->origin);
-    cx_cli_put_digest(&json, "root", &now->root);
-    cx_cli_put_bool(&json, "signed", s->has_signer);
-    cx_cli_put_uint(&json, "size", now->size);
+        cx_json_put_null(&json, "consistent_from");
+    cx_json_put_str(&json, "origin", now->origin);
+    cx_json_put_digest(&json, "root", &now->root);
+    cx_json_put_bool(&json, "signed", s->has_signer);
+    cx_json_put_uint(&json, "size", now->size);
     return cx_cli_end_json(&json, &l->out, err);
 }
 

@@ -34,20 +34,20 @@ static cx_status work(cx_cli_ledger *l, void *arg, cx_err *err)
     const state *s = arg;
     cx_uri uri;
     cx_json_list json = cx_json_list_begin(l->arena);
-    cx_cli_put_str(&json, "actor", l->actor);
+    cx_json_put_str(&json, "actor", l->actor);
     if (s->entry) {
         CX_TRY(cx_memory_redact(l->memory, s->seq, s->reason, s->by, err));
         cx_buf_printf(&l->out, "erased the payload of entry %llu\n", (unsigned long long)s->seq);
-        cx_cli_put_uint(&json, "erased_entry", s->seq);
-        cx_cli_put_null(&json, "erased_memory");
+        cx_json_put_uint(&json, "erased_entry", s->seq);
+        cx_json_put_null(&json, "erased_memory");
     } else {
         CX_TRY(cx_cli_find_uri(l, &s->name, &uri, err));
         CX_TRY(cx_memory_redact_memory(l->memory, &uri, s->reason, s->by, err));
         cx_buf_add_z(&l->out, "erased all versions of ");
         cx_cli_add_uri(&l->out, &uri);
         cx_buf_add_byte(&l->out, '\n');
-        cx_cli_put_null(&json, "erased_entry");
-        cx_cli_put_uri(&json, "erased_memory", &uri);
+        cx_json_put_null(&json, "erased_entry");
+        cx_json_put_uri(&json, "erased_memory", &uri);
     }
     if (!l->json)
         return CX_SUCCESS;

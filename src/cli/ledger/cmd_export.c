@@ -41,11 +41,11 @@ static cx_status deliver(cx_cli_ledger *l, cx_buf *bytes, const char *format, ui
     if (!l->json)
         return CX_SUCCESS;
     cx_json_list json = cx_json_list_begin(l->arena);
-    cx_cli_put_str(&json, "actor", l->actor);
-    cx_cli_put_uint(&json, "bytes", bytes->size);
-    cx_cli_put_str(&json, "format", cx_str_z(format));
-    cx_cli_put_digest(&json, "root", root);
-    cx_cli_put_uint(&json, "size", size);
+    cx_json_put_str(&json, "actor", l->actor);
+    cx_json_put_uint(&json, "bytes", bytes->size);
+    cx_json_put_str(&json, "format", cx_str_z(format));
+    cx_json_put_digest(&json, "root", root);
+    cx_json_put_uint(&json, "size", size);
     return cx_cli_end_json(&json, &l->out, err);
 }
 
@@ -84,10 +84,10 @@ static cx_status do_entry(cx_cli_ledger *l, void *arg, cx_err *err)
     if (!l->json)
         return CX_SUCCESS;
     cx_json_list json = cx_json_list_begin(l->arena);
-    cx_cli_put_str(&json, "actor", l->actor);
-    cx_cli_put_uint(&json, "bytes", view.bytes.size);
-    cx_cli_put_digest(&json, "leaf_hash", &view.leaf_hash);
-    cx_cli_put_uint(&json, "seq", s->seq);
+    cx_json_put_str(&json, "actor", l->actor);
+    cx_json_put_uint(&json, "bytes", view.bytes.size);
+    cx_json_put_digest(&json, "leaf_hash", &view.leaf_hash);
+    cx_json_put_uint(&json, "seq", s->seq);
     return cx_cli_end_json(&json, &l->out, err);
 }
 
@@ -401,12 +401,12 @@ static cx_status write_log(cx_cli_ledger *l, state *s, cx_buf *note, cx_err *err
         return CX_SUCCESS;
     }
     cx_json_list json = cx_json_list_begin(l->arena);
-    cx_cli_put_str(&json, "actor", l->actor);
-    cx_cli_put_str(&json, "folder", cx_str_z(t.folder));
-    cx_cli_put_digest(&json, "root", &now.root);
-    cx_cli_put_bool(&json, "signed", s->has_signer);
-    cx_cli_put_uint(&json, "size", now.size);
-    cx_cli_put_uint(&json, "tiles", t.count);
+    cx_json_put_str(&json, "actor", l->actor);
+    cx_json_put_str(&json, "folder", cx_str_z(t.folder));
+    cx_json_put_digest(&json, "root", &now.root);
+    cx_json_put_bool(&json, "signed", s->has_signer);
+    cx_json_put_uint(&json, "size", now.size);
+    cx_json_put_uint(&json, "tiles", t.count);
     return cx_cli_end_json(&json, &l->out, err);
 }
 

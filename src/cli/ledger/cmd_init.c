@@ -114,16 +114,16 @@ static cx_status answer_json(cx_cli *cli, const init_done *done, cx_str home, cx
 {
     const cx_cli_prepared *repo = &done->repo;
     cx_json_list json = cx_json_list_begin(&cli->arena);
-    cx_cli_put_str(&json, "home", home);
+    cx_json_put_str(&json, "home", home);
     if (done->made)
-        cx_cli_put_str(&json, "scheme", cx_scheme_name(done->scheme));
+        cx_json_put_str(&json, "scheme", cx_scheme_name(done->scheme));
     if (repo->prepared) {
-        cx_cli_put_bool(&json, "home_made", done->made);
-        cx_cli_put_str(&json, "runtime_root", cx_str_z(repo->root));
-        cx_cli_put_texts(&json, "created", repo->created.items, repo->created.count);
-        cx_cli_put_str(&json, "gitignore", cx_str_z(repo->gitignore));
-        cx_cli_put_texts(&json, "policies", repo->policies.items, repo->policies.count);
-        cx_cli_put_texts(&json, "schemas", repo->schemas.items, repo->schemas.count);
+        cx_json_put_bool(&json, "home_made", done->made);
+        cx_json_put_str(&json, "runtime_root", cx_str_z(repo->root));
+        cx_json_put_strs(&json, "created", repo->created.items, repo->created.count);
+        cx_json_put_str(&json, "gitignore", cx_str_z(repo->gitignore));
+        cx_json_put_strs(&json, "policies", repo->policies.items, repo->policies.count);
+        cx_json_put_strs(&json, "schemas", repo->schemas.items, repo->schemas.count);
     }
     return cx_cli_end_json(&json, out, err);
 }

@@ -74,10 +74,10 @@ static cx_status answer(cx_cli *cli, const cx_cli_args *args, const char *path, 
     cx_buf_init(&text, cli->alloc);
     cx_vkey_add(vkey, &text);
     cx_json_list json = cx_json_list_begin(&cli->arena);
-    cx_cli_put_str(&json, "file", cx_str_z(path));
-    cx_cli_put_str(&json, "name", vkey->name);
-    cx_cli_put_hex(&json, "public_key", cx_bytes_from(vkey->key.bytes, sizeof vkey->key.bytes));
-    cx_cli_put_str(&json, "verifier_key", cx_buf_str(&text));
+    cx_json_put_str(&json, "file", cx_str_z(path));
+    cx_json_put_str(&json, "name", vkey->name);
+    cx_json_put_hex(&json, "public_key", cx_bytes_from(vkey->key.bytes, sizeof vkey->key.bytes));
+    cx_json_put_str(&json, "verifier_key", cx_buf_str(&text));
     cx_status status = cx_cli_end_json(&json, out, err);
     if (!cx_failed(status))
         status = cx_buf_check(&text, err);

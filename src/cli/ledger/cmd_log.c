@@ -29,7 +29,7 @@ static cx_status show(cx_cli_ledger *l, const cx_entry_view *view, cx_err *err)
     cx_buf_clear(&l->out);
     if (l->json) {
         cx_json_list json = cx_json_list_begin(l->arena);
-        cx_cli_put_str(&json, "actor", l->actor);
+        cx_json_put_str(&json, "actor", l->actor);
         CX_TRY(cx_cli_entry_json(view, &json, err));
         CX_TRY(cx_cli_end_json(&json, &l->out, err));
     } else {
@@ -151,9 +151,9 @@ static cx_status do_append(cx_cli_ledger *l, void *arg, cx_err *err)
         return CX_SUCCESS;
     }
     cx_json_list json = cx_json_list_begin(l->arena);
-    cx_cli_put_str(&json, "actor", l->actor);
-    cx_cli_put_str(&json, "kind", cx_str_z(l->args->operands[0]));
-    cx_cli_put_uint(&json, "seq", seq);
+    cx_json_put_str(&json, "actor", l->actor);
+    cx_json_put_str(&json, "kind", cx_str_z(l->args->operands[0]));
+    cx_json_put_uint(&json, "seq", seq);
     return cx_cli_end_json(&json, &l->out, err);
 }
 

@@ -45,11 +45,12 @@ static cx_status edges_of(cx_cli_ledger *l, const cx_id *id, bool to, cx_json_li
             continue;
         }
         cx_json_list edge = cx_json_list_begin(l->arena);
-        CX_TRY(cx_view_edge(&edges[i].edge, &edge, err));
-        CX_TRY(cx_cli_add_object(&list, &edge, err));
+        cx_view_edge(&edges[i].edge, &edge);
+        cx_json_add_object(&list, &edge);
     }
-    return l->json ? cx_cli_put_array(json, to ? "edges_to" : "edges_from", &list, err)
-                   : CX_SUCCESS;
+    if (l->json)
+        cx_json_put_array(json, to ? "edges_to" : "edges_from", &list);
+    return CX_SUCCESS;
 }
 
 static cx_status do_get(cx_cli_ledger *l, void *state, cx_err *err)
@@ -148,7 +149,7 @@ static cx_status do_list(cx_cli_ledger *l, void *state, cx_err *err)
         }
         cx_json_list item = cx_json_list_begin(l->arena);
         CX_TRY(cx_view_memory(&views[i], &item, err));
-        CX_TRY(cx_cli_add_object(&list, &item, err));
+        cx_json_add_object(&list, &item);
     }
     bool more = count == s->limit;
     if (!l->json) {
@@ -161,13 +162,13 @@ static cx_status do_list(cx_cli_ledger *l, void *state, cx_err *err)
         }
         return CX_SUCCESS;
     }
-    cx_cli_put_str(&json, "actor", l->actor);
-    cx_cli_put_uint(&json, "count", count);
+    cx_json_put_str(&json, "actor", l->actor);
+    cx_json_put_uint(&json, "count", count);
     if (more)
-        cx_cli_put_id(&json, "next_after", &views[count - 1].uri.id);
+        cx_json_put_id(&json, "next_after", &views[count - 1].uri.id);
     else
-        cx_cli_put_null(&json, "next_after");
-    CX_TRY(cx_cli_put_array(&json, "memories", &list, err));
+        cx_json_put_null(&json, "next_after");
+    cx_json_put_array(&json, "memories", &list);
     return cx_cli_end_json(&json, &l->out, err);
 }
 
@@ -272,18 +273,19 @@ static cx_status add_step(cx_cli_ledger *l, const cx_memory_step *step, cx_json_
         return CX_SUCCESS;
     }
     cx_json_list item = cx_json_list_begin(l->arena);
-    cx_cli_put_uint(&item, "depth", step->depth);
+    cx_json_put_uint(&item, "depth", step->depth);
     if (is_start) {
-        cx_cli_put_null(&item, "by");
-        cx_cli_put_null(&item, "from");
+        cx_json_put_null(&item, "by");
+        cx_json_put_null(&item, "from");
     } else {
-        cx_cli_put_str(&item, "by", cx_uri_edge_type_name(step->by_type));
-        cx_cli_put_id(&item, "from", &step->reached_from);
+        cx_json_put_str(&item, "by", cx_uri_edge_type_name(step->by_type));
+        cx_json_put_id(&item, "from", &step->reached_from);
     }
-    cx_cli_put_id(&item, "id", &step->id);
-    cx_cli_put_str(&item, "short", view.head.forms.brief);
-    cx_cli_put_uri(&item, "uri", &view.uri);
-    return cx_cli_add_object(list, &item, err);
+    cx_json_put_id(&item, "id", &step->id);
+    cx_json_put_str(&item, "short", view.head.forms.brief);
+    cx_json_put_uri(&item, "uri", &view.uri);
+    cx_json_add_object(list, &item);
+    return CX_SUCCESS;
 }
 
 static cx_status do_walk(cx_cli_ledger *l, void *state, cx_err *err)
@@ -303,9 +305,9 @@ static cx_status do_walk(cx_cli_ledger *l, void *state, cx_err *err)
             cx_buf_add_z(&l->out, "cut here: there is more behind the bounds\n");
         return CX_SUCCESS;
     }
-    cx_cli_put_str(&json, "actor", l->actor);
-    cx_cli_put_bool(&json, "cut", cut);
-    CX_TRY(cx_cli_put_array(&json, "steps", &list, err));
+    cx_json_put_str(&json, "actor", l->actor);
+    cx_json_put_bool(&json, "cut", cut);
+    cx_json_put_array(&json, "steps", &list);
     return cx_cli_end_json(&json, &l->out, err);
 }
 

@@ -71,18 +71,18 @@ static cx_status do_attest(cx_cli_ledger *l, void *state, cx_err *err)
         return CX_SUCCESS;
     }
     cx_json_list json = cx_json_list_begin(l->arena), weights = cx_json_list_begin(l->arena);
-    cx_cli_put_float(&weights, "access", w->a);
-    cx_cli_put_float(&weights, "citations", w->c);
-    cx_cli_put_float(&weights, "declared", w->d);
-    cx_cli_put_float(&weights, "recency", w->r);
-    cx_cli_put_float(&weights, "vector", w->v);
-    cx_cli_put_str(&json, "actor", l->actor);
-    cx_cli_put_str(&json, "intent", attest->intent);
-    cx_cli_put_str(&json, "outcome", attest->outcome == 0 ? CX_STR("success") : CX_STR("failure"));
-    cx_cli_put_bool(&json, "learned", done.learned);
-    cx_cli_put_uint(&json, "seq", done.seq);
-    cx_cli_put_uint(&json, "used", done.used);
-    CX_TRY(cx_cli_put_object(&json, "weights", &weights, err));
+    cx_json_put_float(&weights, "access", w->a);
+    cx_json_put_float(&weights, "citations", w->c);
+    cx_json_put_float(&weights, "declared", w->d);
+    cx_json_put_float(&weights, "recency", w->r);
+    cx_json_put_float(&weights, "vector", w->v);
+    cx_json_put_str(&json, "actor", l->actor);
+    cx_json_put_str(&json, "intent", attest->intent);
+    cx_json_put_str(&json, "outcome", attest->outcome == 0 ? CX_STR("success") : CX_STR("failure"));
+    cx_json_put_bool(&json, "learned", done.learned);
+    cx_json_put_uint(&json, "seq", done.seq);
+    cx_json_put_uint(&json, "used", done.used);
+    cx_json_put_object(&json, "weights", &weights);
     return cx_cli_end_json(&json, &l->out, err);
 }
 
@@ -148,16 +148,16 @@ static cx_status answer_compact_json(cx_cli_ledger *l, const cx_checkpoint_recor
     cx_json_list json = cx_json_list_begin(l->arena), list = cx_json_list_begin(l->arena);
     for (size_t i = 0; i < record->compacted_count; i++) {
         cx_json_list item = cx_json_list_begin(l->arena);
-        cx_cli_put_float(&item, "salience", record->compacted[i].salience);
-        cx_cli_put_str(&item, "short", record->compacted[i].brief);
-        cx_cli_put_str(&item, "uri", record->compacted[i].uri);
-        CX_TRY(cx_cli_add_object(&list, &item, err));
+        cx_json_put_float(&item, "salience", record->compacted[i].salience);
+        cx_json_put_str(&item, "short", record->compacted[i].brief);
+        cx_json_put_str(&item, "uri", record->compacted[i].uri);
+        cx_json_add_object(&list, &item);
     }
-    cx_cli_put_str(&json, "actor", l->actor);
-    cx_cli_put_uint(&json, "budget", record->budget);
-    cx_cli_put_texts(&json, "kept", record->kept, record->kept_count);
-    cx_cli_put_str(&json, "uri", uri);
-    CX_TRY(cx_cli_put_array(&json, "compacted", &list, err));
+    cx_json_put_str(&json, "actor", l->actor);
+    cx_json_put_uint(&json, "budget", record->budget);
+    cx_json_put_strs(&json, "kept", record->kept, record->kept_count);
+    cx_json_put_str(&json, "uri", uri);
+    cx_json_put_array(&json, "compacted", &list);
     return cx_cli_end_json(&json, &l->out, err);
 }
 
@@ -254,10 +254,10 @@ static cx_status do_embed(cx_cli_ledger *l, void *state, cx_err *err)
         return CX_SUCCESS;
     }
     cx_json_list json = cx_json_list_begin(l->arena);
-    cx_cli_put_str(&json, "actor", l->actor);
-    cx_cli_put_uint(&json, "dim", s->dim);
-    cx_cli_put_str(&json, "model", cx_str_z(s->model));
-    cx_cli_put_uri(&json, "uri", &s->uri);
+    cx_json_put_str(&json, "actor", l->actor);
+    cx_json_put_uint(&json, "dim", s->dim);
+    cx_json_put_str(&json, "model", cx_str_z(s->model));
+    cx_json_put_uri(&json, "uri", &s->uri);
     return cx_cli_end_json(&json, &l->out, err);
 }
 

@@ -14,10 +14,10 @@ static cx_status answer_uri(cx_cli_ledger *l, const cx_uri *uri, cx_err *err)
         return CX_SUCCESS;
     }
     cx_json_list json = cx_json_list_begin(l->arena);
-    cx_cli_put_str(&json, "actor", l->actor);
-    cx_cli_put_id(&json, "id", &uri->id);
-    cx_cli_put_uri(&json, "uri", uri);
-    cx_cli_put_uint(&json, "version", uri->version);
+    cx_json_put_str(&json, "actor", l->actor);
+    cx_json_put_id(&json, "id", &uri->id);
+    cx_json_put_uri(&json, "uri", uri);
+    cx_json_put_uint(&json, "version", uri->version);
     return cx_cli_end_json(&json, &l->out, err);
 }
 
@@ -364,9 +364,9 @@ static cx_status answer_edge(cx_cli_ledger *l, const link_state *s, bool written
         return CX_SUCCESS;
     }
     cx_json_list json = cx_json_list_begin(l->arena);
-    cx_cli_put_str(&json, "actor", l->actor);
-    cx_cli_put_uri(&json, "uri", &uri);
-    cx_cli_put_bool(&json, "written", written);
+    cx_json_put_str(&json, "actor", l->actor);
+    cx_json_put_uri(&json, "uri", &uri);
+    cx_json_put_bool(&json, "written", written);
     return cx_cli_end_json(&json, &l->out, err);
 }
 

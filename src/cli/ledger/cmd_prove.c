@@ -309,9 +309,9 @@ static cx_status answer_pack(cx_cli_ledger *l, const state *s, const cx_pack *pa
     CX_TRY(cx_manifest_decode(pack->manifest, &manifest, err));
     for (size_t i = 0; i < pack->question_count && l->json; i++) {
         cx_json_list item = cx_json_list_begin(l->arena);
-        cx_cli_put_str(&item, "claim", cx_str_z(claim_name(pack->questions[i].claim)));
-        cx_cli_put_str(&item, "uri", pack->questions[i].uri);
-        CX_TRY(cx_cli_add_object(&list, &item, err));
+        cx_json_put_str(&item, "claim", cx_str_z(claim_name(pack->questions[i].claim)));
+        cx_json_put_str(&item, "uri", pack->questions[i].uri);
+        cx_json_add_object(&list, &item);
     }
     if (!l->json) {
         if (path == NULL || strcmp(path, "-") == 0)
@@ -327,14 +327,14 @@ static cx_status answer_pack(cx_cli_ledger *l, const state *s, const cx_pack *pa
         cx_buf_add_byte(&l->out, '\n');
         return CX_SUCCESS;
     }
-    cx_cli_put_str(&json, "actor", l->actor);
-    cx_cli_put_uint(&json, "bytes", size);
-    cx_cli_put_bool(&json, "compact", cx_cli_has(l->args, "compact"));
-    cx_cli_put_str(&json, "file", cx_str_z(path));
-    cx_cli_put_digest(&json, "overall_root", &manifest.overall_root);
-    cx_cli_put_bool(&json, "sealed", pack->inclusion.size != 0);
-    cx_cli_put_uint(&json, "snapshot", s->snapshot);
-    CX_TRY(cx_cli_put_array(&json, "claims", &list, err));
+    cx_json_put_str(&json, "actor", l->actor);
+    cx_json_put_uint(&json, "bytes", size);
+    cx_json_put_bool(&json, "compact", cx_cli_has(l->args, "compact"));
+    cx_json_put_str(&json, "file", cx_str_z(path));
+    cx_json_put_digest(&json, "overall_root", &manifest.overall_root);
+    cx_json_put_bool(&json, "sealed", pack->inclusion.size != 0);
+    cx_json_put_uint(&json, "snapshot", s->snapshot);
+    cx_json_put_array(&json, "claims", &list);
     return cx_cli_end_json(&json, &l->out, err);
 }
 
@@ -405,13 +405,13 @@ static cx_status answer_entry(cx_cli_ledger *l, const cx_inclusion *proof, const
         return CX_SUCCESS;
     }
     cx_json_list json = cx_json_list_begin(l->arena);
-    cx_cli_put_str(&json, "actor", l->actor);
-    cx_cli_put_uint(&json, "bytes", size);
-    cx_cli_put_str(&json, "file", cx_str_z(path));
-    cx_cli_put_digest(&json, "journal_root", root);
-    cx_cli_put_uint(&json, "journal_size", proof->tree_size);
-    cx_cli_put_digest(&json, "leaf_hash", &leaf);
-    cx_cli_put_uint(&json, "seq", proof->index);
+    cx_json_put_str(&json, "actor", l->actor);
+    cx_json_put_uint(&json, "bytes", size);
+    cx_json_put_str(&json, "file", cx_str_z(path));
+    cx_json_put_digest(&json, "journal_root", root);
+    cx_json_put_uint(&json, "journal_size", proof->tree_size);
+    cx_json_put_digest(&json, "leaf_hash", &leaf);
+    cx_json_put_uint(&json, "seq", proof->index);
     return cx_cli_end_json(&json, &l->out, err);
 }
 

@@ -3,8 +3,8 @@
  */
 #include "cli/ledger/ledger.h"
 
-static cx_status add_roots(cx_cli_ledger *l, const cx_actor_info *actor, const cx_roots *roots,
-                           cx_json_list *list, cx_err *err)
+static void add_roots(cx_cli_ledger *l, const cx_actor_info *actor, const cx_roots *roots,
+                      cx_json_list *list)
 {
     const struct {
         const char *name;
@@ -23,16 +23,16 @@ static cx_status add_roots(cx_cli_ledger *l, const cx_actor_info *actor, const c
             cx_cli_add_digest(&l->out, rows[i].root);
             cx_buf_add_byte(&l->out, '\n');
         }
-        return CX_SUCCESS;
+        return;
     }
-    cx_cli_put_str(&item, "actor", actor->name);
-    cx_cli_put_digest(&item, "edges_root", &roots->edges);
-    cx_cli_put_digest(&item, "journal_root", &roots->journal);
-    cx_cli_put_uint(&item, "journal_size", roots->journal_size);
-    cx_cli_put_digest(&item, "memories_root", &roots->memories);
-    cx_cli_put_digest(&item, "overall_root", &roots->overall);
-    cx_cli_put_str(&item, "scheme", cx_scheme_name(actor->scheme));
-    return cx_cli_add_object(list, &item, err);
+    cx_json_put_str(&item, "actor", actor->name);
+    cx_json_put_digest(&item, "edges_root", &roots->edges);
+    cx_json_put_digest(&item, "journal_root", &roots->journal);
+    cx_json_put_uint(&item, "journal_size", roots->journal_size);
+    cx_json_put_digest(&item, "memories_root", &roots->memories);
+    cx_json_put_digest(&item, "overall_root", &roots->overall);
+    cx_json_put_str(&item, "scheme", cx_scheme_name(actor->scheme));
+    cx_json_add_object(list, &item);
 }
 
 static cx_status work(cx_cli_ledger *l, void *state, cx_err *err)
@@ -51,15 +51,15 @@ static cx_status work(cx_cli_ledger *l, void *state, cx_err *err)
     cx_json_list list = cx_json_list_begin(l->arena), json = cx_json_list_begin(l->arena);
     for (size_t i = 0; i < count; i++) {
         CX_TRY(cx_home_roots(l->home, actors[i].name, &roots, err));
-        CX_TRY(add_roots(l, &actors[i], &roots, &list, err));
+        add_roots(l, &actors[i], &roots, &list);
     }
     if (!l->json) {
         if (count == 0)
             cx_buf_add_z(&l->out, "nothing is recorded yet\n");
         return CX_SUCCESS;
     }
-    cx_cli_put_str(&json, "scheme", cx_scheme_name(cx_home_scheme(l->home)));
-    CX_TRY(cx_cli_put_array(&json, "actors", &list, err));
+    cx_json_put_str(&json, "scheme", cx_scheme_name(cx_home_scheme(l->home)));
+    cx_json_put_array(&json, "actors", &list);
     return cx_cli_end_json(&json, &l->out, err);
 }
 

@@ -166,14 +166,14 @@ static cx_status scope_json(cx_cli_ledger *l, const cx_scope *scope, cx_json_lis
                             cx_err *err)
 {
     (void)err;
-    cx_cli_put_str(json, "actor", scope->actor);
-    cx_cli_put_uint(json, "budget", scope->budget_tokens);
-    cx_cli_put_time(json, "expires_at", scope->expires, scope->expires_at);
-    cx_cli_put_str(json, "granted_by", scope->granted_by);
-    cx_cli_put_str(json, "granted_to", scope->granted_to);
-    cx_cli_put_uint(json, "ids", scope->include.id_count);
-    cx_cli_put_digest(json, "overall_root", &scope->snapshot_hash);
-    cx_cli_put_bool(json, "writable", scope->writable);
+    cx_json_put_str(json, "actor", scope->actor);
+    cx_json_put_uint(json, "budget", scope->budget_tokens);
+    cx_json_put_time(json, "expires_at", scope->expires, scope->expires_at);
+    cx_json_put_str(json, "granted_by", scope->granted_by);
+    cx_json_put_str(json, "granted_to", scope->granted_to);
+    cx_json_put_uint(json, "ids", scope->include.id_count);
+    cx_json_put_digest(json, "overall_root", &scope->snapshot_hash);
+    cx_json_put_bool(json, "writable", scope->writable);
     (void)l;
     return CX_SUCCESS;
 }
@@ -194,7 +194,7 @@ static cx_status do_make(cx_cli_ledger *l, void *arg, cx_err *err)
     if (!cx_failed(status) && l->json) {
         cx_json_list json = cx_json_list_begin(l->arena);
         status = scope_json(l, &s->scope, &json, err);
-        cx_cli_put_uint(&json, "snapshot", s->snapshot);
+        cx_json_put_uint(&json, "snapshot", s->snapshot);
         if (!cx_failed(status))
             status = cx_cli_end_json(&json, &l->out, err);
     }
@@ -283,9 +283,9 @@ static cx_status do_check(cx_cli_ledger *l, void *arg, cx_err *err)
     if (l->json) {
         if (readable)
             CX_TRY(scope_json(l, &scope, &json, err));
-        cx_cli_put_maybe(&json, "detail", cx_str_z(finding.message));
-        cx_cli_put_maybe(&json, "reason", cx_str_z(finding.reason == NULL ? "" : finding.reason));
-        cx_cli_put_str(&json, "verdict", cx_str_z(verdict));
+        cx_json_put_maybe(&json, "detail", cx_str_z(finding.message));
+        cx_json_put_maybe(&json, "reason", cx_str_z(finding.reason == NULL ? "" : finding.reason));
+        cx_json_put_str(&json, "verdict", cx_str_z(verdict));
         return cx_cli_end_json(&json, &l->out, err);
     }
     cx_cli_add_text(&l->out, cx_str_z(l->args->operands[0]));

@@ -6,32 +6,32 @@
 #include "crypto/api.h"
 #include "ledger/api.h"
 
-static cx_status manifest_json(const cx_manifest *m, cx_json_list *out, cx_err *err)
+static void manifest_json(const cx_manifest *m, cx_json_list *out)
 {
     cx_json_list counts = cx_json_list_begin(out->arena);
-    cx_cli_put_str(out, "actor", m->actor);
-    cx_cli_put_time(out, "created_at", true, cx_cli_seconds(m->created_ns));
-    cx_cli_put_int(out, "created_at_ns", m->created_ns);
+    cx_json_put_str(out, "actor", m->actor);
+    cx_json_put_time(out, "created_at", true, cx_cli_seconds(m->created_ns));
+    cx_json_put_int(out, "created_at_ns", m->created_ns);
     if (m->has_edges)
-        cx_cli_put_digest(out, "edges_root", &m->edges_root);
+        cx_json_put_digest(out, "edges_root", &m->edges_root);
     else
-        cx_cli_put_null(out, "edges_root");
-    cx_cli_put_digest(out, "journal_root", &m->journal_root);
-    cx_cli_put_uint(out, "journal_size", m->journal_size);
+        cx_json_put_null(out, "edges_root");
+    cx_json_put_digest(out, "journal_root", &m->journal_root);
+    cx_json_put_uint(out, "journal_size", m->journal_size);
     if (m->has_memories)
-        cx_cli_put_digest(out, "memories_root", &m->memories_root);
+        cx_json_put_digest(out, "memories_root", &m->memories_root);
     else
-        cx_cli_put_null(out, "memories_root");
-    cx_cli_put_digest(out, "overall_root", &m->overall_root);
-    cx_cli_put_str(out, "reason", m->trigger);
-    cx_cli_put_str(out, "scheme", cx_scheme_name(m->scheme));
-    cx_cli_put_bool(out, "sealed", !m->signature.null);
-    cx_cli_put_maybe(out, "signed_by", m->signed_by);
-    cx_cli_put_uint(out, "snapshot", m->snapshot_seq);
-    cx_cli_put_uint(&counts, "edges", m->edge_count);
-    cx_cli_put_uint(&counts, "memories", m->live_memories);
-    cx_cli_put_uint(&counts, "tombstoned", m->tombstoned);
-    return cx_cli_put_object(out, "counts", &counts, err);
+        cx_json_put_null(out, "memories_root");
+    cx_json_put_digest(out, "overall_root", &m->overall_root);
+    cx_json_put_str(out, "reason", m->trigger);
+    cx_json_put_str(out, "scheme", cx_scheme_name(m->scheme));
+    cx_json_put_bool(out, "sealed", !m->signature.null);
+    cx_json_put_maybe(out, "signed_by", m->signed_by);
+    cx_json_put_uint(out, "snapshot", m->snapshot_seq);
+    cx_json_put_uint(&counts, "edges", m->edge_count);
+    cx_json_put_uint(&counts, "memories", m->live_memories);
+    cx_json_put_uint(&counts, "tombstoned", m->tombstoned);
+    cx_json_put_object(out, "counts", &counts);
 }
 
 static void manifest_line(const cx_manifest *m, cx_buf *out)
@@ -52,7 +52,7 @@ static cx_status answer_manifest(cx_cli_ledger *l, const cx_manifest *m, cx_err 
         return CX_SUCCESS;
     }
     cx_json_list json = cx_json_list_begin(l->arena);
-    CX_TRY(manifest_json(m, &json, err));
+    manifest_json(m, &json);
     return cx_cli_end_json(&json, &l->out, err);
 }
 
@@ -121,16 +121,16 @@ static cx_status do_list(cx_cli_ledger *l, void *state, cx_err *err)
             continue;
         }
         cx_json_list item = cx_json_list_begin(l->arena);
-        CX_TRY(manifest_json(&manifests[i], &item, err));
-        CX_TRY(cx_cli_add_object(&list, &item, err));
+        manifest_json(&manifests[i], &item);
+        cx_json_add_object(&list, &item);
     }
     if (!l->json) {
         if (count == 0)
             cx_buf_add_z(&l->out, "no snapshots; 'cortex snapshot' makes one\n");
         return CX_SUCCESS;
     }
-    cx_cli_put_str(&json, "actor", l->actor);
-    CX_TRY(cx_cli_put_array(&json, "snapshots", &list, err));
+    cx_json_put_str(&json, "actor", l->actor);
+    cx_json_put_array(&json, "snapshots", &list);
     return cx_cli_end_json(&json, &l->out, err);
 }
 
@@ -339,8 +339,8 @@ static cx_status do_drop(cx_cli_ledger *l, void *state, cx_err *err)
         return CX_SUCCESS;
     }
     cx_json_list json = cx_json_list_begin(l->arena);
-    cx_cli_put_str(&json, "actor", l->actor);
-    cx_cli_put_uint(&json, "dropped", *seq);
+    cx_json_put_str(&json, "actor", l->actor);
+    cx_json_put_uint(&json, "dropped", *seq);
     return cx_cli_end_json(&json, &l->out, err);
 }
 

@@ -33,11 +33,11 @@ static cx_status do_status(cx_cli_ledger *l, void *state, cx_err *err)
         return CX_SUCCESS;
     }
     cx_json_list json = cx_json_list_begin(l->arena);
-    cx_cli_put_uint(&json, "entries", tables.entry_rows);
-    CX_TRY(cx_cli_index_put(&json, &index, &tables, err));
-    cx_cli_put_uint(&json, "log_commits", tables.log_commits);
-    cx_cli_put_uint(&json, "records", tables.record_rows);
-    cx_cli_put_uint(&json, "table_commits", tables.table_commits);
+    cx_json_put_uint(&json, "entries", tables.entry_rows);
+    cx_cli_index_put(&json, &index, &tables);
+    cx_json_put_uint(&json, "log_commits", tables.log_commits);
+    cx_json_put_uint(&json, "records", tables.record_rows);
+    cx_json_put_uint(&json, "table_commits", tables.table_commits);
     return cx_cli_end_json(&json, &l->out, err);
 }
 
@@ -142,20 +142,20 @@ static void tell_rebuilt(cx_buf *out, const rebuilt *done, bool verify_only)
 static cx_status put_rebuilt(cx_arena *arena, const rebuilt *done, cx_buf *out, cx_err *err)
 {
     cx_json_list json = cx_json_list_begin(arena), list = cx_json_list_begin(arena);
-    cx_cli_put_bool(&json, "changed", done->tables.changed);
-    cx_cli_put_uint(&json, "commits", done->tables.commits);
-    cx_cli_put_uint(&json, "entries", done->tables.entries);
-    cx_cli_put_uint(&json, "records", done->tables.records);
-    cx_cli_put_bool(&json, "resumed", done->tables.resumed);
+    cx_json_put_bool(&json, "changed", done->tables.changed);
+    cx_json_put_uint(&json, "commits", done->tables.commits);
+    cx_json_put_uint(&json, "entries", done->tables.entries);
+    cx_json_put_uint(&json, "records", done->tables.records);
+    cx_json_put_bool(&json, "resumed", done->tables.resumed);
     if (done->index.engine == NULL) {
-        cx_cli_put_null(&json, "index");
+        cx_json_put_null(&json, "index");
         return cx_cli_end_json(&json, out, err);
     }
-    cx_cli_put_uint(&list, "alerts", done->index.alert_rows);
-    cx_cli_put_str(&list, "engine", cx_str_z(done->index.engine));
-    cx_cli_put_uint(&list, "traces", done->index.trace_rows);
-    cx_cli_put_uint(&list, "unverified", done->index.unverified_rows);
-    CX_TRY(cx_cli_put_object(&json, "index", &list, err));
+    cx_json_put_uint(&list, "alerts", done->index.alert_rows);
+    cx_json_put_str(&list, "engine", cx_str_z(done->index.engine));
+    cx_json_put_uint(&list, "traces", done->index.trace_rows);
+    cx_json_put_uint(&list, "unverified", done->index.unverified_rows);
+    cx_json_put_object(&json, "index", &list);
     return cx_cli_end_json(&json, out, err);
 }
 
@@ -225,8 +225,8 @@ static cx_status do_backup(cx_cli_ledger *l, void *state, cx_err *err)
         return CX_SUCCESS;
     }
     cx_json_list json = cx_json_list_begin(l->arena);
-    cx_cli_put_str(&json, "backup", cx_str_z(to));
-    cx_cli_put_str(&json, "home", cx_str_z(l->path));
+    cx_json_put_str(&json, "backup", cx_str_z(to));
+    cx_json_put_str(&json, "home", cx_str_z(l->path));
     return cx_cli_end_json(&json, &l->out, err);
 }
 

@@ -222,7 +222,7 @@ static void write_text(audit *a)
         cx_buf_printf(out, "  note: %s\n", limits[i]);
 }
 
-static cx_status put_actors(audit *a, cx_json_list *json, cx_err *err)
+static void put_actors(audit *a, cx_json_list *json)
 {
     cx_json_list list = cx_json_list_begin(&a->cli->arena);
     for (size_t i = 0; i < cx_home_report_actor_count(a->report); i++) {
@@ -230,50 +230,50 @@ static cx_status put_actors(audit *a, cx_json_list *json, cx_err *err)
         cx_roots roots;
         cx_json_list item = cx_json_list_begin(&a->cli->arena);
         cx_home_report_actor(a->report, i, &actor, &roots);
-        cx_cli_put_str(&item, "actor", actor.name);
-        cx_cli_put_digest(&item, "edges_root", &roots.edges);
-        cx_cli_put_digest(&item, "journal_root", &roots.journal);
-        cx_cli_put_uint(&item, "journal_size", roots.journal_size);
-        cx_cli_put_digest(&item, "memories_root", &roots.memories);
-        cx_cli_put_digest(&item, "overall_root", &roots.overall);
-        cx_cli_put_str(&item, "scheme", cx_scheme_name(actor.scheme));
-        CX_TRY(cx_cli_add_object(&list, &item, err));
+        cx_json_put_str(&item, "actor", actor.name);
+        cx_json_put_digest(&item, "edges_root", &roots.edges);
+        cx_json_put_digest(&item, "journal_root", &roots.journal);
+        cx_json_put_uint(&item, "journal_size", roots.journal_size);
+        cx_json_put_digest(&item, "memories_root", &roots.memories);
+        cx_json_put_digest(&item, "overall_root", &roots.overall);
+        cx_json_put_str(&item, "scheme", cx_scheme_name(actor.scheme));
+        cx_json_add_object(&list, &item);
     }
-    return cx_cli_put_array(json, "actors", &list, err);
+    cx_json_put_array(json, "actors", &list);
 }
 
-static cx_status put_findings(audit *a, cx_json_list *json, cx_err *err)
+static void put_findings(audit *a, cx_json_list *json)
 {
     cx_json_list list = cx_json_list_begin(&a->cli->arena);
     for (size_t i = 0; i < cx_home_report_count(a->report); i++) {
         const cx_home_finding *f = cx_home_report_finding(a->report, i);
         cx_json_list item = cx_json_list_begin(&a->cli->arena);
-        cx_cli_put_maybe(&item, "actor", f->actor);
-        cx_cli_put_str(&item, "check", cx_str_z(f->check));
-        cx_cli_put_str(&item, "message", f->message);
-        cx_cli_put_str(&item, "reason", cx_str_z(f->reason));
-        cx_cli_put_str(&item, "where", f->where);
-        CX_TRY(cx_cli_add_object(&list, &item, err));
+        cx_json_put_maybe(&item, "actor", f->actor);
+        cx_json_put_str(&item, "check", cx_str_z(f->check));
+        cx_json_put_str(&item, "message", f->message);
+        cx_json_put_str(&item, "reason", cx_str_z(f->reason));
+        cx_json_put_str(&item, "where", f->where);
+        cx_json_add_object(&list, &item);
     }
-    return cx_cli_put_array(json, "findings", &list, err);
+    cx_json_put_array(json, "findings", &list);
 }
 
-static cx_status put_totals(audit *a, cx_json_list *json, cx_err *err)
+static void put_totals(audit *a, cx_json_list *json)
 {
     const cx_home_totals *t = cx_home_report_totals(a->report);
     cx_json_list totals = cx_json_list_begin(&a->cli->arena);
-    cx_cli_put_uint(&totals, "actors", t->actors);
-    cx_cli_put_uint(&totals, "commits", t->commits);
-    cx_cli_put_uint(&totals, "edges", t->edges);
-    cx_cli_put_uint(&totals, "entries", t->entries);
-    cx_cli_put_uint(&totals, "erased", t->erased);
-    cx_cli_put_uint(&totals, "findings", t->findings);
-    cx_cli_put_uint(&totals, "memories", t->memories);
-    cx_cli_put_uint(&totals, "payloads", t->payloads);
-    cx_cli_put_uint(&totals, "snapshots", t->manifests);
-    cx_cli_put_uint(&totals, "torn_bytes", t->torn_bytes);
-    cx_cli_put_uint(&totals, "versions", t->versions);
-    return cx_cli_put_object(json, "totals", &totals, err);
+    cx_json_put_uint(&totals, "actors", t->actors);
+    cx_json_put_uint(&totals, "commits", t->commits);
+    cx_json_put_uint(&totals, "edges", t->edges);
+    cx_json_put_uint(&totals, "entries", t->entries);
+    cx_json_put_uint(&totals, "erased", t->erased);
+    cx_json_put_uint(&totals, "findings", t->findings);
+    cx_json_put_uint(&totals, "memories", t->memories);
+    cx_json_put_uint(&totals, "payloads", t->payloads);
+    cx_json_put_uint(&totals, "snapshots", t->manifests);
+    cx_json_put_uint(&totals, "torn_bytes", t->torn_bytes);
+    cx_json_put_uint(&totals, "versions", t->versions);
+    cx_json_put_object(json, "totals", &totals);
 }
 
 static cx_status write_json(audit *a, cx_err *err)
@@ -285,17 +285,17 @@ static cx_status write_json(audit *a, cx_err *err)
     for (size_t i = 0; i < count; i++)
         texts[i] = cx_str_z(limits[i]);
     cx_json_list json = cx_json_list_begin(&a->cli->arena);
-    CX_TRY(put_actors(a, &json, err));
-    cx_cli_put_bool(&json, "anchored", t->anchored);
-    cx_cli_put_maybe(&json, "detail", a->detail);
-    CX_TRY(put_findings(a, &json, err));
-    cx_cli_put_str(&json, "home", cx_str_z(a->path));
-    cx_cli_put_texts(&json, "limits", texts, count);
-    cx_cli_put_maybe(&json, "reason", cx_str_z(a->reason == NULL ? "" : a->reason));
-    cx_cli_put_bool(&json, "signed", a->is_signed);
-    cx_cli_put_bool(&json, "tables_checked", t->tables_checked);
-    CX_TRY(put_totals(a, &json, err));
-    cx_cli_put_str(&json, "verdict", cx_str_z(cx_verdict_name(a->verdict)));
+    put_actors(a, &json);
+    cx_json_put_bool(&json, "anchored", t->anchored);
+    cx_json_put_maybe(&json, "detail", a->detail);
+    put_findings(a, &json);
+    cx_json_put_str(&json, "home", cx_str_z(a->path));
+    cx_json_put_strs(&json, "limits", texts, count);
+    cx_json_put_maybe(&json, "reason", cx_str_z(a->reason == NULL ? "" : a->reason));
+    cx_json_put_bool(&json, "signed", a->is_signed);
+    cx_json_put_bool(&json, "tables_checked", t->tables_checked);
+    put_totals(a, &json);
+    cx_json_put_str(&json, "verdict", cx_str_z(cx_verdict_name(a->verdict)));
     return cx_cli_end_json(&json, &a->out, err);
 }
 

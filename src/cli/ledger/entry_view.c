@@ -11,13 +11,12 @@
 static void put_weights(cx_json_list *list, const char *name, const cx_weights *w)
 {
     cx_json_list inner = cx_json_list_begin(list->arena);
-    cx_cli_put_float(&inner, "access", w->a);
-    cx_cli_put_float(&inner, "citations", w->c);
-    cx_cli_put_float(&inner, "declared", w->d);
-    cx_cli_put_float(&inner, "recency", w->r);
-    cx_cli_put_float(&inner, "vector", w->v);
-    if (cx_failed(cx_cli_put_object(list, name, &inner, NULL)))
-        list->failed = true;
+    cx_json_put_float(&inner, "access", w->a);
+    cx_json_put_float(&inner, "citations", w->c);
+    cx_json_put_float(&inner, "declared", w->d);
+    cx_json_put_float(&inner, "recency", w->r);
+    cx_json_put_float(&inner, "vector", w->v);
+    cx_json_put_object(list, name, &inner);
 }
 
 static void put_ids(cx_json_list *list, const char *name, const cx_id *ids, size_t count)
@@ -32,20 +31,19 @@ static void put_ids(cx_json_list *list, const char *name, const cx_id *ids, size
         cx_ulid_format(&ids[i], text);
         cx_json_list_add(&inner, cx_json_make_str(cx_str_from(text, CX_ULID_SIZE)));
     }
-    if (cx_failed(cx_cli_put_array(list, name, &inner, NULL)))
-        list->failed = true;
+    cx_json_put_array(list, name, &inner);
 }
 
 static void put_edge(const cx_payload_edge *edge, bool removed, cx_json_list *out)
 {
-    cx_cli_put_id(out, "dst", &edge->dst);
-    cx_cli_put_id(out, "src", &edge->src);
-    cx_cli_put_str(out, "type", cx_uri_edge_type_name(edge->type));
-    cx_cli_put_float(out, "weight", edge->weight);
+    cx_json_put_id(out, "dst", &edge->dst);
+    cx_json_put_id(out, "src", &edge->src);
+    cx_json_put_str(out, "type", cx_uri_edge_type_name(edge->type));
+    cx_json_put_float(out, "weight", edge->weight);
     if (!removed)
         return;
-    cx_cli_put_str(out, "by", edge->by);
-    cx_cli_put_str(out, "reason", edge->reason);
+    cx_json_put_str(out, "by", edge->by);
+    cx_json_put_str(out, "reason", edge->reason);
 }
 
 /* Kinds of memories. */
@@ -54,32 +52,32 @@ static void put_memory_kinds(const cx_payload *p, cx_json_list *out)
     switch (p->kind) {
     case CX_ENTRY_WRITE:
     case CX_ENTRY_UPDATE:
-        cx_cli_put_id(out, "id", &p->as.write.id);
-        cx_cli_put_str(out, "type", cx_uri_type_name(p->as.write.type));
-        cx_cli_put_uint(out, "version", p->as.write.version);
-        cx_cli_put_digest(out, "version_hash", &p->as.write.version_hash);
+        cx_json_put_id(out, "id", &p->as.write.id);
+        cx_json_put_str(out, "type", cx_uri_type_name(p->as.write.type));
+        cx_json_put_uint(out, "version", p->as.write.version);
+        cx_json_put_digest(out, "version_hash", &p->as.write.version_hash);
         break;
-    case CX_ENTRY_TOMBSTONE: cx_cli_put_id(out, "id", &p->as.id); break;
+    case CX_ENTRY_TOMBSTONE: cx_json_put_id(out, "id", &p->as.id); break;
     case CX_ENTRY_ADD_EDGE: put_edge(&p->as.edge, false, out); break;
     case CX_ENTRY_REMOVE_EDGE: put_edge(&p->as.edge, true, out); break;
     case CX_ENTRY_UPDATE_HEAD:
-        cx_cli_put_digest(out, "head_hash", &p->as.update_head.head_hash);
-        cx_cli_put_id(out, "id", &p->as.update_head.id);
-        cx_cli_put_uint(out, "version", p->as.update_head.version);
+        cx_json_put_digest(out, "head_hash", &p->as.update_head.head_hash);
+        cx_json_put_id(out, "id", &p->as.update_head.id);
+        cx_json_put_uint(out, "version", p->as.update_head.version);
         break;
     case CX_ENTRY_EMBED:
-        cx_cli_put_uint(out, "dim", p->as.embed.dim);
-        cx_cli_put_id(out, "id", &p->as.embed.id);
-        cx_cli_put_str(out, "model", p->as.embed.model);
-        cx_cli_put_uint(out, "source_version", p->as.embed.source_version);
-        cx_cli_put_digest(out, "vector_hash", &p->as.embed.vector_hash);
-        cx_cli_put_uint(out, "vertex", p->as.embed.vertex);
+        cx_json_put_uint(out, "dim", p->as.embed.dim);
+        cx_json_put_id(out, "id", &p->as.embed.id);
+        cx_json_put_str(out, "model", p->as.embed.model);
+        cx_json_put_uint(out, "source_version", p->as.embed.source_version);
+        cx_json_put_digest(out, "vector_hash", &p->as.embed.vector_hash);
+        cx_json_put_uint(out, "vertex", p->as.embed.vertex);
         break;
     case CX_ENTRY_REDACT_MEMORY:
-        cx_cli_put_digest(out, "head_hash", &p->as.redact_memory.head_hash);
-        cx_cli_put_id(out, "id", &p->as.redact_memory.id);
-        cx_cli_put_str(out, "reason", p->as.redact_memory.reason);
-        cx_cli_put_uint(out, "versions_erased", p->as.redact_memory.versions_erased);
+        cx_json_put_digest(out, "head_hash", &p->as.redact_memory.head_hash);
+        cx_json_put_id(out, "id", &p->as.redact_memory.id);
+        cx_json_put_str(out, "reason", p->as.redact_memory.reason);
+        cx_json_put_uint(out, "versions_erased", p->as.redact_memory.versions_erased);
         break;
     default: break;
     }
@@ -90,41 +88,41 @@ static void put_use_kinds(const cx_payload *p, cx_json_list *out)
 {
     switch (p->kind) {
     case CX_ENTRY_COMPACT:
-        cx_cli_put_uint(out, "budget", p->as.compact.budget);
-        cx_cli_put_uint(out, "compacted", p->as.compact.compacted);
-        cx_cli_put_str(out, "intent", p->as.compact.intent);
-        cx_cli_put_uint(out, "kept", p->as.compact.kept);
-        cx_cli_put_digest(out, "record_hash", &p->as.compact.record_hash);
-        cx_cli_put_str(out, "step", p->as.compact.step);
+        cx_json_put_uint(out, "budget", p->as.compact.budget);
+        cx_json_put_uint(out, "compacted", p->as.compact.compacted);
+        cx_json_put_str(out, "intent", p->as.compact.intent);
+        cx_json_put_uint(out, "kept", p->as.compact.kept);
+        cx_json_put_digest(out, "record_hash", &p->as.compact.record_hash);
+        cx_json_put_str(out, "step", p->as.compact.step);
         break;
     case CX_ENTRY_ATTEST:
         put_ids(out, "cited", p->as.attest.cited, p->as.attest.cited_count);
-        cx_cli_put_str(out, "intent", p->as.attest.intent);
-        cx_cli_put_str(out, "outcome",
-                       p->as.attest.outcome == 0 ? CX_STR("success") : CX_STR("failure"));
-        cx_cli_put_str(out, "reason", p->as.attest.reason);
+        cx_json_put_str(out, "intent", p->as.attest.intent);
+        cx_json_put_str(out, "outcome",
+                        p->as.attest.outcome == 0 ? CX_STR("success") : CX_STR("failure"));
+        cx_json_put_str(out, "reason", p->as.attest.reason);
         break;
     case CX_ENTRY_LEARN_WEIGHTS:
-        cx_cli_put_float(out, "alpha", p->as.learn_weights.alpha);
-        cx_cli_put_bool(out, "decrement", p->as.learn_weights.decrement);
+        cx_json_put_float(out, "alpha", p->as.learn_weights.alpha);
+        cx_json_put_bool(out, "decrement", p->as.learn_weights.decrement);
         put_weights(out, "now", &p->as.learn_weights.now);
         put_weights(out, "previous", &p->as.learn_weights.previous);
-        cx_cli_put_bool(out, "skipped", p->as.learn_weights.skipped);
-        cx_cli_put_uint(out, "source_seq", p->as.learn_weights.source_seq);
+        cx_json_put_bool(out, "skipped", p->as.learn_weights.skipped);
+        cx_json_put_uint(out, "source_seq", p->as.learn_weights.source_seq);
         break;
     case CX_ENTRY_FIND_LATE:
         put_ids(out, "ids", p->as.find_late.ids, p->as.find_late.id_count);
-        cx_cli_put_int(out, "limit", p->as.find_late.limit);
-        cx_cli_put_str(out, "predicate", p->as.find_late.predicate);
-        cx_cli_put_int(out, "result_count", p->as.find_late.result_count);
-        cx_cli_put_texts(out, "tags", p->as.find_late.tags, p->as.find_late.tag_count);
+        cx_json_put_int(out, "limit", p->as.find_late.limit);
+        cx_json_put_str(out, "predicate", p->as.find_late.predicate);
+        cx_json_put_int(out, "result_count", p->as.find_late.result_count);
+        cx_json_put_strs(out, "tags", p->as.find_late.tags, p->as.find_late.tag_count);
         break;
     case CX_ENTRY_SCOPE_VIOLATION:
-        cx_cli_put_str(out, "granted_by", p->as.scope_violation.granted_by);
-        cx_cli_put_str(out, "granted_to", p->as.scope_violation.granted_to);
-        cx_cli_put_id(out, "id", &p->as.scope_violation.id);
-        cx_cli_put_str(out, "mode", p->as.scope_violation.mode);
-        cx_cli_put_str(out, "reason", p->as.scope_violation.reason);
+        cx_json_put_str(out, "granted_by", p->as.scope_violation.granted_by);
+        cx_json_put_str(out, "granted_to", p->as.scope_violation.granted_to);
+        cx_json_put_id(out, "id", &p->as.scope_violation.id);
+        cx_json_put_str(out, "mode", p->as.scope_violation.mode);
+        cx_json_put_str(out, "reason", p->as.scope_violation.reason);
         break;
     default: break;
     }
@@ -135,20 +133,20 @@ static void put_ledger_kinds(const cx_payload *p, cx_json_list *out)
 {
     switch (p->kind) {
     case CX_ENTRY_SEAL:
-        cx_cli_put_digest(out, "manifest_digest", &p->as.seal.manifest_digest);
-        cx_cli_put_digest(out, "overall_root", &p->as.seal.overall_root);
-        cx_cli_put_hex(out, "signature", p->as.seal.signature);
-        cx_cli_put_str(out, "signed_by", p->as.seal.signed_by);
-        cx_cli_put_uint(out, "snapshot", p->as.seal.snapshot_seq);
+        cx_json_put_digest(out, "manifest_digest", &p->as.seal.manifest_digest);
+        cx_json_put_digest(out, "overall_root", &p->as.seal.overall_root);
+        cx_json_put_hex(out, "signature", p->as.seal.signature);
+        cx_json_put_str(out, "signed_by", p->as.seal.signed_by);
+        cx_json_put_uint(out, "snapshot", p->as.seal.snapshot_seq);
         break;
     case CX_ENTRY_DROP_SNAPSHOT:
-        cx_cli_put_digest(out, "manifest_digest", &p->as.drop_snapshot.manifest_digest);
-        cx_cli_put_uint(out, "snapshot", p->as.drop_snapshot.snapshot_seq);
+        cx_json_put_digest(out, "manifest_digest", &p->as.drop_snapshot.manifest_digest);
+        cx_json_put_uint(out, "snapshot", p->as.drop_snapshot.snapshot_seq);
         break;
     case CX_ENTRY_REDACT:
-        cx_cli_put_digest(out, "commitment", &p->as.redact.commitment);
-        cx_cli_put_str(out, "reason", p->as.redact.reason);
-        cx_cli_put_uint(out, "target_seq", p->as.redact.target_seq);
+        cx_json_put_digest(out, "commitment", &p->as.redact.commitment);
+        cx_json_put_str(out, "reason", p->as.redact.reason);
+        cx_json_put_uint(out, "target_seq", p->as.redact.target_seq);
         break;
     default: break;
     }
@@ -165,11 +163,11 @@ static cx_status put_payload(const cx_entry_view *view, cx_json_list *out, cx_er
     cx_payload payload;
     cx_entry_kind kind = cx_entry_kind_of(view->entry.kind);
     if (view->payload.size == 0) {
-        cx_cli_put_null(out, "payload");
+        cx_json_put_null(out, "payload");
         return CX_SUCCESS;
     }
     if (is_opaque(kind)) {
-        cx_cli_put_bytes(out, "payload", view->payload);
+        cx_json_put_bytes(out, "payload", view->payload);
         return CX_SUCCESS;
     }
     CX_TRY(cx_payload_decode(kind, view->payload, out->arena, &payload, err));
@@ -177,29 +175,30 @@ static cx_status put_payload(const cx_entry_view *view, cx_json_list *out, cx_er
     put_memory_kinds(&payload, &inner);
     put_use_kinds(&payload, &inner);
     put_ledger_kinds(&payload, &inner);
-    return cx_cli_put_object(out, "payload", &inner, err);
+    cx_json_put_object(out, "payload", &inner);
+    return CX_SUCCESS;
 }
 
 cx_status cx_cli_entry_json(const cx_entry_view *view, cx_json_list *out, cx_err *err)
 {
     const cx_entry *entry = &view->entry;
-    cx_cli_put_bool(out, "committed", entry->committed);
-    cx_cli_put_time(out, "created_at", true, cx_cli_seconds(entry->created_at_ns));
-    cx_cli_put_int(out, "created_at_ns", entry->created_at_ns);
+    cx_json_put_bool(out, "committed", entry->committed);
+    cx_json_put_time(out, "created_at", true, cx_cli_seconds(entry->created_at_ns));
+    cx_json_put_int(out, "created_at_ns", entry->created_at_ns);
     if (entry->created_by.size == 0)
-        cx_cli_put_null(out, "created_by");
+        cx_json_put_null(out, "created_by");
     else
-        cx_cli_put_bytes(out, "created_by", entry->created_by);
-    cx_cli_put_bool(out, "erased", view->payload_erased);
-    cx_cli_put_str(out, "kind", entry->kind);
-    cx_cli_put_digest(out, "leaf_hash", &view->leaf_hash);
-    cx_cli_put_uint(out, "payload_size",
-                    entry->committed ? entry->payload_size : entry->payload.size);
-    cx_cli_put_uint(out, "seq", entry->seq);
+        cx_json_put_bytes(out, "created_by", entry->created_by);
+    cx_json_put_bool(out, "erased", view->payload_erased);
+    cx_json_put_str(out, "kind", entry->kind);
+    cx_json_put_digest(out, "leaf_hash", &view->leaf_hash);
+    cx_json_put_uint(out, "payload_size",
+                     entry->committed ? entry->payload_size : entry->payload.size);
+    cx_json_put_uint(out, "seq", entry->seq);
     if (view->has_subject)
-        cx_cli_put_id(out, "subject", &view->subject);
+        cx_json_put_id(out, "subject", &view->subject);
     else
-        cx_cli_put_null(out, "subject");
+        cx_json_put_null(out, "subject");
     return put_payload(view, out, err);
 }
 

@@ -125,34 +125,12 @@ CX_RESULT cx_cli_find_uri(cx_cli_ledger *l, const cx_cli_name *name, cx_uri *out
 
 /* --- answers -------------------------------------------------------------------------------- */
 
-void cx_cli_put_str(cx_json_list *list, const char *name, cx_str text);   /* empty: "" */
-void cx_cli_put_maybe(cx_json_list *list, const char *name, cx_str text); /* empty: null */
-void cx_cli_put_uint(cx_json_list *list, const char *name, uint64_t value);
-void cx_cli_put_int(cx_json_list *list, const char *name, int64_t value);
-void cx_cli_put_bool(cx_json_list *list, const char *name, bool value);
-void cx_cli_put_null(cx_json_list *list, const char *name);
-/* A number that JSON cannot spell becomes null. */
-void cx_cli_put_float(cx_json_list *list, const char *name, float value);
-void cx_cli_put_digest(cx_json_list *list, const char *name, const cx_digest *digest);
-void cx_cli_put_hex(cx_json_list *list, const char *name, cx_bytes bytes);
-void cx_cli_put_id(cx_json_list *list, const char *name, const cx_id *id); /* as a ULID */
-void cx_cli_put_uri(cx_json_list *list, const char *name, const cx_uri *uri);
-/* RFC 3339 in seconds, or null. */
-void cx_cli_put_time(cx_json_list *list, const char *name, bool present, int64_t seconds);
-/* Text in UTF-8 as it is, other bytes as {"hex":".."}. */
-void cx_cli_put_bytes(cx_json_list *list, const char *name, cx_bytes bytes);
-void cx_cli_put_texts(cx_json_list *list, const char *name, const cx_str *texts, size_t count);
-/* Ends an object or array inside another. */
-CX_RESULT cx_cli_put_object(cx_json_list *list, const char *name, cx_json_list *inner, cx_err *err);
-CX_RESULT cx_cli_put_array(cx_json_list *list, const char *name, cx_json_list *inner, cx_err *err);
-CX_RESULT cx_cli_add_object(cx_json_list *list, cx_json_list *inner, cx_err *err);
 /* The whole object as one line into `out`. */
 CX_RESULT cx_cli_end_json(cx_json_list *list, cx_buf *out, cx_err *err);
 
 /* Text from outside, as it may stand on a terminal: cx_shown_add. */
 void cx_cli_add_text(cx_buf *out, cx_str text);
-/* JSON has no way to say bytes that are no text, such as those of a file's name: they are shown. */
-cx_str cx_cli_valid_text(cx_arena *arena, cx_str text); /* data NULL = out of memory */
+/* Text that may not be UTF-8, as cx_json_put_str writes it. */
 cx_json cx_cli_json_str(cx_json_list *list, cx_str text);
 /* The same, written. */
 void cx_cli_add_json_text(cx_buf *out, cx_str text);

@@ -127,22 +127,22 @@ cx_status cx_cli_hits_answer(cx_cli_ledger *l, const cx_memory_hit *hits, size_t
             continue;
         }
         cx_json_list item = cx_json_list_begin(l->arena);
-        cx_cli_put_float(&item, "salience", hits[i].salience);
+        cx_json_put_float(&item, "salience", hits[i].salience);
         if (similarity)
-            cx_cli_put_float(&item, "similarity", hits[i].similarity);
+            cx_json_put_float(&item, "similarity", hits[i].similarity);
         else
-            cx_cli_put_null(&item, "similarity");
+            cx_json_put_null(&item, "similarity");
         CX_TRY(cx_view_memory(&hits[i].view, &item, err));
-        CX_TRY(cx_cli_add_object(&list, &item, err));
+        cx_json_add_object(&list, &item);
     }
     if (!l->json) {
         if (count == 0)
             cx_buf_add_z(&l->out, "nothing found\n");
         return CX_SUCCESS;
     }
-    cx_cli_put_str(&json, "actor", l->actor);
-    cx_cli_put_uint(&json, "count", count);
-    CX_TRY(cx_cli_put_array(&json, "memories", &list, err));
+    cx_json_put_str(&json, "actor", l->actor);
+    cx_json_put_uint(&json, "count", count);
+    cx_json_put_array(&json, "memories", &list);
     return cx_cli_end_json(&json, &l->out, err);
 }
 

@@ -101,17 +101,17 @@ static cx_status answer(cx_cli_ledger *l, const cx_evidence_result *result, size
         return cx_buf_check(&l->out, err);
     }
     cx_json_list json = cx_json_list_begin(l->arena);
-    cx_cli_put_uint(&json, "bodies_missing", result->bodies_missing);
-    cx_cli_put_uint(&json, "bytes", size);
-    cx_cli_put_uint(&json, "entries", e->entry_count);
-    cx_cli_put_str(&json, "file", cx_str_z(path));
-    cx_cli_put_uint(&json, "files", e->file_count);
-    cx_cli_put_str(&json, "id", e->id);
-    cx_cli_put_uint(&json, "journals", e->journal_count);
-    cx_cli_put_str(&json, "kind", e->kind);
-    cx_cli_put_uint(&json, "memories", e->memory_count);
-    cx_cli_put_bool(&json, "signed", is_signed == e->journal_count);
-    cx_cli_put_uint(&json, "traces", e->trace_count);
+    cx_json_put_uint(&json, "bodies_missing", result->bodies_missing);
+    cx_json_put_uint(&json, "bytes", size);
+    cx_json_put_uint(&json, "entries", e->entry_count);
+    cx_json_put_str(&json, "file", cx_str_z(path));
+    cx_json_put_uint(&json, "files", e->file_count);
+    cx_json_put_str(&json, "id", e->id);
+    cx_json_put_uint(&json, "journals", e->journal_count);
+    cx_json_put_str(&json, "kind", e->kind);
+    cx_json_put_uint(&json, "memories", e->memory_count);
+    cx_json_put_bool(&json, "signed", is_signed == e->journal_count);
+    cx_json_put_uint(&json, "traces", e->trace_count);
     return cx_cli_end_json(&json, &l->out, err);
 }
 

@@ -110,11 +110,11 @@ static int show_file(cx_cli *cli, const cx_cli_args *args, const char *path)
     cx_buf_init(&out, cli->alloc);
     if (cx_cli_has(args, "json")) {
         cx_json_list list = cx_json_list_begin(&cli->arena);
-        cx_cli_put_str(&list, "kind", CX_STR("file"));
-        cx_cli_put_str(&list, "id", cx_str_z(path));
-        cx_cli_put_str(&list, "file_kind", cx_str_z(kind));
-        cx_cli_put_uint(&list, "bytes", bytes.size);
-        cx_cli_put_digest(&list, "sha256", &digest);
+        cx_json_put_str(&list, "kind", CX_STR("file"));
+        cx_json_put_str(&list, "id", cx_str_z(path));
+        cx_json_put_str(&list, "file_kind", cx_str_z(kind));
+        cx_json_put_uint(&list, "bytes", bytes.size);
+        cx_json_put_digest(&list, "sha256", &digest);
         if (cx_failed(cx_cli_end_json(&list, &out, &err)))
             return cx_cli_ledger_fail(cli, args, &err);
     } else {

@@ -256,12 +256,12 @@ static cx_status answer_approval(cx_cli *cli, const cx_cli_args *args,
         return CX_SUCCESS;
     }
     cx_json_list object = cx_json_list_begin(&cli->arena);
-    cx_cli_put_str(&object, "approval_id", approval->approval_id);
-    cx_cli_put_str(&object, "path", path);
-    cx_cli_put_str(&object, "approver", approval->approver);
-    cx_cli_put_digest(&object, "contract_sha256", &approval->contract_sha256);
-    cx_cli_put_str(&object, "expires_at", approval->expires_at);
-    cx_cli_put_texts(&object, "scopes", approval->scopes.items, approval->scopes.count);
+    cx_json_put_str(&object, "approval_id", approval->approval_id);
+    cx_json_put_str(&object, "path", path);
+    cx_json_put_str(&object, "approver", approval->approver);
+    cx_json_put_digest(&object, "contract_sha256", &approval->contract_sha256);
+    cx_json_put_str(&object, "expires_at", approval->expires_at);
+    cx_json_put_strs(&object, "scopes", approval->scopes.items, approval->scopes.count);
     return cx_cli_end_json(&object, out, err);
 }
 
@@ -390,17 +390,18 @@ static cx_status add_row(listing *l, cx_str name, const cx_run_approval *approva
         return CX_SUCCESS;
     }
     cx_json_list object = cx_json_list_begin(arena);
-    cx_cli_put_str(&object, "file", name);
-    cx_cli_put_str(&object, "state", cx_str_z(state));
-    cx_cli_put_maybe(&object, "reason", why == NULL ? (cx_str){NULL, 0} : cx_str_z(why));
+    cx_json_put_str(&object, "file", name);
+    cx_json_put_str(&object, "state", cx_str_z(state));
+    cx_json_put_maybe(&object, "reason", why == NULL ? (cx_str){NULL, 0} : cx_str_z(why));
     if (approval->approval_id.size != 0) {
         cx_json value;
         CX_TRY(cx_run_approval_json(approval, true, arena, &value, err));
         cx_json_list_put(&object, CX_STR("approval"), value);
     } else {
-        cx_cli_put_null(&object, "approval");
+        cx_json_put_null(&object, "approval");
     }
-    return cx_cli_add_object(items, &object, err);
+    cx_json_add_object(items, &object);
+    return CX_SUCCESS;
 }
 
 static cx_status add_rows(listing *l, cx_json_list *items, cx_buf *out, cx_err *err)
@@ -455,7 +456,7 @@ static cx_status list(cx_cli *cli, const cx_cli_args *args, cx_cli_place *place,
     CX_TRY(status);
     if (!json)
         return CX_SUCCESS;
-    CX_TRY(cx_cli_put_array(&object, "items", &items, err));
+    cx_json_put_array(&object, "items", &items);
     return cx_cli_end_json(&object, out, err);
 }
 

@@ -74,7 +74,7 @@ static int answer_lint(contract_job *job, cx_err *err)
     cx_json errors;
     cx_status status = cx_run_findings_json(&job->findings, arena, &errors, err);
     if (!cx_failed(status)) {
-        cx_cli_put_bool(&object, "valid", report.allow);
+        cx_json_put_bool(&object, "valid", report.allow);
         cx_json_list_put(&object, CX_STR("errors"), errors);
         status = cx_json_list_end_object(&object, &report.json, err);
     }
@@ -134,7 +134,7 @@ static cx_status hash(contract_job *job, cx_buf *out, cx_err *err)
         CX_TRY(cx_run_contract_legacy_hash(&contract, &digest, err));
     }
     if (cx_cli_has(job->args, "json")) {
-        cx_cli_put_digest(&object, "sha256", &digest);
+        cx_json_put_digest(&object, "sha256", &digest);
         return cx_cli_end_json(&object, out, err);
     }
     cx_cli_add_digest(out, &digest);
@@ -263,7 +263,7 @@ static cx_status judge_policy(contract_job *job, cx_run_tree *tree, cx_err *err)
 }
 
 /* The distinct rules of the refusing findings, and the approvals that would lift all of them. */
-static cx_status put_rules(const contract_job *job, cx_json_list *object, cx_err *err)
+static void put_rules(const contract_job *job, cx_json_list *object)
 {
     const cx_run_findings *findings = &job->findings;
     cx_json_list rules = cx_json_list_begin(object->arena),
@@ -282,8 +282,8 @@ static cx_status put_rules(const contract_job *job, cx_json_list *object, cx_err
     for (size_t i = 0; liftable && i < findings->list.count; i++)
         if (!findings->list.items[i].informs)
             cx_json_list_add(&scopes, cx_json_make_str(findings->list.items[i].detail));
-    CX_TRY(cx_cli_put_array(object, "rules", &rules, err));
-    return cx_cli_put_array(object, "scopes", &scopes, err);
+    cx_json_put_array(object, "rules", &rules);
+    cx_json_put_array(object, "scopes", &scopes);
 }
 
 static cx_status describe_policy(contract_job *job, cx_json *out, cx_err *err)
@@ -292,13 +292,13 @@ static cx_status describe_policy(contract_job *job, cx_json *out, cx_err *err)
     cx_json_list object = cx_json_list_begin(arena);
     cx_json violations;
     CX_TRY(cx_run_gate_violations(&job->findings, arena, &violations, err));
-    cx_cli_put_bool(&object, "allow", job->findings.refusing == 0);
-    CX_TRY(put_rules(job, &object, err));
+    cx_json_put_bool(&object, "allow", job->findings.refusing == 0);
+    put_rules(job, &object);
     cx_json_list_put(&object, CX_STR("violations"), violations);
-    cx_cli_put_str(
+    cx_json_put_str(
         &object, "policy_pack",
         cx_str_z(job->contract.pack == CX_PACK_NONE ? "" : cx_run_pack_name(job->contract.pack)));
-    cx_cli_put_maybe(&object, "baseline_commit", job->contract.baseline_commit);
+    cx_json_put_maybe(&object, "baseline_commit", job->contract.baseline_commit);
     return cx_json_list_end_object(&object, out, err);
 }
 

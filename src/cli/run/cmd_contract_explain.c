@@ -25,8 +25,8 @@ static void add_refusal(cx_json_list *list, cx_str gate, cx_str reason)
 {
     cx_json_list one = cx_json_list_begin(list->arena);
     cx_json value;
-    cx_cli_put_str(&one, "gate", gate);
-    cx_cli_put_str(&one, "reason", reason);
+    cx_json_put_str(&one, "gate", gate);
+    cx_json_put_str(&one, "reason", reason);
     if (cx_failed(cx_json_list_end_object(&one, &value, NULL)))
         list->failed = true;
     else
@@ -100,19 +100,19 @@ static size_t covered(const explain_job *job, cx_str path)
     return count;
 }
 
-static cx_status put_paths(explain_job *job, cx_json_list *object, cx_err *err)
+static void put_paths(explain_job *job, cx_json_list *object)
 {
     cx_json_list list = cx_json_list_begin(object->arena);
     for (size_t i = 0; i < job->contract.allowed_paths.count; i++) {
         cx_json_list one = cx_json_list_begin(object->arena);
         cx_str path = job->contract.allowed_paths.items[i];
-        cx_cli_put_str(&one, "path", path);
-        cx_cli_put_bool(&one, "valid", cx_run_path_lint(path, &job->place.ground) == NULL);
-        cx_cli_put_bool(&one, "wide", cx_run_path_wide(path, &job->tree));
-        cx_cli_put_uint(&one, "files", covered(job, path));
-        CX_TRY(cx_cli_add_object(&list, &one, err));
+        cx_json_put_str(&one, "path", path);
+        cx_json_put_bool(&one, "valid", cx_run_path_lint(path, &job->place.ground) == NULL);
+        cx_json_put_bool(&one, "wide", cx_run_path_wide(path, &job->tree));
+        cx_json_put_uint(&one, "files", covered(job, path));
+        cx_json_add_object(&list, &one);
     }
-    return cx_cli_put_array(object, "allowed_paths", &list, err);
+    cx_json_put_array(object, "allowed_paths", &list);
 }
 
 static cx_status put_demand(cx_json_list *test, const cx_tests_demand *demand, cx_err *err)
@@ -121,11 +121,11 @@ static cx_status put_demand(cx_json_list *test, const cx_tests_demand *demand, c
     cx_json value;
     if (demand->format == CX_TESTS_NO_REPORT)
         return CX_SUCCESS;
-    cx_cli_put_str(&object, "format", cx_str_z(cx_tests_format_name(demand->format)));
+    cx_json_put_str(&object, "format", cx_str_z(cx_tests_format_name(demand->format)));
     if (demand->path.data != NULL)
-        cx_cli_put_str(&object, "path", demand->path);
-    cx_cli_put_uint(&object, "min_tests", demand->min_tests);
-    cx_cli_put_bool(&object, "same_as_baseline", demand->same_as_baseline);
+        cx_json_put_str(&object, "path", demand->path);
+    cx_json_put_uint(&object, "min_tests", demand->min_tests);
+    cx_json_put_bool(&object, "same_as_baseline", demand->same_as_baseline);
     CX_TRY(cx_json_list_end_object(&object, &value, err));
     cx_json_list_put(test, CX_STR("report"), value);
     return CX_SUCCESS;
@@ -137,13 +137,14 @@ static cx_status put_tests(explain_job *job, cx_json_list *object, cx_err *err)
     for (size_t i = 0; i < job->contract.test_count; i++) {
         const cx_contract_test *test = &job->contract.tests[i];
         cx_json_list one = cx_json_list_begin(object->arena);
-        cx_cli_put_str(&one, "name", test->name);
-        cx_cli_put_str(&one, "cmd", test->cmd);
-        cx_cli_put_bool(&one, "must_pass", test->must_pass);
+        cx_json_put_str(&one, "name", test->name);
+        cx_json_put_str(&one, "cmd", test->cmd);
+        cx_json_put_bool(&one, "must_pass", test->must_pass);
         CX_TRY(put_demand(&one, &test->report, err));
-        CX_TRY(cx_cli_add_object(&list, &one, err));
+        cx_json_add_object(&list, &one);
     }
-    return cx_cli_put_array(object, "acceptance_tests", &list, err);
+    cx_json_put_array(object, "acceptance_tests", &list);
+    return CX_SUCCESS;
 }
 
 static cx_status describe(explain_job *job, cx_json_list *object, cx_err *err)
@@ -154,22 +155,22 @@ static cx_status describe(explain_job *job, cx_json_list *object, cx_err *err)
     CX_TRY(cx_run_findings_json(&job->findings, arena, &errors, err));
     CX_TRY(cx_run_gate_violations(&job->policy_findings, arena, &violations, err));
     CX_TRY(cx_run_role_summary(contract, &job->policy, arena, &summary, err));
-    cx_cli_put_str(object, "task_id", contract->task_id);
-    cx_cli_put_maybe(object, "baseline_commit", contract->baseline_commit);
-    cx_cli_put_bool(object, "valid", job->findings.refusing == 0);
+    cx_json_put_str(object, "task_id", contract->task_id);
+    cx_json_put_maybe(object, "baseline_commit", contract->baseline_commit);
+    cx_json_put_bool(object, "valid", job->findings.refusing == 0);
     cx_json_list_put(object, CX_STR("errors"), errors);
-    cx_cli_put_bool(object, "policy_allows", job->policy_findings.refusing == 0);
+    cx_json_put_bool(object, "policy_allows", job->policy_findings.refusing == 0);
     cx_json_list_put(object, CX_STR("violations"), violations);
     cx_json_list_put(object, CX_STR("refusals"), job->refusals);
-    cx_cli_put_str(object, "policy_pack", cx_str_z(cx_run_pack_name(contract->pack)));
-    cx_cli_put_str(object, "policies",
-                   job->policy.built_in ? CX_STR("built-in") : CX_STR("baseline"));
-    CX_TRY(put_paths(job, object, err));
+    cx_json_put_str(object, "policy_pack", cx_str_z(cx_run_pack_name(contract->pack)));
+    cx_json_put_str(object, "policies",
+                    job->policy.built_in ? CX_STR("built-in") : CX_STR("baseline"));
+    put_paths(job, object);
     CX_TRY(put_tests(job, object, err));
-    cx_cli_put_uint(object, "timeout_sec", contract->timeout_sec);
-    cx_cli_put_uint(object, "max_retries", contract->max_retries);
-    cx_cli_put_bool(object, "audit_only", contract->audit_only);
-    cx_cli_put_bool(object, "needs_network", cx_run_task_needs_network(contract, NULL));
+    cx_json_put_uint(object, "timeout_sec", contract->timeout_sec);
+    cx_json_put_uint(object, "max_retries", contract->max_retries);
+    cx_json_put_bool(object, "audit_only", contract->audit_only);
+    cx_json_put_bool(object, "needs_network", cx_run_task_needs_network(contract, NULL));
     cx_json_list_put(object, CX_STR("role_contract_summary"), summary);
     return CX_SUCCESS;
 }

@@ -26,9 +26,10 @@ static cx_status put_agent(draft *d, cx_json_list *list, const char *name, const
                            cx_str agent_id)
 {
     cx_json_list agent = cx_json_list_begin(d->arena);
-    cx_cli_put_str(&agent, "role", cx_str_z(role));
-    cx_cli_put_str(&agent, "agent_id", agent_id);
-    return cx_cli_put_object(list, name, &agent, d->err);
+    cx_json_put_str(&agent, "role", cx_str_z(role));
+    cx_json_put_str(&agent, "agent_id", agent_id);
+    cx_json_put_object(list, name, &agent);
+    return CX_SUCCESS;
 }
 
 /* The spec, and the schema that the agent's reply is bound to (§6). */
@@ -40,13 +41,14 @@ static cx_status put_inputs(draft *d, cx_json_list *list, cx_str spec)
     if (!cx_run_asset(OUTPUT_SCHEMA, &bytes))
         return cx_fail(d->err, CX_E_UNSUPPORTED, "this program was built without " OUTPUT_SCHEMA);
     cx_digest digest = cx_digest_of(bytes);
-    cx_cli_put_str(&schema, "name", CX_STR("output_schema"));
-    cx_cli_put_str(&schema, "uri", CX_STR(OUTPUT_SCHEMA));
-    cx_cli_put_digest(&schema, "sha256", &digest);
-    CX_TRY(cx_cli_add_object(&artifacts, &schema, d->err));
-    cx_cli_put_str(&inputs, "spec", spec);
-    CX_TRY(cx_cli_put_array(&inputs, "artifacts", &artifacts, d->err));
-    return cx_cli_put_object(list, "inputs", &inputs, d->err);
+    cx_json_put_str(&schema, "name", CX_STR("output_schema"));
+    cx_json_put_str(&schema, "uri", CX_STR(OUTPUT_SCHEMA));
+    cx_json_put_digest(&schema, "sha256", &digest);
+    cx_json_add_object(&artifacts, &schema);
+    cx_json_put_str(&inputs, "spec", spec);
+    cx_json_put_array(&inputs, "artifacts", &artifacts);
+    cx_json_put_object(list, "inputs", &inputs);
+    return CX_SUCCESS;
 }
 
 static cx_status put_tests(draft *d, cx_json_list *list)
@@ -57,25 +59,27 @@ static cx_status put_tests(draft *d, cx_json_list *list)
     CX_TRY(cx_cli_take_all(d->cli, d->args, "test", &commands, &count, d->err));
     for (size_t i = 0; i < count; i++) {
         cx_json_list test = cx_json_list_begin(d->arena);
-        cx_cli_put_str(&test, "name", cx_arena_printf(d->arena, "test-%zu", i + 1));
-        cx_cli_put_str(&test, "cmd", commands[i]);
-        cx_cli_put_bool(&test, "must_pass", true);
-        CX_TRY(cx_cli_add_object(&tests, &test, d->err));
+        cx_json_put_str(&test, "name", cx_arena_printf(d->arena, "test-%zu", i + 1));
+        cx_json_put_str(&test, "cmd", commands[i]);
+        cx_json_put_bool(&test, "must_pass", true);
+        cx_json_add_object(&tests, &test);
     }
-    return cx_cli_put_array(list, "acceptance_tests", &tests, d->err);
+    cx_json_put_array(list, "acceptance_tests", &tests);
+    return CX_SUCCESS;
 }
 
 static cx_status put_permissions(draft *d, cx_json_list *list)
 {
     cx_json_list permissions = cx_json_list_begin(d->arena), none = cx_json_list_begin(d->arena);
     static const cx_str tool = {"codex", 5};
-    cx_cli_put_str(&permissions, "filesystem", CX_STR("workspace-write"));
-    cx_cli_put_str(&permissions, "shell", CX_STR("never"));
-    cx_cli_put_str(&permissions, "network", CX_STR("deny"));
-    cx_cli_put_texts(&permissions, "mcp_tools", &tool, 1);
-    CX_TRY(cx_cli_put_object(list, "tool_permissions", &permissions, d->err));
-    cx_cli_put_texts(list, "mcp_tool_set", &tool, 1);
-    return cx_cli_put_array(list, "forbidden_actions", &none, d->err);
+    cx_json_put_str(&permissions, "filesystem", CX_STR("workspace-write"));
+    cx_json_put_str(&permissions, "shell", CX_STR("never"));
+    cx_json_put_str(&permissions, "network", CX_STR("deny"));
+    cx_json_put_strs(&permissions, "mcp_tools", &tool, 1);
+    cx_json_put_object(list, "tool_permissions", &permissions);
+    cx_json_put_strs(list, "mcp_tool_set", &tool, 1);
+    cx_json_put_array(list, "forbidden_actions", &none);
+    return CX_SUCCESS;
 }
 
 static cx_status put_rest(draft *d, cx_json_list *list)
@@ -84,22 +88,23 @@ static cx_status put_rest(draft *d, cx_json_list *list)
                  outputs = cx_json_list_begin(d->arena), links = cx_json_list_begin(d->arena),
                  logs = cx_json_list_begin(d->arena), paths = cx_json_list_begin(d->arena),
                  patch = cx_json_list_begin(d->arena);
-    cx_cli_put_uint(&retry, "timeout_sec", cx_cli_number(d->args, "timeout", 600));
-    cx_cli_put_uint(&retry, "max_retries", cx_cli_number(d->args, "retries", 1));
-    cx_cli_put_uint(&retry, "retry_backoff_sec", 0);
-    CX_TRY(cx_cli_put_object(list, "timeout_retry", &retry, d->err));
-    cx_cli_put_str(&rollback, "strategy", CX_STR("git_reset_hard"));
-    cx_cli_put_str(&rollback, "baseline_ref", option(d, "baseline", "HEAD"));
-    CX_TRY(cx_cli_put_object(list, "rollback", &rollback, d->err));
-    cx_cli_put_str(&patch, "name", CX_STR("patch.diff"));
-    cx_cli_put_str(&patch, "type", CX_STR("patch"));
-    cx_cli_put_str(&patch, "acceptance", CX_STR("the tests pass"));
-    CX_TRY(cx_cli_add_object(&outputs, &patch, d->err));
-    CX_TRY(cx_cli_put_array(list, "required_outputs", &outputs, d->err));
-    CX_TRY(cx_cli_put_array(list, "evidence_links", &links, d->err));
-    cx_cli_put_str(&logs, "run_id", CX_STR(""));
-    CX_TRY(cx_cli_put_object(&logs, "paths", &paths, d->err));
-    return cx_cli_put_object(list, "log_refs", &logs, d->err);
+    cx_json_put_uint(&retry, "timeout_sec", cx_cli_number(d->args, "timeout", 600));
+    cx_json_put_uint(&retry, "max_retries", cx_cli_number(d->args, "retries", 1));
+    cx_json_put_uint(&retry, "retry_backoff_sec", 0);
+    cx_json_put_object(list, "timeout_retry", &retry);
+    cx_json_put_str(&rollback, "strategy", CX_STR("git_reset_hard"));
+    cx_json_put_str(&rollback, "baseline_ref", option(d, "baseline", "HEAD"));
+    cx_json_put_object(list, "rollback", &rollback);
+    cx_json_put_str(&patch, "name", CX_STR("patch.diff"));
+    cx_json_put_str(&patch, "type", CX_STR("patch"));
+    cx_json_put_str(&patch, "acceptance", CX_STR("the tests pass"));
+    cx_json_add_object(&outputs, &patch);
+    cx_json_put_array(list, "required_outputs", &outputs);
+    cx_json_put_array(list, "evidence_links", &links);
+    cx_json_put_str(&logs, "run_id", CX_STR(""));
+    cx_json_put_object(&logs, "paths", &paths);
+    cx_json_put_object(list, "log_refs", &logs);
+    return CX_SUCCESS;
 }
 
 /* What no run would accept is not a contract to start from. */
@@ -137,12 +142,12 @@ static cx_status make(draft *d, cx_buf *out)
         return cx_fail(d->err, CX_E_USAGE,
                        "a contract needs at least one --path that may be changed and one --test "
                        "that decides");
-    cx_cli_put_str(&list, "task_id", option(d, "id", "task_0001"));
-    cx_cli_put_str(&list, "task_type", CX_STR("IMPLEMENT"));
+    cx_json_put_str(&list, "task_id", option(d, "id", "task_0001"));
+    cx_json_put_str(&list, "task_type", CX_STR("IMPLEMENT"));
     CX_TRY(put_agent(d, &list, "owner_agent", "TECH_LEAD", agent));
     CX_TRY(put_agent(d, &list, "assigned_agent", cx_run_role_name(role), agent));
     CX_TRY(put_inputs(d, &list, cx_bytes_str(spec)));
-    cx_cli_put_texts(&list, "allowed_paths", paths, path_count);
+    cx_json_put_strs(&list, "allowed_paths", paths, path_count);
     CX_TRY(put_tests(d, &list));
     CX_TRY(put_permissions(d, &list));
     CX_TRY(put_rest(d, &list));

@@ -177,9 +177,9 @@ static cx_status make_json(const gate_job *job, cx_json *out, cx_err *err)
     cx_json_list object = cx_json_list_begin(arena);
     const cx_run_command_verdict *verdict = &job->verdict;
     cx_json value;
-    cx_cli_put_bool(&object, "allow", job->findings.refusing == 0);
-    cx_cli_put_maybe(&object, "rule",
-                     verdict->rule == NULL ? (cx_str){NULL, 0} : cx_str_z(verdict->rule));
+    cx_json_put_bool(&object, "allow", job->findings.refusing == 0);
+    cx_json_put_maybe(&object, "rule",
+                      verdict->rule == NULL ? (cx_str){NULL, 0} : cx_str_z(verdict->rule));
     if (verdict->lexed)
         CX_TRY(cx_run_argv_json(&verdict->argv, arena, &value, err));
     else
@@ -189,9 +189,9 @@ static cx_status make_json(const gate_job *job, cx_json *out, cx_err *err)
     cx_json_list_put(&object, CX_STR("violations"), value);
     if (verdict->executable.path.data != NULL) {
         cx_json_list executable = cx_json_list_begin(arena);
-        cx_cli_put_str(&executable, "path", verdict->executable.path);
-        cx_cli_put_digest(&executable, "sha256", &verdict->executable.sha256);
-        CX_TRY(cx_cli_put_object(&object, "executable", &executable, err));
+        cx_json_put_str(&executable, "path", verdict->executable.path);
+        cx_json_put_digest(&executable, "sha256", &verdict->executable.sha256);
+        cx_json_put_object(&object, "executable", &executable);
     }
     return cx_json_list_end_object(&object, out, err);
 }

@@ -113,7 +113,7 @@ static cx_status lints_json(gate_job *job, cx_json *out, cx_err *err)
     cx_json_list object = cx_json_list_begin(arena);
     cx_json violations;
     CX_TRY(cx_run_findings_json(&job->lints, arena, &violations, err));
-    cx_cli_put_bool(&object, "allow", false);
+    cx_json_put_bool(&object, "allow", false);
     cx_json_list_put(&object, CX_STR("violations"), violations);
     return cx_json_list_end_object(&object, out, err);
 }

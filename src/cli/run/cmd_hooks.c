@@ -27,16 +27,16 @@ static cx_status answer(cx_cli *cli, bool json, const cx_hook hooks[CX_HOOK_COUN
             cx_buf_add_z(out, hook->chained ? " (the one from before runs after it)\n" : "\n");
             continue;
         }
-        cx_cli_put_str(&object, "name", cx_str_z(hook->name));
-        cx_cli_put_str(&object, "state", cx_str_z(cx_hook_state_name(hook->state)));
-        cx_cli_put_str(&object, "path", cx_str_z(hook->path));
-        cx_cli_put_bool(&object, "chained", hook->chained);
+        cx_json_put_str(&object, "name", cx_str_z(hook->name));
+        cx_json_put_str(&object, "state", cx_str_z(cx_hook_state_name(hook->state)));
+        cx_json_put_str(&object, "path", cx_str_z(hook->path));
+        cx_json_put_bool(&object, "chained", hook->chained);
         CX_TRY(cx_json_list_end_object(&object, &value, err));
         cx_json_list_add(&list, value);
     }
     if (!json)
         return cx_buf_check(out, err);
-    CX_TRY(cx_cli_put_array(&root, "hooks", &list, err));
+    cx_json_put_array(&root, "hooks", &list);
     return cx_cli_end_json(&root, out, err);
 }
 
@@ -174,7 +174,7 @@ static cx_status judgement_json(cx_cli *cli, const cx_hook_judgement *judgement,
     cx_json_list root = cx_json_list_begin(&cli->arena);
     cx_json violations;
     CX_TRY(cx_run_findings_json(&judgement->findings, &cli->arena, &violations, err));
-    cx_cli_put_bool(&root, "allow", judgement->findings.refusing == 0);
+    cx_json_put_bool(&root, "allow", judgement->findings.refusing == 0);
     cx_json_list_put(&root, CX_STR("violations"), violations);
     return cx_cli_end_json(&root, out, err);
 }

@@ -48,16 +48,16 @@ static cx_status put_lock(locking *l, cx_json_list *object, const cx_run_lock *l
                           cx_run_lock_reason reason)
 {
     (void)l;
-    cx_cli_put_str(object, "path", lock->path);
-    cx_cli_put_maybe(object, "run_id", lock->run_id);
-    cx_cli_put_maybe(object, "task_id", lock->task_id);
-    cx_cli_put_maybe(object, "host", lock->owner.host);
-    cx_cli_put_uint(object, "pid", lock->owner.pid);
-    cx_cli_put_maybe(object, "acquired_at", lock->acquired_at);
-    cx_cli_put_maybe(object, "renewed_at", lock->renewed_at);
-    cx_cli_put_uint(object, "ttl_sec", lock->ttl_sec);
-    cx_cli_put_bool(object, "stale", cx_run_lock_stale(reason));
-    cx_cli_put_str(object, "reason", cx_str_z(cx_run_lock_reason_name(reason)));
+    cx_json_put_str(object, "path", lock->path);
+    cx_json_put_maybe(object, "run_id", lock->run_id);
+    cx_json_put_maybe(object, "task_id", lock->task_id);
+    cx_json_put_maybe(object, "host", lock->owner.host);
+    cx_json_put_uint(object, "pid", lock->owner.pid);
+    cx_json_put_maybe(object, "acquired_at", lock->acquired_at);
+    cx_json_put_maybe(object, "renewed_at", lock->renewed_at);
+    cx_json_put_uint(object, "ttl_sec", lock->ttl_sec);
+    cx_json_put_bool(object, "stale", cx_run_lock_stale(reason));
+    cx_json_put_str(object, "reason", cx_str_z(cx_run_lock_reason_name(reason)));
     return CX_SUCCESS;
 }
 
@@ -76,7 +76,7 @@ static cx_status list(locking *l, cx_err *err)
     for (size_t i = 0; i < count; i++) {
         cx_json_list object = cx_json_list_begin(&l->cli->arena);
         CX_TRY(put_lock(l, &object, &locks[i], reasons[i]));
-        CX_TRY(cx_cli_add_object(&items, &object, err));
+        cx_json_add_object(&items, &object);
         if (l->json)
             continue;
         cx_cli_add_text(&l->out, locks[i].path);
@@ -94,7 +94,7 @@ static cx_status list(locking *l, cx_err *err)
         return cx_buf_check(&l->out, err);
     }
     cx_json_list object = cx_json_list_begin(&l->cli->arena);
-    CX_TRY(cx_cli_put_array(&object, "items", &items, err));
+    cx_json_put_array(&object, "items", &items);
     return cx_cli_end_json(&object, &l->out, err);
 }
 
@@ -247,7 +247,7 @@ static cx_status answer_released(locking *l, const cx_run_lock *locks,
     for (size_t i = 0; i < count; i++) {
         cx_json_list object = cx_json_list_begin(&l->cli->arena);
         CX_TRY(put_lock(l, &object, &locks[i], reasons[i]));
-        CX_TRY(cx_cli_add_object(&items, &object, err));
+        cx_json_add_object(&items, &object);
         if (!l->json) {
             cx_buf_add_z(&l->out, "Released ");
             cx_cli_add_text(&l->out, locks[i].path);
@@ -260,7 +260,7 @@ static cx_status answer_released(locking *l, const cx_run_lock *locks,
         return cx_buf_check(&l->out, err);
     }
     cx_json_list object = cx_json_list_begin(&l->cli->arena);
-    CX_TRY(cx_cli_put_array(&object, "released", &items, err));
+    cx_json_put_array(&object, "released", &items);
     return cx_cli_end_json(&object, &l->out, err);
 }
 

@@ -64,26 +64,26 @@ static cx_status answer_json(const running *r, const cx_run_outcome *o, cx_buf *
 {
     cx_json_list list = cx_json_list_begin(&r->cli->arena);
     cx_json_list seal = cx_json_list_begin(&r->cli->arena);
-    cx_cli_put_maybe(&list, "run_id", o->run_id);
-    cx_cli_put_str(&list, "status", o->status);
-    cx_cli_put_str(&list, "task_status", o->task_status);
-    cx_cli_put_maybe(&list, "failed_gate", o->failed_gate);
-    cx_cli_put_maybe(&list, "reason", o->reason);
-    cx_cli_put_maybe(&list, "hint", o->hint);
+    cx_json_put_maybe(&list, "run_id", o->run_id);
+    cx_json_put_str(&list, "status", o->status);
+    cx_json_put_str(&list, "task_status", o->task_status);
+    cx_json_put_maybe(&list, "failed_gate", o->failed_gate);
+    cx_json_put_maybe(&list, "reason", o->reason);
+    cx_json_put_maybe(&list, "hint", o->hint);
     cx_json_list_put(&list, CX_STR("violations"), o->violations);
-    cx_cli_put_uint(&list, "attempts", o->attempts);
-    cx_cli_put_maybe(&list, "baseline_commit", o->baseline_commit);
-    cx_cli_put_maybe(&list, "final_commit", o->final_commit);
-    cx_cli_put_maybe(&list, "merged", o->merged);
-    cx_cli_put_maybe(&list, "patch_sha256", o->patch_sha256);
-    cx_cli_put_maybe(&list, "manifest_sha256", o->manifest_sha256);
+    cx_json_put_uint(&list, "attempts", o->attempts);
+    cx_json_put_maybe(&list, "baseline_commit", o->baseline_commit);
+    cx_json_put_maybe(&list, "final_commit", o->final_commit);
+    cx_json_put_maybe(&list, "merged", o->merged);
+    cx_json_put_maybe(&list, "patch_sha256", o->patch_sha256);
+    cx_json_put_maybe(&list, "manifest_sha256", o->manifest_sha256);
     if (o->sealed) {
-        cx_cli_put_uint(&seal, "index", o->seal_index);
-        CX_TRY(cx_cli_put_object(&list, "seal", &seal, err));
+        cx_json_put_uint(&seal, "index", o->seal_index);
+        cx_json_put_object(&list, "seal", &seal);
     } else {
-        cx_cli_put_null(&list, "seal");
+        cx_json_put_null(&list, "seal");
     }
-    cx_cli_put_maybe(&list, "bundle", o->bundle);
+    cx_json_put_maybe(&list, "bundle", o->bundle);
     return cx_cli_end_json(&list, out, err);
 }
 

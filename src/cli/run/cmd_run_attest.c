@@ -148,8 +148,8 @@ static cx_status answer_made(attest_job *job, const cx_cli_signer *signer, const
     if (!cx_cli_has(job->args, "json"))
         return CX_SUCCESS;
     cx_json_list object = cx_json_list_begin(&job->cli->arena);
-    cx_cli_put_str(&object, "path", cx_str_z(path));
-    cx_cli_put_digest(&object, "keyid", &keyid);
+    cx_json_put_str(&object, "path", cx_str_z(path));
+    cx_json_put_digest(&object, "keyid", &keyid);
     return cx_cli_end_json(&object, &job->out, err);
 }
 
@@ -216,14 +216,14 @@ static cx_status check(attest_job *job, cx_err *err)
         return CX_SUCCESS;
     }
     cx_json_list object = cx_json_list_begin(&job->cli->arena);
-    cx_cli_put_str(&object, "verdict", cx_str_z(word));
-    cx_cli_put_maybe(&object, "reason",
-                     verdict.reason == NULL ? (cx_str){NULL, 0} : cx_str_z(verdict.reason));
-    cx_cli_put_maybe(&object, "path", verdict.where);
+    cx_json_put_str(&object, "verdict", cx_str_z(word));
+    cx_json_put_maybe(&object, "reason",
+                      verdict.reason == NULL ? (cx_str){NULL, 0} : cx_str_z(verdict.reason));
+    cx_json_put_maybe(&object, "path", verdict.where);
     if (verdict.holds)
-        cx_cli_put_digest(&object, "keyid", &verdict.keyid);
+        cx_json_put_digest(&object, "keyid", &verdict.keyid);
     else
-        cx_cli_put_null(&object, "keyid");
+        cx_json_put_null(&object, "keyid");
     return cx_cli_end_json(&object, &job->out, err);
 }
 

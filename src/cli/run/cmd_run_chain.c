@@ -51,7 +51,7 @@ static cx_status refuse(chaining *c, cx_err *err)
     c->code = CX_RUN_EXIT_REJECTED;
     if (c->json) {
         CX_TRY(cx_run_findings_json(&c->findings, &c->cli->arena, &errors, err));
-        cx_cli_put_bool(&list, "valid", false);
+        cx_json_put_bool(&list, "valid", false);
         cx_json_list_put(&list, CX_STR("errors"), errors);
         return cx_cli_end_json(&list, &c->out, err);
     }

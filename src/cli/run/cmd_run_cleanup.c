@@ -75,21 +75,20 @@ static cx_status take_age(const char *text, uint64_t *out, cx_err *err)
     return CX_SUCCESS;
 }
 
-static cx_status add_item(tidying *t, const char *kind, cx_str name, cx_str reason, bool done,
-                          cx_err *err)
+static void add_item(tidying *t, const char *kind, cx_str name, cx_str reason, bool done)
 {
     cx_json_list item = cx_json_list_begin(&t->cli->arena);
-    cx_cli_put_str(&item, "kind", cx_str_z(kind));
-    cx_cli_put_str(&item, "name", name);
-    cx_cli_put_str(&item, "reason", reason);
-    cx_cli_put_bool(&item, "done", done);
+    cx_json_put_str(&item, "kind", cx_str_z(kind));
+    cx_json_put_str(&item, "name", name);
+    cx_json_put_str(&item, "reason", reason);
+    cx_json_put_bool(&item, "done", done);
     t->stuck |= t->apply && !done;
     cx_buf_printf(&t->text, "%-8s ", kind);
     cx_cli_add_text(&t->text, name);
     cx_buf_add_z(&t->text, "  ");
     cx_cli_add_text(&t->text, reason);
     cx_buf_add_z(&t->text, done ? "  done\n" : t->apply ? "  NOT DONE\n" : "\n");
-    return cx_cli_add_object(&t->items, &item, err);
+    cx_json_add_object(&t->items, &item);
 }
 
 /* Whether a run that this work tree belongs to may still want it. */
@@ -119,7 +118,7 @@ static cx_status tidy_worktrees(tidying *t, const cx_git *git, cx_err *err)
         }
         if (reason.data == NULL)
             return cx_fail_nomem(err);
-        CX_TRY(add_item(t, "worktree", list[i].path, reason, done, err));
+        add_item(t, "worktree", list[i].path, reason, done);
     }
     return CX_SUCCESS;
 }
@@ -138,9 +137,8 @@ static cx_status tidy_strays(tidying *t, const cx_git *git, cx_err *err)
     CX_TRY(cx_run_worktree_strays(git, t->store.root, is_wanted_stray, t, t->apply, &t->cli->arena,
                                   &list, &count, err));
     for (size_t i = 0; i < count; i++)
-        CX_TRY(add_item(t, list[i].branch ? "branch" : "worktree", list[i].name,
-                        list[i].why.size != 0 ? list[i].why : CX_STR("folder_gone"), list[i].done,
-                        err));
+        add_item(t, list[i].branch ? "branch" : "worktree", list[i].name,
+                 list[i].why.size != 0 ? list[i].why : CX_STR("folder_gone"), list[i].done);
     return CX_SUCCESS;
 }
 
@@ -164,8 +162,9 @@ static cx_status tidy_checkout(tidying *t, const cx_git *git, cx_err *err)
                                       : CX_STR("branch_moved");
     if (reason.data == NULL)
         return cx_fail_nomem(err);
-    return add_item(t, "checkout", behind ? begun.ref : CX_STR("cortex-follow"), reason,
-                    t->apply && !cx_failed(status), err);
+    add_item(t, "checkout", behind ? begun.ref : CX_STR("cortex-follow"), reason,
+             t->apply && !cx_failed(status));
+    return CX_SUCCESS;
 }
 
 /* What is left below worktrees/ when git has let go. */
@@ -178,7 +177,8 @@ static cx_status tidy_folder(tidying *t, const cx_run_leftover *left, cx_err *er
     if (cx_failed(cx_path_facts(path.data, false, &facts, NULL)))
         return CX_SUCCESS;
     bool done = t->apply && !cx_failed(cx_path_remove_tree(path.data, NULL));
-    return add_item(t, "folder", left->name, left->reason, done, err);
+    add_item(t, "folder", left->name, left->reason, done);
+    return CX_SUCCESS;
 }
 
 /* The journal of the repository's runs, when there is a home; a run ended without one stays
@@ -239,8 +239,8 @@ static cx_status tidy(tidying *t, cx_err *err)
         status = cx_run_cleanup(&how, &t->cli->arena, &list, &count, err);
     for (size_t i = 0; i < count && !cx_failed(status); i++)
         if (list[i].kind != CX_RUN_LEFTOVER_FOLDER)
-            status = add_item(t, cx_run_leftover_name(list[i].kind), list[i].name, list[i].reason,
-                              list[i].done, err);
+            add_item(t, cx_run_leftover_name(list[i].kind), list[i].name, list[i].reason,
+                     list[i].done);
     if (!cx_failed(status))
         status = tidy_checkout(t, git, err);
     if (!cx_failed(status))
@@ -265,8 +265,8 @@ static cx_status answer(tidying *t, cx_buf *out, cx_err *err)
         return cx_buf_check(out, err);
     }
     cx_json_list object = cx_json_list_begin(&t->cli->arena);
-    cx_cli_put_bool(&object, "applied", t->apply);
-    CX_TRY(cx_cli_put_array(&object, "items", &t->items, err));
+    cx_json_put_bool(&object, "applied", t->apply);
+    cx_json_put_array(&object, "items", &t->items);
     return cx_cli_end_json(&object, out, err);
 }
 

@@ -354,15 +354,15 @@ static cx_status work_diff(looking *l, cx_err *err)
     cx_str text = cx_bytes_str(bytes), line;
     CX_TRY(cx_run_bundle_digest(l->bundle, path, &digest, err));
     cx_json_list object = cx_json_list_begin(&l->cli->arena);
-    cx_cli_put_str(&object, "run_id", cx_run_bundle_name(l->bundle));
-    cx_cli_put_digest(&object, "sha256", &digest);
+    cx_json_put_str(&object, "run_id", cx_run_bundle_name(l->bundle));
+    cx_json_put_digest(&object, "sha256", &digest);
     if (names) {
         cx_json_list list = cx_json_list_begin(&l->cli->arena);
         while (cx_run_next_line(&text, &line))
             cx_json_list_add(&list, cx_cli_json_str(&list, line));
-        CX_TRY(cx_cli_put_array(&object, "names", &list, err));
+        cx_json_put_array(&object, "names", &list);
     } else {
-        cx_cli_put_bytes(&object, "patch", bytes);
+        cx_json_put_bytes(&object, "patch", bytes);
     }
     return cx_cli_end_json(&object, &l->out, err);
 }

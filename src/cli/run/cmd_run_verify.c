@@ -171,10 +171,10 @@ static cx_status export_to(cx_cli *cli, const cx_cli_args *args, const char *pat
         size_t count;
         (void)cx_run_bundle_entries(bundle, &count);
         cx_json_list object = cx_json_list_begin(&cli->arena);
-        cx_cli_put_str(&object, "run_id", cx_run_bundle_name(bundle));
-        cx_cli_put_str(&object, "path", cx_str_z(path));
-        cx_cli_put_uint(&object, "files", count);
-        cx_cli_put_uint(&object, "bytes", archive.size);
+        cx_json_put_str(&object, "run_id", cx_run_bundle_name(bundle));
+        cx_json_put_str(&object, "path", cx_str_z(path));
+        cx_json_put_uint(&object, "files", count);
+        cx_json_put_uint(&object, "bytes", archive.size);
         status = cx_cli_end_json(&object, out, err);
     }
     cx_buf_done(&archive);

@@ -99,11 +99,11 @@ static cx_status runner_json(editing *e, bool is_mcp, cx_json *out, cx_err *err)
     cx_json_list runner = cx_json_list_begin(e->arena), tools = cx_json_list_begin(e->arena);
     cx_json argv;
     CX_TRY(words(e, e->args->operand_count - 1, &argv, err));
-    cx_cli_put_str(&runner, "kind", is_mcp ? CX_STR("mcp") : CX_STR("exec"));
+    cx_json_put_str(&runner, "kind", is_mcp ? CX_STR("mcp") : CX_STR("exec"));
     cx_json_list_put(&runner, CX_STR("argv"), argv);
     /* The tool that contracts ask for when an agent works in its own sandbox. */
     cx_json_list_add(&tools, cx_json_make_str(CX_STR("codex")));
-    CX_TRY(cx_cli_put_array(&runner, "provides", &tools, err));
+    cx_json_put_array(&runner, "provides", &tools);
     return cx_json_list_end_object(&runner, out, err);
 }
 
@@ -114,7 +114,7 @@ static cx_status integration_json(editing *e, const cx_run_executable *program, 
     cx_json argv;
     CX_TRY(words(e, 1, &argv, err));
     cx_json_list_put(&integration, CX_STR("argv"), argv);
-    cx_cli_put_digest(&integration, "sha256", &program->sha256);
+    cx_json_put_digest(&integration, "sha256", &program->sha256);
     return cx_json_list_end_object(&integration, out, err);
 }
 
@@ -134,11 +134,11 @@ static cx_status answer_added(editing *e, const cx_run_executable *program, bool
 {
     if (cx_cli_has(e->args, "json")) {
         cx_json_list root = cx_json_list_begin(e->arena);
-        cx_cli_put_str(&root, "config", cx_str_z(e->path));
-        cx_cli_put_str(&root, "name", cx_str_z(e->args->operands[0]));
-        cx_cli_put_str(&root, "program", program->path);
-        cx_cli_put_digest(&root, "sha256", &program->sha256);
-        cx_cli_put_bool(&root, "diagnostic_only", diagnostic);
+        cx_json_put_str(&root, "config", cx_str_z(e->path));
+        cx_json_put_str(&root, "name", cx_str_z(e->args->operands[0]));
+        cx_json_put_str(&root, "program", program->path);
+        cx_json_put_digest(&root, "sha256", &program->sha256);
+        cx_json_put_bool(&root, "diagnostic_only", diagnostic);
         return cx_cli_end_json(&root, out, err);
     }
     cx_cli_add_text(out, cx_str_z(e->path));
@@ -198,16 +198,16 @@ static cx_status list_json(editing *e, cx_buf *out, cx_err *err)
         const cx_run_runner_config *runner = &e->config.runners[i];
         const cx_run_integration *pinned = cx_run_config_integration(&e->config, runner->name);
         cx_json_list one = cx_json_list_begin(e->arena);
-        cx_cli_put_str(&one, "name", runner->name);
-        cx_cli_put_str(&one, "kind",
-                       runner->kind == CX_RUNNER_MCP ? CX_STR("mcp") : CX_STR("exec"));
-        cx_cli_put_texts(&one, "argv", runner->argv.items, runner->argv.count);
-        cx_cli_put_bool(&one, "default", cx_str_eq(runner->name, e->config.default_runner));
-        cx_cli_put_bool(&one, "integrated", pinned != NULL);
-        CX_TRY(cx_cli_add_object(&runners, &one, err));
+        cx_json_put_str(&one, "name", runner->name);
+        cx_json_put_str(&one, "kind",
+                        runner->kind == CX_RUNNER_MCP ? CX_STR("mcp") : CX_STR("exec"));
+        cx_json_put_strs(&one, "argv", runner->argv.items, runner->argv.count);
+        cx_json_put_bool(&one, "default", cx_str_eq(runner->name, e->config.default_runner));
+        cx_json_put_bool(&one, "integrated", pinned != NULL);
+        cx_json_add_object(&runners, &one);
     }
-    CX_TRY(cx_cli_put_array(&root, "runners", &runners, err));
-    cx_cli_put_bool(&root, "mcp_only", e->config.mcp_only);
+    cx_json_put_array(&root, "runners", &runners);
+    cx_json_put_bool(&root, "mcp_only", e->config.mcp_only);
     return cx_cli_end_json(&root, out, err);
 }
 

@@ -32,11 +32,11 @@ static cx_status add_item(cx_cli *cli, const cx_worktree_listed *item, cx_json_l
     cx_str kept = cx_arena_copy_str(&cli->arena, cx_str_z(head));
     if (kept.data == NULL)
         return cx_fail_nomem(err);
-    cx_cli_put_str(&object, "path", item->path);
-    cx_cli_put_maybe(&object, "branch", item->branch.size == 0 ? (cx_str){NULL, 0} : item->branch);
-    cx_cli_put_str(&object, "head", kept);
-    cx_cli_put_maybe(&object, "run_id", item->ours ? item->run_id : (cx_str){NULL, 0});
-    cx_cli_put_bool(&object, "prunable", item->prunable);
+    cx_json_put_str(&object, "path", item->path);
+    cx_json_put_maybe(&object, "branch", item->branch.size == 0 ? (cx_str){NULL, 0} : item->branch);
+    cx_json_put_str(&object, "head", kept);
+    cx_json_put_maybe(&object, "run_id", item->ours ? item->run_id : (cx_str){NULL, 0});
+    cx_json_put_bool(&object, "prunable", item->prunable);
     CX_TRY(cx_json_list_end_object(&object, &value, err));
     cx_json_list_add(list, value);
     return CX_SUCCESS;
@@ -76,7 +76,7 @@ static cx_status list(cx_cli *cli, const cx_cli_args *args, cx_buf *out, cx_err 
             add_line(out, &items[i]);
     }
     if (!cx_failed(status) && json)
-        status = cx_cli_put_array(&root, "worktrees", &array, err);
+        cx_json_put_array(&root, "worktrees", &array);
     if (!cx_failed(status) && json)
         status = cx_cli_end_json(&root, out, err);
     cx_cli_place_close(&place);

@@ -101,20 +101,20 @@ static cx_str key_name(cx_cli *cli, const cx_config_key *key)
                            key->option->name);
 }
 
-static cx_status put_files(const cx_config *config, cx_json_list *json, cx_err *err)
+static void put_files(const cx_config *config, cx_json_list *json)
 {
     cx_json_list files = cx_json_list_begin(json->arena);
     for (size_t i = 0; i < CX_CONFIG_FILES; i++) {
         cx_json_list file = cx_json_list_begin(json->arena);
         if (config->files[i].path == NULL)
             continue;
-        cx_cli_put_bool(&file, "exists", config->files[i].there);
-        cx_cli_put_str(&file, "path", cx_str_z(config->files[i].path));
-        cx_cli_put_uint(&file, "settings", config->files[i].count);
-        cx_cli_put_str(&file, "source", cx_str_z(where_names[i]));
-        CX_TRY(cx_cli_add_object(&files, &file, err));
+        cx_json_put_bool(&file, "exists", config->files[i].there);
+        cx_json_put_str(&file, "path", cx_str_z(config->files[i].path));
+        cx_json_put_uint(&file, "settings", config->files[i].count);
+        cx_json_put_str(&file, "source", cx_str_z(where_names[i]));
+        cx_json_add_object(&files, &file);
     }
-    return cx_cli_put_array(json, "files", &files, err);
+    cx_json_put_array(json, "files", &files);
 }
 
 static void tell_files(const cx_config *config, cx_buf *out)
@@ -146,15 +146,15 @@ static void tell_value(cx_cli *cli, const cx_config_key *key, const effective *i
     cx_buf_add_byte(out, '\n');
 }
 
-static cx_status put_value(cx_cli *cli, const cx_config_key *key, const effective *is,
-                           cx_json_list *values, cx_err *err)
+static void put_value(cx_cli *cli, const cx_config_key *key, const effective *is,
+                      cx_json_list *values)
 {
     cx_json_list item = cx_json_list_begin(values->arena);
-    cx_cli_put_str(&item, "name", key_name(cli, key));
-    cx_cli_put_maybe(&item, "place", is->place.data == NULL ? CX_STR("") : is->place);
-    cx_cli_put_str(&item, "source", cx_str_z(is->source));
-    cx_cli_put_maybe(&item, "value", is->value.data == NULL ? CX_STR("") : is->value);
-    return cx_cli_add_object(values, &item, err);
+    cx_json_put_str(&item, "name", key_name(cli, key));
+    cx_json_put_maybe(&item, "place", is->place.data == NULL ? CX_STR("") : is->place);
+    cx_json_put_str(&item, "source", cx_str_z(is->source));
+    cx_json_put_maybe(&item, "value", is->value.data == NULL ? CX_STR("") : is->value);
+    cx_json_add_object(values, &item);
 }
 
 static cx_status show(cx_cli *cli, const cx_cli_args *args, cx_buf *out, cx_err *err)
@@ -173,14 +173,14 @@ static cx_status show(cx_cli *cli, const cx_cli_args *args, cx_buf *out, cx_err 
         effective is;
         CX_TRY(find_effective(cli, &config, &keys[i], &is, err));
         if (json)
-            CX_TRY(put_value(cli, &keys[i], &is, &values, err));
+            put_value(cli, &keys[i], &is, &values);
         else if (all || strcmp(is.source, "default") != 0 || is.value.data != NULL)
             tell_value(cli, &keys[i], &is, out);
     }
     if (!json)
         return CX_SUCCESS;
-    CX_TRY(put_files(&config, &root, err));
-    CX_TRY(cx_cli_put_array(&root, "values", &values, err));
+    put_files(&config, &root);
+    cx_json_put_array(&root, "values", &values);
     return cx_cli_end_json(&root, out, err);
 }
 

@@ -329,10 +329,11 @@ static cx_status say_where(const serving *s, cx_err *err)
     if (!cx_failed(status))
         status = cx_buf_check(&otlp, err);
     if (!cx_failed(status) && cx_cli_has(s->args, "json")) {
-        cx_cli_put_str(&json, "home", cx_str_z(s->path));
-        cx_cli_put_maybe(&json, "otlp_url", cx_buf_str(&otlp));
-        cx_cli_put_maybe(&json, "token_file", cx_str_z(s->token_path == NULL ? "" : s->token_path));
-        cx_cli_put_str(&json, "url", cx_buf_str(&url));
+        cx_json_put_str(&json, "home", cx_str_z(s->path));
+        cx_json_put_maybe(&json, "otlp_url", cx_buf_str(&otlp));
+        cx_json_put_maybe(&json, "token_file",
+                          cx_str_z(s->token_path == NULL ? "" : s->token_path));
+        cx_json_put_str(&json, "url", cx_buf_str(&url));
         status = cx_cli_end_json(&json, &out, err);
     } else if (!cx_failed(status)) {
         say_where_text(s, cx_buf_str(&url), cx_buf_str(&otlp), &out);

@@ -370,90 +370,91 @@ static void tell(const standing *s, cx_buf *out)
 
 /* --- JSON ------------------------------------------------------------------------------------- */
 
-static cx_status put_actors(const standing *s, cx_json_list *json, cx_err *err)
+static void put_actors(const standing *s, cx_json_list *json)
 {
     cx_json_list items = cx_json_list_begin(json->arena);
     for (size_t i = 0; i < s->actor_count; i++) {
         const actor_line *line = &s->actors[i];
         cx_json_list item = cx_json_list_begin(json->arena), snapshot = item;
-        cx_cli_put_str(&item, "actor", line->info.name);
-        cx_cli_put_uint(&item, "entries", line->info.entry_count);
+        cx_json_put_str(&item, "actor", line->info.name);
+        cx_json_put_uint(&item, "entries", line->info.entry_count);
         if (line->has_roots) {
-            cx_cli_put_digest(&item, "edges_root", &line->roots.edges);
-            cx_cli_put_digest(&item, "journal_root", &line->roots.journal);
-            cx_cli_put_digest(&item, "memories_root", &line->roots.memories);
-            cx_cli_put_digest(&item, "overall_root", &line->roots.overall);
+            cx_json_put_digest(&item, "edges_root", &line->roots.edges);
+            cx_json_put_digest(&item, "journal_root", &line->roots.journal);
+            cx_json_put_digest(&item, "memories_root", &line->roots.memories);
+            cx_json_put_digest(&item, "overall_root", &line->roots.overall);
         }
-        cx_cli_put_uint(&item, "memories", line->info.live_memories);
+        cx_json_put_uint(&item, "memories", line->info.live_memories);
         if (line->has_snapshot) {
             snapshot = cx_json_list_begin(json->arena);
-            cx_cli_put_time(&snapshot, "created_at", true,
-                            cx_cli_seconds(line->snapshot.created_ns));
-            cx_cli_put_uint(&snapshot, "number", line->snapshot.snapshot_seq);
-            cx_cli_put_digest(&snapshot, "overall_root", &line->snapshot.overall_root);
-            CX_TRY(cx_cli_put_object(&item, "snapshot", &snapshot, err));
+            cx_json_put_time(&snapshot, "created_at", true,
+                             cx_cli_seconds(line->snapshot.created_ns));
+            cx_json_put_uint(&snapshot, "number", line->snapshot.snapshot_seq);
+            cx_json_put_digest(&snapshot, "overall_root", &line->snapshot.overall_root);
+            cx_json_put_object(&item, "snapshot", &snapshot);
         } else {
-            cx_cli_put_null(&item, "snapshot");
+            cx_json_put_null(&item, "snapshot");
         }
-        CX_TRY(cx_cli_add_object(&items, &item, err));
+        cx_json_add_object(&items, &item);
     }
-    return cx_cli_put_array(json, "actors", &items, err);
+    cx_json_put_array(json, "actors", &items);
 }
 
-static cx_status put_ledger(const standing *s, cx_json_list *json, cx_err *err)
+static void put_ledger(const standing *s, cx_json_list *json)
 {
     cx_json_list ledger = cx_json_list_begin(json->arena), kept = ledger;
     if (s->ledger_err.code != CX_OK) {
-        cx_cli_put_str(&ledger, "error", cx_str_z(s->ledger_err.message));
-        return cx_cli_put_object(json, "ledger", &ledger, err);
+        cx_json_put_str(&ledger, "error", cx_str_z(s->ledger_err.message));
+        cx_json_put_object(json, "ledger", &ledger);
+        return;
     }
     kept = cx_json_list_begin(json->arena);
-    CX_TRY(put_actors(s, &ledger, err));
+    put_actors(s, &ledger);
     for (size_t i = 0; i < s->checkpoint_count; i++) {
         cx_json_list item = cx_json_list_begin(json->arena);
-        cx_cli_put_str(&item, "origin", s->checkpoints[i].checkpoint.origin);
-        cx_cli_put_digest(&item, "root", &s->checkpoints[i].checkpoint.root);
-        cx_cli_put_uint(&item, "size", s->checkpoints[i].checkpoint.size);
-        CX_TRY(cx_cli_add_object(&kept, &item, err));
+        cx_json_put_str(&item, "origin", s->checkpoints[i].checkpoint.origin);
+        cx_json_put_digest(&item, "root", &s->checkpoints[i].checkpoint.root);
+        cx_json_put_uint(&item, "size", s->checkpoints[i].checkpoint.size);
+        cx_json_add_object(&kept, &item);
     }
-    CX_TRY(cx_cli_put_array(&ledger, "checkpoints", &kept, err));
-    cx_cli_put_uint(&ledger, "commits", s->tables.log_commits);
-    cx_cli_put_uint(&ledger, "entries", s->entries);
-    CX_TRY(cx_cli_index_put(&ledger, &s->index, &s->tables, err));
-    cx_cli_put_uint(&ledger, "log_bytes", s->log_bytes);
-    cx_cli_put_str(&ledger, "scheme", cx_scheme_name(s->scheme));
-    cx_cli_put_uint(&ledger, "segments", s->segments);
-    cx_cli_put_uint(&ledger, "table_commits", s->tables.table_commits);
-    return cx_cli_put_object(json, "ledger", &ledger, err);
+    cx_json_put_array(&ledger, "checkpoints", &kept);
+    cx_json_put_uint(&ledger, "commits", s->tables.log_commits);
+    cx_json_put_uint(&ledger, "entries", s->entries);
+    cx_cli_index_put(&ledger, &s->index, &s->tables);
+    cx_json_put_uint(&ledger, "log_bytes", s->log_bytes);
+    cx_json_put_str(&ledger, "scheme", cx_scheme_name(s->scheme));
+    cx_json_put_uint(&ledger, "segments", s->segments);
+    cx_json_put_uint(&ledger, "table_commits", s->tables.table_commits);
+    cx_json_put_object(json, "ledger", &ledger);
 }
 
-static cx_status put_holder(const standing *s, cx_json_list *json, cx_err *err)
+static void put_holder(const standing *s, cx_json_list *json)
 {
     cx_json_list owner = cx_json_list_begin(json->arena);
     if (!s->owner.held) {
-        cx_cli_put_null(json, "holder");
-        return CX_SUCCESS;
+        cx_json_put_null(json, "holder");
+        return;
     }
-    cx_cli_put_maybe(&owner, "command", s->owner.command);
-    cx_cli_put_uint(&owner, "pid", strtoull(s->owner.pid, NULL, 10));
-    cx_cli_put_bool(&owner, "serves_socket", s->owner.socket);
-    return cx_cli_put_object(json, "holder", &owner, err);
+    cx_json_put_maybe(&owner, "command", s->owner.command);
+    cx_json_put_uint(&owner, "pid", strtoull(s->owner.pid, NULL, 10));
+    cx_json_put_bool(&owner, "serves_socket", s->owner.socket);
+    cx_json_put_object(json, "holder", &owner);
 }
 
-static cx_status put_repository(const standing *s, cx_json_list *json, cx_err *err)
+static void put_repository(const standing *s, cx_json_list *json)
 {
     cx_json_list runs = cx_json_list_begin(json->arena);
     if (!s->in_repository) {
-        cx_cli_put_null(json, "repository");
-        return CX_SUCCESS;
+        cx_json_put_null(json, "repository");
+        return;
     }
-    cx_cli_put_uint(&runs, "left_behind", s->dead_runs);
-    cx_cli_put_uint(&runs, "locks", s->locks);
-    cx_cli_put_str(&runs, "path", cx_str_z(s->worktree == NULL ? "" : s->worktree));
-    cx_cli_put_texts(&runs, "runs", s->runs, s->run_count);
-    cx_cli_put_uint(&runs, "stale_locks", s->stale_locks);
-    cx_cli_put_uint(&runs, "worktrees", s->worktrees);
-    return cx_cli_put_object(json, "repository", &runs, err);
+    cx_json_put_uint(&runs, "left_behind", s->dead_runs);
+    cx_json_put_uint(&runs, "locks", s->locks);
+    cx_json_put_str(&runs, "path", cx_str_z(s->worktree == NULL ? "" : s->worktree));
+    cx_json_put_strs(&runs, "runs", s->runs, s->run_count);
+    cx_json_put_uint(&runs, "stale_locks", s->stale_locks);
+    cx_json_put_uint(&runs, "worktrees", s->worktrees);
+    cx_json_put_object(json, "repository", &runs);
 }
 
 static cx_status put_all(const standing *s, cx_buf *out, cx_err *err)
@@ -462,22 +463,22 @@ static cx_status put_all(const standing *s, cx_buf *out, cx_err *err)
     home = cx_json_list_begin(&s->cli->arena);
     disk = cx_json_list_begin(&s->cli->arena);
     if (s->has_room) {
-        cx_cli_put_uint(&disk, "free_bytes", s->free_bytes);
-        cx_cli_put_uint(&disk, "total_bytes", s->all_bytes);
-        CX_TRY(cx_cli_put_object(&json, "disk", &disk, err));
+        cx_json_put_uint(&disk, "free_bytes", s->free_bytes);
+        cx_json_put_uint(&disk, "total_bytes", s->all_bytes);
+        cx_json_put_object(&json, "disk", &disk);
     } else {
-        cx_cli_put_null(&json, "disk");
+        cx_json_put_null(&json, "disk");
     }
-    CX_TRY(put_holder(s, &json, err));
-    cx_cli_put_bool(&home, "encrypted", false);
-    cx_cli_put_bool(&home, "exists", s->there);
-    cx_cli_put_str(&home, "path", cx_str_z(s->path));
-    cx_cli_put_bool(&home, "private", s->there && is_private(s));
-    cx_cli_put_uint(&home, "tokens", s->tokens);
-    CX_TRY(cx_cli_put_object(&json, "home", &home, err));
-    CX_TRY(put_ledger(s, &json, err));
-    CX_TRY(put_repository(s, &json, err));
-    cx_cli_put_str(&json, "version", cx_str_z(cx_version()));
+    put_holder(s, &json);
+    cx_json_put_bool(&home, "encrypted", false);
+    cx_json_put_bool(&home, "exists", s->there);
+    cx_json_put_str(&home, "path", cx_str_z(s->path));
+    cx_json_put_bool(&home, "private", s->there && is_private(s));
+    cx_json_put_uint(&home, "tokens", s->tokens);
+    cx_json_put_object(&json, "home", &home);
+    put_ledger(s, &json);
+    put_repository(s, &json);
+    cx_json_put_str(&json, "version", cx_str_z(cx_version()));
     return cx_cli_end_json(&json, out, err);
 }
 

@@ -121,7 +121,7 @@ static cx_status add(tokens_job *job, cx_err *err)
     cx_json_list list = cx_json_list_begin(&job->cli->arena);
     for (uint32_t i = 0; i < value.count; i++)
         cx_json_list_put(&list, cx_json_text(&value.members[i].name), value.members[i].value);
-    cx_cli_put_str(&list, "token", cx_str_z(text));
+    cx_json_put_str(&list, "token", cx_str_z(text));
     CX_TRY(cx_json_list_end_object(&list, &whole, err));
     return add_line(job, &whole, err);
 }
@@ -196,7 +196,7 @@ static cx_status list(tokens_job *job, cx_err *err)
             cx_buf_add_z(&job->out, "there are no tokens; 'cortex token add' makes one\n");
         return CX_SUCCESS;
     }
-    CX_TRY(cx_cli_put_array(&root, "tokens", &items, err));
+    cx_json_put_array(&root, "tokens", &items);
     return cx_cli_end_json(&root, &job->out, err);
 }
 

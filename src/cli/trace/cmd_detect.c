@@ -269,8 +269,8 @@ static cx_status mark(cx_cli_traces *t, bool resolved, cx_err *err)
         return CX_SUCCESS;
     }
     cx_json_list json = cx_json_list_begin(t->l->arena);
-    cx_cli_put_str(&json, "alert_id", id);
-    cx_cli_put_str(&json, "status", cx_str_z(word));
+    cx_json_put_str(&json, "alert_id", id);
+    cx_json_put_str(&json, "status", cx_str_z(word));
     return cx_cli_end_json(&json, &t->l->out, err);
 }
 

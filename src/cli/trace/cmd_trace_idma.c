@@ -52,7 +52,7 @@ static cx_status put_time(cx_json_list *list, const cx_cell *cells, cx_err *err)
     cx_str copy = cx_arena_copy_str(list->arena, cx_str_z(text));
     if (copy.data == NULL)
         return cx_fail_nomem(err);
-    cx_cli_put_str(list, "timestamp", copy);
+    cx_json_put_str(list, "timestamp", copy);
     return CX_SUCCESS;
 }
 
@@ -68,7 +68,7 @@ static cx_status row_json(const cx_cell *cells, cx_arena *arena, cx_json *out, c
     put_cell(&list, "phase", cells, "idma_phase");
     put_cell(&list, "phase_computed", cells, "idma_phase_computed");
     put_cell(&list, "fragility_flag", cells, "idma_fragility_flag");
-    cx_cli_put_str(&list, "flag", cx_str_z(flag_check(cells)));
+    cx_json_put_str(&list, "flag", cx_str_z(flag_check(cells)));
     return cx_json_list_end_object(&list, out, err);
 }
 
@@ -104,9 +104,9 @@ static void tell(cx_buf *out, const cx_json *value)
 static cx_status finish(cx_arena *arena, cx_str agent, cx_json_list *rows, cx_buf *out, cx_err *err)
 {
     cx_json_list list = cx_json_list_begin(arena);
-    cx_cli_put_maybe(&list, "agent", agent);
-    cx_cli_put_uint(&list, "count", rows->count);
-    CX_TRY(cx_cli_put_array(&list, "traces", rows, err));
+    cx_json_put_maybe(&list, "agent", agent);
+    cx_json_put_uint(&list, "count", rows->count);
+    cx_json_put_array(&list, "traces", rows);
     return cx_cli_end_json(&list, out, err);
 }
 

@@ -21,7 +21,7 @@ static cx_status agents_json(cx_cli *cli, const cx_cli_args *args, cx_json_list 
     const cx_str *agents;
     size_t count;
     CX_TRY(cx_cli_take_all(cli, args, "agent", &agents, &count, err));
-    cx_cli_put_texts(list, "agents", agents, count);
+    cx_json_put_strs(list, "agents", agents, count);
     return CX_SUCCESS;
 }
 
@@ -30,7 +30,7 @@ static void put_option(cx_json_list *list, const cx_cli_args *args, const char *
 {
     const char *text = cx_cli_value(args, option);
     if (text != NULL)
-        cx_cli_put_str(list, member, cx_str_z(text));
+        cx_json_put_str(list, member, cx_str_z(text));
 }
 
 /* One key from options, read as it would be from a file, so that the same is refused. */
@@ -40,7 +40,7 @@ static cx_status key_of_options(cx_cli *cli, const cx_cli_args *args, cx_trust_k
     cx_json value;
     cx_json_list list = cx_json_list_begin(&cli->arena);
     put_option(&list, args, "key_id", "id");
-    cx_cli_put_str(&list, "algorithm", CX_STR("ed25519"));
+    cx_json_put_str(&list, "algorithm", CX_STR("ed25519"));
     put_option(&list, args, "public_key", "public-key");
     CX_TRY(agents_json(cli, args, &list, err));
     put_option(&list, args, "not_before", "not-before");
@@ -78,8 +78,7 @@ static cx_status prepare_add(cx_cli_ledger *l, void *state, cx_err *err)
     return CX_SUCCESS;
 }
 
-static cx_status say_added(cx_cli_ledger *l, cx_json_list *list, cx_str key_id, const char *state,
-                           cx_err *err)
+static void say_added(cx_cli_ledger *l, cx_json_list *list, cx_str key_id, const char *state)
 {
     cx_json_list item = cx_json_list_begin(l->arena);
     if (!l->json) {
@@ -87,9 +86,9 @@ static cx_status say_added(cx_cli_ledger *l, cx_json_list *list, cx_str key_id, 
         cx_cli_add_text(&l->out, key_id);
         cx_buf_add_byte(&l->out, '\n');
     }
-    cx_cli_put_str(&item, "key_id", key_id);
-    cx_cli_put_str(&item, "status", cx_str_z(state));
-    return cx_cli_add_object(list, &item, err);
+    cx_json_put_str(&item, "key_id", key_id);
+    cx_json_put_str(&item, "status", cx_str_z(state));
+    cx_json_add_object(list, &item);
 }
 
 static cx_status add_key(cx_cli_traces *t, const cx_trust_key *given, cx_json_list *list,
@@ -99,13 +98,16 @@ static cx_status add_key(cx_cli_traces *t, const cx_trust_key *given, cx_json_li
     bool is_new = false;
     key.added_by = t->l->actor;
     cx_status status = cx_recorder_key_add(t->recorder, &key, &is_new, err);
-    if (!cx_failed(status))
-        return say_added(t->l, list, key.key_id, is_new ? "added" : "there", err);
+    if (!cx_failed(status)) {
+        say_added(t->l, list, key.key_id, is_new ? "added" : "there");
+        return CX_SUCCESS;
+    }
     if (status.code != CX_E_CONFLICT)
         return status;
     cx_cli_complain("%s", err->message);
     t->l->exit_code = CX_EXIT_BROKEN;
-    return say_added(t->l, list, key.key_id, "conflict", err);
+    say_added(t->l, list, key.key_id, "conflict");
+    return CX_SUCCESS;
 }
 
 static cx_status work_add(cx_cli_traces *t, void *state, cx_err *err)
@@ -116,7 +118,7 @@ static cx_status work_add(cx_cli_traces *t, void *state, cx_err *err)
         CX_TRY(add_key(t, &s->keys.keys[i], &list, err));
     if (!t->l->json)
         return CX_SUCCESS;
-    CX_TRY(cx_cli_put_array(&json, "keys", &list, err));
+    cx_json_put_array(&json, "keys", &list);
     return cx_cli_end_json(&json, &t->l->out, err);
 }
 
@@ -328,8 +330,8 @@ static cx_status work_revoke(cx_cli_traces *t, void *state, cx_err *err)
         return CX_SUCCESS;
     }
     cx_json_list json = cx_json_list_begin(t->l->arena);
-    cx_cli_put_str(&json, "key_id", id);
-    cx_cli_put_str(&json, "status", CX_STR("revoked"));
+    cx_json_put_str(&json, "key_id", id);
+    cx_json_put_str(&json, "status", CX_STR("revoked"));
     return cx_cli_end_json(&json, &t->l->out, err);
 }
 

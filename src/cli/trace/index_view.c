@@ -41,22 +41,22 @@ void cx_cli_index_tell(cx_buf *out, const cx_cli_index_view *view, const cx_tabl
                   view->ours ? "" : ", of another home");
 }
 
-cx_status cx_cli_index_put(cx_json_list *json, const cx_cli_index_view *view,
-                           const cx_tables_status *tables, cx_err *err)
+void cx_cli_index_put(cx_json_list *json, const cx_cli_index_view *view,
+                      const cx_tables_status *tables)
 {
     const cx_index_status *status = &view->status;
     if (!view->there) {
-        cx_cli_put_null(json, "index");
-        return CX_SUCCESS;
+        cx_json_put_null(json, "index");
+        return;
     }
     cx_json_list list = cx_json_list_begin(json->arena);
-    cx_cli_put_uint(&list, "alerts", status->alert_rows);
-    cx_cli_put_uint(&list, "commits", status->position.commit);
-    cx_cli_put_str(&list, "engine", cx_str_z(status->engine));
-    cx_cli_put_uint(&list, "lag", cx_cli_index_lag(view, tables));
-    cx_cli_put_bool(&list, "ours", view->ours);
-    cx_cli_put_uint(&list, "traces", status->trace_rows);
-    cx_cli_put_uint(&list, "unverified", status->unverified_rows);
-    cx_cli_put_uint(&list, "version", status->schema_version);
-    return cx_cli_put_object(json, "index", &list, err);
+    cx_json_put_uint(&list, "alerts", status->alert_rows);
+    cx_json_put_uint(&list, "commits", status->position.commit);
+    cx_json_put_str(&list, "engine", cx_str_z(status->engine));
+    cx_json_put_uint(&list, "lag", cx_cli_index_lag(view, tables));
+    cx_json_put_bool(&list, "ours", view->ours);
+    cx_json_put_uint(&list, "traces", status->trace_rows);
+    cx_json_put_uint(&list, "unverified", status->unverified_rows);
+    cx_json_put_uint(&list, "version", status->schema_version);
+    cx_json_put_object(json, "index", &list);
 }

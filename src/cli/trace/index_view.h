@@ -20,7 +20,7 @@ uint64_t cx_cli_index_lag(const cx_cli_index_view *view, const cx_tables_status 
 /* One line, "index   12 commits, .." */
 void cx_cli_index_tell(cx_buf *out, const cx_cli_index_view *view, const cx_tables_status *tables);
 /* The member "index": an object, or null when it is not there. */
-CX_RESULT cx_cli_index_put(cx_json_list *json, const cx_cli_index_view *view,
-                           const cx_tables_status *tables, cx_err *err);
+void cx_cli_index_put(cx_json_list *json, const cx_cli_index_view *view,
+                      const cx_tables_status *tables);
 
 #endif

@@ -78,7 +78,8 @@ static cx_status look_at(search *s, const cx_memory_view *view, cx_err *err)
     cx_json_list item = cx_json_list_begin(s->call->arena);
     CX_TRY(cx_view_memory(view, &item, err));
     s->count++;
-    return cx_view_add_object(&s->found, &item, err);
+    cx_json_add_object(&s->found, &item);
+    return CX_SUCCESS;
 }
 
 static cx_status read_page(search *s, cx_err *err)
@@ -105,13 +106,13 @@ static cx_status answer_list(search *s, cx_err *err)
     s->found = cx_json_list_begin(s->call->arena);
     while (!s->over && s->count < s->limit && s->looked_at < LOOKED_AT_MAX)
         CX_TRY(read_page(s, err));
-    cx_view_put_str(&answer, "actor", cx_call_text(s->call, "actor"));
-    cx_view_put_uint(&answer, "count", s->count);
-    CX_TRY(cx_view_put_array(&answer, "memories", &s->found, err));
+    cx_json_put_str(&answer, "actor", cx_call_text(s->call, "actor"));
+    cx_json_put_uint(&answer, "count", s->count);
+    cx_json_put_array(&answer, "memories", &s->found);
     if (s->over)
-        cx_view_put_null(&answer, "next");
+        cx_json_put_null(&answer, "next");
     else
-        cx_view_put_id(&answer, "next", &s->after);
+        cx_json_put_id(&answer, "next", &s->after);
     CX_TRY(cx_json_list_end_object(&answer, &value, err));
     return cx_call_answer_json(s->call, 200, &value, err);
 }
@@ -154,10 +155,11 @@ static cx_status put_edges(cx_call *call, cx_memory *memory, const cx_id *id, bo
     CX_TRY(cx_memory_edges(memory, id, to, 0, true, EDGES_MAX, call->arena, &edges, &count, err));
     for (size_t i = 0; i < count; i++) {
         cx_json_list edge = cx_json_list_begin(call->arena);
-        CX_TRY(cx_view_edge(&edges[i].edge, &edge, err));
-        CX_TRY(cx_view_add_object(&list, &edge, err));
+        cx_view_edge(&edges[i].edge, &edge);
+        cx_json_add_object(&list, &edge);
     }
-    return cx_view_put_array(answer, to ? "edges_to" : "edges_from", &list, err);
+    cx_json_put_array(answer, to ? "edges_to" : "edges_from", &list);
+    return CX_SUCCESS;
 }
 
 static cx_status answer_memory(cx_call *call, cx_memory *memory, cx_err *err)

@@ -30,9 +30,9 @@ static cx_status answer_nothing(cx_call *call, cx_err *err)
 {
     cx_json value;
     cx_json_list object = cx_json_list_begin(call->arena);
-    cx_run_part_put_texts(&object, "items", NULL, 0);
-    cx_run_part_put(&object, "next", cx_json_make_null());
-    cx_run_part_put_z(&object, "execution_authority", "task_contract");
+    cx_json_put_utf8_strs(&object, "items", NULL, 0);
+    cx_json_put(&object, "next", cx_json_make_null());
+    cx_json_put_z(&object, "execution_authority", "task_contract");
     CX_TRY(cx_json_list_end_object(&object, &value, err));
     return cx_call_answer_json(call, 200, &value, err);
 }
@@ -151,15 +151,15 @@ cx_status cx_api_run_worktrees(cx_call *call, cx_err *err)
         cx_str path = list[i].path, root = cx_str_z(store.root);
         if (cx_str_starts(path, root) && path.size > root.size)
             path = cx_str_from(path.data + root.size + 1, path.size - root.size - 1);
-        cx_run_part_put_str(&one, "path", path);
-        cx_run_part_put_str(&one, "run_id", list[i].run_id);
-        cx_run_part_put_str(&one, "branch", list[i].branch);
-        cx_run_part_put_str(&one, "head", cx_arena_copy_str(call->arena, cx_str_z(head)));
-        cx_run_part_put_bool(&one, "orphan", list[i].prunable);
-        cx_run_part_add_object(&items, &one);
+        cx_json_put_utf8(&one, "path", path);
+        cx_json_put_utf8(&one, "run_id", list[i].run_id);
+        cx_json_put_utf8(&one, "branch", list[i].branch);
+        cx_json_put_utf8(&one, "head", cx_arena_copy_str(call->arena, cx_str_z(head)));
+        cx_json_put_bool(&one, "orphan", list[i].prunable);
+        cx_json_add_object(&items, &one);
     }
-    cx_run_part_put_array(&object, "items", &items);
-    cx_run_part_put_z(&object, "execution_authority", "task_contract");
+    cx_json_put_array(&object, "items", &items);
+    cx_json_put_z(&object, "execution_authority", "task_contract");
     CX_TRY(cx_json_list_end_object(&object, &value, err));
     return cx_call_answer_json(call, 200, &value, err);
 }
@@ -200,9 +200,9 @@ static cx_status put_problems(const policies *p, cx_json_list *object, cx_err *e
 {
     cx_json problems;
     CX_TRY(cx_run_findings_json(&p->findings, object->arena, &problems, err));
-    cx_run_part_put(object, "problems", problems);
-    cx_run_part_put_str(object, "commit", p->commit);
-    cx_run_part_put_z(object, "execution_authority", "task_contract");
+    cx_json_put(object, "problems", problems);
+    cx_json_put_utf8(object, "commit", p->commit);
+    cx_json_put_z(object, "execution_authority", "task_contract");
     return CX_SUCCESS;
 }
 
@@ -212,13 +212,13 @@ static cx_status answer_policies(cx_call *call, const policies *p, cx_err *err)
     cx_json value;
     for (size_t i = 0; p->findings.refusing == 0 && i < p->policy.file_count; i++) {
         cx_json_list one = cx_json_list_begin(call->arena);
-        cx_run_part_put_str(&one, "path", p->policy.files[i].path);
-        cx_run_part_put_digest(&one, "sha256", &p->policy.files[i].sha256);
-        cx_run_part_put_uint(&one, "size_bytes", p->policy.files[i].bytes.size);
-        cx_run_part_add_object(&items, &one);
+        cx_json_put_utf8(&one, "path", p->policy.files[i].path);
+        cx_json_put_digest(&one, "sha256", &p->policy.files[i].sha256);
+        cx_json_put_uint(&one, "size_bytes", p->policy.files[i].bytes.size);
+        cx_json_add_object(&items, &one);
     }
-    cx_run_part_put_array(&object, "items", &items);
-    cx_run_part_put_bool(&object, "built_in", p->policy.built_in);
+    cx_json_put_array(&object, "items", &items);
+    cx_json_put_bool(&object, "built_in", p->policy.built_in);
     CX_TRY(put_problems(p, &object, err));
     CX_TRY(cx_json_list_end_object(&object, &value, err));
     return cx_call_answer_json(call, 200, &value, err);
@@ -243,10 +243,10 @@ static cx_status answer_agents(cx_call *call, const policies *p, cx_err *err)
     const cx_json *agents = good ? CX_JSON_GET(&p->policy.registry, "agents") : NULL;
     const cx_json *roles = good ? CX_JSON_GET(&p->policy.registry, "role_contracts") : NULL;
     if (agents == NULL)
-        cx_run_part_put_texts(&object, "items", NULL, 0);
+        cx_json_put_utf8_strs(&object, "items", NULL, 0);
     else
-        cx_run_part_put(&object, "items", *agents);
-    cx_run_part_put(&object, "role_contracts", roles == NULL ? cx_json_make_null() : *roles);
+        cx_json_put(&object, "items", *agents);
+    cx_json_put(&object, "role_contracts", roles == NULL ? cx_json_make_null() : *roles);
     CX_TRY(put_problems(p, &object, err));
     CX_TRY(cx_json_list_end_object(&object, &value, err));
     return cx_call_answer_json(call, 200, &value, err);
@@ -327,8 +327,8 @@ static cx_status keep_approval(cx_call *call, const cx_run_store *store, cx_json
         status = cx_run_write_file_in(call->service->io, root, path.data, call->request.body, err);
     cx_folder_close(root);
     CX_TRY(status);
-    cx_run_part_put_str(&object, "path", path);
-    cx_run_part_put_digest(&object, "sha256", &digest);
+    cx_json_put_utf8(&object, "path", path);
+    cx_json_put_digest(&object, "sha256", &digest);
     return cx_json_list_end_object(&object, out, err);
 }
 
@@ -353,7 +353,7 @@ static cx_status take_approval(cx_call *call, const cx_run_store *store, policie
     CX_TRY(keep_approval(call, store, &kept, err));
     cx_json_list answer = cx_json_list_begin(call->arena);
     cx_json value;
-    cx_run_part_put_str(&answer, "approval_id", stated.approval_id);
+    cx_json_put_utf8(&answer, "approval_id", stated.approval_id);
     for (uint32_t i = 0; i < kept.count; i++)
         cx_json_list_put(&answer, cx_json_text(&kept.members[i].name), kept.members[i].value);
     CX_TRY(cx_json_list_end_object(&answer, &value, err));
@@ -498,7 +498,7 @@ static cx_status answer_started(cx_call *call, const cx_run_start *what,
                          : started->message;
         return refuse_start(call, what->is_intent ? "/intent" : "/contract", why);
     }
-    cx_run_part_put_str(&object, "run_id", started->run_id);
+    cx_json_put_utf8(&object, "run_id", started->run_id);
     CX_TRY(cx_json_list_end_object(&object, &value, err));
     CX_TRY(cx_call_answer_json(call, 202, &value, err));
     cx_call_header(call, "Location", "/api/v1/runs/%.*s",

@@ -1,7 +1,7 @@
 /*
  * test_chain.c - audit chains (trace.md §5): what breaks one, what is named, what changes nothing.
  */
-#include "crypto/text.h"
+#include "base/hex.h"
 #include "tests/support/fault.h"
 #include "tests/test.h"
 #include "analysis/chain.h"

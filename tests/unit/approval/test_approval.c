@@ -8,7 +8,7 @@
 
 #include "os/folder.h"
 #include "crypto/digest.h"
-#include "crypto/text.h"
+#include "base/hex.h"
 #include "json/json.h"
 #include "approval/attest.h"
 #include "rules/clock.h"

@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "os/folder.h"
-#include "crypto/text.h"
+#include "base/hex.h"
 #include "audit/verify_internal.h"
 #include "tests/support/fault.h"
 #include "tests/support/tamper.h"

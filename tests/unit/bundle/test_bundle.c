@@ -8,7 +8,7 @@
 
 #include "os/folder.h"
 #include "crypto/digest.h"
-#include "crypto/text.h"
+#include "base/hex.h"
 #include "governor/cleanup.h"
 #include "tests/support/fault.h"
 #include "tests/test.h"

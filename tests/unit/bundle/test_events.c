@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "crypto/digest.h"
-#include "crypto/text.h"
+#include "base/hex.h"
 #include "tests/test.h"
 #include "tests/support/run_kit.h"
 

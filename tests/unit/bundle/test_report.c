@@ -5,7 +5,7 @@
 #include "base/alloc.h"
 #include "base/io.h"
 #include "crypto/digest.h"
-#include "crypto/text.h"
+#include "base/hex.h"
 #include "bundle/report.h"
 #include "rules/schemas.h"
 #include "tests/test.h"

@@ -5,7 +5,7 @@
 #define CX_TESTS_CBOR_HEX_H
 
 #include "cbor/cbor.h"
-#include "crypto/text.h"
+#include "base/hex.h"
 #include "tests/test.h"
 
 typedef struct hex_item {

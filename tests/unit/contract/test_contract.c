@@ -3,7 +3,7 @@
  */
 #include "contract/contract.h"
 #include "crypto/digest.h"
-#include "crypto/text.h"
+#include "base/hex.h"
 #include "rules/assets.h"
 #include "tests/test.h"
 #include "tests/support/repo_table.h"

@@ -4,7 +4,7 @@
 #include "contract/contract_command.h"
 #include "contract/gates.h"
 #include "crypto/digest.h"
-#include "crypto/text.h"
+#include "base/hex.h"
 #include "tests/test.h"
 #include "tests/support/repo_table.h"
 

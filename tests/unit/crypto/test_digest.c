@@ -18,7 +18,7 @@
 
 #include <openssl/evp.h>
 
-#include "crypto/text.h"
+#include "base/hex.h"
 #include "tests/test.h"
 
 enum { LONGEST = 70000 };

@@ -22,7 +22,7 @@ static cx_key_equation emulated_ed25519;
 
 #include "base/arena.h"
 #include "base/io.h"
-#include "crypto/text.h"
+#include "base/hex.h"
 #include "json/json.h"
 #include "tests/test.h"
 

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 #include "base/io.h"
-#include "crypto/text.h"
+#include "base/hex.h"
 #include "evidence/evidence.h"
 #include "tests/test.h"
 

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "base/io.h"
-#include "crypto/text.h"
+#include "base/hex.h"
 #include "json/json.h"
 #include "proof/entry.h"
 #include "tests/test.h"

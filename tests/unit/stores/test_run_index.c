@@ -2,7 +2,7 @@
  * What a home knows about runs: seals and event links by run, also of entries that came later; the
  * first word counts, and entries that are not ours say nothing.
  */
-#include "crypto/text.h"
+#include "base/hex.h"
 #include "stores/run_index.h"
 #include "tests/support/home_kit.h"
 #include "tests/test.h"

@@ -4,7 +4,7 @@
 #include "tests/support/trace_kit.h"
 
 #include "crypto/digest.h"
-#include "crypto/text.h"
+#include "base/hex.h"
 
 static void check_digest(cx_bytes bytes, const char *expected)
 {

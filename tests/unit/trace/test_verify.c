@@ -3,7 +3,7 @@
  */
 #include "tests/support/trace_kit.h"
 
-#include "crypto/text.h"
+#include "base/hex.h"
 
 static const char alpha[] = "agent-976dbe504763";
 

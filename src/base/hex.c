@@ -1,11 +1,11 @@
 /*
- * text.c - hex, base64 and base64url (RFC 4648), by tables.
+ * hex.c - hex, base64 and base64url (RFC 4648), by tables.
  *
  * Decoders accept exactly what an encoder writes, so that two texts never mean the same bytes: no
  * white space, no foreign characters, no bits behind the last byte (RFC 4648 §3.5).  They look at
  * the whole text before they write the first byte.
  */
-#include "crypto/text.h"
+#include "base/hex.h"
 
 #ifdef __SSE2__
 #include <emmintrin.h>

@@ -1,7 +1,7 @@
 /*
  * test_text.c - hex and base64: the vectors of RFC 4648 §10, and everything that must be refused.
  */
-#include "crypto/text.h"
+#include "base/hex.h"
 
 #include "tests/test.h"
 

@@ -1,10 +1,11 @@
 /*
- * text.h - bytes as text: hex, base64, base64url (RFC 4648), strict on the way in.
+ * hex.h - bytes as text: hex, base64, base64url (RFC 4648), strict on the way in.
  */
-#ifndef CX_CRYPTO_TEXT_H
-#define CX_CRYPTO_TEXT_H
+#ifndef CX_BASE_HEX_H
+#define CX_BASE_HEX_H
 
-#include "base/api.h"
+#include "base/buf.h"
+#include "base/bytes.h"
 
 /* Writes 2 * bytes.size lower-case digits, no terminator. */
 void cx_hex_encode(cx_bytes bytes, char *out);
