@@ -12,25 +12,25 @@
 
 #define GIT "/usr/bin/git"
 #define GIT_TIMEOUT_MS 120000
-#define WORDS_MAX 64
+#define ARGUMENTS_MAX 64
 #define COPY_BYTES_MAX ((size_t)1 << 30)
-#define COMPLAINT_BYTES_MAX 4096
+#define ERRORS_BYTES_MAX 4096
 
-typedef struct work {
+typedef struct op_context {
     cx_file folder;
     const char *worktree;
-    const char *words[WORDS_MAX + 1]; /* of the operation, terminated; its name first */
+    const char *args[ARGUMENTS_MAX + 1]; /* of the operation, terminated; its name first */
     size_t count;
     cx_str text; /* the last argument, which may hold any character */
     cx_arena arena;
     cx_buf bytes;
-} work;
+} op_context;
 
-typedef cx_status operation(work *w, cx_err *err);
+typedef cx_status operation(op_context *w, cx_err *err);
 
 /* --- files ------------------------------------------------------------------------------------ */
 
-static cx_status make_parents(work *w, const char *path, cx_err *err)
+static cx_status make_parents(op_context *w, const char *path, cx_err *err)
 {
     const char *end = strrchr(path, '/');
     if (end == NULL || end == path)
@@ -41,7 +41,8 @@ static cx_status make_parents(work *w, const char *path, cx_err *err)
     return cx_folder_make_folders(w->folder, parent.data, 0755, err);
 }
 
-static cx_status put(work *w, const char *path, unsigned how, cx_bytes bytes, cx_err *err)
+static cx_status write_path(op_context *w, const char *path, unsigned how, cx_bytes bytes,
+                            cx_err *err)
 {
     const cx_io *io = cx_io_system();
     cx_file file;
@@ -62,102 +63,102 @@ static cx_status put(work *w, const char *path, unsigned how, cx_bytes bytes, cx
     return status;
 }
 
-static cx_status op_write(work *w, cx_err *err)
+static cx_status op_write(op_context *w, cx_err *err)
 {
-    return put(w, w->words[1], CX_IO_TRUNCATE, cx_str_bytes(w->text), err);
+    return write_path(w, w->args[1], CX_IO_TRUNCATE, cx_str_bytes(w->text), err);
 }
 
-static cx_status op_append(work *w, cx_err *err)
+static cx_status op_append(op_context *w, cx_err *err)
 {
-    return put(w, w->words[1], 0, cx_str_bytes(w->text), err);
+    return write_path(w, w->args[1], 0, cx_str_bytes(w->text), err);
 }
 
-static cx_status op_write_b64(work *w, cx_err *err)
+static cx_status op_write_b64(op_context *w, cx_err *err)
 {
     if (!cx_base64_decode(w->text, CX_BASE64, &w->bytes))
         return cx_fail(err, CX_E_FORMAT, "the text is not base64");
     CX_TRY(cx_buf_check(&w->bytes, err));
-    return put(w, w->words[1], CX_IO_TRUNCATE, cx_buf_bytes(&w->bytes), err);
+    return write_path(w, w->args[1], CX_IO_TRUNCATE, cx_buf_bytes(&w->bytes), err);
 }
 
-static cx_status op_copy(work *w, cx_err *err)
+static cx_status op_copy(op_context *w, cx_err *err)
 {
     cx_facts facts;
-    CX_TRY(cx_folder_facts(w->folder, w->words[1], &facts, err));
-    CX_TRY(cx_folder_read_file(w->folder, w->words[1], COPY_BYTES_MAX, &w->bytes, err));
-    CX_TRY(put(w, w->words[2], CX_IO_TRUNCATE, cx_buf_bytes(&w->bytes), err));
-    return (facts.mode & 0111) != 0 ? cx_folder_set_mode(w->folder, w->words[2], 0755, err)
+    CX_TRY(cx_folder_facts(w->folder, w->args[1], &facts, err));
+    CX_TRY(cx_folder_read_file(w->folder, w->args[1], COPY_BYTES_MAX, &w->bytes, err));
+    CX_TRY(write_path(w, w->args[2], CX_IO_TRUNCATE, cx_buf_bytes(&w->bytes), err));
+    return (facts.mode & 0111) != 0 ? cx_folder_set_mode(w->folder, w->args[2], 0755, err)
                                     : CX_SUCCESS;
 }
 
-static cx_status op_rename(work *w, cx_err *err)
+static cx_status op_rename(op_context *w, cx_err *err)
 {
-    CX_TRY(make_parents(w, w->words[2], err));
-    return cx_folder_rename(w->folder, w->words[1], w->words[2], err);
+    CX_TRY(make_parents(w, w->args[2], err));
+    return cx_folder_rename(w->folder, w->args[1], w->args[2], err);
 }
 
-static cx_status op_delete(work *w, cx_err *err)
+static cx_status op_delete(op_context *w, cx_err *err)
 {
     cx_facts facts;
-    CX_TRY(cx_folder_facts(w->folder, w->words[1], &facts, err));
-    return cx_folder_remove_tree(w->folder, w->words[1], err);
+    CX_TRY(cx_folder_facts(w->folder, w->args[1], &facts, err));
+    return cx_folder_remove_tree(w->folder, w->args[1], err);
 }
 
 /* A link takes the place of what was there. */
-static cx_status clear_for_link(work *w, const char *path, cx_err *err)
+static cx_status clear_for_link(op_context *w, const char *path, cx_err *err)
 {
     CX_TRY(make_parents(w, path, err));
     cx_status status = cx_folder_remove(w->folder, path, err);
     return status.code == CX_E_NOT_FOUND ? CX_SUCCESS : status;
 }
 
-static cx_status op_symlink(work *w, cx_err *err)
+static cx_status op_symlink(op_context *w, cx_err *err)
 {
-    CX_TRY(clear_for_link(w, w->words[2], err));
-    return cx_folder_make_link(w->folder, w->words[1], w->words[2], err);
+    CX_TRY(clear_for_link(w, w->args[2], err));
+    return cx_folder_make_link(w->folder, w->args[1], w->args[2], err);
 }
 
-static cx_status op_hardlink(work *w, cx_err *err)
+static cx_status op_hardlink(op_context *w, cx_err *err)
 {
-    CX_TRY(clear_for_link(w, w->words[2], err));
-    return cx_folder_make_hard_link(w->folder, w->words[1], w->words[2], err);
+    CX_TRY(clear_for_link(w, w->args[2], err));
+    return cx_folder_make_hard_link(w->folder, w->args[1], w->args[2], err);
 }
 
-static cx_status op_chmod(work *w, cx_err *err)
+static cx_status op_chmod(op_context *w, cx_err *err)
 {
     char *end = NULL;
-    unsigned long mode = strtoul(w->words[2], &end, 8);
-    if (*w->words[2] == 0 || *end != 0 || mode > 07777)
-        return cx_fail(err, CX_E_FORMAT, "'%.20s' is no octal mode", w->words[2]);
-    return cx_folder_set_mode(w->folder, w->words[1], (uint32_t)mode, err);
+    unsigned long mode = strtoul(w->args[2], &end, 8);
+    if (*w->args[2] == 0 || *end != 0 || mode > 07777)
+        return cx_fail(err, CX_E_FORMAT, "'%.20s' is no octal mode", w->args[2]);
+    return cx_folder_set_mode(w->folder, w->args[1], (uint32_t)mode, err);
 }
 
-static cx_status op_mkfifo(work *w, cx_err *err)
+static cx_status op_mkfifo(op_context *w, cx_err *err)
 {
-    CX_TRY(make_parents(w, w->words[1], err));
-    return cx_folder_make_fifo(w->folder, w->words[1], err);
+    CX_TRY(make_parents(w, w->args[1], err));
+    return cx_folder_make_fifo(w->folder, w->args[1], err);
 }
 
-static cx_status op_mkdir(work *w, cx_err *err)
+static cx_status op_mkdir(op_context *w, cx_err *err)
 {
-    return cx_folder_make_folders(w->folder, w->words[1], 0755, err);
+    return cx_folder_make_folders(w->folder, w->args[1], 0755, err);
 }
 
-static cx_status op_touch(work *w, cx_err *err)
+static cx_status op_touch(op_context *w, cx_err *err)
 {
-    return cx_folder_touch(w->folder, w->words[1], err);
+    return cx_folder_touch(w->folder, w->args[1], err);
 }
 
 /* --- git -------------------------------------------------------------------------------------- */
 
 /* The sandbox says where new objects go (sandbox.h); everything else is fixed. */
-static void pass_on(work *w, const char *name, const char **slot)
+static void copy_variable(op_context *w, const char *name, const char **slot)
 {
     const char *value = getenv(name);
     *slot = value == NULL ? NULL : cx_arena_printf(&w->arena, "%s=%s", name, value).data;
 }
 
-static cx_status run_git(work *w, const char *const *args, cx_buf *out, cx_err *err)
+static cx_status run_git_op(op_context *w, const char *const *args, cx_buf *out, cx_err *err)
 {
     const char *env[16] = {"PATH=/usr/bin:/bin",
                            "LC_ALL=C",
@@ -172,17 +173,17 @@ static cx_status run_git(work *w, const char *const *args, cx_buf *out, cx_err *
                            "GIT_COMMITTER_NAME=Cortex Agent",
                            "GIT_COMMITTER_EMAIL=agent@example.invalid",
                            "GIT_COMMITTER_DATE=2026-01-01T00:00:00Z"};
-    const char *argv[WORDS_MAX + 8] = {
+    const char *argv[ARGUMENTS_MAX + 8] = {
         GIT,  "-c",       "core.hooksPath=/dev/null", "-c", "core.logAllRefUpdates=false",
         "-c", "gc.auto=0"};
     size_t count = 7;
     for (size_t i = 0; args[i] != NULL && count + 1 < CX_COUNT_OF(argv); i++)
         argv[count++] = args[i];
-    pass_on(w, "GIT_OBJECT_DIRECTORY", &env[13]);
+    copy_variable(w, "GIT_OBJECT_DIRECTORY", &env[13]);
     if (env[13] != NULL)
-        pass_on(w, "GIT_ALTERNATE_OBJECT_DIRECTORIES", &env[14]);
-    cx_buf said;
-    cx_buf_init(&said, w->arena.alloc);
+        copy_variable(w, "GIT_ALTERNATE_OBJECT_DIRECTORIES", &env[14]);
+    cx_buf output;
+    cx_buf_init(&output, w->arena.alloc);
     cx_spawn_options how = CX_SPAWN_OPTIONS_INIT;
     cx_spawn_result result;
     how.argv = argv;
@@ -191,38 +192,38 @@ static cx_status run_git(work *w, const char *const *args, cx_buf *out, cx_err *
     if (out != NULL)
         how.out = cx_spawn_to_buf(out, 65536);
     how.errout =
-        (cx_spawn_output){CX_SPAWN_OUT_BUF, &said, CX_FILE_NONE, COMPLAINT_BYTES_MAX, false};
+        (cx_spawn_output){CX_SPAWN_OUT_BUF, &output, CX_FILE_NONE, ERRORS_BYTES_MAX, false};
     how.timeout_ms = GIT_TIMEOUT_MS;
     cx_status status = cx_spawn_run(&how, &result, err);
     if (!cx_failed(status) && cx_spawn_exit(&result) != 0) {
-        const char *end = said.size == 0 ? NULL : memchr(said.data, '\n', said.size);
-        int size = (int)(end == NULL ? said.size : (size_t)(end - (const char *)said.data));
+        const char *end = output.size == 0 ? NULL : memchr(output.data, '\n', output.size);
+        int size = (int)(end == NULL ? output.size : (size_t)(end - (const char *)output.data));
         status = cx_fail(err, CX_E_FORMAT, "git %s exits with %d: %.*s", args[0],
-                         cx_spawn_exit(&result), size, (const char *)said.data);
+                         cx_spawn_exit(&result), size, (const char *)output.data);
     }
-    cx_buf_done(&said);
+    cx_buf_done(&output);
     return status;
 }
 
-static cx_status op_git(work *w, cx_err *err)
+static cx_status op_git(op_context *w, cx_err *err)
 {
-    return run_git(w, w->words + 1, NULL, err);
+    return run_git_op(w, w->args + 1, NULL, err);
 }
 
 /* A submodule's entry without the submodule. */
-static cx_status op_gitlink(work *w, cx_err *err)
+static cx_status op_gitlink(op_context *w, cx_err *err)
 {
     static const char *const head[] = {"rev-parse", "--verify", "HEAD", NULL};
-    CX_TRY(run_git(w, head, &w->bytes, err));
+    CX_TRY(run_git_op(w, head, &w->bytes, err));
     while (w->bytes.size != 0 && w->bytes.data[w->bytes.size - 1] == '\n')
         w->bytes.size--;
     cx_str entry = cx_arena_printf(&w->arena, "160000,%.*s,%s", (int)w->bytes.size,
-                                   (const char *)w->bytes.data, w->words[1]);
+                                   (const char *)w->bytes.data, w->args[1]);
     if (entry.data == NULL)
         return cx_fail_nomem(err);
-    CX_TRY(cx_folder_make_folders(w->folder, w->words[1], 0755, err));
+    CX_TRY(cx_folder_make_folders(w->folder, w->args[1], 0755, err));
     const char *const add[] = {"update-index", "--add", "--cacheinfo", entry.data, NULL};
-    return run_git(w, add, NULL, err);
+    return run_git_op(w, add, NULL, err);
 }
 
 /* --- the list --------------------------------------------------------------------------------- */
@@ -232,13 +233,20 @@ static const struct {
     size_t least, most; /* arguments */
     operation *apply;
 } operations[] = {
-    {"write", 2, 2, op_write},         {"append", 2, 2, op_append},
-    {"write_b64", 2, 2, op_write_b64}, {"copy", 2, 2, op_copy},
-    {"rename", 2, 2, op_rename},       {"delete", 1, 1, op_delete},
-    {"symlink", 2, 2, op_symlink},     {"hardlink", 2, 2, op_hardlink},
-    {"chmod", 2, 2, op_chmod},         {"mkfifo", 1, 1, op_mkfifo},
-    {"mkdir", 1, 1, op_mkdir},         {"touch", 1, 1, op_touch},
-    {"git", 1, WORDS_MAX - 1, op_git}, {"gitlink", 1, 1, op_gitlink},
+    {"write", 2, 2, op_write},
+    {"append", 2, 2, op_append},
+    {"write_b64", 2, 2, op_write_b64},
+    {"copy", 2, 2, op_copy},
+    {"rename", 2, 2, op_rename},
+    {"delete", 1, 1, op_delete},
+    {"symlink", 2, 2, op_symlink},
+    {"hardlink", 2, 2, op_hardlink},
+    {"chmod", 2, 2, op_chmod},
+    {"mkfifo", 1, 1, op_mkfifo},
+    {"mkdir", 1, 1, op_mkdir},
+    {"touch", 1, 1, op_touch},
+    {"git", 1, ARGUMENTS_MAX - 1, op_git},
+    {"gitlink", 1, 1, op_gitlink},
 };
 
 static size_t find_operation(const cx_json *op)
@@ -252,7 +260,7 @@ static size_t find_operation(const cx_json *op)
     return i;
 }
 
-static cx_status check_one(const cx_json *op, size_t index, cx_err *err)
+static cx_status check_operation(const cx_json *op, size_t index, cx_err *err)
 {
     size_t which = find_operation(op);
     if (which == CX_COUNT_OF(operations))
@@ -285,21 +293,21 @@ cx_status cx_agent_ops_check(const cx_json *ops, cx_err *err)
         return cx_fail(err, CX_E_LIMIT, "%u operations are more than %d", ops->count,
                        CX_AGENT_OPS_MAX);
     for (size_t i = 0; i < ops->count; i++)
-        CX_TRY(check_one(&ops->items[i], i, err));
+        CX_TRY(check_operation(&ops->items[i], i, err));
     return CX_SUCCESS;
 }
 
 cx_status cx_agent_op_apply(const char *worktree, const cx_json *op, const cx_alloc *alloc,
                             cx_err *err)
 {
-    work w = {.worktree = worktree};
+    op_context w = {.worktree = worktree};
     cx_arena_init(&w.arena, alloc, 0);
     cx_buf_init(&w.bytes, alloc);
     cx_status status = CX_SUCCESS;
     for (; w.count < op->count; w.count++) {
         w.text = cx_json_text(&op->items[w.count]);
-        w.words[w.count] = cx_arena_copy_str(&w.arena, w.text).data;
-        if (w.words[w.count] == NULL)
+        w.args[w.count] = cx_arena_copy_str(&w.arena, w.text).data;
+        if (w.args[w.count] == NULL)
             CX_TRY_GOTO(status, cx_fail_nomem(err));
     }
     CX_TRY_GOTO(status, cx_folder_open(worktree, &w.folder, err));
@@ -313,8 +321,8 @@ done:
 
 /* --- the program ------------------------------------------------------------------------------ */
 
-static cx_status say_failure(size_t index, const cx_json *op, const cx_err *failure,
-                             cx_arena *arena, cx_err *err)
+static cx_status report_failed_op(size_t index, const cx_json *op, const cx_err *failure,
+                                  cx_arena *arena, cx_err *err)
 {
     cx_json_list line = cx_json_list_begin(arena);
     cx_json_list_put(&line, CX_STR("error"), cx_json_make_str(cx_str_z(failure->message)));
@@ -353,7 +361,7 @@ int cx_agent_ops_main(void)
         if (!cx_failed(cx_agent_op_apply(".", &ops.items[i], cx_alloc_default(), &failure)))
             continue;
         code = 1;
-        status = say_failure(i, &ops.items[i], &failure, &arena, &err);
+        status = report_failed_op(i, &ops.items[i], &failure, &arena, &err);
     }
     if (cx_failed(status)) {
         (void)fprintf(stderr, "cortex: %s: %s\n", CX_AGENT_OPS, err.message);

@@ -11,7 +11,7 @@
 
 #define SERVERS "mcp_servers"
 
-typedef struct reader {
+typedef struct config_reader {
     cx_str text;
     size_t at;
     cx_arena *arena; /* of decoded keys and strings */
@@ -19,7 +19,7 @@ typedef struct reader {
     void *arg;
     CX_VEC(cx_str) servers;
     cx_err *err;
-} reader;
+} config_reader;
 
 /* a."b".c: what is asked about it. */
 typedef struct toml_key {
@@ -27,7 +27,7 @@ typedef struct toml_key {
     size_t count;
 } toml_key;
 
-static cx_status refuse(const reader *r, const char *what)
+static cx_status fail_config(const config_reader *r, const char *what)
 {
     size_t line = 1;
     for (size_t i = 0; i < r->at && i < r->text.size; i++)
@@ -35,24 +35,24 @@ static cx_status refuse(const reader *r, const char *what)
     return cx_fail(r->err, CX_E_FORMAT, "line %zu: %s", line, what);
 }
 
-static int peek(const reader *r)
+static int peek(const config_reader *r)
 {
     return r->at < r->text.size ? (uint8_t)r->text.data[r->at] : -1;
 }
 
-static bool starts(const reader *r, const char *with)
+static bool starts_with(const config_reader *r, const char *with)
 {
     size_t size = strlen(with);
     return r->text.size - r->at >= size && memcmp(r->text.data + r->at, with, size) == 0;
 }
 
-static void skip_blanks(reader *r)
+static void skip_blanks(config_reader *r)
 {
     while (peek(r) == ' ' || peek(r) == '\t')
         r->at++;
 }
 
-static void skip_comment(reader *r)
+static void skip_comment(config_reader *r)
 {
     if (peek(r) == '#')
         while (peek(r) != -1 && peek(r) != '\n')
@@ -60,24 +60,24 @@ static void skip_comment(reader *r)
 }
 
 /* UTF-8 without controls but tab and the ends of lines: then strings and comments have none. */
-static cx_status check_characters(reader *r)
+static cx_status check_characters(config_reader *r)
 {
     r->at = cx_utf8_valid_prefix(r->text);
     if (r->at != r->text.size)
-        return refuse(r, "not UTF-8");
+        return fail_config(r, "not UTF-8");
     for (r->at = 0; r->at < r->text.size; r->at++) {
         int c = peek(r);
-        bool line_end = c == '\r' && starts(r, "\r\n");
+        bool line_end = c == '\r' && starts_with(r, "\r\n");
         if ((c < 0x20 && c != '\t' && c != '\n' && !line_end) || c == 0x7F)
-            return refuse(r, "a control character");
+            return fail_config(r, "a control character");
     }
     r->at = 0;
-    return starts(r, "\xEF\xBB\xBF") ? refuse(r, "a byte order mark") : CX_SUCCESS;
+    return starts_with(r, "\xEF\xBB\xBF") ? fail_config(r, "a byte order mark") : CX_SUCCESS;
 }
 
 /* --- strings ---------------------------------------------------------------------------------- */
 
-static int hex_of(char c)
+static int hex_value(char c)
 {
     return c >= '0' && c <= '9'   ? c - '0'
            : c >= 'A' && c <= 'F' ? c - 'A' + 10
@@ -85,26 +85,26 @@ static int hex_of(char c)
                                   : -1;
 }
 
-static cx_status read_code(reader *r, size_t digits, cx_buf *out)
+static cx_status read_unicode_escape(config_reader *r, size_t digits, cx_buf *out)
 {
     uint32_t code = 0;
     uint8_t bytes[4];
     if (r->text.size - r->at < digits)
-        return refuse(r, "an escape that ends too early");
+        return fail_config(r, "an escape that ends too early");
     for (size_t i = 0; i < digits; i++) {
-        int digit = hex_of(r->text.data[r->at++]);
+        int digit = hex_value(r->text.data[r->at++]);
         if (digit < 0 || code > 0xFFFFFFF)
-            return refuse(r, "an escape without its hexadecimal digits");
+            return fail_config(r, "an escape without its hexadecimal digits");
         code = code * 16 + (uint32_t)digit;
     }
     if (code > 0x10FFFF || (code >= 0xD800 && code <= 0xDFFF))
-        return refuse(r, "an escape that is no character");
+        return fail_config(r, "an escape that is no character");
     cx_buf_add(out, bytes, cx_utf8_encode(code, bytes));
     return CX_SUCCESS;
 }
 
 /* Behind the backslash. */
-static cx_status read_escape(reader *r, bool multi, cx_buf *out)
+static cx_status read_escape(config_reader *r, bool multi, cx_buf *out)
 {
     static const char names[] = "btnfr\"\\", meant[] = "\b\t\n\f\r\"\\";
     int c = peek(r);
@@ -116,14 +116,14 @@ static cx_status read_escape(reader *r, bool multi, cx_buf *out)
     }
     if (c == 'u' || c == 'U') {
         r->at++;
-        return read_code(r, c == 'u' ? 4 : 8, out);
+        return read_unicode_escape(r, c == 'u' ? 4 : 8, out);
     }
     /* At the end of a line: the white space up to the next character is no part of the string. */
     size_t from = r->at;
     skip_blanks(r);
-    if (!multi || !(starts(r, "\n") || starts(r, "\r\n"))) {
+    if (!multi || !(starts_with(r, "\n") || starts_with(r, "\r\n"))) {
         r->at = from;
-        return refuse(r, "an escape that TOML does not have");
+        return fail_config(r, "an escape that TOML does not have");
     }
     while (peek(r) == ' ' || peek(r) == '\t' || peek(r) == '\r' || peek(r) == '\n')
         r->at++;
@@ -131,10 +131,10 @@ static cx_status read_escape(reader *r, bool multi, cx_buf *out)
 }
 
 /* `mark` closes it, and up to two quotes more may stand before a mark of three. */
-static bool at_end(reader *r, const char *mark, cx_buf *out)
+static bool at_string_end(config_reader *r, const char *mark, cx_buf *out)
 {
     size_t size = strlen(mark);
-    if (!starts(r, mark))
+    if (!starts_with(r, mark))
         return false;
     r->at += size;
     for (int i = 0; size == 3 && i < 2 && peek(r) == mark[0]; i++) {
@@ -144,13 +144,13 @@ static bool at_end(reader *r, const char *mark, cx_buf *out)
     return true;
 }
 
-static cx_status read_body(reader *r, const char *mark, cx_buf *out)
+static cx_status read_string_body(config_reader *r, const char *mark, cx_buf *out)
 {
     bool multi = mark[1] != '\0', literal = mark[0] == '\'';
-    while (!at_end(r, mark, out)) {
+    while (!at_string_end(r, mark, out)) {
         int c = peek(r);
         if (c == -1 || (!multi && (c == '\n' || c == '\r')))
-            return refuse(r, "a string without an end");
+            return fail_config(r, "a string without an end");
         r->at++;
         if (c == '\\' && !literal)
             CX_TRY(read_escape(r, multi, out));
@@ -160,19 +160,19 @@ static cx_status read_body(reader *r, const char *mark, cx_buf *out)
     return CX_SUCCESS;
 }
 
-static cx_status read_string(reader *r, bool may_be_multi, cx_str *out)
+static cx_status read_string(config_reader *r, bool may_be_multi, cx_str *out)
 {
     static const char *const marks[] = {"\"\"\"", "'''", "\"", "'"};
     const char *mark = NULL;
     cx_buf text;
     for (size_t i = may_be_multi ? 0 : 2; i < CX_COUNT_OF(marks) && mark == NULL; i++)
-        if (starts(r, marks[i]))
+        if (starts_with(r, marks[i]))
             mark = marks[i];
     if (mark == NULL)
-        return refuse(r, "expected a string");
+        return fail_config(r, "expected a string");
     cx_buf_init(&text, r->arena->alloc);
     r->at += strlen(mark);
-    cx_status status = read_body(r, mark, &text);
+    cx_status status = read_string_body(r, mark, &text);
     if (!cx_failed(status))
         status = cx_buf_check(&text, r->err);
     if (!cx_failed(status)) {
@@ -186,13 +186,13 @@ static cx_status read_string(reader *r, bool may_be_multi, cx_str *out)
 
 /* --- keys ------------------------------------------------------------------------------------- */
 
-static bool is_bare(int c)
+static bool is_bare_key_byte(int c)
 {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
            c == '-';
 }
 
-static cx_status read_key(reader *r, toml_key *out)
+static cx_status read_key(config_reader *r, toml_key *out)
 {
     *out = (toml_key){0};
     while (true) {
@@ -202,11 +202,11 @@ static cx_status read_key(reader *r, toml_key *out)
         if (peek(r) == '"' || peek(r) == '\'') {
             CX_TRY(read_string(r, false, &part));
         } else {
-            while (is_bare(peek(r)))
+            while (is_bare_key_byte(peek(r)))
                 r->at++;
             part = (cx_str){r->text.data + from, r->at - from};
             if (part.size == 0)
-                return refuse(r, "expected a key");
+                return fail_config(r, "expected a key");
         }
         out->count++;
         out->last = part;
@@ -221,13 +221,13 @@ static cx_status read_key(reader *r, toml_key *out)
     }
 }
 
-static cx_status note_server(reader *r, cx_str name)
+static cx_status record_server(config_reader *r, cx_str name)
 {
     for (size_t i = 0; i < r->servers.count; i++)
         if (cx_str_eq(r->servers.items[i], name))
             return CX_SUCCESS;
     if (r->servers.count == CX_CODEX_FILES_MAX)
-        return refuse(r, "too many MCP servers");
+        return fail_config(r, "too many MCP servers");
     cx_str copy = cx_arena_copy_str(r->arena, name);
     cx_str *slot = copy.data == NULL ? NULL : cx_vec_push(&r->servers, r->arena->alloc);
     if (slot == NULL)
@@ -239,30 +239,30 @@ static cx_status note_server(reader *r, cx_str name)
 /* --- values ----------------------------------------------------------------------------------- */
 
 /* What a value stands under. */
-typedef struct under {
+typedef struct value_context {
     unsigned depth;
     bool secret;  /* a name that says so */
     bool servers; /* mcp_servers itself: the names in it are those of servers */
-} under;
+} value_context;
 
-static cx_status read_value(reader *r, under where);
+static cx_status read_value(config_reader *r, value_context where);
 
 /* Of arrays: lines and comments too. */
-static void skip_space(reader *r)
+static void skip_space(config_reader *r)
 {
     size_t before;
     do {
         before = r->at;
         skip_blanks(r);
         skip_comment(r);
-        if (starts(r, "\r\n"))
+        if (starts_with(r, "\r\n"))
             r->at += 2;
         else if (peek(r) == '\n')
             r->at++;
     } while (r->at != before);
 }
 
-static cx_status read_array(reader *r, under where)
+static cx_status read_array(config_reader *r, value_context where)
 {
     r->at++;
     while (true) {
@@ -274,29 +274,29 @@ static cx_status read_array(reader *r, under where)
         if (peek(r) == ']')
             break;
         if (peek(r) != ',')
-            return refuse(r, "expected ',' or ']' in an array");
+            return fail_config(r, "expected ',' or ']' in an array");
         r->at++;
     }
     r->at++;
     return CX_SUCCESS;
 }
 
-static cx_status read_pair(reader *r, under where)
+static cx_status read_inline_pair(config_reader *r, value_context where)
 {
     toml_key key;
     CX_TRY(read_key(r, &key));
     if (where.servers)
-        CX_TRY(note_server(r, key.first));
+        CX_TRY(record_server(r, key.first));
     where.servers = false;
     where.secret |= cx_run_mask_name(key.last);
     if (peek(r) != '=')
-        return refuse(r, "expected '='");
+        return fail_config(r, "expected '='");
     r->at++;
     skip_blanks(r);
     return read_value(r, where);
 }
 
-static cx_status read_inline(reader *r, under where)
+static cx_status read_inline_table(config_reader *r, value_context where)
 {
     r->at++;
     skip_blanks(r);
@@ -305,53 +305,53 @@ static cx_status read_inline(reader *r, under where)
         return CX_SUCCESS;
     }
     while (true) {
-        CX_TRY(read_pair(r, where));
+        CX_TRY(read_inline_pair(r, where));
         skip_blanks(r);
         int c = peek(r);
         if (c != ',' && c != '}')
-            return refuse(r, "expected ',' or '}' in an inline table");
+            return fail_config(r, "expected ',' or '}' in an inline table");
         r->at++;
         if (c == '}')
             return CX_SUCCESS;
     }
 }
 
-static bool is_scalar(int c)
+static bool is_scalar_byte(int c)
 {
-    return is_bare(c) || c == '+' || c == '.' || c == ':';
+    return is_bare_key_byte(c) || c == '+' || c == '.' || c == ':';
 }
 
 /* Numbers, dates, true, false: where they end. */
-static cx_status read_scalar(reader *r)
+static cx_status read_scalar(config_reader *r)
 {
     static const char *const words[] = {"true", "false", "inf", "nan"};
     size_t from = r->at;
-    while (is_scalar(peek(r)))
+    while (is_scalar_byte(peek(r)))
         r->at++;
     cx_str text = {r->text.data + from, r->at - from};
     bool known = text.size != 0 && strchr("+-0123456789", text.data[0]) != NULL;
     for (size_t i = 0; i < CX_COUNT_OF(words); i++)
         known |= cx_str_is(text, words[i]);
     if (!known)
-        return refuse(r, "expected a value");
+        return fail_config(r, "expected a value");
     /* "1979-05-27 07:32:00" */
     if (text.size == 10 && text.data[4] == '-' && text.data[7] == '-' && peek(r) == ' ' &&
         r->at + 1 < r->text.size && r->text.data[r->at + 1] >= '0' &&
         r->text.data[r->at + 1] <= '9')
-        for (r->at++; is_scalar(peek(r));)
+        for (r->at++; is_scalar_byte(peek(r));)
             r->at++;
     return CX_SUCCESS;
 }
 
-static cx_status read_value(reader *r, under where)
+static cx_status read_value(config_reader *r, value_context where)
 {
     int c = peek(r);
     if (++where.depth > CX_CODEX_TOML_DEPTH_MAX)
-        return refuse(r, "values nested too deeply");
+        return fail_config(r, "values nested too deeply");
     if (c == '[')
         return read_array(r, where);
     if (c == '{')
-        return read_inline(r, where);
+        return read_inline_table(r, where);
     if (c != '"' && c != '\'')
         return read_scalar(r);
     cx_str text;
@@ -362,30 +362,30 @@ static cx_status read_value(reader *r, under where)
 /* --- statements ------------------------------------------------------------------------------- */
 
 /* The table that statements are in. */
-typedef struct table {
+typedef struct table_state {
     bool top;     /* none yet */
     bool dropped; /* mcp_servers, or below it */
     bool servers; /* [mcp_servers] itself */
     bool secret;
-} table;
+} table_state;
 
-static cx_status read_header(reader *r, table *t)
+static cx_status read_header(config_reader *r, table_state *t)
 {
     toml_key key;
-    bool many = starts(r, "[[");
+    bool many = starts_with(r, "[[");
     r->at += many ? 2 : 1;
     CX_TRY(read_key(r, &key));
-    if (!starts(r, many ? "]]" : "]"))
-        return refuse(r, "a table's header without its end");
+    if (!starts_with(r, many ? "]]" : "]"))
+        return fail_config(r, "a table's header without its end");
     r->at += many ? 2 : 1;
     bool dropped = cx_str_is(key.first, SERVERS);
-    *t = (table){.dropped = dropped,
-                 .servers = dropped && key.count == 1,
-                 .secret = cx_run_mask_name(key.last)};
-    return dropped && key.count > 1 ? note_server(r, key.second) : CX_SUCCESS;
+    *t = (table_state){.dropped = dropped,
+                       .servers = dropped && key.count == 1,
+                       .secret = cx_run_mask_name(key.last)};
+    return dropped && key.count > 1 ? record_server(r, key.second) : CX_SUCCESS;
 }
 
-static cx_status read_setting(reader *r, const table *t, bool *out_dropped)
+static cx_status read_setting(config_reader *r, const table_state *t, bool *out_dropped)
 {
     toml_key key;
     size_t from = r->at;
@@ -394,37 +394,37 @@ static cx_status read_setting(reader *r, const table *t, bool *out_dropped)
     bool servers = t->top && cx_str_is(key.first, SERVERS);
     *out_dropped = t->dropped || servers;
     if (servers && key.count > 1)
-        CX_TRY(note_server(r, key.second));
+        CX_TRY(record_server(r, key.second));
     if (t->servers)
-        CX_TRY(note_server(r, key.first));
+        CX_TRY(record_server(r, key.first));
     if (servers && key.count == 1) {
         CX_TRY(read_key(r, &key));
         if (peek(r) != '=')
-            return refuse(r, "expected '='");
+            return fail_config(r, "expected '='");
         r->at++;
         skip_blanks(r);
-        return read_value(r, (under){.servers = true});
+        return read_value(r, (value_context){.servers = true});
     }
-    return read_pair(r, (under){.secret = t->secret});
+    return read_inline_pair(r, (value_context){.secret = t->secret});
 }
 
-static cx_status end_line(reader *r)
+static cx_status expect_line_end(config_reader *r)
 {
     skip_blanks(r);
     skip_comment(r);
-    if (starts(r, "\r\n"))
+    if (starts_with(r, "\r\n"))
         r->at++;
     if (peek(r) == -1)
         return CX_SUCCESS;
     if (peek(r) != '\n')
-        return refuse(r, "expected the end of the line");
+        return fail_config(r, "expected the end of the line");
     r->at++;
     return CX_SUCCESS;
 }
 
-static cx_status filter(reader *r, cx_buf *out)
+static cx_status filter_statements(config_reader *r, cx_buf *out)
 {
-    table t = {.top = true};
+    table_state t = {.top = true};
     CX_TRY(check_characters(r));
     while (r->at < r->text.size) {
         size_t from = r->at;
@@ -437,7 +437,7 @@ static cx_status filter(reader *r, cx_buf *out)
         } else if (!empty) {
             CX_TRY(read_setting(r, &t, &dropped));
         }
-        CX_TRY(end_line(r));
+        CX_TRY(expect_line_end(r));
         if (!dropped)
             cx_buf_add(out, r->text.data + from, r->at - from);
     }
@@ -447,10 +447,10 @@ static cx_status filter(reader *r, cx_buf *out)
 cx_status cx_codex_config_filter(cx_str config, cx_codex_secret *secret, void *arg, cx_arena *arena,
                                  cx_json_list *removed, cx_buf *out, cx_err *err)
 {
-    reader r = {.text = config, .arena = arena, .secret = secret, .arg = arg, .err = err};
+    config_reader r = {.text = config, .arena = arena, .secret = secret, .arg = arg, .err = err};
     if (config.size > CX_CODEX_CONFIG_BYTES_MAX)
         return cx_fail(err, CX_E_LIMIT, "longer than %d bytes", (int)CX_CODEX_CONFIG_BYTES_MAX);
-    cx_status status = filter(&r, out);
+    cx_status status = filter_statements(&r, out);
     for (size_t i = 0; i < r.servers.count && !cx_failed(status); i++)
         cx_json_list_add(removed, cx_json_make_str(r.servers.items[i]));
     cx_vec_done(&r.servers, arena->alloc);

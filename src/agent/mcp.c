@@ -33,13 +33,13 @@ struct cx_mcp {
 };
 
 /* One request that waits for its answer. */
-typedef struct waiting {
+typedef struct pending_request {
     cx_mcp *client;
     uint64_t id;
     uint64_t deadline_ns;
     cx_mcp_end *end;
     cx_err *err;
-} waiting;
+} pending_request;
 
 static uint64_t now_ns(const cx_mcp *client)
 {
@@ -53,15 +53,16 @@ static uint64_t deadline_of(const cx_mcp *client, uint64_t timeout_ms)
 }
 
 /* At least 1: what is due now still may have arrived. */
-static uint64_t left_ms(const waiting *w)
+static uint64_t remaining_ms(const pending_request *w)
 {
     uint64_t now = now_ns(w->client);
     return now >= w->deadline_ns ? 1 : (w->deadline_ns - now) / 1000000 + 1;
 }
 
-static void end_with(waiting *w, cx_mcp_end_kind kind, const char *format, ...) CX_PRINTF(3, 4);
+static void end_session(pending_request *w, cx_mcp_end_kind kind, const char *format, ...)
+    CX_PRINTF(3, 4);
 
-static void end_with(waiting *w, cx_mcp_end_kind kind, const char *format, ...)
+static void end_session(pending_request *w, cx_mcp_end_kind kind, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
@@ -71,22 +72,23 @@ static void end_with(waiting *w, cx_mcp_end_kind kind, const char *format, ...)
     w->client->over = true;
 }
 
-static void end_by(waiting *w, cx_status status, const cx_err *why)
+static void end_session_by_status(pending_request *w, cx_status status, const cx_err *why)
 {
     if (status.code == CX_E_TIMEOUT)
-        end_with(w, CX_MCP_TIMED_OUT, "the server did not answer in time");
+        end_session(w, CX_MCP_TIMED_OUT, "the server did not answer in time");
     else if (status.code == CX_E_BUSY)
-        end_with(w, CX_MCP_CANCELLED, "cancelled");
+        end_session(w, CX_MCP_CANCELLED, "cancelled");
     else if (status.code == CX_E_LIMIT)
-        end_with(w, CX_MCP_TOO_MUCH, "the server said more than is accepted: %.180s", why->message);
+        end_session(w, CX_MCP_TOO_MUCH, "the server said more than is accepted: %.180s",
+                    why->message);
     else
-        end_with(w, CX_MCP_BROKEN, "the server is gone: %.200s", why->message);
+        end_session(w, CX_MCP_BROKEN, "the server is gone: %.200s", why->message);
 }
 
 /* --- lines ------------------------------------------------------------------------------------ */
 
 /* Evidence that has no more room ends the session, too. */
-static cx_status note_raw(waiting *w, cx_bytes line)
+static cx_status report_raw_line(pending_request *w, cx_bytes line)
 {
     const cx_mcp_host *host = &w->client->options.host;
     if (host->raw == NULL)
@@ -94,12 +96,12 @@ static cx_status note_raw(waiting *w, cx_bytes line)
     cx_status status = host->raw(host->arg, line, w->err);
     if (status.code != CX_E_LIMIT)
         return status;
-    end_with(w, CX_MCP_TOO_MUCH, "the session is longer than what is kept of one");
+    end_session(w, CX_MCP_TOO_MUCH, "the session is longer than what is kept of one");
     return CX_SUCCESS;
 }
 
 /* Sends one message; a failure of the pipe is the server's, recorded in w->end. */
-static cx_status send_message(waiting *w, const cx_json *message)
+static cx_status send_message(pending_request *w, const cx_json *message)
 {
     cx_buf line;
     cx_err why;
@@ -108,67 +110,67 @@ static cx_status send_message(waiting *w, const cx_json *message)
     if (!cx_failed(status))
         status = cx_buf_check(&line, w->err);
     if (!cx_failed(status))
-        status = note_raw(w, cx_buf_bytes(&line));
+        status = report_raw_line(w, cx_buf_bytes(&line));
     cx_buf_add_byte(&line, '\n');
     if (!cx_failed(status))
         status = cx_buf_check(&line, w->err);
     if (!cx_failed(status) && w->end->kind == CX_MCP_OK) {
         cx_status sent = w->client->options.lines.send(w->client->options.lines.arg,
-                                                       cx_buf_bytes(&line), left_ms(w), &why);
+                                                       cx_buf_bytes(&line), remaining_ms(w), &why);
         if (sent.code == CX_E_NOMEM)
             status = cx_fail_nomem(w->err);
         else if (cx_failed(sent))
-            end_by(w, sent, &why);
+            end_session_by_status(w, sent, &why);
     }
     cx_buf_done(&line);
     return status;
 }
 
 /* The next line, or w->end. */
-static cx_status take_line(waiting *w, cx_str *out)
+static cx_status receive_message_line(pending_request *w, cx_str *out)
 {
     cx_mcp *client = w->client;
     bool end = false;
     cx_err why;
     if (now_ns(client) >= w->deadline_ns) {
-        end_with(w, CX_MCP_TIMED_OUT, "the server did not answer in time");
+        end_session(w, CX_MCP_TIMED_OUT, "the server did not answer in time");
         return CX_SUCCESS;
     }
     cx_status status = client->options.lines.receive(
-        client->options.lines.arg, CX_MCP_LINE_BYTES_MAX, left_ms(w), out, &end, &why);
+        client->options.lines.arg, CX_MCP_LINE_BYTES_MAX, remaining_ms(w), out, &end, &why);
     if (status.code == CX_E_NOMEM)
         return cx_fail_nomem(w->err);
     if (cx_failed(status)) {
-        end_by(w, status, &why);
+        end_session_by_status(w, status, &why);
         return CX_SUCCESS;
     }
     if (end) {
-        end_with(w, CX_MCP_BROKEN, "the server ended without an answer");
+        end_session(w, CX_MCP_BROKEN, "the server ended without an answer");
         return CX_SUCCESS;
     }
     client->received_bytes += out->size + 1;
-    CX_TRY(note_raw(w, cx_str_bytes(*out)));
+    CX_TRY(report_raw_line(w, cx_str_bytes(*out)));
     if (w->end->kind == CX_MCP_OK && client->received_bytes > CX_MCP_SESSION_BYTES_MAX)
-        end_with(w, CX_MCP_TOO_MUCH, "the server has said more than %llu bytes",
-                 (unsigned long long)CX_MCP_SESSION_BYTES_MAX);
+        end_session(w, CX_MCP_TOO_MUCH, "the server has said more than %llu bytes",
+                    (unsigned long long)CX_MCP_SESSION_BYTES_MAX);
     return CX_SUCCESS;
 }
 
 /* --- messages --------------------------------------------------------------------------------- */
 
-static void put_head(cx_json_list *message, const cx_json *id)
+static void put_message_head(cx_json_list *message, const cx_json *id)
 {
     cx_json_list_put(message, CX_STR("jsonrpc"), cx_json_make_str(CX_STR("2.0")));
     if (id != NULL)
         cx_json_list_put(message, CX_STR("id"), *id);
 }
 
-static cx_status send_request(waiting *w, cx_str method, const cx_json *params)
+static cx_status send_request(pending_request *w, cx_str method, const cx_json *params)
 {
     cx_arena *arena = &w->client->message;
     cx_json_list message = cx_json_list_begin(arena);
     cx_json value, id = cx_json_make_uint(arena, w->id);
-    put_head(&message, w->id == 0 ? NULL : &id); /* 0: a notification */
+    put_message_head(&message, w->id == 0 ? NULL : &id); /* 0: a notification */
     cx_json_list_put(&message, CX_STR("method"), cx_json_make_str(method));
     if (params != NULL)
         cx_json_list_put(&message, CX_STR("params"), *params);
@@ -176,12 +178,12 @@ static cx_status send_request(waiting *w, cx_str method, const cx_json *params)
     return send_message(w, &value);
 }
 
-static cx_status send_answer(waiting *w, const cx_json *id, const cx_mcp_answer *answer)
+static cx_status send_answer(pending_request *w, const cx_json *id, const cx_mcp_answer *answer)
 {
     cx_arena *arena = &w->client->message;
     cx_json_list message = cx_json_list_begin(arena);
     cx_json value;
-    put_head(&message, id);
+    put_message_head(&message, id);
     if (answer->refused) {
         cx_json_list fault = cx_json_list_begin(arena);
         cx_json_list_put(&fault, CX_STR("code"), cx_json_make_int(arena, answer->code));
@@ -195,7 +197,8 @@ static cx_status send_answer(waiting *w, const cx_json *id, const cx_mcp_answer 
     return send_message(w, &value);
 }
 
-static cx_status answer_request(waiting *w, cx_str method, const cx_json *id, const cx_json *params)
+static cx_status answer_request(pending_request *w, cx_str method, const cx_json *id,
+                                const cx_json *params)
 {
     const cx_mcp_host *host = &w->client->options.host;
     cx_arena *arena = &w->client->message;
@@ -210,12 +213,12 @@ static cx_status answer_request(waiting *w, cx_str method, const cx_json *id, co
         cx_status status = host->request(host->arg, method, params, arena, &answer, w->err);
         if (cx_failed(status)) {
             /* The host ends the turn over this; the server still hears that the answer is no. */
-            cx_err kept = *w->err;
+            cx_err saved = *w->err;
             cx_mcp_answer no = {
                 .refused = true, .code = CX_MCP_E_METHOD, .message = CX_STR("refused")};
             cx_status sent = send_answer(w, id, &no);
             (void)sent;
-            *w->err = kept;
+            *w->err = saved;
             return status;
         }
     }
@@ -273,7 +276,7 @@ static const char *read_message(const cx_json *value, message *out)
 
 /* Reads lines until the answer is there; *out borrows from client->message.  Other messages are
  * dealt with on the way. */
-static cx_status wait_for_answer(waiting *w, message *out)
+static cx_status wait_for_answer(pending_request *w, message *out)
 {
     cx_mcp *client = w->client;
     const cx_mcp_host *host = &client->options.host;
@@ -282,7 +285,7 @@ static cx_status wait_for_answer(waiting *w, message *out)
         cx_json *value;
         cx_err why;
         uint64_t id;
-        CX_TRY(take_line(w, &line));
+        CX_TRY(receive_message_line(w, &line));
         if (w->end->kind != CX_MCP_OK)
             break;
         cx_arena_reset(&client->message, (cx_arena_mark){0});
@@ -296,14 +299,14 @@ static cx_status wait_for_answer(waiting *w, message *out)
             return cx_fail_nomem(w->err);
         const char *fault = cx_failed(status) ? why.message : read_message(value, out);
         if (fault != NULL) {
-            end_with(w, CX_MCP_BROKEN, "the server sent what is no message: %.180s", fault);
+            end_session(w, CX_MCP_BROKEN, "the server sent what is no message: %.180s", fault);
         } else if (!out->is_answer && out->id != NULL) {
             CX_TRY(answer_request(w, out->method, out->id, out->params));
         } else if (!out->is_answer) {
             if (host->notified != NULL)
                 CX_TRY(host->notified(host->arg, out->method, out->params, w->err));
         } else if (!cx_json_uint64(out->id, &id) || id != w->id) {
-            end_with(w, CX_MCP_BROKEN, "the server answered a request that was not made");
+            end_session(w, CX_MCP_BROKEN, "the server answered a request that was not made");
         } else {
             break;
         }
@@ -312,27 +315,29 @@ static cx_status wait_for_answer(waiting *w, message *out)
 }
 
 /* One request and its answer; nothing in *out unless w->end is OK. */
-static cx_status ask(waiting *w, cx_str method, const cx_json *params, message *out)
+static cx_status request_and_wait(pending_request *w, cx_str method, const cx_json *params,
+                                  message *out)
 {
     w->id = ++w->client->next_id;
     CX_TRY(send_request(w, method, params));
     return w->end->kind == CX_MCP_OK ? wait_for_answer(w, out) : CX_SUCCESS;
 }
 
-static waiting begin(cx_mcp *client, uint64_t timeout_ms, cx_mcp_end *end, cx_err *err)
+static pending_request begin_request(cx_mcp *client, uint64_t timeout_ms, cx_mcp_end *end,
+                                     cx_err *err)
 {
-    waiting w = {
+    pending_request w = {
         .client = client, .deadline_ns = deadline_of(client, timeout_ms), .end = end, .err = err};
     memset(end, 0, sizeof *end);
     cx_arena_reset(&client->message, (cx_arena_mark){0});
     if (client->over)
-        end_with(&w, CX_MCP_BROKEN, "the session is over");
+        end_session(&w, CX_MCP_BROKEN, "the session is over");
     return w;
 }
 
 /* --- connecting ------------------------------------------------------------------------------- */
 
-static cx_status make_hello(waiting *w, cx_json *out)
+static cx_status make_initialize_params(pending_request *w, cx_json *out)
 {
     cx_arena *arena = &w->client->message;
     cx_json_list params = cx_json_list_begin(arena), info = cx_json_list_begin(arena);
@@ -351,24 +356,25 @@ static cx_status make_hello(waiting *w, cx_json *out)
 }
 
 /* A result, or w->end with what the server said instead. */
-static const cx_json *need_result(waiting *w, const char *method, const message *answer)
+static const cx_json *require_result(pending_request *w, const char *method, const message *answer)
 {
     if (w->end->kind != CX_MCP_OK)
         return NULL;
     if (answer->fault != NULL) {
-        cx_str said = CX_JSON_GET_STR(answer->fault, "message");
-        end_with(w, CX_MCP_BROKEN, "the server refused %s: %.*s", method,
-                 said.size > 150 ? 150 : (int)said.size, said.size == 0 ? "" : said.data);
+        cx_str reason = CX_JSON_GET_STR(answer->fault, "message");
+        end_session(w, CX_MCP_BROKEN, "the server refused %s: %.*s", method,
+                    reason.size > 150 ? 150 : (int)reason.size,
+                    reason.size == 0 ? "" : reason.data);
         return NULL;
     }
     if (answer->result->type != CX_JSON_OBJECT) {
-        end_with(w, CX_MCP_BROKEN, "the server answered %s with no object", method);
+        end_session(w, CX_MCP_BROKEN, "the server answered %s with no object", method);
         return NULL;
     }
     return answer->result;
 }
 
-static bool speaks_ours(cx_str version)
+static bool is_known_version(cx_str version)
 {
     static const char *const versions[] = {CX_MCP_PROTOCOL, "2025-06-18", "2025-03-26",
                                            "2024-11-05"};
@@ -379,20 +385,20 @@ static bool speaks_ours(cx_str version)
     return false;
 }
 
-static cx_status shake_hands(waiting *w)
+static cx_status initialize_session(pending_request *w)
 {
     cx_json params;
     message answer;
-    CX_TRY(make_hello(w, &params));
-    CX_TRY(ask(w, CX_STR("initialize"), &params, &answer));
-    const cx_json *result = need_result(w, "initialize", &answer);
+    CX_TRY(make_initialize_params(w, &params));
+    CX_TRY(request_and_wait(w, CX_STR("initialize"), &params, &answer));
+    const cx_json *result = require_result(w, "initialize", &answer);
     if (result == NULL)
         return CX_SUCCESS;
     cx_str version = CX_JSON_GET_STR(result, "protocolVersion");
-    if (!speaks_ours(version)) {
-        end_with(w, CX_MCP_BROKEN, "the server speaks protocol '%.*s', expected %s or older",
-                 version.size > 60 ? 60 : (int)version.size, version.size == 0 ? "" : version.data,
-                 CX_MCP_PROTOCOL);
+    if (!is_known_version(version)) {
+        end_session(w, CX_MCP_BROKEN, "the server speaks protocol '%.*s', expected %s or older",
+                    version.size > 60 ? 60 : (int)version.size,
+                    version.size == 0 ? "" : version.data, CX_MCP_PROTOCOL);
         return CX_SUCCESS;
     }
     w->id = 0;
@@ -400,8 +406,8 @@ static cx_status shake_hands(waiting *w)
 }
 
 /* Names that are no text are no names that anybody could send. */
-static cx_status take_required(cx_mcp *client, const cx_json *described, known_tool *out,
-                               cx_err *err)
+static cx_status read_required_arguments(cx_mcp *client, const cx_json *described, known_tool *out,
+                                         cx_err *err)
 {
     const cx_json *schema = CX_JSON_GET(described, "inputSchema");
     const cx_json *names =
@@ -424,20 +430,20 @@ static cx_status take_required(cx_mcp *client, const cx_json *described, known_t
 }
 
 /* The tools on one page; *out_cursor is empty on the last one, else copied. */
-static cx_status take_tools(waiting *w, const cx_json *result, cx_str *out_cursor)
+static cx_status read_tools_page(pending_request *w, const cx_json *result, cx_str *out_cursor)
 {
     cx_mcp *client = w->client;
     const cx_json *tools = CX_JSON_GET(result, "tools");
     *out_cursor = (cx_str){NULL, 0};
     if (tools == NULL || tools->type != CX_JSON_ARRAY) {
-        end_with(w, CX_MCP_BROKEN, "the server answered tools/list without a list of tools");
+        end_session(w, CX_MCP_BROKEN, "the server answered tools/list without a list of tools");
         return CX_SUCCESS;
     }
     for (uint32_t i = 0; i < tools->count; i++) {
         cx_str name = CX_JSON_GET_STR(&tools->items[i], "name");
         if (name.size == 0 || client->tools.count == CX_MCP_TOOLS_MAX) {
-            end_with(w, CX_MCP_BROKEN, "the server has a tool without a name, or more than %d",
-                     CX_MCP_TOOLS_MAX);
+            end_session(w, CX_MCP_BROKEN, "the server has a tool without a name, or more than %d",
+                        CX_MCP_TOOLS_MAX);
             return CX_SUCCESS;
         }
         known_tool *slot = cx_vec_push(&client->tools, client->options.alloc);
@@ -446,7 +452,7 @@ static cx_status take_tools(waiting *w, const cx_json *result, cx_str *out_curso
         *slot = (known_tool){.name = cx_arena_copy_str(&client->tools_arena, name)};
         if (slot->name.data == NULL)
             return cx_fail_nomem(w->err);
-        CX_TRY(take_required(client, &tools->items[i], slot, w->err));
+        CX_TRY(read_required_arguments(client, &tools->items[i], slot, w->err));
     }
     cx_str cursor = CX_JSON_GET_STR(result, "nextCursor");
     if (cursor.size != 0) {
@@ -457,7 +463,7 @@ static cx_status take_tools(waiting *w, const cx_json *result, cx_str *out_curso
     return CX_SUCCESS;
 }
 
-static cx_status list_tools(waiting *w)
+static cx_status list_tools(pending_request *w)
 {
     cx_str cursor = {NULL, 0};
     for (unsigned page = 0; w->end->kind == CX_MCP_OK; page++) {
@@ -465,8 +471,8 @@ static cx_status list_tools(waiting *w)
         cx_json value;
         message answer;
         if (page == CX_MCP_PAGES_MAX) {
-            end_with(w, CX_MCP_BROKEN, "the server's tools have more than %d pages",
-                     CX_MCP_PAGES_MAX);
+            end_session(w, CX_MCP_BROKEN, "the server's tools have more than %d pages",
+                        CX_MCP_PAGES_MAX);
             break;
         }
         cx_arena_reset(&w->client->message, (cx_arena_mark){0});
@@ -474,11 +480,11 @@ static cx_status list_tools(waiting *w)
         if (cursor.size != 0)
             cx_json_list_put(&params, CX_STR("cursor"), cx_json_make_str(cursor));
         CX_TRY(cx_json_list_end_object(&params, &value, w->err));
-        CX_TRY(ask(w, CX_STR("tools/list"), &value, &answer));
-        const cx_json *result = need_result(w, "tools/list", &answer);
+        CX_TRY(request_and_wait(w, CX_STR("tools/list"), &value, &answer));
+        const cx_json *result = require_result(w, "tools/list", &answer);
         if (result == NULL)
             break;
-        CX_TRY(take_tools(w, result, &cursor));
+        CX_TRY(read_tools_page(w, result, &cursor));
         if (cursor.size == 0)
             break;
     }
@@ -487,9 +493,9 @@ static cx_status list_tools(waiting *w)
 
 cx_status cx_mcp_connect(cx_mcp *client, uint64_t timeout_ms, cx_mcp_end *out, cx_err *err)
 {
-    waiting w = begin(client, timeout_ms, out, err);
+    pending_request w = begin_request(client, timeout_ms, out, err);
     if (out->kind == CX_MCP_OK)
-        CX_TRY(shake_hands(&w));
+        CX_TRY(initialize_session(&w));
     if (out->kind == CX_MCP_OK)
         CX_TRY(list_tools(&w));
     return CX_SUCCESS;
@@ -520,7 +526,7 @@ bool cx_mcp_tool_requires(const cx_mcp *client, cx_str name, cx_str argument)
 /* --- calling ---------------------------------------------------------------------------------- */
 
 /* Text of the content, joined. */
-static cx_status join_text(const cx_json *value, cx_arena *arena, cx_str *out, cx_err *err)
+static cx_status join_content_text(const cx_json *value, cx_arena *arena, cx_str *out, cx_err *err)
 {
     const cx_json *content = CX_JSON_GET(value, "content");
     cx_buf text;
@@ -544,8 +550,8 @@ static cx_status join_text(const cx_json *value, cx_arena *arena, cx_str *out, c
     return status;
 }
 
-static cx_status take_result(waiting *w, const message *answer, cx_arena *arena,
-                             cx_mcp_result *result)
+static cx_status read_call_result(pending_request *w, const message *answer, cx_arena *arena,
+                                  cx_mcp_result *result)
 {
     if (answer->fault != NULL) {
         const cx_json *code = CX_JSON_GET(answer->fault, "code");
@@ -557,7 +563,7 @@ static cx_status take_result(waiting *w, const message *answer, cx_arena *arena,
     }
     CX_ASSERT(answer->result != NULL); /* an answer has one of both: read_message */
     if (answer->result->type != CX_JSON_OBJECT) {
-        end_with(w, CX_MCP_BROKEN, "the server answered tools/call with no object");
+        end_session(w, CX_MCP_BROKEN, "the server answered tools/call with no object");
         return CX_SUCCESS;
     }
     CX_TRY(cx_json_copy(answer->result, arena, &result->value, w->err));
@@ -565,13 +571,13 @@ static cx_status take_result(waiting *w, const message *answer, cx_arena *arena,
     result->is_error = is_error != NULL && is_error->type == CX_JSON_TRUE;
     result->structured =
         cx_json_get_typed(&result->value, CX_STR("structuredContent"), CX_JSON_OBJECT);
-    return join_text(&result->value, arena, &result->text, w->err);
+    return join_content_text(&result->value, arena, &result->text, w->err);
 }
 
 cx_status cx_mcp_call(cx_mcp *client, cx_str tool, const cx_json *arguments, uint64_t timeout_ms,
                       cx_arena *arena, cx_mcp_result *result, cx_mcp_end *out, cx_err *err)
 {
-    waiting w = begin(client, timeout_ms, out, err);
+    pending_request w = begin_request(client, timeout_ms, out, err);
     cx_json_list params = cx_json_list_begin(&client->message);
     cx_json value;
     message answer = {0};
@@ -581,8 +587,8 @@ cx_status cx_mcp_call(cx_mcp *client, cx_str tool, const cx_json *arguments, uin
     cx_json_list_put(&params, CX_STR("name"), cx_json_make_str(tool));
     cx_json_list_put(&params, CX_STR("arguments"), *arguments);
     CX_TRY(cx_json_list_end_object(&params, &value, err));
-    CX_TRY(ask(&w, CX_STR("tools/call"), &value, &answer));
-    return out->kind == CX_MCP_OK ? take_result(&w, &answer, arena, result) : CX_SUCCESS;
+    CX_TRY(request_and_wait(&w, CX_STR("tools/call"), &value, &answer));
+    return out->kind == CX_MCP_OK ? read_call_result(&w, &answer, arena, result) : CX_SUCCESS;
 }
 
 /* --- life ------------------------------------------------------------------------------------- */

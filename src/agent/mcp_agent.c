@@ -21,7 +21,7 @@ static const struct {
 /* --- text that agents wrote ------------------------------------------------------------------- */
 
 /* At most so many bytes, cut between characters. */
-static cx_str shorten(cx_str text)
+static cx_str shorten_text(cx_str text)
 {
     if (text.size <= SHOWN_MAX)
         return text;
@@ -32,9 +32,9 @@ static cx_str shorten(cx_str text)
 }
 
 /* A lone surrogate has no place in evidence. */
-static cx_json shown(cx_str text)
+static cx_json shown_text(cx_str text)
 {
-    cx_json value = cx_json_make_str(shorten(text));
+    cx_json value = cx_json_make_str(shorten_text(text));
     return (value.flags & CX_JSON_SURROGATE) != 0 ? cx_json_make_str(CX_STR("?")) : value;
 }
 
@@ -46,7 +46,7 @@ static cx_status command_text(const cx_json *command, cx_arena *arena, cx_str *o
     if (command == NULL)
         return CX_SUCCESS;
     if (command->type == CX_JSON_STRING) {
-        *out = shorten(cx_json_text(command));
+        *out = shorten_text(cx_json_text(command));
         return CX_SUCCESS;
     }
     if (command->type != CX_JSON_ARRAY)
@@ -57,11 +57,11 @@ static cx_status command_text(const cx_json *command, cx_arena *arena, cx_str *o
             continue;
         if (text.size != 0)
             cx_buf_add_byte(&text, ' ');
-        cx_buf_add_str(&text, shorten(cx_json_text(&command->items[i])));
+        cx_buf_add_str(&text, shorten_text(cx_json_text(&command->items[i])));
     }
     cx_status status = cx_buf_check(&text, err);
     if (!cx_failed(status)) {
-        *out = cx_arena_copy_str(arena, shorten(cx_buf_str(&text)));
+        *out = cx_arena_copy_str(arena, shorten_text(cx_buf_str(&text)));
         if (out->data == NULL)
             status = cx_fail_nomem(err);
     }
@@ -72,7 +72,7 @@ static cx_status command_text(const cx_json *command, cx_arena *arena, cx_str *o
 /* --- requests --------------------------------------------------------------------------------- */
 
 /* "exec" of "exec-approval"; empty when it is no approval. */
-static cx_str elicited(const cx_json *params)
+static cx_str elicitation_kind(const cx_json *params)
 {
     cx_str what = params == NULL ? CX_STR("") : CX_JSON_GET_STR(params, "codex_elicitation");
     if (cx_str_is(what, "exec-approval"))
@@ -80,10 +80,10 @@ static cx_str elicited(const cx_json *params)
     return cx_str_is(what, "patch-approval") ? CX_STR("patch") : CX_STR("");
 }
 
-static cx_str kind_of(cx_str method, const cx_json *params)
+static cx_str request_kind(cx_str method, const cx_json *params)
 {
     if (cx_str_is(method, "elicitation/create"))
-        return elicited(params);
+        return elicitation_kind(params);
     for (size_t i = 0; i < CX_COUNT_OF(methods); i++) {
         if (cx_str_is(method, methods[i].method))
             return cx_str_z(methods[i].kind);
@@ -95,7 +95,7 @@ cx_status cx_mcp_read_request(cx_str method, const cx_json *params, cx_arena *ar
                               cx_mcp_asks *out_asks, cx_runner_request *out, cx_err *err)
 {
     memset(out, 0, sizeof *out);
-    out->kind = kind_of(method, params);
+    out->kind = request_kind(method, params);
     out->details = params;
     *out_asks = out->kind.size == 0 ? CX_MCP_ASKS_OTHER : CX_MCP_ASKS_APPROVAL;
     if (params == NULL || params->type != CX_JSON_OBJECT)
@@ -133,7 +133,7 @@ cx_status cx_mcp_make_answer(const cx_runner_request *request, bool granted, cx_
 
 /* --- notifications ---------------------------------------------------------------------------- */
 
-static const cx_json *event_of(cx_str method, const cx_json *params)
+static const cx_json *codex_event(cx_str method, const cx_json *params)
 {
     if (!cx_str_is(method, "codex/event") || params == NULL || params->type != CX_JSON_OBJECT)
         return NULL;
@@ -141,14 +141,14 @@ static const cx_json *event_of(cx_str method, const cx_json *params)
 }
 
 /* {"tool": "apply_patch", "paths": [..]} */
-static cx_status put_paths(const cx_json *changes, cx_json_list *payload, cx_err *err)
+static cx_status put_changed_paths(const cx_json *changes, cx_json_list *payload, cx_err *err)
 {
     cx_json_list paths = cx_json_list_begin(payload->arena);
     cx_json value;
     if (changes == NULL || changes->type != CX_JSON_OBJECT)
         return CX_SUCCESS;
     for (uint32_t i = 0; i < changes->count && i < NAMES_MAX; i++)
-        cx_json_list_add(&paths, shown(cx_json_text(&changes->members[i].name)));
+        cx_json_list_add(&paths, shown_text(cx_json_text(&changes->members[i].name)));
     CX_TRY(cx_json_list_end_array(&paths, &value, err));
     cx_json_list_put(payload, CX_STR("paths"), value);
     return CX_SUCCESS;
@@ -159,14 +159,14 @@ static void put_server_tool(const cx_json *event, cx_json_list *payload)
     const cx_json *call = cx_json_get_typed(event, CX_STR("invocation"), CX_JSON_OBJECT);
     if (call == NULL)
         return;
-    cx_json_list_put(payload, CX_STR("server"), shown(CX_JSON_GET_STR(call, "server")));
-    cx_json_list_put(payload, CX_STR("name"), shown(CX_JSON_GET_STR(call, "tool")));
+    cx_json_list_put(payload, CX_STR("server"), shown_text(CX_JSON_GET_STR(call, "server")));
+    cx_json_list_put(payload, CX_STR("name"), shown_text(CX_JSON_GET_STR(call, "tool")));
 }
 
 cx_status cx_mcp_read_tool(cx_str method, const cx_json *params, cx_arena *arena, bool *out_is,
                            bool *out_shell, cx_json *out, cx_err *err)
 {
-    const cx_json *event = event_of(method, params);
+    const cx_json *event = codex_event(method, params);
     cx_str type = event == NULL ? CX_STR("") : CX_JSON_GET_STR(event, "type");
     cx_json_list payload = cx_json_list_begin(arena);
     cx_str tool = CX_STR(""), command;
@@ -185,9 +185,9 @@ cx_status cx_mcp_read_tool(cx_str method, const cx_json *params, cx_arena *arena
     cx_json_list_put(&payload, CX_STR("tool"), cx_json_make_str(tool));
     if (*out_shell) {
         CX_TRY(command_text(CX_JSON_GET(event, "command"), arena, &command, err));
-        cx_json_list_put(&payload, CX_STR("command"), shown(command));
+        cx_json_list_put(&payload, CX_STR("command"), shown_text(command));
     } else if (cx_str_is(tool, "apply_patch")) {
-        CX_TRY(put_paths(CX_JSON_GET(event, "changes"), &payload, err));
+        CX_TRY(put_changed_paths(CX_JSON_GET(event, "changes"), &payload, err));
     } else if (cx_str_is(tool, "mcp")) {
         put_server_tool(event, &payload);
     }
@@ -196,7 +196,7 @@ cx_status cx_mcp_read_tool(cx_str method, const cx_json *params, cx_arena *arena
 
 cx_str cx_mcp_read_thread(cx_str method, const cx_json *params)
 {
-    const cx_json *event = event_of(method, params);
+    const cx_json *event = codex_event(method, params);
     const cx_json *meta = event == NULL ? NULL : CX_JSON_GET(params, "_meta");
     cx_str thread = meta == NULL ? CX_STR("") : CX_JSON_GET_STR(meta, "threadId");
     if (thread.size == 0 && event != NULL &&

@@ -69,7 +69,7 @@ cx_str cx_run_prompt_split(void)
     return cx_str_z(split_text);
 }
 
-static void part(cx_buf *out, const char *name, cx_str text)
+static void add_part(cx_buf *out, const char *name, cx_str text)
 {
     cx_buf_printf(out, "<<<%s>>>\n", name);
     cx_buf_add_str(out, text);
@@ -83,9 +83,9 @@ cx_status cx_run_prompt_of(const char *heading, cx_str instruction, cx_str data,
 {
     cx_buf text;
     cx_buf_init(&text, arena->alloc);
-    part(&text, "INSTRUCTION", instruction);
-    part(&text, heading, data);
-    part(&text, "SCHEMA", schema);
+    add_part(&text, "INSTRUCTION", instruction);
+    add_part(&text, heading, data);
+    add_part(&text, "SCHEMA", schema);
     cx_status status = cx_buf_check(&text, err);
     if (!cx_failed(status)) {
         *out = cx_arena_copy_str(arena, cx_buf_str(&text));

@@ -23,13 +23,13 @@ typedef struct exec_runner {
 
 /* --- argv ------------------------------------------------------------------------------------- */
 
-static bool is_option(const char *word)
+static bool is_option(const char *token)
 {
-    return word[0] == '-' && word[1] != 0;
+    return token[0] == '-' && token[1] != 0;
 }
 
-static cx_status make_argv(exec_runner *x, const cx_runner_turn *turn, const char *output,
-                           const char *const **out, bool *out_file, cx_err *err)
+static cx_status expand_argv(exec_runner *x, const cx_runner_turn *turn, const char *output,
+                             const char *const **out, bool *out_file, cx_err *err)
 {
     const cx_runner_settings *settings = x->settings;
     const char **argv = CX_ARENA_ARRAY(turn->arena, const char *, settings->argv_count + 1);
@@ -38,21 +38,21 @@ static cx_status make_argv(exec_runner *x, const cx_runner_turn *turn, const cha
     if (argv == NULL)
         return cx_fail_nomem(err);
     for (size_t i = 0; i < settings->argv_count; i++) {
-        cx_str word = settings->argv[i];
-        if (cx_str_is(word, "{thread}") && turn->thread_id.size == 0) {
+        cx_str token = settings->argv[i];
+        if (cx_str_is(token, "{thread}") && turn->thread_id.size == 0) {
             if (count > 1 && is_option(argv[count - 1]))
                 count--;
             continue;
         }
-        if (cx_str_is(word, "{thread}"))
-            word = turn->thread_id;
-        else if (cx_str_is(word, "{cwd}"))
-            word = cx_str_z(turn->worktree);
-        else if (cx_str_is(word, "{schema}"))
-            word = cx_str_z(turn->schema_path);
-        else if (cx_str_is(word, "{output}"))
-            word = cx_str_z(output), *out_file = true;
-        argv[count] = cx_arena_copy_str(turn->arena, word).data;
+        if (cx_str_is(token, "{thread}"))
+            token = turn->thread_id;
+        else if (cx_str_is(token, "{cwd}"))
+            token = cx_str_z(turn->worktree);
+        else if (cx_str_is(token, "{schema}"))
+            token = cx_str_z(turn->schema_path);
+        else if (cx_str_is(token, "{output}"))
+            token = cx_str_z(output), *out_file = true;
+        argv[count] = cx_arena_copy_str(turn->arena, token).data;
         if (argv[count++] == NULL)
             return cx_fail_nomem(err);
     }
@@ -63,12 +63,13 @@ static cx_status make_argv(exec_runner *x, const cx_runner_turn *turn, const cha
 
 /* --- what it said ----------------------------------------------------------------------------- */
 
-typedef struct heard {
+typedef struct agent_output {
     cx_str last;   /* the last line that is a JSON object; in the turn's arena */
     cx_str thread; /* the first "thread_id" or "session_id" */
-} heard;
+} agent_output;
 
-static cx_status hear_line(const cx_runner_turn *turn, cx_str line, heard *h, cx_err *err)
+static cx_status read_output_line(const cx_runner_turn *turn, cx_str line, agent_output *h,
+                                  cx_err *err)
 {
     cx_arena scratch;
     cx_json value;
@@ -93,24 +94,24 @@ static cx_status hear_line(const cx_runner_turn *turn, cx_str line, heard *h, cx
     return status;
 }
 
-static cx_status hear(const cx_runner_host *host, const cx_runner_turn *turn, cx_str said, heard *h,
-                      cx_err *err)
+static cx_status read_output_lines(const cx_runner_host *host, const cx_runner_turn *turn,
+                                   cx_str output_text, agent_output *h, cx_err *err)
 {
-    while (said.size != 0) {
-        const char *end = memchr(said.data, '\n', said.size);
-        size_t size = end == NULL ? said.size : (size_t)(end - said.data);
-        cx_str line = {said.data, size};
+    while (output_text.size != 0) {
+        const char *end = memchr(output_text.data, '\n', output_text.size);
+        size_t size = end == NULL ? output_text.size : (size_t)(end - output_text.data);
+        cx_str line = {output_text.data, size};
         CX_TRY(host->raw(host->arg, cx_str_bytes(line), err));
-        CX_TRY(hear_line(turn, line, h, err));
+        CX_TRY(read_output_line(turn, line, h, err));
         size += end != NULL;
-        said = (cx_str){said.data + size, said.size - size};
+        output_text = (cx_str){output_text.data + size, output_text.size - size};
     }
     return CX_SUCCESS;
 }
 
 /* The agent wrote it, so nothing on the way there may be a link. */
-static cx_status read_output(const cx_runner_turn *turn, cx_bytes *out, bool *out_there,
-                             cx_err *err)
+static cx_status read_output_file(const cx_runner_turn *turn, cx_bytes *out, bool *out_there,
+                                  cx_err *err)
 {
     cx_file folder;
     cx_buf text;
@@ -119,9 +120,9 @@ static cx_status read_output(const cx_runner_turn *turn, cx_bytes *out, bool *ou
     cx_status status = cx_folder_read_file(folder, "output.json", LINE_BYTES_MAX, &text, err);
     *out_there = !cx_failed(status);
     if (!cx_failed(status)) {
-        cx_str kept = cx_arena_copy_str(turn->arena, cx_buf_str(&text));
-        *out = cx_str_bytes(kept);
-        if (kept.data == NULL)
+        cx_str copy = cx_arena_copy_str(turn->arena, cx_buf_str(&text));
+        *out = cx_str_bytes(copy);
+        if (copy.data == NULL)
             status = cx_fail_nomem(err);
     } else if (status.code == CX_E_NOT_FOUND) {
         status = CX_SUCCESS;
@@ -133,8 +134,8 @@ static cx_status read_output(const cx_runner_turn *turn, cx_bytes *out, bool *ou
 
 /* --- the turn --------------------------------------------------------------------------------- */
 
-static void judge_end(const cx_runner_turn *turn, const cx_sandbox_result *result, cx_str complaint,
-                      cx_runner_reply *out)
+static void classify_exit(const cx_runner_turn *turn, const cx_sandbox_result *result,
+                          cx_str error_text, cx_runner_reply *out)
 {
     if (result->process.cancelled) {
         out->end = CX_RUNNER_CANCELLED;
@@ -143,26 +144,26 @@ static void judge_end(const cx_runner_turn *turn, const cx_sandbox_result *resul
         out->end = CX_RUNNER_TIMED_OUT;
         out->message = CX_STR("the agent took longer than timeout_sec");
     } else if (result->exit_code != 0) {
-        size_t size = complaint.size < 400 ? complaint.size : 400;
-        while (size != 0 && (uint8_t)complaint.data[size - 1] <= 0x20)
+        size_t size = error_text.size < 400 ? error_text.size : 400;
+        while (size != 0 && (uint8_t)error_text.data[size - 1] <= 0x20)
             size--;
         out->end = CX_RUNNER_FAILED;
         out->message =
             cx_arena_printf(turn->arena, "the agent ended with exit code %d%s%.*s",
-                            result->exit_code, size == 0 ? "" : ": ", (int)size, complaint.data);
+                            result->exit_code, size == 0 ? "" : ": ", (int)size, error_text.data);
     }
 }
 
-static cx_status take_reply(const cx_runner_turn *turn, const heard *h, bool from_file,
-                            cx_runner_reply *out, cx_err *err)
+static cx_status make_exec_reply(const cx_runner_turn *turn, const agent_output *h, bool from_file,
+                                 cx_runner_reply *out, cx_err *err)
 {
-    bool there = h->last.size != 0;
+    bool has_reply = h->last.size != 0;
     if (from_file)
-        CX_TRY(read_output(turn, &out->body, &there, err));
+        CX_TRY(read_output_file(turn, &out->body, &has_reply, err));
     else
         out->body = cx_str_bytes(h->last);
     out->thread_id = h->thread;
-    if (!there) {
+    if (!has_reply) {
         out->end = CX_RUNNER_FAILED;
         out->message = from_file ? CX_STR("the agent wrote no {output} file")
                                  : CX_STR("the agent printed no line that is a JSON object");
@@ -170,44 +171,44 @@ static cx_status take_reply(const cx_runner_turn *turn, const heard *h, bool fro
     return CX_SUCCESS;
 }
 
-static cx_status exec_turn(cx_runner *self, const cx_runner_host *host, const cx_runner_turn *turn,
-                           cx_runner_reply *out, cx_err *err)
+static cx_status run_exec_turn(cx_runner *self, const cx_runner_host *host,
+                               const cx_runner_turn *turn, cx_runner_reply *out, cx_err *err)
 {
     exec_runner *x = (exec_runner *)self;
     cx_sandbox_spec spec = *turn->sandbox;
     cx_sandbox_result result;
-    heard h = {{NULL, 0}, {NULL, 0}};
-    cx_buf said, complaint;
+    agent_output h = {{NULL, 0}, {NULL, 0}};
+    cx_buf output_text, error_text;
     bool from_file;
     cx_str output = cx_arena_printf(turn->arena, "%s/output.json", turn->scratch);
     memset(out, 0, sizeof *out);
     if (output.data == NULL)
         return cx_fail_nomem(err);
     (void)x->io->unlink(x->io, output.data); /* of the turn before */
-    CX_TRY(make_argv(x, turn, output.data, &spec.argv, &from_file, err));
-    cx_buf_init(&said, x->alloc);
-    cx_buf_init(&complaint, x->alloc);
+    CX_TRY(expand_argv(x, turn, output.data, &spec.argv, &from_file, err));
+    cx_buf_init(&output_text, x->alloc);
+    cx_buf_init(&error_text, x->alloc);
     spec.path = turn->program;
     spec.in = CX_SPAWN_IN_BYTES;
     spec.input = (cx_bytes){(const uint8_t *)turn->prompt, turn->prompt_size};
-    spec.out = cx_spawn_to_buf(&said, CX_RUN_OUTPUT_BYTES_MAX);
-    spec.errout = cx_spawn_to_buf(&complaint, STDERR_BYTES_MAX);
+    spec.out = cx_spawn_to_buf(&output_text, CX_RUN_OUTPUT_BYTES_MAX);
+    spec.errout = cx_spawn_to_buf(&error_text, STDERR_BYTES_MAX);
     spec.errout.limit_fails = false;
     spec.timeout_ms = turn->timeout_ms;
     cx_status status = cx_sandbox_run(turn->box, &spec, &result, err);
     if (!cx_failed(status))
-        status = hear(host, turn, cx_buf_str(&said), &h, err);
+        status = read_output_lines(host, turn, cx_buf_str(&output_text), &h, err);
     if (!cx_failed(status)) {
-        judge_end(turn, &result, cx_buf_str(&complaint), out);
+        classify_exit(turn, &result, cx_buf_str(&error_text), out);
         if (out->end == CX_RUNNER_OK)
-            status = take_reply(turn, &h, from_file, out, err);
+            status = make_exec_reply(turn, &h, from_file, out, err);
     }
-    cx_buf_done(&said);
-    cx_buf_done(&complaint);
+    cx_buf_done(&output_text);
+    cx_buf_done(&error_text);
     return status;
 }
 
-static cx_status exec_start(cx_runner *self, const cx_runner_host *host, const cx_runner_turn *turn,
+static cx_status start_exec(cx_runner *self, const cx_runner_host *host, const cx_runner_turn *turn,
                             cx_err *err)
 {
     (void)self;
@@ -217,7 +218,7 @@ static cx_status exec_start(cx_runner *self, const cx_runner_host *host, const c
     return CX_SUCCESS;
 }
 
-static void exec_stop(cx_runner *self)
+static void stop_exec(cx_runner *self)
 {
     exec_runner *x = (exec_runner *)self;
     cx_alloc_free(x->alloc, x, sizeof *x);
@@ -238,9 +239,9 @@ cx_status cx_runner_exec_open(const cx_runner_settings *settings, const cx_alloc
                           .argv = settings->argv,
                           .argv_count = settings->argv_count,
                           .network = settings->network,
-                          .start = exec_start,
-                          .turn = exec_turn,
-                          .stop = exec_stop};
+                          .start = start_exec,
+                          .turn = run_exec_turn,
+                          .stop = stop_exec};
     *out = &x->base;
     return CX_SUCCESS;
 }

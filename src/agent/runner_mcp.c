@@ -15,7 +15,7 @@ enum {
     CLOSE_MS = 5000,
     TURNS_MAX = 12, /* the first, ten retries, and time to end */
     TOOLS_PER_TURN_MAX = 10000,
-    COMPLAINT_MAX = 64 << 10
+    ERRORS_BYTES_MAX = 64 << 10
 };
 
 typedef struct mcp_runner {
@@ -26,7 +26,7 @@ typedef struct mcp_runner {
     cx_arena arena; /* of what lives from start to stop */
     cx_sandbox_child *child;
     cx_mcp *client;
-    cx_buf complaint;          /* what the server said on standard error */
+    cx_buf error_text;         /* what the server said on standard error */
     const atomic_bool *cancel; /* the run's, which outlives its turns */
     /* Of the turn that is being taken. */
     const cx_runner_host *host;
@@ -47,27 +47,27 @@ static bool is_cancelled(const mcp_runner *m)
 
 /* A cancelled child is killed at a moment of its own: it may show as one out of time, as a pipe
  * that nobody reads, or as the end of what it says. */
-static cx_status told(const mcp_runner *m, cx_status status, bool ended, cx_err *err)
+static cx_status map_child_status(const mcp_runner *m, cx_status status, bool ended, cx_err *err)
 {
     if ((cx_failed(status) || ended) && is_cancelled(m))
         return cx_fail_at(err, CX_E_BUSY, "Cancelled", CX_NO_OFFSET, "the run was cancelled");
     return status;
 }
 
-static cx_status send_line(void *arg, cx_bytes line, uint64_t timeout_ms, cx_err *err)
+static cx_status send_child_line(void *arg, cx_bytes line, uint64_t timeout_ms, cx_err *err)
 {
     mcp_runner *m = arg;
-    cx_status status = cx_spawn_write(cx_sandbox_talk(m->child), line, timeout_ms, err);
-    return told(m, status, false, err);
+    cx_status status = cx_spawn_write(cx_sandbox_process(m->child), line, timeout_ms, err);
+    return map_child_status(m, status, false, err);
 }
 
-static cx_status receive_line(void *arg, size_t limit_bytes, uint64_t timeout_ms, cx_str *out_line,
-                              bool *out_end, cx_err *err)
+static cx_status receive_child_line(void *arg, size_t limit_bytes, uint64_t timeout_ms,
+                                    cx_str *out_line, bool *out_end, cx_err *err)
 {
     mcp_runner *m = arg;
-    cx_status status = cx_spawn_read_line(cx_sandbox_talk(m->child), limit_bytes, timeout_ms,
+    cx_status status = cx_spawn_read_line(cx_sandbox_process(m->child), limit_bytes, timeout_ms,
                                           out_line, out_end, err);
-    return told(m, status, !cx_failed(status) && *out_end, err);
+    return map_child_status(m, status, !cx_failed(status) && *out_end, err);
 }
 
 /* --- what the server says on its own ---------------------------------------------------------- */
@@ -140,7 +140,7 @@ static cx_status start_child(mcp_runner *m, const cx_runner_turn *turn, cx_err *
     spec.in = CX_SPAWN_IN_PIPE;
     spec.out = (cx_spawn_output){.to = CX_SPAWN_OUT_LINES, .file = CX_FILE_NONE};
     spec.out.limit_bytes = 2 * CX_MCP_LINE_BYTES_MAX; /* unread, while something is written */
-    spec.errout = cx_spawn_to_buf(&m->complaint, COMPLAINT_MAX);
+    spec.errout = cx_spawn_to_buf(&m->error_text, ERRORS_BYTES_MAX);
     spec.errout.limit_fails = false;
     spec.timeout_ms = turn->timeout_ms > UINT64_MAX / TURNS_MAX ? 0 : turn->timeout_ms * TURNS_MAX;
     spec.cancel = turn->cancel;
@@ -148,28 +148,29 @@ static cx_status start_child(mcp_runner *m, const cx_runner_turn *turn, cx_err *
 }
 
 /* The last line that the server has complained with; may be empty. */
-static cx_str last_complaint(const mcp_runner *m)
+static cx_str last_error_line(const mcp_runner *m)
 {
-    cx_str said = cx_buf_str(&m->complaint);
-    while (said.size != 0 && (said.data[said.size - 1] == '\n' || said.data[said.size - 1] == '\r'))
-        said.size--;
-    size_t start = said.size;
-    while (start != 0 && said.data[start - 1] != '\n')
+    cx_str message = cx_buf_str(&m->error_text);
+    while (message.size != 0 &&
+           (message.data[message.size - 1] == '\n' || message.data[message.size - 1] == '\r'))
+        message.size--;
+    size_t start = message.size;
+    while (start != 0 && message.data[start - 1] != '\n')
         start--;
-    return said.size == 0 ? said : cx_str_from(said.data + start, said.size - start);
+    return message.size == 0 ? message : cx_str_from(message.data + start, message.size - start);
 }
 
-static cx_status say_end(const mcp_runner *m, const cx_mcp_end *end, cx_err *err)
+static cx_status fail_with_end(const mcp_runner *m, const cx_mcp_end *end, cx_err *err)
 {
     static const cx_code codes[] = {[CX_MCP_OK] = CX_OK,
                                     [CX_MCP_BROKEN] = CX_E_FORMAT,
                                     [CX_MCP_TIMED_OUT] = CX_E_TIMEOUT,
                                     [CX_MCP_CANCELLED] = CX_E_BUSY,
                                     [CX_MCP_TOO_MUCH] = CX_E_LIMIT};
-    cx_str complaint = last_complaint(m);
-    int size = complaint.size > 200 ? 200 : (int)complaint.size;
+    cx_str error_text = last_error_line(m);
+    int size = error_text.size > 200 ? 200 : (int)error_text.size;
     return cx_fail(err, codes[end->kind], "%s%s%.*s", end->message,
-                   size == 0 ? "" : "; it said: ", size, size == 0 ? "" : complaint.data);
+                   size == 0 ? "" : "; it said: ", size, size == 0 ? "" : error_text.data);
 }
 
 static void set_turn(mcp_runner *m, const cx_runner_host *host, const cx_runner_turn *turn)
@@ -182,11 +183,11 @@ static void set_turn(mcp_runner *m, const cx_runner_host *host, const cx_runner_
     cx_buf_clear(&m->thread);
 }
 
-static cx_status connect(mcp_runner *m, const cx_runner_turn *turn, cx_err *err)
+static cx_status connect_server(mcp_runner *m, const cx_runner_turn *turn, cx_err *err)
 {
     const cx_mcp_options options = {.alloc = m->alloc,
                                     .io = m->io,
-                                    .lines = {m, send_line, receive_line},
+                                    .lines = {m, send_child_line, receive_child_line},
                                     .host = {m, on_raw, on_request, on_notified},
                                     .client_name = "cortex",
                                     .client_version = CX_VERSION};
@@ -195,7 +196,7 @@ static cx_status connect(mcp_runner *m, const cx_runner_turn *turn, cx_err *err)
     CX_TRY(cx_mcp_open(&options, &m->client, err));
     CX_TRY(cx_mcp_connect(m->client, connect_ms, &end, err));
     if (end.kind != CX_MCP_OK)
-        return say_end(m, &end, err);
+        return fail_with_end(m, &end, err);
     if (!cx_mcp_has_tool(m->client, CX_STR(TOOL_NEW)))
         return cx_fail(err, CX_E_FORMAT, "the server has no tool '%s'", TOOL_NEW);
     if (turn->thread_id.size != 0 && !cx_mcp_has_tool(m->client, CX_STR(TOOL_CONTINUE)))
@@ -204,13 +205,13 @@ static cx_status connect(mcp_runner *m, const cx_runner_turn *turn, cx_err *err)
     return CX_SUCCESS;
 }
 
-static cx_status mcp_start(cx_runner *self, const cx_runner_host *host, const cx_runner_turn *turn,
+static cx_status start_mcp(cx_runner *self, const cx_runner_host *host, const cx_runner_turn *turn,
                            cx_err *err)
 {
     mcp_runner *m = (mcp_runner *)self;
     set_turn(m, host, turn);
     CX_TRY(start_child(m, turn, err));
-    return connect(m, turn, err);
+    return connect_server(m, turn, err);
 }
 
 /* --- the turn --------------------------------------------------------------------------------- */
@@ -265,7 +266,8 @@ static cx_status make_arguments(mcp_runner *m, const cx_runner_turn *turn, cx_js
     return cx_json_list_end_object(&arguments, out, err);
 }
 
-static cx_status say_tool(mcp_runner *m, const cx_runner_turn *turn, const char *tool, cx_err *err)
+static cx_status report_tool_call(mcp_runner *m, const cx_runner_turn *turn, const char *tool,
+                                  cx_err *err)
 {
     cx_json_list payload = cx_json_list_begin(turn->arena);
     cx_json value;
@@ -276,15 +278,15 @@ static cx_status say_tool(mcp_runner *m, const cx_runner_turn *turn, const char 
     return m->host->tool(m->host->arg, &value, err);
 }
 
-static cx_status fail_reply(cx_runner_reply *out, cx_runner_end end, cx_arena *arena, cx_str why,
-                            cx_err *err)
+static cx_status set_failed_reply(cx_runner_reply *out, cx_runner_end end, cx_arena *arena,
+                                  cx_str why, cx_err *err)
 {
     out->end = end;
     out->message = cx_arena_copy_str(arena, why);
     return out->message.data == NULL ? cx_fail_nomem(err) : CX_SUCCESS;
 }
 
-static cx_runner_end end_of(cx_mcp_end_kind kind)
+static cx_runner_end runner_end_of(cx_mcp_end_kind kind)
 {
     switch (kind) {
     case CX_MCP_TIMED_OUT: return CX_RUNNER_TIMED_OUT;
@@ -294,39 +296,41 @@ static cx_runner_end end_of(cx_mcp_end_kind kind)
 }
 
 /* The reply and the thread: from structuredContent, else from the text and the notifications. */
-static cx_status take_reply(mcp_runner *m, const cx_runner_turn *turn, const cx_mcp_result *result,
-                            cx_runner_reply *out, cx_err *err)
+static cx_status read_agent_reply(mcp_runner *m, const cx_runner_turn *turn,
+                                  const cx_mcp_result *result, cx_runner_reply *out, cx_err *err)
 {
     cx_str body = result->text, thread = cx_buf_str(&m->thread);
     if (result->structured != NULL) {
         const cx_json *content =
             cx_json_get_typed(result->structured, CX_STR("content"), CX_JSON_STRING);
         if (content == NULL)
-            return fail_reply(out, CX_RUNNER_FAILED, turn->arena,
-                              CX_STR("the server's structuredContent has no text 'content'"), err);
+            return set_failed_reply(out, CX_RUNNER_FAILED, turn->arena,
+                                    CX_STR("the server's structuredContent has no text 'content'"),
+                                    err);
         body = cx_json_text(content);
         if (CX_JSON_GET_STR(result->structured, "threadId").size != 0)
             thread = CX_JSON_GET_STR(result->structured, "threadId");
     }
     if (turn->thread_id.size != 0 && thread.size != 0 && !cx_str_eq(thread, turn->thread_id))
-        return fail_reply(out, CX_RUNNER_FAILED, turn->arena,
-                          CX_STR("the server answered in another thread"), err);
+        return set_failed_reply(out, CX_RUNNER_FAILED, turn->arena,
+                                CX_STR("the server answered in another thread"), err);
     if (thread.size == 0)
         thread = turn->thread_id;
-    cx_str kept = cx_arena_copy_str(turn->arena, body);
+    cx_str copy = cx_arena_copy_str(turn->arena, body);
     out->thread_id = cx_arena_copy_str(turn->arena, thread);
-    if (kept.data == NULL || out->thread_id.data == NULL)
+    if (copy.data == NULL || out->thread_id.data == NULL)
         return cx_fail_nomem(err);
-    out->body = cx_str_bytes(kept);
+    out->body = cx_str_bytes(copy);
     return CX_SUCCESS;
 }
 
-static cx_status judge_result(mcp_runner *m, const cx_runner_turn *turn,
-                              const cx_mcp_result *result, cx_runner_reply *out, cx_err *err)
+static cx_status classify_result(mcp_runner *m, const cx_runner_turn *turn,
+                                 const cx_mcp_result *result, cx_runner_reply *out, cx_err *err)
 {
     if (m->used_shell)
-        return fail_reply(out, CX_RUNNER_VIOLATED, turn->arena,
-                          CX_STR("the agent ran a command; tool_permissions.shell is deny"), err);
+        return set_failed_reply(out, CX_RUNNER_VIOLATED, turn->arena,
+                                CX_STR("the agent ran a command; tool_permissions.shell is deny"),
+                                err);
     if (result->refused || result->is_error) {
         cx_str why = result->refused ? result->message : result->text;
         cx_str text =
@@ -334,13 +338,13 @@ static cx_status judge_result(mcp_runner *m, const cx_runner_turn *turn,
                             why.size > 400 ? 400 : (int)why.size, why.size == 0 ? "" : why.data);
         if (text.data == NULL)
             return cx_fail_nomem(err);
-        return fail_reply(out, CX_RUNNER_FAILED, turn->arena, text, err);
+        return set_failed_reply(out, CX_RUNNER_FAILED, turn->arena, text, err);
     }
-    return take_reply(m, turn, result, out, err);
+    return read_agent_reply(m, turn, result, out, err);
 }
 
-static cx_status mcp_turn(cx_runner *self, const cx_runner_host *host, const cx_runner_turn *turn,
-                          cx_runner_reply *out, cx_err *err)
+static cx_status run_mcp_turn(cx_runner *self, const cx_runner_host *host,
+                              const cx_runner_turn *turn, cx_runner_reply *out, cx_err *err)
 {
     mcp_runner *m = (mcp_runner *)self;
     const char *tool = turn->thread_id.size == 0 ? TOOL_NEW : TOOL_CONTINUE;
@@ -351,26 +355,26 @@ static cx_status mcp_turn(cx_runner *self, const cx_runner_host *host, const cx_
     memset(out, 0, sizeof *out);
     set_turn(m, host, turn);
     if (m->client == NULL || !cx_mcp_has_tool(m->client, cx_str_z(tool)))
-        return fail_reply(out, CX_RUNNER_FAILED, turn->arena,
-                          CX_STR("the server has no tool to continue a thread with"), err);
+        return set_failed_reply(out, CX_RUNNER_FAILED, turn->arena,
+                                CX_STR("the server has no tool to continue a thread with"), err);
     CX_TRY(make_arguments(m, turn, &arguments, err));
-    CX_TRY(say_tool(m, turn, tool, err));
+    CX_TRY(report_tool_call(m, turn, tool, err));
     cx_status status = cx_mcp_call(m->client, cx_str_z(tool), &arguments, turn->timeout_ms,
                                    turn->arena, &result, &end, err);
     if (status.code == CX_E_LIMIT && err->tag != NULL && strcmp(err->tag, "TooManyTools") == 0)
-        return fail_reply(out, CX_RUNNER_FAILED, turn->arena, cx_str_z(err->message), err);
+        return set_failed_reply(out, CX_RUNNER_FAILED, turn->arena, cx_str_z(err->message), err);
     CX_TRY(status);
     if (end.kind != CX_MCP_OK) {
-        (void)say_end(m, &end, &why).code;
-        return fail_reply(out, m->used_shell ? CX_RUNNER_VIOLATED : end_of(end.kind), turn->arena,
-                          cx_str_z(why.message), err);
+        (void)fail_with_end(m, &end, &why).code;
+        return set_failed_reply(out, m->used_shell ? CX_RUNNER_VIOLATED : runner_end_of(end.kind),
+                                turn->arena, cx_str_z(why.message), err);
     }
-    return judge_result(m, turn, &result, out, err);
+    return classify_result(m, turn, &result, out, err);
 }
 
 /* --- the end ---------------------------------------------------------------------------------- */
 
-static void mcp_stop(cx_runner *self)
+static void stop_mcp(cx_runner *self)
 {
     mcp_runner *m = (mcp_runner *)self;
     uint32_t close_ms = m->settings->close_ms == 0 ? CLOSE_MS : m->settings->close_ms;
@@ -381,7 +385,7 @@ static void mcp_stop(cx_runner *self)
         cx_status status = cx_sandbox_end(m->child, is_cancelled(m) ? 0 : close_ms, NULL, &unused);
         (void)status;
     }
-    cx_buf_done(&m->complaint);
+    cx_buf_done(&m->error_text);
     cx_buf_done(&m->thread);
     cx_arena_done(&m->arena);
     cx_alloc_free(m->alloc, m, sizeof *m);
@@ -399,7 +403,7 @@ cx_status cx_runner_mcp_open(const cx_runner_settings *settings, const cx_alloc 
     m->alloc = alloc;
     m->io = io;
     cx_arena_init(&m->arena, alloc, 0);
-    cx_buf_init(&m->complaint, alloc);
+    cx_buf_init(&m->error_text, alloc);
     cx_buf_init(&m->thread, alloc);
     m->base = (cx_runner){.name = CX_STR(CX_RUNNER_NAME_MCP),
                           .tools = tools_needed,
@@ -407,9 +411,9 @@ cx_status cx_runner_mcp_open(const cx_runner_settings *settings, const cx_alloc 
                           .argv = settings->argv,
                           .argv_count = settings->argv_count,
                           .network = settings->network,
-                          .start = mcp_start,
-                          .turn = mcp_turn,
-                          .stop = mcp_stop};
+                          .start = start_mcp,
+                          .turn = run_mcp_turn,
+                          .stop = stop_mcp};
     *out = &m->base;
     return CX_SUCCESS;
 }

@@ -10,14 +10,14 @@
 #include "base/api.h"
 #include "os/api.h"
 
-typedef struct walk {
+typedef struct path_walk {
     cx_file folder;
     char path[CX_PATH_BYTES_MAX + 1]; /* from the worktree to where the walk stands */
     size_t size;
-} walk;
+} path_walk;
 
 /* One step to `name`; *out is SAME while nothing is wrong. */
-static cx_status step(walk *w, cx_str name, bool last, cx_run_script *out, cx_err *err)
+static cx_status step_into(path_walk *w, cx_str name, bool last, cx_run_script *out, cx_err *err)
 {
     cx_facts facts;
     if (cx_str_is(name, "..")) {
@@ -55,7 +55,7 @@ static cx_status step(walk *w, cx_str name, bool last, cx_run_script *out, cx_er
     return CX_SUCCESS;
 }
 
-static cx_status walk_path(walk *w, cx_str path, cx_run_script *out, cx_err *err)
+static cx_status walk_path(path_walk *w, cx_str path, cx_run_script *out, cx_err *err)
 {
     size_t at = 0;
     *out = CX_RUN_SCRIPT_SAME;
@@ -72,15 +72,15 @@ static cx_status walk_path(walk *w, cx_str path, cx_run_script *out, cx_err *err
         at = end + 1;
         if (name.size == 0 || cx_str_is(name, "."))
             continue;
-        CX_TRY(step(w, name, at > path.size, out, err));
+        CX_TRY(step_into(w, name, at > path.size, out, err));
     }
     if (w->size == 0 && *out == CX_RUN_SCRIPT_SAME)
         *out = CX_RUN_SCRIPT_NOT_REGULAR; /* "." */
     return CX_SUCCESS;
 }
 
-static cx_status compare(const cx_run_script_ground *ground, walk *w, cx_str plain,
-                         cx_run_script *out, cx_err *err)
+static cx_status compare_with_baseline(const cx_run_script_ground *ground, path_walk *w,
+                                       cx_str plain, cx_run_script *out, cx_err *err)
 {
     cx_arena arena;
     cx_buf file;
@@ -110,14 +110,14 @@ cx_status cx_run_script_compare(void *ground_arg, cx_str path, cx_str plain, cx_
                                 cx_err *err)
 {
     const cx_run_script_ground *ground = ground_arg;
-    walk *w = cx_alloc_zeroed(ground->alloc, 1, sizeof *w);
+    path_walk *w = cx_alloc_zeroed(ground->alloc, 1, sizeof *w);
     if (w == NULL)
         return cx_fail_nomem(err);
     cx_status status = cx_folder_open(ground->worktree, &w->folder, err);
     if (!cx_failed(status)) {
         status = walk_path(w, path, out, err);
         if (!cx_failed(status) && *out == CX_RUN_SCRIPT_SAME)
-            status = compare(ground, w, plain, out, err);
+            status = compare_with_baseline(ground, w, plain, out, err);
         cx_folder_close(w->folder);
     }
     cx_alloc_free(ground->alloc, w, sizeof *w);

@@ -17,8 +17,8 @@ typedef struct cx_run_script_ground {
     const cx_alloc *alloc;
 } cx_run_script_ground;
 
-/* Fits cx_run_script_look; `ground` is a cx_run_script_ground.  A script over the limit counts as
- * one that differs. */
+/* Fits cx_run_compare_script; `ground` is a cx_run_script_ground.  A script over the limit counts
+ * as one that differs. */
 cx_status cx_run_script_compare(void *ground, cx_str path, cx_str plain, cx_run_script *out,
                                 cx_err *err);
 

@@ -19,7 +19,7 @@
 
 static const char NO_APPROVAL[] = "APPROVAL";
 
-static int64_t now_of(const cx_run_approval_context *context)
+static int64_t context_now(const cx_run_approval_context *context)
 {
     return context->now_ns != 0 ? context->now_ns : (int64_t)context->io->wall_ns(context->io);
 }
@@ -142,7 +142,7 @@ void cx_run_approvals_done(cx_run_approvals *set)
     cx_run_findings_done(&set->refused);
 }
 
-static bool is_zero(const cx_digest *digest)
+static bool is_zero_digest(const cx_digest *digest)
 {
     static const cx_digest zero = {{0}};
     return cx_digest_eq(digest, &zero);
@@ -150,14 +150,14 @@ static bool is_zero(const cx_digest *digest)
 
 static bool is_for_contract(const cx_run_approval_context *context, const cx_run_approval *a)
 {
-    return (!is_zero(&context->contract_sha256) &&
+    return (!is_zero_digest(&context->contract_sha256) &&
             cx_digest_eq(&a->contract_sha256, &context->contract_sha256)) ||
-           (!is_zero(&context->resolved_sha256) &&
+           (!is_zero_digest(&context->resolved_sha256) &&
             cx_digest_eq(&a->contract_sha256, &context->resolved_sha256));
 }
 
 /* Why a good approval is of no use to this run, or NULL. */
-static const char *not_for_us(const cx_run_approvals *set, const cx_run_approval *a)
+static const char *unusable_reason(const cx_run_approvals *set, const cx_run_approval *a)
 {
     const cx_run_approval_context *context = set->context;
     if (!is_for_contract(context, a))
@@ -173,7 +173,7 @@ static const char *not_for_us(const cx_run_approvals *set, const cx_run_approval
     return NULL;
 }
 
-static bool is_known(const cx_run_approvals *set, cx_bytes file)
+static bool is_already_added(const cx_run_approvals *set, cx_bytes file)
 {
     cx_digest digest = cx_digest_of(file);
     for (size_t i = 0; i < set->list.count; i++) {
@@ -183,21 +183,21 @@ static bool is_known(const cx_run_approvals *set, cx_bytes file)
     return false;
 }
 
-static cx_status add(cx_run_approvals *set, cx_str name, cx_bytes file, bool of_any_contract,
-                     cx_err *err)
+static cx_status add_envelope(cx_run_approvals *set, cx_str name, cx_bytes file,
+                              bool of_any_contract, cx_err *err)
 {
     cx_run_approval approval;
     const char *why;
     bool used;
-    if (is_known(set, file)) /* a folder that is looked at again */
+    if (is_already_added(set, file)) /* a folder that is looked at again */
         return CX_SUCCESS;
-    CX_TRY(cx_run_approval_open(set->context->policy, file, now_of(set->context), set->arena,
+    CX_TRY(cx_run_approval_open(set->context->policy, file, context_now(set->context), set->arena,
                                 &approval, &why, err));
     if (of_any_contract && approval.approval_id.size != 0 &&
         !is_for_contract(set->context, &approval))
         return CX_SUCCESS;
     if (why == NULL)
-        why = not_for_us(set, &approval);
+        why = unusable_reason(set, &approval);
     if (why == NULL) {
         CX_TRY(cx_run_approval_was_used(set->context->io, set->context->runtime_root, &approval,
                                         &used, err));
@@ -218,7 +218,7 @@ static cx_status add(cx_run_approvals *set, cx_str name, cx_bytes file, bool of_
 
 cx_status cx_run_approvals_add(cx_run_approvals *set, cx_str name, cx_bytes file, cx_err *err)
 {
-    return add(set, name, file, false, err);
+    return add_envelope(set, name, file, false, err);
 }
 
 cx_status cx_run_approvals_add_file(cx_run_approvals *set, const char *path, cx_err *err)
@@ -227,20 +227,20 @@ cx_status cx_run_approvals_add_file(cx_run_approvals *set, const char *path, cx_
     cx_buf_init(&bytes, set->arena->alloc);
     cx_status status = cx_io_read_file(set->context->io, path, CX_RUN_DSSE_BYTES_MAX, &bytes, err);
     if (!cx_failed(status))
-        status = add(set, cx_str_z(path), cx_buf_bytes(&bytes), false, err);
+        status = add_envelope(set, cx_str_z(path), cx_buf_bytes(&bytes), false, err);
     cx_buf_done(&bytes);
     return status;
 }
 
-typedef struct names {
+typedef struct name_list {
     cx_arena *arena;
     CX_VEC(cx_str) list;
     bool failed, too_many;
-} names;
+} name_list;
 
-static bool take_name(void *arg, const char *name)
+static bool collect_name(void *arg, const char *name)
 {
-    names *n = arg;
+    name_list *n = arg;
     cx_str text = cx_str_z(name);
     if (name[0] == '.' || !cx_str_ends(text, CX_STR(".json")))
         return true;
@@ -256,12 +256,12 @@ static bool take_name(void *arg, const char *name)
     return true;
 }
 
-static int by_name(const void *a, const void *b)
+static int compare_names(const void *a, const void *b)
 {
     return cx_str_cmp(*(const cx_str *)a, *(const cx_str *)b);
 }
 
-static cx_status add_named(cx_run_approvals *set, cx_file folder, cx_str name, cx_err *err)
+static cx_status add_file_in(cx_run_approvals *set, cx_file folder, cx_str name, cx_err *err)
 {
     cx_buf bytes;
     cx_err why;
@@ -274,7 +274,7 @@ static cx_status add_named(cx_run_approvals *set, cx_file folder, cx_str name, c
                       why.message);
         status = CX_SUCCESS;
     } else {
-        status = add(set, name, cx_buf_bytes(&bytes), true, err);
+        status = add_envelope(set, name, cx_buf_bytes(&bytes), true, err);
     }
     cx_buf_done(&bytes);
     return status;
@@ -282,7 +282,7 @@ static cx_status add_named(cx_run_approvals *set, cx_file folder, cx_str name, c
 
 cx_status cx_run_approvals_add_folder(cx_run_approvals *set, cx_err *err)
 {
-    names n = {.arena = set->arena};
+    name_list n = {.arena = set->arena};
     cx_file folder;
     cx_str path =
         cx_arena_printf(set->arena, "%s/%s", set->context->runtime_root, CX_RUN_APPROVALS_FOLDER);
@@ -292,16 +292,16 @@ cx_status cx_run_approvals_add_folder(cx_run_approvals *set, cx_err *err)
     if (status.code == CX_E_NOT_FOUND)
         return CX_SUCCESS;
     CX_TRY(status);
-    status = cx_folder_list(folder, ".", take_name, &n, err);
+    status = cx_folder_list(folder, ".", collect_name, &n, err);
     if (!cx_failed(status) && n.failed)
         status = cx_fail_nomem(err);
     if (!cx_failed(status) && n.too_many)
         status = cx_fail(err, CX_E_LIMIT, "%s has more than %d approvals; move old ones away",
                          path.data, CX_RUN_APPROVAL_FILES_MAX);
     if (n.list.count != 0)
-        qsort(n.list.items, n.list.count, sizeof *n.list.items, by_name);
+        qsort(n.list.items, n.list.count, sizeof *n.list.items, compare_names);
     for (size_t i = 0; i < n.list.count && !cx_failed(status); i++)
-        status = add_named(set, folder, n.list.items[i], err);
+        status = add_file_in(set, folder, n.list.items[i], err);
     cx_vec_done(&n.list, set->arena->alloc);
     cx_folder_close(folder);
     return status;
@@ -315,7 +315,7 @@ const cx_run_approval *cx_run_approvals_find(const cx_run_approvals *set, cx_str
         const cx_run_approval *approval = &set->list.items[i];
         /* One that is in use stays good for its run (A2); a fresh one may have expired since. */
         if (cx_run_words_have(approval->scopes, scope) &&
-            (approval->used || approval->expires_ns > now_of(set->context)))
+            (approval->used || approval->expires_ns > context_now(set->context)))
             return approval;
     }
     return NULL;
@@ -348,8 +348,8 @@ cx_status cx_run_approval_record(const cx_run_ledger *ledger, cx_str run_id,
 }
 
 /* A2.  False when it was used before, as the folder or the journal knows. */
-static cx_status take_nonce(cx_run_approvals *set, const cx_run_approval *approval, bool *out_taken,
-                            cx_err *err)
+static cx_status record_nonce(cx_run_approvals *set, const cx_run_approval *approval,
+                              bool *out_recorded, cx_err *err)
 {
     const cx_run_approval_context *context = set->context;
     const cx_io *io = context->io;
@@ -365,7 +365,7 @@ static cx_status take_nonce(cx_run_approvals *set, const cx_run_approval *approv
     CX_TRY(cx_path_make_folders(folder.data, err));
     int failed = io->open(io, path.data,
                           CX_IO_WRITE | CX_IO_CREATE | CX_IO_EXCLUSIVE | CX_IO_NO_FOLLOW, &file);
-    *out_taken = failed == 0;
+    *out_recorded = failed == 0;
     if (failed == -EEXIST)
         return CX_SUCCESS;
     if (failed != 0)
@@ -377,11 +377,12 @@ static cx_status take_nonce(cx_run_approvals *set, const cx_run_approval *approv
     (void)io->close(io, file);
     CX_TRY(status);
     CX_TRY(cx_io_sync_folder(io, folder.data, err));
-    return context->record == NULL ? CX_SUCCESS
-                                   : context->record(context->record_arg, approval, out_taken, err);
+    return context->record == NULL
+               ? CX_SUCCESS
+               : context->record(context->record_arg, approval, out_recorded, err);
 }
 
-static void drop(cx_run_approvals *set, size_t index)
+static void remove_approval(cx_run_approvals *set, size_t index)
 {
     set->list.count--;
     memmove(&set->list.items[index], &set->list.items[index + 1],
@@ -396,17 +397,17 @@ cx_status cx_run_approvals_use(cx_run_approvals *set, cx_str scope,
     while ((found = cx_run_approvals_find(set, scope)) != NULL) {
         size_t index = (size_t)(found - set->list.items);
         cx_run_approval *approval = &set->list.items[index];
-        bool taken = true;
+        bool recorded = true;
         if (!approval->used)
-            CX_TRY(take_nonce(set, approval, &taken, err));
-        if (taken) {
+            CX_TRY(record_nonce(set, approval, &recorded, err));
+        if (recorded) {
             approval->used = true;
             *out_used = approval;
             return CX_SUCCESS;
         }
         cx_run_refuse(&set->refused, NO_APPROVAL, approval->approval_id, approval->approval_id,
                       "the approval is of no use: it was used before");
-        drop(set, index);
+        remove_approval(set, index);
     }
     return CX_SUCCESS;
 }

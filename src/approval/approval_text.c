@@ -21,7 +21,7 @@ static const struct {
 };
 
 /* FIELD=VALUE; which values there are is the policy gate's to know. */
-static bool is_field(cx_str value)
+static bool is_permission_value(cx_str value)
 {
     static const char *const fields[] = {"filesystem=", "shell=", "network=", "mcp_tools="};
     for (size_t i = 0; i < CX_COUNT_OF(fields); i++) {
@@ -36,7 +36,7 @@ bool cx_run_scope_valid(cx_str scope)
 {
     const char *colon = scope.size == 0 ? NULL : memchr(scope.data, ':', scope.size);
     cx_str name = scope, value = {NULL, 0};
-    if (scope.size > CX_RUN_PATH_BYTES_MAX || cx_run_word_trim(scope).size != scope.size)
+    if (scope.size > CX_RUN_PATH_BYTES_MAX || cx_run_token_trim(scope).size != scope.size)
         return false;
     if (colon != NULL) {
         name.size = (size_t)(colon - scope.data);
@@ -47,7 +47,7 @@ bool cx_run_scope_valid(cx_str scope)
             continue;
         if (scopes[i].value == NO_VALUE)
             return colon == NULL;
-        return value.size != 0 && (scopes[i].value == A_PATH || is_field(value));
+        return value.size != 0 && (scopes[i].value == A_PATH || is_permission_value(value));
     }
     return false;
 }
@@ -59,9 +59,9 @@ static const char *const members[] = {"version",    "approval_id", "run_id",   "
                                       "expires_at", "nonce"};
 
 /* Text for people and for comparing: not blank, no controls, no longer than that. */
-static bool is_text(cx_str text, size_t size_max)
+static bool is_plain_text(cx_str text, size_t size_max)
 {
-    if (text.size > size_max || cx_run_word_trim(text).size == 0)
+    if (text.size > size_max || cx_run_token_trim(text).size == 0)
         return false;
     for (size_t i = 0; i < text.size; i++) {
         if ((unsigned char)text.data[i] < 0x20 || text.data[i] == 0x7F)
@@ -71,14 +71,15 @@ static bool is_text(cx_str text, size_t size_max)
 }
 
 /* Names files: as run ids are spelled (§1 R6). */
-static bool is_id(cx_str text)
+static bool is_plain_id(cx_str text)
 {
     if (text.size == 0 || text.size > CX_RUN_ID_BYTES_MAX)
         return false;
     for (size_t i = 0; i < text.size; i++) {
         char c = text.data[i];
-        bool word = (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
-        if (!word && (i == 0 || (c != '.' && c != '_' && c != '-')))
+        bool alphanumeric =
+            (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
+        if (!alphanumeric && (i == 0 || (c != '.' && c != '_' && c != '-')))
             return false;
         if (c == '.' && i + 1 < text.size && text.data[i + 1] == '.')
             return false;
@@ -86,17 +87,17 @@ static bool is_id(cx_str text)
     return true;
 }
 
-static cx_status take_text(const cx_json *root, const char *name, cx_arena *arena, cx_str *out,
+static cx_status read_text(const cx_json *root, const char *name, cx_arena *arena, cx_str *out,
                            cx_err *err)
 {
     cx_str text = cx_json_get_str(root, cx_str_z(name));
-    if (!is_text(text, 4096))
+    if (!is_plain_text(text, 4096))
         return cx_fail(err, CX_E_FORMAT, "approval: expected text in '%s', not blank", name);
     *out = cx_arena_copy_str(arena, text);
     return out->data == NULL ? cx_fail_nomem(err) : CX_SUCCESS;
 }
 
-static cx_status take_scopes(const cx_json *list, cx_arena *arena, cx_run_words *out, cx_err *err)
+static cx_status read_scopes(const cx_json *list, cx_arena *arena, cx_run_words *out, cx_err *err)
 {
     if (list == NULL || list->type != CX_JSON_ARRAY || list->count == 0 ||
         list->count > CX_RUN_APPROVAL_SCOPES_MAX)
@@ -121,10 +122,10 @@ static cx_status take_scopes(const cx_json *list, cx_arena *arena, cx_run_words 
     return CX_SUCCESS;
 }
 
-static cx_status take_time(const cx_json *root, const char *name, cx_arena *arena, cx_str *out,
+static cx_status read_time(const cx_json *root, const char *name, cx_arena *arena, cx_str *out,
                            int64_t *out_ns, cx_err *err)
 {
-    CX_TRY(take_text(root, name, arena, out, err));
+    CX_TRY(read_text(root, name, arena, out, err));
     if (!cx_run_time_parse(*out, out_ns))
         return cx_fail(err, CX_E_FORMAT, "approval: '%s' is no time such as 2026-01-31T12:00:00Z",
                        name);
@@ -153,26 +154,26 @@ cx_status cx_run_approval_decode(cx_bytes payload, cx_arena *arena, cx_run_appro
     cx_run_approval a = {0};
     CX_TRY(cx_run_json_read(cx_bytes_str(payload), CX_RUN_DSSE_BYTES_MAX, arena, &root, err));
     CX_TRY(check_members(&root, err));
-    CX_TRY(take_text(&root, "approval_id", arena, &a.approval_id, err));
-    if (!is_id(a.approval_id))
+    CX_TRY(read_text(&root, "approval_id", arena, &a.approval_id, err));
+    if (!is_plain_id(a.approval_id))
         return cx_fail(err, CX_E_FORMAT,
                        "approval: expected an 'approval_id' of letters, digits, '.', '_', '-'");
     if (CX_JSON_GET(&root, "run_id")->type != CX_JSON_NULL) {
-        CX_TRY(take_text(&root, "run_id", arena, &a.run_id, err));
-        if (!is_id(a.run_id))
+        CX_TRY(read_text(&root, "run_id", arena, &a.run_id, err));
+        if (!is_plain_id(a.run_id))
             return cx_fail(err, CX_E_FORMAT, "approval: expected a run's id in 'run_id', or null");
     }
     if (!cx_digest_parse(CX_JSON_GET_STR(&root, "contract_sha256"), &a.contract_sha256))
         return cx_fail(err, CX_E_FORMAT,
                        "approval: expected 64 lower-case hex digits in 'contract_sha256'");
-    CX_TRY(take_scopes(CX_JSON_GET(&root, "scopes"), arena, &a.scopes, err));
-    CX_TRY(take_text(&root, "reason", arena, &a.reason, err));
-    CX_TRY(take_text(&root, "approver", arena, &a.approver, err));
-    CX_TRY(take_time(&root, "issued_at", arena, &a.issued_at, &a.issued_ns, err));
-    CX_TRY(take_time(&root, "expires_at", arena, &a.expires_at, &a.expires_ns, err));
+    CX_TRY(read_scopes(CX_JSON_GET(&root, "scopes"), arena, &a.scopes, err));
+    CX_TRY(read_text(&root, "reason", arena, &a.reason, err));
+    CX_TRY(read_text(&root, "approver", arena, &a.approver, err));
+    CX_TRY(read_time(&root, "issued_at", arena, &a.issued_at, &a.issued_ns, err));
+    CX_TRY(read_time(&root, "expires_at", arena, &a.expires_at, &a.expires_ns, err));
     if (a.expires_ns <= a.issued_ns)
         return cx_fail(err, CX_E_FORMAT, "approval: it expires before it was issued");
-    CX_TRY(take_text(&root, "nonce", arena, &a.nonce, err));
+    CX_TRY(read_text(&root, "nonce", arena, &a.nonce, err));
     if (a.nonce.size < 16 || a.nonce.size > 256)
         return cx_fail(err, CX_E_FORMAT, "approval: expected a 'nonce' of 16 to 256 bytes");
     *out = a;

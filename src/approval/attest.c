@@ -11,21 +11,21 @@ enum { FILE_MAX = 256 << 20 };
 
 /* --- collecting ------------------------------------------------------------------------------- */
 
-typedef struct collector {
+typedef struct statement_collector {
     cx_run_bundle *bundle;
     cx_arena *arena;
     cx_json manifest, result, tests;
     cx_err *err;
-} collector;
+} statement_collector;
 
-static void put(cx_json_list *object, const char *name, cx_json value)
+static void put_value(cx_json_list *object, const char *name, cx_json value)
 {
     cx_json_list_put(object, cx_str_z(name), value);
 }
 
 static void put_str(cx_json_list *object, const char *name, cx_str text)
 {
-    put(object, name, cx_json_make_str(text));
+    put_value(object, name, cx_json_make_str(text));
 }
 
 static cx_status put_object(cx_json_list *object, const char *name, cx_json_list *child,
@@ -33,7 +33,7 @@ static cx_status put_object(cx_json_list *object, const char *name, cx_json_list
 {
     cx_json value;
     CX_TRY(cx_json_list_end_object(child, &value, err));
-    put(object, name, value);
+    put_value(object, name, value);
     return CX_SUCCESS;
 }
 
@@ -50,8 +50,8 @@ static cx_status put_digest(cx_json_list *object, const char *name, const cx_dig
 }
 
 /* The text at a pointer of one of the bundle's documents. */
-static cx_status text_at(collector *c, const cx_json *root, const char *file, const char *pointer,
-                         cx_str *out)
+static cx_status read_text_at(statement_collector *c, const cx_json *root, const char *file,
+                              const char *pointer, cx_str *out)
 {
     const cx_json *value = cx_json_pointer(root, cx_str_z(pointer));
     if (value == NULL || value->type != CX_JSON_STRING || value->count == 0)
@@ -60,16 +60,16 @@ static cx_status text_at(collector *c, const cx_json *root, const char *file, co
     return CX_SUCCESS;
 }
 
-static cx_status put_manifest(collector *c, cx_json_list *object, const char *name,
+static cx_status put_manifest(statement_collector *c, cx_json_list *object, const char *name,
                               const char *pointer)
 {
     cx_str text;
-    CX_TRY(text_at(c, &c->manifest, "manifest.json", pointer, &text));
+    CX_TRY(read_text_at(c, &c->manifest, "manifest.json", pointer, &text));
     put_str(object, name, text);
     return CX_SUCCESS;
 }
 
-static cx_status put_file_digest(collector *c, cx_json_list *object, const char *name,
+static cx_status put_file_digest(statement_collector *c, cx_json_list *object, const char *name,
                                  const char *file)
 {
     cx_digest digest;
@@ -78,7 +78,7 @@ static cx_status put_file_digest(collector *c, cx_json_list *object, const char 
 }
 
 /* {"name", "digest": {..}} */
-static cx_status add_subject(collector *c, cx_json_list *array, const char *name,
+static cx_status add_subject(statement_collector *c, cx_json_list *array, const char *name,
                              cx_json_list *digest)
 {
     cx_json_list object = cx_json_list_begin(c->arena);
@@ -90,7 +90,7 @@ static cx_status add_subject(collector *c, cx_json_list *array, const char *name
     return CX_SUCCESS;
 }
 
-static cx_status put_subject(collector *c, cx_json_list *statement)
+static cx_status put_subject(statement_collector *c, cx_json_list *statement)
 {
     static const char *const files[] = {"patch.diff", "manifest.json"};
     cx_json_list array = cx_json_list_begin(c->arena);
@@ -104,11 +104,11 @@ static cx_status put_subject(collector *c, cx_json_list *statement)
         CX_TRY(add_subject(c, &array, files[i], &digest));
     }
     CX_TRY(cx_json_list_end_array(&array, &value, c->err));
-    put(statement, "subject", value);
+    put_value(statement, "subject", value);
     return CX_SUCCESS;
 }
 
-static cx_status put_gates(collector *c, cx_json_list *predicate)
+static cx_status put_gates(statement_collector *c, cx_json_list *predicate)
 {
     static const char *const names[] = {"diff_gate", "policy_gate", "review_gate", "tests_gate"};
     cx_json_list gates = cx_json_list_begin(c->arena);
@@ -120,26 +120,26 @@ static cx_status put_gates(collector *c, cx_json_list *predicate)
             return cx_fail(c->err, CX_E_FORMAT,
                            "reports/task_result.json: expected a boolean at /gates/%s/passed",
                            names[i]);
-        put(&gates, names[i], *passed);
+        put_value(&gates, names[i], *passed);
     }
     return put_object(predicate, "gates", &gates, c->err);
 }
 
-static cx_status put_tests(collector *c, cx_json_list *predicate)
+static cx_status put_tests(statement_collector *c, cx_json_list *predicate)
 {
     cx_json_list tests = cx_json_list_begin(c->arena);
     const cx_json *commands = CX_JSON_GET(&c->tests, "commands");
     cx_str status;
-    CX_TRY(text_at(c, &c->tests, "reports/test_report.json", "/status", &status));
+    CX_TRY(read_text_at(c, &c->tests, "reports/test_report.json", "/status", &status));
     if (commands == NULL || commands->type != CX_JSON_ARRAY)
         return cx_fail(c->err, CX_E_FORMAT, "reports/test_report.json: expected a list /commands");
     put_str(&tests, "status", status);
-    put(&tests, "commands", cx_json_make_uint(c->arena, commands->count));
+    put_value(&tests, "commands", cx_json_make_uint(c->arena, commands->count));
     return put_object(predicate, "tests", &tests, c->err);
 }
 
 /* The last line of the chain, and how many there are. */
-static cx_status put_events(collector *c, cx_json_list *predicate)
+static cx_status put_events(statement_collector *c, cx_json_list *predicate)
 {
     cx_json_list events = cx_json_list_begin(c->arena);
     cx_bytes bytes;
@@ -153,13 +153,13 @@ static cx_status put_events(collector *c, cx_json_list *predicate)
     if (count == 0)
         return cx_fail(c->err, CX_E_FORMAT, "events.hashchain.jsonl: expected at least one line");
     CX_TRY(cx_run_json_read(last, 0, c->arena, &link, c->err));
-    CX_TRY(text_at(c, &link, "events.hashchain.jsonl", "/hash", &head));
+    CX_TRY(read_text_at(c, &link, "events.hashchain.jsonl", "/hash", &head));
     put_str(&events, "chain_head", head);
-    put(&events, "count", cx_json_make_uint(c->arena, count));
+    put_value(&events, "count", cx_json_make_uint(c->arena, count));
     return put_object(predicate, "events", &events, c->err);
 }
 
-static cx_status put_sandbox(collector *c, cx_json_list *predicate)
+static cx_status put_sandbox(statement_collector *c, cx_json_list *predicate)
 {
     static const char *const runs[] = {"RUNNER_STARTED", "TEST_COMMAND_RESULT"};
     cx_bytes bytes;
@@ -184,7 +184,7 @@ static cx_status put_sandbox(collector *c, cx_json_list *predicate)
     return CX_SUCCESS;
 }
 
-static cx_status add_approval(collector *c, cx_json_list *array, cx_str path)
+static cx_status add_approval(statement_collector *c, cx_json_list *array, cx_str path)
 {
     cx_bytes bytes;
     cx_run_dsse envelope;
@@ -200,7 +200,7 @@ static cx_status add_approval(collector *c, cx_json_list *array, cx_str path)
 }
 
 /* The bundle keeps the envelopes that were used, sorted by name. */
-static cx_status put_approvals(collector *c, cx_json_list *predicate)
+static cx_status put_approvals(statement_collector *c, cx_json_list *predicate)
 {
     cx_json_list array = cx_json_list_begin(c->arena);
     cx_json value;
@@ -211,26 +211,26 @@ static cx_status put_approvals(collector *c, cx_json_list *predicate)
             CX_TRY(add_approval(c, &array, entries[i].path));
     }
     CX_TRY(cx_json_list_end_array(&array, &value, c->err));
-    put(predicate, "approvals", value);
+    put_value(predicate, "approvals", value);
     return CX_SUCCESS;
 }
 
-static cx_status put_ledger(collector *c, cx_json_list *predicate,
+static cx_status put_ledger(statement_collector *c, cx_json_list *predicate,
                             const cx_run_attest_ledger *ledger)
 {
     cx_json_list object = cx_json_list_begin(c->arena);
     if (ledger == NULL || ledger->origin.size == 0) {
-        put(predicate, "ledger", cx_json_make_null());
+        put_value(predicate, "ledger", cx_json_make_null());
         return CX_SUCCESS;
     }
     put_str(&object, "origin", ledger->origin);
-    put(&object, "index", cx_json_make_uint(c->arena, ledger->index));
-    put(&object, "size", cx_json_make_uint(c->arena, ledger->size));
+    put_value(&object, "index", cx_json_make_uint(c->arena, ledger->index));
+    put_value(&object, "size", cx_json_make_uint(c->arena, ledger->size));
     CX_TRY(put_digest(&object, "root", &ledger->root, c->err));
     return put_object(predicate, "ledger", &object, c->err);
 }
 
-static cx_status put_predicate(collector *c, cx_json_list *statement,
+static cx_status put_predicate(statement_collector *c, cx_json_list *statement,
                                const cx_run_attest_ledger *ledger)
 {
     cx_json_list predicate = cx_json_list_begin(c->arena);
@@ -254,7 +254,7 @@ static cx_status put_predicate(collector *c, cx_json_list *statement,
 cx_status cx_run_attest_read(cx_run_bundle *bundle, const cx_run_attest_ledger *ledger,
                              cx_arena *arena, cx_json *out, cx_err *err)
 {
-    collector c = {.bundle = bundle, .arena = arena, .err = err};
+    statement_collector c = {.bundle = bundle, .arena = arena, .err = err};
     cx_json_list statement = cx_json_list_begin(arena);
     CX_TRY(cx_run_bundle_json(bundle, CX_STR("manifest.json"), &c.manifest, err));
     CX_TRY(cx_run_bundle_json(bundle, CX_STR("reports/task_result.json"), &c.result, err));

@@ -4,8 +4,8 @@
  */
 #include "approval/attest.h"
 
-static cx_status say(cx_run_attest_verdict *out, const char *reason, cx_arena *arena,
-                     cx_str message, cx_err *err)
+static cx_status set_verdict(cx_run_attest_verdict *out, const char *reason, cx_arena *arena,
+                             cx_str message, cx_err *err)
 {
     out->reason = reason;
     out->message = cx_arena_copy_str(arena, message);
@@ -20,16 +20,16 @@ typedef struct pair {
     cx_str pointer;
 } pair;
 
-typedef struct differ {
+typedef struct json_differ {
     cx_arena *arena;
     CX_VEC(pair) todo;
     cx_str where; /* of a difference */
     bool differs;
     bool skip_ledger;
-} differ;
+} json_differ;
 
-static cx_status later(differ *d, const cx_json *a, const cx_json *b, cx_str above, cx_str name,
-                       cx_err *err)
+static cx_status queue_pair(json_differ *d, const cx_json *a, const cx_json *b, cx_str above,
+                            cx_str name, cx_err *err)
 {
     cx_buf text;
     cx_buf_init(&text, d->arena->alloc);
@@ -45,23 +45,23 @@ static cx_status later(differ *d, const cx_json *a, const cx_json *b, cx_str abo
     return CX_SUCCESS;
 }
 
-static cx_status compare_objects(differ *d, const pair *p, cx_err *err)
+static cx_status compare_objects(json_differ *d, const pair *p, cx_err *err)
 {
     for (uint32_t i = 0; i < p->signed_value->count; i++) {
         const cx_json_member *member = &p->signed_value->members[i];
         cx_str name = cx_json_text(&member->name);
-        CX_TRY(later(d, &member->value, cx_json_get(p->found, name), p->pointer, name, err));
+        CX_TRY(queue_pair(d, &member->value, cx_json_get(p->found, name), p->pointer, name, err));
     }
     for (uint32_t i = 0; i < p->found->count; i++) {
         const cx_json_member *member = &p->found->members[i];
         cx_str name = cx_json_text(&member->name);
         if (cx_json_get(p->signed_value, name) == NULL)
-            CX_TRY(later(d, NULL, &member->value, p->pointer, name, err));
+            CX_TRY(queue_pair(d, NULL, &member->value, p->pointer, name, err));
     }
     return CX_SUCCESS;
 }
 
-static cx_status compare_arrays(differ *d, const pair *p, cx_err *err)
+static cx_status compare_arrays(json_differ *d, const pair *p, cx_err *err)
 {
     uint32_t count =
         p->signed_value->count > p->found->count ? p->signed_value->count : p->found->count;
@@ -69,13 +69,13 @@ static cx_status compare_arrays(differ *d, const pair *p, cx_err *err)
         cx_str name = cx_arena_printf(d->arena, "%u", (unsigned)i);
         if (name.data == NULL)
             return cx_fail_nomem(err);
-        CX_TRY(later(d, i < p->signed_value->count ? &p->signed_value->items[i] : NULL,
-                     i < p->found->count ? &p->found->items[i] : NULL, p->pointer, name, err));
+        CX_TRY(queue_pair(d, i < p->signed_value->count ? &p->signed_value->items[i] : NULL,
+                          i < p->found->count ? &p->found->items[i] : NULL, p->pointer, name, err));
     }
     return CX_SUCCESS;
 }
 
-static cx_status compare_all(differ *d, const cx_json *signed_value, const cx_json *found,
+static cx_status compare_all(json_differ *d, const cx_json *signed_value, const cx_json *found,
                              cx_err *err)
 {
     pair *first = cx_vec_push(&d->todo, d->arena->alloc);
@@ -101,7 +101,7 @@ static cx_status compare_all(differ *d, const cx_json *signed_value, const cx_js
 }
 
 /* Whether a ledger's place that nobody can look up here at least has the right shape. */
-static bool ledger_is_sound(const cx_json *statement)
+static bool ledger_has_shape(const cx_json *statement)
 {
     const cx_json *ledger = cx_json_pointer(statement, CX_STR("/predicate/ledger"));
     uint64_t index, size;
@@ -134,10 +134,10 @@ static cx_status check_signature(const cx_run_dsse *envelope, const cx_pubkey *k
             return CX_SUCCESS;
         }
     }
-    return say(out, named ? "signature" : "key_unknown", arena,
-               named ? CX_STR("the signature is not good")
-                     : CX_STR("none of the keys given has signed it"),
-               err);
+    return set_verdict(out, named ? "signature" : "key_unknown", arena,
+                       named ? CX_STR("the signature is not good")
+                             : CX_STR("none of the keys given has signed it"),
+                       err);
 }
 
 /* Reads the payload; a verdict when it is not what was meant to be signed. */
@@ -147,14 +147,14 @@ static cx_status read_payload(const cx_run_dsse *envelope, cx_arena *arena, cx_j
     cx_buf again;
     cx_err why;
     if (!cx_str_is(envelope->payload_type, CX_RUN_DSSE_ATTESTATION))
-        return say(out, "payload_type", arena,
-                   CX_STR("expected the payload type " CX_RUN_DSSE_ATTESTATION), err);
+        return set_verdict(out, "payload_type", arena,
+                           CX_STR("expected the payload type " CX_RUN_DSSE_ATTESTATION), err);
     cx_status status = cx_run_json_read(cx_bytes_str(envelope->payload), CX_RUN_DSSE_BYTES_MAX,
                                         arena, out_statement, &why);
     if (status.code == CX_E_NOMEM)
         return cx_fail_nomem(err);
     if (cx_failed(status))
-        return say(out, "envelope_invalid", arena, cx_str_z(why.message), err);
+        return set_verdict(out, "envelope_invalid", arena, cx_str_z(why.message), err);
     cx_buf_init(&again, arena->alloc);
     status = cx_json_write(&again, out_statement, CX_JSON_JCS, &why);
     bool same =
@@ -163,8 +163,8 @@ static cx_status read_payload(const cx_run_dsse *envelope, cx_arena *arena, cx_j
     if (status.code == CX_E_NOMEM)
         return cx_fail_nomem(err);
     return same ? CX_SUCCESS
-                : say(out, "payload_not_canonical", arena,
-                      CX_STR("the payload is not in the form of RFC 8785"), err);
+                : set_verdict(out, "payload_not_canonical", arena,
+                              CX_STR("the payload is not in the form of RFC 8785"), err);
 }
 
 cx_status cx_run_attest_check(cx_str text, cx_run_bundle *bundle, const cx_pubkey *keys,
@@ -179,7 +179,7 @@ cx_status cx_run_attest_check(cx_str text, cx_run_bundle *bundle, const cx_pubke
     if (status.code == CX_E_NOMEM)
         return cx_fail_nomem(err);
     if (cx_failed(status)) {
-        CX_TRY(say(&verdict, "envelope_invalid", arena, cx_str_z(why.message), err));
+        CX_TRY(set_verdict(&verdict, "envelope_invalid", arena, cx_str_z(why.message), err));
         *out = verdict;
         return CX_SUCCESS;
     }
@@ -189,19 +189,19 @@ cx_status cx_run_attest_check(cx_str text, cx_run_bundle *bundle, const cx_pubke
         cx_run_attest_verdict fields = {0};
         CX_TRY(read_payload(&envelope, arena, &statement, &fields, err));
         if (fields.reason == NULL) {
-            differ d = {.arena = arena, .skip_ledger = ledger == NULL};
+            json_differ d = {.arena = arena, .skip_ledger = ledger == NULL};
             CX_TRY(cx_run_attest_read(bundle, ledger, arena, &found, err));
             status = compare_all(&d, &statement, &found, err);
             cx_vec_done(&d.todo, arena->alloc);
             CX_TRY(status);
-            if (!d.differs && ledger == NULL && !ledger_is_sound(&statement)) {
+            if (!d.differs && ledger == NULL && !ledger_has_shape(&statement)) {
                 d.differs = true;
                 d.where = CX_STR("/predicate/ledger");
             }
             if (d.differs) {
                 fields.where = d.where;
-                CX_TRY(say(&fields, "field_mismatch", arena,
-                           CX_STR("the statement does not say what the bundle says"), err));
+                CX_TRY(set_verdict(&fields, "field_mismatch", arena,
+                                   CX_STR("the statement does not say what the bundle says"), err));
             }
         }
         fields.keyid = verdict.keyid;

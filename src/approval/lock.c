@@ -104,15 +104,15 @@ static bool is_lock_name(const char *name)
            cx_digest_parse(cx_str_from(name, 64), &key);
 }
 
-typedef struct names {
+typedef struct name_list {
     cx_arena *arena;
     CX_VEC(cx_str) list;
     bool failed, too_many;
-} names;
+} name_list;
 
-static bool take_name(void *arg, const char *name)
+static bool collect_lock_name(void *arg, const char *name)
 {
-    names *all = arg;
+    name_list *all = arg;
     if (!is_lock_name(name))
         return true;
     all->too_many = all->list.count >= CX_RUN_LOCKS_MAX;
@@ -139,10 +139,10 @@ static cx_status read_lock(cx_run_locks *locks, cx_str name, cx_run_lock *out, b
     } else if (status.code == CX_E_LIMIT || status.code == CX_E_DENIED) {
         status = CX_SUCCESS; /* no lock of ours: it is listed as what it is */
     } else if (!cx_failed(status)) {
-        cx_str kept = cx_arena_copy_str(locks->arena, cx_buf_str(&text));
-        if (kept.data == NULL)
+        cx_str copy = cx_arena_copy_str(locks->arena, cx_buf_str(&text));
+        if (copy.data == NULL)
             status = cx_fail_nomem(err);
-        else if (!cx_failed(cx_run_json_read(kept, LOCK_BYTES_MAX, locks->arena, &value, NULL)))
+        else if (!cx_failed(cx_run_json_read(copy, LOCK_BYTES_MAX, locks->arena, &value, NULL)))
             (void)cx_run_lock_parse(&value, out);
     }
     cx_buf_done(&text);
@@ -151,16 +151,16 @@ static cx_status read_lock(cx_run_locks *locks, cx_str name, cx_run_lock *out, b
     return status;
 }
 
-static int by_lock_path(const void *a, const void *b)
+static int compare_lock_paths(const void *a, const void *b)
 {
     return cx_str_cmp(((const cx_run_lock *)a)->path, ((const cx_run_lock *)b)->path);
 }
 
 /* All lock files, sorted by path. */
-static cx_status read_all(cx_run_locks *locks, cx_err *err)
+static cx_status read_locks(cx_run_locks *locks, cx_err *err)
 {
-    names all = {.arena = locks->arena};
-    cx_status status = cx_folder_list(locks->folder, "", take_name, &all, err);
+    name_list all = {.arena = locks->arena};
+    cx_status status = cx_folder_list(locks->folder, "", collect_lock_name, &all, err);
     if (!cx_failed(status) && all.too_many)
         status = cx_fail(err, CX_E_LIMIT, "%s/locks holds more than %d locks", locks->store->root,
                          CX_RUN_LOCKS_MAX);
@@ -176,7 +176,7 @@ static cx_status read_all(cx_run_locks *locks, cx_err *err)
         locks->count += found;
     }
     if (!cx_failed(status) && locks->count != 0)
-        qsort(locks->list, locks->count, sizeof *locks->list, by_lock_path);
+        qsort(locks->list, locks->count, sizeof *locks->list, compare_lock_paths);
     cx_vec_done(&all.list, locks->arena->alloc);
     return status;
 }
@@ -194,7 +194,7 @@ cx_status cx_run_locks_open(cx_run_locks *locks, const cx_run_store *store, bool
     CX_TRY_GOTO(status, cx_folder_open(folder.data, &locks->folder, err));
     if (change)
         CX_TRY_GOTO(status, cx_flock_take(mutex.data, MUTEX_WAIT_MS, &locks->mutex, err));
-    status = read_all(locks, err);
+    status = read_locks(locks, err);
 done:
     if (cx_failed(status))
         cx_run_locks_close(locks);
@@ -211,7 +211,7 @@ void cx_run_locks_close(cx_run_locks *locks)
 /* --- judging what is there -------------------------------------------------------------------- */
 
 /* Whether the run's manifest says SUCCESS or FAILURE. */
-static bool run_finished(const cx_run_locks *locks, cx_str run_id)
+static bool is_run_finished(const cx_run_locks *locks, cx_str run_id)
 {
     cx_arena arena;
     cx_buf text;
@@ -234,7 +234,7 @@ static bool run_finished(const cx_run_locks *locks, cx_str run_id)
     return finished;
 }
 
-cx_run_lock_reason cx_run_locks_judge(const cx_run_locks *locks, const cx_run_lock *lock)
+cx_run_lock_reason cx_run_locks_classify(const cx_run_locks *locks, const cx_run_lock *lock)
 {
     int64_t renewed, now = (int64_t)locks->store->io->wall_ns(locks->store->io);
     if (lock->run_id.size == 0)
@@ -243,7 +243,7 @@ cx_run_lock_reason cx_run_locks_judge(const cx_run_locks *locks, const cx_run_lo
     uint64_t age = 0;
     if (cx_run_time_parse(lock->renewed_at, &renewed) && now > renewed)
         age = (uint64_t)(now - renewed) / 1000000000;
-    return cx_run_lock_judge(run_finished(locks, lock->run_id), cx_run_owner_look(&lock->owner),
+    return cx_run_lock_judge(is_run_finished(locks, lock->run_id), cx_run_owner_look(&lock->owner),
                              age, lock->ttl_sec);
 }
 
@@ -278,8 +278,8 @@ cx_status cx_run_locks_write(cx_run_locks *locks, const cx_run_lock *lock, bool 
     cx_json_list_put(&list, CX_STR("ttl_sec"), cx_json_make_uint(arena, lock->ttl_sec));
     CX_TRY(cx_json_list_end_object(&list, &value, err));
     cx_run_lock_file_name(&lock->key, name);
-    bool there = !cx_failed(cx_folder_facts(locks->folder, name, &facts, NULL));
-    if (there != replace) /* under the mutex nobody can come between: O_EXCL in two steps */
+    bool exists = !cx_failed(cx_folder_facts(locks->folder, name, &facts, NULL));
+    if (exists != replace) /* under the mutex nobody can come between: O_EXCL in two steps */
         return cx_fail(err, replace ? CX_E_CONFLICT : CX_E_EXISTS,
                        replace ? "the lock on %.*s is gone" : "there is a lock on %.*s",
                        (int)lock->path.size, lock->path.data);

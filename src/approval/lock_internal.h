@@ -25,7 +25,7 @@ void cx_run_locks_close(cx_run_locks *locks);
 bool cx_run_lock_parse(const cx_json *value, cx_run_lock *out);
 void cx_run_lock_file_name(const cx_digest *key, char out[CX_RUN_LOCK_NAME_SIZE]);
 /* The table of §11, for a lock as it is found here and now. */
-cx_run_lock_reason cx_run_locks_judge(const cx_run_locks *locks, const cx_run_lock *lock);
+cx_run_lock_reason cx_run_locks_classify(const cx_run_locks *locks, const cx_run_lock *lock);
 CX_RESULT cx_run_locks_remove(cx_run_locks *locks, const cx_run_lock *lock, cx_err *err);
 /* A new lock, or with `replace` a renewed one. */
 CX_RESULT cx_run_locks_write(cx_run_locks *locks, const cx_run_lock *lock, bool replace,

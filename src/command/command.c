@@ -10,7 +10,7 @@
 
 #include "rules/api.h"
 
-typedef struct judge {
+typedef struct gate_check {
     const cx_run_command_options *options;
     const cx_run_argv *argv;
     cx_arena *arena;
@@ -18,70 +18,70 @@ typedef struct judge {
     cx_status status; /* of what could not be asked */
     cx_str base;      /* of argv[0] */
     cx_str script;    /* the script that is run, as given; no data = none */
-    cx_run_word_path script_path;
+    cx_run_token_path script_path;
     cx_str reason;
     cx_run_executable executable;
     size_t ignored_actions;
-} judge;
+} gate_check;
 
 /* A row: false when it does not match; else `reason` says why. */
-typedef bool (*row_check)(judge *j);
+typedef bool (*row_check)(gate_check *j);
 
-static bool refuse(judge *j, const char *text)
+static bool reject_command(gate_check *j, const char *text)
 {
     j->reason = cx_str_z(text);
     return true;
 }
 
 /* "TEXT 'WORD'" */
-static bool refuse_word(judge *j, const char *text, cx_str word)
+static bool reject_token(gate_check *j, const char *text, cx_str token)
 {
-    int size = word.size > 200 ? 200 : (int)word.size;
-    j->reason = cx_arena_printf(j->arena, "%s '%.*s'", text, size, word.data);
+    int size = token.size > 200 ? 200 : (int)token.size;
+    j->reason = cx_arena_printf(j->arena, "%s '%.*s'", text, size, token.data);
     if (j->reason.data == NULL)
         j->status = cx_fail_nomem(j->err);
     return true;
 }
 
 /* Something could not be asked: no row may be passed any more. */
-static bool stop(judge *j, cx_status status)
+static bool fail_check(gate_check *j, cx_status status)
 {
     j->status = status;
     return true;
 }
 
-static bool is_one_of(cx_str word, const char *const *list, size_t count)
+static bool is_one_of(cx_str token, const char *const *list, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        if (cx_str_is(word, list[i]))
+        if (cx_str_is(token, list[i]))
             return true;
     }
     return false;
 }
-#define IS_ONE_OF(word, list) is_one_of((word), (list), CX_COUNT_OF(list))
+#define IS_ONE_OF(token, list) is_one_of((token), (list), CX_COUNT_OF(list))
 
-static bool has_scheme(cx_str word)
+static bool has_scheme(cx_str token)
 {
-    for (size_t i = 0; i + 3 <= word.size; i++) {
-        if (memcmp(word.data + i, "://", 3) == 0)
+    for (size_t i = 0; i + 3 <= token.size; i++) {
+        if (memcmp(token.data + i, "://", 3) == 0)
             return true;
     }
     return false;
 }
 
-static bool has_slash(cx_str word)
+static bool has_slash(cx_str token)
 {
-    return word.size != 0 && memchr(word.data, '/', word.size) != NULL;
+    return token.size != 0 && memchr(token.data, '/', token.size) != NULL;
 }
 
 /* --- C03 .. C09 ------------------------------------------------------------------------------- */
 
-static bool no_program(judge *j)
+static bool lacks_program(gate_check *j)
 {
     if (j->argv->count == 0)
-        return refuse(j, "there is no command");
-    return cx_run_word_trim(j->argv->items[0]).size == 0 &&
-           refuse(j, "the name of the program is empty");
+        return reject_command(j, "there is no command");
+    return cx_run_token_trim(j->argv->items[0]).size == 0 &&
+           reject_command(j, "the name of the program is empty");
 }
 
 static bool is_letter(char c)
@@ -89,52 +89,52 @@ static bool is_letter(char c)
     return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '_';
 }
 
-static bool sets_variable(judge *j)
+static bool sets_variable(gate_check *j)
 {
-    cx_str word = j->argv->items[0];
+    cx_str token = j->argv->items[0];
     size_t i = 0;
-    while (i < word.size &&
-           (is_letter(word.data[i]) || (i > 0 && word.data[i] >= '0' && word.data[i] <= '9')))
+    while (i < token.size &&
+           (is_letter(token.data[i]) || (i > 0 && token.data[i] >= '0' && token.data[i] <= '9')))
         i++;
-    return i > 0 && i < word.size && word.data[i] == '=' &&
-           refuse(j, "it sets an environment variable; the environment is the governor's");
+    return i > 0 && i < token.size && token.data[i] == '=' &&
+           reject_command(j, "it sets an environment variable; the environment is the governor's");
 }
 
-static bool network_unclear(judge *j)
+static bool network_policy_invalid(gate_check *j)
 {
     static const char *const policies[] = {"deny", "on-request", "allow"};
     return !IS_ONE_OF(j->options->network_policy, policies) &&
-           refuse_word(j, "expected a network policy of deny, on-request or allow, found",
-                       j->options->network_policy);
+           reject_token(j, "expected a network policy of deny, on-request or allow, found",
+                        j->options->network_policy);
 }
 
-static bool pack_unknown(judge *j)
+static bool pack_unknown(gate_check *j)
 {
     return (j->options->rules == NULL || !j->options->rules->pack_known) &&
-           refuse(j, "the policy pack is not known: expected low, medium or high");
+           reject_command(j, "the policy pack is not known: expected low, medium or high");
 }
 
-static bool is_forbidden(judge *j)
+static bool is_forbidden(gate_check *j)
 {
     const cx_run_command_rules *rules = j->options->rules;
     for (size_t i = 0; i < rules->forbidden_count; i++) {
         bool matches;
         cx_str action = rules->forbidden[i];
-        if (cx_run_word_trim(action).size == 0) {
+        if (cx_run_token_trim(action).size == 0) {
             j->ignored_actions++;
             continue;
         }
         cx_status status = cx_run_action_matches(action, j->argv, j->arena, &matches, j->err);
         if (cx_failed(status))
-            return stop(j, status);
+            return fail_check(j, status);
         if (matches)
-            return refuse_word(
+            return reject_token(
                 j, "it does what is forbidden, or what cannot be read as forbidden:", action);
     }
     return false;
 }
 
-static bool reaches_network(judge *j)
+static bool reaches_network(gate_check *j)
 {
     static const char *const tools[] = {"curl",   "wget", "ssh",      "scp",    "sftp",  "ftp",
                                         "telnet", "nc",   "ncat",     "netcat", "socat", "ping",
@@ -143,17 +143,17 @@ static bool reaches_network(judge *j)
         (cx_str_is(j->options->network_policy, "on-request") && j->options->network_approved))
         return false;
     if (IS_ONE_OF(j->argv->items[0], tools))
-        return refuse_word(
+        return reject_token(
             j, "the network is not granted, which is what this is for:", j->argv->items[0]);
     for (size_t i = 1; i < j->argv->count; i++) {
         if (has_scheme(j->argv->items[i]))
-            return refuse_word(j, "the network is not granted, found an address in",
-                               j->argv->items[i]);
+            return reject_token(j, "the network is not granted, found an address in",
+                                j->argv->items[i]);
     }
     return false;
 }
 
-static bool is_wrapper(judge *j)
+static bool is_wrapper(gate_check *j)
 {
     static const char *const wrappers[] = {
         "env",     "nice",    "nohup",  "timeout", "xargs",  "sudo",     "doas",    "su",
@@ -162,23 +162,23 @@ static bool is_wrapper(judge *j)
         "gawk",    "sed",     "perl",   "ruby",    "lua",    "php",      "expect",  "ssh",
         "make",    "cmake",   "ninja",  "docker",  "podman"};
     return IS_ONE_OF(j->base, wrappers) &&
-           refuse_word(j, "it starts other programs, which are not checked:", j->base);
+           reject_token(j, "it starts other programs, which are not checked:", j->base);
 }
 
 /* --- C10 .. C13 ------------------------------------------------------------------------------- */
 
 /* Whether a word of a prefix stands for a word of the command (C13). */
-static bool prefix_word_matches(judge *j, cx_str wanted, cx_str word)
+static bool prefix_token_matches(gate_check *j, cx_str prefix_token, cx_str token)
 {
-    cx_run_word_path path, wanted_path;
-    if (!has_slash(wanted))
-        return cx_str_eq(wanted, word);
-    bool below = wanted.data[wanted.size - 1] == '/';
+    cx_run_token_path path, wanted_path;
+    if (!has_slash(prefix_token))
+        return cx_str_eq(prefix_token, token);
+    bool below = prefix_token.data[prefix_token.size - 1] == '/';
     if (cx_failed(j->status))
         return false;
-    j->status = cx_run_word_as_path(word, j->arena, &path, j->err);
+    j->status = cx_run_token_as_path(token, j->arena, &path, j->err);
     if (!cx_failed(j->status))
-        j->status = cx_run_word_as_path(wanted, j->arena, &wanted_path, j->err);
+        j->status = cx_run_token_as_path(prefix_token, j->arena, &wanted_path, j->err);
     if (cx_failed(j->status) || path.absolute || path.escapes || wanted_path.plain.size == 0)
         return false;
     if (!below)
@@ -189,32 +189,32 @@ static bool prefix_word_matches(judge *j, cx_str wanted, cx_str word)
 }
 
 /* An allowlisted script of the repository: the first word of some prefix is its path. */
-static bool is_repo_script(judge *j, cx_str word)
+static bool is_repo_script(gate_check *j, cx_str token)
 {
     const cx_run_command_rules *rules = j->options->rules;
     for (size_t i = 0; i < rules->allow_count; i++) {
         if (rules->allow[i].count != 0 && has_slash(rules->allow[i].items[0]) &&
-            prefix_word_matches(j, rules->allow[i].items[0], word))
+            prefix_token_matches(j, rules->allow[i].items[0], token))
             return true;
     }
     return false;
 }
 
-static bool is_foreign_path(judge *j)
+static bool is_external_path(gate_check *j)
 {
-    cx_str word = j->argv->items[0];
-    cx_run_word_path path;
-    if (!has_slash(word))
+    cx_str token = j->argv->items[0];
+    cx_run_token_path path;
+    if (!has_slash(token))
         return false;
-    cx_status status = cx_run_word_as_path(word, j->arena, &path, j->err);
+    cx_status status = cx_run_token_as_path(token, j->arena, &path, j->err);
     if (cx_failed(status))
-        return stop(j, status);
-    if (path.absolute || path.dots || !is_repo_script(j, word))
-        return refuse_word(j,
-                           "a program is named, not given as a path, unless it is a script of the "
-                           "allowlist:",
-                           word);
-    j->script = word;
+        return fail_check(j, status);
+    if (path.absolute || path.dots || !is_repo_script(j, token))
+        return reject_token(j,
+                            "a program is named, not given as a path, unless it is a script of the "
+                            "allowlist:",
+                            token);
+    j->script = token;
     j->script_path = path;
     return false;
 }
@@ -226,17 +226,17 @@ static bool is_interpreter(cx_str name)
     return IS_ONE_OF(name, names) || cx_str_starts(name, CX_STR("python"));
 }
 
-static bool runs_text(cx_str word)
+static bool runs_text(cx_str token)
 {
     static const char *const options[] = {"-c", "-e",     "-p",     "-s",     "-i",
                                           "-",  "--eval", "--exec", "--print"};
-    return IS_ONE_OF(word, options) || cx_str_starts(word, CX_STR("-c")) ||
-           cx_str_starts(word, CX_STR("-e")) || cx_str_starts(word, CX_STR("--eval=")) ||
-           cx_str_starts(word, CX_STR("--exec=")) || cx_str_starts(word, CX_STR("--print="));
+    return IS_ONE_OF(token, options) || cx_str_starts(token, CX_STR("-c")) ||
+           cx_str_starts(token, CX_STR("-e")) || cx_str_starts(token, CX_STR("--eval=")) ||
+           cx_str_starts(token, CX_STR("--exec=")) || cx_str_starts(token, CX_STR("--print="));
 }
 
 /* `python -m MODULE`, the one option that an interpreter may begin with. */
-static bool is_python_module(const judge *j)
+static bool is_python_module(const gate_check *j)
 {
     const cx_run_argv *argv = j->argv;
     return cx_str_starts(argv->items[0], CX_STR("python")) && argv->count > 2 &&
@@ -244,44 +244,44 @@ static bool is_python_module(const judge *j)
            argv->items[2].data[0] != '-';
 }
 
-static bool interprets_text(judge *j)
+static bool interprets_text(gate_check *j)
 {
     const cx_run_argv *argv = j->argv;
     if (has_slash(argv->items[0]) || !is_interpreter(argv->items[0]))
         return false;
     for (size_t i = 1; i < argv->count; i++) {
         if (runs_text(argv->items[i]))
-            return refuse_word(j, "an interpreter would run what is no file:", argv->items[i]);
+            return reject_token(j, "an interpreter would run what is no file:", argv->items[i]);
     }
     if (argv->count < 2)
-        return refuse(j, "an interpreter needs a script");
+        return reject_command(j, "an interpreter needs a script");
     if (is_python_module(j))
         return false;
     cx_str script = argv->items[1];
     if (script.size != 0 && script.data[0] == '-')
-        return refuse_word(j, "an interpreter takes no option before its script, found", script);
-    cx_status status = cx_run_word_as_path(script, j->arena, &j->script_path, j->err);
+        return reject_token(j, "an interpreter takes no option before its script, found", script);
+    cx_status status = cx_run_token_as_path(script, j->arena, &j->script_path, j->err);
     if (cx_failed(status))
-        return stop(j, status);
+        return fail_check(j, status);
     j->script = script;
     return false;
 }
 
 /* -O of `git grep` starts a pager; it may stand behind letters that take no value. */
-static bool opens_pager(cx_str word)
+static bool opens_pager(cx_str token)
 {
-    if (word.size < 2 || word.data[0] != '-' || word.data[1] == '-')
+    if (token.size < 2 || token.data[0] != '-' || token.data[1] == '-')
         return false;
-    for (size_t i = 1; i < word.size; i++) {
-        if (word.data[i] == 'O')
+    for (size_t i = 1; i < token.size; i++) {
+        if (token.data[i] == 'O')
             return true;
-        if (strchr("efABCm", word.data[i]) != NULL)
+        if (strchr("efABCm", token.data[i]) != NULL)
             return false;
     }
     return false;
 }
 
-static bool changes_by_git(judge *j)
+static bool changes_by_git(gate_check *j)
 {
     static const char *const reading[] = {
         "status",   "diff",  "log",  "show",     "rev-parse",  "rev-list", "ls-files", "ls-tree",
@@ -290,44 +290,44 @@ static bool changes_by_git(judge *j)
     if (!cx_str_is(argv->items[0], "git"))
         return false;
     if (argv->count < 2)
-        return refuse(j, "git needs one of the sub-commands that only read");
+        return reject_command(j, "git needs one of the sub-commands that only read");
     if (!IS_ONE_OF(argv->items[1], reading))
-        return refuse_word(j, "git may do what only reads (status, diff, log, ..), found",
-                           argv->items[1]);
+        return reject_token(j, "git may do what only reads (status, diff, log, ..), found",
+                            argv->items[1]);
     bool grep = cx_str_is(argv->items[1], "grep");
     for (size_t i = 2; i < argv->count; i++) {
         if (grep && opens_pager(argv->items[i]))
-            return refuse_word(j, "an option with which git starts programs:", argv->items[i]);
+            return reject_token(j, "an option with which git starts programs:", argv->items[i]);
     }
     return false;
 }
 
-static bool has_refused_option(judge *j)
+static bool has_refused_option(gate_check *j)
 {
     const cx_run_argv *argv = j->argv;
     cx_str sub = argv->count > 1 ? argv->items[1] : CX_STR("");
     for (size_t i = 1; i < argv->count; i++) {
         if (cx_run_option_refused(argv->items[0], sub, argv->items[i]))
-            return refuse_word(j,
-                               "an option, whole or abbreviated, with which the program writes "
-                               "files, leaves the repository or starts programs:",
-                               argv->items[i]);
+            return reject_token(j,
+                                "an option, whole or abbreviated, with which the program writes "
+                                "files, leaves the repository or starts programs:",
+                                argv->items[i]);
     }
     return false;
 }
 
-static bool matches_prefix(judge *j, const cx_run_argv *prefix)
+static bool matches_prefix(gate_check *j, const cx_run_argv *prefix)
 {
     if (prefix->count == 0 || prefix->count > j->argv->count)
         return false;
     for (size_t i = 0; i < prefix->count; i++) {
-        if (!prefix_word_matches(j, prefix->items[i], j->argv->items[i]))
+        if (!prefix_token_matches(j, prefix->items[i], j->argv->items[i]))
             return false;
     }
     return true;
 }
 
-static bool not_allowed(judge *j)
+static bool not_allowlisted(gate_check *j)
 {
     const cx_run_command_rules *rules = j->options->rules;
     for (size_t i = 0; i < rules->allow_count; i++) {
@@ -336,13 +336,13 @@ static bool not_allowed(judge *j)
     }
     if (cx_failed(j->status))
         return true;
-    return refuse_word(j, "no prefix of the allowlist matches", j->argv->items[0]);
+    return reject_token(j, "no prefix of the allowlist matches", j->argv->items[0]);
 }
 
 /* --- C14 .. C16 ------------------------------------------------------------------------------- */
 
 /* What the script is, when that can be asked. */
-static bool look_at_script(judge *j, cx_run_script *out)
+static bool compare_script(gate_check *j, cx_run_script *out)
 {
     const cx_run_command_options *options = j->options;
     cx_status status =
@@ -352,68 +352,68 @@ static bool look_at_script(judge *j, cx_run_script *out)
     return !cx_failed(status);
 }
 
-static bool script_elsewhere(judge *j)
+static bool script_outside(gate_check *j)
 {
     cx_run_script found;
     if (j->script.data == NULL || j->options->lint)
         return false;
     if (j->script_path.absolute || j->script_path.escapes)
-        return refuse_word(j, "the script lies outside the repository:", j->script);
+        return reject_token(j, "the script lies outside the repository:", j->script);
     if (j->options->script == NULL || j->script_path.plain.size == 0)
         return false;
-    if (!look_at_script(j, &found))
+    if (!compare_script(j, &found))
         return true;
     if (found == CX_RUN_SCRIPT_OUTSIDE)
-        return refuse_word(j, "the script lies outside the repository:", j->script);
+        return reject_token(j, "the script lies outside the repository:", j->script);
     return found == CX_RUN_SCRIPT_SYMLINK &&
-           refuse_word(j, "the script is reached through a symbolic link:", j->script);
+           reject_token(j, "the script is reached through a symbolic link:", j->script);
 }
 
-static bool script_changed(judge *j)
+static bool script_changed(gate_check *j)
 {
     cx_run_script found;
     if (j->script.data == NULL || j->options->lint)
         return false;
     if (j->options->script == NULL)
-        return refuse_word(j, "there is no baseline to compare the script with:", j->script);
-    if (!look_at_script(j, &found))
+        return reject_token(j, "there is no baseline to compare the script with:", j->script);
+    if (!compare_script(j, &found))
         return true;
     if (found == CX_RUN_SCRIPT_SAME)
         return false;
     if (found == CX_RUN_SCRIPT_MISSING)
-        return refuse_word(j, "there is no such script:", j->script);
+        return reject_token(j, "there is no such script:", j->script);
     if (found != CX_RUN_SCRIPT_DIFFERS)
-        return refuse_word(j, "the script is no regular file:", j->script);
+        return reject_token(j, "the script is no regular file:", j->script);
     cx_str scope = cx_arena_printf(j->arena, "script:%.*s", (int)j->script_path.plain.size,
                                    j->script_path.plain.data);
     if (scope.data == NULL)
-        return stop(j, cx_fail_nomem(j->err));
+        return fail_check(j, cx_fail_nomem(j->err));
     if (j->options->granted != NULL && j->options->granted(j->options->granted_arg, scope))
         return false;
-    return refuse_word(j,
-                       "the script is not the one of the baseline (an approval script:PATH would "
-                       "allow that):",
-                       j->script);
+    return reject_token(j,
+                        "the script is not the one of the baseline (an approval script:PATH would "
+                        "allow that):",
+                        j->script);
 }
 
-static bool leaves_worktree(judge *j, cx_str value)
+static bool leaves_worktree(gate_check *j, cx_str value)
 {
-    cx_run_word_path path;
+    cx_run_token_path path;
     if (has_scheme(value))
         return false;
-    cx_status status = cx_run_word_as_path(value, j->arena, &path, j->err);
+    cx_status status = cx_run_token_as_path(value, j->arena, &path, j->err);
     if (cx_failed(status))
-        return stop(j, status);
+        return fail_check(j, status);
     return path.absolute || path.escapes;
 }
 
-static bool names_outside(judge *j)
+static bool argument_outside(gate_check *j)
 {
     for (size_t i = 1; i < j->argv->count; i++) {
         cx_str value = j->argv->items[i];
         while (true) {
             if (leaves_worktree(j, value))
-                return refuse_word(j, "an argument leads out of the worktree:", j->argv->items[i]);
+                return reject_token(j, "an argument leads out of the worktree:", j->argv->items[i]);
             const char *equals = value.size == 0 ? NULL : memchr(value.data, '=', value.size);
             if (equals == NULL)
                 break;
@@ -423,7 +423,7 @@ static bool names_outside(judge *j)
     return false;
 }
 
-static bool not_trusted(judge *j)
+static bool not_trusted(gate_check *j)
 {
     const cx_run_command_options *options = j->options;
     cx_str name = j->argv->items[0];
@@ -434,17 +434,17 @@ static bool not_trusted(judge *j)
     if (!has_slash(name))
         status = cx_run_trusted_find(options->trust, name, j->arena, &j->executable, &why, j->err);
     else if (options->worktree == NULL)
-        return refuse_word(j, "there is no worktree to run the script from:", name);
+        return reject_token(j, "there is no worktree to run the script from:", name);
     else
         status = cx_run_trusted_script(options->worktree, j->script_path.plain, j->arena,
                                        &j->executable, &why, j->err);
     if (cx_failed(status))
-        return stop(j, status);
+        return fail_check(j, status);
     if (why == NULL)
         return false;
     j->reason = cx_arena_printf(j->arena, "'%.*s' cannot be run: %s",
                                 name.size > 200 ? 200 : (int)name.size, name.data, why);
-    return j->reason.data == NULL ? stop(j, cx_fail_nomem(j->err)) : true;
+    return j->reason.data == NULL ? fail_check(j, cx_fail_nomem(j->err)) : true;
 }
 
 /* --- the table -------------------------------------------------------------------------------- */
@@ -453,11 +453,11 @@ static const struct {
     const char *rule;
     row_check matches;
 } rows[] = {
-    {"C03", no_program},     {"C04", sets_variable},      {"C05", network_unclear},
-    {"C06", pack_unknown},   {"C07", is_forbidden},       {"C08", reaches_network},
-    {"C09", is_wrapper},     {"C10", is_foreign_path},    {"C11", interprets_text},
-    {"C12", changes_by_git}, {"C12", has_refused_option}, {"C14", script_elsewhere},
-    {"C13", not_allowed},    {"C14", script_changed},     {"C15", names_outside},
+    {"C03", lacks_program},   {"C04", sets_variable},      {"C05", network_policy_invalid},
+    {"C06", pack_unknown},    {"C07", is_forbidden},       {"C08", reaches_network},
+    {"C09", is_wrapper},      {"C10", is_external_path},   {"C11", interprets_text},
+    {"C12", changes_by_git},  {"C12", has_refused_option}, {"C14", script_outside},
+    {"C13", not_allowlisted}, {"C14", script_changed},     {"C15", argument_outside},
     {"C16", not_trusted},
 };
 
@@ -465,9 +465,10 @@ cx_status cx_run_argv_judge(const cx_run_command_options *options, const cx_run_
                             cx_arena *arena, cx_run_command_verdict *out, cx_err *err)
 {
     cx_run_command_verdict verdict = {.rule = "C16", .lexed = true, .argv = *argv, .allow = true};
-    judge j = {.options = options, .argv = argv, .arena = arena, .err = err, .status = CX_SUCCESS};
+    gate_check j = {
+        .options = options, .argv = argv, .arena = arena, .err = err, .status = CX_SUCCESS};
     if (argv->count != 0)
-        j.base = cx_run_word_base(argv->items[0]);
+        j.base = cx_run_token_base(argv->items[0]);
     for (size_t i = 0; i < CX_COUNT_OF(rows) && verdict.allow; i++) {
         if (!rows[i].matches(&j))
             continue;

@@ -33,8 +33,8 @@ typedef enum cx_run_script {
 
 /* `path` is as the command has it; `plain` the same normalised: relative, without '.', '..', '//'.
  */
-typedef cx_status (*cx_run_script_look)(void *arg, cx_str path, cx_str plain, cx_run_script *out,
-                                        cx_err *err);
+typedef cx_status (*cx_run_compare_script)(void *arg, cx_str path, cx_str plain, cx_run_script *out,
+                                           cx_err *err);
 /* Whether an approval (§13) has `scope`: "script:scripts/test.sh".  cx_run_approvals_granted is
  * one. */
 typedef bool cx_run_scope_granted(void *arg, cx_str scope);
@@ -56,7 +56,7 @@ typedef struct cx_run_command_options {
     /* Rows C01 .. C13 and C15 only, as lint K10 asks: needs no worktree and no trusted folders. */
     bool lint;
     const char *worktree; /* absolute: where repo scripts are executed from */
-    cx_run_script_look script;
+    cx_run_compare_script script;
     void *script_arg;
     cx_run_scope_granted *granted; /* NULL = nothing is */
     void *granted_arg;

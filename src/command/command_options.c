@@ -62,47 +62,48 @@ const cx_run_refused_option *cx_run_refused_options(size_t *out_count)
     return REFUSED;
 }
 
-static bool concerns(const cx_run_refused_option *option, cx_str program, cx_str sub)
+static bool option_applies(const cx_run_refused_option *option, cx_str program, cx_str sub)
 {
     return cx_str_is(program, option->program) &&
            (option->sub == NULL || cx_str_is(sub, option->sub));
 }
 
-static bool is_exact(cx_str program, cx_str sub, cx_str name)
+static bool is_exact_option(cx_str program, cx_str sub, cx_str name)
 {
     for (size_t i = 0; i < CX_COUNT_OF(EXACT); i++) {
-        if (concerns(&EXACT[i], program, sub) && cx_str_is(name, EXACT[i].name))
+        if (option_applies(&EXACT[i], program, sub) && cx_str_is(name, EXACT[i].name))
             return true;
     }
     return false;
 }
 
 /* "%G.." of a pretty format starts gpg. */
-static bool asks_for_signatures(cx_str program, cx_str sub, cx_str word)
+static bool asks_for_signatures(cx_str program, cx_str sub, cx_str token)
 {
     if (!cx_str_is(program, "git") || cx_str_is(sub, "grep"))
         return false;
-    for (size_t i = 0; i + 1 < word.size; i++) {
-        if (word.data[i] == '%' && word.data[i + 1] == 'G')
+    for (size_t i = 0; i + 1 < token.size; i++) {
+        if (token.data[i] == '%' && token.data[i + 1] == 'G')
             return true;
     }
     return false;
 }
 
-bool cx_run_option_refused(cx_str program, cx_str sub, cx_str word)
+bool cx_run_option_refused(cx_str program, cx_str sub, cx_str token)
 {
-    if (asks_for_signatures(program, sub, word))
+    if (asks_for_signatures(program, sub, token))
         return true;
-    if (word.size < 3 || memcmp(word.data, "--", 2) != 0)
+    if (token.size < 3 || memcmp(token.data, "--", 2) != 0)
         return false;
-    cx_str name = cx_str_from(word.data + 2, word.size - 2);
+    cx_str name = cx_str_from(token.data + 2, token.size - 2);
     const char *equals = memchr(name.data, '=', name.size);
     if (equals != NULL)
         name.size = (size_t)(equals - name.data);
-    if (name.size == 0 || is_exact(program, sub, name))
+    if (name.size == 0 || is_exact_option(program, sub, name))
         return false;
     for (size_t i = 0; i < CX_COUNT_OF(REFUSED); i++) {
-        if (concerns(&REFUSED[i], program, sub) && cx_str_starts(cx_str_z(REFUSED[i].name), name))
+        if (option_applies(&REFUSED[i], program, sub) &&
+            cx_str_starts(cx_str_z(REFUSED[i].name), name))
             return true;
     }
     return false;

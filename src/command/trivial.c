@@ -10,26 +10,26 @@ static bool is_blank(char c)
     return c == ' ' || (c >= 0x09 && c <= 0x0D);
 }
 
-static char lower(char c)
+static char ascii_lower(char c)
 {
     return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
 }
 
 /* Trimmed, blanks collapsed to one space, lower case.  `out` holds text.size bytes. */
-static cx_str collapse(cx_str text, char *out)
+static cx_str collapse_blanks(cx_str text, char *out)
 {
     size_t used = 0;
-    text = cx_run_word_trim(text);
+    text = cx_run_token_trim(text);
     for (size_t i = 0; i < text.size; i++) {
         if (!is_blank(text.data[i]))
-            out[used++] = lower(text.data[i]);
+            out[used++] = ascii_lower(text.data[i]);
         else if (used != 0 && out[used - 1] != ' ')
             out[used++] = ' ';
     }
     return cx_str_from(out, used);
 }
 
-static bool only_quotes(cx_str text)
+static bool is_only_quotes(cx_str text)
 {
     for (size_t i = 0; i < text.size; i++) {
         if (text.data[i] != '"' && text.data[i] != '\'')
@@ -41,23 +41,23 @@ static bool only_quotes(cx_str text)
 /* The words behind `echo`, joined by one space, are nothing or a word of success. */
 static bool echoes_success(const cx_run_argv *argv)
 {
-    static const char *const words[] = {"", "ok", "hello", "pass", "success", "done", "1"};
+    static const char *const success_texts[] = {"", "ok", "hello", "pass", "success", "done", "1"};
     char text[16];
     size_t used = 0;
-    if (argv->count == 0 || !cx_run_word_same(argv->items[0], CX_STR("echo")))
+    if (argv->count == 0 || !cx_run_token_same(argv->items[0], CX_STR("echo")))
         return false;
     for (size_t i = 1; i < argv->count; i++) {
-        cx_str word = argv->items[i];
-        if (word.size + 1 > sizeof text - used)
+        cx_str token = argv->items[i];
+        if (token.size + 1 > sizeof text - used)
             return false;
         if (i > 1)
             text[used++] = ' ';
-        for (size_t k = 0; k < word.size; k++)
-            text[used++] = lower(word.data[k]);
+        for (size_t k = 0; k < token.size; k++)
+            text[used++] = ascii_lower(token.data[k]);
     }
-    cx_str said = cx_str_from(text, used);
-    for (size_t i = 0; i < CX_COUNT_OF(words); i++) {
-        if (cx_str_is(said, words[i]))
+    cx_str joined = cx_str_from(text, used);
+    for (size_t i = 0; i < CX_COUNT_OF(success_texts); i++) {
+        if (cx_str_is(joined, success_texts[i]))
             return true;
     }
     return false;
@@ -66,11 +66,11 @@ static bool echoes_success(const cx_run_argv *argv)
 cx_status cx_run_command_trivial(cx_str text, cx_arena *arena, bool *out, cx_err *err)
 {
     cx_run_lexed lexed;
-    char *room = CX_ARENA_ARRAY(arena, char, text.size + 1);
-    if (room == NULL)
+    char *buffer = CX_ARENA_ARRAY(arena, char, text.size + 1);
+    if (buffer == NULL)
         return cx_fail_nomem(err);
-    cx_str plain = collapse(text, room);
-    if (only_quotes(plain) || cx_str_is(plain, "true") || cx_str_is(plain, ":")) {
+    cx_str plain = collapse_blanks(text, buffer);
+    if (is_only_quotes(plain) || cx_str_is(plain, "true") || cx_str_is(plain, ":")) {
         *out = true;
         return CX_SUCCESS;
     }

@@ -18,7 +18,7 @@ static const cx_str default_folders[] = {
     {"/bin", 4},
 };
 
-static bool is_below(cx_str path, cx_str folder)
+static bool is_path_below(cx_str path, cx_str folder)
 {
     while (folder.size > 1 && folder.data[folder.size - 1] == '/')
         folder.size--;
@@ -26,7 +26,7 @@ static bool is_below(cx_str path, cx_str folder)
            (folder.size == 1 || path.size == folder.size || path.data[folder.size] == '/');
 }
 
-static cx_status real_path(cx_str path, cx_arena *arena, cx_str *out, cx_err *err)
+static cx_status resolve_real_path(cx_str path, cx_arena *arena, cx_str *out, cx_err *err)
 {
     cx_buf real;
     cx_str text = cx_arena_copy_str(arena, path);
@@ -46,8 +46,8 @@ static cx_status real_path(cx_str path, cx_arena *arena, cx_str *out, cx_err *er
 }
 
 /* Whether `path` lies in a place that agents or the governor write to, by either name of it. */
-static cx_status in_forbidden(const cx_run_trust *trust, cx_str path, cx_arena *arena, bool *out,
-                              cx_err *err)
+static cx_status is_in_forbidden_folder(const cx_run_trust *trust, cx_str path, cx_arena *arena,
+                                        bool *out, cx_err *err)
 {
     *out = false;
     for (size_t i = 0; trust != NULL && i < trust->forbidden_count; i++) {
@@ -55,16 +55,16 @@ static cx_status in_forbidden(const cx_run_trust *trust, cx_str path, cx_arena *
         cx_err why;
         if (folder.size == 0)
             continue;
-        if (is_below(path, folder)) {
+        if (is_path_below(path, folder)) {
             *out = true;
             return CX_SUCCESS;
         }
-        cx_status status = real_path(folder, arena, &real, &why);
+        cx_status status = resolve_real_path(folder, arena, &real, &why);
         if (status.code == CX_E_NOT_FOUND)
             continue; /* a worktree that is not made yet */
         if (cx_failed(status))
             return cx_fail(err, status.code, "%s", why.message);
-        if (is_below(path, real)) {
+        if (is_path_below(path, real)) {
             *out = true;
             return CX_SUCCESS;
         }
@@ -72,8 +72,8 @@ static cx_status in_forbidden(const cx_run_trust *trust, cx_str path, cx_arena *
     return CX_SUCCESS;
 }
 
-static cx_status hash_file(const cx_io *io, cx_file file, const char *path, cx_digest *out,
-                           cx_err *err)
+static cx_status hash_open_file(const cx_io *io, cx_file file, const char *path, cx_digest *out,
+                                cx_err *err)
 {
     uint8_t *chunk = cx_alloc_new(cx_alloc_default(), CHUNK);
     cx_sha256 hash;
@@ -94,8 +94,8 @@ static cx_status hash_file(const cx_io *io, cx_file file, const char *path, cx_d
 }
 
 /* Facts of the opened file, then its bytes: what is hashed is what was looked at. */
-static cx_status look(const cx_run_trust *trust, cx_str path, cx_run_executable *out,
-                      const char **out_why, cx_err *err)
+static cx_status check_executable(const cx_run_trust *trust, cx_str path, cx_run_executable *out,
+                                  const char **out_why, cx_err *err)
 {
     const cx_io *io = cx_io_system();
     cx_file file;
@@ -115,7 +115,7 @@ static cx_status look(const cx_run_trust *trust, cx_str path, cx_run_executable 
     } else if ((facts.mode & 0022) != 0) {
         *out_why = "others than its owner may write to it";
     } else {
-        status = hash_file(io, file, path.data, &out->sha256, err);
+        status = hash_open_file(io, file, path.data, &out->sha256, err);
         out->path = out->name = path;
         out->in_repository = false;
     }
@@ -123,7 +123,7 @@ static cx_status look(const cx_run_trust *trust, cx_str path, cx_run_executable 
     return status;
 }
 
-static bool is_candidate(const char *path)
+static bool is_executable_file(const char *path)
 {
     cx_facts facts;
     cx_err err;
@@ -134,9 +134,9 @@ static bool is_candidate(const char *path)
 cx_status cx_run_trusted_find(const cx_run_trust *trust, cx_str name, cx_arena *arena,
                               cx_run_executable *out, const char **out_why, cx_err *err)
 {
-    bool own = trust == NULL || trust->folders == NULL;
-    const cx_str *folders = own ? default_folders : trust->folders;
-    size_t count = own ? CX_COUNT_OF(default_folders) : trust->folder_count;
+    bool use_defaults = trust == NULL || trust->folders == NULL;
+    const cx_str *folders = use_defaults ? default_folders : trust->folders;
+    size_t count = use_defaults ? CX_COUNT_OF(default_folders) : trust->folder_count;
     cx_run_executable found = {0};
     *out_why =
         "no trusted folder has an executable of that name (trusted_dirs in policies/cortex.json)";
@@ -152,18 +152,18 @@ cx_status cx_run_trusted_find(const cx_run_trust *trust, cx_str name, cx_arena *
                                       (int)name.size, name.data);
         if (path.data == NULL)
             return cx_fail_nomem(err);
-        if (!is_candidate(path.data))
+        if (!is_executable_file(path.data))
             continue;
-        CX_TRY(in_forbidden(trust, path, arena, &forbidden, err));
-        CX_TRY(real_path(path, arena, &real, err));
+        CX_TRY(is_in_forbidden_folder(trust, path, arena, &forbidden, err));
+        CX_TRY(resolve_real_path(path, arena, &real, err));
         if (!forbidden)
-            CX_TRY(in_forbidden(trust, real, arena, &forbidden, err));
+            CX_TRY(is_in_forbidden_folder(trust, real, arena, &forbidden, err));
         if (forbidden) {
             *out_why = "it lies inside the worktree, the repository or the runtime root";
             return CX_SUCCESS;
         }
         *out_why = NULL;
-        CX_TRY(look(trust, real, &found, out_why, err));
+        CX_TRY(check_executable(trust, real, &found, out_why, err));
         if (*out_why == NULL)
             *out = found;
         return CX_SUCCESS;
@@ -190,7 +190,7 @@ cx_status cx_run_trusted_script(const char *worktree, cx_str plain, cx_arena *ar
     if (!cx_failed(status) && (facts.kind != CX_FILE_REGULAR || (facts.mode & 0100) == 0))
         *out_why = "the script is no regular executable file";
     if (!cx_failed(status) && *out_why == NULL)
-        status = hash_file(io, file, path.data, &out->sha256, err);
+        status = hash_open_file(io, file, path.data, &out->sha256, err);
     (void)io->close(io, file);
     if (!cx_failed(status) && *out_why == NULL) {
         out->path = path;

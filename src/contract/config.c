@@ -26,10 +26,10 @@ static const cx_run_runner_config default_runners[] = {{
 
 enum { RUNNERS_MAX = 64, LIST_MAX = 1024 };
 
-bool cx_run_words_have(cx_run_words words, cx_str word)
+bool cx_run_words_have(cx_run_words words, cx_str text)
 {
     for (size_t i = 0; i < words.count; i++)
-        if (cx_str_eq(words.items[i], word))
+        if (cx_str_eq(words.items[i], text))
             return true;
     return false;
 }
@@ -148,7 +148,7 @@ static void read_runner(cx_decoder *decoder, const cx_json_member *member,
 }
 
 /* The members of an object that names things; NULL after a fault or when it is absent. */
-static const cx_json *named(cx_decoder *decoder, const cx_json *root, const char *where)
+static const cx_json *named_members(cx_decoder *decoder, const cx_json *root, const char *where)
 {
     const cx_json *value = decoder->failed ? NULL : cx_json_get(root, cx_str_z(where));
     if (value != NULL && (value->type != CX_JSON_OBJECT || value->count > RUNNERS_MAX)) {
@@ -165,7 +165,7 @@ static const cx_json *named(cx_decoder *decoder, const cx_json *root, const char
 
 static void read_runners(cx_decoder *decoder, const cx_json *root, cx_run_config *out)
 {
-    const cx_json *value = named(decoder, root, "runners");
+    const cx_json *value = named_members(decoder, root, "runners");
     if (value == NULL)
         return;
     cx_run_runner_config *runners =
@@ -184,7 +184,7 @@ static void read_runners(cx_decoder *decoder, const cx_json *root, cx_run_config
 static void read_integrations(cx_decoder *decoder, const cx_json *root, cx_run_config *out)
 {
     static const char *const names[] = {"argv", "sha256", "version"};
-    const cx_json *value = named(decoder, root, "integrations");
+    const cx_json *value = named_members(decoder, root, "integrations");
     if (value == NULL)
         return;
     cx_run_integration *list = CX_ARENA_ARRAY(decoder->arena, cx_run_integration, value->count + 1);
@@ -212,7 +212,7 @@ static void read_integrations(cx_decoder *decoder, const cx_json *root, cx_run_c
 
 static void read_roles(cx_decoder *decoder, const cx_json *root, cx_run_config *out)
 {
-    const cx_json *value = named(decoder, root, "roles");
+    const cx_json *value = named_members(decoder, root, "roles");
     for (uint32_t i = 0; value != NULL && i < value->count; i++) {
         const cx_json_member *member = &value->members[i];
         cx_run_role role;
@@ -295,7 +295,7 @@ static void read_trust(cx_decoder *decoder, const cx_json *root, cx_run_config *
 }
 
 /* What git would not read as an option or another kind of name; git itself judges the rest. */
-static bool is_branch(cx_str name)
+static bool is_branch_name(cx_str name)
 {
     for (size_t i = 0; i < name.size; i++)
         if ((unsigned char)name.data[i] <= ' ' || strchr("~^:?*[\\\x7f", name.data[i]) != NULL)
@@ -304,7 +304,7 @@ static bool is_branch(cx_str name)
            !cx_str_starts(name, CX_STR("refs/")) && !cx_str_eq(name, CX_STR("HEAD"));
 }
 
-static void read_all(cx_decoder *decoder, const cx_json *root, cx_run_config *out)
+static void read_config_members(cx_decoder *decoder, const cx_json *root, cx_run_config *out)
 {
     static const char *const names[] = {"version",      "runner",       "runners",     "roles",
                                         "integrations", "trusted_dirs", "trusted_uid", "env",
@@ -325,7 +325,7 @@ static void read_all(cx_decoder *decoder, const cx_json *root, cx_run_config *ou
     cx_decode_words(decoder, root, "read_only", &out->read_only);
     check_absolute(decoder, out->read_only, "read_only");
     cx_decode_str(decoder, root, "main_branch", &out->main_branch);
-    if (!decoder->failed && !is_branch(out->main_branch))
+    if (!decoder->failed && !is_branch_name(out->main_branch))
         cx_decode_fault(decoder, "main_branch", "the name of a branch, such as \"main\"");
     const cx_json *mcp = decoder->failed ? NULL : cx_json_get(root, CX_STR("mcp"));
     if (mcp != NULL) {
@@ -343,11 +343,11 @@ cx_status cx_run_config_read(cx_str text, cx_arena *arena, cx_run_config *out, c
     cx_decoder decoder = {arena, "policies/cortex.json", err == NULL ? &own : err, false};
     cx_run_config_default(&config);
     CX_TRY(cx_run_json_read(text, 0, arena, &root, decoder.err));
-    cx_json *kept = CX_ARENA_NEW(arena, cx_json); /* runners borrow from it */
-    if (kept == NULL)
+    cx_json *stored = CX_ARENA_NEW(arena, cx_json); /* runners borrow from it */
+    if (stored == NULL)
         return cx_fail_nomem(err);
-    *kept = root;
-    read_all(&decoder, kept, &config);
+    *stored = root;
+    read_config_members(&decoder, stored, &config);
     CX_TRY(cx_decode_end(&decoder));
     *out = config;
     return CX_SUCCESS;

@@ -6,7 +6,7 @@
 #include "crypto/api.h"
 
 cx_status cx_run_contract_check(cx_str bytes, const cx_run_repo *repo, const cx_run_ground *ground,
-                                const cx_contract_judges *judges, cx_arena *arena,
+                                const cx_contract_checks *judges, cx_arena *arena,
                                 cx_run_findings *findings, cx_contract *out,
                                 cx_run_policy *out_policy, cx_err *err)
 {

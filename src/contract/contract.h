@@ -99,14 +99,14 @@ typedef struct cx_contract {
 } cx_contract;
 
 /* What the lints ask of other files of the room (contract_command.h has the real ones). */
-typedef struct cx_contract_judges {
+typedef struct cx_contract_checks {
     /* K10: the row of the command gate that rejects `command` on its text alone (C01..C13, C15) and
      * why, or NULL.  `policy` and `contract` say pack, forbidden actions and network. */
     cx_status (*command)(const cx_run_policy *policy, const cx_contract *contract, cx_str command,
                          cx_arena *arena, const char **out_row, cx_str *out_reason, cx_err *err);
     /* K11: trivial (§12). */
     cx_status (*trivial)(cx_str command, cx_arena *arena, bool *out, cx_err *err);
-} cx_contract_judges;
+} cx_contract_checks;
 
 /* Reads and decodes; what is wrong with it is a finding K01, and then *out has nothing but `bytes`
  * and `sha256` (and task_id where it is readable text, to name a bundle by).  `bytes` is
@@ -123,7 +123,7 @@ CX_RESULT cx_run_contract_baseline(cx_contract *contract, const cx_run_repo *rep
  * files are looked for among the built-in ones only. */
 CX_RESULT cx_run_contract_lint(cx_contract *contract, const cx_run_policy *policy,
                                const cx_run_repo *repo, const cx_run_ground *ground,
-                               const cx_contract_judges *judges, cx_arena *arena,
+                               const cx_contract_checks *judges, cx_arena *arena,
                                cx_run_findings *findings, cx_err *err);
 
 /* Appends the contract as it is run (§17): baseline_ref the commit id, role_contract resolved,
@@ -133,7 +133,7 @@ CX_RESULT cx_run_contract_resolve(const cx_contract *contract, const cx_run_poli
 
 /* All of the above: policies of the baseline are loaded into *out_policy. */
 CX_RESULT cx_run_contract_check(cx_str bytes, const cx_run_repo *repo, const cx_run_ground *ground,
-                                const cx_contract_judges *judges, cx_arena *arena,
+                                const cx_contract_checks *judges, cx_arena *arena,
                                 cx_run_findings *findings, cx_contract *out,
                                 cx_run_policy *out_policy, cx_err *err);
 

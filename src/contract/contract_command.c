@@ -37,8 +37,9 @@ cx_run_trust cx_run_config_trust(const cx_run_config *config, const cx_str *forb
                           .forbidden_count = forbidden_count};
 }
 
-static cx_status judge(const cx_run_policy *policy, const cx_contract *contract, cx_str command,
-                       cx_arena *arena, const char **out_row, cx_str *out_reason, cx_err *err)
+static cx_status check_command(const cx_run_policy *policy, const cx_contract *contract,
+                               cx_str command, cx_arena *arena, const char **out_row,
+                               cx_str *out_reason, cx_err *err)
 {
     cx_run_command_rules rules;
     cx_run_command_verdict verdict;
@@ -54,4 +55,4 @@ static cx_status judge(const cx_run_policy *policy, const cx_contract *contract,
     return CX_SUCCESS;
 }
 
-const cx_contract_judges cx_run_contract_judges = {judge, cx_run_command_trivial};
+const cx_contract_checks cx_run_contract_judges = {check_command, cx_run_command_trivial};

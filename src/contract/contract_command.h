@@ -19,6 +19,6 @@ cx_run_trust cx_run_config_trust(const cx_run_config *config, const cx_str *forb
                                  size_t forbidden_count);
 
 /* Those of the command gate: K10 judges with the contract's pack, actions and network. */
-extern const cx_contract_judges cx_run_contract_judges;
+extern const cx_contract_checks cx_run_contract_judges;
 
 #endif

@@ -61,7 +61,7 @@ static void lint_agent(contract_lint *lint, const cx_contract_agent *agent, cons
 
 /* --- K06 -------------------------------------------------------------------------------------- */
 
-static bool is_white(cx_str text, size_t at)
+static bool is_white_space(cx_str text, size_t at)
 {
     size_t step;
     const uint8_t *here = (const uint8_t *)text.data + at;
@@ -80,7 +80,7 @@ static bool is_untrimmed(cx_str text)
     do
         last--;
     while (last != 0 && ((uint8_t)text.data[last] & 0xC0) == 0x80);
-    return is_white(text, 0) || is_white(text, last);
+    return is_white_space(text, 0) || is_white_space(text, last);
 }
 
 static void lint_tools(contract_lint *lint, cx_run_words tools, const char *where)
@@ -218,7 +218,7 @@ static void lint_task_id(contract_lint *lint, cx_str task_id, const char *where)
 
 cx_status cx_run_contract_lint(cx_contract *contract, const cx_run_policy *policy,
                                const cx_run_repo *repo, const cx_run_ground *ground,
-                               const cx_contract_judges *judges, cx_arena *arena,
+                               const cx_contract_checks *judges, cx_arena *arena,
                                cx_run_findings *findings, cx_err *err)
 {
     contract_lint lint = {contract, policy, repo, ground, judges, arena, findings, err};

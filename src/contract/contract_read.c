@@ -10,7 +10,7 @@
 #include "contract/contract_parts.h"
 #include "rules/api.h"
 
-static bool flag(const cx_json *object, const char *name)
+static bool read_flag(const cx_json *object, const char *name)
 {
     const cx_json *value = cx_json_get(object, cx_str_z(name));
     return value != NULL && value->type == CX_JSON_TRUE;
@@ -28,13 +28,14 @@ uint32_t cx_contract_integer(const cx_json *value)
     return number >= (double)UINT32_MAX ? UINT32_MAX : (uint32_t)number;
 }
 
-static uint32_t integer(const cx_json *object, const char *name)
+static uint32_t read_integer(const cx_json *object, const char *name)
 {
     return cx_contract_integer(cx_json_get(object, cx_str_z(name)));
 }
 
 /* The strings of an array; other items cannot be there any more. */
-static bool words(const cx_json *object, const char *name, cx_arena *arena, cx_run_words *out)
+static bool read_text_list(const cx_json *object, const char *name, cx_arena *arena,
+                           cx_run_words *out)
 {
     const cx_json *value = cx_json_get(object, cx_str_z(name));
     uint32_t count = value != NULL && value->type == CX_JSON_ARRAY ? value->count : 0;
@@ -48,7 +49,7 @@ static bool words(const cx_json *object, const char *name, cx_arena *arena, cx_r
 }
 
 /* An array of objects; NULL and 0 when absent. */
-static const cx_json *objects(const cx_json *object, const char *name, size_t *out_count)
+static const cx_json *read_objects(const cx_json *object, const char *name, size_t *out_count)
 {
     const cx_json *value = cx_json_get(object, cx_str_z(name));
     *out_count = value != NULL && value->type == CX_JSON_ARRAY ? value->count : 0;
@@ -64,7 +65,7 @@ static void decode_agent(const cx_json *root, const char *name, cx_contract_agen
     (void)cx_run_role_parse(out->role_name, &out->role);
 }
 
-static cx_tests_demand decode_demand(const cx_json *test)
+static cx_tests_demand decode_report_demand(const cx_json *test)
 {
     const cx_json *report = cx_json_get(test, CX_STR("report"));
     if (report == NULL)
@@ -72,42 +73,42 @@ static cx_tests_demand decode_demand(const cx_json *test)
     return (cx_tests_demand){
         .format = cx_tests_format_parse(cx_contract_text(report, "format")),
         .path = cx_contract_text(report, "path"),
-        .min_tests = integer(report, "min_tests"),
-        .same_as_baseline = flag(report, "same_as_baseline"),
+        .min_tests = read_integer(report, "min_tests"),
+        .same_as_baseline = read_flag(report, "same_as_baseline"),
     };
 }
 
 static bool decode_lists(const cx_json *root, cx_arena *arena, cx_contract *out)
 {
     const cx_json *inputs = cx_json_get(root, CX_STR("inputs"));
-    const cx_json *from = objects(inputs, "artifacts", &out->artifact_count);
+    const cx_json *from = read_objects(inputs, "artifacts", &out->artifact_count);
     cx_contract_artifact *artifacts =
         CX_ARENA_ARRAY(arena, cx_contract_artifact, out->artifact_count + 1);
     for (size_t i = 0; artifacts != NULL && i < out->artifact_count; i++)
         artifacts[i] = (cx_contract_artifact){cx_contract_text(&from[i], "name"),
                                               cx_contract_text(&from[i], "uri"),
                                               cx_contract_text(&from[i], "sha256")};
-    from = objects(root, "required_outputs", &out->output_count);
+    from = read_objects(root, "required_outputs", &out->output_count);
     cx_contract_output *outputs = CX_ARENA_ARRAY(arena, cx_contract_output, out->output_count + 1);
     for (size_t i = 0; outputs != NULL && i < out->output_count; i++)
         outputs[i] = (cx_contract_output){cx_contract_text(&from[i], "name"),
                                           cx_contract_text(&from[i], "type"),
                                           cx_contract_text(&from[i], "acceptance")};
-    from = objects(root, "acceptance_tests", &out->test_count);
+    from = read_objects(root, "acceptance_tests", &out->test_count);
     cx_contract_test *tests = CX_ARENA_ARRAY(arena, cx_contract_test, out->test_count + 1);
     for (size_t i = 0; tests != NULL && i < out->test_count; i++)
-        tests[i] = (cx_contract_test){cx_contract_text(&from[i], "name"),
-                                      cx_contract_text(&from[i], "cmd"),
-                                      flag(&from[i], "must_pass"), decode_demand(&from[i])};
+        tests[i] = (cx_contract_test){
+            cx_contract_text(&from[i], "name"), cx_contract_text(&from[i], "cmd"),
+            read_flag(&from[i], "must_pass"), decode_report_demand(&from[i])};
     out->spec = cx_contract_text(inputs, "spec");
     out->artifacts = artifacts;
     out->outputs = outputs;
     out->tests = tests;
     return artifacts != NULL && outputs != NULL && tests != NULL &&
-           words(root, "allowed_paths", arena, &out->allowed_paths) &&
-           words(root, "forbidden_actions", arena, &out->forbidden_actions) &&
-           words(root, "mcp_tool_set", arena, &out->mcp_tool_set) &&
-           words(root, "evidence_links", arena, &out->evidence_links);
+           read_text_list(root, "allowed_paths", arena, &out->allowed_paths) &&
+           read_text_list(root, "forbidden_actions", arena, &out->forbidden_actions) &&
+           read_text_list(root, "mcp_tool_set", arena, &out->mcp_tool_set) &&
+           read_text_list(root, "evidence_links", arena, &out->evidence_links);
 }
 
 static bool decode_rights(const cx_json *root, cx_arena *arena, cx_contract *out)
@@ -117,17 +118,17 @@ static bool decode_rights(const cx_json *root, cx_arena *arena, cx_contract *out
     permissions->filesystem = cx_contract_text(asked, "filesystem");
     permissions->shell = cx_contract_text(asked, "shell");
     permissions->network = cx_contract_text(asked, "network");
-    out->audit_only = flag(root, "audit_only");
+    out->audit_only = read_flag(root, "audit_only");
     out->filesystem = out->audit_only ? CX_FS_READ_ONLY /* §3 */
                                       : cx_run_filesystem_parse(permissions->filesystem);
     out->shell = cx_run_shell_parse(permissions->shell);
     out->network = cx_run_network_parse(permissions->network);
     if (!cx_run_pack_parse(cx_contract_text(root, "policy_pack"), &out->pack))
         out->pack = cx_run_role_pack(out->assigned.role);
-    return words(asked, "mcp_tools", arena, &permissions->mcp_tools);
+    return read_text_list(asked, "mcp_tools", arena, &permissions->mcp_tools);
 }
 
-static bool decode_rest(const cx_json *root, cx_arena *arena, cx_contract *out)
+static bool decode_options(const cx_json *root, cx_arena *arena, cx_contract *out)
 {
     static const char *const types[] = {"PLAN", "IMPLEMENT", "REVIEW", "TEST", "SEARCH"};
     const cx_json *retry = cx_json_get(root, CX_STR("timeout_retry"));
@@ -139,32 +140,33 @@ static bool decode_rest(const cx_json *root, cx_arena *arena, cx_contract *out)
     for (size_t i = 0; i < CX_COUNT_OF(types); i++)
         if (cx_str_is(type, types[i]))
             out->task_type = (cx_contract_type)(CX_TASK_PLAN + i);
-    out->timeout_sec = integer(retry, "timeout_sec");
-    out->max_retries = integer(retry, "max_retries");
-    out->retry_backoff_sec = integer(retry, "retry_backoff_sec");
+    out->timeout_sec = read_integer(retry, "timeout_sec");
+    out->max_retries = read_integer(retry, "max_retries");
+    out->retry_backoff_sec = read_integer(retry, "retry_backoff_sec");
     out->rollback = cx_str_eq(strategy, CX_STR("worktree_drop"))       ? CX_ROLLBACK_WORKTREE_DROP
                     : cx_str_eq(strategy, CX_STR("git_revert_commit")) ? CX_ROLLBACK_REVERT_COMMIT
                                                                        : CX_ROLLBACK_RESET_HARD;
     out->baseline_ref = cx_contract_text(rollback, "baseline_ref");
     out->target_ref = cx_contract_text(rollback, "target_ref");
     out->has_handoff = chain != NULL;
-    out->handoff_enabled = flag(chain, "enabled");
-    out->max_handoffs = integer(chain, "max_handoffs");
+    out->handoff_enabled = read_flag(chain, "enabled");
+    out->max_handoffs = read_integer(chain, "max_handoffs");
     out->runner = cx_contract_text(runtime, "runner");
     out->provider = cx_contract_text(runtime, "provider");
-    out->mcp_first = flag(cx_json_get(runtime, CX_STR("execution")), "mcp_first");
-    out->strict_acceptance = flag(runtime, "strict_acceptance");
+    out->mcp_first = read_flag(cx_json_get(runtime, CX_STR("execution")), "mcp_first");
+    out->strict_acceptance = read_flag(runtime, "strict_acceptance");
     out->role_contract = cx_json_get(root, CX_STR("role_contract"));
-    return words(chain, "roles", arena, &out->handoff_roles);
+    return read_text_list(chain, "roles", arena, &out->handoff_roles);
 }
 
-static cx_status decode(const cx_json *root, cx_arena *arena, cx_contract *out, cx_err *err)
+static cx_status decode_contract(const cx_json *root, cx_arena *arena, cx_contract *out,
+                                 cx_err *err)
 {
     out->parent_task_id = cx_contract_text(root, "parent_task_id");
     decode_agent(root, "owner_agent", &out->owner);
     decode_agent(root, "assigned_agent", &out->assigned);
     if (!decode_lists(root, arena, out) || !decode_rights(root, arena, out) ||
-        !decode_rest(root, arena, out))
+        !decode_options(root, arena, out))
         return cx_fail_nomem(err);
     return CX_SUCCESS;
 }
@@ -198,5 +200,5 @@ cx_status cx_run_contract_read(cx_str bytes, cx_arena *arena, cx_run_findings *f
     if (findings->refusing != before)
         return cx_run_findings_check(findings, err);
     out->json = *root;
-    return decode(root, arena, out, err);
+    return decode_contract(root, arena, out, err);
 }

@@ -97,7 +97,7 @@ typedef struct selector_part {
 } selector_part;
 
 /* The part at *at; false when the text is malformed. */
-static bool next_part(cx_str text, size_t *at, selector_part *out)
+static bool next_selector_part(cx_str text, size_t *at, selector_part *out)
 {
     size_t i = *at, start = i;
     *out = (selector_part){{NULL, 0}, {NULL, 0}, {NULL, 0}};
@@ -154,7 +154,7 @@ static const cx_json *select_from(const cx_json *value, const selector_part *par
                                      : select_from(member, parts + 1, count - 1);
 }
 
-static bool selects(const cx_json *root, cx_str fragment)
+static bool selects_member(const cx_json *root, cx_str fragment)
 {
     selector_part parts[REF_PARTS_MAX];
     size_t count = 0;
@@ -165,14 +165,14 @@ static bool selects(const cx_json *root, cx_str fragment)
         return found != NULL && found->type != CX_JSON_NULL;
     }
     for (size_t at = 0; at < fragment.size; count++)
-        if (count == REF_PARTS_MAX || !next_part(fragment, &at, &parts[count]))
+        if (count == REF_PARTS_MAX || !next_selector_part(fragment, &at, &parts[count]))
             return false;
     return select_from(root, parts, count) != NULL;
 }
 
 /* --- K07 -------------------------------------------------------------------------------------- */
 
-static bool is_inside(cx_str path)
+static bool is_repository_path(cx_str path)
 {
     size_t start = 0;
     if (path.size == 0 || path.size > CX_RUN_PATH_BYTES_MAX || path.data[0] == '/')
@@ -193,7 +193,8 @@ static bool is_inside(cx_str path)
 }
 
 /* The bytes of a referenced file: the baseline's, or the built-in policies that stand for them. */
-static cx_status read_ref(contract_lint *lint, cx_str path, cx_run_blob *out_kind, cx_bytes *out)
+static cx_status read_ref_file(contract_lint *lint, cx_str path, cx_run_blob *out_kind,
+                               cx_bytes *out)
 {
     *out_kind = CX_BLOB_NONE;
     *out = (cx_bytes){NULL, 0};
@@ -210,7 +211,7 @@ static cx_status read_ref(contract_lint *lint, cx_str path, cx_run_blob *out_kin
 }
 
 /* *out_fault is NULL when the reference holds. */
-static cx_status judge_ref(contract_lint *lint, cx_str ref, bool fragment_allowed,
+static cx_status check_ref(contract_lint *lint, cx_str ref, bool fragment_allowed,
                            const char **out_fault)
 {
     static const char registry[] = "policies/agent_registry.json";
@@ -220,7 +221,7 @@ static cx_status judge_ref(contract_lint *lint, cx_str ref, bool fragment_allowe
     cx_run_blob kind;
     cx_bytes bytes;
     *out_fault = NULL;
-    if (!is_inside(path))
+    if (!is_repository_path(path))
         *out_fault = "is not a path inside the repository";
     else if (hash != NULL && !fragment_allowed)
         *out_fault = "has a fragment, but a prompt is a whole file";
@@ -228,7 +229,7 @@ static cx_status judge_ref(contract_lint *lint, cx_str ref, bool fragment_allowe
         *out_fault = "has a fragment, which only the two registries of policies/ may have";
     if (*out_fault != NULL)
         return CX_SUCCESS;
-    CX_TRY(read_ref(lint, path, &kind, &bytes));
+    CX_TRY(read_ref_file(lint, path, &kind, &bytes));
     if (kind != CX_BLOB_FILE)
         *out_fault = kind == CX_BLOB_NONE      ? "names a file that the baseline does not have"
                      : kind == CX_BLOB_TOO_BIG ? "names a file of more than 256 KiB"
@@ -237,19 +238,19 @@ static cx_status judge_ref(contract_lint *lint, cx_str ref, bool fragment_allowe
         cx_str fragment = cx_str_from(hash + 1, ref.size - (size_t)(hash + 1 - ref.data));
         const cx_json *root =
             cx_str_is(path, registry) ? &lint->policy->registry : &lint->policy->skills;
-        if (!selects(root, fragment))
+        if (!selects_member(root, fragment))
             *out_fault = "selects nothing in that file";
     }
     return CX_SUCCESS;
 }
 
-static cx_status judge_member(contract_lint *lint, const char *name, bool fragment_allowed)
+static cx_status check_ref_member(contract_lint *lint, const char *name, bool fragment_allowed)
 {
     const cx_json *value = cx_json_get(lint->contract->role_contract, cx_str_z(name));
     const char *fault;
     if (value == NULL || value->type != CX_JSON_STRING)
         return CX_SUCCESS;
-    CX_TRY(judge_ref(lint, cx_json_text(value), fragment_allowed, &fault));
+    CX_TRY(check_ref(lint, cx_json_text(value), fragment_allowed, &fault));
     if (fault != NULL) {
         cx_str where = cx_arena_printf(lint->arena, "/role_contract/%s", name);
         cx_run_refuse(lint->findings, "K07", where, CX_STR(""), "the reference '%.*s' %s",
@@ -259,14 +260,14 @@ static cx_status judge_member(contract_lint *lint, const char *name, bool fragme
 }
 
 /* A reference of the registry that does not hold becomes null in what is run, and is said. */
-static cx_status judge_row(contract_lint *lint, const char *name, cx_str ref, bool fragment_allowed,
-                           bool *out_holds)
+static cx_status check_registry_ref(contract_lint *lint, const char *name, cx_str ref,
+                                    bool fragment_allowed, bool *out_holds)
 {
     const char *fault;
     *out_holds = false;
     if (ref.data == NULL)
         return CX_SUCCESS;
-    CX_TRY(judge_ref(lint, ref, fragment_allowed, &fault));
+    CX_TRY(check_ref(lint, ref, fragment_allowed, &fault));
     *out_holds = fault == NULL;
     if (fault != NULL)
         cx_run_inform(lint->findings, "K07", CX_STR("/role_contract"), CX_STR(""),
@@ -280,13 +281,14 @@ cx_status cx_contract_lint_refs(contract_lint *lint)
     cx_contract *contract = lint->contract;
     const cx_run_role_row *row = &lint->policy->roles[contract->assigned.role];
     if (contract->role_contract != NULL) {
-        CX_TRY(judge_member(lint, "system_prompt_ref", false));
-        CX_TRY(judge_member(lint, "skills_bundle_ref", true));
-        return judge_member(lint, "mcp_bundle_ref", true);
+        CX_TRY(check_ref_member(lint, "system_prompt_ref", false));
+        CX_TRY(check_ref_member(lint, "skills_bundle_ref", true));
+        return check_ref_member(lint, "mcp_bundle_ref", true);
     }
-    CX_TRY(judge_row(lint, "system_prompt_ref", row->system_prompt_ref, false,
-                     &contract->prompt_ref_holds));
-    CX_TRY(judge_row(lint, "skills_bundle_ref", row->skills_bundle_ref, true,
-                     &contract->skills_ref_holds));
-    return judge_row(lint, "mcp_bundle_ref", row->mcp_bundle_ref, true, &contract->mcp_ref_holds);
+    CX_TRY(check_registry_ref(lint, "system_prompt_ref", row->system_prompt_ref, false,
+                              &contract->prompt_ref_holds));
+    CX_TRY(check_registry_ref(lint, "skills_bundle_ref", row->skills_bundle_ref, true,
+                              &contract->skills_ref_holds));
+    return check_registry_ref(lint, "mcp_bundle_ref", row->mcp_bundle_ref, true,
+                              &contract->mcp_ref_holds);
 }

@@ -3,7 +3,8 @@
  */
 #include "contract/contract_repo.h"
 
-static cx_status resolve(void *arg, cx_str ref, cx_arena *arena, cx_str *out_commit, cx_err *err)
+static cx_status resolve_commit(void *arg, cx_str ref, cx_arena *arena, cx_str *out_commit,
+                                cx_err *err)
 {
     const cx_run_git_repo *repo = arg;
     char text[CX_OID_TEXT_SIZE];
@@ -19,7 +20,7 @@ static cx_status resolve(void *arg, cx_str ref, cx_arena *arena, cx_str *out_com
     return out_commit->data == NULL ? cx_fail_nomem(err) : CX_SUCCESS;
 }
 
-static cx_status in_head(void *arg, cx_str commit, bool *out, cx_err *err)
+static cx_status is_commit_in_head(void *arg, cx_str commit, bool *out, cx_err *err)
 {
     const cx_run_git_repo *repo = arg;
     cx_oid asked, head;
@@ -31,7 +32,7 @@ static cx_status in_head(void *arg, cx_str commit, bool *out, cx_err *err)
 }
 
 /* The tree of `commit`, read once. */
-static cx_status load(cx_run_git_repo *repo, cx_str commit, cx_err *err)
+static cx_status load_commit_tree(cx_run_git_repo *repo, cx_str commit, cx_err *err)
 {
     cx_oid oid;
     cx_git_tree tree;
@@ -39,8 +40,8 @@ static cx_status load(cx_run_git_repo *repo, cx_str commit, cx_err *err)
         return CX_SUCCESS;
     if (!cx_oid_parse(commit, &oid))
         return cx_fail(err, CX_E_FORMAT, "expected the full name of a commit");
-    cx_str kept = cx_arena_copy_str(repo->arena, commit);
-    if (kept.data == NULL)
+    cx_str copy = cx_arena_copy_str(repo->arena, commit);
+    if (copy.data == NULL)
         return cx_fail_nomem(err);
     CX_TRY(cx_git_tree_read(repo->git, &oid, repo->arena, &tree, err));
     cx_str *files = CX_ARENA_ARRAY(repo->arena, cx_str, tree.count + 1);
@@ -48,7 +49,7 @@ static cx_status load(cx_run_git_repo *repo, cx_str commit, cx_err *err)
         return cx_fail_nomem(err);
     for (size_t i = 0; i < tree.count; i++)
         files[i] = tree.entries[i].path;
-    repo->commit = kept;
+    repo->commit = copy;
     repo->tree = tree;
     repo->files = (cx_run_tree){files, tree.count};
     return CX_SUCCESS;
@@ -73,7 +74,7 @@ static cx_status read_blob(void *arg, cx_str commit, cx_str path, size_t limit_b
     cx_buf bytes;
     cx_err own = {0};
     uint32_t mode = 0;
-    CX_TRY(load(repo, commit, err));
+    CX_TRY(load_commit_tree(repo, commit, err));
     const cx_git_entry *entry = cx_git_tree_find(&repo->tree, path);
     *out = (cx_bytes){NULL, 0};
     if (entry == NULL || (entry->mode & 0170000) != 0100000) {
@@ -106,7 +107,7 @@ static cx_status list_files(void *arg, cx_str commit, cx_arena *arena, cx_run_tr
 {
     cx_run_git_repo *repo = arg;
     (void)arena; /* the tree lives in the arena of the repository */
-    CX_TRY(load(repo, commit, err));
+    CX_TRY(load_commit_tree(repo, commit, err));
     *out = repo->files;
     return CX_SUCCESS;
 }
@@ -114,7 +115,7 @@ static cx_status list_files(void *arg, cx_str commit, cx_arena *arena, cx_run_tr
 cx_run_repo cx_run_git_repo_init(cx_run_git_repo *out, const cx_git *git, cx_arena *arena)
 {
     *out = (cx_run_git_repo){.git = git, .arena = arena};
-    return (cx_run_repo){out, resolve, in_head, read_blob, list_files, NULL};
+    return (cx_run_repo){out, resolve_commit, is_commit_in_head, read_blob, list_files, NULL};
 }
 
 cx_run_ground cx_run_ground_of(const char *worktree, const char *runtime_root)

@@ -30,13 +30,13 @@ static cx_status put_words(cx_json_list *object, const char *name, cx_run_words 
     return CX_SUCCESS;
 }
 
-static cx_str if_holds(cx_str ref, bool holds)
+static cx_str ref_or_null(cx_str ref, bool holds)
 {
     return holds ? ref : cx_str_from(NULL, 0);
 }
 
-static cx_status put_facts(const cx_contract *contract, const cx_run_role_row *row,
-                           cx_json_list *object, cx_err *err)
+static cx_status put_registry_facts(const cx_contract *contract, const cx_run_role_row *row,
+                                    cx_json_list *object, cx_err *err)
 {
     cx_arena *arena = object->arena;
     cx_json_list identity = cx_json_list_begin(arena), binding = cx_json_list_begin(arena),
@@ -46,10 +46,10 @@ static cx_status put_facts(const cx_contract *contract, const cx_run_role_row *r
     CX_TRY(put_object(object, "identity", &identity, err));
     put_str(object, "purpose", row->purpose);
     put_str(object, "system_prompt_ref",
-            if_holds(row->system_prompt_ref, contract->prompt_ref_holds));
+            ref_or_null(row->system_prompt_ref, contract->prompt_ref_holds));
     put_str(object, "skills_bundle_ref",
-            if_holds(row->skills_bundle_ref, contract->skills_ref_holds));
-    put_str(object, "mcp_bundle_ref", if_holds(row->mcp_bundle_ref, contract->mcp_ref_holds));
+            ref_or_null(row->skills_bundle_ref, contract->skills_ref_holds));
+    put_str(object, "mcp_bundle_ref", ref_or_null(row->mcp_bundle_ref, contract->mcp_ref_holds));
     put_str(&binding, "runner", contract->runner);
     put_str(&binding, "provider", contract->provider);
     put_str(&binding, "model", cx_str_from(NULL, 0));
@@ -68,7 +68,7 @@ cx_status cx_run_role_contract(const cx_contract *contract, const cx_run_policy 
     if (!row->present)
         return cx_fail(err, CX_E_NOT_FOUND, "the agent registry has no role_contracts.%s",
                        cx_run_role_name(contract->assigned.role));
-    CX_TRY(put_facts(contract, row, &object, err));
+    CX_TRY(put_registry_facts(contract, row, &object, err));
     CX_TRY(put_words(&object, "resolved_mcp_tool_set", contract->mcp_tool_set, err));
     cx_json_list_put(&handoff, CX_STR("eligible"), cx_json_make_bool(row->handoff_eligible));
     CX_TRY(put_words(&handoff, "required_downstream_roles", row->required_downstream_roles, err));
@@ -114,27 +114,27 @@ cx_status cx_run_role_summary(const cx_contract *contract, const cx_run_policy *
 
 /* --- K08 -------------------------------------------------------------------------------------- */
 
-static void drift(contract_lint *lint, const char *where, const char *top)
+static void refuse_drift(contract_lint *lint, const char *where, const char *top)
 {
     cx_run_refuse(lint->findings, "K08", cx_arena_printf(lint->arena, "/role_contract/%s", where),
                   CX_STR(""), "differs from %s, which is what holds; make them equal", top);
 }
 
 /* A member that is text or null against text that may be absent. */
-static void compare_text(contract_lint *lint, const char *object, const char *name, cx_str wanted,
-                         const char *top)
+static void compare_role_text(contract_lint *lint, const char *object, const char *name,
+                              cx_str expected, const char *top)
 {
     char where[64];
     cx_str found =
         cx_contract_text(cx_json_get(lint->contract->role_contract, cx_str_z(object)), name);
-    if ((found.data == NULL) == (wanted.data == NULL) && cx_str_eq(found, wanted))
+    if ((found.data == NULL) == (expected.data == NULL) && cx_str_eq(found, expected))
         return;
     (void)snprintf(where, sizeof where, "%s/%s", object, name);
-    drift(lint, where, top);
+    refuse_drift(lint, where, top);
 }
 
 /* In order. */
-static bool same_words(const cx_json *array, cx_run_words words)
+static bool same_text_list(const cx_json *array, cx_run_words words)
 {
     if (array == NULL || array->type != CX_JSON_ARRAY || array->count != words.count)
         return false;
@@ -150,26 +150,28 @@ void cx_contract_lint_drift(contract_lint *lint)
     const cx_json *role = contract->role_contract;
     if (role == NULL)
         return;
-    compare_text(lint, "identity", "role", contract->assigned.role_name, "assigned_agent.role");
-    compare_text(lint, "identity", "agent_id", contract->assigned.agent_id,
-                 "assigned_agent.agent_id");
-    compare_text(lint, "tool_permissions", "filesystem", contract->permissions.filesystem,
-                 "tool_permissions.filesystem");
-    compare_text(lint, "tool_permissions", "shell", contract->permissions.shell,
-                 "tool_permissions.shell");
-    compare_text(lint, "tool_permissions", "network", contract->permissions.network,
-                 "tool_permissions.network");
-    compare_text(lint, "runtime_binding", "runner", contract->runner, "runtime_options.runner");
-    compare_text(lint, "runtime_binding", "provider", contract->provider,
-                 "runtime_options.provider");
-    if (!same_words(cx_json_get(role, CX_STR("resolved_mcp_tool_set")), contract->mcp_tool_set))
-        drift(lint, "resolved_mcp_tool_set", "mcp_tool_set");
+    compare_role_text(lint, "identity", "role", contract->assigned.role_name,
+                      "assigned_agent.role");
+    compare_role_text(lint, "identity", "agent_id", contract->assigned.agent_id,
+                      "assigned_agent.agent_id");
+    compare_role_text(lint, "tool_permissions", "filesystem", contract->permissions.filesystem,
+                      "tool_permissions.filesystem");
+    compare_role_text(lint, "tool_permissions", "shell", contract->permissions.shell,
+                      "tool_permissions.shell");
+    compare_role_text(lint, "tool_permissions", "network", contract->permissions.network,
+                      "tool_permissions.network");
+    compare_role_text(lint, "runtime_binding", "runner", contract->runner,
+                      "runtime_options.runner");
+    compare_role_text(lint, "runtime_binding", "provider", contract->provider,
+                      "runtime_options.provider");
+    if (!same_text_list(cx_json_get(role, CX_STR("resolved_mcp_tool_set")), contract->mcp_tool_set))
+        refuse_drift(lint, "resolved_mcp_tool_set", "mcp_tool_set");
     const cx_json *handoff = cx_json_get(role, CX_STR("handoff"));
-    if (!same_words(cx_json_get(handoff, CX_STR("chain_roles")), contract->handoff_roles))
-        drift(lint, "handoff/chain_roles", "handoff_chain.roles");
+    if (!same_text_list(cx_json_get(handoff, CX_STR("chain_roles")), contract->handoff_roles))
+        refuse_drift(lint, "handoff/chain_roles", "handoff_chain.roles");
     const cx_json *given = cx_json_get(handoff, CX_STR("max_handoffs"));
     if (cx_contract_integer(given) != contract->max_handoffs)
-        drift(lint, "handoff/max_handoffs", "handoff_chain.max_handoffs");
+        refuse_drift(lint, "handoff/max_handoffs", "handoff_chain.max_handoffs");
 }
 
 /* --- resolving -------------------------------------------------------------------------------- */
@@ -263,7 +265,7 @@ static const char *const schema_order[] = {"task_id",
                                            "strict_acceptance",
                                            "role_contract"};
 
-static size_t rank_of(cx_str name)
+static size_t schema_rank(cx_str name)
 {
     size_t rank = 0;
     while (rank < CX_COUNT_OF(schema_order) && !cx_str_is(name, schema_order[rank]))
@@ -271,26 +273,26 @@ static size_t rank_of(cx_str name)
     return rank;
 }
 
-static cx_status in_order(const cx_json *value, cx_arena *arena, cx_json *out, cx_err *err);
+static cx_status sort_members(const cx_json *value, cx_arena *arena, cx_json *out, cx_err *err);
 
-static cx_status items_in_order(const cx_json *value, cx_arena *arena, cx_json *out, cx_err *err)
+static cx_status sort_array_items(const cx_json *value, cx_arena *arena, cx_json *out, cx_err *err)
 {
     cx_json *items = CX_ARENA_ARRAY(arena, cx_json, value->count);
     if (items == NULL)
         return cx_fail_nomem(err);
     for (uint32_t i = 0; i < value->count; i++)
-        CX_TRY(in_order(&value->items[i], arena, &items[i], err));
+        CX_TRY(sort_members(&value->items[i], arena, &items[i], err));
     *out = *value;
     out->items = items;
     return CX_SUCCESS;
 }
 
 /* Insertion by rank: at most a few dozen members.  Depth is that of the schema. */
-static cx_status in_order(const cx_json *value, cx_arena *arena, cx_json *out, cx_err *err)
+static cx_status sort_members(const cx_json *value, cx_arena *arena, cx_json *out, cx_err *err)
 {
     *out = *value;
     if (value->type == CX_JSON_ARRAY && value->count != 0)
-        return items_in_order(value, arena, out, err);
+        return sort_array_items(value, arena, out, err);
     if (value->type != CX_JSON_OBJECT || value->count == 0)
         return CX_SUCCESS;
     cx_json_member *members = CX_ARENA_ARRAY(arena, cx_json_member, value->count);
@@ -298,10 +300,10 @@ static cx_status in_order(const cx_json *value, cx_arena *arena, cx_json *out, c
         return cx_fail_nomem(err);
     for (uint32_t i = 0; i < value->count; i++) {
         cx_json_member member = {value->members[i].name, value->members[i].value};
-        size_t rank = rank_of(cx_json_text(&member.name));
+        size_t rank = schema_rank(cx_json_text(&member.name));
         uint32_t at = i;
-        CX_TRY(in_order(&value->members[i].value, arena, &member.value, err));
-        for (; at > 0 && rank_of(cx_json_text(&members[at - 1].name)) > rank; at--)
+        CX_TRY(sort_members(&value->members[i].value, arena, &member.value, err));
+        for (; at > 0 && schema_rank(cx_json_text(&members[at - 1].name)) > rank; at--)
             members[at] = members[at - 1];
         members[at] = member;
     }
@@ -310,8 +312,8 @@ static cx_status in_order(const cx_json *value, cx_arena *arena, cx_json *out, c
 }
 
 /* The object with one member put or replaced. */
-static cx_status with_member(const cx_json *object, const char *name, cx_json value,
-                             cx_arena *arena, cx_json *out, cx_err *err)
+static cx_status replace_member(const cx_json *object, const char *name, cx_json value,
+                                cx_arena *arena, cx_json *out, cx_err *err)
 {
     cx_json_list list = cx_json_list_begin(arena);
     for (uint32_t i = 0; i < object->count; i++)
@@ -329,15 +331,15 @@ cx_status cx_run_contract_resolve(const cx_contract *contract, const cx_run_poli
     const cx_json *given = cx_json_get(&root, CX_STR("rollback"));
     CX_ASSERT(given != NULL);
     if (contract->baseline_commit.size != 0) {
-        CX_TRY(with_member(given, "baseline_ref", cx_json_make_str(contract->baseline_commit),
-                           arena, &rollback, err));
-        CX_TRY(with_member(&root, "rollback", rollback, arena, &root, err));
+        CX_TRY(replace_member(given, "baseline_ref", cx_json_make_str(contract->baseline_commit),
+                              arena, &rollback, err));
+        CX_TRY(replace_member(&root, "rollback", rollback, arena, &root, err));
     }
     /* A role_contract that was given has passed K07 and K08: it is resolved already. */
     if (contract->role_contract == NULL && policy->roles[contract->assigned.role].present) {
         CX_TRY(cx_run_role_contract(contract, policy, arena, &role, err));
-        CX_TRY(with_member(&root, "role_contract", role, arena, &root, err));
+        CX_TRY(replace_member(&root, "role_contract", role, arena, &root, err));
     }
-    CX_TRY(in_order(&root, arena, &ordered, err));
+    CX_TRY(sort_members(&root, arena, &ordered, err));
     return cx_run_json_write(out, &ordered, err);
 }

@@ -26,7 +26,7 @@ static const struct {
     {"test_report.v1.json", "2ed071e1c10261adfb4ac4f5c786db68564a46e2bec2527ab2b758e2aaa28849"},
 };
 
-static bool is_edition(cx_str uri, const cx_digest *digest)
+static bool is_known_edition(cx_str uri, const cx_digest *digest)
 {
     cx_digest known;
     for (size_t i = 0; i < CX_COUNT_OF(editions); i++)
@@ -38,7 +38,7 @@ static bool is_edition(cx_str uri, const cx_digest *digest)
 }
 
 /* Relative to the repository or the bundle, in one spelling only. */
-static bool is_relative(cx_str uri)
+static bool is_relative_uri(cx_str uri)
 {
     size_t start = 0;
     if (uri.size == 0 || uri.size > CX_RUN_PATH_BYTES_MAX || uri.data[uri.size - 1] == '/')
@@ -66,8 +66,9 @@ typedef struct found_bytes {
 } found_bytes;
 
 /* The baseline first, then what is not in the baseline by its nature: the bundle, the program. */
-static cx_status find(const cx_contract *contract, cx_str uri, const cx_run_repo *repo,
-                      cx_arena *arena, found_bytes *out, cx_err *err)
+static cx_status find_artifact_bytes(const cx_contract *contract, cx_str uri,
+                                     const cx_run_repo *repo, cx_arena *arena, found_bytes *out,
+                                     cx_err *err)
 {
     *out = (found_bytes){CX_BLOB_NONE, false, {NULL, 0}};
     if (repo != NULL && contract->baseline_commit.size != 0)
@@ -90,11 +91,12 @@ static cx_status find(const cx_contract *contract, cx_str uri, const cx_run_repo
 
 static bool has_digest(const found_bytes *found, cx_str uri, cx_str stated)
 {
-    cx_digest wanted, actual;
-    if (!cx_hex_decode_any(stated, wanted.bytes, sizeof wanted.bytes))
+    cx_digest expected, actual;
+    if (!cx_hex_decode_any(stated, expected.bytes, sizeof expected.bytes))
         return false;
     actual = cx_digest_of(found->bytes);
-    return cx_digest_eq(&wanted, &actual) || (found->built_in && is_edition(uri, &wanted));
+    return cx_digest_eq(&expected, &actual) ||
+           (found->built_in && is_known_edition(uri, &expected));
 }
 
 /* --- K04 -------------------------------------------------------------------------------------- */
@@ -110,7 +112,7 @@ static const char *expected_schema(cx_run_role role)
 }
 
 /* "output_schema" or "output_schema.worker", for the assigned role. */
-static bool binds(cx_str name, cx_run_role role)
+static bool binds_output_schema(cx_str name, cx_run_role role)
 {
     static const char prefix[] = "output_schema";
     const char *role_name = cx_run_role_name(role);
@@ -139,7 +141,7 @@ static void refuse_binding(contract_lint *lint, size_t index, const char *member
                   message);
 }
 
-static cx_status judge_binding(contract_lint *lint, size_t index)
+static cx_status check_binding(contract_lint *lint, size_t index)
 {
     cx_contract *contract = lint->contract;
     const cx_contract_artifact *artifact = &contract->artifacts[index];
@@ -157,7 +159,8 @@ static cx_status judge_binding(contract_lint *lint, size_t index)
                       CX_CONTRACT_SHOW(artifact->uri, 100));
         return CX_SUCCESS;
     }
-    CX_TRY(find(contract, artifact->uri, lint->repo, lint->arena, &found, lint->err));
+    CX_TRY(
+        find_artifact_bytes(contract, artifact->uri, lint->repo, lint->arena, &found, lint->err));
     if (found.kind != CX_BLOB_FILE)
         refuse_binding(lint, index, "uri",
                        "there is no such file in the baseline, nor in the program");
@@ -177,7 +180,7 @@ cx_status cx_contract_lint_schema(contract_lint *lint)
     cx_contract *contract = lint->contract;
     size_t bound = 0, index = 0;
     for (size_t i = 0; i < contract->artifact_count; i++) {
-        if (!binds(contract->artifacts[i].name, contract->assigned.role))
+        if (!binds_output_schema(contract->artifacts[i].name, contract->assigned.role))
             continue;
         if (bound++ == 0)
             index = i;
@@ -191,7 +194,7 @@ cx_status cx_contract_lint_schema(contract_lint *lint)
                       expected_schema(contract->assigned.role));
         return CX_SUCCESS;
     }
-    CX_TRY(judge_binding(lint, index));
+    CX_TRY(check_binding(lint, index));
     if (bound != 1)
         contract->output_schema = NULL;
     return CX_SUCCESS;
@@ -206,13 +209,13 @@ cx_status cx_run_contract_artifact(const cx_contract *contract,
 {
     found_bytes found;
     *out = (cx_bytes){NULL, 0};
-    if (!is_relative(artifact->uri)) {
+    if (!is_relative_uri(artifact->uri)) {
         cx_run_refuse(findings, "K15", where, CX_STR(""),
                       "the uri '%.*s' is not a path of the repository or of the bundle",
                       CX_CONTRACT_SHOW(artifact->uri, 100));
         return CX_SUCCESS;
     }
-    CX_TRY(find(contract, artifact->uri, repo, arena, &found, err));
+    CX_TRY(find_artifact_bytes(contract, artifact->uri, repo, arena, &found, err));
     if (found.kind != CX_BLOB_FILE)
         cx_run_refuse(findings, "K15", where, CX_STR(""), "%s: %.*s",
                       found.kind == CX_BLOB_NONE      ? "there is no such file in the baseline"
@@ -234,7 +237,7 @@ cx_status cx_contract_lint_artifacts(contract_lint *lint)
     for (size_t i = 0; i < contract->artifact_count; i++) {
         cx_bytes bytes;
         /* The output schema that does not hold is K04's already. */
-        if (binds(contract->artifacts[i].name, contract->assigned.role))
+        if (binds_output_schema(contract->artifacts[i].name, contract->assigned.role))
             continue;
         CX_TRY(cx_run_contract_artifact(contract, &contract->artifacts[i],
                                         cx_contract_where(lint, "/inputs/artifacts", i, NULL),

@@ -16,16 +16,16 @@ void cx_decode_fault(cx_decoder *decoder, const char *where, const char *expecte
                   *where == 0 ? "" : ": ", expected);
 }
 
-static cx_str last_part(const char *where)
+static cx_str member_name(const char *where)
 {
     const char *dot = strrchr(where, '.');
     return cx_str_z(dot == NULL ? where : dot + 1);
 }
 
 /* The member, NULL when absent or after a fault. */
-static const cx_json *member(cx_decoder *decoder, const cx_json *object, const char *where)
+static const cx_json *find_member(cx_decoder *decoder, const cx_json *object, const char *where)
 {
-    return decoder->failed ? NULL : cx_json_get(object, last_part(where));
+    return decoder->failed ? NULL : cx_json_get(object, member_name(where));
 }
 
 void cx_decode_object(cx_decoder *decoder, const cx_json *value, const char *where,
@@ -55,7 +55,7 @@ void cx_decode_object(cx_decoder *decoder, const cx_json *value, const char *whe
 
 const cx_json *cx_decode_need(cx_decoder *decoder, const cx_json *object, const char *where)
 {
-    const cx_json *value = member(decoder, object, where);
+    const cx_json *value = find_member(decoder, object, where);
     if (value == NULL)
         cx_decode_fault(decoder, where, "this member, which is missing");
     return value;
@@ -63,7 +63,7 @@ const cx_json *cx_decode_need(cx_decoder *decoder, const cx_json *object, const 
 
 void cx_decode_str(cx_decoder *decoder, const cx_json *object, const char *where, cx_str *out)
 {
-    const cx_json *value = member(decoder, object, where);
+    const cx_json *value = find_member(decoder, object, where);
     if (value == NULL)
         return;
     if (value->type != CX_JSON_STRING || value->count == 0 ||
@@ -75,7 +75,7 @@ void cx_decode_str(cx_decoder *decoder, const cx_json *object, const char *where
 
 void cx_decode_bool(cx_decoder *decoder, const cx_json *object, const char *where, bool *out)
 {
-    const cx_json *value = member(decoder, object, where);
+    const cx_json *value = find_member(decoder, object, where);
     if (value == NULL)
         return;
     if (value->type != CX_JSON_TRUE && value->type != CX_JSON_FALSE)
@@ -87,7 +87,7 @@ void cx_decode_bool(cx_decoder *decoder, const cx_json *object, const char *wher
 void cx_decode_u64(cx_decoder *decoder, const cx_json *object, const char *where, uint64_t min,
                    uint64_t max, uint64_t *out)
 {
-    const cx_json *value = member(decoder, object, where);
+    const cx_json *value = find_member(decoder, object, where);
     uint64_t number = 0;
     char expected[96];
     if (value == NULL)
@@ -142,7 +142,7 @@ void cx_decode_word_items(cx_decoder *decoder, const cx_json *array, const char 
 void cx_decode_words(cx_decoder *decoder, const cx_json *object, const char *where,
                      cx_run_words *out)
 {
-    const cx_json *value = member(decoder, object, where);
+    const cx_json *value = find_member(decoder, object, where);
     if (value != NULL)
         cx_decode_word_items(decoder, value, where, out);
 }

@@ -32,18 +32,18 @@ bool cx_run_task_needs_network(const cx_contract *contract, const cx_run_runner_
 /* --- lists of tools --------------------------------------------------------------------------- */
 
 /* The items of `words` that are (or are not) in `list`, each once. */
-static cx_status pick(cx_run_words words, bool wanted, cx_run_words list, cx_run_words but_not,
-                      cx_arena *arena, cx_run_words *out, cx_err *err)
+static cx_status select_tools(cx_run_words words, bool selected, cx_run_words list,
+                              cx_run_words but_not, cx_arena *arena, cx_run_words *out, cx_err *err)
 {
     cx_str *items = CX_ARENA_ARRAY(arena, cx_str, words.count + 1);
     size_t count = 0;
     if (items == NULL)
         return cx_fail_nomem(err);
     for (size_t i = 0; i < words.count; i++) {
-        cx_str word = words.items[i];
-        bool in = cx_run_words_have(list, word) && !cx_run_words_have(but_not, word);
-        if (in == wanted && !cx_run_words_have((cx_run_words){items, count}, word))
-            items[count++] = word;
+        cx_str tool = words.items[i];
+        bool in = cx_run_words_have(list, tool) && !cx_run_words_have(but_not, tool);
+        if (in == selected && !cx_run_words_have((cx_run_words){items, count}, tool))
+            items[count++] = tool;
     }
     *out = (cx_run_words){items, count};
     return CX_SUCCESS;
@@ -54,9 +54,10 @@ cx_status cx_run_gate_mcp(cx_run_words global_allow, cx_run_words global_deny, c
                           cx_err *err)
 {
     cx_run_words usable;
-    CX_TRY(pick(allowed, false, global_allow, global_deny, arena, &out->unknown, err));
-    CX_TRY(pick(allowed, true, global_allow, global_deny, arena, &usable, err));
-    CX_TRY(pick(required, false, usable, (cx_run_words){NULL, 0}, arena, &out->missing, err));
+    CX_TRY(select_tools(allowed, false, global_allow, global_deny, arena, &out->unknown, err));
+    CX_TRY(select_tools(allowed, true, global_allow, global_deny, arena, &usable, err));
+    CX_TRY(
+        select_tools(required, false, usable, (cx_run_words){NULL, 0}, arena, &out->missing, err));
     out->ok = out->unknown.count == 0 && out->missing.count == 0;
     return CX_SUCCESS;
 }
@@ -65,7 +66,7 @@ cx_status cx_run_gate_integrated(cx_run_words required, cx_run_words integrated,
                                  cx_run_tool_verdict *out, cx_err *err)
 {
     out->unknown = (cx_run_words){NULL, 0};
-    CX_TRY(pick(required, false, integrated, out->unknown, arena, &out->missing, err));
+    CX_TRY(select_tools(required, false, integrated, out->unknown, arena, &out->missing, err));
     out->ok = out->missing.count == 0;
     return CX_SUCCESS;
 }
@@ -100,7 +101,7 @@ cx_status cx_run_integrated_tools(const cx_run_config *config, cx_arena *arena, 
 }
 
 /* ASCII white space off both ends. */
-static cx_str trimmed(cx_str text)
+static cx_str trim_ascii(cx_str text)
 {
     while (text.size != 0 && memchr(" \t\r\n\v\f", text.data[0], 6) != NULL)
         text = cx_str_from(text.data + 1, text.size - 1);
@@ -109,7 +110,7 @@ static cx_str trimmed(cx_str text)
     return text;
 }
 
-static bool is_in_any_case(cx_str text, cx_str lower)
+static bool equal_ignoring_case(cx_str text, cx_str lower)
 {
     if (text.size != lower.size)
         return false;
@@ -126,9 +127,9 @@ static bool is_in_any_case(cx_str text, cx_str lower)
 bool cx_run_sampling_requested(cx_run_words mcp_tools)
 {
     for (size_t i = 0; i < mcp_tools.count; i++) {
-        cx_str tool = trimmed(mcp_tools.items[i]);
-        if (is_in_any_case(tool, CX_STR("sampling")) ||
-            is_in_any_case(tool, CX_STR("mcp.sampling")))
+        cx_str tool = trim_ascii(mcp_tools.items[i]);
+        if (equal_ignoring_case(tool, CX_STR("sampling")) ||
+            equal_ignoring_case(tool, CX_STR("mcp.sampling")))
             return true;
     }
     return false;
@@ -157,8 +158,8 @@ static cx_status permission_scope(policy_gate *gate, const char *field, cx_str v
     return out->data == NULL ? cx_fail_nomem(gate->err) : CX_SUCCESS;
 }
 
-static cx_status judge_field(policy_gate *gate, const char *field, cx_str value, bool known,
-                             const char *allowed)
+static cx_status check_permission_field(policy_gate *gate, const char *field, cx_str value,
+                                        bool known, const char *allowed)
 {
     cx_str scope;
     CX_TRY(permission_scope(gate, field, value, &scope));
@@ -173,7 +174,7 @@ static cx_status judge_field(policy_gate *gate, const char *field, cx_str value,
     return CX_SUCCESS;
 }
 
-static cx_status judge_tools(policy_gate *gate, const cx_run_agent *row)
+static cx_status check_tools(policy_gate *gate, const cx_run_agent *row)
 {
     cx_run_words tools = gate->contract->permissions.mcp_tools;
     for (size_t i = 0; i < tools.count; i++) {
@@ -190,7 +191,7 @@ static cx_status judge_tools(policy_gate *gate, const cx_run_agent *row)
     return CX_SUCCESS;
 }
 
-static cx_status judge_permissions(policy_gate *gate)
+static cx_status check_permissions(policy_gate *gate)
 {
     const cx_contract *contract = gate->contract;
     const cx_run_permissions *asked = &contract->permissions;
@@ -206,22 +207,22 @@ static cx_status judge_permissions(policy_gate *gate)
     (void)cx_run_policy_judge(gate->policy, contract->assigned.role_name,
                               contract->assigned.agent_id, asked, &exceeds);
     if ((exceeds & CX_EXCEEDS_FILESYSTEM) != 0)
-        CX_TRY(judge_field(gate, "filesystem", asked->filesystem,
-                           cx_run_filesystem_parse(asked->filesystem) != CX_FS_UNKNOWN,
-                           cx_run_filesystem_name(row->filesystem)));
+        CX_TRY(check_permission_field(gate, "filesystem", asked->filesystem,
+                                      cx_run_filesystem_parse(asked->filesystem) != CX_FS_UNKNOWN,
+                                      cx_run_filesystem_name(row->filesystem)));
     if ((exceeds & CX_EXCEEDS_SHELL) != 0)
-        CX_TRY(judge_field(gate, "shell", asked->shell,
-                           cx_run_shell_parse(asked->shell) != CX_SHELL_UNKNOWN,
-                           cx_run_shell_name(row->shell)));
+        CX_TRY(check_permission_field(gate, "shell", asked->shell,
+                                      cx_run_shell_parse(asked->shell) != CX_SHELL_UNKNOWN,
+                                      cx_run_shell_name(row->shell)));
     if ((exceeds & CX_EXCEEDS_NETWORK) != 0)
-        CX_TRY(judge_field(gate, "network", asked->network,
-                           cx_run_network_parse(asked->network) != CX_NETWORK_UNKNOWN,
-                           cx_run_network_name(row->network)));
-    return judge_tools(gate, row);
+        CX_TRY(check_permission_field(gate, "network", asked->network,
+                                      cx_run_network_parse(asked->network) != CX_NETWORK_UNKNOWN,
+                                      cx_run_network_name(row->network)));
+    return check_tools(gate, row);
 }
 
-static cx_status judge_path(policy_gate *gate, cx_str path, const cx_run_tree *tree,
-                            const cx_run_ground *ground)
+static cx_status check_allowed_path(policy_gate *gate, cx_str path, const cx_run_tree *tree,
+                                    const cx_run_ground *ground)
 {
     const char *rule = cx_run_path_lint(path, ground);
     if (rule != NULL) {
@@ -247,12 +248,12 @@ cx_status cx_run_gate_policy(const cx_run_policy *policy, const cx_contract *con
                              const cx_run_grants *grants, cx_run_findings *findings, cx_err *err)
 {
     policy_gate gate = {policy, contract, grants, findings, err};
-    CX_TRY(judge_permissions(&gate));
+    CX_TRY(check_permissions(&gate));
     if (contract->pack == CX_PACK_NONE || contract->pack >= CX_PACK_COUNT)
         cx_run_refuse(findings, "unknown_policy_pack", CX_STR("policy_pack"), CX_STR(""),
                       "expected low, medium or high");
     for (size_t i = 0; i < contract->allowed_paths.count; i++)
-        CX_TRY(judge_path(&gate, contract->allowed_paths.items[i], tree, ground));
+        CX_TRY(check_allowed_path(&gate, contract->allowed_paths.items[i], tree, ground));
     return cx_run_findings_check(findings, err);
 }
 

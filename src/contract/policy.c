@@ -32,10 +32,10 @@ typedef struct policy_loader {
     cx_err *err;
 } policy_loader;
 
-static void refuse(policy_loader *loader, const char *path, const char *format, ...)
+static void refuse_file(policy_loader *loader, const char *path, const char *format, ...)
     CX_PRINTF(3, 4);
 
-static void refuse(policy_loader *loader, const char *path, const char *format, ...)
+static void refuse_file(policy_loader *loader, const char *path, const char *format, ...)
 {
     char message[CX_ERR_MESSAGE_SIZE + 64];
     va_list args;
@@ -47,7 +47,7 @@ static void refuse(policy_loader *loader, const char *path, const char *format, 
 
 /* --- files ------------------------------------------------------------------------------------ */
 
-static void keep(policy_loader *loader, cx_str path, cx_str bytes)
+static void store_file(policy_loader *loader, cx_str path, cx_str bytes)
 {
     cx_run_policy_file *file = &loader->files[loader->policy->file_count++];
     file->path = path;
@@ -55,7 +55,7 @@ static void keep(policy_loader *loader, cx_str path, cx_str bytes)
     file->sha256 = cx_digest_of(cx_str_bytes(bytes));
 }
 
-static const cx_run_policy_file *kept(const policy_loader *loader, const char *path)
+static const cx_run_policy_file *find_stored_file(const policy_loader *loader, const char *path)
 {
     for (size_t i = 0; i < loader->policy->file_count; i++)
         if (cx_str_is(loader->files[i].path, path))
@@ -64,7 +64,7 @@ static const cx_run_policy_file *kept(const policy_loader *loader, const char *p
 }
 
 /* One file of the baseline, kept when it is there. */
-static cx_status fetch(policy_loader *loader, cx_str path, bool *out_found)
+static cx_status fetch_baseline_file(policy_loader *loader, cx_str path, bool *out_found)
 {
     cx_run_blob kind = CX_BLOB_NONE;
     cx_bytes bytes;
@@ -77,7 +77,7 @@ static cx_status fetch(policy_loader *loader, cx_str path, bool *out_found)
         return CX_SUCCESS;
     *out_found = true;
     if (kind == CX_BLOB_FILE)
-        keep(loader, path, cx_bytes_str(bytes));
+        store_file(loader, path, cx_bytes_str(bytes));
     else
         cx_run_refuse(loader->findings, "POLICY", path, CX_STR(""),
                       kind == CX_BLOB_TOO_BIG ? "the file is longer than 1 MiB"
@@ -85,58 +85,59 @@ static cx_status fetch(policy_loader *loader, cx_str path, bool *out_found)
     return CX_SUCCESS;
 }
 
-static void fetch_built_in(policy_loader *loader, const char *path)
+static void fetch_built_in_file(policy_loader *loader, const char *path)
 {
     cx_bytes bytes;
     if (cx_run_asset(path, &bytes))
-        keep(loader, cx_str_z(path), cx_bytes_str(bytes));
+        store_file(loader, cx_str_z(path), cx_bytes_str(bytes));
     else
-        refuse(loader, path, "the program was built without this file");
+        refuse_file(loader, path, "the program was built without this file");
 }
 
 static cx_status fetch_seed_files(policy_loader *loader)
 {
     bool found[CX_COUNT_OF(seed_files)], any = false;
     for (size_t i = 0; i < CX_COUNT_OF(seed_files); i++) {
-        CX_TRY(fetch(loader, cx_str_z(seed_files[i]), &found[i]));
+        CX_TRY(fetch_baseline_file(loader, cx_str_z(seed_files[i]), &found[i]));
         any = any || found[i];
     }
     loader->policy->built_in = !any;
     for (size_t i = 0; i < CX_COUNT_OF(seed_files); i++) {
         if (!any)
-            fetch_built_in(loader, seed_files[i]);
+            fetch_built_in_file(loader, seed_files[i]);
         else if (!found[i])
-            refuse(loader, seed_files[i],
-                   "the baseline has other policies, but not this file; 'cortex init' writes it, "
-                   "then commit it");
+            refuse_file(
+                loader, seed_files[i],
+                "the baseline has other policies, but not this file; 'cortex init' writes it, "
+                "then commit it");
     }
     return CX_SUCCESS;
 }
 
 /* A file that a baseline may leave out: then the built-in one, when `built_in` says so. */
-static cx_status fetch_optional(policy_loader *loader, const char *path, bool built_in)
+static cx_status fetch_optional_file(policy_loader *loader, const char *path, bool built_in)
 {
     bool found;
-    CX_TRY(fetch(loader, cx_str_z(path), &found));
+    CX_TRY(fetch_baseline_file(loader, cx_str_z(path), &found));
     if (!found && built_in)
-        fetch_built_in(loader, path);
+        fetch_built_in_file(loader, path);
     return CX_SUCCESS;
 }
 
 /* Parses a kept file; false (and a finding when it is there) when it cannot be read. */
-static bool parse(policy_loader *loader, const char *path, cx_json *out)
+static bool parse_stored_file(policy_loader *loader, const char *path, cx_json *out)
 {
     cx_err err = {0};
-    const cx_run_policy_file *file = kept(loader, path);
+    const cx_run_policy_file *file = find_stored_file(loader, path);
     if (file == NULL)
         return false;
     if (!cx_failed(cx_run_json_read(file->bytes, 0, loader->arena, out, &err)))
         return true;
-    refuse(loader, path, "%s", err.message);
+    refuse_file(loader, path, "%s", err.message);
     return false;
 }
 
-static void say_decoded(policy_loader *loader, const cx_decoder *decoder)
+static void report_decode_fault(policy_loader *loader, const cx_decoder *decoder)
 {
     const char *text = decoder->err->message;
     size_t size = strlen(decoder->file);
@@ -145,12 +146,13 @@ static void say_decoded(policy_loader *loader, const cx_decoder *decoder)
     /* The finding names the file already. */
     if (strncmp(text, decoder->file, size) == 0 && text[size] == ':' && text[size + 1] == ' ')
         text += size + 2;
-    refuse(loader, decoder->file, "%s", text);
+    refuse_file(loader, decoder->file, "%s", text);
 }
 
 /* --- the registry ----------------------------------------------------------------------------- */
 
-static void read_ref(cx_decoder *decoder, const cx_json *object, const char *where, cx_str *out)
+static void read_optional_ref(cx_decoder *decoder, const cx_json *object, const char *where,
+                              cx_str *out)
 {
     const cx_json *value = cx_decode_need(decoder, object, where);
     if (value != NULL && value->type != CX_JSON_NULL)
@@ -173,9 +175,9 @@ static void read_role(cx_decoder *decoder, const cx_json_member *member, cx_run_
     for (size_t i = 0; i < CX_COUNT_OF(names); i++)
         (void)cx_decode_need(decoder, value, names[i]);
     cx_decode_str(decoder, value, "role_contracts.*.purpose", &row.purpose);
-    read_ref(decoder, value, "role_contracts.*.system_prompt_ref", &row.system_prompt_ref);
-    read_ref(decoder, value, "role_contracts.*.skills_bundle_ref", &row.skills_bundle_ref);
-    read_ref(decoder, value, "role_contracts.*.mcp_bundle_ref", &row.mcp_bundle_ref);
+    read_optional_ref(decoder, value, "role_contracts.*.system_prompt_ref", &row.system_prompt_ref);
+    read_optional_ref(decoder, value, "role_contracts.*.skills_bundle_ref", &row.skills_bundle_ref);
+    read_optional_ref(decoder, value, "role_contracts.*.mcp_bundle_ref", &row.mcp_bundle_ref);
     cx_decode_bool(decoder, value, "role_contracts.*.handoff_eligible", &row.handoff_eligible);
     cx_decode_words(decoder, value, "role_contracts.*.required_downstream_roles",
                     &row.required_downstream_roles);
@@ -266,7 +268,7 @@ static void read_registry(policy_loader *loader)
     cx_err err = {0};
     cx_decoder decoder = {loader->arena, seed_files[0], &err, false};
     cx_json *root = &loader->policy->registry;
-    if (!parse(loader, seed_files[0], root))
+    if (!parse_stored_file(loader, seed_files[0], root))
         return;
     cx_decode_object(&decoder, root, "", names, CX_COUNT_OF(names));
     cx_decode_version(&decoder, root);
@@ -276,13 +278,13 @@ static void read_registry(policy_loader *loader)
     for (uint32_t i = 0; roles != NULL && !decoder.failed && i < roles->count; i++)
         read_role(&decoder, &roles->members[i], loader->policy);
     read_agents(&decoder, root, loader->policy);
-    say_decoded(loader, &decoder);
+    report_decode_fault(loader, &decoder);
 }
 
 /* --- command lists ---------------------------------------------------------------------------- */
 
 /* `items` of words onto the end of a list that has room for them. */
-static void join_words(cx_decoder *decoder, cx_run_words *list, cx_run_words more)
+static void append_texts(cx_decoder *decoder, cx_run_words *list, cx_run_words more)
 {
     if (decoder->failed || more.count == 0)
         return;
@@ -352,19 +354,19 @@ static void read_pack(policy_loader *loader, const char *path, cx_run_pack_rules
     cx_json root;
     cx_run_words forbidden = {NULL, 0}, denied = {NULL, 0};
     cx_decoder decoder = {loader->arena, path, &err, false};
-    if (!parse(loader, path, &root))
+    if (!parse_stored_file(loader, path, &root))
         return;
     cx_decode_object(&decoder, &root, "", names, CX_COUNT_OF(names));
     cx_decode_version(&decoder, &root);
     read_prefixes(&decoder, &root, out);
     cx_decode_words(&decoder, &root, "forbidden_actions", &forbidden);
     cx_decode_words(&decoder, &root, "deny_substrings", &denied);
-    join_words(&decoder, &out->forbidden_actions, forbidden);
-    join_words(&decoder, &out->forbidden_actions, denied);
-    say_decoded(loader, &decoder);
+    append_texts(&decoder, &out->forbidden_actions, forbidden);
+    append_texts(&decoder, &out->forbidden_actions, denied);
+    report_decode_fault(loader, &decoder);
 }
 
-static void read_lists(policy_loader *loader)
+static void read_command_lists(policy_loader *loader)
 {
     static const char *const forbidden_names[] = {"version", "forbidden_actions"};
     static const char *const tool_names[] = {"version", "allow", "deny"};
@@ -376,21 +378,21 @@ static void read_lists(policy_loader *loader)
     read_pack(loader, seed_files[4], &policy->packs[CX_PACK_LOW]);
     read_pack(loader, seed_files[5], &policy->packs[CX_PACK_MEDIUM]);
     read_pack(loader, seed_files[6], &policy->packs[CX_PACK_HIGH]);
-    if (parse(loader, seed_files[2], &root)) {
+    if (parse_stored_file(loader, seed_files[2], &root)) {
         cx_decode_object(&decoder, &root, "", forbidden_names, CX_COUNT_OF(forbidden_names));
         cx_decode_version(&decoder, &root);
         (void)cx_decode_need(&decoder, &root, "forbidden_actions");
         cx_decode_words(&decoder, &root, "forbidden_actions", &policy->forbidden_actions);
-        say_decoded(loader, &decoder);
+        report_decode_fault(loader, &decoder);
     }
     decoder = (cx_decoder){loader->arena, seed_files[3], &err, false};
-    if (parse(loader, seed_files[3], &root)) {
+    if (parse_stored_file(loader, seed_files[3], &root)) {
         cx_decode_object(&decoder, &root, "", tool_names, CX_COUNT_OF(tool_names));
         cx_decode_version(&decoder, &root);
         (void)cx_decode_need(&decoder, &root, "allow");
         cx_decode_words(&decoder, &root, "allow", &policy->mcp_allow);
         cx_decode_words(&decoder, &root, "deny", &policy->mcp_deny);
-        say_decoded(loader, &decoder);
+        report_decode_fault(loader, &decoder);
     }
 }
 
@@ -435,12 +437,12 @@ static void read_approvers(policy_loader *loader)
     cx_json root;
     cx_digest digest;
     cx_decoder decoder = {loader->arena, path, &err, false};
-    const cx_run_policy_file *file = kept(loader, path);
+    const cx_run_policy_file *file = find_stored_file(loader, path);
     if (file == NULL) {
         policy->approvers_fault = CX_STR("the baseline has no file of approvers");
         return;
     }
-    if (!parse(loader, path, &root))
+    if (!parse_stored_file(loader, path, &root))
         return;
     cx_decode_object(&decoder, &root, "", names, CX_COUNT_OF(names));
     cx_decode_version(&decoder, &root);
@@ -454,7 +456,7 @@ static void read_approvers(policy_loader *loader)
         policy->approvers = list;
         policy->approver_count = list == NULL || decoder.failed ? 0 : value->count;
     }
-    say_decoded(loader, &decoder);
+    report_decode_fault(loader, &decoder);
     if (!cx_digest_parse(pinned, &digest))
         policy->approvers_fault =
             CX_STR("policies/cortex.json has no approvers.sha256, so no approval is possible");
@@ -473,8 +475,8 @@ static cx_status load_config(policy_loader *loader)
     cx_err err = {0};
     cx_run_policy *policy = loader->policy;
     cx_run_config_default(&policy->config);
-    CX_TRY(fetch_optional(loader, path, true));
-    const cx_run_policy_file *file = kept(loader, path);
+    CX_TRY(fetch_optional_file(loader, path, true));
+    const cx_run_policy_file *file = find_stored_file(loader, path);
     if (file == NULL)
         return CX_SUCCESS;
     if (!cx_failed(cx_run_config_read(file->bytes, loader->arena, &policy->config, &err)))
@@ -482,7 +484,7 @@ static cx_status load_config(policy_loader *loader)
     const char *text = err.message;
     if (strncmp(text, path, sizeof path - 1) == 0 && text[sizeof path - 1] == ':')
         text += sizeof path + 1;
-    refuse(loader, path, "%s", text);
+    refuse_file(loader, path, "%s", text);
     return CX_SUCCESS;
 }
 
@@ -493,9 +495,9 @@ static cx_status load_approvers(policy_loader *loader)
     if (path.data == NULL)
         return cx_fail_nomem(loader->err);
     loader->policy->config.approvers_path = path;
-    if (kept(loader, path.data) == NULL)
-        CX_TRY(
-            fetch_optional(loader, path.data, cx_str_eq(path, CX_STR("policies/approvers.json"))));
+    if (find_stored_file(loader, path.data) == NULL)
+        CX_TRY(fetch_optional_file(loader, path.data,
+                                   cx_str_eq(path, CX_STR("policies/approvers.json"))));
     read_approvers(loader);
     return CX_SUCCESS;
 }
@@ -512,12 +514,12 @@ cx_status cx_run_policy_load(const cx_run_repo *repo, cx_str commit, cx_arena *a
     out->files = loader.files;
     CX_TRY(fetch_seed_files(&loader));
     CX_TRY(load_config(&loader));
-    CX_TRY(fetch_optional(&loader, skills, out->built_in));
+    CX_TRY(fetch_optional_file(&loader, skills, out->built_in));
     read_registry(&loader);
-    read_lists(&loader);
+    read_command_lists(&loader);
     CX_TRY(load_approvers(&loader));
-    if (kept(&loader, skills) != NULL)
-        (void)parse(&loader, skills, &out->skills);
+    if (find_stored_file(&loader, skills) != NULL)
+        (void)parse_stored_file(&loader, skills, &out->skills);
     return cx_run_findings_check(findings, err);
 }
 

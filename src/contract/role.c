@@ -13,7 +13,7 @@ static const char *const shell_names[] = {"deny", "never", "untrusted", "on-requ
 static const char *const network_names[] = {"deny", "on-request", "allow"};
 
 /* The index of `text`, or `count`. */
-static size_t find(const char *const *names, size_t count, cx_str text)
+static size_t find_name(const char *const *names, size_t count, cx_str text)
 {
     size_t i = 0;
     while (i < count && !cx_str_is(text, names[i]))
@@ -23,7 +23,7 @@ static size_t find(const char *const *names, size_t count, cx_str text)
 
 bool cx_run_role_parse(cx_str text, cx_run_role *out)
 {
-    size_t i = find(role_names, CX_ROLE_COUNT, text);
+    size_t i = find_name(role_names, CX_ROLE_COUNT, text);
     if (i == CX_ROLE_COUNT)
         return false;
     *out = (cx_run_role)i;
@@ -37,7 +37,7 @@ const char *cx_run_role_name(cx_run_role role)
 
 bool cx_run_pack_parse(cx_str text, cx_run_pack *out)
 {
-    size_t i = find(pack_names + 1, CX_PACK_COUNT - 1, text);
+    size_t i = find_name(pack_names + 1, CX_PACK_COUNT - 1, text);
     if (i == CX_PACK_COUNT - 1)
         return false;
     *out = (cx_run_pack)(i + 1);
@@ -58,22 +58,22 @@ cx_run_pack cx_run_role_pack(cx_run_role role)
 
 cx_run_filesystem cx_run_filesystem_parse(cx_str text)
 {
-    return text.data == NULL
-               ? CX_FS_READ_ONLY
-               : (cx_run_filesystem)find(filesystem_names, CX_COUNT_OF(filesystem_names), text);
+    return text.data == NULL ? CX_FS_READ_ONLY
+                             : (cx_run_filesystem)find_name(filesystem_names,
+                                                            CX_COUNT_OF(filesystem_names), text);
 }
 
 cx_run_shell cx_run_shell_parse(cx_str text)
 {
     return text.data == NULL ? CX_SHELL_DENY
-                             : (cx_run_shell)find(shell_names, CX_COUNT_OF(shell_names), text);
+                             : (cx_run_shell)find_name(shell_names, CX_COUNT_OF(shell_names), text);
 }
 
 cx_run_network cx_run_network_parse(cx_str text)
 {
     return text.data == NULL
                ? CX_NETWORK_DENY
-               : (cx_run_network)find(network_names, CX_COUNT_OF(network_names), text);
+               : (cx_run_network)find_name(network_names, CX_COUNT_OF(network_names), text);
 }
 
 const char *cx_run_filesystem_name(cx_run_filesystem value)
@@ -109,7 +109,7 @@ cx_run_shell_map cx_run_shell_mapping(cx_str shell, cx_str network)
 }
 
 /* Whether an earlier one of the five that hand work on is not in the chain (K12). */
-static bool misses_earlier(unsigned present, cx_run_role role)
+static bool lacks_earlier_role(unsigned present, cx_run_role role)
 {
     static const cx_run_role five[] = {CX_ROLE_PM, CX_ROLE_TECH_LEAD, CX_ROLE_WORKER,
                                        CX_ROLE_REVIEWER, CX_ROLE_TEST_RUNNER};
@@ -134,7 +134,7 @@ const char *cx_run_handoff_fault(bool enabled, const cx_str *roles, size_t role_
             return "names a role that there is not";
         if (i != 0 && role <= previous)
             return "names its roles in another order than the one in which they hand over";
-        if (misses_earlier(present, role))
+        if (lacks_earlier_role(present, role))
             return "leaves out a role that hands over before one that it names";
         present |= 1U << role;
         previous = role;

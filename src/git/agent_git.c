@@ -13,13 +13,13 @@
 #include "git/git_parts.h"
 
 #define OBJECTS_MAX 200000
-#define TAKE_TIMEOUT_MS UINT64_C(120000) /* all packs together: a small one can hold a terabyte */
+#define IMPORT_TIMEOUT_MS UINT64_C(120000) /* all packs together: a small one can hold a terabyte */
 #define SMALL_FILE_BYTES_MAX ((size_t)64 << 10)
 
 /* --- made for it ------------------------------------------------------------------------------ */
 
-static cx_status copy_file(cx_file from, cx_file to, const char *name, size_t limit_bytes,
-                           cx_err *err)
+static cx_status copy_small_file(cx_file from, cx_file to, const char *name, size_t limit_bytes,
+                                 cx_err *err)
 {
     cx_buf contents;
     cx_file file;
@@ -47,9 +47,9 @@ static cx_status copy_git_dir(const char *from, const char *to, cx_err *err)
         return status;
     }
     for (size_t i = 0; i < CX_COUNT_OF(names) && !cx_failed(status); i++)
-        status = copy_file(source, target, names[i], SMALL_FILE_BYTES_MAX, err);
+        status = copy_small_file(source, target, names[i], SMALL_FILE_BYTES_MAX, err);
     if (!cx_failed(status))
-        status = copy_file(source, target, "index", CX_INDEX_BYTES_MAX, err);
+        status = copy_small_file(source, target, "index", CX_INDEX_BYTES_MAX, err);
     cx_folder_close(source);
     cx_folder_close(target);
     return status;
@@ -116,7 +116,7 @@ void cx_agent_objects_done(cx_agent_objects *objects)
 }
 
 typedef struct object_walk {
-    cx_agent_objects *taken;
+    cx_agent_objects *imported;
     CX_VEC(cx_str) loose; /* paths of new ones, in the arena of `taken` */
     CX_VEC(cx_str) packs;
     size_t count;
@@ -138,22 +138,22 @@ static bool is_loose_path(cx_str path)
            is_hex(path.data + 3, path.size - 3);
 }
 
-static cx_status note_object(object_walk *w, cx_str path, bool loose)
+static cx_status record_new_object(object_walk *w, cx_str path, bool loose)
 {
-    cx_str kept;
-    if (cx_map_find(&w->taken->names, path) != NULL)
+    cx_str copy;
+    if (cx_map_find(&w->imported->names, path) != NULL)
         return CX_SUCCESS;
-    kept = cx_arena_copy_str(&w->taken->arena, path);
-    cx_str *slot = kept.data == NULL ? NULL
+    copy = cx_arena_copy_str(&w->imported->arena, path);
+    cx_str *slot = copy.data == NULL ? NULL
                    : loose           ? cx_vec_push(&w->loose, cx_alloc_default())
                                      : cx_vec_push(&w->packs, cx_alloc_default());
     if (slot == NULL)
         return cx_fail_nomem(w->err);
-    *slot = kept;
+    *slot = copy;
     return CX_SUCCESS;
 }
 
-static cx_walk_step visit_object(void *arg, const cx_walk_entry *entry)
+static cx_walk_step visit_agent_object(void *arg, const cx_walk_entry *entry)
 {
     object_walk *w = arg;
     cx_str path = {entry->path, entry->path_size};
@@ -166,23 +166,23 @@ static cx_walk_step visit_object(void *arg, const cx_walk_entry *entry)
     }
     bool loose = is_loose_path(path);
     if (loose || (cx_str_starts(path, CX_STR("pack/")) && cx_str_ends(path, CX_STR(".pack"))))
-        w->status = note_object(w, path, loose);
+        w->status = record_new_object(w, path, loose);
     return cx_failed(w->status) ? CX_WALK_STOP : CX_WALK_ON;
 }
 
 /* "ab/cdef.." names the object. */
-static bool has_name(const cx_oid *oid, cx_str path)
+static bool object_name_matches(const cx_oid *oid, cx_str path)
 {
     char text[CX_OID_TEXT_SIZE];
     cx_oid_text(oid, text);
     return strncmp(text, path.data, 2) == 0 && strcmp(text + 2, path.data + 3) == 0;
 }
 
-static cx_status add_named(cx_git_pack *pack, cx_object_type type, cx_bytes contents, cx_str path,
-                           cx_err *err)
+static cx_status add_object_if_named(cx_git_pack *pack, cx_object_type type, cx_bytes contents,
+                                     cx_str path, cx_err *err)
 {
     cx_oid oid = cx_git_object_oid(pack->oid_size, cx_git_type_name(type), contents);
-    if (!has_name(&oid, path))
+    if (!object_name_matches(&oid, path))
         return cx_fail(err, CX_E_FORMAT,
                        "the git object %s of the agent has another name than its "
                        "contents",
@@ -190,7 +190,7 @@ static cx_status add_named(cx_git_pack *pack, cx_object_type type, cx_bytes cont
     return cx_git_pack_add(pack, type, contents, err);
 }
 
-static cx_status add_loose(cx_git_pack *pack, cx_file folder, cx_str path, cx_err *err)
+static cx_status pack_loose_object(cx_git_pack *pack, cx_file folder, cx_str path, cx_err *err)
 {
     cx_buf file, contents;
     cx_object_type type = CX_OBJECT_BLOB;
@@ -201,26 +201,27 @@ static cx_status add_loose(cx_git_pack *pack, cx_file folder, cx_str path, cx_er
         status =
             cx_git_loose_parse(cx_buf_bytes(&file), CX_GIT_OBJECT_BYTES_MAX, &type, &contents, err);
     if (!cx_failed(status))
-        status = add_named(pack, type, cx_buf_bytes(&contents), path, err);
+        status = add_object_if_named(pack, type, cx_buf_bytes(&contents), path, err);
     cx_buf_done(&file);
     cx_buf_done(&contents);
     return status;
 }
 
-static cx_status take_loose(const cx_git *git, cx_file folder, const object_walk *w, cx_err *err)
+static cx_status import_loose_objects(const cx_git *git, cx_file folder, const object_walk *w,
+                                      cx_err *err)
 {
     cx_git_pack pack;
     cx_status status = CX_SUCCESS;
     cx_git_pack_init(&pack, cx_git_oid_size(git));
     for (size_t i = 0; i < w->loose.count && !cx_failed(status); i++)
-        status = add_loose(&pack, folder, w->loose.items[i], err);
+        status = pack_loose_object(&pack, folder, w->loose.items[i], err);
     if (!cx_failed(status))
         status = cx_git_pack_store(&pack, git, true, err);
     cx_git_pack_done(&pack);
     return status;
 }
 
-static cx_status take_packs(const cx_git *git, cx_file folder, const object_walk *w, cx_err *err)
+static cx_status import_packs(const cx_git *git, cx_file folder, const object_walk *w, cx_err *err)
 {
     const cx_io *io = cx_io_system();
     uint64_t since = io->monotonic_ns(io);
@@ -228,46 +229,47 @@ static cx_status take_packs(const cx_git *git, cx_file folder, const object_walk
     for (size_t i = 0; i < w->packs.count && !cx_failed(status); i++) {
         cx_buf pack;
         uint64_t spent_ms = (io->monotonic_ns(io) - since) / UINT64_C(1000000);
-        if (spent_ms >= TAKE_TIMEOUT_MS)
+        if (spent_ms >= IMPORT_TIMEOUT_MS)
             return cx_fail(err, CX_E_TIMEOUT, "the git objects of the agent take too long to read");
         cx_buf_init(&pack, cx_alloc_default());
         status =
             cx_folder_read_file(folder, w->packs.items[i].data, CX_GIT_PACK_BYTES_MAX, &pack, err);
         if (!cx_failed(status))
-            status =
-                cx_git_pack_store_bytes(git, cx_buf_bytes(&pack), TAKE_TIMEOUT_MS - spent_ms, err);
+            status = cx_git_pack_store_bytes(git, cx_buf_bytes(&pack), IMPORT_TIMEOUT_MS - spent_ms,
+                                             err);
         cx_buf_done(&pack);
     }
     return status;
 }
 
-static cx_status remember(cx_agent_objects *taken, const cx_str *paths, size_t count, cx_err *err)
+static cx_status mark_imported(cx_agent_objects *imported, const cx_str *paths, size_t count,
+                               cx_err *err)
 {
     for (size_t i = 0; i < count; i++) {
         uint64_t *value;
         bool fresh;
-        CX_TRY(cx_map_put(&taken->names, paths[i], &value, &fresh, err));
+        CX_TRY(cx_map_put(&imported->names, paths[i], &value, &fresh, err));
     }
     return CX_SUCCESS;
 }
 
 cx_status cx_agent_git_take_objects(const cx_git *git, const char *object_dir,
-                                    cx_agent_objects *taken, cx_err *err)
+                                    cx_agent_objects *imported, cx_err *err)
 {
-    object_walk w = {.taken = taken, .status = CX_SUCCESS, .err = err};
+    object_walk w = {.imported = imported, .status = CX_SUCCESS, .err = err};
     cx_file folder;
     CX_TRY(cx_folder_open(object_dir, &folder, err));
-    cx_status status = cx_folder_walk(folder, NULL, visit_object, &w, err);
+    cx_status status = cx_folder_walk(folder, NULL, visit_agent_object, &w, err);
     if (!cx_failed(status))
         status = w.status;
     if (!cx_failed(status))
-        status = take_packs(git, folder, &w, err);
+        status = import_packs(git, folder, &w, err);
     if (!cx_failed(status))
-        status = take_loose(git, folder, &w, err);
+        status = import_loose_objects(git, folder, &w, err);
     if (!cx_failed(status))
-        status = remember(taken, w.loose.items, w.loose.count, err);
+        status = mark_imported(imported, w.loose.items, w.loose.count, err);
     if (!cx_failed(status))
-        status = remember(taken, w.packs.items, w.packs.count, err);
+        status = mark_imported(imported, w.packs.items, w.packs.count, err);
     cx_vec_done(&w.loose, cx_alloc_default());
     cx_vec_done(&w.packs, cx_alloc_default());
     cx_folder_close(folder);

@@ -42,6 +42,6 @@ void cx_agent_objects_done(cx_agent_objects *objects);
  * is damaged or has another name than its contents.
  */
 CX_RESULT cx_agent_git_take_objects(const cx_git *git, const char *object_dir,
-                                    cx_agent_objects *taken, cx_err *err);
+                                    cx_agent_objects *imported, cx_err *err);
 
 #endif

@@ -13,7 +13,7 @@
 
 #define LINE_BYTES_MAX 1024
 
-static cx_status path_of(const cx_git *git, char out[CX_PATH_BYTES_MAX + 1], cx_err *err)
+static cx_status update_file_path(const cx_git *git, char out[CX_PATH_BYTES_MAX + 1], cx_err *err)
 {
     int size = snprintf(out, CX_PATH_BYTES_MAX + 1, "%s/cortex-follow", cx_git_common_dir(git));
     if (size < 0 || size > CX_PATH_BYTES_MAX)
@@ -25,7 +25,7 @@ cx_status cx_run_begin_update(const cx_git *git, const cx_checkout_update *what,
 {
     char path[CX_PATH_BYTES_MAX + 1], line[LINE_BYTES_MAX];
     char from[CX_OID_TEXT_SIZE], to[CX_OID_TEXT_SIZE];
-    CX_TRY(path_of(git, path, err));
+    CX_TRY(update_file_path(git, path, err));
     cx_oid_text(&what->from, from);
     cx_oid_text(&what->to, to);
     int size =
@@ -39,14 +39,14 @@ cx_status cx_run_end_update(const cx_git *git, cx_err *err)
 {
     char path[CX_PATH_BYTES_MAX + 1];
     const cx_io *io = cx_io_system();
-    CX_TRY(path_of(git, path, err));
+    CX_TRY(update_file_path(git, path, err));
     int failed = io->unlink(io, path);
     if (failed == 0 || cx_fail_os(NULL, -failed, "unlink").code == CX_E_NOT_FOUND)
         return CX_SUCCESS;
     return cx_fail_os(err, -failed, "%s", path);
 }
 
-static bool parse(cx_str line, size_t digits, cx_checkout_update *out)
+static bool parse_update_line(cx_str line, size_t digits, cx_checkout_update *out)
 {
     size_t head = 2 * (digits + 1);
     if (line.size < head + 2 || line.data[digits] != ' ' || line.data[head - 1] != ' ' ||
@@ -58,18 +58,19 @@ static bool parse(cx_str line, size_t digits, cx_checkout_update *out)
            cx_str_starts(out->ref, CX_STR("refs/heads/"));
 }
 
-static cx_status read_line(const cx_git *git, cx_arena *arena, cx_checkout_update *out, cx_err *err)
+static cx_status read_update_line(const cx_git *git, cx_arena *arena, cx_checkout_update *out,
+                                  cx_err *err)
 {
     char path[CX_PATH_BYTES_MAX + 1];
     cx_buf text;
-    CX_TRY(path_of(git, path, err));
+    CX_TRY(update_file_path(git, path, err));
     cx_buf_init(&text, cx_alloc_default());
     cx_status status = cx_io_read_file(cx_io_system(), path, LINE_BYTES_MAX, &text, err);
     if (!cx_failed(status)) {
         cx_str line = cx_arena_copy_str(arena, cx_buf_str(&text));
         if (line.data == NULL)
             status = cx_fail_nomem(err);
-        else if (!parse(line, 2 * cx_git_oid_size(git), out))
+        else if (!parse_update_line(line, 2 * cx_git_oid_size(git), out))
             status = cx_fail(err, CX_E_FORMAT,
                              "%s is not a line of two commits and a branch; look whether the "
                              "checkout is where its branch is, then remove the file",
@@ -80,16 +81,16 @@ static cx_status read_line(const cx_git *git, cx_arena *arena, cx_checkout_updat
 }
 
 cx_status cx_run_find_update(const cx_git *git, cx_arena *arena, cx_checkout_update *out,
-                             bool *out_behind, cx_err *err)
+                             bool *out_pending, cx_err *err)
 {
     cx_oid now;
-    *out_behind = false;
-    CX_TRY(read_line(git, arena, out, err));
+    *out_pending = false;
+    CX_TRY(read_update_line(git, arena, out, err));
     cx_status status = cx_git_ref(git, out->ref, &now, err);
     if (status.code == CX_E_NOT_FOUND)
         return CX_SUCCESS;
     CX_TRY(status);
-    *out_behind = cx_oid_eq(&now, &out->to);
+    *out_pending = cx_oid_eq(&now, &out->to);
     return CX_SUCCESS;
 }
 
@@ -135,14 +136,14 @@ cx_status cx_run_resume_update(const cx_git *git, const char *runtime_root, cx_a
                                const char **out_checkout, cx_err *err)
 {
     cx_checkout_update begun;
-    bool behind;
+    bool pending;
     cx_git *checkout = NULL;
     *out_checkout = NULL;
-    cx_status status = cx_run_find_update(git, arena, &begun, &behind, err);
+    cx_status status = cx_run_find_update(git, arena, &begun, &pending, err);
     if (status.code == CX_E_NOT_FOUND)
         return CX_SUCCESS;
     CX_TRY(status);
-    if (behind)
+    if (pending)
         CX_TRY(cx_run_update_checkout(git, runtime_root, begun.ref, arena, &checkout, err));
     if (checkout != NULL) {
         *out_checkout = cx_arena_copy_str(arena, cx_str_z(cx_git_worktree(checkout))).data;

@@ -25,7 +25,7 @@ CX_RESULT cx_run_end_update(const cx_git *git, cx_err *err);
 /* CX_E_NOT_FOUND when nothing was begun; CX_E_FORMAT when the file is none of ours.  *out_behind:
  * the reference did move and has not moved since; otherwise there is nothing left to do. */
 CX_RESULT cx_run_find_update(const cx_git *git, cx_arena *arena, cx_checkout_update *out,
-                             bool *out_behind, cx_err *err);
+                             bool *out_pending, cx_err *err);
 
 /* Looks again at files whose times are new: without it git takes a file that was only touched for
  * one that was changed. */

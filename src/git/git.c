@@ -16,7 +16,7 @@
 #include "git/git_parts.h"
 
 #define NO_HOME "/nonexistent" /* Debian's name for a home that must not exist */
-#define ERRORS_KEPT_BYTES 4096
+#define ERRORS_BYTES_MAX 4096
 
 /* R3, and what keeps a repository's own configuration from starting anything else. */
 static const char *const fixed_options[] = {"core.hooksPath=/dev/null",
@@ -96,7 +96,7 @@ const char *cx_git_program(void)
 /* --- running ---------------------------------------------------------------------------------- */
 
 /* The first line of what git complained, without "fatal: ". */
-static cx_str complaint(const cx_buf *errors)
+static cx_str first_error_line(const cx_buf *errors)
 {
     cx_str text = cx_buf_str(errors);
     const char *end = text.size == 0 ? NULL : memchr(text.data, '\n', text.size);
@@ -114,18 +114,18 @@ static cx_str complaint(const cx_buf *errors)
 /* git has no way of its own to say this but words, in every version the same. */
 static bool ran_out_of_memory(const cx_buf *errors)
 {
-    static const char *const words[] = {"Out of memory, ", "out of memory",
-                                        "mmap failed: Cannot allocate"};
+    static const char *const phrases[] = {"Out of memory, ", "out of memory",
+                                          "mmap failed: Cannot allocate"};
     cx_str text = cx_buf_str(errors);
-    for (size_t i = 0; i < CX_COUNT_OF(words); i++)
-        if (text.size != 0 && memmem(text.data, text.size, words[i], strlen(words[i])) != NULL)
+    for (size_t i = 0; i < CX_COUNT_OF(phrases); i++)
+        if (text.size != 0 && memmem(text.data, text.size, phrases[i], strlen(phrases[i])) != NULL)
             return true;
     return false;
 }
 
-static cx_status run_argv(const cx_git_options *with, const char *const *argv,
-                          const char *const *envp, const char *cwd, const cx_git_call *call,
-                          cx_buf *out, int *out_exit, cx_err *err)
+static cx_status run_git_process(const cx_git_options *with, const char *const *argv,
+                                 const char *const *envp, const char *cwd, const cx_git_call *call,
+                                 cx_buf *out, int *out_exit, cx_err *err)
 {
     cx_spawn_options how = CX_SPAWN_OPTIONS_INIT;
     cx_spawn_result result;
@@ -141,7 +141,7 @@ static cx_status run_argv(const cx_git_options *with, const char *const *argv,
     how.input = call->input;
     if (out != NULL)
         how.out = cx_spawn_to_buf(out, limit);
-    how.errout = cx_spawn_to_buf(&errors, ERRORS_KEPT_BYTES);
+    how.errout = cx_spawn_to_buf(&errors, ERRORS_BYTES_MAX);
     how.errout.limit_fails = false;
     how.timeout_ms = call->timeout_ms != 0   ? call->timeout_ms
                      : with->timeout_ms != 0 ? with->timeout_ms
@@ -153,25 +153,25 @@ static cx_status run_argv(const cx_git_options *with, const char *const *argv,
     while (call->args[at] != NULL && strcmp(call->args[at], "-c") == 0 &&
            call->args[at + 1] != NULL)
         at += 2;
-    const char *word = call->args[at] == NULL ? "" : call->args[at];
+    const char *subcommand = call->args[at] == NULL ? "" : call->args[at];
     cx_status status = cx_spawn_run(&how, &result, err);
     if (cx_failed(status))
         goto done;
     if (result.timed_out || result.cancelled)
-        status = cx_fail(err, CX_E_TIMEOUT, "git %s %s", word,
+        status = cx_fail(err, CX_E_TIMEOUT, "git %s %s", subcommand,
                          result.cancelled ? "was cancelled" : "took longer than allowed");
     else if (call->memory_bytes != 0 && result.exit_code != 0 && ran_out_of_memory(&errors))
         status = cx_fail(err, CX_E_LIMIT,
-                         "git %s needs more than %llu MiB of memory for what the agent left", word,
-                         (unsigned long long)(call->memory_bytes >> 20));
+                         "git %s needs more than %llu MiB of memory for what the agent left",
+                         subcommand, (unsigned long long)(call->memory_bytes >> 20));
     else if (result.signal != 0)
-        status = cx_fail(err, CX_E_IO, "git %s was ended by signal %d", word, result.signal);
+        status = cx_fail(err, CX_E_IO, "git %s was ended by signal %d", subcommand, result.signal);
     else if (out_exit != NULL)
         *out_exit = result.exit_code;
     else if (result.exit_code != 0) {
-        cx_str why = complaint(&errors);
-        status = cx_fail(err, CX_E_FORMAT, "git %s failed (exit %d): %.*s", word, result.exit_code,
-                         (int)(why.size > 200 ? 200 : why.size), why.data);
+        cx_str why = first_error_line(&errors);
+        status = cx_fail(err, CX_E_FORMAT, "git %s failed (exit %d): %.*s", subcommand,
+                         result.exit_code, (int)(why.size > 200 ? 200 : why.size), why.data);
     }
 done:
     cx_buf_done(&errors);
@@ -187,9 +187,9 @@ typedef struct call_place {
 } call_place;
 
 /* Fills argv and environment; `index` is storage for GIT_INDEX_FILE. */
-static cx_status prepare(const cx_git_options *with, const call_place *place,
-                         const cx_git_call *call, const char **argv, const char **envp, char *index,
-                         size_t index_size, cx_err *err)
+static cx_status build_command_line(const cx_git_options *with, const call_place *place,
+                                    const cx_git_call *call, const char **argv, const char **envp,
+                                    char *index, size_t index_size, cx_err *err)
 {
     size_t count = 0, env_count = 0;
     argv[count++] = with->program;
@@ -229,15 +229,17 @@ static cx_status prepare(const cx_git_options *with, const call_place *place,
 }
 
 /* Where a call works, and from which folder; `other` is storage for a place of its own. */
-static cx_status place_call(const cx_git *git, const cx_git_call *call, char *other, size_t room,
-                            call_place *place, const char **cwd, cx_err *err)
+static cx_status resolve_call_place(const cx_git *git, const cx_git_call *call, char *other,
+                                    size_t other_size, call_place *place, const char **cwd,
+                                    cx_err *err)
 {
     bool common = call->common || call->work_tree != NULL || git->hostile;
     bool elsewhere = call->git_dir != NULL || call->work_tree != NULL;
-    int size = call->git_dir != NULL     ? snprintf(other, room, "--git-dir=%s", call->git_dir)
-               : call->work_tree != NULL ? snprintf(other, room, "--work-tree=%s", call->work_tree)
-                                         : 0;
-    if (size < 0 || (size_t)size >= room)
+    int size = call->git_dir != NULL ? snprintf(other, other_size, "--git-dir=%s", call->git_dir)
+               : call->work_tree != NULL
+                   ? snprintf(other, other_size, "--work-tree=%s", call->work_tree)
+                   : 0;
+    if (size < 0 || (size_t)size >= other_size)
         return cx_fail(err, CX_E_LIMIT, "the path of a temporary folder is too long");
     *place = (call_place){.home = git->home};
     if (call->git_dir != NULL) {
@@ -265,12 +267,12 @@ cx_status cx_git_call_run(const cx_git *git, const cx_git_call *call, cx_buf *ou
               !git->hostile); /* I3 */
     if (git->options.seen != NULL)
         git->options.seen(git->options.seen_arg, call);
-    CX_TRY(place_call(git, call, other, sizeof other, &place, &cwd, err));
-    CX_TRY(prepare(&git->options, &place, call, argv, envp, index, sizeof index, err));
+    CX_TRY(resolve_call_place(git, call, other, sizeof other, &place, &cwd, err));
+    CX_TRY(build_command_line(&git->options, &place, call, argv, envp, index, sizeof index, err));
     cx_git_call limited = *call;
     if (git->hostile && limited.memory_bytes == 0)
         limited.memory_bytes = CX_GIT_HOSTILE_MEMORY_BYTES;
-    return run_argv(&git->options, argv, envp, cwd, &limited, out, out_exit, err);
+    return run_git_process(&git->options, argv, envp, cwd, &limited, out, out_exit, err);
 }
 
 cx_status cx_git_no_index(const cx_git *git, char *out, cx_err *err)
@@ -320,9 +322,9 @@ cx_status cx_git_version(const char *program, unsigned *out, cx_err *err)
                        "there is no git in /usr/local/bin, /usr/bin or /bin; install it");
     cx_buf_init(&text, cx_alloc_default());
     const call_place nowhere = {.home = "HOME=" NO_HOME};
-    cx_status status = prepare(&with, &nowhere, &call, argv, envp, NULL, 0, err);
+    cx_status status = build_command_line(&with, &nowhere, &call, argv, envp, NULL, 0, err);
     if (!cx_failed(status))
-        status = run_argv(&with, argv, envp, "/", &call, &text, NULL, err);
+        status = run_git_process(&with, argv, envp, "/", &call, &text, NULL, err);
     const char *z = cx_failed(status) ? NULL : cx_buf_z(&text);
     if (z != NULL && !read_version(z, parts))
         status = cx_fail(err, CX_E_FORMAT, "%s does not say which version it is", with.program);
@@ -334,13 +336,13 @@ cx_status cx_git_version(const char *program, unsigned *out, cx_err *err)
 
 /* --- opening ---------------------------------------------------------------------------------- */
 
-static const char *keep(cx_git *git, const char *prefix, cx_str text)
+static const char *copy_with_prefix(cx_git *git, const char *prefix, cx_str text)
 {
     return cx_arena_printf(&git->arena, "%s%.*s", prefix, (int)text.size, text.data).data;
 }
 
 /* The five lines of rev-parse, in the order asked for. */
-static cx_status take_places(cx_git *git, cx_str text, cx_err *err)
+static cx_status parse_repository_paths(cx_git *git, cx_str text, cx_err *err)
 {
     cx_str lines[4];
     size_t count = 0;
@@ -362,20 +364,20 @@ static cx_status take_places(cx_git *git, cx_str text, cx_err *err)
     if (git->oid_size == 0)
         return cx_fail(err, CX_E_UNSUPPORTED, "the repository's object format '%.*s' is unknown",
                        (int)lines[3].size, lines[3].data);
-    git->worktree = keep(git, "", lines[0]);
-    git->git_dir = keep(git, "", lines[1]);
-    git->common_dir = keep(git, "", lines[2]);
+    git->worktree = copy_with_prefix(git, "", lines[0]);
+    git->git_dir = copy_with_prefix(git, "", lines[1]);
+    git->common_dir = copy_with_prefix(git, "", lines[2]);
     cx_str main = lines[2];
     if (cx_str_ends(main, CX_STR("/.git")) && main.size > 5)
         main.size -= 5;
     else
         main = lines[0];
-    git->main_worktree = keep(git, "", main);
-    git->git_dir_option = keep(git, "--git-dir=", lines[1]);
-    git->common_option = keep(git, "--git-dir=", lines[2]);
-    git->work_tree_option = keep(git, "--work-tree=", lines[0]);
+    git->main_worktree = copy_with_prefix(git, "", main);
+    git->git_dir_option = copy_with_prefix(git, "--git-dir=", lines[1]);
+    git->common_option = copy_with_prefix(git, "--git-dir=", lines[2]);
+    git->work_tree_option = copy_with_prefix(git, "--work-tree=", lines[0]);
     git->linked = !cx_str_eq(lines[1], lines[2]);
-    git->common_env = git->linked ? keep(git, "GIT_COMMON_DIR=", lines[2]) : NULL;
+    git->common_env = git->linked ? copy_with_prefix(git, "GIT_COMMON_DIR=", lines[2]) : NULL;
     return (git->linked && git->common_env == NULL) || git->worktree == NULL ||
                    git->git_dir == NULL || git->common_dir == NULL || git->main_worktree == NULL ||
                    git->git_dir_option == NULL || git->common_option == NULL ||
@@ -395,20 +397,22 @@ static cx_status find_repository(cx_git *git, const char *folder, cx_err *err)
     cx_buf_init(&text, git->alloc);
     cx_status status;
     const call_place unknown = {.home = git->home};
-    CX_TRY_GOTO(status, prepare(&git->options, &unknown, &call, argv, envp, NULL, 0, err));
-    CX_TRY_GOTO(status, run_argv(&git->options, argv, envp, folder, &call, &text, &code, err));
+    CX_TRY_GOTO(status,
+                build_command_line(&git->options, &unknown, &call, argv, envp, NULL, 0, err));
+    CX_TRY_GOTO(status,
+                run_git_process(&git->options, argv, envp, folder, &call, &text, &code, err));
     if (code != 0)
         status = cx_fail(err, CX_E_NOT_FOUND,
                          "%s is not in the work tree of a git repository that this user may use",
                          folder);
     else
-        status = take_places(git, cx_buf_str(&text), err);
+        status = parse_repository_paths(git, cx_buf_str(&text), err);
 done:
     cx_buf_done(&text);
     return status;
 }
 
-static cx_git *new_git(const cx_git_options *options, const cx_alloc *alloc)
+static cx_git *allocate_git(const cx_git_options *options, const cx_alloc *alloc)
 {
     cx_git *git = alloc->resize(alloc->ctx, NULL, 0, sizeof *git);
     if (git == NULL)
@@ -421,11 +425,11 @@ static cx_git *new_git(const cx_git_options *options, const cx_alloc *alloc)
 }
 
 /* Copies the paths of the program and of its home. */
-static cx_status keep_program(cx_git *git, const char *program, const char *home, cx_err *err)
+static cx_status copy_program_paths(cx_git *git, const char *program, const char *home, cx_err *err)
 {
-    git->options.program = keep(git, "", cx_str_z(program));
-    git->options.home = keep(git, "", cx_str_z(home));
-    git->home = keep(git, "HOME=", cx_str_z(home));
+    git->options.program = copy_with_prefix(git, "", cx_str_z(program));
+    git->options.home = copy_with_prefix(git, "", cx_str_z(home));
+    git->home = copy_with_prefix(git, "HOME=", cx_str_z(home));
     return git->options.program == NULL || git->options.home == NULL || git->home == NULL
                ? cx_fail_nomem(err)
                : CX_SUCCESS;
@@ -434,7 +438,7 @@ static cx_status keep_program(cx_git *git, const char *program, const char *home
 cx_status cx_git_open(const char *folder, const cx_git_options *options, const cx_alloc *alloc,
                       cx_git **out, cx_err *err)
 {
-    cx_git *git = new_git(options, alloc == NULL ? cx_alloc_default() : alloc);
+    cx_git *git = allocate_git(options, alloc == NULL ? cx_alloc_default() : alloc);
     if (git == NULL)
         return cx_fail_nomem(err);
     const char *program = git->options.program != NULL ? git->options.program : cx_git_program();
@@ -446,7 +450,7 @@ cx_status cx_git_open(const char *folder, const cx_git_options *options, const c
     else if (program[0] != '/' || home[0] != '/')
         status = cx_fail(err, CX_E_USAGE, "git and its home are given by absolute paths");
     else
-        status = keep_program(git, program, home, err);
+        status = copy_program_paths(git, program, home, err);
     if (!cx_failed(status))
         status = find_repository(git, folder, err);
     if (cx_failed(status)) {
@@ -460,21 +464,21 @@ cx_status cx_git_open(const char *folder, const cx_git_options *options, const c
 cx_status cx_git_open_checkout(const cx_git *repo, const cx_git_checkout *where, cx_git **out,
                                cx_err *err)
 {
-    cx_git *git = new_git(&repo->options, repo->alloc);
+    cx_git *git = allocate_git(&repo->options, repo->alloc);
     if (git == NULL)
         return cx_fail_nomem(err);
     CX_ASSERT(where->path[0] == '/' && where->git_dir[0] == '/');
     cx_str path = cx_str_z(where->path), git_dir = cx_str_z(where->git_dir);
     cx_str common = cx_str_z(repo->common_dir);
-    cx_status status = keep_program(git, repo->options.program, repo->options.home, err);
-    git->worktree = keep(git, "", path);
-    git->git_dir = keep(git, "", git_dir);
-    git->common_dir = keep(git, "", common);
-    git->main_worktree = keep(git, "", cx_str_z(repo->main_worktree));
-    git->git_dir_option = keep(git, "--git-dir=", git_dir);
-    git->common_option = keep(git, "--git-dir=", common);
-    git->work_tree_option = keep(git, "--work-tree=", path);
-    git->common_env = keep(git, "GIT_COMMON_DIR=", common);
+    cx_status status = copy_program_paths(git, repo->options.program, repo->options.home, err);
+    git->worktree = copy_with_prefix(git, "", path);
+    git->git_dir = copy_with_prefix(git, "", git_dir);
+    git->common_dir = copy_with_prefix(git, "", common);
+    git->main_worktree = copy_with_prefix(git, "", cx_str_z(repo->main_worktree));
+    git->git_dir_option = copy_with_prefix(git, "--git-dir=", git_dir);
+    git->common_option = copy_with_prefix(git, "--git-dir=", common);
+    git->work_tree_option = copy_with_prefix(git, "--work-tree=", path);
+    git->common_env = copy_with_prefix(git, "GIT_COMMON_DIR=", common);
     git->oid_size = repo->oid_size;
     git->hostile = where->hostile;
     git->linked = !cx_str_eq(git_dir, common);

@@ -25,40 +25,40 @@ typedef struct blame {
     char folder[CX_PATH_BYTES_MAX + 1];
 } blame;
 
-static cx_status no_line(const blame *b, const char *why, cx_err *err)
+static cx_status fail_no_line(const blame *b, const char *why, cx_err *err)
 {
     return cx_fail_at(err, CX_E_NOT_FOUND, "NoLine", CX_NO_OFFSET, "%s %s", b->path, why);
 }
 
 /* --- the file --------------------------------------------------------------------------------- */
 
-static cx_status read_now(blame *b, cx_err *err)
+static cx_status read_worktree_file(blame *b, cx_err *err)
 {
     cx_file top;
     cx_facts facts;
     CX_TRY(cx_folder_open(cx_git_worktree(b->git), &top, err));
     cx_status status = cx_folder_facts(top, b->path, &facts, err);
     if (status.code == CX_E_NOT_FOUND || status.code == CX_E_DENIED)
-        status = no_line(b, "is not in the work tree", err);
+        status = fail_no_line(b, "is not in the work tree", err);
     else if (!cx_failed(status) && facts.kind != CX_FILE_REGULAR)
-        status = no_line(b, "is not a regular file", err);
+        status = fail_no_line(b, "is not a regular file", err);
     if (!cx_failed(status))
         status = cx_folder_read_file(top, b->path, FILE_BYTES_MAX, &b->now, err);
     cx_folder_close(top);
     return status;
 }
 
-static cx_status read_committed(blame *b, cx_err *err)
+static cx_status read_head_file(blame *b, cx_err *err)
 {
     uint32_t mode;
     cx_status status = cx_git_resolve(b->git, CX_STR("HEAD"), &b->head, err);
     if (status.code == CX_E_NOT_FOUND)
-        return no_line(b, "is not committed: the repository has no commit yet", err);
+        return fail_no_line(b, "is not committed: the repository has no commit yet", err);
     CX_TRY(status);
     CX_TRY(cx_git_show(b->git, &b->head, cx_str_z(b->path), FILE_BYTES_MAX, &b->committed, &mode,
                        err));
     if (mode != 0100644 && mode != 0100755)
-        return no_line(b, "is not a file of the newest commit", err);
+        return fail_no_line(b, "is not a file of the newest commit", err);
     return CX_SUCCESS;
 }
 
@@ -79,7 +79,7 @@ static bool is_unchanged(const blame *b)
 
 /* --- a directory for git ---------------------------------------------------------------------- */
 
-static cx_status write_file(cx_file folder, const char *path, cx_str text, cx_err *err)
+static cx_status write_text_file(cx_file folder, const char *path, cx_str text, cx_err *err)
 {
     const cx_io *io = cx_io_system();
     cx_file file;
@@ -101,13 +101,13 @@ static cx_status copy_shallow(const blame *b, cx_file folder, cx_err *err)
     if (status.code == CX_E_NOT_FOUND)
         status = CX_SUCCESS;
     else if (!cx_failed(status))
-        status = write_file(folder, "shallow", cx_buf_str(&text), err);
+        status = write_text_file(folder, "shallow", cx_buf_str(&text), err);
     cx_folder_close(common);
     cx_buf_done(&text);
     return status;
 }
 
-static cx_status fill_folder(const blame *b, cx_file folder, cx_err *err)
+static cx_status fill_neutral_git_dir(const blame *b, cx_file folder, cx_err *err)
 {
     char head[CX_OID_TEXT_SIZE + 1], objects[CX_PATH_BYTES_MAX + 16];
     char name[CX_OID_TEXT_SIZE];
@@ -119,22 +119,22 @@ static cx_status fill_folder(const blame *b, cx_file folder, cx_err *err)
         return cx_fail(err, CX_E_LIMIT, "the path of the repository is too long");
     CX_TRY(cx_folder_make_folders(folder, "objects/info", 0700, err));
     CX_TRY(cx_folder_make_folders(folder, "refs", 0700, err));
-    CX_TRY(write_file(folder, "objects/info/alternates", cx_str_z(objects), err));
-    CX_TRY(write_file(folder, "config",
-                      is_sha256 ? CX_STR("[core]\nbare = true\nrepositoryformatversion = 1\n"
-                                         "[extensions]\nobjectFormat = sha256\n")
-                                : CX_STR("[core]\nbare = true\nrepositoryformatversion = 0\n"),
-                      err));
+    CX_TRY(write_text_file(folder, "objects/info/alternates", cx_str_z(objects), err));
+    CX_TRY(write_text_file(folder, "config",
+                           is_sha256 ? CX_STR("[core]\nbare = true\nrepositoryformatversion = 1\n"
+                                              "[extensions]\nobjectFormat = sha256\n")
+                                     : CX_STR("[core]\nbare = true\nrepositoryformatversion = 0\n"),
+                           err));
     CX_TRY(copy_shallow(b, folder, err));
-    return write_file(folder, "HEAD", cx_str_z(head), err);
+    return write_text_file(folder, "HEAD", cx_str_z(head), err);
 }
 
-static cx_status make_folder(blame *b, cx_err *err)
+static cx_status make_neutral_git_dir(blame *b, cx_err *err)
 {
     cx_file folder;
     CX_TRY(cx_path_make_temporary(b->folder, err));
     CX_TRY(cx_folder_open(b->folder, &folder, err));
-    cx_status status = fill_folder(b, folder, err);
+    cx_status status = fill_neutral_git_dir(b, folder, err);
     cx_folder_close(folder);
     return status;
 }
@@ -157,7 +157,7 @@ static void add_quoted(cx_buf *out, const char *path)
 }
 
 /* A commit of the file as it is now on top of HEAD, in the folder alone. */
-static cx_status commit_now(const blame *b, cx_oid *out, cx_err *err)
+static cx_status commit_worktree_file(const blame *b, cx_oid *out, cx_err *err)
 {
     char head[CX_OID_TEXT_SIZE];
     cx_buf stream, printed;
@@ -192,8 +192,8 @@ static cx_status commit_now(const blame *b, cx_oid *out, cx_err *err)
     return status;
 }
 
-static cx_status ask(const blame *b, const char *line, const cx_oid *commit, cx_buf *out,
-                     cx_err *err)
+static cx_status run_blame(const blame *b, const char *line, const cx_oid *commit, cx_buf *out,
+                           cx_err *err)
 {
     char name[CX_OID_TEXT_SIZE], range[64];
     int code = 0;
@@ -203,10 +203,11 @@ static cx_status ask(const blame *b, const char *line, const cx_oid *commit, cx_
                                             "--no-textconv", range, name, "--", b->path),
                         .git_dir = b->folder};
     if (size < 0 || (size_t)size >= sizeof range)
-        return no_line(b, "has no line of that number", err);
+        return fail_no_line(b, "has no line of that number", err);
     CX_TRY(cx_git_call_run(b->git, &call, out, &code, err));
-    return code != 0 ? no_line(b, "has no line of that number, or its history is not all here", err)
-                     : CX_SUCCESS;
+    return code != 0
+               ? fail_no_line(b, "has no line of that number, or its history is not all here", err)
+               : CX_SUCCESS;
 }
 
 cx_status cx_git_blame(const cx_git *git, const char *path, const char *line, cx_buf *out,
@@ -218,12 +219,12 @@ cx_status cx_git_blame(const cx_git *git, const char *path, const char *line, cx
     cx_buf_init(&b.committed, cx_alloc_default());
     cx_buf_init(&b.now, cx_alloc_default());
     *out_now = (cx_oid){.size = 0};
-    CX_TRY_GOTO(status, read_now(&b, err));
-    CX_TRY_GOTO(status, read_committed(&b, err));
-    CX_TRY_GOTO(status, make_folder(&b, err));
+    CX_TRY_GOTO(status, read_worktree_file(&b, err));
+    CX_TRY_GOTO(status, read_head_file(&b, err));
+    CX_TRY_GOTO(status, make_neutral_git_dir(&b, err));
     if (!is_unchanged(&b))
-        CX_TRY_GOTO(status, commit_now(&b, out_now, err));
-    CX_TRY_GOTO(status, ask(&b, line, out_now->size == 0 ? &b.head : out_now, out, err));
+        CX_TRY_GOTO(status, commit_worktree_file(&b, out_now, err));
+    CX_TRY_GOTO(status, run_blame(&b, line, out_now->size == 0 ? &b.head : out_now, out, err));
 done:
     cx_buf_done(&b.committed);
     cx_buf_done(&b.now);

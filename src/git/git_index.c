@@ -41,19 +41,19 @@ static cx_status fail_index(const index_reader *r, const char *what)
                       what, r->at);
 }
 
-static uint32_t get32(const uint8_t *p)
+static uint32_t read_be32(const uint8_t *p)
 {
     return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
 }
 
-static uint64_t get64(const uint8_t *p)
+static uint64_t read_be64(const uint8_t *p)
 {
-    return (uint64_t)get32(p) << 32 | get32(p + 4);
+    return (uint64_t)read_be32(p) << 32 | read_be32(p + 4);
 }
 
 /* --- entries ---------------------------------------------------------------------------------- */
 
-static cx_status refuse_split(const index_reader *r)
+static cx_status fail_split_index(const index_reader *r)
 {
     return cx_fail(r->err, CX_E_UNSUPPORTED,
                    "the git index is split in two files: run 'git update-index --no-split-index' "
@@ -76,7 +76,7 @@ static cx_status read_plain_path(index_reader *r, size_t start, cx_index_entry *
     if (!find_path_end(r, r->at, &size))
         return fail_index(r, "a path without its end");
     if (size == 0) /* of an entry in the other file */
-        return refuse_split(r);
+        return fail_split_index(r);
     entry->path = cx_arena_copy_str(r->arena, (cx_str){(const char *)r->file.data + r->at, size});
     r->at = start + ((r->at - start + size + 8) & ~(size_t)7);
     if (entry->path.data == NULL)
@@ -85,7 +85,7 @@ static cx_status read_plain_path(index_reader *r, size_t start, cx_index_entry *
 }
 
 /* The number as offsets of packs are written: 7 bits a byte, one added for each byte before. */
-static bool read_offset(index_reader *r, size_t *out)
+static bool read_varint_offset(index_reader *r, size_t *out)
 {
     size_t value = 0;
     for (unsigned i = 0; i < 5 && r->at < r->end; i++) {
@@ -99,24 +99,24 @@ static bool read_offset(index_reader *r, size_t *out)
     return false;
 }
 
-static cx_status read_short_path(index_reader *r, cx_str last, cx_index_entry *entry)
+static cx_status read_compressed_path(index_reader *r, cx_str last, cx_index_entry *entry)
 {
-    size_t gone, size;
-    if (!read_offset(r, &gone) || gone > last.size || !find_path_end(r, r->at, &size))
+    size_t dropped, size;
+    if (!read_varint_offset(r, &dropped) || dropped > last.size || !find_path_end(r, r->at, &size))
         return fail_index(r, "a path that does not follow from the one before");
-    size_t kept = last.size - gone;
-    if (kept + size == 0)
-        return refuse_split(r);
-    if (kept + size > UINT16_MAX)
+    size_t prefix_size = last.size - dropped;
+    if (prefix_size + size == 0)
+        return fail_split_index(r);
+    if (prefix_size + size > UINT16_MAX)
         return fail_index(r, "a path of too many bytes");
-    char *path = CX_ARENA_ARRAY(r->arena, char, kept + size + 1);
+    char *path = CX_ARENA_ARRAY(r->arena, char, prefix_size + size + 1);
     if (path == NULL)
         return cx_fail_nomem(r->err);
-    if (kept != 0)
-        memcpy(path, last.data, kept);
-    memcpy(path + kept, r->file.data + r->at, size + 1);
+    if (prefix_size != 0)
+        memcpy(path, last.data, prefix_size);
+    memcpy(path + prefix_size, r->file.data + r->at, size + 1);
     r->at += size + 1;
-    entry->path = (cx_str){path, kept + size};
+    entry->path = (cx_str){path, prefix_size + size};
     return CX_SUCCESS;
 }
 
@@ -127,7 +127,7 @@ static cx_status read_entry(index_reader *r, cx_str last, cx_index_entry *entry)
         return fail_index(r, "an entry that is cut off");
     const uint8_t *p = r->file.data + r->at;
     unsigned flags = (unsigned)p[head - 2] << 8 | p[head - 1];
-    *entry = (cx_index_entry){.mode = get32(p + 24), .oid = {.size = (uint8_t)r->oid_size}};
+    *entry = (cx_index_entry){.mode = read_be32(p + 24), .oid = {.size = (uint8_t)r->oid_size}};
     memcpy(entry->oid.bytes, p + 40, r->oid_size);
     entry->stage = (uint8_t)((flags & FLAG_STAGE) >> 12);
     entry->flags = flags & FLAG_ASSUME_VALID ? CX_INDEX_ASSUME_UNCHANGED : 0;
@@ -144,7 +144,8 @@ static cx_status read_entry(index_reader *r, cx_str last, cx_index_entry *entry)
         return cx_fail(r->err, CX_E_UNSUPPORTED,
                        "the git index is sparse: run 'git sparse-checkout reapply "
                        "--no-sparse-index' in its work tree");
-    return r->version == 4 ? read_short_path(r, last, entry) : read_plain_path(r, start, entry);
+    return r->version == 4 ? read_compressed_path(r, last, entry)
+                           : read_plain_path(r, start, entry);
 }
 
 static cx_status read_entries(index_reader *r)
@@ -161,28 +162,28 @@ static cx_status read_entries(index_reader *r)
 
 /* A bitmap of EWAH: words of 64 bits, of which some say how many equal ones follow.  Its bits are
  * the entries that git has to look at; all others it would believe unseen. */
-static bool mark_unseen(index_reader *r, const uint8_t *p, size_t size)
+static bool mark_fsmonitor_entries(index_reader *r, const uint8_t *p, size_t size)
 {
     size_t bit = 0;
     if (size < 12)
         return false;
-    size_t words = get32(p + 4);
+    size_t words = read_be32(p + 4);
     if (words > (size - 8) / 8)
         return false;
     p += 8;
     for (size_t i = 0; i < r->count; i++)
         r->entries[i].flags |= CX_INDEX_FSMONITOR_VALID;
     for (size_t at = 0; at < words;) {
-        uint64_t marker = get64(p + 8 * at++);
+        uint64_t marker = read_be64(p + 8 * at++);
         uint64_t run = marker >> 1 & UINT32_MAX, literals = marker >> 33;
         for (; run != 0 && bit < r->count; run--)
             for (unsigned i = 0; i < 64 && bit < r->count; i++, bit++)
                 if (marker & 1)
                     r->entries[bit].flags &= (uint8_t)~CX_INDEX_FSMONITOR_VALID;
         for (; literals != 0 && at < words; literals--, at++) {
-            uint64_t word = get64(p + 8 * at);
+            uint64_t bits = read_be64(p + 8 * at);
             for (unsigned i = 0; i < 64 && bit < r->count; i++, bit++)
-                if (word >> i & 1)
+                if (bits >> i & 1)
                     r->entries[bit].flags &= (uint8_t)~CX_INDEX_FSMONITOR_VALID;
         }
     }
@@ -190,11 +191,11 @@ static bool mark_unseen(index_reader *r, const uint8_t *p, size_t size)
 }
 
 /* version (4); 8 bytes of time (version 1) or a text (version 2); size of the bitmap (4); it */
-static bool read_monitor(index_reader *r, const uint8_t *p, size_t size)
+static bool read_fsmonitor(index_reader *r, const uint8_t *p, size_t size)
 {
     if (size < 4)
         return false;
-    uint32_t version = get32(p);
+    uint32_t version = read_be32(p);
     size_t skip = 4 + 8;
     if (version == 2) {
         const uint8_t *end = memchr(p + 4, 0, size - 4);
@@ -204,7 +205,7 @@ static bool read_monitor(index_reader *r, const uint8_t *p, size_t size)
     } else if (version != 1) {
         return false;
     }
-    return size >= skip + 4 && mark_unseen(r, p + skip + 4, size - skip - 4);
+    return size >= skip + 4 && mark_fsmonitor_entries(r, p + skip + 4, size - skip - 4);
 }
 
 /* --- extensions ------------------------------------------------------------------------------- */
@@ -212,8 +213,8 @@ static bool read_monitor(index_reader *r, const uint8_t *p, size_t size)
 static cx_status read_extension(index_reader *r, const uint8_t *name, const uint8_t *p, size_t size)
 {
     if (memcmp(name, "link", 4) == 0)
-        return refuse_split(r);
-    if (memcmp(name, "FSMN", 4) == 0 && !read_monitor(r, p, size))
+        return fail_split_index(r);
+    if (memcmp(name, "FSMN", 4) == 0 && !read_fsmonitor(r, p, size))
         return fail_index(r, "what the file system monitor left there");
     if (name[0] < 'A' || name[0] > 'Z') /* I2 */
         return cx_fail(r->err, CX_E_UNSUPPORTED, "the git index needs an extension '%.4s'",
@@ -227,7 +228,7 @@ static cx_status read_extensions(index_reader *r)
         if (r->end - r->at < 8)
             return fail_index(r, "an extension that is cut off");
         const uint8_t *head = r->file.data + r->at;
-        size_t size = get32(head + 4);
+        size_t size = read_be32(head + 4);
         r->at += 8;
         if (size > r->end - r->at)
             return fail_index(r, "an extension that is cut off");
@@ -243,8 +244,8 @@ cx_status cx_index_read(cx_bytes file, size_t oid_size, cx_arena *arena, cx_inde
     index_reader r = {.file = file, .oid_size = oid_size, .arena = arena, .err = err};
     if (file.size < 12 + oid_size || memcmp(file.data, "DIRC", 4) != 0)
         return fail_index(&r, "no header");
-    r.version = get32(file.data + 4);
-    r.count = get32(file.data + 8);
+    r.version = read_be32(file.data + 4);
+    r.count = read_be32(file.data + 8);
     r.at = 12;
     r.end = file.size - oid_size;
     if (r.version < 2 || r.version > 4)

@@ -11,7 +11,7 @@
 #define MODE_FOLDER 0040000u
 
 /* "<mode> <type> <oid>\t<path>" */
-static bool parse_entry(cx_str field, size_t oid_size, cx_git_entry *out)
+static bool parse_tree_entry(cx_str field, size_t oid_size, cx_git_entry *out)
 {
     const char *tab = memchr(field.data, '\t', field.size);
     if (tab == NULL)
@@ -31,7 +31,7 @@ static int compare_entries(const void *a, const void *b)
     return cx_str_cmp(((const cx_git_entry *)a)->path, ((const cx_git_entry *)b)->path);
 }
 
-static size_t count_zeros(cx_str text)
+static size_t count_zero_bytes(cx_str text)
 {
     size_t count = 0;
     for (size_t i = 0; i < text.size; i++)
@@ -43,15 +43,15 @@ static size_t count_zeros(cx_str text)
 static cx_status parse_tree(cx_str text, size_t oid_size, cx_arena *arena, cx_git_tree *out,
                             cx_err *err)
 {
-    size_t room = count_zeros(text), count = 0;
-    cx_git_entry *entries = CX_ARENA_ARRAY(arena, cx_git_entry, room == 0 ? 1 : room);
+    size_t capacity = count_zero_bytes(text), count = 0;
+    cx_git_entry *entries = CX_ARENA_ARRAY(arena, cx_git_entry, capacity == 0 ? 1 : capacity);
     cx_git_fields fields = {text, false};
     bool sorted = true;
     cx_str field;
     if (entries == NULL)
         return cx_fail_nomem(err);
     while (cx_git_field(&fields, &field)) {
-        if (!parse_entry(field, oid_size, &entries[count]))
+        if (!parse_tree_entry(field, oid_size, &entries[count]))
             return cx_fail(err, CX_E_FORMAT, "git lists a tree in a form that we do not know");
         sorted =
             sorted && (count == 0 || cx_str_cmp(entries[count - 1].path, entries[count].path) < 0);
@@ -81,9 +81,9 @@ cx_status cx_git_tree_read(const cx_git *git, const cx_oid *commit_or_tree, cx_a
     cx_buf_init(&text, arena->alloc);
     cx_status status = cx_git_call_run(git, &call, &text, NULL, err);
     if (!cx_failed(status)) {
-        cx_str kept = cx_arena_copy_str(arena, cx_buf_str(&text));
-        status = kept.data == NULL ? cx_fail_nomem(err)
-                                   : parse_tree(kept, cx_git_oid_size(git), arena, out, err);
+        cx_str copy = cx_arena_copy_str(arena, cx_buf_str(&text));
+        status = copy.data == NULL ? cx_fail_nomem(err)
+                                   : parse_tree(copy, cx_git_oid_size(git), arena, out, err);
     }
     cx_buf_done(&text);
     return status;
@@ -106,8 +106,8 @@ const cx_git_entry *cx_git_tree_find(const cx_git_tree *tree, cx_str path)
 }
 
 /* The one entry of a path; mode 0 when there is none. */
-static cx_status find_entry(const cx_git *git, const cx_oid *commit, cx_str path, cx_git_entry *out,
-                            cx_err *err)
+static cx_status find_tree_entry(const cx_git *git, const cx_oid *commit, cx_str path,
+                                 cx_git_entry *out, cx_err *err)
 {
     char name[CX_OID_TEXT_SIZE], z[CX_PATH_BYTES_MAX + 1];
     cx_buf text;
@@ -126,7 +126,7 @@ static cx_status find_entry(const cx_git *git, const cx_oid *commit, cx_str path
     cx_str field;
     while (!cx_failed(status) && cx_git_field(&fields, &field)) {
         cx_git_entry entry;
-        if (!parse_entry(field, cx_git_oid_size(git), &entry))
+        if (!parse_tree_entry(field, cx_git_oid_size(git), &entry))
             status = cx_fail(err, CX_E_FORMAT, "git lists a tree in a form that we do not know");
         else if (cx_str_eq(entry.path, path))
             *out = entry;
@@ -151,7 +151,7 @@ cx_status cx_git_show(const cx_git *git, const cx_oid *commit, cx_str path, size
                       cx_buf *out, uint32_t *out_mode, cx_err *err)
 {
     cx_git_entry entry;
-    CX_TRY(find_entry(git, commit, path, &entry, err));
+    CX_TRY(find_tree_entry(git, commit, path, &entry, err));
     if ((entry.mode & 0170000) == 0100000 || (entry.mode & 0170000) == 0120000)
         CX_TRY(cx_git_blob(git, &entry.oid, limit_bytes, out, err));
     *out_mode = entry.mode == 0 ? 0 : entry.mode == 040000 ? MODE_FOLDER : entry.mode;

@@ -111,7 +111,7 @@ const char *cx_git_type_name(cx_object_type type)
     return type_names[type];
 }
 
-static bool parse_type(cx_str name, cx_object_type *out)
+static bool parse_object_type(cx_str name, cx_object_type *out)
 {
     for (int type = CX_OBJECT_COMMIT; type <= CX_OBJECT_TAG; type++)
         if (cx_str_is(name, type_names[type])) {
@@ -125,7 +125,8 @@ static bool parse_type(cx_str name, cx_object_type *out)
 static bool parse_loose_head(cx_str head, cx_object_type *out_type, uint64_t *out_size)
 {
     const char *space = memchr(head.data, ' ', head.size);
-    if (space == NULL || !parse_type((cx_str){head.data, (size_t)(space - head.data)}, out_type))
+    if (space == NULL ||
+        !parse_object_type((cx_str){head.data, (size_t)(space - head.data)}, out_type))
         return false;
     cx_str digits = {space + 1, head.size - (size_t)(space - head.data) - 1};
     if (digits.size == 0 || digits.size > 12 || (digits.data[0] == '0' && digits.size > 1))
@@ -147,9 +148,9 @@ cx_status cx_git_loose_parse(cx_bytes file, size_t limit_bytes, cx_object_type *
     cx_buf_init(&plain, cx_alloc_default());
     cx_status status = cx_zlib_unpack(file, limit_bytes + LOOSE_HEAD_BYTES_MAX, &plain, err);
     if (!cx_failed(status)) {
-        size_t look = plain.size < LOOSE_HEAD_BYTES_MAX ? plain.size : LOOSE_HEAD_BYTES_MAX;
+        size_t head_size = plain.size < LOOSE_HEAD_BYTES_MAX ? plain.size : LOOSE_HEAD_BYTES_MAX;
         const char *data = (const char *)plain.data;
-        const char *end = look == 0 ? NULL : memchr(data, 0, look);
+        const char *end = head_size == 0 ? NULL : memchr(data, 0, head_size);
         size_t head = end == NULL ? 0 : (size_t)(end - data);
         if (end == NULL || !parse_loose_head((cx_str){data, head}, out_type, &size) ||
             size != plain.size - head - 1)

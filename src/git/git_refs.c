@@ -102,7 +102,7 @@ static bool is_ref_text(cx_str ref)
 }
 
 /* One line that is an object's name. */
-static cx_status take_oid(const cx_git *git, const cx_buf *text, cx_oid *out, cx_err *err)
+static cx_status parse_oid_line(const cx_git *git, const cx_buf *text, cx_oid *out, cx_err *err)
 {
     cx_str line = cx_buf_str(text);
     while (line.size != 0 && line.data[line.size - 1] == '\n')
@@ -118,13 +118,13 @@ cx_status cx_git_ask_oid(const cx_git *git, const cx_git_call *call, cx_oid *out
     cx_buf_init(&text, cx_alloc_default());
     cx_status status = cx_git_call_run(git, call, &text, NULL, err);
     if (!cx_failed(status))
-        status = take_oid(git, &text, out, err);
+        status = parse_oid_line(git, &text, out, err);
     cx_buf_done(&text);
     return status;
 }
 
-static cx_status resolve_as(const cx_git *git, cx_str ref, const char *type, cx_oid *out,
-                            cx_err *err)
+static cx_status resolve_as_type(const cx_git *git, cx_str ref, const char *type, cx_oid *out,
+                                 cx_err *err)
 {
     char peeled[REF_BYTES_MAX + 16];
     cx_buf text;
@@ -142,21 +142,21 @@ static cx_status resolve_as(const cx_git *git, cx_str ref, const char *type, cx_
         status = cx_fail(err, CX_E_NOT_FOUND, "'%.*s' names no %s of the repository",
                          (int)(ref.size > 80 ? 80 : ref.size), ref.data, type);
     if (!cx_failed(status))
-        status = take_oid(git, &text, out, err);
+        status = parse_oid_line(git, &text, out, err);
     cx_buf_done(&text);
     return status;
 }
 
 cx_status cx_git_resolve(const cx_git *git, cx_str ref, cx_oid *out, cx_err *err)
 {
-    return resolve_as(git, ref, "commit", out, err);
+    return resolve_as_type(git, ref, "commit", out, err);
 }
 
 cx_status cx_git_tree_of(const cx_git *git, const cx_oid *commit, cx_oid *out, cx_err *err)
 {
     char text[CX_OID_TEXT_SIZE];
     cx_oid_text(commit, text);
-    return resolve_as(git, cx_str_z(text), "tree", out, err);
+    return resolve_as_type(git, cx_str_z(text), "tree", out, err);
 }
 
 cx_status cx_git_is_ancestor(const cx_git *git, const cx_oid *ancestor, const cx_oid *commit,
@@ -240,21 +240,21 @@ cx_status cx_git_ref(const cx_git *git, cx_str name, cx_oid *out, cx_err *err)
     if (!cx_failed(status) && code != 0)
         status = cx_fail(err, CX_E_NOT_FOUND, "there is no reference %s", z);
     if (!cx_failed(status))
-        status = take_oid(git, &text, out, err);
+        status = parse_oid_line(git, &text, out, err);
     cx_buf_done(&text);
     return status;
 }
 
 /* Whether the reference is what a swap expected; an error other than absence passes up. */
-static cx_status ref_is(const cx_git *git, cx_str name, const cx_oid *wanted, bool *out,
-                        cx_err *err)
+static cx_status ref_has_value(const cx_git *git, cx_str name, const cx_oid *expected, bool *out,
+                               cx_err *err)
 {
     cx_oid now;
     cx_status status = cx_git_ref(git, name, &now, err);
     if (status.code == CX_E_NOT_FOUND)
-        *out = wanted->size == 0;
+        *out = expected->size == 0;
     else if (!cx_failed(status))
-        *out = cx_oid_eq(&now, wanted);
+        *out = cx_oid_eq(&now, expected);
     return status.code == CX_E_NOT_FOUND ? CX_SUCCESS : status;
 }
 
@@ -276,7 +276,7 @@ cx_status cx_git_ref_set(const cx_git *git, cx_str name, const cx_oid *fresh, co
     CX_TRY(cx_git_call_run(git, &call, NULL, &code, err));
     if (code == 0)
         return CX_SUCCESS;
-    CX_TRY(ref_is(git, name, old, &is_old, err));
+    CX_TRY(ref_has_value(git, name, old, &is_old, err));
     return is_old ? cx_fail(err, CX_E_IO, "git cannot change the reference %s", z)
                   : cx_fail(err, CX_E_CONFLICT, "the reference %s was moved by another process", z);
 }
@@ -284,11 +284,11 @@ cx_status cx_git_ref_set(const cx_git *git, cx_str name, const cx_oid *fresh, co
 cx_status cx_git_is_ignored(const cx_git *git, const char *path, bool *out, cx_err *err)
 {
     int code = 0;
-    char under[CX_PATH_BYTES_MAX + 8];
-    int size = snprintf(under, sizeof under, "%s%s", path[0] == '/' ? "" : "./", path);
-    if (size < 0 || (size_t)size >= sizeof under)
+    char pathspec[CX_PATH_BYTES_MAX + 8];
+    int size = snprintf(pathspec, sizeof pathspec, "%s%s", path[0] == '/' ? "" : "./", path);
+    if (size < 0 || (size_t)size >= sizeof pathspec)
         return cx_fail(err, CX_E_LIMIT, "a path is longer than %d bytes", CX_PATH_BYTES_MAX);
-    cx_git_call call = {.args = CX_GIT_ARGS("check-ignore", "-q", "--", under),
+    cx_git_call call = {.args = CX_GIT_ARGS("check-ignore", "-q", "--", pathspec),
                         .plain_paths = true};
     CX_TRY(cx_git_call_run(git, &call, NULL, &code, err));
     if (code != 0 && code != 1)

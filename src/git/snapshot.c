@@ -33,50 +33,51 @@ static unsigned choose_threads(const cx_snapshot_options *options, unsigned most
 /* --- walking ---------------------------------------------------------------------------------- */
 
 /* What one thread finds: paths in an arena of its own. */
-typedef struct found {
+typedef struct found_file {
     cx_str path;
     cx_facts facts;
-} found;
+} found_file;
 
-typedef struct collector {
+typedef struct file_collector {
     cx_arena *arena;
     const char *skip;
-    CX_VEC(found) list;
+    CX_VEC(found_file) list;
     bool failed;
-} collector;
+} file_collector;
 
-static cx_walk_step collect(void *arg, const cx_walk_entry *entry)
+static cx_walk_step collect_file(void *arg, const cx_walk_entry *entry)
 {
-    collector *c = arg;
+    file_collector *c = arg;
     cx_str path = {entry->path, entry->path_size};
     if (cx_str_is(path, ".git"))
         return CX_WALK_SKIP; /* told as part of the repository */
     if (c->skip != NULL && cx_str_is(path, c->skip))
         return CX_WALK_SKIP;
     path = cx_arena_copy_str(c->arena, path);
-    found *slot = path.data == NULL ? NULL : cx_vec_push(&c->list, cx_alloc_default());
+    found_file *slot = path.data == NULL ? NULL : cx_vec_push(&c->list, cx_alloc_default());
     if (slot == NULL) {
         c->failed = true;
         return CX_WALK_STOP;
     }
-    *slot = (found){path, entry->facts};
+    *slot = (found_file){path, entry->facts};
     return CX_WALK_ON;
 }
 
-static int compare_found(const void *a, const void *b)
+static int compare_found_files(const void *a, const void *b)
 {
-    return cx_str_cmp(((const found *)a)->path, ((const found *)b)->path);
+    return cx_str_cmp(((const found_file *)a)->path, ((const found_file *)b)->path);
 }
 
-static void sort_found(void *arg, unsigned index)
+static void sort_found_files(void *arg, unsigned index)
 {
-    collector *c = (collector *)arg + index;
+    file_collector *c = (file_collector *)arg + index;
     if (c->list.count != 0)
-        qsort(c->list.items, c->list.count, sizeof *c->list.items, compare_found);
+        qsort(c->list.items, c->list.count, sizeof *c->list.items, compare_found_files);
 }
 
 /* The sorted lists become the one list of files. */
-static cx_status merge_found(cx_snapshot *s, const collector *lists, unsigned count, cx_err *err)
+static cx_status merge_found_files(cx_snapshot *s, const file_collector *lists, unsigned count,
+                                   cx_err *err)
 {
     size_t total = 0, at[CX_WALK_THREADS_MAX] = {0};
     for (unsigned i = 0; i < count; i++)
@@ -85,13 +86,13 @@ static cx_status merge_found(cx_snapshot *s, const collector *lists, unsigned co
     if (s->files == NULL)
         return cx_fail_nomem(err);
     for (; s->file_count < total; s->file_count++) {
-        const found *least = NULL;
+        const found_file *least = NULL;
         unsigned from = 0;
         for (unsigned i = 0; i < count; i++) {
             if (at[i] == lists[i].list.count)
                 continue;
-            const found *next = &lists[i].list.items[at[i]];
-            if (least == NULL || compare_found(next, least) < 0) {
+            const found_file *next = &lists[i].list.items[at[i]];
+            if (least == NULL || compare_found_files(next, least) < 0) {
                 least = next;
                 from = i;
             }
@@ -106,22 +107,22 @@ static cx_status merge_found(cx_snapshot *s, const collector *lists, unsigned co
 static cx_status walk_files(cx_snapshot *s, cx_file root, const cx_snapshot_options *options,
                             cx_err *err)
 {
-    collector lists[CX_WALK_THREADS_MAX];
+    file_collector lists[CX_WALK_THREADS_MAX];
     void *args[CX_WALK_THREADS_MAX];
     unsigned threads =
         choose_threads(options, CX_WALK_THREADS_MAX,
                        options->before == NULL ? SIZE_MAX : options->before->file_count);
     for (unsigned i = 0; i < threads; i++) {
-        lists[i] = (collector){.arena = &s->path_arenas[i], .skip = options->skip};
+        lists[i] = (file_collector){.arena = &s->path_arenas[i], .skip = options->skip};
         args[i] = &lists[i];
     }
-    cx_status status = cx_folder_walk_many(root, NULL, threads, collect, args, err);
+    cx_status status = cx_folder_walk_many(root, NULL, threads, collect_file, args, err);
     for (unsigned i = 0; i < threads; i++)
         if (!cx_failed(status) && lists[i].failed)
             status = cx_fail_nomem(err);
     if (!cx_failed(status)) {
-        cx_thread_team(threads, sort_found, lists);
-        status = merge_found(s, lists, threads, err);
+        cx_thread_team(threads, sort_found_files, lists);
+        status = merge_found_files(s, lists, threads, err);
     }
     for (unsigned i = 0; i < threads; i++)
         cx_vec_done(&lists[i].list, cx_alloc_default());
@@ -201,18 +202,18 @@ static void hasher_end(hasher *h, cx_snap_file *file)
     }
 }
 
-static bool same_moment(const cx_facts *a, const cx_facts *b)
+static bool same_times(const cx_facts *a, const cx_facts *b)
 {
     return a->kind == b->kind && a->mode == b->mode && a->size_bytes == b->size_bytes &&
            a->link_count == b->link_count && a->device == b->device && a->inode == b->inode &&
            a->modified_ns == b->modified_ns && a->changed_ns == b->changed_ns;
 }
 
-static cx_status hash_opened(const hashing *job, cx_file opened, cx_snap_file *file, uint8_t *block,
-                             cx_err *err)
+static cx_status hash_open_file(const hashing *job, cx_file opened, cx_snap_file *file,
+                                uint8_t *block, cx_err *err)
 {
     hasher h;
-    cx_facts behind;
+    cx_facts after;
     uint64_t total = 0;
     int64_t clock = cx_folder_clock_ns();
     hasher_begin(&h, cx_git_oid_size(job->git), file->facts.size_bytes);
@@ -220,18 +221,18 @@ static cx_status hash_opened(const hashing *job, cx_file opened, cx_snap_file *f
         CX_TRY(cx_io_read_some(cx_io_system(), opened, file->path.data, block, BLOCK_BYTES, &count,
                                err));
         if (total < CX_BINARY_BYTES && count != 0) {
-            size_t look =
+            size_t head_size =
                 CX_BINARY_BYTES - (size_t)total < count ? CX_BINARY_BYTES - (size_t)total : count;
-            file->binary = file->binary || memchr(block, 0, look) != NULL;
+            file->binary = file->binary || memchr(block, 0, head_size) != NULL;
         }
         hasher_add(&h, block, count);
         total += count;
     }
     hasher_end(&h, file);
-    CX_TRY(cx_file_facts(opened, &behind, err));
-    if (total != file->facts.size_bytes || !same_moment(&behind, &file->facts))
+    CX_TRY(cx_file_facts(opened, &after, err));
+    if (total != file->facts.size_bytes || !same_times(&after, &file->facts))
         return cx_fail(err, CX_E_CONFLICT, "%s changed while it was read", file->path.data);
-    file->stamped = job->keeps_times && behind.device == job->device && behind.changed_ns < clock;
+    file->stamped = job->keeps_times && after.device == job->device && after.changed_ns < clock;
     return CX_SUCCESS;
 }
 
@@ -256,12 +257,12 @@ static cx_status hash_file(const hashing *job, cx_snap_file *file, uint8_t *bloc
     if (file->facts.kind == CX_FILE_LINK)
         return hash_link(job, file, err);
     CX_TRY(cx_folder_open_in(job->root, file->path.data, CX_IO_READ, &opened, err));
-    cx_status status = hash_opened(job, opened, file, block, err);
+    cx_status status = hash_open_file(job, opened, file, block, err);
     cx_folder_close(opened);
     return status;
 }
 
-static void hash_some(void *arg, unsigned index)
+static void hash_worker(void *arg, unsigned index)
 {
     hashing *job = arg;
     cx_err err;
@@ -287,7 +288,7 @@ static void hash_some(void *arg, unsigned index)
 }
 
 /* Takes over what I2 allows; the rest is to be hashed. */
-static size_t choose(cx_snapshot *s, const cx_snapshot *before, size_t *todo)
+static size_t choose_files_to_hash(cx_snapshot *s, const cx_snapshot *before, size_t *todo)
 {
     size_t count = 0, old = 0;
     for (size_t i = 0; i < s->file_count; i++) {
@@ -300,7 +301,7 @@ static size_t choose(cx_snapshot *s, const cx_snapshot *before, size_t *todo)
             old++;
         if (before != NULL && old < before->file_count && order == 0) {
             const cx_snap_file *known = &before->files[old];
-            if (known->stamped && same_moment(&known->facts, &file->facts)) {
+            if (known->stamped && same_times(&known->facts, &file->facts)) {
                 file->sha256 = known->sha256;
                 file->oid = known->oid;
                 file->binary = known->binary;
@@ -323,11 +324,11 @@ static cx_status hash_files(const cx_git *git, cx_snapshot *s, cx_file root,
     CX_TRY(cx_file_facts(root, &facts, err));
     hashing job = {.git = git, .snapshot = s, .root = root, .device = facts.device, .todo = todo};
     job.keeps_times = cx_folder_keeps_times(root);
-    job.todo_count = choose(s, options->before, todo);
+    job.todo_count = choose_files_to_hash(s, options->before, todo);
     unsigned threads = choose_threads(options, THREADS_MAX, job.todo_count);
     atomic_init(&job.next, 0);
     cx_lock_init(&job.lock);
-    cx_thread_team(threads, hash_some, &job);
+    cx_thread_team(threads, hash_worker, &job);
     cx_lock_done(&job.lock);
     if (cx_failed(job.status) && err != NULL)
         *err = job.err;
@@ -336,8 +337,8 @@ static cx_status hash_files(const cx_git *git, cx_snapshot *s, cx_file root,
 
 /* --- all of it -------------------------------------------------------------------------------- */
 
-static cx_status take_files(const cx_git *git, const cx_snapshot_options *options, cx_snapshot *s,
-                            cx_err *err)
+static cx_status snapshot_files(const cx_git *git, const cx_snapshot_options *options,
+                                cx_snapshot *s, cx_err *err)
 {
     cx_file root;
     CX_TRY(cx_folder_open(cx_git_worktree(git), &root, err));
@@ -349,33 +350,33 @@ static cx_status take_files(const cx_git *git, const cx_snapshot_options *option
 }
 
 /* The repository is asked of git while the files are walked: neither waits for the other. */
-typedef struct asking {
+typedef struct repository_task {
     const cx_git *git;
     const cx_snapshot_options *options;
     cx_snapshot *snapshot;
     cx_status status;
     cx_err err;
-} asking;
+} repository_task;
 
-static void ask_repository(void *arg)
+static void run_repository_task(void *arg)
 {
-    asking *a = arg;
+    repository_task *a = arg;
     a->status = cx_snapshot_repository(a->git, a->options, a->snapshot, &a->err);
 }
 
-static cx_status take_all(const cx_git *git, const cx_snapshot_options *options, cx_snapshot *s,
-                          cx_err *err)
+static cx_status snapshot_all(const cx_git *git, const cx_snapshot_options *options, cx_snapshot *s,
+                              cx_err *err)
 {
-    asking a = {.git = git, .options = options, .snapshot = s};
+    repository_task a = {.git = git, .options = options, .snapshot = s};
     cx_thread thread;
     cx_status status = CX_SUCCESS;
-    bool beside = !options->repository_only && cx_thread_start(&thread, ask_repository, &a);
+    bool threaded = !options->repository_only && cx_thread_start(&thread, run_repository_task, &a);
     if (!options->repository_only)
-        status = take_files(git, options, s, err);
-    if (beside)
+        status = snapshot_files(git, options, s, err);
+    if (threaded)
         cx_thread_join(&thread);
     else
-        ask_repository(&a);
+        run_repository_task(&a);
     if (cx_failed(status) || !cx_failed(a.status))
         return status;
     if (err != NULL)
@@ -398,7 +399,7 @@ cx_status cx_snapshot_take(const cx_git *git, const cx_snapshot_options *options
         cx_arena_init(&s->path_arenas[i], alloc, 0);
     cx_arena_init(&s->repo_arena, alloc, 0);
     cx_arena_init(&s->index_arena, alloc, 0);
-    cx_status status = take_all(git, options, s, err);
+    cx_status status = snapshot_all(git, options, s, err);
     if (cx_failed(status)) {
         cx_snapshot_close(s);
         return status;

@@ -19,7 +19,7 @@
 
 /* --- the repository's own files --------------------------------------------------------------- */
 
-typedef struct metas {
+typedef struct meta_reader {
     cx_snapshot *snapshot;
     CX_VEC(cx_snap_meta) list;
     cx_file folder;  /* that `path`s are in */
@@ -27,9 +27,9 @@ typedef struct metas {
     bool names_only; /* of folders: not what is in them */
     cx_status status;
     cx_err *err;
-} metas;
+} meta_reader;
 
-static cx_status add_meta(metas *m, cx_str name, const cx_facts *facts, cx_bytes contents)
+static cx_status add_meta(meta_reader *m, cx_str name, const cx_facts *facts, cx_bytes contents)
 {
     cx_snap_meta *slot = cx_vec_push(&m->list, cx_alloc_default());
     if (slot == NULL)
@@ -42,7 +42,7 @@ static cx_status add_meta(metas *m, cx_str name, const cx_facts *facts, cx_bytes
     return slot->name.data == NULL ? cx_fail_nomem(m->err) : CX_SUCCESS;
 }
 
-static cx_status take_meta(metas *m, const char *path, const cx_facts *facts)
+static cx_status read_meta(meta_reader *m, const char *path, const cx_facts *facts)
 {
     cx_buf contents;
     cx_buf_init(&contents, cx_alloc_default());
@@ -60,26 +60,26 @@ static cx_status take_meta(metas *m, const char *path, const cx_facts *facts)
     return status;
 }
 
-static cx_status take_one(metas *m, const char *path)
+static cx_status read_meta_at(meta_reader *m, const char *path)
 {
     cx_facts facts;
     cx_status status = cx_folder_facts(m->folder, path, &facts, m->err);
     if (status.code == CX_E_NOT_FOUND)
         return CX_SUCCESS;
-    return cx_failed(status) ? status : take_meta(m, path, &facts);
+    return cx_failed(status) ? status : read_meta(m, path, &facts);
 }
 
 static cx_walk_step visit_meta(void *arg, const cx_walk_entry *entry)
 {
-    metas *m = arg;
-    m->status = take_meta(m, entry->path, &entry->facts);
+    meta_reader *m = arg;
+    m->status = read_meta(m, entry->path, &entry->facts);
     if (cx_failed(m->status))
         return CX_WALK_STOP;
     return m->names_only ? CX_WALK_SKIP : CX_WALK_ON;
 }
 
 /* Everything at and below one folder of the repository, which need not be there. */
-static cx_status take_below(metas *m, const char *folder, bool names_only)
+static cx_status read_metas_below(meta_reader *m, const char *folder, bool names_only)
 {
     cx_facts facts;
     cx_file within, whole = m->folder;
@@ -88,7 +88,7 @@ static cx_status take_below(metas *m, const char *folder, bool names_only)
         return CX_SUCCESS;
     CX_TRY(status);
     if (facts.kind != CX_FILE_FOLDER)
-        return take_meta(m, folder, &facts); /* hooks as a link to elsewhere: told as that link */
+        return read_meta(m, folder, &facts); /* hooks as a link to elsewhere: told as that link */
     CX_TRY(cx_folder_open_in(whole, folder, CX_IO_READ | CX_IO_DIRECTORY, &within, m->err));
     cx_str as = cx_arena_printf(&m->snapshot->repo_arena, "%s/", folder);
     m->folder = within;
@@ -103,32 +103,33 @@ static cx_status take_below(metas *m, const char *folder, bool names_only)
     return cx_failed(status) ? status : m->status;
 }
 
-static cx_status take_common(metas *m)
+static cx_status read_common_metas(meta_reader *m)
 {
-    CX_TRY(take_one(m, "config"));
-    CX_TRY(take_one(m, "shallow"));
-    CX_TRY(take_below(m, "hooks", false));
-    CX_TRY(take_below(m, "info", false));
-    CX_TRY(take_below(m, "objects/info", false));
-    return take_below(m, "worktrees", true);
+    CX_TRY(read_meta_at(m, "config"));
+    CX_TRY(read_meta_at(m, "shallow"));
+    CX_TRY(read_metas_below(m, "hooks", false));
+    CX_TRY(read_metas_below(m, "info", false));
+    CX_TRY(read_metas_below(m, "objects/info", false));
+    return read_metas_below(m, "worktrees", true);
 }
 
 /* Where HEAD and the index are. */
-static const char *git_dir_of(const cx_git *git, const cx_agent_git *agent)
+static const char *snapshot_git_dir(const cx_git *git, const cx_agent_git *agent)
 {
     return agent != NULL ? agent->git_dir : cx_git_dir(git);
 }
 
 /* Runs `take` on a folder given by an absolute path. */
-static cx_status take_in(metas *m, const char *path, cx_status (*take)(metas *m))
+static cx_status read_metas_in(meta_reader *m, const char *path,
+                               cx_status (*read_part)(meta_reader *m))
 {
     CX_TRY(cx_folder_open(path, &m->folder, m->err));
-    cx_status status = take(m);
+    cx_status status = read_part(m);
     cx_folder_close(m->folder);
     return status;
 }
 
-static cx_status take_pointer(metas *m)
+static cx_status read_git_pointer(meta_reader *m)
 {
     cx_facts facts;
     cx_status status = cx_folder_facts(m->folder, ".git", &facts, m->err);
@@ -138,14 +139,14 @@ static cx_status take_pointer(metas *m)
     /* The main checkout's is a folder: its contents are the repository. */
     if (facts.kind == CX_FILE_FOLDER)
         return add_meta(m, CX_STR(".git"), &facts, (cx_bytes){NULL, 0});
-    return take_one(m, ".git");
+    return read_meta_at(m, ".git");
 }
 
-static cx_status take_own(metas *m)
+static cx_status read_own_metas(meta_reader *m)
 {
-    CX_TRY(take_one(m, "config.worktree"));
-    CX_TRY(take_one(m, "commondir"));
-    return take_one(m, "gitdir");
+    CX_TRY(read_meta_at(m, "config.worktree"));
+    CX_TRY(read_meta_at(m, "commondir"));
+    return read_meta_at(m, "gitdir");
 }
 
 static int compare_metas(const void *a, const void *b)
@@ -153,15 +154,15 @@ static int compare_metas(const void *a, const void *b)
     return cx_str_cmp(((const cx_snap_meta *)a)->name, ((const cx_snap_meta *)b)->name);
 }
 
-static cx_status take_metas(const cx_git *git, const cx_agent_git *agent, cx_snapshot *s,
+static cx_status read_metas(const cx_git *git, const cx_agent_git *agent, cx_snapshot *s,
                             cx_err *err)
 {
-    metas m = {.snapshot = s, .as = "", .err = err};
-    cx_status status = take_in(&m, cx_git_common_dir(git), take_common);
+    meta_reader m = {.snapshot = s, .as = "", .err = err};
+    cx_status status = read_metas_in(&m, cx_git_common_dir(git), read_common_metas);
     if (!cx_failed(status))
-        status = take_in(&m, cx_git_worktree(git), take_pointer);
+        status = read_metas_in(&m, cx_git_worktree(git), read_git_pointer);
     if (!cx_failed(status))
-        status = take_in(&m, git_dir_of(git, agent), take_own);
+        status = read_metas_in(&m, snapshot_git_dir(git, agent), read_own_metas);
     if (!cx_failed(status)) {
         s->metas =
             CX_ARENA_ARRAY(&s->repo_arena, cx_snap_meta, m.list.count == 0 ? 1 : m.list.count);
@@ -233,7 +234,7 @@ cx_status cx_refs_parse(cx_str text, size_t oid_size, cx_arena *arena, cx_snap_r
     return CX_SUCCESS;
 }
 
-typedef struct loose {
+typedef struct loose_refs {
     cx_snapshot *snapshot;
     cx_file folder;
     const char *prefix; /* of the names: "refs/" */
@@ -242,10 +243,11 @@ typedef struct loose {
     bool with_values; /* false: what git has not listed is broken */
     CX_VEC(cx_snap_ref) found;
     bool failed;
-} loose;
+} loose_refs;
 
 /* "<oid>\n" or "ref: <name>\n"; anything else, and whatever is no file, is broken. */
-static void read_ref(const loose *l, const char *path, const cx_facts *facts, cx_snap_ref *out)
+static void read_loose_ref(const loose_refs *l, const char *path, const cx_facts *facts,
+                           cx_snap_ref *out)
 {
     cx_buf text;
     out->target = CX_STR("broken");
@@ -267,9 +269,9 @@ static void read_ref(const loose *l, const char *path, const cx_facts *facts, cx
     cx_buf_done(&text);
 }
 
-static cx_walk_step visit_ref(void *arg, const cx_walk_entry *entry)
+static cx_walk_step visit_loose_ref(void *arg, const cx_walk_entry *entry)
 {
-    loose *l = arg;
+    loose_refs *l = arg;
     if (entry->facts.kind == CX_FILE_FOLDER)
         return CX_WALK_ON;
     cx_str name = cx_arena_printf(&l->snapshot->repo_arena, "%s%s", l->prefix, entry->path);
@@ -286,12 +288,12 @@ static cx_walk_step visit_ref(void *arg, const cx_walk_entry *entry)
     }
     *slot = (cx_snap_ref){.name = name, .target = CX_STR("broken")};
     if (l->with_values)
-        read_ref(l, entry->path, &entry->facts, slot);
+        read_loose_ref(l, entry->path, &entry->facts, slot);
     l->failed = slot->target.data == NULL;
     return l->failed ? CX_WALK_STOP : CX_WALK_ON;
 }
 
-static cx_status add_found(cx_snapshot *s, const loose *l, cx_err *err)
+static cx_status add_loose_refs(cx_snapshot *s, const loose_refs *l, cx_err *err)
 {
     size_t count = s->ref_count + l->found.count;
     cx_snap_ref *all = CX_ARENA_ARRAY(&s->repo_arena, cx_snap_ref, count);
@@ -306,23 +308,23 @@ static cx_status add_found(cx_snapshot *s, const loose *l, cx_err *err)
     return CX_SUCCESS;
 }
 
-static cx_status walk_refs(cx_snapshot *s, loose *l, cx_err *err)
+static cx_status walk_loose_refs(cx_snapshot *s, loose_refs *l, cx_err *err)
 {
     l->snapshot = s;
-    cx_status status = cx_folder_walk(l->folder, NULL, visit_ref, l, err);
+    cx_status status = cx_folder_walk(l->folder, NULL, visit_loose_ref, l, err);
     if (!cx_failed(status) && l->failed)
         status = cx_fail_nomem(err);
     if (!cx_failed(status) && l->found.count != 0)
-        status = add_found(s, l, err);
+        status = add_loose_refs(s, l, err);
     cx_vec_done(&l->found, cx_alloc_default());
     return status;
 }
 
 /* References of a git directory that git has not listed. */
-static cx_status take_loose(cx_snapshot *s, const char *git_dir, cx_str skip, cx_err *err)
+static cx_status read_loose_refs(cx_snapshot *s, const char *git_dir, cx_str skip, cx_err *err)
 {
     cx_file folder;
-    loose l = {.prefix = "refs/", .skip = skip};
+    loose_refs l = {.prefix = "refs/", .skip = skip};
     CX_TRY(cx_folder_open(git_dir, &folder, err));
     cx_status status =
         cx_folder_open_in(folder, "refs", CX_IO_READ | CX_IO_DIRECTORY, &l.folder, err);
@@ -330,17 +332,17 @@ static cx_status take_loose(cx_snapshot *s, const char *git_dir, cx_str skip, cx
     if (status.code == CX_E_NOT_FOUND)
         return CX_SUCCESS; /* a linked work tree has none of its own as a rule */
     CX_TRY(status);
-    status = walk_refs(s, &l, err);
+    status = walk_loose_refs(s, &l, err);
     cx_folder_close(l.folder);
     return status;
 }
 
 /* What the agent has in place of the references below its prefix. */
-static cx_status take_agent_refs(cx_snapshot *s, const cx_agent_git *agent, size_t oid_size,
+static cx_status read_agent_refs(cx_snapshot *s, const cx_agent_git *agent, size_t oid_size,
                                  cx_err *err)
 {
     size_t kept = 0;
-    loose l = {.oid_size = oid_size, .with_values = true};
+    loose_refs l = {.oid_size = oid_size, .with_values = true};
     cx_str prefix = cx_arena_copy_str(&s->repo_arena, agent->ref_prefix);
     if (prefix.data == NULL)
         return cx_fail_nomem(err);
@@ -350,12 +352,12 @@ static cx_status take_agent_refs(cx_snapshot *s, const cx_agent_git *agent, size
     s->ref_count = kept;
     l.prefix = prefix.data;
     CX_TRY(cx_folder_open(agent->ref_dir, &l.folder, err));
-    cx_status status = walk_refs(s, &l, err);
+    cx_status status = walk_loose_refs(s, &l, err);
     cx_folder_close(l.folder);
     return status;
 }
 
-static cx_status take_refs(const cx_git *git, const cx_agent_git *agent, cx_snapshot *s,
+static cx_status read_refs(const cx_git *git, const cx_agent_git *agent, cx_snapshot *s,
                            cx_err *err)
 {
     cx_buf text;
@@ -371,22 +373,22 @@ static cx_status take_refs(const cx_git *git, const cx_agent_git *agent, cx_snap
                                &s->ref_count, err);
     cx_buf_done(&text);
     CX_TRY(status);
-    CX_TRY(take_loose(s, cx_git_common_dir(git), skip, err));
+    CX_TRY(read_loose_refs(s, cx_git_common_dir(git), skip, err));
     if (own_refs)
-        CX_TRY(take_agent_refs(s, agent, cx_git_oid_size(git), err));
-    return cx_git_is_linked(git) ? take_loose(s, git_dir_of(git, agent), CX_STR(""), err)
+        CX_TRY(read_agent_refs(s, agent, cx_git_oid_size(git), err));
+    return cx_git_is_linked(git) ? read_loose_refs(s, snapshot_git_dir(git, agent), CX_STR(""), err)
                                  : CX_SUCCESS;
 }
 
 /* --- HEAD ------------------------------------------------------------------------------------- */
 
-static cx_status take_head(const cx_git *git, const cx_agent_git *agent, cx_snapshot *s,
+static cx_status read_head(const cx_git *git, const cx_agent_git *agent, cx_snapshot *s,
                            cx_err *err)
 {
     cx_file folder;
     cx_buf text;
     cx_facts facts;
-    CX_TRY(cx_folder_open(git_dir_of(git, agent), &folder, err));
+    CX_TRY(cx_folder_open(snapshot_git_dir(git, agent), &folder, err));
     cx_buf_init(&text, cx_alloc_default());
     cx_status status = cx_folder_facts(folder, "HEAD", &facts, err);
     if (!cx_failed(status) && facts.kind == CX_FILE_LINK) {
@@ -444,11 +446,11 @@ static bool parse_index_entry(cx_str field, size_t oid_size, cx_index_entry *out
 cx_status cx_index_parse(cx_str text, size_t oid_size, cx_arena *arena, cx_index_entry **out,
                          size_t *out_count, cx_err *err)
 {
-    size_t room = 0, count = 0;
+    size_t capacity = 0, count = 0;
     cx_str kept = cx_arena_copy_str(arena, text);
     for (size_t i = 0; i < text.size; i++)
-        room += text.data[i] == '\0';
-    cx_index_entry *entries = CX_ARENA_ARRAY(arena, cx_index_entry, room == 0 ? 1 : room);
+        capacity += text.data[i] == '\0';
+    cx_index_entry *entries = CX_ARENA_ARRAY(arena, cx_index_entry, capacity == 0 ? 1 : capacity);
     if (kept.data == NULL || entries == NULL)
         return cx_fail_nomem(err);
     cx_git_fields fields = {kept, false};
@@ -466,7 +468,8 @@ cx_status cx_index_parse(cx_str text, size_t oid_size, cx_arena *arena, cx_index
 }
 
 /* Of an index that other files complete; the user's own, never an agent's. */
-static cx_status ask_index(const cx_git *git, const char *index_file, cx_snapshot *s, cx_err *err)
+static cx_status list_index_by_git(const cx_git *git, const char *index_file, cx_snapshot *s,
+                                   cx_err *err)
 {
     cx_buf text;
     cx_git_call call = {.args = CX_GIT_ARGS("ls-files", "-z", "-s", "-v", "-f", "--full-name"),
@@ -497,13 +500,13 @@ static cx_status read_index_file(const cx_git *git, const cx_snapshot_options *o
     cx_file folder;
     if (options->index_file != NULL)
         return read_hook_index(git, options->index_file, out, err);
-    CX_TRY(cx_folder_open(git_dir_of(git, options->agent), &folder, err));
+    CX_TRY(cx_folder_open(snapshot_git_dir(git, options->agent), &folder, err));
     cx_status status = cx_folder_read_file(folder, "index", CX_INDEX_BYTES_MAX, out, err);
     cx_folder_close(folder);
     return status;
 }
 
-static cx_status take_index(const cx_git *git, const cx_snapshot_options *options, cx_snapshot *s,
+static cx_status read_index(const cx_git *git, const cx_snapshot_options *options, cx_snapshot *s,
                             cx_err *err)
 {
     cx_buf file;
@@ -516,15 +519,15 @@ static cx_status take_index(const cx_git *git, const cx_snapshot_options *option
                                &s->index, &s->index_count, err);
     cx_buf_done(&file);
     if (status.code == CX_E_UNSUPPORTED && !cx_git_is_hostile(git))
-        status = ask_index(git, options->index_file, s, err);
+        status = list_index_by_git(git, options->index_file, s, err);
     return status;
 }
 
 cx_status cx_snapshot_repository(const cx_git *git, const cx_snapshot_options *options,
                                  cx_snapshot *snapshot, cx_err *err)
 {
-    CX_TRY(take_index(git, options, snapshot, err));
-    CX_TRY(take_refs(git, options->agent, snapshot, err));
-    CX_TRY(take_head(git, options->agent, snapshot, err));
-    return take_metas(git, options->agent, snapshot, err);
+    CX_TRY(read_index(git, options, snapshot, err));
+    CX_TRY(read_refs(git, options->agent, snapshot, err));
+    CX_TRY(read_head(git, options->agent, snapshot, err));
+    return read_metas(git, options->agent, snapshot, err);
 }

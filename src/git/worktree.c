@@ -27,7 +27,7 @@
 
 /* --- names ------------------------------------------------------------------------------------ */
 
-static bool is_plain(char c)
+static bool is_plain_ref_byte(char c)
 {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
            c == '-' || c == '.';
@@ -46,7 +46,7 @@ cx_str cx_run_ref_component(cx_str id, cx_arena *arena)
          */
         bool dot = c == '.' && (i == 0 || i + 1 == id.size || id.data[i - 1] == '.' ||
                                 cx_str_is((cx_str){id.data + i, id.size - i}, ".lock"));
-        if (is_plain(c) && !dot && !(c == '-' && i == 0)) {
+        if (is_plain_ref_byte(c) && !dot && !(c == '-' && i == 0)) {
             out[size++] = c;
             continue;
         }
@@ -58,15 +58,15 @@ cx_str cx_run_ref_component(cx_str id, cx_arena *arena)
     return (cx_str){out, size};
 }
 
-typedef struct names {
+typedef struct worktree_names {
     const char *path;     /* absolute */
     const char *git_dir;  /* <common>/worktrees/cortex-<hash of path> */
     const char *relative; /* from the runtime root */
     cx_str branch;        /* empty when detached */
-    cx_str kept;          /* refs/cortex/runs/.. */
-} names;
+    cx_str evidence_ref;  /* refs/cortex/runs/.. */
+} worktree_names;
 
-static cx_status check_id(const char *what, cx_str id, cx_err *err)
+static cx_status check_id_size(const char *what, cx_str id, cx_err *err)
 {
     return id.size != 0 && id.size <= 128
                ? CX_SUCCESS
@@ -74,7 +74,7 @@ static cx_status check_id(const char *what, cx_str id, cx_err *err)
 }
 
 /* A name that says whose it is, whatever the files inside of it say; one for each path. */
-static const char *git_dir_of(const cx_git *repo, const char *path, cx_arena *arena)
+static const char *make_git_dir_path(const cx_git *repo, const char *path, cx_arena *arena)
 {
     static const char digits[] = "0123456789abcdef";
     char hex[2 * ADMIN_HASH_BYTES + 1] = "";
@@ -87,11 +87,11 @@ static const char *git_dir_of(const cx_git *repo, const char *path, cx_arena *ar
         .data;
 }
 
-static cx_status make_names(const cx_git *repo, const cx_worktree_options *o, cx_arena *arena,
-                            names *out, cx_err *err)
+static cx_status make_worktree_names(const cx_git *repo, const cx_worktree_options *o,
+                                     cx_arena *arena, worktree_names *out, cx_err *err)
 {
-    CX_TRY(check_id("run id", o->run_id, err));
-    CX_TRY(check_id("task id", o->task_id, err));
+    CX_TRY(check_id_size("run id", o->run_id, err));
+    CX_TRY(check_id_size("task id", o->task_id, err));
     if (o->runtime_root == NULL || o->runtime_root[0] != '/')
         return cx_fail(err, CX_E_USAGE, "the runtime root is given by an absolute path");
     cx_str run = cx_run_ref_component(o->run_id, arena);
@@ -114,10 +114,10 @@ static cx_status make_names(const cx_git *repo, const cx_worktree_options *o, cx
     out->branch = o->suffix.size != 0
                       ? CX_STR("")
                       : cx_arena_printf(arena, "refs/heads/cortex/%s/%s", run.data, task.data);
-    out->kept = cx_arena_printf(arena, "refs/cortex/runs/%s/%s", run.data, task.data);
-    if (out->path == NULL || out->branch.data == NULL || out->kept.data == NULL)
+    out->evidence_ref = cx_arena_printf(arena, "refs/cortex/runs/%s/%s", run.data, task.data);
+    if (out->path == NULL || out->branch.data == NULL || out->evidence_ref.data == NULL)
         return cx_fail_nomem(err);
-    out->git_dir = git_dir_of(repo, out->path, arena);
+    out->git_dir = make_git_dir_path(repo, out->path, arena);
     if (out->git_dir == NULL)
         return cx_fail_nomem(err);
     return strlen(out->path) > CX_PATH_BYTES_MAX - 256
@@ -144,7 +144,7 @@ static cx_status make_parent(const char *path, cx_err *err)
     return cx_path_make_folders(parent, err);
 }
 
-static cx_status check_absent(const names *n, cx_err *err)
+static cx_status check_worktree_absent(const worktree_names *n, cx_err *err)
 {
     cx_facts facts;
     cx_status status = cx_path_facts(n->path, false, &facts, err);
@@ -199,7 +199,7 @@ static cx_status make_git_dir(const char *git_dir, const char *path, cx_str bran
     return status;
 }
 
-static cx_status make_folder(const char *path, const char *git_dir, cx_err *err)
+static cx_status make_worktree_folder(const char *path, const char *git_dir, cx_err *err)
 {
     cx_file folder;
     CX_TRY(cx_path_make_folders(path, err));
@@ -231,7 +231,7 @@ static cx_status make_checkout(const cx_git *repo, const char *path, const char 
                                cx_str branch, const cx_oid *commit, cx_err *err)
 {
     CX_TRY(make_git_dir(git_dir, path, branch, commit, err));
-    CX_TRY(make_folder(path, git_dir, err));
+    CX_TRY(make_worktree_folder(path, git_dir, err));
     return check_out_files(repo, path, git_dir, commit, err);
 }
 
@@ -245,8 +245,8 @@ static void remove_empty_list(const cx_git *repo)
     cx_folder_close(folder);
 }
 
-static cx_status remove_locked(const cx_git *repo, const char *path, const char *git_dir,
-                               cx_err *err)
+static cx_status remove_worktree_locked(const cx_git *repo, const char *path, const char *git_dir,
+                                        cx_err *err)
 {
     CX_TRY(cx_path_remove_tree(path, err));
     CX_TRY(cx_path_remove_tree(git_dir, err));
@@ -255,16 +255,16 @@ static cx_status remove_locked(const cx_git *repo, const char *path, const char 
 }
 
 /* What a failed start leaves. */
-static void undo_add(const cx_git *repo, const names *n, const cx_oid *commit)
+static void undo_worktree_add(const cx_git *repo, const worktree_names *n, const cx_oid *commit)
 {
     const cx_oid none = {.size = 0};
-    (void)cx_failed(remove_locked(repo, n->path, n->git_dir, NULL));
+    (void)cx_failed(remove_worktree_locked(repo, n->path, n->git_dir, NULL));
     if (n->branch.size != 0) /* fails when the branch is elsewhere, or was not made */
         (void)cx_failed(cx_git_ref_set(repo, n->branch, &none, commit, NULL));
 }
 
-static cx_status add_locked(const cx_git *repo, const cx_worktree_options *o, const names *n,
-                            cx_err *err)
+static cx_status add_worktree_locked(const cx_git *repo, const cx_worktree_options *o,
+                                     const worktree_names *n, cx_err *err)
 {
     char text[CX_OID_TEXT_SIZE];
     cx_oid commit;
@@ -272,14 +272,14 @@ static cx_status add_locked(const cx_git *repo, const cx_worktree_options *o, co
     cx_oid_text(&o->commit, text);
     if (cx_failed(cx_git_resolve(repo, cx_str_z(text), &commit, NULL)))
         return cx_fail(err, CX_E_NOT_FOUND, "the repository has no commit %s", text);
-    CX_TRY(check_absent(n, err));
+    CX_TRY(check_worktree_absent(n, err));
     CX_TRY(cx_path_remove_tree(n->git_dir, err)); /* of a work tree that is gone */
     CX_TRY(make_parent(n->path, err));
     if (n->branch.size != 0)
         CX_TRY(cx_git_ref_set(repo, n->branch, &commit, &none, err));
     cx_status status = make_checkout(repo, n->path, n->git_dir, n->branch, &commit, err);
     if (cx_failed(status))
-        undo_add(repo, n, &commit);
+        undo_worktree_add(repo, n, &commit);
     return status;
 }
 
@@ -299,14 +299,14 @@ static cx_status check_branch_absent(const cx_git *repo, cx_str branch, cx_err *
 cx_status cx_run_worktree_add(const cx_git *repo, const cx_worktree_options *options,
                               cx_arena *arena, cx_worktree *out, cx_err *err)
 {
-    names n;
+    worktree_names n;
     cx_file lock;
     memset(out, 0, sizeof *out);
-    CX_TRY(make_names(repo, options, arena, &n, err));
+    CX_TRY(make_worktree_names(repo, options, arena, &n, err));
     CX_TRY(cx_run_worktrees_lock(repo, options->wait_ms, &lock, err));
     cx_status status = check_branch_absent(repo, n.branch, err);
     if (!cx_failed(status))
-        status = add_locked(repo, options, &n, err);
+        status = add_worktree_locked(repo, options, &n, err);
     cx_flock_release(lock);
     CX_TRY(status);
     *out = (cx_worktree){.path = n.path, .relative = n.relative, .branch = n.branch};
@@ -321,27 +321,27 @@ cx_status cx_run_worktree_add(const cx_git *repo, const cx_worktree_options *opt
 cx_status cx_run_worktree_renew(const cx_git *repo, const cx_git *worktree, cx_str branch,
                                 const cx_oid *commit, cx_err *err)
 {
-    char beside[CX_PATH_BYTES_MAX + 1];
+    char new_path[CX_PATH_BYTES_MAX + 1];
     cx_file lock;
     const char *path = cx_git_worktree(worktree), *git_dir = cx_git_dir(worktree);
     if (!cx_git_is_linked(worktree))
         return cx_fail(err, CX_E_USAGE, "the main checkout is not recreated");
-    int size = snprintf(beside, sizeof beside, "%s.new", path);
-    if (size < 0 || (size_t)size >= sizeof beside)
+    int size = snprintf(new_path, sizeof new_path, "%s.new", path);
+    if (size < 0 || (size_t)size >= sizeof new_path)
         return cx_fail(err, CX_E_LIMIT, "the path of the work tree is too long");
     CX_TRY(cx_run_worktrees_lock(repo, 0, &lock, err));
-    cx_status status = remove_locked(repo, beside, git_dir, err);
+    cx_status status = remove_worktree_locked(repo, new_path, git_dir, err);
     if (!cx_failed(status))
         status = make_git_dir(git_dir, path, branch, commit, err);
     if (!cx_failed(status))
-        status = make_folder(beside, git_dir, err);
+        status = make_worktree_folder(new_path, git_dir, err);
     if (!cx_failed(status))
-        status = check_out_files(repo, beside, git_dir, commit, err);
+        status = check_out_files(repo, new_path, git_dir, commit, err);
     if (!cx_failed(status))
         status = cx_path_remove_tree(path, err);
     if (!cx_failed(status)) {
         const cx_io *io = cx_io_system();
-        int failed = io->rename(io, beside, path);
+        int failed = io->rename(io, new_path, path);
         if (failed != 0)
             status = cx_fail_os(err, -failed, "%s", path);
     }
@@ -352,8 +352,8 @@ cx_status cx_run_worktree_renew(const cx_git *repo, const cx_git *worktree, cx_s
 /* --- removing --------------------------------------------------------------------------------- */
 
 /* `branch` ends; what it pointed at stays reachable as `kept` unless it was merged. */
-static cx_status end_branch(const cx_git *repo, cx_str branch, cx_str kept, bool merged,
-                            cx_err *err)
+static cx_status retire_branch(const cx_git *repo, cx_str branch, cx_str evidence_ref, bool merged,
+                               cx_err *err)
 {
     cx_oid now, old;
     cx_status status = cx_git_ref(repo, branch, &now, err);
@@ -361,12 +361,12 @@ static cx_status end_branch(const cx_git *repo, cx_str branch, cx_str kept, bool
         return CX_SUCCESS;
     CX_TRY(status);
     if (!merged) {
-        status = cx_git_ref(repo, kept, &old, err);
+        status = cx_git_ref(repo, evidence_ref, &old, err);
         if (status.code == CX_E_NOT_FOUND)
             old.size = 0;
         else
             CX_TRY(status);
-        CX_TRY(cx_git_ref_set(repo, kept, &now, &old, err));
+        CX_TRY(cx_git_ref_set(repo, evidence_ref, &now, &old, err));
     }
     const cx_oid none = {.size = 0};
     return cx_git_ref_set(repo, branch, &none, &now, err);
@@ -381,7 +381,7 @@ typedef struct stray_search {
     bool failed;
 } stray_search;
 
-static bool note_stray(void *arg, const char *name)
+static bool record_stray_branch(void *arg, const char *name)
 {
     stray_search *s = arg;
     size_t size = strlen(name);
@@ -391,11 +391,11 @@ static bool note_stray(void *arg, const char *name)
             memcmp(branch.data + s->prefix.size, name, size) == 0)
             return true;
     }
-    cx_str kept = cx_arena_copy_str(s->arena, cx_str_z(name));
-    cx_str *slot = kept.data == NULL ? NULL : cx_vec_push(&s->strays, s->arena->alloc);
+    cx_str evidence_ref = cx_arena_copy_str(s->arena, cx_str_z(name));
+    cx_str *slot = evidence_ref.data == NULL ? NULL : cx_vec_push(&s->strays, s->arena->alloc);
     s->failed = slot == NULL;
     if (slot != NULL)
-        *slot = kept;
+        *slot = evidence_ref;
     return slot != NULL;
 }
 
@@ -404,7 +404,8 @@ static bool note_stray(void *arg, const char *name)
  * work tree goes: references beside its own are no evidence, the diff gate has judged them (D03),
  * and the repository is to be what it was.
  */
-static cx_status sweep_branches(const cx_git *repo, cx_str branch, cx_arena *arena, cx_err *err)
+static cx_status delete_stray_branches(const cx_git *repo, cx_str branch, cx_arena *arena,
+                                       cx_err *err)
 {
     stray_search s = {.arena = arena, .prefix = branch};
     cx_worktree_listed *listed = NULL;
@@ -420,7 +421,7 @@ static cx_status sweep_branches(const cx_git *repo, cx_str branch, cx_arena *are
     cx_status status = cx_run_worktree_list(repo, "/", arena, &listed, &s.listed_count, err);
     s.listed = listed;
     if (!cx_failed(status))
-        status = cx_folder_list(folder, "", note_stray, &s, err);
+        status = cx_folder_list(folder, "", record_stray_branch, &s, err);
     if (!cx_failed(status) && s.failed)
         status = cx_fail_nomem(err);
     for (size_t i = 0; i < s.strays.count && !cx_failed(status); i++)
@@ -451,21 +452,21 @@ static void remove_empty_parent(const char *path)
 cx_status cx_run_worktree_remove(const cx_git *repo, const cx_worktree_options *options,
                                  cx_worktree *worktree, bool merged, cx_err *err)
 {
-    names n;
+    worktree_names n;
     cx_file lock;
     cx_arena arena;
     cx_git_close(worktree->git);
     worktree->git = NULL;
     cx_arena_init(&arena, cx_alloc_default(), 0);
-    cx_status status = make_names(repo, options, &arena, &n, err);
+    cx_status status = make_worktree_names(repo, options, &arena, &n, err);
     if (!cx_failed(status))
         status = cx_run_worktrees_lock(repo, options->wait_ms, &lock, err);
     if (!cx_failed(status)) {
-        status = remove_locked(repo, n.path, n.git_dir, err);
+        status = remove_worktree_locked(repo, n.path, n.git_dir, err);
         if (!cx_failed(status) && n.branch.size != 0)
-            status = end_branch(repo, n.branch, n.kept, merged, err);
+            status = retire_branch(repo, n.branch, n.evidence_ref, merged, err);
         if (!cx_failed(status) && n.branch.size != 0)
-            status = sweep_branches(repo, n.branch, &arena, err);
+            status = delete_stray_branches(repo, n.branch, &arena, err);
         remove_empty_parent(n.path);
         cx_flock_release(lock);
     }
@@ -476,7 +477,7 @@ cx_status cx_run_worktree_remove(const cx_git *repo, const cx_worktree_options *
 /* --- listing ---------------------------------------------------------------------------------- */
 
 /* Whether it stands below ROOT/worktrees, and for which run. */
-static void find_owner(const char *root, cx_worktree_listed *item)
+static void find_owner_run(const char *root, cx_worktree_listed *item)
 {
     size_t size = strlen(root);
     cx_str rest = item->path;
@@ -494,7 +495,7 @@ static void find_owner(const char *root, cx_worktree_listed *item)
     item->run_id = (cx_str){rest.data, slash == NULL ? rest.size : (size_t)(slash - rest.data)};
 }
 
-typedef struct listing {
+typedef struct worktree_lister {
     const cx_git *repo;
     const char *root;     /* the real path */
     const char *git_dirs; /* <common>/worktrees */
@@ -502,11 +503,11 @@ typedef struct listing {
     CX_VEC(cx_worktree_listed) list;
     cx_status status;
     cx_err *err;
-} listing;
+} worktree_lister;
 
 /* The one line of a small file, in the arena; empty when there is no such file, or another thing.
  */
-static cx_str read_small(listing *l, cx_file folder, const char *name)
+static cx_str read_small_file(worktree_lister *l, cx_file folder, const char *name)
 {
     cx_buf text;
     cx_buf_init(&text, cx_alloc_default());
@@ -522,9 +523,9 @@ static cx_str read_small(listing *l, cx_file folder, const char *name)
     return line;
 }
 
-static void read_head(listing *l, cx_file folder, cx_worktree_listed *item)
+static void read_worktree_head(worktree_lister *l, cx_file folder, cx_worktree_listed *item)
 {
-    cx_str line = read_small(l, folder, "HEAD");
+    cx_str line = read_small_file(l, folder, "HEAD");
     cx_oid oid;
     item->branch = CX_STR("");
     if (cx_failed(l->status))
@@ -536,7 +537,7 @@ static void read_head(listing *l, cx_file folder, cx_worktree_listed *item)
 }
 
 /* "<path>/.git", since git 2.48 perhaps from the git directory on. */
-static cx_str path_of_gitdir(listing *l, cx_str git_dir, cx_str line)
+static cx_str parse_gitdir_path(worktree_lister *l, cx_str git_dir, cx_str line)
 {
     cx_buf real;
     if (!cx_str_ends(line, CX_STR("/.git")) || memchr(line.data, '\n', line.size) != NULL)
@@ -555,7 +556,7 @@ static cx_str path_of_gitdir(listing *l, cx_str git_dir, cx_str line)
     return path;
 }
 
-static bool is_gone(cx_str path, cx_arena *arena)
+static bool is_path_missing(cx_str path, cx_arena *arena)
 {
     cx_facts facts;
     cx_str pointer = cx_arena_printf(arena, "%.*s/.git", (int)path.size, path.data);
@@ -565,7 +566,7 @@ static bool is_gone(cx_str path, cx_arena *arena)
 
 static bool list_git_dir(void *arg, const char *name)
 {
-    listing *l = arg;
+    worktree_lister *l = arg;
     cx_file folder;
     cx_worktree_listed item = {.branch = {"", 0}, .run_id = {"", 0}};
     item.git_dir = cx_arena_printf(l->arena, "%s/%s", l->git_dirs, name);
@@ -577,17 +578,17 @@ static bool list_git_dir(void *arg, const char *name)
     item.path = item.git_dir;
     item.broken = true;
     if (!cx_failed(cx_folder_open(item.git_dir.data, &folder, NULL))) {
-        cx_str line = read_small(l, folder, "gitdir");
-        cx_str path = cx_failed(l->status) ? line : path_of_gitdir(l, item.git_dir, line);
+        cx_str line = read_small_file(l, folder, "gitdir");
+        cx_str path = cx_failed(l->status) ? line : parse_gitdir_path(l, item.git_dir, line);
         if (!cx_failed(l->status) && path.size != 0) {
             item.path = path;
             item.broken = false;
-            item.prunable = is_gone(path, l->arena);
-            read_head(l, folder, &item);
+            item.prunable = is_path_missing(path, l->arena);
+            read_worktree_head(l, folder, &item);
         }
         cx_folder_close(folder);
     }
-    find_owner(l->root, &item);
+    find_owner_run(l->root, &item);
     cx_worktree_listed *slot =
         cx_failed(l->status) ? NULL : cx_vec_push(&l->list, cx_alloc_default());
     if (slot == NULL && !cx_failed(l->status))
@@ -601,7 +602,7 @@ static bool list_git_dir(void *arg, const char *name)
 }
 
 /* core.bare in the repository's own configuration: then there is no main checkout. */
-static cx_status is_bare(const cx_git *repo, bool *out, cx_err *err)
+static cx_status read_core_bare(const cx_git *repo, bool *out, cx_err *err)
 {
     cx_buf text;
     int code = 0;
@@ -615,7 +616,7 @@ static cx_status is_bare(const cx_git *repo, bool *out, cx_err *err)
     return status;
 }
 
-static cx_status list_main(listing *l)
+static cx_status list_main_checkout(worktree_lister *l)
 {
     cx_file folder;
     cx_worktree_listed item = {.branch = {"", 0}, .run_id = {"", 0}};
@@ -624,11 +625,11 @@ static cx_status list_main(listing *l)
     item.git_dir = cx_arena_copy_str(l->arena, cx_str_z(cx_git_common_dir(l->repo)));
     if (item.path.data == NULL || item.git_dir.data == NULL)
         return cx_fail_nomem(l->err);
-    CX_TRY(is_bare(l->repo, &bare, l->err));
+    CX_TRY(read_core_bare(l->repo, &bare, l->err));
     if (bare) {
         item.path = item.git_dir;
     } else if (!cx_failed(cx_folder_open(item.git_dir.data, &folder, NULL))) {
-        read_head(l, folder, &item);
+        read_worktree_head(l, folder, &item);
         cx_folder_close(folder);
     }
     cx_worktree_listed *slot = cx_vec_push(&l->list, cx_alloc_default());
@@ -644,7 +645,7 @@ static int compare_listed(const void *a, const void *b)
 }
 
 /* The commits of branches, in one call; a branch that does not exist yet has none. */
-static cx_status resolve_branches(listing *l)
+static cx_status resolve_branches(worktree_lister *l)
 {
     cx_buf text;
     cx_snap_ref *refs = NULL;
@@ -667,9 +668,9 @@ static cx_status resolve_branches(listing *l)
     return status;
 }
 
-static cx_status list_all(listing *l)
+static cx_status list_worktrees(worktree_lister *l)
 {
-    CX_TRY(list_main(l));
+    CX_TRY(list_main_checkout(l));
     const cx_io *io = cx_io_system();
     int failed = io->list(io, l->git_dirs, list_git_dir, l);
     CX_TRY(l->status);
@@ -684,7 +685,7 @@ cx_status cx_run_worktree_list(const cx_git *repo, const char *runtime_root, cx_
                                cx_worktree_listed **out, size_t *out_count, cx_err *err)
 {
     cx_buf real;
-    listing l = {.repo = repo, .root = runtime_root, .arena = arena, .err = err};
+    worktree_lister l = {.repo = repo, .root = runtime_root, .arena = arena, .err = err};
     l.status = CX_SUCCESS;
     l.git_dirs = cx_arena_printf(arena, "%s/worktrees", cx_git_common_dir(repo)).data;
     if (l.git_dirs == NULL)
@@ -693,7 +694,7 @@ cx_status cx_run_worktree_list(const cx_git *repo, const char *runtime_root, cx_
     /* Paths are real ones; a root that is not there yet has no work trees below it. */
     if (!cx_failed(cx_path_real(runtime_root, &real, NULL)))
         l.root = cx_buf_z(&real);
-    cx_status status = l.root == NULL ? cx_fail_nomem(err) : list_all(&l);
+    cx_status status = l.root == NULL ? cx_fail_nomem(err) : list_worktrees(&l);
     if (!cx_failed(status)) {
         *out = CX_ARENA_ARRAY(arena, cx_worktree_listed, l.list.count);
         *out_count = l.list.count;
@@ -710,21 +711,21 @@ cx_status cx_run_worktree_list(const cx_git *repo, const char *runtime_root, cx_
 cx_status cx_run_worktree_drop(const cx_git *repo, const char *runtime_root,
                                const cx_worktree_listed *listed, cx_err *err)
 {
-    char path[CX_PATH_BYTES_MAX + 1], kept[REF_MAX];
+    char path[CX_PATH_BYTES_MAX + 1], evidence_ref[REF_MAX];
     static const cx_str ours = {"refs/heads/cortex/", 18};
     cx_file lock;
     if (!listed->ours || listed->path.size > CX_PATH_BYTES_MAX || runtime_root == NULL)
         return cx_fail(err, CX_E_USAGE, "only work trees of runs are dropped");
     (void)snprintf(path, sizeof path, "%.*s", (int)listed->path.size, listed->path.data);
     CX_TRY(cx_run_worktrees_lock(repo, 0, &lock, err));
-    cx_status status = remove_locked(repo, path, listed->git_dir.data, err);
+    cx_status status = remove_worktree_locked(repo, path, listed->git_dir.data, err);
     if (!cx_failed(status) && cx_str_starts(listed->branch, ours)) {
         int size =
-            snprintf(kept, sizeof kept, "refs/cortex/runs/%.*s",
+            snprintf(evidence_ref, sizeof evidence_ref, "refs/cortex/runs/%.*s",
                      (int)(listed->branch.size - ours.size), listed->branch.data + ours.size);
-        status = size < 0 || (size_t)size >= sizeof kept
+        status = size < 0 || (size_t)size >= sizeof evidence_ref
                      ? cx_fail(err, CX_E_LIMIT, "the name of a branch is too long")
-                     : end_branch(repo, listed->branch, cx_str_z(kept), false, err);
+                     : retire_branch(repo, listed->branch, cx_str_z(evidence_ref), false, err);
     }
     remove_empty_parent(path);
     cx_flock_release(lock);
@@ -733,19 +734,19 @@ cx_status cx_run_worktree_drop(const cx_git *repo, const char *runtime_root,
 
 /* --- what no work tree belongs to any more ---------------------------------------------------- */
 
-typedef struct sweep {
+typedef struct stray_sweep {
     const cx_git *repo;
-    cx_worktree_wanted *wanted;
-    void *wanted_arg;
+    cx_worktree_is_needed *is_needed;
+    void *needed_arg;
     bool apply;
     cx_arena *arena;
     CX_VEC(cx_worktree_stray) list;
-} sweep;
+} stray_sweep;
 
 static const cx_str run_branches = {"refs/heads/cortex/", 18};
 
 /* What cx_run_ref_component made of an id, back; with length 0: it did not make this. */
-static cx_str run_of_branch(cx_str branch, cx_arena *arena, cx_err *err, cx_status *status)
+static cx_str decode_branch_run_id(cx_str branch, cx_arena *arena, cx_err *err, cx_status *status)
 {
     cx_str rest = {branch.data + run_branches.size, branch.size - run_branches.size};
     const char *slash = memchr(rest.data, '/', rest.size);
@@ -768,8 +769,8 @@ static cx_str run_of_branch(cx_str branch, cx_arena *arena, cx_err *err, cx_stat
     return (cx_str){id, count};
 }
 
-static cx_status note_end(sweep *s, cx_str name, bool branch, cx_status ended, const cx_err *why,
-                          cx_err *err)
+static cx_status record_stray(stray_sweep *s, cx_str name, bool branch, cx_status ended,
+                              const cx_err *why, cx_err *err)
 {
     cx_worktree_stray *slot = cx_vec_push(&s->list, cx_alloc_default());
     if (slot == NULL)
@@ -781,29 +782,29 @@ static cx_status note_end(sweep *s, cx_str name, bool branch, cx_status ended, c
     return slot->why.data == NULL ? cx_fail_nomem(err) : CX_SUCCESS;
 }
 
-static cx_status sweep_branch(sweep *s, cx_str branch, const cx_worktree_listed *listed,
-                              size_t count, cx_err *err)
+static cx_status sweep_stray_branch(stray_sweep *s, cx_str branch, const cx_worktree_listed *listed,
+                                    size_t count, cx_err *err)
 {
     cx_status status = CX_SUCCESS;
     cx_err why = {0};
     for (size_t i = 0; i < count; i++)
         if (cx_str_eq(listed[i].branch, branch))
             return CX_SUCCESS;
-    cx_str run_id = run_of_branch(branch, s->arena, err, &status);
-    if (cx_failed(status) || run_id.size == 0 || s->wanted(s->wanted_arg, run_id))
+    cx_str run_id = decode_branch_run_id(branch, s->arena, err, &status);
+    if (cx_failed(status) || run_id.size == 0 || s->is_needed(s->needed_arg, run_id))
         return status;
-    cx_str kept =
+    cx_str evidence_ref =
         cx_arena_printf(s->arena, "refs/cortex/runs/%.*s", (int)(branch.size - run_branches.size),
                         branch.data + run_branches.size);
-    if (kept.data == NULL)
+    if (evidence_ref.data == NULL)
         return cx_fail_nomem(err);
     if (s->apply)
-        status = end_branch(s->repo, branch, kept, false, &why);
-    return note_end(s, branch, true, status, &why, err);
+        status = retire_branch(s->repo, branch, evidence_ref, false, &why);
+    return record_stray(s, branch, true, status, &why, err);
 }
 
 /* Somebody who makes or removes one holds the lock: under it, half a one is a dead run's. */
-static cx_status sweep_git_dir(sweep *s, const cx_worktree_listed *listed, cx_err *err)
+static cx_status sweep_stray_git_dirs(stray_sweep *s, const cx_worktree_listed *listed, cx_err *err)
 {
     cx_status status = CX_SUCCESS;
     cx_err why = {0};
@@ -814,10 +815,10 @@ static cx_status sweep_git_dir(sweep *s, const cx_worktree_listed *listed, cx_er
     name = (cx_str){name.data + before.size + 1, name.size - before.size - 1};
     if (s->apply)
         status = cx_path_remove_tree(listed->git_dir.data, &why);
-    return note_end(s, name, false, status, &why, err);
+    return record_stray(s, name, false, status, &why, err);
 }
 
-static cx_status sweep_all(sweep *s, const char *runtime_root, cx_err *err)
+static cx_status sweep_strays(stray_sweep *s, const char *runtime_root, cx_err *err)
 {
     cx_worktree_listed *listed = NULL;
     cx_snap_ref *refs = NULL;
@@ -825,7 +826,7 @@ static cx_status sweep_all(sweep *s, const char *runtime_root, cx_err *err)
     cx_buf text;
     CX_TRY(cx_run_worktree_list(s->repo, runtime_root, s->arena, &listed, &count, err));
     for (size_t i = 0; i < count; i++)
-        CX_TRY(sweep_git_dir(s, &listed[i], err));
+        CX_TRY(sweep_stray_git_dirs(s, &listed[i], err));
     if (s->apply)
         remove_empty_list(s->repo);
     cx_buf_init(&text, cx_alloc_default());
@@ -839,21 +840,24 @@ static cx_status sweep_all(sweep *s, const char *runtime_root, cx_err *err)
         status = cx_refs_parse(cx_buf_str(&text), cx_git_oid_size(s->repo), s->arena, &refs,
                                &ref_count, err);
     for (size_t i = 0; i < ref_count && !cx_failed(status); i++)
-        status = sweep_branch(s, refs[i].name, listed, count, err);
+        status = sweep_stray_branch(s, refs[i].name, listed, count, err);
     cx_buf_done(&text);
     return status;
 }
 
 cx_status cx_run_worktree_strays(const cx_git *repo, const char *runtime_root,
-                                 cx_worktree_wanted *wanted, void *wanted_arg, bool apply,
+                                 cx_worktree_is_needed *is_needed, void *needed_arg, bool apply,
                                  cx_arena *arena, cx_worktree_stray **out, size_t *out_count,
                                  cx_err *err)
 {
-    sweep s = {
-        .repo = repo, .wanted = wanted, .wanted_arg = wanted_arg, .apply = apply, .arena = arena};
+    stray_sweep s = {.repo = repo,
+                     .is_needed = is_needed,
+                     .needed_arg = needed_arg,
+                     .apply = apply,
+                     .arena = arena};
     cx_file lock;
     CX_TRY(cx_run_worktrees_lock(repo, 0, &lock, err));
-    cx_status status = sweep_all(&s, runtime_root, err);
+    cx_status status = sweep_strays(&s, runtime_root, err);
     cx_flock_release(lock);
     if (!cx_failed(status)) {
         *out = CX_ARENA_ARRAY(arena, cx_worktree_stray, s.list.count + 1);

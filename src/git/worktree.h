@@ -84,12 +84,12 @@ typedef struct cx_worktree_stray {
 } cx_worktree_stray;
 
 /* Whether a run may still want its own. */
-typedef bool cx_worktree_wanted(void *arg, cx_str run_id);
+typedef bool cx_worktree_is_needed(void *arg, cx_str run_id);
 
 /* Branches of runs that nobody wants and no work tree is on, and git directories as above; with
  * `apply` they go, and a branch's commits are kept as above. */
 CX_RESULT cx_run_worktree_strays(const cx_git *repo, const char *runtime_root,
-                                 cx_worktree_wanted *wanted, void *wanted_arg, bool apply,
+                                 cx_worktree_is_needed *is_needed, void *needed_arg, bool apply,
                                  cx_arena *arena, cx_worktree_stray **out, size_t *out_count,
                                  cx_err *err);
 

@@ -15,6 +15,6 @@
 #include "rules/tests_report.h"
 #include "rules/tests_report_parts.h"
 #include "rules/unicode.h"
-#include "rules/word.h"
+#include "rules/token.h"
 
 #endif

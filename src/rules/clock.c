@@ -6,7 +6,7 @@
 #include "base/api.h"
 
 /* Takes `count` digits off the text. */
-static bool take_digits(cx_str *text, size_t count, unsigned *out)
+static bool parse_digits(cx_str *text, size_t count, unsigned *out)
 {
     unsigned value = 0;
     if (text->size < count)
@@ -22,7 +22,7 @@ static bool take_digits(cx_str *text, size_t count, unsigned *out)
     return true;
 }
 
-static bool take_one_of(cx_str *text, const char *characters, char *out)
+static bool parse_one_of(cx_str *text, const char *characters, char *out)
 {
     if (text->size == 0 || text->data[0] == 0 || strchr(characters, text->data[0]) == NULL)
         return false;
@@ -31,15 +31,15 @@ static bool take_one_of(cx_str *text, const char *characters, char *out)
     return true;
 }
 
-static bool take_fraction(cx_str *text, int64_t *out_ns)
+static bool parse_fraction(cx_str *text, int64_t *out_ns)
 {
     int64_t value = 0, unit = 1000000000;
     size_t count = 0;
     char c;
     *out_ns = 0;
-    if (!take_one_of(text, ".", &c))
+    if (!parse_one_of(text, ".", &c))
         return true;
-    while (take_one_of(text, "0123456789", &c)) {
+    while (parse_one_of(text, "0123456789", &c)) {
         if (++count > 9)
             return false;
         unit /= 10;
@@ -49,17 +49,17 @@ static bool take_fraction(cx_str *text, int64_t *out_ns)
     return count != 0;
 }
 
-static bool take_zone(cx_str *text, int64_t *out_seconds)
+static bool parse_zone(cx_str *text, int64_t *out_seconds)
 {
     unsigned hours, minutes;
     char sign, colon;
     *out_seconds = 0;
-    if (!take_one_of(text, "Zz+-", &sign))
+    if (!parse_one_of(text, "Zz+-", &sign))
         return false;
     if (sign == 'Z' || sign == 'z')
         return true;
-    if (!take_digits(text, 2, &hours) || !take_one_of(text, ":", &colon) ||
-        !take_digits(text, 2, &minutes) || hours > 23 || minutes > 59)
+    if (!parse_digits(text, 2, &hours) || !parse_one_of(text, ":", &colon) ||
+        !parse_digits(text, 2, &minutes) || hours > 23 || minutes > 59)
         return false;
     *out_seconds = (int64_t)(hours * 3600 + minutes * 60) * (sign == '-' ? 1 : -1);
     return true;
@@ -70,13 +70,13 @@ bool cx_run_time_parse(cx_str text, int64_t *out_ns)
     unsigned year, month, day, hour, minute, second;
     int64_t fraction_ns, zone;
     char c;
-    if (!take_digits(&text, 4, &year) || !take_one_of(&text, "-", &c) ||
-        !take_digits(&text, 2, &month) || !take_one_of(&text, "-", &c) ||
-        !take_digits(&text, 2, &day) || !take_one_of(&text, "Tt", &c) ||
-        !take_digits(&text, 2, &hour) || !take_one_of(&text, ":", &c) ||
-        !take_digits(&text, 2, &minute) || !take_one_of(&text, ":", &c) ||
-        !take_digits(&text, 2, &second) || !take_fraction(&text, &fraction_ns) ||
-        !take_zone(&text, &zone) || text.size != 0)
+    if (!parse_digits(&text, 4, &year) || !parse_one_of(&text, "-", &c) ||
+        !parse_digits(&text, 2, &month) || !parse_one_of(&text, "-", &c) ||
+        !parse_digits(&text, 2, &day) || !parse_one_of(&text, "Tt", &c) ||
+        !parse_digits(&text, 2, &hour) || !parse_one_of(&text, ":", &c) ||
+        !parse_digits(&text, 2, &minute) || !parse_one_of(&text, ":", &c) ||
+        !parse_digits(&text, 2, &second) || !parse_fraction(&text, &fraction_ns) ||
+        !parse_zone(&text, &zone) || text.size != 0)
         return false;
     if (month < 1 || month > 12 || day < 1 || day > cx_civil_days_in(year, month) || hour > 23 ||
         minute > 59 || second > 59 || year > 2200)

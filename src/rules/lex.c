@@ -27,12 +27,12 @@ typedef struct lexer {
     const char *rule, *why;
 } lexer;
 
-static bool is_meta(char c)
+static bool is_metacharacter(char c)
 {
     return c != 0 && strchr(METACHARACTERS, c) != NULL;
 }
 
-static void refuse(lexer *lex, const char *rule, const char *why)
+static void reject_text(lexer *lex, const char *rule, const char *why)
 {
     if (lex->rule == NULL) {
         lex->rule = rule;
@@ -41,19 +41,19 @@ static void refuse(lexer *lex, const char *rule, const char *why)
 }
 
 /* From here on a word is being read, be it an empty one. */
-static void open_word(lexer *lex)
+static void open_token(lexer *lex)
 {
     if (lex->in_word)
         return;
     if (lex->count == CX_RUN_COMMAND_WORDS_MAX) {
-        refuse(lex, "C01", "more than 256 words");
+        reject_text(lex, "C01", "more than 256 words");
         return;
     }
     lex->in_word = true;
     lex->start = lex->used;
 }
 
-static void close_word(lexer *lex)
+static void close_token(lexer *lex)
 {
     if (!lex->in_word)
         return;
@@ -64,7 +64,7 @@ static void close_word(lexer *lex)
     lex->out[lex->used++] = 0;
 }
 
-static void put(lexer *lex, char c)
+static void add_byte(lexer *lex, char c)
 {
     lex->out[lex->used++] = c;
 }
@@ -74,29 +74,29 @@ static bool check_byte(lexer *lex, char c)
 {
     unsigned char byte = (unsigned char)c;
     if ((byte < 0x20 && byte != '\t') || byte == 0x7F)
-        refuse(lex, "C02", "a control character");
+        reject_text(lex, "C02", "a control character");
     return lex->rule == NULL;
 }
 
-static void read_single(lexer *lex)
+static void read_single_quoted(lexer *lex)
 {
     for (lex->at++; lex->at < lex->text.size; lex->at++) {
         char c = lex->text.data[lex->at];
         if (!check_byte(lex, c) || c == '\'')
             return;
-        put(lex, c);
+        add_byte(lex, c);
     }
-    refuse(lex, "C01", "a single quote that is not closed");
+    reject_text(lex, "C01", "a single quote that is not closed");
 }
 
-static void read_double(lexer *lex)
+static void read_double_quoted(lexer *lex)
 {
     for (lex->at++; lex->at < lex->text.size; lex->at++) {
         char c = lex->text.data[lex->at];
         if (!check_byte(lex, c) || c == '"')
             return;
         if (c == '$' || c == '`') {
-            refuse(lex, "C02", "$ or ` between double quotes");
+            reject_text(lex, "C02", "$ or ` between double quotes");
             return;
         }
         if (c == '\\' && lex->at + 1 < lex->text.size) {
@@ -106,77 +106,77 @@ static void read_double(lexer *lex)
                 lex->at++;
             }
         }
-        put(lex, c);
+        add_byte(lex, c);
     }
-    refuse(lex, "C01", "a double quote that is not closed");
+    reject_text(lex, "C01", "a double quote that is not closed");
 }
 
 static void read_escape(lexer *lex)
 {
     if (lex->at + 1 == lex->text.size) {
-        refuse(lex, "C01", "a backslash at the end");
+        reject_text(lex, "C01", "a backslash at the end");
         return;
     }
     char c = lex->text.data[++lex->at];
-    if (is_meta(c))
-        refuse(lex, "C02", "a metacharacter of shells behind a backslash");
+    if (is_metacharacter(c))
+        reject_text(lex, "C02", "a metacharacter of shells behind a backslash");
     else if (check_byte(lex, c))
-        put(lex, c);
+        add_byte(lex, c);
 }
 
-static void read_plain(lexer *lex, char c)
+static void read_unquoted(lexer *lex, char c)
 {
-    if (is_meta(c)) {
-        refuse(lex, "C02", "a metacharacter of shells");
+    if (is_metacharacter(c)) {
+        reject_text(lex, "C02", "a metacharacter of shells");
     } else if (c == ' ' || c == '\t') {
-        close_word(lex);
+        close_token(lex);
     } else if (!lex->in_word && (c == '#' || c == '~')) {
-        refuse(lex, "C02", "# or ~ at the start of a word");
+        reject_text(lex, "C02", "# or ~ at the start of a word");
     } else {
-        open_word(lex);
+        open_token(lex);
         if (lex->rule != NULL)
             return;
         if (c == '\'')
-            read_single(lex);
+            read_single_quoted(lex);
         else if (c == '"')
-            read_double(lex);
+            read_double_quoted(lex);
         else if (c == '\\')
             read_escape(lex);
         else
-            put(lex, c);
+            add_byte(lex, c);
     }
 }
 
-static void read_all(lexer *lex)
+static void lex_text(lexer *lex)
 {
     if (lex->text.size > CX_RUN_COMMAND_BYTES_MAX) {
         lex->at = CX_RUN_COMMAND_BYTES_MAX;
-        refuse(lex, "C01", "more than 8192 bytes");
+        reject_text(lex, "C01", "more than 8192 bytes");
         return;
     }
     lex->at = cx_utf8_valid_prefix(lex->text);
     if (lex->at < lex->text.size) {
-        refuse(lex, "C01", "bytes that are not UTF-8");
+        reject_text(lex, "C01", "bytes that are not UTF-8");
         return;
     }
     const char *nul = lex->text.size == 0 ? NULL : memchr(lex->text.data, 0, lex->text.size);
     if (nul != NULL) {
         lex->at = (size_t)(nul - lex->text.data);
-        refuse(lex, "C01", "a NUL byte");
+        reject_text(lex, "C01", "a NUL byte");
         return;
     }
     for (lex->at = 0; lex->at < lex->text.size && lex->rule == NULL; lex->at++) {
         char c = lex->text.data[lex->at];
         if (check_byte(lex, c))
-            read_plain(lex, c);
+            read_unquoted(lex, c);
         if (lex->rule != NULL)
             return;
     }
-    close_word(lex);
+    close_token(lex);
 }
 
 /* Lists of the same words twice: with sizes, and as execve takes them. */
-static cx_status make_argv(const cx_str *words, size_t count, cx_arena *arena, cx_run_argv *out,
+static cx_status copy_argv(const cx_str *words, size_t count, cx_arena *arena, cx_run_argv *out,
                            cx_err *err)
 {
     cx_str *items = CX_ARENA_ARRAY(arena, cx_str, count + 1);
@@ -202,11 +202,11 @@ cx_status cx_run_lex(cx_str text, cx_arena *arena, cx_run_lexed *out, cx_err *er
     memset(lex, 0, sizeof *lex);
     lex->text = text;
     /* No word is longer than what it was read from, and each has an end of its own. */
-    size_t room = text.size > CX_RUN_COMMAND_BYTES_MAX ? 0 : text.size;
-    lex->out = CX_ARENA_ARRAY(arena, char, room + CX_RUN_COMMAND_WORDS_MAX);
+    size_t text_size = text.size > CX_RUN_COMMAND_BYTES_MAX ? 0 : text.size;
+    lex->out = CX_ARENA_ARRAY(arena, char, text_size + CX_RUN_COMMAND_WORDS_MAX);
     if (lex->out == NULL)
         return cx_fail_nomem(err);
-    read_all(lex);
+    lex_text(lex);
     memset(out, 0, sizeof *out);
     if (lex->rule != NULL) {
         out->rule = lex->rule;
@@ -216,7 +216,7 @@ cx_status cx_run_lex(cx_str text, cx_arena *arena, cx_run_lexed *out, cx_err *er
     }
     for (size_t i = 0; i < lex->count; i++)
         words[i] = cx_str_from(lex->out + lex->starts[i], lex->ends[i] - lex->starts[i]);
-    return make_argv(words, lex->count, arena, &out->argv, err);
+    return copy_argv(words, lex->count, arena, &out->argv, err);
 }
 
 cx_status cx_run_argv_make(const cx_str *words, size_t count, cx_arena *arena, cx_run_argv *out,
@@ -232,7 +232,7 @@ cx_status cx_run_argv_make(const cx_str *words, size_t count, cx_arena *arena, c
         if (copies[i].data == NULL)
             return cx_fail_nomem(err);
     }
-    return make_argv(copies, count, arena, out, err);
+    return copy_argv(copies, count, arena, out, err);
 }
 
 cx_status cx_run_argv_json(const cx_run_argv *argv, cx_arena *arena, cx_json *out, cx_err *err)

@@ -43,7 +43,8 @@ static bool is_control(uint32_t code)
 }
 
 /* Code points of valid text, those that are dropped left out; SIZE_MAX when there are too many. */
-static size_t decode(cx_str text, bool drop_ignorable, int32_t codes[CX_UNICODE_CODES_MAX])
+static size_t decode_code_points(cx_str text, bool drop_ignorable,
+                                 int32_t codes[CX_UNICODE_CODES_MAX])
 {
     size_t count = 0;
     for (size_t at = 0; at < text.size;) {
@@ -68,7 +69,7 @@ bool cx_run_text_is_nfc(cx_str text)
         return true;
     if (text.size > sizeof composed || !cx_utf8_valid(text))
         return false;
-    size_t count = decode(text, false, codes);
+    size_t count = decode_code_points(text, false, codes);
     if (count == SIZE_MAX ||
         !cx_unicode_compose(codes, count, false, composed, sizeof composed, &size))
         return false;
@@ -143,7 +144,7 @@ static bool fold_component(cx_str component, char *out, size_t capacity, size_t 
             out[size] = ascii_lower(component.data[size]);
     } else {
         int32_t codes[CX_UNICODE_CODES_MAX];
-        size_t count = decode(component, true, codes);
+        size_t count = decode_code_points(component, true, codes);
         if (count == SIZE_MAX || !cx_unicode_compose(codes, count, true, out, capacity, &size))
             return false;
     }
@@ -262,7 +263,7 @@ static bool has_wildcard(cx_str entry)
     return false;
 }
 
-static bool is_odd_start(cx_str entry)
+static bool has_bad_start(cx_str entry)
 {
     char first = entry.data[0];
     bool letter = ascii_lower(first) >= 'a' && ascii_lower(first) <= 'z';
@@ -283,7 +284,7 @@ const char *cx_run_path_lint(cx_str entry, const cx_run_ground *ground)
         return "P03";
     if (has_wildcard(entry))
         return "P04";
-    if (is_odd_start(entry))
+    if (has_bad_start(entry))
         return "P05";
     if (has_dot_dot(entry))
         return "P06";

@@ -21,14 +21,14 @@ void cx_run_findings_done(cx_run_findings *findings)
 }
 
 /* A copy that can stand in JSON. */
-static cx_str copy_text(cx_str text, cx_arena *arena)
+static cx_str copy_json_text(cx_str text, cx_arena *arena)
 {
-    cx_str said = cx_json_quoted(text, arena);
-    return said.data == text.data && said.data != NULL ? cx_arena_copy_str(arena, text) : said;
+    cx_str valid = cx_json_quoted(text, arena);
+    return valid.data == text.data && valid.data != NULL ? cx_arena_copy_str(arena, text) : valid;
 }
 
-static void add(cx_run_findings *findings, const cx_run_finding *finding, const char *format,
-                va_list args)
+static void add_finding(cx_run_findings *findings, const cx_run_finding *finding,
+                        const char *format, va_list args)
 {
     char message[512];
     cx_run_finding *slot = cx_vec_push(&findings->list, findings->arena->alloc);
@@ -41,10 +41,10 @@ static void add(cx_run_findings *findings, const cx_run_finding *finding, const 
     (void)vsnprintf(message, sizeof message, format, args);
     *slot = *finding;
     slot->where =
-        copy_text(finding->where.data == NULL ? CX_STR("") : finding->where, findings->arena);
-    slot->detail =
-        copy_text(finding->detail.data == NULL ? CX_STR("") : finding->detail, findings->arena);
-    slot->message = copy_text(cx_str_z(message), findings->arena);
+        copy_json_text(finding->where.data == NULL ? CX_STR("") : finding->where, findings->arena);
+    slot->detail = copy_json_text(finding->detail.data == NULL ? CX_STR("") : finding->detail,
+                                  findings->arena);
+    slot->message = copy_json_text(cx_str_z(message), findings->arena);
     if (slot->where.data == NULL || slot->detail.data == NULL || slot->message.data == NULL) {
         findings->failed = true;
         findings->list.count--;
@@ -56,7 +56,7 @@ void cx_run_refuse(cx_run_findings *findings, const char *rule, cx_str where, cx
 {
     va_list args;
     va_start(args, format);
-    add(findings, &(cx_run_finding){rule, where, detail, {NULL, 0}, false}, format, args);
+    add_finding(findings, &(cx_run_finding){rule, where, detail, {NULL, 0}, false}, format, args);
     va_end(args);
 }
 
@@ -65,7 +65,7 @@ void cx_run_inform(cx_run_findings *findings, const char *rule, cx_str where, cx
 {
     va_list args;
     va_start(args, format);
-    add(findings, &(cx_run_finding){rule, where, detail, {NULL, 0}, true}, format, args);
+    add_finding(findings, &(cx_run_finding){rule, where, detail, {NULL, 0}, true}, format, args);
     va_end(args);
 }
 

@@ -19,7 +19,7 @@
 
 /* --- compiled --------------------------------------------------------------------------------- */
 
-static cx_status compile_text(cx_str text, cx_schema **out, cx_err *err)
+static cx_status compile_schema(cx_str text, cx_schema **out, cx_err *err)
 {
     cx_schema_options options = CX_SCHEMA_OPTIONS_INIT;
     cx_arena arena;
@@ -48,14 +48,14 @@ cx_status cx_run_schema(const char *name, const cx_schema **out, cx_err *err)
             continue;
         }
         CX_ASSERT(place < CACHE_SIZE);
-        cx_schema *known = atomic_load(&cache[place]), *mine;
+        cx_schema *known = atomic_load(&cache[place]), *compiled;
         if (known == NULL) {
-            CX_TRY(
-                compile_text(cx_str_from((const char *)files[i].data, files[i].size), &mine, err));
-            if (atomic_compare_exchange_strong(&cache[place], &known, mine))
-                known = mine;
+            CX_TRY(compile_schema(cx_str_from((const char *)files[i].data, files[i].size),
+                                  &compiled, err));
+            if (atomic_compare_exchange_strong(&cache[place], &known, compiled))
+                known = compiled;
             else
-                cx_schema_close(mine);
+                cx_schema_close(compiled);
         }
         *out = known;
         return CX_SUCCESS;
@@ -63,8 +63,8 @@ cx_status cx_run_schema(const char *name, const cx_schema **out, cx_err *err)
     return cx_fail(err, CX_E_NOT_FOUND, "the program carries no schema \"%s\"", name);
 }
 
-static cx_status check(const cx_schema *schema, const cx_json *instance, const char *rule,
-                       cx_run_findings *findings, cx_err *err)
+static cx_status check_instance(const cx_schema *schema, const cx_json *instance, const char *rule,
+                                cx_run_findings *findings, cx_err *err)
 {
     cx_schema_check_options options = CX_SCHEMA_CHECK_INIT;
     cx_schema_report report;
@@ -86,22 +86,23 @@ cx_status cx_run_schema_check(const char *name, const cx_json *instance, const c
 {
     const cx_schema *schema;
     CX_TRY(cx_run_schema(name, &schema, err));
-    return check(schema, instance, rule, findings, err);
+    return check_instance(schema, instance, rule, findings, err);
 }
 
 cx_status cx_run_schema_check_bytes(cx_str schema_text, const cx_json *instance, const char *rule,
                                     cx_run_findings *findings, cx_err *err)
 {
     cx_schema *schema;
-    CX_TRY(compile_text(schema_text, &schema, err));
-    cx_status status = check(schema, instance, rule, findings, err);
+    CX_TRY(compile_schema(schema_text, &schema, err));
+    cx_status status = check_instance(schema, instance, rule, findings, err);
     cx_schema_close(schema);
     return status;
 }
 
 /* --- the registry ----------------------------------------------------------------------------- */
 
-static cx_status read_own(void *arg, const char *name, cx_arena *arena, cx_str *out, cx_err *err)
+static cx_status read_own_schema(void *arg, const char *name, cx_arena *arena, cx_str *out,
+                                 cx_err *err)
 {
     (void)arg;
     cx_bytes bytes;
@@ -121,8 +122,8 @@ static bool is_file_name(cx_str name)
            memchr(name.data, '/', name.size) == NULL && memchr(name.data, '\0', name.size) == NULL;
 }
 
-static cx_status check_file(cx_run_schema_read read, void *arg, cx_str name, const cx_json *entry,
-                            cx_run_findings *findings, cx_err *err)
+static cx_status check_registry_file(cx_run_schema_read read, void *arg, cx_str name,
+                                     const cx_json *entry, cx_run_findings *findings, cx_err *err)
 {
     cx_arena *arena = findings->arena;
     cx_str file = cx_arena_copy_str(arena, name), where = {"", 0}, text;
@@ -162,7 +163,7 @@ cx_status cx_run_schema_registry_check(cx_run_schema_read read, void *arg,
     cx_str text, none = {"", 0};
     cx_json registry;
     if (read == NULL)
-        read = read_own;
+        read = read_own_schema;
     cx_status status = read(arg, REGISTRY, findings->arena, &text, err);
     if (!cx_failed(status))
         status = cx_run_json_read(text, 0, findings->arena, &registry, err);
@@ -176,7 +177,7 @@ cx_status cx_run_schema_registry_check(cx_run_schema_read read, void *arg,
         return cx_run_findings_check(findings, err);
     }
     for (uint32_t i = 0; i < schemas->count; i++)
-        CX_TRY(check_file(read, arg, cx_json_text(&schemas->members[i].name),
-                          &schemas->members[i].value, findings, err));
+        CX_TRY(check_registry_file(read, arg, cx_json_text(&schemas->members[i].name),
+                                   &schemas->members[i].value, findings, err));
     return cx_run_findings_check(findings, err);
 }

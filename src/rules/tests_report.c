@@ -45,7 +45,7 @@ bool cx_tests_line(cx_tests_reader *r, cx_str *out)
     return true;
 }
 
-cx_status cx_tests_wrong(cx_tests_reader *r, const char *format, ...)
+cx_status cx_tests_fail(cx_tests_reader *r, const char *format, ...)
 {
     char what[256];
     va_list args;
@@ -79,13 +79,13 @@ bool cx_tests_number(cx_str text, uint32_t *out)
 }
 
 /* I2: names are made from what may be repeated, so all of them are counted. */
-static cx_status make_name(cx_tests_reader *r, cx_str group, const char *between, cx_str name,
-                           cx_str *out)
+static cx_status make_test_name(cx_tests_reader *r, cx_str group, const char *between, cx_str name,
+                                cx_str *out)
 {
     size_t middle = group.size == 0 ? 0 : strlen(between);
     size_t size = group.size + middle + name.size;
     if (name.size == 0)
-        return cx_tests_wrong(r, "a test has no name");
+        return cx_tests_fail(r, "a test has no name");
     if (size > CX_TESTS_NAME_BYTES_MAX)
         return cx_fail(r->err, CX_E_LIMIT, "line %zu: the name of a test is over %u bytes long",
                        r->line, CX_TESTS_NAME_BYTES_MAX);
@@ -106,7 +106,7 @@ static cx_status make_name(cx_tests_reader *r, cx_str group, const char *between
 }
 
 /* Some runners put paths into names, and a bundle may be checked again from another checkout. */
-static cx_str without_root(const cx_tests_reader *r, cx_str name)
+static cx_str remove_root(const cx_tests_reader *r, cx_str name)
 {
     size_t used = 0, root = r->root.size;
     char *text = (char *)name.data; /* made by make_name */
@@ -124,26 +124,26 @@ cx_status cx_tests_add(cx_tests_reader *r, cx_str group, const char *between, cx
                        cx_tests_state state)
 {
     cx_str whole;
-    CX_TRY(make_name(r, group, between, name, &whole));
+    CX_TRY(make_test_name(r, group, between, name, &whole));
     if (r->tests.count == CX_TESTS_COUNT_MAX)
         return cx_fail(r->err, CX_E_LIMIT, "it has over %d tests", CX_TESTS_COUNT_MAX);
     cx_tests_one *slot = cx_vec_push(&r->tests, r->arena->alloc);
     if (slot == NULL)
         return cx_fail_nomem(r->err);
-    *slot = (cx_tests_one){without_root(r, whole), state};
+    *slot = (cx_tests_one){remove_root(r, whole), state};
     return CX_SUCCESS;
 }
 
 cx_status cx_tests_group(cx_tests_reader *r, size_t first, cx_str group)
 {
     for (size_t i = first; i < r->tests.count; i++)
-        CX_TRY(make_name(r, group, " > ", r->tests.items[i].name, &r->tests.items[i].name));
+        CX_TRY(make_test_name(r, group, " > ", r->tests.items[i].name, &r->tests.items[i].name));
     return CX_SUCCESS;
 }
 
 /* --- reading ---------------------------------------------------------------------------------- */
 
-static cx_status read_format(cx_tests_reader *r, cx_tests_format format)
+static cx_status read_tests(cx_tests_reader *r, cx_tests_format format)
 {
     switch (format) {
     case CX_TESTS_JUNIT: return cx_tests_read_junit(r);
@@ -181,7 +181,7 @@ cx_status cx_tests_report_read(cx_tests_format format, cx_str text, cx_str root,
         return cx_fail(err, CX_E_FORMAT, "it is empty");
     if (!cx_utf8_valid(text))
         return cx_fail(err, CX_E_FORMAT, "byte %zu is not UTF-8", cx_utf8_valid_prefix(text));
-    cx_status status = read_format(&r, format);
+    cx_status status = read_tests(&r, format);
     if (!cx_failed(status))
         status = finish_report(&r, out);
     cx_vec_done(&r.tests, arena->alloc);
@@ -192,7 +192,7 @@ cx_status cx_tests_report_read(cx_tests_format format, cx_str text, cx_str root,
 
 enum { SKIPPED_SHIFT = 32 }; /* the counts of one name: passed below, skipped above */
 
-static cx_status count_names(cx_map *map, const cx_tests_report *report, cx_err *err)
+static cx_status count_test_names(cx_map *map, const cx_tests_report *report, cx_err *err)
 {
     for (size_t i = 0; i < report->count; i++) {
         uint64_t *value;
@@ -215,7 +215,7 @@ cx_status cx_tests_report_lost(const cx_tests_report *before, const cx_tests_rep
     if (lost == NULL)
         return cx_fail_nomem(err);
     cx_map_init(&map, arena->alloc, cx_io_seed(cx_io_system()));
-    cx_status status = count_names(&map, now, err);
+    cx_status status = count_test_names(&map, now, err);
     for (size_t i = 0; i < before->count && !cx_failed(status); i++) {
         const cx_tests_one *one = &before->tests[i];
         uint64_t *left = one->state == CX_TEST_PASSED ? cx_map_find(&map, one->name) : NULL;

@@ -55,24 +55,24 @@ typedef struct junit {
 
 /* --- bytes ------------------------------------------------------------------------------------ */
 
-static int peek(const junit *j)
+static int peek_byte(const junit *j)
 {
     const cx_tests_reader *r = j->r;
     return r->at == r->text.size ? -1 : (uint8_t)r->text.data[r->at];
 }
 
-static void step(junit *j, size_t count)
+static void advance(junit *j, size_t count)
 {
     for (; count != 0 && j->r->at < j->r->text.size; count--)
         j->r->line += j->r->text.data[j->r->at++] == '\n';
 }
 
-static bool take(junit *j, const char *word)
+static bool accept_text(junit *j, const char *text)
 {
-    size_t size = strlen(word);
-    if (j->r->text.size - j->r->at < size || memcmp(j->r->text.data + j->r->at, word, size) != 0)
+    size_t size = strlen(text);
+    if (j->r->text.size - j->r->at < size || memcmp(j->r->text.data + j->r->at, text, size) != 0)
         return false;
-    step(j, size);
+    advance(j, size);
     return true;
 }
 
@@ -84,8 +84,8 @@ static bool is_space(int c)
 static bool skip_space(junit *j)
 {
     size_t start = j->r->at;
-    while (is_space(peek(j)))
-        step(j, 1);
+    while (is_space(peek_byte(j)))
+        advance(j, 1);
     return j->r->at != start;
 }
 
@@ -106,22 +106,22 @@ static bool is_name_byte(int c, bool first)
 static cx_status read_name(junit *j, cx_str *out)
 {
     size_t start = j->r->at;
-    while (is_name_byte(peek(j), j->r->at == start))
-        step(j, 1);
+    while (is_name_byte(peek_byte(j), j->r->at == start))
+        advance(j, 1);
     *out = cx_str_from(j->r->text.data + start, j->r->at - start);
-    return out->size == 0 || out->size > 256 ? cx_tests_wrong(j->r, "a name was expected")
+    return out->size == 0 || out->size > 256 ? cx_tests_fail(j->r, "a name was expected")
                                              : CX_SUCCESS;
 }
 
 /* Up to `end`, which is taken as well. */
-static cx_status skip_to(junit *j, const char *end, const char *what)
+static cx_status skip_past(junit *j, const char *end, const char *what)
 {
-    while (peek(j) >= 0) {
-        if (take(j, end))
+    while (peek_byte(j) >= 0) {
+        if (accept_text(j, end))
             return CX_SUCCESS;
-        step(j, 1);
+        advance(j, 1);
     }
-    return cx_tests_wrong(j->r, "%s has no end", what);
+    return cx_tests_fail(j->r, "%s has no end", what);
 }
 
 /* --- references ------------------------------------------------------------------------------- */
@@ -159,19 +159,19 @@ static size_t read_reference(cx_str text, uint32_t *out)
     return 0;
 }
 
-static cx_status take_reference(junit *j)
+static cx_status read_text_reference(junit *j)
 {
     uint32_t code;
     size_t size =
         read_reference(cx_str_from(j->r->text.data + j->r->at, j->r->text.size - j->r->at), &code);
     if (size == 0)
-        return cx_tests_wrong(j->r, "a reference is none of the five, and no character");
-    step(j, size);
+        return cx_tests_fail(j->r, "a reference is none of the five, and no character");
+    advance(j, size);
     return CX_SUCCESS;
 }
 
 /* A value that was read once, so that all references in it hold. */
-static cx_status decode(junit *j, cx_str raw, cx_str *out)
+static cx_status decode_value(junit *j, cx_str raw, cx_str *out)
 {
     char *text = cx_arena_push(j->r->arena, raw.size + 1, 1);
     size_t used = 0;
@@ -200,21 +200,21 @@ static cx_status decode(junit *j, cx_str raw, cx_str *out)
 
 static cx_status read_value(junit *j, cx_str *out)
 {
-    int quote = peek(j);
+    int quote = peek_byte(j);
     if (quote != '"' && quote != '\'')
-        return cx_tests_wrong(j->r, "an attribute has no quoted value");
-    step(j, 1);
+        return cx_tests_fail(j->r, "an attribute has no quoted value");
+    advance(j, 1);
     size_t start = j->r->at;
-    while (peek(j) != quote) {
-        if (peek(j) < 0 || peek(j) == '<')
-            return cx_tests_wrong(j->r, "the value of an attribute has no end");
-        if (peek(j) == '&')
-            CX_TRY(take_reference(j));
+    while (peek_byte(j) != quote) {
+        if (peek_byte(j) < 0 || peek_byte(j) == '<')
+            return cx_tests_fail(j->r, "the value of an attribute has no end");
+        if (peek_byte(j) == '&')
+            CX_TRY(read_text_reference(j));
         else
-            step(j, 1);
+            advance(j, 1);
     }
     *out = cx_str_from(j->r->text.data + start, j->r->at - start);
-    step(j, 1);
+    advance(j, 1);
     return CX_SUCCESS;
 }
 
@@ -231,13 +231,13 @@ static cx_status read_attribute(junit *j)
     attribute one;
     CX_TRY(read_name(j, &one.name));
     (void)skip_space(j);
-    if (!take(j, "="))
-        return cx_tests_wrong(j->r, "an attribute has no value");
+    if (!accept_text(j, "="))
+        return cx_tests_fail(j->r, "an attribute has no value");
     (void)skip_space(j);
     CX_TRY(read_value(j, &one.raw));
     for (size_t i = 0; i < j->attribute_count; i++)
         if (cx_str_eq(j->attributes[i].name, one.name))
-            return cx_tests_wrong(j->r, "an attribute is there twice");
+            return cx_tests_fail(j->r, "an attribute is there twice");
     if (j->attribute_count == ATTRIBUTES_MAX)
         return cx_fail(j->r->err, CX_E_LIMIT, "line %zu: an element has over %d attributes",
                        j->r->line, ATTRIBUTES_MAX);
@@ -247,7 +247,7 @@ static cx_status read_attribute(junit *j)
 
 /* --- elements --------------------------------------------------------------------------------- */
 
-static element_kind kind_of(cx_str name)
+static element_kind element_kind_of(cx_str name)
 {
     static const struct {
         const char *name;
@@ -261,20 +261,20 @@ static element_kind kind_of(cx_str name)
     return ELEMENT_OTHER;
 }
 
-static element_kind above(const junit *j)
+static element_kind parent_kind(const junit *j)
 {
     return j->depth == 0 ? ELEMENT_OTHER : j->open[j->depth - 1].kind;
 }
 
 /* I3 */
-static cx_status look_at_counts(junit *j)
+static cx_status check_suite_counts(junit *j)
 {
     static const char *const names[] = {"failures", "errors"};
     for (size_t i = 0; i < CX_COUNT_OF(names); i++) {
         cx_str raw = raw_attribute(j, names[i]);
         uint32_t count = 0;
         if (raw.data != NULL && !cx_tests_number(raw, &count))
-            return cx_tests_wrong(j->r, "%s is no number", names[i]);
+            return cx_tests_fail(j->r, "%s is no number", names[i]);
         j->suites_failed = j->suites_failed || count != 0;
     }
     return CX_SUCCESS;
@@ -285,7 +285,7 @@ static const char *const failed_words[] = {"fail", "failed", "failure", "error"}
 static const char *const skipped_words[] = {"notrun", "disabled", "skipped", "suppressed",
                                             "ignored"};
 
-static bool says(const junit *j, const char *const *words, size_t count)
+static bool case_has_status(const junit *j, const char *const *words, size_t count)
 {
     cx_str status = raw_attribute(j, "status"), result = raw_attribute(j, "result");
     for (size_t i = 0; i < count; i++)
@@ -296,27 +296,27 @@ static bool says(const junit *j, const char *const *words, size_t count)
 
 static cx_status begin_case(junit *j)
 {
-    element_kind over = above(j);
+    element_kind over = parent_kind(j);
     if (over != ELEMENT_SUITE && over != ELEMENT_SUITES)
-        return cx_tests_wrong(j->r, "a testcase is in no suite");
-    CX_TRY(decode(j, raw_attribute(j, "classname"), &j->case_class));
-    CX_TRY(decode(j, raw_attribute(j, "name"), &j->case_name));
-    j->case_failed = says(j, failed_words, CX_COUNT_OF(failed_words));
-    j->case_skipped = says(j, skipped_words, CX_COUNT_OF(skipped_words));
+        return cx_tests_fail(j->r, "a testcase is in no suite");
+    CX_TRY(decode_value(j, raw_attribute(j, "classname"), &j->case_class));
+    CX_TRY(decode_value(j, raw_attribute(j, "name"), &j->case_name));
+    j->case_failed = case_has_status(j, failed_words, CX_COUNT_OF(failed_words));
+    j->case_skipped = case_has_status(j, skipped_words, CX_COUNT_OF(skipped_words));
     return CX_SUCCESS;
 }
 
 static cx_status begin_element(junit *j, element_kind kind)
 {
-    element_kind over = above(j);
+    element_kind over = parent_kind(j);
     if (j->depth == 0 && kind != ELEMENT_SUITES && kind != ELEMENT_SUITE)
-        return cx_tests_wrong(j->r, "the document is neither testsuites nor testsuite");
+        return cx_tests_fail(j->r, "the document is neither testsuites nor testsuite");
     switch (kind) {
     case ELEMENT_SUITES:
     case ELEMENT_SUITE:
         if (j->depth != 0 && over != ELEMENT_SUITES && over != ELEMENT_SUITE)
-            return cx_tests_wrong(j->r, "a suite is in something else");
-        return look_at_counts(j);
+            return cx_tests_fail(j->r, "a suite is in something else");
+        return check_suite_counts(j);
     case ELEMENT_CASE: return begin_case(j);
     case ELEMENT_FAILED:
         j->case_failed = j->case_failed || over == ELEMENT_CASE;
@@ -344,17 +344,17 @@ static cx_status read_start(junit *j)
     cx_str name;
     CX_TRY(read_name(j, &name));
     j->attribute_count = 0;
-    while (skip_space(j) && peek(j) != '>' && peek(j) != '/')
+    while (skip_space(j) && peek_byte(j) != '>' && peek_byte(j) != '/')
         CX_TRY(read_attribute(j));
-    bool empty = take(j, "/");
-    if (!take(j, ">"))
-        return cx_tests_wrong(j->r, "a tag has no end");
+    bool empty = accept_text(j, "/");
+    if (!accept_text(j, ">"))
+        return cx_tests_fail(j->r, "a tag has no end");
     if (j->depth == CX_TESTS_DEPTH_MAX)
         return cx_fail(j->r->err, CX_E_LIMIT, "line %zu: elements lie over %d deep", j->r->line,
                        CX_TESTS_DEPTH_MAX);
     if (j->depth == 0 && j->rooted)
-        return cx_tests_wrong(j->r, "something follows the document");
-    element_kind kind = kind_of(name);
+        return cx_tests_fail(j->r, "something follows the document");
+    element_kind kind = element_kind_of(name);
     CX_TRY(begin_element(j, kind));
     j->rooted = true;
     if (empty)
@@ -368,43 +368,43 @@ static cx_status read_end(junit *j)
     cx_str name;
     CX_TRY(read_name(j, &name));
     (void)skip_space(j);
-    if (!take(j, ">"))
-        return cx_tests_wrong(j->r, "a tag has no end");
+    if (!accept_text(j, ">"))
+        return cx_tests_fail(j->r, "a tag has no end");
     if (j->depth == 0 || !cx_str_eq(j->open[j->depth - 1].name, name))
-        return cx_tests_wrong(j->r, "</%.*s> ends what is not open", cx_tests_shown(name),
-                              name.data);
+        return cx_tests_fail(j->r, "</%.*s> ends what is not open", cx_tests_shown(name),
+                             name.data);
     return end_element(j, j->open[--j->depth].kind);
 }
 
 static cx_status read_comment(junit *j)
 {
-    CX_TRY(skip_to(j, "--", "a comment"));
-    return take(j, ">") ? CX_SUCCESS : cx_tests_wrong(j->r, "a comment has '--' in it");
+    CX_TRY(skip_past(j, "--", "a comment"));
+    return accept_text(j, ">") ? CX_SUCCESS : cx_tests_fail(j->r, "a comment has '--' in it");
 }
 
 static cx_status read_markup(junit *j)
 {
-    if (take(j, "<!--"))
+    if (accept_text(j, "<!--"))
         return read_comment(j);
-    if (j->depth != 0 && take(j, "<![CDATA["))
-        return skip_to(j, "]]>", "a CDATA section");
-    if (take(j, "<?"))
-        return skip_to(j, "?>", "a processing instruction");
-    if (take(j, "</"))
+    if (j->depth != 0 && accept_text(j, "<![CDATA["))
+        return skip_past(j, "]]>", "a CDATA section");
+    if (accept_text(j, "<?"))
+        return skip_past(j, "?>", "a processing instruction");
+    if (accept_text(j, "</"))
         return read_end(j);
-    if (take(j, "<!")) /* I1 */
-        return cx_tests_wrong(j->r, "a document type or declaration is refused");
-    step(j, 1);
+    if (accept_text(j, "<!")) /* I1 */
+        return cx_tests_fail(j->r, "a document type or declaration is refused");
+    advance(j, 1);
     return read_start(j);
 }
 
 static cx_status read_text(junit *j)
 {
-    if (peek(j) == '&' && j->depth != 0)
-        return take_reference(j);
-    if (j->depth == 0 && !is_space(peek(j)))
-        return cx_tests_wrong(j->r, "text is outside of the document");
-    step(j, 1);
+    if (peek_byte(j) == '&' && j->depth != 0)
+        return read_text_reference(j);
+    if (j->depth == 0 && !is_space(peek_byte(j)))
+        return cx_tests_fail(j->r, "text is outside of the document");
+    advance(j, 1);
     return CX_SUCCESS;
 }
 
@@ -427,15 +427,14 @@ cx_status cx_tests_read_junit(cx_tests_reader *r)
     junit j = {.r = r};
     CX_TRY(check_characters(r));
     r->line = 1;
-    (void)take(&j, "\xEF\xBB\xBF");
-    while (peek(&j) >= 0)
-        CX_TRY(peek(&j) == '<' ? read_markup(&j) : read_text(&j));
+    (void)accept_text(&j, "\xEF\xBB\xBF");
+    while (peek_byte(&j) >= 0)
+        CX_TRY(peek_byte(&j) == '<' ? read_markup(&j) : read_text(&j));
     if (j.depth != 0 || !j.rooted)
-        return cx_tests_wrong(r, "the document has no end");
+        return cx_tests_fail(r, "the document has no end");
     for (size_t i = 0; i < r->tests.count; i++)
         if (r->tests.items[i].state == CX_TEST_FAILED)
             return CX_SUCCESS;
-    return j.suites_failed
-               ? cx_tests_wrong(r, "a suite tells of failures, and no test of it failed")
-               : CX_SUCCESS;
+    return j.suites_failed ? cx_tests_fail(r, "a suite tells of failures, and no test of it failed")
+                           : CX_SUCCESS;
 }

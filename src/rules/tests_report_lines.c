@@ -26,7 +26,7 @@ typedef struct go_reader {
     uint64_t begun, ended;
 } go_reader;
 
-static bool is_any(cx_str text, const char *const *names, size_t count)
+static bool is_one_of(cx_str text, const char *const *names, size_t count)
 {
     for (size_t i = 0; i < count; i++)
         if (cx_str_is(text, names[i]))
@@ -35,7 +35,7 @@ static bool is_any(cx_str text, const char *const *names, size_t count)
 }
 
 /* What begins must end, and once: a program that leaves in between has not run its tests. */
-static cx_status go_mark(go_reader *g, cx_str package, cx_str test, bool ends)
+static cx_status mark_go_test(go_reader *g, cx_str package, cx_str test, bool ends)
 {
     uint64_t *value;
     bool is_new;
@@ -50,18 +50,18 @@ static cx_status go_mark(go_reader *g, cx_str package, cx_str test, bool ends)
     else if (ends && *value != 0)
         g->ended++;
     else if (ends && test.size != 0)
-        return cx_tests_wrong(g->r, "the test %.*s ends and did not begin", cx_tests_shown(test),
-                              test.data);
+        return cx_tests_fail(g->r, "the test %.*s ends and did not begin", cx_tests_shown(test),
+                             test.data);
     *value = ends ? 0 : 1;
     return CX_SUCCESS;
 }
 
-static cx_status go_ended(go_reader *g, cx_str package, cx_str test, cx_str action)
+static cx_status end_go_test(go_reader *g, cx_str package, cx_str test, cx_str action)
 {
     cx_tests_state state = cx_str_is(action, "pass")   ? CX_TEST_PASSED
                            : cx_str_is(action, "fail") ? CX_TEST_FAILED
                                                        : CX_TEST_SKIPPED;
-    CX_TRY(go_mark(g, package, test, true));
+    CX_TRY(mark_go_test(g, package, test, true));
     if (test.size != 0)
         return cx_tests_add(g->r, package, ".", test, state);
     /* A package that failed is one failure more: its tests may not have been built. */
@@ -69,7 +69,7 @@ static cx_status go_ended(go_reader *g, cx_str package, cx_str test, cx_str acti
                                    : CX_SUCCESS;
 }
 
-static cx_status go_event(go_reader *g, const cx_json *event)
+static cx_status read_go_event(go_reader *g, const cx_json *event)
 {
     static const char *const ends[] = {"pass", "fail", "skip"};
     static const char *const silent[] = {"pause", "cont", "output", "bench", "attr", "artifacts"};
@@ -77,27 +77,27 @@ static cx_status go_event(go_reader *g, const cx_json *event)
     cx_str package = CX_JSON_GET_STR(event, "Package");
     cx_str test = CX_JSON_GET_STR(event, "Test");
     if (event->type != CX_JSON_OBJECT || action.size == 0)
-        return cx_tests_wrong(g->r, "it is no event of go test");
+        return cx_tests_fail(g->r, "it is no event of go test");
     if ((event->flags & CX_JSON_SURROGATE) != 0)
-        return cx_tests_wrong(g->r, "a text has half of a character");
+        return cx_tests_fail(g->r, "a text has half of a character");
     if (cx_str_is(action, "build-output"))
         return CX_SUCCESS;
     if (cx_str_is(action, "build-fail"))
-        return cx_tests_wrong(g->r, "a package could not be built");
+        return cx_tests_fail(g->r, "a package could not be built");
     if (package.size == 0 || package.size > CX_TESTS_NAME_BYTES_MAX ||
         test.size > CX_TESTS_NAME_BYTES_MAX)
-        return cx_tests_wrong(g->r, "the event has no package, or a name that is too long");
+        return cx_tests_fail(g->r, "the event has no package, or a name that is too long");
     if (cx_str_is(action, "start") || cx_str_is(action, "run"))
-        return go_mark(g, package, test, false);
-    if (is_any(action, ends, CX_COUNT_OF(ends)))
-        return go_ended(g, package, test, action);
-    if (is_any(action, silent, CX_COUNT_OF(silent)))
+        return mark_go_test(g, package, test, false);
+    if (is_one_of(action, ends, CX_COUNT_OF(ends)))
+        return end_go_test(g, package, test, action);
+    if (is_one_of(action, silent, CX_COUNT_OF(silent)))
         return CX_SUCCESS;
-    return cx_tests_wrong(g->r, "'%.*s' is no action of go test", cx_tests_shown(action),
-                          action.data);
+    return cx_tests_fail(g->r, "'%.*s' is no action of go test", cx_tests_shown(action),
+                         action.data);
 }
 
-static cx_status go_lines(go_reader *g)
+static cx_status read_go_lines(go_reader *g)
 {
     cx_str line;
     cx_json event;
@@ -108,12 +108,12 @@ static cx_status go_lines(go_reader *g)
         if (status.code == CX_E_NOMEM)
             return cx_fail_nomem(g->r->err);
         if (cx_failed(status))
-            return cx_tests_wrong(g->r, "it is not JSON");
-        CX_TRY(go_event(g, &event));
+            return cx_tests_fail(g->r, "it is not JSON");
+        CX_TRY(read_go_event(g, &event));
         cx_arena_reset(&g->line, mark);
     }
     if (g->begun != g->ended)
-        return cx_tests_wrong(g->r, "of what began, %" PRIu64 " did not end", g->begun - g->ended);
+        return cx_tests_fail(g->r, "of what began, %" PRIu64 " did not end", g->begun - g->ended);
     return CX_SUCCESS;
 }
 
@@ -125,7 +125,7 @@ cx_status cx_tests_read_go_json(cx_tests_reader *r)
     cx_json_parser_init(&g.parser, r->arena->alloc, &limits);
     cx_arena_init(&g.line, r->arena->alloc, 0);
     cx_map_init(&g.unended, r->arena->alloc, (uint64_t)(uintptr_t)r->arena);
-    cx_status status = go_lines(&g);
+    cx_status status = read_go_lines(&g);
     cx_map_done(&g.unended);
     cx_arena_done(&g.line);
     cx_json_parser_done(&g.parser);
@@ -141,48 +141,48 @@ typedef struct cargo_block {
 } cargo_block;
 
 /* Takes a number and the word behind it from the start of the rest of a line. */
-static bool take_count(cx_str *rest, const char *word, uint32_t *out)
+static bool parse_count(cx_str *rest, const char *label, uint32_t *out)
 {
     const char *space = memchr(rest->data, ' ', rest->size);
     if (space == NULL)
         return false;
-    size_t size = (size_t)(space - rest->data), more = strlen(word);
+    size_t size = (size_t)(space - rest->data), more = strlen(label);
     if (!cx_tests_number(cx_str_from(rest->data, size), out) || rest->size - size < more ||
-        memcmp(space, word, more) != 0)
+        memcmp(space, label, more) != 0)
         return false;
     *rest = cx_str_from(space + more, rest->size - size - more);
     return true;
 }
 
-static cx_status cargo_begin(cx_tests_reader *r, cargo_block *b, cx_str rest)
+static cx_status begin_cargo_block(cx_tests_reader *r, cargo_block *b, cx_str rest)
 {
     uint32_t count;
     if (b->open)
-        return cx_tests_wrong(r, "tests begin before those above have a result");
-    if (!take_count(&rest, " test", &count) || !(rest.size == 0 || cx_str_is(rest, "s")))
-        return cx_tests_wrong(r, "the number of tests cannot be read");
+        return cx_tests_fail(r, "tests begin before those above have a result");
+    if (!parse_count(&rest, " test", &count) || !(rest.size == 0 || cx_str_is(rest, "s")))
+        return cx_tests_fail(r, "the number of tests cannot be read");
     *b = (cargo_block){.open = true, .announced = count};
     return CX_SUCCESS;
 }
 
 /* "ok. 1 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out; finished in 0.00s" */
-static cx_status cargo_result(cx_tests_reader *r, cargo_block *b, cx_str rest)
+static cx_status end_cargo_block(cx_tests_reader *r, cargo_block *b, cx_str rest)
 {
     uint32_t passed, failed, ignored, measured, filtered;
     bool ok = cx_str_starts(rest, CX_STR("ok. "));
     size_t size = ok ? 4 : cx_str_starts(rest, CX_STR("FAILED. ")) ? 8 : 0;
     rest = cx_str_from(rest.data + size, rest.size - size);
-    if (size == 0 || !take_count(&rest, " passed; ", &passed) ||
-        !take_count(&rest, " failed; ", &failed) || !take_count(&rest, " ignored; ", &ignored) ||
-        !take_count(&rest, " measured; ", &measured) ||
-        !take_count(&rest, " filtered out", &filtered))
-        return cx_tests_wrong(r, "the result of the tests cannot be read");
+    if (size == 0 || !parse_count(&rest, " passed; ", &passed) ||
+        !parse_count(&rest, " failed; ", &failed) || !parse_count(&rest, " ignored; ", &ignored) ||
+        !parse_count(&rest, " measured; ", &measured) ||
+        !parse_count(&rest, " filtered out", &filtered))
+        return cx_tests_fail(r, "the result of the tests cannot be read");
     if (passed != b->passed || failed != b->failed || ignored != b->ignored ||
         measured != b->measured || ok != (failed == 0))
-        return cx_tests_wrong(r, "the result is not that of the tests above");
+        return cx_tests_fail(r, "the result is not that of the tests above");
     if ((uint64_t)passed + failed + ignored + measured != b->announced)
-        return cx_tests_wrong(r, "the number of tests is not the %u that was announced",
-                              b->announced);
+        return cx_tests_fail(r, "the number of tests is not the %u that was announced",
+                             b->announced);
     b->open = false;
     return CX_SUCCESS;
 }
@@ -199,13 +199,13 @@ static bool split_state(cx_str line, cx_str *out_name, cx_str *out_state)
     return false;
 }
 
-static cx_status cargo_test(cx_tests_reader *r, cargo_block *b, cx_str rest)
+static cx_status read_cargo_test(cx_tests_reader *r, cargo_block *b, cx_str rest)
 {
     cx_str name, state;
     if (cx_str_ends(rest, CX_STR(" has been running for over 60 seconds")))
         return CX_SUCCESS;
     if (!split_state(rest, &name, &state))
-        return cx_tests_wrong(r, "the state of a test cannot be read");
+        return cx_tests_fail(r, "the state of a test cannot be read");
     if (cx_str_is(state, "ok") || cx_str_starts(state, CX_STR("ok <"))) {
         b->passed++;
         return cx_tests_add(r, CX_STR(""), "", name, CX_TEST_PASSED);
@@ -223,28 +223,29 @@ static cx_status cargo_test(cx_tests_reader *r, cargo_block *b, cx_str rest)
         b->measured++;
         return CX_SUCCESS;
     }
-    return cx_tests_wrong(r, "'%.*s' is no state of a test", cx_tests_shown(state), state.data);
+    return cx_tests_fail(r, "'%.*s' is no state of a test", cx_tests_shown(state), state.data);
 }
 
-static cx_status cargo_line(cx_tests_reader *r, cargo_block *b, cx_str line)
+static cx_status read_cargo_line(cx_tests_reader *r, cargo_block *b, cx_str line)
 {
     cx_str result = CX_STR("test result: "), test = CX_STR("test "), running = CX_STR("running ");
     if (b->open && cx_str_starts(line, result))
-        return cargo_result(r, b, cx_str_from(line.data + result.size, line.size - result.size));
+        return end_cargo_block(r, b, cx_str_from(line.data + result.size, line.size - result.size));
     if (line.size == 0 || b->details)
         return CX_SUCCESS;
     if (cx_str_starts(line, running))
-        return cargo_begin(r, b, cx_str_from(line.data + running.size, line.size - running.size));
+        return begin_cargo_block(r, b,
+                                 cx_str_from(line.data + running.size, line.size - running.size));
     if (!b->open && cx_str_starts(line, CX_STR("all doctests ran in ")))
         return CX_SUCCESS;
     if (b->open && cx_str_starts(line, test))
-        return cargo_test(r, b, cx_str_from(line.data + test.size, line.size - test.size));
+        return read_cargo_test(r, b, cx_str_from(line.data + test.size, line.size - test.size));
     if (b->open && (cx_str_is(line, "failures:") || cx_str_is(line, "successes:"))) {
         b->details = true;
         return CX_SUCCESS;
     }
-    return cx_tests_wrong(r, "'%.*s' is no line of a test's report", cx_tests_shown(line),
-                          line.data);
+    return cx_tests_fail(r, "'%.*s' is no line of a test's report", cx_tests_shown(line),
+                         line.data);
 }
 
 cx_status cx_tests_read_cargo(cx_tests_reader *r)
@@ -252,11 +253,11 @@ cx_status cx_tests_read_cargo(cx_tests_reader *r)
     cargo_block block = {0};
     cx_str line;
     while (cx_tests_line(r, &line)) {
-        CX_TRY(cargo_line(r, &block, line));
+        CX_TRY(read_cargo_line(r, &block, line));
         if (!block.open)
             block.details = false;
     }
     if (block.open)
-        return cx_tests_wrong(r, "tests began, and there is no result");
+        return cx_tests_fail(r, "tests began, and there is no result");
     return CX_SUCCESS;
 }

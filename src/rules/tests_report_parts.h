@@ -21,7 +21,7 @@ typedef struct cx_tests_reader {
 /* The next line without its end; false behind the last one. */
 bool cx_tests_line(cx_tests_reader *r, cx_str *out);
 /* CX_E_FORMAT: "line 7: <message>". */
-cx_status cx_tests_wrong(cx_tests_reader *r, const char *format, ...) CX_PRINTF(2, 3);
+cx_status cx_tests_fail(cx_tests_reader *r, const char *format, ...) CX_PRINTF(2, 3);
 /* One more test, named by `group`, `between` and `name`, or by `name` alone when `group` is empty.
  */
 cx_status cx_tests_add(cx_tests_reader *r, cx_str group, const char *between, cx_str name,

@@ -31,7 +31,7 @@ typedef struct tap {
     bool after_point; /* YAML may follow */
 } tap;
 
-static size_t spaces(cx_str line)
+static size_t count_spaces(cx_str line)
 {
     size_t count = 0;
     while (count < line.size && line.data[count] == ' ')
@@ -39,7 +39,7 @@ static size_t spaces(cx_str line)
     return count;
 }
 
-static cx_str behind(cx_str text, size_t count)
+static cx_str text_after(cx_str text, size_t count)
 {
     return cx_str_from(text.data + count, text.size - count);
 }
@@ -47,7 +47,7 @@ static cx_str behind(cx_str text, size_t count)
 static cx_str trimmed(cx_str text)
 {
     while (text.size != 0 && (text.data[0] == ' ' || text.data[0] == '\t'))
-        text = behind(text, 1);
+        text = text_after(text, 1);
     while (text.size != 0 && (text.data[text.size - 1] == ' ' || text.data[text.size - 1] == '\t'))
         text.size--;
     return text;
@@ -68,17 +68,17 @@ static bool starts_folded(cx_str text, const char *lower)
 static cx_status check_plan(tap *t, const level *l)
 {
     if (l->open)
-        return cx_tests_wrong(t->r, "subtests end without the point that they belong to");
+        return cx_tests_fail(t->r, "subtests end without the point that they belong to");
     if (!l->planned)
-        return cx_tests_wrong(t->r, "there is no plan (1..N) for the tests above");
+        return cx_tests_fail(t->r, "there is no plan (1..N) for the tests above");
     if (l->plan != l->points)
-        return cx_tests_wrong(t->r, "the plan says %u, and the number of tests is %u", l->plan,
-                              l->points);
+        return cx_tests_fail(t->r, "the plan says %u, and the number of tests is %u", l->plan,
+                             l->points);
     return CX_SUCCESS;
 }
 
 /* Goes to the level of a line. */
-static cx_status enter(tap *t, size_t depth)
+static cx_status enter_level(tap *t, size_t depth)
 {
     for (; t->depth > depth; t->depth--)
         CX_TRY(check_plan(t, &t->levels[t->depth]));
@@ -86,9 +86,9 @@ static cx_status enter(tap *t, size_t depth)
         return CX_SUCCESS;
     level *above = &t->levels[t->depth];
     if (depth != t->depth + 1 || depth >= CX_TESTS_DEPTH_MAX)
-        return cx_tests_wrong(t->r, "it is %zu levels too far in", depth - t->depth);
+        return cx_tests_fail(t->r, "it is %zu levels too far in", depth - t->depth);
     if (above->open)
-        return cx_tests_wrong(t->r, "subtests begin before those above have their point");
+        return cx_tests_fail(t->r, "subtests begin before those above have their point");
     above->open = true;
     above->first = t->r->tests.count;
     t->levels[++t->depth] = (level){0};
@@ -105,7 +105,7 @@ static cx_str split_directive(cx_str text, cx_str *out_directive)
             continue;
         }
         if (text.data[i] == '#' && (i == 0 || text.data[i - 1] == ' ')) {
-            *out_directive = trimmed(behind(text, i + 1));
+            *out_directive = trimmed(text_after(text, i + 1));
             text.size = i;
         }
     }
@@ -121,9 +121,9 @@ static cx_status read_point(tap *t, cx_str text, bool ok)
     while (digits < text.size && text.data[digits] >= '0' && text.data[digits] <= '9')
         digits++;
     if (digits != 0 && (digits == text.size || text.data[digits] == ' '))
-        text = trimmed(behind(text, digits));
+        text = trimmed(text_after(text, digits));
     if (cx_str_starts(text, CX_STR("- ")))
-        text = behind(text, 2);
+        text = text_after(text, 2);
     cx_str name = split_directive(text, &directive);
     bool skipped = starts_folded(directive, "skip") || starts_folded(directive, "todo");
     cx_tests_state state = skipped ? CX_TEST_SKIPPED : ok ? CX_TEST_PASSED : CX_TEST_FAILED;
@@ -145,9 +145,9 @@ static cx_status read_plan(tap *t, cx_str text)
     level *l = &t->levels[t->depth];
     cx_str count = split_directive(text, &directive);
     if (l->planned)
-        return cx_tests_wrong(t->r, "there is a second plan");
+        return cx_tests_fail(t->r, "there is a second plan");
     if (!cx_tests_number(count, &l->plan))
-        return cx_tests_wrong(t->r, "the plan has no number of tests");
+        return cx_tests_fail(t->r, "the plan has no number of tests");
     l->planned = true;
     return CX_SUCCESS;
 }
@@ -157,30 +157,30 @@ static cx_status skip_yaml(tap *t, size_t indent)
     cx_str line;
     size_t start = t->r->line;
     while (cx_tests_line(t->r, &line))
-        if (spaces(line) == indent && cx_str_is(behind(line, indent), "..."))
+        if (count_spaces(line) == indent && cx_str_is(text_after(line, indent), "..."))
             return CX_SUCCESS;
-    return cx_tests_wrong(t->r, "the block that line %zu begins has no end", start);
+    return cx_tests_fail(t->r, "the block that line %zu begins has no end", start);
 }
 
 static cx_status read_statement(tap *t, cx_str text)
 {
     if (cx_str_is(text, "ok") || cx_str_starts(text, CX_STR("ok ")))
-        return read_point(t, behind(text, 2), true);
+        return read_point(t, text_after(text, 2), true);
     if (cx_str_is(text, "not ok") || cx_str_starts(text, CX_STR("not ok ")))
-        return read_point(t, behind(text, 6), false);
+        return read_point(t, text_after(text, 6), false);
     if (cx_str_starts(text, CX_STR("1..")))
-        return read_plan(t, behind(text, 3));
+        return read_plan(t, text_after(text, 3));
     if (starts_folded(text, "bail out!"))
-        return cx_tests_wrong(t->r, "the run bailed out");
+        return cx_tests_fail(t->r, "the run bailed out");
     if (cx_str_starts(text, CX_STR("pragma ")))
         return CX_SUCCESS;
-    return cx_tests_wrong(t->r, "'%.*s' is no line of TAP", cx_tests_shown(text), text.data);
+    return cx_tests_fail(t->r, "'%.*s' is no line of TAP", cx_tests_shown(text), text.data);
 }
 
 static cx_status read_line(tap *t, cx_str line)
 {
-    size_t indent = spaces(line);
-    cx_str text = behind(line, indent);
+    size_t indent = count_spaces(line);
+    cx_str text = text_after(line, indent);
     bool may_be_yaml = t->after_point;
     t->after_point = false;
     if (text.size == 0 || text.data[0] == '#')
@@ -188,9 +188,9 @@ static cx_status read_line(tap *t, cx_str line)
     if (may_be_yaml && indent == 4 * t->depth + 2 && cx_str_is(text, "---"))
         return skip_yaml(t, indent);
     if (indent % 4 != 0)
-        return cx_tests_wrong(t->r, "it begins with %zu spaces, which is no level of subtests",
-                              indent);
-    CX_TRY(enter(t, indent / 4));
+        return cx_tests_fail(t->r, "it begins with %zu spaces, which is no level of subtests",
+                             indent);
+    CX_TRY(enter_level(t, indent / 4));
     return read_statement(t, text);
 }
 
@@ -200,9 +200,9 @@ cx_status cx_tests_read_tap(cx_tests_reader *r)
     tap t = {.r = r};
     if (!cx_tests_line(r, &line) ||
         !(cx_str_is(line, "TAP version 13") || cx_str_is(line, "TAP version 14")))
-        return cx_tests_wrong(r, "it does not begin with 'TAP version 13' or 14");
+        return cx_tests_fail(r, "it does not begin with 'TAP version 13' or 14");
     while (cx_tests_line(r, &line))
         CX_TRY(read_line(&t, line));
-    CX_TRY(enter(&t, 0));
+    CX_TRY(enter_level(&t, 0));
     return check_plan(&t, &t.levels[0]);
 }

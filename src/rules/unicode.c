@@ -24,7 +24,7 @@ enum { UNTRIED, LOADING, LOADED, ABSENT };
 static atomic_int state = UNTRIED;
 static unicode_library library;
 
-static bool find(unicode_library *out)
+static bool load_utf8proc(unicode_library *out)
 {
     static const char *const names[] = {"libutf8proc.so.2", "libutf8proc.so.3"};
     cx_library *handle = NULL;
@@ -51,7 +51,7 @@ bool cx_unicode_ready(void)
         return seen == LOADED;
     int expected = UNTRIED;
     if (atomic_compare_exchange_strong(&state, &expected, LOADING)) {
-        bool found = find(&library);
+        bool found = load_utf8proc(&library);
         atomic_store_explicit(&state, found ? LOADED : ABSENT, memory_order_release);
         return found;
     }
@@ -91,10 +91,10 @@ bool cx_unicode_compose(const int32_t *codes, size_t count, bool fold_case, char
         options |= UTF8PROC_CASEFOLD;
     for (size_t i = 0; i < count; i++) {
         int last_boundclass = 0;
-        utf8proc_ssize_t room = (utf8proc_ssize_t)(WORK_MAX - used);
+        utf8proc_ssize_t capacity_left = (utf8proc_ssize_t)(WORK_MAX - used);
         utf8proc_ssize_t got =
-            library.decompose_char(codes[i], work + used, room, options, &last_boundclass);
-        if (got < 0 || got > room)
+            library.decompose_char(codes[i], work + used, capacity_left, options, &last_boundclass);
+        if (got < 0 || got > capacity_left)
             return false;
         used += (size_t)got;
     }

@@ -37,7 +37,7 @@ const char *cx_sandbox_layer_name(cx_sandbox_layer layer)
 
 /* --- limits ----------------------------------------------------------------------------------- */
 
-static uint64_t first_set(uint64_t a, uint64_t b, uint64_t otherwise)
+static uint64_t choose_limit(uint64_t a, uint64_t b, uint64_t otherwise)
 {
     return a != 0 ? a : b != 0 ? b : otherwise;
 }
@@ -49,12 +49,12 @@ cx_sandbox_limits cx_sandbox_limits_of(const cx_sandbox *box, const cx_sandbox_s
                             *b = &box->inner->options.limits;
     uint64_t timeout_s = spec->timeout_ms == 0 ? UINT64_MAX : spec->timeout_ms / 1000 + 1;
     return (cx_sandbox_limits){
-        .cpu_seconds = first_set(a->cpu_seconds, b->cpu_seconds, timeout_s),
-        .processes = first_set(a->processes, b->processes, 512),
-        .file_bytes = first_set(a->file_bytes, b->file_bytes, UINT64_C(1) << 30),
-        .open_files = first_set(a->open_files, b->open_files, 1024),
-        .memory_bytes = first_set(a->memory_bytes, b->memory_bytes, UINT64_C(8) << 30),
-        .tmp_bytes = first_set(a->tmp_bytes, b->tmp_bytes, UINT64_C(1) << 30),
+        .cpu_seconds = choose_limit(a->cpu_seconds, b->cpu_seconds, timeout_s),
+        .processes = choose_limit(a->processes, b->processes, 512),
+        .file_bytes = choose_limit(a->file_bytes, b->file_bytes, UINT64_C(1) << 30),
+        .open_files = choose_limit(a->open_files, b->open_files, 1024),
+        .memory_bytes = choose_limit(a->memory_bytes, b->memory_bytes, UINT64_C(8) << 30),
+        .tmp_bytes = choose_limit(a->tmp_bytes, b->tmp_bytes, UINT64_C(1) << 30),
     };
 }
 
@@ -78,7 +78,7 @@ static void close_file(cx_file *file)
     *file = CX_FILE_NONE;
 }
 
-static void launch_done(launch *l)
+static void release_launch(launch *l)
 {
     close_file(&l->report);
     close_file(&l->control[0]);
@@ -90,7 +90,7 @@ static void launch_done(launch *l)
 }
 
 /* Without mounts the home and the temporary folder are real ones, made for this start. */
-static cx_status make_places(launch *l, cx_sandbox_places *out, cx_err *err)
+static cx_status make_home_and_tmp(launch *l, cx_sandbox_places *out, cx_err *err)
 {
     if ((l->layers & CX_SANDBOX_FILES) != 0) {
         *out = (cx_sandbox_places){SANDBOX_HOME, "/tmp"};
@@ -138,7 +138,7 @@ static cx_status prepare_streams(launch *l, const cx_sandbox_spec *spec, cx_spaw
     how->cancel = spec->cancel;
     how->die_with_starter = spec->unconfined; /* otherwise I4 */
     cx_sandbox_places places;
-    CX_TRY(make_places(l, &places, err));
+    CX_TRY(make_home_and_tmp(l, &places, err));
     return cx_sandbox_env(l->box, spec, &places, &l->arena, &how->envp, err);
 }
 
@@ -158,12 +158,12 @@ static cx_status prepare_confined(launch *l, const cx_sandbox_spec *spec, cx_spa
         CX_TRY(cx_sandbox_group_make(inner->cgroups, &limits, &l->group, err));
     }
     size_t count = 0;
-    l->keep[count++] = (cx_spawn_keep){l->report, STAGE_REPORT};
-    l->keep[count++] = (cx_spawn_keep){l->control[0], STAGE_CONTROL};
+    l->keep[count++] = (cx_spawn_keep){l->report, LAUNCHER_FD_REPORT};
+    l->keep[count++] = (cx_spawn_keep){l->control[0], LAUNCHER_FD_CONTROL};
     if ((l->layers & CX_SANDBOX_SECCOMP) != 0)
-        l->keep[count++] = (cx_spawn_keep){inner->filter[spec->network], STAGE_FILTER};
+        l->keep[count++] = (cx_spawn_keep){inner->filter[spec->network], LAUNCHER_FD_FILTER};
     if (spec->executable != CX_FILE_NONE)
-        l->keep[count++] = (cx_spawn_keep){spec->executable, STAGE_PROGRAM};
+        l->keep[count++] = (cx_spawn_keep){spec->executable, LAUNCHER_FD_PROGRAM};
     how->keep = l->keep;
     how->keep_count = count;
     how->term_file = l->control[1];
@@ -183,8 +183,8 @@ static void prepare_unconfined(const cx_sandbox_spec *spec, cx_spawn_options *ho
 }
 
 /* On failure nothing is left of it. */
-static cx_status prepare(launch *l, const cx_sandbox *box, const cx_sandbox_spec *spec,
-                         unsigned layers, cx_spawn_options *how, cx_err *err)
+static cx_status prepare_launch(launch *l, const cx_sandbox *box, const cx_sandbox_spec *spec,
+                                unsigned layers, cx_spawn_options *how, cx_err *err)
 {
     CX_ASSERT(spec->argv != NULL && spec->argv[0] != NULL);
     *l = (launch){
@@ -202,13 +202,14 @@ static cx_status prepare(launch *l, const cx_sandbox *box, const cx_sandbox_spec
     else if (!cx_failed(status))
         status = prepare_confined(l, spec, how, err);
     if (cx_failed(status))
-        launch_done(l);
+        release_launch(l);
     return status;
 }
 
 /* I2.  `said`: what is known of its standard error. */
-static cx_status conclude(const launch *l, const cx_sandbox_spec *spec,
-                          const cx_spawn_result *process, cx_sandbox_result *out, cx_err *err)
+static cx_status conclude_launch(const launch *l, const cx_sandbox_spec *spec,
+                                 const cx_spawn_result *process, cx_sandbox_result *out,
+                                 cx_err *err)
 {
     *out = (cx_sandbox_result){.exit_code = cx_spawn_exit(process), .process = *process};
     if (l->unconfined)
@@ -218,16 +219,16 @@ static cx_status conclude(const launch *l, const cx_sandbox_spec *spec,
     cx_sandbox_report report = {0};
     const cx_io *io = cx_io_system();
     int64_t size = io->pread(io, l->report, &report, sizeof report, 0);
-    bool told = size == (int64_t)sizeof report && report.magic == STAGE_MAGIC;
-    if (!told && (process->timed_out || process->cancelled))
+    bool reported = size == (int64_t)sizeof report && report.magic == LAUNCHER_MAGIC;
+    if (!reported && (process->timed_out || process->cancelled))
         return CX_SUCCESS;
-    if (!told)
+    if (!reported)
         return cx_fail(err, CX_E_IO,
                        "the sandbox could not be set up (exit %d); its standard error says why",
                        out->exit_code);
-    if (report.trouble[0] != 0) {
-        report.trouble[sizeof report.trouble - 1] = 0;
-        return cx_fail(err, CX_E_IO, "the sandbox could not be set up: %s", report.trouble);
+    if (report.error[0] != 0) {
+        report.error[sizeof report.error - 1] = 0;
+        return cx_fail(err, CX_E_IO, "the sandbox could not be set up: %s", report.error);
     }
     out->layers = report.layers;
     if ((l->layers & CX_SANDBOX_FILES) != 0)
@@ -241,21 +242,21 @@ static cx_status conclude(const launch *l, const cx_sandbox_spec *spec,
     return CX_SUCCESS;
 }
 
-static cx_status run_with(const cx_sandbox *box, const cx_sandbox_spec *spec, unsigned layers,
-                          cx_sandbox_result *result, cx_err *err)
+static cx_status run_with_layers(const cx_sandbox *box, const cx_sandbox_spec *spec,
+                                 unsigned layers, cx_sandbox_result *result, cx_err *err)
 {
     launch l;
     cx_spawn_options how;
     cx_spawn_result process;
-    CX_TRY(prepare(&l, box, spec, layers, &how, err));
+    CX_TRY(prepare_launch(&l, box, spec, layers, &how, err));
     cx_status status = cx_spawn_run(&how, &process, err);
     if (!cx_failed(status)) {
-        status = conclude(&l, spec, &process, result, err);
+        status = conclude_launch(&l, spec, &process, result, err);
     } else if (spec->unconfined && (status.code == CX_E_NOT_FOUND || status.code == CX_E_DENIED)) {
         *result = (cx_sandbox_result){.exit_code = status.code == CX_E_NOT_FOUND ? 127 : 126};
         status = CX_SUCCESS;
     }
-    launch_done(&l);
+    release_launch(&l);
     return status;
 }
 
@@ -264,7 +265,7 @@ cx_status cx_sandbox_run(const cx_sandbox *box, const cx_sandbox_spec *spec,
 {
     if (!spec->unconfined)
         CX_TRY(check_layers(box, spec, err));
-    return run_with(box, spec, box->layers, result, err);
+    return run_with_layers(box, spec, box->layers, result, err);
 }
 
 /* --- talking ---------------------------------------------------------------------------------- */
@@ -285,11 +286,11 @@ cx_status cx_sandbox_start(const cx_sandbox *box, const cx_sandbox_spec *spec,
         return cx_fail_nomem(err);
     cx_spawn_options how;
     child->spec = *spec;
-    cx_status status = prepare(&child->launch, box, spec, box->layers, &how, err);
+    cx_status status = prepare_launch(&child->launch, box, spec, box->layers, &how, err);
     if (!cx_failed(status)) {
         status = cx_spawn_open(&how, &child->process, err);
         if (cx_failed(status))
-            launch_done(&child->launch);
+            release_launch(&child->launch);
     }
     if (cx_failed(status))
         cx_alloc_free(cx_alloc_default(), child, sizeof *child);
@@ -298,7 +299,7 @@ cx_status cx_sandbox_start(const cx_sandbox *box, const cx_sandbox_spec *spec,
     return status;
 }
 
-cx_spawn_child *cx_sandbox_talk(cx_sandbox_child *child)
+cx_spawn_child *cx_sandbox_process(cx_sandbox_child *child)
 {
     return child->process;
 }
@@ -312,16 +313,17 @@ cx_status cx_sandbox_end(cx_sandbox_child *child, uint64_t wait_ms, cx_sandbox_r
     cx_sandbox_result unused;
     cx_status status = cx_spawn_close(child->process, wait_ms, &process, err);
     if (!cx_failed(status))
-        status = conclude(&child->launch, &child->spec, &process, result != NULL ? result : &unused,
-                          err);
-    launch_done(&child->launch);
+        status = conclude_launch(&child->launch, &child->spec, &process,
+                                 result != NULL ? result : &unused, err);
+    release_launch(&child->launch);
     cx_alloc_free(cx_alloc_default(), child, sizeof *child);
     return status;
 }
 
 /* --- opening ---------------------------------------------------------------------------------- */
 
-static void say(cx_sandbox *box, unsigned layers, const char *reason, const char *fix)
+static void mark_layers_missing(cx_sandbox *box, unsigned layers, const char *reason,
+                                const char *fix)
 {
     for (size_t i = 0; i < CX_SANDBOX_LAYER_COUNT; i++) {
         if ((layers & 1u << i) == 0)
@@ -333,9 +335,10 @@ static void say(cx_sandbox *box, unsigned layers, const char *reason, const char
 }
 
 /* The last line that was said, which is the one that counts. */
-static const char *last_line(cx_sandbox_inner *inner, const cx_buf *said, const cx_err *err)
+static const char *last_output_line(cx_sandbox_inner *inner, const cx_buf *output,
+                                    const cx_err *err)
 {
-    cx_str text = cx_buf_str(said);
+    cx_str text = cx_buf_str(output);
     while (text.size != 0 && (text.data[text.size - 1] == '\n' || text.data[text.size - 1] == '\r'))
         text.size--;
     size_t from = text.size;
@@ -349,16 +352,16 @@ static const char *last_line(cx_sandbox_inner *inner, const cx_buf *said, const 
 }
 
 /* Starts /usr/bin/true with all layers that are left; true when that was good. */
-static bool try_once(cx_sandbox *box, cx_buf *said, cx_err *err)
+static bool probe_layers(cx_sandbox *box, cx_buf *output, cx_err *err)
 {
     static const char *const argv[] = {"/usr/bin/true", NULL};
     cx_sandbox_spec spec = CX_SANDBOX_SPEC_INIT;
     cx_sandbox_result result;
     spec.argv = argv;
-    spec.errout = (cx_spawn_output){CX_SPAWN_OUT_BUF, said, CX_FILE_NONE, 65536, false};
+    spec.errout = (cx_spawn_output){CX_SPAWN_OUT_BUF, output, CX_FILE_NONE, 65536, false};
     spec.timeout_ms = TRY_TIMEOUT_MS;
-    cx_buf_clear(said);
-    if (cx_failed(run_with(box, &spec, box->layers, &result, err)))
+    cx_buf_clear(output);
+    if (cx_failed(run_with_layers(box, &spec, box->layers, &result, err)))
         return false;
     if (result.exit_code == 0)
         return true;
@@ -368,28 +371,30 @@ static bool try_once(cx_sandbox *box, cx_buf *said, cx_err *err)
 }
 
 /* I1: takes away what does not work until the rest does. */
-static void try_layers(cx_sandbox *box)
+static void reduce_to_working_layers(cx_sandbox *box)
 {
     cx_err err = {0};
-    cx_buf said;
-    cx_buf_init(&said, box->inner->arena.alloc);
-    while (box->layers != 0 && !try_once(box, &said, &err)) {
-        const char *reason = last_line(box->inner, &said, &err);
+    cx_buf output;
+    cx_buf_init(&output, box->inner->arena.alloc);
+    while (box->layers != 0 && !probe_layers(box, &output, &err)) {
+        const char *reason = last_output_line(box->inner, &output, &err);
         if (strstr(err.message, "landlock:") != NULL)
-            say(box, CX_SANDBOX_LANDLOCK, reason, NULL);
+            mark_layers_missing(box, CX_SANDBOX_LANDLOCK, reason, NULL);
         else if (strstr(err.message, "seccomp:") != NULL)
-            say(box, CX_SANDBOX_SECCOMP, reason, "a kernel with CONFIG_SECCOMP_FILTER");
+            mark_layers_missing(box, CX_SANDBOX_SECCOMP, reason,
+                                "a kernel with CONFIG_SECCOMP_FILTER");
         else if ((box->layers & CX_SANDBOX_CGROUP) != 0)
-            say(box, CX_SANDBOX_CGROUP, reason, NULL);
+            mark_layers_missing(box, CX_SANDBOX_CGROUP, reason, NULL);
         else if ((box->layers & CX_SANDBOX_FILES) != 0)
-            say(box, BY_BWRAP, reason,
+            mark_layers_missing(
+                box, BY_BWRAP, reason,
                 "allow unprivileged user namespaces (sysctl user.max_user_namespaces, "
                 "kernel.unprivileged_userns_clone, kernel.apparmor_restrict_unprivileged_userns), "
                 "or run outside of a container that forbids them");
         else
-            say(box, box->layers, reason, NULL);
+            mark_layers_missing(box, box->layers, reason, NULL);
     }
-    cx_buf_done(&said);
+    cx_buf_done(&output);
 }
 
 static void find_bwrap(cx_sandbox *box)
@@ -407,8 +412,9 @@ static void find_bwrap(cx_sandbox *box)
     if (inner->bwrap != NULL)
         box->layers |= BY_BWRAP;
     else
-        say(box, BY_BWRAP, cx_arena_printf(&inner->arena, "there is no %s", list[0]).data,
-            "install bubblewrap");
+        mark_layers_missing(box, BY_BWRAP,
+                            cx_arena_printf(&inner->arena, "there is no %s", list[0]).data,
+                            "install bubblewrap");
 }
 
 static void find_filters(cx_sandbox *box)
@@ -416,15 +422,15 @@ static void find_filters(cx_sandbox *box)
     cx_err err = {0};
     cx_sandbox_inner *inner = box->inner;
     if (!cx_confine_has_seccomp()) {
-        say(box, CX_SANDBOX_SECCOMP, "this kernel filters no system calls",
-            "a kernel with CONFIG_SECCOMP_FILTER");
+        mark_layers_missing(box, CX_SANDBOX_SECCOMP, "this kernel filters no system calls",
+                            "a kernel with CONFIG_SECCOMP_FILTER");
         return;
     }
     for (int network = 0; network < 2; network++) {
         if (cx_failed(cx_sandbox_filter_make(network != 0, &inner->filter[network], &err))) {
-            say(box, CX_SANDBOX_SECCOMP,
-                cx_arena_copy_str(&inner->arena, cx_str_z(err.message)).data,
-                "install libseccomp2");
+            mark_layers_missing(box, CX_SANDBOX_SECCOMP,
+                                cx_arena_copy_str(&inner->arena, cx_str_z(err.message)).data,
+                                "install libseccomp2");
             return;
         }
     }
@@ -441,15 +447,16 @@ static cx_status find_layers(cx_sandbox *box, cx_err *err)
     if (box->landlock_abi > 0)
         box->layers |= CX_SANDBOX_LANDLOCK;
     else
-        say(box, CX_SANDBOX_LANDLOCK, "this kernel has no Landlock, or it is not switched on",
-            "Linux 5.13 or later with landlock in the lsm= list");
+        mark_layers_missing(box, CX_SANDBOX_LANDLOCK,
+                            "this kernel has no Landlock, or it is not switched on",
+                            "Linux 5.13 or later with landlock in the lsm= list");
     const char *why = NULL;
     CX_TRY(cx_sandbox_cgroups_open(&inner->arena, &inner->cgroups, &why, err));
     if (inner->cgroups != NULL)
         box->layers |= CX_SANDBOX_CGROUP;
     else
-        say(box, CX_SANDBOX_CGROUP, why,
-            "run in a delegated group: systemd-run --user --scope -p Delegate=yes");
+        mark_layers_missing(box, CX_SANDBOX_CGROUP, why,
+                            "run in a delegated group: systemd-run --user --scope -p Delegate=yes");
     return CX_SUCCESS;
 }
 
@@ -522,7 +529,7 @@ cx_status cx_sandbox_open(const cx_sandbox_options *options, cx_sandbox **out, c
         cx_sandbox_close(box);
         return status;
     }
-    try_layers(box);
+    reduce_to_working_layers(box);
     box->missing = CX_SANDBOX_REQUIRED & ~box->layers;
     *out = box;
     return CX_SUCCESS;
@@ -542,7 +549,7 @@ void cx_sandbox_close(cx_sandbox *box)
 const char *cx_sandbox_program(const cx_sandbox *box, const cx_sandbox_spec *spec)
 {
     bool mounts = (box->layers & CX_SANDBOX_FILES) != 0 && !spec->unconfined;
-    return mounts ? SANDBOX_STAGE_PATH : box->inner->program;
+    return mounts ? SANDBOX_LAUNCHER_PATH : box->inner->program;
 }
 
 /* --- telling ---------------------------------------------------------------------------------- */

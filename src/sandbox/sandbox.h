@@ -149,7 +149,7 @@ typedef struct cx_sandbox_child cx_sandbox_child;
 CX_RESULT cx_sandbox_start(const cx_sandbox *box, const cx_sandbox_spec *spec,
                            cx_sandbox_child **out, cx_err *err);
 /* For cx_spawn_write and cx_spawn_read_line; never cx_spawn_close. */
-cx_spawn_child *cx_sandbox_talk(cx_sandbox_child *child);
+cx_spawn_child *cx_sandbox_process(cx_sandbox_child *child);
 /* As cx_spawn_close.  NULL is fine; `result` may be NULL. */
 CX_RESULT cx_sandbox_end(cx_sandbox_child *child, uint64_t wait_ms, cx_sandbox_result *result,
                          cx_err *err);

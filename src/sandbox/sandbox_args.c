@@ -17,26 +17,26 @@
 
 /* --- lists of words --------------------------------------------------------------------------- */
 
-void cx_sandbox_words_init(words *w, cx_arena *arena)
+void cx_sandbox_arg_list_init(arg_list *w, cx_arena *arena)
 {
-    *w = (words){.arena = arena};
+    *w = (arg_list){.arena = arena};
 }
 
-void cx_sandbox_words_done(words *w)
+void cx_sandbox_arg_list_done(arg_list *w)
 {
     cx_vec_done(&w->list, w->arena->alloc);
 }
 
-void cx_sandbox_word(words *w, const char *word)
+void cx_sandbox_add_arg(arg_list *w, const char *arg)
 {
-    const char **slot = word == NULL ? NULL : cx_vec_push(&w->list, w->arena->alloc);
+    const char **slot = arg == NULL ? NULL : cx_vec_push(&w->list, w->arena->alloc);
     if (slot == NULL)
         w->failed = true;
     else
-        *slot = word;
+        *slot = arg;
 }
 
-void cx_sandbox_wordf(words *w, const char *format, ...)
+void cx_sandbox_add_argf(arg_list *w, const char *format, ...)
 {
     char text[64];
     va_list args, again;
@@ -48,10 +48,10 @@ void cx_sandbox_wordf(words *w, const char *format, ...)
     if (copy != NULL)
         (void)vsnprintf(copy, (size_t)size + 1, format, again);
     va_end(again);
-    cx_sandbox_word(w, copy);
+    cx_sandbox_add_arg(w, copy);
 }
 
-cx_status cx_sandbox_words_end(words *w, const char *const **out, cx_err *err)
+cx_status cx_sandbox_arg_list_end(arg_list *w, const char *const **out, cx_err *err)
 {
     const char **list = CX_ARENA_ARRAY(w->arena, const char *, w->list.count + 1);
     if (list == NULL || w->failed)
@@ -63,16 +63,16 @@ cx_status cx_sandbox_words_end(words *w, const char *const **out, cx_err *err)
     return CX_SUCCESS;
 }
 
-static void word2(words *w, const char *option, const char *a)
+static void add_args2(arg_list *w, const char *option, const char *a)
 {
-    cx_sandbox_word(w, option);
-    cx_sandbox_word(w, a);
+    cx_sandbox_add_arg(w, option);
+    cx_sandbox_add_arg(w, a);
 }
 
-static void word3(words *w, const char *option, const char *a, const char *b)
+static void add_args3(arg_list *w, const char *option, const char *a, const char *b)
 {
-    word2(w, option, a);
-    cx_sandbox_word(w, b);
+    add_args2(w, option, a);
+    cx_sandbox_add_arg(w, b);
 }
 
 /* --- the system ------------------------------------------------------------------------------- */
@@ -81,7 +81,7 @@ static const char *const system_folders[] = {"/bin",   "/sbin",  "/lib",
                                              "/lib32", "/lib64", "/libx32"};
 
 /* Of /etc only what programs need and everybody may read. */
-static const char *const etc[] = {
+static const char *const etc_entries[] = {
     "alternatives",
     "bash.bashrc",
     "ca-certificates",
@@ -115,30 +115,30 @@ static const char *const etc[] = {
 static const char *const etc_online[] = {"gai.conf", "hosts", "resolv.conf"};
 
 /* Kept out even where /usr shows it. */
-static bool is_below(const char *path, const char *folder)
+static bool is_path_below(const char *path, const char *folder)
 {
     size_t size = strlen(folder);
     return strncmp(path, folder, size) == 0 && (path[size] == '/' || path[size] == 0);
 }
 
-static void show_etc(words *w, const char *const *names, size_t count)
+static void show_etc(arg_list *w, const char *const *names, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         cx_str path = cx_arena_printf(w->arena, "/etc/%s", names[i]);
-        word3(w, "--ro-bind-try", path.data, path.data);
+        add_args3(w, "--ro-bind-try", path.data, path.data);
     }
 }
 
-static cx_status show_system(words *w, bool network, cx_err *err)
+static cx_status show_system(arg_list *w, bool network, cx_err *err)
 {
-    word3(w, "--ro-bind", "/usr", "/usr");
+    add_args3(w, "--ro-bind", "/usr", "/usr");
     for (size_t i = 0; i < CX_COUNT_OF(system_folders); i++) {
         const char *path = system_folders[i];
         cx_facts facts;
         if (cx_failed(cx_path_facts(path, false, &facts, NULL)))
             continue;
         if (facts.kind != CX_FILE_LINK) {
-            word3(w, "--ro-bind", path, path);
+            add_args3(w, "--ro-bind", path, path);
             continue;
         }
         cx_buf target;
@@ -149,11 +149,11 @@ static cx_status show_system(words *w, bool network, cx_err *err)
             status = cx_folder_read_link(root, path + 1, &target, err);
         cx_folder_close(root);
         if (!cx_failed(status))
-            word3(w, "--symlink", cx_arena_copy_str(w->arena, cx_buf_str(&target)).data, path);
+            add_args3(w, "--symlink", cx_arena_copy_str(w->arena, cx_buf_str(&target)).data, path);
         cx_buf_done(&target);
         CX_TRY(status);
     }
-    show_etc(w, etc, CX_COUNT_OF(etc));
+    show_etc(w, etc_entries, CX_COUNT_OF(etc_entries));
     if (network)
         show_etc(w, etc_online, CX_COUNT_OF(etc_online));
     return CX_SUCCESS;
@@ -176,7 +176,7 @@ typedef struct places {
     bool failed;
 } places;
 
-static void put_copy(places *all, const char *path, const char *source, view as)
+static void add_place_copy(places *all, const char *path, const char *source, view as)
 {
     place *slot = path == NULL ? NULL : cx_vec_push(&all->list, all->arena->alloc);
     if (slot == NULL)
@@ -185,13 +185,13 @@ static void put_copy(places *all, const char *path, const char *source, view as)
         *slot = (place){path, source, as, all->list.count};
 }
 
-static void put(places *all, const char *path, view as)
+static void add_place(places *all, const char *path, view as)
 {
-    put_copy(all, path, path, as);
+    add_place_copy(all, path, path, as);
 }
 
 /* A folder above another sorts before it. */
-static int by_path(const void *a, const void *b)
+static int compare_places(const void *a, const void *b)
 {
     const place *x = a, *y = b;
     int order = strcmp(x->path, y->path);
@@ -203,24 +203,25 @@ static cx_status find_places(const cx_sandbox *box, const cx_sandbox_spec *spec,
 {
     const cx_sandbox_options *options = &box->inner->options;
     for (size_t i = 0; i < options->read_count; i++)
-        put(all, options->read[i], VIEW_READ);
+        add_place(all, options->read[i], VIEW_READ);
     for (size_t i = 0; i < options->trusted_count; i++)
-        if (!is_below(options->trusted[i], "/usr") && !is_below(options->trusted[i], "/bin"))
-            put(all, options->trusted[i], VIEW_READ);
+        if (!is_path_below(options->trusted[i], "/usr") &&
+            !is_path_below(options->trusted[i], "/bin"))
+            add_place(all, options->trusted[i], VIEW_READ);
     for (size_t i = 0; i < options->hide_count; i++)
-        put(all, options->hide[i], VIEW_HIDE);
+        add_place(all, options->hide[i], VIEW_HIDE);
     for (size_t i = 0; i < spec->bind_count; i++)
-        put(all, spec->binds[i].path, spec->binds[i].writable ? VIEW_WRITE : VIEW_READ);
+        add_place(all, spec->binds[i].path, spec->binds[i].writable ? VIEW_WRITE : VIEW_READ);
     if (spec->git != NULL) {
-        put(all, spec->git->common_dir, VIEW_READ);
+        add_place(all, spec->git->common_dir, VIEW_READ);
         if (!spec->read_only && spec->git->git_dir_copy != NULL) {
-            put_copy(all, spec->git->git_dir, spec->git->git_dir_copy, VIEW_WRITE);
-            put(all, spec->git->object_dir, VIEW_WRITE);
+            add_place_copy(all, spec->git->git_dir, spec->git->git_dir_copy, VIEW_WRITE);
+            add_place(all, spec->git->object_dir, VIEW_WRITE);
             if (spec->git->ref_dir_copy != NULL)
-                put_copy(all, spec->git->ref_dir, spec->git->ref_dir_copy, VIEW_WRITE);
+                add_place_copy(all, spec->git->ref_dir, spec->git->ref_dir_copy, VIEW_WRITE);
         }
     }
-    put(all, spec->worktree, spec->read_only ? VIEW_READ : VIEW_WRITE);
+    add_place(all, spec->worktree, spec->read_only ? VIEW_READ : VIEW_WRITE);
     if (all->failed)
         return cx_fail_nomem(err);
     for (size_t i = 0; i < all->list.count; i++)
@@ -229,42 +230,43 @@ static cx_status find_places(const cx_sandbox *box, const cx_sandbox_spec *spec,
                            "'%s' is not absolute: a sandbox shows paths as they are",
                            all->list.items[i].path);
     if (all->list.count != 0)
-        qsort(all->list.items, all->list.count, sizeof *all->list.items, by_path);
+        qsort(all->list.items, all->list.count, sizeof *all->list.items, compare_places);
     return CX_SUCCESS;
 }
 
 /* Whether something is shown that `path` lies in, so that it would be seen. */
-static bool is_seen(const places *all, const char *path)
+static bool is_parent_shown(const places *all, const char *path)
 {
-    bool seen = is_below(path, "/usr");
+    bool seen = is_path_below(path, "/usr");
     for (size_t i = 0; i < all->list.count && !seen; i++)
-        seen = all->list.items[i].as != VIEW_HIDE && is_below(path, all->list.items[i].path) &&
+        seen = all->list.items[i].as != VIEW_HIDE && is_path_below(path, all->list.items[i].path) &&
                strcmp(path, all->list.items[i].path) != 0;
     return seen;
 }
 
-static void show_places(words *w, const places *all)
+static void show_places(arg_list *w, const places *all)
 {
     for (size_t i = 0; i < all->list.count; i++) {
         const place *at = &all->list.items[i];
         cx_facts facts;
         if (at->as == VIEW_WRITE)
-            word3(w, "--bind", at->source, at->path);
+            add_args3(w, "--bind", at->source, at->path);
         else if (at->as == VIEW_READ)
-            word3(w, "--ro-bind", at->source, at->path);
-        else if (is_seen(all, at->path) && !cx_failed(cx_path_facts(at->path, true, &facts, NULL)))
-            word2(w, "--tmpfs", at->path);
+            add_args3(w, "--ro-bind", at->source, at->path);
+        else if (is_parent_shown(all, at->path) &&
+                 !cx_failed(cx_path_facts(at->path, true, &facts, NULL)))
+            add_args2(w, "--tmpfs", at->path);
     }
 }
 
 /* --- the command line ------------------------------------------------------------------------- */
 
-static const char *cwd_of(const cx_sandbox_spec *spec)
+static const char *start_folder(const cx_sandbox_spec *spec)
 {
     return spec->cwd != NULL ? spec->cwd : spec->worktree != NULL ? spec->worktree : "/";
 }
 
-static cx_status add_bwrap(words *w, const cx_sandbox *box, const cx_sandbox_spec *spec,
+static cx_status add_bwrap(arg_list *w, const cx_sandbox *box, const cx_sandbox_spec *spec,
                            const places *all, uint64_t tmp_bytes, cx_err *err)
 {
     /* Not --die-with-parent: bubblewrap killed half way leaves its other half waiting for it, or
@@ -272,68 +274,68 @@ static cx_status add_bwrap(words *w, const cx_sandbox *box, const cx_sandbox_spe
     static const char *const always[] = {"--unshare-user", "--unshare-pid",        "--unshare-ipc",
                                          "--unshare-uts",  "--unshare-cgroup-try", "--as-pid-1",
                                          "--new-session"};
-    cx_sandbox_word(w, box->inner->bwrap);
+    cx_sandbox_add_arg(w, box->inner->bwrap);
     for (size_t i = 0; i < CX_COUNT_OF(always); i++)
-        cx_sandbox_word(w, always[i]);
+        cx_sandbox_add_arg(w, always[i]);
     if (!spec->network)
-        cx_sandbox_word(w, "--unshare-net");
-    word2(w, "--cap-drop", "ALL");
-    word2(w, "--hostname", "sandbox");
+        cx_sandbox_add_arg(w, "--unshare-net");
+    add_args2(w, "--cap-drop", "ALL");
+    add_args2(w, "--hostname", "sandbox");
     CX_TRY(show_system(w, spec->network, err));
-    word2(w, "--proc", "/proc");
+    add_args2(w, "--proc", "/proc");
     /* Root of the machine owns these and needs no capability to write them. */
     static const char *const kernel[] = {"/proc/sys", "/proc/sysrq-trigger", "/proc/fs"};
     for (size_t i = 0; i < CX_COUNT_OF(kernel); i++)
-        word3(w, "--ro-bind-try", kernel[i], kernel[i]);
-    word2(w, "--dev", "/dev");
+        add_args3(w, "--ro-bind-try", kernel[i], kernel[i]);
+    add_args2(w, "--dev", "/dev");
     static const char *const empty[] = {"/tmp", "/home"};
     for (size_t i = 0; i < CX_COUNT_OF(empty); i++) {
         if (tmp_bytes != UINT64_MAX) {
-            cx_sandbox_word(w, "--size");
-            cx_sandbox_wordf(w, "%" PRIu64, tmp_bytes);
+            cx_sandbox_add_arg(w, "--size");
+            cx_sandbox_add_argf(w, "%" PRIu64, tmp_bytes);
         }
-        word2(w, "--tmpfs", empty[i]);
+        add_args2(w, "--tmpfs", empty[i]);
     }
-    word2(w, "--dir", SANDBOX_HOME);
-    word3(w, "--ro-bind", box->inner->program, SANDBOX_STAGE_PATH);
+    add_args2(w, "--dir", SANDBOX_HOME);
+    add_args3(w, "--ro-bind", box->inner->program, SANDBOX_LAUNCHER_PATH);
     show_places(w, all);
-    word2(w, "--remount-ro", "/");
-    word2(w, "--chdir", cwd_of(spec));
-    cx_sandbox_word(w, "--");
-    cx_sandbox_word(w, SANDBOX_STAGE_PATH);
+    add_args2(w, "--remount-ro", "/");
+    add_args2(w, "--chdir", start_folder(spec));
+    cx_sandbox_add_arg(w, "--");
+    cx_sandbox_add_arg(w, SANDBOX_LAUNCHER_PATH);
     return CX_SUCCESS;
 }
 
 /* What Landlock leaves: inside mounts all may be read; without them only the system and what is
  * shown. */
-static void add_landlock(words *w, const char *own_program, const places *all, bool mounts,
+static void add_landlock(arg_list *w, const char *own_program, const places *all, bool mounts,
                          const cx_sandbox_places *at)
 {
     static const char *const devices[] = {"/dev/null",   "/dev/zero",    "/dev/full",
                                           "/dev/random", "/dev/urandom", "/dev/tty"};
-    cx_sandbox_word(w, "--landlock");
+    cx_sandbox_add_arg(w, "--landlock");
     /* Also by themselves: an opened program is reached through the mounts outside. */
-    word2(w, "--read", "/usr");
+    add_args2(w, "--read", "/usr");
     for (size_t i = 0; i < CX_COUNT_OF(system_folders); i++)
-        word2(w, "--read", system_folders[i]);
+        add_args2(w, "--read", system_folders[i]);
     if (mounts) {
-        word2(w, "--read", "/");
-        word2(w, "--write", "/dev");
-        word2(w, "--write", "/home");
+        add_args2(w, "--read", "/");
+        add_args2(w, "--write", "/dev");
+        add_args2(w, "--write", "/home");
     } else {
-        word2(w, "--read", "/proc");
-        word2(w, "--read", own_program); /* it does the work of scripts */
-        for (size_t i = 0; i < CX_COUNT_OF(etc); i++)
-            word2(w, "--read", cx_arena_printf(w->arena, "/etc/%s", etc[i]).data);
+        add_args2(w, "--read", "/proc");
+        add_args2(w, "--read", own_program); /* it does the work of scripts */
+        for (size_t i = 0; i < CX_COUNT_OF(etc_entries); i++)
+            add_args2(w, "--read", cx_arena_printf(w->arena, "/etc/%s", etc_entries[i]).data);
         for (size_t i = 0; i < CX_COUNT_OF(devices); i++)
-            word2(w, "--write", devices[i]);
-        word2(w, "--write", at->home);
+            add_args2(w, "--write", devices[i]);
+        add_args2(w, "--write", at->home);
     }
-    word2(w, "--write", at->tmp);
+    add_args2(w, "--write", at->tmp);
     for (size_t i = 0; i < all->list.count; i++)
         if (all->list.items[i].as != VIEW_HIDE)
-            word2(w, all->list.items[i].as == VIEW_WRITE ? "--write" : "--read",
-                  all->list.items[i].path);
+            add_args2(w, all->list.items[i].as == VIEW_WRITE ? "--write" : "--read",
+                      all->list.items[i].path);
 }
 
 static uint64_t finite(uint64_t value)
@@ -343,92 +345,93 @@ static uint64_t finite(uint64_t value)
 
 /* Our own program, built with a sanitizer, keeps books over terabytes that are never touched. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define OWN_PROGRAM_IS_VAST true
+#define OWN_PROGRAM_IS_SANITIZED true
 #elif defined(__has_feature)
-#define OWN_PROGRAM_IS_VAST                                                 \
+#define OWN_PROGRAM_IS_SANITIZED                                            \
     (__has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || \
      __has_feature(memory_sanitizer))
 #else
-#define OWN_PROGRAM_IS_VAST false
+#define OWN_PROGRAM_IS_SANITIZED false
 #endif
 
-static void add_stage(words *w, const cx_sandbox *box, const cx_sandbox_spec *spec, unsigned layers,
-                      const places *all, const cx_sandbox_places *at)
+static void add_launcher(arg_list *w, const cx_sandbox *box, const cx_sandbox_spec *spec,
+                         unsigned layers, const places *all, const cx_sandbox_places *at)
 {
     cx_sandbox_limits limits = cx_sandbox_limits_of(box, spec);
     bool mounts = (layers & CX_SANDBOX_FILES) != 0;
     const char *program = spec->path != NULL ? spec->path : spec->argv[0];
-    if (OWN_PROGRAM_IS_VAST && strcmp(program, cx_sandbox_program(box, spec)) == 0)
+    if (OWN_PROGRAM_IS_SANITIZED && strcmp(program, cx_sandbox_program(box, spec)) == 0)
         limits.memory_bytes = UINT64_MAX;
-    cx_sandbox_word(w, CX_SANDBOX_STAGE);
+    cx_sandbox_add_arg(w, CX_SANDBOX_STAGE);
     if (mounts)
-        cx_sandbox_word(w, "--alone");
+        cx_sandbox_add_arg(w, "--alone");
     if ((layers & CX_SANDBOX_SECCOMP) != 0)
-        cx_sandbox_word(w, "--filter");
+        cx_sandbox_add_arg(w, "--filter");
     if (spec->network)
-        cx_sandbox_word(w, "--online");
+        cx_sandbox_add_arg(w, "--online");
     if (spec->executable != CX_FILE_NONE)
-        cx_sandbox_word(w, "--opened");
+        cx_sandbox_add_arg(w, "--opened");
     if ((layers & CX_SANDBOX_LANDLOCK) != 0)
         add_landlock(w, box->inner->program, all, mounts, at);
-    cx_sandbox_word(w, "--limits");
-    cx_sandbox_wordf(w, "%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64,
-                     finite(limits.cpu_seconds), finite(limits.processes),
-                     finite(limits.file_bytes), finite(limits.open_files),
-                     finite(limits.memory_bytes));
-    word2(w, "--program", program);
-    cx_sandbox_word(w, "--");
+    cx_sandbox_add_arg(w, "--limits");
+    cx_sandbox_add_argf(w, "%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64,
+                        finite(limits.cpu_seconds), finite(limits.processes),
+                        finite(limits.file_bytes), finite(limits.open_files),
+                        finite(limits.memory_bytes));
+    add_args2(w, "--program", program);
+    cx_sandbox_add_arg(w, "--");
     for (size_t i = 0; spec->argv[i] != NULL; i++)
-        cx_sandbox_word(w, spec->argv[i]);
+        cx_sandbox_add_arg(w, spec->argv[i]);
 }
 
 cx_status cx_sandbox_args(const cx_sandbox *box, const cx_sandbox_spec *spec, unsigned layers,
                           const cx_sandbox_places *at, cx_arena *arena, const char *const **out,
                           cx_err *err)
 {
-    words w;
+    arg_list w;
     places all = {.arena = arena};
-    cx_sandbox_words_init(&w, arena);
+    cx_sandbox_arg_list_init(&w, arena);
     cx_status status;
     CX_TRY_GOTO(status, find_places(box, spec, &all, err));
     if ((layers & CX_SANDBOX_FILES) != 0)
         CX_TRY_GOTO(status,
                     add_bwrap(&w, box, spec, &all, cx_sandbox_limits_of(box, spec).tmp_bytes, err));
     else
-        cx_sandbox_word(&w, box->inner->program);
-    add_stage(&w, box, spec, layers, &all, at);
-    status = cx_sandbox_words_end(&w, out, err);
+        cx_sandbox_add_arg(&w, box->inner->program);
+    add_launcher(&w, box, spec, layers, &all, at);
+    status = cx_sandbox_arg_list_end(&w, out, err);
 done:
     cx_vec_done(&all.list, arena->alloc);
-    cx_sandbox_words_done(&w);
+    cx_sandbox_arg_list_done(&w);
     return status;
 }
 
 /* --- the environment (R4) --------------------------------------------------------------------- */
 
-static size_t name_size(const char *variable)
+static size_t variable_name_size(const char *variable)
 {
     const char *end = strchr(variable, '=');
     return end == NULL ? strlen(variable) : (size_t)(end - variable);
 }
 
 /* The first who sets a name is heard: those of R4 cannot be changed by others. */
-static void set(words *w, const char *variable)
+static void set_variable(arg_list *w, const char *variable)
 {
-    size_t size = variable == NULL ? 0 : name_size(variable);
+    size_t size = variable == NULL ? 0 : variable_name_size(variable);
     for (size_t i = 0; variable != NULL && i < w->list.count; i++)
-        if (name_size(w->list.items[i]) == size && memcmp(w->list.items[i], variable, size) == 0)
+        if (variable_name_size(w->list.items[i]) == size &&
+            memcmp(w->list.items[i], variable, size) == 0)
             return;
-    cx_sandbox_word(w, variable);
+    cx_sandbox_add_arg(w, variable);
 }
 
-static void setf(words *w, const char *name, const char *value)
+static void set_variablef(arg_list *w, const char *name, const char *value)
 {
     if (value != NULL)
-        set(w, cx_arena_printf(w->arena, "%s=%s", name, value).data);
+        set_variable(w, cx_arena_printf(w->arena, "%s=%s", name, value).data);
 }
 
-static int by_text(const void *a, const void *b)
+static int compare_texts(const void *a, const void *b)
 {
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
@@ -438,40 +441,40 @@ cx_status cx_sandbox_env(const cx_sandbox *box, const cx_sandbox_spec *spec,
                          cx_err *err)
 {
     const cx_sandbox_options *options = &box->inner->options;
-    words w;
-    cx_sandbox_words_init(&w, arena);
-    setf(&w, "PATH", box->inner->path_env);
-    set(&w, "LANG=C.UTF-8");
-    set(&w, "LC_ALL=C.UTF-8");
-    setf(&w, "HOME", at->home);
-    setf(&w, "TMPDIR", at->tmp);
-    set(&w, "PYTHONDONTWRITEBYTECODE=1");
-    setf(&w, "CORTEX_RUN_ID", spec->run_id);
-    setf(&w, "CORTEX_TASK_ID", spec->task_id);
+    arg_list w;
+    cx_sandbox_arg_list_init(&w, arena);
+    set_variablef(&w, "PATH", box->inner->path_env);
+    set_variable(&w, "LANG=C.UTF-8");
+    set_variable(&w, "LC_ALL=C.UTF-8");
+    set_variablef(&w, "HOME", at->home);
+    set_variablef(&w, "TMPDIR", at->tmp);
+    set_variable(&w, "PYTHONDONTWRITEBYTECODE=1");
+    set_variablef(&w, "CORTEX_RUN_ID", spec->run_id);
+    set_variablef(&w, "CORTEX_TASK_ID", spec->task_id);
     if (spec->git != NULL && spec->git->object_dir != NULL && !spec->read_only) {
-        setf(&w, "GIT_OBJECT_DIRECTORY", spec->git->object_dir);
-        set(&w, cx_arena_printf(arena, "GIT_ALTERNATE_OBJECT_DIRECTORIES=%s/objects",
-                                spec->git->common_dir)
-                    .data);
+        set_variablef(&w, "GIT_OBJECT_DIRECTORY", spec->git->object_dir);
+        set_variable(&w, cx_arena_printf(arena, "GIT_ALTERNATE_OBJECT_DIRECTORIES=%s/objects",
+                                         spec->git->common_dir)
+                             .data);
         /* The logs of references are the repository's, which is read-only; so is its gc. */
-        set(&w, "GIT_CONFIG_COUNT=4");
-        set(&w, "GIT_CONFIG_KEY_0=core.logAllRefUpdates");
-        set(&w, "GIT_CONFIG_VALUE_0=false");
-        set(&w, "GIT_CONFIG_KEY_1=gc.auto");
-        set(&w, "GIT_CONFIG_VALUE_1=0");
+        set_variable(&w, "GIT_CONFIG_COUNT=4");
+        set_variable(&w, "GIT_CONFIG_KEY_0=core.logAllRefUpdates");
+        set_variable(&w, "GIT_CONFIG_VALUE_0=false");
+        set_variable(&w, "GIT_CONFIG_KEY_1=gc.auto");
+        set_variable(&w, "GIT_CONFIG_VALUE_1=0");
         /* An index of one file, which the governor can read. */
-        set(&w, "GIT_CONFIG_KEY_2=core.splitIndex");
-        set(&w, "GIT_CONFIG_VALUE_2=false");
-        set(&w, "GIT_CONFIG_KEY_3=core.fsmonitor");
-        set(&w, "GIT_CONFIG_VALUE_3=false");
+        set_variable(&w, "GIT_CONFIG_KEY_2=core.splitIndex");
+        set_variable(&w, "GIT_CONFIG_VALUE_2=false");
+        set_variable(&w, "GIT_CONFIG_KEY_3=core.fsmonitor");
+        set_variable(&w, "GIT_CONFIG_VALUE_3=false");
     }
     for (size_t i = 0; spec->env != NULL && spec->env[i] != NULL; i++)
-        set(&w, spec->env[i]);
+        set_variable(&w, spec->env[i]);
     for (size_t i = 0; i < options->env_name_count; i++)
-        setf(&w, options->env_names[i], getenv(options->env_names[i]));
+        set_variablef(&w, options->env_names[i], getenv(options->env_names[i]));
     if (w.list.count != 0)
-        qsort(w.list.items, w.list.count, sizeof *w.list.items, by_text);
-    cx_status status = cx_sandbox_words_end(&w, out, err);
-    cx_sandbox_words_done(&w);
+        qsort(w.list.items, w.list.count, sizeof *w.list.items, compare_texts);
+    cx_status status = cx_sandbox_arg_list_end(&w, out, err);
+    cx_sandbox_arg_list_done(&w);
     return status;
 }

@@ -14,14 +14,14 @@
 
 enum { FILE_MAX_BYTES = 1 << 20 };
 
-typedef struct place {
+typedef struct group_place {
     const char *folder; /* where groups are made */
     bool memory, processes;
     bool v2;
-} place;
+} group_place;
 
 struct cx_sandbox_cgroups {
-    place places[2];
+    group_place places[2];
     size_t count;
 };
 
@@ -45,15 +45,15 @@ static cx_str next_field(cx_str *line, char separator)
     return field;
 }
 
-static bool has_word(cx_str list, const char *word, char separator)
+static bool list_has(cx_str list, const char *item, char separator)
 {
     while (list.size != 0)
-        if (cx_str_is(next_field(&list, separator), word))
+        if (cx_str_is(next_field(&list, separator), item))
             return true;
     return false;
 }
 
-static cx_status read_text(const char *path, cx_arena *arena, cx_str *out, cx_err *err)
+static cx_status read_proc_text(const char *path, cx_arena *arena, cx_str *out, cx_err *err)
 {
     cx_buf text;
     cx_buf_init(&text, arena->alloc);
@@ -79,28 +79,28 @@ static cx_str find_mount(cx_str mounts, const char *controller)
         cx_str type = next_field(&line, ' ');
         (void)next_field(&line, ' ');
         if (controller[0] == 0 ? cx_str_is(type, "cgroup2")
-                               : cx_str_is(type, "cgroup") && has_word(line, controller, ','))
+                               : cx_str_is(type, "cgroup") && list_has(line, controller, ','))
             return point;
     }
     return (cx_str){0};
 }
 
 /* The group this process is in; data NULL = in none of that hierarchy. */
-static cx_str find_own(cx_str groups, const char *controller)
+static cx_str find_own_group(cx_str groups, const char *controller)
 {
     while (groups.size != 0) {
         cx_str line = next_line(&groups);
         cx_str number = next_field(&line, ':');
         cx_str controllers = next_field(&line, ':');
         if (controller[0] == 0 ? cx_str_is(number, "0") && controllers.size == 0
-                               : has_word(controllers, controller, ','))
+                               : list_has(controllers, controller, ','))
             return line;
     }
     return (cx_str){0};
 }
 
 /* Tries to make a group there, and removes it. */
-static bool may_make(const char *folder, cx_arena *arena)
+static bool can_make_group(const char *folder, cx_arena *arena)
 {
     const cx_io *io = cx_io_system();
     cx_str path = cx_arena_printf(arena, "%s/cortex-try-%" PRIu64 "-%" PRIx64, folder,
@@ -114,15 +114,15 @@ static bool may_make(const char *folder, cx_arena *arena)
     return removed;
 }
 
-static void look_v2(cx_str mounts, cx_str groups, cx_arena *arena, cx_sandbox_cgroups *all)
+static void find_v2_place(cx_str mounts, cx_str groups, cx_arena *arena, cx_sandbox_cgroups *all)
 {
-    cx_str mount = find_mount(mounts, ""), own = find_own(groups, "");
+    cx_str mount = find_mount(mounts, ""), own = find_own_group(groups, "");
     if (mount.data == NULL || own.data == NULL)
         return;
     /* Beside us first: a group that holds processes hands no controllers down. */
-    for (int beside = 1; beside >= 0 && all->count == 0; beside--) {
+    for (int sibling = 1; sibling >= 0 && all->count == 0; sibling--) {
         cx_str at = own;
-        while (beside && at.size != 0 && at.data[at.size - 1] != '/')
+        while (sibling && at.size != 0 && at.data[at.size - 1] != '/')
             at.size--;
         while (at.size != 0 && at.data[at.size - 1] == '/')
             at.size--;
@@ -132,19 +132,19 @@ static void look_v2(cx_str mounts, cx_str groups, cx_arena *arena, cx_sandbox_cg
                                          folder.data == NULL ? "" : folder.data);
         cx_str given;
         if (folder.data == NULL || control.data == NULL ||
-            cx_failed(read_text(control.data, arena, &given, NULL)))
+            cx_failed(read_proc_text(control.data, arena, &given, NULL)))
             continue;
-        place at_place = {folder.data, has_word(given, "memory", ' '), has_word(given, "pids", ' '),
-                          true};
-        if ((at_place.memory || at_place.processes) && may_make(folder.data, arena))
+        group_place at_place = {folder.data, list_has(given, "memory", ' '),
+                                list_has(given, "pids", ' '), true};
+        if ((at_place.memory || at_place.processes) && can_make_group(folder.data, arena))
             all->places[all->count++] = at_place;
     }
 }
 
-static void look_v1(cx_str mounts, cx_str groups, const char *controller, cx_arena *arena,
-                    cx_sandbox_cgroups *all)
+static void find_v1_place(cx_str mounts, cx_str groups, const char *controller, cx_arena *arena,
+                          cx_sandbox_cgroups *all)
 {
-    cx_str mount = find_mount(mounts, controller), own = find_own(groups, controller);
+    cx_str mount = find_mount(mounts, controller), own = find_own_group(groups, controller);
     if (mount.data == NULL || own.data == NULL)
         return;
     if (cx_str_is(own, "/"))
@@ -152,8 +152,8 @@ static void look_v1(cx_str mounts, cx_str groups, const char *controller, cx_are
     cx_str folder =
         cx_arena_printf(arena, "%.*s%.*s", (int)mount.size, mount.data, (int)own.size, own.data);
     bool memory = strcmp(controller, "memory") == 0;
-    if (folder.data != NULL && may_make(folder.data, arena))
-        all->places[all->count++] = (place){folder.data, memory, !memory, false};
+    if (folder.data != NULL && can_make_group(folder.data, arena))
+        all->places[all->count++] = (group_place){folder.data, memory, !memory, false};
 }
 
 /* --- what was left behind --------------------------------------------------------------------- */
@@ -161,7 +161,7 @@ static void look_v1(cx_str mounts, cx_str groups, const char *controller, cx_are
 /* Nobody starts a sandbox that long after it made the group. */
 #define STALE_NS (INT64_C(3600) * 1000000000)
 
-static bool remove_stale(void *arg, const char *name)
+static bool remove_stale_group(void *arg, const char *name)
 {
     cx_file folder = *(const cx_file *)arg;
     cx_facts facts;
@@ -173,12 +173,12 @@ static bool remove_stale(void *arg, const char *name)
 }
 
 /* Groups of processes that were killed. */
-static void tidy(const char *path)
+static void remove_stale_groups(const char *path)
 {
     cx_file folder;
     if (cx_failed(cx_folder_open(path, &folder, NULL)))
         return;
-    (void)cx_folder_list(folder, "", remove_stale, &folder, NULL).code;
+    (void)cx_folder_list(folder, "", remove_stale_group, &folder, NULL).code;
     cx_folder_close(folder);
 }
 
@@ -192,28 +192,28 @@ cx_status cx_sandbox_cgroups_open(cx_arena *arena, cx_sandbox_cgroups **out, con
     *out = NULL;
     *why = NULL;
     cx_str mounts, groups;
-    if (cx_failed(read_text("/proc/self/mountinfo", arena, &mounts, NULL)) ||
-        cx_failed(read_text("/proc/self/cgroup", arena, &groups, NULL))) {
+    if (cx_failed(read_proc_text("/proc/self/mountinfo", arena, &mounts, NULL)) ||
+        cx_failed(read_proc_text("/proc/self/cgroup", arena, &groups, NULL))) {
         *why = "the control groups of this process cannot be read";
         return CX_SUCCESS;
     }
-    look_v2(mounts, groups, arena, all);
+    find_v2_place(mounts, groups, arena, all);
     if (all->count == 0) {
-        look_v1(mounts, groups, "memory", arena, all);
-        look_v1(mounts, groups, "pids", arena, all);
+        find_v1_place(mounts, groups, "memory", arena, all);
+        find_v1_place(mounts, groups, "pids", arena, all);
     }
     if (all->count == 0)
         *why = "no control group with memory or pids is delegated to this user";
     else
         *out = all;
     for (size_t i = 0; i < all->count; i++)
-        tidy(all->places[i].folder);
+        remove_stale_groups(all->places[i].folder);
     return CX_SUCCESS;
 }
 
 /* --- using ------------------------------------------------------------------------------------ */
 
-static cx_status write_value(const char *folder, const char *name, uint64_t value, cx_err *err)
+static cx_status write_limit(const char *folder, const char *name, uint64_t value, cx_err *err)
 {
     const cx_io *io = cx_io_system();
     char path[1200], text[32];
@@ -229,8 +229,8 @@ static cx_status write_value(const char *folder, const char *name, uint64_t valu
 }
 
 /* A killed process leaves its groups, and another may have its number now: so a random one, too. */
-static cx_status make_in(const place *at, const cx_sandbox_limits *limits, uint64_t number,
-                         cx_sandbox_group *group, cx_err *err)
+static cx_status make_group_in(const group_place *at, const cx_sandbox_limits *limits,
+                               uint64_t number, cx_sandbox_group *group, cx_err *err)
 {
     const cx_io *io = cx_io_system();
     char path[1100], procs[1200];
@@ -246,10 +246,10 @@ static cx_status make_in(const place *at, const cx_sandbox_limits *limits, uint6
         return cx_fail_nomem(err);
     memcpy(group->paths[index], path, strlen(path) + 1);
     if (at->memory && limits->memory_bytes != UINT64_MAX)
-        CX_TRY(write_value(path, at->v2 ? "memory.max" : "memory.limit_in_bytes",
+        CX_TRY(write_limit(path, at->v2 ? "memory.max" : "memory.limit_in_bytes",
                            limits->memory_bytes, err));
     if (at->processes && limits->processes != UINT64_MAX)
-        CX_TRY(write_value(path, "pids.max", limits->processes, err));
+        CX_TRY(write_limit(path, "pids.max", limits->processes, err));
     (void)snprintf(procs, sizeof procs, "%s/cgroup.procs", path);
     code = io->open(io, procs, CX_IO_WRITE, &group->join[index]);
     return code != 0 ? cx_fail_os(err, -code, "cannot open %s", procs) : CX_SUCCESS;
@@ -262,7 +262,7 @@ cx_status cx_sandbox_group_make(const cx_sandbox_cgroups *groups, const cx_sandb
     *out = (cx_sandbox_group){.join = {CX_FILE_NONE, CX_FILE_NONE}};
     cx_status status = CX_SUCCESS;
     for (size_t i = 0; groups != NULL && i < groups->count && !cx_failed(status); i++)
-        status = make_in(&groups->places[i], limits, number, out, err);
+        status = make_group_in(&groups->places[i], limits, number, out, err);
     if (cx_failed(status))
         cx_sandbox_group_end(out);
     return status;

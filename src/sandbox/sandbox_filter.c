@@ -19,12 +19,12 @@
 
 /* --- the ABI of libseccomp.so.2 --------------------------------------------------------------- */
 
-typedef struct compare {
+typedef struct arg_condition {
     unsigned int argument;
     int op;
     uint64_t a;
     uint64_t b;
-} compare;
+} arg_condition;
 
 enum { CMP_NE = 1, CMP_EQ = 4, CMP_GT = 6, CMP_MASKED_EQ = 7 };
 
@@ -40,11 +40,12 @@ typedef struct seccomp {
     void (*release)(void *filter);
     int (*attr_set)(void *filter, int attribute, uint32_t value);
     int (*resolve)(const char *name);
-    int (*add)(void *filter, uint32_t action, int call, unsigned int count, const compare *list);
+    int (*add)(void *filter, uint32_t action, int call, unsigned int count,
+               const arg_condition *list);
     int (*export)(const void *filter, int file);
 } seccomp;
 
-static cx_status load(seccomp *s, cx_err *err)
+static cx_status load_libseccomp(seccomp *s, cx_err *err)
 {
     CX_TRY(cx_library_load("libseccomp.so.2", &s->library, err));
     cx_status status;
@@ -63,7 +64,7 @@ done:
 
 /* --- the list --------------------------------------------------------------------------------- */
 
-static const char *const denied[] = {
+static const char *const denied_calls[] = {
     /* mounts and roots */
     "mount",
     "umount",
@@ -136,8 +137,8 @@ static const char *const denied[] = {
     "personality",
 };
 
-static const char *const absent[] = {"io_uring_setup", "io_uring_enter", "io_uring_register",
-                                     "clone3"};
+static const char *const absent_calls[] = {"io_uring_setup", "io_uring_enter", "io_uring_register",
+                                           "clone3"};
 
 /* CLONE_NEWTIME, NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET. */
 static const uint64_t clone_flags[] = {0x80,      0x20000,    0x2000000,  0x4000000,
@@ -146,8 +147,8 @@ static const uint64_t clone_flags[] = {0x80,      0x20000,    0x2000000,  0x4000
 /* Typing into the terminal of somebody else: TIOCSTI, TIOCLINUX. */
 static const uint64_t terminal_requests[] = {0x5412, 0x541c};
 
-static bool deny(const seccomp *s, void *filter, const char *name, int code,
-                 const compare *conditions, unsigned count)
+static bool deny_call(const seccomp *s, void *filter, const char *name, int code,
+                      const arg_condition *conditions, unsigned count)
 {
     int call = s->resolve(name);
     if (call == NO_SUCH_CALL)
@@ -162,34 +163,35 @@ static bool deny(const seccomp *s, void *filter, const char *name, int code,
 static bool deny_sockets(const seccomp *s, void *filter, bool network)
 {
     enum { UNIX = 1, INET = 2, INET6 = 10 };
-    const compare not_unix = {0, CMP_NE, UNIX, 0};
-    if (!deny(s, filter, "socketpair", EAFNOSUPPORT, &not_unix, 1))
+    const arg_condition not_unix = {0, CMP_NE, UNIX, 0};
+    if (!deny_call(s, filter, "socketpair", EAFNOSUPPORT, &not_unix, 1))
         return false;
     if (!network)
-        return deny(s, filter, "socket", EAFNOSUPPORT, &not_unix, 1);
+        return deny_call(s, filter, "socket", EAFNOSUPPORT, &not_unix, 1);
     bool good = true;
     for (uint64_t family = 0; family < INET6 && good; family++) {
-        const compare is = {0, CMP_EQ, family, 0};
-        good = family == UNIX || family == INET || deny(s, filter, "socket", EAFNOSUPPORT, &is, 1);
+        const arg_condition is = {0, CMP_EQ, family, 0};
+        good = family == UNIX || family == INET ||
+               deny_call(s, filter, "socket", EAFNOSUPPORT, &is, 1);
     }
-    const compare above = {0, CMP_GT, INET6, 0};
-    return good && deny(s, filter, "socket", EAFNOSUPPORT, &above, 1);
+    const arg_condition above = {0, CMP_GT, INET6, 0};
+    return good && deny_call(s, filter, "socket", EAFNOSUPPORT, &above, 1);
 }
 
 static bool add_rules(const seccomp *s, void *filter, bool network)
 {
     bool good = s->attr_set(filter, ATTR_BAD_ARCH, ACT_KILL_PROCESS) == 0;
-    for (size_t i = 0; i < CX_COUNT_OF(denied); i++)
-        good = good && deny(s, filter, denied[i], EPERM, NULL, 0);
-    for (size_t i = 0; i < CX_COUNT_OF(absent); i++)
-        good = good && deny(s, filter, absent[i], ENOSYS, NULL, 0);
+    for (size_t i = 0; i < CX_COUNT_OF(denied_calls); i++)
+        good = good && deny_call(s, filter, denied_calls[i], EPERM, NULL, 0);
+    for (size_t i = 0; i < CX_COUNT_OF(absent_calls); i++)
+        good = good && deny_call(s, filter, absent_calls[i], ENOSYS, NULL, 0);
     for (size_t i = 0; i < CX_COUNT_OF(clone_flags); i++) {
-        const compare has = {0, CMP_MASKED_EQ, clone_flags[i], clone_flags[i]};
-        good = good && deny(s, filter, "clone", EPERM, &has, 1);
+        const arg_condition has = {0, CMP_MASKED_EQ, clone_flags[i], clone_flags[i]};
+        good = good && deny_call(s, filter, "clone", EPERM, &has, 1);
     }
     for (size_t i = 0; i < CX_COUNT_OF(terminal_requests); i++) {
-        const compare is = {1, CMP_MASKED_EQ, UINT32_MAX, terminal_requests[i]};
-        good = good && deny(s, filter, "ioctl", EPERM, &is, 1);
+        const arg_condition is = {1, CMP_MASKED_EQ, UINT32_MAX, terminal_requests[i]};
+        good = good && deny_call(s, filter, "ioctl", EPERM, &is, 1);
     }
     return good && deny_sockets(s, filter, network);
 }
@@ -197,7 +199,7 @@ static bool add_rules(const seccomp *s, void *filter, bool network)
 cx_status cx_sandbox_filter_make(bool network, cx_file *out, cx_err *err)
 {
     seccomp s = {0};
-    CX_TRY(load(&s, err));
+    CX_TRY(load_libseccomp(&s, err));
     void *filter = s.init(ACT_ALLOW);
     cx_status status = CX_SUCCESS;
     cx_file file = CX_FILE_NONE;

@@ -9,24 +9,24 @@
 
 #include "sandbox/sandbox.h"
 
-#define STAGE_REPORT 10  /* the stage's report; the program does not get it */
-#define STAGE_FILTER 11  /* of seccomp */
-#define STAGE_PROGRAM 12 /* the opened program */
-#define STAGE_CONTROL 13 /* a byte: ask it to end; the end: we are gone */
+#define LAUNCHER_FD_REPORT 10  /* the stage's report; the program does not get it */
+#define LAUNCHER_FD_FILTER 11  /* of seccomp */
+#define LAUNCHER_FD_PROGRAM 12 /* the opened program */
+#define LAUNCHER_FD_CONTROL 13 /* a byte: ask it to end; the end: we are gone */
 
 #define SANDBOX_HOME "/home/agent"
-#define SANDBOX_STAGE_PATH "/run/cortex" /* our program, inside */
+#define SANDBOX_LAUNCHER_PATH "/run/cortex" /* our program, inside */
 
 /* What the stage tells, as bytes in a file of memory; all zero: it was never reached. */
 typedef struct cx_sandbox_report {
-    uint32_t magic; /* STAGE_MAGIC */
+    uint32_t magic; /* LAUNCHER_MAGIC */
     uint32_t layers;
     int32_t exec_errno; /* the program could not be executed */
     int32_t landlock_abi;
-    char trouble[480]; /* a layer could not be applied: why; terminated */
+    char error[480]; /* a layer could not be applied: why; terminated */
 } cx_sandbox_report;
 
-#define STAGE_MAGIC UINT32_C(0x43585342)
+#define LAUNCHER_MAGIC UINT32_C(0x43585342)
 
 typedef struct cx_sandbox_inner {
     cx_arena arena;
@@ -39,17 +39,17 @@ typedef struct cx_sandbox_inner {
 } cx_sandbox_inner;
 
 /* A list of words that ends with NULL; memory running out is said at the end. */
-typedef struct words {
+typedef struct arg_list {
     cx_arena *arena;
     CX_VEC(const char *) list;
     bool failed;
-} words;
+} arg_list;
 
-void cx_sandbox_words_init(words *w, cx_arena *arena);
-void cx_sandbox_words_done(words *w);
-void cx_sandbox_word(words *w, const char *word); /* borrowed */
-void cx_sandbox_wordf(words *w, const char *format, ...) CX_PRINTF(2, 3);
-CX_RESULT cx_sandbox_words_end(words *w, const char *const **out, cx_err *err);
+void cx_sandbox_arg_list_init(arg_list *w, cx_arena *arena);
+void cx_sandbox_arg_list_done(arg_list *w);
+void cx_sandbox_add_arg(arg_list *w, const char *arg); /* borrowed */
+void cx_sandbox_add_argf(arg_list *w, const char *format, ...) CX_PRINTF(2, 3);
+CX_RESULT cx_sandbox_arg_list_end(arg_list *w, const char *const **out, cx_err *err);
 
 /* The limits of a start: spec over options over defaults; UINT64_MAX = none. */
 cx_sandbox_limits cx_sandbox_limits_of(const cx_sandbox *box, const cx_sandbox_spec *spec);

@@ -21,9 +21,9 @@
 #include "os/api.h"
 #include "sandbox/sandbox_internal.h"
 
-enum { PATHS_MAX = 256, EXIT_STAGE = 125 };
+enum { PATHS_MAX = 256, EXIT_LAUNCHER = 125 };
 
-typedef struct stage {
+typedef struct launcher {
     bool alone, landlock, filter, online, opened;
     cx_spawn_limits limits;
     bool limited;
@@ -32,7 +32,7 @@ typedef struct stage {
     const char *program;
     char **argv;
     cx_sandbox_report report;
-} stage;
+} launcher;
 
 static bool read_limits(const char *text, cx_spawn_limits *out)
 {
@@ -48,7 +48,7 @@ static bool read_limits(const char *text, cx_spawn_limits *out)
     return true;
 }
 
-static bool read_arguments(stage *s, int argc, char **argv)
+static bool read_arguments(launcher *s, int argc, char **argv)
 {
     for (int i = 0; i < argc; i++) {
         const char *name = argv[i];
@@ -81,34 +81,34 @@ static bool read_arguments(stage *s, int argc, char **argv)
     return false;
 }
 
-static void tell(const stage *s)
+static void write_report(const launcher *s)
 {
     const cx_io *io = cx_io_system();
-    (void)io->pwrite(io, STAGE_REPORT, &s->report, sizeof s->report, 0);
+    (void)io->pwrite(io, LAUNCHER_FD_REPORT, &s->report, sizeof s->report, 0);
 }
 
-static _Noreturn void stop(stage *s, const char *what, const cx_err *err)
+static _Noreturn void fail_launch(launcher *s, const char *what, const cx_err *err)
 {
-    (void)snprintf(s->report.trouble, sizeof s->report.trouble, "%s: %s", what, err->message);
-    tell(s);
-    (void)fprintf(stderr, "cortex: sandbox: %s\n", s->report.trouble);
-    _Exit(EXIT_STAGE);
+    (void)snprintf(s->report.error, sizeof s->report.error, "%s: %s", what, err->message);
+    write_report(s);
+    (void)fprintf(stderr, "cortex: sandbox: %s\n", s->report.error);
+    _Exit(EXIT_LAUNCHER);
 }
 
-static void apply(stage *s)
+static void apply_restrictions(launcher *s)
 {
     cx_err err = {0};
     if (cx_failed(cx_confine_privileges(&err)))
-        stop(s, "privileges", &err);
+        fail_launch(s, "privileges", &err);
     if (s->landlock) {
         if (cx_failed(cx_confine_landlock(s->paths, s->path_count, s->online, &err)))
-            stop(s, "landlock", &err);
+            fail_launch(s, "landlock", &err);
         s->report.landlock_abi = cx_confine_landlock_abi();
         s->report.layers |= CX_SANDBOX_LANDLOCK;
     }
     if (s->filter) {
-        if (cx_failed(cx_confine_seccomp(STAGE_FILTER, &err)))
-            stop(s, "seccomp", &err);
+        if (cx_failed(cx_confine_seccomp(LAUNCHER_FD_FILTER, &err)))
+            fail_launch(s, "seccomp", &err);
         s->report.layers |= CX_SANDBOX_SECCOMP;
     }
     cx_confine_limits(&s->limits); /* last: they are the program's, not ours */
@@ -117,22 +117,22 @@ static void apply(stage *s)
 
 int cx_sandbox_stage(int argc, char **argv)
 {
-    static stage s = {.report = {.magic = STAGE_MAGIC}};
+    static launcher s = {.report = {.magic = LAUNCHER_MAGIC}};
     cx_err err = {0};
     if (!read_arguments(&s, argc, argv)) {
         (void)snprintf(err.message, sizeof err.message, "not called by a sandbox");
-        stop(&s, "arguments", &err);
+        fail_launch(&s, "arguments", &err);
     }
     cx_confine_close_on_exec(); /* I2 */
-    if (!cx_confine_watched(STAGE_CONTROL, s.alone)) {
+    if (!cx_confine_watched(LAUNCHER_FD_CONTROL, s.alone)) {
         (void)snprintf(err.message, sizeof err.message, "no process can be made");
-        stop(&s, "watching", &err);
+        fail_launch(&s, "watching", &err);
     }
-    apply(&s);
-    tell(&s);
-    int code = cx_confine_exec(s.opened ? STAGE_PROGRAM : CX_FILE_NONE, s.program, s.argv);
+    apply_restrictions(&s);
+    write_report(&s);
+    int code = cx_confine_exec(s.opened ? LAUNCHER_FD_PROGRAM : CX_FILE_NONE, s.program, s.argv);
     s.report.exec_errno = code;
-    tell(&s);
+    write_report(&s);
     (void)fprintf(stderr, "cortex: sandbox: cannot execute %s: %s\n", s.program, strerror(code));
     _Exit(code == ENOENT ? 127 : 126);
 }

@@ -10,7 +10,7 @@
 #include "os/folder.h"
 #include "base/io.h"
 #include "agent/script.h"
-#include "rules/word.h"
+#include "rules/token.h"
 #include "tests/support/folder.h"
 #include "tests/test.h"
 
@@ -553,20 +553,20 @@ CX_TEST(command_trivial)
 
 CX_TEST(command_words)
 {
-    cx_run_word_path path;
+    cx_run_token_path path;
     cx_arena_init(&arena, cx_alloc_default(), 0);
-    CHECK_STR(cx_run_word_trim(CX_STR("\xe3\x80\x80 a b\xc2\xa0")), "a b");
-    CHECK_STR(cx_run_word_trim(CX_STR(" \t")), "");
-    CHECK_STR(cx_run_word_base(CX_STR("a/b")), "b");
-    CHECK_STR(cx_run_word_base(CX_STR("a/b//")), "b");
-    CHECK_STR(cx_run_word_base(CX_STR("/")), "/");
-    CHECK_STR(cx_run_word_base(CX_STR("a")), "a");
-    CHECK_STATUS(cx_run_word_as_path(CX_STR("./a//b/../c/"), &arena, &path, &err), &err);
+    CHECK_STR(cx_run_token_trim(CX_STR("\xe3\x80\x80 a b\xc2\xa0")), "a b");
+    CHECK_STR(cx_run_token_trim(CX_STR(" \t")), "");
+    CHECK_STR(cx_run_token_base(CX_STR("a/b")), "b");
+    CHECK_STR(cx_run_token_base(CX_STR("a/b//")), "b");
+    CHECK_STR(cx_run_token_base(CX_STR("/")), "/");
+    CHECK_STR(cx_run_token_base(CX_STR("a")), "a");
+    CHECK_STATUS(cx_run_token_as_path(CX_STR("./a//b/../c/"), &arena, &path, &err), &err);
     CHECK_STR(path.plain, "a/c");
     CHECK(path.dots && !path.escapes && !path.absolute);
-    CHECK_STATUS(cx_run_word_as_path(CX_STR("a/../../b"), &arena, &path, &err), &err);
+    CHECK_STATUS(cx_run_token_as_path(CX_STR("a/../../b"), &arena, &path, &err), &err);
     CHECK(path.escapes);
-    CHECK_STATUS(cx_run_word_as_path(CX_STR("/a"), &arena, &path, &err), &err);
+    CHECK_STATUS(cx_run_token_as_path(CX_STR("/a"), &arena, &path, &err), &err);
     CHECK(path.absolute);
     cx_arena_done(&arena);
 }

@@ -77,7 +77,7 @@ static cx_status judge_trivial(cx_str command, cx_arena *arena, bool *out, cx_er
     return CX_SUCCESS;
 }
 
-static const cx_contract_judges judges = {judge_command, judge_trivial};
+static const cx_contract_checks judges = {judge_command, judge_trivial};
 
 /* `text` with its first `from` replaced; NULL when it is not there. */
 static char *replaced(cx_arena *arena, const char *text, const char *from, const char *to)

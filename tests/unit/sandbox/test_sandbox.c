@@ -159,7 +159,7 @@ CX_TEST(sandbox_talks)
         r.spec.out = (cx_spawn_output){.to = CX_SPAWN_OUT_LINES};
         CHECK_STATUS(cx_sandbox_start(r.box, &r.spec, &child, &r.err), &r.err);
         if (child != NULL) {
-            cx_spawn_child *talk = cx_sandbox_talk(child);
+            cx_spawn_child *talk = cx_sandbox_process(child);
             CHECK_STATUS(cx_spawn_write(talk, cx_str_bytes(CX_STR("hello\n")), 60000, &r.err),
                          &r.err);
             CHECK_STATUS(cx_spawn_read_line(talk, 100, 60000, &line, &end, &r.err), &r.err);

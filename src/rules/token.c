@@ -1,7 +1,7 @@
 /*
- * word.c - questions about one word of a command.
+ * token.c - questions about one word of a command.
  */
-#include "rules/word.h"
+#include "rules/token.h"
 
 #include "base/api.h"
 #include "rules/path.h"
@@ -14,33 +14,33 @@ static bool is_space(uint32_t code)
            code == 0x2029 || code == 0x202F || code == 0x205F || code == 0x3000;
 }
 
-cx_str cx_run_word_trim(cx_str word)
+cx_str cx_run_token_trim(cx_str token)
 {
-    if (!cx_utf8_valid(word))
-        return word;
-    size_t at = 0, start = word.size, end = 0;
-    while (at < word.size) {
+    if (!cx_utf8_valid(token))
+        return token;
+    size_t at = 0, start = token.size, end = 0;
+    while (at < token.size) {
         size_t size;
-        uint32_t code = cx_utf8_decode((const uint8_t *)word.data + at, &size);
+        uint32_t code = cx_utf8_decode((const uint8_t *)token.data + at, &size);
         if (!is_space(code)) {
-            if (start == word.size)
+            if (start == token.size)
                 start = at;
             end = at + size;
         }
         at += size;
     }
-    return end == 0 ? cx_str_from(word.data, 0) : cx_str_from(word.data + start, end - start);
+    return end == 0 ? cx_str_from(token.data, 0) : cx_str_from(token.data + start, end - start);
 }
 
-cx_str cx_run_word_base(cx_str word)
+cx_str cx_run_token_base(cx_str token)
 {
-    while (word.size > 1 && word.data[word.size - 1] == '/')
-        word.size--;
-    for (size_t i = word.size; i > 0; i--) {
-        if (word.data[i - 1] == '/' && i < word.size)
-            return cx_str_from(word.data + i, word.size - i);
+    while (token.size > 1 && token.data[token.size - 1] == '/')
+        token.size--;
+    for (size_t i = token.size; i > 0; i--) {
+        if (token.data[i - 1] == '/' && i < token.size)
+            return cx_str_from(token.data + i, token.size - i);
     }
-    return word;
+    return token;
 }
 
 static bool is_ascii(cx_str text)
@@ -52,17 +52,17 @@ static bool is_ascii(cx_str text)
     return true;
 }
 
-static char lower(char c)
+static char ascii_lower(char c)
 {
     return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
 }
 
-static bool same_ascii(cx_str a, cx_str b)
+static bool equal_ascii_nocase(cx_str a, cx_str b)
 {
     if (a.size != b.size)
         return false;
     for (size_t i = 0; i < a.size; i++) {
-        if (lower(a.data[i]) != lower(b.data[i]))
+        if (ascii_lower(a.data[i]) != ascii_lower(b.data[i]))
             return false;
     }
     return true;
@@ -71,11 +71,11 @@ static bool same_ascii(cx_str a, cx_str b)
 /* Folding may make a text longer, so words beyond this are compared as they are. */
 enum { FOLD_MAX = 1024 };
 
-bool cx_run_word_same(cx_str a, cx_str b)
+bool cx_run_token_same(cx_str a, cx_str b)
 {
     char folded_a[4 * FOLD_MAX], folded_b[4 * FOLD_MAX];
     size_t size_a, size_b;
-    if (same_ascii(a, b))
+    if (equal_ascii_nocase(a, b))
         return true;
     if ((is_ascii(a) && is_ascii(b)) || a.size > FOLD_MAX || b.size > FOLD_MAX)
         return false;
@@ -84,19 +84,19 @@ bool cx_run_word_same(cx_str a, cx_str b)
            size_a == size_b && memcmp(folded_a, folded_b, size_a) == 0;
 }
 
-cx_status cx_run_word_as_path(cx_str word, cx_arena *arena, cx_run_word_path *out, cx_err *err)
+cx_status cx_run_token_as_path(cx_str token, cx_arena *arena, cx_run_token_path *out, cx_err *err)
 {
-    char *text = CX_ARENA_ARRAY(arena, char, word.size + 1);
+    char *text = CX_ARENA_ARRAY(arena, char, token.size + 1);
     size_t used = 0, depth = 0;
     if (text == NULL)
         return cx_fail_nomem(err);
     memset(out, 0, sizeof *out);
-    out->absolute = word.size != 0 && word.data[0] == '/';
-    for (size_t at = 0; at < word.size;) {
+    out->absolute = token.size != 0 && token.data[0] == '/';
+    for (size_t at = 0; at < token.size;) {
         size_t end = at;
-        while (end < word.size && word.data[end] != '/')
+        while (end < token.size && token.data[end] != '/')
             end++;
-        cx_str part = cx_str_from(word.data + at, end - at);
+        cx_str part = cx_str_from(token.data + at, end - at);
         at = end + 1;
         if (part.size == 0 || cx_str_is(part, "."))
             continue;

@@ -1,46 +1,46 @@
 /*
- * lock_take.c - taking, renewing and giving back locks (run.md §11).
+ * lock_acquire.c - taking, renewing and giving back locks (run.md §11).
  */
 #include <stdlib.h>
 
 #include "approval/lock_internal.h"
 #include "rules/api.h"
 
-typedef struct taking {
+typedef struct lock_acquisition {
     cx_run_locks locks;
     const cx_run_lock_request *request;
     cx_arena *arena;
-    cx_run_lock *mine; /* one for each path asked for, no key twice */
-    size_t mine_count;
+    cx_run_lock *requested; /* one for each path asked for, no key twice */
+    size_t requested_count;
     cx_run_lock *conflicts, *reclaimed;
     cx_run_lock_reason *why;
     size_t conflict_count, reclaimed_count;
-} taking;
+} lock_acquisition;
 
-static int by_key(const void *a, const void *b)
+static int compare_keys(const void *a, const void *b)
 {
     return memcmp(((const cx_run_lock *)a)->key.bytes, ((const cx_run_lock *)b)->key.bytes,
                   sizeof(cx_digest));
 }
 
-static int by_path(const void *a, const void *b)
+static int compare_paths(const void *a, const void *b)
 {
     return cx_str_cmp(*(const cx_str *)a, *(const cx_str *)b);
 }
 
 /* §11: any invalid path or an empty list rejects the whole request. */
-static cx_status name_all(taking *t, cx_run_lock_result *out, cx_err *err)
+static cx_status name_requested_locks(lock_acquisition *t, cx_run_lock_result *out, cx_err *err)
 {
     const cx_run_lock_request *request = t->request;
     cx_str *invalid = CX_ARENA_ARRAY(t->arena, cx_str, request->path_count + 1);
-    t->mine = CX_ARENA_ARRAY(t->arena, cx_run_lock, request->path_count + 1);
-    if (invalid == NULL || t->mine == NULL)
+    t->requested = CX_ARENA_ARRAY(t->arena, cx_run_lock, request->path_count + 1);
+    if (invalid == NULL || t->requested == NULL)
         return cx_fail_nomem(err);
     if (request->path_count > CX_RUN_LOCKS_MAX)
         return cx_fail(err, CX_E_LIMIT, "%zu paths are to be locked, expected at most %d",
                        request->path_count, CX_RUN_LOCKS_MAX);
     for (size_t i = 0; i < request->path_count; i++) {
-        cx_run_lock *lock = &t->mine[t->mine_count];
+        cx_run_lock *lock = &t->requested[t->requested_count];
         *lock = (cx_run_lock){
             .run_id = request->run_id, .task_id = request->task_id, .ttl_sec = request->ttl_sec};
         cx_status status =
@@ -50,65 +50,66 @@ static cx_status name_all(taking *t, cx_run_lock_result *out, cx_err *err)
         else if (cx_failed(status))
             return status;
         else
-            t->mine_count++;
+            t->requested_count++;
     }
     out->invalid = invalid;
     /* "src" and "src/" are one lock. */
-    if (t->mine_count != 0)
-        qsort(t->mine, t->mine_count, sizeof *t->mine, by_key);
+    if (t->requested_count != 0)
+        qsort(t->requested, t->requested_count, sizeof *t->requested, compare_keys);
     size_t kept = 0;
-    for (size_t i = 0; i < t->mine_count; i++)
-        if (kept == 0 || by_key(&t->mine[kept - 1], &t->mine[i]) != 0)
-            t->mine[kept++] = t->mine[i];
-    t->mine_count = kept;
+    for (size_t i = 0; i < t->requested_count; i++)
+        if (kept == 0 || compare_keys(&t->requested[kept - 1], &t->requested[i]) != 0)
+            t->requested[kept++] = t->requested[i];
+    t->requested_count = kept;
     return CX_SUCCESS;
 }
 
-static bool in_the_way(const taking *t, const cx_run_lock *held)
+static bool overlaps_request(const lock_acquisition *t, const cx_run_lock *existing)
 {
-    for (size_t i = 0; i < t->mine_count; i++)
-        if (cx_run_path_overlap(held->path, t->mine[i].path, NULL) != CX_RUN_APART)
+    for (size_t i = 0; i < t->requested_count; i++)
+        if (cx_run_path_overlap(existing->path, t->requested[i].path, NULL) != CX_RUN_APART)
             return true;
     return false;
 }
 
-static bool is_own(const cx_run_lock *lock, cx_str run_id, cx_str task_id)
+static bool is_lock_of(const cx_run_lock *lock, cx_str run_id, cx_str task_id)
 {
     return cx_str_eq(lock->run_id, run_id) &&
            (task_id.size == 0 || cx_str_eq(lock->task_id, task_id));
 }
 
 /* The file of a lock that cannot be read keeps whoever asks for exactly its path. */
-static bool blocks_unread(const taking *t, const cx_run_lock *held)
+static bool blocks_unreadable(const lock_acquisition *t, const cx_run_lock *existing)
 {
-    for (size_t i = 0; i < t->mine_count; i++)
-        if (cx_digest_eq(&held->key, &t->mine[i].key))
+    for (size_t i = 0; i < t->requested_count; i++)
+        if (cx_digest_eq(&existing->key, &t->requested[i].key))
             return true;
     return false;
 }
 
-static cx_status sort_out(taking *t, cx_err *err)
+static cx_status find_conflicts(lock_acquisition *t, cx_err *err)
 {
-    size_t room = t->locks.count + 1;
-    t->conflicts = CX_ARENA_ARRAY(t->arena, cx_run_lock, room);
-    t->reclaimed = CX_ARENA_ARRAY(t->arena, cx_run_lock, room);
-    t->why = CX_ARENA_ARRAY(t->arena, cx_run_lock_reason, room);
+    size_t capacity = t->locks.count + 1;
+    t->conflicts = CX_ARENA_ARRAY(t->arena, cx_run_lock, capacity);
+    t->reclaimed = CX_ARENA_ARRAY(t->arena, cx_run_lock, capacity);
+    t->why = CX_ARENA_ARRAY(t->arena, cx_run_lock_reason, capacity);
     if (t->conflicts == NULL || t->reclaimed == NULL || t->why == NULL)
         return cx_fail_nomem(err);
     for (size_t i = 0; i < t->locks.count; i++) {
-        const cx_run_lock *held = &t->locks.list[i];
-        if (held->run_id.size == 0) {
-            if (blocks_unread(t, held))
-                t->conflicts[t->conflict_count++] = *held;
+        const cx_run_lock *existing = &t->locks.list[i];
+        if (existing->run_id.size == 0) {
+            if (blocks_unreadable(t, existing))
+                t->conflicts[t->conflict_count++] = *existing;
             continue;
         }
-        if (is_own(held, t->request->run_id, t->request->task_id) || !in_the_way(t, held))
+        if (is_lock_of(existing, t->request->run_id, t->request->task_id) ||
+            !overlaps_request(t, existing))
             continue;
-        cx_run_lock_reason reason = cx_run_locks_judge(&t->locks, held);
+        cx_run_lock_reason reason = cx_run_locks_classify(&t->locks, existing);
         if (!cx_run_lock_stale(reason)) {
-            t->conflicts[t->conflict_count++] = *held;
+            t->conflicts[t->conflict_count++] = *existing;
         } else {
-            t->reclaimed[t->reclaimed_count] = *held;
+            t->reclaimed[t->reclaimed_count] = *existing;
             t->why[t->reclaimed_count++] = reason;
         }
     }
@@ -116,17 +117,17 @@ static cx_status sort_out(taking *t, cx_err *err)
 }
 
 /* Locks this task has already are renewed by writing them again. */
-static bool has_already(const taking *t, const cx_run_lock *lock)
+static bool has_own_lock(const lock_acquisition *t, const cx_run_lock *lock)
 {
     for (size_t i = 0; i < t->locks.count; i++)
         if (cx_digest_eq(&t->locks.list[i].key, &lock->key) &&
-            is_own(&t->locks.list[i], t->request->run_id, t->request->task_id))
+            is_lock_of(&t->locks.list[i], t->request->run_id, t->request->task_id))
             return true;
     return false;
 }
 
 /* All or none. */
-static cx_status take_all(taking *t, cx_err *err)
+static cx_status write_locks(lock_acquisition *t, cx_err *err)
 {
     cx_run_owner self;
     char now[28];
@@ -136,28 +137,28 @@ static cx_status take_all(taking *t, cx_err *err)
     cx_run_time_text((int64_t)t->locks.store->io->wall_ns(t->locks.store->io), now);
     for (size_t i = 0; i < t->reclaimed_count; i++)
         CX_TRY(cx_run_locks_remove(&t->locks, &t->reclaimed[i], err));
-    for (; done < t->mine_count && !cx_failed(status); done++) {
-        cx_run_lock *lock = &t->mine[done];
+    for (; done < t->requested_count && !cx_failed(status); done++) {
+        cx_run_lock *lock = &t->requested[done];
         lock->owner = self;
         lock->acquired_at = lock->renewed_at = cx_str_z(now);
-        status = cx_run_locks_write(&t->locks, lock, has_already(t, lock), err);
+        status = cx_run_locks_write(&t->locks, lock, has_own_lock(t, lock), err);
     }
     for (size_t i = 0; cx_failed(status) && i < done; i++)
-        if (!has_already(t, &t->mine[i]))
-            (void)!cx_failed(cx_run_locks_remove(&t->locks, &t->mine[i], NULL));
+        if (!has_own_lock(t, &t->requested[i]))
+            (void)!cx_failed(cx_run_locks_remove(&t->locks, &t->requested[i], NULL));
     return status;
 }
 
-static cx_status name_taken(taking *t, cx_run_lock_result *out, cx_err *err)
+static cx_status list_taken_paths(lock_acquisition *t, cx_run_lock_result *out, cx_err *err)
 {
-    cx_str *paths = CX_ARENA_ARRAY(t->arena, cx_str, t->mine_count + 1);
+    cx_str *paths = CX_ARENA_ARRAY(t->arena, cx_str, t->requested_count + 1);
     if (paths == NULL)
         return cx_fail_nomem(err);
-    for (size_t i = 0; i < t->mine_count; i++)
-        paths[i] = t->mine[i].path;
-    qsort(paths, t->mine_count, sizeof *paths, by_path);
+    for (size_t i = 0; i < t->requested_count; i++)
+        paths[i] = t->requested[i].path;
+    qsort(paths, t->requested_count, sizeof *paths, compare_paths);
     out->taken = paths;
-    out->taken_count = t->mine_count;
+    out->taken_count = t->requested_count;
     out->ok = true;
     return CX_SUCCESS;
 }
@@ -165,22 +166,22 @@ static cx_status name_taken(taking *t, cx_run_lock_result *out, cx_err *err)
 cx_status cx_run_lock_acquire(const cx_run_store *store, const cx_run_lock_request *request,
                               cx_arena *arena, cx_run_lock_result *out, cx_err *err)
 {
-    taking t = {.request = request, .arena = arena};
+    lock_acquisition t = {.request = request, .arena = arena};
     cx_run_lock_result result = {0};
     if (!cx_run_id_valid(request->run_id))
         return cx_fail(err, CX_E_USAGE, "locks are taken by a run, found the id '%.*s'",
                        (int)request->run_id.size, request->run_id.data);
-    CX_TRY(name_all(&t, &result, err));
-    if (result.invalid_count != 0 || t.mine_count == 0) {
+    CX_TRY(name_requested_locks(&t, &result, err));
+    if (result.invalid_count != 0 || t.requested_count == 0) {
         *out = result;
         return CX_SUCCESS;
     }
     CX_TRY(cx_run_locks_open(&t.locks, store, true, arena, err));
-    cx_status status = sort_out(&t, err);
+    cx_status status = find_conflicts(&t, err);
     if (!cx_failed(status) && t.conflict_count == 0) {
-        status = take_all(&t, err);
+        status = write_locks(&t, err);
         if (!cx_failed(status))
-            status = name_taken(&t, &result, err);
+            status = list_taken_paths(&t, &result, err);
         result.reclaimed = t.reclaimed;
         result.reclaimed_why = t.why;
         result.reclaimed_count = t.reclaimed_count;
@@ -202,7 +203,7 @@ cx_status cx_run_lock_release(const cx_run_store *store, cx_str run_id, cx_str t
     size_t count = 0;
     cx_status status = paths == NULL ? cx_fail_nomem(err) : CX_SUCCESS;
     for (size_t i = 0; i < locks.count && !cx_failed(status); i++) {
-        if (!is_own(&locks.list[i], run_id, task_id) || run_id.size == 0)
+        if (!is_lock_of(&locks.list[i], run_id, task_id) || run_id.size == 0)
             continue;
         paths[count++] = locks.list[i].path;
         status = cx_run_locks_remove(&locks, &locks.list[i], err);
@@ -233,7 +234,7 @@ cx_status cx_run_lock_renew(const cx_run_store *store, cx_str run_id, size_t exp
     cx_run_time_text((int64_t)store->io->wall_ns(store->io), now);
     for (size_t i = 0; i < locks.count && !cx_failed(status); i++) {
         cx_run_lock *lock = &locks.list[i];
-        if (!is_own(lock, run_id, CX_STR("")) || lock->owner.pid != self.pid ||
+        if (!is_lock_of(lock, run_id, CX_STR("")) || lock->owner.pid != self.pid ||
             lock->owner.start_time != self.start_time)
             continue;
         lock->renewed_at = cx_str_z(now);
@@ -252,7 +253,7 @@ cx_status cx_run_lock_renew(const cx_run_store *store, cx_str run_id, size_t exp
 
 #define KEEP_LOOK_MS 500
 
-static void keep(void *arg)
+static void renew_periodically(void *arg)
 {
     cx_run_lock_keeper *keeper = arg;
     const cx_io *io = keeper->store.io;
@@ -286,7 +287,7 @@ cx_status cx_run_lock_keep(cx_run_lock_keeper *keeper, const cx_run_store *store
     keeper->expected = expected;
     keeper->ttl_sec = ttl_sec == 0 ? CX_RUN_LOCK_TTL_SEC : ttl_sec;
     cx_lock_init(&keeper->lock);
-    keeper->started = cx_thread_start(&keeper->thread, keep, keeper);
+    keeper->started = cx_thread_start(&keeper->thread, renew_periodically, keeper);
     if (!keeper->started) {
         cx_lock_done(&keeper->lock);
         return cx_fail(err, CX_E_LIMIT, "no thread could be started to renew locks");
@@ -338,13 +339,13 @@ void cx_run_lock_keep_end(cx_run_lock_keeper *keeper)
 
 /* --- looking, and by force -------------------------------------------------------------------- */
 
-static cx_status judge_all(cx_run_locks *locks, cx_run_lock_reason **out, cx_err *err)
+static cx_status judge_locks(cx_run_locks *locks, cx_run_lock_reason **out, cx_err *err)
 {
     *out = CX_ARENA_ARRAY(locks->arena, cx_run_lock_reason, locks->count + 1);
     if (*out == NULL)
         return cx_fail_nomem(err);
     for (size_t i = 0; i < locks->count; i++)
-        (*out)[i] = cx_run_locks_judge(locks, &locks->list[i]);
+        (*out)[i] = cx_run_locks_classify(locks, &locks->list[i]);
     return CX_SUCCESS;
 }
 
@@ -358,7 +359,7 @@ cx_status cx_run_lock_list(const cx_run_store *store, cx_arena *arena, cx_run_lo
         return CX_SUCCESS;
     }
     CX_TRY(status);
-    status = judge_all(&locks, out_reasons, err);
+    status = judge_locks(&locks, out_reasons, err);
     cx_run_locks_close(&locks);
     if (!cx_failed(status)) {
         *out = locks.list;
@@ -374,7 +375,7 @@ cx_status cx_run_lock_reclaim(const cx_run_store *store, cx_arena *arena, cx_run
     cx_run_lock_reason *reasons = NULL;
     size_t count = 0;
     CX_TRY(cx_run_locks_open(&locks, store, true, arena, err));
-    cx_status status = judge_all(&locks, &reasons, err);
+    cx_status status = judge_locks(&locks, &reasons, err);
     for (size_t i = 0; i < locks.count && !cx_failed(status); i++) {
         if (!cx_run_lock_stale(reasons[i]))
             continue;
