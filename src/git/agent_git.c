@@ -1,9 +1,7 @@
 /*
- * agent_git.c - the part of git that an agent may write, made for it and taken over from it.
+ * agent_git.c - creates the writable part of git for an agent, and imports from it afterwards.
  *
- * Invariants:
- *   I1  what is copied for the agent comes from places that only the governor writes.
- *   I2  what comes from the agent is read with lstat and openat2, and reaches git as bytes alone.
+ * Invariants I1 and I2: agent_git.h.
  */
 #include "git/agent_git.h"
 
@@ -13,10 +11,10 @@
 #include "git/git_parts.h"
 
 #define OBJECTS_MAX 200000
-#define IMPORT_TIMEOUT_MS UINT64_C(120000) /* all packs together: a small one can hold a terabyte */
+#define IMPORT_TIMEOUT_MS UINT64_C(120000) /* all packs: a small one can expand to a terabyte */
 #define SMALL_FILE_BYTES_MAX ((size_t)64 << 10)
 
-/* --- made for it ------------------------------------------------------------------------------ */
+/* --- creating it ------------------------------------------------------------------------------ */
 
 static cx_status copy_small_file(cx_file from, cx_file to, const char *name, size_t limit_bytes,
                                  cx_err *err)
@@ -55,7 +53,7 @@ static cx_status copy_git_dir(const char *from, const char *to, cx_err *err)
     return status;
 }
 
-/* The branch as a file of its own, whatever packs the repository's are in. */
+/* Writes the branch as a loose file, even if the repository stores it in packed-refs. */
 static cx_status copy_branch(const cx_worktree *worktree, const cx_agent_git *into, cx_err *err)
 {
     char line[CX_OID_TEXT_SIZE + 1];
@@ -101,7 +99,7 @@ cx_status cx_agent_git_make(const cx_worktree *worktree, const char *hidden, con
     return CX_SUCCESS;
 }
 
-/* --- taken over from it ----------------------------------------------------------------------- */
+/* --- importing from it ------------------------------------------------------------------------ */
 
 void cx_agent_objects_init(cx_agent_objects *objects)
 {
@@ -117,7 +115,7 @@ void cx_agent_objects_done(cx_agent_objects *objects)
 
 typedef struct object_walk {
     cx_agent_objects *imported;
-    CX_VEC(cx_str) loose; /* paths of new ones, in the arena of `taken` */
+    CX_VEC(cx_str) loose; /* paths of new objects, in the arena of `imported` */
     CX_VEC(cx_str) packs;
     size_t count;
     cx_status status;

@@ -1,8 +1,8 @@
 /*
- * follow.c - a checkout comes to where its branch has moved (run.md §15).
+ * checkout_update.c - updates a checkout to the commit that its branch has moved to (run.md §15).
  *
- * The file is one line: "FROM TO REF\n".  It never decides anything but which two trees git is
- * asked to walk between, and git refuses to lose what differs from both.
+ * The record is one line: "FROM TO REF\n".  It decides only which two trees git walks between, and
+ * git refuses to overwrite files that differ from both.
  */
 #include "git/checkout_update.h"
 
@@ -96,7 +96,7 @@ cx_status cx_run_find_update(const cx_git *git, cx_arena *arena, cx_checkout_upd
 
 cx_status cx_run_refresh_index(const cx_git *checkout, cx_err *err)
 {
-    /* It exits with 1 when something does differ: found by who asks next. */
+    /* Exit code 1 means that files differ; the next command on the checkout finds them. */
     int code = 0;
     cx_git_call call = {.args = CX_GIT_ARGS("update-index", "-q", "--refresh")};
     return cx_git_call_run(checkout, &call, NULL, &code, err);

@@ -1,12 +1,7 @@
 /*
- * git.c - running the git program (run.md §1 R3), and finding the repository.
+ * git.c - runs the git program (run.md §1 R3) and finds the repository.
  *
- * Invariants:
- *   I1  argv begins with what R3 fixes, whatever the caller asks for; the environment is built here
- *       from nothing.
- *   I2  which repository is meant was found once, at opening, and is said outright afterwards.
- *   I3  a git directory, a work tree or an index that an agent can write is never given to git: a
- *       handle on such a work tree answers from the repository alone.
+ * Invariants I1, I2 and I3: git.h.
  */
 #include "git/git.h"
 
@@ -18,7 +13,7 @@
 #define NO_HOME "/nonexistent" /* Debian's name for a home that must not exist */
 #define ERRORS_BYTES_MAX 4096
 
-/* R3, and what keeps a repository's own configuration from starting anything else. */
+/* R3, and options that keep the repository's configuration from starting other programs. */
 static const char *const fixed_options[] = {"core.hooksPath=/dev/null",
                                             "core.fsmonitor=false",
                                             "core.untrackedCache=false",
@@ -39,8 +34,8 @@ static const char *const fixed_options[] = {"core.hooksPath=/dev/null",
 
 static const char literal_paths[] = "GIT_LITERAL_PATHSPECS=1";
 
-/* GIT_ALLOW_PROTOCOL beats every protocol.*.allow of a configuration; a missing object is an error
- * and never a reason to fetch it. */
+/* GIT_ALLOW_PROTOCOL overrides every protocol.*.allow of a configuration; a missing object is an
+ * error and is never fetched. */
 static const char *const fixed_env[] = {
     "PATH=/usr/bin:/bin",       "LC_ALL=C",
     "GIT_CONFIG_NOSYSTEM=1",    "GIT_CONFIG_GLOBAL=/dev/null",
@@ -66,7 +61,7 @@ struct cx_git {
     const char *common_dir;
     const char *main_worktree;
     const char *git_dir_option; /* "--git-dir=.." */
-    const char *common_option;  /* the same for the repository */
+    const char *common_option;  /* the same for the common directory */
     const char *work_tree_option;
     const char *common_env; /* "GIT_COMMON_DIR=.." of a linked work tree, else NULL */
     size_t oid_size;
@@ -95,7 +90,7 @@ const char *cx_git_program(void)
 
 /* --- running ---------------------------------------------------------------------------------- */
 
-/* The first line of what git complained, without "fatal: ". */
+/* The first line of git's error output, without "fatal: ". */
 static cx_str first_error_line(const cx_buf *errors)
 {
     cx_str text = cx_buf_str(errors);
@@ -111,7 +106,7 @@ static cx_str first_error_line(const cx_buf *errors)
     return text.size == 0 ? CX_STR("it did not say why") : text;
 }
 
-/* git has no way of its own to say this but words, in every version the same. */
+/* Git reports this only by its message, which is the same in all supported versions. */
 static bool ran_out_of_memory(const cx_buf *errors)
 {
     static const char *const phrases[] = {"Out of memory, ", "out of memory",
@@ -178,7 +173,7 @@ done:
     return status;
 }
 
-/* The repository that a call is about, as options and environment say it; NULL = not said. */
+/* The repository of a call as options and environment; NULL = not given. */
 typedef struct call_place {
     const char *home;
     const char *git_dir;    /* "--git-dir=.." */
@@ -228,7 +223,8 @@ static cx_status build_command_line(const cx_git_options *with, const call_place
     return CX_SUCCESS;
 }
 
-/* Where a call works, and from which folder; `other` is storage for a place of its own. */
+/* Determines the repository and the working directory of a call; `other` is storage for an option
+ * of the call's own. */
 static cx_status resolve_call_place(const cx_git *git, const cx_git_call *call, char *other,
                                     size_t other_size, call_place *place, const char **cwd,
                                     cx_err *err)
@@ -293,7 +289,7 @@ cx_status cx_git_run(const cx_git *git, const char *const *args, cx_buf *out, cx
     return cx_git_call_run(git, &(cx_git_call){.args = args}, out, NULL, err);
 }
 
-/* "git version 2.39.5", perhaps with more behind it, into parts; a third number may be missing. */
+/* Parses "git version 2.39.5", perhaps with more text after it; the third number may be missing. */
 static bool read_version(const char *z, unsigned parts[3])
 {
     static const char before[] = "git version ";
@@ -341,7 +337,7 @@ static const char *copy_with_prefix(cx_git *git, const char *prefix, cx_str text
     return cx_arena_printf(&git->arena, "%s%.*s", prefix, (int)text.size, text.data).data;
 }
 
-/* The five lines of rev-parse, in the order asked for. */
+/* Parses the lines of rev-parse, in the order of its options. */
 static cx_status parse_repository_paths(cx_git *git, cx_str text, cx_err *err)
 {
     cx_str lines[4];

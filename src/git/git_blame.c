@@ -1,11 +1,11 @@
 /*
- * git_blame.c - which commit a line of the work tree came with.
+ * git_blame.c - which commit a line of the work tree came from.
  *
- * A git that reads a file of a work tree runs it through the filters that the repository's
- * configuration and attributes name, which are programs.  Asking who wrote a line must start none.
- * So git gets a directory of its own with nothing in it but a configuration of two lines, and the
- * repository's objects beside it; the work tree's file is read here, and where it differs from the
- * one in HEAD git is given a commit of it.
+ * When git reads a file of a work tree it runs the filters that the repository's configuration and
+ * attributes name, which are programs.  Blame must start none.  So git gets a neutral directory
+ * that contains nothing but a configuration of two lines and uses the repository's objects as
+ * alternates. The work tree's file is read here; where it differs from the one in HEAD, git gets a
+ * temporary commit of it.
  */
 #include "git/git.h"
 
@@ -62,7 +62,7 @@ static cx_status read_head_file(blame *b, cx_err *err)
     return CX_SUCCESS;
 }
 
-/* The same but for line ends as other systems have them. */
+/* Whether the files are equal except for line ends (CRLF). */
 static bool is_unchanged(const blame *b)
 {
     cx_str now = cx_buf_str(&b->now), then = cx_buf_str(&b->committed);
@@ -77,7 +77,7 @@ static bool is_unchanged(const blame *b)
     return at == then.size;
 }
 
-/* --- a directory for git ---------------------------------------------------------------------- */
+/* --- a neutral git directory ------------------------------------------------------------------ */
 
 static cx_status write_text_file(cx_file folder, const char *path, cx_str text, cx_err *err)
 {
@@ -90,7 +90,7 @@ static cx_status write_text_file(cx_file folder, const char *path, cx_str text, 
     return status;
 }
 
-/* Where a shallow clone's history ends, or its commits would seem to be damaged. */
+/* Copies the `shallow` file; without it a shallow clone's commits would appear damaged. */
 static cx_status copy_shallow(const blame *b, cx_file folder, cx_err *err)
 {
     cx_file common;
@@ -139,7 +139,7 @@ static cx_status make_neutral_git_dir(blame *b, cx_err *err)
     return status;
 }
 
-/* --- asking ----------------------------------------------------------------------------------- */
+/* --- running blame ---------------------------------------------------------------------------- */
 
 static void add_quoted(cx_buf *out, const char *path)
 {
@@ -156,7 +156,7 @@ static void add_quoted(cx_buf *out, const char *path)
     cx_buf_add_z(out, "\"");
 }
 
-/* A commit of the file as it is now on top of HEAD, in the folder alone. */
+/* Commits the work tree's file on top of HEAD, in the neutral directory only. */
 static cx_status commit_worktree_file(const blame *b, cx_oid *out, cx_err *err)
 {
     char head[CX_OID_TEXT_SIZE];

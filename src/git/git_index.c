@@ -2,21 +2,19 @@
  * git_index.c - the file of a git index, versions 2 to 4 (gitformat-index).
  *
  *     "DIRC"  version (4 bytes)  count of entries (4)
- *     entries: 40 bytes of lstat, of which mode is the seventh word; object name; flags (2);
+ *     entries: 40 bytes of lstat, of which mode is the seventh field; object name; flags (2);
  *              2 more bytes of flags when the 0x4000 bit of the first is set; path
  *              versions 2, 3: the path, then 1 to 8 zero bytes up to a multiple of 8
- *              version 4: how many bytes of the last path go (as an offset of packs), then what
- *              comes in their place, ended by a zero byte
+ *              version 4: how many bytes of the previous path to drop (as an offset of packs), then
+ *              the bytes that replace them, ended by a zero byte
  *     extensions: name (4)  size (4)  bytes
  *     the hash of all of it
  *
- * Invariants:
- *   I1  every length is compared with what is left; a wrong one is an error with its offset.
- *   I2  what we do not know and would have to is refused: an extension with a lower-case name.
+ * Invariants I1 and I2: git_index.h.
  */
 #include "git/git_index.h"
 
-#define ENTRY_MIN_BYTES 42 /* without the name of the object */
+#define ENTRY_MIN_BYTES 42 /* without the object name */
 #define FLAG_ASSUME_VALID 0x8000u
 #define FLAG_EXTENDED 0x4000u
 #define FLAG_STAGE 0x3000u
@@ -75,7 +73,7 @@ static cx_status read_plain_path(index_reader *r, size_t start, cx_index_entry *
     size_t size;
     if (!find_path_end(r, r->at, &size))
         return fail_index(r, "a path without its end");
-    if (size == 0) /* of an entry in the other file */
+    if (size == 0) /* an entry whose path is in the shared index */
         return fail_split_index(r);
     entry->path = cx_arena_copy_str(r->arena, (cx_str){(const char *)r->file.data + r->at, size});
     r->at = start + ((r->at - start + size + 8) & ~(size_t)7);
@@ -84,7 +82,7 @@ static cx_status read_plain_path(index_reader *r, size_t start, cx_index_entry *
     return r->at <= r->end ? CX_SUCCESS : fail_index(r, "an entry that is cut off");
 }
 
-/* The number as offsets of packs are written: 7 bits a byte, one added for each byte before. */
+/* A number in the encoding of pack offsets: 7 bits a byte, plus one for each preceding byte. */
 static bool read_varint_offset(index_reader *r, size_t *out)
 {
     size_t value = 0;
@@ -160,8 +158,8 @@ static cx_status read_entries(index_reader *r)
 
 /* --- the file system monitor ------------------------------------------------------------------ */
 
-/* A bitmap of EWAH: words of 64 bits, of which some say how many equal ones follow.  Its bits are
- * the entries that git has to look at; all others it would believe unseen. */
+/* An EWAH bitmap: 64-bit words, some of which are run lengths. Its bits are the entries that git
+ * has to check; git would trust all others without reading them. */
 static bool mark_fsmonitor_entries(index_reader *r, const uint8_t *p, size_t size)
 {
     size_t bit = 0;
@@ -190,7 +188,7 @@ static bool mark_fsmonitor_entries(index_reader *r, const uint8_t *p, size_t siz
     return true;
 }
 
-/* version (4); 8 bytes of time (version 1) or a text (version 2); size of the bitmap (4); it */
+/* version (4); 8 bytes of time (version 1) or a text (version 2); size of the bitmap (4); bitmap */
 static bool read_fsmonitor(index_reader *r, const uint8_t *p, size_t size)
 {
     if (size < 4)

@@ -1,5 +1,5 @@
 /*
- * git_objects.c - trees and files of commits.
+ * git_objects.c - reads trees and files of commits.
  */
 #include "git/git.h"
 

@@ -1,10 +1,10 @@
 /*
- * git_pack.c - objects handed to git as one pack (gitformat-pack).
+ * git_pack.c - objects passed to git as one pack (gitformat-pack).
  *
  *     "PACK"  version 2 (4 bytes)  count (4 bytes)
  *     per object: type and size (a byte with 3 bits of type and 4 of size, then 7 bits a byte),
  *                 a zlib stream of the contents
- *     the hash of all of it, of the repository's kind
+ *     the hash of all of it, in the repository's hash function
  */
 #include "git/git_pack.h"
 

@@ -1,5 +1,6 @@
 /*
- * git_parts.h - what the files of git.h share with those that judge by it; no one else's business.
+ * git_parts.h - helpers that the files of git.h share with candidate, which merges (FRIENDS in
+ * tools/check_layers.py).
  */
 #ifndef CX_GIT_GIT_PARTS_H
 #define CX_GIT_GIT_PARTS_H
@@ -9,10 +10,10 @@
 bool cx_oid_is_zero(const cx_oid *oid);
 /* The name of an object of `type` ("blob", "tree") with these contents. */
 cx_oid cx_git_object_oid(size_t oid_size, const char *type, cx_bytes contents);
-/* A call that answers with one object's name. */
+/* Runs a call whose output is one object name. */
 CX_RESULT cx_git_ask_oid(const cx_git *git, const cx_git_call *call, cx_oid *out, cx_err *err);
 
-/* A commit of the governor's: its identity, this time. */
+/* A commit made by the governor: its identity, the time given here. */
 typedef struct cx_commit_facts {
     cx_oid tree;
     const cx_oid *parents; /* one or two */
@@ -24,7 +25,8 @@ typedef struct cx_commit_facts {
 CX_RESULT cx_git_commit_tree(const cx_git *git, const cx_commit_facts *facts, cx_oid *out,
                              cx_err *err);
 
-/* Reads fields that end with a zero byte; false at the end, `*out_cut` when the last has no end. */
+/* Reads fields that end with a zero byte; false at the end; `cut` is set when the last field is not
+ * terminated. */
 typedef struct cx_git_fields {
     cx_str rest;
     bool cut;
@@ -45,7 +47,7 @@ static inline bool cx_git_field(cx_git_fields *fields, cx_str *out)
     return true;
 }
 
-/* Six octal digits of a mode; false when it is none. */
+/* Parses six octal digits of a mode; false for any other text. */
 static inline bool cx_git_mode(cx_str text, uint32_t *out)
 {
     uint32_t mode = 0;

@@ -1,7 +1,7 @@
 /*
- * git_refs.c - names of objects, and the questions about references that are one call of git.
+ * git_refs.c - object names, and questions about references that take one call of git.
  *
- * Invariant: a reference never stands where git would read an option.
+ * Invariant: a reference is never at a position where git would read an option.
  */
 #include "git/git.h"
 
@@ -30,8 +30,8 @@ void cx_oid_text(const cx_oid *oid, char out[CX_OID_TEXT_SIZE])
     out[2 * (size_t)oid->size] = '\0';
 }
 
-/* The value of a hex digit plus one; 0 for anything else.  Lists of files are mostly such digits.
- */
+/* The value of a hex digit plus one; 0 for anything else. A table because listings of trees are
+ * mostly hex digits. */
 static const uint8_t digit_values[256] = {
     ['0'] = 1,  ['1'] = 2,  ['2'] = 3,  ['3'] = 4,  ['4'] = 5,  ['5'] = 6,  ['6'] = 7,  ['7'] = 8,
     ['8'] = 9,  ['9'] = 10, ['a'] = 11, ['b'] = 12, ['c'] = 13, ['d'] = 14, ['e'] = 15, ['f'] = 16,
@@ -90,7 +90,7 @@ cx_oid cx_git_blob_oid(const cx_git *git, cx_bytes contents)
 
 /* --- references ------------------------------------------------------------------------------- */
 
-/* Whether a text may be given to git as a reference at all. */
+/* Whether a text is safe to pass to git as a reference. */
 static bool is_ref_text(cx_str ref)
 {
     if (ref.size == 0 || ref.size > REF_BYTES_MAX || ref.data[0] == '-' || ref.data[0] == ':')
@@ -101,7 +101,7 @@ static bool is_ref_text(cx_str ref)
     return true;
 }
 
-/* One line that is an object's name. */
+/* Parses one line that is an object name. */
 static cx_status parse_oid_line(const cx_git *git, const cx_buf *text, cx_oid *out, cx_err *err)
 {
     cx_str line = cx_buf_str(text);
@@ -245,7 +245,8 @@ cx_status cx_git_ref(const cx_git *git, cx_str name, cx_oid *out, cx_err *err)
     return status;
 }
 
-/* Whether the reference is what a swap expected; an error other than absence passes up. */
+/* Whether the reference has the value that a compare-and-swap expects; errors other than absence
+ * are returned. */
 static cx_status ref_has_value(const cx_git *git, cx_str name, const cx_oid *expected, bool *out,
                                cx_err *err)
 {

@@ -1,9 +1,10 @@
 /*
- * repo.h - the few questions about a repository that contracts and policies ask.
+ * repo.h - the questions about a repository that contracts and policies ask, as a struct of
+ * functions.
  *
- * A struct of functions, so that these files know nothing of git: contract_repo.h has the one over
- * git.h, tests have one over a table.  Every answer is about a commit, never about files in a work
- * tree, except where an artifact is asked for.
+ * Contracts and policies know nothing of git: contract_repo.h implements the struct with git.h,
+ * tests implement it with a table.  Every answer is about a commit, never about files in a work
+ * tree, except for artifacts.
  */
 #ifndef CX_GIT_REPO_H
 #define CX_GIT_REPO_H

@@ -1,13 +1,14 @@
 /*
- * snapshot.c - everything about a work tree and its repository that an agent could change.
+ * snapshot.c - the files of a work tree, walked and hashed.
  *
- * A file's bytes are read once: SHA-256, the name git would give it, and whether it is binary, in
- * as many threads as there are cores; the walk has several, too.  Invariants: I1  every file is
- * there, whatever git ignores or hides: the walk is ours. I2  a hash is taken over from an earlier
- * snapshot only when device, inode, size, mode, links and both times agree and the earlier one says
- * that its changed_ns shows every later change: on a file system that is known for it, of a file
- * that was older than the clock's present tick when it was read.  No process of an agent can set
- * that time.
+ * Each file is read once: SHA-256, its git blob name, and whether it is binary, on as many threads
+ * as there are cores; the walk uses several threads, too.
+ *
+ *   I1  Every file is included, even if git ignores or hides it: the walk does not ask git.
+ *   I2  A hash is reused from an earlier snapshot only when device, inode, size, mode, links and
+ *       both times agree and the earlier snapshot states that its changed_ns proves every later
+ *       change: on a file system known for that, for a file older than the clock's tick when it was
+ *       read.  No process of an agent can set that time.
  */
 #include "git/snapshot.h"
 
@@ -20,7 +21,7 @@
 
 #define BLOCK_BYTES ((size_t)128 << 10)
 #define THREADS_MAX 8
-#define FILES_A_THREAD 64 /* fewer do not pay for starting one */
+#define FILES_A_THREAD 64 /* fewer do not pay for another thread */
 
 static unsigned choose_threads(const cx_snapshot_options *options, unsigned most, size_t files)
 {
@@ -32,7 +33,7 @@ static unsigned choose_threads(const cx_snapshot_options *options, unsigned most
 
 /* --- walking ---------------------------------------------------------------------------------- */
 
-/* What one thread finds: paths in an arena of its own. */
+/* Files found by one thread, which has its own arena for paths. */
 typedef struct found_file {
     cx_str path;
     cx_facts facts;
@@ -50,7 +51,7 @@ static cx_walk_step collect_file(void *arg, const cx_walk_entry *entry)
     file_collector *c = arg;
     cx_str path = {entry->path, entry->path_size};
     if (cx_str_is(path, ".git"))
-        return CX_WALK_SKIP; /* told as part of the repository */
+        return CX_WALK_SKIP; /* covered as part of the repository */
     if (c->skip != NULL && cx_str_is(path, c->skip))
         return CX_WALK_SKIP;
     path = cx_arena_copy_str(c->arena, path);
@@ -75,7 +76,7 @@ static void sort_found_files(void *arg, unsigned index)
         qsort(c->list.items, c->list.count, sizeof *c->list.items, compare_found_files);
 }
 
-/* The sorted lists become the one list of files. */
+/* Merges the threads' sorted lists into one. */
 static cx_status merge_found_files(cx_snapshot *s, const file_collector *lists, unsigned count,
                                    cx_err *err)
 {
@@ -287,7 +288,7 @@ static void hash_worker(void *arg, unsigned index)
     cx_lock_leave(&job->lock);
 }
 
-/* Takes over what I2 allows; the rest is to be hashed. */
+/* Reuses hashes as I2 allows; the remaining files are to be hashed. */
 static size_t choose_files_to_hash(cx_snapshot *s, const cx_snapshot *before, size_t *todo)
 {
     size_t count = 0, old = 0;
@@ -335,7 +336,7 @@ static cx_status hash_files(const cx_git *git, cx_snapshot *s, cx_file root,
     return job.status;
 }
 
-/* --- all of it -------------------------------------------------------------------------------- */
+/* --- the whole snapshot ----------------------------------------------------------------------- */
 
 static cx_status snapshot_files(const cx_git *git, const cx_snapshot_options *options,
                                 cx_snapshot *s, cx_err *err)
@@ -349,7 +350,7 @@ static cx_status snapshot_files(const cx_git *git, const cx_snapshot_options *op
     return status;
 }
 
-/* The repository is asked of git while the files are walked: neither waits for the other. */
+/* Reads the repository concurrently with the walk of the files. */
 typedef struct repository_task {
     const cx_git *git;
     const cx_snapshot_options *options;

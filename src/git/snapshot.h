@@ -1,13 +1,13 @@
 /*
- * snapshot.h - everything about a work tree and its repository that an agent could change, as it is
- * now (run.md §9 "pre-run snapshot", §10).
+ * snapshot.h - the complete state of a work tree and its repository that an agent could change
+ * (run.md §9 "pre-run snapshot", §10).
  *
- * Files are found by a walk with lstat, hashed as bytes (SHA-256), whatever git thinks of them; of
- * the repository: the `.git` entry, config, hooks, info, objects/info, shallow, grafts, names of
+ * Files are found by a walk with lstat and hashed as bytes (SHA-256), independent of git's view.
+ * Of the repository: the `.git` entry, config, hooks, info, objects/info, shallow, grafts, names of
  * work trees, all references, HEAD and the index with its flags.  All of it is immutable and owned
  * by the snapshot.
  *
- * Of a hostile work tree (git.h) nothing but the repository's own references is asked of git.
+ * For a hostile work tree (git.h) only the repository's own references are read through git.
  */
 #ifndef CX_GIT_SNAPSHOT_H
 #define CX_GIT_SNAPSHOT_H
@@ -22,7 +22,7 @@ typedef struct cx_snap_file {
     cx_digest sha256; /* of the bytes, or of a link's target; zero for folders and special files */
     cx_oid oid;       /* as a blob of the repository's format; size 0 unless file or link */
     bool binary;      /* a zero byte among the first 8,000 (D12) */
-    bool stamped;     /* facts.changed_ns alone shows every later change */
+    bool stamped;     /* facts.changed_ns proves every later change */
 } cx_snap_file;
 
 typedef struct cx_snap_ref {
@@ -40,9 +40,9 @@ typedef struct cx_snap_meta {
 
 typedef struct cx_snapshot {
     cx_arena arena;                            /* of files, .. */
-    cx_arena path_arenas[CX_WALK_THREADS_MAX]; /* .. of their paths, one a thread that found them */
-    cx_arena repo_arena;                       /* of the rest, which is read meanwhile, .. */
-    cx_arena index_arena;                      /* .. and of the index, as well */
+    cx_arena path_arenas[CX_WALK_THREADS_MAX]; /* .. of their paths, one for each walking thread */
+    cx_arena repo_arena;                       /* of the rest, which is read concurrently, .. */
+    cx_arena index_arena;                      /* .. and of the index, likewise */
     cx_snap_file *files;                       /* sorted by path as bytes; folders too */
     size_t file_count;
     cx_index_entry *index; /* in the index's order */
@@ -56,15 +56,14 @@ typedef struct cx_snapshot {
 } cx_snapshot;
 
 typedef struct cx_snapshot_options {
-    const cx_snapshot
-        *before;      /* hashes of files that cannot have changed since are taken over; NULL */
-    const char *skip; /* a folder of the work tree that is not looked at (the runtime root
-                         inside the main checkout), relative; NULL = none */
-    unsigned threads; /* 0 = as many as pay */
-    const char *index_file;    /* another index than the work tree's (a hook's); NULL */
-    const cx_agent_git *agent; /* HEAD, index and branch are what the agent has; NULL: the work
-                                  tree's own */
-    bool repository_only;      /* no files: index, references and the repository's own files */
+    const cx_snapshot *before; /* hashes of files that cannot have changed since are reused; NULL */
+    const char *
+        skip; /* a folder of the work tree to skip (the runtime root inside the main checkout), relative; NULL = none */
+    unsigned threads;       /* 0 = chosen by the number of files */
+    const char *index_file; /* an index other than the work tree's (a hook's); NULL */
+    const cx_agent_git *
+        agent; /* read HEAD, index and branch from the agent's copies; NULL: from the work tree's git directory */
+    bool repository_only; /* no files: index, references and the repository's own files */
 } cx_snapshot_options;
 
 #define CX_SNAPSHOT_OPTIONS_INIT ((cx_snapshot_options){.before = NULL})
@@ -80,7 +79,7 @@ const cx_snap_file *cx_snapshot_find(const cx_snapshot *snapshot, cx_str path);
 bool cx_snap_file_same(const cx_snap_file *a, const cx_snap_file *b);
 
 /* What `git ls-files -z -s -v -f` (for an index that git_index.h does not read) and `git
- * for-each-ref` print, for those who fuzz them.  Results live in the arena and borrow nothing. */
+ * for-each-ref` print, for fuzzing.  Results live in the arena and borrow nothing. */
 CX_RESULT cx_index_parse(cx_str text, size_t oid_size, cx_arena *arena, cx_index_entry **out,
                          size_t *out_count, cx_err *err);
 CX_RESULT cx_refs_parse(cx_str text, size_t oid_size, cx_arena *arena, cx_snap_ref **out,

@@ -1,10 +1,10 @@
 /*
- * snapshot_repo.c - the repository's side of a snapshot: its own files, references, HEAD, index.
+ * snapshot_repo.c - the repository's part of a snapshot: its own files, references, HEAD, index.
  *
- * The repository's files, HEAD and the index are read from their folders and not asked of git,
- * which might act on them.  References of the repository are asked of git, which knows how they are
- * packed; a loose reference that git keeps silent about (a broken one) is added from the folder.
- * The branch of an agent is read from the agent's own folder.
+ * The repository's files, HEAD and the index are read from their folders and not through git, which
+ * might act on them.  References are listed by git, which knows how they are packed; a loose
+ * reference that git does not list (a broken one) is added from the folder.  The branch of an agent
+ * is read from the agent's own folder.
  */
 #include "git/snapshot_parts.h"
 
@@ -22,9 +22,9 @@
 typedef struct meta_reader {
     cx_snapshot *snapshot;
     CX_VEC(cx_snap_meta) list;
-    cx_file folder;  /* that `path`s are in */
-    const char *as;  /* what their names begin with */
-    bool names_only; /* of folders: not what is in them */
+    cx_file folder;  /* the folder of the paths */
+    const char *as;  /* prefix of the names */
+    bool names_only; /* list names of folders, not their contents */
     cx_status status;
     cx_err *err;
 } meta_reader;
@@ -78,7 +78,7 @@ static cx_walk_step visit_meta(void *arg, const cx_walk_entry *entry)
     return m->names_only ? CX_WALK_SKIP : CX_WALK_ON;
 }
 
-/* Everything at and below one folder of the repository, which need not be there. */
+/* Reads everything at and below one folder of the repository, which may be absent. */
 static cx_status read_metas_below(meta_reader *m, const char *folder, bool names_only)
 {
     cx_facts facts;
@@ -88,7 +88,7 @@ static cx_status read_metas_below(meta_reader *m, const char *folder, bool names
         return CX_SUCCESS;
     CX_TRY(status);
     if (facts.kind != CX_FILE_FOLDER)
-        return read_meta(m, folder, &facts); /* hooks as a link to elsewhere: told as that link */
+        return read_meta(m, folder, &facts); /* hooks as a symbolic link: recorded as that link */
     CX_TRY(cx_folder_open_in(whole, folder, CX_IO_READ | CX_IO_DIRECTORY, &within, m->err));
     cx_str as = cx_arena_printf(&m->snapshot->repo_arena, "%s/", folder);
     m->folder = within;
@@ -119,7 +119,7 @@ static const char *snapshot_git_dir(const cx_git *git, const cx_agent_git *agent
     return agent != NULL ? agent->git_dir : cx_git_dir(git);
 }
 
-/* Runs `take` on a folder given by an absolute path. */
+/* Runs `read_part` on the folder of an absolute path. */
 static cx_status read_metas_in(meta_reader *m, const char *path,
                                cx_status (*read_part)(meta_reader *m))
 {
@@ -136,7 +136,7 @@ static cx_status read_git_pointer(meta_reader *m)
     if (status.code == CX_E_NOT_FOUND)
         return CX_SUCCESS;
     CX_TRY(status);
-    /* The main checkout's is a folder: its contents are the repository. */
+    /* In the main checkout `.git` is a folder: its contents are the repository. */
     if (facts.kind == CX_FILE_FOLDER)
         return add_meta(m, CX_STR(".git"), &facts, (cx_bytes){NULL, 0});
     return read_meta_at(m, ".git");
@@ -238,14 +238,14 @@ typedef struct loose_refs {
     cx_snapshot *snapshot;
     cx_file folder;
     const char *prefix; /* of the names: "refs/" */
-    cx_str skip;        /* references below it are not this folder's business; empty = none */
+    cx_str skip;        /* references below it are read from elsewhere; empty = none */
     size_t oid_size;
-    bool with_values; /* false: what git has not listed is broken */
+    bool with_values; /* false: a reference that git has not listed is broken */
     CX_VEC(cx_snap_ref) found;
     bool failed;
 } loose_refs;
 
-/* "<oid>\n" or "ref: <name>\n"; anything else, and whatever is no file, is broken. */
+/* "<oid>\n" or "ref: <name>\n"; any other content, and anything but a regular file, is broken. */
 static void read_loose_ref(const loose_refs *l, const char *path, const cx_facts *facts,
                            cx_snap_ref *out)
 {
@@ -320,7 +320,7 @@ static cx_status walk_loose_refs(cx_snapshot *s, loose_refs *l, cx_err *err)
     return status;
 }
 
-/* References of a git directory that git has not listed. */
+/* Adds the loose references of a git directory that git has not listed. */
 static cx_status read_loose_refs(cx_snapshot *s, const char *git_dir, cx_str skip, cx_err *err)
 {
     cx_file folder;
@@ -330,26 +330,26 @@ static cx_status read_loose_refs(cx_snapshot *s, const char *git_dir, cx_str ski
         cx_folder_open_in(folder, "refs", CX_IO_READ | CX_IO_DIRECTORY, &l.folder, err);
     cx_folder_close(folder);
     if (status.code == CX_E_NOT_FOUND)
-        return CX_SUCCESS; /* a linked work tree has none of its own as a rule */
+        return CX_SUCCESS; /* a linked work tree usually has none of its own */
     CX_TRY(status);
     status = walk_loose_refs(s, &l, err);
     cx_folder_close(l.folder);
     return status;
 }
 
-/* What the agent has in place of the references below its prefix. */
+/* Replaces the references below the agent's prefix by the agent's copies. */
 static cx_status read_agent_refs(cx_snapshot *s, const cx_agent_git *agent, size_t oid_size,
                                  cx_err *err)
 {
-    size_t kept = 0;
+    size_t remaining = 0;
     loose_refs l = {.oid_size = oid_size, .with_values = true};
     cx_str prefix = cx_arena_copy_str(&s->repo_arena, agent->ref_prefix);
     if (prefix.data == NULL)
         return cx_fail_nomem(err);
     for (size_t i = 0; i < s->ref_count; i++)
         if (!cx_str_starts(s->refs[i].name, prefix))
-            s->refs[kept++] = s->refs[i];
-    s->ref_count = kept;
+            s->refs[remaining++] = s->refs[i];
+    s->ref_count = remaining;
     l.prefix = prefix.data;
     CX_TRY(cx_folder_open(agent->ref_dir, &l.folder, err));
     cx_status status = walk_loose_refs(s, &l, err);
@@ -392,7 +392,7 @@ static cx_status read_head(const cx_git *git, const cx_agent_git *agent, cx_snap
     cx_buf_init(&text, cx_alloc_default());
     cx_status status = cx_folder_facts(folder, "HEAD", &facts, err);
     if (!cx_failed(status) && facts.kind == CX_FILE_LINK) {
-        cx_buf_add_z(&text, "ref: "); /* how git wrote it long ago */
+        cx_buf_add_z(&text, "ref: "); /* git once wrote HEAD as a link */
         status = cx_folder_read_link(folder, "HEAD", &text, err);
     } else if (!cx_failed(status)) {
         status = cx_folder_read_file(folder, "HEAD", HEAD_BYTES_MAX, &text, err);
@@ -447,13 +447,13 @@ cx_status cx_index_parse(cx_str text, size_t oid_size, cx_arena *arena, cx_index
                          size_t *out_count, cx_err *err)
 {
     size_t capacity = 0, count = 0;
-    cx_str kept = cx_arena_copy_str(arena, text);
+    cx_str copy = cx_arena_copy_str(arena, text);
     for (size_t i = 0; i < text.size; i++)
         capacity += text.data[i] == '\0';
     cx_index_entry *entries = CX_ARENA_ARRAY(arena, cx_index_entry, capacity == 0 ? 1 : capacity);
-    if (kept.data == NULL || entries == NULL)
+    if (copy.data == NULL || entries == NULL)
         return cx_fail_nomem(err);
-    cx_git_fields fields = {kept, false};
+    cx_git_fields fields = {copy, false};
     cx_str field;
     while (cx_git_field(&fields, &field)) {
         if (!parse_index_entry(field, oid_size, &entries[count]))
@@ -467,7 +467,7 @@ cx_status cx_index_parse(cx_str text, size_t oid_size, cx_arena *arena, cx_index
     return CX_SUCCESS;
 }
 
-/* Of an index that other files complete; the user's own, never an agent's. */
+/* Lists an index that depends on other files through git; only the user's own, never an agent's. */
 static cx_status list_index_by_git(const cx_git *git, const char *index_file, cx_snapshot *s,
                                    cx_err *err)
 {
@@ -483,7 +483,8 @@ static cx_status list_index_by_git(const cx_git *git, const char *index_file, cx
     return status;
 }
 
-/* A hook's index is the user's own, named from the top of the work tree as git named it. */
+/* A hook's index belongs to the user; its path is relative to the top of the work tree, as git gave
+ * it. */
 static cx_status read_hook_index(const cx_git *git, const char *file, cx_buf *out, cx_err *err)
 {
     char path[CX_PATH_BYTES_MAX + 1];
@@ -513,7 +514,7 @@ static cx_status read_index(const cx_git *git, const cx_snapshot_options *option
     cx_buf_init(&file, cx_alloc_default());
     cx_status status = read_index_file(git, options, &file, err);
     if (status.code == CX_E_NOT_FOUND)
-        status = CX_SUCCESS; /* nothing was ever added */
+        status = CX_SUCCESS; /* no index yet: nothing was ever added */
     else if (!cx_failed(status))
         status = cx_index_read(cx_buf_bytes(&file), cx_git_oid_size(git), &s->index_arena,
                                &s->index, &s->index_count, err);

@@ -1,12 +1,7 @@
 /*
  * worktree.c - the work trees of runs (run.md §11).
  *
- * Invariants:
- *   I1  the list of work trees changes under the lock alone, whichever process changes it.
- *   I2  a commit that evidence names stays reachable: a branch is deleted only when it was merged,
- *       or under another name already.
- *   I3  git checks files out into a folder that was just made, which nobody else knows yet; nothing
- *       of a work tree that is there already is given to it.
+ * Invariants I1, I2 and I3: worktree.h.
  */
 #include "git/worktree.h"
 
@@ -73,7 +68,8 @@ static cx_status check_id_size(const char *what, cx_str id, cx_err *err)
                : cx_fail(err, CX_E_USAGE, "a %s has 1 to 128 bytes", what);
 }
 
-/* A name that says whose it is, whatever the files inside of it say; one for each path. */
+/* The git directory of a work tree, named by a hash of its path: the name identifies the owner even
+ * if the files in it are changed. */
 static const char *make_git_dir_path(const cx_git *repo, const char *path, cx_arena *arena)
 {
     static const char digits[] = "0123456789abcdef";
@@ -103,7 +99,7 @@ static cx_status make_worktree_names(const cx_git *repo, const cx_worktree_optio
         return cx_fail_nomem(err);
     if (o->serial && o->suffix.size == 0)
         out->relative = cx_arena_printf(arena, "worktrees/%s", run.data).data;
-    else if (o->serial) /* beside it, as nothing may stand inside */
+    else if (o->serial) /* a sibling, because the work tree must not contain it */
         out->relative = cx_arena_printf(arena, "worktrees/%s%s", run.data, suffix).data;
     else
         out->relative =
@@ -166,7 +162,7 @@ static cx_status write_text(cx_file folder, const char *name, cx_str text, cx_er
     return status;
 }
 
-/* Text that names paths: whatever they hold, it is one line. */
+/* Writes a line that contains a path, which may hold any byte but a line break. */
 static cx_status write_line(cx_file folder, const char *name, const char *before, cx_str text,
                             const char *after, cx_err *err)
 {
@@ -209,7 +205,8 @@ static cx_status make_worktree_folder(const char *path, const char *git_dir, cx_
     return status;
 }
 
-/* The user's line endings and sparse paths are not what the candidate is made of. */
+/* Ignores the user's settings for line endings and sparse paths: the candidate must not depend on
+ * them. */
 static cx_status check_out_files(const cx_git *repo, const char *path, const char *git_dir,
                                  const cx_oid *commit, cx_err *err)
 {
@@ -235,7 +232,7 @@ static cx_status make_checkout(const cx_git *repo, const char *path, const char 
     return check_out_files(repo, path, git_dir, commit, err);
 }
 
-/* The folder of all git directories of work trees goes with the last, as git does it. */
+/* Removes the folder of git directories with the last of them, as git does. */
 static void remove_empty_list(const cx_git *repo)
 {
     cx_file folder;
@@ -254,7 +251,7 @@ static cx_status remove_worktree_locked(const cx_git *repo, const char *path, co
     return CX_SUCCESS;
 }
 
-/* What a failed start leaves. */
+/* Removes what a failed cx_run_worktree_add left. */
 static void undo_worktree_add(const cx_git *repo, const worktree_names *n, const cx_oid *commit)
 {
     const cx_oid none = {.size = 0};
@@ -273,7 +270,7 @@ static cx_status add_worktree_locked(const cx_git *repo, const cx_worktree_optio
     if (cx_failed(cx_git_resolve(repo, cx_str_z(text), &commit, NULL)))
         return cx_fail(err, CX_E_NOT_FOUND, "the repository has no commit %s", text);
     CX_TRY(check_worktree_absent(n, err));
-    CX_TRY(cx_path_remove_tree(n->git_dir, err)); /* of a work tree that is gone */
+    CX_TRY(cx_path_remove_tree(n->git_dir, err)); /* of a work tree that no longer exists */
     CX_TRY(make_parent(n->path, err));
     if (n->branch.size != 0)
         CX_TRY(cx_git_ref_set(repo, n->branch, &commit, &none, err));
@@ -315,8 +312,8 @@ cx_status cx_run_worktree_add(const cx_git *repo, const cx_worktree_options *opt
 }
 
 /*
- * Made beside it and moved into its place: who still has the old folder open, or mounted, keeps
- * that one.
+ * The new folder is created next to the old one and renamed over it: a process that has the old
+ * folder open or mounted keeps the old one.
  */
 cx_status cx_run_worktree_renew(const cx_git *repo, const cx_git *worktree, cx_str branch,
                                 const cx_oid *commit, cx_err *err)
@@ -351,7 +348,7 @@ cx_status cx_run_worktree_renew(const cx_git *repo, const cx_git *worktree, cx_s
 
 /* --- removing --------------------------------------------------------------------------------- */
 
-/* `branch` ends; what it pointed at stays reachable as `kept` unless it was merged. */
+/* Deletes `branch`; unless it was merged, its commit stays reachable as `evidence_ref` (I2). */
 static cx_status retire_branch(const cx_git *repo, cx_str branch, cx_str evidence_ref, bool merged,
                                cx_err *err)
 {
@@ -400,9 +397,9 @@ static bool record_stray_branch(void *arg, const char *name)
 }
 
 /*
- * An agent without a sandbox may write where its branch is.  What lies there and is no branch of a
- * work tree goes: references beside its own are no evidence, the diff gate has judged them (D03),
- * and the repository is to be what it was.
+ * An agent without a sandbox may write in the folder of its branch. References there that no work
+ * tree has checked out are deleted: they are no evidence, the diff gate has rejected them (D03),
+ * and the repository returns to its earlier state.
  */
 static cx_status delete_stray_branches(const cx_git *repo, cx_str branch, cx_arena *arena,
                                        cx_err *err)
@@ -417,7 +414,7 @@ static cx_status delete_stray_branches(const cx_git *repo, cx_str branch, cx_are
     if (path.data == NULL)
         return cx_fail_nomem(err);
     if (cx_failed(cx_folder_open(path.data, &folder, NULL)))
-        return CX_SUCCESS; /* nobody left anything */
+        return CX_SUCCESS; /* no such folder: nothing was left */
     cx_status status = cx_run_worktree_list(repo, "/", arena, &listed, &s.listed_count, err);
     s.listed = listed;
     if (!cx_failed(status))
@@ -431,7 +428,7 @@ static cx_status delete_stray_branches(const cx_git *repo, cx_str branch, cx_are
     return status;
 }
 
-/* The run's folder goes with its last work tree. */
+/* Removes the run's folder with its last work tree. */
 static void remove_empty_parent(const char *path)
 {
     char parent[CX_PATH_BYTES_MAX + 1];
@@ -476,7 +473,7 @@ cx_status cx_run_worktree_remove(const cx_git *repo, const cx_worktree_options *
 
 /* --- listing ---------------------------------------------------------------------------------- */
 
-/* Whether it stands below ROOT/worktrees, and for which run. */
+/* Determines whether a work tree is below ROOT/worktrees, and of which run it is. */
 static void find_owner_run(const char *root, cx_worktree_listed *item)
 {
     size_t size = strlen(root);
@@ -505,8 +502,7 @@ typedef struct worktree_lister {
     cx_err *err;
 } worktree_lister;
 
-/* The one line of a small file, in the arena; empty when there is no such file, or another thing.
- */
+/* The one line of a small file, in the arena; empty when it is absent or not a regular file. */
 static cx_str read_small_file(worktree_lister *l, cx_file folder, const char *name)
 {
     cx_buf text;
@@ -536,7 +532,7 @@ static void read_worktree_head(worktree_lister *l, cx_file folder, cx_worktree_l
         item->head = oid;
 }
 
-/* "<path>/.git", since git 2.48 perhaps from the git directory on. */
+/* "<path>/.git"; since git 2.48 it may be relative to the git directory. */
 static cx_str parse_gitdir_path(worktree_lister *l, cx_str git_dir, cx_str line)
 {
     cx_buf real;
@@ -601,7 +597,7 @@ static bool list_git_dir(void *arg, const char *name)
     return !cx_failed(l->status);
 }
 
-/* core.bare in the repository's own configuration: then there is no main checkout. */
+/* Reads core.bare of the repository: if set, there is no main checkout. */
 static cx_status read_core_bare(const cx_git *repo, bool *out, cx_err *err)
 {
     cx_buf text;
@@ -644,7 +640,7 @@ static int compare_listed(const void *a, const void *b)
     return cx_str_cmp(((const cx_worktree_listed *)a)->path, ((const cx_worktree_listed *)b)->path);
 }
 
-/* The commits of branches, in one call; a branch that does not exist yet has none. */
+/* Resolves the commits of branches in one call; a branch that does not exist yet has none. */
 static cx_status resolve_branches(worktree_lister *l)
 {
     cx_buf text;
@@ -691,7 +687,7 @@ cx_status cx_run_worktree_list(const cx_git *repo, const char *runtime_root, cx_
     if (l.git_dirs == NULL)
         return cx_fail_nomem(err);
     cx_buf_init(&real, cx_alloc_default());
-    /* Paths are real ones; a root that is not there yet has no work trees below it. */
+    /* Listed paths are resolved; a root that does not exist yet has no work trees below it. */
     if (!cx_failed(cx_path_real(runtime_root, &real, NULL)))
         l.root = cx_buf_z(&real);
     cx_status status = l.root == NULL ? cx_fail_nomem(err) : list_worktrees(&l);
@@ -732,7 +728,7 @@ cx_status cx_run_worktree_drop(const cx_git *repo, const char *runtime_root,
     return status;
 }
 
-/* --- what no work tree belongs to any more ---------------------------------------------------- */
+/* --- branches and git directories without a work tree ----------------------------------------- */
 
 typedef struct stray_sweep {
     const cx_git *repo;
@@ -745,7 +741,8 @@ typedef struct stray_sweep {
 
 static const cx_str run_branches = {"refs/heads/cortex/", 18};
 
-/* What cx_run_ref_component made of an id, back; with length 0: it did not make this. */
+/* Decodes the run id from a branch name (see cx_run_ref_component); empty when the name has another
+ * form. */
 static cx_str decode_branch_run_id(cx_str branch, cx_arena *arena, cx_err *err, cx_status *status)
 {
     cx_str rest = {branch.data + run_branches.size, branch.size - run_branches.size};
@@ -803,7 +800,8 @@ static cx_status sweep_stray_branch(stray_sweep *s, cx_str branch, const cx_work
     return record_stray(s, branch, true, status, &why, err);
 }
 
-/* Somebody who makes or removes one holds the lock: under it, half a one is a dead run's. */
+/* A process that creates or removes a work tree holds the lock, so an incomplete git directory seen
+ * under the lock is that of a crashed run. */
 static cx_status sweep_stray_git_dirs(stray_sweep *s, const cx_worktree_listed *listed, cx_err *err)
 {
     cx_status status = CX_SUCCESS;
