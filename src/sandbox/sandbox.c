@@ -1,14 +1,7 @@
 /*
- * sandbox.c - opening a sandbox, and starting programs in it (run.md §16).
+ * sandbox.c - opens a sandbox, and starts programs in it (run.md §16).
  *
- *   I1  A layer counts as there when a program was started with it and the stage said so.
- *   I2  A start asks for every layer the box has; what the stage did not confirm is an error.
- *   I3  What belongs to one start (descriptors, group, folders) ends with it.
- *   I4  Nothing of a start outlives this process: the stage, which every start comes to, holds one
- *       end of a pipe (`control`) whose other end only we have.  It ends with us, whatever moment
- *       of the start that is; nothing on the way to the stage may be killed for it.
- *   I5  When a start is over, everything in it is dead, however it came to its end: the stage is
- *       asked to end it all, and is waited for; whoever comes next finds files that nobody changes.
+ * Invariants I1 to I5: sandbox.h.
  */
 #include "sandbox/sandbox.h"
 
@@ -63,11 +56,11 @@ cx_sandbox_limits cx_sandbox_limits_of(const cx_sandbox *box, const cx_sandbox_s
 typedef struct launch {
     cx_arena arena;
     const cx_sandbox *box;
-    unsigned layers; /* asked for */
+    unsigned layers; /* requested */
     bool unconfined;
     cx_file report, control[2];
     cx_sandbox_group group;
-    const char *scratch; /* without mounts: the folder of home and tmp; NULL = none */
+    const char *scratch; /* without mounts: the folder that contains home and tmp; NULL = none */
     cx_spawn_keep keep[4];
 } launch;
 
@@ -89,7 +82,7 @@ static void release_launch(launch *l)
     cx_arena_done(&l->arena);
 }
 
-/* Without mounts the home and the temporary folder are real ones, made for this start. */
+/* Without mounts the home and the temporary folder are real folders, created for this start. */
 static cx_status make_home_and_tmp(launch *l, cx_sandbox_places *out, cx_err *err)
 {
     if ((l->layers & CX_SANDBOX_FILES) != 0) {
@@ -125,7 +118,7 @@ static cx_status check_layers(const cx_sandbox *box, const cx_sandbox_spec *spec
     return CX_SUCCESS;
 }
 
-/* Everything but the command line. */
+/* Prepares everything except the command line. */
 static cx_status prepare_streams(launch *l, const cx_sandbox_spec *spec, cx_spawn_options *how,
                                  cx_err *err)
 {
@@ -182,7 +175,7 @@ static void prepare_unconfined(const cx_sandbox_spec *spec, cx_spawn_options *ho
     how->cwd = spec->cwd != NULL ? spec->cwd : spec->worktree;
 }
 
-/* On failure nothing is left of it. */
+/* On failure everything is released (I3). */
 static cx_status prepare_launch(launch *l, const cx_sandbox *box, const cx_sandbox_spec *spec,
                                 unsigned layers, cx_spawn_options *how, cx_err *err)
 {
@@ -206,7 +199,7 @@ static cx_status prepare_launch(launch *l, const cx_sandbox *box, const cx_sandb
     return status;
 }
 
-/* I2.  `said`: what is known of its standard error. */
+/* I2: turns the launcher's report and the process's end into a result. */
 static cx_status conclude_launch(const launch *l, const cx_sandbox_spec *spec,
                                  const cx_spawn_result *process, cx_sandbox_result *out,
                                  cx_err *err)
@@ -268,11 +261,11 @@ cx_status cx_sandbox_run(const cx_sandbox *box, const cx_sandbox_spec *spec,
     return run_with_layers(box, spec, box->layers, result, err);
 }
 
-/* --- talking ---------------------------------------------------------------------------------- */
+/* --- two-way conversations -------------------------------------------------------------------- */
 
 struct cx_sandbox_child {
     launch launch;
-    cx_sandbox_spec spec; /* what conclude looks at */
+    cx_sandbox_spec spec; /* for conclude_launch */
     cx_spawn_child *process;
 };
 
@@ -334,7 +327,7 @@ static void mark_layers_missing(cx_sandbox *box, unsigned layers, const char *re
     box->layers &= ~layers;
 }
 
-/* The last line that was said, which is the one that counts. */
+/* The last line of the output, which has the reason. */
 static const char *last_output_line(cx_sandbox_inner *inner, const cx_buf *output,
                                     const cx_err *err)
 {
@@ -351,7 +344,7 @@ static const char *last_output_line(cx_sandbox_inner *inner, const cx_buf *outpu
                           : cx_arena_copy_str(&inner->arena, line).data;
 }
 
-/* Starts /usr/bin/true with all layers that are left; true when that was good. */
+/* Starts /usr/bin/true with all remaining layers; true on success. */
 static bool probe_layers(cx_sandbox *box, cx_buf *output, cx_err *err)
 {
     static const char *const argv[] = {"/usr/bin/true", NULL};
@@ -370,7 +363,7 @@ static bool probe_layers(cx_sandbox *box, cx_buf *output, cx_err *err)
     return false;
 }
 
-/* I1: takes away what does not work until the rest does. */
+/* I1: removes layers that do not work until a start succeeds. */
 static void reduce_to_working_layers(cx_sandbox *box)
 {
     cx_err err = {0};
@@ -552,7 +545,7 @@ const char *cx_sandbox_program(const cx_sandbox *box, const cx_sandbox_spec *spe
     return mounts ? SANDBOX_LAUNCHER_PATH : box->inner->program;
 }
 
-/* --- telling ---------------------------------------------------------------------------------- */
+/* --- describing ------------------------------------------------------------------------------- */
 
 cx_status cx_sandbox_describe(const cx_sandbox *box, bool network, cx_arena *arena, cx_json *out,
                               cx_err *err)

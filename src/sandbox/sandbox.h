@@ -1,10 +1,11 @@
 /*
- * sandbox.h - where agents and tests run (§16): they see a read-only system, one worktree, an empty
- * /tmp and home, no network, no other process; and they may do little to the kernel.
+ * sandbox.h - where agents and tests run (run.md §16): they see a read-only system, one work tree,
+ * an empty /tmp and home, no network and no other process, and may make few system calls.
  *
- * Layers: namespaces and mounts by bubblewrap; then a stage of ours inside, which sets limits,
- * restricts itself by Landlock and seccomp, and becomes the program.  The stage reports what it has
- * really applied; a required layer that is not there is an error, never a silent gap (R1).
+ * Layers: bubblewrap creates namespaces and mounts; then the launcher (sandbox_launcher.c), a mode
+ * of this program, sets limits, restricts itself by Landlock and seccomp, and executes the program.
+ * The launcher reports which layers it applied; a missing required layer is an error, never ignored
+ * (R1).
  *
  *     CX_TRY(cx_sandbox_open(&(cx_sandbox_options){0}, &box, err));        once a run
  *     if (box->missing != 0) ...                             reject, or degrade with an approval
@@ -12,9 +13,21 @@
  *     spec.argv = argv, spec.worktree = path, spec.out = cx_spawn_to_file(log, 0);
  *     CX_TRY(cx_sandbox_run(box, &spec, &result, err));
  *
- * Paths are the same inside and outside.  A cx_sandbox may be used by several threads at once.
- * When this process ends, however, everything in its sandboxes is killed.  `unconfined` programs
- * end with the thread that started them, which must live as long as they should.
+ * Paths are the same inside and outside.  Several threads may use one cx_sandbox at once.  When
+ * this process ends, everything in its sandboxes is killed.  `unconfined` programs end with the
+ * thread that started them, so that thread must live as long as they should.
+ *
+ *   I1  A layer counts as available when a program was started with it and the launcher confirmed
+ *       it.
+ *   I2  A start requests every layer the box has; a layer that the launcher did not confirm is an
+ *       error.
+ *   I3  What belongs to one start (descriptors, control group, folders) ends with it.
+ *   I4  Nothing of a start outlives this process: the launcher, which every start goes through,
+ *       holds one end of a pipe (`control`) whose other end only this process has, and ends when it
+ *       closes, at any moment of the start.  Nothing before the launcher may be killed to achieve
+ *       this.
+ *   I5  When a start is over, everything in it is dead, however it ended: the launcher is asked to
+ *       end it all and is waited for, so later readers find files that no process changes.
  */
 #ifndef CX_SANDBOX_SANDBOX_H
 #define CX_SANDBOX_SANDBOX_H
@@ -69,19 +82,19 @@ typedef struct cx_sandbox_options {
 typedef struct cx_sandbox_spec cx_sandbox_spec;
 
 typedef struct cx_sandbox {
-    unsigned layers;                            /* that this machine can give; tried, not guessed */
-    unsigned missing;                           /* required ones it cannot */
+    unsigned layers;                            /* available on this machine, as tried at opening */
+    unsigned missing;                           /* required but unavailable layers */
     int landlock_abi;                           /* 0 = none */
-    const char *reason[CX_SANDBOX_LAYER_COUNT]; /* why a layer is not there, else NULL */
+    const char *reason[CX_SANDBOX_LAYER_COUNT]; /* why a layer is unavailable, else NULL */
     const char *fix[CX_SANDBOX_LAYER_COUNT];    /* what to do about it, else NULL */
     struct cx_sandbox_inner *inner;
 } cx_sandbox;
 
-/* Looks, and tries once (about 20 ms).  Layers that cannot be had are no error. */
+/* Detects layers and tries them once (about 20 ms). Unavailable layers are no error. */
 CX_RESULT cx_sandbox_open(const cx_sandbox_options *options, cx_sandbox **out, cx_err *err);
 void cx_sandbox_close(cx_sandbox *box); /* NULL is fine */
 
-/* Our own program as it is called inside: for argv[0] of CX_AGENT_OPS (agent_ops.h). */
+/* The path of the cortex program inside the sandbox: argv[0] of CX_AGENT_OPS (agent_ops.h). */
 const char *cx_sandbox_program(const cx_sandbox *box, const cx_sandbox_spec *spec);
 
 /* For events and reports: {"mode":"full"|"degraded","network":"off"|"on","layers":[..],
@@ -94,25 +107,26 @@ typedef struct cx_sandbox_bind {
     bool writable;
 } cx_sandbox_bind;
 
-/* What lets git work, and commit, in a worktree whose common folder is read-only (§11). */
+/* What git needs to work and commit in a work tree whose common directory is read-only (§11). */
 typedef struct cx_sandbox_git {
-    const char *common_dir;   /* shown read-only */
-    const char *git_dir;      /* <common>/worktrees/<name> */
-    const char *git_dir_copy; /* shown, writable, in place of git_dir; NULL = git may look, and
-                                 change nothing (unless `unconfined`) */
-    const char *object_dir; /* new objects go here: writable, an alternate of nobody until taken */
-    const char *ref_dir;    /* <common>/refs/heads/cortex/<run>; NULL = refs cannot move */
-    const char *ref_dir_copy; /* shown, writable, in place of it */
+    const char *common_dir; /* shown read-only */
+    const char *git_dir;    /* <common>/worktrees/<name> */
+    const char *
+        git_dir_copy; /* mounted writable over git_dir; NULL = git may read but not write (unless `unconfined`) */
+    const char *
+        object_dir; /* new objects go here: writable; no repository uses it until they are imported */
+    const char *ref_dir;      /* <common>/refs/heads/cortex/<run>; NULL = refs cannot move */
+    const char *ref_dir_copy; /* mounted writable over ref_dir */
 } cx_sandbox_git;
 
 struct cx_sandbox_spec {
     const char *const *argv; /* ends with NULL */
     const char *path;        /* the program, as visible inside; NULL = argv[0], absolute or, with a
                                 slash, relative to cwd */
-    cx_file executable;      /* opened: what was checked is what is run (C16); else CX_FILE_NONE */
-    const char *worktree;    /* NULL = none */
-    bool read_only;          /* the worktree */
-    const char *cwd;         /* NULL = the worktree, or / */
+    cx_file executable; /* opened: the checked file is the one executed (C16); else CX_FILE_NONE */
+    const char *worktree; /* NULL = none */
+    bool read_only;       /* the worktree */
+    const char *cwd;      /* NULL = the worktree, or / */
     const cx_sandbox_bind *binds;
     size_t bind_count;
     const cx_sandbox_git *git; /* NULL = none */
@@ -120,7 +134,7 @@ struct cx_sandbox_spec {
     const char *run_id, *task_id;    /* CORTEX_RUN_ID, CORTEX_TASK_ID; NULL = not set */
     const char *const *env;          /* more "NAME=value"; ends with NULL; NULL = none */
     const cx_sandbox_limits *limits; /* NULL = those of the options */
-    unsigned may_miss;               /* required layers that an approval lets be missing */
+    unsigned may_miss;               /* required layers that an approval allows to be missing */
     bool unconfined;                 /* danger-full-access by approval (§4): no layer at all */
     cx_spawn_in in;
     cx_bytes input;
@@ -132,18 +146,17 @@ struct cx_sandbox_spec {
 #define CX_SANDBOX_SPEC_INIT ((cx_sandbox_spec){.executable = CX_FILE_NONE})
 
 typedef struct cx_sandbox_result {
-    int exit_code;   /* as a shell says it: 124 timeout, 126/127 could not be executed, 128+n signal
-                      */
-    unsigned layers; /* that were in force */
+    int exit_code;   /* as a shell reports it: 124 timeout, 126/127 not executable, 128+n signal */
+    unsigned layers; /* that were applied */
     cx_spawn_result process;
 } cx_sandbox_result;
 
-/* CX_E_DENIED when a required layer is missing and may not be; CX_E_IO when the sandbox could not
- * be set up.  What the program did, also that it could not be executed, is a result. */
+/* CX_E_DENIED when a required layer is missing without permission (may_miss); CX_E_IO when the
+ * sandbox could not be set up. What the program did, including a failed execution, is a result. */
 CX_RESULT cx_sandbox_run(const cx_sandbox *box, const cx_sandbox_spec *spec,
                          cx_sandbox_result *result, cx_err *err);
 
-/* One to talk with (in = CX_SPAWN_IN_PIPE, out = CX_SPAWN_OUT_LINES). */
+/* A program for a two-way conversation (in = CX_SPAWN_IN_PIPE, out = CX_SPAWN_OUT_LINES). */
 typedef struct cx_sandbox_child cx_sandbox_child;
 
 CX_RESULT cx_sandbox_start(const cx_sandbox *box, const cx_sandbox_spec *spec,
@@ -159,8 +172,8 @@ CX_RESULT cx_sandbox_env_names(const cx_sandbox *box, const cx_sandbox_spec *spe
                                cx_json *out, cx_err *err);
 
 /*
- * The first word of a command line that is a stage of ours, not for people; cx_sandbox_stage then
- * is the whole of main.  What it says goes to standard error and through a descriptor.
+ * The first argument that selects the launcher, an internal mode of the program; main then only
+ * calls cx_sandbox_stage. It reports on standard error and through a descriptor.
  */
 #define CX_SANDBOX_STAGE "sandbox-stage"
 int cx_sandbox_stage(int argc, char **argv);

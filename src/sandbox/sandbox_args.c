@@ -2,9 +2,9 @@
  * sandbox_args.c - the command line of a sandboxed program, and its environment (run.md §1 R4,
  * §16).
  *
- * What is shown of the file system, in this order: the system, read-only; an empty /tmp, home, /dev
- * and /proc; then what the run shows and hides, outer paths before inner ones, so that the more
- * exact statement holds.  The root itself is read-only at the end.
+ * The file system is built in this order: the system, read-only; an empty /tmp, home, /dev and
+ * /proc; then what the run shows and hides, outer paths before inner ones, so that the more
+ * specific statement wins.  At the end the root itself becomes read-only.
  */
 #include <inttypes.h>
 #include <stdarg.h>
@@ -15,7 +15,7 @@
 #include "os/api.h"
 #include "sandbox/sandbox_internal.h"
 
-/* --- lists of words --------------------------------------------------------------------------- */
+/* --- lists of arguments ----------------------------------------------------------------------- */
 
 void cx_sandbox_arg_list_init(arg_list *w, cx_arena *arena)
 {
@@ -80,7 +80,7 @@ static void add_args3(arg_list *w, const char *option, const char *a, const char
 static const char *const system_folders[] = {"/bin",   "/sbin",  "/lib",
                                              "/lib32", "/lib64", "/libx32"};
 
-/* Of /etc only what programs need and everybody may read. */
+/* The entries of /etc that programs need and every user may read. */
 static const char *const etc_entries[] = {
     "alternatives",
     "bash.bashrc",
@@ -114,7 +114,7 @@ static const char *const etc_entries[] = {
 };
 static const char *const etc_online[] = {"gai.conf", "hosts", "resolv.conf"};
 
-/* Kept out even where /usr shows it. */
+/* Whether `path` is `folder` or below it. */
 static bool is_path_below(const char *path, const char *folder)
 {
     size_t size = strlen(folder);
@@ -165,9 +165,9 @@ typedef enum view { VIEW_HIDE, VIEW_READ, VIEW_WRITE } view;
 
 typedef struct place {
     const char *path;
-    const char *source; /* what is shown there: the same, or a copy */
+    const char *source; /* the path that is mounted there: the same, or a copy */
     view as;
-    size_t order; /* of saying: later holds where paths are the same */
+    size_t order; /* of insertion: the later one wins where paths are equal */
 } place;
 
 typedef struct places {
@@ -190,7 +190,7 @@ static void add_place(places *all, const char *path, view as)
     add_place_copy(all, path, path, as);
 }
 
-/* A folder above another sorts before it. */
+/* A parent folder sorts before what is below it. */
 static int compare_places(const void *a, const void *b)
 {
     const place *x = a, *y = b;
@@ -234,7 +234,7 @@ static cx_status find_places(const cx_sandbox *box, const cx_sandbox_spec *spec,
     return CX_SUCCESS;
 }
 
-/* Whether something is shown that `path` lies in, so that it would be seen. */
+/* Whether a shown folder contains `path`, so that it would be visible. */
 static bool is_parent_shown(const places *all, const char *path)
 {
     bool seen = is_path_below(path, "/usr");
@@ -269,8 +269,9 @@ static const char *start_folder(const cx_sandbox_spec *spec)
 static cx_status add_bwrap(arg_list *w, const cx_sandbox *box, const cx_sandbox_spec *spec,
                            const places *all, uint64_t tmp_bytes, cx_err *err)
 {
-    /* Not --die-with-parent: bubblewrap killed half way leaves its other half waiting for it, or
-     * going on by itself.  The stage ends when we do (sandbox.c, I4), and bubblewrap with it. */
+    /* Not --die-with-parent: if one of bubblewrap's two processes is killed during the setup, the
+     * other waits for it or continues alone. The launcher ends when this process ends (sandbox.h
+     * I4), and bubblewrap with it. */
     static const char *const always[] = {"--unshare-user", "--unshare-pid",        "--unshare-ipc",
                                          "--unshare-uts",  "--unshare-cgroup-try", "--as-pid-1",
                                          "--new-session"};
@@ -283,7 +284,7 @@ static cx_status add_bwrap(arg_list *w, const cx_sandbox *box, const cx_sandbox_
     add_args2(w, "--hostname", "sandbox");
     CX_TRY(show_system(w, spec->network, err));
     add_args2(w, "--proc", "/proc");
-    /* Root of the machine owns these and needs no capability to write them. */
+    /* The host's root owns these and needs no capability to write them. */
     static const char *const kernel[] = {"/proc/sys", "/proc/sysrq-trigger", "/proc/fs"};
     for (size_t i = 0; i < CX_COUNT_OF(kernel); i++)
         add_args3(w, "--ro-bind-try", kernel[i], kernel[i]);
@@ -306,15 +307,15 @@ static cx_status add_bwrap(arg_list *w, const cx_sandbox *box, const cx_sandbox_
     return CX_SUCCESS;
 }
 
-/* What Landlock leaves: inside mounts all may be read; without them only the system and what is
- * shown. */
+/* What Landlock permits: with mounts everything may be read; without them only the system and what
+ * is shown. */
 static void add_landlock(arg_list *w, const char *own_program, const places *all, bool mounts,
                          const cx_sandbox_places *at)
 {
     static const char *const devices[] = {"/dev/null",   "/dev/zero",    "/dev/full",
                                           "/dev/random", "/dev/urandom", "/dev/tty"};
     cx_sandbox_add_arg(w, "--landlock");
-    /* Also by themselves: an opened program is reached through the mounts outside. */
+    /* Listed individually too: an opened program is reached through the mounts outside. */
     add_args2(w, "--read", "/usr");
     for (size_t i = 0; i < CX_COUNT_OF(system_folders); i++)
         add_args2(w, "--read", system_folders[i]);
@@ -324,7 +325,7 @@ static void add_landlock(arg_list *w, const char *own_program, const places *all
         add_args2(w, "--write", "/home");
     } else {
         add_args2(w, "--read", "/proc");
-        add_args2(w, "--read", own_program); /* it does the work of scripts */
+        add_args2(w, "--read", own_program); /* it runs the operations of replay scripts */
         for (size_t i = 0; i < CX_COUNT_OF(etc_entries); i++)
             add_args2(w, "--read", cx_arena_printf(w->arena, "/etc/%s", etc_entries[i]).data);
         for (size_t i = 0; i < CX_COUNT_OF(devices); i++)
@@ -343,7 +344,8 @@ static uint64_t finite(uint64_t value)
     return value == UINT64_MAX ? 0 : value;
 }
 
-/* Our own program, built with a sanitizer, keeps books over terabytes that are never touched. */
+/* The cortex program, built with a sanitizer, maps terabytes of shadow memory that it never
+ * touches. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define OWN_PROGRAM_IS_SANITIZED true
 #elif defined(__has_feature)
@@ -414,7 +416,7 @@ static size_t variable_name_size(const char *variable)
     return end == NULL ? strlen(variable) : (size_t)(end - variable);
 }
 
-/* The first who sets a name is heard: those of R4 cannot be changed by others. */
+/* The first value of a name wins, so the variables of R4 cannot be overridden. */
 static void set_variable(arg_list *w, const char *variable)
 {
     size_t size = variable == NULL ? 0 : variable_name_size(variable);
@@ -456,13 +458,13 @@ cx_status cx_sandbox_env(const cx_sandbox *box, const cx_sandbox_spec *spec,
         set_variable(&w, cx_arena_printf(arena, "GIT_ALTERNATE_OBJECT_DIRECTORIES=%s/objects",
                                          spec->git->common_dir)
                              .data);
-        /* The logs of references are the repository's, which is read-only; so is its gc. */
+        /* Reflogs and gc would write to the repository, which is read-only. */
         set_variable(&w, "GIT_CONFIG_COUNT=4");
         set_variable(&w, "GIT_CONFIG_KEY_0=core.logAllRefUpdates");
         set_variable(&w, "GIT_CONFIG_VALUE_0=false");
         set_variable(&w, "GIT_CONFIG_KEY_1=gc.auto");
         set_variable(&w, "GIT_CONFIG_VALUE_1=0");
-        /* An index of one file, which the governor can read. */
+        /* The index is one file, which the governor can read. */
         set_variable(&w, "GIT_CONFIG_KEY_2=core.splitIndex");
         set_variable(&w, "GIT_CONFIG_VALUE_2=false");
         set_variable(&w, "GIT_CONFIG_KEY_3=core.fsmonitor");

@@ -1,9 +1,10 @@
 /*
- * sandbox_cgroup.c - a control group for each start, where somebody lets us make one (run.md §16):
- * memory and number of processes of all of a sandbox together.
+ * sandbox_cgroup.c - a control group for each start, where one is delegated to this user (run.md
+ * §16): limits memory and number of processes of a whole sandbox.
  *
- * Version 2: beside the group we are in, or in it, when its controllers are switched on there.
- * Version 1: in the group we are in, of each of the two hierarchies.  Nothing is switched on by us.
+ * Version 2: a sibling of this process's group, or a child, if its controllers are enabled there.
+ * Version 1: a child of this process's group in each of the two hierarchies.  This code enables no
+ * controllers.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -15,7 +16,7 @@
 enum { FILE_MAX_BYTES = 1 << 20 };
 
 typedef struct group_place {
-    const char *folder; /* where groups are made */
+    const char *folder; /* where groups are created */
     bool memory, processes;
     bool v2;
 } group_place;
@@ -85,7 +86,7 @@ static cx_str find_mount(cx_str mounts, const char *controller)
     return (cx_str){0};
 }
 
-/* The group this process is in; data NULL = in none of that hierarchy. */
+/* The group of this process; data NULL = none in that hierarchy. */
 static cx_str find_own_group(cx_str groups, const char *controller)
 {
     while (groups.size != 0) {
@@ -99,7 +100,7 @@ static cx_str find_own_group(cx_str groups, const char *controller)
     return (cx_str){0};
 }
 
-/* Tries to make a group there, and removes it. */
+/* Tries to create a group there, and removes it. */
 static bool can_make_group(const char *folder, cx_arena *arena)
 {
     const cx_io *io = cx_io_system();
@@ -119,7 +120,7 @@ static void find_v2_place(cx_str mounts, cx_str groups, cx_arena *arena, cx_sand
     cx_str mount = find_mount(mounts, ""), own = find_own_group(groups, "");
     if (mount.data == NULL || own.data == NULL)
         return;
-    /* Beside us first: a group that holds processes hands no controllers down. */
+    /* A sibling first: a group that contains processes cannot pass controllers to children. */
     for (int sibling = 1; sibling >= 0 && all->count == 0; sibling--) {
         cx_str at = own;
         while (sibling && at.size != 0 && at.data[at.size - 1] != '/')
@@ -156,9 +157,9 @@ static void find_v1_place(cx_str mounts, cx_str groups, const char *controller, 
         all->places[all->count++] = (group_place){folder.data, memory, !memory, false};
 }
 
-/* --- what was left behind --------------------------------------------------------------------- */
+/* --- stale groups ----------------------------------------------------------------------------- */
 
-/* Nobody starts a sandbox that long after it made the group. */
+/* No start takes that long after creating its group. */
 #define STALE_NS (INT64_C(3600) * 1000000000)
 
 static bool remove_stale_group(void *arg, const char *name)
@@ -168,11 +169,11 @@ static bool remove_stale_group(void *arg, const char *name)
     if (strncmp(name, "cortex-", 7) == 0 &&
         !cx_failed(cx_folder_facts(folder, name, &facts, NULL)) &&
         facts.modified_ns < cx_folder_clock_ns() - STALE_NS)
-        (void)cx_folder_remove(folder, name, NULL).code; /* one with processes stays */
+        (void)cx_folder_remove(folder, name, NULL).code; /* fails for a group with processes */
     return true;
 }
 
-/* Groups of processes that were killed. */
+/* Removes groups of processes that were killed. */
 static void remove_stale_groups(const char *path)
 {
     cx_file folder;
@@ -228,7 +229,8 @@ static cx_status write_limit(const char *folder, const char *name, uint64_t valu
     return wrote < 0 ? cx_fail_os(err, (int)-wrote, "cannot write %s", path) : CX_SUCCESS;
 }
 
-/* A killed process leaves its groups, and another may have its number now: so a random one, too. */
+/* A killed process leaves its groups, and its process id may be reused: so the name has a random
+ * number, too. */
 static cx_status make_group_in(const group_place *at, const cx_sandbox_limits *limits,
                                uint64_t number, cx_sandbox_group *group, cx_err *err)
 {
@@ -268,7 +270,7 @@ cx_status cx_sandbox_group_make(const cx_sandbox_cgroups *groups, const cx_sandb
     return status;
 }
 
-/* What is killed leaves a moment later. */
+/* Retries: killed processes leave the group with a delay. */
 static void remove_group(const char *path)
 {
     const char *name = strrchr(path, '/');

@@ -1,15 +1,15 @@
 /*
- * sandbox_filter.c - what a program in a sandbox may not ask of the kernel (run.md §16): a deny
- * list compiled by libseccomp, which is loaded when a sandbox is opened and not before.
+ * sandbox_filter.c - the system calls that a program in a sandbox may not make (run.md §16): a deny
+ * list compiled by libseccomp, which is loaded when a sandbox is opened.
  *
- * Denied calls fail with EPERM, so that programs can say so; what programs fall back from when it
- * is not there fails with ENOSYS.  Calls of another architecture end the process.
+ * Denied calls fail with EPERM, so that programs can report it; calls for which programs have a
+ * fallback fail with ENOSYS.  Calls of another architecture end the process.
  *
- *   I1  Namespaces cannot be made: clone3, whose flags no filter can see, is not there, and clone
- *       with any of CLONE_NEW* is denied.
- *   I2  Sockets are AF_UNIX, and AF_INET and AF_INET6 when the network is granted.
+ *   F1  Namespaces cannot be created: clone3, whose flags no filter can see, is unavailable, and
+ *       clone with any of CLONE_NEW* is denied.
+ *   F2  Sockets are AF_UNIX, and AF_INET and AF_INET6 when the network is allowed.
  *
- * libseccomp's header is not needed: these are the few names of its stable ABI that we use.
+ * libseccomp's header is not needed: these are the few names of its stable ABI that are used.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -89,14 +89,14 @@ static const char *const denied_calls[] = {
     "process_madvise",
     "kcmp",
     "pidfd_getfd",
-    /* namespaces (I1) */
+    /* namespaces (F1) */
     "setns",
     "unshare",
     /* keys */
     "keyctl",
     "add_key",
     "request_key",
-    /* programs in the kernel, and windows into it */
+    /* loading code into the kernel, and inspecting it */
     "bpf",
     "userfaultfd",
     "perf_event_open",
@@ -144,7 +144,7 @@ static const char *const absent_calls[] = {"io_uring_setup", "io_uring_enter", "
 static const uint64_t clone_flags[] = {0x80,      0x20000,    0x2000000,  0x4000000,
                                        0x8000000, 0x10000000, 0x20000000, 0x40000000};
 
-/* Typing into the terminal of somebody else: TIOCSTI, TIOCLINUX. */
+/* Injecting input into another terminal: TIOCSTI, TIOCLINUX. */
 static const uint64_t terminal_requests[] = {0x5412, 0x541c};
 
 static bool deny_call(const seccomp *s, void *filter, const char *name, int code,
@@ -153,13 +153,15 @@ static bool deny_call(const seccomp *s, void *filter, const char *name, int code
     int call = s->resolve(name);
     if (call == NO_SUCH_CALL)
         return true; /* this architecture has no such call */
-    /* Pseudo numbers stand for calls that are made another way here; some cannot be compared. */
+    /* Negative pseudo numbers are calls that this architecture multiplexes; some cannot be
+     * compared. */
     int result = s->add(filter, ACT_ERRNO(code), call, count, conditions);
     return result == 0 || (call < 0 && (result == -EDOM || result == -EOPNOTSUPP));
 }
 
-/* I2.  A rule compares an argument once, so with the network it takes one for each other family;
- * the kernel reads 32 bits, what stands above them makes a number that is greater than all. */
+/* F2. A rule compares an argument once, so with the network it takes one rule for each other
+ * family; the kernel reads 32 bits, and a value with higher bits set is denied as greater than all
+ * families. */
 static bool deny_sockets(const seccomp *s, void *filter, bool network)
 {
     enum { UNIX = 1, INET = 2, INET6 = 10 };

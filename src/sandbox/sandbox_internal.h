@@ -1,29 +1,29 @@
 /*
- * sandbox_internal.h - what the files of the sandbox share.
+ * sandbox_internal.h - shared by the files of the sandbox.
  *
- * A start is the command line of bubblewrap, which ends with that of the stage, which ends with the
- * program's.  Descriptors that go all the way in have these numbers there:
+ * The command line of a start is that of bubblewrap, followed by the launcher's, followed by the
+ * program's.  Descriptors passed through to the launcher have these numbers there:
  */
 #ifndef CX_SANDBOX_SANDBOX_INTERNAL_H
 #define CX_SANDBOX_SANDBOX_INTERNAL_H
 
 #include "sandbox/sandbox.h"
 
-#define LAUNCHER_FD_REPORT 10  /* the stage's report; the program does not get it */
+#define LAUNCHER_FD_REPORT 10  /* the launcher's report; the program does not inherit it */
 #define LAUNCHER_FD_FILTER 11  /* of seccomp */
 #define LAUNCHER_FD_PROGRAM 12 /* the opened program */
-#define LAUNCHER_FD_CONTROL 13 /* a byte: ask it to end; the end: we are gone */
+#define LAUNCHER_FD_CONTROL 13 /* a byte: end now; end of file: this process has ended */
 
 #define SANDBOX_HOME "/home/agent"
-#define SANDBOX_LAUNCHER_PATH "/run/cortex" /* our program, inside */
+#define SANDBOX_LAUNCHER_PATH "/run/cortex" /* the cortex program, inside */
 
-/* What the stage tells, as bytes in a file of memory; all zero: it was never reached. */
+/* The launcher's report, as bytes in a memory file; all zero: the launcher was never reached. */
 typedef struct cx_sandbox_report {
     uint32_t magic; /* LAUNCHER_MAGIC */
     uint32_t layers;
     int32_t exec_errno; /* the program could not be executed */
     int32_t landlock_abi;
-    char error[480]; /* a layer could not be applied: why; terminated */
+    char error[480]; /* why a layer could not be applied; terminated */
 } cx_sandbox_report;
 
 #define LAUNCHER_MAGIC UINT32_C(0x43585342)
@@ -38,7 +38,8 @@ typedef struct cx_sandbox_inner {
     struct cx_sandbox_cgroups *cgroups; /* NULL = none */
 } cx_sandbox_inner;
 
-/* A list of words that ends with NULL; memory running out is said at the end. */
+/* A list of arguments that ends with NULL; lack of memory is reported by cx_sandbox_arg_list_end.
+ * */
 typedef struct arg_list {
     cx_arena *arena;
     CX_VEC(const char *) list;
@@ -51,7 +52,8 @@ void cx_sandbox_add_arg(arg_list *w, const char *arg); /* borrowed */
 void cx_sandbox_add_argf(arg_list *w, const char *format, ...) CX_PRINTF(2, 3);
 CX_RESULT cx_sandbox_arg_list_end(arg_list *w, const char *const **out, cx_err *err);
 
-/* The limits of a start: spec over options over defaults; UINT64_MAX = none. */
+/* The limits of a start: the spec overrides the options, they override defaults; UINT64_MAX = none.
+ * */
 cx_sandbox_limits cx_sandbox_limits_of(const cx_sandbox *box, const cx_sandbox_spec *spec);
 
 /* Where the program's home and temporary folder are. */
@@ -68,8 +70,7 @@ CX_RESULT cx_sandbox_env(const cx_sandbox *box, const cx_sandbox_spec *spec,
                          const cx_sandbox_places *places, cx_arena *arena, const char *const **out,
                          cx_err *err);
 
-/* sandbox_filter.c: the deny list of §16 as a file of memory; CX_E_UNSUPPORTED without libseccomp.
- */
+/* sandbox_filter.c: the deny list of §16 as a memory file; CX_E_UNSUPPORTED without libseccomp. */
 CX_RESULT cx_sandbox_filter_make(bool network, cx_file *out, cx_err *err);
 
 /* sandbox_cgroup.c */
@@ -80,7 +81,8 @@ typedef struct cx_sandbox_group { /* of one start */
     size_t count;
 } cx_sandbox_group;
 
-/* Finds where groups with limits of memory and processes may be made; *why otherwise. */
+/* Finds where control groups with limits of memory and processes can be created; else *why says why
+ * not. */
 CX_RESULT cx_sandbox_cgroups_open(cx_arena *arena, cx_sandbox_cgroups **out, const char **why,
                                   cx_err *err);
 CX_RESULT cx_sandbox_group_make(const cx_sandbox_cgroups *groups, const cx_sandbox_limits *limits,

@@ -1,16 +1,18 @@
 /*
- * sandbox_stage.c - the program that bubblewrap starts inside (run.md §16): ours, once more.
+ * sandbox_launcher.c - the program that bubblewrap starts inside (run.md §16): cortex itself, in
+ * another mode.
  *
- *     cortex sandbox-stage [--alone] [--landlock] [--filter] [--online] [--opened] --limits
- * A,B,C,D,E
+ *     cortex sandbox-stage [--alone] [--landlock] [--filter] [--online] [--opened]
+ *                          --limits A,B,C,D,E
  *                          [--write PATH].. [--read PATH].. --program PATH -- ARGV..
  *
- * It divides in two: one half watches, so that a program can be asked to end and nothing outlives
- * it; the other restricts itself by Landlock and seccomp, sets limits, tells what it did, and
- * becomes the program.
+ * It forks: one half watches, so that a program can be asked to end and nothing outlives it; the
+ * other restricts itself by Landlock and seccomp, sets limits, reports what it did, and executes
+ * the program.
  *
- *   I1  What it was asked to apply and could not, ends it: the program is never started with less.
- *   I2  The program inherits 0, 1 and 2 only; the report cannot be written by it.
+ *   L1  If a requested restriction cannot be applied, the launcher ends: the program is never
+ *       started with fewer.
+ *   L2  The program inherits 0, 1 and 2 only; it cannot write the report.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -111,7 +113,7 @@ static void apply_restrictions(launcher *s)
             fail_launch(s, "seccomp", &err);
         s->report.layers |= CX_SANDBOX_SECCOMP;
     }
-    cx_confine_limits(&s->limits); /* last: they are the program's, not ours */
+    cx_confine_limits(&s->limits); /* last: the limits apply to the program, not to the launcher */
     s->report.layers |= CX_SANDBOX_RLIMITS;
 }
 
@@ -123,7 +125,7 @@ int cx_sandbox_stage(int argc, char **argv)
         (void)snprintf(err.message, sizeof err.message, "not called by a sandbox");
         fail_launch(&s, "arguments", &err);
     }
-    cx_confine_close_on_exec(); /* I2 */
+    cx_confine_close_on_exec(); /* L2 */
     if (!cx_confine_watched(LAUNCHER_FD_CONTROL, s.alone)) {
         (void)snprintf(err.message, sizeof err.message, "no process can be made");
         fail_launch(&s, "watching", &err);
