@@ -1,7 +1,9 @@
 /*
- * rules - what the gates of a run have in common: paths, words of a shell, text, clocks, findings.
+ * rules - what the gates of a run share: findings, paths, command tokens, text, times, schemas,
+ * test reports.
  *
- * Knows nothing of git, sandboxes and contracts.
+ * Knows nothing of git, sandboxes and contracts.  Numbered invariants are in run.h, path.h and
+ * tests_report.h; tests cite them as "path.h U2".
  */
 #ifndef CX_RULES_API_H
 #define CX_RULES_API_H

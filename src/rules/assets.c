@@ -1,5 +1,5 @@
 /*
- * assets.c - finding the files the program carries.
+ * assets.c - finds the files built into the program.
  */
 #include "rules/assets.h"
 

@@ -1,6 +1,6 @@
 /*
- * assets.h - the files the program carries: everything in the folders schemas/ and policies/ of the
- * source tree, byte for byte.  Putting a file there is enough; cmake/assets.cmake does the rest.
+ * assets.h - the files built into the program: everything in the folders schemas/ and policies/ of
+ * the source tree, byte for byte.  To add a file, put it there; cmake/assets.cmake embeds it.
  */
 #ifndef CX_RULES_ASSETS_H
 #define CX_RULES_ASSETS_H

@@ -1,11 +1,11 @@
 /*
- * clock.c - times in documents, read.
+ * clock.c - parses times in documents (run.md §1 R6).
  */
 #include "rules/clock.h"
 
 #include "base/api.h"
 
-/* Takes `count` digits off the text. */
+/* Consumes `count` digits of the text. */
 static bool parse_digits(cx_str *text, size_t count, unsigned *out)
 {
     unsigned value = 0;

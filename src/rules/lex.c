@@ -1,13 +1,16 @@
 /*
  * lex.c - the lexer of run.md §8, one pass, byte by byte.
  *
- *     any       not UTF-8, NUL, > 8192 bytes, > 256 words: C01; controls but TAB, 0x7F: C02
- *     unquoted  space and TAB end a word; quotes open; '\' takes the next character as it is,
- * unless that is a metacharacter (C02) or the end (C01); metacharacters: C02; '#' and '~' at the
- * start of a word: C02 single    literal up to the next quote double    '\' escapes " \ $ ` and is
- * literal before anything else; bare $ and ` : C02
+ *     any       not UTF-8, NUL, > 8192 bytes, > 256 tokens: C01
+ *               controls but TAB, 0x7F: C02
+ *     unquoted  space and TAB end a token; quotes open
+ *               '\' takes the next character literally, unless that is a metacharacter (C02) or the
+ *               end (C01)
+ *               metacharacters: C02; '#' and '~' at the start of a token: C02
+ *     single    literal up to the next quote
+ *     double    '\' escapes " \ $ ` and is literal before anything else; bare $ and ` : C02
  *
- * What is true of the text as a whole (length, UTF-8, NUL) is decided first.
+ * Properties of the text as a whole (length, UTF-8, NUL) are checked first.
  */
 #include "rules/lex.h"
 
@@ -18,9 +21,9 @@ static const char METACHARACTERS[] = ";&|<>()$`*?[]{}!";
 typedef struct lexer {
     cx_str text;
     size_t at;
-    char *out; /* words, one behind the other, each terminated */
+    char *out; /* tokens, one after the other, each terminated */
     size_t used;
-    size_t start; /* of the word being read */
+    size_t start; /* of the token being read */
     bool in_word;
     size_t starts[CX_RUN_COMMAND_WORDS_MAX], ends[CX_RUN_COMMAND_WORDS_MAX];
     size_t count;
@@ -40,7 +43,7 @@ static void reject_text(lexer *lex, const char *rule, const char *why)
     }
 }
 
-/* From here on a word is being read, be it an empty one. */
+/* Starts a token, which may stay empty ('' or ""). */
 static void open_token(lexer *lex)
 {
     if (lex->in_word)
@@ -69,7 +72,7 @@ static void add_byte(lexer *lex, char c)
     lex->out[lex->used++] = c;
 }
 
-/* Controls mean something to terminals and line readers, wherever they stand. */
+/* Control characters affect terminals and line readers at any position. */
 static bool check_byte(lexer *lex, char c)
 {
     unsigned char byte = (unsigned char)c;
@@ -175,7 +178,7 @@ static void lex_text(lexer *lex)
     close_token(lex);
 }
 
-/* Lists of the same words twice: with sizes, and as execve takes them. */
+/* Copies the tokens in two forms: with sizes, and as execve takes them. */
 static cx_status copy_argv(const cx_str *words, size_t count, cx_arena *arena, cx_run_argv *out,
                            cx_err *err)
 {
@@ -201,7 +204,7 @@ cx_status cx_run_lex(cx_str text, cx_arena *arena, cx_run_lexed *out, cx_err *er
         return cx_fail_nomem(err);
     memset(lex, 0, sizeof *lex);
     lex->text = text;
-    /* No word is longer than what it was read from, and each has an end of its own. */
+    /* No token is longer than its source text, and each has its own terminator. */
     size_t text_size = text.size > CX_RUN_COMMAND_BYTES_MAX ? 0 : text.size;
     lex->out = CX_ARENA_ARRAY(arena, char, text_size + CX_RUN_COMMAND_WORDS_MAX);
     if (lex->out == NULL)

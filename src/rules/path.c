@@ -1,11 +1,8 @@
 /*
- * path.c - run.md §7.
+ * path.c - paths of contracts (run.md §7).
  *
- *   U1  Text is looked at byte by byte where it is ASCII; the Unicode library is asked for the rest
- *       only.
- *   U2  What cannot be folded is protected, overlaps everything and covers nothing.
- *
- * The order of the lint's rules is the order in which they are reported.
+ * Invariants U1 and U2: path.h.  The order of the lint's rules is the order in which they are
+ * reported.
  */
 #include "rules/path.h"
 
@@ -22,7 +19,7 @@ static bool is_ascii(cx_str text)
     return seen < 0x80;
 }
 
-/* §7: what folding drops.  Exactly these; other marks stay. */
+/* §7: the code points that folding drops; other marks stay. */
 static bool is_ignorable(uint32_t code)
 {
     return (code >= 0x200C && code <= 0x200F) || (code >= 0x202A && code <= 0x202E) ||
@@ -42,7 +39,7 @@ static bool is_control(uint32_t code)
     return code < 0x20 || (code >= 0x7F && code < 0xA0);
 }
 
-/* Code points of valid text, those that are dropped left out; SIZE_MAX when there are too many. */
+/* Code points of valid text, without dropped ones if asked; SIZE_MAX when there are too many. */
 static size_t decode_code_points(cx_str text, bool drop_ignorable,
                                  int32_t codes[CX_UNICODE_CODES_MAX])
 {
@@ -133,7 +130,7 @@ static char ascii_lower(char byte)
     return byte >= 'A' && byte <= 'Z' ? (char)(byte + ('a' - 'A')) : byte;
 }
 
-/* One component; `out` has room for its bytes four times over. */
+/* Folds one component; `out` holds four times its bytes. */
 static bool fold_component(cx_str component, char *out, size_t capacity, size_t *out_size)
 {
     size_t size = 0;
@@ -171,7 +168,7 @@ bool cx_run_path_fold(cx_str path, char *out, size_t capacity, size_t *out_size)
             !fold_component(component, out + size + slash, capacity - size - slash, &got))
             return false;
         if (got == 0)
-            continue; /* nothing but dots and spaces: what is below counts as beside it */
+            continue; /* only dots and spaces: dropped, so what is below counts as a sibling */
         if (slash != 0)
             out[size] = '/';
         size += slash + got;
@@ -239,7 +236,7 @@ static bool is_blank(cx_str entry)
     return true;
 }
 
-/* P02, on bytes that may not be UTF-8: those are passed over, P03 finds them. */
+/* P02. The bytes may be invalid UTF-8, which is skipped here and found by P03. */
 static bool has_outer_space_or_control(cx_str entry)
 {
     bool last_was_space = false;
@@ -360,9 +357,9 @@ cx_run_overlap cx_run_path_overlap(cx_str a, cx_str b, const cx_run_ground *grou
 
 /* --- wide ------------------------------------------------------------------------------------- */
 
-enum { TREE_SMALL = 20 }; /* files; half of a smaller tree is not much */
+enum { TREE_SMALL = 20 }; /* files; half of a smaller tree is few files */
 
-/* A single component: wide unless it is known, or looks, to be a file. */
+/* A single component is wide unless it is a file of the tree, or looks like one. */
 static bool is_wide_name(cx_str name, bool slash, const cx_run_tree *tree)
 {
     if (slash)

@@ -1,10 +1,10 @@
 /*
- * run.h - what all of the room shares: limits, and findings, which is how every lint and every gate
- * says why it refuses.  docs/formats/run.md is the format; § numbers are of that page.
+ * run.h - shared by everything that governs runs: limits, and findings, by which every lint and
+ * every gate says why it rejects.  docs/formats/run.md is the format; § numbers refer to it.
  *
- * The room reads like a run: contract.h -> policy.h, gates.h -> lock.h, worktree.h, snapshot.h ->
- * sandbox.h, runner.h -> diff.h, isolation.h, command.h, tests_gate.h -> merge.h -> bundle.h;
- * machine.h is the order in which they happen, verify.h and replay.h look back at it.
+ *   I1  Findings are never lost silently: after lack of memory cx_run_findings_check fails, and
+ *       nothing may be called passed.
+ *   I2  `refusing` is the number of findings of the list that do not only inform.
  */
 #ifndef CX_RULES_RUN_H
 #define CX_RULES_RUN_H
@@ -23,35 +23,39 @@
 #define CX_RUN_EXIT_REJECTED 4
 
 /*
- * One reason to refuse.  A gate passes when it has none; findings that only inform say so.
- * All text lives in the arena of the list.
+ * One reason to reject. A gate passes when it has none; a finding that only informs is marked. All
+ * text lives in the arena of the list.
  */
 typedef struct cx_run_finding {
     const char *rule; /* "K02", "C07", "D09", ..; static storage */
     cx_str where;   /* a JSON pointer of the contract, or a path of the repository; may be empty */
     cx_str detail;  /* which view of the diff, which attempt, ..; may be empty */
     cx_str message; /* one sentence: what was found, what was expected, what to do */
-    bool informs;   /* true: worth saying, no reason to refuse */
+    bool informs;   /* true: informs only, is no reason to reject */
 } cx_run_finding;
 
 typedef struct cx_run_findings {
     cx_arena *arena;
     CX_VEC(cx_run_finding) list;
-    size_t refusing; /* of them */
-    bool failed;     /* memory ran out: cx_run_findings_check says so */
+    size_t refusing; /* findings that are reasons to reject */
+    bool failed;     /* lack of memory: cx_run_findings_check fails (I1) */
 } cx_run_findings;
 
 void cx_run_findings_init(cx_run_findings *findings, cx_arena *arena);
 /* Frees the list; the text stays with the arena.  Fine for zeroed ones. */
 void cx_run_findings_done(cx_run_findings *findings);
-/* Adds one; `where` and `detail` are copied.  Never fails visibly. */
+/* Adds a finding; `where` and `detail` are copied. Lack of memory is reported by
+ * cx_run_findings_check. */
 void cx_run_refuse(cx_run_findings *findings, const char *rule, cx_str where, cx_str detail,
                    const char *format, ...) CX_PRINTF(5, 6);
-/* The same for one that only informs. */
+/* The same for a finding that only informs. */
 void cx_run_inform(cx_run_findings *findings, const char *rule, cx_str where, cx_str detail,
                    const char *format, ...) CX_PRINTF(5, 6);
 bool cx_run_findings_have(const cx_run_findings *findings, const char *rule);
-/* CX_E_NOMEM when one was lost: then nothing may be called passed. */
+/* `text` as it may be used in JSON: itself when it is UTF-8, else a copy in which each invalid byte
+ * is written \ooo, as git quotes it (file names are any bytes). Data is NULL when out of memory. */
+cx_str cx_json_quoted(cx_str text, cx_arena *arena);
+/* CX_E_NOMEM when a finding was lost: then nothing may be called passed (I1). */
 CX_RESULT cx_run_findings_check(const cx_run_findings *findings, cx_err *err);
 /* [{"rule","path","message"(,"view")}] in the order found, refusing ones only. */
 CX_RESULT cx_run_findings_json(const cx_run_findings *findings, cx_arena *arena, cx_json *out,
@@ -59,13 +63,13 @@ CX_RESULT cx_run_findings_json(const cx_run_findings *findings, cx_arena *arena,
 
 /* --- JSON as this module reads and writes it (§1 R5) ------------------------------------------ */
 
-/* Strict reading with the room's limits; `limit_bytes` 0 = CX_RUN_JSON_BYTES_MAX. */
+/* Strict reading with the limits above; `limit_bytes` 0 = CX_RUN_JSON_BYTES_MAX. */
 CX_RESULT cx_run_json_read(cx_str text, size_t limit_bytes, cx_arena *arena, cx_json *out,
                            cx_err *err);
 /* Two spaces a level, raw UTF-8, a final newline; members in the order that `value` has them. */
 CX_RESULT cx_run_json_write(cx_buf *out, const cx_json *value, cx_err *err);
 
 /* RFC 3339 UTC with microseconds and 'Z' (§1 R6), 27 bytes and a terminator. */
-void cx_run_time_text(int64_t ns, char out[28]); /* read by clock.h */
+void cx_run_time_text(int64_t ns, char out[28]); /* clock.h parses it */
 
 #endif

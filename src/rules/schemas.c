@@ -1,7 +1,7 @@
 /*
- * schemas.c - the schemas that the program carries, and checking with them.
+ * schemas.c - the schemas built into the program, and validation with them.
  *
- * A schema is compiled by whoever needs it first; of two at the same time one is kept.
+ * The first caller that needs a schema compiles it; of two compiled at the same time one is cached.
  */
 #include "rules/schemas.h"
 
@@ -13,9 +13,9 @@
 #include "rules/assets.h"
 
 #define FOLDER "schemas/"
-#define ANSWERS "answers/" /* below it: what commands print with --json; no run depends on them */
+#define ANSWERS "answers/" /* output of commands with --json; no run depends on it */
 #define REGISTRY "schema_registry.json"
-#define CACHE_SIZE 64 /* more than the folder has */
+#define CACHE_SIZE 64 /* more than the folder contains */
 
 /* --- compiled --------------------------------------------------------------------------------- */
 
@@ -115,7 +115,7 @@ static cx_status read_own_schema(void *arg, const char *name, cx_arena *arena, c
     return CX_SUCCESS;
 }
 
-/* A plain name of the folder, so that a registry cannot point elsewhere. */
+/* A plain file name, so that a registry cannot point to another folder. */
 static bool is_file_name(cx_str name)
 {
     return name.size != 0 && name.size < 128 && name.data[0] != '.' &&

@@ -1,8 +1,8 @@
 /*
- * tests_report.c - reports of test runners: what the readers share, and comparing two.
+ * tests_report.c - reports of test runners: what the readers share, and the comparison of two
+ * reports.
  *
- *   I1  A report is read whole: what is not understood is an error, never left out.
- *   I2  Whatever is in it, time and memory are bounded by its size and the limits of the header.
+ * Invariants I1 and I2: tests_report.h.
  */
 #include "rules/tests_report.h"
 
@@ -78,7 +78,7 @@ bool cx_tests_number(cx_str text, uint32_t *out)
     return true;
 }
 
-/* I2: names are made from what may be repeated, so all of them are counted. */
+/* I2: prefixes of names repeat, so the bytes of all names are counted. */
 static cx_status make_test_name(cx_tests_reader *r, cx_str group, const char *between, cx_str name,
                                 cx_str *out)
 {
@@ -105,11 +105,11 @@ static cx_status make_test_name(cx_tests_reader *r, cx_str group, const char *be
     return CX_SUCCESS;
 }
 
-/* Some runners put paths into names, and a bundle may be checked again from another checkout. */
+/* Some runners put absolute paths into names, and a bundle may be checked from another checkout. */
 static cx_str remove_root(const cx_tests_reader *r, cx_str name)
 {
     size_t used = 0, root = r->root.size;
-    char *text = (char *)name.data; /* made by make_name */
+    char *text = (char *)name.data; /* allocated by make_test_name */
     for (size_t at = 0; at < name.size;) {
         if (root != 0 && name.size - at > root && name.data[at + root] == '/' &&
             memcmp(name.data + at, r->root.data, root) == 0)

@@ -1,18 +1,22 @@
 /*
- * tests_report.h - what a test runner says that it ran (run.md §12).
+ * tests_report.h - reads the reports of test runners (run.md §12).
  *
- * An exit code says only that the process ended with it.  A report names the tests: it is read
- * whole or not at all, and what it says is compared with the report of the baseline.  It is written
- * by the process that runs the code under test, which can write any report it likes.
+ * An exit code says only how the process ended.  A report names the tests: it is read completely or
+ * rejected, and compared with the report of the baseline.  It is written by the process that runs
+ * the code under test, which can write any report it likes.
  *
  *   junit    JUnit's XML: pytest --junitxml, node --test-reporter=junit, gotestsum, and others.  No
  *            document type, no entities but the five of XML
  *   tap      TAP version 13 or 14: node --test --test-reporter=tap, prove, and others.  Points that
- *            have subtests are not counted, they name those below: "parent > child"
+ *            have subtests are not counted; they prefix the names of their subtests: "parent >
+ *            child"
  *   go-json  the lines of go test -json: "package.Test/sub"
- *   cargo    what libtest prints for cargo test, one block a test program
+ *   cargo    the output of libtest for cargo test, one block a test program
  *
- * A test that its runner expects to fail, and that does, counts as skipped: it shows nothing.
+ * A test that its runner expects to fail, and that does, counts as skipped: it proves nothing.
+ *
+ *   I1  A report is read completely: what is not understood is an error, never left out.
+ *   I2  For any input, time and memory are bounded by its size and the limits below.
  */
 #ifndef CX_RULES_TESTS_REPORT_H
 #define CX_RULES_TESTS_REPORT_H
@@ -36,7 +40,7 @@ typedef enum cx_tests_format {
 /* The member `report` of an acceptance test. */
 typedef struct cx_tests_demand {
     cx_tests_format format;
-    cx_str path; /* from the top of the checkout; without data: the standard output */
+    cx_str path; /* relative to the top of the checkout; without data: the standard output */
     uint32_t min_tests;
     bool same_as_baseline;
 } cx_tests_demand;
@@ -49,7 +53,7 @@ typedef struct cx_tests_one {
 } cx_tests_one;
 
 typedef struct cx_tests_report {
-    const cx_tests_one *tests; /* as reported; names may be there more than once */
+    const cx_tests_one *tests; /* in the order of the report; a name may occur more than once */
     size_t count;
     size_t passed, failed, skipped;
 } cx_tests_report;
@@ -57,7 +61,7 @@ typedef struct cx_tests_report {
 /* A test that passed in one report and did not in another. */
 typedef struct cx_tests_lost {
     cx_str name;
-    bool skipped; /* else it is not there, or not as often */
+    bool skipped; /* else it is missing, or occurs less often */
 } cx_tests_lost;
 
 /* "junit", "tap", "go-json", "cargo"; CX_TESTS_NO_REPORT for anything else. */
@@ -65,9 +69,9 @@ cx_tests_format cx_tests_format_parse(cx_str name);
 const char *cx_tests_format_name(cx_tests_format format);
 
 /*
- * Reads all of `text`; `root`, the folder that the tests ran in (empty = none), is taken out of
- * their names.  CX_E_FORMAT with the line for what is not such a report, CX_E_LIMIT for one that is
- * too large.
+ * Reads all of `text`; `root`, the folder that the tests ran in (empty = none), is removed from
+ * their names. CX_E_FORMAT with the line for a malformed report, CX_E_LIMIT for one that is too
+ * large.
  */
 CX_RESULT cx_tests_report_read(cx_tests_format format, cx_str text, cx_str root, cx_arena *arena,
                                cx_tests_report *out, cx_err *err);

@@ -9,12 +9,12 @@
  *       </testsuite>
  *     </testsuites>
  *
- * The part of XML 1.0 that such files need: elements, attributes, text, the five entities and
- * references to characters, comments, CDATA and processing instructions.
+ * The subset of XML 1.0 that such files use: elements, attributes, text, the five entities and
+ * character references, comments, CDATA and processing instructions.
  *
- *   I1  No document type: nothing is declared, expanded or fetched.
- *   I2  All of it is well-formed; elements that are not known are read over, and say nothing.
- *   I3  A suite that tells of failures which none of its cases show is a failure.
+ *   J1 No document type: nothing is declared, expanded or fetched.
+ *   J2 The document is well-formed; unknown elements are skipped and have no effect.
+ *   J3 A suite that counts failures which none of its cases shows is a failure.
  */
 #include <string.h>
 
@@ -38,7 +38,7 @@ typedef struct element {
 } element;
 
 typedef struct attribute {
-    cx_str name, raw; /* the value, references and all */
+    cx_str name, raw; /* the value with its references not yet decoded */
 } attribute;
 
 typedef struct junit {
@@ -49,7 +49,7 @@ typedef struct junit {
     size_t attribute_count;
     cx_str case_class, case_name; /* of the open testcase */
     bool case_failed, case_skipped;
-    bool suites_failed; /* I3 */
+    bool suites_failed; /* J3 */
     bool rooted;
 } junit;
 
@@ -89,7 +89,7 @@ static bool skip_space(junit *j)
     return j->r->at != start;
 }
 
-/* XML 1.0 §2.2, of what is in a file of valid UTF-8. */
+/* XML 1.0 §2.2, for text that is valid UTF-8. */
 static bool is_character(uint32_t code)
 {
     return code == '\t' || code == '\n' || code == '\r' ||
@@ -113,7 +113,7 @@ static cx_status read_name(junit *j, cx_str *out)
                                              : CX_SUCCESS;
 }
 
-/* Up to `end`, which is taken as well. */
+/* Advances past the next `end`. */
 static cx_status skip_past(junit *j, const char *end, const char *what)
 {
     while (peek_byte(j) >= 0) {
@@ -126,7 +126,8 @@ static cx_status skip_past(junit *j, const char *end, const char *what)
 
 /* --- references ------------------------------------------------------------------------------- */
 
-/* Of "&lt;" and the like at the start of `text`: the character and the size, 0 for none. */
+/* Decodes a reference such as "&lt;" at the start of `text`: the character and its size, 0 for
+ * none. */
 static size_t read_reference(cx_str text, uint32_t *out)
 {
     static const struct {
@@ -170,7 +171,7 @@ static cx_status read_text_reference(junit *j)
     return CX_SUCCESS;
 }
 
-/* A value that was read once, so that all references in it hold. */
+/* Decodes a value whose references read_value has validated. */
 static cx_status decode_value(junit *j, cx_str raw, cx_str *out)
 {
     char *text = cx_arena_push(j->r->arena, raw.size + 1, 1);
@@ -187,7 +188,7 @@ static cx_status decode_value(junit *j, cx_str raw, cx_str *out)
             continue;
         }
         uint8_t bytes[4];
-        size_t count = cx_utf8_encode(code, bytes); /* never more than the reference has */
+        size_t count = cx_utf8_encode(code, bytes); /* never longer than the reference */
         memcpy(text + used, bytes, count);
         used += count;
         at += size;
@@ -266,8 +267,7 @@ static element_kind parent_kind(const junit *j)
     return j->depth == 0 ? ELEMENT_OTHER : j->open[j->depth - 1].kind;
 }
 
-/* I3 */
-static cx_status check_suite_counts(junit *j)
+/* J3 */ static cx_status check_suite_counts(junit *j)
 {
     static const char *const names[] = {"failures", "errors"};
     for (size_t i = 0; i < CX_COUNT_OF(names); i++) {
@@ -280,7 +280,8 @@ static cx_status check_suite_counts(junit *j)
     return CX_SUCCESS;
 }
 
-/* CTest and GoogleTest say it in an attribute too, the latter only there for what is disabled. */
+/* CTest and GoogleTest report the state in an attribute, too; GoogleTest reports disabled tests
+ * only there. */
 static const char *const failed_words[] = {"fail", "failed", "failure", "error"};
 static const char *const skipped_words[] = {"notrun", "disabled", "skipped", "suppressed",
                                             "ignored"};
@@ -320,7 +321,7 @@ static cx_status begin_element(junit *j, element_kind kind)
     case ELEMENT_CASE: return begin_case(j);
     case ELEMENT_FAILED:
         j->case_failed = j->case_failed || over == ELEMENT_CASE;
-        /* Of a suite: what was to be set up for all of it. */
+        /* A failure of a suite: its setup failed. */
         j->suites_failed = j->suites_failed || over == ELEMENT_SUITE || over == ELEMENT_SUITES;
         break;
     case ELEMENT_SKIPPED: j->case_skipped = j->case_skipped || over == ELEMENT_CASE; break;
@@ -392,7 +393,7 @@ static cx_status read_markup(junit *j)
         return skip_past(j, "?>", "a processing instruction");
     if (accept_text(j, "</"))
         return read_end(j);
-    if (accept_text(j, "<!")) /* I1 */
+    if (accept_text(j, "<!")) /* J1 */
         return cx_tests_fail(j->r, "a document type or declaration is refused");
     advance(j, 1);
     return read_start(j);
@@ -408,7 +409,7 @@ static cx_status read_text(junit *j)
     return CX_SUCCESS;
 }
 
-/* All of the file is made of characters that XML may have. */
+/* Checks that XML allows every character of the file. */
 static cx_status check_characters(cx_tests_reader *r)
 {
     size_t line = 1;

@@ -21,8 +21,8 @@
 typedef struct go_reader {
     cx_tests_reader *r;
     cx_json_parser parser;
-    cx_arena line;  /* of the values of one line */
-    cx_map unended; /* "package" and "package\ntest": 1 = begun, and not ended so far */
+    cx_arena line;  /* for the values of one line */
+    cx_map unended; /* "package" and "package\ntest": 1 = begun and not ended yet */
     uint64_t begun, ended;
 } go_reader;
 
@@ -34,7 +34,8 @@ static bool is_one_of(cx_str text, const char *const *names, size_t count)
     return false;
 }
 
-/* What begins must end, and once: a program that leaves in between has not run its tests. */
+/* Each test must end exactly once after it begins: a program that exits in between has not run its
+ * tests. */
 static cx_status mark_go_test(go_reader *g, cx_str package, cx_str test, bool ends)
 {
     uint64_t *value;
@@ -64,7 +65,7 @@ static cx_status end_go_test(go_reader *g, cx_str package, cx_str test, cx_str a
     CX_TRY(mark_go_test(g, package, test, true));
     if (test.size != 0)
         return cx_tests_add(g->r, package, ".", test, state);
-    /* A package that failed is one failure more: its tests may not have been built. */
+    /* A failed package counts as an additional failure: its tests may not have been built. */
     return state == CX_TEST_FAILED ? cx_tests_add(g->r, CX_STR(""), "", package, CX_TEST_FAILED)
                                    : CX_SUCCESS;
 }
@@ -136,11 +137,11 @@ cx_status cx_tests_read_go_json(cx_tests_reader *r)
 
 typedef struct cargo_block {
     bool open;
-    bool details; /* what failing tests said, up to the result */
+    bool details; /* the output of failed tests, up to the result */
     uint32_t announced, passed, failed, ignored, measured;
 } cargo_block;
 
-/* Takes a number and the word behind it from the start of the rest of a line. */
+/* Consumes a number and the label after it at the start of `rest`. */
 static bool parse_count(cx_str *rest, const char *label, uint32_t *out)
 {
     const char *space = memchr(rest->data, ' ', rest->size);

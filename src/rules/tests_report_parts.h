@@ -1,5 +1,5 @@
 /*
- * tests_report_parts.h - what the readers of tests_report.h share.  Not for other files.
+ * tests_report_parts.h - shared by the readers of tests_report.h, and internal to them.
  */
 #ifndef CX_RULES_TESTS_REPORT_PARTS_H
 #define CX_RULES_TESTS_REPORT_PARTS_H
@@ -11,19 +11,18 @@ typedef struct cx_tests_reader {
     cx_arena *arena;
     cx_str text; /* valid UTF-8 */
     cx_str root;
-    size_t line; /* the one that is read, from 1 */
+    size_t line; /* number of the current line, from 1 */
     size_t at;   /* of the next byte */
     CX_VEC(cx_tests_one) tests;
-    uint64_t name_bytes; /* of all names that were made */
+    uint64_t name_bytes; /* of all names created */
     cx_err *err;
 } cx_tests_reader;
 
-/* The next line without its end; false behind the last one. */
+/* The next line without its end; false after the last one. */
 bool cx_tests_line(cx_tests_reader *r, cx_str *out);
 /* CX_E_FORMAT: "line 7: <message>". */
 cx_status cx_tests_fail(cx_tests_reader *r, const char *format, ...) CX_PRINTF(2, 3);
-/* One more test, named by `group`, `between` and `name`, or by `name` alone when `group` is empty.
- */
+/* Adds a test, named by `group`, `between` and `name`, or by `name` alone when `group` is empty. */
 cx_status cx_tests_add(cx_tests_reader *r, cx_str group, const char *between, cx_str name,
                        cx_tests_state state);
 /* Puts "group > " before the names of the tests from `first` on. */

@@ -2,16 +2,17 @@
  * tests_report_tap.c - the Test Anything Protocol, versions 13 and 14, with subtests.
  *
  *     TAP version 13
- *     # Subtest: parent                   comments say nothing
- *         ok 1 - child                    a subtest is four spaces further in, with a plan of its
- * own 1..1 ok 1 - parent                       the point that the subtests belong to
- *       ---                               two spaces further in: YAML, up to its "..."
+ *     # Subtest: parent                   comments are ignored
+ *         ok 1 - child                    a subtest is indented by four spaces and has its own plan
+ *         1..1
+ *     ok 1 - parent                       the point that the subtests belong to
+ *       ---                               indented by two spaces: YAML, up to its "..."
  *       ...
- *     not ok 2 - other # TODO reason      SKIP and TODO: skipped, whatever is before them
+ *     not ok 2 - other # TODO reason      SKIP and TODO: skipped, passed or not
  *     1..2
  *
- *   I1  Each level has exactly one plan, and as many points as it says.  Numbers of points are not
- *       compared: node gives them wrongly when there are several files.
+ *   T1  Each level has exactly one plan, and as many points as it states.  Numbers of points are
+ *       not compared: node numbers them wrongly when there are several files.
  */
 #include <string.h>
 
@@ -20,14 +21,14 @@
 typedef struct level {
     bool planned;
     uint32_t plan, points;
-    bool open;    /* subtests wait for their point */
-    size_t first; /* test that is below this level's next point, when `open` */
+    bool open;    /* subtests were read and their point is expected */
+    size_t first; /* the first test that belongs to this level's next point, when `open` */
 } level;
 
 typedef struct tap {
     cx_tests_reader *r;
     level levels[CX_TESTS_DEPTH_MAX];
-    size_t depth;     /* of the level that is read */
+    size_t depth;     /* of the current level */
     bool after_point; /* YAML may follow */
 } tap;
 
@@ -77,7 +78,7 @@ static cx_status check_plan(tap *t, const level *l)
     return CX_SUCCESS;
 }
 
-/* Goes to the level of a line. */
+/* Changes to the level of a line. */
 static cx_status enter_level(tap *t, size_t depth)
 {
     for (; t->depth > depth; t->depth--)
@@ -95,7 +96,7 @@ static cx_status enter_level(tap *t, size_t depth)
     return CX_SUCCESS;
 }
 
-/* The description up to an unescaped " #", and what is behind that. */
+/* Splits a description at an unescaped " #" from its directive. */
 static cx_str split_directive(cx_str text, cx_str *out_directive)
 {
     *out_directive = cx_str_from(NULL, 0);
@@ -135,7 +136,7 @@ static cx_status read_point(tap *t, cx_str text, bool ok)
         return cx_tests_add(t->r, CX_STR(""), "", name, state);
     l->open = false;
     CX_TRY(cx_tests_group(t->r, l->first, name));
-    /* It is no test, but it can fail when all below it passed. */
+    /* A point with subtests is no test, but it can fail when all its subtests passed. */
     return state == CX_TEST_FAILED ? cx_tests_add(t->r, CX_STR(""), "", name, state) : CX_SUCCESS;
 }
 

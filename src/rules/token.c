@@ -1,5 +1,5 @@
 /*
- * token.c - questions about one word of a command.
+ * token.c - questions about one token of a command.
  */
 #include "rules/token.h"
 
@@ -68,7 +68,7 @@ static bool equal_ascii_nocase(cx_str a, cx_str b)
     return true;
 }
 
-/* Folding may make a text longer, so words beyond this are compared as they are. */
+/* Folding may lengthen a text, so longer tokens are compared byte by byte. */
 enum { FOLD_MAX = 1024 };
 
 bool cx_run_token_same(cx_str a, cx_str b)

@@ -1,28 +1,28 @@
 /*
- * token.h - questions about one word of a command, for the rows of the command gate.
+ * token.h - questions about one token of a command, for the rows of the command gate.
  */
 #ifndef CX_RULES_TOKEN_H
 #define CX_RULES_TOKEN_H
 
 #include "rules/run.h"
 
-/* Without white space around it, Unicode's included; borrowed. */
+/* The token without white space at its ends, including Unicode's; borrowed. */
 cx_str cx_run_token_trim(cx_str token);
-/* What stands behind the last '/', slashes at the end not counted; borrowed. */
+/* The part after the last '/', ignoring slashes at the end; borrowed. */
 cx_str cx_run_token_base(cx_str token);
-/* Equal whatever the case; words that are not ASCII are compared as paths fold (path.h). */
+/* Equal ignoring case; tokens that are not ASCII are folded as paths are (path.h). */
 bool cx_run_token_same(cx_str a, cx_str b);
 static inline bool cx_run_token_is_option(cx_str token)
 {
     return token.size > 1 && token.data[0] == '-';
 }
 
-/* A path's components after dropping empty ones and '.', and taking back what '..' takes back. */
+/* A path whose components are normalised: without empty ones and '.', with '..' resolved. */
 typedef struct cx_run_token_path {
-    cx_str plain;  /* joined again by '/'; empty when nothing is left */
-    bool absolute; /* it began with '/' */
-    bool escapes;  /* a '..' led above where it began; `plain` is then of no use */
-    bool dots;     /* it had a '..' at all */
+    cx_str plain;  /* joined by '/'; empty when no component is left */
+    bool absolute; /* it starts with '/' */
+    bool escapes;  /* a '..' leads above its start; `plain` is then meaningless */
+    bool dots;     /* it contains a '..' */
 } cx_run_token_path;
 
 /* Data of `plain` comes from the arena; CX_E_NOMEM only. */

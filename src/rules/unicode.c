@@ -1,7 +1,8 @@
 /*
- * unicode.c - libutf8proc, found at run time.  It stays loaded until the program ends.
+ * unicode.c - libutf8proc, loaded at run time.  It stays loaded until the program ends.
  *
- * The header is utf8proc's own, so the compiler checks each call; nothing of it allocates here.
+ * The types come from utf8proc's own header, so the compiler checks each call; nothing here
+ * allocates.
  */
 #include "rules/unicode.h"
 
