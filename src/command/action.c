@@ -1,11 +1,11 @@
 /*
  * action.c - row C07 of the command gate: does a command do what an action names? (run.md §8)
  *
- * An action is lexed like a command.  Its words must occur in that order with anything in between;
- * a word matches a whole word of the command or what stands behind its last '/', whatever the case.
- * Options are looked for anywhere behind the first word, letters of a short cluster one by one.  A
- * word that is like a path (begins with '.', or has a '/') also matches parts of words, which are
- * cut at '/', ':', '=' and ','.
+ * An action is lexed like a command.  Its tokens must occur in that order with anything in between;
+ * a token matches a whole token of the command or what follows its last '/', ignoring case.
+ * Options are looked for anywhere after the first token, letters of a short cluster one by one.  A
+ * path-like token (begins with '.', or has a '/') also matches parts of tokens, which are split at
+ * '/', ':', '=' and ','.
  */
 #include "command/command.h"
 #include "rules/api.h"
@@ -15,7 +15,7 @@ static bool is_path_like(cx_str token)
     return token.size != 0 && (token.data[0] == '.' || memchr(token.data, '/', token.size) != NULL);
 }
 
-/* The next part of a word; *at moves behind its separator. */
+/* The next part of a token; *at moves past its separator. */
 static bool next_part(cx_str token, const char *separators, size_t *at, cx_str *out)
 {
     if (*at > token.size)
@@ -42,14 +42,14 @@ static bool part_matches(cx_str action_token, cx_str part)
 {
     if (cx_run_token_same(action_token, part))
         return true;
-    /* .env stands for its variants, which hold secrets just the same; .env.example is made to be
-     * shown. */
+    /* .env also matches its variants, which hold secrets as well; .env.example is public by
+     * convention. */
     return cx_run_token_same(action_token, CX_STR(".env")) && part.size > 5 &&
            cx_run_token_same(cx_str_from(part.data, 5), CX_STR(".env.")) &&
            !cx_run_token_same(part, CX_STR(".env.example"));
 }
 
-/* Whether the parts of `wanted` follow one another somewhere in the parts of `word`. */
+/* Whether the parts of `action_token` are consecutive parts of `token`. */
 static bool parts_match(cx_str action_token, cx_str token)
 {
     static const char separators[] = "/:=,";
@@ -77,7 +77,7 @@ static bool token_matches(cx_str action_token, cx_str token)
            (is_path_like(action_token) && parts_match(action_token, token));
 }
 
-/* One that follows two dashes: "--hard" is also in "--hard=x". */
+/* A long option: "--hard" also matches "--hard=x". */
 static bool has_long_option(const cx_run_argv *argv, size_t from, cx_str action_token)
 {
     for (size_t i = from; i < argv->count; i++) {
@@ -129,7 +129,8 @@ static bool action_matches_argv(const cx_run_argv *action, const cx_run_argv *ar
             if (!has_option(argv, behind_first, action_token))
                 return false;
         } else {
-            /* The earliest one leaves the most for the rest, so nothing is tried twice. */
+            /* Greedy: the earliest match leaves the most tokens for the rest, so no backtracking is
+             * needed. */
             while (next < argv->count && !token_matches(action_token, argv->items[next]))
                 next++;
             if (next++ == argv->count)
@@ -139,7 +140,7 @@ static bool action_matches_argv(const cx_run_argv *action, const cx_run_argv *ar
         }
         first = false;
     }
-    return !first; /* an action of nothing but empty words names nothing */
+    return !first; /* an action with only empty tokens matches nothing */
 }
 
 cx_status cx_run_action_matches(cx_str action, const cx_run_argv *argv, cx_arena *arena, bool *out,
@@ -151,7 +152,7 @@ cx_status cx_run_action_matches(cx_str action, const cx_run_argv *argv, cx_arena
         return CX_SUCCESS;
     }
     CX_TRY(cx_run_lex(action, arena, &lexed, err));
-    /* What cannot be read cannot be ruled out (R1). */
+    /* An action that cannot be lexed cannot be ruled out, so it matches (R1). */
     *out = lexed.rule != NULL || action_matches_argv(&lexed.argv, argv);
     return CX_SUCCESS;
 }

@@ -1,10 +1,10 @@
 /*
  * command.c - the command gate: rows C03 .. C16 of run.md §8, in order; the first that matches
- * decides.
+ * decides.  Invariants: command.h.
  *
- * Row C14 stands in the table twice.  A script outside the repository, or behind a symbolic link,
- * is refused whether or not a prefix allows its interpreter; whether it is the baseline's is asked
- * only of what a prefix allows.
+ * Row C14 is in the table twice.  A script outside the repository, or reached through a symbolic
+ * link, is rejected whether or not a prefix allows its interpreter; whether it equals the
+ * baseline's is checked only for what a prefix allows.
  */
 #include "command/command.h"
 
@@ -15,16 +15,16 @@ typedef struct gate_check {
     const cx_run_argv *argv;
     cx_arena *arena;
     cx_err *err;
-    cx_status status; /* of what could not be asked */
+    cx_status status; /* the error of a check that failed */
     cx_str base;      /* of argv[0] */
-    cx_str script;    /* the script that is run, as given; no data = none */
+    cx_str script;    /* the script that an interpreter runs, as given; no data = none */
     cx_run_token_path script_path;
     cx_str reason;
     cx_run_executable executable;
     size_t ignored_actions;
 } gate_check;
 
-/* A row: false when it does not match; else `reason` says why. */
+/* A row: false when it does not match; else it sets `reason`. */
 typedef bool (*row_check)(gate_check *j);
 
 static bool reject_command(gate_check *j, const char *text)
@@ -43,7 +43,7 @@ static bool reject_token(gate_check *j, const char *text, cx_str token)
     return true;
 }
 
-/* Something could not be asked: no row may be passed any more. */
+/* A check failed: the command is not allowed (I3). */
 static bool fail_check(gate_check *j, cx_status status)
 {
     j->status = status;
@@ -167,7 +167,7 @@ static bool is_wrapper(gate_check *j)
 
 /* --- C10 .. C13 ------------------------------------------------------------------------------- */
 
-/* Whether a word of a prefix stands for a word of the command (C13). */
+/* Whether a token of a prefix matches a token of the command (C13). */
 static bool prefix_token_matches(gate_check *j, cx_str prefix_token, cx_str token)
 {
     cx_run_token_path path, wanted_path;
@@ -188,7 +188,7 @@ static bool prefix_token_matches(gate_check *j, cx_str prefix_token, cx_str toke
            path.plain.data[wanted_path.plain.size] == '/';
 }
 
-/* An allowlisted script of the repository: the first word of some prefix is its path. */
+/* An allowlisted script of the repository: its path is the first token of a prefix. */
 static bool is_repo_script(gate_check *j, cx_str token)
 {
     const cx_run_command_rules *rules = j->options->rules;
@@ -235,7 +235,7 @@ static bool runs_text(cx_str token)
            cx_str_starts(token, CX_STR("--exec=")) || cx_str_starts(token, CX_STR("--print="));
 }
 
-/* `python -m MODULE`, the one option that an interpreter may begin with. */
+/* `python -m MODULE`, the only option allowed before an interpreter's script. */
 static bool is_python_module(const gate_check *j)
 {
     const cx_run_argv *argv = j->argv;
@@ -267,7 +267,7 @@ static bool interprets_text(gate_check *j)
     return false;
 }
 
-/* -O of `git grep` starts a pager; it may stand behind letters that take no value. */
+/* -O of `git grep` starts a pager; it may be part of a cluster of short options. */
 static bool opens_pager(cx_str token)
 {
     if (token.size < 2 || token.data[0] != '-' || token.data[1] == '-')
@@ -341,7 +341,7 @@ static bool not_allowlisted(gate_check *j)
 
 /* --- C14 .. C16 ------------------------------------------------------------------------------- */
 
-/* What the script is, when that can be asked. */
+/* Compares the script with the baseline, if there is a callback. */
 static bool compare_script(gate_check *j, cx_run_script *out)
 {
     const cx_run_command_options *options = j->options;

@@ -1,11 +1,11 @@
 /*
- * command_options.c - options that a program of the allowlist never gets (row C12 of the command
- * gate).
+ * command_options.c - options that are refused for programs of the allowlist (row C12 of the
+ * command gate).
  *
- * A parser that abbreviates takes any beginning of a long option's name, so every beginning of a
- * refused name is refused, from one letter on: which beginnings are ambiguous depends on the
- * version of the program, and an ambiguous one fails anyway.  A beginning that is an option's whole
- * name is that option, and is listed as such (`exact`).
+ * Option parsers accept abbreviations of long names, so every prefix of a refused name is refused,
+ * from one letter on: which prefixes are ambiguous depends on the version of the program, and an
+ * ambiguous one fails anyway.  A prefix that is itself the name of another option is that option,
+ * and is listed in EXACT.
  */
 #include <string.h>
 
@@ -35,7 +35,7 @@ static const cx_run_refused_option REFUSED[] = {
     {"npm", NULL, "prefix"},
     {"npm", NULL, "userconfig"},
     {"npm", NULL, "globalconfig"},
-    /* getopt_long: starts programs, or writes where it is told to. */
+    /* getopt_long: starts programs, or writes to any path. */
     {"sort", NULL, "compress-program"},
     {"sort", NULL, "output"},
     {"split", NULL, "filter"},
@@ -48,7 +48,7 @@ static const cx_run_refused_option REFUSED[] = {
     {"tar", NULL, "use-compress-program"},
 };
 
-/* Whole names that are beginnings of refused ones. */
+/* Allowed names that are prefixes of refused ones. */
 static const cx_run_refused_option EXACT[] = {
     {"git", "diff", "text"},
     {"git", "grep", "text"},
@@ -77,7 +77,7 @@ static bool is_exact_option(cx_str program, cx_str sub, cx_str name)
     return false;
 }
 
-/* "%G.." of a pretty format starts gpg. */
+/* "%G.." in a pretty format starts gpg. */
 static bool asks_for_signatures(cx_str program, cx_str sub, cx_str token)
 {
     if (!cx_str_is(program, "git") || cx_str_is(sub, "grep"))

@@ -1,6 +1,6 @@
 /*
- * trivial.c - commands that test nothing (run.md §12, strict_acceptance): `true`, `:`, nothing but
- * quotes, an echo of a word that means success.
+ * trivial.c - commands that test nothing (run.md §12, strict_acceptance): `true`, `:`, only quotes,
+ * or an echo of a text that means success.
  */
 #include "command/command.h"
 #include "rules/api.h"
@@ -38,7 +38,7 @@ static bool is_only_quotes(cx_str text)
     return true;
 }
 
-/* The words behind `echo`, joined by one space, are nothing or a word of success. */
+/* Whether the arguments of `echo`, joined by one space, are empty or mean success. */
 static bool echoes_success(const cx_run_argv *argv)
 {
     static const char *const success_texts[] = {"", "ok", "hello", "pass", "success", "done", "1"};

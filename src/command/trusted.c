@@ -1,9 +1,9 @@
 /*
  * trusted.c - row C16 of the command gate: where a program comes from (run.md §8).
  *
- * PATH of the governor is never looked at.  A name is searched in the trusted folders in their
- * order; the first regular executable of that name decides, and must be one that nobody but root or
- * the configured owner can change, lying where no agent writes.
+ * The governor's PATH is never used.  A name is searched in the trusted folders in their order; the
+ * first regular executable of that name decides.  It must be changeable only by root or the
+ * configured owner, and be in a folder that no agent writes.
  */
 #include "base/api.h"
 #include "os/api.h"
@@ -45,7 +45,7 @@ static cx_status resolve_real_path(cx_str path, cx_arena *arena, cx_str *out, cx
     return status;
 }
 
-/* Whether `path` lies in a place that agents or the governor write to, by either name of it. */
+/* Whether `path` is in a folder that agents or the governor write to, given or resolved. */
 static cx_status is_in_forbidden_folder(const cx_run_trust *trust, cx_str path, cx_arena *arena,
                                         bool *out, cx_err *err)
 {
@@ -61,7 +61,7 @@ static cx_status is_in_forbidden_folder(const cx_run_trust *trust, cx_str path, 
         }
         cx_status status = resolve_real_path(folder, arena, &real, &why);
         if (status.code == CX_E_NOT_FOUND)
-            continue; /* a worktree that is not made yet */
+            continue; /* a work tree that does not exist yet */
         if (cx_failed(status))
             return cx_fail(err, status.code, "%s", why.message);
         if (is_path_below(path, real)) {
@@ -93,7 +93,7 @@ static cx_status hash_open_file(const cx_io *io, cx_file file, const char *path,
     return status;
 }
 
-/* Facts of the opened file, then its bytes: what is hashed is what was looked at. */
+/* Checks and hashes one open file, so the checked file is the hashed one. */
 static cx_status check_executable(const cx_run_trust *trust, cx_str path, cx_run_executable *out,
                                   const char **out_why, cx_err *err)
 {
@@ -107,7 +107,7 @@ static cx_status check_executable(const cx_run_trust *trust, cx_str path, cx_run
     uint32_t owner = trust == NULL ? 0 : trust->owner_uid;
     cx_status status = cx_file_facts(file, &facts, err);
     if (cx_failed(status)) {
-        /* said below */
+        /* returned below */
     } else if (facts.kind != CX_FILE_REGULAR || (facts.mode & 0111) == 0) {
         *out_why = "it is no regular executable";
     } else if (facts.owner_id != 0 && facts.owner_id != owner) {
