@@ -1,7 +1,8 @@
 /*
- * contract - what an agent may do: the contract, roles, policies, configuration, their checks.
+ * contract - what an agent may do: contracts, roles, policies, configuration, and their checks.
  *
- * Read from the baseline, never from what an agent left.
+ * Everything is read from the baseline, never from what an agent left.  Numbered invariants are in
+ * contract.h, policy.h, config.h, role.h and gates.h; tests cite them as "policy.h P1".
  */
 #ifndef CX_CONTRACT_API_H
 #define CX_CONTRACT_API_H

@@ -82,7 +82,7 @@ static void check_absolute(cx_decoder *decoder, cx_run_words words, const char *
                             "absolute paths without '.', '..' and a '/' at the end");
 }
 
-/* `[A-Za-z_][A-Za-z0-9_]*`, as names of the environment are. */
+/* `[A-Za-z_][A-Za-z0-9_]*`: names of environment variables. */
 static void check_names(cx_decoder *decoder, cx_run_words words, const char *where)
 {
     for (size_t i = 0; i < words.count; i++)
@@ -147,7 +147,7 @@ static void read_runner(cx_decoder *decoder, const cx_json_member *member,
         cx_decode_fault(decoder, "runners.*.config", "an object");
 }
 
-/* The members of an object that names things; NULL after a fault or when it is absent. */
+/* An object whose members are named entries; NULL after a fault or when it is absent. */
 static const cx_json *named_members(cx_decoder *decoder, const cx_json *root, const char *where)
 {
     const cx_json *value = decoder->failed ? NULL : cx_json_get(root, cx_str_z(where));
@@ -246,7 +246,7 @@ static void read_limits(cx_decoder *decoder, const cx_json *root, cx_run_config_
     cx_decode_u64(decoder, value, "limits.changed_bytes", 1, tera, &limits->changed_bytes);
     cx_decode_u64(decoder, value, "limits.output_bytes", 1024, tera, &limits->output_bytes);
     cx_decode_u64(decoder, value, "limits.file_bytes", 1024, tera, &limits->file_bytes);
-    /* null: none, for programs built with sanitizers, which keep books over terabytes. */
+    /* null: no limit, for programs built with sanitizers, which map terabytes. */
     const cx_json *memory =
         value->type == CX_JSON_OBJECT ? CX_JSON_GET(value, "memory_bytes") : NULL;
     if (memory != NULL && memory->type == CX_JSON_NULL)
@@ -294,7 +294,7 @@ static void read_trust(cx_decoder *decoder, const cx_json *root, cx_run_config *
     check_sha256(decoder, out->approvers_sha256, "approvers.sha256");
 }
 
-/* What git would not read as an option or another kind of name; git itself judges the rest. */
+/* Rejects what git would read as an option or another kind of name; git itself checks the rest. */
 static bool is_branch_name(cx_str name)
 {
     for (size_t i = 0; i < name.size; i++)

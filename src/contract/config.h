@@ -1,9 +1,12 @@
 /*
- * config.h - `policies/cortex.json`: how runs of a repository are done.
+ * config.h - `policies/cortex.json`: how runs of a repository are executed.
  *
- * Read from the baseline commit, never from a work tree; a repository without policies has the
- * built-in ones.  docs/formats/run-config.md has each member.  Everything is borrowed from the
- * arena it was loaded into.
+ * Read from the baseline commit, never from a work tree; a repository without policies uses the
+ * built-in ones.  docs/formats/run-config.md describes each member.  Everything is borrowed from
+ * the arena it was loaded into.
+ *
+ *   I1  A configuration is read completely or not used: an unknown or malformed member is an error.
+ *   I2  default_runner and every role_runners entry name one of `runners`.
  */
 #ifndef CX_CONTRACT_CONFIG_H
 #define CX_CONTRACT_CONFIG_H
@@ -24,17 +27,17 @@ typedef struct cx_run_runner_config {
     cx_str name;
     cx_run_runner_kind kind;
     cx_run_words
-        argv;         /* of the server, or the template of exec: {cwd} {schema} {thread} {output} */
-    cx_run_words env; /* names passed on besides those of R4 */
-    cx_str model;     /* empty: not sent */
+        argv; /* of the server, or the template for exec: {cwd} {schema} {thread} {output} */
+    cx_run_words env;      /* names passed on in addition to those of R4 */
+    cx_str model;          /* empty: not sent */
     bool needs_network;    /* the agent talks to a service (§13 network) */
-    cx_run_words provides; /* MCP tools that come with it and need no server of their own */
+    cx_run_words provides; /* MCP tools that the runner includes and that need no other server */
     const cx_json *sent;   /* mcp: `config` of the codex tool; NULL when absent */
     uint32_t connect_sec;  /* default 20 */
     uint32_t close_sec;    /* default 5 */
 } cx_run_runner_config;
 
-/* One member of `integrations`: a tool and the program behind it (§13 integrated). */
+/* One member of `integrations`: a tool and the program that implements it (§13 integrated). */
 typedef struct cx_run_integration {
     cx_str tool;
     cx_run_words argv;
@@ -43,15 +46,15 @@ typedef struct cx_run_integration {
 } cx_run_integration;
 
 typedef struct cx_run_config_limits {
-    uint64_t changed_paths;     /* D15: 10,000 */
-    uint64_t changed_bytes;     /* D15: 64 MiB */
-    uint64_t output_bytes;      /* of one stream of one process: 64 MiB */
-    uint64_t file_bytes;        /* RLIMIT_FSIZE in a sandbox: 1 GiB */
-    uint64_t memory_bytes;      /* of one process, and of all of a sandbox where control
-                                     groups are delegated: 4 GiB; UINT64_MAX (null): none */
+    uint64_t changed_paths; /* D15: 10,000 */
+    uint64_t changed_bytes; /* D15: 64 MiB */
+    uint64_t output_bytes;  /* of one stream of one process: 64 MiB */
+    uint64_t file_bytes;    /* RLIMIT_FSIZE in a sandbox: 1 GiB */
+    uint64_t
+        memory_bytes; /* of one process, and of a whole sandbox where control groups are delegated: 4 GiB; UINT64_MAX (null): none */
     uint32_t processes;         /* of a sandbox: 256 */
     uint32_t open_files;        /* of a process: 1024 */
-    uint32_t command_sec;       /* the most that one command gets: 3600 */
+    uint32_t command_sec;       /* the maximum for one command: 3600 */
     uint32_t approval_wait_sec; /* 0: not waiting */
     uint32_t lock_ttl_sec;      /* 900; 0: no lease */
 } cx_run_config_limits;
@@ -70,20 +73,19 @@ typedef struct cx_run_config {
     cx_run_words env;        /* R4: names passed to every process */
     cx_run_words read_only;  /* absolute paths that sandboxes also see, read-only */
     cx_str approvers_path;   /* relative to the repository */
-    cx_str approvers_sha256; /* lower-case hex; empty: nobody can approve */
+    cx_str approvers_sha256; /* lower-case hex; empty: no approvals are possible */
     cx_str main_branch;      /* "main" */
     cx_str mcp_concurrency;  /* data NULL: absent */
     cx_run_config_limits limits;
 } cx_run_config;
 
-/* What holds without a file. */
+/* The configuration without a file. */
 void cx_run_config_default(cx_run_config *out);
 
-/* `text` is the file.  CX_E_FORMAT, CX_E_SYNTAX, .. with a message that names the member: a config
- * that cannot be read in full is not used at all, unknown members included. */
+/* `text` is the file.  CX_E_FORMAT, CX_E_SYNTAX, .. with a message that names the member (I1). */
 CX_RESULT cx_run_config_read(cx_str text, cx_arena *arena, cx_run_config *out, cx_err *err);
 
-/* NULL when there is none of that name.  "app_server" is "app-server". */
+/* NULL when there is none of that name. "app_server" is a synonym of "app-server". */
 const cx_run_runner_config *cx_run_config_runner(const cx_run_config *config, cx_str name);
 const cx_run_integration *cx_run_config_integration(const cx_run_config *config, cx_str tool);
 

@@ -1,5 +1,5 @@
 /*
- * contract.c - the whole way of a contract through its lints.
+ * contract.c - the sequence of a contract's checks, and its legacy hash.
  */
 #include "contract/contract.h"
 
@@ -14,15 +14,14 @@ cx_status cx_run_contract_check(cx_str bytes, const cx_run_repo *repo, const cx_
     memset(out_policy, 0, sizeof *out_policy);
     CX_TRY(cx_run_contract_read(bytes, arena, findings, out, err));
     if (findings->refusing != before)
-        return CX_SUCCESS; /* K01: there is nothing to judge */
+        return CX_SUCCESS; /* K01: nothing else can be checked */
     CX_TRY(cx_run_contract_baseline(out, repo, findings, err));
-    /* Without a baseline there are no policies of it; the built-in ones let the other lints
-     * speak. */
+    /* Without a baseline there are no policies; with the built-in ones the other lints can run. */
     const cx_run_repo *from = out->baseline_commit.size == 0 ? NULL : repo;
     before = findings->refusing;
     CX_TRY(cx_run_policy_load(from, out->baseline_commit, arena, findings, out_policy, err));
     if (findings->refusing != before)
-        return CX_SUCCESS; /* policies that cannot be read judge nothing (R1) */
+        return CX_SUCCESS; /* unreadable policies: nothing is checked against them (R1) */
     return cx_run_contract_lint(out, out_policy, repo, ground, judges, arena, findings, err);
 }
 

@@ -4,11 +4,17 @@
  *     cx_run_contract_read       bytes -> cx_contract; K01
  *     cx_run_contract_baseline   K05: the commit; policies are then loaded from it (policy.h)
  *     cx_run_contract_lint       K02..K15
- *     cx_run_contract_resolve    what is run: baseline_ref = commit id, role_contract filled in
+ *     cx_run_contract_resolve    the contract as run: baseline_ref = commit id, role_contract set
  *
- * cx_run_contract_check does all four in order.  Everything found is a finding (rule "K03", where =
- * a JSON pointer into the contract); all lints are evaluated, none stops another, but nothing is
- * judged in a contract that fails its schema.
+ * cx_run_contract_check does the first three in order.  Everything found is a finding (rule "K03",
+ * where = a JSON pointer into the contract).  All lints are evaluated, none stops another; but a
+ * contract that fails its schema is not checked further.
+ *
+ *   I1  A decoded contract matched task_contract.v1.json; without that, only `bytes`, `sha256` and
+ *       perhaps task_id are set.
+ *   I2  Rights are never widened: an absent permission is the least one, and audit_only makes the
+ *       file system read-only.
+ *   I3  Lints that need files use the baseline commit (baseline_commit), never the work tree.
  */
 #ifndef CX_CONTRACT_CONTRACT_H
 #define CX_CONTRACT_CONTRACT_H
@@ -54,7 +60,7 @@ typedef enum cx_contract_type {
 } cx_contract_type;
 
 typedef struct cx_contract {
-    cx_json json;     /* all of it; browser_policy and log_refs are read from here */
+    cx_json json;     /* the whole contract; browser_policy and log_refs are read from here */
     cx_str bytes;     /* as given */
     cx_digest sha256; /* of `bytes` */
     cx_str task_id;
@@ -70,7 +76,7 @@ typedef struct cx_contract {
     cx_run_words forbidden_actions;
     const cx_contract_test *tests;
     size_t test_count;
-    cx_run_permissions permissions; /* as asked for, mcp_tools included */
+    cx_run_permissions permissions; /* as requested, mcp_tools included */
     cx_run_filesystem filesystem;   /* decoded; read-only when audit_only */
     cx_run_shell shell;
     cx_run_network network;
@@ -88,39 +94,39 @@ typedef struct cx_contract {
     cx_str runner, provider; /* of runtime_options */
     bool mcp_first, strict_acceptance;
     const cx_json *role_contract; /* NULL: absent */
-    /* Found by the lints. */
+    /* Set by the lints. */
     cx_str baseline_commit;                    /* K05 */
-    const cx_contract_artifact *output_schema; /* K04: the binding; NULL while not found */
+    const cx_contract_artifact *output_schema; /* K04: the binding; NULL until found */
     cx_str output_schema_file;                 /* "agent_task_result.v1.json" */
     cx_bytes output_schema_bytes;              /* of that file, as bound (the built-in one for a
                                                   baseline without it) */
-    /* Registry references (§6) whose file the baseline has; the others resolve to null. */
+    /* Which registry references (§6) name an existing file of the baseline; the others resolve to
+     * null. */
     bool prompt_ref_holds, skills_ref_holds, mcp_ref_holds;
 } cx_contract;
 
-/* What the lints ask of other files of the room (contract_command.h has the real ones). */
+/* Checks of commands that the lints call (contract_command.h has the implementation). */
 typedef struct cx_contract_checks {
     /* K10: the row of the command gate that rejects `command` on its text alone (C01..C13, C15) and
-     * why, or NULL.  `policy` and `contract` say pack, forbidden actions and network. */
+     * why, or NULL.  Pack, forbidden actions and network come from `policy` and `contract`. */
     cx_status (*command)(const cx_run_policy *policy, const cx_contract *contract, cx_str command,
                          cx_arena *arena, const char **out_row, cx_str *out_reason, cx_err *err);
     /* K11: trivial (§12). */
     cx_status (*trivial)(cx_str command, cx_arena *arena, bool *out, cx_err *err);
 } cx_contract_checks;
 
-/* Reads and decodes; what is wrong with it is a finding K01, and then *out has nothing but `bytes`
- * and `sha256` (and task_id where it is readable text, to name a bundle by).  `bytes` is
- * borrowed. */
+/* Reads and decodes; an error in the contract is a finding K01, and then *out has only `bytes` and
+ * `sha256` (and task_id if it is readable text, to name a bundle by). `bytes` is borrowed. */
 CX_RESULT cx_run_contract_read(cx_str bytes, cx_arena *arena, cx_run_findings *findings,
                                cx_contract *out, cx_err *err);
 
-/* K05 for baseline_ref; fills baseline_commit.  `repo` NULL: not resolved, no finding but on
- * text. */
+/* K05 for baseline_ref; fills baseline_commit.  With a NULL repo only the text is checked and
+ * nothing is resolved. */
 CX_RESULT cx_run_contract_baseline(cx_contract *contract, const cx_run_repo *repo,
                                    cx_run_findings *findings, cx_err *err);
 
-/* K02..K15 but K05's baseline, which must be resolved when there is a `repo`.  With a NULL repo
- * files are looked for among the built-in ones only. */
+/* K02..K15 without K05's baseline, which must be resolved already when there is a `repo`. With a
+ * NULL repo only built-in files are found. */
 CX_RESULT cx_run_contract_lint(cx_contract *contract, const cx_run_policy *policy,
                                const cx_run_repo *repo, const cx_run_ground *ground,
                                const cx_contract_checks *judges, cx_arena *arena,
@@ -131,7 +137,7 @@ CX_RESULT cx_run_contract_lint(cx_contract *contract, const cx_run_policy *polic
 CX_RESULT cx_run_contract_resolve(const cx_contract *contract, const cx_run_policy *policy,
                                   cx_arena *arena, cx_buf *out, cx_err *err);
 
-/* All of the above: policies of the baseline are loaded into *out_policy. */
+/* Reads and lints; the policies of the baseline are loaded into *out_policy. */
 CX_RESULT cx_run_contract_check(cx_str bytes, const cx_run_repo *repo, const cx_run_ground *ground,
                                 const cx_contract_checks *judges, cx_arena *arena,
                                 cx_run_findings *findings, cx_contract *out,
@@ -139,8 +145,8 @@ CX_RESULT cx_run_contract_check(cx_str bytes, const cx_run_repo *repo, const cx_
 
 /* K14 alone: whether a task id may name files and branches. */
 bool cx_run_task_id_ok(cx_str task_id);
-/* K15 for one artifact, also when it is handed to the agent: its bytes, or a finding. `where` is
- * its pointer. */
+/* K15 for one artifact, also used when it is passed to the agent: its bytes, or a finding. `where`
+ * is its pointer. */
 CX_RESULT cx_run_contract_artifact(const cx_contract *contract,
                                    const cx_contract_artifact *artifact, cx_str where,
                                    const cx_run_repo *repo, cx_arena *arena,
@@ -148,13 +154,13 @@ CX_RESULT cx_run_contract_artifact(const cx_contract *contract,
 /* The derived role_contract (§6), members in the order of the schema. */
 CX_RESULT cx_run_role_contract(const cx_contract *contract, const cx_run_policy *policy,
                                cx_arena *arena, cx_json *out, cx_err *err);
-/* What previews show of it (role_contract_summary): {role, agent_id, purpose, filesystem, shell,
- * network, mcp_tool_set[], runner, provider, handoff{eligible, chain_roles[]},
+/* The role contract in previews (role_contract_summary): {role, agent_id, purpose, filesystem,
+ * shell, network, mcp_tool_set[], runner, provider, handoff{eligible, chain_roles[]},
  * fail_closed_conditions[], source: "contract" | "registry" | "none", execution_authority:
  * "task_contract"}.  A view, never an authority. */
 CX_RESULT cx_run_role_summary(const cx_contract *contract, const cx_run_policy *policy,
                               cx_arena *arena, cx_json *out, cx_err *err);
-/* SHA-256 of the sorted-key form that foreign bundles name a contract by. */
+/* SHA-256 of the sorted-key form, by which external bundles identify a contract. */
 CX_RESULT cx_run_contract_legacy_hash(const cx_json *contract, cx_digest *out, cx_err *err);
 
 #endif

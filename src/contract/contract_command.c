@@ -1,5 +1,5 @@
 /*
- * contract_command.c - between policies, contracts and the command gate.
+ * contract_command.c - converts policies and contracts to the rules of the command gate.
  */
 #include "contract/contract_command.h"
 

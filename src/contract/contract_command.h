@@ -1,5 +1,5 @@
 /*
- * contract_command.h - policies and contracts as the command gate wants them (run.md §8).
+ * contract_command.h - policies and contracts in the form that the command gate needs (run.md §8).
  */
 #ifndef CX_CONTRACT_CONTRACT_COMMAND_H
 #define CX_CONTRACT_CONTRACT_COMMAND_H
@@ -18,7 +18,7 @@ CX_RESULT cx_run_policy_rules(const cx_run_policy *policy, cx_run_pack pack, cx_
 cx_run_trust cx_run_config_trust(const cx_run_config *config, const cx_str *forbidden,
                                  size_t forbidden_count);
 
-/* Those of the command gate: K10 judges with the contract's pack, actions and network. */
+/* The checks of the command gate: K10 uses the contract's pack, actions and network. */
 extern const cx_contract_checks cx_run_contract_judges;
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * contract_lint.c - the lints that need nothing but the contract and the policies (K02, K03, K06,
- * K10 .. K14), and the order of all of them.
+ * contract_lint.c - the lints that need only the contract and the policies (K02, K03, K06, K10 ..
+ * K14), and the order of all lints.
  */
 #include "base/api.h"
 #include "contract/contract_parts.h"
@@ -103,7 +103,7 @@ static void lint_tools(contract_lint *lint, cx_run_words tools, const char *wher
 
 /* --- K10, K11 --------------------------------------------------------------------------------- */
 
-/* A report is a file that one test makes in its checkout, or its standard output. */
+/* A report is a file that one test writes in its checkout, or its standard output. */
 static void lint_report(contract_lint *lint, size_t index)
 {
     const cx_contract *contract = lint->contract;

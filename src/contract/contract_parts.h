@@ -1,5 +1,5 @@
 /*
- * contract_parts.h - how contract*.c share the work.  Not for other files.
+ * contract_parts.h - shared by the files contract*.c, and internal to them.
  */
 #ifndef CX_CONTRACT_CONTRACT_PARTS_H
 #define CX_CONTRACT_CONTRACT_PARTS_H
@@ -17,7 +17,7 @@ typedef struct contract_lint {
     cx_err *err;
 } contract_lint;
 
-/* A member that is text, else a text without data. */
+/* A member that is a string, else a text without data. */
 static inline cx_str cx_contract_text(const cx_json *object, const char *name)
 {
     const cx_json *value = cx_json_get(object, cx_str_z(name));
@@ -31,10 +31,10 @@ static inline cx_str cx_contract_text(const cx_json *object, const char *name)
         (text).data == NULL ? "" : (text).data
 
 /* "/allowed_paths/3" and, with a member, "/inputs/artifacts/0/uri"; "" when out of memory, which
- * the findings then say. */
+ * the findings then report. */
 cx_str cx_contract_where(contract_lint *lint, const char *list, size_t index, const char *name);
 
-/* A number that the schema calls an integer: 60, 60.0 and 6e1 are one.  Capped at 2^32 - 1, never
+/* A number that is an integer for the schema: 60, 60.0 and 6e1 are. Capped at 2^32 - 1, never
  * negative; 0 for NULL and null. */
 uint32_t cx_contract_integer(const cx_json *value);
 

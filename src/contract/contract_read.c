@@ -1,9 +1,9 @@
 /*
- * contract_read.c - bytes into a cx_contract (K01).
+ * contract_read.c - decodes bytes into a cx_contract (K01).
  *
- * The schema is the judge of shape; decoding comes behind it and therefore asks no more questions.
- * Nothing is normalised and nothing missing is filled in, except for what §4 says of absent
- * members: the least right, and the role's pack.
+ * The schema checks the shape; decoding runs after it and does not check again.  Nothing is
+ * normalised and no missing member is filled in, except as §4 says of absent members: the least
+ * right, and the role's pack (contract.h I1, I2).
  */
 #include "crypto/api.h"
 #include "json/api.h"
@@ -33,7 +33,7 @@ static uint32_t read_integer(const cx_json *object, const char *name)
     return cx_contract_integer(cx_json_get(object, cx_str_z(name)));
 }
 
-/* The strings of an array; other items cannot be there any more. */
+/* The strings of an array; the schema has excluded other items. */
 static bool read_text_list(const cx_json *object, const char *name, cx_arena *arena,
                            cx_run_words *out)
 {

@@ -3,7 +3,7 @@
  *
  *     policies/roles/worker.md                             a file
  *     policies/agent_registry.json#/agents/0/capabilities  a JSON pointer into one of two files
- *     policies/skills_bundle_registry.json#bundles.core    members behind dots
+ *     policies/skills_bundle_registry.json#bundles.core    members separated by dots
  *     policies/agent_registry.json#agents(role=WORKER).capabilities.mcp_tools
  */
 #include "contract/contract_parts.h"
@@ -12,7 +12,7 @@ enum { REF_BYTES_MAX = 256 << 10, REF_PARTS_MAX = 64, GENERATIONS_MAX = 9999 };
 
 /* --- K05 -------------------------------------------------------------------------------------- */
 
-/* What is wrong with the text of a ref, or NULL.  Git itself is asked only for what passes. */
+/* What is wrong with the text of a ref, or NULL. Only a text that passes is given to git. */
 static const char *ref_fault(cx_str ref)
 {
     bool blank = true;
@@ -125,7 +125,8 @@ static bool next_selector_part(cx_str text, size_t *at, selector_part *out)
 
 static const cx_json *select_from(const cx_json *value, const selector_part *parts, size_t count);
 
-/* The first item whose member has that text and in which the rest selects something. */
+/* Selects in the first item whose member has that text and in which the rest of the selector
+ * matches. */
 static const cx_json *select_item(const cx_json *list, const selector_part *parts, size_t count)
 {
     if (list->type != CX_JSON_ARRAY)
@@ -192,7 +193,8 @@ static bool is_repository_path(cx_str path)
     return true;
 }
 
-/* The bytes of a referenced file: the baseline's, or the built-in policies that stand for them. */
+/* The bytes of a referenced file: the baseline's, or the built-in one for a baseline without
+ * policies. */
 static cx_status read_ref_file(contract_lint *lint, cx_str path, cx_run_blob *out_kind,
                                cx_bytes *out)
 {
@@ -259,7 +261,8 @@ static cx_status check_ref_member(contract_lint *lint, const char *name, bool fr
     return CX_SUCCESS;
 }
 
-/* A reference of the registry that does not hold becomes null in what is run, and is said. */
+/* A reference of the registry that does not hold becomes null in the resolved contract; a finding
+ * informs of it. */
 static cx_status check_registry_ref(contract_lint *lint, const char *name, cx_str ref,
                                     bool fragment_allowed, bool *out_holds)
 {

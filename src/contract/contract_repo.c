@@ -1,5 +1,5 @@
 /*
- * contract_repo.c - answers about commits, from git.
+ * contract_repo.c - answers questions about commits with git.
  */
 #include "contract/contract_repo.h"
 
@@ -55,7 +55,7 @@ static cx_status load_commit_tree(cx_run_git_repo *repo, cx_str commit, cx_err *
     return CX_SUCCESS;
 }
 
-/* Something lies below `path`, which is no file itself. */
+/* Whether a file is below `path`, so that `path` is a folder. */
 static bool is_folder(const cx_git_tree *tree, cx_str path)
 {
     for (size_t i = 0; i < tree->count; i++) {

@@ -1,5 +1,5 @@
 /*
- * contract_repo.h - the repository that contracts and policies ask (repo.h), over git.h.
+ * contract_repo.h - implements the repository that contracts and policies ask (repo.h) with git.h.
  */
 #ifndef CX_CONTRACT_CONTRACT_REPO_H
 #define CX_CONTRACT_CONTRACT_REPO_H
@@ -7,8 +7,8 @@
 #include "git/api.h"
 
 /*
- * Keeps the tree of the commit that was asked about last, so that asking for a file that is not
- * there starts no process.  For one thread at a time; `git` and `arena` outlive it.
+ * Caches the tree of the last commit, so that a question about a missing file starts no process.
+ * For one thread at a time; `git` and `arena` outlive it.
  */
 typedef struct cx_run_git_repo {
     const cx_git *git;
@@ -18,11 +18,11 @@ typedef struct cx_run_git_repo {
     cx_run_tree files; /* the same as paths */
 } cx_run_git_repo;
 
-/* The struct of functions borrows `out`.  Its `artifact` is NULL: the caller puts one there. */
+/* The struct of functions borrows `out`. Its `artifact` is NULL: the caller may set it. */
 cx_run_repo cx_run_git_repo_init(cx_run_git_repo *out, const cx_git *git, cx_arena *arena);
 
-/* Where `runtime_root` lies inside of the worktree (both absolute, without '/' at the end); an
- * empty text when it does not.  Borrows. */
+/* The path of `runtime_root` inside the work tree (both absolute, without '/' at the end); empty
+ * when it is outside. Borrows. */
 cx_run_ground cx_run_ground_of(const char *worktree, const char *runtime_root);
 
 #endif

@@ -133,7 +133,7 @@ static void compare_role_text(contract_lint *lint, const char *object, const cha
     refuse_drift(lint, where, top);
 }
 
-/* In order. */
+/* Whether the array has the same texts in the same order. */
 static bool same_text_list(const cx_json *array, cx_run_words words)
 {
     if (array == NULL || array->type != CX_JSON_ARRAY || array->count != words.count)
@@ -176,8 +176,8 @@ void cx_contract_lint_drift(contract_lint *lint)
 
 /* --- resolving -------------------------------------------------------------------------------- */
 
-/* Names of members in the order of the schema; a name that several objects have stands once, where
- * it suits all of them. */
+/* Names of members in the order of the schema; a name of several objects is listed once, at a
+ * position that fits all of them. */
 static const char *const schema_order[] = {"task_id",
                                            "task_type",
                                            "parent_task_id",
@@ -287,7 +287,7 @@ static cx_status sort_array_items(const cx_json *value, cx_arena *arena, cx_json
     return CX_SUCCESS;
 }
 
-/* Insertion by rank: at most a few dozen members.  Depth is that of the schema. */
+/* Insertion sort by rank: at most a few dozen members. The schema limits the depth. */
 static cx_status sort_members(const cx_json *value, cx_arena *arena, cx_json *out, cx_err *err)
 {
     *out = *value;
@@ -311,7 +311,7 @@ static cx_status sort_members(const cx_json *value, cx_arena *arena, cx_json *ou
     return CX_SUCCESS;
 }
 
-/* The object with one member put or replaced. */
+/* The object with one member added or replaced. */
 static cx_status replace_member(const cx_json *object, const char *name, cx_json value,
                                 cx_arena *arena, cx_json *out, cx_err *err)
 {
@@ -335,7 +335,7 @@ cx_status cx_run_contract_resolve(const cx_contract *contract, const cx_run_poli
                               arena, &rollback, err));
         CX_TRY(replace_member(&root, "rollback", rollback, arena, &root, err));
     }
-    /* A role_contract that was given has passed K07 and K08: it is resolved already. */
+    /* A given role_contract has passed K07 and K08: it is resolved already. */
     if (contract->role_contract == NULL && policy->roles[contract->assigned.role].present) {
         CX_TRY(cx_run_role_contract(contract, policy, arena, &role, err));
         CX_TRY(replace_member(&root, "role_contract", role, arena, &root, err));

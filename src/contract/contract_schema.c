@@ -1,9 +1,9 @@
 /*
- * contract_schema.c - the output schema that is bound to a contract (K04, §6), and the bytes of its
+ * contract_schema.c - the output schema bound to a contract (K04, §6), and the bytes of its
  * artifacts (K15).
  *
- * A schema is looked for in the baseline; a baseline without the file has the program's own of that
- * name.
+ * A schema is searched in the baseline; for a baseline without the file, the built-in file of that
+ * name is used.
  */
 #include "crypto/api.h"
 #include "rules/api.h"
@@ -12,10 +12,10 @@
 enum { ARTIFACT_BYTES_MAX = 64 << 20 };
 
 /*
- * Editions of our schemas that others have published under the same name: they accept and refuse
- * the same instances (tests/vectors/run/report_schema.json holds for both), so a contract that
- * binds one of them is served by ours.  Known by their bytes' digest; asked for only where the
- * baseline has no such file.
+ * Editions of the built-in schemas that another project published under the same name: they accept
+ * and reject the same instances (tests/vectors/run/report_schema.json holds for both), so a
+ * contract may bind either. They are identified by digest, and used only when the baseline has no
+ * such file.
  */
 static const struct {
     const char *file, *sha256;
@@ -37,7 +37,7 @@ static bool is_known_edition(cx_str uri, const cx_digest *digest)
     return false;
 }
 
-/* Relative to the repository or the bundle, in one spelling only. */
+/* Relative to the repository or the bundle, in normalised spelling. */
 static bool is_relative_uri(cx_str uri)
 {
     size_t start = 0;
@@ -65,7 +65,7 @@ typedef struct found_bytes {
     cx_bytes bytes;
 } found_bytes;
 
-/* The baseline first, then what is not in the baseline by its nature: the bundle, the program. */
+/* Searches the baseline, then the bundle and the built-in files. */
 static cx_status find_artifact_bytes(const cx_contract *contract, cx_str uri,
                                      const cx_run_repo *repo, cx_arena *arena, found_bytes *out,
                                      cx_err *err)
@@ -236,7 +236,7 @@ cx_status cx_contract_lint_artifacts(contract_lint *lint)
     cx_contract *contract = lint->contract;
     for (size_t i = 0; i < contract->artifact_count; i++) {
         cx_bytes bytes;
-        /* The output schema that does not hold is K04's already. */
+        /* K04 has reported an output schema that does not hold. */
         if (binds_output_schema(contract->artifacts[i].name, contract->assigned.role))
             continue;
         CX_TRY(cx_run_contract_artifact(contract, &contract->artifacts[i],

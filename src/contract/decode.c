@@ -1,5 +1,5 @@
 /*
- * decode.c - members of configuration files.
+ * decode.c - decodes members of configuration files.
  */
 #include "contract/decode.h"
 

@@ -1,14 +1,14 @@
 /*
- * decode.h - members of the JSON files that a repository configures runs with.
+ * decode.h - decodes members of the JSON files by which a repository configures runs.
  *
  *     cx_decoder decoder = {arena, "policies/cortex.json", err, false};
  *     cx_decode_object(&decoder, &root, "", names, CX_COUNT_OF(names));
  *     cx_decode_bool(&decoder, &root, "runner.mcp_only", &config->mcp_only);
  *     return cx_decode_end(&decoder);
  *
- * The first fault is kept in the error, named by file and member; everything after it does nothing.
- * A member that is absent leaves its output as it was.  `where` is how messages call the member;
- * its last part, behind the last dot, is its name.
+ * The first fault is recorded in the error with file and member; later calls do nothing.  An absent
+ * member leaves its output unchanged.  `where` is the member's name in messages; its part after the
+ * last dot is its key.
  */
 #ifndef CX_CONTRACT_DECODE_H
 #define CX_CONTRACT_DECODE_H
@@ -25,10 +25,10 @@ typedef struct cx_decoder {
 /* Records a fault. */
 void cx_decode_fault(cx_decoder *decoder, const char *where, const char *expected);
 
-/* `value` must be an object with no other members than these. */
+/* Checks that `value` is an object without members other than these. */
 void cx_decode_object(cx_decoder *decoder, const cx_json *value, const char *where,
                       const char *const *names, size_t name_count);
-/* A member that must be there; NULL after a fault. */
+/* A required member; NULL after a fault. */
 const cx_json *cx_decode_need(cx_decoder *decoder, const cx_json *object, const char *where);
 
 void cx_decode_str(cx_decoder *decoder, const cx_json *object, const char *where, cx_str *out);
@@ -40,7 +40,7 @@ void cx_decode_u32(cx_decoder *decoder, const cx_json *object, const char *where
 /* An array of texts, none of them empty. */
 void cx_decode_words(cx_decoder *decoder, const cx_json *object, const char *where,
                      cx_run_words *out);
-/* The same of a value at hand. */
+/* The same for the array itself. */
 void cx_decode_word_items(cx_decoder *decoder, const cx_json *array, const char *where,
                           cx_run_words *out);
 /* "version" must be "v1". */

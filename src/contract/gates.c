@@ -1,5 +1,5 @@
 /*
- * gates.c - the gates of run.md §13 that are a matter of lists, and §4 over a whole contract.
+ * gates.c - the gates of run.md §13 that compare lists, and the policy gate of §4 over a contract.
  */
 #include "contract/gates.h"
 
@@ -100,7 +100,7 @@ cx_status cx_run_integrated_tools(const cx_run_config *config, cx_arena *arena, 
     return CX_SUCCESS;
 }
 
-/* ASCII white space off both ends. */
+/* Removes ASCII white space at both ends. */
 static cx_str trim_ascii(cx_str text)
 {
     while (text.size != 0 && memchr(" \t\r\n\v\f", text.data[0], 6) != NULL)

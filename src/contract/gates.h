@@ -2,8 +2,11 @@
  * gates.h - the gates that need no process: network, MCP tools, integrated, sampling, concurrency
  * (run.md §13), and the policy gate over a whole contract (§4).
  *
- * Each passes or names its reasons; whether an approval was given is the caller's to find out
- * (approval.h).
+ * Each passes or names its reasons; the caller decides whether an approval was given (approval.h).
+ *
+ *   I1  Without an approval callback nothing is approved.
+ *   I2  A finding's `detail` is the scope of the approval that would lift it, or empty when no
+ *       approval can; invalid and protected paths have none.
  */
 #ifndef CX_CONTRACT_GATES_H
 #define CX_CONTRACT_GATES_H
@@ -15,7 +18,7 @@
 typedef bool cx_run_granted(void *arg, cx_str scope);
 
 typedef struct cx_run_grants {
-    cx_run_granted *granted; /* NULL: nothing is granted */
+    cx_run_granted *granted; /* NULL: nothing is approved */
     void *arg;
 } cx_run_grants;
 
@@ -23,10 +26,10 @@ bool cx_run_is_granted(const cx_run_grants *grants, cx_str scope); /* grants may
 
 /* --- network ---------------------------------------------------------------------------------- */
 
-/* NULL when it passes, else "denied", "approval_missing" or "invalid_policy".  A policy without
- * data is an absent one: deny. */
+/* NULL when it passes, else "denied", "approval_missing" or "invalid_policy". A policy without data
+ * is an absent member: deny. */
 const char *cx_run_gate_network(cx_str policy, bool needs_network, bool approved);
-/* Whether a task needs the network: its runner (may be NULL), its tools or its type say so. */
+/* Whether a task needs the network, by its runner (may be NULL), its tools or its type. */
 bool cx_run_task_needs_network(const cx_contract *contract, const cx_run_runner_config *runner);
 
 /* --- lists of tools --------------------------------------------------------------------------- */
@@ -34,7 +37,7 @@ bool cx_run_task_needs_network(const cx_contract *contract, const cx_run_runner_
 typedef struct cx_run_tool_verdict {
     bool ok;
     cx_run_words missing; /* required, but not allowed (or without an integration) */
-    cx_run_words unknown; /* asked for, but not in the global list, or denied there */
+    cx_run_words unknown; /* requested, but not in the global list, or denied there */
 } cx_run_tool_verdict;
 
 /* Lists live in the arena; CX_E_NOMEM only. */
@@ -44,8 +47,8 @@ CX_RESULT cx_run_gate_mcp(cx_run_words global_allow, cx_run_words global_deny, c
 CX_RESULT cx_run_gate_integrated(cx_run_words required, cx_run_words integrated, cx_arena *arena,
                                  cx_run_tool_verdict *out, cx_err *err);
 
-/* What must have an integration for this run: the runner itself, and each MCP tool that it does not
- * provide.  Nothing for replay-script (`runner` NULL), which starts no server. */
+/* The tools that need an integration for this run: the runner itself, and each MCP tool that it
+ * does not provide. None for replay-script (`runner` NULL), which starts no server. */
 CX_RESULT cx_run_required_tools(const cx_contract *contract, const cx_run_runner_config *runner,
                                 cx_arena *arena, cx_run_words *out, cx_err *err);
 /* Names of the config's integrations. */
@@ -60,11 +63,10 @@ bool cx_run_gate_concurrency(cx_str mode);
 /* --- the policy gate -------------------------------------------------------------------------- */
 
 /*
- * Findings have the reason as rule: agent_not_registered, permission_exceeds_role (where = the
- * field), protected_path, invalid_path, wide_path
- * (where = the path), unknown_policy_pack.  `detail` is the scope
- * of an approval that would lift it ("wide_path:src/", "permission:network=allow"), empty when
- * nothing does.  What `grants` grants is not found.  `tree` NULL: wide by name only.
+ * The rule of a finding is the reason: agent_not_registered, permission_exceeds_role (where = the
+ * field), protected_path, invalid_path, wide_path (where = the path), unknown_policy_pack. `detail`
+ * is the scope of an approval that would lift it ("wide_path:src/", "permission:network=allow"),
+ * see I2. What `grants` approves is no finding. `tree` NULL: wide by name only.
  */
 CX_RESULT cx_run_gate_policy(const cx_run_policy *policy, const cx_contract *contract,
                              const cx_run_tree *tree, const cx_run_ground *ground,

@@ -1,10 +1,6 @@
 /*
- * policy.c - reading policies/, and judging what a contract asks for against its agent's row.
- *
- *   P1  The seven policy files (registry, allowlist, forbidden actions, tools, three packs) come
- *       from one place: all from the baseline, or, when it has none of them, all from the program.
- *   P2  cortex.json, approvers.json and skills_bundle_registry.json may be absent from a baseline.
- *   P3  Nobody can approve unless the config pins the bytes of the approvers' file.
+ * policy.c - reads policies/, and compares the permissions that a contract requests with its
+ * agent's row.  Invariants P1, P2 and P3: policy.h.
  */
 #include "contract/policy.h"
 
@@ -23,7 +19,7 @@ static const char *const seed_files[] = {
     "policies/packs/high.json"};
 
 typedef struct policy_loader {
-    const cx_run_repo *repo; /* NULL: only what is built in */
+    const cx_run_repo *repo; /* NULL: only built-in files */
     cx_str commit;
     cx_arena *arena;
     cx_run_findings *findings;
@@ -63,7 +59,7 @@ static const cx_run_policy_file *find_stored_file(const policy_loader *loader, c
     return NULL;
 }
 
-/* One file of the baseline, kept when it is there. */
+/* Reads one file of the baseline and stores it if it exists. */
 static cx_status fetch_baseline_file(policy_loader *loader, cx_str path, bool *out_found)
 {
     cx_run_blob kind = CX_BLOB_NONE;
@@ -114,7 +110,7 @@ static cx_status fetch_seed_files(policy_loader *loader)
     return CX_SUCCESS;
 }
 
-/* A file that a baseline may leave out: then the built-in one, when `built_in` says so. */
+/* A file that may be absent from a baseline; then the built-in one is used if `built_in`. */
 static cx_status fetch_optional_file(policy_loader *loader, const char *path, bool built_in)
 {
     bool found;
@@ -124,7 +120,7 @@ static cx_status fetch_optional_file(policy_loader *loader, const char *path, bo
     return CX_SUCCESS;
 }
 
-/* Parses a kept file; false (and a finding when it is there) when it cannot be read. */
+/* Parses a stored file; false when it is absent, or (with a finding) malformed. */
 static bool parse_stored_file(policy_loader *loader, const char *path, cx_json *out)
 {
     cx_err err = {0};
@@ -143,7 +139,7 @@ static void report_decode_fault(policy_loader *loader, const cx_decoder *decoder
     size_t size = strlen(decoder->file);
     if (!decoder->failed)
         return;
-    /* The finding names the file already. */
+    /* The finding names the file, so it is cut from the message. */
     if (strncmp(text, decoder->file, size) == 0 && text[size] == ':' && text[size + 1] == ' ')
         text += size + 2;
     refuse_file(loader, decoder->file, "%s", text);
@@ -252,7 +248,7 @@ static void read_agents(cx_decoder *decoder, const cx_json *root, cx_run_policy 
     }
     for (uint32_t i = 0; i < value->count && !decoder->failed; i++) {
         read_agent(decoder, &value->items[i], &agents[i]);
-        /* Two rows for one agent would leave open which of them holds. */
+        /* Two rows for one agent would be ambiguous. */
         for (uint32_t k = 0; k < i && !decoder->failed; k++)
             if (agents[k].role == agents[i].role &&
                 cx_str_eq(agents[k].agent_id, agents[i].agent_id))
@@ -283,7 +279,7 @@ static void read_registry(policy_loader *loader)
 
 /* --- command lists ---------------------------------------------------------------------------- */
 
-/* `items` of words onto the end of a list that has room for them. */
+/* Appends texts to a list with sufficient capacity. */
 static void append_texts(cx_decoder *decoder, cx_run_words *list, cx_run_words more)
 {
     if (decoder->failed || more.count == 0)
@@ -313,8 +309,8 @@ static void read_prefix(cx_decoder *decoder, const cx_json *item, cx_run_words *
 }
 
 /*
- * "allow" is an array of prefixes; an item may also be {"exec", "argv_prefixes": [prefix..]}, as
- * older files group them.  An empty list allows nothing.
+ * "allow" is an array of prefixes; an item may also be {"exec", "argv_prefixes": [prefix..]}, a
+ * grouping that older files use.  An empty list allows nothing.
  */
 static void read_prefixes(cx_decoder *decoder, const cx_json *root, cx_run_pack_rules *out)
 {
@@ -467,7 +463,7 @@ static void read_approvers(policy_loader *loader)
         policy->approver_count = 0;
 }
 
-/* --- all of it -------------------------------------------------------------------------------- */
+/* --- loading ---------------------------------------------------------------------------------- */
 
 static cx_status load_config(policy_loader *loader)
 {
@@ -523,7 +519,7 @@ cx_status cx_run_policy_load(const cx_run_repo *repo, cx_str commit, cx_arena *a
     return cx_run_findings_check(findings, err);
 }
 
-/* --- judging ---------------------------------------------------------------------------------- */
+/* --- comparing permissions -------------------------------------------------------------------- */
 
 const cx_run_agent *cx_run_policy_agent(const cx_run_policy *policy, cx_str role, cx_str agent_id)
 {
@@ -545,7 +541,7 @@ const char *cx_run_policy_judge(const cx_run_policy *policy, cx_str role, cx_str
     *out_exceeds = 0;
     if (row == NULL)
         return "agent_not_registered";
-    /* What is unknown is above every row; full access is above every row in a contract. */
+    /* An unknown value exceeds every row; full access exceeds every row in a contract. */
     if (filesystem > row->filesystem || filesystem == CX_FS_DANGER)
         exceeds |= CX_EXCEEDS_FILESYSTEM;
     if (cx_run_shell_parse(asked->shell) > row->shell)

@@ -3,8 +3,12 @@
  * approvers (run.md §4), all from one commit.
  *
  * A baseline with a `policies/` folder must have every file of it, each readable: a missing or
- * broken one rejects (§4).  A baseline without that folder has the policies that are built into the
- * program.
+ * malformed one rejects (§4).  A baseline without that folder uses the built-in policies.
+ *
+ *   P1  The seven policy files (registry, allowlist, forbidden actions, tools, three packs) have
+ *       one source: all from the baseline, or, when it has none of them, all built in.
+ *   P2  cortex.json, approvers.json and skills_bundle_registry.json may be absent from a baseline.
+ *   P3  There are no approvers unless the config pins the bytes of the approvers' file.
  */
 #ifndef CX_CONTRACT_POLICY_H
 #define CX_CONTRACT_POLICY_H
@@ -25,7 +29,7 @@ typedef struct cx_run_agent {
     cx_str codex_home;
 } cx_run_agent;
 
-/* One role of agent_registry.json; what role_contract is derived from (§6). */
+/* One role of agent_registry.json, from which role_contract is derived (§6). */
 typedef struct cx_run_role_row {
     bool present;
     cx_str purpose;
@@ -38,7 +42,7 @@ typedef struct cx_run_role_row {
 typedef struct cx_run_pack_rules {
     const cx_run_words *allow; /* argv prefixes; a token that ends in '/' is a folder */
     size_t allow_count;
-    cx_run_words forbidden_actions; /* besides the global ones */
+    cx_run_words forbidden_actions; /* in addition to the global ones */
 } cx_run_pack_rules;
 
 typedef struct cx_run_approver {
@@ -62,9 +66,9 @@ typedef struct cx_run_policy {
     cx_run_pack_rules packs[CX_PACK_COUNT]; /* [CX_PACK_NONE]: command_allowlist.json */
     cx_run_words forbidden_actions;         /* global */
     cx_run_words mcp_allow, mcp_deny;
-    const cx_run_approver *approvers; /* none unless the digest in the config is that of the file */
+    const cx_run_approver *approvers; /* none unless the config has the digest of the file (P3) */
     size_t approver_count;
-    cx_str approvers_fault; /* why there are none although the file names some; else empty */
+    cx_str approvers_fault; /* why there are none although the file has some; else empty */
     cx_json registry;       /* agent_registry.json, for selectors (K07) */
     cx_json skills;         /* skills_bundle_registry.json */
     const cx_run_policy_file *files;
@@ -72,8 +76,8 @@ typedef struct cx_run_policy {
 } cx_run_policy;
 
 /*
- * Loads the policies of `commit`.  `repo` NULL: the built-in ones.  A file that is missing or wrong
- * is a finding of rule "POLICY" with its path, and then *out is of no use; an error only when the
+ * Loads the policies of `commit`. `repo` NULL: the built-in ones. A missing or malformed file is a
+ * finding of rule "POLICY" with its path, and then *out must not be used; an error means that the
  * repository could not be read.
  */
 CX_RESULT cx_run_policy_load(const cx_run_repo *repo, cx_str commit, cx_arena *arena,
@@ -84,7 +88,7 @@ const cx_run_agent *cx_run_policy_agent(const cx_run_policy *policy, cx_str role
 
 /* --- the policy gate (§4) --------------------------------------------------------------------- */
 
-/* Requested rights; a text without data is an absent member. */
+/* Requested permissions; a text without data is an absent member. */
 typedef struct cx_run_permissions {
     cx_str filesystem, shell, network;
     cx_run_words mcp_tools;
@@ -97,8 +101,8 @@ enum {
     CX_EXCEEDS_MCP_TOOLS = 8
 };
 
-/* Request against row.  *out_exceeds: which fields; returns NULL, "agent_not_registered" or
- * "permission_exceeds_role". */
+/* Compares a request with the agent's row. *out_exceeds: the fields that exceed it; returns NULL,
+ * "agent_not_registered" or "permission_exceeds_role". */
 const char *cx_run_policy_judge(const cx_run_policy *policy, cx_str role, cx_str agent_id,
                                 const cx_run_permissions *asked, unsigned *out_exceeds);
 

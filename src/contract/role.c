@@ -1,5 +1,5 @@
 /*
- * role.c - names and order of roles, rights and packs.
+ * role.c - names and order of roles, permissions and packs: the only tables of them (role.h I2).
  */
 #include "contract/role.h"
 
@@ -108,7 +108,7 @@ cx_run_shell_map cx_run_shell_mapping(cx_str shell, cx_str network)
     return map;
 }
 
-/* Whether an earlier one of the five that hand work on is not in the chain (K12). */
+/* Whether an earlier role of the five that hand over is missing from the chain (K12). */
 static bool lacks_earlier_role(unsigned present, cx_run_role role)
 {
     static const cx_run_role five[] = {CX_ROLE_PM, CX_ROLE_TECH_LEAD, CX_ROLE_WORKER,

@@ -1,5 +1,9 @@
 /*
- * role.h - the fifteen roles, what each may do, and chains of them (run.md §4, §5, K12).
+ * role.h - the fifteen roles, the permissions of each, and chains of roles (run.md §4, §5, K12).
+ *
+ *   I1  Enumerators are in the order that comparisons rely on: roles in the order of a chain (K12),
+ *       permissions from least to most.
+ *   I2  Each enumerator has exactly one name, in one table of role.c; parsing is exact.
  */
 #ifndef CX_CONTRACT_ROLE_H
 #define CX_CONTRACT_ROLE_H
@@ -44,7 +48,7 @@ const char *cx_run_pack_name(cx_run_pack pack); /* "" for none */
 /* The pack of a contract that names none. */
 cx_run_pack cx_run_role_pack(cx_run_role role);
 
-/* Each in order of power; NONE is what is not one of them. */
+/* Each from least to most permission; UNKNOWN is any other text. */
 typedef enum cx_run_filesystem {
     CX_FS_READ_ONLY,
     CX_FS_WORKSPACE_WRITE,
@@ -65,7 +69,7 @@ typedef enum cx_run_network {
     CX_NETWORK_UNKNOWN
 } cx_run_network;
 
-/* Exact spelling, no trimming; a text without data (an absent member) is the least of them. */
+/* Exact spelling, no trimming; a text without data (an absent member) is the least permission. */
 cx_run_filesystem cx_run_filesystem_parse(cx_str text);
 cx_run_shell cx_run_shell_parse(cx_str text);
 cx_run_network cx_run_network_parse(cx_str text);
@@ -73,7 +77,7 @@ const char *cx_run_filesystem_name(cx_run_filesystem value); /* "?" for unknown 
 const char *cx_run_shell_name(cx_run_shell value);
 const char *cx_run_network_name(cx_run_network value);
 
-/* What a runner is told about the shell (§5). */
+/* The runner's settings for the shell (§5). */
 typedef struct cx_run_shell_map {
     const char *error;           /* "invalid_shell", "invalid_network", or NULL */
     const char *approval_policy; /* NULL: the field is not sent */
@@ -83,7 +87,7 @@ typedef struct cx_run_shell_map {
 
 cx_run_shell_map cx_run_shell_mapping(cx_str shell, cx_str network);
 
-/* K12.  NULL when the chain holds, else one clause that says why not (static storage). */
+/* K12. NULL when the chain is valid, else one clause that says why not (static storage). */
 const char *cx_run_handoff_fault(bool enabled, const cx_str *roles, size_t role_count, cx_str owner,
                                  cx_str assigned);
 
