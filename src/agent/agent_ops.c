@@ -1,5 +1,5 @@
 /*
- * agent_ops.c - applying the operations of a replay script below one folder.
+ * agent_ops.c - applies the operations of a replay script below one folder.
  */
 #include "agent/agent_ops.h"
 
@@ -104,7 +104,7 @@ static cx_status op_delete(op_context *w, cx_err *err)
     return cx_folder_remove_tree(w->folder, w->args[1], err);
 }
 
-/* A link takes the place of what was there. */
+/* A link replaces an existing file. */
 static cx_status clear_for_link(op_context *w, const char *path, cx_err *err)
 {
     CX_TRY(make_parents(w, path, err));
@@ -151,7 +151,8 @@ static cx_status op_touch(op_context *w, cx_err *err)
 
 /* --- git -------------------------------------------------------------------------------------- */
 
-/* The sandbox says where new objects go (sandbox.h); everything else is fixed. */
+/* Passes a variable on: the sandbox sets where new objects go (sandbox.h); all other variables are
+ * fixed. */
 static void copy_variable(op_context *w, const char *name, const char **slot)
 {
     const char *value = getenv(name);
@@ -210,7 +211,7 @@ static cx_status op_git(op_context *w, cx_err *err)
     return run_git_op(w, w->args + 1, NULL, err);
 }
 
-/* A submodule's entry without the submodule. */
+/* Adds an index entry of a submodule without a submodule. */
 static cx_status op_gitlink(op_context *w, cx_err *err)
 {
     static const char *const head[] = {"rev-parse", "--verify", "HEAD", NULL};

@@ -1,7 +1,8 @@
 /*
- * agent - how agents are started and spoken with: programs, MCP, scripts, prompts.
+ * agent - starts agents and communicates with them: programs, MCP, replay scripts, prompts.
  *
- * An agent is trusted with nothing; what it answers is data.
+ * An agent is trusted with nothing; its answers are data.  Numbered invariants: mcp.h, runner.h,
+ * codex_home.h.
  */
 #ifndef CX_AGENT_API_H
 #define CX_AGENT_API_H

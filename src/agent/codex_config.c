@@ -1,10 +1,10 @@
 /*
- * codex_config.c - a config.toml without its MCP servers (codex_home.h).
+ * codex_config.c - removes the MCP servers from a config.toml (codex_home.h I2).
  *
- * Statements are found, not understood: a header, or a key and its value, with whatever is between
- * brackets and quotes.  What is kept is kept byte for byte, so nothing can be read differently
- * afterwards than before; what is not TOML 1.0 is refused, so that no other reader finds a header
- * where this one saw a value.
+ * Statements are located, not interpreted: a header, or a key and its value, with everything
+ * between brackets and quotes.  The rest is copied byte for byte, so no reader can understand it
+ * differently than before; text that is not TOML 1.0 is rejected, so that no other reader finds a
+ * header where this one saw a value.
  */
 #include "base/api.h"
 #include "agent/codex_home.h"
@@ -21,7 +21,7 @@ typedef struct config_reader {
     cx_err *err;
 } config_reader;
 
-/* a."b".c: what is asked about it. */
+/* A key such as a."b".c: the parts that the filter needs. */
 typedef struct toml_key {
     cx_str first, second, last;
     size_t count;
@@ -59,7 +59,8 @@ static void skip_comment(config_reader *r)
             r->at++;
 }
 
-/* UTF-8 without controls but tab and the ends of lines: then strings and comments have none. */
+/* Requires UTF-8 without control characters except tab and line ends, which also checks strings and
+ * comments. */
 static cx_status check_characters(config_reader *r)
 {
     r->at = cx_utf8_valid_prefix(r->text);
@@ -103,7 +104,7 @@ static cx_status read_unicode_escape(config_reader *r, size_t digits, cx_buf *ou
     return CX_SUCCESS;
 }
 
-/* Behind the backslash. */
+/* The escape after a backslash. */
 static cx_status read_escape(config_reader *r, bool multi, cx_buf *out)
 {
     static const char names[] = "btnfr\"\\", meant[] = "\b\t\n\f\r\"\\";
@@ -118,7 +119,7 @@ static cx_status read_escape(config_reader *r, bool multi, cx_buf *out)
         r->at++;
         return read_unicode_escape(r, c == 'u' ? 4 : 8, out);
     }
-    /* At the end of a line: the white space up to the next character is no part of the string. */
+    /* At the end of a line: white space up to the next character is not part of the string. */
     size_t from = r->at;
     skip_blanks(r);
     if (!multi || !(starts_with(r, "\n") || starts_with(r, "\r\n"))) {
@@ -130,7 +131,7 @@ static cx_status read_escape(config_reader *r, bool multi, cx_buf *out)
     return CX_SUCCESS;
 }
 
-/* `mark` closes it, and up to two quotes more may stand before a mark of three. */
+/* Whether `mark` closes the string; up to two more quotes may precede a mark of three. */
 static bool at_string_end(config_reader *r, const char *mark, cx_buf *out)
 {
     size_t size = strlen(mark);
@@ -238,16 +239,16 @@ static cx_status record_server(config_reader *r, cx_str name)
 
 /* --- values ----------------------------------------------------------------------------------- */
 
-/* What a value stands under. */
+/* The keys and nesting around a value. */
 typedef struct value_context {
     unsigned depth;
-    bool secret;  /* a name that says so */
-    bool servers; /* mcp_servers itself: the names in it are those of servers */
+    bool secret;  /* under a key that names a secret */
+    bool servers; /* in mcp_servers itself: its keys are names of servers */
 } value_context;
 
 static cx_status read_value(config_reader *r, value_context where);
 
-/* Of arrays: lines and comments too. */
+/* White space in arrays: includes line ends and comments. */
 static void skip_space(config_reader *r)
 {
     size_t before;
@@ -321,7 +322,7 @@ static bool is_scalar_byte(int c)
     return is_bare_key_byte(c) || c == '+' || c == '.' || c == ':';
 }
 
-/* Numbers, dates, true, false: where they end. */
+/* Finds the end of a number, date, true or false. */
 static cx_status read_scalar(config_reader *r)
 {
     static const char *const words[] = {"true", "false", "inf", "nan"};
@@ -361,9 +362,9 @@ static cx_status read_value(config_reader *r, value_context where)
 
 /* --- statements ------------------------------------------------------------------------------- */
 
-/* The table that statements are in. */
+/* The table that the next statements belong to. */
 typedef struct table_state {
-    bool top;     /* none yet */
+    bool top;     /* no header yet */
     bool dropped; /* mcp_servers, or below it */
     bool servers; /* [mcp_servers] itself */
     bool secret;
@@ -390,7 +391,7 @@ static cx_status read_setting(config_reader *r, const table_state *t, bool *out_
     toml_key key;
     size_t from = r->at;
     CX_TRY(read_key(r, &key));
-    r->at = from; /* once more, with its value */
+    r->at = from; /* parse the statement again, with its value */
     bool servers = t->top && cx_str_is(key.first, SERVERS);
     *out_dropped = t->dropped || servers;
     if (servers && key.count > 1)

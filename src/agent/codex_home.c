@@ -1,5 +1,5 @@
 /*
- * codex_home.c - copying the base home of Codex for one agent (codex_home.h).
+ * codex_home.c - copies the base home of Codex for one agent (codex_home.h).
  */
 #include "agent/codex_home.h"
 
@@ -11,7 +11,7 @@
 #include "bundle/api.h"
 
 typedef struct base_entry {
-    cx_str path; /* from the base */
+    cx_str path; /* relative to the base */
     cx_file_kind kind;
     bool left_out;
 } base_entry;
@@ -28,9 +28,9 @@ typedef struct home_copy {
     cx_sha256 listing;
 } home_copy;
 
-/* --- what there is ---------------------------------------------------------------------------- */
+/* --- listing the base ------------------------------------------------------------------------- */
 
-/* Of the base itself: what earlier sessions left, and the logins of MCP servers. */
+/* Entries at the top of the base: data of earlier sessions, and logins of MCP servers. */
 static bool is_session_path(const char *path)
 {
     static const char *const names[] = {"sessions", "archived_sessions", "log", "history.jsonl",
@@ -81,7 +81,7 @@ static cx_status mask_secret(void *mask, cx_str value, cx_err *err)
     return cx_run_mask_add(mask, value, err);
 }
 
-/* Texts under a name that says secret, at any depth. */
+/* Masks texts under keys that name a secret, at any depth. */
 static cx_status mask_secrets(cx_run_mask *mask, const cx_json *value, bool secret, cx_err *err)
 {
     if (value->type == CX_JSON_STRING)
@@ -157,7 +157,7 @@ static cx_status copy_entry(home_copy *c, const base_entry *one, cx_err *err)
     if (!cx_utf8_valid(one->path))
         return cx_fail(err, CX_E_FORMAT, "its name is not UTF-8");
     if (one->left_out) {
-        /* An agent without the settings it should have is not the agent that was meant. */
+        /* I1: an agent without its settings would be another agent. */
         if (cx_str_is(one->path, "config.toml") || cx_str_is(one->path, "auth.json"))
             return cx_fail(err, CX_E_DENIED, "it is no regular file");
         cx_json_list_add(&c->left_out, cx_json_make_str(one->path));
@@ -171,7 +171,7 @@ static cx_status copy_entry(home_copy *c, const base_entry *one, cx_err *err)
     return copy_file(c, one->path, to.data, err);
 }
 
-/* Paths of this machine stay out of the message: it becomes evidence. */
+/* The message has no absolute path: it becomes evidence. */
 static cx_status copy_entries(home_copy *c, cx_err *err)
 {
     for (size_t i = 0; i < c->list.count; i++) {

@@ -1,12 +1,5 @@
 /*
- * mcp.c - the client's side of MCP over lines.
- *
- * M1  Ids of requests are numbers counted from 1; one is open at a time.  An answer with another id
- *     ends the session: nobody has asked.
- * M2  A message is an object with "jsonrpc":"2.0" and either a method (with an id: a request,
- * without: a notification) or an id with exactly one of result and error.  Batches are none. M3
- * Time and bytes are limited for the session as a whole step, so that neither many small messages
- *     nor one large one hold the governor.
+ * mcp.c - an MCP client over lines.  Invariants M1, M2 and M3: mcp.h.
  */
 #include "agent/mcp.h"
 
@@ -15,7 +8,7 @@
 
 #include "base/api.h"
 
-/* A tool of the server, with what its input schema requires. */
+/* A tool of the server, with the required arguments of its input schema. */
 typedef struct known_tool {
     cx_str name;
     const cx_str *required;
@@ -29,7 +22,7 @@ struct cx_mcp {
     cx_arena message; /* of the message being read */
     uint64_t next_id;
     uint64_t received_bytes;
-    bool over; /* the session has ended: nothing more is sent */
+    bool over; /* the session has ended: nothing is sent any more */
 };
 
 /* One request that waits for its answer. */
@@ -52,7 +45,7 @@ static uint64_t deadline_of(const cx_mcp *client, uint64_t timeout_ms)
     return timeout_ms > (UINT64_MAX - now) / 1000000 ? UINT64_MAX : now + timeout_ms * 1000000;
 }
 
-/* At least 1: what is due now still may have arrived. */
+/* At least 1: an answer may have arrived already. */
 static uint64_t remaining_ms(const pending_request *w)
 {
     uint64_t now = now_ns(w->client);
@@ -87,7 +80,7 @@ static void end_session_by_status(pending_request *w, cx_status status, const cx
 
 /* --- lines ------------------------------------------------------------------------------------ */
 
-/* Evidence that has no more room ends the session, too. */
+/* Evidence that reaches its limit ends the session, too. */
 static cx_status report_raw_line(pending_request *w, cx_bytes line)
 {
     const cx_mcp_host *host = &w->client->options.host;
@@ -100,7 +93,7 @@ static cx_status report_raw_line(pending_request *w, cx_bytes line)
     return CX_SUCCESS;
 }
 
-/* Sends one message; a failure of the pipe is the server's, recorded in w->end. */
+/* Sends one message; a failure of the pipe counts as the server's and is recorded in w->end. */
 static cx_status send_message(pending_request *w, const cx_json *message)
 {
     cx_buf line;
@@ -212,7 +205,7 @@ static cx_status answer_request(pending_request *w, cx_str method, const cx_json
     } else if (host->request != NULL) {
         cx_status status = host->request(host->arg, method, params, arena, &answer, w->err);
         if (cx_failed(status)) {
-            /* The host ends the turn over this; the server still hears that the answer is no. */
+            /* The host ends the turn because of this; the server still receives the rejection. */
             cx_err saved = *w->err;
             cx_mcp_answer no = {
                 .refused = true, .code = CX_MCP_E_METHOD, .message = CX_STR("refused")};
@@ -225,14 +218,14 @@ static cx_status answer_request(pending_request *w, cx_str method, const cx_json
     return send_answer(w, id, &answer);
 }
 
-/* What M2 says of one message. */
+/* The parts of one message (M2). */
 typedef struct message {
     bool is_answer;
     cx_str method; /* of a request or notification */
     const cx_json *id, *params, *result, *fault;
 } message;
 
-/* Text, or a whole number: one that comes back as it was in every reader of JSON (RFC 8259 §6). */
+/* Text, or an integer that every JSON reader preserves (RFC 8259 §6). */
 static bool is_id(const cx_json *id)
 {
     int64_t number;
@@ -242,7 +235,7 @@ static bool is_id(const cx_json *id)
            number < INT64_C(1) << 53;
 }
 
-/* NULL, or why it is none. */
+/* Parses a message; returns NULL, or why it is invalid. */
 static const char *read_message(const cx_json *value, message *out)
 {
     const cx_json *version = CX_JSON_GET(value, "jsonrpc");
@@ -274,8 +267,8 @@ static const char *read_message(const cx_json *value, message *out)
     return NULL;
 }
 
-/* Reads lines until the answer is there; *out borrows from client->message.  Other messages are
- * dealt with on the way. */
+/* Reads lines until the answer arrives; *out borrows from client->message. Handles other messages
+ * meanwhile. */
 static cx_status wait_for_answer(pending_request *w, message *out)
 {
     cx_mcp *client = w->client;
@@ -314,7 +307,7 @@ static cx_status wait_for_answer(pending_request *w, message *out)
     return CX_SUCCESS;
 }
 
-/* One request and its answer; nothing in *out unless w->end is OK. */
+/* One request and its answer; *out is set only when w->end is OK. */
 static cx_status request_and_wait(pending_request *w, cx_str method, const cx_json *params,
                                   message *out)
 {
@@ -355,7 +348,7 @@ static cx_status make_initialize_params(pending_request *w, cx_json *out)
     return cx_json_list_end_object(&params, out, w->err);
 }
 
-/* A result, or w->end with what the server said instead. */
+/* The result, or NULL and w->end with the server's error. */
 static const cx_json *require_result(pending_request *w, const char *method, const message *answer)
 {
     if (w->end->kind != CX_MCP_OK)
@@ -405,7 +398,7 @@ static cx_status initialize_session(pending_request *w)
     return send_request(w, CX_STR("notifications/initialized"), NULL);
 }
 
-/* Names that are no text are no names that anybody could send. */
+/* Names that are not text cannot be sent as arguments. */
 static cx_status read_required_arguments(cx_mcp *client, const cx_json *described, known_tool *out,
                                          cx_err *err)
 {
@@ -591,7 +584,7 @@ cx_status cx_mcp_call(cx_mcp *client, cx_str tool, const cx_json *arguments, uin
     return out->kind == CX_MCP_OK ? read_call_result(&w, &answer, arena, result) : CX_SUCCESS;
 }
 
-/* --- life ------------------------------------------------------------------------------------- */
+/* --- opening and closing ---------------------------------------------------------------------- */
 
 cx_status cx_mcp_open(const cx_mcp_options *options, cx_mcp **out, cx_err *err)
 {

@@ -1,16 +1,24 @@
 /*
- * mcp.h - the client's side of the Model Context Protocol over lines (run.md §16): JSON-RPC 2.0,
- * one message a line.
+ * mcp.h - an MCP client over lines (run.md §16): JSON-RPC 2.0, one message a line.
  *
  *     CX_TRY(cx_mcp_open(&options, &client, err));
  *     CX_TRY(cx_mcp_connect(client, deadline_ns, &end, err));    initialize .. tools/list
  *     CX_TRY(cx_mcp_call(client, tool, arguments, deadline_ns, arena, &result, err));
  *     cx_mcp_close(client);
  *
- * One call at a time.  While it waits, the server may send notifications, which are told to the
- * host, and requests, which the host answers or which are refused (-32601); `ping` is answered
- * here. What a server may do wrong - no JSON, an answer to nothing, a line or a session that is too
- * long - ends the session: it is told in words (cx_mcp_end), never guessed around.
+ * One call at a time.  While it waits, the server may send notifications, which are passed to the
+ * host, and requests, which the host answers or which are rejected (-32601); `ping` is answered
+ * here. A violation of the protocol by the server - malformed JSON, an unexpected answer, a line or
+ * a session that is too long - ends the session with a message (cx_mcp_end); the client never
+ * guesses.
+ *
+ *   M1  Ids of requests are numbers counted from 1; one is open at a time.  An answer with another
+ *       id ends the session.
+ *   M2  A message is an object with "jsonrpc":"2.0" and either a method (with an id: a request,
+ *       without: a notification) or an id with exactly one of result and error.  Batches are
+ *       invalid.
+ *   M3  Time and bytes are limited for a whole step, so that neither many small messages nor one
+ *       large one block the governor.
  */
 #ifndef CX_AGENT_MCP_H
 #define CX_AGENT_MCP_H
@@ -20,14 +28,14 @@
 
 #define CX_MCP_PROTOCOL "2025-11-25"
 #define CX_MCP_LINE_BYTES_MAX ((size_t)16 << 20)
-#define CX_MCP_SESSION_BYTES_MAX CX_RUN_OUTPUT_BYTES_MAX /* of everything the server says */
+#define CX_MCP_SESSION_BYTES_MAX CX_RUN_OUTPUT_BYTES_MAX /* of everything the server sends */
 #define CX_MCP_PAGES_MAX 64                              /* of tools/list */
 #define CX_MCP_TOOLS_MAX 4096
 
 /* JSON-RPC 2.0 §5.1. */
 enum { CX_MCP_E_METHOD = -32601, CX_MCP_E_PARAMS = -32602, CX_MCP_E_INTERNAL = -32603 };
 
-/* How lines travel; a pipe of spawn.h, or a table in tests. */
+/* The transport of lines: a pipe of spawn.h, or a table in tests. */
 typedef struct cx_mcp_line_io {
     void *arg;
     /* `line` ends in '\n'. */
@@ -38,7 +46,7 @@ typedef struct cx_mcp_line_io {
                          bool *out_end, cx_err *err);
 } cx_mcp_line_io;
 
-/* What the host answers to a request of the server. */
+/* The host's answer to a request of the server. */
 typedef struct cx_mcp_answer {
     bool refused;   /* an error `code`, `message` instead of `result` */
     int code;       /* CX_MCP_E_METHOD, .. */
@@ -48,19 +56,19 @@ typedef struct cx_mcp_answer {
 
 typedef struct cx_mcp_host {
     void *arg;
-    /* Every line, both ways, without '\n', as it is.  NULL = not wanted. */
+    /* Every line, in both directions, without '\n', unchanged. May be NULL. */
     cx_status (*raw)(void *arg, cx_bytes line, cx_err *err);
-    /* A request other than ping; NULL = all are refused.  `arena` is for the answer. */
+    /* A request other than ping; NULL = all are rejected. `arena` is for the answer. */
     cx_status (*request)(void *arg, cx_str method, const cx_json *params, cx_arena *arena,
                          cx_mcp_answer *out, cx_err *err);
-    /* A notification.  NULL = not wanted. */
+    /* A notification. May be NULL. */
     cx_status (*notified)(void *arg, cx_str method, const cx_json *params, cx_err *err);
 } cx_mcp_host;
 
 /* How a step ended.  Anything but OK ends the session. */
 typedef enum cx_mcp_end_kind {
     CX_MCP_OK,
-    CX_MCP_BROKEN,    /* the server did not keep to the protocol, or went away */
+    CX_MCP_BROKEN,    /* the server violated the protocol, or ended */
     CX_MCP_TIMED_OUT, /* */
     CX_MCP_CANCELLED, /* */
     CX_MCP_TOO_MUCH   /* a line, or the session, is over its limit */
@@ -86,13 +94,13 @@ CX_RESULT cx_mcp_open(const cx_mcp_options *options, cx_mcp **out, cx_err *err);
 void cx_mcp_close(cx_mcp *client); /* NULL is fine */
 
 /*
- * initialize, notifications/initialized, tools/list with all its pages.  An error is one of ours or
- * of the host (memory, evidence that cannot be written); what the server did is *out.
+ * initialize, notifications/initialized, tools/list with all its pages. An error is of the client
+ * or the host (memory, evidence that cannot be written); the server's behaviour is in *out.
  */
 CX_RESULT cx_mcp_connect(cx_mcp *client, uint64_t timeout_ms, cx_mcp_end *out, cx_err *err);
-/* What tools/list named. */
+/* Whether tools/list has the tool. */
 bool cx_mcp_has_tool(const cx_mcp *client, cx_str name);
-/* Whether the tool is there and its input schema requires this argument. */
+/* Whether the tool exists and its input schema requires this argument. */
 bool cx_mcp_tool_requires(const cx_mcp *client, cx_str name, cx_str argument);
 
 typedef struct cx_mcp_result {

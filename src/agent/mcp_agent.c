@@ -1,13 +1,14 @@
 /*
- * mcp_agent.c - approval requests and events of tools, as coding agents behind MCP send them.
+ * mcp_agent.c - approval requests and tool events, as coding agents send them over MCP.
  *
- * `codex mcp-server` asks by elicitation/create with a member codex_elicitation (exec-approval,
- * patch-approval) and looks for "decision" in the answer; app servers ask by methods of their own.
- * Tools show as notifications codex/event with a message {"type": "exec_command_begin", ..}.
+ * `codex mcp-server` requests approvals by elicitation/create with a member codex_elicitation
+ * (exec-approval, patch-approval) and reads "decision" in the answer; app servers use methods of
+ * their own.  Tool events are notifications codex/event with a message {"type":
+ * "exec_command_begin", ..}.
  */
 #include "agent/mcp_agent.h"
 
-/* Longest text taken over into an event. */
+/* Longest text of an agent in an event. */
 enum { SHOWN_MAX = 4096, NAMES_MAX = 256 };
 
 static const struct {
@@ -18,9 +19,9 @@ static const struct {
     {"sampling/createMessage", "sampling"},
 };
 
-/* --- text that agents wrote ------------------------------------------------------------------- */
+/* --- text written by agents ------------------------------------------------------------------- */
 
-/* At most so many bytes, cut between characters. */
+/* Cuts a text to SHOWN_MAX bytes, between characters. */
 static cx_str shorten_text(cx_str text)
 {
     if (text.size <= SHOWN_MAX)
@@ -31,14 +32,14 @@ static cx_str shorten_text(cx_str text)
     return cx_str_from(text.data, size);
 }
 
-/* A lone surrogate has no place in evidence. */
+/* A lone surrogate is not allowed in evidence. */
 static cx_json shown_text(cx_str text)
 {
     cx_json value = cx_json_make_str(shorten_text(text));
     return (value.flags & CX_JSON_SURROGATE) != 0 ? cx_json_make_str(CX_STR("?")) : value;
 }
 
-/* A command as text: the words of a list, joined by spaces. */
+/* A command as text: the items of a list, joined by spaces. */
 static cx_status command_text(const cx_json *command, cx_arena *arena, cx_str *out, cx_err *err)
 {
     cx_buf text;

@@ -1,9 +1,9 @@
 /*
  * prompt.c - the three parts of a prompt and their headings.
  *
- * The contract and the schema stand between marker lines.  Both are JSON written by us: every line
- * of them begins with a brace, a bracket, a quote, a space or a letter of a literal, so no text in
- * a contract can look like a marker.
+ * Contract and schema are placed between marker lines.  Both are JSON written by this program: each
+ * of their lines begins with a brace, a bracket, a quote, a space or a letter of a literal, so no
+ * text in a contract can look like a marker.
  */
 #include "agent/prompt.h"
 

@@ -1,5 +1,5 @@
 /*
- * prompt.h - what an agent is told: a fixed instruction, the contract as data, the schema of its
+ * prompt.h - the prompt of an agent: a fixed instruction, the contract as data, the schema of its
  * reply (run.md §6).  Contract text never becomes part of the instruction.
  */
 #ifndef CX_AGENT_PROMPT_H
@@ -7,12 +7,12 @@
 
 #include "rules/api.h"
 
-/* The instruction of everybody who works, and of a reviewer; static text. */
+/* The instruction for roles that work, and for a reviewer; static text. */
 cx_str cx_run_prompt_instruction(bool reviewer);
-/* Of who makes a contract of a request (S0). */
+/* The instruction for the planner, which turns a request into a contract (S0). */
 cx_str cx_run_prompt_planner(void);
 
-/* Of a tech lead, who splits a contract; static text. */
+/* The instruction for a tech lead, which splits a contract; static text. */
 cx_str cx_run_prompt_split(void);
 
 /* Instruction, contract and schema, each under its heading, in the arena and terminated. */

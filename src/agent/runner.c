@@ -1,5 +1,5 @@
 /*
- * runner.c - which runner a name means.
+ * runner.c - opens the runner of a name.
  */
 #include "agent/runner.h"
 

@@ -3,7 +3,7 @@
  * as the last line of standard output that is a JSON object, or in the file that {output} names
  * (run.md §16).
  *
- * Whole tokens of the template are replaced: {cwd} the worktree, {schema} the schema's file,
+ * Whole tokens of the template are replaced: {cwd} the work tree, {schema} the schema's file,
  * {output} a file in the scratch folder, {thread} the thread to continue ({thread} and an option
  * before it, such as --resume {thread}, are left out when there is none).
  */
@@ -61,7 +61,7 @@ static cx_status expand_argv(exec_runner *x, const cx_runner_turn *turn, const c
     return CX_SUCCESS;
 }
 
-/* --- what it said ----------------------------------------------------------------------------- */
+/* --- its output ------------------------------------------------------------------------------- */
 
 typedef struct agent_output {
     cx_str last;   /* the last line that is a JSON object; in the turn's arena */
@@ -109,7 +109,7 @@ static cx_status read_output_lines(const cx_runner_host *host, const cx_runner_t
     return CX_SUCCESS;
 }
 
-/* The agent wrote it, so nothing on the way there may be a link. */
+/* The agent wrote the file, so no component of its path may be a link. */
 static cx_status read_output_file(const cx_runner_turn *turn, cx_bytes *out, bool *out_there,
                                   cx_err *err)
 {
@@ -184,7 +184,7 @@ static cx_status run_exec_turn(cx_runner *self, const cx_runner_host *host,
     memset(out, 0, sizeof *out);
     if (output.data == NULL)
         return cx_fail_nomem(err);
-    (void)x->io->unlink(x->io, output.data); /* of the turn before */
+    (void)x->io->unlink(x->io, output.data); /* the file of the previous turn */
     CX_TRY(expand_argv(x, turn, output.data, &spec.argv, &from_file, err));
     cx_buf_init(&output_text, x->alloc);
     cx_buf_init(&error_text, x->alloc);

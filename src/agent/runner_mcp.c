@@ -1,6 +1,6 @@
 /*
  * runner_mcp.c - an agent behind an MCP server that the governor starts in the sandbox (run.md
- * §16): the tools `codex` and `codex-reply`, whose arguments are set here and by nobody else.
+ * §16): the tools `codex` and `codex-reply`, whose arguments are set only here.
  */
 #include "agent/mcp_agent.h"
 #include "sandbox/api.h"
@@ -26,12 +26,12 @@ typedef struct mcp_runner {
     cx_arena arena; /* of what lives from start to stop */
     cx_sandbox_child *child;
     cx_mcp *client;
-    cx_buf error_text;         /* what the server said on standard error */
+    cx_buf error_text;         /* the server's standard error */
     const atomic_bool *cancel; /* the run's, which outlives its turns */
-    /* Of the turn that is being taken. */
+    /* Of the current turn. */
     const cx_runner_host *host;
     const cx_runner_turn *turn;
-    cx_buf thread; /* as notifications name it */
+    cx_buf thread; /* as named by notifications */
     uint32_t tools_used;
     bool used_shell; /* although the shell is denied */
 } mcp_runner;
@@ -45,8 +45,8 @@ static bool is_cancelled(const mcp_runner *m)
 
 /* --- lines of the child ----------------------------------------------------------------------- */
 
-/* A cancelled child is killed at a moment of its own: it may show as one out of time, as a pipe
- * that nobody reads, or as the end of what it says. */
+/* A cancelled child is killed at any moment, which may appear as a timeout, a broken pipe, or the
+ * end of its output. */
 static cx_status map_child_status(const mcp_runner *m, cx_status status, bool ended, cx_err *err)
 {
     if ((cx_failed(status) || ended) && is_cancelled(m))
@@ -70,7 +70,7 @@ static cx_status receive_child_line(void *arg, size_t limit_bytes, uint64_t time
     return map_child_status(m, status, !cx_failed(status) && *out_end, err);
 }
 
-/* --- what the server says on its own ---------------------------------------------------------- */
+/* --- requests and notifications of the server ------------------------------------------------- */
 
 static cx_status on_raw(void *arg, cx_bytes line, cx_err *err)
 {
@@ -87,7 +87,7 @@ static cx_status on_request(void *arg, cx_str method, const cx_json *params, cx_
     bool granted = false;
     CX_TRY(cx_mcp_read_request(method, params, arena, &asks, &request, err));
     if (asks == CX_MCP_ASKS_OTHER)
-        return CX_SUCCESS; /* `out` refuses already */
+        return CX_SUCCESS; /* `out` is a rejection by default */
     CX_TRY(m->host->ask(m->host->arg, &request, &granted, err));
     return cx_mcp_make_answer(&request, granted, arena, out, err);
 }
@@ -139,7 +139,7 @@ static cx_status start_child(mcp_runner *m, const cx_runner_turn *turn, cx_err *
     spec.path = turn->program;
     spec.in = CX_SPAWN_IN_PIPE;
     spec.out = (cx_spawn_output){.to = CX_SPAWN_OUT_LINES, .file = CX_FILE_NONE};
-    spec.out.limit_bytes = 2 * CX_MCP_LINE_BYTES_MAX; /* unread, while something is written */
+    spec.out.limit_bytes = 2 * CX_MCP_LINE_BYTES_MAX; /* buffered output, while this side writes */
     spec.errout = cx_spawn_to_buf(&m->error_text, ERRORS_BYTES_MAX);
     spec.errout.limit_fails = false;
     spec.timeout_ms = turn->timeout_ms > UINT64_MAX / TURNS_MAX ? 0 : turn->timeout_ms * TURNS_MAX;
@@ -147,7 +147,7 @@ static cx_status start_child(mcp_runner *m, const cx_runner_turn *turn, cx_err *
     return cx_sandbox_start(turn->box, &spec, &m->child, err);
 }
 
-/* The last line that the server has complained with; may be empty. */
+/* The last line of the server's standard error; may be empty. */
 static cx_str last_error_line(const mcp_runner *m)
 {
     cx_str message = cx_buf_str(&m->error_text);
@@ -250,7 +250,7 @@ static cx_status make_arguments(mcp_runner *m, const cx_runner_turn *turn, cx_js
     cx_json_list arguments = cx_json_list_begin(turn->arena);
     put_str(&arguments, "prompt", cx_str_from(turn->prompt, turn->prompt_size));
     if (turn->thread_id.size != 0) {
-        /* Older servers know the thread by this name alone, and say so. */
+        /* Older servers have only this name for the thread, and require it in the schema. */
         bool older =
             cx_mcp_tool_requires(m->client, CX_STR(TOOL_CONTINUE), CX_STR("conversationId"));
         put_str(&arguments, older ? "conversationId" : "threadId", turn->thread_id);
@@ -381,7 +381,7 @@ static void stop_mcp(cx_runner *self)
     cx_err unused;
     cx_mcp_close(m->client);
     if (m->child != NULL) {
-        /* How it ended changes nothing any more: what it did has been judged. */
+        /* The exit has no effect any more: the gates have checked the result. */
         cx_status status = cx_sandbox_end(m->child, is_cancelled(m) ? 0 : close_ms, NULL, &unused);
         (void)status;
     }

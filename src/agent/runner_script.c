@@ -1,12 +1,12 @@
 /*
- * runner_script.c - replay-script: an agent whose every turn is written down (run.md §16).
+ * runner_script.c - replay-script: an agent whose turns are given in a file (run.md §16).
  *
  *     {"format":"cortex.replay-script.v1","thread_id",
  *      "turns":[{"ops":[[name, args..],..],"tool_calls":[{"tool",..}],"output":<the reply>}]}
  *
- * or, of several tasks of one run, "tasks":{"<task_id>":{"thread_id","turns"},..} in place of the
- * last two.  Turn i serves attempt i.  Operations are applied by a stage of this program inside the
- * sandbox; the output is the reply and passes the output gate like any other.
+ * or, for several tasks of one run, "tasks":{"<task_id>":{"thread_id","turns"},..} instead of the
+ * last two.  Turn i serves attempt i.  This program applies the operations inside the sandbox
+ * (agent_ops.h); the output is the reply and passes the output gate like any other.
  */
 #include "agent/agent_ops.h"
 #include "agent/runner.h"
@@ -20,7 +20,8 @@ typedef struct script_runner {
     const cx_alloc *alloc;
     cx_arena arena;
     cx_json script;
-    const cx_json *own; /* what has thread_id and turns: the script, or its task's */
+    const cx_json
+        *own; /* the object with thread_id and turns: the script, or the entry of its task */
     const cx_json *turns;
 } script_runner;
 
@@ -55,7 +56,7 @@ static cx_status check_script_turn(const cx_json *turn, uint32_t index, cx_err *
     return CX_SUCCESS;
 }
 
-/* Of a file for several tasks, those of one. */
+/* Selects one task in a file for several tasks. */
 static cx_status find_script_task(script_runner *s, cx_str task_id, cx_err *err)
 {
     static const char *const names[] = {"format", "tasks"}, *const own[] = {"thread_id", "turns"};
@@ -125,8 +126,8 @@ static cx_status apply_operations(script_runner *s, const cx_runner_turn *turn, 
     cx_sandbox_result result;
     cx_buf input, output;
 #ifdef CX_ARENA_ASAN
-    /* The stage is this program: AddressSanitizer maps terabytes that it never touches, and its
-     * leak checker traces itself, which the sandbox does not let anybody do. */
+    /* agent-ops is this program: AddressSanitizer maps terabytes that it never touches, and its
+     * leak checker uses ptrace, which the sandbox denies. */
     static const char *const env[] = {"ASAN_OPTIONS=detect_leaks=0", NULL};
     const cx_sandbox_limits limits = {.memory_bytes = UINT64_MAX};
     spec.limits = &limits;
@@ -178,8 +179,8 @@ static cx_status report_raw_turn(script_runner *s, const cx_runner_host *host,
     return status;
 }
 
-/* A text is a reply as it is, so that scripts can say what is no JSON at all; anything else is sent
- * as the JSON it is. */
+/* A string is the reply itself, so that scripts can reply with invalid JSON; any other value is
+ * sent as JSON. */
 static cx_status make_script_reply(script_runner *s, const cx_json *output,
                                    const cx_runner_turn *turn, cx_runner_reply *out, cx_err *err)
 {
@@ -222,7 +223,7 @@ static cx_status run_script_turn(cx_runner *self, const cx_runner_host *host,
     return make_script_reply(s, output, turn, out, err);
 }
 
-/* Operations that are none are found before anything starts. */
+/* Invalid operations are found before anything starts. */
 static cx_status start_script(cx_runner *self, const cx_runner_host *host,
                               const cx_runner_turn *turn, cx_err *err)
 {

@@ -1,9 +1,8 @@
 /*
- * script.c - a script in a worktree beside the baseline's.
+ * script.c - compares a script in a work tree with the baseline's.
  *
- * The path is walked as the kernel would walk it, '..' included, one component at a time, and each
- * component is looked at without following it: folding `a/../b` to `b` first would miss that `a` is
- * a symbolic link.
+ * The path is walked as the kernel would walk it, '..' included, one component at a time, and no
+ * component is followed: normalising `a/../b` to `b` first would miss that `a` is a symbolic link.
  */
 #include "agent/script.h"
 
@@ -12,11 +11,11 @@
 
 typedef struct path_walk {
     cx_file folder;
-    char path[CX_PATH_BYTES_MAX + 1]; /* from the worktree to where the walk stands */
+    char path[CX_PATH_BYTES_MAX + 1]; /* from the work tree to the current folder */
     size_t size;
 } path_walk;
 
-/* One step to `name`; *out is SAME while nothing is wrong. */
+/* One step to `name`; *out stays SAME unless something is wrong. */
 static cx_status step_into(path_walk *w, cx_str name, bool last, cx_run_script *out, cx_err *err)
 {
     cx_facts facts;

@@ -1,6 +1,6 @@
 /*
- * script.h - a script in a worktree beside the baseline's (row C14 of the command gate): what
- * command.h asks for, over a folder and a repository.
+ * script.h - compares a script in a work tree with the baseline's (row C14 of the command gate):
+ * implements cx_run_compare_script over a folder and a repository.
  */
 #ifndef CX_AGENT_SCRIPT_H
 #define CX_AGENT_SCRIPT_H
@@ -17,8 +17,8 @@ typedef struct cx_run_script_ground {
     const cx_alloc *alloc;
 } cx_run_script_ground;
 
-/* Fits cx_run_compare_script; `ground` is a cx_run_script_ground.  A script over the limit counts
- * as one that differs. */
+/* A cx_run_compare_script; `ground` is a cx_run_script_ground. A script over the limit counts as
+ * different. */
 cx_status cx_run_script_compare(void *ground, cx_str path, cx_str plain, cx_run_script *out,
                                 cx_err *err);
 
