@@ -1,5 +1,8 @@
 /*
- * approval - consent that counts once, signed statements (DSSE, in-toto), locks on paths.
+ * approval - approvals that count once, signed statements (DSSE, in-toto), locks on paths.
+ *
+ * Knows nothing of gates: it answers whether a scope is approved and who has a lock.  Numbered
+ * invariants: approval.h, dsse.h, lock.h.
  */
 #ifndef CX_APPROVAL_API_H
 #define CX_APPROVAL_API_H

@@ -1,10 +1,7 @@
 /*
  * approval.c - which approvals a run has, and using one up (run.md §13).
  *
- * A1  The signature is checked before anything the payload says is believed.
- * A2  A nonce is taken with O_EXCL in approvals/used, synced, and told to the journal, before the
- *     approval allows anything.  A crash in between leaves it used.
- * A3  An approver is never the agent, and is called as the key's owner is called in approvers.json.
+ * Invariants A1, A2 and A3: approval.h.
  */
 #include "approval/approval.h"
 
@@ -14,7 +11,7 @@
 #include "os/api.h"
 #include "crypto/api.h"
 
-/* Clocks of two machines may differ by that much. */
+/* The tolerated difference between the clocks of two machines. */
 #define SKEW_NS (INT64_C(300) * 1000000000)
 
 static const char NO_APPROVAL[] = "APPROVAL";
@@ -156,7 +153,7 @@ static bool is_for_contract(const cx_run_approval_context *context, const cx_run
             cx_digest_eq(&a->contract_sha256, &context->resolved_sha256));
 }
 
-/* Why a good approval is of no use to this run, or NULL. */
+/* Why a valid approval cannot be used by this run, or NULL. */
 static const char *unusable_reason(const cx_run_approvals *set, const cx_run_approval *a)
 {
     const cx_run_approval_context *context = set->context;
@@ -189,7 +186,7 @@ static cx_status add_envelope(cx_run_approvals *set, cx_str name, cx_bytes file,
     cx_run_approval approval;
     const char *why;
     bool used;
-    if (is_already_added(set, file)) /* a folder that is looked at again */
+    if (is_already_added(set, file)) /* a folder is read repeatedly */
         return CX_SUCCESS;
     CX_TRY(cx_run_approval_open(set->context->policy, file, context_now(set->context), set->arena,
                                 &approval, &why, err));
@@ -313,7 +310,7 @@ const cx_run_approval *cx_run_approvals_find(const cx_run_approvals *set, cx_str
 {
     for (size_t i = 0; i < set->list.count; i++) {
         const cx_run_approval *approval = &set->list.items[i];
-        /* One that is in use stays good for its run (A2); a fresh one may have expired since. */
+        /* One that was used stays valid for its run (A2); an unused one may have expired since. */
         if (cx_run_words_have(approval->scopes, scope) &&
             (approval->used || approval->expires_ns > context_now(set->context)))
             return approval;
@@ -347,7 +344,7 @@ cx_status cx_run_approval_record(const cx_run_ledger *ledger, cx_str run_id,
     return status;
 }
 
-/* A2.  False when it was used before, as the folder or the journal knows. */
+/* A2. False when it was used before, according to the folder or the journal. */
 static cx_status record_nonce(cx_run_approvals *set, const cx_run_approval *approval,
                               bool *out_recorded, cx_err *err)
 {

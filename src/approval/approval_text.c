@@ -1,6 +1,6 @@
 /*
- * approval_text.c - an approval as a document: which scopes there are, reading and writing the
- * payload, what events and listings show of it.
+ * approval_text.c - an approval as a document: the table of scopes, reading and writing the
+ * payload, and its form in events and listings.
  */
 #include "crypto/api.h"
 #include "approval/approval.h"
@@ -20,7 +20,7 @@ static const struct {
     {"override_file", A_PATH}, {"sandbox_degraded", NO_VALUE},
 };
 
-/* FIELD=VALUE; which values there are is the policy gate's to know. */
+/* FIELD=VALUE; the policy gate checks the value. */
 static bool is_permission_value(cx_str value)
 {
     static const char *const fields[] = {"filesystem=", "shell=", "network=", "mcp_tools="};
@@ -58,7 +58,7 @@ static const char *const members[] = {"version",    "approval_id", "run_id",   "
                                       "scopes",     "reason",      "approver", "issued_at",
                                       "expires_at", "nonce"};
 
-/* Text for people and for comparing: not blank, no controls, no longer than that. */
+/* Text for display and comparison: not blank, no control characters, at most `size_max` bytes. */
 static bool is_plain_text(cx_str text, size_t size_max)
 {
     if (text.size > size_max || cx_run_token_trim(text).size == 0)
@@ -70,7 +70,7 @@ static bool is_plain_text(cx_str text, size_t size_max)
     return true;
 }
 
-/* Names files: as run ids are spelled (§1 R6). */
+/* A name of files, with the characters of run ids (§1 R6). */
 static bool is_plain_id(cx_str text)
 {
     if (text.size == 0 || text.size > CX_RUN_ID_BYTES_MAX)

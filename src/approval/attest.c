@@ -1,6 +1,5 @@
 /*
- * attest.c - a run as an in-toto Statement (run.md §22): collecting it from a bundle, and comparing
- * a signed one with the bundle.
+ * attest.c - collects an in-toto Statement of a run from its bundle (run.md §22).
  */
 #include "approval/attest.h"
 
@@ -199,7 +198,7 @@ static cx_status add_approval(statement_collector *c, cx_json_list *array, cx_st
     return CX_SUCCESS;
 }
 
-/* The bundle keeps the envelopes that were used, sorted by name. */
+/* The bundle contains the envelopes that were used, sorted by name. */
 static cx_status put_approvals(statement_collector *c, cx_json_list *predicate)
 {
     cx_json_list array = cx_json_list_begin(c->arena);

@@ -1,9 +1,9 @@
 /*
  * attest.h - a run as an in-toto Statement v1 in a DSSE envelope (run.md §22).
  *
- * The statement says what a finished bundle says, nothing more: cx_run_attest_read collects the
- * facts from its files, the payload is their RFC 8785 form, and the check compares a signed payload
- * with those facts, field by field.
+ * The statement contains what a finished bundle contains, nothing more: cx_run_attest_read collects
+ * the facts from its files, the payload is their RFC 8785 form, and the check compares a signed
+ * payload with those facts, field by field.
  */
 #ifndef CX_APPROVAL_ATTEST_H
 #define CX_APPROVAL_ATTEST_H
@@ -11,7 +11,7 @@
 #include "bundle/api.h"
 #include "approval/dsse.h"
 
-/* Where the run's seal stands, when it was looked up; origin empty = not said ("ledger": null). */
+/* The position of the run's seal in a ledger, if known; origin empty = unknown ("ledger": null). */
 typedef struct cx_run_attest_ledger {
     cx_str origin;
     uint64_t index; /* of the seal's entry */
@@ -20,9 +20,9 @@ typedef struct cx_run_attest_ledger {
 } cx_run_attest_ledger;
 
 /*
- * The statement of a bundle, as a JSON value; CX_E_FORMAT names what is missing.  The files are
- * read as they are: cx_run_verify says whether they hold together.  `sandbox` is "degraded" after
- * SANDBOX_DEGRADED, "none" when something ran without SANDBOX_APPLIED, else "full".
+ * The statement of a bundle, as a JSON value; CX_E_FORMAT names what is missing. The files are not
+ * verified here: cx_run_verify does that.  `sandbox` is "degraded" after SANDBOX_DEGRADED, "none"
+ * when something ran without SANDBOX_APPLIED, else "full".
  */
 CX_RESULT cx_run_attest_read(cx_run_bundle *bundle, const cx_run_attest_ledger *ledger,
                              cx_arena *arena, cx_json *out, cx_err *err);
@@ -35,13 +35,13 @@ typedef struct cx_run_attest_verdict {
                            "signature", "key_unknown", "field_mismatch"; static storage */
     cx_str where;       /* JSON pointer of the first field that differs */
     cx_str message;     /* one sentence */
-    cx_digest keyid;    /* of the key that signed, when the signature is good */
+    cx_digest keyid;    /* of the key that signed, when the signature is valid */
 } cx_run_attest_verdict;
 
 /*
  * Checks an envelope's bytes against the bundle.  One of `keys` must have signed; with no keys at
- * all only the fields are compared and the verdict cannot hold ("key_unknown").  `ledger` NULL:
- * what the statement says of the ledger is not compared.
+ * all only the fields are compared and the verdict cannot hold ("key_unknown").  `ledger` NULL: the
+ * statement's member `ledger` is not compared.
  */
 CX_RESULT cx_run_attest_check(cx_str envelope, cx_run_bundle *bundle, const cx_pubkey *keys,
                               size_t key_count, const cx_run_attest_ledger *ledger, cx_arena *arena,

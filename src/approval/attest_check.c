@@ -1,5 +1,5 @@
 /*
- * attest_check.c - a signed statement beside the bundle it is about (run.md §22): decode strictly,
+ * attest_check.c - checks a signed statement against its bundle (run.md §22): decode strictly,
  * verify the signature over the received bytes, then compare every field.
  */
 #include "approval/attest.h"
@@ -14,7 +14,7 @@ static cx_status set_verdict(cx_run_attest_verdict *out, const char *reason, cx_
 
 /* --- comparing -------------------------------------------------------------------------------- */
 
-/* What has still to be compared: pairs, each with the pointer that leads to it. */
+/* Pairs of values that remain to be compared, each with its JSON pointer. */
 typedef struct pair {
     const cx_json *signed_value, *found;
     cx_str pointer;
@@ -100,7 +100,7 @@ static cx_status compare_all(json_differ *d, const cx_json *signed_value, const 
     return CX_SUCCESS;
 }
 
-/* Whether a ledger's place that nobody can look up here at least has the right shape. */
+/* Whether a position in a ledger that cannot be looked up here at least has the right shape. */
 static bool ledger_has_shape(const cx_json *statement)
 {
     const cx_json *ledger = cx_json_pointer(statement, CX_STR("/predicate/ledger"));
@@ -140,7 +140,7 @@ static cx_status check_signature(const cx_run_dsse *envelope, const cx_pubkey *k
                        err);
 }
 
-/* Reads the payload; a verdict when it is not what was meant to be signed. */
+/* Reads the payload; sets a verdict when its type or form is wrong. */
 static cx_status read_payload(const cx_run_dsse *envelope, cx_arena *arena, cx_json *out_statement,
                               cx_run_attest_verdict *out, cx_err *err)
 {
@@ -184,7 +184,7 @@ cx_status cx_run_attest_check(cx_str text, cx_run_bundle *bundle, const cx_pubke
         return CX_SUCCESS;
     }
     CX_TRY(check_signature(&envelope, keys, key_count, arena, &verdict, err));
-    bool no_keys = key_count == 0; /* then the fields are compared all the same */
+    bool no_keys = key_count == 0; /* then the fields are still compared */
     if (verdict.reason == NULL || no_keys) {
         cx_run_attest_verdict fields = {0};
         CX_TRY(read_payload(&envelope, arena, &statement, &fields, err));

@@ -1,10 +1,5 @@
 /*
- * dsse.c - Dead Simple Signing Envelopes (run.md §22).
- *
- * D1  What is verified is the bytes that were received: the payload is decoded once, and the
- *     pre-authentication encoding is made of those bytes, never of a form written again.
- * D2  Reading is strict: these members and no others, base64 as an encoder writes it, key ids in
- *     lower-case hex and each once.
+ * dsse.c - Dead Simple Signing Envelopes (run.md §22).  Invariants D1 and D2: dsse.h.
  */
 #include "approval/dsse.h"
 

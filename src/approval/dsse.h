@@ -1,10 +1,15 @@
 /*
  * dsse.h - Dead Simple Signing Envelopes with Ed25519 (run.md §22): strict reading, the bytes that
- * are signed, checking.  The library never signs: a caller brings a function that does.
+ * are signed, verification.  The library never signs: the caller passes a function that does.
  *
  *     {"payloadType", "payload": base64, "signatures": [{"keyid", "sig": base64}]}
  *
  * keyid = hex SHA-256 of the 32 bytes of the public key.
+ *
+ *   D1  The received bytes are verified: the payload is decoded once, and the pre-authentication
+ *       encoding is made of those bytes, never of a re-encoded form.
+ *   D2  Reading is strict: these members and no others, base64 as an encoder writes it, key ids in
+ *       lower-case hex and each once.
  */
 #ifndef CX_APPROVAL_DSSE_H
 #define CX_APPROVAL_DSSE_H
@@ -40,7 +45,7 @@ cx_digest cx_run_dsse_keyid(const cx_pubkey *key);
 CX_RESULT cx_run_dsse_verify(const cx_run_dsse *envelope, const cx_pubkey *key,
                              const cx_alloc *alloc, bool *out_good, cx_err *err);
 
-/* Signs `message`; the key stays with whoever implements it. */
+/* Signs `message`; only the implementation has the private key. */
 typedef cx_status (*cx_run_sign)(void *arg, cx_bytes message, cx_signature *out, cx_err *err);
 
 /* Appends the envelope as a file (§1 R5), signed by `sign` and checked with `key`. */

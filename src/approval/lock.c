@@ -1,8 +1,7 @@
 /*
- * lock.c - which run may change which paths (run.md §11).
+ * lock.c - the files of locks: names, classification, reading and writing (run.md §11).
  *
- * Whoever takes or gives back holds locks/.mutex, so a request sees all locks as they are.  A lock
- * file is written whole before it has its name, so it is never seen half written.
+ * Invariants L1, L2 and L3: lock.h.
  */
 #include "approval/lock.h"
 
@@ -123,7 +122,7 @@ static bool collect_lock_name(void *arg, const char *name)
     return !all->failed;
 }
 
-/* One lock file; what is no lock has an empty run id. */
+/* Reads one lock file; an invalid one gets an empty run id. */
 static cx_status read_lock(cx_run_locks *locks, cx_str name, cx_run_lock *out, bool *out_found,
                            cx_err *err)
 {
@@ -137,7 +136,7 @@ static cx_status read_lock(cx_run_locks *locks, cx_str name, cx_run_lock *out, b
         *out_found = false;
         status = CX_SUCCESS;
     } else if (status.code == CX_E_LIMIT || status.code == CX_E_DENIED) {
-        status = CX_SUCCESS; /* no lock of ours: it is listed as what it is */
+        status = CX_SUCCESS; /* not a valid lock: listed with an empty run id */
     } else if (!cx_failed(status)) {
         cx_str copy = cx_arena_copy_str(locks->arena, cx_buf_str(&text));
         if (copy.data == NULL)
@@ -208,7 +207,7 @@ void cx_run_locks_close(cx_run_locks *locks)
     locks->mutex = locks->folder = CX_FILE_NONE;
 }
 
-/* --- judging what is there -------------------------------------------------------------------- */
+/* --- classifying locks ------------------------------------------------------------------------ */
 
 /* Whether the run's manifest says SUCCESS or FAILURE. */
 static bool is_run_finished(const cx_run_locks *locks, cx_str run_id)
@@ -239,7 +238,7 @@ cx_run_lock_reason cx_run_locks_classify(const cx_run_locks *locks, const cx_run
     int64_t renewed, now = (int64_t)locks->store->io->wall_ns(locks->store->io);
     if (lock->run_id.size == 0)
         return CX_RUN_LOCK_HELD;
-    /* A time nobody can read has not expired. */
+    /* A malformed time counts as not expired. */
     uint64_t age = 0;
     if (cx_run_time_parse(lock->renewed_at, &renewed) && now > renewed)
         age = (uint64_t)(now - renewed) / 1000000000;
@@ -279,7 +278,7 @@ cx_status cx_run_locks_write(cx_run_locks *locks, const cx_run_lock *lock, bool 
     CX_TRY(cx_json_list_end_object(&list, &value, err));
     cx_run_lock_file_name(&lock->key, name);
     bool exists = !cx_failed(cx_folder_facts(locks->folder, name, &facts, NULL));
-    if (exists != replace) /* under the mutex nobody can come between: O_EXCL in two steps */
+    if (exists != replace) /* under the mutex no process can interfere: O_EXCL in two steps */
         return cx_fail(err, replace ? CX_E_CONFLICT : CX_E_EXISTS,
                        replace ? "the lock on %.*s is gone" : "there is a lock on %.*s",
                        (int)lock->path.size, lock->path.data);

@@ -1,8 +1,12 @@
 /*
  * lock.h - which run may change which paths (run.md §11): hierarchical locks, all or none.
  *
- * A lock is the file locks/<sha256 of the normalised path>.lock.  Taking and giving back happens
- * under locks/.mutex, so that two processes cannot both take a path and its parent.
+ * A lock is the file locks/<sha256 of the normalised path>.lock.
+ *
+ *   L1  Locks are acquired and released under locks/.mutex, so two processes cannot lock a path and
+ *       its parent.
+ *   L2  A request is granted completely or not at all.
+ *   L3  A lock file is complete before it gets its name, so no reader sees a partial one.
  */
 #ifndef CX_APPROVAL_LOCK_H
 #define CX_APPROVAL_LOCK_H
@@ -20,7 +24,7 @@ typedef struct cx_run_lock {
     cx_str acquired_at, renewed_at;
     uint64_t ttl_sec;
     cx_digest key;
-    cx_json content; /* as it stands in the file */
+    cx_json content; /* the file's content */
 } cx_run_lock;
 
 /* CX_E_FORMAT when the path fails the lint of §7. */
@@ -37,14 +41,14 @@ typedef enum cx_run_lock_reason {
     CX_RUN_LOCK_LEASE_EXPIRED
 } cx_run_lock_reason;
 
-/* The table of §11.  `finished`: the run's status is SUCCESS or FAILURE. */
+/* Classifies a lock by the table of §11. `finished`: the run's status is SUCCESS or FAILURE. */
 cx_run_lock_reason cx_run_lock_judge(bool finished, cx_run_owner_state owner, uint64_t age_sec,
                                      uint64_t ttl_sec);
 bool cx_run_lock_stale(cx_run_lock_reason reason);
 /* "", "overdue", "run_finished", "owner_dead", "lease_expired". */
 const char *cx_run_lock_reason_name(cx_run_lock_reason reason);
 
-/* --- taking, keeping, giving back ------------------------------------------------------------- */
+/* --- acquiring, renewing, releasing ----------------------------------------------------------- */
 
 typedef struct cx_run_lock_request {
     cx_str run_id, task_id;
@@ -57,29 +61,29 @@ typedef struct cx_run_lock_result {
     bool ok;
     const cx_str *taken; /* normalised, sorted */
     size_t taken_count;
-    const cx_str *invalid; /* paths that fail the lint; then nothing else was looked at */
+    const cx_str *invalid; /* paths that fail the lint; then nothing else was checked */
     size_t invalid_count;
-    const cx_run_lock *conflicts; /* locks of others that are in the way, sorted by path */
+    const cx_run_lock *conflicts; /* conflicting locks of other owners, sorted by path */
     size_t conflict_count;
     const cx_run_lock *reclaimed; /* stale ones that were removed, for LOCK_RECLAIMED */
     const cx_run_lock_reason *reclaimed_why;
     size_t reclaimed_count;
 } cx_run_lock_result;
 
-/* A refusal is a result (ok false), not an error.  The holder is this process.  Text in the arena.
- */
+/* A rejection is a result (ok false), not an error. The owner is this process. Text lives in the
+ * arena. */
 CX_RESULT cx_run_lock_acquire(const cx_run_store *store, const cx_run_lock_request *request,
                               cx_arena *arena, cx_run_lock_result *out, cx_err *err);
 /* Removes the locks of this run and task (task empty = all of the run) and no others. */
 CX_RESULT cx_run_lock_release(const cx_run_store *store, cx_str run_id, cx_str task_id,
                               cx_arena *arena, cx_str **out_paths, size_t *out_count, cx_err *err);
-/* Writes renewed_at of the locks that this process has for the run; CX_E_CONFLICT when there are
+/* Updates renewed_at of the locks that this process owns for the run; CX_E_CONFLICT when there are
  * fewer than `expected`. */
 CX_RESULT cx_run_lock_renew(const cx_run_store *store, cx_str run_id, size_t expected, cx_err *err);
 
 /*
- * Renews the locks of a run every ttl/3 in a thread of its own, from start to stop.  When renewing
- * fails `lost` says so: the run must end.
+ * Renews the locks of a run every ttl/3 in its own thread, from start to stop. When renewing fails
+ * `lost` is set: the run must end.
  */
 typedef struct cx_run_lock_keeper {
     cx_run_store store;
@@ -93,8 +97,8 @@ typedef struct cx_run_lock_keeper {
 
 CX_RESULT cx_run_lock_keep(cx_run_lock_keeper *keeper, const cx_run_store *store, cx_str run_id,
                            size_t expected, uint64_t ttl_sec, cx_err *err);
-/* How many locks there must be, besides those said before: said behind taking some, and before
- * giving some back. */
+/* Change the number of expected locks: call _more after acquiring locks, and _fewer before
+ * releasing some. */
 void cx_run_lock_keep_more(cx_run_lock_keeper *keeper, size_t count);
 void cx_run_lock_keep_fewer(cx_run_lock_keeper *keeper, size_t count);
 /* Whether all renewals so far worked. */
@@ -102,17 +106,17 @@ bool cx_run_lock_held(cx_run_lock_keeper *keeper);
 /* Ends the thread; a keeper that was zeroed and never started is fine. */
 void cx_run_lock_keep_end(cx_run_lock_keeper *keeper);
 
-/* --- looking, and by force -------------------------------------------------------------------- */
+/* --- listing, and removing by force ----------------------------------------------------------- */
 
-/* All locks, sorted by path, with what the table says of each; a file that cannot be read as a lock
- * is in nobody's way and is listed with an empty run id. */
+/* All locks, sorted by path, with the classification of each; a file that is not a valid lock
+ * blocks only requests of exactly its path and is listed with an empty run id. */
 CX_RESULT cx_run_lock_list(const cx_run_store *store, cx_arena *arena, cx_run_lock **out,
                            cx_run_lock_reason **out_reasons, size_t *out_count, cx_err *err);
 /* Removes every stale lock; the caller reports them. */
 CX_RESULT cx_run_lock_reclaim(const cx_run_store *store, cx_arena *arena, cx_run_lock **out,
                               cx_run_lock_reason **out_reasons, size_t *out_count, cx_err *err);
-/* Removes the lock of exactly this path whoever holds it; the caller has the approval (§13
- * `unlock:<p>`).  CX_E_NOT_FOUND. */
+/* Removes the lock of exactly this path from any owner; the caller has the approval (§13
+ * `unlock:<p>`). CX_E_NOT_FOUND. */
 CX_RESULT cx_run_lock_force(const cx_run_store *store, cx_str path, cx_arena *arena,
                             cx_run_lock *out, cx_err *err);
 

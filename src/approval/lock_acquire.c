@@ -1,5 +1,5 @@
 /*
- * lock_acquire.c - taking, renewing and giving back locks (run.md §11).
+ * lock_acquire.c - acquires, renews and releases locks (run.md §11).
  */
 #include <stdlib.h>
 
@@ -10,7 +10,7 @@ typedef struct lock_acquisition {
     cx_run_locks locks;
     const cx_run_lock_request *request;
     cx_arena *arena;
-    cx_run_lock *requested; /* one for each path asked for, no key twice */
+    cx_run_lock *requested; /* one for each requested path, no key twice */
     size_t requested_count;
     cx_run_lock *conflicts, *reclaimed;
     cx_run_lock_reason *why;
@@ -78,7 +78,7 @@ static bool is_lock_of(const cx_run_lock *lock, cx_str run_id, cx_str task_id)
            (task_id.size == 0 || cx_str_eq(lock->task_id, task_id));
 }
 
-/* The file of a lock that cannot be read keeps whoever asks for exactly its path. */
+/* An invalid lock file blocks a request of exactly its path. */
 static bool blocks_unreadable(const lock_acquisition *t, const cx_run_lock *existing)
 {
     for (size_t i = 0; i < t->requested_count; i++)
@@ -116,7 +116,7 @@ static cx_status find_conflicts(lock_acquisition *t, cx_err *err)
     return CX_SUCCESS;
 }
 
-/* Locks this task has already are renewed by writing them again. */
+/* Whether the task has the lock already; it is then renewed by writing it again. */
 static bool has_own_lock(const lock_acquisition *t, const cx_run_lock *lock)
 {
     for (size_t i = 0; i < t->locks.count; i++)
@@ -126,7 +126,7 @@ static bool has_own_lock(const lock_acquisition *t, const cx_run_lock *lock)
     return false;
 }
 
-/* All or none. */
+/* L2: all or none. */
 static cx_status write_locks(lock_acquisition *t, cx_err *err)
 {
     cx_run_owner self;
@@ -249,7 +249,7 @@ cx_status cx_run_lock_renew(const cx_run_store *store, cx_str run_id, size_t exp
     return status;
 }
 
-/* --- renewing by the clock -------------------------------------------------------------------- */
+/* --- periodic renewal ------------------------------------------------------------------------- */
 
 #define KEEP_LOOK_MS 500
 
@@ -270,7 +270,7 @@ static void renew_periodically(void *arg)
         cx_status renewed =
             cx_run_lock_renew(&keeper->store, cx_str_z(keeper->run_id), expected, NULL);
         cx_lock_enter(&keeper->lock);
-        /* Some may have been given back meanwhile; then the next look decides. */
+        /* Some may have been released meanwhile; then the next renewal decides. */
         keeper->lost = cx_failed(renewed) && expected <= keeper->expected;
     }
     cx_lock_leave(&keeper->lock);
@@ -337,7 +337,7 @@ void cx_run_lock_keep_end(cx_run_lock_keeper *keeper)
     keeper->started = false;
 }
 
-/* --- looking, and by force -------------------------------------------------------------------- */
+/* --- listing, and removing by force ----------------------------------------------------------- */
 
 static cx_status judge_locks(cx_run_locks *locks, cx_run_lock_reason **out, cx_err *err)
 {
@@ -354,7 +354,7 @@ cx_status cx_run_lock_list(const cx_run_store *store, cx_arena *arena, cx_run_lo
 {
     cx_run_locks locks;
     cx_status status = cx_run_locks_open(&locks, store, false, arena, err);
-    if (status.code == CX_E_NOT_FOUND) { /* no run has made the folder yet */
+    if (status.code == CX_E_NOT_FOUND) { /* no run has created the folder yet */
         *out_count = 0;
         return CX_SUCCESS;
     }

@@ -1,5 +1,5 @@
 /*
- * lock_internal.h - the folder of locks, open and read.
+ * lock_internal.h - shared by lock.c and lock_acquire.c: the folder of locks, open and read.
  */
 #ifndef CX_APPROVAL_LOCK_INTERNAL_H
 #define CX_APPROVAL_LOCK_INTERNAL_H
@@ -11,7 +11,7 @@
 typedef struct cx_run_locks {
     const cx_run_store *store;
     cx_arena *arena;
-    cx_file mutex; /* CX_FILE_NONE when only looking */
+    cx_file mutex; /* CX_FILE_NONE when read-only */
     cx_file folder;
     cx_run_lock *list; /* sorted by path */
     size_t count;
@@ -21,10 +21,10 @@ typedef struct cx_run_locks {
 CX_RESULT cx_run_locks_open(cx_run_locks *locks, const cx_run_store *store, bool change,
                             cx_arena *arena, cx_err *err);
 void cx_run_locks_close(cx_run_locks *locks);
-/* False when it is not what a lock file holds. */
+/* False when the value is not the content of a lock file. */
 bool cx_run_lock_parse(const cx_json *value, cx_run_lock *out);
 void cx_run_lock_file_name(const cx_digest *key, char out[CX_RUN_LOCK_NAME_SIZE]);
-/* The table of §11, for a lock as it is found here and now. */
+/* Classifies a lock by the table of §11, in its present state. */
 cx_run_lock_reason cx_run_locks_classify(const cx_run_locks *locks, const cx_run_lock *lock);
 CX_RESULT cx_run_locks_remove(cx_run_locks *locks, const cx_run_lock *lock, cx_err *err);
 /* A new lock, or with `replace` a renewed one. */
