@@ -6,7 +6,7 @@
 #include "crypto/api.h"
 
 cx_status cx_run_contract_check(cx_str bytes, const cx_run_repo *repo, const cx_run_ground *ground,
-                                const cx_contract_checks *judges, cx_arena *arena,
+                                const cx_contract_checks *checks, cx_arena *arena,
                                 cx_run_findings *findings, cx_contract *out,
                                 cx_run_policy *out_policy, cx_err *err)
 {
@@ -22,7 +22,7 @@ cx_status cx_run_contract_check(cx_str bytes, const cx_run_repo *repo, const cx_
     CX_TRY(cx_run_policy_load(from, out->baseline_commit, arena, findings, out_policy, err));
     if (findings->refusing != before)
         return CX_SUCCESS; /* unreadable policies: nothing is checked against them (R1) */
-    return cx_run_contract_lint(out, out_policy, repo, ground, judges, arena, findings, err);
+    return cx_run_contract_lint(out, out_policy, repo, ground, checks, arena, findings, err);
 }
 
 /* json.dumps(sort_keys=True, ensure_ascii=False): strings as RFC 8785 writes them, numbers as

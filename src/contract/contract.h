@@ -129,7 +129,7 @@ CX_RESULT cx_run_contract_baseline(cx_contract *contract, const cx_run_repo *rep
  * NULL repo only built-in files are found. */
 CX_RESULT cx_run_contract_lint(cx_contract *contract, const cx_run_policy *policy,
                                const cx_run_repo *repo, const cx_run_ground *ground,
-                               const cx_contract_checks *judges, cx_arena *arena,
+                               const cx_contract_checks *checks, cx_arena *arena,
                                cx_run_findings *findings, cx_err *err);
 
 /* Appends the contract as it is run (§17): baseline_ref the commit id, role_contract resolved,
@@ -139,7 +139,7 @@ CX_RESULT cx_run_contract_resolve(const cx_contract *contract, const cx_run_poli
 
 /* Reads and lints; the policies of the baseline are loaded into *out_policy. */
 CX_RESULT cx_run_contract_check(cx_str bytes, const cx_run_repo *repo, const cx_run_ground *ground,
-                                const cx_contract_checks *judges, cx_arena *arena,
+                                const cx_contract_checks *checks, cx_arena *arena,
                                 cx_run_findings *findings, cx_contract *out,
                                 cx_run_policy *out_policy, cx_err *err);
 

@@ -136,7 +136,7 @@ static cx_status lint_test(contract_lint *lint, size_t index)
     const char *row = NULL;
     cx_str reason = {NULL, 0};
     bool trivial = false;
-    CX_TRY(lint->judges->command(lint->policy, contract, test->cmd, lint->arena, &row, &reason,
+    CX_TRY(lint->checks->command(lint->policy, contract, test->cmd, lint->arena, &row, &reason,
                                  lint->err));
     if (row != NULL)
         cx_run_refuse(lint->findings, "K10",
@@ -152,7 +152,7 @@ static cx_status lint_test(contract_lint *lint, size_t index)
         }
     lint_report(lint, index);
     if (contract->strict_acceptance)
-        CX_TRY(lint->judges->trivial(test->cmd, lint->arena, &trivial, lint->err));
+        CX_TRY(lint->checks->trivial(test->cmd, lint->arena, &trivial, lint->err));
     if (trivial)
         cx_run_refuse(lint->findings, "K11",
                       cx_contract_where(lint, "/acceptance_tests", index, "cmd"), CX_STR(""),
@@ -218,10 +218,10 @@ static void lint_task_id(contract_lint *lint, cx_str task_id, const char *where)
 
 cx_status cx_run_contract_lint(cx_contract *contract, const cx_run_policy *policy,
                                const cx_run_repo *repo, const cx_run_ground *ground,
-                               const cx_contract_checks *judges, cx_arena *arena,
+                               const cx_contract_checks *checks, cx_arena *arena,
                                cx_run_findings *findings, cx_err *err)
 {
-    contract_lint lint = {contract, policy, repo, ground, judges, arena, findings, err};
+    contract_lint lint = {contract, policy, repo, ground, checks, arena, findings, err};
     lint_paths(&lint);
     lint_agent(&lint, &contract->owner, "/owner_agent");
     lint_agent(&lint, &contract->assigned, "/assigned_agent");

@@ -11,7 +11,7 @@ typedef struct contract_lint {
     const cx_run_policy *policy;
     const cx_run_repo *repo; /* may be NULL */
     const cx_run_ground *ground;
-    const cx_contract_checks *judges;
+    const cx_contract_checks *checks;
     cx_arena *arena;
     cx_run_findings *findings;
     cx_err *err;
