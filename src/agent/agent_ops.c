@@ -54,7 +54,7 @@ static cx_status write_path(op_context *w, const char *path, unsigned how, cx_by
         uint64_t size = 0;
         bool regular = false;
         int code = io->size(io, file, &size, &regular);
-        status = code != 0 ? cx_fail_os(err, -code, "cannot look at %s", path)
+        status = code != 0 ? cx_fail_os(err, -code, "cannot read the file information of %s", path)
                            : cx_io_write_at(io, file, path, bytes.data, bytes.size, size, err);
     } else {
         status = cx_io_write_all(io, file, path, bytes.data, bytes.size, err);
@@ -129,7 +129,7 @@ static cx_status op_chmod(op_context *w, cx_err *err)
     char *end = NULL;
     unsigned long mode = strtoul(w->args[2], &end, 8);
     if (*w->args[2] == 0 || *end != 0 || mode > 07777)
-        return cx_fail(err, CX_E_FORMAT, "'%.20s' is no octal mode", w->args[2]);
+        return cx_fail(err, CX_E_FORMAT, "'%.20s' is not an octal mode from 0 to 7777", w->args[2]);
     return cx_folder_set_mode(w->folder, w->args[1], (uint32_t)mode, err);
 }
 
@@ -265,10 +265,11 @@ static cx_status check_operation(const cx_json *op, size_t index, cx_err *err)
 {
     size_t which = find_operation(op);
     if (which == CX_COUNT_OF(operations))
-        return cx_fail(err, CX_E_FORMAT,
-                       "operation %zu has no name of ours: write append write_b64 copy rename "
-                       "delete symlink hardlink chmod mkfifo mkdir touch git gitlink",
-                       index);
+        return cx_fail(
+            err, CX_E_FORMAT,
+            "operation %zu has an unknown name; expected one of write append write_b64 copy rename "
+            "delete symlink hardlink chmod mkfifo mkdir touch git gitlink",
+            index);
     size_t arguments = op->count - 1u;
     if (arguments < operations[which].least || arguments > operations[which].most)
         return cx_fail(err, CX_E_FORMAT, "operation %zu (%s) has %zu arguments", index,
@@ -280,8 +281,9 @@ static cx_status check_operation(const cx_json *op, size_t index, cx_err *err)
         bool any = holds_text && i == 2;
         if (op->items[i].type != CX_JSON_STRING ||
             (!any && text.size != 0 && memchr(text.data, 0, text.size) != NULL))
-            return cx_fail(err, CX_E_FORMAT, "operation %zu (%s): argument %zu is no usable text",
-                           index, operations[which].name, i);
+            return cx_fail(err, CX_E_FORMAT,
+                           "operation %zu (%s): argument %zu is not a usable text", index,
+                           operations[which].name, i);
     }
     return CX_SUCCESS;
 }
@@ -301,6 +303,7 @@ cx_status cx_agent_ops_check(const cx_json *ops, cx_err *err)
 cx_status cx_agent_op_apply(const char *worktree, const cx_json *op, const cx_alloc *alloc,
                             cx_err *err)
 {
+    CX_ASSERT(op->type == CX_JSON_ARRAY);
     op_context w = {.worktree = worktree};
     cx_arena_init(&w.arena, alloc, 0);
     cx_buf_init(&w.bytes, alloc);

@@ -99,7 +99,7 @@ static cx_status read_unicode_escape(config_reader *r, size_t digits, cx_buf *ou
         code = code * 16 + (uint32_t)digit;
     }
     if (code > 0x10FFFF || (code >= 0xD800 && code <= 0xDFFF))
-        return fail_config(r, "an escape that is no character");
+        return fail_config(r, "an escape of an invalid character");
     cx_buf_add(out, bytes, cx_utf8_encode(code, bytes));
     return CX_SUCCESS;
 }
@@ -448,6 +448,7 @@ static cx_status filter_statements(config_reader *r, cx_buf *out)
 cx_status cx_codex_config_filter(cx_str config, cx_codex_secret *secret, void *arg, cx_arena *arena,
                                  cx_json_list *removed, cx_buf *out, cx_err *err)
 {
+    CX_ASSERT(removed != NULL && out != NULL);
     config_reader r = {.text = config, .arena = arena, .secret = secret, .arg = arg, .err = err};
     if (config.size > CX_CODEX_CONFIG_BYTES_MAX)
         return cx_fail(err, CX_E_LIMIT, "longer than %d bytes", (int)CX_CODEX_CONFIG_BYTES_MAX);

@@ -72,10 +72,10 @@ static void end_session_by_status(pending_request *w, cx_status status, const cx
     else if (status.code == CX_E_BUSY)
         end_session(w, CX_MCP_CANCELLED, "cancelled");
     else if (status.code == CX_E_LIMIT)
-        end_session(w, CX_MCP_TOO_MUCH, "the server said more than is accepted: %.180s",
+        end_session(w, CX_MCP_TOO_MUCH, "the server sent more than the limit: %.180s",
                     why->message);
     else
-        end_session(w, CX_MCP_BROKEN, "the server is gone: %.200s", why->message);
+        end_session(w, CX_MCP_BROKEN, "the connection to the server failed: %.200s", why->message);
 }
 
 /* --- lines ------------------------------------------------------------------------------------ */
@@ -89,7 +89,7 @@ static cx_status report_raw_line(pending_request *w, cx_bytes line)
     cx_status status = host->raw(host->arg, line, w->err);
     if (status.code != CX_E_LIMIT)
         return status;
-    end_session(w, CX_MCP_TOO_MUCH, "the session is longer than what is kept of one");
+    end_session(w, CX_MCP_TOO_MUCH, "the record of the session reached its size limit");
     return CX_SUCCESS;
 }
 
@@ -144,7 +144,7 @@ static cx_status receive_message_line(pending_request *w, cx_str *out)
     client->received_bytes += out->size + 1;
     CX_TRY(report_raw_line(w, cx_str_bytes(*out)));
     if (w->end->kind == CX_MCP_OK && client->received_bytes > CX_MCP_SESSION_BYTES_MAX)
-        end_session(w, CX_MCP_TOO_MUCH, "the server has said more than %llu bytes",
+        end_session(w, CX_MCP_TOO_MUCH, "the server sent more than %llu bytes",
                     (unsigned long long)CX_MCP_SESSION_BYTES_MAX);
     return CX_SUCCESS;
 }
@@ -242,7 +242,7 @@ static const char *read_message(const cx_json *value, message *out)
     const cx_json *method = CX_JSON_GET(value, "method");
     memset(out, 0, sizeof *out);
     if (value->type != CX_JSON_OBJECT)
-        return "a line that is no JSON object";
+        return "a line that is not a JSON object";
     if (version == NULL || version->type != CX_JSON_STRING ||
         !cx_str_is(cx_json_text(version), "2.0"))
         return "a message without \"jsonrpc\":\"2.0\"";
@@ -263,7 +263,7 @@ static const char *read_message(const cx_json *value, message *out)
     if (out->id == NULL || (out->result == NULL) == (out->fault == NULL))
         return "an answer without an id, or not with exactly one of result and error";
     if (out->fault != NULL && out->fault->type != CX_JSON_OBJECT)
-        return "an error that is no object";
+        return "an error that is not an object";
     return NULL;
 }
 
@@ -292,7 +292,7 @@ static cx_status wait_for_answer(pending_request *w, message *out)
             return cx_fail_nomem(w->err);
         const char *fault = cx_failed(status) ? why.message : read_message(value, out);
         if (fault != NULL) {
-            end_session(w, CX_MCP_BROKEN, "the server sent what is no message: %.180s", fault);
+            end_session(w, CX_MCP_BROKEN, "the server sent an invalid message: %.180s", fault);
         } else if (!out->is_answer && out->id != NULL) {
             CX_TRY(answer_request(w, out->method, out->id, out->params));
         } else if (!out->is_answer) {
@@ -570,6 +570,7 @@ static cx_status read_call_result(pending_request *w, const message *answer, cx_
 cx_status cx_mcp_call(cx_mcp *client, cx_str tool, const cx_json *arguments, uint64_t timeout_ms,
                       cx_arena *arena, cx_mcp_result *result, cx_mcp_end *out, cx_err *err)
 {
+    CX_ASSERT(arguments->type == CX_JSON_OBJECT);
     pending_request w = begin_request(client, timeout_ms, out, err);
     cx_json_list params = cx_json_list_begin(&client->message);
     cx_json value;
@@ -588,6 +589,8 @@ cx_status cx_mcp_call(cx_mcp *client, cx_str tool, const cx_json *arguments, uin
 
 cx_status cx_mcp_open(const cx_mcp_options *options, cx_mcp **out, cx_err *err)
 {
+    CX_ASSERT(options->lines.send != NULL && options->lines.receive != NULL);
+    CX_ASSERT(options->alloc != NULL && options->io != NULL);
     cx_mcp *client = cx_alloc_zeroed(options->alloc, 1, sizeof *client);
     if (client == NULL)
         return cx_fail_nomem(err);

@@ -110,6 +110,7 @@ cx_status cx_mcp_read_request(cx_str method, const cx_json *params, cx_arena *ar
 cx_status cx_mcp_make_answer(const cx_runner_request *request, bool granted, cx_arena *arena,
                              cx_mcp_answer *out, cx_err *err)
 {
+    CX_ASSERT(request->kind.size != 0);
     cx_json_list result = cx_json_list_begin(arena), content = cx_json_list_begin(arena);
     cx_json nothing;
     memset(out, 0, sizeof *out);

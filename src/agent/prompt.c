@@ -81,6 +81,7 @@ static void add_part(cx_buf *out, const char *name, cx_str text)
 cx_status cx_run_prompt_of(const char *heading, cx_str instruction, cx_str data, cx_str schema,
                            cx_arena *arena, cx_str *out, cx_err *err)
 {
+    CX_ASSERT(heading != NULL && instruction.size != 0);
     cx_buf text;
     cx_buf_init(&text, arena->alloc);
     add_part(&text, "INSTRUCTION", instruction);

@@ -170,7 +170,8 @@ static cx_status fail_with_end(const mcp_runner *m, const cx_mcp_end *end, cx_er
     cx_str error_text = last_error_line(m);
     int size = error_text.size > 200 ? 200 : (int)error_text.size;
     return cx_fail(err, codes[end->kind], "%s%s%.*s", end->message,
-                   size == 0 ? "" : "; it said: ", size, size == 0 ? "" : error_text.data);
+                   size == 0 ? "" : "; its last error line: ", size,
+                   size == 0 ? "" : error_text.data);
 }
 
 static void set_turn(mcp_runner *m, const cx_runner_host *host, const cx_runner_turn *turn)

@@ -108,6 +108,7 @@ static cx_status compare_with_baseline(const cx_run_script_ground *ground, path_
 cx_status cx_run_script_compare(void *ground_arg, cx_str path, cx_str plain, cx_run_script *out,
                                 cx_err *err)
 {
+    CX_ASSERT(ground_arg != NULL);
     const cx_run_script_ground *ground = ground_arg;
     path_walk *w = cx_alloc_zeroed(ground->alloc, 1, sizeof *w);
     if (w == NULL)

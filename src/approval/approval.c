@@ -47,7 +47,7 @@ static cx_status find_signer(const cx_run_policy *policy, const cx_run_dsse *env
             *out_why = NULL;
             return CX_SUCCESS;
         }
-        *out_why = "the signature is not good";
+        *out_why = "the signature is invalid";
     }
     return CX_SUCCESS;
 }
@@ -56,6 +56,7 @@ cx_status cx_run_approval_open(const cx_run_policy *policy, cx_bytes file, int64
                                cx_arena *arena, cx_run_approval *out, const char **out_why,
                                cx_err *err)
 {
+    CX_ASSERT(out_why != NULL);
     cx_run_dsse envelope;
     const cx_run_approver *signer = NULL;
     const char *unsigned_because;
@@ -64,14 +65,14 @@ cx_status cx_run_approval_open(const cx_run_policy *policy, cx_bytes file, int64
     cx_status status = cx_run_dsse_read(cx_bytes_str(file), arena, &envelope, &why);
     if (status.code == CX_E_NOMEM)
         return cx_fail_nomem(err);
-    *out_why = "it is no envelope of an approval";
+    *out_why = "it is not an envelope of an approval";
     if (cx_failed(status) || !cx_str_is(envelope.payload_type, CX_RUN_DSSE_APPROVAL))
         return CX_SUCCESS;
     CX_TRY(find_signer(policy, &envelope, arena->alloc, &signer, &unsigned_because, err));
     status = cx_run_approval_decode(envelope.payload, arena, out, &why);
     if (status.code == CX_E_NOMEM)
         return cx_fail_nomem(err);
-    *out_why = "what it says is not an approval as run.md has it";
+    *out_why = "its payload is not an approval (docs/formats/run.md)";
     if (cx_failed(status))
         return CX_SUCCESS;
     cx_str copy = cx_arena_copy_str(arena, cx_bytes_str(file));
@@ -127,6 +128,7 @@ cx_status cx_run_approval_was_used(const cx_io *io, const char *runtime_root,
 void cx_run_approvals_init(cx_run_approvals *set, const cx_run_approval_context *context,
                            cx_arena *arena)
 {
+    CX_ASSERT(context != NULL && arena != NULL);
     memset(set, 0, sizeof *set);
     set->context = context;
     set->arena = arena;
@@ -203,7 +205,7 @@ static cx_status add_envelope(cx_run_approvals *set, cx_str name, cx_bytes file,
     }
     if (why != NULL) {
         cx_run_refuse(&set->refused, NO_APPROVAL, name, approval.approval_id,
-                      "the approval is of no use: %s", why);
+                      "the approval cannot be used: %s", why);
         return CX_SUCCESS;
     }
     cx_run_approval *slot = cx_vec_push(&set->list, set->arena->alloc);
@@ -321,6 +323,7 @@ const cx_run_approval *cx_run_approvals_find(const cx_run_approvals *set, cx_str
 cx_status cx_run_approval_record(const cx_run_ledger *ledger, cx_str run_id,
                                  const cx_run_approval *approval, bool *out_first, cx_err *err)
 {
+    CX_ASSERT(approval->nonce.size != 0);
     cx_digest nonce = cx_digest_of(cx_str_bytes(approval->nonce));
     cx_buf entry;
     *out_first = true;
@@ -350,6 +353,7 @@ static cx_status record_nonce(cx_run_approvals *set, const cx_run_approval *appr
 {
     const cx_run_approval_context *context = set->context;
     const cx_io *io = context->io;
+    CX_ASSERT(!approval->used && context->runtime_root != NULL && io != NULL);
     cx_file file;
     cx_str folder =
         cx_arena_printf(set->arena, "%s/%s", context->runtime_root, CX_RUN_APPROVALS_USED);
@@ -399,11 +403,12 @@ cx_status cx_run_approvals_use(cx_run_approvals *set, cx_str scope,
             CX_TRY(record_nonce(set, approval, &recorded, err));
         if (recorded) {
             approval->used = true;
+            CX_ASSERT(cx_run_words_have(approval->scopes, scope));
             *out_used = approval;
             return CX_SUCCESS;
         }
         cx_run_refuse(&set->refused, NO_APPROVAL, approval->approval_id, approval->approval_id,
-                      "the approval is of no use: it was used before");
+                      "the approval cannot be used: it was used before");
         remove_approval(set, index);
     }
     return CX_SUCCESS;

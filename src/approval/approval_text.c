@@ -127,8 +127,8 @@ static cx_status read_time(const cx_json *root, const char *name, cx_arena *aren
 {
     CX_TRY(read_text(root, name, arena, out, err));
     if (!cx_run_time_parse(*out, out_ns))
-        return cx_fail(err, CX_E_FORMAT, "approval: '%s' is no time such as 2026-01-31T12:00:00Z",
-                       name);
+        return cx_fail(err, CX_E_FORMAT,
+                       "approval: expected a time such as 2026-01-31T12:00:00Z in '%s'", name);
     return CX_SUCCESS;
 }
 
@@ -141,7 +141,7 @@ static cx_status check_members(const cx_json *root, cx_err *err)
             return cx_fail(err, CX_E_FORMAT, "approval: found no '%s'", members[i]);
     }
     if (root->count != CX_COUNT_OF(members))
-        return cx_fail(err, CX_E_FORMAT, "approval: found members that mean nothing here");
+        return cx_fail(err, CX_E_FORMAT, "approval: found unknown members");
     if (!cx_str_is(CX_JSON_GET_STR(root, "version"), "v1"))
         return cx_fail(err, CX_E_FORMAT, "approval: expected 'version' v1");
     return CX_SUCCESS;
@@ -212,6 +212,7 @@ static cx_status put_words(cx_json_list *object, const char *name, cx_run_words 
 cx_status cx_run_approval_encode(const cx_run_approval *approval, cx_arena *arena, cx_buf *out,
                                  cx_err *err)
 {
+    CX_ASSERT(approval->scopes.count != 0 && approval->nonce.size != 0);
     cx_json_list object = cx_json_list_begin(arena);
     cx_json value;
     put_str(&object, "version", CX_STR("v1"));

@@ -135,7 +135,7 @@ static cx_status check_signature(const cx_run_dsse *envelope, const cx_pubkey *k
         }
     }
     return set_verdict(out, named ? "signature" : "key_unknown", arena,
-                       named ? CX_STR("the signature is not good")
+                       named ? CX_STR("the signature is invalid")
                              : CX_STR("none of the keys given has signed it"),
                        err);
 }
@@ -171,6 +171,7 @@ cx_status cx_run_attest_check(cx_str text, cx_run_bundle *bundle, const cx_pubke
                               size_t key_count, const cx_run_attest_ledger *ledger, cx_arena *arena,
                               cx_run_attest_verdict *out, cx_err *err)
 {
+    CX_ASSERT(key_count == 0 || keys != NULL);
     cx_run_dsse envelope;
     cx_run_attest_verdict verdict = {0};
     cx_json statement, found;
@@ -201,7 +202,7 @@ cx_status cx_run_attest_check(cx_str text, cx_run_bundle *bundle, const cx_pubke
             if (d.differs) {
                 fields.where = d.where;
                 CX_TRY(set_verdict(&fields, "field_mismatch", arena,
-                                   CX_STR("the statement does not say what the bundle says"), err));
+                                   CX_STR("the statement differs from the bundle"), err));
             }
         }
         fields.keyid = verdict.keyid;

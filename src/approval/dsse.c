@@ -107,6 +107,7 @@ cx_digest cx_run_dsse_keyid(const cx_pubkey *key)
 cx_status cx_run_dsse_verify(const cx_run_dsse *envelope, const cx_pubkey *key,
                              const cx_alloc *alloc, bool *out_good, cx_err *err)
 {
+    CX_ASSERT(envelope->signature_count != 0 && envelope->signatures != NULL); /* D2 */
     cx_digest keyid = cx_run_dsse_keyid(key);
     cx_buf message;
     cx_buf_init(&message, alloc);
@@ -127,6 +128,7 @@ cx_status cx_run_dsse_verify(const cx_run_dsse *envelope, const cx_pubkey *key,
 cx_status cx_run_dsse_write(cx_str payload_type, cx_bytes payload, const cx_pubkey *key,
                             cx_run_sign sign, void *sign_arg, cx_buf *out, cx_err *err)
 {
+    CX_ASSERT(sign != NULL && key != NULL);
     cx_digest keyid = cx_run_dsse_keyid(key);
     cx_signature signature;
     cx_buf message;

@@ -248,6 +248,7 @@ cx_run_lock_reason cx_run_locks_classify(const cx_run_locks *locks, const cx_run
 
 cx_status cx_run_locks_remove(cx_run_locks *locks, const cx_run_lock *lock, cx_err *err)
 {
+    CX_ASSERT(locks->mutex != CX_FILE_NONE); /* L1 */
     char name[CX_RUN_LOCK_NAME_SIZE];
     cx_run_lock_file_name(&lock->key, name);
     cx_status status = cx_folder_remove(locks->folder, name, err);
@@ -259,6 +260,7 @@ cx_status cx_run_locks_remove(cx_run_locks *locks, const cx_run_lock *lock, cx_e
 cx_status cx_run_locks_write(cx_run_locks *locks, const cx_run_lock *lock, bool replace,
                              cx_err *err)
 {
+    CX_ASSERT(locks->mutex != CX_FILE_NONE); /* L1 */
     char name[CX_RUN_LOCK_NAME_SIZE];
     cx_facts facts;
     cx_buf text;
@@ -280,7 +282,7 @@ cx_status cx_run_locks_write(cx_run_locks *locks, const cx_run_lock *lock, bool 
     bool exists = !cx_failed(cx_folder_facts(locks->folder, name, &facts, NULL));
     if (exists != replace) /* under the mutex no process can interfere: O_EXCL in two steps */
         return cx_fail(err, replace ? CX_E_CONFLICT : CX_E_EXISTS,
-                       replace ? "the lock on %.*s is gone" : "there is a lock on %.*s",
+                       replace ? "the lock on %.*s no longer exists" : "%.*s is locked already",
                        (int)lock->path.size, lock->path.data);
     cx_buf_init(&text, locks->store->alloc);
     cx_status status = cx_run_json_write(&text, &value, err);

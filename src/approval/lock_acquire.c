@@ -166,10 +166,11 @@ static cx_status list_taken_paths(lock_acquisition *t, cx_run_lock_result *out, 
 cx_status cx_run_lock_acquire(const cx_run_store *store, const cx_run_lock_request *request,
                               cx_arena *arena, cx_run_lock_result *out, cx_err *err)
 {
+    CX_ASSERT(request->path_count == 0 || request->paths != NULL);
     lock_acquisition t = {.request = request, .arena = arena};
     cx_run_lock_result result = {0};
     if (!cx_run_id_valid(request->run_id))
-        return cx_fail(err, CX_E_USAGE, "locks are taken by a run, found the id '%.*s'",
+        return cx_fail(err, CX_E_USAGE, "a lock needs a run id, found '%.*s'",
                        (int)request->run_id.size, request->run_id.data);
     CX_TRY(name_requested_locks(&t, &result, err));
     if (result.invalid_count != 0 || t.requested_count == 0) {
@@ -244,7 +245,7 @@ cx_status cx_run_lock_renew(const cx_run_store *store, cx_str run_id, size_t exp
     cx_run_locks_close(&locks);
     cx_arena_done(&arena);
     if (!cx_failed(status) && count < expected)
-        status = cx_fail(err, CX_E_CONFLICT, "%zu of %zu locks of run %.*s are gone",
+        status = cx_fail(err, CX_E_CONFLICT, "%zu of %zu locks of run %.*s no longer exist",
                          expected - count, expected, (int)run_id.size, run_id.data);
     return status;
 }
@@ -280,7 +281,7 @@ cx_status cx_run_lock_keep(cx_run_lock_keeper *keeper, const cx_run_store *store
                            size_t expected, uint64_t ttl_sec, cx_err *err)
 {
     if (!cx_run_id_valid(run_id))
-        return cx_fail(err, CX_E_USAGE, "'%.*s' is no run id", (int)run_id.size, run_id.data);
+        return cx_fail(err, CX_E_USAGE, "'%.*s' is not a run id", (int)run_id.size, run_id.data);
     memset(keeper, 0, sizeof *keeper);
     keeper->store = *store;
     memcpy(keeper->run_id, run_id.data, run_id.size);

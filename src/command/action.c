@@ -146,6 +146,7 @@ static bool action_matches_argv(const cx_run_argv *action, const cx_run_argv *ar
 cx_status cx_run_action_matches(cx_str action, const cx_run_argv *argv, cx_arena *arena, bool *out,
                                 cx_err *err)
 {
+    CX_ASSERT(argv->count == 0 || argv->items != NULL);
     cx_run_lexed lexed;
     if (cx_run_token_trim(action).size == 0) {
         *out = false;

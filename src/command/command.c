@@ -129,7 +129,7 @@ static bool is_forbidden(gate_check *j)
             return fail_check(j, status);
         if (matches)
             return reject_token(
-                j, "it does what is forbidden, or what cannot be read as forbidden:", action);
+                j, "it matches a forbidden action, or one that cannot be parsed:", action);
     }
     return false;
 }
@@ -144,7 +144,7 @@ static bool reaches_network(gate_check *j)
         return false;
     if (IS_ONE_OF(j->argv->items[0], tools))
         return reject_token(
-            j, "the network is not granted, which is what this is for:", j->argv->items[0]);
+            j, "the network is not granted, and this program needs it:", j->argv->items[0]);
     for (size_t i = 1; i < j->argv->count; i++) {
         if (has_scheme(j->argv->items[i]))
             return reject_token(j, "the network is not granted, found an address in",
@@ -251,7 +251,8 @@ static bool interprets_text(gate_check *j)
         return false;
     for (size_t i = 1; i < argv->count; i++) {
         if (runs_text(argv->items[i]))
-            return reject_token(j, "an interpreter would run what is no file:", argv->items[i]);
+            return reject_token(j, "an interpreter may run only a script file, found",
+                                argv->items[i]);
     }
     if (argv->count < 2)
         return reject_command(j, "an interpreter needs a script");
@@ -358,13 +359,13 @@ static bool script_outside(gate_check *j)
     if (j->script.data == NULL || j->options->lint)
         return false;
     if (j->script_path.absolute || j->script_path.escapes)
-        return reject_token(j, "the script lies outside the repository:", j->script);
+        return reject_token(j, "the script is outside the repository:", j->script);
     if (j->options->script == NULL || j->script_path.plain.size == 0)
         return false;
     if (!compare_script(j, &found))
         return true;
     if (found == CX_RUN_SCRIPT_OUTSIDE)
-        return reject_token(j, "the script lies outside the repository:", j->script);
+        return reject_token(j, "the script is outside the repository:", j->script);
     return found == CX_RUN_SCRIPT_SYMLINK &&
            reject_token(j, "the script is reached through a symbolic link:", j->script);
 }
@@ -381,9 +382,9 @@ static bool script_changed(gate_check *j)
     if (found == CX_RUN_SCRIPT_SAME)
         return false;
     if (found == CX_RUN_SCRIPT_MISSING)
-        return reject_token(j, "there is no such script:", j->script);
+        return reject_token(j, "the script does not exist:", j->script);
     if (found != CX_RUN_SCRIPT_DIFFERS)
-        return reject_token(j, "the script is no regular file:", j->script);
+        return reject_token(j, "the script is not a regular file:", j->script);
     cx_str scope = cx_arena_printf(j->arena, "script:%.*s", (int)j->script_path.plain.size,
                                    j->script_path.plain.data);
     if (scope.data == NULL)
@@ -464,6 +465,8 @@ static const struct {
 cx_status cx_run_argv_judge(const cx_run_command_options *options, const cx_run_argv *argv,
                             cx_arena *arena, cx_run_command_verdict *out, cx_err *err)
 {
+    CX_ASSERT(options != NULL);
+    CX_ASSERT(argv->count == 0 || argv->items != NULL);
     cx_run_command_verdict verdict = {.rule = "C16", .lexed = true, .argv = *argv, .allow = true};
     gate_check j = {
         .options = options, .argv = argv, .arena = arena, .err = err, .status = CX_SUCCESS};
@@ -476,6 +479,7 @@ cx_status cx_run_argv_judge(const cx_run_command_options *options, const cx_run_
         verdict.rule = rows[i].rule;
     }
     CX_TRY(j.status);
+    CX_ASSERT(!verdict.allow || j.reason.size == 0); /* I2 */
     verdict.reason = j.reason;
     verdict.executable = j.executable;
     verdict.ignored_actions = j.ignored_actions;
@@ -518,6 +522,7 @@ static cx_status executable_json(const cx_run_executable *executable, cx_arena *
 cx_status cx_run_command_verdict_json(const cx_run_command_verdict *verdict, cx_str text,
                                       cx_arena *arena, cx_json *out, cx_err *err)
 {
+    CX_ASSERT(verdict->rule != NULL); /* I1 */
     cx_json_list object = cx_json_list_begin(arena);
     cx_json value;
     cx_json_list_put(&object, CX_STR("passed"), cx_json_make_bool(verdict->allow));

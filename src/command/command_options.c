@@ -91,6 +91,7 @@ static bool asks_for_signatures(cx_str program, cx_str sub, cx_str token)
 
 bool cx_run_option_refused(cx_str program, cx_str sub, cx_str token)
 {
+    CX_ASSERT(token.size == 0 || token.data != NULL);
     if (asks_for_signatures(program, sub, token))
         return true;
     if (token.size < 3 || memcmp(token.data, "--", 2) != 0)

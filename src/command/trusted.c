@@ -109,11 +109,11 @@ static cx_status check_executable(const cx_run_trust *trust, cx_str path, cx_run
     if (cx_failed(status)) {
         /* returned below */
     } else if (facts.kind != CX_FILE_REGULAR || (facts.mode & 0111) == 0) {
-        *out_why = "it is no regular executable";
+        *out_why = "it is not a regular executable file";
     } else if (facts.owner_id != 0 && facts.owner_id != owner) {
-        *out_why = "it belongs neither to root nor to the configured owner";
+        *out_why = "its owner is neither root nor the configured owner";
     } else if ((facts.mode & 0022) != 0) {
-        *out_why = "others than its owner may write to it";
+        *out_why = "it is writable by group or others";
     } else {
         status = hash_open_file(io, file, path.data, &out->sha256, err);
         out->path = out->name = path;
@@ -134,6 +134,7 @@ static bool is_executable_file(const char *path)
 cx_status cx_run_trusted_find(const cx_run_trust *trust, cx_str name, cx_arena *arena,
                               cx_run_executable *out, const char **out_why, cx_err *err)
 {
+    CX_ASSERT(trust == NULL || trust->forbidden_count == 0 || trust->forbidden != NULL);
     bool use_defaults = trust == NULL || trust->folders == NULL;
     const cx_str *folders = use_defaults ? default_folders : trust->folders;
     size_t count = use_defaults ? CX_COUNT_OF(default_folders) : trust->folder_count;
@@ -159,7 +160,7 @@ cx_status cx_run_trusted_find(const cx_run_trust *trust, cx_str name, cx_arena *
         if (!forbidden)
             CX_TRY(is_in_forbidden_folder(trust, real, arena, &forbidden, err));
         if (forbidden) {
-            *out_why = "it lies inside the worktree, the repository or the runtime root";
+            *out_why = "it is inside the worktree, the repository or the runtime root";
             return CX_SUCCESS;
         }
         *out_why = NULL;
@@ -174,6 +175,8 @@ cx_status cx_run_trusted_find(const cx_run_trust *trust, cx_str name, cx_arena *
 cx_status cx_run_trusted_script(const char *worktree, cx_str plain, cx_arena *arena,
                                 cx_run_executable *out, const char **out_why, cx_err *err)
 {
+    CX_ASSERT(worktree[0] == '/');
+    CX_ASSERT(plain.size != 0 && plain.data[0] != '/'); /* row C14 has normalised it */
     const cx_io *io = cx_io_system();
     cx_file folder, file;
     cx_facts facts;
@@ -188,7 +191,7 @@ cx_status cx_run_trusted_script(const char *worktree, cx_str plain, cx_arena *ar
     CX_TRY(status);
     status = cx_file_facts(file, &facts, err);
     if (!cx_failed(status) && (facts.kind != CX_FILE_REGULAR || (facts.mode & 0100) == 0))
-        *out_why = "the script is no regular executable file";
+        *out_why = "the script is not a regular executable file";
     if (!cx_failed(status) && *out_why == NULL)
         status = hash_open_file(io, file, path.data, &out->sha256, err);
     (void)io->close(io, file);

@@ -28,6 +28,7 @@ enum { RUNNERS_MAX = 64, LIST_MAX = 1024 };
 
 bool cx_run_words_have(cx_run_words words, cx_str text)
 {
+    CX_ASSERT(words.count == 0 || words.items != NULL);
     for (size_t i = 0; i < words.count; i++)
         if (cx_str_eq(words.items[i], text))
             return true;
@@ -36,6 +37,7 @@ bool cx_run_words_have(cx_run_words words, cx_str text)
 
 void cx_run_config_default(cx_run_config *out)
 {
+    CX_ASSERT(out != NULL);
     *out = (cx_run_config){
         .mcp_only = true,
         .default_runner = LITERAL("mcp"),
@@ -337,6 +339,7 @@ static void read_config_members(cx_decoder *decoder, const cx_json *root, cx_run
 
 cx_status cx_run_config_read(cx_str text, cx_arena *arena, cx_run_config *out, cx_err *err)
 {
+    CX_ASSERT(arena != NULL && out != NULL);
     cx_err own;
     cx_json root;
     cx_run_config config;
@@ -349,6 +352,7 @@ cx_status cx_run_config_read(cx_str text, cx_arena *arena, cx_run_config *out, c
     *stored = root;
     read_config_members(&decoder, stored, &config);
     CX_TRY(cx_decode_end(&decoder));
+    CX_ASSERT(cx_run_config_runner(&config, config.default_runner) != NULL); /* I2 */
     *out = config;
     return CX_SUCCESS;
 }
@@ -357,6 +361,7 @@ cx_status cx_run_config_read(cx_str text, cx_arena *arena, cx_run_config *out, c
 
 const cx_run_runner_config *cx_run_config_runner(const cx_run_config *config, cx_str name)
 {
+    CX_ASSERT(config->runner_count == 0 || config->runners != NULL);
     if (cx_str_eq(name, CX_STR("app_server")))
         name = CX_STR("app-server");
     for (size_t i = 0; i < config->runner_count; i++) {
@@ -371,6 +376,7 @@ const cx_run_runner_config *cx_run_config_runner(const cx_run_config *config, cx
 
 const cx_run_integration *cx_run_config_integration(const cx_run_config *config, cx_str tool)
 {
+    CX_ASSERT(config->integration_count == 0 || config->integrations != NULL);
     for (size_t i = 0; i < config->integration_count; i++)
         if (cx_str_eq(config->integrations[i].tool, tool))
             return &config->integrations[i];

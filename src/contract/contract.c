@@ -10,6 +10,7 @@ cx_status cx_run_contract_check(cx_str bytes, const cx_run_repo *repo, const cx_
                                 cx_run_findings *findings, cx_contract *out,
                                 cx_run_policy *out_policy, cx_err *err)
 {
+    CX_ASSERT(findings != NULL && out != NULL && out_policy != NULL);
     size_t before = findings->refusing;
     memset(out_policy, 0, sizeof *out_policy);
     CX_TRY(cx_run_contract_read(bytes, arena, findings, out, err));
@@ -55,6 +56,7 @@ static void write_legacy(cx_buf *out, const cx_json *value)
 
 cx_status cx_run_contract_legacy_hash(const cx_json *contract, cx_digest *out, cx_err *err)
 {
+    CX_ASSERT(contract != NULL && out != NULL);
     cx_buf text;
     if ((contract->flags & (CX_JSON_SURROGATE | CX_JSON_OVERFLOW | CX_JSON_NONFINITE)) != 0)
         return cx_fail(err, CX_E_FORMAT,

@@ -6,6 +6,7 @@
 cx_status cx_run_policy_rules(const cx_run_policy *policy, cx_run_pack pack, cx_run_words actions,
                               cx_arena *arena, cx_run_command_rules *out, cx_err *err)
 {
+    CX_ASSERT(actions.count == 0 || actions.items != NULL);
     bool known = pack < CX_PACK_COUNT;
     const cx_run_pack_rules *rules = &policy->packs[known ? pack : CX_PACK_NONE];
     const cx_run_words lists[] = {policy->forbidden_actions, rules->forbidden_actions, actions};
@@ -30,6 +31,7 @@ cx_status cx_run_policy_rules(const cx_run_policy *policy, cx_run_pack pack, cx_
 cx_run_trust cx_run_config_trust(const cx_run_config *config, const cx_str *forbidden,
                                  size_t forbidden_count)
 {
+    CX_ASSERT(forbidden_count == 0 || forbidden != NULL);
     return (cx_run_trust){.folders = config->trusted_dirs.items,
                           .folder_count = config->trusted_dirs.count,
                           .owner_uid = config->has_trusted_uid ? config->trusted_uid : 0,

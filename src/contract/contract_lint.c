@@ -9,6 +9,7 @@ enum { TASK_ID_BYTES_MAX = 128 };
 
 cx_str cx_contract_where(contract_lint *lint, const char *list, size_t index, const char *name)
 {
+    CX_ASSERT(list[0] == '/');
     cx_str where = cx_arena_printf(lint->arena, "%s/%zu%s%s", list, index, name == NULL ? "" : "/",
                                    name == NULL ? "" : name);
     if (where.data == NULL)
@@ -221,6 +222,10 @@ cx_status cx_run_contract_lint(cx_contract *contract, const cx_run_policy *polic
                                const cx_contract_checks *checks, cx_arena *arena,
                                cx_run_findings *findings, cx_err *err)
 {
+    CX_ASSERT(contract->json.type == CX_JSON_OBJECT); /* I1 */
+    CX_ASSERT((size_t)contract->assigned.role < CX_ROLE_COUNT);
+    CX_ASSERT(!contract->audit_only || contract->filesystem == CX_FS_READ_ONLY); /* I2 */
+    CX_ASSERT(checks != NULL && checks->command != NULL && checks->trivial != NULL);
     contract_lint lint = {contract, policy, repo, ground, checks, arena, findings, err};
     lint_paths(&lint);
     lint_agent(&lint, &contract->owner, "/owner_agent");

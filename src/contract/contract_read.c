@@ -174,6 +174,7 @@ static cx_status decode_contract(const cx_json *root, cx_arena *arena, cx_contra
 cx_status cx_run_contract_read(cx_str bytes, cx_arena *arena, cx_run_findings *findings,
                                cx_contract *out, cx_err *err)
 {
+    CX_ASSERT(findings != NULL && out != NULL);
     cx_err own = {0};
     cx_json *root = CX_ARENA_NEW(arena, cx_json);
     size_t before = findings->refusing;
@@ -192,10 +193,9 @@ cx_status cx_run_contract_read(cx_str bytes, cx_arena *arena, cx_run_findings *f
     }
     out->task_id = cx_contract_text(root, "task_id");
     if ((root->flags & (CX_JSON_OVERFLOW | CX_JSON_SURROGATE)) != 0)
-        cx_run_refuse(
-            findings, "K01", CX_STR(""), CX_STR(""),
-            "a number is too large for any reader, or text has half of a character; write "
-            "what is meant");
+        cx_run_refuse(findings, "K01", CX_STR(""), CX_STR(""),
+                      "a number is out of range, or text has an unpaired surrogate; write it in "
+                      "another form");
     CX_TRY(cx_run_schema_check("task_contract.v1.json", root, "K01", findings, err));
     if (findings->refusing != before)
         return cx_run_findings_check(findings, err);

@@ -44,6 +44,7 @@ static const char *ref_fault(cx_str ref)
 cx_status cx_run_contract_baseline(cx_contract *contract, const cx_run_repo *repo,
                                    cx_run_findings *findings, cx_err *err)
 {
+    CX_ASSERT(repo == NULL || repo->resolve != NULL);
     const cx_str where = CX_STR("/rollback/baseline_ref");
     const char *fault = ref_fault(contract->baseline_ref);
     cx_str commit = {NULL, 0};
@@ -235,7 +236,7 @@ static cx_status check_ref(contract_lint *lint, cx_str ref, bool fragment_allowe
     if (kind != CX_BLOB_FILE)
         *out_fault = kind == CX_BLOB_NONE      ? "names a file that the baseline does not have"
                      : kind == CX_BLOB_TOO_BIG ? "names a file of more than 256 KiB"
-                                               : "names what is no regular file";
+                                               : "names something other than a regular file";
     else if (hash != NULL) {
         cx_str fragment = cx_str_from(hash + 1, ref.size - (size_t)(hash + 1 - ref.data));
         const cx_json *root =

@@ -114,12 +114,14 @@ static cx_status list_files(void *arg, cx_str commit, cx_arena *arena, cx_run_tr
 
 cx_run_repo cx_run_git_repo_init(cx_run_git_repo *out, const cx_git *git, cx_arena *arena)
 {
+    CX_ASSERT(git != NULL && arena != NULL);
     *out = (cx_run_git_repo){.git = git, .arena = arena};
     return (cx_run_repo){out, resolve_commit, is_commit_in_head, read_blob, list_files, NULL};
 }
 
 cx_run_ground cx_run_ground_of(const char *worktree, const char *runtime_root)
 {
+    CX_ASSERT(worktree[0] == '/' && runtime_root[0] == '/');
     size_t size = strlen(worktree);
     cx_run_ground ground = {CX_STR("")};
     if (strncmp(worktree, runtime_root, size) == 0 && runtime_root[size] == '/')

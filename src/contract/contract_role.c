@@ -63,6 +63,7 @@ static cx_status put_registry_facts(const cx_contract *contract, const cx_run_ro
 cx_status cx_run_role_contract(const cx_contract *contract, const cx_run_policy *policy,
                                cx_arena *arena, cx_json *out, cx_err *err)
 {
+    CX_ASSERT((size_t)contract->assigned.role < CX_ROLE_COUNT);
     const cx_run_role_row *row = &policy->roles[contract->assigned.role];
     cx_json_list object = cx_json_list_begin(arena), handoff = cx_json_list_begin(arena);
     if (!row->present)
@@ -85,6 +86,7 @@ cx_status cx_run_role_contract(const cx_contract *contract, const cx_run_policy 
 cx_status cx_run_role_summary(const cx_contract *contract, const cx_run_policy *policy,
                               cx_arena *arena, cx_json *out, cx_err *err)
 {
+    CX_ASSERT((size_t)contract->assigned.role < CX_ROLE_COUNT);
     const cx_run_role_row *row = &policy->roles[contract->assigned.role];
     const cx_json *given = contract->role_contract;
     cx_json_list object = cx_json_list_begin(arena), handoff = cx_json_list_begin(arena);

@@ -148,7 +148,7 @@ static cx_status check_binding(contract_lint *lint, size_t index)
     const char *expected = expected_schema(contract->assigned.role);
     found_bytes found;
     if (!cx_str_starts(artifact->uri, CX_STR("schemas/"))) {
-        refuse_binding(lint, index, "uri", "an output schema must lie in schemas/");
+        refuse_binding(lint, index, "uri", "an output schema must be in schemas/");
         return CX_SUCCESS;
     }
     if (!cx_str_is(cx_str_from(artifact->uri.data + 8, artifact->uri.size - 8), expected)) {
@@ -162,8 +162,7 @@ static cx_status check_binding(contract_lint *lint, size_t index)
     CX_TRY(
         find_artifact_bytes(contract, artifact->uri, lint->repo, lint->arena, &found, lint->err));
     if (found.kind != CX_BLOB_FILE)
-        refuse_binding(lint, index, "uri",
-                       "there is no such file in the baseline, nor in the program");
+        refuse_binding(lint, index, "uri", "neither the baseline nor the program has this file");
     else if (!has_digest(&found, artifact->uri, artifact->sha256))
         refuse_binding(lint, index, "sha256",
                        "the schema has another sha256; bind the file that the baseline has");
@@ -207,6 +206,7 @@ cx_status cx_run_contract_artifact(const cx_contract *contract,
                                    const cx_run_repo *repo, cx_arena *arena,
                                    cx_run_findings *findings, cx_bytes *out, cx_err *err)
 {
+    CX_ASSERT(artifact != NULL && findings != NULL);
     found_bytes found;
     *out = (cx_bytes){NULL, 0};
     if (!is_relative_uri(artifact->uri)) {
@@ -220,7 +220,7 @@ cx_status cx_run_contract_artifact(const cx_contract *contract,
         cx_run_refuse(findings, "K15", where, CX_STR(""), "%s: %.*s",
                       found.kind == CX_BLOB_NONE      ? "there is no such file in the baseline"
                       : found.kind == CX_BLOB_TOO_BIG ? "this file is longer than 64 MiB"
-                                                      : "this is no regular file",
+                                                      : "this is not a regular file",
                       CX_CONTRACT_SHOW(artifact->uri, 100));
     else if (!has_digest(&found, artifact->uri, artifact->sha256))
         cx_run_refuse(findings, "K15", where, CX_STR(""),

@@ -9,6 +9,7 @@
 
 void cx_decode_fault(cx_decoder *decoder, const char *where, const char *expected)
 {
+    CX_ASSERT(decoder->err != NULL);
     if (decoder->failed)
         return;
     decoder->failed = true;
@@ -87,6 +88,7 @@ void cx_decode_bool(cx_decoder *decoder, const cx_json *object, const char *wher
 void cx_decode_u64(cx_decoder *decoder, const cx_json *object, const char *where, uint64_t min,
                    uint64_t max, uint64_t *out)
 {
+    CX_ASSERT(min <= max);
     const cx_json *value = find_member(decoder, object, where);
     uint64_t number = 0;
     char expected[96];
@@ -157,5 +159,6 @@ void cx_decode_version(cx_decoder *decoder, const cx_json *object)
 
 cx_status cx_decode_end(const cx_decoder *decoder)
 {
+    CX_ASSERT(!decoder->failed || decoder->err->code != CX_OK);
     return decoder->failed ? (cx_status){decoder->err->code} : CX_SUCCESS;
 }

@@ -91,6 +91,7 @@ cx_status cx_run_required_tools(const cx_contract *contract, const cx_run_runner
 cx_status cx_run_integrated_tools(const cx_run_config *config, cx_arena *arena, cx_run_words *out,
                                   cx_err *err)
 {
+    CX_ASSERT(config->integration_count == 0 || config->integrations != NULL);
     cx_str *items = CX_ARENA_ARRAY(arena, cx_str, config->integration_count + 1);
     if (items == NULL)
         return cx_fail_nomem(err);
@@ -200,7 +201,7 @@ static cx_status check_permissions(policy_gate *gate)
                                                   contract->assigned.agent_id);
     if (row == NULL) {
         cx_run_refuse(gate->findings, "agent_not_registered", contract->assigned.agent_id,
-                      CX_STR(""), "there is no %s with this agent_id in the registry",
+                      CX_STR(""), "the registry has no %s with this agent_id",
                       cx_run_role_name(contract->assigned.role));
         return CX_SUCCESS;
     }
@@ -247,6 +248,7 @@ cx_status cx_run_gate_policy(const cx_run_policy *policy, const cx_contract *con
                              const cx_run_tree *tree, const cx_run_ground *ground,
                              const cx_run_grants *grants, cx_run_findings *findings, cx_err *err)
 {
+    CX_ASSERT((size_t)contract->assigned.role < CX_ROLE_COUNT);
     policy_gate gate = {policy, contract, grants, findings, err};
     CX_TRY(check_permissions(&gate));
     if (contract->pack == CX_PACK_NONE || contract->pack >= CX_PACK_COUNT)

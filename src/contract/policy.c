@@ -501,6 +501,7 @@ static cx_status load_approvers(policy_loader *loader)
 cx_status cx_run_policy_load(const cx_run_repo *repo, cx_str commit, cx_arena *arena,
                              cx_run_findings *findings, cx_run_policy *out, cx_err *err)
 {
+    CX_ASSERT(repo == NULL || commit.size != 0);
     static const char skills[] = "policies/skills_bundle_registry.json";
     memset(out, 0, sizeof *out);
     policy_loader loader = {repo, commit, arena, findings, out, NULL, err};
@@ -514,6 +515,8 @@ cx_status cx_run_policy_load(const cx_run_repo *repo, cx_str commit, cx_arena *a
     read_registry(&loader);
     read_command_lists(&loader);
     CX_TRY(load_approvers(&loader));
+    CX_ASSERT(out->approvers_fault.size == 0 || out->approver_count == 0); /* P3 */
+    CX_ASSERT(out->file_count <= FILES_MAX);
     if (find_stored_file(&loader, skills) != NULL)
         (void)parse_stored_file(&loader, skills, &out->skills);
     return cx_run_findings_check(findings, err);
@@ -523,6 +526,7 @@ cx_status cx_run_policy_load(const cx_run_repo *repo, cx_str commit, cx_arena *a
 
 const cx_run_agent *cx_run_policy_agent(const cx_run_policy *policy, cx_str role, cx_str agent_id)
 {
+    CX_ASSERT(policy->agent_count == 0 || policy->agents != NULL);
     cx_run_role parsed;
     if (!cx_run_role_parse(role, &parsed))
         return NULL;
@@ -551,6 +555,8 @@ const char *cx_run_policy_judge(const cx_run_policy *policy, cx_str role, cx_str
     for (size_t i = 0; i < asked->mcp_tools.count; i++)
         if (!cx_run_words_have(row->mcp_tools, asked->mcp_tools.items[i]))
             exceeds |= CX_EXCEEDS_MCP_TOOLS;
+    CX_ASSERT(row->filesystem < CX_FS_UNKNOWN && row->shell < CX_SHELL_UNKNOWN &&
+              row->network < CX_NETWORK_UNKNOWN); /* read_agent has checked the row */
     *out_exceeds = exceeds;
     return exceeds == 0 ? NULL : "permission_exceeds_role";
 }

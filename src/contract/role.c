@@ -12,6 +12,11 @@ static const char *const filesystem_names[] = {"read-only", "workspace-write",
 static const char *const shell_names[] = {"deny", "never", "untrusted", "on-request"};
 static const char *const network_names[] = {"deny", "on-request", "allow"};
 
+/* I2: no enumerator without a name. */
+_Static_assert(CX_COUNT_OF(filesystem_names) == CX_FS_UNKNOWN, "one name for each permission");
+_Static_assert(CX_COUNT_OF(shell_names) == CX_SHELL_UNKNOWN, "one name for each permission");
+_Static_assert(CX_COUNT_OF(network_names) == CX_NETWORK_UNKNOWN, "one name for each permission");
+
 /* The index of `text`, or `count`. */
 static size_t find_name(const char *const *names, size_t count, cx_str text)
 {
@@ -51,6 +56,7 @@ const char *cx_run_pack_name(cx_run_pack pack)
 
 cx_run_pack cx_run_role_pack(cx_run_role role)
 {
+    CX_ASSERT((size_t)role < CX_ROLE_COUNT);
     if (role == CX_ROLE_PM || role == CX_ROLE_TECH_LEAD)
         return CX_PACK_HIGH;
     return role == CX_ROLE_WORKER ? CX_PACK_LOW : CX_PACK_MEDIUM;
@@ -125,17 +131,18 @@ static bool lacks_earlier_role(unsigned present, cx_run_role role)
 const char *cx_run_handoff_fault(bool enabled, const cx_str *roles, size_t role_count, cx_str owner,
                                  cx_str assigned)
 {
+    CX_ASSERT(role_count == 0 || roles != NULL);
     unsigned present = 0;
     cx_run_role previous = CX_ROLE_PM, role = CX_ROLE_PM;
     if (role_count == 0)
         return enabled ? "is enabled, but names no roles" : NULL;
     for (size_t i = 0; i < role_count; i++) {
         if (!cx_run_role_parse(roles[i], &role))
-            return "names a role that there is not";
+            return "names an unknown role";
         if (i != 0 && role <= previous)
-            return "names its roles in another order than the one in which they hand over";
+            return "does not name its roles in the order in which they hand over";
         if (lacks_earlier_role(present, role))
-            return "leaves out a role that hands over before one that it names";
+            return "leaves out a role that must hand over before one that it names";
         present |= 1U << role;
         previous = role;
     }

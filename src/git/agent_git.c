@@ -78,6 +78,8 @@ static cx_status copy_branch(const cx_worktree *worktree, const cx_agent_git *in
 cx_status cx_agent_git_make(const cx_worktree *worktree, const char *hidden, const char *scratch,
                             bool without_refs, cx_arena *arena, cx_agent_git *out, cx_err *err)
 {
+    CX_ASSERT(cx_git_is_hostile(worktree->git));
+    CX_ASSERT(hidden[0] == '/' && scratch[0] == '/');
     cx_str git_dir = cx_arena_printf(arena, "%s/git", hidden);
     cx_str ref_dir = cx_arena_printf(arena, "%s/refs", hidden);
     cx_str object_dir = cx_arena_printf(arena, "%s/objects", scratch);
@@ -228,7 +230,9 @@ static cx_status import_packs(const cx_git *git, cx_file folder, const object_wa
         cx_buf pack;
         uint64_t spent_ms = (io->monotonic_ns(io) - since) / UINT64_C(1000000);
         if (spent_ms >= IMPORT_TIMEOUT_MS)
-            return cx_fail(err, CX_E_TIMEOUT, "the git objects of the agent take too long to read");
+            return cx_fail(err, CX_E_TIMEOUT,
+                           "importing the agent's git objects took longer than %d s",
+                           (int)(IMPORT_TIMEOUT_MS / 1000));
         cx_buf_init(&pack, cx_alloc_default());
         status =
             cx_folder_read_file(folder, w->packs.items[i].data, CX_GIT_PACK_BYTES_MAX, &pack, err);
@@ -254,6 +258,7 @@ static cx_status mark_imported(cx_agent_objects *imported, const cx_str *paths, 
 cx_status cx_agent_git_take_objects(const cx_git *git, const char *object_dir,
                                     cx_agent_objects *imported, cx_err *err)
 {
+    CX_ASSERT(object_dir[0] == '/');
     object_walk w = {.imported = imported, .status = CX_SUCCESS, .err = err};
     cx_file folder;
     CX_TRY(cx_folder_open(object_dir, &folder, err));

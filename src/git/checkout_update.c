@@ -23,6 +23,7 @@ static cx_status update_file_path(const cx_git *git, char out[CX_PATH_BYTES_MAX 
 
 cx_status cx_run_begin_update(const cx_git *git, const cx_checkout_update *what, cx_err *err)
 {
+    CX_ASSERT(what->ref.size != 0 && what->to.size != 0);
     char path[CX_PATH_BYTES_MAX + 1], line[LINE_BYTES_MAX];
     char from[CX_OID_TEXT_SIZE], to[CX_OID_TEXT_SIZE];
     CX_TRY(update_file_path(git, path, err));
@@ -72,8 +73,8 @@ static cx_status read_update_line(const cx_git *git, cx_arena *arena, cx_checkou
             status = cx_fail_nomem(err);
         else if (!parse_update_line(line, 2 * cx_git_oid_size(git), out))
             status = cx_fail(err, CX_E_FORMAT,
-                             "%s is not a line of two commits and a branch; look whether the "
-                             "checkout is where its branch is, then remove the file",
+                             "%s is not a line of two commits and a branch; check that the "
+                             "checkout matches its branch, then remove the file",
                              path);
     }
     cx_buf_done(&text);
@@ -96,6 +97,7 @@ cx_status cx_run_find_update(const cx_git *git, cx_arena *arena, cx_checkout_upd
 
 cx_status cx_run_refresh_index(const cx_git *checkout, cx_err *err)
 {
+    CX_ASSERT(!cx_git_is_hostile(checkout)); /* git.h I3 */
     /* Exit code 1 means that files differ; the next command on the checkout finds them. */
     int code = 0;
     cx_git_call call = {.args = CX_GIT_ARGS("update-index", "-q", "--refresh")};
@@ -104,6 +106,7 @@ cx_status cx_run_refresh_index(const cx_git *checkout, cx_err *err)
 
 cx_status cx_run_update(const cx_git *checkout, const cx_oid *from, const cx_oid *to, cx_err *err)
 {
+    CX_ASSERT(!cx_git_is_hostile(checkout)); /* git.h I3 */
     char a[CX_OID_TEXT_SIZE], b[CX_OID_TEXT_SIZE];
     cx_oid_text(from, a);
     cx_oid_text(to, b);

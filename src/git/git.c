@@ -103,7 +103,7 @@ static cx_str first_error_line(const cx_buf *errors)
         if (cx_str_starts(text, head))
             return (cx_str){text.data + head.size, text.size - head.size};
     }
-    return text.size == 0 ? CX_STR("it did not say why") : text;
+    return text.size == 0 ? CX_STR("it printed no error message") : text;
 }
 
 /* Git reports this only by its message, which is the same in all supported versions. */
@@ -157,10 +157,11 @@ static cx_status run_git_process(const cx_git_options *with, const char *const *
                          result.cancelled ? "was cancelled" : "took longer than allowed");
     else if (call->memory_bytes != 0 && result.exit_code != 0 && ran_out_of_memory(&errors))
         status = cx_fail(err, CX_E_LIMIT,
-                         "git %s needs more than %llu MiB of memory for what the agent left",
+                         "git %s needs more than %llu MiB of memory for the agent's data",
                          subcommand, (unsigned long long)(call->memory_bytes >> 20));
     else if (result.signal != 0)
-        status = cx_fail(err, CX_E_IO, "git %s was ended by signal %d", subcommand, result.signal);
+        status =
+            cx_fail(err, CX_E_IO, "git %s was terminated by signal %d", subcommand, result.signal);
     else if (out_exit != NULL)
         *out_exit = result.exit_code;
     else if (result.exit_code != 0) {
@@ -315,7 +316,7 @@ cx_status cx_git_version(const char *program, unsigned *out, cx_err *err)
     with.program = program != NULL ? program : cx_git_program();
     if (with.program == NULL)
         return cx_fail(err, CX_E_NOT_FOUND,
-                       "there is no git in /usr/local/bin, /usr/bin or /bin; install it");
+                       "git was not found in /usr/local/bin, /usr/bin or /bin; install it");
     cx_buf_init(&text, cx_alloc_default());
     const call_place nowhere = {.home = "HOME=" NO_HOME};
     cx_status status = build_command_line(&with, &nowhere, &call, argv, envp, NULL, 0, err);
@@ -355,7 +356,7 @@ static cx_status parse_repository_paths(cx_git *git, cx_str text, cx_err *err)
     for (size_t i = 0; i < 3; i++)
         if (lines[i].size == 0 || lines[i].data[0] != '/' ||
             lines[i].size > CX_PATH_BYTES_MAX - 256)
-            return cx_fail(err, CX_E_UNSUPPORTED, "git names no usable path of the repository");
+            return cx_fail(err, CX_E_UNSUPPORTED, "git printed no usable path of the repository");
     git->oid_size = cx_str_is(lines[3], "sha1") ? 20 : cx_str_is(lines[3], "sha256") ? 32 : 0;
     if (git->oid_size == 0)
         return cx_fail(err, CX_E_UNSUPPORTED, "the repository's object format '%.*s' is unknown",
@@ -442,9 +443,9 @@ cx_status cx_git_open(const char *folder, const cx_git_options *options, const c
     cx_status status;
     if (program == NULL)
         status = cx_fail(err, CX_E_NOT_FOUND,
-                         "there is no git in /usr/local/bin, /usr/bin or /bin; install it");
+                         "git was not found in /usr/local/bin, /usr/bin or /bin; install it");
     else if (program[0] != '/' || home[0] != '/')
-        status = cx_fail(err, CX_E_USAGE, "git and its home are given by absolute paths");
+        status = cx_fail(err, CX_E_USAGE, "git and its home must be absolute paths");
     else
         status = copy_program_paths(git, program, home, err);
     if (!cx_failed(status))

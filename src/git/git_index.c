@@ -101,7 +101,7 @@ static cx_status read_compressed_path(index_reader *r, cx_str last, cx_index_ent
 {
     size_t dropped, size;
     if (!read_varint_offset(r, &dropped) || dropped > last.size || !find_path_end(r, r->at, &size))
-        return fail_index(r, "a path that does not follow from the one before");
+        return fail_index(r, "a path whose prefix is longer than the previous path");
     size_t prefix_size = last.size - dropped;
     if (prefix_size + size == 0)
         return fail_split_index(r);
@@ -213,7 +213,7 @@ static cx_status read_extension(index_reader *r, const uint8_t *name, const uint
     if (memcmp(name, "link", 4) == 0)
         return fail_split_index(r);
     if (memcmp(name, "FSMN", 4) == 0 && !read_fsmonitor(r, p, size))
-        return fail_index(r, "what the file system monitor left there");
+        return fail_index(r, "a malformed extension of the file system monitor");
     if (name[0] < 'A' || name[0] > 'Z') /* I2 */
         return cx_fail(r->err, CX_E_UNSUPPORTED, "the git index needs an extension '%.4s'",
                        (const char *)name);
@@ -239,6 +239,7 @@ static cx_status read_extensions(index_reader *r)
 cx_status cx_index_read(cx_bytes file, size_t oid_size, cx_arena *arena, cx_index_entry **out,
                         size_t *out_count, cx_err *err)
 {
+    CX_ASSERT(oid_size == 20 || oid_size == 32);
     index_reader r = {.file = file, .oid_size = oid_size, .arena = arena, .err = err};
     if (file.size < 12 + oid_size || memcmp(file.data, "DIRC", 4) != 0)
         return fail_index(&r, "no header");

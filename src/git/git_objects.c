@@ -52,13 +52,15 @@ static cx_status parse_tree(cx_str text, size_t oid_size, cx_arena *arena, cx_gi
         return cx_fail_nomem(err);
     while (cx_git_field(&fields, &field)) {
         if (!parse_tree_entry(field, oid_size, &entries[count]))
-            return cx_fail(err, CX_E_FORMAT, "git lists a tree in a form that we do not know");
+            return cx_fail(
+                err, CX_E_FORMAT,
+                "git listed a tree in an unknown format; cortex supports git 2.38 and later");
         sorted =
             sorted && (count == 0 || cx_str_cmp(entries[count - 1].path, entries[count].path) < 0);
         count++;
     }
     if (fields.cut)
-        return cx_fail(err, CX_E_FORMAT, "git's list of a tree ends in the middle");
+        return cx_fail(err, CX_E_FORMAT, "git's list of a tree is truncated");
     if (!sorted)
         qsort(entries, count, sizeof *entries, compare_entries);
     for (size_t i = 1; i < count; i++)
@@ -91,6 +93,7 @@ cx_status cx_git_tree_read(const cx_git *git, const cx_oid *commit_or_tree, cx_a
 
 const cx_git_entry *cx_git_tree_find(const cx_git_tree *tree, cx_str path)
 {
+    CX_ASSERT(tree->count == 0 || tree->entries != NULL);
     size_t low = 0, high = tree->count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
@@ -127,7 +130,9 @@ static cx_status find_tree_entry(const cx_git *git, const cx_oid *commit, cx_str
     while (!cx_failed(status) && cx_git_field(&fields, &field)) {
         cx_git_entry entry;
         if (!parse_tree_entry(field, cx_git_oid_size(git), &entry))
-            status = cx_fail(err, CX_E_FORMAT, "git lists a tree in a form that we do not know");
+            status = cx_fail(
+                err, CX_E_FORMAT,
+                "git listed a tree in an unknown format; cortex supports git 2.38 and later");
         else if (cx_str_eq(entry.path, path))
             *out = entry;
     }

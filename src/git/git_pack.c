@@ -16,6 +16,7 @@
 
 void cx_git_pack_init(cx_git_pack *pack, size_t oid_size)
 {
+    CX_ASSERT(oid_size == 20 || oid_size == 32);
     static const uint8_t head[12] = {'P', 'A', 'C', 'K', 0, 0, 0, 2};
     memset(pack, 0, sizeof *pack);
     cx_buf_init(&pack->bytes, cx_alloc_default());
@@ -154,7 +155,7 @@ cx_status cx_git_loose_parse(cx_bytes file, size_t limit_bytes, cx_object_type *
         size_t head = end == NULL ? 0 : (size_t)(end - data);
         if (end == NULL || !parse_loose_head((cx_str){data, head}, out_type, &size) ||
             size != plain.size - head - 1)
-            status = cx_fail(err, CX_E_FORMAT, "a file is no loose object of git");
+            status = cx_fail(err, CX_E_FORMAT, "a file is not a valid loose git object");
         else
             cx_buf_add(out, plain.data + head + 1, plain.size - head - 1);
     }

@@ -22,6 +22,7 @@ bool cx_oid_eq(const cx_oid *a, const cx_oid *b)
 
 void cx_oid_text(const cx_oid *oid, char out[CX_OID_TEXT_SIZE])
 {
+    CX_ASSERT(oid->size <= CX_OID_BYTES_MAX);
     static const char digits[] = "0123456789abcdef";
     for (size_t i = 0; i < oid->size; i++) {
         out[2 * i] = digits[oid->bytes[i] >> 4];
@@ -62,6 +63,7 @@ bool cx_oid_is_zero(const cx_oid *oid)
 
 cx_oid cx_git_object_oid(size_t oid_size, const char *type, cx_bytes contents)
 {
+    CX_ASSERT(oid_size == 20 || oid_size == 32);
     cx_oid oid = {.size = (uint8_t)oid_size};
     char head[64];
     int size = snprintf(head, sizeof head, "%s %zu", type, contents.size);
@@ -108,7 +110,7 @@ static cx_status parse_oid_line(const cx_git *git, const cx_buf *text, cx_oid *o
     while (line.size != 0 && line.data[line.size - 1] == '\n')
         line.size--;
     if (!cx_oid_parse(line, out) || out->size != cx_git_oid_size(git))
-        return cx_fail(err, CX_E_FORMAT, "git answered with something that is no object's name");
+        return cx_fail(err, CX_E_FORMAT, "git printed something other than an object name");
     return CX_SUCCESS;
 }
 
@@ -130,7 +132,8 @@ static cx_status resolve_as_type(const cx_git *git, cx_str ref, const char *type
     cx_buf text;
     int code = 0;
     if (!is_ref_text(ref))
-        return cx_fail(err, CX_E_NOT_FOUND, "'%.*s' is no reference",
+        return cx_fail(err, CX_E_NOT_FOUND,
+                       "'%.*s' is not a reference; name a branch, a tag or a commit",
                        (int)(ref.size > 80 ? 80 : ref.size), ref.data);
     (void)snprintf(peeled, sizeof peeled, "%.*s^{%s}", (int)ref.size, ref.data, type);
     cx_git_call call = {
@@ -221,7 +224,8 @@ cx_status cx_git_head_ref(const cx_git *git, cx_arena *arena, cx_str *out, cx_er
 static cx_status check_ref_name(cx_str name, cx_err *err)
 {
     if (!cx_str_starts(name, CX_STR("refs/")) || !is_ref_text(name))
-        return cx_fail(err, CX_E_USAGE, "'%.*s' is no full name of a reference",
+        return cx_fail(err, CX_E_USAGE,
+                       "'%.*s' is not a full reference name such as refs/heads/main",
                        (int)(name.size > 80 ? 80 : name.size), name.data);
     return CX_SUCCESS;
 }
@@ -238,7 +242,7 @@ cx_status cx_git_ref(const cx_git *git, cx_str name, cx_oid *out, cx_err *err)
     cx_buf_init(&text, cx_alloc_default());
     cx_status status = cx_git_call_run(git, &call, &text, &code, err);
     if (!cx_failed(status) && code != 0)
-        status = cx_fail(err, CX_E_NOT_FOUND, "there is no reference %s", z);
+        status = cx_fail(err, CX_E_NOT_FOUND, "the repository has no reference %s", z);
     if (!cx_failed(status))
         status = parse_oid_line(git, &text, out, err);
     cx_buf_done(&text);

@@ -388,6 +388,7 @@ static cx_status snapshot_all(const cx_git *git, const cx_snapshot_options *opti
 cx_status cx_snapshot_take(const cx_git *git, const cx_snapshot_options *options, cx_snapshot **out,
                            cx_err *err)
 {
+    CX_ASSERT(options == NULL || options->skip == NULL || options->skip[0] != '/');
     static const cx_snapshot_options plain = {.before = NULL};
     const cx_alloc *alloc = cx_alloc_default();
     options = options == NULL ? &plain : options;

@@ -212,6 +212,7 @@ static bool parse_ref(cx_str line, size_t oid_size, cx_snap_ref *out)
 cx_status cx_refs_parse(cx_str text, size_t oid_size, cx_arena *arena, cx_snap_ref **out,
                         size_t *out_count, cx_err *err)
 {
+    CX_ASSERT(oid_size == 20 || oid_size == 32);
     size_t lines = count_lines(text), count = 0;
     cx_snap_ref *refs = CX_ARENA_ARRAY(arena, cx_snap_ref, lines == 0 ? 1 : lines);
     cx_str rest = cx_arena_copy_str(arena, text);
@@ -220,10 +221,12 @@ cx_status cx_refs_parse(cx_str text, size_t oid_size, cx_arena *arena, cx_snap_r
     while (rest.size != 0) {
         const char *end = memchr(rest.data, '\n', rest.size);
         if (end == NULL)
-            return cx_fail(err, CX_E_FORMAT, "git's list of references ends in the middle");
+            return cx_fail(err, CX_E_FORMAT, "git's list of references is truncated");
         cx_str line = {rest.data, (size_t)(end - rest.data)};
         if (!parse_ref(line, oid_size, &refs[count]))
-            return cx_fail(err, CX_E_FORMAT, "git lists references in a form that we do not know");
+            return cx_fail(
+                err, CX_E_FORMAT,
+                "git listed references in an unknown format; cortex supports git 2.38 and later");
         count++;
         rest.data += line.size + 1;
         rest.size -= line.size + 1;
@@ -446,6 +449,7 @@ static bool parse_index_entry(cx_str field, size_t oid_size, cx_index_entry *out
 cx_status cx_index_parse(cx_str text, size_t oid_size, cx_arena *arena, cx_index_entry **out,
                          size_t *out_count, cx_err *err)
 {
+    CX_ASSERT(oid_size == 20 || oid_size == 32);
     size_t capacity = 0, count = 0;
     cx_str copy = cx_arena_copy_str(arena, text);
     for (size_t i = 0; i < text.size; i++)
@@ -457,11 +461,13 @@ cx_status cx_index_parse(cx_str text, size_t oid_size, cx_arena *arena, cx_index
     cx_str field;
     while (cx_git_field(&fields, &field)) {
         if (!parse_index_entry(field, oid_size, &entries[count]))
-            return cx_fail(err, CX_E_FORMAT, "git lists the index in a form that we do not know");
+            return cx_fail(
+                err, CX_E_FORMAT,
+                "git listed the index in an unknown format; cortex supports git 2.38 and later");
         count++;
     }
     if (fields.cut)
-        return cx_fail(err, CX_E_FORMAT, "git's list of the index ends in the middle");
+        return cx_fail(err, CX_E_FORMAT, "git's list of the index is truncated");
     *out = entries;
     *out_count = count;
     return CX_SUCCESS;

@@ -89,7 +89,7 @@ static cx_status make_worktree_names(const cx_git *repo, const cx_worktree_optio
     CX_TRY(check_id_size("run id", o->run_id, err));
     CX_TRY(check_id_size("task id", o->task_id, err));
     if (o->runtime_root == NULL || o->runtime_root[0] != '/')
-        return cx_fail(err, CX_E_USAGE, "the runtime root is given by an absolute path");
+        return cx_fail(err, CX_E_USAGE, "the runtime root must be an absolute path");
     cx_str run = cx_run_ref_component(o->run_id, arena);
     cx_str task = cx_run_ref_component(o->task_id, arena);
     if (run.data == NULL || task.data == NULL)
@@ -147,7 +147,7 @@ static cx_status check_worktree_absent(const worktree_names *n, cx_err *err)
     if (status.code == CX_E_NOT_FOUND)
         return CX_SUCCESS;
     CX_TRY(status);
-    return cx_fail(err, CX_E_EXISTS, "there is a work tree %s already", n->relative);
+    return cx_fail(err, CX_E_EXISTS, "the work tree %s exists already", n->relative);
 }
 
 /* --- a folder with the files of a commit ------------------------------------------------------ */
@@ -289,7 +289,7 @@ static cx_status check_branch_absent(const cx_git *repo, cx_str branch, cx_err *
     if (status.code == CX_E_NOT_FOUND)
         return CX_SUCCESS;
     CX_TRY(status);
-    return cx_fail(err, CX_E_EXISTS, "there is a branch %s already",
+    return cx_fail(err, CX_E_EXISTS, "the branch %s exists already",
                    branch.data + strlen("refs/heads/"));
 }
 
@@ -318,11 +318,12 @@ cx_status cx_run_worktree_add(const cx_git *repo, const cx_worktree_options *opt
 cx_status cx_run_worktree_renew(const cx_git *repo, const cx_git *worktree, cx_str branch,
                                 const cx_oid *commit, cx_err *err)
 {
+    CX_ASSERT(cx_git_is_hostile(worktree)); /* I3 */
     char new_path[CX_PATH_BYTES_MAX + 1];
     cx_file lock;
     const char *path = cx_git_worktree(worktree), *git_dir = cx_git_dir(worktree);
     if (!cx_git_is_linked(worktree))
-        return cx_fail(err, CX_E_USAGE, "the main checkout is not recreated");
+        return cx_fail(err, CX_E_USAGE, "the main checkout cannot be recreated");
     int size = snprintf(new_path, sizeof new_path, "%s.new", path);
     if (size < 0 || (size_t)size >= sizeof new_path)
         return cx_fail(err, CX_E_LIMIT, "the path of the work tree is too long");
@@ -711,7 +712,7 @@ cx_status cx_run_worktree_drop(const cx_git *repo, const char *runtime_root,
     static const cx_str ours = {"refs/heads/cortex/", 18};
     cx_file lock;
     if (!listed->ours || listed->path.size > CX_PATH_BYTES_MAX || runtime_root == NULL)
-        return cx_fail(err, CX_E_USAGE, "only work trees of runs are dropped");
+        return cx_fail(err, CX_E_USAGE, "only work trees of runs can be removed");
     (void)snprintf(path, sizeof path, "%.*s", (int)listed->path.size, listed->path.data);
     CX_TRY(cx_run_worktrees_lock(repo, 0, &lock, err));
     cx_status status = remove_worktree_locked(repo, path, listed->git_dir.data, err);
@@ -848,6 +849,7 @@ cx_status cx_run_worktree_strays(const cx_git *repo, const char *runtime_root,
                                  cx_arena *arena, cx_worktree_stray **out, size_t *out_count,
                                  cx_err *err)
 {
+    CX_ASSERT(is_needed != NULL);
     stray_sweep s = {.repo = repo,
                      .is_needed = is_needed,
                      .needed_arg = needed_arg,

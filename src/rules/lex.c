@@ -122,7 +122,7 @@ static void read_escape(lexer *lex)
     }
     char c = lex->text.data[++lex->at];
     if (is_metacharacter(c))
-        reject_text(lex, "C02", "a metacharacter of shells behind a backslash");
+        reject_text(lex, "C02", "a shell metacharacter after a backslash");
     else if (check_byte(lex, c))
         add_byte(lex, c);
 }
@@ -130,7 +130,7 @@ static void read_escape(lexer *lex)
 static void read_unquoted(lexer *lex, char c)
 {
     if (is_metacharacter(c)) {
-        reject_text(lex, "C02", "a metacharacter of shells");
+        reject_text(lex, "C02", "a shell metacharacter");
     } else if (c == ' ' || c == '\t') {
         close_token(lex);
     } else if (!lex->in_word && (c == '#' || c == '~')) {
@@ -225,12 +225,13 @@ cx_status cx_run_lex(cx_str text, cx_arena *arena, cx_run_lexed *out, cx_err *er
 cx_status cx_run_argv_make(const cx_str *words, size_t count, cx_arena *arena, cx_run_argv *out,
                            cx_err *err)
 {
+    CX_ASSERT(count == 0 || words != NULL);
     cx_str *copies = CX_ARENA_ARRAY(arena, cx_str, count + 1);
     if (copies == NULL)
         return cx_fail_nomem(err);
     for (size_t i = 0; i < count; i++) {
         if (words[i].size != 0 && memchr(words[i].data, 0, words[i].size) != NULL)
-            return cx_fail(err, CX_E_FORMAT, "word %zu of a command has a NUL byte in it", i);
+            return cx_fail(err, CX_E_FORMAT, "argument %zu of a command contains a NUL byte", i);
         copies[i] = cx_arena_copy_str(arena, words[i]);
         if (copies[i].data == NULL)
             return cx_fail_nomem(err);

@@ -158,6 +158,7 @@ static bool fold_component(cx_str component, char *out, size_t capacity, size_t 
 
 bool cx_run_path_fold(cx_str path, char *out, size_t capacity, size_t *out_size)
 {
+    CX_ASSERT(out != NULL && out_size != NULL);
     size_t size = 0;
     cx_str component;
     if (path.size > CX_RUN_PATH_BYTES_MAX || !cx_utf8_valid(path))
@@ -335,6 +336,7 @@ bool cx_run_path_covers(cx_str entry, cx_str path)
 
 bool cx_run_path_covered(const cx_str *entries, size_t count, cx_str path)
 {
+    CX_ASSERT(count == 0 || entries != NULL);
     for (size_t i = 0; i < count; i++)
         if (cx_run_path_covers(entries[i], path))
             return true;
@@ -376,6 +378,7 @@ static bool is_wide_name(cx_str name, bool slash, const cx_run_tree *tree)
 
 bool cx_run_path_wide(cx_str entry, const cx_run_tree *tree)
 {
+    CX_ASSERT(tree == NULL || tree->count == 0 || tree->files != NULL);
     cx_str name, more;
     size_t at = 0, covered = 0;
     if (cx_run_path_lint(entry, NULL) != NULL || !next_component(entry, &at, &name))

@@ -10,6 +10,7 @@
 
 void cx_run_findings_init(cx_run_findings *findings, cx_arena *arena)
 {
+    CX_ASSERT(arena != NULL);
     memset(findings, 0, sizeof *findings);
     findings->arena = arena;
 }
@@ -72,6 +73,7 @@ static void add_finding(cx_run_findings *findings, const cx_run_finding *finding
 void cx_run_refuse(cx_run_findings *findings, const char *rule, cx_str where, cx_str detail,
                    const char *format, ...)
 {
+    CX_ASSERT(rule != NULL && findings->arena != NULL);
     va_list args;
     va_start(args, format);
     add_finding(findings, &(cx_run_finding){rule, where, detail, {NULL, 0}, false}, format, args);
@@ -81,6 +83,7 @@ void cx_run_refuse(cx_run_findings *findings, const char *rule, cx_str where, cx
 void cx_run_inform(cx_run_findings *findings, const char *rule, cx_str where, cx_str detail,
                    const char *format, ...)
 {
+    CX_ASSERT(rule != NULL && findings->arena != NULL);
     va_list args;
     va_start(args, format);
     add_finding(findings, &(cx_run_finding){rule, where, detail, {NULL, 0}, true}, format, args);
@@ -99,6 +102,7 @@ bool cx_run_findings_have(const cx_run_findings *findings, const char *rule)
 
 cx_status cx_run_findings_check(const cx_run_findings *findings, cx_err *err)
 {
+    CX_ASSERT(findings->failed || findings->refusing <= findings->list.count); /* I2 */
     return findings->failed ? cx_fail_nomem(err) : CX_SUCCESS;
 }
 

@@ -4,7 +4,7 @@
  *
  *   I1  Findings are never lost silently: after lack of memory cx_run_findings_check fails, and
  *       nothing may be called passed.
- *   I2  `refusing` is the number of findings of the list that do not only inform.
+ *   I2  `refusing` counts the findings that do not only inform, lost ones included.
  */
 #ifndef CX_RULES_RUN_H
 #define CX_RULES_RUN_H

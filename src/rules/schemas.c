@@ -84,6 +84,7 @@ static cx_status check_instance(const cx_schema *schema, const cx_json *instance
 cx_status cx_run_schema_check(const char *name, const cx_json *instance, const char *rule,
                               cx_run_findings *findings, cx_err *err)
 {
+    CX_ASSERT(rule != NULL && findings != NULL);
     const cx_schema *schema;
     CX_TRY(cx_run_schema(name, &schema, err));
     return check_instance(schema, instance, rule, findings, err);
@@ -135,14 +136,14 @@ static cx_status check_registry_file(cx_run_schema_read read, void *arg, cx_str 
     if (!is_file_name(name) || stated.data == NULL || size == NULL ||
         !cx_json_uint64(size, &bytes)) {
         cx_run_refuse(findings, "SR01", where, where,
-                      REGISTRY " says about \"%s\" something other than sha256 and bytes",
+                      REGISTRY " must have sha256 and bytes for \"%s\", and nothing else",
                       file.data);
         return CX_SUCCESS;
     }
     cx_status status = read(arg, file.data, arena, &text, err);
     if (status.code == CX_E_NOT_FOUND) {
-        cx_run_refuse(findings, "SR02", file, where, "%s is in " REGISTRY " but is not there",
-                      file.data);
+        cx_run_refuse(findings, "SR02", file, where,
+                      "%s is listed in " REGISTRY ", but the file is missing", file.data);
         return CX_SUCCESS;
     }
     CX_TRY(status);
@@ -152,7 +153,7 @@ static cx_status check_registry_file(cx_run_schema_read read, void *arg, cx_str 
         (void)snprintf(hex + 2 * i, 3, "%02x", digest.bytes[i]);
     if (text.size != bytes || !cx_str_is(stated, hex))
         cx_run_refuse(findings, "SR03", file, where,
-                      "%s has other bytes than " REGISTRY " says: take both from one release",
+                      "%s differs from its entry in " REGISTRY ": take both from one release",
                       file.data);
     return CX_SUCCESS;
 }

@@ -25,6 +25,7 @@ cx_tests_format cx_tests_format_parse(cx_str name)
 
 const char *cx_tests_format_name(cx_tests_format format)
 {
+    CX_ASSERT((size_t)format < CX_COUNT_OF(format_names));
     return format_names[format];
 }
 
@@ -136,6 +137,7 @@ cx_status cx_tests_add(cx_tests_reader *r, cx_str group, const char *between, cx
 
 cx_status cx_tests_group(cx_tests_reader *r, size_t first, cx_str group)
 {
+    CX_ASSERT(first <= r->tests.count);
     for (size_t i = first; i < r->tests.count; i++)
         CX_TRY(make_test_name(r, group, " > ", r->tests.items[i].name, &r->tests.items[i].name));
     return CX_SUCCESS;
@@ -166,6 +168,7 @@ static cx_status finish_report(cx_tests_reader *r, cx_tests_report *out)
         report.failed += copy[i].state == CX_TEST_FAILED;
         report.skipped += copy[i].state == CX_TEST_SKIPPED;
     }
+    CX_ASSERT(report.passed + report.failed + report.skipped == report.count);
     report.tests = copy;
     *out = report;
     return CX_SUCCESS;
@@ -174,6 +177,7 @@ static cx_status finish_report(cx_tests_reader *r, cx_tests_report *out)
 cx_status cx_tests_report_read(cx_tests_format format, cx_str text, cx_str root, cx_arena *arena,
                                cx_tests_report *out, cx_err *err)
 {
+    CX_ASSERT(arena != NULL && out != NULL);
     cx_tests_reader r = {.arena = arena, .text = text, .root = root, .err = err};
     if (text.size > CX_TESTS_REPORT_BYTES_MAX)
         return cx_fail(err, CX_E_LIMIT, "it is over %u bytes long", CX_TESTS_REPORT_BYTES_MAX);

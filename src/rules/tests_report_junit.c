@@ -238,7 +238,7 @@ static cx_status read_attribute(junit *j)
     CX_TRY(read_value(j, &one.raw));
     for (size_t i = 0; i < j->attribute_count; i++)
         if (cx_str_eq(j->attributes[i].name, one.name))
-            return cx_tests_fail(j->r, "an attribute is there twice");
+            return cx_tests_fail(j->r, "an attribute is given twice");
     if (j->attribute_count == ATTRIBUTES_MAX)
         return cx_fail(j->r->err, CX_E_LIMIT, "line %zu: an element has over %d attributes",
                        j->r->line, ATTRIBUTES_MAX);
@@ -351,8 +351,8 @@ static cx_status read_start(junit *j)
     if (!accept_text(j, ">"))
         return cx_tests_fail(j->r, "a tag has no end");
     if (j->depth == CX_TESTS_DEPTH_MAX)
-        return cx_fail(j->r->err, CX_E_LIMIT, "line %zu: elements lie over %d deep", j->r->line,
-                       CX_TESTS_DEPTH_MAX);
+        return cx_fail(j->r->err, CX_E_LIMIT, "line %zu: elements are nested more than %d deep",
+                       j->r->line, CX_TESTS_DEPTH_MAX);
     if (j->depth == 0 && j->rooted)
         return cx_tests_fail(j->r, "something follows the document");
     element_kind kind = element_kind_of(name);

@@ -259,6 +259,6 @@ cx_status cx_tests_read_cargo(cx_tests_reader *r)
             block.details = false;
     }
     if (block.open)
-        return cx_tests_fail(r, "tests began, and there is no result");
+        return cx_tests_fail(r, "tests began, but the result line is missing");
     return CX_SUCCESS;
 }

@@ -73,8 +73,7 @@ static cx_status check_plan(tap *t, const level *l)
     if (!l->planned)
         return cx_tests_fail(t->r, "there is no plan (1..N) for the tests above");
     if (l->plan != l->points)
-        return cx_tests_fail(t->r, "the plan says %u, and the number of tests is %u", l->plan,
-                             l->points);
+        return cx_tests_fail(t->r, "the plan is %u tests, but there are %u", l->plan, l->points);
     return CX_SUCCESS;
 }
 

@@ -83,6 +83,7 @@ static void order_marks(int32_t *codes, size_t count)
 bool cx_unicode_compose(const int32_t *codes, size_t count, bool fold_case, char *out,
                         size_t capacity, size_t *out_size)
 {
+    CX_ASSERT(count == 0 || codes != NULL);
     int32_t work[WORK_MAX];
     utf8proc_option_t options = UTF8PROC_DECOMPOSE | UTF8PROC_STABLE;
     size_t used = 0, size = 0;

@@ -22,6 +22,7 @@ static const char *const layer_names[CX_SANDBOX_LAYER_COUNT] = {
 
 const char *cx_sandbox_layer_name(cx_sandbox_layer layer)
 {
+    CX_ASSERT(layer != 0);
     for (size_t i = 0; i < CX_SANDBOX_LAYER_COUNT; i++)
         if ((unsigned)layer == 1u << i)
             return layer_names[i];
@@ -114,7 +115,7 @@ static cx_status check_layers(const cx_sandbox *box, const cx_sandbox_spec *spec
     for (size_t i = 0; i < CX_SANDBOX_LAYER_COUNT; i++)
         if ((missing & 1u << i) != 0)
             return cx_fail(err, CX_E_DENIED, "the sandbox has no layer '%s': %s", layer_names[i],
-                           box->reason[i] == NULL ? "it could not be had" : box->reason[i]);
+                           box->reason[i] == NULL ? "it is not available" : box->reason[i]);
     return CX_SUCCESS;
 }
 
@@ -208,7 +209,7 @@ static cx_status conclude_launch(const launch *l, const cx_sandbox_spec *spec,
     if (l->unconfined)
         return CX_SUCCESS;
     if (process->lost)
-        return cx_fail(err, CX_E_IO, "what ran in the sandbox could not be ended");
+        return cx_fail(err, CX_E_IO, "the processes in the sandbox could not be ended");
     cx_sandbox_report report = {0};
     const cx_io *io = cx_io_system();
     int64_t size = io->pread(io, l->report, &report, sizeof report, 0);
@@ -272,6 +273,7 @@ struct cx_sandbox_child {
 cx_status cx_sandbox_start(const cx_sandbox *box, const cx_sandbox_spec *spec,
                            cx_sandbox_child **out, cx_err *err)
 {
+    CX_ASSERT(spec->argv != NULL && spec->argv[0] != NULL);
     if (!spec->unconfined)
         CX_TRY(check_layers(box, spec, err));
     cx_sandbox_child *child = cx_alloc_new(cx_alloc_default(), sizeof *child);
@@ -406,7 +408,7 @@ static void find_bwrap(cx_sandbox *box)
         box->layers |= BY_BWRAP;
     else
         mark_layers_missing(box, BY_BWRAP,
-                            cx_arena_printf(&inner->arena, "there is no %s", list[0]).data,
+                            cx_arena_printf(&inner->arena, "%s was not found", list[0]).data,
                             "install bubblewrap");
 }
 
@@ -550,6 +552,7 @@ const char *cx_sandbox_program(const cx_sandbox *box, const cx_sandbox_spec *spe
 cx_status cx_sandbox_describe(const cx_sandbox *box, bool network, cx_arena *arena, cx_json *out,
                               cx_err *err)
 {
+    CX_ASSERT((box->missing & ~CX_SANDBOX_REQUIRED) == 0);
     cx_json_list object = cx_json_list_begin(arena), layers = cx_json_list_begin(arena),
                  missing = cx_json_list_begin(arena);
     unsigned in_force = network ? box->layers & ~(unsigned)CX_SANDBOX_NET : box->layers;

@@ -390,6 +390,7 @@ cx_status cx_sandbox_args(const cx_sandbox *box, const cx_sandbox_spec *spec, un
                           const cx_sandbox_places *at, cx_arena *arena, const char *const **out,
                           cx_err *err)
 {
+    CX_ASSERT((layers & ~box->layers) == 0); /* I2 */
     arg_list w;
     places all = {.arena = arena};
     cx_sandbox_arg_list_init(&w, arena);

@@ -260,6 +260,7 @@ static cx_status make_group_in(const group_place *at, const cx_sandbox_limits *l
 cx_status cx_sandbox_group_make(const cx_sandbox_cgroups *groups, const cx_sandbox_limits *limits,
                                 cx_sandbox_group *out, cx_err *err)
 {
+    CX_ASSERT(groups->count <= CX_COUNT_OF(groups->places));
     uint64_t number = cx_io_seed(cx_io_system());
     *out = (cx_sandbox_group){.join = {CX_FILE_NONE, CX_FILE_NONE}};
     cx_status status = CX_SUCCESS;

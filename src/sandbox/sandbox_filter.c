@@ -206,11 +206,11 @@ cx_status cx_sandbox_filter_make(bool network, cx_file *out, cx_err *err)
     cx_status status = CX_SUCCESS;
     cx_file file = CX_FILE_NONE;
     if (filter == NULL || !add_rules(&s, filter, network))
-        status = cx_fail(err, CX_E_UNSUPPORTED, "libseccomp does not take the rules");
+        status = cx_fail(err, CX_E_UNSUPPORTED, "libseccomp rejects the rules");
     if (!cx_failed(status))
         status = cx_confine_memory_file(&file, err);
     if (!cx_failed(status) && s.export(filter, file) != 0)
-        status = cx_fail(err, CX_E_UNSUPPORTED, "libseccomp does not compile the rules");
+        status = cx_fail(err, CX_E_UNSUPPORTED, "libseccomp cannot compile the rules");
     if (filter != NULL)
         s.release(filter);
     cx_library_close(s.library);

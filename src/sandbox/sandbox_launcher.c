@@ -127,7 +127,7 @@ int cx_sandbox_stage(int argc, char **argv)
     }
     cx_confine_close_on_exec(); /* L2 */
     if (!cx_confine_watched(LAUNCHER_FD_CONTROL, s.alone)) {
-        (void)snprintf(err.message, sizeof err.message, "no process can be made");
+        (void)snprintf(err.message, sizeof err.message, "cannot create a process");
         fail_launch(&s, "watching", &err);
     }
     apply_restrictions(&s);

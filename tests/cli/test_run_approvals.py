@@ -328,7 +328,7 @@ def forged_and_foreign_approvals():
         tries(repo, elses, "another contract")
 
         tries(repo, repo.keep("line.json", {"event_type": "HUMAN_APPROVAL_COMPLETED",
-                                            "payload": {"scopes": [WIDE]}}), "no envelope")
+                                            "payload": {"scopes": [WIDE]}}), "not an envelope")
         done, answer = repo.run(value, script((GOOD_OPS, reply())), "--approval", good)
         check(done.returncode == 0, answer, done.stderr)
 

@@ -53,6 +53,7 @@ static void check_kept(const char *text, const char *kept, size_t removed)
     done(&f);
 }
 
+/* codex_home.h I2 */
 CX_TEST(codex_config_drops_servers)
 {
     check_kept("", "", 0);
@@ -71,6 +72,7 @@ CX_TEST(codex_config_drops_servers)
     check_kept("[mcp_servers.\"a.b\"]\n[mcp_servers.'a.b'.env]\n", "", 1);
 }
 
+/* codex_home.h I2 */
 CX_TEST(codex_config_keeps_everything_else)
 {
     static const char *const whole[] = {
@@ -277,6 +279,7 @@ static void check_refused(cx_code code, const char *message)
     cx_run_mask_done(&mask);
 }
 
+/* codex_home.h I1 */
 CX_TEST(codex_home_that_cannot_be_copied)
 {
     fresh("codex-home-refused");

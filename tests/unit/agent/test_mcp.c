@@ -201,6 +201,7 @@ typedef struct wrong {
     cx_mcp_end_kind kind;
 } wrong;
 
+/* mcp.h M1, M2 */
 CX_TEST(mcp_wrong_messages_end_the_session)
 {
     static const wrong rows[] = {
@@ -316,6 +317,7 @@ CX_TEST(mcp_ends_of_the_stream)
 }
 
 /* Messages that keep coming do not keep the clock from running out. */
+/* mcp.h M3 */
 CX_TEST(mcp_notifications_do_not_extend_the_time)
 {
     static const char note[] = "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/message\"}";

@@ -273,11 +273,11 @@ CX_TEST(runner_mcp_bad_starts)
     static const struct {
         const char *script, *said;
     } rows[] = {
-        {"{\"hello\":[{\"say\":\"Welcome!\"}]}", "no message"},
+        {"{\"hello\":[{\"say\":\"Welcome!\"}]}", "invalid message"},
         {"{\"hello\":[{\"wrong_id\":true}]}", "was not made"},
         {"{\"hello\":[{\"complain\":\"no licence\"},{\"exit\":3}]}", "no licence"},
-        {"{\"hello\":[{\"huge\":17000000}]}", "more than is accepted"},
-        {"{\"hello\":[{\"flood\":17000000},{\"hang\":true}]}", "more than is accepted"},
+        {"{\"hello\":[{\"huge\":17000000}]}", "more than the limit"},
+        {"{\"hello\":[{\"flood\":17000000},{\"hang\":true}]}", "more than the limit"},
         {"{\"protocol\":\"2001-01-01\"}", "2001-01-01"},
         {"{\"tools\":[[\"x\"],[\"codex-reply\"]]}", "no tool 'codex'"},
         {"not json", "without an answer"},
@@ -302,6 +302,7 @@ CX_TEST(runner_mcp_bad_starts)
     end(&s);
 }
 
+/* runner.h I3 */
 CX_TEST(runner_mcp_bad_turns)
 {
     static const struct {
@@ -333,7 +334,7 @@ CX_TEST(runner_mcp_bad_turns)
             return;
         s.settings.close_ms = 100;
         cx_runner_end got = one_turn(&s);
-        if (got != rows[i].end)
+        if (got != rows[i].end || (got != CX_RUNNER_OK) != (s.reply.message.size != 0))
             cx_test_fail(__FILE__, __LINE__, "%s ends %d: %.*s", rows[i].turn, (int)got,
                          (int)s.reply.message.size, s.reply.message.data);
         end(&s);

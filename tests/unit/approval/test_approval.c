@@ -128,6 +128,7 @@ static void check_why(int line, cx_bytes file, const char *expected)
 }
 #define CHECK_WHY(file, expected) check_why(__LINE__, file, expected)
 
+/* approval.h A2 */
 CX_TEST(approval_signed_is_used_once)
 {
     cx_run_approvals set, again;
@@ -166,6 +167,7 @@ CX_TEST(approval_signed_is_used_once)
     end();
 }
 
+/* approval.h A3 */
 CX_TEST(approval_refusals)
 {
     static const cx_digest zero = {{0}};
@@ -174,8 +176,9 @@ CX_TEST(approval_refusals)
     cx_bytes good = sealed(&a, &alice);
     CHECK_STR(add_once(good), "");
     CHECK_WHY(sealed(&a, &mallory), "no approver");
-    CHECK_WHY(cx_str_bytes(CX_STR("{}")), "no envelope");
-    CHECK_WHY(cx_str_bytes(CX_STR("{\"event_type\":\"HUMAN_APPROVAL_COMPLETED\"}")), "no envelope");
+    CHECK_WHY(cx_str_bytes(CX_STR("{}")), "not an envelope");
+    CHECK_WHY(cx_str_bytes(CX_STR("{\"event_type\":\"HUMAN_APPROVAL_COMPLETED\"}")),
+              "not an envelope");
     a.contract_sha256 = other_contract;
     CHECK_WHY(sealed(&a, &alice), "another contract");
     a.contract_sha256 = zero;
@@ -220,6 +223,7 @@ CX_TEST(approval_of_the_contract_as_run)
 }
 
 /* Each byte of an envelope, changed: it is never taken for what was signed. */
+/* approval.h A1 */
 CX_TEST(approval_tampered)
 {
     begin("approval-tampered");
@@ -294,7 +298,7 @@ CX_TEST(approval_shape)
     }
     /* What is signed for something else is no approval. */
     CHECK_WHY(seal_payload(cx_buf_bytes(&payload), CX_RUN_DSSE_ATTESTATION, &alice),
-              "no envelope of an approval");
+              "not an envelope of an approval");
     cx_buf_done(&payload);
     cx_buf_done(&changed);
     end();
@@ -402,6 +406,7 @@ CX_TEST(approval_that_the_journal_knows_allows_nothing)
     end();
 }
 
+/* approval.h A2 */
 CX_TEST(approval_without_a_journal_allows_nothing)
 {
     cx_run_approvals set;
@@ -475,6 +480,7 @@ CX_TEST(approval_times)
 
 /* --- envelopes -------------------------------------------------------------------------------- */
 
+/* dsse.h D1 */
 CX_TEST(dsse_encoding_is_the_published_one)
 {
     cx_buf out;
@@ -485,6 +491,7 @@ CX_TEST(dsse_encoding_is_the_published_one)
     cx_buf_done(&out);
 }
 
+/* dsse.h D2 */
 CX_TEST(dsse_refusals)
 {
 #define KEYID "0000000000000000000000000000000000000000000000000000000000000000"

@@ -73,6 +73,7 @@ CX_TEST(lock_of_ones_own_is_taken_again)
     run_kit_done(&kit);
 }
 
+/* lock.h L2 */
 CX_TEST(lock_requests_that_are_invalid_take_nothing)
 {
     run_kit kit;
@@ -238,6 +239,7 @@ CX_TEST(lock_keeper_renews_and_says_when_it_cannot)
 }
 
 /* Processes that want overlapping paths: one of them gets them. */
+/* lock.h L1 */
 CX_TEST(lock_races_have_one_winner)
 {
     static const char *const wanted[] = {"src", "src/app", "src/app/x.c", "src/"};

@@ -88,6 +88,7 @@ static void check_rows(const row *rows, size_t count)
     cx_arena_done(&arena);
 }
 
+/* command.h I1 */
 CX_TEST(command_rows_by_text)
 {
     static const row rows[] = {
@@ -308,6 +309,7 @@ CX_TEST(command_network_and_pack)
 }
 
 /* What is not there to judge by refuses. */
+/* command.h I3 */
 CX_TEST(command_without_ground_is_refused)
 {
     static const char *const blank[] = {" ", NULL};
@@ -441,6 +443,7 @@ CX_TEST(command_scripts_beside_the_baseline)
     cx_arena_done(&arena);
 }
 
+/* command.h I2 */
 CX_TEST(command_trusted_programs)
 {
     cx_run_executable program;

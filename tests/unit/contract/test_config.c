@@ -78,6 +78,7 @@ CX_TEST(config_every_member)
     CHECK_INT(config.limits.open_files, 1024);
 }
 
+/* config.h I1, I2 */
 CX_TEST(config_refuses_what_is_doubtful)
 {
     static const struct {

@@ -187,6 +187,7 @@ CX_TEST(contract_that_holds)
     end(&it);
 }
 
+/* contract.h I2 */
 CX_TEST(contract_decodes_what_is_optional)
 {
     judged it;
@@ -215,6 +216,7 @@ CX_TEST(contract_decodes_what_is_optional)
     end(&it);
 }
 
+/* contract.h I1 */
 CX_TEST(k01_what_is_no_contract)
 {
     static const char *const texts[] = {"",
@@ -302,6 +304,7 @@ CX_TEST(k04_of_another_role)
 }
 
 /* The baseline's file is what counts where it has one. */
+/* contract.h I3 */
 CX_TEST(k04_the_baselines_file)
 {
     judged it;

@@ -57,6 +57,7 @@ CX_TEST(policy_built_in)
     unload(&it);
 }
 
+/* policy.h P1, P2 */
 CX_TEST(policy_of_a_baseline_without_any_is_built_in)
 {
     loaded it;
@@ -67,6 +68,7 @@ CX_TEST(policy_of_a_baseline_without_any_is_built_in)
     unload(&it);
 }
 
+/* policy.h P1 */
 CX_TEST(policy_of_a_baseline_must_be_whole)
 {
     static const char *const names[] = {
@@ -190,6 +192,7 @@ CX_TEST(policy_packs_of_the_older_shape)
     unload(&it);
 }
 
+/* policy.h P3 */
 CX_TEST(policy_approvers_are_pinned)
 {
     static const char approvers[] =
@@ -375,6 +378,7 @@ static bool grant_two(void *arg, cx_str scope)
     return cx_str_is(scope, "wide_path:lib") || cx_str_is(scope, "permission:network=allow");
 }
 
+/* gates.h I1, I2 */
 CX_TEST(policy_gate_names_scopes_and_takes_grants)
 {
     loaded it;

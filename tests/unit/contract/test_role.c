@@ -4,6 +4,7 @@
 #include "contract/role.h"
 #include "tests/test.h"
 
+/* role.h I2 */
 CX_TEST(role_names_are_exact)
 {
     cx_run_role role;
@@ -28,6 +29,7 @@ CX_TEST(role_packs)
     CHECK(cx_run_role_pack(CX_ROLE_OPS) == CX_PACK_MEDIUM);
 }
 
+/* role.h I1, contract.h I2 */
 CX_TEST(rights_absent_are_least_and_unknown_are_unknown)
 {
     const cx_str absent = {NULL, 0};
@@ -67,6 +69,7 @@ static bool chain_holds(bool enabled, const char *roles, const char *owner, cons
     return cx_run_handoff_fault(enabled, items, count, cx_str_z(owner), cx_str_z(assigned)) == NULL;
 }
 
+/* role.h I1 */
 CX_TEST(handoff_rules)
 {
     CHECK(chain_holds(true, "PM TECH_LEAD WORKER", "PM", "WORKER"));

@@ -88,6 +88,7 @@ CX_TEST(index_is_read_as_git_reads_it)
     repo_end(&kit);
 }
 
+/* git_index.h I2 */
 CX_TEST(index_that_other_files_complete_is_refused)
 {
     WITH(kit, err, "index-split")
@@ -109,6 +110,7 @@ CX_TEST(index_that_other_files_complete_is_refused)
     repo_end(&kit);
 }
 
+/* git_index.h I1 */
 CX_TEST(index_damaged_anywhere_is_read_or_refused)
 {
     WITH(kit, err, "index-damage")
@@ -182,6 +184,7 @@ CX_TEST(index_entries_that_a_monitor_vouches_for_are_marked)
 
 /* --- objects ---------------------------------------------------------------------------------- */
 
+/* agent_git.h I2 */
 CX_TEST(objects_of_a_folder_come_into_the_repository)
 {
     WITH(kit, err, "objects-take")
@@ -354,6 +357,7 @@ static void replace_file(const char *folder, const char *name, cx_str text)
 
 /* Git's own list of work trees would wait for the FIFO, and git in the planted checkout would do
  * what its configuration says. */
+/* worktree.h I3 */
 CX_TEST(work_trees_of_runs_are_listed_without_belief)
 {
     WITH(kit, err, "trees-listed")
@@ -390,6 +394,7 @@ CX_TEST(work_trees_of_runs_are_listed_without_belief)
     repo_end(&kit);
 }
 
+/* agent_git.h I1 */
 CX_TEST(agent_has_a_copy_of_its_git_directory)
 {
     WITH(kit, err, "agent-copy")

@@ -33,6 +33,7 @@ CX_TEST(git_is_found_where_it_is_trusted_and_new_enough)
 }
 
 /* R3: nothing of our own environment, and every fixed setting, reaches git. */
+/* git.h I1 */
 CX_TEST(git_sees_a_clean_environment_and_fixed_settings)
 {
     WITH(kit, err, "git-env")
@@ -168,6 +169,7 @@ static void blame_as(const repo_kit *kit, const char *path, const char *line, co
     cx_buf_done(&printed);
 }
 
+/* git.h I3 */
 CX_TEST(git_blames_lines_without_reading_the_work_tree)
 {
     WITH(kit, err, "git-blame")

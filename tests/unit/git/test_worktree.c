@@ -163,6 +163,7 @@ CX_TEST(worktree_names_are_safe_for_git)
 }
 
 /* Sentence 34: the final commit stays reachable. */
+/* worktree.h I2 */
 CX_TEST(worktree_removal_keeps_what_was_not_merged)
 {
     WITH(f, "wt-keep")

@@ -102,6 +102,17 @@ CX_TEST(path_lint_refuses_a_zero_byte_and_too_long_a_path)
           0);
 }
 
+/* path.h U2: bytes that are not UTF-8 cannot be folded. */
+CX_TEST(path_that_cannot_be_folded_is_protected_and_covers_nothing)
+{
+    char folded[16];
+    size_t size;
+    CHECK(!cx_run_path_fold(CX_STR("a\xFF/x"), folded, sizeof folded, &size));
+    CHECK(cx_run_path_protected(CX_STR("a\xFF/x"), NULL));
+    CHECK(!cx_run_path_covers(CX_STR("a\xFF"), CX_STR("a\xFF/x")));
+    CHECK(cx_run_path_overlap(CX_STR("a\xFF"), CX_STR("b"), NULL) != CX_RUN_APART);
+}
+
 CX_TEST(path_protects_a_runtime_root_of_any_name)
 {
     const cx_run_ground ground = {CX_STR("build/Runs")};

@@ -120,6 +120,7 @@ CX_TEST(tests_reports_of_real_runners_are_read)
                   "-tests::breaks +src/lib.rs - half (line 1)");
 }
 
+/* tests_report.h I1 */
 CX_TEST(tests_reports_of_junit_are_whole_or_refused)
 {
     const cx_tests_format junit = CX_TESTS_JUNIT;
@@ -150,7 +151,7 @@ CX_TEST(tests_reports_of_junit_are_whole_or_refused)
                "in no suite");
     is_refused(junit, "<testsuite><x><testsuite/></x></testsuite>", "in something else");
     is_refused(junit, "<testsuite><testcase/></testsuite>", "has no name");
-    is_refused(junit, "<testsuite><testcase name='a' name='b'/></testsuite>", "there twice");
+    is_refused(junit, "<testsuite><testcase name='a' name='b'/></testsuite>", "given twice");
     is_refused(junit, "<testsuite><testcase name='a'name2='b'/></testsuite>", "a tag has no end");
     is_refused(junit, "<testsuite><testcase name=a/></testsuite>", "no quoted value");
     is_refused(junit, "<testsuite><testcase name='a<'/></testsuite>", "has no end");
@@ -190,8 +191,7 @@ CX_TEST(tests_reports_of_tap_are_whole_or_refused)
     reads_as(tap, "TAP version 13\n    1..0\nok 1 - empty\n1..1\n", "");
     is_refused(tap, "1..1\nok 1 - a\n", "does not begin with");
     is_refused(tap, "TAP version 13\nok 1 - a\n", "there is no plan");
-    is_refused(tap, "TAP version 13\nok 1 - a\n1..2\n",
-               "the plan says 2, and the number of tests is 1");
+    is_refused(tap, "TAP version 13\nok 1 - a\n1..2\n", "the plan is 2 tests, but there are 1");
     is_refused(tap, "TAP version 13\nok 1 - a\n1..1\n1..1\n", "a second plan");
     is_refused(tap, "TAP version 13\n1..x\n", "has no number");
     is_refused(tap, "TAP version 13\n1..99999999999\n", "has no number");
@@ -251,7 +251,8 @@ CX_TEST(tests_reports_of_cargo_are_whole_or_refused)
              "~b");
     is_refused(cargo, "running 5 tests\ntest a ... ok\n\nrunning 1 test\n",
                "line 4: tests begin before those above have a result");
-    is_refused(cargo, "running 1 test\ntest a ... ok\n", "tests began, and there is no result");
+    is_refused(cargo, "running 1 test\ntest a ... ok\n",
+               "tests began, but the result line is missing");
     snprintf(text, sizeof text, "running 2 tests\ntest a ... ok\n%s", end);
     is_refused(cargo, text, "not the 2 that was announced");
     snprintf(text, sizeof text, "running 1 test\ntest a ... ignored\n%s", end);
@@ -278,13 +279,14 @@ CX_TEST(tests_reports_of_cargo_are_whole_or_refused)
 }
 
 /* Deep, long and many: bounded, whatever is written. */
+/* tests_report.h I2 */
 CX_TEST(tests_reports_that_are_too_large_are_refused)
 {
     cx_buf text;
     cx_buf_init(&text, cx_alloc_default());
     for (int i = 0; i < 100; i++)
         cx_buf_add_z(&text, "<testsuite>");
-    is_refused_of(CX_TESTS_JUNIT, cx_buf_str(&text), CX_E_LIMIT, "over 64 deep");
+    is_refused_of(CX_TESTS_JUNIT, cx_buf_str(&text), CX_E_LIMIT, "more than 64 deep");
     cx_buf_clear(&text);
     cx_buf_add_z(&text, "<testsuite");
     for (int i = 0; i < 100; i++)

@@ -128,6 +128,7 @@ CX_TEST(sandbox_says_what_a_shell_says_about_the_end)
     close_room(&r);
 }
 
+/* sandbox.h I5 */
 CX_TEST(sandbox_asks_first_when_the_time_is_up)
 {
     room r;
@@ -197,6 +198,7 @@ CX_TEST(sandbox_hides_and_shows_by_the_most_exact_path)
     close_room(&r);
 }
 
+/* sandbox.h I1, I2 */
 CX_TEST(sandbox_without_bubblewrap_refuses_or_is_degraded)
 {
     room r;
@@ -372,6 +374,7 @@ static void starter_dies(const char *bwrap)
     close_room(&r);
 }
 
+/* sandbox.h I4 */
 CX_TEST(sandbox_goes_with_who_started_it)
 {
     starter_dies(NULL);
