@@ -408,7 +408,7 @@ static void find_bwrap(cx_sandbox *box)
         box->layers |= BY_BWRAP;
     else
         mark_layers_missing(box, BY_BWRAP,
-                            cx_arena_printf(&inner->arena, "%s was not found", list[0]).data,
+                            cx_arena_printf(&inner->arena, "there is no %s", list[0]).data,
                             "install bubblewrap");
 }
 
