@@ -30,31 +30,31 @@ static bool is_counted(const cx_score_row *row)
     return false;
 }
 
-static cx_json number(cx_arena *arena, double value)
+static cx_json number_or_null(cx_arena *arena, double value)
 {
     return isfinite(value) ? cx_json_make_double(arena, value) : cx_json_make_null();
 }
 
-static void put(cx_json_list *list, const char *name, double value)
+static void put_input(cx_json_list *list, const char *name, double value)
 {
-    cx_json_list_put(list, cx_str_z(name), number(list->arena, value));
+    cx_json_list_put(list, cx_str_z(name), number_or_null(list->arena, value));
 }
 
-static void put_count(cx_json_list *list, const char *name, uint64_t value)
+static void put_input_count(cx_json_list *list, const char *name, uint64_t value)
 {
     cx_json_list_put(list, cx_str_z(name), cx_json_make_uint(list->arena, value));
 }
 
-static cx_status end_factor(computing *c, const char *name, cx_json_list *factor, double value)
+static cx_status store_factor(computing *c, const char *name, cx_json_list *factor, double value)
 {
     cx_json object;
-    put(factor, "value", value);
+    put_input(factor, "value", value);
     CX_TRY(cx_json_list_end_object(factor, &object, c->err));
     cx_json_list_put(&c->inputs, cx_str_z(name), object);
     return CX_SUCCESS;
 }
 
-static double share(uint64_t part, uint64_t of)
+static double share_of(uint64_t part, uint64_t of)
 {
     return of == 0 ? 0 : (double)part / (double)of;
 }
@@ -86,20 +86,20 @@ static cx_status factor_c(computing *c)
     CX_TRY(distinct_names(c, &names));
     for (size_t i = 0; i < c->count; i++)
         overridden += c->rows[i]->overridden == CX_TRUE;
-    double d = share(names > 1 ? names - 1 : 0, c->count), k = share(overridden, c->count);
+    double d = share_of(names > 1 ? names - 1 : 0, c->count), k = share_of(overridden, c->count);
     c->out->c = exp(-5 * d) * exp(-10 * k);
     cx_json_list list = cx_json_list_begin(c->arena);
-    put_count(&list, "agent_names", names);
-    put_count(&list, "overridden", overridden);
-    put(&list, "d", d);
-    put(&list, "k", k);
-    return end_factor(c, "c", &list, c->out->c);
+    put_input_count(&list, "agent_names", names);
+    put_input_count(&list, "overridden", overridden);
+    put_input(&list, "d", d);
+    put_input(&list, "k", k);
+    return store_factor(c, "c", &list, c->out->c);
 }
 
 /* --- I_int: verified, complete, chained ------------------------------------------------------- */
 
 /* Of the ten columns; id, agent, time and signature are there in every row. */
-static unsigned columns_there(const cx_score_row *row)
+static unsigned columns_present(const cx_score_row *row)
 {
     return 4 + (unsigned)!isnan(row->csdma) + (unsigned)!isnan(row->dsdma) +
            (unsigned)(row->selected_action.data != NULL) +
@@ -111,24 +111,24 @@ static cx_status factor_integrity(computing *c)
 {
     uint64_t there = 0;
     for (size_t i = 0; i < c->count; i++)
-        there += columns_there(c->rows[i]);
-    double complete = share(there, 10 * (uint64_t)c->count);
+        there += columns_present(c->rows[i]);
+    double complete = share_of(there, 10 * (uint64_t)c->count);
     uint64_t received = c->input->received_count;
     if (received < c->input->count)
         received = c->input->count;
-    double verified = share(c->input->count, received), value = verified * complete;
+    double verified = share_of(c->input->count, received), value = verified * complete;
     if (value < 0.1)
         value = 0.1;
     if (c->input->chain == CX_BROKEN)
         value = 0;
     c->out->i_int = value;
     cx_json_list list = cx_json_list_begin(c->arena);
-    put_count(&list, "verified", c->input->count);
-    put_count(&list, "received", received);
-    put(&list, "complete", complete);
+    put_input_count(&list, "verified", c->input->count);
+    put_input_count(&list, "received", received);
+    put_input(&list, "complete", complete);
     cx_json_list_put(&list, CX_STR("chain"),
                      cx_json_make_str(cx_str_z(cx_verdict_name(c->input->chain))));
-    return end_factor(c, "i_int", &list, value);
+    return store_factor(c, "i_int", &list, value);
 }
 
 /* --- R: no drift ------------------------------------------------------------------------------ */
@@ -156,11 +156,11 @@ static cx_status factor_resilience(computing *c)
     c->out->r = c->out->r_known ? 1 - drift_penalty(difference, baseline_count) : 1;
     cx_json_list list = cx_json_list_begin(c->arena);
     cx_json_list_put(&list, CX_STR("known"), cx_json_make_bool(c->out->r_known));
-    put_count(&list, "baseline_traces", baseline_count);
-    put(&list, "csdma_mean", cx_stats_mean(&now));
-    put(&list, "baseline_csdma_mean", cx_stats_mean(&before));
-    put(&list, "difference", difference);
-    return end_factor(c, "r", &list, c->out->r);
+    put_input_count(&list, "baseline_traces", baseline_count);
+    put_input(&list, "csdma_mean", cx_stats_mean(&now));
+    put_input(&list, "baseline_csdma_mean", cx_stats_mean(&before));
+    put_input(&list, "difference", difference);
+    return store_factor(c, "r", &list, c->out->r);
 }
 
 /* --- I_inc: calibrated, and knows when it does not know --------------------------------------- */
@@ -183,8 +183,8 @@ static double calibration_error(const computing *c, uint64_t *out_count)
     }
     for (size_t i = 0; i < BUCKETS && all != 0; i++)
         if (scores[i].count != 0)
-            error += share(scores[i].count, all) *
-                     fabs(scores[i].mean - share(successes[i], scores[i].count));
+            error += share_of(scores[i].count, all) *
+                     fabs(scores[i].mean - share_of(successes[i], scores[i].count));
     *out_count = all;
     return all == 0 ? (double)NAN : error;
 }
@@ -195,14 +195,14 @@ static cx_status factor_incompleteness(computing *c)
     double error = calibration_error(c, &calibrated);
     for (size_t i = 0; i < c->count; i++)
         unsafe += c->rows[i]->entropy > 0.5 && c->rows[i]->action_success == CX_FALSE;
-    double u = share(unsafe, c->count);
+    double u = share_of(unsafe, c->count);
     c->out->i_inc = clamp(1 - (calibrated != 0 ? error : ECE_UNKNOWN)) * (1 - u);
     cx_json_list list = cx_json_list_begin(c->arena);
-    put_count(&list, "calibrated_traces", calibrated);
-    put(&list, "ece", error);
-    put_count(&list, "uncertain_failures", unsafe);
-    put(&list, "u", u);
-    return end_factor(c, "i_inc", &list, c->out->i_inc);
+    put_input_count(&list, "calibrated_traces", calibrated);
+    put_input(&list, "ece", error);
+    put_input_count(&list, "uncertain_failures", unsafe);
+    put_input(&list, "u", u);
+    return store_factor(c, "i_inc", &list, c->out->i_inc);
 }
 
 /* --- S: coherent, lately ---------------------------------------------------------------------- */
@@ -229,15 +229,15 @@ static cx_status factor_signalling(computing *c)
         weights += w;
     }
     double base = weights > 0 ? weighted / weights : 0.5;
-    double p_pos = share(positive, c->count), p_fac = share(faculties, c->count);
+    double p_pos = share_of(positive, c->count), p_fac = share_of(faculties, c->count);
     double value = base * (1 + 0.15 * p_pos) * (1 + 0.10 * p_fac);
     c->out->s = clamp(value);
     cx_json_list list = cx_json_list_begin(c->arena);
-    put(&list, "base", base);
+    put_input(&list, "base", base);
     cx_json_list_put(&list, CX_STR("base_known"), cx_json_make_bool(weights > 0));
-    put(&list, "p_pos", p_pos);
-    put(&list, "p_fac", p_fac);
-    return end_factor(c, "s", &list, c->out->s);
+    put_input(&list, "p_pos", p_pos);
+    put_input(&list, "p_fac", p_fac);
+    return store_factor(c, "s", &list, c->out->s);
 }
 
 /* --- together --------------------------------------------------------------------------------- */

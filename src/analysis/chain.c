@@ -74,24 +74,25 @@ static bool is_checkable(const cx_chain_entry *entry)
     return entry->has_hash && entry->has_success && entry->action.data != NULL;
 }
 
-static bool follows_text(const cx_chain_entry *entry, cx_str previous_hex, cx_digest *out_expected)
+static bool links_to_text(const cx_chain_entry *entry, cx_str previous_hex, cx_digest *out_expected)
 {
     cx_chain_hash(previous_hex, entry->action, entry->success, entry->timestamp, out_expected);
     return cx_digest_eq(out_expected, &entry->hash);
 }
 
-static bool follows(const cx_chain_entry *entry, const cx_digest *previous, cx_digest *out_expected)
+static bool links_to(const cx_chain_entry *entry, const cx_digest *previous,
+                     cx_digest *out_expected)
 {
     char hex[64];
     if (previous == NULL)
-        return follows_text(entry, CX_STR(""), out_expected);
+        return links_to_text(entry, CX_STR(""), out_expected);
     cx_hex_encode(cx_bytes_from(previous->bytes, sizeof previous->bytes), hex);
-    return follows_text(entry, cx_str_from(hex, sizeof hex), out_expected);
+    return links_to_text(entry, cx_str_from(hex, sizeof hex), out_expected);
 }
 
 /* --- findings --------------------------------------------------------------------------------- */
 
-static cx_status find(checking *c, const cx_chain_finding *finding, cx_err *err)
+static cx_status add_finding(checking *c, const cx_chain_finding *finding, cx_err *err)
 {
     cx_chain_finding *slot = cx_vec_push(&c->findings, c->alloc);
     if (slot == NULL)
@@ -102,12 +103,12 @@ static cx_status find(checking *c, const cx_chain_finding *finding, cx_err *err)
     return CX_SUCCESS;
 }
 
-static cx_status unchecked(checking *c, const cx_chain_entry *entry, bool counts, cx_err *err)
+static cx_status add_unchecked(checking *c, const cx_chain_entry *entry, bool counts, cx_err *err)
 {
     const cx_chain_finding finding = {
         .kind = CX_CHAIN_UNCHECKED, .seq = entry->seq, .trace_id = entry->trace_id};
     c->unsure |= counts;
-    return find(c, &finding, err);
+    return add_finding(c, &finding, err);
 }
 
 /* A step: entries[first .. end). */
@@ -146,7 +147,7 @@ static cx_status check_twin(checking *c, step now, size_t which, cx_err *err)
                                       .seq = other->seq,
                                       .trace_id = beside->trace_id,
                                       .other_id = other->trace_id};
-    return find(c, &finding, err);
+    return add_finding(c, &finding, err);
 }
 
 static cx_status check_twins(checking *c, step now, cx_err *err)
@@ -165,7 +166,7 @@ static cx_status check_order(checking *c, step before, step now, cx_err *err)
                                       .seq = entry->seq,
                                       .trace_id = previous->trace_id,
                                       .other_id = entry->trace_id};
-    return find(c, &finding, err);
+    return add_finding(c, &finding, err);
 }
 
 static bool is_next(int64_t seq, int64_t next)
@@ -185,7 +186,7 @@ static cx_status check_gap(checking *c, step before, step now, cx_err *err)
                                       .missing = missing > INT64_MAX ? INT64_MAX : (int64_t)missing,
                                       .trace_id = c->entries[before.first]->trace_id,
                                       .other_id = c->entries[now.first]->trace_id};
-    return find(c, &finding, err);
+    return add_finding(c, &finding, err);
 }
 
 /* An entry against those of the step before. */
@@ -194,18 +195,18 @@ static cx_status check_link(checking *c, const cx_chain_entry *entry, step befor
     cx_digest expected = {{0}};
     size_t tried = 0;
     if (!is_checkable(entry))
-        return unchecked(c, entry, true, err);
+        return add_unchecked(c, entry, true, err);
     for (size_t i = before.first; i < before.end && tried < COMPARED_MAX; i++) {
         if (!c->entries[i]->has_hash)
             continue;
         tried++;
-        if (follows(entry, &c->entries[i]->hash, &expected)) {
+        if (links_to(entry, &c->entries[i]->hash, &expected)) {
             c->links++;
             return CX_SUCCESS;
         }
     }
     if (tried == 0 || tried == COMPARED_MAX) /* what was not tried may be what it follows */
-        return unchecked(c, entry, true, err);
+        return add_unchecked(c, entry, true, err);
     const cx_chain_finding finding = {.kind = CX_CHAIN_MISMATCH,
                                       .seq = entry->seq,
                                       .trace_id = entry->trace_id,
@@ -213,7 +214,7 @@ static cx_status check_link(checking *c, const cx_chain_entry *entry, step befor
                                       .expected = expected,
                                       .found = entry->hash,
                                       .has_expected = tried == 1};
-    return find(c, &finding, err);
+    return add_finding(c, &finding, err);
 }
 
 /* The first entries of the chain: against genesis when they can be. */
@@ -222,8 +223,8 @@ static cx_status check_start(checking *c, const cx_chain_entry *entry, cx_err *e
     bool from_genesis = entry->seq == 0 || entry->seq == 1 || c->options->genesis != NULL;
     cx_digest expected;
     if (!from_genesis || !is_checkable(entry))
-        return unchecked(c, entry, from_genesis, err);
-    if (follows(entry, c->options->genesis, &expected)) {
+        return add_unchecked(c, entry, from_genesis, err);
+    if (links_to(entry, c->options->genesis, &expected)) {
         c->links++;
         return CX_SUCCESS;
     }
@@ -233,7 +234,7 @@ static cx_status check_start(checking *c, const cx_chain_entry *entry, cx_err *e
                                       .expected = expected,
                                       .found = entry->hash,
                                       .has_expected = true};
-    return find(c, &finding, err);
+    return add_finding(c, &finding, err);
 }
 
 static cx_status check_links(checking *c, const step *before, step now, cx_err *err)
@@ -247,7 +248,7 @@ static cx_status check_links(checking *c, const step *before, step now, cx_err *
         else if (linked)
             CX_TRY(check_link(c, entry, *before, err));
         else
-            CX_TRY(unchecked(c, entry, true, err));
+            CX_TRY(add_unchecked(c, entry, true, err));
     }
     return CX_SUCCESS;
 }
@@ -385,7 +386,7 @@ static cx_verdict verdict_of(const checking *c, cx_chain_profile profile)
     return c->unsure ? CX_INDETERMINATE : CX_HOLDS;
 }
 
-static cx_status check(checking *c, cx_chain_report *out, cx_err *err)
+static cx_status check_chain(checking *c, cx_chain_report *out, cx_err *err)
 {
     cx_chain_profile profile = c->options->profile;
     CX_TRY(check_steps(c, profile != CX_CHAIN_AGENT, err));
@@ -416,7 +417,7 @@ cx_status cx_chain_check(const cx_chain_entry *entries, size_t count,
     for (size_t i = 0; i < count; i++)
         c.entries[i] = &entries[i];
     sort_entries(&c);
-    cx_status status = check(&c, out, err);
+    cx_status status = check_chain(&c, out, err);
     cx_vec_done(&c.findings, c.alloc);
     return status;
 }

@@ -47,9 +47,9 @@ typedef struct detecting {
     CX_VEC(cx_alert) alerts;
 } detecting;
 
-typedef struct span {
+typedef struct row_span {
     size_t first, end;
-} span;
+} row_span;
 
 /* NULL is a value of its own, before all others. */
 static int compare_text(cx_str a, cx_str b)
@@ -66,14 +66,14 @@ static int compare_time(const cx_score_row *a, const cx_score_row *b)
     return compare_text(a->trace_id, b->trace_id);
 }
 
-static const cx_score_row *row_of(const void *slot)
+static const cx_score_row *row_at_slot(const void *slot)
 {
     return *(const cx_score_row *const *)slot;
 }
 
 static int by_domain(const void *x, const void *y)
 {
-    const cx_score_row *a = row_of(x), *b = row_of(y);
+    const cx_score_row *a = row_at_slot(x), *b = row_at_slot(y);
     int order = compare_text(a->domain, b->domain);
     if (order == 0)
         order = compare_text(a->agent, b->agent);
@@ -82,7 +82,7 @@ static int by_domain(const void *x, const void *y)
 
 static int by_type(const void *x, const void *y)
 {
-    const cx_score_row *a = row_of(x), *b = row_of(y);
+    const cx_score_row *a = row_at_slot(x), *b = row_at_slot(y);
     int order = compare_text(a->agent, b->agent);
     if (order == 0)
         order = compare_text(a->trace_type, b->trace_type);
@@ -91,13 +91,13 @@ static int by_type(const void *x, const void *y)
 
 static int by_agent(const void *x, const void *y)
 {
-    const cx_score_row *a = row_of(x), *b = row_of(y);
+    const cx_score_row *a = row_at_slot(x), *b = row_at_slot(y);
     int order = compare_text(a->agent, b->agent);
     return order != 0 ? order : compare_time(a, b);
 }
 
-static cx_status begin(detecting *d, const cx_score_row *rows, size_t count, int64_t days,
-                       int (*order)(const void *, const void *), cx_err *err)
+static cx_status begin_detector(detecting *d, const cx_score_row *rows, size_t count, int64_t days,
+                                int (*order)(const void *, const void *), cx_err *err)
 {
     d->rows = CX_ARENA_ARRAY(d->arena, const cx_score_row *, count + 1);
     if (d->rows == NULL)
@@ -124,7 +124,7 @@ static int compare_alerts(const void *x, const void *y)
     return order;
 }
 
-static cx_status end(detecting *d, cx_status status, cx_alerts *out, cx_err *err)
+static cx_status end_detector(detecting *d, cx_status status, cx_alerts *out, cx_err *err)
 {
     size_t count = d->alerts.count;
     cx_alert *items = cx_failed(status) ? NULL : CX_ARENA_ARRAY(d->arena, cx_alert, count + 1);
@@ -141,17 +141,17 @@ static cx_status end(detecting *d, cx_status status, cx_alerts *out, cx_err *err
 }
 
 /* The rows from `first` on that are equal in one text, within `within`. */
-static span run_of(const detecting *d, size_t first, size_t within, size_t member_offset)
+static row_span equal_rows(const detecting *d, size_t first, size_t within, size_t member_offset)
 {
     size_t at = first;
     cx_str value = *(const cx_str *)((const char *)d->rows[first] + member_offset);
     while (at < within &&
            compare_text(*(const cx_str *)((const char *)d->rows[at] + member_offset), value) == 0)
         at++;
-    return (span){first, at};
+    return (row_span){first, at};
 }
-#define RUN_OF(d, first, within, member) \
-    run_of((d), (first), (within), offsetof(cx_score_row, member))
+#define EQUAL_ROWS(d, first, within, member) \
+    equal_rows((d), (first), (within), offsetof(cx_score_row, member))
 
 typedef struct metric {
     const char *name;
@@ -167,7 +167,7 @@ static double value_of(const cx_score_row *row, const metric *m)
     return *(const double *)((const char *)row + m->offset);
 }
 
-static cx_stats stats_of(const detecting *d, span rows, const metric *m)
+static cx_stats stats_of(const detecting *d, row_span rows, const metric *m)
 {
     cx_stats stats = {0};
     for (size_t i = rows.first; i < rows.end; i++)
@@ -177,7 +177,7 @@ static cx_stats stats_of(const detecting *d, span rows, const metric *m)
 
 /* --- alerts ----------------------------------------------------------------------------------- */
 
-static cx_json number(cx_arena *arena, double value)
+static cx_json number_or_null(cx_arena *arena, double value)
 {
     return isfinite(value) ? cx_json_make_double(arena, value) : cx_json_make_null();
 }
@@ -195,13 +195,13 @@ static cx_status inputs_json(cx_arena *arena, const input *inputs, size_t count,
         cx_json_list_put(&list, cx_str_z(inputs[i].name),
                          inputs[i].value == floor(inputs[i].value) && fabs(inputs[i].value) < 1e15
                              ? cx_json_make_int(arena, (int64_t)inputs[i].value)
-                             : number(arena, inputs[i].value));
+                             : number_or_null(arena, inputs[i].value));
     return cx_json_list_end_object(&list, out, err);
 }
 
 /* The rows that lie furthest from `from`; of equal ones the earlier. */
-static cx_status take_evidence(detecting *d, span rows, const metric *m, double from,
-                               cx_alert *alert, cx_err *err)
+static cx_status add_evidence(detecting *d, row_span rows, const metric *m, double from,
+                              cx_alert *alert, cx_err *err)
 {
     double best[CX_DETECT_EVIDENCE_MAX];
     cx_str *ids = CX_ARENA_ARRAY(d->arena, cx_str, CX_DETECT_EVIDENCE_MAX);
@@ -246,7 +246,7 @@ static const metric cross_metrics[] = {METRIC("csdma", csdma), METRIC("dsdma", d
                                        METRIC("coherence", coherence)};
 
 typedef struct agent_mean {
-    span rows;
+    row_span rows;
     cx_stats stats;
     cx_stats before; /* of the means of the agents before this one */
     cx_stats others; /* of all but this one */
@@ -254,7 +254,7 @@ typedef struct agent_mean {
 
 /* What is known of two sets, of both (Chan et al.).  Taking one value out of a sum would cancel
  * the very digits that say whether the others are alike; adding never does. */
-static cx_stats both(const cx_stats *a, const cx_stats *b)
+static cx_stats merge_stats(const cx_stats *a, const cx_stats *b)
 {
     if (a->count == 0 || b->count == 0)
         return a->count == 0 ? *b : *a;
@@ -274,7 +274,7 @@ static void find_others(agent_mean *agents, size_t count)
         cx_stats_add(&before, agents[i].stats.mean);
     }
     for (size_t i = count; i-- > 0;) {
-        agents[i].others = both(&agents[i].before, &after);
+        agents[i].others = merge_stats(&agents[i].before, &after);
         cx_stats_add(&after, agents[i].stats.mean);
     }
 }
@@ -305,18 +305,18 @@ static cx_status compare_agent(detecting *d, const agent_mean *agent, size_t cou
                             {"mean", mean},
                             {"others_mean", others_mean},
                             {"others_deviation", spread}};
-    CX_TRY(take_evidence(d, agent->rows, m, others_mean, &alert, err));
+    CX_TRY(add_evidence(d, agent->rows, m, others_mean, &alert, err));
     return add_alert(d, &alert, inputs, CX_COUNT_OF(inputs), err);
 }
 
-static cx_status compare_domain(detecting *d, span domain, const metric *m, cx_err *err)
+static cx_status compare_domain(detecting *d, row_span domain, const metric *m, cx_err *err)
 {
     size_t count = 0, most = (domain.end - domain.first) / CROSS_TRACES_MIN;
     agent_mean *agents = CX_ARENA_ARRAY(d->arena, agent_mean, most + 1);
     if (agents == NULL)
         return cx_fail_nomem(err);
     for (size_t at = domain.first; at < domain.end;) {
-        span rows = RUN_OF(d, at, domain.end, agent);
+        row_span rows = EQUAL_ROWS(d, at, domain.end, agent);
         cx_stats stats = stats_of(d, rows, m);
         if (stats.count >= CROSS_TRACES_MIN)
             agents[count++] = (agent_mean){.rows = rows, .stats = stats};
@@ -328,10 +328,10 @@ static cx_status compare_domain(detecting *d, span domain, const metric *m, cx_e
     return CX_SUCCESS;
 }
 
-static cx_status cross_agent(detecting *d, cx_err *err)
+static cx_status detect_divergence(detecting *d, cx_err *err)
 {
     for (size_t at = 0; at < d->count;) {
-        span domain = RUN_OF(d, at, d->count, domain);
+        row_span domain = EQUAL_ROWS(d, at, d->count, domain);
         for (size_t i = 0; i < CX_COUNT_OF(cross_metrics); i++)
             CX_TRY(compare_domain(d, domain, &cross_metrics[i], err));
         at = domain.end;
@@ -343,15 +343,15 @@ cx_status cx_detect_cross_agent(const cx_score_row *rows, size_t count, int64_t 
                                 cx_arena *arena, cx_alerts *out, cx_err *err)
 {
     detecting d = {.now_ns = now_ns, .arena = arena};
-    CX_TRY(begin(&d, rows, count, CX_DETECT_CROSS_AGENT_DAYS, by_domain, err));
-    return end(&d, cross_agent(&d, err), out, err);
+    CX_TRY(begin_detector(&d, rows, count, CX_DETECT_CROSS_AGENT_DAYS, by_domain, err));
+    return end_detector(&d, detect_divergence(&d, err), out, err);
 }
 
 /* --- intra_agent_consistency ------------------------------------------------------------------ */
 
 static const metric csdma = METRIC("csdma", csdma);
 
-static cx_status distinct_actions(detecting *d, span rows, size_t *out, cx_err *err)
+static cx_status distinct_actions(detecting *d, row_span rows, size_t *out, cx_err *err)
 {
     size_t count = rows.end - rows.first;
     cx_arena_mark mark = cx_arena_mark_now(d->arena);
@@ -365,7 +365,7 @@ static cx_status distinct_actions(detecting *d, span rows, size_t *out, cx_err *
     return CX_SUCCESS;
 }
 
-static cx_status check_group(detecting *d, span rows, cx_err *err)
+static cx_status check_group(detecting *d, row_span rows, cx_err *err)
 {
     cx_stats stats = stats_of(d, rows, &csdma);
     size_t traces = rows.end - rows.first, actions = 0;
@@ -393,16 +393,16 @@ static cx_status check_group(detecting *d, span rows, cx_err *err)
                             {"distinct_actions", (double)actions},
                             {"csdma_mean", cx_stats_mean(&stats)},
                             {"csdma_deviation", spread}};
-    CX_TRY(take_evidence(d, rows, &csdma, stats.mean, &alert, err));
+    CX_TRY(add_evidence(d, rows, &csdma, stats.mean, &alert, err));
     return add_alert(d, &alert, inputs, CX_COUNT_OF(inputs), err);
 }
 
-static cx_status intra_agent(detecting *d, cx_err *err)
+static cx_status detect_inconsistency(detecting *d, cx_err *err)
 {
     for (size_t at = 0; at < d->count;) {
-        span agent = RUN_OF(d, at, d->count, agent);
+        row_span agent = EQUAL_ROWS(d, at, d->count, agent);
         for (size_t first = agent.first; first < agent.end;) {
-            span rows = RUN_OF(d, first, agent.end, trace_type);
+            row_span rows = EQUAL_ROWS(d, first, agent.end, trace_type);
             CX_TRY(check_group(d, rows, err));
             first = rows.end;
         }
@@ -415,8 +415,8 @@ cx_status cx_detect_intra_agent(const cx_score_row *rows, size_t count, int64_t 
                                 cx_arena *arena, cx_alerts *out, cx_err *err)
 {
     detecting d = {.now_ns = now_ns, .arena = arena};
-    CX_TRY(begin(&d, rows, count, CX_DETECT_INTRA_AGENT_DAYS, by_type, err));
-    return end(&d, intra_agent(&d, err), out, err);
+    CX_TRY(begin_detector(&d, rows, count, CX_DETECT_INTRA_AGENT_DAYS, by_type, err));
+    return end_detector(&d, detect_inconsistency(&d, err), out, err);
 }
 
 /* --- temporal_drift --------------------------------------------------------------------------- */
@@ -429,8 +429,8 @@ static int64_t day_of(const cx_score_row *row)
     return row->timestamp_ns % DAY_NS < 0 ? day - 1 : day;
 }
 
-static cx_status drift_between(detecting *d, const cx_stats *before, span rows, const cx_stats *now,
-                               const metric *m, cx_err *err)
+static cx_status drift_between(detecting *d, const cx_stats *before, row_span rows,
+                               const cx_stats *now, const metric *m, cx_err *err)
 {
     double difference = fabs(now->mean - before->mean);
     if (!(difference > DRIFT_WARNING))
@@ -450,15 +450,15 @@ static cx_status drift_between(detecting *d, const cx_stats *before, span rows, 
                             {"mean", now->mean},
                             {"previous_values", (double)before->count},
                             {"previous_mean", before->mean}};
-    CX_TRY(take_evidence(d, rows, m, before->mean, &alert, err));
+    CX_TRY(add_evidence(d, rows, m, before->mean, &alert, err));
     return add_alert(d, &alert, inputs, CX_COUNT_OF(inputs), err);
 }
 
-static cx_status drift_of_agent(detecting *d, span agent, const metric *m, cx_err *err)
+static cx_status drift_of_agent(detecting *d, row_span agent, const metric *m, cx_err *err)
 {
     cx_stats before = {0};
     for (size_t at = agent.first; at < agent.end;) {
-        span rows = {at, at};
+        row_span rows = {at, at};
         while (rows.end < agent.end && day_of(d->rows[rows.end]) == day_of(d->rows[at]))
             rows.end++;
         cx_stats now = stats_of(d, rows, m);
@@ -472,10 +472,10 @@ static cx_status drift_of_agent(detecting *d, span agent, const metric *m, cx_er
     return CX_SUCCESS;
 }
 
-static cx_status drift(detecting *d, cx_err *err)
+static cx_status detect_drift(detecting *d, cx_err *err)
 {
     for (size_t at = 0; at < d->count;) {
-        span agent = RUN_OF(d, at, d->count, agent);
+        row_span agent = EQUAL_ROWS(d, at, d->count, agent);
         for (size_t i = 0; i < CX_COUNT_OF(drift_metrics); i++)
             CX_TRY(drift_of_agent(d, agent, &drift_metrics[i], err));
         at = agent.end;
@@ -487,8 +487,8 @@ cx_status cx_detect_drift(const cx_score_row *rows, size_t count, int64_t now_ns
                           cx_alerts *out, cx_err *err)
 {
     detecting d = {.now_ns = now_ns, .arena = arena};
-    CX_TRY(begin(&d, rows, count, CX_DETECT_DRIFT_DAYS, by_agent, err));
-    return end(&d, drift(&d, err), out, err);
+    CX_TRY(begin_detector(&d, rows, count, CX_DETECT_DRIFT_DAYS, by_agent, err));
+    return end_detector(&d, detect_drift(&d, err), out, err);
 }
 
 /* --- conscience_override ---------------------------------------------------------------------- */
@@ -497,7 +497,7 @@ typedef struct tally {
     uint64_t known, overridden;
 } tally;
 
-static tally tally_of(const detecting *d, span rows)
+static tally tally_of(const detecting *d, row_span rows)
 {
     tally t = {0, 0};
     for (size_t i = rows.first; i < rows.end; i++) {
@@ -507,7 +507,7 @@ static tally tally_of(const detecting *d, span rows)
     return t;
 }
 
-static cx_status overridden_evidence(detecting *d, span rows, cx_alert *alert, cx_err *err)
+static cx_status overridden_evidence(detecting *d, row_span rows, cx_alert *alert, cx_err *err)
 {
     cx_str *ids = CX_ARENA_ARRAY(d->arena, cx_str, CX_DETECT_EVIDENCE_MAX);
     if (ids == NULL)
@@ -519,7 +519,8 @@ static cx_status overridden_evidence(detecting *d, span rows, cx_alert *alert, c
     return CX_SUCCESS;
 }
 
-static cx_status compare_overrides(detecting *d, span rows, tally own, tally domain, cx_err *err)
+static cx_status compare_overrides(detecting *d, row_span rows, tally own, tally domain,
+                                   cx_err *err)
 {
     tally others = {domain.known - own.known, domain.overridden - own.overridden};
     if (own.known < OVERRIDE_TRACES_MIN || others.known == 0)
@@ -550,13 +551,13 @@ static cx_status compare_overrides(detecting *d, span rows, tally own, tally dom
     return add_alert(d, &alert, inputs, CX_COUNT_OF(inputs), err);
 }
 
-static cx_status overrides(detecting *d, cx_err *err)
+static cx_status detect_overrides(detecting *d, cx_err *err)
 {
     for (size_t at = 0; at < d->count;) {
-        span domain = RUN_OF(d, at, d->count, domain);
+        row_span domain = EQUAL_ROWS(d, at, d->count, domain);
         tally all = tally_of(d, domain);
         for (size_t first = domain.first; first < domain.end;) {
-            span rows = RUN_OF(d, first, domain.end, agent);
+            row_span rows = EQUAL_ROWS(d, first, domain.end, agent);
             CX_TRY(compare_overrides(d, rows, tally_of(d, rows), all, err));
             first = rows.end;
         }
@@ -569,8 +570,8 @@ cx_status cx_detect_override(const cx_score_row *rows, size_t count, int64_t now
                              cx_arena *arena, cx_alerts *out, cx_err *err)
 {
     detecting d = {.now_ns = now_ns, .arena = arena};
-    CX_TRY(begin(&d, rows, count, CX_DETECT_OVERRIDE_DAYS, by_domain, err));
-    return end(&d, overrides(&d, err), out, err);
+    CX_TRY(begin_detector(&d, rows, count, CX_DETECT_OVERRIDE_DAYS, by_domain, err));
+    return end_detector(&d, detect_overrides(&d, err), out, err);
 }
 
 /* --- hash_chain ------------------------------------------------------------------------------- */
@@ -593,8 +594,8 @@ static cx_status chain_evidence(detecting *d, const cx_chain_report *report, cx_
     return CX_SUCCESS;
 }
 
-static cx_status broken_chain(detecting *d, cx_str agent, const cx_chain_report *report,
-                              cx_err *err)
+static cx_status alert_broken_chain(detecting *d, cx_str agent, const cx_chain_report *report,
+                                    cx_err *err)
 {
     cx_alert alert = {.mechanism = CX_DETECT_HASH_CHAIN,
                       .critical = true,
@@ -623,6 +624,6 @@ cx_status cx_detect_chain(cx_str agent, const cx_chain_report *report, int64_t n
     detecting d = {.now_ns = now_ns, .arena = arena};
     cx_status status = CX_SUCCESS;
     if (report->verdict == CX_BROKEN)
-        status = broken_chain(&d, agent, report, err);
-    return end(&d, status, out, err);
+        status = alert_broken_chain(&d, agent, report, err);
+    return end_detector(&d, status, out, err);
 }

@@ -9,7 +9,7 @@
 
 /* --- alerts as JSON --------------------------------------------------------------------------- */
 
-static cx_json number(cx_arena *arena, double value)
+static cx_json number_or_null(cx_arena *arena, double value)
 {
     return isfinite(value) ? cx_json_make_double(arena, value) : cx_json_make_null();
 }
@@ -22,7 +22,7 @@ static void put_text(cx_json_list *list, const char *name, cx_str text)
 
 static void put_number(cx_json_list *list, const char *name, double value)
 {
-    cx_json_list_put(list, cx_str_z(name), number(list->arena, value));
+    cx_json_list_put(list, cx_str_z(name), number_or_null(list->arena, value));
 }
 
 /* One a (mechanism, agent, domain, metric, day): the first 16 bytes of the SHA-256 of these as a

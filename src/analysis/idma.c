@@ -10,7 +10,7 @@
 #define NASCENT 1.05
 
 /* False when an input is missing, or lies where the formula means nothing. */
-static bool compute(const cx_idma_input *input, cx_idma_result *out)
+static bool compute_k_eff(const cx_idma_input *input, cx_idma_result *out)
 {
     if (!input->has_rho || !input->has_sources || !isfinite(input->rho))
         return false;
@@ -38,7 +38,7 @@ void cx_idma_judge(const cx_idma_input *input, cx_idma_result *out)
     *out = (cx_idma_result){
         .check = CX_IDMA_INDETERMINATE, .phase = CX_PHASE_UNKNOWN, .flag = CX_FLAG_INDETERMINATE};
     bool has_k_eff = input->has_k_eff && isfinite(input->k_eff);
-    if (compute(input, out) && has_k_eff)
+    if (compute_k_eff(input, out) && has_k_eff)
         out->check = fabs(input->k_eff - out->computed) <= CX_IDMA_TOLERANCE ? CX_IDMA_CONSISTENT
                                                                              : CX_IDMA_MISMATCH;
     if (!has_k_eff)

@@ -30,7 +30,7 @@ static const char *const names[COLUMNS] = {"csdma",
                                            "conscience_passed",
                                            "action_was_overridden"};
 
-static double flag(int8_t value)
+static double flag_value(int8_t value)
 {
     return value == CX_NULL ? (double)NAN : value == CX_TRUE ? 1 : 0;
 }
@@ -47,13 +47,13 @@ static void read_row(const cx_score_row *row, double out[COLUMNS])
                                     row->coherence_score,
                                     row->veto_ratio,
                                     row->humility_certainty,
-                                    flag(row->fragility_flag),
-                                    flag(row->entropy_passed),
-                                    flag(row->coherence_passed),
-                                    flag(row->veto_passed),
-                                    flag(row->humility_passed),
-                                    flag(row->conscience_passed),
-                                    flag(row->overridden)};
+                                    flag_value(row->fragility_flag),
+                                    flag_value(row->entropy_passed),
+                                    flag_value(row->coherence_passed),
+                                    flag_value(row->veto_passed),
+                                    flag_value(row->humility_passed),
+                                    flag_value(row->conscience_passed),
+                                    flag_value(row->overridden)};
     memcpy(out, values, sizeof values);
 }
 
@@ -158,7 +158,7 @@ static void eigenvalues(double m[COLUMNS][COLUMNS], unsigned size, double *out)
     }
 }
 
-static void summarise(cx_n_eff *out)
+static void summarise_eigenvalues(cx_n_eff *out)
 {
     double sum = 0, squares = 0, entropy = 0;
     for (unsigned i = 0; i < out->columns_used; i++) {
@@ -192,7 +192,7 @@ cx_status cx_n_eff_compute(const cx_score_row *rows, size_t count, cx_arena *are
             result.columns[k] = names[columns[k].which];
         covariance(rows, count, result.rows_used, columns, result.columns_used, matrix);
         eigenvalues(matrix, result.columns_used, result.eigenvalues);
-        summarise(&result);
+        summarise_eigenvalues(&result);
     }
     *out = result;
     return CX_SUCCESS;

@@ -7,13 +7,13 @@
 
 #define HOUR_NS (INT64_C(3600) * 1000000000)
 
-typedef struct cell_taker {
+typedef struct cell_receiver {
     cx_status (*take)(void *arg, const cx_facet_cell *cell, cx_err *err);
     void *arg;
     uint64_t rows; /* that came */
-} cell_taker;
+} cell_receiver;
 
-static cx_status take_cell(cell_taker *taker, const cx_cell *c, int64_t hour, uint64_t traces,
+static cx_status pass_cell(cell_receiver *receiver, const cx_cell *c, int64_t hour, uint64_t traces,
                            cx_err *err)
 {
     cx_facet_cell cell = {.agent = c[0].text,
@@ -26,36 +26,36 @@ static cx_status take_cell(cell_taker *taker, const cx_cell *c, int64_t hour, ui
         c[3].i > CX_K_EFF_5_AND_MORE || c[4].i < 0 || c[4].i > CX_GATE_OVERRIDDEN)
         return cx_fail_at(err, CX_E_FORMAT, "DatabaseDamaged", CX_NO_OFFSET,
                           "the index counts what cannot be; run 'cortex tables rebuild'");
-    return taker->take(taker->arg, &cell, err);
+    return receiver->take(receiver->arg, &cell, err);
 }
 
-static cx_status take_counted(void *arg, const cx_cell *c, cx_err *err)
+static cx_status pass_counted_row(void *arg, const cx_cell *c, cx_err *err)
 {
-    return take_cell(arg, c, c[5].i, (uint64_t)c[6].i, err);
+    return pass_cell(arg, c, c[5].i, (uint64_t)c[6].i, err);
 }
 
-static cx_status take_row(void *arg, const cx_cell *c, cx_err *err)
+static cx_status pass_trace_row(void *arg, const cx_cell *c, cx_err *err)
 {
-    cell_taker *taker = arg;
-    if (++taker->rows > CX_FACET_ROWS_MAX)
+    cell_receiver *receiver = arg;
+    if (++receiver->rows > CX_FACET_ROWS_MAX)
         return CX_SUCCESS;
-    return take_cell(taker, c, c[5].i / HOUR_NS, 1, err);
+    return pass_cell(receiver, c, c[5].i / HOUR_NS, 1, err);
 }
 
-static cx_status ask_all(cx_index *index, cell_taker *taker, cx_err *err)
+static cx_status count_all(cx_index *index, cell_receiver *receiver, cx_err *err)
 {
     static const cx_cell_type types[] = {CX_CELL_TEXT, CX_CELL_TEXT, CX_CELL_BOOL, CX_CELL_INT,
                                          CX_CELL_INT,  CX_CELL_INT,  CX_CELL_INT};
     const cx_question question = {.sql = index->engine->facets_sql,
                                   .types = types,
                                   .column_count = CX_COUNT_OF(types),
-                                  .row = take_counted,
-                                  .arg = taker};
+                                  .row = pass_counted_row,
+                                  .arg = receiver};
     return cx_index_ask(index, &question, err);
 }
 
-static cx_status ask_words(cx_index *index, const cx_trace_query *query, cx_sql_statement *s,
-                           cell_taker *taker, cx_err *err)
+static cx_status count_matching(cx_index *index, const cx_trace_query *query, cx_sql_statement *s,
+                                cell_receiver *receiver, cx_err *err)
 {
     static const cx_cell_type types[] = {CX_CELL_TEXT, CX_CELL_TEXT, CX_CELL_BOOL,
                                          CX_CELL_INT,  CX_CELL_INT,  CX_CELL_TIME};
@@ -79,8 +79,8 @@ static cx_status ask_words(cx_index *index, const cx_trace_query *query, cx_sql_
                                   .value_count = s->count,
                                   .types = types,
                                   .column_count = CX_COUNT_OF(types),
-                                  .row = take_row,
-                                  .arg = taker};
+                                  .row = pass_trace_row,
+                                  .arg = receiver};
     return cx_index_ask(index, &question, err);
 }
 
@@ -88,17 +88,17 @@ cx_status cx_index_facets(cx_index *index, const cx_trace_query *query,
                           cx_status (*take)(void *arg, const cx_facet_cell *cell, cx_err *err),
                           void *arg, bool *out_complete, cx_err *err)
 {
-    cell_taker taker = {.take = take, .arg = arg};
+    cell_receiver receiver = {.take = take, .arg = arg};
     if (query->words.data == NULL) {
         *out_complete = true;
-        return ask_all(index, &taker, err);
+        return count_all(index, &receiver, err);
     }
     cx_arena arena;
     cx_arena_init(&arena, cx_alloc_default(), 0);
     cx_sql_statement s = {.arena = &arena};
     cx_buf_init(&s.sql, cx_alloc_default());
-    cx_status status = ask_words(index, query, &s, &taker, err);
-    *out_complete = taker.rows <= CX_FACET_ROWS_MAX;
+    cx_status status = count_matching(index, query, &s, &receiver, err);
+    *out_complete = receiver.rows <= CX_FACET_ROWS_MAX;
     cx_buf_done(&s.sql);
     cx_arena_done(&arena);
     return status;

@@ -74,7 +74,7 @@ cx_status cx_index_do(cx_index *index, const char *sql, const cx_sql_value *valu
     return cx_index_ask_as_is(index, &question, err);
 }
 
-static cx_status take_number(void *arg, const cx_cell *cells, cx_err *err)
+static cx_status read_number(void *arg, const cx_cell *cells, cx_err *err)
 {
     (void)err;
     if (!cells[0].null)
@@ -87,7 +87,7 @@ cx_status cx_index_number(cx_index *index, const char *sql, const cx_sql_value *
 {
     static const cx_cell_type types[] = {CX_CELL_INT};
     int64_t number = otherwise;
-    cx_question question = {sql, values, count, types, 1, take_number, &number};
+    cx_question question = {sql, values, count, types, 1, read_number, &number};
     CX_TRY(cx_index_ask(index, &question, err));
     *out = number;
     return CX_SUCCESS;
@@ -95,7 +95,7 @@ cx_status cx_index_number(cx_index *index, const char *sql, const cx_sql_value *
 
 /* --- the feed's line -------------------------------------------------------------------------- */
 
-static cx_status take_feed(void *arg, const cx_cell *cells, cx_err *err)
+static cx_status read_feed_line(void *arg, const cx_cell *cells, cx_err *err)
 {
     (void)err;
     cx_feed_line *line = arg;
@@ -123,7 +123,7 @@ cx_status cx_index_read_feed(cx_index *index, cx_feed_line *out, cx_err *err)
         0,
         types,
         CX_COUNT_OF(types),
-        take_feed,
+        read_feed_line,
         out};
     return index->engine->ask(index, &question, err);
 }
@@ -168,7 +168,7 @@ static cx_status read_version(cx_index *index, unsigned *out, cx_err *err)
     return CX_SUCCESS;
 }
 
-static cx_status refuse_version(unsigned version, cx_err *err)
+static cx_status reject_version(unsigned version, cx_err *err)
 {
     if (version > CX_INDEX_VERSION)
         return cx_fail_at(err, CX_E_FORMAT, "IndexVersion", CX_NO_OFFSET,
@@ -194,7 +194,7 @@ static cx_status make_tables(cx_index *index, cx_err *err)
 {
     unsigned version;
     CX_TRY(read_version(index, &version, err));
-    CX_TRY(refuse_version(version, err));
+    CX_TRY(reject_version(version, err));
     if (version == 0)
         CX_TRY(index->engine->run(index,
                                   "CREATE TABLE cirislens.cortex_index_versions"
@@ -220,7 +220,7 @@ static cx_status prepare_tables(cx_index *index, cx_err *err)
 {
     unsigned version;
     CX_TRY(read_version(index, &version, err));
-    CX_TRY(refuse_version(version, err));
+    CX_TRY(reject_version(version, err));
     if (version < CX_INDEX_VERSION) {
         if (index->mode == CX_INDEX_READ)
             return cx_fail_at(err, version == 0 ? CX_E_NOT_FOUND : CX_E_FORMAT, "IndexVersion",

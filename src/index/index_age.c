@@ -11,25 +11,25 @@ typedef struct trace_name {
     cx_str agent, trace_id;
 } trace_name;
 
-typedef struct name_taker {
+typedef struct name_list {
     cx_arena *arena;
     CX_VEC(trace_name) names;
-} name_taker;
+} name_list;
 
-static cx_status take_name(void *arg, const cx_cell *cells, cx_err *err)
+static cx_status collect_name(void *arg, const cx_cell *cells, cx_err *err)
 {
-    name_taker *taker = arg;
-    trace_name *name = cx_vec_push(&taker->names, cx_alloc_default());
+    name_list *list = arg;
+    trace_name *name = cx_vec_push(&list->names, cx_alloc_default());
     if (name == NULL)
         return cx_fail_nomem(err);
-    name->agent = cx_arena_copy_str(taker->arena, cells[0].text);
-    name->trace_id = cx_arena_copy_str(taker->arena, cells[1].text);
+    name->agent = cx_arena_copy_str(list->arena, cells[0].text);
+    name->trace_id = cx_arena_copy_str(list->arena, cells[1].text);
     return name->agent.data == NULL || name->trace_id.data == NULL ? cx_fail_nomem(err)
                                                                    : CX_SUCCESS;
 }
 
 /* Traces of which one row goes and another stays: their primary row may have to change. */
-static cx_status find_split(cx_index *index, int64_t before_ns, name_taker *out, cx_err *err)
+static cx_status find_split(cx_index *index, int64_t before_ns, name_list *out, cx_err *err)
 {
     static const cx_cell_type types[] = {CX_CELL_TEXT, CX_CELL_TEXT};
     cx_sql_value before = cx_sql_time(before_ns);
@@ -41,12 +41,12 @@ static cx_status find_split(cx_index *index, int64_t before_ns, name_taker *out,
         1,
         types,
         CX_COUNT_OF(types),
-        take_name,
+        collect_name,
         out};
     return cx_index_ask(index, &question, err);
 }
 
-static cx_status retain_inside(cx_index *index, int64_t before_ns, name_taker *split, uint64_t *out,
+static cx_status retain_inside(cx_index *index, int64_t before_ns, name_list *split, uint64_t *out,
                                cx_err *err)
 {
     cx_feed_line line;
@@ -72,7 +72,7 @@ cx_status cx_index_retain(cx_index *index, int64_t older_than_ns, uint64_t *out_
 {
     cx_arena arena;
     cx_arena_init(&arena, cx_alloc_default(), 0);
-    name_taker split = {.arena = &arena};
+    name_list split = {.arena = &arena};
     uint64_t dropped = 0;
     /* Whole days go, on both engines alike; times before 1970 do not occur. */
     int64_t before_ns = older_than_ns < 0 ? 0 : older_than_ns - older_than_ns % DAY_NS;

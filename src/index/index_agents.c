@@ -14,10 +14,10 @@ void cx_index_forget_agents(cx_index *index)
     cx_arena_init(&index->agents_memory, cx_alloc_default(), 0);
 }
 
-typedef struct state_taker {
+typedef struct state_reader {
     cx_index *index;
     cx_agent_state *state;
-} state_taker;
+} state_reader;
 
 static bool knows_trace(const cx_agent_state *state, cx_str trace_id)
 {
@@ -43,10 +43,10 @@ cx_status cx_index_learn_trace(cx_index *index, cx_agent_state *state, cx_str tr
     return CX_SUCCESS;
 }
 
-static cx_status take_trace(void *arg, const cx_cell *cells, cx_err *err)
+static cx_status learn_trace_row(void *arg, const cx_cell *cells, cx_err *err)
 {
-    state_taker *taker = arg;
-    return cx_index_learn_trace(taker->index, taker->state, cells[0].text, &cells[1], err);
+    state_reader *reader = arg;
+    return cx_index_learn_trace(reader->index, reader->state, cells[0].text, &cells[1], err);
 }
 
 /* A trace has at most three rows, so this many are either all there are or thirty traces. */
@@ -54,7 +54,7 @@ static cx_status load_agent(cx_index *index, cx_str agent, cx_agent_state *state
 {
     static const cx_cell_type types[] = {CX_CELL_TEXT, CX_CELL_FLOAT};
     cx_sql_value values[] = {cx_sql_text(agent), cx_sql_int(3 * CX_IDMA_ESTABLISHED_AFTER)};
-    state_taker taker = {index, state};
+    state_reader reader = {index, state};
     cx_question question = {"SELECT trace_id, idma_k_eff FROM cirislens.covenant_traces"
                             " WHERE agent_id_hash = $1 AND signature_verified = TRUE"
                             " ORDER BY timestamp DESC, id DESC LIMIT $2",
@@ -62,8 +62,8 @@ static cx_status load_agent(cx_index *index, cx_str agent, cx_agent_state *state
                             CX_COUNT_OF(values),
                             types,
                             CX_COUNT_OF(types),
-                            take_trace,
-                            &taker};
+                            learn_trace_row,
+                            &reader};
     return cx_index_ask(index, &question, err);
 }
 

@@ -89,10 +89,10 @@ cx_status cx_index_mark_alert(cx_index *index, cx_str alert_id, bool resolved, i
 
 /* --- reading ---------------------------------------------------------------------------------- */
 
-typedef struct alert_taker {
+typedef struct alert_list {
     cx_arena *arena;
     CX_VEC(cx_json) alerts;
-} alert_taker;
+} alert_list;
 
 static cx_json text_value(cx_arena *arena, const cx_cell *cell)
 {
@@ -123,32 +123,33 @@ static bool is_mark(cx_str name)
 }
 
 /* The alert's own members, its time, and what was said about it. */
-static cx_status take_alert(void *arg, const cx_cell *c, cx_err *err)
+static cx_status collect_alert(void *arg, const cx_cell *c, cx_err *err)
 {
-    alert_taker *taker = arg;
+    alert_list *found = arg;
     cx_json alert;
-    cx_str text = cx_arena_copy_str(taker->arena, c[0].text);
+    cx_str text = cx_arena_copy_str(found->arena, c[0].text);
     if (text.data == NULL)
         return cx_fail_nomem(err);
-    CX_TRY(cx_json_parse_text(text, taker->arena, &alert, err));
-    cx_json_list list = cx_json_list_begin(taker->arena);
+    CX_TRY(cx_json_parse_text(text, found->arena, &alert, err));
+    cx_json_list members = cx_json_list_begin(found->arena);
     for (uint32_t i = 0; alert.type == CX_JSON_OBJECT && i < alert.count; i++)
         if (!is_mark(cx_json_text(&alert.members[i].name)))
-            cx_json_list_put(&list, cx_json_text(&alert.members[i].name), alert.members[i].value);
-    cx_json_list_put(&list, CX_STR("timestamp"), time_value(taker->arena, &c[1]));
+            cx_json_list_put(&members, cx_json_text(&alert.members[i].name),
+                             alert.members[i].value);
+    cx_json_list_put(&members, CX_STR("timestamp"), time_value(found->arena, &c[1]));
     for (size_t i = 0; i < CX_COUNT_OF(marks); i++) {
         const cx_cell *cell = &c[2 + i];
         cx_json value = i % 4 == 0   ? cx_json_make_bool(!cell->null && cell->b)
-                        : i % 4 == 1 ? time_value(taker->arena, cell)
-                                     : text_value(taker->arena, cell);
-        cx_json_list_put(&list, cx_str_z(marks[i]), value);
+                        : i % 4 == 1 ? time_value(found->arena, cell)
+                                     : text_value(found->arena, cell);
+        cx_json_list_put(&members, cx_str_z(marks[i]), value);
     }
-    cx_json *out = cx_vec_push(&taker->alerts, cx_alloc_default());
-    return out == NULL ? cx_fail_nomem(err) : cx_json_list_end_object(&list, out, err);
+    cx_json *out = cx_vec_push(&found->alerts, cx_alloc_default());
+    return out == NULL ? cx_fail_nomem(err) : cx_json_list_end_object(&members, out, err);
 }
 
-static cx_status take_alerts(cx_index *index, bool open_only, uint32_t limit, alert_taker *taker,
-                             cx_err *err)
+static cx_status collect_alerts(cx_index *index, bool open_only, uint32_t limit, alert_list *list,
+                                cx_err *err)
 {
     static const cx_cell_type types[] = {CX_CELL_JSON, CX_CELL_TIME, CX_CELL_BOOL, CX_CELL_TIME,
                                          CX_CELL_TEXT, CX_CELL_TEXT, CX_CELL_BOOL, CX_CELL_TIME,
@@ -165,28 +166,28 @@ static cx_status take_alerts(cx_index *index, bool open_only, uint32_t limit, al
                             1,
                             types,
                             CX_COUNT_OF(types),
-                            take_alert,
-                            taker};
+                            collect_alert,
+                            list};
     return cx_index_ask(index, &question, err);
 }
 
 cx_status cx_index_alerts(cx_index *index, bool open_only, uint32_t limit, cx_arena *arena,
                           const cx_json **out, size_t *out_count, cx_err *err)
 {
-    alert_taker taker = {.arena = arena};
-    cx_status status = take_alerts(index, open_only, limit, &taker, err);
+    alert_list list = {.arena = arena};
+    cx_status status = collect_alerts(index, open_only, limit, &list, err);
     cx_json *copy = NULL;
     if (!cx_failed(status)) {
-        copy = CX_ARENA_ARRAY(arena, cx_json, taker.alerts.count + 1);
+        copy = CX_ARENA_ARRAY(arena, cx_json, list.alerts.count + 1);
         if (copy == NULL)
             status = cx_fail_nomem(err);
     }
     if (!cx_failed(status)) {
-        if (taker.alerts.count != 0)
-            memcpy(copy, taker.alerts.items, taker.alerts.count * sizeof *copy);
+        if (list.alerts.count != 0)
+            memcpy(copy, list.alerts.items, list.alerts.count * sizeof *copy);
         *out = copy;
-        *out_count = taker.alerts.count;
+        *out_count = list.alerts.count;
     }
-    cx_vec_done(&taker.alerts, cx_alloc_default());
+    cx_vec_done(&list.alerts, cx_alloc_default());
     return status;
 }

@@ -24,7 +24,7 @@ typedef struct phases {
 
 enum { TRACE_ID, LEVEL, TIMESTAMP, K_EFF, VERIFIED, PHASE, COLUMN_COUNT };
 
-static cx_status learn(phases *p, const cx_cell *cells, cx_err *err)
+static cx_status learn_source(phases *p, const cx_cell *cells, cx_err *err)
 {
     uint64_t *slot;
     bool is_new;
@@ -40,7 +40,7 @@ static cx_status learn(phases *p, const cx_cell *cells, cx_err *err)
 }
 
 /* In the order in which they came. */
-static cx_status take_phase(void *arg, const cx_cell *cells, cx_err *err)
+static cx_status collect_phase(void *arg, const cx_cell *cells, cx_err *err)
 {
     phases *p = arg;
     const cx_idma_input input = {
@@ -58,7 +58,7 @@ static cx_status take_phase(void *arg, const cx_cell *cells, cx_err *err)
         if (row->trace_id.data == NULL || row->level.data == NULL)
             return cx_fail_nomem(err);
     }
-    return learn(p, cells, err);
+    return learn_source(p, cells, err);
 }
 
 static cx_status find_phases(cx_index *index, cx_str agent, phases *p, cx_err *err)
@@ -74,7 +74,7 @@ static cx_status find_phases(cx_index *index, cx_str agent, phases *p, cx_err *e
                             1,
                             types,
                             COLUMN_COUNT,
-                            take_phase,
+                            collect_phase,
                             p};
     return cx_index_ask(index, &question, err);
 }
@@ -122,7 +122,7 @@ typedef struct lost_row {
     bool found;
 } lost_row;
 
-static cx_status take_lost(void *arg, const cx_cell *cells, cx_err *err)
+static cx_status read_lost_row(void *arg, const cx_cell *cells, cx_err *err)
 {
     lost_row *lost = arg;
     (void)err;
@@ -145,7 +145,7 @@ static cx_status find_lost(cx_index *index, const cx_sql_value values[2], lost_r
                             2,
                             types,
                             CX_COUNT_OF(types),
-                            take_lost,
+                            read_lost_row,
                             out};
     return cx_index_ask(index, &question, err);
 }

@@ -23,24 +23,24 @@ _Static_assert((int)CX_CELL_TEXT == (int)CX_PG_TEXT && (int)CX_CELL_INT == (int)
                    (int)CX_CELL_TEXTS == (int)CX_PG_TEXTS && (int)CX_CELL_UUID == (int)CX_PG_UUID,
                "cell types have the same numbers");
 
-static cx_pg_index *own(const cx_index *index)
+static cx_pg_index *pg_index_of(const cx_index *index)
 {
     return index->connection;
 }
 
 bool cx_index_pg_is_timescale(const cx_index *index)
 {
-    return own(index)->timescale;
+    return pg_index_of(index)->timescale;
 }
 
 static const char *engine_name(const cx_index *index)
 {
-    return own(index)->timescale ? "timescaledb" : "postgresql";
+    return pg_index_of(index)->timescale ? "timescaledb" : "postgresql";
 }
 
 /* --- the session ------------------------------------------------------------------------------ */
 
-static cx_status take_bool(void *arg, const cx_pg_value *columns, cx_err *err)
+static cx_status read_bool(void *arg, const cx_pg_value *columns, cx_err *err)
 {
     (void)err;
     *(bool *)arg = !columns[0].null && columns[0].b;
@@ -51,11 +51,11 @@ static cx_status ask_bool(cx_pg *pg, const char *sql, bool *out, cx_err *err)
 {
     static const cx_pg_type types[] = {CX_PG_BOOL};
     *out = false;
-    return cx_pg_ask(pg, sql, NULL, 0, types, 1, take_bool, out, NULL, err);
+    return cx_pg_ask(pg, sql, NULL, 0, types, 1, read_bool, out, NULL, err);
 }
 
 /* Waits a little: the session of a program that just ended may not be gone yet. */
-static cx_status take_writer_lock(cx_pg_index *own_index, cx_err *err)
+static cx_status lock_writer(cx_pg_index *own_index, cx_err *err)
 {
     cx_pg *pg = own_index->pg;
     CX_TRY(cx_pg_run(pg, "SET lock_timeout = 1500", err));
@@ -71,7 +71,7 @@ static cx_status take_writer_lock(cx_pg_index *own_index, cx_err *err)
  * when the tables were made stays. */
 static cx_status choose_engine(cx_index *index, cx_err *err)
 {
-    cx_pg_index *own_index = own(index);
+    cx_pg_index *own_index = pg_index_of(index);
     bool there, installed, available;
     CX_TRY(ask_bool(own_index->pg, "SELECT to_regclass('cirislens.covenant_traces') IS NOT NULL",
                     &there, err));
@@ -100,19 +100,19 @@ static cx_status choose_engine(cx_index *index, cx_err *err)
 
 static cx_status start_session(cx_index *index, cx_err *err)
 {
-    cx_pg_index *own_index = own(index);
+    cx_pg_index *own_index = pg_index_of(index);
     cx_index_pg_forget_rows(own_index);
     own_index->days.count = 0;
     own_index->days_known = false;
     if (index->mode == CX_INDEX_WRITE)
-        CX_TRY(take_writer_lock(own_index, err));
+        CX_TRY(lock_writer(own_index, err));
     return choose_engine(index, err);
 }
 
 /* Connects anew where that loses nothing. */
-static cx_status revive(cx_index *index, cx_err *err)
+static cx_status reconnect_if_away(cx_index *index, cx_err *err)
 {
-    cx_pg_index *own_index = own(index);
+    cx_pg_index *own_index = pg_index_of(index);
     if (index->in_transaction || !cx_pg_is_away(own_index->pg))
         return CX_SUCCESS;
     CX_TRY(cx_pg_reconnect(own_index->pg, err));
@@ -158,7 +158,7 @@ static cx_pg_value value_of(const cx_sql_value *value)
     return out;
 }
 
-static cx_status ask_now(cx_index *index, const cx_question *question, cx_err *err)
+static cx_status ask_engine_once(cx_index *index, const cx_question *question, cx_err *err)
 {
     cx_pg_value values[CX_SQL_COLUMNS_MAX];
     cx_pg_type types[CX_SQL_COLUMNS_MAX];
@@ -169,28 +169,28 @@ static cx_status ask_now(cx_index *index, const cx_question *question, cx_err *e
         values[i] = value_of(&question->values[i]);
     for (size_t i = 0; i < question->column_count; i++)
         types[i] = (cx_pg_type)question->types[i];
-    return cx_pg_ask(own(index)->pg, question->sql, values, question->value_count, types,
+    return cx_pg_ask(pg_index_of(index)->pg, question->sql, values, question->value_count, types,
                      question->column_count, question->row == NULL ? NULL : pass_row, &bridge, NULL,
                      err);
 }
 
-static cx_status ask(cx_index *index, const cx_question *question, cx_err *err)
+static cx_status ask_engine(cx_index *index, const cx_question *question, cx_err *err)
 {
-    CX_TRY(revive(index, err));
-    return ask_now(index, question, err);
+    CX_TRY(reconnect_if_away(index, err));
+    return ask_engine_once(index, question, err);
 }
 
-static cx_status run(cx_index *index, const char *sql, cx_err *err)
+static cx_status run_sql(cx_index *index, const char *sql, cx_err *err)
 {
-    return cx_pg_run(own(index)->pg, sql, err);
+    return cx_pg_run(pg_index_of(index)->pg, sql, err);
 }
 
 /* --- transactions ----------------------------------------------------------------------------- */
 
-static cx_status begin(cx_index *index, cx_err *err)
+static cx_status begin_txn(cx_index *index, cx_err *err)
 {
-    cx_pg_index *own_index = own(index);
-    CX_TRY(revive(index, err));
+    cx_pg_index *own_index = pg_index_of(index);
+    CX_TRY(reconnect_if_away(index, err));
     cx_index_pg_forget_rows(own_index);
     own_index->stale_hours.count = 0;
     own_index->days_made = 0;
@@ -202,14 +202,14 @@ static cx_status begin(cx_index *index, cx_err *err)
     return status;
 }
 
-static cx_status commit(cx_index *index, cx_err *err)
+static cx_status commit_txn(cx_index *index, cx_err *err)
 {
-    return cx_pg_commit(own(index)->pg, err);
+    return cx_pg_commit(pg_index_of(index)->pg, err);
 }
 
-static void rollback(cx_index *index)
+static void rollback_txn(cx_index *index)
 {
-    cx_pg_index *own_index = own(index);
+    cx_pg_index *own_index = pg_index_of(index);
     cx_pg_rollback(own_index->pg);
     cx_index_pg_forget_rows(own_index);
     own_index->days.count = 0; /* some may have been made in vain */
@@ -221,7 +221,7 @@ static void rollback(cx_index *index)
 static cx_status has_tables(cx_index *index, bool *out, cx_err *err)
 {
     bool schema;
-    cx_pg *pg = own(index)->pg;
+    cx_pg *pg = pg_index_of(index)->pg;
     CX_TRY(ask_bool(pg, "SELECT to_regclass('cirislens.cortex_index_versions') IS NOT NULL", out,
                     err));
     if (*out || index->mode != CX_INDEX_WRITE)
@@ -232,14 +232,14 @@ static cx_status has_tables(cx_index *index, bool *out, cx_err *err)
 
 static cx_status drop_tables(cx_index *index, cx_err *err)
 {
-    own(index)->days.count = 0;
-    own(index)->days_known = false;
-    CX_TRY(cx_pg_forget(own(index)->pg, err));
+    pg_index_of(index)->days.count = 0;
+    pg_index_of(index)->days_known = false;
+    CX_TRY(cx_pg_forget(pg_index_of(index)->pg, err));
     return cx_index_pg_drop(index, err);
 }
 
 /* Dead rows and entries go when the server vacuums; docs/sql.md says so. */
-static cx_status scrub(cx_index *index, cx_err *err)
+static cx_status scrub_deleted(cx_index *index, cx_err *err)
 {
     (void)index;
     (void)err;
@@ -248,35 +248,38 @@ static cx_status scrub(cx_index *index, cx_err *err)
 
 /* --- summaries and age ------------------------------------------------------------------------ */
 
-static cx_status change(cx_index *index, const char *sql, const cx_pg_value *values, size_t count,
-                        uint64_t *out, cx_err *err)
+static cx_status change_rows(cx_index *index, const char *sql, const cx_pg_value *values,
+                             size_t count, uint64_t *out, cx_err *err)
 {
-    return cx_pg_ask(own(index)->pg, sql, values, count, NULL, 0, NULL, NULL, out, err);
+    return cx_pg_ask(pg_index_of(index)->pg, sql, values, count, NULL, 0, NULL, NULL, out, err);
 }
 
-static cx_status refresh(cx_index *index, uint64_t *out, cx_err *err)
+static cx_status refresh_summaries(cx_index *index, uint64_t *out, cx_err *err)
 {
     cx_pg_value kept = {.type = CX_PG_TIME,
                         .i = index->retained_ns == CX_TIME_NONE ? 0 : index->retained_ns};
     cx_buf sql;
     *out = 0;
-    if (own(index)->timescale)
+    if (pg_index_of(index)->timescale)
         return CX_SUCCESS;
     /* Rows of hours before the last retention are gone, their summaries are all there is. */
-    CX_TRY(change(index, "DELETE FROM cirislens.covenant_traces_hourly_stale WHERE bucket < $1",
-                  &kept, 1, NULL, err));
-    CX_TRY(change(index,
-                  "DELETE FROM cirislens.covenant_traces_hourly WHERE bucket IN"
-                  " (SELECT bucket FROM cirislens.covenant_traces_hourly_stale)",
-                  NULL, 0, NULL, err));
+    CX_TRY(change_rows(index,
+                       "DELETE FROM cirislens.covenant_traces_hourly_stale WHERE bucket < $1",
+                       &kept, 1, NULL, err));
+    CX_TRY(change_rows(index,
+                       "DELETE FROM cirislens.covenant_traces_hourly WHERE bucket IN"
+                       " (SELECT bucket FROM cirislens.covenant_traces_hourly_stale)",
+                       NULL, 0, NULL, err));
     cx_buf_init(&sql, cx_alloc_default());
     cx_index_pg_refresh_sql(&sql);
     const char *text = cx_buf_z(&sql);
-    cx_status status = text == NULL ? cx_fail_nomem(err) : change(index, text, NULL, 0, NULL, err);
+    cx_status status =
+        text == NULL ? cx_fail_nomem(err) : change_rows(index, text, NULL, 0, NULL, err);
     cx_buf_done(&sql);
     if (cx_failed(status))
         return status;
-    return change(index, "DELETE FROM cirislens.covenant_traces_hourly_stale", NULL, 0, out, err);
+    return change_rows(index, "DELETE FROM cirislens.covenant_traces_hourly_stale", NULL, 0, out,
+                       err);
 }
 
 /* Chunks go whole: rows are kept from the start of the oldest one that has some to keep. */
@@ -306,34 +309,34 @@ static cx_status drop_chunks(cx_index *index, int64_t *before_ns, uint64_t *out,
     CX_TRY(cx_index_number(index,
                            "SELECT count(*) FROM cirislens.covenant_traces WHERE timestamp < $1",
                            &before, 1, 0, &count, err));
-    CX_TRY(change(index, "SELECT drop_chunks('cirislens.covenant_traces', older_than => $1)",
-                  &value, 1, NULL, err));
+    CX_TRY(change_rows(index, "SELECT drop_chunks('cirislens.covenant_traces', older_than => $1)",
+                       &value, 1, NULL, err));
     *before_ns = start;
     *out = (uint64_t)count;
     return CX_SUCCESS;
 }
 
-static cx_status retain(cx_index *index, int64_t *before_ns, uint64_t *out, cx_err *err)
+static cx_status retain_rows(cx_index *index, int64_t *before_ns, uint64_t *out, cx_err *err)
 {
     uint64_t hours, rest = 0;
-    if (own(index)->timescale)
+    if (pg_index_of(index)->timescale)
         return drop_chunks(index, before_ns, out, err);
-    CX_TRY(refresh(index, &hours, err));
+    CX_TRY(refresh_summaries(index, &hours, err));
     CX_TRY(cx_index_pg_drop_days(index, *before_ns, out, err));
     cx_pg_value before = {.type = CX_PG_TIME, .i = *before_ns};
-    CX_TRY(change(index, "DELETE FROM cirislens.covenant_traces WHERE timestamp < $1", &before, 1,
-                  &rest, err));
+    CX_TRY(change_rows(index, "DELETE FROM cirislens.covenant_traces WHERE timestamp < $1", &before,
+                       1, &rest, err));
     *out += rest;
     before.i = *before_ns > SUMMARY_MORE_NS ? *before_ns - SUMMARY_MORE_NS : 0;
-    return change(index, "DELETE FROM cirislens.covenant_traces_hourly WHERE bucket < $1", &before,
-                  1, NULL, err);
+    return change_rows(index, "DELETE FROM cirislens.covenant_traces_hourly WHERE bucket < $1",
+                       &before, 1, NULL, err);
 }
 
 /* --- opening ---------------------------------------------------------------------------------- */
 
 static void close_index(cx_index *index)
 {
-    cx_pg_index *own_index = own(index);
+    cx_pg_index *own_index = pg_index_of(index);
     if (own_index == NULL)
         return;
     cx_pg_close(own_index->pg);
@@ -352,17 +355,17 @@ const cx_index_driver cx_index_pg_driver = {
     .close = close_index,
     .has_tables = has_tables,
     .drop_tables = drop_tables,
-    .begin = begin,
-    .commit = commit,
-    .rollback = rollback,
-    .ask = ask,
-    .run = run,
+    .begin = begin_txn,
+    .commit = commit_txn,
+    .rollback = rollback_txn,
+    .ask = ask_engine,
+    .run = run_sql,
     .put = cx_index_pg_put,
     .flush = cx_index_pg_flush,
     .touch = cx_index_pg_touch,
-    .scrub = scrub,
-    .refresh = refresh,
-    .retain = retain,
+    .scrub = scrub_deleted,
+    .refresh = refresh_summaries,
+    .retain = retain_rows,
     .migrations = cx_index_pg_migrations,
     .words_condition = "to_tsvector('simple', left(t.action_rationale, 100000))"
                        " @@ plainto_tsquery('simple', $%u)",

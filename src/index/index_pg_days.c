@@ -79,7 +79,7 @@ static bool day_of(cx_str name, int64_t *out)
     return true;
 }
 
-static cx_status take_day(void *arg, const cx_pg_value *columns, cx_err *err)
+static cx_status load_day(void *arg, const cx_pg_value *columns, cx_err *err)
 {
     cx_pg_index *own = arg;
     int64_t day;
@@ -98,14 +98,14 @@ static cx_status load_days(cx_pg_index *own, cx_err *err)
                      "SELECT CAST(c.relname AS text) FROM pg_inherits i"
                      " JOIN pg_class c ON c.oid = i.inhrelid"
                      " WHERE i.inhparent = to_regclass('cirislens.covenant_traces')",
-                     NULL, 0, types, 1, take_day, own, NULL, err));
+                     NULL, 0, types, 1, load_day, own, NULL, err));
     own->days_known = true;
     return CX_SUCCESS;
 }
 
 /* --- making ----------------------------------------------------------------------------------- */
 
-static cx_status take_found(void *arg, const cx_pg_value *columns, cx_err *err)
+static cx_status note_found(void *arg, const cx_pg_value *columns, cx_err *err)
 {
     (void)columns;
     (void)err;
@@ -123,7 +123,7 @@ static cx_status has_strays(cx_pg_index *own, int64_t day, bool *out, cx_err *er
     return cx_pg_ask(own->pg,
                      "SELECT id FROM cirislens.covenant_traces_default"
                      " WHERE timestamp >= $1 AND timestamp < $2 LIMIT 1",
-                     values, 2, types, 1, take_found, out, NULL, err);
+                     values, 2, types, 1, note_found, out, NULL, err);
 }
 
 /* Names and bounds are made from numbers: there is nothing in them that came from outside. */
@@ -199,7 +199,7 @@ cx_status cx_index_pg_make_days(cx_index *index, cx_err *err)
 
 /* --- dropping --------------------------------------------------------------------------------- */
 
-static cx_status take_count(void *arg, const cx_pg_value *columns, cx_err *err)
+static cx_status add_count(void *arg, const cx_pg_value *columns, cx_err *err)
 {
     (void)err;
     *(uint64_t *)arg += (uint64_t)columns[0].i;
@@ -212,7 +212,7 @@ static cx_status drop_day(cx_pg_index *own, int64_t day, uint64_t *out, cx_err *
     char dashed[11], name[9], sql[128];
     day_texts(day, dashed, name);
     (void)snprintf(sql, sizeof sql, "SELECT count(*) FROM cirislens.covenant_traces_p%s", name);
-    CX_TRY(cx_pg_ask(own->pg, sql, NULL, 0, types, 1, take_count, out, NULL, err));
+    CX_TRY(cx_pg_ask(own->pg, sql, NULL, 0, types, 1, add_count, out, NULL, err));
     (void)snprintf(sql, sizeof sql, "DROP TABLE cirislens.covenant_traces_p%s", name);
     return cx_pg_run(own->pg, sql, err);
 }

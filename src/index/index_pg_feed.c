@@ -18,7 +18,7 @@
 #define WAITING_BYTES_MAX ((size_t)16 << 20)
 #define HOUR_NS (INT64_C(3600) * 1000000000)
 
-static cx_pg_index *own(const cx_index *index)
+static cx_pg_index *pg_index_of(const cx_index *index)
 {
     return index->connection;
 }
@@ -72,7 +72,7 @@ static cx_status encode_row(cx_pg_index *own_index, const cx_trace_row *row, cx_
     return cx_buf_check(&own_index->rows, err);
 }
 
-static cx_status keep_text(cx_pg_index *own_index, cx_str text, cx_str *out, cx_err *err)
+static cx_status copy_text(cx_pg_index *own_index, cx_str text, cx_str *out, cx_err *err)
 {
     *out = (cx_str){NULL, 0};
     if (text.data == NULL)
@@ -102,7 +102,7 @@ static cx_status link_trace(cx_pg_index *own_index, cx_pg_pending *row, size_t n
 
 cx_status cx_index_pg_put(cx_index *index, const cx_trace_row *row, cx_err *err)
 {
-    cx_pg_index *own_index = own(index);
+    cx_pg_index *own_index = pg_index_of(index);
     if (own_index->pending.count >= WAITING_ROWS_MAX || own_index->rows.size >= WAITING_BYTES_MAX)
         CX_TRY(cx_index_pg_flush(index, err));
     const cx_cell *cells = row->cells;
@@ -110,11 +110,11 @@ cx_status cx_index_pg_put(cx_index *index, const cx_trace_row *row, cx_err *err)
     cx_sql_value signer = cx_index_signer(row);
     cx_pg_pending waiting = {.key = cx_index_key_of(row, 0)};
     waiting.received_ns = received->null ? waiting.key.timestamp_ns : received->i;
-    CX_TRY(keep_text(own_index, cells[CX_COL_agent_id_hash].text, &waiting.agent, err));
-    CX_TRY(keep_text(own_index, cells[CX_COL_trace_id].text, &waiting.trace_id, err));
-    CX_TRY(keep_text(own_index, signer.cell.text, &waiting.signer, err));
-    CX_TRY(keep_text(own_index, row->action_executed, &waiting.action_executed, err));
-    CX_TRY(keep_text(own_index, row->action_timestamp, &waiting.action_timestamp, err));
+    CX_TRY(copy_text(own_index, cells[CX_COL_agent_id_hash].text, &waiting.agent, err));
+    CX_TRY(copy_text(own_index, cells[CX_COL_trace_id].text, &waiting.trace_id, err));
+    CX_TRY(copy_text(own_index, signer.cell.text, &waiting.signer, err));
+    CX_TRY(copy_text(own_index, row->action_executed, &waiting.action_executed, err));
+    CX_TRY(copy_text(own_index, row->action_timestamp, &waiting.action_timestamp, err));
     if (!cx_vec_reserve(&own_index->pending, own_index->pending.count + 1, cx_alloc_default()))
         return cx_fail_nomem(err);
     CX_TRY(encode_row(own_index, row, &waiting, err));
@@ -134,7 +134,7 @@ typedef struct old_rows {
     CX_VEC(old_row) items;
 } old_rows;
 
-static cx_status take_old(void *arg, const cx_pg_value *columns, cx_err *err)
+static cx_status collect_old_row(void *arg, const cx_pg_value *columns, cx_err *err)
 {
     old_rows *old = arg;
     old_row *row = cx_vec_push(&old->items, cx_alloc_default());
@@ -172,7 +172,7 @@ static cx_status find_old(cx_pg_index *own_index, old_rows *out, cx_err *err)
                      " FROM cirislens.covenant_trace_keys"
                      " WHERE agent_id_hash = u.agent AND trace_id = u.trace_id"
                      " OFFSET 0) k ORDER BY u.at, k.id",
-                     values, 2, types, CX_COUNT_OF(types), take_old, out, NULL, err);
+                     values, 2, types, CX_COUNT_OF(types), collect_old_row, out, NULL, err);
 }
 
 /* --- settling --------------------------------------------------------------------------------- */
@@ -248,7 +248,8 @@ static cx_status place_row(cx_pg_index *own_index, trace_rows *rows, size_t numb
     return CX_SUCCESS;
 }
 
-static cx_status settle_trace(cx_pg_index *own_index, trace_rows *rows, int64_t last, cx_err *err)
+static cx_status rank_trace_rows(cx_pg_index *own_index, trace_rows *rows, int64_t last,
+                                 cx_err *err)
 {
     /* Waiting rows are linked from the last one back; a trace has few. */
     size_t numbers[WAITING_ROWS_MAX], count = 0;
@@ -268,9 +269,9 @@ static cx_status settle_trace(cx_pg_index *own_index, trace_rows *rows, int64_t 
 }
 
 /* Traces with one row, waiting and new, need nothing; that is nearly all of them. */
-static cx_status settle(cx_index *index, const old_rows *old, cx_err *err)
+static cx_status rank_waiting_rows(cx_index *index, const old_rows *old, cx_err *err)
 {
-    cx_pg_index *own_index = own(index);
+    cx_pg_index *own_index = pg_index_of(index);
     size_t next_old = 0;
     for (size_t i = 0; i < own_index->pending.count; i++) {
         const cx_pg_pending *row = &own_index->pending.items[i];
@@ -286,7 +287,7 @@ static cx_status settle(cx_index *index, const old_rows *old, cx_err *err)
         }
         const uint64_t *last = cx_map_find(&own_index->traces, row->name);
         CX_ASSERT(last != NULL);
-        CX_TRY(settle_trace(own_index, &rows, (int64_t)*last, err));
+        CX_TRY(rank_trace_rows(own_index, &rows, (int64_t)*last, err));
     }
     return cx_pg_drain(own_index->pg, err);
 }
@@ -294,7 +295,7 @@ static cx_status settle(cx_index *index, const old_rows *old, cx_err *err)
 /* Ids follow the order in which rows came; a row that takes the place of another has its id. */
 static void number_rows(cx_index *index)
 {
-    cx_pg_index *own_index = own(index);
+    cx_pg_index *own_index = pg_index_of(index);
     for (size_t i = 0; i < own_index->pending.count; i++) {
         cx_pg_pending *row = &own_index->pending.items[i];
         if (row->key.id == 0)
@@ -363,7 +364,8 @@ done:
 
 /* --- stale hours ------------------------------------------------------------------------------ */
 
-static cx_status tell_stale(cx_pg_index *own_index, const int64_t *hours, size_t count, cx_err *err)
+static cx_status mark_hours_stale(cx_pg_index *own_index, const int64_t *hours, size_t count,
+                                  cx_err *err)
 {
     cx_pg_value value = {.type = CX_PG_TIMES, .times = hours, .count = count};
     if (count == 0)
@@ -376,18 +378,18 @@ static cx_status tell_stale(cx_pg_index *own_index, const int64_t *hours, size_t
 
 cx_status cx_index_pg_touch(cx_index *index, int64_t ns, cx_err *err)
 {
-    cx_pg_index *own_index = own(index);
+    cx_pg_index *own_index = pg_index_of(index);
     int64_t hour = ns - ns % HOUR_NS;
     bool is_new;
     if (own_index->timescale)
         return CX_SUCCESS;
     CX_TRY(cx_index_pg_add_number(&own_index->stale_hours, hour, &is_new, err));
-    return is_new ? tell_stale(own_index, &hour, 1, err) : CX_SUCCESS;
+    return is_new ? mark_hours_stale(own_index, &hour, 1, err) : CX_SUCCESS;
 }
 
 static cx_status touch_hours(cx_index *index, const old_rows *old, cx_err *err)
 {
-    cx_pg_index *own_index = own(index);
+    cx_pg_index *own_index = pg_index_of(index);
     size_t rows = own_index->pending.count, count = 0;
     if (own_index->timescale)
         return CX_SUCCESS;
@@ -402,14 +404,14 @@ static cx_status touch_hours(cx_index *index, const old_rows *old, cx_err *err)
         if (is_new)
             hours[count++] = ns - ns % HOUR_NS;
     }
-    return tell_stale(own_index, hours, count, err);
+    return mark_hours_stale(own_index, hours, count, err);
 }
 
-static cx_status flush(cx_index *index, old_rows *old, cx_err *err)
+static cx_status flush_rows(cx_index *index, old_rows *old, cx_err *err)
 {
-    cx_pg_index *own_index = own(index);
+    cx_pg_index *own_index = pg_index_of(index);
     CX_TRY(find_old(own_index, old, err));
-    CX_TRY(settle(index, old, err));
+    CX_TRY(rank_waiting_rows(index, old, err));
     number_rows(index);
     CX_TRY(cx_index_pg_make_days(index, err));
     CX_TRY(copy_traces(own_index, err));
@@ -419,12 +421,12 @@ static cx_status flush(cx_index *index, old_rows *old, cx_err *err)
 
 cx_status cx_index_pg_flush(cx_index *index, cx_err *err)
 {
-    if (own(index)->pending.count == 0)
+    if (pg_index_of(index)->pending.count == 0)
         return CX_SUCCESS;
     old_rows old = {.items = {0}};
-    cx_status status = flush(index, &old, err);
+    cx_status status = flush_rows(index, &old, err);
     cx_vec_done(&old.items, cx_alloc_default());
-    cx_index_pg_forget_rows(own(index));
+    cx_index_pg_forget_rows(pg_index_of(index));
     return status;
 }
 

@@ -7,19 +7,19 @@
 
 /* --- which row of a trace counts (§9) --------------------------------------------------------- */
 
-typedef struct key_taker {
+typedef struct key_list {
     cx_row_key *keys;
     size_t count;
-} key_taker;
+} key_list;
 
-static cx_status take_key(void *arg, const cx_cell *cells, cx_err *err)
+static cx_status collect_row_key(void *arg, const cx_cell *cells, cx_err *err)
 {
-    key_taker *taker = arg;
+    key_list *list = arg;
     cx_row_key key = {CX_LEVEL_GENERIC, cells[1].i, cells[2].i, cells[3].b};
-    if (taker->count == 3 || !cx_trace_level_parse(cells[0].text, &key.level))
+    if (list->count == 3 || !cx_trace_level_parse(cells[0].text, &key.level))
         return cx_fail_at(err, CX_E_FORMAT, "DatabaseDamaged", CX_NO_OFFSET,
                           "the index holds an unknown level; run 'cortex tables rebuild'");
-    taker->keys[taker->count++] = key;
+    list->keys[list->count++] = key;
     return CX_SUCCESS;
 }
 
@@ -28,7 +28,7 @@ cx_status cx_index_row_keys(cx_index *index, cx_str agent, cx_str trace_id, cx_r
 {
     static const cx_cell_type types[] = {CX_CELL_TEXT, CX_CELL_TIME, CX_CELL_INT, CX_CELL_BOOL};
     cx_sql_value values[] = {cx_sql_text(agent), cx_sql_text(trace_id)};
-    key_taker taker = {out, 0};
+    key_list list = {out, 0};
     cx_question question = {"SELECT trace_level, timestamp, id, verified"
                             " FROM cirislens.covenant_trace_keys"
                             " WHERE agent_id_hash = $1 AND trace_id = $2 ORDER BY id",
@@ -36,10 +36,10 @@ cx_status cx_index_row_keys(cx_index *index, cx_str agent, cx_str trace_id, cx_r
                             CX_COUNT_OF(values),
                             types,
                             CX_COUNT_OF(types),
-                            take_key,
-                            &taker};
+                            collect_row_key,
+                            &list};
     CX_TRY(cx_index_ask_as_is(index, &question, err));
-    *out_count = taker.count;
+    *out_count = list.count;
     return CX_SUCCESS;
 }
 
@@ -218,8 +218,8 @@ static cx_sql_value name_value(const char *name)
     return cx_sql_text(name[0] == 0 ? (cx_str){NULL, 0} : cx_str_z(name));
 }
 
-static cx_status rejudge_row(cx_index *index, const cx_rejudged *change, const cx_row_key *key,
-                             cx_err *err)
+static cx_status reclassify_row(cx_index *index, const cx_rejudged *change, const cx_row_key *key,
+                                cx_err *err)
 {
     char hex[65];
     cx_trace_form form = change->verified ? change->form : CX_FORM_NONE;
@@ -260,7 +260,7 @@ cx_status cx_index_rejudge(cx_index *index, const cx_rejudged *change, cx_err *e
     if (at == count) /* too old: the row was dropped */
         return CX_SUCCESS;
     cx_index_forget_agents(index);
-    CX_TRY(rejudge_row(index, change, &keys[at], err));
+    CX_TRY(reclassify_row(index, change, &keys[at], err));
     keys[at].verified = change->verified;
     CX_TRY(index->engine->touch(index, keys[at].timestamp_ns, err));
     return set_primary(index, change->agent, change->trace_id, keys, count, err);

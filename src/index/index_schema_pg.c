@@ -11,7 +11,7 @@
 #include "index/index_internal.h"
 #include "index/index_pg.h"
 
-static cx_status run(cx_index *index, cx_buf *sql, cx_err *err)
+static cx_status run_schema_sql(cx_index *index, cx_buf *sql, cx_err *err)
 {
     const char *text = cx_buf_z(sql);
     cx_status status = text == NULL ? cx_fail_nomem(err) : index->engine->run(index, text, err);
@@ -56,7 +56,7 @@ static cx_status make_traces(cx_index *index, cx_err *err)
     cx_schema_add_tables(&sql, CX_DIALECT_PG);
     cx_schema_add_indexes(&sql, CX_DIALECT_PG);
     cx_buf_add_z(&sql, text_index);
-    return run(index, &sql, err);
+    return run_schema_sql(index, &sql, err);
 }
 
 /* Summaries for a year; refreshed each hour, a day back. */
@@ -96,7 +96,7 @@ static cx_status make_hourly(cx_index *index, cx_err *err)
         add_aggregate(&sql);
     else
         add_table(&sql);
-    return run(index, &sql, err);
+    return run_schema_sql(index, &sql, err);
 }
 
 /* All that the inbox counts by, so that nothing else of a row is read (index-only scans). */
@@ -127,7 +127,7 @@ cx_status cx_index_pg_drop(cx_index *index, cx_err *err)
     cx_buf_add_z(&sql, "DROP TABLE IF EXISTS cirislens.covenant_traces_hourly_stale;");
     for (size_t i = 0; cx_schema_tables[i] != NULL; i++)
         cx_buf_printf(&sql, "DROP TABLE IF EXISTS cirislens.%s;", cx_schema_tables[i]);
-    return run(index, &sql, err);
+    return run_schema_sql(index, &sql, err);
 }
 
 void cx_index_pg_refresh_sql(cx_buf *sql)

@@ -28,7 +28,7 @@ static const char text_index[] =
     "    INSERT INTO covenant_traces_text (rowid, action_rationale)\n"
     "        SELECT new.id, new.action_rationale WHERE new.action_rationale IS NOT NULL; END;\n";
 
-static cx_status run(cx_index *index, cx_buf *sql, cx_err *err)
+static cx_status run_schema_sql(cx_index *index, cx_buf *sql, cx_err *err)
 {
     cx_status status = CX_SUCCESS;
     const char *text = cx_buf_z(sql);
@@ -48,7 +48,7 @@ static cx_status make_traces(cx_index *index, cx_err *err)
     cx_schema_add_tables(&sql, CX_DIALECT_SQLITE);
     cx_schema_add_indexes(&sql, CX_DIALECT_SQLITE);
     cx_buf_add_z(&sql, text_index);
-    return run(index, &sql, err);
+    return run_schema_sql(index, &sql, err);
 }
 
 /* One file is read by few: a view is always fresh and costs nothing to keep. */
@@ -60,7 +60,7 @@ static cx_status make_hourly(cx_index *index, cx_err *err)
     cx_schema_add_hourly(&sql, "substr(timestamp, 1, 13) || ':00:00.000000000Z'",
                          "covenant_traces");
     cx_buf_add_z(&sql, CX_SCHEMA_HOURLY_GROUPS);
-    return run(index, &sql, err);
+    return run_schema_sql(index, &sql, err);
 }
 
 /*
@@ -113,7 +113,7 @@ static cx_status make_facets(cx_index *index, cx_err *err)
     cx_buf sql;
     cx_buf_init(&sql, cx_alloc_default());
     cx_schema_add(&sql, CX_DIALECT_SQLITE, facets);
-    return run(index, &sql, err);
+    return run_schema_sql(index, &sql, err);
 }
 
 const cx_index_migration cx_index_sqlite_migrations[CX_INDEX_VERSION] = {
@@ -131,5 +131,5 @@ cx_status cx_index_sqlite_drop(cx_index *index, cx_err *err)
                        "DROP TABLE IF EXISTS cirislens.covenant_traces_facets;");
     for (size_t i = 0; cx_schema_tables[i] != NULL; i++)
         cx_buf_printf(&sql, "DROP TABLE IF EXISTS cirislens.%s;", cx_schema_tables[i]);
-    return run(index, &sql, err);
+    return run_schema_sql(index, &sql, err);
 }

@@ -23,7 +23,7 @@ typedef struct sqlite_index {
     CX_VEC(prepared) statements;
 } sqlite_index;
 
-static sqlite_index *own(const cx_index *index)
+static sqlite_index *sqlite_index_of(const cx_index *index)
 {
     return index->connection;
 }
@@ -48,7 +48,8 @@ static void forget_statements(sqlite_index *own_index)
 }
 
 /* `$1` is a name to SQLite and would be numbered as it comes; `?1` is a number. */
-static cx_status prepare(sqlite_index *own_index, cx_str text, cx_db_statement **out, cx_err *err)
+static cx_status prepare_statement(sqlite_index *own_index, cx_str text, cx_db_statement **out,
+                                   cx_err *err)
 {
     char *sql = CX_ARENA_ARRAY(&own_index->texts, char, text.size + 1);
     if (sql == NULL)
@@ -75,7 +76,7 @@ static cx_status find_statement(sqlite_index *own_index, const char *sql, cx_db_
                                              own_index->statements.count + 1, cx_alloc_default()))
         return cx_fail_nomem(err);
     CX_TRY(cx_map_reserve(&own_index->by_text, own_index->statements.count + 1, err));
-    CX_TRY(prepare(own_index, text, out, err));
+    CX_TRY(prepare_statement(own_index, text, out, err));
     uint64_t *number;
     bool is_new;
     cx_status status = cx_map_put(&own_index->by_text, text, &number, &is_new, err);
@@ -146,13 +147,13 @@ static cx_status read_rows(cx_db_statement *statement, const cx_question *questi
     }
 }
 
-static cx_status ask(cx_index *index, const cx_question *question, cx_err *err)
+static cx_status ask_engine(cx_index *index, const cx_question *question, cx_err *err)
 {
     char times[CX_SQL_COLUMNS_MAX][CX_TRACE_TIME_SIZE];
     CX_ASSERT(question->value_count <= CX_SQL_COLUMNS_MAX &&
               question->column_count <= CX_SQL_COLUMNS_MAX);
     cx_db_statement *statement;
-    CX_TRY(find_statement(own(index), question->sql, &statement, err));
+    CX_TRY(find_statement(sqlite_index_of(index), question->sql, &statement, err));
     for (size_t i = 0; i < question->value_count; i++)
         bind_value(statement, (int)i + 1, &question->values[i], times[i]);
     cx_status status =
@@ -164,29 +165,29 @@ static cx_status ask(cx_index *index, const cx_question *question, cx_err *err)
     return status;
 }
 
-static cx_status run(cx_index *index, const char *sql, cx_err *err)
+static cx_status run_sql(cx_index *index, const char *sql, cx_err *err)
 {
-    return cx_db_run(own(index)->db, sql, err);
+    return cx_db_run(sqlite_index_of(index)->db, sql, err);
 }
 
 /* --- transactions and age --------------------------------------------------------------------- */
 
-static cx_status begin(cx_index *index, cx_err *err)
+static cx_status begin_txn(cx_index *index, cx_err *err)
 {
-    return cx_db_begin_write(own(index)->db, err);
+    return cx_db_begin_write(sqlite_index_of(index)->db, err);
 }
 
-static cx_status commit(cx_index *index, cx_err *err)
+static cx_status commit_txn(cx_index *index, cx_err *err)
 {
-    return cx_db_commit(own(index)->db, err);
+    return cx_db_commit(sqlite_index_of(index)->db, err);
 }
 
-static void rollback(cx_index *index)
+static void rollback_txn(cx_index *index)
 {
-    cx_db_rollback(own(index)->db);
+    cx_db_rollback(sqlite_index_of(index)->db);
 }
 
-static cx_status flush(cx_index *index, cx_err *err)
+static cx_status flush_rows(cx_index *index, cx_err *err)
 {
     (void)index;
     (void)err;
@@ -194,7 +195,7 @@ static cx_status flush(cx_index *index, cx_err *err)
 }
 
 /* Summaries are a view: always true. */
-static cx_status touch(cx_index *index, int64_t ns, cx_err *err)
+static cx_status touch_hour(cx_index *index, int64_t ns, cx_err *err)
 {
     (void)index;
     (void)ns;
@@ -203,7 +204,7 @@ static cx_status touch(cx_index *index, int64_t ns, cx_err *err)
 }
 
 /* Deleted words stay in older segments until these are merged. */
-static cx_status scrub(cx_index *index, cx_err *err)
+static cx_status scrub_deleted(cx_index *index, cx_err *err)
 {
     return cx_index_do(index,
                        "INSERT INTO cirislens.covenant_traces_text (covenant_traces_text)"
@@ -211,7 +212,7 @@ static cx_status scrub(cx_index *index, cx_err *err)
                        NULL, 0, err);
 }
 
-static cx_status refresh(cx_index *index, uint64_t *out, cx_err *err)
+static cx_status refresh_summaries(cx_index *index, uint64_t *out, cx_err *err)
 {
     (void)index;
     (void)err;
@@ -219,12 +220,12 @@ static cx_status refresh(cx_index *index, uint64_t *out, cx_err *err)
     return CX_SUCCESS;
 }
 
-static cx_status retain(cx_index *index, int64_t *before_ns, uint64_t *out, cx_err *err)
+static cx_status retain_rows(cx_index *index, int64_t *before_ns, uint64_t *out, cx_err *err)
 {
     cx_sql_value before = cx_sql_time(*before_ns);
     CX_TRY(cx_index_do(index, "DELETE FROM cirislens.covenant_traces WHERE timestamp < $1", &before,
                        1, err));
-    *out = (uint64_t)cx_db_changes(own(index)->db);
+    *out = (uint64_t)cx_db_changes(sqlite_index_of(index)->db);
     return CX_SUCCESS;
 }
 
@@ -241,7 +242,7 @@ static cx_status has_tables(cx_index *index, bool *out, cx_err *err)
 
 static cx_status drop_tables(cx_index *index, cx_err *err)
 {
-    forget_statements(own(index));
+    forget_statements(sqlite_index_of(index));
     return cx_index_sqlite_drop(index, err);
 }
 
@@ -249,7 +250,7 @@ static cx_status drop_tables(cx_index *index, cx_err *err)
 
 static void close_index(cx_index *index)
 {
-    sqlite_index *own_index = own(index);
+    sqlite_index *own_index = sqlite_index_of(index);
     if (own_index == NULL)
         return;
     forget_statements(own_index);
@@ -266,17 +267,17 @@ const cx_index_driver cx_index_sqlite_driver = {
     .close = close_index,
     .has_tables = has_tables,
     .drop_tables = drop_tables,
-    .begin = begin,
-    .commit = commit,
-    .rollback = rollback,
-    .ask = ask,
-    .run = run,
+    .begin = begin_txn,
+    .commit = commit_txn,
+    .rollback = rollback_txn,
+    .ask = ask_engine,
+    .run = run_sql,
     .put = cx_index_put_one,
-    .flush = flush,
-    .touch = touch,
-    .scrub = scrub,
-    .refresh = refresh,
-    .retain = retain,
+    .flush = flush_rows,
+    .touch = touch_hour,
+    .scrub = scrub_deleted,
+    .refresh = refresh_summaries,
+    .retain = retain_rows,
     .migrations = cx_index_sqlite_migrations,
     .words_condition = "t.id IN (SELECT rowid FROM cirislens.covenant_traces_text"
                        " WHERE covenant_traces_text MATCH $%u)",

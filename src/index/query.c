@@ -181,15 +181,15 @@ static bool is_text(cx_cell_type type)
            type == CX_CELL_UUID;
 }
 
-typedef struct row_taker {
+typedef struct row_list {
     const cx_trace_query *query;
     cx_arena *arena;
     CX_VEC(cx_found_row) rows;
-} row_taker;
+} row_list;
 
-static cx_status take_row(void *arg, const cx_cell *cells, cx_err *err)
+static cx_status collect_row(void *arg, const cx_cell *cells, cx_err *err)
 {
-    row_taker *taker = arg;
+    row_list *taker = arg;
     cx_found_row *row = cx_vec_push(&taker->rows, cx_alloc_default());
     cx_cell *copy = CX_ARENA_ARRAY(taker->arena, cx_cell, CX_COL_COUNT);
     if (row == NULL || copy == NULL)
@@ -207,7 +207,7 @@ static cx_status take_row(void *arg, const cx_cell *cells, cx_err *err)
     return CX_SUCCESS;
 }
 
-static cx_status take_rows(cx_index *index, statement *s, row_taker *taker, cx_err *err)
+static cx_status collect_rows(cx_index *index, statement *s, row_list *taker, cx_err *err)
 {
     cx_cell_type types[CX_COL_COUNT + 1];
     size_t count = 0;
@@ -219,7 +219,7 @@ static cx_status take_rows(cx_index *index, statement *s, row_taker *taker, cx_e
     for (unsigned i = 0; i < CX_COL_COUNT; i++)
         if (is_selected(taker->query, i))
             types[count++] = cx_trace_columns[i].type;
-    cx_question question = {sql, s->values, s->count, types, count, take_row, taker};
+    cx_question question = {sql, s->values, s->count, types, count, collect_row, taker};
     return cx_index_ask(index, &question, err);
 }
 
@@ -242,9 +242,9 @@ cx_status cx_index_find(cx_index *index, const cx_trace_query *query, cx_arena *
         return cx_fail_at(err, CX_E_USAGE, "BadQuery", CX_NO_OFFSET,
                           "a query has a level and a limit from 1 to %d", LIMIT_MAX);
     statement s = {.arena = arena};
-    row_taker taker = {.query = query, .arena = arena};
+    row_list taker = {.query = query, .arena = arena};
     cx_buf_init(&s.sql, cx_alloc_default());
-    cx_status status = take_rows(index, &s, &taker, err);
+    cx_status status = collect_rows(index, &s, &taker, err);
     bool more = taker.rows.count > query->limit;
     if (more)
         taker.rows.count = query->limit;
@@ -261,7 +261,7 @@ cx_status cx_index_find(cx_index *index, const cx_trace_query *query, cx_arena *
 
 /* --- status ----------------------------------------------------------------------------------- */
 
-static cx_status take_position(void *arg, const cx_cell *c, cx_err *err)
+static cx_status read_position(void *arg, const cx_cell *c, cx_err *err)
 {
     (void)err;
     *(cx_feed_position *)arg = (cx_feed_position){(uint64_t)c[0].i, (uint64_t)c[1].i};
@@ -285,7 +285,7 @@ cx_status cx_index_get_status(cx_index *index, cx_index_status *out, cx_err *err
                             0,
                             types,
                             CX_COUNT_OF(types),
-                            take_position,
+                            read_position,
                             &status.position};
     CX_TRY(cx_index_ask(index, &question, err));
     CX_TRY(count_rows(index, "SELECT count(*) FROM cirislens.covenant_traces", &status.trace_rows,
@@ -302,15 +302,15 @@ cx_status cx_index_get_status(cx_index *index, cx_index_status *out, cx_err *err
 
 /* --- batches ---------------------------------------------------------------------------------- */
 
-typedef struct batch_taker {
+typedef struct batch_reader {
     cx_arena *arena;
     cx_batch_found *out;
     bool found;
-} batch_taker;
+} batch_reader;
 
-static cx_status take_batch(void *arg, const cx_cell *cells, cx_err *err)
+static cx_status read_batch(void *arg, const cx_cell *cells, cx_err *err)
 {
-    batch_taker *taker = arg;
+    batch_reader *taker = arg;
     taker->found = true;
     *taker->out = (cx_batch_found){.received = (uint64_t)cells[1].i,
                                    .accepted = (uint64_t)cells[2].i,
@@ -326,7 +326,7 @@ cx_status cx_index_batch(cx_index *index, cx_str batch_id, cx_arena *arena, cx_b
 {
     static const cx_cell_type types[] = {CX_CELL_JSON, CX_CELL_INT, CX_CELL_INT, CX_CELL_INT};
     cx_sql_value values[] = {cx_sql_text(batch_id)};
-    batch_taker taker = {arena, out, false};
+    batch_reader taker = {arena, out, false};
     cx_question question = {"SELECT correlation_metadata, received_count, accepted_count,"
                             " rejected_count FROM cirislens.covenant_trace_batches"
                             " WHERE batch_id = $1",
@@ -334,7 +334,7 @@ cx_status cx_index_batch(cx_index *index, cx_str batch_id, cx_arena *arena, cx_b
                             CX_COUNT_OF(values),
                             types,
                             CX_COUNT_OF(types),
-                            take_batch,
+                            read_batch,
                             &taker};
     CX_TRY(cx_index_ask(index, &question, err));
     if (!taker.found)

@@ -52,13 +52,13 @@ static int8_t tri_of(const cx_cell *cell)
     return (int8_t)(cell->null ? CX_NULL : cell->b ? CX_TRUE : CX_FALSE);
 }
 
-typedef struct score_taker {
+typedef struct score_list {
     cx_arena *arena;
     cx_map texts; /* agents, domains and actions repeat: one copy of each */
     CX_VEC(cx_score_row) rows;
-} score_taker;
+} score_list;
 
-static cx_status keep_text(score_taker *taker, const cx_cell *cell, cx_str *out, cx_err *err)
+static cx_status copy_score_text(score_list *taker, const cx_cell *cell, cx_str *out, cx_err *err)
 {
     *out = (cx_str){NULL, 0};
     if (cell->null)
@@ -78,9 +78,9 @@ static cx_status keep_text(score_taker *taker, const cx_cell *cell, cx_str *out,
     return CX_SUCCESS;
 }
 
-static cx_status take_score(void *arg, const cx_cell *c, cx_err *err)
+static cx_status collect_score(void *arg, const cx_cell *c, cx_err *err)
 {
-    score_taker *taker = arg;
+    score_list *taker = arg;
     cx_score_row *row = cx_vec_push(&taker->rows, cx_alloc_default());
     if (row == NULL)
         return cx_fail_nomem(err);
@@ -110,15 +110,15 @@ static cx_status take_score(void *arg, const cx_cell *c, cx_err *err)
     row->trace_id = cx_arena_copy_str(taker->arena, c[0].text);
     if (row->trace_id.data == NULL)
         return cx_fail_nomem(err);
-    CX_TRY(keep_text(taker, &c[1], &row->agent, err));
-    CX_TRY(keep_text(taker, &c[2], &row->agent_name, err));
-    CX_TRY(keep_text(taker, &c[3], &row->trace_type, err));
-    CX_TRY(keep_text(taker, &c[4], &row->domain, err));
-    return keep_text(taker, &c[5], &row->selected_action, err);
+    CX_TRY(copy_score_text(taker, &c[1], &row->agent, err));
+    CX_TRY(copy_score_text(taker, &c[2], &row->agent_name, err));
+    CX_TRY(copy_score_text(taker, &c[3], &row->trace_type, err));
+    CX_TRY(copy_score_text(taker, &c[4], &row->domain, err));
+    return copy_score_text(taker, &c[5], &row->selected_action, err);
 }
 
-static cx_status take_scores(cx_index *index, cx_str agent, int64_t from_ns, int64_t to_ns,
-                             statement *s, score_taker *taker, cx_err *err)
+static cx_status collect_scores(cx_index *index, cx_str agent, int64_t from_ns, int64_t to_ns,
+                                statement *s, score_list *taker, cx_err *err)
 {
     cx_cell_type types[CX_COUNT_OF(score_columns)];
     for (size_t i = 0; i < CX_COUNT_OF(score_columns); i++) {
@@ -135,7 +135,8 @@ static cx_status take_scores(cx_index *index, cx_str agent, int64_t from_ns, int
     const char *sql = cx_buf_z(&s->sql);
     if (sql == NULL)
         return cx_fail_nomem(err);
-    cx_question question = {sql, s->values, s->count, types, CX_COUNT_OF(types), take_score, taker};
+    cx_question question = {sql,           s->values, s->count, types, CX_COUNT_OF(types),
+                            collect_score, taker};
     return cx_index_ask(index, &question, err);
 }
 
@@ -143,10 +144,10 @@ cx_status cx_index_scores(cx_index *index, cx_str agent, int64_t from_ns, int64_
                           cx_arena *arena, const cx_score_row **out, size_t *out_count, cx_err *err)
 {
     statement s = {.arena = arena};
-    score_taker taker = {.arena = arena};
+    score_list taker = {.arena = arena};
     cx_buf_init(&s.sql, cx_alloc_default());
     cx_map_init(&taker.texts, cx_alloc_default(), index->agents.seed);
-    cx_status status = take_scores(index, agent, from_ns, to_ns, &s, &taker, err);
+    cx_status status = collect_scores(index, agent, from_ns, to_ns, &s, &taker, err);
     if (!cx_failed(status))
         status = CX_INDEX_GIVE(taker.rows, arena, out, err);
     if (!cx_failed(status))
@@ -180,16 +181,16 @@ cx_status cx_index_received_count(cx_index *index, cx_str agent, int64_t from_ns
 /* --- lists ------------------------------------------------------------------------------------ */
 
 /* What a list is made of, for the functions below; each vector is used by one of them. */
-typedef struct list_taker {
+typedef struct row_lists {
     cx_arena *arena;
     CX_VEC(cx_keyed_row) keyed;
     CX_VEC(cx_chain_entry) entries;
     CX_VEC(cx_str) agents;
     CX_VEC(cx_wakeup_row) wakeups;
     CX_VEC(cx_conflict_row) conflicts;
-} list_taker;
+} row_lists;
 
-static void list_done(list_taker *taker)
+static void list_done(row_lists *taker)
 {
     cx_vec_done(&taker->keyed, cx_alloc_default());
     cx_vec_done(&taker->entries, cx_alloc_default());
@@ -199,7 +200,7 @@ static void list_done(list_taker *taker)
 }
 
 /* NULL data for NULL. */
-static cx_status copy_text(list_taker *taker, const cx_cell *cell, cx_str *out, cx_err *err)
+static cx_status copy_text(row_lists *taker, const cx_cell *cell, cx_str *out, cx_err *err)
 {
     *out = (cx_str){NULL, 0};
     if (cell->null)
@@ -232,9 +233,9 @@ static bool digest_of(const cx_cell *cell, cx_digest *out)
     return true;
 }
 
-static cx_status take_keyed(void *arg, const cx_cell *c, cx_err *err)
+static cx_status collect_keyed(void *arg, const cx_cell *c, cx_err *err)
 {
-    list_taker *taker = arg;
+    row_lists *taker = arg;
     cx_keyed_row *row = cx_vec_push(&taker->keyed, cx_alloc_default());
     if (row == NULL)
         return cx_fail_nomem(err);
@@ -251,7 +252,7 @@ cx_status cx_index_rows_of_key(cx_index *index, cx_str key_id, cx_arena *arena,
     static const cx_cell_type types[] = {CX_CELL_TEXT, CX_CELL_INT,  CX_CELL_TEXT,
                                          CX_CELL_TEXT, CX_CELL_TEXT, CX_CELL_BOOL};
     cx_sql_value value = cx_sql_text(key_id);
-    list_taker taker = {.arena = arena};
+    row_lists taker = {.arena = arena};
     cx_question question = {"SELECT t.ledger_actor, t.ledger_seq, t.agent_id_hash, t.trace_id,"
                             " t.trace_level, t.signature_verified"
                             " FROM cirislens.covenant_trace_keys k"
@@ -263,7 +264,7 @@ cx_status cx_index_rows_of_key(cx_index *index, cx_str key_id, cx_arena *arena,
                             1,
                             types,
                             CX_COUNT_OF(types),
-                            take_keyed,
+                            collect_keyed,
                             &taker};
     cx_status status = cx_index_ask(index, &question, err);
     if (!cx_failed(status))
@@ -274,9 +275,9 @@ cx_status cx_index_rows_of_key(cx_index *index, cx_str key_id, cx_arena *arena,
     return status;
 }
 
-static cx_status take_entry(void *arg, const cx_cell *c, cx_err *err)
+static cx_status collect_entry(void *arg, const cx_cell *c, cx_err *err)
 {
-    list_taker *taker = arg;
+    row_lists *taker = arg;
     bool naive;
     cx_chain_entry *entry = cx_vec_push(&taker->entries, cx_alloc_default());
     if (entry == NULL)
@@ -303,7 +304,7 @@ cx_status cx_index_chain(cx_index *index, cx_str agent, cx_arena *arena, const c
     static const cx_cell_type types[] = {CX_CELL_INT,  CX_CELL_TEXT, CX_CELL_TEXT, CX_CELL_BOOL,
                                          CX_CELL_TEXT, CX_CELL_TIME, CX_CELL_TEXT, CX_CELL_INT};
     cx_sql_value value = cx_sql_text(agent);
-    list_taker taker = {.arena = arena};
+    row_lists taker = {.arena = arena};
     cx_question question = {"SELECT t.audit_sequence_number, t.audit_entry_hash, k.action_executed,"
                             " t.action_success, k.action_timestamp, t.timestamp, t.trace_id, t.id"
                             " FROM cirislens.covenant_traces t"
@@ -317,7 +318,7 @@ cx_status cx_index_chain(cx_index *index, cx_str agent, cx_arena *arena, const c
                             1,
                             types,
                             CX_COUNT_OF(types),
-                            take_entry,
+                            collect_entry,
                             &taker};
     cx_status status = cx_index_ask(index, &question, err);
     if (!cx_failed(status))
@@ -328,9 +329,9 @@ cx_status cx_index_chain(cx_index *index, cx_str agent, cx_arena *arena, const c
     return status;
 }
 
-static cx_status take_agent(void *arg, const cx_cell *c, cx_err *err)
+static cx_status collect_agent(void *arg, const cx_cell *c, cx_err *err)
 {
-    list_taker *taker = arg;
+    row_lists *taker = arg;
     cx_str *agent = cx_vec_push(&taker->agents, cx_alloc_default());
     return agent == NULL ? cx_fail_nomem(err) : copy_text(taker, &c[0], agent, err);
 }
@@ -340,7 +341,7 @@ cx_status cx_index_agents(cx_index *index, cx_arena *arena, const cx_str **out, 
                           cx_err *err)
 {
     static const cx_cell_type types[] = {CX_CELL_TEXT};
-    list_taker taker = {.arena = arena};
+    row_lists taker = {.arena = arena};
     cx_question question = {"WITH RECURSIVE a (name) AS ("
                             "SELECT min(agent_id_hash) FROM cirislens.covenant_trace_keys"
                             " UNION ALL SELECT (SELECT min(k.agent_id_hash)"
@@ -354,7 +355,7 @@ cx_status cx_index_agents(cx_index *index, cx_arena *arena, const cx_str **out, 
                             0,
                             types,
                             CX_COUNT_OF(types),
-                            take_agent,
+                            collect_agent,
                             &taker};
     cx_status status = cx_index_ask(index, &question, err);
     if (!cx_failed(status))
@@ -365,9 +366,9 @@ cx_status cx_index_agents(cx_index *index, cx_arena *arena, const cx_str **out, 
     return status;
 }
 
-static cx_status take_wakeup(void *arg, const cx_cell *c, cx_err *err)
+static cx_status collect_wakeup(void *arg, const cx_cell *c, cx_err *err)
 {
-    list_taker *taker = arg;
+    row_lists *taker = arg;
     cx_wakeup_row *row = cx_vec_push(&taker->wakeups, cx_alloc_default());
     if (row == NULL)
         return cx_fail_nomem(err);
@@ -388,7 +389,7 @@ cx_status cx_index_wakeups(cx_index *index, cx_str agent, cx_arena *arena,
     static const cx_cell_type types[] = {CX_CELL_TEXT, CX_CELL_TEXT, CX_CELL_TEXT, CX_CELL_TIME,
                                          CX_CELL_BOOL, CX_CELL_BOOL, CX_CELL_BOOL};
     cx_sql_value value = cx_sql_text(agent);
-    list_taker taker = {.arena = arena};
+    row_lists taker = {.arena = arena};
     cx_question question = {"SELECT trace_id, task_id, trace_type, timestamp, signature_verified,"
                             " conscience_passed, action_success FROM cirislens.covenant_traces"
                             " WHERE agent_id_hash = $1 AND trace_type IS NOT NULL"
@@ -397,7 +398,7 @@ cx_status cx_index_wakeups(cx_index *index, cx_str agent, cx_arena *arena,
                             1,
                             types,
                             CX_COUNT_OF(types),
-                            take_wakeup,
+                            collect_wakeup,
                             &taker};
     cx_status status = cx_index_ask(index, &question, err);
     if (!cx_failed(status))
@@ -408,9 +409,9 @@ cx_status cx_index_wakeups(cx_index *index, cx_str agent, cx_arena *arena,
     return status;
 }
 
-static cx_status take_conflict(void *arg, const cx_cell *c, cx_err *err)
+static cx_status collect_conflict(void *arg, const cx_cell *c, cx_err *err)
 {
-    list_taker *taker = arg;
+    row_lists *taker = arg;
     cx_conflict_row *row = cx_vec_push(&taker->conflicts, cx_alloc_default());
     if (row == NULL)
         return cx_fail_nomem(err);
@@ -433,7 +434,7 @@ cx_status cx_index_conflicts(cx_index *index, cx_str agent, cx_str trace_id, cx_
     static const cx_cell_type types[] = {CX_CELL_TEXT, CX_CELL_TEXT, CX_CELL_TEXT, CX_CELL_TEXT,
                                          CX_CELL_TIME, CX_CELL_TEXT, CX_CELL_INT};
     cx_sql_value values[] = {cx_sql_text(agent), cx_sql_text(trace_id)};
-    list_taker taker = {.arena = arena};
+    row_lists taker = {.arena = arena};
     cx_question question = {"SELECT agent_id_hash, trace_id, trace_level, content_sha256,"
                             " received_at, ledger_actor, ledger_seq"
                             " FROM cirislens.covenant_trace_conflicts"
@@ -443,7 +444,7 @@ cx_status cx_index_conflicts(cx_index *index, cx_str agent, cx_str trace_id, cx_
                             CX_COUNT_OF(values),
                             types,
                             CX_COUNT_OF(types),
-                            take_conflict,
+                            collect_conflict,
                             &taker};
     cx_status status = cx_index_ask(index, &question, err);
     if (!cx_failed(status))

@@ -151,8 +151,8 @@ static cx_status derive_signature(cx_derive *at, const cx_change *change, cx_err
     return found ? CX_SUCCESS : cx_derive_put_common(at, key, trace_id, err);
 }
 
-static cx_status derive(cx_derive *at, const cx_entry *entry, const cx_change *changes,
-                        size_t count, cx_err *err)
+static cx_status derive_record(cx_derive *at, const cx_entry *entry, const cx_change *changes,
+                               size_t count, cx_err *err)
 {
     if (entry == NULL || !cx_str_is(entry->kind, "trace.received"))
         return CX_SUCCESS;
@@ -162,8 +162,8 @@ static cx_status derive(cx_derive *at, const cx_entry *entry, const cx_change *c
     return CX_SUCCESS;
 }
 
-static cx_status check(const cx_entry *entry, const cx_change *changes, size_t count,
-                       cx_arena *arena, cx_err *err)
+static cx_status check_record(const cx_entry *entry, const cx_change *changes, size_t count,
+                              cx_arena *arena, cx_err *err)
 {
     cx_trace_record record;
     (void)arena;
@@ -175,4 +175,5 @@ static cx_status check(const cx_entry *entry, const cx_change *changes, size_t c
     return CX_SUCCESS;
 }
 
-const cx_deriver cx_trace_deriver = {.name = "trace/1", .derive = derive, .check = check};
+const cx_deriver cx_trace_deriver = {
+    .name = "trace/1", .derive = derive_record, .check = check_record};

@@ -66,7 +66,7 @@ cx_str cx_index_clean(cx_str text, cx_arena *arena)
     return (cx_str){copy, size};
 }
 
-static cx_str clean(maker *m, cx_str text)
+static cx_str clean_text(maker *m, cx_str text)
 {
     cx_str cleaned = cx_index_clean(text, m->arena);
     if (cleaned.data == NULL && text.data != NULL)
@@ -113,7 +113,7 @@ static void write_scalar(maker *m, const cx_json *value)
     case CX_JSON_FALSE: cx_buf_add_z(&m->buf, "false"); break;
     case CX_JSON_TRUE: cx_buf_add_z(&m->buf, "true"); break;
     case CX_JSON_STRING:
-        cx_json_write_str(&m->buf, clean(m, cx_json_text(value)), CX_JSON_JCS);
+        cx_json_write_str(&m->buf, clean_text(m, cx_json_text(value)), CX_JSON_JCS);
         break;
     default: write_number(m, value); break;
     }
@@ -185,7 +185,7 @@ cx_status cx_index_clean_json(const cx_json *value, cx_arena *arena, cx_str *out
 static void set_text(maker *m, unsigned column, cx_str text)
 {
     if (text.data != NULL)
-        m->cells[column] = (cx_cell){.text = clean(m, text)};
+        m->cells[column] = (cx_cell){.text = clean_text(m, text)};
 }
 
 static void set_indexed_text(maker *m, unsigned column, cx_str text)
@@ -628,7 +628,7 @@ bool cx_index_form_signs_envelope(cx_trace_form form)
     return form == CX_FORM_A || form == CX_FORM_F || form == CX_FORM_G || form == CX_FORM_H;
 }
 
-static cx_status make(maker *m, cx_err *err)
+static cx_status make_row(maker *m, cx_err *err)
 {
     add_envelope(m);
     add_facts(m);
@@ -659,7 +659,7 @@ cx_status cx_trace_row_make(const cx_trace *trace, const cx_trace_facts *facts, 
         cells[i] = CX_NULL_CELL;
     maker m = {.trace = trace, .facts = facts, .arena = arena, .cells = cells};
     cx_buf_init(&m.buf, cx_alloc_default());
-    cx_status status = make(&m, err);
+    cx_status status = make_row(&m, err);
     cx_buf_done(&m.buf);
     if (cx_failed(status))
         return status;

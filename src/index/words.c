@@ -16,7 +16,7 @@
 #define SPELLINGS 3 /* as given, in upper case, in lower case */
 
 typedef struct beginning {
-    cx_str said;                           /* for the full-text index; size 0 = it is not asked */
+    cx_str exact;                          /* for the full-text index; size 0 = it is not asked */
     cx_str from[SPELLINGS], to[SPELLINGS]; /* names: from <= name < to; `count` of them */
     unsigned count;
     int64_t ids; /* how many, up to some_ids + 1 */
@@ -39,8 +39,8 @@ static bool is_word_byte(char c)
 /* --- one word --------------------------------------------------------------------------------- */
 
 /* "well-known" as the engine asks for `well` and then `known`. */
-static cx_status make_said(const cx_index_driver *engine, cx_str word, cx_arena *arena, cx_str *out,
-                           cx_err *err)
+static cx_status make_exact_word(const cx_index_driver *engine, cx_str word, cx_arena *arena,
+                                 cx_str *out, cx_err *err)
 {
     cx_buf text;
     bool any = false;
@@ -61,7 +61,7 @@ static cx_status make_said(const cx_index_driver *engine, cx_str word, cx_arena 
     return failed ? cx_fail_nomem(err) : CX_SUCCESS;
 }
 
-static cx_str respell(cx_str word, char first, char last, cx_arena *arena)
+static cx_str swap_letter_case(cx_str word, char first, char last, cx_arena *arena)
 {
     char *text = CX_ARENA_ARRAY(arena, char, word.size + 1);
     for (size_t i = 0; text != NULL && i < word.size; i++)
@@ -70,7 +70,7 @@ static cx_str respell(cx_str word, char first, char last, cx_arena *arena)
     return (cx_str){text, word.size};
 }
 
-static cx_str last_of(cx_str word, cx_arena *arena)
+static cx_str end_of_prefix(cx_str word, cx_arena *arena)
 {
     size_t size = word.size + sizeof LAST - 1;
     char *text = CX_ARENA_ARRAY(arena, char, size);
@@ -81,21 +81,21 @@ static cx_str last_of(cx_str word, cx_arena *arena)
     return (cx_str){text, size};
 }
 
-static cx_status make_beginning(const cx_index_driver *engine, cx_str word, bool names_only,
-                                cx_arena *arena, beginning *out, cx_err *err)
+static cx_status make_prefix(const cx_index_driver *engine, cx_str word, bool names_only,
+                             cx_arena *arena, beginning *out, cx_err *err)
 {
-    const cx_str spelt[SPELLINGS] = {word, respell(word, 'a', 'z', arena),
-                                     respell(word, 'A', 'Z', arena)};
-    *out = (beginning){.said = CX_STR("")};
+    const cx_str spelt[SPELLINGS] = {word, swap_letter_case(word, 'a', 'z', arena),
+                                     swap_letter_case(word, 'A', 'Z', arena)};
+    *out = (beginning){.exact = CX_STR("")};
     if (!names_only)
-        CX_TRY(make_said(engine, word, arena, &out->said, err));
+        CX_TRY(make_exact_word(engine, word, arena, &out->exact, err));
     for (unsigned i = 0; i < SPELLINGS; i++) {
         if (spelt[i].data == NULL)
             return cx_fail_nomem(err);
         if (i != 0 && cx_str_eq(spelt[i], word))
             continue;
         out->from[out->count] = spelt[i];
-        out->to[out->count] = last_of(spelt[i], arena);
+        out->to[out->count] = end_of_prefix(spelt[i], arena);
         if (out->to[out->count++].data == NULL)
             return cx_fail_nomem(err);
     }
@@ -105,14 +105,14 @@ static cx_status make_beginning(const cx_index_driver *engine, cx_str word, bool
 /* --- as SQL ----------------------------------------------------------------------------------- */
 
 typedef struct numbers {
-    unsigned said, from[SPELLINGS], to[SPELLINGS];
+    unsigned exact, from[SPELLINGS], to[SPELLINGS];
 } numbers;
 
 static numbers add_values(cx_sql_statement *s, const beginning *b)
 {
     numbers n = {0};
-    if (b->said.size != 0)
-        n.said = cx_sql_statement_value(s, cx_sql_text(b->said));
+    if (b->exact.size != 0)
+        n.exact = cx_sql_statement_value(s, cx_sql_text(b->exact));
     for (unsigned i = 0; i < b->count; i++) {
         n.from[i] = cx_sql_statement_value(s, cx_sql_text(b->from[i]));
         n.to[i] = cx_sql_statement_value(s, cx_sql_text(b->to[i]));
@@ -125,11 +125,11 @@ static void add_set(cx_sql_statement *s, const beginning *b)
 {
     numbers n = add_values(s, b);
     const char *before = "";
-    if (n.said != 0)
+    if (n.exact != 0)
         cx_buf_printf(&s->sql,
                       "SELECT rowid FROM cirislens.covenant_traces_text"
                       " WHERE covenant_traces_text MATCH $%u UNION ALL ",
-                      n.said);
+                      n.exact);
     for (size_t i = 0; i < CX_COUNT_OF(names); i++)
         for (unsigned k = 0; k < b->count; k++) {
             cx_buf_printf(&s->sql,
@@ -144,8 +144,8 @@ static void add_each(cx_sql_statement *s, const cx_index_driver *engine, const b
     numbers n = add_values(s, b);
     const char *before = "";
     cx_buf_add_z(&s->sql, " AND (");
-    if (n.said != 0) {
-        cx_buf_printf(&s->sql, engine->phrase_condition, n.said);
+    if (n.exact != 0) {
+        cx_buf_printf(&s->sql, engine->phrase_condition, n.exact);
         before = " OR ";
     }
     for (size_t i = 0; i < CX_COUNT_OF(names); i++)
@@ -207,8 +207,8 @@ cx_status cx_index_add_beginnings(cx_index *index, cx_sql_statement *s, const cx
         if (count == CX_INDEX_WORDS_MAX)
             return cx_fail_at(err, CX_E_LIMIT, "TooManyWords", CX_NO_OFFSET,
                               "at most %d words can be looked for together", CX_INDEX_WORDS_MAX);
-        CX_TRY(make_beginning(index->engine, cx_str_from(text.data + i, end - i), query->names_only,
-                              s->arena, &words[count], err));
+        CX_TRY(make_prefix(index->engine, cx_str_from(text.data + i, end - i), query->names_only,
+                           s->arena, &words[count], err));
         if (index->engine->has_sets)
             CX_TRY(count_ids(index, s->arena, &words[count], err));
         count++;

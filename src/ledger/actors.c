@@ -49,7 +49,7 @@ cx_status cx_home_add_actor(cx_home *home, int64_t id, cx_str name, cx_scheme sc
 
 cx_status cx_home_need_actor(cx_home *home, cx_str name, cx_actor **out, cx_err *err)
 {
-    if (home->behind)
+    if (home->apply_failed)
         return cx_home_check_alive(home, err);
     cx_actor *actor = name.size == 0 ? NULL : cx_home_find_actor(home, name);
     if (actor == NULL)
@@ -70,7 +70,7 @@ void cx_home_drop_actors(cx_home *home)
     cx_map_done(&home->actor_names);
 }
 
-static cx_status take_actor(void *arg, const cx_actor_row *row, cx_err *err)
+static cx_status load_actor_row(void *arg, const cx_actor_row *row, cx_err *err)
 {
     cx_home *home = arg;
     cx_actor *actor;
@@ -93,7 +93,7 @@ static cx_status take_actor(void *arg, const cx_actor_row *row, cx_err *err)
 
 cx_status cx_home_load_actors(cx_home *home, cx_err *err)
 {
-    return cx_store_load_actors(&home->store, take_actor, home, err);
+    return cx_store_load_actors(&home->store, load_actor_row, home, err);
 }
 
 cx_status cx_home_save_actors(cx_home *home, cx_err *err)
@@ -125,7 +125,8 @@ typedef struct retained_scan {
     cx_actor *actor;
 } retained_scan;
 
-static cx_status take_retained(void *arg, cx_bytes key, cx_bytes value, bool *stop, cx_err *err)
+static cx_status load_retained_snapshot(void *arg, cx_bytes key, cx_bytes value, bool *stop,
+                                        cx_err *err)
 {
     retained_scan *scan = arg;
     (void)value;
@@ -150,7 +151,7 @@ cx_status cx_home_know_retained(cx_home *home, cx_actor *actor, cx_err *err)
     if (actor->info.snapshot_count != 0) {
         retained_scan scan = {home, actor};
         CX_TRY(cx_store_scan(&home->store, actor->id, cx_str_bytes(CX_STR("snap/")),
-                             (cx_bytes){NULL, 0}, false, take_retained, &scan, err));
+                             (cx_bytes){NULL, 0}, false, load_retained_snapshot, &scan, err));
     }
     actor->retained_known = true;
     return CX_SUCCESS;

@@ -20,56 +20,56 @@ struct cx_proof_report {
 
 /* --- what the reader trusts ------------------------------------------------------------------- */
 
-static cx_status keep(cx_arena *arena, cx_bytes bytes, cx_bytes *out, cx_err *err)
+static cx_status copy_bytes(cx_arena *arena, cx_bytes bytes, cx_bytes *out, cx_err *err)
 {
-    cx_str kept = cx_arena_copy_str(arena, cx_bytes_str(bytes));
-    if (kept.data == NULL)
+    cx_str copy = cx_arena_copy_str(arena, cx_bytes_str(bytes));
+    if (copy.data == NULL)
         return cx_fail_nomem(err);
-    *out = cx_str_bytes(kept);
+    *out = cx_str_bytes(copy);
     return CX_SUCCESS;
 }
 
-static cx_status keep_digest(cx_arena *arena, const cx_digest *digest, const cx_digest **out,
+static cx_status copy_digest(cx_arena *arena, const cx_digest *digest, const cx_digest **out,
                              cx_err *err)
 {
-    cx_digest *kept = CX_ARENA_NEW(arena, cx_digest);
-    if (kept == NULL)
+    cx_digest *copy = CX_ARENA_NEW(arena, cx_digest);
+    if (copy == NULL)
         return cx_fail_nomem(err);
     if (digest == NULL)
         return CX_SUCCESS;
-    *kept = *digest;
-    *out = kept;
+    *copy = *digest;
+    *out = copy;
     return CX_SUCCESS;
 }
 
-static cx_status keep_point(cx_arena *arena, const cx_proof_journal_root *point,
+static cx_status copy_point(cx_arena *arena, const cx_proof_journal_root *point,
                             const cx_journal_point **out, cx_err *err)
 {
-    cx_journal_point *kept = CX_ARENA_NEW(arena, cx_journal_point);
-    if (kept == NULL)
+    cx_journal_point *copy = CX_ARENA_NEW(arena, cx_journal_point);
+    if (copy == NULL)
         return cx_fail_nomem(err);
     if (point == NULL)
         return CX_SUCCESS;
-    *kept = (cx_journal_point){point->size, point->root};
-    *out = kept;
+    *copy = (cx_journal_point){point->size, point->root};
+    *out = copy;
     return CX_SUCCESS;
 }
 
 /* A verifier key, or bare hex, which fits whatever it is asked for. */
-static cx_status take_key(cx_arena *arena, const char *text, cx_vkey *out, cx_err *err)
+static cx_status parse_key(cx_arena *arena, const char *text, cx_vkey *out, cx_err *err)
 {
     cx_str name;
-    cx_bytes kept = {NULL, 0};
+    cx_bytes copy = {NULL, 0};
     CX_TRY(cx_api_text(text, "a key", &name, err));
-    CX_TRY(keep(arena, cx_str_bytes(name), &kept, err));
+    CX_TRY(copy_bytes(arena, cx_str_bytes(name), &copy, err));
     memset(out, 0, sizeof *out);
     if (cx_hex_decode_any(name, out->key.bytes, sizeof out->key.bytes))
         return CX_SUCCESS;
-    return cx_vkey_parse(cx_bytes_str(kept), out, err);
+    return cx_vkey_parse(cx_bytes_str(copy), out, err);
 }
 
-static cx_status take_keys(cx_arena *arena, const cx_proof_trust *trust, cx_check_options *out,
-                           cx_err *err)
+static cx_status parse_keys(cx_arena *arena, const cx_proof_trust *trust, cx_check_options *out,
+                            cx_err *err)
 {
     if (trust->key_count > CX_NOTE_KEYS_MAX || trust->cosigners_required > CX_NOTE_KEYS_MAX)
         return cx_api_refuse(err, "at most %d keys are allowed", CX_NOTE_KEYS_MAX);
@@ -77,14 +77,15 @@ static cx_status take_keys(cx_arena *arena, const cx_proof_trust *trust, cx_chec
     if (keys == NULL)
         return cx_fail_nomem(err);
     for (size_t i = 0; i < trust->key_count; i++)
-        CX_TRY(take_key(arena, trust->keys[i], &keys[i], err));
+        CX_TRY(parse_key(arena, trust->keys[i], &keys[i], err));
     out->keys = keys;
     out->key_count = trust->key_count;
     out->cosigners_required = trust->cosigners_required;
     return CX_SUCCESS;
 }
 
-static cx_status take_words(const cx_proof_trust *trust, cx_check_options *out, cx_err *err)
+static cx_status translate_expectations(const cx_proof_trust *trust, cx_check_options *out,
+                                        cx_err *err)
 {
     switch (trust->expect) {
     case CX_PROOF_EXPECT_ANY: out->expect = CX_EXPECT_ANY; break;
@@ -112,26 +113,26 @@ static cx_status take_words(const cx_proof_trust *trust, cx_check_options *out, 
 }
 
 /* Copies: the report outlives what it was made from. */
-static cx_status take_trust(cx_arena *arena, const cx_proof_trust *trust, cx_check_options *out,
+static cx_status copy_trust(cx_arena *arena, const cx_proof_trust *trust, cx_check_options *out,
                             cx_err *err)
 {
-    CX_TRY(take_words(trust, out, err));
-    CX_TRY(take_keys(arena, trust, out, err));
+    CX_TRY(translate_expectations(trust, out, err));
+    CX_TRY(parse_keys(arena, trust, out, err));
     out->now_given = trust->now_given;
     out->now_ns = trust->now_ns;
-    CX_TRY(keep_digest(arena, trust->overall_root, &out->overall_root, err));
-    CX_TRY(keep_digest(arena, trust->leaf_hash, &out->leaf_hash, err));
-    CX_TRY(keep_point(arena, trust->journal, &out->journal, err));
-    CX_TRY(keep_point(arena, trust->older, &out->older, err));
-    CX_TRY(keep(arena, trust->checkpoint, &out->checkpoint, err));
-    CX_TRY(keep(arena, trust->older_checkpoint, &out->older_checkpoint, err));
-    CX_TRY(keep(arena, trust->manifest, &out->manifest, err));
-    return keep(arena, trust->entry, &out->entry, err);
+    CX_TRY(copy_digest(arena, trust->overall_root, &out->overall_root, err));
+    CX_TRY(copy_digest(arena, trust->leaf_hash, &out->leaf_hash, err));
+    CX_TRY(copy_point(arena, trust->journal, &out->journal, err));
+    CX_TRY(copy_point(arena, trust->older, &out->older, err));
+    CX_TRY(copy_bytes(arena, trust->checkpoint, &out->checkpoint, err));
+    CX_TRY(copy_bytes(arena, trust->older_checkpoint, &out->older_checkpoint, err));
+    CX_TRY(copy_bytes(arena, trust->manifest, &out->manifest, err));
+    return copy_bytes(arena, trust->entry, &out->entry, err);
 }
 
 /* --- checking --------------------------------------------------------------------------------- */
 
-static void summarize(cx_proof_report *report)
+static void fill_summary(cx_proof_report *report)
 {
     const cx_check_result *from = &report->result;
     cx_proof_summary *to = &report->summary;
@@ -163,14 +164,14 @@ static void summarize(cx_proof_report *report)
         to->older = (cx_proof_journal_root){from->older.size, from->older.root};
 }
 
-static cx_status check(cx_proof_report *report, cx_bytes bytes, const cx_proof_trust *trust,
-                       cx_err *err)
+static cx_status check_proof(cx_proof_report *report, cx_bytes bytes, const cx_proof_trust *trust,
+                             cx_err *err)
 {
     cx_check_options options = {0};
-    cx_bytes kept = {NULL, 0};
-    CX_TRY(take_trust(&report->arena, trust, &options, err));
-    CX_TRY(keep(&report->arena, bytes, &kept, err));
-    return cx_check_run(kept, &options, &report->arena, &report->result, err);
+    cx_bytes copy = {NULL, 0};
+    CX_TRY(copy_trust(&report->arena, trust, &options, err));
+    CX_TRY(copy_bytes(&report->arena, bytes, &copy, err));
+    return cx_check_run(copy, &options, &report->arena, &report->result, err);
 }
 
 cx_status cx_proof_check(cx_bytes bytes, const cx_proof_trust *trust, cx_proof_report **out,
@@ -183,12 +184,12 @@ cx_status cx_proof_check(cx_bytes bytes, const cx_proof_trust *trust, cx_proof_r
         return cx_fail_nomem(err);
     report->alloc = alloc;
     cx_arena_init(&report->arena, alloc, 0);
-    cx_status status = check(report, bytes, trust != NULL ? trust : &no_trust, err);
+    cx_status status = check_proof(report, bytes, trust != NULL ? trust : &no_trust, err);
     if (cx_failed(status)) {
         cx_proof_report_close(report);
         return status;
     }
-    summarize(report);
+    fill_summary(report);
     *out = report;
     return CX_SUCCESS;
 }
@@ -253,7 +254,7 @@ cx_status cx_proof_report_text(const cx_proof_report *report, const char *name, 
 
 /* --- checkpoints ------------------------------------------------------------------------------ */
 
-static cx_status take_origin(const char *text, const char *what, cx_str *out, cx_err *err)
+static cx_status parse_origin(const char *text, const char *what, cx_str *out, cx_err *err)
 {
     CX_TRY(cx_api_text(text, what, out, err));
     if (!cx_checkpoint_origin_ok(*out))
@@ -267,7 +268,7 @@ cx_status cx_proof_checkpoint_text(const char *origin, const cx_proof_journal_ro
 {
     cx_checkpoint checkpoint = {.size = journal->size, .root = journal->root};
     cx_buf text;
-    CX_TRY(take_origin(origin, "the origin", &checkpoint.origin, err));
+    CX_TRY(parse_origin(origin, "the origin", &checkpoint.origin, err));
     cx_buf_init(&text, cx_alloc_default());
     cx_checkpoint_text(&checkpoint, &text);
     return cx_owned_take(&text, out, err);
@@ -280,7 +281,7 @@ cx_status cx_proof_checkpoint_note(const char *origin, const cx_proof_journal_ro
     cx_checkpoint checkpoint = {.size = journal->size, .root = journal->root};
     cx_vkey signer;
     cx_buf text;
-    CX_TRY(take_origin(origin, "the origin", &checkpoint.origin, err));
+    CX_TRY(parse_origin(origin, "the origin", &checkpoint.origin, err));
     cx_buf_init(&text, cx_alloc_default());
     cx_checkpoint_text(&checkpoint, &text);
     cx_status status = cx_buf_check(&text, err);
@@ -302,7 +303,7 @@ cx_status cx_proof_key_text(const char *name, const cx_pubkey *key, cx_owned *ou
     cx_str origin;
     cx_vkey vkey;
     cx_buf text;
-    CX_TRY(take_origin(name, "a key's name", &origin, err));
+    CX_TRY(parse_origin(name, "a key's name", &origin, err));
     cx_vkey_make(origin, CX_VKEY_NOTE, key, &vkey);
     cx_buf_init(&text, cx_alloc_default());
     cx_vkey_add(&vkey, &text);

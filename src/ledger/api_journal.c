@@ -158,7 +158,7 @@ cx_status cx_ledger_each_actor(cx_ledger *ledger,
 /* --- appending -------------------------------------------------------------------------------- */
 
 /* Kinds of ledger.md have payloads of their own shape, and calls of their own. */
-static cx_status take_kind(const char *text, cx_str *out, cx_err *err)
+static cx_status parse_entry_kind(const char *text, cx_str *out, cx_err *err)
 {
     CX_TRY(cx_api_text(text, "the kind", out, err));
     if (cx_str_is(*out, "raw") || (cx_entry_kind_ok(*out) && strchr(text, '.') != NULL))
@@ -170,7 +170,7 @@ static cx_status take_kind(const char *text, cx_str *out, cx_err *err)
 static cx_status append_one(cx_txn *txn, const cx_ledger_draft *draft, int64_t now_ns, cx_err *err)
 {
     cx_str kind, by;
-    CX_TRY(take_kind(draft->kind, &kind, err));
+    CX_TRY(parse_entry_kind(draft->kind, &kind, err));
     CX_TRY(cx_api_text_or(draft->by, "by", (cx_str){NULL, 0}, &by, err));
     const cx_entry_draft entry = {
         .kind = kind,
@@ -233,8 +233,8 @@ cx_status cx_ledger_sync(cx_ledger *ledger, cx_err *err)
 /* --- reading ---------------------------------------------------------------------------------- */
 
 /* `memory` holds the entry's bytes and then its payload; the rest borrows from there. */
-static cx_status give_entry(const cx_entry_view *view, cx_owned memory, cx_ledger_entry *out,
-                            cx_err *err)
+static cx_status fill_public_entry(const cx_entry_view *view, cx_owned memory, cx_ledger_entry *out,
+                                   cx_err *err)
 {
     cx_entry entry;
     cx_bytes bytes = cx_bytes_from(memory.data, view->bytes.size);
@@ -279,7 +279,7 @@ cx_status cx_ledger_read(cx_ledger *ledger, const char *actor, uint64_t seq, cx_
         status = cx_owned_take(&bytes, &memory, err);
     }
     if (!cx_failed(status))
-        status = give_entry(&view, memory, out, err);
+        status = fill_public_entry(&view, memory, out, err);
     if (cx_failed(status))
         cx_owned_done(&memory);
     cx_arena_done(&arena);

@@ -36,7 +36,7 @@ static cx_status check_made(maker *m, cx_bytes made, cx_err *err)
 
 /* --- what is asked ---------------------------------------------------------------------------- */
 
-static cx_status take_uris(maker *m, cx_err *err)
+static cx_status parse_uris(maker *m, cx_err *err)
 {
     const cx_proof_make_options *options = m->options;
     size_t count = options->uri_count;
@@ -71,7 +71,8 @@ static cx_status take_uris(maker *m, cx_err *err)
     return CX_SUCCESS;
 }
 
-static cx_status take_newest(void *arg, cx_bytes key, cx_bytes value, bool *stop, cx_err *err)
+static cx_status read_newest_snapshot(void *arg, cx_bytes key, cx_bytes value, bool *stop,
+                                      cx_err *err)
 {
     maker *m = arg;
     cx_manifest manifest;
@@ -100,7 +101,7 @@ static cx_status choose_snapshot(maker *m, cx_err *err)
     const cx_scan newest = {.actor = m->actor,
                             .prefix = cx_str_bytes(CX_STR("snap/")),
                             .backwards = true,
-                            .row = take_newest,
+                            .row = read_newest_snapshot,
                             .arg = m};
     CX_TRY(cx_home_scan(m->home, &newest, err));
     if (m->snapshot == UINT64_MAX)
@@ -110,7 +111,7 @@ static cx_status choose_snapshot(maker *m, cx_err *err)
 }
 
 /* The questions in the order of the proof's keys, with its answers. */
-static cx_status take_claims(maker *m, const cx_state_proof *proof, cx_err *err)
+static cx_status make_claims(maker *m, const cx_state_proof *proof, cx_err *err)
 {
     bool absent = m->options->absent;
     const cx_pack_question *asked = m->questions;
@@ -205,14 +206,14 @@ static cx_status make_pack(maker *m, cx_buf *inclusion, cx_buf *out, cx_err *err
     cx_state_proof proof;
     cx_manifest manifest;
     CX_TRY(cx_home_actor(m->home, m->actor, &actor, err));
-    CX_TRY(take_uris(m, err));
+    CX_TRY(parse_uris(m, err));
     if (m->options->uri_count == 0)
         return cx_fail_at(err, CX_E_USAGE, "EmptyProof", CX_NO_OFFSET,
                           "a proof must be about something: name at least one memory or edge");
     CX_TRY(choose_snapshot(m, err));
     CX_TRY((m->options->at ? cx_proof_at : cx_proof_now)(m->home, m->actor, &m->request,
                                                          m->snapshot, m->arena, &proof, err));
-    CX_TRY(take_claims(m, &proof, err));
+    CX_TRY(make_claims(m, &proof, err));
     CX_TRY(cx_manifest_decode(proof.manifest, &manifest, err));
     cx_pack pack = {
         .scheme = manifest.scheme,
@@ -247,7 +248,7 @@ cx_status cx_proof_make(cx_ledger *ledger, const char *actor, const cx_proof_mak
     return status;
 }
 
-static cx_status give_checked(maker *m, cx_buf *bytes, cx_owned *out, cx_err *err)
+static cx_status check_and_return(maker *m, cx_buf *bytes, cx_owned *out, cx_err *err)
 {
     cx_status status = cx_buf_check(bytes, err);
     if (!cx_failed(status))
@@ -274,7 +275,7 @@ cx_status cx_proof_make_entry(cx_ledger *ledger, const char *actor, uint64_t seq
     if (!cx_failed(status)) {
         cx_buf_init(&bytes, ledger->alloc);
         cx_inclusion_encode(&proof, &bytes);
-        status = give_checked(&m, &bytes, out, err);
+        status = check_and_return(&m, &bytes, out, err);
     }
     cx_arena_done(&arena);
     return status;
@@ -296,7 +297,7 @@ cx_status cx_proof_make_consistency(cx_ledger *ledger, const char *actor, uint64
     if (!cx_failed(status)) {
         cx_buf_init(&bytes, ledger->alloc);
         cx_consistency_encode(&proof, &bytes);
-        status = give_checked(&m, &bytes, out, err);
+        status = check_and_return(&m, &bytes, out, err);
     }
     cx_arena_done(&arena);
     return status;

@@ -8,8 +8,8 @@
 
 /* --- manifests -------------------------------------------------------------------------------- */
 
-static cx_status give_manifest(cx_ledger *ledger, const cx_manifest *from, cx_ledger_manifest *out,
-                               cx_err *err)
+static cx_status copy_manifest_out(cx_ledger *ledger, const cx_manifest *from,
+                                   cx_ledger_manifest *out, cx_err *err)
 {
     cx_buf bytes;
     cx_owned memory;
@@ -51,7 +51,8 @@ void cx_ledger_manifest_done(cx_ledger_manifest *manifest)
 }
 
 /* The actor must be there: a slip of the pen shall not bring one into being. */
-static cx_status take_actor(cx_ledger *ledger, const char *actor, cx_str *out, cx_err *err)
+static cx_status parse_existing_actor(cx_ledger *ledger, const char *actor, cx_str *out,
+                                      cx_err *err)
 {
     cx_actor_info info;
     CX_TRY(cx_api_text(actor, "the actor", out, err));
@@ -64,13 +65,13 @@ cx_status cx_ledger_snapshot_make(cx_ledger *ledger, const char *actor, const ch
     cx_str name, why;
     cx_arena arena;
     cx_manifest manifest;
-    CX_TRY(take_actor(ledger, actor, &name, err));
+    CX_TRY(parse_existing_actor(ledger, actor, &name, err));
     CX_TRY(cx_api_text_or(reason, "the reason", CX_STR("explicit"), &why, err));
     cx_arena_init(&arena, ledger->alloc, 0);
     cx_status status =
         cx_snapshot_make(ledger->home, name, why, cx_api_now(ledger), &arena, &manifest, err);
     if (!cx_failed(status))
-        status = give_manifest(ledger, &manifest, out, err);
+        status = copy_manifest_out(ledger, &manifest, out, err);
     cx_arena_done(&arena);
     return status;
 }
@@ -81,11 +82,11 @@ cx_status cx_ledger_snapshot_get(cx_ledger *ledger, const char *actor, uint64_t 
     cx_str name;
     cx_arena arena;
     cx_manifest manifest;
-    CX_TRY(take_actor(ledger, actor, &name, err));
+    CX_TRY(parse_existing_actor(ledger, actor, &name, err));
     cx_arena_init(&arena, ledger->alloc, 0);
     cx_status status = cx_snapshot_get(ledger->home, name, snapshot, &arena, &manifest, NULL, err);
     if (!cx_failed(status))
-        status = give_manifest(ledger, &manifest, out, err);
+        status = copy_manifest_out(ledger, &manifest, out, err);
     cx_arena_done(&arena);
     return status;
 }
@@ -97,12 +98,12 @@ cx_status cx_ledger_snapshot_find(cx_ledger *ledger, const char *actor,
     cx_str name;
     cx_arena arena;
     cx_manifest manifest;
-    CX_TRY(take_actor(ledger, actor, &name, err));
+    CX_TRY(parse_existing_actor(ledger, actor, &name, err));
     cx_arena_init(&arena, ledger->alloc, 0);
     cx_status status =
         cx_snapshot_by_root(ledger->home, name, overall_root, &arena, &manifest, NULL, err);
     if (!cx_failed(status))
-        status = give_manifest(ledger, &manifest, out, err);
+        status = copy_manifest_out(ledger, &manifest, out, err);
     cx_arena_done(&arena);
     return status;
 }
@@ -116,12 +117,12 @@ cx_status cx_ledger_each_snapshot(cx_ledger *ledger, const char *actor,
     const cx_manifest *manifests;
     size_t count = 0;
     bool more = true;
-    CX_TRY(take_actor(ledger, actor, &name, err));
+    CX_TRY(parse_existing_actor(ledger, actor, &name, err));
     cx_arena_init(&arena, ledger->alloc, 0);
     cx_status status = cx_snapshot_list(ledger->home, name, &arena, &manifests, &count, err);
     for (size_t i = 0; i < count && more; i++) {
         cx_ledger_manifest manifest;
-        status = give_manifest(ledger, &manifests[i], &manifest, err);
+        status = copy_manifest_out(ledger, &manifests[i], &manifest, err);
         if (cx_failed(status))
             break;
         more = visit(arg, &manifest);
@@ -136,7 +137,7 @@ cx_status cx_ledger_snapshot_to_sign(cx_ledger *ledger, const char *actor, uint6
 {
     cx_str name;
     cx_buf bytes;
-    CX_TRY(take_actor(ledger, actor, &name, err));
+    CX_TRY(parse_existing_actor(ledger, actor, &name, err));
     cx_buf_init(&bytes, ledger->alloc);
     cx_status status = cx_snapshot_to_sign(ledger->home, name, snapshot, &bytes, err);
     if (cx_failed(status)) {
@@ -150,7 +151,7 @@ cx_status cx_ledger_snapshot_seal(cx_ledger *ledger, const char *actor, uint64_t
                                   const cx_ledger_seal *seal, cx_err *err)
 {
     cx_str name, signed_by, by;
-    CX_TRY(take_actor(ledger, actor, &name, err));
+    CX_TRY(parse_existing_actor(ledger, actor, &name, err));
     CX_TRY(cx_api_text(seal->signed_by, "signed_by", &signed_by, err));
     CX_TRY(cx_api_text_or(seal->by, "by", (cx_str){NULL, 0}, &by, err));
     return cx_snapshot_seal(ledger->home, name, snapshot, signed_by, &seal->signature, &seal->key,
@@ -161,7 +162,7 @@ cx_status cx_ledger_snapshot_drop(cx_ledger *ledger, const char *actor, uint64_t
                                   const char *by, cx_err *err)
 {
     cx_str name, who;
-    CX_TRY(take_actor(ledger, actor, &name, err));
+    CX_TRY(parse_existing_actor(ledger, actor, &name, err));
     CX_TRY(cx_api_text_or(by, "by", (cx_str){NULL, 0}, &who, err));
     return cx_snapshot_drop(ledger->home, name, snapshot, who, cx_api_now(ledger), err);
 }

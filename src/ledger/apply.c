@@ -102,7 +102,7 @@ static cx_bytes name_history(history_key *out, cx_bytes key, uint64_t snapshot)
     return cx_bytes_from(out->bytes, 5 + key.size + 1 + 8);
 }
 
-static cx_status keep_history(const cx_derive *at, const cx_change *change, cx_err *err)
+static cx_status record_history(const cx_derive *at, const cx_change *change, cx_err *err)
 {
     const cx_actor *actor = at->actor;
     if (actor->retained.count == 0)
@@ -308,8 +308,8 @@ static cx_digest state_value(cx_scheme scheme, cx_bytes value)
 }
 
 /* A tree that cannot follow for want of memory is dropped, and built again when asked for. */
-static void follow_in_tree(const cx_derive *at, bool edge, const cx_digest *key,
-                           const cx_digest *value, bool removed)
+static void apply_state_to_tree(const cx_derive *at, bool edge, const cx_digest *key,
+                                const cx_digest *value, bool removed)
 {
     cx_actor *actor = at->actor;
     if (!actor->has_trees)
@@ -326,7 +326,7 @@ static cx_status apply_state(const cx_derive *at, cx_change *change, cx_bytes va
     cx_scheme scheme = actor->info.scheme;
     if (!is_new)
         CX_TRY(get_row(at, change->key, &change->previous, &change->had_previous, err));
-    CX_TRY(keep_history(at, change, err));
+    CX_TRY(record_history(at, change, err));
     if (change->had_previous) {
         cx_digest before = state_value(scheme, change->previous);
         actor->state_sum -= cx_sum_of_state(tree_key, &before);
@@ -337,7 +337,7 @@ static cx_status apply_state(const cx_derive *at, cx_change *change, cx_bytes va
         actor->state_sum += cx_sum_of_state(tree_key, &after);
     }
     CX_TRY(count_change(at, change, value, edge, err));
-    follow_in_tree(at, edge, tree_key, &after, change->removed);
+    apply_state_to_tree(at, edge, tree_key, &after, change->removed);
     return CX_SUCCESS;
 }
 
@@ -379,7 +379,7 @@ static cx_status new_actor(cx_home *home, const cx_ledger_frame *frame, cx_actor
         return damaged_log("the first frame is not that of the home", err);
     CX_TRY(cx_home_add_actor(home, (int64_t)home->actor_count, frame->actor, scheme, out, err));
     (*out)->retained_known = true;
-    return home->keep_trees ? cx_actor_open_trees(home, *out, err) : CX_SUCCESS;
+    return home->trees_from_start ? cx_actor_open_trees(home, *out, err) : CX_SUCCESS;
 }
 
 static cx_status apply_entry(const cx_derive *at, const cx_ledger_frame *frame,
@@ -414,8 +414,8 @@ static bool needs_ranges(const cx_entry *entry)
            (cx_str_is(entry->kind, "drop_snapshot") || cx_str_is(entry->kind, "redact_memory"));
 }
 
-static cx_status derive_above(cx_derive *at, const cx_ledger_frame *frame, const cx_entry *entry,
-                              cx_err *err)
+static cx_status call_derivers(cx_derive *at, const cx_ledger_frame *frame, const cx_entry *entry,
+                               cx_err *err)
 {
     const cx_home_options *options = &at->home->options;
     for (size_t i = 0; i < options->deriver_count; i++)
@@ -441,7 +441,7 @@ static cx_status apply_changes(cx_derive *at, cx_err *err)
     }
     if (at->entry != NULL)
         CX_TRY(cx_home_plan_erasure(at, at->entry, frame, err));
-    return derive_above(at, frame, at->entry, err);
+    return call_derivers(at, frame, at->entry, err);
 }
 
 cx_status cx_home_apply(cx_home *home, const cx_ledger_frame *frame, const cx_applied *where,
@@ -454,12 +454,12 @@ cx_status cx_home_apply(cx_home *home, const cx_ledger_frame *frame, const cx_ap
         decoded = &entry;
     }
     if (needs_ranges(decoded))
-        CX_TRY(cx_home_settle_locked(home, err));
+        CX_TRY(cx_home_flush_wait_locked(home, err));
     cx_actor *actor = cx_home_find_actor(home, frame->actor);
     if (actor == NULL)
         CX_TRY(new_actor(home, frame, &actor, err));
     if (!actor->retained_known) {
-        CX_TRY(cx_home_settle_locked(home, err));
+        CX_TRY(cx_home_flush_wait_locked(home, err));
         CX_TRY(cx_home_know_retained(home, actor, err));
     }
     cx_derive at = {home, actor, arena, where->commit, frame, decoded};

@@ -18,16 +18,16 @@ typedef struct frame_check {
     char where[64];
 } frame_check;
 
-static cx_status found(const frame_check *check, const char *name, const char *reason,
-                       const char *message, cx_err *err)
+static cx_status report_finding(const frame_check *check, const char *name, const char *reason,
+                                const char *message, cx_err *err)
 {
     return check->sink->found(check->sink->arg, name, reason, check->frame->actor, check->where,
                               message, err);
 }
 
-static cx_status mismatch(const frame_check *check, const char *name, const char *reason,
-                          const char *what, const cx_digest *expected, const cx_digest *got,
-                          cx_err *err)
+static cx_status report_mismatch(const frame_check *check, const char *name, const char *reason,
+                                 const char *what, const cx_digest *expected, const cx_digest *got,
+                                 cx_err *err)
 {
     char message[CX_ERR_MESSAGE_SIZE], left[65], right[65];
     cx_hex_encode(cx_bytes_from(expected->bytes, 32), left);
@@ -35,15 +35,15 @@ static cx_status mismatch(const frame_check *check, const char *name, const char
     left[64] = right[64] = 0;
     (void)snprintf(message, sizeof message, "%s: the entry says %s, the record gives %s", what,
                    left, right);
-    return found(check, name, reason, message, err);
+    return report_finding(check, name, reason, message, err);
 }
 
 /* Too little memory is no verdict. */
-static cx_status undecoded(const frame_check *check, cx_status why, const char *name,
-                           const char *message, cx_err *err)
+static cx_status report_undecoded(const frame_check *check, cx_status why, const char *name,
+                                  const char *message, cx_err *err)
 {
     return why.code == CX_E_NOMEM ? cx_fail_nomem(err)
-                                  : found(check, name, "NonCanonical", message, err);
+                                  : report_finding(check, name, "NonCanonical", message, err);
 }
 
 static const cx_change *change_of(const cx_ledger_frame *frame, const void *key, size_t size)
@@ -72,14 +72,14 @@ static size_t version_key(const cx_id *id, uint64_t version, uint8_t *out)
     return 30;
 }
 
-static const cx_change *need_change(const frame_check *check, const void *key, size_t size,
-                                    const char *name, const char *what, cx_status *status,
-                                    cx_err *err)
+static const cx_change *require_change(const frame_check *check, const void *key, size_t size,
+                                       const char *name, const char *what, cx_status *status,
+                                       cx_err *err)
 {
     const cx_change *change = change_of(check->frame, key, size);
     *status = CX_SUCCESS;
     if (change == NULL || change->removed) {
-        *status = found(check, name, "RecordMissing", what, err);
+        *status = report_finding(check, name, "RecordMissing", what, err);
         return NULL;
     }
     return change->erased ? NULL : change;
@@ -92,23 +92,24 @@ static cx_status check_version(const frame_check *check, cx_err *err)
     cx_status status;
     size_t size = version_key(&write->id, write->version, key);
     const cx_change *change =
-        need_change(check, key, size, "version",
-                    "the version that this entry writes is not in its frame", &status, err);
+        require_change(check, key, size, "version",
+                       "the version that this entry writes is not in its frame", &status, err);
     if (change == NULL)
         return status;
     cx_version_record version;
     cx_digest hash;
     cx_status decoded = cx_version_decode(change->value, check->arena, &version, NULL);
     if (cx_failed(decoded))
-        return undecoded(check, decoded, "version", "the version's bytes are not canonical", err);
+        return report_undecoded(check, decoded, "version", "the version's bytes are not canonical",
+                                err);
     CX_TRY(cx_version_hash(&version, cx_alloc_default(), &hash, err));
     if (!cx_digest_eq(&hash, &write->version_hash))
-        return mismatch(check, "version", "VersionHashMismatch", "version hash",
-                        &write->version_hash, &hash, err);
+        return report_mismatch(check, "version", "VersionHashMismatch", "version hash",
+                               &write->version_hash, &hash, err);
     if (!cx_digest_eq(&version.hash, &hash) || memcmp(version.id.bytes, write->id.bytes, 16) != 0 ||
         version.version != write->version || version.type != write->type)
-        return found(check, "version", "VersionMismatch",
-                     "the version's own id, number, type or hash is not the entry's", err);
+        return report_finding(check, "version", "VersionMismatch",
+                              "the version's own id, number, type or hash is not the entry's", err);
     return CX_SUCCESS;
 }
 
@@ -119,21 +120,23 @@ static cx_status check_head(const frame_check *check, const cx_id *id, uint64_t 
     uint8_t key[32];
     cx_status status;
     const cx_change *change =
-        need_change(check, key, head_key(id, key), "head",
-                    "the Head that this entry changes is not in its frame", &status, err);
+        require_change(check, key, head_key(id, key), "head",
+                       "the Head that this entry changes is not in its frame", &status, err);
     if (change == NULL)
         return status;
     cx_head head;
     cx_status decoded = cx_head_decode(change->value, check->arena, &head, NULL);
     if (cx_failed(decoded))
-        return undecoded(check, decoded, "head", "the Head's bytes are not canonical", err);
+        return report_undecoded(check, decoded, "head", "the Head's bytes are not canonical", err);
     if (memcmp(head.id.bytes, id->bytes, 16) != 0 ||
         (version != 0 && head.current_version != version) || (dead && !head.tombstoned))
-        return found(check, "head", "HeadMismatch",
-                     "the Head's id, version or tombstone is not what the entry says", err);
+        return report_finding(check, "head", "HeadMismatch",
+                              "the Head's id, version or tombstone is not what the entry says",
+                              err);
     cx_digest hash = cx_digest_of(change->value);
     if (head_hash != NULL && !cx_digest_eq(&hash, head_hash))
-        return mismatch(check, "head", "HeadHashMismatch", "head hash", head_hash, &hash, err);
+        return report_mismatch(check, "head", "HeadHashMismatch", "head hash", head_hash, &hash,
+                               err);
     return CX_SUCCESS;
 }
 
@@ -147,19 +150,20 @@ static cx_status check_edge(const frame_check *check, cx_err *err)
     memcpy(key + 24, edge->dst.bytes, 16);
     cx_status status;
     const cx_change *change =
-        need_change(check, key, sizeof key, "edge",
-                    "the edge that this entry changes is not in its frame", &status, err);
+        require_change(check, key, sizeof key, "edge",
+                       "the edge that this entry changes is not in its frame", &status, err);
     if (change == NULL)
         return status;
     cx_edge record;
     bool removed = check->payload->kind == CX_ENTRY_REMOVE_EDGE;
     cx_status decoded = cx_edge_decode(change->value, check->arena, &record, NULL);
     if (cx_failed(decoded))
-        return undecoded(check, decoded, "edge", "the edge's bytes are not canonical", err);
+        return report_undecoded(check, decoded, "edge", "the edge's bytes are not canonical", err);
     if (record.type != edge->type || memcmp(record.src.bytes, edge->src.bytes, 16) != 0 ||
         memcmp(record.dst.bytes, edge->dst.bytes, 16) != 0 || record.tombstoned != removed)
-        return found(check, "edge", "EdgeMismatch",
-                     "the edge's ends, type or tombstone are not what the entry says", err);
+        return report_finding(check, "edge", "EdgeMismatch",
+                              "the edge's ends, type or tombstone are not what the entry says",
+                              err);
     return CX_SUCCESS;
 }
 
@@ -175,11 +179,12 @@ static cx_status check_vector(const frame_check *check, cx_err *err)
     cx_vector vector;
     cx_status decoded = cx_vector_decode(change->value, check->arena, &vector, NULL);
     if (cx_failed(decoded))
-        return undecoded(check, decoded, "version", "the vector's bytes are not canonical", err);
+        return report_undecoded(check, decoded, "version", "the vector's bytes are not canonical",
+                                err);
     cx_digest hash = cx_vector_hash(vector.values, (size_t)vector.dim);
     if (!cx_digest_eq(&hash, &embed->vector_hash) || !cx_digest_eq(&hash, &vector.hash))
-        return mismatch(check, "version", "VectorHashMismatch", "vector hash", &embed->vector_hash,
-                        &hash, err);
+        return report_mismatch(check, "version", "VectorHashMismatch", "vector hash",
+                               &embed->vector_hash, &hash, err);
     return CX_SUCCESS;
 }
 
@@ -192,12 +197,12 @@ static cx_status check_compaction(const frame_check *check, cx_err *err)
             continue;
         cx_digest hash = cx_digest_of(change->value);
         if (!cx_digest_eq(&hash, &compact->record_hash))
-            return mismatch(check, "version", "RecordHashMismatch", "checkpoint record",
-                            &compact->record_hash, &hash, err);
+            return report_mismatch(check, "version", "RecordHashMismatch", "checkpoint record",
+                                   &compact->record_hash, &hash, err);
         return CX_SUCCESS;
     }
-    return found(check, "version", "RecordMissing",
-                 "the checkpoint record of this entry is not in its frame", err);
+    return report_finding(check, "version", "RecordMissing",
+                          "the checkpoint record of this entry is not in its frame", err);
 }
 
 static cx_status check_seal(const frame_check *check, cx_err *err)
@@ -209,22 +214,23 @@ static cx_status check_seal(const frame_check *check, cx_err *err)
         key[5 + i] = (uint8_t)(seal->snapshot_seq >> (8 * (7 - i)));
     cx_status status;
     const cx_change *change =
-        need_change(check, key, sizeof key, "seal",
-                    "the manifest that this entry seals is not in its frame", &status, err);
+        require_change(check, key, sizeof key, "seal",
+                       "the manifest that this entry seals is not in its frame", &status, err);
     if (change == NULL)
         return status;
     cx_manifest manifest;
     cx_digest digest;
     cx_status decoded = cx_manifest_decode(change->value, &manifest, NULL);
     if (cx_failed(decoded))
-        return undecoded(check, decoded, "seal", "the manifest's bytes are not canonical", err);
+        return report_undecoded(check, decoded, "seal", "the manifest's bytes are not canonical",
+                                err);
     CX_TRY(cx_manifest_digest(&manifest, cx_alloc_default(), &digest, err));
     if (!cx_digest_eq(&digest, &seal->manifest_digest))
-        return mismatch(check, "seal", "ManifestDigestMismatch", "manifest digest",
-                        &seal->manifest_digest, &digest, err);
+        return report_mismatch(check, "seal", "ManifestDigestMismatch", "manifest digest",
+                               &seal->manifest_digest, &digest, err);
     if (!cx_digest_eq(&manifest.overall_root, &seal->overall_root))
-        return mismatch(check, "seal", "OverallRootMismatch", "overall root", &seal->overall_root,
-                        &manifest.overall_root, err);
+        return report_mismatch(check, "seal", "OverallRootMismatch", "overall root",
+                               &seal->overall_root, &manifest.overall_root, err);
     return CX_SUCCESS;
 }
 
@@ -232,15 +238,16 @@ static cx_status check_payload(const frame_check *check, cx_err *err)
 {
     const cx_ledger_frame *frame = check->frame;
     if (frame->committed != check->entry->committed)
-        return found(check, "payload", "PayloadMissing",
-                     "entry and frame do not agree on whether the payload is committed to", err);
+        return report_finding(check, "payload", "PayloadMissing",
+                              "entry and frame do not agree on whether the payload is committed to",
+                              err);
     if (!frame->committed || frame->erased)
         return CX_SUCCESS;
     cx_digest commitment = cx_scheme_payload_commitment(frame->salt, frame->payload);
     if (!cx_digest_eq(&commitment, &check->entry->commitment) ||
         frame->payload.size != check->entry->payload_size)
-        return mismatch(check, "payload", "CommitmentMismatch", "payload commitment",
-                        &check->entry->commitment, &commitment, err);
+        return report_mismatch(check, "payload", "CommitmentMismatch", "payload commitment",
+                               &check->entry->commitment, &commitment, err);
     return CX_SUCCESS;
 }
 
@@ -286,7 +293,7 @@ cx_status cx_home_check_frame(const cx_ledger_frame *frame, cx_scheme scheme, cx
                          .sink = sink};
     cx_err reason = {0};
     if (cx_failed(cx_entry_decode(frame->entry, &entry, &reason)))
-        return found(&check, "entry", "NonCanonical", reason.message, err);
+        return report_finding(&check, "entry", "NonCanonical", reason.message, err);
     (void)snprintf(check.where, sizeof check.where, "seq %llu", (unsigned long long)entry.seq);
     CX_TRY(check_payload(&check, err));
     if (entry.committed)
@@ -294,7 +301,7 @@ cx_status cx_home_check_frame(const cx_ledger_frame *frame, cx_scheme scheme, cx
     cx_status decoded =
         cx_payload_decode(cx_entry_kind_of(entry.kind), entry.payload, arena, &payload, &reason);
     if (cx_failed(decoded))
-        return undecoded(&check, decoded, "entry", reason.message, err);
+        return report_undecoded(&check, decoded, "entry", reason.message, err);
     return check_kind(&check, err);
 }
 
@@ -316,16 +323,18 @@ static cx_status compare_roots(const frame_check *check, const cx_manifest *mani
         {"overall root", &manifest->overall_root, &roots->overall},
     };
     if (manifest->journal_size != roots->journal_size)
-        return found(check, "manifest", "JournalSizeMismatch",
-                     "the manifest's journal size is not that of the journal at its place", err);
+        return report_finding(check, "manifest", "JournalSizeMismatch",
+                              "the manifest's journal size is not that of the journal at its place",
+                              err);
     for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
         if (!cx_digest_eq(pairs[i].manifest, pairs[i].state))
-            return mismatch(check, "manifest", "ManifestRootMismatch", pairs[i].what,
-                            pairs[i].manifest, pairs[i].state, err);
+            return report_mismatch(check, "manifest", "ManifestRootMismatch", pairs[i].what,
+                                   pairs[i].manifest, pairs[i].state, err);
     if (manifest->live_memories != info->live_memories ||
         manifest->edge_count != info->edge_count || manifest->tombstoned != info->tombstoned)
-        return found(check, "counter", "CounterMismatch",
-                     "the manifest's counters are not those of the records at its place", err);
+        return report_finding(check, "counter", "CounterMismatch",
+                              "the manifest's counters are not those of the records at its place",
+                              err);
     return CX_SUCCESS;
 }
 
@@ -345,12 +354,13 @@ cx_status cx_home_check_manifests(cx_home *home, const cx_ledger_frame *frame, c
         cx_roots roots;
         cx_status decoded = cx_manifest_decode(change->value, &manifest, NULL);
         if (cx_failed(decoded))
-            return undecoded(&check, decoded, "manifest", "the manifest is not canonical", err);
+            return report_undecoded(&check, decoded, "manifest", "the manifest is not canonical",
+                                    err);
         (void)snprintf(check.where, sizeof check.where, "snapshot %llu",
                        (unsigned long long)manifest.snapshot_seq);
         if (!cx_str_eq(manifest.actor, frame->actor) || manifest.scheme != actor->info.scheme)
-            CX_TRY(found(&check, "manifest", "ManifestMismatch",
-                         "the manifest names another actor or scheme", err));
+            CX_TRY(report_finding(&check, "manifest", "ManifestMismatch",
+                                  "the manifest names another actor or scheme", err));
         CX_TRY(cx_home_need_trees(home, actor, err));
         CX_TRY(cx_actor_roots(actor, &roots, err));
         CX_TRY(compare_roots(&check, &manifest, &roots, &actor->info, err));

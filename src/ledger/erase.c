@@ -75,7 +75,8 @@ typedef struct plan {
     uint64_t before;
 } plan;
 
-static cx_status take_plan(void *arg, cx_bytes key, cx_bytes value, bool *stop, cx_err *err)
+static cx_status load_planned_erasure(void *arg, cx_bytes key, cx_bytes value, bool *stop,
+                                      cx_err *err)
 {
     plan *list = arg;
     (void)stop;
@@ -96,7 +97,7 @@ static cx_status take_plan(void *arg, cx_bytes key, cx_bytes value, bool *stop, 
     return CX_SUCCESS;
 }
 
-static cx_status take_place(void *arg, const cx_entry_row *entry, bool *stop, cx_err *err)
+static cx_status collect_frame_place(void *arg, const cx_entry_row *entry, bool *stop, cx_err *err)
 {
     plan *list = arg;
     if (entry->seq >= list->before) {
@@ -116,11 +117,12 @@ static cx_status find_places(cx_home *home, const cx_actor *actor, const planned
     list->places.count = 0;
     list->before = item->seq;
     if (item->subject)
-        return cx_store_scan_entries(&home->store, actor->id, &item->id, take_place, list, err);
+        return cx_store_scan_entries(&home->store, actor->id, &item->id, collect_frame_place, list,
+                                     err);
     cx_entry_row row;
     bool stop = false;
     CX_TRY(cx_store_get_entry(&home->store, actor->id, item->target, &row, err));
-    return take_place(list, &row, &stop, err);
+    return collect_frame_place(list, &row, &stop, err);
 }
 
 /* With the lock held, the turn taken and the tables settled. */
@@ -144,7 +146,7 @@ static cx_status erase_planned(cx_home *home, cx_actor *actor, plan *list, cx_er
 {
     CX_TRY(cx_home_drain_locked(home, err));
     CX_TRY(cx_store_scan(&home->store, actor->id, cx_str_bytes(CX_STR("erase/")),
-                         (cx_bytes){NULL, 0}, false, take_plan, list, err));
+                         (cx_bytes){NULL, 0}, false, load_planned_erasure, list, err));
     for (size_t i = 0; i < list->items.count; i++)
         CX_TRY(erase_one(home, actor, &list->items.items[i], list, err));
     if (list->items.count == 0)

@@ -26,10 +26,10 @@ static void flush_once(cx_home *home)
     cx_err err = {0};
     cx_status status = CX_SUCCESS;
     if (home->store.flushing == NULL) {
-        CX_ASSERT(!home->behind);
+        CX_ASSERT(!home->apply_failed);
         status = cx_home_save_actors(home, &err);
         if (!cx_failed(status))
-            status = cx_store_turn_over(&home->store, home->applied, &err);
+            status = cx_store_start_flush(&home->store, home->applied, &err);
     }
     if (!cx_failed(status)) {
         cx_lock_leave(&home->lock);
@@ -46,17 +46,17 @@ static void flush_once(cx_home *home)
     cx_lock_wake(&home->lock);
 }
 
-static bool nothing_to_do(const cx_home *home)
+static bool nothing_to_flush(const cx_home *home)
 {
     return home->store.flushing == NULL &&
-           (home->behind || cx_store_memtable_rows(&home->store) == 0);
+           (home->apply_failed || cx_store_memtable_rows(&home->store) == 0);
 }
 
 /* Lets rows gather.  Returns with the lock held. */
-static void gather(cx_home *home)
+static void wait_for_more_rows(cx_home *home)
 {
     uint64_t end = home->io->monotonic_ns(home->io) + GATHER_MS * UINT64_C(1000000);
-    while (!home->closing && !home->settle_wanted &&
+    while (!home->closing && !home->flush_wanted &&
            cx_store_memtable_rows(&home->store) < GATHER_ROWS) {
         uint64_t now = home->io->monotonic_ns(home->io);
         if (now >= end)
@@ -70,8 +70,8 @@ static void flush_loop(void *arg)
     cx_home *home = arg;
     cx_lock_enter(&home->lock);
     for (;;) {
-        if (nothing_to_do(home)) {
-            home->settle_wanted = false;
+        if (nothing_to_flush(home)) {
+            home->flush_wanted = false;
             if (home->closing)
                 break;
             home->flusher_idle = true;
@@ -79,15 +79,15 @@ static void flush_loop(void *arg)
             home->flusher_idle = false;
             continue;
         }
-        gather(home);
-        if (nothing_to_do(home))
+        wait_for_more_rows(home);
+        if (nothing_to_flush(home))
             continue;
         flush_once(home);
         if (!cx_failed(home->flush_status))
             continue;
         if (home->closing)
             break;
-        home->settle_wanted = false;
+        home->flush_wanted = false;
         cx_lock_wait_for(&home->lock, RETRY_MS);
     }
     cx_lock_leave(&home->lock);
@@ -113,23 +113,23 @@ cx_status cx_home_flush_now(cx_home *home, cx_err *err)
 {
     cx_store *store = &home->store;
     CX_TRY(cx_home_save_actors(home, err));
-    CX_TRY(cx_store_turn_over(store, home->applied, err));
+    CX_TRY(cx_store_start_flush(store, home->applied, err));
     CX_TRY(cx_store_write_generation(store, store->flushing, err));
     cx_store_flushed(store);
     return CX_SUCCESS;
 }
 
 /* Until the tables have what was applied up to `wanted`, or nothing is on its way any more. */
-static cx_status settle_until(cx_home *home, cx_position wanted, cx_err *err)
+static cx_status flush_until(cx_home *home, cx_position wanted, cx_err *err)
 {
     if (home->read_only && !home->store.shared)
         return CX_SUCCESS; /* the view it opened with is complete */
     if (!home->flusher.started)
-        return nothing_to_do(home) ? CX_SUCCESS : cx_home_flush_now(home, err);
+        return nothing_to_flush(home) ? CX_SUCCESS : cx_home_flush_now(home, err);
     uint64_t limit_ms = home->options.settle_timeout_ms;
     uint64_t end = home->io->monotonic_ns(home->io) + limit_ms * UINT64_C(1000000);
     while (cx_store_memtable_rows(&home->store) != 0 || home->store.flushing != NULL) {
-        if (home->behind)
+        if (home->apply_failed)
             return cx_home_check_alive(home, err);
         if (!cx_position_before(home->store.flushed, wanted))
             break;
@@ -143,19 +143,19 @@ static cx_status settle_until(cx_home *home, cx_position wanted, cx_err *err)
             return cx_fail(err, CX_E_TIMEOUT,
                            "the tables did not catch up with the log within %llu ms",
                            (unsigned long long)limit_ms);
-        home->settle_wanted = true;
+        home->flush_wanted = true;
         cx_lock_wake(&home->lock);
         cx_lock_wait_for(&home->lock, (uint32_t)((end - now) / 1000000) + 1);
     }
     return CX_SUCCESS;
 }
 
-cx_status cx_home_settle_locked(cx_home *home, cx_err *err)
+cx_status cx_home_flush_wait_locked(cx_home *home, cx_err *err)
 {
-    return settle_until(home, home->applied, err);
+    return flush_until(home, home->applied, err);
 }
 
 cx_status cx_home_drain_locked(cx_home *home, cx_err *err)
 {
-    return settle_until(home, (cx_position){UINT64_MAX, UINT64_MAX}, err);
+    return flush_until(home, (cx_position){UINT64_MAX, UINT64_MAX}, err);
 }

@@ -31,7 +31,7 @@
 
 /* --- paths ----------------------------------------------------------------------------------- */
 
-static char *join(const cx_alloc *alloc, const char *folder, const char *name)
+static char *join_path(const cx_alloc *alloc, const char *folder, const char *name)
 {
     size_t folder_size = strlen(folder), name_size = strlen(name);
     char *path = cx_alloc_new(alloc, folder_size + name_size + 1);
@@ -94,7 +94,7 @@ static cx_status make_folder(const cx_io *io, const char *path, cx_err *err)
 /* The name of a folder, durable in the folder above it. */
 static cx_status sync_above(const cx_io *io, const char *path, const cx_alloc *alloc, cx_err *err)
 {
-    char *above = join(alloc, path, "");
+    char *above = join_path(alloc, path, "");
     if (above == NULL)
         return cx_fail_nomem(err);
     size_t before = strlen(above), size = before;
@@ -149,8 +149,8 @@ cx_status cx_home_create(const char *path, cx_scheme scheme, const cx_home_optio
                          cx_err *err)
 {
     const cx_alloc *alloc = alloc_of(options);
-    char *log_path = join(alloc, path, "/log");
-    char *keys_path = join(alloc, path, "/keys");
+    char *log_path = join_path(alloc, path, "/log");
+    char *keys_path = join_path(alloc, path, "/keys");
     cx_status status = log_path == NULL || keys_path == NULL
                            ? cx_fail_nomem(err)
                            : create_parts(path, log_path, keys_path, scheme, options, err);
@@ -320,7 +320,7 @@ static uint64_t file_size(const cx_io *io, const char *path)
 /* Size of the write-ahead log of the database at `db_path`; 0 when there is none. */
 static uint64_t wal_size(const cx_home *home, const char *db_path)
 {
-    char *path = join(home->alloc, db_path, "-wal");
+    char *path = join_path(home->alloc, db_path, "-wal");
     uint64_t size = path == NULL ? 0 : file_size(home->io, path);
     free_text(home->alloc, path);
     return size;
@@ -331,7 +331,7 @@ static bool writer_lives(const cx_home *home)
 {
     bool held = false;
     cx_file file;
-    char *path = home->holds_lock ? NULL : join(home->alloc, home->log_path, "/lock");
+    char *path = home->holds_lock ? NULL : join_path(home->alloc, home->log_path, "/lock");
     if (path != NULL && home->io->open(home->io, path, CX_IO_READ, &file) == 0) {
         if (home->io->locked(home->io, file, &held) != 0)
             held = true;
@@ -372,7 +372,7 @@ static cx_status open_as_found(const cx_home *home, const char *path, cx_store *
 cx_status cx_home_open_tables_to_check(const cx_home *home, cx_store *out, bool *out_there,
                                        bool *out_stale, cx_err *err)
 {
-    char *path = join(home->alloc, home->path, "/cortex.db");
+    char *path = join_path(home->alloc, home->path, "/cortex.db");
     if (path == NULL)
         return cx_fail_nomem(err);
     cx_status status = open_as_found(home, path, out, out_stale, err);
@@ -431,12 +431,12 @@ static cx_home *home_new(const char *path, const cx_home_options *options)
         home->options.settle_timeout_ms = SETTLE_TIMEOUT_MS;
     home->read_only = options->read_only;
     home->last_commit = UINT64_MAX;
-    home->path = join(alloc, path, "");
-    home->log_path = join(alloc, path, "/log");
-    home->db_path = join(alloc, path, "/cortex.db");
+    home->path = join_path(alloc, path, "");
+    home->log_path = join_path(alloc, path, "/log");
+    home->db_path = join_path(alloc, path, "/cortex.db");
     cx_buf_init(&home->identity, alloc);
     cx_map_init(&home->actor_names, alloc, cx_io_seed(home->io));
-    cx_arena_init(&home->turn_arena, alloc, 0);
+    cx_arena_init(&home->txn_arena, alloc, 0);
     cx_lock_init(&home->lock);
     return home;
 }
@@ -447,7 +447,7 @@ static void home_free(cx_home *home)
     close_store(home);
     cx_log_close(home->log);
     cx_buf_done(&home->identity);
-    cx_arena_done(&home->turn_arena);
+    cx_arena_done(&home->txn_arena);
     free_text(home->alloc, home->path);
     free_text(home->alloc, home->log_path);
     free_text(home->alloc, home->db_path);
@@ -479,7 +479,7 @@ static cx_status open_log(cx_home *home, bool read_only, cx_err *err)
 }
 
 /* A holder that serves nobody is one to wait for, as before it was asked. */
-static cx_status join_holder(cx_home *home, cx_status locked, cx_err *err)
+static cx_status join_writer_process(cx_home *home, cx_status locked, cx_err *err)
 {
     cx_err why = {0};
     cx_status status = cx_remote_join(home, &why);
@@ -498,7 +498,7 @@ cx_status cx_home_open(const char *path, const cx_home_options *options, cx_home
     cx_err failure = {0};
     status = open_log(home, home->read_only, &failure);
     if (status.code == CX_E_BUSY && options->or_remote && !home->read_only)
-        status = join_holder(home, status, &failure);
+        status = join_writer_process(home, status, &failure);
     if (cx_failed(status)) {
         if (err != NULL)
             *err = failure;
@@ -519,7 +519,7 @@ static cx_status open_derived_tables(cx_home *home, const char *db_path, cx_err 
     bool stale = false;
     if (db_path != NULL) {
         free_text(home->alloc, home->db_path);
-        home->db_path = join(home->alloc, db_path, "");
+        home->db_path = join_path(home->alloc, db_path, "");
         if (home->db_path == NULL)
             return cx_fail_nomem(err);
     }
@@ -545,7 +545,7 @@ cx_status cx_home_open_derived(const char *path, const char *db_path, bool lock,
     cx_home *home = home_new(path, options);
     if (home == NULL)
         return cx_fail_nomem(err);
-    home->keep_trees = true;
+    home->trees_from_start = true;
     cx_status status = open_log(home, !lock, err);
     if (!cx_failed(status))
         status = open_derived_tables(home, db_path, err);

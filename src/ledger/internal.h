@@ -52,22 +52,22 @@ struct cx_home {
     bool serving;             /* remote_serve.c */
 
     cx_lock lock;
-    bool turn_taken;
-    unsigned turn_waiting; /* threads that wait for it */
-    cx_arena turn_arena;   /* of whoever has the turn; kept from one to the next */
+    bool txn_active;
+    unsigned txn_waiters; /* threads that wait for it */
+    cx_arena txn_arena;   /* of whoever has the turn; kept from one to the next */
     bool flusher_idle;
     bool poisoned;
     bool
-        behind; /* memory could not follow the log: `filling` holds half a frame, and is not used */
+        apply_failed; /* memory could not follow the log: `filling` holds half a frame, and is not used */
     bool closing;
-    bool settle_wanted;
+    bool flush_wanted;
     cx_status flush_status; /* the flusher's first failure */
     cx_err flush_err;
     cx_thread flusher;
     cx_position applied;  /* what is in memory */
     uint64_t last_commit; /* of the log; UINT64_MAX = none by this process */
 
-    bool keep_trees; /* trees follow from the first entry on: verification and rebuild */
+    bool trees_from_start; /* trees follow from the first entry on: verification and rebuild */
 
     cx_actor **actors; /* by order of appearance; [0] is the home itself */
     size_t actor_count, actor_capacity;
@@ -104,7 +104,7 @@ bool cx_value_erased(cx_bytes value, cx_digest *out_hash);
 CX_RESULT cx_home_start_flusher(cx_home *home, cx_err *err);
 void cx_home_stop_flusher(cx_home *home);
 /* Everything applied is in the tables when this returns.  Lets go of the lock meanwhile. */
-CX_RESULT cx_home_settle_locked(cx_home *home, cx_err *err);
+CX_RESULT cx_home_flush_wait_locked(cx_home *home, cx_err *err);
 /* .. and nothing is on its way to them, rows that belong to no commit included; needs the turn. */
 CX_RESULT cx_home_drain_locked(cx_home *home, cx_err *err);
 /* The same by the caller itself, while there is no flusher. */
@@ -252,7 +252,7 @@ CX_RESULT cx_actor_open_trees(cx_home *home, cx_actor *actor, cx_err *err);
  * and cx_actor_roots bring them in. */
 CX_RESULT cx_actor_put_state(cx_home *home, cx_actor *actor, bool edge, const cx_digest *key,
                              const cx_digest *value, cx_err *err);
-CX_RESULT cx_actor_bring_in(cx_actor *actor, cx_err *err);
+CX_RESULT cx_actor_insert_pending(cx_actor *actor, cx_err *err);
 
 /*
  * Differences between two stores, row by row: `differ` is called with the table's name and where.

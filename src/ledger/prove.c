@@ -268,7 +268,7 @@ typedef struct undo {
 } undo;
 
 /* Rows come by record, then by snapshot: the first at or behind ours is what ours saw. */
-static cx_status take_undo(void *arg, cx_bytes key, cx_bytes value, bool *stop, cx_err *err)
+static cx_status collect_undo(void *arg, cx_bytes key, cx_bytes value, bool *stop, cx_err *err)
 {
     undo *state = arg;
     (void)stop;
@@ -305,7 +305,7 @@ static cx_status set_key(cx_smt *tree, const cx_digest *key, const cx_digest *va
     return absent ? cx_smt_remove(tree, key, &was, err) : cx_smt_put(tree, key, value, err);
 }
 
-static cx_status go_back(undo *state, cx_err *err)
+static cx_status undo_changes(undo *state, cx_err *err)
 {
     for (size_t i = 0; i < state->items.count; i++) {
         const undo_item *item = &state->items.items[i];
@@ -314,7 +314,7 @@ static cx_status go_back(undo *state, cx_err *err)
     return CX_SUCCESS;
 }
 
-static cx_status return_to_now(undo *state, cx_err *err)
+static cx_status redo_changes(undo *state, cx_err *err)
 {
     for (size_t i = 0; i < state->items.count; i++) {
         const undo_item *item = &state->items.items[i];
@@ -328,7 +328,7 @@ static cx_status prove_past(undo *state, const asked *request, const cx_digest *
 {
     cx_digest root;
     const cx_smt_path *paths;
-    CX_TRY(go_back(state, err));
+    CX_TRY(undo_changes(state, err));
     CX_TRY(cx_smt_root(state->tree, &root, err));
     if (!cx_digest_eq(&root, expected))
         return cx_fail_at(err, CX_E_FORMAT, "DatabaseDamaged", CX_NO_OFFSET,
@@ -347,7 +347,7 @@ static cx_status scan_history(cx_home *home, cx_str actor, cx_namespace name_spa
                           .prefix = name_space == CX_NAMESPACE_EDGES
                                         ? cx_str_bytes(CX_STR("hist/e/from/"))
                                         : cx_str_bytes(CX_STR("hist/m/")),
-                          .row = take_undo,
+                          .row = collect_undo,
                           .arg = state};
     return cx_home_scan(home, &scan, err);
 }
@@ -371,7 +371,7 @@ cx_status cx_proof_at(cx_home *home, cx_str actor, const cx_proof_request *reque
     if (!cx_failed(status)) {
         status = prove_past(&state, &keys, manifest_root(&manifest, request->name_space), &source,
                             out, err);
-        if (cx_failed(return_to_now(&state, NULL)))
+        if (cx_failed(redo_changes(&state, NULL)))
             cx_home_forget_trees(home, actor); /* built again when next asked for */
     }
     cx_vec_done(&state.items, cx_alloc_default());

@@ -72,7 +72,7 @@ cx_status cx_home_scan(cx_home *home, const cx_scan *scan, cx_err *err)
     cx_actor *found = NULL;
     cx_status status = CX_SUCCESS;
     CX_TRY_GOTO(status, cx_home_need_actor(home, scan->actor, &found, err));
-    CX_TRY_GOTO(status, cx_home_settle_locked(home, err));
+    CX_TRY_GOTO(status, cx_home_flush_wait_locked(home, err));
     status = cx_store_scan(&home->store, found->id, scan->prefix, scan->from, scan->backwards,
                            scan->row, scan->arg, err);
 done:
@@ -89,7 +89,8 @@ typedef struct view {
     cx_bytes value;
 } view;
 
-static cx_status take_view(void *arg, cx_bytes key, cx_bytes value, bool *stop, cx_err *err)
+static cx_status read_history_value(void *arg, cx_bytes key, cx_bytes value, bool *stop,
+                                    cx_err *err)
 {
     view *state = arg;
     if (key.size != 5 + state->key_size + 1 + 8)
@@ -118,13 +119,13 @@ static cx_status history_at(cx_home *home, const cx_actor *actor, uint64_t snaps
     for (unsigned i = 0; i < 8; i++)
         from[size + i] = (uint8_t)(snapshot >> (8 * (7 - i)));
     return cx_store_scan(&home->store, actor->id, prefix, cx_bytes_from(from, size + 8), false,
-                         take_view, state, err);
+                         read_history_value, state, err);
 }
 
 static cx_status get_at(cx_home *home, cx_actor *actor, uint64_t snapshot, cx_bytes key,
                         view *state, cx_err *err)
 {
-    CX_TRY(cx_home_settle_locked(home, err));
+    CX_TRY(cx_home_flush_wait_locked(home, err));
     CX_TRY(cx_home_know_retained(home, actor, err));
     bool retained = false;
     for (size_t i = 0; i < actor->retained.count; i++)
@@ -236,7 +237,7 @@ typedef struct about {
     uint64_t before;
 } about;
 
-static cx_status take_about(void *arg, const cx_entry_row *entry, bool *stop, cx_err *err)
+static cx_status collect_entry_about(void *arg, const cx_entry_row *entry, bool *stop, cx_err *err)
 {
     about *list = arg;
     if (entry->seq >= list->before) {
@@ -259,8 +260,9 @@ static cx_status list_about(cx_home *home, cx_str actor, const cx_id *subject, a
     cx_actor *found = NULL;
     cx_status status = CX_SUCCESS;
     CX_TRY_GOTO(status, cx_home_need_actor(home, actor, &found, err));
-    CX_TRY_GOTO(status, cx_home_settle_locked(home, err));
-    status = cx_store_scan_entries(&home->store, found->id, subject, take_about, list, err);
+    CX_TRY_GOTO(status, cx_home_flush_wait_locked(home, err));
+    status =
+        cx_store_scan_entries(&home->store, found->id, subject, collect_entry_about, list, err);
 done:
     cx_lock_leave(&home->lock);
     return status;
@@ -302,7 +304,7 @@ cx_status cx_home_settle(cx_home *home, cx_err *err)
     if (home->remote != NULL)
         return cx_remote_settle(home, err);
     cx_lock_enter(&home->lock);
-    cx_status status = cx_home_settle_locked(home, err);
+    cx_status status = cx_home_flush_wait_locked(home, err);
     cx_lock_leave(&home->lock);
     return status;
 }

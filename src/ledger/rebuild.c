@@ -25,8 +25,8 @@ typedef struct rebuild {
     uint64_t differences;
 } rebuild;
 
-static cx_status note(void *arg, const char *check, const char *reason, cx_str actor,
-                      const char *where, const char *message, cx_err *err)
+static cx_status note_finding(void *arg, const char *check, const char *reason, cx_str actor,
+                              const char *where, const char *message, cx_err *err)
 {
     rebuild *work = arg;
     (void)check;
@@ -38,8 +38,8 @@ static cx_status note(void *arg, const char *check, const char *reason, cx_str a
     return CX_SUCCESS;
 }
 
-static cx_status note_row(void *arg, const char *table, int64_t actor, cx_bytes key,
-                          const char *how, cx_err *err)
+static cx_status note_row_difference(void *arg, const char *table, int64_t actor, cx_bytes key,
+                                     const char *how, cx_err *err)
 {
     rebuild *work = arg;
     (void)key;
@@ -115,19 +115,20 @@ static cx_status compare_with_old(rebuild *work, cx_rebuild_mode mode, cx_err *e
     if (cx_failed(status) && status.code != CX_E_FORMAT && mode != CX_REBUILD_REPLACE)
         return cx_fail(err, status.code, "the tables there are cannot be read: %s", reason.message);
     if (cx_failed(status))
-        return note(work, "table", "DatabaseDamaged", (cx_str){NULL, 0}, "cortex.db",
-                    reason.message, err);
+        return note_finding(work, "table", "DatabaseDamaged", (cx_str){NULL, 0}, "cortex.db",
+                            reason.message, err);
     work->result.changed = stale || old.flushed.commit != work->home->store.flushed.commit ||
                            old.flushed.frames != work->home->store.flushed.frames;
     if (!work->result.changed) {
         uint64_t before = work->differences;
-        status = cx_store_compare(&work->home->store, &old, 1000, note_row, work, &reason);
+        status =
+            cx_store_compare(&work->home->store, &old, 1000, note_row_difference, work, &reason);
         bool damaged = status.code == CX_E_FORMAT;
         if (cx_failed(status) && !damaged)
             status = cx_fail(err, status.code, "%s", reason.message);
         if (damaged)
-            status = note(work, "table", "DatabaseDamaged", (cx_str){NULL, 0}, "cortex.db",
-                          reason.message, err);
+            status = note_finding(work, "table", "DatabaseDamaged", (cx_str){NULL, 0}, "cortex.db",
+                                  reason.message, err);
         work->result.changed = work->differences != before;
     }
     cx_store_close(&old);
@@ -177,21 +178,22 @@ static cx_status check_alone(const cx_io *io, const char *new_path, cx_err *err)
 }
 
 /* A crash while we switch leaves a database without its own log: it must not need it any more. */
-static void settle_old(const char *old_path)
+static void checkpoint_old_database(const char *old_path)
 {
     cx_db *old;
     if (!cx_failed(cx_db_open(old_path, CX_DB_WRITE, &old, NULL)))
         cx_db_close(old); /* when it is too damaged for that, it is not missed */
 }
 
-static cx_status switch_over(const cx_io *io, const char *path, const char *new_path, cx_err *err)
+static cx_status replace_database(const cx_io *io, const char *path, const char *new_path,
+                                  cx_err *err)
 {
     char old_path[4096];
     if (snprintf(old_path, sizeof old_path, "%s/cortex.db", path) >= (int)sizeof old_path)
         return cx_fail(err, CX_E_LIMIT, "the home's path is too long");
     /* The old database's own log must not be taken for the new one's. */
     char side[4096 + 8];
-    settle_old(old_path);
+    checkpoint_old_database(old_path);
     (void)snprintf(side, sizeof side, "%s-wal", old_path);
     (void)io->unlink(io, side);
     (void)snprintf(side, sizeof side, "%s-shm", old_path);
@@ -203,7 +205,7 @@ static cx_status switch_over(const cx_io *io, const char *path, const char *new_
     return cx_io_sync_folder(io, path, err);
 }
 
-static cx_status run(rebuild *work, cx_rebuild_mode mode, cx_err *err)
+static cx_status run_rebuild(rebuild *work, cx_rebuild_mode mode, cx_err *err)
 {
     CX_TRY(derive_all(work, err));
     if (mode != CX_REBUILD_VERIFY_ONLY)
@@ -226,16 +228,16 @@ cx_status cx_home_rebuild(const char *path, const cx_home_options *options, cx_r
     char new_path[4096];
     if (snprintf(new_path, sizeof new_path, "%s" NEW_NAME, path) >= (int)sizeof new_path)
         return cx_fail(err, CX_E_LIMIT, "the home's path is too long");
-    rebuild work = {.sink = {note, &work}};
+    rebuild work = {.sink = {note_finding, &work}};
     CX_TRY(cx_home_open_derived(path, writes ? new_path : NULL, writes, options, &work.home, err));
     work.result.resumed = work.home->applied.commit != 0;
     cx_arena_init(&work.arena, work.home->alloc, 0);
-    cx_status status = run(&work, mode, err);
+    cx_status status = run_rebuild(&work, mode, err);
     cx_arena_done(&work.arena);
     /* The lock is held until the new database stands under its name. */
     cx_home_close_derived_tables(work.home);
     if (!cx_failed(status) && writes)
-        status = switch_over(io, path, new_path, err);
+        status = replace_database(io, path, new_path, err);
     else if (writes &&
              (status.code == CX_E_CONFLICT || (status.code == CX_E_FORMAT && work.result.resumed)))
         remove_database(io, new_path); /* the next run begins anew */

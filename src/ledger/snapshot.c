@@ -18,7 +18,7 @@ static cx_bytes name_snapshot(snap_key *out, uint64_t seq)
     return cx_bytes_from(out->bytes, sizeof out->bytes);
 }
 
-static cx_status not_found(uint64_t seq, cx_err *err)
+static cx_status fail_not_found(uint64_t seq, cx_err *err)
 {
     return cx_fail_at(err, CX_E_NOT_FOUND, "SnapshotNotFound", CX_NO_OFFSET,
                       "there is no snapshot %llu, or it was dropped", (unsigned long long)seq);
@@ -116,7 +116,7 @@ cx_status cx_snapshot_get(cx_home *home, cx_str actor, uint64_t seq, cx_arena *a
     bool found = false;
     CX_TRY(cx_home_get(home, actor, name_snapshot(&key, seq), arena, &bytes, &found, err));
     if (!found)
-        return not_found(seq, err);
+        return fail_not_found(seq, err);
     CX_TRY(cx_manifest_decode(bytes, out, err));
     if (out_bytes != NULL)
         *out_bytes = bytes;
@@ -168,7 +168,7 @@ typedef struct newest {
     uint64_t seq;
 } newest;
 
-static cx_status take_newest(void *arg, cx_bytes key, cx_bytes value, bool *stop, cx_err *err)
+static cx_status read_newest_seq(void *arg, cx_bytes key, cx_bytes value, bool *stop, cx_err *err)
 {
     newest *state = arg;
     (void)value;
@@ -190,7 +190,7 @@ cx_status cx_snapshot_by_root(cx_home *home, cx_str actor, const cx_digest *over
     const cx_scan scan = {.actor = actor,
                           .prefix = cx_bytes_from(prefix, sizeof prefix),
                           .backwards = true,
-                          .row = take_newest,
+                          .row = read_newest_seq,
                           .arg = &state};
     CX_TRY(cx_home_scan(home, &scan, err));
     if (!state.found)
@@ -221,13 +221,13 @@ cx_status cx_snapshot_to_sign(cx_home *home, cx_str actor, uint64_t seq, cx_buf 
     return status;
 }
 
-static cx_status manifest_in_turn(cx_txn *txn, uint64_t seq, cx_manifest *out, cx_err *err)
+static cx_status read_manifest_in_txn(cx_txn *txn, uint64_t seq, cx_manifest *out, cx_err *err)
 {
     snap_key key;
     cx_bytes bytes = {NULL, 0};
     bool found = false;
     CX_TRY(cx_txn_get(txn, name_snapshot(&key, seq), &bytes, &found, err));
-    return found ? cx_manifest_decode(bytes, out, err) : not_found(seq, err);
+    return found ? cx_manifest_decode(bytes, out, err) : fail_not_found(seq, err);
 }
 
 static cx_status check_signature(const cx_manifest *manifest, const cx_signature *signature,
@@ -262,12 +262,12 @@ static cx_status add_entry(cx_txn *txn, const cx_payload *payload, cx_str by, in
     return status;
 }
 
-static cx_status seal_in_turn(cx_txn *txn, uint64_t seq, cx_str signed_by,
-                              const cx_signature *signature, const cx_pubkey *key, cx_str by,
-                              int64_t now_ns, cx_err *err)
+static cx_status seal_in_txn(cx_txn *txn, uint64_t seq, cx_str signed_by,
+                             const cx_signature *signature, const cx_pubkey *key, cx_str by,
+                             int64_t now_ns, cx_err *err)
 {
     cx_manifest manifest;
-    CX_TRY(manifest_in_turn(txn, seq, &manifest, err));
+    CX_TRY(read_manifest_in_txn(txn, seq, &manifest, err));
     if (!manifest.signature.null)
         return cx_fail_at(err, CX_E_EXISTS, "AlreadySealed", CX_NO_OFFSET,
                           "snapshot %llu was sealed by \"%.*s\"", (unsigned long long)seq,
@@ -300,7 +300,7 @@ cx_status cx_snapshot_seal(cx_home *home, cx_str actor, uint64_t seq, cx_str sig
     CX_TRY(check_text(signed_by, "signer", err));
     cx_txn *txn;
     CX_TRY(cx_txn_begin(home, actor, &txn, err));
-    cx_status status = seal_in_turn(txn, seq, signed_by, signature, key, by, now_ns, err);
+    cx_status status = seal_in_txn(txn, seq, signed_by, signature, key, by, now_ns, err);
     if (cx_failed(status)) {
         cx_txn_abort(txn);
         return status;
@@ -308,11 +308,11 @@ cx_status cx_snapshot_seal(cx_home *home, cx_str actor, uint64_t seq, cx_str sig
     return cx_txn_commit(txn, err);
 }
 
-static cx_status drop_in_turn(cx_txn *txn, uint64_t seq, cx_str by, int64_t now_ns, cx_err *err)
+static cx_status drop_in_txn(cx_txn *txn, uint64_t seq, cx_str by, int64_t now_ns, cx_err *err)
 {
     cx_manifest manifest;
     snap_key key;
-    CX_TRY(manifest_in_turn(txn, seq, &manifest, err));
+    CX_TRY(read_manifest_in_txn(txn, seq, &manifest, err));
     cx_payload payload = {.kind = CX_ENTRY_DROP_SNAPSHOT};
     payload.as.drop_snapshot.snapshot_seq = seq;
     CX_TRY(cx_manifest_digest(&manifest, cx_alloc_default(),
@@ -326,7 +326,7 @@ cx_status cx_snapshot_drop(cx_home *home, cx_str actor, uint64_t seq, cx_str by,
 {
     cx_txn *txn;
     CX_TRY(cx_txn_begin(home, actor, &txn, err));
-    cx_status status = drop_in_turn(txn, seq, by, now_ns, err);
+    cx_status status = drop_in_txn(txn, seq, by, now_ns, err);
     if (cx_failed(status)) {
         cx_txn_abort(txn);
         return status;

@@ -242,7 +242,7 @@ size_t cx_store_memtable_rows(const cx_store *store)
            memtable->actors.count;
 }
 
-cx_status cx_store_turn_over(cx_store *store, cx_position end, cx_err *err)
+cx_status cx_store_start_flush(cx_store *store, cx_position end, cx_err *err)
 {
     CX_ASSERT(store->flushing == NULL);
     cx_generation *next = generation_open(store);

@@ -112,7 +112,7 @@ CX_RESULT cx_store_get_entry(cx_store *store, int64_t actor, uint64_t seq, cx_en
 size_t cx_store_memtable_rows(const cx_store *store);
 
 /* filling becomes flushing, an empty one takes its place. */
-CX_RESULT cx_store_turn_over(cx_store *store, cx_position end, cx_err *err);
+CX_RESULT cx_store_start_flush(cx_store *store, cx_position end, cx_err *err);
 CX_RESULT cx_store_write_generation(cx_store *store, const cx_generation *generation, cx_err *err);
 /* The flushing generation has been written. */
 void cx_store_flushed(cx_store *store);

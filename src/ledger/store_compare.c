@@ -60,7 +60,8 @@ typedef struct comparison {
     void *arg;
 } comparison;
 
-static cx_status tell(comparison *state, const cx_db_statement *row, const char *how, cx_err *err)
+static cx_status report_difference(comparison *state, const cx_db_statement *row, const char *how,
+                                   cx_err *err)
 {
     if (state->left_calls == 0)
         return CX_SUCCESS;
@@ -77,11 +78,11 @@ static cx_status compare_table(comparison *state, cx_err *err)
     while (left || right) {
         int order = !left ? 1 : !right ? -1 : compare_rows(state->table, state->left, state->right);
         if (order < 0)
-            CX_TRY(tell(state, state->left, "missing", err));
+            CX_TRY(report_difference(state, state->left, "missing", err));
         else if (order > 0)
-            CX_TRY(tell(state, state->right, "not in the log", err));
+            CX_TRY(report_difference(state, state->right, "not in the log", err));
         else if (!rows_equal(state->table, state->left, state->right))
-            CX_TRY(tell(state, state->left, "different", err));
+            CX_TRY(report_difference(state, state->left, "different", err));
         if (order <= 0)
             CX_TRY(cx_db_step(state->left, &left, err));
         if (order >= 0)

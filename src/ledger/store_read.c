@@ -89,7 +89,7 @@ cx_status cx_store_get(cx_store *store, int64_t actor, cx_bytes key, cx_arena *a
     return CX_SUCCESS;
 }
 
-static bool take_entry(cx_db_statement *statement, cx_entry_row *out)
+static bool read_entry_row(cx_db_statement *statement, cx_entry_row *out)
 {
     cx_bytes leaf = cx_db_bytes(statement, 8);
     *out = (cx_entry_row){
@@ -138,7 +138,7 @@ cx_status cx_store_get_entry(cx_store *store, int64_t actor, uint64_t seq, cx_en
     if (!found)
         return cx_fail_at(err, CX_E_NOT_FOUND, "NoEntry", CX_NO_OFFSET,
                           "there is no entry %llu in this journal", (unsigned long long)seq);
-    bool good = take_entry(statement, out);
+    bool good = read_entry_row(statement, out);
     out->kind = (cx_str){NULL, 0}; /* borrowed from the statement */
     cx_db_reset(statement);
     return good ? CX_SUCCESS : cx_store_damaged("an entry's row is damaged", err);
@@ -245,7 +245,7 @@ cx_status cx_store_scan_entries(cx_store *store, int64_t actor, const cx_id *sub
         if (!more)
             break;
         cx_entry_row entry;
-        if (!take_entry(statement, &entry)) {
+        if (!read_entry_row(statement, &entry)) {
             status = cx_store_damaged("an entry's row is damaged", err);
             break;
         }

@@ -71,7 +71,7 @@ void cx_tail_end(cx_tail *tail)
 }
 
 /* A commit with frames that have not been given out. */
-static cx_status need_commit(cx_tail *tail, bool *out_end, cx_err *err)
+static cx_status load_next_commit(cx_tail *tail, bool *out_end, cx_err *err)
 {
     *out_end = false;
     while (!tail->has_commit || tail->next >= tail->commit.count) {
@@ -88,7 +88,7 @@ static cx_status need_commit(cx_tail *tail, bool *out_end, cx_err *err)
 
 cx_status cx_tail_next(cx_tail *tail, cx_tail_item *out, bool *out_end, cx_err *err)
 {
-    CX_TRY(need_commit(tail, out_end, err));
+    CX_TRY(load_next_commit(tail, out_end, err));
     if (*out_end)
         return CX_SUCCESS;
     const cx_log_item *item = &tail->commit.items[tail->next];

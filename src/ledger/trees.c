@@ -6,7 +6,7 @@
 
 /* Every bit of the digest counts: each step can be undone, so that no change of one word is lost.
  */
-static uint64_t mix(uint64_t sum, const cx_digest *digest)
+static uint64_t mix_digest(uint64_t sum, const cx_digest *digest)
 {
     for (size_t at = 0; at < sizeof digest->bytes; at += 8) {
         uint64_t word = 0;
@@ -20,12 +20,12 @@ static uint64_t mix(uint64_t sum, const cx_digest *digest)
 
 uint64_t cx_sum_of_entry(uint64_t seq, const cx_digest *leaf)
 {
-    return mix(seq, leaf);
+    return mix_digest(seq, leaf);
 }
 
 uint64_t cx_sum_of_state(const cx_digest *key, const cx_digest *value)
 {
-    return mix(mix(0, key), value);
+    return mix_digest(mix_digest(0, key), value);
 }
 
 bool cx_state_key(cx_scheme scheme, cx_bytes record_key, cx_digest *out, bool *out_edge)
@@ -68,7 +68,7 @@ void cx_actor_drop_trees(cx_actor *actor)
 /* As many pairs at once make the best of a tree's way of taking them in. */
 #define PENDING_MAX 65536
 
-static cx_status bring_in(cx_actor *actor, bool edge, cx_err *err)
+static cx_status insert_pending(cx_actor *actor, bool edge, cx_err *err)
 {
     if (actor->pending[edge].count == 0)
         return CX_SUCCESS;
@@ -78,10 +78,10 @@ static cx_status bring_in(cx_actor *actor, bool edge, cx_err *err)
     return CX_SUCCESS;
 }
 
-cx_status cx_actor_bring_in(cx_actor *actor, cx_err *err)
+cx_status cx_actor_insert_pending(cx_actor *actor, cx_err *err)
 {
-    CX_TRY(bring_in(actor, false, err));
-    return bring_in(actor, true, err);
+    CX_TRY(insert_pending(actor, false, err));
+    return insert_pending(actor, true, err);
 }
 
 cx_status cx_actor_put_state(cx_home *home, cx_actor *actor, bool edge, const cx_digest *key,
@@ -91,7 +91,7 @@ cx_status cx_actor_put_state(cx_home *home, cx_actor *actor, bool edge, const cx
     if (slot == NULL)
         return cx_fail_nomem(err);
     *slot = (cx_smt_pair){*key, *value};
-    return actor->pending[edge].count < PENDING_MAX ? CX_SUCCESS : bring_in(actor, edge, err);
+    return actor->pending[edge].count < PENDING_MAX ? CX_SUCCESS : insert_pending(actor, edge, err);
 }
 
 /* --- asking for them ------------------------------------------------------------------------- */
@@ -110,8 +110,8 @@ cx_status cx_actor_open_trees(cx_home *home, cx_actor *actor, cx_err *err)
 cx_status cx_home_need_trees(cx_home *home, cx_actor *actor, cx_err *err)
 {
     if (actor->has_trees)
-        return cx_actor_bring_in(actor, err);
-    CX_TRY(cx_home_settle_locked(home, err));
+        return cx_actor_insert_pending(actor, err);
+    CX_TRY(cx_home_flush_wait_locked(home, err));
     cx_status status = cx_actor_build_trees(home, actor, err);
     if (cx_failed(status))
         cx_actor_drop_trees(actor);
@@ -132,7 +132,7 @@ void cx_home_forget_trees(cx_home *home, cx_str actor)
 cx_status cx_actor_roots(cx_actor *actor, cx_roots *out, cx_err *err)
 {
     cx_roots roots = {.journal_size = cx_mmr_size(actor->trees.journal)};
-    CX_TRY(cx_actor_bring_in(actor, err));
+    CX_TRY(cx_actor_insert_pending(actor, err));
     CX_TRY(cx_mmr_root(actor->trees.journal, roots.journal_size, &roots.journal, err));
     CX_TRY(cx_smt_root(actor->trees.edges, &roots.edges, err));
     CX_TRY(cx_smt_root(actor->trees.memories, &roots.memories, err));
@@ -148,15 +148,15 @@ cx_status cx_home_trees_begin(cx_home *home, cx_str actor, cx_trees *out, cx_err
         return cx_remote_refuse(home, "a proof", err);
     cx_lock_enter(&home->lock);
     cx_actor *found = NULL;
-    bool turn = false;
+    bool rotation = false;
     cx_status status = CX_SUCCESS;
     CX_TRY_GOTO(status, cx_home_take_txn(home, err));
-    turn = true;
+    rotation = true;
     CX_TRY_GOTO(status, cx_home_need_actor(home, actor, &found, err));
     CX_TRY_GOTO(status, cx_home_need_trees(home, found, err));
     *out = found->trees;
 done:
-    if (cx_failed(status) && turn)
+    if (cx_failed(status) && rotation)
         cx_home_give_txn(home);
     cx_lock_leave(&home->lock);
     return status;
@@ -175,16 +175,16 @@ cx_status cx_home_roots(cx_home *home, cx_str actor, cx_roots *out, cx_err *err)
         return cx_remote_roots(home, actor, out, err);
     cx_lock_enter(&home->lock);
     cx_actor *found = NULL;
-    bool turn = false;
+    bool rotation = false;
     cx_roots roots;
     cx_status status = CX_SUCCESS;
     CX_TRY_GOTO(status, cx_home_take_txn(home, err));
-    turn = true;
+    rotation = true;
     CX_TRY_GOTO(status, cx_home_need_actor(home, actor, &found, err));
     CX_TRY_GOTO(status, cx_home_need_trees(home, found, err));
     CX_TRY_GOTO(status, cx_actor_roots(found, &roots, err));
 done:
-    if (turn)
+    if (rotation)
         cx_home_give_txn(home);
     cx_lock_leave(&home->lock);
     /* What is handed out must not be lost with the machine's power. */

@@ -16,7 +16,7 @@
 #define LEAF_BATCH 1024
 /* Rows of state that go to the other side together, and batches that may be on the way. */
 #define STATE_BATCH 1024
-#define BELT_BATCHES 4
+#define QUEUE_BATCHES 4
 #define LANE_ROWS 64 /* hashed at once */
 /* Fewer rows than this are not worth a thread. */
 #define THREAD_FROM 10000
@@ -31,15 +31,15 @@ typedef struct state_batch {
 } state_batch;
 
 /* Batches between the reader, who fills them in turn, and whoever brings them in. */
-typedef struct belt {
+typedef struct batch_queue {
     cx_lock lock;
     cx_thread thread; /* not started: the reader brings them in itself */
-    uint64_t filled, brought_in;
+    uint64_t filled, inserted;
     bool ended;
     cx_status status; /* of bringing in */
     cx_err err;
-    state_batch batches[BELT_BATCHES];
-} belt;
+    state_batch batches[QUEUE_BATCHES];
+} batch_queue;
 
 typedef struct builder {
     cx_home *home;
@@ -49,10 +49,10 @@ typedef struct builder {
     uint64_t next_seq;
     uint64_t entry_sum;
     uint64_t state_sum; /* of what was brought in */
-    belt belt;
+    batch_queue batch_queue;
 } builder;
 
-static cx_status damaged(const cx_actor *actor, const char *what, cx_err *err)
+static cx_status fail_damaged(const cx_actor *actor, const char *what, cx_err *err)
 {
     return cx_fail_at(err, CX_E_FORMAT, "DatabaseDamaged", CX_NO_OFFSET,
                       "the tables of actor \"%.*s\" are damaged: %s; run 'cortex tables rebuild'"
@@ -70,11 +70,11 @@ static cx_status add_leaves(builder *build, cx_err *err)
     return cx_mmr_append(build->actor->trees.journal, build->leaves, count, err);
 }
 
-static cx_status take_leaf(void *arg, uint64_t seq, const cx_digest *leaf, cx_err *err)
+static cx_status load_leaf(void *arg, uint64_t seq, const cx_digest *leaf, cx_err *err)
 {
     builder *build = arg;
     if (seq != build->next_seq)
-        return damaged(build->actor, "an entry's row is missing", err);
+        return fail_damaged(build->actor, "an entry's row is missing", err);
     build->next_seq++;
     build->entry_sum += cx_sum_of_entry(seq, leaf);
     build->leaves[build->leaf_count++] = *leaf;
@@ -84,17 +84,17 @@ static cx_status take_leaf(void *arg, uint64_t seq, const cx_digest *leaf, cx_er
 static cx_status build_journal(builder *build, cx_err *err)
 {
     const cx_actor *actor = build->actor;
-    CX_TRY(cx_store_scan_leaves(&build->home->store, actor->id, take_leaf, build, err));
+    CX_TRY(cx_store_scan_leaves(&build->home->store, actor->id, load_leaf, build, err));
     CX_TRY(add_leaves(build, err));
     if (build->next_seq != actor->info.entry_count || build->entry_sum != actor->entry_sum)
-        return damaged(actor, "the rows of its entries do not add up", err);
+        return fail_damaged(actor, "the rows of its entries do not add up", err);
     return CX_SUCCESS;
 }
 
 /* --- state: bringing in ---------------------------------------------------------------------- */
 
-static cx_status bring_in_rows(builder *build, bool edges, const cx_bytes *keys,
-                               const cx_bytes *values, size_t count, cx_err *err)
+static cx_status insert_rows(builder *build, bool edges, const cx_bytes *keys,
+                             const cx_bytes *values, size_t count, cx_err *err)
 {
     cx_scheme scheme = build->actor->info.scheme;
     cx_digest tree_keys[LANE_ROWS], tree_values[LANE_ROWS];
@@ -109,7 +109,7 @@ static cx_status bring_in_rows(builder *build, bool edges, const cx_bytes *keys,
     return CX_SUCCESS;
 }
 
-static cx_status bring_in(builder *build, state_batch *batch, cx_err *err)
+static cx_status insert_batch(builder *build, state_batch *batch, cx_err *err)
 {
     cx_bytes keys[LANE_ROWS], values[LANE_ROWS];
     CX_TRY(cx_buf_check(&batch->bytes, err));
@@ -121,29 +121,29 @@ static cx_status bring_in(builder *build, state_batch *batch, cx_err *err)
             values[some] = cx_bytes_from(at + batch->key_size, batch->value_sizes[done]);
             at += batch->key_size + batch->value_sizes[done];
         }
-        CX_TRY(bring_in_rows(build, batch->edges, keys, values, some, err));
+        CX_TRY(insert_rows(build, batch->edges, keys, values, some, err));
     }
     return CX_SUCCESS;
 }
 
 /* The thread. */
-static void bring_in_all(void *arg)
+static void insert_batches(void *arg)
 {
     builder *build = arg;
-    belt *b = &build->belt;
+    batch_queue *b = &build->batch_queue;
     cx_lock_enter(&b->lock);
     while (!cx_failed(b->status)) {
-        if (b->brought_in == b->filled) {
+        if (b->inserted == b->filled) {
             if (b->ended)
                 break;
             cx_lock_wait(&b->lock);
             continue;
         }
         cx_lock_leave(&b->lock);
-        cx_status status = bring_in(build, &b->batches[b->brought_in % BELT_BATCHES], &b->err);
+        cx_status status = insert_batch(build, &b->batches[b->inserted % QUEUE_BATCHES], &b->err);
         cx_lock_enter(&b->lock);
         b->status = status;
-        b->brought_in++;
+        b->inserted++;
         cx_lock_wake(&b->lock);
     }
     cx_lock_leave(&b->lock);
@@ -151,17 +151,17 @@ static void bring_in_all(void *arg)
 
 /* --- state: reading -------------------------------------------------------------------------- */
 
-static state_batch *filling(belt *b)
+static state_batch *current_batch(batch_queue *b)
 {
-    return &b->batches[b->filled % BELT_BATCHES];
+    return &b->batches[b->filled % QUEUE_BATCHES];
 }
 
-static cx_status send(belt *b, cx_err *err)
+static cx_status send_batch(batch_queue *b, cx_err *err)
 {
     cx_lock_enter(&b->lock);
     b->filled++;
     cx_lock_wake(&b->lock);
-    while (!cx_failed(b->status) && b->filled - b->brought_in == BELT_BATCHES)
+    while (!cx_failed(b->status) && b->filled - b->inserted == QUEUE_BATCHES)
         cx_lock_wait(&b->lock);
     cx_status status = b->status;
     if (cx_failed(status) && err != NULL)
@@ -171,54 +171,55 @@ static cx_status send(belt *b, cx_err *err)
 }
 
 /* The batch being filled goes on its way; the next one is empty when this returns. */
-static cx_status pass_on(builder *build, cx_err *err)
+static cx_status hand_off_batch(builder *build, cx_err *err)
 {
-    belt *b = &build->belt;
-    CX_TRY(b->thread.started ? send(b, err) : bring_in(build, filling(b), err));
-    cx_buf_clear(&filling(b)->bytes);
-    filling(b)->count = 0;
+    batch_queue *b = &build->batch_queue;
+    CX_TRY(b->thread.started ? send_batch(b, err) : insert_batch(build, current_batch(b), err));
+    cx_buf_clear(&current_batch(b)->bytes);
+    current_batch(b)->count = 0;
     return CX_SUCCESS;
 }
 
-static cx_status take_state(builder *build, bool edges, cx_bytes key, cx_bytes value, cx_err *err)
+static cx_status add_state_row(builder *build, bool edges, cx_bytes key, cx_bytes value,
+                               cx_err *err)
 {
-    state_batch *batch = filling(&build->belt);
+    state_batch *batch = current_batch(&build->batch_queue);
     size_t prefix = edges ? CX_EDGE_PREFIX_SIZE : CX_HEAD_PREFIX_SIZE;
     if (key.size != (edges ? CX_EDGE_KEY_SIZE : CX_HEAD_KEY_SIZE))
-        return damaged(build->actor, "a record's key has the wrong length", err);
+        return fail_damaged(build->actor, "a record's key has the wrong length", err);
     batch->edges = edges;
     batch->key_size = key.size - prefix;
     batch->value_sizes[batch->count++] = value.size;
     cx_buf_add(&batch->bytes, key.data + prefix, batch->key_size);
     cx_buf_add(&batch->bytes, value.data, value.size);
-    return batch->count < STATE_BATCH ? CX_SUCCESS : pass_on(build, err);
+    return batch->count < STATE_BATCH ? CX_SUCCESS : hand_off_batch(build, err);
 }
 
-static cx_status take_memory(void *arg, cx_bytes key, cx_bytes value, bool *stop, cx_err *err)
+static cx_status add_memory_row(void *arg, cx_bytes key, cx_bytes value, bool *stop, cx_err *err)
 {
     (void)stop;
-    return take_state(arg, false, key, value, err);
+    return add_state_row(arg, false, key, value, err);
 }
 
-static cx_status take_edge(void *arg, cx_bytes key, cx_bytes value, bool *stop, cx_err *err)
+static cx_status add_edge_row(void *arg, cx_bytes key, cx_bytes value, bool *stop, cx_err *err)
 {
     (void)stop;
-    return take_state(arg, true, key, value, err);
+    return add_state_row(arg, true, key, value, err);
 }
 
 static cx_status read_state(builder *build, cx_err *err)
 {
     cx_store *store = &build->home->store;
     int64_t actor = build->actor->id;
-    CX_TRY(cx_store_scan_summed(store, actor, cx_str_bytes(CX_STR(CX_HEAD_PREFIX)), take_memory,
+    CX_TRY(cx_store_scan_summed(store, actor, cx_str_bytes(CX_STR(CX_HEAD_PREFIX)), add_memory_row,
                                 build, err));
-    CX_TRY(pass_on(build, err));
-    CX_TRY(cx_store_scan_summed(store, actor, cx_str_bytes(CX_STR(CX_EDGE_PREFIX)), take_edge,
+    CX_TRY(hand_off_batch(build, err));
+    CX_TRY(cx_store_scan_summed(store, actor, cx_str_bytes(CX_STR(CX_EDGE_PREFIX)), add_edge_row,
                                 build, err));
-    return pass_on(build, err);
+    return hand_off_batch(build, err);
 }
 
-static void belt_end(belt *b)
+static void batch_queue_end(batch_queue *b)
 {
     cx_lock_enter(&b->lock);
     b->ended = true;
@@ -230,21 +231,21 @@ static void belt_end(belt *b)
 static cx_status build_state(builder *build, cx_err *err)
 {
     cx_actor *actor = build->actor;
-    belt *b = &build->belt;
+    batch_queue *b = &build->batch_queue;
     uint64_t memories = actor->info.live_memories + actor->info.tombstoned;
     CX_TRY(cx_smt_reserve(actor->trees.memories, memories, err));
     CX_TRY(cx_smt_reserve(actor->trees.edges, actor->info.edge_count, err));
     if (memories + actor->info.edge_count >= THREAD_FROM && cx_thread_cores() > 1)
-        (void)cx_thread_start(&b->thread, bring_in_all, build);
+        (void)cx_thread_start(&b->thread, insert_batches, build);
     cx_status status = read_state(build, err);
-    belt_end(b);
+    batch_queue_end(b);
     CX_TRY(status);
     if (cx_failed(b->status) && err != NULL)
         *err = b->err;
     CX_TRY(b->status);
-    CX_TRY(cx_actor_bring_in(actor, err));
+    CX_TRY(cx_actor_insert_pending(actor, err));
     if (build->state_sum != actor->state_sum)
-        return damaged(actor, "the records of its memories and edges do not add up", err);
+        return fail_damaged(actor, "the records of its memories and edges do not add up", err);
     return CX_SUCCESS;
 }
 
@@ -258,15 +259,15 @@ cx_status cx_actor_build_trees(cx_home *home, cx_actor *actor, cx_err *err)
         return cx_fail_nomem(err);
     build->home = home;
     build->actor = actor;
-    cx_lock_init(&build->belt.lock);
-    for (size_t i = 0; i < BELT_BATCHES; i++)
-        cx_buf_init(&build->belt.batches[i].bytes, home->alloc);
+    cx_lock_init(&build->batch_queue.lock);
+    for (size_t i = 0; i < QUEUE_BATCHES; i++)
+        cx_buf_init(&build->batch_queue.batches[i].bytes, home->alloc);
     cx_status status = build_journal(build, err);
     if (!cx_failed(status))
         status = build_state(build, err);
-    for (size_t i = 0; i < BELT_BATCHES; i++)
-        cx_buf_done(&build->belt.batches[i].bytes);
-    cx_lock_done(&build->belt.lock);
+    for (size_t i = 0; i < QUEUE_BATCHES; i++)
+        cx_buf_done(&build->batch_queue.batches[i].bytes);
+    cx_lock_done(&build->batch_queue.lock);
     cx_alloc_free(home->alloc, build, sizeof *build);
     return status;
 }

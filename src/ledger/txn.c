@@ -13,7 +13,7 @@
 /* Above this many rows on their way to the tables, writers wait for them. */
 #define BACKLOG_ROWS 1000000
 /* The memory of a turn is kept for the next one unless it grew beyond this. */
-#define TURN_BYTES_KEPT (4u << 20)
+#define TXN_ARENA_REUSED_MAX (4u << 20)
 
 cx_status cx_home_check_alive(const cx_home *home, cx_err *err)
 {
@@ -26,32 +26,32 @@ cx_status cx_home_check_alive(const cx_home *home, cx_err *err)
 
 cx_status cx_home_take_txn(cx_home *home, cx_err *err)
 {
-    while (home->turn_taken) {
-        home->turn_waiting++;
+    while (home->txn_active) {
+        home->txn_waiters++;
         cx_lock_wait(&home->lock);
-        home->turn_waiting--;
+        home->txn_waiters--;
     }
     CX_TRY(cx_home_check_alive(home, err));
-    home->turn_taken = true;
+    home->txn_active = true;
     return CX_SUCCESS;
 }
 
 void cx_home_give_txn(cx_home *home)
 {
-    CX_ASSERT(home->turn_taken);
-    home->turn_taken = false;
-    if (home->turn_waiting != 0)
+    CX_ASSERT(home->txn_active);
+    home->txn_active = false;
+    if (home->txn_waiters != 0)
         cx_lock_wake(&home->lock);
 }
 
 /* With the lock: the turn's memory to whoever has the turn next, and the turn itself. */
-static void hand_back(cx_txn *txn)
+static void release_txn(cx_txn *txn)
 {
     cx_home *home = txn->home;
-    if (txn->arena.total_bytes > TURN_BYTES_KEPT)
+    if (txn->arena.total_bytes > TXN_ARENA_REUSED_MAX)
         cx_arena_done(&txn->arena);
     cx_arena_reset(&txn->arena, (cx_arena_mark){0});
-    home->turn_arena = txn->arena;
+    home->txn_arena = txn->arena;
     cx_home_give_txn(home);
 }
 
@@ -68,13 +68,13 @@ static bool actor_name_ok(cx_str name)
     return true;
 }
 
-static cx_status take_turn_for(cx_txn *txn, cx_str actor, cx_scheme scheme, cx_err *err)
+static cx_status acquire_txn(cx_txn *txn, cx_str actor, cx_scheme scheme, cx_err *err)
 {
     cx_home *home = txn->home;
     cx_lock_enter(&home->lock);
     cx_status status = cx_home_take_txn(home, err);
     if (!cx_failed(status))
-        txn->arena = home->turn_arena;
+        txn->arena = home->txn_arena;
     if (!cx_failed(status) && home->remote == NULL) {
         txn->actor = cx_home_find_actor(home, actor);
         if (txn->actor != NULL)
@@ -91,7 +91,7 @@ static cx_status take_turn_for(cx_txn *txn, cx_str actor, cx_scheme scheme, cx_e
     status = cx_remote_turn_begin(txn, actor, &scheme, err);
     if (cx_failed(status)) {
         cx_lock_enter(&home->lock);
-        hand_back(txn);
+        release_txn(txn);
         cx_lock_leave(&home->lock);
     }
     return status;
@@ -110,7 +110,7 @@ cx_status cx_txn_begin_as(cx_home *home, cx_str actor, cx_scheme scheme, cx_txn 
         return cx_fail_nomem(err);
     txn->home = home;
     memcpy(txn->name, actor.data, actor.size);
-    cx_status status = take_turn_for(txn, actor, scheme, err);
+    cx_status status = acquire_txn(txn, actor, scheme, err);
     if (cx_failed(status)) {
         cx_alloc_free(home->alloc, txn, sizeof *txn);
         return status;
@@ -124,7 +124,7 @@ cx_status cx_txn_begin(cx_home *home, cx_str actor, cx_txn **out, cx_err *err)
     return cx_txn_begin_as(home, actor, home->scheme, out, err);
 }
 
-static void turn_free(cx_txn *txn)
+static void txn_free(cx_txn *txn)
 {
     const cx_alloc *alloc = txn->home->alloc;
     for (size_t i = 0; i < txn->frames.count; i++)
@@ -133,12 +133,12 @@ static void turn_free(cx_txn *txn)
     cx_alloc_free(alloc, txn, sizeof *txn);
 }
 
-static void end_turn(cx_txn *txn)
+static void end_txn(cx_txn *txn)
 {
     cx_lock_enter(&txn->home->lock);
-    hand_back(txn);
+    release_txn(txn);
     cx_lock_leave(&txn->home->lock);
-    turn_free(txn);
+    txn_free(txn);
 }
 
 void cx_txn_abort(cx_txn *txn)
@@ -147,7 +147,7 @@ void cx_txn_abort(cx_txn *txn)
         return;
     if (txn->home->remote != NULL)
         cx_remote_turn_abort(txn);
-    end_turn(txn);
+    end_txn(txn);
 }
 
 cx_scheme cx_txn_scheme(const cx_txn *txn)
@@ -268,7 +268,7 @@ static cx_status encode_frames(cx_txn *txn, cx_buf *guarded, cx_buf *erasable, c
     return CX_SUCCESS;
 }
 
-static void pass_position(cx_home *home, uint64_t commit, size_t frames)
+static void advance_position(cx_home *home, uint64_t commit, size_t frames)
 {
     if (home->applied.commit == commit)
         home->applied.frames += frames;
@@ -292,11 +292,11 @@ static cx_status apply_frames(cx_txn *txn, const cx_log_place *places, uint64_t 
         }
         status = cx_home_apply(home, &frame->frame, &at, &txn->arena, err);
         if (!cx_failed(status))
-            pass_position(home, commit, 1);
+            advance_position(home, commit, 1);
     }
     cx_store_view_end(&home->store);
     if (cx_failed(status)) {
-        home->poisoned = home->behind = true;
+        home->poisoned = home->apply_failed = true;
         cx_lock_wake(&home->lock);
     } else if (home->flusher_idle) {
         home->flusher_idle = false;
@@ -310,7 +310,8 @@ static cx_status apply_frames(cx_txn *txn, const cx_log_place *places, uint64_t 
 }
 
 /* T3 */
-static cx_status follow(cx_txn *txn, const cx_log_place *places, uint64_t commit, cx_err *err)
+static cx_status apply_or_give_up(cx_txn *txn, const cx_log_place *places, uint64_t commit,
+                                  cx_err *err)
 {
     cx_err why = {0};
     cx_status status = apply_frames(txn, places, commit, &why);
@@ -322,8 +323,8 @@ static cx_status follow(cx_txn *txn, const cx_log_place *places, uint64_t commit
     return status;
 }
 
-static cx_status submit(cx_txn *txn, cx_log_frame *frames, cx_log_place *places,
-                        uint64_t *out_commit, cx_err *err)
+static cx_status submit_frames(cx_txn *txn, cx_log_frame *frames, cx_log_place *places,
+                               uint64_t *out_commit, cx_err *err)
 {
     cx_buf guarded, erasable;
     cx_buf_init(&guarded, txn->home->alloc);
@@ -345,7 +346,7 @@ static cx_status commit(cx_txn *txn, bool wait_follows, uint64_t *out_commit, cx
     CX_ASSERT(count != 0);
     if (txn->home->remote != NULL) {
         cx_status answered = cx_remote_turn_commit(txn, out_commit, err);
-        end_turn(txn);
+        end_txn(txn);
         return answered;
     }
     cx_log_frame *frames = CX_ARENA_ARRAY(&txn->arena, cx_log_frame, count);
@@ -356,13 +357,13 @@ static cx_status commit(cx_txn *txn, bool wait_follows, uint64_t *out_commit, cx
         status = cx_fail_nomem(err);
     } else {
         memset(frames, 0, count * sizeof *frames);
-        status = submit(txn, frames, places, &number, err);
+        status = submit_frames(txn, frames, places, &number, err);
         if (!cx_failed(status) && wait_follows)
             cx_log_start(txn->home->log);
         if (!cx_failed(status))
-            status = follow(txn, places, number, err);
+            status = apply_or_give_up(txn, places, number, err);
     }
-    end_turn(txn);
+    end_txn(txn);
     if (!cx_failed(status))
         *out_commit = number;
     return status;

@@ -60,8 +60,8 @@ static cx_status check_draft(const cx_entry_draft *draft, cx_err *err)
 }
 
 /* F3: room for the salt, which comes later unless the caller has one. */
-static cx_status keep_committed(cx_txn *txn, const cx_entry_draft *draft, cx_txn_frame *frame,
-                                cx_err *err)
+static cx_status copy_committed_draft(cx_txn *txn, const cx_entry_draft *draft, cx_txn_frame *frame,
+                                      cx_err *err)
 {
     uint8_t *block = cx_arena_push(&txn->arena, SALT_SIZE + draft->payload.size, 1);
     if (block == NULL)
@@ -76,25 +76,25 @@ static cx_status keep_committed(cx_txn *txn, const cx_entry_draft *draft, cx_txn
     return CX_SUCCESS;
 }
 
-static cx_status keep_draft(cx_txn *txn, const cx_entry_draft *draft, cx_txn_frame *frame,
+static cx_status copy_draft(cx_txn *txn, const cx_entry_draft *draft, cx_txn_frame *frame,
                             cx_err *err)
 {
     cx_bytes kind = cx_str_bytes(draft->kind);
-    cx_entry_draft *kept = &frame->draft;
-    *kept = *draft;
+    cx_entry_draft *copied = &frame->draft;
+    *copied = *draft;
     CX_TRY(copy_bytes(txn, kind, &kind, err));
-    kept->kind = cx_bytes_str(kind);
-    CX_TRY(copy_bytes(txn, draft->created_by, &kept->created_by, err));
+    copied->kind = cx_bytes_str(kind);
+    CX_TRY(copy_bytes(txn, draft->created_by, &copied->created_by, err));
     if (draft->committed || draft->payload.size > CX_ENTRY_PAYLOAD_MAX)
-        CX_TRY(keep_committed(txn, draft, frame, err));
+        CX_TRY(copy_committed_draft(txn, draft, frame, err));
     else
-        CX_TRY(copy_bytes(txn, draft->payload, &kept->payload, err));
+        CX_TRY(copy_bytes(txn, draft->payload, &copied->payload, err));
     if (draft->subject != NULL) {
         cx_id *subject = CX_ARENA_NEW(&txn->arena, cx_id);
         if (subject == NULL)
             return cx_fail_nomem(err);
         *subject = *draft->subject;
-        kept->subject = subject;
+        copied->subject = subject;
         frame->frame.has_subject = true;
         frame->frame.subject = *subject;
     }
@@ -107,7 +107,7 @@ cx_status cx_txn_entry(cx_txn *txn, const cx_entry_draft *draft, uint64_t *out_s
     CX_TRY(check_draft(draft, err));
     cx_txn_frame *frame;
     CX_TRY(begin_frame(txn, &frame, err));
-    CX_TRY(keep_draft(txn, draft, frame, err));
+    CX_TRY(copy_draft(txn, draft, frame, err));
     frame->seq = txn->next_seq++;
     if (out_seq != NULL)
         *out_seq = frame->seq;

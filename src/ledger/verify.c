@@ -74,8 +74,8 @@ static cx_status add_finding(void *arg, const char *check, const char *reason, c
     return CX_SUCCESS;
 }
 
-static cx_status told(verifier *check, const char *name, const char *reason, cx_str actor,
-                      const char *where, const char *message, cx_err *err)
+static cx_status report_finding(verifier *check, const char *name, const char *reason, cx_str actor,
+                                const char *where, const char *message, cx_err *err)
 {
     return add_finding(check->report, name, reason, actor, where, message, err);
 }
@@ -119,7 +119,7 @@ static cx_status explain_erased(verifier *check, const cx_ledger_frame *frame,
     return CX_SUCCESS;
 }
 
-static cx_status tell_unexplained(verifier *check, cx_err *err)
+static cx_status report_unexplained_erasures(verifier *check, cx_err *err)
 {
     for (size_t i = 0; i < check->erased.count; i++) {
         const erased_mark *mark = &check->erased.items[i];
@@ -127,8 +127,9 @@ static cx_status tell_unexplained(verifier *check, cx_err *err)
         if (mark->explained)
             continue;
         (void)snprintf(where, sizeof where, "seq %llu", (unsigned long long)mark->seq);
-        CX_TRY(told(check, "payload", "PayloadMissing", mark->actor, where,
-                    "its content was overwritten, but no entry says who erased it and why", err));
+        CX_TRY(report_finding(
+            check, "payload", "PayloadMissing", mark->actor, where,
+            "its content was overwritten, but no entry says who erased it and why", err));
     }
     return CX_SUCCESS;
 }
@@ -147,8 +148,8 @@ static cx_status check_item(verifier *check, const cx_log_item *item, uint64_t c
     /* Half-erased is what a crash leaves; an entry must explain it as any other erasure. */
     if (item->erasable_damaged && !item->half_erased) {
         check->damaged = true;
-        return told(check, "log", "LogDamaged", (cx_str){NULL, 0}, where,
-                    "the erasable part is neither what was written nor erased", err);
+        return report_finding(check, "log", "LogDamaged", (cx_str){NULL, 0}, where,
+                              "the erasable part is neither what was written nor erased", err);
     }
     cx_status decoded =
         cx_frame_decode(&item->frame, cx_frame_erased(item), arena, &frame, &reason);
@@ -156,7 +157,8 @@ static cx_status check_item(verifier *check, const cx_log_item *item, uint64_t c
         return cx_fail_nomem(err);
     if (cx_failed(decoded)) {
         check->damaged = true;
-        return told(check, "log", "LogDamaged", (cx_str){NULL, 0}, where, reason.message, err);
+        return report_finding(check, "log", "LogDamaged", (cx_str){NULL, 0}, where, reason.message,
+                              err);
     }
     cx_actor *actor = cx_home_find_actor(home, frame.actor);
     cx_scheme scheme = actor != NULL ? actor->info.scheme : home->scheme;
@@ -178,8 +180,8 @@ static cx_status check_item(verifier *check, const cx_log_item *item, uint64_t c
         check->damaged = true;
         return check->report->totals.findings != before
                    ? CX_SUCCESS
-                   : told(check, "log", reason.tag != NULL ? reason.tag : "LogDamaged", frame.actor,
-                          where, reason.message, err);
+                   : report_finding(check, "log", reason.tag != NULL ? reason.tag : "LogDamaged",
+                                    frame.actor, where, reason.message, err);
     }
     return CX_SUCCESS;
 }
@@ -221,8 +223,8 @@ static cx_status read_log(verifier *check, cx_err *err)
         cx_status step = cx_log_scan_next(scan, &commit, &end, &reason);
         if (step.code == CX_E_FORMAT) {
             check->damaged = true;
-            CX_TRY_GOTO(status, told(check, "log", "LogDamaged", (cx_str){NULL, 0}, "log",
-                                     reason.message, err));
+            CX_TRY_GOTO(status, report_finding(check, "log", "LogDamaged", (cx_str){NULL, 0}, "log",
+                                               reason.message, err));
             continue;
         }
         if (cx_failed(step)) {
@@ -249,13 +251,13 @@ typedef struct head_scan {
     uint64_t live, dead, edges;
 } head_scan;
 
-static cx_status bad_head(head_scan *scan, cx_bytes key, const char *reason, const char *message,
-                          cx_err *err)
+static cx_status report_bad_head(head_scan *scan, cx_bytes key, const char *reason,
+                                 const char *message, cx_err *err)
 {
     char where[40] = "m/";
     cx_hex_encode(cx_bytes_from(key.data + 2, 16), where + 2);
     where[34] = 0;
-    return told(scan->check, "head", reason, scan->actor->info.name, where, message, err);
+    return report_finding(scan->check, "head", reason, scan->actor->info.name, where, message, err);
 }
 
 static bool forms_equal(const cx_forms *a, const cx_forms *b)
@@ -287,16 +289,16 @@ static cx_status check_current(head_scan *scan, cx_bytes key, const cx_head *hea
         name[22 + i] = (uint8_t)((head->current_version + 1) >> (8 * (7 - i)));
     CX_TRY(get_record(scan, cx_bytes_from(name, sizeof name), &value, &next, err));
     if (!exists || next)
-        return bad_head(scan, key, "HeadMismatch",
-                        "its current version is not the last one there is", err);
+        return report_bad_head(scan, key, "HeadMismatch",
+                               "its current version is not the last one there is", err);
     cx_status decoded = cx_version_decode(current, &scan->check->arena, &version, NULL);
     if (decoded.code == CX_E_NOMEM)
         return cx_fail_nomem(err);
     if (cx_failed(decoded))
-        return bad_head(scan, key, "NonCanonical", "its last version is not canonical", err);
+        return report_bad_head(scan, key, "NonCanonical", "its last version is not canonical", err);
     if (!version.erased && !forms_equal(&version.forms, &head->forms))
-        return bad_head(scan, key, "FormsMismatch", "its forms are not those of its last version",
-                        err);
+        return report_bad_head(scan, key, "FormsMismatch",
+                               "its forms are not those of its last version", err);
     return CX_SUCCESS;
 }
 
@@ -309,10 +311,10 @@ static cx_status check_tombstone(head_scan *scan, cx_bytes key, const cx_head *h
     bool there = false;
     CX_TRY(get_record(scan, cx_bytes_from(name, sizeof name), &value, &there, err));
     if (there != head->tombstoned)
-        return bad_head(scan, key, "TombstoneMismatch",
-                        head->tombstoned ? "it is tombstoned, but there is no record of that"
-                                         : "there is a tombstone's record, but it is alive",
-                        err);
+        return report_bad_head(scan, key, "TombstoneMismatch",
+                               head->tombstoned ? "it is tombstoned, but there is no record of that"
+                                                : "there is a tombstone's record, but it is alive",
+                               err);
     return CX_SUCCESS;
 }
 
@@ -322,21 +324,22 @@ static cx_status check_one_head(head_scan *scan, cx_bytes key, cx_bytes value, c
     cx_head head;
     scan->check->report->totals.memories++;
     if (cx_value_erased(value, &hash))
-        return bad_head(scan, key, "PayloadMissing", "its Head was erased without a successor",
-                        err);
+        return report_bad_head(scan, key, "PayloadMissing",
+                               "its Head was erased without a successor", err);
     cx_status decoded = cx_head_decode(value, &scan->check->arena, &head, NULL);
     if (decoded.code == CX_E_NOMEM)
         return cx_fail_nomem(err);
     if (cx_failed(decoded))
-        return bad_head(scan, key, "NonCanonical", "the Head's bytes are not canonical", err);
+        return report_bad_head(scan, key, "NonCanonical", "the Head's bytes are not canonical",
+                               err);
     *(head.tombstoned ? &scan->dead : &scan->live) += 1;
     if (memcmp(head.id.bytes, key.data + 2, 16) != 0)
-        return bad_head(scan, key, "HeadMismatch", "the Head names another memory", err);
+        return report_bad_head(scan, key, "HeadMismatch", "the Head names another memory", err);
     CX_TRY(check_tombstone(scan, key, &head, err));
     return check_current(scan, key, &head, err);
 }
 
-static cx_status take_head(void *arg, cx_bytes key, cx_bytes value, bool *stop, cx_err *err)
+static cx_status check_head_row(void *arg, cx_bytes key, cx_bytes value, bool *stop, cx_err *err)
 {
     head_scan *scan = arg;
     (void)stop;
@@ -348,7 +351,7 @@ static cx_status take_head(void *arg, cx_bytes key, cx_bytes value, bool *stop, 
     return status;
 }
 
-static cx_status take_edge(void *arg, cx_bytes key, cx_bytes value, bool *stop, cx_err *err)
+static cx_status check_edge_row(void *arg, cx_bytes key, cx_bytes value, bool *stop, cx_err *err)
 {
     head_scan *scan = arg;
     uint8_t name[5 + 33];
@@ -371,8 +374,8 @@ static cx_status take_edge(void *arg, cx_bytes key, cx_bytes value, bool *stop, 
     cx_arena_reset(&scan->check->arena, mark);
     CX_TRY(status);
     return equal ? CX_SUCCESS
-                 : told(scan->check, "edge", "EdgeMismatch", scan->actor->info.name, "e/to/",
-                        "an edge is not the same seen from its two ends", err);
+                 : report_finding(scan->check, "edge", "EdgeMismatch", scan->actor->info.name,
+                                  "e/to/", "an edge is not the same seen from its two ends", err);
 }
 
 static cx_status count_version(void *arg, cx_bytes key, cx_bytes value, bool *stop, cx_err *err)
@@ -401,8 +404,8 @@ static cx_status count_manifest(void *arg, cx_bytes key, cx_bytes value, bool *s
                                   &finding, err));
     if (finding.verdict == CX_HOLDS)
         return CX_SUCCESS;
-    return told(scan->check, "manifest", finding.reason, scan->actor->info.name, "snap/",
-                finding.message, err);
+    return report_finding(scan->check, "manifest", finding.reason, scan->actor->info.name, "snap/",
+                          finding.message, err);
 }
 
 static cx_status scan_state(head_scan *scan, const char *prefix,
@@ -416,14 +419,15 @@ static cx_status scan_state(head_scan *scan, const char *prefix,
 static cx_status check_state(verifier *check, cx_actor *actor, cx_err *err)
 {
     head_scan scan = {.check = check, .actor = actor};
-    CX_TRY(scan_state(&scan, "m/", take_head, err));
-    CX_TRY(scan_state(&scan, "e/from/", take_edge, err));
+    CX_TRY(scan_state(&scan, "m/", check_head_row, err));
+    CX_TRY(scan_state(&scan, "e/from/", check_edge_row, err));
     CX_TRY(scan_state(&scan, "mv/", count_version, err));
     CX_TRY(scan_state(&scan, "snap/", count_manifest, err));
     if (scan.live != actor->info.live_memories || scan.dead != actor->info.tombstoned ||
         scan.edges != actor->info.edge_count)
-        return told(check, "counter", "CounterMismatch", actor->info.name, "counters",
-                    "the counters of memories and edges are not those of the records", err);
+        return report_finding(check, "counter", "CounterMismatch", actor->info.name, "counters",
+                              "the counters of memories and edges are not those of the records",
+                              err);
     return CX_SUCCESS;
 }
 
@@ -447,8 +451,9 @@ static cx_status table_differs(void *arg, const char *table, int64_t actor, cx_b
                    how, hex);
     cx_home *home = state->check->home;
     bool known = actor >= 0 && (size_t)actor < home->actor_count;
-    return told(state->check, "table", "TableMismatch",
-                known ? home->actors[actor]->info.name : (cx_str){NULL, 0}, table, message, err);
+    return report_finding(state->check, "table", "TableMismatch",
+                          known ? home->actors[actor]->info.name : (cx_str){NULL, 0}, table,
+                          message, err);
 }
 
 static cx_status note_tables(verifier *check, const char *note, cx_err *err)
@@ -468,13 +473,13 @@ static cx_status compare_tables(verifier *check, cx_store *tables, cx_err *err)
         return CX_SUCCESS;
     if (status.code != CX_E_FORMAT)
         return cx_fail(err, status.code, "%s", reason.message);
-    return told(check, "table", "DatabaseDamaged", (cx_str){NULL, 0}, "cortex.db", reason.message,
-                err);
+    return report_finding(check, "table", "DatabaseDamaged", (cx_str){NULL, 0}, "cortex.db",
+                          reason.message, err);
 }
 
 /* Whether the log has `at` by now: somebody writes while we verify, and the tables went on with
  * it. */
-static bool log_went_on(const cx_home *home, cx_position at)
+static bool log_has_reached(const cx_home *home, cx_position at)
 {
     const cx_log_options options = {.alloc = home->alloc, .io = home->io, .read_only = true};
     cx_log_opened opened;
@@ -497,15 +502,15 @@ static cx_status check_tables(verifier *check, cx_err *err)
         return note_tables(check, "there are no tables; they come back from the log", err);
     if (cx_failed(status)) {
         if (status.code == CX_E_FORMAT)
-            return told(check, "table", "DatabaseDamaged", (cx_str){NULL, 0}, "cortex.db",
-                        reason.message, err);
+            return report_finding(check, "table", "DatabaseDamaged", (cx_str){NULL, 0}, "cortex.db",
+                                  reason.message, err);
         return note_tables(check, reason.message, err);
     }
     const cx_position at = tables.flushed, end = home->applied;
     status = cx_db_check(tables.reading.db, &reason);
     if (status.code == CX_E_FORMAT)
-        status = told(check, "table", "DatabaseDamaged", (cx_str){NULL, 0}, "cortex.db",
-                      reason.message, err);
+        status = report_finding(check, "table", "DatabaseDamaged", (cx_str){NULL, 0}, "cortex.db",
+                                reason.message, err);
     else if (cx_failed(status))
         status = cx_fail(err, status.code, "%s", reason.message);
     else if (stale)
@@ -513,12 +518,13 @@ static cx_status check_tables(verifier *check, cx_err *err)
                              "the tables were made by another version or for other derived"
                              " rows; they are rebuilt when the data directory is opened",
                              err);
-    else if (cx_position_before(end, at) && log_went_on(home, at))
+    else if (cx_position_before(end, at) && log_has_reached(home, at))
         status = note_tables(
             check, "the tables were not compared: the home was written to meanwhile", err);
     else if (cx_position_before(end, at) && !check->damaged)
-        status = told(check, "log", "LogCut", (cx_str){NULL, 0}, "cortex.db",
-                      "the tables know commits that the log does not have: the log was cut", err);
+        status = report_finding(
+            check, "log", "LogCut", (cx_str){NULL, 0}, "cortex.db",
+            "the tables know commits that the log does not have: the log was cut", err);
     else if (at.commit != end.commit || at.frames != end.frames)
         status = note_tables(check, "the tables are behind the log and were not compared", err);
     else
@@ -531,8 +537,8 @@ static cx_status check_tables(verifier *check, cx_err *err)
 
 /* A manifest somebody kept, where its snapshot is still retained: the state roots must be the same.
  */
-static cx_status check_kept_manifest(verifier *check, cx_actor *actor,
-                                     const cx_anchor_point *anchor, cx_err *err)
+static cx_status check_stored_manifest(verifier *check, cx_actor *actor,
+                                       const cx_anchor_point *anchor, cx_err *err)
 {
     uint8_t name[5 + 8];
     cx_bytes bytes = {NULL, 0};
@@ -549,10 +555,11 @@ static cx_status check_kept_manifest(verifier *check, cx_actor *actor,
         return CX_SUCCESS;
     char where[64];
     (void)snprintf(where, sizeof where, "snapshot %llu", (unsigned long long)seq);
-    return told(check, "anchor", "Forked", check->options->actor, where,
-                "the snapshot of that number has another overall root than the manifest that was"
-                " kept: the past was rewritten",
-                err);
+    return report_finding(
+        check, "anchor", "Forked", check->options->actor, where,
+        "the snapshot of that number has another overall root than the manifest that was"
+        " kept: the past was rewritten",
+        err);
 }
 
 static cx_status check_anchor(verifier *check, cx_actor *actor, const cx_anchor_point *anchor,
@@ -561,16 +568,17 @@ static cx_status check_anchor(verifier *check, cx_actor *actor, const cx_anchor_
     char where[64];
     (void)snprintf(where, sizeof where, "size %llu", (unsigned long long)anchor->size);
     if (actor == NULL || actor->info.entry_count < anchor->size)
-        return told(check, "anchor", "Truncated", check->options->actor, where,
-                    "the journal is shorter than it was: entries were cut off", err);
+        return report_finding(check, "anchor", "Truncated", check->options->actor, where,
+                              "the journal is shorter than it was: entries were cut off", err);
     cx_digest root;
     CX_TRY(cx_home_need_trees(check->home, actor, err));
     CX_TRY(cx_mmr_root(actor->trees.journal, anchor->size, &root, err));
     if (!cx_digest_eq(&root, &anchor->journal_root))
-        return told(check, "anchor", "Forked", check->options->actor, where,
-                    "the journal's root at that size is another one: the past was rewritten", err);
+        return report_finding(
+            check, "anchor", "Forked", check->options->actor, where,
+            "the journal's root at that size is another one: the past was rewritten", err);
     check->report->totals.anchored = true;
-    return anchor->manifest == NULL ? CX_SUCCESS : check_kept_manifest(check, actor, anchor, err);
+    return anchor->manifest == NULL ? CX_SUCCESS : check_stored_manifest(check, actor, anchor, err);
 }
 
 static cx_status check_anchors(verifier *check, cx_err *err)
@@ -586,7 +594,7 @@ static cx_status check_anchors(verifier *check, cx_err *err)
 
 /* --- the whole -------------------------------------------------------------------------------- */
 
-static cx_status keep_roots(verifier *check, cx_actor *actor, cx_err *err)
+static cx_status store_roots(verifier *check, cx_actor *actor, cx_err *err)
 {
     cx_home_report *report = check->report;
     cx_actor_info *info = cx_vec_push(&report->actors, report->alloc);
@@ -610,7 +618,7 @@ static cx_status check_actors(verifier *check, cx_err *err)
             continue;
         check->report->totals.actors++;
         CX_TRY(check_state(check, actor, err));
-        CX_TRY(keep_roots(check, actor, err));
+        CX_TRY(store_roots(check, actor, err));
     }
     if (only.size != 0 && check->report->totals.actors == 0 && check->options->anchor_count == 0)
         return cx_fail_at(err, CX_E_NOT_FOUND, "NoActor", CX_NO_OFFSET,
@@ -625,13 +633,13 @@ static cx_status verify_all(verifier *check, cx_err *err)
     CX_TRY(read_log(check, err));
     if (cx_store_memtable_rows(&check->home->store) != 0)
         CX_TRY(cx_home_flush_now(check->home, err));
-    CX_TRY(tell_unexplained(check, err));
+    CX_TRY(report_unexplained_erasures(check, err));
     CX_TRY(check_actors(check, err));
     CX_TRY(check_tables(check, err));
     return check_anchors(check, err);
 }
 
-static void judge(const verifier *check)
+static void decide_verdict(const verifier *check)
 {
     cx_home_report *report = check->report;
     if (report->totals.findings != 0)
@@ -660,7 +668,7 @@ cx_status cx_home_verify(const char *path, const cx_home_verify_options *options
     if (!cx_failed(status))
         status = verify_all(&check, err);
     if (!cx_failed(status))
-        judge(&check);
+        decide_verdict(&check);
     if (check.home != NULL)
         cx_vec_done(&check.erased, check.home->alloc);
     cx_home_close_derived(check.home);

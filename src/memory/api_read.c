@@ -14,8 +14,8 @@ typedef cx_status reader(cx_memories *memories, const void *question, cx_json_li
                          cx_err *err);
 
 /* Runs a reader with an arena, and gives away the JSON object it filled. */
-static cx_status answer_with(cx_memories *memories, reader *read, const void *question,
-                             cx_owned *out, cx_err *err)
+static cx_status answer_as_json(cx_memories *memories, reader *read, const void *question,
+                                cx_owned *out, cx_err *err)
 {
     cx_arena arena;
     cx_buf text;
@@ -35,8 +35,8 @@ static cx_status answer_with(cx_memories *memories, reader *read, const void *qu
     return status;
 }
 
-static cx_status resolve(cx_memories *memories, const char *text, cx_arena *arena,
-                         cx_memory_view *out, cx_err *err)
+static cx_status resolve_memory(cx_memories *memories, const char *text, cx_arena *arena,
+                                cx_memory_view *out, cx_err *err)
 {
     cx_str name;
     cx_id id;
@@ -69,13 +69,13 @@ static cx_status read_one(cx_memories *memories, const void *question, cx_json_l
                           cx_err *err)
 {
     cx_memory_view view;
-    CX_TRY(resolve(memories, question, answer->arena, &view, err));
+    CX_TRY(resolve_memory(memories, question, answer->arena, &view, err));
     return cx_view_memory(&view, answer, err);
 }
 
 cx_status cx_memories_get(cx_memories *memories, const char *memory, cx_owned *out, cx_err *err)
 {
-    return answer_with(memories, read_one, memory, out, err);
+    return answer_as_json(memories, read_one, memory, out, err);
 }
 
 cx_status cx_memories_get_data(cx_memories *memories, const char *memory, cx_owned *out,
@@ -86,7 +86,7 @@ cx_status cx_memories_get_data(cx_memories *memories, const char *memory, cx_own
     cx_memory_view view;
     cx_arena_init(&arena, memories->alloc, 0);
     cx_buf_init(&bytes, memories->alloc);
-    cx_status status = resolve(memories, memory, &arena, &view, err);
+    cx_status status = resolve_memory(memories, memory, &arena, &view, err);
     if (!cx_failed(status)) {
         cx_buf_add(&bytes, view.version.data.bytes.data, view.version.data.bytes.size);
         status = cx_buf_check(&bytes, err);
@@ -120,7 +120,7 @@ static cx_status read_history(cx_memories *memories, const void *question, cx_js
 
 cx_status cx_memories_history(cx_memories *memories, const char *memory, cx_owned *out, cx_err *err)
 {
-    return answer_with(memories, read_history, memory, out, err);
+    return answer_as_json(memories, read_history, memory, out, err);
 }
 
 /* --- many ------------------------------------------------------------------------------------- */
@@ -160,11 +160,11 @@ cx_status cx_memories_list(cx_memories *memories, const cx_memories_listing *lis
                            cx_err *err)
 {
     static const cx_memories_listing all = CX_MEMORIES_LISTING_INIT;
-    return answer_with(memories, read_list, listing != NULL ? listing : &all, out, err);
+    return answer_as_json(memories, read_list, listing != NULL ? listing : &all, out, err);
 }
 
-static cx_status take_types(const cx_memories_query *query, cx_arena *arena, cx_bytes *out,
-                            cx_err *err)
+static cx_status parse_types(const cx_memories_query *query, cx_arena *arena, cx_bytes *out,
+                             cx_err *err)
 {
     uint8_t *types = CX_ARENA_ARRAY(arena, uint8_t, query->type_count);
     if (types == NULL && query->type_count != 0)
@@ -176,8 +176,8 @@ static cx_status take_types(const cx_memories_query *query, cx_arena *arena, cx_
     return CX_SUCCESS;
 }
 
-static cx_status take_query(const cx_memories_query *query, cx_arena *arena, cx_id *from,
-                            cx_memory_find *out, cx_err *err)
+static cx_status parse_query(const cx_memories_query *query, cx_arena *arena, cx_id *from,
+                             cx_memory_find *out, cx_err *err)
 {
     *out = (cx_memory_find){
         .tag_count = query->tag_count,
@@ -193,7 +193,7 @@ static cx_status take_query(const cx_memories_query *query, cx_arena *arena, cx_
         out->limit = CX_MEMORIES_LIMIT;
     if ((query->frame_verb == NULL) != (query->frame_ref == NULL))
         return cx_api_refuse(err, "a frame's verb and its reference belong together");
-    CX_TRY(take_types(query, arena, &out->types, err));
+    CX_TRY(parse_types(query, arena, &out->types, err));
     CX_TRY(cx_api_texts(query->tags, query->tag_count, "a tag", arena, &out->tags, err));
     CX_TRY(cx_api_word(query->frame_verb, "verb of a frame", "InvalidArgument", cx_verb_code, false,
                        &out->frame_verb, err));
@@ -217,7 +217,7 @@ static cx_status read_found(cx_memories *memories, const void *question, cx_json
     cx_memory_find find;
     const cx_memory_hit *hits;
     size_t count;
-    CX_TRY(take_query(question, answer->arena, &from, &find, err));
+    CX_TRY(parse_query(question, answer->arena, &from, &find, err));
     CX_TRY(cx_memory_find_all(memories->memory, &find, answer->arena, &hits, &count, err));
     return put_hits(memories, hits, count, find.near != NULL, answer, err);
 }
@@ -225,7 +225,7 @@ static cx_status read_found(cx_memories *memories, const void *question, cx_json
 cx_status cx_memories_find(cx_memories *memories, const cx_memories_query *query, cx_owned *out,
                            cx_err *err)
 {
-    return answer_with(memories, read_found, query, out, err);
+    return answer_as_json(memories, read_found, query, out, err);
 }
 
 static cx_status read_context(cx_memories *memories, const void *question, cx_json_list *answer,
@@ -242,7 +242,7 @@ static cx_status read_context(cx_memories *memories, const void *question, cx_js
 cx_status cx_memories_context(cx_memories *memories, uint64_t budget_tokens, cx_owned *out,
                               cx_err *err)
 {
-    return answer_with(memories, read_context, &budget_tokens, out, err);
+    return answer_as_json(memories, read_context, &budget_tokens, out, err);
 }
 
 /* --- edges ------------------------------------------------------------------------------------ */
@@ -282,7 +282,7 @@ cx_status cx_memories_edges(cx_memories *memories, const char *memory,
 {
     static const cx_memories_edge_query all = CX_MEMORIES_EDGE_QUERY_INIT;
     const edge_question question = {memory, query != NULL ? query : &all};
-    return answer_with(memories, read_edges, &question, out, err);
+    return answer_as_json(memories, read_edges, &question, out, err);
 }
 
 typedef struct walk_question {
@@ -336,13 +336,13 @@ cx_status cx_memories_walk(cx_memories *memories, const char *memory, unsigned d
                            bool backwards, cx_owned *out, cx_err *err)
 {
     const walk_question question = {memory, depth_max, backwards};
-    return answer_with(memories, read_walk, &question, out, err);
+    return answer_as_json(memories, read_walk, &question, out, err);
 }
 
 /* --- compaction: it writes, but what it is about is the answer -------------------------------- */
 
-static cx_status take_uris(cx_memories *memories, const char *const *texts, size_t count,
-                           cx_arena *arena, const cx_uri **out, cx_err *err)
+static cx_status parse_uris(cx_memories *memories, const char *const *texts, size_t count,
+                            cx_arena *arena, const cx_uri **out, cx_err *err)
 {
     cx_uri *uris = CX_ARENA_ARRAY(arena, cx_uri, count);
     if (uris == NULL && count != 0)
@@ -380,8 +380,8 @@ static cx_status put_compacted(cx_memories *memories, const cx_checkpoint_record
     return CX_SUCCESS;
 }
 
-static cx_status compact(cx_memories *memories, const void *question, cx_json_list *answer,
-                         cx_err *err)
+static cx_status compact_context(cx_memories *memories, const void *question, cx_json_list *answer,
+                                 cx_err *err)
 {
     const cx_memories_compaction *asked = question;
     cx_checkpoint_record record;
@@ -392,10 +392,10 @@ static cx_status compact(cx_memories *memories, const void *question, cx_json_li
     };
     CX_TRY(cx_api_text(asked->intent, "the intent", &inner.intent, err));
     CX_TRY(cx_api_text(asked->step, "the step", &inner.step, err));
-    CX_TRY(take_uris(memories, asked->in_context, asked->in_context_count, answer->arena,
-                     &inner.in_context, err));
-    CX_TRY(take_uris(memories, asked->load_bearing, asked->load_bearing_count, answer->arena,
-                     &inner.load_bearing, err));
+    CX_TRY(parse_uris(memories, asked->in_context, asked->in_context_count, answer->arena,
+                      &inner.in_context, err));
+    CX_TRY(parse_uris(memories, asked->load_bearing, asked->load_bearing_count, answer->arena,
+                      &inner.load_bearing, err));
     CX_TRY(cx_memory_compact_context(memories->memory, &inner, answer->arena, &record, err));
     return put_compacted(memories, &record, answer, err);
 }
@@ -403,5 +403,5 @@ static cx_status compact(cx_memories *memories, const void *question, cx_json_li
 cx_status cx_memories_compact(cx_memories *memories, const cx_memories_compaction *compaction,
                               cx_owned *out, cx_err *err)
 {
-    return answer_with(memories, compact, compaction, out, err);
+    return answer_as_json(memories, compact_context, compaction, out, err);
 }

@@ -61,19 +61,19 @@ cx_status cx_api_texts(const char *const *texts, size_t count, const char *what,
     return CX_SUCCESS;
 }
 
-static void give_uri(const cx_uri *uri, cx_uri_text *out)
+static void copy_uri_text(const cx_uri *uri, cx_uri_text *out)
 {
-    uint8_t room[CX_URI_TEXT_SIZE];
+    uint8_t storage[CX_URI_TEXT_SIZE];
     cx_alloc none = {0};
-    cx_buf text = {.alloc = &none, .data = room, .capacity = sizeof room};
+    cx_buf text = {.alloc = &none, .data = storage, .capacity = sizeof storage};
     cx_uri_add(uri, &text);
-    memcpy(out->text, room, text.size);
+    memcpy(out->text, storage, text.size);
     out->text[text.size] = 0;
 }
 
 /* --- opening ---------------------------------------------------------------------------------- */
 
-static cx_status give_id(void *arg, cx_id *out, cx_err *err)
+static cx_status ask_caller_for_id(void *arg, cx_id *out, cx_err *err)
 {
     cx_memories *memories = arg;
     if (!memories->new_id(memories->new_id_arg, out->bytes))
@@ -88,7 +88,7 @@ static cx_status open_memory(cx_memories *memories, const cx_memories_options *o
     inner.has_scheme = options->scheme != NULL;
     CX_TRY(cx_api_scheme(options->scheme, &inner.scheme, err));
     if (options->new_id != NULL) {
-        inner.new_id = give_id;
+        inner.new_id = ask_caller_for_id;
         inner.new_id_arg = memories;
     }
     return cx_memory_open(memories->ledger->home, cx_api_actor_of(memories), &inner,
@@ -136,8 +136,8 @@ void cx_memories_close(cx_memories *memories)
 /* --- what writes take ------------------------------------------------------------------------- */
 
 /* The CBOR of a type's data, from either form. */
-static cx_status take_data(const cx_memories_content *content, uint8_t type, cx_arena *arena,
-                           cx_bytes *out, cx_err *err)
+static cx_status encode_content_data(const cx_memories_content *content, uint8_t type,
+                                     cx_arena *arena, cx_bytes *out, cx_err *err)
 {
     cx_json json;
     cx_data data;
@@ -162,19 +162,19 @@ static cx_status take_data(const cx_memories_content *content, uint8_t type, cx_
     return status;
 }
 
-typedef struct taken_content {
+typedef struct parsed_content {
     cx_bytes data;
     cx_provenance provenance;
     cx_forms forms;
     const cx_forms *given_forms; /* NULL, or &forms */
     cx_str by;
-} taken_content;
+} parsed_content;
 
-static cx_status take_content(const cx_memories_content *from, uint8_t type, cx_arena *arena,
-                              taken_content *out, cx_err *err)
+static cx_status parse_content(const cx_memories_content *from, uint8_t type, cx_arena *arena,
+                               parsed_content *out, cx_err *err)
 {
-    *out = (taken_content){.data = {NULL, 0}};
-    CX_TRY(take_data(from, type, arena, &out->data, err));
+    *out = (parsed_content){.data = {NULL, 0}};
+    CX_TRY(encode_content_data(from, type, arena, &out->data, err));
     CX_TRY(cx_api_text_or(from->source, "the source", CX_STR(""), &out->provenance.source, err));
     out->provenance.derived_count = from->derived_from_count;
     out->provenance.attestation_count = from->attestation_count;
@@ -193,15 +193,15 @@ static cx_status take_content(const cx_memories_content *from, uint8_t type, cx_
     return CX_SUCCESS;
 }
 
-typedef struct taken_labels {
+typedef struct parsed_labels {
     const cx_str *tags;
     const cx_frame *frames;
     uint8_t importance;
     uint8_t visibility;
-} taken_labels;
+} parsed_labels;
 
-static cx_status take_frames(const cx_memories_labels *from, cx_arena *arena, const cx_frame **out,
-                             cx_err *err)
+static cx_status parse_frames(const cx_memories_labels *from, cx_arena *arena, const cx_frame **out,
+                              cx_err *err)
 {
     cx_frame *frames = CX_ARENA_ARRAY(arena, cx_frame, from->frame_count);
     if (frames == NULL && from->frame_count != 0)
@@ -218,8 +218,8 @@ static cx_status take_frames(const cx_memories_labels *from, cx_arena *arena, co
     return CX_SUCCESS;
 }
 
-static cx_status take_labels(const cx_memories_labels *from, cx_arena *arena, taken_labels *out,
-                             cx_err *err)
+static cx_status parse_labels(const cx_memories_labels *from, cx_arena *arena, parsed_labels *out,
+                              cx_err *err)
 {
     if (from->importance > CX_IMPORTANCE_MAX)
         return cx_api_refuse(err, "importance %u, expected 0 to %d", from->importance,
@@ -228,7 +228,7 @@ static cx_status take_labels(const cx_memories_labels *from, cx_arena *arena, ta
     CX_TRY(cx_api_word(from->visibility, "visibility", "InvalidArgument", cx_visibility_code, false,
                        &out->visibility, err));
     CX_TRY(cx_api_texts(from->tags, from->tag_count, "a tag", arena, &out->tags, err));
-    return take_frames(from, arena, &out->frames, err);
+    return parse_frames(from, arena, &out->frames, err);
 }
 
 /* --- versions --------------------------------------------------------------------------------- */
@@ -236,15 +236,15 @@ static cx_status take_labels(const cx_memories_labels *from, cx_arena *arena, ta
 static cx_status write_in(cx_memories *memories, const cx_memories_draft *draft, cx_arena *arena,
                           cx_uri *out, cx_err *err)
 {
-    taken_content body;
-    taken_labels head;
+    parsed_content body;
+    parsed_labels head;
     cx_id id;
     uint8_t type;
     cx_str actor_scope;
     CX_TRY(cx_api_word(draft->type, "type of memories", "InvalidType", cx_uri_type_code, true,
                        &type, err));
-    CX_TRY(take_content(&draft->content, type, arena, &body, err));
-    CX_TRY(take_labels(&draft->labels, arena, &head, err));
+    CX_TRY(parse_content(&draft->content, type, arena, &body, err));
+    CX_TRY(parse_labels(&draft->labels, arena, &head, err));
     CX_TRY(cx_api_text_or(draft->actor_scope, "actor_scope", CX_STR(""), &actor_scope, err));
     if (draft->id != NULL && !cx_ulid_parse(cx_str_z(draft->id), &id))
         return cx_api_refuse(err, "found id '%.40s', expected a ULID", draft->id);
@@ -280,19 +280,19 @@ cx_status cx_memories_write(cx_memories *memories, const cx_memories_draft *draf
     cx_status status = write_in(memories, draft, &arena, &uri, err);
     cx_arena_done(&arena);
     if (!cx_failed(status) && out_uri != NULL)
-        give_uri(&uri, out_uri);
+        copy_uri_text(&uri, out_uri);
     return status;
 }
 
 static cx_status update_in(cx_memories *memories, const char *text, const cx_memories_content *from,
                            cx_arena *arena, cx_uri *out, cx_err *err)
 {
-    taken_content body;
+    parsed_content body;
     cx_str name;
     cx_uri uri;
     CX_TRY(cx_api_text(text, "a memory's URI", &name, err));
     CX_TRY(cx_memory_uri_parse(name, &uri, err));
-    CX_TRY(take_content(from, uri.type, arena, &body, err));
+    CX_TRY(parse_content(from, uri.type, arena, &body, err));
     const cx_memory_update update = {
         .data = body.data,
         .provenance = body.provenance,
@@ -315,18 +315,18 @@ cx_status cx_memories_update(cx_memories *memories, const char *uri,
     cx_status status = update_in(memories, uri, content, &arena, &made, err);
     cx_arena_done(&arena);
     if (!cx_failed(status) && out_uri != NULL)
-        give_uri(&made, out_uri);
+        copy_uri_text(&made, out_uri);
     return status;
 }
 
 static cx_status relabel_in(cx_memories *memories, const char *text,
                             const cx_memories_relabel *relabel, cx_arena *arena, cx_err *err)
 {
-    taken_labels head;
+    parsed_labels head;
     cx_uri uri;
     cx_str by;
     CX_TRY(cx_api_memory(memories, text, arena, &uri, err));
-    CX_TRY(take_labels(&relabel->labels, arena, &head, err));
+    CX_TRY(parse_labels(&relabel->labels, arena, &head, err));
     CX_TRY(cx_api_text_or(relabel->by, "by", CX_STR(""), &by, err));
     const cx_head_patch patch = {
         .set_tags = relabel->set_tags,
@@ -360,8 +360,8 @@ cx_status cx_memories_update_labels(cx_memories *memories, const char *memory,
 typedef cx_status ender(cx_memory *memory, const cx_uri *uri, cx_str reason, cx_str by,
                         cx_err *err);
 
-static cx_status end_with(cx_memories *memories, ender *end, const char *text, const char *reason,
-                          const char *by, cx_err *err)
+static cx_status end_record(cx_memories *memories, ender *end, const char *text, const char *reason,
+                            const char *by, cx_err *err)
 {
     cx_arena arena;
     cx_uri uri;
@@ -377,13 +377,13 @@ static cx_status end_with(cx_memories *memories, ender *end, const char *text, c
 cx_status cx_memories_tombstone(cx_memories *memories, const char *memory, const char *reason,
                                 const char *by, cx_err *err)
 {
-    return end_with(memories, cx_memory_tombstone, memory, reason, by, err);
+    return end_record(memories, cx_memory_tombstone, memory, reason, by, err);
 }
 
 cx_status cx_memories_erase(cx_memories *memories, const char *memory, const char *reason,
                             const char *by, cx_err *err)
 {
-    return end_with(memories, cx_memory_redact_memory, memory, reason, by, err);
+    return end_record(memories, cx_memory_redact_memory, memory, reason, by, err);
 }
 
 /* --- edges ------------------------------------------------------------------------------------ */
@@ -403,7 +403,7 @@ cx_status cx_memories_link(cx_memories *memories, const cx_memories_edge *edge,
                               &written, err));
     const cx_uri uri = {.is_edge = true, .type = name.type, .id = name.src, .dst = name.dst};
     if (out_uri != NULL)
-        give_uri(&uri, out_uri);
+        copy_uri_text(&uri, out_uri);
     if (out_written != NULL)
         *out_written = written;
     return CX_SUCCESS;

@@ -52,7 +52,7 @@ static cx_status uri_text(cx_memory_call *call, const cx_uri *uri, cx_str *out, 
     return out->data == NULL ? cx_fail_nomem(err) : CX_SUCCESS;
 }
 
-static cx_status keep(compaction *c, cx_str uri, const cx_memory_view *view, cx_err *err)
+static cx_status add_kept(compaction *c, cx_str uri, const cx_memory_view *view, cx_err *err)
 {
     cx_str *slot = cx_vec_push(&c->kept, c->call->memory->alloc);
     if (slot == NULL)
@@ -62,7 +62,7 @@ static cx_status keep(compaction *c, cx_str uri, const cx_memory_view *view, cx_
     return CX_SUCCESS;
 }
 
-static cx_status drop(compaction *c, cx_str uri, const cx_memory_view *view, cx_err *err)
+static cx_status add_compacted(compaction *c, cx_str uri, const cx_memory_view *view, cx_err *err)
 {
     cx_salience salience;
     CX_TRY(cx_memory_salience_at(&c->call->from, &view->head, &salience, err));
@@ -77,8 +77,8 @@ static cx_status drop(compaction *c, cx_str uri, const cx_memory_view *view, cx_
     return CX_SUCCESS;
 }
 
-static cx_status consider(compaction *c, const cx_memory_compact *compact, const cx_uri *uri,
-                          cx_err *err)
+static cx_status classify_memory(compaction *c, const cx_memory_compact *compact, const cx_uri *uri,
+                                 cx_err *err)
 {
     cx_memory_call *call = c->call;
     if (is_seen(c, &uri->id))
@@ -98,7 +98,7 @@ static cx_status consider(compaction *c, const cx_memory_compact *compact, const
         CX_TRY(is_needed(call, &view, &needed, err));
     cx_str text;
     CX_TRY(uri_text(call, uri, &text, err));
-    return needed ? keep(c, text, &view, err) : drop(c, text, &view, err);
+    return needed ? add_kept(c, text, &view, err) : add_compacted(c, text, &view, err);
 }
 
 static cx_status put_checkpoint(cx_memory_call *call, const cx_checkpoint_record *record,
@@ -127,13 +127,13 @@ static cx_status put_checkpoint(cx_memory_call *call, const cx_checkpoint_record
     return status;
 }
 
-static cx_status sort_out(compaction *c, const cx_memory_compact *compact,
-                          cx_checkpoint_record *record, cx_err *err)
+static cx_status classify_context(compaction *c, const cx_memory_compact *compact,
+                                  cx_checkpoint_record *record, cx_err *err)
 {
     for (size_t i = 0; i < compact->in_context_count; i++)
-        CX_TRY(consider(c, compact, &compact->in_context[i], err));
+        CX_TRY(classify_memory(c, compact, &compact->in_context[i], err));
     for (size_t i = 0; i < compact->load_bearing_count; i++)
-        CX_TRY(consider(c, compact, &compact->load_bearing[i], err));
+        CX_TRY(classify_memory(c, compact, &compact->load_bearing[i], err));
     if (c->tokens > record->budget)
         return cx_fail_at(err, CX_E_LIMIT, "BudgetUnreachable", CX_NO_OFFSET,
                           "what must stay and the lines about the rest need %llu tokens, and the"
@@ -149,8 +149,8 @@ static cx_status sort_out(compaction *c, const cx_memory_compact *compact,
 }
 
 /* The record as its bytes say it, in the caller's arena. */
-static cx_status hand_out(cx_memory_call *call, const cx_checkpoint_record *record, cx_arena *arena,
-                          cx_checkpoint_record *out, cx_err *err)
+static cx_status copy_record_out(cx_memory_call *call, const cx_checkpoint_record *record,
+                                 cx_arena *arena, cx_checkpoint_record *out, cx_err *err)
 {
     cx_buf_clear(&call->buf);
     cx_checkpoint_record_encode(record, &call->buf);
@@ -172,13 +172,13 @@ static cx_status compact_body(cx_memory_call *call, const cx_memory_compact *com
         .step = compact->step,
         .budget = compact->budget != 0 ? compact->budget : CX_COMPACT_BUDGET,
     };
-    cx_status status = sort_out(&c, compact, &record, err);
+    cx_status status = classify_context(&c, compact, &record, err);
     if (!cx_failed(status)) {
         record.created_ns = cx_memory_call_now(call);
         status = put_checkpoint(call, &record, err);
     }
     if (!cx_failed(status))
-        status = hand_out(call, &record, arena, out, err);
+        status = copy_record_out(call, &record, arena, out, err);
     cx_vec_done(&c.seen, call->memory->alloc);
     cx_vec_done(&c.kept, call->memory->alloc);
     cx_vec_done(&c.compacted, call->memory->alloc);

@@ -15,7 +15,7 @@ typedef struct composition {
 } composition;
 
 /* Of constraints the hard ones, of goals the active ones. */
-static cx_status belongs(composition *c, const cx_memory_view *view, bool *out, cx_err *err)
+static cx_status hit_belongs(composition *c, const cx_memory_view *view, bool *out, cx_err *err)
 {
     uint8_t type = view->head.type;
     *out = !view->version.erased;
@@ -30,12 +30,12 @@ static cx_status belongs(composition *c, const cx_memory_view *view, bool *out, 
     return CX_SUCCESS;
 }
 
-static cx_status compose(void *arg, const cx_memory_hit *hit, bool *out_take, bool *out_stop,
+static cx_status add_hit(void *arg, const cx_memory_hit *hit, bool *out_take, bool *out_stop,
                          cx_err *err)
 {
     composition *c = arg;
     bool wanted = false;
-    CX_TRY(belongs(c, &hit->view, &wanted, err));
+    CX_TRY(hit_belongs(c, &hit->view, &wanted, err));
     uint64_t tokens = cx_tokens_of(hit->view.version.forms.medium);
     if (!wanted)
         return CX_SUCCESS;
@@ -91,7 +91,7 @@ cx_status cx_memory_context(cx_memory *memory, uint64_t budget_tokens, const cx_
                                    .find = &find,
                                    .now = cx_memory_now(memory),
                                    .arena = arena,
-                                   .hit = compose,
+                                   .hit = add_hit,
                                    .arg = &c};
     cx_status status = add_sections(&c, &like, err);
     if (!cx_failed(status))

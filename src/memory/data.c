@@ -289,8 +289,8 @@ static bool is_one_of(cx_str text, const char *words)
     return false;
 }
 
-static cx_status invalid(const cx_data_group *group, const cx_data_field *field, const char *why,
-                         cx_err *err)
+static cx_status fail_invalid_field(const cx_data_group *group, const cx_data_field *field,
+                                    const char *why, cx_err *err)
 {
     return cx_fail_at(err, CX_E_USAGE, "InvalidArgument", CX_NO_OFFSET, "%s.%s: %s", group->name,
                       field->name, why);
@@ -300,7 +300,7 @@ static cx_status check_text(const cx_data_group *group, const cx_data_field *fie
                             cx_err *err)
 {
     if (!cx_utf8_valid(text))
-        return invalid(group, field, "the text is not valid UTF-8", err);
+        return fail_invalid_field(group, field, "the text is not valid UTF-8", err);
     if (field->rule == CX_FIELD_NEEDED && is_blank(text))
         return cx_fail_at(err, CX_E_USAGE, "FieldMissing", CX_NO_OFFSET, "%s.%s: %s", group->name,
                           field->name, text.size == 0 ? "is missing" : "is blank");
@@ -338,7 +338,7 @@ static cx_status check_field(const cx_data_group *group, const cx_data_field *fi
         /* Written so that NaN is refused. */
         return strength >= 0.0f && strength <= 1.0f
                    ? CX_SUCCESS
-                   : invalid(group, field, "expected a number from 0 to 1", err);
+                   : fail_invalid_field(group, field, "expected a number from 0 to 1", err);
     }
     case CX_FIELD_TEXTS:
     case CX_FIELD_GROUPS: return check_list(group, field, at, err);

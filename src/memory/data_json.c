@@ -19,8 +19,8 @@ typedef struct reading {
     cx_err *err;
 } reading;
 
-static cx_status mismatch(const reading *r, const cx_data_group *group, cx_str name,
-                          const char *expected, const cx_json *found)
+static cx_status fail_type_mismatch(const reading *r, const cx_data_group *group, cx_str name,
+                                    const char *expected, const cx_json *found)
 {
     return cx_fail_at(r->err, CX_E_USAGE, "TypeDataMismatch", CX_NO_OFFSET,
                       "%s.%.*s: expected %s, found %s", group->name,
@@ -110,10 +110,11 @@ static cx_status read_item(const reading *r, const cx_data_group *group, const c
         CX_TRY(read_bytes(r, json, &((cx_maybe_bytes *)at)->bytes, &good));
     }
     return good ? CX_SUCCESS
-                : mismatch(r, group, cx_str_z(field->name),
-                           field->kind == CX_FIELD_TEXTS ? "text in the list"
-                                                         : "text, {\"base64\"} or null in the list",
-                           json);
+                : fail_type_mismatch(r, group, cx_str_z(field->name),
+                                     field->kind == CX_FIELD_TEXTS
+                                         ? "text in the list"
+                                         : "text, {\"base64\"} or null in the list",
+                                     json);
 }
 
 static cx_status read_list(const reading *r, const cx_data_group *group, const cx_data_field *field,
@@ -121,7 +122,7 @@ static cx_status read_list(const reading *r, const cx_data_group *group, const c
 {
     size_t size = item_size(field);
     if (json->type != CX_JSON_ARRAY)
-        return mismatch(r, group, cx_str_z(field->name), "a list", json);
+        return fail_type_mismatch(r, group, cx_str_z(field->name), "a list", json);
     if (json->count == 0)
         return CX_SUCCESS;
     char *items = cx_arena_push_array(r->arena, json->count, size, alignof(max_align_t));
@@ -187,7 +188,7 @@ static cx_status read_field(const reading *r, const cx_data_group *group,
     case CX_FIELD_BLOBS:
     case CX_FIELD_GROUPS: return read_list(r, group, field, json, at);
     }
-    return good ? CX_SUCCESS : mismatch(r, group, cx_str_z(field->name), expected, json);
+    return good ? CX_SUCCESS : fail_type_mismatch(r, group, cx_str_z(field->name), expected, json);
 }
 
 static const cx_data_field *field_named(const cx_data_group *group, cx_str name)
@@ -202,18 +203,18 @@ static cx_status read_group(const reading *r, const cx_data_group *group, const 
                             void *value, uint64_t *schema)
 {
     if (json->type != CX_JSON_OBJECT)
-        return mismatch(r, group, CX_STR("*"), "an object", json);
+        return fail_type_mismatch(r, group, CX_STR("*"), "an object", json);
     for (uint32_t i = 0; i < json->count; i++) {
         cx_str name = cx_json_text(&json->members[i].name);
         const cx_json *member = &json->members[i].value;
         const cx_data_field *field = field_named(group, name);
         if (schema != NULL && cx_str_is(name, "schema")) {
             if (!cx_json_uint64(member, schema))
-                return mismatch(r, group, name, "a number of a schema", member);
+                return fail_type_mismatch(r, group, name, "a number of a schema", member);
             continue;
         }
         if (field == NULL)
-            return mismatch(r, group, name, "no such member", member);
+            return fail_type_mismatch(r, group, name, "no such member", member);
         if (member->type != CX_JSON_NULL)
             CX_TRY(read_field(r, group, field, member, (char *)value + field->offset));
     }
@@ -221,7 +222,7 @@ static cx_status read_group(const reading *r, const cx_data_group *group, const 
 }
 
 /* What is null where nothing is given. */
-static void preset(const cx_data_group *group, void *value)
+static void preset_nulls(const cx_data_group *group, void *value)
 {
     for (size_t i = 0; i < group->count; i++)
         if (group->fields[i].kind == CX_FIELD_MAYBE_BYTES)
@@ -243,7 +244,7 @@ cx_status cx_data_from_json(uint8_t type, const cx_json *json, cx_arena *arena, 
     memset(&data, 0, sizeof data);
     data.type = type;
     data.schema = 1;
-    preset(group, &data.as);
+    preset_nulls(group, &data.as);
     CX_TRY(read_group(&r, group, json, &data.as, &data.schema));
     *out = data;
     return CX_SUCCESS;

@@ -41,7 +41,7 @@ typedef struct placed {
 
 /* --- idx/at/ --------------------------------------------------------------------------------- */
 
-static cx_status damaged(cx_err *err)
+static cx_status fail_damaged_row(cx_err *err)
 {
     return cx_fail_at(err, CX_E_FORMAT, "DatabaseDamaged", CX_NO_OFFSET,
                       "a row of the index of memories is damaged; run 'cortex tables rebuild'");
@@ -97,7 +97,7 @@ static cx_bytes write_placed(const placed *what, uint8_t *out)
     return cx_bytes_from(out, writer.offset);
 }
 
-static placed_tag *find_tag(placed *what, const uint8_t hash[8])
+static placed_tag *find_placed_tag(placed *what, const uint8_t hash[8])
 {
     for (size_t i = 0; i < what->tag_count; i++)
         if (memcmp(what->tags[i].hash, hash, 8) == 0)
@@ -105,7 +105,7 @@ static placed_tag *find_tag(placed *what, const uint8_t hash[8])
     return NULL;
 }
 
-static placed_frame *find_frame(placed *what, const placed_frame *wanted)
+static placed_frame *find_placed_frame(placed *what, const placed_frame *wanted)
 {
     for (size_t i = 0; i < what->frame_count; i++)
         if (what->frames[i].verb == wanted->verb && what->frames[i].kind == wanted->kind &&
@@ -115,7 +115,7 @@ static placed_frame *find_frame(placed *what, const placed_frame *wanted)
 }
 
 /* Where the Head's tags and frames stand from now on: those that were there keep their time. */
-static bool place(const cx_head *head, placed *before, uint64_t now, placed *out)
+static bool place_labels(const cx_head *head, placed *before, uint64_t now, placed *out)
 {
     *out = (placed){.there = true, .at = before->there ? before->at : now};
     if (head->tag_count > CX_TAGS_MAX || head->frame_count > CX_FRAMES_MAX)
@@ -123,10 +123,10 @@ static bool place(const cx_head *head, placed *before, uint64_t now, placed *out
     for (size_t i = 0; i < head->tag_count; i++) {
         placed_tag tag = {.at = now};
         cx_tag_hash(head->tags[i], tag.hash);
-        const placed_tag *old = find_tag(before, tag.hash);
+        const placed_tag *old = find_placed_tag(before, tag.hash);
         if (old != NULL)
             tag.at = old->at;
-        if (find_tag(out, tag.hash) == NULL)
+        if (find_placed_tag(out, tag.hash) == NULL)
             out->tags[out->tag_count++] = tag;
     }
     for (size_t i = 0; i < head->frame_count; i++) {
@@ -134,10 +134,10 @@ static bool place(const cx_head *head, placed *before, uint64_t now, placed *out
                               .kind = head->frames[i].kind,
                               .object = cx_obj_hash(head->frames[i].ref),
                               .at = now};
-        const placed_frame *old = find_frame(before, &frame);
+        const placed_frame *old = find_placed_frame(before, &frame);
         if (old != NULL)
             frame.at = old->at;
-        if (find_frame(out, &frame) == NULL)
+        if (find_placed_frame(out, &frame) == NULL)
             out->frames[out->frame_count++] = frame;
     }
     return true;
@@ -230,8 +230,8 @@ static cx_status index_head(cx_derive *at, const cx_entry *entry, const cx_head 
     bool found = false;
     CX_TRY(cx_derive_get(at, cx_memory_key_bytes(&key), &value, &found, err));
     if (found && !read_placed(value, &before))
-        return damaged(err);
-    if (!redacted && !place(head, &before, (uint64_t)entry->created_at_ns, &after))
+        return fail_damaged_row(err);
+    if (!redacted && !place_labels(head, &before, (uint64_t)entry->created_at_ns, &after))
         return CX_SUCCESS;
     index_rows old_rows, new_rows;
     list_rows(&before, head->type, &head->id, &old_rows);
@@ -351,8 +351,8 @@ static cx_status salience_of_attest(cx_derive *at, const cx_entry *entry,
 }
 
 /* Read back, never recomputed (§10.1). */
-static cx_status take_weights(cx_derive *at, const cx_entry *entry,
-                              const cx_payload_learn_weights *learn, cx_err *err)
+static cx_status derive_weights(cx_derive *at, const cx_entry *entry,
+                                const cx_payload_learn_weights *learn, cx_err *err)
 {
     cx_weights_record weights;
     if (learn->skipped)
@@ -455,12 +455,12 @@ static cx_status derive_entry(cx_derive *at, const cx_entry *entry, cx_entry_kin
     if (kind == CX_ENTRY_ATTEST)
         return salience_of_attest(at, entry, &payload.as.attest, err);
     if (kind == CX_ENTRY_LEARN_WEIGHTS)
-        return take_weights(at, entry, &payload.as.learn_weights, err);
+        return derive_weights(at, entry, &payload.as.learn_weights, err);
     return count_vertex(at, &payload.as.embed, err);
 }
 
-static cx_status derive(cx_derive *at, const cx_entry *entry, const cx_change *changes,
-                        size_t count, cx_err *err)
+static cx_status derive_frame(cx_derive *at, const cx_entry *entry, const cx_change *changes,
+                              size_t count, cx_err *err)
 {
     if (entry == NULL)
         return CX_SUCCESS;
@@ -471,4 +471,4 @@ static cx_status derive(cx_derive *at, const cx_entry *entry, const cx_change *c
     return CX_SUCCESS;
 }
 
-const cx_deriver cx_memory_deriver = {.name = "memory/1", .derive = derive};
+const cx_deriver cx_memory_deriver = {.name = "memory/1", .derive = derive_frame};

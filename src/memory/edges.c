@@ -160,7 +160,7 @@ typedef struct listing {
     CX_VEC(cx_edge_view) edges;
 } listing;
 
-static cx_status take_edge(void *arg, cx_bytes key, cx_bytes value, bool *stop, cx_err *err)
+static cx_status collect_edge(void *arg, cx_bytes key, cx_bytes value, bool *stop, cx_err *err)
 {
     listing *list = arg;
     (void)key;
@@ -193,7 +193,7 @@ cx_status cx_memory_edges(cx_memory *memory, const cx_id *id, bool to, uint8_t t
     cx_status status = CX_SUCCESS;
     if (limit != 0)
         status = cx_memory_scan(memory, cx_memory_key_bytes(&prefix), (cx_bytes){NULL, 0},
-                                take_edge, &list, err);
+                                collect_edge, &list, err);
     cx_edge_view *edges = NULL;
     if (!cx_failed(status)) {
         edges = CX_ARENA_ARRAY(arena, cx_edge_view, list.edges.count + 1);

@@ -49,7 +49,7 @@ static cx_memory_key payload_key(uint64_t seq)
     return key;
 }
 
-static cx_status already(uint64_t seq, cx_err *err)
+static cx_status fail_already_redacted(uint64_t seq, cx_err *err)
 {
     return cx_fail_at(err, CX_E_EXISTS, "AlreadyRedacted", CX_NO_OFFSET,
                       "the payload of entry %llu was redacted before", (unsigned long long)seq);
@@ -67,7 +67,7 @@ static cx_status find_target(cx_memory_call *call, uint64_t seq, cx_entry_view *
                           "the payload of entry %llu stands in the journal itself; only committed"
                           " payloads can be destroyed",
                           (unsigned long long)seq);
-    return out->payload_erased ? already(seq, err) : CX_SUCCESS;
+    return out->payload_erased ? fail_already_redacted(seq, err) : CX_SUCCESS;
 }
 
 /* The empty record pay/<seq> says at once what the erasure makes true. */
@@ -81,7 +81,7 @@ static cx_status redact_body(cx_memory_call *call, uint64_t seq, cx_str reason, 
     CX_TRY(find_target(call, seq, &target, err));
     CX_TRY(cx_memory_fetch(&call->from, cx_memory_key_bytes(&key), &value, &found, err));
     if (found)
-        return already(seq, err);
+        return fail_already_redacted(seq, err);
     const cx_payload payload = {
         .kind = CX_ENTRY_REDACT,
         .as.redact = {.target_seq = seq, .commitment = target.entry.commitment, .reason = reason}};

@@ -31,7 +31,7 @@ typedef struct finder {
 
 /* --- what is asked --------------------------------------------------------------------------- */
 
-static cx_status invalid(cx_err *err, const char *why)
+static cx_status fail_invalid(cx_err *err, const char *why)
 {
     return cx_fail_at(err, CX_E_USAGE, "InvalidArgument", CX_NO_OFFSET, "%s", why);
 }
@@ -48,9 +48,9 @@ static bool op_is_known(cx_str op)
 static cx_status check_find(const cx_memory_find *find, cx_err *err)
 {
     if (find->types.size == 0 && find->tag_count == 0 && find->from == NULL && find->near == NULL)
-        return invalid(err, "a find names at least one of type, tag, from, near");
+        return fail_invalid(err, "a find names at least one of type, tag, from, near");
     if (find->limit == 0 && find->budget_tokens == 0)
-        return invalid(err, "a find has a limit or a budget of tokens");
+        return fail_invalid(err, "a find has a limit or a budget of tokens");
     if (find->limit > CX_FIND_LIMIT_MAX)
         return cx_fail_at(err, CX_E_LIMIT, "InvalidArgument", CX_NO_OFFSET,
                           "limit %zu, expected at most %d", find->limit, CX_FIND_LIMIT_MAX);
@@ -60,12 +60,13 @@ static cx_status check_find(const cx_memory_find *find, cx_err *err)
                               "memory type %u, expected %d to %d", find->types.data[i], CX_TYPE_MIN,
                               CX_TYPE_MAX);
     if (find->frame_verb > CX_VERB_MAX)
-        return invalid(err, "there is no such verb");
+        return fail_invalid(err, "there is no such verb");
     if (find->follow > CX_EDGE_TYPE_MAX)
         return cx_fail_at(err, CX_E_USAGE, "InvalidEdgeType", CX_NO_OFFSET,
                           "edge type %u, expected 1 to %d", find->follow, CX_EDGE_TYPE_MAX);
     if (find->field.size != 0 && !op_is_known(find->field_op))
-        return invalid(err, "expected one of = != < <= > >= contains between member and value");
+        return fail_invalid(err,
+                            "expected one of = != < <= > >= contains between member and value");
     if (find->near != NULL)
         CX_TRY(cx_near_check(find->near, find->near_dim, err));
     CX_TRY(cx_memory_check_text(find->predicate, "the predicate", 0, CX_REASON_SIZE_MAX, err));
@@ -85,7 +86,7 @@ static cx_status add_candidate(finder *f, const uint8_t *id, float rank, cx_err 
 }
 
 /* The id stands at the end of every key of an index. */
-static cx_status take_key(void *arg, cx_bytes key, cx_bytes value, bool *stop, cx_err *err)
+static cx_status collect_index_key(void *arg, cx_bytes key, cx_bytes value, bool *stop, cx_err *err)
 {
     (void)value;
     (void)stop;
@@ -98,11 +99,11 @@ static cx_status scan_keys(finder *f, const char *prefix, const void *more, size
     cx_memory_key key;
     cx_memory_key_begin(&key, prefix);
     cx_memory_key_add(&key, more, more_size);
-    return cx_memory_scan(f->memory, cx_memory_key_bytes(&key), (cx_bytes){NULL, 0}, take_key, f,
-                          err);
+    return cx_memory_scan(f->memory, cx_memory_key_bytes(&key), (cx_bytes){NULL, 0},
+                          collect_index_key, f, err);
 }
 
-static cx_status take_vector(void *arg, cx_bytes key, cx_bytes value, bool *stop, cx_err *err)
+static cx_status collect_vector(void *arg, cx_bytes key, cx_bytes value, bool *stop, cx_err *err)
 {
     finder *f = arg;
     cx_vector vector;
@@ -159,7 +160,7 @@ static cx_status name_candidates(finder *f, cx_err *err)
         return follow_edges(f, err);
     if (find->near != NULL)
         return cx_memory_scan(f->memory, cx_str_bytes(CX_STR("vec/meta/")), (cx_bytes){NULL, 0},
-                              take_vector, f, err);
+                              collect_vector, f, err);
     if (find->tag_count != 0 && find->scope == NULL) {
         uint8_t hash[8];
         cx_tag_hash(find->tags[0], hash);
@@ -187,7 +188,7 @@ static int by_rank(const void *a, const void *b)
     return by_id(a, b);
 }
 
-static void drop_doubles(finder *f)
+static void drop_duplicates(finder *f)
 {
     size_t kept = 0;
     if (f->list.count > 1)
@@ -302,7 +303,8 @@ static cx_status salience_now(finder *f, const cx_head *head, float *out, cx_err
 }
 
 /* Its likeness, when it has a vector of that size made of a version that may be seen. */
-static cx_status likeness(finder *f, const cx_head *head, float *out, bool *out_fits, cx_err *err)
+static cx_status similarity_to_vector(finder *f, const cx_head *head, float *out, bool *out_fits,
+                                      cx_err *err)
 {
     cx_memory_source current = f->from;
     current.pinned = NULL;
@@ -331,7 +333,7 @@ static cx_status rank_one(finder *f, candidate *c, bool *out_keep, cx_err *err)
     if (!found || !head_fits(f->find, &head.head))
         return CX_SUCCESS;
     if (f->find->near != NULL)
-        return likeness(f, &head.head, &c->rank, out_keep, err);
+        return similarity_to_vector(f, &head.head, &c->rank, out_keep, err);
     *out_keep = true;
     return salience_now(f, &head.head, &c->rank, err);
 }
@@ -372,14 +374,14 @@ static cx_status make_hit(finder *f, const candidate *c, cx_memory_hit *out, boo
         return CX_SUCCESS;
     CX_TRY(member_fits(f, &hit.view, out_fits, err));
     if (*out_fits && f->find->near != NULL)
-        CX_TRY(likeness(f, &head.head, &hit.similarity, out_fits, err));
+        CX_TRY(similarity_to_vector(f, &head.head, &hit.similarity, out_fits, err));
     if (*out_fits)
         CX_TRY(salience_now(f, &head.head, &hit.salience, err));
     *out = hit;
     return CX_SUCCESS;
 }
 
-static cx_status show_all(finder *f, cx_err *err)
+static cx_status make_hits(finder *f, cx_err *err)
 {
     const cx_memory_search *search = f->search;
     bool stop = false;
@@ -398,17 +400,17 @@ static cx_status show_all(finder *f, cx_err *err)
     return CX_SUCCESS;
 }
 
-static cx_status run(finder *f, cx_err *err)
+static cx_status run_find(finder *f, cx_err *err)
 {
     cx_weights_record weights;
     CX_TRY(cx_memory_weights_at(&f->from, &weights, err));
     f->weights = weights.weights;
     CX_TRY(name_candidates(f, err));
-    drop_doubles(f);
+    drop_duplicates(f);
     CX_TRY(rank_all(f, err));
     if (f->list.count > 1)
         qsort(f->list.items, f->list.count, sizeof *f->list.items, by_rank);
-    return show_all(f, err);
+    return make_hits(f, err);
 }
 
 cx_status cx_memory_search_run(const cx_memory_search *search, cx_err *err)
@@ -421,7 +423,7 @@ cx_status cx_memory_search_run(const cx_memory_search *search, cx_err *err)
     if (search->find->scope != NULL)
         status = cx_memory_scope_alive(search->find->scope, search->now, err);
     if (!cx_failed(status))
-        status = run(&f, err);
+        status = run_find(&f, err);
     cx_vec_done(&f.list, f.memory->alloc);
     cx_arena_done(&f.scratch);
     return status;

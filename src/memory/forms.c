@@ -20,7 +20,7 @@
 
 /* The longest prefix of whole characters within `max` bytes.  A byte that begins no valid sequence
  * is a character of its own. */
-static size_t whole_prefix(cx_str text, size_t max)
+static size_t whole_char_prefix(cx_str text, size_t max)
 {
     size_t at = 0;
     while (at < text.size) {
@@ -44,10 +44,10 @@ void cx_tokens_truncate(cx_str text, size_t max_tokens, cx_buf *out)
     /* The text is longer than max_tokens * 4, so the product does not overflow. */
     size_t max = max_tokens * 4;
     if (max <= ellipsis.size) {
-        cx_buf_add(out, ellipsis.data, whole_prefix(ellipsis, max));
+        cx_buf_add(out, ellipsis.data, whole_char_prefix(ellipsis, max));
         return;
     }
-    cx_buf_add(out, text.data, whole_prefix(text, max - ellipsis.size));
+    cx_buf_add(out, text.data, whole_char_prefix(text, max - ellipsis.size));
     cx_buf_add_str(out, ellipsis);
 }
 
@@ -64,7 +64,7 @@ void cx_form_time(int64_t seconds, cx_buf *out)
 }
 
 /* `count` digits at *at; false when there are fewer. */
-static bool take_digits(cx_str text, size_t *at, size_t count, unsigned *out)
+static bool parse_digits(cx_str text, size_t *at, size_t count, unsigned *out)
 {
     unsigned value = 0;
     if (text.size - *at < count)
@@ -80,7 +80,7 @@ static bool take_digits(cx_str text, size_t *at, size_t count, unsigned *out)
     return true;
 }
 
-static bool take_mark(cx_str text, size_t *at, char mark)
+static bool parse_mark(cx_str text, size_t *at, char mark)
 {
     if (*at >= text.size || text.data[*at] != mark)
         return false;
@@ -88,12 +88,12 @@ static bool take_mark(cx_str text, size_t *at, char mark)
     return true;
 }
 
-static bool take_date(cx_str text, size_t *at, int64_t *out_days)
+static bool parse_date(cx_str text, size_t *at, int64_t *out_days)
 {
     unsigned year, month, day;
-    if (!take_digits(text, at, 4, &year) || !take_mark(text, at, '-') ||
-        !take_digits(text, at, 2, &month) || !take_mark(text, at, '-') ||
-        !take_digits(text, at, 2, &day) || month < 1 || month > 12 || day < 1 ||
+    if (!parse_digits(text, at, 4, &year) || !parse_mark(text, at, '-') ||
+        !parse_digits(text, at, 2, &month) || !parse_mark(text, at, '-') ||
+        !parse_digits(text, at, 2, &day) || month < 1 || month > 12 || day < 1 ||
         day > cx_civil_days_in(year, month))
         return false;
     *out_days = cx_civil_days((cx_civil){year, month, day});
@@ -101,16 +101,16 @@ static bool take_date(cx_str text, size_t *at, int64_t *out_days)
 }
 
 /* "Z" or "+hh:mm": what is to be subtracted. */
-static bool take_zone(cx_str text, size_t *at, int64_t *out_seconds)
+static bool parse_zone(cx_str text, size_t *at, int64_t *out_seconds)
 {
     unsigned hours, minutes;
     *out_seconds = 0;
-    if (take_mark(text, at, 'Z'))
+    if (parse_mark(text, at, 'Z'))
         return true;
     bool west = *at < text.size && text.data[*at] == '-';
-    if ((!west && !take_mark(text, at, '+')) || (west && !take_mark(text, at, '-')) ||
-        !take_digits(text, at, 2, &hours) || !take_mark(text, at, ':') ||
-        !take_digits(text, at, 2, &minutes) || hours > 23 || minutes > 59)
+    if ((!west && !parse_mark(text, at, '+')) || (west && !parse_mark(text, at, '-')) ||
+        !parse_digits(text, at, 2, &hours) || !parse_mark(text, at, ':') ||
+        !parse_digits(text, at, 2, &minutes) || hours > 23 || minutes > 59)
         return false;
     *out_seconds = (int64_t)(hours * 3600 + minutes * 60) * (west ? -1 : 1);
     return true;
@@ -121,19 +121,19 @@ bool cx_form_parse_time(cx_str text, int64_t *out_seconds)
     size_t at = 0;
     int64_t days, zone;
     unsigned hour, minute, second, digit;
-    if (!take_date(text, &at, &days) || !take_mark(text, &at, 'T') ||
-        !take_digits(text, &at, 2, &hour) || !take_mark(text, &at, ':') ||
-        !take_digits(text, &at, 2, &minute) || !take_mark(text, &at, ':') ||
-        !take_digits(text, &at, 2, &second) || hour > 23 || minute > 59 || second > 59)
+    if (!parse_date(text, &at, &days) || !parse_mark(text, &at, 'T') ||
+        !parse_digits(text, &at, 2, &hour) || !parse_mark(text, &at, ':') ||
+        !parse_digits(text, &at, 2, &minute) || !parse_mark(text, &at, ':') ||
+        !parse_digits(text, &at, 2, &second) || hour > 23 || minute > 59 || second > 59)
         return false;
     /* A fraction is of the second that was named: leaving it out is the floor. */
-    if (take_mark(text, &at, '.')) {
-        if (!take_digits(text, &at, 1, &digit))
+    if (parse_mark(text, &at, '.')) {
+        if (!parse_digits(text, &at, 1, &digit))
             return false;
-        while (take_digits(text, &at, 1, &digit))
+        while (parse_digits(text, &at, 1, &digit))
             ;
     }
-    if (!take_zone(text, &at, &zone) || at != text.size)
+    if (!parse_zone(text, &at, &zone) || at != text.size)
         return false;
     *out_seconds = days * CX_SECONDS_PER_DAY + (int64_t)(hour * 3600 + minute * 60 + second) - zone;
     return true;
@@ -195,7 +195,7 @@ static const duration_unit duration_units[] = {
     {"ns", 1},     {"us", NS_US}, {"\xc2\xb5s", NS_US}, {"\xce\xbcs", NS_US},
     {"ms", NS_MS}, {"s", NS_S},   {"m", NS_M},          {"h", NS_H}};
 
-static uint64_t take_unit(cx_str *rest)
+static uint64_t parse_unit(cx_str *rest)
 {
     for (size_t i = 0; i < CX_COUNT_OF(duration_units); i++) {
         cx_str name = cx_str_z(duration_units[i].name);
@@ -217,7 +217,7 @@ static bool add_product(uint64_t *a, uint64_t b, uint64_t c)
     return true;
 }
 
-static bool take_part(cx_str *rest, uint64_t *total)
+static bool parse_duration_part(cx_str *rest, uint64_t *total)
 {
     uint64_t whole = 0, fraction = 0, scale = 1;
     size_t at = 0, digits = 0;
@@ -241,7 +241,7 @@ static bool take_part(cx_str *rest, uint64_t *total)
     if (digits == 0)
         return false;
     *rest = cx_str_from(rest->data + at, rest->size - at);
-    uint64_t unit = take_unit(rest), gain = 0;
+    uint64_t unit = parse_unit(rest), gain = 0;
     /* What is finer than a nanosecond cannot be kept, so it is refused. */
     for (; scale > 1 && fraction % 10 == 0; scale /= 10)
         fraction /= 10;
@@ -261,7 +261,7 @@ bool cx_form_parse_duration(cx_str text, int64_t *out_nanoseconds)
     if (rest.size == 0)
         return false;
     while (rest.size != 0)
-        if (!take_part(&rest, &total))
+        if (!parse_duration_part(&rest, &total))
             return false;
     if (!negative && total > INT64_MAX)
         return false;
@@ -504,8 +504,8 @@ void cx_forms_full(const cx_data *data, cx_buf *out)
     add_parts(data, out);
 }
 
-static cx_status keep(cx_str full, size_t max_tokens, cx_buf *scratch, cx_arena *arena, cx_str *out,
-                      cx_err *err)
+static cx_status truncate_form(cx_str full, size_t max_tokens, cx_buf *scratch, cx_arena *arena,
+                               cx_str *out, cx_err *err)
 {
     cx_buf_clear(scratch);
     cx_tokens_truncate(full, max_tokens, scratch);
@@ -525,10 +525,10 @@ cx_status cx_forms_render(const cx_data *data, cx_arena *arena, cx_forms *out, c
     size_t short_size = text.size;
     add_parts(data, &text);
     CX_TRY_GOTO(status, cx_buf_check(&text, err));
-    CX_TRY_GOTO(status, keep(cx_str_from((const char *)text.data, short_size), CX_FORM_SHORT_TOKENS,
-                             &scratch, arena, &forms.brief, err));
-    CX_TRY_GOTO(status, keep(cx_buf_str(&text), CX_FORM_MEDIUM_TOKENS, &scratch, arena,
-                             &forms.medium, err));
+    CX_TRY_GOTO(status, truncate_form(cx_str_from((const char *)text.data, short_size),
+                                      CX_FORM_SHORT_TOKENS, &scratch, arena, &forms.brief, err));
+    CX_TRY_GOTO(status, truncate_form(cx_buf_str(&text), CX_FORM_MEDIUM_TOKENS, &scratch, arena,
+                                      &forms.medium, err));
     *out = forms;
 done:
     cx_buf_done(&scratch);

@@ -3,7 +3,7 @@
  */
 #include "memory/internal.h"
 
-static cx_status dead(cx_err *err)
+static cx_status fail_tombstoned(cx_err *err)
 {
     return cx_fail_at(err, CX_E_CONFLICT, "Tombstoned", CX_NO_OFFSET,
                       "the memory is tombstoned; what is dead is not changed");
@@ -73,7 +73,7 @@ static cx_status update_head_body(cx_memory_call *call, const cx_uri *uri,
         CX_TRY(check_scope(call, patch->scope, head, err));
     CX_TRY(cx_memory_need_uri(&call->from, uri, &current, err));
     if (head->tombstoned)
-        return dead(err);
+        return fail_tombstoned(err);
     const cx_digest now = cx_digest_of(current.bytes);
     if (patch->if_head != NULL && !cx_digest_eq(patch->if_head, &now))
         return cx_fail_at(err, CX_E_CONFLICT, "HeadConflict", CX_NO_OFFSET,

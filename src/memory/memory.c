@@ -155,7 +155,7 @@ static bool is_no_actor(cx_status status, const cx_err *err)
 }
 
 /* An error that may be "there is no such actor yet", which is no error to a reader. */
-static cx_status unless_no_actor(cx_status status, const cx_err *found, cx_err *err)
+static cx_status ignore_no_actor(cx_status status, const cx_err *found, cx_err *err)
 {
     if (!cx_failed(status) || is_no_actor(status, found))
         return CX_SUCCESS;
@@ -185,7 +185,7 @@ cx_status cx_memory_fetch(const cx_memory_source *from, cx_bytes key, cx_bytes *
         status = cx_home_get(memory->home, cx_memory_actor(memory), key, from->arena, out,
                              out_found, &found);
     }
-    return unless_no_actor(status, &found, err);
+    return ignore_no_actor(status, &found, err);
 }
 
 cx_status cx_memory_scan(cx_memory *memory, cx_bytes prefix, cx_bytes from,
@@ -196,7 +196,7 @@ cx_status cx_memory_scan(cx_memory *memory, cx_bytes prefix, cx_bytes from,
     const cx_scan scan = {
         .actor = cx_memory_actor(memory), .prefix = prefix, .from = from, .row = row, .arg = arg};
     cx_err found;
-    return unless_no_actor(cx_home_scan(memory->home, &scan, &found), &found, err);
+    return ignore_no_actor(cx_home_scan(memory->home, &scan, &found), &found, err);
 }
 
 cx_status cx_memory_find_head(const cx_memory_source *from, const cx_id *id, cx_memory_head *out,
@@ -207,7 +207,7 @@ cx_status cx_memory_find_head(const cx_memory_source *from, const cx_id *id, cx_
     return *out_found ? cx_head_decode(out->bytes, from->arena, &out->head, err) : CX_SUCCESS;
 }
 
-static cx_status not_found(const cx_id *id, cx_err *err)
+static cx_status fail_not_found(const cx_id *id, cx_err *err)
 {
     char text[CX_ULID_SIZE];
     cx_ulid_format(id, text);
@@ -221,7 +221,7 @@ cx_status cx_memory_need_head(const cx_memory_source *from, const cx_id *id, uin
     bool found = false;
     CX_TRY(cx_memory_find_head(from, id, out, &found, err));
     if (!found)
-        return not_found(id, err);
+        return fail_not_found(id, err);
     if (type != 0 && out->head.type != type)
         return cx_fail_at(err, CX_E_CONFLICT, "TypeMismatch", CX_NO_OFFSET,
                           "found a memory of type %.*s, expected %.*s as the URI says",
@@ -231,7 +231,7 @@ cx_status cx_memory_need_head(const cx_memory_source *from, const cx_id *id, uin
     return CX_SUCCESS;
 }
 
-static cx_status no_version(const cx_id *id, uint64_t version, cx_err *err)
+static cx_status fail_no_version(const cx_id *id, uint64_t version, cx_err *err)
 {
     char text[CX_ULID_SIZE];
     cx_ulid_format(id, text);
@@ -248,7 +248,7 @@ cx_status cx_memory_need_uri(const cx_memory_source *from, const cx_uri *uri, cx
                           "the URI names an edge, expected a memory");
     CX_TRY(cx_memory_need_head(from, &uri->id, uri->type, out, err));
     if (uri->version == 0 || uri->version > out->head.current_version)
-        return no_version(&uri->id, uri->version, err);
+        return fail_no_version(&uri->id, uri->version, err);
     return CX_SUCCESS;
 }
 
@@ -263,7 +263,7 @@ cx_status cx_memory_need_version(const cx_memory_source *from, const cx_id *id, 
     bool found = false;
     CX_TRY(cx_memory_fetch(&current, cx_memory_key_bytes(&key), &bytes, &found, err));
     if (!found)
-        return no_version(id, version, err);
+        return fail_no_version(id, version, err);
     return cx_version_decode(bytes, from->arena, out, err);
 }
 
@@ -470,7 +470,7 @@ cx_status cx_memory_check_levels(uint8_t importance, uint8_t visibility, cx_err 
     return CX_SUCCESS;
 }
 
-static cx_status dangling(cx_str text, cx_err *err)
+static cx_status fail_dangling(cx_str text, cx_err *err)
 {
     return cx_fail_at(err, CX_E_NOT_FOUND, "DanglingReference", CX_NO_OFFSET,
                       "derived_from names %.*s, which does not exist", (int)text.size, text.data);
@@ -490,12 +490,12 @@ static cx_status check_reference(const cx_memory_source *from, cx_str text, cx_e
     bool found = false;
     CX_TRY(cx_memory_fetch(from, cx_memory_key_bytes(&key), &bytes, &found, err));
     if (!found)
-        return dangling(text, err);
+        return fail_dangling(text, err);
     if (uri.is_edge)
         return CX_SUCCESS;
     cx_version_record version;
     CX_TRY(cx_version_decode(bytes, from->arena, &version, err));
-    return version.type == uri.type ? CX_SUCCESS : dangling(text, err);
+    return version.type == uri.type ? CX_SUCCESS : fail_dangling(text, err);
 }
 
 cx_status cx_memory_check_provenance(const cx_memory_source *from, const cx_provenance *provenance,

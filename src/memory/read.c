@@ -48,7 +48,7 @@ typedef struct listing {
     CX_VEC(cx_id) ids;
 } listing;
 
-static cx_status take_head(void *arg, cx_bytes key, cx_bytes value, bool *stop, cx_err *err)
+static cx_status collect_head(void *arg, cx_bytes key, cx_bytes value, bool *stop, cx_err *err)
 {
     listing *list = arg;
     cx_head head;
@@ -97,7 +97,7 @@ cx_status cx_memory_list(cx_memory *memory, uint8_t type, bool with_tombstoned, 
     if (after != NULL)
         from = cx_memory_key_of("m/", after);
     cx_status status = cx_memory_scan(memory, cx_str_bytes(CX_STR("m/")),
-                                      cx_memory_key_bytes(&from), take_head, &list, err);
+                                      cx_memory_key_bytes(&from), collect_head, &list, err);
     if (!cx_failed(status))
         status = make_views(memory, &list, arena, out, out_count, err);
     cx_vec_done(&list.ids, memory->alloc);

@@ -97,7 +97,7 @@ cx_salience cx_salience_absent(int64_t created_at_s, uint8_t importance)
 
 /* --- what the calls do ----------------------------------------------------------------------- */
 
-static void compute(cx_salience *salience, const cx_weights *weights, int64_t now_ns)
+static void update_cached_score(cx_salience *salience, const cx_weights *weights, int64_t now_ns)
 {
     salience->cached = cx_salience_score(salience, weights, now_ns);
     salience->computed_at_ns = now_ns;
@@ -107,7 +107,7 @@ cx_salience cx_salience_on_write(uint8_t importance, bool pinned, const cx_weigh
                                  int64_t now_ns)
 {
     cx_salience salience = {.last_used_ns = now_ns, .importance = importance, .pinned = pinned};
-    compute(&salience, weights, now_ns);
+    update_cached_score(&salience, weights, now_ns);
     return salience;
 }
 
@@ -116,7 +116,7 @@ void cx_salience_on_update(cx_salience *salience, uint8_t importance, const cx_w
 {
     salience->last_used_ns = now_ns;
     salience->importance = importance;
-    compute(salience, weights, now_ns);
+    update_cached_score(salience, weights, now_ns);
 }
 
 void cx_salience_on_access(cx_salience *salience, const cx_weights *weights, int64_t now_ns)
@@ -124,7 +124,7 @@ void cx_salience_on_access(cx_salience *salience, const cx_weights *weights, int
     if (salience->access != UINT64_MAX)
         salience->access++;
     salience->last_used_ns = now_ns;
-    compute(salience, weights, now_ns);
+    update_cached_score(salience, weights, now_ns);
 }
 
 void cx_salience_on_tombstone(cx_salience *salience, int64_t now_ns)
@@ -152,13 +152,13 @@ void cx_salience_on_citation(cx_salience *salience, int delta, const cx_weights 
         salience->citations--;
     }
     salience->last_used_ns = now_ns;
-    compute(salience, weights, now_ns);
+    update_cached_score(salience, weights, now_ns);
 }
 
 /* --- learning -------------------------------------------------------------------------------- */
 
 /* w + .05 (profile - w), or w - .05 (profile - w), not below zero. */
-static float step(float weight, float profile, bool decrement)
+static float step_weight(float weight, float profile, bool decrement)
 {
     float change = multiply(CX_SALIENCE_ALPHA, add(profile, -weight));
     float value = decrement ? add(weight, -change) : add(weight, change);
@@ -184,10 +184,10 @@ bool cx_weights_learn(const cx_weights *weights, const cx_factors *cited, size_t
     float whole = sum4(mean.r, mean.a, mean.c, mean.d);
     if (!(whole > 0.0f))
         return false;
-    now.r = step(weights->r, mean.r / whole, decrement);
-    now.a = step(weights->a, mean.a / whole, decrement);
-    now.c = step(weights->c, mean.c / whole, decrement);
-    now.d = step(weights->d, mean.d / whole, decrement);
+    now.r = step_weight(weights->r, mean.r / whole, decrement);
+    now.a = step_weight(weights->a, mean.a / whole, decrement);
+    now.c = step_weight(weights->c, mean.c / whole, decrement);
+    now.d = step_weight(weights->d, mean.d / whole, decrement);
     float sum = add(sum4(now.r, now.a, now.c, now.d), now.v);
     if (!(sum > 0.0f))
         return false;
@@ -200,7 +200,7 @@ bool cx_weights_learn(const cx_weights *weights, const cx_factors *cited, size_t
 #define NANO UINT64_C(1000000000)
 
 /* What is in the bucket at `now_ns`, in billionths of a token. */
-static uint64_t level_at(const cx_bucket *bucket, cx_rate rate, int64_t now_ns)
+static uint64_t bucket_level_at(const cx_bucket *bucket, cx_rate rate, int64_t now_ns)
 {
     uint64_t full = rate.burst * NANO;
     if (!bucket->used)
@@ -216,7 +216,7 @@ static uint64_t level_at(const cx_bucket *bucket, cx_rate rate, int64_t now_ns)
 
 bool cx_bucket_take(cx_bucket *bucket, cx_rate rate, int64_t now_ns)
 {
-    uint64_t level = level_at(bucket, rate, now_ns);
+    uint64_t level = bucket_level_at(bucket, rate, now_ns);
     if (!bucket->used || now_ns > bucket->at_ns)
         bucket->at_ns = now_ns;
     bucket->used = true;
@@ -229,7 +229,7 @@ bool cx_bucket_take(cx_bucket *bucket, cx_rate rate, int64_t now_ns)
 
 bool cx_bucket_is_full(const cx_bucket *bucket, cx_rate rate, int64_t now_ns)
 {
-    return level_at(bucket, rate, now_ns) == rate.burst * NANO;
+    return bucket_level_at(bucket, rate, now_ns) == rate.burst * NANO;
 }
 
 typedef struct named_bucket {
@@ -289,7 +289,7 @@ static cx_status names_add(bucket_names *names, const cx_alloc *alloc, cx_str na
 }
 
 /* Keeps the buckets that are not full. */
-static cx_status sweep(cx_rate_limit *limit, int64_t now_ns, cx_err *err)
+static cx_status drop_full_buckets(cx_rate_limit *limit, int64_t now_ns, cx_err *err)
 {
     bucket_names next;
     names_init(&next, limit->alloc, limit->seed);
@@ -353,7 +353,7 @@ static cx_status find_bucket(cx_rate_limit *limit, cx_str name, int64_t now_ns, 
                    elapsed_ns(limit->swept_ns, now_ns) >= SWEEP_PAUSE_NS;
     if (is_full || (limit->kept.buckets.count >= limit->sweep_at &&
                     limit->kept.buckets.count < CX_RATE_NAMES_MAX))
-        CX_TRY(sweep(limit, now_ns, err));
+        CX_TRY(drop_full_buckets(limit, now_ns, err));
     if (limit->kept.buckets.count >= CX_RATE_NAMES_MAX)
         return rate_limited(err);
     CX_TRY(names_add(&limit->kept, limit->alloc, name, &added, err));

@@ -17,7 +17,7 @@ cx_status cx_memory_scope_alive(const cx_granted *scope, int64_t now_ns, cx_err 
                       (long long)scope->scope.expires_at, (long long)cx_memory_seconds(now_ns));
 }
 
-static cx_status denied(const char *reason, cx_err *err)
+static cx_status fail_denied(const char *reason, cx_err *err)
 {
     if (strcmp(reason, "not_writable") == 0)
         return cx_fail_at(err, CX_E_DENIED, "NotWritable", CX_NO_OFFSET,
@@ -34,7 +34,7 @@ cx_status cx_memory_violation(cx_memory_call *call, const cx_granted *scope, con
     cx_status status = cx_rate_limit_take(call->memory->violations, granted->granted_to,
                                           granted->granted_by, cx_memory_call_now(call), &limited);
     if (status.code == CX_E_DENIED)
-        return denied(reason, err);
+        return fail_denied(reason, err);
     if (cx_failed(status)) {
         if (err != NULL)
             *err = limited;
@@ -48,7 +48,7 @@ cx_status cx_memory_violation(cx_memory_call *call, const cx_granted *scope, con
                                                        .mode = cx_str_z(mode)}};
     CX_TRY(cx_memory_put_entry(call, &payload, granted->granted_to, NULL, NULL, err));
     call->keep = true;
-    return denied(reason, err);
+    return fail_denied(reason, err);
 }
 
 static cx_status journal_read(cx_memory *memory, const cx_granted *scope, const cx_id *id,

@@ -15,7 +15,7 @@ typedef struct walk {
     cx_arena scratch;
 } walk;
 
-static cx_status visit(walk *w, const cx_memory_step *step, cx_err *err)
+static cx_status visit_node(walk *w, const cx_memory_step *step, cx_err *err)
 {
     cx_str id = {(const char *)step->id.bytes, sizeof step->id.bytes};
     if (cx_map_find(&w->seen, id) != NULL)
@@ -34,7 +34,7 @@ static cx_status visit(walk *w, const cx_memory_step *step, cx_err *err)
     return CX_SUCCESS;
 }
 
-static cx_status take_edge(void *arg, cx_bytes key, cx_bytes value, bool *stop, cx_err *err)
+static cx_status follow_edge(void *arg, cx_bytes key, cx_bytes value, bool *stop, cx_err *err)
 {
     walk *w = arg;
     cx_edge edge;
@@ -48,21 +48,21 @@ static cx_status take_edge(void *arg, cx_bytes key, cx_bytes value, bool *stop, 
     bool live = !edge.tombstoned;
     cx_arena_reset(&w->scratch, mark);
     if (live)
-        CX_TRY(visit(w, &step, err));
+        CX_TRY(visit_node(w, &step, err));
     *stop = w->cut && (w->count == CX_WALK_NODES_MAX || step.depth > w->depth_max);
     return CX_SUCCESS;
 }
 
 /* The last level is looked at too, to say whether there was more. */
-static cx_status run(walk *w, cx_memory *memory, cx_err *err)
+static cx_status walk_levels(walk *w, cx_memory *memory, cx_err *err)
 {
     for (w->at = 0; w->at < w->count; w->at++) {
         const cx_memory_step *step = &w->steps[w->at];
         if (w->cut && (w->count == CX_WALK_NODES_MAX || step->depth == w->depth_max))
             return CX_SUCCESS;
         cx_memory_key prefix = cx_memory_key_of(w->backwards ? "e/to/" : "e/from/", &step->id);
-        CX_TRY(cx_memory_scan(memory, cx_memory_key_bytes(&prefix), (cx_bytes){NULL, 0}, take_edge,
-                              w, err));
+        CX_TRY(cx_memory_scan(memory, cx_memory_key_bytes(&prefix), (cx_bytes){NULL, 0},
+                              follow_edge, w, err));
     }
     return CX_SUCCESS;
 }
@@ -91,9 +91,9 @@ cx_status cx_memory_walk(cx_memory *memory, const cx_id *start, unsigned depth_m
     const cx_memory_step first = {.id = *start};
     cx_status status = check_start(memory, start, &w.scratch, err);
     if (!cx_failed(status))
-        status = visit(&w, &first, err);
+        status = visit_node(&w, &first, err);
     if (!cx_failed(status))
-        status = run(&w, memory, err);
+        status = walk_levels(&w, memory, err);
     cx_map_done(&w.seen);
     cx_arena_done(&w.scratch);
     CX_TRY(status);

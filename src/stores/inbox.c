@@ -35,7 +35,7 @@ static place place_of(const cx_inbox_object *object)
     return (place){object->when_ns, (uint8_t)object->kind, 0, object->id};
 }
 
-static int compare_things(const void *a, const void *b)
+static int compare_objects(const void *a, const void *b)
 {
     const place left = place_of(a), right = place_of(b);
     return compare(&left, &right);
@@ -134,14 +134,14 @@ typedef struct listing {
     bool has_after;
     place after;
     cx_inbox_object *objects; /* chosen, in order, all behind `after` */
-    size_t object_count, next_thing;
+    size_t object_count, next_object;
     const cx_found_row *rows; /* likewise */
     size_t row_count, next_row;
     bool more_rows;
     place last;
 } listing;
 
-static void choose_things(listing *l)
+static void select_objects(listing *l)
 {
     size_t kept = 0;
     for (size_t i = 0; i < l->object_count; i++) {
@@ -152,7 +152,7 @@ static void choose_things(listing *l)
     }
     l->object_count = kept;
     if (kept != 0)
-        qsort(l->objects, kept, sizeof *l->objects, compare_things);
+        qsort(l->objects, kept, sizeof *l->objects, compare_objects);
 }
 
 static cx_status find_rows(listing *l, cx_index *index, cx_err *err)
@@ -195,27 +195,27 @@ static cx_status add_row(listing *l, cx_json_list *items, const place *at, cx_er
                     cx_reply_cell(row, "trace_id")->text, value, err);
 }
 
-static cx_status add_thing(listing *l, cx_json_list *items, const place *at, cx_err *err)
+static cx_status add_object(listing *l, cx_json_list *items, const place *at, cx_err *err)
 {
-    const cx_inbox_object *object = &l->objects[l->next_thing++];
+    const cx_inbox_object *object = &l->objects[l->next_object++];
     return add_item(items, at, object->values[CX_FACET_AGENT], object->id, object->value, err);
 }
 
-static cx_status merge(listing *l, cx_json_list *items, cx_err *err)
+static cx_status merge_items(listing *l, cx_json_list *items, cx_err *err)
 {
     for (uint32_t n = 0; n < l->query->limit; n++) {
-        bool has_thing = l->next_thing < l->object_count, has_row = l->next_row < l->row_count;
+        bool has_object = l->next_object < l->object_count, has_row = l->next_row < l->row_count;
         place object = {0}, row = {0};
-        if (has_thing)
-            object = place_of(&l->objects[l->next_thing]);
+        if (has_object)
+            object = place_of(&l->objects[l->next_object]);
         if (has_row)
             row = (place){l->rows[l->next_row].timestamp_ns, CX_INBOX_TRACE,
                           l->rows[l->next_row].id, CX_STR("")};
-        if (!has_thing && !has_row)
+        if (!has_object && !has_row)
             return CX_SUCCESS;
-        bool takes_thing = has_thing && (!has_row || compare(&object, &row) < 0);
-        l->last = takes_thing ? object : row;
-        CX_TRY(takes_thing ? add_thing(l, items, &object, err) : add_row(l, items, &row, err));
+        bool takes_object = has_object && (!has_row || compare(&object, &row) < 0);
+        l->last = takes_object ? object : row;
+        CX_TRY(takes_object ? add_object(l, items, &object, err) : add_row(l, items, &row, err));
     }
     return CX_SUCCESS;
 }
@@ -233,10 +233,10 @@ static cx_status inbox_json(listing *l, cx_index *index, const cx_inbox_object *
     CX_TRY(cx_inbox_put_position(l->recorder, index, &list, err));
     CX_TRY(cx_inbox_gather(index, l->query, objects, count, l->arena, &l->objects, &l->object_count,
                            err));
-    choose_things(l);
+    select_objects(l);
     CX_TRY(find_rows(l, index, err));
-    CX_TRY(merge(l, &items, err));
-    if (l->next_thing < l->object_count || l->next_row < l->row_count || l->more_rows)
+    CX_TRY(merge_items(l, &items, err));
+    if (l->next_object < l->object_count || l->next_row < l->row_count || l->more_rows)
         CX_TRY(write_cursor(l->recorder, &l->last, l->arena, &cursor, err));
     CX_TRY(cx_json_list_end_array(&items, &value, err));
     cx_reply_put(&list, "items", value);

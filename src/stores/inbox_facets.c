@@ -28,7 +28,8 @@ typedef struct counting {
 
 static const char *const recent_names[] = {"1h", "24h", "7d"};
 
-static cx_status add_to(counting *c, cx_facet facet, cx_str value, uint64_t count, cx_err *err)
+static cx_status add_to_value(counting *c, cx_facet facet, cx_str value, uint64_t count,
+                              cx_err *err)
 {
     uint64_t *place = cx_map_find(&c->by_value[facet], value);
     if (place == NULL) {
@@ -54,12 +55,12 @@ static cx_status add_time(counting *c, int64_t hour, uint64_t count, cx_err *err
         if (hour >= c->recent_hours[i].from && hour < c->recent_hours[i].to)
             c->recent[i] += count;
     cx_trace_time_write(hour * CX_HOUR_NS, text);
-    return add_to(c, CX_FACET_TIME, cx_str_from(text, 10), count, err);
+    return add_to_value(c, CX_FACET_TIME, cx_str_from(text, 10), count, err);
 }
 
 /* So many things of these values and of one hour. */
-static cx_status count_in(counting *c, const cx_str values[CX_FACETS], int64_t hour, uint64_t count,
-                          cx_err *err)
+static cx_status count_values(counting *c, const cx_str values[CX_FACETS], int64_t hour,
+                              uint64_t count, cx_err *err)
 {
     unsigned misses = 0;
     cx_facet missed = CX_FACETS;
@@ -77,11 +78,11 @@ static cx_status count_in(counting *c, const cx_str values[CX_FACETS], int64_t h
         c->total += count;
     for (cx_facet f = CX_FACET_KIND; f < CX_FACET_TIME; f++)
         if (values[f].data != NULL && (misses == 0 || missed == f))
-            CX_TRY(add_to(c, f, values[f], count, err));
+            CX_TRY(add_to_value(c, f, values[f], count, err));
     return misses == 0 || missed == CX_FACET_TIME ? add_time(c, hour, count, err) : CX_SUCCESS;
 }
 
-static cx_status take_cell(void *arg, const cx_facet_cell *cell, cx_err *err)
+static cx_status count_cell(void *arg, const cx_facet_cell *cell, cx_err *err)
 {
     const cx_str values[CX_FACETS] = {
         [CX_FACET_KIND] = CX_STR("trace"),
@@ -91,7 +92,7 @@ static cx_status take_cell(void *arg, const cx_facet_cell *cell, cx_err *err)
         [CX_FACET_LEVEL] = cx_str_z(cx_trace_level_name(cell->level)),
         [CX_FACET_AGENT] = cell->agent,
     };
-    return count_in(arg, values, cell->hour, cell->traces, err);
+    return count_values(arg, values, cell->hour, cell->traces, err);
 }
 
 static cx_status count_all(counting *c, cx_index *index, const cx_inbox_object *objects,
@@ -102,14 +103,14 @@ static cx_status count_all(counting *c, cx_index *index, const cx_inbox_object *
     CX_TRY(cx_inbox_gather(index, c->query, objects, count, c->arena, &all, &all_count, err));
     for (size_t i = 0; i < all_count; i++)
         if (cx_inbox_has_words(&all[i], c->query->words))
-            CX_TRY(count_in(c, all[i].values, cx_inbox_hour(all[i].when_ns), 1, err));
+            CX_TRY(count_values(c, all[i].values, cx_inbox_hour(all[i].when_ns), 1, err));
     *out_complete = true;
     if (index == NULL || !c->query->traces)
         return CX_SUCCESS;
     cx_trace_query wanted = CX_TRACE_QUERY_INIT;
     wanted.words = c->query->words;
     wanted.names_only = c->query->level != CX_LEVEL_FULL;
-    return cx_index_facets(index, &wanted, take_cell, c, out_complete, err);
+    return cx_index_facets(index, &wanted, count_cell, c, out_complete, err);
 }
 
 /* --- as JSON ---------------------------------------------------------------------------------- */

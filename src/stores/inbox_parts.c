@@ -63,7 +63,7 @@ cx_inbox_hours cx_inbox_hours_of(cx_str time, int64_t now_ns)
 
 /* --- what is chosen --------------------------------------------------------------------------- */
 
-static char lower(char c)
+static char lower_ascii(char c)
 {
     return c >= 'A' && c <= 'Z' ? (char)(c + 32) : c;
 }
@@ -72,7 +72,7 @@ static bool has_word(cx_str text, cx_str word)
 {
     for (size_t i = 0; i + word.size <= text.size; i++) {
         size_t k = 0;
-        while (k < word.size && lower(text.data[i + k]) == lower(word.data[k]))
+        while (k < word.size && lower_ascii(text.data[i + k]) == lower_ascii(word.data[k]))
             k++;
         if (k == word.size)
             return true;
@@ -172,7 +172,7 @@ static bool is_true(const cx_json *object, const char *name)
     return value != NULL && value->type == CX_JSON_TRUE;
 }
 
-static cx_str optional(const cx_json *object, const char *name)
+static cx_str optional_text(const cx_json *object, const char *name)
 {
     cx_str text = cx_json_get_str(object, cx_str_z(name));
     return text.size == 0 ? (cx_str){NULL, 0} : text;
@@ -191,7 +191,7 @@ static void make_alert(const cx_json *alert, cx_inbox_object *out)
     out->values[CX_FACET_VERDICT] = is_true(alert, "resolved")       ? CX_STR("resolved")
                                     : is_true(alert, "acknowledged") ? CX_STR("acknowledged")
                                                                      : CX_STR("open");
-    out->values[CX_FACET_AGENT] = optional(alert, "agent_id_hash");
+    out->values[CX_FACET_AGENT] = optional_text(alert, "agent_id_hash");
     out->words[0] = cx_json_get_str(alert, CX_STR("detection_mechanism"));
     out->words[1] = cx_json_get_str(alert, CX_STR("metric"));
     out->words[2] = cx_json_get_str(alert, CX_STR("domain"));

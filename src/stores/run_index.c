@@ -61,7 +61,7 @@ void cx_run_index_close(cx_run_index *index)
 
 /* --- reading journals ------------------------------------------------------------------------ */
 
-static cx_status run_of(cx_run_index *index, cx_str run_id, known_run **out, cx_err *err)
+static cx_status find_or_add_run(cx_run_index *index, cx_str run_id, known_run **out, cx_err *err)
 {
     uint64_t *place = cx_map_find(&index->by_id, run_id);
     bool is_new;
@@ -78,7 +78,8 @@ static cx_status run_of(cx_run_index *index, cx_str run_id, known_run **out, cx_
     return CX_SUCCESS;
 }
 
-static cx_status take_event(cx_run_index *index, const cx_json *payload, cx_str run_id, cx_err *err)
+static cx_status index_event(cx_run_index *index, const cx_json *payload, cx_str run_id,
+                             cx_err *err)
 {
     uint64_t number_in_run;
     cx_digest link;
@@ -88,7 +89,7 @@ static cx_status take_event(cx_run_index *index, const cx_json *payload, cx_str 
         number_in_run > CX_RUN_EVENTS_MAX ||
         !cx_digest_parse(CX_JSON_GET_STR(payload, "hash"), &link))
         return CX_SUCCESS; /* I2 */
-    CX_TRY(run_of(index, run_id, &run, err));
+    CX_TRY(find_or_add_run(index, run_id, &run, err));
     while (run->links.count < number_in_run) {
         cx_digest *slot = cx_vec_push(&run->links, index->alloc);
         if (slot == NULL)
@@ -101,11 +102,11 @@ static cx_status take_event(cx_run_index *index, const cx_json *payload, cx_str 
     return CX_SUCCESS;
 }
 
-static cx_status take_seal(cx_run_index *index, cx_str actor, uint64_t seq, cx_bytes payload,
-                           cx_str run_id, cx_err *err)
+static cx_status index_seal(cx_run_index *index, cx_str actor, uint64_t seq, cx_bytes payload,
+                            cx_str run_id, cx_err *err)
 {
     known_run *run;
-    CX_TRY(run_of(index, run_id, &run, err));
+    CX_TRY(find_or_add_run(index, run_id, &run, err));
     if (run->seal.data != NULL) /* I1 */
         return CX_SUCCESS;
     run->seal = cx_arena_copy_str(&index->arena, cx_bytes_str(payload));
@@ -114,8 +115,8 @@ static cx_status take_seal(cx_run_index *index, cx_str actor, uint64_t seq, cx_b
     return run->seal.data == NULL ? cx_fail_nomem(err) : CX_SUCCESS;
 }
 
-static cx_status take_entry(cx_run_index *index, cx_str actor, uint64_t seq, cx_arena *arena,
-                            cx_err *err)
+static cx_status index_entry(cx_run_index *index, cx_str actor, uint64_t seq, cx_arena *arena,
+                             cx_err *err)
 {
     cx_entry_view entry;
     cx_json payload;
@@ -131,8 +132,8 @@ static cx_status take_entry(cx_run_index *index, cx_str actor, uint64_t seq, cx_
         !cx_str_is(CX_JSON_GET_STR(&payload, "type"),
                    event ? "cortex.run.event.v1" : "cortex.run.seal.v1"))
         return CX_SUCCESS; /* I2 */
-    return event ? take_event(index, &payload, run_id, err)
-                 : take_seal(index, actor, seq, entry.payload, run_id, err);
+    return event ? index_event(index, &payload, run_id, err)
+                 : index_seal(index, actor, seq, entry.payload, run_id, err);
 }
 
 static cx_status journal_of(cx_run_index *index, cx_str name, journal **out, cx_err *err)
@@ -154,19 +155,19 @@ static cx_status journal_of(cx_run_index *index, cx_str name, journal **out, cx_
 static cx_status read_journal(cx_run_index *index, const cx_actor_info *actor, cx_arena *scratch,
                               cx_err *err)
 {
-    journal *book_journal = NULL;
-    CX_TRY(journal_of(index, actor->name, &book_journal, err));
+    journal *indexed_journal = NULL;
+    CX_TRY(journal_of(index, actor->name, &indexed_journal, err));
     cx_arena_mark mark = cx_arena_mark_now(scratch);
-    while (book_journal->read < actor->entry_count) {
-        CX_TRY(take_entry(index, book_journal->name, book_journal->read, scratch, err));
-        book_journal->read++;
+    while (indexed_journal->read < actor->entry_count) {
+        CX_TRY(index_entry(index, indexed_journal->name, indexed_journal->read, scratch, err));
+        indexed_journal->read++;
         cx_arena_reset(scratch, mark);
     }
     return CX_SUCCESS;
 }
 
 /* Up to what the home has now; under the lock. */
-static cx_status read_on(cx_run_index *index, cx_err *err)
+static cx_status catch_up(cx_run_index *index, cx_err *err)
 {
     const cx_actor_info *actors;
     size_t count;
@@ -184,7 +185,7 @@ static cx_status read_on(cx_run_index *index, cx_err *err)
 
 /* --- answering ------------------------------------------------------------------------------- */
 
-static cx_status copy_known(const known_run *run, cx_arena *arena, cx_run_known *out, cx_err *err)
+static cx_status copy_run(const known_run *run, cx_arena *arena, cx_run_known *out, cx_err *err)
 {
     cx_digest *links = CX_ARENA_ARRAY(arena, cx_digest, run->links.count + 1);
     if (links == NULL)
@@ -211,10 +212,10 @@ cx_status cx_run_index_find(cx_run_index *index, cx_str run_id, cx_arena *arena,
 {
     memset(out, 0, sizeof *out);
     cx_lock_enter(&index->lock);
-    cx_status status = read_on(index, err);
+    cx_status status = catch_up(index, err);
     const uint64_t *place = cx_failed(status) ? NULL : cx_map_find(&index->by_id, run_id);
     if (place != NULL)
-        status = copy_known(&index->runs.items[*place], arena, out, err);
+        status = copy_run(&index->runs.items[*place], arena, out, err);
     cx_lock_leave(&index->lock);
     if (out->sealed)
         out->witness.seal = &out->seal;
@@ -224,7 +225,7 @@ cx_status cx_run_index_find(cx_run_index *index, cx_str run_id, cx_arena *arena,
 cx_status cx_run_index_sealed(cx_run_index *index, cx_str run_id, bool *out, cx_err *err)
 {
     cx_lock_enter(&index->lock);
-    cx_status status = read_on(index, err);
+    cx_status status = catch_up(index, err);
     const uint64_t *place = cx_failed(status) ? NULL : cx_map_find(&index->by_id, run_id);
     *out = place != NULL && index->runs.items[*place].seal.data != NULL;
     cx_lock_leave(&index->lock);

@@ -68,7 +68,7 @@ static cx_bytes bytes_of(const key *k)
     return cx_bytes_from(k->bytes, k->size);
 }
 
-static void encode(const cx_recorded_session *session, cx_buf *out)
+static void encode_session(const cx_recorded_session *session, cx_buf *out)
 {
     cx_cbor_fields fields;
     cx_cbor_fields_begin(&fields, out);
@@ -85,7 +85,7 @@ static void encode(const cx_recorded_session *session, cx_buf *out)
     cx_cbor_fields_end(&fields);
 }
 
-static cx_status decode(cx_bytes bytes, cx_recorded_session *out, cx_err *err)
+static cx_status decode_session(cx_bytes bytes, cx_recorded_session *out, cx_err *err)
 {
     cx_decoder d;
     cx_decoder_begin(&d, bytes, "session record", NULL);
@@ -140,14 +140,14 @@ static cx_status add_session(void *arg, cx_bytes name, cx_bytes value, bool *sto
     if (name.size != strlen(FILE_PREFIX) + CX_SESSION_ID_SIZE)
         return cx_fail(err, CX_E_FORMAT, "a session record has a name of %zu bytes", name.size);
     memcpy(session->id, name.data + strlen(FILE_PREFIX), CX_SESSION_ID_SIZE);
-    CX_TRY(decode(session->record, session, err));
+    CX_TRY(decode_session(session->record, session, err));
     c->count++;
     return CX_SUCCESS;
 }
 
-static cx_status scan(cx_home *home, const key *prefix,
-                      cx_status (*row)(void *, cx_bytes, cx_bytes, bool *, cx_err *), void *arg,
-                      cx_err *err)
+static cx_status scan_session_rows(cx_home *home, const key *prefix,
+                                   cx_status (*row)(void *, cx_bytes, cx_bytes, bool *, cx_err *),
+                                   void *arg, cx_err *err)
 {
     cx_actor_info actor;
     cx_status status = cx_home_actor(home, CX_STR(CX_SESSION_ACTOR), &actor, err);
@@ -164,7 +164,7 @@ cx_status cx_recorder_sessions(cx_home *home, cx_arena *arena, const cx_recorded
 {
     collecting c = {.arena = arena};
     const key prefix = key_of(FILE_PREFIX, NULL);
-    CX_TRY(scan(home, &prefix, add_session, &c, err));
+    CX_TRY(scan_session_rows(home, &prefix, add_session, &c, err));
     *out = c.items;
     *out_count = c.count;
     return CX_SUCCESS;
@@ -214,7 +214,7 @@ cx_status cx_recorder_session_bytes(cx_home *home, const cx_recorded_session *se
     *out_erased = 0;
     cx_arena_init(&arena, out->alloc, 0);
     cx_arena_init(&scratch, out->alloc, 0);
-    cx_status status = scan(home, &prefix, add_piece, &list, err);
+    cx_status status = scan_session_rows(home, &prefix, add_piece, &list, err);
     for (size_t i = 0; i < list.count && !cx_failed(status); i++) {
         cx_entry_view entry;
         cx_arena_mark mark = cx_arena_mark_now(&scratch);
@@ -264,8 +264,8 @@ static cx_status put_piece(cx_txn *txn, const cx_recorded_session_step *step, cx
 }
 
 /* I1 */
-static cx_status append(cx_txn *txn, const cx_recorded_session_step *step, int64_t now_ns,
-                        cx_buf *record, uint64_t *out_first_seq, bool *out_stale, cx_err *err)
+static cx_status append_step(cx_txn *txn, const cx_recorded_session_step *step, int64_t now_ns,
+                             cx_buf *record, uint64_t *out_first_seq, bool *out_stale, cx_err *err)
 {
     const key k = key_of(FILE_PREFIX, step->after->id);
     cx_bytes there = {NULL, 0};
@@ -284,7 +284,7 @@ static cx_status append(cx_txn *txn, const cx_recorded_session_step *step, int64
         offset += step->pieces[i].size;
     }
     CX_ASSERT(step->piece_count != 0 && offset == step->after->offset);
-    encode(step->after, record);
+    encode_session(step->after, record);
     CX_TRY(cx_buf_check(record, err));
     return cx_txn_put(txn, bytes_of(&k), cx_buf_bytes(record), false, err);
 }
@@ -299,7 +299,7 @@ cx_status cx_recorder_session_append(cx_home *home, const cx_recorded_session_st
     cx_buf_clear(record);
     CX_TRY(cx_txn_begin(home, CX_STR(CX_SESSION_ACTOR), &txn, err));
     cx_status status =
-        append(txn, step, (int64_t)io->wall_ns(io), record, out_first_seq, out_stale, err);
+        append_step(txn, step, (int64_t)io->wall_ns(io), record, out_first_seq, out_stale, err);
     if (!cx_failed(status) && !*out_stale)
         return cx_txn_commit(txn, err);
     cx_txn_abort(txn);

@@ -92,7 +92,7 @@ static void add_scalar(writing *w, const cx_json *value)
 
 /* --- walking ---------------------------------------------------------------------------------- */
 
-static bool holds_something(const cx_json *value)
+static bool is_filled_container(const cx_json *value)
 {
     return value->type >= CX_JSON_ARRAY && value->count != 0;
 }
@@ -104,7 +104,7 @@ static bool is_dropped(const cx_json *value, bool is_member)
            (is_member && value->type >= CX_JSON_STRING && value->count == 0);
 }
 
-static bool enter(writing *w, const cx_json *value, size_t start)
+static bool open_container(writing *w, const cx_json *value, size_t start)
 {
     if (CX_UNLIKELY(w->depth == w->capacity)) {
         bool was_local = w->frames == w->local;
@@ -128,7 +128,7 @@ static bool enter(writing *w, const cx_json *value, size_t start)
 }
 
 /* Closes the innermost bracket, or takes it back together with its name. */
-static void leave(writing *w)
+static void close_container(writing *w)
 {
     frame *f = &w->frames[--w->depth];
     frame *outer = w->depth == 0 ? NULL : f - 1;
@@ -174,25 +174,25 @@ static const cx_json *next_value(writing *w, frame *f, size_t *out_start)
 static bool write_value(writing *w, const cx_json *value)
 {
     size_t start = w->out->size;
-    if (!holds_something(value)) {
+    if (!is_filled_container(value)) {
         add_scalar(w, value);
         return true;
     }
-    if (!enter(w, value, start))
+    if (!open_container(w, value, start))
         return false;
     while (w->depth != 0) {
         frame *f = &w->frames[w->depth - 1];
         if (f->left == 0) {
-            leave(w);
+            close_container(w);
             continue;
         }
         value = next_value(w, f, &start);
         if (value == NULL)
             continue;
-        if (!holds_something(value)) {
+        if (!is_filled_container(value)) {
             add_scalar(w, value);
             f->any = true;
-        } else if (!enter(w, value, start)) {
+        } else if (!open_container(w, value, start)) {
             return false;
         }
     }

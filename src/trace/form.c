@@ -26,7 +26,7 @@ typedef struct forming {
 
 /* --- pieces ----------------------------------------------------------------------------------- */
 
-static void add(forming *f, const char *text)
+static void add_literal(forming *f, const char *text)
 {
     cx_buf_add_z(f->out, text);
 }
@@ -42,10 +42,10 @@ static void add_value(forming *f, const cx_json *value, bool strip)
 static void add_name(forming *f, const char *name, bool first)
 {
     if (!first)
-        add(f, f->spaces ? ", " : ",");
-    add(f, "\"");
-    add(f, name);
-    add(f, f->spaces ? "\": " : "\":");
+        add_literal(f, f->spaces ? ", " : ",");
+    add_literal(f, "\"");
+    add_literal(f, name);
+    add_literal(f, f->spaces ? "\": " : "\":");
 }
 
 /* A member of the envelope as it was received; absent is null. */
@@ -54,14 +54,14 @@ static void add_member(forming *f, const char *name, bool first)
     const cx_json *value = cx_json_get(f->trace->json, cx_str_z(name));
     add_name(f, name, first);
     if (value == NULL)
-        add(f, "null");
+        add_literal(f, "null");
     else
         add_value(f, value, false);
 }
 
 /* --- components ------------------------------------------------------------------------------- */
 
-static bool carries_nothing(const cx_json *value)
+static bool is_empty_value(const cx_json *value)
 {
     return value->type == CX_JSON_NULL || (value->type >= CX_JSON_STRING && value->count == 0);
 }
@@ -72,7 +72,7 @@ static void add_part(forming *f, const char *name, const cx_json *value, strippi
 {
     bool is_data = strcmp(name, "data") == 0;
     size_t before = f->out->size;
-    if (strip == STRIP_COMPONENT && carries_nothing(value))
+    if (strip == STRIP_COMPONENT && is_empty_value(value))
         return;
     add_name(f, name, *first);
     size_t start = f->out->size;
@@ -99,23 +99,23 @@ static void add_component(forming *f, const cx_json *component, stripping strip,
     static const char *const names[] = {"component_type", "data", "event_type", "timestamp"};
     const cx_json *agent = with_agent ? agent_of(f, component) : NULL;
     bool first = true;
-    add(f, "{");
+    add_literal(f, "{");
     if (agent != NULL)
         add_part(f, "agent_id_hash", agent, strip, &first);
     for (size_t i = 0; i < CX_COUNT_OF(names); i++)
         add_part(f, names[i], cx_json_get(component, cx_str_z(names[i])), strip, &first);
-    add(f, "}");
+    add_literal(f, "}");
 }
 
 static void add_components(forming *f, stripping strip, bool with_agent)
 {
-    add(f, "[");
+    add_literal(f, "[");
     for (uint32_t i = 0; i < f->trace->component_count; i++) {
         if (i != 0)
-            add(f, f->spaces ? ", " : ",");
+            add_literal(f, f->spaces ? ", " : ",");
         add_component(f, f->trace->components[i].json, strip, with_agent);
     }
-    add(f, "]");
+    add_literal(f, "]");
 }
 
 /* --- forms ------------------------------------------------------------------------------------ */
@@ -124,7 +124,7 @@ static void add_components(forming *f, stripping strip, bool with_agent)
 static void form_a(forming *f)
 {
     size_t before = f->out->size;
-    add(f, "{");
+    add_literal(f, "{");
     add_member(f, "agent_id_hash", true);
     add_member(f, "completed_at", false);
     add_name(f, "components", false);
@@ -133,7 +133,7 @@ static void form_a(forming *f)
     add_member(f, "task_id", false);
     add_member(f, "thought_id", false);
     add_member(f, "trace_id", false);
-    add(f, "}");
+    add_literal(f, "}");
     if (f->out->failed)
         return;
     cx_digest digest = cx_digest_of(cx_bytes_from(f->out->data + before, f->out->size - before));
@@ -145,24 +145,24 @@ static void form_e(forming *f, const cx_trace_bytes *which)
 {
     cx_trace_level level =
         f->trace->level != CX_LEVEL_ABSENT ? f->trace->level : which->batch_level;
-    add(f, "{");
+    add_literal(f, "{");
     add_name(f, "components", true);
     add_components(f, which->strip_data_only ? STRIP_DATA : STRIP_COMPONENT, false);
     add_name(f, "trace_level", false);
     if (level == CX_LEVEL_ABSENT) {
-        add(f, "null");
+        add_literal(f, "null");
     } else {
-        add(f, "\"");
-        add(f, cx_trace_level_name(level));
-        add(f, "\"");
+        add_literal(f, "\"");
+        add_literal(f, cx_trace_level_name(level));
+        add_literal(f, "\"");
     }
-    add(f, "}");
+    add_literal(f, "}");
 }
 
 static void form_f_or_g(forming *f, bool is_g)
 {
     const cx_json *profile = is_g ? CX_JSON_GET(f->trace->json, "deployment_profile") : NULL;
-    add(f, "{");
+    add_literal(f, "{");
     add_member(f, "agent_id_hash", true);
     add_member(f, "completed_at", false);
     add_name(f, "components", false);
@@ -175,7 +175,7 @@ static void form_f_or_g(forming *f, bool is_g)
     add_member(f, "trace_id", false);
     add_member(f, "trace_level", false);
     add_member(f, "trace_schema_version", false);
-    add(f, "}");
+    add_literal(f, "}");
 }
 
 /* G read back and written as RFC 8785. */

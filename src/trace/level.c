@@ -13,7 +13,7 @@
 /* --- one member ------------------------------------------------------------------------------- */
 
 /* Rule 1. */
-static bool carries_nothing(const cx_json *value)
+static bool is_empty_value(const cx_json *value)
 {
     return value->type == CX_JSON_NULL || (value->type >= CX_JSON_STRING && value->count == 0);
 }
@@ -75,7 +75,7 @@ static cx_trace_level level_of_field(const cx_field *field, bool stamped)
 cx_level_answer cx_level_judge(const cx_level_place *place, cx_str name, const cx_json *value,
                                cx_level_place *out_inside)
 {
-    if (carries_nothing(value))
+    if (is_empty_value(value))
         return CX_LEVEL_KEEP;
     const cx_field *field = find_field(place, name);
     cx_trace_level allowed =
@@ -175,8 +175,8 @@ static cx_status name_of(tracing *t, cx_str quoted, cx_str *out)
     return CX_SUCCESS;
 }
 
-static spelled begin(cx_str text, const cx_json *object, size_t pointer_size,
-                     const cx_level_place *place)
+static spelled begin_spelled(cx_str text, const cx_json *object, size_t pointer_size,
+                             const cx_level_place *place)
 {
     spelled s = {.object = object, .pointer_size = pointer_size, .place = *place};
     CX_ASSERT(cx_json_span_begin(&s.span, text));
@@ -198,7 +198,7 @@ static cx_status trace_data(tracing *t, cx_str text, const cx_json *data,
 {
     spelled stack[CX_TRACE_DEPTH_MAX];
     size_t depth = 1;
-    stack[0] = begin(text, data, t->pointer.size, place);
+    stack[0] = begin_spelled(text, data, t->pointer.size, place);
     while (depth != 0) {
         spelled *top = &stack[depth - 1];
         cx_level_place below;
@@ -218,7 +218,7 @@ static cx_status trace_data(tracing *t, cx_str text, const cx_json *data,
             CX_TRY(add_path(t));
         if (answer == CX_LEVEL_DESCEND) {
             CX_ASSERT(depth < CX_TRACE_DEPTH_MAX);
-            stack[depth++] = begin(raw, value, t->pointer.size, &below);
+            stack[depth++] = begin_spelled(raw, value, t->pointer.size, &below);
         }
     }
     return CX_SUCCESS;
@@ -259,7 +259,7 @@ static cx_status trace_components(tracing *t, const cx_trace *trace, cx_trace_le
     return CX_SUCCESS;
 }
 
-static cx_status collect(tracing *t, const cx_str **out_paths, size_t *out_count)
+static cx_status collect_paths(tracing *t, const cx_str **out_paths, size_t *out_count)
 {
     cx_json list;
     CX_TRY(cx_json_list_end_array(&t->paths, &list, t->err));
@@ -285,5 +285,5 @@ cx_status cx_trace_violations(const cx_trace *trace, cx_trace_level level, cx_ar
     cx_buf_init(&t.pointer, arena->alloc);
     cx_status status = trace_components(&t, trace, level);
     cx_buf_done(&t.pointer);
-    return cx_failed(status) ? status : collect(&t, out_paths, out_count);
+    return cx_failed(status) ? status : collect_paths(&t, out_paths, out_count);
 }

@@ -19,14 +19,14 @@ typedef struct reading {
 
 /* --- problems --------------------------------------------------------------------------------- */
 
-static bool is_news(const reading *r, cx_trace_reason reason)
+static bool is_first_problem(const reading *r, cx_trace_reason reason)
 {
     return r->problem->reason == CX_REASON_NONE || reason < r->problem->reason;
 }
 
-static void note(reading *r, cx_trace_reason reason, cx_str path, const char *detail)
+static void note_problem(reading *r, cx_trace_reason reason, cx_str path, const char *detail)
 {
-    if (is_news(r, reason))
+    if (is_first_problem(r, reason))
         *r->problem = (cx_trace_problem){reason, path, cx_str_z(detail)};
 }
 
@@ -40,19 +40,20 @@ static cx_str path_of(reading *r, int64_t index, const char *name)
     return path;
 }
 
-static void note_at(reading *r, cx_trace_reason reason, int64_t index, const char *name,
-                    const char *detail)
+static void note_problem_at(reading *r, cx_trace_reason reason, int64_t index, const char *name,
+                            const char *detail)
 {
-    if (is_news(r, reason))
-        note(r, reason, path_of(r, index, name), detail);
+    if (is_first_problem(r, reason))
+        note_problem(r, reason, path_of(r, index, name), detail);
 }
 
 /* A problem at a byte of the text. */
-static void note_offset(reading *r, cx_trace_reason reason, size_t offset, const char *detail)
+static void note_problem_at_offset(reading *r, cx_trace_reason reason, size_t offset,
+                                   const char *detail)
 {
     cx_buf pointer;
     cx_str path = {NULL, 0};
-    if (!is_news(r, reason))
+    if (!is_first_problem(r, reason))
         return;
     cx_buf_init(&pointer, r->arena->alloc);
     if (cx_json_pointer_at(cx_bytes_str(r->trace->bytes), offset, &pointer)) {
@@ -61,13 +62,13 @@ static void note_offset(reading *r, cx_trace_reason reason, size_t offset, const
     }
     r->failed |= pointer.failed;
     cx_buf_done(&pointer);
-    note(r, reason, path, detail);
+    note_problem(r, reason, path, detail);
 }
 
 /* --- parsing ---------------------------------------------------------------------------------- */
 
 /* What the JSON reader refused.  Text that is no UTF-8 anywhere is that before anything else. */
-static void note_parse(reading *r, const cx_err *failure)
+static void note_parse_failure(reading *r, const cx_err *failure)
 {
     static const struct {
         const char *tag;
@@ -81,7 +82,7 @@ static void note_parse(reading *r, const cx_err *failure)
         if (failure->tag != NULL && strcmp(failure->tag, reasons[i].tag) == 0)
             reason = reasons[i].reason;
     if (!cx_utf8_valid(cx_bytes_str(r->trace->bytes))) {
-        note(r, CX_REASON_INVALID_UTF8, (cx_str){NULL, 0}, "the text is not valid UTF-8");
+        note_problem(r, CX_REASON_INVALID_UTF8, (cx_str){NULL, 0}, "the text is not valid UTF-8");
         return;
     }
     cx_str detail =
@@ -91,9 +92,9 @@ static void note_parse(reading *r, const cx_err *failure)
     if (r->failed)
         return;
     if (reason == CX_REASON_DUPLICATE_KEY || reason == CX_REASON_LIMIT_EXCEEDED)
-        note_offset(r, reason, (size_t)failure->offset, detail.data);
+        note_problem_at_offset(r, reason, (size_t)failure->offset, detail.data);
     else
-        note(r, reason, (cx_str){NULL, 0}, detail.data);
+        note_problem(r, reason, (cx_str){NULL, 0}, detail.data);
 }
 
 void cx_trace_parser_init(cx_json_parser *parser, const cx_alloc *alloc)
@@ -105,13 +106,13 @@ void cx_trace_parser_init(cx_json_parser *parser, const cx_alloc *alloc)
 }
 
 /* False when there is no value to look at; *out_status is an error then, or success. */
-static bool parse(reading *r, cx_json_parser *parser, cx_json *out, cx_status *out_status,
-                  cx_err *err)
+static bool parse_trace_json(reading *r, cx_json_parser *parser, cx_json *out,
+                             cx_status *out_status, cx_err *err)
 {
     cx_err failure = {0};
     *out_status = CX_SUCCESS;
     if (r->trace->bytes.size > CX_TRACE_BYTES_MAX) {
-        note(r, CX_REASON_LIMIT_EXCEEDED, (cx_str){NULL, 0}, "a trace has at most 8 MiB");
+        note_problem(r, CX_REASON_LIMIT_EXCEEDED, (cx_str){NULL, 0}, "a trace has at most 8 MiB");
         return false;
     }
     cx_status status =
@@ -119,7 +120,7 @@ static bool parse(reading *r, cx_json_parser *parser, cx_json *out, cx_status *o
     if (status.code == CX_E_NOMEM)
         *out_status = cx_fail_nomem(err);
     else if (cx_failed(status))
-        note_parse(r, &failure);
+        note_parse_failure(r, &failure);
     return !cx_failed(status);
 }
 
@@ -128,16 +129,16 @@ static bool parse(reading *r, cx_json_parser *parser, cx_json *out, cx_status *o
 _Static_assert(sizeof(cx_json_member) == 2 * sizeof(cx_json), "members are pairs of values");
 
 /* Members or items of a container still to be looked at. */
-typedef struct looking {
+typedef struct value_cursor {
     const cx_json *at; /* names and values in turn, or items */
     size_t left;
-} looking;
+} value_cursor;
 
-static looking inside(const cx_json *value)
+static value_cursor children_of(const cx_json *value)
 {
     if (value->type == CX_JSON_OBJECT)
-        return (looking){(const cx_json *)value->members, 2 * (size_t)value->count};
-    return (looking){value->items, value->count};
+        return (value_cursor){(const cx_json *)value->members, 2 * (size_t)value->count};
+    return (value_cursor){value->items, value->count};
 }
 
 /* Offset of a number, whose text always stands in the input. */
@@ -147,11 +148,13 @@ static size_t offset_of(const reading *r, const cx_json *number)
 }
 
 /* The first number in the text that no double can hold, or that is too long; text that is. */
-static void look_at_value(reading *r, const cx_json *value, size_t *not_finite, size_t *too_long)
+static void check_value_limits(reading *r, const cx_json *value, size_t *not_finite,
+                               size_t *too_long)
 {
     if (value->type == CX_JSON_STRING) {
         if (CX_UNLIKELY(value->count > CX_TRACE_TEXT_BYTES_MAX))
-            note(r, CX_REASON_LIMIT_EXCEEDED, (cx_str){NULL, 0}, "a text has at most 4 MiB");
+            note_problem(r, CX_REASON_LIMIT_EXCEEDED, (cx_str){NULL, 0},
+                         "a text has at most 4 MiB");
         return;
     }
     if (!cx_json_is_number(value))
@@ -163,13 +166,13 @@ static void look_at_value(reading *r, const cx_json *value, size_t *not_finite, 
 }
 
 /* Numbers that are not finite, and the limits on numbers and texts (§11). */
-static void look_at_all(reading *r, const cx_json *root)
+static void check_all_limits(reading *r, const cx_json *root)
 {
-    looking stack[CX_TRACE_DEPTH_MAX + 1];
+    value_cursor stack[CX_TRACE_DEPTH_MAX + 1];
     size_t depth = 1, not_finite = SIZE_MAX, too_long = SIZE_MAX;
-    stack[0] = (looking){root, 1};
+    stack[0] = (value_cursor){root, 1};
     while (depth != 0) {
-        looking *top = &stack[depth - 1];
+        value_cursor *top = &stack[depth - 1];
         if (top->left == 0) {
             depth--;
             continue;
@@ -177,42 +180,44 @@ static void look_at_all(reading *r, const cx_json *root)
         const cx_json *value = top->at++;
         top->left--;
         if (value->type >= CX_JSON_ARRAY)
-            stack[depth++] = inside(value);
+            stack[depth++] = children_of(value);
         else
-            look_at_value(r, value, &not_finite, &too_long);
+            check_value_limits(r, value, &not_finite, &too_long);
     }
     if (too_long != SIZE_MAX)
-        note_offset(r, CX_REASON_LIMIT_EXCEEDED, too_long, "a number has at most 4096 bytes");
+        note_problem_at_offset(r, CX_REASON_LIMIT_EXCEEDED, too_long,
+                               "a number has at most 4096 bytes");
     if (not_finite != SIZE_MAX)
-        note_offset(r, CX_REASON_NUMBER_NOT_FINITE, not_finite,
-                    "a number that is not finite, or beyond binary64");
+        note_problem_at_offset(r, CX_REASON_NUMBER_NOT_FINITE, not_finite,
+                               "a number that is not finite, or beyond binary64");
 }
 
 /* --- members ---------------------------------------------------------------------------------- */
 
 /* The member; NULL when it is absent or null, which is the same (§3).  The type is checked. */
-static const cx_json *member(reading *r, const cx_json *object, int64_t index, const char *name,
-                             cx_json_type type, bool required)
+static const cx_json *get_member(reading *r, const cx_json *object, int64_t index, const char *name,
+                                 cx_json_type type, bool required)
 {
     const cx_json *value = cx_json_get(object, cx_str_z(name));
     if (value == NULL || value->type == CX_JSON_NULL) {
         if (required)
-            note_at(r, CX_REASON_MISSING_FIELD, index, name, "a required member is not there");
+            note_problem_at(r, CX_REASON_MISSING_FIELD, index, name,
+                            "a required member is not there");
         return NULL;
     }
     if (value->type == type)
         return value;
-    note_at(r, CX_REASON_FIELD_TYPE, index, name,
-            type == CX_JSON_STRING  ? "a string is expected here"
-            : type == CX_JSON_ARRAY ? "an array is expected here"
-                                    : "an object is expected here");
+    note_problem_at(r, CX_REASON_FIELD_TYPE, index, name,
+                    type == CX_JSON_STRING  ? "a string is expected here"
+                    : type == CX_JSON_ARRAY ? "an array is expected here"
+                                            : "an object is expected here");
     return NULL;
 }
 
-static cx_str text(reading *r, const cx_json *object, int64_t index, const char *name,
-                   bool required)
+static cx_str get_text(reading *r, const cx_json *object, int64_t index, const char *name,
+                       bool required)
 {
-    const cx_json *value = member(r, object, index, name, CX_JSON_STRING, required);
+    const cx_json *value = get_member(r, object, index, name, CX_JSON_STRING, required);
     return value != NULL ? cx_json_text(value) : (cx_str){NULL, 0};
 }
 
@@ -223,8 +228,9 @@ static bool time_of(reading *r, cx_str spelled, int64_t index, const char *name,
         return false;
     if (cx_trace_time_parse(spelled, out_ns, out_naive))
         return true;
-    note_at(r, CX_REASON_TIMESTAMP_INVALID, index, name,
-            "expected YYYY-MM-DDTHH:MM:SS[.1-9 digits][Z or offset], a date of 1970 to 2262");
+    note_problem_at(
+        r, CX_REASON_TIMESTAMP_INVALID, index, name,
+        "expected YYYY-MM-DDTHH:MM:SS[.1-9 digits][Z or offset], a date of 1970 to 2262");
     return false;
 }
 
@@ -234,14 +240,14 @@ static bool time_of(reading *r, cx_str spelled, int64_t index, const char *name,
 static bool read_component(reading *r, const cx_json *json, uint32_t i, cx_trace_component *out)
 {
     if (json->type != CX_JSON_OBJECT) {
-        note_at(r, CX_REASON_FIELD_TYPE, i, "", "an object is expected here");
+        note_problem_at(r, CX_REASON_FIELD_TYPE, i, "", "an object is expected here");
         return false;
     }
     *out = (cx_trace_component){.json = json, .event = CX_EVENT_UNKNOWN};
-    out->component_type = text(r, json, i, "component_type", true);
-    out->event_type = text(r, json, i, "event_type", true);
-    out->timestamp = text(r, json, i, "timestamp", true);
-    out->data = member(r, json, i, "data", CX_JSON_OBJECT, true);
+    out->component_type = get_text(r, json, i, "component_type", true);
+    out->event_type = get_text(r, json, i, "event_type", true);
+    out->timestamp = get_text(r, json, i, "timestamp", true);
+    out->data = get_member(r, json, i, "data", CX_JSON_OBJECT, true);
     bool timed =
         time_of(r, out->timestamp, i, "timestamp", &out->timestamp_ns, &out->naive_timestamp);
     if (out->event_type.data == NULL || out->component_type.data == NULL)
@@ -249,15 +255,15 @@ static bool read_component(reading *r, const cx_json *json, uint32_t i, cx_trace
     out->event = cx_event_type_parse(out->event_type);
     if (out->event != CX_EVENT_UNKNOWN &&
         !cx_str_is(out->component_type, cx_event_component_type(out->event)))
-        note_at(r, CX_REASON_COMPONENT_TYPE_MISMATCH, i, "component_type",
-                "this event belongs to another component");
+        note_problem_at(r, CX_REASON_COMPONENT_TYPE_MISMATCH, i, "component_type",
+                        "this event belongs to another component");
     return timed && out->data != NULL;
 }
 
 static void note_missing_components(reading *r)
 {
     cx_buf names;
-    if (!is_news(r, CX_REASON_COMPONENTS_MISSING))
+    if (!is_first_problem(r, CX_REASON_COMPONENTS_MISSING))
         return;
     cx_buf_init(&names, r->arena->alloc);
     for (unsigned i = 0; i < CX_EVENT_REQUIRED_COUNT; i++)
@@ -269,7 +275,7 @@ static void note_missing_components(reading *r)
                                         (const char *)names.data);
         r->failed |= detail.data == NULL;
         if (detail.data != NULL)
-            note_at(r, CX_REASON_COMPONENTS_MISSING, -1, "components", detail.data);
+            note_problem_at(r, CX_REASON_COMPONENTS_MISSING, -1, "components", detail.data);
     }
     r->failed |= names.failed;
     cx_buf_done(&names);
@@ -279,8 +285,8 @@ static void read_components(reading *r, const cx_json *list)
 {
     cx_trace *trace = r->trace;
     if (list->count > CX_TRACE_COMPONENTS_MAX) {
-        note_at(r, CX_REASON_LIMIT_EXCEEDED, -1, "components",
-                "a trace has at most 256 components");
+        note_problem_at(r, CX_REASON_LIMIT_EXCEEDED, -1, "components",
+                        "a trace has at most 256 components");
         return;
     }
     cx_trace_component *components = CX_ARENA_ARRAY(r->arena, cx_trace_component, list->count);
@@ -324,8 +330,8 @@ static bool is_stamped(cx_str version)
 static void read_level(reading *r, cx_str spelled)
 {
     if (spelled.data != NULL && !cx_trace_level_parse(spelled, &r->trace->level))
-        note_at(r, CX_REASON_LEVEL_UNKNOWN, -1, "trace_level",
-                "expected generic, detailed or full_traces");
+        note_problem_at(r, CX_REASON_LEVEL_UNKNOWN, -1, "trace_level",
+                        "expected generic, detailed or full_traces");
 }
 
 /* In the order of the table in §1, which tells among equal reasons. */
@@ -334,27 +340,27 @@ static void read_envelope(reading *r, const cx_json *root)
     static const char *const unused[] = {"signature_ml_dsa_65", "pubkey_ml_dsa_65", "pqc_key_id"};
     cx_trace *trace = r->trace;
     bool naive;
-    trace->trace_id = text(r, root, -1, "trace_id", true);
+    trace->trace_id = get_text(r, root, -1, "trace_id", true);
     if (trace->trace_id.size > CX_TRACE_ID_BYTES_MAX)
-        note_at(r, CX_REASON_LIMIT_EXCEEDED, -1, "trace_id", "an id has at most 256 bytes");
-    trace->thought_id = text(r, root, -1, "thought_id", false);
-    trace->task_id = text(r, root, -1, "task_id", false);
-    trace->agent_id_hash = text(r, root, -1, "agent_id_hash", false);
-    trace->started_at = text(r, root, -1, "started_at", false);
+        note_problem_at(r, CX_REASON_LIMIT_EXCEEDED, -1, "trace_id", "an id has at most 256 bytes");
+    trace->thought_id = get_text(r, root, -1, "thought_id", false);
+    trace->task_id = get_text(r, root, -1, "task_id", false);
+    trace->agent_id_hash = get_text(r, root, -1, "agent_id_hash", false);
+    trace->started_at = get_text(r, root, -1, "started_at", false);
     trace->has_started =
         time_of(r, trace->started_at, -1, "started_at", &trace->started_ns, &naive);
-    trace->completed_at = text(r, root, -1, "completed_at", false);
+    trace->completed_at = get_text(r, root, -1, "completed_at", false);
     trace->has_completed =
         time_of(r, trace->completed_at, -1, "completed_at", &trace->completed_ns, &naive);
-    const cx_json *components = member(r, root, -1, "components", CX_JSON_ARRAY, true);
-    trace->signature = text(r, root, -1, "signature", true);
-    trace->key_id = text(r, root, -1, "signature_key_id", true);
-    read_level(r, text(r, root, -1, "trace_level", false));
-    trace->schema_version = text(r, root, -1, "trace_schema_version", false);
+    const cx_json *components = get_member(r, root, -1, "components", CX_JSON_ARRAY, true);
+    trace->signature = get_text(r, root, -1, "signature", true);
+    trace->key_id = get_text(r, root, -1, "signature_key_id", true);
+    read_level(r, get_text(r, root, -1, "trace_level", false));
+    trace->schema_version = get_text(r, root, -1, "trace_schema_version", false);
     trace->stamped = is_stamped(trace->schema_version);
-    (void)member(r, root, -1, "deployment_profile", CX_JSON_OBJECT, false);
+    (void)get_member(r, root, -1, "deployment_profile", CX_JSON_OBJECT, false);
     for (size_t i = 0; i < CX_COUNT_OF(unused); i++)
-        (void)text(r, root, -1, unused[i], false);
+        (void)get_text(r, root, -1, unused[i], false);
     if (components != NULL)
         read_components(r, components);
 }
@@ -369,13 +375,13 @@ cx_status cx_trace_read_with(cx_json_parser *parser, cx_bytes bytes, cx_arena *a
     cx_status status;
     if (root == NULL)
         return cx_fail_nomem(err);
-    if (parse(&r, parser, root, &status, err)) {
+    if (parse_trace_json(&r, parser, root, &status, err)) {
         trace.json = root;
-        look_at_all(&r, root);
+        check_all_limits(&r, root);
         if (root->type == CX_JSON_OBJECT)
             read_envelope(&r, root);
         else
-            note(&r, CX_REASON_FIELD_TYPE, (cx_str){NULL, 0}, "a trace is an object");
+            note_problem(&r, CX_REASON_FIELD_TYPE, (cx_str){NULL, 0}, "a trace is an object");
     }
     CX_TRY(status);
     if (r.failed)

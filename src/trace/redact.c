@@ -77,8 +77,8 @@ static bool copy_data(const cx_json *data, const cx_level_place *place, cx_arena
 }
 
 /* The component with other data. */
-static cx_status lower_component(const cx_trace *trace, const cx_trace_component *component,
-                                 cx_trace_level to, cx_arena *arena, cx_json *out, cx_err *err)
+static cx_status redact_component(const cx_trace *trace, const cx_trace_component *component,
+                                  cx_trace_level to, cx_arena *arena, cx_json *out, cx_err *err)
 {
     const cx_level_place place = cx_level_place_of(trace, component, to);
     cx_json_list list = cx_json_list_begin(arena);
@@ -92,13 +92,13 @@ static cx_status lower_component(const cx_trace *trace, const cx_trace_component
     return cx_json_list_end_object(&list, out, err);
 }
 
-static cx_status lower_components(const cx_trace *trace, cx_trace_level to, cx_arena *arena,
-                                  cx_json *out, cx_err *err)
+static cx_status redact_components(const cx_trace *trace, cx_trace_level to, cx_arena *arena,
+                                   cx_json *out, cx_err *err)
 {
     cx_json_list list = cx_json_list_begin(arena);
     for (uint32_t i = 0; i < trace->component_count; i++) {
         cx_json component;
-        CX_TRY(lower_component(trace, &trace->components[i], to, arena, &component, err));
+        CX_TRY(redact_component(trace, &trace->components[i], to, arena, &component, err));
         cx_json_list_add(&list, component);
     }
     return cx_json_list_end_array(&list, out, err);
@@ -107,14 +107,14 @@ static cx_status lower_components(const cx_trace *trace, cx_trace_level to, cx_a
 /* --- where it came from ----------------------------------------------------------------------- */
 
 /* What an earlier lowering said; NULL when the trace is no view. */
-static const cx_json *earlier(const cx_trace *trace)
+static const cx_json *earlier_redaction(const cx_trace *trace)
 {
     return CX_JSON_GET(trace->json, "signature") != NULL
                ? NULL
                : cx_json_get_typed(trace->json, CX_STR("derived"), CX_JSON_OBJECT);
 }
 
-static int by_bytes(const void *a, const void *b)
+static int compare_bytes(const void *a, const void *b)
 {
     return cx_str_cmp(*(const cx_str *)a, *(const cx_str *)b);
 }
@@ -135,7 +135,7 @@ static cx_status all_removed(const cx_json *before, const cx_str *removed, size_
     for (size_t i = 0; i < count; i++)
         all[total++] = removed[i];
     if (total != 0)
-        qsort(all, total, sizeof *all, by_bytes);
+        qsort(all, total, sizeof *all, compare_bytes);
     for (size_t i = 0; i < total; i++)
         cx_json_list_add(&list, cx_json_make_str(all[i]));
     return cx_json_list_end_array(&list, out, err);
@@ -161,12 +161,13 @@ static void put_digest(cx_json_list *list, const char *name, const cx_digest *di
     cx_json_list_put(list, cx_str_z(name), value);
 }
 
-static cx_status derive(const cx_trace *trace, const cx_trace_lowering *how, const cx_json *removed,
-                        cx_arena *arena, cx_json *out, cx_err *err)
+static cx_status make_derived_note(const cx_trace *trace, const cx_trace_lowering *how,
+                                   const cx_json *removed, cx_arena *arena, cx_json *out,
+                                   cx_err *err)
 {
     static const char *const kept[] = {"canonical_form", "canonical_sha256", "content_sha256",
                                        "from_level", "signature_key_id"};
-    const cx_json *before = earlier(trace), *value;
+    const cx_json *before = earlier_redaction(trace), *value;
     cx_json_list list = cx_json_list_begin(arena);
     cx_json_list_put(&list, CX_STR("removed"), *removed);
     for (size_t i = 0; before != NULL && i < CX_COUNT_OF(kept); i++)
@@ -209,9 +210,9 @@ cx_status cx_trace_redact(const cx_trace *trace, const cx_trace_lowering *how, c
                           "a trace kept at level %s has no view of level %s",
                           cx_trace_level_name(how->from), cx_trace_level_name(how->to));
     CX_TRY(cx_trace_violations(trace, how->to, arena, &removed, &count, err));
-    CX_TRY(lower_components(trace, how->to, arena, &components, err));
-    CX_TRY(all_removed(earlier(trace), removed, count, arena, &all, err));
-    CX_TRY(derive(trace, how, &all, arena, &derived, err));
+    CX_TRY(redact_components(trace, how->to, arena, &components, err));
+    CX_TRY(all_removed(earlier_redaction(trace), removed, count, arena, &all, err));
+    CX_TRY(make_derived_note(trace, how, &all, arena, &derived, err));
     cx_json_list list = cx_json_list_begin(arena);
     for (uint32_t i = 0; i < trace->json->count; i++) {
         const cx_json_member *member = &trace->json->members[i];

@@ -95,7 +95,7 @@ cx_status cx_trace_verdict_json(cx_buf *out, const cx_trace *trace, const cx_tra
 /* --- text ------------------------------------------------------------------------------------- */
 
 /* Ids come from outside: whatever could act on a terminal is escaped. */
-static void add_foreign(cx_buf *out, cx_str text)
+static void add_external(cx_buf *out, cx_str text)
 {
     if (text.data == NULL)
         cx_buf_add_z(out, "(none)");
@@ -109,10 +109,10 @@ static void add_line(cx_buf *out, const char *label, const char *text)
         cx_buf_printf(out, "  %-10s %s\n", label, text);
 }
 
-static void add_foreign_line(cx_buf *out, const char *label, cx_str text)
+static void add_external_line(cx_buf *out, const char *label, cx_str text)
 {
     cx_buf_printf(out, "  %-10s ", label);
-    add_foreign(out, text);
+    add_external(out, text);
     cx_buf_add_byte(out, '\n');
 }
 
@@ -136,20 +136,20 @@ cx_status cx_trace_verdict_text(cx_buf *out, const cx_trace *trace, const cx_tra
     static const char *const colours[] = {"\x1b[32m", "\x1b[31m", "\x1b[33m"};
     cx_str type = cx_trace_wakeup_type(trace->task_id);
     cx_buf_add_z(out, "trace ");
-    add_foreign(out, trace->trace_id);
+    add_external(out, trace->trace_id);
     cx_buf_printf(out, ": %s%s%s\n", colour ? colours[verdict->verdict] : "",
                   cx_verdict_name(verdict->verdict), colour ? "\x1b[0m" : "");
     add_line(out, "reason", cx_trace_reason_name(verdict->problem.reason));
     if (verdict->problem.path.size != 0 && verdict->path_count == 0)
-        add_foreign_line(out, "at", verdict->problem.path);
+        add_external_line(out, "at", verdict->problem.path);
     for (size_t i = 0; i < verdict->path_count; i++)
-        add_foreign_line(out, i == 0 ? "at" : "", verdict->paths[i]);
+        add_external_line(out, i == 0 ? "at" : "", verdict->paths[i]);
     if (verdict->problem.detail.size != 0)
-        add_foreign_line(out, "detail", verdict->problem.detail);
-    add_foreign_line(out, "agent", trace->agent_id_hash);
-    add_foreign_line(out, "key", trace->key_id);
+        add_external_line(out, "detail", verdict->problem.detail);
+    add_external_line(out, "agent", trace->agent_id_hash);
+    add_external_line(out, "key", trace->key_id);
     if (type.data != NULL)
-        add_foreign_line(out, "wakeup", type);
+        add_external_line(out, "wakeup", type);
     add_form(out, verdict);
     if (verdict->pqc == CX_PQC_NOT_CHECKED)
         add_line(out, "pqc", "not checked: ML-DSA-65 is not available in this build");

@@ -7,11 +7,11 @@
 
 #define NS_PER_SECOND INT64_C(1000000000)
 
-/* `count` digits, then one of `behind` unless that is NULL; moves *text behind them. */
-static bool digits(cx_str *text, unsigned count, char behind, unsigned *out)
+/* `count` digits, then one of `terminators` unless that is NULL; moves *text behind them. */
+static bool parse_digits(cx_str *text, unsigned count, char terminators, unsigned *out)
 {
-    unsigned value = 0, size = count + (behind != 0);
-    if (text->size < size || (behind != 0 && text->data[count] != behind))
+    unsigned value = 0, size = count + (terminators != 0);
+    if (text->size < size || (terminators != 0 && text->data[count] != terminators))
         return false;
     for (unsigned i = 0; i < count; i++) {
         unsigned digit = (unsigned)(uint8_t)text->data[i] - '0';
@@ -25,7 +25,7 @@ static bool digits(cx_str *text, unsigned count, char behind, unsigned *out)
 }
 
 /* One to nine digits behind a point. */
-static bool fraction(cx_str *text, int64_t *out_ns)
+static bool parse_fraction(cx_str *text, int64_t *out_ns)
 {
     int64_t value = 0, unit = NS_PER_SECOND;
     size_t size = 1;
@@ -44,7 +44,7 @@ static bool fraction(cx_str *text, int64_t *out_ns)
 }
 
 /* What is left: nothing, Z, or an offset. */
-static bool zone(cx_str text, int64_t *out_seconds, bool *out_naive)
+static bool parse_zone(cx_str text, int64_t *out_seconds, bool *out_naive)
 {
     unsigned hours, minutes;
     *out_naive = text.size == 0;
@@ -53,8 +53,8 @@ static bool zone(cx_str text, int64_t *out_seconds, bool *out_naive)
         return true;
     char sign = text.data[0];
     text = (cx_str){text.data + 1, text.size - 1};
-    if ((sign != '+' && sign != '-') || !digits(&text, 2, ':', &hours) ||
-        !digits(&text, 2, 0, &minutes) || text.size != 0 || hours > 23 || minutes > 59)
+    if ((sign != '+' && sign != '-') || !parse_digits(&text, 2, ':', &hours) ||
+        !parse_digits(&text, 2, 0, &minutes) || text.size != 0 || hours > 23 || minutes > 59)
         return false;
     *out_seconds = (int64_t)(hours * 3600 + minutes * 60) * (sign == '-' ? -1 : 1);
     return true;
@@ -65,10 +65,10 @@ bool cx_trace_time_parse(cx_str text, int64_t *out_ns, bool *out_naive)
     unsigned year, month, day, hour, minute, second;
     int64_t ns, offset;
     bool naive;
-    if (!digits(&text, 4, '-', &year) || !digits(&text, 2, '-', &month) ||
-        !digits(&text, 2, 'T', &day) || !digits(&text, 2, ':', &hour) ||
-        !digits(&text, 2, ':', &minute) || !digits(&text, 2, 0, &second) || !fraction(&text, &ns) ||
-        !zone(text, &offset, &naive))
+    if (!parse_digits(&text, 4, '-', &year) || !parse_digits(&text, 2, '-', &month) ||
+        !parse_digits(&text, 2, 'T', &day) || !parse_digits(&text, 2, ':', &hour) ||
+        !parse_digits(&text, 2, ':', &minute) || !parse_digits(&text, 2, 0, &second) ||
+        !parse_fraction(&text, &ns) || !parse_zone(text, &offset, &naive))
         return false;
     if (year < 1970 || year > 2262 || month < 1 || month > 12 || day < 1 ||
         day > cx_civil_days_in(year, month) || hour > 23 || minute > 59 || second > 59)
@@ -85,11 +85,11 @@ bool cx_trace_time_parse(cx_str text, int64_t *out_ns, bool *out_naive)
 }
 
 /* So many digits, and what stands behind them. */
-static char *put_digits(char *to, unsigned value, unsigned count, char behind)
+static char *put_digits(char *to, unsigned value, unsigned count, char terminators)
 {
     for (unsigned i = count; i-- > 0; value /= 10)
         to[i] = (char)('0' + value % 10);
-    to[count] = behind;
+    to[count] = terminators;
     return to + count + 1;
 }
 

@@ -19,7 +19,8 @@ typedef struct parsing {
     cx_err *err;
 } parsing;
 
-static cx_status bad(const parsing *p, const char *tag, const char *name, const char *expected)
+static cx_status fail_bad_member(const parsing *p, const char *tag, const char *name,
+                                 const char *expected)
 {
     return cx_fail_at(p->err, CX_E_FORMAT, tag, CX_NO_OFFSET, "%.*s%s%s: expected %s",
                       (int)(p->pointer.size > 80 ? 80 : p->pointer.size), p->pointer.data,
@@ -27,19 +28,19 @@ static cx_status bad(const parsing *p, const char *tag, const char *name, const 
 }
 
 /* The member's text, copied; data NULL when it is absent or null. */
-static cx_status text(const parsing *p, const char *name, size_t limit, cx_str *out)
+static cx_status read_text(const parsing *p, const char *name, size_t limit, cx_str *out)
 {
     const cx_json *value = cx_json_get(p->object, cx_str_z(name));
     *out = (cx_str){NULL, 0};
     if (value == NULL || value->type == CX_JSON_NULL)
         return CX_SUCCESS;
     if (value->type != CX_JSON_STRING || value->count > limit)
-        return bad(p, "BadTrust", name, "a text, and not a long one");
+        return fail_bad_member(p, "BadTrust", name, "a text, and not a long one");
     *out = cx_arena_copy_str(p->arena, cx_json_text(value));
     return out->data == NULL ? cx_fail_nomem(p->err) : CX_SUCCESS;
 }
 
-static cx_status time_of(const parsing *p, const char *name, int64_t *out)
+static cx_status read_time(const parsing *p, const char *name, int64_t *out)
 {
     const cx_json *value = cx_json_get(p->object, cx_str_z(name));
     bool naive;
@@ -47,21 +48,21 @@ static cx_status time_of(const parsing *p, const char *name, int64_t *out)
     if (value == NULL || value->type == CX_JSON_NULL)
         return CX_SUCCESS;
     if (value->type != CX_JSON_STRING || !cx_trace_time_parse(cx_json_text(value), out, &naive))
-        return bad(p, "BadTrust", name, "a time such as 2026-01-31T00:00:00Z, or null");
+        return fail_bad_member(p, "BadTrust", name, "a time such as 2026-01-31T00:00:00Z, or null");
     return CX_SUCCESS;
 }
 
-static cx_status public_key(const parsing *p, cx_pubkey *out)
+static cx_status read_public_key(const parsing *p, cx_pubkey *out)
 {
     const cx_json *value = CX_JSON_GET(p->object, "public_key");
     cx_buf bytes;
     if (value == NULL || value->type != CX_JSON_STRING)
-        return bad(p, "BadTrust", "public_key", "base64 text");
+        return fail_bad_member(p, "BadTrust", "public_key", "base64 text");
     cx_buf_init(&bytes, p->arena->alloc);
     bool decoded = cx_base64_decode_either(cx_json_text(value), &bytes);
     cx_status status = cx_buf_check(&bytes, p->err);
     if (!cx_failed(status) && !decoded)
-        status = bad(p, "BadTrust", "public_key", "base64 or base64url, padded or not");
+        status = fail_bad_member(p, "BadTrust", "public_key", "base64 or base64url, padded or not");
     else if (!cx_failed(status) && bytes.size != sizeof out->bytes)
         status = cx_fail_at(p->err, CX_E_FORMAT, "KeyLength", CX_NO_OFFSET,
                             "%.*s/public_key: found %zu bytes, expected the 32 of an Ed25519 key",
@@ -73,7 +74,7 @@ static cx_status public_key(const parsing *p, cx_pubkey *out)
     return status;
 }
 
-static cx_status agents(const parsing *p, cx_trust_key *out)
+static cx_status read_agents(const parsing *p, cx_trust_key *out)
 {
     const cx_json *list = CX_JSON_GET(p->object, "agents");
     out->agents = NULL;
@@ -82,13 +83,14 @@ static cx_status agents(const parsing *p, cx_trust_key *out)
         (list->type == CX_JSON_ARRAY && list->count == 0))
         return CX_SUCCESS;
     if (list->type != CX_JSON_ARRAY || list->count > CX_TRUST_AGENTS_MAX)
-        return bad(p, "BadTrust", "agents", "at most 10000 agent ids");
+        return fail_bad_member(p, "BadTrust", "agents", "at most 10000 agent ids");
     cx_str *names = CX_ARENA_ARRAY(p->arena, cx_str, list->count);
     if (names == NULL)
         return cx_fail_nomem(p->err);
     for (uint32_t i = 0; i < list->count; i++) {
         if (list->items[i].type != CX_JSON_STRING || list->items[i].count == 0)
-            return bad(p, "BadTrust", "agents", "agent ids that are texts, none of them empty");
+            return fail_bad_member(p, "BadTrust", "agents",
+                                   "agent ids that are texts, none of them empty");
         names[i] = cx_arena_copy_str(p->arena, cx_json_text(&list->items[i]));
         if (names[i].data == NULL)
             return cx_fail_nomem(p->err);
@@ -98,11 +100,11 @@ static cx_status agents(const parsing *p, cx_trust_key *out)
     return CX_SUCCESS;
 }
 
-static cx_status chain_profile(const parsing *p, cx_str *out)
+static cx_status read_chain_profile(const parsing *p, cx_str *out)
 {
-    CX_TRY(text(p, "chain_profile", 16, out));
+    CX_TRY(read_text(p, "chain_profile", 16, out));
     if (out->data != NULL && !cx_str_is(*out, "spec-1.0") && !cx_str_is(*out, "agent"))
-        return bad(p, "BadTrust", "chain_profile", "spec-1.0, agent or null");
+        return fail_bad_member(p, "BadTrust", "chain_profile", "spec-1.0, agent or null");
     return CX_SUCCESS;
 }
 
@@ -114,30 +116,30 @@ cx_status cx_trust_key_parse(const cx_json *value, cx_str pointer, cx_arena *are
     cx_trust_key key = {.key_id = {NULL, 0}};
     cx_str algorithm;
     if (value->type != CX_JSON_OBJECT)
-        return bad(&p, "BadTrust", "", "an object that describes a key");
-    CX_TRY(text(&p, "key_id", CX_TRUST_KEY_ID_BYTES_MAX, &key.key_id));
+        return fail_bad_member(&p, "BadTrust", "", "an object that describes a key");
+    CX_TRY(read_text(&p, "key_id", CX_TRUST_KEY_ID_BYTES_MAX, &key.key_id));
     if (key.key_id.size == 0)
-        return bad(&p, "BadTrust", "key_id", "a text that is not empty");
-    CX_TRY(text(&p, "algorithm", 64, &algorithm));
+        return fail_bad_member(&p, "BadTrust", "key_id", "a text that is not empty");
+    CX_TRY(read_text(&p, "algorithm", 64, &algorithm));
     if (!cx_str_eq(algorithm, CX_STR("ed25519")))
-        return bad(&p, "BadTrust", "algorithm", "ed25519");
-    CX_TRY(public_key(&p, &key.key));
-    CX_TRY(agents(&p, &key));
-    CX_TRY(time_of(&p, "not_before", &key.not_before));
-    CX_TRY(time_of(&p, "not_after", &key.not_after));
-    CX_TRY(time_of(&p, "revoked_at", &key.revoked_at));
-    CX_TRY(time_of(&p, "compromised_since", &key.compromised_since));
-    CX_TRY(text(&p, "revoked_reason", TEXT_MAX, &key.revoked_reason));
-    CX_TRY(text(&p, "replaces", CX_TRUST_KEY_ID_BYTES_MAX, &key.replaces));
-    CX_TRY(chain_profile(&p, &key.chain_profile));
-    CX_TRY(text(&p, "description", TEXT_MAX, &key.description));
-    CX_TRY(text(&p, "added_by", TEXT_MAX, &key.added_by));
-    CX_TRY(time_of(&p, "added_at", &key.added_at));
+        return fail_bad_member(&p, "BadTrust", "algorithm", "ed25519");
+    CX_TRY(read_public_key(&p, &key.key));
+    CX_TRY(read_agents(&p, &key));
+    CX_TRY(read_time(&p, "not_before", &key.not_before));
+    CX_TRY(read_time(&p, "not_after", &key.not_after));
+    CX_TRY(read_time(&p, "revoked_at", &key.revoked_at));
+    CX_TRY(read_time(&p, "compromised_since", &key.compromised_since));
+    CX_TRY(read_text(&p, "revoked_reason", TEXT_MAX, &key.revoked_reason));
+    CX_TRY(read_text(&p, "replaces", CX_TRUST_KEY_ID_BYTES_MAX, &key.replaces));
+    CX_TRY(read_chain_profile(&p, &key.chain_profile));
+    CX_TRY(read_text(&p, "description", TEXT_MAX, &key.description));
+    CX_TRY(read_text(&p, "added_by", TEXT_MAX, &key.added_by));
+    CX_TRY(read_time(&p, "added_at", &key.added_at));
     *out = key;
     return CX_SUCCESS;
 }
 
-static int by_id(const void *a, const void *b)
+static int compare_key_ids(const void *a, const void *b)
 {
     return cx_str_cmp(((const cx_trust_key *)a)->key_id, ((const cx_trust_key *)b)->key_id);
 }
@@ -153,7 +155,7 @@ static cx_status parse_keys(const cx_json *list, cx_arena *arena, cx_trust *out,
         CX_TRY(cx_trust_key_parse(&list->items[i], cx_str_z(pointer), arena, &keys[i], err));
     }
     if (list->count != 0)
-        qsort(keys, list->count, sizeof *keys, by_id);
+        qsort(keys, list->count, sizeof *keys, compare_key_ids);
     for (uint32_t i = 1; i < list->count; i++)
         if (cx_str_eq(keys[i - 1].key_id, keys[i].key_id))
             return cx_fail_at(
@@ -170,11 +172,11 @@ cx_status cx_trust_parse(cx_str source, cx_arena *arena, cx_trust *out, cx_err *
     const parsing p = {arena, &root, CX_STR(""), err};
     const cx_json *keys = CX_JSON_GET(&root, "keys");
     if (root.type != CX_JSON_OBJECT)
-        return bad(&p, "BadTrust", "", "an object of format cortex-trust-1");
+        return fail_bad_member(&p, "BadTrust", "", "an object of format cortex-trust-1");
     if (!cx_str_eq(CX_JSON_GET_STR(&root, "format"), CX_STR("cortex-trust-1")))
-        return bad(&p, "BadTrust", "format", "cortex-trust-1");
+        return fail_bad_member(&p, "BadTrust", "format", "cortex-trust-1");
     if (keys == NULL || keys->type != CX_JSON_ARRAY || keys->count > CX_TRUST_KEYS_MAX)
-        return bad(&p, "BadTrust", "keys", "an array of at most 100000 keys");
+        return fail_bad_member(&p, "BadTrust", "keys", "an array of at most 100000 keys");
     return parse_keys(keys, arena, out, err);
 }
 

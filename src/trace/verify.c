@@ -42,7 +42,8 @@ typedef struct checking {
     cx_err *err;
 } checking;
 
-static bool fail(checking *c, cx_trace_reason reason, const char *path, const char *detail)
+static bool fail_with_reason(checking *c, cx_trace_reason reason, const char *path,
+                             const char *detail)
 {
     c->out->verdict = reason == CX_REASON_KEY_UNKNOWN ? CX_INDETERMINATE : CX_BROKEN;
     c->out->problem = (cx_trace_problem){reason, cx_str_z(path), cx_str_z(detail)};
@@ -61,11 +62,11 @@ static bool read_signature(checking *c, cx_status *out_status)
         return false;
     c->scratch->size = start;
     if (!decoded)
-        return fail(c, CX_REASON_SIGNATURE_ENCODING, "/signature",
-                    "expected base64 or base64url, padded fully or not at all");
+        return fail_with_reason(c, CX_REASON_SIGNATURE_ENCODING, "/signature",
+                                "expected base64 or base64url, padded fully or not at all");
     if (size != sizeof c->signature.bytes)
-        return fail(c, CX_REASON_SIGNATURE_LENGTH, "/signature",
-                    "an Ed25519 signature has 64 bytes");
+        return fail_with_reason(c, CX_REASON_SIGNATURE_LENGTH, "/signature",
+                                "an Ed25519 signature has 64 bytes");
     memcpy(c->signature.bytes, c->scratch->data + start, size);
     return true;
 }
@@ -78,18 +79,22 @@ static bool check_key(checking *c)
     int64_t signed_ns = c->trace->signed_ns;
     c->out->key = key;
     if (key == NULL)
-        return fail(c, CX_REASON_KEY_UNKNOWN, path, "the trust store has no such key");
+        return fail_with_reason(c, CX_REASON_KEY_UNKNOWN, path, "the trust store has no such key");
     if (!cx_trust_key_may_sign_for(key, c->trace->agent_id_hash))
-        return fail(c, CX_REASON_KEY_AGENT_MISMATCH, "/agent_id_hash",
-                    "the key may not sign for this agent");
+        return fail_with_reason(c, CX_REASON_KEY_AGENT_MISMATCH, "/agent_id_hash",
+                                "the key may not sign for this agent");
     if (key->not_before != CX_TIME_NONE && signed_ns < key->not_before)
-        return fail(c, CX_REASON_KEY_NOT_YET_VALID, path, "signed before the key was valid");
+        return fail_with_reason(c, CX_REASON_KEY_NOT_YET_VALID, path,
+                                "signed before the key was valid");
     if (key->not_after != CX_TIME_NONE && signed_ns >= key->not_after)
-        return fail(c, CX_REASON_KEY_EXPIRED, path, "signed when the key was valid no more");
+        return fail_with_reason(c, CX_REASON_KEY_EXPIRED, path,
+                                "signed when the key was valid no more");
     if (key->revoked_at != CX_TIME_NONE && c->check->received_ns >= key->revoked_at)
-        return fail(c, CX_REASON_KEY_REVOKED, path, "received after the key was revoked");
+        return fail_with_reason(c, CX_REASON_KEY_REVOKED, path,
+                                "received after the key was revoked");
     if (key->compromised_since != CX_TIME_NONE && signed_ns >= key->compromised_since)
-        return fail(c, CX_REASON_KEY_REVOKED, path, "signed when the key was compromised");
+        return fail_with_reason(c, CX_REASON_KEY_REVOKED, path,
+                                "signed when the key was compromised");
     return true;
 }
 
@@ -230,7 +235,8 @@ static cx_status check_level(checking *c)
     CX_TRY(cx_trace_violations(c->trace, level, c->arena, &c->out->paths, &c->out->path_count,
                                c->err));
     if (c->out->path_count != 0) {
-        (void)fail(c, CX_REASON_LEVEL_VIOLATION, "", "fields that may not be there at this level");
+        (void)fail_with_reason(c, CX_REASON_LEVEL_VIOLATION, "",
+                               "fields that may not be there at this level");
         c->out->problem.path = c->out->paths[0];
     }
     return CX_SUCCESS;
@@ -245,7 +251,7 @@ static bool has_naive_timestamp(const cx_trace *trace)
 }
 
 /* What comes before the signature, and the likeliest text that was signed. */
-static cx_status prepare(checking *c)
+static cx_status prepare_guess(checking *c)
 {
     cx_status status = CX_SUCCESS;
     const cx_json *pqc = CX_JSON_GET(c->trace->json, "signature_ml_dsa_65");
@@ -287,7 +293,7 @@ static void verify_guesses(checking *team, size_t count, bool good[TEAM])
         good[i] = team[i].guessed && answers[used++];
 }
 
-static cx_status settle(checking *c, bool good)
+static cx_status finish_guess(checking *c, bool good)
 {
     if (!c->may_sign)
         return CX_SUCCESS;
@@ -297,8 +303,8 @@ static cx_status settle(checking *c, bool good)
         CX_TRY(find_form(c, &good));
     if (good)
         return check_level(c);
-    (void)fail(c, CX_REASON_SIGNATURE_INVALID, "/signature",
-               "no canonical form verifies with this key");
+    (void)fail_with_reason(c, CX_REASON_SIGNATURE_INVALID, "/signature",
+                           "no canonical form verifies with this key");
     return CX_SUCCESS;
 }
 
@@ -353,11 +359,11 @@ static cx_status verify_team(const cx_trace_job *jobs, size_t count, cx_buf *scr
                              .arena = arena,
                              .out = jobs[i].out,
                              .err = err};
-        CX_TRY(prepare(&team[i]));
+        CX_TRY(prepare_guess(&team[i]));
     }
     verify_guesses(team, count, good);
     for (size_t i = 0; i < count; i++)
-        CX_TRY(settle(&team[i], good[i]));
+        CX_TRY(finish_guess(&team[i], good[i]));
     return make_digests(team, jobs, count, err);
 }
 

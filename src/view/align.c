@@ -24,7 +24,7 @@ typedef struct step {
 
 /* --- one step --------------------------------------------------------------------------------- */
 
-static uint64_t beginning(const cx_digest *digest)
+static uint64_t digest_prefix(const cx_digest *digest)
 {
     uint64_t value;
     memcpy(&value, digest->bytes, sizeof value);
@@ -80,7 +80,7 @@ static cx_status read_step(alignment *a, unsigned side, size_t number, step *out
     out->kind = 0;
     if (kind.size != 0) {
         cx_digest digest = cx_digest_of(cx_str_bytes(kind));
-        out->kind = beginning(&digest);
+        out->kind = digest_prefix(&digest);
     }
     cx_sha256_init(&hash);
     cx_str name = kind.size != 0 ? kind : label;
@@ -91,7 +91,7 @@ static cx_status read_step(alignment *a, unsigned side, size_t number, step *out
     if (!cx_failed(status))
         add_keys(&hash, &changes, of->id);
     cx_digest like = cx_sha256_end(&hash);
-    out->like = beginning(&like);
+    out->like = digest_prefix(&like);
     cx_arena_reset(&a->arena, mark);
     return CX_SUCCESS;
 }
@@ -101,16 +101,16 @@ static bool is_same(const step *a, const step *b)
     return cx_digest_eq(&a->all, &b->all);
 }
 
-static unsigned worth_of(const step *a, const step *b)
+static unsigned pair_worth(const step *a, const step *b)
 {
     if (a->like == b->like)
         return is_same(a, b) ? WORTH_SAME : WORTH_LIKE;
     return a->kind != 0 && a->kind == b->kind ? WORTH_KIND : 0;
 }
 
-static align_how how_of(const step *a, const step *b)
+static align_how compare_steps(const step *a, const step *b)
 {
-    return is_same(a, b) ? ALIGN_SAME : worth_of(a, b) != 0 ? ALIGN_ALIKE : ALIGN_ONLY;
+    return is_same(a, b) ? ALIGN_SAME : pair_worth(a, b) != 0 ? ALIGN_ALIKE : ALIGN_ONLY;
 }
 
 bool cx_align_equal(cx_str id_a, cx_str id_b, cx_str a, cx_str b)
@@ -161,18 +161,18 @@ typedef struct window {
     step *steps[2];
     uint8_t *ways;    /* by count[0] + 1 and count[1] + 1: how to go on from there */
     uint32_t *worths; /* two rows */
-    size_t room;      /* bytes of ways */
+    size_t ways_size; /* bytes of ways */
 } window;
 
 enum { WAY_PAIR, WAY_A, WAY_B };
 
-static size_t cell(const window *w, size_t i, size_t j)
+static size_t window_cell(const window *w, size_t i, size_t j)
 {
     return i * (w->count[1] + 1) + j;
 }
 
 /* A2: from the end to the beginning, so that ties are settled at the beginning. */
-static void weigh(window *w)
+static void weigh_alignments(window *w)
 {
     size_t wide = w->count[1] + 1;
     uint32_t *below = w->worths, *here = w->worths + wide;
@@ -180,7 +180,7 @@ static void weigh(window *w)
     for (size_t i = w->count[0]; i-- > 0;) {
         here[w->count[1]] = 0;
         for (size_t j = w->count[1]; j-- > 0;) {
-            unsigned worth = worth_of(&w->steps[0][i], &w->steps[1][j]);
+            unsigned worth = pair_worth(&w->steps[0][i], &w->steps[1][j]);
             uint32_t best = below[j];
             uint8_t way = WAY_A;
             if (here[j + 1] > best) {
@@ -192,7 +192,7 @@ static void weigh(window *w)
                 way = WAY_PAIR;
             }
             here[j] = best;
-            w->ways[cell(w, i, j)] = way;
+            w->ways[window_cell(w, i, j)] = way;
         }
         uint32_t *swap = below;
         below = here;
@@ -213,14 +213,17 @@ static cx_status add_row(alignment *a, size_t i, size_t j, align_how how, cx_err
     return CX_SUCCESS;
 }
 
-static cx_status trace(alignment *a, const window *w, cx_err *err)
+static cx_status trace_best_alignment(alignment *a, const window *w, cx_err *err)
 {
     size_t i = 0, j = 0;
     while (i < w->count[0] || j < w->count[1]) {
-        uint8_t way = i == w->count[0] ? WAY_B : j == w->count[1] ? WAY_A : w->ways[cell(w, i, j)];
+        uint8_t way = i == w->count[0]   ? WAY_B
+                      : j == w->count[1] ? WAY_A
+                                         : w->ways[window_cell(w, i, j)];
         size_t left = way == WAY_B ? ALIGN_NONE : w->first[0] + i;
         size_t right = way == WAY_A ? ALIGN_NONE : w->first[1] + j;
-        align_how how = way == WAY_PAIR ? how_of(&w->steps[0][i], &w->steps[1][j]) : ALIGN_ONLY;
+        align_how how =
+            way == WAY_PAIR ? compare_steps(&w->steps[0][i], &w->steps[1][j]) : ALIGN_ONLY;
         CX_TRY(add_row(a, left, right, how, err));
         i += way != WAY_B;
         j += way != WAY_A;
@@ -229,7 +232,7 @@ static cx_status trace(alignment *a, const window *w, cx_err *err)
 }
 
 /* A3: what stands behind the last pair may have its counterpart in the next window. */
-static void cut_behind_last_pair(alignment *a, size_t since)
+static void cut_after_last_pair(alignment *a, size_t since)
 {
     size_t last = a->rows.count;
     while (last > since && a->rows.items[last - 1].how == ALIGN_ONLY)
@@ -253,27 +256,27 @@ static cx_status align_window(alignment *a, window *w, cx_err *err)
         for (size_t i = 0; i < w->count[side]; i++)
             CX_TRY(read_step(a, side, w->first[side] + i, &w->steps[side][i], err));
     }
-    weigh(w);
-    CX_TRY(trace(a, w, err));
+    weigh_alignments(w);
+    CX_TRY(trace_best_alignment(a, w, err));
     if (!is_last)
-        cut_behind_last_pair(a, since);
+        cut_after_last_pair(a, since);
     return CX_SUCCESS;
 }
 
-static size_t least(size_t a, size_t b)
+static size_t min_size(size_t a, size_t b)
 {
     return a < b ? a : b;
 }
 
 static cx_status align_rest(alignment *a, cx_err *err)
 {
-    window w = {.room = 0};
+    window w = {.ways_size = 0};
     cx_status status = CX_SUCCESS;
     size_t most[2];
     for (unsigned side = 0; side < 2; side++)
-        most[side] = least(a->sides[side].count - a->prefix, ALIGN_WINDOW);
-    w.room = (most[0] + 1) * (most[1] + 1);
-    w.ways = cx_alloc_zeroed(a->alloc, w.room, 1);
+        most[side] = min_size(a->sides[side].count - a->prefix, ALIGN_WINDOW);
+    w.ways_size = (most[0] + 1) * (most[1] + 1);
+    w.ways = cx_alloc_zeroed(a->alloc, w.ways_size, 1);
     w.worths = cx_alloc_zeroed(a->alloc, 2 * (most[1] + 1), sizeof *w.worths);
     for (unsigned side = 0; side < 2; side++)
         w.steps[side] = cx_alloc_zeroed(a->alloc, most[side] + 1, sizeof *w.steps[side]);
@@ -284,7 +287,7 @@ static cx_status align_rest(alignment *a, cx_err *err)
     for (unsigned side = 0; side < 2; side++)
         cx_alloc_free(a->alloc, w.steps[side], (most[side] + 1) * sizeof *w.steps[side]);
     cx_alloc_free(a->alloc, w.worths, 2 * (most[1] + 1) * sizeof *w.worths);
-    cx_alloc_free(a->alloc, w.ways, w.room);
+    cx_alloc_free(a->alloc, w.ways, w.ways_size);
     return status;
 }
 
@@ -307,14 +310,14 @@ void cx_align_done(alignment *a)
     cx_arena_done(&a->arena);
 }
 
-static size_t left_over(const alignment *a, unsigned side)
+static size_t steps_left(const alignment *a, unsigned side)
 {
     return a->sides[side].count - a->placed[side];
 }
 
 size_t cx_align_count(const alignment *a)
 {
-    size_t left[2] = {left_over(a, 0), left_over(a, 1)};
+    size_t left[2] = {steps_left(a, 0), steps_left(a, 1)};
     return a->prefix + a->rows.count + (left[0] > left[1] ? left[0] : left[1]);
 }
 
@@ -334,11 +337,11 @@ cx_status cx_align_row(alignment *a, size_t number, align_row *out, cx_err *err)
     step steps[2];
     out->how = ALIGN_ONLY;
     for (unsigned side = 0; side < 2; side++)
-        out->step[side] = number < left_over(a, side) ? a->placed[side] + number : ALIGN_NONE;
+        out->step[side] = number < steps_left(a, side) ? a->placed[side] + number : ALIGN_NONE;
     if (out->step[0] == ALIGN_NONE || out->step[1] == ALIGN_NONE)
         return CX_SUCCESS;
     for (unsigned side = 0; side < 2; side++)
         CX_TRY(read_step(a, side, out->step[side], &steps[side], err));
-    out->how = how_of(&steps[0], &steps[1]);
+    out->how = compare_steps(&steps[0], &steps[1]);
     return CX_SUCCESS;
 }

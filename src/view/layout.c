@@ -86,7 +86,7 @@ static void note_findings(scratch *s, const cx_lattice_finding *findings, size_t
 /* --- folding ------------------------------------------------------------------------------- */
 
 /* True when a node has nothing to show: one parent and one child, both of its own branch (I3). */
-static bool is_quiet(const scratch *s, cx_node at)
+static bool is_foldable(const scratch *s, cx_node at)
 {
     const cx_lattice *lattice = s->lattice;
     const node *n = node_at(lattice, at);
@@ -109,7 +109,7 @@ static void find_stretches(scratch *s)
     const cx_lattice *lattice = s->lattice;
     for (uint32_t i = 0; i < lattice->order_count; i++) {
         cx_node at = lattice->order[i];
-        if (!is_quiet(s, at))
+        if (!is_foldable(s, at))
             continue;
         uint32_t before = s->run_start[node_parents(lattice, node_at(lattice, at))[0]];
         s->run_start[at] = before == CX_NODE_NONE ? at : before;
@@ -190,7 +190,8 @@ static void stretch_lanes(layout *l, const scratch *s)
     }
 }
 
-static void judge_lanes(layout *l, const cx_lattice *lattice, const cx_lattice_report *report)
+static void fill_lane_verdicts(layout *l, const cx_lattice *lattice,
+                               const cx_lattice_report *report)
 {
     size_t count;
     const cx_lattice_branch *branches = cx_lattice_report_branches(report, &count);
@@ -227,7 +228,7 @@ static uint8_t row_marks(const scratch *s, cx_node at)
     return (uint8_t)marks;
 }
 
-static void cut_window(layout *l, const layout_options *options)
+static void select_window(layout *l, const layout_options *options)
 {
     l->first = options->first < l->row_total ? options->first : l->row_total;
     uint32_t left = l->row_total - l->first;
@@ -487,8 +488,8 @@ static cx_status build(layout *l, scratch *s, cx_arena *temporary, const layout_
     CX_TRY(fill_lanes(l, s, err));
     stretch_lanes(l, s);
     if (options->report != NULL)
-        judge_lanes(l, s->lattice, options->report);
-    cut_window(l, options);
+        fill_lane_verdicts(l, s->lattice, options->report);
+    select_window(l, options);
     CX_TRY(fill_rows(l, s, err));
     add_findings(l, s, errors, error_count);
     add_findings(l, s, warnings, warning_count);

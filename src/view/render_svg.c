@@ -108,7 +108,7 @@ static uint32_t shown_width(cx_str text, uint32_t most)
 
 /* --- sizes ---------------------------------------------------------------------------------- */
 
-static void measure(svg *s)
+static void measure_lanes(svg *s)
 {
     const layout *l = s->l;
     uint32_t name = 8, id = 1;
@@ -248,13 +248,13 @@ static void add_curve(svg *s, long long x1, long long y1, long long x2, long lon
                       x2 - bend, y2, x2, y2);
         return;
     }
-    long long beside = y1 < y2 ? y2 - BESIDE_ABOVE : y2 + BESIDE_BELOW;
-    long long turn = x1 + step, leave = x2 - step * 3 / 4;
+    long long corridor = y1 < y2 ? y2 - BESIDE_ABOVE : y2 + BESIDE_BELOW;
+    long long direction = x1 + step, leave = x2 - step * 3 / 4;
     cx_buf_printf(s->out,
                   "M%lld %lldC%lld %lld %lld %lld %lld %lldL%lld %lldC%lld %lld %lld %lld"
                   " %lld %lld",
-                  x1, y1, x1 + step * 3 / 5, y1, x1 + step * 2 / 5, beside, turn, beside, leave,
-                  beside, leave + step / 3, beside, x2 - step / 3, y2, x2, y2);
+                  x1, y1, x1 + step * 3 / 5, y1, x1 + step * 2 / 5, corridor, direction, corridor,
+                  leave, corridor, leave + step / 3, corridor, x2 - step / 3, y2, x2, y2);
 }
 
 /* Within a lane, over the nodes between. */
@@ -478,7 +478,7 @@ cx_status cx_lattice_render_svg(cx_buf *out, const picture *pic, cx_err *err)
         cx_arena_done(&arena);
         return cx_fail_nomem(err);
     }
-    measure(&s);
+    measure_lanes(&s);
     cx_buf_printf(out,
                   "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%lld\" height=\"%lld\" "
                   "viewBox=\"0 0 %lld %lld\" role=\"img\">\n<title>Temporal lattice</title>\n",

@@ -134,7 +134,7 @@ static glyph fork_glyph(unsigned fork)
 
 /* --- writing within a line ----------------------------------------------------------------- */
 
-static void put(terminal *t, cx_str text, const char *colour, uint32_t columns)
+static void put_text(terminal *t, cx_str text, const char *colour, uint32_t columns)
 {
     if (t->left == 0 || text.size == 0)
         return;
@@ -149,7 +149,7 @@ static void put(terminal *t, cx_str text, const char *colour, uint32_t columns)
 
 static void put_z(terminal *t, const char *text, const char *colour)
 {
-    put(t, cx_str_z(text), colour, RENDER_NO_LIMIT);
+    put_text(t, cx_str_z(text), colour, RENDER_NO_LIMIT);
 }
 
 static void put_spaces(terminal *t, uint32_t count)
@@ -175,7 +175,7 @@ static void end_line(terminal *t)
 /* --- places of lanes ----------------------------------------------------------------------- */
 
 /* A place stays empty for one row before another agent gets it, or their lines would touch. */
-static void seat(terminal *t, uint32_t lane, uint32_t row)
+static void assign_slot(terminal *t, uint32_t lane, uint32_t row)
 {
     for (uint32_t s = 0; s < t->slot_max; s++) {
         slot *place = &t->slots[s];
@@ -212,7 +212,7 @@ static void begin_lanes(terminal *t)
         t->slot_of[lane] = t->latest[lane] = t->coming[lane] = NOWHERE;
         if (l->lanes[lane].in_window && l->lanes[lane].first < l->first &&
             l->lanes[lane].last_use >= l->first)
-            seat(t, lane, 0);
+            assign_slot(t, lane, 0);
     }
     for (uint32_t r = l->row_count; r-- > 0;) {
         t->next[r] = t->coming[l->rows[r].lane];
@@ -253,7 +253,7 @@ static uint32_t lane_of_node(const terminal *t, cx_node n)
 }
 
 /* True when a row hangs on an earlier one of its own lane. */
-static bool hangs_together(const terminal *t, uint32_t row)
+static bool continues_lane(const terminal *t, uint32_t row)
 {
     const layout_row *r = &t->l->rows[row];
     for (uint32_t i = 0; i < r->edge_count; i++) {
@@ -268,7 +268,7 @@ static bool hangs_together(const terminal *t, uint32_t row)
 static glyph lane_glyph(const terminal *t, uint32_t lane)
 {
     if (t->coming[lane] != NOWHERE)
-        return hangs_together(t, t->coming[lane]) ? GLYPH_LANE : GLYPH_WAIT;
+        return continues_lane(t, t->coming[lane]) ? GLYPH_LANE : GLYPH_WAIT;
     return t->l->lanes[lane].last >= t->l->first + t->l->row_count ? GLYPH_LANE : GLYPH_WAIT;
 }
 
@@ -314,7 +314,7 @@ static void draw_across(terminal *t, uint32_t from, uint32_t to, bool newest, co
 }
 
 /* How a lane gives its line away: with others passing through from beyond, and going on below. */
-static glyph joint(bool node_is_right, bool passes, bool goes_on)
+static glyph joint_glyph(bool node_is_right, bool passes, bool goes_on)
 {
     if (passes)
         return goes_on ? GLYPH_OUT_BOTH : GLYPH_END_BOTH;
@@ -368,7 +368,7 @@ static void draw_edges(terminal *t, uint32_t row, uint32_t home)
             continue;
         bool passes = at < home ? far.left < at : far.right > at;
         bool goes_on = t->l->lanes[lane].last_use > t->l->first + row;
-        t->cells[at].glyph = joint(at < home, passes, goes_on);
+        t->cells[at].glyph = joint_glyph(at < home, passes, goes_on);
     }
 }
 
@@ -412,7 +412,7 @@ static cx_str agent_and_seq(const terminal *t, const layout_row *row, cx_buf *sc
 static void put_padded(terminal *t, cx_str text, const char *colour, uint32_t columns)
 {
     uint32_t before = t->left;
-    put(t, text, colour, columns);
+    put_text(t, text, colour, columns);
     uint32_t used = before - t->left;
     put_spaces(t, columns > used ? columns - used + 2 : 2);
 }
@@ -464,8 +464,9 @@ static void put_parents(terminal *t, uint32_t row)
             continue;
         char label[16];
         put_spaces(t, 1);
-        put(t, cx_lattice_render_short_id(cx_lattice_label(t->pic->lattice, edge->parent, label)),
-            lane_colour(lane_of_node(t, edge->parent)), ID_COLUMNS_MAX);
+        put_text(t,
+                 cx_lattice_render_short_id(cx_lattice_label(t->pic->lattice, edge->parent, label)),
+                 lane_colour(lane_of_node(t, edge->parent)), ID_COLUMNS_MAX);
     }
     if (named > PARENTS_NAMED_MAX) {
         char more[24];
@@ -496,7 +497,7 @@ static void put_tags(terminal *t, uint32_t row)
     }
     if (r->label.size != 0) {
         uint32_t kept = t->left > 2 * PARENTS_ROOM && names_parents(t, row) ? PARENTS_ROOM : 0;
-        put(t, r->label, COLOUR_NONE, t->left - kept);
+        put_text(t, r->label, COLOUR_NONE, t->left - kept);
         put_spaces(t, 2);
     }
     put_parents(t, row);
@@ -509,11 +510,11 @@ static void put_fold(terminal *t, const layout_row *row)
     put_glyph(t, GLYPH_FOLD, COLOUR_DIM);
     (void)snprintf(text, sizeof text, " %u nodes  ", row->folded);
     put_z(t, text, COLOUR_DIM);
-    put(t, cx_lattice_render_short_id(cx_lattice_label(lattice, row->node, first)), COLOUR_DIM,
-        ID_COLUMNS_MAX);
+    put_text(t, cx_lattice_render_short_id(cx_lattice_label(lattice, row->node, first)), COLOUR_DIM,
+             ID_COLUMNS_MAX);
     put_z(t, " .. ", COLOUR_DIM);
-    put(t, cx_lattice_render_short_id(cx_lattice_label(lattice, row->last, last)), COLOUR_DIM,
-        ID_COLUMNS_MAX);
+    put_text(t, cx_lattice_render_short_id(cx_lattice_label(lattice, row->last, last)), COLOUR_DIM,
+             ID_COLUMNS_MAX);
 }
 
 static void draw_row(terminal *t, uint32_t row, uint32_t width, cx_buf *scratch)
@@ -538,13 +539,13 @@ static void draw_row(terminal *t, uint32_t row, uint32_t width, cx_buf *scratch)
 /* --- the whole of it ------------------------------------------------------------------------- */
 
 /* A dry run over the rows: how many places are needed, how wide ids and agents are. */
-static void measure(terminal *t, cx_buf *scratch)
+static void measure_columns(terminal *t, cx_buf *scratch)
 {
     begin_lanes(t);
     for (uint32_t r = 0; r < t->l->row_count; r++) {
         const layout_row *row = &t->l->rows[r];
         if (t->slot_of[row->lane] == NOWHERE)
-            seat(t, row->lane, r);
+            assign_slot(t, row->lane, r);
         free_slots(t, r);
         if (row->folded != 0)
             continue;
@@ -561,7 +562,7 @@ static void measure(terminal *t, cx_buf *scratch)
 
 static void draw_rows(terminal *t, cx_buf *scratch)
 {
-    measure(t, scratch);
+    measure_columns(t, scratch);
     uint32_t width = 2 * t->slot_used;
     if (t->crowded)
         width = 2 * (t->slot_max + 1);
@@ -569,7 +570,7 @@ static void draw_rows(terminal *t, cx_buf *scratch)
     begin_lanes(t);
     for (uint32_t r = 0; r < t->l->row_count; r++) {
         if (t->slot_of[t->l->rows[r].lane] == NOWHERE)
-            seat(t, t->l->rows[r].lane, r);
+            assign_slot(t, t->l->rows[r].lane, r);
         draw_row(t, r, width, scratch);
         free_slots(t, r);
     }
@@ -587,7 +588,7 @@ static void put_more(terminal *t, uint64_t rows, const char *where)
 }
 
 /* Starts a new line, under the first, when an item would not fit. */
-static void make_room(terminal *t, uint32_t columns)
+static void reserve_columns(terminal *t, uint32_t columns)
 {
     if (t->left < columns && t->left < t->columns - 8) {
         end_line(t);
@@ -597,10 +598,10 @@ static void make_room(terminal *t, uint32_t columns)
 
 static void put_item(terminal *t, glyph g, cx_str text, const char *colour)
 {
-    make_room(t, cx_lattice_render_width(text, t->escape) + 2);
+    reserve_columns(t, cx_lattice_render_width(text, t->escape) + 2);
     put_glyph(t, g, colour);
     put_spaces(t, 1);
-    put(t, text, COLOUR_NONE, RENDER_NO_LIMIT);
+    put_text(t, text, COLOUR_NONE, RENDER_NO_LIMIT);
     put_spaces(t, 2);
 }
 
@@ -612,7 +613,7 @@ static void put_verdict(terminal *t, layout_verdict verdict)
                                                      : "38;5;35";
     if (text[0] == '\0')
         return;
-    make_room(t, (uint32_t)strlen(text) + 2);
+    reserve_columns(t, (uint32_t)strlen(text) + 2);
     put_z(t, text, colour);
     put_spaces(t, 2);
 }

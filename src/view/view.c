@@ -26,7 +26,7 @@
 /* --- opening ---------------------------------------------------------------------------------- */
 
 /* A folded stretch is a path of lineage from its first node to its last. */
-static void note_rows(cx_lattice_view *view)
+static void fill_row_of(cx_lattice_view *view)
 {
     const cx_lattice *lattice = view->lattice;
     for (uint32_t r = 0; r < view->l.row_count; r++) {
@@ -38,7 +38,7 @@ static void note_rows(cx_lattice_view *view)
 }
 
 /* G1 */
-static void note_columns(cx_lattice_view *view)
+static void fill_column_rows(cx_lattice_view *view)
 {
     uint32_t next = 0;
     for (uint32_t r = 0; r < view->l.row_count; r++)
@@ -48,7 +48,7 @@ static void note_columns(cx_lattice_view *view)
         view->column_row[next++] = view->l.row_count;
 }
 
-static cx_status fill(cx_lattice_view *view, cx_err *err)
+static cx_status compute_view(cx_lattice_view *view, cx_err *err)
 {
     const layout_options options = {.fold = view->fold, .report = view->report};
     CX_TRY(cx_lattice_layout_init(&view->l, view->lattice, &options, err));
@@ -57,8 +57,8 @@ static cx_status fill(cx_lattice_view *view, cx_err *err)
     view->column_row = CX_ARENA_ARRAY(arena, uint32_t, (size_t)view->l.column_count + 1);
     if (view->row_of == NULL || view->column_row == NULL)
         return cx_fail_nomem(err);
-    note_rows(view);
-    note_columns(view);
+    fill_row_of(view);
+    fill_column_rows(view);
     return CX_SUCCESS;
 }
 
@@ -71,7 +71,7 @@ cx_status cx_lattice_view_open(const cx_lattice *lattice, const cx_lattice_repor
     view->lattice = lattice;
     view->report = report;
     view->fold = fold;
-    cx_status status = fill(view, err);
+    cx_status status = compute_view(view, err);
     if (cx_failed(status))
         cx_lattice_view_close(view);
     else
@@ -110,10 +110,10 @@ void cx_lattice_view_put_node(cx_buf *out, const cx_lattice_view *view, cx_node 
     const cx_lattice *lattice = view->lattice;
     cx_buf_add_z(out, "\"agent\":");
     cx_answer_str(out, cx_lattice_agent_label(lattice, n));
-    cx_buf_printf(out, ",\"col\":%lu,\"id\":", (unsigned long)stage_column(view, n));
+    cx_buf_printf(out, ",\"col\":%lu,\"id\":", (unsigned long)view_column(view, n));
     cx_answer_node_str(out, lattice, n);
     cx_buf_printf(out,
-                  ",\"lane\":%lu,\"n\":%lu,\"seq\":%lld,\"t\":", (unsigned long)stage_lane(view, n),
+                  ",\"lane\":%lu,\"n\":%lu,\"seq\":%lld,\"t\":", (unsigned long)view_lane(view, n),
                   (unsigned long)n, (long long)node_at(lattice, n)->seq);
     cx_lattice_view_put_double(out, cx_lattice_view_time(lattice, n));
 }
@@ -220,8 +220,8 @@ cx_status cx_lattice_view_summary(cx_buf *out, const cx_lattice_view *view, cx_e
 
 /* --- overview --------------------------------------------------------------------------------- */
 
-static void clip(const cx_lattice_view *view, const cx_lattice_view_range *range, uint32_t *from,
-                 uint32_t *to)
+static void clip_range(const cx_lattice_view *view, const cx_lattice_view_range *range,
+                       uint32_t *from, uint32_t *to)
 {
     uint32_t columns = view->l.column_count;
     *to = range->to == 0 || range->to > columns ? columns : range->to;
@@ -253,7 +253,7 @@ cx_status cx_lattice_view_overview(cx_buf *out, const cx_lattice_view *view,
                                    const cx_lattice_view_range *range, cx_err *err)
 {
     uint32_t from, to, bins = range->count == 0 ? 400 : range->count;
-    clip(view, range, &from, &to);
+    clip_range(view, range, &from, &to);
     if (bins > CX_LATTICE_VIEW_BINS_MAX)
         bins = CX_LATTICE_VIEW_BINS_MAX;
     if (bins > to - from)
@@ -302,10 +302,10 @@ static void put_edge(window *w, const layout_edge *edge)
         return;
     }
     cx_buf_printf(w->out, "%s%lu,%lu,%lu,%lu,%lu,%lu,%u,%u", w->edges == 0 ? "" : ",",
-                  (unsigned long)edge->parent, (unsigned long)stage_column(view, edge->parent),
-                  (unsigned long)stage_lane(view, edge->parent), (unsigned long)edge->child,
-                  (unsigned long)stage_column(view, edge->child),
-                  (unsigned long)stage_lane(view, edge->child), edge->type, edge->fork);
+                  (unsigned long)edge->parent, (unsigned long)view_column(view, edge->parent),
+                  (unsigned long)view_lane(view, edge->parent), (unsigned long)edge->child,
+                  (unsigned long)view_column(view, edge->child),
+                  (unsigned long)view_lane(view, edge->child), edge->type, edge->fork);
     w->edges++;
 }
 
@@ -422,7 +422,7 @@ cx_status cx_lattice_view_window(cx_buf *out, const cx_lattice_view *view,
     uint32_t most = range->count == 0 || range->count > CX_LATTICE_VIEW_ROWS_MAX
                         ? CX_LATTICE_VIEW_ROWS_MAX
                         : range->count;
-    clip(view, range, &from, &to);
+    clip_range(view, range, &from, &to);
     window w = {
         .view = view, .out = out, .first = view->column_row[from], .last = view->column_row[to]};
     if (w.last - w.first > most) {

@@ -45,7 +45,7 @@ static bool is_one_history(const pairing *p)
     return lattice_of(p, 0) == lattice_of(p, 1);
 }
 
-static bool holds(const pairing *p, unsigned side)
+static bool side_holds(const pairing *p, unsigned side)
 {
     return cx_lattice_report_verdict(p->sides[side].view->report) == CX_HOLDS;
 }
@@ -65,7 +65,7 @@ static void put_ref(pairing *p, unsigned side, cx_node n)
 
 /* --- the two paths ---------------------------------------------------------------------------- */
 
-static cx_status take_path(pairing *p, unsigned side, cx_err *err)
+static cx_status load_path(pairing *p, unsigned side, cx_err *err)
 {
     const cx_lattice *lattice = lattice_of(p, side);
     align_side *path = &p->paths[side];
@@ -112,7 +112,7 @@ static cx_status find_paths(pairing *p, cx_err *err)
     size_t steps = 0;
     bool one = is_one_history(p);
     for (unsigned side = 0; side < 2; side++)
-        CX_TRY(take_path(p, side, err));
+        CX_TRY(load_path(p, side, err));
     if (one && p->sides[0].node != CX_NODE_NONE && p->sides[1].node != CX_NODE_NONE) {
         lineage_paths paths;
         CX_TRY(
@@ -124,7 +124,7 @@ static cx_status find_paths(pairing *p, cx_err *err)
         }
         return CX_SUCCESS;
     }
-    while ((one || (holds(p, 0) && holds(p, 1))) && steps < p->paths[0].count &&
+    while ((one || (side_holds(p, 0) && side_holds(p, 1))) && steps < p->paths[0].count &&
            steps < p->paths[1].count && has_one_hash(p, steps))
         steps++;
     leave_out(p, steps);
@@ -346,7 +346,8 @@ static cx_status put_pairing(pairing *p, const cx_lattice_view_range *rows, cx_e
     CX_TRY(status);
     if (p->starved)
         return cx_fail_nomem(err);
-    cx_buf_printf(p->out, ",\"verified\":%s}\n", holds(p, 0) && holds(p, 1) ? "true" : "false");
+    cx_buf_printf(p->out, ",\"verified\":%s}\n",
+                  side_holds(p, 0) && side_holds(p, 1) ? "true" : "false");
     return cx_buf_check(p->out, err);
 }
 

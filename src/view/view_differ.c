@@ -60,7 +60,7 @@ static cx_status put_both(differences *d, cx_str key, cx_value a, cx_value b)
 }
 
 /* False ends the walk: there are enough, or something failed. */
-static bool tell(void *arg, cx_str key, cx_value a, cx_value b)
+static bool add_difference(void *arg, cx_str key, cx_value a, cx_value b)
 {
     differences *d = arg;
     bool same_forest = d->sides[0].states == d->sides[1].states, equal = false;
@@ -84,7 +84,7 @@ typedef struct walker {
     const cx_alloc *alloc;
 } walker;
 
-static bool descend(walker *w, const tree *t)
+static bool push_left_path(walker *w, const tree *t)
 {
     for (; t != NULL; t = t->left) {
         const tree **slot = cx_vec_push(&w->path, w->alloc);
@@ -95,7 +95,7 @@ static bool descend(walker *w, const tree *t)
     return true;
 }
 
-static const tree *at(const walker *w)
+static const tree *current_node(const walker *w)
 {
     return w->path.count == 0 ? NULL : w->path.items[w->path.count - 1];
 }
@@ -103,18 +103,19 @@ static const tree *at(const walker *w)
 static bool advance(walker *w)
 {
     const tree *t = w->path.items[--w->path.count];
-    return descend(w, t->right);
+    return push_left_path(w, t->right);
 }
 
-/* D1.  False: out of memory, which `tell` could not say. */
+/* D1.  False: out of memory, which `add_difference` could not say. */
 static bool walk_both(differences *d, walker w[2])
 {
     bool ok = true;
-    while (ok && (at(&w[0]) != NULL || at(&w[1]) != NULL)) {
-        const tree *a = at(&w[0]), *b = at(&w[1]);
+    while (ok && (current_node(&w[0]) != NULL || current_node(&w[1]) != NULL)) {
+        const tree *a = current_node(&w[0]), *b = current_node(&w[1]);
         int order = a == NULL ? 1 : b == NULL ? -1 : cx_str_cmp(tree_key(a), tree_key(b));
         cx_str key = tree_key(order <= 0 ? a : b);
-        if (!tell(d, key, tree_value(order <= 0 ? a : NULL), tree_value(order >= 0 ? b : NULL)))
+        if (!add_difference(d, key, tree_value(order <= 0 ? a : NULL),
+                            tree_value(order >= 0 ? b : NULL)))
             return true;
         ok = (order > 0 || advance(&w[0])) && (order < 0 || advance(&w[1]));
     }
@@ -127,10 +128,10 @@ static void compare_maps(differences *d, const tree *a, const tree *b)
     if (cx_failed(d->status) || d->more)
         return;
     if (d->sides[0].states == d->sides[1].states) {
-        ok = cx_tree_diff(&d->work, a, b, tell, d);
+        ok = cx_tree_diff(&d->work, a, b, add_difference, d);
     } else {
         walker w[2] = {{.alloc = d->work.alloc}, {.alloc = d->work.alloc}};
-        ok = descend(&w[0], a) && descend(&w[1], b) && walk_both(d, w);
+        ok = push_left_path(&w[0], a) && push_left_path(&w[1], b) && walk_both(d, w);
         cx_vec_done(&w[0].path, w[0].alloc);
         cx_vec_done(&w[1].path, w[1].alloc);
     }
@@ -149,7 +150,7 @@ static void compare_lists(differences *d, const state states[2])
         if (!equal)
             d->status = is_equal_value(d, left, right, &equal);
         if (!cx_failed(d->status) && !equal)
-            (void)tell(d, (cx_str){NULL, 0}, left, right);
+            (void)add_difference(d, (cx_str){NULL, 0}, left, right);
     }
 }
 

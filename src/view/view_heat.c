@@ -29,7 +29,7 @@ typedef struct heat {
 
 /* --- one node --------------------------------------------------------------------------------- */
 
-static double sum_of(cx_str text, cx_str name)
+static double sum_member(cx_str text, cx_str name)
 {
     double sum = 0;
     size_t at = 0;
@@ -68,7 +68,8 @@ static double value_of(const heat *h, cx_node n)
         return children > 1 ? children - 1 : 0;
     case CX_HEAT_TIME: return time_since(h->view, n);
     case CX_HEAT_COST:
-        return sum_of(delta, CX_STR("cost_cents")) + 100 * sum_of(delta, CX_STR("cost_usd"));
+        return sum_member(delta, CX_STR("cost_cents")) +
+               100 * sum_member(delta, CX_STR("cost_usd"));
     case CX_HEAT_OVERRIDES: break;
     }
     return cx_lattice_overrides(lattice, n);
@@ -104,7 +105,7 @@ static void add_nodes(heat *h)
     for (uint32_t i = 0; i < lattice->order_count; i++) {
         cx_node n = lattice->order[i];
         double at = place_of(h, i);
-        uint32_t lane = stage_lane(h->view, n);
+        uint32_t lane = view_lane(h->view, n);
         if (!(at >= h->from && at <= h->to) || lane >= h->lanes)
             continue;
         uint32_t bin = width > 0 ? (uint32_t)((at - h->from) / width * h->bins) : 0;

@@ -19,12 +19,12 @@ struct cx_lattice_view {
     size_t snapshot_count;
 };
 
-static inline uint32_t stage_column(const cx_lattice_view *view, cx_node n)
+static inline uint32_t view_column(const cx_lattice_view *view, cx_node n)
 {
     return view->l.rows[view->row_of[n]].column;
 }
 
-static inline uint32_t stage_lane(const cx_lattice_view *view, cx_node n)
+static inline uint32_t view_lane(const cx_lattice_view *view, cx_node n)
 {
     return view->l.rows[view->row_of[n]].lane;
 }

@@ -82,7 +82,7 @@ void cx_lattice_view_put_marks(cx_buf *out, const cx_lattice_view *view, uint32_
                 put_mark(&m, k, row->column, row->node);
     }
     for (size_t i = 0; i < view->snapshot_count; i++) {
-        uint32_t column = stage_column(view, view->snapshots[i].node);
+        uint32_t column = view_column(view, view->snapshots[i].node);
         if (column >= from && column < to)
             put_mark(&m, MARK_SNAPSHOT, column, view->snapshots[i].node);
     }
@@ -121,9 +121,9 @@ cx_status cx_lattice_view_hold(cx_lattice_view *view, const cx_lattice_view_snap
     for (size_t i = 0; i < count; i++) {
         if (snapshots[i].node >= view->lattice->nodes.count)
             return cx_fail(err, CX_E_USAGE, "snapshot %zu is behind no node of this lattice", i);
-        uint32_t column = stage_column(view, snapshots[i].node);
+        uint32_t column = view_column(view, snapshots[i].node);
         size_t at = i;
-        for (; at > 0 && stage_column(view, list[at - 1].node) > column; at--)
+        for (; at > 0 && view_column(view, list[at - 1].node) > column; at--)
             list[at] = list[at - 1];
         list[at] = snapshots[i];
     }

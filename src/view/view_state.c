@@ -225,8 +225,8 @@ static cx_status put_level(level *l, cx_err *err)
 }
 
 /* The states after a node and after its lineage parent. */
-static cx_status both_states(const cx_states *states, cx_node which, state *out_now,
-                             state *out_before, cx_err *err)
+static cx_status states_around(const cx_states *states, cx_node which, state *out_now,
+                               state *out_before, cx_err *err)
 {
     cx_node lineage = node_at(states->lattice, which)->lineage;
     CX_TRY(cx_states_get(states, which, false, out_now, err));
@@ -242,7 +242,7 @@ cx_status cx_lattice_view_values(cx_buf *out, const cx_lattice_view *view, const
     CX_TRY(cx_lattice_view_need_place(view->lattice, which, err));
     cx_tree_work_init(&l.work, states->alloc);
     cx_arena_init(&l.arena, states->alloc, 0);
-    cx_status status = both_states(states, which, &l.now, &l.before, err);
+    cx_status status = states_around(states, which, &l.now, &l.before, err);
     if (!cx_failed(status))
         status = put_level(&l, err);
     cx_arena_done(&l.arena);
@@ -332,7 +332,7 @@ static cx_status put_changes(cx_buf *out, const cx_states *states, cx_node which
     changes c = {.out = out, .delta = states->lattice->deltas.items[which], .err = err};
     cx_buf_add_z(out, ",\"changes\":[");
     if (states->lattice->position[which] != UINT32_MAX) {
-        CX_TRY(both_states(states, which, &now, &before, err));
+        CX_TRY(states_around(states, which, &now, &before, err));
         cx_tree_work_init(&c.work, states->alloc);
         cx_status status = diff_sections(&c, &before, &now, err);
         cx_tree_work_done(&c.work);
@@ -396,7 +396,7 @@ static void put_findings(cx_buf *out, const cx_lattice_report *report, cx_node w
 }
 
 /* The node before and the node behind it in its own branch. */
-static void put_own(cx_buf *out, const cx_lattice *lattice, cx_node which)
+static void put_branch_neighbours(cx_buf *out, const cx_lattice *lattice, cx_node which)
 {
     const node *n = node_at(lattice, which);
     cx_node around[2] = {CX_NODE_NONE, CX_NODE_NONE};
@@ -450,7 +450,7 @@ cx_status cx_lattice_view_node(cx_buf *out, const cx_lattice_view *view, const c
         cx_buf_add_z(out, "null");
     else
         cx_buf_printf(out, "%lu", (unsigned long)info.lineage);
-    put_own(out, lattice, which);
+    put_branch_neighbours(out, lattice, which);
     cx_lattice_view_put_signs(out, view, which);
     put_neighbours(out, view, "parents", info.parents, info.parent_count);
     cx_buf_add_z(out, ",\"prev_hash\":");

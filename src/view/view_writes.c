@@ -121,7 +121,7 @@ static cx_status put_next(writes *w, uint64_t *bits, uint32_t position, cx_err *
     return CX_SUCCESS;
 }
 
-static cx_status put_all(writes *w, cx_node which, cx_err *err)
+static cx_status put_writes(writes *w, cx_node which, cx_err *err)
 {
     const cx_lattice *lattice = w->lattice;
     uint32_t position = lattice->position[which];
@@ -168,7 +168,7 @@ cx_status cx_lattice_view_writes(cx_buf *out, const cx_lattice_view *view, const
     cx_status status = cx_buf_check(&spelled, err);
     if (!cx_failed(status)) {
         w.spelled = cx_str_from((const char *)spelled.data + 1, spelled.size - 2);
-        status = put_all(&w, which, err);
+        status = put_writes(&w, which, err);
     }
     cx_tree_work_done(&w.work);
     cx_buf_done(&spelled);
