@@ -1,5 +1,5 @@
 /*
- * actors.c - the actors a home knows.
+ * actors.c - the actors of a data directory.
  */
 #include "base/api.h"
 #include "ledger/internal.h"

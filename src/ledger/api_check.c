@@ -1,6 +1,6 @@
 /*
- * api_check.c - the installed calls that check proofs and put checkpoints together, with no home at
- * hand (cortex/proof.h).
+ * api_check.c - the installed calls that check proofs and assemble checkpoints without a data
+ * directory (cortex/proof.h).
  */
 #include <cortex/proof.h>
 
@@ -13,7 +13,7 @@ _Static_assert(CX_PROOF_SIZE_UNKNOWN == CX_JOURNAL_SIZE_UNKNOWN, "one word for i
 
 struct cx_proof_report {
     const cx_alloc *alloc;
-    cx_arena arena; /* all that the result borrows from */
+    cx_arena arena; /* owns everything that the result borrows */
     cx_check_result result;
     cx_proof_summary summary;
 };
@@ -55,7 +55,7 @@ static cx_status copy_point(cx_arena *arena, const cx_proof_journal_root *point,
     return CX_SUCCESS;
 }
 
-/* A verifier key, or bare hex, which fits whatever it is asked for. */
+/* A verifier key, or bare hex, which matches any key name. */
 static cx_status parse_key(cx_arena *arena, const char *text, cx_vkey *out, cx_err *err)
 {
     cx_str name;
@@ -112,7 +112,7 @@ static cx_status translate_expectations(const cx_proof_trust *trust, cx_check_op
     return CX_SUCCESS;
 }
 
-/* Copies: the report outlives what it was made from. */
+/* Copies everything: the report outlives the caller's options. */
 static cx_status copy_trust(cx_arena *arena, const cx_proof_trust *trust, cx_check_options *out,
                             cx_err *err)
 {

@@ -1,5 +1,5 @@
 /*
- * api_journal.c - the installed calls on a home that is open: actors, appending, reading, roots
+ * api_journal.c - the installed calls on an open data directory: actors, appending, reading, roots
  * (cortex/journal.h).
  */
 #include <stdarg.h>
@@ -157,7 +157,7 @@ cx_status cx_ledger_each_actor(cx_ledger *ledger,
 
 /* --- appending -------------------------------------------------------------------------------- */
 
-/* Kinds of ledger.md have payloads of their own shape, and calls of their own. */
+/* The kinds of ledger.md have structured payloads and dedicated calls, so they are refused here. */
 static cx_status parse_entry_kind(const char *text, cx_str *out, cx_err *err)
 {
     CX_TRY(cx_api_text(text, "the kind", out, err));
@@ -232,7 +232,7 @@ cx_status cx_ledger_sync(cx_ledger *ledger, cx_err *err)
 
 /* --- reading ---------------------------------------------------------------------------------- */
 
-/* `memory` holds the entry's bytes and then its payload; the rest borrows from there. */
+/* `memory` holds the entry's bytes followed by its payload; all fields borrow from it. */
 static cx_status fill_public_entry(const cx_entry_view *view, cx_owned memory, cx_ledger_entry *out,
                                    cx_err *err)
 {

@@ -1,7 +1,7 @@
 /*
- * api_prove.c - the installed calls that make proofs from a home (cortex/proof.h).
+ * api_prove.c - the installed calls that make proofs from a data directory (cortex/proof.h).
  *
- *   P1  What is given out has been checked as its reader will.
+ *   P1  Every proof passes the verifier before it is returned.
  */
 #include <cortex/proof.h>
 
@@ -110,7 +110,7 @@ static cx_status choose_snapshot(maker *m, cx_err *err)
     return CX_SUCCESS;
 }
 
-/* The questions in the order of the proof's keys, with its answers. */
+/* The claims in the order of the proof's keys, each with the proof's answer. */
 static cx_status make_claims(maker *m, const cx_state_proof *proof, cx_err *err)
 {
     bool absent = m->options->absent;
@@ -131,7 +131,7 @@ static cx_status make_claims(maker *m, const cx_state_proof *proof, cx_err *err)
 
 /* --- the seal --------------------------------------------------------------------------------- */
 
-/* The seal entry of a sealed manifest stands behind the journal that the manifest speaks of. */
+/* The seal entry of a sealed manifest comes after the journal entries that the manifest covers. */
 static cx_status find_seal(maker *m, const cx_manifest *manifest, uint64_t journal_size,
                            uint64_t *out_seq, bool *out_found, cx_err *err)
 {
@@ -153,7 +153,7 @@ static cx_status find_seal(maker *m, const cx_manifest *manifest, uint64_t journ
     return CX_SUCCESS;
 }
 
-/* How many entries there are, or the checkpoint speaks of. */
+/* The journal's size: the checkpoint's when there is one, else the current one. */
 static cx_status journal_size(maker *m, const cx_checkpoint *checkpoint, uint64_t *out, cx_err *err)
 {
     cx_actor_info actor;
@@ -166,7 +166,7 @@ static cx_status journal_size(maker *m, const cx_checkpoint *checkpoint, uint64_
     return CX_SUCCESS;
 }
 
-/* The seal's place in the journal, at the checkpoint's size when there is one. */
+/* Adds the seal's inclusion proof, at the checkpoint's size when there is one. */
 static cx_status add_seal(maker *m, const cx_manifest *manifest, cx_pack *pack, cx_buf *bytes,
                           cx_err *err)
 {

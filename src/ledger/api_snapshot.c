@@ -1,6 +1,6 @@
 /*
  * api_snapshot.c - the installed calls on snapshots (cortex/journal.h), and the report on a whole
- * home.
+ * data directory.
  */
 #include "base/api.h"
 #include "ledger/handle.h"
@@ -50,7 +50,7 @@ void cx_ledger_manifest_done(cx_ledger_manifest *manifest)
     *manifest = (cx_ledger_manifest){.memory = CX_OWNED_INIT};
 }
 
-/* The actor must be there: a slip of the pen shall not bring one into being. */
+/* The actor must exist: a misspelled name must not create one. */
 static cx_status parse_existing_actor(cx_ledger *ledger, const char *actor, cx_str *out,
                                       cx_err *err)
 {

@@ -1,10 +1,11 @@
 /*
- * apply.c - one frame of the log into memory: rows, counters, history, trees, and what the modules
- * above derive.
+ * apply.c - applies one frame of the log in memory: rows, counters, history, trees, and the rows
+ * that higher modules derive.
  *
  * A1  The same frames in the same order give the same rows, whether they have just been written,
- * are read again after a crash, or make a new database. A2  Old bytes that a retained snapshot saw
- * are kept as hist/<key>/<snapshot> (ledger.md §9.1).
+ *     are read after a crash, or fill a new database.
+ * A2  The old value of a record that a retained snapshot covers is stored as hist/<key>/<snapshot>
+ *     (ledger.md §9.1).
  */
 #include "base/api.h"
 #include "ledger/internal.h"
@@ -198,7 +199,7 @@ static cx_status erase_history_row(void *arg, cx_bytes key, cx_bytes value, bool
     return put_row(at, key, erased, false, err);
 }
 
-/* RedactMemory: no old copy of the Head stays in the history. */
+/* RedactMemory: no old copy of the Head may stay in the history. */
 static cx_status erase_history(cx_derive *at, const cx_id *id, cx_err *err)
 {
     uint8_t prefix[5 + 2 + 16 + 1];
@@ -252,7 +253,7 @@ static cx_status apply_snapshot(const cx_derive *at, const cx_change *change, cx
 
 /* --- state records --------------------------------------------------------------------------- */
 
-/* Whether a record tomb/<id> stood before this frame, or the frame brings it. */
+/* Whether a record tomb/<id> existed before this frame or is written by it. */
 static cx_status tomb_there(const cx_derive *at, cx_bytes head_key, bool with_frame, bool *out,
                             cx_err *err)
 {
@@ -269,7 +270,7 @@ static cx_status tomb_there(const cx_derive *at, cx_bytes head_key, bool with_fr
     return get_row(at, key, &value, out, err);
 }
 
-/* An erased Head does not say any more whether it was a tombstone, but the tomb's record stays. */
+/* An erased Head no longer shows whether it was a tombstone, but the record tomb/<id> stays. */
 static cx_status count_head(const cx_derive *at, const cx_change *change, cx_bytes head, bool now,
                             uint64_t **out_counter, cx_err *err)
 {
@@ -307,14 +308,14 @@ static cx_digest state_value(cx_scheme scheme, cx_bytes value)
     return cx_value_erased(value, &hash) ? hash : cx_scheme_value(scheme, value);
 }
 
-/* A tree that cannot follow for want of memory is dropped, and built again when asked for. */
+/* A tree that cannot be updated because memory ran out is dropped, and rebuilt on demand. */
 static void apply_state_to_tree(const cx_derive *at, bool edge, const cx_digest *key,
                                 const cx_digest *value, bool removed)
 {
     cx_actor *actor = at->actor;
     if (!actor->has_trees)
         return;
-    /* The calls of today never remove a record of state; the format allows it. */
+    /* No current call removes a state record, but the format allows it. */
     if (removed || cx_failed(cx_actor_put_state(at->home, actor, edge, key, value, NULL)))
         cx_actor_drop_trees(actor);
 }
@@ -347,7 +348,7 @@ static cx_status row_value(const cx_derive *at, const cx_change *change, cx_byte
     return change->erased ? erased_value(at, &change->value_hash, out, err) : CX_SUCCESS;
 }
 
-/* What a change means for counters, history and trees; its row is put afterwards. */
+/* Updates counters, history and trees for a change; its row is written afterwards. */
 static cx_status apply_change(const cx_derive *at, cx_change *change, cx_err *err)
 {
     cx_digest tree_key;
@@ -407,7 +408,7 @@ static cx_status apply_entry(const cx_derive *at, const cx_ledger_frame *frame,
     return CX_SUCCESS;
 }
 
-/* Frames whose rows depend on what a range of rows holds: the tables must have all of them. */
+/* Whether deriving the frame scans a range of rows, so that the memtable must be flushed first. */
 static bool needs_ranges(const cx_entry *entry)
 {
     return entry != NULL &&
@@ -423,12 +424,13 @@ static cx_status call_derivers(cx_derive *at, const cx_ledger_frame *frame, cons
     return CX_SUCCESS;
 }
 
-/* First what the changes mean, seen from the rows before the frame; then the rows. */
+/* Counters, history and trees are updated against the rows before the frame; then the rows are
+ * written. */
 static cx_status apply_changes(cx_derive *at, cx_err *err)
 {
     const cx_ledger_frame *frame = at->frame;
-    /* The frame's changes are the caller's own array: previous values are filled in for derivers.
-     */
+    /* The frame's changes are the caller's array; previous values are filled in for the
+     * derivers. */
     cx_change *changes = (cx_change *)(uintptr_t)frame->changes;
     for (size_t i = 0; i < frame->change_count; i++)
         CX_TRY(apply_change(at, &changes[i], err));

@@ -1,6 +1,6 @@
 /*
- * check_frame.c - what an entry says against the records that came with it, and a manifest against
- * the state at its moment (ledger.md §11, checks 1, 3, 5, 7, 8).
+ * check_frame.c - checks an entry against the records in its frame, and a manifest against the
+ * state at its position (ledger.md §11, checks 1, 3, 5, 7, 8).
  */
 #include <stdio.h>
 
@@ -38,7 +38,7 @@ static cx_status report_mismatch(const frame_check *check, const char *name, con
     return report_finding(check, name, reason, message, err);
 }
 
-/* Too little memory is no verdict. */
+/* Out of memory is an error, not a finding. */
 static cx_status report_undecoded(const frame_check *check, cx_status why, const char *name,
                                   const char *message, cx_err *err)
 {
@@ -113,7 +113,7 @@ static cx_status check_version(const frame_check *check, cx_err *err)
     return CX_SUCCESS;
 }
 
-/* The Head in the frame belongs to the id the entry names, and says what the entry says. */
+/* The Head in the frame must have the id that the entry names, and agree with the entry. */
 static cx_status check_head(const frame_check *check, const cx_id *id, uint64_t version,
                             const cx_digest *head_hash, bool dead, cx_err *err)
 {
@@ -175,7 +175,7 @@ static cx_status check_vector(const frame_check *check, cx_err *err)
     memcpy(key + 9, embed->id.bytes, 16);
     const cx_change *change = change_of(check->frame, key, 25);
     if (change == NULL || change->removed || change->erased)
-        return CX_SUCCESS; /* vectors are derived state: they need not be kept */
+        return CX_SUCCESS; /* vectors are derived state and may be absent */
     cx_vector vector;
     cx_status decoded = cx_vector_decode(change->value, check->arena, &vector, NULL);
     if (cx_failed(decoded))

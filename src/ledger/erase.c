@@ -1,13 +1,14 @@
 /*
- * erase.c - destroying content after the entry that says who and why.
+ * erase.c - destroys content after the entry that records who asked for it and why is durable.
  *
- * E1  The entry reaches the disk first.  With it comes a row erase/<seq>, which goes only when the
- *     bytes are gone: a crash in between is made good when the home is opened next.
- * E2  The row goes last: what the tables and their own log held is destroyed before.
- * E3  Only erasable parts of frames are touched; every root and proof stays as it was.
+ * E1  The entry is durable first.  Its commit adds a row erase/<seq>, which is removed only when
+ *     the bytes are destroyed: after a crash the erasure is completed at the next open for writing.
+ * E2  The row is removed last, after the copies in the tables and in their write-ahead log are
+ *     destroyed.
+ * E3  Only the erasable parts of frames are overwritten; every root and proof stays valid.
  *
  * The row's value is 0 and the target's sequence number (redact), or 1 and the memory's id
- * (redact_memory), whose frames before the entry lose their copies.
+ * (redact_memory); all frames about that memory before the entry lose their copies.
  */
 #include "base/api.h"
 #include "ledger/internal.h"
@@ -62,7 +63,7 @@ cx_status cx_home_plan_erasure(cx_derive *at, const cx_entry *entry, const cx_le
 /* --- doing it -------------------------------------------------------------------------------- */
 
 typedef struct planned {
-    uint64_t seq; /* of the entry that asks for it */
+    uint64_t seq; /* sequence number of the entry that requests the erasure */
     bool subject;
     uint64_t target;
     cx_id id;
@@ -125,7 +126,7 @@ static cx_status find_places(cx_home *home, const cx_actor *actor, const planned
     return collect_frame_place(list, &row, &stop, err);
 }
 
-/* With the lock held, the turn taken and the tables settled. */
+/* Needs the lock and the transaction; the tables must be flushed. */
 static cx_status erase_one(cx_home *home, const cx_actor *actor, const planned *item, plan *list,
                            cx_err *err)
 {
@@ -151,7 +152,8 @@ static cx_status erase_planned(cx_home *home, cx_actor *actor, plan *list, cx_er
         CX_TRY(erase_one(home, actor, &list->items.items[i], list, err));
     if (list->items.count == 0)
         return CX_SUCCESS;
-    /* Nothing of it stays in the database's own log, nor in what a killed rebuild left. */
+    /* Also removes it from the database's write-ahead log and from the files of an interrupted
+     * rebuild. */
     cx_home_remove_new_tables(home->io, home->path);
     CX_TRY(cx_store_scrub(&home->store, err));
     for (size_t i = 0; i < list->items.count; i++)
@@ -193,7 +195,7 @@ cx_status cx_home_finish_all_erasures(cx_home *home, cx_err *err)
     cx_status status = CX_SUCCESS;
     for (size_t i = 1; i < home->actor_count && !cx_failed(status); i++) {
         status = finish_actor(home, home->actors[i], err);
-        if (status.code == CX_E_BUSY) /* a reader is in the way; the plan stays */
+        if (status.code == CX_E_BUSY) /* a reader blocks the vacuum; the plan stays */
             status = CX_SUCCESS;
     }
     cx_lock_leave(&home->lock);

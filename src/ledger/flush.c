@@ -1,16 +1,18 @@
 /*
- * flush.c - the thread that brings what was committed into the tables.
+ * flush.c - the thread that flushes committed rows to the tables.
  *
- * It gathers for a moment, so that many small commits become one transaction, and starts at once
- * when somebody waits for the tables.  Rows reach the database only after the log has their commit
- * on the disk: the tables are never ahead of the truth.
+ * It waits briefly, so that many small commits become one table transaction, and starts at once
+ * when a caller waits for the tables.
+ *
+ *   L1  Rows reach the database only after their commit is durable in the log: the tables are never
+ *       ahead of the log.
  */
 #include "ledger/internal.h"
 
-/* A generation is written when it is this large or this old. */
+/* A memtable is flushed when it is this large or this old. */
 #define GATHER_ROWS 16384
 #define GATHER_MS 100
-/* After a failure the same generation is tried again. */
+/* After a failure the same memtable is tried again. */
 #define RETRY_MS 1000
 
 static cx_status wait_durable(cx_home *home, cx_position end, cx_err *err)
@@ -20,7 +22,7 @@ static cx_status wait_durable(cx_home *home, cx_position end, cx_err *err)
     return end.commit == 0 ? CX_SUCCESS : cx_log_wait(home->log, end.commit - 1, err);
 }
 
-/* With the lock held; lets go of it while the database works. */
+/* Called with the lock held; releases it while the database works. */
 static void flush_once(cx_home *home)
 {
     cx_err err = {0};
@@ -52,7 +54,7 @@ static bool nothing_to_flush(const cx_home *home)
            (home->apply_failed || cx_store_memtable_rows(&home->store) == 0);
 }
 
-/* Lets rows gather.  Returns with the lock held. */
+/* Waits for more rows or for a caller that needs the tables.  Returns with the lock held. */
 static void wait_for_more_rows(cx_home *home)
 {
     uint64_t end = home->io->monotonic_ns(home->io) + GATHER_MS * UINT64_C(1000000);
@@ -119,11 +121,11 @@ cx_status cx_home_flush_now(cx_home *home, cx_err *err)
     return CX_SUCCESS;
 }
 
-/* Until the tables have what was applied up to `wanted`, or nothing is on its way any more. */
+/* Waits until the tables have everything applied up to `wanted`, or nothing is left to flush. */
 static cx_status flush_until(cx_home *home, cx_position wanted, cx_err *err)
 {
     if (home->read_only && !home->store.shared)
-        return CX_SUCCESS; /* the view it opened with is complete */
+        return CX_SUCCESS; /* a reader's view was complete when it was opened */
     if (!home->flusher.started)
         return nothing_to_flush(home) ? CX_SUCCESS : cx_home_flush_now(home, err);
     uint64_t limit_ms = home->options.settle_timeout_ms;

@@ -1,9 +1,9 @@
 /*
  * frame.c - the ledger's frames: layout in frame.h.
  *
- * F1  A frame decodes to exactly what was encoded, or not at all.
- * F2  What is erasable stands only in the erasable part; its hash stands in the guarded one, so
- * that everything that was committed to can still be derived after the erasure.
+ * F1  A frame decodes to exactly what was encoded, or decoding fails.
+ * F2  Erasable values are only in the erasable part; their hashes are in the guarded part, so that
+ *     every commitment can still be recomputed after an erasure.
  */
 #include "ledger/frame.h"
 
@@ -102,7 +102,7 @@ cx_status cx_frame_encode(const cx_ledger_frame *frame, cx_buf *guarded, cx_buf 
     return erasable != NULL ? cx_buf_check(erasable, err) : CX_SUCCESS;
 }
 
-/* Reads one change; the erasable values are found afterwards, when the payload's size is known. */
+/* Reads one change.  Erasable values are located afterwards, when the payload's size is known. */
 static bool decode_change(cx_reader *reader, bool erased, cx_change *out, size_t *out_erasable_size)
 {
     *out = (cx_change){0};
@@ -128,7 +128,7 @@ static bool decode_change(cx_reader *reader, bool erased, cx_change *out, size_t
     return cx_reader_ok(reader);
 }
 
-/* Gives payload and erasable values their bytes.  False when the sizes do not fit. */
+/* Assigns the erasable bytes to payload and values.  False when the sizes do not match. */
 static bool divide_erasable(cx_ledger_frame *frame, cx_change *changes, cx_bytes erasable,
                             size_t values_size)
 {
@@ -191,7 +191,7 @@ cx_status cx_frame_decode(const cx_log_frame *parts, bool erased, cx_arena *aren
     bool ok = decode_start(&reader, &frame);
     if (ok) {
         count = cx_reader_u32(&reader);
-        /* A change takes four bytes at least. */
+        /* A change is at least four bytes long. */
         ok = cx_reader_ok(&reader) && count <= CHANGES_MAX && count <= cx_reader_left(&reader) / 4;
     }
     if (ok && count != 0) {

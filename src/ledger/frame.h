@@ -1,6 +1,6 @@
 /*
- * frame.h - what the ledger puts into a frame of the log: actor, entry, records, and the part that
- * may be erased (ledger.md §5, docs/formats/log.md).
+ * frame.h - the layout of the ledger's frames in the log: actor, entry, records, and the erasable
+ * part (ledger.md §5, docs/formats/log.md).
  *
  * Guarded part (integers big-endian):
  *
@@ -39,20 +39,19 @@ typedef struct cx_ledger_frame {
     size_t change_count;
 } cx_ledger_frame;
 
-/* CX_E_LIMIT for a key or a value that no frame holds. */
+/* CX_E_LIMIT for a key or value longer than a frame allows. */
 CX_RESULT cx_change_check(const cx_change *change, cx_err *err);
-/* The erasable part where it lies in memory as it is to be: a committed payload right behind its
- * salt, and nothing else.  Empty: it has to be put together. */
+/* The erasable part when it already lies in memory as it will be written: a committed payload
+ * directly after its salt, and nothing else.  Empty: it has to be assembled. */
 cx_bytes cx_frame_erasable_in_place(const cx_ledger_frame *frame);
-/* Appends the two parts; `erasable` is NULL where that part is in place. */
+/* Appends the two parts; `erasable` is NULL when that part is already in place. */
 CX_RESULT cx_frame_encode(const cx_ledger_frame *frame, cx_buf *guarded, cx_buf *erasable,
                           cx_err *err);
 /* Borrows from the parts; changes come from the arena.  CX_E_FORMAT "LogDamaged". */
 CX_RESULT cx_frame_decode(const cx_log_frame *parts, bool erased, cx_arena *arena,
                           cx_ledger_frame *out, cx_err *err);
 
-/* Its erasable part means nothing any more, be it that all of it has been overwritten or not yet.
- */
+/* Marks the erasable part as destroyed, whether or not all of it has been overwritten yet. */
 static inline bool cx_frame_erased(const cx_log_item *item)
 {
     return item->erased || item->half_erased;

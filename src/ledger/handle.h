@@ -1,11 +1,12 @@
 /*
- * api.h - what the files behind the installed headers share (cortex/journal.h, proof.h, memory.h).
+ * handle.h - helpers shared by the files that implement the installed headers (cortex/journal.h,
+ * proof.h, memory.h).
  *
- * Opening a home needs to know what the memory room derives, so that cx_ledger_make, _open,
- * _verify, _rebuild and _erase are written there (memory/api_home.c); the other calls stand in this
- * room.
+ * Opening a data directory needs the derivers of all modules, so cx_ledger_make, _open, _verify,
+ * _rebuild and _erase are in recorder/api_home.c; the other calls are in this module.
  *
- * Each public function is a thin shell: texts checked, options translated, results given away.
+ * Each public function checks its texts, translates its options, makes one inner call, and hands
+ * the result to the caller.
  */
 #ifndef CX_LEDGER_HANDLE_H
 #define CX_LEDGER_HANDLE_H
@@ -26,12 +27,13 @@ struct cx_ledger_report {
     cx_home_report *report;
 };
 
-/* CX_E_USAGE "InvalidArgument" when it is NULL or not UTF-8; `what` names it. */
+/* CX_E_USAGE "InvalidArgument" when the text is NULL or not UTF-8; `what` names it in the message.
+ */
 CX_RESULT cx_api_text(const char *text, const char *what, cx_str *out, cx_err *err);
-/* The same, but NULL is `otherwise`. */
+/* The same, but NULL means `otherwise`. */
 CX_RESULT cx_api_text_or(const char *text, const char *what, cx_str otherwise, cx_str *out,
                          cx_err *err);
-/* NULL is cortex-1. */
+/* NULL means cortex-1. */
 CX_RESULT cx_api_scheme(const char *name, cx_scheme *out, cx_err *err);
 /* CX_E_USAGE "InvalidArgument". */
 cx_status cx_api_refuse(cx_err *err, const char *format, ...) CX_PRINTF(2, 3);

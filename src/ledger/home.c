@@ -1,16 +1,16 @@
 /*
- * home.c - making, opening and closing a home.
+ * home.c - creating, opening and closing a data directory.
  *
- *     HOME/log/        segments (docs/formats/log.md); the only truth; its lock is the home's
+ *     HOME/log/        segments (docs/formats/log.md); the only truth; its lock is the directory's
  *     HOME/cortex.db   tables, with the log position up to which they are true
  *     HOME/keys/       public keys
- *     HOME/socket      while the process that holds the home serves others (remote.h)
+ *     HOME/socket      while the writer process serves others (remote.h)
  *
- * H1  Tables made under another home, format or set of derivers are emptied and made anew.
- * H2  Tables that know more than the log has mean that the log was cut: that is said, not mended.
- * H3  Opening for reading changes no byte, even where the tables are behind: then they are derived
- *     once more in a private database.
- * H4  The sums in an actor's row let damaged rows be noticed before a root is made of them.
+ * H1  Tables made for another data directory, format or set of derivers are emptied and rebuilt.
+ * H2  Tables ahead of the log mean that the log was truncated: this is reported, never repaired.
+ * H3  Opening for reading changes no byte.  If the tables lag the log, they are derived again in a
+ *     private database.
+ * H4  The sums in an actor's row detect damaged rows before a root is computed from them.
  */
 #include "ledger/home.h"
 
@@ -20,12 +20,12 @@
 #include "crypto/api.h"
 #include "ledger/internal.h"
 
-/* A change of the tables' layout or of what apply.c derives is a new number. */
+/* Increment when the tables' layout or the rows that apply.c derives change. */
 #define TABLES_FORMAT "cortex-tables/1"
 #define SETTLE_TIMEOUT_MS 30000
-/* While catching up, so many rows are written at once. */
+/* Rows written in one transaction while catching up. */
 #define CATCH_UP_ROWS 65536
-/* A reader waits this long for a living writer's tables before it derives its own. */
+/* How long a reader waits for the tables of a live writer before it derives its own. */
 #define READER_WAIT_MS 2000
 #define READER_POLL_MS 10
 
@@ -91,7 +91,7 @@ static cx_status make_folder(const cx_io *io, const char *path, cx_err *err)
     return status.code == CX_E_EXISTS ? CX_SUCCESS : status;
 }
 
-/* The name of a folder, durable in the folder above it. */
+/* Makes a folder's name durable in its parent. */
 static cx_status sync_above(const cx_io *io, const char *path, const cx_alloc *alloc, cx_err *err)
 {
     char *above = join_path(alloc, path, "");
@@ -110,7 +110,7 @@ static cx_status sync_above(const cx_io *io, const char *path, const cx_alloc *a
     return status;
 }
 
-/* A log without commits is what an interrupted creation left: it is finished. */
+/* A log without commits is left by an interrupted creation, which is completed here. */
 static cx_status make_log(const char *log_path, const cx_log_options *options, cx_err *err)
 {
     cx_status status = cx_log_create(log_path, options, err);
@@ -201,7 +201,8 @@ static cx_status apply_all(cx_home *home, cx_log_scan *scan, cx_arena *arena, cx
     }
 }
 
-/* The tables end with the newest commit's last frame: its segment need not be searched for it. */
+/* Whether the tables end with the last frame of the newest commit, so that no segment has to be
+ * searched. */
 static bool has_newest_whole(const cx_home *home)
 {
     return home->applied.frames != 0 &&
@@ -248,9 +249,9 @@ static cx_status make_identity(cx_home *home, cx_err *err)
     return cx_buf_check(&home->identity, err);
 }
 
-/* The database's own files take over the mode of this one: nobody else's business.  One that is
- * there is not touched: closing it would drop the locks that other connections of this process have
- * on it (POSIX). */
+/* SQLite gives its side files the mode of this file, so it is created readable by its owner only.
+ * An existing file is not touched: closing it would drop the locks that other connections of this
+ * process have on it (POSIX). */
 static cx_status make_private(const cx_home *home, cx_err *err)
 {
     cx_file file;
@@ -326,7 +327,7 @@ static uint64_t wal_size(const cx_home *home, const char *db_path)
     return size;
 }
 
-/* Whether another process, or another opening in this one, writes to this home. */
+/* Whether another process, or another handle of this process, writes to this data directory. */
 static bool writer_lives(const cx_home *home)
 {
     bool held = false;
@@ -341,7 +342,7 @@ static bool writer_lives(const cx_home *home)
     return held;
 }
 
-/* With a living writer SQLite's own locks are needed; without one nothing may be touched (H3). */
+/* With a live writer SQLite's locks are needed; without one no file may be touched (H3). */
 static cx_store_mode reading_mode(const cx_home *home, const char *db_path)
 {
     if (writer_lives(home))
@@ -349,8 +350,8 @@ static cx_store_mode reading_mode(const cx_home *home, const char *db_path)
     return wal_size(home, db_path) == 0 ? CX_STORE_IMMUTABLE : CX_STORE_ALONE;
 }
 
-/* What is found without a writer stays as it is while it is read (D1), even when one comes.  One
- * that has come in between has perhaps changed it before: then its locks are used after all. */
+/* Opens the tables without locks when there is no writer (H3).  A writer that appeared meanwhile
+ * may have changed them: then they are opened again, with SQLite's locks. */
 static cx_status open_as_found(const cx_home *home, const char *path, cx_store *out,
                                bool *out_stale, cx_err *err)
 {
@@ -381,7 +382,7 @@ cx_status cx_home_open_tables_to_check(const cx_home *home, cx_store *out, bool 
     return *out_there ? status : CX_SUCCESS;
 }
 
-/* Opens the tables as they are; *out_current tells whether they have all the log had before. */
+/* Opens the tables without changing them; *out_current: they have everything the log had before. */
 static cx_status open_tables_to_read(cx_home *home, bool *out_current, cx_err *err)
 {
     bool stale = false;
@@ -408,7 +409,7 @@ static cx_status open_to_read(cx_home *home, cx_err *err)
         close_store(home);
         if (cx_failed(status) && status.code == CX_E_NOMEM)
             return cx_fail_nomem(err);
-        /* A writer that is alive will have them soon; without one they stay as they are. */
+        /* A live writer flushes its tables soon; without a writer they do not change. */
         bool waiting = writer_lives(home) && home->io->monotonic_ns(home->io) < end;
         if (!waiting)
             return open_scratch_tables(home, err);
@@ -478,7 +479,8 @@ static cx_status open_log(cx_home *home, bool read_only, cx_err *err)
     return make_identity(home, err);
 }
 
-/* A holder that serves nobody is one to wait for, as before it was asked. */
+/* A writer process without a socket cannot be joined: the caller gets the lock's error and may
+ * wait. */
 static cx_status join_writer_process(cx_home *home, cx_status locked, cx_err *err)
 {
     cx_err why = {0};
@@ -530,7 +532,7 @@ static cx_status open_derived_tables(cx_home *home, const char *db_path, cx_err 
         status = open_store(home, mode, &stale, err);
     }
     CX_TRY(status);
-    /* What was begun for a log that had more is of no use for this one. */
+    /* Tables that were begun for a longer log cannot be continued for this one. */
     if (stale || home->store.flushed.commit == 0 ||
         home->store.flushed.commit > cx_log_durable(home->log))
         return cx_store_clear(&home->store, cx_buf_str(&home->identity), err);
@@ -571,7 +573,7 @@ cx_status cx_home_close(cx_home *home, cx_err *err)
 {
     if (home == NULL)
         return CX_SUCCESS;
-    CX_ASSERT(!home->serving); /* cx_home_serve_end comes first */
+    CX_ASSERT(!home->serving); /* cx_home_serve_end must be called first */
     cx_status status = CX_SUCCESS;
     if (home->flusher.started) {
         cx_home_stop_flusher(home);

@@ -1,18 +1,26 @@
 /*
- * home.h - a home: many actors' journals in one log, the tables derived from it, and the trees over
- * both (ledger.md §1, §5).
+ * home.h - a data directory: many actors' journals in one log, the tables derived from it, and the
+ * trees over both (ledger.md §1, §5).
  *
  *     write   cx_txn_begin .. cx_txn_get .. cx_txn_entry .. cx_txn_put .. cx_txn_commit
  *     read    cx_home_get, cx_home_scan, cx_home_entry
  *     answer  cx_home_roots, ledger/snapshot.h, ledger/verify.h
  *
- * The log is the only truth.  What a turn commits is in memory at once (one lock, one turn at a
- * time) and on the disk when cx_txn_commit returns; turns of other threads share that sync. Tables
- * follow in large transactions by a thread of the home; point reads look through what the tables
- * have not taken yet, and scans wait for the tables.  Trees are built when first asked for.
+ * Invariants (cited by tests and asserts):
  *
- * A failed write or sync poisons the home: everything is refused until it is opened again.
- * Thread-safe, except that one turn belongs to one thread.
+ *   D1  The log is the only truth: tables, trees and counters are functions of its frames.
+ *   D2  One write transaction exists at a time; what it reads cannot change before it ends.
+ *   D3  A committed transaction is in memory at once, and durable when cx_txn_commit or
+ *       cx_home_wait returns.  Transactions of several threads share one sync.
+ *   D4  Tables never get ahead of the log: they are flushed asynchronously, each time with the log
+ *       position up to which they are true.  Point reads see the memtable first; scans wait for the
+ *       flush.
+ *   D5  After a failed write or sync every call is refused until the data directory is opened
+ *       again.
+ *
+ * Trees are built on first use.
+ *
+ * Thread-safe, except that a transaction belongs to one thread.
  */
 #ifndef CX_LEDGER_HOME_H
 #define CX_LEDGER_HOME_H
@@ -34,24 +42,25 @@ typedef struct cx_change {
     cx_bytes key;   /* logical key (§5): m/<id16>, mv/.., e/from/.., snap/<seq>, .. */
     cx_bytes value; /* empty when removed or erased */
     bool removed;
-    bool erasable;        /* the value stands in the frame's erasable part */
-    bool erased;          /* it stood there */
+    bool erasable;        /* the value is in the frame's erasable part */
+    bool erased;          /* the value was there and has been destroyed */
     cx_digest value_hash; /* of an erasable value, in the actor's scheme */
-    cx_bytes previous;    /* deriving only, for keys m/ and e/from/: what was there before */
+    cx_bytes previous;    /* for derivers, of keys m/ and e/from/: the value before this change */
     bool had_previous;
 } cx_change;
 
 /*
- * What a room above derives from its entries: rows that are a function of the log.  `derive` is
+ * Rows that a higher module derives from entries; they are a function of the log (D1).  `derive` is
  * called for each frame in log order, with `entry` NULL for a frame without one, and writes its
  * rows with cx_derive_put and cx_derive_remove under prefixes of its own.
  */
 typedef struct cx_deriver {
-    const char *name; /* with a version, "memory/1": another one means the tables are made anew */
+    const char
+        *name; /* with a version, "memory/1": a changed name means that the tables are rebuilt */
     cx_status (*derive)(cx_derive *at, const cx_entry *entry, const cx_change *changes,
                         size_t count, cx_err *err);
-    /* Fails for a frame on which `derive` would: it must never be committed.  Asked about what
-     * other processes write through this one; may be NULL. */
+    /* Fails for a frame on which `derive` would fail, and which must not be committed.  Called for
+     * frames that other processes write through this one; may be NULL. */
     cx_status (*check)(const cx_entry *entry, const cx_change *changes, size_t count,
                        cx_arena *arena, cx_err *err);
 } cx_deriver;
@@ -60,7 +69,7 @@ CX_RESULT cx_derive_get(cx_derive *at, cx_bytes key, cx_bytes *out_value, bool *
                         cx_err *err);
 CX_RESULT cx_derive_put(cx_derive *at, cx_bytes key, cx_bytes value, cx_err *err);
 CX_RESULT cx_derive_remove(cx_derive *at, cx_bytes key, cx_err *err);
-/* Rows that all actors of the home share: for what must be told apart across actors. */
+/* Rows shared by all actors, for keys that must be unique across actors. */
 CX_RESULT cx_derive_get_common(cx_derive *at, cx_bytes key, cx_bytes *out_value, bool *out_found,
                                cx_err *err);
 CX_RESULT cx_derive_put_common(cx_derive *at, cx_bytes key, cx_bytes value, cx_err *err);
@@ -70,33 +79,35 @@ cx_arena *cx_derive_arena(cx_derive *at);
 typedef struct cx_home_options {
     const cx_alloc *alloc;  /* NULL = default */
     const cx_io *io;        /* NULL = system */
-    bool read_only;         /* sees what others write; never changes a byte */
-    bool or_remote;         /* through the process that holds it, when one does and serves it */
+    bool read_only;         /* never changes a byte; sees what a writer process commits */
+    bool or_remote;         /* use the writer process through its socket when there is one */
     uint64_t segment_bytes; /* of the log; 0 = default */
     const cx_deriver *derivers;
     size_t deriver_count;
-    uint32_t settle_timeout_ms; /* a scan's wait for the tables; 0 = 30,000 */
-    uint32_t answer_timeout_ms; /* .. for an answer of that process; 0 = 120,000 */
+    uint32_t settle_timeout_ms; /* how long a scan waits for the flush; 0 = 30,000 */
+    uint32_t
+        answer_timeout_ms; /* how long to wait for an answer of the writer process; 0 = 120,000 */
     /* Called while tables are brought up to date; may be NULL. */
     void (*progress)(void *arg, const char *what, uint64_t done, uint64_t total);
     void *progress_arg;
 } cx_home_options;
 
-/* Makes the folder (its parent must exist) and an empty log; the scheme is the actors' default. */
+/* Creates the folder (its parent must exist) and an empty log; the scheme is the default of new
+ * actors. */
 CX_RESULT cx_home_create(const char *path, cx_scheme scheme, const cx_home_options *options,
                          cx_err *err);
 /* CX_E_NOT_FOUND "NoHome"; CX_E_BUSY "Locked" names the process that writes.  With `or_remote` see
  * socket/remote.h. */
 CX_RESULT cx_home_open(const char *path, const cx_home_options *options, cx_home **out,
                        cx_err *err);
-/* Brings the tables up to date; the first failure of that is returned, the home is closed anyway.
- */
+/* Flushes the tables and closes.  Returns the flush's first failure; the handle is closed in any
+ * case. */
 CX_RESULT cx_home_close(cx_home *home, cx_err *err);
 
 cx_scheme cx_home_scheme(const cx_home *home);
 const cx_io *cx_home_io(const cx_home *home);
 const char *cx_home_path(const cx_home *home);
-/* Bytes of an incomplete group that opening cut from the log's end; 0 when there was none. */
+/* Bytes of an incomplete group that was truncated from the log's end at open; 0 = none. */
 uint64_t cx_home_torn_bytes(const cx_home *home);
 
 /* --- actors ---------------------------------------------------------------------------------- */
@@ -118,22 +129,23 @@ CX_RESULT cx_home_actors(cx_home *home, cx_arena *arena, const cx_actor_info **o
 /* --- writing --------------------------------------------------------------------------------- */
 
 /*
- * Begins the actor's write turn; others wait.  An actor that is new comes into being with the
- * turn's commit, under the home's scheme (or cx_txn_begin_as's).  Always ends with commit or
+ * Begins the actor's write transaction; other callers wait (D2).  A new actor is created by the
+ * commit, under the data directory's scheme (or that of cx_txn_begin_as).  End it with commit or
  * abort.
  */
 CX_RESULT cx_txn_begin(cx_home *home, cx_str actor, cx_txn **out, cx_err *err);
 CX_RESULT cx_txn_begin_as(cx_home *home, cx_str actor, cx_scheme scheme, cx_txn **out, cx_err *err);
 cx_scheme cx_txn_scheme(const cx_txn *txn);
-cx_arena *cx_txn_arena(cx_txn *txn); /* gone with the turn */
+cx_arena *cx_txn_arena(cx_txn *txn); /* lives as long as the transaction */
 uint64_t cx_txn_next_seq(const cx_txn *txn);
 const cx_actor_info *cx_txn_actor(const cx_txn *txn);
 
-/* A record as this turn sees it, its own changes included; lives as long as the turn. */
+/* A record as this transaction sees it, its own changes included; lives as long as the transaction.
+ */
 CX_RESULT cx_txn_get(cx_txn *txn, cx_bytes key, cx_bytes *out_value, bool *out_found, cx_err *err);
 
-/* The same for a row that cx_derive_put_common made; rows of this turn's own frames are not among
- * them yet. */
+/* The same for a row of cx_derive_put_common.  Rows of this transaction's own frames are not
+ * included. */
 CX_RESULT cx_txn_get_common(cx_txn *txn, cx_bytes key, cx_bytes *out_value, bool *out_found,
                             cx_err *err);
 
@@ -141,13 +153,13 @@ typedef struct cx_entry_draft {
     cx_str kind;
     int64_t created_at_ns;
     cx_bytes created_by;
-    cx_bytes payload;     /* longer than CX_ENTRY_PAYLOAD_MAX: becomes committed */
+    cx_bytes payload;     /* if longer than CX_ENTRY_PAYLOAD_MAX, committed is implied */
     bool committed;       /* payload is salted, committed to and erasable */
-    const uint8_t *salt;  /* 32 bytes, NULL = random; for replaying given bytes */
+    const uint8_t *salt;  /* 32 bytes, NULL = random; set to reproduce given bytes */
     const cx_id *subject; /* the memory the entry is about, NULL = none */
 } cx_entry_draft;
 
-/* Begins the next frame; what is put from now on belongs to it. */
+/* Begins the next frame; the following puts belong to it. */
 CX_RESULT cx_txn_entry(cx_txn *txn, const cx_entry_draft *draft, uint64_t *out_seq, cx_err *err);
 /* Begins a frame without an entry (Snapshot). */
 CX_RESULT cx_txn_bare(cx_txn *txn, cx_err *err);
@@ -155,13 +167,14 @@ CX_RESULT cx_txn_bare(cx_txn *txn, cx_err *err);
 CX_RESULT cx_txn_put(cx_txn *txn, cx_bytes key, cx_bytes value, bool erasable, cx_err *err);
 CX_RESULT cx_txn_remove(cx_txn *txn, cx_bytes key, cx_err *err);
 
-/* All frames of the turn in one commit; returns when they are on the disk.  Ends the turn. */
+/* Commits all frames of the transaction as one; returns when they are durable.  Ends the
+ * transaction. */
 CX_RESULT cx_txn_commit(cx_txn *txn, cx_err *err);
-/* The same without waiting: *out_commit is for cx_home_wait. */
+/* The same without waiting for the sync; pass *out_commit to cx_home_wait. */
 CX_RESULT cx_txn_commit_later(cx_txn *txn, uint64_t *out_commit, cx_err *err);
 void cx_txn_abort(cx_txn *txn); /* NULL is fine */
 CX_RESULT cx_home_wait(cx_home *home, uint64_t commit, cx_err *err);
-/* Everything committed so far is on the disk. */
+/* Returns when everything committed so far is durable. */
 CX_RESULT cx_home_sync(cx_home *home, cx_err *err);
 
 /* --- reading --------------------------------------------------------------------------------- */
@@ -184,7 +197,7 @@ typedef struct cx_scan {
 } cx_scan;
 CX_RESULT cx_home_scan(cx_home *home, const cx_scan *scan, cx_err *err);
 
-/* A record as retained snapshot `snapshot_seq` saw it (§9.1).  `*out_erased`: only its value hash
+/* A record as of the retained snapshot `snapshot_seq` (§9.1).  `*out_erased`: only its value hash
  * is left, *out_value_hash. */
 CX_RESULT cx_home_get_at(cx_home *home, cx_str actor, uint64_t snapshot_seq, cx_bytes key,
                          cx_arena *arena, cx_bytes *out_value, bool *out_found, bool *out_erased,
@@ -196,7 +209,7 @@ typedef struct cx_entry_view {
     cx_digest leaf_hash;
     cx_bytes payload; /* inline or committed; empty when there is none or it was erased */
     bool payload_erased;
-    uint8_t salt[32]; /* of a committed payload that is there */
+    uint8_t salt[32]; /* of a committed payload that was not erased */
     bool has_subject;
     cx_id subject;
 } cx_entry_view;
@@ -223,26 +236,26 @@ static inline bool cx_position_before(cx_position a, cx_position b)
 
 /* Sixteen random bytes made with the home. */
 void cx_home_id(const cx_home *home, uint8_t out[16]);
-/* Commits on the disk: where a tail that has seen everything stands. */
+/* Durable commits: the position of a tail that has seen everything. */
 uint64_t cx_home_durable(cx_home *home);
 
-/* What one frame of the log holds, in the order of the log. */
+/* One frame of the log. */
 typedef struct cx_tail_item {
     cx_str actor; /* empty = the home itself */
     bool has_entry;
     cx_entry entry;
     cx_bytes payload; /* inline or committed; empty when erased */
-    bool erased;      /* a committed payload that is gone */
+    bool erased;      /* its committed payload was destroyed */
     const cx_change *changes;
     size_t change_count;
-    cx_position behind; /* go on from here after this frame */
+    cx_position behind; /* position after this frame, for cx_tail_begin */
 } cx_tail_item;
 
 typedef struct cx_tail cx_tail;
-/* Works on homes open for reading, too; a tail belongs to one thread. */
+/* Also works when opened for reading; a tail belongs to one thread. */
 CX_RESULT cx_tail_begin(cx_home *home, cx_position from, cx_tail **out, cx_err *err);
-/* The next frame on the disk, valid until the next call; *out_end: there is none now, ask again
- * later.  CX_E_FORMAT "LogDamaged" as cx_log_scan_next. */
+/* The next durable frame, valid until the next call; *out_end: none yet, call again later.
+ * CX_E_FORMAT "LogDamaged" as cx_log_scan_next. */
 CX_RESULT cx_tail_next(cx_tail *tail, cx_tail_item *out, bool *out_end, cx_err *err);
 void cx_tail_end(cx_tail *tail); /* NULL is fine */
 
@@ -251,8 +264,8 @@ void cx_tail_end(cx_tail *tail); /* NULL is fine */
 /*
  * Destroys what committed `redact` and `redact_memory` entries of the actor name: the payload of
  * the target entry, or the erasable copies in all frames about the memory (the entry's draft has it
- * as subject) before that entry.  To be called after such a commit; what a crash left undone is
- * done when the home is opened for writing.
+ * as subject) before that entry.  Call it after such a commit; an erasure that a crash interrupted
+ * is completed at the next open for writing.
  */
 CX_RESULT cx_home_erase(cx_home *home, cx_str actor, cx_err *err);
 
@@ -266,12 +279,12 @@ typedef struct cx_roots {
     cx_digest overall;
 } cx_roots;
 
-/* One consistent view, on the disk when this returns. */
+/* One consistent view, durable when this returns. */
 CX_RESULT cx_home_roots(cx_home *home, cx_str actor, cx_roots *out, cx_err *err);
-/* The same inside a turn, of the state before the turn's own changes. */
+/* The same inside a transaction, of the state before its own changes. */
 CX_RESULT cx_txn_roots(cx_txn *txn, cx_roots *out, cx_err *err);
 
-/* The trees, for proofs: nobody else writes until cx_home_trees_end. */
+/* The trees, for proofs.  Holds the write transaction until cx_home_trees_end. */
 typedef struct cx_trees {
     cx_scheme scheme;
     cx_mmr *journal;
@@ -284,15 +297,15 @@ void cx_home_trees_end(cx_home *home);
 /* --- tables ---------------------------------------------------------------------------------- */
 
 typedef struct cx_tables_status {
-    uint64_t log_commits;   /* on the disk */
-    uint64_t table_commits; /* in the tables */
+    uint64_t log_commits;   /* durable */
+    uint64_t table_commits; /* flushed to the tables */
     uint64_t entry_rows, record_rows;
 } cx_tables_status;
 CX_RESULT cx_home_tables_status(cx_home *home, cx_tables_status *out, cx_err *err);
-/* Waits until the tables have everything committed so far. */
+/* Waits until everything committed so far is flushed to the tables. */
 CX_RESULT cx_home_settle(cx_home *home, cx_err *err);
 
-/* A copy that is a home of its own right; writers go on. */
+/* Makes a copy that is a complete data directory; writers are not stopped. */
 CX_RESULT cx_home_backup(cx_home *home, const char *to_path, cx_err *err);
 
 #endif

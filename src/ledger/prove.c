@@ -1,10 +1,10 @@
 /*
- * prove.c - proofs made from a home: of its state now, of its state at a retained snapshot, and of
- * its journal.
+ * prove.c - makes proofs of the current state, of the state at a retained snapshot, and of the
+ * journal.
  *
- * The tree as it was at a snapshot is the present one with the old values of what has changed since
- * put back (ledger.md §9.1); afterwards the present values return.  Roots do not depend on the
- * order of changes, so the tree is then the same as before.
+ * The tree at a snapshot is the current one with the old values of the records that changed since
+ * put back (ledger.md §9.1); afterwards the current values are restored.  A root does not depend on
+ * the order of changes, so the tree is then the same as before.
  */
 #include "base/api.h"
 #include "ledger/internal.h"
@@ -73,7 +73,7 @@ static int compare_ordered(const void *a, const void *b)
     return memcmp(left->key.bytes, right->key.bytes, sizeof left->key.bytes);
 }
 
-/* Keys of a compact proof ascend. */
+/* Sorts the keys: those of a compact proof ascend. */
 static cx_status order_keys(asked *request, cx_arena *arena, cx_err *err)
 {
     ordered *all = CX_ARENA_ARRAY(arena, ordered, request->count);
@@ -128,7 +128,7 @@ static cx_status read_request(const cx_proof_request *request, cx_scheme scheme,
 
 /* --- from paths to a container --------------------------------------------------------------- */
 
-/* Bytes of a record, or nothing when it is absent or was erased. */
+/* The bytes of a record; empty when it is absent or was erased. */
 typedef cx_status leaf_reader(void *arg, cx_bytes key, cx_arena *arena, cx_bytes *out_leaf,
                               bool *out_erased, cx_err *err);
 
@@ -267,7 +267,8 @@ typedef struct undo {
     size_t last_size;
 } undo;
 
-/* Rows come by record, then by snapshot: the first at or behind ours is what ours saw. */
+/* Rows are sorted by record, then by snapshot: the first one at or after ours has the value of
+ * ours. */
 static cx_status collect_undo(void *arg, cx_bytes key, cx_bytes value, bool *stop, cx_err *err)
 {
     undo *state = arg;
@@ -372,7 +373,7 @@ cx_status cx_proof_at(cx_home *home, cx_str actor, const cx_proof_request *reque
         status = prove_past(&state, &keys, manifest_root(&manifest, request->name_space), &source,
                             out, err);
         if (cx_failed(redo_changes(&state, NULL)))
-            cx_home_forget_trees(home, actor); /* built again when next asked for */
+            cx_home_forget_trees(home, actor); /* rebuilt on next use */
     }
     cx_vec_done(&state.items, cx_alloc_default());
     cx_home_trees_end(home);

@@ -1,8 +1,8 @@
 /*
- * read.c - reading a home: records, entries, views of the past.
+ * read.c - reading records, entries, and records as of a snapshot.
  *
- * What is shown to a caller is on the disk: a value of a commit that is still being written is
- * waited for.
+ * R1  What a caller is shown is durable: reading a value of a commit that is being written waits
+ *     for its sync.
  */
 #include "base/api.h"
 #include "ledger/internal.h"
@@ -94,7 +94,7 @@ static cx_status read_history_value(void *arg, cx_bytes key, cx_bytes value, boo
 {
     view *state = arg;
     if (key.size != 5 + state->key_size + 1 + 8)
-        return CX_SUCCESS; /* the history of a longer key that begins alike */
+        return CX_SUCCESS; /* belongs to a longer key with the same prefix */
     cx_str copy = cx_arena_copy_str(state->arena, cx_bytes_str(value));
     if (copy.data == NULL)
         return cx_fail_nomem(err);
@@ -136,7 +136,8 @@ static cx_status get_at(cx_home *home, cx_actor *actor, uint64_t snapshot, cx_by
                           (unsigned long long)snapshot);
     CX_TRY(history_at(home, actor, snapshot, key, state, err));
     if (state->found) {
-        state->found = state->value.size != 0; /* empty: it did not exist then */
+        state->found =
+            state->value.size != 0; /* empty: the record did not exist at that snapshot */
         return CX_SUCCESS;
     }
     return cx_store_get(&home->store, actor->id, key, state->arena, &state->value, &state->found,
@@ -183,7 +184,7 @@ static cx_status find_place(cx_home *home, cx_str actor, uint64_t seq, cx_entry_
     return status;
 }
 
-/* The frame at a place, its bytes in the arena. */
+/* Reads the frame at a place; its bytes are in the arena. */
 static cx_status read_frame(cx_home *home, cx_log_place place, cx_arena *arena,
                             cx_ledger_frame *out, cx_err *err)
 {

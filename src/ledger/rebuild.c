@@ -1,11 +1,11 @@
 /*
- * rebuild.c - making the tables anew from the log (ledger.md §10.2).
+ * rebuild.c - rebuilding the tables from the log (ledger.md §10.2).
  *
- * B1  The new database is filled beside the old one, under its own name, and becomes the database
- * by one rename; until then the old one stays as it is. B2  An interrupted run leaves a file that
- * knows how far it came; the next run goes on from there. B3  Manifests in the log must lead to the
- * roots they name, and the old tables must be equal: what differs is told before anything is
- * replaced.
+ * B1  The new database is filled next to the old one, under its own name, and replaces it with one
+ *     rename; until then the old one is unchanged.
+ * B2  An interrupted run leaves a file with its position; the next run continues from there.
+ * B3  Manifests in the log must lead to the roots they name, and the old tables must be equal:
+ *     differences are reported before anything is replaced.
  */
 #include <stdio.h>
 
@@ -99,7 +99,7 @@ done:
     return status;
 }
 
-/* What cannot be read says nothing about what it holds; only who replaces it all does not care. */
+/* Unreadable old tables are an error unless the caller replaces them anyway. */
 static cx_status compare_with_old(rebuild *work, cx_rebuild_mode mode, cx_err *err)
 {
     cx_store old;
@@ -140,7 +140,7 @@ static cx_status count_rows(rebuild *work, cx_err *err)
     return cx_store_counts(&work->home->store, &work->result.entries, &work->result.records, err);
 }
 
-/* Removes a database and its side files; what is not there is no error. */
+/* Removes a database and its side files, if they exist. */
 static void remove_database(const cx_io *io, const char *path)
 {
     static const char *const endings[] = {"", "-wal", "-shm"};
@@ -157,7 +157,8 @@ void cx_home_remove_new_tables(const cx_io *io, const char *path)
         remove_database(io, new_path);
 }
 
-/* Closing moves everything into the file; when it could not, the file alone would be half of it. */
+/* Closing checkpoints the write-ahead log into the file; if that failed, the file alone is
+ * incomplete. */
 static cx_status check_alone(const cx_io *io, const char *new_path, cx_err *err)
 {
     char side[4096 + 8];
@@ -177,12 +178,13 @@ static cx_status check_alone(const cx_io *io, const char *new_path, cx_err *err)
                    side);
 }
 
-/* A crash while we switch leaves a database without its own log: it must not need it any more. */
+/* Checkpoints the old database, so that it does not need its write-ahead log if we crash while
+ * replacing it. */
 static void checkpoint_old_database(const char *old_path)
 {
     cx_db *old;
     if (!cx_failed(cx_db_open(old_path, CX_DB_WRITE, &old, NULL)))
-        cx_db_close(old); /* when it is too damaged for that, it is not missed */
+        cx_db_close(old); /* a database too damaged to be opened needs no checkpoint */
 }
 
 static cx_status replace_database(const cx_io *io, const char *path, const char *new_path,
@@ -191,7 +193,7 @@ static cx_status replace_database(const cx_io *io, const char *path, const char 
     char old_path[4096];
     if (snprintf(old_path, sizeof old_path, "%s/cortex.db", path) >= (int)sizeof old_path)
         return cx_fail(err, CX_E_LIMIT, "the home's path is too long");
-    /* The old database's own log must not be taken for the new one's. */
+    /* The old database's write-ahead log must not be applied to the new one. */
     char side[4096 + 8];
     checkpoint_old_database(old_path);
     (void)snprintf(side, sizeof side, "%s-wal", old_path);
@@ -234,13 +236,13 @@ cx_status cx_home_rebuild(const char *path, const cx_home_options *options, cx_r
     cx_arena_init(&work.arena, work.home->alloc, 0);
     cx_status status = run_rebuild(&work, mode, err);
     cx_arena_done(&work.arena);
-    /* The lock is held until the new database stands under its name. */
+    /* The lock is held until the new database has its final name. */
     cx_home_close_derived_tables(work.home);
     if (!cx_failed(status) && writes)
         status = replace_database(io, path, new_path, err);
     else if (writes &&
              (status.code == CX_E_CONFLICT || (status.code == CX_E_FORMAT && work.result.resumed)))
-        remove_database(io, new_path); /* the next run begins anew */
+        remove_database(io, new_path); /* the next run starts over */
     cx_home_close_derived(work.home);
     if (!cx_failed(status))
         *out = work.result;

@@ -1,5 +1,5 @@
 /*
- * snapshot.c - manifests: making, finding, sealing and dropping them (ledger.md §9).
+ * snapshot.c - making, finding, sealing and dropping manifests (ledger.md §9).
  */
 #include "ledger/snapshot.h"
 
@@ -244,7 +244,7 @@ static cx_status check_signature(const cx_manifest *manifest, const cx_signature
     return status;
 }
 
-/* The turn's one frame: an entry with this payload. */
+/* Adds the transaction's single frame: an entry with this payload. */
 static cx_status add_entry(cx_txn *txn, const cx_payload *payload, cx_str by, int64_t now_ns,
                            cx_err *err)
 {

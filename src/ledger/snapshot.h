@@ -1,7 +1,8 @@
 /*
- * snapshot.h - manifests, seals and proofs of a home's state (ledger.md §9, §10).
+ * snapshot.h - manifests, seals and proofs of the state (ledger.md §9, §10).
  *
- * Nothing here signs: cx_snapshot_to_sign hands out what to sign, cx_snapshot_seal takes it back.
+ * Nothing here signs: cx_snapshot_to_sign returns the bytes to sign, cx_snapshot_seal accepts the
+ * signature.
  */
 #ifndef CX_LEDGER_SNAPSHOT_H
 #define CX_LEDGER_SNAPSHOT_H
@@ -9,7 +10,8 @@
 #include "ledger/home.h"
 #include "proof/api.h"
 
-/* One consistent view; no entry, no root changes.  Manifest text lives in the arena. */
+/* Makes a manifest of one consistent view.  Adds no entry and changes no root.  Its texts live in
+ * the arena. */
 CX_RESULT cx_snapshot_make(cx_home *home, cx_str actor, cx_str trigger, int64_t now_ns,
                            cx_arena *arena, cx_manifest *out, cx_err *err);
 /* CX_E_NOT_FOUND "SnapshotNotFound". */
@@ -29,12 +31,12 @@ CX_RESULT cx_snapshot_seal(cx_home *home, cx_str actor, uint64_t seq, cx_str sig
 CX_RESULT cx_snapshot_drop(cx_home *home, cx_str actor, uint64_t seq, cx_str by, int64_t now_ns,
                            cx_err *err);
 
-/* What a proof is asked about: ids of memories, or edges. */
+/* What to prove: ids of memories, or edges. */
 typedef struct cx_proof_request {
     cx_namespace name_space;
     const cx_id *ids;
     size_t id_count;
-    const cx_edge *edges; /* type, src, dst are read */
+    const cx_edge *edges; /* only type, src and dst are used */
     size_t edge_count;
     bool compact; /* a MultiProof of schema 3, whose keys ascend; cortex-1 only */
 } cx_proof_request;
@@ -43,21 +45,23 @@ typedef struct cx_state_proof {
     cx_multiproof proof;
     cx_bytes bytes; /* the container */
     cx_bytes manifest;
-    const cx_bytes *leaves; /* canonical records, one a key (empty: absent or erased) */
-    const size_t *order;    /* compact: key i is of what was asked at order[i]; NULL = as asked */
+    const cx_bytes *leaves; /* canonical records, one for each key (empty: absent or erased) */
+    const size_t
+        *order; /* compact proofs: key i answers request order[i]; NULL = in request order */
 } cx_state_proof;
 
-/* Where in the request the thing stands that key i is of. */
+/* The index in the request that key i answers. */
 static inline size_t cx_state_proof_asked(const cx_state_proof *proof, size_t i)
 {
     return proof->order == NULL ? i : proof->order[i];
 }
 
-/* Of the current tree; ManifestRootMismatch (CX_E_CONFLICT) when that is no longer the manifest's.
- * EmptyProof, InvalidArgument (a key twice), SchemeUnsupported (compact in matrix-1). */
+/* Proves at the current tree; ManifestRootMismatch (CX_E_CONFLICT) when its root is not the
+ * manifest's. EmptyProof, InvalidArgument (a key twice), SchemeUnsupported (compact in matrix-1).
+ */
 CX_RESULT cx_proof_now(cx_home *home, cx_str actor, const cx_proof_request *request,
                        uint64_t snapshot_seq, cx_arena *arena, cx_state_proof *out, cx_err *err);
-/* Of the tree as it was at a retained snapshot. */
+/* Proves at a retained snapshot. */
 CX_RESULT cx_proof_at(cx_home *home, cx_str actor, const cx_proof_request *request,
                       uint64_t snapshot_seq, cx_arena *arena, cx_state_proof *out, cx_err *err);
 

@@ -1,18 +1,17 @@
 /*
- * store.c - tables and what is on its way to them.  They are read by store_read.c.
+ * store.c - the memtables and writing them to the tables.  Reading is in store_read.c.
  *
- * S1  A generation is written whole, with its end position, in one transaction.
- * S2  A row that is in no generation is in the database (if it exists).
- * S3  Every row carries a checksum over itself: one that was damaged is told, and never used.
- * S4  A store that derives keeps a transaction open: what it writes is there with the next
- *     generation, or not at all.  Its filter, if any, knows every key in the database.
- *
- * S5  A view ends when a generation does: until then the rows that the view does not have are in
- * the generation.
+ * S1  A memtable is flushed whole, with its end position, in one transaction.
+ * S2  A row that is in no memtable is in the database, if it exists.
+ * S3  Every row has a checksum: a damaged row is reported and never used.
+ * S4  A store that derives keeps a transaction open: its rows become durable with the next flush,
+ *     or not at all.  Its filter, if any, has every key in the database.
+ * S5  A read view ends with the flush of a memtable: until then the rows that the view lacks are in
+ *     that memtable.
  *
  *     meta(name, value)       identity of the tables; position = commit, frames
- *     actor(id, name, ...)    one row an actor, with its counters
- *     entry(actor, seq, ...)  where each entry stands in the log, and its leaf hash
+ *     actor(id, name, ...)    one row for each actor, with its counters
+ *     entry(actor, seq, ...)  each entry's place in the log, and its leaf hash
  *     record(actor, key, value)  records and derived rows by logical key (ledger.md §5); behind the
  *                             value its checksum, 4 bytes
  */
@@ -35,7 +34,7 @@ static const char schema[] =
     "CREATE TABLE IF NOT EXISTS record(actor INTEGER NOT NULL, key BLOB NOT NULL,"
     " value BLOB NOT NULL, PRIMARY KEY(actor, key)) WITHOUT ROWID;";
 
-/* Cheaper to make over the rows of a whole log at once, in order, than row by row. */
+/* Creating it once over all rows is cheaper than maintaining it row by row. */
 const char cx_store_subject_index[] =
     "CREATE INDEX IF NOT EXISTS entry_subject ON entry(actor, subject, seq)"
     " WHERE subject IS NOT NULL;";
@@ -128,9 +127,9 @@ static cx_generation *generation_open(const cx_store *store)
 /* --- keys that were put, while deriving from nothing ------------------------------------------ */
 
 /*
- * Nearly every record that a log brings is new.  A question for one that cannot be in the database
- * is answered without it: of a key that was put, both bits are set (S4).  With ten million keys
- * seven of a hundred questions for others still reach the database.
+ * A Bloom filter: nearly every record of a log is new, and a lookup of a key whose two bits are not
+ * both set does not need the database (S4).  With ten million keys seven of a hundred lookups of
+ * absent keys still reach it.
  */
 #define FILTER_BITS (UINT64_C(1) << 26)
 #define FILTER_SIZE (FILTER_BITS / 8)
@@ -152,7 +151,7 @@ static void filter_add(uint64_t *filter, uint64_t hash)
     }
 }
 
-/* Without a filter everything may be there. */
+/* Without a filter any key may exist. */
 bool cx_store_may_have(const uint64_t *filter, uint64_t hash)
 {
     size_t word;
@@ -188,7 +187,7 @@ cx_status cx_store_put(cx_store *store, const cx_row *row, cx_err *err)
     cx_generation *generation = store->memtable;
     cx_row_name name;
     cx_str text = cx_store_name_row(row->actor, row->key, &name);
-    /* As it will stand in the database, with its checksum behind it. */
+    /* As it will be in the database, followed by its checksum. */
     uint8_t *value = cx_arena_push(&generation->arena, row->value.size + CX_ROW_SUM_SIZE, 1);
     if (value == NULL)
         return cx_fail_nomem(err);
@@ -300,7 +299,7 @@ static cx_status write_entry(cx_tables *tables, const cx_entry_row *row, cx_err 
 cx_status cx_store_put_entry(cx_store *store, const cx_entry_row *row, cx_err *err)
 {
     cx_generation *generation = store->memtable;
-    /* Entries come in the order of their table, and their transaction is open (S4). */
+    /* Entries arrive in table order, and their transaction is open (S4). */
     if (store->derives) {
         generation->entries_written++;
         return write_entry(&store->writing, row, err);
@@ -330,7 +329,7 @@ static cx_status write_actor(cx_tables *tables, const cx_actor_row *row, cx_err 
     return cx_db_execute(statement, err);
 }
 
-/* A row with what decides nearly always where it stands. */
+/* A row with the first bytes of its key, which nearly always decide the order. */
 typedef struct sorted_row {
     int64_t actor;
     uint64_t head; /* of the key */
@@ -355,7 +354,7 @@ static int compare_rows(const void *a, const void *b)
     return cx_str_cmp(cx_bytes_str(x->row->key), cx_bytes_str(y->row->key));
 }
 
-/* In the order of their keys: neighbours in the table are written one after the other. */
+/* Sorted by key, so that neighbours in the table are written one after the other. */
 static cx_status write_sorted(cx_store *store, const cx_generation *generation, cx_err *err)
 {
     size_t count = generation->rows.count, size = (count + 1) * sizeof(sorted_row);
@@ -413,15 +412,15 @@ cx_status cx_store_scrub(cx_store *store, cx_err *err)
     CX_ASSERT(store->flushing == NULL);
     if (store->shared)
         return CX_SUCCESS;
-    /* secure_delete overwrites rows where they are deleted, but not copies that rows left behind
-     * when they moved to another page: only writing all pages anew does. */
+    /* secure_delete overwrites deleted rows, but not the copies that remain when rows move to
+     * another page: only rewriting all pages removes those. */
     CX_TRY(cx_db_run(store->writing.db, "VACUUM", err));
     return cx_db_empty_log(store->writing.db, err);
 }
 
 /* --- opening --------------------------------------------------------------------------------- */
 
-/* The text or number under a name in meta; *out_found false when there is none. */
+/* Reads the text or number of a name in meta; *out_found is false when it does not exist. */
 static cx_status read_meta(cx_db *db, const char *name, cx_buf *out_text, uint64_t *out_number,
                            bool *out_found, cx_err *err)
 {
@@ -483,7 +482,7 @@ cx_status cx_store_clear(cx_store *store, cx_str identity, cx_err *err)
         return status;
     }
     store->flushed = (cx_position){0, 0};
-    /* Without memory for the filter the database is asked. */
+    /* If there is no memory for the filter, every lookup goes to the database. */
     if (store->derives && store->filter == NULL)
         store->filter = cx_alloc_zeroed(store->alloc, 1, FILTER_SIZE);
     return CX_SUCCESS;
@@ -500,7 +499,7 @@ static cx_status open_writing(cx_store *store, const char *path, cx_db_mode mode
     return prepare_writing(&store->writing, err);
 }
 
-/* Whoever made the file may have been killed before its first transaction. */
+/* The process that created the file may have been killed before its first transaction. */
 static cx_status check_made(cx_db *db, cx_err *err)
 {
     cx_db_statement *statement;
@@ -531,7 +530,7 @@ static cx_status open_parts(cx_store *store, const char *path, cx_store_mode mod
                           : mode == CX_STORE_ALONE   ? CX_DB_ALONE
                                                      : CX_DB_READ,
                           &store->reading.db, err));
-    /* One view for as long as a reader is open: its counters and rows belong together. */
+    /* One read view for as long as a reader is open, so that its counters and rows agree. */
     if (!writes) {
         CX_TRY(cx_db_begin(store->reading.db, err));
         CX_TRY(check_made(store->reading.db, err));

@@ -1,12 +1,12 @@
 /*
- * store.h - the tables of a home and what they have not taken yet.
+ * store.h - the tables of a data directory and the memtables that are not flushed yet.
  *
- * Changes gather in a *generation*, in memory; a flush writes a generation to the database in one
- * transaction together with the log position up to which the tables are then true.  A point read
- * looks at the generation being filled, then at the one being written, then at the database.
+ * Changes are collected in a *memtable* (cx_generation); a flush writes it to the database in one
+ * transaction, together with the log position up to which the tables are then true.  A point read
+ * looks in the active memtable (`filling`), then in the one being flushed, then in the database.
  *
- * The store has no lock of its own: the home's lock is held around every call but
- * cx_store_write_generation, which works on a generation that nobody changes any more.
+ * The store has no lock: the caller holds the data directory's lock around every call but
+ * cx_store_write_generation, whose memtable does not change any more.
  */
 #ifndef CX_LEDGER_STORE_H
 #define CX_LEDGER_STORE_H
@@ -19,9 +19,9 @@
 typedef struct cx_row {
     int64_t actor;
     cx_bytes key;
-    cx_bytes value; /* in a generation its checksum follows it */
+    cx_bytes value; /* in a memtable its checksum follows it */
     bool removed;
-    uint64_t commit; /* that must be on the disk before the row is shown */
+    uint64_t commit; /* commit that must be durable before the row is shown */
 } cx_row;
 
 typedef struct cx_entry_row {
@@ -41,7 +41,7 @@ typedef struct cx_actor_row {
     cx_str name;
     cx_scheme scheme;
     uint64_t entries, snapshots, live, dead, edges;
-    uint64_t entry_sum, state_sum; /* see home.c: damaged rows are noticed */
+    uint64_t entry_sum, state_sum; /* sums that detect damaged rows (H4 in home.c) */
 } cx_actor_row;
 
 typedef struct cx_generation {
@@ -49,8 +49,8 @@ typedef struct cx_generation {
     cx_map index; /* actor id (8) ‖ key -> row number */
     CX_VEC(cx_row) rows;
     CX_VEC(cx_entry_row) entries;
-    size_t entries_written;      /* straight to the database, while deriving */
-    CX_VEC(cx_actor_row) actors; /* as they are at the end of the generation */
+    size_t entries_written;      /* while deriving: writes directly to the database */
+    CX_VEC(cx_actor_row) actors; /* as of the end of the memtable */
     cx_position end;
 } cx_generation;
 
@@ -68,38 +68,39 @@ typedef struct cx_store {
     uint64_t seed;
     cx_str identity; /* borrowed */
     cx_tables reading;
-    cx_tables writing; /* the same connection in a scratch store; none when read-only */
-    bool shared;       /* reading and writing are one */
-    bool derives;      /* a transaction is always open */
-    uint64_t *filter;  /* of keys, while deriving from nothing; NULL = none */
+    cx_tables
+        writing;  /* in a scratch store the same connection as for reading; none when read-only */
+    bool shared;  /* reading and writing are one */
+    bool derives; /* a transaction is always open */
+    uint64_t *filter; /* Bloom filter of keys, while deriving into an empty database; NULL = none */
     cx_generation *memtable;
     cx_generation *flushing; /* NULL = none */
-    cx_position flushed;     /* what the tables have */
-    cx_store_view view;      /* of a store that others write to as well */
+    cx_position flushed;     /* position up to which the tables are true */
+    cx_store_view view;      /* of a store that another process writes to */
 } cx_store;
 
 typedef enum cx_store_mode {
-    CX_STORE_WRITE, /* readers beside the writer */
+    CX_STORE_WRITE, /* concurrent readers */
     CX_STORE_READ,
     CX_STORE_IMMUTABLE,
     CX_STORE_ALONE,
-    CX_STORE_SCRATCH, /* private, gone when closed */
-    CX_STORE_DERIVE   /* a file that nobody else looks at: one connection, long transactions */
+    CX_STORE_SCRATCH, /* private; deleted at close */
+    CX_STORE_DERIVE   /* a file that only this process uses: one connection, long transactions */
 } cx_store_mode;
 
-/* `identity` names home, format and derivers and outlives the store; *out_stale: the tables were
- * made under another one (or are new) and must be filled from the first commit on. */
+/* `identity` names data directory, format and derivers and outlives the store; *out_stale: the
+ * tables have another identity (or are new) and must be filled from the first commit on. */
 CX_RESULT cx_store_open(const char *path, cx_store_mode mode, const cx_alloc *alloc, uint64_t seed,
                         cx_str identity, cx_store *out, bool *out_stale, cx_err *err);
 void cx_store_close(cx_store *store);
-/* Empties all tables and takes on the identity. */
+/* Empties all tables and sets the identity. */
 CX_RESULT cx_store_clear(cx_store *store, cx_str identity, cx_err *err);
 
 CX_RESULT cx_store_get(cx_store *store, int64_t actor, cx_bytes key, cx_arena *arena,
                        cx_bytes *out_value, bool *out_found, uint64_t *out_commit, cx_err *err);
 /*
- * Point reads from here to the end share one look at the database: each on its own takes and gives
- * back its locks.  For a moment only, since meanwhile the database's journal cannot start anew.
+ * Point reads until the end share one read transaction, which saves taking the locks for each.
+ * Keep it short: meanwhile the database's write-ahead log cannot be reset.
  */
 void cx_store_view_begin(cx_store *store);
 void cx_store_view_end(cx_store *store);
@@ -111,26 +112,26 @@ CX_RESULT cx_store_get_entry(cx_store *store, int64_t actor, uint64_t seq, cx_en
                              cx_err *err);
 size_t cx_store_memtable_rows(const cx_store *store);
 
-/* filling becomes flushing, an empty one takes its place. */
+/* Makes the active memtable the one being flushed, and starts an empty one. */
 CX_RESULT cx_store_start_flush(cx_store *store, cx_position end, cx_err *err);
 CX_RESULT cx_store_write_generation(cx_store *store, const cx_generation *generation, cx_err *err);
-/* The flushing generation has been written. */
+/* The flush is complete: drops the flushed memtable. */
 void cx_store_flushed(cx_store *store);
 
-/* Everything was derived: what is cheaper over all rows at once is done. */
+/* Deriving is complete: creates the indexes that are cheaper to build once over all rows. */
 CX_RESULT cx_store_finish_derived(cx_store *store, cx_err *err);
 
-/* Nothing that was deleted or overwritten stays in the database's files; nothing is being flushed.
- * CX_E_BUSY while somebody reads what was there before. */
+/* Removes all deleted or overwritten bytes from the database's files; no flush may be active.
+ * CX_E_BUSY while a reader uses an older version. */
 CX_RESULT cx_store_scrub(cx_store *store, cx_err *err);
 
-/* Range reads see only the database: the caller has flushed before. */
+/* Range reads see only the database: the caller flushes first. */
 CX_RESULT
 cx_store_scan(cx_store *store, int64_t actor, cx_bytes prefix, cx_bytes from, bool backwards,
               cx_status (*row)(void *arg, cx_bytes key, cx_bytes value, bool *stop, cx_err *err),
               void *arg, cx_err *err);
-/* The same, forward, without a look at the rows' checksums: what is made of them is held against
- * the actor's state_sum. */
+/* The same, forward, without checking the rows' checksums: the caller compares the result with the
+ * actor's state_sum. */
 CX_RESULT
 cx_store_scan_summed(cx_store *store, int64_t actor, cx_bytes prefix,
                      cx_status (*row)(void *arg, cx_bytes key, cx_bytes value, bool *stop,
@@ -140,8 +141,8 @@ CX_RESULT cx_store_scan_entries(cx_store *store, int64_t actor, const cx_id *sub
                                 cx_status (*row)(void *arg, const cx_entry_row *entry, bool *stop,
                                                  cx_err *err),
                                 void *arg, cx_err *err);
-/* Numbers and leaf hashes alone, ascending; rows are not held against their checksums: what is made
- * of them is held against the actor's entry_sum. */
+/* Only numbers and leaf hashes, ascending, without checking the rows' checksums: the caller
+ * compares the result with the actor's entry_sum. */
 CX_RESULT cx_store_scan_leaves(cx_store *store, int64_t actor,
                                cx_status (*row)(void *arg, uint64_t seq, const cx_digest *leaf,
                                                 cx_err *err),

@@ -1,16 +1,17 @@
 /*
- * store_compare.c - where the tables of two stores differ, row by row in key order.
+ * store_compare.c - finds the differences between the tables of two stores, row by row in key
+ * order.
  */
 #include "ledger/internal.h"
 #include "ledger/store_internal.h"
 
 typedef struct compared_table {
     const char *name;
-    const char *sql; /* actor first, key second, then what must be equal */
+    const char *sql; /* actor first, key second, then the columns that must be equal */
     int column_count;
 } compared_table;
 
-/* Rows of planned erasures come and go without the log: they are not compared. */
+/* Rows of planned erasures are not derived from the log, so they are not compared. */
 static const compared_table compared[] = {
     {"actor", "SELECT " CX_ACTOR_COLUMNS " FROM actor ORDER BY id, name", 11},
     {"entry", "SELECT " CX_ENTRY_COLUMNS " FROM entry ORDER BY actor, seq", 10},
@@ -28,7 +29,7 @@ static int compare_names(const cx_db_statement *left, const cx_db_statement *rig
     return cx_str_cmp(cx_bytes_str(cx_db_bytes(left, 1)), cx_bytes_str(cx_db_bytes(right, 1)));
 }
 
-/* Numbers are numbered rows: their order is that of their value, not of their text. */
+/* The keys of numbered rows compare by value, not as text. */
 static int compare_rows(const compared_table *table, const cx_db_statement *left,
                         const cx_db_statement *right)
 {
@@ -54,7 +55,7 @@ static bool rows_equal(const compared_table *table, const cx_db_statement *left,
 typedef struct comparison {
     const compared_table *table;
     cx_db_statement *left, *right;
-    size_t left_calls; /* how often `differ` may still be called */
+    size_t left_calls; /* remaining calls of `differ` */
     cx_status (*differ)(void *arg, const char *table, int64_t actor, cx_bytes key, const char *how,
                         cx_err *err);
     void *arg;

@@ -10,7 +10,7 @@
 #define CX_ACTOR_COLUMNS \
     "id, name, scheme, entries, snapshots, live, dead, edges, entry_sum, state_sum, sum"
 
-/* Makes the index of entries by subject where it is missing. */
+/* Creates the index of entries by subject if it is missing. */
 extern const char cx_store_subject_index[];
 
 /* --- checksums (S3) --------------------------------------------------------------------------- */
@@ -23,22 +23,22 @@ uint32_t cx_store_sum_actor(const cx_actor_row *row);
 uint32_t cx_store_sum_meta(cx_str identity, cx_position position);
 /* CX_E_FORMAT; `what` says which row. */
 cx_status cx_store_damaged(const char *what, cx_err *err);
-/* The value without its checksum, which must be right. */
+/* Checks a row's checksum and returns the value without it. */
 cx_status cx_store_check_row(int64_t actor, cx_bytes key, cx_bytes stored, cx_bytes *out,
                              cx_err *err);
 
 /* --- rows of a generation --------------------------------------------------------------------- */
 
-/* The name of a row in a generation's index. */
+/* The key of a row in a memtable's index. */
 typedef struct cx_row_name {
     char bytes[8 + CX_KEY_SIZE_MAX];
     size_t size;
 } cx_row_name;
 
 cx_str cx_store_name_row(int64_t actor, cx_bytes key, cx_row_name *name);
-/* NULL when there is none, or no generation. */
+/* NULL when there is no such row, or no memtable. */
 const cx_row *cx_store_find_row(const cx_generation *generation, cx_str name, uint64_t hash);
-/* Whether the database may hold the key of that hash; without a filter everything may be there. */
+/* Whether the database may have the key with that hash; without a filter always true. */
 bool cx_store_may_have(const uint64_t *filter, uint64_t hash);
 
 #endif

@@ -1,5 +1,6 @@
 /*
- * store_read.c - point reads through both generations to the database, and ranges of the database.
+ * store_read.c - point reads through both memtables to the database, and range reads of the
+ * database.
  */
 #include "base/api.h"
 #include "ledger/internal.h"
@@ -10,9 +11,10 @@
 void cx_store_view_begin(cx_store *store)
 {
     CX_ASSERT(store->view == CX_VIEW_NONE);
-    /* A store whose connection also writes, or that only reads, has a transaction of its own. */
+    /* A store whose connection also writes, or that is read-only, already has an open
+     * transaction. */
     if (!store->shared && store->writing.db != NULL)
-        store->view = CX_VIEW_WANTED; /* the first read that reaches the database opens it */
+        store->view = CX_VIEW_WANTED; /* opened by the first read that reaches the database */
 }
 
 static cx_status open_view(cx_store *store, cx_err *err)
@@ -113,7 +115,7 @@ static bool read_entry_row(cx_db_statement *statement, cx_entry_row *out)
 
 static const cx_entry_row *find_entry(const cx_generation *generation, int64_t actor, uint64_t seq)
 {
-    /* Newest first: what has just been written is asked for most. */
+    /* Newest first: recently written rows are read most. */
     for (size_t i = generation == NULL ? 0 : generation->entries.count; i-- > 0;)
         if (generation->entries.items[i].actor == actor && generation->entries.items[i].seq == seq)
             return &generation->entries.items[i];
@@ -144,7 +146,7 @@ cx_status cx_store_get_entry(cx_store *store, int64_t actor, uint64_t seq, cx_en
     return good ? CX_SUCCESS : cx_store_damaged("an entry's row is damaged", err);
 }
 
-/* The first key behind all that begin with `prefix`; false when there is none. */
+/* The first key after all keys with `prefix`; false when there is none. */
 static bool prefix_end(cx_bytes prefix, uint8_t *out, size_t *out_size)
 {
     memcpy(out, prefix.data, prefix.size);
@@ -158,7 +160,7 @@ static bool prefix_end(cx_bytes prefix, uint8_t *out, size_t *out_size)
     return true;
 }
 
-/* What is made of the rows is held against sums of its own: then their checksums need not be. */
+/* `unchecked`: the caller verifies the result against its own sums, so checksums are skipped. */
 static cx_status
 scan(cx_store *store, int64_t actor, cx_bytes prefix, cx_bytes from, bool backwards, bool check,
      cx_status (*row)(void *arg, cx_bytes key, cx_bytes value, bool *stop, cx_err *err), void *arg,
@@ -231,7 +233,7 @@ cx_status cx_store_scan_entries(cx_store *store, int64_t actor, const cx_id *sub
                                       : "SELECT " CX_ENTRY_COLUMNS
                                         " FROM entry WHERE actor=?1 AND subject=?2 ORDER BY seq";
     cx_db_statement *statement;
-    /* What is being derived has the index from the first such question on. */
+    /* A store that derives creates the index at the first such query. */
     if (subject != NULL && store->shared)
         CX_TRY(cx_db_run(store->writing.db, cx_store_subject_index, err));
     CX_TRY(cx_db_prepare(store->reading.db, sql, &statement, err));

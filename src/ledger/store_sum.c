@@ -1,10 +1,11 @@
 /*
- * store_sum.c - the checksum that every row of the tables carries over itself (S3 in store.c).
+ * store_sum.c - the checksum of every row of the tables (S3 in store.c).
  */
 #include "crypto/api.h"
 #include "ledger/store_internal.h"
 
-/* Rows are short, and most of their parts a few bytes: gathered, they cost one call of the sum. */
+/* Rows are short, and most of their parts a few bytes: they are copied together, so that the sum is
+ * called once. */
 typedef struct summing {
     uint32_t sum;
     size_t size;
@@ -37,7 +38,7 @@ static void add_u64(summing *s, uint64_t value)
     add_bytes(s, bytes, sizeof bytes);
 }
 
-/* With its size before it. */
+/* Adds the bytes with their size before them. */
 static void add_sized(summing *s, cx_bytes bytes)
 {
     add_u64(s, bytes.size);
@@ -117,7 +118,7 @@ cx_status cx_store_damaged(const char *what, cx_err *err)
                       what);
 }
 
-/* The value without its checksum, which must be right. */
+/* Checks a row's checksum and returns the value without it. */
 cx_status cx_store_check_row(int64_t actor, cx_bytes key, cx_bytes stored, cx_bytes *out,
                              cx_err *err)
 {

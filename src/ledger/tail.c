@@ -1,8 +1,8 @@
 /*
- * tail.c - following the log: frame by frame, from a position that was kept.
+ * tail.c - reads the log frame by frame from a stored position.
  *
- * A tail reads the log and nothing else, so it sees what is on the disk and not what waits for it,
- * and an index that keeps its position can be carried on by any process at any time.
+ * A tail reads only the log, so it sees durable frames only; an index that stores its position can
+ * be continued by any process at any time.
  */
 #include "base/api.h"
 #include "ledger/internal.h"
@@ -14,8 +14,8 @@ struct cx_tail {
     cx_arena_mark empty;
     cx_log_commit commit;
     bool has_commit;
-    size_t next;   /* frame of the commit */
-    uint64_t skip; /* frames of the first commit that were seen before */
+    size_t next;   /* next frame of the commit */
+    uint64_t skip; /* frames of the first commit that are before the start position */
 };
 
 void cx_home_id(const cx_home *home, uint8_t out[16])
@@ -70,7 +70,7 @@ void cx_tail_end(cx_tail *tail)
     cx_alloc_free(tail->home->alloc, tail, sizeof *tail);
 }
 
-/* A commit with frames that have not been given out. */
+/* Loads a commit that has frames which were not returned yet. */
 static cx_status load_next_commit(cx_tail *tail, bool *out_end, cx_err *err)
 {
     *out_end = false;

@@ -1,10 +1,10 @@
 /*
- * trees.c - an actor's trees: built when first asked for (trees_build.c), kept up to date after.
+ * trees.c - an actor's trees: built on first use (trees_build.c), updated afterwards.
  */
 #include "base/api.h"
 #include "ledger/internal.h"
 
-/* Every bit of the digest counts: each step can be undone, so that no change of one word is lost.
+/* Mixes all bits of the digest: each step is invertible, so that a change of one word always shows.
  */
 static uint64_t mix_digest(uint64_t sum, const cx_digest *digest)
 {
@@ -65,7 +65,7 @@ void cx_actor_drop_trees(cx_actor *actor)
 
 /* --- gathering changes ----------------------------------------------------------------------- */
 
-/* As many pairs at once make the best of a tree's way of taking them in. */
+/* Number of pairs at which inserting into a tree is most efficient. */
 #define PENDING_MAX 65536
 
 static cx_status insert_pending(cx_actor *actor, bool edge, cx_err *err)
@@ -187,7 +187,7 @@ done:
     if (rotation)
         cx_home_give_txn(home);
     cx_lock_leave(&home->lock);
-    /* What is handed out must not be lost with the machine's power. */
+    /* What is returned must be durable. */
     if (!cx_failed(status))
         status = cx_home_sync_shown(home, err);
     if (!cx_failed(status))

@@ -1,27 +1,26 @@
 /*
- * trees_build.c - an actor's trees from the rows of the tables.
+ * trees_build.c - builds an actor's trees from the rows of the tables.
  *
- * The tables are derived and may be damaged, so building adds up what it reads and compares it with
- * the sums that were kept while writing: a proof is never made from rows that were changed behind
- * the home's back.
+ * The tables are derived and may be damaged, so building sums up what it reads and compares the
+ * result with the sums stored while writing (H4): a proof is never made from rows that were changed
+ * from outside.
  *
- * Reading the rows of state takes about as long as hashing them and putting them into a tree.  Of
- * many rows a second thread does the latter: they go to it on a belt of batches.  The caller has
- * the turn and the lock; the thread touches the actor's trees of state and nothing else of the
- * home.
+ * Reading the state rows takes about as long as hashing them and inserting them into a tree, so for
+ * many rows a second thread does the latter and gets them through a queue of batches.  The caller
+ * owns the transaction and the lock; the thread uses only the actor's state trees.
  */
 #include "base/api.h"
 #include "ledger/internal.h"
 
 #define LEAF_BATCH 1024
-/* Rows of state that go to the other side together, and batches that may be on the way. */
+/* Size of a batch, and length of the queue. */
 #define STATE_BATCH 1024
 #define QUEUE_BATCHES 4
-#define LANE_ROWS 64 /* hashed at once */
-/* Fewer rows than this are not worth a thread. */
+#define LANE_ROWS 64 /* rows hashed at once */
+/* Below this many rows no thread is started. */
 #define THREAD_FROM 10000
 
-/* Behind one another, key and value, in front of which each key has the same bytes. */
+/* Rows of a batch, key and value one after the other. */
 typedef struct state_batch {
     bool edges;
     cx_buf bytes;
@@ -30,13 +29,13 @@ typedef struct state_batch {
     size_t count;
 } state_batch;
 
-/* Batches between the reader, who fills them in turn, and whoever brings them in. */
+/* The queue of batches between the reader and the inserting thread. */
 typedef struct batch_queue {
     cx_lock lock;
-    cx_thread thread; /* not started: the reader brings them in itself */
+    cx_thread thread; /* not started: the reader inserts them itself */
     uint64_t filled, inserted;
     bool ended;
-    cx_status status; /* of bringing in */
+    cx_status status; /* result of inserting */
     cx_err err;
     state_batch batches[QUEUE_BATCHES];
 } batch_queue;
@@ -48,7 +47,7 @@ typedef struct builder {
     size_t leaf_count;
     uint64_t next_seq;
     uint64_t entry_sum;
-    uint64_t state_sum; /* of what was brought in */
+    uint64_t state_sum; /* over the inserted rows */
     batch_queue batch_queue;
 } builder;
 
@@ -126,7 +125,7 @@ static cx_status insert_batch(builder *build, state_batch *batch, cx_err *err)
     return CX_SUCCESS;
 }
 
-/* The thread. */
+/* The inserting thread. */
 static void insert_batches(void *arg)
 {
     builder *build = arg;
@@ -170,7 +169,7 @@ static cx_status send_batch(batch_queue *b, cx_err *err)
     return status;
 }
 
-/* The batch being filled goes on its way; the next one is empty when this returns. */
+/* Hands the current batch to the inserting thread; the next one is empty when this returns. */
 static cx_status hand_off_batch(builder *build, cx_err *err)
 {
     batch_queue *b = &build->batch_queue;

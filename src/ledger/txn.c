@@ -1,18 +1,20 @@
 /*
- * turn.c - an actor's write turn: decide, collect frames, commit all of them or none.
+ * txn.c - an actor's write transaction: decide, collect frames, commit all of them or none.
  *
- * T1  What a turn reads cannot change before it ends: there is one turn at a time.
- * T2  Frames go to the log first.  When memory cannot follow the log, the home is poisoned: nothing
- *     is decided on a state that is not the log's.
- * T3  While memory follows, the disk has begun already.  What memory could not follow is taken back
- *     from the log before the error is told, unless another caller's wait has synced it meanwhile.
+ * T1  What a transaction reads cannot change before it ends: there is one transaction at a time
+ *     (D2).
+ * T2  Frames go to the log first.  If applying them in memory fails, all further calls are refused:
+ *     nothing is decided on a state that is not the log's (D5).
+ * T3  Writeback starts before the frames are applied in memory.  If applying fails, they are
+ *     withdrawn from the log before the error is returned, unless another caller's wait has synced
+ *     them.
  */
 #include "base/api.h"
 #include "ledger/internal.h"
 
-/* Above this many rows on their way to the tables, writers wait for them. */
+/* Above this many unflushed rows writers wait for the flush. */
 #define BACKLOG_ROWS 1000000
-/* The memory of a turn is kept for the next one unless it grew beyond this. */
+/* The arena is reused by the next transaction unless it grew beyond this. */
 #define TXN_ARENA_REUSED_MAX (4u << 20)
 
 cx_status cx_home_check_alive(const cx_home *home, cx_err *err)
@@ -44,7 +46,7 @@ void cx_home_give_txn(cx_home *home)
         cx_lock_wake(&home->lock);
 }
 
-/* With the lock: the turn's memory to whoever has the turn next, and the turn itself. */
+/* With the lock held: releases the transaction and leaves its arena to the next one. */
 static void release_txn(cx_txn *txn)
 {
     cx_home *home = txn->home;
@@ -239,8 +241,8 @@ cx_status cx_txn_roots(cx_txn *txn, cx_roots *out, cx_err *err)
 
 /* --- committing ------------------------------------------------------------------------------ */
 
-/* The log's frames; their bytes stand in the two buffers, which do not move any more, or in the
- * turn's arena. */
+/* The log's frames; their bytes are in the two buffers, which no longer move, or in the
+ * transaction's arena. */
 static cx_status encode_frames(cx_txn *txn, cx_buf *guarded, cx_buf *erasable, cx_log_frame *frames,
                                cx_err *err)
 {
@@ -339,7 +341,7 @@ static cx_status submit_frames(cx_txn *txn, cx_log_frame *frames, cx_log_place *
     return status;
 }
 
-/* `wait_follows`: the disk begins while memory follows. */
+/* `wait_follows`: writeback starts before the frames are applied in memory (T3). */
 static cx_status commit(cx_txn *txn, bool wait_follows, uint64_t *out_commit, cx_err *err)
 {
     size_t count = txn->frames.count;
@@ -385,7 +387,7 @@ cx_status cx_txn_commit(cx_txn *txn, cx_err *err)
 cx_status cx_home_wait(cx_home *home, uint64_t commit, cx_err *err)
 {
     if (home->remote != NULL)
-        return CX_SUCCESS; /* the holder answered when it was on the disk */
+        return CX_SUCCESS; /* the writer process answers when the commit is durable */
     cx_status status = cx_log_wait(home->log, commit, err);
     if (cx_failed(status)) {
         cx_lock_enter(&home->lock);

@@ -1,10 +1,11 @@
 /*
- * turn_frames.c - the frames of a turn: what its caller puts in, and what is made of it at the end.
+ * txn_frames.c - the frames of a transaction: collecting them, and making their entries at commit.
  *
- * F1  Everything is copied when it is put: the caller's bytes may go at once.
- * F2  Salts, commitments, entries and hashes are made when the turn is committed, of all frames
- *     together: many hashes at once take a fraction of the time (crypto/digest.h).
- * F3  A committed payload lies right behind its salt, as in the log (cx_frame_erasable_in_place).
+ * F1  Everything is copied when it is put: the caller may free its bytes at once.
+ * F2  Salts, commitments, entries and hashes are made at commit, for all frames together: many
+ *     hashes at once take a fraction of the time (crypto/digest.h).
+ * F3  A committed payload directly follows its salt in memory, as in the log
+ *     (cx_frame_erasable_in_place).
  */
 #include "base/api.h"
 #include "ledger/internal.h"
@@ -31,7 +32,7 @@ static cx_status begin_frame(cx_txn *txn, cx_txn_frame **out, cx_err *err)
     *out = frame;
     if (!txn->is_new || txn->frames.count != 1)
         return CX_SUCCESS;
-    /* The actor comes into being with this frame. */
+    /* This frame creates the actor. */
     CX_TRY(cx_txn_put(txn, cx_str_bytes(CX_STR("meta/scheme")),
                       cx_str_bytes(cx_scheme_name(txn->info.scheme)), false, err));
     return cx_txn_put(txn, cx_str_bytes(CX_STR("meta/actor")), cx_str_bytes(txn->info.name), false,
@@ -59,7 +60,7 @@ static cx_status check_draft(const cx_entry_draft *draft, cx_err *err)
     return CX_SUCCESS;
 }
 
-/* F3: room for the salt, which comes later unless the caller has one. */
+/* F3: reserves space for the salt, which is drawn later unless the caller gave one. */
 static cx_status copy_committed_draft(cx_txn *txn, const cx_entry_draft *draft, cx_txn_frame *frame,
                                       cx_err *err)
 {
@@ -142,7 +143,7 @@ cx_status cx_txn_remove(cx_txn *txn, cx_bytes key, cx_err *err)
 
 /* --- completing (F2) ------------------------------------------------------------------------- */
 
-/* One message to hash after another, and where its hash goes. */
+/* Messages to hash, and where each hash goes. */
 typedef struct hashing {
     cx_bytes *messages;
     const uint8_t **salts; /* of payloads */
@@ -177,7 +178,7 @@ static void hashing_end(hashing *work)
     work->count = 0;
 }
 
-/* Of all payloads that have none, in one question to the system. */
+/* Draws all missing salts with one system call. */
 static cx_status draw_salts(cx_txn *txn, cx_err *err)
 {
     const cx_io *io = txn->home->io;
@@ -203,7 +204,7 @@ static cx_status draw_salts(cx_txn *txn, cx_err *err)
     return CX_SUCCESS;
 }
 
-/* What may have to be erased is committed to (§3). */
+/* Erasable payloads are committed to (§3). */
 static void commit_payloads(cx_txn *txn, hashing *work)
 {
     for (size_t i = txn->completed; i < txn->frames.count; i++) {

@@ -1,13 +1,13 @@
 /*
- * verify.c - checking a whole home (ledger.md §11).
+ * verify.c - checks a whole data directory (ledger.md §11).
  *
- * V1  The log is read from its first byte; everything else is derived from it once more, in a
- * private database, and only then compared with what the home holds. V2  What could not be read is
- * said; nothing that was not checked is called verified. V3  Nothing in the home is written: files
- * are opened for reading, no lock is taken.
+ * V1  The log is read from its first byte; everything else is derived from it again, in a private
+ *     database, and then compared with the stored tables.
+ * V2  What could not be read is reported; nothing that was not checked is called verified.
+ * V3  Nothing is written: files are opened for reading, no lock is taken.
  *
- * A cut of whole commits from the end leaves a shorter log that is whole in itself.  Only something
- * from outside can show it: a checkpoint, or a manifest that somebody kept (anchors).
+ * Truncating whole commits from the end leaves a shorter log that is valid in itself.  Only an
+ * external anchor can show it: a checkpoint or a manifest that was stored elsewhere.
  */
 #include "ledger/verify.h"
 
@@ -31,7 +31,7 @@ struct cx_home_report {
     CX_VEC(cx_roots) roots;
 };
 
-/* What the log says was erased, until an entry is met that explains it. */
+/* Erased content that no entry has explained yet. */
 typedef struct erased_mark {
     bool subject;
     uint64_t seq;
@@ -47,7 +47,7 @@ typedef struct verifier {
     cx_arena arena;
     cx_check_sink sink;
     CX_VEC(erased_mark) erased;
-    bool damaged; /* the log: what lies behind cannot be derived */
+    bool damaged; /* the log is damaged: later frames cannot be derived */
 } verifier;
 
 /* --- findings -------------------------------------------------------------------------------- */
@@ -106,7 +106,7 @@ static cx_status explain_erased(verifier *check, const cx_ledger_frame *frame,
         return CX_SUCCESS;
     cx_status status =
         cx_payload_decode(cx_entry_kind_of(entry->kind), entry->payload, arena, &payload, NULL);
-    if (cx_failed(status)) /* told already, unless it is for want of memory */
+    if (cx_failed(status)) /* already reported, unless memory ran out */
         return status.code == CX_E_NOMEM ? cx_fail_nomem(err) : CX_SUCCESS;
     for (size_t i = 0; i < check->erased.count; i++) {
         erased_mark *mark = &check->erased.items[i];
@@ -145,7 +145,7 @@ static cx_status check_item(verifier *check, const cx_log_item *item, uint64_t c
     char where[64];
     (void)snprintf(where, sizeof where, "segment %lu offset %llu",
                    (unsigned long)item->place.segment, (unsigned long long)item->place.offset);
-    /* Half-erased is what a crash leaves; an entry must explain it as any other erasure. */
+    /* A crash can leave a payload half erased; an entry must explain it like any other erasure. */
     if (item->erasable_damaged && !item->half_erased) {
         check->damaged = true;
         return report_finding(check, "log", "LogDamaged", (cx_str){NULL, 0}, where,
@@ -363,7 +363,7 @@ static cx_status check_edge_row(void *arg, cx_bytes key, cx_bytes value, bool *s
     scan->edges++;
     scan->check->report->totals.edges++;
     if (scan->check->home->options.deriver_count == 0)
-        return CX_SUCCESS; /* e/to is derived by the room that knows memories */
+        return CX_SUCCESS; /* e/to is derived by the module memory */
     memcpy(name, "e/to/", 5);
     memcpy(name + 5, key.data + 24, 16);
     name[21] = key.data[23];
@@ -477,8 +477,7 @@ static cx_status compare_tables(verifier *check, cx_store *tables, cx_err *err)
                           reason.message, err);
 }
 
-/* Whether the log has `at` by now: somebody writes while we verify, and the tables went on with
- * it. */
+/* Whether the log has reached `at`: a writer may append and flush while we verify. */
 static bool log_has_reached(const cx_home *home, cx_position at)
 {
     const cx_log_options options = {.alloc = home->alloc, .io = home->io, .read_only = true};
@@ -535,8 +534,7 @@ static cx_status check_tables(verifier *check, cx_err *err)
 
 /* --- anchors (§11) ---------------------------------------------------------------------------- */
 
-/* A manifest somebody kept, where its snapshot is still retained: the state roots must be the same.
- */
+/* An external manifest whose snapshot is still retained: the state roots must be equal. */
 static cx_status check_stored_manifest(verifier *check, cx_actor *actor,
                                        const cx_anchor_point *anchor, cx_err *err)
 {

@@ -1,8 +1,8 @@
 /*
- * verify.h - checking a whole home, and making its tables anew (ledger.md §10.2, §11).
+ * verify.h - checking a whole data directory, and rebuilding its tables (ledger.md §10.2, §11).
  *
  * Verification reads the log from its first byte, derives everything again in a private database,
- * and compares that with the journal, the manifests and the home's tables.  It opens everything
+ * and compares that with the journal, the manifests and the stored tables.  It opens everything
  * read-only and never writes.
  */
 #ifndef CX_LEDGER_VERIFY_H
@@ -11,21 +11,22 @@
 #include "ledger/home.h"
 #include "proof/api.h"
 
-/* Something outside the home that was true once: a checkpoint's size and root, or a manifest. */
+/* An external anchor: a checkpoint's size and root, or a manifest, stored elsewhere. */
 typedef struct cx_anchor_point {
     uint64_t size;
     cx_digest journal_root;
-    const cx_manifest *manifest; /* NULL = only the two above */
+    const cx_manifest *manifest; /* NULL = only size and root */
 } cx_anchor_point;
 
 typedef struct cx_home_verify_options {
     cx_home_options home;           /* read_only is implied */
     cx_str actor;                   /* empty = all */
-    const cx_anchor_point *anchors; /* of `actor`, which must then be given */
+    const cx_anchor_point *anchors; /* anchors of `actor`, which must then be set */
     size_t anchor_count;
-    bool require_anchored;     /* without an anchor that holds: indeterminate */
-    const cx_pubkey *seal_key; /* NULL = seals' signatures are not checked, and that is said */
-    size_t finding_max;        /* 0 = 1000 */
+    bool require_anchored; /* indeterminate unless an anchor holds */
+    const cx_pubkey
+        *seal_key;      /* NULL = seals' signatures are not checked, and the report says so */
+    size_t finding_max; /* 0 = 1000 */
 } cx_home_verify_options;
 
 typedef struct cx_home_finding {
@@ -42,21 +43,20 @@ typedef struct cx_home_report cx_home_report;
 CX_RESULT cx_home_verify(const char *path, const cx_home_verify_options *options,
                          cx_home_report **out, cx_err *err);
 cx_verdict cx_home_report_verdict(const cx_home_report *report);
-size_t cx_home_report_count(const cx_home_report *report); /* findings kept */
+size_t cx_home_report_count(const cx_home_report *report); /* findings stored */
 const cx_home_finding *cx_home_report_finding(const cx_home_report *report, size_t index);
 
 typedef struct cx_home_totals {
     uint64_t actors, commits, entries, memories, versions, edges, manifests, payloads, erased;
-    uint64_t findings;   /* all, kept or not */
-    bool anchored;       /* an anchor held: the past up to it is not cut or rewritten */
-    bool tables_checked; /* false: absent or not readable, see tables_note */
+    uint64_t findings; /* all findings, stored or not */
+    bool anchored; /* an anchor holds: the history up to it is neither truncated nor rewritten */
+    bool tables_checked; /* false: missing or unreadable, see tables_note */
     cx_str tables_note;
-    uint64_t
-        half_erased; /* of `erased`: bytes of what was destroyed are left, a crash came between */
-    uint64_t torn_bytes; /* an incomplete group at the end: a crash, nothing acknowledged */
+    uint64_t half_erased; /* of `erased`: bytes remain because a crash interrupted the erasure */
+    uint64_t torn_bytes;  /* an incomplete group at the end, left by a crash; never acknowledged */
 } cx_home_totals;
 const cx_home_totals *cx_home_report_totals(const cx_home_report *report);
-/* Roots of each actor as the log gives them. */
+/* Roots of each actor as derived from the log. */
 size_t cx_home_report_actor_count(const cx_home_report *report);
 void cx_home_report_actor(const cx_home_report *report, size_t index, cx_actor_info *out,
                           cx_roots *out_roots);
@@ -64,8 +64,8 @@ void cx_home_report_close(cx_home_report *report);
 
 typedef struct cx_rebuild_result {
     uint64_t commits, entries, records;
-    bool changed; /* the old tables differed or were absent */
-    bool resumed; /* an earlier, interrupted run was taken up */
+    bool changed; /* the old tables differed or were missing */
+    bool resumed; /* an interrupted run was continued */
 } cx_rebuild_result;
 typedef enum cx_rebuild_mode {
     CX_REBUILD,            /* differing old tables are an error, RootMismatch, and stay */
@@ -74,9 +74,9 @@ typedef enum cx_rebuild_mode {
 } cx_rebuild_mode;
 
 /*
- * New tables beside the old ones, compared with the manifests in the log and with the old ones,
- * then one rename.  Interrupted runs are taken up again.  CX_E_CONFLICT "RootMismatch"; CX_E_BUSY
- * when somebody writes.
+ * Builds new tables next to the old ones, compares them with the manifests in the log and with the
+ * old tables, and replaces these with one rename.  Continues an interrupted run.  CX_E_CONFLICT
+ * "RootMismatch"; CX_E_BUSY while a writer process is active.
  */
 CX_RESULT cx_home_rebuild(const char *path, const cx_home_options *options, cx_rebuild_mode mode,
                           cx_rebuild_result *out, cx_err *err);

@@ -13,7 +13,7 @@ _Static_assert(CX_MEMORIES_LIMIT <= CX_FIND_LIMIT_MAX, "the default is allowed")
 typedef cx_status reader(cx_memories *memories, const void *question, cx_json_list *answer,
                          cx_err *err);
 
-/* Runs a reader with an arena, and gives away the JSON object it filled. */
+/* Runs a reader with an arena, and returns the JSON object that it filled. */
 static cx_status answer_as_json(cx_memories *memories, reader *read, const void *question,
                                 cx_owned *out, cx_err *err)
 {

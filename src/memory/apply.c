@@ -1,9 +1,9 @@
 /*
  * apply.c - the calls as JSON (apply.h).
  *
- * Members are taken one by one; what is left at the end is unknown and refuses the step before
- * anything is called.  So a step that says more than its call can do never runs half-understood:
- * a write that presets a tombstone, for one.
+ * Members are read one by one.  A member that was not read is unknown, and the step is rejected
+ * before any call is made: a step that asks for more than its call supports, such as a write that
+ * presets a tombstone, never has half its effect.
  */
 #include "memory/apply.h"
 
@@ -67,7 +67,7 @@ void cx_apply_close(cx_apply *apply)
 
 /* --- taking members -------------------------------------------------------------------------- */
 
-/* The members of one object; a failure is kept, and later takes give nothing. */
+/* Reads the members of one object; after a failure all further reads return nothing. */
 typedef struct step_reader {
     const cx_json *object;
     const char *what; /* the operation, or the member that is this object */
@@ -187,7 +187,7 @@ static bool read_id(step_reader *r, const char *name, cx_id *out)
     return true;
 }
 
-/* A code as a number, or by its name. */
+/* A code, given as a number or by its name. */
 static uint8_t code_of(step_reader *r, const cx_json *value, const char *name,
                        uint8_t (*code)(cx_str name))
 {
@@ -255,7 +255,7 @@ static void read_uri(step_reader *r, const char *name, cx_uri *out)
         reject_member(r, name, why.message);
 }
 
-/* Every member was taken. */
+/* Rejects members that were not read. */
 static cx_status reject_unread_members(step_reader *r)
 {
     if (cx_failed(r->status) || r->read_count == r->object->count)
@@ -351,7 +351,7 @@ static const cx_forms *read_forms(step_reader *r)
     return forms;
 }
 
-/* What the calls say about data as JSON is the call's refusal, not a step that is none. */
+/* An error about the JSON data is a refusal of the call, not a malformed step. */
 static cx_status data_bytes(step *s, uint8_t type, const cx_json *json, cx_bytes *out, cx_err *err)
 {
     cx_data data;
@@ -402,10 +402,11 @@ static cx_status answer_uri(step *s, const cx_uri *uri)
 /* --- the calls -------------------------------------------------------------------------------- */
 
 /*
- * Each takes its members, refuses what is no step, and calls; `reason` gets what the call says.
+ * Each function reads its members, rejects a malformed step, and makes the call; `reason` gets the
+ * call's error.
  */
 
-/* What only the ledger says of a memory (ledger.md §14, 5). */
+/* Members that only the ledger sets (ledger.md §14, 5). */
 static cx_status reject_presets(const step_reader *r, cx_err *reason)
 {
     static const char *const names[] = {"tombstone", "embedding_ref", "version", "current_version",
@@ -716,7 +717,7 @@ static uint64_t entries_now(cx_apply *apply)
                : info.entry_count;
 }
 
-/* A call that says no, as against a ledger that cannot be read or written. */
+/* True for a call that was refused; false for a ledger that cannot be read or written. */
 static bool is_refusal(cx_code code)
 {
     return code != CX_E_NOMEM && code != CX_E_IO && code != CX_E_TIMEOUT && code != CX_E_BUSY;
@@ -731,7 +732,7 @@ static cx_status apply_step(step *s, const struct operation *operation)
     if (cx_failed(s->r.status))
         return s->r.status;
     if (cx_failed(status) && reason.code == CX_OK)
-        return status; /* members it does not know, or memory: said in err */
+        return status; /* unknown members or out of memory: explained in err */
     if (cx_failed(status) && !is_refusal(status.code)) {
         if (s->err != NULL)
             *s->err = reason;

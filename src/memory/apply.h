@@ -1,10 +1,10 @@
 /*
- * apply.h - the calls as JSON, one step a call: for scripts, replays and test vectors.
+ * apply.h - the calls as JSON, one step for each call: for scripts, replays and test vectors.
  *
  *     {"op": "write", "now_ns": 1700000001500000000, "type": "Fact", "data": {...}, "tags": [..]}
  *
  * A step is an object with `op`, `now_ns` (the clock while it runs; absent = the real one) and the
- * call's members, either beside them or in an object `args`.  Unknown members are refused.
+ * call's members, either directly or in an object `args`.  Unknown members are refused.
  *
  *     write          type, data (§4.1 names) or data_cbor (hex), [id, actor_scope, visibility,
  *                    importance, tags, frames [{verb, kind, ref}], provenance {source,
@@ -36,13 +36,13 @@
 
 typedef struct cx_apply cx_apply;
 
-/* `options` as for cx_memory_open; its clock is asked when a step does not say `now_ns`. */
+/* `options` as for cx_memory_open; its clock is used for a step without `now_ns`. */
 CX_RESULT cx_apply_open(cx_home *home, cx_str actor, const cx_memory_options *options,
                         cx_apply **out, cx_err *err);
 void cx_apply_close(cx_apply *apply);
 
 typedef struct cx_applied_step {
-    bool refused; /* by the call: `reason` says why; nothing was changed */
+    bool refused; /* refused by the call: `reason` says why; nothing was changed */
     cx_err reason;
     bool has_uri; /* write, update */
     cx_str uri;   /* in the arena */
@@ -53,8 +53,8 @@ typedef struct cx_applied_step {
 } cx_applied_step;
 
 /*
- * Runs one step.  A call that is refused is a result; a step that is none (CX_E_USAGE "BadStep",
- * naming the member) and a ledger that cannot be written are errors.
+ * Applies one step.  A refused call is a result; a malformed step (CX_E_USAGE "BadStep", which
+ * names the member) and a ledger that cannot be written are errors.
  */
 CX_RESULT cx_apply_step(cx_apply *apply, const cx_json *step, cx_arena *arena, cx_applied_step *out,
                         cx_err *err);

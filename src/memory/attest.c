@@ -1,6 +1,6 @@
 /*
- * attest.c - Attest (ledger.md §10.1): an outcome, the memories it cites, and what the weights
- * learn from them.
+ * attest.c - Attest (ledger.md §10.1): an outcome, the memories it cites, and the update of the
+ * weights.
  *
  * `attest` and `learn_weights` are two entries of one commit.  The cited memories' salience and the
  * weights themselves are derived from these two (derive.c), never put here.
@@ -21,7 +21,7 @@ static bool is_cited(const citations *list, const cx_id *id)
     return false;
 }
 
-/* Malformed, missing and dead ones are skipped; doubles count once. */
+/* Malformed, missing and tombstoned ones are skipped; duplicates count once. */
 static cx_status cite(cx_memory_call *call, cx_str text, int delta, const cx_weights *weights,
                       citations *list, cx_err *err)
 {

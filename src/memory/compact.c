@@ -1,6 +1,6 @@
 /*
- * compact.c - Compact (ledger.md §10): which memories stay in a context, and a line about each of
- * those that leave it.
+ * compact.c - Compact (ledger.md §10): chooses the memories that stay in a context, and writes one
+ * line about each of the others.
  */
 #include "memory/internal.h"
 
@@ -148,7 +148,7 @@ static cx_status classify_context(compaction *c, const cx_memory_compact *compac
     return CX_SUCCESS;
 }
 
-/* The record as its bytes say it, in the caller's arena. */
+/* The record, decoded from its bytes, in the caller's arena. */
 static cx_status copy_record_out(cx_memory_call *call, const cx_checkpoint_record *record,
                                  cx_arena *arena, cx_checkpoint_record *out, cx_err *err)
 {

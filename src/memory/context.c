@@ -1,8 +1,8 @@
 /*
- * context.c - Context (ledger.md §10): what an agent must know, and then what it may want to.
+ * context.c - Context (ledger.md §10): the memories that an agent must know, then useful facts.
  *
- * Identity, hard constraints and active goals come whole or not at all: a context that silently
- * lacks a constraint is worse than none.  Facts fill what room is left.
+ * Identity, hard constraints and active goals are complete or the call fails: a context that
+ * silently lacks a constraint is worse than none.  Facts fill the rest of the budget.
  */
 #include "memory/internal.h"
 
@@ -10,11 +10,11 @@ typedef struct composition {
     cx_memory_hits hits;
     cx_arena scratch;
     uint64_t left;    /* tokens */
-    uint64_t missing; /* .. that what must be there needs beyond them */
-    bool must;        /* the section at hand is not optional */
+    uint64_t missing; /* .. that the mandatory sections need beyond the budget */
+    bool must;        /* the current section is mandatory */
 } composition;
 
-/* Of constraints the hard ones, of goals the active ones. */
+/* Only hard constraints and active goals. */
 static cx_status hit_belongs(composition *c, const cx_memory_view *view, bool *out, cx_err *err)
 {
     uint8_t type = view->head.type;

@@ -1,5 +1,5 @@
 /*
- * data.c - the data of a memory as bytes, and what a caller may write (ledger.md §4.1).
+ * data.c - the data of a memory as bytes, and the checks of what a caller writes (ledger.md §4.1).
  *
  *     map { 0: schema, then the type's members by number; optional ones only when not empty }
  *
@@ -304,7 +304,7 @@ static cx_status check_text(const cx_data_group *group, const cx_data_field *fie
     if (field->rule == CX_FIELD_NEEDED && is_blank(text))
         return cx_fail_at(err, CX_E_USAGE, "FieldMissing", CX_NO_OFFSET, "%s.%s: %s", group->name,
                           field->name, text.size == 0 ? "is missing" : "is blank");
-    /* What is not needed may be empty instead. */
+    /* An optional text may be empty instead. */
     if (field->words != NULL && text.size != 0 && !is_one_of(text, field->words))
         return cx_fail_at(err, CX_E_USAGE, "InvalidArgument", CX_NO_OFFSET,
                           "%s.%s: found \"%.*s\", expected one of %s", group->name, field->name,
@@ -335,7 +335,7 @@ static cx_status check_field(const cx_data_group *group, const cx_data_field *fi
     case CX_FIELD_TEXT: return check_text(group, field, *(const cx_str *)at, err);
     case CX_FIELD_STRENGTH: {
         float strength = *(const float *)at;
-        /* Written so that NaN is refused. */
+        /* The comparison is written so that NaN is refused. */
         return strength >= 0.0f && strength <= 1.0f
                    ? CX_SUCCESS
                    : fail_invalid_field(group, field, "expected a number from 0 to 1", err);

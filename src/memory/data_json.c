@@ -1,6 +1,6 @@
 /*
- * data_json.c - the data of a memory as JSON with the member names of ledger.md §4.1, as people
- * write and read it.
+ * data_json.c - the data of a memory as JSON with the member names of ledger.md §4.1, the form that
+ * people write and read.
  *
  * I1  from_json(to_json(data)) == data, for data whose floats are finite.
  */
@@ -28,7 +28,7 @@ static cx_status fail_type_mismatch(const reading *r, const cx_data_group *group
                       cx_json_type_name(found));
 }
 
-/* Text that UTF-8 can carry. */
+/* Text without lone surrogates, which UTF-8 cannot express. */
 static bool is_text(const cx_json *json)
 {
     return json->type == CX_JSON_STRING && (json->flags & CX_JSON_SURROGATE) == 0;
@@ -180,7 +180,7 @@ static cx_status read_field(const reading *r, const cx_data_group *group,
         break;
     case CX_FIELD_GROUP:
         CX_TRY(read_group(r, field->group, json, at, NULL));
-        /* A group of optional members none of which is set is no group. */
+        /* A group whose optional members are all unset counts as absent. */
         *(bool *)at = true;
         *(bool *)at = !cx_field_is_empty(field, at);
         break;
@@ -221,7 +221,7 @@ static cx_status read_group(const reading *r, const cx_data_group *group, const 
     return CX_SUCCESS;
 }
 
-/* What is null where nothing is given. */
+/* Sets the fields whose default is null. */
 static void preset_nulls(const cx_data_group *group, void *value)
 {
     for (size_t i = 0; i < group->count; i++)
@@ -268,7 +268,7 @@ static double shortest_double(float value)
         char literal[CX_NUMBER_TEXT_SIZE + 16];
         char kept[18] = "0";
         double found;
-        /* Round half up: a digit too much is found out by reading it back. */
+        /* Rounds half up; reading it back shows whether the digits suffice. */
         memcpy(kept + 1, digits, (size_t)wanted);
         if (wanted < count && digits[wanted] >= '5') {
             int i = wanted;
@@ -303,7 +303,7 @@ static cx_json keep_text(cx_buf *text, cx_arena *arena)
                       ? cx_arena_copy_str(arena, cx_buf_str(text))
                       : (cx_str){NULL, 1};
     cx_buf_done(text);
-    if (copy.data == NULL) { /* noticed by the list it is put into */
+    if (copy.data == NULL) { /* reported by the list it is put into */
         cx_json none = {.type = CX_JSON_INT};
         return none;
     }
@@ -328,7 +328,7 @@ static cx_json write_duration(cx_arena *arena, int64_t ns)
     return keep_text(&text, arena);
 }
 
-/* Bytes that a person can read: UTF-8 without controls but tabs and new lines. */
+/* Readable bytes: UTF-8 without control characters except tabs and new lines. */
 static bool is_readable(cx_str text)
 {
     for (size_t i = 0; i < text.size; i++) {

@@ -1,5 +1,5 @@
 /*
- * data_shape.h - the table of §4.1 as data: what members each type has.  Codec, checks and JSON are
+ * data_shape.h - the members of each type (the table of §4.1) as data.  Codec, checks and JSON are
  * loops over it.
  */
 #ifndef CX_MEMORY_DATA_SHAPE_H
@@ -13,7 +13,7 @@ typedef enum cx_field_kind {
     CX_FIELD_BYTES,       /* cx_bytes */
     CX_FIELD_MAYBE_BYTES, /* cx_maybe_bytes: bytes or null */
     CX_FIELD_BLOBS,       /* cx_blobs */
-    CX_FIELD_TIME,        /* cx_maybe_time: seconds; null where it cannot be left out */
+    CX_FIELD_TIME,        /* cx_maybe_time: seconds; null if the member is mandatory */
     CX_FIELD_STRENGTH,    /* float */
     CX_FIELD_INT,         /* int64_t */
     CX_FIELD_DURATION,    /* int64_t nanoseconds */
@@ -25,7 +25,7 @@ typedef enum cx_field_kind {
 typedef enum cx_field_rule {
     CX_FIELD_OPTIONAL, /* (o): left out when empty */
     CX_FIELD_ALWAYS,
-    CX_FIELD_NEEDED /* always, and a caller must not leave it blank */
+    CX_FIELD_NEEDED /* mandatory, and must not be blank */
 } cx_field_rule;
 
 typedef struct cx_data_group cx_data_group;
@@ -47,7 +47,7 @@ struct cx_data_group {
     size_t size; /* of the struct */
 };
 
-/* How every list of structs lies in memory. */
+/* The memory layout of every list of structs. */
 typedef struct cx_data_list {
     const void *items;
     size_t count;

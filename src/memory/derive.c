@@ -1,15 +1,16 @@
 /*
- * derive.c - what this module derives from entries and records (ledger.md §5): e/to/, idx/,
- * salience/, meta/salience_weights, meta/embed_*.
+ * derive.c - the rows that this module derives from entries and records (ledger.md §5): e/to/,
+ * idx/, salience/, meta/salience_weights, meta/embed_*.
  *
  * D1  Rows are a function of the log alone: the same frames give the same rows, live or rebuilt.
  *     Times in keys are the entry's nanoseconds.
  * D2  A frame whose content was erased derives nothing; the redact_memory entry that explains it
- *     removes what an earlier life of the rows had.
+ *     removes the rows that were derived before.
  *
- * A tag's or frame's row holds the time at which the memory got it, which the Head does not say.
- * idx/at/<id> remembers these: u64be time of the write, then tags (8 bytes of hash, u64be time),
- * behind a byte that counts them, then frames (verb, kind, 16 bytes of hash, u64be time) likewise.
+ * The row of a tag or frame has the time at which the memory got it, which the Head does not have.
+ * idx/at/<id> stores these times: u64be time of the write; a byte with the number of tags, then the
+ * tags (8 bytes of hash, u64be time); the same for frames (verb, kind, 16 bytes of hash, u64be
+ * time).
  */
 #include "base/api.h"
 #include "memory/internal.h"
@@ -25,7 +26,7 @@ typedef struct placed_frame {
     uint64_t at;
 } placed_frame;
 
-/* What idx/at/ says. */
+/* The decoded value of idx/at/. */
 typedef struct placed {
     bool there;
     uint64_t at;
@@ -114,7 +115,7 @@ static placed_frame *find_placed_frame(placed *what, const placed_frame *wanted)
     return NULL;
 }
 
-/* Where the Head's tags and frames stand from now on: those that were there keep their time. */
+/* The new times of the Head's tags and frames: those that existed before keep their time. */
 static bool place_labels(const cx_head *head, placed *before, uint64_t now, placed *out)
 {
     *out = (placed){.there = true, .at = before->there ? before->at : now};
@@ -173,7 +174,7 @@ static void add_row(index_rows *rows, const char *prefix, const uint8_t *head, s
     key->size = writer.offset;
 }
 
-/* The rows of a memory; none for one that was not there. */
+/* Lists the index rows of a memory; none for a memory that did not exist. */
 static void list_rows(const placed *what, uint8_t type, const cx_id *id, index_rows *out)
 {
     out->count = 0;
@@ -292,7 +293,7 @@ static cx_status put_salience(cx_derive *at, const cx_id *id, const cx_salience 
     return put_small(at, cx_memory_key_bytes(&key), salience, NULL, err);
 }
 
-/* A pinned write brings its record in the frame (write.c). */
+/* A pinned write has its salience record in the frame (write.c). */
 static cx_status salience_of_write(cx_derive *at, const cx_entry *entry, const cx_head *head,
                                    cx_err *err)
 {
@@ -350,7 +351,7 @@ static cx_status salience_of_attest(cx_derive *at, const cx_entry *entry,
     return CX_SUCCESS;
 }
 
-/* Read back, never recomputed (§10.1). */
+/* The weights are read from the entry, never recomputed (§10.1). */
 static cx_status derive_weights(cx_derive *at, const cx_entry *entry,
                                 const cx_payload_learn_weights *learn, cx_err *err)
 {
@@ -415,7 +416,7 @@ static cx_status mirror_edge(cx_derive *at, const cx_change *change, cx_err *err
                           : cx_derive_put(at, cx_memory_key_bytes(&key), change->value, err);
 }
 
-/* What a Head in a frame of that kind means for salience. */
+/* Updates salience for a Head in a frame of that kind. */
 static cx_status derive_head(cx_derive *at, const cx_entry *entry, cx_entry_kind kind,
                              const cx_head *head, cx_err *err)
 {

@@ -1,7 +1,7 @@
 /*
  * edges.c - AddEdge and RemoveEdge (ledger.md §10), and the edges of a memory.
  *
- * An edge stands once in a frame, at e/from/; its copy at e/to/ is derived (derive.c).
+ * A frame has an edge once, at e/from/; its copy at e/to/ is derived (derive.c).
  */
 #include <math.h>
 
@@ -37,7 +37,7 @@ static cx_status put_edge(cx_memory_call *call, const cx_edge *edge, cx_err *err
 
 /* --- AddEdge --------------------------------------------------------------------------------- */
 
-/* Dead ends are allowed, missing ones are not. */
+/* Ends may be tombstoned, but they must exist. */
 static cx_status check_end(cx_memory_call *call, const cx_id *id, const char *which, cx_err *err)
 {
     cx_memory_key key = cx_memory_key_of("m/", id);

@@ -1,8 +1,8 @@
 /*
- * embed.c - Embed (ledger.md §10): a vector for the version that is current, or nothing.
+ * embed.c - Embed (ledger.md §10): adds a vector, only for the current version.
  *
- * The Head learns of it (field 10) and nothing else about it changes, so that an embedding that
- * took long cannot bring back what was changed or tombstoned meanwhile.
+ * Only field 10 of the Head changes, so that a slow embedding cannot restore anything that was
+ * changed or tombstoned meanwhile.
  */
 #include "memory/embedder.h"
 #include "memory/internal.h"
@@ -24,7 +24,7 @@ static cx_status check_dim(cx_memory_call *call, cx_str model, size_t dim, cx_er
                       (unsigned long long)cx_memory_get_u64(value.data));
 }
 
-/* Kept, or the next one (from 1). */
+/* The existing number, or the next one (from 1). */
 static cx_status choose_vertex(cx_memory_call *call, const cx_head *head, uint64_t *out,
                                cx_err *err)
 {

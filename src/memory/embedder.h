@@ -1,6 +1,6 @@
 /*
- * embedder.h - the test embedder (ledger.md §10.1): vectors from hashes, the same everywhere.  It
- * knows nothing of meaning; it is there so that embeddings can be tested and replayed.
+ * embedder.h - the test embedder (ledger.md §10.1): vectors from hashes, the same everywhere.  The
+ * vectors carry no meaning; they exist so that embeddings can be tested and replayed.
  */
 #ifndef CX_MEMORY_EMBEDDER_H
 #define CX_MEMORY_EMBEDDER_H

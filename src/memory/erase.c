@@ -1,14 +1,15 @@
 /*
- * erase.c - Raw, Redact and RedactMemory (ledger.md §10): opaque entries, and destroying content.
+ * erase.c - Raw, Redact and RedactMemory (ledger.md §10): adding opaque entries, and destroying
+ * content.
  *
- * X1  The entry that says who and why is on the disk before a byte is destroyed.
- * X2  What is put by these entries holds nothing of what is destroyed.
+ * X1  The entry that records who asked for it and why is durable before a byte is destroyed.
+ * X2  The records of these entries contain nothing of the destroyed content.
  */
 #include "memory/internal.h"
 
 /* --- Raw ------------------------------------------------------------------------------------- */
 
-/* Kinds of this document have payloads of their own shape, and calls of their own. */
+/* The kinds of ledger.md have structured payloads and dedicated calls, so they are refused here. */
 static cx_status check_kind(cx_str kind, cx_err *err)
 {
     if (cx_str_is(kind, "raw") ||
@@ -70,7 +71,7 @@ static cx_status find_target(cx_memory_call *call, uint64_t seq, cx_entry_view *
     return out->payload_erased ? fail_already_redacted(seq, err) : CX_SUCCESS;
 }
 
-/* The empty record pay/<seq> says at once what the erasure makes true. */
+/* The empty record pay/<seq> hides the payload at once, before its bytes are destroyed. */
 static cx_status redact_body(cx_memory_call *call, uint64_t seq, cx_str reason, cx_str by,
                              cx_err *err)
 {
@@ -102,7 +103,7 @@ cx_status cx_memory_redact(cx_memory *memory, uint64_t seq, cx_str reason, cx_st
 
 /* --- RedactMemory ---------------------------------------------------------------------------- */
 
-/* Tags, embedding, frames, blind and forms go; what says that it is dead stays or is added. */
+/* Removes tags, embedding, frames, blind and forms; the tombstone stays or is added. */
 static void empty_head(cx_head *head)
 {
     head->tags = NULL;
@@ -156,7 +157,7 @@ static cx_status redact_memory_body(cx_memory_call *call, const cx_uri *uri, cx_
     CX_TRY(cx_memory_put_entry(call, &payload, by, &head->id, NULL, err));
     CX_TRY(cx_memory_put_head(call, head, false, err));
     CX_TRY(put_stubs(call, head, err));
-    /* The earlier tombstone's copy is destroyed with the rest, so it is said again. */
+    /* The copy in the earlier tombstone is destroyed with the rest, so the reason is repeated. */
     CX_TRY(cx_memory_bury(call, head, reason, by, false, err));
     cx_memory_key vector = cx_memory_key_of("vec/meta/", &head->id);
     return cx_txn_remove(call->txn, cx_memory_key_bytes(&vector), err);

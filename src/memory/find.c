@@ -1,14 +1,16 @@
 /*
- * find.c - Find (ledger.md §10): memories by type, tag, frame, edge, likeness and member, the most
+ * find.c - Find (ledger.md §10): memories by type, tag, frame, edge, similarity and member, most
  * salient first.
  *
- * F1  A Find is bounded: by what it looks at (type, tag, edge, vector) and by what it may return.
- * F2  Under a scope everything looked at is as the pinned snapshot has it; indexes, which are of
- *     today, only name candidates, and never too few.
- * F3  Order is salience (with `near`: likeness) descending, then id; so it is the same everywhere.
+ * F1  A Find is bounded: by the index it scans (type, tag, edge, vector) and by the number of
+ *     results.
+ * F2  Under a scope every record read is the pinned snapshot's; the indexes, which are current,
+ *     only supply candidates, and never too few.
+ * F3  Results are ordered by salience (with `near`: similarity) descending, then by id, so the
+ *     order is deterministic.
  *
- * First candidates are named from an index, then ranked by their heads, then shown one by one in
- * that order: what costs most (versions, members) is read only of what may be shown.
+ * Candidates come from an index, are ranked by their heads, and are then read one by one in that
+ * order: the expensive parts (versions, members) are read only for possible results.
  */
 #include <stdlib.h>
 
@@ -85,7 +87,7 @@ static cx_status add_candidate(finder *f, const uint8_t *id, float rank, cx_err 
     return CX_SUCCESS;
 }
 
-/* The id stands at the end of every key of an index. */
+/* Every key of an index ends with the id. */
 static cx_status collect_index_key(void *arg, cx_bytes key, cx_bytes value, bool *stop, cx_err *err)
 {
     (void)value;
@@ -118,7 +120,7 @@ static cx_status collect_vector(void *arg, cx_bytes key, cx_bytes value, bool *s
     return fits ? add_candidate(f, key.data + 9, score, err) : CX_SUCCESS;
 }
 
-/* Live edges; under a scope those that lived at the snapshot, from a memory that it allows. */
+/* Live edges; under a scope those that were live at the snapshot, from a memory that it allows. */
 static cx_status follow_edges(finder *f, cx_err *err)
 {
     const cx_memory_find *find = f->find;
@@ -166,7 +168,7 @@ static cx_status name_candidates(finder *f, cx_err *err)
         cx_tag_hash(find->tags[0], hash);
         return scan_keys(f, "idx/tag/", hash, sizeof hash, err);
     }
-    /* A tag of then may be gone today; a type stays. */
+    /* A tag of the snapshot may have been removed since; a type never changes. */
     if (find->types.size == 0)
         return scan_keys(f, "idx/type/", NULL, 0, err);
     for (size_t i = 0; i < find->types.size; i++)
@@ -268,7 +270,7 @@ static bool text_fits(finder *f, cx_str text)
     return order_fits(find->field_op, cx_str_cmp(text, find->field_value));
 }
 
-/* A member that is not there fits nothing. */
+/* An absent member matches nothing. */
 static cx_status member_fits(finder *f, const cx_memory_view *view, bool *out, cx_err *err)
 {
     *out = true;
@@ -302,7 +304,7 @@ static cx_status salience_now(finder *f, const cx_head *head, float *out, cx_err
     return CX_SUCCESS;
 }
 
-/* Its likeness, when it has a vector of that size made of a version that may be seen. */
+/* The similarity of its vector, if it has one of that size for a version that may be read. */
 static cx_status similarity_to_vector(finder *f, const cx_head *head, float *out, bool *out_fits,
                                       cx_err *err)
 {
@@ -342,7 +344,7 @@ static cx_status rank_all(finder *f, cx_err *err)
 {
     size_t kept = 0;
     if (f->find->near != NULL && f->find->from == NULL)
-        return CX_SUCCESS; /* likeness came with the scan */
+        return CX_SUCCESS; /* the scan already computed the similarity */
     for (size_t i = 0; i < f->list.count; i++) {
         cx_arena_mark mark = cx_arena_mark_now(&f->scratch);
         bool keep = false;
@@ -355,7 +357,7 @@ static cx_status rank_all(finder *f, cx_err *err)
     return CX_SUCCESS;
 }
 
-/* Reads all of it once more, into the caller's arena: it may have changed since it was ranked. */
+/* Reads the memory again, into the caller's arena: it may have changed since it was ranked. */
 static cx_status make_hit(finder *f, const candidate *c, cx_memory_hit *out, bool *out_fits,
                           cx_err *err)
 {
@@ -481,7 +483,7 @@ static cx_status select_hit(void *arg, const cx_memory_hit *hit, bool *out_take,
     return CX_SUCCESS;
 }
 
-/* The smaller of two budgets, of which 0 is none. */
+/* The smaller of two budgets; 0 means none. */
 static uint64_t least_budget(uint64_t a, uint64_t b)
 {
     if (a == 0 || b == 0)

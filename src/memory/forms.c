@@ -4,7 +4,7 @@
  *     short   a template of the required members
  *     medium  short, then " — " and the parts that are set, joined with ", "
  *
- * I1  what is rendered from valid UTF-8 is valid UTF-8 and within its tokens.
+ * I1  forms rendered from valid UTF-8 are valid UTF-8 and within their token limit.
  */
 #include "memory/forms.h"
 
@@ -18,8 +18,8 @@
 
 /* --- tokens ---------------------------------------------------------------------------------- */
 
-/* The longest prefix of whole characters within `max` bytes.  A byte that begins no valid sequence
- * is a character of its own. */
+/* The longest prefix of whole characters within `max` bytes.  A byte that starts no valid sequence
+ * counts as one character. */
 static size_t whole_char_prefix(cx_str text, size_t max)
 {
     size_t at = 0;
@@ -100,7 +100,7 @@ static bool parse_date(cx_str text, size_t *at, int64_t *out_days)
     return true;
 }
 
-/* "Z" or "+hh:mm": what is to be subtracted. */
+/* "Z" or "+hh:mm": the seconds to subtract. */
 static bool parse_zone(cx_str text, size_t *at, int64_t *out_seconds)
 {
     unsigned hours, minutes;
@@ -126,7 +126,7 @@ bool cx_form_parse_time(cx_str text, int64_t *out_seconds)
         !parse_digits(text, &at, 2, &minute) || !parse_mark(text, &at, ':') ||
         !parse_digits(text, &at, 2, &second) || hour > 23 || minute > 59 || second > 59)
         return false;
-    /* A fraction is of the second that was named: leaving it out is the floor. */
+    /* A fraction belongs to the named second, so dropping it rounds down. */
     if (parse_mark(text, &at, '.')) {
         if (!parse_digits(text, &at, 1, &digit))
             return false;
@@ -190,7 +190,7 @@ typedef struct duration_unit {
     uint64_t ns;
 } duration_unit;
 
-/* Both signs for micro, and 'u'.  "ms" stands before "m". */
+/* Both signs for micro, and 'u'.  "ms" must come before "m". */
 static const duration_unit duration_units[] = {
     {"ns", 1},     {"us", NS_US}, {"\xc2\xb5s", NS_US}, {"\xce\xbcs", NS_US},
     {"ms", NS_MS}, {"s", NS_S},   {"m", NS_M},          {"h", NS_H}};
@@ -242,7 +242,7 @@ static bool parse_duration_part(cx_str *rest, uint64_t *total)
         return false;
     *rest = cx_str_from(rest->data + at, rest->size - at);
     uint64_t unit = parse_unit(rest), gain = 0;
-    /* What is finer than a nanosecond cannot be kept, so it is refused. */
+    /* Digits below a nanosecond cannot be stored, so they are refused. */
     for (; scale > 1 && fraction % 10 == 0; scale /= 10)
         fraction /= 10;
     if (unit == 0 ||
@@ -311,7 +311,8 @@ void cx_form_fixed2(float value, cx_buf *out)
         add_large(mantissa, (unsigned)exponent, out);
         return;
     }
-    /* Below 2^24: hundredths fit 64 bits, and what is shifted out decides, half to even. */
+    /* Below 2^24 hundredths fit in 64 bits; the bits shifted out decide the rounding, half to
+     * even. */
     unsigned shift = (unsigned)-exponent;
     uint64_t scaled = (uint64_t)mantissa * 100, cents = shift < 64 ? scaled >> shift : 0;
     uint64_t rest = shift < 64 ? scaled & ((UINT64_C(1) << shift) - 1) : scaled;

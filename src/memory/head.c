@@ -1,5 +1,6 @@
 /*
- * head.c - UpdateHead and Tombstone (ledger.md §10): changes that make no version.
+ * head.c - UpdateHead and Tombstone (ledger.md §10): changes of a memory that do not make a
+ * version.
  */
 #include "memory/internal.h"
 
@@ -27,7 +28,7 @@ static cx_status check_patch(const cx_head_patch *patch, cx_err *err)
         patch->set_visibility ? patch->visibility : (uint8_t)CX_VISIBILITY_PRIVATE, err);
 }
 
-/* What a grantee may change: what its scope allows to be read, when it is writable. */
+/* A grantee may change the memories that its scope includes, if the scope is writable. */
 static cx_status check_scope(cx_memory_call *call, const cx_granted *scope, const cx_head *head,
                              cx_err *err)
 {

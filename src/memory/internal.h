@@ -1,5 +1,6 @@
 /*
- * internal.h - what the calls of this module share: keys of records, reading them, one write turn.
+ * internal.h - shared by the calls of this module: record keys, reading records, one write
+ * transaction.
  */
 #ifndef CX_MEMORY_INTERNAL_H
 #define CX_MEMORY_INTERNAL_H
@@ -12,7 +13,7 @@ struct cx_memory {
     const cx_alloc *alloc;
     cx_home *home;
     cx_memory_options options;
-    cx_rate_limit *attests; /* both are used inside write turns only */
+    cx_rate_limit *attests; /* both are used only inside write transactions */
     cx_rate_limit *violations;
     size_t actor_size;
     char actor[CX_ACTOR_SIZE_MAX];
@@ -25,7 +26,7 @@ int64_t cx_memory_seconds(int64_t ns);
 
 /* --- keys (§5) ------------------------------------------------------------------------------- */
 
-/* Also of the longest: chk/ with two names and what stands between. */
+/* Fits the longest key: chk/ with two names and their separator. */
 #define CX_MEMORY_KEY_SIZE_MAX (4 + 1 + CX_COMPACT_NAME_MAX + 2 + CX_COMPACT_NAME_MAX)
 
 typedef struct cx_memory_key {
@@ -52,7 +53,7 @@ void cx_memory_put_u64(uint8_t *out, uint64_t value);
 
 #define CX_MEMORY_WEIGHTS_KEY "meta/salience_weights"
 #define CX_MEMORY_VERTEX_KEY "meta/embed_vertex_next"
-/* .. and the model's name: what its vectors measure. */
+/* .. and the model's name: the dimension of its vectors. */
 #define CX_MEMORY_DIM_KEY "meta/embed_dim/"
 #define CX_MODEL_SIZE_MAX 255
 
@@ -61,14 +62,14 @@ void cx_memory_put_u64(uint8_t *out, uint64_t value);
 typedef struct cx_memory_source {
     cx_memory *memory;
     cx_arena *arena;          /* results live here */
-    cx_txn *txn;              /* NULL = outside of a turn */
-    const cx_granted *pinned; /* its snapshot's records; NULL = the current ones */
+    cx_txn *txn;              /* NULL = outside a transaction */
+    const cx_granted *pinned; /* reads the records of its snapshot; NULL = current ones */
 } cx_memory_source;
 
 /* An actor that does not exist has no records.  Erased records are not found. */
 CX_RESULT cx_memory_fetch(const cx_memory_source *from, cx_bytes key, cx_bytes *out,
                           bool *out_found, cx_err *err);
-/* A scan of current records; of an actor that does not exist, nothing. */
+/* Scans current records; finds nothing for an actor that does not exist. */
 CX_RESULT cx_memory_scan(cx_memory *memory, cx_bytes prefix, cx_bytes from,
                          cx_status (*row)(void *arg, cx_bytes key, cx_bytes value, bool *stop,
                                           cx_err *err),
@@ -81,19 +82,19 @@ typedef struct cx_memory_head {
 
 CX_RESULT cx_memory_find_head(const cx_memory_source *from, const cx_id *id, cx_memory_head *out,
                               bool *out_found, cx_err *err);
-/* NotFound; TypeMismatch when type is not 0 and another. */
+/* NotFound; TypeMismatch when type is not 0 and differs. */
 CX_RESULT cx_memory_need_head(const cx_memory_source *from, const cx_id *id, uint8_t type,
                               cx_memory_head *out, cx_err *err);
-/* The head a URI names, whose version must exist. */
+/* The head that a URI names; the URI's version must exist. */
 CX_RESULT cx_memory_need_uri(const cx_memory_source *from, const cx_uri *uri, cx_memory_head *out,
                              cx_err *err);
 CX_RESULT cx_memory_need_version(const cx_memory_source *from, const cx_id *id, uint64_t version,
                                  cx_version_record *out, cx_err *err);
-/* The record, or what stands in for one that is absent. */
+/* The record, or the default when it is absent. */
 CX_RESULT cx_memory_salience_at(const cx_memory_source *from, const cx_head *head, cx_salience *out,
                                 cx_err *err);
 CX_RESULT cx_memory_weights_at(const cx_memory_source *from, cx_weights_record *out, cx_err *err);
-/* The last second of its life is still good. */
+/* A memory is valid through its last second. */
 bool cx_memory_is_expired(const cx_version_record *version, int64_t now_ns);
 /* The view of head and the version that it names. */
 CX_RESULT cx_memory_make_view(const cx_memory_source *from, const cx_memory_head *head,
@@ -106,12 +107,12 @@ CX_RESULT cx_memory_make_view(const cx_memory_source *from, const cx_memory_head
  *     return cx_memory_end(&call, body(&call, .., err), err);
  */
 typedef struct cx_memory_call {
-    cx_memory_source from; /* inside the turn */
+    cx_memory_source from; /* reads inside the transaction */
     cx_memory *memory;
     cx_txn *txn;
-    cx_arena *arena; /* the turn's */
+    cx_arena *arena; /* the transaction's arena */
     bool wrote;      /* an entry was begun */
-    bool keep;       /* .. that is committed although the call is refused */
+    bool keep;       /* .. that is committed even if the call is refused */
     bool has_now;
     int64_t now; /* nanoseconds; see cx_memory_call_now */
     cx_buf buf;  /* for encoding */
@@ -119,17 +120,17 @@ typedef struct cx_memory_call {
 
 CX_RESULT cx_memory_begin(cx_memory *memory, cx_memory_call *out, cx_err *err);
 /*
- * Commits when an entry was written and the call succeeded (or `keep` is set); else nothing has
- * happened.  Returns `status`, or why it could not be committed.
+ * Commits when an entry was written and the call succeeded (or `keep` is set); otherwise aborts.
+ * Returns `status`, or the commit's failure.
  */
 CX_RESULT cx_memory_end(cx_memory_call *call, cx_status status, cx_err *err);
 /* Reads the clock the first time. */
 int64_t cx_memory_call_now(cx_memory_call *call);
 
-/* `subject` NULL: the entry is not about one memory. */
+/* Begins the call's entry.  `subject` NULL: the entry is not about one memory. */
 CX_RESULT cx_memory_put_entry(cx_memory_call *call, const cx_payload *payload, cx_str by,
                               const cx_id *subject, uint64_t *out_seq, cx_err *err);
-/* `erasable` false: what RedactMemory leaves. */
+/* `erasable` is false for what RedactMemory leaves. */
 CX_RESULT cx_memory_put_head(cx_memory_call *call, const cx_head *head, bool erasable, cx_err *err);
 CX_RESULT cx_memory_put_version(cx_memory_call *call, const cx_version_record *version,
                                 bool erasable, cx_err *err);
@@ -152,8 +153,8 @@ CX_RESULT cx_memory_scope_alive(const cx_granted *scope, int64_t now_ns, cx_err 
 /* --- searching ------------------------------------------------------------------------------- */
 
 /*
- * Hands out what `find` asks for in its order, one by one; `limit` and budget are the caller's
- * business.  What is not taken leaves nothing in the arena.
+ * Passes the matches of `find` to a callback in order, one by one; the caller applies `limit` and
+ * budget.  A match that the callback does not take uses no arena memory.
  */
 typedef struct cx_memory_search {
     cx_memory *memory;
@@ -183,7 +184,7 @@ CX_RESULT cx_memory_check_text(cx_str text, const char *what, size_t min, size_t
 CX_RESULT cx_memory_check_tags(const cx_str *tags, size_t count, cx_err *err);
 CX_RESULT cx_memory_check_frames(const cx_frame *frames, size_t count, cx_err *err);
 CX_RESULT cx_memory_check_levels(uint8_t importance, uint8_t visibility, cx_err *err);
-/* In the turn: references are looked up. */
+/* Must be called inside the transaction: references are looked up. */
 CX_RESULT cx_memory_check_provenance(const cx_memory_source *from, const cx_provenance *provenance,
                                      cx_err *err);
 static inline cx_str cx_memory_or(cx_str text, cx_str otherwise)

@@ -1,5 +1,6 @@
 /*
- * memory.c - opening an actor's memories; keys, clock, reading records, and the frame of a call.
+ * memory.c - opening an actor's memories; keys, clock, reading records, and the begin and end of a
+ * call.
  */
 #include "memory/memory.h"
 
@@ -154,7 +155,7 @@ static bool is_no_actor(cx_status status, const cx_err *err)
     return status.code == CX_E_NOT_FOUND && err->tag != NULL && strcmp(err->tag, "NoActor") == 0;
 }
 
-/* An error that may be "there is no such actor yet", which is no error to a reader. */
+/* For a reader an actor that does not exist yet is not an error. */
 static cx_status ignore_no_actor(cx_status status, const cx_err *found, cx_err *err)
 {
     if (!cx_failed(status) || is_no_actor(status, found))
@@ -255,7 +256,7 @@ cx_status cx_memory_need_uri(const cx_memory_source *from, const cx_uri *uri, cx
 cx_status cx_memory_need_version(const cx_memory_source *from, const cx_id *id, uint64_t version,
                                  cx_version_record *out, cx_err *err)
 {
-    /* Versions never change, so those of a snapshot are the current records. */
+    /* Versions never change, so a snapshot's versions are read from the current records. */
     cx_memory_source current = *from;
     current.pinned = NULL;
     cx_memory_key key = cx_memory_key_version(id, version);
@@ -476,7 +477,7 @@ static cx_status fail_dangling(cx_str text, cx_err *err)
                       "derived_from names %.*s, which does not exist", (int)text.size, text.data);
 }
 
-/* What a cortex URI names must be there, dead or alive. */
+/* The memory that a cortex URI names must exist; it may be tombstoned. */
 static cx_status check_reference(const cx_memory_source *from, cx_str text, cx_err *err)
 {
     if (!cx_str_starts(text, CX_STR("matrix://cortex/")))

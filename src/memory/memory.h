@@ -1,11 +1,15 @@
 /*
  * memory.h - an actor's typed memories and the edges between them: the calls of ledger.md §10.
  *
- * Every call that writes runs in the actor's write turn: what it decides on cannot change under it.
- * A call that fails changes nothing, except that a scope's violation is journaled.  Errors carry
- * the format's reason names as tags ("VersionConflict", ..).  The clock is read at most once a
- * call, and only when the call gets so far as to need it.  All text must be valid UTF-8.
- * Thread-safe.
+ * Invariants (cited by tests and asserts):
+ *
+ *   M1  Every call that writes runs in the actor's write transaction: what it reads cannot change
+ *       before it commits.
+ *   M2  A call that fails changes nothing, except that the violation of a scope is journaled.
+ *   M3  The clock is read at most once in a call, and only when the call needs it.
+ *   M4  All text is valid UTF-8; text that is not is refused.
+ *
+ * Errors carry the format's reason names as tags ("VersionConflict", ..).  Thread-safe.
  */
 #ifndef CX_MEMORY_MEMORY_H
 #define CX_MEMORY_MEMORY_H
@@ -17,7 +21,7 @@
 #include "memory/type.h"
 #include "memory/uri.h"
 
-/* Of a memory's or an edge's data. */
+/* The limit of a memory's or an edge's data. */
 #define CX_MEMORY_DATA_SIZE_MAX (UINT32_C(16) << 20)
 #define CX_MEMORY_BY_SIZE_MAX 1024
 #define CX_CITED_MAX 256
@@ -26,24 +30,25 @@
 #define CX_COMPACT_BUDGET 4000
 #define CX_COMPACT_URIS_MAX 4096
 
-/* What this module derives: idx/, salience/, meta/salience_weights.  For cx_home_options. */
+/* The rows that this module derives: idx/, salience/, meta/salience_weights.  For cx_home_options.
+ */
 extern const cx_deriver cx_memory_deriver;
 
 typedef struct cx_memory cx_memory;
 
 typedef struct cx_memory_options {
     const cx_alloc *alloc; /* NULL = default */
-    /* NULL = the wall clock of the home's cx_io.  Called under the turn, and by readers. */
+    /* NULL = the wall clock of the home's cx_io.  Called inside the transaction, and by readers. */
     int64_t (*now_ns)(void *arg);
     void *now_arg;
     cx_status (*new_id)(void *arg, cx_id *out, cx_err *err); /* NULL = ULIDs */
     void *new_id_arg;
-    bool has_scheme; /* an actor that does not exist yet is made with `scheme`, not the home's */
+    bool has_scheme; /* a new actor is created with `scheme`, not the data directory's */
     cx_scheme scheme;
 } cx_memory_options;
 
-/* An actor's memories in a home, which must outlive it.  The actor may be new; `options` may be
- * NULL.  Rate limits count for this object. */
+/* Opens an actor's memories in a data directory, which must outlive it.  The actor may be new;
+ * `options` may be NULL.  Rate limits apply to this object. */
 CX_RESULT cx_memory_open(cx_home *home, cx_str actor, const cx_memory_options *options,
                          cx_memory **out, cx_err *err);
 void cx_memory_close(cx_memory *memory); /* NULL is fine */
@@ -66,9 +71,9 @@ typedef struct cx_memory_write {
     float confidence;         /* 0 = 1 */
     bool expires;
     int64_t expires_at;    /* seconds */
-    const cx_forms *forms; /* the caller's own, NULL = rendered */
+    const cx_forms *forms; /* given by the caller; NULL = rendered */
     bool blind;            /* salt the records: for texts that can be guessed */
-    bool pinned;           /* its salience never falls below .7 */
+    bool pinned;           /* its salience stays at least .7 */
 } cx_memory_write;
 
 /* A cortex URI among provenance.derived_from must exist: DanglingReference. */
@@ -98,12 +103,12 @@ typedef struct cx_head_patch {
     size_t frame_count;
     uint8_t importance;
     uint8_t visibility;
-    const cx_digest *if_head; /* H(Head CBOR); NULL = whatever it is now */
+    const cx_digest *if_head; /* expected H(Head CBOR); NULL = any */
     const cx_granted *scope;  /* the scope the caller acts under; NULL = the owner */
     cx_str by;                /* empty = granted_to of the scope, or the actor */
 } cx_head_patch;
 
-/* Under a scope nothing about the memory is told before the scope is found to allow it. */
+/* Under a scope nothing about the memory is revealed unless the scope allows it. */
 CX_RESULT cx_memory_update_head(cx_memory *memory, const cx_uri *uri, const cx_head_patch *patch,
                                 cx_err *err);
 /* The second call succeeds and writes nothing. */
@@ -116,7 +121,7 @@ typedef struct cx_edge_name {
     cx_id dst;
 } cx_edge_name;
 
-/* *out_written: an entry was written (false: it was so already). */
+/* *out_written: an entry was written; false: nothing had to change. */
 CX_RESULT cx_memory_add_edge(cx_memory *memory, const cx_edge_name *name, cx_str by, float weight,
                              cx_bytes data, bool blind, bool *out_written, cx_err *err);
 CX_RESULT cx_memory_remove_edge(cx_memory *memory, const cx_edge_name *name, cx_str reason,
@@ -135,9 +140,9 @@ typedef struct cx_memory_compact {
     cx_str step;
 } cx_memory_compact;
 /*
- * Kept are load_bearing and, of in_context, Identity, hard Constraint and active Goal; in the order
- * of in_context, then those that only load_bearing names.  Dead ones are dropped, doubles count
- * once.  The record lives in the arena.
+ * Keeps load_bearing and, of in_context, Identity, hard Constraint and active Goal; in the order of
+ * in_context, then those that only load_bearing names.  Tombstoned memories are dropped, duplicates
+ * count once.  The record lives in the arena.
  */
 CX_RESULT cx_memory_compact_context(cx_memory *memory, const cx_memory_compact *compact,
                                     cx_arena *arena, cx_checkpoint_record *out, cx_err *err);
@@ -146,17 +151,16 @@ typedef struct cx_memory_attest {
     cx_str intent;
     uint8_t outcome; /* 0 success, 1 failure */
     cx_str reason;
-    const cx_str *cited; /* URIs as given; what cannot be used is skipped */
+    const cx_str *cited; /* URIs as given; unusable ones are skipped */
     size_t cited_count;
     cx_str by; /* empty = the actor */
 } cx_memory_attest;
 typedef struct cx_memory_attested {
     uint64_t seq; /* of `attest`; `learn_weights` is the next */
-    size_t used;  /* of what was cited */
+    size_t used;  /* of the cited memories */
     bool learned; /* the weights changed */
 } cx_memory_attested;
-/* An outcome that is neither praise nor blame (§10.1: delta 0) teaches nothing.  `out` may be NULL.
- */
+/* An outcome with delta 0 (§10.1) does not change the weights.  `out` may be NULL. */
 CX_RESULT cx_memory_attest_outcome(cx_memory *memory, const cx_memory_attest *attest,
                                    cx_memory_attested *out, cx_err *err);
 
@@ -165,8 +169,8 @@ CX_RESULT cx_memory_raw(cx_memory *memory, cx_str kind, cx_bytes payload, bool c
                         uint64_t *out_seq, cx_err *err);
 /* Redact: the payload of a committed entry is destroyed.  NotCommitted, AlreadyRedacted. */
 CX_RESULT cx_memory_redact(cx_memory *memory, uint64_t seq, cx_str reason, cx_str by, cx_err *err);
-/* Every text of the memory is destroyed; what is left is a tombstone and the versions' hashes.  The
- * second call succeeds and writes nothing. */
+/* Destroys every text of the memory; a tombstone and the versions' hashes are left.  A second call
+ * succeeds and writes nothing. */
 CX_RESULT cx_memory_redact_memory(cx_memory *memory, const cx_uri *uri, cx_str reason, cx_str by,
                                   cx_err *err);
 
@@ -177,7 +181,7 @@ typedef struct cx_memory_view {
     cx_head head;
     cx_version_record version; /* `erased` when the memory was redacted */
     cx_bytes head_bytes;       /* canonical */
-    bool expired;              /* its last second is over */
+    bool expired;              /* it has expired */
 } cx_memory_view;
 
 /* Exactly that version; memory from the arena.  NotFound, TypeMismatch. */
@@ -185,8 +189,9 @@ CX_RESULT cx_memory_resolve(cx_memory *memory, const cx_uri *uri, cx_arena *aren
                             cx_memory_view *out, cx_err *err);
 CX_RESULT cx_memory_resolve_latest(cx_memory *memory, const cx_id *id, cx_arena *arena,
                                    cx_memory_view *out, cx_err *err);
-/* As a grantee: the pinned snapshot's record, whose bytes are the proven leaf; journals violations.
- * ScopeExpired, ScopeViolation, NotFound (also for what the snapshot does not hold yet). */
+/* Reads as a grantee: the pinned snapshot's record, whose bytes are the proven leaf; journals
+ * violations. ScopeExpired, ScopeViolation, NotFound (also for a memory newer than the snapshot).
+ */
 CX_RESULT cx_memory_resolve_scoped(cx_memory *memory, const cx_uri *uri, const cx_granted *scope,
                                    cx_arena *arena, cx_memory_view *out, cx_err *err);
 
@@ -194,14 +199,14 @@ typedef struct cx_edge_view {
     cx_edge edge;
     cx_bytes bytes;
 } cx_edge_view;
-/* Edges from (or to) a memory, removed ones when asked; type 0 = all. */
+/* Edges from (or to) a memory, removed ones on request; type 0 = all. */
 CX_RESULT cx_memory_edges(cx_memory *memory, const cx_id *id, bool to, uint8_t type,
                           bool with_removed, size_t limit, cx_arena *arena,
                           const cx_edge_view **out, size_t *out_count, cx_err *err);
 
 /* Find must be bounded: at least one of types, tags, from, near; and a limit or a budget. */
 typedef struct cx_memory_find {
-    cx_bytes types;     /* a byte a type */
+    cx_bytes types;     /* one byte for each type */
     const cx_str *tags; /* all of them */
     size_t tag_count;
     uint8_t frame_verb; /* 0 = none */
@@ -210,11 +215,12 @@ typedef struct cx_memory_find {
     uint8_t follow;    /* .. of this type, 0 = any */
     const float *near; /* most similar (cosine) first; vectors of other sizes are left out */
     size_t near_dim;
-    cx_str field;           /* a member of the type's data, as text .. */
-    cx_str field_op;        /* .. "=", "!=", "<", "<=", ">", ">=", "contains" .. */
-    cx_str field_value;     /* .. this; numbers on both sides are compared as numbers */
-    size_t limit;           /* 1 .. CX_FIND_LIMIT_MAX; 0 = none, then a budget is needed */
-    uint64_t budget_tokens; /* of medium forms; 0 = none.  What does not fit is passed over */
+    cx_str field;       /* a member of the type's data, as text .. */
+    cx_str field_op;    /* .. "=", "!=", "<", "<=", ">", ">=", "contains" .. */
+    cx_str field_value; /* .. this; numbers on both sides are compared as numbers */
+    size_t limit;       /* 1 .. CX_FIND_LIMIT_MAX; 0 = none, then a budget is needed */
+    uint64_t
+        budget_tokens; /* tokens of medium forms; 0 = none.  A memory that does not fit is skipped */
     bool with_tombstoned;
     bool with_expired;
     bool late_binding;       /* journals find_late */
@@ -232,7 +238,7 @@ CX_RESULT cx_memory_find_all(cx_memory *memory, const cx_memory_find *find, cx_a
 
 /*
  * Identity, hard constraints, active goals, then facts by salience, within a budget of tokens of
- * medium forms.  The first three are never left out for want of room: BudgetUnreachable.
+ * medium forms.  If the first three do not fit the budget: BudgetUnreachable.
  */
 CX_RESULT cx_memory_context(cx_memory *memory, uint64_t budget_tokens, const cx_granted *scope,
                             cx_arena *arena, const cx_memory_hit **out, size_t *out_count,
@@ -246,18 +252,17 @@ typedef struct cx_memory_step {
 } cx_memory_step;
 #define CX_WALK_DEPTH_MAX 8
 #define CX_WALK_NODES_MAX 10000
-/* Breadth-first over live edges; *out_cut: there was more behind a bound. */
+/* Breadth-first over live edges; *out_cut: a bound was reached and there is more. */
 CX_RESULT cx_memory_walk(cx_memory *memory, const cx_id *start, unsigned depth_max, bool backwards,
                          cx_arena *arena, const cx_memory_step **out, size_t *out_count,
                          bool *out_cut, cx_err *err);
 
-/* All live (or all) memories of a type (0 = any) by id, beginning behind `after` (NULL = the
- * first).
+/* All live (or all) memories of a type (0 = any) by id, starting after `after` (NULL = the first).
  */
 CX_RESULT cx_memory_list(cx_memory *memory, uint8_t type, bool with_tombstoned, const cx_id *after,
                          size_t limit, cx_arena *arena, const cx_memory_view **out,
                          size_t *out_count, cx_err *err);
-/* The record, and what it is worth now.  NotFound. */
+/* The salience record, and the current score.  NotFound. */
 CX_RESULT cx_memory_salience_of(cx_memory *memory, const cx_id *id, cx_salience *out,
                                 float *out_cold, cx_err *err);
 CX_RESULT cx_memory_weights_now(cx_memory *memory, cx_weights_record *out, cx_err *err);

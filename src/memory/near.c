@@ -1,10 +1,10 @@
 /*
- * near.c - exact search for the nearest vectors: every row is looked at.
+ * near.c - exact search for the nearest vectors: every row is compared.
  *
  * The kernel is written once over vectors of 8 floats and compiled twice, plain and for AVX2; only
  * multiplications and additions in a fixed order are used, so that both give the same bits.
  *
- * I1  the hits are a heap whose top is the worst hit kept.
+ * I1  the hits are a heap whose top is the worst of them.
  */
 #include "memory/near.h"
 
@@ -28,7 +28,7 @@
 /* Eight floats at any address. */
 typedef float floats8 __attribute__((vector_size(32), aligned(4), may_alias));
 
-/* Adds the lanes in halves. */
+/* Adds the lanes by halves. */
 static inline float sum_lanes(const float lanes[LANES])
 {
     float half[LANES];
@@ -116,7 +116,7 @@ static float score_of(const float *query, float query_length, const float *vecto
     float dot = cx_near_dot(query, vector, dim);
     if (measure == CX_NEAR_DOT)
         return dot;
-    /* In double, so that the product of two lengths neither overflows nor vanishes. */
+    /* In double, so that the product of two lengths neither overflows nor underflows. */
     double lengths = (double)query_length * (double)length_of(vector, dim);
     return lengths > 0 ? (float)((double)dot / lengths) : 0.0f;
 }
@@ -128,7 +128,7 @@ float cx_near_score(const float *a, const float *b, size_t dim, cx_near_measure 
 
 /* --- the best of many ------------------------------------------------------------------------ */
 
-/* Whether a stands behind b: a lower score, or the same in a later row. */
+/* Whether a ranks after b: a lower score, or the same score in a later row. */
 static bool is_worse(const cx_near_hit *a, const cx_near_hit *b)
 {
     return a->score < b->score || (a->score == b->score && a->row > b->row);

@@ -31,8 +31,8 @@ float cx_near_score(const float *a, const float *b, size_t dim, cx_near_measure 
 
 /*
  * The `top` best of vectors that come one by one: begin, offer each, end.  Best first; equal scores
- * in order of row.  A score that is not a number is left out.  `hits` has room for `top` and is the
- * caller's.
+ * in order of row.  A score that is not a number is left out.  `hits` has space for `top` and
+ * belongs to the caller.
  */
 typedef struct cx_near {
     const float *query;
@@ -51,7 +51,7 @@ void cx_near_offer(cx_near *near, size_t row, const float *vector);
 /* The number of hits, now sorted. */
 size_t cx_near_end(cx_near *near);
 
-/* The same over rows that lie one behind the other. */
+/* The same over rows that are contiguous in memory. */
 CX_RESULT cx_near_search(const float *rows, size_t row_count, const float *query, size_t dim,
                          cx_near_measure measure, cx_near_hit *hits, size_t top, size_t *out_count,
                          cx_err *err);

@@ -3,7 +3,7 @@
  */
 #include "memory/internal.h"
 
-/* The clock is asked only about what can expire. */
+/* The clock is read only for a memory that can expire. */
 static void note_expiry(cx_memory *memory, cx_memory_view *view)
 {
     view->expired =

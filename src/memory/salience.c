@@ -4,7 +4,7 @@
  * I1  every product and sum is rounded to float on its own: no fused multiply-add (the build says
  *     -ffp-contract=off; the pragma says it to compilers that know it), and intermediate values are
  *     stored in floats, so that wider registers do not matter.
- * I2  weights that sum to one still do after learning, but for rounding.
+ * I2  weights that sum to one still do after learning, except for rounding.
  */
 #include "memory/salience.h"
 
@@ -88,7 +88,7 @@ float cx_salience_score(const cx_salience *salience, const cx_weights *weights, 
 
 cx_salience cx_salience_absent(int64_t created_at_s, uint8_t importance)
 {
-    /* Times that nanoseconds cannot name are as far away as can be. */
+    /* Times outside the nanosecond range are clamped to its ends. */
     int64_t ns = created_at_s > INT64_MAX / 1000000000   ? INT64_MAX
                  : created_at_s < INT64_MIN / 1000000000 ? INT64_MIN
                                                          : created_at_s * 1000000000;
@@ -199,7 +199,7 @@ bool cx_weights_learn(const cx_weights *weights, const cx_factors *cited, size_t
 
 #define NANO UINT64_C(1000000000)
 
-/* What is in the bucket at `now_ns`, in billionths of a token. */
+/* The bucket's level at `now_ns`, in billionths of a token. */
 static uint64_t bucket_level_at(const cx_bucket *bucket, cx_rate rate, int64_t now_ns)
 {
     uint64_t full = rate.burst * NANO;
@@ -237,7 +237,7 @@ typedef struct named_bucket {
     cx_bucket bucket;
 } named_bucket;
 
-/* Forgetting copies what is still waiting into a new set. */
+/* Sweeping copies the buckets that are not full into a new set. */
 typedef struct bucket_names {
     cx_arena arena;
     cx_map map; /* name -> index */
@@ -249,12 +249,13 @@ struct cx_rate_limit {
     cx_rate rate;
     uint64_t seed;
     bucket_names kept;
-    size_t sweep_at;  /* names that make forgetting worth its time */
+    size_t sweep_at;  /* number of names from which sweeping pays */
     int64_t swept_ns; /* when it was last done */
 };
 
 #define SWEEP_MIN 64
-#define SWEEP_PAUSE_NS 100000000 /* with all names in use, so that asking stays cheap */
+#define SWEEP_PAUSE_NS \
+    100000000 /* minimum time between sweeps, so that a query stays cheap when all names are in use */
 
 static void names_init(bucket_names *names, const cx_alloc *alloc, uint64_t seed)
 {
@@ -288,7 +289,7 @@ static cx_status names_add(bucket_names *names, const cx_alloc *alloc, cx_str na
     return CX_SUCCESS;
 }
 
-/* Keeps the buckets that are not full. */
+/* Drops the buckets that are full again. */
 static cx_status drop_full_buckets(cx_rate_limit *limit, int64_t now_ns, cx_err *err)
 {
     bucket_names next;
@@ -367,7 +368,7 @@ cx_status cx_rate_limit_take(cx_rate_limit *limit, cx_str first, cx_str second, 
     cx_bucket *bucket = NULL;
     cx_buf name;
     cx_buf_init(&name, limit->alloc);
-    cx_buf_add_u64(&name, first.size); /* keeps the parts apart */
+    cx_buf_add_u64(&name, first.size); /* separates the two parts of the name */
     cx_buf_add_byte(&name, ':');
     cx_buf_add_str(&name, first);
     cx_buf_add_str(&name, second);

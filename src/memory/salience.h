@@ -1,9 +1,9 @@
 /*
- * salience.h - how much a memory matters now, how citations teach the weights, and rate limits
+ * salience.h - the current score of a memory, learning weights from citations, and rate limits
  * (ledger.md §10.1).
  *
- * Weights are journaled, so their digits are fixed: everything is in float, in the order written
- * here, without fused multiply-add; only exp and ln are taken in double and rounded once.
+ * Weights are journaled, so their bits must be reproducible: everything is in float, in the order
+ * written here, without fused multiply-add; only exp and ln are taken in double and rounded once.
  * Pure functions; times are nanoseconds of the caller's clock.
  */
 #ifndef CX_MEMORY_SALIENCE_H
@@ -29,7 +29,7 @@ float cx_salience_score(const cx_salience *salience, const cx_weights *weights, 
 /* A memory without a salience record: last used when its version was made. */
 cx_salience cx_salience_absent(int64_t created_at_s, uint8_t importance);
 
-/* What the calls do to a record.  Each sets `cached` and `computed_at_ns` with the weights. */
+/* Updates of a record by the calls.  Each sets `cached` and `computed_at_ns` with the weights. */
 cx_salience cx_salience_on_write(uint8_t importance, bool pinned, const cx_weights *weights,
                                  int64_t now_ns);
 void cx_salience_on_update(cx_salience *salience, uint8_t importance, const cx_weights *weights,
@@ -37,17 +37,18 @@ void cx_salience_on_update(cx_salience *salience, uint8_t importance, const cx_w
 void cx_salience_on_access(cx_salience *salience, const cx_weights *weights, int64_t now_ns);
 void cx_salience_on_tombstone(cx_salience *salience, int64_t now_ns);
 
-/* What an outcome says about the memories it cites: success +1; failure because of a
- * "factual_error" or "wrong_assumption" -1; else 0. */
+/* The effect of an outcome on the memories it cites: success +1; failure with "factual_error" or
+ * "wrong_assumption" -1; else 0. */
 int cx_attest_delta(uint8_t outcome, cx_str reason);
-/* +1: citations and access up; -1: citations down, not below 0; always last used now. */
+/* +1: citations and access up; -1: citations down, not below 0; the time of last use is always set
+ * to now. */
 void cx_salience_on_citation(cx_salience *salience, int delta, const cx_weights *weights,
                              int64_t now_ns);
 
 /*
- * One step of learning from the factors of what was cited, in cited order, after their bump; moves
- * away from their profile when `decrement`.  False: skipped, *out = *weights (nothing cited, all
- * factors zero).
+ * One learning step from the factors of the cited memories, in cited order, after their update;
+ * moves away from their profile when `decrement`.  False: skipped, *out = *weights (nothing cited,
+ * or all factors zero).
  */
 bool cx_weights_learn(const cx_weights *weights, const cx_factors *cited, size_t cited_count,
                       bool decrement, cx_weights *out);
@@ -62,7 +63,7 @@ typedef struct cx_rate {
 #define CX_RATE_ATTEST ((cx_rate){1, 5})      /* by actor and intent */
 #define CX_RATE_VIOLATION ((cx_rate){10, 20}) /* by granted_to and granted_by */
 
-/* A token bucket; all zeros is a full one.  A clock that goes back gives no tokens. */
+/* A token bucket; all zeros is a full one.  A clock that goes back adds no tokens. */
 typedef struct cx_bucket {
     bool used;
     uint64_t level_nano; /* tokens times 10^9 */
@@ -70,18 +71,18 @@ typedef struct cx_bucket {
 } cx_bucket;
 
 bool cx_bucket_take(cx_bucket *bucket, cx_rate rate, int64_t now_ns);
-/* Nothing is remembered by it any more. */
+/* The bucket is full: it can be dropped. */
 bool cx_bucket_is_full(const cx_bucket *bucket, cx_rate rate, int64_t now_ns);
 
-/* Buckets by name; full ones are forgotten.  Not thread-safe. */
+/* Buckets by name; full ones are dropped.  Not thread-safe. */
 #define CX_RATE_NAMES_MAX 65536
 typedef struct cx_rate_limit cx_rate_limit;
 
 CX_RESULT cx_rate_limit_open(const cx_alloc *alloc, cx_rate rate, uint64_t seed,
                              cx_rate_limit **out, cx_err *err);
 void cx_rate_limit_close(cx_rate_limit *limit);
-/* CX_E_DENIED "RateLimited"; also when more names than the maximum are waiting at once.  The two
- * parts of the name are kept apart: ("a", "bc") is not ("ab", "c"). */
+/* CX_E_DENIED "RateLimited"; also when more names than the maximum are limited at once.  The two
+ * parts of the name are distinct: ("a", "bc") is not ("ab", "c"). */
 CX_RESULT cx_rate_limit_take(cx_rate_limit *limit, cx_str first, cx_str second, int64_t now_ns,
                              cx_err *err);
 

@@ -1,10 +1,10 @@
 /*
- * scoped.c - what a grantee may do (ledger.md §10.3): reading the pinned snapshot's records, and
- * journaling what it tried beyond its scope.
+ * scoped.c - the calls of a grantee (ledger.md §10.3): reading the pinned snapshot's records, and
+ * journaling violations of the scope.
  *
- * S1  A scope that was verified once is good until its last second is over.
- * S2  What is shown is what the pinned snapshot holds; where the scope's proof shows a leaf, it is
- *     that leaf.
+ * S1  A verified scope is valid through its last second.
+ * S2  Only records of the pinned snapshot are shown; a record must equal the leaf that the scope's
+ *     proof shows.
  */
 #include "memory/internal.h"
 

@@ -83,7 +83,7 @@ void cx_tag_hash(cx_str tag, uint8_t out[8])
 #member, number, CX_FIELD_##field_kind, field_rule, (uint16_t)offsetof(type, member), \
             NULL, NULL                                                                        \
     }
-/* The same with a name in the format that is not the struct's, or with a list of words. */
+/* The same with a name that differs from the struct's, or with a list of allowed words. */
 #define MEMBER_OF(type, number, shown, member, field_kind, field_rule, field_group, field_words) \
     {                                                                                            \
         shown, number, CX_FIELD_##field_kind, field_rule, (uint16_t)offsetof(type, member),      \

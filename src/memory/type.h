@@ -5,9 +5,9 @@
  *     JSON    cx_data_from_json  cx_data_to_json   the same with readable member names
  *     rules   cx_data_check  cx_data_accept        what a caller may write
  *
- * Decoding is about bytes only: any texts and numbers that the encoder could have written are read,
- * because old records must stay readable.  What may be written anew is decided by cx_data_check.
- * All functions are pure and thread-safe.
+ * Decoding checks the encoding only: it reads all texts and numbers that the encoder could have
+ * written, because old records must stay readable.  cx_data_check decides what may be written. All
+ * functions are pure and thread-safe.
  */
 #ifndef CX_MEMORY_TYPE_H
 #define CX_MEMORY_TYPE_H
@@ -50,8 +50,8 @@ typedef enum cx_edge_type {
 #define CX_VERB_MAX 10
 #define CX_KIND_MAX 8
 
-/* "find" (1) .. "delegate" (10); "service" (1) .. "capability" (8).  Empty for a code that is not
- * in use, 0 for a name that is not. */
+/* "find" (1) .. "delegate" (10); "service" (1) .. "capability" (8).  Empty for an unused code, 0
+ * for an unknown name. */
 cx_str cx_verb_name(uint8_t verb);
 uint8_t cx_verb_code(cx_str name);
 cx_str cx_kind_name(uint8_t kind);
@@ -151,7 +151,7 @@ typedef struct cx_goal_constraints {
 } cx_goal_constraints;
 
 typedef struct cx_goal_budget {
-    bool is_set; /* an empty budget is left out, so that it must not be set without a member */
+    bool is_set; /* an empty budget is left out, so it must not be set without a member */
     cx_str daily_max;
     cx_str total_max;
     int64_t intents_per_day;
@@ -213,21 +213,21 @@ typedef struct cx_data {
     } as;
 } cx_data;
 
-/* Text must be valid UTF-8 and the type known: bugs otherwise. */
+/* Text must be valid UTF-8 and the type known (asserted). */
 void cx_data_encode(const cx_data *data, cx_buf *out);
 /* Strict: CX_E_FORMAT "NonCanonical" with the byte offset, "InvalidType" (CX_E_USAGE) for a type
  * that does not exist.  Borrows from the bytes; arrays come from the arena. */
 CX_RESULT cx_data_decode(uint8_t type, cx_bytes bytes, cx_arena *arena, cx_data *out, cx_err *err);
 
 /*
- * Whether this may be written: schema 1, required texts not blank, strengths in 0..1 (so no NaN),
- * words that come from a list.  CX_E_USAGE with tag "InvalidType", "FieldMissing" or
+ * Checks that this may be written: schema 1, required texts not blank, strengths in 0..1 (so no
+ * NaN), words from their lists.  CX_E_USAGE with tag "InvalidType", "FieldMissing" or
  * "InvalidArgument"; the message names the member.
  */
 CX_RESULT cx_data_check(const cx_data *data, cx_err *err);
 /*
- * Decodes and checks what a caller hands in: also "EmptyData" (no bytes at all), "NonCanonical",
- * and "TypeDataMismatch" (canonical CBOR, but not of this type).
+ * Decodes and checks a caller's bytes: also "EmptyData" (no bytes at all), "NonCanonical", and
+ * "TypeDataMismatch" (canonical CBOR, but not of this type).
  */
 CX_RESULT cx_data_accept(uint8_t type, cx_bytes bytes, cx_arena *arena, cx_data *out, cx_err *err);
 
@@ -241,8 +241,8 @@ CX_RESULT cx_data_accept(uint8_t type, cx_bytes bytes, cx_arena *arena, cx_data 
  */
 CX_RESULT cx_data_from_json(uint8_t type, const cx_json *json, cx_arena *arena, cx_data *out,
                             cx_err *err);
-/* Readable and complete: cx_data_from_json gives the same data back (floats that are not numbers
- * excepted, which become null).  What is empty is left out.  Borrows from the data. */
+/* Complete: cx_data_from_json gives the same data (except that floats that are not finite become
+ * null).  Empty members are left out.  Borrows from the data. */
 CX_RESULT cx_data_to_json(const cx_data *data, cx_arena *arena, cx_json *out, cx_err *err);
 
 /* One member by its name, as comparable text, for Find's field comparisons: texts as they are,

@@ -59,7 +59,7 @@ cx_status cx_id_next(cx_id *last, const cx_io *io, cx_id *out, cx_err *err)
     return CX_SUCCESS;
 }
 
-/* One lock for the process: new ids are rare beside the sync that follows each. */
+/* One lock for the process: a new id is cheap compared with the sync that follows. */
 static pthread_mutex_t id_mutex = PTHREAD_MUTEX_INITIALIZER;
 static cx_id id_last;
 

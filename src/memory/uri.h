@@ -1,6 +1,6 @@
 /*
- * uri.h - names of memories for their calls: strict URIs, new ids, actors, compactions (ledger.md
- * §4.3).  ULIDs and URIs as such are proof/uri.h.
+ * uri.h - names of memories: strict URIs, new ids, actors, compactions (ledger.md §4.3).  ULIDs and
+ * URIs in general are in proof/uri.h.
  */
 #ifndef CX_MEMORY_URI_H
 #define CX_MEMORY_URI_H
@@ -15,12 +15,12 @@
 CX_RESULT cx_memory_uri_parse(cx_str text, cx_uri *out, cx_err *err);
 
 /*
- * A new id: 6 bytes of milliseconds and 10 random bytes.  Ids of one process ascend, from whatever
- * threads they are asked for and however the clock jumps: within a millisecond (or when the clock
- * goes back) the next id is the last one plus one.  CX_E_IO when there is no randomness.
+ * A new id: 6 bytes of milliseconds and 10 random bytes.  Ids of one process ascend across threads
+ * and clock jumps: within a millisecond (or when the clock goes back) the next id is the last one
+ * plus one.  CX_E_IO when random bytes cannot be read.
  */
 CX_RESULT cx_id_new(const cx_io *io, cx_id *out, cx_err *err);
-/* The same on state of the caller's (all zeros at first), not thread-safe: for tests and replay. */
+/* The same on the caller's state (initially all zeros), not thread-safe: for tests and replay. */
 CX_RESULT cx_id_next(cx_id *last, const cx_io *io, cx_id *out, cx_err *err);
 
 /* 1..256 bytes of UTF-8 without '/', NUL or controls (U+0000..1F, U+007F..9F). */

@@ -5,7 +5,7 @@
 #include "memory/internal.h"
 
 typedef struct walk {
-    cx_memory_step *steps; /* room for CX_WALK_NODES_MAX; the map's keys point in here */
+    cx_memory_step *steps; /* space for CX_WALK_NODES_MAX; the map's keys point into it */
     size_t count;
     size_t at; /* whose edges are being read */
     unsigned depth_max;
@@ -53,7 +53,7 @@ static cx_status follow_edge(void *arg, cx_bytes key, cx_bytes value, bool *stop
     return CX_SUCCESS;
 }
 
-/* The last level is looked at too, to say whether there was more. */
+/* The last level is read too, to tell whether there was more. */
 static cx_status walk_levels(walk *w, cx_memory *memory, cx_err *err)
 {
     for (w->at = 0; w->at < w->count; w->at++) {

@@ -1,14 +1,14 @@
 /*
  * write.c - Write and Update (ledger.md §10): new memories, and new versions of them.
  *
- * W1  An id is written once, be what it named alive or dead.
- * W2  A version is one more than the version its writer had seen, or it is not written.
+ * W1  An id is written once, even if its memory is tombstoned.
+ * W2  An update is written only if the version that its writer read is still current.
  */
 #include <math.h>
 
 #include "memory/internal.h"
 
-/* What a version is made of, from either call. */
+/* The content of a version, from either call. */
 typedef struct draft {
     cx_bytes data;
     cx_provenance provenance;
@@ -19,7 +19,7 @@ typedef struct draft {
     const cx_forms *forms;
 } draft;
 
-/* What needs no look at the ledger; fills in what was left out, and forms. */
+/* The checks that need no read of the ledger; fills in defaults and forms. */
 static cx_status check_draft(cx_memory_call *call, uint8_t type, draft *d, cx_forms *out_forms,
                              cx_err *err)
 {
@@ -69,7 +69,7 @@ static cx_status make_version(cx_memory_call *call, const cx_head *head, const d
     return cx_version_hash(out, call->memory->alloc, &out->hash, err);
 }
 
-/* The entry, the version and the head; `head` names the version that is current from now on. */
+/* The entry, the version and the head; `head` is the new Head. */
 static cx_status put_version(cx_memory_call *call, cx_entry_kind kind, cx_head *head,
                              const draft *d, bool blind, cx_uri *out_uri, cx_err *err)
 {
@@ -116,7 +116,8 @@ static cx_status choose_id(cx_memory_call *call, const cx_id *given, cx_id *out,
                       text);
 }
 
-/* The initial salience of a pinned memory stands in the frame: nothing else there says so. */
+/* The initial salience of a pinned memory is a record of the frame: nothing else in it says that it
+ * is pinned. */
 static cx_status put_pinned(cx_memory_call *call, const cx_head *head, cx_err *err)
 {
     cx_weights_record weights;
