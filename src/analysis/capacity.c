@@ -1,6 +1,6 @@
 /*
- * capacity.c - how far an agent can be trusted with what it does: C · I_int · R · I_inc · S
- * (trace.md §12), each factor with what went into it.
+ * capacity.c - the capacity score of an agent: C · I_int · R · I_inc · S (trace.md §12), each
+ * factor with its inputs.
  */
 #include <math.h>
 
@@ -98,7 +98,7 @@ static cx_status factor_c(computing *c)
 
 /* --- I_int: verified, complete, chained ------------------------------------------------------- */
 
-/* Of the ten columns; id, agent, time and signature are there in every row. */
+/* Counts the ten columns; id, agent, time and signature are present in every row. */
 static unsigned columns_present(const cx_score_row *row)
 {
     return 4 + (unsigned)!isnan(row->csdma) + (unsigned)!isnan(row->dsdma) +

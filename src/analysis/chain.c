@@ -1,9 +1,9 @@
 /*
- * chain.c - whether an agent's audit entries follow one another (trace.md §5).
+ * chain.c - checks that an agent's audit entries form a chain (trace.md §5).
  *
  * Entries are sorted by (number, timestamp, arrival); those of one number are a *step*.  A link
- * holds when an entry's hash is recomputed from any entry of the step before, so of two histories
- * that part both are followed.  A trace sent again changes nothing.
+ * holds when an entry's hash can be recomputed from any entry of the previous step, so both
+ * branches of a fork are followed.  A trace that was sent twice counts once.
  */
 #include "analysis/chain.h"
 
@@ -12,20 +12,20 @@
 #include "base/api.h"
 #include "crypto/api.h"
 
-/* Of one number so many are compared with one another: an agent that signs more of them has a
- * broken chain already, and must not have a reader hash each against each. */
+/* At most this many entries of one number are compared with each other: an agent that signs more
+ * has a broken chain anyway, and must not cause quadratic work. */
 #define COMPARED_MAX 16
 
 typedef struct checking {
-    const cx_chain_entry **entries; /* sorted, none twice */
+    const cx_chain_entry **entries; /* sorted, without duplicates */
     size_t count;
     const cx_chain_options *options;
     cx_arena *arena;
     const cx_alloc *alloc;
     CX_VEC(cx_chain_finding) findings;
-    uint64_t links; /* that were recomputed */
+    uint64_t links; /* recomputed links */
     bool broken;
-    bool unsure; /* something could not be checked that should have been */
+    bool unsure; /* a link that should have been checked could not be */
 } checking;
 
 /* --- names ------------------------------------------------------------------------------------ */
@@ -129,8 +129,8 @@ static bool same_hash(const cx_chain_entry *a, const cx_chain_entry *b)
     return a->has_hash == b->has_hash && (!a->has_hash || cx_digest_eq(&a->hash, &b->hash));
 }
 
-/* Another of one number beside the first with its hash, else beside the first: the same audit entry
- * told twice, or two. */
+/* Compares another entry of one number with the first one that has its hash, else with the first: a
+ * duplicate of the same audit entry, or a fork. */
 static cx_status check_twin(checking *c, step now, size_t which, cx_err *err)
 {
     const cx_chain_entry *other = c->entries[which], *beside = c->entries[now.first];
@@ -142,7 +142,7 @@ static cx_status check_twin(checking *c, step now, size_t which, cx_err *err)
     }
     if (cx_str_eq(beside->trace_id, other->trace_id) &&
         (told_twice || !beside->has_hash || !other->has_hash))
-        return CX_SUCCESS; /* the same trace with more of it, or less */
+        return CX_SUCCESS; /* the same trace at a higher or lower level */
     const cx_chain_finding finding = {.kind = told_twice ? CX_CHAIN_DUPLICATE : CX_CHAIN_FORK,
                                       .seq = other->seq,
                                       .trace_id = beside->trace_id,
@@ -189,7 +189,7 @@ static cx_status check_gap(checking *c, step before, step now, cx_err *err)
     return add_finding(c, &finding, err);
 }
 
-/* An entry against those of the step before. */
+/* Checks an entry against those of the previous step. */
 static cx_status check_link(checking *c, const cx_chain_entry *entry, step before, cx_err *err)
 {
     cx_digest expected = {{0}};
@@ -205,7 +205,8 @@ static cx_status check_link(checking *c, const cx_chain_entry *entry, step befor
             return CX_SUCCESS;
         }
     }
-    if (tried == 0 || tried == COMPARED_MAX) /* what was not tried may be what it follows */
+    if (tried == 0 ||
+        tried == COMPARED_MAX) /* an entry that was not tried may be its predecessor */
         return add_unchecked(c, entry, true, err);
     const cx_chain_finding finding = {.kind = CX_CHAIN_MISMATCH,
                                       .seq = entry->seq,
@@ -291,7 +292,7 @@ static int compare_texts(cx_str a, cx_str b)
     return cx_str_cmp(a, b);
 }
 
-/* By all that is looked at; 0 only for a trace sent again. */
+/* Compares all fields that matter; 0 only for a trace that was sent twice. */
 static int compare_content(const cx_chain_entry *x, const cx_chain_entry *y)
 {
     int order = compare_texts(x->trace_id, y->trace_id);
@@ -333,7 +334,8 @@ static int by_arrival(const void *a, const void *b)
     return order != 0 ? order : compare_content(x, y);
 }
 
-/* In the order §5 gives them, each once: of a trace sent again the first arrival stays. */
+/* Sorts in the order of §5 and removes duplicates: of a trace that was sent twice the first arrival
+ * stays. */
 static void sort_entries(checking *c)
 {
     size_t kept = 0;
@@ -348,7 +350,7 @@ static void sort_entries(checking *c)
     qsort(c->entries, c->count, sizeof *c->entries, by_arrival);
 }
 
-/* Of one number and kind the order they were found in is kept. */
+/* Findings of one number and kind stay in the order in which they were found. */
 static int by_number_and_kind(const void *a, const void *b)
 {
     const cx_chain_finding *x = *(const cx_chain_finding *const *)a;

@@ -10,7 +10,7 @@ typedef enum cx_chain_profile { CX_CHAIN_AUTO, CX_CHAIN_SPEC_1_0, CX_CHAIN_AGENT
 const char *cx_chain_profile_name(cx_chain_profile profile); /* "auto", "spec-1.0", "agent" */
 bool cx_chain_profile_parse(cx_str text, cx_chain_profile *out);
 
-/* What an ACTION_RESULT says of its audit entry. */
+/* The audit entry that an ACTION_RESULT states. */
 typedef struct cx_chain_entry {
     int64_t seq;
     cx_digest hash;
@@ -37,8 +37,9 @@ const char *cx_chain_kind_name(cx_chain_kind kind);
 typedef struct cx_chain_finding {
     cx_chain_kind kind;
     int64_t seq;
-    int64_t next, missing;     /* gap */
-    cx_str trace_id, other_id; /* this record, and the one before it or beside it */
+    int64_t next, missing; /* gap */
+    cx_str trace_id,
+        other_id; /* this record, and the previous one or the other one of the same number */
     cx_digest expected, found; /* mismatch, when one entry came before */
     bool has_expected;
 } cx_chain_finding;
@@ -48,7 +49,7 @@ typedef struct cx_chain_report {
     cx_chain_profile profile; /* the one used: never auto */
     const cx_chain_finding *findings;
     size_t finding_count;
-    uint64_t entry_count; /* a trace sent again counts once */
+    uint64_t entry_count; /* a trace that was sent twice counts once */
     bool empty;
 } cx_chain_report;
 

@@ -1,5 +1,5 @@
 /*
- * chain_report.c - what was found about an audit chain, for programs and for people.
+ * chain_report.c - the findings of an audit chain as JSON and as text.
  */
 #include "base/api.h"
 #include "crypto/api.h"
@@ -27,7 +27,7 @@ static void put_digest(cx_json_list *list, const char *name, const cx_digest *di
     cx_json_list_put(list, cx_str_z(name), cx_json_make_str(copy.data == NULL ? CX_STR("") : copy));
 }
 
-/* Mismatch names the one that does not follow; where there are two, both are named. */
+/* A mismatch names the entry that does not follow; where there are two, both are named. */
 static cx_status put_trace_ids(const cx_chain_finding *finding, cx_json_list *out, cx_err *err)
 {
     cx_json ids;

@@ -1,8 +1,8 @@
 /*
- * detect.c - the five coherence-ratchet detectors (trace.md §12).
+ * detect.c - the coherence-ratchet detectors (trace.md §12).
  *
  * Rows are sorted by what a detector groups by; a group is a run of rows.  An agent is compared
- * with the *others*: with itself among them, of few agents none could ever stand out.
+ * with the *other* agents: if it were included, none of a few agents could ever deviate enough.
  */
 #include "analysis/detect.h"
 
@@ -17,7 +17,7 @@
 #define CROSS_AGENTS_MIN 4
 #define CROSS_WARNING 2.0
 #define CROSS_CRITICAL 3.0
-#define CROSS_FLAT 0.1 /* difference that counts where the others do not differ at all */
+#define CROSS_FLAT 0.1 /* difference that alerts when the others do not differ at all */
 #define INTRA_TRACES_MIN 5
 #define INTRA_WARNING 0.15 /* deviation of csdma */
 #define INTRA_CRITICAL 0.2
@@ -27,7 +27,7 @@
 #define OVERRIDE_TRACES_MIN 20
 #define OVERRIDE_WARNING 2
 #define OVERRIDE_CRITICAL 3
-#define OVERRIDE_FROM_ZERO 10 /* one in so many, where the others have none */
+#define OVERRIDE_FROM_ZERO 10 /* alert above one in this many, when the others have none */
 
 const char *cx_mechanism_name(cx_mechanism mechanism)
 {
@@ -51,7 +51,7 @@ typedef struct row_span {
     size_t first, end;
 } row_span;
 
-/* NULL is a value of its own, before all others. */
+/* NULL is a value and sorts first. */
 static int compare_text(cx_str a, cx_str b)
 {
     if (a.data == NULL || b.data == NULL)
@@ -140,7 +140,7 @@ static cx_status end_detector(detecting *d, cx_status status, cx_alerts *out, cx
     return CX_SUCCESS;
 }
 
-/* The rows from `first` on that are equal in one text, within `within`. */
+/* The rows from `first` to at most `within` that are equal in one text. */
 static row_span equal_rows(const detecting *d, size_t first, size_t within, size_t member_offset)
 {
     size_t at = first;
@@ -199,7 +199,7 @@ static cx_status inputs_json(cx_arena *arena, const input *inputs, size_t count,
     return cx_json_list_end_object(&list, out, err);
 }
 
-/* The rows that lie furthest from `from`; of equal ones the earlier. */
+/* The rows that are furthest from `from`; of equal ones the earlier. */
 static cx_status add_evidence(detecting *d, row_span rows, const metric *m, double from,
                               cx_alert *alert, cx_err *err)
 {
@@ -252,8 +252,8 @@ typedef struct agent_mean {
     cx_stats others; /* of all but this one */
 } agent_mean;
 
-/* What is known of two sets, of both (Chan et al.).  Taking one value out of a sum would cancel
- * the very digits that say whether the others are alike; adding never does. */
+/* The statistics of the union of two sets (Chan et al.).  Removing a value from a sum would cancel
+ * the digits that tell whether the others are equal; adding never does. */
 static cx_stats merge_stats(const cx_stats *a, const cx_stats *b)
 {
     if (a->count == 0 || b->count == 0)
@@ -265,7 +265,8 @@ static cx_stats merge_stats(const cx_stats *a, const cx_stats *b)
                       .squares = a->squares + b->squares + apart * apart * (double)a->count * part};
 }
 
-/* For each agent the others: those before it and those after it, in two passes over all. */
+/* For each agent the statistics of the others: those before it and those after it, in two passes.
+ */
 static void find_others(agent_mean *agents, size_t count)
 {
     cx_stats before = {0}, after = {0};
@@ -287,7 +288,7 @@ static cx_status compare_agent(detecting *d, const agent_mean *agent, size_t cou
     bool differ = spread >= CX_STATS_FLAT;
     double z = differ ? difference / spread : (double)NAN;
     if (isnan(spread) || !(differ ? z > CROSS_WARNING : difference > CROSS_FLAT))
-        return CX_SUCCESS; /* NAN: means of the others that no double holds */
+        return CX_SUCCESS; /* NAN: the others' means overflow a double */
     const cx_score_row *row = d->rows[agent->rows.first];
     cx_alert alert = {.mechanism = CX_DETECT_CROSS_AGENT_DIVERGENCE,
                       .critical = differ && z > CROSS_CRITICAL,
@@ -527,7 +528,8 @@ static cx_status compare_overrides(detecting *d, row_span rows, tally own, tally
         return CX_SUCCESS;
     double rate = (double)own.overridden / (double)own.known;
     double baseline = (double)others.overridden / (double)others.known;
-    /* Rates as fractions: what is exactly twice the others' must not be above it by rounding. */
+    /* Rates are compared as fractions: exactly twice the others' rate must not exceed it by
+     * rounding. */
     uint64_t own_share = own.overridden * others.known, share = others.overridden * own.known;
     if (share != 0 ? own_share <= OVERRIDE_WARNING * share
                    : own.overridden * OVERRIDE_FROM_ZERO <= own.known)

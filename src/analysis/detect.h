@@ -1,9 +1,14 @@
 /*
- * detect.h - what a fleet's traces say together: the five coherence-ratchet detectors, capacity,
- * N_eff (trace.md §12).  Pure: rows in, findings out, whatever database they came from.
+ * detect.h - statistics over the traces of a fleet: the coherence-ratchet detectors, capacity,
+ * N_eff (trace.md §12).  Pure: rows in, findings out, independent of the database.
  *
- * Only verified primary rows are to be given, except where a count of all is asked for.  A score
- * that is absent is NAN and left out; it is never read as 0.  Sample deviation (n - 1) throughout.
+ * Invariants (cited by tests):
+ *
+ *   I1  Callers pass verified primary rows only, except where a count of all is needed.
+ *   I2  An absent score is NAN and left out; it is never read as 0.
+ *   I3  Deviations are of a sample (n - 1).
+ *   I4  Alerts come in a fixed order (domain, agent, metric, time), and no two of one detector are
+ *       equal in all of these.
  */
 #ifndef CX_ANALYSIS_DETECT_H
 #define CX_ANALYSIS_DETECT_H
@@ -14,7 +19,7 @@
 
 typedef enum cx_tri { CX_NULL = -1, CX_FALSE = 0, CX_TRUE = 1 } cx_tri; /* a boolean column */
 
-/* What the detectors need of an index row.  Texts with NULL data are NULL. */
+/* The columns of an index row that the detectors use.  Texts with NULL data are NULL. */
 typedef struct cx_score_row {
     cx_str trace_id, agent, agent_name, trace_type, domain, selected_action;
     int64_t timestamp_ns;
@@ -40,17 +45,17 @@ const char *cx_mechanism_name(cx_mechanism mechanism); /* "cross_agent_divergenc
 #define CX_DETECT_OVERRIDE_DAYS 7
 #define CX_DETECT_EVIDENCE_MAX 5
 
-/* One alert.  NAN where there is no number; texts with NULL data where there is none. */
+/* One alert.  Absent numbers are NAN; absent texts have NULL data. */
 typedef struct cx_alert {
     cx_mechanism mechanism;
     bool critical; /* else a warning */
     cx_str agent, domain, metric;
     double value, baseline, deviation;
-    int64_t window_end_ns;  /* alerts are one a (mechanism, agent, domain, metric, day of this) */
+    int64_t window_end_ns;  /* one alert for each (mechanism, agent, domain, metric, day of this) */
     const cx_str *evidence; /* trace ids, at most CX_DETECT_EVIDENCE_MAX */
     size_t evidence_count;
     cx_str recommended_action;
-    cx_json inputs; /* what it was computed from: counts, means, deviations */
+    cx_json inputs; /* the inputs of the computation: counts, means, deviations */
 } cx_alert;
 
 typedef struct cx_alerts {
@@ -58,8 +63,8 @@ typedef struct cx_alerts {
     size_t count;
 } cx_alerts;
 
-/* Each takes the rows of its window [now - days, now); rows outside are left out.  Alerts come in
- * a fixed order (domain, agent, metric, time); memory from the arena. */
+/* Each uses the rows of its window [now - days, now) and ignores others.  Alerts come in a fixed
+ * order (I4); memory from the arena. */
 CX_RESULT cx_detect_cross_agent(const cx_score_row *rows, size_t count, int64_t now_ns,
                                 cx_arena *arena, cx_alerts *out, cx_err *err);
 CX_RESULT cx_detect_intra_agent(const cx_score_row *rows, size_t count, int64_t now_ns,
@@ -72,15 +77,15 @@ CX_RESULT cx_detect_override(const cx_score_row *rows, size_t count, int64_t now
 CX_RESULT cx_detect_chain(cx_str agent, const cx_chain_report *report, int64_t now_ns,
                           cx_arena *arena, cx_alerts *out, cx_err *err);
 
-/* As members of an alert's JSON: what `trace.alert` entries hold and `cortex detect --json` shows.
- * `alert_id` is a digest of what makes it unique. */
+/* An alert as JSON: the payload of `trace.alert` entries and the output of `cortex detect --json`.
+ * `alert_id` is a digest of the members that make it unique. */
 CX_RESULT cx_alert_json(const cx_alert *alert, cx_arena *arena, cx_json *out, cx_err *err);
 
 /* --- capacity --------------------------------------------------------------------------------- */
 
 #define CX_CAPACITY_DAYS 30
 typedef struct cx_capacity_input {
-    const cx_score_row *rows; /* of the agent, last 30 days, the four actions or not */
+    const cx_score_row *rows; /* of the agent, last 30 days, with any action */
     size_t count;
     const cx_score_row *baseline; /* of the 30 days before */
     size_t baseline_count;
@@ -103,7 +108,7 @@ typedef struct cx_capacity {
     bool r_known;
     double score, fragility; /* valid unless insufficient */
     const char *category;    /* "high_fragility", "moderate", "healthy", "high_capacity" */
-    cx_json inputs;          /* all that went in, by factor */
+    cx_json inputs;          /* all inputs, by factor */
 } cx_capacity;
 CX_RESULT cx_capacity_compute(const cx_capacity_input *input, cx_arena *arena, cx_capacity *out,
                               cx_err *err);

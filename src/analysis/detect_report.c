@@ -1,5 +1,5 @@
 /*
- * detect_report.c - alerts and capacity, for programs and for people.
+ * detect_report.c - alerts and capacity as JSON.
  */
 #include <math.h>
 
@@ -25,9 +25,9 @@ static void put_number(cx_json_list *list, const char *name, double value)
     cx_json_list_put(list, cx_str_z(name), number_or_null(list->arena, value));
 }
 
-/* One a (mechanism, agent, domain, metric, day): the first 16 bytes of the SHA-256 of these as a
- * JSON array.  Names come from outside; an array keeps them apart whatever is in them, and no
- * domain apart from an empty one. */
+/* One id for each (mechanism, agent, domain, metric, day): the first 16 bytes of the SHA-256 of
+ * these as a JSON array.  Names are external text; a JSON array separates them whatever they
+ * contain, and distinguishes a missing domain from an empty one. */
 static cx_status alert_id(const cx_alert *alert, cx_str day, cx_arena *arena, cx_str *out,
                           cx_err *err)
 {

@@ -1,6 +1,6 @@
 /*
- * idma.c - k_eff recomputed from its inputs, the phase it means, and whether the agent said so
- * (trace.md §6).
+ * idma.c - recomputes k_eff from its inputs, derives the phase, and compares it with the agent's
+ * claim (trace.md §6).
  */
 #include "analysis/idma.h"
 
@@ -9,7 +9,7 @@
 #define HEALTHY 2.0
 #define NASCENT 1.05
 
-/* False when an input is missing, or lies where the formula means nothing. */
+/* False when an input is missing or outside the formula's domain. */
 static bool compute_k_eff(const cx_idma_input *input, cx_idma_result *out)
 {
     if (!input->has_rho || !input->has_sources || !isfinite(input->rho))

@@ -1,6 +1,6 @@
 /*
- * n_eff.c - how many independent things a set of scores measures (trace.md §12): the participation
- * ratio and the entropy of the eigenvalues of the scores' correlations.
+ * n_eff.c - how many independent quantities a set of scores measures (trace.md §12): the
+ * participation ratio and the entropy of the eigenvalues of the scores' correlations.
  */
 #include <math.h>
 
@@ -62,7 +62,7 @@ static bool is_used(const cx_score_row *row)
     return isfinite(row->csdma) && isfinite(row->k_eff);
 }
 
-/* A column with its gaps filled by its mean: what the filling does to the deviation is this. */
+/* The deviation of a column whose gaps are filled with its mean. */
 typedef struct column {
     unsigned which;
     double mean;
@@ -86,7 +86,8 @@ static unsigned find_columns(const cx_score_row *rows, size_t count, uint64_t us
         if (stats[k].count == 0)
             continue;
         double deviation = sqrt(stats[k].squares / (double)(used - 1));
-        if (isfinite(deviation) && deviation >= FLAT) /* not one that no double can hold */
+        if (isfinite(deviation) &&
+            deviation >= FLAT) /* skip a column whose deviation overflows a double */
             out[found++] = (column){k, stats[k].mean, deviation};
     }
     return found;

@@ -1,5 +1,5 @@
 /*
- * stats.c - counting what is different.
+ * stats.c - counting distinct texts.
  */
 #include "analysis/stats.h"
 

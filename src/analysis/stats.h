@@ -8,10 +8,10 @@
 
 #include "base/api.h"
 
-/* Below this a deviation is rounding: equal scores summed in another order differ by as much. */
+/* A deviation below this is rounding: equal scores summed in another order differ by as much. */
 #define CX_STATS_FLAT 1e-9
 
-/* Mean and sample deviation in one pass (Welford): stable for many values that are alike. */
+/* Mean and sample deviation in one pass (Welford): stable for many nearly equal values. */
 typedef struct cx_stats {
     size_t count;
     double mean;

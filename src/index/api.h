@@ -1,7 +1,5 @@
 /*
- * index - the searchable index of traces in SQL: rows, questions, alerts.
- *
- * Derived from the ledger; everything in it can be made again.
+ * index - the searchable index of traces in SQL: rows, queries, alerts.
  */
 #ifndef CX_INDEX_API_H
 #define CX_INDEX_API_H

@@ -1,7 +1,7 @@
 /*
- * facets.c - how many traces are alike in what the inbox tells apart.
+ * facets.c - counts the traces for each combination of the inbox' facets.
  *
- * One statement, so that all that is counted is of one moment, whatever is written meanwhile.
+ * A single statement, so that all counts are of one moment, whatever is written meanwhile.
  */
 #include "index/index_internal.h"
 
@@ -10,7 +10,7 @@
 typedef struct cell_receiver {
     cx_status (*take)(void *arg, const cx_facet_cell *cell, cx_err *err);
     void *arg;
-    uint64_t rows; /* that came */
+    uint64_t rows; /* rows received */
 } cell_receiver;
 
 static cx_status pass_cell(cell_receiver *receiver, const cx_cell *c, int64_t hour, uint64_t traces,

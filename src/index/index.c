@@ -1,22 +1,22 @@
 /*
- * index.c - the searchable index: asking, opening, transactions (trace.md §9, §10).  Its rows are
- * put by index_rows.c, what stands beside them by index_beside.c, and go by index_age.c.
+ * index.c - the searchable index: opening, queries, transactions (trace.md §9, §10).  index_rows.c
+ * writes rows, index_side.c writes the side tables, and index_age.c drops old rows.
  *
- * What is said here in SQL means the same to both engines.  Ids are handed out in the order in
- * which rows are put and kept in the feed's own line, so that they follow the log and a rebuild
+ * The SQL here means the same on both engines.  Ids are assigned in the order in which rows are
+ * put, and the next one is stored in the feed's row, so that they follow the log and a rebuild
  * gives the same ones.
  */
 #include "base/api.h"
 #include "crypto/api.h"
 #include "index/index_internal.h"
 
-/* Agents whose history is remembered at a time. */
+/* The number of agents whose history is cached. */
 #define AGENT_STATES_MAX 20000
 
 /* --- asking ----------------------------------------------------------------------------------- */
 
-/* Texts that come from outside are made such as the rows have them: a name that cannot be stored is
- * found again as it was stored, and is never the server's error. */
+/* Cleans external texts as the rows do: a name that was stored in its cleaned form is found, and
+ * never causes an error of the server. */
 static cx_status clean_values(const cx_question *question, cx_arena *arena,
                               const cx_sql_value **out, cx_err *err)
 {
@@ -189,7 +189,7 @@ static cx_status make_version(cx_index *index, unsigned version, cx_err *err)
                        values, CX_COUNT_OF(values), err);
 }
 
-/* From whatever version the tables have to this program's; inside a transaction. */
+/* Migrates the tables from their version to this program's; inside a transaction. */
 static cx_status make_tables(cx_index *index, cx_err *err)
 {
     unsigned version;
@@ -309,7 +309,7 @@ cx_status cx_index_position(cx_index *index, const uint8_t home_id[16], cx_feed_
     home_text(home_id, home);
     CX_TRY(cx_index_read_feed(index, &line, err));
     bool ours = line.there && strcmp(line.home_id, home) == 0;
-    /* What another home has filled is not emptied unasked. */
+    /* An index of another data directory is not emptied without being asked to. */
     if (line.there && !ours && index->mode == CX_INDEX_WRITE)
         return cx_fail_at(err, CX_E_CONFLICT, "OtherHome", CX_NO_OFFSET,
                           "the trace index belongs to another home; name another one, or take it"
@@ -360,7 +360,7 @@ void cx_index_rollback(cx_index *index)
         return;
     index->engine->rollback(index);
     index->in_transaction = false;
-    /* What was learnt inside is not true any more; the feed's line is read at the next begin. */
+    /* State cached inside the transaction is invalid; the feed's row is read at the next begin. */
     cx_index_forget_agents(index);
 }
 

@@ -1,10 +1,19 @@
 /*
  * index.h - the searchable index of traces: rows, tables, queries (trace.md §10, §11).
  *
- * An index is derived from the ledger and droppable.  It lives in a SQLite file, attached as schema
- * `cirislens`, or in a PostgreSQL database; what is asked and answered is the same.  Rows come in
- * batches, each with the log position up to which the index is then true, in one transaction: after
- * a crash the feed goes on there, and nothing is missing or there twice.
+ * An index lives in a SQLite file, attached as schema `cirislens` (the schema name of spec 1.0's
+ * SQL), or in a PostgreSQL database; queries and answers are the same.
+ *
+ * Invariants (cited by tests and asserts):
+ *
+ *   I1  The index is a function of the ledger: dropping and rebuilding it gives the same rows and
+ *       ids.
+ *   I2  Rows are written in batches, in one transaction with the log position up to which the index
+ *       is then true: after a crash the feed continues there, and no row is missing or duplicated.
+ *   I3  Of the rows of one trace exactly one has primary_row set: verified before unverified, then
+ *       the highest level (§9).
+ *   I4  Nothing that a sender writes makes a write fail: a value that does not fit its column is
+ *       NULL there.
  *
  * An index object belongs to one thread at a time.
  */
@@ -53,7 +62,7 @@ extern const unsigned cx_trace_column_count;
 /* Index of a column by name; -1 when there is none. */
 int cx_trace_column(const char *name);
 
-/* What a row says beyond the trace itself. */
+/* The values of a row that are not in the trace itself. */
 typedef struct cx_trace_facts {
     cx_trace_level level; /* effective */
     int64_t received_ns;
@@ -66,12 +75,12 @@ typedef struct cx_trace_facts {
     bool established; /* §6, of the agent before this trace */
     cx_str actor;     /* in the ledger */
     uint64_t seq;
-    cx_str key_id; /* of the signer: a lowered view does not name it any more */
+    cx_str key_id; /* of the signer: a redacted view no longer names it */
 } cx_trace_facts;
 
 typedef struct cx_trace_row {
     cx_cell *cells; /* cx_trace_column_count of them */
-    /* Verbatim, for the audit chain (§5); NULL data when absent. */
+    /* The received text, for the audit chain (§5); NULL data when absent. */
     cx_str action_executed, action_timestamp;
 } cx_trace_row;
 /* primary_row is set by the index. */
@@ -83,7 +92,7 @@ CX_RESULT cx_trace_row_make(const cx_trace *trace, const cx_trace_facts *facts, 
 typedef struct cx_index cx_index;
 
 typedef enum cx_index_mode {
-    CX_INDEX_WRITE, /* makes or migrates the tables */
+    CX_INDEX_WRITE, /* creates or migrates the tables */
     CX_INDEX_READ
 } cx_index_mode;
 
@@ -95,8 +104,8 @@ void cx_index_close(cx_index *index);
 /* "sqlite", "postgresql", "timescaledb" */
 const char *cx_index_engine(const cx_index *index);
 
-/* Where the feed goes on; all zero for new tables, and for those of another home, which are not
- * written: CX_E_CONFLICT "OtherHome". */
+/* Where the feed continues; all zero for new tables and for those of another data directory;
+ * writing to the latter fails with CX_E_CONFLICT "OtherHome". */
 typedef struct cx_feed_position {
     uint64_t commit, frames;
 } cx_feed_position;
@@ -106,7 +115,7 @@ CX_RESULT cx_index_position(cx_index *index, const uint8_t home_id[16], cx_feed_
 /* One transaction.  Rows are upserted by (agent_id_hash, trace_id, trace_level). */
 CX_RESULT cx_index_begin(cx_index *index, cx_err *err);
 CX_RESULT cx_index_put_trace(cx_index *index, const cx_trace_row *row, cx_err *err);
-/* A trace is judged again (§4): its key was registered, or found to be compromised. */
+/* Sets a trace's new verdict (§4): its key was registered, or found to be compromised. */
 typedef struct cx_rejudged {
     cx_str agent, trace_id;
     cx_trace_level level;
@@ -117,11 +126,11 @@ typedef struct cx_rejudged {
     cx_digest canonical;
 } cx_rejudged;
 CX_RESULT cx_index_rejudge(cx_index *index, const cx_rejudged *change, cx_err *err);
-/* A trace was erased: its row goes, with its words; nothing happens when there is none. */
+/* A trace was erased: deletes its row and its words, if any. */
 CX_RESULT cx_index_remove(cx_index *index, cx_str agent, cx_str trace_id, cx_trace_level level,
                           cx_err *err);
-/* Rows of one signing key, for judging again: ledger_actor, ledger_seq, agent, id, level, signing
- * verdict. */
+/* Rows of one signing key, for verifying them again: ledger_actor, ledger_seq, agent, id, level,
+ * signing verdict. */
 typedef struct cx_keyed_row {
     cx_str actor, agent, trace_id;
     uint64_t seq;
@@ -141,7 +150,7 @@ typedef struct cx_batch_row {
     uint64_t received, accepted, rejected;
     cx_str reasons;  /* JSON text: reason -> count */
     cx_str findings; /* JSON text: consent_after_batch, .. (decision 0026); NULL data */
-    uint64_t seq;    /* of its entry in the journal `batches` */
+    uint64_t seq;    /* sequence number of its entry in the journal `batches` */
 } cx_batch_row;
 CX_RESULT cx_index_put_batch(cx_index *index, const cx_batch_row *row, cx_err *err);
 typedef struct cx_conflict_row {
@@ -152,10 +161,9 @@ typedef struct cx_conflict_row {
     cx_str actor;
     uint64_t seq;
 } cx_conflict_row;
-/* Its payload was erased: no row of that entry stays, and no text of it anywhere. */
+/* The payload of an entry was erased: deletes all rows and texts of that entry. */
 CX_RESULT cx_index_forget(cx_index *index, cx_str actor, uint64_t seq, cx_err *err);
-/* An agent's traces were judged again: the phases computed for those that came later (§6)
- * follow. */
+/* An agent's traces were verified again: recomputes the phases of the later ones (§6). */
 CX_RESULT cx_index_settle_phases(cx_index *index, cx_str agent, cx_err *err);
 CX_RESULT cx_index_put_conflict(cx_index *index, const cx_conflict_row *row, cx_err *err);
 /* `alert`: the object of cx_alert_json. */
@@ -164,21 +172,21 @@ CX_RESULT cx_index_mark_alert(cx_index *index, cx_str alert_id, bool resolved, i
                               cx_str by, cx_str notes, cx_err *err);
 CX_RESULT cx_index_commit(cx_index *index, const uint8_t home_id[16], cx_feed_position position,
                           cx_err *err);
-void cx_index_rollback(cx_index *index); /* no transaction: nothing happens */
-/* Drops everything and makes the tables anew. */
+void cx_index_rollback(cx_index *index); /* no effect outside a transaction */
+/* Drops everything and recreates the tables. */
 CX_RESULT cx_index_clear(cx_index *index, cx_err *err);
 /* Applies age: drops index partitions older than that; the ledger is not touched. */
 CX_RESULT cx_index_retain(cx_index *index, int64_t older_than_ns, uint64_t *out_dropped,
                           cx_err *err);
 
-/* Makes covenant_traces_hourly true again where rows came or changed since; counts the hours.  To
- * be called now and then, as each hour; nothing to do in SQLite (a view) and TimescaleDB (its own
- * policy). */
+/* Updates covenant_traces_hourly for the hours in which rows came or changed; counts the hours.
+ * Call it periodically, for example each hour; does nothing in SQLite (a view) and TimescaleDB (its
+ * own policy). */
 CX_RESULT cx_index_refresh(cx_index *index, uint64_t *out_hours, cx_err *err);
 
 /* --- questions -------------------------------------------------------------------------------- */
 
-/* What the conscience said, and how many sources a decision rested on, in classes. */
+/* Classes of the conscience's result, and of the number of sources of a decision. */
 typedef enum cx_gate_class {
     CX_GATE_UNKNOWN,
     CX_GATE_PASSED,
@@ -200,18 +208,18 @@ typedef struct cx_trace_query {
     int8_t verified;        /* cx_tri; CX_NULL = both */
     int8_t conscience_passed, overridden, fragility_flag;
     double min_plausibility, max_plausibility; /* NAN = any */
-    cx_trace_level level; /* highest level that may be shown: the caller lowers what is above it */
-    bool every_level;  /* one row for each level a trace is kept at; else its primary row alone */
-    bool components;   /* the JSON columns too; they are null otherwise */
-    uint32_t limit;    /* 1 .. 1000 */
-    bool oldest_first; /* the other way round, also for what is behind the cursor */
-    bool has_cursor;   /* behind this row */
+    cx_trace_level level; /* highest level that may be shown: the caller redacts what is above it */
+    bool every_level;     /* one row for each stored level of a trace; else only its primary row */
+    bool components;      /* the JSON columns too; they are null otherwise */
+    uint32_t limit;       /* 1 .. 1000 */
+    bool oldest_first;    /* oldest first, also relative to the cursor */
+    bool has_cursor;      /* rows after this one */
     int64_t cursor_ns;
     int64_t cursor_id;
     /* At most CX_INDEX_WORDS_MAX words between spaces; each must begin an id, an action or a type
      * of the trace, or be a word, or some in a row, of its action_rationale; data NULL = any. */
     cx_str words;
-    bool names_only; /* not in its rationale, which a lower level hides */
+    bool names_only; /* do not search the rationale, which a lower level hides */
     int8_t gate;     /* cx_gate_class; -1 = any */
     int8_t k_eff;    /* cx_k_eff_class; -1 = any */
     int8_t kept_at;  /* cx_trace_level of the row; -1 = any */
@@ -230,25 +238,25 @@ typedef struct cx_found_row {
     int64_t timestamp_ns; /* likewise */
     cx_cell *cells;       /* cx_trace_column_count of them */
 } cx_found_row;
-/* Newest first (or oldest), then id; *out_more: there are more behind the last one. */
+/* Newest first (or oldest), then by id; *out_more: there are more after the last one. */
 CX_RESULT cx_index_find(cx_index *index, const cx_trace_query *query, cx_arena *arena,
                         const cx_found_row **out, size_t *out_count, bool *out_more, cx_err *err);
 
-/* So many primary rows are alike; the agent is borrowed until `take` returns.  Other cells may say
- * the same. */
+/* A number of primary rows with the same facet values; the agent is borrowed until `take` returns.
+ * Several cells may have the same values. */
 typedef struct cx_facet_cell {
     cx_str agent;
     cx_trace_level level;
     bool verified;
     cx_k_eff_class k_eff;
     cx_gate_class gate;
-    int64_t hour; /* since 1970, of `timestamp` */
+    int64_t hour; /* hour of `timestamp`, since 1970 */
     uint64_t traces;
 } cx_facet_cell;
-/* With words, rows that have them are counted up to this, the newest first. */
+/* With words, at most this many matching rows are counted, the newest first. */
 #define CX_FACET_ROWS_MAX 20000
-/* All primary rows, or those that have the words of `query` (nothing else of it counts), as of one
- * moment.  *out_complete is false when there were more than CX_FACET_ROWS_MAX of them. */
+/* Counts all primary rows, or those that match the words of `query` (the rest of it is ignored), as
+ * of one moment.  *out_complete is false when there were more than CX_FACET_ROWS_MAX of them. */
 CX_RESULT cx_index_facets(cx_index *index, const cx_trace_query *query,
                           cx_status (*take)(void *arg, const cx_facet_cell *cell, cx_err *err),
                           void *arg, bool *out_complete, cx_err *err);
@@ -266,8 +274,8 @@ CX_RESULT cx_index_chain(cx_index *index, cx_str agent, cx_arena *arena, const c
 /* Agents of verified primary rows, by name. */
 CX_RESULT cx_index_agents(cx_index *index, cx_arena *arena, const cx_str **out, size_t *out_count,
                           cx_err *err);
-/* What stands with a batch: its correlation_metadata as JSON text, data NULL when it has none.
- * CX_E_NOT_FOUND "NoBatch" when there is no batch of this id. */
+/* A batch's correlation_metadata as JSON text, data NULL when it has none. CX_E_NOT_FOUND "NoBatch"
+ * when there is no batch with this id. */
 typedef struct cx_batch_found {
     cx_str correlation_metadata;
     uint64_t received, accepted, rejected;

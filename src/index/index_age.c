@@ -1,6 +1,6 @@
 /*
- * index_age.c - rows that are too old go, whole days at a time; summaries by the hour are made true
- * again (trace.md §10).
+ * index_age.c - drops rows that are too old, whole days at a time, and updates the hourly summaries
+ * (trace.md §10).
  */
 #include "base/api.h"
 #include "index/index_internal.h"
@@ -28,7 +28,7 @@ static cx_status collect_name(void *arg, const cx_cell *cells, cx_err *err)
                                                                    : CX_SUCCESS;
 }
 
-/* Traces of which one row goes and another stays: their primary row may have to change. */
+/* Traces of which one row is dropped and another stays: their primary row may change (I3). */
 static cx_status find_split(cx_index *index, int64_t before_ns, name_list *out, cx_err *err)
 {
     static const cx_cell_type types[] = {CX_CELL_TEXT, CX_CELL_TEXT};
@@ -74,7 +74,7 @@ cx_status cx_index_retain(cx_index *index, int64_t older_than_ns, uint64_t *out_
     cx_arena_init(&arena, cx_alloc_default(), 0);
     name_list split = {.arena = &arena};
     uint64_t dropped = 0;
-    /* Whole days go, on both engines alike; times before 1970 do not occur. */
+    /* Whole days are dropped, on both engines alike; times before 1970 do not occur. */
     int64_t before_ns = older_than_ns < 0 ? 0 : older_than_ns - older_than_ns % DAY_NS;
     cx_status status = cx_index_begin(index, err);
     if (!cx_failed(status)) {

@@ -1,6 +1,6 @@
 /*
- * index_agents.c - which agents are established (trace.md §6): remembered for as long as one
- * transaction writes, read again from the rows otherwise.
+ * index_agents.c - which agents are established (trace.md §6): cached while a transaction writes,
+ * otherwise read again from the rows.
  */
 #include "base/api.h"
 #include "index/index_internal.h"
@@ -49,7 +49,8 @@ static cx_status learn_trace_row(void *arg, const cx_cell *cells, cx_err *err)
     return cx_index_learn_trace(reader->index, reader->state, cells[0].text, &cells[1], err);
 }
 
-/* A trace has at most three rows, so this many are either all there are or thirty traces. */
+/* A trace has at most three rows, so this many rows are either all of them or cover thirty traces.
+ */
 static cx_status load_agent(cx_index *index, cx_str agent, cx_agent_state *state, cx_err *err)
 {
     static const cx_cell_type types[] = {CX_CELL_TEXT, CX_CELL_FLOAT};
@@ -93,7 +94,7 @@ static cx_status find_agent(cx_index *index, cx_str agent, cx_agent_state **out,
 cx_status cx_index_established(cx_index *index, cx_str agent, bool *out, cx_err *err)
 {
     if (!index->in_transaction)
-        cx_index_forget_agents(index); /* somebody else may have written since */
+        cx_index_forget_agents(index); /* another process may have written since */
     cx_agent_state *state = NULL;
     CX_TRY(find_agent(index, agent, &state, err));
     *out = state->established;

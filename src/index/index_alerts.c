@@ -1,8 +1,9 @@
 /*
- * index_alerts.c - alerts of the detectors, and who looked at them (trace.md §10, §12).
+ * index_alerts.c - alerts of the detectors, and their acknowledgement and resolution (trace.md §10,
+ * §12).
  *
- * The alert's JSON is kept whole; its columns are for those who query.  Putting it again keeps what
- * people said about it.
+ * The alert's JSON is stored whole; its columns are for queries.  Putting an alert again keeps its
+ * acknowledgement and resolution.
  */
 #include "base/api.h"
 #include "index/index_internal.h"
@@ -122,7 +123,7 @@ static bool is_mark(cx_str name)
     return cx_str_is(name, "timestamp");
 }
 
-/* The alert's own members, its time, and what was said about it. */
+/* The alert's own members, its time, and its acknowledgement and resolution. */
 static cx_status collect_alert(void *arg, const cx_cell *c, cx_err *err)
 {
     alert_list *found = arg;

@@ -1,6 +1,6 @@
 /*
- * index_forget.c - what was erased from the ledger leaves the index (decision 0023), and what was
- * said of an agent's other traces because of it is said anew.
+ * index_forget.c - removes from the index what was erased from the ledger (decision 0023), and
+ * recomputes the phases of the agent's other traces.
  */
 #include "base/api.h"
 #include "index/index_internal.h"
@@ -39,7 +39,7 @@ static cx_status learn_source(phases *p, const cx_cell *cells, cx_err *err)
     return CX_SUCCESS;
 }
 
-/* In the order in which they came. */
+/* In order of arrival. */
 static cx_status collect_phase(void *arg, const cx_cell *cells, cx_err *err)
 {
     phases *p = arg;
@@ -98,7 +98,7 @@ static cx_status write_phases(cx_index *index, cx_str agent, const phases *p, cx
 cx_status cx_index_settle_phases(cx_index *index, cx_str agent, cx_err *err)
 {
     CX_ASSERT(index->in_transaction);
-    /* What an agent had established with rows that have left for their age, nobody can say now. */
+    /* If old rows of an agent were dropped, whether they had established it is unknown. */
     if (index->retained_ns != CX_TIME_NONE)
         return CX_SUCCESS;
     phases p = {.established = false};
@@ -134,7 +134,7 @@ static cx_status read_lost_row(void *arg, const cx_cell *cells, cx_err *err)
     return CX_SUCCESS;
 }
 
-/* An agent's rows are of its own actor, so the agent's index finds them. */
+/* An agent's rows belong to its own actor, so the index by agent finds them. */
 static cx_status find_lost(cx_index *index, const cx_sql_value values[2], lost_row *out,
                            cx_err *err)
 {

@@ -1,8 +1,8 @@
 /*
- * index_internal.h - the columns, and what lies between the index and its two databases.
+ * index_internal.h - the columns, and the interface between the index and its two engines.
  *
- * A question is written once, in SQL that both engines read; `$1`, `$2` .. stand for its values.
- * What differs (how rows are put, how tables are made, how age is applied) is an engine's own.
+ * A query is written once, in SQL that both engines read; `$1`, `$2` .. are its values.  What
+ * differs (writing rows, creating tables, retention) is in the engine's files.
  */
 #ifndef CX_INDEX_INDEX_INTERNAL_H
 #define CX_INDEX_INDEX_INTERNAL_H
@@ -13,7 +13,7 @@
 
 /* --- columns (trace.md §10) ------------------------------------------------------------------- */
 
-/* X(name, type, required), in the order of §10 behind `id`. */
+/* X(name, type, required), in the order of §10, after `id`. */
 #define CX_TRACE_COLUMNS(X)                          \
     X(trace_id, TEXT, true)                          \
     X(thought_id, TEXT, false)                       \
@@ -110,8 +110,8 @@ enum {
 
 bool cx_index_form_signs_envelope(cx_trace_form form);
 
-/* U+FFFD for what PostgreSQL cannot keep: U+0000, lone surrogates, bytes that are no text.  The
- * text itself when there is nothing of the kind; NULL data when out of memory. */
+/* Replaces what PostgreSQL cannot store (U+0000, lone surrogates, invalid UTF-8) by U+FFFD.
+ * Returns the text itself when nothing is replaced; NULL data when out of memory. */
 bool cx_index_is_clean(cx_str text);
 cx_str cx_index_clean(cx_str text, cx_arena *arena);
 /* The same for the texts inside a JSON value, written compactly. */
@@ -159,7 +159,7 @@ static inline cx_sql_value cx_sql_time(int64_t ns) /* CX_TIME_NONE = NULL */
 }
 
 #define CX_SQL_COLUMNS_MAX (CX_COL_COUNT + 8)
-#define CX_SQL_VALUES_MAX CX_SQL_COLUMNS_MAX /* of a statement that is made of parts */
+#define CX_SQL_VALUES_MAX CX_SQL_COLUMNS_MAX /* of a statement that is assembled from parts */
 
 /* One statement with its values; `row` is called for each row with cells that are borrowed until it
  * returns.  `row` is NULL for statements without rows.  It must not ask the same again. */
@@ -265,12 +265,12 @@ struct cx_index {
 };
 
 cx_status cx_index_ask(cx_index *index, const cx_question *question, cx_err *err);
-/* The same inside a transaction without bringing what waits into the tables first. */
+/* The same inside a transaction without flushing the waiting rows first. */
 cx_status cx_index_ask_as_is(cx_index *index, const cx_question *question, cx_err *err);
-/* Without rows. */
+/* Runs a statement that returns no rows. */
 cx_status cx_index_do(cx_index *index, const char *sql, const cx_sql_value *values, size_t count,
                       cx_err *err);
-/* One row with one number, or `otherwise`. */
+/* Reads one row with one number; `otherwise` when there is no row. */
 cx_status cx_index_number(cx_index *index, const char *sql, const cx_sql_value *values,
                           size_t count, int64_t otherwise, int64_t *out, cx_err *err);
 
@@ -281,24 +281,24 @@ CX_RESULT cx_index_give(const void *items, size_t count, size_t item_size, size_
     cx_index_give((vec).items, (vec).count, sizeof *(vec).items, alignof(max_align_t), (arena), \
                   (out), (err))
 
-/* A statement that is being made, with its values. */
+/* A statement being assembled, with its values. */
 typedef struct cx_sql_statement {
     cx_buf sql;
     cx_arena *arena;
     cx_sql_value values[CX_SQL_VALUES_MAX];
     unsigned count;
-    bool sorts; /* few rows are left: they are found first and sorted then */
+    bool sorts; /* few rows match: they are fetched first and sorted then */
 } cx_sql_statement;
-/* Its number, for `$n`. */
+/* Adds a value and returns its number, for `$n`. */
 unsigned cx_sql_statement_value(cx_sql_statement *s, cx_sql_value value);
-/* Append " AND .." to its text: a column of the traces, their time; nothing for a text or a time
- * that is none. */
+/* Append " AND .." to its text: a column of the traces, their time; nothing for an absent text or
+ * time. */
 void cx_sql_add_text(cx_sql_statement *s, const char *column, cx_str text);
 void cx_sql_add_time(cx_sql_statement *s, const char *comparison, int64_t ns);
 /* Appends " AND .." for each word of query->words: words.c. */
 cx_status cx_index_add_beginnings(cx_index *index, cx_sql_statement *s, const cx_trace_query *query,
                                   cx_err *err);
-/* The classes of columns of covenant_traces; `row` is what stands before their names. */
+/* The classes of columns of covenant_traces; `row` is the prefix of their names. */
 #define CX_SQL_K_EFF_CLASS(row)                                                    \
     "CASE WHEN " row "idma_k_eff IS NULL THEN 0 WHEN " row "idma_k_eff < 2 THEN 1" \
     " WHEN " row "idma_k_eff < 5 THEN 2 ELSE 3 END"
@@ -314,13 +314,13 @@ cx_status cx_index_find_sql(cx_index *index, const cx_trace_query *query, cx_are
 /* Rows of one trace, at most one a level. */
 cx_status cx_index_row_keys(cx_index *index, cx_str agent, cx_str trace_id, cx_row_key out[3],
                             size_t *out_count, cx_err *err);
-/* Which of them counts (§9): verified before unverified, then the highest level. */
+/* The primary one of them (§9, I3): verified before unverified, then the highest level. */
 size_t cx_index_primary_of(const cx_row_key *keys, size_t count);
 cx_row_key cx_index_key_of(const cx_trace_row *row, int64_t id);
 cx_sql_value cx_index_signer(const cx_trace_row *row);
 /* `hex` must live as long as the value. */
 cx_sql_value cx_index_digest(const cx_digest *digest, char hex[65]);
-/* Makes `primary_row` of a trace's rows right. */
+/* Sets `primary_row` of a trace's rows (I3). */
 cx_status cx_index_set_primary(cx_index *index, cx_str agent, cx_str trace_id, cx_err *err);
 
 /* --- established agents ----------------------------------------------------------------------- */
@@ -332,7 +332,7 @@ cx_status cx_index_learn_trace(cx_index *index, cx_agent_state *state, cx_str tr
 
 /* --- the feed's line -------------------------------------------------------------------------- */
 
-/* The one row of cortex_index_feed: how far the tables are true. */
+/* The single row of cortex_index_feed: the position up to which the tables are true. */
 typedef struct cx_feed_line {
     bool there;
     char home_id[33];
@@ -351,7 +351,7 @@ typedef enum cx_dialect { CX_DIALECT_SQLITE, CX_DIALECT_PG } cx_dialect;
 void cx_schema_add(cx_buf *sql, cx_dialect dialect, const char *text);
 /* `name type [not null]` of covenant_traces, with commas, `id` first. */
 void cx_schema_add_columns(cx_buf *sql, cx_dialect dialect);
-/* The tables beside it. */
+/* The side tables. */
 void cx_schema_add_tables(cx_buf *sql, cx_dialect dialect);
 void cx_schema_add_indexes(cx_buf *sql, cx_dialect dialect);
 /* SELECT of covenant_traces_hourly without its grouping; `bucket` is the hour of a row. */

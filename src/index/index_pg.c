@@ -1,9 +1,9 @@
 /*
- * index_pg.c - the index in PostgreSQL: the session, questions, transactions, age.
+ * index_pg.c - the index in PostgreSQL: connection, queries, transactions, retention.
  *
- * One program writes at a time: it holds an advisory lock for as long as it is connected.  When the
- * server was away the next transaction, or the next question outside one, connects anew; what was
- * not committed is fed again from cx_index_position.
+ * One program writes at a time: it holds an advisory lock while it is connected.  After a lost
+ * connection the next transaction, or the next query outside one, reconnects; what was not
+ * committed is fed again from cx_index_position (I2).
  */
 #ifdef CX_WITH_PG
 
@@ -14,7 +14,7 @@
 /* "cortexix" as a number. */
 #define WRITER_LOCK "7165915922364365176"
 
-/* Summaries stay that much longer than rows: with the usual 90 days, a year. */
+/* Summaries are retained this much longer than rows: with the default 90 days, a year. */
 #define SUMMARY_MORE_NS (INT64_C(275) * 86400 * 1000000000)
 
 _Static_assert((int)CX_CELL_TEXT == (int)CX_PG_TEXT && (int)CX_CELL_INT == (int)CX_PG_INT &&
@@ -54,7 +54,7 @@ static cx_status ask_bool(cx_pg *pg, const char *sql, bool *out, cx_err *err)
     return cx_pg_ask(pg, sql, NULL, 0, types, 1, read_bool, out, NULL, err);
 }
 
-/* Waits a little: the session of a program that just ended may not be gone yet. */
+/* Waits briefly: the server may not have closed the session of a program that just ended. */
 static cx_status lock_writer(cx_pg_index *own_index, cx_err *err)
 {
     cx_pg *pg = own_index->pg;
@@ -67,8 +67,8 @@ static cx_status lock_writer(cx_pg_index *own_index, cx_err *err)
     return cx_pg_run(pg, "SET lock_timeout = 0", err);
 }
 
-/* The extension is used where it is installed, and installed where that is allowed; what was chosen
- * when the tables were made stays. */
+/* Uses the extension where it is installed, and installs it where that is allowed; existing tables
+ * keep the choice that was made when they were created. */
 static cx_status choose_engine(cx_index *index, cx_err *err)
 {
     cx_pg_index *own_index = pg_index_of(index);
@@ -109,7 +109,7 @@ static cx_status start_session(cx_index *index, cx_err *err)
     return choose_engine(index, err);
 }
 
-/* Connects anew where that loses nothing. */
+/* Reconnects unless that would lose an open transaction. */
 static cx_status reconnect_if_away(cx_index *index, cx_err *err)
 {
     cx_pg_index *own_index = pg_index_of(index);
@@ -195,7 +195,7 @@ static cx_status begin_txn(cx_index *index, cx_err *err)
     own_index->stale_hours.count = 0;
     own_index->days_made = 0;
     CX_TRY(cx_pg_begin(own_index->pg, err));
-    /* The feed looks up single keys; a table without statistics must not mislead the planner. */
+    /* The feed looks up single keys; missing statistics must not mislead the planner. */
     cx_status status = cx_pg_run(own_index->pg, "SET LOCAL enable_seqscan = off", err);
     if (cx_failed(status))
         cx_pg_rollback(own_index->pg);
@@ -212,7 +212,7 @@ static void rollback_txn(cx_index *index)
     cx_pg_index *own_index = pg_index_of(index);
     cx_pg_rollback(own_index->pg);
     cx_index_pg_forget_rows(own_index);
-    own_index->days.count = 0; /* some may have been made in vain */
+    own_index->days.count = 0; /* partitions of the aborted transaction were rolled back */
     own_index->days_known = false;
 }
 
@@ -238,7 +238,7 @@ static cx_status drop_tables(cx_index *index, cx_err *err)
     return cx_index_pg_drop(index, err);
 }
 
-/* Dead rows and entries go when the server vacuums; docs/sql.md says so. */
+/* The server's vacuum removes dead rows and index entries (docs/sql.md). */
 static cx_status scrub_deleted(cx_index *index, cx_err *err)
 {
     (void)index;
@@ -262,7 +262,7 @@ static cx_status refresh_summaries(cx_index *index, uint64_t *out, cx_err *err)
     *out = 0;
     if (pg_index_of(index)->timescale)
         return CX_SUCCESS;
-    /* Rows of hours before the last retention are gone, their summaries are all there is. */
+    /* Rows before the last retention were dropped; only their summaries are left. */
     CX_TRY(change_rows(index,
                        "DELETE FROM cirislens.covenant_traces_hourly_stale WHERE bucket < $1",
                        &kept, 1, NULL, err));
@@ -282,7 +282,8 @@ static cx_status refresh_summaries(cx_index *index, uint64_t *out, cx_err *err)
                        err);
 }
 
-/* Chunks go whole: rows are kept from the start of the oldest one that has some to keep. */
+/* Only whole chunks are dropped: rows are retained from the start of the oldest chunk with a row to
+ * retain. */
 static cx_status drop_chunks(cx_index *index, int64_t *before_ns, uint64_t *out, cx_err *err)
 {
     static const cx_cell_type types[] = {CX_CELL_INT};
@@ -411,7 +412,7 @@ static void close_nothing(cx_index *index)
     (void)index;
 }
 
-/* Opening fails, so nothing but closing is ever called. */
+/* Opening fails, so only close is ever called. */
 const cx_index_driver cx_index_pg_driver = {.close = close_nothing};
 
 cx_status cx_index_pg_open(cx_index *index, const char *url, cx_err *err)

@@ -1,14 +1,14 @@
 /*
- * index_pg_days.c - partitions of a day (trace.md §10), without TimescaleDB.
+ * index_pg_days.c - partitions by day (trace.md §10), without TimescaleDB.
  *
- * A day gets its partition when the first of its rows comes, and the day after it too, so that it
- * is there ahead.  Only days around the time of receipt do: what claims to be from long ago or from
- * the future goes to the default partition, or a sender could make any number of tables.  When such
- * a day gets a partition after all, its rows move there first: PostgreSQL refuses a partition whose
- * rows lie in the default one.
+ * A day gets its partition with its first row, and so does the following day, in advance.  Only
+ * days around the time of receipt get one: rows that claim to be from long ago or from the future
+ * go to the default partition, because otherwise a sender could create any number of tables.  When
+ * such a day gets a partition later, its rows are moved there first: PostgreSQL refuses a partition
+ * whose rows are in the default one.
  *
- * Tables take locks until the transaction ends, and a server has a limited number of those; so
- * does dropping.
+ * Creating and dropping tables takes locks until the transaction ends, and a server has a limited
+ * number of locks; so the number per transaction is bounded.
  */
 #ifdef CX_WITH_PG
 
@@ -61,7 +61,7 @@ static void day_texts(int64_t day, char dashed[11], char plain[9])
     plain[8] = 0;
 }
 
-/* Of a partition's name; false for the default one. */
+/* Parses a partition's name; false for the default one. */
 static bool day_of(cx_str name, int64_t *out)
 {
     char text[] = "0000-00-00T00:00:00Z";
@@ -126,7 +126,7 @@ static cx_status has_strays(cx_pg_index *own, int64_t day, bool *out, cx_err *er
                      values, 2, types, 1, note_found, out, NULL, err);
 }
 
-/* Names and bounds are made from numbers: there is nothing in them that came from outside. */
+/* Names and bounds are made from numbers: they contain no external text. */
 static cx_status make_day(cx_pg_index *own, int64_t day, cx_err *err)
 {
     char from[11], to[11], name[9], ignored[9];
@@ -217,8 +217,8 @@ static cx_status drop_day(cx_pg_index *own, int64_t day, uint64_t *out, cx_err *
     return cx_pg_run(own->pg, sql, err);
 }
 
-/* Rows of days that are too many for one transaction are deleted by the caller; their partitions
- * go the next time. */
+/* If there are too many days for one transaction, the caller deletes the rows of the rest; their
+ * partitions are dropped at the next run. */
 cx_status cx_index_pg_drop_days(cx_index *index, int64_t before_ns, uint64_t *out, cx_err *err)
 {
     cx_pg_index *own = index->connection;

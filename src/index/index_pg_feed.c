@@ -1,12 +1,12 @@
 /*
- * index_pg_feed.c - rows into PostgreSQL in bulk.
+ * index_pg_feed.c - writes rows to PostgreSQL in bulk.
  *
- * Rows are encoded for COPY as they come and wait; a flush looks their keys up in one question,
- * settles ids and primary rows (§9) in memory, removes what is replaced, and copies all that waits
- * straight into the partitions.  So a new row costs what bare COPY costs, plus a line of
- * covenant_trace_keys; nothing is inserted twice and nothing waits in a staging table.
+ * Rows are encoded for COPY when they arrive, and wait; a flush looks their keys up in one query,
+ * assigns ids and primary rows (§9) in memory, deletes replaced rows, and copies all waiting rows
+ * directly into the partitions.  So a new row costs a COPY and a row of covenant_trace_keys;
+ * nothing is inserted twice and there is no staging table.
  *
- * The waiting bytes hold `id` and `primary_row` at known places, which are filled in last.
+ * The encoded rows have `id` and `primary_row` at known offsets, which are filled in last.
  */
 #ifdef CX_WITH_PG
 
@@ -148,7 +148,7 @@ static cx_status collect_old_row(void *arg, const cx_pg_value *columns, cx_err *
     return CX_SUCCESS;
 }
 
-/* Rows of the waiting traces, each once; in the order in which the traces wait. */
+/* Existing rows of the waiting traces, each once, in the order of the waiting traces. */
 static cx_status find_old(cx_pg_index *own_index, old_rows *out, cx_err *err)
 {
     static const cx_pg_type types[] = {CX_PG_INT, CX_PG_TEXT, CX_PG_TIME, CX_PG_INT, CX_PG_BOOL};
@@ -158,7 +158,8 @@ static cx_status find_old(cx_pg_index *own_index, old_rows *out, cx_err *err)
     if (agents == NULL || ids == NULL)
         return cx_fail_nomem(err);
     for (size_t i = 0; i < count; i++) {
-        /* Empty names stand for rows that are not the first of their trace: no agent has none. */
+        /* Rows that are not the first of their trace get an empty name: no agent has an empty
+         * one. */
         bool first = own_index->pending.items[i].next < 0;
         agents[i] = first ? own_index->pending.items[i].agent : CX_STR("");
         ids[i] = first ? own_index->pending.items[i].trace_id : CX_STR("");
@@ -213,7 +214,7 @@ static cx_status queue_primary(cx_pg_index *own_index, const cx_pg_pending *row,
                        values, CX_COUNT_OF(values), err);
 }
 
-/* The rows a trace has, or will have: `waiting` is the number of the waiting row, or -1. */
+/* The current and new rows of a trace: `waiting` is the number of the waiting row, or -1. */
 typedef struct trace_rows {
     cx_row_key keys[3];
     int64_t waiting[3];
@@ -228,7 +229,7 @@ static size_t find_level(const trace_rows *rows, cx_trace_level level)
     return at;
 }
 
-/* A waiting row takes its place among the rows of its trace; what it replaces goes. */
+/* Adds a waiting row to the rows of its trace; the row that it replaces is deleted. */
 static cx_status place_row(cx_pg_index *own_index, trace_rows *rows, size_t number, cx_err *err)
 {
     cx_pg_pending *row = &own_index->pending.items[number];
@@ -251,7 +252,7 @@ static cx_status place_row(cx_pg_index *own_index, trace_rows *rows, size_t numb
 static cx_status rank_trace_rows(cx_pg_index *own_index, trace_rows *rows, int64_t last,
                                  cx_err *err)
 {
-    /* Waiting rows are linked from the last one back; a trace has few. */
+    /* Waiting rows are linked backwards from the last one; a trace has few. */
     size_t numbers[WAITING_ROWS_MAX], count = 0;
     for (int64_t at = last; at >= 0; at = own_index->pending.items[at].next)
         numbers[count++] = (size_t)at;
@@ -268,7 +269,7 @@ static cx_status rank_trace_rows(cx_pg_index *own_index, trace_rows *rows, int64
     return CX_SUCCESS;
 }
 
-/* Traces with one row, waiting and new, need nothing; that is nearly all of them. */
+/* New traces with a single row need no ranking; that is nearly all of them. */
 static cx_status rank_waiting_rows(cx_index *index, const old_rows *old, cx_err *err)
 {
     cx_pg_index *own_index = pg_index_of(index);
@@ -292,7 +293,7 @@ static cx_status rank_waiting_rows(cx_index *index, const old_rows *old, cx_err 
     return cx_pg_drain(own_index->pg, err);
 }
 
-/* Ids follow the order in which rows came; a row that takes the place of another has its id. */
+/* Ids follow the order of arrival; a row that replaces another keeps its id. */
 static void number_rows(cx_index *index)
 {
     cx_pg_index *own_index = pg_index_of(index);
@@ -312,7 +313,7 @@ static cx_status copy_traces(cx_pg_index *own_index, cx_err *err)
     for (size_t i = 0; i < own_index->pending.count; i++) {
         const cx_pg_pending *row = &own_index->pending.items[i];
         uint8_t *bytes = own_index->rows.data + row->offset;
-        for (unsigned byte = 0; byte < 8; byte++) /* behind the count and the id's length */
+        for (unsigned byte = 0; byte < 8; byte++) /* after the column count and the id's length */
             bytes[6 + byte] = (uint8_t)((uint64_t)row->key.id >> (56 - 8 * byte));
         bytes[row->primary_at] = row->primary;
         if (!row->replaced)

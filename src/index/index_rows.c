@@ -1,6 +1,6 @@
 /*
- * index_rows.c - rows of traces: which row of a trace counts, putting, judging anew, removing one
- * (trace.md §9).
+ * index_rows.c - rows of traces: choosing the primary row, putting, changing the verdict, and
+ * removing one (trace.md §9).
  */
 #include "crypto/api.h"
 #include "index/index_internal.h"
@@ -91,7 +91,7 @@ static cx_sql_value value_of(const cx_trace_row *row, unsigned column)
     return (cx_sql_value){cx_trace_columns[column].type, row->cells[column]};
 }
 
-/* INSERT INTO covenant_traces of all columns; made once for each thread's needs in `sql`. */
+/* The INSERT INTO covenant_traces of all columns, assembled in `sql`. */
 static const char *insert_sql(cx_buf *sql)
 {
     cx_buf_add_z(sql, "INSERT INTO cirislens.covenant_traces (id");
@@ -120,7 +120,7 @@ static cx_status insert_row(cx_index *index, const cx_trace_row *row, int64_t id
                        err);
 }
 
-/* A key id longer than any trust store takes is in no trust store, and would not fit an index. */
+/* A key id longer than a trust store allows is in no trust store, and would not fit an index. */
 cx_sql_value cx_index_signer(const cx_trace_row *row)
 {
     cx_str signer = row->cells[CX_COL_signer_key_id].text;
@@ -257,7 +257,7 @@ cx_status cx_index_rejudge(cx_index *index, const cx_rejudged *change, cx_err *e
     CX_TRY(cx_index_row_keys(index, change->agent, change->trace_id, keys, &count, err));
     while (at < count && keys[at].level != change->level)
         at++;
-    if (at == count) /* too old: the row was dropped */
+    if (at == count) /* the row was dropped because of its age */
         return CX_SUCCESS;
     cx_index_forget_agents(index);
     CX_TRY(reclassify_row(index, change, &keys[at], err));

@@ -1,12 +1,12 @@
 /*
- * index_schema.c - what the tables of both databases have in common (trace.md §10).
+ * index_schema.c - the parts of the schema that both databases share (trace.md §10).
  *
  * SQL is written once with the type letters of §10 behind an '@'; columns of covenant_traces come
- * from columns.c.  docs/sql.md describes every table for those who query them.
+ * from columns.c.  docs/sql.md describes every table for users.
  */
 #include "index/index_internal.h"
 
-/* Texts compare by bytes everywhere, so that order does not depend on a server's locale. */
+/* Texts compare by bytes everywhere, so that the order does not depend on a server's locale. */
 static const char *type_name(cx_dialect dialect, char letter)
 {
     bool pg = dialect == CX_DIALECT_PG;
@@ -21,7 +21,7 @@ static const char *type_name(cx_dialect dialect, char letter)
     case 'U': return pg ? "uuid" : "TEXT";
     default: break;
     }
-    return NULL; /* no type letter: the caller's text is wrong */
+    return NULL; /* unknown type letter: a bug in the SQL text */
 }
 
 void cx_schema_add(cx_buf *sql, cx_dialect dialect, const char *text)
@@ -52,7 +52,7 @@ void cx_schema_add_columns(cx_buf *sql, cx_dialect dialect)
 }
 
 static const char tables[] =
-    /* Where each row lies, and what the audit chain needs verbatim. */
+    /* The key of each row, and the texts that the audit chain needs verbatim. */
     "CREATE TABLE cirislens.covenant_trace_keys (\n"
     "    agent_id_hash @T NOT NULL, trace_id @T NOT NULL, trace_level @T NOT NULL,\n"
     "    timestamp @Z NOT NULL, id @I NOT NULL, verified @B NOT NULL, signer_key_id @T,\n"
@@ -79,7 +79,8 @@ static const char tables[] =
     "    acknowledged @B NOT NULL DEFAULT FALSE, acknowledged_at @Z, acknowledged_by @T,\n"
     "    acknowledged_notes @T, resolved @B NOT NULL DEFAULT FALSE, resolved_at @Z,\n"
     "    resolved_by @T, resolved_notes @T, alert @J NOT NULL);\n"
-    /* One row: up to where in the log the tables are true, and of which home. */
+    /* A single row: the log position up to which the tables are true, and the data directory's
+     * id. */
     "CREATE TABLE cirislens.cortex_index_feed (\n"
     "    one @I NOT NULL PRIMARY KEY CHECK (one = 1), home_id @T NOT NULL,\n"
     "    log_commit @I NOT NULL, log_frames @I NOT NULL, last_id @I NOT NULL,\n"
@@ -136,7 +137,7 @@ void cx_schema_add_indexes(cx_buf *sql, cx_dialect dialect)
 
 /* --- summaries -------------------------------------------------------------------------------- */
 
-/* Sums are doubles: totals that a sender made up must not overflow. */
+/* Sums are doubles: invented totals of a sender must not overflow. */
 void cx_schema_add_hourly(cx_buf *sql, const char *bucket, const char *table)
 {
     static const char *const scores[][2] = {

@@ -2,9 +2,9 @@
  * index_schema_pg.c - the tables of the index in PostgreSQL (trace.md §10).
  *
  * With TimescaleDB covenant_traces is a hypertable and covenant_traces_hourly a continuous
- * aggregate, with policies for compression, age and refreshing.  Without it covenant_traces has a
- * partition a day and one for the rest, and covenant_traces_hourly is a table that
- * cx_index_refresh makes true.  Which of the two was chosen is told by the kind of covenant_traces.
+ * aggregate, with policies for compression, retention and refresh.  Without it covenant_traces has
+ * a partition for each day and one for the rest, and covenant_traces_hourly is a table that
+ * cx_index_refresh updates.  The kind of covenant_traces shows which of the two was chosen.
  */
 #ifdef CX_WITH_PG
 
@@ -83,7 +83,7 @@ static void add_table(cx_buf *sql)
                  " WITH NO DATA;\n"
                  "CREATE INDEX covenant_traces_hourly_by_time"
                  " ON cirislens.covenant_traces_hourly (bucket DESC, agent_id_hash);\n"
-                 /* Hours in which something came or changed since the last refresh. */
+                 /* Hours in which a row came or changed since the last refresh. */
                  "CREATE TABLE cirislens.covenant_traces_hourly_stale"
                  " (bucket timestamptz NOT NULL PRIMARY KEY);\n");
 }
@@ -99,7 +99,7 @@ static cx_status make_hourly(cx_index *index, cx_err *err)
     return run_schema_sql(index, &sql, err);
 }
 
-/* All that the inbox counts by, so that nothing else of a row is read (index-only scans). */
+/* All columns that the inbox counts by, for index-only scans. */
 static const char facets[] =
     "CREATE INDEX covenant_traces_by_facets ON cirislens.covenant_traces (timestamp DESC,"
     " agent_id_hash, trace_level, signature_verified, idma_k_eff, conscience_passed,"

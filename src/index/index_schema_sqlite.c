@@ -2,12 +2,12 @@
  * index_schema_sqlite.c - the tables of the index in SQLite (trace.md §10).
  *
  * Names are qualified with the schema the file is attached as; inside triggers and the view they
- * are not, so that they mean the same to whoever opens the file by itself.
+ * are not, so that these also work when the file is opened on its own.
  */
 #include "index/index_internal.h"
 
-/* The words of action_rationale, kept right by triggers; diacritics are kept, as PostgreSQL's
- * configuration `simple` keeps them. */
+/* The words of action_rationale, maintained by triggers; diacritics are kept, as in PostgreSQL's
+ * configuration `simple`. */
 static const char text_index[] =
     "CREATE VIRTUAL TABLE cirislens.covenant_traces_text USING fts5(action_rationale,\n"
     "    content='covenant_traces', content_rowid='id',\n"
@@ -51,7 +51,7 @@ static cx_status make_traces(cx_index *index, cx_err *err)
     return run_schema_sql(index, &sql, err);
 }
 
-/* One file is read by few: a view is always fresh and costs nothing to keep. */
+/* A view is always up to date and costs nothing to maintain; a single file has few readers. */
 static cx_status make_hourly(cx_index *index, cx_err *err)
 {
     cx_buf sql;
@@ -64,8 +64,8 @@ static cx_status make_hourly(cx_index *index, cx_err *err)
 }
 
 /*
- * How many primary rows are alike in what the inbox tells apart, hour by hour; kept right by
- * triggers, so that counting a million rows is reading some thousand.
+ * The number of primary rows for each combination of facet values, by hour; maintained by triggers,
+ * so that counting a million rows means reading some thousand.
  */
 /* Times of traces are of 1970 and later (time.c). */
 #define HOUR(row) "CAST(strftime('%s', substr(" row "timestamp, 1, 19)) AS INTEGER) / 3600"
@@ -105,7 +105,7 @@ static const char facets[] =
               "    trace_level, timestamp, signature_verified, idma_k_eff, action_was_overridden,\n"
               "    conscience_passed, primary_row ON covenant_traces BEGIN\n" COUNT_OUT COUNT_IN
               "END;\n"
-              /* Found by the beginning of its id, whoever's it is. */
+              /* For searching by the beginning of an id, for any agent. */
               "CREATE INDEX cirislens.covenant_traces_by_trace ON covenant_traces (trace_id);\n";
 
 static cx_status make_facets(cx_index *index, cx_err *err)

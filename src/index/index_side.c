@@ -1,5 +1,5 @@
 /*
- * index_beside.c - what stands beside the rows of traces: keys, batches, conflicts (trace.md §10).
+ * index_side.c - the side tables of the index: keys, batches, conflicts (trace.md §10).
  */
 #include "base/api.h"
 #include "crypto/api.h"

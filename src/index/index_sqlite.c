@@ -1,15 +1,15 @@
 /*
  * index_sqlite.c - the index in a SQLite file, attached as schema `cirislens`.
  *
- * The connection's own database is a private, empty one, so that the names in spec 1.0's SQL are
- * right here and the file's tables have plain names for everybody else.  Statements are prepared
- * once and found again by their text.
+ * The connection's own database is a private, empty one, so that the qualified names of spec 1.0's
+ * SQL work here and the file's tables have plain names for other programs.  Statements are prepared
+ * once and cached by their text.
  */
 #include "db/api.h"
 #include "base/api.h"
 #include "index/index_internal.h"
 
-/* Questions differ by the filters they use; when there are more than that they start anew. */
+/* Queries differ by their filters; when the cache is full it is emptied. */
 #define STATEMENTS_MAX 256
 
 typedef struct prepared {
@@ -47,7 +47,7 @@ static void forget_statements(sqlite_index *own_index)
     cx_arena_init(&own_index->texts, cx_alloc_default(), 0);
 }
 
-/* `$1` is a name to SQLite and would be numbered as it comes; `?1` is a number. */
+/* SQLite treats `$1` as a name and numbers it by occurrence; `?1` is a number. */
 static cx_status prepare_statement(sqlite_index *own_index, cx_str text, cx_db_statement **out,
                                    cx_err *err)
 {
@@ -92,7 +92,7 @@ static cx_status find_statement(sqlite_index *own_index, const char *sql, cx_db_
 
 /* --- values ----------------------------------------------------------------------------------- */
 
-/* `times` has room for the text of every value that is a time. */
+/* `times` has space for the text of every value that is a time. */
 static void bind_value(cx_db_statement *statement, int at, const cx_sql_value *value,
                        char times[CX_TRACE_TIME_SIZE])
 {
@@ -159,7 +159,7 @@ static cx_status ask_engine(cx_index *index, const cx_question *question, cx_err
     cx_status status =
         question->row != NULL ? read_rows(statement, question, err) : cx_db_execute(statement, err);
     cx_db_reset(statement);
-    /* What was bound is the caller's and may be gone before the statement is used again. */
+    /* Bound values belong to the caller and may be freed before the statement is used again. */
     for (size_t i = 0; i < question->value_count; i++)
         cx_db_bind_null(statement, (int)i + 1);
     return status;
@@ -194,7 +194,7 @@ static cx_status flush_rows(cx_index *index, cx_err *err)
     return CX_SUCCESS;
 }
 
-/* Summaries are a view: always true. */
+/* Summaries are a view, so they are always up to date. */
 static cx_status touch_hour(cx_index *index, int64_t ns, cx_err *err)
 {
     (void)index;
@@ -203,7 +203,7 @@ static cx_status touch_hour(cx_index *index, int64_t ns, cx_err *err)
     return CX_SUCCESS;
 }
 
-/* Deleted words stay in older segments until these are merged. */
+/* Deleted words remain in older segments until these are merged. */
 static cx_status scrub_deleted(cx_index *index, cx_err *err)
 {
     return cx_index_do(index,
@@ -290,8 +290,8 @@ const cx_index_driver cx_index_sqlite_driver = {
     .has_sets = true,
 };
 
-/* SQLite's own files take over the mode of this one: what agents thought is nobody else's business.
- * Where it cannot be made, SQLite says why.  A file that is there is not touched: closing it would
+/* SQLite gives its side files the mode of this file, so it is created readable by its owner only.
+ * When it cannot be created, SQLite reports why.  An existing file is not touched: closing it would
  * drop the locks that other connections of this process have on it (POSIX). */
 static void make_private(const char *path)
 {

@@ -1,8 +1,9 @@
 /*
- * query.c - questions to the index (trace.md §11, §12).  One text for both engines; every value is
- * a parameter.
+ * query.c - queries of the index (trace.md §11, §12).  One text for both engines; every value is a
+ * parameter.
  *
- * Pages go by (timestamp, id) descending: what is behind a row stays behind it whatever comes in.
+ * Pages are ordered by (timestamp, id) descending: rows after a given row stay after it, whatever
+ * is inserted.
  */
 #include "index/index_internal.h"
 
@@ -29,7 +30,7 @@ void cx_sql_add_text(statement *s, const char *column, cx_str text)
         cx_buf_printf(&s->sql, " AND t.%s = $%u", column, add_value(s, cx_sql_text(text)));
 }
 
-/* Spelled out, not a parameter: only so can a partial index be chosen. */
+/* A literal, not a parameter: otherwise a partial index cannot be used. */
 static void add_tri(statement *s, const char *column, int8_t tri)
 {
     if (tri != CX_NULL)
@@ -49,7 +50,7 @@ static bool is_word_byte(char c)
            (uint8_t)c >= 0x80;
 }
 
-/* The words of a text, with a space between them; whatever could be an operator is gone. */
+/* The words of a text, separated by one space; characters that could be operators are removed. */
 static cx_status split_words(cx_str text, bool quoted, cx_arena *arena, cx_str *out, cx_err *err)
 {
     size_t room;
@@ -116,7 +117,7 @@ static void add_filters(statement *s, const cx_trace_query *query)
                       add_value(s, cx_sql_double(query->max_plausibility)));
 }
 
-/* Spelled out as they are: what a class is stands in the index, not in a parameter. */
+/* Literals, not parameters: the expressions must match those of the index. */
 static void add_classes(statement *s, const cx_trace_query *query)
 {
     static const char *const gates[] = {
@@ -158,7 +159,7 @@ cx_status cx_index_find_sql(cx_index *index, const cx_trace_query *query, cx_are
     if (!query->every_level)
         cx_buf_add_z(&s.sql, " AND t.primary_row = TRUE");
     if (query->has_cursor) {
-        /* The first half lets PostgreSQL leave partitions out. */
+        /* The first half lets PostgreSQL skip partitions. */
         unsigned time = add_value(&s, cx_sql_time(query->cursor_ns));
         const char *sign = query->oldest_first ? ">" : "<";
         cx_buf_printf(&s.sql, " AND t.timestamp %s= $%u AND (t.timestamp, t.id) %s ($%u, $%u)",

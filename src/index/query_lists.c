@@ -1,6 +1,6 @@
 /*
- * query_lists.c - what analysis asks the index (trace.md §10, §12): scores of a window, traces of a
- * key, the audit chain, agents, wake-ups, conflicts.  Each is a list in one fixed order.
+ * query_lists.c - the queries of analysis (trace.md §10, §12): scores of a window, traces of a key,
+ * the audit chain, agents, wake-ups, conflicts.  Each list has a fixed order.
  */
 #include "index/index_internal.h"
 
@@ -180,7 +180,7 @@ cx_status cx_index_received_count(cx_index *index, cx_str agent, int64_t from_ns
 
 /* --- lists ------------------------------------------------------------------------------------ */
 
-/* What a list is made of, for the functions below; each vector is used by one of them. */
+/* The rows collected by the functions below; each vector is used by one of them. */
 typedef struct row_lists {
     cx_arena *arena;
     CX_VEC(cx_keyed_row) keyed;
@@ -336,7 +336,8 @@ static cx_status collect_agent(void *arg, const cx_cell *c, cx_err *err)
     return agent == NULL ? cx_fail_nomem(err) : copy_text(taker, &c[0], agent, err);
 }
 
-/* Steps from agent to agent through the key of the table, which holds far more rows than agents. */
+/* Skips from agent to agent through the table's key, because there are far more rows than agents.
+ */
 cx_status cx_index_agents(cx_index *index, cx_arena *arena, const cx_str **out, size_t *out_count,
                           cx_err *err)
 {

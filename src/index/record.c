@@ -1,9 +1,9 @@
 /*
- * record.c - the bytes of what stands beside a received trace, and the rows derived from it.
+ * record.c - the encoding of the record next to a received trace, and the rows derived from it.
  *
- * Map members: 1 seq, 2 level, 3 batch, 4 capture, 5 received_ns, 6 consent_ns, 7 content,
- * 8 signature, 9 key_id, 10 verified, 11 reason, 12 form, 13 numbers, 14 canonical, 15 is_view.
- * Members 3, 6, 10 .. 15 are left out when there is nothing to say.
+ * Map members: 1 seq, 2 level, 3 batch, 4 capture, 5 received_ns, 6 consent_ns, 7 content, 8
+ * signature, 9 key_id, 10 verified, 11 reason, 12 form, 13 numbers, 14 canonical, 15 is_view.
+ * Members 3, 6, 10 .. 15 are left out when empty.
  */
 #include "index/record.h"
 
@@ -137,7 +137,7 @@ static bool is_record(const cx_change *change)
            memcmp(change->key.data, "trace/", 6) == 0 && change->key.data[7] == '/';
 }
 
-/* The first trace that a signature stood in keeps it (trace.md §9). */
+/* A signature belongs to the first trace that contained it (trace.md §9). */
 static cx_status derive_signature(cx_derive *at, const cx_change *change, cx_err *err)
 {
     cx_trace_record record;

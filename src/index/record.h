@@ -1,10 +1,10 @@
 /*
- * record.h - what stands beside a received trace in the ledger: how it came and what was found
- * then (docs/formats/trace.md).
+ * record.h - the record next to a received trace in the ledger: how it was received and what was
+ * found then (docs/formats/trace.md).
  *
- * The entry `trace.received` holds the received bytes; the record, in the same frame, what they do
- * not say.  Its key is trace/<level>/<trace_id> with level g, d or f, so that it also tells whether
- * a trace is there already (trace.md §9).  Conflicting evidence stands under
+ * The entry `trace.received` has the received bytes; the record, in the same frame, has everything
+ * else.  Its key is trace/<level>/<trace_id> with level g, d or f, so that it also shows whether a
+ * trace was recorded before (trace.md §9).  Conflicting evidence is under
  * conflict/<level>/<trace_id>/<content digest>.
  */
 #ifndef CX_INDEX_RECORD_H
@@ -30,7 +30,7 @@ typedef struct cx_trace_record {
     cx_trace_form form;     /* CX_FORM_NONE when not verified */
     cx_trace_numbers numbers;
     cx_digest canonical; /* with a form */
-    bool is_view;        /* the payload is the lowered view: the bytes that were signed are gone */
+    bool is_view;        /* the payload is a redacted view: the signed bytes are not stored */
 } cx_trace_record;
 
 #define CX_TRACE_RECORD_KEY_MAX (9 + 2 + CX_TRACE_ID_BYTES_MAX + 1 + 32)
@@ -42,7 +42,8 @@ typedef struct cx_trace_record_key {
 cx_bytes cx_trace_record_name(cx_trace_record_key *out, cx_trace_level level, cx_str trace_id);
 cx_bytes cx_trace_conflict_name(cx_trace_record_key *out, cx_trace_level level, cx_str trace_id,
                                 const cx_digest *content);
-/* The common row that tells whether a signature was seen at a level; it holds the trace's id. */
+/* The common row that shows whether a signature was seen at a level; its value is the trace's id.
+ */
 cx_bytes cx_trace_signature_name(cx_trace_record_key *out, cx_trace_level level,
                                  const cx_digest *signature);
 
@@ -50,7 +51,7 @@ void cx_trace_record_encode(const cx_trace_record *record, cx_buf *out);
 /* Texts are borrowed. */
 CX_RESULT cx_trace_record_decode(cx_bytes bytes, cx_trace_record *out, cx_err *err);
 
-/* What this module derives: the common rows of signatures.  For cx_home_options. */
+/* The rows that this module derives: the common rows of signatures.  For cx_home_options. */
 extern const cx_deriver cx_trace_deriver;
 
 #endif

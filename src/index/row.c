@@ -1,12 +1,12 @@
 /*
  * row.c - a trace as a row of the index (trace.md §6, §8, §10).
  *
- * A value that does not fit its column is NULL there, and the JSON columns still hold it.  Nothing
- * a sender writes may make an insert fail later, so what PostgreSQL cannot keep is settled here,
- * for both databases alike:
+ * A value that does not fit its column is NULL there; the JSON columns still have it.  Nothing that
+ * a sender writes may make an insert fail later (I4), so values that PostgreSQL cannot store are
+ * replaced here, for both databases alike:
  *
  *   - U+0000 and lone surrogates become U+FFFD in text and JSON;
- *   - a text longer than an index entry may be is NULL in an indexed column;
+ *   - a text longer than an index entry allows is NULL in an indexed column;
  *   - a number in JSON whose exponent leaves the range of `numeric` is spelled as the binary64
  *     nearest to it.
  */
@@ -16,9 +16,9 @@
 #include "analysis/api.h"
 #include "index/index_internal.h"
 
-/* Well under the 2,704 bytes of a B-tree entry of PostgreSQL, two of which may meet in one key. */
+/* Well under the 2,704 bytes of a B-tree entry of PostgreSQL, two of which may be in one key. */
 #define INDEXED_TEXT_BYTES_MAX 1024
-/* `numeric` keeps 16,383 digits behind the point; a number literal has up to 4,096 of its own. */
+/* `numeric` stores 16,383 digits after the point; a number literal has up to 4,096 digits. */
 #define NUMBER_EXPONENT_MAX 12000
 #define NUMBER_LITERAL_BYTES_MAX 4300
 #define JSON_DEPTH_MAX (CX_TRACE_DEPTH_MAX + 1)
@@ -28,7 +28,7 @@ typedef struct maker {
     const cx_trace_facts *facts;
     cx_arena *arena;
     cx_cell *cells;
-    cx_buf buf; /* JSON being written */
+    cx_buf buf; /* the JSON being written */
     bool failed;
 } maker;
 
@@ -39,7 +39,7 @@ bool cx_index_is_clean(cx_str text)
     return text.size == 0 || (memchr(text.data, 0, text.size) == NULL && cx_utf8_valid(text));
 }
 
-/* What is no text becomes one U+FFFD: a byte, or the three of a lone surrogate. */
+/* Invalid UTF-8 becomes one U+FFFD: for a byte, or for the three bytes of a lone surrogate. */
 cx_str cx_index_clean(cx_str text, cx_arena *arena)
 {
     if (cx_index_is_clean(text))
@@ -74,7 +74,7 @@ static cx_str clean_text(maker *m, cx_str text)
     return cleaned;
 }
 
-/* Whether the exponent of a number literal, if it has one, is near enough to 0. */
+/* Whether the exponent of a number literal, if any, is within the range of `numeric`. */
 static bool exponent_fits(cx_str literal)
 {
     int64_t exponent = 0;
@@ -124,7 +124,7 @@ typedef struct json_frame {
     uint32_t next;
 } json_frame;
 
-/* The value whose turn it is inside an open array or object; its name is written. */
+/* The next value of an open array or object; writes its name. */
 static const cx_json *next_inside(maker *m, json_frame *frame)
 {
     if (frame->next != 0)
@@ -283,7 +283,7 @@ static cx_status set_text_or_list(maker *m, unsigned column, const cx_json *valu
     return CX_SUCCESS;
 }
 
-/* An array of texts only: anything else is no text[]. */
+/* An array of texts only: anything else is NULL. */
 static cx_status set_texts(maker *m, unsigned column, const cx_json *value, cx_err *err)
 {
     if (value == NULL || value->type != CX_JSON_ARRAY)
@@ -326,7 +326,7 @@ static const cx_json *data_of(const maker *m, cx_event_type event)
     return component == NULL ? NULL : component->data;
 }
 
-/* A member that is there and not null. */
+/* A member that exists and is not null. */
 static const cx_json *get(const cx_json *object, const char *name)
 {
     const cx_json *value = object == NULL ? NULL : cx_json_get(object, cx_str_z(name));
@@ -377,7 +377,7 @@ static cx_status add_judgements(maker *m, cx_err *err)
 }
 
 /* IDMA_RESULT wins over DMA_RESULTS.idma (§6); its members may carry the prefix `idma_`, and newer
- * agents have other names for the same things (§1.2). */
+ * agents have other names for the same values (§1.2). */
 typedef struct idma_fields {
     const cx_json *k_eff, *rho, *flag, *phase, *sources;
 } idma_fields;
@@ -467,7 +467,7 @@ static void add_conscience(maker *m)
     }
 }
 
-/* The text behind the last '.', upper-case: "HandlerActionType.SPEAK" and "speak" are SPEAK. */
+/* The text after the last '.', upper-case: "HandlerActionType.SPEAK" and "speak" are SPEAK. */
 static void set_action(maker *m, cx_str text)
 {
     for (size_t i = text.size; i > 0; i--)
@@ -505,7 +505,7 @@ static void add_selection(maker *m)
                                 : get(data_of(m, CX_EVENT_CONSCIENCE_RESULT), "is_recursive"));
 }
 
-/* A flag of newer agents; without it a text that is there says true, and nothing says false. */
+/* A flag of newer agents; without it a present text means true; false is never implied. */
 static void set_flag_or_text(maker *m, unsigned column, const cx_json *flag, const cx_json *text)
 {
     set_value(m, column, flag);
@@ -566,7 +566,7 @@ static cx_status add_components(maker *m, cx_err *err)
 static void add_envelope(maker *m)
 {
     const cx_trace *trace = m->trace;
-    /* A lowered view has neither signature nor key id (§2). */
+    /* A redacted view has neither signature nor key id (§2). */
     cx_str key_id = m->facts->key_id.data != NULL ? m->facts->key_id : trace->key_id;
     set_text(m, CX_COL_trace_id, trace->trace_id);
     set_indexed_text(m, CX_COL_thought_id, trace->thought_id);
@@ -609,8 +609,8 @@ static void add_facts(maker *m)
     m->cells[CX_COL_ledger_seq] = (cx_cell){.i = (int64_t)facts->seq};
 }
 
-/* What the audit chain hashes must be verbatim: a text that could not be stored as it is counts as
- * absent, so that the link is unchecked and never wrongly broken. */
+/* The audit chain hashes the received text: a text that had to be changed counts as absent, so that
+ * the link is unchecked rather than wrongly broken. */
 static void add_audit(const maker *m, cx_trace_row *out)
 {
     const cx_trace_component *action = m->trace->last[CX_EVENT_ACTION_RESULT];

@@ -1,9 +1,9 @@
 /*
- * kept.c - reading what the ledger keeps: a trace, or the lowered view of one (trace.md §2).
+ * stored.c - reads a stored trace, or the redacted view of one (trace.md §2).
  */
 #include "trace/api.h"
 
-/* All fields are read whatever is missing, so that a view only lacks what it has to lack. */
+/* All fields are read even if some are missing: a view lacks only what its level removes. */
 cx_status cx_trace_read_stored(cx_bytes bytes, cx_arena *arena, cx_trace *out,
                                cx_trace_problem *out_problem, cx_err *err)
 {

@@ -1,25 +1,25 @@
 /*
- * words.c - rows that have words: in what the trace says, or at the beginning of one of its names.
+ * words.c - finds rows by words: words of the rationale, or prefixes of one of the trace's names.
  *
- * PostgreSQL knows how many rows have a word and plans by it.  SQLite does not, so its statement is
- * made by how many ids a word stands for, counted up to index->some_ids:
+ * PostgreSQL has statistics of words and plans by them.  SQLite does not, so the form of its
+ * statement depends on how many ids match a word, counted up to index->some_ids:
  *
  *   DRIVES   few: the rows are fetched by these ids, then sorted by time
  *   SET      some: rows are walked by time, and looked up in a table made of the ids
- *   EACH     many: rows are walked by time, each is asked for the word; a page is soon full
+ *   EACH     many: rows are walked by time, each is tested for the word; a page fills quickly
  */
 #include "index/index_internal.h"
 
-/* Behind every text that begins so: U+10FFFF. */
+/* Sorts after every text with the same prefix: U+10FFFF. */
 #define LAST "\xf4\x8f\xbf\xbf"
 
 #define SPELLINGS 3 /* as given, in upper case, in lower case */
 
 typedef struct beginning {
-    cx_str exact;                          /* for the full-text index; size 0 = it is not asked */
-    cx_str from[SPELLINGS], to[SPELLINGS]; /* names: from <= name < to; `count` of them */
+    cx_str exact;                          /* for the full-text index; size 0 = not used */
+    cx_str from[SPELLINGS], to[SPELLINGS]; /* name ranges: from <= name < to; `count` of them */
     unsigned count;
-    int64_t ids; /* how many, up to some_ids + 1 */
+    int64_t ids; /* matching ids, up to some_ids + 1 */
 } beginning;
 
 static const char *const names[] = {"trace_id",      "task_id",         "thought_id",
@@ -38,7 +38,7 @@ static bool is_word_byte(char c)
 
 /* --- one word --------------------------------------------------------------------------------- */
 
-/* "well-known" as the engine asks for `well` and then `known`. */
+/* "well-known" in the engine's syntax for `well` followed by `known`. */
 static cx_status make_exact_word(const cx_index_driver *engine, cx_str word, cx_arena *arena,
                                  cx_str *out, cx_err *err)
 {
@@ -120,7 +120,7 @@ static numbers add_values(cx_sql_statement *s, const beginning *b)
     return n;
 }
 
-/* Each part goes through an index of its own. */
+/* Each part uses a different index. */
 static void add_set(cx_sql_statement *s, const beginning *b)
 {
     numbers n = add_values(s, b);

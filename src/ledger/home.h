@@ -55,8 +55,8 @@ typedef struct cx_change {
  * rows with cx_derive_put and cx_derive_remove under prefixes of its own.
  */
 typedef struct cx_deriver {
-    const char
-        *name; /* with a version, "memory/1": a changed name means that the tables are rebuilt */
+    /* with a version, "memory/1": a changed name means that the tables are rebuilt */
+    const char *name;
     cx_status (*derive)(cx_derive *at, const cx_entry *entry, const cx_change *changes,
                         size_t count, cx_err *err);
     /* Fails for a frame on which `derive` would fail, and which must not be committed.  Called for
@@ -85,8 +85,8 @@ typedef struct cx_home_options {
     const cx_deriver *derivers;
     size_t deriver_count;
     uint32_t settle_timeout_ms; /* how long a scan waits for the flush; 0 = 30,000 */
-    uint32_t
-        answer_timeout_ms; /* how long to wait for an answer of the writer process; 0 = 120,000 */
+    /* how long to wait for an answer of the writer process; 0 = 120,000 */
+    uint32_t answer_timeout_ms;
     /* Called while tables are brought up to date; may be NULL. */
     void (*progress)(void *arg, const char *what, uint64_t done, uint64_t total);
     void *progress_arg;

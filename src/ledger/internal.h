@@ -57,8 +57,9 @@ struct cx_home {
     cx_arena txn_arena;   /* of the current transaction; reused by the next */
     bool flusher_idle;
     bool poisoned;
-    bool
-        apply_failed; /* applying a frame failed after it was logged: the memtable holds half of it, and is never flushed */
+    /* applying a frame failed after it was logged: the memtable holds half of it, and is never
+     * flushed */
+    bool apply_failed;
     bool closing;
     bool flush_wanted;
     cx_status flush_status; /* the flusher's first failure */
@@ -67,8 +68,8 @@ struct cx_home {
     cx_position applied;  /* position up to which frames are applied in memory */
     uint64_t last_commit; /* of the log; UINT64_MAX = none by this process */
 
-    bool
-        trees_from_start; /* trees are maintained from the first entry on: for verification and rebuild */
+    /* trees are maintained from the first entry on: for verification and rebuild */
+    bool trees_from_start;
 
     cx_actor **actors; /* by order of first entry; [0] is the data directory itself */
     size_t actor_count, actor_capacity;
@@ -117,8 +118,8 @@ CX_RESULT cx_home_flush_now(cx_home *home, cx_err *err);
 typedef struct cx_txn_frame {
     cx_ledger_frame frame; /* its changes are set when it is encoded */
     CX_VEC(cx_change) changes;
-    bool
-        has_draft; /* the frame gets an entry; for a remote data directory the writer process makes it */
+    /* the frame gets an entry; for a remote data directory the writer process makes it */
+    bool has_draft;
     cx_entry_draft draft; /* copied to the transaction's arena */
     uint64_t seq;
     uint8_t *salt;  /* of a committed payload, which directly follows it; NULL = none */

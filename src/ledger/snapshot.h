@@ -46,8 +46,8 @@ typedef struct cx_state_proof {
     cx_bytes bytes; /* the container */
     cx_bytes manifest;
     const cx_bytes *leaves; /* canonical records, one for each key (empty: absent or erased) */
-    const size_t
-        *order; /* compact proofs: key i answers request order[i]; NULL = in request order */
+    /* compact proofs: key i answers request order[i]; NULL = in request order */
+    const size_t *order;
 } cx_state_proof;
 
 /* The index in the request that key i answers. */

@@ -219,8 +219,8 @@ typedef struct cx_memory_find {
     cx_str field_op;    /* .. "=", "!=", "<", "<=", ">", ">=", "contains" .. */
     cx_str field_value; /* .. this; numbers on both sides are compared as numbers */
     size_t limit;       /* 1 .. CX_FIND_LIMIT_MAX; 0 = none, then a budget is needed */
-    uint64_t
-        budget_tokens; /* tokens of medium forms; 0 = none.  A memory that does not fit is skipped */
+    /* tokens of medium forms; 0 = none.  A memory that does not fit is skipped */
+    uint64_t budget_tokens;
     bool with_tombstoned;
     bool with_expired;
     bool late_binding;       /* journals find_late */

@@ -1,5 +1,13 @@
 /*
- * stores - what the recorder keeps beside traces: OpenTelemetry data, sessions, runs, the inbox.
+ * stores - indexes of recorded data other than traces: session files, governed runs, and the inbox
+ * over all of it.
+ *
+ * Knows the ledger and the trace index; knows nothing of HTTP or of how data is received.
+ *
+ * Invariants (cited by tests and asserts):
+ *
+ *   I1  What was recorded first about an event, a seal or a byte of a file is what counts.
+ *   I2  An entry that cannot be read as ours is ignored; it is no error of a run or a session.
  */
 #ifndef CX_STORES_API_H
 #define CX_STORES_API_H

@@ -1,9 +1,9 @@
 /*
- * inbox.c - the list: traces by pages of the index, and things beside them, merged by time.
+ * inbox.c - the list: traces by pages of the index and the other objects, merged by time.
  *
- * Order: time descending, then kind, then things by id and traces by their number descending.  A
- * cursor is the place of the last item, so what comes meanwhile stands before it and changes
- * nothing behind it.
+ * Order: time descending, then kind, then objects by id and traces by their number descending.  A
+ * cursor is the place of the last item, so items that arrive meanwhile are before it and do not
+ * change later pages.
  */
 #include <stdlib.h>
 
@@ -16,7 +16,7 @@ typedef struct place {
     int64_t when_ns;
     uint8_t kind;
     int64_t number; /* of a trace */
-    cx_str id;      /* of a thing */
+    cx_str id;      /* of an object */
 } place;
 
 static int compare(const place *a, const place *b)
@@ -41,8 +41,8 @@ static int compare_objects(const void *a, const void *b)
     return compare(&left, &right);
 }
 
-/* time (8), kind (1), number (8), id; then the first 16 bytes of SHA-256 over a label, the home's
- * id and all of that. */
+/* time (8), kind (1), number (8), id; then the first 16 bytes of SHA-256 over a label, the data
+ * directory's id and all of that. */
 #define FIXED 17
 #define TAG 16
 
@@ -133,7 +133,7 @@ typedef struct listing {
     cx_arena *arena;
     bool has_after;
     place after;
-    cx_inbox_object *objects; /* chosen, in order, all behind `after` */
+    cx_inbox_object *objects; /* selected, in order, all after `after` */
     size_t object_count, next_object;
     const cx_found_row *rows; /* likewise */
     size_t row_count, next_row;
@@ -165,7 +165,7 @@ static cx_status find_rows(listing *l, cx_index *index, cx_err *err)
         query.cursor_ns = l->after.when_ns;
         query.cursor_id = l->after.kind == CX_INBOX_TRACE ? l->after.number : INT64_MAX;
     }
-    /* Behind what has no time there is no trace. */
+    /* Objects without a time come last, so no trace follows them. */
     if (l->has_after && l->after.when_ns == CX_TIME_NONE)
         return CX_SUCCESS;
     return cx_index_find(index, &query, l->arena, &l->rows, &l->row_count, &l->more_rows, err);

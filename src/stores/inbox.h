@@ -1,10 +1,10 @@
 /*
- * inbox.h - everything that is recorded as one list, newest first, and how it divides: traces and
- * alerts from the index, and what the caller adds (runs, histories).
+ * inbox.h - everything recorded as one list, newest first, with facet counts: traces and alerts
+ * from the index, and objects that the caller adds (runs, histories).
  *
- * What is in the list has values of facets; a facet that it has no value of is chosen by nobody
- * and excludes it when a value is.  Times are those that the things say of themselves, in whole
- * hours where they are chosen by.
+ * Each item has values of facets.  When a value of a facet is chosen, items without a value of that
+ * facet are excluded.  Times are those that the items themselves state; a chosen time is in whole
+ * hours.
  */
 #ifndef CX_STORES_INBOX_H
 #define CX_STORES_INBOX_H
@@ -13,10 +13,10 @@
 
 #define CX_INBOX_LIMIT_MAX 500
 #define CX_INBOX_WORDS_BYTES_MAX 256
-#define CX_INBOX_ALERTS_MAX 5000 /* the newest that are looked at */
+#define CX_INBOX_ALERTS_MAX 5000 /* only the newest are considered */
 #define CX_INBOX_VALUES_MAX 50   /* of a facet, in an answer */
 
-/* In the order in which things of one time stand. */
+/* The order of items with the same time. */
 typedef enum cx_inbox_kind {
     CX_INBOX_ALERT,
     CX_INBOX_RUN,
@@ -32,26 +32,26 @@ typedef enum cx_facet {
     CX_FACET_K_EFF,   /* below_2 2_to_5 5_and_more unknown */
     CX_FACET_LEVEL,   /* generic detailed full_traces */
     CX_FACET_AGENT,
-    CX_FACET_TIME, /* 1h 24h 7d: up to now from the full hour before; YYYY-MM-DD: a day of UTC */
+    CX_FACET_TIME, /* 1h 24h 7d: from that long ago, rounded down to a full hour, to now; YYYY-MM-DD: a day of UTC */
     CX_FACETS
 } cx_facet;
 const char *cx_facet_name(cx_facet facet);
 
-/* Something that is not in the index; texts and value live as long as the call. */
+/* An object that is not in the index; texts and value live as long as the call. */
 typedef struct cx_inbox_object {
     cx_inbox_kind kind;
     cx_str id;
-    int64_t when_ns;          /* CX_TIME_NONE: nobody says; behind all others */
+    int64_t when_ns;          /* CX_TIME_NONE: unknown; listed last */
     cx_str values[CX_FACETS]; /* of KIND to AGENT; data NULL = it has none */
-    cx_str words[4];          /* what is looked through besides the id; size 0 = nothing */
+    cx_str words[4];          /* texts to search besides the id; size 0 = none */
     cx_json value;
 } cx_inbox_object;
 
 typedef struct cx_inbox_query {
     cx_str chosen[CX_FACETS]; /* data NULL = all */
-    cx_str words;             /* each of them; data NULL = none */
-    bool traces;              /* traces and alerts may be seen */
-    cx_trace_level level;     /* up to this */
+    cx_str words;             /* all of these words; data NULL = none */
+    bool traces;              /* traces and alerts are included */
+    cx_trace_level level;     /* highest level to show */
     uint32_t limit;           /* 1 .. CX_INBOX_LIMIT_MAX */
     cx_str cursor;            /* data NULL = from the newest on */
     int64_t now_ns;
@@ -63,18 +63,18 @@ bool cx_inbox_time_is(cx_str text);
 /*
  * {"index":"COMMIT.FRAMES"|null,"items":[{"agent","id","kind","value":{..},"when"}],"next_cursor"}
  *
- * `index` is the position of the feed (GET /api/v1/feed) up to which the traces are there.
- * `recorder` and `index` are NULL where there are only things.  CX_E_FORMAT "BadCursor";
- * CX_E_LIMIT "TooManyWords".
+ * `index` is the position of the feed (GET /api/v1/feed) up to which the traces are included.
+ * `recorder` and `index` are NULL when there are only objects.  CX_E_FORMAT "BadCursor"; CX_E_LIMIT
+ * "TooManyWords".
  */
 CX_RESULT cx_recorder_inbox(cx_recorder *recorder, cx_index *index, const cx_inbox_query *query,
                             const cx_inbox_object *objects, size_t count, cx_buf *out, cx_err *err);
 /*
  * {"complete":B,"facets":{NAME:{"more":N,"values":[{"count","value"}, ..]}, ..},"index","total"}
  *
- * A value's count is of what would be in the list if it were chosen, with what is chosen of the
- * other facets; most first, days newest first.  `complete` is false when so many traces have the
- * words that only the newest CX_FACET_ROWS_MAX were counted.
+ * A value's count is the number of items in the list if it were chosen, given the choices of the
+ * other facets; highest first, days newest first.  `complete` is false when more than
+ * CX_FACET_ROWS_MAX traces match the words, and only the newest of them were counted.
  */
 CX_RESULT cx_recorder_inbox_facets(cx_recorder *recorder, cx_index *index,
                                    const cx_inbox_query *query, const cx_inbox_object *objects,

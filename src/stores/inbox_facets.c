@@ -1,9 +1,9 @@
 /*
- * inbox_facets.c - how the list divides.
+ * inbox_facets.c - the facet counts of the list.
  *
- * What fits all that is chosen counts in every facet; what fits all but one facet counts in that
- * one: it would be in the list if its value there were chosen instead.  So one pass over what there
- * is gives all counts, and they are of one moment.
+ * An item that matches all choices counts in every facet; an item that matches all but one facet
+ * counts in that facet: it would be in the list if its value there were chosen instead.  So one
+ * pass over all items gives all counts, as of one moment.
  */
 #include <stdlib.h>
 
@@ -58,7 +58,7 @@ static cx_status add_time(counting *c, int64_t hour, uint64_t count, cx_err *err
     return add_to_value(c, CX_FACET_TIME, cx_str_from(text, 10), count, err);
 }
 
-/* So many things of these values and of one hour. */
+/* Counts `count` items with these values and of one hour. */
 static cx_status count_values(counting *c, const cx_str values[CX_FACETS], int64_t hour,
                               uint64_t count, cx_err *err)
 {
@@ -152,7 +152,7 @@ static cx_status put_facet(counting *c, cx_json_list *facets, cx_facet facet, cx
         shown = CX_INBOX_VALUES_MAX;
     for (size_t i = 0; facet == CX_FACET_TIME && i < 3; i++)
         CX_TRY(put_value(&values, cx_str_z(recent_names[i]), c->recent[i], err));
-    /* What is chosen is shown however little there is of it. */
+    /* A chosen value is always shown, even if its count is small. */
     for (size_t i = 0; i < count; i++)
         if (i < shown || (c->query->chosen[facet].data != NULL &&
                           cx_str_eq(items[i].value, c->query->chosen[facet])))

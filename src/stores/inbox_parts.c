@@ -1,5 +1,5 @@
 /*
- * inbox_parts.c - what is chosen, and alerts as things of the inbox.
+ * inbox_parts.c - evaluating the choices, and alerts as objects of the inbox.
  */
 #include "stores/inbox_parts.h"
 
@@ -119,7 +119,7 @@ bool cx_inbox_is_chosen(const cx_inbox_query *query, const cx_inbox_object *obje
     return hour >= hours.from && hour < hours.to && cx_inbox_has_words(object, query->words);
 }
 
-/* The place of the chosen value; -1: nothing is chosen; false: it is none of these. */
+/* The index of the chosen value; -1: nothing is chosen; false: the value is unknown. */
 static bool place_of(cx_str chosen, const char *const *names, size_t count, int8_t *out)
 {
     *out = -1;

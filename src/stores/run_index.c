@@ -1,8 +1,8 @@
 /*
- * run_book.c - reads the journals of runs and remembers who sealed what (run.md §17, §18).
+ * run_index.c - reads the journals of runs and stores their links and seals (run.md §17, §18).
  *
- *   I1  What was written first about an event, or as a seal, is what counts.
- *   I2  An entry that cannot be read as ours says nothing; it is no error of the run's.
+ *   I1  The first entry about an event, and the first seal, count.
+ *   I2  An entry that cannot be read as ours is ignored; it is no error of the run.
  */
 #include "stores/run_index.h"
 
@@ -11,7 +11,7 @@
 
 typedef struct known_run {
     CX_VEC(cx_digest) links; /* by index - 1; zero = none */
-    cx_str seal;             /* the payload, in the book's arena; data NULL = none */
+    cx_str seal;             /* the payload, in the index's arena; data NULL = none */
     cx_str actor;
     uint64_t seal_index;
 } known_run;
@@ -166,7 +166,7 @@ static cx_status read_journal(cx_run_index *index, const cx_actor_info *actor, c
     return CX_SUCCESS;
 }
 
-/* Up to what the home has now; under the lock. */
+/* Catches up with the ledger; needs the lock. */
 static cx_status catch_up(cx_run_index *index, cx_err *err)
 {
     const cx_actor_info *actors;

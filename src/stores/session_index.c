@@ -1,8 +1,8 @@
 /*
- * session_book.c - where each byte of a session file stands, and that it stands there once.
+ * session_index.c - stores each byte of a session file once, and finds it again.
  *
- *   I1  Pieces of a session follow each other without a gap: one begins where the record says that
- *       the last one ended, which is asked inside the turn.
+ *   I1  Pieces of a session follow each other without a gap: a piece begins where the record says
+ *       that the last one ended, which is checked inside the transaction.
  */
 #include "stores/session_index.h"
 

@@ -1,15 +1,16 @@
 /*
- * session_book.h - session files of coding agents in the ledger, piece by piece and each byte once
+ * session_index.h - session files of coding agents in the ledger, piece by piece, each byte once
  * (docs/formats/sessions.md).
  *
- * Actor `sessions`.  A piece is an entry: its kind says the format, its committed payload is the
- * bytes, its created_by `watch:<session id>@<offset>` says where they stood.  Beside it:
+ * Actor `sessions`.  A piece is an entry: its kind names the format, its committed payload is the
+ * bytes, its created_by `watch:<session id>@<offset>` is their place in the file.  Records in the
+ * same frame:
  *
- *     session/file/<id 16>                     how far the file was taken, and how to know it again
+ *     session/file/<id 16>                     bytes archived so far, and how to recognise the file
  *     session/piece/<id 16><offset u64be>      {1 seq, 2 size}
  *
- * What a piece is appended to is compared inside the turn, so several may archive at once.  Works
- * on homes of this process and of others (socket/remote.h).
+ * The session's offset is compared inside the transaction, so several processes may archive at
+ * once.  Works on data directories of this process and of others (socket/remote.h).
  */
 #ifndef CX_STORES_SESSION_INDEX_H
 #define CX_STORES_SESSION_INDEX_H
@@ -19,31 +20,31 @@
 #define CX_SESSION_ACTOR "sessions"
 #define CX_SESSION_ID_SIZE 16
 #define CX_SESSION_PIECE_MAX ((size_t)1 << 20)
-/* The ends of what was taken that are looked at to know a file again. */
+/* The first and last archived bytes that are compared to recognise a file. */
 #define CX_SESSION_MARK_SIZE 4096
 
 typedef enum cx_recorded_session_format {
     CX_SESSION_CLAUDE_CODE,
     CX_SESSION_CODEX
 } cx_recorded_session_format;
-/* "claude-code", "codex": as the import room calls them. */
+/* "claude-code", "codex": the names of the module import. */
 const char *cx_recorded_session_format_name(cx_recorded_session_format format);
 
-/* A file from its first byte on.  A file that was cut or told anew is another session: the next
+/* A file from its first byte.  A file that was truncated or rewritten is a new session: the next
  * generation of its path. */
 typedef struct cx_recorded_session {
-    uint8_t id[CX_SESSION_ID_SIZE]; /* of the path it was first seen under, and the generation */
+    uint8_t id[CX_SESSION_ID_SIZE]; /* of the path where it was first seen, and the generation */
     cx_recorded_session_format format;
-    cx_str path; /* where it was last */
+    cx_str path; /* where it was last seen */
     uint64_t generation;
-    uint64_t offset; /* bytes taken */
+    uint64_t offset; /* bytes archived */
     uint64_t device, inode;
-    uint64_t head_size, tail_size; /* of the first and the last bytes taken; <= MARK_SIZE */
+    uint64_t head_size, tail_size; /* of the first and the last bytes archived; <= MARK_SIZE */
     cx_digest head, tail;
-    cx_bytes record; /* as the ledger has it; empty = not yet there */
+    cx_bytes record; /* the stored record; empty = not stored yet */
 } cx_recorded_session;
 
-/* The id of a new one. */
+/* The id of a new session. */
 void cx_recorded_session_name(cx_recorded_session *session);
 
 /* All sessions, in the order of their ids; memory from the arena.  Empty when there are none. */
@@ -52,20 +53,21 @@ CX_RESULT cx_recorder_sessions(cx_home *home, cx_arena *arena, const cx_recorded
 
 typedef struct cx_recorded_session_step {
     const cx_recorded_session *before; /* as it was read */
-    const cx_recorded_session *after;  /* its offset is before's and the size of the pieces */
+    /* its offset is that of `before` plus the size of the pieces */
+    const cx_recorded_session *after;
     const cx_bytes *pieces;
     size_t piece_count; /* at least 1 */
 } cx_recorded_session_step;
 /*
- * Appends the pieces and the record in one commit, on the disk when this returns.  *out_stale:
- * somebody else was faster, nothing was written, read the sessions again.  `record` (appended to)
- * gets the new record's bytes.
+ * Appends the pieces and the record in one commit, durable when this returns.  *out_stale: another
+ * process was faster and nothing was written; read the sessions again.  `record` (appended to) gets
+ * the new record's bytes.
  */
 CX_RESULT cx_recorder_session_append(cx_home *home, const cx_recorded_session_step *step,
                                      cx_buf *record, uint64_t *out_first_seq, bool *out_stale,
                                      cx_err *err);
 
-/* Appends all bytes that were taken of a session and not erased. */
+/* Appends all archived bytes of a session that were not erased. */
 CX_RESULT cx_recorder_session_bytes(cx_home *home, const cx_recorded_session *session, cx_buf *out,
                                     uint64_t *out_erased, cx_err *err);
 

@@ -1,11 +1,11 @@
 /*
  * canon.c - JSON values as Python's json.dumps(sort_keys=True) spells them, with numbers as they
- * were received or as Python spells them, and with or without what carries nothing (§3).
+ * were received or as Python spells them, and with or without empty values (§3).
  *
  * I1  Members are stored in code point order, which is Python's.
- * I2  Stripping happens while writing: a member is written, and taken back when nothing was left
- *     inside it.  So each value is looked at once.
- * I3  Plain text and numbers in Python's spelling are copied; the json room writes the others.
+ * I2  Stripping happens while writing: a member is written, and removed when nothing was left
+ *     inside it.  So each value is visited once.
+ * I3  Plain text and numbers in Python's spelling are copied; the module json writes the others.
  */
 #include "trace/internal.h"
 
@@ -20,7 +20,7 @@ typedef struct frame {
     };
     uint32_t left;
     bool is_object;
-    bool any;     /* something stands inside */
+    bool any;     /* has content */
     size_t start; /* of the text, with the comma and the name before it */
 } frame;
 
@@ -29,7 +29,7 @@ typedef struct frame {
 typedef struct writing {
     cx_buf *out;
     cx_canon_style style;
-    bool differs; /* Python spells a number otherwise */
+    bool differs; /* Python would spell a number differently */
     frame *frames;
     size_t depth, capacity;
     frame local[LOCAL_FRAMES];
@@ -52,7 +52,7 @@ static void add_string(cx_buf *out, const cx_json *string)
     cx_buf_advance(out, (size_t)string->count + 2);
 }
 
-/* A number that may not be in Python's spelling. */
+/* A number whose spelling may differ from Python's. */
 static void add_odd_number(writing *w, const cx_json *number)
 {
     cx_buf *out = w->out;
@@ -97,7 +97,8 @@ static bool is_filled_container(const cx_json *value)
     return value->type >= CX_JSON_ARRAY && value->count != 0;
 }
 
-/* What stripping drops as it stands: null anywhere, empty text and containers as members. */
+/* Values that stripping drops without a look inside: null anywhere, empty text and containers as
+ * members. */
 static bool is_dropped(const cx_json *value, bool is_member)
 {
     return value->type == CX_JSON_NULL ||
@@ -127,7 +128,7 @@ static bool open_container(writing *w, const cx_json *value, size_t start)
     return true;
 }
 
-/* Closes the innermost bracket, or takes it back together with its name. */
+/* Closes the innermost container, or removes it together with its name when it is empty. */
 static void close_container(writing *w)
 {
     frame *f = &w->frames[--w->depth];
@@ -153,8 +154,8 @@ static void add_name(writing *w, const cx_json *name)
     cx_buf_add(w->out, ": ", 1 + (size_t)w->style.spaces);
 }
 
-/* The next value of the innermost bracket, with what stands before it; NULL when it was stripped.
- * *out_start is where it began. */
+/* The next value of the innermost container, after writing its comma and name; NULL when it was
+ * stripped. *out_start is where it began. */
 static const cx_json *next_value(writing *w, frame *f, size_t *out_start)
 {
     const cx_json_member *member = f->is_object ? f->member++ : NULL;

@@ -1,8 +1,8 @@
 /*
  * form.c - the eight canonical forms a trace may have been signed in (§3).
  *
- * A to G are written piece by piece: names of the envelope are ASCII and stand in order here.  H
- * has the members of G in RFC 8785, so G is read back and written that way.
+ * A to G are written piece by piece: the envelope's names are ASCII and are listed in order here.
+ * H has the members of G in RFC 8785, so G is read back and written that way.
  */
 #include "trace/internal.h"
 
@@ -10,11 +10,11 @@
 
 typedef enum stripping {
     STRIP_NOTHING,
-    STRIP_DATA,     /* data alone, kept even when empty */
-    STRIP_COMPONENT /* the whole component: empty data goes */
+    STRIP_DATA,     /* data only, kept even when empty */
+    STRIP_COMPONENT /* the whole component; empty data is removed */
 } stripping;
 
-/* One canonical text in the making. */
+/* A canonical text being written. */
 typedef struct forming {
     cx_buf *out;
     const cx_trace *trace;
@@ -66,7 +66,7 @@ static bool is_empty_value(const cx_json *value)
     return value->type == CX_JSON_NULL || (value->type >= CX_JSON_STRING && value->count == 0);
 }
 
-/* A member of a component; with STRIP_COMPONENT nothing at all when nothing is left of it. */
+/* A member of a component; with STRIP_COMPONENT nothing when it is empty after stripping. */
 static void add_part(forming *f, const char *name, const cx_json *value, stripping strip,
                      bool *first)
 {

@@ -1,6 +1,6 @@
 /*
  * internal.h - what the files of this module share: the table of fields and levels, canonical bytes
- * that say whether Python would have spelled them otherwise, views.
+ * that report whether Python would have spelled them differently, views.
  */
 #ifndef CX_TRACE_INTERNAL_H
 #define CX_TRACE_INTERNAL_H
@@ -11,10 +11,11 @@
 
 typedef struct cx_field_scope cx_field_scope;
 
-/* One row of the table; a group of fields has a scope of its own and no levels. */
+/* One row of the table; a group of fields has its own scope and no levels. */
 typedef struct cx_field {
     const char *name;
-    uint8_t unstamped, stamped; /* cx_trace_level from which on; CX_LEVEL_ABSENT = not in there */
+    uint8_t unstamped,
+        stamped; /* lowest cx_trace_level that allows the field; CX_LEVEL_ABSENT = not in the table */
     const cx_field_scope *group;
 } cx_field;
 
@@ -36,7 +37,7 @@ cx_event_type cx_event_type_parse(cx_str text);
 
 /* --- levels (§2) ------------------------------------------------------------------------------ */
 
-/* Where in the data of a component we are. */
+/* A position in the data of a component. */
 typedef struct cx_level_place {
     const cx_field_scope *scope; /* NULL inside what the table does not know */
     bool is_top;                 /* the data itself */
@@ -47,7 +48,7 @@ typedef struct cx_level_place {
 typedef enum cx_level_answer {
     CX_LEVEL_KEEP,
     CX_LEVEL_REMOVE, /* violates */
-    CX_LEVEL_DESCEND /* an object: its members are to be asked, at *out_inside */
+    CX_LEVEL_DESCEND /* an object: its members decide, at *out_inside */
 } cx_level_answer;
 
 cx_level_answer cx_level_judge(const cx_level_place *place, cx_str name, const cx_json *value,
@@ -57,7 +58,7 @@ cx_level_place cx_level_place_of(const cx_trace *trace, const cx_trace_component
 
 /* --- canonical bytes (§3) --------------------------------------------------------------------- */
 
-/* As cx_trace_canonical; *out_differs: Python spells a number in it otherwise. */
+/* As cx_trace_canonical; *out_differs: Python would spell a number in it differently. */
 CX_RESULT cx_trace_canonical_noting(const cx_trace *trace, const cx_trace_bytes *which, cx_buf *out,
                                     bool *out_differs, cx_err *err);
 /* As cx_trace_canon_value; *differs is set, never cleared. */

@@ -1,9 +1,9 @@
 /*
- * level.c - what may not be there at a level (§2).
+ * level.c - finds the fields that a level does not allow (§2).
  *
- * Most traces keep their level, and that is seen by walking the values alone.  Only when something
- * violates is the text walked too: pointers are told in the order in which members were received,
- * which sorted members do not say.
+ * Most traces keep their level, which walking the values shows.  Only on a violation is the text
+ * walked too: pointers are reported in the order in which members were received, which sorted
+ * members do not have.
  */
 #include "trace/internal.h"
 
@@ -31,7 +31,7 @@ static bool is_token(cx_str text)
     return true;
 }
 
-/* Rule 5: no text travels inside a score. */
+/* Rule 5: a score must not contain text. */
 static bool is_generic_value(cx_str name, const cx_json *value)
 {
     cx_digest ignored;
@@ -44,7 +44,7 @@ static bool is_generic_value(cx_str name, const cx_json *value)
     return is_token(cx_json_text(value));
 }
 
-/* Rule 4, for what is no object. */
+/* Rule 4, for values that are not objects. */
 static cx_trace_level level_of_unknown(const cx_json *value)
 {
     if (value->type < CX_JSON_STRING)
@@ -154,7 +154,7 @@ typedef struct tracing {
     cx_err *err;
 } tracing;
 
-/* An object in the text, and the same as a value. */
+/* An object in the text together with its parsed value. */
 typedef struct spelled {
     cx_json_span span;
     const cx_json *object;
@@ -162,7 +162,7 @@ typedef struct spelled {
     cx_level_place place;
 } spelled;
 
-/* A name as it is spelled to the name it means. */
+/* Decodes a spelled name to the name it means. */
 static cx_status name_of(tracing *t, cx_str quoted, cx_str *out)
 {
     cx_json name;

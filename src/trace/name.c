@@ -1,5 +1,6 @@
 /*
- * name.c - the words of this module, in both directions, and what follows from a trace's ids.
+ * name.c - names and codes of this module, in both directions, and names derived from a trace's
+ * ids.
  */
 #include "trace/internal.h"
 

@@ -1,9 +1,9 @@
 /*
  * read.c - bytes to a trace, or the first reason why not (§1, §4.3).
  *
- * The first reason is the one that comes first in cx_trace_reason, whatever stands first in the
- * text: all is looked at, and the lesser reason kept; among equals the first one found.  Only
- * within parsing does the text decide: a reader stops where it cannot go on.
+ * The first reason is the one that comes first in cx_trace_reason, independent of its place in the
+ * text: everything is checked, and the smallest reason is stored; among equal ones the first found.
+ * Only parse errors depend on the place: the parser stops at the first one.
  */
 #include "trace/internal.h"
 
@@ -67,7 +67,7 @@ static void note_problem_at_offset(reading *r, cx_trace_reason reason, size_t of
 
 /* --- parsing ---------------------------------------------------------------------------------- */
 
-/* What the JSON reader refused.  Text that is no UTF-8 anywhere is that before anything else. */
+/* A refusal of the JSON parser.  Invalid UTF-8 anywhere in the text has priority. */
 static void note_parse_failure(reading *r, const cx_err *failure)
 {
     static const struct {
@@ -105,7 +105,7 @@ void cx_trace_parser_init(cx_json_parser *parser, const cx_alloc *alloc)
     cx_json_parser_init(parser, alloc, &limits);
 }
 
-/* False when there is no value to look at; *out_status is an error then, or success. */
+/* False when there is no value; *out_status is then an error, or success. */
 static bool parse_trace_json(reading *r, cx_json_parser *parser, cx_json *out,
                              cx_status *out_status, cx_err *err)
 {
@@ -128,7 +128,7 @@ static bool parse_trace_json(reading *r, cx_json_parser *parser, cx_json *out,
 
 _Static_assert(sizeof(cx_json_member) == 2 * sizeof(cx_json), "members are pairs of values");
 
-/* Members or items of a container still to be looked at. */
+/* Members or items of a container still to be visited. */
 typedef struct value_cursor {
     const cx_json *at; /* names and values in turn, or items */
     size_t left;
@@ -141,13 +141,13 @@ static value_cursor children_of(const cx_json *value)
     return (value_cursor){value->items, value->count};
 }
 
-/* Offset of a number, whose text always stands in the input. */
+/* Offset of a number, whose text is always part of the input. */
 static size_t offset_of(const reading *r, const cx_json *number)
 {
     return (size_t)((const uint8_t *)number->text - r->trace->bytes.data);
 }
 
-/* The first number in the text that no double can hold, or that is too long; text that is. */
+/* Finds the first number that does not fit a double or is too long, and texts that are too long. */
 static void check_value_limits(reading *r, const cx_json *value, size_t *not_finite,
                                size_t *too_long)
 {
@@ -194,7 +194,7 @@ static void check_all_limits(reading *r, const cx_json *root)
 
 /* --- members ---------------------------------------------------------------------------------- */
 
-/* The member; NULL when it is absent or null, which is the same (§3).  The type is checked. */
+/* The member, after checking its type; NULL when it is absent or null, which is the same (§3). */
 static const cx_json *get_member(reading *r, const cx_json *object, int64_t index, const char *name,
                                  cx_json_type type, bool required)
 {
@@ -236,7 +236,7 @@ static bool time_of(reading *r, cx_str spelled, int64_t index, const char *name,
 
 /* --- components ------------------------------------------------------------------------------- */
 
-/* False when it is not fit to be used. */
+/* False when the component cannot be used. */
 static bool read_component(reading *r, const cx_json *json, uint32_t i, cx_trace_component *out)
 {
     if (json->type != CX_JSON_OBJECT) {
@@ -311,7 +311,7 @@ static void read_components(reading *r, const cx_json *list)
 
 /* --- the envelope ----------------------------------------------------------------------------- */
 
-/* major.minor >= 2.7 (§1); anything behind them is free. */
+/* major.minor >= 2.7 (§1); anything may follow. */
 static bool is_stamped(cx_str version)
 {
     uint32_t parts[2] = {0, 0};
@@ -334,7 +334,7 @@ static void read_level(reading *r, cx_str spelled)
                         "expected generic, detailed or full_traces");
 }
 
-/* In the order of the table in §1, which tells among equal reasons. */
+/* In the order of the table in §1, which decides between equal reasons. */
 static void read_envelope(reading *r, const cx_json *root)
 {
     static const char *const unused[] = {"signature_ml_dsa_65", "pubkey_ml_dsa_65", "pqc_key_id"};

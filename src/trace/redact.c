@@ -1,9 +1,10 @@
 /*
- * lower.c - a view of a lower level: what violates it is gone, and so is the signature (§2).
+ * redact.c - makes a view at a lower level: without the fields that violate it and without the
+ * signature (§2).
  *
- * A view of a view tells where the first one came from, and all that was removed on the way, so
- * that full -> detailed -> generic gives the same bytes as full -> generic.  For that `removed` in
- * the view is sorted; the caller gets the pointers in the order in which members were received.
+ * A view of a view names the original's level and everything removed since, so that full ->
+ * detailed -> generic gives the same bytes as full -> generic.  Therefore `removed` in the view is
+ * sorted; the caller gets the pointers in the order in which members were received.
  */
 #include "trace/internal.h"
 
@@ -16,7 +17,7 @@
 /* An object being copied. */
 typedef struct copying {
     const cx_json *object;
-    uint32_t next; /* member to look at */
+    uint32_t next; /* next member to copy or replace */
     cx_json *out;  /* becomes the copy */
     cx_json_member *kept;
     uint32_t kept_count;
@@ -44,7 +45,8 @@ static void end_copy(const copying *c)
                         .members = c->kept};
 }
 
-/* Without what violates; the rest is shared.  Members stay sorted, as none is added. */
+/* Copies without the violating fields; the rest is shared.  Members stay sorted, as none is added.
+ */
 static bool copy_data(const cx_json *data, const cx_level_place *place, cx_arena *arena,
                       cx_json *out)
 {
@@ -76,7 +78,7 @@ static bool copy_data(const cx_json *data, const cx_level_place *place, cx_arena
     return true;
 }
 
-/* The component with other data. */
+/* The component with redacted data. */
 static cx_status redact_component(const cx_trace *trace, const cx_trace_component *component,
                                   cx_trace_level to, cx_arena *arena, cx_json *out, cx_err *err)
 {
@@ -106,7 +108,7 @@ static cx_status redact_components(const cx_trace *trace, cx_trace_level to, cx_
 
 /* --- where it came from ----------------------------------------------------------------------- */
 
-/* What an earlier lowering said; NULL when the trace is no view. */
+/* The note of an earlier redaction; NULL when the trace is not a view. */
 static const cx_json *earlier_redaction(const cx_trace *trace)
 {
     return CX_JSON_GET(trace->json, "signature") != NULL
@@ -119,7 +121,7 @@ static int compare_bytes(const void *a, const void *b)
     return cx_str_cmp(*(const cx_str *)a, *(const cx_str *)b);
 }
 
-/* All that was removed, here and earlier, sorted. */
+/* Everything that was removed, now and earlier, sorted. */
 static cx_status all_removed(const cx_json *before, const cx_str *removed, size_t count,
                              cx_arena *arena, cx_json *out, cx_err *err)
 {

@@ -94,7 +94,7 @@ cx_status cx_trace_verdict_json(cx_buf *out, const cx_trace *trace, const cx_tra
 
 /* --- text ------------------------------------------------------------------------------------- */
 
-/* Ids come from outside: whatever could act on a terminal is escaped. */
+/* Ids are external text: everything that could act on a terminal is escaped. */
 static void add_external(cx_buf *out, cx_str text)
 {
     if (text.data == NULL)

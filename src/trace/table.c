@@ -1,10 +1,10 @@
 /*
- * table.c - which field of which event may carry a value from which level on (§1.1, §1.2).
+ * table.c - the lowest level that allows each field of each event (§1.1, §1.2).
  *
- * One row a field: its level in traces without a stamp (table L1), then what table L2 says for
- * stamped ones, X where it says nothing (then L1 counts for these too).  X in the first place: only
- * stamped traces have it.  Rows are sorted by name; a dotted path is a row in the table of its
- * group.
+ * One row for each field: its level in traces without a stamp (table L1), then the level of table
+ * L2 for stamped ones, or X where L2 does not list it (then L1 applies to these too).  X in the
+ * first column: only stamped traces have the field.  Rows are sorted by name; a dotted path is a
+ * row in the table of its group.
  */
 #include "trace/internal.h"
 

@@ -7,7 +7,8 @@
 
 #define NS_PER_SECOND INT64_C(1000000000)
 
-/* `count` digits, then one of `terminators` unless that is NULL; moves *text behind them. */
+/* Parses `count` digits and then one of `terminators` unless that is NULL; moves *text past them.
+ */
 static bool parse_digits(cx_str *text, unsigned count, char terminators, unsigned *out)
 {
     unsigned value = 0, size = count + (terminators != 0);
@@ -24,7 +25,7 @@ static bool parse_digits(cx_str *text, unsigned count, char terminators, unsigne
     return true;
 }
 
-/* One to nine digits behind a point. */
+/* One to nine digits after a point. */
 static bool parse_fraction(cx_str *text, int64_t *out_ns)
 {
     int64_t value = 0, unit = NS_PER_SECOND;
@@ -43,7 +44,7 @@ static bool parse_fraction(cx_str *text, int64_t *out_ns)
     return size > 1;
 }
 
-/* What is left: nothing, Z, or an offset. */
+/* The rest: nothing, Z, or an offset. */
 static bool parse_zone(cx_str text, int64_t *out_seconds, bool *out_naive)
 {
     unsigned hours, minutes;
@@ -75,7 +76,7 @@ bool cx_trace_time_parse(cx_str text, int64_t *out_ns, bool *out_naive)
         return false;
     int64_t seconds = cx_civil_days((cx_civil){year, month, day}) * CX_SECONDS_PER_DAY +
                       hour * 3600 + minute * 60 + second - offset;
-    /* 64 bits of nanoseconds end in April 2262. */
+    /* 64-bit nanoseconds end in April 2262. */
     if (seconds > INT64_MAX / NS_PER_SECOND ||
         (seconds == INT64_MAX / NS_PER_SECOND && ns > INT64_MAX % NS_PER_SECOND))
         return false;
@@ -84,7 +85,7 @@ bool cx_trace_time_parse(cx_str text, int64_t *out_ns, bool *out_naive)
     return true;
 }
 
-/* So many digits, and what stands behind them. */
+/* Writes a number with `count` digits and the character after it. */
 static char *put_digits(char *to, unsigned value, unsigned count, char terminators)
 {
     for (unsigned i = count; i-- > 0; value /= 10)
@@ -101,7 +102,7 @@ void cx_trace_time_write(int64_t ns, char out[CX_TRACE_TIME_SIZE])
         seconds--;
     }
     cx_civil_time time = cx_civil_of_seconds(seconds);
-    /* 64 bits of nanoseconds lie between 1677 and 2262. */
+    /* 64-bit nanoseconds cover 1677 to 2262. */
     out = put_digits(out, (unsigned)time.date.year, 4, '-');
     out = put_digits(out, time.date.month, 2, '-');
     out = put_digits(out, time.date.day, 2, 'T');

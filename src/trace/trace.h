@@ -6,9 +6,16 @@
  *     cx_trace_verify    cx_trace + trust store -> verdict with its reason, form and paths
  *     cx_trace_redact     a view of a lower level, which never claims to be signed
  *
- * What is wrong with a trace is a verdict with a reason, never an error: errors are running out of
- * memory and misuse.  Reading is iterative, numbers and bytes are kept as they came.  A trace
- * borrows from its bytes and its arena.  All functions are pure and thread-safe.
+ * Invariants (cited by tests and asserts):
+ *
+ *   I1  A defect of a trace is a verdict with a reason, never an error; errors are out of memory
+ *       and misuse.
+ *   I2  Reading is iterative and bounded: no input makes it recurse, and every size has a limit
+ *       (§11).
+ *   I3  Numbers and bytes are stored as received.
+ *   I4  A redacted view never has a signature, and never contains a field above its level (§2).
+ *
+ * A trace borrows from its bytes and its arena.  All functions are pure and thread-safe.
  */
 #ifndef CX_TRACE_TRACE_H
 #define CX_TRACE_TRACE_H
@@ -29,7 +36,7 @@ typedef enum cx_trace_level {
     CX_LEVEL_GENERIC,
     CX_LEVEL_DETAILED,
     CX_LEVEL_FULL,
-    CX_LEVEL_ABSENT /* not said; behind the others, so that it is never "lower" */
+    CX_LEVEL_ABSENT /* not stated; greater than the others, so that it is never "lower" */
 } cx_trace_level;
 const char *cx_trace_level_name(cx_trace_level level); /* "generic", "detailed", "full_traces" */
 bool cx_trace_level_parse(cx_str text, cx_trace_level *out);
@@ -41,7 +48,7 @@ typedef enum cx_event_type {
     CX_EVENT_DMA_RESULTS,
     CX_EVENT_ASPDMA_RESULT,
     CX_EVENT_CONSCIENCE_RESULT,
-    CX_EVENT_ACTION_RESULT, /* up to here: each trace has one of each */
+    CX_EVENT_ACTION_RESULT, /* up to here: every trace has exactly one of each */
     CX_EVENT_IDMA_RESULT,
     CX_EVENT_TSASPDMA_RESULT,
     CX_EVENT_LLM_CALL,
@@ -73,14 +80,14 @@ bool cx_trace_forms_parse(cx_str text, unsigned *out_bits);
 
 typedef enum cx_trace_numbers {
     CX_NUMBERS_NONE, /* nothing verified */
-    CX_NUMBERS_SAME, /* received spelling and Python's agree */
+    CX_NUMBERS_SAME, /* the received spelling equals Python's */
     CX_NUMBERS_LEXEME,
     CX_NUMBERS_PYTHON,
     CX_NUMBERS_JCS
 } cx_trace_numbers;
 const char *cx_trace_numbers_name(cx_trace_numbers numbers); /* "same", ..; "" for none */
 
-/* Why a trace does not hold (§4.3, §9), in the order in which it is looked at. */
+/* Why a trace does not hold (§4.3, §9), in the order in which they are checked. */
 typedef enum cx_trace_reason {
     CX_REASON_NONE,
     CX_REASON_INVALID_UTF8,
@@ -139,25 +146,25 @@ typedef struct cx_trace {
     int64_t signed_ns; /* signing time (§4): the latest component timestamp */
 } cx_trace;
 
-/* The first thing that is wrong.  `path` is a JSON Pointer in the arena, data NULL when not fixed;
- * `detail` a sentence for people that quotes no received text beyond names and ids. */
+/* The first defect.  `path` is a JSON Pointer in the arena, data NULL when not fixed; `detail` is a
+ * sentence for people that quotes no received text except names and ids. */
 typedef struct cx_trace_problem {
     cx_trace_reason reason;
     cx_str path;
     cx_str detail;
 } cx_trace_problem;
 
-/* Parse and structure (§1, §4.3 up to components_missing).  With a problem `out` holds what was
- * found so far (the ids where they are texts), for naming it. */
+/* Parse and structure (§1, §4.3 up to components_missing).  If there is a problem, `out` has what
+ * was read so far (the ids where they are texts), to name the trace. */
 CX_RESULT cx_trace_read(cx_bytes bytes, cx_arena *arena, cx_trace *out,
                         cx_trace_problem *out_problem, cx_err *err);
 
-/* The same for what the ledger keeps: a trace, or a lowered view of one (§2), which has neither
- * signature nor key id; those are then NULL. */
+/* The same for a stored trace or a redacted view of one (§2), which has neither signature nor key
+ * id; those are then NULL. */
 CX_RESULT cx_trace_read_stored(cx_bytes bytes, cx_arena *arena, cx_trace *out,
                                cx_trace_problem *out_problem, cx_err *err);
 
-/* The same with a parser that is kept between traces, which read alike: about twice as fast. */
+/* The same with a parser that is reused: about twice as fast for similar traces. */
 void cx_trace_parser_init(cx_json_parser *parser, const cx_alloc *alloc);
 CX_RESULT cx_trace_read_with(cx_json_parser *parser, cx_bytes bytes, cx_arena *arena, cx_trace *out,
                              cx_trace_problem *out_problem, cx_err *err);
@@ -168,7 +175,7 @@ bool cx_trace_time_parse(cx_str text, int64_t *out_ns, bool *out_naive);
 #define CX_TRACE_TIME_SIZE 31
 void cx_trace_time_write(int64_t ns, char out[CX_TRACE_TIME_SIZE]);
 
-/* What counts: the trace's own level, else the event's, else the batch's, else generic (§1). */
+/* The effective level: the trace's own, else the event's, else the batch's, else generic (§1). */
 cx_trace_level cx_trace_level_of(const cx_trace *trace, cx_trace_level event, cx_trace_level batch);
 
 /* VERIFY_IDENTITY, ..; data NULL when it is none (§8).  Static storage. */
@@ -176,7 +183,7 @@ cx_str cx_trace_wakeup_type(cx_str task_id);
 
 /* agent_id_hash, or NULL data when it is absent or "unknown" (§1). */
 cx_str cx_trace_agent(const cx_trace *trace);
-/* Who the ledger calls it (decision 0015): the agent, else "key:<key id>"; in the arena. */
+/* The ledger's actor of the trace (decision 0015): the agent, else "key:<key id>"; in the arena. */
 cx_str cx_trace_actor(const cx_trace *trace, cx_arena *arena);
 
 /* --- canonical bytes (§3) --------------------------------------------------------------------- */
@@ -185,15 +192,15 @@ typedef struct cx_trace_bytes {
     cx_trace_form form;
     bool python_numbers;        /* A - G: Python's spelling instead of the received one */
     bool strip_data_only;       /* E: its second try */
-    cx_trace_level batch_level; /* E: when the trace says none; CX_LEVEL_ABSENT = null */
+    cx_trace_level batch_level; /* E: the level when the trace has none; CX_LEVEL_ABSENT = null */
 } cx_trace_bytes;
 
-/* Appends what would have been signed.  CX_E_FORMAT when the trace has no such form (H of a lone
- * surrogate). */
+/* Appends the text that would have been signed.  CX_E_FORMAT when the trace has no such form (H of
+ * a lone surrogate). */
 CX_RESULT cx_trace_canonical(const cx_trace *trace, const cx_trace_bytes *which, cx_buf *out,
                              cx_err *err);
 
-/* Any JSON value as the forms spell it; `strip` as §3.  JCS takes neither of the two. */
+/* Any JSON value as the forms spell it; `strip` as in §3.  JCS uses neither of the two. */
 typedef struct cx_canon_style {
     bool spaces;         /* ", " and ": " */
     bool python_numbers; /* else as received */
@@ -207,18 +214,18 @@ CX_RESULT cx_trace_content_digest(const cx_trace *trace, cx_digest *out, cx_err 
 
 /* --- levels (§2) ------------------------------------------------------------------------------ */
 
-/* Pointers of what may not be there at `level`, in member order, from the arena. */
+/* Pointers of the fields that `level` does not allow, in member order, from the arena. */
 CX_RESULT cx_trace_violations(const cx_trace *trace, cx_trace_level level, cx_arena *arena,
                               const cx_str **out_paths, size_t *out_count, cx_err *err);
 
 typedef struct cx_trace_lowering {
-    cx_trace_level from; /* what it is kept at */
+    cx_trace_level from; /* the level of the stored trace */
     cx_trace_level to;   /* CX_E_USAGE "Raising" when above */
-    cx_trace_form form;  /* what verified; NONE = null in the view */
+    cx_trace_form form;  /* the form that verified; NONE = null in the view */
     cx_digest canonical, content;
     bool has_canonical;
 } cx_trace_lowering;
-/* The lowered view as a JSON value, and what was removed. */
+/* The redacted view as a JSON value, and the removed pointers. */
 CX_RESULT cx_trace_redact(const cx_trace *trace, const cx_trace_lowering *how, cx_arena *arena,
                           cx_json *out, const cx_str **out_removed, size_t *out_removed_count,
                           cx_err *err);
@@ -239,7 +246,7 @@ typedef struct cx_trace_check {
     int64_t received_ns;                     /* time of receipt: revocation is judged by it */
     cx_trace_level event_level, batch_level; /* CX_LEVEL_ABSENT when not said */
     unsigned forms;                          /* CX_FORMS_ALL, or CX_FORM_BITs */
-    bool any_level;                          /* leave level_violation out: the strip policy */
+    bool any_level;                          /* do not report level_violation: the strip policy */
 } cx_trace_check;
 
 typedef struct cx_trace_verdict {
@@ -260,13 +267,13 @@ typedef struct cx_trace_verdict {
 /* `scratch` is used and cleared. */
 CX_RESULT cx_trace_verify(const cx_trace *trace, const cx_trace_check *check, cx_buf *scratch,
                           cx_arena *arena, cx_trace_verdict *out, cx_err *err);
-/* The same with the content digest (§9), whatever the verdict: both digests are made side by side,
- * which is faster than one behind the other.  `out_content` may be NULL. */
+/* The same with the content digest (§9), whatever the verdict: both digests are computed in
+ * parallel lanes, which is faster than one after the other.  `out_content` may be NULL. */
 CX_RESULT cx_trace_verify_content(const cx_trace *trace, const cx_trace_check *check,
                                   cx_buf *scratch, cx_arena *arena, cx_trace_verdict *out,
                                   cx_digest *out_content, cx_err *err);
 
-/* One of several that are verified side by side. */
+/* One of several traces that are verified together. */
 typedef struct cx_trace_job {
     const cx_trace *trace;
     cx_trace_check check;
@@ -274,8 +281,8 @@ typedef struct cx_trace_job {
     cx_digest *out_content; /* may be NULL */
 } cx_trace_job;
 
-/* The same answers, trace by trace; much faster for eight and more, whose signatures and digests
- * are checked in lanes.  When it fails, what it wrote so far is of no use. */
+/* The same results for each trace; much faster for eight and more, whose signatures and digests are
+ * checked in lanes.  On failure the results are undefined. */
 CX_RESULT cx_trace_verify_many(const cx_trace_job *jobs, size_t count, cx_buf *scratch,
                                cx_arena *arena, cx_err *err);
 

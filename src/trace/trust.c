@@ -1,7 +1,7 @@
 /*
  * trust.c - see trust.h: reading, writing and searching the trust store (§4).
  *
- * Keys are kept sorted by id, so that finding one is a binary search and writing has one order.
+ * Keys are sorted by id, so that a lookup is a binary search and the written order is fixed.
  */
 #include "trace/internal.h"
 

@@ -1,8 +1,8 @@
 /*
  * trust.h - the trust store: which keys may sign, for whom, and when (trace.md §4).
  *
- * A store is immutable once made: who changes it makes another.  An empty one means that every
- * trace is unknown.  Thread-safe.
+ * A store is immutable: to change it, make a new one.  With an empty one every trace's key is
+ * unknown.  Thread-safe.
  */
 #ifndef CX_TRACE_TRUST_H
 #define CX_TRACE_TRUST_H
@@ -40,8 +40,8 @@ typedef struct cx_trust {
 
 /* A file of format cortex-trust-1.  CX_E_FORMAT "BadTrust" names the pointer. */
 CX_RESULT cx_trust_parse(cx_str text, cx_arena *arena, cx_trust *out, cx_err *err);
-/* One key object, as in that file and in `trace.key` entries; `pointer` is named in errors.  Both
- * base64 alphabets; a wrong length is said to be one ("KeyLength"). */
+/* One key object, as in that file and in `trace.key` entries; `pointer` is named in errors.
+ * Accepts both base64 alphabets; a wrong length is its own error ("KeyLength"). */
 CX_RESULT cx_trust_key_parse(const cx_json *value, cx_str pointer, cx_arena *arena,
                              cx_trust_key *out, cx_err *err);
 /* As a value, for writing; members that are absent are left out, except not_before, not_after,

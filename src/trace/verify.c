@@ -1,25 +1,24 @@
 /*
- * verify.c - who signed a trace, in which form, and whether it may say what it says (§4.3).
+ * verify.c - checks who signed a trace, in which form, and whether it keeps its level (§4.3).
  *
- * Checks come in the order of the reasons and the first failure is the answer.  Forms are tried in
- * the order the stamp suggests, which is a hint and no more: any of them may verify.  Each form is
+ * Checks run in the order of the reasons, and the first failure is the result.  Forms are tried in
+ * the order that the stamp suggests, which is only a hint: any of them may verify.  Each form is
  * written once in the received spelling of numbers, and again only when Python's would differ.
  *
- * Several traces go through side by side, since signatures and digests are checked in lanes: the
- * likeliest form of each is written, all are verified at once, and only where that fails are the
- * other forms tried, one by one.
+ * Several traces are verified together, because signatures and digests are checked in lanes: the
+ * likeliest form of each is written, all are verified at once, and only on failure are the other
+ * forms tried, one by one.
  *
- *   I1  all texts of a team lie one behind the other in `scratch`, which moves while it grows: they
- *       are known by where they start until the last is written.
+ *   I1  all texts of a team are contiguous in `scratch`, which moves while it grows: they are
+ *       referred to by offset until the last is written.
  */
 #include "trace/internal.h"
 
 #include "crypto/api.h"
 
-/* Traces that are verified side by side: two rounds of eight lanes, and two of sixteen for digests.
- */
+/* Traces that are verified together: two rounds of eight lanes, and two of sixteen for digests. */
 enum { TEAM = 16 };
-/* A team of longer traces is smaller: its texts are to stay in a cache. */
+/* A team of longer traces is smaller, so that its texts stay in the CPU cache. */
 #define TEAM_BYTES ((size_t)1 << 20)
 
 /* A text in scratch (I1). */
@@ -34,11 +33,11 @@ typedef struct checking {
     cx_arena *arena;
     cx_trace_verdict *out;
     cx_signature signature;
-    bool may_sign;      /* the signature is one, and the key may have made it */
-    bool guessed;       /* `guess` was written to `signed_text` and put to the lanes */
-    bool guess_differs; /* Python spells a number in it otherwise */
+    bool may_sign;      /* the signature is well-formed, and the key may sign for the agent */
+    bool guessed;       /* `guess` was written to `signed_text` and is checked in the lanes */
+    bool guess_differs; /* Python would spell a number in it differently */
     cx_trace_bytes guess;
-    span signed_text; /* what verified, when out->form says so */
+    span signed_text; /* the text that verified, when out->form is set */
     cx_err *err;
 } checking;
 
@@ -71,7 +70,7 @@ static bool read_signature(checking *c, cx_status *out_status)
     return true;
 }
 
-/* A key says for when it may sign, by signing time, and until when it is trusted, by receipt. */
+/* A key's validity is judged by signing time, its revocation by time of receipt. */
 static bool check_key(checking *c)
 {
     static const char path[] = "/signature_key_id";
@@ -100,7 +99,7 @@ static bool check_key(checking *c)
 
 /* --- forms ------------------------------------------------------------------------------------ */
 
-/* The stamp's first number; larger ones than matter are cut. */
+/* The stamp's major version, capped. */
 static unsigned major_of(cx_str version)
 {
     unsigned major = 0;
@@ -109,7 +108,7 @@ static unsigned major_of(cx_str version)
     return major;
 }
 
-/* The order of §3: what the stamp suggests, then the rest of B A C D E F G H. */
+/* The order of §3: the forms that the stamp suggests, then the rest of B A C D E F G H. */
 static void order_forms(const cx_trace *trace, cx_trace_form out[CX_FORM_NONE])
 {
     static const char rest[] = "BACDEFGH";
@@ -153,14 +152,14 @@ static bool was_guessed(const checking *c, const cx_trace_bytes *which)
            !which->strip_data_only;
 }
 
-/* Writes one spelling and looks whether it was signed; what was not does not stay. */
+/* Writes one spelling and checks whether it was signed; if not, removes it again. */
 static cx_status try_bytes(checking *c, const cx_trace_bytes *which, bool *out_differs,
                            bool *out_good)
 {
     bool written;
     *out_good = false;
     if (was_guessed(c, which)) {
-        *out_differs = c->guess_differs; /* it was not signed, or we would not be here */
+        *out_differs = c->guess_differs; /* this text was not signed: the guess failed before */
         return CX_SUCCESS;
     }
     CX_TRY(write_bytes(c, which, out_differs, &written));
@@ -250,7 +249,7 @@ static bool has_naive_timestamp(const cx_trace *trace)
     return false;
 }
 
-/* What comes before the signature, and the likeliest text that was signed. */
+/* The checks before the signature, and the likeliest signed text. */
 static cx_status prepare_guess(checking *c)
 {
     cx_status status = CX_SUCCESS;
@@ -272,7 +271,7 @@ static cx_status prepare_guess(checking *c)
     return CX_SUCCESS;
 }
 
-/* All guesses at once. */
+/* Verifies all guesses at once. */
 static void verify_guesses(checking *team, size_t count, bool good[TEAM])
 {
     cx_ed25519_item items[TEAM];
@@ -308,7 +307,7 @@ static cx_status finish_guess(checking *c, bool good)
     return CX_SUCCESS;
 }
 
-/* The digests of what was signed and, where they are wanted, of the contents: in lanes. */
+/* The digests of the signed texts and, where requested, of the contents: in lanes. */
 static cx_status make_digests(checking *team, const cx_trace_job *jobs, size_t count, cx_err *err)
 {
     static const cx_canon_style compact = {.spaces = false};
@@ -367,7 +366,7 @@ static cx_status verify_team(const cx_trace_job *jobs, size_t count, cx_buf *scr
     return make_digests(team, jobs, count, err);
 }
 
-/* How many of the next traces go together: at least one. */
+/* How many of the next traces form a team: at least one. */
 static size_t team_size(const cx_trace_job *jobs, size_t count)
 {
     size_t used = 0;

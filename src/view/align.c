@@ -3,10 +3,10 @@
  *
  *   A1  Steps are compared by hashes: `all` of the changes and of what the event says it is, with
  *       the side's id taken out; `like` of the kind of the event and the keys it changed.
- *   A2  The worth of an alignment is the sum of its pairs; of several with the greatest worth the
- *       one is taken that pairs as early as possible.
- *   A3  A window ends behind its last pair, and the next one begins there; a window without a pair
- *       is left as a whole.
+ *   A2  The worth of an alignment is the sum over its pairs; of several with the greatest worth the
+ *       one that pairs as early as possible is chosen.
+ *   A3  A window ends after its last pair, and the next one begins there; a window without a pair
+ *       is skipped as a whole.
  */
 #include "view/align.h"
 
@@ -14,7 +14,7 @@
 #include "crypto/api.h"
 #include "view/layout.h"
 
-/* Worth more than any number of kinds that fit: a step that is the same is the same step. */
+/* Worth more than any number of equal kinds: identical steps are always paired. */
 enum { WORTH_SAME = 12, WORTH_LIKE = 5, WORTH_KIND = 2 };
 
 typedef struct step {
@@ -142,7 +142,7 @@ static cx_status find_prefix(alignment *a, cx_err *err)
             const align_side *of = &a->sides[side];
             deltas[side] = of->lattice->deltas.items[of->path[a->prefix]];
         }
-        /* Known without reading anything again. */
+        /* Cached results that need no further reads. */
         if (!cx_align_equal(a->sides[0].id, a->sides[1].id, deltas[0], deltas[1]))
             break;
         for (unsigned side = 0; side < 2; side++)
@@ -159,7 +159,7 @@ static cx_status find_prefix(alignment *a, cx_err *err)
 typedef struct window {
     size_t first[2], count[2];
     step *steps[2];
-    uint8_t *ways;    /* by count[0] + 1 and count[1] + 1: how to go on from there */
+    uint8_t *ways;    /* by count[0] + 1 and count[1] + 1: the best next move from each cell */
     uint32_t *worths; /* two rows */
     size_t ways_size; /* bytes of ways */
 } window;
@@ -171,7 +171,7 @@ static size_t window_cell(const window *w, size_t i, size_t j)
     return i * (w->count[1] + 1) + j;
 }
 
-/* A2: from the end to the beginning, so that ties are settled at the beginning. */
+/* A2: from the end to the beginning, so that of equal alignments the earliest pairing wins. */
 static void weigh_alignments(window *w)
 {
     size_t wide = w->count[1] + 1;
@@ -231,7 +231,7 @@ static cx_status trace_best_alignment(alignment *a, const window *w, cx_err *err
     return CX_SUCCESS;
 }
 
-/* A3: what stands behind the last pair may have its counterpart in the next window. */
+/* A3: steps after the last pair may have their counterparts in the next window. */
 static void cut_after_last_pair(alignment *a, size_t since)
 {
     size_t last = a->rows.count;

@@ -8,14 +8,14 @@
  *       override;
  *   I4  every edge with an end in the window is listed once; edges within a fold are not.
  *
- * Passes over all nodes are loops over flat arrays: nothing recurses, and what they need beside the
- * lattice is at most 13 bytes a node.
+ * Passes over all nodes are loops over flat arrays: nothing recurses, and they need at most 13
+ * bytes of memory for each node.
  */
 #include "view/layout.h"
 
 enum { SEEN_ERROR = 1, SEEN_WARNING = 2 };
 
-/* What is needed of all nodes while the window is cut out. */
+/* Data of all nodes, needed until the window is computed. */
 typedef struct scratch {
     const cx_lattice *lattice;
     uint32_t *row_of;     /* by node, of the whole picture */
@@ -103,7 +103,7 @@ static bool is_foldable(const scratch *s, cx_node at)
            lattice->position[children[0]] != UINT32_MAX;
 }
 
-/* A quiet node has one child, so stretches are paths and topological order meets them in order. */
+/* A quiet node has one child, so stretches are paths and topological order visits them in order. */
 static void find_stretches(scratch *s)
 {
     const cx_lattice *lattice = s->lattice;
@@ -123,7 +123,7 @@ static bool is_folded(const scratch *s, cx_node at)
            s->run_length[s->run_start[at]] >= LAYOUT_FOLD_MIN;
 }
 
-/* A fold takes the row of its first node, where nothing can depend on the others yet (I1, I2). */
+/* A fold gets the row of its first node, before anything that depends on the others (I1, I2). */
 static uint32_t number_rows(scratch *s)
 {
     uint32_t rows = 0;
@@ -175,7 +175,7 @@ static cx_status fill_lanes(layout *l, const scratch *s, cx_err *err)
     return CX_SUCCESS;
 }
 
-/* A lane is alive until the last row that reaches back to it. */
+/* A lane lives until the last row with an edge to it. */
 static void stretch_lanes(layout *l, const scratch *s)
 {
     const cx_lattice *lattice = s->lattice;
@@ -295,7 +295,7 @@ static layout_edge_type edge_type(const cx_lattice *lattice, cx_node parent, cx_
     bool same = p->agent == c->agent;
     if (c->lineage == parent)
         return same && node_fork(c) == CX_FORK_NONE ? LAYOUT_LINEAGE : LAYOUT_FORK;
-    /* A twig of a self-fork that comes home has the predecessor's seq. */
+    /* A twig of a self-fork that is merged back has the predecessor's seq. */
     return !same || p->seq == c->seq - 1 ? LAYOUT_MERGE : LAYOUT_CAUSAL;
 }
 
@@ -396,7 +396,7 @@ static cx_status fill_columns(layout *l, cx_arena *arena, cx_err *err)
 
 /* --- labels -------------------------------------------------------------------------------- */
 
-#define LABEL_TEXT_MAX 120 /* bytes of each half; what does not fit a line helps nobody */
+#define LABEL_TEXT_MAX 120 /* bytes of each half; longer labels do not fit a line */
 
 static cx_str first_string(const cx_json *event, const char *const *names, size_t count)
 {
@@ -425,7 +425,7 @@ static cx_str event_label(const cx_json *event, cx_str kind, cx_arena *arena)
                            thing.data);
 }
 
-/* A source that cannot be read again costs the words, not the picture. */
+/* If the source cannot be read again, labels are missing, but the picture is complete. */
 cx_status cx_lattice_words_of(const cx_lattice *lattice, cx_node n, cx_arena *arena,
                               cx_str *out_kind, cx_str *out_label, cx_err *err)
 {

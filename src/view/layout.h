@@ -1,10 +1,10 @@
 /*
- * layout.h - where things stand in a picture of a lattice, computed once for every form of it.
+ * layout.h - the layout of a picture of a lattice, computed once for all output forms.
  *
  * A row is a node, or a folded stretch of quiet nodes; rows go down in topological order (§3.4).
- * Nodes that have no topological place (on or behind a cycle, unusable, repeated) follow at the end
- * in the order of the file: a picture of damaged evidence must not hide the damage.  A lane is an
- * agent.  Only rows inside the window are kept; edges that leave it say so.
+ * Nodes without a topological place (on or after a cycle, unusable, repeated) follow at the end in
+ * the order of the file: a picture of damaged evidence must not hide the damage.  A lane is an
+ * agent.  Only rows inside the window are stored; edges that leave it are marked.
  */
 #ifndef CX_VIEW_LAYOUT_H
 #define CX_VIEW_LAYOUT_H
@@ -17,7 +17,7 @@
 typedef enum layout_edge_type {
     LAYOUT_LINEAGE, /* to the lineage parent, within one agent */
     LAYOUT_FORK,    /* to the lineage parent, where a branch or a self-fork begins */
-    LAYOUT_MERGE,   /* to any other parent whose branch flows in here */
+    LAYOUT_MERGE,   /* to any other parent whose branch is merged here */
     LAYOUT_CAUSAL   /* back to an older node of the same agent */
 } layout_edge_type;
 
@@ -27,7 +27,7 @@ enum {
     LAYOUT_IS_ROOT = 1 << 2, /* has no resolved parents */
     LAYOUT_HAS_ERROR = 1 << 3,
     LAYOUT_HAS_WARNING = 1 << 4,
-    LAYOUT_NO_ORDER = 1 << 5,   /* on or behind a cycle */
+    LAYOUT_NO_ORDER = 1 << 5,   /* on or after a cycle */
     LAYOUT_LEFT_OUT = 1 << 6,   /* unusable, or a repeated node_id */
     LAYOUT_IS_OVERRIDE = 1 << 7 /* see cx_lattice_overrides; only when deltas were kept */
 };
@@ -37,14 +37,14 @@ typedef struct layout_row {
     cx_node last;    /* of a folded stretch the last, else the same */
     uint32_t folded; /* nodes of the stretch, 0 = an ordinary row */
     uint32_t lane;
-    uint32_t column;     /* rows that share one lie side by side, see layout.columns */
+    uint32_t column;     /* rows with the same column are side by side, see layout.columns */
     uint32_t first_edge; /* into this row, in edges[] */
     uint32_t edge_count;
     uint32_t finding_count;
     uint8_t marks;
     uint8_t code; /* cx_lattice_code of the first error, else of the first warning */
     uint8_t fork; /* cx_fork_type */
-    cx_str label; /* what the event says it is; empty when not read */
+    cx_str label; /* the event's own description; empty when not read */
 } layout_row;
 
 typedef struct layout_edge {
@@ -82,8 +82,8 @@ typedef struct layout {
     uint32_t edge_count; /* all */
     uint32_t into_count; /* those into rows */
     /*
-     * For pictures that run sideways: rows are put side by side, always in row order, as long as
-     * they are of different lanes and none is a parent of another.
+     * For horizontal pictures: consecutive rows share a column as long as they are of different
+     * lanes and none is a parent of another.
      */
     uint32_t column_count;
     uint32_t *lane_of; /* by agent; agent_count is NO_AGENT's */
@@ -97,26 +97,27 @@ typedef struct layout_options {
     const cx_lattice_report *report; /* or NULL */
 } layout_options;
 
-/* Memory is O(nodes), of which all but the window's is given back before returning. */
+/* Uses O(nodes) of memory, and releases all but the window's before returning. */
 CX_RESULT cx_lattice_layout_init(layout *l, const cx_lattice *lattice,
                                  const layout_options *options, cx_err *err);
 void cx_lattice_layout_done(layout *l);
 
-/* What a node's event says it is, in a few words; empty when it says nothing or cannot be read. */
+/* A short description of a node's event; empty when it has none or cannot be read. */
 CX_RESULT cx_lattice_label_of(const cx_lattice *lattice, cx_node n, cx_arena *arena, cx_str *out,
                               cx_err *err);
 
-/* The same, and what kind of event it says it is; both from the arena, empty when it does not. */
+/* The same, and the event's kind; both from the arena, empty when absent. */
 CX_RESULT cx_lattice_words_of(const cx_lattice *lattice, cx_node n, cx_arena *arena,
                               cx_str *out_kind, cx_str *out_label, cx_err *err);
 
 /*
- * How often somebody's decision was set aside by what the node records: members
- * "action_was_overridden" that are true (a conscience, trace.md §7), and in the branch of a run an
- * approval by which a person lifted what the contract forbids (run.md).  0 without deltas.
+ * How many overridden decisions the node records: members "action_was_overridden" that are true (a
+ * conscience, trace.md §7), and in the branch of a run an approval by which a person allowed what
+ * the contract forbids (run.md).  0 without deltas.
  */
 uint32_t cx_lattice_overrides(const cx_lattice *lattice, cx_node n);
-/* What follows `"NAME":` in canonical JSON the next time from `*at` on; data NULL = no more. */
+/* The text after the next `"NAME":` in canonical JSON, searching from `*at`; data NULL = no more.
+ */
 cx_str cx_lattice_next_member(cx_str text, cx_str name, size_t *at);
 
 static inline uint32_t layout_slot_of(const cx_lattice *lattice, uint32_t who)

@@ -1,11 +1,11 @@
 /*
- * override.c - where somebody else's word was put in the place of an agent's.
+ * override.c - counts the decisions of an agent that were overridden.
  *
- * It is looked for in the bytes of a node's changes and not in values: a picture of a million nodes
- * asks it of each of them.
+ * It searches the bytes of a node's changes, without parsing them: a picture of a million nodes
+ * needs the count of each.
  *
  *   O1  changes are canonical JSON (lattice.md §3.2), so a member is spelled in one way, begins
- *       behind '{' or ',', and no text can look like one, because quotes in texts are escaped.
+ *       after '{' or ',', and no text can look like one, because quotes in texts are escaped.
  */
 #include "view/layout.h"
 

@@ -1,5 +1,5 @@
 /*
- * render.c - chooses the form of a picture, writes the JSON form, and makes foreign text safe.
+ * render.c - chooses the form of a picture, writes the JSON form, and escapes external text.
  *
  * The JSON form is the layout itself, one canonical line, for programs that draw: rows in order
  * with lane, column, marks and findings; edges by row, null for an end outside the window.
@@ -11,7 +11,7 @@
 #include "base/api.h"
 #include "json/api.h"
 
-/* Reading events again costs a read a row; pictures with more rows go without. */
+/* Reading events again costs one read for each row; pictures with more rows have no labels. */
 #define LABEL_ROWS_MAX 5000
 #define TERMINAL_ROWS_DEFAULT 200
 
@@ -59,8 +59,8 @@ static bool in_ranges(uint32_t code, const code_range *ranges, size_t count)
 }
 
 /*
- * What acts on a terminal, and what a picture cannot give a width or must not hold: selectors of
- * variants, fillers, noncharacters.
+ * Characters that act on a terminal or have no defined width: variation selectors, fillers,
+ * noncharacters.
  */
 static bool is_unsafe(uint32_t code)
 {
@@ -168,7 +168,7 @@ uint32_t cx_lattice_render_width(cx_str text, render_escape escape)
     return columns;
 }
 
-/* Marks that take no column could be piled up without end. */
+/* The number of combining marks, which take no column, must be bounded. */
 #define COMBINING_MAX 4
 
 uint32_t cx_lattice_render_text(cx_buf *out, cx_str text, render_escape escape, uint32_t columns)

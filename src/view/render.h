@@ -1,5 +1,5 @@
 /*
- * render.h - what the forms of a picture share: text that is safe to show, and names of things.
+ * render.h - shared by the forms of a picture: text that is safe to show, and names.
  */
 #ifndef CX_VIEW_RENDER_H
 #define CX_VIEW_RENDER_H
@@ -21,7 +21,7 @@ typedef enum render_escape {
     RENDER_PLAIN, /* UTF-8 */
     RENDER_ASCII, /* nothing beyond U+007E */
     RENDER_XML,   /* element content and attribute values */
-    RENDER_DOT    /* inside a quoted Graphviz label, where a backslash speaks too */
+    RENDER_DOT    /* inside a quoted Graphviz label, where a backslash is special too */
 } render_escape;
 
 #define RENDER_NO_LIMIT UINT32_MAX
@@ -37,7 +37,7 @@ uint32_t cx_lattice_render_width(cx_str text, render_escape escape);
 
 /* "1700000000.5": as in the file when it was an integer, else the shortest digits. */
 cx_str cx_lattice_render_time(const cx_lattice *lattice, cx_node n, char scratch[32]);
-/* An id for a narrow place: the first 10 digits of a hash, else all of it. */
+/* A short id: the first 10 digits of a hash, else all of it. */
 cx_str cx_lattice_render_short_id(cx_str id);
 /* "natural", "observation", "injection", "unknown"; "" for none. */
 const char *cx_lattice_render_fork(unsigned fork);

@@ -1,9 +1,9 @@
 /*
  * render_dot.c - the picture as a Graphviz graph: one cluster per agent, time from left to right.
  *
- * Names of vertices are our own (r0, r1: rows of the whole picture), so that nothing from the file
- * has to be a name; what the file says is only ever a label (RENDER_DOT).  An end outside the
- * window is a small grey point of its own.
+ * Vertices are named by us (r0, r1: rows of the whole picture), so that no text of the file becomes
+ * a name; it is only used in labels (RENDER_DOT).  An edge's end outside the window is a small grey
+ * point.
  */
 #include "view/render.h"
 
@@ -141,7 +141,7 @@ static void add_edge(cx_buf *out, const picture *pic, const layout_edge *edge, u
     case LAYOUT_MERGE: cx_buf_add_z(out, "color=\"#555555\""); break;
     default: cx_buf_add_z(out, "color=\"#999999\",style=dotted"); break;
     }
-    /* An edge against the order is part of a cycle; it must not turn the drawing round. */
+    /* An edge against the order is part of a cycle; it must not reverse the drawing. */
     if (!above && !below && edge->from >= edge->to)
         cx_buf_add_z(out, ",constraint=false,fontcolor=\"#D11A2A\",xlabel=\"cycle\"");
     cx_buf_add_z(out, "];\n");

@@ -1,10 +1,10 @@
 /*
  * render_svg.c - the picture as one self-contained SVG: agents as lanes, time from left to right.
  *
- * No script, no font and no link from outside; colours follow the reader's light or dark scheme.
- * What came from the file is only ever text (RENDER_XML).  All numbers are whole pixels, so the
- * bytes depend on nothing but the lattice.  Drawn in this order: bands, time, edges, nodes,
- * legend; a node's <title> is what a pointer over it shows.
+ * No script, no font and no external link; colours follow the reader's light or dark scheme. Text
+ * of the file is only used as escaped text (RENDER_XML).  All numbers are whole pixels, so the
+ * bytes depend on nothing but the lattice.  Drawn in this order: bands, time, edges, nodes, legend;
+ * a node's <title> is what a pointer over it shows.
  */
 #include "view/render.h"
 
@@ -17,9 +17,9 @@
 #define STEP_MAX 76
 #define ID_COLUMNS_MAX 10
 #define NAME_COLUMNS_MAX 24
-#define CODE_COLUMNS 8 /* room for most names of findings */
+#define CODE_COLUMNS 8 /* space for most names of findings */
 #define WIDTH_MIN 760
-/* How far from a lane long edges run beside it: above its nodes, or below their ids. */
+/* Distance from a lane of the long edges along it: above its nodes, or below their ids. */
 #define BESIDE_ABOVE 20
 #define BESIDE_BELOW 31
 
@@ -223,7 +223,7 @@ static void add_times(svg *s)
             continue;
         due = s->l->rows[r].column + every;
         double since = time_of(s, r) - start;
-        if (!(since > -1e12 && since < 1e12)) /* too far, or no number at all */
+        if (!(since > -1e12 && since < 1e12)) /* out of range, or not a number */
             continue;
         long long tenths = (long long)(since * 10 + (since < 0 ? -0.5 : 0.5)), x = row_x(s, r);
         long long size = tenths < 0 ? -tenths : tenths;
@@ -238,7 +238,7 @@ static void add_times(svg *s)
 
 /* --- edges ---------------------------------------------------------------------------------- */
 
-/* Between lanes: near nodes by one curve, far ones along a path beside the child's lane. */
+/* Between lanes: near nodes by one curve, far ones along a path next to the child's lane. */
 static void add_curve(svg *s, long long x1, long long y1, long long x2, long long y2)
 {
     long long step = s->step;
@@ -429,7 +429,8 @@ static void add_node(svg *s, const layout_row *row)
 
 /* --- legend --------------------------------------------------------------------------------- */
 
-/* Shapes drawn around 0,0; a row of its own places, so that pictures can be compared. */
+/* Shapes are drawn around 0,0 and have fixed places in one row, so that pictures can be compared.
+ */
 static void add_legend(svg *s)
 {
     static const struct {

@@ -6,10 +6,10 @@
  *     │ ●       n2  agent_1#2  act t3
  *     ◆─┤       n3  system#1   sync  ⇐ n2
  *
- * A line to the left or right of a node says from which lane it took something: `─` from the newest
- * node of that lane, `┄` from an older one, which the text then names.  A line that meets a lane it
- * has nothing to do with passes behind it.  A lane is shown from its first node to the last row
- * that reaches back to it; then its place is free for another agent.
+ * A line to the left or right of a node shows from which lane it merges: `─` from the newest node
+ * of that lane, `┄` from an older one, which the text then names.  A line that crosses an unrelated
+ * lane passes below it.  A lane is shown from its first node to the last row with an edge to it;
+ * then its slot is free for another agent.
  *
  * Invariants:
  *   I1  without colour, no byte below 0x20 but LF; with it, ESC only in our own colour codes;
@@ -83,7 +83,7 @@ static const char *const lane_colours[] = {"38;5;68",  "38;5;172", "38;5;134", "
 typedef struct cell {
     glyph glyph;
     const char *colour;
-    uint32_t distance; /* from the row's node; the nearest line decides a shared cell */
+    uint32_t distance; /* distance from the row's node; the nearest line wins a shared cell */
 } cell;
 
 typedef struct slot {
@@ -100,12 +100,12 @@ typedef struct terminal {
     uint32_t columns;
     uint32_t left; /* of the line being written */
     slot *slots;
-    uint32_t slot_max;  /* one more is shared by all lanes that find no place */
+    uint32_t slot_max;  /* one more slot is shared by all lanes without one */
     uint32_t slot_used; /* most ever needed */
-    bool crowded;       /* some lane found no place */
+    bool crowded;       /* some lane got no slot */
     uint32_t *slot_of;  /* by lane; NOWHERE, or slot_max when shared */
     uint32_t *latest;   /* by lane: its newest row drawn */
-    uint32_t *coming;   /* by lane: its next row, NOWHERE behind the window's last */
+    uint32_t *coming;   /* by lane: its next row, NOWHERE after the window's last */
     uint32_t *next;     /* by row: next row of the same lane */
     cell *cells;
     uint32_t id_columns, agent_columns;
@@ -174,7 +174,8 @@ static void end_line(terminal *t)
 
 /* --- places of lanes ----------------------------------------------------------------------- */
 
-/* A place stays empty for one row before another agent gets it, or their lines would touch. */
+/* A slot stays empty for one row before another agent gets it, otherwise their lines would touch.
+ */
 static void assign_slot(terminal *t, uint32_t lane, uint32_t row)
 {
     for (uint32_t s = 0; s < t->slot_max; s++) {
@@ -202,7 +203,7 @@ static void free_slots(terminal *t, uint32_t row)
     }
 }
 
-/* Seats the lanes that come into the window from above. */
+/* Assigns slots to the lanes that enter the window from above. */
 static void begin_lanes(terminal *t)
 {
     const layout *l = t->l;
@@ -252,7 +253,7 @@ static uint32_t lane_of_node(const terminal *t, cx_node n)
     return layout_lane_of(t->l, t->pic->lattice, n);
 }
 
-/* True when a row hangs on an earlier one of its own lane. */
+/* True when a row has an edge to an earlier one of its own lane. */
 static bool continues_lane(const terminal *t, uint32_t row)
 {
     const layout_row *r = &t->l->rows[row];
@@ -264,7 +265,7 @@ static bool continues_lane(const terminal *t, uint32_t row)
     return false;
 }
 
-/* Solid while the branch goes on, broken when others only reach back to it. */
+/* Solid while the branch continues, dashed when only later merges refer to it. */
 static glyph lane_glyph(const terminal *t, uint32_t lane)
 {
     if (t->coming[lane] != NOWHERE)
@@ -313,7 +314,8 @@ static void draw_across(terminal *t, uint32_t from, uint32_t to, bool newest, co
     }
 }
 
-/* How a lane gives its line away: with others passing through from beyond, and going on below. */
+/* The glyph where a line leaves a lane: whether other lines pass through, and whether the lane
+ * continues below. */
 static glyph joint_glyph(bool node_is_right, bool passes, bool goes_on)
 {
     if (passes)
@@ -538,7 +540,7 @@ static void draw_row(terminal *t, uint32_t row, uint32_t width, cx_buf *scratch)
 
 /* --- the whole of it ------------------------------------------------------------------------- */
 
-/* A dry run over the rows: how many places are needed, how wide ids and agents are. */
+/* A dry run over the rows: the number of slots, and the widths of ids and agents. */
 static void measure_columns(terminal *t, cx_buf *scratch)
 {
     begin_lanes(t);

@@ -1,5 +1,5 @@
 /*
- * stage.c - keeping a whole picture, and cutting windows out of it.
+ * view.c - stores the layout of a whole picture, and extracts windows of it.
  *
  *   summary   {"agents","columns","errors","findings":[{"code","col","detail","id","lane","n"}],
  *              "fold","lanes":[{"agent","first","last","nodes","verdict"}],"nodes","rows",
@@ -9,9 +9,8 @@
  *   window    {"cut","edges":[parent,its column,its lane,child,its column,its lane,type,fork, ..],
  *              "from","nodes":{"code","col","fold","fork","label","lane","marks","n","t"},"to"}
  *
- *   G1  columns of rows never fall from one row to the next, so a range of columns is a range of
- *       rows;
- *   G2  an edge with an end in the window is told once.
+ *   G1  columns never decrease from one row to the next, so a range of columns is a range of rows;
+ *   G2  an edge with an end in the window is listed once.
  */
 #include <math.h>
 

@@ -1,25 +1,29 @@
 /*
- * stage.h - a lattice as a page shows it: where everything stands, computed once, and windows cut
- * out of it at the cost of the window (docs/formats/view.md).
+ * view.h - a lattice as a page shows it: the layout is computed once, and a window costs what the
+ * window contains (docs/formats/view.md).
  *
- *     cx_lattice_view_open        lanes, columns, edges of the whole picture, kept
- *     cx_lattice_view_hold        which snapshots were taken where
+ *     cx_lattice_view_open        computes and stores lanes, columns, edges of the whole picture
+ *     cx_lattice_view_hold        marks the nodes that snapshots cover
  *     cx_lattice_view_summary     lanes, extent, verdict, findings
- *     cx_lattice_view_overview    what stands where, counted in bins: for pictures from far away
+ *     cx_lattice_view_overview    counts of nodes and marks in bins: for zoomed-out pictures
  *     cx_lattice_view_window      nodes and edges between two columns
  *     cx_lattice_view_node        one node: event, changes, parents, children, findings
  *     cx_lattice_view_values      one level of the state at a node
- *     cx_lattice_view_writes      where a key got its value: changes before a node, the next one
- *                                 behind it
- *     cx_lattice_view_compare     two nodes, or two histories, aligned from where they part
- *     cx_lattice_view_heat        where branches, time, cost or overrides gather
+ *     cx_lattice_view_writes      where a key got its value: changes before a node, and the next
+ *                                 one after it
+ *     cx_lattice_view_compare     two nodes, or two histories, aligned from where they diverge
+ *     cx_lattice_view_heat        a heat map of branches, time, cost or overrides
  *
  * A *column* is a step of the picture from left to right: nodes of one column are of different
- * agents and none is a parent of another; folded stretches take one.  Nodes are named by number
- * ("#K", their place in the file), which also damaged ones have.
+ * agents and none is a parent of another; a folded stretch takes one column.  Nodes are named by
+ * number ("#K", their place in the file), which damaged ones have too.
  *
- * Answers are one line of JSON, ended by LF; they hold what a file says, so they are data and never
- * markup.  All of it is read-only once opened: any number of threads may ask.
+ * Invariants (cited by tests and asserts):
+ *
+ *   I1  An answer is one line of JSON, ended by LF; text of the file is data in it and never
+ *       markup.
+ *   I2  A view is read-only after open and hold: any number of threads may query it.
+ *   I3  Every answer is bounded by the CX_LATTICE_VIEW_.._MAX below; a cut answer says so.
  */
 #ifndef CX_VIEW_VIEW_H
 #define CX_VIEW_VIEW_H
@@ -31,16 +35,15 @@
 #define CX_LATTICE_VIEW_BINS_MAX 2000
 #define CX_LATTICE_VIEW_ROWS_MAX 4000   /* nodes of one window */
 #define CX_LATTICE_VIEW_EDGES_MAX 16000 /* edges of one window */
-#define CX_LATTICE_VIEW_LABELS_MAX 400  /* nodes of a window that are given with their words */
+#define CX_LATTICE_VIEW_LABELS_MAX 400  /* nodes of a window with labels */
 #define CX_LATTICE_VIEW_LANES_MAX 5000  /* lanes listed; the others are counted */
 #define CX_LATTICE_VIEW_VALUES_MAX 500  /* members of one level of a state */
-#define CX_LATTICE_VIEW_CHANGES_MAX 500 /* changes told of one key, or of one node */
+#define CX_LATTICE_VIEW_CHANGES_MAX 500 /* changes listed for a key or a node */
 #define CX_LATTICE_VIEW_STEPS_MAX 400   /* rows of a comparison */
 #define CX_LATTICE_VIEW_HEAT_BINS_MAX 400
 #define CX_LATTICE_VIEW_HEAT_LANES_MAX 500
-#define CX_LATTICE_VIEW_VALUE_BYTES 2048 /* of a value beside others; longer ones are cut */
-#define CX_LATTICE_VIEW_WHOLE_BYTES \
-    ((size_t)256 << 10) /* of a value that was asked for, or an event */
+#define CX_LATTICE_VIEW_VALUE_BYTES 2048 /* bytes of a value in a list; longer ones are cut */
+#define CX_LATTICE_VIEW_WHOLE_BYTES ((size_t)256 << 10) /* bytes of a single value or an event */
 
 typedef struct cx_lattice_view cx_lattice_view;
 
@@ -49,19 +52,19 @@ CX_RESULT cx_lattice_view_open(const cx_lattice *lattice, const cx_lattice_repor
                                bool fold, cx_lattice_view **out, cx_err *err);
 void cx_lattice_view_close(cx_lattice_view *view); /* NULL is fine */
 
-/* A state that the ledger holds, so that it can be proven. */
+/* A snapshot: a state that the ledger has, so that it can be proven. */
 typedef struct cx_lattice_view_snapshot {
-    cx_node node; /* the newest event that is in it */
+    cx_node node; /* the newest event that it covers */
     uint64_t number;
-    uint64_t entries; /* of the journal then */
+    uint64_t entries; /* size of the journal then */
     int64_t created_ns;
     cx_str actor; /* whose journal */
     cx_str root;  /* overall root, hex */
     bool sealed;
 } cx_lattice_view_snapshot;
 
-/* Before anybody asks.  The list is copied, its texts are borrowed and outlive the stage; a node
- * that is not there is refused with CX_E_USAGE. */
+/* Call it before the first query.  The list is copied; its texts are borrowed and must outlive the
+ * view.  A node that does not exist is refused with CX_E_USAGE. */
 CX_RESULT cx_lattice_view_hold(cx_lattice_view *view, const cx_lattice_view_snapshot *snapshots,
                                size_t count, cx_err *err);
 
@@ -69,8 +72,8 @@ CX_RESULT cx_lattice_view_summary(cx_buf *out, const cx_lattice_view *view, cx_e
 
 typedef struct cx_lattice_view_range {
     uint32_t from, to; /* columns from .. to - 1; to 0 = all */
-    uint32_t count;    /* overview: bins; window: nodes at most; 0 = as many as may be */
-    bool labels;       /* window: with the words of their events */
+    uint32_t count;    /* overview: bins; window: maximum of nodes; 0 = the limit */
+    bool labels;       /* window: with the labels of events */
 } cx_lattice_view_range;
 
 CX_RESULT cx_lattice_view_overview(cx_buf *out, const cx_lattice_view *view,
@@ -81,17 +84,18 @@ CX_RESULT cx_lattice_view_window(cx_buf *out, const cx_lattice_view *view,
 /* The node of a name as cx_lattice_find knows it, or of "#K"; CX_E_NOT_FOUND "NoNode". */
 CX_RESULT cx_lattice_view_find(const cx_lattice *lattice, cx_str name, cx_node *out, cx_err *err);
 
-/* `states` are of all nodes.  Of a node without a place in time the event is shown, no changes. */
+/* `states` must cover all nodes.  A node without a topological place has an event, but no changes.
+ */
 CX_RESULT cx_lattice_view_node(cx_buf *out, const cx_lattice_view *view, const cx_states *states,
                                cx_node node, cx_err *err);
 
 typedef struct cx_lattice_view_level {
     cx_str pointer; /* RFC 6901; empty = the four sections */
-    cx_str after;   /* goes on behind this key; data NULL = from the first */
+    cx_str after;   /* continue after this key; data NULL = from the first */
     uint32_t count; /* 0 = CX_LATTICE_VIEW_VALUES_MAX */
 } cx_lattice_view_level;
 
-/* CX_E_NOT_FOUND when nothing is there. */
+/* CX_E_NOT_FOUND when nothing exists at the pointer. */
 CX_RESULT cx_lattice_view_values(cx_buf *out, const cx_lattice_view *view, const cx_states *states,
                                  cx_node node, const cx_lattice_view_level *level, cx_err *err);
 
@@ -111,31 +115,31 @@ typedef struct cx_lattice_view_part {
 } cx_lattice_view_part;
 
 /*
- * A part of a history as a page needs it that has nobody to ask: summary, picture, each node with
- * what it changed, and the state behind the part's edge.  No '<' is in it, so it can stand in HTML.
- * *out_nodes = how many nodes there are in it.
+ * A part of a history for a page without a server: summary, picture, each node with its changes,
+ * and the state at the part's edge.  It contains no '<', so it can be embedded in HTML. *out_nodes
+ * = the number of nodes in it.
  */
 CX_RESULT cx_lattice_view_carry(cx_buf *out, const cx_lattice_view *view, const cx_states *states,
                                 const cx_lattice_view_part *part, uint32_t *out_nodes, cx_err *err);
 
-/* One of two that are compared. */
+/* One of the two compared sides. */
 typedef struct cx_lattice_view_side {
     const cx_lattice_view *view;
     const cx_states *states;
-    cx_node node; /* from where they have a common ancestor to there, or from the first; it has a
-                     place in time.  CX_NODE_NONE = the whole history, in its order */
-    cx_str id;    /* equal to the other side's wherever they stand in texts; empty = nothing */
+    cx_node
+        node; /* compared up to this node, from the common ancestor or the first; it has a topological place.  CX_NODE_NONE = the whole history, in its order */
+    cx_str id; /* treated as equal to the other side's id in texts; empty = none */
 } cx_lattice_view_side;
 
 /* Two nodes of a history, or two histories; rows from .. from + count - 1 of the alignment (`to`
- * and `labels` are not looked at).  CX_E_NOT_FOUND "NoState", "NoNode" (nothing is there). */
+ * and `labels` are ignored).  CX_E_NOT_FOUND "NoState", "NoNode" (no events). */
 CX_RESULT cx_lattice_view_compare(cx_buf *out, const cx_lattice_view_side sides[2],
                                   const cx_lattice_view_range *rows, cx_err *err);
 
 typedef enum cx_heat_layer {
     CX_HEAT_DIVERGENCE, /* branches beyond the first */
     CX_HEAT_TIME,       /* seconds since the node before by lineage */
-    CX_HEAT_COST,       /* cents: members cost_cents and cost_usd of what changed */
+    CX_HEAT_COST,       /* cents: members cost_cents and cost_usd of the changes */
     CX_HEAT_OVERRIDES   /* members action_was_overridden that are true */
 } cx_heat_layer;
 
@@ -146,7 +150,7 @@ typedef struct cx_lattice_view_heat_asked {
     uint32_t bins;   /* 0 = 120 */
 } cx_lattice_view_heat_asked;
 
-/* Goes through all nodes: what it costs is the history's length. */
+/* Visits all nodes: the cost is proportional to the history's length. */
 CX_RESULT cx_lattice_view_heat(cx_buf *out, const cx_lattice_view *view,
                                const cx_lattice_view_heat_asked *asked, cx_err *err);
 

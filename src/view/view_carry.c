@@ -1,12 +1,11 @@
 /*
- * stage_carry.c - a part of a history for a page that carries its data (web/src/base/carried.ts).
+ * view_carry.c - a part of a history for a page that contains its data (web/src/base/carried.ts).
  *
  *   {"bases":{"#N":{"beliefs","context_stack","goals","memory"}},"first","format":"cortex-page-1",
  *    "nodes":[as cx_lattice_view_node],"summary","title","window"}
  *
  * `bases` has the state after each lineage parent that is not among the nodes, and each value is as
- * in stage_state.c; so the state at any node here is a base (or nothing) and the changes from
- * there.
+ * in view_state.c; so the state at any node here is a base (or nothing) plus the changes since.
  */
 #include "lattice/answer.h"
 #include "view/view_internal.h"
@@ -38,8 +37,8 @@ static cx_status put_base(cx_buf *out, const cx_states *states, cx_node n, cx_er
     return status;
 }
 
-/* The lineage parents that lie before the part, each once: branches are few, so looking back over
- * those that were put is cheap. */
+/* The lineage parents before the part, each once: branches are few, so searching those that were
+ * written is cheap. */
 static cx_status put_bases(cx_buf *out, const cx_lattice_view *view, const cx_states *states,
                            uint32_t first, uint32_t last, cx_err *err)
 {

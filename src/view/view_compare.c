@@ -1,18 +1,18 @@
 /*
- * stage_compare.c - two nodes of a history, or two histories, side by side, for a page.
+ * view_compare.c - compares two nodes of a history, or two histories, for a page.
  *
  *   {"a":{node},"aligned","b":{node},"common":{node}|null,"counts":[A,B],
  *    "diff":[{"a","b","key","section"}],"first":ROW|null,"from","knowledge":[{node}],
  *    "matched":{"alike","only":[A,B],"same"},"more_diff","parted":ROW|null,"rows":N,
  *    "steps":[{"a":{node,"label"}|null,"b","differs":[text],"how","same"}],"verified"}
  *
- *   C1  within one history both paths begin behind the last node that lineage has in common; of two
- *       histories, behind the last of the first nodes that have the same hash, if both hold;
- *   C2  which step stands beside which is said by align.h; the first row that is not the same is
- *       looked for in all of it, not in the window alone;
+ *   C1  within one history both paths begin after the last common node of their lineages; of two
+ *       histories, after the common prefix of nodes with equal hashes, if both verify;
+ *   C2  align.h pairs the steps; the first differing row is searched in the whole alignment, not
+ *       only in the window;
  *   C3  what differs only by the sides' ids does not differ.
  *
- * "diff" and "more_diff" come from stage_differ.c.
+ * "diff" and "more_diff" come from view_differ.c.
  */
 #include "view/align.h"
 #include "lattice/ancestors.h"
@@ -197,7 +197,7 @@ static cx_status put_differing(differing *d, const cx_json *a, const cx_json *b,
     return CX_SUCCESS;
 }
 
-/* Deltas that were kept are canonical JSON: whatever fails here is memory. */
+/* Stored deltas are canonical JSON, so a failure here is out of memory. */
 static cx_status put_differs(pairing *p, const align_row *row, cx_err *err)
 {
     differing d = {.p = p, .err = err};

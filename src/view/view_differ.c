@@ -1,10 +1,10 @@
 /*
- * stage_differ.c - what two nodes know differently, of one history or of two.
+ * view_differ.c - the differences between the states of two nodes, of one history or of two.
  *
  *   ,"diff":[{"a","b","key","section"}],"more_diff"
  *
- *   D1  trees of one forest share what is equal and are compared by shape (tree.h); trees of two
- *       are walked side by side, key by key, and their values compared as texts;
+ *   D1  trees of one forest share equal parts and are compared by structure (tree.h); trees of two
+ *       forests are walked in parallel, key by key, and their values compared as texts;
  *   D2  what differs only by the sides' ids does not differ.
  */
 #include "view/align.h"
@@ -24,7 +24,7 @@ typedef struct differences {
     cx_err *err;
 } differences;
 
-/* D2.  Texts that are compared are whole, not what is told of them. */
+/* D2.  Whole texts are compared, not their cut forms. */
 static cx_status is_equal_value(differences *d, cx_value a, cx_value b, bool *out)
 {
     const cx_value values[2] = {a, b};
@@ -59,7 +59,7 @@ static cx_status put_both(differences *d, cx_str key, cx_value a, cx_value b)
     return CX_SUCCESS;
 }
 
-/* False ends the walk: there are enough, or something failed. */
+/* False ends the walk: the list is full, or something failed. */
 static bool add_difference(void *arg, cx_str key, cx_value a, cx_value b)
 {
     differences *d = arg;
@@ -78,7 +78,7 @@ static bool add_difference(void *arg, cx_str key, cx_value a, cx_value b)
 
 /* --- trees of two forests --------------------------------------------------------------------- */
 
-/* The path to where a walk in order of keys is. */
+/* The path to the current node of an in-order walk. */
 typedef struct walker {
     CX_VEC(const tree *) path;
     const cx_alloc *alloc;

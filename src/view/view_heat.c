@@ -1,10 +1,10 @@
 /*
- * stage_heat.c - where a history is hot: agents from top to bottom, time from left to right.
+ * view_heat.c - a heat map of a history: agents from top to bottom, time from left to right.
  *
  *   {"axis","bins","cells":[lane,bin,nodes,value,hottest node, ..],"from","lanes","max","to",
  *    "total"}
  *
- * One number is added up for the nodes of a cell: branches beyond the first (divergence), seconds
+ * One value is summed over the nodes of a cell: branches beyond the first (divergence), seconds
  * since the node before (time), cents (cost), decisions that were overridden (overrides).
  */
 #include <math.h>
@@ -77,7 +77,7 @@ static double value_of(const heat *h, cx_node n)
 
 /* --- all of them ------------------------------------------------------------------------------ */
 
-/* Where a node stands on the axis; by order also nodes of one moment stand apart. */
+/* A node's position on the axis; by order, nodes of the same time have different positions. */
 static double place_of(const heat *h, uint32_t order)
 {
     const cx_lattice *lattice = h->view->lattice;

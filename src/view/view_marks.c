@@ -1,13 +1,14 @@
 /*
- * stage_marks.c - what stands out of a history: for the strip below its picture, and for one node.
+ * view_marks.c - the notable nodes of a history: for the strip below its picture, and for one node.
  *
  *   overview   ,"marks":[kind,column,node, ..]
  *   node       ,"override":times,"snapshots":[{"actor","created_ns","entries","number","root",
  *              "sealed"}]
  *
- *   M1  of each kind one is told in a thousandth of the range, so marks are few however long a
- *       history is; the first of a stretch is told.  Where a thousandth is a column at most, so
- *       many nodes of that column are told as people may want to go through one by one.
+ *   M1  each kind is listed at most once in a thousandth of the range, so the number of marks is
+ *       bounded for any length of history; the first of a stretch is listed.  Where a thousandth is
+ *       at most one column, up to as many nodes of that column are listed as people may step
+ *       through.
  */
 #include "lattice/answer.h"
 #include "view/view_internal.h"
@@ -110,7 +111,7 @@ void cx_lattice_view_put_signs(cx_buf *out, const cx_lattice_view *view, cx_node
     cx_buf_add_byte(out, ']');
 }
 
-/* Insertion is enough: a journal's snapshots come in the order of its events. */
+/* Insertion sort is enough: a journal's snapshots come in the order of its events. */
 cx_status cx_lattice_view_hold(cx_lattice_view *view, const cx_lattice_view_snapshot *snapshots,
                                size_t count, cx_err *err)
 {

@@ -1,5 +1,5 @@
 /*
- * stage_state.c - one node, one level of its state, and the writes of a key, for a page.
+ * view_state.c - one node, one level of its state, and the writes of a key, for a page.
  *
  *   node    {"agent","changes":[{"key","new","old","section","via"}],"child_count","children":[..],
  *            "col","event","findings":[{"code","detail"}],"fold","hash","id",
@@ -8,11 +8,11 @@
  *   values  {"entries":[{"changed","key","kind","value"}],"kind","more","pointer","value"}
  *   writes  {"changes":[{node.., "new","old","via"}],"key","more","next","node","section"}
  *
- * A value is {"cut","size","text"}: canonical JSON as a text, so that no number is read as another
- * one on the way, and its first bytes only when it is cut; null when it is not there.
+ * A value is {"cut","size","text"}: canonical JSON as a text, so that no number changes on the way,
+ * and only its first bytes when it is cut; null when it does not exist.
  *
- *   V1  what is told of a change is told from the states, never from the delta alone: a merge
- *       changes values too.
+ *   V1  changes are computed from the states, never from the delta alone: a merge changes values
+ *       too.
  */
 #include "lattice/ancestors.h"
 #include "lattice/answer.h"
@@ -20,7 +20,7 @@
 #include "view/view_internal.h"
 
 #define NEIGHBOURS_TOLD 50
-#define KIND_SCAN_MAX 1000 /* members of an inner object are counted up to here */
+#define KIND_SCAN_MAX 1000 /* members of an inner object are counted up to this */
 
 /* --- values ----------------------------------------------------------------------------------- */
 
@@ -73,7 +73,7 @@ static const char *kind_of(cx_value v)
 
 /* --- going through a map in order ------------------------------------------------------------- */
 
-/* Treaps are about 2 log n deep; one that is deeper than this has been made to be. */
+/* Treaps are about 2 log n deep; a deeper one was crafted. */
 enum { WALK_DEPTH = 256 };
 
 typedef struct map_walk {
@@ -93,7 +93,7 @@ static void walk_left(map_walk *walk, const tree *t)
     }
 }
 
-/* At the first key behind `after`. */
+/* Starts at the first key after `after`. */
 static map_walk walk_begin(const tree *root, cx_str after)
 {
     map_walk walk = {.depth = 0};
@@ -197,7 +197,7 @@ static cx_status put_members(level *l, cx_value v, cx_value old, cx_err *err)
     return CX_SUCCESS;
 }
 
-/* A value inside an array is looked at with the whole of it. */
+/* A value inside an array is compared as part of the whole array. */
 static cx_status put_leaf(level *l, const state_spot *spot, cx_err *err)
 {
     cx_buf_printf(l->out,
@@ -395,7 +395,7 @@ static void put_findings(cx_buf *out, const cx_lattice_report *report, cx_node w
     cx_buf_add_byte(out, ']');
 }
 
-/* The node before and the node behind it in its own branch. */
+/* The previous and the next node in its own branch. */
 static void put_branch_neighbours(cx_buf *out, const cx_lattice *lattice, cx_node which)
 {
     const node *n = node_at(lattice, which);

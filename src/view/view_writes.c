@@ -1,12 +1,12 @@
 /*
- * stage_writes.c - where a key got its value, for a page: the changes before a node, newest first,
- * and the next one behind it.
+ * view_writes.c - where a key got its value, for a page: the changes before a node, newest first,
+ * and the next one after it.
  *
  *   {"changes":[{node.., "new","old","via"}],"key","more":N,"next":{node..} or null,"node",
  *    "section"}
  *
  * As why.c sees a change: a value that differs from the one after the lineage parent.  `more`
- * counts the older changes that are not told.  `next` is the first in topological order that
+ * counts the older changes that are not listed.  `next` is the first in topological order that
  * descends from the node.
  */
 #include "lattice/ancestors.h"
@@ -90,8 +90,7 @@ static cx_status put_before(writes *w, uint64_t *bits, uint32_t position, cx_err
     return CX_SUCCESS;
 }
 
-/* Ends at the first change, so the whole of what follows is gone through only when there is
- * none. */
+/* Stops at the first change, so all following nodes are visited only when there is none. */
 static cx_status put_next(writes *w, uint64_t *bits, uint32_t position, cx_err *err)
 {
     const cx_lattice *lattice = w->lattice;
