@@ -154,7 +154,7 @@ static cx_status derive_signature(cx_derive *at, const cx_change *change, cx_err
 static cx_status derive_record(cx_derive *at, const cx_entry *entry, const cx_change *changes,
                                size_t count, cx_err *err)
 {
-    if (entry == NULL || !cx_str_is(entry->kind, "trace.received"))
+    if (entry == NULL || !cx_kinds_is(entry->kind, CX_KIND_TRACE_RECEIVED))
         return CX_SUCCESS;
     for (size_t i = 0; i < count; i++)
         if (is_record(&changes[i]))
@@ -167,7 +167,7 @@ static cx_status check_record(const cx_entry *entry, const cx_change *changes, s
 {
     cx_trace_record record;
     (void)arena;
-    if (entry == NULL || !cx_str_is(entry->kind, "trace.received"))
+    if (entry == NULL || !cx_kinds_is(entry->kind, CX_KIND_TRACE_RECEIVED))
         return CX_SUCCESS;
     for (size_t i = 0; i < count; i++)
         if (is_record(&changes[i]))

@@ -161,7 +161,8 @@ cx_status cx_ledger_each_actor(cx_ledger *ledger,
 static cx_status parse_entry_kind(const char *text, cx_str *out, cx_err *err)
 {
     CX_TRY(cx_api_text(text, "the kind", out, err));
-    if (cx_str_is(*out, "raw") || (cx_entry_kind_ok(*out) && strchr(text, '.') != NULL))
+    if (cx_entry_kind_of(*out) == CX_ENTRY_RAW ||
+        (cx_entry_kind_ok(*out) && strchr(text, '.') != NULL))
         return CX_SUCCESS;
     return cx_api_refuse(
         err, "found kind '%.64s', expected raw or a dotted kind such as tool.called", text);

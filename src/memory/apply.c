@@ -635,7 +635,7 @@ static cx_status apply_attest(step *s, cx_err *reason)
 static cx_status apply_raw(step *s, cx_err *reason)
 {
     uint64_t seq;
-    cx_str kind = cx_memory_or(read_text(&s->r, "kind"), CX_STR("raw"));
+    cx_str kind = cx_memory_or(read_text(&s->r, "kind"), cx_entry_kind_name(CX_ENTRY_RAW));
     cx_bytes payload = read_hex(&s->r, "payload", NULL);
     bool committed = read_bool(&s->r, "committed");
     cx_str by = read_text(&s->r, "by");

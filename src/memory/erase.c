@@ -12,7 +12,7 @@
 /* The kinds of ledger.md have structured payloads and dedicated calls, so they are refused here. */
 static cx_status check_kind(cx_str kind, cx_err *err)
 {
-    if (cx_str_is(kind, "raw") ||
+    if (cx_entry_kind_of(kind) == CX_ENTRY_RAW ||
         (cx_entry_kind_ok(kind) && memchr(kind.data, '.', kind.size) != NULL))
         return CX_SUCCESS;
     return cx_fail_at(err, CX_E_USAGE, "InvalidArgument", CX_NO_OFFSET,

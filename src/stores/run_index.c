@@ -121,8 +121,8 @@ static cx_status index_entry(cx_run_index *index, cx_str actor, uint64_t seq, cx
     cx_entry_view entry;
     cx_json payload;
     CX_TRY(cx_home_entry(index->home, actor, seq, arena, &entry, err));
-    bool event = cx_str_is(entry.entry.kind, "run.event");
-    if ((!event && !cx_str_is(entry.entry.kind, "run.seal")) || entry.payload_erased)
+    bool event = cx_kinds_is(entry.entry.kind, CX_KIND_RUN_EVENT);
+    if ((!event && !cx_kinds_is(entry.entry.kind, CX_KIND_RUN_SEAL)) || entry.payload_erased)
         return CX_SUCCESS;
     cx_status status = cx_run_json_read(cx_bytes_str(entry.payload), 0, arena, &payload, NULL);
     if (status.code == CX_E_NOMEM)

@@ -15,7 +15,7 @@
 #define PIECE_PREFIX "session/piece/"
 #define REQUIRED (UINT64_C(0x3FE))
 
-static const cx_str kinds[] = {CX_STR("session.claude_code"), CX_STR("session.codex")};
+static const cx_dotted_kind kinds[] = {CX_KIND_SESSION_CLAUDE_CODE, CX_KIND_SESSION_CODEX};
 
 const char *cx_recorded_session_format_name(cx_recorded_session_format format)
 {
@@ -242,7 +242,7 @@ static cx_status put_piece(cx_txn *txn, const cx_recorded_session_step *step, cx
     cx_hex_encode(cx_bytes_from(step->after->id, CX_SESSION_ID_SIZE), id);
     int size = snprintf(who, sizeof who, "watch:%.*s@%llu", (int)sizeof id, id,
                         (unsigned long long)offset);
-    const cx_entry_draft draft = {.kind = kinds[step->after->format],
+    const cx_entry_draft draft = {.kind = cx_kinds_name(kinds[step->after->format]),
                                   .created_at_ns = now_ns,
                                   .created_by = cx_bytes_from(who, (size_t)size),
                                   .payload = piece,

@@ -1,0 +1,30 @@
+/*
+ * kinds.c - the dotted entry kinds of this program (kinds.h).
+ */
+#include "ledger/kinds.h"
+
+static const char *const names[CX_KIND_COUNT] = {
+#define CX_KIND_NAME(id, name, writer, readers) [id] = name,
+    CX_KINDS(CX_KIND_NAME)
+#undef CX_KIND_NAME
+};
+
+cx_str cx_kinds_name(cx_dotted_kind kind)
+{
+    CX_ASSERT(kind < CX_KIND_COUNT);
+    return cx_str_z(names[kind]);
+}
+
+cx_dotted_kind cx_kinds_of(cx_str name)
+{
+    for (cx_dotted_kind kind = 0; kind < CX_KIND_COUNT; kind++)
+        if (cx_str_is(name, names[kind]))
+            return kind;
+    return CX_KIND_COUNT;
+}
+
+bool cx_kinds_is(cx_str name, cx_dotted_kind kind)
+{
+    CX_ASSERT(kind < CX_KIND_COUNT);
+    return cx_str_is(name, names[kind]);
+}

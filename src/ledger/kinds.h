@@ -1,0 +1,42 @@
+/*
+ * kinds.h - the dotted entry kinds of this program: which module writes each, and which read it.
+ * The kinds of ledger.md itself are cx_entry_kind (proof/entry.h).
+ *
+ *   K1  A name occurs once in CX_KINDS, and the code refers to it by its constant only: a
+ *       misspelled kind does not compile.
+ *   K2  Every name is a valid dotted kind (cx_entry_kind_ok) and no kind of ledger.md.
+ *
+ * A new kind is one row here and its description in docs/formats/, which tools/check_docs.py
+ * compares.
+ */
+#ifndef CX_LEDGER_KINDS_H
+#define CX_LEDGER_KINDS_H
+
+#include "base/api.h"
+
+/* X(constant, name, writer, readers) */
+#define CX_KINDS(X)                                                                                \
+    X(CX_KIND_TRACE_RECEIVED, "trace.received", "recorder/intake", "index, recorder, provenance")  \
+    X(CX_KIND_TRACE_CONFLICT, "trace.conflict", "recorder/intake", "recorder/feed")                \
+    X(CX_KIND_TRACE_BATCH, "trace.batch", "recorder/intake", "recorder/feed, recorder/links")      \
+    X(CX_KIND_TRACE_KEY, "trace.key", "recorder", "recorder/feed")                                 \
+    X(CX_KIND_TRACE_ALERT, "trace.alert", "recorder/alerts", "recorder/feed, server/feed")         \
+    X(CX_KIND_TRACE_ALERT_ACK, "trace.alert_ack", "recorder/alerts", "recorder/feed, server/feed") \
+    X(CX_KIND_RUN_EVENT, "run.event", "bundle/events", "stores, evidence, provenance")             \
+    X(CX_KIND_RUN_SEAL, "run.seal", "bundle/seal", "stores, evidence, provenance")                 \
+    X(CX_KIND_SESSION_CLAUDE_CODE, "session.claude_code", "stores", "stores")                      \
+    X(CX_KIND_SESSION_CODEX, "session.codex", "stores", "stores")
+
+typedef enum cx_dotted_kind {
+#define CX_KIND_CONSTANT(id, name, writer, readers) id,
+    CX_KINDS(CX_KIND_CONSTANT)
+#undef CX_KIND_CONSTANT
+        CX_KIND_COUNT /* also: a name that is not in the table */
+} cx_dotted_kind;
+
+cx_str cx_kinds_name(cx_dotted_kind kind);
+cx_dotted_kind cx_kinds_of(cx_str name);
+/* Whether an entry's kind is this one. */
+bool cx_kinds_is(cx_str name, cx_dotted_kind kind);
+
+#endif
