@@ -7,7 +7,8 @@ Every word in backquotes that looks like a name of the code or the tree is looke
     folder/file, file.c  must exist (from the top, under src/, or anywhere under src/ for a bare name)
 
 every test that docs/threat-model.md names in a column "test", or in a sentence as `some_test_name`, must
-exist, and every module of src/ must have its paragraph in ARCHITECTURE.md.  A placeholder has a capital word in it
+exist, and every module of src/ must have its paragraph in ARCHITECTURE.md.  The detectors of
+src/analysis/detect.h and the kinds of src/ledger/kinds.h must be documented as they are.  A placeholder has a capital word in it
 (cmd_NAME.c) and a pattern a star; a pattern must match something.
 
 Three lists of docs/formats/ are compared with the tables that the program uses: roles, scopes of approvals, and rows
@@ -65,33 +66,31 @@ def unknown_tests(page):
     return sorted(word for word in wanted if not fnmatch.filter(names, word)), len(wanted)
 
 
-def table(file, name):
-    """The first string of each entry of a table in a C file."""
-    text = (ROOT / file).read_text()
-    start = re.search(r'\b%s\[\w*\] = \{' % name, text)
-    body = text[start.end():text.index('};', start.end())]
-    rows = re.findall(r'\{"(\w+)"', body)
-    return rows or re.findall(r'"(\w+)"', body)
+def detectors_apart():
+    """The detectors of CX_DETECTORS against docs/formats/trace.md and the page's MECHANISMS."""
+    table = (ROOT / 'src/analysis/detect.h').read_text().replace('\\\n', ' ')
+    rows = re.findall(r'X\(CX_DETECT_\w+,\s*"(\w+)",\s*"([^"]+)",\s*(\d+),', table)
+    page = (ROOT / 'docs/formats/trace.md').read_text().split('\n## 12.')[1].split('\n## 13.')[0]
+    model = (ROOT / 'web/src/screens/fleet/model.ts').read_text()
+    documented = dict(re.findall(r'^\| ([a-z_]+_[a-z_]+) \|.*?\| (?:(\d+) d|whole chain)[^|]*\| [^|]*\|$', page, re.M))
+    wrong = [] if len(rows) >= 5 else ['src/analysis/detect.h: cannot read CX_DETECTORS']
+    for name, title, days in rows:
+        if documented.get(name) != ('' if days == '0' else days):
+            wrong.append(f'docs/formats/trace.md: section 12 needs a row {name} with a window of {days} d')
+        if f"{name}: '{title}'" not in model:
+            wrong.append(f"web/src/screens/fleet/model.ts: MECHANISMS needs {name}: '{title}'")
+    wrong += [f'docs/formats/trace.md: CX_DETECTORS has no {name}'
+              for name in documented if name not in [row[0] for row in rows]]
+    return wrong
 
 
-def stale_lists():
-    """Differences between lists in docs/formats/ and the tables of the code."""
-    contract = (ROOT / 'docs/formats/contract.md').read_text()
-    run = (ROOT / 'docs/formats/run.md').read_text()
-    listed = {
-        'docs/formats/contract.md: roles': re.search(r'roles are `([A-Z_ ]+)`', contract).group(1).split(),
-        'docs/formats/run.md: scopes': [word.split(':')[0] for word in
-                                        re.search(r'Scopes: `([^`]+)`', run).group(1).split()],
-        'docs/formats/run.md: rows': [rule for row in re.findall(r'^\| ((?:C\d\d ?)+)\|', run, re.M)
-                                      for rule in row.split()],
-    }
-    used = {
-        'docs/formats/contract.md: roles': table('src/contract/role.c', 'role_names'),
-        'docs/formats/run.md: scopes': table('src/approval/approval_text.c', 'scopes'),
-        'docs/formats/run.md: rows': ['C01', 'C02'] + table('src/command/command.c', 'rows'),
-    }
-    return [f'{name}: {", ".join(sorted(set(listed[name]) ^ set(used[name])))} is only in the page or only in the code'
-            for name in listed if set(listed[name]) != set(used[name]) or len(used[name]) < 5]
+def kinds_apart():
+    """Every kind of CX_KINDS is described in docs/formats/."""
+    names = re.findall(r'X\(CX_KIND_\w+, "([a-z_.]+)"', (ROOT / 'src/ledger/kinds.h').read_text())
+    pages = '\n'.join(p.read_text() for p in (ROOT / 'docs/formats').glob('*.md'))
+    wrong = [] if len(names) >= 10 else ['src/ledger/kinds.h: cannot read CX_KINDS']
+    return wrong + [f'docs/formats: no page describes the kind {name}' for name in names
+                    if not re.search(re.escape(name) + r'\b', pages)]
 
 
 def main():
@@ -111,7 +110,7 @@ def main():
     wrong += [f'docs/threat-model.md: there is no test {word}' for word in unknown]
     if count < 50:
         wrong.append(f'docs/threat-model.md: only {count} tests are named')
-    wrong += stale_lists()
+    wrong += detectors_apart() + kinds_apart()
     text = (ROOT / 'ARCHITECTURE.md').read_text()
     for module in sorted(p.name for p in (ROOT / 'src').iterdir() if p.is_dir()):
         if f'\n**{module}** ' not in text:

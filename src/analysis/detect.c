@@ -13,28 +13,26 @@
 
 #define DAY_NS (INT64_C(86400) * 1000000000)
 
-#define CROSS_TRACES_MIN 10
 #define CROSS_AGENTS_MIN 4
-#define CROSS_WARNING 2.0
-#define CROSS_CRITICAL 3.0
-#define CROSS_FLAT 0.1 /* difference that alerts when the others do not differ at all */
-#define INTRA_TRACES_MIN 5
-#define INTRA_WARNING 0.15 /* deviation of csdma */
-#define INTRA_CRITICAL 0.2
-#define DRIFT_VALUES_MIN 5
-#define DRIFT_WARNING 0.15
-#define DRIFT_CRITICAL 0.25
-#define OVERRIDE_TRACES_MIN 20
-#define OVERRIDE_WARNING 2
-#define OVERRIDE_CRITICAL 3
+#define CROSS_FLAT 0.1        /* difference that alerts when the others do not differ at all */
 #define OVERRIDE_FROM_ZERO 10 /* alert above one in this many, when the others have none */
+
+const cx_detector cx_detectors[CX_DETECT_COUNT] = {
+#define CX_DETECTOR_ROW(id, name, title, days, minimum, warning, critical, function) \
+    [id] = {name, title, days, minimum, warning, critical, function},
+    CX_DETECTORS(CX_DETECTOR_ROW)
+#undef CX_DETECTOR_ROW
+};
+
+static const cx_detector *const cross_rule = &cx_detectors[CX_DETECT_CROSS_AGENT_DIVERGENCE];
+static const cx_detector *const intra_rule = &cx_detectors[CX_DETECT_INTRA_AGENT_CONSISTENCY];
+static const cx_detector *const drift_rule = &cx_detectors[CX_DETECT_TEMPORAL_DRIFT];
+static const cx_detector *const override_rule = &cx_detectors[CX_DETECT_CONSCIENCE_OVERRIDE];
 
 const char *cx_mechanism_name(cx_mechanism mechanism)
 {
-    static const char *const names[CX_DETECT_COUNT] = {"cross_agent_divergence",
-                                                       "intra_agent_consistency", "hash_chain",
-                                                       "temporal_drift", "conscience_override"};
-    return names[mechanism];
+    CX_ASSERT(mechanism < CX_DETECT_COUNT);
+    return cx_detectors[mechanism].name;
 }
 
 /* --- rows in groups --------------------------------------------------------------------------- */
@@ -287,11 +285,11 @@ static cx_status compare_agent(detecting *d, const agent_mean *agent, size_t cou
     double difference = fabs(mean - others_mean), spread = cx_stats_deviation(&agent->others);
     bool differ = spread >= CX_STATS_FLAT;
     double z = differ ? difference / spread : (double)NAN;
-    if (isnan(spread) || !(differ ? z > CROSS_WARNING : difference > CROSS_FLAT))
+    if (isnan(spread) || !(differ ? z > cross_rule->warning : difference > CROSS_FLAT))
         return CX_SUCCESS; /* NAN: the others' means overflow a double */
     const cx_score_row *row = d->rows[agent->rows.first];
     cx_alert alert = {.mechanism = CX_DETECT_CROSS_AGENT_DIVERGENCE,
-                      .critical = differ && z > CROSS_CRITICAL,
+                      .critical = differ && z > cross_rule->critical,
                       .agent = row->agent,
                       .domain = row->domain,
                       .metric = cx_str_z(m->name),
@@ -312,14 +310,14 @@ static cx_status compare_agent(detecting *d, const agent_mean *agent, size_t cou
 
 static cx_status compare_domain(detecting *d, row_span domain, const metric *m, cx_err *err)
 {
-    size_t count = 0, most = (domain.end - domain.first) / CROSS_TRACES_MIN;
+    size_t count = 0, most = (domain.end - domain.first) / cross_rule->minimum;
     agent_mean *agents = CX_ARENA_ARRAY(d->arena, agent_mean, most + 1);
     if (agents == NULL)
         return cx_fail_nomem(err);
     for (size_t at = domain.first; at < domain.end;) {
         row_span rows = EQUAL_ROWS(d, at, domain.end, agent);
         cx_stats stats = stats_of(d, rows, m);
-        if (stats.count >= CROSS_TRACES_MIN)
+        if (stats.count >= cross_rule->minimum)
             agents[count++] = (agent_mean){.rows = rows, .stats = stats};
         at = rows.end;
     }
@@ -344,7 +342,7 @@ cx_status cx_detect_cross_agent(const cx_score_row *rows, size_t count, int64_t 
                                 cx_arena *arena, cx_alerts *out, cx_err *err)
 {
     detecting d = {.now_ns = now_ns, .arena = arena};
-    CX_TRY(begin_detector(&d, rows, count, CX_DETECT_CROSS_AGENT_DAYS, by_domain, err));
+    CX_TRY(begin_detector(&d, rows, count, cross_rule->days, by_domain, err));
     return end_detector(&d, detect_divergence(&d, err), out, err);
 }
 
@@ -371,7 +369,7 @@ static cx_status check_group(detecting *d, row_span rows, cx_err *err)
     cx_stats stats = stats_of(d, rows, &csdma);
     size_t traces = rows.end - rows.first, actions = 0;
     double spread = cx_stats_deviation(&stats);
-    if (traces < INTRA_TRACES_MIN || !(spread > INTRA_WARNING))
+    if (traces < intra_rule->minimum || !(spread > intra_rule->warning))
         return CX_SUCCESS;
     CX_TRY(distinct_actions(d, rows, &actions, err));
     if (actions <= 2)
@@ -379,12 +377,12 @@ static cx_status check_group(detecting *d, row_span rows, cx_err *err)
     const cx_score_row *row = d->rows[rows.first];
     cx_str type = row->trace_type.data != NULL ? row->trace_type : CX_STR("other");
     cx_alert alert = {.mechanism = CX_DETECT_INTRA_AGENT_CONSISTENCY,
-                      .critical = actions > 3 && spread > INTRA_CRITICAL,
+                      .critical = actions > 3 && spread > intra_rule->critical,
                       .agent = row->agent,
                       .metric = cx_arena_printf(d->arena, "csdma:%.*s", (int)type.size, type.data),
                       .value = spread,
-                      .baseline = INTRA_WARNING,
-                      .deviation = spread - INTRA_WARNING,
+                      .baseline = intra_rule->warning,
+                      .deviation = spread - intra_rule->warning,
                       .window_end_ns = d->now_ns,
                       .recommended_action = CX_STR("Look at why the same kind of task ends in"
                                                    " different actions")};
@@ -416,7 +414,7 @@ cx_status cx_detect_intra_agent(const cx_score_row *rows, size_t count, int64_t 
                                 cx_arena *arena, cx_alerts *out, cx_err *err)
 {
     detecting d = {.now_ns = now_ns, .arena = arena};
-    CX_TRY(begin_detector(&d, rows, count, CX_DETECT_INTRA_AGENT_DAYS, by_type, err));
+    CX_TRY(begin_detector(&d, rows, count, intra_rule->days, by_type, err));
     return end_detector(&d, detect_inconsistency(&d, err), out, err);
 }
 
@@ -434,11 +432,11 @@ static cx_status drift_between(detecting *d, const cx_stats *before, row_span ro
                                const cx_stats *now, const metric *m, cx_err *err)
 {
     double difference = fabs(now->mean - before->mean);
-    if (!(difference > DRIFT_WARNING))
+    if (!(difference > drift_rule->warning))
         return CX_SUCCESS;
     const cx_score_row *row = d->rows[rows.first];
     cx_alert alert = {.mechanism = CX_DETECT_TEMPORAL_DRIFT,
-                      .critical = difference > DRIFT_CRITICAL,
+                      .critical = difference > drift_rule->critical,
                       .agent = row->agent,
                       .metric = cx_str_z(m->name),
                       .value = now->mean,
@@ -463,7 +461,7 @@ static cx_status drift_of_agent(detecting *d, row_span agent, const metric *m, c
         while (rows.end < agent.end && day_of(d->rows[rows.end]) == day_of(d->rows[at]))
             rows.end++;
         cx_stats now = stats_of(d, rows, m);
-        if (now.count >= DRIFT_VALUES_MIN) {
+        if (now.count >= drift_rule->minimum) {
             if (before.count != 0)
                 CX_TRY(drift_between(d, &before, rows, &now, m, err));
             before = now;
@@ -488,7 +486,7 @@ cx_status cx_detect_drift(const cx_score_row *rows, size_t count, int64_t now_ns
                           cx_alerts *out, cx_err *err)
 {
     detecting d = {.now_ns = now_ns, .arena = arena};
-    CX_TRY(begin_detector(&d, rows, count, CX_DETECT_DRIFT_DAYS, by_agent, err));
+    CX_TRY(begin_detector(&d, rows, count, drift_rule->days, by_agent, err));
     return end_detector(&d, detect_drift(&d, err), out, err);
 }
 
@@ -524,19 +522,20 @@ static cx_status compare_overrides(detecting *d, row_span rows, tally own, tally
                                    cx_err *err)
 {
     tally others = {domain.known - own.known, domain.overridden - own.overridden};
-    if (own.known < OVERRIDE_TRACES_MIN || others.known == 0)
+    if (own.known < override_rule->minimum || others.known == 0)
         return CX_SUCCESS;
     double rate = (double)own.overridden / (double)own.known;
     double baseline = (double)others.overridden / (double)others.known;
     /* Rates are compared as fractions: exactly twice the others' rate must not exceed it by
      * rounding. */
     uint64_t own_share = own.overridden * others.known, share = others.overridden * own.known;
-    if (share != 0 ? own_share <= OVERRIDE_WARNING * share
+    if (share != 0 ? own_share <= (uint64_t)override_rule->warning * share
                    : own.overridden * OVERRIDE_FROM_ZERO <= own.known)
         return CX_SUCCESS;
     const cx_score_row *row = d->rows[rows.first];
     cx_alert alert = {.mechanism = CX_DETECT_CONSCIENCE_OVERRIDE,
-                      .critical = share != 0 && own_share > OVERRIDE_CRITICAL * share,
+                      .critical =
+                          share != 0 && own_share > (uint64_t)override_rule->critical * share,
                       .agent = row->agent,
                       .domain = row->domain,
                       .metric = CX_STR("override_rate"),
@@ -572,7 +571,7 @@ cx_status cx_detect_override(const cx_score_row *rows, size_t count, int64_t now
                              cx_arena *arena, cx_alerts *out, cx_err *err)
 {
     detecting d = {.now_ns = now_ns, .arena = arena};
-    CX_TRY(begin_detector(&d, rows, count, CX_DETECT_OVERRIDE_DAYS, by_domain, err));
+    CX_TRY(begin_detector(&d, rows, count, override_rule->days, by_domain, err));
     return end_detector(&d, detect_overrides(&d, err), out, err);
 }
 

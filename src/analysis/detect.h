@@ -30,19 +30,37 @@ typedef struct cx_score_row {
     bool has_audit_seq;
 } cx_score_row;
 
+/*
+ * The detectors: X(constant, name, title, days, minimum, warning, critical, function).
+ *
+ *     title     what an alert of it says, in a few words; the page's title
+ *     days      its window; 0 = the whole audit chain
+ *     minimum   traces (or values of a day) below which there is no alert
+ *     warning   alert above this value; critical: above this one.  0 = the function decides
+ *     function  over the rows of the window; NULL: cx_detect_chain, which reads a chain report
+ *
+ * Everything else is made from this table or compared with it: the enum and cx_detectors below, the
+ * loop of recorder/alerts.c, docs/formats/trace.md §12 and the page's MECHANISMS
+ * (tools/check_docs.py).
+ */
+#define CX_DETECTORS(X)                                                                           \
+    X(CX_DETECT_CROSS_AGENT_DIVERGENCE, "cross_agent_divergence",                                 \
+      "Scores differ from those of other agents", 7, 10, 2.0, 3.0, cx_detect_cross_agent)         \
+    X(CX_DETECT_INTRA_AGENT_CONSISTENCY, "intra_agent_consistency", "Inconsistent decisions", 30, \
+      5, 0.15, 0.2, cx_detect_intra_agent)                                                        \
+    X(CX_DETECT_HASH_CHAIN, "hash_chain", "Broken audit chain", 0, 0, 0, 0, NULL)                 \
+    X(CX_DETECT_TEMPORAL_DRIFT, "temporal_drift", "Scores drifted between days", 30, 5, 0.15,     \
+      0.25, cx_detect_drift)                                                                      \
+    X(CX_DETECT_CONSCIENCE_OVERRIDE, "conscience_override",                                       \
+      "Overridden more often than other agents", 7, 20, 2.0, 3.0, cx_detect_override)
+
 typedef enum cx_mechanism {
-    CX_DETECT_CROSS_AGENT_DIVERGENCE,
-    CX_DETECT_INTRA_AGENT_CONSISTENCY,
-    CX_DETECT_HASH_CHAIN,
-    CX_DETECT_TEMPORAL_DRIFT,
-    CX_DETECT_CONSCIENCE_OVERRIDE,
-    CX_DETECT_COUNT
+#define CX_DETECTOR_CONSTANT(id, name, title, days, minimum, warning, critical, function) id,
+    CX_DETECTORS(CX_DETECTOR_CONSTANT)
+#undef CX_DETECTOR_CONSTANT
+        CX_DETECT_COUNT
 } cx_mechanism;
 const char *cx_mechanism_name(cx_mechanism mechanism); /* "cross_agent_divergence", .. */
-#define CX_DETECT_CROSS_AGENT_DAYS 7
-#define CX_DETECT_INTRA_AGENT_DAYS 30
-#define CX_DETECT_DRIFT_DAYS 30
-#define CX_DETECT_OVERRIDE_DAYS 7
 #define CX_DETECT_EVIDENCE_MAX 5
 
 /* One alert.  Absent numbers are NAN; absent texts have NULL data. */
@@ -73,6 +91,16 @@ CX_RESULT cx_detect_drift(const cx_score_row *rows, size_t count, int64_t now_ns
                           cx_alerts *out, cx_err *err);
 CX_RESULT cx_detect_override(const cx_score_row *rows, size_t count, int64_t now_ns,
                              cx_arena *arena, cx_alerts *out, cx_err *err);
+typedef struct cx_detector {
+    const char *name, *title;
+    int64_t days;
+    size_t minimum;
+    double warning, critical;
+    cx_status (*detect)(const cx_score_row *rows, size_t count, int64_t now_ns, cx_arena *arena,
+                        cx_alerts *out, cx_err *err); /* NULL: not over rows */
+} cx_detector;
+extern const cx_detector cx_detectors[CX_DETECT_COUNT];
+
 /* An alert when the report is broken, none when it is indeterminate. */
 CX_RESULT cx_detect_chain(cx_str agent, const cx_chain_report *report, int64_t now_ns,
                           cx_arena *arena, cx_alerts *out, cx_err *err);

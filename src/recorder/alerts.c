@@ -174,25 +174,23 @@ static cx_status take_alerts(detection *d, const cx_alerts *alerts, cx_err *err)
 
 static cx_status detect_scores(detection *d, cx_err *err)
 {
-    static const struct {
-        int64_t days;
-        cx_status (*run)(const cx_score_row *rows, size_t count, int64_t now_ns, cx_arena *arena,
-                         cx_alerts *out, cx_err *err);
-    } detectors[] = {{CX_DETECT_CROSS_AGENT_DAYS, cx_detect_cross_agent},
-                     {CX_DETECT_INTRA_AGENT_DAYS, cx_detect_intra_agent},
-                     {CX_DETECT_DRIFT_DAYS, cx_detect_drift},
-                     {CX_DETECT_OVERRIDE_DAYS, cx_detect_override}};
     const cx_score_row *rows;
     size_t count = 0;
-    int64_t longest = CX_DETECT_INTRA_AGENT_DAYS * DAY_NS;
-    CX_TRY(cx_index_scores(d->index, (cx_str){NULL, 0}, d->now_ns - longest, d->now_ns, d->arena,
-                           &rows, &count, err));
-    for (size_t i = 0; i < CX_COUNT_OF(detectors); i++) {
+    int64_t longest = 0;
+    for (cx_mechanism m = 0; m < CX_DETECT_COUNT; m++)
+        if (cx_detectors[m].days > longest)
+            longest = cx_detectors[m].days;
+    CX_TRY(cx_index_scores(d->index, (cx_str){NULL, 0}, d->now_ns - longest * DAY_NS, d->now_ns,
+                           d->arena, &rows, &count, err));
+    for (cx_mechanism m = 0; m < CX_DETECT_COUNT; m++) {
+        const cx_detector *detector = &cx_detectors[m];
         cx_alerts alerts;
+        if (detector->detect == NULL)
+            continue;
         size_t first = 0; /* rows are by time */
-        while (first < count && rows[first].timestamp_ns < d->now_ns - detectors[i].days * DAY_NS)
+        while (first < count && rows[first].timestamp_ns < d->now_ns - detector->days * DAY_NS)
             first++;
-        CX_TRY(detectors[i].run(rows + first, count - first, d->now_ns, d->arena, &alerts, err));
+        CX_TRY(detector->detect(rows + first, count - first, d->now_ns, d->arena, &alerts, err));
         CX_TRY(take_alerts(d, &alerts, err));
     }
     return CX_SUCCESS;

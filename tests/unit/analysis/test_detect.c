@@ -36,6 +36,22 @@ static cx_str ids(scores *s, const cx_alert *alert)
     return text;
 }
 
+/* --- the table -------------------------------------------------------------------------------- */
+
+CX_TEST(every_detector_has_its_row)
+{
+    for (cx_mechanism m = 0; m < CX_DETECT_COUNT; m++) {
+        const cx_detector *detector = &cx_detectors[m];
+        CHECK(detector->name != NULL && detector->name[0] != '\0');
+        CHECK(detector->title != NULL && detector->title[0] != '\0');
+        CHECK(strcmp(detector->name, cx_mechanism_name(m)) == 0);
+        CHECK((detector->detect == NULL) == (detector->days == 0));
+        CHECK(detector->critical >= detector->warning);
+        for (cx_mechanism other = 0; other < m; other++)
+            CHECK(strcmp(detector->name, cx_detectors[other].name) != 0);
+    }
+}
+
 /* --- cross_agent_divergence ------------------------------------------------------------------- */
 
 /* Others at 0.4, 0.5, 0.6: mean 0.5, sample deviation 0.1. */
