@@ -25,7 +25,7 @@ static cx_status pass_cell(cell_receiver *receiver, const cx_cell *c, int64_t ho
     if (!cx_trace_level_parse(c[1].text, &cell.level) || c[3].i < 0 ||
         c[3].i > CX_K_EFF_5_AND_MORE || c[4].i < 0 || c[4].i > CX_GATE_OVERRIDDEN)
         return cx_fail_at(err, CX_E_FORMAT, "DatabaseDamaged", CX_NO_OFFSET,
-                          "the index counts what cannot be; run 'cortex tables rebuild'");
+                          "the index has an impossible count; run 'cortex tables rebuild'");
     return receiver->take(receiver->arg, &cell, err);
 }
 

@@ -225,7 +225,7 @@ static cx_status prepare_tables(cx_index *index, cx_err *err)
         if (index->mode == CX_INDEX_READ)
             return cx_fail_at(err, version == 0 ? CX_E_NOT_FOUND : CX_E_FORMAT, "IndexVersion",
                               CX_NO_OFFSET,
-                              "there is no trace index of this version yet: record a trace or run"
+                              "no trace index of this version exists yet: record a trace or run"
                               " 'cortex tables rebuild'");
         CX_TRY(migrate(index, err));
     }
@@ -311,9 +311,10 @@ cx_status cx_index_position(cx_index *index, const uint8_t home_id[16], cx_feed_
     bool ours = line.there && strcmp(line.home_id, home) == 0;
     /* An index of another data directory is not emptied without being asked to. */
     if (line.there && !ours && index->mode == CX_INDEX_WRITE)
-        return cx_fail_at(err, CX_E_CONFLICT, "OtherHome", CX_NO_OFFSET,
-                          "the trace index belongs to another home; name another one, or take it"
-                          " over with 'cortex tables rebuild --db'");
+        return cx_fail_at(
+            err, CX_E_CONFLICT, "OtherHome", CX_NO_OFFSET,
+            "the trace index belongs to another data directory; name another one, or take it"
+            " over with 'cortex tables rebuild --db'");
     *out = ours ? line.position : (cx_feed_position){0, 0};
     return CX_SUCCESS;
 }
@@ -321,7 +322,8 @@ cx_status cx_index_position(cx_index *index, const uint8_t home_id[16], cx_feed_
 cx_status cx_index_begin(cx_index *index, cx_err *err)
 {
     if (index->mode != CX_INDEX_WRITE || index->in_transaction)
-        return cx_fail(err, CX_E_USAGE, "the trace index cannot begin to write here");
+        return cx_fail(err, CX_E_USAGE,
+                       "the trace index is not open for writing, or has an open transaction");
     CX_TRY(index->engine->begin(index, err));
     cx_status status = read_state(index, err);
     if (cx_failed(status)) {

@@ -144,7 +144,7 @@ static cx_status collect_old_row(void *arg, const cx_pg_value *columns, cx_err *
                      {CX_LEVEL_GENERIC, columns[2].i, columns[3].i, columns[4].b}};
     if (!cx_trace_level_parse(columns[1].text, &row->key.level))
         return cx_fail_at(err, CX_E_FORMAT, "DatabaseDamaged", CX_NO_OFFSET,
-                          "the index holds an unknown level; run 'cortex tables rebuild'");
+                          "the index has an unknown level; run 'cortex tables rebuild'");
     return CX_SUCCESS;
 }
 

@@ -18,7 +18,7 @@ static cx_status collect_row_key(void *arg, const cx_cell *cells, cx_err *err)
     cx_row_key key = {CX_LEVEL_GENERIC, cells[1].i, cells[2].i, cells[3].b};
     if (list->count == 3 || !cx_trace_level_parse(cells[0].text, &key.level))
         return cx_fail_at(err, CX_E_FORMAT, "DatabaseDamaged", CX_NO_OFFSET,
-                          "the index holds an unknown level; run 'cortex tables rebuild'");
+                          "the index has an unknown level; run 'cortex tables rebuild'");
     list->keys[list->count++] = key;
     return CX_SUCCESS;
 }

@@ -126,7 +126,7 @@ static cx_status read_cell(const cx_db_statement *statement, int column, cx_cell
     case CX_CELL_TIME:
         if (!cx_trace_time_parse(cx_db_text(statement, column), &out->i, &naive))
             return cx_fail_at(err, CX_E_FORMAT, "DatabaseDamaged", CX_NO_OFFSET,
-                              "the index holds a time that is none; run 'cortex tables rebuild'");
+                              "the index has an invalid time; run 'cortex tables rebuild'");
         break;
     default: out->text = cx_db_text(statement, column); break;
     }

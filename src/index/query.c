@@ -339,6 +339,6 @@ cx_status cx_index_batch(cx_index *index, cx_str batch_id, cx_arena *arena, cx_b
                             &taker};
     CX_TRY(cx_index_ask(index, &question, err));
     if (!taker.found)
-        return cx_fail_at(err, CX_E_NOT_FOUND, "NoBatch", CX_NO_OFFSET, "there is no such batch");
+        return cx_fail_at(err, CX_E_NOT_FOUND, "NoBatch", CX_NO_OFFSET, "no batch has this id");
     return CX_SUCCESS;
 }

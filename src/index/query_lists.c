@@ -214,7 +214,7 @@ static cx_status level_of(const cx_cell *cell, cx_trace_level *out, cx_err *err)
     if (cx_trace_level_parse(cell->text, out))
         return CX_SUCCESS;
     return cx_fail_at(err, CX_E_FORMAT, "DatabaseDamaged", CX_NO_OFFSET,
-                      "the index holds an unknown level; run 'cortex tables rebuild'");
+                      "the index has an unknown level; run 'cortex tables rebuild'");
 }
 
 static bool digest_of(const cx_cell *cell, cx_digest *out)
@@ -422,7 +422,7 @@ static cx_status collect_conflict(void *arg, const cx_cell *c, cx_err *err)
     };
     if (!digest_of(&c[3], &row->content))
         return cx_fail_at(err, CX_E_FORMAT, "DatabaseDamaged", CX_NO_OFFSET,
-                          "the index holds a digest that is none; run 'cortex tables rebuild'");
+                          "the index has an invalid digest; run 'cortex tables rebuild'");
     CX_TRY(level_of(&c[2], &row->level, err));
     CX_TRY(copy_text(taker, &c[0], &row->agent, err));
     CX_TRY(copy_text(taker, &c[1], &row->trace_id, err));

@@ -206,7 +206,7 @@ cx_status cx_index_add_beginnings(cx_index *index, cx_sql_statement *s, const cx
             break;
         if (count == CX_INDEX_WORDS_MAX)
             return cx_fail_at(err, CX_E_LIMIT, "TooManyWords", CX_NO_OFFSET,
-                              "at most %d words can be looked for together", CX_INDEX_WORDS_MAX);
+                              "at most %d words can be searched for together", CX_INDEX_WORDS_MAX);
         CX_TRY(make_prefix(index->engine, cx_str_from(text.data + i, end - i), query->names_only,
                            s->arena, &words[count], err));
         if (index->engine->has_sets)

@@ -54,8 +54,8 @@ cx_status cx_home_need_actor(cx_home *home, cx_str name, cx_actor **out, cx_err 
     cx_actor *actor = name.size == 0 ? NULL : cx_home_find_actor(home, name);
     if (actor == NULL)
         return cx_fail_at(err, CX_E_NOT_FOUND, "NoActor", CX_NO_OFFSET,
-                          "this home has no actor \"%.*s\"", (int)(name.size < 80 ? name.size : 80),
-                          name.data);
+                          "the data directory has no actor \"%.*s\"",
+                          (int)(name.size < 80 ? name.size : 80), name.data);
     *out = actor;
     return CX_SUCCESS;
 }

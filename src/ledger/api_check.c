@@ -91,13 +91,13 @@ static cx_status translate_expectations(const cx_proof_trust *trust, cx_check_op
     case CX_PROOF_EXPECT_ANY: out->expect = CX_EXPECT_ANY; break;
     case CX_PROOF_EXPECT_MEMBERS: out->expect = CX_EXPECT_MEMBERS; break;
     case CX_PROOF_EXPECT_ABSENT: out->expect = CX_EXPECT_ABSENT; break;
-    default: return cx_api_refuse(err, "there is nothing such to expect");
+    default: return cx_api_refuse(err, "unknown value of expect");
     }
     switch (trust->require) {
     case CX_PROOF_REQUIRE_ANCHORED: out->require = CX_REQUIRE_ANCHORED; break;
     case CX_PROOF_REQUIRE_SIGNED: out->require = CX_REQUIRE_SIGNED; break;
     case CX_PROOF_REQUIRE_SELF_CONSISTENT: out->require = CX_REQUIRE_SELF_CONSISTENT; break;
-    default: return cx_api_refuse(err, "there is nothing such to require");
+    default: return cx_api_refuse(err, "unknown value of require");
     }
     if (trust->name_space == NULL)
         return CX_SUCCESS;

@@ -27,7 +27,7 @@ cx_status cx_api_refuse(cx_err *err, const char *format, ...)
 cx_status cx_api_text(const char *text, const char *what, cx_str *out, cx_err *err)
 {
     if (text == NULL)
-        return cx_api_refuse(err, "%s is needed, found NULL", what);
+        return cx_api_refuse(err, "%smust be set, found NULL", what);
     if (!cx_utf8_valid(cx_str_z(text)))
         return cx_api_refuse(err, "%s is not UTF-8", what);
     *out = cx_str_z(text);
@@ -121,7 +121,7 @@ uint64_t cx_ledger_torn_bytes(const cx_ledger *ledger)
 cx_status cx_ledger_backup(cx_ledger *ledger, const char *to_path, cx_err *err)
 {
     if (to_path == NULL)
-        return cx_api_refuse(err, "a path to copy to is needed, found NULL");
+        return cx_api_refuse(err, "a path to copy tomust be set, found NULL");
     return cx_home_backup(ledger->home, to_path, err);
 }
 
@@ -192,7 +192,7 @@ cx_status cx_ledger_append_later(cx_ledger *ledger, const char *actor,
     uint64_t ticket = 0;
     CX_TRY(cx_api_text(actor, "the actor", &name, err));
     if (count == 0)
-        return cx_api_refuse(err, "there is nothing to append");
+        return cx_api_refuse(err, "nothing to append: the list of entries is empty");
     CX_TRY(cx_txn_begin(ledger->home, name, &txn, err));
     uint64_t first = cx_txn_next_seq(txn);
     int64_t now_ns = cx_api_now(ledger);

@@ -31,7 +31,7 @@ static cx_status check_made(maker *m, cx_bytes made, cx_err *err)
     if (result.finding.verdict != CX_BROKEN)
         return CX_SUCCESS;
     return cx_fail_at(err, CX_E_CONFLICT, result.finding.reason, CX_NO_OFFSET,
-                      "no proof can be made of what was asked: %.200s", result.finding.message);
+                      "cannot make the requested proof: %.200s", result.finding.message);
 }
 
 /* --- what is asked ---------------------------------------------------------------------------- */
@@ -87,7 +87,7 @@ static cx_status choose_snapshot(maker *m, cx_err *err)
 {
     const cx_proof_make_options *options = m->options;
     if (options->at && options->fresh)
-        return cx_api_refuse(err, "either a fresh snapshot, or one that is there");
+        return cx_api_refuse(err, "request either a fresh snapshot or an existing one, not both");
     m->snapshot = options->at ? options->snapshot : UINT64_MAX;
     if (options->at)
         return CX_SUCCESS;
@@ -105,8 +105,9 @@ static cx_status choose_snapshot(maker *m, cx_err *err)
                             .arg = m};
     CX_TRY(cx_home_scan(m->home, &newest, err));
     if (m->snapshot == UINT64_MAX)
-        return cx_fail_at(err, CX_E_NOT_FOUND, "SnapshotNotFound", CX_NO_OFFSET,
-                          "there is no snapshot to prove against; a fresh one can be asked for");
+        return cx_fail_at(
+            err, CX_E_NOT_FOUND, "SnapshotNotFound", CX_NO_OFFSET,
+            "there is no snapshot to prove against; make one first, or request a fresh one");
     return CX_SUCCESS;
 }
 
@@ -161,7 +162,7 @@ static cx_status journal_size(maker *m, const cx_checkpoint *checkpoint, uint64_
     *out = checkpoint != NULL ? checkpoint->size : actor.entry_count;
     if (*out > actor.entry_count)
         return cx_fail_at(err, CX_E_CONFLICT, "Forked", CX_NO_OFFSET,
-                          "the checkpoint speaks of %llu entries, there are %llu",
+                          "the checkpoint covers %llu entries, the journal has %llu",
                           (unsigned long long)*out, (unsigned long long)actor.entry_count);
     return CX_SUCCESS;
 }
@@ -180,10 +181,11 @@ static cx_status add_seal(maker *m, const cx_manifest *manifest, cx_pack *pack, 
     CX_TRY(journal_size(m, has_checkpoint ? &checkpoint : NULL, &size, err));
     CX_TRY(find_seal(m, manifest, size, &seq, &found, err));
     if (!found && has_checkpoint)
-        return cx_fail_at(err, CX_E_CONFLICT, "NotSealed", CX_NO_OFFSET,
-                          "the first %llu entries hold no seal of snapshot %llu, so the checkpoint "
-                          "says nothing about it",
-                          (unsigned long long)size, (unsigned long long)m->snapshot);
+        return cx_fail_at(
+            err, CX_E_CONFLICT, "NotSealed", CX_NO_OFFSET,
+            "the first %llu entries contain no seal of snapshot %llu, so the checkpoint "
+            "does not cover it",
+            (unsigned long long)size, (unsigned long long)m->snapshot);
     if (!found)
         return CX_SUCCESS;
     CX_TRY(cx_proof_journal(m->home, m->actor, seq, size, true, m->arena, &inclusion, &root, err));

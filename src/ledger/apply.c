@@ -225,7 +225,7 @@ static cx_status index_root(const cx_derive *at, const cx_manifest *manifest, bo
 static cx_status damaged_log(const char *what, cx_err *err)
 {
     return cx_fail_at(err, CX_E_FORMAT, "LogDamaged", CX_NO_OFFSET,
-                      "the log holds a frame that does not fit those before it: %s", what);
+                      "the log has a frame that does not fit the frames before it: %s", what);
 }
 
 static cx_status apply_snapshot(const cx_derive *at, const cx_change *change, cx_err *err)
@@ -373,11 +373,11 @@ static cx_status new_actor(cx_home *home, const cx_ledger_frame *frame, cx_actor
         if (cx_str_is(cx_bytes_str(frame->changes[i].key), "meta/scheme"))
             named = cx_scheme_parse(cx_bytes_str(frame->changes[i].value), &scheme);
     if (!named)
-        return damaged_log("an actor's first frame does not name its scheme", err);
+        return damaged_log("an actor's first frame does not name the actor's scheme", err);
     if (frame->actor.size == 0)
         home->scheme = scheme;
     else if (home->actor_count == 0)
-        return damaged_log("the first frame is not that of the home", err);
+        return damaged_log("the first frame is not that of a data directory", err);
     CX_TRY(cx_home_add_actor(home, (int64_t)home->actor_count, frame->actor, scheme, out, err));
     (*out)->retained_known = true;
     return home->trees_from_start ? cx_actor_open_trees(home, *out, err) : CX_SUCCESS;

@@ -216,7 +216,7 @@ cx_status cx_home_catch_up(cx_home *home, cx_err *err)
     if (home->applied.commit > durable ||
         (home->applied.commit == durable && home->applied.frames != 0))
         return cx_fail_at(err, CX_E_FORMAT, "LogCut", CX_NO_OFFSET,
-                          "the tables know %llu commits, the log has %llu: the log was cut or"
+                          "the tables have %llu commits, the log has %llu: the log was truncated or"
                           " replaced; put back the missing segments, or delete cortex.db to accept"
                           " what is left",
                           (unsigned long long)home->applied.commit, (unsigned long long)durable);
@@ -468,12 +468,14 @@ static cx_status open_log(cx_home *home, bool read_only, cx_err *err)
     cx_status status = cx_log_open(home->log_path, &options, &home->log, &opened, err);
     if (status.code == CX_E_NOT_FOUND)
         return cx_fail_at(err, CX_E_NOT_FOUND, "NoHome", CX_NO_OFFSET,
-                          "there is no home at %s; 'cortex init' makes one", home->path);
+                          "there is no data directory at %s; 'cortex init' creates one",
+                          home->path);
     CX_TRY(status);
     if (opened.commit_count == 0)
-        return cx_fail_at(err, CX_E_NOT_FOUND, "NoHome", CX_NO_OFFSET,
-                          "making the home at %s was interrupted; 'cortex init' finishes it",
-                          home->path);
+        return cx_fail_at(
+            err, CX_E_NOT_FOUND, "NoHome", CX_NO_OFFSET,
+            "creating the data directory at %s was interrupted; 'cortex init' completes it",
+            home->path);
     home->torn_bytes = opened.torn_bytes;
     home->holds_lock = !read_only;
     return make_identity(home, err);

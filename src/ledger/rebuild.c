@@ -113,7 +113,7 @@ static cx_status compare_with_old(rebuild *work, cx_rebuild_mode mode, cx_err *e
     if (status.code == CX_E_NOMEM)
         return cx_fail_nomem(err);
     if (cx_failed(status) && status.code != CX_E_FORMAT && mode != CX_REBUILD_REPLACE)
-        return cx_fail(err, status.code, "the tables there are cannot be read: %s", reason.message);
+        return cx_fail(err, status.code, "the existing tables cannot be read: %s", reason.message);
     if (cx_failed(status))
         return note_finding(work, "table", "DatabaseDamaged", (cx_str){NULL, 0}, "cortex.db",
                             reason.message, err);
@@ -192,7 +192,7 @@ static cx_status replace_database(const cx_io *io, const char *path, const char 
 {
     char old_path[4096];
     if (snprintf(old_path, sizeof old_path, "%s/cortex.db", path) >= (int)sizeof old_path)
-        return cx_fail(err, CX_E_LIMIT, "the home's path is too long");
+        return cx_fail(err, CX_E_LIMIT, "the path of the data directory is too long");
     /* The old database's write-ahead log must not be applied to the new one. */
     char side[4096 + 8];
     checkpoint_old_database(old_path);
@@ -217,7 +217,7 @@ static cx_status run_rebuild(rebuild *work, cx_rebuild_mode mode, cx_err *err)
     if (work->differences == 0 || mode == CX_REBUILD_REPLACE)
         return CX_SUCCESS;
     return cx_fail_at(err, CX_E_CONFLICT, "RootMismatch", CX_NO_OFFSET,
-                      "the log gives other tables than the home has (%s); the old ones stay;"
+                      "the log gives other tables than the stored ones (%s); the old ones stay;"
                       " --replace takes the log's",
                       work->first);
 }
@@ -229,7 +229,7 @@ cx_status cx_home_rebuild(const char *path, const cx_home_options *options, cx_r
     bool writes = mode != CX_REBUILD_VERIFY_ONLY;
     char new_path[4096];
     if (snprintf(new_path, sizeof new_path, "%s" NEW_NAME, path) >= (int)sizeof new_path)
-        return cx_fail(err, CX_E_LIMIT, "the home's path is too long");
+        return cx_fail(err, CX_E_LIMIT, "the path of the data directory is too long");
     rebuild work = {.sink = {note_finding, &work}};
     CX_TRY(cx_home_open_derived(path, writes ? new_path : NULL, writes, options, &work.home, err));
     work.result.resumed = work.home->applied.commit != 0;

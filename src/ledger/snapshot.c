@@ -239,7 +239,7 @@ static cx_status check_signature(const cx_manifest *manifest, const cx_signature
     cx_status status = cx_buf_check(&text, err);
     if (!cx_failed(status) && !cx_ed25519_verify(key, cx_buf_bytes(&text), signature))
         status = cx_fail_at(err, CX_E_DENIED, "BadSignature", CX_NO_OFFSET,
-                            "the signature is not one over this manifest by that key");
+                            "the signature is not that key's over this manifest");
     cx_buf_done(&text);
     return status;
 }

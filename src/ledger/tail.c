@@ -41,7 +41,7 @@ cx_status cx_tail_begin(cx_home *home, cx_position from, cx_tail **out, cx_err *
     uint64_t durable = cx_log_durable(home->log);
     if (from.commit > durable)
         return cx_fail_at(err, CX_E_FORMAT, "LogCut", CX_NO_OFFSET,
-                          "the position is commit %llu, the log has %llu: the log was cut or"
+                          "the position is commit %llu, the log has %llu: the log was truncated or"
                           " replaced",
                           (unsigned long long)from.commit, (unsigned long long)durable);
     cx_tail *tail = cx_alloc_zeroed(home->alloc, 1, sizeof *tail);

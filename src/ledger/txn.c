@@ -102,7 +102,7 @@ static cx_status acquire_txn(cx_txn *txn, cx_str actor, cx_scheme scheme, cx_err
 cx_status cx_txn_begin_as(cx_home *home, cx_str actor, cx_scheme scheme, cx_txn **out, cx_err *err)
 {
     if (home->read_only)
-        return cx_fail(err, CX_E_DENIED, "the home was opened for reading only");
+        return cx_fail(err, CX_E_DENIED, "the data directory was opened for reading only");
     if (!actor_name_ok(actor))
         return cx_fail_at(err, CX_E_USAGE, "InvalidArgument", CX_NO_OFFSET,
                           "an actor's name is 1 to %d bytes of UTF-8 without '/' and controls",

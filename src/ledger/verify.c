@@ -518,14 +518,14 @@ static cx_status check_tables(verifier *check, cx_err *err)
                              " rows; they are rebuilt when the data directory is opened",
                              err);
     else if (cx_position_before(end, at) && log_has_reached(home, at))
-        status = note_tables(
-            check, "the tables were not compared: the home was written to meanwhile", err);
+        status = note_tables(check, "the tables were not compared: a writer changed them meanwhile",
+                             err);
     else if (cx_position_before(end, at) && !check->damaged)
         status = report_finding(
             check, "log", "LogCut", (cx_str){NULL, 0}, "cortex.db",
             "the tables know commits that the log does not have: the log was cut", err);
     else if (at.commit != end.commit || at.frames != end.frames)
-        status = note_tables(check, "the tables are behind the log and were not compared", err);
+        status = note_tables(check, "the tables lag the log and were not compared", err);
     else
         status = compare_tables(check, &tables, err);
     cx_store_close(&tables);
@@ -620,8 +620,8 @@ static cx_status check_actors(verifier *check, cx_err *err)
     }
     if (only.size != 0 && check->report->totals.actors == 0 && check->options->anchor_count == 0)
         return cx_fail_at(err, CX_E_NOT_FOUND, "NoActor", CX_NO_OFFSET,
-                          "this home has no actor \"%.*s\"", (int)(only.size < 80 ? only.size : 80),
-                          only.data);
+                          "the data directory has no actor \"%.*s\"",
+                          (int)(only.size < 80 ? only.size : 80), only.data);
     return CX_SUCCESS;
 }
 

@@ -41,11 +41,10 @@ cx_status cx_api_word(const char *text, const char *what, const char *tag,
     if (text == NULL && !needed)
         return CX_SUCCESS;
     if (text == NULL)
-        return cx_fail_at(err, CX_E_USAGE, tag, CX_NO_OFFSET, "%s is needed, found NULL", what);
+        return cx_fail_at(err, CX_E_USAGE, tag, CX_NO_OFFSET, "%smust be set, found NULL", what);
     *out = code(cx_str_z(text));
     if (*out == 0)
-        return cx_fail_at(err, CX_E_USAGE, tag, CX_NO_OFFSET, "there is no %s called '%.40s'", what,
-                          text);
+        return cx_fail_at(err, CX_E_USAGE, tag, CX_NO_OFFSET, "unknown %s '%.40s'", what, text);
     return CX_SUCCESS;
 }
 
@@ -77,7 +76,7 @@ static cx_status ask_caller_for_id(void *arg, cx_id *out, cx_err *err)
 {
     cx_memories *memories = arg;
     if (!memories->new_id(memories->new_id_arg, out->bytes))
-        return cx_fail(err, CX_E_IO, "the caller has no id to give");
+        return cx_fail(err, CX_E_IO, "the caller's id function returned no id");
     return CX_SUCCESS;
 }
 

@@ -106,7 +106,7 @@ static const cx_json *read_member(step_reader *r, const char *name)
 static void require_member(step_reader *r, bool there, const char *name)
 {
     if (!there)
-        reject_member(r, name, "a value; it cannot be left out");
+        reject_member(r, name, "a value; the member is required");
 }
 
 static cx_str read_text(step_reader *r, const char *name)
@@ -126,7 +126,7 @@ static uint64_t read_uint(step_reader *r, const char *name, uint64_t max, bool *
     const cx_json *value = read_member(r, name);
     uint64_t number = 0;
     if (value != NULL && (!cx_json_uint64(value, &number) || number > max))
-        reject_member(r, name, "a whole number that is not too large");
+        reject_member(r, name, "a whole number within the member's range");
     if (out_there != NULL)
         *out_there = value != NULL;
     return number;
@@ -199,7 +199,7 @@ static uint8_t code_of(step_reader *r, const cx_json *value, const char *name,
     else if (!cx_json_uint64(value, &number) || number > UINT8_MAX)
         number = 0;
     if (number == 0)
-        reject_member(r, name, "a name of ledger.md §4.1 or its number");
+        reject_member(r, name, "a known name or its number");
     return (uint8_t)number;
 }
 
@@ -260,8 +260,8 @@ static cx_status reject_unread_members(step_reader *r)
 {
     if (cx_failed(r->status) || r->read_count == r->object->count)
         return r->status;
-    return cx_fail_at(r->err, CX_E_USAGE, "BadStep", CX_NO_OFFSET,
-                      "%s has members that it does not know", r->what);
+    return cx_fail_at(r->err, CX_E_USAGE, "BadStep", CX_NO_OFFSET, "%s has unknown members",
+                      r->what);
 }
 
 /* A member that is an object; false when it is absent. */

@@ -88,13 +88,13 @@ static cx_status check_attest(const cx_memory_attest *attest, cx_str by, cx_err 
 {
     if (attest->intent.size == 0)
         return cx_fail_at(err, CX_E_USAGE, "EmptyIntent", CX_NO_OFFSET,
-                          "an attestation names its intent");
+                          "an attestation needs an intent");
     if (attest->outcome > 1)
         return cx_fail_at(err, CX_E_USAGE, "InvalidOutcome", CX_NO_OFFSET,
                           "outcome %u, expected 0 (success) or 1 (failure)", attest->outcome);
     if (attest->cited_count == 0)
         return cx_fail_at(err, CX_E_USAGE, "EmptyCitations", CX_NO_OFFSET,
-                          "an attestation cites the memories it is about");
+                          "an attestation must cite at least one memory");
     if (attest->cited_count > CX_CITED_MAX)
         return cx_fail_at(err, CX_E_LIMIT, "TooManyCitations", CX_NO_OFFSET,
                           "found %zu citations, expected at most %d", attest->cited_count,

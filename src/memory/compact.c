@@ -135,10 +135,11 @@ static cx_status classify_context(compaction *c, const cx_memory_compact *compac
     for (size_t i = 0; i < compact->load_bearing_count; i++)
         CX_TRY(classify_memory(c, compact, &compact->load_bearing[i], err));
     if (c->tokens > record->budget)
-        return cx_fail_at(err, CX_E_LIMIT, "BudgetUnreachable", CX_NO_OFFSET,
-                          "what must stay and the lines about the rest need %llu tokens, and the"
-                          " budget is %llu",
-                          (unsigned long long)c->tokens, (unsigned long long)record->budget);
+        return cx_fail_at(
+            err, CX_E_LIMIT, "BudgetUnreachable", CX_NO_OFFSET,
+            "the mandatory memories and the lines about the rest need %llu tokens, but the"
+            " budget is %llu",
+            (unsigned long long)c->tokens, (unsigned long long)record->budget);
     record->kept = c->kept.items;
     record->kept_count = c->kept.count;
     record->kept_null = c->kept.count == 0;
@@ -189,13 +190,12 @@ static cx_status check_compact(const cx_memory_compact *compact, cx_err *err)
 {
     if (compact->in_context_count == 0)
         return cx_fail_at(err, CX_E_USAGE, "EmptyInContext", CX_NO_OFFSET,
-                          "there is nothing in the context to compact");
+                          "the context has no memories to compact");
     if (compact->intent.size == 0)
         return cx_fail_at(err, CX_E_USAGE, "EmptyIntent", CX_NO_OFFSET,
-                          "a compaction names its intent");
+                          "a compaction needs an intent");
     if (compact->step.size == 0)
-        return cx_fail_at(err, CX_E_USAGE, "EmptyStep", CX_NO_OFFSET,
-                          "a compaction names its step");
+        return cx_fail_at(err, CX_E_USAGE, "EmptyStep", CX_NO_OFFSET, "a compaction needs a step");
     if (!cx_compact_name_ok(compact->intent) || !cx_compact_name_ok(compact->step))
         return cx_fail_at(err, CX_E_USAGE, "InvalidArgument", CX_NO_OFFSET,
                           "intent and step are 1 to %d bytes of UTF-8 without controls",

@@ -237,7 +237,7 @@ static void decode_group(decoder *d, const cx_data_group *group, void *value, ui
 static cx_status invalid_type(uint8_t type, cx_err *err)
 {
     return cx_fail_at(err, CX_E_USAGE, "InvalidType", CX_NO_OFFSET,
-                      "there is no memory type %u, expected 1 to %d", type, CX_TYPE_MAX);
+                      "unknown memory type %u, expected 1 to %d", type, CX_TYPE_MAX);
 }
 
 cx_status cx_data_decode(uint8_t type, cx_bytes bytes, cx_arena *arena, cx_data *out, cx_err *err)

@@ -237,7 +237,7 @@ cx_status cx_data_from_json(uint8_t type, const cx_json *json, cx_arena *arena, 
     cx_data data;
     if (group == NULL)
         return cx_fail_at(err, CX_E_USAGE, "InvalidType", CX_NO_OFFSET,
-                          "there is no memory type %u, expected 1 to %d", type, CX_TYPE_MAX);
+                          "unknown memory type %u, expected 1 to %d", type, CX_TYPE_MAX);
     if (json->type == CX_JSON_OBJECT && json->count == 0)
         return cx_fail_at(err, CX_E_USAGE, "EmptyData", CX_NO_OFFSET, "%s: there is no data",
                           group->name);

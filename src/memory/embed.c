@@ -53,7 +53,7 @@ static cx_status check_current(const cx_head *head, uint64_t source_version, cx_
 {
     if (head->tombstoned)
         return cx_fail_at(err, CX_E_CONFLICT, "Tombstoned", CX_NO_OFFSET,
-                          "the memory is tombstoned; what is dead is not embedded");
+                          "the memory is tombstoned and cannot be embedded");
     if (head->current_version != source_version)
         return cx_fail_at(err, CX_E_CONFLICT, "StaleVersion", CX_NO_OFFSET,
                           "the vector is of version %llu, and version %llu is current",

@@ -53,7 +53,7 @@ static cx_memory_key payload_key(uint64_t seq)
 static cx_status fail_already_redacted(uint64_t seq, cx_err *err)
 {
     return cx_fail_at(err, CX_E_EXISTS, "AlreadyRedacted", CX_NO_OFFSET,
-                      "the payload of entry %llu was redacted before", (unsigned long long)seq);
+                      "the payload of entry %llu was already redacted", (unsigned long long)seq);
 }
 
 static cx_status find_target(cx_memory_call *call, uint64_t seq, cx_entry_view *out, cx_err *err)
@@ -65,7 +65,7 @@ static cx_status find_target(cx_memory_call *call, uint64_t seq, cx_entry_view *
     CX_TRY(cx_home_entry(memory->home, cx_memory_actor(memory), seq, call->arena, out, err));
     if (!out->entry.committed)
         return cx_fail_at(err, CX_E_CONFLICT, "NotCommitted", CX_NO_OFFSET,
-                          "the payload of entry %llu stands in the journal itself; only committed"
+                          "the payload of entry %llu is part of the journal; only committed"
                           " payloads can be destroyed",
                           (unsigned long long)seq);
     return out->payload_erased ? fail_already_redacted(seq, err) : CX_SUCCESS;

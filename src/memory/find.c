@@ -50,9 +50,9 @@ static bool op_is_known(cx_str op)
 static cx_status check_find(const cx_memory_find *find, cx_err *err)
 {
     if (find->types.size == 0 && find->tag_count == 0 && find->from == NULL && find->near == NULL)
-        return fail_invalid(err, "a find names at least one of type, tag, from, near");
+        return fail_invalid(err, "a find needs at least one of type, tag, from, near");
     if (find->limit == 0 && find->budget_tokens == 0)
-        return fail_invalid(err, "a find has a limit or a budget of tokens");
+        return fail_invalid(err, "a find needs a limit or a budget of tokens");
     if (find->limit > CX_FIND_LIMIT_MAX)
         return cx_fail_at(err, CX_E_LIMIT, "InvalidArgument", CX_NO_OFFSET,
                           "limit %zu, expected at most %d", find->limit, CX_FIND_LIMIT_MAX);
@@ -62,7 +62,7 @@ static cx_status check_find(const cx_memory_find *find, cx_err *err)
                               "memory type %u, expected %d to %d", find->types.data[i], CX_TYPE_MIN,
                               CX_TYPE_MAX);
     if (find->frame_verb > CX_VERB_MAX)
-        return fail_invalid(err, "there is no such verb");
+        return fail_invalid(err, "unknown verb of a frame");
     if (find->follow > CX_EDGE_TYPE_MAX)
         return cx_fail_at(err, CX_E_USAGE, "InvalidEdgeType", CX_NO_OFFSET,
                           "edge type %u, expected 1 to %d", find->follow, CX_EDGE_TYPE_MAX);

@@ -7,7 +7,7 @@
 static cx_status fail_tombstoned(cx_err *err)
 {
     return cx_fail_at(err, CX_E_CONFLICT, "Tombstoned", CX_NO_OFFSET,
-                      "the memory is tombstoned; what is dead is not changed");
+                      "the memory is tombstoned and cannot be changed");
 }
 
 /* --- UpdateHead ------------------------------------------------------------------------------ */
@@ -16,7 +16,7 @@ static cx_status check_patch(const cx_head_patch *patch, cx_err *err)
 {
     if (!patch->set_tags && !patch->set_frames && !patch->set_importance && !patch->set_visibility)
         return cx_fail_at(err, CX_E_USAGE, "NoOp", CX_NO_OFFSET,
-                          "the patch sets nothing; it may set tags, frames, importance,"
+                          "the patch is empty; it can set tags, frames, importance,"
                           " visibility");
     CX_TRY(cx_memory_check_text(patch->by, "by", 0, CX_MEMORY_BY_SIZE_MAX, err));
     if (patch->set_tags)
@@ -78,7 +78,7 @@ static cx_status update_head_body(cx_memory_call *call, const cx_uri *uri,
     const cx_digest now = cx_digest_of(current.bytes);
     if (patch->if_head != NULL && !cx_digest_eq(patch->if_head, &now))
         return cx_fail_at(err, CX_E_CONFLICT, "HeadConflict", CX_NO_OFFSET,
-                          "the head is no longer the one the caller has seen");
+                          "the head has changed since the caller read it");
     apply_patch(patch, head);
     head->last_updated_at = cx_memory_seconds(cx_memory_call_now(call));
     head->last_updated_null = false;

@@ -413,7 +413,8 @@ cx_status cx_memory_new_blind(cx_memory_call *call, cx_id *out, cx_err *err)
 {
     const cx_io *io = cx_home_io(call->memory->home);
     int failed = io->random(io, out->bytes, sizeof out->bytes);
-    return failed == 0 ? CX_SUCCESS : cx_fail_os(err, -failed, "random bytes for a blind");
+    return failed == 0 ? CX_SUCCESS
+                       : cx_fail_os(err, -failed, "cannot read random bytes for a blind");
 }
 
 /* --- checking -------------------------------------------------------------------------------- */

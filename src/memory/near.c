@@ -170,7 +170,7 @@ cx_status cx_near_begin(cx_near *near, const float *query, size_t dim, cx_near_m
     CX_TRY(cx_near_check(query, dim, err));
     if (top < 1 || top > CX_NEAR_TOP_MAX)
         return cx_fail_at(err, CX_E_USAGE, "InvalidArgument", CX_NO_OFFSET,
-                          "the nearest %zu, expected 1 to %d", top, CX_NEAR_TOP_MAX);
+                          "%zu nearest vectors requested, expected 1 to %d", top, CX_NEAR_TOP_MAX);
     *near = (cx_near){.query = query,
                       .dim = dim,
                       .measure = measure,

@@ -13,7 +13,7 @@ cx_status cx_memory_scope_alive(const cx_granted *scope, int64_t now_ns, cx_err 
     if (!scope->scope.expires || cx_memory_seconds(now_ns) <= scope->scope.expires_at)
         return CX_SUCCESS;
     return cx_fail_at(err, CX_E_DENIED, "ScopeExpired", CX_NO_OFFSET,
-                      "the scope ended at %lld seconds, and it is %lld",
+                      "the scope ended at %lld seconds; now it is %lld",
                       (long long)scope->scope.expires_at, (long long)cx_memory_seconds(now_ns));
 }
 

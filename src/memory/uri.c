@@ -50,10 +50,10 @@ cx_status cx_id_next(cx_id *last, const cx_io *io, cx_id *out, cx_err *err)
             id.bytes[i] = (uint8_t)(ms >> (8 * (TIME_SIZE - 1 - i)));
         int failed = io->random(io, id.bytes + TIME_SIZE, sizeof id.bytes - TIME_SIZE);
         if (failed != 0)
-            return cx_fail_os(err, -failed, "random bytes for a new id");
+            return cx_fail_os(err, -failed, "cannot read random bytes for a new id");
     } else if (!id_increment(&id)) {
         return cx_fail_at(err, CX_E_LIMIT, "InvalidArgument", CX_NO_OFFSET,
-                          "there is no id after the last one");
+                          "no ids are left after the last one");
     }
     *last = *out = id;
     return CX_SUCCESS;

@@ -112,7 +112,7 @@ static cx_status choose_id(cx_memory_call *call, const cx_id *given, cx_id *out,
     char text[CX_ULID_SIZE];
     cx_ulid_format(out, text);
     return cx_fail_at(err, CX_E_EXISTS, "AlreadyExists", CX_NO_OFFSET,
-                      "there is a memory %.*s already; new versions come from update", CX_ULID_SIZE,
+                      "memory %.*s exists already; use update to write a new version", CX_ULID_SIZE,
                       text);
 }
 
@@ -183,9 +183,9 @@ static cx_status update_body(cx_memory_call *call, const cx_uri *uri,
                           (unsigned long long)head->current_version);
     if (head->tombstoned)
         return cx_fail_at(err, CX_E_CONFLICT, "Tombstoned", CX_NO_OFFSET,
-                          "the memory is tombstoned; what is dead is not changed");
+                          "the memory is tombstoned and cannot be changed");
     if (head->current_version == UINT64_MAX)
-        return cx_fail(err, CX_E_LIMIT, "the memory has all the versions it can have");
+        return cx_fail(err, CX_E_LIMIT, "the memory has reached the maximum number of versions");
     draft d = {update->data,    update->provenance, update->created_by, update->confidence,
                update->expires, update->expires_at, update->forms};
     CX_TRY(check_draft(call, head->type, &d, &head->forms, err));

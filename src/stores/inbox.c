@@ -120,9 +120,10 @@ static cx_status read_cursor(cx_recorder *recorder, cx_str text, cx_arena *arena
     }
     cx_buf_done(&bytes);
     return good ? CX_SUCCESS
-                : cx_fail_at(err, CX_E_FORMAT, "BadCursor", CX_NO_OFFSET,
-                             "the cursor is none that this home gave out: leave it out to begin at"
-                             " the newest");
+                : cx_fail_at(
+                      err, CX_E_FORMAT, "BadCursor", CX_NO_OFFSET,
+                      "the cursor was not issued by this data directory: leave it out to start at"
+                      " the newest");
 }
 
 /* --- merging ---------------------------------------------------------------------------------- */

@@ -202,7 +202,7 @@ static const cx_json *get_member(reading *r, const cx_json *object, int64_t inde
     if (value == NULL || value->type == CX_JSON_NULL) {
         if (required)
             note_problem_at(r, CX_REASON_MISSING_FIELD, index, name,
-                            "a required member is not there");
+                            "a required member is missing");
         return NULL;
     }
     if (value->type == type)

@@ -209,7 +209,7 @@ cx_status cx_trace_redact(const cx_trace *trace, const cx_trace_lowering *how, c
     cx_json components, all, derived;
     if (how->to >= CX_LEVEL_ABSENT || how->from >= CX_LEVEL_ABSENT || how->to > how->from)
         return cx_fail_at(err, CX_E_USAGE, "Raising", CX_NO_OFFSET,
-                          "a trace kept at level %s has no view of level %s",
+                          "a trace stored at level %s has no view at the higher level %s",
                           cx_trace_level_name(how->from), cx_trace_level_name(how->to));
     CX_TRY(cx_trace_violations(trace, how->to, arena, &removed, &count, err));
     CX_TRY(redact_components(trace, how->to, arena, &components, err));

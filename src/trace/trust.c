@@ -35,7 +35,7 @@ static cx_status read_text(const parsing *p, const char *name, size_t limit, cx_
     if (value == NULL || value->type == CX_JSON_NULL)
         return CX_SUCCESS;
     if (value->type != CX_JSON_STRING || value->count > limit)
-        return fail_bad_member(p, "BadTrust", name, "a text, and not a long one");
+        return fail_bad_member(p, "BadTrust", name, "a text within the length limit");
     *out = cx_arena_copy_str(p->arena, cx_json_text(value));
     return out->data == NULL ? cx_fail_nomem(p->err) : CX_SUCCESS;
 }
@@ -119,7 +119,7 @@ cx_status cx_trust_key_parse(const cx_json *value, cx_str pointer, cx_arena *are
         return fail_bad_member(&p, "BadTrust", "", "an object that describes a key");
     CX_TRY(read_text(&p, "key_id", CX_TRUST_KEY_ID_BYTES_MAX, &key.key_id));
     if (key.key_id.size == 0)
-        return fail_bad_member(&p, "BadTrust", "key_id", "a text that is not empty");
+        return fail_bad_member(&p, "BadTrust", "key_id", "a non-empty text");
     CX_TRY(read_text(&p, "algorithm", 64, &algorithm));
     if (!cx_str_eq(algorithm, CX_STR("ed25519")))
         return fail_bad_member(&p, "BadTrust", "algorithm", "ed25519");
@@ -158,9 +158,10 @@ static cx_status parse_keys(const cx_json *list, cx_arena *arena, cx_trust *out,
         qsort(keys, list->count, sizeof *keys, compare_key_ids);
     for (uint32_t i = 1; i < list->count; i++)
         if (cx_str_eq(keys[i - 1].key_id, keys[i].key_id))
-            return cx_fail_at(
-                err, CX_E_FORMAT, "BadTrust", CX_NO_OFFSET, "/keys: the key id %.*s is there twice",
-                (int)(keys[i].key_id.size > 80 ? 80 : keys[i].key_id.size), keys[i].key_id.data);
+            return cx_fail_at(err, CX_E_FORMAT, "BadTrust", CX_NO_OFFSET,
+                              "/keys: the key id %.*s is listed twice",
+                              (int)(keys[i].key_id.size > 80 ? 80 : keys[i].key_id.size),
+                              keys[i].key_id.data);
     *out = (cx_trust){keys, list->count};
     return CX_SUCCESS;
 }

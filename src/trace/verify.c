@@ -86,14 +86,13 @@ static bool check_key(checking *c)
         return fail_with_reason(c, CX_REASON_KEY_NOT_YET_VALID, path,
                                 "signed before the key was valid");
     if (key->not_after != CX_TIME_NONE && signed_ns >= key->not_after)
-        return fail_with_reason(c, CX_REASON_KEY_EXPIRED, path,
-                                "signed when the key was valid no more");
+        return fail_with_reason(c, CX_REASON_KEY_EXPIRED, path, "signed after the key expired");
     if (key->revoked_at != CX_TIME_NONE && c->check->received_ns >= key->revoked_at)
         return fail_with_reason(c, CX_REASON_KEY_REVOKED, path,
                                 "received after the key was revoked");
     if (key->compromised_since != CX_TIME_NONE && signed_ns >= key->compromised_since)
         return fail_with_reason(c, CX_REASON_KEY_REVOKED, path,
-                                "signed when the key was compromised");
+                                "signed after the key was compromised");
     return true;
 }
 
@@ -235,7 +234,7 @@ static cx_status check_level(checking *c)
                                c->err));
     if (c->out->path_count != 0) {
         (void)fail_with_reason(c, CX_REASON_LEVEL_VIOLATION, "",
-                               "fields that may not be there at this level");
+                               "fields that this level does not allow");
         c->out->problem.path = c->out->paths[0];
     }
     return CX_SUCCESS;

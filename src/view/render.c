@@ -37,7 +37,7 @@ cx_status cx_lattice_render(cx_buf *out, const cx_lattice *lattice,
     case CX_RENDER_SVG: status = cx_lattice_render_svg(out, &pic, err); break;
     case CX_RENDER_DOT: status = cx_lattice_render_dot(out, &pic, err); break;
     case CX_RENDER_JSON: status = cx_lattice_render_json(out, &pic, err); break;
-    default: status = cx_fail(err, CX_E_USAGE, "unknown form of picture"); break;
+    default: status = cx_fail(err, CX_E_USAGE, "unknown picture format"); break;
     }
     cx_lattice_layout_done(&made);
     return cx_failed(status) ? status : cx_buf_check(out, err);

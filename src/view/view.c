@@ -130,7 +130,7 @@ cx_status cx_lattice_view_find(const cx_lattice *lattice, cx_str name, cx_node *
     }
     if (found == CX_NODE_NONE)
         return cx_fail_at(err, CX_E_NOT_FOUND, "NoNode", CX_NO_OFFSET,
-                          "there is no such node; expected a node_id, a hash, #K for the K-th node "
+                          "no such node; expected a node_id, a hash, #K for the K-th node "
                           "of the file, or @AGENT for that agent's newest node");
     *out = found;
     return CX_SUCCESS;
@@ -141,8 +141,8 @@ cx_status cx_lattice_view_need_place(const cx_lattice *lattice, cx_node n, cx_er
     if (lattice->position[n] != UINT32_MAX)
         return CX_SUCCESS;
     return cx_fail_at(err, CX_E_NOT_FOUND, "NoState", CX_NO_OFFSET,
-                      "this node has no place in time (it is unusable, repeated, on a cycle or "
-                      "behind one), so there is no state after it");
+                      "this node has no topological place (it is unusable, repeated, on a cycle or "
+                      "after one), so it has no state");
 }
 
 /* --- summary ---------------------------------------------------------------------------------- */

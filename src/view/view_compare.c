@@ -74,7 +74,7 @@ static cx_status load_path(pairing *p, unsigned side, cx_err *err)
     if (wanted == CX_NODE_NONE) {
         if (lattice->order_count == 0)
             return cx_fail_at(err, CX_E_NOT_FOUND, "NoNode", CX_NO_OFFSET,
-                              "history %s has no event with a place in time, so there is nothing "
+                              "history %s has no event in topological order, so there is nothing "
                               "to compare",
                               side == 0 ? "a" : "b");
         path->path = lattice->order;

@@ -121,7 +121,7 @@ cx_status cx_lattice_view_hold(cx_lattice_view *view, const cx_lattice_view_snap
         return cx_fail_nomem(err);
     for (size_t i = 0; i < count; i++) {
         if (snapshots[i].node >= view->lattice->nodes.count)
-            return cx_fail(err, CX_E_USAGE, "snapshot %zu is behind no node of this lattice", i);
+            return cx_fail(err, CX_E_USAGE, "snapshot %zu covers no node of this lattice", i);
         uint32_t column = view_column(view, snapshots[i].node);
         size_t at = i;
         for (; at > 0 && view_column(view, list[at - 1].node) > column; at--)

@@ -191,7 +191,7 @@ static cx_status put_members(level *l, cx_value v, cx_value old, cx_err *err)
         cx_arena_reset(&l->arena, mark);
     }
     if (walk.lost)
-        return cx_fail(err, CX_E_LIMIT, "the state is nested too unevenly to be gone through");
+        return cx_fail(err, CX_E_LIMIT, "the state is nested too deeply to be listed");
     cx_buf_printf(l->out, "],\"kind\":\"object\",\"more\":%s",
                   t != NULL && walk_next(&walk) != NULL ? "true" : "false");
     return CX_SUCCESS;
@@ -211,7 +211,7 @@ static cx_status put_level(level *l, cx_err *err)
     CX_TRY(cx_state_find(&l->now, l->asked->pointer, &l->arena, &spot, err));
     CX_TRY(cx_state_find(&l->before, l->asked->pointer, &l->arena, &was, err));
     if (!spot.is_there)
-        return cx_fail(err, CX_E_NOT_FOUND, "the state has nothing there");
+        return cx_fail(err, CX_E_NOT_FOUND, "the state has no value at this pointer");
     if (spot.is_whole)
         CX_TRY(put_sections(l, err));
     else if (value_is_map(spot.v) && spot.inside.size == 0)

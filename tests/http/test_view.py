@@ -208,7 +208,7 @@ def a_damaged_history_is_shown_with_its_damage():
                         status, body = view.raw(f"/api/v1/view/file/{what}{mark}node=%23{n}")
                         # Where there is no place in time there is no state, and that is said.
                         assert status in (200, 404), (name, n, what, status, body)
-                        assert status == 200 or b"no place in time" in body, body
+                        assert status == 200 or b"no topological place" in body, body
 
 
 @test
