@@ -263,6 +263,7 @@ static const char *category_of(double score)
 cx_status cx_capacity_compute(const cx_capacity_input *input, cx_arena *arena, cx_capacity *out,
                               cx_err *err)
 {
+    CX_ASSERT(input != NULL && out != NULL);
     cx_capacity result = {.n = 0};
     computing c = {.input = input, .arena = arena, .out = &result, .err = err};
     c.rows = CX_ARENA_ARRAY(arena, const cx_score_row *, input->count + 1);

@@ -412,6 +412,7 @@ cx_status cx_chain_check(const cx_chain_entry *entries, size_t count,
                          const cx_chain_options *options, cx_arena *arena, cx_chain_report *out,
                          cx_err *err)
 {
+    CX_ASSERT(options != NULL && out != NULL);
     checking c = {.count = count, .options = options, .arena = arena, .alloc = arena->alloc};
     c.entries = CX_ARENA_ARRAY(arena, const cx_chain_entry *, count + 1);
     if (c.entries == NULL)

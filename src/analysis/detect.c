@@ -622,6 +622,7 @@ static cx_status alert_broken_chain(detecting *d, cx_str agent, const cx_chain_r
 cx_status cx_detect_chain(cx_str agent, const cx_chain_report *report, int64_t now_ns,
                           cx_arena *arena, cx_alerts *out, cx_err *err)
 {
+    CX_ASSERT(report != NULL && out != NULL);
     detecting d = {.now_ns = now_ns, .arena = arena};
     cx_status status = CX_SUCCESS;
     if (report->verdict == CX_BROKEN)

@@ -178,6 +178,7 @@ static void summarise_eigenvalues(cx_n_eff *out)
 cx_status cx_n_eff_compute(const cx_score_row *rows, size_t count, cx_arena *arena, cx_n_eff *out,
                            cx_err *err)
 {
+    CX_ASSERT(out != NULL && (rows != NULL || count == 0));
     cx_n_eff result = {.rows_used = 0};
     column columns[COLUMNS];
     double matrix[COLUMNS][COLUMNS];

@@ -258,6 +258,7 @@ static cx_status open_engine(cx_index *index, const char *where, cx_err *err)
 
 cx_status cx_index_open(const char *where, cx_index_mode mode, cx_index **out, cx_err *err)
 {
+    CX_ASSERT(out != NULL);
     cx_index *index = cx_alloc_zeroed(cx_alloc_default(), 1, sizeof *index);
     if (index == NULL)
         return cx_fail_nomem(err);

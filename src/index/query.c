@@ -239,6 +239,7 @@ cx_status cx_index_give(const void *items, size_t count, size_t item_size, size_
 cx_status cx_index_find(cx_index *index, const cx_trace_query *query, cx_arena *arena,
                         const cx_found_row **out, size_t *out_count, bool *out_more, cx_err *err)
 {
+    CX_ASSERT(index != NULL && query != NULL);
     if (query->limit < 1 || query->limit > LIMIT_MAX || query->level > CX_LEVEL_FULL)
         return cx_fail_at(err, CX_E_USAGE, "BadQuery", CX_NO_OFFSET,
                           "a query has a level and a limit from 1 to %d", LIMIT_MAX);

@@ -172,6 +172,7 @@ static cx_status finish_actor(cx_home *home, cx_actor *actor, cx_err *err)
 
 cx_status cx_home_erase(cx_home *home, cx_str actor, cx_err *err)
 {
+    CX_ASSERT(home != NULL);
     if (home->read_only)
         return cx_fail(err, CX_E_DENIED, "the data directory was opened for reading only");
     if (home->remote != NULL)

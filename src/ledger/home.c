@@ -148,6 +148,7 @@ static cx_status create_parts(const char *path, const char *log_path, const char
 cx_status cx_home_create(const char *path, cx_scheme scheme, const cx_home_options *options,
                          cx_err *err)
 {
+    CX_ASSERT(path != NULL);
     const cx_alloc *alloc = alloc_of(options);
     char *log_path = join_path(alloc, path, "/log");
     char *keys_path = join_path(alloc, path, "/keys");
@@ -495,6 +496,7 @@ static cx_status join_writer_process(cx_home *home, cx_status locked, cx_err *er
 
 cx_status cx_home_open(const char *path, const cx_home_options *options, cx_home **out, cx_err *err)
 {
+    CX_ASSERT(path != NULL && out != NULL);
     cx_home *home = home_new(path, options);
     if (home == NULL)
         return cx_fail_nomem(err);

@@ -225,6 +225,7 @@ static cx_status run_rebuild(rebuild *work, cx_rebuild_mode mode, cx_err *err)
 cx_status cx_home_rebuild(const char *path, const cx_home_options *options, cx_rebuild_mode mode,
                           cx_rebuild_result *out, cx_err *err)
 {
+    CX_ASSERT(path != NULL);
     const cx_io *io = options->io != NULL ? options->io : cx_io_system();
     bool writes = mode != CX_REBUILD_VERIFY_ONLY;
     char new_path[4096];

@@ -78,6 +78,7 @@ static cx_status fill_manifest(cx_txn *txn, cx_str trigger, int64_t now_ns, cx_m
 cx_status cx_snapshot_make(cx_home *home, cx_str actor, cx_str trigger, int64_t now_ns,
                            cx_arena *arena, cx_manifest *out, cx_err *err)
 {
+    CX_ASSERT(out != NULL);
     if (trigger.size > 255)
         return cx_fail(err, CX_E_LIMIT,
                        "a snapshot's reason has %zu bytes; at most 255 are"
@@ -111,6 +112,7 @@ done:
 cx_status cx_snapshot_get(cx_home *home, cx_str actor, uint64_t seq, cx_arena *arena,
                           cx_manifest *out, cx_bytes *out_bytes, cx_err *err)
 {
+    CX_ASSERT(out != NULL);
     snap_key key;
     cx_bytes bytes = {NULL, 0};
     bool found = false;
@@ -294,6 +296,7 @@ cx_status cx_snapshot_seal(cx_home *home, cx_str actor, uint64_t seq, cx_str sig
                            const cx_signature *signature, const cx_pubkey *key, cx_str by,
                            int64_t now_ns, cx_err *err)
 {
+    CX_ASSERT(signature != NULL && key != NULL);
     if (signed_by.size > 1024)
         return cx_fail(err, CX_E_LIMIT, "the signer's name has %zu bytes; at most 1024 are allowed",
                        signed_by.size);

@@ -36,6 +36,7 @@ uint64_t cx_home_durable(cx_home *home)
 
 cx_status cx_tail_begin(cx_home *home, cx_position from, cx_tail **out, cx_err *err)
 {
+    CX_ASSERT(home != NULL && out != NULL);
     if (home->remote != NULL)
         return cx_remote_refuse(home, "following the log", err);
     uint64_t durable = cx_log_durable(home->log);
@@ -88,6 +89,7 @@ static cx_status load_next_commit(cx_tail *tail, bool *out_end, cx_err *err)
 
 cx_status cx_tail_next(cx_tail *tail, cx_tail_item *out, bool *out_end, cx_err *err)
 {
+    CX_ASSERT(tail != NULL && out_end != NULL);
     CX_TRY(load_next_commit(tail, out_end, err));
     if (*out_end)
         return CX_SUCCESS;

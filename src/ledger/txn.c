@@ -101,6 +101,7 @@ static cx_status acquire_txn(cx_txn *txn, cx_str actor, cx_scheme scheme, cx_err
 
 cx_status cx_txn_begin_as(cx_home *home, cx_str actor, cx_scheme scheme, cx_txn **out, cx_err *err)
 {
+    CX_ASSERT(home != NULL && out != NULL);
     if (home->read_only)
         return cx_fail(err, CX_E_DENIED, "the data directory was opened for reading only");
     if (!actor_name_ok(actor))
@@ -123,6 +124,7 @@ cx_status cx_txn_begin_as(cx_home *home, cx_str actor, cx_scheme scheme, cx_txn 
 
 cx_status cx_txn_begin(cx_home *home, cx_str actor, cx_txn **out, cx_err *err)
 {
+    CX_ASSERT(home != NULL && out != NULL);
     return cx_txn_begin_as(home, actor, home->scheme, out, err);
 }
 
@@ -373,11 +375,13 @@ static cx_status commit(cx_txn *txn, bool wait_follows, uint64_t *out_commit, cx
 
 cx_status cx_txn_commit_later(cx_txn *txn, uint64_t *out_commit, cx_err *err)
 {
+    CX_ASSERT(txn != NULL && out_commit != NULL);
     return commit(txn, false, out_commit, err);
 }
 
 cx_status cx_txn_commit(cx_txn *txn, cx_err *err)
 {
+    CX_ASSERT(txn != NULL);
     cx_home *home = txn->home;
     uint64_t number = 0;
     CX_TRY(commit(txn, true, &number, err));

@@ -651,6 +651,7 @@ static void decide_verdict(const verifier *check)
 cx_status cx_home_verify(const char *path, const cx_home_verify_options *options,
                          cx_home_report **out, cx_err *err)
 {
+    CX_ASSERT(path != NULL);
     const cx_alloc *alloc = options->home.alloc != NULL ? options->home.alloc : cx_alloc_default();
     if (options->anchor_count != 0 && options->actor.size == 0)
         return cx_fail(err, CX_E_USAGE, "an anchor is about one actor's journal: name the actor");

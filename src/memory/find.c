@@ -520,6 +520,7 @@ static cx_status journal_late(cx_memory *memory, const cx_memory_find *find, int
 cx_status cx_memory_find_all(cx_memory *memory, const cx_memory_find *find, cx_arena *arena,
                              const cx_memory_hit **out, size_t *out_count, cx_err *err)
 {
+    CX_ASSERT(memory != NULL && find != NULL);
     CX_TRY(check_find(find, err));
     uint64_t granted = find->scope != NULL ? find->scope->scope.budget_tokens : 0;
     selection s = {.hits = {.alloc = memory->alloc},

@@ -12,6 +12,7 @@ static const cx_memory_options no_options;
 cx_status cx_memory_open(cx_home *home, cx_str actor, const cx_memory_options *options,
                          cx_memory **out, cx_err *err)
 {
+    CX_ASSERT(home != NULL && out != NULL);
     if (!cx_actor_ok(actor))
         return cx_fail_at(err, CX_E_USAGE, "InvalidArgument", CX_NO_OFFSET,
                           "an actor's name is 1 to %d bytes of UTF-8 without '/' and controls",

@@ -78,6 +78,7 @@ cx_status cx_memory_walk(cx_memory *memory, const cx_id *start, unsigned depth_m
                          cx_arena *arena, const cx_memory_step **out, size_t *out_count,
                          bool *out_cut, cx_err *err)
 {
+    CX_ASSERT(memory != NULL);
     if (depth_max > CX_WALK_DEPTH_MAX)
         return cx_fail_at(err, CX_E_LIMIT, "InvalidArgument", CX_NO_OFFSET,
                           "a depth of %u, expected at most %d", depth_max, CX_WALK_DEPTH_MAX);

@@ -160,6 +160,7 @@ static cx_status write_body(cx_memory_call *call, const cx_memory_write *write, 
 cx_status cx_memory_write_new(cx_memory *memory, const cx_memory_write *write, cx_uri *out_uri,
                               cx_err *err)
 {
+    CX_ASSERT(memory != NULL);
     cx_memory_call call;
     cx_uri uri = {0};
     CX_TRY(cx_memory_begin(memory, &call, err));

@@ -33,6 +33,7 @@ struct cx_run_index {
 
 cx_status cx_run_index_open(cx_home *home, const cx_alloc *alloc, cx_run_index **out, cx_err *err)
 {
+    CX_ASSERT(home != NULL && out != NULL);
     cx_run_index *index = cx_alloc_zeroed(alloc, 1, sizeof *index);
     if (index == NULL)
         return cx_fail_nomem(err);

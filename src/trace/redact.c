@@ -204,6 +204,7 @@ cx_status cx_trace_redact(const cx_trace *trace, const cx_trace_lowering *how, c
                           cx_json *out, const cx_str **out_removed, size_t *out_removed_count,
                           cx_err *err)
 {
+    CX_ASSERT(trace != NULL && how != NULL);
     const cx_str *removed;
     size_t count;
     cx_json components, all, derived;

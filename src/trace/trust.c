@@ -168,6 +168,7 @@ static cx_status parse_keys(const cx_json *list, cx_arena *arena, cx_trust *out,
 
 cx_status cx_trust_parse(cx_str source, cx_arena *arena, cx_trust *out, cx_err *err)
 {
+    CX_ASSERT(out != NULL);
     cx_json root;
     CX_TRY(cx_json_parse_text(source, arena, &root, err));
     const parsing p = {arena, &root, CX_STR(""), err};

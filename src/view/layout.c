@@ -501,6 +501,7 @@ static cx_status build(layout *l, scratch *s, cx_arena *temporary, const layout_
 cx_status cx_lattice_layout_init(layout *l, const cx_lattice *lattice,
                                  const layout_options *options, cx_err *err)
 {
+    CX_ASSERT(lattice != NULL && options != NULL);
     *l = (layout){.row_count = 0};
     cx_arena_init(&l->arena, lattice->alloc, 0);
     cx_arena temporary;

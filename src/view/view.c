@@ -64,6 +64,7 @@ static cx_status compute_view(cx_lattice_view *view, cx_err *err)
 cx_status cx_lattice_view_open(const cx_lattice *lattice, const cx_lattice_report *report,
                                bool fold, cx_lattice_view **out, cx_err *err)
 {
+    CX_ASSERT(lattice != NULL && out != NULL);
     cx_lattice_view *view = cx_alloc_zeroed(lattice->alloc, 1, sizeof *view);
     if (view == NULL)
         return cx_fail_nomem(err);
@@ -198,6 +199,7 @@ static void put_findings(cx_buf *out, const cx_lattice_view *view)
 
 cx_status cx_lattice_view_summary(cx_buf *out, const cx_lattice_view *view, cx_err *err)
 {
+    CX_ASSERT(view != NULL && out != NULL);
     const cx_lattice *lattice = view->lattice;
     cx_buf_printf(out, "{\"agents\":%lu,\"columns\":%lu", (unsigned long)view->l.lane_count,
                   (unsigned long)view->l.column_count);

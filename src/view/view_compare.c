@@ -354,6 +354,7 @@ static cx_status put_pairing(pairing *p, const cx_lattice_view_range *rows, cx_e
 cx_status cx_lattice_view_compare(cx_buf *out, const cx_lattice_view_side sides[2],
                                   const cx_lattice_view_range *rows, cx_err *err)
 {
+    CX_ASSERT(out != NULL);
     const cx_alloc *alloc = sides[0].states->alloc;
     pairing p = {.sides = sides, .out = out, .common = CX_NODE_NONE, .alloc = alloc};
     cx_arena_init(&p.arena, alloc, 0);

@@ -151,6 +151,7 @@ static void put_heat(cx_buf *out, const heat *h)
 cx_status cx_lattice_view_heat(cx_buf *out, const cx_lattice_view *view,
                                const cx_lattice_view_heat_asked *asked, cx_err *err)
 {
+    CX_ASSERT(out != NULL);
     heat h = {.view = view, .asked = asked, .bins = asked->bins, .lanes = view->l.lane_count};
     if (h.bins == 0 || h.bins > CX_LATTICE_VIEW_HEAT_BINS_MAX)
         h.bins = 120;

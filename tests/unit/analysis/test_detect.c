@@ -300,6 +300,7 @@ CX_TEST(intra_agent_groups_are_of_a_type)
     scores_done(&s);
 }
 
+/* I2 */
 CX_TEST(intra_agent_absent_actions_and_scores_are_left_out)
 {
     scores s;
@@ -673,6 +674,7 @@ CX_TEST(detectors_of_absurd_scores)
 }
 
 /* The order of rows says nothing: any gives the same alerts, with the same evidence. */
+/* I4 */
 CX_TEST(detectors_of_rows_in_any_order)
 {
     static scores_detector *const all[] = {cx_detect_cross_agent, cx_detect_intra_agent,

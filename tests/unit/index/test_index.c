@@ -107,6 +107,7 @@ BOTH(small_steps_and_a_lost_transaction_give_the_same_rows_as_one_big_step)
     (void)pg;
 }
 
+/* I1 */
 CX_TEST(pg_and_sqlite_hold_the_same)
 {
     const char *url = kit_place(true);

@@ -57,6 +57,7 @@ static void update(void *arg, unsigned index)
 }
 
 /* §14.1 */
+/* M1 */
 CX_TEST(updates_of_one_version_at_once)
 {
     crowd c;
@@ -253,7 +254,7 @@ static void write_or_read(void *arg, unsigned index)
     }
 }
 
-CX_TEST(readers_beside_a_writer)
+CX_TEST(readers_concurrent_with_a_writer)
 {
     mixed_reading m;
     memset(&m, 0, sizeof m);

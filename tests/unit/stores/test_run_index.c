@@ -1,6 +1,5 @@
 /*
- * What a home knows about runs: seals and event links by run, also of entries that came later; the
- * first word counts, and entries that are not ours say nothing.
+ * The index of runs: seals and event links by run, also of later entries (I1, I2 of stores/api.h).
  */
 #include "base/hex.h"
 #include "stores/run_index.h"
@@ -55,7 +54,7 @@ static bool link_is(const cx_run_known *known, size_t index, char digit)
            cx_digest_eq(&known->witness.events[index - 1], &expected);
 }
 
-CX_TEST(run_book_reads_on)
+CX_TEST(run_index_catches_up)
 {
     kit k;
     cx_run_index *index = NULL;
@@ -85,7 +84,8 @@ CX_TEST(run_book_reads_on)
     kit_done(&k);
 }
 
-CX_TEST(run_book_takes_the_first_word)
+/* I1 */
+CX_TEST(run_index_uses_the_first_entry)
 {
     kit k;
     cx_run_index *index = NULL;
@@ -103,7 +103,8 @@ CX_TEST(run_book_takes_the_first_word)
     kit_done(&k);
 }
 
-CX_TEST(run_book_passes_over_what_is_not_ours)
+/* I2 */
+CX_TEST(run_index_ignores_entries_that_are_not_ours)
 {
     static const char *const payloads[] = {
         "nothing",

@@ -46,7 +46,8 @@ static cx_str bytes_of(fixture *s, const cx_recorded_session *session)
     return text;
 }
 
-CX_TEST(session_book_goes_on)
+/* I1 */
+CX_TEST(session_index_continues_a_file)
 {
     fixture s;
     const cx_recorded_session *list;
@@ -71,7 +72,7 @@ CX_TEST(session_book_goes_on)
     fixture_done(&s);
 }
 
-CX_TEST(session_book_of_two_one_goes_on)
+CX_TEST(session_index_lets_one_of_two_writers_append)
 {
     fixture s;
     fixture_init(&s, "session-two", NULL);
@@ -85,7 +86,7 @@ CX_TEST(session_book_of_two_one_goes_on)
     fixture_done(&s);
 }
 
-CX_TEST(session_book_generations_are_others)
+CX_TEST(session_index_generations_are_other_sessions)
 {
     cx_recorded_session first = fresh("/a.jsonl"), second = first;
     second.generation = 1;

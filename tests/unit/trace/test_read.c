@@ -125,7 +125,8 @@ CX_TEST(read_components)
 }
 
 /* §4.3: the order of reasons decides, not the order of the text. */
-CX_TEST(read_tells_the_first_reason)
+/* I1 of trace.h */
+CX_TEST(read_reports_the_first_reason)
 {
     static const struct {
         const char *add, *reason, *path;
@@ -190,6 +191,7 @@ static cx_str repeated(kit *k, const char *before, const char *what, size_t time
     return copy;
 }
 
+/* I2 of trace.h */
 CX_TEST(read_limits)
 {
     enum { TEXT_MAX = CX_TRACE_TEXT_BYTES_MAX };

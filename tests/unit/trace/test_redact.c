@@ -19,7 +19,8 @@ static cx_str lower(kit *k, cx_trace_level from, cx_trace_level to)
     return cx_arena_copy_str(&k->arena, cx_buf_str(&k->scratch));
 }
 
-CX_TEST(lower_says_where_it_came_from)
+/* I4 of trace.h */
+CX_TEST(redact_names_the_original_level)
 {
     kit k;
     kit_init(&k);
@@ -44,7 +45,7 @@ CX_TEST(lower_says_where_it_came_from)
     kit_done(&k);
 }
 
-CX_TEST(lower_without_a_verdict)
+CX_TEST(redact_without_a_verdict)
 {
     const cx_trace_lowering how = {
         .from = CX_LEVEL_FULL, .to = CX_LEVEL_FULL, .form = CX_FORM_NONE};
@@ -66,7 +67,7 @@ CX_TEST(lower_without_a_verdict)
 }
 
 /* §2 */
-CX_TEST(lower_never_raises)
+CX_TEST(redact_never_raises_a_level)
 {
     static const cx_trace_level pairs[][2] = {{CX_LEVEL_GENERIC, CX_LEVEL_DETAILED},
                                               {CX_LEVEL_DETAILED, CX_LEVEL_FULL},
@@ -89,7 +90,7 @@ CX_TEST(lower_never_raises)
 
 /* §2: full -> generic equals full -> detailed -> generic, here to the byte; and a view has no
  * violations at its level. */
-CX_TEST(lower_in_two_steps)
+CX_TEST(redact_in_two_steps)
 {
     static const char *const files[] = {"traces/lower-1-generic.json",
                                         "traces/lower-2-generic.json",
