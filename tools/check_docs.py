@@ -66,6 +66,35 @@ def unknown_tests(page):
     return sorted(word for word in wanted if not fnmatch.filter(names, word)), len(wanted)
 
 
+def table(file, name):
+    """The first string of each entry of a table in a C file."""
+    text = (ROOT / file).read_text()
+    start = re.search(r'\b%s\[\w*\] = \{' % name, text)
+    body = text[start.end():text.index('};', start.end())]
+    rows = re.findall(r'\{"(\w+)"', body)
+    return rows or re.findall(r'"(\w+)"', body)
+
+
+def stale_lists():
+    """Differences between lists in docs/formats/ and the tables of the code."""
+    contract = (ROOT / 'docs/formats/contract.md').read_text()
+    run = (ROOT / 'docs/formats/run.md').read_text()
+    listed = {
+        'docs/formats/contract.md: roles': re.search(r'roles are `([A-Z_ ]+)`', contract).group(1).split(),
+        'docs/formats/run.md: scopes': [word.split(':')[0] for word in
+                                        re.search(r'Scopes: `([^`]+)`', run).group(1).split()],
+        'docs/formats/run.md: rows': [rule for row in re.findall(r'^\| ((?:C\d\d ?)+)\|', run, re.M)
+                                      for rule in row.split()],
+    }
+    used = {
+        'docs/formats/contract.md: roles': table('src/contract/role.c', 'role_names'),
+        'docs/formats/run.md: scopes': table('src/approval/approval_text.c', 'scopes'),
+        'docs/formats/run.md: rows': ['C01', 'C02'] + table('src/command/command.c', 'rows'),
+    }
+    return [f'{name}: {", ".join(sorted(set(listed[name]) ^ set(used[name])))} is only in the page or only in the code'
+            for name in listed if set(listed[name]) != set(used[name]) or len(used[name]) < 5]
+
+
 def detectors_apart():
     """The detectors of CX_DETECTORS against docs/formats/trace.md and the page's MECHANISMS."""
     table = (ROOT / 'src/analysis/detect.h').read_text().replace('\\\n', ' ')
@@ -110,7 +139,7 @@ def main():
     wrong += [f'docs/threat-model.md: there is no test {word}' for word in unknown]
     if count < 50:
         wrong.append(f'docs/threat-model.md: only {count} tests are named')
-    wrong += detectors_apart() + kinds_apart()
+    wrong += stale_lists() + detectors_apart() + kinds_apart()
     text = (ROOT / 'ARCHITECTURE.md').read_text()
     for module in sorted(p.name for p in (ROOT / 'src').iterdir() if p.is_dir()):
         if f'\n**{module}** ' not in text:

@@ -21,24 +21,6 @@ void cx_run_findings_done(cx_run_findings *findings)
         cx_vec_done(&findings->list, findings->arena->alloc);
 }
 
-cx_str cx_json_quoted(cx_str text, cx_arena *arena)
-{
-    if (cx_utf8_valid(text))
-        return text;
-    cx_buf out;
-    cx_buf_init(&out, arena->alloc);
-    while (text.size != 0) {
-        size_t good = cx_utf8_valid_prefix(text);
-        cx_buf_add(&out, text.data, good);
-        if (good < text.size)
-            cx_buf_printf(&out, "\\%03o", (unsigned)(uint8_t)text.data[good++]);
-        text = (cx_str){text.data + good, text.size - good};
-    }
-    cx_str copy = out.failed ? (cx_str){NULL, 0} : cx_arena_copy_str(arena, cx_buf_str(&out));
-    cx_buf_done(&out);
-    return copy;
-}
-
 /* A copy that is valid in JSON. */
 static cx_str copy_json_text(cx_str text, cx_arena *arena)
 {

@@ -52,9 +52,6 @@ void cx_run_refuse(cx_run_findings *findings, const char *rule, cx_str where, cx
 void cx_run_inform(cx_run_findings *findings, const char *rule, cx_str where, cx_str detail,
                    const char *format, ...) CX_PRINTF(5, 6);
 bool cx_run_findings_have(const cx_run_findings *findings, const char *rule);
-/* `text` as it may be used in JSON: itself when it is UTF-8, else a copy in which each invalid byte
- * is written \ooo, as git quotes it (file names are any bytes). Data is NULL when out of memory. */
-cx_str cx_json_quoted(cx_str text, cx_arena *arena);
 /* CX_E_NOMEM when a finding was lost: then nothing may be called passed (I1). */
 CX_RESULT cx_run_findings_check(const cx_run_findings *findings, cx_err *err);
 /* [{"rule","path","message"(,"view")}] in the order found, refusing ones only. */
